@@ -1,0 +1,42 @@
+// Memory that two processes can share: a memfd and its mapping.
+//
+// Tensors live in these, so that a worker gets them without a copy. Pages that nobody touches cost nothing, which makes tensors of
+// many gigabytes affordable as long as a case touches few of their pages. Move-only; not internally synchronised.
+#pragma once
+
+#include <cstddef>
+#include <span>
+
+#include "base/error.h"
+#include "base/file.h"
+
+namespace assay {
+
+class SharedMemory {
+ public:
+  enum class Access { kReadWrite, kPrivateCopy };  ///< kPrivateCopy: writes stay in this process (copy on write).
+
+  SharedMemory() = default;
+  /// New zeroed memory of `bytes` bytes (0 is allowed). `name` shows in /proc for debugging.
+  static Result<SharedMemory> Create(std::size_t bytes, const char* name = "assay");
+  /// Maps memory received from another process. Fails if the descriptor holds fewer than `bytes` bytes.
+  static Result<SharedMemory> Map(UniqueFd fd, std::size_t bytes, Access access);
+
+  SharedMemory(SharedMemory&& other) noexcept;
+  SharedMemory& operator=(SharedMemory&& other) noexcept;
+  ~SharedMemory();
+
+  std::span<std::byte> bytes() { return {data_, size_}; }
+  std::span<const std::byte> bytes() const { return {data_, size_}; }
+  std::size_t size() const { return size_; }
+  int fd() const { return fd_.get(); }
+
+ private:
+  void Unmap();
+
+  UniqueFd fd_;
+  std::byte* data_ = nullptr;
+  std::size_t size_ = 0;
+};
+
+}  // namespace assay

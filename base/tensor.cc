@@ -1,0 +1,44 @@
+#include "base/tensor.h"
+
+#include <utility>
+
+namespace assay {
+
+Result<std::int64_t> ElementCount(const Shape& shape) {
+  std::int64_t count = 1;
+  for (const std::int64_t extent : shape) {
+    if (extent < 0 || __builtin_mul_overflow(count, extent, &count)) {
+      return Fail(ErrorKind::kLimit, "the shape has more elements than 63 bits count", "shape");
+    }
+  }
+  return count;
+}
+
+Result<Tensor> Tensor::Create(DType dtype, Shape shape) {
+  Tensor tensor;
+  tensor.dtype = dtype;
+  ASSAY_TRY(tensor.elements, ElementCount(shape));
+  tensor.shape = std::move(shape);
+  std::size_t bytes = 0;
+  if (__builtin_mul_overflow(static_cast<std::size_t>(tensor.elements), SizeOf(dtype), &bytes)) {
+    return Fail(ErrorKind::kLimit, "the tensor has more bytes than 64 bits count", "shape");
+  }
+  ASSAY_TRY(tensor.memory, SharedMemory::Create(bytes, "assay-tensor"));
+  return tensor;
+}
+
+double Tensor::At(std::int64_t index) const { return LoadAsDouble(dtype, Element(index)); }
+void Tensor::Set(std::int64_t index, double value) {
+  StoreFromDouble(dtype, value, Element(index));
+}
+
+const std::byte* Tensor::Element(std::int64_t index) const {
+  ASSAY_CHECK(index >= 0 && index < elements);
+  return memory.bytes().data() + static_cast<std::size_t>(index) * SizeOf(dtype);
+}
+
+std::byte* Tensor::Element(std::int64_t index) {
+  return const_cast<std::byte*>(std::as_const(*this).Element(index));
+}
+
+}  // namespace assay

@@ -1,0 +1,38 @@
+// A dense row-major tensor whose bytes live in shared memory.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "base/dtype.h"
+#include "base/error.h"
+#include "base/shared_memory.h"
+
+namespace assay {
+
+using Shape = std::vector<std::int64_t>;  ///< Extents, outermost first; empty for a scalar.
+
+/// Product of the extents (1 for a scalar), or an error when it leaves 63 bits.
+Result<std::int64_t> ElementCount(const Shape& shape);
+
+struct Tensor {
+  DType dtype = DType::kF32;
+  Shape shape;
+  std::int64_t elements = 0;
+  SharedMemory memory;
+
+  /// Zeroed tensor.
+  static Result<Tensor> Create(DType dtype, Shape shape);
+
+  double At(std::int64_t index) const;
+  void Set(std::int64_t index, double value);
+  const std::byte* Element(std::int64_t index) const;
+  std::byte* Element(std::int64_t index);
+};
+
+/// Tensors by the names that the op gives them.
+using TensorMap = std::map<std::string, Tensor, std::less<>>;
+
+}  // namespace assay

@@ -1,0 +1,38 @@
+# Build-wide settings: language level, warnings, floating-point rules, sanitizers.
+option(ASSAY_BENCH "Build bench/" ON)
+option(ASSAY_FUZZ "Build the libFuzzer targets (needs Clang)" OFF)
+option(ASSAY_WERROR "Treat warnings as errors" ON)
+set(ASSAY_SANITIZE "" CACHE STRING "Value for -fsanitize=, e.g. address,undefined")
+
+set(CMAKE_CXX_STANDARD 23)
+set(CMAKE_CXX_STANDARD_REQUIRED ON)
+set(CMAKE_CXX_EXTENSIONS OFF)
+set(CMAKE_POSITION_INDEPENDENT_CODE ON)
+set(CMAKE_EXPORT_COMPILE_COMMANDS ON)
+
+# All programs land in one place, so that `assay` finds `assay-worker` beside itself.
+set(CMAKE_RUNTIME_OUTPUT_DIRECTORY "${CMAKE_BINARY_DIR}/bin")
+
+find_program(ASSAY_CCACHE ccache)
+if(ASSAY_CCACHE AND NOT CMAKE_CXX_COMPILER_LAUNCHER)
+  set(CMAKE_CXX_COMPILER_LAUNCHER "${ASSAY_CCACHE}")
+endif()
+
+add_library(assay_options INTERFACE)
+target_include_directories(assay_options INTERFACE "${CMAKE_SOURCE_DIR}")
+# Contraction would give the emulator and the oracle results that no source line asks for.
+target_compile_options(assay_options INTERFACE
+  -Wall -Wextra -Wshadow -Wconversion -ffp-contract=off -fno-fast-math -fno-strict-aliasing)
+if(ASSAY_WERROR)
+  target_compile_options(assay_options INTERFACE -Werror)
+endif()
+if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
+  # GCC 12 reports these inside libstdc++ and nlohmann/json headers under -O2 and sanitizers; they are not about our code.
+  target_compile_options(assay_options INTERFACE -Wno-maybe-uninitialized -Wno-restrict -Wno-stringop-overflow
+    -Wno-array-bounds)
+endif()
+if(ASSAY_SANITIZE)
+  target_compile_options(assay_options INTERFACE -fsanitize=${ASSAY_SANITIZE} -fno-omit-frame-pointer
+    -fno-sanitize-recover=all)
+  target_link_options(assay_options INTERFACE -fsanitize=${ASSAY_SANITIZE})
+endif()
