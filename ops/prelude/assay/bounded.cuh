@@ -21,6 +21,8 @@ struct F32Contract {
   static constexpr bool independent = true;  ///< False: roundings may conspire (constant rows), so
                                              ///< n - 1 replaces lambda sqrt(n - 1).
   static constexpr bool approximate = true;  ///< ex2.approx and the like are allowed.
+  /// Products may be added by tensor cores, which truncate.
+  static constexpr bool tensor_cores = false;
   static constexpr bool coarse_tanh =
       false;  ///< tanh.approx, which is good to 11 bits only, is allowed.
 };
