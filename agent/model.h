@@ -16,13 +16,17 @@
 
 #include <chrono>
 #include <cstdint>
+#include <nlohmann/json_fwd.hpp>
 #include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "base/error.h"
-#include "base/json.h"
+
+namespace assay {
+using Json = nlohmann::ordered_json;  // base/json.h
+}
 
 namespace assay::agent {
 
@@ -68,6 +72,8 @@ struct Usage {
   bool operator==(const Usage&) const = default;
 };
 Usage& operator+=(Usage& total, const Usage& part);
+Json ToJson(const Usage& usage);
+Result<Usage> UsageFromJson(const Json& json, std::string place);
 
 struct ModelReply {
   std::string text;
@@ -95,7 +101,7 @@ struct ModelEvent {
   std::uint64_t output_tokens = 0;
   Error error{};
   std::chrono::milliseconds wait{0};
-  Usage lost;
+  Usage lost{};  ///< kRetrying, failed kDone: what the try cost, paid for nothing.
   Result<ModelReply> reply{ModelReply{}};
 };
 
