@@ -1,13 +1,7 @@
-// The arithmetic families' tables of resolvers, which the core joins with its own.
+// The resolver tables of all instruction families, joined by resolver.cc.
 //
-// Each call returns the rows compiled for the best x86-64 level that this processor has (semantics/level.h).
-//
-// What handlers expect of the decoder, beyond exec.h:
-//   - d is the first destination's slot, or its predicate index; a, b, c are the slots of the first three sources, likewise.
-//   - operands[] holds all of them, vectors flattened, destinations first; the sink `_` is Kind::kSink.
-//   - immediates are constant slots, in the width of the operand's type: 16-bit ones for 8- and 16-bit types. Where an instruction
-//     takes a table or count as immediate (lop3, vector modes), `source` still holds it.
-//   - an immediate in the place of a predicate is a constant slot; not zero is true.
+// Each family file under handlers/ exports one table: a row an opcode. An opcode without a row, or a row whose resolver returns
+// null for a form, makes the program `inconclusive` at load time, naming the instruction and its line.
 #pragma once
 
 #include <span>
@@ -16,19 +10,20 @@
 
 namespace assay::emu {
 
-/// abs add div mad max min mul neg sub, for integers and floating point.
-std::span<const ResolverRow> ArithmeticRows();
-/// Carry chains, bit fields, logic, shifts, permutes, dot products.
-std::span<const ResolverRow> IntegerRows();
-/// mov, selp, slct.
-std::span<const ResolverRow> MoveRows();
-/// setp, set.
-std::span<const ResolverRow> CompareRows();
-/// fma, rcp, sqrt, the approximate functions, testp, copysign.
-std::span<const ResolverRow> FloatRows();
-/// cvt, cvt.pack.
-std::span<const ResolverRow> ConvertRows();
-/// mma, wmma.mma, movmatrix.
-std::span<const ResolverRow> MatrixRows();
+std::span<const ResolverRow> IntegerRows();     ///< integer.cc
+std::span<const ResolverRow> ArithmeticRows();  ///< arithmetic.cc: opcodes that integers and floats share
+std::span<const ResolverRow> MoveRows();        ///< move.cc
+std::span<const ResolverRow> CompareRows();     ///< compare.cc
+std::span<const ResolverRow> FloatRows();       ///< float.cc
+std::span<const ResolverRow> ConvertRows();     ///< convert.cc
+std::span<const ResolverRow> MatrixRows();      ///< matrix.cc
+std::span<const ResolverRow> MemoryRows();      ///< memory.cc
+std::span<const ResolverRow> AtomicRows();      ///< atomic.cc
+std::span<const ResolverRow> WarpRows();        ///< warp.cc
+std::span<const ResolverRow> BarrierRows();     ///< barrier.cc
+std::span<const ResolverRow> FenceRows();       ///< fence.cc
+std::span<const ResolverRow> ControlRows();     ///< control.cc
+std::span<const ResolverRow> AsyncCopyRows();   ///< async_copy.cc
+std::span<const ResolverRow> MbarrierRows();    ///< mbarrier.cc
 
 }  // namespace assay::emu
