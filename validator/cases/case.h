@@ -37,6 +37,12 @@ Result<Case> CaseFromJson(const Json& json, std::string place);
 /// "tokens=3 hidden=5 ids=[0,0,1]" where it fits, else shape, seed and profiles.
 std::string Describe(const Case& value, const ops::Instance& instance);
 
+/// True when `a` is simpler than `b`: fewer elements over all inputs and outputs, then smaller axes (in the op's order), then plainer
+/// profiles, then the smaller seed. A strict weak order.
+bool ShortlexLess(const ops::Instance& instance, const Case& a, const Case& b);
+/// Elements of all inputs and outputs; INT64_MAX where the shape cannot be resolved.
+std::int64_t TotalElements(const ops::Instance& instance, const ops::AxisValues& variables);
+
 /// Axes completed, inputs filled. A pure function of (instance, case).
 struct Materialised {
   ops::AxisValues axes;

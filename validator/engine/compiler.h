@@ -18,6 +18,7 @@ struct CompileRequest {
   std::string file_name = "kernel.cu";
   std::map<std::string, std::string> headers;   ///< Virtual headers: name -> text.
   std::vector<std::string> defines;             ///< "NAME=VALUE", from the judge.
+  std::vector<std::string> user_options;        ///< From the user's own command line or sanitize plan; never from a candidate.
   std::string arch = "sm_90";
   std::vector<std::string> entries;             ///< Kernel names or template instantiations.
   bool want_cubin = true;                       ///< Machine code and resource use as well.

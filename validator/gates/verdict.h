@@ -12,6 +12,7 @@
 
 #include "base/json.h"
 #include "validator/cases/case.h"
+#include "validator/cases/probe.h"
 #include "validator/execution/execution.h"
 #include "validator/findings/finding.h"
 
@@ -37,8 +38,15 @@ struct Counterexample {
   Schedule schedule;
   std::uint64_t perturbation_seed = 0;
   std::uint8_t poison = 0xff;
+  std::uint32_t misalign = 0;           ///< See cases::Probe.
+  std::vector<cases::Case> prelude;     ///< Calls made before it in the same context, where that matters.
+  std::string property;                 ///< For the property gate: which one.
+  std::string description;              ///< "tokens=3 hidden=5 ids=[0,0,1]", for people and prompts.
   std::vector<Finding> findings;        ///< Guilty first.
 };
+/// How its case is to be run.
+cases::Probe ProbeOf(const Counterexample& counterexample);
+void SetProbe(Counterexample& counterexample, const cases::Probe& probe);
 Json ToJson(const Counterexample& counterexample);
 Result<Counterexample> CounterexampleFromJson(const Json& json, std::string place);
 

@@ -37,10 +37,10 @@ struct Truth {
 class Oracle {
  public:
   Oracle(engine::Compiler& compiler, engine::Engine& engine);
-  ~Oracle();
+  virtual ~Oracle();
 
-  /// Truth for materialised inputs. Errors are faults of the op (its reference does not compile, or is not covered) or of the machine.
-  Result<std::shared_ptr<const Truth>> Evaluate(const ops::Instance& instance,
+  /// Truth for materialised inputs. Virtual for tests. Errors are faults of the op (its reference does not compile, or is not covered) or of the machine.
+  virtual Result<std::shared_ptr<const Truth>> Evaluate(const ops::Instance& instance,
                                                 const cases::Case& value,
                                                 const cases::Materialised& inputs);
 
