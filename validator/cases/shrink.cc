@@ -38,8 +38,8 @@ class Shrinker {
   // Tries the probes in order, a batch at a time; takes the first that fails. Returns its index.
   std::optional<std::size_t> TakeFirst(const std::vector<Probe>& probes) {
     for (std::size_t start = 0; start < probes.size() && !Spent(); start += kBatch) {
-      const std::size_t count = std::min({kBatch, probes.size() - start,
-                                          static_cast<std::size_t>(limits_.max_trials - trials_)});
+      const std::size_t count = std::min(
+          {kBatch, probes.size() - start, static_cast<std::size_t>(limits_.max_trials - trials_)});
       const std::span<const Probe> batch(probes.data() + start, count);
       trials_ += static_cast<int>(count);
       const std::vector<bool> fails = still_fails_(batch);
@@ -61,7 +61,8 @@ class Shrinker {
     return probe;
   }
 
-  // The current shape with `axis` at `value`, other axes moved only as far as constraints ask; nothing if that is no simpler.
+  // The current shape with `axis` at `value`, other axes moved only as far as constraints ask;
+  // nothing if that is no simpler.
   std::optional<Probe> WithAxis(const std::string& axis, std::int64_t value) const {
     ops::AxisValues moved = best_.case_.axes;
     moved[axis] = value;
@@ -98,7 +99,8 @@ class Shrinker {
     return progress;
   }
 
-  // Smallest value first, then sections of the interval between what is known not to fail and what fails.
+  // Smallest value first, then sections of the interval between what is known not to fail and what
+  // fails.
   bool ShrinkAxis(const std::string& name) {
     const ops::Axis* axis = instance_.op.FindAxis(name);
     if (axis == nullptr) return false;
@@ -184,9 +186,11 @@ class Shrinker {
     const ProfileRow* now = FindProfile(current.kind, input_class);
     std::vector<Probe> probes;
     for (const ProfileRow& row : AllProfiles()) {
-      if (row.applies != input_class || row.special || now == nullptr || row.rank >= now->rank) continue;
+      if (row.applies != input_class || row.special || now == nullptr || row.rank >= now->rank)
+        continue;
       Probe probe = best_;
-      probe.case_.profiles[spec.name] = {.kind = std::string(row.kind), .parameters = {}, .literal = {}};
+      probe.case_.profiles[spec.name] = {
+          .kind = std::string(row.kind), .parameters = {}, .literal = {}};
       probes.push_back(std::move(probe));
     }
     // A correct value of a parameter matters less than having none.
@@ -198,7 +202,8 @@ class Shrinker {
     return TakeFirst(probes).has_value();
   }
 
-  // Small inputs become literals, whose elements are then made plain: zeros first, by halves, then ones.
+  // Small inputs become literals, whose elements are then made plain: zeros first, by halves, then
+  // ones.
   bool SpellOut(const ops::TensorSpec& spec) {
     if (spec.is_scalar || spec.domain.kind == ops::Domain::Kind::kGenerated) return false;
     bool progress = false;
@@ -232,7 +237,8 @@ class Shrinker {
     bool progress = false;
     for (std::size_t start = 0; start < LiteralOf(spec).size() && !Spent(); start += chunk) {
       std::vector<Probe> probes;
-      for (std::size_t at = start; at < LiteralOf(spec).size() && probes.size() < kBatch; at += chunk) {
+      for (std::size_t at = start; at < LiteralOf(spec).size() && probes.size() < kBatch;
+           at += chunk) {
         Probe probe = best_;
         std::vector<double>& values = probe.case_.profiles[spec.name].literal;
         const std::size_t end = std::min(at + chunk, values.size());

@@ -10,8 +10,8 @@ namespace {
 constexpr int kMaxNodes = 20'000;
 constexpr std::size_t kMaxCandidates = 160;
 
-// Backtracking over the variable axes in the op's order, pinned ones first; a constraint is checked as soon as all that it depends on
-// is bound.
+// Backtracking over the variable axes in the op's order, pinned ones first; a constraint is checked
+// as soon as all that it depends on is bound.
 class Solver {
  public:
   Solver(const ops::OpSpec& op, const ops::AxisValues& pinned, const ops::AxisValues& preferred)
@@ -20,7 +20,8 @@ class Solver {
       if (axis.kind == ops::Axis::Kind::kVariable) order_.push_back(&axis);
       if (axis.kind == ops::Axis::Kind::kConstant) values_[axis.name] = axis.value;
     }
-    std::ranges::stable_partition(order_, [&](const ops::Axis* axis) { return pinned.contains(axis->name); });
+    std::ranges::stable_partition(
+        order_, [&](const ops::Axis* axis) { return pinned.contains(axis->name); });
     for (const ops::Expression& constraint : op.constraints) {
       std::set<std::string> names;
       CollectVariables(constraint, 0, names);
@@ -42,8 +43,9 @@ class Solver {
     const auto worst = std::ranges::max_element(constraints_, {}, &Checked::violations);
     const bool blamed = worst != constraints_.end() && worst->violations > 0;
     return Fail(ErrorKind::kMalformedInput,
-                pinned_.empty() ? "no shape satisfies the op's ranges and constraints"
-                                : "no shape with these axes satisfies the op's ranges and constraints",
+                pinned_.empty()
+                    ? "no shape satisfies the op's ranges and constraints"
+                    : "no shape with these axes satisfies the op's ranges and constraints",
                 blamed ? worst->expression->place() + " '" + worst->expression->text() + "'"
                        : "op.json: /axes",
                 "relax the constraint or widen the axes' ranges");
@@ -52,11 +54,12 @@ class Solver {
  private:
   struct Checked {
     const ops::Expression* expression;
-    std::size_t last;      // bound once order_[last] is
+    std::size_t last;  // bound once order_[last] is
     int violations;
   };
 
-  void CollectVariables(const ops::Expression& expression, int depth, std::set<std::string>& names) {
+  void CollectVariables(const ops::Expression& expression, int depth,
+                        std::set<std::string>& names) {
     if (depth > 16) return;  // the op loader refuses cycles; this only bounds the walk
     for (const std::string& name : expression.names()) {
       const ops::Axis* axis = op_.FindAxis(name);
@@ -172,8 +175,8 @@ Result<ops::AxisValues> SolveAxes(const ops::OpSpec& op, const ops::AxisValues& 
   return Solver(op, pinned, preferred).Solve();
 }
 
-Result<ops::AxisValues> SolveNear(const ops::OpSpec& op, const std::string& axis, std::int64_t value,
-                                  const ops::AxisValues& preferred) {
+Result<ops::AxisValues> SolveNear(const ops::OpSpec& op, const std::string& axis,
+                                  std::int64_t value, const ops::AxisValues& preferred) {
   auto first = SolveAxes(op, {{axis, value}}, preferred);
   if (first) return first;
   for (std::int64_t distance = 1; distance <= 64; ++distance) {

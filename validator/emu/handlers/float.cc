@@ -64,8 +64,8 @@ struct Pairwise<kFn, float (*)(float, float, float)> {
 constexpr HandlerRow kRows[] = {
     F32_ROWS(Opcode::kAdd, AddF32), F32_ROWS(Opcode::kSub, SubF32), F32_ROWS(Opcode::kMul, MulF32),
     F32_ROWS(Opcode::kFma, FmaF32), F32_ROWS(Opcode::kMad, FmaF32),
-    F32_FTZ_ROWS(Opcode::kDiv, {}, DivF32), F32_FTZ_ROWS(Opcode::kRcp, {}, RcpF32),
-    F32_FTZ_ROWS(Opcode::kSqrt, {}, SqrtF32),
+    F32_FTZ_ROWS(Opcode::kDiv, ModSet{}, DivF32), F32_FTZ_ROWS(Opcode::kRcp, ModSet{}, RcpF32),
+    F32_FTZ_ROWS(Opcode::kSqrt, ModSet{}, SqrtF32),
     {Opcode::kAbs, {kF32}, {}, Map<AbsF32<false>>}, {Opcode::kAbs, {kF32}, Mods(M::kFtz), Map<AbsF32<true>>},
     {Opcode::kNeg, {kF32}, {}, Map<NegF32<false>>}, {Opcode::kNeg, {kF32}, Mods(M::kFtz), Map<NegF32<true>>},
     {Opcode::kAbs, {kF64}, {}, Map<AbsF64>}, {Opcode::kNeg, {kF64}, {}, Map<NegF64>},

@@ -30,6 +30,24 @@ template <class T>
   target = (target & ~warp.exec) | (value & warp.exec);
 }
 
+template <std::size_t kBytes>
+struct LaneBits;
+template <> struct LaneBits<2> { using type = u16; };
+template <> struct LaneBits<4> { using type = u32; };
+template <> struct LaneBits<8> { using type = u64; };
+
+/// d = results where `exec` has a one. Written with masks, because GCC makes branches of a conditional store.
+template <class U>
+[[gnu::noinline]] void BlendLanes(U* d, const U* results, LaneMask exec) {
+  U* const to = static_cast<U*>(__builtin_assume_aligned(d, 64));
+  const U* const from = static_cast<const U*>(__builtin_assume_aligned(results, 64));
+#pragma GCC ivdep
+  for (int i = 0; i < kWarpSize; ++i) {
+    const U mask = static_cast<U>(U{0} - static_cast<U>(exec >> i & 1));
+    to[i] = static_cast<U>((from[i] & mask) | (to[i] & static_cast<U>(~mask)));
+  }
+}
+
 /// Runs `fn(lane)` for all lanes and stores what it returns in those that are active.
 template <class R, class Fn>
 [[gnu::always_inline]] inline void ForLanes(Warp& warp, Slot destination, Fn fn) {
@@ -44,11 +62,10 @@ template <class R, class Fn>
 #pragma GCC ivdep
       for (int i = 0; i < kWarpSize; ++i) d[i] = fn(i);
     } else {
-#pragma GCC ivdep
-      for (int i = 0; i < kWarpSize; ++i) {
-        const R result = fn(i);
-        d[i] = IsActive(exec, i) ? result : d[i];
-      }
+      alignas(64) R results[kWarpSize];
+      for (int i = 0; i < kWarpSize; ++i) results[i] = fn(i);
+      using U = typename LaneBits<sizeof(R)>::type;
+      BlendLanes(reinterpret_cast<U*>(d), reinterpret_cast<const U*>(results), exec);
     }
   }
 }

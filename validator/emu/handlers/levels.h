@@ -29,9 +29,13 @@ Handler ResolveInteger(const ptx::Instruction& instruction, Decoded& decoded);
 Handler ResolveArithmetic(const ptx::Instruction& instruction, Decoded& decoded);
 Handler ResolveMove(const ptx::Instruction& instruction, Decoded& decoded);
 Handler ResolveCompare(const ptx::Instruction& instruction, Decoded& decoded);
+/// f32 and f64, exact.
 Handler ResolveFloat(const ptx::Instruction& instruction, Decoded& decoded);
+/// f16 and bf16, exact.
 Handler ResolveHalf(const ptx::Instruction& instruction, Decoded& decoded);
 Handler ResolveApprox(const ptx::Instruction& instruction, Decoded& decoded);
+/// All of FloatRows().
+Handler ResolveFloatFamily(const ptx::Instruction& instruction, Decoded& decoded);
 Handler ResolveConvert(const ptx::Instruction& instruction, Decoded& decoded);
 }  // namespace ASSAY_EMU_LEVEL
 

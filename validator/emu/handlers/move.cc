@@ -55,7 +55,7 @@ void Pack(Warp& warp, const Decoded& op) {
   }
 }
 
-/// mov.b64 {d, e}, a. A destination may be the sink, or the source's own register in another lane width: the source is copied first.
+/// mov.b64 {d, e}, a. A destination may be the sink. The source is copied first: it may be one of the destinations.
 template <int kElementBytes>
 void Unpack(Warp& warp, const Decoded& op) {
   const int count = op.destinations;
@@ -66,9 +66,11 @@ void Unpack(Warp& warp, const Decoded& op) {
     const DecodedOperand& element = op.operands[e];
     if (element.kind != DecodedOperand::Kind::kSlot) continue;
     std::byte* const to = BytesOf(warp, element);
+    const int to_stride = element.bits / 8;  // 8-bit elements lie in 16-bit lanes.
     for (int i = 0; i < kWarpSize; ++i) {
       if (!IsActive(warp.exec, i)) continue;
-      __builtin_memcpy(to + i * kElementBytes, packed + i * stride + e * kElementBytes, kElementBytes);
+      __builtin_memset(to + i * to_stride, 0, static_cast<std::size_t>(to_stride));
+      __builtin_memcpy(to + i * to_stride, packed + i * stride + e * kElementBytes, kElementBytes);
     }
   }
 }

@@ -20,6 +20,7 @@ inline constexpr u32 kNanF32 = 0x7fffffffu;
 
 inline float FromBits(u32 bits) { return BitCast<float>(bits); }
 inline double FromBits(u64 bits) { return BitCast<double>(bits); }
+inline double FromBits(unsigned long long bits) { return BitCast<double>(bits); }
 inline u32 ToBits(float value) { return BitCast<u32>(value); }
 inline u64 ToBits(double value) { return BitCast<u64>(value); }
 
