@@ -1,0 +1,53 @@
+// Integer expressions over axis names: shapes, constraints, grid sizes.
+//
+// Grammar: + - * / % (floor is not needed: operands are non-negative in practice; / truncates),
+// comparison (== != < <= > >=, value 0 or 1), && || !, parentheses, integer literals, axis names,
+// and the functions min max ceil_div round_up. 64-bit arithmetic, checked: overflow, division by
+// zero and unknown names are errors that name the column, never wrapped values.
+//
+// A parsed Expression is an immutable value (a small postfix program); Evaluate is linear in its
+// length. Thread-safe. && and || do not evaluate their right side when the left one decides, so `n
+// == 0 || 8 % n == 0` is safe. A default-constructed Expression is 1.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/error.h"
+
+namespace assay::ops {
+
+/// Values of axes (and of integer scalars) by name.
+using AxisValues = std::map<std::string, std::int64_t, std::less<>>;
+
+class Expression {
+ public:
+  /// `place` is where the text stands, e.g. "launch.json: /kernels/0/grid/0". Length and nesting
+  /// are limited.
+  static Result<Expression> Parse(std::string_view text, std::string place);
+  static Expression Constant(std::int64_t value);
+
+  Result<std::int64_t> Evaluate(const AxisValues& values) const;
+  /// Names that occur in it, sorted, each once.
+  const std::vector<std::string>& names() const { return names_; }
+  const std::string& text() const { return text_; }
+  const std::string& place() const { return place_; }
+  /// Integer literals that occur in it (tile sizes: case generation aims at their neighbours).
+  std::vector<std::int64_t> Literals() const;
+
+ private:
+  struct Token {
+    std::uint8_t code = 0;
+    std::int64_t value = 0;  // literal, or index into names_
+    std::uint32_t column = 0;
+  };
+  std::string text_ = "1";
+  std::string place_;
+  std::vector<Token> program_ = {{0, 1, 1}};  // code 0: a literal
+  std::vector<std::string> names_;
+};
+
+}  // namespace assay::ops

@@ -1,0 +1,121 @@
+// Data races in shared and global memory, by happens-before (field guide section 3; PTX ISA, memory consistency model).
+//
+// The core reports what warps do; the detector keeps, for each byte touched, who wrote and read it last, as packed (thread, epoch)
+// stamps, and raises a race when two accesses conflict, are not morally strong, and neither is ordered before the other.
+//
+// Events are warp-wide: `lanes` says which lanes take part, `address[lane]` where. Addresses are offsets within one address space
+// region (`region`): the core gives every allocation and every block's shared memory a region of its own.
+//
+// Not thread-safe: one detector serves one run. Shadow is allocated for touched pages only and stays under 8 bytes a byte.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "validator/emu/exec.h"
+
+namespace assay::emu {
+
+enum class AccessKind : std::uint8_t { kRead, kWrite, kReadWrite };  ///< kReadWrite: atomics.
+enum class Order : std::uint8_t { kWeak, kVolatile, kRelaxed, kAcquire, kRelease, kAcqRel };
+enum class Scope : std::uint8_t { kCta, kCluster, kGpu, kSys };
+
+/// Blocks and warps are numbered through the whole launch; a thread is warp * 32 + lane.
+using WarpNumber = std::uint32_t;
+using BlockNumber = std::uint32_t;
+using RegionId = std::uint32_t;
+
+struct WarpAccess {
+  WarpNumber warp = 0;
+  LaneMask lanes = 0;
+  RegionId region = 0;
+  const std::uint64_t* offsets = nullptr;   ///< 32 of them; byte offsets in the region. Only those of `lanes` count.
+  std::uint32_t bytes = 0;                  ///< A lane.
+  AccessKind kind = AccessKind::kRead;
+  Order order = Order::kWeak;
+  Scope scope = Scope::kCta;
+  bool atomic = false;                      ///< atom or red: always strong.
+  bool returns_value = true;                ///< False for red: it never acquires.
+  bool read_only_path = false;              ///< ld.global.nc.
+  std::uint32_t pc = 0;
+  /// For same-value writes: the new bytes of each lane (`bytes` each, lane-major), and the memory before the write. May be null.
+  const std::byte* new_values = nullptr;
+};
+
+struct RaceSide {
+  WarpNumber warp = 0;
+  std::uint8_t lane = 0;
+  std::uint32_t pc = 0;
+  AccessKind kind = AccessKind::kRead;
+  bool atomic = false;
+  Order order = Order::kWeak;
+  Scope scope = Scope::kCta;
+};
+
+struct Race {
+  enum class Class : std::uint8_t { kRace, kSameValue, kScopeTooNarrow, kMixedSize, kReadOnlyCache };
+  Class race_class = Class::kRace;
+  RaceSide earlier;
+  RaceSide later;
+  RegionId region = 0;
+  std::uint64_t offset = 0;
+  std::uint32_t bytes = 0;
+  std::uint64_t occurrences = 1;            ///< Pairs with the same two program counters.
+  bool same_warp = false;
+};
+
+class RaceDetector {
+ public:
+  struct Shape {
+    std::uint32_t warps_per_block = 1;
+    std::uint32_t blocks = 1;
+    std::uint32_t blocks_per_cluster = 1;
+  };
+
+  explicit RaceDetector(std::uint64_t max_shadow_bytes);
+  ~RaceDetector();
+  RaceDetector(const RaceDetector&) = delete;
+  RaceDetector& operator=(const RaceDetector&) = delete;
+
+  /// A launch begins: everything before it happens before everything in it.
+  void BeginLaunch(const Shape& shape);
+  /// A block has ended; its shared region may be forgotten.
+  void EndBlock(BlockNumber block, RegionId shared_region);
+
+  void OnAccess(const WarpAccess& access);
+  /// A block-wide (named) barrier: lanes arrive, and when it completes those that wait are released. `arrived` accumulates by
+  /// (block, barrier); `OnBarrierComplete` orders all arrived before all that wait.
+  void OnBarrierArrive(BlockNumber block, std::uint32_t barrier, WarpNumber warp, LaneMask lanes, bool waits);
+  void OnBarrierComplete(BlockNumber block, std::uint32_t barrier);
+  /// bar.warp.sync completed for these lanes.
+  void OnWarpBarrier(WarpNumber warp, LaneMask lanes);
+  /// barrier.cluster: like a block barrier over all blocks of a cluster. `relaxed_arrive` carries no release.
+  void OnClusterArrive(BlockNumber block, WarpNumber warp, LaneMask lanes, bool relaxed_arrive);
+  void OnClusterComplete(std::uint32_t cluster);
+  /// fence / membar.
+  void OnFence(WarpNumber warp, LaneMask lanes, Order order, Scope scope);
+  /// Asynchronous copies (cp.async): the write happens at some time between issue and wait, by an agent of its own.
+  /// `OnAsyncIssue` returns a token; `OnAsyncWait` makes the copies of those tokens visible to the lane that issued them.
+  std::uint64_t OnAsyncIssue(WarpNumber warp, LaneMask lanes, const WarpAccess& read, const WarpAccess& write);
+  void OnAsyncWait(WarpNumber warp, std::uint8_t lane, std::uint64_t up_to_token);
+  /// mbarrier: arrive is a release into the barrier object, a successful wait acquires what its phase collected.
+  void OnMbarrierInit(RegionId region, std::uint64_t offset);
+  void OnMbarrierArrive(RegionId region, std::uint64_t offset, WarpNumber warp, LaneMask lanes, Scope scope, bool relaxed);
+  void OnMbarrierPhaseComplete(RegionId region, std::uint64_t offset);
+  void OnMbarrierWait(RegionId region, std::uint64_t offset, WarpNumber warp, LaneMask lanes, Scope scope, bool relaxed);
+  /// A bulk copy's bytes were published through this mbarrier's phase (complete-tx).
+  void OnBulkWrite(const WarpAccess& write, RegionId barrier_region, std::uint64_t barrier_offset);
+
+  /// Distinct races so far (by the two program counters and class), in the order found.
+  const std::vector<Race>& races() const;
+  /// True when the shadow limit was reached: the run is then inconclusive for races.
+  bool exhausted() const;
+  std::uint64_t shadow_bytes() const;
+
+ private:
+  struct Impl;
+  std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace assay::emu

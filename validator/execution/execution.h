@@ -1,0 +1,150 @@
+// What an engine is asked to do, and what it answers. Values with one JSON form each; no behaviour.
+//
+// An Execution is a program (PTX), device buffers, and a list of launches that run in order on the same memory, with complete
+// barriers between them. The answer is a Report: how it stopped, what was found, and counters. Buffer contents travel in shared
+// memory beside these values (engine.h), never inside them.
+//
+// Used on both sides of the jail: by the orchestrator's engines (validator/engine) and by the emulator (validator/emu).
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/dtype.h"
+#include "base/json.h"
+#include "validator/findings/finding.h"
+
+namespace assay {
+
+enum class BufferRole : std::uint8_t { kInput, kOutput, kWorkspace };
+/// What a buffer holds before the first launch.
+enum class BufferFill : std::uint8_t {
+  kProvided,       ///< The bytes handed over; all defined.
+  kZero,           ///< Zeros; defined.
+  kUninitialised,  ///< Poisoned with `poison`; every byte undefined until written.
+};
+
+struct BufferSpec {
+  std::string name;                ///< As the launch plan names it.
+  DType dtype = DType::kF32;
+  std::int64_t elements = 0;
+  BufferRole role = BufferRole::kInput;   ///< Inputs are read-only: writing one is a finding.
+  BufferFill fill = BufferFill::kProvided;
+  std::uint8_t poison = 0xff;
+  std::uint32_t misalign = 0;      ///< Bytes by which the address misses a 256-byte boundary; a multiple of the element size.
+};
+
+/// A kernel argument: the address of a buffer, or a value of its own.
+struct Argument {
+  enum class Kind : std::uint8_t { kBuffer, kScalar } kind = Kind::kScalar;
+  std::string name;                ///< For messages.
+  std::uint32_t buffer = 0;        ///< Index into Execution::buffers.
+  std::vector<std::uint8_t> bytes; ///< Scalar: little-endian value, as long as the kernel's parameter.
+  DType dtype = DType::kI64;       ///< Scalar: its type, so that it can be narrowed to the parameter (checked, never truncated).
+};
+
+struct Launch {
+  std::string entry;               ///< Mangled name in the PTX.
+  Dim3 grid{1, 1, 1};
+  Dim3 block{1, 1, 1};
+  Dim3 cluster{1, 1, 1};
+  std::uint64_t shared_bytes = 0;  ///< Dynamic shared memory.
+  bool cooperative = false;
+  std::vector<Argument> args;
+};
+
+/// Which monitors watch. Bounds, alignment and write protection are always on.
+struct Checks {
+  bool initialisation = true;
+  bool race = true;
+  bool barrier = true;
+  bool coverage = false;
+  bool shadow_values = false;      ///< FP64 shadows, to find the line that loses the precision. Slow.
+  bool operator==(const Checks&) const = default;
+};
+
+/// In which order blocks, warps and lanes run. Everything follows from these numbers: same schedule, same result.
+struct Schedule {
+  enum class Policy : std::uint8_t {
+    kSequential,     ///< Blocks in order, a few at a time; warps round robin. The default, and the fastest.
+    kPermuted,       ///< Blocks in a random order and interleaved, lanes in order.
+    kReversed,       ///< Blocks, warps and lanes in reverse.
+    kPriorities,     ///< PCT: random priorities, lowered at random synchronisation points. Fair for spin loops.
+  };
+  Policy policy = Policy::kSequential;
+  std::uint64_t seed = 0;
+  bool operator==(const Schedule&) const = default;
+};
+
+struct Limits {
+  std::uint64_t max_steps = 2'000'000'000;       ///< Thread-level instructions, over all launches.
+  std::uint64_t max_memory_bytes = 4ull << 30;   ///< Shadow state and blocks' own memory.
+  std::uint32_t max_findings = 32;               ///< Distinct findings kept.
+  std::uint32_t max_milliseconds = 0;            ///< 0: the caller's deadline alone. Only a guard: never decides a verdict but inconclusive.
+};
+
+struct Execution {
+  std::string ptx;
+  std::vector<BufferSpec> buffers;
+  std::vector<Launch> launches;
+  Checks checks;
+  Schedule schedule;
+  Limits limits;
+  std::uint64_t perturbation_seed = 0;   ///< Not 0: approximate instructions return values perturbed within their documented bound.
+  std::string target_sm = "sm_90";       ///< Limits of the target: shared memory, threads, registers.
+};
+
+enum class Stop : std::uint8_t {
+  kCompleted,      ///< All launches ran to their end (there may be findings).
+  kFault,          ///< A finding that no execution survives: out of bounds, trap, deadlock.
+  kStepLimit,      ///< max_steps reached.
+  kUnsupported,    ///< An instruction or feature that the engine does not cover; `reason` names it and its line.
+  kResourceLimit,  ///< Out of memory or time of the engine, not of the kernel.
+  kEngineFailure,  ///< The worker died or broke its protocol.
+};
+std::string_view Name(Stop stop);
+
+struct Counters {
+  std::uint64_t steps = 0;            ///< Retired thread-level instructions.
+  std::uint64_t warp_steps = 0;
+  std::uint64_t bytes_read = 0;       ///< Global memory.
+  std::uint64_t bytes_written = 0;
+  std::uint64_t barriers = 0;         ///< Completed block-wide barriers.
+  std::uint64_t atomics = 0;
+  bool used_atomics = false;          ///< Float or order-dependent atomics, or polling: the schedule may matter.
+};
+
+/// A branch of the source that ran, for coverage: bit 0 taken, bit 1 not taken.
+struct BranchCoverage {
+  std::uint32_t ptx_line = 0;
+  SourceSite site;
+  std::uint8_t sides = 0;
+};
+
+/// From shadow values: how much of an output's error entered at a line.
+struct ErrorShare {
+  SourceSite site;
+  double share = 0;                   ///< 0..1
+};
+
+struct Report {
+  Stop stop = Stop::kCompleted;
+  std::string reason;
+  std::vector<Finding> findings;
+  Counters counters;
+  std::vector<BranchCoverage> coverage;
+  std::vector<ErrorShare> error_shares;
+  std::vector<std::uint64_t> unwritten_bytes;   ///< For each buffer: bytes still undefined at the end (outputs: must be 0).
+  std::vector<std::int64_t> first_unwritten;    ///< For each buffer: first element with an undefined byte, or -1.
+};
+
+Json ToJson(const Execution& execution);   ///< Without `ptx`, which travels as the payload.
+Result<Execution> ExecutionFromJson(const Json& json);
+Json ToJson(const Report& report);
+Result<Report> ReportFromJson(const Json& json);
+Json ToJson(const Schedule& schedule);
+Result<Schedule> ScheduleFromJson(const Json& json, std::string place);
+
+}  // namespace assay
