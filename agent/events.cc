@@ -74,6 +74,9 @@ struct Codec<AttemptPlanned> {
                   reader.PlaceOf("kind"));
     event.kind = *known;
     ASSAY_TRY(const Json messages, reader.Required<Json>("messages"));
+    if (!messages.is_array()) {
+      return Fail(ErrorKind::kMalformedInput, "must be an array", reader.PlaceOf("messages"));
+    }
     for (std::size_t i = 0; i < messages.size(); ++i) {
       ASSAY_TRY(ObjectReader entry, ObjectReader::Of(messages[i], reader.PlaceOf("messages") + "/" +
                                                                       std::to_string(i)));

@@ -188,10 +188,11 @@ Status RunFolder::Project(const StampedEvent& stamped) {
                                                                    : std::string();
     };
     const auto settings = started->request.find("settings");
-    return Transcribe(writer_.Header(
-        {.instance = text("instance"),
-         .model = text("model"),
-         .settings = settings == started->request.end() ? Json::object() : *settings}));
+    TranscriptHeader header;
+    header.instance = text("instance");
+    header.model = text("model");
+    if (settings != started->request.end()) header.settings = *settings;
+    return Transcribe(writer_.Header(header));
   }
   if (const auto* resumed = std::get_if<RunResumed>(&stamped.event)) {
     return WriteDerived(path_ / "run.json", PrettyJson(resumed->request));

@@ -119,7 +119,7 @@ int RunState::JudgedCount() const {
 const Attempt* RunState::Accepted() const {
   const Attempt* accepted = nullptr;
   for (const Attempt& attempt : attempts) {
-    if (attempt.Accepted()) accepted = &attempt;
+    if (attempt.Accepted() && (accepted == nullptr || !attempt.vetted.empty())) accepted = &attempt;
   }
   return accepted;
 }

@@ -41,8 +41,8 @@ struct RunState {
 
   const Attempt* Find(int number) const;
   int JudgedCount() const;
-  /// The accepted attempt that counts: the last one (optimisation only records improvements as
-  /// accepted).
+  /// The accepted attempt that counts: the last one that was emitted; where none was (the jail was
+  /// off), the first accepted one.
   const Attempt* Accepted() const;
 };
 

@@ -93,6 +93,9 @@ Result<Exchange> ExchangeFromJson(ObjectReader& reader, bool by_hand, Texts& tex
 Status JudgedFromJson(ObjectReader& reader, Transcript& transcript) {
   ASSAY_TRY(const std::int64_t attempt, reader.Required<std::int64_t>("attempt"));
   ASSAY_TRY(const Json seeds, reader.Required<Json>("holdout_seeds"));
+  if (!seeds.is_array()) {
+    return Fail(ErrorKind::kMalformedInput, "must be an array", reader.PlaceOf("holdout_seeds"));
+  }
   std::vector<std::uint64_t> values;
   for (const Json& seed : seeds) {
     ASSAY_TRY(const std::uint64_t value,

@@ -5,7 +5,7 @@
 #include "cli/command.h"
 #include "cli/instance.h"
 #include "cli/progress.h"
-#include "cli/toolbox.h"
+#include "cli/workbench.h"
 #include "validator/gates/render.h"
 
 namespace assay::cli {
@@ -14,7 +14,7 @@ namespace {
 struct Request {
   std::string folder;
   InstanceOptions instance;
-  ToolboxOptions tools;
+  WorkbenchOptions tools;
   std::string effort = "standard";
   std::string counterexamples;
   std::uint64_t seed = 1;
@@ -26,10 +26,10 @@ Result<int> Check(const Request& request, bool json) {
   ASSAY_TRY(std::string kernel, ReadFile(folder / "kernel.cu", 16u << 20));
   ASSAY_TRY(std::string launch, ReadFile(folder / "launch.json", 16u << 20));
   const gates::Candidate candidate{.kernel = std::move(kernel), .launch = std::move(launch)};
-  ASSAY_TRY(auto toolbox, Toolbox::Make(request.tools));
+  ASSAY_TRY(auto bench, Workbench::Make(request.tools));
 
   ProgressPrinter progress;
-  gates::Tools tools = toolbox->MakeTools();
+  gates::Tools tools = bench->MakeTools();
   tools.progress = [&progress](const gates::Progress& step) { progress.On(step); };
   std::random_device entropy;
   gates::Gatekeeper gatekeeper(
@@ -51,7 +51,7 @@ Result<int> Check(const Request& request, bool json) {
     }
   }
   if (json) PrintJson(ToJson(judgement.verdict));
-  Say(gates::RenderText(judgement.verdict, candidate));
+  Say(gates::RenderVerdict(judgement.verdict));
   return gates::ExitCode(judgement.verdict.outcome);
 }
 
@@ -66,7 +66,7 @@ void AddCheck(CLI::App& app, Session& session) {
   command->add_option("--seed", request->seed, "Seed of the cases.");
   command->add_option("--counterexamples", request->counterexamples,
                       "Folder to write the counterexamples to, for assay replay.");
-  AddToolboxOptions(*command, request->tools);
+  AddWorkbenchOptions(*command, request->tools);
   command->add_flag("--json", session.json, "Print the verdict as one JSON document on stdout.");
   command->footer(
       "Example:\n"

@@ -4,9 +4,9 @@
 
 #include <cstdlib>
 
-#include "agent/prompts.h"
+#include "agent/prompt.h"
 #include "cli/command.h"
-#include "cli/toolbox.h"
+#include "cli/workbench.h"
 #include "ops/op.h"
 #include "sandbox/jail.h"
 #include "sandbox/worker_pool.h"
@@ -85,7 +85,7 @@ Finding CheckGpu() {
   return {"GPU", State::kOptional, "a CUDA driver is present; this version judges on the emulator only", ""};
 }
 
-Result<int> Doctor(const ToolboxOptions& options, bool json) {
+Result<int> Doctor(const WorkbenchOptions& options, bool json) {
   std::vector<Finding> findings = {CheckJail()};
   auto pool = sandbox::WorkerPool::Create({.unsafe_no_jail = options.unsafe_no_jail});
   if (pool) findings.push_back(CheckCompiler(**pool));
@@ -113,8 +113,8 @@ Result<int> Doctor(const ToolboxOptions& options, bool json) {
 
 void AddDoctor(CLI::App& app, Session& session) {
   CLI::App* command = app.add_subcommand("doctor", "What works on this machine, what does not, and the fix for each.");
-  auto options = std::make_shared<ToolboxOptions>();
-  AddToolboxOptions(*command, *options);
+  auto options = std::make_shared<WorkbenchOptions>();
+  AddWorkbenchOptions(*command, *options);
   command->add_flag("--json", session.json, "Print one JSON document on stdout.");
   command->callback([&session, options] { session.run = [&session, options] { return Doctor(*options, session.json); }; });
 }

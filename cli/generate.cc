@@ -8,14 +8,14 @@
 #include "cli/command.h"
 #include "cli/instance.h"
 #include "cli/progress.h"
-#include "cli/toolbox.h"
+#include "cli/workbench.h"
 
 namespace assay::cli {
 namespace {
 
 struct Request {
   InstanceOptions instance;
-  ToolboxOptions tools;
+  WorkbenchOptions tools;
   std::string model;
   std::string base_url;
   std::string key_file;
@@ -88,21 +88,21 @@ Result<agent::GenerateRequest> Build(const Request& request) {
 
 Result<int> Generate(const Request& request, bool json) {
   ASSAY_TRY(const agent::GenerateRequest built, Build(request));
-  ToolboxOptions tool_options = request.tools;
+  WorkbenchOptions tool_options = request.tools;
   tool_options.engine = built.engine;
   tool_options.arch = built.instance.arch;
   tool_options.unsafe_no_jail = built.unsafe_no_jail;
-  ASSAY_TRY(auto toolbox, Toolbox::Make(tool_options));
+  ASSAY_TRY(auto bench, Workbench::Make(tool_options));
 
   std::signal(SIGINT, [](int) { interrupted = 1; });
   ProgressPrinter progress;
   agent::Environment environment{
-      .clock = toolbox->clock(),
-      .make_judges = [&toolbox](const agent::JudgeSettings& settings)
+      .clock = bench->clock(),
+      .make_judges = [&bench](const agent::JudgeSettings& settings)
           -> Result<std::vector<std::unique_ptr<agent::Judge>>> {
         std::vector<std::unique_ptr<agent::Judge>> judges;
         judges.push_back(std::make_unique<agent::GatekeeperJudge>(
-            toolbox->MakeTools(), gates::Options{.effort = settings.effort,
+            bench->MakeTools(), gates::Options{.effort = settings.effort,
                                                  .seed = settings.seed,
                                                  .holdout_seed = {},
                                                  .unsafe_no_jail = settings.unsafe_no_jail,
@@ -111,7 +111,7 @@ Result<int> Generate(const Request& request, bool json) {
       },
       .observe = [&progress](const agent::Notice& notice) { progress.On(notice); },
       .interrupted = [] { return interrupted != 0; },
-      .versions = toolbox->Versions()};
+      .versions = bench->Versions()};
   ASSAY_TRY(const agent::RunOutcome outcome, agent::Generate(built, environment));
   progress.Finish();
   if (json) PrintJson(agent::ToJson(outcome));
@@ -142,7 +142,7 @@ void AddGenerate(CLI::App& app, Session& session) {
   command->add_option("--prices", request->prices, "Price table (assay.prices/1) instead of the built-in one.");
   command->add_option("--out", request->out, "Folder of the run. Default: runs/<id>.");
   command->add_option("--resume", request->resume, "Continue the run in this folder.");
-  AddToolboxOptions(*command, request->tools);
+  AddWorkbenchOptions(*command, request->tools);
   command->add_flag("--json", session.json, "Print one JSON document on stdout.");
   command->footer(
       "Examples:\n"

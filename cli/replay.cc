@@ -2,7 +2,7 @@
 #include "base/json.h"
 #include "cli/command.h"
 #include "cli/instance.h"
-#include "cli/toolbox.h"
+#include "cli/workbench.h"
 #include "validator/findings/render.h"
 #include "validator/gates/gatekeeper.h"
 
@@ -12,7 +12,7 @@ namespace {
 struct Request {
   std::string file;
   std::string op;
-  ToolboxOptions tools;
+  WorkbenchOptions tools;
 };
 
 Result<int> Replay(const Request& request, bool json) {
@@ -24,11 +24,11 @@ Result<int> Replay(const Request& request, bool json) {
   if (instance.op.digest != recorded.op_digest) {
     Say("note: the op '" + instance.op.name + "' has changed since this counterexample was recorded");
   }
-  ToolboxOptions tool_options = request.tools;
+  WorkbenchOptions tool_options = request.tools;
   tool_options.arch = recorded.arch;
   tool_options.engine = recorded.engine;
-  ASSAY_TRY(auto toolbox, Toolbox::Make(tool_options));
-  gates::Gatekeeper gatekeeper(toolbox->MakeTools(), {});
+  ASSAY_TRY(auto bench, Workbench::Make(tool_options));
+  gates::Gatekeeper gatekeeper(bench->MakeTools(), {});
   ASSAY_TRY(const gates::Counterexample replayed, gatekeeper.Replay(instance, recorded));
 
   if (json) PrintJson(ToJson(replayed));
@@ -52,7 +52,7 @@ void AddReplay(CLI::App& app, Session& session) {
   auto request = std::make_shared<Request>();
   command->add_option("counterexample", request->file, "A counterexample.json of a run or of assay check.")->required();
   command->add_option("--op", request->op, "Op to judge by, where the recorded name is not found.");
-  AddToolboxOptions(*command, request->tools);
+  AddWorkbenchOptions(*command, request->tools);
   command->add_flag("--json", session.json, "Print the replayed counterexample on stdout.");
   command->footer(
       "Example:\n"

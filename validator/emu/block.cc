@@ -148,6 +148,8 @@ void StartBlock(Engine& engine, Block& block, BlockNumber number) {
     warp.priority = engine.rng.Next();
     warp.idle_rounds = 0;
     warp.async.reset();
+    warp.cluster_arrived = 0;
+    warp.cluster_released = 0;
     const std::uint32_t left = launch.threads - w * kWarpSize;
     warp.alive = left >= kWarpSize ? kAllLanes : (LaneMask{1} << left) - 1;
     ResetFrames(warp);

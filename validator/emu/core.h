@@ -87,7 +87,8 @@ struct Split {
   Frame* frame = nullptr;
 };
 
-struct WarpMemory;
+/// Outstanding cp.async copies of a warp's lanes (handlers/async_copy.cc).
+struct AsyncGroups;
 
 struct CoreWarp : Warp {
   Engine* engine = nullptr;
@@ -109,9 +110,12 @@ struct CoreWarp : Warp {
   std::vector<std::byte> local;       ///< Local memory, lane after lane.
   std::vector<std::uint8_t> local_defined;
   std::uint64_t local_stride = 0;
-  struct AsyncGroups;
+  LaneMask cluster_arrived = 0;       ///< Lanes in the cluster barrier's current phase.
+  LaneMask cluster_released = 0;      ///< Lanes whose phase completed before they waited.
   std::unique_ptr<AsyncGroups> async;
 
+  CoreWarp();
+  ~CoreWarp();
   bool finished() const { return alive == 0; }
   const Decoded& At(std::uint32_t at) const;
   std::uint32_t PcOf(const Decoded& op) const;
@@ -128,8 +132,6 @@ struct NamedBarrier {
   std::uint32_t first_pc = 0;
   std::uint32_t popc = 0;                  ///< bar.red: lanes whose predicate holds.
 };
-
-struct Mbarrier;
 
 struct Block {
   BlockNumber number = 0;
@@ -148,7 +150,6 @@ struct Block {
   std::uint32_t threads = 0;
   std::uint64_t steps = 0;                 ///< Since it became resident.
   std::uint32_t next_warp = 0;
-  std::uint32_t cluster_arrived = 0;
   bool done = true;
 };
 

@@ -46,6 +46,9 @@ void ReportStuck(Block& block);
 
 /// barrier.cluster (cluster.cc).
 void ClusterArrive(CoreWarp& warp, LaneMask lanes, bool relaxed);
-bool ClusterWaitOver(const Block& block, std::uint32_t phase);
+/// True when the phase that `lanes` arrived at is over; they then have passed it.
+bool ClusterWaitOver(CoreWarp& warp, LaneMask lanes);
+/// After threads exited.
+void RecheckCluster(Block& block);
 
 }  // namespace assay::emu

@@ -241,6 +241,7 @@ void ExitLanes(CoreWarp& warp, LaneMask lanes) {
     if (split.wait == Wait::kWarpSync) split.wait = Wait::kReady;
   }
   RecheckBarriers(*warp.block);
+  RecheckCluster(*warp.block);
 }
 
 std::uint64_t RunWarp(CoreWarp& warp, std::uint64_t budget) {

@@ -1,0 +1,5 @@
+#include "validator/emu/emulator.h"
+
+#include <gtest/gtest.h>
+
+TEST(Emu, Nothing) {}
