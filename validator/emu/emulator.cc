@@ -9,6 +9,7 @@
 #include "validator/emu/scheduler.h"
 #include "validator/emu/site.h"
 #include "validator/ptx/parser.h"
+#include "validator/ptx/verifier.h"
 
 namespace assay::emu {
 namespace {
@@ -290,6 +291,7 @@ Result<std::shared_ptr<const Program>> Program::Load(std::string_view ptx) {
   impl.text = ptx;
   impl.line_starts = LineStarts(impl.text);
   ASSAY_TRY(impl.module, ptx::Parse(impl.text, "kernel.ptx"));
+  ASSAY_TRY_VOID(ptx::Verify(impl.module));
   ASSAY_TRY_VOID(Decode(impl));
   return std::shared_ptr<const Program>(std::move(program));
 }

@@ -175,7 +175,12 @@ void ReadModifyWrite(Warp& base, const Decoded& op) {
   }
   if constexpr (kMonitored) {
     if (engine.race) {
-      ReportAccess(warp, op, access, bytes, AccessKind::kReadWrite, OrderOf(*op.source), true, returns, nullptr);
+      ReportAccess(warp, op, access, bytes,
+                   {.kind = AccessKind::kReadWrite,
+                    .order = OrderOf(*op.source),
+                    .atomic = true,
+                    .returns_value = returns,
+                    .element_bytes = sizeof(T)});
     }
   }
   const Context context{.flush = !in_shared};
