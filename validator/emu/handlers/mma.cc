@@ -199,17 +199,7 @@ void SignExtend(Type type, u32* matrix, int size) {
   for (int i = 0; i < size; ++i) matrix[i] = static_cast<u32>(static_cast<s32>(matrix[i] << shift) >> shift);
 }
 
-// -------------------------------------------------------------------------------------------------------------------- sparsity
-/// Where the stored elements of row `row` stand among the dense ones: 2 of 4, or for tf32 1 of 2 (9.7.14.6.1).
-///
-/// 16-bit and 32-bit types take 4 bits of metadata a group, two lanes of each four providing them, which `selector` chooses; 8-bit and 4-bit
-/// types likewise, with all four lanes where the shape needs them.
-struct Sparsity {
-  int group = 4;     ///< Dense elements a group of metadata covers.
-  int stored = 2;    ///< Of them stored.
-  int pair = 1;      ///< Elements that stand or fall together (4-bit types: 2).
-};
-
+// ------------------------------------------------------------------------------------------------------------------- sparsity
 TensorType TensorOf(Type type) {
   switch (type) {
     case kBF16: return TensorType::kBF16;
@@ -220,46 +210,41 @@ TensorType TensorOf(Type type) {
   }
 }
 
-/// Expands the stored half of A (`stored`, 16 by k / 2) to 16 by k with zeros, as the metadata says.
-void ExpandSparse(Warp& warp, const DecodedOperand& metadata, const Form& form, int selector, const u32* stored, u32* dense) {
+/// The four bits of metadata of group `group` of a row. 16- and 32-bit types: a lane holds four groups of rows g and g + 8, lane
+/// `selector` (or the lanes 2 selector and 2 selector + 1) of each four. 8- and 4-bit types: a lane holds eight groups of one row.
+u32 MetadataOf(const u32* lanes, bool wide, int groups, int selector, int row, int group) {
+  const int four = row % 8 * 4;
+  if (wide) {
+    const int lane = groups <= 4 ? selector : 2 * selector + group / 4;
+    return lanes[four + lane] >> (4 * (group % 4) + 16 * (row / 8)) & 0xf;
+  }
+  const int lane = groups <= 8 ? 2 * selector + row / 8 : group / 8 * 2 + row / 8;
+  return lanes[four + lane] >> (4 * (group % 8)) & 0xf;
+}
+
+/// Expands the stored half of A (16 by k / 2) to 16 by k with `absent` elsewhere. A group's metadata are the positions, two bits each, of two
+/// stored units among four; units are elements, or pairs of 4-bit elements. For tf32 a stored element counts as two neighbouring
+/// halves, so that a group is one of two (9.7.14.6.1).
+void ExpandSparse(const u32* lanes, const Form& form, int selector, u32 absent, const u32* stored, u32* dense) {
   const int k = form.shape.k;
   const int half = k / 2;
-  const u32* const lanes = warp.Lanes<u32>(metadata.slot);
-  std::memset(dense, 0, static_cast<std::size_t>(16 * k) * sizeof(u32));
-  const bool one_of_two = form.shape.elements == Elements::kTF32;
-  // Four bits of metadata describe a group: two stored units among four. Units are elements, pairs of elements for 4-bit types; for tf32
-  // one stored element is described as a pair of half-elements.
-  const int unit = form.shape.elements == Elements::kNibble ? 2 : 1;
-  const int groups_per_row = one_of_two ? half : half / (2 * unit);
-  // A row's groups lie in one or more lanes of its four; each lane has eight groups, four for row g and four for row g + 8 where
-  // rows share a lane.
+  const Elements elements = form.shape.elements;
+  const bool one_of_two = elements == Elements::kTF32;
+  const bool wide = one_of_two || elements == Elements::kF16 || elements == Elements::kBF16;
+  const int unit = elements == Elements::kNibble ? 2 : 1;
+  const int groups = one_of_two ? half : half / (2 * unit);
+  for (int i = 0; i < 16 * k; ++i) dense[i] = absent;
   for (int row = 0; row < 16; ++row) {
-    for (int g = 0; g < groups_per_row; ++g) {
-      int lane = 0;
-      int shift = 0;
-      if (groups_per_row == 4) {
-        // One pair of lanes holds 16 rows: the first lane of the pair rows 0-7, the second rows 8-15, both in 16 bits.
-        lane = row % 8 * 4 + selector * 2 + row / 8;
-        shift = 4 * g;
-      } else if (groups_per_row == 8) {
-        lane = row % 8 * 4 + selector * 2 + row / 8;
-        shift = 4 * g;
-      } else if (groups_per_row == 16) {
-        lane = row % 8 * 4 + (g / 8) * 2 + row / 8;
-        shift = 4 * (g % 8);
-      } else {
-        lane = row % 8 * 4 + selector * 2 + row / 8;
-        shift = 4 * g;
-      }
-      const u32 bits = lanes[lane] >> shift & 0xf;
+    for (int group = 0; group < groups; ++group) {
+      const u32 bits = MetadataOf(lanes, wide, groups, selector, row, group);
       if (one_of_two) {
-        dense[row * k + 2 * g + ((bits & 0xf) == 0xe ? 1 : 0)] = stored[row * half + g];
+        dense[row * k + 2 * group + static_cast<int>(bits >> 1 & 1)] = stored[row * half + group];
         continue;
       }
       for (int i = 0; i < 2; ++i) {
         const int at = static_cast<int>(bits >> (2 * i) & 3);
         for (int u = 0; u < unit; ++u) {
-          dense[row * k + (4 * g + at) * unit + u] = stored[row * half + (2 * g + i) * unit + u];
+          dense[row * k + (4 * group + at) * unit + u] = stored[row * half + (2 * group + i) * unit + u];
         }
       }
     }
@@ -286,8 +271,14 @@ void RunTensor(Warp& warp, const Decoded& op) {
   if (shape.family == Family::kSparse) {
     alignas(64) u32 stored[kMaxOperand];
     Gather(warp, a_operands, form.a, stored);
-    if (shape.elements == Elements::kByte || shape.elements == Elements::kNibble) SignExtend(options.a, stored, form.a.size);
-    ExpandSparse(warp, c_operands[c_places.registers], form, options.selector, stored, a);
+    const bool integer = shape.elements == Elements::kByte || shape.elements == Elements::kNibble;
+    if (integer) SignExtend(options.a, stored, form.a.size);
+    // tf32 ignores these bits; no element may look absent by them.
+    if (shape.elements == Elements::kTF32) {
+      for (int i = 0; i < form.a.size; ++i) stored[i] &= 0xffffe000u;
+    }
+    const u32 absent = integer ? 0 : TensorAbsent(TensorOf(options.a));
+    ExpandSparse(warp.Lanes<u32>(c_operands[c_places.registers].slot), form, options.selector, absent, stored, a);
   } else {
     Gather(warp, a_operands, form.a, a);
     if (shape.elements == Elements::kByte || shape.elements == Elements::kNibble) SignExtend(options.a, a, form.a.size);
@@ -301,6 +292,7 @@ void RunTensor(Warp& warp, const Decoded& op) {
   } else {
     TensorProduct product{.m = shape.m, .n = shape.n, .k = shape.k, .a = TensorOf(options.a), .b = TensorOf(options.b)};
     product.sparse = shape.family == Family::kSparse;
+    product.steps_of_4 = shape.family == Family::kWmma && shape.elements == Elements::kTF32;
     product.half_accumulator = options.c == kF16;
     product.half_result = options.d == kF16;
     TensorMultiply(product, a, b, c, d);
@@ -363,6 +355,7 @@ void RunQuadPairs(Warp& warp, const Decoded& op) {
   TensorProduct product{.m = 8, .n = 8, .k = 4, .a = TensorType::kF16, .b = TensorType::kF16};
   product.half_accumulator = options.c == kF16;
   product.half_result = options.d == kF16;
+  product.chain = true;
   for (int pair = 0; pair < 4; ++pair) TensorMultiply(product, a[pair], b[pair], c[pair], c[pair]);
   visit(d_fragment, [&](int lane, int reg, int shift, int pair, std::size_t index) {
     if ((warp.exec >> lane & 1) == 0) return;

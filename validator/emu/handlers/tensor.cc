@@ -12,6 +12,8 @@ namespace {
 constexpr int kAlignBits = 25;
 /// The exponent of zero: below all others.
 constexpr s32 kZeroExponent = -100000;
+/// The exponent of an infinite accumulator.
+constexpr s32 kInfiniteExponent = 1000;
 /// Columns worked on together.
 constexpr int kColumns = 8;
 
@@ -87,7 +89,7 @@ double PlainValue(TensorType type, u32 bits) {
 
 s32 ExponentOfF32(float value) {
   const s32 field = static_cast<s32>(ToBits(value) >> 23 & 0xff);
-  return value == 0.0f ? kZeroExponent : (field == 0 ? 1 : field) - 127;
+  return value == 0.0f ? kZeroExponent : field == 255 ? kInfiniteExponent : (field == 0 ? 1 : field) - 127;
 }
 
 /// Columns of B and a row of A, decoded.
@@ -117,6 +119,10 @@ void AddBlock(const Decoded& in, const int* order, int count, float* acc) {
   Real scale[kColumns];
   for (int j = 0; j < kColumns; ++j) {
     const s32 floor = top[j] > kLowest ? top[j] : kLowest;
+    if (top[j] == kInfiniteExponent) {
+      scale[j] = Real{0};
+      continue;
+    }
     if constexpr (sizeof(Real) == 4) {
       scale[j] = FromBits(static_cast<u32>(kAlignBits - floor + 127) << 23);
     } else {
@@ -125,7 +131,9 @@ void AddBlock(const Decoded& in, const int* order, int count, float* acc) {
   }
   // Terms are below 2^27: eight fit 32 bits. Conversion to integer truncates.
   s64 sum[kColumns];
-  for (int j = 0; j < kColumns; ++j) sum[j] = static_cast<s64>(static_cast<Real>(acc[j]) * scale[j]);
+  for (int j = 0; j < kColumns; ++j) {
+    sum[j] = static_cast<s64>(top[j] == kInfiniteExponent ? Real{0} : static_cast<Real>(acc[j]) * scale[j]);
+  }
   for (int first = 0; first < count; first += 8) {
     s32 part[kColumns] = {};
     for (int i = first; i < count && i < first + 8; ++i) {
@@ -140,9 +148,20 @@ void AddBlock(const Decoded& in, const int* order, int count, float* acc) {
       acc[j] = 0.0f;
       continue;
     }
-    if (top[j] < kLowest) continue;  // No products: the accumulator stays.
+    // No products, or a sum that has overflowed already: the accumulator stays.
+    if (top[j] < kLowest || top[j] == kInfiniteExponent) continue;
     const double value = static_cast<double>(sum[j]) * FromBits(static_cast<u64>(top[j] - kAlignBits + 1023) << 52);
-    acc[j] = NarrowToF32<Round::kZero>(value);
+    const bool overflow = value >= 0x1p128 || value <= -0x1p128;
+    acc[j] = overflow ? static_cast<float>(value) : NarrowToF32<Round::kZero>(value);
+  }
+}
+
+/// acc[j] = fma(a, b, ... fma(a, b, 0)) + addend[j]; a product of f16 values is exact in f32.
+void AddChain(const Decoded& in, int count, const float* addend, float* acc) {
+  for (int j = 0; j < kColumns; ++j) {
+    float sum = 0.0f;
+    for (int k = 0; k < count; ++k) sum += in.a[k] * in.b[k][j];
+    acc[j] = sum + addend[j];
   }
 }
 
@@ -167,14 +186,17 @@ void FillBlocks(const TensorProduct& product, Blocks& blocks) {
     return;
   }
   for (int k = 0; k < product.k; ++k) blocks.order[k] = k;
-  const int dense = product.a == TensorType::kTF32 ? 8 : 16;
+  const int dense = product.steps_of_4 ? 4 : product.a == TensorType::kTF32 ? 8 : 16;
   blocks.size = product.sparse ? 2 * dense : dense;
 }
 
-/// An output with an infinity or NaN among its terms: any finite ones do not matter.
+/// An output with an infinity or NaN among its terms: finite ones do not matter.
 float SpecialOutput(const TensorProduct& product, const u32* a_row, const u32* b_column, float c) {
   double sum = static_cast<double>(c);
-  for (int k = 0; k < product.k; ++k) sum += PlainValue(product.a, a_row[k]) * PlainValue(product.b, b_column[k]);
+  for (int k = 0; k < product.k; ++k) {
+    if (product.sparse && a_row[k] == TensorAbsent(product.a)) continue;
+    sum += PlainValue(product.a, a_row[k]) * PlainValue(product.b, b_column[k]);
+  }
   return Canonical(static_cast<float>(sum));
 }
 bool AnySpecial(TensorType type, const u32* bits, int count) {
@@ -212,7 +234,8 @@ void Multiply(const TensorProduct& product, const u32* a, const u32* b, const fl
         c_special |= special;
         acc[j] = blocks.accumulate_last || special ? 0.0f : addend[j];
       }
-      for (int first = 0; first < size; first += blocks.size) {
+      if (product.chain) AddChain(in, size, addend, acc);
+      for (int first = 0; first < size && !product.chain; first += blocks.size) {
         const int count = size - first < blocks.size ? size - first : blocks.size;
         AddBlock<Real>(in, blocks.order + first, count, acc);
       }
@@ -224,7 +247,10 @@ void Multiply(const TensorProduct& product, const u32* a, const u32* b, const fl
           const u32* const b_column = b + (column + j) * size;
           const bool special = a_special || (ToBits(addend[j]) & 0x7f800000u) == 0x7f800000u ||
                                AnySpecial(product.b, b_column, size);
-          if (special) acc[j] = SpecialOutput(product, a_row, b_column, addend[j]);
+          if (!special) continue;
+          // What is finite after all met the special element of B only with an absent one of A.
+          const float sum = SpecialOutput(product, a_row, b_column, addend[j]);
+          if (sum - sum != 0.0f) acc[j] = sum;
         }
       }
       for (int j = 0; j < kColumns; ++j) d[i * product.n + column + j] = acc[j];

@@ -4,10 +4,12 @@
 // which it reproduces bit for bit (tests/conformance):
 //   - Products are exact. The accumulator and all products of a block are aligned to the largest exponent among them (of a product: the
 //     sum of its factors' exponents, before normalisation) and each truncated to 25 bits below it; their sum is exact, and truncated to
-//     f32. A block is 16 products for f16 and bf16, 8 for tf32; with a sparse A it is 16 (8) pairs that are stored.
+//     f32. A sum beyond f32 is infinite. A block is 16 products for f16 and bf16, 8 for tf32 (wmma: 4); with a sparse A it is 16 (8)
+//     that are stored.
 //   - e4m3 and e5m2 (mma only) are multiplied as f16: the first block takes k with k % 4 < 2, the second the others; both start from
 //     zero, and the accumulator is added last, rounded to nearest.
 //   - f16 accumulators are computed as above and rounded to nearest once at the end.
+//   - mma.m8n8k4 on f16 is a chain of f32 multiply-adds from zero, to which the accumulator is added last.
 //   - f64 is a chain of fused multiply-adds in the order of k.
 //   - Integers are exact, modulo 2^32 or, with .satfinite, clamped at the end.
 // Other chips align and truncate otherwise (sm_70: blocks of 4; sm_80: of 8); results then differ by some units in the last place of
@@ -31,12 +33,18 @@ struct TensorProduct {
   TensorType a{};
   TensorType b{};
   bool sparse = false;
+  bool steps_of_4 = false;        ///< Blocks of 4 (wmma on tf32).
+  bool chain = false;             ///< mma.m8n8k4: multiply-adds in f32 from zero, the accumulator added last.
   bool half_accumulator = false;  ///< c holds f16 bits.
   bool half_result = false;       ///< d does.
 };
 inline constexpr int kMaxTensorM = 64;
 inline constexpr int kMaxTensorN = 256;
 inline constexpr int kMaxTensorK = 256;
+
+/// An element that a sparse A does not have. It counts as zero, but meets no infinity; it is marked in bits that the type does not use
+/// (in tf32 the lowest, which elements that are there must have clear).
+constexpr std::uint32_t TensorAbsent(TensorType type) { return type == TensorType::kTF32 ? 1u : 1u << 16; }
 
 /// d = a b + c. Elements are the low bits of each entry (tf32: f32 bits, of which the low 13 are ignored). c and d hold f32 bits
 /// unless the product says f16; they may be the same array.
