@@ -60,8 +60,16 @@ ssize_t WriteQuietly(int fd, const char* data, std::size_t size) {
   return written;
 }
 
+// A process id with one owner.
+struct OwnedPid {
+  pid_t value = -1;
+  OwnedPid() = default;
+  OwnedPid(OwnedPid&& other) noexcept : value(std::exchange(other.value, -1)) {}
+  OwnedPid& operator=(OwnedPid&&) = delete;
+};
+
 struct Child {
-  pid_t pid = -1;
+  OwnedPid pid;
   UniqueFd in, out, err;
   std::string prompt;
   std::size_t sent = 0;
@@ -77,14 +85,14 @@ struct Child {
 
   /// The whole group, and no zombie is left.
   void Kill() {
-    if (pid <= 0) return;
-    ::kill(-pid, SIGKILL);
-    while (!exited && ::waitpid(pid, &status, 0) < 0 && errno == EINTR) {
+    if (pid.value <= 0) return;
+    ::kill(-pid.value, SIGKILL);
+    while (!exited && ::waitpid(pid.value, &status, 0) < 0 && errno == EINTR) {
     }
-    pid = -1;
+    pid.value = -1;
   }
   bool Reap() {
-    if (!exited && ::waitpid(pid, &status, WNOHANG) == pid) exited = true;
+    if (!exited && ::waitpid(pid.value, &status, WNOHANG) == pid.value) exited = true;
     return exited;
   }
 };
@@ -165,11 +173,11 @@ class ExecModel final : public Model {
     argv.push_back(nullptr);
     Child child;
     const int error =
-        ::posix_spawnp(&child.pid, argv[0], &actions, &attributes, argv.data(), environ);
+        ::posix_spawnp(&child.pid.value, argv[0], &actions, &attributes, argv.data(), environ);
     posix_spawn_file_actions_destroy(&actions);
     posix_spawnattr_destroy(&attributes);
     if (error != 0) {
-      child.pid = -1;
+      child.pid.value = -1;
       return Fail(ErrorKind::kUsage,
                   std::string("cannot start the program: ") + std::strerror(error), Place(),
                   "name a program that is on the PATH, or its full path");
@@ -181,8 +189,6 @@ class ExecModel final : public Model {
     child.prompt = ConversationAsText(request.conversation);
     child.began = clock_.Now();
     children_.emplace(ticket, std::move(child));
-    // The moved-from child has the same pid: it must not kill what now belongs to the map.
-    child.pid = -1;
     return {};
   }
 

@@ -32,7 +32,7 @@ Result<std::vector<std::string>> SplitCommand(std::string_view command);
 /// What a program reads: "# System", "# User" and "# Assistant" headings over the messages.
 std::string ConversationAsText(const Conversation& conversation);
 
-/// Fails where the command is empty or its program cannot be found.
+/// Fails where the command cannot be split; a program that cannot be started fails each request.
 Result<std::unique_ptr<Model>> MakeExecModel(ExecOptions options, Clock& clock);
 
 }  // namespace assay::agent

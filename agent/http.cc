@@ -111,6 +111,22 @@ HttpFault FaultOf(CURLcode code) {
   }
 }
 
+// Proxies are for other machines; a model server on this one is asked directly, whatever http_proxy
+// says.
+bool IsLoopback(const std::string& url) {
+  CURLU* const parts = curl_url();
+  char* host = nullptr;
+  bool loopback = false;
+  if (curl_url_set(parts, CURLUPART_URL, url.c_str(), 0) == CURLUE_OK &&
+      curl_url_get(parts, CURLUPART_HOST, &host, 0) == CURLUE_OK) {
+    const std::string_view name = host;
+    loopback = name == "localhost" || name.starts_with("127.") || name == "[::1]";
+  }
+  curl_free(host);
+  curl_url_cleanup(parts);
+  return loopback;
+}
+
 class CurlTransport final : public Transport {
  public:
   CurlTransport(CURLM* multi, Path ca_bundle) : multi_(multi), ca_bundle_(std::move(ca_bundle)) {}
@@ -133,6 +149,7 @@ class CurlTransport final : public Transport {
       curl_easy_setopt(easy, option, value);
     };
     set(CURLOPT_URL, request.url.c_str());
+    if (IsLoopback(request.url)) set(CURLOPT_PROXY, "");
     set(CURLOPT_PROTOCOLS_STR, "http,https");
     set(CURLOPT_FOLLOWLOCATION, 0L);
     set(CURLOPT_NOSIGNAL, 1L);

@@ -35,11 +35,11 @@ struct HttpModel::Call {
   PartialReply partial;
 };
 
-HttpModel::HttpModel(const Protocol& protocol, HttpModelOptions options, Transport& transport,
-                     Clock& clock, Rng rng)
+HttpModel::HttpModel(const Protocol& protocol, HttpModelOptions options,
+                     std::unique_ptr<Transport> transport, Clock& clock, Rng rng)
     : protocol_(protocol),
       options_(std::move(options)),
-      transport_(transport),
+      transport_(std::move(transport)),
       clock_(clock),
       rng_(rng) {
   std::string base = options_.base_url.empty() ? std::string(protocol.home) : options_.base_url;
@@ -73,7 +73,7 @@ void HttpModel::Cancel(Ticket ticket) {
 std::vector<ModelEvent> HttpModel::Poll(milliseconds timeout) {
   StartDue();
   const milliseconds wait = events_.empty() ? WaitTime(timeout) : milliseconds(0);
-  for (HttpEvent& event : transport_.Poll(wait)) OnHttp(std::move(event));
+  for (HttpEvent& event : transport_->Poll(wait)) OnHttp(std::move(event));
   CheckDeadlines();
   StartDue();
   return std::exchange(events_, {});
@@ -97,12 +97,13 @@ void HttpModel::Begin(Call& call) {
   call.events = SseParser();
   call.body.clear();
   call.partial = {};
-  transport_.Start(*call.transfer,
-                   {.url = url_,
-                    .headers = protocol_.headers(options_.key),
-                    .body = CompactJson(protocol_.body(call.request, options_.model, call.dialect)),
-                    .connect_timeout = options_.connect_timeout,
-                    .max_response_bytes = options_.max_response_bytes});
+  transport_->Start(
+      *call.transfer,
+      {.url = url_,
+       .headers = protocol_.headers(options_.key),
+       .body = CompactJson(protocol_.body(call.request, options_.model, call.dialect)),
+       .connect_timeout = options_.connect_timeout,
+       .max_response_bytes = options_.max_response_bytes});
 }
 
 milliseconds HttpModel::WaitTime(milliseconds timeout) const {
@@ -343,7 +344,7 @@ void HttpModel::Finish(Call& call, Result<ModelReply> reply) {
 
 void HttpModel::StopTransfer(Call& call) {
   if (!call.transfer) return;
-  transport_.Cancel(*call.transfer);
+  transport_->Cancel(*call.transfer);
   by_transfer_.erase(*call.transfer);
   call.transfer.reset();
 }

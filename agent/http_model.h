@@ -51,15 +51,15 @@ struct HttpModelOptions {
 
 class HttpModel final : public Model {
  public:
-  /// `transport` and `clock` must outlive it.
-  HttpModel(const Protocol& protocol, HttpModelOptions options, Transport& transport, Clock& clock,
-            Rng rng);
+  /// `clock` must outlive it.
+  HttpModel(const Protocol& protocol, HttpModelOptions options,
+            std::unique_ptr<Transport> transport, Clock& clock, Rng rng);
   ~HttpModel() override;
 
   void Start(Ticket ticket, ModelRequest request) override;
   void Cancel(Ticket ticket) override;
   std::vector<ModelEvent> Poll(std::chrono::milliseconds timeout) override;
-  void Wake() override { transport_.Wake(); }
+  void Wake() override { transport_->Wake(); }
 
  private:
   using Time = std::chrono::steady_clock::time_point;
@@ -85,7 +85,7 @@ class HttpModel final : public Model {
 
   const Protocol& protocol_;
   HttpModelOptions options_;
-  Transport& transport_;
+  std::unique_ptr<Transport> transport_;
   Clock& clock_;
   Rng rng_;
   std::string url_;

@@ -115,6 +115,12 @@ class Model {
   /// Something to tell the user before the first request, e.g. "replays a transcript written by
   /// hand". May be empty.
   virtual std::string Notice() const { return {}; }
+  /// Names of requests that a resumed run has answers to: a replayed transcript does not hand those
+  /// out again.
+  virtual void PassOver(const std::vector<std::string>& names) { static_cast<void>(names); }
+  /// Why no event will ever come for what is started: a replayed transcript is at its end. Nothing
+  /// where events may come.
+  virtual std::optional<Error> Stuck() const { return std::nullopt; }
 };
 
 /// Sends one request and waits for its end.

@@ -1,11 +1,9 @@
 // assay sanitize: the emulator as a stand-alone sanitizer for any kernel, no op needed.
 #include <fmt/format.h>
 
-#include <fstream>
-
 #include "base/file.h"
 #include "cli/command.h"
-#include "cli/toolbox.h"
+#include "cli/workbench.h"
 #include "ops/sanitize_plan.h"
 #include "validator/findings/render.h"
 
@@ -19,7 +17,7 @@ struct Request {
   std::uint64_t seed = 0;
   int schedules = 1;
   std::uint64_t max_steps = Limits{}.max_steps;
-  ToolboxOptions tools;
+  WorkbenchOptions tools;
 };
 
 Result<Checks> ParseChecks(const std::string& list) {
@@ -47,7 +45,7 @@ struct Program {
 
 /// PTX as it is; CUDA C++ through the compile worker.
 Result<Program> Load(const Request& request, const ops::SanitizePlan& plan, const std::string& text,
-                     Toolbox& toolbox) {
+                     Workbench& bench) {
   if (Path(request.kernel).extension() == ".ptx") return Program{.ptx = text, .lowered = {}};
   engine::CompileRequest compile{.source = text,
                                  .file_name = Path(request.kernel).filename().string(),
@@ -58,7 +56,7 @@ Result<Program> Load(const Request& request, const ops::SanitizePlan& plan, cons
                                  .entries = {},
                                  .want_cubin = false};
   for (const auto& kernel : plan.kernels) compile.entries.push_back(kernel.entry);
-  ASSAY_TRY(auto outcome, toolbox.compiler().Compile(compile));
+  ASSAY_TRY(auto outcome, bench.compiler().Compile(compile));
   if (outcome.kind == engine::CompileOutcome::Kind::kCompiled) {
     return Program{.ptx = std::move(outcome.kernel.ptx), .lowered = std::move(outcome.kernel.lowered)};
   }
@@ -146,8 +144,8 @@ Result<int> Sanitize(const Request& request, bool json) {
   ASSAY_TRY(const Json document, ReadJsonFile(request.launch));
   ASSAY_TRY(const ops::SanitizePlan plan,
             ops::ParseSanitizePlan(document, request.launch, Path(request.launch).parent_path()));
-  ASSAY_TRY(auto toolbox, Toolbox::Make(request.tools));
-  ASSAY_TRY(const Program program, Load(request, plan, text, *toolbox));
+  ASSAY_TRY(auto bench, Workbench::Make(request.tools));
+  ASSAY_TRY(const Program program, Load(request, plan, text, *bench));
   ASSAY_TRY(Execution execution, Bind(plan, program));
   execution.checks = checks;
   execution.limits.max_steps = request.max_steps;
@@ -160,7 +158,7 @@ Result<int> Sanitize(const Request& request, bool json) {
     std::vector<SharedMemory*> buffers;
     for (SharedMemory& memory : memories) buffers.push_back(&memory);
     execution.schedule = ScheduleNumber(number, request.seed);
-    ASSAY_TRY(report, toolbox->engine().Run(execution, buffers, engine::Trust::kCandidate));
+    ASSAY_TRY(report, bench->engine().Run(execution, buffers, engine::Trust::kCandidate));
     findings.insert(findings.end(), report.findings.begin(), report.findings.end());
     if (number == 0) ASSAY_TRY_VOID(Save(plan, memories));
     if (report.stop != Stop::kCompleted && report.stop != Stop::kFault) break;
@@ -177,7 +175,8 @@ Result<int> Sanitize(const Request& request, bool json) {
                {"schedules", request.schedules}});
     return exit;
   }
-  const SourceText source{.file = Path(request.kernel).filename().string(), .text = text};
+  SourceText source;
+  source.Add(Path(request.kernel).filename().string(), text);
   for (const Finding& finding : findings) Say(RenderText(finding, source));
   if (!complete) Say(fmt::format("inconclusive: {}: {}", Name(report.stop), report.reason));
   Say(fmt::format("{} finding{}, {} instructions, {} schedule{}", findings.size(),
@@ -200,7 +199,7 @@ void AddSanitize(CLI::App& app, Session& session) {
       ->check(CLI::Range(1, 10000));
   command->add_option("--seed", request->seed, "Seed of the schedules.");
   command->add_option("--max-steps", request->max_steps, "Thread-level instructions before giving up.");
-  AddToolboxOptions(*command, request->tools);
+  AddWorkbenchOptions(*command, request->tools);
   command->add_flag("--json", session.json, "Print one JSON document on stdout.");
   command->footer(
       "Example:\n"

@@ -283,6 +283,8 @@ class OpReader {
     ASSAY_TRY(op_.contract.approximate_functions,
               contract.Optional<bool>("approximate_functions", true));
     ASSAY_TRY(op_.contract.reassociation, contract.Optional<bool>("reassociation", true));
+    ASSAY_TRY(op_.contract.tensor_cores, contract.Optional<bool>("tensor_cores", false));
+    ASSAY_TRY(op_.contract.coarse_tanh, contract.Optional<bool>("coarse_tanh", false));
     ASSAY_TRY(op_.contract.nan_policy, contract.Optional<std::string>("nan_policy", "propagate"));
     if (op_.contract.nan_policy != "propagate" && op_.contract.nan_policy != "any") {
       return Bad(fmt::format("unknown policy '{}'", op_.contract.nan_policy),

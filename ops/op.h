@@ -73,6 +73,10 @@ struct Contract {
   bool approximate_functions =
       true;  ///< May exp, rsqrt, division and the like be the hardware's approximations?
   bool reassociation = true;
+  /// May 16-bit inputs be multiplied by tensor cores, which truncate as they add?
+  bool tensor_cores = false;
+  /// May tanh be tanh.approx, which is good to 11 bits?
+  bool coarse_tanh = false;
   std::map<std::string, bool, std::less<>>
       exact_outputs;  ///< Outputs that must agree bit for bit (indices, integers).
   std::string nan_policy = "propagate";  ///< "propagate": NaN in, NaN out, as the reference does.

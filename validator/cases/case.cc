@@ -19,7 +19,8 @@ Json NumberToJson(double value) {
   if (std::isnan(value)) return "nan";
   if (std::isinf(value)) return value > 0 ? "inf" : "-inf";
   // Integers print without a fraction: ids=[0,0,1].
-  if (std::nearbyint(value) == value && std::fabs(value) < 0x1p53 && !(value == 0 && std::signbit(value))) {
+  if (std::nearbyint(value) == value && std::fabs(value) < 0x1p53 &&
+      !(value == 0 && std::signbit(value))) {
     return static_cast<std::int64_t>(value);
   }
   return value;
@@ -30,7 +31,8 @@ Result<double> NumberFromJson(const Json& json, const std::string& place) {
   if (json == "nan") return std::numeric_limits<double>::quiet_NaN();
   if (json == "inf") return std::numeric_limits<double>::infinity();
   if (json == "-inf") return -std::numeric_limits<double>::infinity();
-  return Fail(ErrorKind::kMalformedInput, "must be a number, or \"nan\", \"inf\" or \"-inf\"", place);
+  return Fail(ErrorKind::kMalformedInput, "must be a number, or \"nan\", \"inf\" or \"-inf\"",
+              place);
 }
 
 Json ProfileToJson(const Profile& profile) {
@@ -124,7 +126,8 @@ Result<Case> CaseFromJson(const Json& json, std::string place) {
   Case value;
   ASSAY_TRY(const Json axes, reader.Required<Json>("axes"));
   if (!axes.is_object()) {
-    return Fail(ErrorKind::kMalformedInput, "must be an object of axis values", reader.PlaceOf("axes"));
+    return Fail(ErrorKind::kMalformedInput, "must be an object of axis values",
+                reader.PlaceOf("axes"));
   }
   for (const auto& [name, extent] : axes.items()) {
     ASSAY_TRY(value.axes[name],
@@ -137,7 +140,8 @@ Result<Case> CaseFromJson(const Json& json, std::string place) {
                 reader.PlaceOf("profiles"));
   }
   for (const auto& [input, profile] : profiles.items()) {
-    ASSAY_TRY(value.profiles[input], ProfileFromJson(profile, reader.PlaceOf("profiles") + "/" + input));
+    ASSAY_TRY(value.profiles[input],
+              ProfileFromJson(profile, reader.PlaceOf("profiles") + "/" + input));
   }
   ASSAY_TRY(value.origin, reader.Optional<std::string>("origin", ""));
   ASSAY_TRY_VOID(reader.Finish());
@@ -234,7 +238,8 @@ Result<Materialised> Materialise(const ops::Instance& instance, const Case& valu
   ASSAY_TRY(filled.axes, ops::ResolveAxes(instance.op, value.axes));
   for (const auto& [input, profile] : value.profiles) {
     if (instance.op.FindInput(input) == nullptr) {
-      return Fail(ErrorKind::kMalformedInput, "op '" + instance.op.name + "' has no input '" + input + "'",
+      return Fail(ErrorKind::kMalformedInput,
+                  "op '" + instance.op.name + "' has no input '" + input + "'",
                   "case: /profiles/" + input);
     }
   }

@@ -26,8 +26,8 @@ double Fraction(std::int64_t index, std::int64_t elements) {
 // Exponents that survive cubing and a million additions in f32; f16 has little room to begin with.
 int RoomyExponent(DType type) { return type == DType::kF16 || SizeOf(type) == 1 ? 6 : 28; }
 
-// Places a standard value (mean 0, scale 1) where the op says its values lie: in the middle of a narrow range, else around the
-// typical mean.
+// Places a standard value (mean 0, scale 1) where the op says its values lie: in the middle of a
+// narrow range, else around the typical mean.
 double Scaled(const FillContext& context, double standard) {
   const ops::Domain& domain = *context.domain;
   const double width = domain.high - domain.low;
@@ -102,13 +102,16 @@ double Sorted(const FillContext& context, std::int64_t index) {
 
 double OneHot(const FillContext& context, std::int64_t index) {
   const std::int64_t row = index / context.row;
-  const auto hot = static_cast<std::int64_t>(Hash(context, row) % static_cast<std::uint64_t>(context.row));
+  const auto hot =
+      static_cast<std::int64_t>(Hash(context, row) % static_cast<std::uint64_t>(context.row));
   return index % context.row == hot ? 2.0 : 0.0;
 }
 
-// A few channels (columns) a hundred times larger than the rest, as activations of trained models have them.
+// A few channels (columns) a hundred times larger than the rest, as activations of trained models
+// have them.
 double Outliers(const FillContext& context, std::int64_t index) {
-  const bool outlier = Hash(context, index % context.row) % 32 == 0 || index % context.row == context.row - 1;
+  const bool outlier =
+      Hash(context, index % context.row) % 32 == 0 || index % context.row == context.row - 1;
   return Scaled(context, At(context, index).Normal() * (outlier ? context.parameter[0] : 1.0));
 }
 
@@ -124,9 +127,11 @@ double Specials(const FillContext& context, std::int64_t index) {
   const double ordinary = Scaled(context, rng.Normal());
   const auto every = std::max<std::uint64_t>(2, static_cast<std::uint64_t>(context.parameter[0]));
   if (rng.Below(every) != 0 && index != context.elements - 1) return ordinary;
-  const bool nan = context.domain->allow_nan && (!context.domain->allow_infinity || rng.Below(2) == 0);
+  const bool nan =
+      context.domain->allow_nan && (!context.domain->allow_infinity || rng.Below(2) == 0);
   if (nan) return std::numeric_limits<double>::quiet_NaN();
-  if (context.domain->allow_infinity) return Sign(rng.Next()) * std::numeric_limits<double>::infinity();
+  if (context.domain->allow_infinity)
+    return Sign(rng.Next()) * std::numeric_limits<double>::infinity();
   return ordinary;
 }
 
@@ -235,44 +240,112 @@ using enum InputClass;
 constexpr std::array kRows = {
     // kind, class, rank, exact, special, parameters, value, meaning
     ProfileRow{"zero", kFloat, 0, true, false, {kNone, kNone}, Zero, "all zeros, no page touched"},
-    ProfileRow{"constant", kFloat, 1, true, false, {{{"value", kNaN}, kNone}}, Constant, "one value"},
-    ProfileRow{"integers", kFloat, 2, true, false, {{{"limit", 3}, kNone}}, Integers, "small integers: exact"},
+    ProfileRow{
+        "constant", kFloat, 1, true, false, {{{"value", kNaN}, kNone}}, Constant, "one value"},
+    ProfileRow{"integers",
+               kFloat,
+               2,
+               true,
+               false,
+               {{{"limit", 3}, kNone}},
+               Integers,
+               "small integers: exact"},
     ProfileRow{"one_hot", kFloat, 3, true, false, {kNone, kNone}, OneHot, "one element a row"},
-    ProfileRow{"uniform", kFloat, 4, false, false, {{{"low", -1}, {"high", 1}}}, Uniform, "uniform"},
+    ProfileRow{
+        "uniform", kFloat, 4, false, false, {{{"low", -1}, {"high", 1}}}, Uniform, "uniform"},
     ProfileRow{"normal", kFloat, 5, false, false, {{{"mean", 0}, {"scale", 1}}}, Normal, "normal"},
-    ProfileRow{"biased", kFloat, 6, false, false, {{{"mean", 1.5}, kNone}}, Biased, "mean far from 0"},
+    ProfileRow{
+        "biased", kFloat, 6, false, false, {{{"mean", 1.5}, kNone}}, Biased, "mean far from 0"},
     ProfileRow{"sorted", kFloat, 7, false, false, {kNone, kNone}, Sorted, "ascending"},
     ProfileRow{"signed_zeros", kFloat, 8, false, false, {kNone, kNone}, SignedZeros, "0 and -0"},
-    ProfileRow{"cancelling", kFloat, 9, false, false, {kNone, kNone}, Cancelling, "pairs that nearly cancel"},
-    ProfileRow{"outliers", kFloat, 10, false, false, {{{"factor", 100}, kNone}}, Outliers, "outlier channels"},
-    ProfileRow{"mixed_exponents", kFloat, 11, false, false, {kNone, kNone}, MixedExponents, "2^-14 to 2^7"},
+    ProfileRow{"cancelling",
+               kFloat,
+               9,
+               false,
+               false,
+               {kNone, kNone},
+               Cancelling,
+               "pairs that nearly cancel"},
+    ProfileRow{"outliers",
+               kFloat,
+               10,
+               false,
+               false,
+               {{{"factor", 100}, kNone}},
+               Outliers,
+               "outlier channels"},
+    ProfileRow{"mixed_exponents",
+               kFloat,
+               11,
+               false,
+               false,
+               {kNone, kNone},
+               MixedExponents,
+               "2^-14 to 2^7"},
     ProfileRow{"large", kFloat, 12, false, false, {kNone, kNone}, Large, "large magnitudes"},
     ProfileRow{"tiny", kFloat, 13, false, false, {kNone, kNone}, Tiny, "small magnitudes"},
-    ProfileRow{"denormals", kFloat, 14, false, false, {kNone, kNone}, Denormals, "denormals of the dtype"},
-    ProfileRow{"extremes", kFloat, 15, false, false, {kNone, kNone}, Extremes, "only the ends of the range"},
-    ProfileRow{"specials", kFloat, 16, false, true, {{{"every", 16}, kNone}}, Specials, "NaN and inf here and there"},
-    ProfileRow{"infinite_rows", kFloat, 17, false, true, {kNone, kNone}, InfiniteRows, "rows of -inf"},
+    ProfileRow{
+        "denormals", kFloat, 14, false, false, {kNone, kNone}, Denormals, "denormals of the dtype"},
+    ProfileRow{"extremes",
+               kFloat,
+               15,
+               false,
+               false,
+               {kNone, kNone},
+               Extremes,
+               "only the ends of the range"},
+    ProfileRow{"specials",
+               kFloat,
+               16,
+               false,
+               true,
+               {{{"every", 16}, kNone}},
+               Specials,
+               "NaN and inf here and there"},
+    ProfileRow{
+        "infinite_rows", kFloat, 17, false, true, {kNone, kNone}, InfiniteRows, "rows of -inf"},
     ProfileRow{"zero", kInteger, 0, true, false, {kNone, kNone}, Zero, "all zeros"},
-    ProfileRow{"constant", kInteger, 1, true, false, {{{"value", 2}, kNone}}, Constant, "one value"},
+    ProfileRow{
+        "constant", kInteger, 1, true, false, {{{"value", 2}, kNone}}, Constant, "one value"},
     ProfileRow{"uniform", kInteger, 4, true, false, {kNone, kNone}, UniformInteger, "uniform"},
-    ProfileRow{"extremes", kInteger, 15, true, false, {kNone, kNone}, Extremes, "only the ends of the range"},
+    ProfileRow{"extremes",
+               kInteger,
+               15,
+               true,
+               false,
+               {kNone, kNone},
+               Extremes,
+               "only the ends of the range"},
     ProfileRow{"zero", kIndex, 0, true, false, {kNone, kNone}, Zero, "index 0 everywhere"},
-    ProfileRow{"all_equal", kIndex, 1, true, false, {kNone, kNone}, IndexAllEqual, "one index everywhere"},
-    ProfileRow{"sorted", kIndex, 2, true, false, {kNone, kNone}, IndexSorted, "ascending, evenly spread"},
+    ProfileRow{
+        "all_equal", kIndex, 1, true, false, {kNone, kNone}, IndexAllEqual, "one index everywhere"},
+    ProfileRow{
+        "sorted", kIndex, 2, true, false, {kNone, kNone}, IndexSorted, "ascending, evenly spread"},
     ProfileRow{"reversed", kIndex, 3, true, false, {kNone, kNone}, IndexReversed, "descending"},
     ProfileRow{"uniform", kIndex, 4, true, false, {kNone, kNone}, IndexUniform, "uniform"},
-    ProfileRow{"permutation", kIndex, 5, true, false, {kNone, kNone}, IndexPermutation, "no duplicates"},
-    ProfileRow{"edges", kIndex, 6, true, false, {kNone, kNone}, IndexEdges, "first and last index only"},
-    ProfileRow{"warp_duplicates", kIndex, 7, true, false, {kNone, kNone}, IndexWarpDuplicates,
+    ProfileRow{
+        "permutation", kIndex, 5, true, false, {kNone, kNone}, IndexPermutation, "no duplicates"},
+    ProfileRow{
+        "edges", kIndex, 6, true, false, {kNone, kNone}, IndexEdges, "first and last index only"},
+    ProfileRow{"warp_duplicates",
+               kIndex,
+               7,
+               true,
+               false,
+               {kNone, kNone},
+               IndexWarpDuplicates,
                "duplicates among lanes of a warp"},
-    ProfileRow{"zipf", kIndex, 8, true, false, {{{"exponent", 1}, kNone}}, IndexZipf, "few hot indices"},
-    ProfileRow{"choice", kChoice, 0, false, false, {kNone, kNone}, Choice, "one of the allowed values"},
+    ProfileRow{
+        "zipf", kIndex, 8, true, false, {{{"exponent", 1}, kNone}}, IndexZipf, "few hot indices"},
+    ProfileRow{
+        "choice", kChoice, 0, false, false, {kNone, kNone}, Choice, "one of the allowed values"},
 };
 
 // Keeps a value inside the domain; for a range also after rounding to the dtype.
 double Limit(const ops::Domain& domain, DType dtype, double value) {
   if (std::isnan(value)) return domain.allow_nan || !IsFloat(dtype) ? value : 0.0;
-  if (IsFloat(dtype) && std::fabs(value) > MaxFinite(dtype) && !(std::isinf(value) && domain.allow_infinity)) {
+  if (IsFloat(dtype) && std::fabs(value) > MaxFinite(dtype) &&
+      !(std::isinf(value) && domain.allow_infinity)) {
     value = std::copysign(MaxFinite(dtype), value);
   }
   if (domain.kind != ops::Domain::Kind::kRange || std::isinf(value)) return value;
@@ -296,18 +369,20 @@ InputClass ClassOf(const ops::TensorSpec& spec, DType dtype) {
 std::span<const ProfileRow> AllProfiles() { return kRows; }
 
 const ProfileRow* FindProfile(std::string_view kind, InputClass input_class) {
-  const auto found = std::ranges::find_if(kRows, [&](const ProfileRow& row) {
-    return row.kind == kind && row.applies == input_class;
-  });
+  const auto found = std::ranges::find_if(
+      kRows, [&](const ProfileRow& row) { return row.kind == kind && row.applies == input_class; });
   return found == kRows.end() ? nullptr : &*found;
 }
 
 Profile DefaultProfile(const ops::TensorSpec& spec, DType dtype) {
   switch (ClassOf(spec, dtype)) {
     case kIndex:
-    case kInteger: return {.kind = "uniform", .parameters = {}, .literal = {}};
-    case kChoice: return {.kind = "choice", .parameters = {}, .literal = {}};
-    case kFloat: break;
+    case kInteger:
+      return {.kind = "uniform", .parameters = {}, .literal = {}};
+    case kChoice:
+      return {.kind = "choice", .parameters = {}, .literal = {}};
+    case kFloat:
+      break;
   }
   return {.kind = "normal", .parameters = {}, .literal = {}};
 }
@@ -321,15 +396,18 @@ Status CheckProfile(const Profile& profile, InputClass input_class, const std::s
       if (other.applies == input_class) names.emplace_back(other.kind);
     }
     const std::string nearest = Nearest(profile.kind, names);
-    return Fail(ErrorKind::kMalformedInput, "no value profile '" + profile.kind + "' for such an input",
-                place, nearest.empty() ? "take " + names.back() : "did you mean '" + nearest + "'?");
+    return Fail(ErrorKind::kMalformedInput,
+                "no value profile '" + profile.kind + "' for such an input", place,
+                nearest.empty() ? "take " + names.back() : "did you mean '" + nearest + "'?");
   }
   for (const auto& [name, value] : profile.parameters) {
-    const bool known = std::ranges::any_of(
-        row->parameters, [&](const ProfileParameter& p) { return !p.name.empty() && p.name == name; });
+    const bool known = std::ranges::any_of(row->parameters, [&](const ProfileParameter& p) {
+      return !p.name.empty() && p.name == name;
+    });
     if (!known || !std::isfinite(value)) {
       return Fail(ErrorKind::kMalformedInput,
-                  "profile '" + profile.kind + "' has no parameter '" + name + "' of that value", place);
+                  "profile '" + profile.kind + "' has no parameter '" + name + "' of that value",
+                  place);
     }
   }
   return {};
@@ -341,7 +419,8 @@ Status Fill(const ops::TensorSpec& spec, const Profile& profile, std::uint64_t s
   ASSAY_TRY_VOID(CheckProfile(profile, input_class, "case: profile of " + spec.name));
   if (tensor.elements == 0) return {};
   if (input_class == kIndex && bound <= 0) {
-    return Fail(ErrorKind::kMalformedInput, "there is no index to choose: axis '" + spec.domain.of + "' is 0",
+    return Fail(ErrorKind::kMalformedInput,
+                "there is no index to choose: axis '" + spec.domain.of + "' is 0",
                 "case: profile of " + spec.name);
   }
   if (profile.kind == "literal") {
@@ -356,16 +435,18 @@ Status Fill(const ops::TensorSpec& spec, const Profile& profile, std::uint64_t s
   const ProfileRow& row = *FindProfile(profile.kind, input_class);
   // Untouched pages of a memfd read as zeros and cost nothing, which huge tensors rely on.
   if (row.kind == "zero" && spec.domain.kind != ops::Domain::Kind::kRange) return {};
-  FillContext context{.stream = stream,
-                      .dtype = tensor.dtype,
-                      .domain = &spec.domain,
-                      .elements = tensor.elements,
-                      .row = tensor.shape.empty() ? 1 : std::max<std::int64_t>(1, tensor.shape.back()),
-                      .bound = bound,
-                      .parameter = {}};
+  FillContext context{
+      .stream = stream,
+      .dtype = tensor.dtype,
+      .domain = &spec.domain,
+      .elements = tensor.elements,
+      .row = tensor.shape.empty() ? 1 : std::max<std::int64_t>(1, tensor.shape.back()),
+      .bound = bound,
+      .parameter = {}};
   for (std::size_t i = 0; i < row.parameters.size(); ++i) {
     const auto given = profile.parameters.find(row.parameters[i].name);
-    context.parameter[i] = given == profile.parameters.end() ? row.parameters[i].fallback : given->second;
+    context.parameter[i] =
+        given == profile.parameters.end() ? row.parameters[i].fallback : given->second;
   }
   for (std::int64_t i = 0; i < tensor.elements; ++i) {
     tensor.Set(i, Limit(spec.domain, tensor.dtype, row.value(context, i)));

@@ -11,15 +11,21 @@ namespace {
 
 // The first two find most mistakes; the order is the order of trying.
 constexpr std::array kRecipes = {
-    Recipe{"exact", "integers", "uniform", "uniform", false, "small integers: indexing mistakes, with no tolerance"},
+    Recipe{"exact", "integers", "uniform", "uniform", false,
+           "small integers: indexing mistakes, with no tolerance"},
     Recipe{"plain", "normal", "uniform", "uniform", false, "what everybody tests"},
-    Recipe{"hot", "biased", "zipf", "uniform", false, "few hot indices and a common sign: long one-sided sums"},
+    Recipe{"hot", "biased", "zipf", "uniform", false,
+           "few hot indices and a common sign: long one-sided sums"},
     Recipe{"equal", "normal", "all_equal", "constant", false, "every index the same"},
-    Recipe{"lanes", "integers", "warp_duplicates", "uniform", false, "duplicates among the lanes of a warp"},
-    Recipe{"edges", "outliers", "edges", "extremes", false, "first and last index, outlier channels"},
-    Recipe{"permuted", "cancelling", "permutation", "uniform", false, "no duplicates; sums that cancel"},
+    Recipe{"lanes", "integers", "warp_duplicates", "uniform", false,
+           "duplicates among the lanes of a warp"},
+    Recipe{"edges", "outliers", "edges", "extremes", false,
+           "first and last index, outlier channels"},
+    Recipe{"permuted", "cancelling", "permutation", "uniform", false,
+           "no duplicates; sums that cancel"},
     Recipe{"large", "large", "sorted", "extremes", false, "large magnitudes"},
-    Recipe{"tiny", "tiny", "reversed", "zero", false, "small magnitudes: a missing eps shows, or a wrong one"},
+    Recipe{"tiny", "tiny", "reversed", "zero", false,
+           "small magnitudes: a missing eps shows, or a wrong one"},
     Recipe{"mixed", "mixed_exponents", "zipf", "uniform", false, "magnitudes from 2^-14 to 2^7"},
     Recipe{"biased", "biased", "uniform", "uniform", false, "mean far from zero"},
     Recipe{"sorted", "sorted", "sorted", "uniform", false, "ascending values"},
@@ -63,15 +69,17 @@ const Recipe* FindRecipe(std::string_view name) {
 }
 
 bool Applies(const Recipe& recipe, const ops::Instance& instance) {
-  return !recipe.special || std::ranges::any_of(instance.op.inputs, [](const ops::TensorSpec& spec) {
-    return spec.domain.allow_nan || spec.domain.allow_infinity;
-  });
+  return !recipe.special ||
+         std::ranges::any_of(instance.op.inputs, [](const ops::TensorSpec& spec) {
+           return spec.domain.allow_nan || spec.domain.allow_infinity;
+         });
 }
 
 Case MakeCase(const ops::Instance& instance, const Recipe& recipe, ops::AxisValues axes,
               std::uint64_t seed, std::string origin) {
   Case value{.axes = std::move(axes), .seed = seed, .profiles = {}, .origin = std::move(origin)};
-  for (const ops::TensorSpec& spec : instance.op.inputs) Set(value, recipe, spec, instance.TypeOf(spec));
+  for (const ops::TensorSpec& spec : instance.op.inputs)
+    Set(value, recipe, spec, instance.TypeOf(spec));
   return value;
 }
 

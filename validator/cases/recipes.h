@@ -1,6 +1,8 @@
-// Recipes: which profile every input of an op gets, so that one case exercises one idea ("hot rows", "exact integers").
+// Recipes: which profile every input of an op gets, so that one case exercises one idea ("hot
+// rows", "exact integers").
 //
-// A table; add a row to add an idea. Inputs whose domain is a choice or is generated keep their own profile.
+// A table; add a row to add an idea. Inputs whose domain is a choice or is generated keep their own
+// profile.
 #pragma once
 
 #include <cstdint>
@@ -15,10 +17,10 @@ namespace assay::cases {
 
 struct Recipe {
   std::string_view name;
-  std::string_view floats;      ///< Profile kind of floating-point inputs.
-  std::string_view indices;     ///< Profile kind of index inputs.
-  std::string_view integers;    ///< Profile kind of other integer inputs.
-  bool special = false;         ///< Applies only where some domain allows NaN or infinity.
+  std::string_view floats;    ///< Profile kind of floating-point inputs.
+  std::string_view indices;   ///< Profile kind of index inputs.
+  std::string_view integers;  ///< Profile kind of other integer inputs.
+  bool special = false;       ///< Applies only where some domain allows NaN or infinity.
   std::string_view meaning;
 };
 

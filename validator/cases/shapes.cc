@@ -47,7 +47,9 @@ Rounds Interesting(const ops::OpSpec& op, const ops::Axis& axis, const ShapeRequ
   }
   if (axis.max < INT64_MAX) rounds[5].push_back({axis.max, "edge"});
   for (auto& round : rounds) {
-    std::erase_if(round, [&](const Wanted& wanted) { return wanted.value < axis.min || wanted.value > axis.max; });
+    std::erase_if(round, [&](const Wanted& wanted) {
+      return wanted.value < axis.min || wanted.value > axis.max;
+    });
   }
   return rounds;
 }
@@ -81,7 +83,8 @@ std::vector<const ops::Axis*> Variables(const ops::OpSpec& op) {
   return variables;
 }
 
-// Small values for the axes that are not being tried, different from each other, so that mixing two of them up shows.
+// Small values for the axes that are not being tried, different from each other, so that mixing two
+// of them up shows.
 ops::AxisValues Background(const std::vector<const ops::Axis*>& variables, Rng& rng) {
   constexpr std::array<std::int64_t, 6> kSmall = {2, 3, 5, 7, 4, 9};
   ops::AxisValues values;
@@ -119,7 +122,8 @@ Result<std::vector<ShapeChoice>> GenerateShapes(const ops::Instance& instance,
       for (std::size_t a = 0; a < variables.size() && collector.size() < single; ++a) {
         if (i >= interesting[a][round].size()) continue;
         const Wanted& wanted = interesting[a][round][i];
-        const auto solved = SolveNear(op, variables[a]->name, wanted.value, Background(variables, rng));
+        const auto solved =
+            SolveNear(op, variables[a]->name, wanted.value, Background(variables, rng));
         collector.Add(solved, wanted.origin);
       }
     }
@@ -127,7 +131,8 @@ Result<std::vector<ShapeChoice>> GenerateShapes(const ops::Instance& instance,
   for (const ShapeChoice& workload : ScaledWorkloads(instance, request.max_elements)) {
     if (collector.size() < request.count) collector.Add(workload.axes, workload.origin);
   }
-  for (std::size_t tries = 0; tries < 4 * request.count && collector.size() < request.count; ++tries) {
+  for (std::size_t tries = 0; tries < 4 * request.count && collector.size() < request.count;
+       ++tries) {
     ops::AxisValues preferred;
     for (std::size_t a = 0; a < variables.size(); ++a) {
       // Later rounds hold larger values: take them less often.
@@ -161,17 +166,20 @@ std::vector<ShapeChoice> Neighbours(const ops::Instance& instance, const ops::Ax
                     "neighbour");
     }
   }
-  return collector.Take();
+  std::vector<ShapeChoice> shapes = collector.Take();
+  std::erase_if(shapes, [&](const ShapeChoice& shape) { return shape.axes == around; });
+  return shapes;
 }
 
 std::vector<ShapeChoice> ScaledWorkloads(const ops::Instance& instance, std::int64_t max_elements) {
   Collector collector(instance, max_elements);
   for (const ops::Workload& workload : instance.op.workloads) {
     ops::AxisValues axes = workload.axes;
-    for (int halvings = 0; halvings < 40 && TotalElements(instance, axes) > max_elements; ++halvings) {
+    for (int halvings = 0; halvings < 40 && TotalElements(instance, axes) > max_elements;
+         ++halvings) {
       // The longest axis gives way first: proportions matter less than having several rows.
-      const auto longest = std::ranges::max_element(
-          axes, {}, [](const auto& entry) { return entry.second; });
+      const auto longest =
+          std::ranges::max_element(axes, {}, [](const auto& entry) { return entry.second; });
       if (longest == axes.end() || longest->second <= 1) break;
       ops::AxisValues halved = axes;
       halved[longest->first] = longest->second / 2;

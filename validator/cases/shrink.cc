@@ -26,6 +26,7 @@ class Shrinker {
       progress = ShrinkShape();
       progress = ShrinkPrelude() || progress;
       progress = ShrinkValues() || progress;
+      progress = DropSlices() || progress;
       progress = ShrinkSurroundings() || progress;
     }
     if (trials_ > 0) best_.case_.origin = "shrunk";
@@ -38,8 +39,8 @@ class Shrinker {
   // Tries the probes in order, a batch at a time; takes the first that fails. Returns its index.
   std::optional<std::size_t> TakeFirst(const std::vector<Probe>& probes) {
     for (std::size_t start = 0; start < probes.size() && !Spent(); start += kBatch) {
-      const std::size_t count = std::min({kBatch, probes.size() - start,
-                                          static_cast<std::size_t>(limits_.max_trials - trials_)});
+      const std::size_t count = std::min(
+          {kBatch, probes.size() - start, static_cast<std::size_t>(limits_.max_trials - trials_)});
       const std::span<const Probe> batch(probes.data() + start, count);
       trials_ += static_cast<int>(count);
       const std::vector<bool> fails = still_fails_(batch);
@@ -61,7 +62,8 @@ class Shrinker {
     return probe;
   }
 
-  // The current shape with `axis` at `value`, other axes moved only as far as constraints ask; nothing if that is no simpler.
+  // The current shape with `axis` at `value`, other axes moved only as far as constraints ask;
+  // nothing if that is no simpler.
   std::optional<Probe> WithAxis(const std::string& axis, std::int64_t value) const {
     ops::AxisValues moved = best_.case_.axes;
     moved[axis] = value;
@@ -98,7 +100,8 @@ class Shrinker {
     return progress;
   }
 
-  // Smallest value first, then sections of the interval between what is known not to fail and what fails.
+  // Smallest value first, then sections of the interval between what is known not to fail and what
+  // fails.
   bool ShrinkAxis(const std::string& name) {
     const ops::Axis* axis = instance_.op.FindAxis(name);
     if (axis == nullptr) return false;
@@ -184,9 +187,11 @@ class Shrinker {
     const ProfileRow* now = FindProfile(current.kind, input_class);
     std::vector<Probe> probes;
     for (const ProfileRow& row : AllProfiles()) {
-      if (row.applies != input_class || row.special || now == nullptr || row.rank >= now->rank) continue;
+      if (row.applies != input_class || row.special || now == nullptr || row.rank >= now->rank)
+        continue;
       Probe probe = best_;
-      probe.case_.profiles[spec.name] = {.kind = std::string(row.kind), .parameters = {}, .literal = {}};
+      probe.case_.profiles[spec.name] = {
+          .kind = std::string(row.kind), .parameters = {}, .literal = {}};
       probes.push_back(std::move(probe));
     }
     // A correct value of a parameter matters less than having none.
@@ -198,7 +203,8 @@ class Shrinker {
     return TakeFirst(probes).has_value();
   }
 
-  // Small inputs become literals, whose elements are then made plain: zeros first, by halves, then ones.
+  // Small inputs become literals, whose elements are then made plain: zeros first, by halves, then
+  // ones.
   bool SpellOut(const ops::TensorSpec& spec) {
     if (spec.is_scalar || spec.domain.kind == ops::Domain::Kind::kGenerated) return false;
     bool progress = false;
@@ -232,7 +238,8 @@ class Shrinker {
     bool progress = false;
     for (std::size_t start = 0; start < LiteralOf(spec).size() && !Spent(); start += chunk) {
       std::vector<Probe> probes;
-      for (std::size_t at = start; at < LiteralOf(spec).size() && probes.size() < kBatch; at += chunk) {
+      for (std::size_t at = start; at < LiteralOf(spec).size() && probes.size() < kBatch;
+           at += chunk) {
         Probe probe = best_;
         std::vector<double>& values = probe.case_.profiles[spec.name].literal;
         const std::size_t end = std::min(at + chunk, values.size());
@@ -246,6 +253,66 @@ class Shrinker {
       if (TakeFirst(probes)) progress = true;
     }
     return progress;
+  }
+
+  // Rows (columns, ...) of literals taken out, halves first: what matters may stand at the end.
+  bool DropSlices() {
+    bool progress = false;
+    for (const ops::Axis& axis : instance_.op.axes) {
+      const auto found = best_.case_.axes.find(axis.name);
+      if (found == best_.case_.axes.end() || found->second > limits_.max_literal) continue;
+      for (std::int64_t chunk = found->second / 2; chunk > 0 && !Spent(); chunk /= 2) {
+        for (std::int64_t at = 0; at + chunk <= ExtentOf(axis.name) && !Spent();) {
+          const auto probe = WithoutSlices(axis.name, at, chunk);
+          if (!probe) break;
+          if (TakeFirst({*probe})) {
+            progress = true;
+          } else {
+            at += chunk;
+          }
+        }
+      }
+    }
+    return progress;
+  }
+
+  std::int64_t ExtentOf(const std::string& axis) const {
+    return best_.case_.axes.find(axis)->second;
+  }
+
+  // Nothing when the shorter axis is not admissible or no literal runs along it.
+  std::optional<Probe> WithoutSlices(const std::string& axis, std::int64_t at,
+                                     std::int64_t count) const {
+    Probe probe = best_;
+    probe.case_.axes[axis] -= count;
+    const auto before = ops::ResolveAxes(instance_.op, best_.case_.axes);
+    if (!before || !ops::ResolveAxes(instance_.op, probe.case_.axes)) return std::nullopt;
+    bool any = false;
+    for (const ops::TensorSpec& spec : instance_.op.inputs) {
+      const auto profile = probe.case_.profiles.find(spec.name);
+      if (profile == probe.case_.profiles.end() || profile->second.kind != "literal") continue;
+      const auto shape = ops::ResolveShape(spec, *before);
+      if (!shape) return std::nullopt;
+      for (std::size_t dim = 0; dim < spec.shape.size(); ++dim) {
+        if (spec.shape[dim].text() != axis) continue;
+        Erase(profile->second.literal, *shape, dim, at, count);
+        any = true;
+      }
+    }
+    if (!any || !ShortlexLess(instance_, probe.case_, best_.case_)) return std::nullopt;
+    return probe;
+  }
+
+  static void Erase(std::vector<double>& values, const Shape& shape, std::size_t dim,
+                    std::int64_t at, std::int64_t count) {
+    std::int64_t inner = 1;
+    for (std::size_t d = dim + 1; d < shape.size(); ++d) inner *= shape[d];
+    std::vector<double> kept;
+    for (std::size_t i = 0; i < values.size(); ++i) {
+      const std::int64_t along = static_cast<std::int64_t>(i) / inner % shape[dim];
+      if (along < at || along >= at + count) kept.push_back(values[i]);
+    }
+    values = std::move(kept);
   }
 
   bool ShrinkSurroundings() {

@@ -1,10 +1,12 @@
 // Shrinking: from a probe that fails to the simplest one that still fails in the same way.
 //
-// Knows nothing of kernels: it asks a predicate. Passes run in the order shape, prelude, values, schedule, until none makes progress
-// or the trials are spent. Every accepted step goes down in the shortlex order of cases (case.h) or removes something beside the case.
+// Knows nothing of kernels: it asks a predicate. Passes run in the order shape, prelude, values,
+// schedule, until none makes progress or the trials are spent. Every accepted step goes down in the
+// shortlex order of cases (case.h) or removes something beside the case.
 //
-// Probes are offered in small batches whose members may be tried at the same time; the first member that fails is taken, whatever the
-// number of processors, so that the result is a function of the start and the predicate alone.
+// Probes are offered in small batches whose members may be tried at the same time; the first member
+// that fails is taken, whatever the number of processors, so that the result is a function of the
+// start and the predicate alone.
 //
 // Cost: at most `max_trials` calls of the predicate.
 #pragma once
@@ -29,7 +31,7 @@ struct ShrinkLimits {
 struct Shrunk {
   Probe probe;
   int trials = 0;
-  bool minimal = false;     ///< No pass could improve it; false when the trials ran out.
+  bool minimal = false;  ///< No pass could improve it; false when the trials ran out.
 };
 
 Shrunk Shrink(const ops::Instance& instance, Probe start, const StillFails& still_fails,

@@ -10,17 +10,25 @@ namespace {
 constexpr int kMaxNodes = 20'000;
 constexpr std::size_t kMaxCandidates = 160;
 
-// Backtracking over the variable axes in the op's order, pinned ones first; a constraint is checked as soon as all that it depends on
-// is bound.
+// Backtracking over the variable axes in the op's order, pinned ones first; a constraint is checked
+// as soon as all that it depends on is bound.
 class Solver {
  public:
-  Solver(const ops::OpSpec& op, const ops::AxisValues& pinned, const ops::AxisValues& preferred)
-      : op_(op), pinned_(pinned), preferred_(preferred) {
+  // `bound_last` of the axes that are not pinned is bound last: from both sides of an equality, the
+  // side that is computed should be.
+  Solver(const ops::OpSpec& op, const ops::AxisValues& pinned, const ops::AxisValues& preferred,
+         std::size_t bound_last, int max_nodes)
+      : op_(op), pinned_(pinned), preferred_(preferred), max_nodes_(max_nodes) {
     for (const ops::Axis& axis : op.axes) {
       if (axis.kind == ops::Axis::Kind::kVariable) order_.push_back(&axis);
       if (axis.kind == ops::Axis::Kind::kConstant) values_[axis.name] = axis.value;
     }
-    std::ranges::stable_partition(order_, [&](const ops::Axis* axis) { return pinned.contains(axis->name); });
+    const auto rest = std::ranges::stable_partition(
+        order_, [&](const ops::Axis* axis) { return pinned.contains(axis->name); });
+    if (bound_last < rest.size()) {
+      std::rotate(rest.begin() + static_cast<std::ptrdiff_t>(bound_last),
+                  rest.begin() + static_cast<std::ptrdiff_t>(bound_last) + 1, rest.end());
+    }
     for (const ops::Expression& constraint : op.constraints) {
       std::set<std::string> names;
       CollectVariables(constraint, 0, names);
@@ -42,8 +50,9 @@ class Solver {
     const auto worst = std::ranges::max_element(constraints_, {}, &Checked::violations);
     const bool blamed = worst != constraints_.end() && worst->violations > 0;
     return Fail(ErrorKind::kMalformedInput,
-                pinned_.empty() ? "no shape satisfies the op's ranges and constraints"
-                                : "no shape with these axes satisfies the op's ranges and constraints",
+                pinned_.empty()
+                    ? "no shape satisfies the op's ranges and constraints"
+                    : "no shape with these axes satisfies the op's ranges and constraints",
                 blamed ? worst->expression->place() + " '" + worst->expression->text() + "'"
                        : "op.json: /axes",
                 "relax the constraint or widen the axes' ranges");
@@ -52,11 +61,12 @@ class Solver {
  private:
   struct Checked {
     const ops::Expression* expression;
-    std::size_t last;      // bound once order_[last] is
+    std::size_t last;  // bound once order_[last] is
     int violations;
   };
 
-  void CollectVariables(const ops::Expression& expression, int depth, std::set<std::string>& names) {
+  void CollectVariables(const ops::Expression& expression, int depth,
+                        std::set<std::string>& names) {
     if (depth > 16) return;  // the op loader refuses cycles; this only bounds the walk
     for (const std::string& name : expression.names()) {
       const ops::Axis* axis = op_.FindAxis(name);
@@ -147,7 +157,7 @@ class Solver {
     }
     const ops::Axis& axis = *order_[depth];
     for (const std::int64_t value : Candidates(axis)) {
-      if (++nodes_ > kMaxNodes) return false;
+      if (++nodes_ > max_nodes_) return false;
       values_[axis.name] = value;
       if (Consistent(depth) && Descend(depth + 1)) return true;
       values_.erase(axis.name);
@@ -162,6 +172,7 @@ class Solver {
   std::vector<Checked> constraints_;
   std::vector<std::int64_t> literals_;
   ops::AxisValues values_;
+  int max_nodes_;
   int nodes_ = 0;
 };
 
@@ -169,11 +180,23 @@ class Solver {
 
 Result<ops::AxisValues> SolveAxes(const ops::OpSpec& op, const ops::AxisValues& pinned,
                                   const ops::AxisValues& preferred) {
-  return Solver(op, pinned, preferred).Solve();
+  const auto free =
+      static_cast<std::size_t>(std::ranges::count_if(op.axes, [&](const ops::Axis& axis) {
+        return axis.kind == ops::Axis::Kind::kVariable && !pinned.contains(axis.name);
+      }));
+  const std::size_t orders = std::max<std::size_t>(free, 1);
+  Result<ops::AxisValues> solved = Fail(ErrorKind::kInternal, "no order was tried");
+  for (std::size_t order = 0; order < orders; ++order) {
+    // The op's own order first.
+    solved = Solver(op, pinned, preferred, orders - 1 - order, kMaxNodes / static_cast<int>(orders))
+                 .Solve();
+    if (solved) return solved;
+  }
+  return solved;
 }
 
-Result<ops::AxisValues> SolveNear(const ops::OpSpec& op, const std::string& axis, std::int64_t value,
-                                  const ops::AxisValues& preferred) {
+Result<ops::AxisValues> SolveNear(const ops::OpSpec& op, const std::string& axis,
+                                  std::int64_t value, const ops::AxisValues& preferred) {
   auto first = SolveAxes(op, {{axis, value}}, preferred);
   if (first) return first;
   for (std::int64_t distance = 1; distance <= 64; ++distance) {

@@ -21,6 +21,8 @@ inline constexpr std::uint64_t kWindowMask = ~((std::uint64_t{1} << kAllocationB
 
 inline constexpr int kSharedVariableBits = 18;
 inline constexpr int kSharedBlockBits = 27;
+/// The part of a shared address without the block.
+inline constexpr std::uint64_t kSharedOffsetMask = (std::uint64_t{1} << kSharedBlockBits) - 1;
 inline constexpr std::uint64_t kMaxSharedVariables = 500;
 /// Where variables start when wgmma descriptors must be able to name them.
 inline constexpr std::uint64_t kCompactSharedBase = 1024;

@@ -65,8 +65,8 @@ class CallBinder {
       ASSAY_TRY(Tensor tensor, Tensor::Create(instance_.TypeOf(spec), std::move(shape)));
       Tensor& kept = bound_.outputs.emplace(spec.name, std::move(tensor)).first->second;
       bound_.buffer_of[spec.name] = binding_.buffers.size();
-      AddBuffer(spec.name, kept.dtype, kept.elements, BufferRole::kOutput, BufferFill::kUninitialised,
-                kept.memory);
+      AddBuffer(spec.name, kept.dtype, kept.elements, BufferRole::kOutput,
+                BufferFill::kUninitialised, kept.memory);
     }
     return {};
   }
@@ -77,8 +77,8 @@ class CallBinder {
     for (const ops::ResolvedWorkspace& workspace : call_.plan->workspace) {
       std::size_t bytes = 0;
       if (workspace.elements < 0 ||
-          __builtin_mul_overflow(static_cast<std::size_t>(workspace.elements), SizeOf(workspace.dtype),
-                                 &bytes)) {
+          __builtin_mul_overflow(static_cast<std::size_t>(workspace.elements),
+                                 SizeOf(workspace.dtype), &bytes)) {
         return Fail(ErrorKind::kMalformedInput, "the workspace has more bytes than 64 bits count",
                     "launch.json: /workspace/" + workspace.name);
       }

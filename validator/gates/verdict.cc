@@ -11,7 +11,8 @@ constexpr std::string_view kCounterexampleSchema = "assay.counterexample/1";
 constexpr std::string_view kVerdictSchema = "assay.verdict/1";
 constexpr std::array<std::string_view, 4> kOutcomes = {"accepted", "refuted", "inconclusive",
                                                        "internal_error"};
-constexpr std::array<std::string_view, 4> kStatuses = {"passed", "refuted", "inconclusive", "skipped"};
+constexpr std::array<std::string_view, 4> kStatuses = {"passed", "refuted", "inconclusive",
+                                                       "skipped"};
 
 template <class E>
 Result<E> WordFromJson(ObjectReader& reader, std::string_view key,
@@ -22,20 +23,22 @@ Result<E> WordFromJson(ObjectReader& reader, std::string_view key,
   }
   const std::vector<std::string> known(words.begin(), words.end());
   const std::string nearest = Nearest(word, known);
-  return Fail(ErrorKind::kMalformedInput, "unknown value '" + word + "'", reader.PlaceOf(key),
-              nearest.empty() ? "one of them: " + known.front() : "did you mean '" + nearest + "'?");
+  return Fail(
+      ErrorKind::kMalformedInput, "unknown value '" + word + "'", reader.PlaceOf(key),
+      nearest.empty() ? "one of them: " + known.front() : "did you mean '" + nearest + "'?");
 }
 
 Status CheckSchema(ObjectReader& reader, std::string_view schema) {
   ASSAY_TRY(const std::string given, reader.Required<std::string>("schema"));
   if (given == schema) return {};
-  return Fail(ErrorKind::kMalformedInput, "schema '" + given + "' is not '" + std::string(schema) + "'",
+  return Fail(ErrorKind::kMalformedInput,
+              "schema '" + given + "' is not '" + std::string(schema) + "'",
               reader.PlaceOf("schema"), "use the version of assay that wrote the file");
 }
 
 template <class T>
 Result<T> NarrowFromJson(ObjectReader& reader, std::string_view key, T limit) {
-  ASSAY_TRY(const std::uint64_t value, reader.Optional<std::uint64_t>(key, 0));
+  ASSAY_TRY(const std::uint64_t value, reader.Required<std::uint64_t>(key));
   if (value > limit) return Fail(ErrorKind::kMalformedInput, "is too large", reader.PlaceOf(key));
   return static_cast<T>(value);
 }
@@ -90,7 +93,8 @@ Result<std::vector<T>> ListFromJson(ObjectReader& reader, std::string_view key, 
 
 Json GateToJson(const GateResult& result) {
   Json statistics = Json::array();
-  for (const Statistic& statistic : result.statistics) statistics.push_back(StatisticToJson(statistic));
+  for (const Statistic& statistic : result.statistics)
+    statistics.push_back(StatisticToJson(statistic));
   Json counterexamples = Json::array();
   for (const Counterexample& counterexample : result.counterexamples) {
     counterexamples.push_back(ToJson(counterexample));
@@ -114,7 +118,8 @@ Result<GateResult> GateFromJson(const Json& json, std::string place) {
   ASSAY_TRY(result.reason, reader.Optional<std::string>("reason", ""));
   ASSAY_TRY(result.cases, reader.Optional<std::uint64_t>("cases", 0));
   ASSAY_TRY(result.steps, reader.Optional<std::uint64_t>("steps", 0));
-  ASSAY_TRY(result.seeds, ListFromJson<std::uint64_t>(reader, "seeds", [](const Json& item, std::string at) {
+  ASSAY_TRY(result.seeds,
+            ListFromJson<std::uint64_t>(reader, "seeds", [](const Json& item, std::string at) {
               return json_detail::Convert<std::uint64_t>(item, at);
             }));
   ASSAY_TRY(result.statistics, ListFromJson<Statistic>(reader, "statistics", StatisticFromJson));
@@ -202,10 +207,12 @@ Result<Counterexample> CounterexampleFromJson(const Json& json, std::string plac
     ASSAY_TRY(counterexample.case_, cases::CaseFromJson(value, reader.PlaceOf("case")));
   }
   ASSAY_TRY(counterexample.description, reader.Optional<std::string>("description", ""));
-  ASSAY_TRY(counterexample.prelude, ListFromJson<cases::Case>(reader, "prelude", cases::CaseFromJson));
+  ASSAY_TRY(counterexample.prelude,
+            ListFromJson<cases::Case>(reader, "prelude", cases::CaseFromJson));
   ASSAY_TRY(const Json schedule, reader.Required<Json>("schedule"));
   ASSAY_TRY(counterexample.schedule, ScheduleFromJson(schedule, reader.PlaceOf("schedule")));
-  ASSAY_TRY(counterexample.perturbation_seed, reader.Optional<std::uint64_t>("perturbation_seed", 0));
+  ASSAY_TRY(counterexample.perturbation_seed,
+            reader.Optional<std::uint64_t>("perturbation_seed", 0));
   ASSAY_TRY(counterexample.poison, NarrowFromJson<std::uint8_t>(reader, "poison", 0xff));
   ASSAY_TRY(counterexample.misalign, NarrowFromJson<std::uint32_t>(reader, "misalign", 255));
   ASSAY_TRY(counterexample.property, reader.Optional<std::string>("property", ""));
@@ -220,7 +227,8 @@ Result<Counterexample> CounterexampleFromJson(const Json& json, std::string plac
 std::vector<const Counterexample*> Verdict::Counterexamples() const {
   std::vector<const Counterexample*> all;
   for (const GateResult& result : gates) {
-    for (const Counterexample& counterexample : result.counterexamples) all.push_back(&counterexample);
+    for (const Counterexample& counterexample : result.counterexamples)
+      all.push_back(&counterexample);
   }
   return all;
 }
@@ -228,12 +236,9 @@ std::vector<const Counterexample*> Verdict::Counterexamples() const {
 Json ToJson(const Verdict& verdict) {
   Json gates = Json::array();
   for (const GateResult& result : verdict.gates) gates.push_back(GateToJson(result));
-  return {{"schema", kVerdictSchema},
-          {"outcome", Name(verdict.outcome)},
-          {"reason", verdict.reason},
-          {"instance", verdict.instance},
-          {"engine", verdict.engine},
-          {"unsafe_no_jail", verdict.unsafe_no_jail},
+  return {{"schema", kVerdictSchema}, {"outcome", Name(verdict.outcome)},
+          {"reason", verdict.reason}, {"instance", verdict.instance},
+          {"engine", verdict.engine}, {"unsafe_no_jail", verdict.unsafe_no_jail},
           {"gates", std::move(gates)}};
 }
 
