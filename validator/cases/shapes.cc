@@ -166,7 +166,9 @@ std::vector<ShapeChoice> Neighbours(const ops::Instance& instance, const ops::Ax
                     "neighbour");
     }
   }
-  return collector.Take();
+  std::vector<ShapeChoice> shapes = collector.Take();
+  std::erase_if(shapes, [&](const ShapeChoice& shape) { return shape.axes == around; });
+  return shapes;
 }
 
 std::vector<ShapeChoice> ScaledWorkloads(const ops::Instance& instance, std::int64_t max_elements) {
