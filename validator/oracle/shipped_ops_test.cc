@@ -83,10 +83,11 @@ TEST_P(ShippedOps, NaiveCandidatesAreRight) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(All, ShippedOps, ::testing::ValuesIn(Shapes()),
-                         [](const ::testing::TestParamInfo<Shape>& info) {
-                           return std::string(info.param.op) + "_" + std::to_string(info.index);
-                         });
+std::string NameOf(const ::testing::TestParamInfo<Shape>& each) {
+  return std::string(each.param.op) + "_" + std::to_string(each.index);
+}
+
+INSTANTIATE_TEST_SUITE_P(All, ShippedOps, ::testing::ValuesIn(Shapes()), NameOf);
 
 }  // namespace
 }  // namespace assay::oracle
