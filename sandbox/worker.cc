@@ -26,7 +26,7 @@ using std::chrono::steady_clock;
 /// 40 MB.
 constexpr milliseconds kWatchInterval{20};
 /// A worker that closed its socket is ending; how long that may take.
-constexpr std::chrono::seconds kEndingTime{5};
+constexpr std::chrono::seconds kEndingTime{2};
 
 /// A peer that holds a memory file could shrink it under our mapping, which would kill us with
 /// SIGBUS.
@@ -43,7 +43,8 @@ double CpuSecondsOf(pid_t pid) {
   return static_cast<double>(time.tv_sec);
 }
 
-std::uint64_t KilobytesAfter(std::string_view text, std::string_view key) {
+/// The number that follows `key` in a text of /proc.
+std::uint64_t NumberAfter(std::string_view text, std::string_view key) {
   const std::size_t at = text.find(key);
   if (at == std::string_view::npos) return 0;
   const std::size_t digits = text.find_first_of("0123456789", at + key.size());
@@ -55,14 +56,15 @@ std::uint64_t KilobytesAfter(std::string_view text, std::string_view key) {
 
 }  // namespace
 
-std::uint64_t ResidentBytesOf(pid_t pid) {
+Usage UsageOf(pid_t pid) {
   UniqueFd file(::open(fmt::format("/proc/{}/status", pid).c_str(), O_RDONLY | O_CLOEXEC));
-  if (!file) return 0;
+  if (!file) return {};
   std::array<char, 4096> text;
   const ssize_t got = ::read(file.get(), text.data(), text.size());
-  if (got <= 0) return 0;
+  if (got <= 0) return {};
   const std::string_view status(text.data(), static_cast<std::size_t>(got));
-  return 1024 * (KilobytesAfter(status, "\nRssAnon:") + KilobytesAfter(status, "\nRssShmem:"));
+  return {1024 * (NumberAfter(status, "\nRssAnon:") + NumberAfter(status, "\nRssShmem:")),
+          NumberAfter(status, "\nThreads:")};
 }
 
 Worker::Worker(Policy policy, Process process, UniqueFd socket)
@@ -123,14 +125,20 @@ Reply Worker::Died() {
   return Ended(CallOutcome::kCrashed, DecodeJailedExit(policy_, *exit).Describe());
 }
 
-bool Worker::OverMemory(std::string& reason) const {
-  const std::uint64_t limit = policy_.resident_bytes();
-  if (limit == 0 || pid_ == 0) return false;
-  const std::uint64_t resident = ResidentBytesOf(pid_);
-  if (resident <= limit) return false;
-  reason = fmt::format("killed at its memory limit: {} MiB resident, {} MiB allowed",
-                       resident >> 20, limit >> 20);
-  return true;
+std::string Worker::OverLimit() const {
+  const Usage usage = UsageOf(pid_);
+  const std::uint64_t resident = policy_.resident_bytes();
+  if (resident != 0 && usage.resident_bytes > resident) {
+    return fmt::format("killed at its memory limit: {} MiB resident, {} MiB allowed",
+                       usage.resident_bytes >> 20, resident >> 20);
+  }
+  // The kernel's own limit does not bind root, and is not set without a jail.
+  const auto threads = policy_.LimitOf(Resource::kProcesses);
+  if (threads && usage.threads > *threads) {
+    return fmt::format("killed at its thread limit: {} threads, {} allowed", usage.threads,
+                       *threads);
+  }
+  return {};
 }
 
 Result<Reply> Worker::Accept(Message message) {
@@ -194,7 +202,7 @@ Result<Reply> Worker::Serve(const Request& request, milliseconds allowed) {
     }
     if (now >= next_watch) {
       next_watch = now + kWatchInterval;
-      if (std::string reason; OverMemory(reason)) {
+      if (std::string reason = OverLimit(); !reason.empty()) {
         return finish(Ended(CallOutcome::kCrashed, std::move(reason)));
       }
     }

@@ -48,7 +48,8 @@ class Worker {
   Reply Ended(CallOutcome outcome, std::string reason);
   Reply Died();
   Result<Reply> Accept(Message message);
-  bool OverMemory(std::string& reason) const;
+  /// Why the worker must be killed for what it holds; empty if it may go on.
+  std::string OverLimit() const;
 
   Policy policy_;
   Process process_;
@@ -58,7 +59,11 @@ class Worker {
   bool dead_ = false;
 };
 
-/// Anonymous and shared resident memory of a process, in bytes; 0 when it cannot be read.
-std::uint64_t ResidentBytesOf(pid_t pid);
+/// What a process holds at the moment; zeroes when it cannot be read.
+struct Usage {
+  std::uint64_t resident_bytes = 0;  ///< Anonymous and shared.
+  std::uint64_t threads = 0;
+};
+Usage UsageOf(pid_t pid);
 
 }  // namespace assay::sandbox

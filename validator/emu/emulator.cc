@@ -249,7 +249,6 @@ void FinishReport(Engine& engine, Report& report) {
   report.reason = engine.reason;
   report.findings = engine.findings.Take();
   report.counters = engine.counters;
-  report.counters.used_atomics = engine.program.has_float_atomics;
   for (std::size_t i = 0; i < engine.execution.buffers.size(); ++i) {
     std::uint64_t unwritten = 0;
     std::int64_t first = -1;

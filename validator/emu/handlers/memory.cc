@@ -42,6 +42,7 @@ void Load(Warp& base, const Decoded& op) {
   if constexpr (kMonitored) CheckAddressDefined(warp, op, address, warp.exec);
   if (!Resolve<kMonitored>(warp, op, space, warp.exec, bytes, AccessType::kLoad, access)) return;
   if (IsGlobal(space)) warp.engine->counters.bytes_read += std::uint64_t{bytes} * static_cast<unsigned>(std::popcount(warp.exec));
+  if ((op.flags & kFlagOrderMatters) != 0) warp.engine->counters.used_atomics = true;
   for (std::uint32_t e = 0; e < count; ++e) {
     const DecodedOperand& target = op.operands[e];
     if (target.kind == DecodedOperand::Kind::kSink) continue;
@@ -203,6 +204,7 @@ Handler ResolveLoad(const Instruction& in, Decoded& decoded) {
   const int memory_bits = ptx::BitsOf(in.type());
   const int bits = RegisterBitsOf(decoded, 0, decoded.destinations);
   const bool is_signed = IsSigned(in.type());
+  if (OrderOf(in).order != Order::kWeak) decoded.flags |= kFlagOrderMatters;
   switch (memory_bits) {
     case 8: return Finish(decoded, LoadSized<std::uint8_t, std::int8_t>(bits, is_signed));
     case 16: return Finish(decoded, LoadSized<std::uint16_t, std::int16_t>(bits, is_signed));
