@@ -35,9 +35,9 @@ bool Resolve(CoreWarp& warp, const Decoded& op, ptx::Space space, LaneMask lanes
 
 /// Lanes of access.lanes whose bytes [offset, offset + bytes) are not all defined.
 LaneMask UndefinedLanes(CoreWarp& warp, const LaneAccess& access, std::uint32_t offset, std::uint32_t bytes);
-/// Marks those bytes defined, or undefined in the lanes of `undefined`.
+/// Marks those bytes defined, or undefined in the lanes of `undefined`, whose bytes come from the instruction at `origin`.
 void MarkStored(CoreWarp& warp, const Decoded& op, const LaneAccess& access, std::uint32_t offset, std::uint32_t bytes,
-                LaneMask undefined);
+                LaneMask undefined, std::uint32_t origin);
 /// Reports undefined bytes in an address register.
 void CheckAddressDefined(CoreWarp& warp, const Decoded& op, const DecodedOperand& operand, LaneMask lanes);
 

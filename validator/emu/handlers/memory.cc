@@ -127,7 +127,8 @@ void Store(Warp& base, const Decoded& op) {
     }
     if constexpr (kMonitored) {
       if (warp.engine->track_defined) {
-        MarkStored(warp, op, access, e * static_cast<std::uint32_t>(sizeof(Memory)), sizeof(Memory), warp.frame->undefined[source.shadow]);
+        MarkStored(warp, op, access, e * static_cast<std::uint32_t>(sizeof(Memory)), sizeof(Memory),
+                   warp.frame->undefined[source.shadow], warp.frame->origin[source.shadow]);
       }
     }
   }
@@ -417,7 +418,7 @@ bool StoreLanes(Warp& base, const Decoded& op, Space space, LaneMask lanes, cons
     const int lane = std::countr_zero(rest);
     std::memcpy(access.at(lane), in + static_cast<std::size_t>(lane) * bytes, bytes);
   }
-  if (warp.engine->track_defined) MarkStored(warp, op, access, 0, bytes, undefined);
+  if (warp.engine->track_defined) MarkStored(warp, op, access, 0, bytes, undefined, kNoPc);
   warp.engine->last_progress = warp.engine->counters.steps;
   return true;
 }

@@ -83,6 +83,7 @@ TEST_P(RaceRandom, AgreesWithTheReference) {
   const std::uint64_t times = soak != nullptr ? std::max(1ul, std::strtoul(soak, nullptr, 10)) : 1;
   const std::uint64_t traces = (mix.whole_warps ? 600 : 3000) * times;
   std::uint64_t racy = 0;
+  std::uint64_t wrong_pairs = 0;
   std::string worst;  // The shortest disagreement is the one to read.
   for (std::uint64_t seed = 0; seed < traces; ++seed) {
     Trace trace(mix, DeriveSeed(seed, mix.name));
@@ -90,8 +91,10 @@ TEST_P(RaceRandom, AgreesWithTheReference) {
     const std::string wrong = trace.Compare();
     if (!wrong.empty() && (worst.empty() || wrong.size() < worst.size())) worst = wrong;
     racy += trace.racy() ? 1u : 0u;
+    wrong_pairs += trace.wrong_pairs;
   }
   EXPECT_TRUE(worst.empty()) << worst;
+  EXPECT_LE(wrong_pairs, traces / 1000);
   // Both answers must have been tried often, or the comparison says little.
   EXPECT_GT(racy, traces / 25);
   EXPECT_GT(traces - racy, traces / 25);

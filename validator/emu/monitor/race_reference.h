@@ -34,6 +34,10 @@ class ReferenceDetector {
   /// All races, and for each byte of memory those on it.
   std::set<Found> found;
   std::map<std::uint64_t, std::set<Found>> by_byte;
+  /// Bytes with a race that no reading of the model can excuse. On the others, a detector may stay
+  /// silent: by the letter, a write that was overwritten by its own thread before the overwriting
+  /// one was observed still races with what follows the observer.
+  std::set<std::uint64_t> must_find;
 
   void Access(const WarpAccess& access) { Perform(access, nullptr); }
 
@@ -213,19 +217,29 @@ class ReferenceDetector {
     return std::nullopt;
   }
 
-  bool Ordered(const Node& earlier, std::size_t earlier_index, const Node& later,
-               std::uint64_t byte) const {
-    if (Has(later.before, earlier_index)) return true;
-    // Observation, then base causality. An observer that itself races with what it observed shows
-    // nothing.
+  enum class Ordering : std::uint8_t { kNone, kByCoherence, kByCausality };
+
+  /// By causality: base causality, or observation and then base causality. An observer that itself
+  /// races with what it observed shows nothing. By coherence: not the access itself was observed,
+  /// but a later write to the same byte that comes after it.
+  Ordering OrderOf(const Node& earlier, std::size_t earlier_index, const Node& later,
+                   std::uint64_t byte) const {
+    if (Has(later.before, earlier_index)) return Ordering::kByCausality;
+    Ordering best = Ordering::kNone;
     for (std::size_t z = 0; z < nodes_.size(); ++z) {
-      if (!Has(later.before, z) || nodes_[z].event == earlier.event) continue;
+      if (!Has(later.before, z)) continue;
       const auto at = nodes_[z].observed.find(byte);
-      if (at != nodes_[z].observed.end() && Has(at->second, earlier_index) &&
-          !Conflict(earlier, nodes_[z]))
-        return true;
+      if (at == nodes_[z].observed.end()) continue;
+      if (Has(at->second, earlier_index) && nodes_[z].event != earlier.event &&
+          !Conflict(earlier, nodes_[z])) {
+        return Ordering::kByCausality;
+      }
+      for (std::size_t w = 0; w < nodes_.size(); ++w) {
+        if (Has(at->second, w) && Has(nodes_[w].before, earlier_index))
+          best = Ordering::kByCoherence;
+      }
     }
-    return false;
+    return best;
   }
 
   void Check(std::size_t index) {
@@ -239,12 +253,16 @@ class ReferenceDetector {
       const std::uint64_t to =
           std::min(earlier.offset + earlier.access.bytes, later.offset + later.access.bytes);
       for (std::uint64_t byte = from; byte < to; ++byte) {
-        if (*race_class != Race::Class::kReadOnlyCache && Ordered(earlier, i, later, byte))
-          continue;
+        const Ordering ordering = *race_class == Race::Class::kReadOnlyCache
+                                      ? Ordering::kNone
+                                      : OrderOf(earlier, i, later, byte);
+        if (ordering == Ordering::kByCausality) continue;
         const auto [low, high] = std::minmax(earlier.access.pc, later.access.pc);
-        found.insert(Found{low, high, *race_class});
-        by_byte[std::uint64_t{later.access.region} << 40 | byte].insert(
-            Found{low, high, *race_class});
+        const Found race{low, high, *race_class};
+        const std::uint64_t place = std::uint64_t{later.access.region} << 40 | byte;
+        found.insert(race);
+        by_byte[place].insert(race);
+        if (ordering == Ordering::kNone) must_find.insert(place);
       }
     }
   }
@@ -301,6 +319,17 @@ class ReferenceDetector {
       if (Releases(access.order)) {
         out.push_back(Message{me.known, thread, LevelOf(access)});
         released.push_back(out.back());
+      }
+    }
+    // Several lanes wrote one byte at once: which value stands is nobody's order but the
+    // emulator's.
+    if (access.kind == AccessKind::kWrite) {
+      std::map<std::uint64_t, int> writers;
+      for (const std::size_t index : made) {
+        const std::uint64_t place = std::uint64_t{access.region} << 40 | nodes_[index].offset;
+        for (std::uint64_t b = 0; b < access.bytes; ++b) {
+          if (++writers[place + b] > 1) chain_[place + b].clear();
+        }
       }
     }
     for (const std::size_t index : made) Check(index);
