@@ -42,7 +42,7 @@ SourceSite SiteOf(const Engine& engine, std::uint32_t pc) {
   for (std::uint32_t at = pc + 1; at-- > first && site.line == 0;) {
     const std::int32_t index = engine.program.InstructionAt(at).location;
     if (index < 0) break;
-    const ptx::SourceLocation location = ptx::OutermostFrame(engine.program.module, index);
+    const ptx::SourceLocation location = ptx::UserFrame(engine.program.module, index);
     if (location.file < engine.program.module.files.size()) site.file = engine.program.module.files[location.file];
     site.line = location.line;
     site.column = location.column;
