@@ -310,6 +310,8 @@ Status Parser::ParseLoc() {
       return Error_(key, "expected 'function_name' or 'inlined_at'");
     }
   }
+  // Line 0 marks what the compiler added: it belongs to no line, so it stays with the one before.
+  if (position.line == 0 && !call_site && location_ >= 0) return {};
   location_ = call_site ? locations_.AddInlined(position, label, offset, *call_site)
                         : locations_.Add(position);
   return {};
