@@ -18,24 +18,23 @@ std::string LineAndColumn(std::string_view text, std::size_t byte) {
   return std::to_string(line) + ":" + std::to_string(column);
 }
 
-// Builds the document while refusing what nlohmann's default builder lets pass: duplicate keys and bottomless nesting.
-class StrictGuard {
+// Watches the document being built for what nlohmann's parser lets pass: duplicate keys.
+class DuplicateKeys {
  public:
-  bool operator()(int depth, Json::parse_event_t event, Json& parsed) {
-    if (static_cast<std::size_t>(depth) > kMaxDepth) too_deep_ = true;
+  bool operator()(int, Json::parse_event_t event, Json& parsed) {
     if (event == Json::parse_event_t::object_start) keys_.emplace_back();
     if (event == Json::parse_event_t::object_end && !keys_.empty()) keys_.pop_back();
     if (event == Json::parse_event_t::key && !keys_.empty() &&
-        !keys_.back().insert(parsed.get<std::string>()).second && duplicate_.empty()) {
-      duplicate_ = parsed.get<std::string>();
+        !keys_.back().insert(parsed.get<std::string>()).second && first_.empty()) {
+      first_ = parsed.get<std::string>();
     }
     return true;
   }
-  bool too_deep_ = false;
-  std::string duplicate_;
+  const std::string& first() const { return first_; }
 
  private:
   std::vector<std::set<std::string>> keys_;
+  std::string first_;
 };
 
 std::size_t EditDistance(std::string_view a, std::string_view b) {
@@ -60,8 +59,7 @@ std::unexpected<Error> MustBe(const char* what, const Json& value, const std::st
 }  // namespace
 
 Result<Json> ParseJson(std::string_view text, std::string_view file) {
-  // nlohmann's parser recurses into values only through its own stack, but a document that opens a million brackets is refused
-  // before it is built.
+  // Destroying and comparing a document recurses, so bottomless nesting is refused before anything is built.
   std::size_t depth = 0;
   bool in_string = false;
   for (std::size_t i = 0; i < text.size(); ++i) {
@@ -80,11 +78,11 @@ Result<Json> ParseJson(std::string_view text, std::string_view file) {
       --depth;
     }
   }
-  StrictGuard guard;
+  DuplicateKeys duplicates;
   try {
-    Json document = Json::parse(text, std::ref(guard));
-    if (!guard.duplicate_.empty()) {
-      return Fail(ErrorKind::kMalformedInput, "the key '" + guard.duplicate_ + "' appears twice",
+    Json document = Json::parse(text, std::ref(duplicates));
+    if (!duplicates.first().empty()) {
+      return Fail(ErrorKind::kMalformedInput, "the key '" + duplicates.first() + "' appears twice",
                   std::string(file), "keep one of them");
     }
     return document;

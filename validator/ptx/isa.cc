@@ -5,7 +5,7 @@
 #include <unordered_map>
 
 #include "base/error.h"
-#include "fmt/format.h"
+#include <fmt/format.h>
 #include "validator/ptx/names.h"
 
 namespace assay::ptx {

@@ -3,7 +3,7 @@
 #include <string>
 #include <unordered_set>
 
-#include "fmt/format.h"
+#include <fmt/format.h>
 #include "validator/ptx/isa.h"
 #include "validator/ptx/names.h"
 #include "validator/ptx/parser.h"

@@ -3,7 +3,7 @@
 #include <cmath>
 #include <cstring>
 
-#include "fmt/format.h"
+#include <fmt/format.h>
 #include "validator/ptx/parser.h"
 #include "validator/ptx/parser_impl.h"
 

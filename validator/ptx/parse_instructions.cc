@@ -1,7 +1,7 @@
 // Opcodes with their modifiers, guards, branches and calls.
 #include <string>
 
-#include "fmt/format.h"
+#include <fmt/format.h>
 #include "validator/ptx/isa.h"
 #include "validator/ptx/names.h"
 #include "validator/ptx/parser.h"

@@ -3,7 +3,7 @@
 #include <bit>
 #include <string>
 
-#include "fmt/format.h"
+#include <fmt/format.h>
 #include "validator/ptx/names.h"
 #include "validator/ptx/parser.h"
 #include "validator/ptx/parser_impl.h"

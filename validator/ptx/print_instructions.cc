@@ -1,7 +1,7 @@
 #include <algorithm>
 #include <iterator>
 
-#include "fmt/format.h"
+#include <fmt/format.h>
 #include "validator/ptx/isa.h"
 #include "validator/ptx/names.h"
 #include "validator/ptx/printer.h"

@@ -3,7 +3,7 @@
 #include <iterator>
 #include <optional>
 
-#include "fmt/format.h"
+#include <fmt/format.h>
 #include "validator/ptx/printer_impl.h"
 
 namespace assay::ptx {

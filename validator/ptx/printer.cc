@@ -5,7 +5,7 @@
 #include <map>
 #include <tuple>
 
-#include "fmt/format.h"
+#include <fmt/format.h>
 #include "validator/ptx/printer_impl.h"
 
 namespace assay::ptx {

@@ -1,7 +1,7 @@
 // Calls (9.7.12.5): each argument against the parameter that receives it.
 #include <vector>
 
-#include "fmt/format.h"
+#include <fmt/format.h>
 #include "validator/ptx/verifier_impl.h"
 
 namespace assay::ptx {

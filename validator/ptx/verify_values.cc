@@ -6,7 +6,7 @@
 #include <optional>
 #include <span>
 
-#include "fmt/format.h"
+#include <fmt/format.h>
 #include "validator/ptx/verifier_impl.h"
 
 namespace assay::ptx {

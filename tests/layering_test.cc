@@ -1,0 +1,120 @@
+// The layers of docs/design.md, enforced: a folder may include only the folders below it.
+//
+// The table is the law; a new folder needs a row. In particular nothing in validator/ may include agent/ or prompts/: the author must
+// never steer the judge.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <fstream>
+#include <map>
+#include <regex>
+#include <set>
+#include <string>
+
+namespace assay {
+namespace {
+
+namespace fs = std::filesystem;
+using Allowed = std::map<std::string, std::set<std::string>>;
+
+const Allowed& Layers() {
+  static const Allowed kLayers = {
+      {"base", {}},
+      {"ops", {"base"}},
+      {"sandbox", {"base"}},
+      {"validator/findings", {"base"}},
+      {"validator/execution", {"base", "validator/findings"}},
+      {"validator/ptx", {"base"}},
+      {"validator/emu", {"base", "validator/ptx", "validator/findings", "validator/execution"}},
+      {"validator/cases", {"base", "ops", "validator/execution"}},
+      {"validator/engine",
+       {"base", "ops", "sandbox", "validator/findings", "validator/execution", "validator/cases"}},
+      {"validator/oracle",
+       {"base", "ops", "validator/findings", "validator/execution", "validator/cases", "validator/engine"}},
+      {"validator/gates",
+       {"base", "ops", "validator/findings", "validator/execution", "validator/ptx", "validator/cases",
+        "validator/engine", "validator/oracle"}},
+      {"workers",
+       {"base", "sandbox", "validator/findings", "validator/execution", "validator/ptx", "validator/emu",
+        "validator/engine"}},
+      {"agent",
+       {"base", "ops", "sandbox", "validator/findings", "validator/execution", "validator/cases",
+        "validator/engine", "validator/oracle", "validator/gates"}},
+      {"corpus", {"base", "validator/findings", "validator/gates"}},
+      {"cli",
+       {"base", "ops", "sandbox", "agent", "corpus", "validator/findings", "validator/execution",
+        "validator/cases", "validator/engine", "validator/oracle", "validator/gates"}},
+  };
+  return kLayers;
+}
+
+// The layer that a path relative to the repository belongs to: the longest row that is a prefix of its folder.
+std::string LayerOf(const std::string& path) {
+  std::string best;
+  for (const auto& [layer, allowed] : Layers()) {
+    if (path.starts_with(layer + "/") && layer.size() > best.size()) best = layer;
+  }
+  return best;
+}
+
+// Includes of `file` that its layer may not have, as "file:line includes path".
+std::vector<std::string> Violations(const std::string& file, std::istream& text) {
+  static const std::regex kInclude(R"re(^\s*#\s*include\s*"([^"]+)")re");
+  const std::string layer = LayerOf(file);
+  std::vector<std::string> violations;
+  if (layer.empty()) return violations;
+  std::string line;
+  for (int number = 1; std::getline(text, line); ++number) {
+    std::smatch match;
+    if (!std::regex_search(line, match, kInclude)) continue;
+    if (fs::exists(fs::path(ASSAY_SOURCE_DIR) / "ops/prelude" / match[1].str())) continue;  // device headers
+    const std::string target = LayerOf(match[1]);
+    if (target == layer || Layers().at(layer).contains(target)) continue;
+    violations.push_back(file + ":" + std::to_string(number) + ": " + layer + " must not include \"" +
+                         match[1].str() + "\"" +
+                         (target.empty() ? " (not a path from the repository's root)" : ""));
+  }
+  return violations;
+}
+
+TEST(Layering, NoForbiddenInclude) {
+  const fs::path root = ASSAY_SOURCE_DIR;
+  int files = 0;
+  for (const auto& [layer, allowed] : Layers()) {
+    if (!fs::exists(root / layer)) continue;
+    for (const auto& entry : fs::recursive_directory_iterator(root / layer)) {
+      const std::string extension = entry.path().extension();
+      if (extension != ".cc" && extension != ".h") continue;
+      const std::string path = fs::relative(entry.path(), root);
+      if (LayerOf(path) != layer || path.ends_with("_test.cc")) continue;
+      std::ifstream text(entry.path());
+      for (const std::string& violation : Violations(path, text)) ADD_FAILURE() << violation;
+      ++files;
+    }
+  }
+  EXPECT_GT(files, 20);
+}
+
+TEST(Layering, TheCheckItselfFires) {
+  std::istringstream bad("#include \"agent/loop.h\"\n#include \"base/error.h\"\n");
+  const auto violations = Violations("validator/gates/x.cc", bad);
+  ASSERT_EQ(violations.size(), 1u);
+  EXPECT_NE(violations[0].find("validator/gates/x.cc:1"), std::string::npos);
+  std::istringstream good("#include \"validator/oracle/oracle.h\"\n#include <vector>\n");
+  EXPECT_TRUE(Violations("validator/gates/x.cc", good).empty());
+}
+
+TEST(Layering, EveryFolderWithSourcesHasARow) {
+  const fs::path root = ASSAY_SOURCE_DIR;
+  for (const char* top : {"base", "ops", "sandbox", "validator", "workers", "agent", "corpus", "cli"}) {
+    for (const auto& entry : fs::recursive_directory_iterator(root / top)) {
+      if (entry.path().extension() != ".h") continue;
+      const std::string path = fs::relative(entry.path(), root);
+      EXPECT_FALSE(LayerOf(path).empty()) << path << " belongs to no layer of the table";
+    }
+  }
+}
+
+}  // namespace
+}  // namespace assay
