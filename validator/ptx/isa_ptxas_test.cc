@@ -1,6 +1,7 @@
 // The ISA table against NVIDIA's assembler: ptxas must accept every example, and the plainest one
 // at the version and architecture that the row names, no lower. Skipped where there is no ptxas.
 // Run it after any change of isa*.def.
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -14,7 +15,6 @@
 #include <string>
 #include <vector>
 
-#include "fmt/format.h"
 #include "validator/ptx/isa.h"
 #include "validator/ptx/isa_examples.h"
 

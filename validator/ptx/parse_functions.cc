@@ -1,9 +1,10 @@
 // Function headers, bodies, nested scopes, labels, .loc.
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <string>
 #include <unordered_set>
 
-#include <fmt/format.h>
 #include "validator/ptx/isa.h"
 #include "validator/ptx/names.h"
 #include "validator/ptx/parser.h"

@@ -1,9 +1,10 @@
 #include "validator/ptx/parser.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <charconv>
 
-#include <fmt/format.h>
 #include "validator/ptx/names.h"
 #include "validator/ptx/parser_impl.h"
 

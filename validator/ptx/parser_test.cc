@@ -1,12 +1,12 @@
 #include "validator/ptx/parser.h"
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include <bit>
 #include <cstring>
 #include <string>
 
-#include "fmt/format.h"
 #include "validator/ptx/isa.h"
 #include "validator/ptx/lexer.h"
 #include "validator/ptx/printer.h"

@@ -1,9 +1,10 @@
 #include "validator/ptx/verifier.h"
 
+#include <fmt/format.h>
+
 #include <bit>
 #include <string>
 
-#include <fmt/format.h>
 #include "validator/ptx/isa.h"
 #include "validator/ptx/parser.h"
 #include "validator/ptx/printer.h"
