@@ -9,6 +9,7 @@
 // `print` writes the verified module back, `forms` lists each instruction with its row of the ISA
 // table. Files named bad-* must be refused; their output is the error. ASSAY_REBASE=1 rewrites
 // outputs: read the difference before committing it.
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -18,7 +19,6 @@
 #include <vector>
 
 #include "base/file.h"
-#include "fmt/format.h"
 #include "validator/ptx/isa.h"
 #include "validator/ptx/parser.h"
 #include "validator/ptx/printer.h"
