@@ -166,7 +166,9 @@ std::vector<ShapeChoice> Neighbours(const ops::Instance& instance, const ops::Ax
                     "neighbour");
     }
   }
-  return collector.Take();
+  std::vector<ShapeChoice> shapes = collector.Take();
+  std::erase_if(shapes, [&](const ShapeChoice& shape) { return shape.axes == around; });
+  return shapes;
 }
 
 std::vector<ShapeChoice> ScaledWorkloads(const ops::Instance& instance, std::int64_t max_elements) {
@@ -188,6 +190,20 @@ std::vector<ShapeChoice> ScaledWorkloads(const ops::Instance& instance, std::int
       axes = *solved;
     }
     collector.Add(axes, "workload");
+  }
+  return collector.Take();
+}
+
+std::vector<ShapeChoice> ExtremeShapes(const ops::Instance& instance) {
+  Collector collector(instance, INT64_MAX);
+  Rng rng(0);
+  const std::vector<const ops::Axis*> variables = Variables(instance.op);
+  for (const ops::Axis* axis : variables) {
+    for (const std::int64_t value :
+         {std::int64_t{1025}, std::int64_t{65536}, axis->max / 2 + 1, axis->max}) {
+      if (value < axis->min || value > axis->max) continue;
+      collector.Add(SolveNear(instance.op, axis->name, value, Background(variables, rng)), "edge");
+    }
   }
   return collector.Take();
 }

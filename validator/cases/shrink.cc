@@ -26,6 +26,7 @@ class Shrinker {
       progress = ShrinkShape();
       progress = ShrinkPrelude() || progress;
       progress = ShrinkValues() || progress;
+      progress = DropSlices() || progress;
       progress = ShrinkSurroundings() || progress;
     }
     if (trials_ > 0) best_.case_.origin = "shrunk";
@@ -252,6 +253,66 @@ class Shrinker {
       if (TakeFirst(probes)) progress = true;
     }
     return progress;
+  }
+
+  // Rows (columns, ...) of literals taken out, halves first: what matters may stand at the end.
+  bool DropSlices() {
+    bool progress = false;
+    for (const ops::Axis& axis : instance_.op.axes) {
+      const auto found = best_.case_.axes.find(axis.name);
+      if (found == best_.case_.axes.end() || found->second > limits_.max_literal) continue;
+      for (std::int64_t chunk = found->second / 2; chunk > 0 && !Spent(); chunk /= 2) {
+        for (std::int64_t at = 0; at + chunk <= ExtentOf(axis.name) && !Spent();) {
+          const auto probe = WithoutSlices(axis.name, at, chunk);
+          if (!probe) break;
+          if (TakeFirst({*probe})) {
+            progress = true;
+          } else {
+            at += chunk;
+          }
+        }
+      }
+    }
+    return progress;
+  }
+
+  std::int64_t ExtentOf(const std::string& axis) const {
+    return best_.case_.axes.find(axis)->second;
+  }
+
+  // Nothing when the shorter axis is not admissible or no literal runs along it.
+  std::optional<Probe> WithoutSlices(const std::string& axis, std::int64_t at,
+                                     std::int64_t count) const {
+    Probe probe = best_;
+    probe.case_.axes[axis] -= count;
+    const auto before = ops::ResolveAxes(instance_.op, best_.case_.axes);
+    if (!before || !ops::ResolveAxes(instance_.op, probe.case_.axes)) return std::nullopt;
+    bool any = false;
+    for (const ops::TensorSpec& spec : instance_.op.inputs) {
+      const auto profile = probe.case_.profiles.find(spec.name);
+      if (profile == probe.case_.profiles.end() || profile->second.kind != "literal") continue;
+      const auto shape = ops::ResolveShape(spec, *before);
+      if (!shape) return std::nullopt;
+      for (std::size_t dim = 0; dim < spec.shape.size(); ++dim) {
+        if (spec.shape[dim].text() != axis) continue;
+        Erase(profile->second.literal, *shape, dim, at, count);
+        any = true;
+      }
+    }
+    if (!any || !ShortlexLess(instance_, probe.case_, best_.case_)) return std::nullopt;
+    return probe;
+  }
+
+  static void Erase(std::vector<double>& values, const Shape& shape, std::size_t dim,
+                    std::int64_t at, std::int64_t count) {
+    std::int64_t inner = 1;
+    for (std::size_t d = dim + 1; d < shape.size(); ++d) inner *= shape[d];
+    std::vector<double> kept;
+    for (std::size_t i = 0; i < values.size(); ++i) {
+      const std::int64_t along = static_cast<std::int64_t>(i) / inner % shape[dim];
+      if (along < at || along >= at + count) kept.push_back(values[i]);
+    }
+    values = std::move(kept);
   }
 
   bool ShrinkSurroundings() {

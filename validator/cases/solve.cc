@@ -14,14 +14,21 @@ constexpr std::size_t kMaxCandidates = 160;
 // as soon as all that it depends on is bound.
 class Solver {
  public:
-  Solver(const ops::OpSpec& op, const ops::AxisValues& pinned, const ops::AxisValues& preferred)
-      : op_(op), pinned_(pinned), preferred_(preferred) {
+  // `bound_last` of the axes that are not pinned is bound last: from both sides of an equality, the
+  // side that is computed should be.
+  Solver(const ops::OpSpec& op, const ops::AxisValues& pinned, const ops::AxisValues& preferred,
+         std::size_t bound_last, int max_nodes)
+      : op_(op), pinned_(pinned), preferred_(preferred), max_nodes_(max_nodes) {
     for (const ops::Axis& axis : op.axes) {
       if (axis.kind == ops::Axis::Kind::kVariable) order_.push_back(&axis);
       if (axis.kind == ops::Axis::Kind::kConstant) values_[axis.name] = axis.value;
     }
-    std::ranges::stable_partition(
+    const auto rest = std::ranges::stable_partition(
         order_, [&](const ops::Axis* axis) { return pinned.contains(axis->name); });
+    if (bound_last < rest.size()) {
+      std::rotate(rest.begin() + static_cast<std::ptrdiff_t>(bound_last),
+                  rest.begin() + static_cast<std::ptrdiff_t>(bound_last) + 1, rest.end());
+    }
     for (const ops::Expression& constraint : op.constraints) {
       std::set<std::string> names;
       CollectVariables(constraint, 0, names);
@@ -150,7 +157,7 @@ class Solver {
     }
     const ops::Axis& axis = *order_[depth];
     for (const std::int64_t value : Candidates(axis)) {
-      if (++nodes_ > kMaxNodes) return false;
+      if (++nodes_ > max_nodes_) return false;
       values_[axis.name] = value;
       if (Consistent(depth) && Descend(depth + 1)) return true;
       values_.erase(axis.name);
@@ -165,6 +172,7 @@ class Solver {
   std::vector<Checked> constraints_;
   std::vector<std::int64_t> literals_;
   ops::AxisValues values_;
+  int max_nodes_;
   int nodes_ = 0;
 };
 
@@ -172,7 +180,19 @@ class Solver {
 
 Result<ops::AxisValues> SolveAxes(const ops::OpSpec& op, const ops::AxisValues& pinned,
                                   const ops::AxisValues& preferred) {
-  return Solver(op, pinned, preferred).Solve();
+  const auto free =
+      static_cast<std::size_t>(std::ranges::count_if(op.axes, [&](const ops::Axis& axis) {
+        return axis.kind == ops::Axis::Kind::kVariable && !pinned.contains(axis.name);
+      }));
+  const std::size_t orders = std::max<std::size_t>(free, 1);
+  Result<ops::AxisValues> solved = Fail(ErrorKind::kInternal, "no order was tried");
+  for (std::size_t order = 0; order < orders; ++order) {
+    // The op's own order first.
+    solved = Solver(op, pinned, preferred, orders - 1 - order, kMaxNodes / static_cast<int>(orders))
+                 .Solve();
+    if (solved) return solved;
+  }
+  return solved;
 }
 
 Result<ops::AxisValues> SolveNear(const ops::OpSpec& op, const std::string& axis,

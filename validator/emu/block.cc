@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <bit>
 
+#include "validator/emu/handlers/async_copy.h"
 #include "validator/emu/scheduler.h"
 #include "validator/emu/site.h"
 

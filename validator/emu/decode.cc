@@ -44,6 +44,7 @@ class FunctionDecoder {
     first_operand_ = impl_.operands.size();
     first_call_ = impl_.calls.size();
     for (const Instruction& in : function_.body) ASSAY_TRY_VOID(DecodeInstruction(in));
+    FlagUsedResults();
     impl_.code.push_back(Decoded{.source = &Sentinel()});
     impl_.code.back().operand_count = 0;
     operand_starts_.push_back(impl_.operands.size());
@@ -310,6 +311,29 @@ class FunctionDecoder {
     decoded.aux = static_cast<std::uint32_t>(impl_.calls.size());
     impl_.calls.push_back(std::move(site));
     return {};
+  }
+
+  /// nvcc writes `atom` where `red` would do: only reads of the result make it matter.
+  void FlagUsedResults() {
+    std::vector<bool> read(registers_.size() + 1);
+    const auto mark = [&](const auto& self, const Operand& operand) -> void {
+      if (operand.kind == Operand::Kind::kRegister || operand.has_base_register) read[operand.reg] = true;
+      for (const Operand& element : operand.elements) self(self, element);
+    };
+    for (const Instruction& in : function_.body) {
+      if (in.guard.present) read[in.guard.predicate] = true;
+      for (std::size_t i = DestinationOperands(in); i < in.operands.size(); ++i) mark(mark, in.operands[i]);
+    }
+    for (std::size_t i = 0; i < function_.body.size(); ++i) {
+      const Instruction& in = function_.body[i];
+      for (std::size_t d = 0; d < DestinationOperands(in); ++d) {
+        const auto used = [&](const Operand& operand) { return operand.kind == Operand::Kind::kRegister && read[operand.reg]; };
+        const Operand& operand = in.operands[d];
+        if (used(operand) || std::ranges::any_of(operand.elements, used)) {
+          impl_.code[code_.first_pc + i].flags |= kFlagResultUsed;
+        }
+      }
+    }
   }
 
   Slot Fixed(Slot slot) const {

@@ -9,6 +9,7 @@
 #include "validator/emu/scheduler.h"
 #include "validator/emu/site.h"
 #include "validator/ptx/parser.h"
+#include "validator/ptx/verifier.h"
 
 namespace assay::emu {
 namespace {
@@ -249,7 +250,6 @@ void FinishReport(Engine& engine, Report& report) {
   report.reason = engine.reason;
   report.findings = engine.findings.Take();
   report.counters = engine.counters;
-  report.counters.used_atomics = engine.program.has_float_atomics;
   for (std::size_t i = 0; i < engine.execution.buffers.size(); ++i) {
     std::uint64_t unwritten = 0;
     std::int64_t first = -1;
@@ -291,6 +291,7 @@ Result<std::shared_ptr<const Program>> Program::Load(std::string_view ptx) {
   impl.text = ptx;
   impl.line_starts = LineStarts(impl.text);
   ASSAY_TRY(impl.module, ptx::Parse(impl.text, "kernel.ptx"));
+  ASSAY_TRY_VOID(ptx::Verify(impl.module));
   ASSAY_TRY_VOID(Decode(impl));
   return std::shared_ptr<const Program>(std::move(program));
 }

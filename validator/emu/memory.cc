@@ -398,9 +398,11 @@ AccessOrder OrderOf(const ptx::Instruction& in) {
   return result;
 }
 
-void ReportAccess(CoreWarp& warp, const Decoded& op, const LaneAccess& access, std::uint32_t bytes, AccessKind kind,
-                  AccessOrder order, bool atomic, bool returns_value, const std::byte* new_values) {
+void ReportAccess(CoreWarp& warp, const Decoded& op, const LaneAccess& access, std::uint32_t bytes, const AccessEvent& what) {
+  constexpr std::uint32_t kLongestValue = 64;
   alignas(64) std::uint64_t offsets[kWarpSize] = {};
+  alignas(64) std::byte old_values[kWarpSize * kLongestValue];
+  const bool values = what.new_values != nullptr && bytes <= kLongestValue;
   LaneMask rest = access.lanes;
   while (rest != 0) {
     const MemoryRegion* const region = access.region[std::countr_zero(rest)];
@@ -411,25 +413,31 @@ void ReportAccess(CoreWarp& warp, const Decoded& op, const LaneAccess& access, s
       group |= LaneMask{1} << lane;
       if (region == nullptr) continue;
       offsets[lane] = static_cast<std::uint64_t>(access.at(lane) - region->data) + region->race_offset;
+      if (values) std::memcpy(old_values + static_cast<std::size_t>(lane) * bytes, access.at(lane), bytes);
     }
     rest &= ~group;
     // Local memory is private, constants and parameters cannot change.
     if (region == nullptr || region->kind == MemoryRegion::Kind::kConst || region->kind == MemoryRegion::Kind::kParams) continue;
-    if (kind == AccessKind::kRead && !region->writable) continue;
+    if (what.kind == AccessKind::kRead && !region->writable) continue;
     WarpAccess event;
     event.warp = warp.number;
     event.lanes = group;
     event.region = region->race_region;
     event.offsets = offsets;
     event.bytes = bytes;
-    event.kind = kind;
-    event.order = order.order;
-    event.scope = order.scope;
-    event.atomic = atomic;
-    event.returns_value = returns_value;
+    event.kind = what.kind;
+    event.order = what.order.order;
+    event.scope = what.order.scope;
+    event.atomic = what.atomic;
+    event.returns_value = what.returns_value;
     event.read_only_path = op.source->Has(ptx::Mod::kNc);
     event.pc = warp.PcOf(op);
-    event.new_values = new_values;
+    event.element_bytes = what.element_bytes;
+    event.reversed = warp.engine->reverse_lanes;
+    if (values) {
+      event.new_values = what.new_values;
+      event.old_values = old_values;
+    }
     warp.engine->race->OnAccess(event);
   }
 }

@@ -47,9 +47,17 @@ struct AccessOrder {
   Scope scope = Scope::kCta;
 };
 AccessOrder OrderOf(const ptx::Instruction& in);
-/// Tells the race detector. `new_values`: lane-major, or null.
-void ReportAccess(CoreWarp& warp, const Decoded& op, const LaneAccess& access, std::uint32_t bytes, AccessKind kind,
-                  AccessOrder order, bool atomic, bool returns_value, const std::byte* new_values);
+/// What it needs to know of one access beside the addresses.
+struct AccessEvent {
+  AccessKind kind = AccessKind::kRead;
+  AccessOrder order;
+  bool atomic = false;
+  bool returns_value = true;
+  std::uint32_t element_bytes = 0;          ///< 0: the whole access is one element.
+  const std::byte* new_values = nullptr;    ///< Lane-major; for writes, before they happen. May be null.
+};
+/// Tells the race detector of `bytes` a lane.
+void ReportAccess(CoreWarp& warp, const Decoded& op, const LaneAccess& access, std::uint32_t bytes, const AccessEvent& event);
 
 /// The region of a shared address (of this block, or of a sibling in the cluster), or null.
 MemoryRegion* SharedRegion(Block& block, std::uint64_t address);

@@ -23,7 +23,8 @@ enum DecodedFlag : std::uint16_t {
   kFlagControl = 1,        ///< May change control flow, block or end lanes: runs even when no lane passes the guard.
   kFlagMemory = 2,         ///< May fault.
   kFlagVolatileSpecial = 4,  ///< Reads a clock: its constant slot is refreshed first.
-  kFlagSlow = 8,           ///< Operands beyond d, a, b, c matter for definedness.
+  kFlagResultUsed = 8,     ///< Some instruction reads a destination register.
+  kFlagOrderMatters = 16,  ///< Atomics and strong loads whose result may depend on the schedule.
 };
 
 /// Decoded::propagate: how undefined inputs make outputs undefined.
@@ -115,8 +116,6 @@ struct Program::Impl {
   std::vector<PlacedVariable> module_variables;   ///< By VariableIndex of the module; shared ones are placed.
   std::uint64_t shared_static_bytes = 0;     ///< Storage of all static shared variables.
   std::uint32_t dynamic_shared = 0xffffffffu;  ///< Index into `shared` of the dynamic variable, if any.
-  bool has_float_atomics = false;
-  bool has_atomics = false;
 
   std::string_view Line(std::uint32_t ptx_line) const;
   const ptx::Instruction& InstructionAt(std::uint32_t pc) const { return *code[pc].source; }

@@ -2,6 +2,7 @@
 #include <array>
 #include <thread>
 
+#include "ops/prelude.h"
 #include "validator/findings/render.h"
 #include "validator/gates/campaign.h"
 #include "validator/gates/gate.h"
@@ -60,6 +61,7 @@ const Result<engine::CompileOutcome>& GateContext::Compile() {
     engine::CompileRequest request;
     request.source = candidate.kernel;
     request.arch = instance.arch;
+    request.defines = ops::CandidateDefines(instance);
     for (const ops::KernelPlan& kernel : plan->kernels) {
       if (std::ranges::find(request.entries, kernel.entry) == request.entries.end()) {
         request.entries.push_back(kernel.entry);

@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
 #include <cmath>
 
 #include "validator/oracle/element.h"
@@ -14,13 +13,6 @@ namespace {
 // An honest kernel's error is some way below `typical`, so an observed one of a narrower type is,
 // too.
 constexpr double kTypicalOverReal = 3;
-
-struct Narrow {
-  DType type;
-  std::string_view name;
-};
-constexpr std::array kNarrow = {Narrow{DType::kBF16, "bf16"},
-                                Narrow{DType::kF16, "f16 (or TF32 products)"}};
 
 }  // namespace
 
@@ -103,14 +95,18 @@ std::string LikelyCause(const ops::Contract& contract, const OutputTruth& truth,
     return fmt::format("results are rounded twice, through an intermediate of {} or narrower",
                        Name(truth.dtype));
   }
-  for (const Narrow& narrow : kNarrow) {
-    const double ratio = shape.effective_roundoff / UnitRoundoff(narrow.type);
-    if (Precision(narrow.type) < Precision(contract.accumulate) && ratio > 0.35 && ratio < 24) {
-      return fmt::format(
-          "errors have the size that accumulation in {} gives, not {}: an accumulator or "
-          "intermediate is narrower than the contract",
-          narrow.name, Name(contract.accumulate));
-    }
+  // Between half of TF32's and some times bf16's; which of the two it is shows only where the
+  // output's own dtype suggests one.
+  const double roundoff = shape.effective_roundoff;
+  if (Precision(contract.accumulate) > 11 && roundoff > 0.3 * UnitRoundoff(DType::kF16) &&
+      roundoff < 24 * UnitRoundoff(DType::kBF16)) {
+    const std::string_view suspect = Precision(truth.dtype) <= 11                ? Name(truth.dtype)
+                                     : roundoff > UnitRoundoff(DType::kBF16) / 3 ? "bf16"
+                                                                                 : "f16 or TF32";
+    return fmt::format(
+        "errors have the size that arithmetic in {} gives, not {}: an accumulator or an "
+        "intermediate is narrower than the contract",
+        suspect, Name(contract.accumulate));
   }
   return {};
 }

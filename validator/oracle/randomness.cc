@@ -4,11 +4,13 @@
 #include <cmath>
 #include <vector>
 
+#include "base/rng.h"
+
 namespace assay::oracle {
 namespace {
 
 constexpr std::int64_t kFewest = 16;
-constexpr std::int64_t kSample = 2048;
+constexpr std::uint64_t kSample = 2048;
 // Neighbours of equal magnitude, beyond what chance gives a bf16 normal (1 %).
 constexpr double kRepeats = 0.25;
 constexpr double kDistinct = 48;
@@ -65,9 +67,12 @@ void Look(const Tensor& tensor, Randomness& randomness) {
   const std::int64_t rows = columns == 0 ? 0 : tensor.elements / columns;
   // A first look, spread over the whole tensor.
   std::vector<double> sample;
-  const std::int64_t step = std::max<std::int64_t>(1, tensor.elements / kSample);
-  for (std::int64_t i = 0; i < tensor.elements; i += step) {
-    const double value = tensor.At(i);
+  // Scattered, since a stride would fall in step with periodic data.
+  const auto elements = static_cast<std::uint64_t>(tensor.elements);
+  const std::uint64_t samples = std::min(elements, kSample);
+  for (std::uint64_t i = 0; i < samples; ++i) {
+    const double value =
+        tensor.At(static_cast<std::int64_t>(elements <= kSample ? i : Mix64(i) % elements));
     if (value != 0 && std::isfinite(value)) sample.push_back(value);
   }
   if (sample.size() < 8) return;

@@ -4,6 +4,7 @@
 #include <unordered_set>
 
 #include <fmt/format.h>
+#include "validator/ptx/isa.h"
 #include "validator/ptx/names.h"
 #include "validator/ptx/parser.h"
 #include "validator/ptx/parser_impl.h"
@@ -98,6 +99,7 @@ Status Parser::ParseFunction(bool is_entry, Linkage linkage) {
   ASSAY_TRY_VOID(EnterFunction(index));
   ASSAY_TRY_VOID(ParseBody());
   ASSAY_TRY_VOID(ResolveLabels());
+  ChooseForms();
   symbols_.Leave();
   function_.has_body = true;
   module_.functions[index] = std::move(function_);
@@ -141,6 +143,7 @@ Status Parser::EnterFunction(std::uint32_t index) {
   labels_.Clear();
   locations_.StartFunction();
   location_ = -1;
+  body_heads_.clear();
   label_uses_.clear();
   target_lists_.clear();
   target_list_uses_.clear();
@@ -332,6 +335,13 @@ Status Parser::ResolveLabels() {
     }
   }
   return {};
+}
+
+void Parser::ChooseForms() {
+  for (std::size_t i = 0; i < function_.body.size(); ++i) {
+    Instruction& in = function_.body[i];
+    in.form = MatchForm(body_heads_[i]->candidates, module_, function_, in);
+  }
 }
 
 void Parser::MakeNamesUnique() {

@@ -2,6 +2,7 @@
 #include <string>
 
 #include <fmt/format.h>
+#include "validator/ptx/isa.h"
 #include "validator/ptx/names.h"
 #include "validator/ptx/parser.h"
 #include "validator/ptx/parser_impl.h"
@@ -62,6 +63,14 @@ Result<Parser::Head> Parser::CutHead(const Token& word, std::string_view dotted)
           {}, ErrorKind::kUnsupported);
     }
   }
+  Instruction in;
+  in.opcode = head.opcode;
+  in.space = head.space;
+  in.space2 = head.space2;
+  in.vector_width = head.vector_width;
+  in.types = head.types;
+  in.mods = head.mods;
+  head.candidates = CandidateForms(in);
   return head;
 }
 
@@ -106,6 +115,7 @@ Status Parser::ParseInstruction(const Token& word, const Guard& guard) {
   if (!current_.Is(';')) return Expected("',' or ';'");
   Advance();
   function_.body.push_back(std::move(in));
+  body_heads_.push_back(head);
   return {};
 }
 

@@ -72,6 +72,7 @@ class Parser {
     std::uint8_t vector_width = 1;
     std::vector<Type> types;
     std::vector<Mod> mods;
+    std::vector<std::uint16_t> candidates;  ///< Forms with these modifiers.
   };
   struct LabelUse {
     std::uint32_t instruction = 0, operand = 0, scope = 0;
@@ -154,6 +155,7 @@ class Parser {
   Status ParseLoc();
   Result<LinePosition> ParseLinePosition();
   Status ResolveLabels();
+  void ChooseForms();
   void MakeNamesUnique();
 
   // --- instructions (parse_instructions.cc)
@@ -191,6 +193,7 @@ class Parser {
   Function function_;
   LabelTable labels_;
   std::int32_t location_ = -1;
+  std::vector<const Head*> body_heads_;  ///< Of each instruction.
   std::vector<LabelUse> label_uses_;
   std::vector<TargetList> target_lists_;
   std::vector<TargetListUse> target_list_uses_;

@@ -62,8 +62,7 @@ Handler ResolveArithmetic(const ptx::Instruction& instruction, Decoded& decoded)
   const Signature signature = SignatureOf(instruction);
   if (const Handler handler = FindHandler(kRows, std::size(kRows), signature, instruction, decoded)) return handler;
   if (const Handler handler = ResolveInteger(instruction, decoded)) return handler;  // .cc
-  if (const Handler handler = ResolveFloat(instruction, decoded)) return handler;
-  return ResolveHalf(instruction, decoded);
+  return ResolveFloatFamily(instruction, decoded);
 }
 
 }  // namespace assay::emu::inline ASSAY_EMU_LEVEL

@@ -167,6 +167,7 @@ void ReadModifyWrite(Warp& base, const Decoded& op) {
   if (!Resolve<kMonitored>(warp, op, space, warp.exec, bytes, AccessType::kAtomic, access)) return;
   const auto lanes = static_cast<std::uint64_t>(std::popcount(warp.exec));
   engine.counters.atomics += lanes;
+  if ((op.flags & kFlagOrderMatters) != 0) engine.counters.used_atomics = true;
   const bool in_shared = InShared(space, access.address[std::countr_zero(warp.exec)]);
   if (!in_shared) {
     engine.counters.bytes_read += lanes * bytes;
@@ -174,7 +175,12 @@ void ReadModifyWrite(Warp& base, const Decoded& op) {
   }
   if constexpr (kMonitored) {
     if (engine.race) {
-      ReportAccess(warp, op, access, bytes, AccessKind::kReadWrite, OrderOf(*op.source), true, returns, nullptr);
+      ReportAccess(warp, op, access, bytes,
+                   {.kind = AccessKind::kReadWrite,
+                    .order = OrderOf(*op.source),
+                    .atomic = true,
+                    .returns_value = returns,
+                    .element_bytes = sizeof(T)});
     }
   }
   const Context context{.flush = !in_shared};
@@ -277,6 +283,14 @@ Type Canonical(Mod operation, Type type) {
   return bits == 16 ? Type::kB16 : bits == 32 ? Type::kB32 : Type::kB64;
 }
 
+/// Integer sums, extremes and bit operations come out the same in any order, unless the old value is looked at.
+bool OrderMatters(const AtomicRow& row, bool result_used) {
+  if (result_used || row.compares || row.operation == Mod::kExch || row.operation == Mod::kInc || row.operation == Mod::kDec) return true;
+  const bool is_float = row.type == Type::kF32 || row.type == Type::kF64 || row.type == Type::kF16 || row.type == Type::kBF16 ||
+                        row.type == Type::kF16x2 || row.type == Type::kBF16x2;
+  return is_float && row.operation == Mod::kAdd;
+}
+
 Handler ResolveAtomic(const Instruction& in, Decoded& decoded) {
   const bool returns = in.opcode == Opcode::kAtom;
   if (returns != (decoded.destinations > 0)) return nullptr;
@@ -302,6 +316,7 @@ Handler ResolveAtomic(const Instruction& in, Decoded& decoded) {
     if (count > 8 || (row.compares && count != 1)) return nullptr;
     decoded.aux = static_cast<std::uint32_t>(count);
     decoded.flags |= kFlagMemory;
+    if (OrderMatters(row, returns && (decoded.flags & kFlagResultUsed) != 0)) decoded.flags |= kFlagOrderMatters;
     decoded.propagate = kPropagateSelf;
     decoded.monitored = row.monitored;
     return row.plain;

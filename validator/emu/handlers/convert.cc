@@ -151,10 +151,10 @@ bool IsInteger(Type type) { return type >= kU8 && type <= kS64; }
 Handler ResolveConvert(const ptx::Instruction& instruction, Decoded& decoded) {
   // Also fills `immediate`, which the slow handler needs wherever registers are wider than their types.
   const Handler rare = ResolveConvertRare(instruction, decoded);
-  if (rare == nullptr) return nullptr;
+  if (rare != ConvertRare) return rare;
   if (const Handler handler = FindHandler(kRows, instruction, decoded)) return handler;
   const Conversion how = UnpackConversion(decoded.immediate);
-  if (rare == ConvertRare && IsInteger(how.source) && IsInteger(how.destination) && !how.sat) return ConvertIntegers;
+  if (IsInteger(how.source) && IsInteger(how.destination) && !how.sat) return ConvertIntegers;
   return rare;
 }
 

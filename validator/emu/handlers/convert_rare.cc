@@ -96,7 +96,52 @@ void ConvertRare(Warp& warp, const Decoded& op) {
   }
 }
 
+namespace {
+
+/// cvt.pack.sat: the clamped `a` above the clamped `b`, below them the low bits of nothing, or above them those of `c` (9.7.9.22).
+struct PackRow {
+  Type type;
+  int bits;
+  bool is_signed;
+};
+constexpr PackRow kPackRows[] = {{kU16, 16, false}, {kS16, 16, true}, {kU8, 8, false}, {kS8, 8, true},
+                                 {kU4, 4, false},   {kS4, 4, true},   {kU2, 2, false}, {kS2, 2, true}};
+
+void ConvertPack(Warp& warp, const Decoded& op) {
+  const PackRow& row = kPackRows[op.aux];
+  const s64 low = row.is_signed ? -(s64{1} << (row.bits - 1)) : 0;
+  const s64 high = (s64{1} << (row.is_signed ? row.bits - 1 : row.bits)) - 1;
+  const u32 mask = static_cast<u32>((u64{1} << row.bits) - 1);
+  const auto clamp = [&](u64 raw) {
+    const s64 value = static_cast<s32>(raw);
+    return static_cast<u32>(value < low ? low : value > high ? high : value) & mask;
+  };
+  for (int i = 0; i < kWarpSize; ++i) {
+    if (!IsActive(warp.exec, i)) continue;
+    u32 result = clamp(LoadRaw(warp, op.operands[1], i)) << row.bits | clamp(LoadRaw(warp, op.operands[2], i));
+    if (op.operand_count == 4) result |= static_cast<u32>(LoadRaw(warp, op.operands[3], i) << (2 * row.bits));
+    StoreRaw(warp, op.operands[0], i, result);
+  }
+}
+
+Handler ResolvePack(const ptx::Instruction& instruction, Decoded& decoded) {
+  const bool third = instruction.type(2) == kB32;
+  if (instruction.mods.size() != 1 || !instruction.Has(M::kSat) || instruction.type(1) != kS32 ||
+      instruction.types.size() != (third ? 3u : 2u) || instruction.operands.size() != (third ? 4u : 3u)) {
+    return nullptr;
+  }
+  for (std::size_t i = 0; i < std::size(kPackRows); ++i) {
+    if (kPackRows[i].type != instruction.type() || (kPackRows[i].bits == 16) == third) continue;
+    decoded.aux = static_cast<u32>(i);
+    return ConvertPack;
+  }
+  return nullptr;
+}
+
+}  // namespace
+
 Handler ResolveConvertRare(const ptx::Instruction& instruction, Decoded& decoded) {
+  if (instruction.opcode == Opcode::kCvtPack) return ResolvePack(instruction, decoded);
   if (instruction.types.size() != 2) return nullptr;
   Conversion how;
   for (const Mod mod : instruction.mods) {

@@ -14,7 +14,8 @@ using M = Mod;
 // ---------------------------------------------------------------------------------------------------- carry chains (9.7.2)
 enum class CarryOp { kAdd, kSub };
 
-/// d = a + b (+ CC.CF) or a - b (- CC.CF), writing CC.CF when the instruction says so. CC.CF holds the borrow after a subtraction.
+/// d = a + b (+ CC.CF) or a - b (- borrow), writing CC.CF when the instruction says so. As in the hardware, a subtraction is a + ~b + 1:
+/// CC.CF is the carry out, so that "no borrow" is 1. That shows only where add.cc and subc, or sub.cc and addc, are mixed.
 template <class T, CarryOp kOp, bool kReads, bool kWrites>
 void CarryHandler(Warp& warp, const Decoded& op) {
   const T* const a = LanesOf<T>(warp, op.a);
@@ -24,10 +25,11 @@ void CarryHandler(Warp& warp, const Decoded& op) {
   T results[kWarpSize];
   for (int i = 0; i < kWarpSize; ++i) {
     const T x = a[i];
-    const T in = carry_in >> i & 1;
-    const T partial = kOp == CarryOp::kAdd ? x + b[i] : x - b[i];
-    const T result = kOp == CarryOp::kAdd ? partial + in : partial - in;
-    const bool out = kOp == CarryOp::kAdd ? partial < x || result < partial : x < b[i] || partial < in;
+    const T y = kOp == CarryOp::kAdd ? b[i] : static_cast<T>(~b[i]);
+    const T in = kReads ? carry_in >> i & 1 : kOp == CarryOp::kAdd ? 0 : 1;
+    const T partial = x + y;
+    const T result = partial + in;
+    const bool out = partial < x || result < partial;
     results[i] = result;
     carry_out |= static_cast<LaneMask>(out) << i;
   }
@@ -110,7 +112,7 @@ void Lop3Predicate(Warp& warp, const Decoded& op) {
   if (op.operands[0].kind == DecodedOperand::Kind::kSlot) {
     ForLanes<u32>(warp, op.operands[0].slot, [&](int i) { return results[i]; });
   }
-  WritePredicate(warp, op.operands[1], kOp == Logic::kAnd ? nonzero & q : kOp == Logic::kOr ? nonzero | q : nonzero ^ q);
+  WritePredicate(warp, op.operands[1], kOp == Logic::kAnd ? nonzero & q : nonzero | q);
 }
 
 #define CARRY_ROWS(TYPE, T)                                                           \
@@ -196,8 +198,7 @@ constexpr HandlerRow kRows[] = {
     {Opcode::kLop3, {kB32}, {}, Lop3Handler, PrepareLop3},
     {Opcode::kLop3, {kB32}, Mods(M::kAnd), Lop3Predicate<Logic::kAnd>, PrepareLop3},
     {Opcode::kLop3, {kB32}, Mods(M::kOr), Lop3Predicate<Logic::kOr>, PrepareLop3},
-    {Opcode::kLop3, {kB32}, Mods(M::kXor), Lop3Predicate<Logic::kXor>, PrepareLop3},
-    {Opcode::kShf, {kB32}, Mods(M::kL, M::kClamp), Map<ShfL<true>>},
+      {Opcode::kShf, {kB32}, Mods(M::kL, M::kClamp), Map<ShfL<true>>},
     {Opcode::kShf, {kB32}, Mods(M::kL, M::kWrap), Map<ShfL<false>>},
     {Opcode::kShf, {kB32}, Mods(M::kR, M::kClamp), Map<ShfR<true>>},
     {Opcode::kShf, {kB32}, Mods(M::kR, M::kWrap), Map<ShfR<false>>},

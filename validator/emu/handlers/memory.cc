@@ -42,6 +42,7 @@ void Load(Warp& base, const Decoded& op) {
   if constexpr (kMonitored) CheckAddressDefined(warp, op, address, warp.exec);
   if (!Resolve<kMonitored>(warp, op, space, warp.exec, bytes, AccessType::kLoad, access)) return;
   if (IsGlobal(space)) warp.engine->counters.bytes_read += std::uint64_t{bytes} * static_cast<unsigned>(std::popcount(warp.exec));
+  if ((op.flags & kFlagOrderMatters) != 0) warp.engine->counters.used_atomics = true;
   for (std::uint32_t e = 0; e < count; ++e) {
     const DecodedOperand& target = op.operands[e];
     if (target.kind == DecodedOperand::Kind::kSink) continue;
@@ -73,7 +74,7 @@ void Load(Warp& base, const Decoded& op) {
   }
   if constexpr (kMonitored) {
     if (warp.engine->race) {
-      ReportAccess(warp, op, access, bytes, AccessKind::kRead, OrderOf(*op.source), false, true, nullptr);
+      ReportAccess(warp, op, access, bytes, {.order = OrderOf(*op.source), .element_bytes = sizeof(Memory)});
     }
   }
 }
@@ -105,7 +106,11 @@ void Store(Warp& base, const Decoded& op) {
           }
         }
       }
-      ReportAccess(warp, op, access, bytes, AccessKind::kWrite, OrderOf(*op.source), false, true, bytes <= 64 ? values : nullptr);
+      ReportAccess(warp, op, access, bytes,
+                   {.kind = AccessKind::kWrite,
+                    .order = OrderOf(*op.source),
+                    .element_bytes = sizeof(Memory),
+                    .new_values = bytes <= 64 ? values : nullptr});
     }
   }
   for (std::uint32_t e = 0; e < count; ++e) {
@@ -203,6 +208,7 @@ Handler ResolveLoad(const Instruction& in, Decoded& decoded) {
   const int memory_bits = ptx::BitsOf(in.type());
   const int bits = RegisterBitsOf(decoded, 0, decoded.destinations);
   const bool is_signed = IsSigned(in.type());
+  if (OrderOf(in).order != Order::kWeak) decoded.flags |= kFlagOrderMatters;
   switch (memory_bits) {
     case 8: return Finish(decoded, LoadSized<std::uint8_t, std::int8_t>(bits, is_signed));
     case 16: return Finish(decoded, LoadSized<std::uint16_t, std::int16_t>(bits, is_signed));
@@ -392,7 +398,7 @@ bool LoadLanes(Warp& base, const Decoded& op, Space space, LaneMask lanes, const
     std::memcpy(out + static_cast<std::size_t>(lane) * bytes, access.at(lane), bytes);
   }
   if (undefined != nullptr) *undefined = warp.engine->track_defined ? UndefinedLanes(warp, access, 0, bytes) : 0;
-  if (warp.engine->race) ReportAccess(warp, op, access, bytes, AccessKind::kRead, OrderOf(*op.source), false, true, nullptr);
+  if (warp.engine->race) ReportAccess(warp, op, access, bytes, {.order = OrderOf(*op.source)});
   return true;
 }
 
@@ -404,7 +410,9 @@ bool StoreLanes(Warp& base, const Decoded& op, Space space, LaneMask lanes, cons
   const bool resolved = warp.engine->monitored ? Resolve<true>(warp, op, space, lanes, bytes, AccessType::kStore, access)
                                                : Resolve<false>(warp, op, space, lanes, bytes, AccessType::kStore, access);
   if (!resolved) return false;
-  if (warp.engine->race) ReportAccess(warp, op, access, bytes, AccessKind::kWrite, OrderOf(*op.source), false, true, in);
+  if (warp.engine->race) {
+    ReportAccess(warp, op, access, bytes, {.kind = AccessKind::kWrite, .order = OrderOf(*op.source), .new_values = in});
+  }
   for (LaneMask rest = lanes; rest != 0; rest &= rest - 1) {
     const int lane = std::countr_zero(rest);
     std::memcpy(access.at(lane), in + static_cast<std::size_t>(lane) * bytes, bytes);

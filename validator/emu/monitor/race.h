@@ -1,12 +1,16 @@
-// Data races in shared and global memory, by happens-before (field guide section 3; PTX ISA, memory consistency model).
+// Data races in shared and global memory, by happens-before (field guide section 3; PTX ISA, memory
+// consistency model).
 //
-// The core reports what warps do; the detector keeps, for each byte touched, who wrote and read it last, as packed (thread, epoch)
-// stamps, and raises a race when two accesses conflict, are not morally strong, and neither is ordered before the other.
+// The core reports what warps do; the detector keeps, for each byte touched, who wrote and read it
+// last, as packed (thread, epoch) stamps, and raises a race when two accesses conflict, are not
+// morally strong, and neither is ordered before the other.
 //
-// Events are warp-wide: `lanes` says which lanes take part, `address[lane]` where. Addresses are offsets within one address space
-// region (`region`): the core gives every allocation and every block's shared memory a region of its own.
+// Events are warp-wide: `lanes` says which lanes take part, `address[lane]` where. Addresses are
+// offsets within one address space region (`region`): the core gives every allocation and every
+// block's shared memory a region of its own.
 //
-// Not thread-safe: one detector serves one run. Shadow is allocated for touched pages only and stays under 8 bytes a byte.
+// Not thread-safe: one detector serves one run. Shadow is allocated for touched pages only and
+// stays under 8 bytes a byte.
 #pragma once
 
 #include <cstdint>
@@ -30,17 +34,26 @@ struct WarpAccess {
   WarpNumber warp = 0;
   LaneMask lanes = 0;
   RegionId region = 0;
-  const std::uint64_t* offsets = nullptr;   ///< 32 of them; byte offsets in the region. Only those of `lanes` count.
-  std::uint32_t bytes = 0;                  ///< A lane.
+  const std::uint64_t* offsets =
+      nullptr;  ///< 32 of them; byte offsets in the region. Only those of `lanes` count.
+  std::uint32_t bytes = 0;  ///< A lane.
   AccessKind kind = AccessKind::kRead;
   Order order = Order::kWeak;
   Scope scope = Scope::kCta;
-  bool atomic = false;                      ///< atom or red: always strong.
-  bool returns_value = true;                ///< False for red: it never acquires.
-  bool read_only_path = false;              ///< ld.global.nc.
+  bool atomic = false;          ///< atom or red: always strong.
+  bool returns_value = true;    ///< False for red: it never acquires.
+  bool read_only_path = false;  ///< ld.global.nc.
   std::uint32_t pc = 0;
-  /// For same-value writes: the new bytes of each lane (`bytes` each, lane-major), and the memory before the write. May be null.
+  /// For same-value writes: the new bytes of each lane (`bytes` each, lane-major: lane * bytes).
+  /// May be null.
   const std::byte* new_values = nullptr;
+  const std::byte* old_values = nullptr;  ///< What stood there, in the same layout. Null: a
+                                          ///< same-value write is not recognised.
+  /// Size of one element where a lane moves several (ld.v4): vector accesses are so many scalar
+  /// ones, and two strong accesses of different sizes race. 0: `bytes`.
+  std::uint32_t element_bytes = 0;
+  /// Atomics: lanes were executed from 31 down to 0. Decides which sibling read whose value.
+  bool reversed = false;
 };
 
 struct RaceSide {
@@ -51,17 +64,25 @@ struct RaceSide {
   bool atomic = false;
   Order order = Order::kWeak;
   Scope scope = Scope::kCta;
+  bool async = false;  ///< Made by a copy that this thread started (cp.async, bulk), not by the
+                       ///< thread itself.
 };
 
 struct Race {
-  enum class Class : std::uint8_t { kRace, kSameValue, kScopeTooNarrow, kMixedSize, kReadOnlyCache };
+  enum class Class : std::uint8_t {
+    kRace,
+    kSameValue,
+    kScopeTooNarrow,
+    kMixedSize,
+    kReadOnlyCache
+  };
   Class race_class = Class::kRace;
   RaceSide earlier;
   RaceSide later;
   RegionId region = 0;
   std::uint64_t offset = 0;
   std::uint32_t bytes = 0;
-  std::uint64_t occurrences = 1;            ///< Pairs with the same two program counters.
+  std::uint64_t occurrences = 1;  ///< Pairs with the same two program counters.
   bool same_warp = false;
 };
 
@@ -71,6 +92,7 @@ class RaceDetector {
     std::uint32_t warps_per_block = 1;
     std::uint32_t blocks = 1;
     std::uint32_t blocks_per_cluster = 1;
+    std::uint32_t threads_per_block = 0;  ///< 0: warps_per_block * 32.
   };
 
   explicit RaceDetector(std::uint64_t max_shadow_bytes);
@@ -83,29 +105,60 @@ class RaceDetector {
   /// A block has ended; its shared region may be forgotten.
   void EndBlock(BlockNumber block, RegionId shared_region);
 
+  /// These lanes have exited. Without it the detector still answers right, but blocks in which
+  /// threads exit early get slow: each of their barriers is then a partial one.
+  void OnThreadExit(WarpNumber warp, LaneMask lanes);
+
   void OnAccess(const WarpAccess& access);
-  /// A block-wide (named) barrier: lanes arrive, and when it completes those that wait are released. `arrived` accumulates by
-  /// (block, barrier); `OnBarrierComplete` orders all arrived before all that wait.
-  void OnBarrierArrive(BlockNumber block, std::uint32_t barrier, WarpNumber warp, LaneMask lanes, bool waits);
+  /// A block-wide (named) barrier: lanes arrive, and when it completes those that wait are
+  /// released. `arrived` accumulates by (block, barrier); `OnBarrierComplete` orders all arrived
+  /// before all that wait.
+  void OnBarrierArrive(BlockNumber block, std::uint32_t barrier, WarpNumber warp, LaneMask lanes,
+                       bool waits);
   void OnBarrierComplete(BlockNumber block, std::uint32_t barrier);
   /// bar.warp.sync completed for these lanes.
   void OnWarpBarrier(WarpNumber warp, LaneMask lanes);
-  /// barrier.cluster: like a block barrier over all blocks of a cluster. `relaxed_arrive` carries no release.
+  /// barrier.cluster: like a block barrier over all blocks of a cluster. `relaxed_arrive` carries
+  /// no release. A thread gains by its wait, not by the completion: between the two it may still
+  /// race.
   void OnClusterArrive(BlockNumber block, WarpNumber warp, LaneMask lanes, bool relaxed_arrive);
   void OnClusterComplete(std::uint32_t cluster);
+  void OnClusterWait(BlockNumber block, WarpNumber warp, LaneMask lanes);
   /// fence / membar.
   void OnFence(WarpNumber warp, LaneMask lanes, Order order, Scope scope);
-  /// Asynchronous copies (cp.async): the write happens at some time between issue and wait, by an agent of its own.
-  /// `OnAsyncIssue` returns a token; `OnAsyncWait` makes the copies of those tokens visible to the lane that issued them.
-  std::uint64_t OnAsyncIssue(WarpNumber warp, LaneMask lanes, const WarpAccess& read, const WarpAccess& write);
+  /// Asynchronous copies (cp.async): the write happens at some time between issue and wait, by an
+  /// agent of its own. `OnAsyncIssue` returns a token; `OnAsyncWait` makes the copies of those
+  /// tokens visible to the lane that issued them.
+  std::uint64_t OnAsyncIssue(WarpNumber warp, LaneMask lanes, const WarpAccess& read,
+                             const WarpAccess& write);
   void OnAsyncWait(WarpNumber warp, std::uint8_t lane, std::uint64_t up_to_token);
-  /// mbarrier: arrive is a release into the barrier object, a successful wait acquires what its phase collected.
+  /// cp.async.mbarrier.arrive: what the lanes' copies up to that token wrote is published through
+  /// the mbarrier's current phase. Comes when the copies are done, beside the arrival itself
+  /// (OnMbarrierArrive, relaxed).
+  void OnAsyncMbarrierArrive(RegionId region, std::uint64_t offset, WarpNumber warp, LaneMask lanes,
+                             std::uint64_t up_to_token);
+  /// mbarrier objects. The core reports their own eight bytes through OnAccess as well (init and
+  /// inval: a weak write; all others: a relaxed atomic), so that an object used before its init is
+  /// seen is a race. What follows here carries order only: arrive is a release into the barrier
+  /// object, a successful wait acquires what its phase collected.
   void OnMbarrierInit(RegionId region, std::uint64_t offset);
-  void OnMbarrierArrive(RegionId region, std::uint64_t offset, WarpNumber warp, LaneMask lanes, Scope scope, bool relaxed);
+  void OnMbarrierArrive(RegionId region, std::uint64_t offset, WarpNumber warp, LaneMask lanes,
+                        Scope scope, bool relaxed);
   void OnMbarrierPhaseComplete(RegionId region, std::uint64_t offset);
-  void OnMbarrierWait(RegionId region, std::uint64_t offset, WarpNumber warp, LaneMask lanes, Scope scope, bool relaxed);
-  /// A bulk copy's bytes were published through this mbarrier's phase (complete-tx).
+  void OnMbarrierWait(RegionId region, std::uint64_t offset, WarpNumber warp, LaneMask lanes,
+                      Scope scope, bool relaxed);
+  /// A bulk copy that writes `write` (one lane) and publishes it through this mbarrier's current
+  /// phase (complete-tx), issued and completed at once. Same as OnBulkIssue and OnBulkComplete.
   void OnBulkWrite(const WarpAccess& write, RegionId barrier_region, std::uint64_t barrier_offset);
+  /// A bulk copy begins (either side may be null): it runs as an agent of its own, ordered after
+  /// what the issuing lane knows now.
+  std::uint64_t OnBulkIssue(const WarpAccess* read, const WarpAccess* write);
+  /// It has ended, and the mbarrier's current phase says so to those who wait for it. Only its own
+  /// bytes become visible.
+  void OnBulkComplete(std::uint64_t token, RegionId barrier_region, std::uint64_t barrier_offset);
+  /// cp.async.bulk.wait_group: the issuing lane knows that the copy is done, or with `reads_only`
+  /// (.read) that its source was read.
+  void OnBulkWait(WarpNumber warp, std::uint8_t lane, std::uint64_t token, bool reads_only);
 
   /// Distinct races so far (by the two program counters and class), in the order found.
   const std::vector<Race>& races() const;

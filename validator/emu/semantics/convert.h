@@ -1,7 +1,8 @@
 // cvt for the forms that kernels use most, as pure functions of one lane (PTX ISA 9.7.9.21). All other forms: soft_convert.h.
 //
-// Floating point to integer clamps to the destination's range; NaN becomes 0, and the minimum in a 64-bit destination, as the
-// hardware does. Conversions between floating-point types round once.
+// Floating point to integer clamps to the destination's range. NaN becomes 0; where source or destination has 64 bits it becomes
+// 2^(bits of the destination - 1). Conversions between floating-point types round once. NaN becomes 0x7fffffff or 0x7fff, except
+// that f64 and bf16 on either side keep sign and the upper bits of the payload. All as measured on an H200.
 #pragma once
 
 #include "validator/emu/semantics/floating.h"
@@ -27,16 +28,22 @@ inline float RoundToIntegral(float a) {
 }
 
 /// A whole number to an integer, clamped.
-template <class T>
+template <class T, bool kFromF64 = false>
 inline T ClampToInteger(double whole) {
   if constexpr (sizeof(T) < 8) {
     constexpr double kLow = static_cast<double>(kMin<T>);
     constexpr double kHigh = static_cast<double>(kMax<T>);
     double clamped = whole > kLow ? whole : kLow;
     clamped = clamped < kHigh ? clamped : kHigh;
+    const T nan = kFromF64 ? static_cast<T>(T{1} << (kBits<T> - 1)) : T{0};
     clamped = IsNan(whole) ? 0.0 : clamped;
-    if constexpr (kSigned<T> || sizeof(T) < 4) return static_cast<T>(static_cast<s32>(clamped));
-    return static_cast<T>(static_cast<s64>(clamped));
+    T result;
+    if constexpr (kSigned<T> || sizeof(T) < 4) {
+      result = static_cast<T>(static_cast<s32>(clamped));
+    } else {
+      result = static_cast<T>(static_cast<s64>(clamped));
+    }
+    return IsNan(whole) ? nan : result;
   } else {
     constexpr double kEnd = kSigned<T> ? 0x1p63 : 0x1p64;
     if (IsNan(whole)) return static_cast<T>(u64{1} << 63);
@@ -52,7 +59,7 @@ inline T F32ToInteger(float a) {
 }
 template <class T, Round kMode>
 inline T F64ToInteger(double a) {
-  return ClampToInteger<T>(RoundToIntegral<kMode>(a));
+  return ClampToInteger<T, true>(RoundToIntegral<kMode>(a));
 }
 template <class T, class F, Round kMode>
 inline T HalfToInteger(u16 a) {
@@ -78,14 +85,17 @@ inline float F32ToIntegral(float a) {
   if constexpr (kSat) return Saturate(whole);
   return whole;
 }
+/// Without modifiers a plain move.
 template <bool kFtz, bool kSat>
 inline float F32ToF32(float a) {
+  if constexpr (!kFtz && !kSat) return a;
   const float same = FlushIf<kFtz>(Canonical(a));
   if constexpr (kSat) return Saturate(same);
   return same;
 }
 template <class F, bool kFtz>
 inline float HalfToF32(u16 a) {
+  if constexpr (std::is_same_v<F, Bf16> && !kFtz) return F::Widen(a);
   return FlushIf<kFtz>(Canonical(F::Widen(a)));
 }
 template <class F, bool kFtz, bool kRelu>
@@ -101,11 +111,14 @@ inline u32 F32PairToHalves(float a, float b) {
 }
 template <bool kFtz>
 inline double F32ToF64(float a) {
-  return static_cast<double>(FlushIf<kFtz>(a));
+  if constexpr (kFtz) return static_cast<double>(Canonical(Flush(a)));
+  return static_cast<double>(a);
 }
 template <bool kFtz>
 inline float F64ToF32(double a) {
-  return FlushIf<kFtz>(Canonical(static_cast<float>(a)));
+  const float result = static_cast<float>(a);
+  if constexpr (kFtz) return FlushScaled(result, static_cast<float>(a * static_cast<double>(kScale)));
+  return result;
 }
 
 }  // namespace assay::emu::inline ASSAY_EMU_LEVEL

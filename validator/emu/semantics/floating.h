@@ -1,8 +1,9 @@
 // f32 and f64 arithmetic as pure functions of one lane (PTX ISA 9.7.3).
 //
 // Results that IEEE 754 defines agree with it in every bit. What it leaves open follows the hardware (measured on an H200):
-// f32 operations return the NaN 0x7fffffff whatever the payloads were, f64 operations the quieted first NaN operand or
-// 0xfff8000000000000. `.ftz` reads and writes subnormals as zeros of the same sign; results are flushed after rounding.
+// f32 operations return the NaN 0x7fffffff whatever the payloads were, f64 operations a quieted NaN operand or 0xfff8000000000000.
+// `.ftz` reads and writes subnormals as zeros of the same sign. Whether a result is subnormal is decided on the value rounded as if
+// the exponent had no lower end: 2^-126 * (1 - 2^-24) is flushed although it would round up to a normal number.
 //
 // Directed rounding does not touch the host's rounding mode. f32 operations are computed in double, rounded *to odd* (the lowest
 // bit says "inexact"), and then rounded once to f32 by integer arithmetic: 53 >= 24 + 2 bits make that exact (Boldo and
@@ -98,11 +99,25 @@ inline double SignZeroSum(double sum, double a, double b) {
 }
 
 // ------------------------------------------------------------------------------------------- add, sub, mul, fma (9.7.3.3-9.7.3.6)
-template <Round kMode, bool kFtz, bool kSat>
+template <bool kSat>
 inline float Finish(float result) {
-  result = FlushIf<kFtz>(Canonical(result));
+  result = Canonical(result);
   if constexpr (kSat) return Saturate(result);
   return result;
+}
+/// .ftz of a result, given the same result computed 2^32 times larger, where the exponent's lower end is out of the way. What
+/// overflows there is not small.
+inline constexpr float kScale = 0x1p32f;
+inline float FlushScaled(float result, float scaled) {
+  const bool tiny = scaled < 0x1p-94f && scaled > -0x1p-94f;
+  return FromBits(tiny ? ToBits(result) & 0x80000000u : ToBits(result));
+}
+/// Narrows what AddToOdd and its like left in a double.
+template <Round kMode, bool kFtz, bool kSat>
+inline float FinishDouble(double value) {
+  const float result = NarrowToF32<kMode>(value);
+  if constexpr (kFtz) return Finish<kSat>(FlushScaled(result, NarrowToF32<kMode>(value * static_cast<double>(kScale))));
+  return Finish<kSat>(result);
 }
 
 template <Round kMode = Round::kNearest, bool kFtz = false, bool kSat = false>
@@ -110,11 +125,12 @@ inline float AddF32(float a, float b) {
   a = FlushIf<kFtz>(a);
   b = FlushIf<kFtz>(b);
   if constexpr (kMode == Round::kNearest) {
-    return Finish<kMode, kFtz, kSat>(a + b);
+    // Sums below the normal range are exact.
+    return Finish<kSat>(FlushIf<kFtz>(a + b));
   } else {
     const double x = a;
     const double y = b;
-    return Finish<kMode, kFtz, kSat>(NarrowToF32<kMode>(SignZeroSum<kMode>(AddToOdd(x, y), x, y)));
+    return FinishDouble<kMode, kFtz, kSat>(SignZeroSum<kMode>(AddToOdd(x, y), x, y));
   }
 }
 template <Round kMode = Round::kNearest, bool kFtz = false, bool kSat = false>
@@ -126,10 +142,11 @@ inline float MulF32(float a, float b) {
   a = FlushIf<kFtz>(a);
   b = FlushIf<kFtz>(b);
   if constexpr (kMode == Round::kNearest) {
-    return Finish<kMode, kFtz, kSat>(a * b);
+    if constexpr (kFtz) return Finish<kSat>(FlushScaled(a * b, (a * kScale) * b));
+    return Finish<kSat>(a * b);
   } else {
     // 48 bits: the product is exact in double.
-    return Finish<kMode, kFtz, kSat>(NarrowToF32<kMode>(static_cast<double>(a) * static_cast<double>(b)));
+    return FinishDouble<kMode, kFtz, kSat>(static_cast<double>(a) * static_cast<double>(b));
   }
 }
 template <Round kMode = Round::kNearest, bool kFtz = false, bool kSat = false>
@@ -139,13 +156,14 @@ inline float FmaF32(float a, float b, float c) {
   c = FlushIf<kFtz>(c);
 #ifdef __FMA__
   if constexpr (kMode == Round::kNearest) {
-    return Finish<kMode, kFtz, kSat>(__builtin_fmaf(a, b, c));
+    const float result = __builtin_fmaf(a, b, c);
+    if constexpr (kFtz) return Finish<kSat>(FlushScaled(result, __builtin_fmaf(a * kScale, b, c * kScale)));
+    return Finish<kSat>(result);
   }
 #endif
   const double product = static_cast<double>(a) * static_cast<double>(b);
   const double addend = c;
-  const double sum = SignZeroSum<kMode>(AddToOdd(product, addend), product, addend);
-  return Finish<kMode, kFtz, kSat>(NarrowToF32<kMode>(sum));
+  return FinishDouble<kMode, kFtz, kSat>(SignZeroSum<kMode>(AddToOdd(product, addend), product, addend));
 }
 
 // -------------------------------------------------------------------------------------------- div, rcp, sqrt (9.7.3.8, 13, 15)
@@ -156,9 +174,10 @@ inline float DivF32(float a, float b) {
   a = FlushIf<kFtz>(a);
   b = FlushIf<kFtz>(b);
   if constexpr (kMode == Round::kNearest) {
-    return Finish<kMode, kFtz, false>(a / b);
+    if constexpr (kFtz) return Finish<false>(FlushScaled(a / b, (a * kScale) / b));
+    return Finish<false>(a / b);
   } else {
-    return Finish<kMode, kFtz, false>(NarrowToF32<kMode>(static_cast<double>(a) / static_cast<double>(b)));
+    return FinishDouble<kMode, kFtz, false>(static_cast<double>(a) / static_cast<double>(b));
   }
 }
 template <Round kMode = Round::kNearest, bool kFtz = false>
@@ -169,9 +188,9 @@ template <Round kMode = Round::kNearest, bool kFtz = false>
 inline float SqrtF32(float a) {
   a = FlushIf<kFtz>(a);
   if constexpr (kMode == Round::kNearest) {
-    return Finish<kMode, kFtz, false>(__builtin_sqrtf(a));
+    return Finish<false>(__builtin_sqrtf(a));
   } else {
-    return Finish<kMode, kFtz, false>(NarrowToF32<kMode>(__builtin_sqrt(static_cast<double>(a))));
+    return FinishDouble<kMode, false, false>(__builtin_sqrt(static_cast<double>(a)));
   }
 }
 
@@ -180,14 +199,14 @@ inline constexpr u64 kQuietBitF64 = 0x0008000000000000ull;
 inline constexpr u64 kNanF64 = 0xfff8000000000000ull;
 inline double Quiet(double a) { return FromBits(ToBits(a) | kQuietBitF64); }
 
-/// What the hardware returns when an operation yields NaN.
+/// What the hardware returns when an operation yields NaN: the second operand before the others.
 inline double NanOf(double result, double a, double b) {
   if (!IsNan(result)) return result;
-  return IsNan(a) ? Quiet(a) : IsNan(b) ? Quiet(b) : FromBits(kNanF64);
+  return IsNan(b) ? Quiet(b) : IsNan(a) ? Quiet(a) : FromBits(kNanF64);
 }
 inline double NanOf(double result, double a, double b, double c) {
   if (!IsNan(result)) return result;
-  return IsNan(a) ? Quiet(a) : IsNan(b) ? Quiet(b) : IsNan(c) ? Quiet(c) : FromBits(kNanF64);
+  return IsNan(b) ? Quiet(b) : IsNan(c) ? Quiet(c) : IsNan(a) ? Quiet(a) : FromBits(kNanF64);
 }
 
 template <Round kMode = Round::kNearest>
@@ -228,10 +247,10 @@ inline double FmaF64(double a, double b, double c) {
 template <Round kMode = Round::kNearest>
 inline double DivF64(double a, double b) {
   if constexpr (kMode == Round::kNearest) {
-    return NanOf(a / b, a, b);
+    return NanOf(a / b, b, a);
   } else {
     const u64 bits = Encode<kF64>(SoftDiv(Decode<kF64>(ToBits(a)), Decode<kF64>(ToBits(b))), kMode);
-    return NanOf(FromBits(bits), a, b);
+    return NanOf(FromBits(bits), b, a);
   }
 }
 template <Round kMode = Round::kNearest>
@@ -250,14 +269,15 @@ inline double SqrtF64(double a) {
 // ------------------------------------------------------------------------------------------- abs, neg, min, max (9.7.3.9-9.7.3.12)
 template <bool kFtz>
 inline float AbsF32(float a) {
-  return FromBits(ToBits(FlushIf<kFtz>(a)) & 0x7fffffffu);
+  return Canonical(FromBits(ToBits(FlushIf<kFtz>(a)) & 0x7fffffffu));
 }
 template <bool kFtz>
 inline float NegF32(float a) {
-  return FromBits(ToBits(FlushIf<kFtz>(a)) ^ 0x80000000u);
+  return Canonical(FromBits(ToBits(FlushIf<kFtz>(a)) ^ 0x80000000u));
 }
-inline double AbsF64(double a) { return FromBits(ToBits(a) & 0x7fffffffffffffffull); }
-inline double NegF64(double a) { return FromBits(ToBits(a) ^ 0x8000000000000000ull); }
+/// NaN keeps its sign.
+inline double AbsF64(double a) { return IsNan(a) ? Quiet(a) : FromBits(ToBits(a) & 0x7fffffffffffffffull); }
+inline double NegF64(double a) { return IsNan(a) ? Quiet(a) : FromBits(ToBits(a) ^ 0x8000000000000000ull); }
 
 /// How min and max differ from each other: modifiers as flags.
 struct MinMax {
@@ -292,7 +312,7 @@ inline float MinMaxF32(float a, float b) {
 }
 template <bool kIsMax>
 inline double MinMaxF64(double a, double b) {
-  if (IsNan(a)) return IsNan(b) ? Quiet(a) : b;
+  if (IsNan(a)) return IsNan(b) ? Quiet(b) : b;
   if (IsNan(b)) return a;
   if (a == b) return FromBits(kIsMax ? ToBits(a) & ToBits(b) : ToBits(a) | ToBits(b));
   return (kIsMax ? a > b : a < b) ? a : b;
@@ -318,7 +338,8 @@ inline bool TestP(T bits) {
   if constexpr (kClass == FloatClass::kInfinite) return exponent == kExponent && fraction == 0;
   if constexpr (kClass == FloatClass::kNumber) return exponent != kExponent || fraction == 0;
   if constexpr (kClass == FloatClass::kNotANumber) return exponent == kExponent && fraction != 0;
-  if constexpr (kClass == FloatClass::kNormal) return exponent != kExponent && exponent != 0;
+  // Zeros count as normal.
+  if constexpr (kClass == FloatClass::kNormal) return exponent != kExponent && (exponent != 0 || fraction == 0);
   return exponent == 0 && fraction != 0;
 }
 

@@ -87,10 +87,15 @@ inline u16 FlushHalf(u16 a) {
   if constexpr (kFtz) return (a & 0x7fff) < F::kSmallestNormal ? static_cast<u16>(a & 0x8000) : a;
   return a;
 }
-/// .ftz, then .sat or .relu, on a result.
+/// Narrows an exact or odd-rounded value; .ftz, then .sat or .relu. As in f32, a value that only rounding to a subnormal's last
+/// place makes normal is flushed: what is below 2^-14 * (1 - 2^-12).
 template <class F, HalfMode kMode>
-inline u16 FinishHalf(u16 result) {
-  result = FlushHalf<F, kMode.ftz>(result);
+inline u16 FinishHalf(float value) {
+  u16 result = F::Narrow(value);
+  if constexpr (kMode.ftz) {
+    const bool tiny = value < 0x1.ffep-15f && value > -0x1.ffep-15f;
+    result = tiny ? static_cast<u16>(result & 0x8000) : result;
+  }
   if constexpr (kMode.sat) {
     const bool positive = result < 0x8000 && result <= F::kInfinity;
     result = positive ? (result < F::kOne ? result : F::kOne) : u16{0};
@@ -102,32 +107,32 @@ inline u16 FinishHalf(u16 result) {
 template <class F, HalfMode kMode>
 inline u16 AddHalf(u16 a, u16 b) {
   const float sum = F::Widen(FlushHalf<F, kMode.ftz>(a)) + F::Widen(FlushHalf<F, kMode.ftz>(b));
-  return FinishHalf<F, kMode>(F::Narrow(sum));
+  return FinishHalf<F, kMode>(sum);
 }
 template <class F, HalfMode kMode>
 inline u16 SubHalf(u16 a, u16 b) {
   const float difference = F::Widen(FlushHalf<F, kMode.ftz>(a)) - F::Widen(FlushHalf<F, kMode.ftz>(b));
-  return FinishHalf<F, kMode>(F::Narrow(difference));
+  return FinishHalf<F, kMode>(difference);
 }
 template <class F, HalfMode kMode>
 inline u16 MulHalf(u16 a, u16 b) {
   const float product = F::Widen(FlushHalf<F, kMode.ftz>(a)) * F::Widen(FlushHalf<F, kMode.ftz>(b));
-  return FinishHalf<F, kMode>(F::Narrow(product));
+  return FinishHalf<F, kMode>(product);
 }
 template <class F, HalfMode kMode>
 inline u16 FmaHalf(u16 a, u16 b, u16 c) {
   const double product = static_cast<double>(F::Widen(FlushHalf<F, kMode.ftz>(a))) *
                          static_cast<double>(F::Widen(FlushHalf<F, kMode.ftz>(b)));
   const double addend = static_cast<double>(F::Widen(FlushHalf<F, kMode.ftz>(c)));
-  return FinishHalf<F, kMode>(F::Narrow(NarrowToOdd(AddToOdd(product, addend))));
+  return FinishHalf<F, kMode>(NarrowToOdd(AddToOdd(product, addend)));
 }
 template <class F, bool kFtz>
 inline u16 NegHalf(u16 a) {
-  return static_cast<u16>(FlushHalf<F, kFtz>(a) ^ 0x8000);
+  return IsNanHalf<F>(a) ? kNanHalf : static_cast<u16>(FlushHalf<F, kFtz>(a) ^ 0x8000);
 }
 template <class F, bool kFtz>
 inline u16 AbsHalf(u16 a) {
-  return static_cast<u16>(FlushHalf<F, kFtz>(a) & 0x7fff);
+  return IsNanHalf<F>(a) ? kNanHalf : static_cast<u16>(FlushHalf<F, kFtz>(a) & 0x7fff);
 }
 
 /// -0 counts as less than +0; see MinMaxF32.

@@ -109,10 +109,10 @@ inline T Div(T a, T b) {
   }
   return Cast<T>(a / b);
 }
-/// By zero: the dividend. By -1: 0.
+/// By zero: all ones. By -1: 0.
 template <class T>
 inline T Rem(T a, T b) {
-  if (b == 0) return a;
+  if (b == 0) return Cast<T>(~T{0});
   if constexpr (kSigned<T>) {
     if (b == -1) return 0;
   }
@@ -213,17 +213,22 @@ inline u32 Fns(u32 mask, u32 base, s32 offset) {
 }
 
 // --------------------------------------------------------------------------------- bfe, bfi, szext, bmsk (9.7.1.20-9.7.1.23)
+/// Position and length are 8 bits wide. PTX leaves larger ones open: 32-bit forms take the low 8 bits, 64-bit forms all.
+template <class T>
+inline u32 FieldNumber(u32 value) {
+  return kBits<T> == 64 ? value : value & 0xff;
+}
 template <class T>
 inline T Bfe(T a, u32 b, u32 c) {
   using U = Unsigned<T>;
   const u32 msb = kBits<T> - 1;
-  const u32 pos = b & 0xff;
-  const u32 len = c & 0xff;
+  const u32 pos = FieldNumber<T>(b);
+  const u32 len = FieldNumber<T>(c);
   const U bits = Cast<U>(a);
   bool sign = false;
   if constexpr (kSigned<T>) {
-    const u32 top = pos + len - 1 > msb ? msb : pos + len - 1;
-    sign = len != 0 && (bits >> (top & msb) & 1) != 0;
+    const u64 last = u64{pos} + len - 1;
+    sign = len != 0 && (bits >> (last > msb ? msb : last) & 1) != 0;
   }
   // `kept` low bits come from `a`, those above it are the sign.
   const u32 available = pos > msb ? 0 : msb + 1 - pos;
@@ -235,8 +240,8 @@ inline T Bfe(T a, u32 b, u32 c) {
 template <class T>
 inline T Bfi(T a, T b, u32 c, u32 d) {
   const u32 msb = kBits<T> - 1;
-  const u32 pos = c & 0xff;
-  const u32 len = d & 0xff;
+  const u32 pos = FieldNumber<T>(c);
+  const u32 len = FieldNumber<T>(d);
   if (pos > msb || len == 0) return b;
   const T low = len > msb ? Cast<T>(~T{0}) : Cast<T>((T{1} << (len & msb)) - 1);
   const T mask = Cast<T>(low << (pos & msb));

@@ -1,0 +1,397 @@
+#include "validator/emu/monitor/order.h"
+
+#include <algorithm>
+#include <bit>
+
+#include "base/error.h"
+
+namespace assay::emu {
+
+void ThreadOrder::Begin(const RaceDetector::Shape& shape) {
+  warps_per_block_ = std::max(1u, shape.warps_per_block);
+  blocks_per_cluster_ = std::max(1u, shape.blocks_per_cluster);
+  threads_per_block_ =
+      shape.threads_per_block != 0 ? shape.threads_per_block : warps_per_block_ * kWarpSize;
+  last_ = nullptr;
+  chunks_.clear();
+  chunks_.resize(shape.blocks / kChunk + 1);
+}
+
+ThreadOrder::BlockState& ThreadOrder::At(BlockNumber block) {
+  if (last_ != nullptr && last_block_ == block) return *last_;
+  const std::size_t index = block / kChunk;
+  ASSAY_CHECK(index < chunks_.size(), "a block outside of the launch");
+  if (chunks_[index] == nullptr) chunks_[index] = std::make_unique<Chunk>();
+  last_block_ = block;
+  last_ = &(*chunks_[index])[block % kChunk];
+  return *last_;
+}
+
+ThreadOrder::Live& ThreadOrder::LiveAt(BlockNumber block) {
+  BlockState& state = At(block);
+  if (state.live == nullptr) {
+    state.live = std::make_unique<Live>();
+    state.live->warps.resize(warps_per_block_);
+    for (std::uint32_t w = 0; w < warps_per_block_; ++w) {
+      const std::uint32_t first = w * kWarpSize;
+      const std::uint32_t lanes =
+          threads_per_block_ > first
+              ? std::min<std::uint32_t>(kWarpSize, threads_per_block_ - first)
+              : 0;
+      state.live->warps[w].gone = lanes == kWarpSize ? 0 : ~((1u << lanes) - 1);
+    }
+  }
+  return *state.live;
+}
+
+void ThreadOrder::EndBlock(BlockNumber block) {
+  BlockState& state = At(block);
+  state.ended = true;
+  state.live.reset();
+}
+
+void ThreadOrder::Tick(BlockNumber block) {
+  Time& time = At(block).time;
+  // Two thousand million events of one block: long past any step limit.
+  ASSAY_CHECK(time < kNever - 1, "a block's clock ran over");
+  ++time;
+}
+
+void ThreadOrder::OnExit(WarpNumber warp, LaneMask lanes) {
+  const BlockNumber block = BlockOf(warp);
+  WarpState& state = WarpAt(warp);
+  const LaneMask ghosts = lanes & state.touched & ~state.gone;
+  state.gone |= lanes;
+  if (ghosts != 0) At(block).ghosts.push_back(Ghost{warp, ghosts, At(block).base, state.own_all});
+}
+
+bool ThreadOrder::HasGhost(const BlockState& state, WarpNumber warp) const {
+  return std::any_of(state.ghosts.begin(), state.ghosts.end(),
+                     [&](const Ghost& g) { return g.warp == warp; });
+}
+
+bool ThreadOrder::IsGhost(const BlockState& state, WarpNumber warp, int lane, Time stamp,
+                          bool by_base) const {
+  return std::any_of(state.ghosts.begin(), state.ghosts.end(), [&](const Ghost& g) {
+    return g.warp == warp && (g.lanes >> lane & 1u) != 0 && stamp > (by_base ? g.base : g.own_all);
+  });
+}
+
+const ClockPtr& ThreadOrder::ClockOf(const WarpState& state, int lane) {
+  return state.split != nullptr ? (*state.split)[static_cast<std::size_t>(lane)] : state.common;
+}
+
+void ThreadOrder::SetClock(WarpState& state, LaneMask lanes, const ClockPtr& clock) {
+  if ((lanes | state.gone) == kAllLanes) {
+    state.common = clock;
+    state.split.reset();
+    return;
+  }
+  if (state.split == nullptr) {
+    state.split = std::make_unique<LaneClocks>();
+    state.split->fill(state.common);
+    state.common.reset();
+  }
+  for (LaneMask rest = lanes; rest != 0; rest &= rest - 1) {
+    (*state.split)[static_cast<std::size_t>(std::countr_zero(rest))] = clock;
+  }
+}
+
+/// Everything that these lanes know, themselves up to now included.
+void ThreadOrder::Contribute(Clock& into, BlockNumber block, WarpNumber warp, LaneMask lanes) {
+  BlockState& state = At(block);
+  Live& live = LiveAt(block);
+  WarpState& own = live.warps[warp % warps_per_block_];
+  const Clock* previous = nullptr;
+  for (LaneMask rest = lanes; rest != 0; rest &= rest - 1) {
+    const ClockPtr& clock = ClockOf(own, std::countr_zero(rest));
+    if (clock != nullptr && clock.get() != previous) into.Join(*clock);
+    previous = clock.get();
+  }
+  into.RaiseBlock(block, state.base);
+  if (own.own_all > state.base) {
+    // What a ghost did after it was last heard of is not in own_all.
+    LaneMask ghosts = 0;
+    for (const Ghost& ghost : state.ghosts) {
+      if (ghost.warp == warp) {
+        ghosts |= ghost.lanes;
+        into.RaiseLanes(warp, ghost.lanes, std::min(ghost.own_all, own.own_all));
+      }
+    }
+    into.RaiseLanes(warp, ~ghosts, own.own_all);
+  }
+  into.RaiseLanes(warp, lanes, state.time);
+  if (!live.has_twins) return;
+  const WarpNumber first = block * warps_per_block_;
+  for (std::uint32_t w = 0; w < warps_per_block_; ++w) {
+    const Twin* twin = live.warps[w].twin.get();
+    if (twin == nullptr) continue;
+    for (int lane = 0; lane < kWarpSize; ++lane) {
+      const auto l = static_cast<std::size_t>(lane);
+      const bool mine = first + w == warp && (lanes >> lane & 1u) != 0;
+      into.RaiseLanes(TwinOf(first + w), 1u << lane, mine ? twin->known[l] : twin->published[l]);
+    }
+  }
+}
+
+ThreadOrder::BarrierState& ThreadOrder::BarrierAt(BlockNumber block, std::uint32_t barrier) {
+  Live& live = LiveAt(block);
+  for (BarrierState& state : live.barriers) {
+    if (state.barrier == barrier) return state;
+  }
+  BarrierState& state = live.barriers.emplace_back();
+  state.barrier = barrier;
+  state.waiting.resize(warps_per_block_);
+  return state;
+}
+
+void ThreadOrder::BarrierArrive(BlockNumber block, std::uint32_t barrier, WarpNumber warp,
+                                LaneMask lanes, bool waits) {
+  BarrierState& state = BarrierAt(block, barrier);
+  if (waits) {
+    state.waiting[warp % warps_per_block_] |= lanes;
+    return;
+  }
+  if (state.arrived == nullptr) state.arrived = std::make_unique<Clock>();
+  Contribute(*state.arrived, block, warp, lanes);
+  Tick(block);
+}
+
+void ThreadOrder::BarrierComplete(BlockNumber block, std::uint32_t barrier) {
+  BarrierState& state = BarrierAt(block, barrier);
+  Live& live = LiveAt(block);
+  bool full = state.arrived == nullptr;
+  for (std::uint32_t w = 0; full && w < warps_per_block_; ++w) {
+    full = (state.waiting[w] | live.warps[w].gone) == kAllLanes;
+  }
+  if (full) {
+    CompleteFull(block);
+  } else {
+    auto joined = std::make_shared<Clock>();
+    if (state.arrived != nullptr) joined->Join(*state.arrived);
+    for (std::uint32_t w = 0; w < warps_per_block_; ++w) {
+      if (state.waiting[w] != 0)
+        Contribute(*joined, block, block * warps_per_block_ + w, state.waiting[w]);
+    }
+    const ClockPtr shared = std::move(joined);
+    for (std::uint32_t w = 0; w < warps_per_block_; ++w) {
+      if (state.waiting[w] != 0) SetClock(live.warps[w], state.waiting[w], shared);
+    }
+    Tick(block);
+  }
+  std::fill(state.waiting.begin(), state.waiting.end(), 0u);
+  state.arrived.reset();
+}
+
+void ThreadOrder::CompleteFull(BlockNumber block) {
+  BlockState& state = At(block);
+  Live& live = LiveAt(block);
+  // Clocks differ only after partial barriers, acquires and the like; mostly all of them are the
+  // same pointer, often null.
+  bool uniform = true;
+  const ClockPtr& first = live.warps.front().common;
+  for (const WarpState& warp : live.warps) {
+    if (warp.split != nullptr || warp.common != first) uniform = false;
+  }
+  if (!uniform) {
+    auto joined = std::make_shared<Clock>();
+    for (const WarpState& warp : live.warps) {
+      const Clock* previous = nullptr;
+      for (int lane = 0; lane < kWarpSize; ++lane) {
+        if ((warp.gone >> lane & 1u) != 0) continue;
+        const ClockPtr& clock = ClockOf(warp, lane);
+        if (clock != nullptr && clock.get() != previous) joined->Join(*clock);
+        previous = clock.get();
+      }
+    }
+    // The base speaks for the block's own threads from here on, except for ghosts.
+    if (state.ghosts.empty())
+      joined->DropWarps(block * warps_per_block_, (block + 1) * warps_per_block_);
+    ClockPtr shared;
+    if (!joined->empty()) shared = std::move(joined);
+    for (WarpState& warp : live.warps) {
+      warp.common = shared;
+      warp.split.reset();
+    }
+  }
+  // What a ghost's warp knew of it, everybody knows now.
+  for (Ghost& ghost : state.ghosts) {
+    if (live.warps[ghost.warp % warps_per_block_].gone != kAllLanes) {
+      ghost.base = std::max(ghost.base, ghost.own_all);
+    }
+  }
+  for (WarpState& warp : live.warps) {
+    warp.touched = 0;
+    if (warp.twin != nullptr) {
+      for (std::size_t lane = 0; lane < kWarpSize; ++lane) {
+        if ((warp.gone >> lane & 1u) == 0) warp.twin->published[lane] = warp.twin->known[lane];
+      }
+    }
+  }
+  state.base = state.time;
+  Tick(block);
+}
+
+void ThreadOrder::WarpBarrier(WarpNumber warp, LaneMask lanes) {
+  const BlockNumber block = BlockOf(warp);
+  WarpState& state = WarpAt(warp);
+  const bool full = (lanes | state.gone) == kAllLanes;
+  bool same_clock = state.split == nullptr;
+  bool same_twins = true;
+  if (state.twin != nullptr) same_twins = state.twin->known == state.twin->published;
+  if (!full || !same_clock || !same_twins) {
+    auto joined = std::make_shared<Clock>();
+    Contribute(*joined, block, warp, lanes & ~state.gone);
+    SetClock(state, lanes & ~state.gone, joined);
+  }
+  if (full) state.own_all = At(block).time;
+  Tick(block);
+}
+
+bool ThreadOrder::WarpKnows(WarpNumber warp, WarpNumber other, Time stamp) {
+  if (stamp == kNever) return false;
+  if (!IsAgent(other)) {
+    const BlockNumber block = BlockOf(warp);
+    const BlockState& state = At(block);
+    if (other / warps_per_block_ == block) {
+      if (stamp <= state.base) return state.ghosts.empty() || !HasGhost(state, other);
+      if (other == warp) {
+        const WarpState& own = WarpAt(warp);
+        if (stamp <= own.own_all) return state.ghosts.empty() || !HasGhost(state, other);
+      }
+    }
+  }
+  const WarpState& own = WarpAt(warp);
+  if (own.split != nullptr || own.common == nullptr) return false;
+  if (!IsAgent(other)) {
+    const BlockNumber block = BlockOf(other);
+    if (stamp <= own.common->BlockBase(block) && !HasGhost(At(block), other)) return true;
+  }
+  return own.common->LanesTime(other, kAllLanes) >= stamp;
+}
+
+bool ThreadOrder::LaneKnows(WarpNumber warp, int lane, WarpNumber other, int other_lane,
+                            Time stamp) {
+  if (stamp == kNever) return false;
+  const BlockNumber block = BlockOf(warp);
+  WarpState& own = WarpAt(warp);
+  if (!IsAgent(other)) {
+    const BlockNumber other_block = BlockOf(other);
+    if (other_block == block) {
+      const BlockState& state = At(block);
+      if (stamp <= state.base && !IsGhost(state, other, other_lane, stamp, true)) return true;
+      if (other == warp && stamp <= own.own_all && !IsGhost(state, other, other_lane, stamp, false))
+        return true;
+    }
+    const ClockPtr& clock = ClockOf(own, lane);
+    if (clock == nullptr) return false;
+    if (stamp <= clock->BlockBase(other_block) &&
+        !IsGhost(At(other_block), other, other_lane, stamp, true))
+      return true;
+    return clock->LaneTime(other, other_lane) >= stamp;
+  }
+  if (IsTwin(other)) {
+    const WarpNumber owner = other & ~kTwinBit;
+    if (BlockOf(owner) == block) {
+      const Twin* twin = WarpAt(owner).twin.get();
+      const auto l = static_cast<std::size_t>(other_lane);
+      if (twin != nullptr && stamp <= twin->published[l]) return true;
+      if (twin != nullptr && owner == warp && other_lane == lane && stamp <= twin->known[l])
+        return true;
+    }
+  }
+  const ClockPtr& clock = ClockOf(own, lane);
+  return clock != nullptr && clock->LaneTime(other, other_lane) >= stamp;
+}
+
+Snapshot ThreadOrder::Take(WarpNumber warp, int lane) {
+  const BlockNumber block = BlockOf(warp);
+  const BlockState& block_state = At(block);
+  Live& live = LiveAt(block);
+  const WarpState& own = live.warps[warp % warps_per_block_];
+  Snapshot snapshot;
+  snapshot.warp = warp;
+  snapshot.lane = static_cast<std::uint8_t>(lane);
+  snapshot.now = block_state.time;
+  if (live.has_twins || !block_state.ghosts.empty()) {
+    auto clock = std::make_shared<Clock>();
+    Contribute(*clock, block, warp, 1u << lane);
+    snapshot.clock = std::move(clock);
+    return snapshot;
+  }
+  snapshot.clock = ClockOf(own, lane);
+  snapshot.base = block_state.base;
+  snapshot.own_all = own.own_all;
+  return snapshot;
+}
+
+ClockPtr ThreadOrder::Export(const Snapshot& snapshot) {
+  const BlockNumber block = BlockOf(snapshot.warp);
+  BlockState& state = At(block);
+  state.published = std::max(state.published, snapshot.now);
+  auto clock = snapshot.clock != nullptr ? std::make_shared<Clock>(*snapshot.clock)
+                                         : std::make_shared<Clock>();
+  clock->RaiseBlock(block, snapshot.base);
+  if (snapshot.own_all > snapshot.base)
+    clock->RaiseLanes(snapshot.warp, kAllLanes, snapshot.own_all);
+  clock->RaiseLanes(snapshot.warp, 1u << snapshot.lane, snapshot.now);
+  return clock;
+}
+
+Clock ThreadOrder::ExportLanes(WarpNumber warp, LaneMask lanes) {
+  const BlockNumber block = BlockOf(warp);
+  BlockState& state = At(block);
+  state.published = std::max(state.published, state.time);
+  Clock clock;
+  Contribute(clock, block, warp, lanes);
+  return clock;
+}
+
+void ThreadOrder::Learn(WarpNumber warp, LaneMask lanes, const ClockPtr& clock) {
+  if (clock == nullptr || clock->empty()) return;
+  WarpState& state = WarpAt(warp);
+  if (state.split == nullptr && (lanes | state.gone) == kAllLanes) {
+    state.common = Joined(state.common, clock);
+    return;
+  }
+  for (LaneMask rest = lanes; rest != 0; rest &= rest - 1) {
+    const int lane = std::countr_zero(rest);
+    const ClockPtr& before = ClockOf(state, lane);
+    const ClockPtr after = Joined(before, clock);
+    if (after != before) SetClock(state, 1u << lane, after);
+  }
+}
+
+void ThreadOrder::LearnTwin(WarpNumber warp, int lane, Time stamp) {
+  Live& live = LiveAt(BlockOf(warp));
+  WarpState& state = live.warps[warp % warps_per_block_];
+  if (state.twin == nullptr) state.twin = std::make_unique<Twin>();
+  live.has_twins = true;
+  Time& known = state.twin->known[static_cast<std::size_t>(lane)];
+  known = std::max(known, stamp);
+}
+
+bool ThreadOrder::NeverKnown(WarpNumber warp, Time stamp) {
+  if (IsAgent(warp)) return false;
+  const BlockState& state = At(BlockOf(warp));
+  return state.ended && stamp > state.published;
+}
+
+std::uint64_t ThreadOrder::bytes() const {
+  std::uint64_t total = chunks_.capacity() * sizeof(chunks_[0]);
+  for (const auto& chunk : chunks_) {
+    if (chunk == nullptr) continue;
+    total += sizeof(Chunk);
+    for (const BlockState& state : *chunk) {
+      if (state.live == nullptr) continue;
+      for (const WarpState& warp : state.live->warps) {
+        total += sizeof(WarpState) + (warp.split != nullptr ? sizeof(LaneClocks) : 0) +
+                 (warp.twin != nullptr ? sizeof(Twin) : 0) +
+                 (warp.common != nullptr ? warp.common->bytes() : 0);
+      }
+    }
+  }
+  return total;
+}
+
+}  // namespace assay::emu

@@ -1,0 +1,61 @@
+// When do two accesses of different threads conflict? (PTX ISA, memory consistency model: conflict,
+// morally strong, data race.)
+//
+// Pure functions of the two accesses' traits; happens-before is asked elsewhere (order.h,
+// shadow.cc).
+#pragma once
+
+#include <cstdint>
+
+#include "validator/emu/monitor/order.h"
+#include "validator/emu/monitor/sync.h"
+
+namespace assay::emu {
+
+/// What matters of an access besides who made it, when, and where.
+struct Traits {
+  AccessKind kind = AccessKind::kRead;
+  Order order = Order::kWeak;
+  Scope scope = Scope::kCta;
+  bool atomic = false;
+  bool read_only_path = false;
+  bool async = false;
+  std::uint16_t bytes = 0;  ///< A lane's width: maps the bytes of a coalesced line to lanes.
+  std::uint16_t element_bytes = 0;  ///< Size of one scalar access.
+  bool operator==(const Traits&) const = default;
+
+  bool strong() const { return atomic || order != Order::kWeak; }
+  bool reads() const { return kind != AccessKind::kWrite; }
+  bool writes() const { return kind != AccessKind::kRead; }
+  Reach reach() const { return order == Order::kVolatile ? Reach::kDevice : ReachOf(scope); }
+};
+
+enum class Conflict : std::uint8_t { kNone, kWeak, kScope, kSize, kReadOnly };
+
+/// How two overlapping accesses of different threads stand to each other, if neither is ordered
+/// before the other.
+inline Conflict ConflictOf(const Traits& a, BlockNumber a_block, const Traits& b,
+                           BlockNumber b_block, std::uint32_t a_cluster, std::uint32_t b_cluster) {
+  if (!a.writes() && !b.writes()) return Conflict::kNone;
+  if (a.read_only_path || b.read_only_path) return Conflict::kReadOnly;
+  if (!a.strong() || !b.strong()) return Conflict::kWeak;
+  const Reach needed = a_block == b_block       ? Reach::kBlock
+                       : a_cluster == b_cluster ? Reach::kCluster
+                                                : Reach::kDevice;
+  if (a.reach() < needed || b.reach() < needed) return Conflict::kScope;
+  return a.element_bytes == b.element_bytes ? Conflict::kNone : Conflict::kSize;
+}
+
+/// True when whatever conflicts with `old` conflicts with `later` as well, scopes between blocks
+/// left aside: `old` may then be forgotten once it is ordered before `later`, because an access
+/// that is not ordered after `old` is not ordered after `later` either. Of strong accesses in
+/// different blocks a third one, of narrow scope, may conflict with one and not with the other
+/// (CellRules::InsertWrite).
+inline bool Outdoes(const Traits& later, const Traits& old) {
+  if (old.read_only_path) return later.read_only_path;
+  if (old.writes() && !later.writes()) return false;
+  if (!later.strong()) return true;
+  return old.strong() && old.element_bytes == later.element_bytes && later.reach() <= old.reach();
+}
+
+}  // namespace assay::emu

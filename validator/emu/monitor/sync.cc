@@ -1,0 +1,359 @@
+#include "validator/emu/monitor/sync.h"
+
+#include <algorithm>
+#include <bit>
+
+namespace assay::emu {
+namespace {
+
+/// Of messages that every waiter may take: bulk copies speak to whoever waits at their mbarrier.
+constexpr BlockNumber kAnyBlock = 0xffffffffu;
+/// A cluster's barrier is no memory location.
+constexpr Location kNowhere{0xffffffffu, ~0ull};
+
+}  // namespace
+
+Reach ReachOf(Scope scope) {
+  if (scope == Scope::kCta) return Reach::kBlock;
+  return scope == Scope::kCluster ? Reach::kCluster : Reach::kDevice;
+}
+
+void SyncObjects::Begin() {
+  lanes_.clear();
+  regions_.clear();
+  mbarriers_.clear();
+  clusters_.clear();
+  next_agent_ = 1;
+}
+
+void SyncObjects::EndRegion(RegionId region) {
+  regions_.erase(region);
+  mbarriers_.erase(region);
+}
+
+void SyncObjects::EndBlock(BlockNumber block) {
+  if (lanes_.empty()) return;
+  const std::uint32_t warps = order_.warps_per_block();
+  for (std::uint32_t w = 0; w < warps; ++w) lanes_.erase(block * warps + w);
+}
+
+SyncObjects::LaneState& SyncObjects::Lane(WarpNumber warp, int lane) {
+  std::unique_ptr<WarpLanes>& lanes = lanes_[warp];
+  if (lanes == nullptr) lanes = std::make_unique<WarpLanes>();
+  return (*lanes)[static_cast<std::size_t>(lane)];
+}
+
+SyncObjects::LaneState* SyncObjects::FindLane(WarpNumber warp, int lane) {
+  const auto at = lanes_.find(warp);
+  return at == lanes_.end() ? nullptr : &(*at->second)[static_cast<std::size_t>(lane)];
+}
+
+bool SyncObjects::Needed(const Message& message, BlockNumber block, Reach& needed) const {
+  if (message.block == block || message.block == kAnyBlock) {
+    needed = Reach::kBlock;
+    return true;
+  }
+  if (order_.ClusterOf(message.block) == order_.ClusterOf(block)) {
+    needed = Reach::kCluster;
+    return message.reach >= Reach::kCluster;
+  }
+  needed = Reach::kDevice;
+  return message.reach >= Reach::kDevice;
+}
+
+void SyncObjects::Take(WarpNumber warp, LaneMask lanes, const Chain& chain, std::size_t from,
+                       std::size_t to, Reach reach) {
+  const BlockNumber block = order_.BlockOf(warp);
+  const ClockPtr* only = nullptr;
+  std::shared_ptr<Clock> joined;
+  for (std::size_t i = from; i < to; ++i) {
+    Reach needed{};
+    if (!Needed(chain.log[i], block, needed) || needed > reach) continue;
+    if (only == nullptr) {
+      only = &chain.log[i].clock;
+      continue;
+    }
+    if (joined == nullptr) joined = std::make_shared<Clock>(**only);
+    joined->Join(*chain.log[i].clock);
+  }
+  if (joined != nullptr) {
+    order_.Learn(warp, lanes, joined);
+  } else if (only != nullptr) {
+    order_.Learn(warp, lanes, *only);
+  }
+}
+
+void SyncObjects::AddPending(WarpNumber warp, int lane, const ChainPtr& chain, Location at) {
+  LaneState& state = Lane(warp, lane);
+  for (Pending& pending : state.pending) {
+    if (pending.chain == chain) {
+      pending.seen = chain->log.size();
+      return;
+    }
+  }
+  if (state.pending.size() == kPendingKept) {
+    const Pending& oldest = state.pending.front();
+    for (std::size_t i = 0; i < oldest.seen; ++i) {
+      Reach needed{};
+      const Message& message = oldest.chain->log[i];
+      if (!Needed(message, order_.BlockOf(warp), needed)) continue;
+      ClockPtr& spilled = state.spilled[static_cast<std::size_t>(needed)];
+      spilled = Joined(spilled, message.clock);
+    }
+    state.pending.erase(state.pending.begin());
+  }
+  state.pending.push_back(Pending{chain, chain->log.size(), at});
+}
+
+void SyncObjects::OnFence(WarpNumber warp, LaneMask lanes, bool acquires, bool releases,
+                          Reach reach) {
+  if (acquires) {
+    for (LaneMask rest = lanes; rest != 0; rest &= rest - 1) {
+      const int lane = std::countr_zero(rest);
+      LaneState* state = FindLane(warp, lane);
+      if (state == nullptr) break;
+      for (const Pending& pending : state->pending)
+        Take(warp, 1u << lane, *pending.chain, 0, pending.seen, reach);
+      for (std::size_t r = 0; r <= static_cast<std::size_t>(reach); ++r) {
+        if (state->spilled[r] == nullptr) continue;
+        order_.Learn(warp, 1u << lane, state->spilled[r]);
+        state->spilled[r].reset();
+      }
+      // A device-wide fence has taken all that can ever be taken.
+      if (reach == Reach::kDevice) state->pending.clear();
+    }
+  }
+  if (releases) {
+    for (LaneMask rest = lanes; rest != 0; rest &= rest - 1) {
+      const int lane = std::countr_zero(rest);
+      LaneState& state = Lane(warp, lane);
+      const Snapshot snapshot = order_.Take(warp, lane);
+      for (std::size_t r = 0; r <= static_cast<std::size_t>(reach); ++r) {
+        state.fence[r] = snapshot;
+        state.exported[r].reset();
+      }
+    }
+    order_.Tick(order_.BlockOf(warp));
+  }
+}
+
+bool SyncObjects::HasChains(RegionId region, std::uint64_t low, std::uint64_t high) const {
+  if (regions_.empty()) return false;
+  const auto at = regions_.find(region);
+  return at != regions_.end() && low < at->second.high && at->second.low < high;
+}
+
+bool SyncObjects::Matters(WarpNumber warp, RegionId region, std::uint64_t low,
+                          std::uint64_t high) const {
+  return (!lanes_.empty() && lanes_.contains(warp)) || HasChains(region, low, high);
+}
+
+void SyncObjects::OnStrongRead(WarpNumber warp, int lane, Location at, bool acquires, Reach reach) {
+  ChainPtr chain;
+  if (const auto region = regions_.find(at.region); region != regions_.end()) {
+    if (const auto found = region->second.chains.find(at.offset);
+        found != region->second.chains.end()) {
+      chain = found->second;
+    }
+  }
+  if (acquires) {
+    // Also what earlier strong reads of this location saw: read, then acquire operation on the same
+    // location.
+    if (LaneState* state = FindLane(warp, lane)) {
+      for (const Pending& pending : state->pending) {
+        if (pending.at == at) Take(warp, 1u << lane, *pending.chain, 0, pending.seen, reach);
+      }
+    }
+    if (chain == nullptr) return;
+    LaneState& state = Lane(warp, lane);
+    std::size_t from = 0;
+    if (state.acquired.lock() == chain && state.acquired_reach == reach) from = state.acquired_seen;
+    Take(warp, 1u << lane, *chain, from, chain->log.size(), reach);
+    state.acquired = chain;
+    state.acquired_seen = chain->log.size();
+    state.acquired_reach = reach;
+  }
+  // A wider acquiring fence may still come.
+  if (chain != nullptr && (!acquires || reach != Reach::kDevice)) AddPending(warp, lane, chain, at);
+}
+
+void SyncObjects::MessagesOf(WarpNumber warp, int lane, Location at, bool releases, Reach reach,
+                             std::vector<Message>& out) {
+  const BlockNumber block = order_.BlockOf(warp);
+  LaneState* state = FindLane(warp, lane);
+  if (state != nullptr) {
+    for (std::size_t r = kReaches; r-- > 0;) {
+      const Snapshot& snapshot = state->fence[r];
+      if (snapshot.now == 0) continue;
+      if (r + 1 < kReaches && state->fence[r + 1].now == snapshot.now) continue;
+      if (state->exported[r] == nullptr) state->exported[r] = order_.Export(snapshot);
+      out.push_back(Message{state->exported[r], block, static_cast<Reach>(r)});
+    }
+    for (const Released& released : state->released) {
+      if (released.at == at) out.push_back(released.message);
+    }
+  }
+  if (!releases) return;
+  const Message message{order_.Export(order_.Take(warp, lane)), block, reach};
+  out.push_back(message);
+  order_.Tick(block);
+  LaneState& own = Lane(warp, lane);
+  std::erase_if(own.released,
+                [&](const Released& r) { return r.at == at && r.message.reach <= reach; });
+  if (own.released.size() == kReleasedKept) own.released.erase(own.released.begin());
+  own.released.push_back(Released{at, message});
+}
+
+void SyncObjects::Append(ChainPtr& chain, const std::vector<Message>& messages) {
+  if (messages.empty()) return;
+  if (chain == nullptr) chain = std::make_shared<Chain>();
+  for (const Message& message : messages) {
+    const bool known = std::any_of(chain->log.rbegin(), chain->log.rend(), [&](const Message& m) {
+      return m.clock == message.clock && m.reach == message.reach;
+    });
+    if (!known) chain->log.push_back(message);
+  }
+  // A lock that is taken for ever: join what the same block released, in a new chain, since readers
+  // hold on to the old one.
+  if (chain->log.size() < 64 || chain->log.size() < 2 * chain->compact) return;
+  std::map<std::pair<BlockNumber, Reach>, std::shared_ptr<Clock>> groups;
+  for (const Message& message : chain->log) {
+    std::shared_ptr<Clock>& group = groups[{message.block, message.reach}];
+    if (group == nullptr) group = std::make_shared<Clock>();
+    group->Join(*message.clock);
+  }
+  auto compacted = std::make_shared<Chain>();
+  for (auto& [key, clock] : groups)
+    compacted->log.push_back(Message{std::move(clock), key.first, key.second});
+  compacted->compact = compacted->log.size();
+  chain = std::move(compacted);
+}
+
+void SyncObjects::OnStrongWrite(WarpNumber warp, int lane, Location at, std::uint32_t bytes,
+                                bool read_modify_write, bool releases, Reach reach) {
+  scratch_.clear();
+  MessagesOf(warp, lane, at, releases, reach, scratch_);
+  if (!read_modify_write) Break(at, bytes);
+  if (scratch_.empty()) return;
+  RegionChains& region = regions_[at.region];
+  region.low = std::min(region.low, at.offset);
+  region.high = std::max(region.high, at.offset + bytes);
+  Append(region.chains[at.offset], scratch_);
+}
+
+void SyncObjects::Break(Location at, std::uint32_t bytes) {
+  const auto region = regions_.find(at.region);
+  if (region == regions_.end()) return;
+  auto& chains = region->second.chains;
+  for (auto it = chains.lower_bound(at.offset);
+       it != chains.end() && it->first < at.offset + bytes;) {
+    it = chains.erase(it);
+  }
+}
+
+void SyncObjects::Collect(Phase& phase, BlockNumber block, Reach reach, const Clock& clock) {
+  for (Phase::Part& part : phase.parts) {
+    if (part.block == block && part.reach == reach) {
+      part.clock->Join(clock);
+      return;
+    }
+  }
+  phase.parts.push_back({block, reach, std::make_shared<Clock>(clock)});
+}
+
+SyncObjects::ChainPtr SyncObjects::Completed(Phase& phase) {
+  auto chain = std::make_shared<Chain>();
+  for (Phase::Part& part : phase.parts)
+    chain->log.push_back(Message{std::move(part.clock), part.block, part.reach});
+  phase.parts.clear();
+  return chain;
+}
+
+void SyncObjects::MbarrierInit(Location at) { mbarriers_[at.region].erase(at.offset); }
+
+void SyncObjects::MbarrierArrive(Location at, WarpNumber warp, LaneMask lanes, bool releases,
+                                 Reach reach) {
+  Phase& phase = mbarriers_[at.region][at.offset].collecting;
+  const BlockNumber block = order_.BlockOf(warp);
+  if (releases) Collect(phase, block, reach, order_.ExportLanes(warp, lanes));
+  if (lanes_.contains(warp)) {
+    for (LaneMask rest = lanes; rest != 0; rest &= rest - 1) {
+      scratch_.clear();
+      MessagesOf(warp, std::countr_zero(rest), at, false, reach, scratch_);
+      for (const Message& message : scratch_) Collect(phase, block, message.reach, *message.clock);
+    }
+  }
+  if (releases) order_.Tick(block);
+}
+
+void SyncObjects::MbarrierPublish(Location at, BlockNumber block, const Clock& clock) {
+  Collect(mbarriers_[at.region][at.offset].collecting, block, Reach::kCluster, clock);
+}
+
+void SyncObjects::MbarrierPhaseComplete(Location at) {
+  Mbarrier& barrier = mbarriers_[at.region][at.offset];
+  if (barrier.agent != 0) {
+    Clock copies;
+    copies.RaiseLanes(barrier.agent, kAllLanes, barrier.phase);
+    Collect(barrier.collecting, kAnyBlock, Reach::kDevice, copies);
+  }
+  barrier.completed = Completed(barrier.collecting);
+  ++barrier.phase;
+}
+
+void SyncObjects::MbarrierWait(Location at, WarpNumber warp, LaneMask lanes, bool acquires,
+                               Reach reach) {
+  const ChainPtr chain = mbarriers_[at.region][at.offset].completed;
+  if (chain == nullptr) return;
+  if (acquires) {
+    Take(warp, lanes, *chain, 0, chain->log.size(), reach);
+    return;
+  }
+  for (LaneMask rest = lanes; rest != 0; rest &= rest - 1)
+    AddPending(warp, std::countr_zero(rest), chain, at);
+}
+
+std::pair<WarpNumber, Time> SyncObjects::MbarrierAgent(Location at) {
+  Mbarrier& barrier = mbarriers_[at.region][at.offset];
+  if (barrier.agent == 0) barrier.agent = NewAgent();
+  return {barrier.agent, barrier.phase};
+}
+
+void SyncObjects::ClusterArrive(WarpNumber warp, LaneMask lanes, bool releases) {
+  const BlockNumber block = order_.BlockOf(warp);
+  Phase& phase = clusters_[order_.ClusterOf(block)].collecting;
+  if (releases) Collect(phase, block, Reach::kCluster, order_.ExportLanes(warp, lanes));
+  if (lanes_.contains(warp)) {
+    for (LaneMask rest = lanes; rest != 0; rest &= rest - 1) {
+      scratch_.clear();
+      MessagesOf(warp, std::countr_zero(rest), kNowhere, false, Reach::kCluster, scratch_);
+      for (const Message& message : scratch_) Collect(phase, block, message.reach, *message.clock);
+    }
+  }
+  order_.Tick(block);
+}
+
+void SyncObjects::ClusterComplete(std::uint32_t cluster) {
+  ClusterBarrier& barrier = clusters_[cluster];
+  barrier.completed = Completed(barrier.collecting);
+}
+
+void SyncObjects::ClusterWait(WarpNumber warp, LaneMask lanes) {
+  const auto at = clusters_.find(order_.ClusterOf(order_.BlockOf(warp)));
+  if (at == clusters_.end() || at->second.completed == nullptr) return;
+  const Chain& chain = *at->second.completed;
+  Take(warp, lanes, chain, 0, chain.log.size(), Reach::kCluster);
+}
+
+std::uint64_t SyncObjects::bytes() const {
+  std::uint64_t total = lanes_.size() * sizeof(WarpLanes);
+  for (const auto& [region, chains] : regions_) {
+    for (const auto& [offset, chain] : chains.chains) {
+      total += sizeof(Chain) + chain->log.capacity() * sizeof(Message);
+      for (const Message& message : chain->log) total += message.clock->bytes();
+    }
+  }
+  return total;
+}
+
+}  // namespace assay::emu

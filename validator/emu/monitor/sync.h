@@ -1,0 +1,163 @@
+// Release and acquire: which knowledge is published at which memory location, and who picks it up
+// (PTX ISA, memory consistency model: release and acquire patterns, observation order).
+//
+// A strong write leaves *messages* at its location: the clock of a release operation, and of each
+// fence that came before the write in its thread (fence, then strong write). Read-modify-writes add
+// to the messages that they find, because they continue the release sequence; any other write
+// replaces them, a weak one by nothing. A reader takes over what it finds at once when it is an
+// acquire operation, or at its next acquiring fence when it is only strong. A message counts only
+// if the scope of the releasing operation or fence includes the reader and that of the acquiring
+// one includes the releaser.
+//
+// A relaxed access without fences publishes and learns nothing; `red` never reads.
+// mbarriers and cluster barriers collect messages by phase and hand over the last complete phase.
+//
+// Cost: nothing for kernels without fences and without acquire or release operations. Not
+// thread-safe.
+//
+// Kept short of the letter: a relaxed write continues its own thread's earlier release operation on
+// the same location only for the last kReleasedKept locations that the thread released.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <unordered_map>
+#include <vector>
+
+#include "validator/emu/monitor/order.h"
+
+namespace assay::emu {
+
+/// How wide a scope reaches. System scope is as wide as the GPU here: one device runs.
+enum class Reach : std::uint8_t { kBlock, kCluster, kDevice };
+inline constexpr std::size_t kReaches = 3;
+Reach ReachOf(Scope scope);
+
+struct Location {
+  RegionId region = 0;
+  std::uint64_t offset = 0;
+  bool operator==(const Location&) const = default;
+};
+
+class SyncObjects {
+ public:
+  explicit SyncObjects(ThreadOrder& order) : order_(order) {}
+
+  void Begin();
+  void EndRegion(RegionId region);
+  void EndBlock(BlockNumber block);
+
+  void OnFence(WarpNumber warp, LaneMask lanes, bool acquires, bool releases, Reach reach);
+  /// True when strong accesses of this warp to this range can have an effect here at all.
+  bool Matters(WarpNumber warp, RegionId region, std::uint64_t low, std::uint64_t high) const;
+  bool HasChains(RegionId region, std::uint64_t low, std::uint64_t high) const;
+  void OnStrongRead(WarpNumber warp, int lane, Location at, bool acquires, Reach reach);
+  void OnStrongWrite(WarpNumber warp, int lane, Location at, std::uint32_t bytes,
+                     bool read_modify_write, bool releases, Reach reach);
+  void OnWeakWrite(Location at, std::uint32_t bytes) { Break(at, bytes); }
+
+  void MbarrierInit(Location at);
+  void MbarrierArrive(Location at, WarpNumber warp, LaneMask lanes, bool releases, Reach reach);
+  void MbarrierPublish(Location at, BlockNumber block, const Clock& clock);
+  void MbarrierPhaseComplete(Location at);
+  void MbarrierWait(Location at, WarpNumber warp, LaneMask lanes, bool acquires, Reach reach);
+  /// The agent that stands for bulk copies published through this mbarrier, and the stamp of its
+  /// current phase.
+  std::pair<WarpNumber, Time> MbarrierAgent(Location at);
+  /// A fresh agent.
+  WarpNumber NewAgent() { return kAgentBits | next_agent_++; }
+
+  void ClusterArrive(WarpNumber warp, LaneMask lanes, bool releases);
+  void ClusterComplete(std::uint32_t cluster);
+  void ClusterWait(WarpNumber warp, LaneMask lanes);
+
+  std::uint64_t bytes() const;
+
+ private:
+  static constexpr std::size_t kReleasedKept = 16;
+  static constexpr std::size_t kPendingKept = 16;
+
+  struct Message {
+    ClockPtr clock;
+    BlockNumber block = 0;  // Of the releaser.
+    Reach reach = Reach::kBlock;
+  };
+  /// Append-only, so that readers can remember how much of it they saw.
+  struct Chain {
+    std::vector<Message> log;
+    std::size_t compact = 0;  // Length after the last compaction.
+  };
+  using ChainPtr = std::shared_ptr<Chain>;
+  struct Pending {
+    ChainPtr chain;
+    std::size_t seen = 0;
+    Location at;
+  };
+  struct Released {
+    Location at;
+    Message message;
+  };
+  struct LaneState {
+    std::array<Snapshot, kReaches> fence;  // The last releasing fence that reaches at least so far.
+    std::array<ClockPtr, kReaches> exported;  // The same as clocks, once they were needed.
+    std::vector<Pending> pending;
+    std::array<ClockPtr, kReaches>
+        spilled;  // Pending messages joined, by the reach that an acquire needs.
+    std::vector<Released> released;
+    std::weak_ptr<Chain> acquired;  // What was acquired last, so that spinning does it once.
+    std::size_t acquired_seen = 0;
+    Reach acquired_reach = Reach::kBlock;
+  };
+  using WarpLanes = std::array<LaneState, kWarpSize>;
+  struct RegionChains {
+    std::uint64_t low = ~0ull;  // All chains of the region lie in [low, high).
+    std::uint64_t high = 0;
+    std::map<std::uint64_t, ChainPtr> chains;
+  };
+  /// Messages of a phase, one for each block and reach.
+  struct Phase {
+    struct Part {
+      BlockNumber block = 0;
+      Reach reach = Reach::kBlock;
+      std::shared_ptr<Clock> clock;
+    };
+    std::vector<Part> parts;
+  };
+  struct Mbarrier {
+    Phase collecting;
+    ChainPtr completed;
+    WarpNumber agent = 0;
+    Time phase = 1;
+  };
+  struct ClusterBarrier {
+    Phase collecting;
+    ChainPtr completed;
+  };
+
+  LaneState& Lane(WarpNumber warp, int lane);
+  LaneState* FindLane(WarpNumber warp, int lane);
+  void MessagesOf(WarpNumber warp, int lane, Location at, bool releases, Reach reach,
+                  std::vector<Message>& out);
+  /// The least reach that an acquirer in `block` needs, or nothing when the message does not reach
+  /// it.
+  bool Needed(const Message& message, BlockNumber block, Reach& needed) const;
+  void Take(WarpNumber warp, LaneMask lanes, const Chain& chain, std::size_t from, std::size_t to,
+            Reach reach);
+  void AddPending(WarpNumber warp, int lane, const ChainPtr& chain, Location at);
+  void Append(ChainPtr& chain, const std::vector<Message>& messages);
+  void Break(Location at, std::uint32_t bytes);
+  static void Collect(Phase& phase, BlockNumber block, Reach reach, const Clock& clock);
+  static ChainPtr Completed(Phase& phase);
+
+  ThreadOrder& order_;
+  std::unordered_map<WarpNumber, std::unique_ptr<WarpLanes>> lanes_;
+  std::unordered_map<RegionId, RegionChains> regions_;
+  std::unordered_map<RegionId, std::map<std::uint64_t, Mbarrier>> mbarriers_;
+  std::unordered_map<std::uint32_t, ClusterBarrier> clusters_;
+  std::uint32_t next_agent_ = 1;
+  std::vector<Message> scratch_;
+};
+
+}  // namespace assay::emu
