@@ -9,6 +9,7 @@
 //   - e4m3 and e5m2 (mma only) are multiplied as f16: the first block takes k with k % 4 < 2, the second the others; both start from
 //     zero, and the accumulator is added last, rounded to nearest.
 //   - f16 accumulators are computed as above and rounded to nearest once at the end.
+//     wgmma aligns 32 products of theirs to 13 bits, and keeps 13 fraction bits of each sum.
 //   - mma.m8n8k4 on f16 is a chain of f32 multiply-adds from zero, to which the accumulator is added last.
 //   - f64 is a chain of fused multiply-adds in the order of k.
 //   - Integers are exact, modulo 2^32 or, with .satfinite, clamped at the end.
@@ -33,6 +34,7 @@ struct TensorProduct {
   TensorType a{};
   TensorType b{};
   bool sparse = false;
+  bool warpgroup = false;         ///< wgmma.
   bool steps_of_4 = false;        ///< Blocks of 4 (wmma on tf32).
   bool chain = false;             ///< mma.m8n8k4: multiply-adds in f32 from zero, the accumulator added last.
   bool half_accumulator = false;  ///< c holds f16 bits.
