@@ -8,7 +8,8 @@
 namespace assay::emu::inline ASSAY_EMU_LEVEL {
 namespace {
 
-/// Bits kept below the largest exponent of a block; for wgmma on 8-bit types, where sums keep no more than that either.
+/// Bits kept below the largest exponent of a block; for wgmma on 8-bit types, where sums keep no
+/// more than that either.
 constexpr int kAlignBits = 25;
 constexpr int kAlignBitsShort = 13;
 /// The exponent of zero: below all others.
@@ -20,7 +21,9 @@ constexpr int kColumns = 8;
 
 s32 ExponentOfF32(float value) {
   const s32 field = static_cast<s32>(ToBits(value) >> 23 & 0xff);
-  return value == 0.0f ? kZeroExponent : field == 255 ? kInfiniteExponent : (field == 0 ? 1 : field) - 127;
+  return value == 0.0f  ? kZeroExponent
+         : field == 255 ? kInfiniteExponent
+                        : (field == 0 ? 1 : field) - 127;
 }
 
 /// Fields of a type, and where its bits begin. e4m3 has no infinity; its only NaN has all bits set.
@@ -37,8 +40,10 @@ struct Fields {
   static float Value(u32 bits) {
     const u32 magnitude = bits >> kShift & ((1u << (kExponentBits + kFractionBits)) - 1);
     const u32 sign = (bits >> (kExponentBits + kFractionBits + kShift) & 1) << 31;
-    // As an f32 of the same fields, then rescaled by the difference of the biases, which also makes subnormals right.
-    constexpr float kRescale = kExponentBits == 8 ? 1.0f : __builtin_bit_cast(float, static_cast<u32>(254 - kBias) << 23);
+    // As an f32 of the same fields, then rescaled by the difference of the biases, which also makes
+    // subnormals right.
+    constexpr float kRescale =
+        kExponentBits == 8 ? 1.0f : __builtin_bit_cast(float, static_cast<u32>(254 - kBias) << 23);
     const float value = FromBits(magnitude << (23 - kFractionBits)) * kRescale;
     return IsSpecial(bits) ? 0.0f : FromBits(ToBits(value) | sign);
   }
@@ -54,7 +59,8 @@ using Tf32Fields = Fields<8, 10, 13>;
 using E4m3Fields = Fields<4, 3, 0, false>;
 using E5m2Fields = Fields<5, 2>;
 
-/// Values and exponents of `count` elements; true if any is infinite or NaN. `normalise`: subnormals have the exponent of their value.
+/// Values and exponents of `count` elements; true if any is infinite or NaN. `normalise`:
+/// subnormals have the exponent of their value.
 template <class F>
 bool DecodeAll(const u32* bits, int count, bool normalise, float* values, s32* exponents) {
   u32 special = 0;
@@ -66,13 +72,19 @@ bool DecodeAll(const u32* bits, int count, bool normalise, float* values, s32* e
   return special != 0;
 }
 /// `as_f16`: 8-bit types are multiplied as f16, where subnormals of e4m3 are normal.
-bool DecodeAll(TensorType type, const u32* bits, int count, bool as_f16, float* values, s32* exponents) {
+bool DecodeAll(TensorType type, const u32* bits, int count, bool as_f16, float* values,
+               s32* exponents) {
   switch (type) {
-    case TensorType::kF16: return DecodeAll<F16Fields>(bits, count, false, values, exponents);
-    case TensorType::kBF16: return DecodeAll<Bf16Fields>(bits, count, false, values, exponents);
-    case TensorType::kTF32: return DecodeAll<Tf32Fields>(bits, count, false, values, exponents);
-    case TensorType::kE4M3: return DecodeAll<E4m3Fields>(bits, count, as_f16, values, exponents);
-    case TensorType::kE5M2: return DecodeAll<E5m2Fields>(bits, count, false, values, exponents);
+    case TensorType::kF16:
+      return DecodeAll<F16Fields>(bits, count, false, values, exponents);
+    case TensorType::kBF16:
+      return DecodeAll<Bf16Fields>(bits, count, false, values, exponents);
+    case TensorType::kTF32:
+      return DecodeAll<Tf32Fields>(bits, count, false, values, exponents);
+    case TensorType::kE4M3:
+      return DecodeAll<E4m3Fields>(bits, count, as_f16, values, exponents);
+    case TensorType::kE5M2:
+      return DecodeAll<E5m2Fields>(bits, count, false, values, exponents);
   }
   return false;
 }
@@ -82,7 +94,8 @@ bool IsSpecial(TensorType type, u32 bits) {
   s32 exponent;
   return DecodeAll(type, &bits, 1, false, &value, &exponent);
 }
-/// The value of any element, infinities and NaN included, for the rare outputs that have them among their terms.
+/// The value of any element, infinities and NaN included, for the rare outputs that have them among
+/// their terms.
 double PlainValue(TensorType type, u32 bits) {
   float value;
   s32 exponent;
@@ -91,7 +104,8 @@ double PlainValue(TensorType type, u32 bits) {
   if (type == TensorType::kTF32) return static_cast<double>(FromBits(bits & 0xffffe000u));
   if (type == TensorType::kBF16) return static_cast<double>(FromBits(bits << 16));
   // e5m2 is the upper byte of an f16.
-  return static_cast<double>(Fp16::Widen(static_cast<u16>(type == TensorType::kF16 ? bits : bits << 8)));
+  return static_cast<double>(
+      Fp16::Widen(static_cast<u16>(type == TensorType::kF16 ? bits : bits << 8)));
 }
 
 /// Columns of B and a row of A, decoded.
@@ -104,7 +118,8 @@ struct Decoded {
 
 /// acc[j] = acc[j] + sum over the listed k, in one alignment; `kept` masks the f32 sum.
 template <class Real>
-void AddBlock(const Decoded& in, const int* order, int count, int align_bits, u32 kept, float* acc) {
+void AddBlock(const Decoded& in, const int* order, int count, int align_bits, u32 kept,
+              float* acc) {
   s32 top[kColumns];
   for (int j = 0; j < kColumns; ++j) top[j] = ExponentOfF32(acc[j]);
   for (int i = 0; i < count; ++i) {
@@ -115,8 +130,9 @@ void AddBlock(const Decoded& in, const int* order, int count, int align_bits, u3
       top[j] = exponent > top[j] ? exponent : top[j];
     }
   }
-  // Terms scaled so that their unit is the last place kept. Where nothing but a tiny accumulator is there, any scale will do that does
-  // not overflow: products have exponents of -300 at least, and -30 where Real is float.
+  // Terms scaled so that their unit is the last place kept. Where nothing but a tiny accumulator is
+  // there, any scale will do that does not overflow: products have exponents of -300 at least, and
+  // -30 where Real is float.
   constexpr s32 kLowest = sizeof(Real) == 4 ? -90 : -400;
   Real scale[kColumns];
   for (int j = 0; j < kColumns; ++j) {
@@ -134,14 +150,16 @@ void AddBlock(const Decoded& in, const int* order, int count, int align_bits, u3
   // Terms are below 2^27: eight fit 32 bits. Conversion to integer truncates.
   s64 sum[kColumns];
   for (int j = 0; j < kColumns; ++j) {
-    sum[j] = static_cast<s64>(top[j] == kInfiniteExponent ? Real{0} : static_cast<Real>(acc[j]) * scale[j]);
+    sum[j] = static_cast<s64>(top[j] == kInfiniteExponent ? Real{0}
+                                                          : static_cast<Real>(acc[j]) * scale[j]);
   }
   for (int first = 0; first < count; first += 8) {
     s32 part[kColumns] = {};
     for (int i = first; i < count && i < first + 8; ++i) {
       const int k = order[i];
       const Real a = static_cast<Real>(in.a[k]);
-      for (int j = 0; j < kColumns; ++j) part[j] += static_cast<s32>(a * static_cast<Real>(in.b[k][j]) * scale[j]);
+      for (int j = 0; j < kColumns; ++j)
+        part[j] += static_cast<s32>(a * static_cast<Real>(in.b[k][j]) * scale[j]);
     }
     for (int j = 0; j < kColumns; ++j) sum[j] += part[j];
   }
@@ -152,7 +170,8 @@ void AddBlock(const Decoded& in, const int* order, int count, int align_bits, u3
     }
     // No products, or a sum that has overflowed already: the accumulator stays.
     if (top[j] < kLowest || top[j] == kInfiniteExponent) continue;
-    const double value = static_cast<double>(sum[j]) * FromBits(static_cast<u64>(top[j] - align_bits + 1023) << 52);
+    const double value =
+        static_cast<double>(sum[j]) * FromBits(static_cast<u64>(top[j] - align_bits + 1023) << 52);
     const bool overflow = value >= 0x1p128 || value <= -0x1p128;
     const float result = overflow ? static_cast<float>(value) : NarrowToF32<Round::kZero>(value);
     acc[j] = result == 0.0f ? 0.0f : FromBits(ToBits(result) & kept);
@@ -226,7 +245,8 @@ void Multiply(const TensorProduct& product, const u32* a, const u32* b, const fl
     s32 exponents[kMaxTensorK];
     bool b_special = false;
     for (int j = 0; j < kColumns; ++j) {
-      b_special |= DecodeAll(product.b, b + (column + j) * size, size, !product.warpgroup, values, exponents);
+      b_special |= DecodeAll(product.b, b + (column + j) * size, size, !product.warpgroup, values,
+                             exponents);
       for (int k = 0; k < size; ++k) {
         in.b[k][j] = values[k];
         in.b_exponent[k][j] = exponents[k];
@@ -234,7 +254,8 @@ void Multiply(const TensorProduct& product, const u32* a, const u32* b, const fl
     }
     for (int i = 0; i < product.m; ++i) {
       const u32* const a_row = a + i * size;
-      const bool a_special = DecodeAll(product.a, a_row, size, !product.warpgroup, in.a, in.a_exponent);
+      const bool a_special =
+          DecodeAll(product.a, a_row, size, !product.warpgroup, in.a, in.a_exponent);
       const float* const addend = c + i * product.n + column;
       alignas(64) float acc[kColumns];
       bool c_special = false;
@@ -269,7 +290,8 @@ void Multiply(const TensorProduct& product, const u32* a, const u32* b, const fl
 
 }  // namespace
 
-void TensorMultiplyLevel(const TensorProduct& product, const u32* a, const u32* b, const float* c, float* d) {
+void TensorMultiplyLevel(const TensorProduct& product, const u32* a, const u32* b, const float* c,
+                         float* d) {
   // Products of these types do not leave the range of f32.
   const bool narrow = product.a != TensorType::kBF16 && product.a != TensorType::kTF32;
   if (narrow) {
