@@ -76,6 +76,22 @@ std::string WithOperands(const std::string& mnemonic, const Form& form) {
   return text + ";";
 }
 
+/// The accumulators are moved into the destinations first. B lies in shared memory as two core matrices of 8 rows by 16 bytes, 128
+/// bytes apart, without swizzling.
+std::string WgmmaStatements(const Form& form) {
+  const std::string name = form.instruction.substr(std::string_view("$wgmma").size());
+  const bool integer = name.find(".s32.") != std::string::npos;
+  const bool transposable = name.find("n8k16.") != std::string::npos;  // f16 and bf16 say how A and B are laid out.
+  std::string text;
+  for (int i = 0; i < form.destinations[0].vector; ++i) {
+    text += "mov.b32 $e0." + std::to_string(i) + ", $f1." + std::to_string(i) + "; ";
+  }
+  text += "st.shared.b32 [%word], $s2; fence.proxy.async.shared::cta; bar.sync 0; wgmma.fence.sync.aligned; ";
+  text += "wgmma.mma_async.sync.aligned" + name + " $vd0, $vs0, %desc, 1" + (integer ? "" : ", 1, 1") +
+          (transposable ? ", 0" : "") + "; wgmma.commit_group.sync.aligned; wgmma.wait_group.sync.aligned 0;";
+  return text;
+}
+
 void ReplaceAll(std::string& text, std::string_view from, std::string_view to) {
   for (std::size_t at = 0; (at = text.find(from, at)) != std::string::npos; at += to.size()) {
     text.replace(at, from.size(), to);
@@ -143,6 +159,8 @@ std::vector<Form> ParseForms(std::string_view text) {
         form.sources.push_back(ParseOperand(word));
       }
       form.instruction = expanded.substr(0, colon);
+      form.wgmma = form.instruction.starts_with("$wgmma");
+      if (form.wgmma) form.instruction = WgmmaStatements(form);
       if (form.instruction.find('$') == std::string::npos) form.instruction = WithOperands(form.instruction, form);
       form.layout_probe = form.instruction.find("$mem") != std::string::npos ||
                           form.instruction.find("$shared") != std::string::npos;
@@ -156,7 +174,7 @@ std::vector<Form> ParseForms(std::string_view text) {
 
 int RegisterBits(std::string_view kind) {
   if (kind == "pred") return 1;
-  for (const std::string_view wide : {"u64", "s64", "f64", "m.f64", "few64"}) {
+  for (const std::string_view wide : {"u64", "s64", "f64", "f64nan", "m.f64", "mz.f64", "few64"}) {
     if (kind == wide) return 64;
   }
   for (const std::string_view narrow : {"u16", "s16", "f16", "bf16", "f16tiny", "f16one", "bf16tiny", "bf16one"}) {
@@ -193,6 +211,10 @@ FormKernel WriteKernel(const Form& form, std::string_view name) {
   name_all(form.sources, kernel.source_registers, source_names);
 
   std::string body = form.instruction;
+  for (std::size_t i = 0; i < kernel.destination_registers.size() && form.wgmma; ++i) {
+    ReplaceAll(body, "$e0." + std::to_string(i), kernel.destination_registers[i]);
+    ReplaceAll(body, "$f1." + std::to_string(i), kernel.source_registers[static_cast<std::size_t>(form.sources[0].vector) + i]);
+  }
   for (std::size_t i = destination_names.size(); i-- > 0;) {
     ReplaceAll(body, "$vd" + std::to_string(i), destination_names[i]);
     ReplaceAll(body, "$d" + std::to_string(i), destination_names[i]);
@@ -243,6 +265,14 @@ FormKernel WriteKernel(const Form& form, std::string_view name) {
       code("st.shared.u32 [%sh+" + std::to_string(4 * i) + "], %u;");
     }
     code("bar.warp.sync 0xffffffff;");
+  }
+  if (form.wgmma) {
+    line(".shared .align 128 .b8 tile[512]; .reg .b32 %word; .reg .b64 %desc;");
+    code("mov.u32 %word, tile;");
+    code("cvt.u64.u32 %desc, %word;");
+    code("shr.u64 %desc, %desc, 4;");
+    code("or.b64 %desc, %desc, 0x0000001000080000;");  // Core matrices along k 128 bytes apart, along n 256.
+    code("mad.lo.u32 %word, %t, 4, %word;");
   }
   int flat = 0;
   const auto place = [&flat] { return std::to_string(8 * kMaxThreads * flat++) + "]"; };

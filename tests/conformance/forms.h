@@ -37,6 +37,8 @@ struct Form {
   /// Threads run: 32 for layout probes, 128 for matrices, 256 otherwise.
   int threads = 256;
   bool layout_probe = false;
+  /// A warpgroup's product, `$wgmma.SHAPE.D.A.B` in forms.txt: sources are A, the accumulator and the thread's word of B.
+  bool wgmma = false;
 };
 
 /// Expands `{a,b}`; `{{` and `}}` are braces themselves.

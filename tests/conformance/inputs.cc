@@ -121,21 +121,39 @@ u64 MatrixElement(const FloatKind& kind, Rng& rng, int warp) {
   return SpecialFloat(kind, rng);
 }
 
+/// Half zeros and subnormals in warp 0, few but large terms in warp 1, near overflow in warp 2, everything in warp 3.
+u64 MatrixElementExtreme(const FloatKind& kind, Rng& rng, int warp) {
+  const u64 top = (u64{1} << kind.exponent) - 1;
+  const u64 bias = top / 2;
+  const u64 fraction = rng.Next() & ((u64{1} << kind.fraction) - 1);
+  const u64 sign = rng.Below(2) << (kind.exponent + kind.fraction);
+  const u64 choice = rng.Below(4);
+  if (choice == 0) return sign;
+  if (choice == 1 && warp != 2) return sign | fraction;
+  const u64 high = kind.exponent > 5 ? bias + bias / 2 : top - 1;
+  if (warp == 2) return sign | (high - rng.Below(3)) << kind.fraction | fraction;
+  if (warp == 1 && choice == 2) return sign | rng.Below(bias + 2) << kind.fraction | fraction;
+  return sign | rng.Below(warp == 3 ? high : bias + 2) << kind.fraction | fraction;
+}
+
 constexpr FloatKind kMatrixFloats[] = {{"m.f32", 8, 23, {}}, {"m.f64", 11, 52, {}}, {"m.f16x2", 5, 10, {}}, {"m.bf16x2", 8, 7, {}},
                                        {"m.tf32", 8, 10, {}}, {"m.fp8x4", 4, 3, {}}};
 
 u64 MatrixRegister(std::string_view name, Rng& rng, int thread) {
+  const bool extreme = name.starts_with("mz.");
+  const auto element_of = extreme ? MatrixElementExtreme : MatrixElement;
+  name.remove_prefix(extreme ? 3 : 2);
   for (const FloatKind& kind : kMatrixFloats) {
-    if (kind.name != name) continue;
+    if (kind.name.substr(2) != name) continue;
     const int warp = thread / 32 % 4;
     const int bits = 1 + kind.exponent + kind.fraction;
     // tf32 lies in the upper bits of a word; what is below must not matter, so some of it is set.
-    if (name == "m.tf32") {
-      const u64 upper = MatrixElement(kind, rng, warp) << 13;
+    if (name == "tf32") {
+      const u64 upper = element_of(kind, rng, warp) << 13;
       return upper | (warp == 2 ? rng.Below(8192) : 0);
     }
     u64 value = 0;
-    for (int shift = 0; shift < (bits == 64 ? 64 : 32); shift += bits) value |= MatrixElement(kind, rng, warp) << shift;
+    for (int shift = 0; shift < (bits == 64 ? 64 : 32); shift += bits) value |= element_of(kind, rng, warp) << shift;
     return value;
   }
   return 0;
@@ -196,7 +214,13 @@ u64 InputValue(std::string_view kind, Rng& rng, int thread, u64 previous) {
     const u64 fraction = rng.Next() & 0x7fffff;
     return sign | exponent << 23 | (rng.Below(2) == 0 ? fraction : fraction & 0x700000);
   }
-  if (kind.starts_with("m.")) return MatrixRegister(kind, rng, thread);
+  if (kind == "f64nan") {
+    if (rng.Below(3) == 0) return RandomFloat(kFloats[1], rng, previous);
+    const u64 sign = rng.Below(2) << 63;
+    const u64 payload = rng.Below(2) == 0 ? rng.Next() : rng.Below(4) + 1;
+    return sign | 0x7ff0000000000000 | (payload & 0x000fffffffffffff) | (rng.Below(2) << 51);
+  }
+  if (kind.starts_with("m.") || kind.starts_with("mz.")) return MatrixRegister(kind, rng, thread);
   if (const FloatKind* const found = FindFloat(kind)) return RandomFloat(*found, rng, previous);
   if (kind == "f16x2" || kind == "bf16x2") {
     const FloatKind& half = kind == "f16x2" ? kFloats[2] : kFloats[3];

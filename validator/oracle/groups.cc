@@ -11,6 +11,8 @@ namespace {
 // Typical errors are standard deviations, rather above than below; functions' own errors share a
 // sign. Four of them is beyond chance.
 constexpr double kWidth = 4;
+// The sums here are sums of doubles: a perfect result must not fail by their last digits.
+constexpr double kSummation = 1 + 1e-9;
 // Standard errors that chance may shift a mean by.
 constexpr double kSigmas = 6;
 constexpr std::size_t kUlpBins = 12;
@@ -30,7 +32,7 @@ double GroupSums::Relative() const {
   return truth2 > 0 ? std::sqrt(error2 / truth2) : std::sqrt(error2);
 }
 double GroupSums::Limit() const {
-  const double limit = std::sqrt(ideal2) + kWidth * std::sqrt(typical2);
+  const double limit = (std::sqrt(ideal2) + kWidth * std::sqrt(typical2)) * kSummation;
   return truth2 > 0 ? limit / std::sqrt(truth2) : limit;
 }
 double GroupSums::Ratio() const {
@@ -41,7 +43,7 @@ double GroupSums::Ratio() const {
 
 double BiasSums::StandardError() const { return elements > 0 ? std::sqrt(variance) / elements : 0; }
 double BiasSums::Limit() const {
-  return elements > 0 ? kWidth * typical / elements + kSigmas * StandardError() : 0;
+  return elements > 0 ? kWidth * typical / elements + kSigmas * StandardError() + 1e-12 : 0;
 }
 
 Groups GroupErrors(const OutputTruth& truth, const Tensor& got) {

@@ -136,7 +136,8 @@ class Verifier {
                                           std::string_view problem, std::string cure = {},
                                           ErrorKind kind = ErrorKind::kMalformedInput) const {
     return Fault(in.ptx_line,
-                 fmt::format("'{}' {}", PrintInstruction(module_, function, in), problem),
+                 fmt::format("'{}'{}{}", PrintInstruction(module_, function, in),
+                             problem.starts_with(':') ? "" : " ", problem),
                  std::move(cure), kind);
   }
 

@@ -19,7 +19,7 @@ extern "C" __global__ void attention(const T* __restrict__ q, const T* __restric
   const long long head = row / queries;
   const long long visible = causal ? keys - queries + row % queries + 1 : keys;
   float* s = scores + row * keys;
-  float largest = -INFINITY;
+  float largest = __int_as_float(0xff800000);  // -infinity
   for (long long j = threadIdx.x; j < visible; j += 32) {
     float dot = 0.0f;
     for (long long c = 0; c < dim; ++c)

@@ -1,5 +1,6 @@
 // Handlers of mma, wmma.mma and movmatrix (PTX ISA 9.7.14).
 #include "validator/emu/handlers/levels.h"
+#include "validator/emu/handlers/mma.h"
 #include "validator/emu/handlers/table.h"
 
 namespace assay::emu {
@@ -23,8 +24,9 @@ void Movmatrix(Warp& warp, const Decoded& op) {
 
 }  // namespace
 
-Handler ResolveMatrix(const ptx::Instruction& instruction, Decoded&) {
-  if (instruction.opcode == Opcode::kMovmatrix && instruction.operands.size() == 2 &&
+Handler ResolveMatrix(const ptx::Instruction& instruction, Decoded& decoded) {
+  if (instruction.opcode != Opcode::kMovmatrix) return ResolveMma(instruction, decoded);
+  if (instruction.operands.size() == 2 &&
       instruction.type() == kB16 && instruction.Has(M::kM8n8) && instruction.Has(M::kTrans)) {
     return Movmatrix;
   }

@@ -4,6 +4,7 @@
 #include <array>
 
 #include "validator/emu/handlers/levels.h"
+#include "validator/emu/handlers/tensor_levels.h"
 
 namespace assay::emu {
 
@@ -16,6 +17,9 @@ namespace assay::emu {
   Handler ResolveCompare(const ptx::Instruction& instruction, Decoded& decoded);      \
   Handler ResolveFloatFamily(const ptx::Instruction& instruction, Decoded& decoded);  \
   Handler ResolveConvert(const ptx::Instruction& instruction, Decoded& decoded);      \
+  void TensorMultiplyLevel(const TensorProduct& product, const std::uint32_t* a,      \
+                           const std::uint32_t* b, const float* c, float* d);         \
+  double FmaF64Level(double a, double b, double c);                                   \
   }
 DECLARE_LEVEL(v2)
 DECLARE_LEVEL(v3)
@@ -30,11 +34,14 @@ struct Level {
   Resolver compare;
   Resolver floating;
   Resolver convert;
+  decltype(&TensorMultiplyBest) tensor_multiply;
+  decltype(&FmaF64Best) fma_f64;
 };
 #define LEVEL_ROW(LEVEL)                                                                              \
   Level {                                                                                             \
     LEVEL::ResolveInteger, LEVEL::ResolveArithmetic, LEVEL::ResolveMove, LEVEL::ResolveCompare,       \
-        LEVEL::ResolveFloatFamily, LEVEL::ResolveConvert                                              \
+        LEVEL::ResolveFloatFamily, LEVEL::ResolveConvert, LEVEL::TensorMultiplyLevel,                 \
+        LEVEL::FmaF64Level                                                                            \
   }
 
 const Level& Chosen() {
@@ -48,6 +55,12 @@ const Level& Chosen() {
 }
 
 }  // namespace
+
+void TensorMultiplyBest(const TensorProduct& product, const std::uint32_t* a, const std::uint32_t* b, const float* c, float* d) {
+  Chosen().tensor_multiply(product, a, b, c, d);
+}
+
+double FmaF64Best(double a, double b, double c) { return Chosen().fma_f64(a, b, c); }
 
 std::span<const ResolverRow> ArithmeticRows() {
   using enum ptx::Opcode;

@@ -4,22 +4,32 @@
 #include <bit>
 
 namespace assay::emu {
+namespace {
 
-LaneMask CellRules::LanesOf(const Element& element) const {
-  return std::rotl(shadow_.record(element.record).pattern, element.lane);
+bool IsReadModifyWrite(const Traits& traits) {
+  return traits.kind == AccessKind::kReadWrite && traits.strong();
 }
 
-Element CellRules::ElementOf(const Actor& actor) const {
-  return Element{actor.record, static_cast<std::uint8_t>(std::countr_zero(actor.lanes)), false};
+}  // namespace
+
+LaneMask CellRules::LanesOf(const Item& item) const {
+  return std::rotl(shadow_.record(item.record).pattern, item.lane);
 }
 
-std::optional<std::pair<int, int>> CellRules::Unordered(const Element& element,
-                                                        const Actor& actor) const {
-  const Record& record = shadow_.record(element.record);
+Conflict CellRules::Conflicts(const Record& a, const Record& b) const {
+  const BlockNumber a_block = order_.BlockOf(a.issuer);
+  const BlockNumber b_block = order_.BlockOf(b.issuer);
+  return ConflictOf(a.traits, a_block, b.traits, b_block, order_.ClusterOf(a_block),
+                    order_.ClusterOf(b_block));
+}
+
+std::optional<std::pair<int, int>> CellRules::Unordered(const Item& item, const Actor& actor,
+                                                        LaneMask lanes) const {
+  const Record& record = shadow_.record(item.record);
   if (order_.WarpKnows(actor.warp, record.warp, record.time)) return std::nullopt;
-  for (LaneMask theirs = LanesOf(element); theirs != 0; theirs &= theirs - 1) {
+  for (LaneMask theirs = LanesOf(item); theirs != 0; theirs &= theirs - 1) {
     const int their_lane = std::countr_zero(theirs);
-    for (LaneMask ours = actor.lanes; ours != 0; ours &= ours - 1) {
+    for (LaneMask ours = lanes; ours != 0; ours &= ours - 1) {
       const int our_lane = std::countr_zero(ours);
       if (record.warp == actor.warp && their_lane == our_lane) continue;
       if (!order_.LaneKnows(actor.warp, our_lane, record.warp, their_lane, record.time)) {
@@ -30,133 +40,221 @@ std::optional<std::pair<int, int>> CellRules::Unordered(const Element& element,
   return std::nullopt;
 }
 
-/// True when a later access to the cell has observed this writer and is ordered before the actor.
-bool CellRules::Observed(std::size_t writer, const Actor& actor) const {
-  if (writers_[writer].stale) return false;
-  // One lane that saw it is enough, but it must come before each of the actor's lanes.
-  const auto comes_before = [&](const Element& observer) {
-    const Record& record = shadow_.record(observer.record);
-    for (LaneMask lanes = LanesOf(observer); lanes != 0; lanes &= lanes - 1) {
-      const int lane = std::countr_zero(lanes);
-      bool before = true;
-      for (LaneMask ours = actor.lanes; before && ours != 0; ours &= ours - 1) {
-        const int our_lane = std::countr_zero(ours);
-        before = (record.warp == actor.warp && lane == our_lane) ||
-                 order_.LaneKnows(actor.warp, our_lane, record.warp, lane, record.time);
-      }
-      if (before) return true;
-    }
-    return false;
-  };
-  for (std::size_t i = writer + 1; i < writers_.size(); ++i) {
-    const Element& later = writers_[i];
-    if (!later.stale && shadow_.record(later.record).traits.kind == AccessKind::kReadWrite &&
-        comes_before(later)) {
-      return true;
-    }
-  }
-  return std::any_of(readers_.begin(), readers_.end(),
-                     [&](const Element& reader) { return !reader.stale && comes_before(reader); });
+/// A strong write whose value a later read of the same value has seen for certain. Of several plain
+/// writes by sibling lanes nobody can tell whose value was read.
+bool CellRules::Observable(const Item& item) const {
+  const Traits& traits = TraitsOf(item);
+  if (!traits.writes() || !traits.strong()) return false;
+  return IsReadModifyWrite(traits) || std::popcount(LanesOf(item)) == 1;
 }
 
-void CellRules::Check(const Actor& actor, const std::vector<Element>& side, bool are_writers,
-                      std::vector<CellRace>& races) {
-  const BlockNumber block = order_.BlockOf(actor.warp);
-  for (std::size_t i = 0; i < side.size(); ++i) {
-    const Record& record = shadow_.record(side[i].record);
-    const BlockNumber their_block = order_.BlockOf(record.issuer);
-    const Conflict conflict = ConflictOf(record.traits, their_block, *actor.traits, block,
-                                         order_.ClusterOf(their_block), order_.ClusterOf(block));
-    if (conflict == Conflict::kNone) continue;
-    const auto pair = Unordered(side[i], actor);
-    if (conflict == Conflict::kReadOnly) {
-      // The read-only path sees no order at all, not even its own thread's.
-      const auto lane = static_cast<std::uint8_t>(std::countr_zero(actor.lanes));
-      races.push_back(CellRace{side[i],
-                               pair ? static_cast<std::uint8_t>(pair->first) : side[i].lane,
-                               pair ? static_cast<std::uint8_t>(pair->second) : lane, conflict});
-      continue;
+LaneMask CellRules::Evidence(std::size_t i, const Actor& actor) const {
+  const Record& written = shadow_.record(items_[i].record);
+  if (!Observable(items_[i])) return 0;
+  LaneMask ordered = 0;
+  for (std::size_t z = i + 1; z < items_.size() && items_[z].value == items_[i].value; ++z) {
+    const Record& observer = shadow_.record(items_[z].record);
+    if (!observer.traits.reads()) continue;
+    // An observer that raced with what it saw shows nothing.
+    if (Conflicts(written, observer) != Conflict::kNone) continue;
+    for (LaneMask ours = actor.lanes & ~ordered; ours != 0; ours &= ours - 1) {
+      const int our_lane = std::countr_zero(ours);
+      for (LaneMask theirs = LanesOf(items_[z]); theirs != 0; theirs &= theirs - 1) {
+        const int lane = std::countr_zero(theirs);
+        if ((observer.warp == actor.warp && lane == our_lane) ||
+            order_.LaneKnows(actor.warp, our_lane, observer.warp, lane, observer.time)) {
+          ordered |= 1u << our_lane;
+          break;
+        }
+      }
     }
+  }
+  return ordered;
+}
+
+std::optional<std::pair<int, int>> CellRules::UnorderedByAll(std::size_t i,
+                                                             const Actor& actor) const {
+  const auto pair = Unordered(items_[i], actor, actor.lanes);
+  if (!pair) return pair;
+  const LaneMask evidence = Evidence(i, actor);
+  return evidence == 0 ? pair : Unordered(items_[i], actor, actor.lanes & ~evidence);
+}
+
+void CellRules::Check(const Actor& actor, std::vector<CellRace>& races) const {
+  const Record& own = shadow_.record(actor.record);
+  for (std::size_t i = 0; i < items_.size(); ++i) {
+    const Record& record = shadow_.record(items_[i].record);
+    const Conflict conflict = Conflicts(record, own);
+    if (conflict == Conflict::kNone) continue;
+    auto pair = UnorderedByAll(i, actor);
+    // The read-only path sees no order at all, not even its own thread's.
+    if (!pair && conflict == Conflict::kReadOnly)
+      pair = {items_[i].lane, std::countr_zero(actor.lanes)};
     if (!pair) continue;
-    if (are_writers && Observed(i, actor)) continue;
-    races.push_back(CellRace{side[i], static_cast<std::uint8_t>(pair->first),
+    races.push_back(CellRace{items_[i].record, static_cast<std::uint8_t>(pair->first),
                              static_cast<std::uint8_t>(pair->second), conflict});
   }
 }
 
+/// Outdone by a weak access, or by one of the same block: narrow scopes then look at both alike.
+bool CellRules::OutdoneBy(const Record& later, const Record& old) const {
+  if (!Outdoes(later.traits, old.traits)) return false;
+  return !later.traits.strong() || order_.BlockOf(later.issuer) == order_.BlockOf(old.issuer);
+}
+
 void CellRules::InsertRead(const Actor& actor) {
-  const BlockNumber block = order_.BlockOf(actor.warp);
-  std::erase_if(readers_, [&](const Element& old) {
-    const Record& record = shadow_.record(old.record);
-    return Outdoes(*actor.traits, block, record.traits, order_.BlockOf(record.issuer)) &&
-           (record.traits.read_only_path || !Unordered(old, actor));
+  const Record& own = shadow_.record(actor.record);
+  const auto lane = static_cast<std::uint8_t>(std::countr_zero(actor.lanes));
+  const std::uint32_t value = items_.empty() ? 0 : items_.back().value;
+  // Who has seen a strong write is evidence that what follows that reader is ordered after the
+  // write; a later reader says that of fewer. Where only weak writes are, evidence is of no use: a
+  // reader without order has raced.
+  const bool strong = std::any_of(items_.begin(), items_.end(), [&](const Item& i) {
+    return TraitsOf(i).writes() && TraitsOf(i).strong();
   });
-  readers_.push_back(ElementOf(actor));
-  if (readers_.size() > kKept) DropImmortals(readers_);
+  const bool evidence = strong && items_.size() < kEvidenceKept;
+  std::erase_if(items_, [&](const Item& old) {
+    if (old.record == actor.record && old.lane == lane && old.value == value) return true;
+    const Record& record = shadow_.record(old.record);
+    return !evidence && OutdoneBy(own, record) &&
+           (record.traits.read_only_path || !Unordered(old, actor, actor.lanes));
+  });
+  items_.push_back(Item{actor.record, lane, value});
+  if (items_.size() > kRacedKept) DropImmortals();
 }
 
 void CellRules::InsertWrite(const Actor& actor) {
-  const Traits& traits = *actor.traits;
-  const BlockNumber block = order_.BlockOf(actor.warp);
-  const bool continues_chain = traits.kind == AccessKind::kReadWrite && traits.strong();
-  const auto drop = [&](const Element& old, bool observed) {
+  const Record& own = shadow_.record(actor.record);
+  const Traits& traits = own.traits;
+  const bool continues = IsReadModifyWrite(traits);
+  const std::uint32_t value = items_.empty() ? 0 : items_.back().value;
+  const std::uint32_t cluster = order_.ClusterOf(order_.BlockOf(actor.warp));
+
+  // From the newest to the oldest: what covers an item is younger than it.
+  dropped_.assign(items_.size(), false);
+  bool other_cluster =
+      false;  // Kept: a read-modify-write of this value from another cluster than the actor's.
+  for (std::size_t i = items_.size(); i-- > 0;) {
+    const Item& old = items_[i];
     const Record& record = shadow_.record(old.record);
-    if (record.traits.read_only_path) return false;
-    return Outdoes(traits, block, record.traits, order_.BlockOf(record.issuer)) &&
-           (observed || !Unordered(old, actor));
-  };
-  std::erase_if(writers_,
-                [&](const Element& old) { return drop(old, continues_chain && !old.stale); });
-  std::erase_if(readers_, [&](const Element& old) { return drop(old, false); });
-  if (!continues_chain) {
-    for (Element& old : writers_) old.stale = true;
-  }
-  for (Element& old : readers_) old.stale = true;
-  if (!traits.strong()) {
-    // What is left here has raced with this write, and was reported.
-    if (writers_.size() > kKept)
-      writers_.erase(writers_.begin(), writers_.end() - static_cast<std::ptrdiff_t>(kKept));
-    if (readers_.size() > kKept) {
-      std::size_t extra = readers_.size() - kKept;
-      std::erase_if(readers_, [&](const Element& old) {
-        return extra != 0 && !shadow_.record(old.record).traits.read_only_path && extra-- != 0;
-      });
+    if (record.traits.read_only_path) continue;
+    const bool observed = continues && old.value == value && record.traits.writes() &&
+                          (Observable(old) || !record.traits.strong());
+    if (Outdoes(traits, record.traits)) {
+      // A later access of narrow scope cannot be in the block of both, if two that are far apart
+      // are kept.
+      const bool covered = OutdoneBy(own, record) || (observed && other_cluster);
+      dropped_[i] = covered && (observed || !UnorderedByAll(i, actor));
+    }
+    // A weak write ends what strong accesses before it were good for; if it was not ordered after
+    // them, that was reported.
+    if (!traits.strong() && record.traits.strong()) dropped_[i] = true;
+    if (!dropped_[i] && observed && IsReadModifyWrite(record.traits) &&
+        order_.ClusterOf(order_.BlockOf(record.issuer)) != cluster) {
+      other_cluster = true;
     }
   }
-  writers_.push_back(ElementOf(actor));
-  if (writers_.size() > kKept) DropImmortals(writers_);
+  if (traits.strong() && items_.size() < kEvidenceKept) KeepEvidence(actor);
+  std::size_t kept = 0;
+  for (std::size_t i = 0; i < items_.size(); ++i) {
+    if (!dropped_[i]) items_[kept++] = items_[i];
+  }
+  items_.resize(kept);
+  if (!traits.strong() && items_.size() > kRacedKept) DropRaced();
+  items_.push_back(Item{actor.record, static_cast<std::uint8_t>(std::countr_zero(actor.lanes)),
+                        continues ? value : value + 1});
+  if (items_.size() > kRacedKept) DropImmortals();
 }
 
-/// Of accesses that nobody will ever be ordered after, one of each kind is as good as all.
-void CellRules::DropImmortals(std::vector<Element>& side) {
-  std::vector<std::pair<Traits, BlockNumber>> kept;
-  std::erase_if(side, [&](const Element& element) {
-    const Record& record = shadow_.record(element.record);
-    if (!order_.NeverKnown(record.warp, record.time)) return false;
-    const BlockNumber block = order_.BlockOf(record.issuer);
-    for (const auto& [traits, traits_block] : kept) {
-      if (Outdoes(traits, traits_block, record.traits, block)) return true;
+/// A writer that stays, and is ordered before the actor by evidence alone, needs its witnesses.
+void CellRules::KeepEvidence(const Actor& actor) {
+  for (std::size_t i = 0; i < items_.size(); ++i) {
+    if (dropped_[i] || !Observable(items_[i]) || !Unordered(items_[i], actor, actor.lanes))
+      continue;
+    for (std::size_t z = i + 1; z < items_.size() && items_[z].value == items_[i].value; ++z) {
+      if (TraitsOf(items_[z]).reads()) dropped_[z] = false;
     }
-    kept.emplace_back(record.traits, block);
+  }
+}
+
+/// After a weak write, all that is left has raced with it and was reported, but for reads by the
+/// read-only path.
+void CellRules::DropRaced() {
+  std::size_t extra = items_.size() - kRacedKept;
+  std::erase_if(items_, [&](const Item& old) {
+    if (extra == 0 || TraitsOf(old).read_only_path) return false;
+    --extra;
+    return true;
+  });
+}
+
+/// Of accesses that nobody will ever be ordered after, one of each kind is as good as all; of
+/// strong ones two that are far apart.
+void CellRules::DropImmortals() {
+  std::vector<const Record*> kept;
+  std::erase_if(items_, [&](const Item& item) {
+    const Record& record = shadow_.record(item.record);
+    if (!order_.NeverKnown(record.warp, record.time)) return false;
+    const Record* first = nullptr;
+    for (const Record* other : kept) {
+      if (!Outdoes(other->traits, record.traits)) continue;
+      if (OutdoneBy(*other, record)) return true;
+      if (first != nullptr && order_.ClusterOf(order_.BlockOf(first->issuer)) !=
+                                  order_.ClusterOf(order_.BlockOf(other->issuer))) {
+        return true;
+      }
+      if (first == nullptr) first = other;
+    }
+    kept.push_back(&record);
     return false;
   });
 }
 
+void CellRules::Load(Ref writers, Ref readers) {
+  items_.clear();
+  elements_.clear();
+  shadow_.Decode(writers, elements_);
+  shadow_.Decode(readers, elements_);
+  std::uint32_t value = 0;
+  for (const Element& element : elements_) {
+    value += element.later_value ? 1 : 0;
+    items_.push_back(Item{element.record, element.lane, value});
+  }
+}
+
+/// Writers and readers apart where only weak writes are: neighbouring cells then share more. The
+/// order between the two matters as soon as a strong write is among them: then all stand together,
+/// in the place of the writers.
+void CellRules::Store(Ref& writers, Ref& readers) {
+  const bool together = std::any_of(items_.begin(), items_.end(), [&](const Item& item) {
+    return TraitsOf(item).writes() && TraitsOf(item).strong();
+  });
+  elements_.clear();
+  reader_elements_.clear();
+  std::uint32_t value = items_.empty() ? 0 : items_.front().value;
+  for (const Item& item : items_) {
+    if (together) {
+      elements_.push_back(Element{item.record, item.lane, item.value != value});
+      value = item.value;
+    } else {
+      (TraitsOf(item).writes() ? elements_ : reader_elements_)
+          .push_back(Element{item.record, item.lane, false});
+    }
+  }
+  writers = shadow_.Encode(elements_, writers);
+  readers = shadow_.Encode(reader_elements_, readers);
+}
+
 void CellRules::Apply(const Actor& actor, Ref& writers, Ref& readers,
                       std::vector<CellRace>& races) {
-  writers_.clear();
-  readers_.clear();
-  shadow_.Decode(writers, writers_);
-  shadow_.Decode(readers, readers_);
-  Check(actor, writers_, true, races);
-  if (actor.traits->writes()) {
-    Check(actor, readers_, false, races);
+  Load(writers, readers);
+  Check(actor, races);
+  if (shadow_.record(actor.record).traits.writes()) {
     InsertWrite(actor);
-    writers = shadow_.Encode(writers_, writers);
   } else {
     InsertRead(actor);
   }
-  readers = shadow_.Encode(readers_, readers);
+  Store(writers, readers);
 }
 
 }  // namespace assay::emu

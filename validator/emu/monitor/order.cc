@@ -214,6 +214,12 @@ void ThreadOrder::CompleteFull(BlockNumber block) {
       warp.split.reset();
     }
   }
+  // What a ghost's warp knew of it, everybody knows now.
+  for (Ghost& ghost : state.ghosts) {
+    if (live.warps[ghost.warp % warps_per_block_].gone != kAllLanes) {
+      ghost.base = std::max(ghost.base, ghost.own_all);
+    }
+  }
   for (WarpState& warp : live.warps) {
     warp.touched = 0;
     if (warp.twin != nullptr) {

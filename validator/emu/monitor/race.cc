@@ -338,7 +338,7 @@ void RaceDetector::Impl::Group(const WarpAccess& access, const Who& who, const T
   record.pattern = std::rotr(lanes, first);
   record.issuer = access.warp;
   record.traits = traits;
-  Actor actor{access.warp, lanes, 0, &traits, record.time};
+  Actor actor{access.warp, lanes, 0};
   if (who.pinned) {
     actor.record = shadow.NewPinned(record);
     who.pins->push_back(actor.record);
@@ -356,7 +356,7 @@ void RaceDetector::Impl::Group(const WarpAccess& access, const Who& who, const T
       found.clear();
       rules.Apply(actor, cells->writers()[cell], cells->readers()[cell], found);
       for (const CellRace& hit : found) {
-        const Record& earlier = shadow.record(hit.earlier.record);
+        const Record& earlier = shadow.record(hit.earlier);
         Race race;
         race.race_class = ClassOf(hit.conflict);
         race.earlier = SideOf(earlier, hit.earlier_lane);

@@ -185,14 +185,14 @@ Ref Shadow::Encode(const std::vector<Element>& elements, Ref old) {
     Release(old);
     return 0;
   }
-  if (elements.size() == 1 && !elements[0].stale) {
+  if (elements.size() == 1 && !elements[0].later_value) {
     Release(old);
     return elements[0].record << kLaneBits | elements[0].lane;
   }
   const std::uint32_t lane = elements[0].lane;
   key_.clear();
   for (const Element& e : elements) {
-    key_.push_back((e.stale ? kSetBit : 0u) | e.record << kLaneBits |
+    key_.push_back((e.later_value ? kSetBit : 0u) | e.record << kLaneBits |
                    ((e.lane - lane) & (kWarpSize - 1)));
   }
   std::uint32_t index = 0;

@@ -42,13 +42,13 @@ struct Record {
 /// Index of a record.
 using RecordId = std::uint32_t;
 
-/// One element of a cell: a record, the lane of reference, and whether it is *stale*: a writer that
-/// is not part of the chain of read-modify-writes which made the current value, or a reader that
-/// has not seen that value.
+/// One element of a cell: a record and the lane of reference. `later_value`: it belongs to a later
+/// value of the cell than the element before it, i.e. a plain write (no read-modify-write) came
+/// between the two.
 struct Element {
   RecordId record = 0;
   std::uint8_t lane = 0;
-  bool stale = false;
+  bool later_value = false;
   bool operator==(const Element&) const = default;
 };
 
@@ -100,7 +100,7 @@ class Shadow {
   };
   struct Set {
     std::vector<std::uint32_t>
-        elements;  // stale << 31 | record << 5 | lane relative to the reference's.
+        elements;  // later_value << 31 | record << 5 | lane relative to the reference's.
     std::uint32_t users = 0;
   };
   struct HashElements {
