@@ -9,6 +9,7 @@
 // `print` writes the verified module back, `forms` lists each instruction with its row of the ISA
 // table. Files named bad-* must be refused; their output is the error. ASSAY_REBASE=1 rewrites
 // outputs: read the difference before committing it.
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -18,7 +19,6 @@
 #include <vector>
 
 #include "base/file.h"
-#include "fmt/format.h"
 #include "validator/ptx/isa.h"
 #include "validator/ptx/parser.h"
 #include "validator/ptx/printer.h"
@@ -62,7 +62,7 @@ std::string FormsText(const Module& module) {
     if (!function.has_body) continue;
     text += function.name + "\n";
     for (const Instruction& in : function.body) {
-      const SourceLocation from = OutermostFrame(module, in.location);
+      const SourceLocation from = UserFrame(module, in.location);
       text += fmt::format("  {}{}\n    {} ({})\n", PrintInstruction(module, function, in),
                           in.location < 0 ? "" : fmt::format("   // {}:{}", from.file, from.line),
                           Text(FormOf(in)), FormOf(in).section);

@@ -1,11 +1,12 @@
 #include "validator/ptx/isa.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <array>
 #include <unordered_map>
 
 #include "base/error.h"
-#include <fmt/format.h>
 #include "validator/ptx/names.h"
 
 namespace assay::ptx {

@@ -1,10 +1,10 @@
 #include "validator/ptx/isa_coverage.h"
 
+#include <fmt/format.h>
+
 #include <array>
 #include <iterator>
 #include <vector>
-
-#include "fmt/format.h"
 
 namespace assay::ptx {
 namespace {

@@ -1,10 +1,11 @@
 #include "validator/ptx/isa_examples.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <array>
 #include <optional>
 
-#include "fmt/format.h"
 #include "validator/ptx/names.h"
 
 namespace assay::ptx {

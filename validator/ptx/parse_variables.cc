@@ -1,9 +1,10 @@
 // Declarations: module and function variables, registers, parameters.
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <bit>
 #include <string>
 
-#include <fmt/format.h>
 #include "validator/ptx/names.h"
 #include "validator/ptx/parser.h"
 #include "validator/ptx/parser_impl.h"

@@ -1,9 +1,10 @@
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cstring>
 #include <iterator>
 #include <optional>
 
-#include <fmt/format.h>
 #include "validator/ptx/printer_impl.h"
 
 namespace assay::ptx {

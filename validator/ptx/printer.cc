@@ -1,11 +1,12 @@
 #include "validator/ptx/printer.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <iterator>
 #include <map>
 #include <tuple>
 
-#include <fmt/format.h>
 #include "validator/ptx/printer_impl.h"
 
 namespace assay::ptx {

@@ -8,14 +8,23 @@
 namespace assay::emu::inline ASSAY_EMU_LEVEL {
 namespace {
 
-/// Bits kept below the largest exponent of a block.
+/// Bits kept below the largest exponent of a block; for wgmma on 8-bit types, where sums keep no
+/// more than that either.
 constexpr int kAlignBits = 25;
+constexpr int kAlignBitsShort = 13;
 /// The exponent of zero: below all others.
 constexpr s32 kZeroExponent = -100000;
 /// The exponent of an infinite accumulator.
 constexpr s32 kInfiniteExponent = 1000;
 /// Columns worked on together.
 constexpr int kColumns = 8;
+
+s32 ExponentOfF32(float value) {
+  const s32 field = static_cast<s32>(ToBits(value) >> 23 & 0xff);
+  return value == 0.0f  ? kZeroExponent
+         : field == 255 ? kInfiniteExponent
+                        : (field == 0 ? 1 : field) - 127;
+}
 
 /// Fields of a type, and where its bits begin. e4m3 has no infinity; its only NaN has all bits set.
 template <int kExponentBits, int kFractionBits, int kShift = 0, bool kHasInfinity = true>
@@ -31,8 +40,10 @@ struct Fields {
   static float Value(u32 bits) {
     const u32 magnitude = bits >> kShift & ((1u << (kExponentBits + kFractionBits)) - 1);
     const u32 sign = (bits >> (kExponentBits + kFractionBits + kShift) & 1) << 31;
-    // As an f32 of the same fields, then rescaled by the difference of the biases, which also makes subnormals right.
-    constexpr float kRescale = kExponentBits == 8 ? 1.0f : __builtin_bit_cast(float, static_cast<u32>(254 - kBias) << 23);
+    // As an f32 of the same fields, then rescaled by the difference of the biases, which also makes
+    // subnormals right.
+    constexpr float kRescale =
+        kExponentBits == 8 ? 1.0f : __builtin_bit_cast(float, static_cast<u32>(254 - kBias) << 23);
     const float value = FromBits(magnitude << (23 - kFractionBits)) * kRescale;
     return IsSpecial(bits) ? 0.0f : FromBits(ToBits(value) | sign);
   }
@@ -48,24 +59,32 @@ using Tf32Fields = Fields<8, 10, 13>;
 using E4m3Fields = Fields<4, 3, 0, false>;
 using E5m2Fields = Fields<5, 2>;
 
-/// Values and exponents of `count` elements; true if any is infinite or NaN.
+/// Values and exponents of `count` elements; true if any is infinite or NaN. `normalise`:
+/// subnormals have the exponent of their value.
 template <class F>
-bool DecodeAll(const u32* bits, int count, float* values, s32* exponents) {
+bool DecodeAll(const u32* bits, int count, bool normalise, float* values, s32* exponents) {
   u32 special = 0;
   for (int i = 0; i < count; ++i) {
     values[i] = F::Value(bits[i]);
-    exponents[i] = F::Exponent(bits[i]);
+    exponents[i] = normalise ? ExponentOfF32(values[i]) : F::Exponent(bits[i]);
     special |= F::IsSpecial(bits[i]) ? 1u : 0u;
   }
   return special != 0;
 }
-bool DecodeAll(TensorType type, const u32* bits, int count, float* values, s32* exponents) {
+/// `as_f16`: 8-bit types are multiplied as f16, where subnormals of e4m3 are normal.
+bool DecodeAll(TensorType type, const u32* bits, int count, bool as_f16, float* values,
+               s32* exponents) {
   switch (type) {
-    case TensorType::kF16: return DecodeAll<F16Fields>(bits, count, values, exponents);
-    case TensorType::kBF16: return DecodeAll<Bf16Fields>(bits, count, values, exponents);
-    case TensorType::kTF32: return DecodeAll<Tf32Fields>(bits, count, values, exponents);
-    case TensorType::kE4M3: return DecodeAll<E4m3Fields>(bits, count, values, exponents);
-    case TensorType::kE5M2: return DecodeAll<E5m2Fields>(bits, count, values, exponents);
+    case TensorType::kF16:
+      return DecodeAll<F16Fields>(bits, count, false, values, exponents);
+    case TensorType::kBF16:
+      return DecodeAll<Bf16Fields>(bits, count, false, values, exponents);
+    case TensorType::kTF32:
+      return DecodeAll<Tf32Fields>(bits, count, false, values, exponents);
+    case TensorType::kE4M3:
+      return DecodeAll<E4m3Fields>(bits, count, as_f16, values, exponents);
+    case TensorType::kE5M2:
+      return DecodeAll<E5m2Fields>(bits, count, false, values, exponents);
   }
   return false;
 }
@@ -73,23 +92,20 @@ bool DecodeAll(TensorType type, const u32* bits, int count, float* values, s32* 
 bool IsSpecial(TensorType type, u32 bits) {
   float value;
   s32 exponent;
-  return DecodeAll(type, &bits, 1, &value, &exponent);
+  return DecodeAll(type, &bits, 1, false, &value, &exponent);
 }
-/// The value of any element, infinities and NaN included, for the rare outputs that have them among their terms.
+/// The value of any element, infinities and NaN included, for the rare outputs that have them among
+/// their terms.
 double PlainValue(TensorType type, u32 bits) {
   float value;
   s32 exponent;
-  if (!DecodeAll(type, &bits, 1, &value, &exponent)) return static_cast<double>(value);
+  if (!DecodeAll(type, &bits, 1, false, &value, &exponent)) return static_cast<double>(value);
   if (type == TensorType::kE4M3) return static_cast<double>(FromBits(kNanF32));
   if (type == TensorType::kTF32) return static_cast<double>(FromBits(bits & 0xffffe000u));
   if (type == TensorType::kBF16) return static_cast<double>(FromBits(bits << 16));
   // e5m2 is the upper byte of an f16.
-  return static_cast<double>(Fp16::Widen(static_cast<u16>(type == TensorType::kF16 ? bits : bits << 8)));
-}
-
-s32 ExponentOfF32(float value) {
-  const s32 field = static_cast<s32>(ToBits(value) >> 23 & 0xff);
-  return value == 0.0f ? kZeroExponent : field == 255 ? kInfiniteExponent : (field == 0 ? 1 : field) - 127;
+  return static_cast<double>(
+      Fp16::Widen(static_cast<u16>(type == TensorType::kF16 ? bits : bits << 8)));
 }
 
 /// Columns of B and a row of A, decoded.
@@ -100,9 +116,10 @@ struct Decoded {
   alignas(64) s32 a_exponent[kMaxTensorK];
 };
 
-/// acc[j] = acc[j] + sum over the listed k, in one alignment.
+/// acc[j] = acc[j] + sum over the listed k, in one alignment; `kept` masks the f32 sum.
 template <class Real>
-void AddBlock(const Decoded& in, const int* order, int count, float* acc) {
+void AddBlock(const Decoded& in, const int* order, int count, int align_bits, u32 kept,
+              float* acc) {
   s32 top[kColumns];
   for (int j = 0; j < kColumns; ++j) top[j] = ExponentOfF32(acc[j]);
   for (int i = 0; i < count; ++i) {
@@ -113,8 +130,9 @@ void AddBlock(const Decoded& in, const int* order, int count, float* acc) {
       top[j] = exponent > top[j] ? exponent : top[j];
     }
   }
-  // Terms scaled so that their unit is the last place kept. Where nothing but a tiny accumulator is there, any scale will do that does
-  // not overflow: products have exponents of -300 at least, and -30 where Real is float.
+  // Terms scaled so that their unit is the last place kept. Where nothing but a tiny accumulator is
+  // there, any scale will do that does not overflow: products have exponents of -300 at least, and
+  // -30 where Real is float.
   constexpr s32 kLowest = sizeof(Real) == 4 ? -90 : -400;
   Real scale[kColumns];
   for (int j = 0; j < kColumns; ++j) {
@@ -124,22 +142,24 @@ void AddBlock(const Decoded& in, const int* order, int count, float* acc) {
       continue;
     }
     if constexpr (sizeof(Real) == 4) {
-      scale[j] = FromBits(static_cast<u32>(kAlignBits - floor + 127) << 23);
+      scale[j] = FromBits(static_cast<u32>(align_bits - floor + 127) << 23);
     } else {
-      scale[j] = FromBits(static_cast<u64>(kAlignBits - floor + 1023) << 52);
+      scale[j] = FromBits(static_cast<u64>(align_bits - floor + 1023) << 52);
     }
   }
   // Terms are below 2^27: eight fit 32 bits. Conversion to integer truncates.
   s64 sum[kColumns];
   for (int j = 0; j < kColumns; ++j) {
-    sum[j] = static_cast<s64>(top[j] == kInfiniteExponent ? Real{0} : static_cast<Real>(acc[j]) * scale[j]);
+    sum[j] = static_cast<s64>(top[j] == kInfiniteExponent ? Real{0}
+                                                          : static_cast<Real>(acc[j]) * scale[j]);
   }
   for (int first = 0; first < count; first += 8) {
     s32 part[kColumns] = {};
     for (int i = first; i < count && i < first + 8; ++i) {
       const int k = order[i];
       const Real a = static_cast<Real>(in.a[k]);
-      for (int j = 0; j < kColumns; ++j) part[j] += static_cast<s32>(a * static_cast<Real>(in.b[k][j]) * scale[j]);
+      for (int j = 0; j < kColumns; ++j)
+        part[j] += static_cast<s32>(a * static_cast<Real>(in.b[k][j]) * scale[j]);
     }
     for (int j = 0; j < kColumns; ++j) sum[j] += part[j];
   }
@@ -150,9 +170,11 @@ void AddBlock(const Decoded& in, const int* order, int count, float* acc) {
     }
     // No products, or a sum that has overflowed already: the accumulator stays.
     if (top[j] < kLowest || top[j] == kInfiniteExponent) continue;
-    const double value = static_cast<double>(sum[j]) * FromBits(static_cast<u64>(top[j] - kAlignBits + 1023) << 52);
+    const double value =
+        static_cast<double>(sum[j]) * FromBits(static_cast<u64>(top[j] - align_bits + 1023) << 52);
     const bool overflow = value >= 0x1p128 || value <= -0x1p128;
-    acc[j] = overflow ? static_cast<float>(value) : NarrowToF32<Round::kZero>(value);
+    const float result = overflow ? static_cast<float>(value) : NarrowToF32<Round::kZero>(value);
+    acc[j] = result == 0.0f ? 0.0f : FromBits(ToBits(result) & kept);
   }
 }
 
@@ -169,11 +191,13 @@ void AddChain(const Decoded& in, int count, const float* addend, float* acc) {
 struct Blocks {
   int order[kMaxTensorK];
   int size = 0;
+  int align_bits = kAlignBits;
+  u32 kept = ~0u;                ///< Bits of each f32 sum.
   bool accumulate_last = false;  ///< Start from zero and add the accumulator at the end.
 };
 void FillBlocks(const TensorProduct& product, Blocks& blocks) {
   const bool fp8 = product.a == TensorType::kE4M3 || product.a == TensorType::kE5M2;
-  if (fp8) {
+  if (fp8 && !product.warpgroup) {
     int at = 0;
     const int stored = product.sparse ? 8 : 4;
     for (int part = 0; part < 2; ++part) {
@@ -186,7 +210,11 @@ void FillBlocks(const TensorProduct& product, Blocks& blocks) {
     return;
   }
   for (int k = 0; k < product.k; ++k) blocks.order[k] = k;
-  const int dense = product.steps_of_4 ? 4 : product.a == TensorType::kTF32 ? 8 : 16;
+  const int dense = product.steps_of_4 ? 4 : product.a == TensorType::kTF32 ? 8 : fp8 ? 32 : 16;
+  if (fp8) {
+    blocks.align_bits = kAlignBitsShort;
+    if (!product.half_result) blocks.kept = ~0u << (23 - kAlignBitsShort);
+  }
   blocks.size = product.sparse ? 2 * dense : dense;
 }
 
@@ -217,7 +245,8 @@ void Multiply(const TensorProduct& product, const u32* a, const u32* b, const fl
     s32 exponents[kMaxTensorK];
     bool b_special = false;
     for (int j = 0; j < kColumns; ++j) {
-      b_special |= DecodeAll(product.b, b + (column + j) * size, size, values, exponents);
+      b_special |= DecodeAll(product.b, b + (column + j) * size, size, !product.warpgroup, values,
+                             exponents);
       for (int k = 0; k < size; ++k) {
         in.b[k][j] = values[k];
         in.b_exponent[k][j] = exponents[k];
@@ -225,7 +254,8 @@ void Multiply(const TensorProduct& product, const u32* a, const u32* b, const fl
     }
     for (int i = 0; i < product.m; ++i) {
       const u32* const a_row = a + i * size;
-      const bool a_special = DecodeAll(product.a, a_row, size, in.a, in.a_exponent);
+      const bool a_special =
+          DecodeAll(product.a, a_row, size, !product.warpgroup, in.a, in.a_exponent);
       const float* const addend = c + i * product.n + column;
       alignas(64) float acc[kColumns];
       bool c_special = false;
@@ -237,7 +267,7 @@ void Multiply(const TensorProduct& product, const u32* a, const u32* b, const fl
       if (product.chain) AddChain(in, size, addend, acc);
       for (int first = 0; first < size && !product.chain; first += blocks.size) {
         const int count = size - first < blocks.size ? size - first : blocks.size;
-        AddBlock<Real>(in, blocks.order + first, count, acc);
+        AddBlock<Real>(in, blocks.order + first, count, blocks.align_bits, blocks.kept, acc);
       }
       if (blocks.accumulate_last) {
         for (int j = 0; j < kColumns; ++j) acc[j] += addend[j];
@@ -260,7 +290,8 @@ void Multiply(const TensorProduct& product, const u32* a, const u32* b, const fl
 
 }  // namespace
 
-void TensorMultiplyLevel(const TensorProduct& product, const u32* a, const u32* b, const float* c, float* d) {
+void TensorMultiplyLevel(const TensorProduct& product, const u32* a, const u32* b, const float* c,
+                         float* d) {
   // Products of these types do not leave the range of f32.
   const bool narrow = product.a != TensorType::kBF16 && product.a != TensorType::kTF32;
   if (narrow) {

@@ -10,7 +10,8 @@
 
 namespace assay::emu {
 
-void TensorMultiply(const TensorProduct& product, const u32* a, const u32* b, const u32* c, u32* d) {
+void TensorMultiply(const TensorProduct& product, const u32* a, const u32* b, const u32* c,
+                    u32* d) {
   const int count = product.m * product.n;
   alignas(64) float in[kMaxTensorM * kMaxTensorN];
   alignas(64) float out[kMaxTensorM * kMaxTensorN];
@@ -27,7 +28,8 @@ void TensorMultiply(const TensorProduct& product, const u32* a, const u32* b, co
   }
 }
 
-void TensorMultiplyF64(int m, int n, int k, int rounding, const double* a, const double* b, const double* c, double* d) {
+void TensorMultiplyF64(int m, int n, int k, int rounding, const double* a, const double* b,
+                       const double* c, double* d) {
   for (int i = 0; i < m; ++i) {
     for (int j = 0; j < n; ++j) {
       double sum = c[i * n + j];
@@ -35,10 +37,18 @@ void TensorMultiplyF64(int m, int n, int k, int rounding, const double* a, const
         const double x = a[i * k + l];
         const double y = b[j * k + l];
         switch (static_cast<Round>(rounding)) {
-          case Round::kZero: sum = FmaF64<Round::kZero>(x, y, sum); break;
-          case Round::kDown: sum = FmaF64<Round::kDown>(x, y, sum); break;
-          case Round::kUp: sum = FmaF64<Round::kUp>(x, y, sum); break;
-          default: sum = FmaF64Best(x, y, sum); break;
+          case Round::kZero:
+            sum = FmaF64<Round::kZero>(x, y, sum);
+            break;
+          case Round::kDown:
+            sum = FmaF64<Round::kDown>(x, y, sum);
+            break;
+          case Round::kUp:
+            sum = FmaF64<Round::kUp>(x, y, sum);
+            break;
+          default:
+            sum = FmaF64Best(x, y, sum);
+            break;
         }
       }
       d[i * n + j] = sum;
@@ -46,7 +56,8 @@ void TensorMultiplyF64(int m, int n, int k, int rounding, const double* a, const
   }
 }
 
-void TensorMultiplyInteger(int m, int n, int k, bool saturate, const s32* a, const s32* b, const s32* c, s32* d) {
+void TensorMultiplyInteger(int m, int n, int k, bool saturate, const s32* a, const s32* b,
+                           const s32* c, s32* d) {
   for (int i = 0; i < m; ++i) {
     for (int j = 0; j < n; ++j) {
       s64 sum = 0;
@@ -58,7 +69,8 @@ void TensorMultiplyInteger(int m, int n, int k, bool saturate, const s32* a, con
   }
 }
 
-void TensorMultiplyBits(int m, int n, int k, bool exclusive_or, const u32* a, const u32* b, const s32* c, s32* d) {
+void TensorMultiplyBits(int m, int n, int k, bool exclusive_or, const u32* a, const u32* b,
+                        const s32* c, s32* d) {
   const int words = k / 32;
   for (int i = 0; i < m; ++i) {
     for (int j = 0; j < n; ++j) {
