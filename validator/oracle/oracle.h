@@ -36,6 +36,8 @@ struct OutputTruth {
                 ///< the rounding to `dtype`; what rows, columns and biases are held to.
   std::vector<double>
       contributions;  ///< Terms of the accumulation behind each element; for hot rows and growth.
+  std::vector<double>
+      independent;  ///< The part of `typical` that is independent from element to element.
 };
 
 struct Truth {
