@@ -136,7 +136,7 @@ Result<std::string> RenderFinding(const FeedbackInput& input, const Told& told,
     const std::string excerpt = SourceExcerpt(finding, told.counterexample->kernel);
     if (!excerpt.empty()) variables["source"] = "In `kernel.cu`:\n\n" + excerpt + "\n";
     const std::string facts = Facts(finding);
-    if (!facts.empty()) variables["facts"] = facts + "\n";
+    if (!facts.empty()) variables["facts"] = facts;
   }
   return input.prompts.Render(TemplateOf(input.prompts, FamilyOf(finding.kind)), variables);
 }

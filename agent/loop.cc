@@ -24,8 +24,8 @@ class Loop {
   Result<RunStopped> Run() {
     while (true) {
       if (const std::optional<Limit> limit = Reached()) return Leave(*limit);
-      ASSAY_TRY_VOID(Prompt());
       ASSAY_TRY_VOID(SubmitToJudge());
+      ASSAY_TRY_VOID(Prompt());
       if (asking_.empty() && judging_.empty() && Next().empty()) return Conclude({});
       for (ModelEvent& event : parts_.model.Poll(kLookUpEvery))
         ASSAY_TRY_VOID(OnModel(std::move(event)));

@@ -78,6 +78,9 @@ Result<Exchange> ExchangeFromJson(ObjectReader& reader, bool by_hand, Texts& tex
     return Fail(ErrorKind::kMalformedInput, "a recorded exchange needs a name and a digest",
                 reader.PlaceOf("digest"), "a transcript without them is \"written\": \"by hand\"");
   }
+  if (!messages.is_array()) {
+    return Fail(ErrorKind::kMalformedInput, "must be an array", reader.PlaceOf("messages"));
+  }
   for (std::size_t i = 0; i < messages.size(); ++i) {
     ASSAY_TRY(
         Message message,

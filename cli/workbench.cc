@@ -16,7 +16,7 @@ Result<std::unique_ptr<Workbench>> Workbench::Make(const WorkbenchOptions& optio
   engine::Toolbox::Options toolbox_options;
   toolbox_options.jail = !options.unsafe_no_jail;
   toolbox_options.pool.workers_per_kind = options.jobs;
-  ASSAY_TRY(auto bench, engine::Toolbox::Create(std::move(toolbox_options)));
+  ASSAY_TRY(auto toolbox, engine::Toolbox::Create(std::move(toolbox_options)));
   return std::unique_ptr<Workbench>(new Workbench(std::move(toolbox)));
 }
 

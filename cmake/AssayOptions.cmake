@@ -38,3 +38,7 @@ if(ASSAY_SANITIZE)
     -fno-sanitize-recover=all)
   target_link_options(assay_options INTERFACE -fsanitize=${ASSAY_SANITIZE})
 endif()
+if(ASSAY_FUZZ)
+  # Coverage for libFuzzer in every library; its main is linked into the targets of fuzz/ alone.
+  target_compile_options(assay_options INTERFACE -fsanitize=fuzzer-no-link)
+endif()

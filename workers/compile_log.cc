@@ -125,7 +125,9 @@ class PtxasReader {
       current_ = line.substr(at + 24);
       functions[current_];
     } else if (line.find("bytes spill stores") != line.npos && !current_.empty()) {
-      Items(line.substr(line.find_first_of("0123456789")), functions[current_]);
+      // The line's own words come before the first number.
+      line.remove_prefix(std::min(line.find_first_of("0123456789"), line.size()));
+      Items(line, functions[current_]);
     } else if (const std::size_t used = line.find("Used "); used != line.npos && !entry_.empty()) {
       Items(line.substr(used + 5), functions[entry_]);
     } else {

@@ -13,9 +13,10 @@ namespace assay::workers {
   X(nvrtcVersion)                                                                               \
   X(nvrtcGetNumSupportedArchs)                                                                  \
   X(nvrtcGetSupportedArchs)                                                                     \
-  X(nvrtcGetErrorString) X(nvrtcCreateProgram) X(nvrtcDestroyProgram) X(nvrtcAddNameExpression) \
-      X(nvrtcCompileProgram) X(nvrtcGetProgramLogSize) X(nvrtcGetProgramLog) X(nvrtcGetPTXSize) \
-          X(nvrtcGetPTX) X(nvrtcGetCUBINSize) X(nvrtcGetCUBIN) X(nvrtcGetLoweredName)
+  X(nvrtcGetErrorString)                                                                        \
+  X(nvrtcCreateProgram) X(nvrtcDestroyProgram) X(nvrtcAddNameExpression) X(nvrtcCompileProgram) \
+      X(nvrtcGetProgramLogSize) X(nvrtcGetProgramLog) X(nvrtcGetPTXSize) X(nvrtcGetPTX)         \
+          X(nvrtcGetCUBINSize) X(nvrtcGetCUBIN) X(nvrtcGetLoweredName)
 
 struct Nvrtc::Api {
 #define X(name) decltype(&::name) name = nullptr;

@@ -2,6 +2,8 @@
 
 #include <array>
 
+#include "workers/emulate_service.h"
+
 namespace assay::workers {
 namespace {
 
@@ -9,8 +11,11 @@ Result<sandbox::Service> MakeCompile(const WorkerContext& context) {
   return MakeCompileService(context.compiler);
 }
 
+Result<sandbox::Service> MakeEmulate(const WorkerContext&) { return MakeEmulateService(); }
+
 constexpr std::array kServices{
     ServiceRow{sandbox::WorkerKind::kCompile, &MakeCompile},
+    ServiceRow{sandbox::WorkerKind::kEmulate, &MakeEmulate},
 };
 
 }  // namespace

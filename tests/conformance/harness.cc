@@ -20,8 +20,9 @@ using emu::Slot;
 constexpr Slot kSlotsEach = 4;
 
 emu::Handler Resolve(const ptx::Instruction& instruction, Decoded& decoded) {
-  for (const auto& rows : {emu::ArithmeticRows(), emu::IntegerRows(), emu::MoveRows(), emu::CompareRows(),
-                           emu::FloatRows(), emu::ConvertRows(), emu::MatrixRows()}) {
+  for (const auto& rows :
+       {emu::ArithmeticRows(), emu::IntegerRows(), emu::MoveRows(), emu::CompareRows(),
+        emu::FloatRows(), emu::ConvertRows(), emu::MatrixRows()}) {
     for (const emu::ResolverRow& row : rows) {
       if (row.opcode == instruction.opcode) return row.resolve(instruction, decoded);
     }
@@ -62,7 +63,8 @@ class Program {
     for (const auto& [slot, constant] : constants_) {
       std::byte* const lanes = warp.slots + slot * emu::kSlotBytes;
       const std::size_t bytes = constant.bits / 8u;
-      for (std::size_t i = 0; i < emu::kWarpSize; ++i) std::memcpy(lanes + i * bytes, &constant.value, std::min<std::size_t>(bytes, 8));
+      for (std::size_t i = 0; i < emu::kWarpSize; ++i)
+        std::memcpy(lanes + i * bytes, &constant.value, std::min<std::size_t>(bytes, 8));
     }
     for (const Decoded& decoded : code_) decoded.run(warp, decoded);
   }
@@ -118,8 +120,8 @@ std::size_t RegisterNamed(const ptx::Function& function, const std::string& name
 
 }  // namespace
 
-Result<Outputs> RunForm(const Form& form, const std::vector<std::vector<std::uint64_t>>& inputs, std::uint64_t seed,
-                        std::uint32_t exec) {
+Result<Outputs> RunForm(const Form& form, const std::vector<std::vector<std::uint64_t>>& inputs,
+                        std::uint64_t seed, std::uint32_t exec) {
   const FormKernel kernel = WriteKernel(form, "form");
   ASSAY_TRY(const ptx::Module module, ptx::Parse(ModuleHeader() + kernel.text, "form.ptx"));
   const ptx::Function& function = module.functions.at(0);
@@ -141,9 +143,11 @@ Result<Outputs> RunForm(const Form& form, const std::vector<std::vector<std::uin
     return std::pair{reg, name[1] == 'p' ? 1 : name[1] == 'h' ? 16 : name[1] == 'r' ? 32 : 64};
   };
   const std::size_t bytes = program.slots() * emu::kSlotBytes;
-  const std::unique_ptr<std::byte, decltype(&std::free)> slots(static_cast<std::byte*>(std::aligned_alloc(128, bytes)), &std::free);
+  const std::unique_ptr<std::byte, decltype(&std::free)> slots(
+      static_cast<std::byte*>(std::aligned_alloc(128, bytes)), &std::free);
   std::vector<emu::LaneMask> predicates(function.registers.size());
-  for (std::size_t first = 0; first < static_cast<std::size_t>(form.threads); first += emu::kWarpSize) {
+  for (std::size_t first = 0; first < static_cast<std::size_t>(form.threads);
+       first += emu::kWarpSize) {
     std::memset(slots.get(), 0, bytes);
     predicates.assign(predicates.size(), 0);
     emu::Warp warp;

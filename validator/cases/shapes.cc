@@ -194,6 +194,20 @@ std::vector<ShapeChoice> ScaledWorkloads(const ops::Instance& instance, std::int
   return collector.Take();
 }
 
+std::vector<ShapeChoice> ExtremeShapes(const ops::Instance& instance) {
+  Collector collector(instance, INT64_MAX);
+  Rng rng(0);
+  const std::vector<const ops::Axis*> variables = Variables(instance.op);
+  for (const ops::Axis* axis : variables) {
+    for (const std::int64_t value :
+         {std::int64_t{1025}, std::int64_t{65536}, axis->max / 2 + 1, axis->max}) {
+      if (value < axis->min || value > axis->max) continue;
+      collector.Add(SolveNear(instance.op, axis->name, value, Background(variables, rng)), "edge");
+    }
+  }
+  return collector.Take();
+}
+
 std::vector<std::int64_t> ConstantsOf(const ops::LaunchPlan& plan) {
   std::set<std::int64_t> constants;
   const auto add = [&constants](const ops::Expression& expression) {

@@ -54,6 +54,10 @@ std::vector<ShapeChoice> Neighbours(const ops::Instance& instance, const ops::Ax
 /// The op's workloads, halved until they fit `max_elements`.
 std::vector<ShapeChoice> ScaledWorkloads(const ops::Instance& instance, std::int64_t max_elements);
 
+/// Each axis at its maximum and at sizes past which plans tend to break (1024 threads, 65535
+/// blocks), the others small. Not for running: for evaluating plans.
+std::vector<ShapeChoice> ExtremeShapes(const ops::Instance& instance);
+
 /// Integer literals of all expressions of a plan: tile and block sizes. Sorted, distinct, without 0
 /// and 1.
 std::vector<std::int64_t> ConstantsOf(const ops::LaunchPlan& plan);

@@ -29,6 +29,12 @@ bool AllArrived(Engine& engine, std::uint32_t cluster) {
 void CompletePhase(Engine& engine, std::uint32_t cluster) {
   ++engine.counters.barriers;
   engine.last_progress = engine.counters.steps;
+  struct Waited {
+    Block* block;
+    CoreWarp* warp;
+    LaneMask lanes;
+  };
+  std::vector<Waited> waited;
   ForCluster(engine, cluster, [&](Block& block) {
     for (const auto& warp : block.warps) {
       warp->cluster_released |= warp->cluster_arrived;
@@ -39,10 +45,13 @@ void CompletePhase(Engine& engine, std::uint32_t cluster) {
         split.wait = Wait::kReady;
         ++split.pc;
         warp->cluster_released &= ~split.mask;
+        waited.push_back({&block, warp.get(), split.mask});
       }
     }
   });
-  if (engine.race) engine.race->OnClusterComplete(cluster);
+  if (!engine.race) return;
+  engine.race->OnClusterComplete(cluster);
+  for (const Waited& wait : waited) engine.race->OnClusterWait(wait.block->number, wait.warp->number, wait.lanes);
 }
 
 }  // namespace
@@ -61,6 +70,7 @@ void ClusterArrive(CoreWarp& warp, LaneMask lanes, bool relaxed) {
 bool ClusterWaitOver(CoreWarp& warp, LaneMask lanes) {
   if ((lanes & ~warp.cluster_released) != 0) return false;
   warp.cluster_released &= ~lanes;
+  if (warp.engine->race) warp.engine->race->OnClusterWait(warp.block->number, warp.number, lanes);
   return true;
 }
 

@@ -399,14 +399,14 @@ class SharedLayout {
       dynamic_element_ = std::max<std::uint32_t>(1, static_cast<std::uint32_t>(ptx::BitsOf(variable.type)) / 8);
       if (impl_.dynamic_shared == 0xffffffffu) {
         impl_.dynamic_shared = static_cast<std::uint32_t>(impl_.shared.size());
-        impl_.shared.push_back({.name = variable.name, .element_bytes = dynamic_element_, .dynamic = true});
+        impl_.shared.push_back({.name = SourceName(variable.name), .element_bytes = dynamic_element_, .dynamic = true});
       }
       return {.where = PlacedVariable::Where::kShared, .shared = impl_.dynamic_shared};
     }
     const std::uint64_t align = std::max<std::uint64_t>(16, variable.align);
     storage_ = AlignUp(storage_, align);
     const auto index = static_cast<std::uint32_t>(impl_.shared.size());
-    impl_.shared.push_back({.name = variable.name,
+    impl_.shared.push_back({.name = SourceName(variable.name),
                             .storage = storage_,
                             .bytes = variable.bytes,
                             .element_bytes = std::max<std::uint32_t>(1, static_cast<std::uint32_t>(ptx::BitsOf(variable.type)) / 8)});

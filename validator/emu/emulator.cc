@@ -1,14 +1,17 @@
 #include "validator/emu/emulator.h"
 
+#include <cxxabi.h>
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cstdlib>
 #include <cstring>
 
 #include "validator/emu/memory.h"
 #include "validator/emu/scheduler.h"
 #include "validator/emu/site.h"
 #include "validator/ptx/parser.h"
+#include "validator/ptx/verifier.h"
 
 namespace assay::emu {
 namespace {
@@ -69,7 +72,7 @@ void AddModuleVariables(Engine& engine) {
     region.size = storage.size();
     region.writable = region.kind == MemoryRegion::Kind::kGlobal;
     region.element_bytes = static_cast<std::uint32_t>(std::max(1, ptx::BitsOf(variable.type) / 8));
-    region.name = variable.name;
+    region.name = SourceName(variable.name);
     engine.module_regions[i] = AddRegion(engine, std::move(region), 0, true);
   }
   for (std::size_t i = 0; i < module.variables.size(); ++i) {
@@ -269,6 +272,22 @@ void FinishReport(Engine& engine, Report& report) {
 
 }  // namespace
 
+std::string SourceName(const std::string& mangled) {
+  int status = 0;
+  const std::unique_ptr<char, decltype(&std::free)> text(abi::__cxa_demangle(mangled.c_str(), nullptr, nullptr, &status), &std::free);
+  if (status != 0 || text == nullptr) return mangled;
+  // Drop the enclosing function: what follows the last "::" outside of brackets.
+  const std::string_view full = text.get();
+  int depth = 0;
+  std::size_t start = 0;
+  for (std::size_t i = 0; i + 1 < full.size(); ++i) {
+    if (full[i] == '(' || full[i] == '<') ++depth;
+    if (full[i] == ')' || full[i] == '>') --depth;
+    if (depth == 0 && full[i] == ':' && full[i + 1] == ':') start = i + 2;
+  }
+  return std::string(full.substr(start));
+}
+
 std::string_view Program::Impl::Line(std::uint32_t ptx_line) const {
   if (ptx_line == 0 || ptx_line > line_starts.size()) return {};
   const std::size_t start = line_starts[ptx_line - 1];
@@ -290,6 +309,7 @@ Result<std::shared_ptr<const Program>> Program::Load(std::string_view ptx) {
   impl.text = ptx;
   impl.line_starts = LineStarts(impl.text);
   ASSAY_TRY(impl.module, ptx::Parse(impl.text, "kernel.ptx"));
+  ASSAY_TRY_VOID(ptx::Verify(impl.module));
   ASSAY_TRY_VOID(Decode(impl));
   return std::shared_ptr<const Program>(std::move(program));
 }

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <bit>
 
+#include "validator/emu/overflow.h"
 #include "validator/emu/site.h"
 
 namespace assay::emu {
@@ -67,7 +68,7 @@ bool Fault(CoreWarp& warp, const Decoded& op, Space space, LaneMask lanes, std::
     if (WindowOf(space, address) == Window::kLocal) {
       const std::uint64_t local = address & ~kWindowMask;
       if (FindLocal(warp, lane, local, bytes).variable == nullptr) return FindingKind::kOutOfBounds;
-      return FindingKind::kMisaligned;
+      return local % alignment != 0 ? FindingKind::kMisaligned : FindingKind::kTrap;
     }
     const MemoryRegion* const region = RegionOf(warp, space, address);
     if (region == nullptr) return FindingKind::kOutOfBounds;
@@ -118,6 +119,13 @@ bool Fault(CoreWarp& warp, const Decoded& op, Space space, LaneMask lanes, std::
       break;
   }
   std::string cause = kind == FindingKind::kOutOfBounds ? CauseOfOutside(place) : std::string();
+  if (kind == FindingKind::kOutOfBounds) {
+    if (const auto index = FindWrappedIndex(warp, op, first)) {
+      kind = FindingKind::kIndexOverflow;
+      message += fmt::format("; the index wrapped: {} does not fit into 32 bits and became {}", index->expression, index->wrapped);
+      cause = fmt::format("the index is computed in 32 bits at {}: widen one factor to 64 bits first", LineOf(engine, index->pc));
+    }
+  }
   if (kind == FindingKind::kMisaligned) {
     cause = "a vector access to a row whose length is not a multiple of the vector, or a misaligned base";
   }
@@ -218,11 +226,8 @@ void Addresses(CoreWarp& warp, const DecodedOperand& operand, LaneAccess& access
 void CheckAddressDefined(CoreWarp& warp, const Decoded& op, const DecodedOperand& operand, LaneMask lanes) {
   const LaneMask undefined = warp.frame->undefined[operand.shadow] & lanes;
   if (undefined == 0) [[likely]] return;
-  const std::uint32_t origin = warp.frame->origin[operand.shadow];
-  Report1(warp, FindingKind::kUninitialisedUse, warp.PcOf(op), undefined, "an address was computed from undefined bytes",
-          VerbOf(*op.source), std::nullopt,
-          origin == kNoPc ? std::string("the value was never written")
-                          : fmt::format("the undefined bytes were read at {}", LineOf(*warp.engine, origin)));
+  ReportUndefined(warp, warp.PcOf(op), undefined, "an address was computed from undefined bytes", VerbOf(*op.source),
+                  warp.frame->origin[operand.shadow]);
 }
 
 template <bool kMonitored>
@@ -329,7 +334,7 @@ LaneMask UndefinedLanes(CoreWarp& warp, const LaneAccess& access, std::uint32_t 
 }
 
 void MarkStored(CoreWarp& warp, const Decoded& op, const LaneAccess& access, std::uint32_t offset, std::uint32_t bytes,
-                LaneMask undefined) {
+                LaneMask undefined, std::uint32_t origin) {
   undefined &= access.lanes;
   LaneMask to_output = 0;
   if (undefined == 0 && access.dense && offset == 0) {
@@ -361,7 +366,7 @@ void MarkStored(CoreWarp& warp, const Decoded& op, const LaneAccess& access, std
     const auto address = static_cast<std::uint64_t>(access.at(first) - region.data) + offset + region.base;
     MemoryPlace place = PlaceIn(region, "global", address, bytes);
     std::string message = fmt::format("undefined bytes are stored to the output {}[{}]", place.buffer, place.index);
-    Report1(warp, FindingKind::kUninitialisedUse, warp.PcOf(op), to_output, std::move(message), VerbOf(*op.source), std::move(place));
+    ReportUndefined(warp, warp.PcOf(op), to_output, std::move(message), VerbOf(*op.source), origin, std::move(place));
   }
 }
 
@@ -398,9 +403,11 @@ AccessOrder OrderOf(const ptx::Instruction& in) {
   return result;
 }
 
-void ReportAccess(CoreWarp& warp, const Decoded& op, const LaneAccess& access, std::uint32_t bytes, AccessKind kind,
-                  AccessOrder order, bool atomic, bool returns_value, const std::byte* new_values) {
+void ReportAccess(CoreWarp& warp, const Decoded& op, const LaneAccess& access, std::uint32_t bytes, const AccessEvent& what) {
+  constexpr std::uint32_t kLongestValue = 64;
   alignas(64) std::uint64_t offsets[kWarpSize] = {};
+  alignas(64) std::byte old_values[kWarpSize * kLongestValue];
+  const bool values = what.new_values != nullptr && bytes <= kLongestValue;
   LaneMask rest = access.lanes;
   while (rest != 0) {
     const MemoryRegion* const region = access.region[std::countr_zero(rest)];
@@ -411,25 +418,31 @@ void ReportAccess(CoreWarp& warp, const Decoded& op, const LaneAccess& access, s
       group |= LaneMask{1} << lane;
       if (region == nullptr) continue;
       offsets[lane] = static_cast<std::uint64_t>(access.at(lane) - region->data) + region->race_offset;
+      if (values) std::memcpy(old_values + static_cast<std::size_t>(lane) * bytes, access.at(lane), bytes);
     }
     rest &= ~group;
     // Local memory is private, constants and parameters cannot change.
     if (region == nullptr || region->kind == MemoryRegion::Kind::kConst || region->kind == MemoryRegion::Kind::kParams) continue;
-    if (kind == AccessKind::kRead && !region->writable) continue;
+    if (what.kind == AccessKind::kRead && !region->writable) continue;
     WarpAccess event;
     event.warp = warp.number;
     event.lanes = group;
     event.region = region->race_region;
     event.offsets = offsets;
     event.bytes = bytes;
-    event.kind = kind;
-    event.order = order.order;
-    event.scope = order.scope;
-    event.atomic = atomic;
-    event.returns_value = returns_value;
+    event.kind = what.kind;
+    event.order = what.order.order;
+    event.scope = what.order.scope;
+    event.atomic = what.atomic;
+    event.returns_value = what.returns_value;
     event.read_only_path = op.source->Has(ptx::Mod::kNc);
     event.pc = warp.PcOf(op);
-    event.new_values = new_values;
+    event.element_bytes = what.element_bytes;
+    event.reversed = warp.engine->reverse_lanes;
+    if (values) {
+      event.new_values = what.new_values;
+      event.old_values = old_values;
+    }
     warp.engine->race->OnAccess(event);
   }
 }

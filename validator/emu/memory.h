@@ -35,9 +35,9 @@ bool Resolve(CoreWarp& warp, const Decoded& op, ptx::Space space, LaneMask lanes
 
 /// Lanes of access.lanes whose bytes [offset, offset + bytes) are not all defined.
 LaneMask UndefinedLanes(CoreWarp& warp, const LaneAccess& access, std::uint32_t offset, std::uint32_t bytes);
-/// Marks those bytes defined, or undefined in the lanes of `undefined`.
+/// Marks those bytes defined, or undefined in the lanes of `undefined`, whose bytes come from the instruction at `origin`.
 void MarkStored(CoreWarp& warp, const Decoded& op, const LaneAccess& access, std::uint32_t offset, std::uint32_t bytes,
-                LaneMask undefined);
+                LaneMask undefined, std::uint32_t origin);
 /// Reports undefined bytes in an address register.
 void CheckAddressDefined(CoreWarp& warp, const Decoded& op, const DecodedOperand& operand, LaneMask lanes);
 
@@ -47,9 +47,17 @@ struct AccessOrder {
   Scope scope = Scope::kCta;
 };
 AccessOrder OrderOf(const ptx::Instruction& in);
-/// Tells the race detector. `new_values`: lane-major, or null.
-void ReportAccess(CoreWarp& warp, const Decoded& op, const LaneAccess& access, std::uint32_t bytes, AccessKind kind,
-                  AccessOrder order, bool atomic, bool returns_value, const std::byte* new_values);
+/// What it needs to know of one access beside the addresses.
+struct AccessEvent {
+  AccessKind kind = AccessKind::kRead;
+  AccessOrder order;
+  bool atomic = false;
+  bool returns_value = true;
+  std::uint32_t element_bytes = 0;          ///< 0: the whole access is one element.
+  const std::byte* new_values = nullptr;    ///< Lane-major; for writes, before they happen. May be null.
+};
+/// Tells the race detector of `bytes` a lane.
+void ReportAccess(CoreWarp& warp, const Decoded& op, const LaneAccess& access, std::uint32_t bytes, const AccessEvent& event);
 
 /// The region of a shared address (of this block, or of a sibling in the cluster), or null.
 MemoryRegion* SharedRegion(Block& block, std::uint64_t address);

@@ -121,6 +121,9 @@ struct Program::Impl {
   const ptx::Instruction& InstructionAt(std::uint32_t pc) const { return *code[pc].source; }
 };
 
+/// The name that the source uses for a variable: "part" for "_ZZ4normPfE4part".
+std::string SourceName(const std::string& mangled);
+
 /// Decodes every function of `impl.module`.
 Status Decode(Program::Impl& impl);
 

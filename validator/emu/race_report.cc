@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "validator/emu/site.h"
 
 namespace assay::emu {
@@ -39,6 +41,15 @@ std::optional<MemoryPlace> PlaceOfRace(const Engine& engine, const Race& race) {
   return std::nullopt;
 }
 
+/// True when a barrier stands between two places in the code.
+bool HasBarrier(const Engine& engine, std::uint32_t low, std::uint32_t high) {
+  for (std::uint32_t pc = low + 1; pc < high; ++pc) {
+    const ptx::Opcode opcode = engine.program.InstructionAt(pc).opcode;
+    if (opcode == ptx::Opcode::kBar || opcode == ptx::Opcode::kBarrier) return true;
+  }
+  return false;
+}
+
 std::string MissingEdge(const Engine& engine, const Race& race, std::string_view space) {
   const std::string from = LineOf(engine, race.earlier.pc);
   const std::string to = LineOf(engine, race.later.pc);
@@ -52,10 +63,18 @@ std::string MissingEdge(const Engine& engine, const Race& race, std::string_view
     default:
       break;
   }
-  if (race.same_warp) return fmt::format("no __syncwarp() between {} and {}", from, to);
-  if (space == "shared") return fmt::format("no barrier between {} and {}", from, to);
   const std::uint32_t warps = engine.launch.warps;
-  if (race.earlier.warp / warps == race.later.warp / warps) return fmt::format("no barrier between {} and {}", from, to);
+  const bool same_block = space == "shared" || race.earlier.warp / warps == race.later.warp / warps;
+  if (same_block) {
+    const std::string_view what = race.same_warp ? "__syncwarp()" : "barrier";
+    const std::uint32_t low = std::min(race.earlier.pc, race.later.pc);
+    const std::uint32_t high = std::max(race.earlier.pc, race.later.pc);
+    if (HasBarrier(engine, low, high)) {
+      // The two are separated in one direction: what is open is the way round, through the loop.
+      return fmt::format("no {} between {} and the next round's {}", what, LineOf(engine, high), LineOf(engine, low));
+    }
+    return fmt::format("no {} between {} and {}", what, LineOf(engine, low), LineOf(engine, high));
+  }
   return fmt::format("nothing orders {} in one block before {} in another: use atomics, or another launch", from, to);
 }
 

@@ -1,8 +1,12 @@
 #include "validator/emu/site.h"
 
+#include <cxxabi.h>
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <bit>
+#include <cstdlib>
+#include <memory>
 
 #include "validator/emu/memory.h"
 
@@ -15,6 +19,13 @@ using ptx::Space;
 std::int64_t FloorDiv(std::int64_t value, std::int64_t divisor) {
   const std::int64_t quotient = value / divisor;
   return value % divisor < 0 ? quotient - 1 : quotient;
+}
+
+/// "block_sum(float)::partial" for a mangled variable of a function, else the name as it is.
+std::string Readable(const std::string& name) {
+  int status = 0;
+  const std::unique_ptr<char, void (*)(void*)> text(abi::__cxa_demangle(name.c_str(), nullptr, nullptr, &status), std::free);
+  return status == 0 && text != nullptr ? std::string(text.get()) : name;
 }
 
 std::string_view SpaceName(MemoryRegion::Kind kind) {
@@ -36,9 +47,17 @@ SourceSite SiteOf(const Engine& engine, std::uint32_t pc) {
   const ptx::Instruction& in = engine.program.InstructionAt(pc);
   site.ptx_line = in.ptx_line;
   site.instruction = engine.program.Line(in.ptx_line);
-  if (in.location >= 0) {
-    const ptx::SourceLocation location = ptx::OutermostFrame(engine.program.module, in.location);
-    if (location.file < engine.program.module.files.size()) site.file = engine.program.module.files[location.file];
+  // Compilers mark code that they moved as line 0: the nearest line before it tells more.
+  const std::uint32_t first = engine.program.functions[engine.program.function_of[pc]].first_pc;
+  for (std::uint32_t at = pc + 1; at-- > first && site.line == 0;) {
+    const std::int32_t index = engine.program.InstructionAt(at).location;
+    if (index < 0) break;
+    const ptx::SourceLocation location = ptx::UserFrame(engine.program.module, index);
+    if (location.file < engine.program.module.files.size()) {
+      // Line information may carry any directory; people know the file by its name.
+      const std::string& path = engine.program.module.files[location.file];
+      site.file = path.substr(path.rfind('/') + 1);
+    }
     site.line = location.line;
     site.column = location.column;
   }
@@ -68,11 +87,14 @@ ThreadId ThreadOf(const CoreWarp& warp, int lane) {
 MemoryPlace PlaceIn(const MemoryRegion& region, std::string_view space, std::uint64_t address, std::uint32_t bytes) {
   MemoryPlace place;
   place.space = space;
-  place.buffer = region.name;
+  place.buffer = Readable(region.name);
   place.address = address;
   place.bytes = bytes;
-  place.elements = region.size / region.element_bytes;
-  place.index = FloorDiv(static_cast<std::int64_t>(address - region.base), region.element_bytes);
+  // PTX declares most variables as bytes: the access tells what they hold.
+  const std::uint32_t access = bytes == 0 || bytes > 8 ? 4 : bytes;
+  const std::uint32_t element = region.element_bytes > 1 || region.kind == MemoryRegion::Kind::kBuffer ? region.element_bytes : access;
+  place.elements = region.size / element;
+  place.index = FloorDiv(static_cast<std::int64_t>(address - region.base), element);
   return place;
 }
 
@@ -101,9 +123,10 @@ MemoryPlace PlaceOf(const CoreWarp& warp, Space space, std::uint64_t address, in
     for (std::size_t i = 0; i < code.variables.size(); ++i) {
       const PlacedVariable& variable = code.variables[i];
       if (variable.where != PlacedVariable::Where::kFrame || base + variable.offset > at + kFrameGap) continue;
-      place.buffer = code.function->variables[i].name;
-      place.elements = variable.bytes;
-      place.index = static_cast<std::int64_t>(at) - static_cast<std::int64_t>(base + variable.offset);
+      place.buffer = SourceName(code.function->variables[i].name);
+      const std::uint32_t element = bytes == 0 || bytes > 8 ? 4 : bytes;
+      place.elements = variable.bytes / element;
+      place.index = FloorDiv(static_cast<std::int64_t>(at - (base + variable.offset)), element);
     }
     return place;
   }
@@ -138,7 +161,7 @@ std::string VerbOf(const ptx::Instruction& in) {
 }
 
 void Report1(CoreWarp& warp, FindingKind kind, std::uint32_t pc, LaneMask lanes, std::string message, std::string what,
-             std::optional<MemoryPlace> memory, std::string missing, std::string cause) {
+             std::optional<MemoryPlace> memory, std::string missing, std::string cause, std::uint32_t other_pc) {
   Finding finding;
   finding.kind = kind;
   finding.message = std::move(message);
@@ -151,7 +174,15 @@ void Report1(CoreWarp& warp, FindingKind kind, std::uint32_t pc, LaneMask lanes,
   finding.memory = std::move(memory);
   finding.missing = std::move(missing);
   finding.cause = std::move(cause);
-  warp.engine->findings.Add(std::move(finding), pc, kNoPc);
+  warp.engine->findings.Add(std::move(finding), pc, other_pc);
+}
+
+void ReportUndefined(CoreWarp& warp, std::uint32_t pc, LaneMask lanes, std::string message, std::string what,
+                     std::uint32_t origin, std::optional<MemoryPlace> memory) {
+  std::string missing = origin == kNoPc ? std::string("the value was never written")
+                                        : fmt::format("the undefined bytes were read at {}", LineOf(*warp.engine, origin));
+  Report1(warp, FindingKind::kUninitialisedUse, pc, lanes, std::move(message), std::move(what), std::move(memory),
+          std::move(missing), {}, origin);
 }
 
 bool FindingSink::Add(Finding finding, std::uint32_t pc, std::uint32_t other_pc) {
@@ -169,6 +200,16 @@ bool FindingSink::Add(Finding finding, std::uint32_t pc, std::uint32_t other_pc)
 }
 
 std::vector<Finding> FindingSink::Take() {
+  // Undefined bytes that a race explains are the race's: without it they would have been written in time.
+  for (std::size_t i = findings_.size(); i-- > 0;) {
+    if (entries_[i].kind != FindingKind::kUninitialisedUse || entries_[i].other_pc == kNoPc) continue;
+    const bool raced = std::ranges::any_of(entries_, [&](const Entry& other) {
+      return other.kind == FindingKind::kDataRace && (other.pc == entries_[i].other_pc || other.other_pc == entries_[i].other_pc);
+    });
+    if (!raced) continue;
+    findings_.erase(findings_.begin() + static_cast<std::ptrdiff_t>(i));
+    entries_.erase(entries_.begin() + static_cast<std::ptrdiff_t>(i));
+  }
   SortAndMerge(findings_);
   return std::move(findings_);
 }

@@ -27,6 +27,9 @@ int FirstLane(LaneMask lanes);
 /// Records a finding about `lanes` at `pc`.
 void Report1(CoreWarp& warp, FindingKind kind, std::uint32_t pc, LaneMask lanes, std::string message,
              std::string what, std::optional<MemoryPlace> memory = std::nullopt, std::string missing = {},
-             std::string cause = {});
+             std::string cause = {}, std::uint32_t other_pc = kNoPc);
+/// Reports the use of undefined bytes; `origin` is where they were read, or kNoPc.
+void ReportUndefined(CoreWarp& warp, std::uint32_t pc, LaneMask lanes, std::string message, std::string what,
+                     std::uint32_t origin, std::optional<MemoryPlace> memory = std::nullopt);
 
 }  // namespace assay::emu

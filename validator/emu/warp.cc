@@ -2,8 +2,6 @@
 #include <algorithm>
 #include <bit>
 
-#include <fmt/format.h>
-
 #include "validator/emu/scheduler.h"
 #include "validator/emu/site.h"
 
@@ -94,11 +92,8 @@ std::uint32_t NextMeeting(const CoreWarp& warp) {
 
 void ReportUndefinedGuard(CoreWarp& warp, const Decoded& op, LaneMask lanes) {
   const FunctionCode& code = warp.engine->program.functions[warp.frame->function];
-  const std::uint32_t origin = warp.frame->origin[code.slot_count + op.guard];
-  Report1(warp, FindingKind::kUninitialisedUse, warp.PcOf(op), lanes, "a branch was decided by undefined bytes",
-          "branch", std::nullopt,
-          origin == kNoPc ? std::string("the value was never written")
-                          : fmt::format("the undefined bytes were read at {}", LineOf(*warp.engine, origin)));
+  ReportUndefined(warp, warp.PcOf(op), lanes, "a branch was decided by undefined bytes", "branch",
+                  warp.frame->origin[code.slot_count + op.guard]);
 }
 
 /// Before the handler runs: which destinations will be undefined, by the instruction's class.
@@ -131,7 +126,7 @@ void Propagate(CoreWarp& warp, const Decoded& op) {
   for (std::size_t i = 0; i < first; ++i) {
     if (operands[i].kind == DecodedOperand::Kind::kSink) continue;
     LaneMask& target = frame.undefined[operands[i].shadow];
-    if ((target & exec) == undefined) continue;
+    if ((target & exec) == 0 && undefined == 0) continue;
     target = (target & ~exec) | undefined;
     if (undefined != 0) frame.origin[operands[i].shadow] = origin;
   }

@@ -67,9 +67,32 @@ void Campaign::Learn(const CaseRun& run) {
   steps_per_element_ = std::max(steps_per_element_, std::min(ratio, 5'000.0));
 }
 
+void Campaign::Gather(const Task& task, const CaseRun& run, Harvest& harvest) {
+  ++harvest.cases;
+  ++harvest.by_purpose[task.purpose];
+  harvest.steps += run.steps;
+  Learn(run);
+  tried_.push_back(run.probe.case_);
+  if (run.comparison) {
+    for (const Statistic& statistic : run.comparison->statistics)
+      KeepWorst(harvest.statistics, statistic);
+  }
+  for (const Gate& examiner : AllGates()) {
+    if (examiner.examine == nullptr) continue;
+    for (Finding& finding : examiner.examine(run)) {
+      if (Known(harvest.hits, examiner.name, finding)) continue;
+      harvest.hits.push_back({examiner.name, run.probe, std::move(finding), task.wants});
+    }
+  }
+  const std::string reason = run.Inconclusive();
+  if (!reason.empty() && harvest.inconclusive.empty()) {
+    harvest.inconclusive =
+        reason + " [" + cases::Describe(run.probe.case_, context_.instance) + "]";
+  }
+}
+
 bool Campaign::Execute(const std::vector<Task>& planned, std::string_view gate, Harvest& harvest) {
-  std::size_t batches_left = planned.size();
-  for (std::size_t start = 0; start < planned.size() && batches_left > 0; start += kBatch) {
+  for (std::size_t start = 0; start < planned.size(); start += kBatch) {
     const std::size_t count = std::min(kBatch, planned.size() - start);
     const std::vector<CaseRun> runs = context_.CaseRunner().RunAll(
         std::span(planned).subspan(start, count), [&](std::size_t done) {
@@ -78,39 +101,16 @@ bool Campaign::Execute(const std::vector<Task>& planned, std::string_view gate, 
               gate, fmt::format("{}: case {} of {}", planned[at - 1].purpose, at, planned.size()),
               static_cast<double>(at) / static_cast<double>(planned.size()));
         });
-    const std::size_t hits_before = harvest.hits.size();
-    for (std::size_t i = 0; i < count; ++i) {
-      const CaseRun& run = runs[i];
-      ++harvest.cases;
-      ++harvest.by_purpose[planned[start + i].purpose];
-      harvest.steps += run.steps;
-      Learn(run);
-      if (run.comparison) {
-        for (const Statistic& statistic : run.comparison->statistics)
-          KeepWorst(harvest.statistics, statistic);
-      }
-      for (const Gate& examiner : AllGates()) {
-        if (examiner.examine == nullptr) continue;
-        for (Finding& finding : examiner.examine(run)) {
-          if (Known(harvest.hits, examiner.name, finding)) continue;
-          harvest.hits.push_back(
-              {examiner.name, run.probe, std::move(finding), planned[start + i].wants});
-        }
-      }
-      const std::string reason = run.Inconclusive();
-      if (!reason.empty() && harvest.inconclusive.empty()) {
-        harvest.inconclusive =
-            reason + " [" + cases::Describe(run.probe.case_, context_.instance) + "]";
-      }
-      tried_.push_back(run.probe.case_);
+    for (std::size_t i = 0; i < count; ++i) Gather(planned[start + i], runs[i], harvest);
+    if (harvest.hits.empty()) {
+      // More of what cannot be run proves nothing either.
+      if (!harvest.inconclusive.empty()) return false;
+      continue;
     }
     if (harvest.hits.size() >= kEnoughDefects) return false;
-    if (!harvest.hits.empty() && hits_before == 0) batches_left = kBatchesAfterRefutation + 1;
-    // More of what cannot be run proves nothing either.
-    if (harvest.hits.empty() && !harvest.inconclusive.empty()) return false;
-    --batches_left;
+    if (harvest.batches_since_hit++ >= kBatchesAfterRefutation) return false;
   }
-  return harvest.hits.empty() && harvest.inconclusive.empty();
+  return true;
 }
 
 void Campaign::Run() {
@@ -119,7 +119,7 @@ void Campaign::Run() {
                              &Campaign::Values,      &Campaign::Long,  &Campaign::Surroundings};
   for (const Wave wave : kWaves) {
     std::vector<Task> planned = (this->*wave)();
-    if (planned.empty()) continue;
+    if (!harvest_.inconclusive.empty()) return;
     Trim(planned);
     if (!Execute(planned, "cases", harvest_)) return;
   }

@@ -32,6 +32,7 @@ struct Hit {
 struct Harvest {
   std::vector<Hit> hits;     ///< In order of running; distinct defects.
   std::string inconclusive;  ///< First reason why a run proves nothing, with its case.
+  std::size_t batches_since_hit = 0;
   std::uint64_t cases = 0;
   std::uint64_t steps = 0;
   std::vector<Statistic> statistics;  ///< The worst of each name over all runs.
@@ -70,6 +71,7 @@ class Campaign {
 
   void Trim(std::vector<Task>& planned) const;
   void Learn(const CaseRun& run);
+  void Gather(const Task& task, const CaseRun& run, Harvest& harvest);
 
   GateContext& context_;
   Harvest harvest_;

@@ -113,6 +113,8 @@ void CheckResources(const GateContext& context, const engine::CompiledKernel& co
   std::vector<ops::AxisValues> shapes;
   for (const ops::Workload& workload : context.instance.op.workloads)
     shapes.push_back(workload.axes);
+  for (const cases::ShapeChoice& shape : cases::ExtremeShapes(context.instance))
+    shapes.push_back(shape.axes);
   const auto generated =
       cases::GenerateShapes(context.instance, {.max_elements = INT64_MAX,
                                                .count = context.effort.shapes,

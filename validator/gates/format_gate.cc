@@ -136,6 +136,8 @@ void CheckShapes(const GateContext& context, GateResult& result) {
   for (const cases::ShapeChoice& shape : *generated) shapes.push_back(shape.axes);
   for (const ops::Workload& workload : context.instance.op.workloads)
     shapes.push_back(workload.axes);
+  for (const cases::ShapeChoice& shape : cases::ExtremeShapes(context.instance))
+    shapes.push_back(shape.axes);
   for (const ops::AxisValues& variables : shapes) {
     const auto axes = ops::ResolveAxes(context.instance.op, variables);
     if (!axes) continue;

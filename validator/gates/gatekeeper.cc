@@ -58,6 +58,7 @@ void Conclude(Verdict& verdict) {
 
 void RunGates(GateContext& context, Clock& clock, Verdict& verdict) {
   std::string ended_by;
+  bool refuted = false;
   Stage ended_at{};
   for (const Gate& gate : AllGates()) {
     GateResult& result = verdict.gates.emplace_back();
@@ -70,11 +71,13 @@ void RunGates(GateContext& context, Clock& clock, Verdict& verdict) {
     const auto start = clock.Now();
     gate.run(context, result);
     result.seconds = std::chrono::duration<double>(clock.Now() - start).count();
-    if (result.status == GateStatus::kRefuted || result.status == GateStatus::kInconclusive) {
-      if (ended_by.empty()) {
-        ended_by = result.gate + " is " + std::string(Name(result.status));
-        ended_at = gate.stage;
-      }
+    const bool ends =
+        result.status == GateStatus::kRefuted || result.status == GateStatus::kInconclusive;
+    // Within the stage that ends it, a refutation says more than a gate that saw too little.
+    if (ends && (ended_by.empty() || (result.status == GateStatus::kRefuted && !refuted))) {
+      ended_by = result.gate + " is " + std::string(Name(result.status));
+      ended_at = gate.stage;
+      refuted = result.status == GateStatus::kRefuted;
     }
   }
 }

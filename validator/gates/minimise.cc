@@ -84,8 +84,10 @@ std::vector<Counterexample> Minimise(GateContext& context, std::span<const Hit> 
   for (const Hit* hit : InOrder(hits)) {
     if (counterexamples.size() >= limit) break;
     const bool covered = std::ranges::any_of(counterexamples, [&](const Counterexample& known) {
-      return std::ranges::any_of(known.findings,
-                                 [&](const Finding& f) { return SameDefect(f, hit->finding); });
+      return known.gate == hit->gate &&
+             std::ranges::any_of(known.findings, [&](const Finding& finding) {
+               return SameDefect(finding, hit->finding);
+             });
     });
     if (covered) continue;
     context.Report(hit->gate, "shrinking the failing case");

@@ -1,9 +1,10 @@
 // Constant expressions (4.5.3): literals, unary and binary operators on 64-bit integers,
 // parentheses. Floats may be negated only.
+#include <fmt/format.h>
+
 #include <bit>
 #include <string>
 
-#include <fmt/format.h>
 #include "validator/ptx/parser.h"
 #include "validator/ptx/parser_impl.h"
 

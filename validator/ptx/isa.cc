@@ -1,11 +1,12 @@
 #include "validator/ptx/isa.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <array>
 #include <unordered_map>
 
 #include "base/error.h"
-#include <fmt/format.h>
 #include "validator/ptx/names.h"
 
 namespace assay::ptx {
@@ -62,6 +63,10 @@ void Alternatives(std::string_view text, Use use) {
 
 ModifierSlot ParseSlot(std::string_view text) {
   ModifierSlot slot;
+  if (text.ends_with('+')) {
+    slot.with_previous = true;
+    text.remove_suffix(1);
+  }
   if (text.ends_with('?')) {
     slot.optional = true;
     text.remove_suffix(1);
@@ -283,6 +288,7 @@ std::string ArchitectureText(int sm) {
 std::string Text(const Form& form) {
   std::string text(Mnemonic(form.opcode));
   Split(form.modifiers, ' ', [&](std::string_view slot) {
+    if (slot.ends_with('+')) slot.remove_suffix(1);
     const bool optional = slot.ends_with('?');
     if (optional) slot.remove_suffix(1);
     std::string shown;

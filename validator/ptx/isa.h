@@ -32,6 +32,7 @@ struct ModifierSlot {
   enum class Kind : std::uint8_t { kMod, kType, kSpace, kWidth };
   Kind kind = Kind::kMod;
   bool optional = false;
+  bool with_previous = false;         ///< There exactly when the slot before is.
   std::vector<std::uint16_t> values;  ///< Mod, Type or Space as numbers, or vector widths.
   bool Has(std::uint16_t value) const;
 };

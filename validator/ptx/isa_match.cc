@@ -80,6 +80,7 @@ bool ModifiersFit(const Form& form, const Instruction& in) {
   }
   for (std::size_t i = 0; i < form.slots.size(); ++i) {
     if (!filled[i] && !form.slots[i].optional) return false;
+    if (form.slots[i].with_previous && filled[i] != filled[i - 1]) return false;
   }
   return true;
 }

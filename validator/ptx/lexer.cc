@@ -1,5 +1,6 @@
 #include "validator/ptx/lexer.h"
 
+#include <algorithm>
 #include <array>
 #include <bit>
 #include <charconv>
@@ -91,6 +92,7 @@ bool Lexer::SkipBraces() {
   for (std::size_t depth = 1; position_ < text_.size();) {
     const char c = text_[position_++];
     if (c == '\n') ++line_;
+    if (c == '/' && Peek() == '/') position_ = std::min(text_.find('\n', position_), text_.size());
     if (c == '{') ++depth;
     if (c == '}' && --depth == 0) return true;
   }

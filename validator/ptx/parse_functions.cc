@@ -1,9 +1,10 @@
 // Function headers, bodies, nested scopes, labels, .loc.
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <string>
 #include <unordered_set>
 
-#include <fmt/format.h>
 #include "validator/ptx/isa.h"
 #include "validator/ptx/names.h"
 #include "validator/ptx/parser.h"
@@ -310,6 +311,8 @@ Status Parser::ParseLoc() {
       return Error_(key, "expected 'function_name' or 'inlined_at'");
     }
   }
+  // Line 0 marks what the compiler added: it belongs to no line, so it stays with the one before.
+  if (position.line == 0 && !call_site && location_ >= 0) return {};
   location_ = call_site ? locations_.AddInlined(position, label, offset, *call_site)
                         : locations_.Add(position);
   return {};

@@ -1,9 +1,10 @@
 // Initialisers of variables (5.4.4): numbers, addresses, nested braces.
+#include <fmt/format.h>
+
 #include <bit>
 #include <cmath>
 #include <cstring>
 
-#include <fmt/format.h>
 #include "validator/ptx/parser.h"
 #include "validator/ptx/parser_impl.h"
 

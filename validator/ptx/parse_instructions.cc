@@ -1,7 +1,8 @@
 // Opcodes with their modifiers, guards, branches and calls.
+#include <fmt/format.h>
+
 #include <string>
 
-#include <fmt/format.h>
 #include "validator/ptx/isa.h"
 #include "validator/ptx/names.h"
 #include "validator/ptx/parser.h"

@@ -1,7 +1,8 @@
 // Operands: registers, constants, names, addresses, vectors.
+#include <fmt/format.h>
+
 #include <string>
 
-#include <fmt/format.h>
 #include "validator/ptx/names.h"
 #include "validator/ptx/parser.h"
 #include "validator/ptx/parser_impl.h"

@@ -1,8 +1,10 @@
 // Declarations: module and function variables, registers, parameters.
+#include <fmt/format.h>
+
+#include <algorithm>
 #include <bit>
 #include <string>
 
-#include <fmt/format.h>
 #include "validator/ptx/names.h"
 #include "validator/ptx/parser.h"
 #include "validator/ptx/parser_impl.h"
@@ -105,7 +107,8 @@ Result<Parser::Dimensions> Parser::ParseDimensions(const VariableHead& head) {
     }
     const Token value = current_;
     ASSAY_TRY(const std::int64_t count, ParseInteger());
-    if (count < 0 || static_cast<std::uint64_t>(count) > kLimits.variable_bytes) {
+    if (count < 0) return Error_(value, "the size of an array is negative");
+    if (static_cast<std::uint64_t>(count) > kLimits.variable_bytes) {
       return Error_(value, "the size of an array is out of range", {}, ErrorKind::kLimit);
     }
     dimensions.counts.push_back(static_cast<std::uint64_t>(count));
@@ -117,7 +120,9 @@ Result<Parser::Dimensions> Parser::ParseDimensions(const VariableHead& head) {
 
 Status Parser::SetSize(Variable& variable, const VariableHead& head, const Dimensions& dimensions,
                        const Token& name) {
-  const std::uint64_t element = static_cast<std::uint64_t>(BitsOf(head.type)) / 8;
+  // A predicate, which only registers hold, counts as a byte.
+  const auto element =
+      std::max<std::uint64_t>(1, static_cast<std::uint64_t>(BitsOf(head.type)) / 8);
   std::uint64_t bytes = element;
   for (const std::uint64_t count : dimensions.counts) {
     // Both factors are at most 2^40, so a check before the product suffices.

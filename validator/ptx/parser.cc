@@ -1,9 +1,10 @@
 #include "validator/ptx/parser.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <charconv>
 
-#include <fmt/format.h>
 #include "validator/ptx/names.h"
 #include "validator/ptx/parser_impl.h"
 
@@ -186,6 +187,10 @@ Status Parser::ParseFile() {
   if (index >= module_.files.size()) module_.files.resize(index + 1);
   module_.files[index] = current_.text;
   Advance();
+  if (current_.kind == Token::Kind::kString) {  // A directory and a name.
+    module_.files[index].append("/").append(current_.text);
+    Advance();
+  }
   while (Accept(',')) ASSAY_TRY_VOID(ExpectCount("a time stamp or size", UINT64_MAX));
   return {};
 }

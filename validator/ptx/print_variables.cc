@@ -1,9 +1,10 @@
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cstring>
 #include <iterator>
 #include <optional>
 
-#include <fmt/format.h>
 #include "validator/ptx/printer_impl.h"
 
 namespace assay::ptx {
@@ -69,8 +70,12 @@ void AppendInitialiser(std::string& out, const Module& module, const Variable& v
   if (!scalar) out += '}';
 }
 
-/// Where the number of `name` starts, when it ends in 0 and nothing but digits follow its prefix.
-bool StartsRun(std::string_view name) { return name.size() > 1 && name.back() == '0'; }
+/// May be the first of a range. ptxas takes no range whose prefix ends in a digit.
+bool StartsRun(std::string_view name) {
+  if (name.size() < 2 || name.back() != '0') return false;
+  const char last = name[name.size() - 2];
+  return last < '0' || last > '9';
+}
 
 }  // namespace
 

@@ -1,11 +1,12 @@
 #include "validator/ptx/printer.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <iterator>
 #include <map>
 #include <tuple>
 
-#include <fmt/format.h>
 #include "validator/ptx/printer_impl.h"
 
 namespace assay::ptx {
@@ -21,22 +22,26 @@ class ModulePrinter {
     Format(".address_size {}\n", module_.address_bits);
     ChooseTargetPrefix();
     Files();
+    // Indices follow the order of first declarations. An .entry is declared by its definition,
+    // unless it needs what comes later. Device functions that come before all of those are declared
+    // first, since initialisers may hold their addresses.
+    std::size_t next = 0;
+    for (; next < module_.functions.size() && !module_.functions[next].is_entry; ++next) {
+      Declare(module_.functions[next]);
+    }
     for (const Variable& variable : module_.variables) {
       AppendModuleVariable(out_, module_, variable);
     }
-    // Indices follow the order of first declarations. An .entry is declared by its definition,
-    // unless it needs what comes later.
     std::vector<const Function*> later;
     for (std::size_t i = 0; i < module_.functions.size(); ++i) {
       const Function& function = module_.functions[i];
-      const bool define_here = function.is_entry && function.has_body && !NeedsLater(function, i);
-      Header(function);
-      if (define_here) {
+      if (function.is_entry && function.has_body && !NeedsLater(function, i)) {
+        Header(function);
         Body(function);
-      } else {
-        out_ += ";\n";
-        if (function.has_body) later.push_back(&function);
+        continue;
       }
+      if (i >= next) Declare(function);
+      if (function.has_body) later.push_back(&function);
     }
     for (const Function* const function : later) {
       Header(*function);
@@ -89,6 +94,11 @@ class ModulePrinter {
     return std::any_of(function.body.begin(), function.body.end(), [&](const Instruction& in) {
       return std::any_of(in.operands.begin(), in.operands.end(), refers);
     });
+  }
+
+  void Declare(const Function& function) {
+    Header(function);
+    out_ += ";\n";
   }
 
   void Bound(std::string_view name, const std::array<std::uint32_t, 3>& values) {

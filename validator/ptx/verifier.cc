@@ -1,9 +1,10 @@
 #include "validator/ptx/verifier.h"
 
+#include <fmt/format.h>
+
 #include <bit>
 #include <string>
 
-#include <fmt/format.h>
 #include "validator/ptx/isa.h"
 #include "validator/ptx/parser.h"
 #include "validator/ptx/printer.h"
@@ -77,7 +78,8 @@ class Verifier {
           relocation.to_function ? module_.functions.size() : module_.variables.size();
       const bool inside = relocation.offset >= end && relocation.bytes > 0 &&
                           relocation.bytes + relocation.first_byte <= 8 &&
-                          relocation.offset + relocation.bytes <= variable.initialiser.size();
+                          relocation.bytes <= variable.initialiser.size() &&
+                          relocation.offset <= variable.initialiser.size() - relocation.bytes;
       if (!inside || relocation.index >= count) {
         return Fault(
             variable.ptx_line,
@@ -136,7 +138,8 @@ class Verifier {
                                           std::string_view problem, std::string cure = {},
                                           ErrorKind kind = ErrorKind::kMalformedInput) const {
     return Fault(in.ptx_line,
-                 fmt::format("'{}' {}", PrintInstruction(module_, function, in), problem),
+                 fmt::format("'{}'{}{}", PrintInstruction(module_, function, in),
+                             problem.starts_with(':') ? "" : " ", problem),
                  std::move(cure), kind);
   }
 

@@ -1,7 +1,8 @@
 // Calls (9.7.12.5): each argument against the parameter that receives it.
+#include <fmt/format.h>
+
 #include <vector>
 
-#include <fmt/format.h>
 #include "validator/ptx/verifier_impl.h"
 
 namespace assay::ptx {

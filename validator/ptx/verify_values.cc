@@ -1,12 +1,13 @@
 // Constants that select what an instruction does, and so must be known values. A table: opcode,
 // operand, what is allowed.
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <array>
 #include <cstdint>
 #include <optional>
 #include <span>
 
-#include <fmt/format.h>
 #include "validator/ptx/verifier_impl.h"
 
 namespace assay::ptx {

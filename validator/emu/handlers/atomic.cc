@@ -175,7 +175,12 @@ void ReadModifyWrite(Warp& base, const Decoded& op) {
   }
   if constexpr (kMonitored) {
     if (engine.race) {
-      ReportAccess(warp, op, access, bytes, AccessKind::kReadWrite, OrderOf(*op.source), true, returns, nullptr);
+      ReportAccess(warp, op, access, bytes,
+                   {.kind = AccessKind::kReadWrite,
+                    .order = OrderOf(*op.source),
+                    .atomic = true,
+                    .returns_value = returns,
+                    .element_bytes = sizeof(T)});
     }
   }
   const Context context{.flush = !in_shared};
@@ -213,7 +218,8 @@ void ReadModifyWrite(Warp& base, const Decoded& op) {
         Frame& frame = *warp.frame;
         LaneMask stored = undefined | frame.undefined[b[e].shadow] | frame.undefined[c[e].shadow];
         if (std::is_same_v<Op, Exchange>) stored = frame.undefined[b[e].shadow];
-        MarkStored(warp, op, access, e * static_cast<std::uint32_t>(sizeof(T)), sizeof(T), stored);
+        MarkStored(warp, op, access, e * static_cast<std::uint32_t>(sizeof(T)), sizeof(T), stored,
+                   frame.origin[b[e].shadow]);
         if (d != nullptr) {
           LaneMask& mask = frame.undefined[op.operands[e].shadow];
           mask = (mask & ~access.lanes) | undefined;

@@ -74,7 +74,7 @@ void Load(Warp& base, const Decoded& op) {
   }
   if constexpr (kMonitored) {
     if (warp.engine->race) {
-      ReportAccess(warp, op, access, bytes, AccessKind::kRead, OrderOf(*op.source), false, true, nullptr);
+      ReportAccess(warp, op, access, bytes, {.order = OrderOf(*op.source), .element_bytes = sizeof(Memory)});
     }
   }
 }
@@ -106,7 +106,11 @@ void Store(Warp& base, const Decoded& op) {
           }
         }
       }
-      ReportAccess(warp, op, access, bytes, AccessKind::kWrite, OrderOf(*op.source), false, true, bytes <= 64 ? values : nullptr);
+      ReportAccess(warp, op, access, bytes,
+                   {.kind = AccessKind::kWrite,
+                    .order = OrderOf(*op.source),
+                    .element_bytes = sizeof(Memory),
+                    .new_values = bytes <= 64 ? values : nullptr});
     }
   }
   for (std::uint32_t e = 0; e < count; ++e) {
@@ -123,7 +127,8 @@ void Store(Warp& base, const Decoded& op) {
     }
     if constexpr (kMonitored) {
       if (warp.engine->track_defined) {
-        MarkStored(warp, op, access, e * static_cast<std::uint32_t>(sizeof(Memory)), sizeof(Memory), warp.frame->undefined[source.shadow]);
+        MarkStored(warp, op, access, e * static_cast<std::uint32_t>(sizeof(Memory)), sizeof(Memory),
+                   warp.frame->undefined[source.shadow], warp.frame->origin[source.shadow]);
       }
     }
   }
@@ -394,7 +399,7 @@ bool LoadLanes(Warp& base, const Decoded& op, Space space, LaneMask lanes, const
     std::memcpy(out + static_cast<std::size_t>(lane) * bytes, access.at(lane), bytes);
   }
   if (undefined != nullptr) *undefined = warp.engine->track_defined ? UndefinedLanes(warp, access, 0, bytes) : 0;
-  if (warp.engine->race) ReportAccess(warp, op, access, bytes, AccessKind::kRead, OrderOf(*op.source), false, true, nullptr);
+  if (warp.engine->race) ReportAccess(warp, op, access, bytes, {.order = OrderOf(*op.source)});
   return true;
 }
 
@@ -406,12 +411,14 @@ bool StoreLanes(Warp& base, const Decoded& op, Space space, LaneMask lanes, cons
   const bool resolved = warp.engine->monitored ? Resolve<true>(warp, op, space, lanes, bytes, AccessType::kStore, access)
                                                : Resolve<false>(warp, op, space, lanes, bytes, AccessType::kStore, access);
   if (!resolved) return false;
-  if (warp.engine->race) ReportAccess(warp, op, access, bytes, AccessKind::kWrite, OrderOf(*op.source), false, true, in);
+  if (warp.engine->race) {
+    ReportAccess(warp, op, access, bytes, {.kind = AccessKind::kWrite, .order = OrderOf(*op.source), .new_values = in});
+  }
   for (LaneMask rest = lanes; rest != 0; rest &= rest - 1) {
     const int lane = std::countr_zero(rest);
     std::memcpy(access.at(lane), in + static_cast<std::size_t>(lane) * bytes, bytes);
   }
-  if (warp.engine->track_defined) MarkStored(warp, op, access, 0, bytes, undefined);
+  if (warp.engine->track_defined) MarkStored(warp, op, access, 0, bytes, undefined, kNoPc);
   warp.engine->last_progress = warp.engine->counters.steps;
   return true;
 }

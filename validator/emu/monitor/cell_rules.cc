@@ -4,22 +4,32 @@
 #include <bit>
 
 namespace assay::emu {
+namespace {
 
-LaneMask CellRules::LanesOf(const Element& element) const {
-  return std::rotl(shadow_.record(element.record).pattern, element.lane);
+bool IsReadModifyWrite(const Traits& traits) {
+  return traits.kind == AccessKind::kReadWrite && traits.strong();
 }
 
-Element CellRules::ElementOf(const Actor& actor) const {
-  return Element{actor.record, static_cast<std::uint8_t>(std::countr_zero(actor.lanes)), false};
+}  // namespace
+
+LaneMask CellRules::LanesOf(const Item& item) const {
+  return std::rotl(table_.record(item.record).pattern, item.lane);
 }
 
-std::optional<std::pair<int, int>> CellRules::Unordered(const Element& element,
-                                                        const Actor& actor) const {
-  const Record& record = shadow_.record(element.record);
+Conflict CellRules::Conflicts(const Record& a, const Record& b) const {
+  const BlockNumber a_block = order_.BlockOf(a.issuer);
+  const BlockNumber b_block = order_.BlockOf(b.issuer);
+  return ConflictOf(a.traits, a_block, b.traits, b_block, order_.ClusterOf(a_block),
+                    order_.ClusterOf(b_block));
+}
+
+std::optional<std::pair<int, int>> CellRules::UnorderedPair(const Item& item, const Actor& actor,
+                                                            LaneMask lanes) const {
+  const Record& record = table_.record(item.record);
   if (order_.WarpKnows(actor.warp, record.warp, record.time)) return std::nullopt;
-  for (LaneMask theirs = LanesOf(element); theirs != 0; theirs &= theirs - 1) {
+  for (LaneMask theirs = LanesOf(item); theirs != 0; theirs &= theirs - 1) {
     const int their_lane = std::countr_zero(theirs);
-    for (LaneMask ours = actor.lanes; ours != 0; ours &= ours - 1) {
+    for (LaneMask ours = lanes; ours != 0; ours &= ours - 1) {
       const int our_lane = std::countr_zero(ours);
       if (record.warp == actor.warp && their_lane == our_lane) continue;
       if (!order_.LaneKnows(actor.warp, our_lane, record.warp, their_lane, record.time)) {
@@ -30,133 +40,391 @@ std::optional<std::pair<int, int>> CellRules::Unordered(const Element& element,
   return std::nullopt;
 }
 
-/// True when a later access to the cell has observed this writer and is ordered before the actor.
-bool CellRules::Observed(std::size_t writer, const Actor& actor) const {
-  if (writers_[writer].stale) return false;
-  // One lane that saw it is enough, but it must come before each of the actor's lanes.
-  const auto comes_before = [&](const Element& observer) {
-    const Record& record = shadow_.record(observer.record);
-    for (LaneMask lanes = LanesOf(observer); lanes != 0; lanes &= lanes - 1) {
-      const int lane = std::countr_zero(lanes);
-      bool before = true;
-      for (LaneMask ours = actor.lanes; before && ours != 0; ours &= ours - 1) {
-        const int our_lane = std::countr_zero(ours);
-        before = (record.warp == actor.warp && lane == our_lane) ||
-                 order_.LaneKnows(actor.warp, our_lane, record.warp, lane, record.time);
-      }
-      if (before) return true;
-    }
-    return false;
-  };
-  for (std::size_t i = writer + 1; i < writers_.size(); ++i) {
-    const Element& later = writers_[i];
-    if (!later.stale && shadow_.record(later.record).traits.kind == AccessKind::kReadWrite &&
-        comes_before(later)) {
-      return true;
-    }
-  }
-  return std::any_of(readers_.begin(), readers_.end(),
-                     [&](const Element& reader) { return !reader.stale && comes_before(reader); });
+/// A strong write whose value a later read of the same value has seen for certain. Of several plain
+/// writes by sibling lanes nobody can tell whose value was read.
+bool CellRules::Observable(const Item& item) const {
+  const Traits& traits = TraitsOf(item);
+  if (!traits.writes() || !traits.strong()) return false;
+  return IsReadModifyWrite(traits) || std::popcount(LanesOf(item)) == 1;
 }
 
-void CellRules::Check(const Actor& actor, const std::vector<Element>& side, bool are_writers,
-                      std::vector<CellRace>& races) {
-  const BlockNumber block = order_.BlockOf(actor.warp);
-  for (std::size_t i = 0; i < side.size(); ++i) {
-    const Record& record = shadow_.record(side[i].record);
-    const BlockNumber their_block = order_.BlockOf(record.issuer);
-    const Conflict conflict = ConflictOf(record.traits, their_block, *actor.traits, block,
-                                         order_.ClusterOf(their_block), order_.ClusterOf(block));
-    if (conflict == Conflict::kNone) continue;
-    const auto pair = Unordered(side[i], actor);
-    if (conflict == Conflict::kReadOnly) {
-      // The read-only path sees no order at all, not even its own thread's.
-      const auto lane = static_cast<std::uint8_t>(std::countr_zero(actor.lanes));
-      races.push_back(CellRace{side[i],
-                               pair ? static_cast<std::uint8_t>(pair->first) : side[i].lane,
-                               pair ? static_cast<std::uint8_t>(pair->second) : lane, conflict});
-      continue;
+LaneMask CellRules::Evidence(std::size_t i, const Actor& actor) const {
+  const Record& written = table_.record(items_[i].record);
+  if (!Observable(items_[i])) return 0;
+  LaneMask ordered = 0;
+  for (std::size_t z = i + 1; z < items_.size() && items_[z].value == items_[i].value; ++z) {
+    const Record& observer = table_.record(items_[z].record);
+    if (!observer.traits.reads()) continue;
+    // An observer that raced with what it saw shows nothing.
+    if (Conflicts(written, observer) != Conflict::kNone) continue;
+    for (LaneMask ours = actor.lanes & ~ordered; ours != 0; ours &= ours - 1) {
+      const int our_lane = std::countr_zero(ours);
+      for (LaneMask theirs = LanesOf(items_[z]); theirs != 0; theirs &= theirs - 1) {
+        const int lane = std::countr_zero(theirs);
+        if ((observer.warp == actor.warp && lane == our_lane) ||
+            order_.LaneKnows(actor.warp, our_lane, observer.warp, lane, observer.time)) {
+          ordered |= 1u << our_lane;
+          break;
+        }
+      }
     }
+  }
+  return ordered;
+}
+
+std::optional<std::pair<int, int>> CellRules::UnorderedPairByAll(std::size_t i,
+                                                                 const Actor& actor) const {
+  const auto pair = UnorderedPair(items_[i], actor, actor.lanes);
+  if (!pair) return pair;
+  const LaneMask evidence = Evidence(i, actor);
+  return evidence == 0 ? pair : UnorderedPair(items_[i], actor, actor.lanes & ~evidence);
+}
+
+bool CellRules::Ordered(const Item& item, const Actor& actor) {
+  if (!warp_wide_) return !UnorderedPair(item, actor, actor.lanes);
+  const Record& record = table_.record(item.record);
+  const auto knowledge = order_.WarpKnowledge(actor.warp, record.warp, record.time);
+  if (knowledge == ThreadOrder::Knowledge::kAll) return true;
+  if (record.warp == actor.warp) {
+    if (SameThreads(record, item.lane, actor, line_) && actor.pattern == 1) return true;
+    undecided_ = true;
+  }
+  undecided_ = undecided_ || knowledge == ThreadOrder::Knowledge::kSome;
+  return false;
+}
+
+bool CellRules::Superseded(const Item& item, const Actor& actor) {
+  const Record& record = table_.record(item.record);
+  if (warp_wide_) return SameThreads(record, item.lane, actor, line_) || Ordered(item, actor);
+  for (LaneMask theirs = LanesOf(item); theirs != 0; theirs &= theirs - 1) {
+    const int their_lane = std::countr_zero(theirs);
+    bool before = record.warp == actor.warp && (actor.lanes >> their_lane & 1u) != 0;
+    for (LaneMask ours = actor.lanes; !before && ours != 0; ours &= ours - 1) {
+      before = order_.LaneKnows(actor.warp, std::countr_zero(ours), record.warp, their_lane,
+                                record.time);
+    }
+    if (!before) return false;
+  }
+  return true;
+}
+
+bool CellRules::SupersededByAll(std::size_t i, const Actor& actor) {
+  if (Superseded(items_[i], actor)) return true;
+  if (warp_wide_) {
+    undecided_ = undecided_ || Observable(items_[i]);
+    return false;
+  }
+  return Evidence(i, actor) == actor.lanes;
+}
+
+void CellRules::Check(const Actor& actor, std::vector<CellRace>& races) const {
+  const Record& own = table_.record(actor.record);
+  for (std::size_t i = 0; i < items_.size(); ++i) {
+    const Record& record = table_.record(items_[i].record);
+    const Conflict conflict = Conflicts(record, own);
+    if (conflict == Conflict::kNone) continue;
+    auto pair = UnorderedPairByAll(i, actor);
+    // The read-only path sees no order at all, not even its own thread's.
+    if (!pair && conflict == Conflict::kReadOnly)
+      pair = {items_[i].lane, std::countr_zero(actor.lanes)};
     if (!pair) continue;
-    if (are_writers && Observed(i, actor)) continue;
-    races.push_back(CellRace{side[i], static_cast<std::uint8_t>(pair->first),
+    races.push_back(CellRace{items_[i].record, static_cast<std::uint8_t>(pair->first),
                              static_cast<std::uint8_t>(pair->second), conflict});
   }
 }
 
+/// True when nothing in the cell races with the actor, as far as warps as a whole can tell.
+bool CellRules::CheckWarpWide(const Actor& actor) {
+  const Record& own = table_.record(actor.record);
+  for (const Item& item : items_) {
+    const Record& record = table_.record(item.record);
+    // A line's elements belong to the same lanes only if they are as wide.
+    if (line_ && record.traits.bytes != actor.traits.bytes &&
+        !order_.WarpKnows(actor.warp, record.warp, record.time)) {
+      return false;
+    }
+    const Conflict conflict = Conflicts(record, own);
+    if (conflict == Conflict::kNone) continue;
+    if (conflict == Conflict::kReadOnly || !Ordered(item, actor)) return false;
+  }
+  return true;
+}
+
+/// Outdone by a weak access, or by one of the same block: narrow scopes then look at both alike.
+bool CellRules::OutdoneBy(const Record& later, const Record& old) const {
+  if (!Outdoes(later.traits, old.traits)) return false;
+  return !later.traits.strong() || order_.BlockOf(later.issuer) == order_.BlockOf(old.issuer);
+}
+
 void CellRules::InsertRead(const Actor& actor) {
-  const BlockNumber block = order_.BlockOf(actor.warp);
-  std::erase_if(readers_, [&](const Element& old) {
-    const Record& record = shadow_.record(old.record);
-    return Outdoes(*actor.traits, block, record.traits, order_.BlockOf(record.issuer)) &&
-           (record.traits.read_only_path || !Unordered(old, actor));
+  const Record& own = table_.record(actor.record);
+  const auto lane = static_cast<std::uint8_t>(actor.lane);
+  const std::uint32_t value = items_.empty() ? 0 : items_.back().value;
+  // Who has seen a strong write is evidence that what follows that reader is ordered after the
+  // write; a later reader says that of fewer. Where only weak writes are, evidence is of no use: a
+  // reader without order has raced.
+  const bool strong = std::any_of(items_.begin(), items_.end(), [&](const Item& i) {
+    return TraitsOf(i).writes() && TraitsOf(i).strong();
   });
-  readers_.push_back(ElementOf(actor));
-  if (readers_.size() > kKept) DropImmortals(readers_);
+  const bool evidence = strong && items_.size() < kEvidenceKept;
+  std::erase_if(items_, [&](const Item& old) {
+    if (old.record == actor.record && old.lane == lane && old.value == value) return true;
+    const Record& record = table_.record(old.record);
+    return !evidence && OutdoneBy(own, record) &&
+           (record.traits.read_only_path || Superseded(old, actor));
+  });
+  items_.push_back(Item{actor.record, lane, value});
+  if (items_.size() > kRacedKept) DropImmortals();
 }
 
 void CellRules::InsertWrite(const Actor& actor) {
-  const Traits& traits = *actor.traits;
-  const BlockNumber block = order_.BlockOf(actor.warp);
-  const bool continues_chain = traits.kind == AccessKind::kReadWrite && traits.strong();
-  const auto drop = [&](const Element& old, bool observed) {
-    const Record& record = shadow_.record(old.record);
-    if (record.traits.read_only_path) return false;
-    return Outdoes(traits, block, record.traits, order_.BlockOf(record.issuer)) &&
-           (observed || !Unordered(old, actor));
-  };
-  std::erase_if(writers_,
-                [&](const Element& old) { return drop(old, continues_chain && !old.stale); });
-  std::erase_if(readers_, [&](const Element& old) { return drop(old, false); });
-  if (!continues_chain) {
-    for (Element& old : writers_) old.stale = true;
-  }
-  for (Element& old : readers_) old.stale = true;
-  if (!traits.strong()) {
-    // What is left here has raced with this write, and was reported.
-    if (writers_.size() > kKept)
-      writers_.erase(writers_.begin(), writers_.end() - static_cast<std::ptrdiff_t>(kKept));
-    if (readers_.size() > kKept) {
-      std::size_t extra = readers_.size() - kKept;
-      std::erase_if(readers_, [&](const Element& old) {
-        return extra != 0 && !shadow_.record(old.record).traits.read_only_path && extra-- != 0;
-      });
+  const Record& own = table_.record(actor.record);
+  const Traits& traits = own.traits;
+  const bool continues = IsReadModifyWrite(traits);
+  const std::uint32_t value = items_.empty() ? 0 : items_.back().value;
+  const std::uint32_t cluster = order_.ClusterOf(order_.BlockOf(actor.warp));
+
+  // From the newest to the oldest: what covers an item is younger than it.
+  dropped_.assign(items_.size(), false);
+  bool other_cluster =
+      false;  // Kept: a read-modify-write of this value from another cluster than the actor's.
+  for (std::size_t i = items_.size(); i-- > 0;) {
+    const Item& old = items_[i];
+    const Record& record = table_.record(old.record);
+    if (record.traits.read_only_path) continue;
+    const bool observed = continues && old.value == value && record.traits.writes() &&
+                          (Observable(old) || !record.traits.strong());
+    if (Outdoes(traits, record.traits)) {
+      // A later access of narrow scope cannot be in the block of both, if two that are far apart
+      // are kept.
+      const bool covered = OutdoneBy(own, record) || (observed && other_cluster);
+      dropped_[i] = covered && (observed || SupersededByAll(i, actor));
+    }
+    // A weak write ends what strong accesses before it were good for; if it was not ordered after
+    // them, that was reported.
+    if (!traits.strong() && record.traits.strong()) dropped_[i] = true;
+    if (!dropped_[i] && observed && IsReadModifyWrite(record.traits) &&
+        order_.ClusterOf(order_.BlockOf(record.issuer)) != cluster) {
+      other_cluster = true;
     }
   }
-  writers_.push_back(ElementOf(actor));
-  if (writers_.size() > kKept) DropImmortals(writers_);
+  if (traits.strong() && items_.size() < kEvidenceKept) KeepEvidence(actor);
+  std::size_t kept = 0;
+  for (std::size_t i = 0; i < items_.size(); ++i) {
+    if (!dropped_[i]) items_[kept++] = items_[i];
+  }
+  items_.resize(kept);
+  if (!traits.strong() && items_.size() > kRacedKept) DropRaced();
+  items_.push_back(
+      Item{actor.record, static_cast<std::uint8_t>(actor.lane), continues ? value : value + 1});
+  if (items_.size() > kRacedKept) DropImmortals();
 }
 
-/// Of accesses that nobody will ever be ordered after, one of each kind is as good as all.
-void CellRules::DropImmortals(std::vector<Element>& side) {
-  std::vector<std::pair<Traits, BlockNumber>> kept;
-  std::erase_if(side, [&](const Element& element) {
-    const Record& record = shadow_.record(element.record);
-    if (!order_.NeverKnown(record.warp, record.time)) return false;
-    const BlockNumber block = order_.BlockOf(record.issuer);
-    for (const auto& [traits, traits_block] : kept) {
-      if (Outdoes(traits, traits_block, record.traits, block)) return true;
+/// A writer that stays, and is ordered before the actor by evidence alone, needs its witnesses.
+void CellRules::KeepEvidence(const Actor& actor) {
+  for (std::size_t i = 0; i < items_.size(); ++i) {
+    if (dropped_[i] || !Observable(items_[i])) continue;
+    for (std::size_t z = i + 1; z < items_.size() && items_[z].value == items_[i].value; ++z) {
+      if (dropped_[z] && TraitsOf(items_[z]).reads() && !Ordered(items_[i], actor))
+        dropped_[z] = false;
     }
-    kept.emplace_back(record.traits, block);
+  }
+}
+
+/// After a weak write, all that is left has raced with it and was reported, but for reads by the
+/// read-only path.
+void CellRules::DropRaced() {
+  std::size_t extra = items_.size() - kRacedKept;
+  std::erase_if(items_, [&](const Item& old) {
+    if (extra == 0 || TraitsOf(old).read_only_path) return false;
+    --extra;
+    return true;
+  });
+}
+
+/// Of accesses that nobody will ever be ordered after, one of each kind is as good as all; of
+/// strong ones two that are far apart.
+void CellRules::DropImmortals() {
+  std::vector<const Record*> kept;
+  std::erase_if(items_, [&](const Item& item) {
+    const Record& record = table_.record(item.record);
+    if (!order_.NeverKnown(record.warp, record.time)) return false;
+    const Record* first = nullptr;
+    for (const Record* other : kept) {
+      if (!Outdoes(other->traits, record.traits)) continue;
+      if (OutdoneBy(*other, record)) return true;
+      if (first != nullptr && order_.ClusterOf(order_.BlockOf(first->issuer)) !=
+                                  order_.ClusterOf(order_.BlockOf(other->issuer))) {
+        return true;
+      }
+      if (first == nullptr) first = other;
+    }
+    kept.push_back(&record);
     return false;
   });
 }
 
-void CellRules::Apply(const Actor& actor, Ref& writers, Ref& readers,
-                      std::vector<CellRace>& races) {
-  writers_.clear();
-  readers_.clear();
-  shadow_.Decode(writers, writers_);
-  shadow_.Decode(readers, readers_);
-  Check(actor, writers_, true, races);
-  if (actor.traits->writes()) {
-    Check(actor, readers_, false, races);
+void CellRules::Load(Ref writers, Ref readers) {
+  items_.clear();
+  elements_.clear();
+  table_.Decode(writers, elements_);
+  table_.Decode(readers, elements_);
+  std::uint32_t value = 0;
+  for (const Element& element : elements_) {
+    value += element.later_value ? 1 : 0;
+    items_.push_back(Item{element.record, element.lane, value});
+  }
+}
+
+/// Writers and readers apart where only weak writes are: neighbouring cells then share more. The
+/// order between the two matters as soon as a strong write is among them: then all stand together,
+/// in the place of the writers.
+void CellRules::Store(Ref& writers, Ref& readers) {
+  const bool together = std::any_of(items_.begin(), items_.end(), [&](const Item& item) {
+    return TraitsOf(item).writes() && TraitsOf(item).strong();
+  });
+  elements_.clear();
+  reader_elements_.clear();
+  std::uint32_t value = items_.empty() ? 0 : items_.front().value;
+  for (const Item& item : items_) {
+    if (together) {
+      elements_.push_back(Element{item.record, item.lane, item.value != value});
+      value = item.value;
+    } else {
+      (TraitsOf(item).writes() ? elements_ : reader_elements_)
+          .push_back(Element{item.record, item.lane, false});
+    }
+  }
+  const Ref old_writers = writers;
+  const Ref old_readers = readers;
+  writers = table_.Encode(elements_);
+  readers = table_.Encode(reader_elements_);
+  table_.Release(old_writers);
+  table_.Release(old_readers);
+}
+
+bool CellRules::KnownToWarp(RecordId id, const Actor& actor) {
+  if (id == known_record_ && actor.warp == known_warp_ && order_.version() == known_version_ &&
+      table_.collections() == known_collections_) {
+    return known_;
+  }
+  const Record& record = table_.record(id);
+  known_ = order_.WarpKnows(actor.warp, record.warp, record.time);
+  known_record_ = id;
+  known_warp_ = actor.warp;
+  known_version_ = order_.version();
+  known_collections_ = table_.collections();
+  return known_;
+}
+
+/// One weak writer and one weak reader at most, both ordered before a weak access: nearly all there
+/// is. False: not such a case.
+bool CellRules::ApplyPlain(const Actor& actor, Ref& writers, Ref& readers, bool line) {
+  const Ref fresh = actor.record << kLaneBits | actor.lane;
+  if ((writers | readers) == 0) {
+    (actor.traits.writes() ? writers : readers) = fresh;
+    return true;
+  }
+  if (actor.traits.strong() || IsSet(writers) || IsSet(readers)) return false;
+  if (writers != 0) {
+    const Record& record = table_.record(IndexOf(writers));
+    if (record.traits.strong() || actor.traits.read_only_path) return false;
+    const bool own = actor.pattern == 1 && SameThreads(record, LaneOf(writers), actor, line);
+    if (!own && !KnownToWarp(IndexOf(writers), actor)) return false;
+  }
+  if (readers == fresh) return !actor.traits.writes();
+  if (readers != 0) {
+    const Record& record = table_.record(IndexOf(readers));
+    if (record.traits.strong()) return false;
+    if (actor.traits.writes()) {
+      if (record.traits.read_only_path) return false;
+      const bool own = actor.pattern == 1 && SameThreads(record, LaneOf(readers), actor, line);
+      if (!own && !KnownToWarp(IndexOf(readers), actor)) return false;
+    } else if (record.traits.read_only_path) {
+      if (!actor.traits.read_only_path) return false;
+    } else if (!SameThreads(record, LaneOf(readers), actor, line) &&
+               !KnownToWarp(IndexOf(readers), actor)) {
+      return false;
+    }
+  }
+  if (actor.traits.writes()) {
+    writers = fresh;
+    readers = 0;
+  } else {
+    readers = fresh;
+  }
+  return true;
+}
+
+bool CellRules::ApplyWarpWide(const Actor& actor, Ref& writers, Ref& readers, bool line) {
+  const std::uint64_t version = order_.version() + table_.collections();
+  const Ref before_writers = writers == 0 ? 0 : WithLane(writers, LaneOf(writers) - actor.lane);
+  const Ref before_readers = readers == 0 ? 0 : WithLane(readers, LaneOf(readers) - actor.lane);
+  const std::uint32_t hash =
+      before_writers * 0x9e3779b9u ^ before_readers * 0x85ebca6bu ^ actor.record * 0xc2b2ae35u;
+  Memo& memo = memo_[(hash ^ hash >> 16) % memo_.size()];
+  const auto turned = [&](Ref ref) {
+    return ref == 0 ? 0 : WithLane(ref, LaneOf(ref) + actor.lane);
+  };
+  if (memo.version == version && memo.record == actor.record && memo.line == line &&
+      memo.writers == before_writers && memo.readers == before_readers &&
+      memo.generations[0] == table_.Generation(before_writers) &&
+      memo.generations[1] == table_.Generation(before_readers) &&
+      memo.generations[2] == table_.Generation(memo.new_writers) &&
+      memo.generations[3] == table_.Generation(memo.new_readers)) {
+    table_.Use(memo.new_writers);
+    table_.Use(memo.new_readers);
+    table_.Release(writers);
+    table_.Release(readers);
+    writers = turned(memo.new_writers);
+    readers = turned(memo.new_readers);
+    return true;
+  }
+  warp_wide_ = true;
+  line_ = line;
+  undecided_ = false;
+  Load(writers, readers);
+  if (!CheckWarpWide(actor) || undecided_) return false;
+  if (actor.traits.writes()) {
     InsertWrite(actor);
-    writers = shadow_.Encode(writers_, writers);
   } else {
     InsertRead(actor);
   }
-  readers = shadow_.Encode(readers_, readers);
+  if (undecided_) return false;
+  // Of lines, all elements must map bytes to lanes alike.
+  if (line && std::any_of(items_.begin(), items_.end(), [&](const Item& item) {
+        return TraitsOf(item).bytes != actor.traits.bytes;
+      })) {
+    return false;
+  }
+  const std::uint32_t old_generations[2] = {table_.Generation(writers), table_.Generation(readers)};
+  Store(writers, readers);
+  memo.version = version;
+  memo.record = actor.record;
+  memo.line = line;
+  memo.writers = before_writers;
+  memo.readers = before_readers;
+  memo.new_writers = writers == 0 ? 0 : WithLane(writers, LaneOf(writers) - actor.lane);
+  memo.new_readers = readers == 0 ? 0 : WithLane(readers, LaneOf(readers) - actor.lane);
+  memo.generations[0] = old_generations[0];
+  memo.generations[1] = old_generations[1];
+  memo.generations[2] = table_.Generation(writers);
+  memo.generations[3] = table_.Generation(readers);
+  return true;
+}
+
+void CellRules::ApplyByLanes(const Actor& actor, Ref& writers, Ref& readers,
+                             std::vector<CellRace>& races) {
+  warp_wide_ = false;
+  line_ = false;
+  Load(writers, readers);
+  Check(actor, races);
+  if (actor.traits.writes()) {
+    InsertWrite(actor);
+  } else {
+    InsertRead(actor);
+  }
+  Store(writers, readers);
 }
 
 }  // namespace assay::emu

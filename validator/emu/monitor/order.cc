@@ -8,6 +8,7 @@
 namespace assay::emu {
 
 void ThreadOrder::Begin(const RaceDetector::Shape& shape) {
+  ++version_;
   warps_per_block_ = std::max(1u, shape.warps_per_block);
   blocks_per_cluster_ = std::max(1u, shape.blocks_per_cluster);
   threads_per_block_ =
@@ -46,11 +47,13 @@ ThreadOrder::Live& ThreadOrder::LiveAt(BlockNumber block) {
 
 void ThreadOrder::EndBlock(BlockNumber block) {
   BlockState& state = At(block);
+  ++version_;
   state.ended = true;
   state.live.reset();
 }
 
 void ThreadOrder::Tick(BlockNumber block) {
+  ++version_;
   Time& time = At(block).time;
   // Two thousand million events of one block: long past any step limit.
   ASSAY_CHECK(time < kNever - 1, "a block's clock ran over");
@@ -60,6 +63,7 @@ void ThreadOrder::Tick(BlockNumber block) {
 void ThreadOrder::OnExit(WarpNumber warp, LaneMask lanes) {
   const BlockNumber block = BlockOf(warp);
   WarpState& state = WarpAt(warp);
+  ++version_;
   const LaneMask ghosts = lanes & state.touched & ~state.gone;
   state.gone |= lanes;
   if (ghosts != 0) At(block).ghosts.push_back(Ghost{warp, ghosts, At(block).base, state.own_all});
@@ -214,6 +218,12 @@ void ThreadOrder::CompleteFull(BlockNumber block) {
       warp.split.reset();
     }
   }
+  // What a ghost's warp knew of it, everybody knows now.
+  for (Ghost& ghost : state.ghosts) {
+    if (live.warps[ghost.warp % warps_per_block_].gone != kAllLanes) {
+      ghost.base = std::max(ghost.base, ghost.own_all);
+    }
+  }
   for (WarpState& warp : live.warps) {
     warp.touched = 0;
     if (warp.twin != nullptr) {
@@ -244,24 +254,53 @@ void ThreadOrder::WarpBarrier(WarpNumber warp, LaneMask lanes) {
 
 bool ThreadOrder::WarpKnows(WarpNumber warp, WarpNumber other, Time stamp) {
   if (stamp == kNever) return false;
-  if (!IsAgent(other)) {
-    const BlockNumber block = BlockOf(warp);
+  const BlockNumber block = BlockOf(warp);
+  const WarpState& own = WarpAt(warp);
+  if (other - block * warps_per_block_ < warps_per_block_) {  // The same block's, and no agent.
     const BlockState& state = At(block);
-    if (other / warps_per_block_ == block) {
-      if (stamp <= state.base) return state.ghosts.empty() || !HasGhost(state, other);
-      if (other == warp) {
-        const WarpState& own = WarpAt(warp);
-        if (stamp <= own.own_all) return state.ghosts.empty() || !HasGhost(state, other);
-      }
+    if (stamp <= state.base || (other == warp && stamp <= own.own_all)) {
+      return state.ghosts.empty() || !HasGhost(state, other);
     }
   }
-  const WarpState& own = WarpAt(warp);
-  if (own.split != nullptr || own.common == nullptr) return false;
+  if (own.split != nullptr) return false;
+  if (IsTwin(other) && KnowsTwin(warp, other, stamp)) return true;
+  if (own.common == nullptr) return false;
   if (!IsAgent(other)) {
-    const BlockNumber block = BlockOf(other);
-    if (stamp <= own.common->BlockBase(block) && !HasGhost(At(block), other)) return true;
+    const BlockNumber other_block = BlockOf(other);
+    if (stamp <= own.common->BlockBase(other_block) && !HasGhost(At(other_block), other))
+      return true;
   }
   return own.common->LanesTime(other, kAllLanes) >= stamp;
+}
+
+/// The whole block was told of that twin's copies by a barrier.
+bool ThreadOrder::KnowsTwin(WarpNumber warp, WarpNumber twin_warp, Time stamp) {
+  const WarpNumber owner = twin_warp & ~kTwinBit;
+  if (BlockOf(owner) != BlockOf(warp)) return false;
+  const Twin* twin = WarpAt(owner).twin.get();
+  return twin != nullptr &&
+         *std::min_element(twin->published.begin(), twin->published.end()) >= stamp;
+}
+
+ThreadOrder::Knowledge ThreadOrder::WarpKnowledge(WarpNumber warp, WarpNumber other, Time stamp) {
+  if (stamp == kNever) return Knowledge::kNone;
+  if (WarpKnows(warp, other, stamp)) return Knowledge::kAll;
+  const BlockNumber block = BlockOf(warp);
+  const WarpState& own = WarpAt(warp);
+  if (own.split != nullptr) return Knowledge::kSome;
+  if (IsTwin(other) && BlockOf(other & ~kTwinBit) == block) {
+    const Twin* twin = WarpAt(other & ~kTwinBit).twin.get();
+    if (twin != nullptr && *std::max_element(twin->known.begin(), twin->known.end()) >= stamp) {
+      return Knowledge::kSome;
+    }
+  }
+  if (other - block * warps_per_block_ < warps_per_block_ &&
+      (stamp <= At(block).base || (other == warp && stamp <= own.own_all))) {
+    return Knowledge::kSome;  // Ghosts among them.
+  }
+  if (own.common == nullptr) return Knowledge::kNone;
+  if (!IsAgent(other) && stamp <= own.common->BlockBase(BlockOf(other))) return Knowledge::kSome;
+  return own.common->AnyLaneTime(other) >= stamp ? Knowledge::kSome : Knowledge::kNone;
 }
 
 bool ThreadOrder::LaneKnows(WarpNumber warp, int lane, WarpNumber other, int other_lane,
@@ -343,6 +382,7 @@ Clock ThreadOrder::ExportLanes(WarpNumber warp, LaneMask lanes) {
 
 void ThreadOrder::Learn(WarpNumber warp, LaneMask lanes, const ClockPtr& clock) {
   if (clock == nullptr || clock->empty()) return;
+  ++version_;
   WarpState& state = WarpAt(warp);
   if (state.split == nullptr && (lanes | state.gone) == kAllLanes) {
     state.common = Joined(state.common, clock);
@@ -357,6 +397,7 @@ void ThreadOrder::Learn(WarpNumber warp, LaneMask lanes, const ClockPtr& clock) 
 }
 
 void ThreadOrder::LearnTwin(WarpNumber warp, int lane, Time stamp) {
+  ++version_;
   Live& live = LiveAt(BlockOf(warp));
   WarpState& state = live.warps[warp % warps_per_block_];
   if (state.twin == nullptr) state.twin = std::make_unique<Twin>();

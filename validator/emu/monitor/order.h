@@ -69,6 +69,14 @@ class ThreadOrder {
   void BarrierComplete(BlockNumber block, std::uint32_t barrier);
   void WarpBarrier(WarpNumber warp, LaneMask lanes);
 
+  /// How much the lanes of `warp` know, as a whole, of the lanes of `other` up to `stamp`. kAll:
+  /// each knows each. kNone: none knows any (a thread's own accesses left aside). kSome: ask lane
+  /// by lane.
+  enum class Knowledge : std::uint8_t { kNone, kSome, kAll };
+  Knowledge WarpKnowledge(WarpNumber warp, WarpNumber other, Time stamp);
+  /// Grows whenever anybody learns anything, or a block ends: answers given before may be different
+  /// now.
+  std::uint64_t version() const { return version_; }
   /// True only when each lane of `warp` knows each lane of `other` up to `stamp`: the cheap answer
   /// for whole warps. False says nothing: ask lane by lane.
   bool WarpKnows(WarpNumber warp, WarpNumber other, Time stamp);
@@ -136,11 +144,13 @@ class ThreadOrder {
   BlockState& At(BlockNumber block);
   Live& LiveAt(BlockNumber block);
   WarpState& WarpAt(WarpNumber warp) {
-    return LiveAt(BlockOf(warp)).warps[warp % warps_per_block_];
+    Live& live = LiveAt(BlockOf(warp));
+    return live.warps[warp - last_block_ * warps_per_block_];
   }
   static const ClockPtr& ClockOf(const WarpState& state, int lane);
   static void SetClock(WarpState& state, LaneMask lanes, const ClockPtr& clock);
   bool IsGhost(const BlockState& state, WarpNumber warp, int lane, Time stamp, bool by_base) const;
+  bool KnowsTwin(WarpNumber warp, WarpNumber twin_warp, Time stamp);
   bool HasGhost(const BlockState& state, WarpNumber warp) const;
   void Contribute(Clock& into, BlockNumber block, WarpNumber warp, LaneMask lanes);
   void CompleteFull(BlockNumber block);
@@ -149,6 +159,7 @@ class ThreadOrder {
   std::uint32_t warps_per_block_ = 1;
   std::uint32_t blocks_per_cluster_ = 1;
   std::uint32_t threads_per_block_ = 32;
+  std::uint64_t version_ = 0;
   std::vector<std::unique_ptr<Chunk>> chunks_;
   // The block that was asked for last: events come in runs.
   BlockNumber last_block_ = 0;

@@ -102,6 +102,9 @@ class RaceDetector {
 
   /// A launch begins: everything before it happens before everything in it.
   void BeginLaunch(const Shape& shape);
+  /// Writes to this region are findings by themselves (an input): its reads are then not worth
+  /// remembering. Holds for this launch.
+  void SetReadOnly(RegionId region);
   /// A block has ended; its shared region may be forgotten.
   void EndBlock(BlockNumber block, RegionId shared_region);
 

@@ -46,17 +46,16 @@ inline Conflict ConflictOf(const Traits& a, BlockNumber a_block, const Traits& b
   return a.element_bytes == b.element_bytes ? Conflict::kNone : Conflict::kSize;
 }
 
-/// True when whatever conflicts with `old` conflicts with `later` as well: `old` may then be
-/// forgotten once it is ordered before `later`, because an access that is not ordered after `old`
-/// is not ordered after `later` either.
-inline bool Outdoes(const Traits& later, BlockNumber later_block, const Traits& old,
-                    BlockNumber old_block) {
+/// True when whatever conflicts with `old` conflicts with `later` as well, scopes between blocks
+/// left aside: `old` may then be forgotten once it is ordered before `later`, because an access
+/// that is not ordered after `old` is not ordered after `later` either. Of strong accesses in
+/// different blocks a third one, of narrow scope, may conflict with one and not with the other
+/// (CellRules::InsertWrite).
+inline bool Outdoes(const Traits& later, const Traits& old) {
   if (old.read_only_path) return later.read_only_path;
   if (old.writes() && !later.writes()) return false;
   if (!later.strong()) return true;
-  if (!old.strong() || old.element_bytes != later.element_bytes || later.reach() > old.reach())
-    return false;
-  return later.reach() == Reach::kDevice || later_block == old_block;
+  return old.strong() && old.element_bytes == later.element_bytes && later.reach() <= old.reach();
 }
 
 }  // namespace assay::emu
