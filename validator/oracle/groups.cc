@@ -74,9 +74,9 @@ Groups GroupErrors(const OutputTruth& truth, const Tensor& got) {
     const double tau = typical / ulp;
     groups.bias.sum += off;
     groups.bias.toward_zero += value < 0 ? -off : off;
-    groups.bias.typical += tau;
+    groups.bias.typical += (typical - truth.independent[i]) / ulp;
     // A rounding tips with a probability of about 2 tau, by one ulp.
-    groups.bias.variance += kWidth * kWidth * tau * tau + 2 * kWidth * std::min(tau, 1.0);
+    groups.bias.variance += tau * tau + 2 * tau;
     groups.bias.elements += 1;
     const double distance = std::fabs(off);
     const std::size_t bin =
