@@ -145,11 +145,12 @@ TEST(Generate, TheSameAgainstAChatCompletionsServer) {
   const Scratch scratch;
   const Ran ran = Assay({"generate", kDemoOp, "--model", "openai/test", "--base-url",
                          "http://127.0.0.1:" + std::to_string(port) + "/v1", "--out", (scratch / "run").string()},
-                        {"OPENAI_API_KEY=sk-canary-4711", "no_proxy=127.0.0.1"});
+                        {"OPENAI_API_KEY=sk-of-another-server", "ASSAY_API_KEY=sk-canary-4711", "no_proxy=127.0.0.1"});
   server.stop();
   serving.join();
   EXPECT_EQ(ran.exit, 0) << ran.err;
   EXPECT_EQ(asked, 4u);
+  // A key for OpenAI's own server is never sent to another one.
   EXPECT_EQ(authorization, "Bearer sk-canary-4711");
   ExpectDemoOutcome(scratch / "run");
   for (const auto& entry : std::filesystem::recursive_directory_iterator(scratch / "run")) {
