@@ -1,5 +1,7 @@
 #include "validator/oracle/groups.h"
 
+#include "base/error.h"
+
 #include <algorithm>
 #include <cmath>
 
@@ -51,6 +53,9 @@ Groups GroupErrors(const OutputTruth& truth, const Tensor& got) {
   const auto count = static_cast<std::size_t>(got.elements);
   const auto columns =
       truth.shape.empty() ? std::size_t{1} : static_cast<std::size_t>(truth.shape.back());
+  for (const auto* field : {&truth.value, &truth.allowance, &truth.typical, &truth.independent, &truth.contributions}) {
+    ASSAY_CHECK(field->size() == count, "a truth holds every field for every element");
+  }
   groups.ulps.resize(kUlpBins);
   if (columns == 0 || count == 0) return groups;
   groups.rows.resize(count / columns);
