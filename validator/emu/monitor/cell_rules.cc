@@ -171,7 +171,7 @@ void CellRules::InsertRead(const Actor& actor) {
     if (old.record == actor.record && old.lane == lane && old.value == value) return true;
     const Record& record = table_.record(old.record);
     return !evidence && OutdoneBy(own, record) &&
-           (record.traits.read_only_path || Superseded(old, actor));
+           (record.traits.read_only_path() || Superseded(old, actor));
   });
   items_.push_back(Item{actor.record, lane, value});
   if (items_.size() > kRacedKept) DropImmortals();
@@ -191,7 +191,7 @@ void CellRules::InsertWrite(const Actor& actor) {
   for (std::size_t i = items_.size(); i-- > 0;) {
     const Item& old = items_[i];
     const Record& record = table_.record(old.record);
-    if (record.traits.read_only_path) continue;
+    if (record.traits.read_only_path()) continue;
     const bool observed = continues && old.value == value && record.traits.writes() &&
                           (Observable(old) || !record.traits.strong());
     if (Outdoes(traits, record.traits)) {
@@ -236,7 +236,7 @@ void CellRules::KeepEvidence(const Actor& actor) {
 void CellRules::DropRaced() {
   std::size_t extra = items_.size() - kRacedKept;
   std::erase_if(items_, [&](const Item& old) {
-    if (extra == 0 || TraitsOf(old).read_only_path) return false;
+    if (extra == 0 || TraitsOf(old).read_only_path()) return false;
     --extra;
     return true;
   });
@@ -328,7 +328,7 @@ bool CellRules::ApplyPlain(const Actor& actor, Ref& writers, Ref& readers, bool 
   if (actor.traits.strong() || IsSet(writers) || IsSet(readers)) return false;
   if (writers != 0) {
     const Record& record = table_.record(IndexOf(writers));
-    if (record.traits.strong() || actor.traits.read_only_path) return false;
+    if (record.traits.strong() || actor.traits.read_only_path()) return false;
     const bool own = actor.pattern == 1 && SameThreads(record, LaneOf(writers), actor, line);
     if (!own && !KnownToWarp(IndexOf(writers), actor)) return false;
   }
@@ -337,11 +337,11 @@ bool CellRules::ApplyPlain(const Actor& actor, Ref& writers, Ref& readers, bool 
     const Record& record = table_.record(IndexOf(readers));
     if (record.traits.strong()) return false;
     if (actor.traits.writes()) {
-      if (record.traits.read_only_path) return false;
+      if (record.traits.read_only_path()) return false;
       const bool own = actor.pattern == 1 && SameThreads(record, LaneOf(readers), actor, line);
       if (!own && !KnownToWarp(IndexOf(readers), actor)) return false;
-    } else if (record.traits.read_only_path) {
-      if (!actor.traits.read_only_path) return false;
+    } else if (record.traits.read_only_path()) {
+      if (!actor.traits.read_only_path()) return false;
     } else if (!SameThreads(record, LaneOf(readers), actor, line) &&
                !KnownToWarp(IndexOf(readers), actor)) {
       return false;

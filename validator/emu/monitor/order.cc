@@ -14,6 +14,7 @@ void ThreadOrder::Begin(const RaceDetector::Shape& shape) {
   threads_per_block_ =
       shape.threads_per_block != 0 ? shape.threads_per_block : warps_per_block_ * kWarpSize;
   last_ = nullptr;
+  focus_ = {};
   chunks_.clear();
   chunks_.resize(shape.blocks / kChunk + 1);
 }
@@ -31,7 +32,12 @@ ThreadOrder::BlockState& ThreadOrder::At(BlockNumber block) {
 ThreadOrder::Live& ThreadOrder::LiveAt(BlockNumber block) {
   BlockState& state = At(block);
   if (state.live == nullptr) {
-    state.live = std::make_unique<Live>();
+    if (spare_.empty()) {
+      state.live = std::make_unique<Live>();
+    } else {
+      state.live = std::move(spare_.back());
+      spare_.pop_back();
+    }
     state.live->warps.resize(warps_per_block_);
     for (std::uint32_t w = 0; w < warps_per_block_; ++w) {
       const std::uint32_t first = w * kWarpSize;
@@ -45,10 +51,24 @@ ThreadOrder::Live& ThreadOrder::LiveAt(BlockNumber block) {
   return *state.live;
 }
 
+void ThreadOrder::Refocus(WarpNumber warp) {
+  const BlockNumber block = BlockOf(warp);
+  Live& live = LiveAt(block);
+  const WarpNumber first = block * warps_per_block_;
+  focus_ = Focus{warp, first, &At(block), &live.warps[warp - first]};
+}
+
 void ThreadOrder::EndBlock(BlockNumber block) {
+  focus_ = {};
   BlockState& state = At(block);
   ++version_;
   state.ended = true;
+  if (state.live != nullptr && spare_.size() < 16) {
+    state.live->warps.clear();
+    state.live->barriers.clear();
+    state.live->has_twins = false;
+    spare_.push_back(std::move(state.live));
+  }
   state.live.reset();
 }
 
@@ -253,16 +273,15 @@ void ThreadOrder::WarpBarrier(WarpNumber warp, LaneMask lanes) {
 }
 
 bool ThreadOrder::WarpKnows(WarpNumber warp, WarpNumber other, Time stamp) {
-  if (stamp == kNever) return false;
-  const BlockNumber block = BlockOf(warp);
-  const WarpState& own = WarpAt(warp);
-  if (other - block * warps_per_block_ < warps_per_block_) {  // The same block's, and no agent.
-    const BlockState& state = At(block);
-    if (stamp <= state.base || (other == warp && stamp <= own.own_all)) {
+  const Focus& focus = Focused(warp);
+  if (other - focus.first < warps_per_block_) {  // The same block's, and no agent.
+    const BlockState& state = *focus.state;
+    if (stamp <= state.base || (other == warp && stamp <= focus.own->own_all)) {
       return state.ghosts.empty() || !HasGhost(state, other);
     }
   }
-  if (own.split != nullptr) return false;
+  const WarpState& own = *focus.own;
+  if (stamp == kNever || own.split != nullptr) return false;
   if (IsTwin(other) && KnowsTwin(warp, other, stamp)) return true;
   if (own.common == nullptr) return false;
   if (!IsAgent(other)) {

@@ -52,6 +52,9 @@ struct WarpAccess {
   /// Size of one element where a lane moves several (ld.v4): vector accesses are so many scalar
   /// ones, and two strong accesses of different sizes race. 0: `bytes`.
   std::uint32_t element_bytes = 0;
+  /// The caller has seen that all 32 lanes take part and offsets[i] is offsets[0] + i * bytes.
+  /// Never needed: saves looking again.
+  bool is_row = false;
   /// Atomics: lanes were executed from 31 down to 0. Decides which sibling read whose value.
   bool reversed = false;
 };
