@@ -16,8 +16,7 @@ namespace {
 using enum Type;
 using M = Mod;
 
-// ----------------------------------------------------------------------------------------------------------
-// registers to matrices
+// --- registers to matrices
 template <class Word>
 void Gather(Warp& warp, const DecodedOperand* operands, const MmaPlaces& places, Word* matrix) {
   const u64 mask = places.bits == 64 ? ~u64{0} : (u64{1} << places.bits) - 1;
@@ -61,8 +60,7 @@ void SignExtend(Type type, u32* matrix, int size) {
     matrix[i] = static_cast<u32>(static_cast<s32>(matrix[i] << shift) >> shift);
 }
 
-// -------------------------------------------------------------------------------------------------------------------
-// sparsity
+// --- sparsity
 TensorType TensorOf(Type type) {
   switch (type) {
     case kBF16:
@@ -78,8 +76,7 @@ TensorType TensorOf(Type type) {
   }
 }
 
-// -------------------------------------------------------------------------------------------------------------------
-// handlers
+// --- handlers
 void RunTensor(Warp& warp, const Decoded& op) {
   const MmaForm& form = MmaFormAt(op.aux);
   const MmaShape& shape = form.shape;
@@ -207,8 +204,7 @@ void RunQuadPairs(Warp& warp, const Decoded& op) {
   });
 }
 
-// ---------------------------------------------------------------------------------------------------------------
-// resolution
+// --- resolution
 bool ElementsOf(Type type, MmaElements& elements) {
   switch (type) {
     case kF16:

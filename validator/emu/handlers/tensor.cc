@@ -108,93 +108,110 @@ double PlainValue(TensorType type, u32 bits) {
       Fp16::Widen(static_cast<u16>(type == TensorType::kF16 ? bits : bits << 8)));
 }
 
-/// Columns of B and a row of A, decoded.
-struct Decoded {
-  alignas(64) float b[kMaxTensorK][kColumns];
-  alignas(64) s32 b_exponent[kMaxTensorK][kColumns];
-  alignas(64) float a[kMaxTensorK];
-  alignas(64) s32 a_exponent[kMaxTensorK];
+/// Eight columns at once. Vectors of the compiler, because its own vectoriser keeps arrays in
+/// memory.
+using F8 [[gnu::vector_size(32)]] = float;
+using S8 [[gnu::vector_size(32)]] = s32;
+using D8 [[gnu::vector_size(64)]] = double;
+using L8 [[gnu::vector_size(64)]] = s64;
+template <class Real>
+using R8 = std::conditional_t<sizeof(Real) == 4, F8, D8>;
+
+template <class To, class From>
+[[gnu::always_inline]] inline To ConvertVector(const From& from) {
+  if constexpr (std::is_same_v<To, From>) {
+    return from;
+  } else {
+    return __builtin_convertvector(from, To);
+  }
+}
+
+/// Columns of B, decoded.
+struct Columns {
+  F8 value[kMaxTensorK];
+  S8 exponent[kMaxTensorK];
+};
+/// A row of A.
+struct Row {
+  const float* value;
+  const s32* exponent;
 };
 
-/// acc[j] = acc[j] + sum over the listed k, in one alignment; `kept` masks the f32 sum.
-template <class Real>
-void AddBlock(const Decoded& in, const int* order, int count, int align_bits, u32 kept,
-              float* acc) {
-  s32 top[kColumns];
-  for (int j = 0; j < kColumns; ++j) top[j] = ExponentOfF32(acc[j]);
-  for (int i = 0; i < count; ++i) {
-    const int k = order[i];
-    const s32 a_exponent = in.a_exponent[k];
-    for (int j = 0; j < kColumns; ++j) {
-      const s32 exponent = a_exponent + in.b_exponent[k][j];
-      top[j] = exponent > top[j] ? exponent : top[j];
-    }
-  }
-  // Terms scaled so that their unit is the last place kept. Where nothing but a tiny accumulator is
-  // there, any scale will do that does not overflow: products have exponents of -300 at least, and
-  // -30 where Real is float.
-  constexpr s32 kLowest = sizeof(Real) == 4 ? -90 : -400;
-  Real scale[kColumns];
-  for (int j = 0; j < kColumns; ++j) {
-    const s32 floor = top[j] > kLowest ? top[j] : kLowest;
-    if (top[j] == kInfiniteExponent) {
-      scale[j] = Real{0};
-      continue;
-    }
-    if constexpr (sizeof(Real) == 4) {
-      scale[j] = FromBits(static_cast<u32>(align_bits - floor + 127) << 23);
-    } else {
-      scale[j] = FromBits(static_cast<u64>(align_bits - floor + 1023) << 52);
-    }
-  }
-  // Terms are below 2^27: eight fit 32 bits. Conversion to integer truncates.
-  s64 sum[kColumns];
-  for (int j = 0; j < kColumns; ++j) {
-    sum[j] = static_cast<s64>(top[j] == kInfiniteExponent ? Real{0}
-                                                          : static_cast<Real>(acc[j]) * scale[j]);
-  }
-  for (int first = 0; first < count; first += 8) {
-    s32 part[kColumns] = {};
-    for (int i = first; i < count && i < first + 8; ++i) {
-      const int k = order[i];
-      const Real a = static_cast<Real>(in.a[k]);
-      for (int j = 0; j < kColumns; ++j)
-        part[j] += static_cast<s32>(a * static_cast<Real>(in.b[k][j]) * scale[j]);
-    }
-    for (int j = 0; j < kColumns; ++j) sum[j] += part[j];
-  }
-  for (int j = 0; j < kColumns; ++j) {
-    if (top[j] == kZeroExponent) {
-      acc[j] = 0.0f;
-      continue;
-    }
-    // No products, or a sum that has overflowed already: the accumulator stays.
-    if (top[j] < kLowest || top[j] == kInfiniteExponent) continue;
-    const double value =
-        static_cast<double>(sum[j]) * FromBits(static_cast<u64>(top[j] - align_bits + 1023) << 52);
-    const bool overflow = value >= 0x1p128 || value <= -0x1p128;
-    const float result = overflow ? static_cast<float>(value) : NarrowToF32<Round::kZero>(value);
-    acc[j] = result == 0.0f ? 0.0f : FromBits(ToBits(result) & kept);
-  }
-}
-
-/// acc[j] = fma(a, b, ... fma(a, b, 0)) + addend[j]; a product of f16 values is exact in f32.
-void AddChain(const Decoded& in, int count, const float* addend, float* acc) {
-  for (int j = 0; j < kColumns; ++j) {
-    float sum = 0.0f;
-    for (int k = 0; k < count; ++k) sum += in.a[k] * in.b[k][j];
-    acc[j] = sum + addend[j];
-  }
-}
-
-/// The k of each block, one after the other.
+/// How the terms of a product are grouped: the k of each block, one block after the other.
 struct Blocks {
   int order[kMaxTensorK];
   int size = 0;
   int align_bits = kAlignBits;
-  u32 kept = ~0u;                ///< Bits of each f32 sum.
+  s32 kept = -1;                 ///< Bits of each f32 sum.
   bool accumulate_last = false;  ///< Start from zero and add the accumulator at the end.
 };
+
+/// acc[j] = acc[j] + sum over the listed k, in one alignment.
+template <class Real>
+void AddBlock(const Row& a, const Columns& b, const int* order, int count, const Blocks& blocks,
+              float* accumulator) {
+  F8 acc;
+  __builtin_memcpy(&acc, accumulator, sizeof acc);
+  const S8 acc_bits = BitCast<S8>(acc);
+  const S8 field = acc_bits >> 23 & 0xff;
+  S8 top = (field == 0 ? S8{} + 1 : field) - 127;
+  top = (acc_bits & 0x7fffffff) == 0 ? S8{} + kZeroExponent : top;
+  top = field == 255 ? S8{} + kInfiniteExponent : top;
+  for (int i = 0; i < count; ++i) {
+    const S8 exponent = a.exponent[order[i]] + b.exponent[order[i]];
+    top = exponent > top ? exponent : top;
+  }
+  // Terms are scaled so that their unit is the last place kept. Where nothing but a tiny
+  // accumulator is there, any scale will do that does not overflow: products have exponents of -300
+  // at least, and -30 where Real is float. Infinity needs none: it stays.
+  constexpr s32 kLowest = sizeof(Real) == 4 ? -90 : -400;
+  const S8 infinite = top >= kInfiniteExponent;
+  const S8 at_least = top > kLowest ? top : S8{} + kLowest;
+  R8<Real> scale;
+  if constexpr (sizeof(Real) == 4) {
+    scale = BitCast<F8>(((blocks.align_bits - at_least + 127) << 23) & ~infinite);
+  } else {
+    const L8 bits = (ConvertVector<L8>(blocks.align_bits - at_least) + 1023) << 52;
+    scale = BitCast<D8>(bits & ~ConvertVector<L8>(infinite));
+  }
+  const R8<Real> start = ConvertVector<R8<Real>>(BitCast<F8>(acc_bits & ~infinite));
+  // Conversion to integer truncates. Terms are below 2^27: eight of them fit 32 bits.
+  D8 sum = ConvertVector<D8>(ConvertVector<S8>(start * scale));
+  for (int first = 0; first < count; first += 8) {
+    const int end = count < first + 8 ? count : first + 8;
+    S8 part{};
+    for (int i = first; i < end; ++i) {
+      const R8<Real> product =
+          static_cast<Real>(a.value[order[i]]) * ConvertVector<R8<Real>>(b.value[order[i]]);
+      part += ConvertVector<S8>(product * scale);
+    }
+    sum += ConvertVector<D8>(part);
+  }
+  // Back to f32, towards zero; beyond it, infinity.
+  const L8 unit = (ConvertVector<L8>(at_least - blocks.align_bits) + 1023) << 52;
+  const D8 value = sum * BitCast<D8>(unit & ~ConvertVector<L8>(infinite));
+  const F8 nearest = ConvertVector<F8>(value);
+  const D8 back = ConvertVector<D8>(nearest);
+  const L8 too_large = ((value > 0.0) & (back > value)) | ((value < 0.0) & (back < value));
+  const L8 in_range = (value < 0x1p128) & (value > -0x1p128);
+  S8 bits = BitCast<S8>(nearest) + ConvertVector<S8>(too_large & in_range);
+  bits = (bits & 0x7fffffff) == 0 ? S8{} : bits & blocks.kept;
+  // No products, or a sum that has overflowed already: the accumulator stays.
+  const S8 stays = infinite | (top < kLowest);
+  bits = stays ? acc_bits : bits;
+  bits = top == kZeroExponent ? S8{} : bits;
+  __builtin_memcpy(accumulator, &bits, sizeof bits);
+}
+
+/// acc[j] = fma(a, b, ... fma(a, b, 0)) + addend[j]; a product of f16 values is exact in f32.
+void AddChain(const Row& a, const Columns& b, int count, const float* addend, float* acc) {
+  for (int j = 0; j < kColumns; ++j) {
+    float sum = 0.0f;
+    for (int k = 0; k < count; ++k) sum += a.value[k] * b.value[k][j];
+    acc[j] = sum + addend[j];
+  }
+}
+
 void FillBlocks(const TensorProduct& product, Blocks& blocks) {
   const bool fp8 = product.a == TensorType::kE4M3 || product.a == TensorType::kE5M2;
   if (fp8 && !product.warpgroup) {
@@ -213,7 +230,7 @@ void FillBlocks(const TensorProduct& product, Blocks& blocks) {
   const int dense = product.steps_of_4 ? 4 : product.a == TensorType::kTF32 ? 8 : fp8 ? 32 : 16;
   if (fp8) {
     blocks.align_bits = kAlignBitsShort;
-    if (!product.half_result) blocks.kept = ~0u << (23 - kAlignBitsShort);
+    if (!product.half_result) blocks.kept = -(1 << (23 - kAlignBitsShort));
   }
   blocks.size = product.sparse ? 2 * dense : dense;
 }
@@ -234,56 +251,65 @@ bool AnySpecial(TensorType type, const u32* bits, int count) {
   return false;
 }
 
+bool IsSpecialF32(float value) { return (ToBits(value) & 0x7f800000u) == 0x7f800000u; }
+
+/// Replaces the outputs of a row that have infinities or NaN among their terms.
+void FixSpecial(const TensorProduct& product, const u32* a_row, const u32* b_columns,
+                const float* addend, float* acc) {
+  const bool a_special = AnySpecial(product.a, a_row, product.k);
+  for (int j = 0; j < kColumns; ++j) {
+    const u32* const b_column = b_columns + j * product.k;
+    if (!a_special && !IsSpecialF32(addend[j]) && !AnySpecial(product.b, b_column, product.k)) {
+      continue;
+    }
+    // What is finite after all met the special element of B only with an absent one of A.
+    const float sum = SpecialOutput(product, a_row, b_column, addend[j]);
+    if (IsSpecialF32(sum)) acc[j] = sum;
+  }
+}
+
 template <class Real>
 void Multiply(const TensorProduct& product, const u32* a, const u32* b, const float* c, float* d) {
   const int size = product.k;
   Blocks blocks;
   FillBlocks(product, blocks);
-  Decoded in;
+  alignas(64) float a_values[kMaxTensorM * kMaxTensorK];
+  alignas(64) s32 a_exponents[kMaxTensorM * kMaxTensorK];
+  const bool a_special =
+      DecodeAll(product.a, a, product.m * size, !product.warpgroup, a_values, a_exponents);
   for (int column = 0; column < product.n; column += kColumns) {
-    float values[kMaxTensorK];
-    s32 exponents[kMaxTensorK];
-    bool b_special = false;
+    alignas(64) u32 transposed[kMaxTensorK * kColumns];
     for (int j = 0; j < kColumns; ++j) {
-      b_special |= DecodeAll(product.b, b + (column + j) * size, size, !product.warpgroup, values,
-                             exponents);
-      for (int k = 0; k < size; ++k) {
-        in.b[k][j] = values[k];
-        in.b_exponent[k][j] = exponents[k];
-      }
+      const u32* const from = b + (column + j) * size;
+      for (int k = 0; k < size; ++k) transposed[k * kColumns + j] = from[k];
     }
+    Columns columns;
+    const bool b_special = DecodeAll(product.b, transposed, size * kColumns, !product.warpgroup,
+                                     reinterpret_cast<float*>(columns.value),
+                                     reinterpret_cast<s32*>(columns.exponent));
     for (int i = 0; i < product.m; ++i) {
-      const u32* const a_row = a + i * size;
-      const bool a_special =
-          DecodeAll(product.a, a_row, size, !product.warpgroup, in.a, in.a_exponent);
+      const Row row{a_values + i * size, a_exponents + i * size};
       const float* const addend = c + i * product.n + column;
       alignas(64) float acc[kColumns];
       bool c_special = false;
       for (int j = 0; j < kColumns; ++j) {
-        const bool special = (ToBits(addend[j]) & 0x7f800000u) == 0x7f800000u;
+        const bool special = IsSpecialF32(addend[j]);
         c_special |= special;
         acc[j] = blocks.accumulate_last || special ? 0.0f : addend[j];
       }
-      if (product.chain) AddChain(in, size, addend, acc);
-      for (int first = 0; first < size && !product.chain; first += blocks.size) {
-        const int count = size - first < blocks.size ? size - first : blocks.size;
-        AddBlock<Real>(in, blocks.order + first, count, blocks.align_bits, blocks.kept, acc);
-      }
-      if (blocks.accumulate_last) {
-        for (int j = 0; j < kColumns; ++j) acc[j] += addend[j];
+      if (product.chain) {
+        AddChain(row, columns, size, addend, acc);
+      } else {
+        for (int first = 0; first < size; first += blocks.size) {
+          const int count = size - first < blocks.size ? size - first : blocks.size;
+          AddBlock<Real>(row, columns, blocks.order + first, count, blocks, acc);
+        }
+        for (int j = 0; j < kColumns && blocks.accumulate_last; ++j) acc[j] += addend[j];
       }
       if (a_special || b_special || c_special) {
-        for (int j = 0; j < kColumns; ++j) {
-          const u32* const b_column = b + (column + j) * size;
-          const bool special = a_special || (ToBits(addend[j]) & 0x7f800000u) == 0x7f800000u ||
-                               AnySpecial(product.b, b_column, size);
-          if (!special) continue;
-          // What is finite after all met the special element of B only with an absent one of A.
-          const float sum = SpecialOutput(product, a_row, b_column, addend[j]);
-          if (sum - sum != 0.0f) acc[j] = sum;
-        }
+        FixSpecial(product, a + i * size, b + column * size, addend, acc);
       }
-      for (int j = 0; j < kColumns; ++j) d[i * product.n + column + j] = acc[j];
+      __builtin_memcpy(d + i * product.n + column, acc, sizeof acc);
     }
   }
 }
@@ -298,6 +324,28 @@ void TensorMultiplyLevel(const TensorProduct& product, const u32* a, const u32* 
     Multiply<float>(product, a, b, c, d);
   } else {
     Multiply<double>(product, a, b, c, d);
+  }
+}
+
+void TensorMultiplyIntegerLevel(int m, int n, int k, bool saturate, const s32* a, const s32* b,
+                                const s32* c, s32* d) {
+  for (int column = 0; column < n; column += kColumns) {
+    S8 columns[kMaxTensorK];
+    for (int j = 0; j < kColumns; ++j) {
+      for (int l = 0; l < k; ++l) columns[l][j] = b[(column + j) * k + l];
+    }
+    for (int i = 0; i < m; ++i) {
+      // Products of 8-bit values: a few hundred of them fit 32 bits.
+      S8 sum{};
+      for (int l = 0; l < k; ++l) sum += a[i * k + l] * columns[l];
+      for (int j = 0; j < kColumns; ++j) {
+        s64 total = s64{sum[j]} + c[i * n + column + j];
+        if (saturate) {
+          total = total > kMax<s32> ? kMax<s32> : total < kMin<s32> ? kMin<s32> : total;
+        }
+        d[i * n + column + j] = static_cast<s32>(total);
+      }
+    }
   }
 }
 

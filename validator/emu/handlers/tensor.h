@@ -10,6 +10,9 @@ namespace assay::emu::inline ASSAY_EMU_LEVEL {
 void TensorMultiplyLevel(const TensorProduct& product, const u32* a, const u32* b, const float* c,
                          float* d);
 
+/// TensorMultiplyInteger, for elements of 8 bits or fewer.
+void TensorMultiplyIntegerLevel(int m, int n, int k, bool saturate, const s32* a, const s32* b,
+                                const s32* c, s32* d);
 /// fma.rn.f64.
 double FmaF64Level(double a, double b, double c);
 

@@ -58,15 +58,7 @@ void TensorMultiplyF64(int m, int n, int k, int rounding, const double* a, const
 
 void TensorMultiplyInteger(int m, int n, int k, bool saturate, const s32* a, const s32* b,
                            const s32* c, s32* d) {
-  for (int i = 0; i < m; ++i) {
-    for (int j = 0; j < n; ++j) {
-      s64 sum = 0;
-      for (int l = 0; l < k; ++l) sum += s64{a[i * k + l]} * b[j * k + l];
-      sum += c[i * n + j];
-      if (saturate) sum = sum > kMax<s32> ? kMax<s32> : sum < kMin<s32> ? kMin<s32> : sum;
-      d[i * n + j] = static_cast<s32>(sum);
-    }
-  }
+  TensorMultiplyIntegerBest(m, n, k, saturate, a, b, c, d);
 }
 
 void TensorMultiplyBits(int m, int n, int k, bool exclusive_or, const u32* a, const u32* b,
