@@ -22,7 +22,8 @@ namespace assay::emu {
                            const std::uint32_t* b, const float* c, float* d);                     \
   void TensorMultiplyIntegerLevel(int m, int n, int k, bool saturate, const std::int32_t* a,      \
                                   const std::int32_t* b, const std::int32_t* c, std::int32_t* d); \
-  double FmaF64Level(double a, double b, double c);                                               \
+  void TensorMultiplyF64Level(int m, int n, int k, const double* a, const double* b,              \
+                              const double* c, double* d);                                        \
   }
 DECLARE_LEVEL(v2)
 DECLARE_LEVEL(v3)
@@ -39,13 +40,13 @@ struct Level {
   Resolver convert;
   decltype(&TensorMultiplyBest) tensor_multiply;
   decltype(&TensorMultiplyIntegerBest) tensor_multiply_integer;
-  decltype(&FmaF64Best) fma_f64;
+  decltype(&TensorMultiplyF64Best) tensor_multiply_f64;
 };
 #define LEVEL_ROW(LEVEL)                                                                        \
   Level {                                                                                       \
     LEVEL::ResolveInteger, LEVEL::ResolveArithmetic, LEVEL::ResolveMove, LEVEL::ResolveCompare, \
         LEVEL::ResolveFloatFamily, LEVEL::ResolveConvert, LEVEL::TensorMultiplyLevel,           \
-        LEVEL::TensorMultiplyIntegerLevel, LEVEL::FmaF64Level                                   \
+        LEVEL::TensorMultiplyIntegerLevel, LEVEL::TensorMultiplyF64Level                        \
   }
 
 constexpr std::array kLevels = {LEVEL_ROW(v2), LEVEL_ROW(v3), LEVEL_ROW(v4)};
@@ -67,7 +68,10 @@ void TensorMultiplyIntegerBest(int m, int n, int k, bool saturate, const std::in
   Chosen().tensor_multiply_integer(m, n, k, saturate, a, b, c, d);
 }
 
-double FmaF64Best(double a, double b, double c) { return Chosen().fma_f64(a, b, c); }
+void TensorMultiplyF64Best(int m, int n, int k, const double* a, const double* b, const double* c,
+                           double* d) {
+  Chosen().tensor_multiply_f64(m, n, k, a, b, c, d);
+}
 
 int SupportedLevels() {
   __builtin_cpu_init();
