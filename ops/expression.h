@@ -1,10 +1,13 @@
 // Integer expressions over axis names: shapes, constraints, grid sizes.
 //
-// Grammar: + - * / % (floor is not needed: operands are non-negative in practice; / truncates), comparison (== != < <= > >=, value 0
-// or 1), && || !, parentheses, integer literals, axis names, and the functions min max ceil_div round_up. 64-bit arithmetic, checked:
-// overflow, division by zero and unknown names are errors that name the column, never wrapped values.
+// Grammar: + - * / % (floor is not needed: operands are non-negative in practice; / truncates),
+// comparison (== != < <= > >=, value 0 or 1), && || !, parentheses, integer literals, axis names,
+// and the functions min max ceil_div round_up. 64-bit arithmetic, checked: overflow, division by
+// zero and unknown names are errors that name the column, never wrapped values.
 //
-// A parsed Expression is an immutable value (a small postfix program); Evaluate is linear in its length. Thread-safe.
+// A parsed Expression is an immutable value (a small postfix program); Evaluate is linear in its
+// length. Thread-safe. && and || do not evaluate their right side when the left one decides, so `n
+// == 0 || 8 % n == 0` is safe. A default-constructed Expression is 1.
 #pragma once
 
 #include <cstdint>
@@ -22,7 +25,8 @@ using AxisValues = std::map<std::string, std::int64_t, std::less<>>;
 
 class Expression {
  public:
-  /// `place` is where the text stands, e.g. "launch.json: /kernels/0/grid/0". Length and nesting are limited.
+  /// `place` is where the text stands, e.g. "launch.json: /kernels/0/grid/0". Length and nesting
+  /// are limited.
   static Result<Expression> Parse(std::string_view text, std::string place);
   static Expression Constant(std::int64_t value);
 
@@ -37,12 +41,12 @@ class Expression {
  private:
   struct Token {
     std::uint8_t code = 0;
-    std::int64_t value = 0;       // literal, or index into names_
+    std::int64_t value = 0;  // literal, or index into names_
     std::uint32_t column = 0;
   };
-  std::string text_;
+  std::string text_ = "1";
   std::string place_;
-  std::vector<Token> program_;
+  std::vector<Token> program_ = {{0, 1, 1}};  // code 0: a literal
   std::vector<std::string> names_;
 };
 

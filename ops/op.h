@@ -1,8 +1,8 @@
-// An op: what a kernel must compute (format assay.op/1, docs/ops.md). A folder under ops/ holds op.json, the reference and a naive,
-// known-good candidate.
+// An op: what a kernel must compute (format assay.op/1, docs/ops.md). A folder under ops/ holds
+// op.json, the reference and a naive, known-good candidate.
 //
-// OpSpec is a value, loaded once and checked as a whole: unknown keys, unknown axes, unsatisfiable constraints are errors that name
-// the place in the file.
+// OpSpec is a value, loaded once and checked as a whole: unknown keys, unknown axes, unsatisfiable
+// constraints are errors that name the place in the file.
 #pragma once
 
 #include <cstdint>
@@ -24,7 +24,7 @@ namespace assay::ops {
 struct Axis {
   enum class Kind : std::uint8_t { kVariable, kConstant, kExpression } kind = Kind::kVariable;
   std::string name;
-  std::int64_t min = 1;                  ///< kVariable.
+  std::int64_t min = 1;  ///< kVariable.
   std::int64_t max = INT64_MAX;
   std::int64_t value = 0;                ///< kConstant.
   std::optional<Expression> expression;  ///< kExpression: derived from other axes.
@@ -34,27 +34,29 @@ struct Axis {
 /// What values an input may take. Anything inside must not break a kernel.
 struct Domain {
   enum class Kind : std::uint8_t {
-    kAny,      ///< Every finite value of the dtype, plus what `special` allows.
-    kRange,    ///< [low, high]
-    kIndex,    ///< An integer in [0, axis `of`)
-    kChoice,   ///< One of `values`
-    kGenerated,///< Correlated with other inputs: produced by a generator kernel (Source `generator`).
+    kAny,        ///< Every finite value of the dtype, plus what `special` allows.
+    kRange,      ///< [low, high]
+    kIndex,      ///< An integer in [0, axis `of`)
+    kChoice,     ///< One of `values`
+    kGenerated,  ///< Correlated with other inputs: produced by a generator kernel (Source
+                 ///< `generator`).
   } kind = Kind::kAny;
   double low = 0;
   double high = 0;
   std::string of;
   std::vector<double> values;
-  bool allow_nan = false;                ///< NaN policy: may inputs hold NaN, and must they then reach the output?
+  bool allow_nan =
+      false;  ///< NaN policy: may inputs hold NaN, and must they then reach the output?
   bool allow_infinity = false;
-  double typical_scale = 1.0;            ///< Standard deviation of the `normal` profile.
+  double typical_scale = 1.0;  ///< Standard deviation of the `normal` profile.
   double typical_mean = 0.0;
 };
 
 struct TensorSpec {
   std::string name;
-  bool is_scalar = false;                ///< `"shape": null`
-  std::vector<Expression> shape;         ///< One an axis, outermost first.
-  std::string dtype_name;                ///< "bf16", or a binding variable such as "T".
+  bool is_scalar = false;         ///< `"shape": null`
+  std::vector<Expression> shape;  ///< One an axis, outermost first.
+  std::string dtype_name;         ///< "bf16", or a binding variable such as "T".
   Domain domain;
   std::string description;
 };
@@ -67,16 +69,22 @@ struct SourceRef {
 
 /// The numeric contract (design section 8).
 struct Contract {
-  DType accumulate = DType::kF32;        ///< Type in which an honest kernel may accumulate.
-  bool approximate_functions = true;     ///< May exp, rsqrt, division and the like be the hardware's approximations?
+  DType accumulate = DType::kF32;  ///< Type in which an honest kernel may accumulate.
+  bool approximate_functions =
+      true;  ///< May exp, rsqrt, division and the like be the hardware's approximations?
   bool reassociation = true;
-  std::map<std::string, bool, std::less<>> exact_outputs;   ///< Outputs that must agree bit for bit (indices, integers).
+  /// May 16-bit inputs be multiplied by tensor cores, which truncate as they add?
+  bool tensor_cores = false;
+  /// May tanh be tanh.approx, which is good to 11 bits?
+  bool coarse_tanh = false;
+  std::map<std::string, bool, std::less<>>
+      exact_outputs;  ///< Outputs that must agree bit for bit (indices, integers).
   std::string nan_policy = "propagate";  ///< "propagate": NaN in, NaN out, as the reference does.
   std::string why;                       ///< Reason for any exception from the derived allowance.
 };
 
 struct Property {
-  std::string name;                      ///< "deterministic", "independent_rows", ...
+  std::string name;  ///< "deterministic", "independent_rows", ...
   std::vector<std::string> arguments;
 };
 
@@ -90,9 +98,10 @@ struct OpSpec {
   std::string name;
   std::string summary;
   Path folder;
-  std::string digest;                    ///< SHA-256 over op.json, reference source and plan.
-  std::vector<Axis> axes;                ///< In the order written.
-  std::map<std::string, std::vector<DType>, std::less<>> dtypes;   ///< Binding variable -> choices; the first is the default.
+  std::string digest;      ///< SHA-256 over op.json, reference source and plan.
+  std::vector<Axis> axes;  ///< In the order written.
+  std::map<std::string, std::vector<DType>, std::less<>>
+      dtypes;  ///< Binding variable -> choices; the first is the default.
   std::vector<TensorSpec> inputs;
   std::vector<TensorSpec> outputs;
   std::vector<Expression> constraints;
@@ -101,8 +110,8 @@ struct OpSpec {
   Contract contract;
   std::vector<Property> properties;
   std::vector<Workload> workloads;
-  std::optional<Path> transcript;        ///< Recorded model replies shipped with the op, for `replay/`.
-  std::optional<Path> naive;             ///< Folder of the known-good candidate.
+  std::optional<Path> transcript;  ///< Recorded model replies shipped with the op, for `replay/`.
+  std::optional<Path> naive;       ///< Folder of the known-good candidate.
 
   const TensorSpec* FindInput(std::string_view input) const;
   const TensorSpec* FindOutput(std::string_view output) const;
@@ -138,7 +147,8 @@ class Library {
   /// Roots for this program: beside the binary, the source tree it was built from, $ASSAY_OPS.
   static Library Default();
   Result<OpSpec> Find(std::string_view name_or_path) const;
-  /// Names and folders of all ops, sorted by name; folders whose op.json is broken are included with their error.
+  /// Names and folders of all ops, sorted by name; folders whose op.json is broken are included
+  /// with their error.
   struct Entry {
     std::string name;
     Path folder;

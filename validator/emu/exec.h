@@ -45,11 +45,14 @@ struct DecodedOperand {
   bool negated = false;        ///< Of a predicate.
   std::uint8_t bits = 0;       ///< Width of the register as declared: 16, 32, 64, 128; 1 for predicates.
   Slot slot = kNoSlot;         ///< Slot number, or index into the predicate file.
+  std::uint32_t shadow = 0;    ///< Index into the frame's definedness masks.
+  std::int64_t offset = 0;     ///< Of an address operand: added to the base in `slot`.
 };
 
 /// One decoded instruction. 64 bytes or so; the program is a flat array of these.
 struct Decoded {
   Handler run = nullptr;
+  Handler monitored = nullptr;         ///< Replaces `run` when monitors watch; null: the same.
   // The common operands, so that three-operand arithmetic touches one cache line: destination and up to four sources.
   Slot d = kNoSlot;
   Slot a = kNoSlot;

@@ -1,6 +1,7 @@
 // Compilation of untrusted CUDA C++ in a jailed worker.
 //
-// The compile options are the judge's, never the author's. Results are cached by digest of everything that went in.
+// The compile options are the judge's, never the author's. Results are cached by digest of
+// everything that went in.
 #pragma once
 
 #include <cstdint>
@@ -16,11 +17,13 @@ namespace assay::engine {
 struct CompileRequest {
   std::string source;
   std::string file_name = "kernel.cu";
-  std::map<std::string, std::string> headers;   ///< Virtual headers: name -> text.
-  std::vector<std::string> defines;             ///< "NAME=VALUE", from the judge.
+  std::map<std::string, std::string> headers;  ///< Virtual headers: name -> text.
+  std::vector<std::string> defines;            ///< "NAME=VALUE", from the judge.
+  std::vector<std::string>
+      user_options;  ///< From the user's own command line or sanitize plan; never from a candidate.
   std::string arch = "sm_90";
-  std::vector<std::string> entries;             ///< Kernel names or template instantiations.
-  bool want_cubin = true;                       ///< Machine code and resource use as well.
+  std::vector<std::string> entries;  ///< Kernel names or template instantiations.
+  bool want_cubin = true;            ///< Machine code and resource use as well.
 };
 
 struct Diagnostic {
@@ -42,18 +45,23 @@ struct Resources {
 struct CompiledKernel {
   std::string ptx;
   std::string cubin;
-  std::map<std::string, std::string> lowered;      ///< Entry as written -> mangled name in the PTX.
-  std::map<std::string, Resources> resources;      ///< By mangled name.
+  std::map<std::string, std::string> lowered;  ///< Entry as written -> mangled name in the PTX.
+  std::map<std::string, Resources> resources;  ///< By mangled name.
   std::string log;
-  std::string compiler;                            ///< "NVRTC 13.0"
-  std::string digest;                              ///< Of the PTX.
+  std::string compiler;  ///< "NVRTC 13.0"
+  std::string digest;    ///< Of the PTX.
 };
 
 struct CompileOutcome {
-  enum class Kind : std::uint8_t { kCompiled, kRefused, kTimedOut, kCrashed } kind = Kind::kCompiled;
-  CompiledKernel kernel;                           ///< When kCompiled.
-  std::vector<Diagnostic> diagnostics;             ///< Warnings too.
-  std::string detail;                              ///< For kTimedOut and kCrashed: what happened.
+  enum class Kind : std::uint8_t {
+    kCompiled,
+    kRefused,
+    kTimedOut,
+    kCrashed
+  } kind = Kind::kCompiled;
+  CompiledKernel kernel;                ///< When kCompiled.
+  std::vector<Diagnostic> diagnostics;  ///< Warnings too.
+  std::string detail;                   ///< For kTimedOut and kCrashed: what happened.
 };
 
 class Compiler {

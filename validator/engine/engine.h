@@ -1,7 +1,8 @@
-// An engine runs compiled kernels on device buffers. `emulator` is the one that every machine has; `gpu` follows the same interface.
+// An engine runs compiled kernels on device buffers. `emulator` is the one that every machine has;
+// `gpu` follows the same interface.
 //
-// Engines run the untrusted program in a worker process; what comes back is data. Buffers are SharedMemory: inputs are mapped
-// copy-on-write in the worker, outputs and workspace shared.
+// Engines run the untrusted program in a worker process; what comes back is data. Buffers are
+// SharedMemory: inputs are mapped copy-on-write in the worker, outputs and workspace shared.
 #pragma once
 
 #include <span>
@@ -21,8 +22,9 @@ class Engine {
   virtual ~Engine() = default;
   /// "emulator" or "gpu".
   virtual std::string_view name() const = 0;
-  /// Runs `execution` on `buffers` (one an entry of execution.buffers, in order). A worker that dies, hangs or lies is a Report with
-  /// Stop::kEngineFailure; Error only when no worker can be started. May be called from several threads.
+  /// Runs `execution` on `buffers` (one an entry of execution.buffers, in order). A worker that
+  /// dies, hangs or lies is a Report with Stop::kEngineFailure; Error only when no worker can be
+  /// started. May be called from several threads.
   virtual Result<Report> Run(const Execution& execution, std::span<SharedMemory* const> buffers,
                              Trust trust) = 0;
 };

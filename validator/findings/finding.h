@@ -132,6 +132,8 @@ struct Finding {
   bool operator==(const Finding&) const = default;
 };
 
+Json ToJson(const SourceSite& site);
+Result<SourceSite> SourceSiteFromJson(const Json& json, std::string place);
 Json ToJson(const Finding& finding);
 Result<Finding> FindingFromJson(const Json& json, std::string place);
 Json ToJson(const std::vector<Finding>& findings);

@@ -1,7 +1,9 @@
-// The verdict on a candidate: every gate's result, and what follows from them. JSON schema assay.verdict/1.
+// The verdict on a candidate: every gate's result, and what follows from them. JSON schema
+// assay.verdict/1.
 //
-// Accepted means: every gate of the policy passed. Everything that is not proven to have passed (an unknown instruction, a time-out, a
-// step limit, a crash of a worker, a gate that could not run) is inconclusive.
+// Accepted means: every gate of the policy passed. Everything that is not proven to have passed (an
+// unknown instruction, a time-out, a step limit, a crash of a worker, a gate that could not run) is
+// inconclusive.
 #pragma once
 
 #include <cstdint>
@@ -12,6 +14,7 @@
 
 #include "base/json.h"
 #include "validator/cases/case.h"
+#include "validator/cases/probe.h"
 #include "validator/execution/execution.h"
 #include "validator/findings/finding.h"
 
@@ -22,23 +25,31 @@ std::string_view Name(Outcome outcome);
 /// 0 accepted, 1 refuted, 2 inconclusive, 4 internal error.
 int ExitCode(Outcome outcome);
 
-/// A case, minimised, with its findings and all that replay needs (schema assay.counterexample/1). Replays alone: it carries the
-/// candidate's text.
+/// A case, minimised, with its findings and all that replay needs (schema assay.counterexample/1).
+/// Replays alone: it carries the candidate's text.
 struct Counterexample {
   std::string gate;
-  std::string op;                       ///< Name; `op_digest` guards against a changed op.
+  std::string op;  ///< Name; `op_digest` guards against a changed op.
   std::string op_digest;
   std::map<std::string, std::string> binding;
   std::string arch;
   std::string engine;
-  std::string kernel;                   ///< kernel.cu
-  std::string launch;                   ///< launch.json
-  std::optional<cases::Case> case_;     ///< Absent for gates that need none (compile, policy).
+  std::string kernel;                ///< kernel.cu
+  std::string launch;                ///< launch.json
+  std::optional<cases::Case> case_;  ///< Absent for gates that need none (compile, policy).
   Schedule schedule;
   std::uint64_t perturbation_seed = 0;
   std::uint8_t poison = 0xff;
-  std::vector<Finding> findings;        ///< Guilty first.
+  std::uint32_t misalign = 0;  ///< See cases::Probe.
+  std::vector<cases::Case>
+      prelude;                    ///< Calls made before it in the same context, where that matters.
+  std::string property;           ///< For the property gate: which one.
+  std::string description;        ///< "tokens=3 hidden=5 ids=[0,0,1]", for people and prompts.
+  std::vector<Finding> findings;  ///< Guilty first.
 };
+/// How its case is to be run.
+cases::Probe ProbeOf(const Counterexample& counterexample);
+void SetProbe(Counterexample& counterexample, const cases::Probe& probe);
 Json ToJson(const Counterexample& counterexample);
 Result<Counterexample> CounterexampleFromJson(const Json& json, std::string place);
 
@@ -48,22 +59,22 @@ std::string_view Name(GateStatus status);
 struct GateResult {
   std::string gate;
   GateStatus status = GateStatus::kSkipped;
-  std::string reason;                   ///< For kInconclusive and kSkipped, and a summary for kPassed.
-  std::uint64_t cases = 0;              ///< How many cases ran.
-  std::uint64_t steps = 0;              ///< Emulated thread-level instructions.
-  std::vector<std::uint64_t> seeds;     ///< Recorded for the certificate.
+  std::string reason;                ///< For kInconclusive and kSkipped, and a summary for kPassed.
+  std::uint64_t cases = 0;           ///< How many cases ran.
+  std::uint64_t steps = 0;           ///< Emulated thread-level instructions.
+  std::vector<std::uint64_t> seeds;  ///< Recorded for the certificate.
   std::vector<Statistic> statistics;
-  std::vector<Counterexample> counterexamples;   ///< Up to three, distinct findings.
-  double seconds = 0;                   ///< Left out of comparisons between runs.
+  std::vector<Counterexample> counterexamples;  ///< Up to three, distinct findings.
+  double seconds = 0;                           ///< Left out of comparisons between runs.
 };
 
 struct Verdict {
   Outcome outcome = Outcome::kInconclusive;
-  std::string reason;                   ///< One line for people.
+  std::string reason;  ///< One line for people.
   std::string instance;
   std::string engine;
-  bool unsafe_no_jail = false;          ///< Bars emission.
-  std::vector<GateResult> gates;        ///< In the order run.
+  bool unsafe_no_jail = false;    ///< Bars emission.
+  std::vector<GateResult> gates;  ///< In the order run.
 
   /// Counterexamples of all gates, first one first.
   std::vector<const Counterexample*> Counterexamples() const;

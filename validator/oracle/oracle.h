@@ -1,7 +1,9 @@
-// The oracle: the op's truth for a case in FP64, and how much error an honest implementation may have, per element.
+// The oracle: the op's truth for a case in FP64, and how much error an honest implementation may
+// have, per element.
 //
-// It compiles the op's reference once per number type (double; a type that carries a running error bound; see docs/precision.md) and
-// runs it on an engine, in a process that never runs candidates. Truths are cached by case.
+// It compiles the op's reference once per number type (double; a type that carries a running error
+// bound; see docs/precision.md) and runs it on an engine, in a process that never runs candidates.
+// Truths are cached by case.
 //
 //   ASSAY_TRY(auto truth, oracle.Evaluate(instance, case_, inputs));
 //   std::vector<Finding> findings = Compare(instance, truth, outputs, options);
@@ -24,10 +26,20 @@ namespace assay::oracle {
 struct OutputTruth {
   Shape shape;
   DType dtype = DType::kF32;
-  bool exact = false;                   ///< Bits must agree (integer outputs, exact mode).
-  std::vector<double> value;            ///< FP64 truth.
-  std::vector<double> allowance;        ///< Largest |got - value| of an honest kernel; >= half an ulp of `dtype`.
-  std::vector<double> contributions;    ///< Length of the longest accumulation behind each element; for hot rows and growth.
+  /// Bits must agree (integer outputs, exact mode).
+  bool exact = false;
+  /// FP64 truth.
+  std::vector<double> value;
+  /// Largest |got - value| of an honest kernel; at least half an ulp of `dtype`. Infinite where the
+  /// accumulator's range is exceeded on the way.
+  std::vector<double> allowance;
+  /// Standard deviation, rather above than below, of an honest kernel's error before the rounding
+  /// to `dtype`; what rows, columns and biases are held to.
+  std::vector<double> typical;
+  /// The part of `typical` that is independent from element to element.
+  std::vector<double> independent;
+  /// Terms of the accumulation behind each element; for hot rows and growth.
+  std::vector<double> contributions;
 };
 
 struct Truth {
@@ -37,23 +49,26 @@ struct Truth {
 class Oracle {
  public:
   Oracle(engine::Compiler& compiler, engine::Engine& engine);
-  ~Oracle();
+  virtual ~Oracle();
 
-  /// Truth for materialised inputs. Errors are faults of the op (its reference does not compile, or is not covered) or of the machine.
-  Result<std::shared_ptr<const Truth>> Evaluate(const ops::Instance& instance,
-                                                const cases::Case& value,
-                                                const cases::Materialised& inputs);
+  /// Truth for materialised inputs. Virtual for tests. Errors are faults of the op (its reference
+  /// does not compile, or is not covered) or of the machine.
+  virtual Result<std::shared_ptr<const Truth>> Evaluate(const ops::Instance& instance,
+                                                        const cases::Case& value,
+                                                        const cases::Materialised& inputs);
 
  private:
   struct Impl;
   std::unique_ptr<Impl> impl_;
 };
 
-/// What a comparison looks at. `numeric` findings are errors no rounding explains; `precision` ones exceed the honest allowance.
+/// What a comparison looks at. `numeric` findings are errors no rounding explains; `precision` ones
+/// exceed the honest allowance.
 struct Comparison {
-  std::vector<Finding> numeric;         ///< kWrongValue
-  std::vector<Finding> precision;       ///< kPrecisionElement, kPrecisionRow, kPrecisionBias
-  std::vector<Statistic> statistics;    ///< Always filled: worst element in allowances, worst row, bias, hot row ...
+  std::vector<Finding> numeric;    ///< kWrongValue
+  std::vector<Finding> precision;  ///< kPrecisionElement, kPrecisionRow, kPrecisionBias
+  std::vector<Statistic>
+      statistics;  ///< Always filled: worst element in allowances, worst row, bias, hot row ...
 };
 
 /// Compares `outputs` with the truth. `plan` text and the case are for messages only.

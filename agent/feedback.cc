@@ -1,0 +1,301 @@
+#include "agent/feedback.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+
+#include "agent/text.h"
+#include "validator/cases/case.h"
+#include "validator/findings/render.h"
+
+namespace assay::agent {
+namespace {
+
+constexpr std::size_t kMaxFindings = 3;
+constexpr std::size_t kMaxMessage = 4000;
+constexpr std::size_t kMaxCase = 1500;
+constexpr std::size_t kMaxLine = 240;
+constexpr std::size_t kMaxEarlier = 12;
+constexpr std::uint32_t kContext = 2;
+constexpr std::size_t kMaxExcerptLines = 40;
+constexpr std::size_t kMaxStatistics = 6;
+constexpr std::string_view kHoldout = "holdout";
+
+// A finding to be told, with the counterexample it belongs to.
+struct Told {
+  const Finding* finding = nullptr;
+  const gates::Counterexample* counterexample = nullptr;
+  bool hidden = false;
+};
+
+std::vector<Told> Select(const gates::Verdict& verdict) {
+  std::vector<Told> told;
+  const auto add = [&](const gates::Counterexample& counterexample, const Finding& finding,
+                       bool hidden) {
+    if (told.size() >= kMaxFindings) return;
+    for (const Told& known : told) {
+      if (known.hidden == hidden && known.finding->kind == finding.kind &&
+          (hidden || SameDefect(*known.finding, finding))) {
+        return;
+      }
+    }
+    told.push_back({&finding, &counterexample, hidden});
+  };
+  // The guilty finding of each counterexample first, then what else was seen there.
+  for (const bool guilty : {true, false}) {
+    for (const gates::GateResult& gate : verdict.gates) {
+      for (const gates::Counterexample& counterexample : gate.counterexamples) {
+        const bool hidden = gate.gate == kHoldout || counterexample.gate == kHoldout;
+        for (std::size_t i = 0; i < counterexample.findings.size(); ++i) {
+          if ((i == 0) == guilty) add(counterexample, counterexample.findings[i], hidden);
+        }
+      }
+    }
+  }
+  return told;
+}
+
+std::string Where(const SourceSite& site) {
+  if (site.line > 0) return fmt::format("line {}", site.line);
+  return site.instruction.empty() ? "" : "`" + site.instruction + "`";
+}
+
+std::string Bullet(std::string_view label, const std::string& text) {
+  return text.empty() ? "" : fmt::format("- {}: {}\n", label, Head(text, kMaxMessage));
+}
+
+std::string Number(double value) { return fmt::format("{:.9g}", value); }
+
+std::string Facts(const Finding& finding) {
+  std::string facts;
+  for (const Access& access : finding.accesses) {
+    std::string text = Describe(access.thread);
+    if (access.threads > 1) text += fmt::format(" and {} more", access.threads - 1);
+    if (const std::string where = Where(access.site); !where.empty()) text += ", " + where;
+    if (!access.value.empty()) text += ", value " + access.value;
+    facts += Bullet(access.what.empty() ? "by" : access.what, text);
+  }
+  if (finding.memory) {
+    const MemoryPlace& memory = *finding.memory;
+    std::string text = Describe(memory);
+    if (!memory.buffer.empty())
+      text += fmt::format(" ({} memory, {} elements)", memory.space, memory.elements);
+    if (memory.bytes > 0) text += fmt::format(", access of {} bytes", memory.bytes);
+    facts += Bullet("memory", text);
+  }
+  if (finding.element) {
+    const ElementPlace& element = *finding.element;
+    std::string index;
+    for (const std::int64_t i : element.index)
+      index += (index.empty() ? "" : ", ") + std::to_string(i);
+    facts += Bullet("element", fmt::format("{}[{}]", element.output, index));
+    facts += Bullet("expected", Number(element.expected));
+    facts += Bullet("got",
+                    fmt::format("{} (off by {}, allowed {})", Number(element.got),
+                                Number(element.got - element.expected), Number(element.allowance)));
+  }
+  std::size_t statistics = 0;
+  for (const Statistic& statistic : finding.statistics) {
+    if (++statistics > kMaxStatistics) break;
+    std::string text =
+        fmt::format("{} (limit {})", Number(statistic.value), Number(statistic.limit));
+    if (!statistic.note.empty()) text += ", " + statistic.note;
+    facts += Bullet(statistic.name, text);
+  }
+  facts += Bullet("missing", finding.missing);
+  facts += Bullet("likely cause", finding.cause);
+  return facts;
+}
+
+std::string TemplateOf(const PromptLibrary& prompts, std::string_view family) {
+  const std::string name = "repair/" + std::string(family) + ".md";
+  return prompts.Has(name) ? name : "repair/other.md";
+}
+
+Result<std::string> RenderFinding(const FeedbackInput& input, const Told& told,
+                                  std::size_t number) {
+  const Finding& finding = *told.finding;
+  Variables variables = {{"number", std::to_string(number)},
+                         {"kind", std::string(Name(finding.kind))},
+                         {"message", std::string(MeaningOf(finding.kind))},
+                         {"case", ""},
+                         {"source", ""},
+                         {"facts", ""}};
+  if (told.hidden) {
+    variables["message"] += ", on a case that is not shown";
+    return input.prompts.Render(TemplateOf(input.prompts, kHoldout), variables);
+  }
+  if (input.mode == FeedbackMode::kFull) {
+    if (!finding.message.empty()) variables["message"] = Shorten(finding.message, kMaxMessage);
+    if (told.counterexample->case_) {
+      variables["case"] =
+          "Smallest failing case: " +
+          Shorten(cases::Describe(*told.counterexample->case_, input.instance), kMaxCase) + "\n\n";
+    }
+    const std::string excerpt = SourceExcerpt(finding, told.counterexample->kernel);
+    if (!excerpt.empty()) variables["source"] = "In `kernel.cu`:\n\n" + excerpt + "\n";
+    const std::string facts = Facts(finding);
+    if (!facts.empty()) variables["facts"] = facts;
+  }
+  return input.prompts.Render(TemplateOf(input.prompts, FamilyOf(finding.kind)), variables);
+}
+
+Result<std::string> RenderFindings(const FeedbackInput& input) {
+  const gates::Verdict& verdict = *input.last.verdict;
+  std::string text;
+  std::size_t number = 0;
+  for (const Told& told : Select(verdict)) {
+    ASSAY_TRY(const std::string finding, RenderFinding(input, told, ++number));
+    text += finding + "\n";
+  }
+  if (number > 0) return text;
+  // No finding: the judge could not decide. What it says is all there is to go by.
+  std::string why = verdict.reason;
+  for (const gates::GateResult& gate : verdict.gates) {
+    if (gate.status == gates::GateStatus::kInconclusive && gate.gate != kHoldout &&
+        !gate.reason.empty()) {
+      why = "gate " + gate.gate + ": " + gate.reason;
+      break;
+    }
+  }
+  if (input.mode == FeedbackMode::kAggregate) why = "a gate could not reach a conclusion";
+  ASSAY_TRY(text,
+            input.prompts.Render("repair/other.md", {{"number", "1"},
+                                                     {"kind", std::string(Name(verdict.outcome))},
+                                                     {"message", Shorten(why, kMaxMessage)},
+                                                     {"case", ""},
+                                                     {"source", ""},
+                                                     {"facts", ""}}));
+  return text + "\n";
+}
+
+std::string Passed(const gates::Verdict& verdict) {
+  std::string text;
+  for (const gates::GateResult& gate : verdict.gates) {
+    if (gate.status == gates::GateStatus::kRefuted) continue;
+    text += fmt::format("- {}: {}", gate.gate, Name(gate.status));
+    if (gate.status == gates::GateStatus::kPassed && gate.cases > 0)
+      text += fmt::format(", {} cases", gate.cases);
+    text += "\n";
+  }
+  return text.empty() ? "Nothing was tested beyond this.\n" : text;
+}
+
+std::string Earlier(const FeedbackInput& input) {
+  std::string text;
+  std::size_t left_out =
+      input.earlier.size() > kMaxEarlier ? input.earlier.size() - kMaxEarlier : 0;
+  if (left_out > 0) text += fmt::format("- ({} older ones left out)\n", left_out);
+  for (std::size_t i = left_out; i < input.earlier.size(); ++i) {
+    text += "- " + OneLine(input.earlier[i], input.mode) + "\n";
+  }
+  return text.empty() ? "none\n" : text;
+}
+
+std::string Trimmed(std::string text) {
+  while (text.ends_with('\n')) text.pop_back();
+  return text;
+}
+
+}  // namespace
+
+std::string OneLine(const PastAttempt& attempt, FeedbackMode mode) {
+  const gates::Verdict& verdict = *attempt.verdict;
+  std::string text = fmt::format("attempt {}: {}", attempt.number, Name(verdict.outcome));
+  const std::vector<Told> told = Select(verdict);
+  if (!told.empty()) {
+    const Finding& finding = *told.front().finding;
+    text += fmt::format(", {}", Name(finding.kind));
+    const bool open = !told.front().hidden && mode == FeedbackMode::kFull;
+    text += ": " + (open && !finding.message.empty() ? finding.message
+                                                     : std::string(MeaningOf(finding.kind)));
+  }
+  std::ranges::replace(text, '\n', ' ');
+  return Head(text, kMaxLine);
+}
+
+std::vector<std::string> FamiliesOf(const gates::Verdict& verdict) {
+  std::vector<std::string> families;
+  for (const Told& told : Select(verdict)) {
+    std::string family(told.hidden ? kHoldout : FamilyOf(told.finding->kind));
+    if (std::ranges::find(families, family) == families.end())
+      families.push_back(std::move(family));
+  }
+  return families;
+}
+
+std::string SourceExcerpt(const Finding& finding, std::string_view kernel) {
+  const std::vector<std::string_view> lines = SplitLines(kernel);
+  std::map<std::uint32_t, std::string> shown;  // line -> note of the accesses there
+  for (const Access& access : finding.accesses) {
+    const std::uint32_t line = access.site.line;
+    if (line == 0 || line > lines.size()) continue;
+    const std::uint32_t first = line > kContext ? line - kContext : 1;
+    const std::uint32_t last =
+        static_cast<std::uint32_t>(std::min<std::size_t>(line + kContext, lines.size()));
+    for (std::uint32_t i = first; i <= last; ++i) shown.try_emplace(i);
+    std::string& note = shown[line];
+    const std::string what = access.what.empty() ? "here" : access.what;
+    if (note.find(what) == std::string::npos) note += (note.empty() ? "" : "; ") + what;
+  }
+  if (shown.empty()) return {};
+  std::string text = "```text\n";
+  std::uint32_t previous = shown.begin()->first - 1;
+  std::size_t count = 0;
+  for (const auto& [line, note] : shown) {
+    if (++count > kMaxExcerptLines) break;
+    if (line != previous + 1) text += "       ...\n";
+    previous = line;
+    text += fmt::format("{} {:>4} | {}", note.empty() ? " " : ">", line,
+                        Head(lines[line - 1], kMaxLine));
+    if (!note.empty()) text += "    <-- " + note;
+    text += "\n";
+  }
+  return text + "```\n";
+}
+
+Result<std::string> RepairPrompt(const FeedbackInput& input) {
+  const gates::Verdict& verdict = *input.last.verdict;
+  ASSAY_TRY(const std::string findings, RenderFindings(input));
+  std::string gates_text;
+  for (const gates::GateResult& gate : verdict.gates) {
+    if (gate.status == gates::GateStatus::kRefuted)
+      gates_text += (gates_text.empty() ? "" : ", ") + gate.gate;
+  }
+  const std::string headline =
+      verdict.outcome == gates::Outcome::kRefuted
+          ? fmt::format("Attempt {} was refuted (gate: {}).", input.last.number,
+                        gates_text.empty() ? "none" : gates_text)
+          : fmt::format("Attempt {} could be neither accepted nor refuted.", input.last.number);
+  return input.prompts.Render("repair.md", {{"headline", headline},
+                                            {"findings", findings},
+                                            {"passed", Trimmed(Passed(verdict))},
+                                            {"earlier", Trimmed(Earlier(input))}});
+}
+
+Result<std::string> RestartPrompt(const FeedbackInput& input) {
+  ASSAY_TRY(const std::string findings, RenderFindings(input));
+  return input.prompts.Render("restart.md",
+                              {{"earlier", Trimmed(Earlier(input))}, {"findings", findings}});
+}
+
+Result<std::string> OptimizePrompt(const FeedbackInput& input) {
+  std::string measured;
+  for (const gates::GateResult& gate : input.last.verdict->gates) {
+    if (gate.gate == kHoldout) continue;
+    if (gate.steps > 0)
+      measured += fmt::format("- {}: {} emulated thread steps over {} cases\n", gate.gate,
+                              gate.steps, gate.cases);
+    if (gate.gate != "speed") continue;
+    for (const Statistic& statistic : gate.statistics) {
+      measured +=
+          fmt::format("- {}: {} {}\n", statistic.name, Number(statistic.value), statistic.note);
+    }
+  }
+  return input.prompts.Render("optimize.md",
+                              {{"measured", measured.empty() ? "nothing yet" : Trimmed(measured)},
+                               {"earlier", Trimmed(Earlier(input))}});
+}
+
+}  // namespace assay::agent

@@ -1,0 +1,80 @@
+// assay check: judge a candidate that you already have.
+#include <random>
+
+#include "base/file.h"
+#include "cli/command.h"
+#include "cli/instance.h"
+#include "cli/progress.h"
+#include "cli/workbench.h"
+#include "validator/gates/render.h"
+
+namespace assay::cli {
+namespace {
+
+struct Request {
+  std::string folder;
+  InstanceOptions instance;
+  WorkbenchOptions tools;
+  std::string effort = "standard";
+  std::string counterexamples;
+  std::uint64_t seed = 1;
+};
+
+Result<int> Check(const Request& request, bool json) {
+  ASSAY_TRY(const ops::Instance instance, MakeInstance(request.instance, request.tools.arch));
+  const Path folder = request.folder;
+  ASSAY_TRY(std::string kernel, ReadFile(folder / "kernel.cu", 16u << 20));
+  ASSAY_TRY(std::string launch, ReadFile(folder / "launch.json", 16u << 20));
+  const gates::Candidate candidate{.kernel = std::move(kernel), .launch = std::move(launch)};
+  ASSAY_TRY(auto bench, Workbench::Make(request.tools));
+
+  ProgressPrinter progress;
+  gates::Tools tools = bench->MakeTools();
+  tools.progress = [&progress](const gates::Progress& step) { progress.On(step); };
+  std::random_device entropy;
+  gates::Gatekeeper gatekeeper(
+      tools, {.effort = ParseEffort(request.effort),
+              .seed = request.seed,
+              .holdout_seed = [&entropy] { return (std::uint64_t{entropy()} << 32) | entropy(); },
+              .unsafe_no_jail = request.tools.unsafe_no_jail,
+              .regressions = {}});
+  const gates::Judgement judgement = gatekeeper.Judge(instance, candidate);
+  progress.Finish();
+
+  const auto counterexamples = judgement.verdict.Counterexamples();
+  if (!request.counterexamples.empty()) {
+    ASSAY_TRY_VOID(MakeFolders(request.counterexamples));
+    for (std::size_t i = 0; i < counterexamples.size(); ++i) {
+      const Path file = Path(request.counterexamples) / ("counterexample-" + std::to_string(i + 1) + ".json");
+      ASSAY_TRY_VOID(WriteFileAtomically(file, PrettyJson(ToJson(*counterexamples[i]))));
+      Say("counterexample: " + file.string());
+    }
+  }
+  if (json) PrintJson(ToJson(judgement.verdict));
+  Say(gates::RenderVerdict(judgement.verdict));
+  return gates::ExitCode(judgement.verdict.outcome);
+}
+
+}  // namespace
+
+void AddCheck(CLI::App& app, Session& session) {
+  CLI::App* command = app.add_subcommand("check", "Judge a candidate that you already have.");
+  auto request = std::make_shared<Request>();
+  command->add_option("candidate", request->folder, "Folder that holds kernel.cu and launch.json.")->required();
+  AddInstanceOptions(*command, request->instance, OpArgument::kOption);
+  AddEffortOption(*command, request->effort);
+  command->add_option("--seed", request->seed, "Seed of the cases.");
+  command->add_option("--counterexamples", request->counterexamples,
+                      "Folder to write the counterexamples to, for assay replay.");
+  AddWorkbenchOptions(*command, request->tools);
+  command->add_flag("--json", session.json, "Print the verdict as one JSON document on stdout.");
+  command->footer(
+      "Example:\n"
+      "  assay check ops/rms_norm/naive --op rms_norm --dtype T=f16\n"
+      "Exit codes: 0 accepted, 1 refuted, 2 inconclusive, 3 usage or environment, 4 internal error.");
+  command->callback([&session, request] {
+    session.run = [&session, request] { return Check(*request, session.json); };
+  });
+}
+
+}  // namespace assay::cli

@@ -1,0 +1,122 @@
+// assay doctor: what works on this machine, what does not, and the fix for each.
+#include <dlfcn.h>
+#include <fmt/format.h>
+
+#include <cstdlib>
+
+#include "agent/prompt.h"
+#include "cli/command.h"
+#include "cli/workbench.h"
+#include "ops/op.h"
+#include "sandbox/jail.h"
+#include "sandbox/worker_pool.h"
+
+namespace assay::cli {
+namespace {
+
+enum class State { kWorks, kMissing, kOptional };
+
+struct Finding {
+  std::string what;
+  State state = State::kWorks;
+  std::string detail;
+  std::string fix;
+};
+
+Finding FromError(std::string what, const Error& error) {
+  return {std::move(what), State::kMissing, (error.place.empty() ? "" : error.place + ": ") + error.message, error.cure};
+}
+
+Finding CheckJail() {
+  const auto report = sandbox::ProbeJail();
+  if (!report) return FromError("jail", report.error());
+  if (!report->works) return FromError("jail", report->AsError());
+  return {"jail", State::kWorks, report->version + ", user namespaces, seccomp", ""};
+}
+
+Finding CheckCompiler(sandbox::WorkerPool& pool) {
+  const sandbox::Request request{.role = "doctor", .header = {{"action", "probe"}}, .payload = {}, .fds = {}};
+  const auto reply = pool.Call(sandbox::WorkerKind::kCompile, request, std::chrono::seconds(60));
+  if (!reply) return FromError("NVRTC", reply.error());
+  if (reply->outcome != sandbox::CallOutcome::kReplied) {
+    return {"NVRTC", State::kMissing, "the compile worker did not answer: " + reply->detail,
+            "run scripts/test.sh, and report this if it persists"};
+  }
+  const Json& header = reply->message.header;
+  return {"NVRTC", State::kWorks,
+          header.value("nvrtc", std::string("?")) + ", in a jailed worker (" + header.value("library", std::string("?")) + ")", ""};
+}
+
+Finding CheckOps() {
+  const auto entries = ops::Library::Default().List();
+  std::string names;
+  for (const auto& entry : entries) {
+    if (entry.error) return FromError("ops", *entry.error);
+    names += (names.empty() ? "" : ", ") + entry.name;
+  }
+  if (entries.empty()) {
+    return {"ops", State::kMissing, "no ops were found", "set ASSAY_OPS, or run assay from its source tree"};
+  }
+  return {"ops", State::kWorks, names, ""};
+}
+
+Finding CheckPrompts() {
+  const auto prompts = agent::PromptLibrary::Load(agent::PromptLibrary::DefaultFolder());
+  if (!prompts) return FromError("prompts", prompts.error());
+  return {"prompts", State::kWorks, agent::PromptLibrary::DefaultFolder().string(), ""};
+}
+
+Finding CheckKeys() {
+  std::string set;
+  for (const char* name : {"OPENAI_API_KEY", "ANTHROPIC_API_KEY"}) {
+    if (const char* value = std::getenv(name); value != nullptr && *value != '\0') set += (set.empty() ? "" : ", ") + std::string(name);
+  }
+  if (!set.empty()) return {"API keys", State::kWorks, set + " set", ""};
+  return {"API keys", State::kOptional, "none in the environment",
+          "set OPENAI_API_KEY or ANTHROPIC_API_KEY, or use a local server through --base-url; replay/ and exec/ need none"};
+}
+
+Finding CheckGpu() {
+  void* driver = ::dlopen("libcuda.so.1", RTLD_LAZY | RTLD_LOCAL);
+  if (driver == nullptr) {
+    return {"GPU", State::kOptional, "no CUDA driver: kernels are judged on the emulator", ""};
+  }
+  ::dlclose(driver);
+  return {"GPU", State::kOptional, "a CUDA driver is present; this version judges on the emulator only", ""};
+}
+
+Result<int> Doctor(const WorkbenchOptions& options, bool json) {
+  std::vector<Finding> findings = {CheckJail()};
+  auto pool = sandbox::WorkerPool::Create({.unsafe_no_jail = options.unsafe_no_jail});
+  if (pool) findings.push_back(CheckCompiler(**pool));
+  else findings.push_back(FromError("NVRTC", pool.error()));
+  for (auto* check : {&CheckOps, &CheckPrompts, &CheckKeys, &CheckGpu}) findings.push_back((*check)());
+
+  bool works = true;
+  Json array = Json::array();
+  std::string text;
+  for (const Finding& finding : findings) {
+    works = works && finding.state != State::kMissing;
+    constexpr const char* kMarks[] = {"ok  ", "FAIL", "-   "};
+    constexpr const char* kWords[] = {"works", "missing", "optional"};
+    const auto state = static_cast<std::size_t>(finding.state);
+    text += fmt::format("{} {:10} {}\n", kMarks[state], finding.what, finding.detail);
+    if (!finding.fix.empty()) text += fmt::format("{:15} fix: {}\n", "", finding.fix);
+    array.push_back({{"what", finding.what}, {"state", kWords[state]}, {"detail", finding.detail}, {"fix", finding.fix}});
+  }
+  if (json) PrintJson({{"works", works}, {"checks", array}});
+  Say(text);
+  return works ? kExitDone : kExitEnvironment;
+}
+
+}  // namespace
+
+void AddDoctor(CLI::App& app, Session& session) {
+  CLI::App* command = app.add_subcommand("doctor", "What works on this machine, what does not, and the fix for each.");
+  auto options = std::make_shared<WorkbenchOptions>();
+  AddWorkbenchOptions(*command, *options);
+  command->add_flag("--json", session.json, "Print one JSON document on stdout.");
+  command->callback([&session, options] { session.run = [&session, options] { return Doctor(*options, session.json); }; });
+}
+
+}  // namespace assay::cli

@@ -1,0 +1,160 @@
+// assay generate: from an op to a vetted kernel.
+#include <fmt/format.h>
+
+#include <csignal>
+#include <cstdlib>
+
+#include "agent/generate.h"
+#include "cli/command.h"
+#include "cli/instance.h"
+#include "cli/progress.h"
+#include "cli/workbench.h"
+
+namespace assay::cli {
+namespace {
+
+struct Request {
+  InstanceOptions instance;
+  WorkbenchOptions tools;
+  std::string model;
+  std::string base_url;
+  std::string key_file;
+  std::string strategy = "refine";
+  std::string feedback = "full";
+  std::string resume;
+  std::string out;
+  std::string prices;
+  std::string effort = "standard";
+  int attempts = 8;
+  int samples = 1;
+  std::uint64_t seed = 1;
+  double budget_usd = 0;
+  std::uint64_t budget_tokens = 0;
+  std::uint64_t budget_seconds = 0;
+};
+
+volatile std::sig_atomic_t interrupted = 0;
+
+/// The model asked for; without one, the op's own transcript.
+Result<std::string> ChooseModel(const Request& request, const ops::OpSpec& op) {
+  if (!request.model.empty()) return request.model;
+  if (op.transcript) {
+    Say("no --model was given: replaying the transcript that ships with the op, " + op.transcript->string());
+    return "replay/" + op.transcript->string();
+  }
+  return Fail(ErrorKind::kUsage, "no --model was given, and the op '" + op.name + "' ships no transcript",
+              "--model",
+              "choose openai/MODEL (any OpenAI-compatible server, with --base-url), anthropic/MODEL, "
+              "exec/COMMAND or replay/FILE");
+}
+
+Result<agent::GenerateRequest> Build(const Request& request) {
+  if (!request.resume.empty()) {
+    ASSAY_TRY(agent::GenerateRequest resumed,
+              agent::RequestOfRun(request.resume, ops::Library::Default()));
+    resumed.strategy.attempts = std::max(resumed.strategy.attempts, request.attempts);
+    if (request.budget_usd > 0) resumed.budget.usd = request.budget_usd;
+    if (request.budget_tokens > 0) resumed.budget.tokens = request.budget_tokens;
+    if (request.budget_seconds > 0) resumed.budget.seconds = request.budget_seconds;
+    return resumed;
+  }
+  if (request.instance.op.empty()) {
+    return Fail(ErrorKind::kUsage, "no op was named", "assay generate",
+                "assay ops list shows them; or give --resume RUN");
+  }
+  ASSAY_TRY(ops::Instance instance, MakeInstance(request.instance, request.tools.arch));
+  agent::GenerateRequest built{.instance = std::move(instance), .model = {}, .strategy = {}, .budget = {}};
+  ASSAY_TRY(built.model.spec, ChooseModel(request, built.instance.op));
+  built.model.base_url = request.base_url;
+  built.model.key_file = request.key_file;
+  const auto strategy = agent::ParseStrategyKind(request.strategy);
+  const auto feedback = agent::ParseFeedbackMode(request.feedback);
+  ASSAY_CHECK(strategy && feedback, "the parser lets only known words through");
+  built.strategy.kind = *strategy;
+  built.feedback = *feedback;
+  built.strategy.attempts = request.attempts;
+  built.strategy.samples = request.samples;
+  built.budget = {.usd = request.budget_usd,
+                  .tokens = request.budget_tokens,
+                  .seconds = request.budget_seconds,
+                  .prices = request.prices};
+  built.effort = ParseEffort(request.effort);
+  built.engine = request.tools.engine;
+  built.seed = request.seed;
+  built.unsafe_no_jail = request.tools.unsafe_no_jail;
+  built.out = request.out;
+  return built;
+}
+
+Result<int> Generate(const Request& request, bool json) {
+  ASSAY_TRY(const agent::GenerateRequest built, Build(request));
+  WorkbenchOptions tool_options = request.tools;
+  tool_options.engine = built.engine;
+  tool_options.arch = built.instance.arch;
+  tool_options.unsafe_no_jail = built.unsafe_no_jail;
+  ASSAY_TRY(auto bench, Workbench::Make(tool_options));
+
+  std::signal(SIGINT, [](int) { interrupted = 1; });
+  ProgressPrinter progress;
+  agent::Environment environment{
+      .clock = bench->clock(),
+      .make_judges = [&bench](const agent::JudgeSettings& settings)
+          -> Result<std::vector<std::unique_ptr<agent::Judge>>> {
+        std::vector<std::unique_ptr<agent::Judge>> judges;
+        judges.push_back(std::make_unique<agent::GatekeeperJudge>(
+            bench->MakeTools(), gates::Options{.effort = settings.effort,
+                                                 .seed = settings.seed,
+                                                 .holdout_seed = {},
+                                                 .unsafe_no_jail = settings.unsafe_no_jail,
+                                                 .regressions = {}}));
+        return judges;
+      },
+      .observe = [&progress](const agent::Notice& notice) { progress.On(notice); },
+      .interrupted = [] { return interrupted != 0; },
+      .versions = bench->Versions()};
+  ASSAY_TRY(const agent::RunOutcome outcome, agent::Generate(built, environment));
+  progress.Finish();
+  if (json) PrintJson(agent::ToJson(outcome));
+  return outcome.ExitCode();
+}
+
+}  // namespace
+
+void AddGenerate(CLI::App& app, Session& session) {
+  CLI::App* command = app.add_subcommand("generate", "Ask a model for a kernel until one passes every gate.");
+  auto request = std::make_shared<Request>();
+  AddInstanceOptions(*command, request->instance, OpArgument::kPositionalOptional);
+  command->add_option("--model", request->model,
+                      "openai/MODEL, anthropic/MODEL, exec/COMMAND or replay/FILE. Default: the op's transcript.");
+  command->add_option("--base-url", request->base_url, "Server of an OpenAI-compatible or Anthropic API.");
+  command->add_option("--key-file", request->key_file, "File that holds the API key alone.");
+  command->add_option("--attempts", request->attempts, "Candidates to judge at most.")->check(CLI::Range(1, 10000));
+  command->add_option("--samples", request->samples, "Independent first attempts.")->check(CLI::Range(1, 1000));
+  command->add_option("--strategy", request->strategy, "refine, sample, restart or beam.")
+      ->check(CLI::IsMember({"refine", "sample", "restart", "beam"}));
+  command->add_option("--feedback", request->feedback, "full: the model sees the counterexample; aggregate: the gate only.")
+      ->check(CLI::IsMember({"full", "aggregate"}));
+  AddEffortOption(*command, request->effort);
+  command->add_option("--seed", request->seed, "Seed of the cases.");
+  command->add_option("--budget-usd", request->budget_usd, "Money for the model, in US dollars (0: no limit).");
+  command->add_option("--budget-tokens", request->budget_tokens, "Tokens of the model (0: no limit).");
+  command->add_option("--budget-seconds", request->budget_seconds, "Time for the run (0: no limit).");
+  command->add_option("--prices", request->prices, "Price table (assay.prices/1) instead of the built-in one.");
+  command->add_option("--out", request->out, "Folder of the run. Default: runs/<id>.");
+  command->add_option("--resume", request->resume, "Continue the run in this folder.");
+  AddWorkbenchOptions(*command, request->tools);
+  command->add_flag("--json", session.json, "Print one JSON document on stdout.");
+  command->footer(
+      "Examples:\n"
+      "  assay generate embedding_rmsnorm_backward                     replays the op's transcript: no key, no GPU\n"
+      "  assay generate rms_norm --dtype T=f16 --model anthropic/MODEL\n"
+      "  assay generate rms_norm --model openai/MODEL --base-url http://localhost:8000/v1\n"
+      "  assay generate --resume runs/ID --attempts 16\n"
+      "Keys: OPENAI_API_KEY and ANTHROPIC_API_KEY go to OpenAI and Anthropic alone; a server named by --base-url gets\n"
+      "ASSAY_API_KEY (or --key-file), if that is set.");
+  command->callback([&session, request] {
+    session.run = [&session, request] { return Generate(*request, session.json); };
+  });
+}
+
+}  // namespace assay::cli

@@ -1,0 +1,118 @@
+#include "cli/progress.h"
+
+#include <fmt/format.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+#include <cstdio>
+
+#include "cli/command.h"
+#include "validator/findings/finding.h"
+
+namespace assay::cli {
+namespace {
+
+std::size_t TerminalWidth() {
+  winsize size{};
+  if (::ioctl(STDERR_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 20) return size.ws_col;
+  return 100;
+}
+
+std::string Describe(const gates::Progress& progress) {
+  std::string text = progress.gate;
+  if (!progress.detail.empty()) text += ": " + progress.detail;
+  if (progress.fraction >= 0) text += fmt::format(" ({:.0f} %)", 100 * progress.fraction);
+  return text;
+}
+
+std::string Summary(const gates::Verdict& verdict) {
+  std::string text{Name(verdict.outcome)};
+  if (!verdict.reason.empty()) text += ": " + verdict.reason;
+  for (const gates::Counterexample* counterexample : verdict.Counterexamples()) {
+    for (const Finding& finding : counterexample->findings) {
+      text += fmt::format("\n      [{}] {}", Name(finding.kind), finding.message);
+      for (const Access& access : finding.accesses) {
+        if (access.site.line == 0) continue;
+        text += fmt::format("\n        {}:{}: {}, block ({},{},{}) thread ({},{},{}): {}", access.site.file,
+                            access.site.line, access.what, access.thread.block[0], access.thread.block[1],
+                            access.thread.block[2], access.thread.thread[0], access.thread.thread[1],
+                            access.thread.thread[2], access.site.excerpt);
+      }
+      if (!finding.missing.empty()) text += "\n        " + finding.missing;
+      for (const Statistic& statistic : finding.statistics) {
+        text += fmt::format("\n        {} = {:.4g} (limit {:.4g}) {}", statistic.name, statistic.value,
+                            statistic.limit, statistic.note);
+      }
+      if (!finding.cause.empty()) text += "\n        likely cause: " + finding.cause;
+    }
+  }
+  return text;
+}
+
+template <class... F>
+struct Overloaded : F... {
+  using F::operator()...;
+};
+
+}  // namespace
+
+ProgressPrinter::ProgressPrinter() : terminal_(::isatty(STDERR_FILENO) == 1) {}
+
+void ProgressPrinter::On(const agent::Notice& notice) {
+  std::visit(
+      Overloaded{
+          [this](const agent::RunBegan& began) {
+            Line(fmt::format("{} with {} -> {}{}", began.instance, began.model, began.folder.string(),
+                             began.resumed ? " (resumed)" : ""));
+            if (!began.notice.empty()) Line("  note: " + began.notice);
+          },
+          [this](const agent::AttemptBegan& began) {
+            prefix_ = fmt::format("attempt {} of {}: ", began.attempt, began.of);
+            last_gate_.clear();
+            Line(prefix_ + began.why);
+          },
+          [this](const agent::Streaming& streaming) {
+            if (terminal_) Live(fmt::format("  the model writes: {} tokens", streaming.tokens));
+          },
+          [this](const agent::Retrying& retrying) {
+            Line(fmt::format("  retrying in {:.1f} s: {}", static_cast<double>(retrying.wait.count()) / 1000,
+                             ToString(retrying.error)));
+          },
+          [this](const agent::Replied& replied) {
+            if (replied.reply != nullptr) Line(fmt::format("  reply of {} bytes", replied.reply->text.size()));
+          },
+          [this](const agent::Judging& judging) { On(judging.progress); },
+          [this](const agent::Judged& judged) {
+            if (judged.verdict != nullptr) Line("  " + Summary(*judged.verdict));
+          },
+          [this](const agent::Emitted& emitted) { Line("vetted kernel: " + emitted.folder.string()); },
+          [this](const agent::RunEnded& ended) {
+            Line(fmt::format("{}: {}", gates::Name(ended.outcome), ended.reason));
+          },
+      },
+      notice);
+}
+
+void ProgressPrinter::On(const gates::Progress& progress) {
+  if (terminal_) return Live("  " + Describe(progress));
+  if (progress.gate == last_gate_) return;
+  last_gate_ = progress.gate;
+  Line("  " + progress.gate);
+}
+
+void ProgressPrinter::Finish() {
+  if (terminal_) std::fputs("\r\x1b[K", stderr);
+}
+
+void ProgressPrinter::Line(std::string_view text) {
+  Finish();
+  Say(text);
+}
+
+void ProgressPrinter::Live(std::string_view text) {
+  const std::string_view shown = text.substr(0, TerminalWidth() - 1);
+  std::fprintf(stderr, "\r\x1b[K%.*s", static_cast<int>(shown.size()), shown.data());
+  std::fflush(stderr);
+}
+
+}  // namespace assay::cli

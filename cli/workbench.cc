@@ -1,0 +1,38 @@
+#include "cli/workbench.h"
+
+#include <chrono>
+
+namespace assay::cli {
+
+void AddWorkbenchOptions(CLI::App& command, WorkbenchOptions& options) {
+  command.add_option("--engine", options.engine, "Where kernels run.")->check(CLI::IsMember({"emulator"}));
+  command.add_option("--arch", options.arch, "Target architecture, e.g. sm_80, sm_90, sm_90a.");
+  command.add_option("--jobs", options.jobs, "Worker processes of a kind (0: one a core).")->check(CLI::Range(0, 1024));
+  command.add_flag("--unsafe-no-jail", options.unsafe_no_jail,
+                   "Run untrusted code without namespaces. Stands in the verdict and bars emission.");
+}
+
+Result<std::unique_ptr<Workbench>> Workbench::Make(const WorkbenchOptions& options) {
+  engine::Toolbox::Options toolbox_options;
+  toolbox_options.jail = !options.unsafe_no_jail;
+  toolbox_options.pool.workers_per_kind = options.jobs;
+  ASSAY_TRY(auto toolbox, engine::Toolbox::Create(std::move(toolbox_options)));
+  return std::unique_ptr<Workbench>(new Workbench(std::move(toolbox)));
+}
+
+gates::Tools Workbench::MakeTools() {
+  return {.compiler = compiler(), .engine = engine(), .oracle = oracle_, .clock = clock_, .progress = {}};
+}
+
+std::map<std::string, std::string> Workbench::Versions() {
+  std::map<std::string, std::string> versions = {{"assay", ASSAY_VERSION},
+                                                 {"jail", toolbox_->isolation().description}};
+  const sandbox::Request probe{.role = "doctor", .header = {{"action", "probe"}}, .payload = {}, .fds = {}};
+  const auto reply = workers().Call(sandbox::WorkerKind::kCompile, probe, std::chrono::seconds(60));
+  if (reply && reply->outcome == sandbox::CallOutcome::kReplied) {
+    versions["nvrtc"] = reply->message.header.value("nvrtc", std::string("unknown"));
+  }
+  return versions;
+}
+
+}  // namespace assay::cli

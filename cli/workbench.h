@@ -1,0 +1,53 @@
+// What the judging subcommands share: workers, compiler, engine, oracle and clock, made from the common options.
+//
+// One Workbench serves one invocation. Making it probes the jail; workers start on first use. Its parts are as thread-safe as their own
+// headers say.
+#pragma once
+
+#include <CLI/CLI.hpp>
+#include <map>
+#include <memory>
+#include <string>
+
+#include "base/clock.h"
+#include "base/error.h"
+#include "validator/engine/toolbox.h"
+#include "validator/gates/gatekeeper.h"
+#include "validator/oracle/oracle.h"
+
+namespace assay::cli {
+
+struct WorkbenchOptions {
+  std::string engine = "emulator";
+  std::string arch = "sm_90";
+  bool unsafe_no_jail = false;
+  unsigned jobs = 0;             ///< Workers a kind; 0: as many as there are cores.
+};
+
+/// --engine, --arch, --jobs, --unsafe-no-jail.
+void AddWorkbenchOptions(CLI::App& command, WorkbenchOptions& options);
+
+class Workbench {
+ public:
+  /// Fails when the jail cannot be had (naming what to enable) and `unsafe_no_jail` was not given.
+  static Result<std::unique_ptr<Workbench>> Make(const WorkbenchOptions& options);
+
+  sandbox::Workers& workers() { return toolbox_->workers(); }
+  engine::Compiler& compiler() { return toolbox_->compiler(); }
+  engine::Engine& engine() { return toolbox_->emulator(); }
+  Clock& clock() { return clock_; }
+  /// For a Gatekeeper; without progress.
+  gates::Tools MakeTools();
+  /// Tool versions, for run.json and certificates.
+  std::map<std::string, std::string> Versions();
+
+ private:
+  explicit Workbench(std::unique_ptr<engine::Toolbox> toolbox)
+      : toolbox_(std::move(toolbox)), oracle_(toolbox_->compiler(), toolbox_->emulator()) {}
+
+  SystemClock clock_;
+  std::unique_ptr<engine::Toolbox> toolbox_;
+  oracle::Oracle oracle_;
+};
+
+}  // namespace assay::cli

@@ -1,0 +1,356 @@
+// Bounded: a number that knows how far an honest implementation may be from it.
+//
+// `v` is the truth, in double. The rest describes the error that any honest evaluation in the
+// contract's accumulator may carry, in whatever order it adds, with or without fused multiply-add
+// (docs/precision.md derives it). A Bounded is a sum of terms that has not been rounded yet: adding
+// two of them only adds the fields up. The accumulation's own error,
+//     min(n - 1, lambda * sqrt(n - 1)) * u * sum|terms|,
+// is charged once, when the sum is used in anything but a further sum (`hard()`), so that it does
+// not depend on the reference's order. Sums and products that every order evaluates exactly (small
+// integers) are recognised by their granularity and cost nothing.
+#pragma once
+
+#include "assay/storage.cuh"
+
+namespace assay {
+
+/// What the judge sets for a contract; the defaults are those of an f32 accumulator.
+struct F32Contract {
+  using format = F32Format;
+  static constexpr double lambda = 4.0;      ///< Confidence of the probabilistic bound.
+  static constexpr bool independent = true;  ///< False: roundings may conspire (constant rows), so
+                                             ///< n - 1 replaces lambda sqrt(n - 1).
+  static constexpr bool approximate = true;  ///< ex2.approx and the like are allowed.
+  /// Products may be added by tensor cores, which truncate.
+  static constexpr bool tensor_cores = false;
+  static constexpr bool coarse_tanh =
+      false;  ///< tanh.approx, which is good to 11 bits only, is allowed.
+};
+
+template <class C>
+struct Bounded {
+  double v = 0;    ///< Truth.
+  double e = 0;    ///< Largest error inherited from the terms.
+  double t = 0;    ///< Their typical error.
+  double a = 0;    ///< Sum of the terms' magnitudes.
+  double q = 0;    ///< Sum of their squares.
+  double n = 0;    ///< How many terms that are not zero.
+  double len = 0;  ///< Longest accumulation behind the terms.
+  double w = 0;    ///< Variance of errors that are independent of each other.
+  double g = 0;    ///< Power of two that divides all terms; 0: no term yet; -1: unknown, the terms
+                   ///< are not exact.
+
+  static constexpr double kUnit = C::format::precision == 24   ? 0x1p-24
+                                  : C::format::precision == 11 ? 0x1p-11
+                                                               : 0x1p-8;
+  // An honest implementation may spend two roundings where the reference spends one (x * (1 / y)
+  // for x / y).
+  static constexpr double kSlack = 2;
+  // A tensor core drops the bits of each addend below its sum's last place: half a unit for each,
+  // always towards zero.
+  static constexpr double kTruncation = 0.5;
+  // Results below the accumulator's normal range may be flushed.
+  static constexpr double kTiny = C::format::min_exponent == -126 ? 0x1p-126 : 0x1p-14;
+
+  ASSAY_DEVICE Bounded() {}
+  /// A number that is part of the op's text: exact where the accumulator holds it.
+  ASSAY_DEVICE Bounded(double x) {
+    set(x, C::format::nearest(x) == x || is_nan(x) ? 0 : kUnit * magnitude(x));
+  }
+  ASSAY_DEVICE Bounded(int x) : Bounded(static_cast<double>(x)) {}
+  ASSAY_DEVICE Bounded(int64 x) : Bounded(static_cast<double>(x)) {}
+  /// An element of a tensor: exact.
+  ASSAY_DEVICE Bounded(bf16 x) { set(to_double(x), 0); }
+  ASSAY_DEVICE Bounded(f16 x) { set(to_double(x), 0); }
+  ASSAY_DEVICE Bounded(f32 x) { set(to_double(x), 0); }
+  ASSAY_DEVICE Bounded(float x) { set(to_double(x), 0); }
+
+  ASSAY_DEVICE void set(double value, double error) {
+    v = value;
+    e = t = error;
+    a = magnitude(value);
+    q = value * value;
+    n = value == 0 && error == 0 ? 0 : 1;
+    g = error == 0 ? granularity_of(value) : -1;
+  }
+
+  /// True where every order of summation is exact: all partial sums are multiples of g that the
+  /// significand holds.
+  ASSAY_DEVICE bool exact_sum() const {
+    return g >= 0 && e == 0 && a <= g * power_of_two(C::format::precision);
+  }
+  static ASSAY_DEVICE double largest() {
+    return (2.0 - power_of_two(1 - C::format::precision)) * power_of_two(C::format::max_exponent);
+  }
+  /// Errors beyond the accumulator's range are unbounded; a truth that is not finite is compared as
+  /// it is.
+  ASSAY_DEVICE double guarded(double error) const {
+    if (!is_finite(v)) return 0;
+    if (is_nan(error) || a + error > largest()) return infinity();
+    return error;
+  }
+  /// Largest error of an honest evaluation, the accumulation's own included.
+  ASSAY_DEVICE double hard() const {
+    if (n < 2 || exact_sum()) return guarded(e);
+    if (n == 2) return guarded(e + kSlack * kUnit * magnitude(v));
+    const double adds = n - 1;
+    double factor = adds;
+    if (C::independent)
+      factor = smaller(adds, C::lambda * ::sqrt(adds) + (C::tensor_cores ? kTruncation * adds : 0));
+    return guarded(e + factor * kUnit * a);
+  }
+  /// What an honest evaluation's error is like (its standard deviation, rather above than below)
+  /// when terms come in no particular order.
+  ASSAY_DEVICE double typical() const {
+    return w == 0 ? correlated() : guarded(correlated() + ::sqrt(w));
+  }
+  /// Without the part whose errors are independent from term to term.
+  ASSAY_DEVICE double correlated() const {
+    if (n < 2 || exact_sum()) return guarded(t);
+    if (n == 2) return guarded(t + kSlack * kUnit * magnitude(v));
+    if (!C::independent) return hard();
+    const double truncation = C::tensor_cores ? kTruncation * (n - 1) * magnitude(v) : 0;
+    return guarded(t + kUnit * (::sqrt((n - 1) * (v * v + q)) + truncation));
+  }
+  /// The sum as one rounded number.
+  ASSAY_DEVICE Bounded settled() const {
+    if (n < 2) return *this;
+    Bounded r =
+        result(v, hard(), correlated(), larger(n, len), exact_sum() ? granularity_of(v) : -1);
+    r.w = w;
+    return r;
+  }
+  static ASSAY_DEVICE Bounded result(double v, double e, double t, double len, double g) {
+    Bounded r;
+    r.v = v;
+    r.a = magnitude(v);
+    r.e = r.guarded(e);
+    r.t = r.guarded(t);
+    r.q = v * v;
+    r.n = v == 0 && e == 0 ? 0 : 1;
+    r.len = len;
+    r.g = g;
+    return r;
+  }
+  ASSAY_DEVICE double length() const { return larger(n, len); }
+
+  friend ASSAY_DEVICE Bounded operator-(const Bounded& x) {
+    Bounded r = x;
+    r.v = -x.v;
+    return r;
+  }
+  friend ASSAY_DEVICE Bounded operator+(const Bounded& x, const Bounded& y) {
+    Bounded r;
+    r.v = x.v + y.v;
+    r.e = x.e + y.e;
+    r.t = x.t + y.t;
+    r.a = x.a + y.a;
+    r.q = x.q + y.q;
+    r.w = x.w + y.w;
+    r.n = x.n + y.n;
+    r.len = larger(x.len, y.len);
+    r.g = x.g == 0 ? y.g : y.g == 0 ? x.g : smaller(x.g, y.g);
+    return r;
+  }
+  friend ASSAY_DEVICE Bounded operator-(const Bounded& x, const Bounded& y) { return x + -y; }
+  friend ASSAY_DEVICE Bounded operator*(const Bounded& x, const Bounded& y) {
+    const double ex = x.hard(), ey = y.hard();
+    const double tx = x.correlated(), ty = y.correlated();
+    const double v = x.v * y.v;
+    const double len = larger(x.length(), y.length());
+    const double mx = magnitude(x.v), my = magnitude(y.v);
+    if (ex == 0 && ey == 0 && x.g >= 0 && y.g >= 0) {
+      const double gx = x.n < 2 ? x.g : granularity_of(x.v);
+      const double gy = y.n < 2 ? y.g : granularity_of(y.v);
+      const double g = gx * gy;
+      if (v == 0 || (g > kTiny && magnitude(v) <= g * power_of_two(C::format::precision)))
+        return result(v, 0, 0, len, v == 0 ? 0 : g);
+    }
+    const double rounding =
+        v == 0 && ex == 0 && ey == 0 ? 0 : kSlack * kUnit * magnitude(v) + kTiny;
+    Bounded r = result(v, mx * ey + my * ex + ex * ey + rounding,
+                       mx * ty + my * tx + tx * ty + rounding, len, -1);
+    r.w = x.w * my * my + y.w * mx * mx;
+    return r;
+  }
+  friend ASSAY_DEVICE Bounded operator/(const Bounded& x, const Bounded& y) {
+    const double v = x.v / y.v;
+    const double rounding = (C::approximate ? 2 : 1) * kSlack * kUnit * magnitude(v) + kTiny;
+    return result(v, quotient_error(v, x.hard(), y.v, y.hard()) + rounding,
+                  quotient_error(v, x.typical(), y.v, y.typical()) + rounding,
+                  larger(x.length(), y.length()), -1);
+  }
+  static ASSAY_DEVICE double quotient_error(double v, double ex, double y, double ey) {
+    const double least = magnitude(y) - ey;
+    return least > 0 ? (ex + magnitude(v) * ey) / least : infinity();
+  }
+  ASSAY_DEVICE Bounded& operator+=(const Bounded& y) { return *this = *this + y; }
+  ASSAY_DEVICE Bounded& operator-=(const Bounded& y) { return *this = *this - y; }
+  ASSAY_DEVICE Bounded& operator*=(const Bounded& y) { return *this = *this * y; }
+  ASSAY_DEVICE Bounded& operator/=(const Bounded& y) { return *this = *this / y; }
+
+  // Comparisons look at the truth: use `select_less` where an honest kernel may decide either way.
+  friend ASSAY_DEVICE bool operator<(const Bounded& x, const Bounded& y) { return x.v < y.v; }
+  friend ASSAY_DEVICE bool operator>(const Bounded& x, const Bounded& y) { return x.v > y.v; }
+  friend ASSAY_DEVICE bool operator<=(const Bounded& x, const Bounded& y) { return x.v <= y.v; }
+  friend ASSAY_DEVICE bool operator>=(const Bounded& x, const Bounded& y) { return x.v >= y.v; }
+  friend ASSAY_DEVICE bool operator==(const Bounded& x, const Bounded& y) { return x.v == y.v; }
+  friend ASSAY_DEVICE bool operator!=(const Bounded& x, const Bounded& y) { return x.v != y.v; }
+};
+
+/// x when a < b, else y. Where a and b are closer than their errors, both are honest.
+template <class C>
+ASSAY_DEVICE Bounded<C> select_less(const Bounded<C>& a, const Bounded<C>& b, const Bounded<C>& x,
+                                    const Bounded<C>& y) {
+  const Bounded<C> chosen = a.v < b.v ? x.settled() : y.settled();
+  const Bounded<C> other = a.v < b.v ? y.settled() : x.settled();
+  if (magnitude(a.v - b.v) > a.hard() + b.hard()) return chosen;
+  const double apart = magnitude(chosen.v - other.v);
+  return Bounded<C>::result(chosen.v, larger(chosen.e, other.e + apart),
+                            larger(chosen.t, other.t + apart),
+                            larger(chosen.length(), other.length()), -1);
+}
+
+/// The larger one; NaN where either is.
+template <class C>
+ASSAY_DEVICE Bounded<C> max(const Bounded<C>& x, const Bounded<C>& y) {
+  const Bounded<C> a = x.settled(), b = y.settled();
+  const Bounded<C>& chosen = is_nan(a.v) || a.v >= b.v ? a : b;
+  return Bounded<C>::result(chosen.v, larger(a.e, b.e), larger(a.t, b.t),
+                            larger(a.length(), b.length()), a.e == 0 && b.e == 0 ? chosen.g : -1);
+}
+template <class C>
+ASSAY_DEVICE Bounded<C> min(const Bounded<C>& x, const Bounded<C>& y) {
+  return -max(-x, -y);
+}
+template <class C>
+ASSAY_DEVICE Bounded<C> abs(const Bounded<C>& x) {
+  const Bounded<C> s = x.settled();
+  return s.v < 0 ? -s : s;
+}
+template <class C>
+ASSAY_DEVICE Bounded<C> fma(const Bounded<C>& x, const Bounded<C>& y, const Bounded<C>& z) {
+  return x * y + z;
+}
+
+/// e^error - 1, exact enough for a bound.
+ASSAY_DEVICE double grown(double error) {
+  return error < 1e-3 ? error * (1 + error) : ::exp(error) - 1;
+}
+
+template <class C>
+ASSAY_DEVICE Bounded<C> exp(const Bounded<C>& x) {
+  const double v = ::exp(x.v);
+  // __expf: 2 + 1.173 |x| ulp (CUDA C++ Programming Guide, mathematical functions); expf: 2 ulp.
+  const double ulps = C::approximate ? 2 + 1.173 * magnitude(x.v) : 2;
+  const double rounding = v * 2 * ulps * Bounded<C>::kUnit + Bounded<C>::kTiny;
+  return Bounded<C>::result(v, v * grown(x.hard()) + rounding, v * grown(x.typical()) + rounding,
+                            x.length(), -1);
+}
+template <class C>
+ASSAY_DEVICE Bounded<C> exp2(const Bounded<C>& x) {
+  const double v = ::exp2(x.v);
+  const double rounding = v * 4 * Bounded<C>::kUnit + Bounded<C>::kTiny;
+  return Bounded<C>::result(v, v * grown(x.hard() * 0.6931471805599453) + rounding,
+                            v * grown(x.typical() * 0.6931471805599453) + rounding, x.length(), -1);
+}
+template <class C>
+ASSAY_DEVICE double log_error(double v, double error) {
+  return error < v ? error / (v - error) : infinity();
+}
+template <class C>
+ASSAY_DEVICE Bounded<C> log(const Bounded<C>& x) {
+  const double v = ::log(x.v);
+  // __logf: 2^-21.41 absolute for x in [0.5, 2], 3 ulp elsewhere; logf: 1 ulp.
+  const double rounding = C::approximate ? larger(3.6e-7, 6 * Bounded<C>::kUnit * magnitude(v))
+                                         : 4 * Bounded<C>::kUnit * magnitude(v);
+  return Bounded<C>::result(v, log_error<C>(x.v, x.hard()) + rounding,
+                            log_error<C>(x.v, x.typical()) + rounding, x.length(), -1);
+}
+template <class C>
+ASSAY_DEVICE Bounded<C> sqrt(const Bounded<C>& x) {
+  const double v = ::sqrt(x.v);
+  const double rounding = (C::approximate ? 4 : 2) * Bounded<C>::kUnit * v;
+  const double hard = x.v - x.hard(), typical = x.v - x.typical();
+  return Bounded<C>::result(v, v - ::sqrt(hard > 0 ? hard : 0) + rounding,
+                            v - ::sqrt(typical > 0 ? typical : 0) + rounding, x.length(), -1);
+}
+ASSAY_DEVICE double rsqrt_growth(double relative) {
+  if (!(relative < 1)) return infinity();
+  return relative < 1e-3 ? 0.5 * relative * (1 + relative) : 1 / ::sqrt(1 - relative) - 1;
+}
+template <class C>
+ASSAY_DEVICE Bounded<C> rsqrt(const Bounded<C>& x) {
+  const double v = 1 / ::sqrt(x.v);
+  // rsqrtf: 2 ulp; rsqrt.approx: 2^-22.9.
+  const double rounding = 4 * Bounded<C>::kUnit * v;
+  return Bounded<C>::result(v, v * rsqrt_growth(x.hard() / x.v) + rounding,
+                            v * rsqrt_growth(x.typical() / x.v) + rounding, x.length(), -1);
+}
+template <class C>
+ASSAY_DEVICE Bounded<C> tanh(const Bounded<C>& x) {
+  const double v = ::tanh(x.v);
+  // tanhf: 2 ulp; tanh.approx: 2^-11 (PTX ISA), of which a contract must say that it is allowed.
+  const double rounding =
+      (C::coarse_tanh ? 0x1p-11 : 4 * Bounded<C>::kUnit) * magnitude(v) + Bounded<C>::kTiny;
+  // The steepest slope is where the interval comes nearest to zero.
+  const double nearest = larger(magnitude(x.v) - x.hard(), 0);
+  const double slope = nearest == 0 ? 1 : 1 - ::tanh(nearest) * ::tanh(nearest);
+  return Bounded<C>::result(v, smaller(2, slope * x.hard()) + rounding,
+                            smaller(2, slope * x.typical()) + rounding, x.length(), -1);
+}
+template <class C>
+ASSAY_DEVICE Bounded<C> erf(const Bounded<C>& x) {
+  const double v = ::erf(x.v);
+  const double rounding = 4 * Bounded<C>::kUnit * magnitude(v) + Bounded<C>::kTiny;
+  return Bounded<C>::result(v, smaller(2, 1.1283791670955126 * x.hard()) + rounding,
+                            smaller(2, 1.1283791670955126 * x.typical()) + rounding, x.length(),
+                            -1);
+}
+
+/// A cast that the op's own definition contains. An honest value near a tie may fall to the
+/// neighbour.
+template <class T, class C>
+ASSAY_DEVICE Bounded<C> round_to(const Bounded<C>& x) {
+  using F = typename T::format;
+  const double v = F::nearest(x.v);
+  const double hard = x.hard(), typical = x.typical();
+  if (!is_finite(hard)) return Bounded<C>::result(v, hard, hard, x.length(), -1);
+  const double up = F::nearest(x.v + hard) - v, down = v - F::nearest(x.v - hard);
+  const double e = larger(up, down);
+  const double ulp = F::ulp(v);
+  // It falls there with probability of about 2 typical / ulp.
+  const double t = e == 0 ? 0 : larger(typical, ulp * ::sqrt(smaller(1, 2 * typical / ulp)));
+  return Bounded<C>::result(v, e, smaller(e, t), x.length(), e == 0 ? granularity_of(v) : -1);
+}
+
+/// A cast to T that an implementation may make, but need not: both are honest.
+template <class T, class C>
+ASSAY_DEVICE Bounded<C> may_round_to(const Bounded<C>& x) {
+  Bounded<C> r = x.settled();
+  const double ulp = T::format::ulp(r.v);
+  // What T holds, such as the 1 of a largest probability, is not changed by the cast.
+  if (T::format::nearest(r.v) == r.v && r.e < ulp / 4) return r;
+  r.e = r.guarded(r.e + ulp / 2);
+  r.g = -1;
+  r.w += ulp * ulp / 12;
+  return r;
+}
+
+/// What is stored for an output element.
+template <class C, class T>
+struct BoundedCell {
+  double value, hard, typical, terms, length, independent;
+
+  ASSAY_DEVICE BoundedCell& operator=(const Bounded<C>& x) {
+    value = x.v;
+    hard = x.hard();
+    typical = x.typical();
+    terms = x.n;
+    length = x.length();
+    independent = is_finite(typical) ? ::sqrt(x.w) : 0;
+    return *this;
+  }
+};
+
+}  // namespace assay

@@ -1,0 +1,77 @@
+// The language of references: one source, run in several number types (docs/ops.md).
+//
+//   #include "assay/reference.cuh"
+//   using T = ASSAY_T;                       // the dtype bound to the op's variable T
+//   __global__ void row_sum(const T* x, Out<T>* y, int64 rows, int64 columns) {
+//     const int64 row = thread_index();
+//     if (row >= rows) return;
+//     Real sum = 0;
+//     for (int64 i = 0; i < columns; ++i) sum += Real(x[row * columns + i]);
+//     y[row] = sum;
+//   }
+//
+// Real is the number type of the run; T converts to Real exactly; storing into an Out<T> records
+// the result. Workspace between kernels has the dtype "Real" in reference.json, and zeroed
+// workspace holds zeros. Functions: exp exp2 log sqrt rsqrt tanh erf abs min max fma,
+// select_less(a, b, x, y), round_to<T>(x) for casts that the op itself prescribes, and x.settled()
+// for a sum that is to be taken as one rounded number inside a larger sum.
+//
+// may_round_to<T>(x) marks a cast that implementations may make but need not, such as that of
+// attention's probabilities.
+#pragma once
+
+#include "assay/bounded.cuh"
+#include "assay/rounded.cuh"
+
+#ifndef ASSAY_PRELUDE_TYPES_ONLY
+namespace assay {
+
+#if defined(ASSAY_ROUNDED_FORMAT)
+using Real = Rounded<ASSAY_ROUNDED_FORMAT, Rounding::ASSAY_ROUNDING, ASSAY_SEED>;
+template <class T>
+using Out = RoundedCell<Real, T>;
+#else
+#ifndef ASSAY_CONTRACT_FORMAT
+#define ASSAY_CONTRACT_FORMAT F32Format
+#endif
+#ifndef ASSAY_INDEPENDENT
+#define ASSAY_INDEPENDENT true
+#endif
+#ifndef ASSAY_APPROXIMATE
+#define ASSAY_APPROXIMATE true
+#endif
+#ifndef ASSAY_TENSOR_CORES
+#define ASSAY_TENSOR_CORES false
+#endif
+#ifndef ASSAY_COARSE_TANH
+#define ASSAY_COARSE_TANH false
+#endif
+struct OpContract {
+  using format = ASSAY_CONTRACT_FORMAT;
+  static constexpr double lambda = 4.0;
+  static constexpr bool independent = ASSAY_INDEPENDENT;
+  static constexpr bool approximate = ASSAY_APPROXIMATE;
+  static constexpr bool tensor_cores = ASSAY_TENSOR_CORES;
+  static constexpr bool coarse_tanh = ASSAY_COARSE_TANH;
+};
+using Real = Bounded<OpContract>;
+template <class T>
+using Out = BoundedCell<OpContract, T>;
+#endif
+
+}  // namespace assay
+
+using assay::int64;
+using assay::Out;
+using assay::Real;
+#endif
+
+namespace assay {
+/// Index of this thread in the grid's first dimension.
+ASSAY_DEVICE int64 thread_index() {
+  return static_cast<int64>(blockIdx.x) * blockDim.x + threadIdx.x;
+}
+}  // namespace assay
+using assay::may_round_to;
+using assay::round_to;
+using assay::thread_index;

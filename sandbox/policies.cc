@@ -1,0 +1,118 @@
+#include "sandbox/policies.h"
+
+#include <fmt/format.h>
+
+#include <array>
+
+namespace assay::sandbox {
+namespace {
+
+constexpr std::uint64_t kMiB = 1ull << 20;
+constexpr std::uint64_t kGiB = 1ull << 30;
+
+constexpr std::array<std::string_view, 3> kKindNames{"compile", "emulate", "gpu"};
+
+/// What every worker gets.
+Policy Base(std::string name) {
+  Policy policy(std::move(name));
+  policy.SystemLibraries()
+      .Environment("LANG", "C.UTF-8")
+      .Allow(SyscallSet::kRuntime)
+      .Allow(SyscallSet::kThreads)
+      .Limit(Resource::kOpenFiles, 128)
+      .Limit(Resource::kProcesses, 128)
+      // A backstop for a worker that outlives its supervisor's attention; requests have their own
+      // deadlines, and the pool replaces a worker long before it gets here.
+      .Limit(Resource::kCpuSeconds, 4 * 3600);
+  if (BuiltWithSanitizer()) {
+    policy
+        .Allow(Weakening::kSanitizerRuntime)
+        // The leak checker traces the process, which no worker may do.
+        .Environment("ASAN_OPTIONS", "detect_leaks=0:abort_on_error=1:allocator_may_return_null=1")
+        .Environment("UBSAN_OPTIONS", "print_stacktrace=1:abort_on_error=1")
+        .Environment("TSAN_OPTIONS", "halt_on_error=1:abort_on_error=1");
+  }
+  return policy;
+}
+
+/// NVRTC parses hostile text: endless templates must end at a limit, deep nesting at the end of the
+/// stack.
+Policy CompilePolicy() {
+  Policy policy = Base("compile");
+  policy
+      .Tmpfs("/tmp", 64 * kMiB)  // The front end keeps intermediate text there.
+      .Environment("TMPDIR", "/tmp")
+      .Allow(SyscallSet::kTempFiles)
+      .Limit(Resource::kFileBytes, 64 * kMiB)
+      .Limit(Resource::kStackBytes, 64 * kMiB)
+      .ResidentBytes(3 * kGiB);
+  if (!BuiltWithSanitizer()) policy.Limit(Resource::kAddressSpace, 16 * kGiB);
+  return policy;
+}
+
+/// Our own emulator on hostile PTX. Tensors of many gigabytes are mapped sparsely, so resident
+/// memory is what counts.
+Policy EmulatePolicy() {
+  Policy policy = Base("emulate");
+  policy.Allow(SyscallSet::kSharedMemory)
+      .Limit(Resource::kFileBytes, 64 * kGiB)  // What ftruncate of a memory file may ask for.
+      .ResidentBytes(6 * kGiB);
+  if (!BuiltWithSanitizer()) policy.Limit(Resource::kAddressSpace, 2048 * kGiB);
+  return policy;
+}
+
+}  // namespace
+
+std::string_view Name(WorkerKind kind) { return kKindNames.at(static_cast<std::size_t>(kind)); }
+
+std::optional<WorkerKind> ParseWorkerKind(std::string_view name) {
+  for (std::size_t i = 0; i < kKindNames.size(); ++i) {
+    if (kKindNames[i] == name) return static_cast<WorkerKind>(i);
+  }
+  return std::nullopt;
+}
+
+bool BuiltWithSanitizer() {
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+  return true;
+#elif defined(__has_feature)
+#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
+  return true;
+#else
+  return false;
+#endif
+#else
+  return false;
+#endif
+}
+
+Policy PolicyFor(WorkerKind kind) {
+  static constexpr std::array<Policy (*)(), 2> kPolicies{&CompilePolicy, &EmulatePolicy};
+  ASSAY_CHECK(kind != WorkerKind::kGpu, "no policy for device workers in this build");
+  return kPolicies.at(static_cast<std::size_t>(kind))();
+}
+
+void BindWorker(Policy& policy, const Path& program) {
+  policy.ReadOnly(program, Path("/worker") / program.filename());
+}
+
+std::vector<std::string> BindToolkit(Policy& policy, const Toolkit& toolkit) {
+  const Path nvrtc = Path("/cuda/lib") / toolkit.nvrtc.filename();
+  const Path builtins = Path("/cuda/lib") / toolkit.builtins_name;
+  policy.ReadOnly(toolkit.nvrtc, nvrtc).ReadOnly(toolkit.builtins, builtins);
+  int folders = 0;
+  for (const Path& include : toolkit.includes) {
+    if (policy.Inside(include) != include) continue;  // Below a folder that is bound already: cccl.
+    ++folders;
+    policy.ReadOnly(include,
+                    folders == 1 ? "/cuda/include" : fmt::format("/cuda/include{}", folders));
+  }
+  std::vector<std::string> arguments{"--nvrtc", policy.Inside(toolkit.nvrtc).string(), "--builtins",
+                                     policy.Inside(toolkit.builtins).string()};
+  for (const Path& include : toolkit.includes) {
+    arguments.insert(arguments.end(), {"--include", policy.Inside(include).string()});
+  }
+  return arguments;
+}
+
+}  // namespace assay::sandbox

@@ -1,0 +1,124 @@
+// What a worker may do, as one value that can be read in a review.
+//
+//   Policy policy("compile");
+//   policy.SystemLibraries()
+//       .ReadOnly(worker, "/worker/assay-worker")
+//       .Tmpfs("/tmp", 64 << 20)
+//       .Allow(SyscallSet::kRuntime)
+//       .Limit(Resource::kFileBytes, 64 << 20)
+//       .ResidentBytes(2ull << 30);
+//
+// A policy starts from nothing: new user, pid, network, mount, ipc, uts and cgroup namespaces, an
+// empty read-only root, no environment, no system calls, no capabilities; there is no way to say
+// "share the network" or "bind this writable". Each setter adds one thing. What weakens the jail as
+// a whole needs a named token (`Allow(Weakening::kNoJail)`) and is carried into the verdict.
+//
+// A plain value: copyable, comparable by Describe(), no system call is made here. jail.h turns it
+// into a process.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "base/file.h"
+
+namespace assay::sandbox {
+
+/// Named groups of system calls; the rows are in seccomp.cc.
+enum class SyscallSet : std::uint8_t {
+  kRuntime,       ///< What libc needs: memory, reading files, signals, time, the worker's socket.
+  kThreads,       ///< Threads of the same process. New processes are never allowed.
+  kTempFiles,     ///< Creating and removing files (which only a tmpfs lets happen).
+  kSharedMemory,  ///< memfd.
+  kSanitizers,    ///< What the runtimes of ASan, UBSan and TSan need on top.
+};
+std::string_view Name(SyscallSet set);
+
+/// Limits that the kernel enforces per process (setrlimit), except kProcesses, which counts the
+/// threads of the whole jail.
+enum class Resource : std::uint8_t {
+  kAddressSpace,
+  kCpuSeconds,
+  kOpenFiles,
+  kProcesses,
+  kFileBytes,
+  kStackBytes
+};
+std::string_view Name(Resource resource);
+
+/// The tokens that a weaker jail costs.
+enum class Weakening : std::uint8_t {
+  kNoJail,  ///< No namespaces: files and network of the host are within reach. Bars emission.
+  kSanitizerRuntime,  ///< The program is built with a sanitizer: /proc, more system calls, no
+                      ///< address-space limit.
+};
+std::string_view Name(Weakening weakening);
+
+struct Bind {
+  Path source;
+  Path target;
+};
+struct TmpfsMount {
+  Path target;
+  std::uint64_t bytes = 0;
+};
+
+class Policy {
+ public:
+  explicit Policy(std::string name) : name_(std::move(name)) {}
+
+  /// Binds the loader and the system's shared libraries (/usr/lib*, /lib*), read-only.
+  Policy& SystemLibraries();
+  /// Binds a file or folder of the host read-only at `target`.
+  Policy& ReadOnly(Path source, Path target);
+  /// An empty writable file system of at most `bytes`.
+  Policy& Tmpfs(Path target, std::uint64_t bytes);
+  /// A /proc that shows the jail's own processes.
+  Policy& Proc();
+  Policy& Environment(std::string name, std::string value);
+  Policy& Limit(Resource resource, std::uint64_t value);
+  /// Resident memory (anonymous and shared) above which the supervisor kills the worker.
+  Policy& ResidentBytes(std::uint64_t bytes);
+  Policy& Allow(SyscallSet set);
+  Policy& Allow(Weakening weakening);
+
+  const std::string& name() const { return name_; }
+  bool system_libraries() const { return system_libraries_; }
+  const std::vector<Bind>& read_only() const { return read_only_; }
+  const std::vector<TmpfsMount>& tmpfs() const { return tmpfs_; }
+  bool proc() const { return proc_; }
+  const std::vector<std::pair<std::string, std::string>>& environment() const {
+    return environment_;
+  }
+  const std::vector<std::pair<Resource, std::uint64_t>>& limits() const { return limits_; }
+  std::optional<std::uint64_t> LimitOf(Resource resource) const;
+  std::uint64_t resident_bytes() const { return resident_bytes_; }
+  const std::vector<SyscallSet>& syscalls() const { return syscalls_; }
+  const std::vector<Weakening>& weakenings() const { return weakenings_; }
+  bool Allows(Weakening weakening) const;
+
+  /// Where `host` is seen inside: the deepest bind that contains it, or `host` itself without a
+  /// jail.
+  Path Inside(const Path& host) const;
+
+  /// The whole policy as text, one line an item, in a fixed order.
+  std::string Describe() const;
+
+ private:
+  std::string name_;
+  bool system_libraries_ = false;
+  bool proc_ = false;
+  std::vector<Bind> read_only_;
+  std::vector<TmpfsMount> tmpfs_;
+  std::vector<std::pair<std::string, std::string>> environment_;
+  std::vector<std::pair<Resource, std::uint64_t>> limits_;
+  std::uint64_t resident_bytes_ = 0;
+  std::vector<SyscallSet> syscalls_;
+  std::vector<Weakening> weakenings_;
+};
+
+}  // namespace assay::sandbox

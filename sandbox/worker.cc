@@ -1,0 +1,244 @@
+#include "sandbox/worker.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <poll.h>
+#include <sys/socket.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <cstring>
+#include <optional>
+#include <utility>
+
+#include "sandbox/wire.h"
+
+namespace assay::sandbox {
+namespace {
+
+using std::chrono::milliseconds;
+using std::chrono::steady_clock;
+
+/// How often a busy worker's memory is looked at. Two gigabytes a second are one limit's slack of
+/// 40 MB.
+constexpr milliseconds kWatchInterval{20};
+/// A worker that closed its socket is ending; how long that may take.
+constexpr std::chrono::seconds kEndingTime{2};
+
+/// A peer that holds a memory file could shrink it under our mapping, which would kill us with
+/// SIGBUS.
+void SealAgainstResizing(int fd) {
+  const int seals = ::fcntl(fd, F_GET_SEALS);
+  if (seals < 0) return;  // Not a memory file.
+  ::fcntl(fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL);
+}
+
+double CpuSecondsOf(pid_t pid) {
+  clockid_t clock{};
+  timespec time{};
+  if (::clock_getcpuclockid(pid, &clock) != 0 || ::clock_gettime(clock, &time) != 0) return 0;
+  return static_cast<double>(time.tv_sec);
+}
+
+/// The number that follows `key` in a text of /proc.
+std::uint64_t NumberAfter(std::string_view text, std::string_view key) {
+  const std::size_t at = text.find(key);
+  if (at == std::string_view::npos) return 0;
+  const std::size_t digits = text.find_first_of("0123456789", at + key.size());
+  if (digits == std::string_view::npos) return 0;
+  std::uint64_t value = 0;
+  std::from_chars(text.data() + digits, text.data() + text.size(), value);
+  return value;
+}
+
+}  // namespace
+
+Usage UsageOf(pid_t pid) {
+  UniqueFd file(::open(fmt::format("/proc/{}/status", pid).c_str(), O_RDONLY | O_CLOEXEC));
+  if (!file) return {};
+  std::array<char, 4096> text;
+  const ssize_t got = ::read(file.get(), text.data(), text.size());
+  if (got <= 0) return {};
+  const std::string_view status(text.data(), static_cast<std::size_t>(got));
+  return {1024 * (NumberAfter(status, "\nRssAnon:") + NumberAfter(status, "\nRssShmem:")),
+          NumberAfter(status, "\nThreads:")};
+}
+
+Worker::Worker(Policy policy, Process process, UniqueFd socket)
+    : policy_(std::move(policy)), process_(std::move(process)), socket_(std::move(socket)) {}
+
+Result<std::unique_ptr<Worker>> Worker::Start(const WorkerLaunch& launch, const Path& bubblewrap) {
+  ASSAY_TRY(SocketPair sockets, MakeSocketPair());
+  // The kernel then tells us who sends: the worker's process id, translated out of its namespace.
+  const int on = 1;
+  ::setsockopt(sockets.ours.get(), SOL_SOCKET, SO_PASSCRED, &on, sizeof on);
+  const JailedCommand command{
+      launch.program, launch.arguments, {{sockets.theirs.get(), kWorkerSocket}}};
+  ASSAY_TRY(Process process, StartJailed(launch.policy, command, bubblewrap));
+  return std::unique_ptr<Worker>(
+      new Worker(launch.policy, std::move(process), std::move(sockets.ours)));
+}
+
+Status Worker::Greet(Deadline deadline) {
+  FrameReader reader({.header_bytes = 4096, .payload_bytes = 0, .fds = 0});
+  for (;;) {
+    auto step = reader.Step(socket_.get());
+    const std::optional<Message> hello = step ? *std::move(step) : std::nullopt;
+    if (hello) {
+      if (hello->header.value("protocol", Json(0)) != Json(kWireProtocol)) {
+        return Fail(ErrorKind::kEnvironment, "the worker speaks another protocol",
+                    "worker " + policy_.name(),
+                    "rebuild: assay and assay-worker must be of one build");
+      }
+      pid_ = reader.sender();
+      return {};
+    }
+    const int timeout = PollTimeout(deadline);
+    if (!step || timeout == 0) {
+      const Reply end = step ? Ended(CallOutcome::kTimedOut, "no greeting in time") : Died();
+      return Fail(ErrorKind::kEnvironment, "the worker did not start: " + end.detail,
+                  "worker " + policy_.name(), "run `assay doctor`, which says what is missing");
+    }
+    pollfd watched{socket_.get(), POLLIN, 0};
+    ::poll(&watched, 1, timeout);
+  }
+}
+
+Reply Worker::Ended(CallOutcome outcome, std::string reason) {
+  dead_ = true;
+  process_.Kill();
+  process_.DrainOutput();
+  const std::string tail = process_.OutputTail();
+  Reply reply;
+  reply.outcome = outcome;
+  reply.detail = std::move(reason);
+  if (!tail.empty()) reply.detail += "; it said: " + tail;
+  return reply;
+}
+
+Reply Worker::Died() {
+  const auto exit = process_.Wait(steady_clock::now() + kEndingTime);
+  if (!exit)
+    return Ended(CallOutcome::kProtocol, "the worker closed its socket and went on running");
+  return Ended(CallOutcome::kCrashed, DecodeJailedExit(policy_, *exit).Describe());
+}
+
+std::string Worker::OverLimit() const {
+  const Usage usage = UsageOf(pid_);
+  const std::uint64_t resident = policy_.resident_bytes();
+  if (resident != 0 && usage.resident_bytes > resident) {
+    return fmt::format("killed at its memory limit: {} MiB resident, {} MiB allowed",
+                       usage.resident_bytes >> 20, resident >> 20);
+  }
+  // The kernel's own limit does not bind root, and is not set without a jail.
+  const auto threads = policy_.LimitOf(Resource::kProcesses);
+  if (threads && usage.threads > *threads) {
+    return fmt::format("killed at its thread limit: {} threads, {} allowed", usage.threads,
+                       *threads);
+  }
+  return {};
+}
+
+Result<Reply> Worker::Accept(Message message) {
+  const auto id = message.header.find("id");
+  if (id == message.header.end() || *id != Json(next_id_ - 1)) {
+    return Ended(CallOutcome::kProtocol, "the worker answered a request that was not asked");
+  }
+  if (const auto error = message.header.find("error"); error != message.header.end()) {
+    return std::unexpected(ErrorFromJson(*error));
+  }
+  const auto body = message.header.find("body");
+  if (body == message.header.end() || !body->is_object()) {
+    return Ended(CallOutcome::kProtocol, "the worker's reply has no body");
+  }
+  Reply reply;
+  reply.message.header = std::move(*body);
+  reply.message.payload = std::move(message.payload);
+  reply.message.fds = std::move(message.fds);
+  return reply;
+}
+
+Result<Reply> Worker::Serve(const Request& request, milliseconds allowed) {
+  ASSAY_CHECK(!dead_, "a dead worker was asked");
+  const auto start = steady_clock::now();
+  const Deadline deadline = start + allowed;
+  const auto finish = [start](Result<Reply> reply) {
+    if (reply) {
+      reply->took =
+          std::chrono::duration_cast<std::chrono::microseconds>(steady_clock::now() - start);
+    }
+    return reply;
+  };
+  for (const int fd : request.fds) SealAgainstResizing(fd);
+
+  FrameWriter writer({{"id", next_id_++}, {"body", request.header}}, request.payload, request.fds);
+  FrameReader reader(request.reply_limits);
+  bool sent = false;
+  bool output_open = true;
+  auto next_watch = start + kWatchInterval;
+  for (;;) {
+    if (!sent) {
+      const auto written = writer.Step(socket_.get());
+      // A worker that is gone may have answered before it went: reading decides.
+      sent = !written || *written;
+    }
+    auto step = reader.Step(socket_.get());
+    if (!step) {
+      const FrameFaultKind kind = step.error().kind;
+      if (kind == FrameFaultKind::kClosed || kind == FrameFaultKind::kTruncated) {
+        return finish(Died());
+      }
+      return finish(Ended(CallOutcome::kProtocol, step.error().detail));
+    }
+    if (std::optional<Message> message = *std::move(step)) {
+      return finish(Accept(*std::move(message)));
+    }
+
+    const auto now = steady_clock::now();
+    if (now >= deadline) {
+      return finish(
+          Ended(CallOutcome::kTimedOut,
+                fmt::format("no reply within {} ms; the worker was killed", allowed.count())));
+    }
+    if (now >= next_watch) {
+      next_watch = now + kWatchInterval;
+      if (std::string reason = OverLimit(); !reason.empty()) {
+        return finish(Ended(CallOutcome::kCrashed, std::move(reason)));
+      }
+    }
+    std::array<pollfd, 3> watched{
+        pollfd{socket_.get(), static_cast<short>(sent ? POLLIN : POLLIN | POLLOUT), 0},
+        pollfd{process_.pidfd(), POLLIN, 0},
+        pollfd{output_open ? process_.output_fd() : -1, POLLIN, 0}};
+    ::poll(watched.data(), watched.size(), PollTimeout(std::min(deadline, next_watch)));
+    if (watched[2].revents != 0) output_open = process_.DrainOutput();
+    if (watched[1].revents != 0 && watched[0].revents == 0) return finish(Died());
+  }
+}
+
+bool Worker::Reusable() {
+  if (dead_) return false;
+  pollfd watched[] = {{socket_.get(), POLLIN, 0}, {process_.pidfd(), POLLIN, 0}};
+  if (::poll(watched, 2, 0) > 0) return false;
+  const auto limit = policy_.LimitOf(Resource::kCpuSeconds);
+  return !limit || CpuSecondsOf(pid_) * 2 < static_cast<double>(*limit);
+}
+
+Result<UniqueFd> ReadOnlyView(int fd) {
+  UniqueFd view(::open(fmt::format("/proc/self/fd/{}", fd).c_str(), O_RDONLY | O_CLOEXEC));
+  if (view) return view;
+  return Fail(ErrorKind::kEnvironment,
+              fmt::format("cannot open a descriptor for reading: {}", std::strerror(errno)),
+              "shared memory");
+}
+
+std::string_view Name(CallOutcome outcome) {
+  static constexpr std::array<std::string_view, 4> kNames{"replied", "crashed", "timed_out",
+                                                          "protocol"};
+  return kNames.at(static_cast<std::size_t>(outcome));
+}
+
+}  // namespace assay::sandbox

@@ -1,0 +1,69 @@
+// One worker process and its socket: started, greeted, asked one request at a time, watched and
+// killed.
+//
+// Not internally synchronised: WorkerPool hands a worker to one thread at a time. Start must run on
+// a thread that outlives the worker (see process.h).
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "sandbox/jail.h"
+#include "sandbox/policy.h"
+#include "sandbox/workers.h"
+
+namespace assay::sandbox {
+
+/// What to start for a kind.
+struct WorkerLaunch {
+  Policy policy;
+  Path program;
+  std::vector<std::string> arguments;
+};
+
+class Worker {
+ public:
+  /// Starts the process. Greet must follow.
+  static Result<std::unique_ptr<Worker>> Start(const WorkerLaunch& launch, const Path& bubblewrap);
+
+  /// Waits until the worker has sealed itself and said hello.
+  Status Greet(Deadline deadline);
+
+  /// Sends `request` and waits for the reply. After any other outcome than kReplied the process is
+  /// dead.
+  Result<Reply> Serve(const Request& request, std::chrono::milliseconds deadline);
+
+  /// False once the process has ended, has sent something unasked, or has used so much time that it
+  /// should be replaced.
+  bool Reusable();
+
+  pid_t pid() const { return pid_; }
+
+ private:
+  Worker(Policy policy, Process process, UniqueFd socket);
+
+  Reply Ended(CallOutcome outcome, std::string reason);
+  Reply Died();
+  Result<Reply> Accept(Message message);
+  /// Why the worker must be killed for what it holds; empty if it may go on.
+  std::string OverLimit() const;
+
+  Policy policy_;
+  Process process_;
+  UniqueFd socket_;
+  pid_t pid_ = 0;  ///< Of the worker itself, as seen here; process_ is bubblewrap.
+  std::int64_t next_id_ = 1;
+  bool dead_ = false;
+};
+
+/// What a process holds at the moment; zeroes when it cannot be read.
+struct Usage {
+  std::uint64_t resident_bytes = 0;  ///< Anonymous and shared.
+  std::uint64_t threads = 0;
+};
+Usage UsageOf(pid_t pid);
+
+}  // namespace assay::sandbox

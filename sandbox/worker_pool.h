@@ -1,0 +1,84 @@
+// Warm workers for many threads: started on demand, kept, replaced when they die.
+//
+//   PoolOptions options;                                  // assay-worker beside this program, the
+//   machine's toolkit ASSAY_TRY(auto pool, WorkerPool::Create(options));    // refuses on a machine
+//   without a jail, with the cure ASSAY_TRY(Reply reply, pool->Call(WorkerKind::kCompile, request,
+//   30s));
+//
+// One worker serves one request at a time; up to `workers_per_kind` run for each pair of kind and
+// role, and further callers wait. The most recently used worker is taken first, so that the others
+// stay cold. A first request costs the start (jail some 10 ms, NVRTC some 100 ms); later ones a
+// round trip (about 0.1 ms).
+//
+// Thread-safe. Destruction kills all workers; no call may be in flight then.
+#pragma once
+
+#include <chrono>
+#include <condition_variable>
+#include <functional>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "base/error.h"
+#include "base/file.h"
+#include "sandbox/toolkit.h"
+#include "sandbox/worker.h"
+#include "sandbox/workers.h"
+
+namespace assay::sandbox {
+
+struct PoolOptions {
+  Path worker_program;    ///< Empty: `assay-worker` beside this program.
+  ToolkitSearch toolkit;  ///< Where the compile worker's NVRTC is looked for, at its first start.
+  unsigned workers_per_kind = 0;  ///< 0: as many as the machine has threads.
+  bool unsafe_no_jail = false;  ///< Runs hostile code without namespaces. Reported by isolation().
+  JailProbe jail;
+  std::chrono::milliseconds start_deadline = std::chrono::seconds(60);
+  /// What to start for a kind, before the jail token is added. Empty: StandardLaunch. Tests put
+  /// other programs here.
+  std::function<Result<WorkerLaunch>(WorkerKind)> launch;
+};
+
+/// `assay-worker KIND` under PolicyFor(KIND), with the toolkit for the compile worker.
+Result<WorkerLaunch> StandardLaunch(const PoolOptions& options, WorkerKind kind);
+
+class WorkerPool final : public Workers {
+ public:
+  static Result<std::unique_ptr<WorkerPool>> Create(PoolOptions options);
+  ~WorkerPool() override;
+
+  Result<Reply> Call(WorkerKind kind, const Request& request,
+                     std::chrono::milliseconds deadline) override;
+  Isolation isolation() const override { return isolation_; }
+
+  /// Workers started so far, for tests and for `assay doctor`.
+  std::size_t started() const;
+
+ private:
+  class Starter;
+  using Key = std::pair<WorkerKind, std::string>;
+  struct Group {
+    std::vector<std::unique_ptr<Worker>> idle;
+    unsigned running = 0;  ///< Idle and busy.
+  };
+
+  WorkerPool(PoolOptions options, Path bubblewrap, Isolation isolation);
+  Result<std::unique_ptr<Worker>> Take(const Key& key);
+  Result<std::unique_ptr<Worker>> Start(WorkerKind kind);
+  void GiveBack(const Key& key, std::unique_ptr<Worker> worker);
+
+  PoolOptions options_;
+  Path bubblewrap_;
+  Isolation isolation_;
+  mutable std::mutex mutex_;
+  std::condition_variable changed_;
+  std::map<Key, Group> groups_;
+  std::size_t started_ = 0;
+  std::unique_ptr<Starter> starter_;
+};
+
+}  // namespace assay::sandbox

@@ -1,0 +1,31 @@
+// Prints PTX modules of all forms: conformance_ptx FORMS OUTPUT_FOLDER. Each module holds the
+// kernels of up to 64 forms.
+#include <cstdio>
+#include <fstream>
+#include <iterator>
+
+#include "tests/conformance/forms.h"
+#include "tests/conformance/golden.h"
+
+int main(int argc, char** argv) {
+  using namespace assay::conformance;
+  if (argc != 3) {
+    std::fprintf(stderr, "usage: conformance_ptx FORMS OUTPUT_FOLDER\n");
+    return 3;
+  }
+  std::ifstream in(argv[1]);
+  const std::string text((std::istreambuf_iterator<char>(in)), std::istreambuf_iterator<char>());
+  const std::vector<Form> forms = ParseForms(text);
+  constexpr std::size_t kPerModule = kFormsPerModule;
+  for (std::size_t first = 0; first < forms.size(); first += kPerModule) {
+    std::ofstream out(std::string(argv[2]) + "/module" + std::to_string(first / kPerModule) +
+                      ".ptx");
+    out << ModuleHeader();
+    for (std::size_t i = first; i < forms.size() && i < first + kPerModule; ++i) {
+      out << "// " << forms[i].name << "\n"
+          << WriteKernel(forms[i], "form" + std::to_string(i)).text;
+    }
+  }
+  std::printf("%zu forms\n", forms.size());
+  return 0;
+}

@@ -1,0 +1,25 @@
+// A probe: everything that describes one run of a candidate besides the candidate itself. What
+// campaigns schedule, shrinking reduces and counterexamples carry.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "validator/cases/case.h"
+#include "validator/execution/execution.h"
+
+namespace assay::cases {
+
+struct Probe {
+  Case case_;  ///< The call that is judged.
+  std::vector<Case>
+      prelude;  ///< Calls made before it in the same context, each with buffers of its own.
+  Schedule schedule;
+  std::uint64_t perturbation_seed = 0;
+  std::uint8_t poison = 0xff;  ///< What outputs and workspace hold before the first launch.
+  std::uint32_t misalign = 0;  ///< Bytes by which every buffer misses a 256-byte boundary, rounded
+                               ///< down to its element size.
+  bool operator==(const Probe&) const = default;
+};
+
+}  // namespace assay::cases

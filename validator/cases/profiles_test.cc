@@ -1,0 +1,184 @@
+#include "validator/cases/profiles.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <map>
+#include <set>
+
+#include "validator/cases/test_instance.h"
+
+namespace assay::cases {
+namespace {
+
+Tensor Filled(const ops::TensorSpec& spec, const std::string& kind, DType dtype, Shape shape,
+              std::int64_t bound = 0, std::uint64_t stream = 11) {
+  Tensor tensor = Tensor::Create(dtype, std::move(shape)).value();
+  const Status status =
+      Fill(spec, {.kind = kind, .parameters = {}, .literal = {}}, stream, bound, tensor);
+  EXPECT_TRUE(status) << kind << ": " << ToString(status.error());
+  return tensor;
+}
+
+TEST(ProfilesTest, EveryFloatProfileStaysFiniteUnlessTheDomainAllowsMore) {
+  const ops::TensorSpec spec = FloatTensor("x", {"n"});
+  for (const ProfileRow& row : AllProfiles()) {
+    if (row.applies != InputClass::kFloat) continue;
+    for (const DType dtype : {DType::kF16, DType::kBF16, DType::kF32, DType::kF64}) {
+      const Tensor tensor = Filled(spec, std::string(row.kind), dtype, {7, 33});
+      for (std::int64_t i = 0; i < tensor.elements; ++i) {
+        EXPECT_TRUE(std::isfinite(tensor.At(i))) << row.kind << " " << Name(dtype);
+      }
+    }
+  }
+}
+
+TEST(ProfilesTest, EveryProfileRespectsARange) {
+  ops::TensorSpec spec = FloatTensor("x", {"n"});
+  spec.domain.kind = ops::Domain::Kind::kRange;
+  spec.domain.low = 0.1;
+  spec.domain.high = 0.7;
+  for (const ProfileRow& row : AllProfiles()) {
+    if (row.applies != InputClass::kFloat) continue;
+    for (const DType dtype : {DType::kF16, DType::kBF16, DType::kF32}) {
+      const Tensor tensor = Filled(spec, std::string(row.kind), dtype, {200});
+      for (std::int64_t i = 0; i < tensor.elements; ++i) {
+        EXPECT_GE(tensor.At(i), 0.1) << row.kind << " " << Name(dtype);
+        EXPECT_LE(tensor.At(i), 0.7) << row.kind << " " << Name(dtype);
+      }
+    }
+  }
+}
+
+TEST(ProfilesTest, UniformCoversARangeAndNormalItsMiddle) {
+  ops::TensorSpec spec = FloatTensor("x", {"n"});
+  spec.domain.kind = ops::Domain::Kind::kRange;
+  spec.domain.low = 2;
+  spec.domain.high = 4;
+  const Tensor uniform = Filled(spec, "uniform", DType::kF32, {4000});
+  double low = 9;
+  double high = 0;
+  for (std::int64_t i = 0; i < uniform.elements; ++i) {
+    low = std::min(low, uniform.At(i));
+    high = std::max(high, uniform.At(i));
+  }
+  EXPECT_LT(low, 2.01);
+  EXPECT_GT(high, 3.99);
+}
+
+TEST(ProfilesTest, IndicesStayInBounds) {
+  ops::TensorSpec spec = FloatTensor("ids", {"n"}, "i64");
+  spec.domain.kind = ops::Domain::Kind::kIndex;
+  for (const ProfileRow& row : AllProfiles()) {
+    if (row.applies != InputClass::kIndex) continue;
+    for (const std::int64_t bound : {1, 2, 3, 64, 1000}) {
+      const Tensor tensor = Filled(spec, std::string(row.kind), DType::kI64, {257}, bound);
+      for (std::int64_t i = 0; i < tensor.elements; ++i) {
+        const std::int64_t index = LoadAsInt64(DType::kI64, tensor.Element(i));
+        EXPECT_TRUE(index >= 0 && index < bound) << row.kind << " " << index << " of " << bound;
+      }
+    }
+  }
+}
+
+std::map<std::int64_t, int> Histogram(const Tensor& tensor) {
+  std::map<std::int64_t, int> counts;
+  for (std::int64_t i = 0; i < tensor.elements; ++i)
+    ++counts[LoadAsInt64(tensor.dtype, tensor.Element(i))];
+  return counts;
+}
+
+TEST(ProfilesTest, IndexProfilesDoWhatTheySay) {
+  ops::TensorSpec spec = FloatTensor("ids", {"n"}, "i64");
+  spec.domain.kind = ops::Domain::Kind::kIndex;
+  EXPECT_EQ(Histogram(Filled(spec, "permutation", DType::kI64, {97}, 97)).size(), 97u);
+  EXPECT_EQ(Histogram(Filled(spec, "all_equal", DType::kI64, {97}, 97)).size(), 1u);
+  const auto edges = Histogram(Filled(spec, "edges", DType::kI64, {97}, 97));
+  EXPECT_EQ(edges.size(), 2u);
+  EXPECT_TRUE(edges.contains(0) && edges.contains(96));
+  // Zipf(1) over 1000: the hottest index gets about 1 / H(1000) = 13 % of the draws.
+  const auto zipf = Histogram(Filled(spec, "zipf", DType::kI64, {20000}, 1000));
+  EXPECT_NEAR(zipf.at(0), 2670, 300);
+  EXPECT_GT(zipf.size(), 600u);
+  const Tensor lanes = Filled(spec, "warp_duplicates", DType::kI64, {64}, 1000);
+  std::set<std::int64_t> first_warp;
+  for (std::int64_t i = 0; i < 32; ++i)
+    first_warp.insert(LoadAsInt64(DType::kI64, lanes.Element(i)));
+  EXPECT_EQ(first_warp.size(), 3u);
+}
+
+TEST(ProfilesTest, ConstantIsNeverOneByDefault) {
+  const ops::TensorSpec spec = FloatTensor("weight", {"n"});
+  for (std::uint64_t stream = 0; stream < 50; ++stream) {
+    const Tensor tensor = Filled(spec, "constant", DType::kF32, {4}, 0, stream);
+    EXPECT_NE(tensor.At(0), 1.0);
+    EXPECT_EQ(tensor.At(0), tensor.At(3));
+  }
+}
+
+TEST(ProfilesTest, ExactProfilesAreSmallIntegers) {
+  const Tensor tensor = Filled(FloatTensor("x", {"n"}), "integers", DType::kBF16, {500});
+  for (std::int64_t i = 0; i < tensor.elements; ++i) {
+    EXPECT_EQ(tensor.At(i), std::nearbyint(tensor.At(i)));
+    EXPECT_LE(std::fabs(tensor.At(i)), 3);
+  }
+}
+
+TEST(ProfilesTest, CancellingPairsNearlyCancel) {
+  const Tensor tensor = Filled(FloatTensor("x", {"n"}), "cancelling", DType::kF32, {100});
+  double sum = 0;
+  double magnitudes = 0;
+  for (std::int64_t i = 0; i < tensor.elements; ++i) {
+    sum += tensor.At(i);
+    magnitudes += std::fabs(tensor.At(i));
+  }
+  EXPECT_LT(std::fabs(sum), 1e-4 * magnitudes);
+}
+
+TEST(ProfilesTest, DenormalsAreDenormal) {
+  const Tensor tensor = Filled(FloatTensor("x", {"n"}), "denormals", DType::kF16, {100});
+  for (std::int64_t i = 0; i < tensor.elements; ++i) {
+    EXPECT_LE(std::fabs(tensor.At(i)), MinNormal(DType::kF16));
+  }
+}
+
+TEST(ProfilesTest, SpecialsAppearWhereAllowed) {
+  ops::TensorSpec spec = FloatTensor("x", {"n"});
+  spec.domain.allow_nan = true;
+  int nans = 0;
+  const Tensor tensor = Filled(spec, "specials", DType::kF32, {400});
+  for (std::int64_t i = 0; i < tensor.elements; ++i) {
+    nans += std::isnan(tensor.At(i)) ? 1 : 0;
+    EXPECT_FALSE(std::isinf(tensor.At(i)));
+  }
+  EXPECT_GT(nans, 5);
+}
+
+TEST(ProfilesTest, MisspelledKindsAreRefusedWithASuggestion) {
+  const Status status =
+      CheckProfile({.kind = "normla", .parameters = {}, .literal = {}}, InputClass::kFloat, "case");
+  ASSERT_FALSE(status);
+  EXPECT_THAT(status.error().cure, testing::HasSubstr("normal"));
+  EXPECT_FALSE(CheckProfile({.kind = "normal", .parameters = {{"men", 1}}, .literal = {}},
+                            InputClass::kFloat, "case"));
+  EXPECT_FALSE(
+      CheckProfile({.kind = "zipf", .parameters = {}, .literal = {}}, InputClass::kFloat, "case"));
+}
+
+TEST(ProfilesTest, ElementsDoNotDependOnTheTensorsSize) {
+  const ops::TensorSpec spec = FloatTensor("x", {"n"});
+  const Tensor small = Filled(spec, "normal", DType::kF32, {10});
+  const Tensor large = Filled(spec, "normal", DType::kF32, {1000});
+  for (std::int64_t i = 0; i < 10; ++i) EXPECT_EQ(small.At(i), large.At(i));
+}
+
+TEST(ProfilesTest, HugeZerosTouchNothing) {
+  // 16 GiB: filling it would take the machine's memory.
+  const Tensor tensor =
+      Filled(FloatTensor("x", {"n"}), "zero", DType::kF32, {std::int64_t{1} << 32});
+  EXPECT_EQ(tensor.At(tensor.elements - 1), 0);
+}
+
+}  // namespace
+}  // namespace assay::cases

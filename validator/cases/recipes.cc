@@ -1,0 +1,96 @@
+#include "validator/cases/recipes.h"
+
+#include <algorithm>
+#include <array>
+
+#include "base/rng.h"
+#include "validator/cases/profiles.h"
+
+namespace assay::cases {
+namespace {
+
+// The first two find most mistakes; the order is the order of trying.
+constexpr std::array kRecipes = {
+    Recipe{"exact", "integers", "uniform", "uniform", false,
+           "small integers: indexing mistakes, with no tolerance"},
+    Recipe{"plain", "normal", "uniform", "uniform", false, "what everybody tests"},
+    Recipe{"hot", "biased", "zipf", "uniform", false,
+           "few hot indices and a common sign: long one-sided sums"},
+    Recipe{"equal", "normal", "all_equal", "constant", false, "every index the same"},
+    Recipe{"lanes", "integers", "warp_duplicates", "uniform", false,
+           "duplicates among the lanes of a warp"},
+    Recipe{"edges", "outliers", "edges", "extremes", false,
+           "first and last index, outlier channels"},
+    Recipe{"permuted", "cancelling", "permutation", "uniform", false,
+           "no duplicates; sums that cancel"},
+    Recipe{"large", "large", "sorted", "extremes", false, "large magnitudes"},
+    Recipe{"tiny", "tiny", "reversed", "zero", false,
+           "small magnitudes: a missing eps shows, or a wrong one"},
+    Recipe{"mixed", "mixed_exponents", "zipf", "uniform", false, "magnitudes from 2^-14 to 2^7"},
+    Recipe{"biased", "biased", "uniform", "uniform", false, "mean far from zero"},
+    Recipe{"sorted", "sorted", "sorted", "uniform", false, "ascending values"},
+    Recipe{"one_hot", "one_hot", "permutation", "constant", false, "one element a row"},
+    Recipe{"zeros", "signed_zeros", "uniform", "zero", false, "0 and -0 among the values"},
+    Recipe{"denormals", "denormals", "uniform", "uniform", false, "denormals of the dtype"},
+    Recipe{"constant", "constant", "all_equal", "constant", false, "one value everywhere"},
+    Recipe{"all_zero", "zero", "zero", "zero", false, "nothing but zeros"},
+    Recipe{"extremes", "extremes", "edges", "extremes", false, "the ends of each range"},
+    Recipe{"specials", "specials", "uniform", "uniform", true, "NaN and infinities here and there"},
+    Recipe{"infinite_rows", "infinite_rows", "uniform", "uniform", true, "whole rows of -inf"},
+};
+
+// The recipe's word for this input, or an empty one where the default serves.
+std::string_view KindFor(const Recipe& recipe, const ops::TensorSpec& spec, DType dtype) {
+  if (spec.is_scalar || spec.domain.kind == ops::Domain::Kind::kGenerated) return {};
+  std::string_view kind;
+  const InputClass input_class = ClassOf(spec, dtype);
+  if (input_class == InputClass::kFloat) kind = recipe.floats;
+  if (input_class == InputClass::kIndex) kind = recipe.indices;
+  if (input_class == InputClass::kInteger) kind = recipe.integers;
+  const ProfileRow* row = FindProfile(kind, input_class);
+  if (row == nullptr) return {};
+  if (row->special && !spec.domain.allow_nan && !spec.domain.allow_infinity) return {};
+  return kind;
+}
+
+void Set(Case& value, const Recipe& recipe, const ops::TensorSpec& spec, DType dtype) {
+  const std::string_view kind = KindFor(recipe, spec, dtype);
+  if (kind.empty() || kind == DefaultProfile(spec, dtype).kind) return;
+  value.profiles[spec.name] = {.kind = std::string(kind), .parameters = {}, .literal = {}};
+}
+
+}  // namespace
+
+std::span<const Recipe> AllRecipes() { return kRecipes; }
+
+const Recipe* FindRecipe(std::string_view name) {
+  const auto found = std::ranges::find(kRecipes, name, &Recipe::name);
+  return found == kRecipes.end() ? nullptr : &*found;
+}
+
+bool Applies(const Recipe& recipe, const ops::Instance& instance) {
+  return !recipe.special ||
+         std::ranges::any_of(instance.op.inputs, [](const ops::TensorSpec& spec) {
+           return spec.domain.allow_nan || spec.domain.allow_infinity;
+         });
+}
+
+Case MakeCase(const ops::Instance& instance, const Recipe& recipe, ops::AxisValues axes,
+              std::uint64_t seed, std::string origin) {
+  Case value{.axes = std::move(axes), .seed = seed, .profiles = {}, .origin = std::move(origin)};
+  for (const ops::TensorSpec& spec : instance.op.inputs)
+    Set(value, recipe, spec, instance.TypeOf(spec));
+  return value;
+}
+
+Case MakeMixedCase(const ops::Instance& instance, ops::AxisValues axes, std::uint64_t seed,
+                   std::string origin) {
+  Case value{.axes = std::move(axes), .seed = seed, .profiles = {}, .origin = std::move(origin)};
+  Rng rng(DeriveSeed(seed, "recipes"));
+  for (const ops::TensorSpec& spec : instance.op.inputs) {
+    Set(value, kRecipes[rng.Below(kRecipes.size())], spec, instance.TypeOf(spec));
+  }
+  return value;
+}
+
+}  // namespace assay::cases

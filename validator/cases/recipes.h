@@ -1,0 +1,40 @@
+// Recipes: which profile every input of an op gets, so that one case exercises one idea ("hot
+// rows", "exact integers").
+//
+// A table; add a row to add an idea. Inputs whose domain is a choice or is generated keep their own
+// profile.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "ops/op.h"
+#include "validator/cases/case.h"
+
+namespace assay::cases {
+
+struct Recipe {
+  std::string_view name;
+  std::string_view floats;    ///< Profile kind of floating-point inputs.
+  std::string_view indices;   ///< Profile kind of index inputs.
+  std::string_view integers;  ///< Profile kind of other integer inputs.
+  bool special = false;       ///< Applies only where some domain allows NaN or infinity.
+  std::string_view meaning;
+};
+
+std::span<const Recipe> AllRecipes();
+const Recipe* FindRecipe(std::string_view name);
+/// False when the recipe has nothing to say about this op: no NaN or infinity allowed anywhere.
+bool Applies(const Recipe& recipe, const ops::Instance& instance);
+
+/// The case of `recipe` at a shape.
+Case MakeCase(const ops::Instance& instance, const Recipe& recipe, ops::AxisValues axes,
+              std::uint64_t seed, std::string origin);
+
+/// Every input draws its profile from a recipe of its own, chosen by `seed`.
+Case MakeMixedCase(const ops::Instance& instance, ops::AxisValues axes, std::uint64_t seed,
+                   std::string origin);
+
+}  // namespace assay::cases

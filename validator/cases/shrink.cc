@@ -1,0 +1,348 @@
+#include "validator/cases/shrink.h"
+
+#include <algorithm>
+#include <array>
+#include <optional>
+#include <string_view>
+
+#include "validator/cases/profiles.h"
+#include "validator/cases/shapes.h"
+
+namespace assay::cases {
+namespace {
+
+// Fixed, so that results do not depend on the machine.
+constexpr std::size_t kBatch = 2;
+
+class Shrinker {
+ public:
+  Shrinker(const ops::Instance& instance, Probe start, const StillFails& still_fails,
+           const ShrinkLimits& limits)
+      : instance_(instance), best_(std::move(start)), still_fails_(still_fails), limits_(limits) {}
+
+  Shrunk Run() {
+    bool progress = true;
+    while (progress && !Spent()) {
+      progress = ShrinkShape();
+      progress = ShrinkPrelude() || progress;
+      progress = ShrinkValues() || progress;
+      progress = DropSlices() || progress;
+      progress = ShrinkSurroundings() || progress;
+    }
+    if (trials_ > 0) best_.case_.origin = "shrunk";
+    return {std::move(best_), trials_, !progress && !Spent()};
+  }
+
+ private:
+  bool Spent() const { return trials_ >= limits_.max_trials; }
+
+  // Tries the probes in order, a batch at a time; takes the first that fails. Returns its index.
+  std::optional<std::size_t> TakeFirst(const std::vector<Probe>& probes) {
+    for (std::size_t start = 0; start < probes.size() && !Spent(); start += kBatch) {
+      const std::size_t count = std::min(
+          {kBatch, probes.size() - start, static_cast<std::size_t>(limits_.max_trials - trials_)});
+      const std::span<const Probe> batch(probes.data() + start, count);
+      trials_ += static_cast<int>(count);
+      const std::vector<bool> fails = still_fails_(batch);
+      for (std::size_t i = 0; i < count; ++i) {
+        if (!fails[i]) continue;
+        best_ = probes[start + i];
+        return start + i;
+      }
+    }
+    return std::nullopt;
+  }
+
+  Probe WithAxes(const ops::AxisValues& axes) const {
+    Probe probe = best_;
+    probe.case_.axes = axes;
+    for (Case& before : probe.prelude) {
+      if (before.axes == best_.case_.axes) before.axes = axes;
+    }
+    return probe;
+  }
+
+  // The current shape with `axis` at `value`, other axes moved only as far as constraints ask;
+  // nothing if that is no simpler.
+  std::optional<Probe> WithAxis(const std::string& axis, std::int64_t value) const {
+    ops::AxisValues moved = best_.case_.axes;
+    moved[axis] = value;
+    if (!ops::ResolveAxes(instance_.op, moved)) {
+      const auto solved = SolveAxes(instance_.op, {{axis, value}}, best_.case_.axes);
+      if (!solved) return std::nullopt;
+      moved = *solved;
+    }
+    Probe probe = WithAxes(moved);
+    if (!ShortlexLess(instance_, probe.case_, best_.case_)) return std::nullopt;
+    return probe;
+  }
+
+  bool ShrinkShape() {
+    bool progress = false;
+    // All at once: most bugs show on something tiny.
+    std::vector<Probe> tiny;
+    for (const std::int64_t size : {1, 2, 3, 5, 8, 33}) {
+      ops::AxisValues wanted;
+      for (const auto& [name, value] : best_.case_.axes) wanted[name] = std::min(value, size);
+      const auto solved = SolveAxes(instance_.op, {}, wanted);
+      if (!solved || *solved == best_.case_.axes) continue;
+      Probe probe = WithAxes(*solved);
+      if (ShortlexLess(instance_, probe.case_, best_.case_)) tiny.push_back(std::move(probe));
+    }
+    progress = TakeFirst(tiny).has_value();
+    // Largest axis first: it costs most.
+    std::vector<std::string> names;
+    for (const auto& [name, value] : best_.case_.axes) names.push_back(name);
+    std::ranges::stable_sort(names, std::greater<>(), [&](const std::string& name) {
+      return best_.case_.axes.find(name)->second;
+    });
+    for (const std::string& name : names) progress = ShrinkAxis(name) || progress;
+    return progress;
+  }
+
+  // Smallest value first, then sections of the interval between what is known not to fail and what
+  // fails.
+  bool ShrinkAxis(const std::string& name) {
+    const ops::Axis* axis = instance_.op.FindAxis(name);
+    if (axis == nullptr) return false;
+    bool progress = false;
+    const auto current = [&] { return best_.case_.axes.find(name)->second; };
+    std::int64_t passes_at = axis->min - 1;
+    while (!Spent() && current() - passes_at > 1) {
+      const std::int64_t width = current() - passes_at;
+      std::vector<std::int64_t> values;
+      if (passes_at < axis->min) {
+        values = {axis->min, std::min(axis->min + 1, current() - 1)};
+      } else if (width == 2) {
+        values = {passes_at + 1};
+      } else {
+        values = {passes_at + width / 3, passes_at + width * 2 / 3};
+      }
+      values.erase(std::unique(values.begin(), values.end()), values.end());
+      std::vector<Probe> probes;
+      for (const std::int64_t value : values) {
+        if (value <= passes_at || value >= current()) continue;
+        if (auto probe = WithAxis(name, value)) probes.push_back(std::move(*probe));
+      }
+      if (TakeFirst(probes)) {
+        progress = true;
+        continue;
+      }
+      const std::int64_t largest = *std::ranges::max_element(values);
+      if (largest <= passes_at) break;
+      passes_at = std::min(largest, current() - 1);
+    }
+    return progress;
+  }
+
+  bool ShrinkPrelude() {
+    bool progress = false;
+    while (!best_.prelude.empty() && !Spent()) {
+      std::vector<Probe> probes(1, best_);
+      probes.front().prelude.clear();
+      for (std::size_t i = 0; i < best_.prelude.size(); ++i) {
+        Probe probe = best_;
+        probe.prelude.erase(probe.prelude.begin() + static_cast<std::ptrdiff_t>(i));
+        probes.push_back(std::move(probe));
+        probe = best_;
+        if (probe.prelude[i] != probe.case_) {
+          probe.prelude[i] = probe.case_;
+          probes.push_back(std::move(probe));
+        }
+      }
+      if (!TakeFirst(probes)) break;
+      progress = true;
+    }
+    return progress;
+  }
+
+  bool ShrinkValues() {
+    bool progress = false;
+    for (const ops::TensorSpec& spec : instance_.op.inputs) {
+      progress = SimplifyProfile(spec) || progress;
+    }
+    if (best_.case_.seed > 1) {
+      std::vector<Probe> probes(2, best_);
+      probes[0].case_.seed = 0;
+      probes[1].case_.seed = 1;
+      progress = TakeFirst(probes).has_value() || progress;
+    }
+    for (const ops::TensorSpec& spec : instance_.op.inputs) {
+      progress = SpellOut(spec) || progress;
+    }
+    return progress;
+  }
+
+  const Profile& ProfileOf(const ops::TensorSpec& spec, const Profile& fallback) const {
+    const auto found = best_.case_.profiles.find(spec.name);
+    return found == best_.case_.profiles.end() ? fallback : found->second;
+  }
+
+  bool SimplifyProfile(const ops::TensorSpec& spec) {
+    const DType dtype = instance_.TypeOf(spec);
+    const Profile fallback = DefaultProfile(spec, dtype);
+    const Profile& current = ProfileOf(spec, fallback);
+    if (current.kind == "literal") return false;
+    const InputClass input_class = ClassOf(spec, dtype);
+    const ProfileRow* now = FindProfile(current.kind, input_class);
+    std::vector<Probe> probes;
+    for (const ProfileRow& row : AllProfiles()) {
+      if (row.applies != input_class || row.special || now == nullptr || row.rank >= now->rank)
+        continue;
+      Probe probe = best_;
+      probe.case_.profiles[spec.name] = {
+          .kind = std::string(row.kind), .parameters = {}, .literal = {}};
+      probes.push_back(std::move(probe));
+    }
+    // A correct value of a parameter matters less than having none.
+    if (!current.parameters.empty()) {
+      Probe probe = best_;
+      probe.case_.profiles[spec.name].parameters.clear();
+      probes.push_back(std::move(probe));
+    }
+    return TakeFirst(probes).has_value();
+  }
+
+  // Small inputs become literals, whose elements are then made plain: zeros first, by halves, then
+  // ones.
+  bool SpellOut(const ops::TensorSpec& spec) {
+    if (spec.is_scalar || spec.domain.kind == ops::Domain::Kind::kGenerated) return false;
+    bool progress = false;
+    const auto found = best_.case_.profiles.find(spec.name);
+    if (found == best_.case_.profiles.end() || found->second.kind != "literal") {
+      const Result<Materialised> filled = Materialise(instance_, best_.case_);
+      if (!filled) return false;
+      const Tensor& tensor = filled->inputs.find(spec.name)->second;
+      if (tensor.elements == 0 || tensor.elements > limits_.max_literal) return false;
+      Probe probe = best_;
+      Profile literal{.kind = "literal", .parameters = {}, .literal = {}};
+      for (std::int64_t i = 0; i < tensor.elements; ++i) literal.literal.push_back(tensor.At(i));
+      probe.case_.profiles[spec.name] = std::move(literal);
+      if (!TakeFirst({std::move(probe)})) return false;
+      progress = true;
+    }
+    for (const double plain : {0.0, 1.0}) {
+      const std::size_t size = LiteralOf(spec).size();
+      for (std::size_t chunk = std::max<std::size_t>(size, 1); chunk > 0 && !Spent(); chunk /= 2) {
+        progress = MakePlain(spec, plain, chunk) || progress;
+      }
+    }
+    return progress;
+  }
+
+  std::vector<double>& LiteralOf(const ops::TensorSpec& spec) {
+    return best_.case_.profiles[spec.name].literal;
+  }
+
+  bool MakePlain(const ops::TensorSpec& spec, double plain, std::size_t chunk) {
+    bool progress = false;
+    for (std::size_t start = 0; start < LiteralOf(spec).size() && !Spent(); start += chunk) {
+      std::vector<Probe> probes;
+      for (std::size_t at = start; at < LiteralOf(spec).size() && probes.size() < kBatch;
+           at += chunk) {
+        Probe probe = best_;
+        std::vector<double>& values = probe.case_.profiles[spec.name].literal;
+        const std::size_t end = std::min(at + chunk, values.size());
+        // Zeros stay: they are plainer than ones.
+        for (std::size_t i = at; i < end; ++i) {
+          if (values[i] != 0) values[i] = plain;
+        }
+        if (ShortlexLess(instance_, probe.case_, best_.case_)) probes.push_back(std::move(probe));
+        start = at;
+      }
+      if (TakeFirst(probes)) progress = true;
+    }
+    return progress;
+  }
+
+  // Rows (columns, ...) of literals taken out, halves first: what matters may stand at the end.
+  bool DropSlices() {
+    bool progress = false;
+    for (const ops::Axis& axis : instance_.op.axes) {
+      const auto found = best_.case_.axes.find(axis.name);
+      if (found == best_.case_.axes.end() || found->second > limits_.max_literal) continue;
+      for (std::int64_t chunk = found->second / 2; chunk > 0 && !Spent(); chunk /= 2) {
+        for (std::int64_t at = 0; at + chunk <= ExtentOf(axis.name) && !Spent();) {
+          const auto probe = WithoutSlices(axis.name, at, chunk);
+          if (!probe) break;
+          if (TakeFirst({*probe})) {
+            progress = true;
+          } else {
+            at += chunk;
+          }
+        }
+      }
+    }
+    return progress;
+  }
+
+  std::int64_t ExtentOf(const std::string& axis) const {
+    return best_.case_.axes.find(axis)->second;
+  }
+
+  // Nothing when the shorter axis is not admissible or no literal runs along it.
+  std::optional<Probe> WithoutSlices(const std::string& axis, std::int64_t at,
+                                     std::int64_t count) const {
+    Probe probe = best_;
+    probe.case_.axes[axis] -= count;
+    const auto before = ops::ResolveAxes(instance_.op, best_.case_.axes);
+    if (!before || !ops::ResolveAxes(instance_.op, probe.case_.axes)) return std::nullopt;
+    bool any = false;
+    for (const ops::TensorSpec& spec : instance_.op.inputs) {
+      const auto profile = probe.case_.profiles.find(spec.name);
+      if (profile == probe.case_.profiles.end() || profile->second.kind != "literal") continue;
+      const auto shape = ops::ResolveShape(spec, *before);
+      if (!shape) return std::nullopt;
+      for (std::size_t dim = 0; dim < spec.shape.size(); ++dim) {
+        if (spec.shape[dim].text() != axis) continue;
+        Erase(profile->second.literal, *shape, dim, at, count);
+        any = true;
+      }
+    }
+    if (!any || !ShortlexLess(instance_, probe.case_, best_.case_)) return std::nullopt;
+    return probe;
+  }
+
+  static void Erase(std::vector<double>& values, const Shape& shape, std::size_t dim,
+                    std::int64_t at, std::int64_t count) {
+    std::int64_t inner = 1;
+    for (std::size_t d = dim + 1; d < shape.size(); ++d) inner *= shape[d];
+    std::vector<double> kept;
+    for (std::size_t i = 0; i < values.size(); ++i) {
+      const std::int64_t along = static_cast<std::int64_t>(i) / inner % shape[dim];
+      if (along < at || along >= at + count) kept.push_back(values[i]);
+    }
+    values = std::move(kept);
+  }
+
+  bool ShrinkSurroundings() {
+    const Probe plain;
+    bool progress = false;
+    const auto attempt = [&](auto change) {
+      Probe probe = best_;
+      change(probe);
+      if (!(probe == best_)) progress = TakeFirst({std::move(probe)}).has_value() || progress;
+    };
+    attempt([&](Probe& probe) { probe.schedule = plain.schedule; });
+    attempt([&](Probe& probe) { probe.schedule.seed = 0; });
+    attempt([&](Probe& probe) { probe.perturbation_seed = 0; });
+    attempt([&](Probe& probe) { probe.misalign = 0; });
+    attempt([&](Probe& probe) { probe.poison = plain.poison; });
+    return progress;
+  }
+
+  const ops::Instance& instance_;
+  Probe best_;
+  const StillFails& still_fails_;
+  ShrinkLimits limits_;
+  int trials_ = 0;
+};
+
+}  // namespace
+
+Shrunk Shrink(const ops::Instance& instance, Probe start, const StillFails& still_fails,
+              const ShrinkLimits& limits) {
+  return Shrinker(instance, std::move(start), still_fails, limits).Run();
+}
+
+}  // namespace assay::cases

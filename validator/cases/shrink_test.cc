@@ -1,0 +1,101 @@
+#include "validator/cases/shrink.h"
+
+#include <gtest/gtest.h>
+
+#include "validator/cases/test_instance.h"
+
+namespace assay::cases {
+namespace {
+
+Probe Start() {
+  Probe probe;
+  probe.case_ = {.axes = {{"rows", 700}, {"columns", 250}, {"table", 90}},
+                 .seed = 12345,
+                 .profiles = {},
+                 .origin = "random"};
+  probe.case_.profiles["x"] = {.kind = "outliers", .parameters = {}, .literal = {}};
+  probe.case_.profiles["ids"] = {.kind = "zipf", .parameters = {}, .literal = {}};
+  probe.prelude = {probe.case_, probe.case_};
+  probe.schedule = {.policy = Schedule::Policy::kPermuted, .seed = 99};
+  probe.poison = 0x3c;
+  probe.misalign = 4;
+  return probe;
+}
+
+StillFails Each(std::function<bool(const Probe&)> fails) {
+  return [fails](std::span<const Probe> probes) {
+    std::vector<bool> results;
+    for (const Probe& probe : probes) results.push_back(fails(probe));
+    return results;
+  };
+}
+
+TEST(ShrinkTest, GoesDownToTheSmallestShapeAndPlainestValues) {
+  const ops::Instance instance = GatherInstance();
+  const Shrunk shrunk = Shrink(instance, Start(), Each([](const Probe&) { return true; }));
+  EXPECT_EQ(shrunk.probe.case_.axes, (ops::AxisValues{{"rows", 1}, {"columns", 2}, {"table", 1}}));
+  EXPECT_TRUE(shrunk.probe.prelude.empty());
+  EXPECT_EQ(shrunk.probe.schedule, Schedule{});
+  EXPECT_EQ(shrunk.probe.poison, 0xff);
+  EXPECT_EQ(shrunk.probe.misalign, 0u);
+  EXPECT_EQ(shrunk.probe.case_.origin, "shrunk");
+  EXPECT_TRUE(shrunk.minimal);
+}
+
+TEST(ShrinkTest, FindsAThreshold) {
+  const ops::Instance instance = GatherInstance();
+  const Shrunk shrunk =
+      Shrink(instance, Start(),
+             Each([](const Probe& probe) { return probe.case_.axes.at("rows") > 256; }));
+  EXPECT_EQ(shrunk.probe.case_.axes.at("rows"), 257);
+  EXPECT_EQ(shrunk.probe.case_.axes.at("table"), 1);
+  EXPECT_LE(shrunk.trials, 120);
+}
+
+TEST(ShrinkTest, KeepsWhatMattersAmongTheValues) {
+  const ops::Instance instance = GatherInstance();
+  // Fails when two rows carry the same index above 0.
+  const Shrunk shrunk = Shrink(instance, Start(), Each([&](const Probe& probe) {
+                                 const auto filled = Materialise(instance, probe.case_);
+                                 const Tensor& ids = filled->inputs.find("ids")->second;
+                                 for (std::int64_t i = 0; i + 1 < ids.elements; ++i) {
+                                   if (ids.At(i) == ids.At(i + 1) && ids.At(i) > 0) return true;
+                                 }
+                                 return false;
+                               }),
+                               {.max_trials = 400});
+  EXPECT_EQ(shrunk.probe.case_.axes.at("rows"), 2);
+  EXPECT_EQ(shrunk.probe.case_.profiles.at("ids").literal, (std::vector<double>{1, 1}));
+}
+
+TEST(ShrinkTest, KeepsThePreludeAndScheduleThatAreNeeded) {
+  const ops::Instance instance = GatherInstance();
+  const Shrunk shrunk = Shrink(instance, Start(), Each([](const Probe& probe) {
+                                 return !probe.prelude.empty() &&
+                                        probe.schedule.policy == Schedule::Policy::kPermuted;
+                               }));
+  EXPECT_EQ(shrunk.probe.prelude.size(), 1u);
+  EXPECT_EQ(shrunk.probe.prelude[0].axes, shrunk.probe.case_.axes);
+  EXPECT_EQ(shrunk.probe.schedule.seed, 0u);
+}
+
+TEST(ShrinkTest, StopsAtTheLimitAndKeepsTheStartWhenNothingSimplerFails) {
+  const ops::Instance instance = GatherInstance();
+  const Probe start = Start();
+  const Shrunk shrunk =
+      Shrink(instance, start, Each([](const Probe&) { return false; }), {.max_trials = 10});
+  EXPECT_LE(shrunk.trials, 10);
+  Probe expected = start;
+  expected.case_.origin = "shrunk";
+  EXPECT_EQ(shrunk.probe, expected);
+  EXPECT_FALSE(shrunk.minimal);
+}
+
+TEST(ShrinkTest, IsRepeatable) {
+  const ops::Instance instance = GatherInstance();
+  const auto fails = Each([](const Probe& probe) { return probe.case_.axes.at("rows") % 7 == 0; });
+  EXPECT_EQ(Shrink(instance, Start(), fails).probe, Shrink(instance, Start(), fails).probe);
+}
+
+}  // namespace
+}  // namespace assay::cases

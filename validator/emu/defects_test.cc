@@ -1,0 +1,172 @@
+// Each detector fires on its defect, at the right place, and not on the twin.
+#include <gtest/gtest.h>
+
+#include <optional>
+
+#include "validator/emu/test_support.h"
+
+namespace assay::emu {
+namespace {
+
+struct DefectCase {
+  const char* entry;
+  std::optional<FindingKind> kind;      ///< None: clean.
+  std::uint32_t threads = 32;
+  std::uint32_t blocks = 1;
+  int n = 32;
+  const char* message = "";             ///< Part of the message, or of what is missing.
+  std::int64_t elements = 256;
+};
+
+std::ostream& operator<<(std::ostream& out, const DefectCase& tested) { return out << tested.entry; }
+
+using K = FindingKind;
+
+const DefectCase kCases[] = {
+    {"past_the_end", K::kOutOfBounds, 64, 1, 32, "x[32]", 32},
+    {"past_the_end_ok", std::nullopt, 64, 1, 32, "", 32},
+    {"before_the_start", K::kOutOfBounds, 32, 1, 32, "x[-1]"},
+    {"null_pointer", K::kOutOfBounds, 32, 1, 32, "no allocation"},
+    {"misaligned", K::kMisaligned, 32, 1, 32, "multiple of 16"},
+    {"misaligned_ok", std::nullopt, 256},
+    {"writes_input", K::kWriteToInput, 32, 1, 32, "'x' is an input"},
+    {"shared_overrun", K::kOutOfBounds, 32, 1, 1, "a[32]"},
+    {"shared_overrun", std::nullopt, 32, 1, 0},
+    {"use_after_free", K::kUseAfterFree, 32, 1, 0},
+    {"double_free", K::kInvalidFree, 32, 1, 0, "freed before"},
+    {"double_free", std::nullopt, 32, 1, 1},
+    {"index_overflow", K::kIndexOverflow, 32, 1, 70000, "70000 * 70000 + 0 = 4900000000"},
+    {"local_overrun", K::kOutOfBounds, 32, 1, 9, "[8]"},
+    {"local_overrun", std::nullopt, 32, 1, 8},
+    {"uninitialised_shared", K::kUninitialisedUse, 64, 1, 32, "output y[32]"},
+    {"uninitialised_shared_ok", std::nullopt, 64},
+    {"unwritten", std::nullopt, 32},
+    {"missing_barrier", K::kDataRace, 64, 1, 32, "no barrier between"},
+    {"missing_barrier_ok", std::nullopt, 64},
+    {"missing_second_barrier", K::kDataRace, 64, 1, 3, "no barrier between"},
+    {"missing_second_barrier", std::nullopt, 64, 1, 1},
+    {"blocks_collide", K::kDataRace, 32, 3, 32, "in another"},
+    {"blocks_collide", std::nullopt, 32, 1},
+    {"blocks_collide_same", K::kSameValueRace, 32, 3},
+    {"load_add_store", K::kDataRace, 32},
+    {"load_add_store_ok", std::nullopt, 32, 4},
+    {"flag_without_fence", K::kDataRace, 1, 2},
+    {"copy_without_wait", K::kDataRace, 32},
+    {"copy_without_barrier", K::kDataRace, 32},
+    {"divergent_barrier", K::kBarrierDivergence, 64},
+    {"wrong_count", K::kBarrierMisuse, 64, 1, 32, "waits for 96 threads"},
+    {"missing_lane", K::kBarrierMisuse, 32, 1, 32, "never reach it"},
+    {"spins_for_ever", K::kLivelock, 1, 1, 32, "spin"},
+    {"traps", K::kTrap, 32},
+};
+
+class Defects : public ::testing::TestWithParam<DefectCase> {};
+
+TEST_P(Defects, FiresWhereItMust) {
+  const DefectCase& tested = GetParam();
+  TestRun run(TestRun::TestData("defects.ptx"));
+  run.execution.limits.max_steps = 2'000'000;
+  const auto x = run.Buffer("x", DType::kF32, std::vector<double>(static_cast<std::size_t>(tested.elements), 1.0));
+  const auto y = run.Zeros("y", DType::kF32, 1024);
+  run.AddLaunch(tested.entry, {tested.blocks, 1, 1}, {tested.threads, 1, 1},
+                {TestRun::Ptr(x), TestRun::Ptr(y), TestRun::Int(tested.n)});
+  const Report report = run.Run();
+  if (!tested.kind) {
+    EXPECT_EQ(report.stop, Stop::kCompleted) << Show(report);
+    EXPECT_TRUE(report.findings.empty()) << Show(report);
+    return;
+  }
+  ASSERT_TRUE(HasFinding(report, *tested.kind)) << Show(report);
+  for (const Finding& finding : report.findings) {
+    // Beside a race there may be others, and a fault leaves unfinished what else was wrong.
+    const bool other_race = FamilyOf(finding.kind) == "race" && finding.kind != *tested.kind;
+    if (other_race && finding.kind == K::kSameValueRace) continue;
+    EXPECT_EQ(finding.kind, *tested.kind) << Show(report);
+    EXPECT_NE((finding.message + finding.missing).find(tested.message), std::string::npos) << Show(report);
+    ASSERT_FALSE(finding.accesses.empty());
+    EXPECT_EQ(finding.accesses[0].site.file, "defects.cu");
+    EXPECT_GT(finding.accesses[0].site.line, 0u);
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(All, Defects, ::testing::ValuesIn(kCases), [](const auto& tested) {
+  return std::string(tested.param.entry) + "_" + std::to_string(tested.index);
+});
+
+TEST(Definedness, WhatIsUndefinedAndUsed) {
+  struct Use {
+    const char* entry;
+    const char* message;
+  };
+  for (const Use& use : {Use{"uninitialised_branch", ""}, Use{"uninitialised_address", "address"}}) {
+    TestRun run(TestRun::TestData("defects.ptx"));
+    const auto w = run.Uninitialised("w", DType::kF32, 64, BufferRole::kWorkspace);
+    const auto y = run.Zeros("y", DType::kF32, 64);
+    run.AddLaunch(use.entry, {1, 1, 1}, {32, 1, 1}, {TestRun::Ptr(w), TestRun::Ptr(y), TestRun::Int(1)});
+    const Report report = run.Run();
+    ASSERT_TRUE(HasFinding(report, FindingKind::kUninitialisedUse)) << use.entry << Show(report);
+    const Finding& finding = report.findings.back();
+    EXPECT_NE(finding.message.find(use.message), std::string::npos) << Show(report);
+    EXPECT_NE(finding.missing.find("read at line"), std::string::npos) << Show(report);
+  }
+}
+
+TEST(Definedness, UnwrittenElementsAreCounted) {
+  TestRun run(TestRun::TestData("defects.ptx"));
+  const auto x = run.Buffer("x", DType::kF32, std::vector<double>(32, 1.0));
+  const auto y = run.Uninitialised("y", DType::kF32, 32);
+  run.AddLaunch("unwritten", {1, 1, 1}, {32, 1, 1}, {TestRun::Ptr(x), TestRun::Ptr(y), TestRun::Int(32)});
+  const Report report = run.Run();
+  EXPECT_EQ(report.stop, Stop::kCompleted) << Show(report);
+  EXPECT_EQ(report.unwritten_bytes[y], 4u);
+  EXPECT_EQ(report.first_unwritten[y], 31);
+  EXPECT_EQ(report.unwritten_bytes[x], 0u);
+}
+
+TEST(Shared, DynamicMemoryHasTheLaunchsBounds) {
+  for (const std::int32_t past : {0, 1}) {
+    TestRun run(TestRun::TestData("defects.ptx"));
+    const auto x = run.Buffer("x", DType::kF32, std::vector<double>(32, 1.0));
+    const auto y = run.Uninitialised("y", DType::kF32, 32);
+    run.AddLaunch("dynamic_overrun", {1, 1, 1}, {32, 1, 1}, {TestRun::Ptr(x), TestRun::Ptr(y), TestRun::Int(past)}, 128);
+    const Report report = run.Run();
+    EXPECT_EQ(HasFinding(report, FindingKind::kOutOfBounds), past != 0) << Show(report);
+  }
+}
+
+TEST(Launches, ThatDoNotFitAreFindings) {
+  struct Wrong {
+    const char* entry;
+    Dim3 grid;
+    Dim3 block;
+    std::size_t args;
+  };
+  for (const Wrong& wrong : {Wrong{"traps", {1, 1, 1}, {2048, 1, 1}, 3}, Wrong{"traps", {0, 1, 1}, {32, 1, 1}, 3},
+                             Wrong{"traps", {1, 1, 1}, {32, 1, 1}, 2}, Wrong{"nobody", {1, 1, 1}, {32, 1, 1}, 3}}) {
+    TestRun run(TestRun::TestData("defects.ptx"));
+    const auto y = run.Zeros("y", DType::kF32, 8);
+    std::vector<Argument> args = {TestRun::Ptr(y), TestRun::Ptr(y), TestRun::Int(1)};
+    args.resize(wrong.args);
+    run.AddLaunch(wrong.entry, wrong.grid, wrong.block, args);
+    const Report report = run.Run();
+    EXPECT_EQ(report.stop, Stop::kFault);
+    EXPECT_TRUE(HasFinding(report, FindingKind::kLaunchFailure)) << Show(report);
+  }
+}
+
+TEST(Determinism, TheSameExecutionGivesTheSameReport) {
+  std::string first;
+  for (int round = 0; round < 2; ++round) {
+    TestRun run(TestRun::TestData("defects.ptx"));
+    run.execution.schedule = {Schedule::Policy::kPriorities, 3};
+    const auto x = run.Buffer("x", DType::kF32, std::vector<double>(256, 1.0));
+    const auto y = run.Zeros("y", DType::kF32, 1024);
+    run.AddLaunch("missing_second_barrier", {2, 1, 1}, {64, 1, 1}, {TestRun::Ptr(x), TestRun::Ptr(y), TestRun::Int(3)});
+    const std::string text = CompactJson(ToJson(run.Run()));
+    if (round == 0) first = text;
+    EXPECT_EQ(text, first);
+  }
+}
+
+}  // namespace
+}  // namespace assay::emu

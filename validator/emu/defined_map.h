@@ -1,0 +1,52 @@
+// Which bytes of a memory region hold defined values: one bit a byte, in pages that exist only where something differs from the
+// region's initial state.
+//
+// Cost: 1/8 byte a byte touched. A region that starts defined and never receives an undefined store has no pages at all.
+// Not thread-safe.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+namespace assay::emu {
+
+class DefinedMap {
+ public:
+  DefinedMap() = default;
+  DefinedMap(std::uint64_t bytes, bool initially_defined) { Reset(bytes, initially_defined); }
+
+  /// Forgets everything; pages are kept for reuse where the size allows.
+  void Reset(std::uint64_t bytes, bool initially_defined);
+
+  /// True when nothing undefined can be found anywhere: no page exists and the initial state is defined.
+  bool AllDefined() const { return initially_defined_ && live_pages_ == 0; }
+  /// True when all of [offset, offset + bytes) are defined. The range lies within the region.
+  bool Defined(std::uint64_t offset, std::uint64_t bytes) const;
+  /// The definedness of up to 16 bytes, bit i for byte offset + i.
+  std::uint32_t Bits(std::uint64_t offset, std::uint32_t bytes) const;
+  void Set(std::uint64_t offset, std::uint64_t bytes, bool defined);
+  /// Sets byte offset + i to bit i.
+  void SetBits(std::uint64_t offset, std::uint32_t bytes, std::uint32_t bits);
+
+  /// Undefined bytes in the region, and the first of them (or the region's size).
+  std::uint64_t CountUndefined() const;
+  std::uint64_t FirstUndefined() const;
+  std::uint64_t page_bytes() const { return live_pages_ * sizeof(Page); }
+
+ private:
+  static constexpr std::uint64_t kPageBytes = 4096;
+  using Page = std::array<std::uint64_t, kPageBytes / 64>;
+
+  Page& Touch(std::uint64_t page);
+  bool PageBit(std::uint64_t page) const;
+
+  std::vector<std::unique_ptr<Page>> pages_;
+  std::uint64_t bytes_ = 0;
+  std::uint64_t live_pages_ = 0;
+  bool initially_defined_ = true;
+};
+
+}  // namespace assay::emu

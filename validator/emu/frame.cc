@@ -1,0 +1,135 @@
+// Frames: register files and their constants.
+#include <algorithm>
+
+#include "validator/emu/scheduler.h"
+#include "validator/emu/special.h"
+
+namespace assay::emu {
+namespace {
+
+void FillSlot(CoreWarp& warp, Frame& frame, const ConstantSlot& constant, const std::uint64_t* lanes, LaneMask mask) {
+  std::byte* const slot = frame.slots + std::size_t{constant.slot} * kSlotBytes;
+  for (std::size_t lane = 0; lane < kWarpSize; ++lane) {
+    if ((mask >> lane & 1) == 0) continue;
+    if (constant.bits == 16) {
+      reinterpret_cast<std::uint16_t*>(slot)[lane] = static_cast<std::uint16_t>(lanes[lane]);
+    } else if (constant.bits == 32) {
+      reinterpret_cast<std::uint32_t*>(slot)[lane] = static_cast<std::uint32_t>(lanes[lane]);
+    } else if (constant.bits == 64) {
+      reinterpret_cast<std::uint64_t*>(slot)[lane] = lanes[lane];
+    } else {
+      reinterpret_cast<std::uint64_t*>(slot)[2 * lane] = lanes[lane];
+      reinterpret_cast<std::uint64_t*>(slot)[2 * lane + 1] = 0;
+    }
+  }
+  static_cast<void>(warp);
+}
+
+void FillConstants(CoreWarp& warp, Frame& frame, bool specials_only) {
+  const Engine& engine = *warp.engine;
+  for (const ConstantSlot& constant : engine.program.functions[frame.function].constants) {
+    std::uint64_t lanes[kWarpSize];
+    if (constant.kind == ConstantSlot::Kind::kSpecial) {
+      SpecialValues(warp, constant.special, constant.component, lanes);
+      FillSlot(warp, frame, constant, lanes, kAllLanes);
+      continue;
+    }
+    if (specials_only) continue;
+    std::uint64_t value = constant.value;
+    switch (constant.kind) {
+      case ConstantSlot::Kind::kModuleSymbol:
+        value += engine.regions[engine.module_regions[constant.index]].base;
+        break;
+      case ConstantSlot::Kind::kParamSymbol:
+        value += engine.regions[engine.launch.params_region].base;
+        break;
+      case ConstantSlot::Kind::kFunction:
+        value = kCodeWindow + (std::uint64_t{constant.index} + 1) * 16;
+        break;
+      default:
+        break;
+    }
+    std::fill_n(lanes, kWarpSize, value);
+    FillSlot(warp, frame, constant, lanes, kAllLanes);
+  }
+}
+
+void MarkRegistersUndefined(const FunctionCode& code, Frame& frame) {
+  const std::size_t shadows = std::size_t{code.slot_count} + code.predicate_count;
+  std::fill_n(frame.undefined, code.constant_slots, LaneMask{0});
+  std::fill(frame.undefined + code.constant_slots, frame.undefined + shadows, kAllLanes);
+  // The constant predicates.
+  frame.undefined[code.slot_count] = 0;
+  frame.undefined[code.slot_count + 1] = 0;
+  std::fill_n(frame.origin, shadows, kNoPc);
+}
+
+}  // namespace
+
+Frame& FrameOf(CoreWarp& warp, std::uint32_t function, std::uint32_t depth) {
+  for (const auto& frame : warp.frames) {
+    if (frame->function == function && frame->depth == depth) return *frame;
+  }
+  const FunctionCode& code = warp.engine->program.functions[function];
+  auto frame = std::make_unique<Frame>();
+  frame->function = function;
+  frame->depth = depth;
+  const std::size_t slot_bytes = std::size_t{code.slot_count} * kSlotBytes;
+  const std::size_t shadows = std::size_t{code.slot_count} + code.predicate_count;
+  frame->storage.resize(kSlotBytes + slot_bytes + (code.predicate_count + 2 * shadows) * sizeof(std::uint32_t));
+  const auto start = reinterpret_cast<std::uintptr_t>(frame->storage.data());
+  const std::size_t skip = (kSlotBytes - start % kSlotBytes) % kSlotBytes;
+  frame->slots = frame->storage.data() + skip;
+  frame->predicates = reinterpret_cast<LaneMask*>(frame->slots + slot_bytes);
+  frame->undefined = frame->predicates + code.predicate_count;
+  frame->origin = frame->undefined + shadows;
+  frame->predicates[0] = 0;
+  frame->predicates[1] = kAllLanes;
+  MarkRegistersUndefined(code, *frame);
+  FillConstants(warp, *frame, false);
+  warp.engine->memory_bytes += frame->storage.size();
+  if (warp.engine->memory_bytes > warp.engine->execution.limits.max_memory_bytes) {
+    warp.engine->End(Stop::kResourceLimit, "the registers of the blocks that must be resident need more memory than the limit allows");
+  }
+  warp.frames.push_back(std::move(frame));
+  return *warp.frames.back();
+}
+
+void RefreshSpecials(CoreWarp& warp, Frame& frame) { FillConstants(warp, frame, true); }
+
+void ResetFrames(CoreWarp& warp) {
+  for (const auto& frame : warp.frames) {
+    MarkRegistersUndefined(warp.engine->program.functions[frame->function], *frame);
+    FillConstants(warp, *frame, true);
+  }
+}
+
+void PlaceFrameLocals(CoreWarp& warp, Frame& frame, LaneMask lanes) {
+  for (const ConstantSlot& constant : warp.engine->program.functions[frame.function].constants) {
+    if (constant.kind != ConstantSlot::Kind::kLocalSymbol) continue;
+    std::uint64_t values[kWarpSize];
+    for (std::size_t lane = 0; lane < kWarpSize; ++lane) values[lane] = frame.base[lane] + constant.value;
+    FillSlot(warp, frame, constant, values, lanes);
+  }
+}
+
+bool ReserveLocal(CoreWarp& warp, std::uint64_t bytes) {
+  if (bytes > kMaxLocalBytes) return false;
+  if (bytes <= warp.local_stride) return true;
+  const std::uint64_t stride = std::max<std::uint64_t>(bytes, 2 * warp.local_stride);
+  std::vector<std::byte> local(stride * kWarpSize);
+  std::vector<std::uint8_t> defined(stride * kWarpSize);
+  for (std::uint64_t lane = 0; lane < kWarpSize; ++lane) {
+    std::copy_n(warp.local.begin() + static_cast<std::ptrdiff_t>(lane * warp.local_stride), warp.local_stride,
+                local.begin() + static_cast<std::ptrdiff_t>(lane * stride));
+    std::copy_n(warp.local_defined.begin() + static_cast<std::ptrdiff_t>(lane * warp.local_stride), warp.local_stride,
+                defined.begin() + static_cast<std::ptrdiff_t>(lane * stride));
+  }
+  warp.engine->memory_bytes += 2 * kWarpSize * (stride - warp.local_stride);
+  warp.local = std::move(local);
+  warp.local_defined = std::move(defined);
+  warp.local_stride = stride;
+  return true;
+}
+
+}  // namespace assay::emu

@@ -1,0 +1,44 @@
+// membar and fence (PTX ISA 9.7.13.4). Memory here is sequentially consistent: only the race detector needs to hear of them.
+#include "validator/emu/handlers/rows.h"
+#include "validator/emu/core.h"
+
+namespace assay::emu {
+namespace {
+
+using ptx::Instruction;
+using ptx::Mod;
+using ptx::Opcode;
+
+void Nothing(Warp&, const Decoded&) {}
+
+void Fence(Warp& base, const Decoded& op) {
+  CoreWarp& warp = Core(base);
+  if (!warp.engine->race) return;
+  warp.engine->race->OnFence(warp.number, warp.exec, static_cast<Order>(op.immediate), static_cast<Scope>(op.aux));
+}
+
+Handler ResolveFence(const Instruction& in, Decoded& decoded) {
+  decoded.propagate = kPropagateSelf;
+  // Proxy fences order the asynchronous proxy, which is in step with the generic one here; mbarrier_init is a release of its own.
+  if (in.Has(Mod::kProxy)) return &Nothing;
+  Scope scope = Scope::kSys;
+  if (in.Has(Mod::kCta)) scope = Scope::kCta;
+  if (in.Has(Mod::kCluster)) scope = Scope::kCluster;
+  if (in.Has(Mod::kGpu) || in.Has(Mod::kGl)) scope = Scope::kGpu;
+  if (in.opcode == Opcode::kMembar && in.Has(Mod::kCta)) scope = Scope::kCta;
+  Order order = Order::kAcqRel;
+  if (in.Has(Mod::kAcquire)) order = Order::kAcquire;
+  if (in.Has(Mod::kRelease)) order = Order::kRelease;
+  decoded.immediate = static_cast<std::uint64_t>(order);
+  decoded.aux = static_cast<std::uint32_t>(scope);
+  decoded.monitored = &Fence;
+  return &Nothing;
+}
+
+constexpr ResolverRow kRows[] = {{Opcode::kFence, &ResolveFence}, {Opcode::kMembar, &ResolveFence}};
+
+}  // namespace
+
+std::span<const ResolverRow> FenceRows() { return kRows; }
+
+}  // namespace assay::emu

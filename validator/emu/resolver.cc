@@ -1,0 +1,36 @@
+#include "validator/emu/resolver.h"
+
+#include "validator/emu/handlers/rows.h"
+#include "validator/emu/program.h"
+
+namespace assay::emu {
+namespace {
+
+constexpr std::span<const ResolverRow> (*kTables[])() = {
+    IntegerRows, ArithmeticRows, MoveRows,    CompareRows, FloatRows,   ConvertRows,   MatrixRows,  MemoryRows,
+    AtomicRows,  WarpRows,       BarrierRows, FenceRows,   ControlRows, AsyncCopyRows, MbarrierRows};
+
+std::uint8_t DefaultPropagation(ptx::Opcode opcode) {
+  if (opcode == ptx::Opcode::kSelp) return kPropagateSelect;
+  if (opcode == ptx::Opcode::kMov) return kPropagateMove;
+  return kPropagateAll;
+}
+
+}  // namespace
+
+ResolverTable::ResolverTable() {
+  for (const auto table : kTables) {
+    for (const ResolverRow& row : table()) resolvers_[static_cast<std::size_t>(row.opcode)] = row.resolve;
+  }
+}
+
+bool ResolverTable::Resolve(const ptx::Instruction& instruction, Decoded& decoded) const {
+  const Resolver resolver = resolvers_[static_cast<std::size_t>(instruction.opcode)];
+  if (resolver == nullptr) return false;
+  decoded.propagate = DefaultPropagation(instruction.opcode);
+  decoded.run = resolver(instruction, decoded);
+  if (decoded.monitored == nullptr) decoded.monitored = decoded.run;
+  return decoded.run != nullptr;
+}
+
+}  // namespace assay::emu

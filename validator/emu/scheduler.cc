@@ -1,0 +1,258 @@
+// Which blocks are resident, and in which order blocks and warps have their turns.
+#include "validator/emu/scheduler.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <numeric>
+
+#include "validator/emu/race_report.h"
+#include "validator/emu/site.h"
+
+namespace assay::emu {
+namespace {
+
+using Policy = Schedule::Policy;
+
+constexpr std::uint64_t kQuantum = 4096;
+constexpr std::size_t kResidentAtFirst = 4;
+/// Instructions after which a block that has not ended gets company: it may wait for one that has not started.
+constexpr std::uint64_t kPatienceWithBlock = 200'000;
+/// Blocks that a device can hold at once, as many as any kernel may count on.
+constexpr std::uint32_t kMaxResident = 132 * 32;
+
+class LaunchRunner {
+ public:
+  explicit LaunchRunner(Engine& engine) : engine_(engine), policy_(engine.execution.schedule.policy) {
+    order_.resize(engine.launch.blocks / engine.launch.blocks_per_cluster);
+    std::iota(order_.begin(), order_.end(), 0u);
+    if (policy_ == Policy::kReversed) std::ranges::reverse(order_);
+    if (policy_ == Policy::kPermuted || policy_ == Policy::kPriorities) {
+      for (std::size_t i = order_.size(); i > 1; --i) std::swap(order_[i - 1], order_[engine.rng.Below(i)]);
+    }
+    MapClusters();
+  }
+
+  void Run() {
+    const std::size_t first = engine_.launch.launch->cooperative
+                                  ? order_.size()
+                                  : std::min(order_.size(), kResidentAtFirst * (policy_ == Policy::kSequential ? 1 : 2));
+    for (std::size_t i = 0; i < first && !engine_.stopped; ++i) Admit();
+    while (!engine_.stopped && live_ > 0) Round();
+  }
+
+ private:
+  /// Cluster number to its blocks, in rank order.
+  void MapClusters() {
+    const LaunchState& launch = engine_.launch;
+    if (launch.blocks_per_cluster == 1) return;
+    members_.resize(order_.size());
+    for (BlockNumber number = 0; number < launch.blocks; ++number) {
+      const Dim3 id = BlockId(launch, number);
+      const std::uint32_t x = id[0] / launch.cluster[0], y = id[1] / launch.cluster[1], z = id[2] / launch.cluster[2];
+      const std::uint32_t cluster =
+          x + launch.grid[0] / launch.cluster[0] * (y + launch.grid[1] / launch.cluster[1] * z);
+      members_[cluster].push_back(number);
+    }
+  }
+
+  void Admit() {
+    if (next_ >= order_.size()) return;
+    const std::uint32_t cluster = order_[next_++];
+    if (members_.empty()) {
+      AdmitBlock(cluster);
+      return;
+    }
+    for (const BlockNumber number : members_[cluster]) AdmitBlock(number);
+  }
+
+  void AdmitBlock(BlockNumber number) {
+    if (engine_.stopped) return;
+    Block* free = nullptr;
+    for (const auto& block : engine_.resident) {
+      if (block->done) free = block.get();
+      if (free != nullptr) break;
+    }
+    if (free == nullptr) {
+      engine_.resident.push_back(std::make_unique<Block>());
+      free = engine_.resident.back().get();
+    }
+    StartBlock(engine_, *free, number);
+    ++live_;
+    if (engine_.memory_bytes > engine_.execution.limits.max_memory_bytes) {
+      engine_.End(Stop::kResourceLimit, "the blocks that must be resident need more memory than the limit allows");
+    }
+  }
+
+  /// One turn for every resident block.
+  void Round() {
+    std::uint64_t ran = 0;
+    std::uint32_t waiting_for_cluster = 0;
+    for (std::size_t i = 0; i < engine_.resident.size() && !engine_.stopped; ++i) {
+      std::size_t at = i;
+      if (policy_ == Policy::kReversed) at = engine_.resident.size() - 1 - i;
+      if (policy_ == Policy::kPermuted || policy_ == Policy::kPriorities) at = engine_.rng.Below(engine_.resident.size());
+      Block& block = *engine_.resident[at];
+      if (block.done) continue;
+      const std::uint64_t now = RunBlock(block);
+      ran += now;
+      block.steps += now;
+      if (engine_.stopped) return;
+      if (Finished(block)) {
+        End(block);
+        Admit();
+        ran += 1;
+        continue;
+      }
+      if (now == 0) {
+        if (WaitsForCluster(block)) {
+          ++waiting_for_cluster;
+        } else {
+          ReportStuck(block);
+          return;
+        }
+      }
+      if (block.steps > kPatienceWithBlock) {
+        block.steps = 0;
+        if (live_ < kMaxResident) Admit();
+      }
+    }
+    // Randomly chosen blocks may all have been idle ones: only a whole round of them proves a deadlock.
+    if (ran == 0 && waiting_for_cluster > 0 && ++idle_rounds_ > 64 + 8 * engine_.resident.size()) {
+      for (const auto& block : engine_.resident) {
+        if (!block->done) {
+          ReportStuck(*block);
+          return;
+        }
+      }
+    }
+    if (ran != 0) idle_rounds_ = 0;
+    CheckLimits();
+  }
+
+  static bool Finished(const Block& block) {
+    return std::ranges::all_of(block.warps, [](const auto& warp) { return warp->finished(); });
+  }
+  static bool WaitsForCluster(const Block& block) {
+    for (const auto& warp : block.warps) {
+      for (int i = 0; i < warp->split_count; ++i) {
+        if (warp->splits[static_cast<std::size_t>(i)].wait == Wait::kCluster) return true;
+      }
+    }
+    return false;
+  }
+
+  void End(Block& block) {
+    block.done = true;
+    --live_;
+    engine_.last_progress = engine_.counters.steps;
+    if (engine_.race) {
+      engine_.race->EndBlock(block.number, block.race_region);
+    }
+  }
+
+  std::uint64_t RunBlock(Block& block) {
+    switch (policy_) {
+      case Policy::kSequential:
+      case Policy::kReversed:
+        return RunInOrder(block);
+      case Policy::kPermuted:
+        return RunRandomly(block);
+      case Policy::kPriorities:
+        return RunByPriority(block);
+    }
+    return 0;
+  }
+
+  std::uint64_t RunInOrder(Block& block) {
+    std::uint64_t ran = 0;
+    const std::size_t count = block.warps.size();
+    for (std::size_t i = 0; i < count && !engine_.stopped; ++i) {
+      ran += RunWarp(*block.warps[policy_ == Policy::kReversed ? count - 1 - i : i], kQuantum);
+    }
+    return ran;
+  }
+
+  std::uint64_t RunRandomly(Block& block) {
+    std::uint64_t ran = 0;
+    const std::size_t count = block.warps.size();
+    const std::size_t start = engine_.rng.Below(count);
+    for (std::size_t i = 0; i < count && !engine_.stopped; ++i) {
+      ran += RunWarp(*block.warps[(start + i) % count], 1 + engine_.rng.Below(64));
+    }
+    return ran;
+  }
+
+  /// PCT (Burckhardt and others 2010): the warp of highest priority runs; at random points it falls behind all others. A warp that
+  /// runs long without blocking is taken to spin, and falls behind too.
+  std::uint64_t RunByPriority(Block& block) {
+    std::vector<CoreWarp*> by_priority;
+    for (const auto& warp : block.warps) {
+      if (!warp->finished()) by_priority.push_back(warp.get());
+    }
+    std::ranges::sort(by_priority, [](const CoreWarp* a, const CoreWarp* b) {
+      return a->priority != b->priority ? a->priority > b->priority : a->index < b->index;
+    });
+    for (CoreWarp* const warp : by_priority) {
+      const std::uint64_t budget = 1 + engine_.rng.Below(512);
+      const std::uint64_t ran = RunWarp(*warp, budget);
+      if (ran == 0) continue;
+      if (engine_.rng.Below(8) == 0 || ++warp->idle_rounds % 16 == 0) warp->priority = lowest_--;
+      return ran;
+    }
+    return 0;
+  }
+
+  void CheckLimits() {
+    const std::uint64_t limit = engine_.execution.limits.max_steps;
+    if (engine_.stopped || engine_.counters.steps < limit) return;
+    if (engine_.counters.steps - engine_.last_progress > limit / 2) ReportSpin();
+    engine_.End(Stop::kStepLimit, fmt::format("{} thread-level instructions without an end; {} of {} blocks have finished",
+                                              engine_.counters.steps, next_ * engine_.launch.blocks_per_cluster - live_,
+                                              engine_.launch.blocks));
+  }
+
+  /// Memory has not changed for half of the budget: whoever runs, spins.
+  void ReportSpin() {
+    for (const auto& block : engine_.resident) {
+      if (block->done) continue;
+      for (const auto& warp : block->warps) {
+        for (int i = 0; i < warp->split_count; ++i) {
+          const Split& split = warp->splits[static_cast<std::size_t>(i)];
+          if (split.wait != Wait::kReady) continue;
+          Enter(*warp, split);
+          Report1(*warp, FindingKind::kLivelock, split.pc, split.mask,
+                  "threads spin without any change to memory until the step limit", "spins");
+          return;
+        }
+      }
+    }
+  }
+
+  Engine& engine_;
+  Policy policy_;
+  std::vector<std::uint32_t> order_;                 ///< Clusters, in the order in which they start.
+  std::vector<std::vector<BlockNumber>> members_;
+  std::size_t next_ = 0;
+  std::uint32_t live_ = 0;
+  std::uint64_t idle_rounds_ = 0;
+  std::uint64_t lowest_ = std::uint64_t{1} << 32;
+};
+
+}  // namespace
+
+void RunLaunch(Engine& engine) {
+  engine.resident.clear();
+  if (engine.race) {
+    engine.race->BeginLaunch({.warps_per_block = engine.launch.warps,
+                              .blocks = engine.launch.blocks,
+                              .blocks_per_cluster = engine.launch.blocks_per_cluster,
+                              .threads_per_block = engine.launch.threads});
+  }
+  LaunchRunner(engine).Run();
+  if (engine.race) ReportRaces(engine);
+  engine.resident.clear();
+  engine.memory_bytes = 0;
+}
+
+}  // namespace assay::emu

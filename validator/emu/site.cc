@@ -1,0 +1,225 @@
+#include "validator/emu/site.h"
+
+#include <cxxabi.h>
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <bit>
+#include <cstdlib>
+#include <memory>
+
+#include "validator/emu/memory.h"
+
+namespace assay::emu {
+namespace {
+
+using ptx::Space;
+
+/// Rounds towards minus infinity, so that the byte before an array is element -1.
+std::int64_t FloorDiv(std::int64_t value, std::int64_t divisor) {
+  const std::int64_t quotient = value / divisor;
+  return value % divisor < 0 ? quotient - 1 : quotient;
+}
+
+/// "block_sum(float)::partial" for a mangled variable of a function, else the name as it is.
+std::string Readable(const std::string& name) {
+  if (!name.starts_with("_Z")) return name;  // cxa_demangle would read "x" as a type
+  int status = 0;
+  const std::unique_ptr<char, void (*)(void*)> text(abi::__cxa_demangle(name.c_str(), nullptr, nullptr, &status), std::free);
+  return status == 0 && text != nullptr ? std::string(text.get()) : name;
+}
+
+std::string_view SpaceName(MemoryRegion::Kind kind) {
+  switch (kind) {
+    case MemoryRegion::Kind::kConst: return "const";
+    case MemoryRegion::Kind::kParams: return "param";
+    case MemoryRegion::Kind::kShared: return "shared";
+    default: return "global";
+  }
+}
+
+}  // namespace
+
+int FirstLane(LaneMask lanes) { return std::countr_zero(lanes); }
+
+SourceSite SiteOf(const Engine& engine, std::uint32_t pc) {
+  SourceSite site;
+  if (pc >= engine.program.code.size()) return site;
+  const ptx::Instruction& in = engine.program.InstructionAt(pc);
+  site.ptx_line = in.ptx_line;
+  site.instruction = engine.program.Line(in.ptx_line);
+  // Compilers mark code that they moved as line 0: the nearest line before it tells more.
+  const std::uint32_t first = engine.program.functions[engine.program.function_of[pc]].first_pc;
+  for (std::uint32_t at = pc + 1; at-- > first && site.line == 0;) {
+    const std::int32_t index = engine.program.InstructionAt(at).location;
+    if (index < 0) break;
+    const ptx::SourceLocation location = ptx::UserFrame(engine.program.module, index);
+    if (location.file < engine.program.module.files.size()) {
+      // Line information may carry any directory; people know the file by its name.
+      const std::string& path = engine.program.module.files[location.file];
+      site.file = path.substr(path.rfind('/') + 1);
+    }
+    site.line = location.line;
+    site.column = location.column;
+  }
+  return site;
+}
+
+std::string LineOf(const Engine& engine, std::uint32_t pc) {
+  const SourceSite site = SiteOf(engine, pc);
+  return site.line != 0 ? fmt::format("line {}", site.line) : fmt::format("PTX line {}", site.ptx_line);
+}
+
+Dim3 BlockId(const LaunchState& launch, BlockNumber block) {
+  return {block % launch.grid[0], block / launch.grid[0] % launch.grid[1], block / launch.grid[0] / launch.grid[1]};
+}
+
+ThreadId ThreadOf(const Engine& engine, BlockNumber block, std::uint32_t warp_in_block, int lane) {
+  const LaunchState& launch = engine.launch;
+  const std::uint32_t thread = warp_in_block * kWarpSize + static_cast<std::uint32_t>(lane);
+  return {BlockId(launch, block),
+          {thread % launch.block[0], thread / launch.block[0] % launch.block[1], thread / launch.block[0] / launch.block[1]}};
+}
+
+ThreadId ThreadOf(const CoreWarp& warp, int lane) {
+  return ThreadOf(*warp.engine, warp.block->number, warp.index, lane);
+}
+
+MemoryPlace PlaceIn(const MemoryRegion& region, std::string_view space, std::uint64_t address, std::uint32_t bytes) {
+  MemoryPlace place;
+  place.space = space;
+  place.buffer = Readable(region.name);
+  place.address = address;
+  place.bytes = bytes;
+  // PTX declares most variables as bytes: the access tells what they hold.
+  const std::uint32_t access = bytes == 0 || bytes > 8 ? 4 : bytes;
+  const std::uint32_t element = region.element_bytes > 1 || region.kind == MemoryRegion::Kind::kBuffer ? region.element_bytes : access;
+  place.elements = region.size / element;
+  place.index = FloorDiv(static_cast<std::int64_t>(address - region.base), element);
+  return place;
+}
+
+MemoryPlace PlaceOf(const CoreWarp& warp, Space space, std::uint64_t address, int lane, std::uint32_t bytes) {
+  MemoryPlace place;
+  place.address = address;
+  place.bytes = bytes;
+  const bool shared = space == Space::kShared || space == Space::kSharedCta || space == Space::kSharedCluster ||
+                      (space == Space::kGeneric && (address & kWindowMask) == kSharedWindow);
+  const bool local = space == Space::kLocal ||
+                     (space == Space::kParam && address < (std::uint64_t{1} << kAllocationBits)) ||
+                     (space == Space::kGeneric && (address & kWindowMask) == kLocalWindow);
+  if (shared) {
+    place.space = "shared";
+    if (const MemoryRegion* const region = SharedRegion(*warp.block, address & 0xffffffffu)) {
+      return PlaceIn(*region, "shared", address & kSharedOffsetMask, bytes);
+    }
+    return place;
+  }
+  if (local) {
+    place.space = "local";
+    const std::uint64_t at = address & ~kWindowMask;
+    const FunctionCode& code = warp.engine->program.functions[warp.frame->function];
+    const std::uint64_t base = warp.frame->base[static_cast<std::size_t>(lane)];
+    // The variable that the address follows most closely.
+    for (std::size_t i = 0; i < code.variables.size(); ++i) {
+      const PlacedVariable& variable = code.variables[i];
+      if (variable.where != PlacedVariable::Where::kFrame || base + variable.offset > at + kFrameGap) continue;
+      place.buffer = SourceName(code.function->variables[i].name);
+      const std::uint32_t element = bytes == 0 || bytes > 8 ? 4 : bytes;
+      place.elements = variable.bytes / element;
+      place.index = FloorDiv(static_cast<std::int64_t>(at - (base + variable.offset)), element);
+    }
+    return place;
+  }
+  place.space = space == Space::kConst ? "const" : space == Space::kParam ? "param" : "global";
+  const MemoryRegion* const region = GenericRegion(*warp.engine, address);
+  return region == nullptr ? place : PlaceIn(*region, SpaceName(region->kind), address, bytes);
+}
+
+std::string VerbOf(const ptx::Instruction& in) {
+  using ptx::Opcode;
+  switch (in.opcode) {
+    case Opcode::kLd:
+    case Opcode::kLdu:
+    case Opcode::kLdmatrix:
+    case Opcode::kWmmaLoad:
+      return "read";
+    case Opcode::kSt:
+    case Opcode::kStmatrix:
+    case Opcode::kWmmaStore:
+      return "write";
+    case Opcode::kAtom:
+    case Opcode::kRed: {
+      for (const ptx::Mod mod : {ptx::Mod::kAdd, ptx::Mod::kMin, ptx::Mod::kMax, ptx::Mod::kInc, ptx::Mod::kDec, ptx::Mod::kExch,
+                                 ptx::Mod::kCas, ptx::Mod::kAnd, ptx::Mod::kOr, ptx::Mod::kXor}) {
+        if (in.Has(mod)) return fmt::format("atomic {}", ptx::Name(mod));
+      }
+      return "atomic";
+    }
+    default:
+      return std::string(ptx::Mnemonic(in.opcode));
+  }
+}
+
+void Report1(CoreWarp& warp, FindingKind kind, std::uint32_t pc, LaneMask lanes, std::string message, std::string what,
+             std::optional<MemoryPlace> memory, std::string missing, std::string cause, std::uint32_t other_pc) {
+  Finding finding;
+  finding.kind = kind;
+  finding.message = std::move(message);
+  Access access;
+  access.what = std::move(what);
+  access.site = SiteOf(*warp.engine, pc);
+  access.thread = ThreadOf(warp, lanes == 0 ? 0 : FirstLane(lanes));
+  access.threads = static_cast<std::uint64_t>(std::popcount(lanes));
+  finding.accesses.push_back(std::move(access));
+  finding.memory = std::move(memory);
+  finding.missing = std::move(missing);
+  finding.cause = std::move(cause);
+  warp.engine->findings.Add(std::move(finding), pc, other_pc);
+}
+
+void ReportUndefined(CoreWarp& warp, std::uint32_t pc, LaneMask lanes, std::string message, std::string what,
+                     std::uint32_t origin, std::optional<MemoryPlace> memory) {
+  std::string missing = origin == kNoPc ? std::string("the value was never written")
+                                        : fmt::format("the undefined bytes were read at {}", LineOf(*warp.engine, origin));
+  Report1(warp, FindingKind::kUninitialisedUse, pc, lanes, std::move(message), std::move(what), std::move(memory),
+          std::move(missing), {}, origin);
+}
+
+bool FindingSink::Add(Finding finding, std::uint32_t pc, std::uint32_t other_pc) {
+  for (std::size_t i = 0; i < entries_.size(); ++i) {
+    if (entries_[i].kind != finding.kind || entries_[i].pc != pc || entries_[i].other_pc != other_pc) continue;
+    for (std::size_t side = 0; side < std::min(findings_[i].accesses.size(), finding.accesses.size()); ++side) {
+      findings_[i].accesses[side].threads += finding.accesses[side].threads;
+    }
+    return false;
+  }
+  if (findings_.size() >= limit_) return false;
+  entries_.push_back({finding.kind, pc, other_pc});
+  findings_.push_back(std::move(finding));
+  return true;
+}
+
+std::vector<Finding> FindingSink::Take() {
+  // Undefined bytes that a race explains are the race's: without it they would have been written in time.
+  for (std::size_t i = findings_.size(); i-- > 0;) {
+    if (entries_[i].kind != FindingKind::kUninitialisedUse || entries_[i].other_pc == kNoPc) continue;
+    const bool raced = std::ranges::any_of(entries_, [&](const Entry& other) {
+      return other.kind == FindingKind::kDataRace && (other.pc == entries_[i].other_pc || other.other_pc == entries_[i].other_pc);
+    });
+    if (!raced) continue;
+    findings_.erase(findings_.begin() + static_cast<std::ptrdiff_t>(i));
+    entries_.erase(entries_.begin() + static_cast<std::ptrdiff_t>(i));
+  }
+  SortAndMerge(findings_);
+  return std::move(findings_);
+}
+
+void Engine::End(Stop why, std::string because) {
+  if (stopped) return;
+  stopped = true;
+  stop = why;
+  reason = std::move(because);
+}
+
+}  // namespace assay::emu

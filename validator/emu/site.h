@@ -1,0 +1,35 @@
+// From program counters, lanes and addresses to what findings say: source sites, threads, places in memory.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "validator/emu/core.h"
+
+namespace assay::emu {
+
+SourceSite SiteOf(const Engine& engine, std::uint32_t pc);
+ThreadId ThreadOf(const Engine& engine, BlockNumber block, std::uint32_t warp_in_block, int lane);
+ThreadId ThreadOf(const CoreWarp& warp, int lane);
+/// "line 14", or "PTX line 80" without line information.
+std::string LineOf(const Engine& engine, std::uint32_t pc);
+Dim3 BlockId(const LaunchState& launch, BlockNumber block);
+
+/// The place that `address` means to this warp in this space, whether or not it is inside of anything.
+MemoryPlace PlaceOf(const CoreWarp& warp, ptx::Space space, std::uint64_t address, int lane, std::uint32_t bytes);
+MemoryPlace PlaceIn(const MemoryRegion& region, std::string_view space, std::uint64_t address, std::uint32_t bytes);
+
+/// "read", "write", "atomic add": by the instruction.
+std::string VerbOf(const ptx::Instruction& in);
+/// The first lane of a mask.
+int FirstLane(LaneMask lanes);
+
+/// Records a finding about `lanes` at `pc`.
+void Report1(CoreWarp& warp, FindingKind kind, std::uint32_t pc, LaneMask lanes, std::string message,
+             std::string what, std::optional<MemoryPlace> memory = std::nullopt, std::string missing = {},
+             std::string cause = {}, std::uint32_t other_pc = kNoPc);
+/// Reports the use of undefined bytes; `origin` is where they were read, or kNoPc.
+void ReportUndefined(CoreWarp& warp, std::uint32_t pc, LaneMask lanes, std::string message, std::string what,
+                     std::uint32_t origin, std::optional<MemoryPlace> memory = std::nullopt);
+
+}  // namespace assay::emu

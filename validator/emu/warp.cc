@@ -1,0 +1,273 @@
+// Splits of a warp and the dispatch loop.
+#include <algorithm>
+#include <bit>
+
+#include "validator/emu/scheduler.h"
+#include "validator/emu/site.h"
+
+namespace assay::emu {
+namespace {
+
+/// Instructions that a ready split may be passed over before it gets a turn, and how long that turn is.
+constexpr std::uint64_t kPatience = 8192;
+constexpr std::uint64_t kFairTurn = 1024;
+
+bool SamePlace(const Split& a, const Split& b) { return a.pc == b.pc && a.frame == b.frame; }
+bool Mergeable(const Split& split) { return split.wait == Wait::kReady || split.wait == Wait::kWarpSync; }
+
+void Remove(CoreWarp& warp, int index) {
+  warp.splits[static_cast<std::size_t>(index)] = warp.splits[static_cast<std::size_t>(--warp.split_count)];
+}
+
+/// Joins splits that stand at the same place. One that waits there for others becomes ready with them.
+void MergeSplits(CoreWarp& warp) {
+  for (int i = 0; i < warp.split_count; ++i) {
+    Split& a = warp.splits[static_cast<std::size_t>(i)];
+    if (!Mergeable(a)) continue;
+    for (int j = i + 1; j < warp.split_count;) {
+      Split& b = warp.splits[static_cast<std::size_t>(j)];
+      if (!Mergeable(b) || !SamePlace(a, b)) {
+        ++j;
+        continue;
+      }
+      a.mask |= b.mask;
+      a.wait = Wait::kReady;
+      a.passed_over = std::max(a.passed_over, b.passed_over);
+      Remove(warp, j);
+    }
+  }
+}
+
+/// Deepest call first, then lowest pc: lanes that are behind catch up with those that wait at the join.
+bool GoesFirst(const Split& a, const Split& b) { return a.depth != b.depth ? a.depth > b.depth : a.pc < b.pc; }
+
+int ChooseSplit(CoreWarp& warp, bool& fair_turn) {
+  fair_turn = false;
+  if (warp.split_count == 1) return warp.splits[0].wait == Wait::kReady ? 0 : -1;
+  MergeSplits(warp);
+  int best = -1;
+  int oldest = -1;
+  int ready = 0;
+  for (int i = 0; i < warp.split_count; ++i) {
+    const Split& split = warp.splits[static_cast<std::size_t>(i)];
+    if (split.wait != Wait::kReady) continue;
+    ++ready;
+    if (best < 0 || GoesFirst(split, warp.splits[static_cast<std::size_t>(best)])) best = i;
+    if (oldest < 0 || split.passed_over > warp.splits[static_cast<std::size_t>(oldest)].passed_over) oldest = i;
+  }
+  if (ready < 2) return best;
+  if (warp.splits[static_cast<std::size_t>(oldest)].passed_over >= kPatience) {
+    fair_turn = true;
+    return oldest;
+  }
+  const Schedule::Policy policy = warp.engine->execution.schedule.policy;
+  if (policy == Schedule::Policy::kSequential) return best;
+  // The other side of a divergence first: it is as legal an order as any.
+  if (policy == Schedule::Policy::kReversed) {
+    for (int i = 0; i < warp.split_count; ++i) {
+      const Split& split = warp.splits[static_cast<std::size_t>(i)];
+      if (split.wait == Wait::kReady && GoesFirst(warp.splits[static_cast<std::size_t>(best)], split)) best = i;
+    }
+    return best;
+  }
+  if (warp.engine->rng.Below(4) != 0) return best;
+  auto nth = warp.engine->rng.Below(static_cast<std::uint64_t>(ready));
+  for (int i = 0; i < warp.split_count; ++i) {
+    if (warp.splits[static_cast<std::size_t>(i)].wait == Wait::kReady && nth-- == 0) return i;
+  }
+  return best;
+}
+
+/// The next pc at which another split stands that could join the running one.
+std::uint32_t NextMeeting(const CoreWarp& warp) {
+  std::uint32_t limit = kNoPc;
+  const Split& running = warp.splits[static_cast<std::size_t>(warp.current)];
+  for (int i = 0; i < warp.split_count; ++i) {
+    const Split& split = warp.splits[static_cast<std::size_t>(i)];
+    if (i == warp.current || !Mergeable(split) || split.frame != running.frame) continue;
+    if (split.pc > running.pc) limit = std::min(limit, split.pc);
+  }
+  return limit;
+}
+
+void ReportUndefinedGuard(CoreWarp& warp, const Decoded& op, LaneMask lanes) {
+  const FunctionCode& code = warp.engine->program.functions[warp.frame->function];
+  ReportUndefined(warp, warp.PcOf(op), lanes, "a branch was decided by undefined bytes", "branch",
+                  warp.frame->origin[code.slot_count + op.guard]);
+}
+
+/// Before the handler runs: which destinations will be undefined, by the instruction's class.
+void Propagate(CoreWarp& warp, const Decoded& op) {
+  Frame& frame = *warp.frame;
+  const LaneMask exec = warp.exec;
+  LaneMask undefined = 0;
+  std::uint32_t origin = kNoPc;
+  const auto add = [&](const DecodedOperand& operand, LaneMask lanes) {
+    if (operand.kind == DecodedOperand::Kind::kSink || operand.kind == DecodedOperand::Kind::kNone) return;
+    const LaneMask mask = frame.undefined[operand.shadow] & lanes;
+    if (mask != 0 && undefined == 0) origin = frame.origin[operand.shadow];
+    undefined |= mask;
+  };
+  const DecodedOperand* const operands = op.operands;
+  const std::size_t first = op.destinations;
+  if (op.propagate == kPropagateSelect && op.operand_count == first + 3) {
+    const DecodedOperand& choice = operands[first + 2];
+    LaneMask chosen = choice.kind == DecodedOperand::Kind::kPredicate ? warp.predicates[choice.slot] : kAllLanes;
+    if (choice.negated) chosen = ~chosen;
+    add(operands[first], exec & chosen);
+    add(operands[first + 1], exec & ~chosen);
+    add(choice, exec);
+  } else if (op.propagate == kPropagateMove && op.destinations > 1) {
+    // mov.b64 {lo, hi}, x: a half of an undefined value is undefined.
+    for (std::size_t i = first; i < op.operand_count; ++i) add(operands[i], exec);
+  } else {
+    for (std::size_t i = first; i < op.operand_count; ++i) add(operands[i], exec);
+  }
+  for (std::size_t i = 0; i < first; ++i) {
+    if (operands[i].kind == DecodedOperand::Kind::kSink) continue;
+    LaneMask& target = frame.undefined[operands[i].shadow];
+    if ((target & exec) == 0 && undefined == 0) continue;
+    target = (target & ~exec) | undefined;
+    if (undefined != 0) frame.origin[operands[i].shadow] = origin;
+  }
+}
+
+template <bool kMonitored>
+std::uint64_t RunSplit(CoreWarp& warp, std::uint64_t budget, std::uint32_t limit) {
+  const Decoded* const code = warp.engine->program.code.data();
+  const bool track = kMonitored && warp.engine->track_defined;
+  std::uint32_t pc = warp.pc;
+  std::uint64_t ran = 0;
+  const LaneMask entered = warp.active;
+  warp.outcome = Outcome::kNext;
+  while (ran < budget) {
+    const Decoded& op = code[pc];
+    LaneMask exec = warp.active;
+    if (op.guard != kNoSlot) {
+      const LaneMask predicate = warp.predicates[op.guard];
+      exec &= op.guard_negated ? ~predicate : predicate;
+      if constexpr (kMonitored) {
+        if (track) {
+          const std::uint32_t shadow = warp.engine->program.functions[warp.frame->function].slot_count + op.guard;
+          const LaneMask undefined = warp.frame->undefined[shadow] & warp.active;
+          if (undefined != 0) ReportUndefinedGuard(warp, op, undefined);
+        }
+      }
+    }
+    warp.exec = exec;
+    ++ran;
+    if ((op.flags & kFlagControl) == 0) [[likely]] {
+      ++pc;
+      if (exec != 0) {
+        if constexpr (kMonitored) {
+          if (track && op.propagate != kPropagateSelf) Propagate(warp, op);
+          op.monitored(warp, op);
+        } else {
+          op.run(warp, op);
+        }
+        if ((op.flags & kFlagMemory) != 0 && warp.outcome == Outcome::kStop) break;
+      }
+    } else {
+      warp.pc = pc;
+      warp.outcome = Outcome::kNext;
+      if constexpr (kMonitored) {
+        op.monitored(warp, op);
+      } else {
+        op.run(warp, op);
+      }
+      if (warp.outcome == Outcome::kNext) {
+        ++pc;
+      } else if (warp.outcome == Outcome::kJump) {
+        pc = warp.pc;
+        if (warp.split_count > 1) break;
+        continue;
+      } else if (warp.outcome == Outcome::kYield) {
+        ++pc;
+        break;
+      } else {
+        pc = warp.pc;
+        break;
+      }
+    }
+    if (pc == limit) break;
+  }
+  warp.pc = pc;
+  warp.engine->counters.steps += ran * static_cast<std::uint64_t>(std::popcount(entered));
+  warp.engine->counters.warp_steps += ran;
+  return ran;
+}
+
+}  // namespace
+
+void Enter(CoreWarp& warp, const Split& split) {
+  warp.pc = split.pc;
+  warp.active = split.mask;
+  warp.frame = split.frame;
+  warp.slots = split.frame->slots;
+  warp.predicates = split.frame->predicates;
+}
+
+void AddSplit(CoreWarp& warp, std::uint32_t pc, LaneMask mask, Frame* frame, Wait wait, LaneMask need, std::uint8_t barrier) {
+  if (mask == 0) return;
+  Split added{.pc = pc, .mask = mask, .depth = frame->depth, .wait = wait, .barrier = barrier, .need = need, .frame = frame};
+  for (int i = 0; i < warp.split_count; ++i) {
+    Split& split = warp.splits[static_cast<std::size_t>(i)];
+    if (i == warp.current || !SamePlace(split, added)) continue;
+    if (split.wait == Wait::kBarrier && wait == Wait::kBarrier && split.barrier == barrier) {
+      split.mask |= mask;
+      return;
+    }
+    if (Mergeable(split) && Mergeable(added)) {
+      split.mask |= mask;
+      split.wait = Wait::kReady;
+      return;
+    }
+  }
+  warp.splits[static_cast<std::size_t>(warp.split_count++)] = added;
+}
+
+void ExitLanes(CoreWarp& warp, LaneMask lanes) {
+  warp.alive &= ~lanes;
+  warp.active &= ~lanes;
+  warp.engine->last_progress = warp.engine->counters.steps;
+  if (warp.engine->race) warp.engine->race->OnThreadExit(warp.number, lanes);
+  // Those who waited for the lanes that are gone look again.
+  for (int i = 0; i < warp.split_count; ++i) {
+    Split& split = warp.splits[static_cast<std::size_t>(i)];
+    if (split.wait == Wait::kWarpSync) split.wait = Wait::kReady;
+  }
+  RecheckBarriers(*warp.block);
+  RecheckCluster(*warp.block);
+}
+
+std::uint64_t RunWarp(CoreWarp& warp, std::uint64_t budget) {
+  Engine& engine = *warp.engine;
+  std::uint64_t ran = 0;
+  while (ran < budget && warp.alive != 0 && !engine.stopped) {
+    bool fair_turn = false;
+    const int chosen = ChooseSplit(warp, fair_turn);
+    if (chosen < 0) break;
+    warp.current = chosen;
+    warp.splits[static_cast<std::size_t>(chosen)].passed_over = 0;
+    Enter(warp, warp.splits[static_cast<std::size_t>(chosen)]);
+    std::uint64_t turn = budget - ran;
+    if (fair_turn) turn = std::min(turn, kFairTurn);
+    const std::uint32_t limit = warp.split_count > 1 ? NextMeeting(warp) : kNoPc;
+    const std::uint64_t now = engine.monitored ? RunSplit<true>(warp, turn, limit) : RunSplit<false>(warp, turn, limit);
+    ran += now;
+    Split& split = warp.splits[static_cast<std::size_t>(chosen)];
+    split.pc = warp.pc;
+    split.mask = warp.active;
+    split.frame = warp.frame;
+    split.depth = warp.frame->depth;
+    warp.current = -1;
+    if (split.mask == 0) Remove(warp, chosen);
+    for (int i = 0; i < warp.split_count; ++i) {
+      if (i != chosen) warp.splits[static_cast<std::size_t>(i)].passed_over += now;
+    }
+    if (warp.outcome == Outcome::kYield) break;
+  }
+  return ran;
+}
+
+}  // namespace assay::emu

@@ -1,0 +1,166 @@
+#include "validator/engine/bind.h"
+
+#include <cstring>
+
+namespace assay::engine {
+namespace {
+
+// Adds the buffers and launches of one call.
+class CallBinder {
+ public:
+  CallBinder(const ops::Instance& instance, const CompiledKernel& compiled, const Call& call,
+             const BindOptions& options, std::string suffix, Binding& binding)
+      : instance_(instance),
+        compiled_(compiled),
+        call_(call),
+        options_(options),
+        suffix_(std::move(suffix)),
+        binding_(binding),
+        bound_(binding.calls.emplace_back()) {}
+
+  Status Run() {
+    ASSAY_TRY_VOID(AddInputs());
+    ASSAY_TRY_VOID(AddOutputs());
+    ASSAY_TRY_VOID(AddWorkspace());
+    for (const ops::ResolvedKernel& kernel : call_.plan->kernels) ASSAY_TRY_VOID(AddLaunch(kernel));
+    return {};
+  }
+
+ private:
+  void AddBuffer(const std::string& name, DType dtype, std::int64_t elements, BufferRole role,
+                 BufferFill fill, SharedMemory& memory) {
+    const auto size = static_cast<std::uint32_t>(SizeOf(dtype));
+    index_[name] = static_cast<std::uint32_t>(binding_.buffers.size());
+    binding_.execution.buffers.push_back({.name = name + suffix_,
+                                          .dtype = dtype,
+                                          .elements = elements,
+                                          .role = role,
+                                          .fill = fill,
+                                          .poison = options_.poison,
+                                          .misalign = options_.misalign / size * size});
+    binding_.buffers.push_back(&memory);
+  }
+
+  Status AddInputs() {
+    for (const ops::TensorSpec& spec : instance_.op.inputs) {
+      const auto found = call_.inputs->find(spec.name);
+      if (found == call_.inputs->end()) {
+        return Fail(ErrorKind::kInternal, "input '" + spec.name + "' was not materialised");
+      }
+      if (spec.is_scalar) continue;
+      // Engines take mutable memory for the sake of outputs; inputs are mapped copy-on-write.
+      Tensor& tensor = const_cast<Tensor&>(found->second);
+      AddBuffer(spec.name, tensor.dtype, tensor.elements, BufferRole::kInput, BufferFill::kProvided,
+                tensor.memory);
+    }
+    return {};
+  }
+
+  Status AddOutputs() {
+    for (const ops::TensorSpec& spec : instance_.op.outputs) {
+      Shape shape;
+      if (!spec.is_scalar) {
+        ASSAY_TRY(shape, ops::ResolveShape(spec, *call_.axes));
+      }
+      ASSAY_TRY(Tensor tensor, Tensor::Create(instance_.TypeOf(spec), std::move(shape)));
+      Tensor& kept = bound_.outputs.emplace(spec.name, std::move(tensor)).first->second;
+      bound_.buffer_of[spec.name] = binding_.buffers.size();
+      AddBuffer(spec.name, kept.dtype, kept.elements, BufferRole::kOutput,
+                BufferFill::kUninitialised, kept.memory);
+    }
+    return {};
+  }
+
+  Status AddWorkspace() {
+    // Pointers into this vector are handed out: it must not grow afterwards.
+    bound_.workspace.reserve(call_.plan->workspace.size());
+    for (const ops::ResolvedWorkspace& workspace : call_.plan->workspace) {
+      std::size_t bytes = 0;
+      if (workspace.elements < 0 ||
+          __builtin_mul_overflow(static_cast<std::size_t>(workspace.elements),
+                                 SizeOf(workspace.dtype), &bytes)) {
+        return Fail(ErrorKind::kMalformedInput, "the workspace has more bytes than 64 bits count",
+                    "launch.json: /workspace/" + workspace.name);
+      }
+      ASSAY_TRY(SharedMemory memory, SharedMemory::Create(bytes, "assay-workspace"));
+      bound_.workspace.push_back(std::move(memory));
+      AddBuffer(workspace.name, workspace.dtype, workspace.elements, BufferRole::kWorkspace,
+                workspace.zero ? BufferFill::kZero : BufferFill::kUninitialised,
+                bound_.workspace.back());
+    }
+    return {};
+  }
+
+  Status AddLaunch(const ops::ResolvedKernel& kernel) {
+    const auto lowered = compiled_.lowered.find(kernel.entry);
+    if (lowered == compiled_.lowered.end()) {
+      return Fail(ErrorKind::kMalformedInput, "the kernel '" + kernel.entry + "' was not compiled",
+                  "launch.json: /kernels", "name a __global__ function of kernel.cu");
+    }
+    Launch launch{.entry = lowered->second,
+                  .grid = kernel.grid,
+                  .block = kernel.block,
+                  .cluster = kernel.cluster,
+                  .shared_bytes = kernel.shared_bytes,
+                  .cooperative = kernel.cooperative,
+                  .args = {}};
+    for (const std::string& name : kernel.args) {
+      ASSAY_TRY(Argument argument, ArgumentFor(name, kernel.entry));
+      launch.args.push_back(std::move(argument));
+    }
+    binding_.execution.launches.push_back(std::move(launch));
+    return {};
+  }
+
+  Result<Argument> ArgumentFor(const std::string& name, const std::string& entry) const {
+    Argument argument;
+    argument.name = name;
+    if (const auto buffer = index_.find(name); buffer != index_.end()) {
+      argument.kind = Argument::Kind::kBuffer;
+      argument.buffer = buffer->second;
+      return argument;
+    }
+    if (const auto scalar = call_.inputs->find(name); scalar != call_.inputs->end()) {
+      const Tensor& tensor = scalar->second;
+      argument.dtype = tensor.dtype;
+      argument.bytes.resize(SizeOf(tensor.dtype));
+      std::memcpy(argument.bytes.data(), tensor.Element(0), argument.bytes.size());
+      return argument;
+    }
+    if (const auto axis = call_.axes->find(name); axis != call_.axes->end()) {
+      argument.dtype = DType::kI64;
+      argument.bytes.resize(sizeof(std::int64_t));
+      std::memcpy(argument.bytes.data(), &axis->second, argument.bytes.size());
+      return argument;
+    }
+    return Fail(ErrorKind::kMalformedInput, "'" + name + "' is no tensor, scalar or axis of the op",
+                "launch.json: args of " + entry);
+  }
+
+  const ops::Instance& instance_;
+  const CompiledKernel& compiled_;
+  const Call& call_;
+  const BindOptions& options_;
+  std::string suffix_;
+  Binding& binding_;
+  BoundCall& bound_;
+  std::map<std::string, std::uint32_t, std::less<>> index_;
+};
+
+}  // namespace
+
+Result<Binding> Bind(const ops::Instance& instance, const CompiledKernel& compiled,
+                     std::span<const Call> calls, const BindOptions& options) {
+  Binding binding;
+  binding.execution.ptx = compiled.ptx;
+  binding.execution.target_sm = instance.arch;
+  binding.calls.reserve(calls.size());
+  for (std::size_t i = 0; i < calls.size(); ++i) {
+    // The judged call is the last one and keeps the plain names; earlier ones are numbered.
+    const std::string suffix = i + 1 == calls.size() ? "" : "@call" + std::to_string(i + 1);
+    ASSAY_TRY_VOID(CallBinder(instance, compiled, calls[i], options, suffix, binding).Run());
+  }
+  return binding;
+}
+
+}  // namespace assay::engine

@@ -1,0 +1,43 @@
+// The engine that every machine has: the PTX emulator in a jailed worker.
+//
+// Request to the `emulate` worker: header {"action": "run", "execution": <Execution without ptx>},
+// payload the PTX, one descriptor a buffer, in order; inputs as read-only views, which the worker
+// maps copy-on-write. Reply: header {"report": <Report>}.
+//
+// Candidates and reference runs go to workers of different roles and never meet in one process.
+// What the worker says is checked against the request (one entry a buffer), never believed beyond
+// it.
+//
+// Thread-safe. Cost: a round trip of about 0.1 ms and the run.
+#pragma once
+
+#include <chrono>
+
+#include "sandbox/workers.h"
+#include "validator/engine/engine.h"
+
+namespace assay::engine {
+
+class EmulatorEngine final : public Engine {
+ public:
+  struct Options {
+    std::chrono::milliseconds base_deadline = std::chrono::seconds(30);
+    /// Time granted beyond it for each million steps of the limit: a backstop far above what the
+    /// emulator needs.
+    std::chrono::milliseconds per_million_steps = std::chrono::milliseconds(1000);
+    std::chrono::milliseconds longest = std::chrono::minutes(10);
+  };
+
+  explicit EmulatorEngine(sandbox::Workers& workers);
+  EmulatorEngine(sandbox::Workers& workers, Options options);
+
+  std::string_view name() const override { return "emulator"; }
+  Result<Report> Run(const Execution& execution, std::span<SharedMemory* const> buffers,
+                     Trust trust) override;
+
+ private:
+  sandbox::Workers& workers_;
+  Options options_;
+};
+
+}  // namespace assay::engine

@@ -1,0 +1,156 @@
+#include "validator/engine/jailed_compiler.h"
+
+#include <algorithm>
+
+#include "base/digest.h"
+
+namespace assay::engine {
+namespace {
+
+constexpr std::size_t kMaxDiagnostics = 256;
+
+Result<Diagnostic> ReadDiagnostic(const Json& json, std::string place) {
+  ASSAY_TRY(ObjectReader reader, ObjectReader::Of(json, std::move(place)));
+  Diagnostic diagnostic;
+  ASSAY_TRY(const std::string severity, reader.Required<std::string>("severity"));
+  diagnostic.severity = severity == "error"     ? Diagnostic::Severity::kError
+                        : severity == "warning" ? Diagnostic::Severity::kWarning
+                                                : Diagnostic::Severity::kRemark;
+  ASSAY_TRY(diagnostic.file, reader.Required<std::string>("file"));
+  ASSAY_TRY(const std::uint64_t line, reader.Required<std::uint64_t>("line"));
+  diagnostic.line = line <= UINT32_MAX ? static_cast<std::uint32_t>(line) : 0;
+  ASSAY_TRY(diagnostic.message, reader.Required<std::string>("message"));
+  return diagnostic;
+}
+
+Result<Resources> ReadResources(const Json& json, std::string place) {
+  ASSAY_TRY(ObjectReader reader, ObjectReader::Of(json, std::move(place)));
+  Resources resources;
+  ASSAY_TRY(const std::uint64_t registers, reader.Required<std::uint64_t>("registers"));
+  resources.registers = static_cast<std::uint32_t>(std::min<std::uint64_t>(registers, UINT32_MAX));
+  ASSAY_TRY(resources.static_shared_bytes, reader.Optional<std::uint64_t>("shared_bytes", 0));
+  ASSAY_TRY(resources.stack_bytes, reader.Optional<std::uint64_t>("stack_bytes", 0));
+  ASSAY_TRY(resources.spill_store_bytes, reader.Optional<std::uint64_t>("spill_store_bytes", 0));
+  ASSAY_TRY(resources.spill_load_bytes, reader.Optional<std::uint64_t>("spill_load_bytes", 0));
+  return resources;
+}
+
+Json RequestHeader(const CompileRequest& request) {
+  Json headers = Json::object();
+  for (const auto& [name, text] : request.headers) headers[name] = text;
+  Json options = Json::array();
+  for (const std::string& define : request.defines) options.push_back("-D" + define);
+  return {{"action", "compile"},         {"file", request.file_name}, {"arch", request.arch},
+          {"cubin", request.want_cubin}, {"headers", headers},        {"options", options},
+          {"entries", request.entries}};
+}
+
+}  // namespace
+
+JailedCompiler::JailedCompiler(sandbox::Workers& workers) : JailedCompiler(workers, Options{}) {}
+JailedCompiler::JailedCompiler(sandbox::Workers& workers, Options options)
+    : workers_(workers), options_(options) {}
+
+std::string DigestOf(const CompileRequest& request) {
+  return Sha256Hex(CompactJson(RequestHeader(request)) + '\0' + request.source);
+}
+
+Result<CompileOutcome> ReadCompileReply(const Json& header, std::string_view payload) {
+  const std::string place = "compile reply";
+  ASSAY_TRY(ObjectReader reader, ObjectReader::Of(header, place));
+  CompileOutcome outcome;
+  ASSAY_TRY(const bool ok, reader.Required<bool>("ok"));
+  outcome.kind = ok ? CompileOutcome::Kind::kCompiled : CompileOutcome::Kind::kRefused;
+  ASSAY_TRY(outcome.kernel.log, reader.Optional<std::string>("log", ""));
+  ASSAY_TRY(const Json diagnostics, reader.Optional<Json>("diagnostics", Json::array()));
+  if (!diagnostics.is_array() || diagnostics.size() > kMaxDiagnostics) {
+    return Fail(ErrorKind::kMalformedInput, "must be a short array", place + ": /diagnostics");
+  }
+  for (std::size_t i = 0; i < diagnostics.size(); ++i) {
+    ASSAY_TRY(Diagnostic diagnostic,
+              ReadDiagnostic(diagnostics[i], place + ": /diagnostics/" + std::to_string(i)));
+    outcome.diagnostics.push_back(std::move(diagnostic));
+  }
+  ASSAY_TRY(outcome.detail, reader.Optional<std::string>("status", ""));
+  if (!ok) return outcome;
+  ASSAY_TRY(const std::string version, reader.Required<std::string>("nvrtc"));
+  outcome.kernel.compiler = "NVRTC " + version;
+  ASSAY_TRY(const std::uint64_t ptx_bytes, reader.Required<std::uint64_t>("ptx_bytes"));
+  ASSAY_TRY(const std::uint64_t cubin_bytes, reader.Required<std::uint64_t>("cubin_bytes"));
+  if (ptx_bytes > payload.size() || cubin_bytes != payload.size() - ptx_bytes) {
+    return Fail(ErrorKind::kMalformedInput, "the sizes do not match the payload",
+                place + ": /ptx_bytes");
+  }
+  outcome.kernel.ptx = std::string(payload.substr(0, ptx_bytes));
+  // NVRTC counts the terminating NUL.
+  while (!outcome.kernel.ptx.empty() && outcome.kernel.ptx.back() == '\0')
+    outcome.kernel.ptx.pop_back();
+  outcome.kernel.cubin = std::string(payload.substr(ptx_bytes));
+  ASSAY_TRY(const Json lowered, reader.Required<Json>("lowered"));
+  ASSAY_TRY(const Json resources, reader.Optional<Json>("resources", Json::object()));
+  if (!lowered.is_object() || !resources.is_object()) {
+    return Fail(ErrorKind::kMalformedInput, "must be an object", place + ": /lowered");
+  }
+  for (const auto& [entry, mangled] : lowered.items()) {
+    ASSAY_TRY(outcome.kernel.lowered[entry],
+              json_detail::Convert<std::string>(mangled, place + ": /lowered/" + entry));
+  }
+  for (const auto& [mangled, numbers] : resources.items()) {
+    ASSAY_TRY(outcome.kernel.resources[mangled],
+              ReadResources(numbers, place + ": /resources/" + mangled));
+  }
+  outcome.kernel.digest = Sha256Hex(outcome.kernel.ptx);
+  return outcome;
+}
+
+Result<CompileOutcome> JailedCompiler::Ask(const CompileRequest& request) {
+  sandbox::Request ask;
+  ask.role = "compile";
+  ask.header = RequestHeader(request);
+  ask.payload = request.source;
+  ASSAY_TRY(const sandbox::Reply reply,
+            workers_.Call(sandbox::WorkerKind::kCompile, ask, options_.deadline));
+  CompileOutcome outcome;
+  outcome.detail = reply.detail;
+  switch (reply.outcome) {
+    case sandbox::CallOutcome::kTimedOut:
+      outcome.kind = CompileOutcome::Kind::kTimedOut;
+      return outcome;
+    case sandbox::CallOutcome::kCrashed:
+    case sandbox::CallOutcome::kProtocol:
+      outcome.kind = CompileOutcome::Kind::kCrashed;
+      return outcome;
+    case sandbox::CallOutcome::kReplied:
+      break;
+  }
+  auto read = ReadCompileReply(reply.message.header, reply.message.payload);
+  if (read) return read;
+  outcome.kind = CompileOutcome::Kind::kCrashed;
+  outcome.detail = "the worker's reply cannot be read: " + ToString(read.error());
+  return outcome;
+}
+
+Result<CompileOutcome> JailedCompiler::Compile(const CompileRequest& request) {
+  const std::string digest = DigestOf(request);
+  {
+    const std::lock_guard lock(mutex_);
+    if (const auto found = kept_.find(digest); found != kept_.end()) {
+      recent_.splice(recent_.begin(), recent_, std::ranges::find(recent_, digest));
+      return found->second;
+    }
+  }
+  ASSAY_TRY(CompileOutcome outcome, Ask(request));
+  const bool repeatable = outcome.kind == CompileOutcome::Kind::kCompiled ||
+                          outcome.kind == CompileOutcome::Kind::kRefused;
+  if (repeatable) {
+    const std::lock_guard lock(mutex_);
+    if (kept_.emplace(digest, outcome).second) recent_.push_front(digest);
+    while (recent_.size() > options_.kept) {
+      kept_.erase(recent_.back());
+      recent_.pop_back();
+    }
+  }
+  return outcome;
+}
+
+}  // namespace assay::engine

@@ -1,0 +1,238 @@
+#include "validator/execution/execution.h"
+
+#include <fmt/format.h>
+
+#include <array>
+#include <iterator>
+#include <optional>
+#include <utility>
+
+#include "validator/execution/json_fields.h"
+
+namespace assay {
+namespace {
+
+using execution_detail::Bytes;
+using execution_detail::EnumFromJson;
+using execution_detail::List;
+using execution_detail::Narrow;
+
+constexpr std::array<std::string_view, 3> kRoles = {"input", "output", "workspace"};
+constexpr std::array<std::string_view, 3> kFills = {"provided", "zero", "uninitialised"};
+constexpr std::array<std::string_view, 2> kArgumentKinds = {"buffer", "scalar"};
+constexpr std::array<std::string_view, 4> kPolicies = {"sequential", "permuted", "reversed",
+                                                       "priorities"};
+
+Json ToJson(const BufferSpec& buffer) {
+  return {{"name", buffer.name},
+          {"dtype", Name(buffer.dtype)},
+          {"elements", buffer.elements},
+          {"role", kRoles[static_cast<std::size_t>(buffer.role)]},
+          {"fill", kFills[static_cast<std::size_t>(buffer.fill)]},
+          {"poison", buffer.poison},
+          {"misalign", buffer.misalign}};
+}
+
+Result<DType> ReadDType(ObjectReader& reader) {
+  ASSAY_TRY(const std::string name, reader.Required<std::string>("dtype"));
+  const auto dtype = ParseDType(name);
+  if (!dtype)
+    return Fail(ErrorKind::kMalformedInput, "unknown dtype '" + name + "'",
+                reader.PlaceOf("dtype"));
+  return *dtype;
+}
+
+Result<BufferSpec> BufferFromJson(const Json& json, std::string place) {
+  ASSAY_TRY(ObjectReader reader, ObjectReader::Of(json, std::move(place)));
+  BufferSpec buffer;
+  ASSAY_TRY(buffer.name, reader.Required<std::string>("name"));
+  ASSAY_TRY(buffer.dtype, ReadDType(reader));
+  ASSAY_TRY(buffer.elements, reader.Required<std::int64_t>("elements"));
+  constexpr std::int64_t kMaxElements = std::int64_t{1} << 36;
+  if (buffer.elements < 0 || buffer.elements > kMaxElements) {
+    return Fail(ErrorKind::kMalformedInput, "must be between 0 and 2^36",
+                reader.PlaceOf("elements"));
+  }
+  ASSAY_TRY(buffer.role, EnumFromJson<BufferRole>(reader, "role", kRoles));
+  ASSAY_TRY(buffer.fill, EnumFromJson<BufferFill>(reader, "fill", kFills));
+  ASSAY_TRY(buffer.poison, Narrow<std::uint8_t>(reader, "poison"));
+  ASSAY_TRY(buffer.misalign, Narrow<std::uint32_t>(reader, "misalign"));
+  if (buffer.misalign >= 256) {
+    return Fail(ErrorKind::kMalformedInput, "must be below 256", reader.PlaceOf("misalign"));
+  }
+  ASSAY_TRY_VOID(reader.Finish());
+  return buffer;
+}
+
+Json ToJson(const Argument& argument) {
+  Json json = {{"kind", kArgumentKinds[static_cast<std::size_t>(argument.kind)]},
+               {"name", argument.name}};
+  if (argument.kind == Argument::Kind::kBuffer) {
+    json["buffer"] = argument.buffer;
+  } else {
+    json["dtype"] = Name(argument.dtype);
+    json["bytes"] = argument.bytes;
+  }
+  return json;
+}
+
+Result<Argument> ArgumentFromJson(const Json& json, std::string place) {
+  ASSAY_TRY(ObjectReader reader, ObjectReader::Of(json, std::move(place)));
+  Argument argument;
+  ASSAY_TRY(argument.kind, EnumFromJson<Argument::Kind>(reader, "kind", kArgumentKinds));
+  ASSAY_TRY(argument.name, reader.Required<std::string>("name"));
+  if (argument.kind == Argument::Kind::kBuffer) {
+    ASSAY_TRY(argument.buffer, Narrow<std::uint32_t>(reader, "buffer"));
+  } else {
+    ASSAY_TRY(argument.dtype, ReadDType(reader));
+    ASSAY_TRY(argument.bytes, Bytes(reader, "bytes"));
+  }
+  ASSAY_TRY_VOID(reader.Finish());
+  return argument;
+}
+
+Json Dim3ToJson(const Dim3& dim) { return Json::array({dim[0], dim[1], dim[2]}); }
+
+Result<Dim3> ReadDim3(ObjectReader& reader, std::string_view key) {
+  ASSAY_TRY(const std::vector<std::int64_t> values,
+            reader.Required<std::vector<std::int64_t>>(key));
+  Dim3 dim{};
+  if (values.size() != 3)
+    return Fail(ErrorKind::kMalformedInput, "must be three integers", reader.PlaceOf(key));
+  for (std::size_t i = 0; i < 3; ++i) {
+    if (values[i] < 0 || values[i] > 0x7fffffff) {
+      return Fail(ErrorKind::kMalformedInput, "must lie between 0 and 2^31 - 1",
+                  reader.PlaceOf(key));
+    }
+    dim[i] = static_cast<std::uint32_t>(values[i]);
+  }
+  return dim;
+}
+
+Json ToJson(const Launch& launch) {
+  Json args = Json::array();
+  for (const Argument& argument : launch.args) args.push_back(ToJson(argument));
+  return {{"entry", launch.entry},
+          {"grid", Dim3ToJson(launch.grid)},
+          {"block", Dim3ToJson(launch.block)},
+          {"cluster", Dim3ToJson(launch.cluster)},
+          {"shared_bytes", launch.shared_bytes},
+          {"cooperative", launch.cooperative},
+          {"args", std::move(args)}};
+}
+
+Result<Launch> LaunchFromJson(const Json& json, std::string place) {
+  ASSAY_TRY(ObjectReader reader, ObjectReader::Of(json, std::move(place)));
+  Launch launch;
+  ASSAY_TRY(launch.entry, reader.Required<std::string>("entry"));
+  ASSAY_TRY(launch.grid, ReadDim3(reader, "grid"));
+  ASSAY_TRY(launch.block, ReadDim3(reader, "block"));
+  ASSAY_TRY(launch.cluster, ReadDim3(reader, "cluster"));
+  ASSAY_TRY(launch.shared_bytes, reader.Required<std::uint64_t>("shared_bytes"));
+  ASSAY_TRY(launch.cooperative, reader.Required<bool>("cooperative"));
+  ASSAY_TRY(launch.args, List<Argument>(reader, "args", ArgumentFromJson));
+  ASSAY_TRY_VOID(reader.Finish());
+  return launch;
+}
+
+Json ToJson(const Checks& checks) {
+  return {{"initialisation", checks.initialisation},
+          {"race", checks.race},
+          {"barrier", checks.barrier},
+          {"coverage", checks.coverage},
+          {"shadow_values", checks.shadow_values}};
+}
+
+Result<Checks> ChecksFromJson(const Json& json, std::string place) {
+  ASSAY_TRY(ObjectReader reader, ObjectReader::Of(json, std::move(place)));
+  Checks checks;
+  ASSAY_TRY(checks.initialisation, reader.Required<bool>("initialisation"));
+  ASSAY_TRY(checks.race, reader.Required<bool>("race"));
+  ASSAY_TRY(checks.barrier, reader.Required<bool>("barrier"));
+  ASSAY_TRY(checks.coverage, reader.Required<bool>("coverage"));
+  ASSAY_TRY(checks.shadow_values, reader.Required<bool>("shadow_values"));
+  ASSAY_TRY_VOID(reader.Finish());
+  return checks;
+}
+
+Json ToJson(const Limits& limits) {
+  return {{"max_steps", limits.max_steps},
+          {"max_memory_bytes", limits.max_memory_bytes},
+          {"max_findings", limits.max_findings},
+          {"max_milliseconds", limits.max_milliseconds}};
+}
+
+Result<Limits> LimitsFromJson(const Json& json, std::string place) {
+  ASSAY_TRY(ObjectReader reader, ObjectReader::Of(json, std::move(place)));
+  Limits limits;
+  ASSAY_TRY(limits.max_steps, reader.Required<std::uint64_t>("max_steps"));
+  ASSAY_TRY(limits.max_memory_bytes, reader.Required<std::uint64_t>("max_memory_bytes"));
+  ASSAY_TRY(limits.max_findings, Narrow<std::uint32_t>(reader, "max_findings"));
+  ASSAY_TRY(limits.max_milliseconds, Narrow<std::uint32_t>(reader, "max_milliseconds"));
+  ASSAY_TRY_VOID(reader.Finish());
+  return limits;
+}
+
+}  // namespace
+
+Json ToJson(const Schedule& schedule) {
+  return {{"policy", kPolicies[static_cast<std::size_t>(schedule.policy)]},
+          {"seed", schedule.seed}};
+}
+
+Result<Schedule> ScheduleFromJson(const Json& json, std::string place) {
+  ASSAY_TRY(ObjectReader reader, ObjectReader::Of(json, std::move(place)));
+  Schedule schedule;
+  ASSAY_TRY(schedule.policy, EnumFromJson<Schedule::Policy>(reader, "policy", kPolicies));
+  ASSAY_TRY(schedule.seed, reader.Required<std::uint64_t>("seed"));
+  ASSAY_TRY_VOID(reader.Finish());
+  return schedule;
+}
+
+Json ToJson(const Execution& execution) {
+  Json buffers = Json::array();
+  for (const BufferSpec& buffer : execution.buffers) buffers.push_back(ToJson(buffer));
+  Json launches = Json::array();
+  for (const Launch& launch : execution.launches) launches.push_back(ToJson(launch));
+  return {{"schema", "assay.execution/1"},
+          {"buffers", std::move(buffers)},
+          {"launches", std::move(launches)},
+          {"checks", ToJson(execution.checks)},
+          {"schedule", ToJson(execution.schedule)},
+          {"limits", ToJson(execution.limits)},
+          {"perturbation_seed", execution.perturbation_seed},
+          {"target_sm", execution.target_sm}};
+}
+
+Result<Execution> ExecutionFromJson(const Json& json) {
+  ASSAY_TRY(ObjectReader reader, ObjectReader::Of(json, "execution"));
+  ASSAY_TRY(const std::string schema, reader.Required<std::string>("schema"));
+  if (schema != "assay.execution/1") {
+    return Fail(ErrorKind::kMalformedInput, "unknown schema '" + schema + "'",
+                reader.PlaceOf("schema"));
+  }
+  Execution execution;
+  ASSAY_TRY(execution.buffers, List<BufferSpec>(reader, "buffers", BufferFromJson));
+  ASSAY_TRY(execution.launches, List<Launch>(reader, "launches", LaunchFromJson));
+  ASSAY_TRY(const Json checks, reader.Required<Json>("checks"));
+  ASSAY_TRY(execution.checks, ChecksFromJson(checks, reader.PlaceOf("checks")));
+  ASSAY_TRY(const Json schedule, reader.Required<Json>("schedule"));
+  ASSAY_TRY(execution.schedule, ScheduleFromJson(schedule, reader.PlaceOf("schedule")));
+  ASSAY_TRY(const Json limits, reader.Required<Json>("limits"));
+  ASSAY_TRY(execution.limits, LimitsFromJson(limits, reader.PlaceOf("limits")));
+  ASSAY_TRY(execution.perturbation_seed, reader.Required<std::uint64_t>("perturbation_seed"));
+  ASSAY_TRY(execution.target_sm, reader.Required<std::string>("target_sm"));
+  ASSAY_TRY_VOID(reader.Finish());
+  for (std::size_t l = 0; l < execution.launches.size(); ++l) {
+    for (const Argument& argument : execution.launches[l].args) {
+      if (argument.kind == Argument::Kind::kBuffer && argument.buffer >= execution.buffers.size()) {
+        return Fail(ErrorKind::kMalformedInput,
+                    fmt::format("argument '{}' names a buffer that does not exist", argument.name),
+                    fmt::format("execution: /launches/{}/args", l));
+      }
+    }
+  }
+  return execution;
+}
+
+}  // namespace assay

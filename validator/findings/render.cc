@@ -1,0 +1,123 @@
+#include "validator/findings/render.h"
+
+#include <fmt/format.h>
+
+namespace assay {
+namespace {
+
+std::string_view BaseName(std::string_view file) {
+  const auto slash = file.find_last_of('/');
+  return slash == std::string_view::npos ? file : file.substr(slash + 1);
+}
+
+std::string Place(const SourceSite& site) {
+  if (site.line == 0)
+    return site.ptx_line == 0 ? "kernel" : fmt::format("kernel.ptx:{}", site.ptx_line);
+  if (site.column == 0) return fmt::format("{}:{}", site.file, site.line);
+  return fmt::format("{}:{}:{}", site.file, site.line, site.column);
+}
+
+/// The excerpt with the caret under the column, or under the first character that is not a blank.
+std::string Excerpt(const SourceSite& site, std::string_view line, const std::string& note) {
+  std::string text;
+  const std::string number = site.line == 0 ? "ptx" : std::to_string(site.line);
+  if (line.empty() && !site.instruction.empty()) line = site.instruction;
+  if (line.empty()) return fmt::format("  {}\n", note);
+  std::size_t caret = line.find_first_not_of(" \t");
+  if (caret == std::string_view::npos) caret = 0;
+  if (site.column > 1 && site.column <= line.size()) caret = site.column - 1;
+  // Tabs are kept in the caret's line, so that it stands under its column whatever their width.
+  std::string indent;
+  for (std::size_t i = 0; i < caret; ++i) indent += line[i] == '\t' ? '\t' : ' ';
+  text += fmt::format("{:>6} | {}\n", number, line);
+  text += fmt::format("{:>6} | {}^ {}\n", "", indent, note);
+  return text;
+}
+
+std::string NoteOf(const Access& access) {
+  std::string note =
+      fmt::format("{} by {}", access.what.empty() ? "here" : access.what, Describe(access.thread));
+  if (access.threads > 1) note += fmt::format(" ({} threads)", access.threads);
+  if (!access.value.empty()) note += fmt::format(", value {}", access.value);
+  return note;
+}
+
+}  // namespace
+
+void SourceText::Add(std::string_view file, std::string_view text) {
+  std::vector<std::string> lines;
+  while (true) {
+    const auto end = text.find('\n');
+    lines.emplace_back(text.substr(0, end));
+    if (end == std::string_view::npos) break;
+    text.remove_prefix(end + 1);
+  }
+  lines_[std::string(BaseName(file))] = std::move(lines);
+}
+
+std::string_view SourceText::Line(std::string_view file, std::uint32_t line) const {
+  const auto found = lines_.find(BaseName(file));
+  if (found == lines_.end() || line == 0 || line > found->second.size()) return {};
+  return found->second[line - 1];
+}
+
+void FillExcerpts(std::vector<Finding>& findings, const SourceText& source) {
+  for (Finding& finding : findings) {
+    for (Access& access : finding.accesses) {
+      const std::string_view line = source.Line(access.site.file, access.site.line);
+      if (!line.empty()) access.site.excerpt = line;
+    }
+  }
+}
+
+std::string Describe(const MemoryPlace& memory) {
+  if (memory.buffer.empty())
+    return fmt::format("address {:#x} ({} memory)", memory.address, memory.space);
+  return fmt::format("{}[{}]", memory.buffer, memory.index);
+}
+
+std::string Describe(const ThreadId& id) {
+  return fmt::format("thread ({},{},{}) of block ({},{},{})", id.thread[0], id.thread[1],
+                     id.thread[2], id.block[0], id.block[1], id.block[2]);
+}
+
+std::string RenderText(const Finding& finding, const SourceText& source) {
+  std::string text;
+  const std::string place =
+      finding.accesses.empty() ? std::string() : Place(finding.accesses.front().site) + ": ";
+  text += fmt::format("{}error: {}: {}\n", place, Name(finding.kind), finding.message);
+  for (std::size_t i = 0; i < finding.accesses.size(); ++i) {
+    const Access& access = finding.accesses[i];
+    if (i > 0) text += fmt::format("  {}: the other side:\n", Place(access.site));
+    std::string_view line = source.Line(access.site.file, access.site.line);
+    if (line.empty()) line = access.site.excerpt;
+    text += Excerpt(access.site, line, NoteOf(access));
+    if (!access.site.instruction.empty() && !line.empty()) {
+      text += fmt::format("  instruction: {} (PTX line {})\n", access.site.instruction,
+                          access.site.ptx_line);
+    }
+  }
+  if (finding.memory) {
+    const MemoryPlace& memory = *finding.memory;
+    text += fmt::format("  memory: {}, {} bytes at {:#x}, {} memory", Describe(memory),
+                        memory.bytes, memory.address, memory.space);
+    if (!memory.buffer.empty())
+      text += fmt::format("; {} has {} elements", memory.buffer, memory.elements);
+    text += "\n";
+  }
+  if (finding.element) {
+    const ElementPlace& element = *finding.element;
+    text += fmt::format("  element: {}[{}]: expected {:.9g}, got {:.9g}, allowance {:.3g}\n",
+                        element.output, fmt::join(element.index, ", "), element.expected,
+                        element.got, element.allowance);
+  }
+  for (const Statistic& statistic : finding.statistics) {
+    text += fmt::format("  {} = {:.6g} (limit {:.6g}){}{}\n", statistic.name, statistic.value,
+                        statistic.limit, statistic.note.empty() ? "" : ": ", statistic.note);
+  }
+  if (!finding.missing.empty()) text += fmt::format("  missing: {}\n", finding.missing);
+  if (!finding.cause.empty()) text += fmt::format("  likely cause: {}\n", finding.cause);
+  return text;
+}
+
+}  // namespace assay

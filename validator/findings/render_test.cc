@@ -1,0 +1,58 @@
+#include "validator/findings/render.h"
+
+#include <gtest/gtest.h>
+
+namespace assay {
+namespace {
+
+TEST(Render, ShowsTheLineWithACaretAndBothSides) {
+  Finding finding;
+  finding.kind = FindingKind::kDataRace;
+  finding.message = "tile[3] is written and read without an order";
+  finding.accesses = {{.what = "write",
+                       .site = {.file = "/x/kernel.cu", .line = 2, .column = 3},
+                       .thread = {},
+                       .threads = 32},
+                      {.what = "read",
+                       .site = {.file = "/x/kernel.cu", .line = 3},
+                       .thread = {.thread = {1, 0, 0}}}};
+  finding.memory = MemoryPlace{
+      .space = "shared", .buffer = "tile", .index = 3, .elements = 32, .address = 12, .bytes = 4};
+  finding.missing = "no barrier between line 2 and line 3";
+  SourceText source;
+  source.Add("kernel.cu", "a\n  tile[i] = x;\n\ty = tile[j];\n");
+  EXPECT_EQ(RenderText(finding, source),
+            "/x/kernel.cu:2:3: error: data_race: tile[3] is written and read without an order\n"
+            "     2 |   tile[i] = x;\n"
+            "       |   ^ write by thread (0,0,0) of block (0,0,0) (32 threads)\n"
+            "  /x/kernel.cu:3: the other side:\n"
+            "     3 | \ty = tile[j];\n"
+            "       | \t^ read by thread (1,0,0) of block (0,0,0)\n"
+            "  memory: tile[3], 4 bytes at 0xc, shared memory; tile has 32 elements\n"
+            "  missing: no barrier between line 2 and line 3\n");
+}
+
+TEST(Render, WithoutSourceFallsBackToTheInstruction) {
+  Finding finding;
+  finding.kind = FindingKind::kOutOfBounds;
+  finding.message = "read past the end of x";
+  finding.accesses = {
+      {.what = "read", .site = {.ptx_line = 40, .instruction = "ld.global.f32 %f1, [%rd1];"}}};
+  const std::string text = RenderText(finding, {});
+  EXPECT_NE(text.find("kernel.ptx:40: error: out_of_bounds"), std::string::npos) << text;
+  EXPECT_NE(text.find("ptx | ld.global.f32"), std::string::npos) << text;
+}
+
+TEST(Render, ExcerptsAreFilledOnlyForKnownLines) {
+  std::vector<Finding> findings(1);
+  findings[0].accesses = {{.site = {.file = "kernel.cu", .line = 1}},
+                          {.site = {.file = "kernel.cu", .line = 9}}};
+  SourceText source;
+  source.Add("kernel.cu", "int x;");
+  FillExcerpts(findings, source);
+  EXPECT_EQ(findings[0].accesses[0].site.excerpt, "int x;");
+  EXPECT_EQ(findings[0].accesses[1].site.excerpt, "");
+}
+
+}  // namespace
+}  // namespace assay

@@ -1,0 +1,86 @@
+// The campaign: which cases a candidate is tried on, in waves, and what came of them.
+//
+// Waves run from cheap and telling to costly: known regressions, a handful of tiny shapes, every
+// shape, every recipe of values, long axes, other schedules and surroundings (poison, alignment,
+// repeated calls), cases aimed at what no case has reached. A wave is a list of probes; within it,
+// probes run in batches of fixed size. After a refutation two more batches run, so that one round
+// of feedback may carry several distinct defects, then the campaign ends.
+//
+// Deterministic: what runs follows from the candidate, the options and earlier runs' counters,
+// never from time or threads.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "validator/gates/gate.h"
+
+namespace assay::gates {
+
+/// A refutation before it is minimised.
+struct Hit {
+  std::string_view gate;
+  cases::Probe probe;
+  Finding finding;
+  Wants wants;
+};
+
+/// What a set of runs gave.
+struct Harvest {
+  std::vector<Hit> hits;     ///< In order of running; distinct defects.
+  std::string inconclusive;  ///< First reason why a run proves nothing, with its case.
+  std::size_t batches_since_hit = 0;
+  std::uint64_t cases = 0;
+  std::uint64_t steps = 0;
+  std::vector<Statistic> statistics;  ///< The worst of each name over all runs.
+  std::map<std::string, std::uint64_t> by_purpose;
+};
+
+class Campaign {
+ public:
+  explicit Campaign(GateContext& context);
+
+  /// Runs all waves, once.
+  void Run();
+
+  /// Runs `planned` and adds to `harvest`; ends early as described above. False when it ended
+  /// early.
+  bool Execute(const std::vector<Task>& planned, std::string_view gate, Harvest& harvest);
+
+  const Harvest& harvest() const { return harvest_; }
+  const std::vector<ops::AxisValues>& shapes() const { return shapes_; }
+  /// A task for one case, with the step limit that fits its size.
+  Task TaskFor(cases::Case value, std::string purpose) const;
+  /// Estimated steps for a case at this shape, from the runs so far.
+  double StepsFor(const ops::AxisValues& axes) const;
+  /// Hits turned into minimal counterexamples, at most three in all.
+  const std::vector<Counterexample>& Counterexamples();
+  /// Turns the campaign's part of a gate into its result.
+  void Fill(std::string_view gate, GateResult& result);
+
+ private:
+  std::vector<Task> Regressions();
+  std::vector<Task> Smoke();
+  std::vector<Task> Shapes();
+  std::vector<Task> Values();
+  std::vector<Task> Long();
+  std::vector<Task> Surroundings();
+
+  void Trim(std::vector<Task>& planned) const;
+  void Learn(const CaseRun& run);
+  void Gather(const Task& task, const CaseRun& run, Harvest& harvest);
+
+  GateContext& context_;
+  Harvest harvest_;
+  std::vector<ops::AxisValues> shapes_;
+  std::vector<cases::Case> tried_;
+  double steps_per_element_ = 0;
+  bool schedule_matters_ = false;
+  bool minimised_ = false;
+  std::vector<Counterexample> counterexamples_;
+};
+
+}  // namespace assay::gates

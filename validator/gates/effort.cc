@@ -1,0 +1,65 @@
+#include "validator/gates/effort.h"
+
+#include <algorithm>
+#include <array>
+
+#include "base/error.h"
+
+namespace assay::gates {
+namespace {
+
+constexpr std::array kRows = {
+    EffortRow{.effort = Effort::kQuick,
+              .shapes = 14,
+              .max_elements = 1 << 13,
+              .long_elements = 1 << 14,
+              .recipe_shapes = 1,
+              .mixed_cases = 4,
+              .schedules = 2,
+              .guided_cases = 8,
+              .property_cases = 4,
+              .holdout_cases = 6,
+              .shrink_trials = 60,
+              .campaign_steps = 150'000'000},
+    EffortRow{.effort = Effort::kStandard,
+              .shapes = 48,
+              .max_elements = 1 << 15,
+              .long_elements = 1 << 17,
+              .recipe_shapes = 2,
+              .mixed_cases = 16,
+              .schedules = 4,
+              .guided_cases = 24,
+              .property_cases = 8,
+              .holdout_cases = 16,
+              .shrink_trials = 120,
+              .campaign_steps = 800'000'000},
+    EffortRow{.effort = Effort::kThorough,
+              .shapes = 160,
+              .max_elements = 1 << 18,
+              .long_elements = 1 << 21,
+              .recipe_shapes = 6,
+              .mixed_cases = 64,
+              .schedules = 12,
+              .guided_cases = 96,
+              .property_cases = 24,
+              .holdout_cases = 48,
+              .shrink_trials = 300,
+              .campaign_steps = 20'000'000'000},
+};
+
+}  // namespace
+
+const EffortRow& RowOf(Effort effort) {
+  const auto found = std::ranges::find(kRows, effort, &EffortRow::effort);
+  ASSAY_CHECK(found != kRows.end());
+  return *found;
+}
+
+std::uint64_t StepLimit(std::int64_t elements, double steps_per_element) {
+  // Fifty times what the tiny cases suggest: an honest kernel may be quadratic in an axis, an
+  // endless one is not saved by it.
+  const double expected = static_cast<double>(elements) * std::max(steps_per_element, 10.0);
+  return kTinySteps + static_cast<std::uint64_t>(std::min(50.0 * expected, 4e9));
+}
+
+}  // namespace assay::gates

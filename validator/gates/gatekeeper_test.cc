@@ -1,0 +1,415 @@
+#include "validator/gates/gatekeeper.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "validator/gates/fakes.h"
+#include "validator/gates/render.h"
+
+namespace assay::gates {
+namespace {
+
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+TEST(GatekeeperTest, AcceptsWhatIsRight) {
+  FakeBench bench;
+  const Judgement judgement = bench.Judge();
+  EXPECT_EQ(judgement.verdict.outcome, Outcome::kAccepted) << RenderVerdict(judgement.verdict);
+  ASSERT_TRUE(judgement.vetted);
+  EXPECT_EQ(judgement.vetted->candidate().kernel, bench.candidate.kernel);
+  EXPECT_EQ(GateOf(judgement.verdict, "speed").status, GateStatus::kSkipped);
+  EXPECT_EQ(GateOf(judgement.verdict, "holdout").status, GateStatus::kPassed);
+  EXPECT_EQ(bench.compiler.calls, 1);
+}
+
+TEST(GatekeeperTest, NeverVetsWithoutAJail) {
+  FakeBench bench;
+  bench.options.unsafe_no_jail = true;
+  const Judgement judgement = bench.Judge();
+  EXPECT_EQ(judgement.verdict.outcome, Outcome::kAccepted);
+  EXPECT_FALSE(judgement.vetted);
+  EXPECT_THAT(RenderVerdict(judgement.verdict), HasSubstr("without a jail"));
+}
+
+TEST(GatekeeperTest, SameVerdictTwiceAndOnAnyNumberOfThreads) {
+  const auto wrong = [](FakeRun& run) {
+    FakeEngine::Good()(run);
+    if (run.n() > 40) run.Floats("y")[40] = 7;
+  };
+  std::vector<std::string> texts;
+  for (const unsigned jobs : {1u, 2u, 5u}) {
+    FakeBench bench(wrong);
+    bench.options.jobs = jobs;
+    texts.push_back(PrettyJson(ToJson(bench.Judge().verdict)));
+  }
+  EXPECT_EQ(texts[0], texts[1]);
+  EXPECT_EQ(texts[0], texts[2]);
+}
+
+// --- numeric
+
+TEST(GatekeeperTest, RefutesWrongValuesWithTheSmallestCase) {
+  FakeBench bench([](FakeRun& run) {
+    FakeEngine::Good()(run);
+    if (run.n() > 40) run.Floats("y")[40] = 7;
+  });
+  const Judgement judgement = bench.Judge();
+  EXPECT_EQ(judgement.verdict.outcome, Outcome::kRefuted);
+  EXPECT_FALSE(judgement.vetted);
+  const GateResult& gate = GateOf(judgement.verdict, "numeric");
+  ASSERT_EQ(gate.counterexamples.size(), 1u);
+  const Counterexample& counterexample = gate.counterexamples[0];
+  EXPECT_EQ(counterexample.case_->axes.at("n"), 41);
+  EXPECT_EQ(counterexample.findings.front().kind, FindingKind::kWrongValue);
+  EXPECT_EQ(GateOf(judgement.verdict, "holdout").status, GateStatus::kSkipped);
+}
+
+TEST(GatekeeperTest, RefutesOmittedRemainder) {
+  // Wrong for some shapes only: the tail of a tile that the plan names.
+  FakeBench bench([](FakeRun& run) {
+    const std::int64_t whole = run.n() / 128 * 128;
+    for (std::int64_t i = 0; i < run.n(); ++i) run.Floats("y")[i] = 0;
+    for (std::int64_t i = 0; i < whole; ++i) run.Floats("y")[i] = 2 * run.Floats("x")[i];
+  });
+  EXPECT_EQ(bench.Judge().verdict.outcome, Outcome::kRefuted);
+}
+
+// --- memory
+
+TEST(GatekeeperTest, RefutesUnwrittenOutputs) {
+  FakeBench bench([](FakeRun& run) {
+    FakeEngine::Good()(run);
+    if (run.n() <= 2) return;
+    run.report.unwritten_bytes[run.Find("y")] = 4;
+    run.report.first_unwritten[run.Find("y")] = 2;
+  });
+  const Judgement judgement = bench.Judge();
+  const GateResult& gate = GateOf(judgement.verdict, "memory");
+  ASSERT_EQ(gate.counterexamples.size(), 1u) << RenderVerdict(judgement.verdict);
+  EXPECT_EQ(gate.counterexamples[0].case_->axes.at("n"), 3);
+  EXPECT_EQ(gate.counterexamples[0].findings.front().kind, FindingKind::kUnwrittenOutput);
+  EXPECT_THAT(gate.counterexamples[0].findings.front().message, HasSubstr("y[2]"));
+}
+
+TEST(GatekeeperTest, RefutesFaults) {
+  FakeBench bench([](FakeRun& run) {
+    FakeEngine::Good()(run);
+    run.report.stop = Stop::kFault;
+    run.report.findings = {MakeFinding(FindingKind::kOutOfBounds, 3, "reads past x")};
+  });
+  const Judgement judgement = bench.Judge();
+  EXPECT_EQ(judgement.verdict.outcome, Outcome::kRefuted);
+  const auto& counterexample = GateOf(judgement.verdict, "memory").counterexamples.at(0);
+  EXPECT_EQ(counterexample.case_->axes.at("n"), 1);
+  EXPECT_THAT(counterexample.findings.front().accesses.front().site.excerpt,
+              HasSubstr("y[i] = 2 * x[i]"));
+  // Numeric saw no complete run: it may not claim to have passed.
+  EXPECT_EQ(GateOf(judgement.verdict, "numeric").status, GateStatus::kInconclusive);
+}
+
+// --- race
+
+TEST(GatekeeperTest, OneRoundCarriesDistinctFindingsOfSeveralGates) {
+  FakeBench bench([](FakeRun& run) {
+    FakeEngine::Good()(run);
+    run.report.findings = {MakeFinding(FindingKind::kDataRace, 2, "race on line 2"),
+                           MakeFinding(FindingKind::kDataRace, 2, "race on line 2")};
+    if (run.n() > 5) {
+      run.report.findings.push_back(
+          MakeFinding(FindingKind::kMisaligned, 3, "misaligned on line 3"));
+    }
+  });
+  const Judgement judgement = bench.Judge();
+  EXPECT_EQ(GateOf(judgement.verdict, "race").counterexamples.size(), 1u);
+  EXPECT_EQ(GateOf(judgement.verdict, "race").counterexamples[0].case_->axes.at("n"), 1);
+  ASSERT_EQ(GateOf(judgement.verdict, "memory").counterexamples.size(), 1u)
+      << RenderVerdict(judgement.verdict);
+  EXPECT_EQ(GateOf(judgement.verdict, "memory").counterexamples[0].case_->axes.at("n"), 6);
+}
+
+void DependsOnSchedule(FakeRun& run) {
+  FakeEngine::Good()(run);
+  if (run.execution.schedule.policy == Schedule::Policy::kReversed) {
+    // One unit in the last place: within every tolerance.
+    float& first = run.Floats("y")[0];
+    first = std::nextafter(first, 1e30f);
+  }
+}
+
+TEST(GatekeeperTest, RefutesDependenceOnTheScheduleWhereDeterminismIsPromised) {
+  FakeBench bench(DependsOnSchedule);
+  bench.instance.op.properties = {{"deterministic", {}}};
+  const Judgement judgement = bench.Judge();
+  const auto& counterexamples = GateOf(judgement.verdict, "race").counterexamples;
+  ASSERT_EQ(counterexamples.size(), 1u) << RenderVerdict(judgement.verdict);
+  EXPECT_EQ(counterexamples[0].findings.front().kind, FindingKind::kNondeterministic);
+  EXPECT_EQ(counterexamples[0].schedule.policy, Schedule::Policy::kReversed);
+}
+
+TEST(GatekeeperTest, AllowsDependenceOnTheScheduleElsewhere) {
+  FakeBench bench(DependsOnSchedule);
+  EXPECT_EQ(bench.Judge().verdict.outcome, Outcome::kAccepted);
+}
+
+// --- state
+
+TEST(GatekeeperTest, RefutesWhatIsRightForTheFirstCallsOnly) {
+  FakeBench bench([](FakeRun& run) {
+    FakeEngine::Good()(run);
+    if (run.launches() > 3) run.Floats("y")[0] = 7;
+  });
+  const Judgement judgement = bench.Judge();
+  ASSERT_EQ(judgement.verdict.outcome, Outcome::kRefuted);
+  EXPECT_EQ(GateOf(judgement.verdict, "numeric").counterexamples.at(0).prelude.size(), 3u);
+}
+
+// --- inconclusive
+
+TEST(GatekeeperTest, UnknownInstructionsAreInconclusive) {
+  FakeBench bench([](FakeRun& run) {
+    run.report.stop = Stop::kUnsupported;
+    run.report.reason = "'wgmma.fence' in line 14 is not covered";
+  });
+  const Judgement judgement = bench.Judge();
+  EXPECT_EQ(judgement.verdict.outcome, Outcome::kInconclusive);
+  EXPECT_THAT(judgement.verdict.reason, HasSubstr("wgmma.fence"));
+  EXPECT_FALSE(judgement.vetted);
+  EXPECT_LE(bench.engine.runs, 8);
+}
+
+TEST(GatekeeperTest, EveryWayToStopEarlyIsInconclusive) {
+  for (const Stop stop : {Stop::kStepLimit, Stop::kUnsupported, Stop::kResourceLimit,
+                          Stop::kEngineFailure, Stop::kFault}) {
+    FakeBench bench([stop](FakeRun& run) {
+      FakeEngine::Good()(run);
+      if (run.n() > 30) run.report.stop = stop;
+    });
+    const Judgement judgement = bench.Judge();
+    EXPECT_EQ(judgement.verdict.outcome, Outcome::kInconclusive) << Name(stop);
+    EXPECT_FALSE(judgement.vetted);
+  }
+}
+
+TEST(GatekeeperTest, AFailingOracleIsInconclusive) {
+  FakeBench bench;
+  bench.oracle.fail = true;
+  const Judgement judgement = bench.Judge();
+  EXPECT_EQ(judgement.verdict.outcome, Outcome::kInconclusive);
+  EXPECT_THAT(judgement.verdict.reason, HasSubstr("oracle"));
+}
+
+TEST(GatekeeperTest, ThrowingToolsAreInternalOrInconclusiveNeverAccepted) {
+  FakeBench bench([](FakeRun&) { throw std::runtime_error("boom"); });
+  const Judgement judgement = bench.Judge();
+  EXPECT_NE(judgement.verdict.outcome, Outcome::kAccepted);
+  EXPECT_FALSE(judgement.vetted);
+}
+
+// --- compile
+
+TEST(GatekeeperTest, CompileErrorsAreLocated) {
+  FakeBench bench;
+  bench.compiler.outcome = {};
+  bench.compiler.outcome.kind = engine::CompileOutcome::Kind::kRefused;
+  bench.compiler.outcome.diagnostics = {{.severity = engine::Diagnostic::Severity::kError,
+                                         .file = "kernel.cu",
+                                         .line = 2,
+                                         .message = "expected a \";\""}};
+  const Judgement judgement = bench.Judge();
+  EXPECT_EQ(judgement.verdict.outcome, Outcome::kRefuted);
+  const Finding& finding =
+      GateOf(judgement.verdict, "compile").counterexamples.at(0).findings.at(0);
+  EXPECT_EQ(finding.kind, FindingKind::kCompileError);
+  EXPECT_EQ(finding.accesses.at(0).site.line, 2u);
+  EXPECT_EQ(bench.engine.runs, 0);
+}
+
+TEST(GatekeeperTest, WarningsRefuteExceptBenignOnes) {
+  FakeBench bench;
+  engine::Diagnostic warning{.severity = engine::Diagnostic::Severity::kWarning,
+                             .file = "kernel.cu",
+                             .line = 2,
+                             .message = "variable \"i\" was declared but never referenced"};
+  bench.compiler.outcome.diagnostics = {warning};
+  EXPECT_EQ(bench.Judge().verdict.outcome, Outcome::kAccepted);
+  bench.compiler.outcome.diagnostics[0].message =
+      "pointless comparison of unsigned integer with zero";
+  EXPECT_EQ(bench.Judge().verdict.outcome, Outcome::kRefuted);
+}
+
+TEST(GatekeeperTest, SpillsAndSharedMemoryBeyondTheTargetRefute) {
+  FakeBench spills;
+  spills.compiler.outcome.kernel.resources["_Z5twicePKfPfx"].spill_store_bytes = 1 << 20;
+  EXPECT_EQ(spills.Judge().verdict.outcome, Outcome::kRefuted);
+  FakeBench registers;
+  registers.compiler.outcome.kernel.resources["_Z5twicePKfPfx"].registers = 255;
+  EXPECT_EQ(registers.Judge().verdict.outcome, Outcome::kAccepted);  // 128 threads
+  FakeBench shared;
+  shared.instance.arch = "sm_89";  // 99 KiB a block
+  shared.instance.op.axes[0].max = 50000;
+  shared.candidate.launch = R"({"schema": "assay.launch/1", "kernels": [
+    {"entry": "twice", "grid": [1], "block": [128], "shared_bytes": "n * 4", "args": ["x", "y", "n"]}]})";
+  const Judgement judgement = shared.Judge();
+  ASSERT_EQ(judgement.verdict.outcome, Outcome::kRefuted);
+  EXPECT_EQ(GateOf(judgement.verdict, "compile").counterexamples.at(0).findings.at(0).kind,
+            FindingKind::kResourceLimit);
+}
+
+TEST(GatekeeperTest, ACompilerThatTimesOutOrDiesIsInconclusive) {
+  for (const auto kind :
+       {engine::CompileOutcome::Kind::kTimedOut, engine::CompileOutcome::Kind::kCrashed}) {
+    FakeBench bench;
+    bench.compiler.outcome = {};
+    bench.compiler.outcome.kind = kind;
+    EXPECT_EQ(bench.Judge().verdict.outcome, Outcome::kInconclusive);
+  }
+}
+
+// --- format
+
+TEST(GatekeeperTest, MalformedCandidatesAreRefutedWithPlaceAndCure) {
+  struct Row {
+    std::string kernel, launch, expected;
+  };
+  const std::string good = DoubleCandidate().kernel;
+  const std::string plan = DoubleCandidate().launch;
+  const auto with = [&](const std::string& from, const std::string& to) {
+    std::string text = plan;
+    return text.replace(text.find(from), from.size(), to);
+  };
+  const std::vector<Row> rows = {
+      {"", plan, "kernel.cu is empty"},
+      {good + std::string(1, '\0'), plan, "NUL"},
+      {good + "// \xff\xfe", plan, "UTF-8"},
+      {good + std::string(1 << 20, ' '), plan, "bytes, more than"},
+      {good, "", "launch.json is empty"},
+      {good, "{", "launch.json"},
+      {good, with("\"x\", \"y\"", "\"x\", \"z\""), "z"},
+      {good, with("ceil_div(n, 128)", "n / (n - n)"), "zero"},
+      {good, with("[128]", "[\"n\"]"), "block"},
+      {good, with("\"twice\"", "\"thrice\""), "thrice"},
+      {"int x;", plan, "__global__"},
+  };
+  for (const Row& row : rows) {
+    FakeBench bench;
+    bench.candidate = {row.kernel, row.launch};
+    const Judgement judgement = bench.Judge();
+    EXPECT_EQ(judgement.verdict.outcome, Outcome::kRefuted) << row.expected;
+    const GateResult& gate = GateOf(judgement.verdict, "format");
+    ASSERT_FALSE(gate.counterexamples.empty()) << row.expected;
+    EXPECT_THAT(gate.counterexamples[0].findings.at(0).message, HasSubstr(row.expected));
+    EXPECT_EQ(bench.engine.runs, 0);
+  }
+}
+
+// --- policy
+
+TEST(GatekeeperTest, PolicyLooksAtSourceAndPtx) {
+  FakeBench source;
+  source.candidate.kernel += "__device__ void p() { printf(\"x\"); }\n";
+  EXPECT_EQ(GateOf(source.Judge().verdict, "policy").status, GateStatus::kRefuted);
+  FakeBench ptx;
+  ptx.compiler.outcome.kernel.ptx += ".func f() {\n nanosleep.u32 100;\n}\n";
+  EXPECT_EQ(GateOf(ptx.Judge().verdict, "policy").status, GateStatus::kRefuted);
+}
+
+// --- holdout
+
+TEST(GatekeeperTest, HoldoutSeesWhatTheCampaignDidNotAndFeedbackDoesNotShowIt) {
+  // Right for everything of the campaign's seed, wrong for others.
+  FakeBench bench;
+  std::mutex mutex;
+  std::set<std::string> known;
+  bool learning = true;
+  FakeBench memoised([&](FakeRun& run) {
+    FakeEngine::Good()(run);
+    const std::string key(reinterpret_cast<const char*>(run.Floats("x")),
+                          static_cast<std::size_t>(run.n()) * 4);
+    const std::lock_guard lock(mutex);
+    if (learning) known.insert(key);
+    if (!known.contains(key)) run.Floats("y")[0] = 7;
+  });
+  memoised.options.holdout_seed = [&] {
+    learning = false;
+    return 4242u;
+  };
+  const Judgement judgement = memoised.Judge();
+  ASSERT_EQ(judgement.verdict.outcome, Outcome::kRefuted) << RenderVerdict(judgement.verdict);
+  const GateResult& gate = GateOf(judgement.verdict, "holdout");
+  EXPECT_EQ(gate.status, GateStatus::kRefuted);
+  EXPECT_EQ(gate.seeds, std::vector<std::uint64_t>{4242});
+  ASSERT_EQ(gate.counterexamples.size(), 1u);
+  EXPECT_EQ(gate.counterexamples[0].gate, "holdout");
+  const std::string prompt = RenderForPrompt(judgement.verdict);
+  EXPECT_THAT(prompt, HasSubstr("held-out"));
+  EXPECT_THAT(prompt, Not(HasSubstr("n=")));
+}
+
+// --- regressions and replay
+
+TEST(GatekeeperTest, ReplayGivesTheIdenticalCounterexampleTwice) {
+  const auto wrong = [](FakeRun& run) {
+    FakeEngine::Good()(run);
+    if (run.n() > 40) run.Floats("y")[40] = 7;
+    if (run.n() > 60 && run.n() % 2 == 1)
+      run.report.findings = {MakeFinding(FindingKind::kDataRace, 2, "race")};
+  };
+  FakeBench bench(wrong);
+  const Judgement judgement = bench.Judge();
+  const auto all = judgement.verdict.Counterexamples();
+  ASSERT_EQ(all.size(), 2u);
+  for (const Counterexample* counterexample : all) {
+    const Json json = ToJson(*counterexample);
+    const auto read = CounterexampleFromJson(json, "counterexample.json");
+    ASSERT_TRUE(read) << ToString(read.error());
+    for (int i = 0; i < 2; ++i) {
+      Gatekeeper gatekeeper(bench.tools(), bench.options);
+      const auto again = gatekeeper.Replay(bench.instance, *read);
+      ASSERT_TRUE(again) << ToString(again.error());
+      EXPECT_EQ(PrettyJson(ToJson(*again)), PrettyJson(json));
+    }
+  }
+}
+
+TEST(GatekeeperTest, ReplayOfTextCounterexamplesNeedsNoCase) {
+  FakeBench bench;
+  bench.candidate.kernel += "__device__ void p() { printf(\"x\"); }\n";
+  const Judgement judgement = bench.Judge();
+  const Counterexample& counterexample = *judgement.verdict.Counterexamples().at(0);
+  EXPECT_FALSE(counterexample.case_);
+  const auto again =
+      Gatekeeper(bench.tools(), bench.options).Replay(bench.instance, counterexample);
+  ASSERT_TRUE(again);
+  EXPECT_EQ(ToJson(*again), ToJson(counterexample));
+}
+
+TEST(GatekeeperTest, AFixedKernelReplaysWithoutFindings) {
+  FakeBench wrong([](FakeRun& run) { run.Floats("y")[0] = 7; });
+  const Counterexample counterexample = *wrong.Judge().verdict.Counterexamples().at(0);
+  FakeBench right;
+  const auto again =
+      Gatekeeper(right.tools(), right.options).Replay(right.instance, counterexample);
+  ASSERT_TRUE(again);
+  EXPECT_TRUE(again->findings.empty());
+}
+
+TEST(GatekeeperTest, RegressionsRunFirst) {
+  const auto rare = [](FakeRun& run) {
+    FakeEngine::Good()(run);
+    if (run.n() == 7919) run.Floats("y")[0] = 7;
+  };
+  FakeBench unaware(rare);
+  EXPECT_EQ(unaware.Judge().verdict.outcome, Outcome::kAccepted);
+  FakeBench aware(rare);
+  Counterexample known;
+  known.op = "double";
+  known.case_ = cases::Case{.axes = {{"n", 7919}}, .seed = 1, .profiles = {}, .origin = "shrunk"};
+  aware.options.regressions = {known};
+  const Judgement judgement = aware.Judge();
+  EXPECT_EQ(judgement.verdict.outcome, Outcome::kRefuted);
+  EXPECT_LE(judgement.verdict.Counterexamples().at(0)->case_->axes.at("n"), 7919);
+}
+
+}  // namespace
+}  // namespace assay::gates

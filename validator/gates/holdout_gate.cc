@@ -1,0 +1,63 @@
+// The holdout gate: fresh seeds and neighbouring shapes that no feedback has ever mentioned.
+//
+// Runs only when everything else has passed. Its seed comes from the system at gate time and is
+// recorded. What it finds stands in the verdict, but the gate's name tells whoever writes feedback
+// not to reveal the case.
+#include <fmt/format.h>
+
+#include "base/rng.h"
+#include "validator/cases/recipes.h"
+#include "validator/cases/shapes.h"
+#include "validator/gates/campaign.h"
+#include "validator/gates/minimise.h"
+
+namespace assay::gates {
+
+void RunHoldoutGate(GateContext& context, GateResult& result) {
+  const std::uint64_t seed =
+      context.options.holdout_seed ? context.options.holdout_seed() : context.options.seed + 1;
+  result.seeds = {seed};
+  Campaign& campaign = context.Cases();
+  Rng rng(DeriveSeed(seed, "holdout"));
+  std::vector<ops::AxisValues> shapes;
+  for (const ops::AxisValues& used : campaign.shapes()) {
+    for (const cases::ShapeChoice& near :
+         cases::Neighbours(context.instance, used, context.effort.max_elements)) {
+      shapes.push_back(near.axes);
+    }
+  }
+  if (shapes.empty()) return SetInconclusive(result, "no neighbouring shape fits the budget");
+  std::vector<Task> tasks;
+  for (std::size_t i = 0; i < context.effort.holdout_cases; ++i) {
+    const ops::AxisValues& axes = shapes[rng.Below(shapes.size())];
+    const std::uint64_t case_seed = rng.Next() >> 16;
+    cases::Case value =
+        i % 3 == 2
+            ? cases::MakeMixedCase(context.instance, axes, case_seed, "holdout")
+            : cases::MakeCase(
+                  context.instance,
+                  cases::AllRecipes()[i % 3 == 0 ? 0
+                                                 : 1 + rng.Below(cases::AllRecipes().size() - 1)],
+                  axes, case_seed, "holdout");
+    tasks.push_back(campaign.TaskFor(std::move(value), "holdout"));
+  }
+  Harvest harvest;
+  campaign.Execute(tasks, "holdout", harvest);
+  result.cases = harvest.cases;
+  result.steps = harvest.steps;
+  if (!harvest.hits.empty()) {
+    result.status = GateStatus::kRefuted;
+    result.reason =
+        fmt::format("{} of the other gates' findings on held-out cases", harvest.hits.size());
+    for (Counterexample& counterexample : Minimise(context, harvest.hits, 1)) {
+      counterexample.gate = "holdout";
+      result.counterexamples.push_back(std::move(counterexample));
+    }
+    return;
+  }
+  if (!harvest.inconclusive.empty()) return SetInconclusive(result, harvest.inconclusive);
+  result.status = GateStatus::kPassed;
+  result.reason = fmt::format("{} fresh cases", harvest.cases);
+}
+
+}  // namespace assay::gates

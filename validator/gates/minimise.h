@@ -1,0 +1,28 @@
+// From a hit to a counterexample: the simplest probe that shows the same defect, with everything
+// that replay needs.
+#pragma once
+
+#include <span>
+#include <vector>
+
+#include "validator/gates/campaign.h"
+
+namespace assay::gates {
+
+/// Minimises the most telling hits, at most `limit`, distinct: a hit whose defect already stands in
+/// an earlier counterexample is left out. Hits of earlier gates go first, and among them different
+/// kinds before different lines.
+std::vector<Counterexample> Minimise(GateContext& context, std::span<const Hit> hits,
+                                     std::size_t limit);
+
+/// The counterexample for a run, with `guilty` first among its findings.
+Counterexample CounterexampleFor(const GateContext& context, std::string_view gate,
+                                 const CaseRun& run, const Finding& guilty);
+
+/// What replaying a probe asks for: everything, with a step limit that follows from its size alone.
+Wants ReplayWants(const ops::Instance& instance, const cases::Probe& probe);
+
+/// What a run must be asked for so that a finding of this kind can show.
+Wants WantsFor(FindingKind kind, Wants wants);
+
+}  // namespace assay::gates

@@ -1,0 +1,102 @@
+#include "validator/gates/render.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "validator/findings/render.h"
+
+namespace assay::gates {
+namespace {
+
+SourceText SourceOf(const Counterexample& counterexample) {
+  SourceText source;
+  source.Add("kernel.cu", counterexample.kernel);
+  return source;
+}
+
+std::string Surroundings(const Counterexample& counterexample) {
+  std::string text;
+  constexpr std::string_view kPolicies[] = {"sequential", "permuted", "reversed", "priorities"};
+  if (counterexample.schedule != Schedule{}) {
+    text += fmt::format(
+        "  schedule: {}, seed {}\n",
+        kPolicies[static_cast<std::size_t>(counterexample.schedule.policy) % std::size(kPolicies)],
+        counterexample.schedule.seed);
+  }
+  if (!counterexample.prelude.empty()) {
+    text +=
+        fmt::format("  after {} other call{} in the same context\n", counterexample.prelude.size(),
+                    counterexample.prelude.size() == 1 ? "" : "s");
+  }
+  if (counterexample.misalign != 0) {
+    text += fmt::format("  buffers {} bytes past a 256-byte boundary\n", counterexample.misalign);
+  }
+  if (counterexample.poison != 0xff) {
+    text +=
+        fmt::format("  outputs and workspace filled with 0x{:02x} before\n", counterexample.poison);
+  }
+  if (counterexample.perturbation_seed != 0) {
+    text += "  approximate instructions perturbed within their documented error\n";
+  }
+  if (!counterexample.property.empty())
+    text += fmt::format("  property: {}\n", counterexample.property);
+  return text;
+}
+
+std::string Seconds(double seconds) {
+  return seconds < 0.005 ? "" : fmt::format("{:.2f} s", seconds);
+}
+
+}  // namespace
+
+std::string RenderCounterexample(const Counterexample& counterexample) {
+  std::string text;
+  if (!counterexample.description.empty())
+    text += fmt::format("  case: {}\n", counterexample.description);
+  text += Surroundings(counterexample);
+  const SourceText source = SourceOf(counterexample);
+  for (const Finding& finding : counterexample.findings) text += RenderText(finding, source);
+  return text;
+}
+
+std::string RenderVerdict(const Verdict& verdict) {
+  std::string text = fmt::format("{}: {} ({}, {})\n", Name(verdict.outcome), verdict.reason,
+                                 verdict.instance, verdict.engine);
+  if (verdict.unsafe_no_jail)
+    text += "warning: judged without a jail (--unsafe-no-jail); not fit for emission\n";
+  std::size_t widest = 0;
+  for (const GateResult& gate : verdict.gates) widest = std::max(widest, gate.gate.size());
+  for (const GateResult& gate : verdict.gates) {
+    text += fmt::format("  {:<{}}  {:<12}  {:>8}  {}\n", gate.gate, widest, Name(gate.status),
+                        Seconds(gate.seconds), gate.reason);
+  }
+  std::size_t number = 0;
+  for (const Counterexample* counterexample : verdict.Counterexamples()) {
+    text += fmt::format("\ncounterexample {} ({} gate)\n", ++number, counterexample->gate);
+    text += RenderCounterexample(*counterexample);
+  }
+  return text;
+}
+
+std::string RenderForPrompt(const Verdict& verdict) {
+  std::string text = fmt::format("Verdict: {}\n", Name(verdict.outcome));
+  for (const GateResult& gate : verdict.gates) {
+    if (gate.status == GateStatus::kInconclusive) {
+      text += fmt::format("Gate {}: inconclusive: {}\n", gate.gate, gate.reason);
+    }
+    if (gate.status != GateStatus::kRefuted) continue;
+    if (gate.gate == "holdout") {
+      text +=
+          "Gate holdout: refuted on held-out inputs, which are not shown. Solve the op for its "
+          "whole domain.\n";
+      continue;
+    }
+    text += fmt::format("Gate {}: refuted\n", gate.gate);
+    for (const Counterexample& counterexample : gate.counterexamples)
+      text += RenderCounterexample(counterexample);
+  }
+  return text;
+}
+
+}  // namespace assay::gates

@@ -1,0 +1,106 @@
+#include "validator/gates/verdict.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+#include "validator/gates/fakes.h"
+#include "validator/gates/render.h"
+
+namespace assay::gates {
+namespace {
+
+using ::testing::HasSubstr;
+
+Verdict Sample() {
+  Counterexample counterexample;
+  counterexample.gate = "race";
+  counterexample.op = "double";
+  counterexample.binding = {{"T", "bf16"}};
+  counterexample.arch = "sm_90";
+  counterexample.engine = "emulator";
+  counterexample.kernel = "line one\nline two\n";
+  counterexample.launch = "{}";
+  counterexample.case_ =
+      cases::Case{.axes = {{"n", 3}}, .seed = 5, .profiles = {}, .origin = "shrunk"};
+  counterexample.prelude = {*counterexample.case_};
+  counterexample.schedule = {.policy = Schedule::Policy::kPriorities, .seed = 4};
+  counterexample.perturbation_seed = 9;
+  counterexample.poison = 0x3c;
+  counterexample.misalign = 4;
+  counterexample.description = "n=3";
+  counterexample.findings = {MakeFinding(FindingKind::kDataRace, 2, "two threads write")};
+  Verdict verdict;
+  verdict.outcome = Outcome::kRefuted;
+  verdict.reason = "race: two threads write";
+  verdict.instance = "double-sm_90";
+  verdict.engine = "emulator";
+  GateResult gate;
+  gate.gate = "race";
+  gate.status = GateStatus::kRefuted;
+  gate.cases = 12;
+  gate.steps = 1ull << 60;
+  gate.seeds = {UINT64_MAX};
+  gate.statistics = {{"worst", HUGE_VAL, 1.0, "note"}, {"bias", std::nan(""), 0, ""}};
+  gate.counterexamples = {counterexample};
+  gate.seconds = 0.25;
+  verdict.gates = {gate};
+  return verdict;
+}
+
+TEST(VerdictTest, RoundTripsThroughJsonText) {
+  const std::string text = PrettyJson(ToJson(Sample()));
+  const auto document = ParseJson(text, "verdict.json");
+  ASSERT_TRUE(document);
+  const auto read = VerdictFromJson(*document, "verdict.json");
+  ASSERT_TRUE(read) << ToString(read.error());
+  EXPECT_EQ(PrettyJson(ToJson(*read)), text);
+}
+
+TEST(VerdictTest, ReadersAreStrict) {
+  const auto fails = [](auto change, const std::string& expected) {
+    Json json = ToJson(Sample());
+    change(json);
+    const auto read = VerdictFromJson(json, "verdict.json");
+    ASSERT_FALSE(read) << expected;
+    EXPECT_THAT(ToString(read.error()), HasSubstr(expected));
+  };
+  fails([](Json& json) { json["outcome"] = "acepted"; }, "accepted");
+  fails([](Json& json) { json["schema"] = "assay.verdict/2"; }, "schema");
+  fails([](Json& json) { json["extra"] = 1; }, "extra");
+  fails([](Json& json) { json["gates"] = 1; }, "gates");
+  fails([](Json& json) { json["gates"][0]["status"] = "ok"; }, "status");
+  fails([](Json& json) { json["gates"][0]["counterexamples"][0]["poison"] = 256; }, "poison");
+  fails([](Json& json) { json["gates"][0]["counterexamples"][0].erase("kernel"); }, "kernel");
+  fails([](Json& json) { json["gates"][0]["counterexamples"][0]["case"]["axes"]["n"] = 1.5; },
+        "axes");
+  EXPECT_FALSE(VerdictFromJson(Json(3), "verdict.json"));
+}
+
+TEST(VerdictTest, ExitCodes) {
+  EXPECT_EQ(ExitCode(Outcome::kAccepted), 0);
+  EXPECT_EQ(ExitCode(Outcome::kRefuted), 1);
+  EXPECT_EQ(ExitCode(Outcome::kInconclusive), 2);
+  EXPECT_EQ(ExitCode(Outcome::kInternalError), 4);
+}
+
+TEST(VerdictTest, ProbesSurviveTheCounterexample) {
+  const Counterexample counterexample = Sample().gates[0].counterexamples[0];
+  Counterexample other;
+  SetProbe(other, ProbeOf(counterexample));
+  EXPECT_EQ(ProbeOf(other), ProbeOf(counterexample));
+  EXPECT_EQ(other.misalign, 4u);
+}
+
+TEST(VerdictTest, RendersTheTableAndTheCase) {
+  const std::string text = RenderVerdict(Sample());
+  EXPECT_THAT(text, HasSubstr("refuted: race: two threads write"));
+  EXPECT_THAT(text, HasSubstr("case: n=3"));
+  EXPECT_THAT(text, HasSubstr("line two"));
+  EXPECT_THAT(text, HasSubstr("schedule: priorities, seed 4"));
+  EXPECT_THAT(text, HasSubstr("after 1 other call"));
+}
+
+}  // namespace
+}  // namespace assay::gates

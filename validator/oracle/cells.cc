@@ -1,0 +1,38 @@
+#include "validator/oracle/cells.h"
+
+#include <cmath>
+
+namespace assay::oracle {
+
+OutputTruth ReadCells(const ops::Instance& instance, const ops::TensorSpec& spec,
+                      const Tensor& cells, bool exchangeable) {
+  OutputTruth truth;
+  truth.dtype = instance.TypeOf(spec);
+  truth.shape = cells.shape;
+  truth.shape.pop_back();
+  truth.exact = !IsFloat(truth.dtype) || instance.op.contract.exact_outputs.contains(spec.name);
+  const auto count = static_cast<std::size_t>(cells.elements / 6);
+  const auto* data = reinterpret_cast<const Cell*>(cells.memory.bytes().data());
+  truth.value.resize(count);
+  truth.allowance.resize(count);
+  truth.typical.resize(count);
+  truth.independent.resize(count);
+  truth.contributions.resize(count);
+  // A scatter-add's elements are sums of as many terms as they received; a product's are not sums
+  // at all: then the longest accumulation behind it counts.
+  bool sums = false;
+  for (std::size_t i = 0; i < count; ++i) sums = sums || data[i].terms > 1;
+  for (std::size_t i = 0; i < count; ++i) {
+    const Cell& cell = data[i];
+    const double half_ulp =
+        IsFloat(truth.dtype) ? UlpAt(truth.dtype, std::fabs(cell.value) + cell.hard) / 2 : 0;
+    truth.value[i] = cell.value;
+    truth.allowance[i] = truth.exact ? 0 : cell.hard + half_ulp;
+    truth.typical[i] = exchangeable ? cell.typical : cell.hard;
+    truth.independent[i] = exchangeable ? cell.independent : 0;
+    truth.contributions[i] = sums ? cell.terms : cell.length;
+  }
+  return truth;
+}
+
+}  // namespace assay::oracle

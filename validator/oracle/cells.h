@@ -1,0 +1,23 @@
+// What a run of the reference with bounded numbers leaves behind, as the truth of an output.
+#pragma once
+
+#include "validator/oracle/oracle.h"
+
+namespace assay::oracle {
+
+/// One output element, as the prelude's BoundedCell stores it.
+struct Cell {
+  double value;        ///< Truth.
+  double hard;         ///< Largest honest error before the rounding to the output's dtype.
+  double typical;      ///< Its standard deviation, rather above than below.
+  double terms;        ///< Terms of the last accumulation that are not zero.
+  double length;       ///< Longest accumulation behind it.
+  double independent;  ///< The part of `typical` that is independent from element to element.
+};
+
+/// `cells` is f64, of the output's shape with one more axis of 6. Where terms are not exchangeable,
+/// the typical error is the largest one.
+OutputTruth ReadCells(const ops::Instance& instance, const ops::TensorSpec& spec,
+                      const Tensor& cells, bool exchangeable);
+
+}  // namespace assay::oracle

@@ -1,0 +1,319 @@
+// Compare: every element against its allowance, then rows, columns and signs.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "validator/oracle/causes.h"
+#include "validator/oracle/element.h"
+#include "validator/oracle/groups.h"
+#include "validator/oracle/oracle.h"
+
+namespace assay::oracle {
+namespace {
+
+// Whole outputs that are this far off, in most of their elements, are wrong and not imprecise.
+constexpr double kWrongOutput = 0.1;
+// Rows and biases need some elements before they say anything that single elements do not.
+constexpr double kFewestForBias = 64;
+
+std::vector<std::int64_t> IndexOf(const Shape& shape, std::size_t flat) {
+  std::vector<std::int64_t> index(shape.size());
+  auto rest = static_cast<std::int64_t>(flat);
+  for (std::size_t axis = shape.size(); axis-- > 0;) {
+    index[axis] = rest % shape[axis];
+    rest /= shape[axis];
+  }
+  return index;
+}
+
+std::string Subscript(const std::vector<std::int64_t>& index) {
+  std::string text;
+  for (const std::int64_t i : index) text += (text.empty() ? "[" : ", ") + std::to_string(i);
+  return text.empty() ? text : text + "]";
+}
+
+std::string RowName(const Shape& shape, std::size_t row) {
+  if (shape.size() < 2) return "the whole output";
+  const Shape outer(shape.begin(), shape.end() - 1);
+  const std::string subscript = Subscript(IndexOf(outer, row));
+  return "row " + (outer.size() == 1 ? std::to_string(row) : subscript);
+}
+
+std::string Terms(double contributions) {
+  return fmt::format("{:.0f} {}", contributions, contributions == 1 ? "term" : "terms");
+}
+
+/// Compares one output.
+class OutputComparer {
+ public:
+  OutputComparer(const ops::Instance& instance, std::string name, const OutputTruth& truth,
+                 const Tensor& got, Comparison& out)
+      : contract_(instance.op.contract),
+        name_(std::move(name)),
+        truth_(truth),
+        got_(got),
+        out_(out) {}
+
+  void Run() {
+    CheckElements();
+    groups_ = GroupErrors(truth_, got_);
+    FindHotRow();
+    if (wrong_count_ + imprecise_count_ > 0) {
+      shape_ = ShapeOf(contract_, truth_, got_);
+      cause_ = LikelyCause(contract_, truth_, groups_, shape_);
+      // An output that is off almost everywhere, and by a lot, was not computed as the op says.
+      if (shape_.beyond > 0.5 && groups_.all.Relative() > kWrongOutput) Promote();
+    }
+    AddStatistics();
+    if (wrong_count_ > 0)
+      AddElementFinding(FindingKind::kWrongValue, wrong_, wrong_count_, out_.numeric);
+    if (imprecise_count_ > 0) {
+      AddElementFinding(FindingKind::kPrecisionElement, imprecise_, imprecise_count_,
+                        out_.precision);
+    }
+    AddRowFinding();
+    AddBiasFinding();
+  }
+
+ private:
+  struct Worst {
+    std::size_t index = 0;
+    ElementCheck check;
+    bool Beats(const ElementCheck& other) const { return check.allowances >= other.allowances; }
+  };
+
+  double GotAt(std::size_t index) const { return got_.At(static_cast<std::int64_t>(index)); }
+
+  void CheckElements() {
+    const double unit = UnitRoundoff(contract_.accumulate);
+    const bool any_nan = contract_.nan_policy == "any";
+    bool first_wrong = true, first_imprecise = true;
+    for (std::size_t i = 0; i < truth_.value.size(); ++i) {
+      const ElementCheck check = CheckElement(truth_, i, GotAt(i), any_nan, unit);
+      if (check.verdict == ElementClass::kUnconstrained) ++unconstrained_;
+      if (std::isfinite(check.allowances) && check.allowances > worst_.check.allowances)
+        worst_ = {i, check};
+      if (check.verdict == ElementClass::kWrong) {
+        if (first_wrong || !wrong_.Beats(check)) wrong_ = {i, check};
+        first_wrong = false;
+        ++wrong_count_;
+      } else if (check.verdict == ElementClass::kImprecise) {
+        if (first_imprecise || !imprecise_.Beats(check)) imprecise_ = {i, check};
+        first_imprecise = false;
+        ++imprecise_count_;
+      }
+    }
+  }
+
+  void Promote() {
+    if (imprecise_count_ == 0) return;
+    if (wrong_count_ == 0 || !wrong_.Beats(imprecise_.check)) wrong_ = imprecise_;
+    wrong_count_ += imprecise_count_;
+    imprecise_count_ = 0;
+  }
+
+  // The row that received most contributions, where rows differ in that.
+  void FindHotRow() {
+    double least = INFINITY, most = 0;
+    for (std::size_t row = 0; row < groups_.rows.size(); ++row) {
+      const double contributions = groups_.rows[row].contributions;
+      least = std::min(least, contributions);
+      if (contributions > most) {
+        most = contributions;
+        hot_row_ = row;
+      }
+    }
+    has_hot_row_ = groups_.rows.size() > 1 && most > 1 && most > 2 * least;
+  }
+
+  static const GroupSums* WorstOf(const std::vector<GroupSums>& groups, std::size_t& at) {
+    const GroupSums* worst = nullptr;
+    for (std::size_t i = 0; i < groups.size(); ++i) {
+      if (worst == nullptr || groups[i].Ratio() > worst->Ratio()) {
+        worst = &groups[i];
+        at = i;
+      }
+    }
+    return worst;
+  }
+
+  void AddStatistics() {
+    statistics_.push_back(
+        {"worst_element_in_allowances", worst_.check.allowances, 1,
+         truth_.value.empty() ? name_ : name_ + Subscript(IndexOf(truth_.shape, worst_.index))});
+    std::size_t row = 0, column = 0;
+    if (const GroupSums* worst = WorstOf(groups_.rows, row)) {
+      worst_row_ = row;
+      statistics_.push_back({"worst_row_relative_error", worst->Relative(), worst->Limit(),
+                             fmt::format("{}: {}, {}", name_, RowName(truth_.shape, row),
+                                         Terms(worst->contributions))});
+    }
+    if (const GroupSums* worst = WorstOf(groups_.columns, column)) {
+      statistics_.push_back({"worst_column_relative_error", worst->Relative(), worst->Limit(),
+                             fmt::format("{}: column {}", name_, column)});
+    }
+    if (has_hot_row_) {
+      const GroupSums& hot = groups_.rows[hot_row_];
+      statistics_.push_back({"hot_row_relative_error", hot.Relative(), hot.Limit(),
+                             fmt::format("{}: {} received {:.0f} adds", name_,
+                                         RowName(truth_.shape, hot_row_), hot.contributions)});
+    }
+    if (groups_.bias.elements > 0) {
+      statistics_.push_back({"bias_ulps", groups_.bias.Mean(), groups_.bias.Limit(),
+                             fmt::format("{}: mean of got - rounded truth; standard error {:.2g}",
+                                         name_, groups_.bias.StandardError())});
+      statistics_.push_back({"bias_toward_zero_ulps", groups_.bias.MeanTowardZero(),
+                             groups_.bias.Limit(),
+                             fmt::format("{}: negative when magnitudes are too small", name_)});
+      statistics_.push_back({"correctly_rounded_share",
+                             static_cast<double>(groups_.ulps[0]) / groups_.bias.elements, 0,
+                             name_ + ": elements equal to the rounded truth"});
+    }
+    if (unconstrained_ > 0) {
+      statistics_.push_back({"unconstrained_elements", static_cast<double>(unconstrained_), 0,
+                             name_ + ": the accumulator's range is exceeded on the way"});
+    }
+    out_.statistics.insert(out_.statistics.end(), statistics_.begin(), statistics_.end());
+  }
+
+  ElementPlace PlaceOf(std::size_t index) const {
+    return {.output = name_,
+            .index = IndexOf(truth_.shape, index),
+            .expected = truth_.value[index],
+            .got = GotAt(index),
+            .allowance = truth_.allowance[index]};
+  }
+
+  void AddElementFinding(FindingKind kind, const Worst& worst, std::size_t count,
+                         std::vector<Finding>& findings) const {
+    Finding finding;
+    finding.kind = kind;
+    finding.element = PlaceOf(worst.index);
+    const std::string where = name_ + Subscript(finding.element->index);
+    const double value = truth_.value[worst.index];
+    const double got = GotAt(worst.index);
+    const std::string others =
+        count > 1 ? fmt::format("; {} of {} elements are off", count, truth_.value.size()) : "";
+    if (kind == FindingKind::kWrongValue) {
+      finding.message =
+          fmt::format("{} is {:.9g}, but the op defines {:.9g}{}", where, got, value, others);
+      finding.cause =
+          std::isnan(got) && !std::isnan(value) ? "NaN: an invalid operation, or uninitialised data"
+          : std::isnan(value) && !std::isnan(got)
+              ? "NaN in the input must reach the output; max, min or fast-math swallowed it"
+          : std::isinf(got) && std::isfinite(value)
+              ? "overflow of an intermediate narrower than the contract's accumulator"
+              : cause_;
+    } else {
+      const double contributions = truth_.contributions[worst.index];
+      finding.message = fmt::format(
+          "{} is {:.9g}, the truth is {:.9g}: off by {:.3g}, {:.1f} times what honest {} "
+          "arithmetic{} may be off ({:.3g}){}",
+          where, got, value, std::fabs(worst.check.error), worst.check.allowances,
+          Name(contract_.accumulate), contributions > 1 ? " over " + Terms(contributions) : "",
+          truth_.allowance[worst.index], others);
+      finding.cause = cause_;
+    }
+    finding.statistics = statistics_;
+    findings.push_back(std::move(finding));
+  }
+
+  void AddRowFinding() {
+    if (groups_.rows.empty()) return;
+    // The hottest row first: it is the one that training would feel.
+    const bool hot = has_hot_row_ && groups_.rows[hot_row_].Ratio() > 1;
+    const std::size_t row = hot ? hot_row_ : worst_row_;
+    const GroupSums& sums = groups_.rows[row];
+    if (!(sums.Ratio() > 1) || wrong_count_ > 0) return;
+    Finding finding;
+    finding.kind = FindingKind::kPrecisionRow;
+    const std::string limit = fmt::format("honest {} arithmetic stays below {:.3g}",
+                                          Name(contract_.accumulate), sums.Limit());
+    const std::string what =
+        truth_.shape.size() < 2 ? name_ : name_ + " " + RowName(truth_.shape, row);
+    finding.message =
+        hot ? fmt::format("{} received {:.0f} adds and is off by {:.3g} relative to its norm; {}",
+                          what, sums.contributions, sums.Relative(), limit)
+            : fmt::format("{} is off by {:.3g} relative to its norm; {}", what, sums.Relative(),
+                          limit);
+    finding.element = PlaceOf(WorstInRow(row));
+    finding.statistics = statistics_;
+    finding.cause = cause_.empty()
+                        ? LikelyCause(contract_, truth_, groups_, ShapeOf(contract_, truth_, got_))
+                        : cause_;
+    out_.precision.push_back(std::move(finding));
+  }
+
+  std::size_t WorstInRow(std::size_t row) const {
+    const std::size_t columns = truth_.value.size() / groups_.rows.size();
+    std::size_t worst = row * columns;
+    double most = -1;
+    for (std::size_t i = row * columns; i < (row + 1) * columns; ++i) {
+      const double error = std::fabs(GotAt(i) - truth_.value[i]);
+      if (std::isfinite(error) && error > most) {
+        most = error;
+        worst = i;
+      }
+    }
+    return worst;
+  }
+
+  void AddBiasFinding() {
+    const BiasSums& bias = groups_.bias;
+    if (bias.elements < kFewestForBias || wrong_count_ > 0) return;
+    const bool signed_bias = std::fabs(bias.Mean()) > bias.Limit();
+    const bool zero_bias = std::fabs(bias.MeanTowardZero()) > bias.Limit();
+    if (!signed_bias && !zero_bias) return;
+    Finding finding;
+    finding.kind = FindingKind::kPrecisionBias;
+    const double mean = zero_bias ? bias.MeanTowardZero() : bias.Mean();
+    finding.message = fmt::format(
+        "{}: results are {} by {:.3g} ulp on average; honest arithmetic stays below {:.3g} "
+        "(standard error {:.2g}, {:.0f} elements)",
+        name_,
+        zero_bias ? (mean < 0 ? "too small in magnitude" : "too large in magnitude")
+                  : (mean < 0 ? "too low" : "too high"),
+        std::fabs(mean), bias.Limit(), bias.StandardError(), bias.elements);
+    finding.element = PlaceOf(worst_.index);
+    finding.statistics = statistics_;
+    finding.cause = !cause_.empty() ? cause_
+                    : zero_bias && mean < 0
+                        ? "truncation instead of rounding to nearest, somewhere on the way"
+                        : "";
+    out_.precision.push_back(std::move(finding));
+  }
+
+  const ops::Contract& contract_;
+  std::string name_;
+  const OutputTruth& truth_;
+  const Tensor& got_;
+  Comparison& out_;
+  Worst worst_, wrong_, imprecise_;
+  std::size_t wrong_count_ = 0, imprecise_count_ = 0, unconstrained_ = 0;
+  std::size_t hot_row_ = 0, worst_row_ = 0;
+  bool has_hot_row_ = false;
+  Groups groups_;
+  ErrorShape shape_;
+  std::string cause_;
+  std::vector<Statistic> statistics_;
+};
+
+}  // namespace
+
+Comparison Compare(const ops::Instance& instance, const Truth& truth, const cases::Case&,
+                   const cases::Materialised&, const TensorMap& outputs) {
+  Comparison comparison;
+  for (const ops::TensorSpec& spec : instance.op.outputs) {
+    const auto expected = truth.outputs.find(spec.name);
+    const auto got = outputs.find(spec.name);
+    ASSAY_CHECK(expected != truth.outputs.end() && got != outputs.end(),
+                "outputs and truth belong to the same case");
+    ASSAY_CHECK(static_cast<std::size_t>(got->second.elements) == expected->second.value.size(),
+                "same shape");
+    OutputComparer(instance, spec.name, expected->second, got->second, comparison).Run();
+  }
+  return comparison;
+}
+
+}  // namespace assay::oracle

@@ -1,0 +1,97 @@
+#include "validator/oracle/groups.h"
+
+#include "base/error.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "validator/oracle/element.h"
+
+namespace assay::oracle {
+namespace {
+
+// Typical errors are standard deviations, rather above than below; functions' own errors share a
+// sign. Four of them is beyond chance.
+constexpr double kWidth = 4;
+// The sums here are sums of doubles: a perfect result must not fail by their last digits.
+constexpr double kSummation = 1 + 1e-9;
+// Standard errors that chance may shift a mean by.
+constexpr double kSigmas = 6;
+constexpr std::size_t kUlpBins = 12;
+
+}  // namespace
+
+void GroupSums::Add(double error, double truth, double ideal, double typical, double contribution) {
+  error2 += error * error;
+  truth2 += truth * truth;
+  ideal2 += ideal * ideal;
+  typical2 += typical * typical;
+  elements += 1;
+  contributions = std::max(contributions, contribution);
+}
+
+double GroupSums::Relative() const {
+  return truth2 > 0 ? std::sqrt(error2 / truth2) : std::sqrt(error2);
+}
+double GroupSums::Limit() const {
+  const double limit = (std::sqrt(ideal2) + kWidth * std::sqrt(typical2)) * kSummation;
+  return truth2 > 0 ? limit / std::sqrt(truth2) : limit;
+}
+double GroupSums::Ratio() const {
+  if (error2 == 0) return 0;
+  const double limit = Limit();
+  return limit > 0 ? Relative() / limit : INFINITY;
+}
+
+double BiasSums::StandardError() const { return elements > 0 ? std::sqrt(variance) / elements : 0; }
+double BiasSums::Limit() const {
+  return elements > 0 ? kWidth * typical / elements + kSigmas * StandardError() + 1e-12 : 0;
+}
+
+Groups GroupErrors(const OutputTruth& truth, const Tensor& got) {
+  Groups groups;
+  const auto count = static_cast<std::size_t>(got.elements);
+  const auto columns =
+      truth.shape.empty() ? std::size_t{1} : static_cast<std::size_t>(truth.shape.back());
+  for (const auto* field : {&truth.value, &truth.allowance, &truth.typical, &truth.independent, &truth.contributions}) {
+    ASSAY_CHECK(field->size() == count, "a truth holds every field for every element");
+  }
+  groups.ulps.resize(kUlpBins);
+  if (columns == 0 || count == 0) return groups;
+  groups.rows.resize(count / columns);
+  if (truth.shape.size() > 1) groups.columns.resize(columns);
+  for (std::size_t i = 0; i < count; ++i) {
+    const double value = truth.value[i];
+    const double result = got.At(static_cast<std::int64_t>(i));
+    const double ideal = Rounded(truth.dtype, value);
+    const double typical = truth.typical[i];
+    if (!std::isfinite(result) || !std::isfinite(ideal) || !std::isfinite(truth.allowance[i]))
+      continue;
+    const double contribution = truth.contributions[i];
+    groups.rows[i / columns].Add(result - value, value, ideal - value, typical, contribution);
+    if (!groups.columns.empty()) {
+      groups.columns[i % columns].Add(result - value, value, ideal - value, typical, contribution);
+    }
+    groups.all.Add(result - value, value, ideal - value, typical, contribution);
+    if (!IsFloat(truth.dtype) || value == 0) continue;
+    const double ulp = UlpAt(truth.dtype, value);
+    const double off = (result - ideal) / ulp;
+    const double tau = typical / ulp;
+    groups.bias.sum += off;
+    groups.bias.toward_zero += value < 0 ? -off : off;
+    groups.bias.typical += (typical - truth.independent[i]) / ulp;
+    // A rounding tips with a probability of about 2 tau, by one ulp.
+    groups.bias.variance += tau * tau + 2 * tau;
+    groups.bias.elements += 1;
+    const double distance = std::fabs(off);
+    const std::size_t bin =
+        distance < 0.5 ? 0
+        : distance < 1.5
+            ? 1
+            : 1 + static_cast<std::size_t>(std::ceil(std::log2(std::min(distance, 1e9))));
+    groups.ulps[std::min(bin, kUlpBins - 1)] += 1;
+  }
+  return groups;
+}
+
+}  // namespace assay::oracle

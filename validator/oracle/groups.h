@@ -1,0 +1,60 @@
+// Errors by row and by column of an output, and over all of it: what a limit for each element
+// cannot see.
+//
+// For a group of elements with ideal rounding errors r (truth rounded to the dtype, minus truth)
+// and typical errors t, an honest kernel's error has the norm |r| + kWidth * |t| at most: it
+// differs from the ideal result only where its own small error tips a rounding. A common sign shows
+// in the mean of got - ideal, in ulps, against what typical errors and chance allow.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "validator/oracle/oracle.h"
+
+namespace assay::oracle {
+
+/// Sums over a group; limits follow from them.
+struct GroupSums {
+  double error2 = 0;  ///< (got - truth)^2
+  double truth2 = 0;
+  double ideal2 = 0;  ///< (rounded truth - truth)^2
+  double typical2 = 0;
+  double elements = 0;
+  double contributions = 0;  ///< Largest.
+
+  /// Relative to the truth's norm (absolute where that is zero).
+  double Relative() const;
+  double Limit() const;
+  /// Relative() / Limit(); 0 where both are 0.
+  double Ratio() const;
+  void Add(double error, double truth, double ideal, double typical, double contribution);
+};
+
+struct BiasSums {
+  double sum = 0;       ///< (got - rounded truth) in ulps
+  double typical = 0;   ///< typical errors in ulps
+  double variance = 0;  ///< of what chance does to the sum
+  double elements = 0;
+  double toward_zero = 0;  ///< Sum with the sign relative to the truth's: negative for truncation.
+
+  double Mean() const { return elements > 0 ? sum / elements : 0; }
+  double MeanTowardZero() const { return elements > 0 ? toward_zero / elements : 0; }
+  double StandardError() const;
+  double Limit() const;
+};
+
+struct Groups {
+  GroupSums all;
+  std::vector<GroupSums> rows;  ///< One an index of all axes but the last.
+  std::vector<GroupSums>
+      columns;  ///< One an index of the last axis; empty for one-dimensional outputs.
+  BiasSums bias;
+  std::vector<std::uint64_t>
+      ulps;  ///< Histogram of |got - rounded truth|: 0, 1, 2, 3-4, 5-8, ... ulps.
+};
+
+/// Over the elements that are finite on both sides and constrained.
+Groups GroupErrors(const OutputTruth& truth, const Tensor& got);
+
+}  // namespace assay::oracle

@@ -1,0 +1,87 @@
+#include "validator/oracle/oracle.h"
+
+#include <list>
+#include <mutex>
+
+#include "base/json.h"
+#include "ops/prelude.h"
+#include "validator/oracle/cells.h"
+#include "validator/oracle/randomness.h"
+#include "validator/oracle/reference_run.h"
+
+namespace assay::oracle {
+namespace {
+
+// Truths are kept while they fit; the one used longest ago goes first.
+constexpr std::size_t kCacheBytes = std::size_t{512} << 20;
+
+std::size_t BytesOf(const Truth& truth) {
+  std::size_t bytes = 0;
+  for (const auto& [name, output] : truth.outputs)
+    bytes += output.value.size() * 4 * sizeof(double);
+  return bytes;
+}
+
+}  // namespace
+
+struct Oracle::Impl {
+  Impl(engine::Compiler& compiler, engine::Engine& engine) : runner(compiler, engine) {}
+
+  ReferenceRunner runner;
+  std::mutex mutex;
+  struct Entry {
+    std::string key;
+    std::shared_ptr<const Truth> truth;
+  };
+  std::list<Entry> entries;  // most recently used first
+  std::size_t bytes = 0;
+
+  std::shared_ptr<const Truth> Find(const std::string& key) {
+    const std::lock_guard lock(mutex);
+    for (auto entry = entries.begin(); entry != entries.end(); ++entry) {
+      if (entry->key != key) continue;
+      entries.splice(entries.begin(), entries, entry);
+      return entry->truth;
+    }
+    return nullptr;
+  }
+  void Keep(std::string key, std::shared_ptr<const Truth> truth) {
+    const std::lock_guard lock(mutex);
+    bytes += BytesOf(*truth);
+    entries.push_front({std::move(key), std::move(truth)});
+    while (entries.size() > 1 && (bytes > kCacheBytes || entries.size() > 512)) {
+      bytes -= BytesOf(*entries.back().truth);
+      entries.pop_back();
+    }
+  }
+};
+
+Oracle::Oracle(engine::Compiler& compiler, engine::Engine& engine)
+    : impl_(std::make_unique<Impl>(compiler, engine)) {}
+Oracle::~Oracle() = default;
+
+Result<std::shared_ptr<const Truth>> Oracle::Evaluate(const ops::Instance& instance,
+                                                      const cases::Case& value,
+                                                      const cases::Materialised& inputs) {
+  if (instance.op.contract.accumulate == DType::kF64) {
+    return Fail(ErrorKind::kUnsupported,
+                "a contract with an f64 accumulator needs a truth beyond f64",
+                instance.op.name + ": /precision/accumulate", "choose f32");
+  }
+  std::string key =
+      instance.Id() + " " + instance.op.digest + " " + CompactJson(cases::ToJson(value));
+  if (auto found = impl_->Find(key)) return found;
+  const Randomness randomness = RandomnessOf(inputs.inputs);
+  NumberType type;
+  type.independent = randomness.independent;
+  ASSAY_TRY(const Cells cells, impl_->runner.Run(instance, type, inputs.axes, inputs.inputs));
+  auto truth = std::make_shared<Truth>();
+  for (const ops::TensorSpec& spec : instance.op.outputs) {
+    truth->outputs[spec.name] =
+        ReadCells(instance, spec, cells.find(spec.name)->second, randomness.exchangeable);
+  }
+  impl_->Keep(std::move(key), truth);
+  return truth;
+}
+
+}  // namespace assay::oracle

@@ -1,0 +1,70 @@
+#include "validator/oracle/randomness.h"
+
+#include <gtest/gtest.h>
+
+#include <functional>
+
+#include "base/rng.h"
+
+namespace assay::oracle {
+namespace {
+
+Randomness Of(DType type, const Shape& shape,
+              const std::function<double(std::int64_t, Rng&)>& value) {
+  TensorMap inputs;
+  Tensor tensor = *Tensor::Create(type, shape);
+  Rng rng(3);
+  for (std::int64_t i = 0; i < tensor.elements; ++i) tensor.Set(i, value(i, rng));
+  inputs.emplace("x", std::move(tensor));
+  return RandomnessOf(inputs);
+}
+
+TEST(Randomness, NormalsAreRandomInEveryDType) {
+  for (const DType type : {DType::kBF16, DType::kF16, DType::kF32}) {
+    for (const Shape& shape : {Shape{40, 128}, Shape{4096}, Shape{5000, 1}}) {
+      const Randomness randomness =
+          Of(type, shape, [](std::int64_t, Rng& rng) { return rng.Normal(); });
+      EXPECT_TRUE(randomness.independent) << Name(type);
+      EXPECT_TRUE(randomness.exchangeable) << Name(type);
+    }
+  }
+}
+
+TEST(Randomness, MostlyZerosAreStillRandom) {
+  const Randomness randomness = Of(DType::kF32, {64, 64}, [](std::int64_t, Rng& rng) {
+    return rng.Below(4) == 0 ? rng.Normal() : 0.0;
+  });
+  EXPECT_TRUE(randomness.independent);
+}
+
+TEST(Randomness, ConstantRowsAndColumnsAreNot) {
+  EXPECT_FALSE(Of(DType::kF32, {64, 64}, [](std::int64_t, Rng&) { return 0.1; }).independent);
+  EXPECT_FALSE(Of(DType::kF32, {64, 64}, [](std::int64_t i, Rng&) {
+                 return 0.1 + static_cast<double>(i / 64) * 0.37;
+               }).independent);
+  EXPECT_FALSE(Of(DType::kF32, {64, 64}, [](std::int64_t i, Rng&) {
+                 return 0.1 + static_cast<double>(i % 64) * 0.37;
+               }).independent);
+  EXPECT_FALSE(Of(DType::kF32, {64, 64}, [](std::int64_t i, Rng&) {
+                 return i % 2 == 0 ? 0.1 : 0.3;
+               }).independent);
+}
+
+TEST(Randomness, SortedAndAlternatingDataAreNotExchangeable) {
+  const auto sorted = Of(DType::kF32, {4096},
+                         [](std::int64_t i, Rng&) { return static_cast<double>(i) * 0.001 - 2; });
+  EXPECT_TRUE(sorted.independent);
+  EXPECT_FALSE(sorted.exchangeable);
+  const auto alternating = Of(DType::kF32, {4096}, [](std::int64_t i, Rng& rng) {
+    return (i % 2 == 0 ? 1 : -1) * (1 + rng.Unit());
+  });
+  EXPECT_FALSE(alternating.exchangeable);
+}
+
+TEST(Randomness, SmallInputsAndIntegersDoNotCount) {
+  EXPECT_TRUE(Of(DType::kF32, {4}, [](std::int64_t, Rng&) { return 0.1; }).independent);
+  EXPECT_TRUE(Of(DType::kI64, {4096}, [](std::int64_t, Rng&) { return 7.0; }).independent);
+}
+
+}  // namespace
+}  // namespace assay::oracle

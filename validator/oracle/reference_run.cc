@@ -1,0 +1,158 @@
+#include "validator/oracle/reference_run.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <array>
+
+#include "base/file.h"
+#include "base/json.h"
+#include "ops/prelude.h"
+#include "validator/engine/bind.h"
+
+namespace assay::oracle {
+namespace {
+
+std::string_view FormatName(DType type) {
+  switch (type) {
+    case DType::kBF16:
+      return "Bf16Format";
+    case DType::kF16:
+      return "F16Format";
+    default:
+      return "F32Format";
+  }
+}
+
+/// 16-bit inputs may go through tensor cores; f32 ones may not, since TF32 drops bits of them.
+bool TensorCoresApply(const ops::Instance& instance) {
+  for (const ops::TensorSpec& input : instance.op.inputs) {
+    const DType type = instance.TypeOf(input);
+    if (!input.is_scalar && IsFloat(type) && Precision(type) > 11) return false;
+  }
+  return instance.op.contract.tensor_cores;
+}
+
+std::vector<std::string> NumberDefines(const ops::Instance& instance, const NumberType& type) {
+  const ops::Contract& contract = instance.op.contract;
+  const auto flag = [](bool value) { return value ? "true" : "false"; };
+  if (type.kind == NumberType::Kind::kRounded) {
+    constexpr std::array kRoundings = {"kNearest", "kTowardZero", "kStochastic"};
+    return {fmt::format("ASSAY_ROUNDED_FORMAT={}", FormatName(type.format)),
+            fmt::format("ASSAY_ROUNDING={}", kRoundings[static_cast<std::size_t>(type.rounding)]),
+            fmt::format("ASSAY_SEED={}ull", type.seed)};
+  }
+  return {fmt::format("ASSAY_CONTRACT_FORMAT={}", FormatName(contract.accumulate)),
+          fmt::format("ASSAY_INDEPENDENT={}", flag(type.independent)),
+          fmt::format("ASSAY_APPROXIMATE={}", flag(contract.approximate_functions)),
+          fmt::format("ASSAY_TENSOR_CORES={}", flag(TensorCoresApply(instance))),
+          fmt::format("ASSAY_COARSE_TANH={}", flag(contract.coarse_tanh))};
+}
+
+std::string Place(const ops::Instance& instance) {
+  return fmt::format("reference of {} ({})", instance.op.name,
+                     instance.op.reference.source.string());
+}
+
+Result<ops::LaunchPlan> ReadPlan(const ops::OpSpec& op) {
+  const std::string file = op.reference.launch.string();
+  ASSAY_TRY(const Json document, ReadJsonFile(file));
+  return ops::ParseLaunchPlan(document, file, op);
+}
+
+/// The op as its reference sees it: outputs are cells of doubles, workspace of dtype "Real" is
+/// words of doubles.
+ops::Instance Widened(const ops::Instance& instance, const NumberType& type) {
+  ops::Instance wide = instance;
+  for (ops::TensorSpec& output : wide.op.outputs) {
+    output.dtype_name = "f64";
+    output.shape.push_back(ops::Expression::Constant(type.CellWords()));
+  }
+  wide.op.dtypes["Real"] = {DType::kF64};
+  wide.binding["Real"] = DType::kF64;
+  return wide;
+}
+
+std::string Describe(const engine::CompileOutcome& outcome) {
+  std::vector<std::string> lines;
+  for (const engine::Diagnostic& diagnostic : outcome.diagnostics) {
+    if (diagnostic.severity != engine::Diagnostic::Severity::kError) continue;
+    lines.push_back(fmt::format("{}:{}: {}", diagnostic.file, diagnostic.line, diagnostic.message));
+    if (lines.size() == 3) break;
+  }
+  if (lines.empty()) return outcome.detail.empty() ? "the compiler gave no reason" : outcome.detail;
+  return fmt::format("{}", fmt::join(lines, "; "));
+}
+
+}  // namespace
+
+Result<engine::CompiledKernel> ReferenceRunner::Compile(const ops::Instance& instance,
+                                                        const NumberType& type,
+                                                        const ops::LaunchPlan& plan) {
+  engine::CompileRequest request;
+  ASSAY_TRY(request.source, ReadFile(instance.op.reference.source, 4u << 20));
+  request.file_name = "reference.cu";
+  request.headers = ops::PreludeHeaders();
+  ASSAY_TRY(request.defines, ops::ReferenceDefines(instance));
+  for (std::string& define : NumberDefines(instance, type))
+    request.defines.push_back(std::move(define));
+  request.arch = instance.arch;
+  for (const ops::KernelPlan& kernel : plan.kernels) request.entries.push_back(kernel.entry);
+  request.want_cubin = false;
+
+  const std::string key =
+      fmt::format("{} {} {} {} {}", instance.op.digest, request.arch,
+                  fmt::join(request.defines, " "), ops::PreludeDigest(), plan.digest);
+  {
+    const std::lock_guard lock(mutex_);
+    if (const auto found = compiled_.find(key); found != compiled_.end()) return found->second;
+  }
+  ASSAY_TRY(engine::CompileOutcome outcome, compiler_.Compile(request));
+  if (outcome.kind != engine::CompileOutcome::Kind::kCompiled) {
+    return Fail(ErrorKind::kMalformedInput, "does not compile: " + Describe(outcome),
+                Place(instance), "correct the reference; docs/ops.md describes its language");
+  }
+  const std::lock_guard lock(mutex_);
+  return compiled_.emplace(key, std::move(outcome.kernel)).first->second;
+}
+
+Result<Cells> ReferenceRunner::Run(const ops::Instance& instance, const NumberType& type,
+                                   const ops::AxisValues& axes, const TensorMap& inputs) {
+  const ops::Instance wide = Widened(instance, type);
+  ASSAY_TRY(ops::LaunchPlan plan, ReadPlan(wide.op));
+  for (ops::WorkspacePlan& workspace : plan.workspace) {
+    if (workspace.dtype_name == "Real")
+      workspace.shape.push_back(ops::Expression::Constant(type.RealWords()));
+  }
+  ASSAY_TRY(const engine::CompiledKernel compiled, Compile(instance, type, plan));
+  ASSAY_TRY(const ops::ResolvedPlan resolved, ops::Resolve(plan, wide, axes));
+  const std::array calls = {engine::Call{.plan = &resolved, .axes = &axes, .inputs = &inputs}};
+  ASSAY_TRY(engine::Binding binding, engine::Bind(wide, compiled, calls));
+  binding.execution.checks = Checks{.initialisation = true, .race = false, .barrier = true};
+  binding.execution.limits.max_steps = 200'000'000'000;
+  ASSAY_TRY(const Report report,
+            engine_.Run(binding.execution, binding.buffers, engine::Trust::kReference));
+  if (!report.findings.empty()) {
+    return Fail(ErrorKind::kMalformedInput,
+                "has a defect of its own: " + report.findings.front().message, Place(instance),
+                "correct the reference");
+  }
+  if (report.stop != Stop::kCompleted) {
+    const ErrorKind kind = report.stop == Stop::kUnsupported     ? ErrorKind::kUnsupported
+                           : report.stop == Stop::kEngineFailure ? ErrorKind::kInternal
+                                                                 : ErrorKind::kLimit;
+    return Fail(kind, fmt::format("did not complete ({}): {}", Name(report.stop), report.reason),
+                Place(instance));
+  }
+  for (const auto& [name, buffer] : binding.calls.front().buffer_of) {
+    if (buffer < report.unwritten_bytes.size() && report.unwritten_bytes[buffer] != 0) {
+      return Fail(ErrorKind::kMalformedInput,
+                  fmt::format("leaves {} bytes of the output '{}' unwritten",
+                              report.unwritten_bytes[buffer], name),
+                  Place(instance), "write every element");
+    }
+  }
+  return std::move(binding.calls.front().outputs);
+}
+
+}  // namespace assay::oracle

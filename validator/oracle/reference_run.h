@@ -1,0 +1,60 @@
+// Runs an op's reference in a number type of the prelude (ops/prelude): compile, bind wide outputs,
+// run on an engine, collect the cells.
+//
+// Thread-safe; compiled references are kept.
+#pragma once
+
+#include <map>
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include "base/tensor.h"
+#include "ops/launch_plan.h"
+#include "ops/op.h"
+#include "validator/engine/compiler.h"
+#include "validator/engine/engine.h"
+
+namespace assay::oracle {
+
+/// Which number type `Real` is.
+struct NumberType {
+  enum class Kind : std::uint8_t { kBounded, kRounded } kind = Kind::kBounded;
+  bool independent = true;     ///< kBounded: roundings may be taken for independent.
+  DType format = DType::kF32;  ///< kRounded: bf16, f16 or f32.
+  enum class Rounding : std::uint8_t {
+    kNearest,
+    kTowardZero,
+    kStochastic
+  } rounding = Rounding::kNearest;
+  std::uint64_t seed = 0;  ///< kStochastic.
+
+  /// Doubles that a Real, or a stored output element, takes.
+  std::int64_t RealWords() const { return kind == Kind::kBounded ? 9 : 1; }
+  std::int64_t CellWords() const { return kind == Kind::kBounded ? 6 : 1; }
+};
+
+/// Output -> f64 tensor of the output's shape with one more axis, of CellWords() elements.
+using Cells = TensorMap;
+
+class ReferenceRunner {
+ public:
+  ReferenceRunner(engine::Compiler& compiler, engine::Engine& engine)
+      : compiler_(compiler), engine_(engine) {}
+
+  /// Errors are faults of the op (its reference does not compile, has findings, is not covered by
+  /// the engine) or of the machine.
+  Result<Cells> Run(const ops::Instance& instance, const NumberType& type,
+                    const ops::AxisValues& axes, const TensorMap& inputs);
+
+ private:
+  Result<engine::CompiledKernel> Compile(const ops::Instance& instance, const NumberType& type,
+                                         const ops::LaunchPlan& plan);
+
+  engine::Compiler& compiler_;
+  engine::Engine& engine_;
+  std::mutex mutex_;
+  std::map<std::string, engine::CompiledKernel> compiled_;
+};
+
+}  // namespace assay::oracle

@@ -1,0 +1,120 @@
+// The ISA table: which forms each instruction has, what they take, and where the manual describes
+// them.
+//
+// isa.def holds one row a form; its head explains the notation. Here the rows are cut up once, on
+// first use, into values that the parser (which form is this?), the verifier (do the operands
+// fit?), the printer (in which order do modifiers go?), the coverage table and the tests share. Row
+// 0 is no form.
+//
+// After Verify has accepted a module, an instruction's operands stand in one-to-one order with
+// AssignRules(form, instruction): same count, kinds, widths; so consumers may index operands
+// without further checks.
+//
+// Cost: matching an instruction is a few dozen comparisons. Thread-safety: the table is immutable.
+//
+//   const Form& form = FormOf(instruction);
+//   fmt::print("{} is described in {}\n", Text(form), form.section);
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "validator/ptx/module.h"
+
+namespace assay::ptx {
+
+/// One place for a modifier: which it may be, and whether it may be missing.
+struct ModifierSlot {
+  enum class Kind : std::uint8_t { kMod, kType, kSpace, kWidth };
+  Kind kind = Kind::kMod;
+  bool optional = false;
+  bool with_previous = false;         ///< There exactly when the slot before is.
+  std::vector<std::uint16_t> values;  ///< Mod, Type or Space as numbers, or vector widths.
+  bool Has(std::uint16_t value) const;
+};
+
+/// What one operand may be.
+struct OperandRule {
+  enum class Body : std::uint8_t { kValue, kAddress, kTensor, kLabel, kTargets, kSink, kCall };
+  /// How many elements a vector has.
+  enum class Count : std::uint8_t {
+    kScalar,       ///< No vector.
+    kFixed,        ///< `count`.
+    kWidth,        ///< Instruction::vector_width.
+    kMatrices,     ///< 1, 2 or 4 by .x1 .x2 .x4.
+    kAccumulator,  ///< Of wgmma: 64*N values over 128 threads.
+    kPack,         ///< 2 or 4 elements that together are as wide as the type.
+    kOffsets,      ///< Of im2col: two less than the tensor's dimensions.
+  };
+  Body body = Body::kValue;
+  Count count_rule = Count::kScalar;
+  std::uint8_t count = 0;
+  Type fixed = Type::kNone;     ///< The type, when it does not depend on the instruction's.
+  std::uint8_t type_index = 0;  ///< Otherwise, which of the instruction's types.
+  bool doubled = false;         ///< Twice as wide as that (mul.wide).
+  bool any_address = false;     ///< An integer of the size of some address, 32 or 64 bits.
+  bool written = false;
+  bool read = false;  ///< Written operands are read as well when '+'.
+  bool sink = false;
+  bool paired = false;
+  bool negatable = false;
+  bool relaxed = false;  ///< 9.4.1: the register may be wider.
+  bool special = false;
+  bool symbol = false;
+  bool constant = true;  ///< A constant may stand here.
+  bool constant_only = false;
+  bool vector_of_one = false;
+  bool optional = false;
+  std::vector<Mod> gate;  ///< There exactly when the instruction has one of these, unless empty.
+};
+
+struct Form {
+  Opcode opcode{};
+  std::string_view modifiers;  ///< As in isa.def.
+  std::string_view operand_text;
+  int ptx_version = 0;  ///< Times ten: 78 is 7.8.
+  int sm = 0;           ///< 90; 901 for sm_90a.
+  std::string_view section;
+  std::vector<ModifierSlot> slots;
+  std::vector<OperandRule> operands;
+};
+
+/// All rows; index 0 is an empty one.
+std::span<const Form> Forms();
+inline const Form& FormOf(const Instruction& in) { return Forms()[in.form]; }
+/// Rows of one opcode, in order.
+std::span<const std::uint16_t> FormsOf(Opcode opcode);
+
+/// True when the modifiers, types, spaces and vector width of `in` are those of `form`.
+bool ModifiersFit(const Form& form, const Instruction& in);
+/// Rows of the instruction's opcode whose modifiers fit.
+std::vector<std::uint16_t> CandidateForms(const Instruction& in);
+
+/// Why an operand does not fit.
+struct Misfit {
+  int operand = -1;  ///< Index into Instruction::operands; -1: their number.
+  std::string_view reason;
+};
+/// Nothing when the operands of `in` fit. Never reads beyond the module, whatever indices `in`
+/// holds.
+std::optional<Misfit> OperandsMisfit(const Form& form, const Module& module,
+                                     const Function& function, const Instruction& in);
+/// The first candidate whose operands fit; 0 for none.
+std::uint16_t MatchForm(std::span<const std::uint16_t> candidates, const Module& module,
+                        const Function& function, const Instruction& in);
+
+/// The rule of each operand of `in`, in order. For an instruction whose operands fit the form.
+std::vector<const OperandRule*> AssignRules(const Form& form, const Instruction& in);
+/// The type that a rule asks for, given the instruction; kNone where it asks for none.
+Type TypeOf(const OperandRule& rule, const Instruction& in);
+
+/// For people: "add{.sat}.s32 d, a, b".
+std::string Text(const Form& form);
+/// "sm_90a"
+std::string ArchitectureText(int sm);
+
+}  // namespace assay::ptx

@@ -1,0 +1,87 @@
+#include "workers/emulate_service.h"
+
+#include <list>
+#include <memory>
+#include <utility>
+#include <vector>
+
+#include "base/digest.h"
+#include "base/shared_memory.h"
+#include "validator/emu/emulator.h"
+
+namespace assay::workers {
+namespace {
+
+constexpr std::size_t kKeptPrograms = 8;
+
+/// Decoded programs, most recently used first.
+class ProgramCache {
+ public:
+  Result<std::shared_ptr<const emu::Program>> Get(const std::string& ptx) {
+    const std::string digest = Sha256Hex(ptx);
+    for (auto entry = entries_.begin(); entry != entries_.end(); ++entry) {
+      if (entry->digest != digest) continue;
+      entries_.splice(entries_.begin(), entries_, entry);
+      return entry->program;
+    }
+    ASSAY_TRY(std::shared_ptr<const emu::Program> program, emu::Program::Load(ptx));
+    entries_.push_front({digest, program});
+    if (entries_.size() > kKeptPrograms) entries_.pop_back();
+    return program;
+  }
+
+ private:
+  struct Entry {
+    std::string digest;
+    std::shared_ptr<const emu::Program> program;
+  };
+  std::list<Entry> entries_;
+};
+
+Report Unsupported(const Error& error, std::size_t buffers) {
+  Report report;
+  report.stop = error.kind == ErrorKind::kLimit ? Stop::kResourceLimit : Stop::kUnsupported;
+  report.reason = ToString(error);
+  report.unwritten_bytes.assign(buffers, 0);
+  report.first_unwritten.assign(buffers, -1);
+  return report;
+}
+
+Result<sandbox::Answer> RunRequest(ProgramCache& programs, sandbox::Message request) {
+  ASSAY_TRY(ObjectReader header, ObjectReader::Of(request.header, "emulate request"));
+  ASSAY_TRY(const std::string action, header.Required<std::string>("action"));
+  if (action != "run") return Fail(ErrorKind::kUsage, "unknown action '" + action + "'", header.PlaceOf("action"));
+  ASSAY_TRY(const Json document, header.Required<Json>("execution"));
+  ASSAY_TRY_VOID(header.Finish());
+  ASSAY_TRY(const Execution execution, ExecutionFromJson(document));
+  if (request.fds.size() != execution.buffers.size()) {
+    return Fail(ErrorKind::kUsage, "the number of descriptors differs from the number of buffers", "emulate request");
+  }
+  std::vector<SharedMemory> mappings;
+  std::vector<std::span<std::byte>> buffers;
+  for (std::size_t i = 0; i < request.fds.size(); ++i) {
+    const BufferSpec& spec = execution.buffers[i];
+    const std::size_t bytes = SizeOf(spec.dtype) * static_cast<std::size_t>(spec.elements);
+    // Inputs are views without write access; a private mapping lets a kernel's write stay in this process all the same.
+    const auto access =
+        spec.role == BufferRole::kInput ? SharedMemory::Access::kPrivateCopy : SharedMemory::Access::kReadWrite;
+    ASSAY_TRY(SharedMemory memory, SharedMemory::Map(std::move(request.fds[i]), bytes, access));
+    mappings.push_back(std::move(memory));
+    buffers.push_back(mappings.back().bytes());
+  }
+  auto program = programs.Get(request.payload);
+  const Report report =
+      program ? emu::Run(**program, execution, buffers) : Unsupported(program.error(), execution.buffers.size());
+  sandbox::Answer answer;
+  answer.header["report"] = ToJson(report);
+  return answer;
+}
+
+}  // namespace
+
+Result<sandbox::Service> MakeEmulateService() {
+  auto programs = std::make_shared<ProgramCache>();
+  return [programs](sandbox::Message request) { return RunRequest(*programs, std::move(request)); };
+}
+
+}  // namespace assay::workers

@@ -1,0 +1,25 @@
+#include "workers/service_table.h"
+
+#include <array>
+
+#include "workers/emulate_service.h"
+
+namespace assay::workers {
+namespace {
+
+Result<sandbox::Service> MakeCompile(const WorkerContext& context) {
+  return MakeCompileService(context.compiler);
+}
+
+Result<sandbox::Service> MakeEmulate(const WorkerContext&) { return MakeEmulateService(); }
+
+constexpr std::array kServices{
+    ServiceRow{sandbox::WorkerKind::kCompile, &MakeCompile},
+    ServiceRow{sandbox::WorkerKind::kEmulate, &MakeEmulate},
+};
+
+}  // namespace
+
+std::span<const ServiceRow> Services() { return kServices; }
+
+}  // namespace assay::workers
