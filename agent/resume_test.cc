@@ -13,13 +13,11 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include <algorithm>
 #include <map>
 #include <set>
 
 #include "agent/generate.h"
 #include "agent/testing/fakes.h"
-#include "agent/text.h"
 #include "base/rng.h"
 
 namespace assay::agent {
@@ -112,13 +110,7 @@ class ResumeTest : public ::testing::TestWithParam<StrategyKind> {
     std::map<std::string, std::string> files;
     for (const std::string& file : testing::FilesBelow(out)) {
       if (file != "events.jsonl") files[file] = testing::Slurp(out / file);
-      if (file == "transcript.jsonl") {
-        std::vector<std::string_view> lines = SplitLines(files[file]);
-        std::ranges::sort(lines);
-        std::string sorted;
-        for (const std::string_view line : lines) sorted += std::string(line) + "\n";
-        files[file] = sorted;
-      }
+      if (file == "transcript.jsonl") files[file] = testing::SortedLines(files[file]);
     }
     return files;
   }

@@ -191,12 +191,8 @@ TEST_P(RecordReplayTest, ReplayIsTheSameRun) {
   // Whose replies they are is recorded, not how they were had. When a verdict falls among the replies is up to the threads that
   // judge: the lines agree, not their order.
   const auto exchanges = [&](const char* name) {
-    std::istringstream text(testing::Slurp(folder.path() / name / "transcript.jsonl"));
-    std::multiset<std::string> lines;
-    std::string line;
-    std::getline(text, line);
-    while (std::getline(text, line)) lines.insert(line);
-    return lines;
+    const std::string text = testing::Slurp(folder.path() / name / "transcript.jsonl");
+    return testing::SortedLines(text.substr(text.find('\n')));
   };
   EXPECT_EQ(exchanges("a"), exchanges("b"));
 }

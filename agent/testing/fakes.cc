@@ -6,6 +6,8 @@
 #include <algorithm>
 #include <sstream>
 
+#include "agent/text.h"
+
 namespace assay::agent::testing {
 
 TemporaryFolder::TemporaryFolder() {
@@ -183,6 +185,14 @@ Path PromptsFolder() { return Path(ASSAY_SOURCE_DIR) / "prompts"; }
 std::string Slurp(const Path& file) {
   auto text = ReadFile(file);
   return text ? *std::move(text) : "(cannot read " + file.string() + ")";
+}
+
+std::string SortedLines(std::string_view text) {
+  std::vector<std::string_view> lines = SplitLines(text);
+  std::ranges::sort(lines);
+  std::string sorted;
+  for (const std::string_view line : lines) sorted += std::string(line) + "\n";
+  return sorted;
 }
 
 std::vector<std::string> FilesBelow(const Path& folder) {

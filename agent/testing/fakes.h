@@ -87,6 +87,9 @@ std::function<Result<std::vector<std::unique_ptr<Judge>>>(const JudgeSettings&)>
 
 Path PromptsFolder();
 std::string Slurp(const Path& file);
+/// The lines of `text`, sorted: for files in which overlapping requests and judgements may end in
+/// any order.
+std::string SortedLines(std::string_view text);
 /// Every regular file below `folder`, relative, sorted.
 std::vector<std::string> FilesBelow(const Path& folder);
 

@@ -351,7 +351,8 @@ void FaultServer::Serve() {
   // The socket listens from here on; connections made before the thread runs wait in its queue.
   port_ = server.bind_to_any_port("127.0.0.1");
   ASSAY_CHECK(port_ > 0, "no free port on loopback");
-  // The library's queue of 5 would drop connections that come all at once, and their retries take seconds.
+  // The library's queue of 5 would drop connections that come all at once, and their retries take
+  // seconds.
   ASSAY_CHECK(::listen(socket, 256) == 0, "listen");
   thread_ = std::thread([&server] { server.listen_after_bind(); });
   while (!server.is_running()) std::this_thread::yield();  // stop() before that would be lost
