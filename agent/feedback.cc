@@ -108,9 +108,10 @@ std::string Facts(const Finding& finding) {
   return facts;
 }
 
-std::string TemplateOf(const PromptLibrary& prompts, std::string_view family) {
-  const std::string name = "repair/" + std::string(family) + ".md";
-  return prompts.Has(name) ? name : "repair/other.md";
+// What to do about findings of a family.
+Result<std::string> Advice(const PromptLibrary& prompts, const std::string& family) {
+  const std::string name = "repair/" + family + ".md";
+  return prompts.Render(prompts.Has(name) ? name : "repair/other.md", {});
 }
 
 Result<std::string> RenderFinding(const FeedbackInput& input, const Told& told,
@@ -124,7 +125,7 @@ Result<std::string> RenderFinding(const FeedbackInput& input, const Told& told,
                          {"facts", ""}};
   if (told.hidden) {
     variables["message"] += ", on a case that is not shown";
-    return input.prompts.Render(TemplateOf(input.prompts, kHoldout), variables);
+    return input.prompts.Render("repair/finding.md", variables);
   }
   if (input.mode == FeedbackMode::kFull) {
     if (!finding.message.empty()) variables["message"] = Shorten(finding.message, kMaxMessage);
@@ -138,7 +139,7 @@ Result<std::string> RenderFinding(const FeedbackInput& input, const Told& told,
     const std::string facts = Facts(finding);
     if (!facts.empty()) variables["facts"] = facts;
   }
-  return input.prompts.Render(TemplateOf(input.prompts, FamilyOf(finding.kind)), variables);
+  return input.prompts.Render("repair/finding.md", variables);
 }
 
 // Templates leave blank lines where a part is empty.
@@ -151,45 +152,51 @@ std::string WithoutDoubleBlankLines(std::string_view text) {
   return result;
 }
 
+// Why a verdict without findings is what it is: the judge could not decide.
+std::string WhyUndecided(const FeedbackInput& input) {
+  if (input.mode == FeedbackMode::kAggregate) return "A gate could not reach a conclusion.";
+  for (const gates::GateResult& gate : input.last.verdict->gates) {
+    if (gate.status == gates::GateStatus::kInconclusive && gate.gate != kHoldout &&
+        !gate.reason.empty()) {
+      return "Gate " + gate.gate + ": " + gate.reason;
+    }
+  }
+  return input.last.verdict->reason;
+}
+
+// All findings that are told, then advice once for each family.
 Result<std::string> RenderFindings(const FeedbackInput& input) {
-  const gates::Verdict& verdict = *input.last.verdict;
   std::string text;
   std::size_t number = 0;
-  for (const Told& told : Select(verdict)) {
+  for (const Told& told : Select(*input.last.verdict)) {
     ASSAY_TRY(const std::string finding, RenderFinding(input, told, ++number));
     text += finding + "\n";
   }
-  if (number > 0) return WithoutDoubleBlankLines(text);
-  // No finding: the judge could not decide. What it says is all there is to go by.
-  std::string why = verdict.reason;
-  for (const gates::GateResult& gate : verdict.gates) {
-    if (gate.status == gates::GateStatus::kInconclusive && gate.gate != kHoldout &&
-        !gate.reason.empty()) {
-      why = "gate " + gate.gate + ": " + gate.reason;
-      break;
-    }
+  std::vector<std::string> families = FamiliesOf(*input.last.verdict);
+  if (number == 0) {
+    text = Shorten(WhyUndecided(input), kMaxMessage) + "\n\n";
+    families = {"other"};
   }
-  if (input.mode == FeedbackMode::kAggregate) why = "a gate could not reach a conclusion";
-  ASSAY_TRY(text,
-            input.prompts.Render("repair/other.md", {{"number", "1"},
-                                                     {"kind", std::string(Name(verdict.outcome))},
-                                                     {"message", Shorten(why, kMaxMessage)},
-                                                     {"case", ""},
-                                                     {"source", ""},
-                                                     {"facts", ""}}));
-  return WithoutDoubleBlankLines(text + "\n");
+  for (const std::string& family : families) {
+    ASSAY_TRY(const std::string advice, Advice(input.prompts, family));
+    text += advice + "\n";
+  }
+  return WithoutDoubleBlankLines(text);
 }
 
 std::string Passed(const gates::Verdict& verdict) {
-  std::string text;
+  std::string passed;
+  std::string open;
   for (const gates::GateResult& gate : verdict.gates) {
-    if (gate.status == gates::GateStatus::kRefuted) continue;
-    text += fmt::format("- {}: {}", gate.gate, Name(gate.status));
-    if (gate.status == gates::GateStatus::kPassed && gate.cases > 0)
-      text += fmt::format(", {} cases", gate.cases);
-    text += "\n";
+    if (gate.status == gates::GateStatus::kPassed) {
+      passed +=
+          "- " + gate.gate + (gate.cases > 0 ? fmt::format(", {} cases", gate.cases) : "") + "\n";
+    } else if (gate.status != gates::GateStatus::kRefuted) {
+      open += (open.empty() ? "" : ", ") + gate.gate;
+    }
   }
-  return text.empty() ? "Nothing was tested beyond this.\n" : text;
+  if (passed.empty()) passed = "Nothing yet.\n";
+  return open.empty() ? passed : passed + "Not decided: " + open + ".\n";
 }
 
 std::string Earlier(const FeedbackInput& input) {

@@ -133,6 +133,10 @@ TEST_F(FeedbackTest, AtMostThreeDistinctFindingsGuiltyOnesFirst) {
   EXPECT_THAT(text, Not(HasSubstr("Finding 4")));
   EXPECT_THAT(text, Not(HasSubstr("a consequence")));
   EXPECT_THAT(FamiliesOf(verdict_), ElementsAre("race", "memory"));
+  // Advice comes once a family.
+  const std::size_t advice = text.find("How to fix a memory finding");
+  EXPECT_NE(advice, std::string::npos);
+  EXPECT_EQ(text.find("How to fix a memory finding", advice + 1), std::string::npos);
 }
 
 TEST_F(FeedbackTest, SaysWhatHeldAndWhatWentWrongBefore) {
@@ -145,7 +149,7 @@ TEST_F(FeedbackTest, SaysWhatHeldAndWhatWentWrongBefore) {
   const gates::Verdict old = testing::VerdictOf(instance_, {}, "refute precision precision_bias");
   earlier_ = {{1, &old}};
   const std::string text = Repair();
-  EXPECT_THAT(text, HasSubstr("- memory: passed, 60 cases"));
+  EXPECT_THAT(text, HasSubstr("- memory, 60 cases"));
   EXPECT_THAT(
       text,
       HasSubstr("- attempt 1: refuted, precision_bias: the precision gate found precision_bias"));

@@ -67,6 +67,14 @@ Result<Log> ReadLog(const Path& path) {
   return log;
 }
 
+// Every event survives the death of the process. Those that were paid for, in money or in time,
+// survive a power cut as well; what a strategy plans it plans again, and waiting for the disk is
+// most of what an attempt costs us.
+bool WorthSyncing(const Event& event) {
+  return !std::holds_alternative<AttemptsPlanned>(event) &&
+         !std::holds_alternative<TryFailed>(event);
+}
+
 }  // namespace
 
 Status WriteDerived(const Path& path, std::string_view text) {
@@ -165,7 +173,9 @@ Status RunFolder::Record(Event event) {
     stamped.milliseconds = 0;
   }
   ASSAY_TRY_VOID(Append(log_.get(), CompactJson(ToJson(stamped)) + "\n", path_ / kEvents));
-  if (::fdatasync(log_.get()) != 0) return SystemError("cannot sync", path_ / kEvents);
+  if (WorthSyncing(stamped.event) && ::fdatasync(log_.get()) != 0) {
+    return SystemError("cannot sync", path_ / kEvents);
+  }
   ++next_number_;
   ASSAY_TRY_VOID(Apply(stamped, state_));
   return Project(stamped);

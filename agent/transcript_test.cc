@@ -3,9 +3,6 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <set>
-#include <sstream>
-
 #include "agent/generate.h"
 #include "agent/testing/fakes.h"
 
@@ -188,8 +185,8 @@ TEST_P(RecordReplayTest, ReplayIsTheSameRun) {
               testing::Slurp(folder.path() / "b/attempts" / file))
         << file;
   }
-  // Whose replies they are is recorded, not how they were had. When a verdict falls among the replies is up to the threads that
-  // judge: the lines agree, not their order.
+  // Whose replies they are is recorded, not how they were had. When a verdict falls among the
+  // replies is up to the threads that judge: the lines agree, not their order.
   const auto exchanges = [&](const char* name) {
     const std::string text = testing::Slurp(folder.path() / name / "transcript.jsonl");
     return testing::SortedLines(text.substr(text.find('\n')));
