@@ -317,6 +317,26 @@ TEST(Bounded, PrescribedRoundingsAreNotErrors) {
   EXPECT_EQ(round_to<bf16>(tie).hard(), 0x1p-7) << "either neighbour is honest";
 }
 
+TEST(Bounded, AllowedRoundingsAddUpLikeIndependentErrors) {
+  Rng rng(18);
+  double squares = 0, limits = 0;
+  for (int round = 0; round < 50; ++round) {
+    Honest sum = 0;
+    double rounded = 0;
+    for (int i = 0; i < 1000; ++i) {
+      const Honest p = f32{static_cast<float>(rng.Unit())};
+      const Honest v = f32{static_cast<float>(rng.Normal())};
+      sum += may_round_to<bf16>(p) * v;
+      rounded += Bf16Format::nearest(p.v) * v.v;
+    }
+    ASSERT_LE(std::fabs(rounded - sum.v), sum.hard());
+    squares += (rounded - sum.v) * (rounded - sum.v);
+    limits += sum.typical() * sum.typical();
+  }
+  EXPECT_LT(squares, limits);
+  EXPECT_GT(squares, limits / 25);
+}
+
 TEST(Bounded, SelectionsWithinTheErrorAllowBothSides) {
   const Honest a = Honest::result(1, 0.1, 0.1, 0, -1), b = Honest::result(1.05, 0.1, 0.1, 0, -1),
                c = Honest(2);
@@ -344,6 +364,11 @@ TEST(Rounded, StochasticRoundingIsUnbiased) {
     sum += (Random(x).v - x) / 0x1p-7;
   }
   EXPECT_NEAR(sum / 20000, 0, 0.02);
+}
+
+TEST(Prelude, WordsAreWhatTheOracleReserves) {
+  EXPECT_EQ(sizeof(Honest), 9 * sizeof(double));
+  EXPECT_EQ(sizeof(BoundedCell<F32Contract, bf16>), 6 * sizeof(double));
 }
 
 TEST(Prelude, TextIsEmbedded) {

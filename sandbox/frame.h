@@ -1,7 +1,7 @@
 // Framed messages over a stream socket between the orchestrator and a worker.
 //
 // One frame is a fixed preamble (magic, sizes, number of descriptors), a JSON header, an opaque
-// payload, and up to 16 descriptors that travel with the first byte (SCM_RIGHTS):
+// payload, and up to 64 descriptors that travel with the first byte (SCM_RIGHTS):
 //
 //   "ASY1"  u32 header bytes  u64 payload bytes  u32 descriptors  u32 zero  |  header  |  payload
 //   (little-endian)
@@ -33,7 +33,7 @@
 
 namespace assay::sandbox {
 
-inline constexpr std::size_t kMaxFrameFds = 16;
+inline constexpr std::size_t kMaxFrameFds = 64;
 
 struct FrameLimits {
   std::size_t header_bytes = 16u << 20;

@@ -29,8 +29,8 @@ Policy Base(std::string name) {
         .Allow(Weakening::kSanitizerRuntime)
         // The leak checker traces the process, which no worker may do.
         .Environment("ASAN_OPTIONS", "detect_leaks=0:abort_on_error=1:allocator_may_return_null=1")
-        .Environment("UBSAN_OPTIONS", "print_stacktrace=1")
-        .Environment("TSAN_OPTIONS", "halt_on_error=1");
+        .Environment("UBSAN_OPTIONS", "print_stacktrace=1:abort_on_error=1")
+        .Environment("TSAN_OPTIONS", "halt_on_error=1:abort_on_error=1");
   }
   return policy;
 }

@@ -20,7 +20,8 @@ Deadline Soon() { return std::chrono::steady_clock::now() + std::chrono::seconds
 Command Misbehave(std::string action) {
   Command command;
   command.argv = {(ProgramFolder() / "sandbox_misbehave").string(), "--run", std::move(action)};
-  command.environment = {"ASAN_OPTIONS=detect_leaks=0:handle_segv=0:handle_abort=0"};
+  command.environment = {"ASAN_OPTIONS=detect_leaks=0:handle_segv=0:handle_abort=0",
+                         "TSAN_OPTIONS=handle_segv=0:handle_abort=0"};
   return command;
 }
 

@@ -7,6 +7,7 @@
 #include <cstdlib>
 #include <string>
 
+#include "sandbox/health.h"
 #include "sandbox/worker_pool.h"
 
 namespace assay::workers {
@@ -306,12 +307,11 @@ __global__ void k(__half* x, cuda::std::uint32_t n) {
 }
 
 TEST(CompileService, ProbeSaysWhatIsThere) {
-  Request request;
-  request.header = {{"action", "probe"}};
-  const auto reply = Pool().Call(WorkerKind::kCompile, request, kPatience);
-  ASSERT_TRUE(reply) << ToString(reply.error());
-  EXPECT_THAT(reply->message.header["nvrtc"].get<std::string>(), HasSubstr("."));
-  EXPECT_FALSE(reply->message.header["architectures"].empty());
+  const auto health = sandbox::ProbeCompiler(Pool());
+  ASSERT_TRUE(health) << ToString(health.error());
+  EXPECT_THAT(health->nvrtc, HasSubstr("."));
+  EXPECT_THAT(health->library, HasSubstr("/cuda/lib/libnvrtc.so"));  // Inside: nothing of the host.
+  EXPECT_THAT(health->architectures, testing::Contains(90));
 }
 
 }  // namespace

@@ -30,7 +30,10 @@ __global__ void attention(const T* q, const T* k, const T* v, float scale, float
   }
   for (int64 c = 0; c < dim; ++c) {
     Real value = 0;
-    for (int64 j = 0; j < visible; ++j) value += s[j] * Real(v[(head * keys + j) * dim + c]);
+    // Tensor cores multiply T by T, so flash kernels round the probabilities; the sum above they do not.
+    for (int64 j = 0; j < visible; ++j) {
+      value += may_round_to<T>(s[j]) * Real(v[(head * keys + j) * dim + c]);
+    }
     o[row * dim + c] = value / sum;
   }
 }

@@ -48,11 +48,16 @@ Bound ParseBound(std::string_view text) {
     }
     if (i + 1 == words.size()) Malformed(text, "bound without a number");
     const double value = std::atof(words[i + 1].c_str());
-    if (words[i] == "rel") bound.relative = std::exp2(-value);
-    else if (words[i] == "abs") bound.absolute = std::exp2(-value);
-    else if (words[i] == "ulp") bound.ulps = value;
-    else if (words[i] == "within") bound.within = value;
-    else Malformed(text, "unknown bound");
+    if (words[i] == "rel")
+      bound.relative = std::exp2(-value);
+    else if (words[i] == "abs")
+      bound.absolute = std::exp2(-value);
+    else if (words[i] == "ulp")
+      bound.ulps = value;
+    else if (words[i] == "within")
+      bound.within = value;
+    else
+      Malformed(text, "unknown bound");
     ++i;
   }
   return bound;
@@ -76,19 +81,23 @@ std::string WithOperands(const std::string& mnemonic, const Form& form) {
   return text + ";";
 }
 
-/// The accumulators are moved into the destinations first. B lies in shared memory as two core matrices of 8 rows by 16 bytes, 128
-/// bytes apart, without swizzling.
+/// The accumulators are moved into the destinations first. B lies in shared memory as two core
+/// matrices of 8 rows by 16 bytes, 128 bytes apart, without swizzling.
 std::string WgmmaStatements(const Form& form) {
   const std::string name = form.instruction.substr(std::string_view("$wgmma").size());
   const bool integer = name.find(".s32.") != std::string::npos;
-  const bool transposable = name.find("n8k16.") != std::string::npos;  // f16 and bf16 say how A and B are laid out.
+  const bool transposable =
+      name.find("n8k16.") != std::string::npos;  // f16 and bf16 say how A and B are laid out.
   std::string text;
   for (int i = 0; i < form.destinations[0].vector; ++i) {
     text += "mov.b32 $e0." + std::to_string(i) + ", $f1." + std::to_string(i) + "; ";
   }
-  text += "st.shared.b32 [%word], $s2; fence.proxy.async.shared::cta; bar.sync 0; wgmma.fence.sync.aligned; ";
-  text += "wgmma.mma_async.sync.aligned" + name + " $vd0, $vs0, %desc, 1" + (integer ? "" : ", 1, 1") +
-          (transposable ? ", 0" : "") + "; wgmma.commit_group.sync.aligned; wgmma.wait_group.sync.aligned 0;";
+  text +=
+      "st.shared.b32 [%word], $s2; fence.proxy.async.shared::cta; bar.sync 0; "
+      "wgmma.fence.sync.aligned; ";
+  text += "wgmma.mma_async.sync.aligned" + name + " $vd0, $vs0, %desc, 1" +
+          (integer ? "" : ", 1, 1") + (transposable ? ", 0" : "") +
+          "; wgmma.commit_group.sync.aligned; wgmma.wait_group.sync.aligned 0;";
   return text;
 }
 
@@ -124,7 +133,8 @@ std::vector<std::string> ExpandBraces(std::string_view text) {
         rest.remove_prefix(comma + 1);
       }
       for (const std::string& result : results) {
-        for (const std::string_view choice : choices) expanded.push_back(result + std::string(choice));
+        for (const std::string_view choice : choices)
+          expanded.push_back(result + std::string(choice));
       }
       results = std::move(expanded);
       i = end;
@@ -143,7 +153,8 @@ std::vector<Form> ParseForms(std::string_view text) {
     text.remove_prefix(end == std::string_view::npos ? text.size() : end + 1);
     if (line.empty() || line[0] == '#') continue;
     const std::size_t tilde = line.find('~');
-    const Bound bound = tilde == std::string_view::npos ? Bound{} : ParseBound(line.substr(tilde + 1));
+    const Bound bound =
+        tilde == std::string_view::npos ? Bound{} : ParseBound(line.substr(tilde + 1));
     for (const std::string& expanded : ExpandBraces(Trim(line.substr(0, tilde)))) {
       Form form;
       form.name = expanded;
@@ -151,7 +162,8 @@ std::vector<Form> ParseForms(std::string_view text) {
       // " : " separates; "::" occurs in modifiers.
       const std::size_t colon = expanded.find(" : ");
       const std::size_t equals = expanded.find('=', colon == std::string::npos ? 0 : colon);
-      if (colon == std::string::npos || equals == std::string::npos) Malformed(expanded, "no ':' or '='");
+      if (colon == std::string::npos || equals == std::string::npos)
+        Malformed(expanded, "no ':' or '='");
       for (const std::string& word : Words(expanded.substr(colon + 3, equals - colon - 3))) {
         form.destinations.push_back(ParseOperand(word));
       }
@@ -161,7 +173,8 @@ std::vector<Form> ParseForms(std::string_view text) {
       form.instruction = expanded.substr(0, colon);
       form.wgmma = form.instruction.starts_with("$wgmma");
       if (form.wgmma) form.instruction = WgmmaStatements(form);
-      if (form.instruction.find('$') == std::string::npos) form.instruction = WithOperands(form.instruction, form);
+      if (form.instruction.find('$') == std::string::npos)
+        form.instruction = WithOperands(form.instruction, form);
       form.layout_probe = form.instruction.find("$mem") != std::string::npos ||
                           form.instruction.find("$shared") != std::string::npos;
       const bool matrix = form.instruction.find("mma") != std::string::npos;
@@ -177,7 +190,8 @@ int RegisterBits(std::string_view kind) {
   for (const std::string_view wide : {"u64", "s64", "f64", "f64nan", "m.f64", "mz.f64", "few64"}) {
     if (kind == wide) return 64;
   }
-  for (const std::string_view narrow : {"u16", "s16", "f16", "bf16", "f16tiny", "f16one", "bf16tiny", "bf16one"}) {
+  for (const std::string_view narrow :
+       {"u16", "s16", "f16", "bf16", "f16tiny", "f16one", "bf16tiny", "bf16one"}) {
     if (kind == narrow) return 16;
   }
   return 32;
@@ -196,7 +210,8 @@ FormKernel WriteKernel(const Form& form, std::string_view name) {
   std::vector<std::string> destination_names;  // As operands: a register, or a vector of them.
   std::vector<std::string> source_names;
   int counter = 0;
-  const auto name_all = [&counter](const std::vector<FormOperand>& operands, std::vector<std::string>& flat,
+  const auto name_all = [&counter](const std::vector<FormOperand>& operands,
+                                   std::vector<std::string>& flat,
                                    std::vector<std::string>& names) {
     for (const FormOperand& operand : operands) {
       std::string vector = "{";
@@ -213,7 +228,8 @@ FormKernel WriteKernel(const Form& form, std::string_view name) {
   std::string body = form.instruction;
   for (std::size_t i = 0; i < kernel.destination_registers.size() && form.wgmma; ++i) {
     ReplaceAll(body, "$e0." + std::to_string(i), kernel.destination_registers[i]);
-    ReplaceAll(body, "$f1." + std::to_string(i), kernel.source_registers[static_cast<std::size_t>(form.sources[0].vector) + i]);
+    ReplaceAll(body, "$f1." + std::to_string(i),
+               kernel.source_registers[static_cast<std::size_t>(form.sources[0].vector) + i]);
   }
   for (std::size_t i = destination_names.size(); i-- > 0;) {
     ReplaceAll(body, "$vd" + std::to_string(i), destination_names[i]);
@@ -223,7 +239,9 @@ FormKernel WriteKernel(const Form& form, std::string_view name) {
     ReplaceAll(body, "$vs" + std::to_string(i), source_names[i]);
     ReplaceAll(body, "$s" + std::to_string(i), source_names[i]);
   }
-  const auto address = [&body](std::string_view placeholder, std::string_view to) { ReplaceAll(body, placeholder, to); };
+  const auto address = [&body](std::string_view placeholder, std::string_view to) {
+    ReplaceAll(body, placeholder, to);
+  };
   address("$mem16", "%m16");
   address("$mem32", "%m32");
   address("$mem64", "%m64");
@@ -233,9 +251,11 @@ FormKernel WriteKernel(const Form& form, std::string_view name) {
   for (const char c : body) kernel.statements += c == ';' ? 1 : 0;
 
   const auto line = [&text](const std::string& statement) { text += "  " + statement + "\n"; };
-  text += ".visible .entry " + std::string(name) + "(.param .u64 in, .param .u64 out, .param .u64 mem)\n{\n";
+  text += ".visible .entry " + std::string(name) +
+          "(.param .u64 in, .param .u64 out, .param .u64 mem)\n{\n";
   const std::string count = std::to_string(counter + 1);
-  line(".reg .pred %p<" + count + ">; .reg .b16 %h<" + count + ">; .reg .b32 %r<" + count + ">; .reg .b64 %q<" + count + ">;");
+  line(".reg .pred %p<" + count + ">; .reg .b16 %h<" + count + ">; .reg .b32 %r<" + count +
+       ">; .reg .b64 %q<" + count + ">;");
   if (body.find("%x") != std::string::npos) line(".reg .b128 %x;");
   line(".reg .b64 %in, %out, %mem, %m16, %m32, %m64, %m8l, %m8h; .reg .b32 %t, %u, %sh;");
   int statements = 0;
@@ -271,7 +291,8 @@ FormKernel WriteKernel(const Form& form, std::string_view name) {
     code("mov.u32 %word, tile;");
     code("cvt.u64.u32 %desc, %word;");
     code("shr.u64 %desc, %desc, 4;");
-    code("or.b64 %desc, %desc, 0x0000001000080000;");  // Core matrices along k 128 bytes apart, along n 256.
+    code("or.b64 %desc, %desc, 0x0000001000080000;");  // Core matrices along k 128 bytes apart,
+                                                       // along n 256.
     code("mad.lo.u32 %word, %t, 4, %word;");
   }
   int flat = 0;
@@ -282,7 +303,11 @@ FormKernel WriteKernel(const Form& form, std::string_view name) {
       code("ld.global.b32 %u, " + at + ";");
       code("setp.ne.b32 " + source + ", %u, 0;");
     } else {
-      code(std::string("ld.global.") + (source[1] == 'h' ? "b16 " : source[1] == 'r' ? "b32 " : "b64 ") + source + ", " + at + ";");
+      code(std::string("ld.global.") +
+           (source[1] == 'h'   ? "b16 "
+            : source[1] == 'r' ? "b32 "
+                               : "b64 ") +
+           source + ", " + at + ";");
     }
   }
   kernel.first_statement = statements;
@@ -294,8 +319,11 @@ FormKernel WriteKernel(const Form& form, std::string_view name) {
       line("selp.b32 %u, 1, 0, " + destination + ";");
       line("st.global.b32 " + at + ", %u;");
     } else {
-      line(std::string("st.global.") + (destination[1] == 'h' ? "b16 " : destination[1] == 'r' ? "b32 " : "b64 ") + at + ", " +
-           destination + ";");
+      line(std::string("st.global.") +
+           (destination[1] == 'h'   ? "b16 "
+            : destination[1] == 'r' ? "b32 "
+                                    : "b64 ") +
+           at + ", " + destination + ";");
     }
   }
   line("ret;");

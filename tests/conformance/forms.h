@@ -1,7 +1,8 @@
-// The list of instruction forms under test (forms.txt), expanded, and the PTX kernel that runs one of them on a GPU.
+// The list of instruction forms under test (forms.txt), expanded, and the PTX kernel that runs one
+// of them on a GPU.
 //
-// Shared by the recorder, which runs on a machine with a GPU, and by the test, which needs none. A form's inputs are a pure
-// function of its text (inputs.h), so that only outputs are stored.
+// Shared by the recorder, which runs on a machine with a GPU, and by the test, which needs none. A
+// form's inputs are a pure function of its text (inputs.h), so that only outputs are stored.
 #pragma once
 
 #include <cstdint>
@@ -37,7 +38,8 @@ struct Form {
   /// Threads run: 32 for layout probes, 128 for matrices, 256 otherwise.
   int threads = 256;
   bool layout_probe = false;
-  /// A warpgroup's product, `$wgmma.SHAPE.D.A.B` in forms.txt: sources are A, the accumulator and the thread's word of B.
+  /// A warpgroup's product, `$wgmma.SHAPE.D.A.B` in forms.txt: sources are A, the accumulator and
+  /// the thread's word of B.
   bool wgmma = false;
 };
 
@@ -51,7 +53,8 @@ int RegisterBits(std::string_view kind);
 /// Bytes that one result of this kind takes in the golden data.
 int StoredBytes(std::string_view kind);
 
-/// Statements before and after a form's own in its kernel, so that the test finds them in the parsed module.
+/// Statements before and after a form's own in its kernel, so that the test finds them in the
+/// parsed module.
 struct FormKernel {
   std::string text;
   int first_statement = 0;  ///< Index of the form's first instruction in the body.
@@ -59,8 +62,8 @@ struct FormKernel {
   std::vector<std::string> destination_registers;
   std::vector<std::string> source_registers;
 };
-/// A kernel `name` of parameters (in, out, memory), each a 64-bit address. Register r of thread t is read from in + 8 * (r * 256 + t) and
-/// written to out likewise.
+/// A kernel `name` of parameters (in, out, memory), each a 64-bit address. Register r of thread t
+/// is read from in + 8 * (r * 256 + t) and written to out likewise.
 FormKernel WriteKernel(const Form& form, std::string_view name);
 /// ".version", ".target" and so on.
 std::string ModuleHeader();

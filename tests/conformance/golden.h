@@ -1,4 +1,5 @@
-// Digests of the recorded data. FNV-1a: they find a change of the forms or the inputs since the recording, not an adversary.
+// Digests of the recorded data. FNV-1a: they find a change of the forms or the inputs since the
+// recording, not an adversary.
 #pragma once
 
 #include <cstdint>

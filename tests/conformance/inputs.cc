@@ -10,7 +10,8 @@ namespace {
 
 using u64 = std::uint64_t;
 
-// Every draw is a statement of its own: the order of evaluation within an expression is the compiler's choice.
+// Every draw is a statement of its own: the order of evaluation within an expression is the
+// compiler's choice.
 constexpr u64 kSeed = 20251120;
 
 /// A floating-point kind by its fields, and patterns worth trying, as bits.
@@ -20,24 +21,32 @@ struct FloatKind {
   int fraction;
   std::span<const u64> extra;
 };
-// 2^31, 2^31-ish, 2^32, 2^63, 2^64, 255.5, 256, 127.5, 128.5, 65504, 65519, 65520, 448, 464, 480, 57344, 61440, 2^-14, 2^-15, 2^-24, 2^-25,
-// 1.5 * 2^-25, ties of bf16, f16 and tf32.
+// 2^31, 2^31-ish, 2^32, 2^63, 2^64, 255.5, 256, 127.5, 128.5, 65504, 65519, 65520, 448, 464, 480,
+// 57344, 61440, 2^-14, 2^-15, 2^-24, 2^-25, 1.5 * 2^-25, ties of bf16, f16 and tf32.
 constexpr u64 kF32Extra[] = {
-    0x4f000000, 0x4effffff, 0x4f800000, 0x4f7fffff, 0x5f000000, 0x5effffff, 0x5f800000, 0x437f8000, 0x43800000, 0x42ff0000,
-    0x43008000, 0x477fe000, 0x477fefff, 0x477ff000, 0x43e00000, 0x43e80000, 0x43e7ffff, 0x43f00000, 0x47600000, 0x47700000,
-    0x38800000, 0x38000000, 0x33800000, 0x33000000, 0x33400000, 0x3f808000, 0x3f818000, 0x3f807fff, 0x3f801000, 0x3f803000,
-    0x3f800fff, 0x3f801001, 0x387fe000, 0x387ff000, 0x3b000000, 0x3a800000, 0x3ac00000, 0x37800000, 0x37000000, 0x40490fdb,
-    0x42b17218, 0x43160000, 0xc3150000, 0xc2fc0000, 0xc2ff0000, 0x43000000, 0x42ffffff, 0x7f000000, 0x7e800000, 0x7e800001};
+    0x4f000000, 0x4effffff, 0x4f800000, 0x4f7fffff, 0x5f000000, 0x5effffff, 0x5f800000, 0x437f8000,
+    0x43800000, 0x42ff0000, 0x43008000, 0x477fe000, 0x477fefff, 0x477ff000, 0x43e00000, 0x43e80000,
+    0x43e7ffff, 0x43f00000, 0x47600000, 0x47700000, 0x38800000, 0x38000000, 0x33800000, 0x33000000,
+    0x33400000, 0x3f808000, 0x3f818000, 0x3f807fff, 0x3f801000, 0x3f803000, 0x3f800fff, 0x3f801001,
+    0x387fe000, 0x387ff000, 0x3b000000, 0x3a800000, 0x3ac00000, 0x37800000, 0x37000000, 0x40490fdb,
+    0x42b17218, 0x43160000, 0xc3150000, 0xc2fc0000, 0xc2ff0000, 0x43000000, 0x42ffffff, 0x7f000000,
+    0x7e800000, 0x7e800001};
 constexpr u64 kF64Extra[] = {
-    0x41dfffffffc00000, 0x41e0000000000000, 0x41efffffffe00000, 0x41f0000000000000, 0x43dfffffffffffff, 0x43e0000000000000,
-    0x43efffffffffffff, 0x43f0000000000000, 0xc1e0000000000000, 0xc3e0000000000000, 0x3ff0000010000000, 0x3ff0000030000000,
-    0x3ff000000fffffff, 0x47efffffe0000000, 0x47effffff0000000, 0x47efffffefffffff, 0x3810000000000000, 0x380fffffe0000000,
-    0x380ffffff0000000, 0x36a0000000000000, 0x3690000000000000, 0x3690000000000001, 0x40effc0000000000, 0x40effe0000000000,
+    0x41dfffffffc00000, 0x41e0000000000000, 0x41efffffffe00000, 0x41f0000000000000,
+    0x43dfffffffffffff, 0x43e0000000000000, 0x43efffffffffffff, 0x43f0000000000000,
+    0xc1e0000000000000, 0xc3e0000000000000, 0x3ff0000010000000, 0x3ff0000030000000,
+    0x3ff000000fffffff, 0x47efffffe0000000, 0x47effffff0000000, 0x47efffffefffffff,
+    0x3810000000000000, 0x380fffffe0000000, 0x380ffffff0000000, 0x36a0000000000000,
+    0x3690000000000000, 0x3690000000000001, 0x40effc0000000000, 0x40effe0000000000,
     0x3f10000000000000, 0x3e60000000000000, 0x3e70000000000001};
-constexpr u64 kHalfExtra[] = {0x5bff, 0x5c00, 0x5800, 0x57ff, 0x5f00, 0x5f40, 0x5f3f, 0x7b80, 0x7bff, 0x1c00, 0x1800, 0x1400, 0x2400, 0x2000, 0x3800};
-constexpr u64 kBf16Extra[] = {0x4f00, 0x4f80, 0x5f00, 0x5f80, 0x437f, 0x4380, 0x4300, 0x42ff, 0x3e80, 0xc2fc, 0x4300};
-constexpr FloatKind kFloats[] = {
-    {"f32", 8, 23, kF32Extra}, {"f64", 11, 52, kF64Extra}, {"f16", 5, 10, kHalfExtra}, {"bf16", 8, 7, kBf16Extra}};
+constexpr u64 kHalfExtra[] = {0x5bff, 0x5c00, 0x5800, 0x57ff, 0x5f00, 0x5f40, 0x5f3f, 0x7b80,
+                              0x7bff, 0x1c00, 0x1800, 0x1400, 0x2400, 0x2000, 0x3800};
+constexpr u64 kBf16Extra[] = {0x4f00, 0x4f80, 0x5f00, 0x5f80, 0x437f, 0x4380,
+                              0x4300, 0x42ff, 0x3e80, 0xc2fc, 0x4300};
+constexpr FloatKind kFloats[] = {{"f32", 8, 23, kF32Extra},
+                                 {"f64", 11, 52, kF64Extra},
+                                 {"f16", 5, 10, kHalfExtra},
+                                 {"bf16", 8, 7, kBf16Extra}};
 
 const FloatKind* FindFloat(std::string_view name) {
   for (const FloatKind& kind : kFloats) {
@@ -51,9 +60,29 @@ u64 SpecialFloat(const FloatKind& kind, Rng& rng) {
   const u64 bias = ((u64{1} << (kind.exponent - 1)) - 1) << kind.fraction;
   const u64 infinity = ((u64{1} << kind.exponent) - 1) << kind.fraction;
   const u64 sign = rng.Below(2) << (kind.exponent + kind.fraction);
-  const u64 magnitudes[] = {0, 0, 1, one - 1, one, one + 1, bias, bias + 1, bias - 1, bias + one, bias - one,
-                            bias + one / 2, bias + one + one / 4, infinity - 1, infinity, infinity, infinity + one / 2, infinity + 1,
-                            infinity + one - 1, infinity + one / 4 + 3, one / 2, infinity - one, bias + (one << 1) - 1};
+  const u64 magnitudes[] = {0,
+                            0,
+                            1,
+                            one - 1,
+                            one,
+                            one + 1,
+                            bias,
+                            bias + 1,
+                            bias - 1,
+                            bias + one,
+                            bias - one,
+                            bias + one / 2,
+                            bias + one + one / 4,
+                            infinity - 1,
+                            infinity,
+                            infinity,
+                            infinity + one / 2,
+                            infinity + 1,
+                            infinity + one - 1,
+                            infinity + one / 4 + 3,
+                            one / 2,
+                            infinity - one,
+                            bias + (one << 1) - 1};
   const u64 choice = rng.Below(std::size(magnitudes) + kind.extra.size());
   if (choice < std::size(magnitudes)) return sign | magnitudes[choice];
   const u64 extra = kind.extra[choice - std::size(magnitudes)];
@@ -67,11 +96,15 @@ u64 RandomFloat(const FloatKind& kind, Rng& rng, u64 previous) {
   const u64 fraction = rng.Next() & ((u64{1} << kind.fraction) - 1);
   const u64 sign = rng.Below(2) << (bits - 1);
   switch (rng.Below(4)) {
-    case 0: return SpecialFloat(kind, rng);
-    case 1: return rng.Next() & mask;
-    case 2: return sign | (bias - 6 + rng.Below(12)) << kind.fraction | fraction;
+    case 0:
+      return SpecialFloat(kind, rng);
+    case 1:
+      return rng.Next() & mask;
+    case 2:
+      return sign | (bias - 6 + rng.Below(12)) << kind.fraction | fraction;
     default: {
-      // The previous register's value with an exponent near it, or the same number negated or a neighbour.
+      // The previous register's value with an exponent near it, or the same number negated or a
+      // neighbour.
       if (rng.Below(3) == 0) return ((previous ^ sign) + rng.Below(3) - 1) & mask;
       const u64 exponent = previous >> kind.fraction & ((u64{1} << kind.exponent) - 1);
       const u64 top = (u64{1} << kind.exponent) - 2;
@@ -86,18 +119,48 @@ u64 RandomInteger(int bits, Rng& rng, u64 previous) {
   const u64 top = u64{1} << (bits - 1);
   switch (rng.Below(4)) {
     case 0: {
-      const u64 specials[] = {0, 1, 2, mask, top, top - 1, top + 1, mask - 1, 0x7f, 0x80, 0xff, 0x100, 0x7fff, 0x8000, 0xffff,
-                              0x10000, 0x7fffffff, 0x80000000, 0xffffffff, 0x100000000, 31, 32, 33, 63, 64, 0xaaaaaaaaaaaaaaaa,
-                              0x5555555555555555, 0xffffff80, 0xffffffffffffff80, 0xffff8000, 0xffffffffffff8000};
+      const u64 specials[] = {0,
+                              1,
+                              2,
+                              mask,
+                              top,
+                              top - 1,
+                              top + 1,
+                              mask - 1,
+                              0x7f,
+                              0x80,
+                              0xff,
+                              0x100,
+                              0x7fff,
+                              0x8000,
+                              0xffff,
+                              0x10000,
+                              0x7fffffff,
+                              0x80000000,
+                              0xffffffff,
+                              0x100000000,
+                              31,
+                              32,
+                              33,
+                              63,
+                              64,
+                              0xaaaaaaaaaaaaaaaa,
+                              0x5555555555555555,
+                              0xffffff80,
+                              0xffffffffffffff80,
+                              0xffff8000,
+                              0xffffffffffff8000};
       return specials[rng.Below(std::size(specials))] & mask;
     }
-    case 1: return rng.Next() & mask;
+    case 1:
+      return rng.Next() & mask;
     case 2: {
       const u64 value = rng.Next();
       const u64 shifted = value >> rng.Below(64);
       return (rng.Below(2) == 0 ? shifted : u64{0} - shifted) & mask;
     }
-    default: return (previous + rng.Below(3) - 1) & mask;
+    default:
+      return (previous + rng.Below(3) - 1) & mask;
   }
 }
 
@@ -121,7 +184,8 @@ u64 MatrixElement(const FloatKind& kind, Rng& rng, int warp) {
   return SpecialFloat(kind, rng);
 }
 
-/// Half zeros and subnormals in warp 0, few but large terms in warp 1, near overflow in warp 2, everything in warp 3.
+/// Half zeros and subnormals in warp 0, few but large terms in warp 1, near overflow in warp 2,
+/// everything in warp 3.
 u64 MatrixElementExtreme(const FloatKind& kind, Rng& rng, int warp) {
   const u64 top = (u64{1} << kind.exponent) - 1;
   const u64 bias = top / 2;
@@ -136,8 +200,9 @@ u64 MatrixElementExtreme(const FloatKind& kind, Rng& rng, int warp) {
   return sign | rng.Below(warp == 3 ? high : bias + 2) << kind.fraction | fraction;
 }
 
-constexpr FloatKind kMatrixFloats[] = {{"m.f32", 8, 23, {}}, {"m.f64", 11, 52, {}}, {"m.f16x2", 5, 10, {}}, {"m.bf16x2", 8, 7, {}},
-                                       {"m.tf32", 8, 10, {}}, {"m.fp8x4", 4, 3, {}}};
+constexpr FloatKind kMatrixFloats[] = {{"m.f32", 8, 23, {}},   {"m.f64", 11, 52, {}},
+                                       {"m.f16x2", 5, 10, {}}, {"m.bf16x2", 8, 7, {}},
+                                       {"m.tf32", 8, 10, {}},  {"m.fp8x4", 4, 3, {}}};
 
 u64 MatrixRegister(std::string_view name, Rng& rng, int thread) {
   const bool extreme = name.starts_with("mz.");
@@ -153,7 +218,8 @@ u64 MatrixRegister(std::string_view name, Rng& rng, int thread) {
       return upper | (warp == 2 ? rng.Below(8192) : 0);
     }
     u64 value = 0;
-    for (int shift = 0; shift < (bits == 64 ? 64 : 32); shift += bits) value |= element_of(kind, rng, warp) << shift;
+    for (int shift = 0; shift < (bits == 64 ? 64 : 32); shift += bits)
+      value |= element_of(kind, rng, warp) << shift;
     return value;
   }
   return 0;
@@ -168,8 +234,10 @@ u64 InputValue(std::string_view kind, Rng& rng, int thread, u64 previous) {
         const u64 around = rng.Below(5) * 16;
         return (around + rng.Below(3) - 1) & 0xffffffff;
       }
-      case 1: return rng.Below(3) == 0 ? rng.Next() & 0xffffffff : rng.Below(256);
-      default: return rng.Below(70);
+      case 1:
+        return rng.Below(3) == 0 ? rng.Next() & 0xffffffff : rng.Below(256);
+      default:
+        return rng.Below(70);
     }
   }
   if (kind == "lane") return rng.Below(32);
@@ -189,7 +257,8 @@ u64 InputValue(std::string_view kind, Rng& rng, int thread, u64 previous) {
   if (kind == "few") return rng.Below(3);
   if (kind == "few64") return rng.Below(3) << 33;
   if (kind.ends_with("tiny") || kind.ends_with("one")) {
-    // Around the smallest normal, and around one: products and quotients at the edge of the subnormals.
+    // Around the smallest normal, and around one: products and quotients at the edge of the
+    // subnormals.
     const bool tiny = kind.ends_with("tiny");
     const FloatKind& base = *FindFloat(kind.substr(0, kind.size() - (tiny ? 4 : 3)));
     const u64 normal = u64{1} << base.fraction;

@@ -1,8 +1,10 @@
-// Runs every form on a GPU and writes what it returned: conformance_record FORMS MODULES CHIP_NAME OUTPUT_PREFIX
+// Runs every form on a GPU and writes what it returned: conformance_record FORMS MODULES CHIP_NAME
+// OUTPUT_PREFIX
 //
-// MODULES is a folder of module<k>.cubin (or .ptx) as conformance_ptx wrote them. OUTPUT_PREFIX.bin gets the outputs, forms in order,
-// each register of a form in turn, each thread in turn, little-endian, in the width of the register (a predicate takes one byte).
-// OUTPUT_PREFIX.json says where they come from, and holds a digest of each form's inputs and outputs.
+// MODULES is a folder of module<k>.cubin (or .ptx) as conformance_ptx wrote them. OUTPUT_PREFIX.bin
+// gets the outputs, forms in order, each register of a form in turn, each thread in turn,
+// little-endian, in the width of the register (a predicate takes one byte). OUTPUT_PREFIX.json says
+// where they come from, and holds a digest of each form's inputs and outputs.
 //
 // Needs the NVIDIA driver only (dlopen of libcuda.so.1), and no CUDA toolkit at run time.
 #include <dlfcn.h>
@@ -46,8 +48,8 @@ struct Driver {
   CUresult (*to_device)(CUdeviceptr, const void*, std::size_t) = nullptr;
   CUresult (*to_host)(void*, CUdeviceptr, std::size_t) = nullptr;
   CUresult (*set_bytes)(CUdeviceptr, unsigned char, std::size_t) = nullptr;
-  CUresult (*launch)(CUfunction, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, void*, void**,
-                     void**) = nullptr;
+  CUresult (*launch)(CUfunction, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned,
+                     unsigned, void*, void**, void**) = nullptr;
 };
 
 template <class Fn>
@@ -132,20 +134,24 @@ int main(int argc, char** argv) {
   for (std::size_t i = 0; i < forms.size(); ++i) {
     const Form& form = forms[i];
     if (i % kFormsPerModule == 0) {
-      const std::string base = std::string(argv[2]) + "/module" + std::to_string(i / kFormsPerModule);
+      const std::string base =
+          std::string(argv[2]) + "/module" + std::to_string(i / kFormsPerModule);
       std::string image = ReadAll(base + ".cubin");
       if (image.empty()) image = ReadAll(base + ".ptx");
       Must(driver.module_load(&module, image.c_str()), base.c_str());
     }
     CUfunction function = nullptr;
-    Must(driver.module_function(&function, module, ("form" + std::to_string(i)).c_str()), form.name.c_str());
+    Must(driver.module_function(&function, module, ("form" + std::to_string(i)).c_str()),
+         form.name.c_str());
     const auto inputs = InputsOf(form);
     for (std::size_t r = 0; r < inputs.size(); ++r) {
-      Must(driver.to_device(in + r * kRegisterBytes, inputs[r].data(), inputs[r].size() * 8), "cuMemcpyHtoD");
+      Must(driver.to_device(in + r * kRegisterBytes, inputs[r].data(), inputs[r].size() * 8),
+           "cuMemcpyHtoD");
     }
     Must(driver.set_bytes(out, 0, kRegisterBytes * kMaxRegisters), "cuMemset");
     void* parameters[] = {&in, &out, &memory};
-    Must(driver.launch(function, 1, 1, 1, static_cast<unsigned>(form.threads), 1, 1, 0, nullptr, parameters, nullptr),
+    Must(driver.launch(function, 1, 1, 1, static_cast<unsigned>(form.threads), 1, 1, 0, nullptr,
+                       parameters, nullptr),
          form.name.c_str());
     Must(driver.context_sync(), form.name.c_str());
 
@@ -155,24 +161,29 @@ int main(int argc, char** argv) {
       const auto bytes = static_cast<std::size_t>(StoredBytes(destination.kind));
       for (int k = 0; k < destination.registers(); ++k, ++r) {
         std::vector<std::uint64_t> values(static_cast<std::size_t>(form.threads));
-        Must(driver.to_host(values.data(), out + r * kRegisterBytes, values.size() * 8), "cuMemcpyDtoH");
+        Must(driver.to_host(values.data(), out + r * kRegisterBytes, values.size() * 8),
+             "cuMemcpyDtoH");
         for (const std::uint64_t value : values) {
-          for (std::size_t b = 0; b < bytes; ++b) packed.push_back(static_cast<std::uint8_t>(value >> (8 * b)));
+          for (std::size_t b = 0; b < bytes; ++b)
+            packed.push_back(static_cast<std::uint8_t>(value >> (8 * b)));
         }
       }
     }
-    data.write(reinterpret_cast<const char*>(packed.data()), static_cast<std::streamsize>(packed.size()));
+    data.write(reinterpret_cast<const char*>(packed.data()),
+               static_cast<std::streamsize>(packed.size()));
     written += packed.size();
-    rows += (i == 0 ? "" : ",\n") + std::string("    [\"") + form.name + "\", \"" + DigestInputs(inputs) + "\", \"" +
-            DigestBytes(packed) + "\"]";
+    rows += (i == 0 ? "" : ",\n") + std::string("    [\"") + form.name + "\", \"" +
+            DigestInputs(inputs) + "\", \"" + DigestBytes(packed) + "\"]";
   }
   char date[32] = {};
   const std::time_t now = std::time(nullptr);
   std::strftime(date, sizeof date, "%Y-%m-%d", std::gmtime(&now));
   std::ofstream header(std::string(argv[4]) + ".json");
-  header << "{\n  \"schema\": \"assay.conformance/1\",\n  \"chip\": \"" << argv[3] << "\",\n  \"device\": \"" << name
-         << "\",\n  \"cuda_driver\": " << version << ",\n  \"recorded\": \"" << date << "\",\n  \"bytes\": " << written
-         << ",\n  \"forms\": [\n" << rows << "\n  ]\n}\n";
+  header << "{\n  \"schema\": \"assay.conformance/1\",\n  \"chip\": \"" << argv[3]
+         << "\",\n  \"device\": \"" << name << "\",\n  \"cuda_driver\": " << version
+         << ",\n  \"recorded\": \"" << date << "\",\n  \"bytes\": " << written
+         << ",\n  \"forms\": [\n"
+         << rows << "\n  ]\n}\n";
   std::printf("%zu forms, %zu bytes, %s, driver %d\n", forms.size(), written, name, version);
   return 0;
 }

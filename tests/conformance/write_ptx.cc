@@ -1,4 +1,5 @@
-// Prints PTX modules of all forms: conformance_ptx FORMS OUTPUT_FOLDER. Each module holds the kernels of up to 64 forms.
+// Prints PTX modules of all forms: conformance_ptx FORMS OUTPUT_FOLDER. Each module holds the
+// kernels of up to 64 forms.
 #include <cstdio>
 #include <fstream>
 #include <iterator>
@@ -17,10 +18,12 @@ int main(int argc, char** argv) {
   const std::vector<Form> forms = ParseForms(text);
   constexpr std::size_t kPerModule = kFormsPerModule;
   for (std::size_t first = 0; first < forms.size(); first += kPerModule) {
-    std::ofstream out(std::string(argv[2]) + "/module" + std::to_string(first / kPerModule) + ".ptx");
+    std::ofstream out(std::string(argv[2]) + "/module" + std::to_string(first / kPerModule) +
+                      ".ptx");
     out << ModuleHeader();
     for (std::size_t i = first; i < forms.size() && i < first + kPerModule; ++i) {
-      out << "// " << forms[i].name << "\n" << WriteKernel(forms[i], "form" + std::to_string(i)).text;
+      out << "// " << forms[i].name << "\n"
+          << WriteKernel(forms[i], "form" + std::to_string(i)).text;
     }
   }
   std::printf("%zu forms\n", forms.size());

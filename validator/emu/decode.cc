@@ -170,6 +170,9 @@ class FunctionDecoder {
       case Operand::Kind::kAddress:
         decoded.kind = DecodedOperand::Kind::kSlot;
         if (operand.has_base_register) {
+          if (registers_[operand.reg].kind != DecodedOperand::Kind::kSlot || registers_[operand.reg].bits < 32) {
+            return std::unexpected(At(impl_, in, "an address needs a register of 32 or 64 bits", ErrorKind::kMalformedInput));
+          }
           decoded.bits = registers_[operand.reg].bits;
           decoded.slot = registers_[operand.reg].slot;
           decoded.offset = operand.offset;

@@ -57,11 +57,13 @@ bool AddBuffers(Engine& engine, std::span<const std::span<std::byte>> buffers) {
 void AddModuleVariables(Engine& engine) {
   const ptx::Module& module = engine.program.module;
   engine.module_regions.assign(module.variables.size(), 0);
+  std::uint64_t total = 0;
   for (std::size_t i = 0; i < module.variables.size(); ++i) {
     const ptx::Variable& variable = module.variables[i];
     if (engine.program.module_variables[i].where == PlacedVariable::Where::kShared) continue;
-    if (variable.bytes > engine.execution.limits.max_memory_bytes) {
-      engine.End(Stop::kResourceLimit, fmt::format("variable '{}' is larger than the memory limit", variable.name));
+    total += variable.bytes;
+    if (total > engine.execution.limits.max_memory_bytes) {
+      engine.End(Stop::kResourceLimit, fmt::format("the module's variables, up to '{}', are larger than the memory limit", variable.name));
       return;
     }
     std::vector<std::byte>& storage = engine.owned.emplace_back(variable.bytes);
@@ -114,6 +116,22 @@ void LaunchFailure(Engine& engine, std::string message) {
   finding.message = message;
   engine.findings.Add(std::move(finding), kNoPc, engine.launch.number);
   engine.End(Stop::kFault, std::move(message));
+}
+
+/// Limits that the device or the emulator has, beyond what the launch itself says.
+bool CheckSizes(Engine& engine, const ptx::Function& function, const FunctionCode& code) {
+  constexpr std::uint64_t kMaxParameterBytes = 32764;
+  constexpr std::uint64_t kMaxStaticShared = 16u << 20;
+  if (code.param_bytes > kMaxParameterBytes) {
+    LaunchFailure(engine, fmt::format("the parameters of '{}' take {} bytes, more than the limit of {}", function.name,
+                                      code.param_bytes, kMaxParameterBytes));
+    return false;
+  }
+  if (engine.program.shared_static_bytes > kMaxStaticShared) {
+    engine.End(Stop::kResourceLimit, fmt::format("the module declares {} bytes of shared memory", engine.program.shared_static_bytes));
+    return false;
+  }
+  return true;
 }
 
 bool SetParameters(Engine& engine, const ptx::Function& function, const FunctionCode& code, const Launch& launch) {
@@ -244,6 +262,7 @@ bool PrepareLaunch(Engine& engine, const Launch& launch, std::uint32_t number) {
     region.name = "grid workspace";
     state.grid_workspace = engine.regions[AddRegion(engine, std::move(region), 0, true)].base;
   }
+  if (!CheckSizes(engine, *found, engine.program.functions[state.function])) return false;
   return SetParameters(engine, *found, engine.program.functions[state.function], launch);
 }
 

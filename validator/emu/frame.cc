@@ -88,6 +88,9 @@ Frame& FrameOf(CoreWarp& warp, std::uint32_t function, std::uint32_t depth) {
   MarkRegistersUndefined(code, *frame);
   FillConstants(warp, *frame, false);
   warp.engine->memory_bytes += frame->storage.size();
+  if (warp.engine->memory_bytes > warp.engine->execution.limits.max_memory_bytes) {
+    warp.engine->End(Stop::kResourceLimit, "the registers of the blocks that must be resident need more memory than the limit allows");
+  }
   warp.frames.push_back(std::move(frame));
   return *warp.frames.back();
 }
@@ -122,6 +125,7 @@ bool ReserveLocal(CoreWarp& warp, std::uint64_t bytes) {
     std::copy_n(warp.local_defined.begin() + static_cast<std::ptrdiff_t>(lane * warp.local_stride), warp.local_stride,
                 defined.begin() + static_cast<std::ptrdiff_t>(lane * stride));
   }
+  warp.engine->memory_bytes += 2 * kWarpSize * (stride - warp.local_stride);
   warp.local = std::move(local);
   warp.local_defined = std::move(defined);
   warp.local_stride = stride;

@@ -67,6 +67,7 @@ constexpr WidthRow kWidths[] = {
     {Opcode::kCpAsyncWaitGroup, 0, 0, 32, 0},
     {Opcode::kCpAsyncBulkWaitGroup, 0, 0, 32, 0},
     {Opcode::kCpAsyncBulk, 2, 2, 32, 0},
+    {Opcode::kCpAsyncBulk, 4, 4, 16, 0},
     {Opcode::kCpReduceAsyncBulk, 2, 2, 32, 0},
     {Opcode::kAlloca, 1, 2, 32, 0},
     {Opcode::kCreatePolicy, 1, kRest, 32, 0},

@@ -246,11 +246,13 @@ void RunLaunch(Engine& engine) {
   if (engine.race) {
     engine.race->BeginLaunch({.warps_per_block = engine.launch.warps,
                               .blocks = engine.launch.blocks,
-                              .blocks_per_cluster = engine.launch.blocks_per_cluster});
+                              .blocks_per_cluster = engine.launch.blocks_per_cluster,
+                              .threads_per_block = engine.launch.threads});
   }
   LaunchRunner(engine).Run();
   if (engine.race) ReportRaces(engine);
   engine.resident.clear();
+  engine.memory_bytes = 0;
 }
 
 }  // namespace assay::emu

@@ -1,9 +1,12 @@
 #include "validator/emu/site.h"
 
+#include <cxxabi.h>
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <bit>
+#include <cstdlib>
+#include <memory>
 
 #include "validator/emu/memory.h"
 
@@ -16,6 +19,14 @@ using ptx::Space;
 std::int64_t FloorDiv(std::int64_t value, std::int64_t divisor) {
   const std::int64_t quotient = value / divisor;
   return value % divisor < 0 ? quotient - 1 : quotient;
+}
+
+/// "block_sum(float)::partial" for a mangled variable of a function, else the name as it is.
+std::string Readable(const std::string& name) {
+  if (!name.starts_with("_Z")) return name;  // cxa_demangle would read "x" as a type
+  int status = 0;
+  const std::unique_ptr<char, void (*)(void*)> text(abi::__cxa_demangle(name.c_str(), nullptr, nullptr, &status), std::free);
+  return status == 0 && text != nullptr ? std::string(text.get()) : name;
 }
 
 std::string_view SpaceName(MemoryRegion::Kind kind) {
@@ -42,8 +53,12 @@ SourceSite SiteOf(const Engine& engine, std::uint32_t pc) {
   for (std::uint32_t at = pc + 1; at-- > first && site.line == 0;) {
     const std::int32_t index = engine.program.InstructionAt(at).location;
     if (index < 0) break;
-    const ptx::SourceLocation location = ptx::OutermostFrame(engine.program.module, index);
-    if (location.file < engine.program.module.files.size()) site.file = engine.program.module.files[location.file];
+    const ptx::SourceLocation location = ptx::UserFrame(engine.program.module, index);
+    if (location.file < engine.program.module.files.size()) {
+      // Line information may carry any directory; people know the file by its name.
+      const std::string& path = engine.program.module.files[location.file];
+      site.file = path.substr(path.rfind('/') + 1);
+    }
     site.line = location.line;
     site.column = location.column;
   }
@@ -73,7 +88,7 @@ ThreadId ThreadOf(const CoreWarp& warp, int lane) {
 MemoryPlace PlaceIn(const MemoryRegion& region, std::string_view space, std::uint64_t address, std::uint32_t bytes) {
   MemoryPlace place;
   place.space = space;
-  place.buffer = region.name;
+  place.buffer = Readable(region.name);
   place.address = address;
   place.bytes = bytes;
   // PTX declares most variables as bytes: the access tells what they hold.

@@ -230,6 +230,7 @@ void ExitLanes(CoreWarp& warp, LaneMask lanes) {
   warp.alive &= ~lanes;
   warp.active &= ~lanes;
   warp.engine->last_progress = warp.engine->counters.steps;
+  if (warp.engine->race) warp.engine->race->OnThreadExit(warp.number, lanes);
   // Those who waited for the lanes that are gone look again.
   for (int i = 0; i < warp.split_count; ++i) {
     Split& split = warp.splits[static_cast<std::size_t>(i)];

@@ -59,9 +59,10 @@ bool Before(const Finding& a, const Finding& b) {
   return a.message < b.message;
 }
 
+/// A line that the compiler unrolled is one place for its author.
 bool SameSites(const Finding& a, const Finding& b) {
   return std::ranges::equal(a.accesses, b.accesses, [](const Access& x, const Access& y) {
-    return SiteKey(x.site) == SiteKey(y.site) && x.what == y.what;
+    return LineKey(x.site) == LineKey(y.site) && x.what == y.what;
   });
 }
 

@@ -62,7 +62,7 @@ std::string FormsText(const Module& module) {
     if (!function.has_body) continue;
     text += function.name + "\n";
     for (const Instruction& in : function.body) {
-      const SourceLocation from = OutermostFrame(module, in.location);
+      const SourceLocation from = UserFrame(module, in.location);
       text += fmt::format("  {}{}\n    {} ({})\n", PrintInstruction(module, function, in),
                           in.location < 0 ? "" : fmt::format("   // {}:{}", from.file, from.line),
                           Text(FormOf(in)), FormOf(in).section);

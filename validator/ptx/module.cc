@@ -1,5 +1,7 @@
 #include "validator/ptx/module.h"
 
+#include <algorithm>
+
 #include <array>
 #include <tuple>
 #include <unordered_map>
@@ -212,15 +214,17 @@ const Function* Module::FindFunction(std::string_view name) const {
   return nullptr;
 }
 
-SourceLocation OutermostFrame(const Module& module, std::int32_t location) {
-  SourceLocation frame;
+SourceLocation UserFrame(const Module& module, std::int32_t location) {
+  std::vector<const SourceLocation*> frames;  // innermost first
   // A chain is finite: the parser links a location only to an older one.
   while (location >= 0 && static_cast<std::size_t>(location) < module.locations.size()) {
-    frame = module.locations[static_cast<std::size_t>(location)];
-    if (frame.inlined_at >= location) break;
-    location = frame.inlined_at;
+    frames.push_back(&module.locations[static_cast<std::size_t>(location)]);
+    if (frames.back()->inlined_at >= location) break;
+    location = frames.back()->inlined_at;
   }
-  return frame;
+  if (frames.empty()) return {};
+  const auto own = std::ranges::find(frames, frames.back()->file, &SourceLocation::file);
+  return **own;
 }
 
 }  // namespace assay::ptx

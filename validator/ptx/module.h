@@ -333,8 +333,8 @@ struct Module {
   bool operator==(const Module&) const = default;
 };
 
-/// The outermost frame of a location: the line of the file that the user wrote, not of a header
-/// inlined into it.
-SourceLocation OutermostFrame(const Module& module, std::int32_t location);
+/// The line of the file that the user wrote: of the frames in the kernel's own file (the outermost frame's), the innermost. So code of
+/// the user's own device functions is found where it stands, and code of headers where it was called.
+SourceLocation UserFrame(const Module& module, std::int32_t location);
 
 }  // namespace assay::ptx

@@ -172,10 +172,10 @@ TEST(ParserTest, CallSitesAreTheLatestLocationThere) {
       "97,0\n$b: .b8 98,0 }");
   const std::vector<Instruction>& body = module.functions[0].body;
   EXPECT_NE(body[0].location, body[1].location);
-  EXPECT_EQ(OutermostFrame(module, body[0].location).line, 5u);
-  EXPECT_EQ(OutermostFrame(module, body[1].location).line, 6u);
+  EXPECT_EQ(UserFrame(module, body[0].location).line, 5u);
+  EXPECT_EQ(UserFrame(module, body[1].location).line, 6u);
   EXPECT_EQ(module.locations[static_cast<std::size_t>(body[1].location)].function, "b");
-  EXPECT_EQ(OutermostFrame(module, -1).line, 0u);
+  EXPECT_EQ(UserFrame(module, -1).line, 0u);
 }
 
 TEST(ParserTest, EachLimitFires) {

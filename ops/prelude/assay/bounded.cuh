@@ -36,6 +36,7 @@ struct Bounded {
   double q = 0;    ///< Sum of their squares.
   double n = 0;    ///< How many terms that are not zero.
   double len = 0;  ///< Longest accumulation behind the terms.
+  double w = 0;    ///< Variance of errors that are independent of each other.
   double g = 0;    ///< Power of two that divides all terms; 0: no term yet; -1: unknown, the terms
                    ///< are not exact.
 
@@ -101,6 +102,10 @@ struct Bounded {
   /// What an honest evaluation's error is like (its standard deviation, rather above than below)
   /// when terms come in no particular order.
   ASSAY_DEVICE double typical() const {
+    return w == 0 ? correlated() : guarded(correlated() + ::sqrt(w));
+  }
+  /// Without the part whose errors are independent from term to term.
+  ASSAY_DEVICE double correlated() const {
     if (n < 2 || exact_sum()) return guarded(t);
     if (n == 2) return guarded(t + kSlack * kUnit * magnitude(v));
     if (!C::independent) return hard();
@@ -110,7 +115,10 @@ struct Bounded {
   /// The sum as one rounded number.
   ASSAY_DEVICE Bounded settled() const {
     if (n < 2) return *this;
-    return result(v, hard(), typical(), larger(n, len), exact_sum() ? granularity_of(v) : -1);
+    Bounded r =
+        result(v, hard(), correlated(), larger(n, len), exact_sum() ? granularity_of(v) : -1);
+    r.w = w;
+    return r;
   }
   static ASSAY_DEVICE Bounded result(double v, double e, double t, double len, double g) {
     Bounded r;
@@ -138,6 +146,7 @@ struct Bounded {
     r.t = x.t + y.t;
     r.a = x.a + y.a;
     r.q = x.q + y.q;
+    r.w = x.w + y.w;
     r.n = x.n + y.n;
     r.len = larger(x.len, y.len);
     r.g = x.g == 0 ? y.g : y.g == 0 ? x.g : smaller(x.g, y.g);
@@ -146,7 +155,7 @@ struct Bounded {
   friend ASSAY_DEVICE Bounded operator-(const Bounded& x, const Bounded& y) { return x + -y; }
   friend ASSAY_DEVICE Bounded operator*(const Bounded& x, const Bounded& y) {
     const double ex = x.hard(), ey = y.hard();
-    const double tx = x.typical(), ty = y.typical();
+    const double tx = x.correlated(), ty = y.correlated();
     const double v = x.v * y.v;
     const double len = larger(x.length(), y.length());
     const double mx = magnitude(x.v), my = magnitude(y.v);
@@ -159,8 +168,10 @@ struct Bounded {
     }
     const double rounding =
         v == 0 && ex == 0 && ey == 0 ? 0 : kSlack * kUnit * magnitude(v) + kTiny;
-    return result(v, mx * ey + my * ex + ex * ey + rounding, mx * ty + my * tx + tx * ty + rounding,
-                  len, -1);
+    Bounded r = result(v, mx * ey + my * ex + ex * ey + rounding,
+                       mx * ty + my * tx + tx * ty + rounding, len, -1);
+    r.w = x.w * my * my + y.w * mx * mx;
+    return r;
   }
   friend ASSAY_DEVICE Bounded operator/(const Bounded& x, const Bounded& y) {
     const double v = x.v / y.v;
@@ -313,10 +324,23 @@ ASSAY_DEVICE Bounded<C> round_to(const Bounded<C>& x) {
   return Bounded<C>::result(v, e, smaller(e, t), x.length(), e == 0 ? granularity_of(v) : -1);
 }
 
+/// A cast to T that an implementation may make, but need not: both are honest.
+template <class T, class C>
+ASSAY_DEVICE Bounded<C> may_round_to(const Bounded<C>& x) {
+  Bounded<C> r = x.settled();
+  const double ulp = T::format::ulp(r.v);
+  // What T holds, such as the 1 of a largest probability, is not changed by the cast.
+  if (T::format::nearest(r.v) == r.v && r.e < ulp / 4) return r;
+  r.e = r.guarded(r.e + ulp / 2);
+  r.g = -1;
+  r.w += ulp * ulp / 12;
+  return r;
+}
+
 /// What is stored for an output element.
 template <class C, class T>
 struct BoundedCell {
-  double value, hard, typical, terms, length, magnitudes;
+  double value, hard, typical, terms, length, independent;
 
   ASSAY_DEVICE BoundedCell& operator=(const Bounded<C>& x) {
     value = x.v;
@@ -324,7 +348,7 @@ struct BoundedCell {
     typical = x.typical();
     terms = x.n;
     length = x.length();
-    magnitudes = x.a;
+    independent = is_finite(typical) ? ::sqrt(x.w) : 0;
     return *this;
   }
 };

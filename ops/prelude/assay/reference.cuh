@@ -15,6 +15,9 @@
 // workspace holds zeros. Functions: exp exp2 log sqrt rsqrt tanh erf abs min max fma,
 // select_less(a, b, x, y), round_to<T>(x) for casts that the op itself prescribes, and x.settled()
 // for a sum that is to be taken as one rounded number inside a larger sum.
+//
+// may_round_to<T>(x) marks a cast that implementations may make but need not, such as that of
+// attention's probabilities.
 #pragma once
 
 #include "assay/bounded.cuh"
@@ -69,5 +72,6 @@ ASSAY_DEVICE int64 thread_index() {
   return static_cast<int64>(blockIdx.x) * blockDim.x + threadIdx.x;
 }
 }  // namespace assay
+using assay::may_round_to;
 using assay::round_to;
 using assay::thread_index;

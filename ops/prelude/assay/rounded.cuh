@@ -102,6 +102,11 @@ ASSAY_DEVICE Rounded<F, R, S> round_to(const Rounded<F, R, S>& x) {
   return T::format::nearest(x.v);
 }
 
+template <class T, class F, Rounding R, unsigned long long S>
+ASSAY_DEVICE Rounded<F, R, S> may_round_to(const Rounded<F, R, S>& x) {
+  return x;
+}
+
 /// What is stored for an output element: its value before the rounding to the output's dtype.
 template <class R, class T>
 struct RoundedCell {

@@ -10,21 +10,28 @@ namespace {
 using enum Type;
 using M = Mod;
 
-#define ROWS_16_32_64(OPCODE, MODS, FN)                                             \
-  {OPCODE, {kU16}, MODS, Map<FN<u16>>}, {OPCODE, {kS16}, MODS, Map<FN<s16>>},       \
-  {OPCODE, {kU32}, MODS, Map<FN<u32>>}, {OPCODE, {kS32}, MODS, Map<FN<s32>>},       \
-  {OPCODE, {kU64}, MODS, Map<FN<u64>>}, {OPCODE, {kS64}, MODS, Map<FN<s64>>}
+#define ROWS_16_32_64(OPCODE, MODS, FN)                                           \
+  {OPCODE, {kU16}, MODS, Map<FN<u16>>}, {OPCODE, {kS16}, MODS, Map<FN<s16>>},     \
+      {OPCODE, {kU32}, MODS, Map<FN<u32>>}, {OPCODE, {kS32}, MODS, Map<FN<s32>>}, \
+      {OPCODE, {kU64}, MODS, Map<FN<u64>>}, {                                     \
+    OPCODE, {kS64}, MODS, Map<FN<s64>>                                            \
+  }
 /// Where signedness does not matter.
-#define ROWS_UNSIGNED(OPCODE, MODS, FN)                                             \
-  {OPCODE, {kU16}, MODS, Map<FN<u16>>}, {OPCODE, {kS16}, MODS, Map<FN<u16>>},       \
-  {OPCODE, {kU32}, MODS, Map<FN<u32>>}, {OPCODE, {kS32}, MODS, Map<FN<u32>>},       \
-  {OPCODE, {kU64}, MODS, Map<FN<u64>>}, {OPCODE, {kS64}, MODS, Map<FN<u64>>}
-#define ROWS_SIGNED(OPCODE, MODS, FN)                                               \
-  {OPCODE, {kS16}, MODS, Map<FN<s16>>}, {OPCODE, {kS32}, MODS, Map<FN<s32>>},       \
-  {OPCODE, {kS64}, MODS, Map<FN<s64>>}
-#define ROWS_WIDE(OPCODE, FN)                                                                       \
-  {OPCODE, {kU16}, Mods(M::kWide), Map<FN<u16>>}, {OPCODE, {kS16}, Mods(M::kWide), Map<FN<s16>>},   \
-  {OPCODE, {kU32}, Mods(M::kWide), Map<FN<u32>>}, {OPCODE, {kS32}, Mods(M::kWide), Map<FN<s32>>}
+#define ROWS_UNSIGNED(OPCODE, MODS, FN)                                           \
+  {OPCODE, {kU16}, MODS, Map<FN<u16>>}, {OPCODE, {kS16}, MODS, Map<FN<u16>>},     \
+      {OPCODE, {kU32}, MODS, Map<FN<u32>>}, {OPCODE, {kS32}, MODS, Map<FN<u32>>}, \
+      {OPCODE, {kU64}, MODS, Map<FN<u64>>}, {                                     \
+    OPCODE, {kS64}, MODS, Map<FN<u64>>                                            \
+  }
+#define ROWS_SIGNED(OPCODE, MODS, FN)                                           \
+  {OPCODE, {kS16}, MODS, Map<FN<s16>>}, {OPCODE, {kS32}, MODS, Map<FN<s32>>}, { \
+    OPCODE, {kS64}, MODS, Map<FN<s64>>                                          \
+  }
+#define ROWS_WIDE(OPCODE, FN)                                                                     \
+  {OPCODE, {kU16}, Mods(M::kWide), Map<FN<u16>>}, {OPCODE, {kS16}, Mods(M::kWide), Map<FN<s16>>}, \
+      {OPCODE, {kU32}, Mods(M::kWide), Map<FN<u32>>}, {                                           \
+    OPCODE, {kS32}, Mods(M::kWide), Map<FN<s32>>                                                  \
+  }
 
 constexpr HandlerRow kRows[] = {
     ROWS_UNSIGNED(Opcode::kAdd, {}, Add),
@@ -60,7 +67,8 @@ constexpr HandlerRow kRows[] = {
 
 Handler ResolveArithmetic(const ptx::Instruction& instruction, Decoded& decoded) {
   const Signature signature = SignatureOf(instruction);
-  if (const Handler handler = FindHandler(kRows, std::size(kRows), signature, instruction, decoded)) return handler;
+  if (const Handler handler = FindHandler(kRows, std::size(kRows), signature, instruction, decoded))
+    return handler;
   if (const Handler handler = ResolveInteger(instruction, decoded)) return handler;  // .cc
   return ResolveFloatFamily(instruction, decoded);
 }

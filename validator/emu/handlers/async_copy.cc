@@ -8,6 +8,7 @@
 #include <bit>
 #include <cstring>
 
+#include "validator/emu/handlers/bulk_rows.h"
 #include "validator/emu/handlers/rows.h"
 #include "validator/emu/memory.h"
 #include "validator/emu/scheduler.h"
@@ -24,18 +25,19 @@ using ptx::Mod;
 using ptx::Opcode;
 using ptx::Space;
 
-AsyncGroups& GroupsOf(CoreWarp& warp) {
-  if (!warp.async) warp.async = std::make_unique<AsyncGroups>();
-  return *warp.async;
-}
-
-void Arrive(CoreWarp& warp, int lane, const std::vector<AsyncGroups::Copy>& copies) {
+/// The bytes take their place; returns the newest token.
+std::uint64_t Deliver(const std::vector<AsyncGroups::Copy>& copies) {
   std::uint64_t token = 0;
   for (const AsyncGroups::Copy& copy : copies) {
     std::memcpy(copy.destination, copy.data.data(), copy.bytes);
     if (copy.region->defined != nullptr) copy.region->defined->Set(copy.offset, copy.bytes, !copy.undefined);
     token = std::max(token, copy.token);
   }
+  return token;
+}
+
+void Arrive(CoreWarp& warp, int lane, const std::vector<AsyncGroups::Copy>& copies) {
+  const std::uint64_t token = Deliver(copies);
   if (warp.engine->race && !copies.empty()) warp.engine->race->OnAsyncWait(warp.number, static_cast<std::uint8_t>(lane), token);
 }
 
@@ -191,6 +193,22 @@ constexpr ResolverRow kRows[] = {
 
 }  // namespace
 
+AsyncGroups& GroupsOf(CoreWarp& warp) {
+  if (!warp.async) warp.async = std::make_unique<AsyncGroups>();
+  return *warp.async;
+}
+
+std::uint64_t DeliverCopies(CoreWarp& warp, int index) {
+  AsyncGroups::Lane& lane = GroupsOf(warp).lanes[static_cast<std::size_t>(index)];
+  std::uint64_t token = Deliver(lane.open.copies);
+  for (const AsyncGroups::Group& group : lane.committed) token = std::max(token, Deliver(group.copies));
+  lane.open.copies.clear();
+  // Groups stay countable, empty.
+  for (AsyncGroups::Group& group : lane.committed) group.copies.clear();
+  lane.delivered = std::max(lane.delivered, token);
+  return token;
+}
+
 void CompleteCopies(CoreWarp& warp, int index, int keep) {
   if (!warp.async) return;
   AsyncGroups::Lane& lane = warp.async->lanes[static_cast<std::size_t>(index)];
@@ -208,8 +226,20 @@ void CompleteCopies(CoreWarp& warp, int index, int keep) {
     lane.open.copies.clear();
   }
   Arrive(warp, index, done);
+  if (kept == 0 && lane.delivered != 0) {
+    if (warp.engine->race) warp.engine->race->OnAsyncWait(warp.number, static_cast<std::uint8_t>(index), lane.delivered);
+    lane.delivered = 0;
+  }
 }
 
-std::span<const ResolverRow> AsyncCopyRows() { return kRows; }
+std::span<const ResolverRow> AsyncCopyRows() {
+  static const std::vector<ResolverRow> rows = [] {
+    std::vector<ResolverRow> all(std::begin(kRows), std::end(kRows));
+    const std::span<const ResolverRow> bulk = BulkRows();
+    all.insert(all.end(), bulk.begin(), bulk.end());
+    return all;
+  }();
+  return rows;
+}
 
 }  // namespace assay::emu

@@ -27,9 +27,17 @@ struct AsyncGroups {
   struct Lane {
     std::vector<Group> committed;
     Group open;
+    std::uint64_t delivered = 0;   ///< Newest token of copies that arrived for an mbarrier, not waited for by the lane itself.
+    std::vector<std::vector<std::uint64_t>> bulk_committed;   ///< Tokens of bulk groups.
+    std::vector<std::uint64_t> bulk_open;
   };
   std::array<Lane, kWarpSize> lanes;
 };
+
+AsyncGroups& GroupsOf(CoreWarp& warp);
+
+/// Writes all copies of `lane` without telling the detector that the lane waited. Returns the newest token.
+std::uint64_t DeliverCopies(CoreWarp& warp, int lane);
 
 /// Lets the copies of `lane` in all but the newest `keep` committed groups arrive; `keep` < 0: all copies, committed or not.
 void CompleteCopies(CoreWarp& warp, int lane, int keep);

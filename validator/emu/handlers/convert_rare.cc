@@ -19,7 +19,10 @@ struct Packing {
   int bits;
 };
 constexpr Packing kPackings[] = {
-    {kF16x2, kF16, 16}, {kBF16x2, kBF16, 16}, {kE4M3x2, kE4M3, 8}, {kE5M2x2, kE5M2, 8},
+    {kF16x2, kF16, 16},
+    {kBF16x2, kBF16, 16},
+    {kE4M3x2, kE4M3, 8},
+    {kE5M2x2, kE5M2, 8},
 };
 const Packing* PackingOf(Type type) {
   for (const Packing& packing : kPackings) {
@@ -57,9 +60,9 @@ enum class Shape : u32 {
 }  // namespace
 
 std::uint64_t PackConversion(const Conversion& how) {
-  return static_cast<u64>(how.source) | static_cast<u64>(how.destination) << 8 | static_cast<u64>(how.mode) << 16 |
-         u64{how.integral} << 24 | u64{how.ftz} << 25 | u64{how.sat} << 26 | u64{how.satfinite} << 27 |
-         u64{how.relu} << 28;
+  return static_cast<u64>(how.source) | static_cast<u64>(how.destination) << 8 |
+         static_cast<u64>(how.mode) << 16 | u64{how.integral} << 24 | u64{how.ftz} << 25 |
+         u64{how.sat} << 26 | u64{how.satfinite} << 27 | u64{how.relu} << 28;
 }
 
 Conversion UnpackConversion(std::uint64_t packed) {
@@ -90,7 +93,8 @@ void ConvertRare(Warp& warp, const Decoded& op) {
       result = ConvertScalar(a, how) << to->bits | ConvertScalar(b, how);
     } else {
       const u64 mask = (u64{1} << from->bits) - 1;
-      result = ConvertScalar(a >> from->bits & mask, how) << to->bits | ConvertScalar(a & mask, how);
+      result =
+          ConvertScalar(a >> from->bits & mask, how) << to->bits | ConvertScalar(a & mask, how);
     }
     StoreRaw(warp, op.operands[0], i, result);
   }
@@ -98,14 +102,16 @@ void ConvertRare(Warp& warp, const Decoded& op) {
 
 namespace {
 
-/// cvt.pack.sat: the clamped `a` above the clamped `b`, below them the low bits of nothing, or above them those of `c` (9.7.9.22).
+/// cvt.pack.sat: the clamped `a` above the clamped `b`, below them the low bits of nothing, or
+/// above them those of `c` (9.7.9.22).
 struct PackRow {
   Type type;
   int bits;
   bool is_signed;
 };
-constexpr PackRow kPackRows[] = {{kU16, 16, false}, {kS16, 16, true}, {kU8, 8, false}, {kS8, 8, true},
-                                 {kU4, 4, false},   {kS4, 4, true},   {kU2, 2, false}, {kS2, 2, true}};
+constexpr PackRow kPackRows[] = {{kU16, 16, false}, {kS16, 16, true}, {kU8, 8, false},
+                                 {kS8, 8, true},    {kU4, 4, false},  {kS4, 4, true},
+                                 {kU2, 2, false},   {kS2, 2, true}};
 
 void ConvertPack(Warp& warp, const Decoded& op) {
   const PackRow& row = kPackRows[op.aux];
@@ -118,8 +124,10 @@ void ConvertPack(Warp& warp, const Decoded& op) {
   };
   for (int i = 0; i < kWarpSize; ++i) {
     if (!IsActive(warp.exec, i)) continue;
-    u32 result = clamp(LoadRaw(warp, op.operands[1], i)) << row.bits | clamp(LoadRaw(warp, op.operands[2], i));
-    if (op.operand_count == 4) result |= static_cast<u32>(LoadRaw(warp, op.operands[3], i) << (2 * row.bits));
+    u32 result = clamp(LoadRaw(warp, op.operands[1], i)) << row.bits |
+                 clamp(LoadRaw(warp, op.operands[2], i));
+    if (op.operand_count == 4)
+      result |= static_cast<u32>(LoadRaw(warp, op.operands[3], i) << (2 * row.bits));
     StoreRaw(warp, op.operands[0], i, result);
   }
 }
@@ -127,7 +135,8 @@ void ConvertPack(Warp& warp, const Decoded& op) {
 Handler ResolvePack(const ptx::Instruction& instruction, Decoded& decoded) {
   const bool third = instruction.type(2) == kB32;
   if (instruction.mods.size() != 1 || !instruction.Has(M::kSat) || instruction.type(1) != kS32 ||
-      instruction.types.size() != (third ? 3u : 2u) || instruction.operands.size() != (third ? 4u : 3u)) {
+      instruction.types.size() != (third ? 3u : 2u) ||
+      instruction.operands.size() != (third ? 4u : 3u)) {
     return nullptr;
   }
   for (std::size_t i = 0; i < std::size(kPackRows); ++i) {
@@ -146,20 +155,51 @@ Handler ResolveConvertRare(const ptx::Instruction& instruction, Decoded& decoded
   Conversion how;
   for (const Mod mod : instruction.mods) {
     switch (mod) {
-      case M::kRn: how.mode = Round::kNearest; break;
-      case M::kRz: how.mode = Round::kZero; break;
-      case M::kRm: how.mode = Round::kDown; break;
-      case M::kRp: how.mode = Round::kUp; break;
-      case M::kRna: how.mode = Round::kAway; break;
-      case M::kRni: how.mode = Round::kNearest; how.integral = true; break;
-      case M::kRzi: how.mode = Round::kZero; how.integral = true; break;
-      case M::kRmi: how.mode = Round::kDown; how.integral = true; break;
-      case M::kRpi: how.mode = Round::kUp; how.integral = true; break;
-      case M::kFtz: how.ftz = true; break;
-      case M::kSat: how.sat = true; break;
-      case M::kSatfinite: how.satfinite = true; break;
-      case M::kRelu: how.relu = true; break;
-      default: return nullptr;
+      case M::kRn:
+        how.mode = Round::kNearest;
+        break;
+      case M::kRz:
+        how.mode = Round::kZero;
+        break;
+      case M::kRm:
+        how.mode = Round::kDown;
+        break;
+      case M::kRp:
+        how.mode = Round::kUp;
+        break;
+      case M::kRna:
+        how.mode = Round::kAway;
+        break;
+      case M::kRni:
+        how.mode = Round::kNearest;
+        how.integral = true;
+        break;
+      case M::kRzi:
+        how.mode = Round::kZero;
+        how.integral = true;
+        break;
+      case M::kRmi:
+        how.mode = Round::kDown;
+        how.integral = true;
+        break;
+      case M::kRpi:
+        how.mode = Round::kUp;
+        how.integral = true;
+        break;
+      case M::kFtz:
+        how.ftz = true;
+        break;
+      case M::kSat:
+        how.sat = true;
+        break;
+      case M::kSatfinite:
+        how.satfinite = true;
+        break;
+      case M::kRelu:
+        how.relu = true;
+        break;
+      default:
+        return nullptr;
     }
   }
   const Type to = instruction.type(0);

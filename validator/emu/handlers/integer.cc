@@ -1,4 +1,5 @@
-// Handlers of carry chains, bit fields, logic, shifts, permutes and dot products (PTX ISA 9.7.1, 9.7.2, 9.7.8).
+// Handlers of carry chains, bit fields, logic, shifts, permutes and dot products (PTX
+// ISA 9.7.1, 9.7.2, 9.7.8).
 #include "validator/emu/semantics/integer.h"
 
 #include "validator/emu/handlers/lanes.h"
@@ -11,11 +12,12 @@ namespace {
 using enum Type;
 using M = Mod;
 
-// ---------------------------------------------------------------------------------------------------- carry chains (9.7.2)
+// --- carry chains (9.7.2)
 enum class CarryOp { kAdd, kSub };
 
-/// d = a + b (+ CC.CF) or a - b (- borrow), writing CC.CF when the instruction says so. As in the hardware, a subtraction is a + ~b + 1:
-/// CC.CF is the carry out, so that "no borrow" is 1. That shows only where add.cc and subc, or sub.cc and addc, are mixed.
+/// d = a + b (+ CC.CF) or a - b (- borrow), writing CC.CF when the instruction says so. As in the
+/// hardware, a subtraction is a + ~b + 1: CC.CF is the carry out, so that "no borrow" is 1. That
+/// shows only where add.cc and subc, or sub.cc and addc, are mixed.
 template <class T, CarryOp kOp, bool kReads, bool kWrites>
 void CarryHandler(Warp& warp, const Decoded& op) {
   const T* const a = LanesOf<T>(warp, op.a);
@@ -57,7 +59,7 @@ void MadCarryHandler(Warp& warp, const Decoded& op) {
   if constexpr (kWrites) warp.carry = (warp.carry & ~warp.exec) | (carry_out & warp.exec);
 }
 
-// ------------------------------------------------------------------------------------------------------ predicate logic (9.7.8)
+// --- predicate logic (9.7.8)
 enum class Logic { kAnd, kOr, kXor, kNot };
 
 template <Logic kOp>
@@ -71,7 +73,7 @@ void PredicateLogic(Warp& warp, const Decoded& op) {
   WritePredicate(warp, op.operands[0], result);
 }
 
-// ------------------------------------------------------------------------------------------------------------- lop3 (9.7.8.6)
+// --- lop3 (9.7.8.6)
 /// The table is the fourth source; it arrives as an immediate.
 bool PrepareLop3(const ptx::Instruction& instruction, Decoded& decoded) {
   const bool predicated = OperandCount(instruction) == 7;
@@ -115,37 +117,43 @@ void Lop3Predicate(Warp& warp, const Decoded& op) {
   WritePredicate(warp, op.operands[1], kOp == Logic::kAnd ? nonzero & q : nonzero | q);
 }
 
-#define CARRY_ROWS(TYPE, T)                                                           \
-  {Opcode::kAdd, {TYPE}, Mods(M::kCc), CarryHandler<T, CarryOp::kAdd, false, true>},  \
-  {Opcode::kAddc, {TYPE}, {}, CarryHandler<T, CarryOp::kAdd, true, false>},           \
-  {Opcode::kAddc, {TYPE}, Mods(M::kCc), CarryHandler<T, CarryOp::kAdd, true, true>},  \
-  {Opcode::kSub, {TYPE}, Mods(M::kCc), CarryHandler<T, CarryOp::kSub, false, true>},  \
-  {Opcode::kSubc, {TYPE}, {}, CarryHandler<T, CarryOp::kSub, true, false>},           \
-  {Opcode::kSubc, {TYPE}, Mods(M::kCc), CarryHandler<T, CarryOp::kSub, true, true>}
-#define MAD_CARRY_ROWS(TYPE, T)                                                                \
-  {Opcode::kMad, {TYPE}, Mods(M::kLo, M::kCc), MadCarryHandler<T, false, false, true>},        \
-  {Opcode::kMad, {TYPE}, Mods(M::kHi, M::kCc), MadCarryHandler<T, true, false, true>},         \
-  {Opcode::kMadc, {TYPE}, Mods(M::kLo), MadCarryHandler<T, false, true, false>},               \
-  {Opcode::kMadc, {TYPE}, Mods(M::kHi), MadCarryHandler<T, true, true, false>},                \
-  {Opcode::kMadc, {TYPE}, Mods(M::kLo, M::kCc), MadCarryHandler<T, false, true, true>},        \
-  {Opcode::kMadc, {TYPE}, Mods(M::kHi, M::kCc), MadCarryHandler<T, true, true, true>}
-#define LOGIC_ROWS(OPCODE, FN)                \
-  {OPCODE, {kB16}, {}, Map<FN<u16>>},         \
-  {OPCODE, {kB32}, {}, Map<FN<u32>>},         \
-  {OPCODE, {kB64}, {}, Map<FN<u64>>}
-#define FIELD_ROWS(OPCODE, MODS, FN)          \
-  {OPCODE, {kU32}, MODS, Map<FN<u32>>},       \
-  {OPCODE, {kS32}, MODS, Map<FN<s32>>},       \
-  {OPCODE, {kU64}, MODS, Map<FN<u64>>},       \
-  {OPCODE, {kS64}, MODS, Map<FN<s64>>}
-#define EACH_INT_ROWS(OPCODE, FN)             \
-  {OPCODE, {kU16}, {}, Map<FN<u16>>},         \
-  {OPCODE, {kS16}, {}, Map<FN<s16>>},         \
-  FIELD_ROWS(OPCODE, {}, FN)
+#define CARRY_ROWS(TYPE, T)                                                              \
+  {Opcode::kAdd, {TYPE}, Mods(M::kCc), CarryHandler<T, CarryOp::kAdd, false, true>},     \
+      {Opcode::kAddc, {TYPE}, {}, CarryHandler<T, CarryOp::kAdd, true, false>},          \
+      {Opcode::kAddc, {TYPE}, Mods(M::kCc), CarryHandler<T, CarryOp::kAdd, true, true>}, \
+      {Opcode::kSub, {TYPE}, Mods(M::kCc), CarryHandler<T, CarryOp::kSub, false, true>}, \
+      {Opcode::kSubc, {TYPE}, {}, CarryHandler<T, CarryOp::kSub, true, false>}, {        \
+    Opcode::kSubc, {TYPE}, Mods(M::kCc), CarryHandler<T, CarryOp::kSub, true, true>      \
+  }
+#define MAD_CARRY_ROWS(TYPE, T)                                                               \
+  {Opcode::kMad, {TYPE}, Mods(M::kLo, M::kCc), MadCarryHandler<T, false, false, true>},       \
+      {Opcode::kMad, {TYPE}, Mods(M::kHi, M::kCc), MadCarryHandler<T, true, false, true>},    \
+      {Opcode::kMadc, {TYPE}, Mods(M::kLo), MadCarryHandler<T, false, true, false>},          \
+      {Opcode::kMadc, {TYPE}, Mods(M::kHi), MadCarryHandler<T, true, true, false>},           \
+      {Opcode::kMadc, {TYPE}, Mods(M::kLo, M::kCc), MadCarryHandler<T, false, true, true>}, { \
+    Opcode::kMadc, {TYPE}, Mods(M::kHi, M::kCc), MadCarryHandler<T, true, true, true>         \
+  }
+#define LOGIC_ROWS(OPCODE, FN)                                              \
+  {OPCODE, {kB16}, {}, Map<FN<u16>>}, {OPCODE, {kB32}, {}, Map<FN<u32>>}, { \
+    OPCODE, {kB64}, {}, Map<FN<u64>>                                        \
+  }
+#define FIELD_ROWS(OPCODE, MODS, FN)                                          \
+  {OPCODE, {kU32}, MODS, Map<FN<u32>>}, {OPCODE, {kS32}, MODS, Map<FN<s32>>}, \
+      {OPCODE, {kU64}, MODS, Map<FN<u64>>}, {                                 \
+    OPCODE, {kS64}, MODS, Map<FN<s64>>                                        \
+  }
+#define EACH_INT_ROWS(OPCODE, FN) \
+  {OPCODE, {kU16}, {}, Map<FN<u16>>}, {OPCODE, {kS16}, {}, Map<FN<s16>>}, FIELD_ROWS(OPCODE, {}, FN)
 constexpr HandlerRow kRows[] = {
-    CARRY_ROWS(kU32, u32), CARRY_ROWS(kS32, u32), CARRY_ROWS(kU64, u64), CARRY_ROWS(kS64, u64),
-    CARRY_ROWS(kB32, u32), CARRY_ROWS(kB64, u64),
-    MAD_CARRY_ROWS(kU32, u32), MAD_CARRY_ROWS(kS32, s32), MAD_CARRY_ROWS(kU64, u64),
+    CARRY_ROWS(kU32, u32),
+    CARRY_ROWS(kS32, u32),
+    CARRY_ROWS(kU64, u64),
+    CARRY_ROWS(kS64, u64),
+    CARRY_ROWS(kB32, u32),
+    CARRY_ROWS(kB64, u64),
+    MAD_CARRY_ROWS(kU32, u32),
+    MAD_CARRY_ROWS(kS32, s32),
+    MAD_CARRY_ROWS(kU64, u64),
     MAD_CARRY_ROWS(kS64, s64),
 
     {Opcode::kMul24, {kU32}, Mods(M::kLo), Map<Mul24Lo<u32>>},
@@ -158,15 +166,21 @@ constexpr HandlerRow kRows[] = {
     {Opcode::kMad24, {kS32}, Mods(M::kHi), Map<Mad24Hi<s32>>},
     {Opcode::kMad24, {kS32}, Mods(M::kHi, M::kSat), Map<Mad24HiSat>},
 
-    EACH_INT_ROWS(Opcode::kSad, Sad), EACH_INT_ROWS(Opcode::kRem, Rem),
+    EACH_INT_ROWS(Opcode::kSad, Sad),
+    EACH_INT_ROWS(Opcode::kRem, Rem),
 
-    {Opcode::kPopc, {kB32}, {}, Map<Popc<u32>>}, {Opcode::kPopc, {kB64}, {}, Map<Popc<u64>>},
-    {Opcode::kClz, {kB32}, {}, Map<Clz<u32>>}, {Opcode::kClz, {kB64}, {}, Map<Clz<u64>>},
-    {Opcode::kBrev, {kB32}, {}, Map<Brev<u32>>}, {Opcode::kBrev, {kB64}, {}, Map<Brev<u64>>},
+    {Opcode::kPopc, {kB32}, {}, Map<Popc<u32>>},
+    {Opcode::kPopc, {kB64}, {}, Map<Popc<u64>>},
+    {Opcode::kClz, {kB32}, {}, Map<Clz<u32>>},
+    {Opcode::kClz, {kB64}, {}, Map<Clz<u64>>},
+    {Opcode::kBrev, {kB32}, {}, Map<Brev<u32>>},
+    {Opcode::kBrev, {kB64}, {}, Map<Brev<u64>>},
     {Opcode::kFns, {kB32}, {}, Map<Fns>},
-    FIELD_ROWS(Opcode::kBfind, {}, Bfind), FIELD_ROWS(Opcode::kBfind, Mods(M::kShiftamt), BfindShift),
+    FIELD_ROWS(Opcode::kBfind, {}, Bfind),
+    FIELD_ROWS(Opcode::kBfind, Mods(M::kShiftamt), BfindShift),
     FIELD_ROWS(Opcode::kBfe, {}, Bfe),
-    {Opcode::kBfi, {kB32}, {}, Map<Bfi<u32>>}, {Opcode::kBfi, {kB64}, {}, Map<Bfi<u64>>},
+    {Opcode::kBfi, {kB32}, {}, Map<Bfi<u32>>},
+    {Opcode::kBfi, {kB64}, {}, Map<Bfi<u64>>},
     {Opcode::kSzext, {kU32}, Mods(M::kClamp), Map<Szext<true, u32>>},
     {Opcode::kSzext, {kS32}, Mods(M::kClamp), Map<Szext<true, s32>>},
     {Opcode::kSzext, {kU32}, Mods(M::kWrap), Map<Szext<false, u32>>},
@@ -191,14 +205,18 @@ constexpr HandlerRow kRows[] = {
     {Opcode::kOr, {kPred}, {}, PredicateLogic<Logic::kOr>},
     {Opcode::kXor, {kPred}, {}, PredicateLogic<Logic::kXor>},
     {Opcode::kNot, {kPred}, {}, PredicateLogic<Logic::kNot>},
-    LOGIC_ROWS(Opcode::kAnd, And), LOGIC_ROWS(Opcode::kOr, Or), LOGIC_ROWS(Opcode::kXor, Xor),
-    LOGIC_ROWS(Opcode::kNot, Not), LOGIC_ROWS(Opcode::kCnot, Cnot),
-    LOGIC_ROWS(Opcode::kShl, Shl), LOGIC_ROWS(Opcode::kShr, Shr),
+    LOGIC_ROWS(Opcode::kAnd, And),
+    LOGIC_ROWS(Opcode::kOr, Or),
+    LOGIC_ROWS(Opcode::kXor, Xor),
+    LOGIC_ROWS(Opcode::kNot, Not),
+    LOGIC_ROWS(Opcode::kCnot, Cnot),
+    LOGIC_ROWS(Opcode::kShl, Shl),
+    LOGIC_ROWS(Opcode::kShr, Shr),
     EACH_INT_ROWS(Opcode::kShr, Shr),
     {Opcode::kLop3, {kB32}, {}, Lop3Handler, PrepareLop3},
     {Opcode::kLop3, {kB32}, Mods(M::kAnd), Lop3Predicate<Logic::kAnd>, PrepareLop3},
     {Opcode::kLop3, {kB32}, Mods(M::kOr), Lop3Predicate<Logic::kOr>, PrepareLop3},
-      {Opcode::kShf, {kB32}, Mods(M::kL, M::kClamp), Map<ShfL<true>>},
+    {Opcode::kShf, {kB32}, Mods(M::kL, M::kClamp), Map<ShfL<true>>},
     {Opcode::kShf, {kB32}, Mods(M::kL, M::kWrap), Map<ShfL<false>>},
     {Opcode::kShf, {kB32}, Mods(M::kR, M::kClamp), Map<ShfR<true>>},
     {Opcode::kShf, {kB32}, Mods(M::kR, M::kWrap), Map<ShfR<false>>},
@@ -211,16 +229,17 @@ constexpr HandlerRow kRows[] = {
     {Opcode::kPrmt, {kB32}, Mods(M::kRc16), Map<PrmtBy<PrmtMode::kRc16>>},
 };
 
-/// Tables that kernels use most get a handler in which the compiler knows the table: and, or, exclusive or of three, (a&b)|c,
-/// (a|b)&c, (a^b)&c, select by a, by c, the majority.
+/// Tables that kernels use most get a handler in which the compiler knows the table: and, or,
+/// exclusive or of three, (a&b)|c, (a|b)&c, (a^b)&c, select by a, by c, the majority.
 struct Lop3Row {
   u32 table;
   Handler handler;
 };
 constexpr Lop3Row kLop3Rows[] = {
-    {0x80, Lop3Constant<0x80>}, {0xfe, Lop3Constant<0xfe>}, {0x96, Lop3Constant<0x96>}, {0xea, Lop3Constant<0xea>},
-    {0xa8, Lop3Constant<0xa8>}, {0x28, Lop3Constant<0x28>}, {0xca, Lop3Constant<0xca>}, {0xd8, Lop3Constant<0xd8>},
-    {0xe8, Lop3Constant<0xe8>}, {0xf8, Lop3Constant<0xf8>}, {0x6a, Lop3Constant<0x6a>}, {0x78, Lop3Constant<0x78>},
+    {0x80, Lop3Constant<0x80>}, {0xfe, Lop3Constant<0xfe>}, {0x96, Lop3Constant<0x96>},
+    {0xea, Lop3Constant<0xea>}, {0xa8, Lop3Constant<0xa8>}, {0x28, Lop3Constant<0x28>},
+    {0xca, Lop3Constant<0xca>}, {0xd8, Lop3Constant<0xd8>}, {0xe8, Lop3Constant<0xe8>},
+    {0xf8, Lop3Constant<0xf8>}, {0x6a, Lop3Constant<0x6a>}, {0x78, Lop3Constant<0x78>},
 };
 
 }  // namespace

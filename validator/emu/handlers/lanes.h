@@ -1,13 +1,16 @@
 // From a function of one lane to a handler of 32: Map<Fn>.
 //
-// Fn is a pure function of semantics/; its parameter types say how the source slots are read and its result type how the
-// destination is written. Map<Add<u32>> is the handler of add.u32. A function that returns bool writes a predicate.
+// Fn is a pure function of semantics/; its parameter types say how the source slots are read and
+// its result type how the destination is written. Map<Add<u32>> is the handler of add.u32. A
+// function that returns bool writes a predicate.
 //
-// With all lanes active the loop stores straight to the destination; otherwise results are blended by `warp.exec`. Both loops
-// vectorise: slots are aligned, and a destination either is one of the sources, lane for lane, or does not overlap it (`ivdep`).
-// Functions are total, so that inactive lanes may be computed as well.
+// With all lanes active the loop stores straight to the destination; otherwise results are blended
+// by `warp.exec`. Both loops vectorise: slots are aligned, and a destination either is one of the
+// sources, lane for lane, or does not overlap it (`ivdep`). Functions are total, so that inactive
+// lanes may be computed as well.
 //
-// This header is compiled once a level (semantics/level.h): nothing here may leave an inline function outside of that namespace.
+// This header is compiled once a level (semantics/level.h): nothing here may leave an inline
+// function outside of that namespace.
 #pragma once
 
 #include "validator/emu/exec.h"
@@ -22,7 +25,9 @@ template <class T>
   return static_cast<T*>(__builtin_assume_aligned(lanes, 64));
 }
 
-[[gnu::always_inline]] inline bool IsActive(LaneMask exec, int lane) { return (exec >> lane & 1) != 0; }
+[[gnu::always_inline]] inline bool IsActive(LaneMask exec, int lane) {
+  return (exec >> lane & 1) != 0;
+}
 
 /// Writes the active lanes of a predicate.
 [[gnu::always_inline]] inline void WritePredicate(Warp& warp, Slot predicate, LaneMask value) {
@@ -32,11 +37,21 @@ template <class T>
 
 template <std::size_t kBytes>
 struct LaneBits;
-template <> struct LaneBits<2> { using type = u16; };
-template <> struct LaneBits<4> { using type = u32; };
-template <> struct LaneBits<8> { using type = u64; };
+template <>
+struct LaneBits<2> {
+  using type = u16;
+};
+template <>
+struct LaneBits<4> {
+  using type = u32;
+};
+template <>
+struct LaneBits<8> {
+  using type = u64;
+};
 
-/// d = results where `exec` has a one. Written with masks, because GCC makes branches of a conditional store.
+/// d = results where `exec` has a one. Written with masks, because GCC makes branches of a
+/// conditional store.
 template <class U>
 [[gnu::noinline]] void BlendLanes(U* d, const U* results, LaneMask exec) {
   U* const to = static_cast<U*>(__builtin_assume_aligned(d, 64));
@@ -117,22 +132,30 @@ inline constexpr int kArity<R (*)(A...)> = sizeof...(A);
 template <auto kFn>
 inline constexpr LaneHandler Map{&Lanewise<kFn>::Run, kArity<decltype(kFn)>};
 
-/// The lanes in which a predicate operand holds, its negation included. An immediate predicate arrives as a constant slot.
+/// An immediate in the place of a predicate, which arrives as a constant slot: true where not zero.
+[[gnu::noinline]] inline LaneMask ConstantPredicate(Warp& warp, const DecodedOperand& operand) {
+  LaneMask mask = 0;
+  if (operand.bits == 16) {
+    const u16* const lanes = LanesOf<u16>(warp, operand.slot);
+    for (int i = 0; i < kWarpSize; ++i) mask |= static_cast<LaneMask>(lanes[i] != 0) << i;
+  } else {
+    const u32* const lanes = LanesOf<u32>(warp, operand.slot);
+    const int words = operand.bits == 64 ? 2 : 1;
+    for (int i = 0; i < kWarpSize; ++i) {
+      const u32 either = lanes[i * words] | lanes[i * words + words - 1];
+      mask |= static_cast<LaneMask>(either != 0) << i;
+    }
+  }
+  return mask;
+}
+
+/// The lanes in which a predicate operand holds, its negation included.
 inline LaneMask PredicateOf(Warp& warp, const DecodedOperand& operand) {
   LaneMask mask = 0;
-  if (operand.kind == DecodedOperand::Kind::kPredicate) {
+  if (operand.kind == DecodedOperand::Kind::kPredicate) [[likely]] {
     mask = warp.predicates[operand.slot];
   } else if (operand.kind == DecodedOperand::Kind::kSlot) {
-    if (operand.bits == 16) {
-      const u16* const lanes = LanesOf<u16>(warp, operand.slot);
-      for (int i = 0; i < kWarpSize; ++i) mask |= static_cast<LaneMask>(lanes[i] != 0) << i;
-    } else {
-      const u32* const lanes = LanesOf<u32>(warp, operand.slot);
-      const int words = operand.bits == 64 ? 2 : 1;
-      for (int i = 0; i < kWarpSize; ++i) {
-        mask |= static_cast<LaneMask>((lanes[i * words] | lanes[i * words + words - 1]) != 0) << i;
-      }
-    }
+    mask = ConstantPredicate(warp, operand);
   }
   return operand.negated ? ~mask : mask;
 }

@@ -1,7 +1,9 @@
-// What each translation unit of handlers/ exports: one resolver a family, once a level. rows.cc picks the level.
+// What each translation unit of handlers/ exports: one resolver a family, once a level. rows.cc
+// picks the level.
 //
-// Translation units that are compiled per level see ptx::Instruction through the functions below, which are compiled once, so that
-// no inline function of a header gets compiled for a processor that may be absent.
+// Translation units that are compiled per level see ptx::Instruction through the functions below,
+// which are compiled once, so that no inline function of a header gets compiled for a processor
+// that may be absent.
 #pragma once
 
 #include "validator/emu/exec.h"
@@ -15,7 +17,8 @@ bool ImmediateOperand(const ptx::Instruction& instruction, std::size_t index, st
 bool HasMod(const ptx::Instruction& instruction, ptx::Mod mod);
 ptx::Type TypeAt(const ptx::Instruction& instruction, std::size_t index);
 
-/// Vector operands of a two-operand instruction: how many elements destination and source have (0: no vector).
+/// Vector operands of a two-operand instruction: how many elements destination and source have (0:
+/// no vector).
 struct VectorOperands {
   bool any = false;
   std::size_t destination = 0;
@@ -38,6 +41,13 @@ Handler ResolveApprox(const ptx::Instruction& instruction, Decoded& decoded);
 Handler ResolveFloatFamily(const ptx::Instruction& instruction, Decoded& decoded);
 Handler ResolveConvert(const ptx::Instruction& instruction, Decoded& decoded);
 }  // namespace ASSAY_EMU_LEVEL
+
+/// How many of the levels v2, v3, v4 this processor runs, at least one. Handlers of the last are
+/// what the tables of rows.h give.
+int SupportedLevels();
+/// The arithmetic families at one level, 0 <= level < SupportedLevels(): tests compare the levels
+/// with each other.
+Handler ResolveAtLevel(int level, const ptx::Instruction& instruction, Decoded& decoded);
 
 // Compiled once, for any processor.
 Handler ResolveRounded(const ptx::Instruction& instruction, Decoded& decoded);

@@ -1,4 +1,5 @@
-// Handlers of mov, selp and slct (PTX ISA 9.7.9.1, 9.7.6, 9.7.7). mov also packs and unpacks vectors and moves predicates.
+// Handlers of mov, selp and slct (PTX ISA 9.7.9.1, 9.7.6, 9.7.7). mov also packs and unpacks
+// vectors and moves predicates.
 #include "validator/emu/handlers/lanes.h"
 #include "validator/emu/handlers/levels.h"
 #include "validator/emu/handlers/table.h"
@@ -31,7 +32,8 @@ void MovePredicate(Warp& warp, const Decoded& op) {
   return LanesOf<std::byte>(warp, operand.slot);
 }
 
-/// mov.b64 d, {a, b}: elements of `aux` bytes each are laid side by side, the first lowest. Sources may be the destination.
+/// mov.b64 d, {a, b}: elements of `aux` bytes each are laid side by side, the first lowest. Sources
+/// may be the destination.
 template <int kElementBytes>
 void Pack(Warp& warp, const Decoded& op) {
   const int count = op.operand_count - 1;
@@ -42,7 +44,8 @@ void Pack(Warp& warp, const Decoded& op) {
     const std::byte* const from = BytesOf(warp, element);
     const int from_stride = element.bits / 8;
     for (int i = 0; i < kWarpSize; ++i) {
-      __builtin_memcpy(packed + i * stride + e * kElementBytes, from + i * from_stride, kElementBytes);
+      __builtin_memcpy(packed + i * stride + e * kElementBytes, from + i * from_stride,
+                       kElementBytes);
     }
   }
   std::byte* const to = BytesOf(warp, op.operands[0]);
@@ -51,17 +54,20 @@ void Pack(Warp& warp, const Decoded& op) {
     return;
   }
   for (int i = 0; i < kWarpSize; ++i) {
-    if (IsActive(warp.exec, i)) __builtin_memcpy(to + i * stride, packed + i * stride, static_cast<std::size_t>(stride));
+    if (IsActive(warp.exec, i))
+      __builtin_memcpy(to + i * stride, packed + i * stride, static_cast<std::size_t>(stride));
   }
 }
 
-/// mov.b64 {d, e}, a. A destination may be the sink. The source is copied first: it may be one of the destinations.
+/// mov.b64 {d, e}, a. A destination may be the sink. The source is copied first: it may be one of
+/// the destinations.
 template <int kElementBytes>
 void Unpack(Warp& warp, const Decoded& op) {
   const int count = op.destinations;
   const int stride = kElementBytes * count;
   alignas(64) std::byte packed[16 * kWarpSize];
-  __builtin_memcpy(packed, BytesOf(warp, op.operands[count]), static_cast<std::size_t>(stride) * kWarpSize);
+  __builtin_memcpy(packed, BytesOf(warp, op.operands[count]),
+                   static_cast<std::size_t>(stride) * kWarpSize);
   for (int e = 0; e < count; ++e) {
     const DecodedOperand& element = op.operands[e];
     if (element.kind != DecodedOperand::Kind::kSlot) continue;
@@ -96,42 +102,112 @@ inline T SlctF32(T a, T b, float c) {
   return FlushIf<kFtz>(c) >= 0.0f ? a : b;
 }
 
-#define SLCT_ROWS(TYPE, T)                                                           \
-  {Opcode::kSlct, {TYPE, kS32}, {}, Map<SlctS32<T>>},                                \
-  {Opcode::kSlct, {TYPE, kF32}, {}, Map<SlctF32<T, false>>},                         \
-  {Opcode::kSlct, {TYPE, kF32}, Mods(M::kFtz), Map<SlctF32<T, true>>}
+#define SLCT_ROWS(TYPE, T)                                            \
+  {Opcode::kSlct, {TYPE, kS32}, {}, Map<SlctS32<T>>},                 \
+      {Opcode::kSlct, {TYPE, kF32}, {}, Map<SlctF32<T, false>>}, {    \
+    Opcode::kSlct, {TYPE, kF32}, Mods(M::kFtz), Map<SlctF32<T, true>> \
+  }
 #define MOVE_ROWS(TYPE, T) {Opcode::kMov, {TYPE}, {}, Map<Same<T>>}
 #define SELECT_ROWS(TYPE, HANDLER) {Opcode::kSelp, {TYPE}, {}, HANDLER}
 
 constexpr HandlerRow kRows[] = {
     {Opcode::kMov, {kPred}, {}, {MovePredicate, 1}},
-    MOVE_ROWS(kB16, u16), MOVE_ROWS(kU16, u16), MOVE_ROWS(kS16, u16), MOVE_ROWS(kF16, u16), MOVE_ROWS(kBF16, u16),
-    MOVE_ROWS(kB8, u16), MOVE_ROWS(kU8, u16), MOVE_ROWS(kS8, u16),
-    MOVE_ROWS(kB32, u32), MOVE_ROWS(kU32, u32), MOVE_ROWS(kS32, u32), MOVE_ROWS(kF32, u32), MOVE_ROWS(kF16x2, u32),
-    MOVE_ROWS(kBF16x2, u32), MOVE_ROWS(kTF32, u32),
-    MOVE_ROWS(kB64, u64), MOVE_ROWS(kU64, u64), MOVE_ROWS(kS64, u64), MOVE_ROWS(kF64, u64), MOVE_ROWS(kF32x2, u64),
+    MOVE_ROWS(kB16, u16),
+    MOVE_ROWS(kU16, u16),
+    MOVE_ROWS(kS16, u16),
+    MOVE_ROWS(kF16, u16),
+    MOVE_ROWS(kBF16, u16),
+    MOVE_ROWS(kB8, u16),
+    MOVE_ROWS(kU8, u16),
+    MOVE_ROWS(kS8, u16),
+    MOVE_ROWS(kB32, u32),
+    MOVE_ROWS(kU32, u32),
+    MOVE_ROWS(kS32, u32),
+    MOVE_ROWS(kF32, u32),
+    MOVE_ROWS(kF16x2, u32),
+    MOVE_ROWS(kBF16x2, u32),
+    MOVE_ROWS(kTF32, u32),
+    MOVE_ROWS(kB64, u64),
+    MOVE_ROWS(kU64, u64),
+    MOVE_ROWS(kS64, u64),
+    MOVE_ROWS(kF64, u64),
+    MOVE_ROWS(kF32x2, u64),
     {Opcode::kMov, {kB128}, {}, {Move128, 1}},
-    SELECT_ROWS(kB16, kSelect16), SELECT_ROWS(kU16, kSelect16), SELECT_ROWS(kS16, kSelect16),
-    SELECT_ROWS(kF16, kSelect16), SELECT_ROWS(kBF16, kSelect16),
-    SELECT_ROWS(kB32, kSelect32), SELECT_ROWS(kU32, kSelect32), SELECT_ROWS(kS32, kSelect32),
-    SELECT_ROWS(kF32, kSelect32), SELECT_ROWS(kF16x2, kSelect32), SELECT_ROWS(kBF16x2, kSelect32),
-    SELECT_ROWS(kB64, kSelect64), SELECT_ROWS(kU64, kSelect64), SELECT_ROWS(kS64, kSelect64),
-    SELECT_ROWS(kF64, kSelect64), SELECT_ROWS(kF32x2, kSelect64),
-    SLCT_ROWS(kB16, u16), SLCT_ROWS(kU16, u16), SLCT_ROWS(kS16, u16),
-    SLCT_ROWS(kB32, u32), SLCT_ROWS(kU32, u32), SLCT_ROWS(kS32, u32), SLCT_ROWS(kF32, u32),
-    SLCT_ROWS(kB64, u64), SLCT_ROWS(kU64, u64), SLCT_ROWS(kS64, u64), SLCT_ROWS(kF64, u64),
+    SELECT_ROWS(kB16, kSelect16),
+    SELECT_ROWS(kU16, kSelect16),
+    SELECT_ROWS(kS16, kSelect16),
+    SELECT_ROWS(kF16, kSelect16),
+    SELECT_ROWS(kBF16, kSelect16),
+    SELECT_ROWS(kB32, kSelect32),
+    SELECT_ROWS(kU32, kSelect32),
+    SELECT_ROWS(kS32, kSelect32),
+    SELECT_ROWS(kF32, kSelect32),
+    SELECT_ROWS(kF16x2, kSelect32),
+    SELECT_ROWS(kBF16x2, kSelect32),
+    SELECT_ROWS(kB64, kSelect64),
+    SELECT_ROWS(kU64, kSelect64),
+    SELECT_ROWS(kS64, kSelect64),
+    SELECT_ROWS(kF64, kSelect64),
+    SELECT_ROWS(kF32x2, kSelect64),
+    SLCT_ROWS(kB16, u16),
+    SLCT_ROWS(kU16, u16),
+    SLCT_ROWS(kS16, u16),
+    SLCT_ROWS(kB32, u32),
+    SLCT_ROWS(kU32, u32),
+    SLCT_ROWS(kS32, u32),
+    SLCT_ROWS(kF32, u32),
+    SLCT_ROWS(kB64, u64),
+    SLCT_ROWS(kU64, u64),
+    SLCT_ROWS(kS64, u64),
+    SLCT_ROWS(kF64, u64),
 };
 
-/// Bytes of the whole and how many elements: mov takes vectors for .b16 to .b128 (and untyped register types of those widths).
-Handler VectorMove(bool pack, int bytes, std::size_t elements) {
-  if (elements < 2 || elements > 4 || bytes % static_cast<int>(elements) != 0) return nullptr;
-  switch (bytes / static_cast<int>(elements)) {
-    case 1: return pack ? Pack<1> : Unpack<1>;
-    case 2: return pack ? Pack<2> : Unpack<2>;
-    case 4: return pack ? Pack<4> : Unpack<4>;
-    case 8: return pack ? Pack<8> : Unpack<8>;
-    default: return nullptr;
+/// The common packs and unpacks: kCount parts of a lane each, all in registers of their own width.
+template <class Whole, class Part, int kCount>
+void PackParts(Warp& warp, const Decoded& op) {
+  constexpr int kPartBits = kBits<Part>;
+  const Part* parts[kCount];
+  for (int e = 0; e < kCount; ++e) parts[e] = LanesOf<Part>(warp, op.operands[1 + e].slot);
+  ForLanes<Whole>(warp, op.operands[0].slot, [&](int i) {
+    Whole whole = 0;
+    for (int e = 0; e < kCount; ++e)
+      whole |= static_cast<Whole>(static_cast<Whole>(parts[e][i]) << (e * kPartBits));
+    return whole;
+  });
+}
+template <class Whole, class Part, int kCount>
+void UnpackParts(Warp& warp, const Decoded& op) {
+  constexpr int kPartBits = kBits<Part>;
+  const Whole* const whole = LanesOf<Whole>(warp, op.operands[kCount].slot);
+  for (int e = 0; e < kCount; ++e) {
+    if (op.operands[e].kind != DecodedOperand::Kind::kSlot) continue;
+    ForLanes<Part>(warp, op.operands[e].slot,
+                   [=](int i) { return static_cast<Part>(whole[i] >> (e * kPartBits)); });
   }
+}
+
+struct VectorRow {
+  int bytes;  ///< Of the whole.
+  std::size_t elements;
+  Handler pack;
+  Handler unpack;
+};
+constexpr VectorRow kVectorRows[] = {
+    {4, 2, PackParts<u32, u16, 2>, UnpackParts<u32, u16, 2>},
+    {8, 2, PackParts<u64, u32, 2>, UnpackParts<u64, u32, 2>},
+    {8, 4, PackParts<u64, u16, 4>, UnpackParts<u64, u16, 4>},
+    {2, 2, Pack<1>, Unpack<1>},
+    {4, 4, Pack<1>, Unpack<1>},
+    {16, 2, Pack<8>, Unpack<8>},
+    {16, 4, Pack<4>, Unpack<4>},
+};
+
+/// mov takes vectors of 2 or 4 elements for .b16 to .b128, and for the other types of those widths.
+Handler VectorMove(bool pack, int bytes, std::size_t elements) {
+  for (const VectorRow& row : kVectorRows) {
+    if (row.bytes == bytes && row.elements == elements) return pack ? row.pack : row.unpack;
+  }
+  return nullptr;
 }
 
 }  // namespace

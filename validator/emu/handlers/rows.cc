@@ -8,18 +8,22 @@
 
 namespace assay::emu {
 
-/// The resolvers of a level. They are defined in the inline namespace of that name, in translation units compiled for it.
-#define DECLARE_LEVEL(LEVEL)                                                          \
-  namespace LEVEL {                                                                   \
-  Handler ResolveInteger(const ptx::Instruction& instruction, Decoded& decoded);      \
-  Handler ResolveArithmetic(const ptx::Instruction& instruction, Decoded& decoded);   \
-  Handler ResolveMove(const ptx::Instruction& instruction, Decoded& decoded);         \
-  Handler ResolveCompare(const ptx::Instruction& instruction, Decoded& decoded);      \
-  Handler ResolveFloatFamily(const ptx::Instruction& instruction, Decoded& decoded);  \
-  Handler ResolveConvert(const ptx::Instruction& instruction, Decoded& decoded);      \
-  void TensorMultiplyLevel(const TensorProduct& product, const std::uint32_t* a,      \
-                           const std::uint32_t* b, const float* c, float* d);         \
-  double FmaF64Level(double a, double b, double c);                                   \
+/// The resolvers of a level. They are defined in the inline namespace of that name, in translation
+/// units compiled for it.
+#define DECLARE_LEVEL(LEVEL)                                                                      \
+  namespace LEVEL {                                                                               \
+  Handler ResolveInteger(const ptx::Instruction& instruction, Decoded& decoded);                  \
+  Handler ResolveArithmetic(const ptx::Instruction& instruction, Decoded& decoded);               \
+  Handler ResolveMove(const ptx::Instruction& instruction, Decoded& decoded);                     \
+  Handler ResolveCompare(const ptx::Instruction& instruction, Decoded& decoded);                  \
+  Handler ResolveFloatFamily(const ptx::Instruction& instruction, Decoded& decoded);              \
+  Handler ResolveConvert(const ptx::Instruction& instruction, Decoded& decoded);                  \
+  void TensorMultiplyLevel(const TensorProduct& product, const std::uint32_t* a,                  \
+                           const std::uint32_t* b, const float* c, float* d);                     \
+  void TensorMultiplyIntegerLevel(int m, int n, int k, bool saturate, const std::int32_t* a,      \
+                                  const std::int32_t* b, const std::int32_t* c, std::int32_t* d); \
+  void TensorMultiplyF64Level(int m, int n, int k, const double* a, const double* b,              \
+                              const double* c, double* d);                                        \
   }
 DECLARE_LEVEL(v2)
 DECLARE_LEVEL(v3)
@@ -35,32 +39,65 @@ struct Level {
   Resolver floating;
   Resolver convert;
   decltype(&TensorMultiplyBest) tensor_multiply;
-  decltype(&FmaF64Best) fma_f64;
+  decltype(&TensorMultiplyIntegerBest) tensor_multiply_integer;
+  decltype(&TensorMultiplyF64Best) tensor_multiply_f64;
 };
-#define LEVEL_ROW(LEVEL)                                                                              \
-  Level {                                                                                             \
-    LEVEL::ResolveInteger, LEVEL::ResolveArithmetic, LEVEL::ResolveMove, LEVEL::ResolveCompare,       \
-        LEVEL::ResolveFloatFamily, LEVEL::ResolveConvert, LEVEL::TensorMultiplyLevel,                 \
-        LEVEL::FmaF64Level                                                                            \
+#define LEVEL_ROW(LEVEL)                                                                        \
+  Level {                                                                                       \
+    LEVEL::ResolveInteger, LEVEL::ResolveArithmetic, LEVEL::ResolveMove, LEVEL::ResolveCompare, \
+        LEVEL::ResolveFloatFamily, LEVEL::ResolveConvert, LEVEL::TensorMultiplyLevel,           \
+        LEVEL::TensorMultiplyIntegerLevel, LEVEL::TensorMultiplyF64Level                        \
   }
 
+constexpr std::array kLevels = {LEVEL_ROW(v2), LEVEL_ROW(v3), LEVEL_ROW(v4)};
+
 const Level& Chosen() {
-  static const Level level = [] {
-    __builtin_cpu_init();
-    if (__builtin_cpu_supports("x86-64-v4")) return LEVEL_ROW(v4);
-    if (__builtin_cpu_supports("x86-64-v3")) return LEVEL_ROW(v3);
-    return LEVEL_ROW(v2);
-  }();
+  static const Level& level = kLevels[static_cast<std::size_t>(SupportedLevels() - 1)];
   return level;
 }
 
 }  // namespace
 
-void TensorMultiplyBest(const TensorProduct& product, const std::uint32_t* a, const std::uint32_t* b, const float* c, float* d) {
+void TensorMultiplyBest(const TensorProduct& product, const std::uint32_t* a,
+                        const std::uint32_t* b, const float* c, float* d) {
   Chosen().tensor_multiply(product, a, b, c, d);
 }
 
-double FmaF64Best(double a, double b, double c) { return Chosen().fma_f64(a, b, c); }
+void TensorMultiplyIntegerBest(int m, int n, int k, bool saturate, const std::int32_t* a,
+                               const std::int32_t* b, const std::int32_t* c, std::int32_t* d) {
+  Chosen().tensor_multiply_integer(m, n, k, saturate, a, b, c, d);
+}
+
+void TensorMultiplyF64Best(int m, int n, int k, const double* a, const double* b, const double* c,
+                           double* d) {
+  Chosen().tensor_multiply_f64(m, n, k, a, b, c, d);
+}
+
+int SupportedLevels() {
+  __builtin_cpu_init();
+  if (__builtin_cpu_supports("x86-64-v4")) return 3;
+  return __builtin_cpu_supports("x86-64-v3") ? 2 : 1;
+}
+
+Handler ResolveAtLevel(int level, const ptx::Instruction& instruction, Decoded& decoded) {
+  const Level& at = kLevels[static_cast<std::size_t>(level)];
+  switch (ptx::FamilyOf(instruction.opcode)) {
+    case ptx::Family::kArithmetic:
+      return at.arithmetic(instruction, decoded);
+    case ptx::Family::kInteger:
+      return at.integer(instruction, decoded);
+    case ptx::Family::kMove:
+      return at.move(instruction, decoded);
+    case ptx::Family::kCompare:
+      return at.compare(instruction, decoded);
+    case ptx::Family::kFloat:
+      return at.floating(instruction, decoded);
+    case ptx::Family::kConvert:
+      return at.convert(instruction, decoded);
+    default:
+      return nullptr;
+  }
+}
 
 std::span<const ResolverRow> ArithmeticRows() {
   using enum ptx::Opcode;
@@ -77,9 +114,10 @@ std::span<const ResolverRow> ArithmeticRows() {
 std::span<const ResolverRow> IntegerRows() {
   using enum ptx::Opcode;
   static const std::array rows = [] {
-    constexpr std::array kOpcodes = {kAddc, kBfe,  kBfi, kBfind, kBmsk, kBrev, kClz,  kDp2a, kDp4a, kFns,
-                                     kMad24, kMadc, kMul24, kPopc, kRem, kSad,  kSubc, kSzext, kAnd, kCnot,
-                                     kLop3, kNot,  kOr,  kPrmt,  kShf,  kShl,  kShr,  kXor};
+    constexpr std::array kOpcodes = {kAddc, kBfe,  kBfi,  kBfind, kBmsk, kBrev,  kClz,
+                                     kDp2a, kDp4a, kFns,  kMad24, kMadc, kMul24, kPopc,
+                                     kRem,  kSad,  kSubc, kSzext, kAnd,  kCnot,  kLop3,
+                                     kNot,  kOr,   kPrmt, kShf,   kShl,  kShr,   kXor};
     std::array<ResolverRow, kOpcodes.size()> table{};
     for (std::size_t i = 0; i < table.size(); ++i) table[i] = {kOpcodes[i], Chosen().integer};
     return table;
@@ -89,21 +127,24 @@ std::span<const ResolverRow> IntegerRows() {
 
 std::span<const ResolverRow> MoveRows() {
   using enum ptx::Opcode;
-  static const std::array rows = {ResolverRow{kMov, Chosen().move}, ResolverRow{kSelp, Chosen().move},
+  static const std::array rows = {ResolverRow{kMov, Chosen().move},
+                                  ResolverRow{kSelp, Chosen().move},
                                   ResolverRow{kSlct, Chosen().move}};
   return rows;
 }
 
 std::span<const ResolverRow> CompareRows() {
   using enum ptx::Opcode;
-  static const std::array rows = {ResolverRow{kSetp, Chosen().compare}, ResolverRow{kSet, Chosen().compare}};
+  static const std::array rows = {ResolverRow{kSetp, Chosen().compare},
+                                  ResolverRow{kSet, Chosen().compare}};
   return rows;
 }
 
 std::span<const ResolverRow> FloatRows() {
   using enum ptx::Opcode;
   static const std::array rows = [] {
-    constexpr std::array kOpcodes = {kCopysign, kCos, kEx2, kFma, kLg2, kRcp, kRsqrt, kSin, kSqrt, kTanh, kTestp};
+    constexpr std::array kOpcodes = {kCopysign, kCos, kEx2,  kFma,  kLg2,  kRcp,
+                                     kRsqrt,    kSin, kSqrt, kTanh, kTestp};
     std::array<ResolverRow, kOpcodes.size()> table{};
     for (std::size_t i = 0; i < table.size(); ++i) table[i] = {kOpcodes[i], Chosen().floating};
     return table;
@@ -113,13 +154,15 @@ std::span<const ResolverRow> FloatRows() {
 
 std::span<const ResolverRow> ConvertRows() {
   using enum ptx::Opcode;
-  static const std::array rows = {ResolverRow{kCvt, Chosen().convert}, ResolverRow{kCvtPack, Chosen().convert}};
+  static const std::array rows = {ResolverRow{kCvt, Chosen().convert},
+                                  ResolverRow{kCvtPack, Chosen().convert}};
   return rows;
 }
 
 std::span<const ResolverRow> MatrixRows() {
   using enum ptx::Opcode;
-  static const std::array rows = {ResolverRow{kMma, ResolveMatrix}, ResolverRow{kWmmaMma, ResolveMatrix},
+  static const std::array rows = {ResolverRow{kMma, ResolveMatrix},
+                                  ResolverRow{kWmmaMma, ResolveMatrix},
                                   ResolverRow{kMovmatrix, ResolveMatrix}};
   return rows;
 }

@@ -28,7 +28,9 @@ Handler FindHandler(const HandlerRow* rows, std::size_t count, const Signature& 
   if (signature.beyond) return nullptr;
   for (std::size_t i = 0; i < count; ++i) {
     const HandlerRow& row = rows[i];
-    if (row.opcode != signature.opcode || row.types != signature.types || row.mods != signature.mods) continue;
+    if (row.opcode != signature.opcode || row.types != signature.types ||
+        row.mods != signature.mods)
+      continue;
     if (row.handler.sources >= 0 &&
         instruction.operands.size() != 1 + static_cast<std::size_t>(row.handler.sources)) {
       continue;
@@ -44,7 +46,9 @@ Handler FindHandler(const HandlerRow* rows, std::size_t count, const ptx::Instru
   return FindHandler(rows, count, SignatureOf(instruction), instruction, decoded);
 }
 
-std::size_t OperandCount(const ptx::Instruction& instruction) { return instruction.operands.size(); }
+std::size_t OperandCount(const ptx::Instruction& instruction) {
+  return instruction.operands.size();
+}
 
 bool ImmediateOperand(const ptx::Instruction& instruction, std::size_t index, std::uint64_t& bits) {
   if (index >= instruction.operands.size()) return false;
@@ -56,7 +60,9 @@ bool ImmediateOperand(const ptx::Instruction& instruction, std::size_t index, st
 
 bool HasMod(const ptx::Instruction& instruction, Mod mod) { return instruction.Has(mod); }
 
-Type TypeAt(const ptx::Instruction& instruction, std::size_t index) { return instruction.type(index); }
+Type TypeAt(const ptx::Instruction& instruction, std::size_t index) {
+  return instruction.type(index);
+}
 
 VectorOperands VectorOperandsOf(const ptx::Instruction& instruction) {
   VectorOperands vectors;

@@ -1,11 +1,12 @@
 // Handlers as a table: one row an instruction form, matched whole.
 //
-// A row names opcode, types and the exact set of modifiers. A form that no row matches has no handler, and the program is refused;
-// so a modifier that nobody thought of is never ignored. `.rn` is not part of the set: where rounding is optional it is the
-// default, and where it is not the verifier has asked for a mode.
+// A row names opcode, types and the exact set of modifiers. A form that no row matches has no
+// handler, and the program is refused; so a modifier that nobody thought of is never ignored. `.rn`
+// is not part of the set: where rounding is optional it is the default, and where it is not the
+// verifier has asked for a mode.
 //
-// `prepare` completes the decoded instruction (an immediate, a mode) or refuses operands that the row does not cover;
-// then the rows after it are tried.
+// `prepare` completes the decoded instruction (an immediate, a mode) or refuses operands that the
+// row does not cover; then the rows after it are tried.
 //
 //   constexpr HandlerRow kRows[] = {
 //       {Opcode::kAdd, {Type::kS32}, {}, Map<Add<u32>>},
@@ -76,12 +77,14 @@ struct Signature {
 Signature SignatureOf(const ptx::Instruction& instruction);
 
 /// The handler of the row that matches, prepared; null when there is none.
-Handler FindHandler(const HandlerRow* rows, std::size_t count, const ptx::Instruction& instruction, Decoded& decoded);
+Handler FindHandler(const HandlerRow* rows, std::size_t count, const ptx::Instruction& instruction,
+                    Decoded& decoded);
 Handler FindHandler(const HandlerRow* rows, std::size_t count, const Signature& signature,
                     const ptx::Instruction& instruction, Decoded& decoded);
 
 template <std::size_t kCount>
-Handler FindHandler(const HandlerRow (&rows)[kCount], const ptx::Instruction& instruction, Decoded& decoded) {
+Handler FindHandler(const HandlerRow (&rows)[kCount], const ptx::Instruction& instruction,
+                    Decoded& decoded) {
   return FindHandler(rows, kCount, instruction, decoded);
 }
 

@@ -13,7 +13,7 @@ bool IsReadModifyWrite(const Traits& traits) {
 }  // namespace
 
 LaneMask CellRules::LanesOf(const Item& item) const {
-  return std::rotl(shadow_.record(item.record).pattern, item.lane);
+  return std::rotl(table_.record(item.record).pattern, item.lane);
 }
 
 Conflict CellRules::Conflicts(const Record& a, const Record& b) const {
@@ -23,9 +23,9 @@ Conflict CellRules::Conflicts(const Record& a, const Record& b) const {
                     order_.ClusterOf(b_block));
 }
 
-std::optional<std::pair<int, int>> CellRules::Unordered(const Item& item, const Actor& actor,
-                                                        LaneMask lanes) const {
-  const Record& record = shadow_.record(item.record);
+std::optional<std::pair<int, int>> CellRules::UnorderedPair(const Item& item, const Actor& actor,
+                                                            LaneMask lanes) const {
+  const Record& record = table_.record(item.record);
   if (order_.WarpKnows(actor.warp, record.warp, record.time)) return std::nullopt;
   for (LaneMask theirs = LanesOf(item); theirs != 0; theirs &= theirs - 1) {
     const int their_lane = std::countr_zero(theirs);
@@ -49,11 +49,11 @@ bool CellRules::Observable(const Item& item) const {
 }
 
 LaneMask CellRules::Evidence(std::size_t i, const Actor& actor) const {
-  const Record& written = shadow_.record(items_[i].record);
+  const Record& written = table_.record(items_[i].record);
   if (!Observable(items_[i])) return 0;
   LaneMask ordered = 0;
   for (std::size_t z = i + 1; z < items_.size() && items_[z].value == items_[i].value; ++z) {
-    const Record& observer = shadow_.record(items_[z].record);
+    const Record& observer = table_.record(items_[z].record);
     if (!observer.traits.reads()) continue;
     // An observer that raced with what it saw shows nothing.
     if (Conflicts(written, observer) != Conflict::kNone) continue;
@@ -72,21 +72,58 @@ LaneMask CellRules::Evidence(std::size_t i, const Actor& actor) const {
   return ordered;
 }
 
-std::optional<std::pair<int, int>> CellRules::UnorderedByAll(std::size_t i,
-                                                             const Actor& actor) const {
-  const auto pair = Unordered(items_[i], actor, actor.lanes);
+std::optional<std::pair<int, int>> CellRules::UnorderedPairByAll(std::size_t i,
+                                                                 const Actor& actor) const {
+  const auto pair = UnorderedPair(items_[i], actor, actor.lanes);
   if (!pair) return pair;
   const LaneMask evidence = Evidence(i, actor);
-  return evidence == 0 ? pair : Unordered(items_[i], actor, actor.lanes & ~evidence);
+  return evidence == 0 ? pair : UnorderedPair(items_[i], actor, actor.lanes & ~evidence);
+}
+
+bool CellRules::Ordered(const Item& item, const Actor& actor) {
+  if (!warp_wide_) return !UnorderedPair(item, actor, actor.lanes);
+  const Record& record = table_.record(item.record);
+  const auto knowledge = order_.WarpKnowledge(actor.warp, record.warp, record.time);
+  if (knowledge == ThreadOrder::Knowledge::kAll) return true;
+  if (record.warp == actor.warp) {
+    if (SameThreads(record, item.lane, actor, line_) && actor.pattern == 1) return true;
+    undecided_ = true;
+  }
+  undecided_ = undecided_ || knowledge == ThreadOrder::Knowledge::kSome;
+  return false;
+}
+
+bool CellRules::Superseded(const Item& item, const Actor& actor) {
+  const Record& record = table_.record(item.record);
+  if (warp_wide_) return SameThreads(record, item.lane, actor, line_) || Ordered(item, actor);
+  for (LaneMask theirs = LanesOf(item); theirs != 0; theirs &= theirs - 1) {
+    const int their_lane = std::countr_zero(theirs);
+    bool before = record.warp == actor.warp && (actor.lanes >> their_lane & 1u) != 0;
+    for (LaneMask ours = actor.lanes; !before && ours != 0; ours &= ours - 1) {
+      before = order_.LaneKnows(actor.warp, std::countr_zero(ours), record.warp, their_lane,
+                                record.time);
+    }
+    if (!before) return false;
+  }
+  return true;
+}
+
+bool CellRules::SupersededByAll(std::size_t i, const Actor& actor) {
+  if (Superseded(items_[i], actor)) return true;
+  if (warp_wide_) {
+    undecided_ = undecided_ || Observable(items_[i]);
+    return false;
+  }
+  return Evidence(i, actor) == actor.lanes;
 }
 
 void CellRules::Check(const Actor& actor, std::vector<CellRace>& races) const {
-  const Record& own = shadow_.record(actor.record);
+  const Record& own = table_.record(actor.record);
   for (std::size_t i = 0; i < items_.size(); ++i) {
-    const Record& record = shadow_.record(items_[i].record);
+    const Record& record = table_.record(items_[i].record);
     const Conflict conflict = Conflicts(record, own);
     if (conflict == Conflict::kNone) continue;
-    auto pair = UnorderedByAll(i, actor);
+    auto pair = UnorderedPairByAll(i, actor);
     // The read-only path sees no order at all, not even its own thread's.
     if (!pair && conflict == Conflict::kReadOnly)
       pair = {items_[i].lane, std::countr_zero(actor.lanes)};
@@ -96,6 +133,23 @@ void CellRules::Check(const Actor& actor, std::vector<CellRace>& races) const {
   }
 }
 
+/// True when nothing in the cell races with the actor, as far as warps as a whole can tell.
+bool CellRules::CheckWarpWide(const Actor& actor) {
+  const Record& own = table_.record(actor.record);
+  for (const Item& item : items_) {
+    const Record& record = table_.record(item.record);
+    // A line's elements belong to the same lanes only if they are as wide.
+    if (line_ && record.traits.bytes != actor.traits.bytes &&
+        !order_.WarpKnows(actor.warp, record.warp, record.time)) {
+      return false;
+    }
+    const Conflict conflict = Conflicts(record, own);
+    if (conflict == Conflict::kNone) continue;
+    if (conflict == Conflict::kReadOnly || !Ordered(item, actor)) return false;
+  }
+  return true;
+}
+
 /// Outdone by a weak access, or by one of the same block: narrow scopes then look at both alike.
 bool CellRules::OutdoneBy(const Record& later, const Record& old) const {
   if (!Outdoes(later.traits, old.traits)) return false;
@@ -103,8 +157,8 @@ bool CellRules::OutdoneBy(const Record& later, const Record& old) const {
 }
 
 void CellRules::InsertRead(const Actor& actor) {
-  const Record& own = shadow_.record(actor.record);
-  const auto lane = static_cast<std::uint8_t>(std::countr_zero(actor.lanes));
+  const Record& own = table_.record(actor.record);
+  const auto lane = static_cast<std::uint8_t>(actor.lane);
   const std::uint32_t value = items_.empty() ? 0 : items_.back().value;
   // Who has seen a strong write is evidence that what follows that reader is ordered after the
   // write; a later reader says that of fewer. Where only weak writes are, evidence is of no use: a
@@ -115,16 +169,16 @@ void CellRules::InsertRead(const Actor& actor) {
   const bool evidence = strong && items_.size() < kEvidenceKept;
   std::erase_if(items_, [&](const Item& old) {
     if (old.record == actor.record && old.lane == lane && old.value == value) return true;
-    const Record& record = shadow_.record(old.record);
+    const Record& record = table_.record(old.record);
     return !evidence && OutdoneBy(own, record) &&
-           (record.traits.read_only_path || !Unordered(old, actor, actor.lanes));
+           (record.traits.read_only_path() || Superseded(old, actor));
   });
   items_.push_back(Item{actor.record, lane, value});
   if (items_.size() > kRacedKept) DropImmortals();
 }
 
 void CellRules::InsertWrite(const Actor& actor) {
-  const Record& own = shadow_.record(actor.record);
+  const Record& own = table_.record(actor.record);
   const Traits& traits = own.traits;
   const bool continues = IsReadModifyWrite(traits);
   const std::uint32_t value = items_.empty() ? 0 : items_.back().value;
@@ -136,15 +190,15 @@ void CellRules::InsertWrite(const Actor& actor) {
       false;  // Kept: a read-modify-write of this value from another cluster than the actor's.
   for (std::size_t i = items_.size(); i-- > 0;) {
     const Item& old = items_[i];
-    const Record& record = shadow_.record(old.record);
-    if (record.traits.read_only_path) continue;
+    const Record& record = table_.record(old.record);
+    if (record.traits.read_only_path()) continue;
     const bool observed = continues && old.value == value && record.traits.writes() &&
                           (Observable(old) || !record.traits.strong());
     if (Outdoes(traits, record.traits)) {
       // A later access of narrow scope cannot be in the block of both, if two that are far apart
       // are kept.
       const bool covered = OutdoneBy(own, record) || (observed && other_cluster);
-      dropped_[i] = covered && (observed || !UnorderedByAll(i, actor));
+      dropped_[i] = covered && (observed || SupersededByAll(i, actor));
     }
     // A weak write ends what strong accesses before it were good for; if it was not ordered after
     // them, that was reported.
@@ -161,18 +215,18 @@ void CellRules::InsertWrite(const Actor& actor) {
   }
   items_.resize(kept);
   if (!traits.strong() && items_.size() > kRacedKept) DropRaced();
-  items_.push_back(Item{actor.record, static_cast<std::uint8_t>(std::countr_zero(actor.lanes)),
-                        continues ? value : value + 1});
+  items_.push_back(
+      Item{actor.record, static_cast<std::uint8_t>(actor.lane), continues ? value : value + 1});
   if (items_.size() > kRacedKept) DropImmortals();
 }
 
 /// A writer that stays, and is ordered before the actor by evidence alone, needs its witnesses.
 void CellRules::KeepEvidence(const Actor& actor) {
   for (std::size_t i = 0; i < items_.size(); ++i) {
-    if (dropped_[i] || !Observable(items_[i]) || !Unordered(items_[i], actor, actor.lanes))
-      continue;
+    if (dropped_[i] || !Observable(items_[i])) continue;
     for (std::size_t z = i + 1; z < items_.size() && items_[z].value == items_[i].value; ++z) {
-      if (TraitsOf(items_[z]).reads()) dropped_[z] = false;
+      if (dropped_[z] && TraitsOf(items_[z]).reads() && !Ordered(items_[i], actor))
+        dropped_[z] = false;
     }
   }
 }
@@ -182,7 +236,7 @@ void CellRules::KeepEvidence(const Actor& actor) {
 void CellRules::DropRaced() {
   std::size_t extra = items_.size() - kRacedKept;
   std::erase_if(items_, [&](const Item& old) {
-    if (extra == 0 || TraitsOf(old).read_only_path) return false;
+    if (extra == 0 || TraitsOf(old).read_only_path()) return false;
     --extra;
     return true;
   });
@@ -193,7 +247,7 @@ void CellRules::DropRaced() {
 void CellRules::DropImmortals() {
   std::vector<const Record*> kept;
   std::erase_if(items_, [&](const Item& item) {
-    const Record& record = shadow_.record(item.record);
+    const Record& record = table_.record(item.record);
     if (!order_.NeverKnown(record.warp, record.time)) return false;
     const Record* first = nullptr;
     for (const Record* other : kept) {
@@ -208,53 +262,6 @@ void CellRules::DropImmortals() {
     kept.push_back(&record);
     return false;
   });
-}
-
-void CellRules::Load(Ref writers, Ref readers) {
-  items_.clear();
-  elements_.clear();
-  shadow_.Decode(writers, elements_);
-  shadow_.Decode(readers, elements_);
-  std::uint32_t value = 0;
-  for (const Element& element : elements_) {
-    value += element.later_value ? 1 : 0;
-    items_.push_back(Item{element.record, element.lane, value});
-  }
-}
-
-/// Writers and readers apart where only weak writes are: neighbouring cells then share more. The
-/// order between the two matters as soon as a strong write is among them: then all stand together,
-/// in the place of the writers.
-void CellRules::Store(Ref& writers, Ref& readers) {
-  const bool together = std::any_of(items_.begin(), items_.end(), [&](const Item& item) {
-    return TraitsOf(item).writes() && TraitsOf(item).strong();
-  });
-  elements_.clear();
-  reader_elements_.clear();
-  std::uint32_t value = items_.empty() ? 0 : items_.front().value;
-  for (const Item& item : items_) {
-    if (together) {
-      elements_.push_back(Element{item.record, item.lane, item.value != value});
-      value = item.value;
-    } else {
-      (TraitsOf(item).writes() ? elements_ : reader_elements_)
-          .push_back(Element{item.record, item.lane, false});
-    }
-  }
-  writers = shadow_.Encode(elements_, writers);
-  readers = shadow_.Encode(reader_elements_, readers);
-}
-
-void CellRules::Apply(const Actor& actor, Ref& writers, Ref& readers,
-                      std::vector<CellRace>& races) {
-  Load(writers, readers);
-  Check(actor, races);
-  if (shadow_.record(actor.record).traits.writes()) {
-    InsertWrite(actor);
-  } else {
-    InsertRead(actor);
-  }
-  Store(writers, readers);
 }
 
 }  // namespace assay::emu

@@ -10,24 +10,35 @@
 // share a *value*: a read has observed the write that made its value and the read-modify-writes
 // since.
 //
+// Most accesses are decided for a warp as a whole: a whole line of coalesced accesses is then one
+// cell. Three ways, tried in turn: the plain case inline (one weak writer, one weak reader, both
+// ordered before the access); what was decided before for the same cell content, from a memo; the
+// full rules, first for whole warps, then, for single cells only, lane by lane.
+//
 // Not thread-safe. Cost: linear in the cell's elements, which mostly are one writer and one reader.
 #pragma once
 
+#include <array>
 #include <optional>
 #include <utility>
 #include <vector>
 
 #include "validator/emu/monitor/order.h"
+#include "validator/emu/monitor/record_table.h"
 #include "validator/emu/monitor/rules.h"
-#include "validator/emu/monitor/shadow.h"
 
 namespace assay::emu {
 
-/// The access that is being looked at: `lanes` of `warp`, all at one place.
+/// The access that is being looked at: lanes of `warp`, all at one place; or, for a line, lane
+/// `lane` + i at its i-th element.
 struct Actor {
   WarpNumber warp = 0;
-  LaneMask lanes = 0;
+  LaneMask lanes = 0;  ///< Of a cell. For a line: some of them, for reports only.
+  std::uint32_t lane =
+      0;  ///< Lane of reference: the lowest of `lanes`, or the one at the line's first byte.
   RecordId record = 0;
+  LaneMask pattern = 1;  ///< Of the record.
+  Traits traits;
 };
 
 /// A race found in a cell.
@@ -40,10 +51,20 @@ struct CellRace {
 
 class CellRules {
  public:
-  CellRules(ThreadOrder& order, Shadow& shadow) : order_(order), shadow_(shadow) {}
+  CellRules(ThreadOrder& order, RecordTable& table) : order_(order), table_(table) {}
 
-  /// Applies the access to the cell; races are appended to `races`.
-  void Apply(const Actor& actor, Ref& writers, Ref& readers, std::vector<CellRace>& races);
+  /// Applies the access to a whole line. False, and nothing done, when its elements do not all fare
+  /// alike, or one races: split it.
+  bool ApplyLine(const Actor& actor, Ref& writers, Ref& readers) {
+    return ApplyPlain(actor, writers, readers, true) ||
+           ApplyWarpWide(actor, writers, readers, true);
+  }
+  /// Applies the access to a cell; races are appended to `races`.
+  void ApplyCell(const Actor& actor, Ref& writers, Ref& readers, std::vector<CellRace>& races) {
+    if (ApplyPlain(actor, writers, readers, false) || ApplyWarpWide(actor, writers, readers, false))
+      return;
+    ApplyByLanes(actor, writers, readers, races);
+  }
 
  private:
   /// Elements of weak accesses that a cell keeps although a later write has raced with them: for
@@ -58,24 +79,50 @@ class CellRules {
     std::uint8_t lane = 0;
     std::uint32_t value = 0;  // Grows with each plain write.
   };
+  /// What ApplyWarpWide found for some content, from lane 0's point of view. Holds while nobody
+  /// learns anything.
+  struct Memo {
+    std::uint64_t version = 0;
+    Ref writers = 0, readers = 0;          // Before,
+    Ref new_writers = 0, new_readers = 0;  // and after.
+    std::uint32_t generations[4] = {};
+    RecordId record = 0;
+    bool line = false;
+  };
 
-  const Traits& TraitsOf(const Item& item) const { return shadow_.record(item.record).traits; }
+  bool ApplyPlain(const Actor& actor, Ref& writers, Ref& readers, bool line);
+  bool ApplyWarpWide(const Actor& actor, Ref& writers, Ref& readers, bool line);
+  void ApplyByLanes(const Actor& actor, Ref& writers, Ref& readers, std::vector<CellRace>& races);
+  bool SameThreads(const Record& record, std::uint32_t lane, const Actor& actor, bool line) const {
+    return record.warp == actor.warp && lane == actor.lane && record.pattern == actor.pattern &&
+           (!line || record.traits.bytes == actor.traits.bytes);
+  }
+  bool KnownToWarp(RecordId id, const Actor& actor);
+
+  const Traits& TraitsOf(const Item& item) const { return table_.record(item.record).traits; }
   LaneMask LanesOf(const Item& item) const;
   Conflict Conflicts(const Record& a, const Record& b) const;
-  /// Nothing when all of the item's lanes are ordered before these lanes of the actor; a pair of
-  /// lanes that is not otherwise.
-  std::optional<std::pair<int, int>> Unordered(const Item& item, const Actor& actor,
-                                               LaneMask lanes) const;
+  bool Observable(const Item& item) const;
+  /// A pair of lanes, the item's and one of `lanes`, that is not ordered; nothing when all are.
+  /// Lane by lane only.
+  std::optional<std::pair<int, int>> UnorderedPair(const Item& item, const Actor& actor,
+                                                   LaneMask lanes) const;
+  std::optional<std::pair<int, int>> UnorderedPairByAll(std::size_t i, const Actor& actor) const;
   /// The actor's lanes for which the i-th item is ordered before them because they come after
   /// somebody who observed it.
-  bool Observable(const Item& item) const;
   LaneMask Evidence(std::size_t i, const Actor& actor) const;
-  std::optional<std::pair<int, int>> UnorderedByAll(std::size_t i, const Actor& actor) const;
+  /// The item is ordered before all of the actor's lanes, by the threads' order alone.
+  bool Ordered(const Item& item, const Actor& actor);
+  /// Each of the item's lanes is ordered before one of the actor's at least: what comes after the
+  /// actor comes after the item.
+  bool Superseded(const Item& item, const Actor& actor);
+  bool SupersededByAll(std::size_t i, const Actor& actor);
   bool OutdoneBy(const Record& later, const Record& old) const;
 
   void Load(Ref writers, Ref readers);
   void Store(Ref& writers, Ref& readers);
   void Check(const Actor& actor, std::vector<CellRace>& races) const;
+  bool CheckWarpWide(const Actor& actor);
   void InsertRead(const Actor& actor);
   void InsertWrite(const Actor& actor);
   void KeepEvidence(const Actor& actor);
@@ -83,12 +130,23 @@ class CellRules {
   void DropImmortals();
 
   ThreadOrder& order_;
-  Shadow& shadow_;
-  // Scratch of Apply.
+  RecordTable& table_;
+  // State of one Apply: whether warps are looked at as a whole, a line, and whether that was too
+  // coarse.
+  bool warp_wide_ = false;
+  bool line_ = false;
+  bool undecided_ = false;
   std::vector<Item> items_;
   std::vector<bool> dropped_;
   std::vector<Element> elements_;
   std::vector<Element> reader_elements_;
+  // The last answer of KnownToWarp.
+  std::uint64_t known_version_ = 0;
+  std::uint64_t known_collections_ = 0;
+  RecordId known_record_ = 0;
+  WarpNumber known_warp_ = 0;
+  bool known_ = false;
+  std::array<Memo, 256> memo_{};
 };
 
 }  // namespace assay::emu

@@ -143,6 +143,17 @@ Time Clock::LanesTime(WarpNumber warp, LaneMask lanes) const {
   return least;
 }
 
+Time Clock::AnyLaneTime(WarpNumber warp) const {
+  const WarpEntry* entry = Find(warp);
+  if (entry == nullptr) return 0;
+  Time most = std::max(entry->all, entry->mask_time);
+  if (entry->detail >= 0) {
+    const Detail& detail = details_[static_cast<std::size_t>(entry->detail)];
+    most = std::max(most, *std::max_element(detail.begin(), detail.end()));
+  }
+  return most;
+}
+
 bool Clock::Covers(const Clock& other) const {
   for (const BlockEntry& entry : other.blocks_) {
     if (BlockBase(entry.block) < entry.base) return false;

@@ -46,6 +46,8 @@ class Clock {
   Time LaneTime(WarpNumber warp, int lane) const;
   /// Up to which stamp all of these lanes are known by themselves.
   Time LanesTime(WarpNumber warp, LaneMask lanes) const;
+  /// The latest stamp up to which any lane of the warp is known by itself.
+  Time AnyLaneTime(WarpNumber warp) const;
   /// True when joining `other` into this clock would change nothing.
   bool Covers(const Clock& other) const;
 

@@ -57,18 +57,27 @@ class ThreadOrder {
   BlockNumber BlockOf(WarpNumber warp) const { return warp / warps_per_block_; }
   std::uint32_t ClusterOf(BlockNumber block) const { return block / blocks_per_cluster_; }
   std::uint32_t warps_per_block() const { return warps_per_block_; }
-  /// The stamp for an access made now.
+  /// The block's time: the stamp for an access made now.
   Time Now(BlockNumber block) { return At(block).time; }
+  Time NowOf(WarpNumber warp) { return Focused(warp).state->time; }
   /// Later accesses of the block get a later stamp.
   void Tick(BlockNumber block);
   void OnExit(WarpNumber warp, LaneMask lanes);
-  void OnTouch(WarpNumber warp, LaneMask lanes) { WarpAt(warp).touched |= lanes; }
+  void OnTouch(WarpNumber warp, LaneMask lanes) { Focused(warp).own->touched |= lanes; }
 
   void BarrierArrive(BlockNumber block, std::uint32_t barrier, WarpNumber warp, LaneMask lanes,
                      bool waits);
   void BarrierComplete(BlockNumber block, std::uint32_t barrier);
   void WarpBarrier(WarpNumber warp, LaneMask lanes);
 
+  /// How much the lanes of `warp` know, as a whole, of the lanes of `other` up to `stamp`. kAll:
+  /// each knows each. kNone: none knows any (a thread's own accesses left aside). kSome: ask lane
+  /// by lane.
+  enum class Knowledge : std::uint8_t { kNone, kSome, kAll };
+  Knowledge WarpKnowledge(WarpNumber warp, WarpNumber other, Time stamp);
+  /// Grows whenever anybody learns anything, or a block ends: answers given before may be different
+  /// now.
+  std::uint64_t version() const { return version_; }
   /// True only when each lane of `warp` knows each lane of `other` up to `stamp`: the cheap answer
   /// for whole warps. False says nothing: ask lane by lane.
   bool WarpKnows(WarpNumber warp, WarpNumber other, Time stamp);
@@ -135,12 +144,23 @@ class ThreadOrder {
 
   BlockState& At(BlockNumber block);
   Live& LiveAt(BlockNumber block);
-  WarpState& WarpAt(WarpNumber warp) {
-    return LiveAt(BlockOf(warp)).warps[warp % warps_per_block_];
+  /// Where the warp's state is. Events of one warp come in runs, so the last answer is kept.
+  struct Focus {
+    WarpNumber warp = ~0u;
+    WarpNumber first = 0;  // Of the block.
+    BlockState* state = nullptr;
+    WarpState* own = nullptr;
+  };
+  const Focus& Focused(WarpNumber warp) {
+    if (focus_.warp != warp) Refocus(warp);
+    return focus_;
   }
+  void Refocus(WarpNumber warp);
+  WarpState& WarpAt(WarpNumber warp) { return *Focused(warp).own; }
   static const ClockPtr& ClockOf(const WarpState& state, int lane);
   static void SetClock(WarpState& state, LaneMask lanes, const ClockPtr& clock);
   bool IsGhost(const BlockState& state, WarpNumber warp, int lane, Time stamp, bool by_base) const;
+  bool KnowsTwin(WarpNumber warp, WarpNumber twin_warp, Time stamp);
   bool HasGhost(const BlockState& state, WarpNumber warp) const;
   void Contribute(Clock& into, BlockNumber block, WarpNumber warp, LaneMask lanes);
   void CompleteFull(BlockNumber block);
@@ -149,6 +169,9 @@ class ThreadOrder {
   std::uint32_t warps_per_block_ = 1;
   std::uint32_t blocks_per_cluster_ = 1;
   std::uint32_t threads_per_block_ = 32;
+  Focus focus_;
+  std::uint64_t version_ = 0;
+  std::vector<std::unique_ptr<Live>> spare_;  // Of blocks that have ended.
   std::vector<std::unique_ptr<Chunk>> chunks_;
   // The block that was asked for last: events come in runs.
   BlockNumber last_block_ = 0;

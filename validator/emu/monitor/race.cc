@@ -1,12 +1,9 @@
 #include "validator/emu/monitor/race.h"
 
 #include <algorithm>
-#include <bit>
-#include <cstring>
 #include <map>
-#include <tuple>
 
-#include "validator/emu/monitor/cell_rules.h"
+#include "validator/emu/monitor/access_path.h"
 #include "validator/emu/monitor/order.h"
 #include "validator/emu/monitor/shadow.h"
 #include "validator/emu/monitor/sync.h"
@@ -17,67 +14,26 @@ namespace {
 bool Acquires(Order order) { return order == Order::kAcquire || order == Order::kAcqRel; }
 bool Releases(Order order) { return order == Order::kRelease || order == Order::kAcqRel; }
 
-Traits TraitsOf(const WarpAccess& access, bool async) {
-  Traits traits;
-  traits.kind = access.kind;
-  traits.order = access.order;
-  traits.scope = access.scope;
-  traits.atomic = access.atomic;
-  traits.read_only_path = access.read_only_path;
-  traits.async = async;
-  traits.bytes = static_cast<std::uint16_t>(access.bytes);
-  traits.element_bytes =
-      static_cast<std::uint16_t>(access.element_bytes != 0 ? access.element_bytes : access.bytes);
-  return traits;
-}
-
-/// The finest granule that this access needs.
-std::uint8_t ShiftOf(std::uint64_t offset, std::uint64_t bytes) {
-  return static_cast<std::uint8_t>(std::min(2, std::countr_zero(offset | bytes)));
-}
-
-Race::Class ClassOf(Conflict conflict) {
-  switch (conflict) {
-    case Conflict::kScope:
-      return Race::Class::kScopeTooNarrow;
-    case Conflict::kSize:
-      return Race::Class::kMixedSize;
-    case Conflict::kReadOnly:
-      return Race::Class::kReadOnlyCache;
-    default:
-      return Race::Class::kRace;
-  }
-}
-
 }  // namespace
 
 struct RaceDetector::Impl {
   explicit Impl(std::uint64_t max_shadow_bytes)
-      : sync(order), shadow(max_shadow_bytes), rules(order, shadow) {}
+      : sync(order), shadow(table, max_shadow_bytes), path(order, table, shadow, log) {}
 
-  /// Who makes an access: the warp itself, or an agent that it started.
-  struct Who {
-    WarpNumber stamped = 0;  // Whose stamp the record carries.
-    bool async = false;
-    bool pinned = false;  // A bulk copy: the record is filled in when it is done.
-    std::vector<RecordId>* pins = nullptr;
-  };
-
-  void Access(const WarpAccess& access, const Who& who);
-  void Group(const WarpAccess& access, const Who& who, const Traits& traits, LaneMask lanes);
-  void Synchronise(const WarpAccess& access, const Traits& traits);
-  void Siblings(const WarpAccess& access, const Traits& traits, LaneMask lanes);
-  void Report(const Race& race);
-  RaceSide SideOf(const Record& record, std::uint8_t lane) const;
-  RaceSide SideOf(const WarpAccess& access, std::uint8_t lane, bool async) const;
+  void Access(const WarpAccess& access, const AccessBy& by) {
+    path.Access(access, by);
+    Synchronise(access);
+  }
+  /// What the access publishes and learns, beyond being made.
+  void Synchronise(const WarpAccess& access);
+  bool exhausted() const { return too_large || shadow.exhausted(); }
 
   ThreadOrder order;
   SyncObjects sync;
+  RecordTable table;
   Shadow shadow;
-  CellRules rules;
-  std::vector<Race> races;
-  std::map<std::tuple<std::uint32_t, std::uint32_t, Race::Class>, std::size_t> race_index;
-  std::vector<CellRace> found;
+  RaceLog log;
+  AccessPath path;
   struct Bulk {
     std::vector<RecordId> reads;
     std::vector<RecordId> writes;
@@ -92,8 +48,8 @@ RaceDetector::RaceDetector(std::uint64_t max_shadow_bytes)
     : impl_(std::make_unique<Impl>(max_shadow_bytes)) {}
 RaceDetector::~RaceDetector() = default;
 
-const std::vector<Race>& RaceDetector::races() const { return impl_->races; }
-bool RaceDetector::exhausted() const { return impl_->too_large || impl_->shadow.exhausted(); }
+const std::vector<Race>& RaceDetector::races() const { return impl_->log.races(); }
+bool RaceDetector::exhausted() const { return impl_->exhausted(); }
 std::uint64_t RaceDetector::shadow_bytes() const {
   return impl_->shadow.peak_bytes() + impl_->order.bytes() + impl_->sync.bytes();
 }
@@ -107,6 +63,10 @@ void RaceDetector::BeginLaunch(const Shape& shape) {
   impl.sync.Begin();
   impl.shadow.Clear();
   impl.bulks.clear();
+}
+
+void RaceDetector::SetReadOnly(RegionId region) {
+  if (!exhausted()) impl_->shadow.SetReadOnly(region);
 }
 
 void RaceDetector::EndBlock(BlockNumber block, RegionId shared_region) {
@@ -123,7 +83,7 @@ void RaceDetector::OnThreadExit(WarpNumber warp, LaneMask lanes) {
 
 void RaceDetector::OnAccess(const WarpAccess& access) {
   if (exhausted() || access.lanes == 0 || access.bytes == 0) return;
-  impl_->Access(access, Impl::Who{access.warp, false, false, nullptr});
+  impl_->Access(access, AccessBy{access.warp, false, nullptr});
 }
 
 void RaceDetector::OnBarrierArrive(BlockNumber block, std::uint32_t barrier, WarpNumber warp,
@@ -162,9 +122,9 @@ std::uint64_t RaceDetector::OnAsyncIssue(WarpNumber warp, LaneMask lanes, const 
   if (exhausted() || lanes == 0) return 0;
   const BlockNumber block = impl_->order.BlockOf(warp);
   const Time token = impl_->order.Now(block);
-  const Impl::Who who{TwinOf(warp), true, false, nullptr};
-  if (read.lanes != 0 && read.bytes != 0) impl_->Access(read, who);
-  if (write.lanes != 0 && write.bytes != 0) impl_->Access(write, who);
+  const AccessBy by{TwinOf(warp), true, nullptr};
+  if (read.lanes != 0 && read.bytes != 0) impl_->Access(read, by);
+  if (write.lanes != 0 && write.bytes != 0) impl_->Access(write, by);
   impl_->order.Tick(block);
   return token;
 }
@@ -214,10 +174,10 @@ std::uint64_t RaceDetector::OnBulkIssue(const WarpAccess* read, const WarpAccess
   Impl::Bulk& bulk = impl.bulks[token];
   bulk.warp = either->warp;
   if (read != nullptr && read->lanes != 0 && read->bytes != 0) {
-    impl.Access(*read, Impl::Who{impl.sync.NewAgent(), true, true, &bulk.reads});
+    impl.Access(*read, AccessBy{impl.sync.NewAgent(), true, &bulk.reads});
   }
   if (write != nullptr && write->lanes != 0 && write->bytes != 0) {
-    impl.Access(*write, Impl::Who{impl.sync.NewAgent(), true, true, &bulk.writes});
+    impl.Access(*write, AccessBy{impl.sync.NewAgent(), true, &bulk.writes});
   }
   impl.order.Tick(impl.order.BlockOf(bulk.warp));
   return token;
@@ -231,9 +191,9 @@ void RaceDetector::OnBulkComplete(std::uint64_t token, RegionId barrier_region,
   const auto [agent, phase] = impl.sync.MbarrierAgent({barrier_region, barrier_offset});
   for (const auto* ids : {&at->second.reads, &at->second.writes}) {
     for (const RecordId id : *ids) {
-      impl.shadow.record(id).warp = agent;
-      impl.shadow.record(id).time = phase;
-      impl.shadow.Unpin(id);
+      impl.table.record(id).warp = agent;
+      impl.table.record(id).time = phase;
+      impl.table.Unpin(id);
     }
   }
   impl.bulks.erase(at);
@@ -248,10 +208,10 @@ void RaceDetector::OnBulkWait(WarpNumber warp, std::uint8_t lane, std::uint64_t 
   for (auto* ids : {&at->second.reads, &at->second.writes}) {
     if (reads_only && ids == &at->second.writes) continue;
     for (const RecordId id : *ids) {
-      Record& record = impl.shadow.record(id);
+      Record& record = impl.table.record(id);
       record.time = 1;
       done.RaiseLanes(record.warp, kAllLanes, 1);
-      impl.shadow.Unpin(id);
+      impl.table.Unpin(id);
     }
     ids->clear();
   }
@@ -259,173 +219,30 @@ void RaceDetector::OnBulkWait(WarpNumber warp, std::uint8_t lane, std::uint64_t 
   if (at->second.writes.empty()) impl.bulks.erase(at);
 }
 
-RaceSide RaceDetector::Impl::SideOf(const Record& record, std::uint8_t lane) const {
-  RaceSide side;
-  side.warp = record.issuer;
-  side.lane = lane;
-  side.pc = record.pc;
-  side.kind = record.traits.kind;
-  side.atomic = record.traits.atomic;
-  side.order = record.traits.order;
-  side.scope = record.traits.scope;
-  side.async = record.traits.async;
-  return side;
-}
-
-RaceSide RaceDetector::Impl::SideOf(const WarpAccess& access, std::uint8_t lane, bool async) const {
-  RaceSide side;
-  side.warp = access.warp;
-  side.lane = lane;
-  side.pc = access.pc;
-  side.kind = access.kind;
-  side.atomic = access.atomic;
-  side.order = access.order;
-  side.scope = access.scope;
-  side.async = async;
-  return side;
-}
-
-void RaceDetector::Impl::Report(const Race& race) {
-  const auto [low, high] = std::minmax(race.earlier.pc, race.later.pc);
-  const auto [at, fresh] = race_index.try_emplace({low, high, race.race_class}, races.size());
-  if (fresh) {
-    races.push_back(race);
-  } else {
-    ++races[at->second].occurrences;
-  }
-}
-
-/// Lanes of one instruction that write the same place: nothing orders them.
-void RaceDetector::Impl::Siblings(const WarpAccess& access, const Traits& traits, LaneMask lanes) {
-  const BlockNumber block = order.BlockOf(access.warp);
-  const std::uint32_t cluster = order.ClusterOf(block);
-  if (ConflictOf(traits, block, traits, block, cluster, cluster) != Conflict::kWeak) return;
-  const int first = std::countr_zero(lanes);
-  int other = std::countr_zero(lanes & (lanes - 1));
-  bool same = access.new_values != nullptr;
-  for (LaneMask rest = lanes & (lanes - 1); same && rest != 0; rest &= rest - 1) {
-    const int lane = std::countr_zero(rest);
-    const auto bytes = static_cast<std::ptrdiff_t>(access.bytes);
-    if (std::memcmp(access.new_values + first * bytes, access.new_values + lane * bytes,
-                    access.bytes) != 0) {
-      same = false;
-      other = lane;
-    }
-  }
-  Race race;
-  race.race_class = same ? Race::Class::kSameValue : Race::Class::kRace;
-  race.earlier = SideOf(access, static_cast<std::uint8_t>(first), traits.async);
-  race.later = SideOf(access, static_cast<std::uint8_t>(other), traits.async);
-  race.region = access.region;
-  race.offset = access.offsets[first];
-  race.bytes = access.bytes;
-  race.same_warp = true;
-  Report(race);
-}
-
-void RaceDetector::Impl::Group(const WarpAccess& access, const Who& who, const Traits& traits,
-                               LaneMask lanes) {
-  const int first = std::countr_zero(lanes);
-  const std::uint64_t begin = access.offsets[first];
-  const std::uint64_t end = begin + access.bytes;
-  const std::uint8_t shift = ShiftOf(begin, access.bytes);
-  if (traits.writes() && (lanes & (lanes - 1)) != 0) Siblings(access, traits, lanes);
-
-  Record record;
-  record.warp = who.stamped;
-  record.time = who.pinned ? kNever : order.Now(order.BlockOf(access.warp));
-  record.pc = access.pc;
-  record.pattern = std::rotr(lanes, first);
-  record.issuer = access.warp;
-  record.traits = traits;
-  Actor actor{access.warp, lanes, 0};
-  if (who.pinned) {
-    actor.record = shadow.NewPinned(record);
-    who.pins->push_back(actor.record);
-  } else {
-    actor.record = shadow.Intern(record);
-  }
-
-  for (std::uint64_t line = begin / Shadow::kLineBytes; line * Shadow::kLineBytes < end; ++line) {
-    Shadow::Cells* cells = shadow.Touch(access.region, line, shift);
-    if (cells == nullptr) return;
-    const std::uint64_t base = line * Shadow::kLineBytes;
-    const std::uint64_t from = std::max(begin, base) - base;
-    const std::uint64_t to = std::min(end, base + Shadow::kLineBytes) - base;
-    for (std::uint64_t cell = from >> cells->shift; cell << cells->shift < to; ++cell) {
-      found.clear();
-      rules.Apply(actor, cells->writers()[cell], cells->readers()[cell], found);
-      for (const CellRace& hit : found) {
-        const Record& earlier = shadow.record(hit.earlier);
-        Race race;
-        race.race_class = ClassOf(hit.conflict);
-        race.earlier = SideOf(earlier, hit.earlier_lane);
-        race.later = SideOf(access, hit.later_lane, traits.async);
-        race.region = access.region;
-        race.offset = begin;
-        race.bytes = access.bytes;
-        race.same_warp = earlier.issuer == access.warp;
-        const bool both_write =
-            earlier.traits.kind == AccessKind::kWrite && traits.kind == AccessKind::kWrite;
-        if (hit.conflict == Conflict::kWeak && both_write && access.new_values != nullptr &&
-            access.old_values != nullptr) {
-          const std::uint64_t at = hit.later_lane * std::uint64_t{access.bytes} +
-                                   (base + (cell << cells->shift) - begin);
-          if (std::memcmp(access.new_values + at, access.old_values + at,
-                          std::size_t{1} << cells->shift) == 0) {
-            race.race_class = Race::Class::kSameValue;
-          }
-        }
-        Report(race);
-      }
-    }
-  }
-}
-
-void RaceDetector::Impl::Access(const WarpAccess& access, const Who& who) {
-  const Traits traits = TraitsOf(access, who.async);
-  if (!who.async) order.OnTouch(access.warp, access.lanes);
-  for (LaneMask rest = access.lanes; rest != 0;) {
-    const std::uint64_t offset = access.offsets[std::countr_zero(rest)];
-    LaneMask group = 0;
-    for (LaneMask lanes = rest; lanes != 0; lanes &= lanes - 1) {
-      const int lane = std::countr_zero(lanes);
-      if (access.offsets[lane] == offset) group |= 1u << lane;
-    }
-    rest &= ~group;
-    Group(access, who, traits, group);
-    if (shadow.exhausted()) return;
-  }
-  Synchronise(access, traits);
-}
-
-void RaceDetector::Impl::Synchronise(const WarpAccess& access, const Traits& traits) {
-  std::uint64_t low = ~0ull;
-  std::uint64_t high = 0;
-  for (LaneMask rest = access.lanes; rest != 0; rest &= rest - 1) {
-    const std::uint64_t offset = access.offsets[std::countr_zero(rest)];
-    low = std::min(low, offset);
-    high = std::max(high, offset + access.bytes);
-  }
-  if (!traits.strong()) {
-    if (!traits.writes() || !sync.HasChains(access.region, low, high)) return;
-    for (LaneMask rest = access.lanes; rest != 0; rest &= rest - 1) {
-      sync.OnWeakWrite({access.region, access.offsets[std::countr_zero(rest)]}, access.bytes);
-    }
-    return;
-  }
+void RaceDetector::Impl::Synchronise(const WarpAccess& access) {
+  const bool strong = access.atomic || access.order != Order::kWeak;
+  const bool writes = access.kind != AccessKind::kRead;
+  if (!strong && (!writes || !sync.HasChains(access.region))) return;
   const bool acquires = Acquires(access.order);
   const bool releases = Releases(access.order);
-  if (!acquires && !releases && !sync.Matters(access.warp, access.region, low, high)) return;
-  const bool reads = traits.reads() && (access.kind == AccessKind::kRead || access.returns_value);
+  if (strong && !acquires && !releases && !sync.HasLanes(access.warp) &&
+      !sync.HasChains(access.region))
+    return;
+  const Reach reach = access.order == Order::kVolatile ? Reach::kDevice : ReachOf(access.scope);
+  const bool reads = access.kind == AccessKind::kRead ||
+                     (access.kind == AccessKind::kReadWrite && access.returns_value);
   for (int i = 0; i < kWarpSize; ++i) {
     const int lane = access.reversed ? kWarpSize - 1 - i : i;
     if ((access.lanes >> lane & 1u) == 0) continue;
     const Location at{access.region, access.offsets[lane]};
-    if (reads) sync.OnStrongRead(access.warp, lane, at, acquires, traits.reach());
-    if (traits.writes()) {
+    if (!strong) {
+      sync.OnWeakWrite(at, access.bytes);
+      continue;
+    }
+    if (reads) sync.OnStrongRead(access.warp, lane, at, acquires, reach);
+    if (writes) {
       sync.OnStrongWrite(access.warp, lane, at, access.bytes, access.kind == AccessKind::kReadWrite,
-                         releases, traits.reach());
+                         releases, reach);
     }
   }
 }

@@ -1,21 +1,17 @@
-// What the detector remembers of memory: for each byte that was touched, who wrote it and who read
-// it since.
+// The shadow of memory: for each byte that was touched, references to who wrote it and who read it
+// since (record_table.h).
 //
-// A *record* is one warp's access: warp, stamp, program counter, traits. A *cell* stands for a
-// granule of 1, 2 or 4 bytes (as fine as its line was ever accessed) and holds two references, one
-// for writers, one for readers: a record and the lane that made the access there, or a *set* of
-// such. Sets are shared between cells and counted.
+// Memory is seen in lines of 64 bytes. A line that was only ever accessed whole, by neighbouring
+// lanes of one warp at a time, has two references for all of it: byte i belongs to lane L + i /
+// width, L being the reference's lane and width that of its records. Other lines have *cells* of 4,
+// 2 or 1 bytes, as fine as the line was ever accessed, each with two references.
 //
-// What is kept is what can still matter: an element is forgotten only when a later one is ordered
-// after it and conflicts with all that it conflicts with (rules.h, Outdoes), or, of accesses that
-// nobody can ever be ordered after (ThreadOrder::NeverKnown), when an equal one is kept. So a
-// location with a race never goes without a report; which pair of accesses is named may differ from
-// the full list of pairs, and after kKept unordered writers of one cell the oldest are dropped
-// (that cell has its report by then).
+// Lines stand in pages of 4 KiB of memory, made when touched. Cost: 17 bytes a line, and with cells
+// 8 bytes a cell: 0.3 bytes a byte of coalesced memory, 2.3 for 4-byte cells, 4.3 for 2-byte
+// ones, 8.3 where single bytes are accessed one by one; records and sets on top. `bytes()` counts
+// all of it.
 //
-// Cost: 8 bytes for each granule of a touched line of 64 bytes, i.e. 2 bytes a byte for 4-byte
-// accesses, 4 for 2-byte, 8 for single bytes; records and sets come on top and are collected when
-// nothing refers to them. Not thread-safe.
+// Not thread-safe.
 #pragma once
 
 #include <array>
@@ -24,108 +20,94 @@
 #include <unordered_map>
 #include <vector>
 
-#include "validator/emu/monitor/rules.h"
+#include "validator/emu/monitor/record_table.h"
 
 namespace assay::emu {
-
-struct Record {
-  WarpNumber warp = 0;  ///< Or an agent's number.
-  Time time = 0;
-  std::uint32_t pc = 0;
-  /// Which lanes access what lane L's cell refers to: bit i stands for lane (L + i) mod 32. 1: lane
-  /// L alone.
-  LaneMask pattern = 1;
-  WarpNumber issuer = 0;  ///< The real warp: of agents, who started them.
-  Traits traits;
-};
-
-/// Index of a record.
-using RecordId = std::uint32_t;
-
-/// One element of a cell: a record and the lane of reference. `later_value`: it belongs to a later
-/// value of the cell than the element before it, i.e. a plain write (no read-modify-write) came
-/// between the two.
-struct Element {
-  RecordId record = 0;
-  std::uint8_t lane = 0;
-  bool later_value = false;
-  bool operator==(const Element&) const = default;
-};
-
-/// A reference as stored: 0 nothing; bit 31 clear: record << 5 | lane; set: set << 5 | lane, lanes
-/// of the elements being relative.
-using Ref = std::uint32_t;
 
 class Shadow {
  public:
   static constexpr std::uint32_t kLineBytes = 64;
+  static constexpr std::uint64_t kPageLines = 64;
 
+  /// Without cells, `writers` and `readers` speak for the whole line.
+  struct Line {
+    Ref writers = 0;
+    Ref readers = 0;
+    std::unique_ptr<Ref[]> cells;  ///< All writers, then all readers.
+  };
+  struct Page {
+    std::array<Line, kPageLines> lines;
+    std::array<std::uint8_t, kPageLines> shift{};  ///< log2 of the granule, of lines with cells.
+  };
   struct Cells {
-    std::uint8_t shift = 2;  ///< log2 of the granule.
-    std::vector<Ref> refs;   ///< Writers, then readers: 2 * (64 >> shift).
-    Ref* writers() { return refs.data(); }
-    Ref* readers() { return refs.data() + refs.size() / 2; }
+    Ref* writers = nullptr;
+    Ref* readers = nullptr;
+    std::uint32_t shift = 2;
   };
 
-  explicit Shadow(std::uint64_t max_bytes) : max_bytes_(max_bytes) {}
+  Shadow(RecordTable& table, std::uint64_t max_bytes) : table_(table), max_bytes_(max_bytes) {}
 
   void Clear();
   void DropRegion(RegionId region);
 
-  /// The line's cells, at granules of 1 << shift bytes or finer. Null when the limit is reached.
-  Cells* Touch(RegionId region, std::uint64_t line, std::uint8_t shift);
+  /// The page that holds this byte of the region. Null when the limit is reached.
+  Page* PageAt(RegionId region, std::uint64_t offset) {
+    const std::uint64_t number = offset / (kLineBytes * kPageLines);
+    Region& at = RegionAt(region);
+    if (number < at.pages.size() && at.pages[number] != nullptr) return at.pages[number].get();
+    return FindPage(at, number);
+  }
+  /// Reads of this region are of no interest: nobody may write it.
+  void SetReadOnly(RegionId region) { RegionAt(region).read_only = true; }
+  bool IsReadOnly(RegionId region) { return RegionAt(region).read_only; }
+  /// The line's cells, of 1 << shift bytes or finer; splits the line when it has none yet.
+  Cells Split(Page& page, std::size_t line, std::uint32_t shift) {
+    Ref* const refs = page.lines[line].cells.get();
+    const std::uint32_t now = page.shift[line];
+    if (refs != nullptr && now <= shift) return Cells{refs, refs + (kLineBytes >> now), now};
+    return SplitFiner(page, line, shift);
+  }
 
-  /// The record's number. May collect what no cell refers to: a number that is in no cell yet does
-  /// not survive the next call.
-  RecordId Intern(const Record& record);
-  /// A record that is never shared, because it changes later. Kept until released.
-  RecordId NewPinned(const Record& record);
-  void Unpin(RecordId id);
-  Record& record(RecordId id) { return records_[id]; }
-
-  /// Appends the elements of a reference.
-  void Decode(Ref ref, std::vector<Element>& out) const;
-  /// The reference to those elements, taking over `old`, which it replaces.
-  Ref Encode(const std::vector<Element>& elements, Ref old);
+  /// Frees the records that nothing refers to, when there are enough of them.
+  void MaybeCollect() {
+    if (table_.WantsCollection(pages_in_use_ * kPageLines)) Collect();
+  }
 
   bool exhausted() const { return exhausted_; }
-  std::uint64_t bytes() const { return bytes_; }
-  std::uint64_t peak_bytes() const { return peak_bytes_; }
+  std::uint64_t bytes() const { return page_bytes_ + cell_bytes_ + table_.bytes(); }
+  std::uint64_t peak_bytes();
+  /// Looks whether the limit is kept; cheap, but not for each access.
+  void CheckLimit();
 
  private:
-  static constexpr std::uint32_t kPageLines = 64;  // 4 KiB of memory.
-  static constexpr Ref kSetBit = 1u << 31;
-  struct Page {
-    std::array<std::unique_ptr<Cells>, kPageLines> lines;
+  struct Region {
+    std::vector<std::unique_ptr<Page>> pages;
+    bool read_only = false;
   };
-  struct Set {
-    std::vector<std::uint32_t>
-        elements;  // later_value << 31 | record << 5 | lane relative to the reference's.
-    std::uint32_t users = 0;
+  struct Cached {
+    RegionId id = ~0u;
+    Region* region = nullptr;
   };
-  struct HashElements {
-    std::size_t operator()(const std::vector<std::uint32_t>& v) const;
-  };
-  using Region = std::unordered_map<std::uint64_t, std::unique_ptr<Page>>;
+  static constexpr std::uint64_t kMaxPages = 1ull << 26;  // 256 GiB in one region: no such memory.
 
-  RecordId Allocate(const Record& record);
-  void Release(Ref ref);
-  void Refine(Cells& cells, std::uint8_t shift);
-  void Account(std::int64_t delta);
-  void CollectRecords();
+  Region& RegionAt(RegionId id) {
+    Cached& cached = cache_[id % cache_.size()];
+    if (cached.region == nullptr || cached.id != id) cached = {id, &regions_[id]};
+    return *cached.region;
+  }
+  Cells SplitFiner(Page& page, std::size_t line, std::uint32_t shift);
+  Page* FindPage(Region& region, std::uint64_t number);
+  void Collect();
+  void Empty(Page& page);
 
+  RecordTable& table_;
   std::unordered_map<RegionId, Region> regions_;
-  std::vector<Record> records_{1};  // 0 is nobody.
-  std::vector<bool> pinned_{true};
-  std::vector<RecordId> free_records_;
-  std::size_t collect_at_ = 1u << 16;
-  std::array<RecordId, 4096> memo_{};
-  std::vector<Set> sets_{1};
-  std::vector<std::uint32_t> free_sets_;
-  std::unordered_map<std::vector<std::uint32_t>, std::uint32_t, HashElements> set_index_;
-  std::vector<std::uint32_t> key_;
+  std::array<Cached, 16> cache_;
+  std::vector<std::unique_ptr<Page>> spare_;
   std::uint64_t max_bytes_;
-  std::uint64_t bytes_ = 0;
+  std::uint64_t pages_in_use_ = 0;
+  std::uint64_t page_bytes_ = 0;
+  std::uint64_t cell_bytes_ = 0;
   std::uint64_t peak_bytes_ = 0;
   bool exhausted_ = false;
 };

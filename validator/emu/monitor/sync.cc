@@ -137,22 +137,10 @@ void SyncObjects::OnFence(WarpNumber warp, LaneMask lanes, bool acquires, bool r
   }
 }
 
-bool SyncObjects::HasChains(RegionId region, std::uint64_t low, std::uint64_t high) const {
-  if (regions_.empty()) return false;
-  const auto at = regions_.find(region);
-  return at != regions_.end() && low < at->second.high && at->second.low < high;
-}
-
-bool SyncObjects::Matters(WarpNumber warp, RegionId region, std::uint64_t low,
-                          std::uint64_t high) const {
-  return (!lanes_.empty() && lanes_.contains(warp)) || HasChains(region, low, high);
-}
-
 void SyncObjects::OnStrongRead(WarpNumber warp, int lane, Location at, bool acquires, Reach reach) {
   ChainPtr chain;
   if (const auto region = regions_.find(at.region); region != regions_.end()) {
-    if (const auto found = region->second.chains.find(at.offset);
-        found != region->second.chains.end()) {
+    if (const auto found = region->second.find(at.offset); found != region->second.end()) {
       chain = found->second;
     }
   }
@@ -235,16 +223,13 @@ void SyncObjects::OnStrongWrite(WarpNumber warp, int lane, Location at, std::uin
   MessagesOf(warp, lane, at, releases, reach, scratch_);
   if (!read_modify_write) Break(at, bytes);
   if (scratch_.empty()) return;
-  RegionChains& region = regions_[at.region];
-  region.low = std::min(region.low, at.offset);
-  region.high = std::max(region.high, at.offset + bytes);
-  Append(region.chains[at.offset], scratch_);
+  Append(regions_[at.region][at.offset], scratch_);
 }
 
 void SyncObjects::Break(Location at, std::uint32_t bytes) {
   const auto region = regions_.find(at.region);
   if (region == regions_.end()) return;
-  auto& chains = region->second.chains;
+  auto& chains = region->second;
   for (auto it = chains.lower_bound(at.offset);
        it != chains.end() && it->first < at.offset + bytes;) {
     it = chains.erase(it);
@@ -348,7 +333,7 @@ void SyncObjects::ClusterWait(WarpNumber warp, LaneMask lanes) {
 std::uint64_t SyncObjects::bytes() const {
   std::uint64_t total = lanes_.size() * sizeof(WarpLanes);
   for (const auto& [region, chains] : regions_) {
-    for (const auto& [offset, chain] : chains.chains) {
+    for (const auto& [offset, chain] : chains) {
       total += sizeof(Chain) + chain->log.capacity() * sizeof(Message);
       for (const Message& message : chain->log) total += message.clock->bytes();
     }

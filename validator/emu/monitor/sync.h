@@ -50,9 +50,10 @@ class SyncObjects {
   void EndBlock(BlockNumber block);
 
   void OnFence(WarpNumber warp, LaneMask lanes, bool acquires, bool releases, Reach reach);
-  /// True when strong accesses of this warp to this range can have an effect here at all.
-  bool Matters(WarpNumber warp, RegionId region, std::uint64_t low, std::uint64_t high) const;
-  bool HasChains(RegionId region, std::uint64_t low, std::uint64_t high) const;
+  /// Anything published in this region? Anything remembered of this warp? If neither, a relaxed
+  /// access has no effect here.
+  bool HasChains(RegionId region) const { return !regions_.empty() && regions_.contains(region); }
+  bool HasLanes(WarpNumber warp) const { return !lanes_.empty() && lanes_.contains(warp); }
   void OnStrongRead(WarpNumber warp, int lane, Location at, bool acquires, Reach reach);
   void OnStrongWrite(WarpNumber warp, int lane, Location at, std::uint32_t bytes,
                      bool read_modify_write, bool releases, Reach reach);
@@ -111,11 +112,6 @@ class SyncObjects {
     Reach acquired_reach = Reach::kBlock;
   };
   using WarpLanes = std::array<LaneState, kWarpSize>;
-  struct RegionChains {
-    std::uint64_t low = ~0ull;  // All chains of the region lie in [low, high).
-    std::uint64_t high = 0;
-    std::map<std::uint64_t, ChainPtr> chains;
-  };
   /// Messages of a phase, one for each block and reach.
   struct Phase {
     struct Part {
@@ -153,7 +149,7 @@ class SyncObjects {
 
   ThreadOrder& order_;
   std::unordered_map<WarpNumber, std::unique_ptr<WarpLanes>> lanes_;
-  std::unordered_map<RegionId, RegionChains> regions_;
+  std::unordered_map<RegionId, std::map<std::uint64_t, ChainPtr>> regions_;  // By offset.
   std::unordered_map<RegionId, std::map<std::uint64_t, Mbarrier>> mbarriers_;
   std::unordered_map<std::uint32_t, ClusterBarrier> clusters_;
   std::uint32_t next_agent_ = 1;

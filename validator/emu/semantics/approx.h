@@ -1,12 +1,15 @@
-// The approximate instructions: rcp, sqrt, rsqrt, div, ex2, lg2, sin, cos, tanh (PTX ISA 9.7.3.7-9.7.3.22, 9.7.4.9-9.7.4.10).
+// The approximate instructions: rcp, sqrt, rsqrt, div, ex2, lg2, sin, cos, tanh (PTX
+// ISA 9.7.3.7-9.7.3.22, 9.7.4.9-9.7.4.10).
 //
-// The hardware's results come from tables and are not correctly rounded; PTX documents a maximum error. Each function here returns
-// the mathematical value in double, good to 2^-44 or better, which the handler rounds once. So the emulator is at most half a unit
-// in the last place from the truth, always. With a perturbation seed the handler moves the result, by a hash of seed, opcode and
-// input bits, within the documented bound (Perturbed), so that a kernel that passes only by luck is found.
+// The hardware's results come from tables and are not correctly rounded; PTX documents a maximum
+// error. Each function here returns the mathematical value in double, good to 2^-44 or better,
+// which the handler rounds once. So the emulator is at most half a unit in the last place from the
+// truth, always. With a perturbation seed the handler moves the result, by a hash of seed, opcode
+// and input bits, within the documented bound (Perturbed), so that a kernel that passes only by
+// luck is found.
 //
-// Everything is additions, multiplications, divisions and roots in double without library calls, hence the same bits on every
-// machine, and free of branches, hence vectorised.
+// Everything is additions, multiplications, divisions and roots in double without library calls,
+// hence the same bits on every machine, and free of branches, hence vectorised.
 #pragma once
 
 #include "validator/emu/semantics/floating.h"
@@ -43,7 +46,8 @@ inline double Exp2(double x) {
   sum = sum * r + 0.5;
   sum = sum * r + 1.0;
   sum = sum * r + 1.0;
-  const double result = sum * PowerOfTwo(static_cast<s64>(static_cast<s32>(IsNan(whole) ? 0.0 : whole)));
+  const double result =
+      sum * PowerOfTwo(static_cast<s64>(static_cast<s32>(IsNan(whole) ? 0.0 : whole)));
   return IsNan(x) ? x : x == kInfinity ? kInfinity : x == -kInfinity ? 0.0 : result;
 }
 
@@ -54,7 +58,8 @@ inline double Log2(double x) {
   double mantissa = FromBits((bits & 0x000fffffffffffffull) | 0x3ff0000000000000ull);
   const bool upper = mantissa > 1.41421356237309504880;
   mantissa = upper ? mantissa * 0.5 : mantissa;
-  const double exponent = static_cast<double>(static_cast<s32>(exponent_bits - 1023)) + (upper ? 1.0 : 0.0);
+  const double exponent =
+      static_cast<double>(static_cast<s32>(exponent_bits - 1023)) + (upper ? 1.0 : 0.0);
   // log2(m) = 2/ln 2 * artanh((m-1)/(m+1)); |t| <= 0.172, the first term left out is 1e-19.
   const double t = (mantissa - 1.0) / (mantissa + 1.0);
   const double t2 = t * t;
@@ -74,8 +79,9 @@ inline double Log2(double x) {
   return x > 0.0 ? (x == kInfinity ? x : result) : x == 0.0 ? -kInfinity : FromBits(kNanF64);
 }
 
-/// Sine (quadrant 0) or cosine (quadrant 1). Within [-100 pi, 100 pi] by a reduction in two parts; beyond it PTX promises nothing,
-/// and the reduction is the hardware's own: the argument over 2 pi, rounded to f32, of which the fraction counts.
+/// Sine (quadrant 0) or cosine (quadrant 1). Within [-100 pi, 100 pi] by a reduction in two parts;
+/// beyond it PTX promises nothing, and the reduction is the hardware's own: the argument over 2 pi,
+/// rounded to f32, of which the fraction counts.
 inline double SinQuadrant(double x, int shift) {
   const bool documented = x >= -315.0 && x <= 315.0;
   const double inside = documented ? x : 0.0;
@@ -148,12 +154,21 @@ inline double DivApprox(double a, double b) {
 }
 inline double DivFull(double a, double b) { return a / b; }
 
-// ------------------------------------------------------------------------------------------------------------------- error bounds
-/// A documented maximum error: the larger of the two parts.
+// --- error bounds
+/// A documented maximum error: the largest of the parts.
 struct ErrorBound {
   double relative = 0.0;
   double absolute = 0.0;
+  double ulps = 0.0;  ///< Units in the last place of f32.
 };
+inline double Reach(double exact, ErrorBound bound) {
+  const double magnitude = exact < 0.0 ? -exact : exact;
+  const double power = FromBits(ToBits(magnitude) & 0x7ff0000000000000ull);
+  const double relative = magnitude * bound.relative;
+  const double ulps = power * (bound.ulps * 0x1p-23);
+  const double larger = relative > bound.absolute ? relative : bound.absolute;
+  return larger > ulps ? larger : ulps;
+}
 
 /// 64 well-mixed bits (the finaliser of SplitMix64).
 inline u64 MixBits(u64 value) {
@@ -167,9 +182,7 @@ inline double Perturbed(double exact, ErrorBound bound, u64 hash) {
   const double magnitude = exact < 0.0 ? -exact : exact;
   if (!(magnitude > 0.0 && magnitude < kInfinity)) return exact;
   const double unit = static_cast<double>(static_cast<s64>(hash) >> 11) * 0x1p-52;  // [-1, 1)
-  const double relative = magnitude * bound.relative;
-  const double reach = relative > bound.absolute ? relative : bound.absolute;
-  return exact + unit * reach;
+  return exact + unit * Reach(exact, bound);
 }
 
 }  // namespace assay::emu::inline ASSAY_EMU_LEVEL

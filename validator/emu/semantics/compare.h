@@ -1,5 +1,5 @@
-// Comparisons as pure functions (PTX ISA 9.7.6): eq ne lt le gt ge for all types, and for floating point also the forms that are
-// true for NaN (equ neu ltu leu gtu geu) and the tests num and nan.
+// Comparisons as pure functions (PTX ISA 9.7.6): eq ne lt le gt ge for all types, and for floating
+// point also the forms that are true for NaN (equ neu ltu leu gtu geu) and the tests num and nan.
 #pragma once
 
 #include "validator/emu/semantics/floating.h"
@@ -8,7 +8,22 @@
 
 namespace assay::emu::inline ASSAY_EMU_LEVEL {
 
-enum class Comparison : u8 { kEq, kNe, kLt, kLe, kGt, kGe, kEqu, kNeu, kLtu, kLeu, kGtu, kGeu, kNum, kNan };
+enum class Comparison : u8 {
+  kEq,
+  kNe,
+  kLt,
+  kLe,
+  kGt,
+  kGe,
+  kEqu,
+  kNeu,
+  kLtu,
+  kLeu,
+  kGtu,
+  kGeu,
+  kNum,
+  kNan
+};
 
 template <Comparison kHow, class T>
 inline bool Compare(T a, T b) {

@@ -1,8 +1,10 @@
-// cvt for the forms that kernels use most, as pure functions of one lane (PTX ISA 9.7.9.21). All other forms: soft_convert.h.
+// cvt for the forms that kernels use most, as pure functions of one lane (PTX ISA 9.7.9.21). All
+// other forms: soft_convert.h.
 //
-// Floating point to integer clamps to the destination's range. NaN becomes 0; where source or destination has 64 bits it becomes
-// 2^(bits of the destination - 1). Conversions between floating-point types round once. NaN becomes 0x7fffffff or 0x7fff, except
-// that f64 and bf16 on either side keep sign and the upper bits of the payload. All as measured on an H200.
+// Floating point to integer clamps to the destination's range. NaN becomes 0; where source or
+// destination has 64 bits it becomes 2^(bits of the destination - 1). Conversions between
+// floating-point types round once. NaN becomes 0x7fffffff or 0x7fff, except that f64 and bf16 on
+// either side keep sign and the upper bits of the payload. All as measured on an H200.
 #pragma once
 
 #include "validator/emu/semantics/floating.h"
@@ -117,7 +119,8 @@ inline double F32ToF64(float a) {
 template <bool kFtz>
 inline float F64ToF32(double a) {
   const float result = static_cast<float>(a);
-  if constexpr (kFtz) return FlushScaled(result, static_cast<float>(a * static_cast<double>(kScale)));
+  if constexpr (kFtz)
+    return FlushScaled(result, static_cast<float>(a * static_cast<double>(kScale)));
   return result;
 }
 

@@ -1,15 +1,19 @@
 // f32 and f64 arithmetic as pure functions of one lane (PTX ISA 9.7.3).
 //
-// Results that IEEE 754 defines agree with it in every bit. What it leaves open follows the hardware (measured on an H200):
-// f32 operations return the NaN 0x7fffffff whatever the payloads were, f64 operations a quieted NaN operand or 0xfff8000000000000.
-// `.ftz` reads and writes subnormals as zeros of the same sign. Whether a result is subnormal is decided on the value rounded as if
-// the exponent had no lower end: 2^-126 * (1 - 2^-24) is flushed although it would round up to a normal number.
+// Results that IEEE 754 defines agree with it in every bit. What it leaves open follows the
+// hardware (measured on an H200): f32 operations return the NaN 0x7fffffff whatever the payloads
+// were, f64 operations a quieted NaN operand or 0xfff8000000000000.
+// `.ftz` reads and writes subnormals as zeros of the same sign. Whether a result is subnormal is
+// decided on the value rounded as if the exponent had no lower end: 2^-126 * (1 - 2^-24) is flushed
+// although it would round up to a normal number.
 //
-// Directed rounding does not touch the host's rounding mode. f32 operations are computed in double, rounded *to odd* (the lowest
-// bit says "inexact"), and then rounded once to f32 by integer arithmetic: 53 >= 24 + 2 bits make that exact (Boldo and
-// Melquiond, "Emulation of FMA and correctly rounded sums", 2008). f64 uses soft.h.
+// Directed rounding does not touch the host's rounding mode. f32 operations are computed in double,
+// rounded *to odd* (the lowest bit says "inexact"), and then rounded once to f32 by integer
+// arithmetic: 53 >= 24 + 2 bits make that exact (Boldo and Melquiond, "Emulation of FMA and
+// correctly rounded sums", 2008). f64 uses soft.h.
 //
-// Cost: nearest f32 and f64 compile to the host's own instruction and a blend for NaN; directed f32 to some twenty.
+// Cost: nearest f32 and f64 compile to the host's own instruction and a blend for NaN; directed f32
+// to some twenty.
 #pragma once
 
 #include "validator/emu/semantics/level.h"
@@ -45,14 +49,16 @@ inline float Saturate(float a) {
   return low < 1.0f ? low : 1.0f;
 }
 
-/// The sum, whose lowest bit is set if it is not exact: TwoSum (Knuth), then a step towards the exact value where needed. Holds for
-/// finite sums that do not overflow, which sums of f32 values and their products never do in double.
+/// The sum, whose lowest bit is set if it is not exact: TwoSum (Knuth), then a step towards the
+/// exact value where needed. Holds for finite sums that do not overflow, which sums of f32 values
+/// and their products never do in double.
 inline double AddToOdd(double a, double b) {
   const double sum = a + b;
   const double b_part = sum - a;
   const double error = (a - (sum - b_part)) + (b - b_part);
   u64 bits = ToBits(sum);
-  // Rounding to odd: an inexact even result moves to its odd neighbour on the side of the exact value.
+  // Rounding to odd: an inexact even result moves to its odd neighbour on the side of the exact
+  // value.
   const bool move = (error > 0.0 || error < 0.0) && (bits & 1) == 0;  // Not when it is NaN.
   const bool outward = (error > 0.0) == (sum > 0.0);
   bits += move ? (outward ? u64{1} : ~u64{0}) : u64{0};
@@ -65,8 +71,9 @@ inline float NarrowToF32(double value) {
   if constexpr (kMode == Round::kNearest) {
     return Canonical(static_cast<float>(value));
   } else {
-    // The conversion of the host rounds to nearest; step back to the neighbour that the mode asks for. Overflow to infinity steps
-    // back to the largest finite value by the same subtraction, and zero steps to the smallest subnormal by the same addition.
+    // The conversion of the host rounds to nearest; step back to the neighbour that the mode asks
+    // for. Overflow to infinity steps back to the largest finite value by the same subtraction, and
+    // zero steps to the smallest subnormal by the same addition.
     const float nearest = static_cast<float>(value);
     const double back = static_cast<double>(nearest);
     const u32 bits = ToBits(nearest);
@@ -98,15 +105,16 @@ inline double SignZeroSum(double sum, double a, double b) {
   return sum;
 }
 
-// ------------------------------------------------------------------------------------------- add, sub, mul, fma (9.7.3.3-9.7.3.6)
+// --- add,
+// sub, mul, fma (9.7.3.3-9.7.3.6)
 template <bool kSat>
 inline float Finish(float result) {
   result = Canonical(result);
   if constexpr (kSat) return Saturate(result);
   return result;
 }
-/// .ftz of a result, given the same result computed 2^32 times larger, where the exponent's lower end is out of the way. What
-/// overflows there is not small.
+/// .ftz of a result, given the same result computed 2^32 times larger, where the exponent's lower
+/// end is out of the way. What overflows there is not small.
 inline constexpr float kScale = 0x1p32f;
 inline float FlushScaled(float result, float scaled) {
   const bool tiny = scaled < 0x1p-94f && scaled > -0x1p-94f;
@@ -116,7 +124,9 @@ inline float FlushScaled(float result, float scaled) {
 template <Round kMode, bool kFtz, bool kSat>
 inline float FinishDouble(double value) {
   const float result = NarrowToF32<kMode>(value);
-  if constexpr (kFtz) return Finish<kSat>(FlushScaled(result, NarrowToF32<kMode>(value * static_cast<double>(kScale))));
+  if constexpr (kFtz)
+    return Finish<kSat>(
+        FlushScaled(result, NarrowToF32<kMode>(value * static_cast<double>(kScale))));
   return Finish<kSat>(result);
 }
 
@@ -157,18 +167,22 @@ inline float FmaF32(float a, float b, float c) {
 #ifdef __FMA__
   if constexpr (kMode == Round::kNearest) {
     const float result = __builtin_fmaf(a, b, c);
-    if constexpr (kFtz) return Finish<kSat>(FlushScaled(result, __builtin_fmaf(a * kScale, b, c * kScale)));
+    if constexpr (kFtz)
+      return Finish<kSat>(FlushScaled(result, __builtin_fmaf(a * kScale, b, c * kScale)));
     return Finish<kSat>(result);
   }
 #endif
   const double product = static_cast<double>(a) * static_cast<double>(b);
   const double addend = c;
-  return FinishDouble<kMode, kFtz, kSat>(SignZeroSum<kMode>(AddToOdd(product, addend), product, addend));
+  return FinishDouble<kMode, kFtz, kSat>(
+      SignZeroSum<kMode>(AddToOdd(product, addend), product, addend));
 }
 
-// -------------------------------------------------------------------------------------------- div, rcp, sqrt (9.7.3.8, 13, 15)
-/// Quotients and roots of f32 values are never nearer than 2^-49 (relative) to a number of 25 bits that they do not equal, so that
-/// the double result (error 2^-53) lies on the same side of every f32 value and midpoint as the exact one.
+// --- div,
+// rcp, sqrt (9.7.3.8, 13, 15)
+/// Quotients and roots of f32 values are never nearer than 2^-49 (relative) to a number of 25 bits
+/// that they do not equal, so that the double result (error 2^-53) lies on the same side of every
+/// f32 value and midpoint as the exact one.
 template <Round kMode = Round::kNearest, bool kFtz = false>
 inline float DivF32(float a, float b) {
   a = FlushIf<kFtz>(a);
@@ -194,27 +208,27 @@ inline float SqrtF32(float a) {
   }
 }
 
-// ------------------------------------------------------------------------------------------------ f64 (9.7.3.3-9.7.3.6, 8, 13, 15)
+// --- f64 (9.7.3.3-9.7.3.6, 8, 13, 15)
 inline constexpr u64 kQuietBitF64 = 0x0008000000000000ull;
 inline constexpr u64 kNanF64 = 0xfff8000000000000ull;
 inline double Quiet(double a) { return FromBits(ToBits(a) | kQuietBitF64); }
 
 /// What the hardware returns when an operation yields NaN: the second operand before the others.
-inline double NanOf(double result, double a, double b) {
-  if (!IsNan(result)) return result;
-  return IsNan(b) ? Quiet(b) : IsNan(a) ? Quiet(a) : FromBits(kNanF64);
-}
 inline double NanOf(double result, double a, double b, double c) {
-  if (!IsNan(result)) return result;
-  return IsNan(b) ? Quiet(b) : IsNan(c) ? Quiet(c) : IsNan(a) ? Quiet(a) : FromBits(kNanF64);
+  double nan = IsNan(a) ? Quiet(a) : FromBits(kNanF64);
+  nan = IsNan(c) ? Quiet(c) : nan;
+  nan = IsNan(b) ? Quiet(b) : nan;
+  return IsNan(result) ? nan : result;
 }
+inline double NanOf(double result, double a, double b) { return NanOf(result, a, b, a); }
 
 template <Round kMode = Round::kNearest>
 inline double AddF64(double a, double b) {
   if constexpr (kMode == Round::kNearest) {
     return NanOf(a + b, a, b);
   } else {
-    const u64 bits = Encode<kF64>(SoftAdd(Decode<kF64>(ToBits(a)), Decode<kF64>(ToBits(b)), kMode), kMode);
+    const u64 bits =
+        Encode<kF64>(SoftAdd(Decode<kF64>(ToBits(a)), Decode<kF64>(ToBits(b)), kMode), kMode);
     return NanOf(FromBits(bits), a, b);
   }
 }
@@ -266,7 +280,8 @@ inline double SqrtF64(double a) {
   }
 }
 
-// ------------------------------------------------------------------------------------------- abs, neg, min, max (9.7.3.9-9.7.3.12)
+// --- abs,
+// neg, min, max (9.7.3.9-9.7.3.12)
 template <bool kFtz>
 inline float AbsF32(float a) {
   return Canonical(FromBits(ToBits(FlushIf<kFtz>(a)) & 0x7fffffffu));
@@ -276,14 +291,19 @@ inline float NegF32(float a) {
   return Canonical(FromBits(ToBits(FlushIf<kFtz>(a)) ^ 0x80000000u));
 }
 /// NaN keeps its sign.
-inline double AbsF64(double a) { return IsNan(a) ? Quiet(a) : FromBits(ToBits(a) & 0x7fffffffffffffffull); }
-inline double NegF64(double a) { return IsNan(a) ? Quiet(a) : FromBits(ToBits(a) ^ 0x8000000000000000ull); }
+inline double AbsF64(double a) {
+  return IsNan(a) ? Quiet(a) : FromBits(ToBits(a) & 0x7fffffffffffffffull);
+}
+inline double NegF64(double a) {
+  return IsNan(a) ? Quiet(a) : FromBits(ToBits(a) ^ 0x8000000000000000ull);
+}
 
 /// How min and max differ from each other: modifiers as flags.
 struct MinMax {
   bool ftz = false;
-  bool nan = false;      ///< .NaN: either NaN gives NaN; without it the other operand is returned.
-  bool xorsign = false;  ///< .xorsign.abs: of the absolute values, with the exclusive or of the signs.
+  bool nan = false;  ///< .NaN: either NaN gives NaN; without it the other operand is returned.
+  bool xorsign =
+      false;  ///< .xorsign.abs: of the absolute values, with the exclusive or of the signs.
 };
 
 /// -0 counts as less than +0. Two NaNs give the canonical NaN.
@@ -322,10 +342,12 @@ inline float MinMax3F32(float a, float b, float c) {
   return MinMaxF32<kIsMax, kHow>(MinMaxF32<kIsMax, kHow>(a, b), c);
 }
 
-// -------------------------------------------------------------------------------------------------- copysign, testp (9.7.3.1-2)
+// --- copysign, testp (9.7.3.1-2)
 /// The sign of `a`, the rest of `b`.
 inline u32 CopySign32(u32 a, u32 b) { return (a & 0x80000000u) | (b & 0x7fffffffu); }
-inline u64 CopySign64(u64 a, u64 b) { return (a & 0x8000000000000000ull) | (b & 0x7fffffffffffffffull); }
+inline u64 CopySign64(u64 a, u64 b) {
+  return (a & 0x8000000000000000ull) | (b & 0x7fffffffffffffffull);
+}
 
 enum class FloatClass { kFinite, kInfinite, kNumber, kNotANumber, kNormal, kSubnormal };
 template <FloatClass kClass, class T, int kFractionBits>
@@ -339,7 +361,8 @@ inline bool TestP(T bits) {
   if constexpr (kClass == FloatClass::kNumber) return exponent != kExponent || fraction == 0;
   if constexpr (kClass == FloatClass::kNotANumber) return exponent == kExponent && fraction != 0;
   // Zeros count as normal.
-  if constexpr (kClass == FloatClass::kNormal) return exponent != kExponent && (exponent != 0 || fraction == 0);
+  if constexpr (kClass == FloatClass::kNormal)
+    return exponent != kExponent && (exponent != 0 || fraction == 0);
   return exponent == 0 && fraction != 0;
 }
 

@@ -1,8 +1,10 @@
-// f16 and bf16 arithmetic as pure functions of one lane (PTX ISA 9.7.4), and the exact conversions that it rests on.
+// f16 and bf16 arithmetic as pure functions of one lane (PTX ISA 9.7.4), and the exact conversions
+// that it rests on.
 //
-// Lanes hold bits (u16). Operations widen to f32, compute, and round once more: the double rounding is harmless for sums and
-// products, because 24 >= 2 * 11 + 2 (Figueroa, "When is double rounding innocuous?", 1995). fma computes in double, rounded to odd
-// on the way down. NaN results are 0x7fff. bf16 has no .ftz; its subnormals are kept.
+// Lanes hold bits (u16). Operations widen to f32, compute, and round once more: the double rounding
+// is harmless for sums and products, because 24 >= 2 * 11 + 2 (Figueroa, "When is double rounding
+// innocuous?", 1995). fma computes in double, rounded to odd on the way down. NaN results are
+// 0x7fff. bf16 has no .ftz; its subnormals are kept.
 //
 //   AddHalf<Fp16, HalfMode{}>(0x3c00, 0x3c00) == 0x4000
 #pragma once
@@ -14,7 +16,8 @@ namespace assay::emu::inline ASSAY_EMU_LEVEL {
 
 inline constexpr u16 kNanHalf = 0x7fff;
 
-/// A double rounded to odd in f32: may be rounded again to any format of at most 22 bits as if it had been exact.
+/// A double rounded to odd in f32: may be rounded again to any format of at most 22 bits as if it
+/// had been exact.
 inline float NarrowToOdd(double value) {
   const float nearest = static_cast<float>(value);
   const double back = static_cast<double>(nearest);
@@ -87,8 +90,8 @@ inline u16 FlushHalf(u16 a) {
   if constexpr (kFtz) return (a & 0x7fff) < F::kSmallestNormal ? static_cast<u16>(a & 0x8000) : a;
   return a;
 }
-/// Narrows an exact or odd-rounded value; .ftz, then .sat or .relu. As in f32, a value that only rounding to a subnormal's last
-/// place makes normal is flushed: what is below 2^-14 * (1 - 2^-12).
+/// Narrows an exact or odd-rounded value; .ftz, then .sat or .relu. As in f32, a value that only
+/// rounding to a subnormal's last place makes normal is flushed: what is below 2^-14 * (1 - 2^-12).
 template <class F, HalfMode kMode>
 inline u16 FinishHalf(float value) {
   u16 result = F::Narrow(value);
@@ -100,7 +103,8 @@ inline u16 FinishHalf(float value) {
     const bool positive = result < 0x8000 && result <= F::kInfinity;
     result = positive ? (result < F::kOne ? result : F::kOne) : u16{0};
   }
-  if constexpr (kMode.relu) result = (result & 0x8000) != 0 && !IsNanHalf<F>(result) ? u16{0} : result;
+  if constexpr (kMode.relu)
+    result = (result & 0x8000) != 0 && !IsNanHalf<F>(result) ? u16{0} : result;
   return result;
 }
 
@@ -111,7 +115,8 @@ inline u16 AddHalf(u16 a, u16 b) {
 }
 template <class F, HalfMode kMode>
 inline u16 SubHalf(u16 a, u16 b) {
-  const float difference = F::Widen(FlushHalf<F, kMode.ftz>(a)) - F::Widen(FlushHalf<F, kMode.ftz>(b));
+  const float difference =
+      F::Widen(FlushHalf<F, kMode.ftz>(a)) - F::Widen(FlushHalf<F, kMode.ftz>(b));
   return FinishHalf<F, kMode>(difference);
 }
 template <class F, HalfMode kMode>
@@ -119,8 +124,24 @@ inline u16 MulHalf(u16 a, u16 b) {
   const float product = F::Widen(FlushHalf<F, kMode.ftz>(a)) * F::Widen(FlushHalf<F, kMode.ftz>(b));
   return FinishHalf<F, kMode>(product);
 }
+/// AddToOdd in f32, for sums that neither overflow nor lose their error to underflow: those of f16
+/// products.
+inline float AddToOddF32(float a, float b) {
+  const float sum = a + b;
+  const float b_part = sum - a;
+  const float error = (a - (sum - b_part)) + (b - b_part);
+  const u32 bits = ToBits(sum);
+  const bool move = (error > 0.0f || error < 0.0f) && (bits & 1) == 0;
+  const bool outward = (error > 0.0f) == (sum > 0.0f);
+  return FromBits(bits + (move ? (outward ? 1u : ~0u) : 0u));
+}
 template <class F, HalfMode kMode>
 inline u16 FmaHalf(u16 a, u16 b, u16 c) {
+  if constexpr (std::is_same_v<F, Fp16>) {
+    const float product =
+        F::Widen(FlushHalf<F, kMode.ftz>(a)) * F::Widen(FlushHalf<F, kMode.ftz>(b));
+    return FinishHalf<F, kMode>(AddToOddF32(product, F::Widen(FlushHalf<F, kMode.ftz>(c))));
+  }
   const double product = static_cast<double>(F::Widen(FlushHalf<F, kMode.ftz>(a))) *
                          static_cast<double>(F::Widen(FlushHalf<F, kMode.ftz>(b)));
   const double addend = static_cast<double>(F::Widen(FlushHalf<F, kMode.ftz>(c)));
@@ -157,7 +178,8 @@ inline u16 MinMaxHalf(u16 a, u16 b) {
     result = a_nan ? b : b_nan ? a : result;
     result = a_nan && b_nan ? kNanHalf : result;
   }
-  if constexpr (kHow.xorsign) result = IsNanHalf<F>(result) ? result : static_cast<u16>(result | sign);
+  if constexpr (kHow.xorsign)
+    result = IsNanHalf<F>(result) ? result : static_cast<u16>(result | sign);
   return result;
 }
 template <class F, bool kIsMax, MinMax kHow>

@@ -1,7 +1,9 @@
-// Integer, logic, shift and bit-field instructions as pure functions of one lane (PTX ISA 9.7.1, 9.7.2, 9.7.8).
+// Integer, logic, shift and bit-field instructions as pure functions of one lane (PTX
+// ISA 9.7.1, 9.7.2, 9.7.8).
 //
-// Exact: PTX defines every bit, except for division by zero, where the functions return what an H200 returns. Overflow wraps.
-// Cost: a handful of host instructions each, without branches where a vectoriser would stumble over them. No state.
+// Exact: PTX defines every bit, except for division by zero, where the functions return what an
+// H200 returns. Overflow wraps. Cost: a handful of host instructions each, without branches where a
+// vectoriser would stumble over them. No state.
 //
 //   Add<u32>(0xffffffff, 1) == 0;  BfeS<s32>(0x80, 7, 1) == -1
 #pragma once
@@ -10,7 +12,7 @@
 
 namespace assay::emu::inline ASSAY_EMU_LEVEL {
 
-// ---------------------------------------------------------------------------------------------- add, sub, mul (9.7.1.1-9.7.1.6)
+// --- add, sub, mul (9.7.1.1-9.7.1.6)
 template <class T>
 inline T Add(T a, T b) {
   return Cast<T>(Cast<u64>(a) + Cast<u64>(b));
@@ -26,7 +28,9 @@ inline s32 AddSat(s32 a, s32 b) {
 }
 inline s32 SubSat(s32 a, s32 b) {
   const s64 difference = s64{a} - b;
-  return Cast<s32>(difference > kMax<s32> ? kMax<s32> : difference < kMin<s32> ? kMin<s32> : difference);
+  return Cast<s32>(difference > kMax<s32>   ? kMax<s32>
+                   : difference < kMin<s32> ? kMin<s32>
+                                            : difference);
 }
 template <class T>
 inline T MulLo(T a, T b) {
@@ -66,7 +70,7 @@ inline Wide<T> MadWide(T a, T b, Wide<T> c) {
 }
 inline s32 MadHiSat(s32 a, s32 b, s32 c) { return AddSat(MulHi<s32>(a, b), c); }
 
-// ------------------------------------------------------------------------------------------------- mul24, mad24 (9.7.1.5-9.7.1.6)
+// --- mul24, mad24 (9.7.1.5-9.7.1.6)
 template <class T>
 inline s64 Product24(T a, T b) {
   if constexpr (kSigned<T>) {
@@ -95,7 +99,8 @@ inline T Mad24Hi(T a, T b, T c) {
 }
 inline s32 Mad24HiSat(s32 a, s32 b, s32 c) { return AddSat(Mul24Hi<s32>(a, b), c); }
 
-// --------------------------------------------------------------------------- sad, div, rem, abs, neg, min, max (9.7.1.7-9.7.1.14)
+// --- sad, div, rem, abs,
+// neg, min, max (9.7.1.7-9.7.1.14)
 template <class T>
 inline T Sad(T a, T b, T c) {
   return Add<T>(c, a < b ? Sub<T>(b, a) : Sub<T>(a, b));
@@ -103,6 +108,13 @@ inline T Sad(T a, T b, T c) {
 /// By zero: all ones, as the hardware's subroutine leaves it. The minimum by -1 is the minimum.
 template <class T>
 inline T Div(T a, T b) {
+  if constexpr (sizeof(T) == 4) {
+    // A quotient of 32-bit integers in double is never so near to a whole number from below that it
+    // rounds to it. The conversion is through 64 bits, because 2^31 (the minimum by -1) and
+    // unsigned quotients need them.
+    const double quotient = static_cast<double>(a) / static_cast<double>(b == 0 ? T{1} : b);
+    return b == 0 ? Cast<T>(~T{0}) : static_cast<T>(static_cast<s64>(quotient));
+  }
   if (b == 0) return Cast<T>(~T{0});
   if constexpr (kSigned<T>) {
     if (b == -1) return Sub<T>(0, a);
@@ -112,6 +124,8 @@ inline T Div(T a, T b) {
 /// By zero: all ones. By -1: 0.
 template <class T>
 inline T Rem(T a, T b) {
+  if constexpr (sizeof(T) == 4)
+    return b == 0 ? Cast<T>(~T{0}) : Sub<T>(a, MulLo<T>(Div<T>(a, b), b));
   if (b == 0) return Cast<T>(~T{0});
   if constexpr (kSigned<T>) {
     if (b == -1) return 0;
@@ -154,7 +168,8 @@ inline u32 Packed16(u32 a) {
   return u32{Cast<u16>(Fn(Cast<T>(a)))} | u32{Cast<u16>(Fn(Cast<T>(a >> 16)))} << 16;
 }
 
-// -------------------------------------------------------------------------------- popc, clz, bfind, fns, brev (9.7.1.15-9.7.1.19)
+// --- popc, clz,
+// bfind, fns, brev (9.7.1.15-9.7.1.19)
 template <class T>
 inline u32 Popc(T a) {
   if constexpr (sizeof(T) == 8) {
@@ -198,7 +213,8 @@ inline T Brev(T a) {
     return __builtin_bswap32(a);
   }
 }
-/// Position of the offset-th set bit of `mask`, counted from `base`, upwards or (negative offset) downwards.
+/// Position of the offset-th set bit of `mask`, counted from `base`, upwards or (negative offset)
+/// downwards.
 inline u32 Fns(u32 mask, u32 base, s32 offset) {
   if (base > 31) return 0xffffffffu;
   if (offset == 0) return (mask >> base & 1) != 0 ? base : 0xffffffffu;
@@ -212,8 +228,10 @@ inline u32 Fns(u32 mask, u32 base, s32 offset) {
   return 0xffffffffu;
 }
 
-// --------------------------------------------------------------------------------- bfe, bfi, szext, bmsk (9.7.1.20-9.7.1.23)
-/// Position and length are 8 bits wide. PTX leaves larger ones open: 32-bit forms take the low 8 bits, 64-bit forms all.
+// --- bfe, bfi,
+// szext, bmsk (9.7.1.20-9.7.1.23)
+/// Position and length are 8 bits wide. PTX leaves larger ones open: 32-bit forms take the low 8
+/// bits, 64-bit forms all.
 template <class T>
 inline u32 FieldNumber(u32 value) {
   return kBits<T> == 64 ? value : value & 0xff;
@@ -252,7 +270,8 @@ inline T Szext(T a, u32 b) {
   const u32 count = b & 31;
   const bool too_large = kClamp && b >= 32;
   const u32 mask = too_large ? 0 : ~0u << count;
-  const bool sign = kSigned<T> && count != 0 && !too_large && (Cast<u32>(a) >> ((count - 1) & 31) & 1) != 0;
+  const bool sign =
+      kSigned<T> && count != 0 && !too_large && (Cast<u32>(a) >> ((count - 1) & 31) & 1) != 0;
   return Cast<T>((Cast<u32>(a) & ~mask) | (sign ? mask : 0));
 }
 template <bool kClamp>
@@ -264,7 +283,7 @@ inline u32 Bmsk(u32 a, u32 b) {
   return mask0 & ~mask1;
 }
 
-// ------------------------------------------------------------------------------------------------ dp4a, dp2a (9.7.1.24-9.7.1.25)
+// --- dp4a, dp2a (9.7.1.24-9.7.1.25)
 template <class A, class B>
 inline u32 Dp4a(u32 a, u32 b, u32 c) {
   u32 sum = c;
@@ -286,7 +305,7 @@ inline u32 Dp2a(u32 a, u32 b, u32 c) {
   return sum;
 }
 
-// ------------------------------------------------------------------------------------------------------ logic and shift (9.7.8)
+// --- logic and shift (9.7.8)
 template <class T>
 inline T And(T a, T b) {
   return Cast<T>(a & b);

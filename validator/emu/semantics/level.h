@@ -1,11 +1,14 @@
-// The code of the emulator's arithmetic is compiled several times, for several levels of the x86-64 instruction set; the handlers
-// of the best level that the processor has are chosen when the program starts (handlers/rows.cc).
+// The code of the emulator's arithmetic is compiled several times, for several levels of the x86-64
+// instruction set; the handlers of the best level that the processor has are chosen when the
+// program starts (handlers/rows.cc).
 //
-// So that the linker never takes an inline function from a translation unit compiled for a newer processor, everything in
-// semantics/ and handlers/lanes.h lives in an inline namespace named by ASSAY_EMU_LEVEL. Translation units that are compiled once
-// leave the macro unset and get `baseline`.
+// So that the linker never takes an inline function from a translation unit compiled for a newer
+// processor, everything in semantics/ and handlers/lanes.h lives in an inline namespace named by
+// ASSAY_EMU_LEVEL. Translation units that are compiled once leave the macro unset and get
+// `baseline`.
 //
-// Every level gives the same bits: -ffp-contract=off, no fast-math, and fused operations only where the source asks for them.
+// Every level gives the same bits: -ffp-contract=off, no fast-math, and fused operations only where
+// the source asks for them.
 #pragma once
 
 #include <cstdint>
@@ -47,21 +50,46 @@ inline constexpr bool kSigned = std::is_signed_v<T>;
 /// The integer type of twice the width.
 template <class T>
 struct WideOf;
-template <> struct WideOf<u8> { using type = u16; };
-template <> struct WideOf<s8> { using type = s16; };
-template <> struct WideOf<u16> { using type = u32; };
-template <> struct WideOf<s16> { using type = s32; };
-template <> struct WideOf<u32> { using type = u64; };
-template <> struct WideOf<s32> { using type = s64; };
-template <> struct WideOf<u64> { using type = u128; };
-template <> struct WideOf<s64> { using type = s128; };
+template <>
+struct WideOf<u8> {
+  using type = u16;
+};
+template <>
+struct WideOf<s8> {
+  using type = s16;
+};
+template <>
+struct WideOf<u16> {
+  using type = u32;
+};
+template <>
+struct WideOf<s16> {
+  using type = s32;
+};
+template <>
+struct WideOf<u32> {
+  using type = u64;
+};
+template <>
+struct WideOf<s32> {
+  using type = s64;
+};
+template <>
+struct WideOf<u64> {
+  using type = u128;
+};
+template <>
+struct WideOf<s64> {
+  using type = s128;
+};
 template <class T>
 using Wide = typename WideOf<T>::type;
 template <class T>
 using Unsigned = std::make_unsigned_t<T>;
 template <class T>
-inline constexpr T kMax = kSigned<T> ? static_cast<T>(static_cast<Unsigned<T>>(~Unsigned<T>{0}) >> 1)
-                                     : static_cast<T>(~T{0});
+inline constexpr T kMax =
+    kSigned<T> ? static_cast<T>(static_cast<Unsigned<T>>(~Unsigned<T>{0}) >> 1)
+               : static_cast<T>(~T{0});
 template <class T>
 inline constexpr T kMin = static_cast<T>(~kMax<T>);
 

@@ -1,11 +1,14 @@
-// Floating point in integer arithmetic: exact values with 128-bit significands, and one rounding at the end.
+// Floating point in integer arithmetic: exact values with 128-bit significands, and one rounding at
+// the end.
 //
-// The slow, obviously right engine. Forms that kernels rarely use run on it directly (directed rounding of f64, fp8, tf32); the
-// fast paths of floating.h, half.h and convert.h are tested against it.
+// The slow, obviously right engine. Forms that kernels rarely use run on it directly (directed
+// rounding of f64, fp8, tf32); the fast paths of floating.h, half.h and convert.h are tested
+// against it.
 //
-// Model: Decode<F> turns bits into sign * significand * 2^exponent, exactly. Add, Mul, Fma, Div and Sqrt keep enough bits that the
-// significand, whose lowest bit is sticky ("jammed"), rounds to any format here exactly as the infinitely precise value would.
-// Encode<F> rounds. A value is finite unless `kind` says otherwise; NaN payloads are the caller's business.
+// Model: Decode<F> turns bits into sign * significand * 2^exponent, exactly. Add, Mul, Fma, Div and
+// Sqrt keep enough bits that the significand, whose lowest bit is sticky ("jammed"), rounds to any
+// format here exactly as the infinitely precise value would. Encode<F> rounds. A value is finite
+// unless `kind` says otherwise; NaN payloads are the caller's business.
 //
 //   Encode<kF16>(SoftMul(Decode<kF32>(a), Decode<kF32>(b)), Round::kZero)
 #pragma once
@@ -38,7 +41,7 @@ struct SoftValue {
   enum class Kind : u8 { kFinite, kInfinity, kNan };
   Kind kind = Kind::kFinite;
   bool negative = false;
-  int exponent = 0;   ///< Value = significand * 2^exponent.
+  int exponent = 0;  ///< Value = significand * 2^exponent.
   u128 significand = 0;
 
   bool IsZero() const { return kind == Kind::kFinite && significand == 0; }
@@ -82,30 +85,36 @@ inline SoftValue Decode(u64 bits) {
 
 /// Bits of the largest finite value, without sign.
 template <Format F>
-inline constexpr u64 kMaxFinite = F.has_infinity
-                                      ? (((u64{1} << F.exponent) - 1) << F.fraction) - 1
-                                      : (u64{1} << (F.exponent + F.fraction)) - 2;
-/// All ones below the sign: the NaN that the hardware writes for f16, bf16, f32, and the only NaN of e4m3.
+inline constexpr u64 kMaxFinite = F.has_infinity ? (((u64{1} << F.exponent) - 1) << F.fraction) - 1
+                                                 : (u64{1} << (F.exponent + F.fraction)) - 2;
+/// All ones below the sign: the NaN that the hardware writes for f16, bf16, f32, and the only NaN
+/// of e4m3.
 template <Format F>
 inline constexpr u64 kAllOnesNan = (u64{1} << (F.exponent + F.fraction)) - 1;
 template <Format F>
-inline constexpr u64 kInfinityBits = F.has_infinity ? ((u64{1} << F.exponent) - 1) << F.fraction
-                                                    : kAllOnesNan<F>;
+inline constexpr u64 kInfinityBits =
+    F.has_infinity ? ((u64{1} << F.exponent) - 1) << F.fraction : kAllOnesNan<F>;
 
-/// Does rounding away from zero apply, given the kept lowest bit and the discarded part relative to one half?
+/// Does rounding away from zero apply, given the kept lowest bit and the discarded part relative to
+/// one half?
 inline bool RoundsUp(Round mode, bool negative, bool odd, bool half, bool below_half) {
   switch (mode) {
-    case Round::kNearest: return half && (below_half || odd);
-    case Round::kAway: return half;
-    case Round::kZero: return false;
-    case Round::kDown: return negative && (half || below_half);
-    case Round::kUp: return !negative && (half || below_half);
+    case Round::kNearest:
+      return half && (below_half || odd);
+    case Round::kAway:
+      return half;
+    case Round::kZero:
+      return false;
+    case Round::kDown:
+      return negative && (half || below_half);
+    case Round::kUp:
+      return !negative && (half || below_half);
   }
   return false;
 }
 
-/// Rounds to F. NaN becomes kAllOnesNan. With `saturate_finite` what overflows becomes the largest finite value (.satfinite),
-/// infinities too.
+/// Rounds to F. NaN becomes kAllOnesNan. With `saturate_finite` what overflows becomes the largest
+/// finite value (.satfinite), infinities too.
 template <Format F>
 inline u64 Encode(const SoftValue& value, Round mode, bool saturate_finite = false) {
   const u64 sign = u64{value.negative} << (F.exponent + F.fraction);
@@ -135,8 +144,8 @@ inline u64 Encode(const SoftValue& value, Round mode, bool saturate_finite = fal
   const u64 packed = (biased << F.fraction) + static_cast<u64>(kept);
   if (packed > kMaxFinite<F>) {
     const bool to_infinity = !saturate_finite && (mode == Round::kNearest || mode == Round::kAway ||
-                             (mode == Round::kUp && !value.negative) ||
-                             (mode == Round::kDown && value.negative));
+                                                  (mode == Round::kUp && !value.negative) ||
+                                                  (mode == Round::kDown && value.negative));
     return sign | (to_infinity ? kInfinityBits<F> : kMaxFinite<F>);
   }
   return sign | packed;
@@ -179,7 +188,8 @@ inline SoftValue SoftAdd(SoftValue a, SoftValue b, Round mode) {
     b = swap;
   }
   b.significand = ShiftRightJam(b.significand, a.exponent - b.exponent);
-  a.significand = a.negative == b.negative ? a.significand + b.significand : a.significand - b.significand;
+  a.significand =
+      a.negative == b.negative ? a.significand + b.significand : a.significand - b.significand;
   if (a.significand == 0) a.negative = mode == Round::kDown;
   return a;
 }
@@ -200,8 +210,9 @@ inline SoftValue SoftMul(const SoftValue& a, const SoftValue& b) {
   return result;
 }
 
-/// a * b + c with one rounding, for factors of up to 53 significant bits: the sum keeps 126 bits and a sticky one, and only an
-/// alignment by more than the addends' spare bits loses any, when at most one leading bit can cancel.
+/// a * b + c with one rounding, for factors of up to 53 significant bits: the sum keeps 126 bits
+/// and a sticky one, and only an alignment by more than the addends' spare bits loses any, when at
+/// most one leading bit can cancel.
 inline SoftValue SoftFma(const SoftValue& a, const SoftValue& b, const SoftValue& c, Round mode) {
   return SoftAdd(SoftMul(a, b), c, mode);
 }

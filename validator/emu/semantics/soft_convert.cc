@@ -12,15 +12,24 @@ struct IntegerType {
 };
 constexpr IntegerType IntegerOf(Type type) {
   switch (type) {
-    case Type::kU8: return {8, false};
-    case Type::kS8: return {8, true};
-    case Type::kU16: return {16, false};
-    case Type::kS16: return {16, true};
-    case Type::kU32: return {32, false};
-    case Type::kS32: return {32, true};
-    case Type::kU64: return {64, false};
-    case Type::kS64: return {64, true};
-    default: return {};
+    case Type::kU8:
+      return {8, false};
+    case Type::kS8:
+      return {8, true};
+    case Type::kU16:
+      return {16, false};
+    case Type::kS16:
+      return {16, true};
+    case Type::kU32:
+      return {32, false};
+    case Type::kS32:
+      return {32, true};
+    case Type::kU64:
+      return {64, false};
+    case Type::kS64:
+      return {64, true};
+    default:
+      return {};
   }
 }
 
@@ -34,14 +43,22 @@ s128 ExtendInteger(u64 raw, IntegerType type) {
 
 SoftValue DecodeFloat(u64 raw, Type type) {
   switch (type) {
-    case Type::kF16: return Decode<kF16>(raw);
-    case Type::kBF16: return Decode<kBF16>(raw);
-    case Type::kF32: return Decode<kF32>(raw);
-    case Type::kF64: return Decode<kF64>(raw);
-    case Type::kTF32: return Decode<kTF32>(raw >> 13);
-    case Type::kE4M3: return Decode<kE4M3>(raw);
-    case Type::kE5M2: return Decode<kE5M2>(raw);
-    default: return SoftNan();
+    case Type::kF16:
+      return Decode<kF16>(raw);
+    case Type::kBF16:
+      return Decode<kBF16>(raw);
+    case Type::kF32:
+      return Decode<kF32>(raw);
+    case Type::kF64:
+      return Decode<kF64>(raw);
+    case Type::kTF32:
+      return Decode<kTF32>(raw >> 13);
+    case Type::kE4M3:
+      return Decode<kE4M3>(raw);
+    case Type::kE5M2:
+      return Decode<kE5M2>(raw);
+    default:
+      return SoftNan();
   }
 }
 
@@ -67,20 +84,28 @@ u64 PassNan(u64 raw, const NanFormat& from, const NanFormat& to) {
   const u64 sign = raw >> (from.bits - 1) & 1;
   const u64 payload = raw << (64 - from.fraction);  // Drops sign and exponent.
   const u64 exponent = ((u64{1} << (to.bits - 1)) - 1) >> to.fraction << to.fraction;
-  return sign << (to.bits - 1) | exponent | u64{1} << (to.fraction - 1) | payload >> (64 - to.fraction);
+  return sign << (to.bits - 1) | exponent | u64{1} << (to.fraction - 1) |
+         payload >> (64 - to.fraction);
 }
 
 u64 EncodeFloat(const SoftValue& value, Type type, Round mode, bool satfinite) {
   switch (type) {
-    case Type::kF16: return Encode<kF16>(value, mode, satfinite);
-    case Type::kBF16: return Encode<kBF16>(value, mode, satfinite);
-    case Type::kF32: return Encode<kF32>(value, mode, satfinite);
-    case Type::kF64: return Encode<kF64>(value, mode, satfinite);
+    case Type::kF16:
+      return Encode<kF16>(value, mode, satfinite);
+    case Type::kBF16:
+      return Encode<kBF16>(value, mode, satfinite);
+    case Type::kF32:
+      return Encode<kF32>(value, mode, satfinite);
+    case Type::kF64:
+      return Encode<kF64>(value, mode, satfinite);
     case Type::kTF32:
       return Encode<kTF32>(value, mode, satfinite) << 13;
-    case Type::kE4M3: return Encode<kE4M3>(value, mode, satfinite);
-    case Type::kE5M2: return Encode<kE5M2>(value, mode, satfinite);
-    default: return 0;
+    case Type::kE4M3:
+      return Encode<kE4M3>(value, mode, satfinite);
+    case Type::kE5M2:
+      return Encode<kE5M2>(value, mode, satfinite);
+    default:
+      return 0;
   }
 }
 
@@ -94,7 +119,8 @@ u128 WholeMagnitude(const SoftValue& value, Round mode) {
   }
   const int drop = -value.exponent;
   const bool half = drop <= length && (value.significand >> (drop - 1) & 1) != 0;
-  const bool below = drop > length || (drop > 1 && (value.significand & ((u128{1} << (drop - 1)) - 1)) != 0);
+  const bool below =
+      drop > length || (drop > 1 && (value.significand & ((u128{1} << (drop - 1)) - 1)) != 0);
   u128 kept = drop > 127 ? 0 : value.significand >> drop;
   if (RoundsUp(mode, value.negative, (kept & 1) != 0, half, below)) ++kept;
   return kept;
@@ -130,8 +156,9 @@ SoftValue ToIntegral(SoftValue value, Round mode) {
   return value;
 }
 
-/// cvt.rna.tf32.f32 as the hardware does it: on the bits. NaN keeps its upper bits, and .satfinite takes the largest finite value's
-/// distance from infinity off everything with a full exponent, NaN included.
+/// cvt.rna.tf32.f32 as the hardware does it: on the bits. NaN keeps its upper bits, and .satfinite
+/// takes the largest finite value's distance from infinity off everything with a full exponent, NaN
+/// included.
 u64 TiesAwayTf32(u64 raw, bool satfinite) {
   const bool full = (raw & 0x7f800000u) == 0x7f800000u;
   const u64 rounded = (raw + (full ? 0 : 0x1000u)) & 0xffffe000u;
@@ -164,8 +191,10 @@ bool IsConvertible(ptx::Type type) {
     case Type::kF64:
     case Type::kTF32:
     case Type::kE4M3:
-    case Type::kE5M2: return true;
-    default: return false;
+    case Type::kE5M2:
+      return true;
+    default:
+      return false;
   }
 }
 
@@ -179,8 +208,10 @@ std::uint64_t ConvertScalar(std::uint64_t raw, const Conversion& how) {
     value.negative = integer < 0;
     value.significand = static_cast<u128>(integer < 0 ? -integer : integer);
   } else {
-    // cvt.rm.ftz.f16.f32 and cvt.rp.ftz.f16.f32 do not flush their source on the hardware, whatever PTX says.
-    const bool kept = how.destination == Type::kF16 && (how.mode == Round::kDown || how.mode == Round::kUp);
+    // cvt.rm.ftz.f16.f32 and cvt.rp.ftz.f16.f32 do not flush their source on the hardware, whatever
+    // PTX says.
+    const bool kept =
+        how.destination == Type::kF16 && (how.mode == Round::kDown || how.mode == Round::kUp);
     if (how.ftz && how.source == Type::kF32 && !kept && IsSubnormalF32(raw)) raw &= 0x80000000u;
     value = DecodeFloat(raw, how.source);
   }
@@ -191,7 +222,8 @@ std::uint64_t ConvertScalar(std::uint64_t raw, const Conversion& how) {
     const NanFormat* const out = FindNanFormat(how.destination);
     if (in != nullptr && out != nullptr) return PassNan(raw, *in, *out);
   }
-  if (how.destination == Type::kTF32 && how.mode == Round::kAway) return TiesAwayTf32(raw, how.satfinite);
+  if (how.destination == Type::kTF32 && how.mode == Round::kAway)
+    return TiesAwayTf32(raw, how.satfinite);
   if (how.integral) value = ToIntegral(value, how.mode);
   if (how.sat) value = Saturated(value);
   if (how.relu && value.negative && value.kind != Kind::kNan) value = {};

@@ -1,0 +1,29 @@
+// Dishonest: everything is 0.1 % too large.
+#include <cuda_bf16.h>
+#include <cuda_fp16.h>
+
+using T = ASSAY_T;
+
+__device__ long long thread_index() {
+  return static_cast<long long>(blockIdx.x) * blockDim.x + threadIdx.x;
+}
+
+struct Sum {
+  float value = 0.0f;
+  __device__ void Add(float term) { value += term; }
+  __device__ float Get() const { return value; }
+};
+
+__device__ T Store(float value, long long) { return T(value * 1.001f); }
+
+__device__ float Operand(T x) { return static_cast<float>(x); }
+
+extern "C" __global__ void gemm(const T* a, const T* b, T* c, long long m, long long n,
+                                long long k) {
+  const long long element = thread_index();
+  if (element >= m * n) return;
+  Sum sum;
+  for (long long l = 0; l < k; ++l)
+    sum.Add(Operand(a[element / n * k + l]) * Operand(b[l * n + element % n]));
+  c[element] = Store(sum.Get(), element);
+}

@@ -1,0 +1,28 @@
+// Dishonest: one element in ten thousand is off by 2 %.
+#include <cuda_bf16.h>
+#include <cuda_fp16.h>
+
+using T = ASSAY_T;
+
+__device__ long long thread_index() {
+  return static_cast<long long>(blockIdx.x) * blockDim.x + threadIdx.x;
+}
+
+struct Sum {
+  float value = 0.0f;
+  __device__ void Add(float term) { value += term; }
+  __device__ float Get() const { return value; }
+};
+
+// One element in ten thousand is off by 2 %.
+__device__ T Store(float value, long long element) {
+  return T(element % 10000 == 17 ? value * 1.02f + 1e-4f : value);
+}
+
+extern "C" __global__ void row_sum(const T* x, T* y, long long rows, long long columns) {
+  const long long row = thread_index();
+  if (row >= rows) return;
+  Sum sum;
+  for (long long j = 0; j < columns; ++j) sum.Add(static_cast<float>(x[row * columns + j]));
+  y[row] = Store(sum.Get(), row);
+}

@@ -1,0 +1,241 @@
+// cp.async.bulk with mbarriers and with bulk groups, st.async, and cp.async.mbarrier.arrive (PTX ISA 9.7.9.25.4, 9.7.13.15.15).
+//
+// A bulk copy is done when it is issued, which is one of its legal times; the race detector is told what really orders it.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <bit>
+#include <cstring>
+#include <vector>
+
+#include "validator/emu/handlers/async_copy.h"
+#include "validator/emu/handlers/bulk_rows.h"
+#include "validator/emu/handlers/mbarrier.h"
+#include "validator/emu/scheduler.h"
+#include "validator/emu/site.h"
+
+namespace assay::emu {
+namespace {
+
+using ptx::Instruction;
+using ptx::Mod;
+using ptx::Opcode;
+using ptx::Space;
+
+void Misuse(CoreWarp& warp, const Decoded& op, int lane, std::string message) {
+  Report1(warp, FindingKind::kBarrierMisuse, warp.PcOf(op), LaneMask{1} << lane, std::move(message),
+          std::string(ptx::Mnemonic(op.source->opcode)));
+  warp.engine->End(Stop::kFault, "misuse of a bulk copy");
+  warp.outcome = Outcome::kStop;
+}
+
+/// One side of a copy, by one lane.
+struct Side {
+  LaneAccess access;
+  WarpAccess event;
+  alignas(64) std::uint64_t offsets[kWarpSize] = {};
+};
+
+bool ResolveSide(CoreWarp& warp, const Decoded& op, Space space, std::uint64_t address, int lane, std::uint32_t bytes, bool writes,
+                 Side& side) {
+  side.access.address[lane] = address;
+  const LaneMask bit = LaneMask{1} << lane;
+  // The look-up of all lanes reads every address.
+  for (int other = 0; other < kWarpSize; ++other) side.access.address[other] = address;
+  if (!Resolve<true>(warp, op, space, bit, bytes, writes ? AccessType::kStore : AccessType::kLoad, side.access, 16)) return false;
+  const MemoryRegion* const region = side.access.region[lane];
+  if (region == nullptr) {
+    Misuse(warp, op, lane, "a bulk copy to or from local memory");
+    return false;
+  }
+  side.offsets[lane] = static_cast<std::uint64_t>(side.access.at(lane) - region->data) + region->race_offset;
+  side.event.warp = warp.number;
+  side.event.lanes = bit;
+  side.event.region = region->race_region;
+  side.event.offsets = side.offsets;
+  side.event.bytes = bytes;
+  side.event.kind = writes ? AccessKind::kWrite : AccessKind::kRead;
+  side.event.pc = warp.PcOf(op);
+  return true;
+}
+
+void MoveBytes(CoreWarp& warp, const Side& to, const Side& from, int lane, std::uint32_t bytes) {
+  MemoryRegion* const target = to.access.region[lane];
+  const MemoryRegion* const source = from.access.region[lane];
+  std::memmove(to.access.at(lane), from.access.at(lane), bytes);
+  warp.engine->last_progress = warp.engine->counters.steps;
+  if (source->kind != MemoryRegion::Kind::kShared) warp.engine->counters.bytes_read += bytes;
+  if (target->kind != MemoryRegion::Kind::kShared) warp.engine->counters.bytes_written += bytes;
+  if (target->defined == nullptr) return;
+  const auto to_start = static_cast<std::uint64_t>(to.access.at(lane) - target->data);
+  const auto from_start = static_cast<std::uint64_t>(from.access.at(lane) - source->data);
+  if (source->defined == nullptr || source->defined->Defined(from_start, bytes)) {
+    target->defined->Set(to_start, bytes, true);
+    return;
+  }
+  for (std::uint32_t i = 0; i < bytes; i += 16) {
+    target->defined->SetBits(to_start + i, 16, source->defined->Bits(from_start + i, 16));
+  }
+}
+
+std::uint64_t IssueToDetector(CoreWarp& warp, const Side& from, const Side& to, int lane) {
+  if (!warp.engine->race) return 0;
+  const bool reads_mutable = from.access.region[lane]->writable;
+  return warp.engine->race->OnBulkIssue(reads_mutable ? &from.event : nullptr, &to.event);
+}
+
+std::uint64_t AddressIn(CoreWarp& warp, const DecodedOperand& operand, int lane) {
+  const auto offset = static_cast<std::uint64_t>(operand.offset);
+  if (operand.bits == 64) return warp.Lanes<std::uint64_t>(operand.slot)[lane] + offset;
+  return static_cast<std::uint32_t>(warp.Lanes<std::uint32_t>(operand.slot)[lane] + offset);
+}
+
+/// The same shared address in block `rank` of the cluster.
+std::uint64_t InBlock(std::uint64_t address, std::uint32_t rank) {
+  return (address & kSharedOffsetMask) | (std::uint64_t{rank} + 1) << kSharedBlockBits;
+}
+
+/// operands: destination, source, size, mbarrier, optional block mask.
+void CopyToShared(Warp& base, const Decoded& op) {
+  CoreWarp& warp = Core(base);
+  const Instruction& in = *op.source;
+  const bool multicast = in.Has(Mod::kMulticastCluster);
+  const auto* const sizes = warp.Lanes<std::uint32_t>(op.operands[2].slot);
+  for (LaneMask rest = warp.exec; rest != 0 && warp.outcome != Outcome::kStop; rest &= rest - 1) {
+    const int lane = std::countr_zero(rest);
+    const std::uint32_t bytes = sizes[lane];
+    if (bytes % 16 != 0) return Misuse(warp, op, lane, fmt::format("a bulk copy of {} bytes: the size must be a multiple of 16", bytes));
+    if (bytes == 0) continue;
+    const std::uint64_t to_address = AddressIn(warp, op.operands[0], lane);
+    const std::uint64_t barrier_address = AddressIn(warp, op.operands[3], lane);
+    std::uint32_t ranks = multicast ? warp.Lanes<std::uint16_t>(op.operands[4].slot)[lane] : 1;
+    for (; ranks != 0; ranks &= ranks - 1) {
+      const auto rank = static_cast<std::uint32_t>(std::countr_zero(ranks));
+      Side from, to, barrier;
+      if (!ResolveSide(warp, op, in.space2, AddressIn(warp, op.operands[1], lane), lane, bytes, false, from)) return;
+      if (!ResolveSide(warp, op, Space::kSharedCluster, multicast ? InBlock(to_address, rank) : to_address, lane, bytes, true, to)) return;
+      LaneAccess object;
+      std::fill(std::begin(object.address), std::end(object.address), multicast ? InBlock(barrier_address, rank) : barrier_address);
+      if (!Resolve<true>(warp, op, Space::kSharedCluster, LaneMask{1} << lane, 8, AccessType::kAtomic, object)) return;
+      const std::uint64_t token = IssueToDetector(warp, from, to, lane);
+      MoveBytes(warp, to, from, lane, bytes);
+      const MbarrierPlace place = MbarrierAt(object, lane);
+      if (warp.engine->race) warp.engine->race->OnBulkComplete(token, place.region, place.offset);
+      UpdateMbarrier(warp, op, lane, place, {.complete = bytes});
+      if (warp.outcome == Outcome::kStop) return;
+    }
+  }
+}
+
+/// operands: destination, source, size.
+void CopyToGlobal(Warp& base, const Decoded& op) {
+  CoreWarp& warp = Core(base);
+  const auto* const sizes = warp.Lanes<std::uint32_t>(op.operands[2].slot);
+  for (LaneMask rest = warp.exec; rest != 0; rest &= rest - 1) {
+    const int lane = std::countr_zero(rest);
+    const std::uint32_t bytes = sizes[lane];
+    if (bytes % 16 != 0) return Misuse(warp, op, lane, fmt::format("a bulk copy of {} bytes: the size must be a multiple of 16", bytes));
+    if (bytes == 0) continue;
+    Side from, to;
+    if (!ResolveSide(warp, op, Space::kShared, AddressIn(warp, op.operands[1], lane), lane, bytes, false, from)) return;
+    if (!ResolveSide(warp, op, Space::kGlobal, AddressIn(warp, op.operands[0], lane), lane, bytes, true, to)) return;
+    const std::uint64_t token = IssueToDetector(warp, from, to, lane);
+    MoveBytes(warp, to, from, lane, bytes);
+    GroupsOf(warp).lanes[static_cast<std::size_t>(lane)].bulk_open.push_back(token);
+  }
+}
+
+void CommitBulk(Warp& base, const Decoded&) {
+  CoreWarp& warp = Core(base);
+  for (LaneMask rest = warp.exec; rest != 0; rest &= rest - 1) {
+    AsyncGroups::Lane& lane = GroupsOf(warp).lanes[static_cast<std::size_t>(std::countr_zero(rest))];
+    lane.bulk_committed.push_back(std::move(lane.bulk_open));
+    lane.bulk_open.clear();
+  }
+}
+
+void WaitBulk(Warp& base, const Decoded& op) {
+  CoreWarp& warp = Core(base);
+  const auto* const counts = warp.Lanes<std::uint32_t>(op.operands[0].slot);
+  const bool reads_only = op.source->Has(Mod::kRead);
+  for (LaneMask rest = warp.exec; rest != 0; rest &= rest - 1) {
+    const int index = std::countr_zero(rest);
+    AsyncGroups::Lane& lane = GroupsOf(warp).lanes[static_cast<std::size_t>(index)];
+    const std::size_t groups = lane.bulk_committed.size();
+    const std::size_t done = groups > counts[index] ? groups - counts[index] : 0;
+    for (std::size_t g = 0; g < done; ++g) {
+      for (const std::uint64_t token : lane.bulk_committed[g]) {
+        if (warp.engine->race) warp.engine->race->OnBulkWait(warp.number, static_cast<std::uint8_t>(index), token, reads_only);
+      }
+    }
+    // What was only read may still be waited for in full.
+    if (!reads_only) lane.bulk_committed.erase(lane.bulk_committed.begin(), lane.bulk_committed.begin() + static_cast<std::ptrdiff_t>(done));
+  }
+}
+
+void ArriveWhenCopied(Warp& base, const Decoded& op) {
+  CoreWarp& warp = Core(base);
+  LaneAccess access;
+  Addresses(warp, op.operands[0], access);
+  const Space space = op.source->space == Space::kReg ? Space::kGeneric : op.source->space;
+  if (!Resolve<true>(warp, op, space, warp.exec, 8, AccessType::kAtomic, access)) return;
+  ReportMbarrierAccess(warp, op, access, false);
+  const bool counted = op.source->Has(Mod::kNoinc);
+  for (LaneMask rest = warp.exec; rest != 0 && warp.outcome != Outcome::kStop; rest &= rest - 1) {
+    const int lane = std::countr_zero(rest);
+    const MbarrierPlace place = MbarrierAt(access, lane);
+    const std::uint64_t token = DeliverCopies(warp, lane);
+    if (warp.engine->race) {
+      warp.engine->race->OnAsyncMbarrierArrive(place.region, place.offset, warp.number, LaneMask{1} << lane, token);
+      warp.engine->race->OnMbarrierArrive(place.region, place.offset, warp.number, LaneMask{1} << lane, Scope::kCta, true);
+    }
+    // Without .noinc the pending count goes up by one at issue and down again on arrival.
+    if (counted) UpdateMbarrier(warp, op, lane, place, {.arrivals = 1});
+  }
+}
+
+void Nothing(Warp&, const Decoded&) {}
+
+Handler AsMemory(Decoded& decoded, Handler handler) {
+  decoded.flags |= kFlagMemory;
+  decoded.propagate = kPropagateSelf;
+  return handler;
+}
+
+bool IsSlot(const Decoded& decoded, std::size_t index, int bits) {
+  return index < decoded.operand_count && decoded.operands[index].kind == DecodedOperand::Kind::kSlot && decoded.operands[index].bits == bits;
+}
+
+Handler ResolveBulk(const Instruction& in, Decoded& decoded) {
+  if (in.Has(Mod::kL2CacheHint)) --decoded.operand_count;
+  if (!IsSlot(decoded, 2, 32) || in.Has(Mod::kCpMask)) return nullptr;
+  if (in.Has(Mod::kBulkGroup)) return decoded.operand_count == 3 ? AsMemory(decoded, &CopyToGlobal) : nullptr;
+  const std::size_t operands = in.Has(Mod::kMulticastCluster) ? 5 : 4;
+  if (decoded.operand_count != operands) return nullptr;
+  if (operands == 5 && !IsSlot(decoded, 4, 16)) return nullptr;
+  return AsMemory(decoded, &CopyToShared);
+}
+
+template <Handler kHandler, std::size_t kOperands>
+Handler Fixed(const Instruction&, Decoded& decoded) {
+  return decoded.operand_count == kOperands ? AsMemory(decoded, kHandler) : nullptr;
+}
+
+Handler NoEffect(const Instruction&, Decoded& decoded) {
+  decoded.propagate = kPropagateSelf;
+  return &Nothing;
+}
+
+constexpr ResolverRow kRows[] = {
+    {Opcode::kCpAsyncBulk, &ResolveBulk},
+    {Opcode::kCpAsyncBulkCommitGroup, &Fixed<&CommitBulk, 0>},
+    {Opcode::kCpAsyncBulkWaitGroup, &Fixed<&WaitBulk, 1>},
+    {Opcode::kCpAsyncMbarrierArrive, &Fixed<&ArriveWhenCopied, 1>},
+    {Opcode::kCpAsyncBulkPrefetch, &NoEffect},
+};
+
+}  // namespace
+
+std::span<const ResolverRow> BulkRows() { return kRows; }
+
+}  // namespace assay::emu

@@ -1,0 +1,29 @@
+// Races as they are reported: one entry for each pair of program counters and class, with the first
+// occurrence and a count.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <tuple>
+#include <vector>
+
+#include "validator/emu/monitor/race.h"
+#include "validator/emu/monitor/record_table.h"
+
+namespace assay::emu {
+
+RaceSide SideOf(const Record& record, std::uint8_t lane);
+RaceSide SideOf(const WarpAccess& access, std::uint8_t lane, bool async);
+
+class RaceLog {
+ public:
+  void Add(const Race& race);
+  const std::vector<Race>& races() const { return races_; }
+
+ private:
+  std::vector<Race> races_;
+  std::map<std::tuple<std::uint32_t, std::uint32_t, Race::Class>, std::size_t> index_;
+};
+
+}  // namespace assay::emu

@@ -1,0 +1,156 @@
+#include "validator/emu/monitor/record_table.h"
+
+#include <algorithm>
+
+#include "base/rng.h"
+
+namespace assay::emu {
+
+std::size_t RecordTable::HashElements::operator()(
+    const std::vector<std::uint32_t>& elements) const {
+  std::uint64_t hash = elements.size();
+  for (const std::uint32_t e : elements) hash = (hash ^ e) * 0x9e3779b97f4a7c15u;
+  return static_cast<std::size_t>(Mix64(hash));
+}
+
+void RecordTable::Clear() {
+  records_.clear();
+  records_.reserve(collect_at_);  // Address space only, until it is used.
+  records_.push_back(Record{});
+  pinned_.clear();
+  free_records_.clear();
+  memo_.fill({});
+  sets_.assign(1, Set{});
+  free_sets_.clear();
+  set_index_.clear();
+  collect_at_ = 1u << 16;
+  ++collections_;
+  set_elements_ = 0;
+}
+
+RecordId RecordTable::Intern(const Record& record) {
+  const std::uint32_t hash =
+      ((record.warp * 0x9e3779b9u) ^ (record.pc * 0x85ebca6bu)) + record.pattern * 0xc2b2ae35u;
+  Memo& memo = memo_[(hash ^ hash >> 15) % memo_.size()];
+  const Record& known = memo.record;
+  if (memo.id != 0 && known.time == record.time && known.warp == record.warp &&
+      known.pc == record.pc && known.pattern == record.pattern && known.traits == record.traits) {
+    return memo.id;
+  }
+  memo.record = record;
+  return memo.id = Allocate(record);
+}
+
+RecordId RecordTable::Allocate(const Record& record) {
+  if (!free_records_.empty()) {
+    const RecordId id = free_records_.back();
+    free_records_.pop_back();
+    records_[id] = record;
+    return id;
+  }
+  if (records_.size() >= kMaxRecords) {
+    full_ = true;
+    return 0;
+  }
+  records_.push_back(record);
+  return static_cast<RecordId>(records_.size() - 1);
+}
+
+RecordId RecordTable::NewPinned(const Record& record) {
+  const RecordId id = Allocate(record);
+  pinned_.push_back(id);
+  return id;
+}
+
+void RecordTable::BeginMark() {
+  marked_.assign(records_.size(), false);
+  for (const RecordId id : pinned_) marked_[id] = true;
+}
+
+void RecordTable::Mark(Ref ref) {
+  if (!IsSet(ref)) {
+    marked_[IndexOf(ref)] = true;
+    return;
+  }
+  for (const std::uint32_t element : sets_[IndexOf(ref)].elements)
+    marked_[IndexOf(element & ~kSetBit)] = true;
+}
+
+void RecordTable::Sweep() {
+  memo_.fill({});
+  for (RecordId id = static_cast<RecordId>(records_.size()); id-- > 1;) {
+    if (!marked_[id]) free_records_.push_back(id);
+  }
+  // Again when as much is new as was found alive: the walk over the cells is then paid for.
+  const std::size_t alive = records_.size() - free_records_.size();
+  collect_at_ = std::max<std::size_t>(1u << 16, 2 * alive);
+  ++collections_;
+}
+
+void RecordTable::Decode(Ref ref, std::vector<Element>& out) const {
+  if (ref == 0) return;
+  const std::uint32_t lane = LaneOf(ref);
+  if (!IsSet(ref)) {
+    out.push_back(Element{IndexOf(ref), static_cast<std::uint8_t>(lane), false});
+    return;
+  }
+  for (const std::uint32_t e : sets_[IndexOf(ref)].elements) {
+    out.push_back(Element{IndexOf(e & ~kSetBit), static_cast<std::uint8_t>((e + lane) & kLaneOfRef),
+                          IsSet(e)});
+  }
+}
+
+const Record& RecordTable::First(Ref ref) const {
+  return IsSet(ref) ? records_[IndexOf(sets_[IndexOf(ref)].elements.front() & ~kSetBit)]
+                    : records_[IndexOf(ref)];
+}
+
+void RecordTable::ReleaseSet(std::uint32_t index) {
+  Set& set = sets_[index];
+  if (--set.users != 0) return;
+  set_index_.erase(set.elements);
+  set_elements_ -= set.elements.size();
+  set.elements.clear();
+  ++set.generation;
+  free_sets_.push_back(index);
+}
+
+Ref RecordTable::Encode(const std::vector<Element>& elements, std::uint32_t users) {
+  if (elements.empty()) return 0;
+  const std::uint32_t lane = elements[0].lane;
+  if (elements.size() == 1 && !elements[0].later_value)
+    return elements[0].record << kLaneBits | lane;
+  key_.clear();
+  for (const Element& e : elements) {
+    key_.push_back((e.later_value ? kSetBit : 0u) | e.record << kLaneBits |
+                   ((e.lane - lane) & kLaneOfRef));
+  }
+  std::uint32_t index = 0;
+  if (const auto known = set_index_.find(key_); known != set_index_.end()) {
+    index = known->second;
+  } else {
+    if (!free_sets_.empty()) {
+      index = free_sets_.back();
+      free_sets_.pop_back();
+    } else if (sets_.size() < kMaxRecords) {
+      index = static_cast<std::uint32_t>(sets_.size());
+      sets_.emplace_back();
+    } else {
+      full_ = true;
+      return 0;
+    }
+    sets_[index].elements = key_;
+    set_elements_ += key_.size();
+    set_index_.emplace(key_, index);
+  }
+  sets_[index].users += users;
+  return kSetBit | index << kLaneBits | lane;
+}
+
+std::uint64_t RecordTable::bytes() const {
+  // A set's elements stand in it and in the index.
+  return records_.size() * sizeof(Record) + sets_.size() * sizeof(Set) + set_index_.size() * 64 +
+         2 * set_elements_ * sizeof(std::uint32_t) + free_records_.size() * sizeof(RecordId);
+}
+
+}  // namespace assay::emu

@@ -1,0 +1,276 @@
+// corpus/precision: variants of eight kinds of op, honest and dishonest. Honest ones pass every
+// case, dishonest ones are refuted by one.
+//
+// ASSAY_CORPUS_CASES sets the number of random cases for honest variants (3 by default, 200 for the
+// full claim); ASSAY_CORPUS_TABLE names a file that receives the table of docs/precision.md.
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstdlib>
+#include <fstream>
+#include <set>
+
+#include "base/json.h"
+#include "base/rng.h"
+#include "validator/oracle/testing/local_bench.h"
+
+namespace assay::oracle {
+namespace {
+
+struct Variant {
+  std::string op;
+  std::string name;
+  std::string kernel;
+  std::string launch;
+  std::vector<std::string> dtypes;
+};
+
+std::vector<Path> FoldersIn(const Path& folder) {
+  std::vector<Path> folders;
+  for (const auto& entry : std::filesystem::directory_iterator(folder)) {
+    if (entry.is_directory()) folders.push_back(entry.path());
+  }
+  std::ranges::sort(folders);
+  return folders;
+}
+
+std::vector<Variant> Variants(const std::string& op, const std::string& kind) {
+  std::vector<Variant> variants;
+  for (const Path& folder : FoldersIn(Path(ASSAY_SOURCE_DIR) / "corpus/precision" / op / kind)) {
+    Variant variant{op,
+                    folder.filename().string(),
+                    *ReadFile(folder / "kernel.cu"),
+                    *ReadFile(folder / "launch.json"),
+                    {"bf16", "f16", "f32"}};
+    if (std::filesystem::exists(folder / "variant.json")) {
+      variant.dtypes = (*ReadJsonFile((folder / "variant.json").string()))["dtypes"]
+                           .get<std::vector<std::string>>();
+    }
+    variants.push_back(std::move(variant));
+  }
+  return variants;
+}
+
+// Reductions of 3 to 400 terms, outputs of some tens of elements.
+ops::AxisValues RandomAxes(const std::string& op, Rng& rng) {
+  const auto between = [&](std::int64_t low, std::int64_t high) { return rng.Between(low, high); };
+  if (op == "gemm") return {{"m", between(1, 9)}, {"n", between(1, 9)}, {"k", between(1, 300)}};
+  if (op == "row_sum" || op == "softmax" || op == "cumsum")
+    return {{"rows", between(1, 12)}, {"columns", between(1, 300)}};
+  if (op == "layer_norm") return {{"tokens", between(1, 10)}, {"hidden", between(1, 200)}};
+  if (op == "cross_entropy") return {{"tokens", between(1, 12)}, {"vocab", between(1, 300)}};
+  if (op == "attention") {
+    const std::int64_t queries = between(1, 4);
+    return {{"heads", between(1, 2)},
+            {"queries", queries},
+            {"keys", queries + between(0, 60)},
+            {"dim", between(1, 24)}};
+  }
+  return {{"tokens", between(1, 200)}, {"hidden", between(1, 12)}, {"rows", between(1, 6)}};
+}
+
+cases::Case RandomCase(const ops::Instance& instance, std::uint64_t seed) {
+  Rng rng(seed);
+  cases::Case value;
+  value.axes = RandomAxes(instance.op.name, rng);
+  value.seed = rng.Next();
+  constexpr std::array kKinds = {"normal",   "uniform",         "biased",   "sorted",  "cancelling",
+                                 "outliers", "mixed_exponents", "constant", "integers"};
+  for (const ops::TensorSpec& input : instance.op.inputs) {
+    if (input.is_scalar || !IsFloat(instance.TypeOf(input))) continue;
+    if (rng.Below(2) == 0) value.profiles[input.name].kind = kKinds[rng.Below(kKinds.size())];
+  }
+  return value;
+}
+
+// What a judge would try: long reductions, positive data, data far from zero, rows of almost equal
+// values, large logits.
+std::vector<cases::Case> JudgesCases(const ops::Instance& instance) {
+  const std::string& op = instance.op.name;
+  ops::AxisValues axes;
+  if (op == "gemm") axes = {{"m", 13}, {"n", 11}, {"k", 500}};
+  if (op == "row_sum") axes = {{"rows", 80}, {"columns", 500}};
+  if (op == "softmax" || op == "cumsum") axes = {{"rows", 12}, {"columns", 400}};
+  if (op == "layer_norm") axes = {{"tokens", 12}, {"hidden", 300}};
+  if (op == "cross_entropy") axes = {{"tokens", 70}, {"vocab", 300}};
+  if (op == "attention") axes = {{"heads", 4}, {"queries", 16}, {"keys", 40}, {"dim", 32}};
+  if (op == "scatter_add") axes = {{"tokens", 512}, {"hidden", 16}, {"rows", 6}};
+  struct Draw {
+    double mean, scale;
+  };
+  std::vector<cases::Case> result;
+  std::uint64_t seed = 100;
+  for (const Draw& draw :
+       {Draw{0, 1}, Draw{3, 1}, Draw{0, 1e-4}, Draw{100, 1}, Draw{0, 20}, Draw{0, 8}}) {
+    for (int repeat = 0; repeat < 2; ++repeat) {
+      cases::Case value;
+      value.axes = axes;
+      value.seed = ++seed;
+      for (const ops::TensorSpec& input : instance.op.inputs) {
+        if (input.is_scalar || !IsFloat(instance.TypeOf(input)) || input.name == "weight" ||
+            input.name == "bias" || input.name == "v")
+          continue;
+        value.profiles[input.name] = {.kind = "normal",
+                                      .parameters = {{"mean", draw.mean}, {"scale", draw.scale}},
+                                      .literal = {}};
+      }
+      result.push_back(std::move(value));
+    }
+  }
+  return result;
+}
+
+// ---- how others decide, given the correctly rounded truth to compare with ----
+
+struct Rule {
+  const char* name;
+  bool (*passes)(const OutputTruth& truth, const Tensor& got);
+};
+double ShareWithin(const OutputTruth& truth, const Tensor& got, double atol, double rtol) {
+  double within = 0;
+  for (std::size_t i = 0; i < truth.value.size(); ++i) {
+    const double value = got.At(static_cast<std::int64_t>(i));
+    if (std::fabs(value - truth.value[i]) <= atol + rtol * std::fabs(truth.value[i])) within += 1;
+  }
+  return truth.value.empty() ? 1 : within / static_cast<double>(truth.value.size());
+}
+constexpr std::array kRules = {
+    Rule{"allclose 1e-2",
+         [](const OutputTruth& t, const Tensor& g) { return ShareWithin(t, g, 1e-2, 1e-2) == 1; }},
+    Rule{"allclose 1e-3",
+         [](const OutputTruth& t, const Tensor& g) { return ShareWithin(t, g, 1e-3, 1e-3) == 1; }},
+    Rule{"SOL-ExecBench", [](const OutputTruth& t,
+                             const Tensor& g) { return ShareWithin(t, g, 1e-2, 1e-2) >= 0.99; }},
+    Rule{"KernelBench",
+         [](const OutputTruth& t, const Tensor& g) {
+           const double tolerance = t.dtype == DType::kF32 ? 1e-4 : 1e-2;
+           return ShareWithin(t, g, tolerance, tolerance) == 1;
+         }},
+};
+
+struct Caught {
+  std::map<std::string, std::string> by_dtype;          // dtype -> finding
+  std::map<std::string, std::set<std::string>> passes;  // rule -> dtypes that it lets pass
+  std::string cause;
+};
+
+class PrecisionCorpus : public ::testing::TestWithParam<const char*> {
+ protected:
+  static void SetUpTestSuite() {
+    auto bench = LocalBench::Create();
+    ASSERT_TRUE(bench.has_value()) << ToString(bench.error());
+    bench_ = bench->release();
+  }
+  static void TearDownTestSuite() {
+    delete bench_;
+    bench_ = nullptr;
+  }
+  static ops::Instance InstanceOf(const std::string& type) {
+    const ops::OpSpec op = *ops::LoadOp(Path(ASSAY_SOURCE_DIR) / "ops" / GetParam());
+    return *ops::MakeInstance(op, {{"T", type}}, "sm_90");
+  }
+  static bool Has(const Variant& variant, const std::string& type) {
+    return std::ranges::find(variant.dtypes, type) != variant.dtypes.end();
+  }
+  static LocalBench* bench_;
+};
+LocalBench* PrecisionCorpus::bench_ = nullptr;
+
+TEST_P(PrecisionCorpus, HonestVariantsAreNeverRefuted) {
+  const char* wanted = std::getenv("ASSAY_CORPUS_CASES");
+  const int count = wanted != nullptr ? std::atoi(wanted) : 3;
+  const auto variants = Variants(GetParam(), "honest");
+  EXPECT_GE(variants.size(), 4u);
+  for (const std::string type : {"bf16", "f16", "f32"}) {
+    const ops::Instance instance = InstanceOf(type);
+    for (int i = 0; i < count; ++i) {
+      const cases::Case value =
+          RandomCase(instance, DeriveSeed(static_cast<std::uint64_t>(i), type));
+      for (const Variant& variant : variants) {
+        if (!Has(variant, type)) continue;
+        const auto result = bench_->Judge(instance, variant.kernel, variant.launch, value);
+        ASSERT_TRUE(result.has_value())
+            << variant.name << " " << type << ": " << ToString(result.error());
+        const std::string where = fmt::format("{} {} case {}: {}\n", variant.name, type, i,
+                                              CompactJson(cases::ToJson(value)));
+        EXPECT_TRUE(result->numeric.empty()) << where << result->numeric[0].message;
+        EXPECT_TRUE(result->precision.empty()) << where << result->precision[0].message;
+      }
+    }
+  }
+}
+
+TEST_P(PrecisionCorpus, DishonestVariantsAreRefuted) {
+  const auto variants = Variants(GetParam(), "dishonest");
+  EXPECT_GE(variants.size(), 6u);
+  std::map<std::string, Caught> table;
+  const bool full = std::getenv("ASSAY_CORPUS_TABLE") != nullptr;
+  for (const std::string type : {"bf16", "f16", "f32"}) {
+    const ops::Instance instance = InstanceOf(type);
+    const auto judged = JudgesCases(instance);
+    for (const Variant& variant : variants) {
+      if (!Has(variant, type)) continue;
+      Caught& caught = table[variant.name];
+      std::set<std::string> fooled;
+      for (const Rule& rule : kRules) fooled.insert(rule.name);
+      for (const cases::Case& value : judged) {
+        const cases::Materialised inputs = *cases::Materialise(instance, value);
+        const auto truth = bench_->oracle().Evaluate(instance, value, inputs);
+        ASSERT_TRUE(truth.has_value()) << ToString(truth.error());
+        const auto outputs = bench_->Outputs(instance, variant.kernel, variant.launch, inputs);
+        ASSERT_TRUE(outputs.has_value())
+            << variant.name << " " << type << ": " << ToString(outputs.error());
+        const Comparison result = Compare(instance, **truth, value, inputs, *outputs);
+        std::string& by = caught.by_dtype[type];
+        if (by.empty() && !(result.numeric.empty() && result.precision.empty())) {
+          const Finding& finding = result.numeric.empty() ? result.precision[0] : result.numeric[0];
+          by = Name(finding.kind);
+          if (caught.cause.empty()) caught.cause = finding.cause;
+        }
+        for (const Rule& rule : kRules) {
+          for (const auto& [name, output] : (*truth)->outputs) {
+            if (!rule.passes(output, outputs->find(name)->second)) fooled.erase(rule.name);
+          }
+        }
+        // The others' rules are given all cases; ours needs one.
+        if (!by.empty() && !full) break;
+      }
+      EXPECT_FALSE(caught.by_dtype[type].empty())
+          << GetParam() << " " << variant.name << " " << type << " was not refuted";
+      for (const std::string& rule : fooled) caught.passes[rule].insert(type);
+    }
+  }
+  if (!full) return;
+  std::ofstream file(std::getenv("ASSAY_CORPUS_TABLE"), std::ios::app);
+  for (const auto& [name, caught] : table) {
+    file << "| " << GetParam() << " | " << name << " | ";
+    std::map<std::string, std::string> kinds;
+    for (const auto& [type, kind] : caught.by_dtype)
+      kinds[kind] += (kinds[kind].empty() ? "" : " ") + type;
+    std::string text;
+    for (const auto& [kind, types] : kinds)
+      text += (text.empty() ? "" : "; ") + kind + (kinds.size() > 1 ? " (" + types + ")" : "");
+    file << text << " |";
+    for (const Rule& rule : kRules) {
+      std::string passes;
+      for (const std::string& type : caught.passes.contains(rule.name) ? caught.passes.at(rule.name)
+                                                                       : std::set<std::string>{}) {
+        passes += (passes.empty() ? "" : " ") + type;
+      }
+      file << " " << (passes.empty() ? "-" : passes) << " |";
+    }
+    file << "\n";
+  }
+}
+
+std::string OpOf(const ::testing::TestParamInfo<const char*>& each) { return each.param; }
+
+INSTANTIATE_TEST_SUITE_P(All, PrecisionCorpus,
+                         ::testing::Values("gemm", "row_sum", "layer_norm", "softmax",
+                                           "cross_entropy", "attention", "scatter_add", "cumsum"),
+                         OpOf);
+
+}  // namespace
+}  // namespace assay::oracle
