@@ -11,6 +11,14 @@ constexpr std::size_t kMostNameBytes = std::size_t{32} << 20;
 
 }  // namespace
 
+std::string WithoutControls(std::string_view text) {
+  std::string clean(text);
+  for (char& c : clean) {
+    if (static_cast<unsigned char>(c) < 0x20 || c == 0x7f) c = '?';
+  }
+  return clean;
+}
+
 std::int32_t LocationBuilder::Intern(const Raw& raw) {
   const auto [entry, is_new] = known_.try_emplace(raw, static_cast<std::int32_t>(raw_.size()));
   if (is_new) raw_.push_back(raw);
@@ -33,7 +41,7 @@ std::string LocationBuilder::FunctionName(const Raw& raw) const {
   const auto found = labels_.find(raw.label);
   if (found == labels_.end() || raw.offset > debug_text_.size() - found->second) return {};
   const std::string_view text = std::string_view(debug_text_).substr(found->second + raw.offset);
-  return std::string(text.substr(0, text.find('\0')).substr(0, kLongestName));
+  return WithoutControls(text.substr(0, text.find('\0')).substr(0, kLongestName));
 }
 
 void LocationBuilder::Finish(Module& module) const {

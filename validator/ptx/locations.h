@@ -19,6 +19,9 @@
 
 namespace assay::ptx {
 
+/// Names of files and functions reach terminals: control characters become `?`.
+std::string WithoutControls(std::string_view text);
+
 struct LinePosition {
   std::uint32_t file = 0;
   std::uint32_t line = 0;

@@ -185,10 +185,10 @@ Status Parser::ParseFile() {
   ASSAY_TRY(const std::uint64_t index, ExpectCount("a file number", kLimits.files));
   if (current_.kind != Token::Kind::kString) return Expected("a file name in quotes");
   if (index >= module_.files.size()) module_.files.resize(index + 1);
-  module_.files[index] = current_.text;
+  module_.files[index] = WithoutControls(current_.text);
   Advance();
   if (current_.kind == Token::Kind::kString) {  // A directory and a name.
-    module_.files[index].append("/").append(current_.text);
+    module_.files[index] += "/" + WithoutControls(current_.text);
     Advance();
   }
   while (Accept(',')) ASSAY_TRY_VOID(ExpectCount("a time stamp or size", UINT64_MAX));

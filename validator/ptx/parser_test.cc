@@ -178,6 +178,12 @@ TEST(ParserTest, CallSitesAreTheLatestLocationThere) {
   EXPECT_EQ(UserFrame(module, -1).line, 0u);
 }
 
+TEST(ParserTest, NamesCarryNoTerminalEscapes) {
+  const Module module = MustParse(".file 1 \"a\x1b[31m.cu\"\n.file 2 \"dir\" \"b.cu\"");
+  EXPECT_EQ(module.files[1], "a?[31m.cu");
+  EXPECT_EQ(module.files[2], "dir/b.cu");
+}
+
 TEST(ParserTest, EachLimitFires) {
   EXPECT_EQ(MustFail(".entry k() { .reg .b32 %r<20000>; }").kind, ErrorKind::kLimit);
   EXPECT_EQ(MustFail(".global .b8 x[1099511627776][2];").kind, ErrorKind::kLimit);
