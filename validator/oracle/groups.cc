@@ -79,7 +79,8 @@ Groups GroupErrors(const OutputTruth& truth, const Tensor& got) {
     const double tau = typical / ulp;
     groups.bias.sum += off;
     groups.bias.toward_zero += value < 0 ? -off : off;
-    groups.bias.typical += (typical - truth.independent[i]) / ulp;
+    const double independent = truth.independent.empty() ? 0 : truth.independent[i];
+    groups.bias.typical += (typical - independent) / ulp;
     // A rounding tips with a probability of about 2 tau, by one ulp.
     groups.bias.variance += tau * tau + 2 * tau;
     groups.bias.elements += 1;

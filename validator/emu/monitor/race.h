@@ -143,8 +143,8 @@ class RaceDetector {
   /// (OnMbarrierArrive, relaxed).
   void OnAsyncMbarrierArrive(RegionId region, std::uint64_t offset, WarpNumber warp, LaneMask lanes,
                              std::uint64_t up_to_token);
-  /// mbarrier objects. The core reports their own eight bytes through OnAccess as well (init and
-  /// inval: a weak write; all others: a relaxed atomic), so that an object used before its init is
+  /// mbarrier objects. The core reports their own eight bytes through OnAccess as well (init: a
+  /// weak write; all others: a relaxed atomic), so that an object used before its init is
   /// seen is a race. What follows here carries order only: arrive is a release into the barrier
   /// object, a successful wait acquires what its phase collected.
   void OnMbarrierInit(RegionId region, std::uint64_t offset);
