@@ -59,6 +59,7 @@ void RaceDetector::BeginLaunch(const Shape& shape) {
   impl.too_large =
       impl.too_large || std::uint64_t{shape.blocks} * shape.warps_per_block > kMaxWarps;
   if (impl.too_large) return;
+  impl.log.BeginLaunch();
   impl.order.Begin(shape);
   impl.sync.Begin();
   impl.shadow.Clear();

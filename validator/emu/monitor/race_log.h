@@ -16,13 +16,19 @@ namespace assay::emu {
 RaceSide SideOf(const Record& record, std::uint8_t lane);
 RaceSide SideOf(const WarpAccess& access, std::uint8_t lane, bool async);
 
+/// Of one pair of program counters, writes of the same value are not told apart from other races:
+/// the graver class stands for both.
 class RaceLog {
  public:
+  /// What was logged so far may have been read; from here on it does not change any more, but for
+  /// its count.
+  void BeginLaunch() { settled_ = races_.size(); }
   void Add(const Race& race);
   const std::vector<Race>& races() const { return races_; }
 
  private:
   std::vector<Race> races_;
+  std::size_t settled_ = 0;
   std::map<std::tuple<std::uint32_t, std::uint32_t, Race::Class>, std::size_t> index_;
 };
 

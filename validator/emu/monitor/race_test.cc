@@ -268,6 +268,31 @@ TEST(Race, SameValueWritesAreTheirOwnClass) {
   }
 }
 
+TEST(Race, OfOnePairTheGraverClassStands) {
+  const std::array<std::uint32_t, 32> ones = [] {
+    std::array<std::uint32_t, 32> a;
+    a.fill(1);
+    return a;
+  }();
+  for (const bool same_first : {true, false}) {
+    Driver d(kTwoWarps);
+    for (const bool same : {same_first, !same_first}) {
+      const std::uint64_t at = same ? 0 : 64;
+      std::array<std::uint32_t, 32> old{};
+      old[0] = same ? 1 : 0;
+      d.next_pc = 1;
+      d.Write(0, kLane0, at);
+      WarpAccess write = d.Make(1, kLane0, at, 0, 4);
+      write.new_values = reinterpret_cast<const std::byte*>(ones.data());
+      write.old_values = reinterpret_cast<const std::byte*>(old.data());
+      d.Go(write, AccessKind::kWrite, kWeakly);
+    }
+    ASSERT_EQ(d.count(), 1u);
+    EXPECT_EQ(d.front_class(), Race::Class::kRace);
+    EXPECT_EQ(d.race.races().front().occurrences, 2u);
+  }
+}
+
 TEST(Race, ReadOnlyPathMustNotMeetAWrite) {
   Driver before(kTwoWarps);
   before.ReadOnly(0, kLane0, 0);
