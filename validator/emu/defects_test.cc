@@ -154,6 +154,36 @@ TEST(Launches, ThatDoNotFitAreFindings) {
   }
 }
 
+TEST(Checks, EachMonitorWorksWithoutTheOther) {
+  for (const bool race : {false, true}) {
+    for (const char* entry : {"missing_barrier", "missing_barrier_ok", "uninitialised_shared"}) {
+      TestRun run(TestRun::TestData("defects.ptx"));
+      run.execution.checks.race = race;
+      run.execution.checks.initialisation = !race;
+      const auto x = run.Buffer("x", DType::kF32, std::vector<double>(256, 1.0));
+      const auto y = run.Zeros("y", DType::kF32, 1024);
+      run.AddLaunch(entry, {1, 1, 1}, {64, 1, 1}, {TestRun::Ptr(x), TestRun::Ptr(y), TestRun::Int(32)});
+      const Report report = run.Run();
+      const bool has_race = std::string(entry) == "missing_barrier" && race;
+      EXPECT_EQ(HasFinding(report, FindingKind::kDataRace), has_race) << entry << Show(report);
+      if (race || std::string(entry) == "missing_barrier_ok") {
+        EXPECT_FALSE(HasFinding(report, FindingKind::kUninitialisedUse)) << entry << Show(report);
+      } else {
+        EXPECT_TRUE(HasFinding(report, FindingKind::kUninitialisedUse)) << entry << Show(report);
+      }
+    }
+  }
+}
+
+TEST(Checks, NoMonitorsLeaveBoundsOn) {
+  TestRun run(TestRun::TestData("defects.ptx"));
+  run.execution.checks = {.initialisation = false, .race = false, .barrier = false};
+  const auto x = run.Buffer("x", DType::kF32, std::vector<double>(32, 1.0));
+  const auto y = run.Zeros("y", DType::kF32, 1024);
+  run.AddLaunch("before_the_start", {1, 1, 1}, {32, 1, 1}, {TestRun::Ptr(x), TestRun::Ptr(y), TestRun::Int(32)});
+  EXPECT_TRUE(HasFinding(run.Run(), FindingKind::kOutOfBounds));
+}
+
 TEST(Determinism, TheSameExecutionGivesTheSameReport) {
   std::string first;
   for (int round = 0; round < 2; ++round) {

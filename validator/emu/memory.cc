@@ -224,6 +224,7 @@ void Addresses(CoreWarp& warp, const DecodedOperand& operand, LaneAccess& access
 }
 
 void CheckAddressDefined(CoreWarp& warp, const Decoded& op, const DecodedOperand& operand, LaneMask lanes) {
+  if (!warp.engine->track_defined) return;
   const LaneMask undefined = warp.frame->undefined[operand.shadow] & lanes;
   if (undefined == 0) [[likely]] return;
   ReportUndefined(warp, warp.PcOf(op), undefined, "an address was computed from undefined bytes", VerbOf(*op.source),

@@ -1,12 +1,9 @@
 #include "validator/emu/site.h"
 
-#include <cxxabi.h>
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <bit>
-#include <cstdlib>
-#include <memory>
 
 #include "validator/emu/memory.h"
 
@@ -19,13 +16,6 @@ using ptx::Space;
 std::int64_t FloorDiv(std::int64_t value, std::int64_t divisor) {
   const std::int64_t quotient = value / divisor;
   return value % divisor < 0 ? quotient - 1 : quotient;
-}
-
-/// "block_sum(float)::partial" for a mangled variable of a function, else the name as it is.
-std::string Readable(const std::string& name) {
-  int status = 0;
-  const std::unique_ptr<char, void (*)(void*)> text(abi::__cxa_demangle(name.c_str(), nullptr, nullptr, &status), std::free);
-  return status == 0 && text != nullptr ? std::string(text.get()) : name;
 }
 
 std::string_view SpaceName(MemoryRegion::Kind kind) {
@@ -87,7 +77,7 @@ ThreadId ThreadOf(const CoreWarp& warp, int lane) {
 MemoryPlace PlaceIn(const MemoryRegion& region, std::string_view space, std::uint64_t address, std::uint32_t bytes) {
   MemoryPlace place;
   place.space = space;
-  place.buffer = Readable(region.name);
+  place.buffer = region.name;
   place.address = address;
   place.bytes = bytes;
   // PTX declares most variables as bytes: the access tells what they hold.

@@ -95,7 +95,8 @@ void RunInval(Warp& base, const Decoded& op) {
   CoreWarp& warp = Core(base);
   LaneAccess access;
   if (warp.exec == 0 || !ResolveObject(warp, op, 0, access)) return;
-  ReportMbarrierAccess(warp, op, access, true);
+  // Libraries invalidate when the last user has left, which they know from relaxed atomics: no race by itself.
+  ReportMbarrierAccess(warp, op, access, false);
   for (LaneMask rest = warp.exec; rest != 0; rest &= rest - 1) Store(MbarrierAt(access, std::countr_zero(rest)), 0);
 }
 
