@@ -149,7 +149,9 @@ void AddGenerate(CLI::App& app, Session& session) {
       "  assay generate embedding_rmsnorm_backward                     replays the op's transcript: no key, no GPU\n"
       "  assay generate rms_norm --dtype T=f16 --model anthropic/MODEL\n"
       "  assay generate rms_norm --model openai/MODEL --base-url http://localhost:8000/v1\n"
-      "  assay generate --resume runs/ID --attempts 16");
+      "  assay generate --resume runs/ID --attempts 16\n"
+      "Keys: OPENAI_API_KEY and ANTHROPIC_API_KEY go to OpenAI and Anthropic alone; a server named by --base-url gets\n"
+      "ASSAY_API_KEY (or --key-file), if that is set.");
   command->callback([&session, request] {
     session.run = [&session, request] { return Generate(*request, session.json); };
   });

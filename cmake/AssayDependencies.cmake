@@ -9,6 +9,7 @@ find_package(OpenSSL REQUIRED)
 find_package(GTest REQUIRED)
 find_package(PkgConfig REQUIRED)
 pkg_check_modules(SECCOMP REQUIRED IMPORTED_TARGET libseccomp)
+pkg_check_modules(HTTPLIB REQUIRED IMPORTED_TARGET cpp-httplib)  # test servers
 
 find_path(ASSAY_NVRTC_INCLUDE nvrtc.h
   HINTS "${ASSAY_CUDA_ROOT}/include" "$ENV{CUDA_HOME}/include" /usr/local/cuda/include

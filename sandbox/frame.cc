@@ -227,9 +227,9 @@ std::expected<Message, FrameFault> Receive(int socket, FrameLimits limits,
                                            std::optional<Deadline> deadline) {
   FrameReader reader(limits);
   for (;;) {
-    auto message = reader.Step(socket);
-    if (!message) return std::unexpected(std::move(message).error());
-    if (*message) return **std::move(message);
+    auto step = reader.Step(socket);
+    if (!step) return std::unexpected(std::move(step).error());
+    if (std::optional<Message> message = *std::move(step)) return *std::move(message);
     if (auto ready = WaitFor(socket, POLLIN, deadline); !ready) {
       return std::unexpected(std::move(ready).error());
     }

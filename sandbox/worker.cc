@@ -85,9 +85,11 @@ Result<std::unique_ptr<Worker>> Worker::Start(const WorkerLaunch& launch, const 
 Status Worker::Greet(Deadline deadline) {
   FrameReader reader({.header_bytes = 4096, .payload_bytes = 0, .fds = 0});
   for (;;) {
-    auto message = reader.Step(socket_.get());
-    if (message && *message) {
-      if ((*message)->header.value("protocol", Json(0)) != Json(kWireProtocol)) {
+    auto step = reader.Step(socket_.get());
+    const bool failed = !step;
+    const std::optional<Message> hello = failed ? std::nullopt : *std::move(step);
+    if (hello) {
+      if (hello->header.value("protocol", Json(0)) != Json(kWireProtocol)) {
         return Fail(ErrorKind::kEnvironment, "the worker speaks another protocol",
                     "worker " + policy_.name(),
                     "rebuild: assay and assay-worker must be of one build");
@@ -96,8 +98,8 @@ Status Worker::Greet(Deadline deadline) {
       return {};
     }
     const int timeout = PollTimeout(deadline);
-    if (!message || timeout == 0) {
-      const Reply end = message ? Ended(CallOutcome::kTimedOut, "no greeting in time") : Died();
+    if (failed || timeout == 0) {
+      const Reply end = failed ? Died() : Ended(CallOutcome::kTimedOut, "no greeting in time");
       return Fail(ErrorKind::kEnvironment, "the worker did not start: " + end.detail,
                   "worker " + policy_.name(), "run `assay doctor`, which says what is missing");
     }
@@ -180,19 +182,21 @@ Result<Reply> Worker::Serve(const Request& request, milliseconds allowed) {
   auto next_watch = start + kWatchInterval;
   for (;;) {
     if (!sent) {
-      auto step = writer.Step(socket_.get());
+      const auto written = writer.Step(socket_.get());
       // A worker that is gone may have answered before it went: reading decides.
-      sent = !step || *step;
+      sent = !written || *written;
     }
-    auto message = reader.Step(socket_.get());
-    if (!message) {
-      const FrameFaultKind kind = message.error().kind;
+    auto step = reader.Step(socket_.get());
+    if (!step) {
+      const FrameFaultKind kind = step.error().kind;
       if (kind == FrameFaultKind::kClosed || kind == FrameFaultKind::kTruncated) {
         return finish(Died());
       }
-      return finish(Ended(CallOutcome::kProtocol, message.error().detail));
+      return finish(Ended(CallOutcome::kProtocol, step.error().detail));
     }
-    if (*message) return finish(Accept(**std::move(message)));
+    if (std::optional<Message> message = *std::move(step)) {
+      return finish(Accept(*std::move(message)));
+    }
 
     const auto now = steady_clock::now();
     if (now >= deadline) {

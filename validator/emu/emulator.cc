@@ -319,6 +319,7 @@ void FinishReport(Engine& engine, Report& report) {
 }  // namespace
 
 std::string SourceName(const std::string& mangled) {
+  if (!mangled.starts_with("_Z")) return mangled;  // The demangler would read "x" as a type.
   int status = 0;
   const std::unique_ptr<char, decltype(&std::free)> text(
       abi::__cxa_demangle(mangled.c_str(), nullptr, nullptr, &status), &std::free);

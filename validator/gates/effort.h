@@ -17,6 +17,7 @@ struct EffortRow {
   std::size_t mixed_cases;     ///< Every input with a profile of its own.
   std::size_t schedules;       ///< Orders of blocks and warps explored where they may matter.
   std::size_t guided_cases;    ///< Aimed at branch sides that no case has reached.
+  std::size_t property_cases;  ///< For each declared property.
   std::size_t holdout_cases;
   int shrink_trials;             ///< For each counterexample.
   std::uint64_t campaign_steps;  ///< Cases that would go beyond are left out, the costliest first.

@@ -8,6 +8,7 @@
 #include "validator/gates/campaign.h"
 #include "validator/gates/gate.h"
 #include "validator/gates/minimise.h"
+#include "validator/gates/properties.h"
 
 namespace assay::gates {
 namespace {
@@ -156,6 +157,13 @@ Result<Counterexample> Gatekeeper::Replay(const ops::Instance& instance,
   }
   if (!counterexample.case_) return again;
   const cases::Probe probe = ProbeOf(counterexample);
+  if (!counterexample.property.empty()) {
+    ASSAY_TRY(PropertyCheck check,
+              CheckProperty(instance, PropertyFromText(counterexample.property), probe,
+                            context.CaseRunner(), impl_->tools.oracle));
+    again.findings = std::move(check.findings);
+    return again;
+  }
   const CaseRun run = context.CaseRunner().Run(probe, ReplayWants(instance, probe));
   if (run.error) return std::unexpected(*run.error);
   again.findings = FindingsOf(run, candidate, guilty);

@@ -1,23 +1,100 @@
-// The property gate: metamorphic properties that the op declares.
+// The property gate: metamorphic properties that the op declares (properties.h), checked on small
+// cases of several kinds.
 #include <fmt/format.h>
 
+#include <algorithm>
+
+#include "base/rng.h"
+#include "validator/cases/recipes.h"
+#include "validator/cases/shrink.h"
 #include "validator/gates/campaign.h"
+#include "validator/gates/minimise.h"
+#include "validator/gates/properties.h"
 
 namespace assay::gates {
+namespace {
+
+// Small shapes with at least two of everything, so that there are other rows.
+std::vector<ops::AxisValues> SmallShapes(GateContext& context) {
+  std::vector<ops::AxisValues> shapes;
+  for (const ops::AxisValues& axes : context.Cases().shapes()) {
+    const std::int64_t elements = cases::TotalElements(context.instance, axes);
+    const bool several =
+        std::ranges::any_of(axes, [](const auto& axis) { return axis.second > 1; });
+    if (elements <= 6'000 && several) shapes.push_back(axes);
+  }
+  return shapes;
+}
+
+void Refute(GateContext& context, const ops::Property& property, cases::Probe probe,
+            const Finding& guilty, GateResult& result) {
+  const cases::StillFails still_fails = [&](std::span<const cases::Probe> probes) {
+    std::vector<bool> fails;
+    for (const cases::Probe& each : probes) {
+      const auto check = CheckProperty(context.instance, property, each, context.CaseRunner(),
+                                       context.tools.oracle);
+      fails.push_back(check && std::ranges::any_of(check->findings, [&](const Finding& finding) {
+                        return SameDefect(finding, guilty);
+                      }));
+    }
+    return fails;
+  };
+  const cases::Shrunk shrunk = cases::Shrink(context.instance, std::move(probe), still_fails,
+                                             {.max_trials = context.effort.shrink_trials});
+  const auto check = CheckProperty(context.instance, property, shrunk.probe, context.CaseRunner(),
+                                   context.tools.oracle);
+  if (!check) return SetInconclusive(result, ToString(check.error()));
+  Counterexample counterexample = TextCounterexample(context, "property", check->findings);
+  SetProbe(counterexample, shrunk.probe);
+  counterexample.description = cases::Describe(shrunk.probe.case_, context.instance);
+  counterexample.property = PropertyText(property);
+  result.status = GateStatus::kRefuted;
+  result.reason = PropertyText(property) + " does not hold";
+  result.counterexamples.push_back(std::move(counterexample));
+}
+
+}  // namespace
 
 void RunPropertyGate(GateContext& context, GateResult& result) {
-  std::string names;
-  for (const ops::Property& property : context.instance.op.properties) {
-    // The race gate explores schedules for it.
-    if (property.name == "deterministic") continue;
-    names += (names.empty() ? "" : ", ") + property.name;
-  }
-  if (names.empty()) {
+  std::vector<ops::Property> properties = context.instance.op.properties;
+  // The race gate explores schedules for it.
+  std::erase_if(properties,
+                [](const ops::Property& property) { return property.name == "deterministic"; });
+  if (properties.empty()) {
     result.status = GateStatus::kSkipped;
     result.reason = "the op declares no metamorphic property";
     return;
   }
-  SetInconclusive(result, "no check for the properties " + names);
+  const Harvest& harvest = context.Cases().harvest();
+  if (!harvest.hits.empty() || !harvest.inconclusive.empty()) {
+    return SetInconclusive(result, "not checked: the cases already tell");
+  }
+  const std::vector<ops::AxisValues> shapes = SmallShapes(context);
+  const std::uint64_t seed = DeriveSeed(context.options.seed, "properties");
+  result.seeds = {context.options.seed};
+  std::string names;
+  for (const ops::Property& property : properties) {
+    names += (names.empty() ? "" : ", ") + PropertyText(property);
+    std::uint64_t applied = 0;
+    for (std::size_t i = 0; i < shapes.size() && applied < context.effort.property_cases; ++i) {
+      cases::Probe probe;
+      const std::string_view recipe = i % 2 == 0 ? "plain" : "exact";
+      probe.case_ = cases::MakeCase(context.instance, *cases::FindRecipe(recipe), shapes[i],
+                                    seed + i, "value");
+      const auto check = CheckProperty(context.instance, property, probe, context.CaseRunner(),
+                                       context.tools.oracle);
+      if (!check) return SetInconclusive(result, ToString(check.error()));
+      result.steps += check->steps;
+      applied += check->applied ? 1 : 0;
+      if (!check->findings.empty())
+        return Refute(context, property, probe, check->findings.front(), result);
+    }
+    result.cases += applied;
+    if (applied == 0)
+      return SetInconclusive(result, "no case fits the property " + PropertyText(property));
+  }
+  result.status = GateStatus::kPassed;
+  result.reason = fmt::format("{} on {} cases", names, result.cases);
 }
 
 }  // namespace assay::gates

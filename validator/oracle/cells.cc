@@ -16,6 +16,7 @@ OutputTruth ReadCells(const ops::Instance& instance, const ops::TensorSpec& spec
   truth.value.resize(count);
   truth.allowance.resize(count);
   truth.typical.resize(count);
+  truth.independent.resize(count);
   truth.contributions.resize(count);
   // A scatter-add's elements are sums of as many terms as they received; a product's are not sums
   // at all: then the longest accumulation behind it counts.
@@ -28,6 +29,7 @@ OutputTruth ReadCells(const ops::Instance& instance, const ops::TensorSpec& spec
     truth.value[i] = cell.value;
     truth.allowance[i] = truth.exact ? 0 : cell.hard + half_ulp;
     truth.typical[i] = exchangeable ? cell.typical : cell.hard;
+    truth.independent[i] = exchangeable ? cell.independent : 0;
     truth.contributions[i] = sums ? cell.terms : cell.length;
   }
   return truth;

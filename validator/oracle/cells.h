@@ -7,12 +7,12 @@ namespace assay::oracle {
 
 /// One output element, as the prelude's BoundedCell stores it.
 struct Cell {
-  double value;       ///< Truth.
-  double hard;        ///< Largest honest error before the rounding to the output's dtype.
-  double typical;     ///< Its standard deviation, rather above than below.
-  double terms;       ///< Terms of the last accumulation that are not zero.
-  double length;      ///< Longest accumulation behind it.
-  double magnitudes;  ///< Sum of the terms' magnitudes.
+  double value;        ///< Truth.
+  double hard;         ///< Largest honest error before the rounding to the output's dtype.
+  double typical;      ///< Its standard deviation, rather above than below.
+  double terms;        ///< Terms of the last accumulation that are not zero.
+  double length;       ///< Longest accumulation behind it.
+  double independent;  ///< The part of `typical` that is independent from element to element.
 };
 
 /// `cells` is f64, of the output's shape with one more axis of 6. Where terms are not exchangeable,

@@ -14,7 +14,7 @@
 
 #include "base/json.h"
 #include "base/rng.h"
-#include "validator/oracle/local_bench.h"
+#include "validator/oracle/testing/local_bench.h"
 
 namespace assay::oracle {
 namespace {
@@ -95,7 +95,7 @@ std::vector<cases::Case> JudgesCases(const ops::Instance& instance) {
   if (op == "softmax" || op == "cumsum") axes = {{"rows", 12}, {"columns", 400}};
   if (op == "layer_norm") axes = {{"tokens", 12}, {"hidden", 300}};
   if (op == "cross_entropy") axes = {{"tokens", 70}, {"vocab", 300}};
-  if (op == "attention") axes = {{"heads", 2}, {"queries", 8}, {"keys", 80}, {"dim", 32}};
+  if (op == "attention") axes = {{"heads", 4}, {"queries", 16}, {"keys", 40}, {"dim", 32}};
   if (op == "scatter_add") axes = {{"tokens", 512}, {"hidden", 16}, {"rows", 6}};
   struct Draw {
     double mean, scale;

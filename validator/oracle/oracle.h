@@ -26,16 +26,20 @@ namespace assay::oracle {
 struct OutputTruth {
   Shape shape;
   DType dtype = DType::kF32;
-  bool exact = false;         ///< Bits must agree (integer outputs, exact mode).
-  std::vector<double> value;  ///< FP64 truth.
-  std::vector<double>
-      allowance;  ///< Largest |got - value| of an honest kernel; >= half an ulp of `dtype`.
-                  ///< Infinite where the accumulator's range is exceeded on the way.
-  std::vector<double>
-      typical;  ///< Standard deviation, rather above than below, of an honest kernel's error before
-                ///< the rounding to `dtype`; what rows, columns and biases are held to.
-  std::vector<double>
-      contributions;  ///< Terms of the accumulation behind each element; for hot rows and growth.
+  /// Bits must agree (integer outputs, exact mode).
+  bool exact = false;
+  /// FP64 truth.
+  std::vector<double> value;
+  /// Largest |got - value| of an honest kernel; at least half an ulp of `dtype`. Infinite where the
+  /// accumulator's range is exceeded on the way.
+  std::vector<double> allowance;
+  /// Standard deviation, rather above than below, of an honest kernel's error before the rounding
+  /// to `dtype`; what rows, columns and biases are held to.
+  std::vector<double> typical;
+  /// The part of `typical` that is independent from element to element.
+  std::vector<double> independent;
+  /// Terms of the accumulation behind each element; for hot rows and growth.
+  std::vector<double> contributions;
 };
 
 struct Truth {

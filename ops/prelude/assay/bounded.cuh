@@ -329,6 +329,8 @@ template <class T, class C>
 ASSAY_DEVICE Bounded<C> may_round_to(const Bounded<C>& x) {
   Bounded<C> r = x.settled();
   const double ulp = T::format::ulp(r.v);
+  // What T holds, such as the 1 of a largest probability, is not changed by the cast.
+  if (T::format::nearest(r.v) == r.v && r.e < ulp / 4) return r;
   r.e = r.guarded(r.e + ulp / 2);
   r.g = -1;
   r.w += ulp * ulp / 12;
@@ -338,7 +340,7 @@ ASSAY_DEVICE Bounded<C> may_round_to(const Bounded<C>& x) {
 /// What is stored for an output element.
 template <class C, class T>
 struct BoundedCell {
-  double value, hard, typical, terms, length, magnitudes;
+  double value, hard, typical, terms, length, independent;
 
   ASSAY_DEVICE BoundedCell& operator=(const Bounded<C>& x) {
     value = x.v;
@@ -346,7 +348,7 @@ struct BoundedCell {
     typical = x.typical();
     terms = x.n;
     length = x.length();
-    magnitudes = x.a;
+    independent = is_finite(typical) ? ::sqrt(x.w) : 0;
     return *this;
   }
 };

@@ -14,7 +14,7 @@ struct Sum {
   __device__ float Get() const { return value; }
 };
 
-__device__ float Store(float value, long long) { return T(value); }
+__device__ float Store(float value, long long) { return float(value); }
 
 __device__ float Exp(float x) { return static_cast<float>(hexp(__float2half(x))); }
 

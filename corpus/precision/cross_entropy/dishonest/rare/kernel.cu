@@ -16,7 +16,7 @@ struct Sum {
 
 // One element in ten thousand is off by 2 %.
 __device__ float Store(float value, long long element) {
-  return T(element % 10000 == 17 ? value * 1.02f + 1e-4f : value);
+  return float(element % 10000 == 17 ? value * 1.02f + 1e-4f : value);
 }
 
 __device__ float Exp(float x) { return expf(x); }

@@ -22,7 +22,7 @@ __device__ float Narrower(float value, __half) {
   return static_cast<float>(__half(value * 0.75f)) / 0.75f;
 }
 __device__ float Narrower(float value, float) {
-  return __int_as_float((__float_as_int(value) + 0x20) & ~0x3f);
+  return __int_as_float((__float_as_int(value) + 0x1000) & ~0x1fff);
 }
 __device__ T Store(float value, long long) { return T(Narrower(value, T())); }
 
