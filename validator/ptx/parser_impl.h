@@ -155,6 +155,8 @@ class Parser {
   Status ParsePrototype(const Token& name);
   Status ParseLoc();
   Result<LinePosition> ParseLinePosition();
+
+  // --- at the end (resolve_names.cc)
   Status ResolveLabels();
   void ChooseForms();
   void MakeNamesUnique();
