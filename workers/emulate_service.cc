@@ -50,28 +50,31 @@ Report Unsupported(const Error& error, std::size_t buffers) {
 Result<sandbox::Answer> RunRequest(ProgramCache& programs, sandbox::Message request) {
   ASSAY_TRY(ObjectReader header, ObjectReader::Of(request.header, "emulate request"));
   ASSAY_TRY(const std::string action, header.Required<std::string>("action"));
-  if (action != "run") return Fail(ErrorKind::kUsage, "unknown action '" + action + "'", header.PlaceOf("action"));
+  if (action != "run")
+    return Fail(ErrorKind::kUsage, "unknown action '" + action + "'", header.PlaceOf("action"));
   ASSAY_TRY(const Json document, header.Required<Json>("execution"));
   ASSAY_TRY_VOID(header.Finish());
   ASSAY_TRY(const Execution execution, ExecutionFromJson(document));
   if (request.fds.size() != execution.buffers.size()) {
-    return Fail(ErrorKind::kUsage, "the number of descriptors differs from the number of buffers", "emulate request");
+    return Fail(ErrorKind::kUsage, "the number of descriptors differs from the number of buffers",
+                "emulate request");
   }
   std::vector<SharedMemory> mappings;
   std::vector<std::span<std::byte>> buffers;
   for (std::size_t i = 0; i < request.fds.size(); ++i) {
     const BufferSpec& spec = execution.buffers[i];
     const std::size_t bytes = SizeOf(spec.dtype) * static_cast<std::size_t>(spec.elements);
-    // Inputs are views without write access; a private mapping lets a kernel's write stay in this process all the same.
-    const auto access =
-        spec.role == BufferRole::kInput ? SharedMemory::Access::kPrivateCopy : SharedMemory::Access::kReadWrite;
+    // Inputs are views without write access; a private mapping lets a kernel's write stay in this
+    // process all the same.
+    const auto access = spec.role == BufferRole::kInput ? SharedMemory::Access::kPrivateCopy
+                                                        : SharedMemory::Access::kReadWrite;
     ASSAY_TRY(SharedMemory memory, SharedMemory::Map(std::move(request.fds[i]), bytes, access));
     mappings.push_back(std::move(memory));
     buffers.push_back(mappings.back().bytes());
   }
   auto program = programs.Get(request.payload);
-  const Report report =
-      program ? emu::Run(**program, execution, buffers) : Unsupported(program.error(), execution.buffers.size());
+  const Report report = program ? emu::Run(**program, execution, buffers)
+                                : Unsupported(program.error(), execution.buffers.size());
   sandbox::Answer answer;
   answer.header["report"] = ToJson(report);
   return answer;

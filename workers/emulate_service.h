@@ -1,12 +1,16 @@
-// The emulate service: PTX, an execution and its buffers in; a report out, the buffers changed in place.
+// The emulate service: PTX, an execution and its buffers in; a report out, the buffers changed in
+// place.
 //
-// Request: header {"action": "run", "execution": <Execution without ptx>}, payload the PTX, one descriptor a buffer in the order of
-// the execution's buffers: inputs are mapped copy-on-write, outputs and workspace shared. Reply: header {"report": <Report>}.
+// Request: header {"action": "run", "execution": <Execution without ptx>}, payload the PTX, one
+// descriptor a buffer in the order of the execution's buffers: inputs are mapped copy-on-write,
+// outputs and workspace shared. Reply: header {"report": <Report>}.
 //
-// PTX that the emulator does not cover or cannot read is a report with Stop::kUnsupported, which nobody can take for a success. A
-// request that does not hold together (a missing descriptor, memory smaller than its buffer) is an Error.
+// PTX that the emulator does not cover or cannot read is a report with Stop::kUnsupported, which
+// nobody can take for a success. A request that does not hold together (a missing descriptor,
+// memory smaller than its buffer) is an Error.
 //
-// Decoded programs are kept, the most recent few, by the digest of their PTX. One service serves one thread.
+// Decoded programs are kept, the most recent few, by the digest of their PTX. One service serves
+// one thread.
 #pragma once
 
 #include "base/error.h"

@@ -31,11 +31,16 @@ constexpr const char* kCopy = R"(
 sandbox::Message Request(const SharedMemory& x, const SharedMemory& y) {
   Execution execution;
   execution.buffers = {{.name = "x", .dtype = DType::kI32, .elements = 8},
-                       {.name = "y", .dtype = DType::kI32, .elements = 8, .role = BufferRole::kOutput, .fill = BufferFill::kUninitialised}};
+                       {.name = "y",
+                        .dtype = DType::kI32,
+                        .elements = 8,
+                        .role = BufferRole::kOutput,
+                        .fill = BufferFill::kUninitialised}};
   Launch launch;
   launch.entry = "copy";
   launch.block = {8, 1, 1};
-  launch.args = {{.kind = Argument::Kind::kBuffer, .name = "x", .buffer = 0}, {.kind = Argument::Kind::kBuffer, .name = "y", .buffer = 1}};
+  launch.args = {{.kind = Argument::Kind::kBuffer, .name = "x", .buffer = 0},
+                 {.kind = Argument::Kind::kBuffer, .name = "y", .buffer = 1}};
   execution.launches = {launch};
   sandbox::Message message;
   message.header = {{"action", "run"}, {"execution", ToJson(execution)}};

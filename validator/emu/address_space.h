@@ -1,11 +1,13 @@
 // The device's address space as the emulator lays it out.
 //
-// A generic address is (allocation number << 40) + offset, so that an overrun of any 32-bit index never reaches a neighbour. The
-// offset starts at kAllocationBase plus the requested misalignment, so that small negative indices stay inside of the window too.
-// Allocation 0 is nobody's: null pointers fault. Shared and local memory have windows of their own; const, global and parameter
+// A generic address is (allocation number << 40) + offset, so that an overrun of any 32-bit index
+// never reaches a neighbour. The offset starts at kAllocationBase plus the requested misalignment,
+// so that small negative indices stay inside of the window too. Allocation 0 is nobody's: null
+// pointers fault. Shared and local memory have windows of their own; const, global and parameter
 // addresses are generic addresses.
 //
-// Shared addresses have 32 bits: block in the cluster (5 bits, 0: own), variable (9 bits), offset (18 bits).
+// Shared addresses have 32 bits: block in the cluster (5 bits, 0: own), variable (9 bits), offset
+// (18 bits).
 #pragma once
 
 #include <cstdint>

@@ -31,7 +31,8 @@ TEST_P(Barriers, ArriveAndWait) {
   const auto y = run_.Uninitialised("y", DType::kI32, 192);
   run_.AddLaunch("arrive_wait", {1, 1, 1}, {64, 1, 1}, {TestRun::Ptr(x), TestRun::Ptr(y)});
   RunClean();
-  for (std::size_t i = 0; i < 192; ++i) EXPECT_EQ(run_.At(y, i), static_cast<double>(63 - i % 64 + i / 64));
+  for (std::size_t i = 0; i < 192; ++i)
+    EXPECT_EQ(run_.At(y, i), static_cast<double>(63 - i % 64 + i / 64));
 }
 
 TEST_P(Barriers, BulkCopiesPublishTheirBytes) {
@@ -62,9 +63,11 @@ TEST_P(Barriers, UninitialisedBarriersAreMisuse) {
 TEST_P(Barriers, PipelinesOfTheBlock) {
   const auto x = run_.Buffer("x", DType::kI32, Iota(64 * 5));
   const auto y = run_.Uninitialised("y", DType::kI32, 64 * 5);
-  run_.AddLaunch("block_pipeline", {1, 1, 1}, {64, 1, 1}, {TestRun::Ptr(x), TestRun::Ptr(y), TestRun::Int(5)});
+  run_.AddLaunch("block_pipeline", {1, 1, 1}, {64, 1, 1},
+                 {TestRun::Ptr(x), TestRun::Ptr(y), TestRun::Int(5)});
   RunClean();
-  for (std::size_t i = 0; i < 320; ++i) EXPECT_EQ(run_.At(y, i), static_cast<double>(i / 64 * 64 + 63 - i % 64));
+  for (std::size_t i = 0; i < 320; ++i)
+    EXPECT_EQ(run_.At(y, i), static_cast<double>(i / 64 * 64 + 63 - i % 64));
 }
 
 TEST_P(Barriers, GroupsOfThreads) {
@@ -82,7 +85,8 @@ TEST_P(Barriers, GroupsOfThreads) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Policies, Barriers,
-                         ::testing::Values(Schedule::Policy::kSequential, Schedule::Policy::kReversed, Schedule::Policy::kPermuted,
+                         ::testing::Values(Schedule::Policy::kSequential,
+                                           Schedule::Policy::kReversed, Schedule::Policy::kPermuted,
                                            Schedule::Policy::kPriorities));
 
 }  // namespace

@@ -21,8 +21,10 @@ void PrepareShared(Engine& engine, Block& block) {
     engine.memory_bytes += bytes;
   }
   const auto start = reinterpret_cast<std::uintptr_t>(block.shared_storage.data());
-  block.shared_data = block.shared_storage.data() + (kSharedAlignment - start % kSharedAlignment) % kSharedAlignment;
-  // What a block finds in shared memory is whatever was there: a pattern that is unlikely to look right.
+  block.shared_data = block.shared_storage.data() +
+                      (kSharedAlignment - start % kSharedAlignment) % kSharedAlignment;
+  // What a block finds in shared memory is whatever was there: a pattern that is unlikely to look
+  // right.
   std::fill_n(block.shared_data, bytes, std::byte{0xff});
   block.race_region = engine.next_race_region++;
   block.shared.resize(program.shared.size());
@@ -46,7 +48,8 @@ void PrepareShared(Engine& engine, Block& block) {
   }
 }
 
-/// Lanes of a warp that have arrived, counted the way barriers count: a warp whose living lanes are all there counts whole.
+/// Lanes of a warp that have arrived, counted the way barriers count: a warp whose living lanes are
+/// all there counts whole.
 std::uint32_t CountArrived(const Block& block, const NamedBarrier& barrier) {
   std::uint32_t count = 0;
   for (std::size_t w = 0; w < block.warps.size(); ++w) {
@@ -92,11 +95,15 @@ void Complete(Block& block, std::uint32_t id) {
 std::string WaitText(const CoreWarp& warp, const Split& split) {
   const std::string where = LineOf(*warp.engine, split.pc);
   switch (split.wait) {
-    case Wait::kBarrier: return fmt::format("waits at barrier {} ({})", split.barrier, where);
+    case Wait::kBarrier:
+      return fmt::format("waits at barrier {} ({})", split.barrier, where);
     case Wait::kWarpSync:
-      return fmt::format("waits in {} ({}) for lanes {:#010x}", ptx::Mnemonic(warp.At(split.pc).source->opcode), where, split.need);
-    case Wait::kCluster: return fmt::format("waits at the cluster barrier ({})", where);
-    case Wait::kReady: break;
+      return fmt::format("waits in {} ({}) for lanes {:#010x}",
+                         ptx::Mnemonic(warp.At(split.pc).source->opcode), where, split.need);
+    case Wait::kCluster:
+      return fmt::format("waits at the cluster barrier ({})", where);
+    case Wait::kReady:
+      break;
   }
   return fmt::format("runs ({})", where);
 }
@@ -117,11 +124,13 @@ void StartBlock(Engine& engine, Block& block, BlockNumber number) {
   block.engine = &engine;
   block.number = number;
   block.id = BlockId(launch, number);
-  const Dim3 cluster = {block.id[0] / launch.cluster[0], block.id[1] / launch.cluster[1], block.id[2] / launch.cluster[2]};
+  const Dim3 cluster = {block.id[0] / launch.cluster[0], block.id[1] / launch.cluster[1],
+                        block.id[2] / launch.cluster[2]};
   const Dim3 clusters = {launch.grid[0] / launch.cluster[0], launch.grid[1] / launch.cluster[1], 1};
   block.cluster = cluster[0] + clusters[0] * (cluster[1] + clusters[1] * cluster[2]);
   block.cluster_rank = block.id[0] % launch.cluster[0] +
-                       launch.cluster[0] * (block.id[1] % launch.cluster[1] + launch.cluster[1] * (block.id[2] % launch.cluster[2]));
+                       launch.cluster[0] * (block.id[1] % launch.cluster[1] +
+                                            launch.cluster[1] * (block.id[2] % launch.cluster[2]));
   block.threads = launch.threads;
   block.live_warps = launch.warps;
   block.steps = 0;
@@ -158,7 +167,9 @@ void StartBlock(Engine& engine, Block& block, BlockNumber number) {
     Frame& frame = FrameOf(warp, launch.function, 0);
     frame.base.fill(kLocalBase);
     if (!ReserveLocal(warp, kLocalBase + code.frame_bytes)) {
-      engine.End(Stop::kResourceLimit, fmt::format("the kernel needs {} bytes of local memory a thread", code.frame_bytes));
+      engine.End(
+          Stop::kResourceLimit,
+          fmt::format("the kernel needs {} bytes of local memory a thread", code.frame_bytes));
       return;
     }
     std::ranges::fill(warp.local_defined, std::uint8_t{0});
@@ -167,8 +178,8 @@ void StartBlock(Engine& engine, Block& block, BlockNumber number) {
   }
 }
 
-bool ArriveAtBarrier(CoreWarp& warp, const Decoded& op, std::uint32_t id, LaneMask lanes, std::uint32_t expected, bool waits,
-                     LaneMask predicate) {
+bool ArriveAtBarrier(CoreWarp& warp, const Decoded& op, std::uint32_t id, LaneMask lanes,
+                     std::uint32_t expected, bool waits, LaneMask predicate) {
   Block& block = *warp.block;
   Engine& engine = *warp.engine;
   NamedBarrier& barrier = block.barriers[id];
@@ -178,24 +189,29 @@ bool ArriveAtBarrier(CoreWarp& warp, const Decoded& op, std::uint32_t id, LaneMa
     barrier.expected = expected;
     barrier.first_pc = pc;
   } else if (barrier.expected != expected && engine.execution.checks.barrier) {
-    const auto text = [](std::uint32_t count) { return count == 0 ? std::string("the whole block") : std::to_string(count); };
+    const auto text = [](std::uint32_t count) {
+      return count == 0 ? std::string("the whole block") : std::to_string(count);
+    };
     Report1(warp, FindingKind::kBarrierMisuse, pc, lanes,
-            fmt::format("barrier {} is used with different thread counts: {} here, {} at {}", id, text(expected),
-                        text(barrier.expected), LineOf(engine, barrier.first_pc)),
+            fmt::format("barrier {} is used with different thread counts: {} here, {} at {}", id,
+                        text(expected), text(barrier.expected), LineOf(engine, barrier.first_pc)),
             fmt::format("arrives at barrier {}", id));
   }
   if ((barrier.lanes[warp.index] & lanes) != 0 && engine.execution.checks.barrier) {
     Report1(warp, FindingKind::kBarrierMisuse, pc, barrier.lanes[warp.index] & lanes,
-            fmt::format("a thread arrives at barrier {} again before it completed", id), fmt::format("arrives at barrier {}", id));
+            fmt::format("a thread arrives at barrier {} again before it completed", id),
+            fmt::format("arrives at barrier {}", id));
   }
   // Aligned barriers must be reached by the whole warp at once.
   if (barrier.lanes[warp.index] == 0) {
     barrier.pcs[warp.index] = pc;
-  } else if (barrier.pcs[warp.index] != pc && engine.execution.checks.barrier && IsAligned(*op.source)) {
+  } else if (barrier.pcs[warp.index] != pc && engine.execution.checks.barrier &&
+             IsAligned(*op.source)) {
     Report1(warp, FindingKind::kBarrierDivergence, pc, lanes,
             fmt::format("threads of one warp meet at different barriers: some at {}, some at {}",
                         LineOf(engine, barrier.pcs[warp.index]), LineOf(engine, pc)),
-            fmt::format("arrives at barrier {}", id), std::nullopt, "all threads of a warp must reach the same barrier");
+            fmt::format("arrives at barrier {}", id), std::nullopt,
+            "all threads of a warp must reach the same barrier");
   }
   barrier.lanes[warp.index] |= lanes;
   barrier.arrived += static_cast<std::uint32_t>(std::popcount(lanes));
@@ -215,7 +231,8 @@ void RecheckBarriers(Block& block) {
   for (std::uint32_t id = 0; id < block.barriers.size(); ++id) {
     NamedBarrier& barrier = block.barriers[id];
     if (!barrier.open || barrier.expected != 0) continue;
-    const bool someone = std::ranges::any_of(barrier.lanes, [](LaneMask lanes) { return lanes != 0; });
+    const bool someone =
+        std::ranges::any_of(barrier.lanes, [](LaneMask lanes) { return lanes != 0; });
     if (someone && IsComplete(block, barrier)) Complete(block, id);
   }
 }
@@ -231,7 +248,8 @@ void ReportStuck(Block& block) {
   for (const auto& warp : block.warps) {
     for (int i = 0; i < warp->split_count; ++i) {
       const Split& split = warp->splits[static_cast<std::size_t>(i)];
-      if (first_warp == nullptr || (split.wait == Wait::kWarpSync && first_split->wait != Wait::kWarpSync)) {
+      if (first_warp == nullptr ||
+          (split.wait == Wait::kWarpSync && first_split->wait != Wait::kWarpSync)) {
         first_warp = warp.get();
         first_split = &split;
       }
@@ -251,23 +269,27 @@ void ReportStuck(Block& block) {
   Finding finding;
   if (first_split == nullptr) return;
   std::uint32_t exited = 0;
-  for (const auto& warp : block.warps) exited += kWarpSize - static_cast<std::uint32_t>(std::popcount(warp->alive));
+  for (const auto& warp : block.warps)
+    exited += kWarpSize - static_cast<std::uint32_t>(std::popcount(warp->alive));
   exited -= static_cast<std::uint32_t>(block.warps.size()) * kWarpSize - block.threads;
   if (warp_wait) {
     const LaneMask missing = first_split->need & first_warp->alive & ~first_split->mask;
     finding.kind = FindingKind::kBarrierMisuse;
-    finding.message = fmt::format("{} names lanes {:#010x} in its mask, but lanes {:#010x} never reach it",
-                                  ptx::Mnemonic(first_warp->At(first_split->pc).source->opcode), first_split->need, missing);
+    finding.message = fmt::format(
+        "{} names lanes {:#010x} in its mask, but lanes {:#010x} never reach it",
+        ptx::Mnemonic(first_warp->At(first_split->pc).source->opcode), first_split->need, missing);
     finding.missing = "every lane named in the mask must execute the same instruction";
   } else if (barrier_wait) {
     const NamedBarrier& barrier = block.barriers[first_split->barrier];
     if (barrier.expected != 0) {
       finding.kind = FindingKind::kBarrierMisuse;
-      finding.message = fmt::format("barrier {} waits for {} threads, but only {} can ever arrive ({} exited)", first_split->barrier,
-                                    barrier.expected, CountArrived(block, barrier), exited);
+      finding.message =
+          fmt::format("barrier {} waits for {} threads, but only {} can ever arrive ({} exited)",
+                      first_split->barrier, barrier.expected, CountArrived(block, barrier), exited);
     } else {
       finding.kind = FindingKind::kBarrierDivergence;
-      finding.message = fmt::format("barrier {} is not reached by all threads of the block", first_split->barrier);
+      finding.message = fmt::format("barrier {} is not reached by all threads of the block",
+                                    first_split->barrier);
     }
     finding.missing = "all threads of the block must reach the same barrier";
   } else {

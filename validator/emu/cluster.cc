@@ -1,7 +1,7 @@
 // barrier.cluster: one barrier over all blocks of a cluster, in two halves.
 //
-// Every thread arrives once a phase and may then wait for the phase to complete. A phase completes when all threads of the cluster
-// that have not exited have arrived.
+// Every thread arrives once a phase and may then wait for the phase to complete. A phase completes
+// when all threads of the cluster that have not exited have arrived.
 #include <algorithm>
 #include <bit>
 
@@ -51,7 +51,8 @@ void CompletePhase(Engine& engine, std::uint32_t cluster) {
   });
   if (!engine.race) return;
   engine.race->OnClusterComplete(cluster);
-  for (const Waited& wait : waited) engine.race->OnClusterWait(wait.block->number, wait.warp->number, wait.lanes);
+  for (const Waited& wait : waited)
+    engine.race->OnClusterWait(wait.block->number, wait.warp->number, wait.lanes);
 }
 
 }  // namespace
@@ -60,7 +61,8 @@ void ClusterArrive(CoreWarp& warp, LaneMask lanes, bool relaxed) {
   Engine& engine = *warp.engine;
   if ((warp.cluster_arrived & lanes) != 0 && engine.execution.checks.barrier) {
     Report1(warp, FindingKind::kBarrierMisuse, warp.pc, warp.cluster_arrived & lanes,
-            "a thread arrives at the cluster barrier again before it completed", "arrives at the cluster barrier");
+            "a thread arrives at the cluster barrier again before it completed",
+            "arrives at the cluster barrier");
   }
   warp.cluster_arrived |= lanes;
   if (engine.race) engine.race->OnClusterArrive(warp.block->number, warp.number, lanes, relaxed);

@@ -1,11 +1,13 @@
 // The state of a running launch: engine, blocks, warps, splits, frames. Internal to validator/emu.
 //
-// A warp has 32 lanes that run independently, as *splits*: sets of lanes that stand at the same program counter and call depth. One
-// split runs at a time, the one that is deepest in calls and lowest in pc, so that splits meet again where control flow joins;
-// lanes that spin on their siblings are put aside after a while (fairness). Lanes at a warp-wide instruction wait for the lanes that
-// its mask names; lanes at a barrier wait for the block.
+// A warp has 32 lanes that run independently, as *splits*: sets of lanes that stand at the same
+// program counter and call depth. One split runs at a time, the one that is deepest in calls and
+// lowest in pc, so that splits meet again where control flow joins; lanes that spin on their
+// siblings are put aside after a while (fairness). Lanes at a warp-wide instruction wait for the
+// lanes that its mask names; lanes at a barrier wait for the block.
 //
-// A frame is the register file of one function at one call depth; splits of a warp share it, lane by lane.
+// A frame is the register file of one function at one call depth; splits of a warp share it, lane
+// by lane.
 //
 // Not thread-safe: an Engine serves one Run on one thread.
 #pragma once
@@ -31,13 +33,22 @@ struct Block;
 
 /// A stretch of memory with exact bounds.
 struct MemoryRegion {
-  enum class Kind : std::uint8_t { kNone, kBuffer, kGlobal, kConst, kParams, kHeap, kGridWorkspace, kShared } kind = Kind::kNone;
+  enum class Kind : std::uint8_t {
+    kNone,
+    kBuffer,
+    kGlobal,
+    kConst,
+    kParams,
+    kHeap,
+    kGridWorkspace,
+    kShared
+  } kind = Kind::kNone;
   std::byte* data = nullptr;
   std::uint64_t size = 0;
-  std::uint64_t base = 0;            ///< Address of its first byte, in the space it is reached through.
-  DefinedMap* defined = nullptr;     ///< Null: definedness is not tracked.
+  std::uint64_t base = 0;  ///< Address of its first byte, in the space it is reached through.
+  DefinedMap* defined = nullptr;  ///< Null: definedness is not tracked.
   std::uint32_t race_region = 0;
-  std::uint64_t race_offset = 0;     ///< Of `data` within the race region.
+  std::uint64_t race_offset = 0;  ///< Of `data` within the race region.
   bool writable = true;
   bool freed = false;
   bool is_output = false;
@@ -56,9 +67,9 @@ enum class Outcome : std::uint8_t {
 
 enum class Wait : std::uint8_t {
   kReady,
-  kWarpSync,    ///< At a warp-wide instruction, for the lanes of its mask.
-  kBarrier,     ///< At a block's barrier.
-  kCluster,     ///< At barrier.cluster.wait.
+  kWarpSync,  ///< At a warp-wide instruction, for the lanes of its mask.
+  kBarrier,   ///< At a block's barrier.
+  kCluster,   ///< At barrier.cluster.wait.
 };
 
 struct Frame {
@@ -66,10 +77,11 @@ struct Frame {
   std::uint32_t depth = 0;
   std::byte* slots = nullptr;
   LaneMask* predicates = nullptr;
-  LaneMask* undefined = nullptr;           ///< By shadow index: lanes whose value is undefined.
-  std::uint32_t* origin = nullptr;         ///< By shadow index: pc that made it undefined; kNoPc: never written.
+  LaneMask* undefined = nullptr;  ///< By shadow index: lanes whose value is undefined.
+  std::uint32_t* origin =
+      nullptr;  ///< By shadow index: pc that made it undefined; kNoPc: never written.
   std::array<std::uint32_t, kWarpSize> return_pc{};
-  std::array<std::uint32_t, kWarpSize> base{};   ///< Start of the frame in each lane's local memory.
+  std::array<std::uint32_t, kWarpSize> base{};  ///< Start of the frame in each lane's local memory.
   std::vector<std::byte> storage;
 };
 
@@ -82,8 +94,8 @@ struct Split {
   Wait wait = Wait::kReady;
   std::uint8_t barrier = 0;
   bool yielded = false;
-  LaneMask need = 0;                 ///< kWarpSync: the mask named by the instruction.
-  std::uint64_t passed_over = 0;     ///< Instructions that others ran while this was ready.
+  LaneMask need = 0;              ///< kWarpSync: the mask named by the instruction.
+  std::uint64_t passed_over = 0;  ///< Instructions that others ran while this was ready.
   Frame* frame = nullptr;
 };
 
@@ -98,20 +110,20 @@ struct CoreWarp : Warp {
   LaneMask active = 0;
   Outcome outcome = Outcome::kNext;
   bool prefer_fall_through = false;
-  int current = -1;                   ///< Index of the running split, or -1.
+  int current = -1;  ///< Index of the running split, or -1.
   int split_count = 0;
   LaneMask alive = 0;
-  std::uint32_t index = 0;            ///< In the block.
-  WarpNumber number = 0;              ///< In the launch.
-  std::uint64_t priority = 0;         ///< PCT.
+  std::uint32_t index = 0;     ///< In the block.
+  WarpNumber number = 0;       ///< In the launch.
+  std::uint64_t priority = 0;  ///< PCT.
   std::uint64_t idle_rounds = 0;
   std::array<Split, kWarpSize + 1> splits;
   std::vector<std::unique_ptr<Frame>> frames;
-  std::vector<std::byte> local;       ///< Local memory, lane after lane.
+  std::vector<std::byte> local;  ///< Local memory, lane after lane.
   std::vector<std::uint8_t> local_defined;
   std::uint64_t local_stride = 0;
-  LaneMask cluster_arrived = 0;       ///< Lanes in the cluster barrier's current phase.
-  LaneMask cluster_released = 0;      ///< Lanes whose phase completed before they waited.
+  LaneMask cluster_arrived = 0;   ///< Lanes in the cluster barrier's current phase.
+  LaneMask cluster_released = 0;  ///< Lanes whose phase completed before they waited.
   std::unique_ptr<AsyncGroups> async;
 
   CoreWarp();
@@ -123,14 +135,14 @@ struct CoreWarp : Warp {
 
 /// One of the sixteen barriers of a block.
 struct NamedBarrier {
-  std::uint32_t expected = 0;              ///< Threads named by the instruction; 0: the whole block.
-  std::uint32_t arrived = 0;               ///< Threads so far.
-  std::vector<LaneMask> lanes;             ///< By warp.
-  std::vector<std::uint32_t> pcs;          ///< By warp: where its first lanes arrived.
-  bool open = false;                       ///< Someone has arrived.
+  std::uint32_t expected = 0;      ///< Threads named by the instruction; 0: the whole block.
+  std::uint32_t arrived = 0;       ///< Threads so far.
+  std::vector<LaneMask> lanes;     ///< By warp.
+  std::vector<std::uint32_t> pcs;  ///< By warp: where its first lanes arrived.
+  bool open = false;               ///< Someone has arrived.
   bool has_reduction = false;
   std::uint32_t first_pc = 0;
-  std::uint32_t popc = 0;                  ///< bar.red: lanes whose predicate holds.
+  std::uint32_t popc = 0;  ///< bar.red: lanes whose predicate holds.
 };
 
 struct Block {
@@ -148,7 +160,7 @@ struct Block {
   RegionId race_region = 0;
   std::uint32_t live_warps = 0;
   std::uint32_t threads = 0;
-  std::uint64_t steps = 0;                 ///< Since it became resident.
+  std::uint64_t steps = 0;  ///< Since it became resident.
   std::uint32_t next_warp = 0;
   bool done = true;
 };
@@ -166,7 +178,7 @@ struct LaunchState {
   std::uint32_t blocks_per_cluster = 1;
   std::uint32_t params_region = 0;
   std::uint64_t dynamic_shared = 0;
-  std::uint64_t grid_workspace = 0;        ///< Address, for cooperative launches.
+  std::uint64_t grid_workspace = 0;  ///< Address, for cooperative launches.
   std::uint32_t number = 0;
 };
 
@@ -174,7 +186,8 @@ struct LaunchState {
 class FindingSink {
  public:
   explicit FindingSink(std::uint32_t limit) : limit_(limit) {}
-  /// Adds, or counts threads on, the finding of the same kind at the same program counters. False when it is a repetition.
+  /// Adds, or counts threads on, the finding of the same kind at the same program counters. False
+  /// when it is a repetition.
   bool Add(Finding finding, std::uint32_t pc, std::uint32_t other_pc);
   std::vector<Finding> Take();
   bool empty() const { return findings_.empty(); }
@@ -199,25 +212,25 @@ struct Engine {
 
   const Program::Impl& program;
   const Execution& execution;
-  std::vector<MemoryRegion> regions;                    ///< By allocation number; 0 is nobody's.
+  std::vector<MemoryRegion> regions;  ///< By allocation number; 0 is nobody's.
   std::vector<std::unique_ptr<DefinedMap>> maps;
-  std::vector<std::vector<std::byte>> owned;            ///< Storage of module variables, parameters, heap.
-  std::vector<std::uint32_t> module_regions;            ///< By VariableIndex of the module.
+  std::vector<std::vector<std::byte>> owned;  ///< Storage of module variables, parameters, heap.
+  std::vector<std::uint32_t> module_regions;  ///< By VariableIndex of the module.
   std::vector<std::unique_ptr<Block>> resident;
   FindingSink findings;
   std::unique_ptr<RaceDetector> race;
   LaunchState launch;
   Counters counters;
-  std::vector<std::uint8_t> branch_sides;               ///< By pc, for coverage.
+  std::vector<std::uint8_t> branch_sides;  ///< By pc, for coverage.
   Rng rng;
-  std::size_t reported_races = 0;                       ///< Of race->races(), already findings.
+  std::size_t reported_races = 0;  ///< Of race->races(), already findings.
   bool monitored = false;
   bool track_defined = false;
   bool reverse_lanes = false;
   bool stopped = false;
   Stop stop = Stop::kCompleted;
   std::string reason;
-  std::uint64_t last_progress = 0;                      ///< Steps when memory last changed.
+  std::uint64_t last_progress = 0;  ///< Steps when memory last changed.
   std::uint64_t heap_bytes = 0;
   RegionId next_race_region = 1;
   std::uint64_t memory_bytes = 0;

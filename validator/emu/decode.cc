@@ -6,7 +6,6 @@
 #include <map>
 #include <tuple>
 
-#include "validator/emu/address_space.h"
 #include "validator/emu/operand_width.h"
 #include "validator/emu/program.h"
 #include "validator/emu/resolver.h"
@@ -20,17 +19,15 @@ using ptx::Space;
 
 /// Register slots carry this bit until the number of constant slots, which come first, is known.
 constexpr Slot kRegisterTag = 0x80000000u;
-constexpr std::uint32_t kFirstPredicate = 2;  ///< Predicates 0 and 1 are the constants false and true.
-
-std::uint64_t AlignUp(std::uint64_t value, std::uint64_t alignment) {
-  return (value + alignment - 1) / alignment * alignment;
-}
+constexpr std::uint32_t kFirstPredicate =
+    2;  ///< Predicates 0 and 1 are the constants false and true.
 
 std::uint32_t SlotsOf(int bits) { return bits <= 32 ? 1u : static_cast<std::uint32_t>(bits) / 32u; }
 
-Error At(const Program::Impl& impl, const Instruction& in, std::string message, ErrorKind kind, std::string cure = {}) {
-  return Error{kind, fmt::format("{}: '{}'", message, impl.Line(in.ptx_line)), fmt::format("kernel.ptx:{}", in.ptx_line),
-               std::move(cure)};
+Error At(const Program::Impl& impl, const Instruction& in, std::string message, ErrorKind kind,
+         std::string cure = {}) {
+  return Error{kind, fmt::format("{}: '{}'", message, impl.Line(in.ptx_line)),
+               fmt::format("kernel.ptx:{}", in.ptx_line), std::move(cure)};
 }
 
 class FunctionDecoder {
@@ -78,7 +75,8 @@ class FunctionDecoder {
         registers_.push_back({DecodedOperand::Kind::kPredicate, 1, predicates++});
       } else {
         const int bits = std::max(16, ptx::BitsOf(reg.type));
-        registers_.push_back({DecodedOperand::Kind::kSlot, static_cast<std::uint8_t>(bits), slots | kRegisterTag});
+        registers_.push_back(
+            {DecodedOperand::Kind::kSlot, static_cast<std::uint8_t>(bits), slots | kRegisterTag});
         slots += SlotsOf(bits);
       }
     }
@@ -87,8 +85,8 @@ class FunctionDecoder {
   }
 
   Slot Constant(ConstantSlot constant) {
-    const auto key = std::tuple(constant.kind, constant.bits, constant.component, constant.special, constant.index,
-                                constant.value);
+    const auto key = std::tuple(constant.kind, constant.bits, constant.component, constant.special,
+                                constant.index, constant.value);
     const auto [found, inserted] = constants_.try_emplace(key, constant_slots_);
     if (inserted) {
       constant.slot = constant_slots_;
@@ -149,7 +147,8 @@ class FunctionDecoder {
           decoded.slot = operand.bits != 0 ? 1 : 0;
         } else {
           decoded.kind = DecodedOperand::Kind::kSlot;
-          decoded.slot = Constant({.bits = decoded.bits, .value = ImmediateBits(operand, in, bits)});
+          decoded.slot =
+              Constant({.bits = decoded.bits, .value = ImmediateBits(operand, in, bits)});
         }
         break;
       case Operand::Kind::kSpecial:
@@ -165,13 +164,17 @@ class FunctionDecoder {
         break;
       case Operand::Kind::kFunction:
         decoded.kind = DecodedOperand::Kind::kSlot;
-        decoded.slot = Constant({.kind = ConstantSlot::Kind::kFunction, .bits = decoded.bits, .index = operand.function});
+        decoded.slot = Constant({.kind = ConstantSlot::Kind::kFunction,
+                                 .bits = decoded.bits,
+                                 .index = operand.function});
         break;
       case Operand::Kind::kAddress:
         decoded.kind = DecodedOperand::Kind::kSlot;
         if (operand.has_base_register) {
-          if (registers_[operand.reg].kind != DecodedOperand::Kind::kSlot || registers_[operand.reg].bits < 32) {
-            return std::unexpected(At(impl_, in, "an address needs a register of 32 or 64 bits", ErrorKind::kMalformedInput));
+          if (registers_[operand.reg].kind != DecodedOperand::Kind::kSlot ||
+              registers_[operand.reg].bits < 32) {
+            return std::unexpected(At(impl_, in, "an address needs a register of 32 or 64 bits",
+                                      ErrorKind::kMalformedInput));
           }
           decoded.bits = registers_[operand.reg].bits;
           decoded.slot = registers_[operand.reg].slot;
@@ -181,13 +184,15 @@ class FunctionDecoder {
           decoded.slot = SymbolSlot(operand.symbol, operand.offset, 64);
         } else {
           decoded.bits = 64;
-          decoded.slot = Constant({.bits = 64, .value = static_cast<std::uint64_t>(operand.offset)});
+          decoded.slot =
+              Constant({.bits = 64, .value = static_cast<std::uint64_t>(operand.offset)});
         }
         break;
       case Operand::Kind::kVector:
       case Operand::Kind::kTensor:
         for (const Operand& element : operand.elements) {
-          const bool coordinate = operand.kind == Operand::Kind::kTensor && element.kind != Operand::Kind::kAddress;
+          const bool coordinate =
+              operand.kind == Operand::Kind::kTensor && element.kind != Operand::Kind::kAddress;
           ASSAY_TRY_VOID(Push(element, in, coordinate ? 32 : bits));
         }
         return {};
@@ -222,7 +227,8 @@ class FunctionDecoder {
         const Operand& operand = in.operands[i];
         const std::size_t before = impl_.operands.size();
         ASSAY_TRY_VOID(Push(operand, in, OperandBits(in, i)));
-        if (i < written) decoded.destinations = static_cast<std::uint16_t>(impl_.operands.size() - start);
+        if (i < written)
+          decoded.destinations = static_cast<std::uint16_t>(impl_.operands.size() - start);
         if (operand.kind == Operand::Kind::kAddress && !have_address) {
           decoded.immediate = static_cast<std::uint64_t>(impl_.operands[before].offset);
           have_address = true;
@@ -231,7 +237,8 @@ class FunctionDecoder {
         if (operand.kind == Operand::Kind::kLabelList) {
           decoded.aux = static_cast<std::uint32_t>(impl_.branch_tables.size());
           std::vector<std::uint32_t> targets;
-          for (const ptx::InstructionIndex target : operand.targets) targets.push_back(code_.first_pc + target);
+          for (const ptx::InstructionIndex target : operand.targets)
+            targets.push_back(code_.first_pc + target);
           impl_.branch_tables.push_back(std::move(targets));
         }
         if (operand.kind == Operand::Kind::kSpecial && IsVolatile(operand.special)) {
@@ -247,30 +254,36 @@ class FunctionDecoder {
   static bool IsVolatile(ptx::SpecialRegister special) {
     using ptx::SpecialRegister;
     constexpr SpecialRegister kClocks[] = {
-        SpecialRegister::kClock,      SpecialRegister::kClockHi,       SpecialRegister::kClock64,
-        SpecialRegister::kGlobaltimer, SpecialRegister::kGlobaltimerLo, SpecialRegister::kGlobaltimerHi};
+        SpecialRegister::kClock,         SpecialRegister::kClockHi,
+        SpecialRegister::kClock64,       SpecialRegister::kGlobaltimer,
+        SpecialRegister::kGlobaltimerLo, SpecialRegister::kGlobaltimerHi};
     return std::ranges::find(kClocks, special) != std::end(kClocks);
   }
 
-  Result<CallSite::Copy> CopyOf(const Operand& operand, const Instruction& in, std::uint64_t bytes) {
+  Result<CallSite::Copy> CopyOf(const Operand& operand, const Instruction& in,
+                                std::uint64_t bytes) {
     CallSite::Copy copy;
     copy.bytes = bytes;
-    if (operand.kind == Operand::Kind::kSymbol && operand.symbol.scope == ptx::SymbolRef::Scope::kFunction &&
+    if (operand.kind == Operand::Kind::kSymbol &&
+        operand.symbol.scope == ptx::SymbolRef::Scope::kFunction &&
         code_.variables[operand.symbol.index].where == PlacedVariable::Where::kFrame) {
       copy.frame_offset = code_.variables[operand.symbol.index].offset;
       copy.bytes = code_.variables[operand.symbol.index].bytes;
       return copy;
     }
     if (operand.kind == Operand::Kind::kSink) return copy;
-    const int bits = operand.kind == Operand::Kind::kRegister ? registers_[operand.reg].bits
-                                                              : static_cast<int>(std::max<std::uint64_t>(2, bytes) * 8);
+    const int bits = operand.kind == Operand::Kind::kRegister
+                         ? registers_[operand.reg].bits
+                         : static_cast<int>(std::max<std::uint64_t>(2, bytes) * 8);
     if (bits == 1 || bits > 64) {
-      return std::unexpected(At(impl_, in, "a call argument of this kind is not covered", ErrorKind::kUnsupported));
+      return std::unexpected(
+          At(impl_, in, "a call argument of this kind is not covered", ErrorKind::kUnsupported));
     }
     const std::size_t before = impl_.operands.size();
     ASSAY_TRY_VOID(Push(operand, in, bits));
     if (impl_.operands.size() != before + 1) {
-      return std::unexpected(At(impl_, in, "a call argument of this kind is not covered", ErrorKind::kUnsupported));
+      return std::unexpected(
+          At(impl_, in, "a call argument of this kind is not covered", ErrorKind::kUnsupported));
     }
     copy.slot = impl_.operands.back().slot;
     copy.bits = impl_.operands.back().bits;
@@ -286,8 +299,9 @@ class FunctionDecoder {
       site.callee = callee.function;
       const ptx::Function& target = impl_.module.functions[callee.function];
       if (!target.has_body && !impl_.functions[callee.function].is_builtin) {
-        return std::unexpected(At(impl_, in, fmt::format("'{}' is called but has no body", target.name),
-                                  ErrorKind::kUnsupported, "link the function in, or do not call it"));
+        return std::unexpected(
+            At(impl_, in, fmt::format("'{}' is called but has no body", target.name),
+               ErrorKind::kUnsupported, "link the function in, or do not call it"));
       }
       params = &target.params;
       returns = &target.returns;
@@ -300,15 +314,18 @@ class FunctionDecoder {
         returns = &prototype.returns;
       }
     }
-    const auto bytes_of = [](const std::vector<ptx::Variable>* list, std::size_t i) -> std::uint64_t {
+    const auto bytes_of = [](const std::vector<ptx::Variable>* list,
+                             std::size_t i) -> std::uint64_t {
       return list != nullptr && i < list->size() ? (*list)[i].bytes : 8;
     };
     for (std::size_t i = 0; i < in.operands[0].elements.size(); ++i) {
-      ASSAY_TRY(const CallSite::Copy copy, CopyOf(in.operands[0].elements[i], in, bytes_of(returns, i)));
+      ASSAY_TRY(const CallSite::Copy copy,
+                CopyOf(in.operands[0].elements[i], in, bytes_of(returns, i)));
       site.returns.push_back(copy);
     }
     for (std::size_t i = 0; i < in.operands[2].elements.size(); ++i) {
-      ASSAY_TRY(const CallSite::Copy copy, CopyOf(in.operands[2].elements[i], in, bytes_of(params, i)));
+      ASSAY_TRY(const CallSite::Copy copy,
+                CopyOf(in.operands[2].elements[i], in, bytes_of(params, i)));
       site.arguments.push_back(copy);
     }
     decoded.aux = static_cast<std::uint32_t>(impl_.calls.size());
@@ -320,17 +337,21 @@ class FunctionDecoder {
   void FlagUsedResults() {
     std::vector<bool> read(registers_.size() + 1);
     const auto mark = [&](const auto& self, const Operand& operand) -> void {
-      if (operand.kind == Operand::Kind::kRegister || operand.has_base_register) read[operand.reg] = true;
+      if (operand.kind == Operand::Kind::kRegister || operand.has_base_register)
+        read[operand.reg] = true;
       for (const Operand& element : operand.elements) self(self, element);
     };
     for (const Instruction& in : function_.body) {
       if (in.guard.present) read[in.guard.predicate] = true;
-      for (std::size_t i = DestinationOperands(in); i < in.operands.size(); ++i) mark(mark, in.operands[i]);
+      for (std::size_t i = DestinationOperands(in); i < in.operands.size(); ++i)
+        mark(mark, in.operands[i]);
     }
     for (std::size_t i = 0; i < function_.body.size(); ++i) {
       const Instruction& in = function_.body[i];
       for (std::size_t d = 0; d < DestinationOperands(in); ++d) {
-        const auto used = [&](const Operand& operand) { return operand.kind == Operand::Kind::kRegister && read[operand.reg]; };
+        const auto used = [&](const Operand& operand) {
+          return operand.kind == Operand::Kind::kRegister && read[operand.reg];
+        };
         const Operand& operand = in.operands[d];
         if (used(operand) || std::ranges::any_of(operand.elements, used)) {
           impl_.code[code_.first_pc + i].flags |= kFlagResultUsed;
@@ -340,7 +361,8 @@ class FunctionDecoder {
   }
 
   Slot Fixed(Slot slot) const {
-    return slot != kNoSlot && (slot & kRegisterTag) != 0 ? constant_slots_ + (slot & ~kRegisterTag) : slot;
+    return slot != kNoSlot && (slot & kRegisterTag) != 0 ? constant_slots_ + (slot & ~kRegisterTag)
+                                                         : slot;
   }
 
   void FixSlots() {
@@ -349,7 +371,9 @@ class FunctionDecoder {
     for (std::size_t i = first_operand_; i < impl_.operands.size(); ++i) {
       DecodedOperand& operand = impl_.operands[i];
       if (operand.kind == DecodedOperand::Kind::kSlot) operand.slot = Fixed(operand.slot);
-      operand.shadow = operand.kind == DecodedOperand::Kind::kPredicate ? code_.slot_count + operand.slot : operand.slot;
+      operand.shadow = operand.kind == DecodedOperand::Kind::kPredicate
+                           ? code_.slot_count + operand.slot
+                           : operand.slot;
     }
     for (std::size_t i = first_call_; i < impl_.calls.size(); ++i) {
       CallSite& site = impl_.calls[i];
@@ -359,8 +383,11 @@ class FunctionDecoder {
     }
     for (std::uint32_t pc = code_.first_pc; pc < code_.end_pc; ++pc) {
       Decoded& decoded = impl_.code[pc];
-      const DecodedOperand* const operands = impl_.operands.data() + operand_starts_[pc - code_.first_pc];
-      const auto slot_at = [&](std::size_t i) { return i < decoded.operand_count ? operands[i].slot : kNoSlot; };
+      const DecodedOperand* const operands =
+          impl_.operands.data() + operand_starts_[pc - code_.first_pc];
+      const auto slot_at = [&](std::size_t i) {
+        return i < decoded.operand_count ? operands[i].slot : kNoSlot;
+      };
       if (decoded.destinations > 0) decoded.d = slot_at(0);
       decoded.a = slot_at(decoded.destinations);
       decoded.b = slot_at(decoded.destinations + std::size_t{1});
@@ -373,8 +400,8 @@ class FunctionDecoder {
     std::uint8_t bits;
     Slot slot;
   };
-  using ConstantKey = std::tuple<ConstantSlot::Kind, std::uint8_t, std::uint8_t, ptx::SpecialRegister, std::uint32_t,
-                                 std::uint64_t>;
+  using ConstantKey = std::tuple<ConstantSlot::Kind, std::uint8_t, std::uint8_t,
+                                 ptx::SpecialRegister, std::uint32_t, std::uint64_t>;
 
   Program::Impl& impl_;
   FunctionCode& code_;
@@ -388,130 +415,11 @@ class FunctionDecoder {
   std::uint32_t register_slots_ = 0;
 };
 
-bool IsShared(Space space) {
-  return space == Space::kShared || space == Space::kSharedCta || space == Space::kSharedCluster;
-}
-
-/// Gives every shared variable an address range and storage of its own; unsized extern arrays all name the dynamic part.
-class SharedLayout {
- public:
-  SharedLayout(Program::Impl& impl, bool compact) : impl_(impl), compact_(compact) {}
-
-  PlacedVariable Place(const ptx::Variable& variable) {
-    if (variable.bytes == 0) {
-      dynamic_element_ = std::max<std::uint32_t>(1, static_cast<std::uint32_t>(ptx::BitsOf(variable.type)) / 8);
-      if (impl_.dynamic_shared == 0xffffffffu) {
-        impl_.dynamic_shared = static_cast<std::uint32_t>(impl_.shared.size());
-        impl_.shared.push_back({.name = SourceName(variable.name), .element_bytes = dynamic_element_, .dynamic = true});
-      }
-      return {.where = PlacedVariable::Where::kShared, .shared = impl_.dynamic_shared};
-    }
-    const std::uint64_t align = std::max<std::uint64_t>(16, variable.align);
-    storage_ = AlignUp(storage_, align);
-    const auto index = static_cast<std::uint32_t>(impl_.shared.size());
-    impl_.shared.push_back({.name = SourceName(variable.name),
-                            .storage = storage_,
-                            .bytes = variable.bytes,
-                            .element_bytes = std::max<std::uint32_t>(1, static_cast<std::uint32_t>(ptx::BitsOf(variable.type)) / 8)});
-    storage_ += variable.bytes;
-    return {.where = PlacedVariable::Where::kShared, .bytes = variable.bytes, .shared = index};
-  }
-
-  /// Addresses, once all variables are known.
-  void Assign() {
-    impl_.shared_static_bytes = AlignUp(storage_, 128);
-    for (std::size_t i = 0; i < impl_.shared.size(); ++i) {
-      SharedVariable& variable = impl_.shared[i];
-      if (variable.dynamic) variable.storage = impl_.shared_static_bytes;
-      variable.address = compact_ ? kCompactSharedBase + variable.storage : (i + 1) << kSharedVariableBits;
-    }
-  }
-
- private:
-  Program::Impl& impl_;
-  bool compact_;
-  std::uint64_t storage_ = 0;
-  std::uint32_t dynamic_element_ = 1;
-};
-
-/// Descriptors of wgmma hold 18 address bits, so that every variable must lie below 256 KiB.
-bool NeedsCompactShared(const ptx::Module& module, std::size_t variables) {
-  if (variables > kMaxSharedVariables) return true;
-  for (const ptx::Function& function : module.functions) {
-    for (const Instruction& in : function.body) {
-      if (in.opcode == ptx::Opcode::kWgmmaMmaAsync) return true;
-    }
-  }
-  return false;
-}
-
-void PlaceFrame(const ptx::Function& function, FunctionCode& code, std::size_t first_free) {
-  // Kernel parameters lie in memory of the launch; everything else that a function declares is in its frame.
-  std::uint64_t param = 0;
-  std::uint64_t frame = 0;
-  for (std::size_t i = 0; i < function.variables.size(); ++i) {
-    const ptx::Variable& variable = function.variables[i];
-    PlacedVariable& place = code.variables[i];
-    if (place.where == PlacedVariable::Where::kShared) continue;
-    const std::uint64_t align = std::max<std::uint64_t>(1, variable.align);
-    place.bytes = variable.bytes;
-    if (i < first_free && function.is_entry) {
-      param = AlignUp(param, align);
-      place.where = PlacedVariable::Where::kKernelParam;
-      place.offset = param;
-      param += variable.bytes;
-      continue;
-    }
-    // A gap between variables makes an overrun visible.
-    frame = AlignUp(frame, std::max<std::uint64_t>(16, align));
-    place.where = PlacedVariable::Where::kFrame;
-    place.offset = frame;
-    frame += variable.bytes + kFrameGap;
-  }
-  code.param_bytes = param;
-  code.frame_bytes = AlignUp(frame, 128);
-}
-
-constexpr std::string_view kBuiltins[] = {"vprintf", "malloc", "free", "__assertfail"};
-
 }  // namespace
 
 Status Decode(Program::Impl& impl) {
   const ptx::Module& module = impl.module;
-  std::size_t shared_count = 0;
-  const auto count_shared = [&](const std::vector<ptx::Variable>& variables) {
-    shared_count += static_cast<std::size_t>(
-        std::ranges::count_if(variables, [](const ptx::Variable& v) { return IsShared(v.space); }));
-  };
-  count_shared(module.variables);
-  for (const ptx::Function& function : module.functions) count_shared(function.variables);
-  SharedLayout layout(impl, NeedsCompactShared(module, shared_count));
-
-  impl.module_variables.resize(module.variables.size());
-  for (std::size_t i = 0; i < module.variables.size(); ++i) {
-    if (IsShared(module.variables[i].space)) impl.module_variables[i] = layout.Place(module.variables[i]);
-  }
-  impl.functions.resize(module.functions.size());
-  for (std::size_t f = 0; f < module.functions.size(); ++f) {
-    const ptx::Function& function = module.functions[f];
-    FunctionCode& code = impl.functions[f];
-    code.function = &function;
-    code.variables.resize(function.variables.size());
-    code.is_builtin = !function.has_body && std::ranges::find(kBuiltins, function.name) != std::end(kBuiltins);
-    for (std::size_t i = 0; i < function.variables.size(); ++i) {
-      if (IsShared(function.variables[i].space)) code.variables[i] = layout.Place(function.variables[i]);
-    }
-  }
-  layout.Assign();
-  const auto set_shared_address = [&](PlacedVariable& place) {
-    if (place.where == PlacedVariable::Where::kShared) place.offset = impl.shared[place.shared].address;
-  };
-  for (PlacedVariable& place : impl.module_variables) set_shared_address(place);
-  for (std::size_t f = 0; f < module.functions.size(); ++f) {
-    for (PlacedVariable& place : impl.functions[f].variables) set_shared_address(place);
-    PlaceFrame(module.functions[f], impl.functions[f], module.functions[f].returns.size() + module.functions[f].params.size());
-  }
-
+  LayOut(impl);
   std::vector<FunctionDecoder> decoders;
   for (std::uint32_t f = 0; f < module.functions.size(); ++f) {
     if (!module.functions[f].has_body) continue;
@@ -524,7 +432,8 @@ Status Decode(Program::Impl& impl) {
   const ResolverTable table;
   for (Decoded& decoded : impl.code) {
     if (!table.Resolve(*decoded.source, decoded)) {
-      return std::unexpected(At(impl, *decoded.source, "instruction not covered by the emulator", ErrorKind::kUnsupported,
+      return std::unexpected(At(impl, *decoded.source, "instruction not covered by the emulator",
+                                ErrorKind::kUnsupported,
                                 "use another formulation of the kernel, or a GPU engine"));
     }
   }

@@ -10,15 +10,17 @@ namespace {
 
 struct DefectCase {
   const char* entry;
-  std::optional<FindingKind> kind;      ///< None: clean.
+  std::optional<FindingKind> kind;  ///< None: clean.
   std::uint32_t threads = 32;
   std::uint32_t blocks = 1;
   int n = 32;
-  const char* message = "";             ///< Part of the message, or of what is missing.
+  const char* message = "";  ///< Part of the message, or of what is missing.
   std::int64_t elements = 256;
 };
 
-std::ostream& operator<<(std::ostream& out, const DefectCase& tested) { return out << tested.entry; }
+std::ostream& operator<<(std::ostream& out, const DefectCase& tested) {
+  return out << tested.entry;
+}
 
 using K = FindingKind;
 
@@ -66,7 +68,8 @@ TEST_P(Defects, FiresWhereItMust) {
   const DefectCase& tested = GetParam();
   TestRun run(TestRun::TestData("defects.ptx"));
   run.execution.limits.max_steps = 2'000'000;
-  const auto x = run.Buffer("x", DType::kF32, std::vector<double>(static_cast<std::size_t>(tested.elements), 1.0));
+  const auto x = run.Buffer("x", DType::kF32,
+                            std::vector<double>(static_cast<std::size_t>(tested.elements), 1.0));
   const auto y = run.Zeros("y", DType::kF32, 1024);
   run.AddLaunch(tested.entry, {tested.blocks, 1, 1}, {tested.threads, 1, 1},
                 {TestRun::Ptr(x), TestRun::Ptr(y), TestRun::Int(tested.n)});
@@ -82,7 +85,8 @@ TEST_P(Defects, FiresWhereItMust) {
     const bool other_race = FamilyOf(finding.kind) == "race" && finding.kind != *tested.kind;
     if (other_race && finding.kind == K::kSameValueRace) continue;
     EXPECT_EQ(finding.kind, *tested.kind) << Show(report);
-    EXPECT_NE((finding.message + finding.missing).find(tested.message), std::string::npos) << Show(report);
+    EXPECT_NE((finding.message + finding.missing).find(tested.message), std::string::npos)
+        << Show(report);
     ASSERT_FALSE(finding.accesses.empty());
     EXPECT_EQ(finding.accesses[0].site.file, "defects.cu");
     EXPECT_GT(finding.accesses[0].site.line, 0u);
@@ -98,11 +102,13 @@ TEST(Definedness, WhatIsUndefinedAndUsed) {
     const char* entry;
     const char* message;
   };
-  for (const Use& use : {Use{"uninitialised_branch", ""}, Use{"uninitialised_address", "address"}}) {
+  for (const Use& use :
+       {Use{"uninitialised_branch", ""}, Use{"uninitialised_address", "address"}}) {
     TestRun run(TestRun::TestData("defects.ptx"));
     const auto w = run.Uninitialised("w", DType::kF32, 64, BufferRole::kWorkspace);
     const auto y = run.Zeros("y", DType::kF32, 64);
-    run.AddLaunch(use.entry, {1, 1, 1}, {32, 1, 1}, {TestRun::Ptr(w), TestRun::Ptr(y), TestRun::Int(1)});
+    run.AddLaunch(use.entry, {1, 1, 1}, {32, 1, 1},
+                  {TestRun::Ptr(w), TestRun::Ptr(y), TestRun::Int(1)});
     const Report report = run.Run();
     ASSERT_TRUE(HasFinding(report, FindingKind::kUninitialisedUse)) << use.entry << Show(report);
     const Finding& finding = report.findings.back();
@@ -115,7 +121,8 @@ TEST(Definedness, UnwrittenElementsAreCounted) {
   TestRun run(TestRun::TestData("defects.ptx"));
   const auto x = run.Buffer("x", DType::kF32, std::vector<double>(32, 1.0));
   const auto y = run.Uninitialised("y", DType::kF32, 32);
-  run.AddLaunch("unwritten", {1, 1, 1}, {32, 1, 1}, {TestRun::Ptr(x), TestRun::Ptr(y), TestRun::Int(32)});
+  run.AddLaunch("unwritten", {1, 1, 1}, {32, 1, 1},
+                {TestRun::Ptr(x), TestRun::Ptr(y), TestRun::Int(32)});
   const Report report = run.Run();
   EXPECT_EQ(report.stop, Stop::kCompleted) << Show(report);
   EXPECT_EQ(report.unwritten_bytes[y], 4u);
@@ -128,7 +135,8 @@ TEST(Shared, DynamicMemoryHasTheLaunchsBounds) {
     TestRun run(TestRun::TestData("defects.ptx"));
     const auto x = run.Buffer("x", DType::kF32, std::vector<double>(32, 1.0));
     const auto y = run.Uninitialised("y", DType::kF32, 32);
-    run.AddLaunch("dynamic_overrun", {1, 1, 1}, {32, 1, 1}, {TestRun::Ptr(x), TestRun::Ptr(y), TestRun::Int(past)}, 128);
+    run.AddLaunch("dynamic_overrun", {1, 1, 1}, {32, 1, 1},
+                  {TestRun::Ptr(x), TestRun::Ptr(y), TestRun::Int(past)}, 128);
     const Report report = run.Run();
     EXPECT_EQ(HasFinding(report, FindingKind::kOutOfBounds), past != 0) << Show(report);
   }
@@ -141,8 +149,9 @@ TEST(Launches, ThatDoNotFitAreFindings) {
     Dim3 block;
     std::size_t args;
   };
-  for (const Wrong& wrong : {Wrong{"traps", {1, 1, 1}, {2048, 1, 1}, 3}, Wrong{"traps", {0, 1, 1}, {32, 1, 1}, 3},
-                             Wrong{"traps", {1, 1, 1}, {32, 1, 1}, 2}, Wrong{"nobody", {1, 1, 1}, {32, 1, 1}, 3}}) {
+  for (const Wrong& wrong :
+       {Wrong{"traps", {1, 1, 1}, {2048, 1, 1}, 3}, Wrong{"traps", {0, 1, 1}, {32, 1, 1}, 3},
+        Wrong{"traps", {1, 1, 1}, {32, 1, 1}, 2}, Wrong{"nobody", {1, 1, 1}, {32, 1, 1}, 3}}) {
     TestRun run(TestRun::TestData("defects.ptx"));
     const auto y = run.Zeros("y", DType::kF32, 8);
     std::vector<Argument> args = {TestRun::Ptr(y), TestRun::Ptr(y), TestRun::Int(1)};
@@ -154,6 +163,38 @@ TEST(Launches, ThatDoNotFitAreFindings) {
   }
 }
 
+TEST(Checks, EachMonitorWorksWithoutTheOther) {
+  for (const bool race : {false, true}) {
+    for (const char* entry : {"missing_barrier", "missing_barrier_ok", "uninitialised_shared"}) {
+      TestRun run(TestRun::TestData("defects.ptx"));
+      run.execution.checks.race = race;
+      run.execution.checks.initialisation = !race;
+      const auto x = run.Buffer("x", DType::kF32, std::vector<double>(256, 1.0));
+      const auto y = run.Zeros("y", DType::kF32, 1024);
+      run.AddLaunch(entry, {1, 1, 1}, {64, 1, 1},
+                    {TestRun::Ptr(x), TestRun::Ptr(y), TestRun::Int(32)});
+      const Report report = run.Run();
+      const bool has_race = std::string(entry) == "missing_barrier" && race;
+      EXPECT_EQ(HasFinding(report, FindingKind::kDataRace), has_race) << entry << Show(report);
+      if (race || std::string(entry) == "missing_barrier_ok") {
+        EXPECT_FALSE(HasFinding(report, FindingKind::kUninitialisedUse)) << entry << Show(report);
+      } else {
+        EXPECT_TRUE(HasFinding(report, FindingKind::kUninitialisedUse)) << entry << Show(report);
+      }
+    }
+  }
+}
+
+TEST(Checks, NoMonitorsLeaveBoundsOn) {
+  TestRun run(TestRun::TestData("defects.ptx"));
+  run.execution.checks = {.initialisation = false, .race = false, .barrier = false};
+  const auto x = run.Buffer("x", DType::kF32, std::vector<double>(32, 1.0));
+  const auto y = run.Zeros("y", DType::kF32, 1024);
+  run.AddLaunch("before_the_start", {1, 1, 1}, {32, 1, 1},
+                {TestRun::Ptr(x), TestRun::Ptr(y), TestRun::Int(32)});
+  EXPECT_TRUE(HasFinding(run.Run(), FindingKind::kOutOfBounds));
+}
+
 TEST(Determinism, TheSameExecutionGivesTheSameReport) {
   std::string first;
   for (int round = 0; round < 2; ++round) {
@@ -161,7 +202,8 @@ TEST(Determinism, TheSameExecutionGivesTheSameReport) {
     run.execution.schedule = {Schedule::Policy::kPriorities, 3};
     const auto x = run.Buffer("x", DType::kF32, std::vector<double>(256, 1.0));
     const auto y = run.Zeros("y", DType::kF32, 1024);
-    run.AddLaunch("missing_second_barrier", {2, 1, 1}, {64, 1, 1}, {TestRun::Ptr(x), TestRun::Ptr(y), TestRun::Int(3)});
+    run.AddLaunch("missing_second_barrier", {2, 1, 1}, {64, 1, 1},
+                  {TestRun::Ptr(x), TestRun::Ptr(y), TestRun::Int(3)});
     const std::string text = CompactJson(ToJson(run.Run()));
     if (round == 0) first = text;
     EXPECT_EQ(text, first);

@@ -65,7 +65,8 @@ std::uint32_t DefinedMap::Bits(std::uint64_t offset, std::uint32_t bytes) const 
   for (std::uint32_t i = 0; i < bytes; ++i) {
     const Page* const words = pages_[(offset + i) / kPageBytes].get();
     const std::uint64_t within = (offset + i) % kPageBytes;
-    const bool defined = words ? ((*words)[within / 64] >> (within % 64) & 1) != 0 : initially_defined_;
+    const bool defined =
+        words ? ((*words)[within / 64] >> (within % 64) & 1) != 0 : initially_defined_;
     bits |= static_cast<std::uint32_t>(defined) << i;
   }
   return bits;
@@ -122,8 +123,8 @@ std::uint64_t DefinedMap::FirstUndefined() const {
     }
     for (std::uint64_t word = 0; word < words->size(); ++word) {
       if (~(*words)[word] == 0) continue;
-      const std::uint64_t offset =
-          page * kPageBytes + word * 64 + static_cast<std::uint64_t>(std::countr_one((*words)[word]));
+      const std::uint64_t offset = page * kPageBytes + word * 64 +
+                                   static_cast<std::uint64_t>(std::countr_one((*words)[word]));
       return std::min(offset, bytes_);
     }
   }

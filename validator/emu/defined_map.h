@@ -1,8 +1,8 @@
-// Which bytes of a memory region hold defined values: one bit a byte, in pages that exist only where something differs from the
-// region's initial state.
+// Which bytes of a memory region hold defined values: one bit a byte, in pages that exist only
+// where something differs from the region's initial state.
 //
-// Cost: 1/8 byte a byte touched. A region that starts defined and never receives an undefined store has no pages at all.
-// Not thread-safe.
+// Cost: 1/8 byte a byte touched. A region that starts defined and never receives an undefined store
+// has no pages at all. Not thread-safe.
 #pragma once
 
 #include <array>
@@ -21,7 +21,8 @@ class DefinedMap {
   /// Forgets everything; pages are kept for reuse where the size allows.
   void Reset(std::uint64_t bytes, bool initially_defined);
 
-  /// True when nothing undefined can be found anywhere: no page exists and the initial state is defined.
+  /// True when nothing undefined can be found anywhere: no page exists and the initial state is
+  /// defined.
   bool AllDefined() const { return initially_defined_ && live_pages_ == 0; }
   /// True when all of [offset, offset + bytes) are defined. The range lies within the region.
   bool Defined(std::uint64_t offset, std::uint64_t bytes) const;

@@ -28,14 +28,16 @@ std::vector<std::uint32_t> LineStarts(std::string_view text) {
 bool AddBuffers(Engine& engine, std::span<const std::span<std::byte>> buffers) {
   const std::vector<BufferSpec>& specs = engine.execution.buffers;
   if (buffers.size() != specs.size()) {
-    engine.End(Stop::kEngineFailure, "the number of buffers differs from the number of their descriptions");
+    engine.End(Stop::kEngineFailure,
+               "the number of buffers differs from the number of their descriptions");
     return false;
   }
   for (std::size_t i = 0; i < specs.size(); ++i) {
     const BufferSpec& spec = specs[i];
     const std::uint64_t bytes = SizeOf(spec.dtype) * static_cast<std::uint64_t>(spec.elements);
     if (buffers[i].size() < bytes || spec.misalign % SizeOf(spec.dtype) != 0) {
-      engine.End(Stop::kEngineFailure, fmt::format("buffer '{}' does not fit its description", spec.name));
+      engine.End(Stop::kEngineFailure,
+                 fmt::format("buffer '{}' does not fit its description", spec.name));
       return false;
     }
     if (spec.fill == BufferFill::kZero) std::memset(buffers[i].data(), 0, bytes);
@@ -63,13 +65,18 @@ void AddModuleVariables(Engine& engine) {
     if (engine.program.module_variables[i].where == PlacedVariable::Where::kShared) continue;
     total += variable.bytes;
     if (total > engine.execution.limits.max_memory_bytes) {
-      engine.End(Stop::kResourceLimit, fmt::format("the module's variables, up to '{}', are larger than the memory limit", variable.name));
+      engine.End(Stop::kResourceLimit,
+                 fmt::format("the module's variables, up to '{}', are larger than the memory limit",
+                             variable.name));
       return;
     }
     std::vector<std::byte>& storage = engine.owned.emplace_back(variable.bytes);
-    std::copy_n(variable.initialiser.begin(), std::min<std::size_t>(variable.initialiser.size(), storage.size()), storage.begin());
+    std::copy_n(variable.initialiser.begin(),
+                std::min<std::size_t>(variable.initialiser.size(), storage.size()),
+                storage.begin());
     MemoryRegion region;
-    region.kind = variable.space == ptx::Space::kConst ? MemoryRegion::Kind::kConst : MemoryRegion::Kind::kGlobal;
+    region.kind = variable.space == ptx::Space::kConst ? MemoryRegion::Kind::kConst
+                                                       : MemoryRegion::Kind::kGlobal;
     region.data = storage.data();
     region.size = storage.size();
     region.writable = region.kind == MemoryRegion::Kind::kGlobal;
@@ -80,8 +87,9 @@ void AddModuleVariables(Engine& engine) {
   for (std::size_t i = 0; i < module.variables.size(); ++i) {
     for (const ptx::Relocation& relocation : module.variables[i].relocations) {
       if (engine.module_regions[i] == 0) continue;
-      std::uint64_t value = relocation.to_function ? kCodeWindow + (std::uint64_t{relocation.index} + 1) * 16
-                                                   : engine.regions[engine.module_regions[relocation.index]].base;
+      std::uint64_t value = relocation.to_function
+                                ? kCodeWindow + (std::uint64_t{relocation.index} + 1) * 16
+                                : engine.regions[engine.module_regions[relocation.index]].base;
       value += static_cast<std::uint64_t>(relocation.addend);
       const MemoryRegion& region = engine.regions[engine.module_regions[i]];
       if (relocation.bytes > 8 || relocation.offset + relocation.bytes > region.size) continue;
@@ -95,7 +103,8 @@ std::vector<std::uint8_t> FitScalar(const Argument& argument, std::uint64_t byte
   std::vector<std::uint8_t> value = argument.bytes;
   if (value.size() == bytes) return value;
   if (IsFloat(argument.dtype)) return {};
-  const bool negative = IsSignedInteger(argument.dtype) && !value.empty() && (value.back() & 0x80) != 0;
+  const bool negative =
+      IsSignedInteger(argument.dtype) && !value.empty() && (value.back() & 0x80) != 0;
   const std::uint8_t fill = negative ? 0xff : 0;
   if (value.size() < bytes) {
     value.resize(bytes, fill);
@@ -104,7 +113,8 @@ std::vector<std::uint8_t> FitScalar(const Argument& argument, std::uint64_t byte
   for (std::size_t i = bytes; i < value.size(); ++i) {
     if (value[i] != fill) return {};
   }
-  // The sign must survive as well, where there is one: 200 does not fit a signed byte, but PTX parameters carry no sign.
+  // The sign must survive as well, where there is one: 200 does not fit a signed byte, but PTX
+  // parameters carry no sign.
   if (negative && (value[bytes - 1] & 0x80) == 0) return {};
   value.resize(bytes);
   return value;
@@ -123,24 +133,28 @@ bool CheckSizes(Engine& engine, const ptx::Function& function, const FunctionCod
   constexpr std::uint64_t kMaxParameterBytes = 32764;
   constexpr std::uint64_t kMaxStaticShared = 16u << 20;
   if (code.param_bytes > kMaxParameterBytes) {
-    LaunchFailure(engine, fmt::format("the parameters of '{}' take {} bytes, more than the limit of {}", function.name,
-                                      code.param_bytes, kMaxParameterBytes));
+    LaunchFailure(engine,
+                  fmt::format("the parameters of '{}' take {} bytes, more than the limit of {}",
+                              function.name, code.param_bytes, kMaxParameterBytes));
     return false;
   }
   if (engine.program.shared_static_bytes > kMaxStaticShared) {
-    engine.End(Stop::kResourceLimit, fmt::format("the module declares {} bytes of shared memory", engine.program.shared_static_bytes));
+    engine.End(Stop::kResourceLimit, fmt::format("the module declares {} bytes of shared memory",
+                                                 engine.program.shared_static_bytes));
     return false;
   }
   return true;
 }
 
-bool SetParameters(Engine& engine, const ptx::Function& function, const FunctionCode& code, const Launch& launch) {
+bool SetParameters(Engine& engine, const ptx::Function& function, const FunctionCode& code,
+                   const Launch& launch) {
   if (launch.args.size() != function.params.size()) {
-    LaunchFailure(engine, fmt::format("kernel '{}' takes {} parameters, but the launch gives {}", function.name,
-                                      function.params.size(), launch.args.size()));
+    LaunchFailure(engine, fmt::format("kernel '{}' takes {} parameters, but the launch gives {}",
+                                      function.name, function.params.size(), launch.args.size()));
     return false;
   }
-  std::vector<std::byte>& storage = engine.owned.emplace_back(std::max<std::uint64_t>(1, code.param_bytes));
+  std::vector<std::byte>& storage =
+      engine.owned.emplace_back(std::max<std::uint64_t>(1, code.param_bytes));
   for (std::size_t i = 0; i < launch.args.size(); ++i) {
     const Argument& argument = launch.args[i];
     const std::size_t variable = function.returns.size() + i;
@@ -148,8 +162,9 @@ bool SetParameters(Engine& engine, const ptx::Function& function, const Function
     std::vector<std::uint8_t> value;
     if (argument.kind == Argument::Kind::kBuffer) {
       if (argument.buffer >= engine.execution.buffers.size() || place.bytes != 8) {
-        LaunchFailure(engine, fmt::format("argument '{}' is a buffer, but parameter {} of '{}' has {} bytes", argument.name, i + 1,
-                                          function.name, place.bytes));
+        LaunchFailure(
+            engine, fmt::format("argument '{}' is a buffer, but parameter {} of '{}' has {} bytes",
+                                argument.name, i + 1, function.name, place.bytes));
         return false;
       }
       const std::uint64_t address = engine.regions[argument.buffer + 1].base;
@@ -158,8 +173,11 @@ bool SetParameters(Engine& engine, const ptx::Function& function, const Function
     } else {
       value = FitScalar(argument, place.bytes);
       if (value.size() != place.bytes) {
-        LaunchFailure(engine, fmt::format("argument '{}' ({}, {} bytes) does not fit parameter {} of '{}' ({} bytes)", argument.name,
-                                          Name(argument.dtype), argument.bytes.size(), i + 1, function.name, place.bytes));
+        LaunchFailure(
+            engine,
+            fmt::format("argument '{}' ({}, {} bytes) does not fit parameter {} of '{}' ({} bytes)",
+                        argument.name, Name(argument.dtype), argument.bytes.size(), i + 1,
+                        function.name, place.bytes));
         return false;
       }
     }
@@ -199,8 +217,8 @@ bool PrepareLaunch(Engine& engine, const Launch& launch, std::uint32_t number) {
   const std::uint64_t threads = std::uint64_t{launch.block[0]} * launch.block[1] * launch.block[2];
   const std::uint64_t blocks = std::uint64_t{launch.grid[0]} * launch.grid[1] * launch.grid[2];
   if (launch.grid[1] > 65535 || launch.grid[2] > 65535 || blocks > 0x7fffffff) {
-    LaunchFailure(engine, fmt::format("a grid of {} x {} x {} blocks is beyond the device's limits", launch.grid[0], launch.grid[1],
-                                      launch.grid[2]));
+    LaunchFailure(engine, fmt::format("a grid of {} x {} x {} blocks is beyond the device's limits",
+                                      launch.grid[0], launch.grid[1], launch.grid[2]));
     return false;
   }
   if (blocks == 0 || threads == 0) {
@@ -208,8 +226,8 @@ bool PrepareLaunch(Engine& engine, const Launch& launch, std::uint32_t number) {
     return false;
   }
   if (threads > 1024 || launch.block[2] > 64) {
-    LaunchFailure(engine, fmt::format("a block of {} x {} x {} threads is beyond the limit of 1024", launch.block[0], launch.block[1],
-                                      launch.block[2]));
+    LaunchFailure(engine, fmt::format("a block of {} x {} x {} threads is beyond the limit of 1024",
+                                      launch.block[0], launch.block[1], launch.block[2]));
     return false;
   }
   const ptx::LaunchBounds& bounds = found->bounds;
@@ -219,12 +237,16 @@ bool PrepareLaunch(Engine& engine, const Launch& launch, std::uint32_t number) {
     return dims[0] == 0 ? 0 : all;
   };
   if (const std::uint64_t most = product(bounds.max_threads); most != 0 && threads > most) {
-    LaunchFailure(engine, fmt::format("kernel '{}' is bounded to {} threads a block (__launch_bounds__), but is launched with {}",
+    LaunchFailure(engine, fmt::format("kernel '{}' is bounded to {} threads a block "
+                                      "(__launch_bounds__), but is launched with {}",
                                       found->name, most, threads));
     return false;
   }
-  if (const std::uint64_t exact = product(bounds.required_threads); exact != 0 && threads != exact) {
-    LaunchFailure(engine, fmt::format("kernel '{}' needs {} threads a block, but is launched with {}", found->name, exact, threads));
+  if (const std::uint64_t exact = product(bounds.required_threads);
+      exact != 0 && threads != exact) {
+    LaunchFailure(engine,
+                  fmt::format("kernel '{}' needs {} threads a block, but is launched with {}",
+                              found->name, exact, threads));
     return false;
   }
   for (std::size_t i = 0; i < 3; ++i) {
@@ -235,12 +257,15 @@ bool PrepareLaunch(Engine& engine, const Launch& launch, std::uint32_t number) {
   }
   state.blocks_per_cluster = state.cluster[0] * state.cluster[1] * state.cluster[2];
   if (state.blocks_per_cluster > 16) {
-    LaunchFailure(engine, fmt::format("a cluster of {} blocks is beyond the limit of 16", state.blocks_per_cluster));
+    LaunchFailure(engine, fmt::format("a cluster of {} blocks is beyond the limit of 16",
+                                      state.blocks_per_cluster));
     return false;
   }
   constexpr std::uint64_t kMaxSharedBytes = 227 * 1024;
   if (launch.shared_bytes > kMaxSharedBytes) {
-    LaunchFailure(engine, fmt::format("{} bytes of dynamic shared memory are beyond the limit of {}", launch.shared_bytes, kMaxSharedBytes));
+    LaunchFailure(engine,
+                  fmt::format("{} bytes of dynamic shared memory are beyond the limit of {}",
+                              launch.shared_bytes, kMaxSharedBytes));
     return false;
   }
   constexpr std::uint64_t kMaxCooperativeThreads = 132 * 2048;
@@ -277,7 +302,8 @@ void FinishReport(Engine& engine, Report& report) {
     if (i + 1 < engine.regions.size() && engine.regions[i + 1].defined != nullptr) {
       const MemoryRegion& region = engine.regions[i + 1];
       unwritten = region.defined->CountUndefined();
-      if (unwritten > 0) first = static_cast<std::int64_t>(region.defined->FirstUndefined() / region.element_bytes);
+      if (unwritten > 0)
+        first = static_cast<std::int64_t>(region.defined->FirstUndefined() / region.element_bytes);
     }
     report.unwritten_bytes.push_back(unwritten);
     report.first_unwritten.push_back(first);
@@ -285,15 +311,18 @@ void FinishReport(Engine& engine, Report& report) {
   for (std::uint32_t pc = 0; pc < engine.branch_sides.size(); ++pc) {
     if (engine.branch_sides[pc] == 0) continue;
     SourceSite site = SiteOf(engine, pc);
-    report.coverage.push_back({.ptx_line = site.ptx_line, .site = std::move(site), .sides = engine.branch_sides[pc]});
+    report.coverage.push_back(
+        {.ptx_line = site.ptx_line, .site = std::move(site), .sides = engine.branch_sides[pc]});
   }
 }
 
 }  // namespace
 
 std::string SourceName(const std::string& mangled) {
+  if (!mangled.starts_with("_Z")) return mangled;  // The demangler would read "x" as a type.
   int status = 0;
-  const std::unique_ptr<char, decltype(&std::free)> text(abi::__cxa_demangle(mangled.c_str(), nullptr, nullptr, &status), &std::free);
+  const std::unique_ptr<char, decltype(&std::free)> text(
+      abi::__cxa_demangle(mangled.c_str(), nullptr, nullptr, &status), &std::free);
   if (status != 0 || text == nullptr) return mangled;
   // Drop the enclosing function: what follows the last "::" outside of brackets.
   const std::string_view full = text.get();
@@ -311,7 +340,8 @@ std::string_view Program::Impl::Line(std::uint32_t ptx_line) const {
   if (ptx_line == 0 || ptx_line > line_starts.size()) return {};
   const std::size_t start = line_starts[ptx_line - 1];
   const std::size_t end = text.find('\n', start);
-  std::string_view line = std::string_view(text).substr(start, end == std::string::npos ? std::string::npos : end - start);
+  std::string_view line = std::string_view(text).substr(
+      start, end == std::string::npos ? std::string::npos : end - start);
   const auto first = line.find_first_not_of(" \t\r");
   if (first == std::string_view::npos) return {};
   const auto last = line.find_last_not_of(" \t\r");
@@ -333,12 +363,14 @@ Result<std::shared_ptr<const Program>> Program::Load(std::string_view ptx) {
   return std::shared_ptr<const Program>(std::move(program));
 }
 
-Report Run(const Program& program, const Execution& execution, std::span<const std::span<std::byte>> buffers) {
+Report Run(const Program& program, const Execution& execution,
+           std::span<const std::span<std::byte>> buffers) {
   Engine engine(program.impl(), execution);
   engine.track_defined = execution.checks.initialisation;
   engine.monitored = execution.checks.initialisation || execution.checks.race;
   engine.reverse_lanes = execution.schedule.policy == Schedule::Policy::kReversed;
-  if (execution.checks.race) engine.race = std::make_unique<RaceDetector>(execution.limits.max_memory_bytes);
+  if (execution.checks.race)
+    engine.race = std::make_unique<RaceDetector>(execution.limits.max_memory_bytes);
   if (execution.checks.coverage) engine.branch_sides.resize(engine.program.code.size());
   Report report;
   if (execution.checks.shadow_values) {

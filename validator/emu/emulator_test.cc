@@ -29,7 +29,8 @@ TEST_P(Norm, MatchesTheDefinition) {
   const auto wb = run.Buffer("w", dtype, w);
   const auto yb = run.Uninitialised("y", dtype, kRows * kHidden);
   run.AddLaunch(entry, {kRows, 1, 1}, {96, 1, 1},
-                {TestRun::Ptr(xb), TestRun::Ptr(wb), TestRun::Ptr(yb), TestRun::Int(kHidden), TestRun::Float(1e-5f)});
+                {TestRun::Ptr(xb), TestRun::Ptr(wb), TestRun::Ptr(yb), TestRun::Int(kHidden),
+                 TestRun::Float(1e-5f)});
   const Report report = run.Run();
   ASSERT_EQ(report.stop, Stop::kCompleted) << Show(report);
   EXPECT_TRUE(report.findings.empty()) << Show(report);
@@ -40,13 +41,15 @@ TEST_P(Norm, MatchesTheDefinition) {
     const double scale = 1 / std::sqrt(sum / kHidden + 1e-5);
     for (std::size_t i = 0; i < kHidden; ++i) {
       const double expected = run.At(xb, r * kHidden + i) * scale * run.At(wb, i);
-      EXPECT_NEAR(run.At(yb, r * kHidden + i), expected, tolerance * std::abs(expected) + 1e-6) << r << "," << i;
+      EXPECT_NEAR(run.At(yb, r * kHidden + i), expected, tolerance * std::abs(expected) + 1e-6)
+          << r << "," << i;
     }
   }
 }
 
 INSTANTIATE_TEST_SUITE_P(Types, Norm,
-                         ::testing::Values(NormCase{"rms_f32", DType::kF32, 1e-6}, NormCase{"rms_f16", DType::kF16, 1e-3},
+                         ::testing::Values(NormCase{"rms_f32", DType::kF32, 1e-6},
+                                           NormCase{"rms_f16", DType::kF16, 1e-3},
                                            NormCase{"rms_bf16", DType::kBF16, 5e-3}),
                          [](const auto& tested) { return std::string(tested.param.entry); });
 
@@ -61,7 +64,8 @@ TEST(Atomics, AddRowsThatRepeat) {
   const auto table = run.Zeros("table", DType::kF32, 4 * kHidden);
   const auto low = run.Zeros("low", DType::kBF16, 4 * kHidden);
   run.AddLaunch("scatter_add", {kTokens, 1, 1}, {64, 1, 1},
-                {TestRun::Ptr(g), TestRun::Ptr(i), TestRun::Ptr(table), TestRun::Ptr(low), TestRun::Int(kTokens), TestRun::Int(kHidden)});
+                {TestRun::Ptr(g), TestRun::Ptr(i), TestRun::Ptr(table), TestRun::Ptr(low),
+                 TestRun::Int(kTokens), TestRun::Int(kHidden)});
   const Report report = run.Run();
   ASSERT_EQ(report.stop, Stop::kCompleted) << Show(report);
   EXPECT_TRUE(report.findings.empty()) << Show(report);

@@ -33,12 +33,14 @@ TEST_P(Features, Calls) {
   Payload payload{};
   for (int i = 0; i < 10; ++i) payload.a[i] = 10 * i;
   payload.d = 7;
-  run_.AddLaunch("calls", {1, 1, 1}, {64, 1, 1}, {TestRun::Value(DType::kU8, payload), TestRun::Ptr(out), TestRun::Int(3)});
+  run_.AddLaunch("calls", {1, 1, 1}, {64, 1, 1},
+                 {TestRun::Value(DType::kU8, payload), TestRun::Ptr(out), TestRun::Int(3)});
   RunClean();
   constexpr int kFib[] = {0, 1, 1, 2, 3, 5, 8, 13};
   for (int i = 0; i < 64; ++i) {
     const int f = i % 2 == 1 ? i + 1 : i * 2;
-    EXPECT_EQ(run_.At(out, static_cast<std::size_t>(i)), 31 + 7 + 1000 * f + 1000000 * kFib[i % 8]) << i;
+    EXPECT_EQ(run_.At(out, static_cast<std::size_t>(i)), 31 + 7 + 1000 * f + 1000000 * kFib[i % 8])
+        << i;
   }
 }
 
@@ -61,12 +63,14 @@ TEST_P(Features, ModuleVariables) {
   const auto out = run_.Uninitialised("out", DType::kI32, 8);
   run_.AddLaunch("variables", {1, 1, 1}, {8, 1, 1}, {TestRun::Ptr(out)});
   RunClean();
-  for (std::size_t i = 0; i < 8; ++i) EXPECT_EQ(run_.At(out, i), 10.0 * static_cast<double>(i % 4 + 1) + 5);
+  for (std::size_t i = 0; i < 8; ++i)
+    EXPECT_EQ(run_.At(out, i), 10.0 * static_cast<double>(i % 4 + 1) + 5);
 }
 
 TEST_P(Features, GridSynchronisation) {
   const auto out = run_.Uninitialised("out", DType::kI32, 300);
-  run_.AddLaunch("reverse_grid", {10, 1, 1}, {32, 1, 1}, {TestRun::Ptr(out), TestRun::Int(300)}).cooperative = true;
+  run_.AddLaunch("reverse_grid", {10, 1, 1}, {32, 1, 1}, {TestRun::Ptr(out), TestRun::Int(300)})
+      .cooperative = true;
   RunClean();
   for (std::size_t i = 0; i < 300; ++i) EXPECT_EQ(run_.At(out, i), 299.0 - static_cast<double>(i));
 }
@@ -91,7 +95,8 @@ TEST_P(Features, LastBlockAddsUp) {
   const auto partial = run_.Uninitialised("partial", DType::kF32, 16, BufferRole::kWorkspace);
   const auto out = run_.Uninitialised("out", DType::kF32, 1);
   for (int i = 0; i < 2; ++i) {
-    run_.AddLaunch("last_block", {16, 1, 1}, {64, 1, 1}, {TestRun::Ptr(x), TestRun::Ptr(partial), TestRun::Ptr(out), TestRun::Int(1000)});
+    run_.AddLaunch("last_block", {16, 1, 1}, {64, 1, 1},
+                   {TestRun::Ptr(x), TestRun::Ptr(partial), TestRun::Ptr(out), TestRun::Int(1000)});
   }
   RunClean();
   EXPECT_EQ(run_.At(out, 0), 1000);
@@ -118,10 +123,12 @@ TEST_P(Features, DoubleBufferedCopies) {
   for (std::size_t i = 0; i < values.size(); ++i) values[i] = static_cast<double>(i);
   const auto x = run_.Buffer("x", DType::kF32, values);
   const auto y = run_.Uninitialised("y", DType::kF32, static_cast<std::int64_t>(values.size()));
-  run_.AddLaunch("pipeline", {1, 1, 1}, {64, 1, 1}, {TestRun::Ptr(x), TestRun::Ptr(y), TestRun::Int(5)});
+  run_.AddLaunch("pipeline", {1, 1, 1}, {64, 1, 1},
+                 {TestRun::Ptr(x), TestRun::Ptr(y), TestRun::Int(5)});
   RunClean();
   for (std::size_t s = 0; s < 5; ++s) {
-    for (std::size_t t = 0; t < 64; ++t) EXPECT_EQ(run_.At(y, (s * 64 + t) * 4), static_cast<double>((s * 64 + 63 - t) * 4));
+    for (std::size_t t = 0; t < 64; ++t)
+      EXPECT_EQ(run_.At(y, (s * 64 + t) * 4), static_cast<double>((s * 64 + 63 - t) * 4));
   }
 }
 
@@ -148,9 +155,11 @@ TEST_P(Features, ProducersAndConsumers) {
   for (std::size_t i = 0; i < values.size(); ++i) values[i] = static_cast<double>(i);
   const auto x = run_.Buffer("x", DType::kI32, values);
   const auto y = run_.Uninitialised("y", DType::kI32, 32 * 6);
-  run_.AddLaunch("specialised", {1, 1, 1}, {64, 1, 1}, {TestRun::Ptr(x), TestRun::Ptr(y), TestRun::Int(6)});
+  run_.AddLaunch("specialised", {1, 1, 1}, {64, 1, 1},
+                 {TestRun::Ptr(x), TestRun::Ptr(y), TestRun::Int(6)});
   RunClean();
-  for (std::size_t i = 0; i < 32 * 6; ++i) EXPECT_EQ(run_.At(y, i), static_cast<double>(i / 32 * 32 + 31 - i % 32));
+  for (std::size_t i = 0; i < 32 * 6; ++i)
+    EXPECT_EQ(run_.At(y, i), static_cast<double>(i / 32 * 32 + 31 - i % 32));
 }
 
 TEST_P(Features, CountingBarriers) {
@@ -168,13 +177,17 @@ TEST_P(Features, ThreadsMayLeaveBeforeABarrier) {
 }
 
 std::string ScheduleName(const ::testing::TestParamInfo<Schedule>& tested) {
-  constexpr std::array<const char*, 4> kNames = {"Sequential", "Permuted", "Reversed", "Priorities"};
-  return std::string(kNames[static_cast<std::size_t>(tested.param.policy)]) + std::to_string(tested.param.seed);
+  constexpr std::array<const char*, 4> kNames = {"Sequential", "Permuted", "Reversed",
+                                                 "Priorities"};
+  return std::string(kNames[static_cast<std::size_t>(tested.param.policy)]) +
+         std::to_string(tested.param.seed);
 }
 
 INSTANTIATE_TEST_SUITE_P(Schedules, Features,
-                         ::testing::Values(Schedule{}, Schedule{Schedule::Policy::kReversed, 0}, Schedule{Schedule::Policy::kPermuted, 1},
-                                           Schedule{Schedule::Policy::kPermuted, 2}, Schedule{Schedule::Policy::kPriorities, 1},
+                         ::testing::Values(Schedule{}, Schedule{Schedule::Policy::kReversed, 0},
+                                           Schedule{Schedule::Policy::kPermuted, 1},
+                                           Schedule{Schedule::Policy::kPermuted, 2},
+                                           Schedule{Schedule::Policy::kPriorities, 1},
                                            Schedule{Schedule::Policy::kPriorities, 7}),
                          ScheduleName);
 

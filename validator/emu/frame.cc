@@ -7,7 +7,8 @@
 namespace assay::emu {
 namespace {
 
-void FillSlot(CoreWarp& warp, Frame& frame, const ConstantSlot& constant, const std::uint64_t* lanes, LaneMask mask) {
+void FillSlot(CoreWarp& warp, Frame& frame, const ConstantSlot& constant,
+              const std::uint64_t* lanes, LaneMask mask) {
   std::byte* const slot = frame.slots + std::size_t{constant.slot} * kSlotBytes;
   for (std::size_t lane = 0; lane < kWarpSize; ++lane) {
     if ((mask >> lane & 1) == 0) continue;
@@ -76,7 +77,8 @@ Frame& FrameOf(CoreWarp& warp, std::uint32_t function, std::uint32_t depth) {
   frame->depth = depth;
   const std::size_t slot_bytes = std::size_t{code.slot_count} * kSlotBytes;
   const std::size_t shadows = std::size_t{code.slot_count} + code.predicate_count;
-  frame->storage.resize(kSlotBytes + slot_bytes + (code.predicate_count + 2 * shadows) * sizeof(std::uint32_t));
+  frame->storage.resize(kSlotBytes + slot_bytes +
+                        (code.predicate_count + 2 * shadows) * sizeof(std::uint32_t));
   const auto start = reinterpret_cast<std::uintptr_t>(frame->storage.data());
   const std::size_t skip = (kSlotBytes - start % kSlotBytes) % kSlotBytes;
   frame->slots = frame->storage.data() + skip;
@@ -89,7 +91,9 @@ Frame& FrameOf(CoreWarp& warp, std::uint32_t function, std::uint32_t depth) {
   FillConstants(warp, *frame, false);
   warp.engine->memory_bytes += frame->storage.size();
   if (warp.engine->memory_bytes > warp.engine->execution.limits.max_memory_bytes) {
-    warp.engine->End(Stop::kResourceLimit, "the registers of the blocks that must be resident need more memory than the limit allows");
+    warp.engine->End(
+        Stop::kResourceLimit,
+        "the registers of the blocks that must be resident need more memory than the limit allows");
   }
   warp.frames.push_back(std::move(frame));
   return *warp.frames.back();
@@ -108,7 +112,8 @@ void PlaceFrameLocals(CoreWarp& warp, Frame& frame, LaneMask lanes) {
   for (const ConstantSlot& constant : warp.engine->program.functions[frame.function].constants) {
     if (constant.kind != ConstantSlot::Kind::kLocalSymbol) continue;
     std::uint64_t values[kWarpSize];
-    for (std::size_t lane = 0; lane < kWarpSize; ++lane) values[lane] = frame.base[lane] + constant.value;
+    for (std::size_t lane = 0; lane < kWarpSize; ++lane)
+      values[lane] = frame.base[lane] + constant.value;
     FillSlot(warp, frame, constant, values, lanes);
   }
 }
@@ -120,10 +125,10 @@ bool ReserveLocal(CoreWarp& warp, std::uint64_t bytes) {
   std::vector<std::byte> local(stride * kWarpSize);
   std::vector<std::uint8_t> defined(stride * kWarpSize);
   for (std::uint64_t lane = 0; lane < kWarpSize; ++lane) {
-    std::copy_n(warp.local.begin() + static_cast<std::ptrdiff_t>(lane * warp.local_stride), warp.local_stride,
-                local.begin() + static_cast<std::ptrdiff_t>(lane * stride));
-    std::copy_n(warp.local_defined.begin() + static_cast<std::ptrdiff_t>(lane * warp.local_stride), warp.local_stride,
-                defined.begin() + static_cast<std::ptrdiff_t>(lane * stride));
+    std::copy_n(warp.local.begin() + static_cast<std::ptrdiff_t>(lane * warp.local_stride),
+                warp.local_stride, local.begin() + static_cast<std::ptrdiff_t>(lane * stride));
+    std::copy_n(warp.local_defined.begin() + static_cast<std::ptrdiff_t>(lane * warp.local_stride),
+                warp.local_stride, defined.begin() + static_cast<std::ptrdiff_t>(lane * stride));
   }
   warp.engine->memory_bytes += 2 * kWarpSize * (stride - warp.local_stride);
   warp.local = std::move(local);

@@ -39,29 +39,35 @@ Window WindowOf(Space space, std::uint64_t address) {
 }
 
 MemoryRegion* RegionOf(CoreWarp& warp, Space space, std::uint64_t address) {
-  if (WindowOf(space, address) == Window::kShared) return SharedRegion(*warp.block, address & 0xffffffffu);
+  if (WindowOf(space, address) == Window::kShared)
+    return SharedRegion(*warp.block, address & 0xffffffffu);
   return GenericRegion(*warp.engine, address);
 }
 
 std::string_view TypeName(AccessType type) {
-  return type == AccessType::kLoad ? "read" : type == AccessType::kStore ? "write" : "atomic access";
+  return type == AccessType::kLoad    ? "read"
+         : type == AccessType::kStore ? "write"
+                                      : "atomic access";
 }
 
 std::string CauseOfOutside(const MemoryPlace& place) {
-  if (place.buffer.empty() && place.address < 4096) return "a null pointer, or a small offset from one";
+  if (place.buffer.empty() && place.address < 4096)
+    return "a null pointer, or a small offset from one";
   if (place.buffer.empty()) return {};
   const auto elements = static_cast<std::int64_t>(place.elements);
   if (place.index < 0) return fmt::format("index {} is negative", place.index);
   if (place.index >= elements) {
     const std::int64_t past = place.index - elements;
-    if (past < 32) return fmt::format("{} element{} past the end: a guard for the tail is missing", past + 1, past == 0 ? "" : "s");
+    if (past < 32)
+      return fmt::format("{} element{} past the end: a guard for the tail is missing", past + 1,
+                         past == 0 ? "" : "s");
   }
   return {};
 }
 
 /// Why the first lane that fails does so, and how many fail the same way.
-bool Fault(CoreWarp& warp, const Decoded& op, Space space, LaneMask lanes, std::uint32_t bytes, std::uint32_t alignment,
-           AccessType type, const LaneAccess& access) {
+bool Fault(CoreWarp& warp, const Decoded& op, Space space, LaneMask lanes, std::uint32_t bytes,
+           std::uint32_t alignment, AccessType type, const LaneAccess& access) {
   Engine& engine = *warp.engine;
   const auto classify = [&](int lane) -> FindingKind {
     const std::uint64_t address = access.address[lane];
@@ -74,11 +80,13 @@ bool Fault(CoreWarp& warp, const Decoded& op, Space space, LaneMask lanes, std::
     if (region == nullptr) return FindingKind::kOutOfBounds;
     if (region->freed) return FindingKind::kUseAfterFree;
     const std::uint64_t offset =
-        (WindowOf(space, address) == Window::kShared ? address & kSharedOffsetMask : address) - region->base;
+        (WindowOf(space, address) == Window::kShared ? address & kSharedOffsetMask : address) -
+        region->base;
     if (region->size < bytes || offset > region->size - bytes) return FindingKind::kOutOfBounds;
     if (address % alignment != 0) return FindingKind::kMisaligned;
     if (type != AccessType::kLoad && !region->writable) {
-      return region->kind == MemoryRegion::Kind::kBuffer ? FindingKind::kWriteToInput : FindingKind::kWriteToConstant;
+      return region->kind == MemoryRegion::Kind::kBuffer ? FindingKind::kWriteToInput
+                                                         : FindingKind::kWriteToConstant;
     }
     return FindingKind::kTrap;  // This lane is in order.
   };
@@ -100,19 +108,22 @@ bool Fault(CoreWarp& warp, const Decoded& op, Space space, LaneMask lanes, std::
   switch (kind) {
     case FindingKind::kOutOfBounds:
       message = place.buffer.empty()
-                    ? fmt::format("{} of {} bytes at {}, which belongs to no allocation", TypeName(type), bytes, what)
-                    : fmt::format("{} of {} bytes at {}, outside of '{}', which has {} elements", TypeName(type), bytes, what,
-                                  place.buffer, place.elements);
+                    ? fmt::format("{} of {} bytes at {}, which belongs to no allocation",
+                                  TypeName(type), bytes, what)
+                    : fmt::format("{} of {} bytes at {}, outside of '{}', which has {} elements",
+                                  TypeName(type), bytes, what, place.buffer, place.elements);
       break;
     case FindingKind::kMisaligned:
-      message = fmt::format("{} of {} bytes at {} needs an address that is a multiple of {}, but it is {:#x}", TypeName(type),
-                            bytes, what, alignment, access.address[first]);
+      message = fmt::format(
+          "{} of {} bytes at {} needs an address that is a multiple of {}, but it is {:#x}",
+          TypeName(type), bytes, what, alignment, access.address[first]);
       break;
     case FindingKind::kUseAfterFree:
       message = fmt::format("{} of {} after its memory was freed", TypeName(type), what);
       break;
     case FindingKind::kWriteToInput:
-      message = fmt::format("{} changes {}, but '{}' is an input", TypeName(type), what, place.buffer);
+      message =
+          fmt::format("{} changes {}, but '{}' is an input", TypeName(type), what, place.buffer);
       break;
     default:
       message = fmt::format("{} changes {}, which is constant", TypeName(type), what);
@@ -122,14 +133,20 @@ bool Fault(CoreWarp& warp, const Decoded& op, Space space, LaneMask lanes, std::
   if (kind == FindingKind::kOutOfBounds) {
     if (const auto index = FindWrappedIndex(warp, op, first)) {
       kind = FindingKind::kIndexOverflow;
-      message += fmt::format("; the index wrapped: {} does not fit into 32 bits and became {}", index->expression, index->wrapped);
-      cause = fmt::format("the index is computed in 32 bits at {}: widen one factor to 64 bits first", LineOf(engine, index->pc));
+      message += fmt::format("; the index wrapped: {} does not fit into 32 bits and became {}",
+                             index->expression, index->wrapped);
+      cause =
+          fmt::format("the index is computed in 32 bits at {}: widen one factor to 64 bits first",
+                      LineOf(engine, index->pc));
     }
   }
   if (kind == FindingKind::kMisaligned) {
-    cause = "a vector access to a row whose length is not a multiple of the vector, or a misaligned base";
+    cause =
+        "a vector access to a row whose length is not a multiple of the vector, or a misaligned "
+        "base";
   }
-  Report1(warp, kind, warp.PcOf(op), failing, std::move(message), VerbOf(*op.source), std::move(place), {}, std::move(cause));
+  Report1(warp, kind, warp.PcOf(op), failing, std::move(message), VerbOf(*op.source),
+          std::move(place), {}, std::move(cause));
   engine.End(Stop::kFault, std::string(Name(kind)));
   warp.outcome = Outcome::kStop;
   return false;
@@ -143,7 +160,8 @@ MemoryRegion* SharedRegion(Block& block, std::uint64_t address) {
   if (const std::uint64_t rank = address >> kSharedBlockBits; rank != 0) {
     owner = nullptr;
     for (const auto& sibling : engine.resident) {
-      if (!sibling->done && sibling->cluster == block.cluster && sibling->cluster_rank + 1 == rank) owner = sibling.get();
+      if (!sibling->done && sibling->cluster == block.cluster && sibling->cluster_rank + 1 == rank)
+        owner = sibling.get();
     }
     if (owner == nullptr) return nullptr;
     address &= kSharedOffsetMask;
@@ -154,8 +172,8 @@ MemoryRegion* SharedRegion(Block& block, std::uint64_t address) {
   // The compact layout: variables side by side, below the first variable's own range.
   for (std::size_t i = 0; i < variables.size(); ++i) {
     MemoryRegion& region = owner->shared[i];
-    if (variables[i].address < (std::uint64_t{1} << kSharedVariableBits) && address >= region.base &&
-        address - region.base < region.size) {
+    if (variables[i].address < (std::uint64_t{1} << kSharedVariableBits) &&
+        address >= region.base && address - region.base < region.size) {
       return &region;
     }
   }
@@ -169,7 +187,8 @@ MemoryRegion* GenericRegion(Engine& engine, std::uint64_t address) {
   return region.kind == MemoryRegion::Kind::kNone ? nullptr : &region;
 }
 
-std::uint32_t AddRegion(Engine& engine, MemoryRegion region, std::uint64_t misalign, bool initially_defined) {
+std::uint32_t AddRegion(Engine& engine, MemoryRegion region, std::uint64_t misalign,
+                        bool initially_defined) {
   if (engine.regions.empty()) engine.regions.emplace_back();
   const auto number = static_cast<std::uint32_t>(engine.regions.size());
   region.base = (std::uint64_t{number} << kAllocationBits) + kAllocationBase + misalign;
@@ -202,10 +221,12 @@ LocalPlace FindLocal(const CoreWarp& warp, int lane, std::uint64_t address, std:
     }
     if (depth == 0) return {};
     // The frame that called this one, for this lane: the function that the return address lies in.
-    const std::uint32_t caller = warp.engine->program.function_of[frame->return_pc[static_cast<std::size_t>(lane)] - 1];
+    const std::uint32_t caller =
+        warp.engine->program.function_of[frame->return_pc[static_cast<std::size_t>(lane)] - 1];
     --depth;
-    const auto found = std::ranges::find_if(
-        warp.frames, [&](const auto& other) { return other->depth == depth && other->function == caller; });
+    const auto found = std::ranges::find_if(warp.frames, [&](const auto& other) {
+      return other->depth == depth && other->function == caller;
+    });
     if (found == warp.frames.end()) return {};
     frame = found->get();
   }
@@ -219,20 +240,14 @@ void Addresses(CoreWarp& warp, const DecodedOperand& operand, LaneAccess& access
   } else {
     const auto* const base = warp.Lanes<std::uint32_t>(operand.slot);
     // 32-bit addresses wrap at 32 bits.
-    for (int i = 0; i < kWarpSize; ++i) access.address[i] = static_cast<std::uint32_t>(base[i] + offset);
+    for (int i = 0; i < kWarpSize; ++i)
+      access.address[i] = static_cast<std::uint32_t>(base[i] + offset);
   }
 }
 
-void CheckAddressDefined(CoreWarp& warp, const Decoded& op, const DecodedOperand& operand, LaneMask lanes) {
-  const LaneMask undefined = warp.frame->undefined[operand.shadow] & lanes;
-  if (undefined == 0) [[likely]] return;
-  ReportUndefined(warp, warp.PcOf(op), undefined, "an address was computed from undefined bytes", VerbOf(*op.source),
-                  warp.frame->origin[operand.shadow]);
-}
-
 template <bool kMonitored>
-bool Resolve(CoreWarp& warp, const Decoded& op, Space space, LaneMask lanes, std::uint32_t bytes, AccessType type,
-             LaneAccess& access, std::uint32_t alignment) {
+bool Resolve(CoreWarp& warp, const Decoded& op, Space space, LaneMask lanes, std::uint32_t bytes,
+             AccessType type, LaneAccess& access, std::uint32_t alignment) {
   if (alignment == 0) alignment = bytes;
   access.lanes = lanes;
   access.dense = false;
@@ -242,10 +257,13 @@ bool Resolve(CoreWarp& warp, const Decoded& op, Space space, LaneMask lanes, std
   const Window window = WindowOf(space, access.address[first]);
   if (window != Window::kLocal) [[likely]] {
     MemoryRegion* const region = RegionOf(warp, space, access.address[first]);
-    if (region != nullptr && !region->freed && region->size >= bytes && (type == AccessType::kLoad || region->writable)) [[likely]] {
-      // Addresses relative to the region; what lies below it becomes huge. Shared addresses may come with their window.
-      const std::uint64_t base =
-          window == Window::kShared ? (access.address[first] & ~kSharedOffsetMask) + region->base : region->base;
+    if (region != nullptr && !region->freed && region->size >= bytes &&
+        (type == AccessType::kLoad || region->writable)) [[likely]] {
+      // Addresses relative to the region; what lies below it becomes huge. Shared addresses may
+      // come with their window.
+      const std::uint64_t base = window == Window::kShared
+                                     ? (access.address[first] & ~kSharedOffsetMask) + region->base
+                                     : region->base;
       const std::uint64_t last = region->size - bytes;
       std::uint64_t bad = 0;
       if (lanes == kAllLanes) {
@@ -259,7 +277,8 @@ bool Resolve(CoreWarp& warp, const Decoded& op, Space space, LaneMask lanes, std
           const std::uint64_t offset = access.address[i] - base;
           access.pointer[i] = reinterpret_cast<std::uintptr_t>(region->data) + offset;
           const std::uint64_t counts = lanes >> i & 1;
-          bad |= counts * (static_cast<std::uint64_t>(offset > last) | (access.address[i] & (alignment - 1)));
+          bad |= counts * (static_cast<std::uint64_t>(offset > last) |
+                           (access.address[i] & (alignment - 1)));
         }
       }
       if (bad == 0) [[likely]] {
@@ -270,7 +289,8 @@ bool Resolve(CoreWarp& warp, const Decoded& op, Space space, LaneMask lanes, std
           }
           access.dense = apart == 0;
         }
-        if constexpr (kMonitored) std::fill(std::begin(access.region), std::end(access.region), region);
+        if constexpr (kMonitored)
+          std::fill(std::begin(access.region), std::end(access.region), region);
         return true;
       }
     }
@@ -286,15 +306,17 @@ bool Resolve(CoreWarp& warp, const Decoded& op, Space space, LaneMask lanes, std
       if (FindLocal(warp, lane, local, bytes).variable == nullptr || local % alignment != 0) {
         return Fault(warp, op, space, lanes, bytes, alignment, type, access);
       }
-      access.pointer[lane] =
-          reinterpret_cast<std::uintptr_t>(warp.local.data() + static_cast<std::uint64_t>(lane) * warp.local_stride + local);
+      access.pointer[lane] = reinterpret_cast<std::uintptr_t>(
+          warp.local.data() + static_cast<std::uint64_t>(lane) * warp.local_stride + local);
       access.local = true;
       continue;
     }
     MemoryRegion* const region = RegionOf(warp, space, address);
-    const std::uint64_t plain = lane_window == Window::kShared ? address & kSharedOffsetMask : address;
-    if (region == nullptr || region->freed || region->size < bytes || plain - region->base > region->size - bytes ||
-        address % alignment != 0 || (type != AccessType::kLoad && !region->writable)) {
+    const std::uint64_t plain =
+        lane_window == Window::kShared ? address & kSharedOffsetMask : address;
+    if (region == nullptr || region->freed || region->size < bytes ||
+        plain - region->base > region->size - bytes || address % alignment != 0 ||
+        (type != AccessType::kLoad && !region->writable)) {
       return Fault(warp, op, space, lanes, bytes, alignment, type, access);
     }
     access.pointer[lane] = reinterpret_cast<std::uintptr_t>(region->data + (plain - region->base));
@@ -303,148 +325,9 @@ bool Resolve(CoreWarp& warp, const Decoded& op, Space space, LaneMask lanes, std
   return true;
 }
 
-template bool Resolve<true>(CoreWarp&, const Decoded&, Space, LaneMask, std::uint32_t, AccessType, LaneAccess&, std::uint32_t);
-template bool Resolve<false>(CoreWarp&, const Decoded&, Space, LaneMask, std::uint32_t, AccessType, LaneAccess&, std::uint32_t);
-
-LaneMask UndefinedLanes(CoreWarp& warp, const LaneAccess& access, std::uint32_t offset, std::uint32_t bytes) {
-  LaneMask undefined = 0;
-  const MemoryRegion* checked = nullptr;
-  for (LaneMask rest = access.lanes; rest != 0; rest &= rest - 1) {
-    const int lane = std::countr_zero(rest);
-    const MemoryRegion* const region = access.region[lane];
-    if (region == nullptr) {
-      const auto at = static_cast<std::uint64_t>(access.at(lane) - warp.local.data()) + offset;
-      const auto* const flags = warp.local_defined.data() + at;
-      if (std::ranges::find(flags, flags + bytes, std::uint8_t{0}) != flags + bytes) undefined |= LaneMask{1} << lane;
-      continue;
-    }
-    if (region == checked) continue;  // Found to hold nothing undefined.
-    if (region->defined == nullptr || region->defined->AllDefined()) {
-      checked = region;
-      continue;
-    }
-    const auto start = static_cast<std::uint64_t>(access.at(lane) - region->data);
-    if (access.dense && lane == 0) {
-      const auto end = static_cast<std::uint64_t>(access.at(kWarpSize - 1) - region->data) + offset + bytes;
-      if (region->defined->Defined(start, end - start)) return 0;
-    }
-    if (!region->defined->Defined(start + offset, bytes)) undefined |= LaneMask{1} << lane;
-  }
-  return undefined;
-}
-
-void MarkStored(CoreWarp& warp, const Decoded& op, const LaneAccess& access, std::uint32_t offset, std::uint32_t bytes,
-                LaneMask undefined, std::uint32_t origin) {
-  undefined &= access.lanes;
-  LaneMask to_output = 0;
-  if (undefined == 0 && access.dense && offset == 0) {
-    MemoryRegion* const region = access.region[0];
-    if (region->defined == nullptr || region->defined->AllDefined()) return;
-    const auto start = static_cast<std::uint64_t>(access.at(0) - region->data);
-    const auto end = static_cast<std::uint64_t>(access.at(kWarpSize - 1) - region->data) + bytes;
-    if (end - start == std::uint64_t{bytes} * kWarpSize) {
-      region->defined->Set(start, end - start, true);
-      return;
-    }
-  }
-  for (LaneMask rest = access.lanes; rest != 0; rest &= rest - 1) {
-    const int lane = std::countr_zero(rest);
-    const bool defined = (undefined >> lane & 1) == 0;
-    MemoryRegion* const region = access.region[lane];
-    if (region == nullptr) {
-      const auto at = static_cast<std::uint64_t>(access.at(lane) - warp.local.data()) + offset;
-      std::fill_n(warp.local_defined.data() + at, bytes, static_cast<std::uint8_t>(defined));
-      continue;
-    }
-    if (!defined && region->is_output) to_output |= LaneMask{1} << lane;
-    if (region->defined == nullptr || (defined && region->defined->AllDefined())) continue;
-    region->defined->Set(static_cast<std::uint64_t>(access.at(lane) - region->data) + offset, bytes, defined);
-  }
-  if (to_output != 0) {
-    const int first = FirstLane(to_output);
-    const MemoryRegion& region = *access.region[first];
-    const auto address = static_cast<std::uint64_t>(access.at(first) - region.data) + offset + region.base;
-    MemoryPlace place = PlaceIn(region, "global", address, bytes);
-    std::string message = fmt::format("undefined bytes are stored to the output {}[{}]", place.buffer, place.index);
-    ReportUndefined(warp, warp.PcOf(op), to_output, std::move(message), VerbOf(*op.source), origin, std::move(place));
-  }
-}
-
-AccessOrder OrderOf(const ptx::Instruction& in) {
-  using ptx::Mod;
-  AccessOrder result;
-  struct OrderRow {
-    Mod mod;
-    Order order;
-  };
-  constexpr OrderRow kOrders[] = {{Mod::kVolatile, Order::kVolatile}, {Mod::kRelaxed, Order::kRelaxed},
-                                  {Mod::kAcquire, Order::kAcquire},   {Mod::kRelease, Order::kRelease},
-                                  {Mod::kAcqRel, Order::kAcqRel},     {Mod::kMmio, Order::kRelaxed}};
-  for (const OrderRow& row : kOrders) {
-    if (in.Has(row.mod)) result.order = row.order;
-  }
-  struct ScopeRow {
-    Mod mod;
-    Scope scope;
-  };
-  constexpr ScopeRow kScopes[] = {{Mod::kCta, Scope::kCta},
-                                  {Mod::kCluster, Scope::kCluster},
-                                  {Mod::kGpu, Scope::kGpu},
-                                  {Mod::kSys, Scope::kSys}};
-  const bool atomic = in.opcode == ptx::Opcode::kAtom || in.opcode == ptx::Opcode::kRed;
-  if (atomic) {
-    if (result.order == Order::kWeak) result.order = Order::kRelaxed;
-    result.scope = Scope::kGpu;  // The default of atom and red.
-  }
-  if (result.order == Order::kVolatile) result.scope = Scope::kSys;
-  for (const ScopeRow& row : kScopes) {
-    if (in.Has(row.mod)) result.scope = row.scope;
-  }
-  return result;
-}
-
-void ReportAccess(CoreWarp& warp, const Decoded& op, const LaneAccess& access, std::uint32_t bytes, const AccessEvent& what) {
-  constexpr std::uint32_t kLongestValue = 64;
-  alignas(64) std::uint64_t offsets[kWarpSize] = {};
-  alignas(64) std::byte old_values[kWarpSize * kLongestValue];
-  const bool values = what.new_values != nullptr && bytes <= kLongestValue;
-  LaneMask rest = access.lanes;
-  while (rest != 0) {
-    const MemoryRegion* const region = access.region[std::countr_zero(rest)];
-    LaneMask group = 0;
-    for (LaneMask left = rest; left != 0; left &= left - 1) {
-      const int lane = std::countr_zero(left);
-      if (access.region[lane] != region) continue;
-      group |= LaneMask{1} << lane;
-      if (region == nullptr) continue;
-      offsets[lane] = static_cast<std::uint64_t>(access.at(lane) - region->data) + region->race_offset;
-      if (values) std::memcpy(old_values + static_cast<std::size_t>(lane) * bytes, access.at(lane), bytes);
-    }
-    rest &= ~group;
-    // Local memory is private, constants and parameters cannot change.
-    if (region == nullptr || region->kind == MemoryRegion::Kind::kConst || region->kind == MemoryRegion::Kind::kParams) continue;
-    if (what.kind == AccessKind::kRead && !region->writable) continue;
-    WarpAccess event;
-    event.warp = warp.number;
-    event.lanes = group;
-    event.region = region->race_region;
-    event.offsets = offsets;
-    event.bytes = bytes;
-    event.kind = what.kind;
-    event.order = what.order.order;
-    event.scope = what.order.scope;
-    event.atomic = what.atomic;
-    event.returns_value = what.returns_value;
-    event.read_only_path = op.source->Has(ptx::Mod::kNc);
-    event.pc = warp.PcOf(op);
-    event.element_bytes = what.element_bytes;
-    event.reversed = warp.engine->reverse_lanes;
-    if (values) {
-      event.new_values = what.new_values;
-      event.old_values = old_values;
-    }
-    warp.engine->race->OnAccess(event);
-  }
-}
+template bool Resolve<true>(CoreWarp&, const Decoded&, Space, LaneMask, std::uint32_t, AccessType,
+                            LaneAccess&, std::uint32_t);
+template bool Resolve<false>(CoreWarp&, const Decoded&, Space, LaneMask, std::uint32_t, AccessType,
+                             LaneAccess&, std::uint32_t);
 
 }  // namespace assay::emu

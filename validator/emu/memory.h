@@ -1,7 +1,8 @@
 // How a warp reaches memory: addresses of its lanes to host pointers, with every check on the way.
 //
-// The common case, all lanes within one allocation, costs one look-up and one vectorised comparison. Bounds, alignment and write
-// protection are always checked; definedness and races when the template argument says so.
+// The common case, all lanes within one allocation, costs one look-up and one vectorised
+// comparison. Bounds, alignment and write protection are always checked; definedness and races when
+// the template argument says so.
 #pragma once
 
 #include <cstdint>
@@ -12,12 +13,12 @@
 namespace assay::emu {
 
 struct alignas(64) LaneAccess {
-  std::uint64_t address[kWarpSize];        ///< In the instruction's space.
-  std::uintptr_t pointer[kWarpSize];       ///< Host addresses; those of `lanes` are valid.
-  MemoryRegion* region[kWarpSize];         ///< Null for local memory. Only set when monitored.
+  std::uint64_t address[kWarpSize];   ///< In the instruction's space.
+  std::uintptr_t pointer[kWarpSize];  ///< Host addresses; those of `lanes` are valid.
+  MemoryRegion* region[kWarpSize];    ///< Null for local memory. Only set when monitored.
   LaneMask lanes = 0;
-  bool dense = false;                      ///< All 32 lanes, at consecutive addresses.
-  bool local = false;                      ///< Local memory: no region, no races.
+  bool dense = false;  ///< All 32 lanes, at consecutive addresses.
+  bool local = false;  ///< Local memory: no region, no races.
 
   std::byte* at(int lane) const { return reinterpret_cast<std::byte*>(pointer[lane]); }
 };
@@ -27,19 +28,23 @@ enum class AccessType : std::uint8_t { kLoad, kStore, kAtomic };
 /// Fills access.address for the address operand `operand`.
 void Addresses(CoreWarp& warp, const DecodedOperand& operand, LaneAccess& access);
 
-/// Resolves access.address to pointers for `lanes`. False: a finding was recorded and the run is over.
-/// `bytes` is the whole access of a lane; it must be aligned to it (or `alignment`, when not 0).
+/// Resolves access.address to pointers for `lanes`. False: a finding was recorded and the run is
+/// over. `bytes` is the whole access of a lane; it must be aligned to it (or `alignment`, when not
+/// 0).
 template <bool kMonitored>
-bool Resolve(CoreWarp& warp, const Decoded& op, ptx::Space space, LaneMask lanes, std::uint32_t bytes, AccessType type,
-             LaneAccess& access, std::uint32_t alignment = 0);
+bool Resolve(CoreWarp& warp, const Decoded& op, ptx::Space space, LaneMask lanes,
+             std::uint32_t bytes, AccessType type, LaneAccess& access, std::uint32_t alignment = 0);
 
 /// Lanes of access.lanes whose bytes [offset, offset + bytes) are not all defined.
-LaneMask UndefinedLanes(CoreWarp& warp, const LaneAccess& access, std::uint32_t offset, std::uint32_t bytes);
-/// Marks those bytes defined, or undefined in the lanes of `undefined`, whose bytes come from the instruction at `origin`.
-void MarkStored(CoreWarp& warp, const Decoded& op, const LaneAccess& access, std::uint32_t offset, std::uint32_t bytes,
-                LaneMask undefined, std::uint32_t origin);
+LaneMask UndefinedLanes(CoreWarp& warp, const LaneAccess& access, std::uint32_t offset,
+                        std::uint32_t bytes);
+/// Marks those bytes defined, or undefined in the lanes of `undefined`, whose bytes come from the
+/// instruction at `origin`.
+void MarkStored(CoreWarp& warp, const Decoded& op, const LaneAccess& access, std::uint32_t offset,
+                std::uint32_t bytes, LaneMask undefined, std::uint32_t origin);
 /// Reports undefined bytes in an address register.
-void CheckAddressDefined(CoreWarp& warp, const Decoded& op, const DecodedOperand& operand, LaneMask lanes);
+void CheckAddressDefined(CoreWarp& warp, const Decoded& op, const DecodedOperand& operand,
+                         LaneMask lanes);
 
 /// What the race detector needs to know of a memory instruction.
 struct AccessOrder {
@@ -53,18 +58,21 @@ struct AccessEvent {
   AccessOrder order;
   bool atomic = false;
   bool returns_value = true;
-  std::uint32_t element_bytes = 0;          ///< 0: the whole access is one element.
-  const std::byte* new_values = nullptr;    ///< Lane-major; for writes, before they happen. May be null.
+  std::uint32_t element_bytes = 0;  ///< 0: the whole access is one element.
+  const std::byte* new_values =
+      nullptr;  ///< Lane-major; for writes, before they happen. May be null.
 };
 /// Tells the race detector of `bytes` a lane.
-void ReportAccess(CoreWarp& warp, const Decoded& op, const LaneAccess& access, std::uint32_t bytes, const AccessEvent& event);
+void ReportAccess(CoreWarp& warp, const Decoded& op, const LaneAccess& access, std::uint32_t bytes,
+                  const AccessEvent& event);
 
 /// The region of a shared address (of this block, or of a sibling in the cluster), or null.
 MemoryRegion* SharedRegion(Block& block, std::uint64_t address);
 /// The region of a generic address outside of the shared and local windows, or null.
 MemoryRegion* GenericRegion(Engine& engine, std::uint64_t address);
 /// Adds an allocation and returns its number.
-std::uint32_t AddRegion(Engine& engine, MemoryRegion region, std::uint64_t misalign, bool initially_defined);
+std::uint32_t AddRegion(Engine& engine, MemoryRegion region, std::uint64_t misalign,
+                        bool initially_defined);
 
 /// The variable of the calling lane's frames that holds [address, address + bytes) of local memory.
 struct LocalPlace {

@@ -16,12 +16,13 @@ int RegisterBits(Type type) {
   return std::max(16, ptx::BitsOf(type));
 }
 
-/// Exceptions from "as wide as the first type": operand `index` (kAll: every one from `index` on) takes `bits`, or type `type`.
+/// Exceptions from "as wide as the first type": operand `index` (kAll: every one from `index` on)
+/// takes `bits`, or type `type`.
 struct WidthRow {
   Opcode opcode;
   std::size_t first;
   std::size_t last;
-  int bits;   ///< 0: take type number `type`.
+  int bits;  ///< 0: take type number `type`.
   std::size_t type;
 };
 
@@ -79,18 +80,56 @@ constexpr WidthRow kWidths[] = {
 
 /// Opcodes that write nothing, whatever stands first.
 constexpr Opcode kNoDestination[] = {
-    Opcode::kSt, Opcode::kRed, Opcode::kRedAsync, Opcode::kStAsync, Opcode::kStBulk, Opcode::kApplyPriority,
-    Opcode::kDiscard, Opcode::kPrefetch, Opcode::kPrefetchu, Opcode::kStackrestore, Opcode::kCpAsync,
-    Opcode::kCpAsyncBulk, Opcode::kCpAsyncBulkCommitGroup, Opcode::kCpAsyncBulkPrefetch,
-    Opcode::kCpAsyncBulkPrefetchTensor, Opcode::kCpAsyncBulkTensor, Opcode::kCpAsyncBulkWaitGroup,
-    Opcode::kCpAsyncCommitGroup, Opcode::kCpAsyncMbarrierArrive, Opcode::kCpAsyncWaitAll,
-    Opcode::kCpAsyncWaitGroup, Opcode::kCpReduceAsyncBulk, Opcode::kCpReduceAsyncBulkTensor,
-    Opcode::kTensormapReplace, Opcode::kTensormapCpFenceproxy, Opcode::kBarWarpSync, Opcode::kBarrierCluster,
-    Opcode::kFence, Opcode::kGriddepcontrol, Opcode::kMbarrierCompleteTx, Opcode::kMbarrierExpectTx,
-    Opcode::kMbarrierInit, Opcode::kMbarrierInval, Opcode::kMembar, Opcode::kStmatrix,
-    Opcode::kWgmmaCommitGroup, Opcode::kWgmmaFence, Opcode::kWgmmaWaitGroup, Opcode::kWmmaStore, Opcode::kBra,
-    Opcode::kBrkpt, Opcode::kBrx, Opcode::kCall, Opcode::kExit, Opcode::kNanosleep, Opcode::kPmevent,
-    Opcode::kRet, Opcode::kSetmaxnreg, Opcode::kTrap, Opcode::kMultimem,
+    Opcode::kSt,
+    Opcode::kRed,
+    Opcode::kRedAsync,
+    Opcode::kStAsync,
+    Opcode::kStBulk,
+    Opcode::kApplyPriority,
+    Opcode::kDiscard,
+    Opcode::kPrefetch,
+    Opcode::kPrefetchu,
+    Opcode::kStackrestore,
+    Opcode::kCpAsync,
+    Opcode::kCpAsyncBulk,
+    Opcode::kCpAsyncBulkCommitGroup,
+    Opcode::kCpAsyncBulkPrefetch,
+    Opcode::kCpAsyncBulkPrefetchTensor,
+    Opcode::kCpAsyncBulkTensor,
+    Opcode::kCpAsyncBulkWaitGroup,
+    Opcode::kCpAsyncCommitGroup,
+    Opcode::kCpAsyncMbarrierArrive,
+    Opcode::kCpAsyncWaitAll,
+    Opcode::kCpAsyncWaitGroup,
+    Opcode::kCpReduceAsyncBulk,
+    Opcode::kCpReduceAsyncBulkTensor,
+    Opcode::kTensormapReplace,
+    Opcode::kTensormapCpFenceproxy,
+    Opcode::kBarWarpSync,
+    Opcode::kBarrierCluster,
+    Opcode::kFence,
+    Opcode::kGriddepcontrol,
+    Opcode::kMbarrierCompleteTx,
+    Opcode::kMbarrierExpectTx,
+    Opcode::kMbarrierInit,
+    Opcode::kMbarrierInval,
+    Opcode::kMembar,
+    Opcode::kStmatrix,
+    Opcode::kWgmmaCommitGroup,
+    Opcode::kWgmmaFence,
+    Opcode::kWgmmaWaitGroup,
+    Opcode::kWmmaStore,
+    Opcode::kBra,
+    Opcode::kBrkpt,
+    Opcode::kBrx,
+    Opcode::kCall,
+    Opcode::kExit,
+    Opcode::kNanosleep,
+    Opcode::kPmevent,
+    Opcode::kRet,
+    Opcode::kSetmaxnreg,
+    Opcode::kTrap,
+    Opcode::kMultimem,
 };
 
 }  // namespace
@@ -118,14 +157,17 @@ int OperandBits(const Instruction& in, std::size_t index) {
   if (wide && (index == 0 || index == 3)) return 2 * RegisterBits(in.type());
   if (in.type() == Type::kNone) return 32;
   int bits = RegisterBits(in.type());
-  if (operand.kind == Operand::Kind::kVector && in.opcode == Opcode::kMov && !operand.elements.empty()) {
+  if (operand.kind == Operand::Kind::kVector && in.opcode == Opcode::kMov &&
+      !operand.elements.empty()) {
     bits = std::max(16, bits / static_cast<int>(operand.elements.size()));
   }
   return bits;
 }
 
 std::size_t DestinationOperands(const Instruction& in) {
-  if (in.operands.empty() || std::ranges::find(kNoDestination, in.opcode) != std::end(kNoDestination)) return 0;
+  if (in.operands.empty() ||
+      std::ranges::find(kNoDestination, in.opcode) != std::end(kNoDestination))
+    return 0;
   if ((in.opcode == Opcode::kBar || in.opcode == Opcode::kBarrier) && !in.Has(Mod::kRed)) return 0;
   if (in.operands[0].kind == Operand::Kind::kAddress) return 0;
   std::size_t count = 1;

@@ -53,7 +53,8 @@ class Follower {
     for (std::uint32_t distance = 0; pc > code.first_pc && distance < kMaxDistance; ++distance) {
       const Decoded& op = warp_.At(--pc);
       for (std::size_t i = 0; i < op.destinations; ++i) {
-        if (op.operands[i].kind == DecodedOperand::Kind::kSlot && op.operands[i].slot == slot) return &op;
+        if (op.operands[i].kind == DecodedOperand::Kind::kSlot && op.operands[i].slot == slot)
+          return &op;
       }
     }
     return nullptr;
@@ -115,7 +116,8 @@ class Follower {
     }
     if (found_ || bits != 32) return exact;
     const Exact low = is_signed ? Exact{std::numeric_limits<std::int32_t>::min()} : Exact{0};
-    const Exact high = is_signed ? Exact{std::numeric_limits<std::int32_t>::max()} : Exact{std::numeric_limits<std::uint32_t>::max()};
+    const Exact high = is_signed ? Exact{std::numeric_limits<std::int32_t>::max()}
+                                 : Exact{std::numeric_limits<std::uint32_t>::max()};
     if (exact >= low && exact <= high) return exact;
     // Registers may have been overwritten since: only what explains the value that is there counts.
     if (static_cast<std::uint32_t>(exact) != static_cast<std::uint32_t>(held)) return held;
@@ -123,7 +125,9 @@ class Follower {
     if (in.opcode == Opcode::kAdd || in.opcode == Opcode::kSub) {
       if (!is_signed) return held;
     }
-    found_ = WrappedIndex{.expression = fmt::format("{} = {}", text, Print(exact)), .wrapped = static_cast<std::int64_t>(held), .pc = pc};
+    found_ = WrappedIndex{.expression = fmt::format("{} = {}", text, Print(exact)),
+                          .wrapped = static_cast<std::int64_t>(held),
+                          .pc = pc};
     return exact;
   }
 
@@ -138,7 +142,9 @@ std::optional<WrappedIndex> FindWrappedIndex(CoreWarp& warp, const Decoded& op, 
   Follower follower(warp, lane);
   for (std::size_t i = 0; i < op.operand_count; ++i) {
     // The address is the operand that PTX writes in brackets.
-    if (i < op.source->operands.size() && op.source->operands[i].kind != ptx::Operand::Kind::kAddress && op.destinations == 0) continue;
+    if (i < op.source->operands.size() &&
+        op.source->operands[i].kind != ptx::Operand::Kind::kAddress && op.destinations == 0)
+      continue;
     if (i < op.destinations) continue;
     follower.Value(op.operands[i], warp.PcOf(op), true, 0);
     break;

@@ -1,8 +1,9 @@
 // A decoded program: what emu::Program holds. Internal to validator/emu.
 //
-// All functions lie in one flat array of Decoded; a program counter indexes it. Every function ends in a sentinel `ret`, so that
-// running off its end and labels at its end need no test. Registers of a function are numbered slots (exec.h); immediates,
-// special registers and addresses are constant slots that a frame fills when it is created.
+// All functions lie in one flat array of Decoded; a program counter indexes it. Every function ends
+// in a sentinel `ret`, so that running off its end and labels at its end need no test. Registers of
+// a function are numbered slots (exec.h); immediates, special registers and addresses are constant
+// slots that a frame fills when it is created.
 //
 // Immutable after Load, and shared by threads.
 #pragma once
@@ -20,11 +21,12 @@ namespace assay::emu {
 
 /// Decoded::flags.
 enum DecodedFlag : std::uint16_t {
-  kFlagControl = 1,        ///< May change control flow, block or end lanes: runs even when no lane passes the guard.
-  kFlagMemory = 2,         ///< May fault.
+  kFlagControl =
+      1,  ///< May change control flow, block or end lanes: runs even when no lane passes the guard.
+  kFlagMemory = 2,           ///< May fault.
   kFlagVolatileSpecial = 4,  ///< Reads a clock: its constant slot is refreshed first.
-  kFlagResultUsed = 8,     ///< Some instruction reads a destination register.
-  kFlagOrderMatters = 16,  ///< Atomics and strong loads whose result may depend on the schedule.
+  kFlagResultUsed = 8,       ///< Some instruction reads a destination register.
+  kFlagOrderMatters = 16,    ///< Atomics and strong loads whose result may depend on the schedule.
 };
 
 /// Decoded::propagate: how undefined inputs make outputs undefined.
@@ -38,12 +40,12 @@ enum Propagate : std::uint8_t {
 /// A slot that a frame fills before its first instruction.
 struct ConstantSlot {
   enum class Kind : std::uint8_t {
-    kBits,           ///< `value`
-    kSpecial,        ///< `special`, `component`
-    kModuleSymbol,   ///< Address of Module::variables[index] + value
-    kLocalSymbol,    ///< Address of a frame variable (local or call parameter): frame base + value
-    kParamSymbol,    ///< Address of a kernel parameter: launch parameters + value
-    kFunction,       ///< Address of a function
+    kBits,          ///< `value`
+    kSpecial,       ///< `special`, `component`
+    kModuleSymbol,  ///< Address of Module::variables[index] + value
+    kLocalSymbol,   ///< Address of a frame variable (local or call parameter): frame base + value
+    kParamSymbol,   ///< Address of a kernel parameter: launch parameters + value
+    kFunction,      ///< Address of a function
   };
   Kind kind = Kind::kBits;
   Slot slot = kNoSlot;
@@ -56,18 +58,25 @@ struct ConstantSlot {
 
 /// A variable of a function's frame or of the module, placed.
 struct PlacedVariable {
-  enum class Where : std::uint8_t { kNowhere, kFrame, kKernelParam, kShared, kRegister } where = Where::kNowhere;
-  std::uint64_t offset = 0;   ///< In the frame, the parameters, or the shared address space.
+  enum class Where : std::uint8_t {
+    kNowhere,
+    kFrame,
+    kKernelParam,
+    kShared,
+    kRegister
+  } where = Where::kNowhere;
+  std::uint64_t offset = 0;  ///< In the frame, the parameters, or the shared address space.
   std::uint64_t bytes = 0;
-  std::uint32_t shared = 0;   ///< Index into Impl::shared for kShared.
+  std::uint32_t shared = 0;  ///< Index into Impl::shared for kShared.
 };
 
-/// A variable in shared memory. Every one has an address range of its own, so that an overrun is seen.
+/// A variable in shared memory. Every one has an address range of its own, so that an overrun is
+/// seen.
 struct SharedVariable {
   std::string name;
-  std::uint64_t address = 0;       ///< In the shared address space.
-  std::uint64_t storage = 0;       ///< Offset in the block's storage.
-  std::uint64_t bytes = 0;         ///< 0 for dynamic shared memory: its size is the launch's.
+  std::uint64_t address = 0;  ///< In the shared address space.
+  std::uint64_t storage = 0;  ///< Offset in the block's storage.
+  std::uint64_t bytes = 0;    ///< 0 for dynamic shared memory: its size is the launch's.
   std::uint32_t element_bytes = 1;
   bool dynamic = false;
 };
@@ -75,27 +84,27 @@ struct SharedVariable {
 struct FunctionCode {
   const ptx::Function* function = nullptr;
   std::uint32_t first_pc = 0;
-  std::uint32_t end_pc = 0;              ///< One past the sentinel.
+  std::uint32_t end_pc = 0;  ///< One past the sentinel.
   std::uint32_t slot_count = 0;
-  std::uint32_t constant_slots = 0;      ///< The first so many slots are constant.
+  std::uint32_t constant_slots = 0;  ///< The first so many slots are constant.
   std::uint32_t predicate_count = 0;
   std::vector<ConstantSlot> constants;
-  std::vector<PlacedVariable> variables; ///< By VariableIndex of the function.
-  std::uint64_t frame_bytes = 0;         ///< Of local memory a thread.
-  std::uint64_t param_bytes = 0;         ///< Of a kernel's parameters.
-  bool is_builtin = false;               ///< vprintf, malloc, ...: no body, handled by the core.
+  std::vector<PlacedVariable> variables;  ///< By VariableIndex of the function.
+  std::uint64_t frame_bytes = 0;          ///< Of local memory a thread.
+  std::uint64_t param_bytes = 0;          ///< Of a kernel's parameters.
+  bool is_builtin = false;                ///< vprintf, malloc, ...: no body, handled by the core.
   /// Shared variables that this function or what it calls may use (a launch's layout).
 };
 
 /// What a call instruction needs, indexed by Decoded::aux.
 struct CallSite {
-  std::uint32_t callee = 0;              ///< Function index, when direct.
+  std::uint32_t callee = 0;  ///< Function index, when direct.
   bool indirect = false;
-  Slot target = kNoSlot;                 ///< The register with the address, when indirect.
+  Slot target = kNoSlot;  ///< The register with the address, when indirect.
   struct Copy {
-    std::uint64_t frame_offset = 0;      ///< In the caller's frame.
+    std::uint64_t frame_offset = 0;  ///< In the caller's frame.
     std::uint64_t bytes = 0;
-    Slot slot = kNoSlot;                 ///< Register or constant argument, when not a variable of the frame.
+    Slot slot = kNoSlot;  ///< Register or constant argument, when not a variable of the frame.
     std::uint8_t bits = 0;
   };
   std::vector<Copy> returns;
@@ -108,14 +117,16 @@ struct Program::Impl {
   ptx::Module module;
   std::vector<Decoded> code;
   std::vector<DecodedOperand> operands;
-  std::vector<FunctionCode> functions;       ///< By FunctionIndex.
-  std::vector<std::uint32_t> function_of;    ///< By pc.
+  std::vector<FunctionCode> functions;     ///< By FunctionIndex.
+  std::vector<std::uint32_t> function_of;  ///< By pc.
   std::vector<CallSite> calls;
   std::vector<std::vector<std::uint32_t>> branch_tables;  ///< brx.idx targets, by Decoded::aux.
   std::vector<SharedVariable> shared;
-  std::vector<PlacedVariable> module_variables;   ///< By VariableIndex of the module; shared ones are placed.
-  std::uint64_t shared_static_bytes = 0;     ///< Storage of all static shared variables.
-  std::uint32_t dynamic_shared = 0xffffffffu;  ///< Index into `shared` of the dynamic variable, if any.
+  std::vector<PlacedVariable>
+      module_variables;  ///< By VariableIndex of the module; shared ones are placed.
+  std::uint64_t shared_static_bytes = 0;  ///< Storage of all static shared variables.
+  std::uint32_t dynamic_shared =
+      0xffffffffu;  ///< Index into `shared` of the dynamic variable, if any.
 
   std::string_view Line(std::uint32_t ptx_line) const;
   const ptx::Instruction& InstructionAt(std::uint32_t pc) const { return *code[pc].source; }
@@ -124,6 +135,8 @@ struct Program::Impl {
 /// The name that the source uses for a variable: "part" for "_ZZ4normPfE4part".
 std::string SourceName(const std::string& mangled);
 
+/// Places the variables of `impl.module` and its functions (layout.cc).
+void LayOut(Program::Impl& impl);
 /// Decodes every function of `impl.module`.
 Status Decode(Program::Impl& impl);
 

@@ -20,7 +20,8 @@ Access SideOf(const Engine& engine, const RaceSide& side) {
 
 /// The buffer or shared variable that holds an offset of a race region.
 std::optional<MemoryPlace> PlaceOfRace(const Engine& engine, const Race& race) {
-  const auto in = [&](const MemoryRegion& region, std::string_view space) -> std::optional<MemoryPlace> {
+  const auto in = [&](const MemoryRegion& region,
+                      std::string_view space) -> std::optional<MemoryPlace> {
     if (region.race_region != race.region || race.offset < region.race_offset ||
         race.offset - region.race_offset >= region.size) {
       return std::nullopt;
@@ -59,7 +60,8 @@ std::string MissingEdge(const Engine& engine, const Race& race, std::string_view
     case Race::Class::kMixedSize:
       return fmt::format("{} and {} access the same bytes in different sizes", from, to);
     case Race::Class::kReadOnlyCache:
-      return "memory that a kernel writes must not be read through ld.global.nc (const __restrict__, __ldg)";
+      return "memory that a kernel writes must not be read through ld.global.nc (const "
+             "__restrict__, __ldg)";
     default:
       break;
   }
@@ -71,11 +73,14 @@ std::string MissingEdge(const Engine& engine, const Race& race, std::string_view
     const std::uint32_t high = std::max(race.earlier.pc, race.later.pc);
     if (HasBarrier(engine, low, high)) {
       // The two are separated in one direction: what is open is the way round, through the loop.
-      return fmt::format("no {} between {} and the next round's {}", what, LineOf(engine, high), LineOf(engine, low));
+      return fmt::format("no {} between {} and the next round's {}", what, LineOf(engine, high),
+                         LineOf(engine, low));
     }
     return fmt::format("no {} between {} and {}", what, LineOf(engine, low), LineOf(engine, high));
   }
-  return fmt::format("nothing orders {} in one block before {} in another: use atomics, or another launch", from, to);
+  return fmt::format(
+      "nothing orders {} in one block before {} in another: use atomics, or another launch", from,
+      to);
 }
 
 FindingKind KindOf(Race::Class race_class) {
@@ -93,15 +98,18 @@ void ReportRaces(Engine& engine) {
     finding.kind = KindOf(race.race_class);
     finding.accesses = {SideOf(engine, race.later), SideOf(engine, race.earlier)};
     finding.memory = PlaceOfRace(engine, race);
-    const std::string where = finding.memory && !finding.memory->buffer.empty()
-                                  ? fmt::format("{}[{}]", finding.memory->buffer, finding.memory->index)
-                                  : std::string("the same address");
-    const std::string_view space = finding.memory ? std::string_view(finding.memory->space) : "global";
+    const std::string where =
+        finding.memory && !finding.memory->buffer.empty()
+            ? fmt::format("{}[{}]", finding.memory->buffer, finding.memory->index)
+            : std::string("the same address");
+    const std::string_view space =
+        finding.memory ? std::string_view(finding.memory->space) : "global";
     finding.missing = MissingEdge(engine, race, space);
-    finding.message =
-        fmt::format("{} at {} and {} at {} both touch {} ({} memory) without an order between them{}", finding.accesses[0].what,
-                    LineOf(engine, race.later.pc), finding.accesses[1].what, LineOf(engine, race.earlier.pc), where, space,
-                    finding.kind == FindingKind::kSameValueRace ? "; both wrote the same value" : "");
+    finding.message = fmt::format(
+        "{} at {} and {} at {} both touch {} ({} memory) without an order between them{}",
+        finding.accesses[0].what, LineOf(engine, race.later.pc), finding.accesses[1].what,
+        LineOf(engine, race.earlier.pc), where, space,
+        finding.kind == FindingKind::kSameValueRace ? "; both wrote the same value" : "");
     finding.statistics = {{.name = "occurrences", .value = static_cast<double>(race.occurrences)}};
     engine.findings.Add(std::move(finding), race.later.pc, race.earlier.pc);
   }

@@ -5,7 +5,8 @@
 
 namespace assay::emu {
 
-/// Adds a finding for every race that the detector has found since the last call. Called while the launch's state still stands.
+/// Adds a finding for every race that the detector has found since the last call. Called while the
+/// launch's state still stands.
 void ReportRaces(Engine& engine);
 
 }  // namespace assay::emu

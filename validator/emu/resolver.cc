@@ -7,8 +7,9 @@ namespace assay::emu {
 namespace {
 
 constexpr std::span<const ResolverRow> (*kTables[])() = {
-    IntegerRows, ArithmeticRows, MoveRows,    CompareRows, FloatRows,   ConvertRows,   MatrixRows,  MemoryRows,
-    AtomicRows,  WarpRows,       BarrierRows, FenceRows,   ControlRows, AsyncCopyRows, MbarrierRows};
+    IntegerRows, ArithmeticRows, MoveRows,    CompareRows,   FloatRows,
+    ConvertRows, MatrixRows,     MemoryRows,  AtomicRows,    WarpRows,
+    BarrierRows, FenceRows,      ControlRows, AsyncCopyRows, MbarrierRows};
 
 std::uint8_t DefaultPropagation(ptx::Opcode opcode) {
   if (opcode == ptx::Opcode::kSelp) return kPropagateSelect;
@@ -20,7 +21,8 @@ std::uint8_t DefaultPropagation(ptx::Opcode opcode) {
 
 ResolverTable::ResolverTable() {
   for (const auto table : kTables) {
-    for (const ResolverRow& row : table()) resolvers_[static_cast<std::size_t>(row.opcode)] = row.resolve;
+    for (const ResolverRow& row : table())
+      resolvers_[static_cast<std::size_t>(row.opcode)] = row.resolve;
   }
 }
 

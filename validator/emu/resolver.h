@@ -11,7 +11,8 @@ class ResolverTable {
  public:
   ResolverTable();
 
-  /// Sets decoded.run (and monitored, propagate, flags). False when no family covers the instruction.
+  /// Sets decoded.run (and monitored, propagate, flags). False when no family covers the
+  /// instruction.
   bool Resolve(const ptx::Instruction& instruction, Decoded& decoded) const;
 
  private:

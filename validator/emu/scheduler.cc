@@ -16,27 +16,31 @@ using Policy = Schedule::Policy;
 
 constexpr std::uint64_t kQuantum = 4096;
 constexpr std::size_t kResidentAtFirst = 4;
-/// Instructions after which a block that has not ended gets company: it may wait for one that has not started.
+/// Instructions after which a block that has not ended gets company: it may wait for one that has
+/// not started.
 constexpr std::uint64_t kPatienceWithBlock = 200'000;
 /// Blocks that a device can hold at once, as many as any kernel may count on.
 constexpr std::uint32_t kMaxResident = 132 * 32;
 
 class LaunchRunner {
  public:
-  explicit LaunchRunner(Engine& engine) : engine_(engine), policy_(engine.execution.schedule.policy) {
+  explicit LaunchRunner(Engine& engine)
+      : engine_(engine), policy_(engine.execution.schedule.policy) {
     order_.resize(engine.launch.blocks / engine.launch.blocks_per_cluster);
     std::iota(order_.begin(), order_.end(), 0u);
     if (policy_ == Policy::kReversed) std::ranges::reverse(order_);
     if (policy_ == Policy::kPermuted || policy_ == Policy::kPriorities) {
-      for (std::size_t i = order_.size(); i > 1; --i) std::swap(order_[i - 1], order_[engine.rng.Below(i)]);
+      for (std::size_t i = order_.size(); i > 1; --i)
+        std::swap(order_[i - 1], order_[engine.rng.Below(i)]);
     }
     MapClusters();
   }
 
   void Run() {
-    const std::size_t first = engine_.launch.launch->cooperative
-                                  ? order_.size()
-                                  : std::min(order_.size(), kResidentAtFirst * (policy_ == Policy::kSequential ? 1 : 2));
+    const std::size_t first =
+        engine_.launch.launch->cooperative
+            ? order_.size()
+            : std::min(order_.size(), kResidentAtFirst * (policy_ == Policy::kSequential ? 1 : 2));
     for (std::size_t i = 0; i < first && !engine_.stopped; ++i) Admit();
     while (!engine_.stopped && live_ > 0) Round();
   }
@@ -49,7 +53,8 @@ class LaunchRunner {
     members_.resize(order_.size());
     for (BlockNumber number = 0; number < launch.blocks; ++number) {
       const Dim3 id = BlockId(launch, number);
-      const std::uint32_t x = id[0] / launch.cluster[0], y = id[1] / launch.cluster[1], z = id[2] / launch.cluster[2];
+      const std::uint32_t x = id[0] / launch.cluster[0], y = id[1] / launch.cluster[1],
+                          z = id[2] / launch.cluster[2];
       const std::uint32_t cluster =
           x + launch.grid[0] / launch.cluster[0] * (y + launch.grid[1] / launch.cluster[1] * z);
       members_[cluster].push_back(number);
@@ -80,7 +85,8 @@ class LaunchRunner {
     StartBlock(engine_, *free, number);
     ++live_;
     if (engine_.memory_bytes > engine_.execution.limits.max_memory_bytes) {
-      engine_.End(Stop::kResourceLimit, "the blocks that must be resident need more memory than the limit allows");
+      engine_.End(Stop::kResourceLimit,
+                  "the blocks that must be resident need more memory than the limit allows");
     }
   }
 
@@ -91,7 +97,8 @@ class LaunchRunner {
     for (std::size_t i = 0; i < engine_.resident.size() && !engine_.stopped; ++i) {
       std::size_t at = i;
       if (policy_ == Policy::kReversed) at = engine_.resident.size() - 1 - i;
-      if (policy_ == Policy::kPermuted || policy_ == Policy::kPriorities) at = engine_.rng.Below(engine_.resident.size());
+      if (policy_ == Policy::kPermuted || policy_ == Policy::kPriorities)
+        at = engine_.rng.Below(engine_.resident.size());
       Block& block = *engine_.resident[at];
       if (block.done) continue;
       const std::uint64_t now = RunBlock(block);
@@ -117,7 +124,8 @@ class LaunchRunner {
         if (live_ < kMaxResident) Admit();
       }
     }
-    // Randomly chosen blocks may all have been idle ones: only a whole round of them proves a deadlock.
+    // Randomly chosen blocks may all have been idle ones: only a whole round of them proves a
+    // deadlock.
     if (ran == 0 && waiting_for_cluster > 0 && ++idle_rounds_ > 64 + 8 * engine_.resident.size()) {
       for (const auto& block : engine_.resident) {
         if (!block->done) {
@@ -183,8 +191,9 @@ class LaunchRunner {
     return ran;
   }
 
-  /// PCT (Burckhardt and others 2010): the warp of highest priority runs; at random points it falls behind all others. A warp that
-  /// runs long without blocking is taken to spin, and falls behind too.
+  /// PCT (Burckhardt and others 2010): the warp of highest priority runs; at random points it falls
+  /// behind all others. A warp that runs long without blocking is taken to spin, and falls behind
+  /// too.
   std::uint64_t RunByPriority(Block& block) {
     std::vector<CoreWarp*> by_priority;
     for (const auto& warp : block.warps) {
@@ -207,9 +216,11 @@ class LaunchRunner {
     const std::uint64_t limit = engine_.execution.limits.max_steps;
     if (engine_.stopped || engine_.counters.steps < limit) return;
     if (engine_.counters.steps - engine_.last_progress > limit / 2) ReportSpin();
-    engine_.End(Stop::kStepLimit, fmt::format("{} thread-level instructions without an end; {} of {} blocks have finished",
-                                              engine_.counters.steps, next_ * engine_.launch.blocks_per_cluster - live_,
-                                              engine_.launch.blocks));
+    engine_.End(
+        Stop::kStepLimit,
+        fmt::format("{} thread-level instructions without an end; {} of {} blocks have finished",
+                    engine_.counters.steps, next_ * engine_.launch.blocks_per_cluster - live_,
+                    engine_.launch.blocks));
   }
 
   /// Memory has not changed for half of the budget: whoever runs, spins.
@@ -231,7 +242,7 @@ class LaunchRunner {
 
   Engine& engine_;
   Policy policy_;
-  std::vector<std::uint32_t> order_;                 ///< Clusters, in the order in which they start.
+  std::vector<std::uint32_t> order_;  ///< Clusters, in the order in which they start.
   std::vector<std::vector<BlockNumber>> members_;
   std::size_t next_ = 0;
   std::uint32_t live_ = 0;

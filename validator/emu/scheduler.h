@@ -8,12 +8,15 @@ namespace assay::emu {
 /// Runs one launch to its end, or to the end of the run.
 void RunLaunch(Engine& engine);
 
-/// Runs a warp for at most `budget` instructions. Returns how many it ran; 0 means that none of its splits can.
+/// Runs a warp for at most `budget` instructions. Returns how many it ran; 0 means that none of its
+/// splits can.
 std::uint64_t RunWarp(CoreWarp& warp, std::uint64_t budget);
 
 /// Adds a split that is not running; merges it with one that stands at the same place.
-void AddSplit(CoreWarp& warp, std::uint32_t pc, LaneMask mask, Frame* frame, Wait wait, LaneMask need, std::uint8_t barrier);
-/// Ends lanes of the running split (exit, ret of the kernel). Barriers and warp-wide waits are looked at again.
+void AddSplit(CoreWarp& warp, std::uint32_t pc, LaneMask mask, Frame* frame, Wait wait,
+              LaneMask need, std::uint8_t barrier);
+/// Ends lanes of the running split (exit, ret of the kernel). Barriers and warp-wide waits are
+/// looked at again.
 void ExitLanes(CoreWarp& warp, LaneMask lanes);
 
 /// Frames: finds or creates the register file of `function` at `depth`.
@@ -32,9 +35,10 @@ void Enter(CoreWarp& warp, const Split& split);
 
 /// Blocks (block.cc).
 void StartBlock(Engine& engine, Block& block, BlockNumber number);
-/// Threads of a warp arrive at a barrier. True when the barrier completed, so that they need not wait.
-bool ArriveAtBarrier(CoreWarp& warp, const Decoded& op, std::uint32_t barrier, LaneMask lanes, std::uint32_t expected,
-                     bool waits, LaneMask predicate);
+/// Threads of a warp arrive at a barrier. True when the barrier completed, so that they need not
+/// wait.
+bool ArriveAtBarrier(CoreWarp& warp, const Decoded& op, std::uint32_t barrier, LaneMask lanes,
+                     std::uint32_t expected, bool waits, LaneMask predicate);
 /// Writes the result of bar.red to the lanes of a split that stands at the barrier (barrier.cc).
 void FinishBarrier(CoreWarp& warp, const Split& split, const NamedBarrier& barrier);
 /// True for barriers that a warp must reach as a whole.

@@ -1,12 +1,9 @@
 #include "validator/emu/site.h"
 
-#include <cxxabi.h>
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <bit>
-#include <cstdlib>
-#include <memory>
 
 #include "validator/emu/memory.h"
 
@@ -21,20 +18,16 @@ std::int64_t FloorDiv(std::int64_t value, std::int64_t divisor) {
   return value % divisor < 0 ? quotient - 1 : quotient;
 }
 
-/// "block_sum(float)::partial" for a mangled variable of a function, else the name as it is.
-std::string Readable(const std::string& name) {
-  if (!name.starts_with("_Z")) return name;  // cxa_demangle would read "x" as a type
-  int status = 0;
-  const std::unique_ptr<char, void (*)(void*)> text(abi::__cxa_demangle(name.c_str(), nullptr, nullptr, &status), std::free);
-  return status == 0 && text != nullptr ? std::string(text.get()) : name;
-}
-
 std::string_view SpaceName(MemoryRegion::Kind kind) {
   switch (kind) {
-    case MemoryRegion::Kind::kConst: return "const";
-    case MemoryRegion::Kind::kParams: return "param";
-    case MemoryRegion::Kind::kShared: return "shared";
-    default: return "global";
+    case MemoryRegion::Kind::kConst:
+      return "const";
+    case MemoryRegion::Kind::kParams:
+      return "param";
+    case MemoryRegion::Kind::kShared:
+      return "shared";
+    default:
+      return "global";
   }
 }
 
@@ -67,43 +60,51 @@ SourceSite SiteOf(const Engine& engine, std::uint32_t pc) {
 
 std::string LineOf(const Engine& engine, std::uint32_t pc) {
   const SourceSite site = SiteOf(engine, pc);
-  return site.line != 0 ? fmt::format("line {}", site.line) : fmt::format("PTX line {}", site.ptx_line);
+  return site.line != 0 ? fmt::format("line {}", site.line)
+                        : fmt::format("PTX line {}", site.ptx_line);
 }
 
 Dim3 BlockId(const LaunchState& launch, BlockNumber block) {
-  return {block % launch.grid[0], block / launch.grid[0] % launch.grid[1], block / launch.grid[0] / launch.grid[1]};
+  return {block % launch.grid[0], block / launch.grid[0] % launch.grid[1],
+          block / launch.grid[0] / launch.grid[1]};
 }
 
 ThreadId ThreadOf(const Engine& engine, BlockNumber block, std::uint32_t warp_in_block, int lane) {
   const LaunchState& launch = engine.launch;
   const std::uint32_t thread = warp_in_block * kWarpSize + static_cast<std::uint32_t>(lane);
   return {BlockId(launch, block),
-          {thread % launch.block[0], thread / launch.block[0] % launch.block[1], thread / launch.block[0] / launch.block[1]}};
+          {thread % launch.block[0], thread / launch.block[0] % launch.block[1],
+           thread / launch.block[0] / launch.block[1]}};
 }
 
 ThreadId ThreadOf(const CoreWarp& warp, int lane) {
   return ThreadOf(*warp.engine, warp.block->number, warp.index, lane);
 }
 
-MemoryPlace PlaceIn(const MemoryRegion& region, std::string_view space, std::uint64_t address, std::uint32_t bytes) {
+MemoryPlace PlaceIn(const MemoryRegion& region, std::string_view space, std::uint64_t address,
+                    std::uint32_t bytes) {
   MemoryPlace place;
   place.space = space;
-  place.buffer = Readable(region.name);
+  place.buffer = region.name;
   place.address = address;
   place.bytes = bytes;
   // PTX declares most variables as bytes: the access tells what they hold.
   const std::uint32_t access = bytes == 0 || bytes > 8 ? 4 : bytes;
-  const std::uint32_t element = region.element_bytes > 1 || region.kind == MemoryRegion::Kind::kBuffer ? region.element_bytes : access;
+  const std::uint32_t element =
+      region.element_bytes > 1 || region.kind == MemoryRegion::Kind::kBuffer ? region.element_bytes
+                                                                             : access;
   place.elements = region.size / element;
   place.index = FloorDiv(static_cast<std::int64_t>(address - region.base), element);
   return place;
 }
 
-MemoryPlace PlaceOf(const CoreWarp& warp, Space space, std::uint64_t address, int lane, std::uint32_t bytes) {
+MemoryPlace PlaceOf(const CoreWarp& warp, Space space, std::uint64_t address, int lane,
+                    std::uint32_t bytes) {
   MemoryPlace place;
   place.address = address;
   place.bytes = bytes;
-  const bool shared = space == Space::kShared || space == Space::kSharedCta || space == Space::kSharedCluster ||
+  const bool shared = space == Space::kShared || space == Space::kSharedCta ||
+                      space == Space::kSharedCluster ||
                       (space == Space::kGeneric && (address & kWindowMask) == kSharedWindow);
   const bool local = space == Space::kLocal ||
                      (space == Space::kParam && address < (std::uint64_t{1} << kAllocationBits)) ||
@@ -123,7 +124,9 @@ MemoryPlace PlaceOf(const CoreWarp& warp, Space space, std::uint64_t address, in
     // The variable that the address follows most closely.
     for (std::size_t i = 0; i < code.variables.size(); ++i) {
       const PlacedVariable& variable = code.variables[i];
-      if (variable.where != PlacedVariable::Where::kFrame || base + variable.offset > at + kFrameGap) continue;
+      if (variable.where != PlacedVariable::Where::kFrame ||
+          base + variable.offset > at + kFrameGap)
+        continue;
       place.buffer = SourceName(code.function->variables[i].name);
       const std::uint32_t element = bytes == 0 || bytes > 8 ? 4 : bytes;
       place.elements = variable.bytes / element;
@@ -150,8 +153,9 @@ std::string VerbOf(const ptx::Instruction& in) {
       return "write";
     case Opcode::kAtom:
     case Opcode::kRed: {
-      for (const ptx::Mod mod : {ptx::Mod::kAdd, ptx::Mod::kMin, ptx::Mod::kMax, ptx::Mod::kInc, ptx::Mod::kDec, ptx::Mod::kExch,
-                                 ptx::Mod::kCas, ptx::Mod::kAnd, ptx::Mod::kOr, ptx::Mod::kXor}) {
+      for (const ptx::Mod mod :
+           {ptx::Mod::kAdd, ptx::Mod::kMin, ptx::Mod::kMax, ptx::Mod::kInc, ptx::Mod::kDec,
+            ptx::Mod::kExch, ptx::Mod::kCas, ptx::Mod::kAnd, ptx::Mod::kOr, ptx::Mod::kXor}) {
         if (in.Has(mod)) return fmt::format("atomic {}", ptx::Name(mod));
       }
       return "atomic";
@@ -161,8 +165,9 @@ std::string VerbOf(const ptx::Instruction& in) {
   }
 }
 
-void Report1(CoreWarp& warp, FindingKind kind, std::uint32_t pc, LaneMask lanes, std::string message, std::string what,
-             std::optional<MemoryPlace> memory, std::string missing, std::string cause, std::uint32_t other_pc) {
+void Report1(CoreWarp& warp, FindingKind kind, std::uint32_t pc, LaneMask lanes,
+             std::string message, std::string what, std::optional<MemoryPlace> memory,
+             std::string missing, std::string cause, std::uint32_t other_pc) {
   Finding finding;
   finding.kind = kind;
   finding.message = std::move(message);
@@ -178,18 +183,22 @@ void Report1(CoreWarp& warp, FindingKind kind, std::uint32_t pc, LaneMask lanes,
   warp.engine->findings.Add(std::move(finding), pc, other_pc);
 }
 
-void ReportUndefined(CoreWarp& warp, std::uint32_t pc, LaneMask lanes, std::string message, std::string what,
-                     std::uint32_t origin, std::optional<MemoryPlace> memory) {
+void ReportUndefined(CoreWarp& warp, std::uint32_t pc, LaneMask lanes, std::string message,
+                     std::string what, std::uint32_t origin, std::optional<MemoryPlace> memory) {
   std::string missing = origin == kNoPc ? std::string("the value was never written")
-                                        : fmt::format("the undefined bytes were read at {}", LineOf(*warp.engine, origin));
-  Report1(warp, FindingKind::kUninitialisedUse, pc, lanes, std::move(message), std::move(what), std::move(memory),
-          std::move(missing), {}, origin);
+                                        : fmt::format("the undefined bytes were read at {}",
+                                                      LineOf(*warp.engine, origin));
+  Report1(warp, FindingKind::kUninitialisedUse, pc, lanes, std::move(message), std::move(what),
+          std::move(memory), std::move(missing), {}, origin);
 }
 
 bool FindingSink::Add(Finding finding, std::uint32_t pc, std::uint32_t other_pc) {
   for (std::size_t i = 0; i < entries_.size(); ++i) {
-    if (entries_[i].kind != finding.kind || entries_[i].pc != pc || entries_[i].other_pc != other_pc) continue;
-    for (std::size_t side = 0; side < std::min(findings_[i].accesses.size(), finding.accesses.size()); ++side) {
+    if (entries_[i].kind != finding.kind || entries_[i].pc != pc ||
+        entries_[i].other_pc != other_pc)
+      continue;
+    for (std::size_t side = 0;
+         side < std::min(findings_[i].accesses.size(), finding.accesses.size()); ++side) {
       findings_[i].accesses[side].threads += finding.accesses[side].threads;
     }
     return false;
@@ -201,11 +210,14 @@ bool FindingSink::Add(Finding finding, std::uint32_t pc, std::uint32_t other_pc)
 }
 
 std::vector<Finding> FindingSink::Take() {
-  // Undefined bytes that a race explains are the race's: without it they would have been written in time.
+  // Undefined bytes that a race explains are the race's: without it they would have been written in
+  // time.
   for (std::size_t i = findings_.size(); i-- > 0;) {
-    if (entries_[i].kind != FindingKind::kUninitialisedUse || entries_[i].other_pc == kNoPc) continue;
+    if (entries_[i].kind != FindingKind::kUninitialisedUse || entries_[i].other_pc == kNoPc)
+      continue;
     const bool raced = std::ranges::any_of(entries_, [&](const Entry& other) {
-      return other.kind == FindingKind::kDataRace && (other.pc == entries_[i].other_pc || other.other_pc == entries_[i].other_pc);
+      return other.kind == FindingKind::kDataRace &&
+             (other.pc == entries_[i].other_pc || other.other_pc == entries_[i].other_pc);
     });
     if (!raced) continue;
     findings_.erase(findings_.begin() + static_cast<std::ptrdiff_t>(i));

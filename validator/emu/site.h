@@ -1,4 +1,5 @@
-// From program counters, lanes and addresses to what findings say: source sites, threads, places in memory.
+// From program counters, lanes and addresses to what findings say: source sites, threads, places in
+// memory.
 #pragma once
 
 #include <string>
@@ -15,9 +16,12 @@ ThreadId ThreadOf(const CoreWarp& warp, int lane);
 std::string LineOf(const Engine& engine, std::uint32_t pc);
 Dim3 BlockId(const LaunchState& launch, BlockNumber block);
 
-/// The place that `address` means to this warp in this space, whether or not it is inside of anything.
-MemoryPlace PlaceOf(const CoreWarp& warp, ptx::Space space, std::uint64_t address, int lane, std::uint32_t bytes);
-MemoryPlace PlaceIn(const MemoryRegion& region, std::string_view space, std::uint64_t address, std::uint32_t bytes);
+/// The place that `address` means to this warp in this space, whether or not it is inside of
+/// anything.
+MemoryPlace PlaceOf(const CoreWarp& warp, ptx::Space space, std::uint64_t address, int lane,
+                    std::uint32_t bytes);
+MemoryPlace PlaceIn(const MemoryRegion& region, std::string_view space, std::uint64_t address,
+                    std::uint32_t bytes);
 
 /// "read", "write", "atomic add": by the instruction.
 std::string VerbOf(const ptx::Instruction& in);
@@ -25,11 +29,13 @@ std::string VerbOf(const ptx::Instruction& in);
 int FirstLane(LaneMask lanes);
 
 /// Records a finding about `lanes` at `pc`.
-void Report1(CoreWarp& warp, FindingKind kind, std::uint32_t pc, LaneMask lanes, std::string message,
-             std::string what, std::optional<MemoryPlace> memory = std::nullopt, std::string missing = {},
+void Report1(CoreWarp& warp, FindingKind kind, std::uint32_t pc, LaneMask lanes,
+             std::string message, std::string what,
+             std::optional<MemoryPlace> memory = std::nullopt, std::string missing = {},
              std::string cause = {}, std::uint32_t other_pc = kNoPc);
 /// Reports the use of undefined bytes; `origin` is where they were read, or kNoPc.
-void ReportUndefined(CoreWarp& warp, std::uint32_t pc, LaneMask lanes, std::string message, std::string what,
-                     std::uint32_t origin, std::optional<MemoryPlace> memory = std::nullopt);
+void ReportUndefined(CoreWarp& warp, std::uint32_t pc, LaneMask lanes, std::string message,
+                     std::string what, std::uint32_t origin,
+                     std::optional<MemoryPlace> memory = std::nullopt);
 
 }  // namespace assay::emu

@@ -25,59 +25,98 @@ std::uint64_t UniformValue(const CoreWarp& warp, SpecialRegister special, int co
   const LaunchState& launch = engine.launch;
   const Block& block = *warp.block;
   switch (special) {
-    case SpecialRegister::kNtid: return Component(launch.block, component);
-    case SpecialRegister::kWarpid: return warp.index;
-    case SpecialRegister::kNwarpid: return launch.warps;
-    case SpecialRegister::kCtaid: return Component(block.id, component);
-    case SpecialRegister::kNctaid: return Component(launch.grid, component);
-    case SpecialRegister::kSmid: return block.number % kMultiprocessors;
-    case SpecialRegister::kNsmid: return kMultiprocessors;
-    case SpecialRegister::kGridid: return launch.number + 1;
-    case SpecialRegister::kIsExplicitCluster: return launch.blocks_per_cluster > 1;
-    case SpecialRegister::kClusterid: return Component(Divide(block.id, launch.cluster), component);
-    case SpecialRegister::kNclusterid: return Component(Divide(launch.grid, launch.cluster), component);
-    case SpecialRegister::kClusterCtaid: return Component(Modulo(block.id, launch.cluster), component);
-    case SpecialRegister::kClusterNctaid: return Component(launch.cluster, component);
-    case SpecialRegister::kClusterCtarank: return block.cluster_rank;
-    case SpecialRegister::kClusterNctarank: return launch.blocks_per_cluster;
+    case SpecialRegister::kNtid:
+      return Component(launch.block, component);
+    case SpecialRegister::kWarpid:
+      return warp.index;
+    case SpecialRegister::kNwarpid:
+      return launch.warps;
+    case SpecialRegister::kCtaid:
+      return Component(block.id, component);
+    case SpecialRegister::kNctaid:
+      return Component(launch.grid, component);
+    case SpecialRegister::kSmid:
+      return block.number % kMultiprocessors;
+    case SpecialRegister::kNsmid:
+      return kMultiprocessors;
+    case SpecialRegister::kGridid:
+      return launch.number + 1;
+    case SpecialRegister::kIsExplicitCluster:
+      return launch.blocks_per_cluster > 1;
+    case SpecialRegister::kClusterid:
+      return Component(Divide(block.id, launch.cluster), component);
+    case SpecialRegister::kNclusterid:
+      return Component(Divide(launch.grid, launch.cluster), component);
+    case SpecialRegister::kClusterCtaid:
+      return Component(Modulo(block.id, launch.cluster), component);
+    case SpecialRegister::kClusterNctaid:
+      return Component(launch.cluster, component);
+    case SpecialRegister::kClusterCtarank:
+      return block.cluster_rank;
+    case SpecialRegister::kClusterNctarank:
+      return launch.blocks_per_cluster;
     // Time is counted in instructions, so that it is the same on every run.
     case SpecialRegister::kClock:
     case SpecialRegister::kClock64:
-    case SpecialRegister::kGlobaltimer: return engine.counters.warp_steps;
-    case SpecialRegister::kGlobaltimerLo: return engine.counters.warp_steps & 0xffffffffu;
+    case SpecialRegister::kGlobaltimer:
+      return engine.counters.warp_steps;
+    case SpecialRegister::kGlobaltimerLo:
+      return engine.counters.warp_steps & 0xffffffffu;
     case SpecialRegister::kClockHi:
-    case SpecialRegister::kGlobaltimerHi: return engine.counters.warp_steps >> 32;
-    case SpecialRegister::kReservedSmemOffsetEnd: return kReservedShared;
-    case SpecialRegister::kReservedSmemOffsetCap: return kSharedCapacity;
+    case SpecialRegister::kGlobaltimerHi:
+      return engine.counters.warp_steps >> 32;
+    case SpecialRegister::kReservedSmemOffsetEnd:
+      return kReservedShared;
+    case SpecialRegister::kReservedSmemOffsetCap:
+      return kSharedCapacity;
     case SpecialRegister::kTotalSmemSize:
-    case SpecialRegister::kAggrSmemSize: return engine.program.shared_static_bytes + launch.dynamic_shared;
-    case SpecialRegister::kDynamicSmemSize: return launch.dynamic_shared;
+    case SpecialRegister::kAggrSmemSize:
+      return engine.program.shared_static_bytes + launch.dynamic_shared;
+    case SpecialRegister::kDynamicSmemSize:
+      return launch.dynamic_shared;
     // Cooperative groups finds its grid workspace in these two.
-    case SpecialRegister::kEnvreg1: return launch.grid_workspace >> 32;
-    case SpecialRegister::kEnvreg2: return launch.grid_workspace & 0xffffffffu;
-    default: return 0;
+    case SpecialRegister::kEnvreg1:
+      return launch.grid_workspace >> 32;
+    case SpecialRegister::kEnvreg2:
+      return launch.grid_workspace & 0xffffffffu;
+    default:
+      return 0;
   }
 }
 
 }  // namespace
 
-void SpecialValues(const CoreWarp& warp, SpecialRegister special, int component, std::uint64_t* lanes) {
+void SpecialValues(const CoreWarp& warp, SpecialRegister special, int component,
+                   std::uint64_t* lanes) {
   const Dim3& block = warp.engine->launch.block;
   for (std::uint32_t lane = 0; lane < kWarpSize; ++lane) {
     const std::uint32_t thread = warp.index * kWarpSize + lane;
     const std::uint64_t bit = std::uint64_t{1} << lane;
     switch (special) {
       case SpecialRegister::kTid: {
-        const Dim3 id = {thread % block[0], thread / block[0] % block[1], thread / block[0] / block[1]};
+        const Dim3 id = {thread % block[0], thread / block[0] % block[1],
+                         thread / block[0] / block[1]};
         lanes[lane] = Component(id, component);
         break;
       }
-      case SpecialRegister::kLaneid: lanes[lane] = lane; break;
-      case SpecialRegister::kLanemaskEq: lanes[lane] = bit; break;
-      case SpecialRegister::kLanemaskLt: lanes[lane] = bit - 1; break;
-      case SpecialRegister::kLanemaskLe: lanes[lane] = bit | (bit - 1); break;
-      case SpecialRegister::kLanemaskGt: lanes[lane] = ~(bit | (bit - 1)) & 0xffffffffu; break;
-      case SpecialRegister::kLanemaskGe: lanes[lane] = ~(bit - 1) & 0xffffffffu; break;
+      case SpecialRegister::kLaneid:
+        lanes[lane] = lane;
+        break;
+      case SpecialRegister::kLanemaskEq:
+        lanes[lane] = bit;
+        break;
+      case SpecialRegister::kLanemaskLt:
+        lanes[lane] = bit - 1;
+        break;
+      case SpecialRegister::kLanemaskLe:
+        lanes[lane] = bit | (bit - 1);
+        break;
+      case SpecialRegister::kLanemaskGt:
+        lanes[lane] = ~(bit | (bit - 1)) & 0xffffffffu;
+        break;
+      case SpecialRegister::kLanemaskGe:
+        lanes[lane] = ~(bit - 1) & 0xffffffffu;
+        break;
       default:
         std::fill_n(lanes, kWarpSize, UniformValue(warp, special, component));
         return;

@@ -6,6 +6,7 @@
 namespace assay::emu {
 
 /// The value that each lane of `warp` reads.
-void SpecialValues(const CoreWarp& warp, ptx::SpecialRegister special, int component, std::uint64_t* lanes);
+void SpecialValues(const CoreWarp& warp, ptx::SpecialRegister special, int component,
+                   std::uint64_t* lanes);
 
 }  // namespace assay::emu

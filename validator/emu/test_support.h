@@ -26,13 +26,17 @@ class TestRun {
   }
 
   /// Adds a buffer that holds `values`, converted to `dtype`; returns its index.
-  std::uint32_t Buffer(const std::string& name, DType dtype, const std::vector<double>& values, BufferRole role = BufferRole::kInput) {
-    const std::uint32_t index = Uninitialised(name, dtype, static_cast<std::int64_t>(values.size()), role);
+  std::uint32_t Buffer(const std::string& name, DType dtype, const std::vector<double>& values,
+                       BufferRole role = BufferRole::kInput) {
+    const std::uint32_t index =
+        Uninitialised(name, dtype, static_cast<std::int64_t>(values.size()), role);
     execution.buffers[index].fill = BufferFill::kProvided;
-    for (std::size_t i = 0; i < values.size(); ++i) StoreFromDouble(dtype, values[i], storage_[index].data() + i * SizeOf(dtype));
+    for (std::size_t i = 0; i < values.size(); ++i)
+      StoreFromDouble(dtype, values[i], storage_[index].data() + i * SizeOf(dtype));
     return index;
   }
-  std::uint32_t Uninitialised(const std::string& name, DType dtype, std::int64_t elements, BufferRole role = BufferRole::kOutput) {
+  std::uint32_t Uninitialised(const std::string& name, DType dtype, std::int64_t elements,
+                              BufferRole role = BufferRole::kOutput) {
     BufferSpec spec;
     spec.name = name;
     spec.dtype = dtype;
@@ -43,7 +47,8 @@ class TestRun {
     storage_.emplace_back(SizeOf(dtype) * static_cast<std::size_t>(elements));
     return static_cast<std::uint32_t>(storage_.size() - 1);
   }
-  std::uint32_t Zeros(const std::string& name, DType dtype, std::int64_t elements, BufferRole role = BufferRole::kOutput) {
+  std::uint32_t Zeros(const std::string& name, DType dtype, std::int64_t elements,
+                      BufferRole role = BufferRole::kOutput) {
     const std::uint32_t index = Uninitialised(name, dtype, elements, role);
     execution.buffers[index].fill = BufferFill::kZero;
     return index;
@@ -68,7 +73,8 @@ class TestRun {
   static Argument Int(std::int32_t value) { return Value(DType::kI32, value); }
   static Argument Float(float value) { return Value(DType::kF32, value); }
 
-  Launch& AddLaunch(const std::string& entry, Dim3 grid, Dim3 block, std::vector<Argument> args, std::uint64_t shared = 0) {
+  Launch& AddLaunch(const std::string& entry, Dim3 grid, Dim3 block, std::vector<Argument> args,
+                    std::uint64_t shared = 0) {
     Launch launch;
     launch.entry = entry;
     launch.grid = grid;
@@ -109,10 +115,12 @@ class TestRun {
 inline std::string Show(const Report& report) {
   std::string text = std::string(Name(report.stop)) + " " + report.reason;
   for (const Finding& finding : report.findings) {
-    text += "\n  " + std::string(Name(finding.kind)) + ": " + finding.message + " [" + finding.missing + "] " + finding.cause;
+    text += "\n  " + std::string(Name(finding.kind)) + ": " + finding.message + " [" +
+            finding.missing + "] " + finding.cause;
     for (const Access& access : finding.accesses) {
-      text += "\n    " + access.what + " " + access.site.file + ":" + std::to_string(access.site.line) + " ptx " +
-              std::to_string(access.site.ptx_line) + " " + access.site.instruction + " x" + std::to_string(access.threads);
+      text += "\n    " + access.what + " " + access.site.file + ":" +
+              std::to_string(access.site.line) + " ptx " + std::to_string(access.site.ptx_line) +
+              " " + access.site.instruction + " x" + std::to_string(access.threads);
     }
   }
   return text;

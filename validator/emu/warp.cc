@@ -8,18 +8,23 @@
 namespace assay::emu {
 namespace {
 
-/// Instructions that a ready split may be passed over before it gets a turn, and how long that turn is.
+/// Instructions that a ready split may be passed over before it gets a turn, and how long that turn
+/// is.
 constexpr std::uint64_t kPatience = 8192;
 constexpr std::uint64_t kFairTurn = 1024;
 
 bool SamePlace(const Split& a, const Split& b) { return a.pc == b.pc && a.frame == b.frame; }
-bool Mergeable(const Split& split) { return split.wait == Wait::kReady || split.wait == Wait::kWarpSync; }
-
-void Remove(CoreWarp& warp, int index) {
-  warp.splits[static_cast<std::size_t>(index)] = warp.splits[static_cast<std::size_t>(--warp.split_count)];
+bool Mergeable(const Split& split) {
+  return split.wait == Wait::kReady || split.wait == Wait::kWarpSync;
 }
 
-/// Joins splits that stand at the same place. One that waits there for others becomes ready with them.
+void Remove(CoreWarp& warp, int index) {
+  warp.splits[static_cast<std::size_t>(index)] =
+      warp.splits[static_cast<std::size_t>(--warp.split_count)];
+}
+
+/// Joins splits that stand at the same place. One that waits there for others becomes ready with
+/// them.
 void MergeSplits(CoreWarp& warp) {
   for (int i = 0; i < warp.split_count; ++i) {
     Split& a = warp.splits[static_cast<std::size_t>(i)];
@@ -38,8 +43,11 @@ void MergeSplits(CoreWarp& warp) {
   }
 }
 
-/// Deepest call first, then lowest pc: lanes that are behind catch up with those that wait at the join.
-bool GoesFirst(const Split& a, const Split& b) { return a.depth != b.depth ? a.depth > b.depth : a.pc < b.pc; }
+/// Deepest call first, then lowest pc: lanes that are behind catch up with those that wait at the
+/// join.
+bool GoesFirst(const Split& a, const Split& b) {
+  return a.depth != b.depth ? a.depth > b.depth : a.pc < b.pc;
+}
 
 int ChooseSplit(CoreWarp& warp, bool& fair_turn) {
   fair_turn = false;
@@ -53,7 +61,8 @@ int ChooseSplit(CoreWarp& warp, bool& fair_turn) {
     if (split.wait != Wait::kReady) continue;
     ++ready;
     if (best < 0 || GoesFirst(split, warp.splits[static_cast<std::size_t>(best)])) best = i;
-    if (oldest < 0 || split.passed_over > warp.splits[static_cast<std::size_t>(oldest)].passed_over) oldest = i;
+    if (oldest < 0 || split.passed_over > warp.splits[static_cast<std::size_t>(oldest)].passed_over)
+      oldest = i;
   }
   if (ready < 2) return best;
   if (warp.splits[static_cast<std::size_t>(oldest)].passed_over >= kPatience) {
@@ -66,7 +75,9 @@ int ChooseSplit(CoreWarp& warp, bool& fair_turn) {
   if (policy == Schedule::Policy::kReversed) {
     for (int i = 0; i < warp.split_count; ++i) {
       const Split& split = warp.splits[static_cast<std::size_t>(i)];
-      if (split.wait == Wait::kReady && GoesFirst(warp.splits[static_cast<std::size_t>(best)], split)) best = i;
+      if (split.wait == Wait::kReady &&
+          GoesFirst(warp.splits[static_cast<std::size_t>(best)], split))
+        best = i;
     }
     return best;
   }
@@ -103,7 +114,8 @@ void Propagate(CoreWarp& warp, const Decoded& op) {
   LaneMask undefined = 0;
   std::uint32_t origin = kNoPc;
   const auto add = [&](const DecodedOperand& operand, LaneMask lanes) {
-    if (operand.kind == DecodedOperand::Kind::kSink || operand.kind == DecodedOperand::Kind::kNone) return;
+    if (operand.kind == DecodedOperand::Kind::kSink || operand.kind == DecodedOperand::Kind::kNone)
+      return;
     const LaneMask mask = frame.undefined[operand.shadow] & lanes;
     if (mask != 0 && undefined == 0) origin = frame.origin[operand.shadow];
     undefined |= mask;
@@ -112,7 +124,8 @@ void Propagate(CoreWarp& warp, const Decoded& op) {
   const std::size_t first = op.destinations;
   if (op.propagate == kPropagateSelect && op.operand_count == first + 3) {
     const DecodedOperand& choice = operands[first + 2];
-    LaneMask chosen = choice.kind == DecodedOperand::Kind::kPredicate ? warp.predicates[choice.slot] : kAllLanes;
+    LaneMask chosen =
+        choice.kind == DecodedOperand::Kind::kPredicate ? warp.predicates[choice.slot] : kAllLanes;
     if (choice.negated) chosen = ~chosen;
     add(operands[first], exec & chosen);
     add(operands[first + 1], exec & ~chosen);
@@ -148,7 +161,8 @@ std::uint64_t RunSplit(CoreWarp& warp, std::uint64_t budget, std::uint32_t limit
       exec &= op.guard_negated ? ~predicate : predicate;
       if constexpr (kMonitored) {
         if (track) {
-          const std::uint32_t shadow = warp.engine->program.functions[warp.frame->function].slot_count + op.guard;
+          const std::uint32_t shadow =
+              warp.engine->program.functions[warp.frame->function].slot_count + op.guard;
           const LaneMask undefined = warp.frame->undefined[shadow] & warp.active;
           if (undefined != 0) ReportUndefinedGuard(warp, op, undefined);
         }
@@ -207,9 +221,16 @@ void Enter(CoreWarp& warp, const Split& split) {
   warp.predicates = split.frame->predicates;
 }
 
-void AddSplit(CoreWarp& warp, std::uint32_t pc, LaneMask mask, Frame* frame, Wait wait, LaneMask need, std::uint8_t barrier) {
+void AddSplit(CoreWarp& warp, std::uint32_t pc, LaneMask mask, Frame* frame, Wait wait,
+              LaneMask need, std::uint8_t barrier) {
   if (mask == 0) return;
-  Split added{.pc = pc, .mask = mask, .depth = frame->depth, .wait = wait, .barrier = barrier, .need = need, .frame = frame};
+  Split added{.pc = pc,
+              .mask = mask,
+              .depth = frame->depth,
+              .wait = wait,
+              .barrier = barrier,
+              .need = need,
+              .frame = frame};
   for (int i = 0; i < warp.split_count; ++i) {
     Split& split = warp.splits[static_cast<std::size_t>(i)];
     if (i == warp.current || !SamePlace(split, added)) continue;
@@ -253,7 +274,8 @@ std::uint64_t RunWarp(CoreWarp& warp, std::uint64_t budget) {
     std::uint64_t turn = budget - ran;
     if (fair_turn) turn = std::min(turn, kFairTurn);
     const std::uint32_t limit = warp.split_count > 1 ? NextMeeting(warp) : kNoPc;
-    const std::uint64_t now = engine.monitored ? RunSplit<true>(warp, turn, limit) : RunSplit<false>(warp, turn, limit);
+    const std::uint64_t now =
+        engine.monitored ? RunSplit<true>(warp, turn, limit) : RunSplit<false>(warp, turn, limit);
     ran += now;
     Split& split = warp.splits[static_cast<std::size_t>(chosen)];
     split.pc = warp.pc;

@@ -1,14 +1,14 @@
 // cp.async with groups (PTX ISA 9.7.9.25).
 //
-// The destination is written when the issuing thread waits, so that a read before the wait sees the old bytes; under the default
-// schedule as under any other. What is copied is read at issue.
+// The destination is written when the issuing thread waits, so that a read before the wait sees the
+// old bytes; under the default schedule as under any other. What is copied is read at issue.
 #include "validator/emu/handlers/async_copy.h"
 
 #include <algorithm>
 #include <bit>
 #include <cstring>
 
-#include "validator/emu/handlers/bulk_rows.h"
+#include "validator/emu/handlers/partial_rows.h"
 #include "validator/emu/handlers/rows.h"
 #include "validator/emu/memory.h"
 #include "validator/emu/scheduler.h"
@@ -30,7 +30,8 @@ std::uint64_t Deliver(const std::vector<AsyncGroups::Copy>& copies) {
   std::uint64_t token = 0;
   for (const AsyncGroups::Copy& copy : copies) {
     std::memcpy(copy.destination, copy.data.data(), copy.bytes);
-    if (copy.region->defined != nullptr) copy.region->defined->Set(copy.offset, copy.bytes, !copy.undefined);
+    if (copy.region->defined != nullptr)
+      copy.region->defined->Set(copy.offset, copy.bytes, !copy.undefined);
     token = std::max(token, copy.token);
   }
   return token;
@@ -38,17 +39,19 @@ std::uint64_t Deliver(const std::vector<AsyncGroups::Copy>& copies) {
 
 void Arrive(CoreWarp& warp, int lane, const std::vector<AsyncGroups::Copy>& copies) {
   const std::uint64_t token = Deliver(copies);
-  if (warp.engine->race && !copies.empty()) warp.engine->race->OnAsyncWait(warp.number, static_cast<std::uint8_t>(lane), token);
+  if (warp.engine->race && !copies.empty())
+    warp.engine->race->OnAsyncWait(warp.number, static_cast<std::uint8_t>(lane), token);
 }
 
-WarpAccess EventOf(const CoreWarp& warp, const Decoded& op, const LaneAccess& access, std::uint32_t bytes, AccessKind kind,
-                   std::uint64_t* offsets) {
+WarpAccess EventOf(const CoreWarp& warp, const Decoded& op, const LaneAccess& access,
+                   std::uint32_t bytes, AccessKind kind, std::uint64_t* offsets) {
   WarpAccess event;
   const MemoryRegion* region = nullptr;
   for (LaneMask rest = access.lanes; rest != 0; rest &= rest - 1) {
     const int lane = std::countr_zero(rest);
     region = access.region[lane];
-    offsets[lane] = static_cast<std::uint64_t>(access.at(lane) - region->data) + region->race_offset;
+    offsets[lane] =
+        static_cast<std::uint64_t>(access.at(lane) - region->data) + region->race_offset;
   }
   event.warp = warp.number;
   event.lanes = access.lanes;
@@ -60,7 +63,8 @@ WarpAccess EventOf(const CoreWarp& warp, const Decoded& op, const LaneAccess& ac
   return event;
 }
 
-/// operands: destination address, source address, size, optional source size (or predicate ignore-src).
+/// operands: destination address, source address, size, optional source size (or predicate
+/// ignore-src).
 void CopyAsync(Warp& base, const Decoded& op) {
   CoreWarp& warp = Core(base);
   Engine& engine = *warp.engine;
@@ -89,7 +93,8 @@ void CopyAsync(Warp& base, const Decoded& op) {
     if ((reading >> lane & 1) == 0) sizes[lane] = 0;
     if (sizes[lane] == 0) reading &= ~(LaneMask{1} << lane);
   }
-  // Lanes with the same source size are checked together; the address must be aligned to the whole copy.
+  // Lanes with the same source size are checked together; the address must be aligned to the whole
+  // copy.
   LaneAccess checked = from;
   std::fill(std::begin(checked.region), std::end(checked.region), nullptr);
   LaneMask rest = reading;
@@ -101,7 +106,8 @@ void CopyAsync(Warp& base, const Decoded& op) {
     }
     rest &= ~group;
     LaneAccess part = from;
-    if (!Resolve<true>(warp, op, Space::kGlobal, group, size, AccessType::kLoad, part, bytes)) return;
+    if (!Resolve<true>(warp, op, Space::kGlobal, group, size, AccessType::kLoad, part, bytes))
+      return;
     for (LaneMask left = group; left != 0; left &= left - 1) {
       const int lane = std::countr_zero(left);
       checked.pointer[lane] = part.pointer[lane];
@@ -133,7 +139,8 @@ void CopyAsync(Warp& base, const Decoded& op) {
       engine.counters.bytes_read += sizes[lane];
       const MemoryRegion& source = *checked.region[lane];
       if (source.defined != nullptr) {
-        copy.undefined = !source.defined->Defined(static_cast<std::uint64_t>(checked.at(lane) - source.data), sizes[lane]);
+        copy.undefined = !source.defined->Defined(
+            static_cast<std::uint64_t>(checked.at(lane) - source.data), sizes[lane]);
       }
     }
     // Until it arrives, nobody may rely on what the destination holds.
@@ -154,7 +161,8 @@ void Commit(Warp& base, const Decoded&) {
 
 void WaitAll(Warp& base, const Decoded&) {
   CoreWarp& warp = Core(base);
-  for (LaneMask rest = warp.exec; rest != 0; rest &= rest - 1) CompleteCopies(warp, std::countr_zero(rest), -1);
+  for (LaneMask rest = warp.exec; rest != 0; rest &= rest - 1)
+    CompleteCopies(warp, std::countr_zero(rest), -1);
 }
 
 void WaitGroup(Warp& base, const Decoded& op) {
@@ -168,7 +176,8 @@ void WaitGroup(Warp& base, const Decoded& op) {
 
 Handler ResolveCopy(const Instruction& in, Decoded& decoded) {
   if (in.Has(Mod::kL2CacheHint) && decoded.operand_count > 3) --decoded.operand_count;
-  if (decoded.operand_count < 3 || decoded.operand_count > 4 || in.operands.size() < 3) return nullptr;
+  if (decoded.operand_count < 3 || decoded.operand_count > 4 || in.operands.size() < 3)
+    return nullptr;
   if (in.operands[2].kind != ptx::Operand::Kind::kImmediate) return nullptr;
   const std::uint64_t bytes = in.operands[2].bits;
   if (bytes != 4 && bytes != 8 && bytes != 16) return nullptr;
@@ -201,7 +210,8 @@ AsyncGroups& GroupsOf(CoreWarp& warp) {
 std::uint64_t DeliverCopies(CoreWarp& warp, int index) {
   AsyncGroups::Lane& lane = GroupsOf(warp).lanes[static_cast<std::size_t>(index)];
   std::uint64_t token = Deliver(lane.open.copies);
-  for (const AsyncGroups::Group& group : lane.committed) token = std::max(token, Deliver(group.copies));
+  for (const AsyncGroups::Group& group : lane.committed)
+    token = std::max(token, Deliver(group.copies));
   lane.open.copies.clear();
   // Groups stay countable, empty.
   for (AsyncGroups::Group& group : lane.committed) group.copies.clear();
@@ -227,7 +237,8 @@ void CompleteCopies(CoreWarp& warp, int index, int keep) {
   }
   Arrive(warp, index, done);
   if (kept == 0 && lane.delivered != 0) {
-    if (warp.engine->race) warp.engine->race->OnAsyncWait(warp.number, static_cast<std::uint8_t>(index), lane.delivered);
+    if (warp.engine->race)
+      warp.engine->race->OnAsyncWait(warp.number, static_cast<std::uint8_t>(index), lane.delivered);
     lane.delivered = 0;
   }
 }

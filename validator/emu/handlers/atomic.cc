@@ -1,5 +1,5 @@
-// atom and red (PTX ISA 9.7.13.5, 9.7.13.6). Lanes of one instruction take effect one after the other, in lane order or, under a
-// reversing schedule, in reverse.
+// atom and red (PTX ISA 9.7.13.5, 9.7.13.6). Lanes of one instruction take effect one after the
+// other, in lane order or, under a reversing schedule, in reverse.
 #include <algorithm>
 #include <bit>
 #include <cmath>
@@ -45,7 +45,8 @@ constexpr std::uint32_t kNaN32 = 0x7fffffff;
 
 float Widen(Half value) { return F16ToFloat(value.bits); }
 float Widen(Brain value) { return Bf16ToFloat(value.bits); }
-// The sum of two values of at most 11 significant bits, rounded to f32 and then again, is rounded as if once (24 >= 2 * 11 + 2).
+// The sum of two values of at most 11 significant bits, rounded to f32 and then again, is rounded
+// as if once (24 >= 2 * 11 + 2).
 Half Narrow(Half, float value) { return {std::isnan(value) ? kNaN16 : DoubleToF16(value)}; }
 Brain Narrow(Brain, float value) { return {std::isnan(value) ? kNaN16 : DoubleToBf16(value)}; }
 
@@ -74,9 +75,11 @@ struct Add {
     } else if constexpr (Small<T>) {
       return Narrow(a, Widen(a) + Widen(b));
     } else if constexpr (Packed<T>) {
-      return {{Apply(a.lane[0], b.lane[0], a.lane[0], context), Apply(a.lane[1], b.lane[1], a.lane[1], context)}};
+      return {{Apply(a.lane[0], b.lane[0], a.lane[0], context),
+               Apply(a.lane[1], b.lane[1], a.lane[1], context)}};
     } else {
-      return static_cast<T>(static_cast<std::make_unsigned_t<T>>(a) + static_cast<std::make_unsigned_t<T>>(b));
+      return static_cast<T>(static_cast<std::make_unsigned_t<T>>(a) +
+                            static_cast<std::make_unsigned_t<T>>(b));
     }
   }
 };
@@ -93,7 +96,8 @@ struct Extreme {
       if (x == y) return (std::signbit(x) == kMin) ? a : b;
       return (x < y) == kMin ? a : b;
     } else if constexpr (Packed<T>) {
-      return {{Apply(a.lane[0], b.lane[0], a.lane[0], context), Apply(a.lane[1], b.lane[1], a.lane[1], context)}};
+      return {{Apply(a.lane[0], b.lane[0], a.lane[0], context),
+               Apply(a.lane[1], b.lane[1], a.lane[1], context)}};
     } else {
       return kMin ? std::min(a, b) : std::max(a, b);
     }
@@ -154,7 +158,8 @@ void ReadModifyWrite(Warp& base, const Decoded& op) {
   Engine& engine = *warp.engine;
   const Space space = op.source->space;
   const bool returns = op.source->opcode == Opcode::kAtom;
-  // Operands: destinations (a vector's elements flattened), address, sources, and for cas what to compare first.
+  // Operands: destinations (a vector's elements flattened), address, sources, and for cas what to
+  // compare first.
   const std::uint32_t count = op.aux;
   const std::size_t address_at = op.destinations;
   const DecodedOperand& address = op.operands[address_at];
@@ -188,11 +193,14 @@ void ReadModifyWrite(Warp& base, const Decoded& op) {
   for (std::uint32_t e = 0; e < count; ++e) {
     const T* const sb = warp.Lanes<T>(b[e].slot);
     const T* const sc = warp.Lanes<T>(c[e].slot);
-    T* const d = returns && op.operands[e].kind == DecodedOperand::Kind::kSlot ? warp.Lanes<T>(op.operands[e].slot) : nullptr;
+    T* const d = returns && op.operands[e].kind == DecodedOperand::Kind::kSlot
+                     ? warp.Lanes<T>(op.operands[e].slot)
+                     : nullptr;
     LaneMask undefined = 0;
     if constexpr (kMonitored) {
       if (engine.track_defined) {
-        undefined = UndefinedLanes(warp, access, e * static_cast<std::uint32_t>(sizeof(T)), sizeof(T));
+        undefined =
+            UndefinedLanes(warp, access, e * static_cast<std::uint32_t>(sizeof(T)), sizeof(T));
       }
     }
     T results[kWarpSize];
@@ -235,14 +243,19 @@ void ReadModifyWrite(Warp& base, const Decoded& op) {
 struct AtomicRow {
   Mod operation;
   Type type;
-  int bits;        ///< Of the source registers.
+  int bits;  ///< Of the source registers.
   bool compares;
   Handler plain;
   Handler monitored;
 };
 
 #define ATOMIC(mod, type, bits, op, storage) \
-  {Mod::k##mod, Type::k##type, bits, std::is_same_v<op, CompareAndSwap>, &ReadModifyWrite<false, op, storage>, &ReadModifyWrite<true, op, storage>}
+  {Mod::k##mod,                              \
+   Type::k##type,                            \
+   bits,                                     \
+   std::is_same_v<op, CompareAndSwap>,       \
+   &ReadModifyWrite<false, op, storage>,     \
+   &ReadModifyWrite<true, op, storage>}
 
 using U16 = std::uint16_t;
 using U32 = std::uint32_t;
@@ -251,43 +264,67 @@ using S32 = std::int32_t;
 using S64 = std::int64_t;
 
 constexpr AtomicRow kAtomics[] = {
-    ATOMIC(Add, U32, 32, Add, U32),          ATOMIC(Add, S32, 32, Add, S32),
-    ATOMIC(Add, U64, 64, Add, U64),          ATOMIC(Add, S64, 64, Add, S64),
-    ATOMIC(Add, F32, 32, Add, float),        ATOMIC(Add, F64, 64, Add, double),
-    ATOMIC(Add, F16, 16, Add, Half),         ATOMIC(Add, BF16, 16, Add, Brain),
-    ATOMIC(Add, F16x2, 32, Add, Half2),      ATOMIC(Add, BF16x2, 32, Add, Brain2),
-    ATOMIC(Min, U32, 32, Extreme<true>, U32),   ATOMIC(Min, S32, 32, Extreme<true>, S32),
-    ATOMIC(Min, U64, 64, Extreme<true>, U64),   ATOMIC(Min, S64, 64, Extreme<true>, S64),
-    ATOMIC(Max, U32, 32, Extreme<false>, U32),  ATOMIC(Max, S32, 32, Extreme<false>, S32),
-    ATOMIC(Max, U64, 64, Extreme<false>, U64),  ATOMIC(Max, S64, 64, Extreme<false>, S64),
-    ATOMIC(Min, F16, 16, Extreme<true>, Half),  ATOMIC(Max, F16, 16, Extreme<false>, Half),
-    ATOMIC(Min, BF16, 16, Extreme<true>, Brain), ATOMIC(Max, BF16, 16, Extreme<false>, Brain),
-    ATOMIC(Min, F16x2, 32, Extreme<true>, Half2), ATOMIC(Max, F16x2, 32, Extreme<false>, Half2),
-    ATOMIC(Min, BF16x2, 32, Extreme<true>, Brain2), ATOMIC(Max, BF16x2, 32, Extreme<false>, Brain2),
-    ATOMIC(Inc, U32, 32, Increment, U32),    ATOMIC(Dec, U32, 32, Decrement, U32),
-    ATOMIC(And, B32, 32, BitAnd, U32),       ATOMIC(And, B64, 64, BitAnd, U64),
-    ATOMIC(Or, B32, 32, BitOr, U32),         ATOMIC(Or, B64, 64, BitOr, U64),
-    ATOMIC(Xor, B32, 32, BitXor, U32),       ATOMIC(Xor, B64, 64, BitXor, U64),
-    ATOMIC(Exch, B32, 32, Exchange, U32),    ATOMIC(Exch, B64, 64, Exchange, U64),
+    ATOMIC(Add, U32, 32, Add, U32),
+    ATOMIC(Add, S32, 32, Add, S32),
+    ATOMIC(Add, U64, 64, Add, U64),
+    ATOMIC(Add, S64, 64, Add, S64),
+    ATOMIC(Add, F32, 32, Add, float),
+    ATOMIC(Add, F64, 64, Add, double),
+    ATOMIC(Add, F16, 16, Add, Half),
+    ATOMIC(Add, BF16, 16, Add, Brain),
+    ATOMIC(Add, F16x2, 32, Add, Half2),
+    ATOMIC(Add, BF16x2, 32, Add, Brain2),
+    ATOMIC(Min, U32, 32, Extreme<true>, U32),
+    ATOMIC(Min, S32, 32, Extreme<true>, S32),
+    ATOMIC(Min, U64, 64, Extreme<true>, U64),
+    ATOMIC(Min, S64, 64, Extreme<true>, S64),
+    ATOMIC(Max, U32, 32, Extreme<false>, U32),
+    ATOMIC(Max, S32, 32, Extreme<false>, S32),
+    ATOMIC(Max, U64, 64, Extreme<false>, U64),
+    ATOMIC(Max, S64, 64, Extreme<false>, S64),
+    ATOMIC(Min, F16, 16, Extreme<true>, Half),
+    ATOMIC(Max, F16, 16, Extreme<false>, Half),
+    ATOMIC(Min, BF16, 16, Extreme<true>, Brain),
+    ATOMIC(Max, BF16, 16, Extreme<false>, Brain),
+    ATOMIC(Min, F16x2, 32, Extreme<true>, Half2),
+    ATOMIC(Max, F16x2, 32, Extreme<false>, Half2),
+    ATOMIC(Min, BF16x2, 32, Extreme<true>, Brain2),
+    ATOMIC(Max, BF16x2, 32, Extreme<false>, Brain2),
+    ATOMIC(Inc, U32, 32, Increment, U32),
+    ATOMIC(Dec, U32, 32, Decrement, U32),
+    ATOMIC(And, B32, 32, BitAnd, U32),
+    ATOMIC(And, B64, 64, BitAnd, U64),
+    ATOMIC(Or, B32, 32, BitOr, U32),
+    ATOMIC(Or, B64, 64, BitOr, U64),
+    ATOMIC(Xor, B32, 32, BitXor, U32),
+    ATOMIC(Xor, B64, 64, BitXor, U64),
+    ATOMIC(Exch, B32, 32, Exchange, U32),
+    ATOMIC(Exch, B64, 64, Exchange, U64),
     ATOMIC(Exch, B128, 128, Exchange, Bits128),
-    ATOMIC(Cas, B16, 16, CompareAndSwap, U16), ATOMIC(Cas, B32, 32, CompareAndSwap, U32),
-    ATOMIC(Cas, B64, 64, CompareAndSwap, U64), ATOMIC(Cas, B128, 128, CompareAndSwap, Bits128),
+    ATOMIC(Cas, B16, 16, CompareAndSwap, U16),
+    ATOMIC(Cas, B32, 32, CompareAndSwap, U32),
+    ATOMIC(Cas, B64, 64, CompareAndSwap, U64),
+    ATOMIC(Cas, B128, 128, CompareAndSwap, Bits128),
 };
 #undef ATOMIC
 
 /// Older PTX writes exch.u32, and.u32 and the like.
 Type Canonical(Mod operation, Type type) {
-  const bool bitwise = operation == Mod::kAnd || operation == Mod::kOr || operation == Mod::kXor || operation == Mod::kExch ||
-                       operation == Mod::kCas;
+  const bool bitwise = operation == Mod::kAnd || operation == Mod::kOr || operation == Mod::kXor ||
+                       operation == Mod::kExch || operation == Mod::kCas;
   if (!bitwise || type == Type::kB128) return type;
   const int bits = ptx::BitsOf(type);
   return bits == 16 ? Type::kB16 : bits == 32 ? Type::kB32 : Type::kB64;
 }
 
-/// Integer sums, extremes and bit operations come out the same in any order, unless the old value is looked at.
+/// Integer sums, extremes and bit operations come out the same in any order, unless the old value
+/// is looked at.
 bool OrderMatters(const AtomicRow& row, bool result_used) {
-  if (result_used || row.compares || row.operation == Mod::kExch || row.operation == Mod::kInc || row.operation == Mod::kDec) return true;
-  const bool is_float = row.type == Type::kF32 || row.type == Type::kF64 || row.type == Type::kF16 || row.type == Type::kBF16 ||
+  if (result_used || row.compares || row.operation == Mod::kExch || row.operation == Mod::kInc ||
+      row.operation == Mod::kDec)
+    return true;
+  const bool is_float = row.type == Type::kF32 || row.type == Type::kF64 ||
+                        row.type == Type::kF16 || row.type == Type::kBF16 ||
                         row.type == Type::kF16x2 || row.type == Type::kBF16x2;
   return is_float && row.operation == Mod::kAdd;
 }
@@ -303,7 +340,8 @@ Handler ResolveAtomic(const Instruction& in, Decoded& decoded) {
     if (decoded.operand_count <= address_at + 1) return nullptr;
     const std::size_t sources = decoded.operand_count - address_at - 1;
     const std::size_t count = sources / per_element;
-    if (count == 0 || sources % per_element != 0 || (returns && count != decoded.destinations)) return nullptr;
+    if (count == 0 || sources % per_element != 0 || (returns && count != decoded.destinations))
+      return nullptr;
     for (std::size_t i = 0; i < decoded.operand_count; ++i) {
       const DecodedOperand& operand = decoded.operands[i];
       if (i == address_at) {
@@ -317,7 +355,8 @@ Handler ResolveAtomic(const Instruction& in, Decoded& decoded) {
     if (count > 8 || (row.compares && count != 1)) return nullptr;
     decoded.aux = static_cast<std::uint32_t>(count);
     decoded.flags |= kFlagMemory;
-    if (OrderMatters(row, returns && (decoded.flags & kFlagResultUsed) != 0)) decoded.flags |= kFlagOrderMatters;
+    if (OrderMatters(row, returns && (decoded.flags & kFlagResultUsed) != 0))
+      decoded.flags |= kFlagOrderMatters;
     decoded.propagate = kPropagateSelf;
     decoded.monitored = row.monitored;
     return row.plain;

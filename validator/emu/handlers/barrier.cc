@@ -10,21 +10,27 @@
 
 namespace assay::emu {
 
-bool IsAligned(const ptx::Instruction& in) { return in.opcode == ptx::Opcode::kBar || in.Has(ptx::Mod::kAligned); }
+bool IsAligned(const ptx::Instruction& in) {
+  return in.opcode == ptx::Opcode::kBar || in.Has(ptx::Mod::kAligned);
+}
 
 void FinishBarrier(CoreWarp& warp, const Split& split, const NamedBarrier& barrier) {
   const Decoded& op = warp.At(split.pc);
   if (!op.source->Has(ptx::Mod::kRed)) return;
   const DecodedOperand& target = op.operands[0];
   if (target.kind == DecodedOperand::Kind::kPredicate) {
-    const bool result = op.source->Has(ptx::Mod::kAnd) ? barrier.popc == barrier.arrived : barrier.popc != 0;
+    const bool result =
+        op.source->Has(ptx::Mod::kAnd) ? barrier.popc == barrier.arrived : barrier.popc != 0;
     LaneMask& d = split.frame->predicates[target.slot];
     d = (d & ~split.mask) | (result ? split.mask : 0);
   } else if (target.kind == DecodedOperand::Kind::kSlot) {
-    auto* const d = reinterpret_cast<std::uint32_t*>(split.frame->slots + std::size_t{target.slot} * kSlotBytes);
-    for (LaneMask rest = split.mask; rest != 0; rest &= rest - 1) d[std::countr_zero(rest)] = barrier.popc;
+    auto* const d = reinterpret_cast<std::uint32_t*>(split.frame->slots +
+                                                     std::size_t{target.slot} * kSlotBytes);
+    for (LaneMask rest = split.mask; rest != 0; rest &= rest - 1)
+      d[std::countr_zero(rest)] = barrier.popc;
   }
-  if (target.kind != DecodedOperand::Kind::kSink) split.frame->undefined[target.shadow] &= ~split.mask;
+  if (target.kind != DecodedOperand::Kind::kSink)
+    split.frame->undefined[target.shadow] &= ~split.mask;
 }
 
 namespace {
@@ -37,7 +43,8 @@ using ptx::Opcode;
 enum BarrierBits : std::uint64_t { kHasId = 1, kHasCount = 2, kArriveOnly = 4, kReduces = 8 };
 
 void Misuse(CoreWarp& warp, const Decoded& op, std::string message) {
-  Report1(warp, FindingKind::kBarrierMisuse, warp.PcOf(op), warp.exec, std::move(message), std::string(ptx::Mnemonic(op.source->opcode)));
+  Report1(warp, FindingKind::kBarrierMisuse, warp.PcOf(op), warp.exec, std::move(message),
+          std::string(ptx::Mnemonic(op.source->opcode)));
   warp.engine->End(Stop::kFault, "barrier misuse");
   warp.outcome = Outcome::kStop;
 }
@@ -54,7 +61,9 @@ void RunBarrier(Warp& base, const Decoded& op) {
   const std::uint32_t count = uniform(kHasCount);
   if (id >= 16) return Misuse(warp, op, fmt::format("there is no barrier {}: a block has 16", id));
   if (count % kWarpSize != 0) {
-    return Misuse(warp, op, fmt::format("barrier {} for {} threads: the count must be a multiple of 32", id, count));
+    return Misuse(
+        warp, op,
+        fmt::format("barrier {} for {} threads: the count must be a multiple of 32", id, count));
   }
   LaneMask predicate = 0;
   if ((op.immediate & kReduces) != 0) {
@@ -77,7 +86,9 @@ Handler ResolveBarrier(const Instruction& in, Decoded& decoded) {
   std::size_t numbers = decoded.operand_count - std::size_t{decoded.destinations};
   decoded.immediate = 0;
   if (in.Has(Mod::kRed)) {
-    if (numbers < 2 || decoded.operands[decoded.operand_count - 1u].kind != DecodedOperand::Kind::kPredicate) return nullptr;
+    if (numbers < 2 ||
+        decoded.operands[decoded.operand_count - 1u].kind != DecodedOperand::Kind::kPredicate)
+      return nullptr;
     decoded.immediate |= kReduces;
     --numbers;
   }
@@ -101,7 +112,9 @@ void RunWarpBarrier(Warp& base, const Decoded& op) {
   LaneMask elsewhere = 0;
   for (int i = 0; i < warp.split_count; ++i) {
     const Split& split = warp.splits[static_cast<std::size_t>(i)];
-    if (i == warp.current || split.wait != Wait::kWarpSync || split.need != need || split.pc == warp.pc) continue;
+    if (i == warp.current || split.wait != Wait::kWarpSync || split.need != need ||
+        split.pc == warp.pc)
+      continue;
     if (warp.At(split.pc).source->opcode == Opcode::kBarWarpSync) elsewhere |= split.mask;
   }
   LaneMask same = 0;
@@ -112,7 +125,9 @@ void RunWarpBarrier(Warp& base, const Decoded& op) {
   if (elsewhere != 0 && (need & warp.alive & ~(same | elsewhere)) == 0 && same == warp.exec) {
     for (int i = 0; i < warp.split_count; ++i) {
       Split& split = warp.splits[static_cast<std::size_t>(i)];
-      if (i == warp.current || split.wait != Wait::kWarpSync || split.need != need || split.pc == warp.pc) continue;
+      if (i == warp.current || split.wait != Wait::kWarpSync || split.need != need ||
+          split.pc == warp.pc)
+        continue;
       if (warp.At(split.pc).source->opcode != Opcode::kBarWarpSync) continue;
       split.wait = Wait::kReady;
       ++split.pc;
@@ -130,7 +145,9 @@ void RunWarpBarrier(Warp& base, const Decoded& op) {
 Handler ResolveWarpBarrier(const Instruction&, Decoded& decoded) {
   decoded.flags |= kFlagControl;
   decoded.propagate = kPropagateSelf;
-  const bool fits = decoded.operand_count == 1 && decoded.operands[0].kind == DecodedOperand::Kind::kSlot && decoded.operands[0].bits == 32;
+  const bool fits = decoded.operand_count == 1 &&
+                    decoded.operands[0].kind == DecodedOperand::Kind::kSlot &&
+                    decoded.operands[0].bits == 32;
   return fits ? &RunWarpBarrier : nullptr;
 }
 

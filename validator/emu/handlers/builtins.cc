@@ -14,14 +14,16 @@ namespace {
 /// The device heap's default size.
 constexpr std::uint64_t kHeapBytes = 8u << 20;
 
-std::uint64_t ReadArgument(const CoreWarp& warp, const CallSite& site, std::size_t index, int lane) {
+std::uint64_t ReadArgument(const CoreWarp& warp, const CallSite& site, std::size_t index,
+                           int lane) {
   std::uint64_t value = 0;
   if (index >= site.arguments.size()) return value;
   const CallSite::Copy& copy = site.arguments[index];
   const auto at = static_cast<std::size_t>(lane);
   if (copy.slot != kNoSlot) {
     const std::size_t width = copy.bits / 8u;
-    std::memcpy(&value, warp.slots + std::size_t{copy.slot} * kSlotBytes + at * width, std::min<std::size_t>(8, width));
+    std::memcpy(&value, warp.slots + std::size_t{copy.slot} * kSlotBytes + at * width,
+                std::min<std::size_t>(8, width));
   } else {
     const std::uint64_t start = at * warp.local_stride + warp.frame->base[at] + copy.frame_offset;
     std::memcpy(&value, warp.local.data() + start, std::min<std::uint64_t>(8, copy.bytes));
@@ -35,7 +37,8 @@ void WriteResult(CoreWarp& warp, const CallSite& site, int lane, std::uint64_t v
   const auto at = static_cast<std::size_t>(lane);
   if (copy.slot != kNoSlot) {
     const std::size_t width = copy.bits / 8u;
-    std::memcpy(warp.slots + std::size_t{copy.slot} * kSlotBytes + at * width, &value, std::min<std::size_t>(8, width));
+    std::memcpy(warp.slots + std::size_t{copy.slot} * kSlotBytes + at * width, &value,
+                std::min<std::size_t>(8, width));
     warp.frame->undefined[copy.slot] &= ~(LaneMask{1} << lane);
     return;
   }
@@ -63,7 +66,8 @@ void Assertion(CoreWarp& warp, const CallSite& site, LaneMask lanes) {
   const int lane = FirstLane(lanes);
   const std::string condition = ReadText(warp, ReadArgument(warp, site, 0, lane));
   const std::uint64_t line = ReadArgument(warp, site, 2, lane) & 0xffffffffu;
-  Report1(warp, FindingKind::kTrap, warp.pc, lanes, fmt::format("assertion '{}' failed (line {})", condition, line), "assert");
+  Report1(warp, FindingKind::kTrap, warp.pc, lanes,
+          fmt::format("assertion '{}' failed (line {})", condition, line), "assert");
   warp.engine->End(Stop::kFault, "assertion failed");
   warp.outcome = Outcome::kStop;
 }
@@ -96,7 +100,8 @@ void Free(CoreWarp& warp, const CallSite& site, LaneMask lanes) {
     const std::uint64_t address = ReadArgument(warp, site, 0, lane);
     if (address == 0) continue;
     MemoryRegion* const region = GenericRegion(engine, address);
-    if (region == nullptr || region->kind != MemoryRegion::Kind::kHeap || region->freed || region->base != address) {
+    if (region == nullptr || region->kind != MemoryRegion::Kind::kHeap || region->freed ||
+        region->base != address) {
       const bool twice = region != nullptr && region->freed;
       Report1(warp, FindingKind::kInvalidFree, warp.pc, LaneMask{1} << lane,
               twice ? std::string("free of memory that was freed before")

@@ -1,6 +1,8 @@
-// cp.async.bulk with mbarriers and with bulk groups, st.async, and cp.async.mbarrier.arrive (PTX ISA 9.7.9.25.4, 9.7.13.15.15).
+// cp.async.bulk with mbarriers and with bulk groups, st.async, and cp.async.mbarrier.arrive (PTX
+// ISA 9.7.9.25.4, 9.7.13.15.15).
 //
-// A bulk copy is done when it is issued, which is one of its legal times; the race detector is told what really orders it.
+// A bulk copy is done when it is issued, which is one of its legal times; the race detector is told
+// what really orders it.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -9,7 +11,7 @@
 #include <vector>
 
 #include "validator/emu/handlers/async_copy.h"
-#include "validator/emu/handlers/bulk_rows.h"
+#include "validator/emu/handlers/partial_rows.h"
 #include "validator/emu/handlers/mbarrier.h"
 #include "validator/emu/scheduler.h"
 #include "validator/emu/site.h"
@@ -36,19 +38,22 @@ struct Side {
   alignas(64) std::uint64_t offsets[kWarpSize] = {};
 };
 
-bool ResolveSide(CoreWarp& warp, const Decoded& op, Space space, std::uint64_t address, int lane, std::uint32_t bytes, bool writes,
-                 Side& side) {
+bool ResolveSide(CoreWarp& warp, const Decoded& op, Space space, std::uint64_t address, int lane,
+                 std::uint32_t bytes, bool writes, Side& side) {
   side.access.address[lane] = address;
   const LaneMask bit = LaneMask{1} << lane;
   // The look-up of all lanes reads every address.
   for (int other = 0; other < kWarpSize; ++other) side.access.address[other] = address;
-  if (!Resolve<true>(warp, op, space, bit, bytes, writes ? AccessType::kStore : AccessType::kLoad, side.access, 16)) return false;
+  if (!Resolve<true>(warp, op, space, bit, bytes, writes ? AccessType::kStore : AccessType::kLoad,
+                     side.access, 16))
+    return false;
   const MemoryRegion* const region = side.access.region[lane];
   if (region == nullptr) {
     Misuse(warp, op, lane, "a bulk copy to or from local memory");
     return false;
   }
-  side.offsets[lane] = static_cast<std::uint64_t>(side.access.at(lane) - region->data) + region->race_offset;
+  side.offsets[lane] =
+      static_cast<std::uint64_t>(side.access.at(lane) - region->data) + region->race_offset;
   side.event.warp = warp.number;
   side.event.lanes = bit;
   side.event.region = region->race_region;
@@ -104,7 +109,10 @@ void CopyToShared(Warp& base, const Decoded& op) {
   for (LaneMask rest = warp.exec; rest != 0 && warp.outcome != Outcome::kStop; rest &= rest - 1) {
     const int lane = std::countr_zero(rest);
     const std::uint32_t bytes = sizes[lane];
-    if (bytes % 16 != 0) return Misuse(warp, op, lane, fmt::format("a bulk copy of {} bytes: the size must be a multiple of 16", bytes));
+    if (bytes % 16 != 0)
+      return Misuse(
+          warp, op, lane,
+          fmt::format("a bulk copy of {} bytes: the size must be a multiple of 16", bytes));
     if (bytes == 0) continue;
     const std::uint64_t to_address = AddressIn(warp, op.operands[0], lane);
     const std::uint64_t barrier_address = AddressIn(warp, op.operands[3], lane);
@@ -112,11 +120,18 @@ void CopyToShared(Warp& base, const Decoded& op) {
     for (; ranks != 0; ranks &= ranks - 1) {
       const auto rank = static_cast<std::uint32_t>(std::countr_zero(ranks));
       Side from, to, barrier;
-      if (!ResolveSide(warp, op, in.space2, AddressIn(warp, op.operands[1], lane), lane, bytes, false, from)) return;
-      if (!ResolveSide(warp, op, Space::kSharedCluster, multicast ? InBlock(to_address, rank) : to_address, lane, bytes, true, to)) return;
+      if (!ResolveSide(warp, op, in.space2, AddressIn(warp, op.operands[1], lane), lane, bytes,
+                       false, from))
+        return;
+      if (!ResolveSide(warp, op, Space::kSharedCluster,
+                       multicast ? InBlock(to_address, rank) : to_address, lane, bytes, true, to))
+        return;
       LaneAccess object;
-      std::fill(std::begin(object.address), std::end(object.address), multicast ? InBlock(barrier_address, rank) : barrier_address);
-      if (!Resolve<true>(warp, op, Space::kSharedCluster, LaneMask{1} << lane, 8, AccessType::kAtomic, object)) return;
+      std::fill(std::begin(object.address), std::end(object.address),
+                multicast ? InBlock(barrier_address, rank) : barrier_address);
+      if (!Resolve<true>(warp, op, Space::kSharedCluster, LaneMask{1} << lane, 8,
+                         AccessType::kAtomic, object))
+        return;
       const std::uint64_t token = IssueToDetector(warp, from, to, lane);
       MoveBytes(warp, to, from, lane, bytes);
       const MbarrierPlace place = MbarrierAt(object, lane);
@@ -134,11 +149,18 @@ void CopyToGlobal(Warp& base, const Decoded& op) {
   for (LaneMask rest = warp.exec; rest != 0; rest &= rest - 1) {
     const int lane = std::countr_zero(rest);
     const std::uint32_t bytes = sizes[lane];
-    if (bytes % 16 != 0) return Misuse(warp, op, lane, fmt::format("a bulk copy of {} bytes: the size must be a multiple of 16", bytes));
+    if (bytes % 16 != 0)
+      return Misuse(
+          warp, op, lane,
+          fmt::format("a bulk copy of {} bytes: the size must be a multiple of 16", bytes));
     if (bytes == 0) continue;
     Side from, to;
-    if (!ResolveSide(warp, op, Space::kShared, AddressIn(warp, op.operands[1], lane), lane, bytes, false, from)) return;
-    if (!ResolveSide(warp, op, Space::kGlobal, AddressIn(warp, op.operands[0], lane), lane, bytes, true, to)) return;
+    if (!ResolveSide(warp, op, Space::kShared, AddressIn(warp, op.operands[1], lane), lane, bytes,
+                     false, from))
+      return;
+    if (!ResolveSide(warp, op, Space::kGlobal, AddressIn(warp, op.operands[0], lane), lane, bytes,
+                     true, to))
+      return;
     const std::uint64_t token = IssueToDetector(warp, from, to, lane);
     MoveBytes(warp, to, from, lane, bytes);
     GroupsOf(warp).lanes[static_cast<std::size_t>(lane)].bulk_open.push_back(token);
@@ -148,7 +170,8 @@ void CopyToGlobal(Warp& base, const Decoded& op) {
 void CommitBulk(Warp& base, const Decoded&) {
   CoreWarp& warp = Core(base);
   for (LaneMask rest = warp.exec; rest != 0; rest &= rest - 1) {
-    AsyncGroups::Lane& lane = GroupsOf(warp).lanes[static_cast<std::size_t>(std::countr_zero(rest))];
+    AsyncGroups::Lane& lane =
+        GroupsOf(warp).lanes[static_cast<std::size_t>(std::countr_zero(rest))];
     lane.bulk_committed.push_back(std::move(lane.bulk_open));
     lane.bulk_open.clear();
   }
@@ -165,11 +188,15 @@ void WaitBulk(Warp& base, const Decoded& op) {
     const std::size_t done = groups > counts[index] ? groups - counts[index] : 0;
     for (std::size_t g = 0; g < done; ++g) {
       for (const std::uint64_t token : lane.bulk_committed[g]) {
-        if (warp.engine->race) warp.engine->race->OnBulkWait(warp.number, static_cast<std::uint8_t>(index), token, reads_only);
+        if (warp.engine->race)
+          warp.engine->race->OnBulkWait(warp.number, static_cast<std::uint8_t>(index), token,
+                                        reads_only);
       }
     }
     // What was only read may still be waited for in full.
-    if (!reads_only) lane.bulk_committed.erase(lane.bulk_committed.begin(), lane.bulk_committed.begin() + static_cast<std::ptrdiff_t>(done));
+    if (!reads_only)
+      lane.bulk_committed.erase(lane.bulk_committed.begin(),
+                                lane.bulk_committed.begin() + static_cast<std::ptrdiff_t>(done));
   }
 }
 
@@ -186,8 +213,10 @@ void ArriveWhenCopied(Warp& base, const Decoded& op) {
     const MbarrierPlace place = MbarrierAt(access, lane);
     const std::uint64_t token = DeliverCopies(warp, lane);
     if (warp.engine->race) {
-      warp.engine->race->OnAsyncMbarrierArrive(place.region, place.offset, warp.number, LaneMask{1} << lane, token);
-      warp.engine->race->OnMbarrierArrive(place.region, place.offset, warp.number, LaneMask{1} << lane, Scope::kCta, true);
+      warp.engine->race->OnAsyncMbarrierArrive(place.region, place.offset, warp.number,
+                                               LaneMask{1} << lane, token);
+      warp.engine->race->OnMbarrierArrive(place.region, place.offset, warp.number,
+                                          LaneMask{1} << lane, Scope::kCta, true);
     }
     // Without .noinc the pending count goes up by one at issue and down again on arrival.
     if (counted) UpdateMbarrier(warp, op, lane, place, {.arrivals = 1});
@@ -203,13 +232,16 @@ Handler AsMemory(Decoded& decoded, Handler handler) {
 }
 
 bool IsSlot(const Decoded& decoded, std::size_t index, int bits) {
-  return index < decoded.operand_count && decoded.operands[index].kind == DecodedOperand::Kind::kSlot && decoded.operands[index].bits == bits;
+  return index < decoded.operand_count &&
+         decoded.operands[index].kind == DecodedOperand::Kind::kSlot &&
+         decoded.operands[index].bits == bits;
 }
 
 Handler ResolveBulk(const Instruction& in, Decoded& decoded) {
   if (in.Has(Mod::kL2CacheHint)) --decoded.operand_count;
   if (!IsSlot(decoded, 2, 32) || in.Has(Mod::kCpMask)) return nullptr;
-  if (in.Has(Mod::kBulkGroup)) return decoded.operand_count == 3 ? AsMemory(decoded, &CopyToGlobal) : nullptr;
+  if (in.Has(Mod::kBulkGroup))
+    return decoded.operand_count == 3 ? AsMemory(decoded, &CopyToGlobal) : nullptr;
   const std::size_t operands = in.Has(Mod::kMulticastCluster) ? 5 : 4;
   if (decoded.operand_count != operands) return nullptr;
   if (operands == 5 && !IsSlot(decoded, 4, 16)) return nullptr;

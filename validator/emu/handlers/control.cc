@@ -57,7 +57,9 @@ void BranchTable(Warp& base, const Decoded& op) {
     rest &= ~group;
     if (chosen >= targets.size()) {
       Report1(warp, FindingKind::kTrap, warp.pc, group,
-              fmt::format("brx.idx with index {}, but the table has {} targets", chosen, targets.size()), "branch");
+              fmt::format("brx.idx with index {}, but the table has {} targets", chosen,
+                          targets.size()),
+              "branch");
       warp.engine->End(Stop::kFault, "branch beyond its table");
       warp.outcome = Outcome::kStop;
       return;
@@ -85,15 +87,18 @@ void Exit(Warp& base, const Decoded&) {
   warp.outcome = Outcome::kReschedule;
 }
 
-/// Copies between a caller's argument (frame memory or a register) and a callee's frame memory, for one lane.
-void CopyArgument(CoreWarp& warp, Frame& caller, const CallSite::Copy& copy, std::uint64_t callee_offset, std::uint64_t callee_bytes,
-                  int lane, bool into_callee) {
+/// Copies between a caller's argument (frame memory or a register) and a callee's frame memory, for
+/// one lane.
+void CopyArgument(CoreWarp& warp, Frame& caller, const CallSite::Copy& copy,
+                  std::uint64_t callee_offset, std::uint64_t callee_bytes, int lane,
+                  bool into_callee) {
   const std::uint64_t lane_start = static_cast<std::uint64_t>(lane) * warp.local_stride;
   const std::uint64_t bytes = std::min(copy.bytes, callee_bytes);
   std::byte* const callee_data = warp.local.data() + lane_start + callee_offset;
   std::uint8_t* const callee_flags = warp.local_defined.data() + lane_start + callee_offset;
   if (copy.slot == kNoSlot) {
-    const std::uint64_t at = lane_start + caller.base[static_cast<std::size_t>(lane)] + copy.frame_offset;
+    const std::uint64_t at =
+        lane_start + caller.base[static_cast<std::size_t>(lane)] + copy.frame_offset;
     std::byte* const caller_data = warp.local.data() + at;
     std::uint8_t* const caller_flags = warp.local_defined.data() + at;
     if (into_callee) {
@@ -106,7 +111,8 @@ void CopyArgument(CoreWarp& warp, Frame& caller, const CallSite::Copy& copy, std
     return;
   }
   const std::size_t width = copy.bits / 8u;
-  std::byte* const slot = caller.slots + std::size_t{copy.slot} * kSlotBytes + static_cast<std::size_t>(lane) * width;
+  std::byte* const slot =
+      caller.slots + std::size_t{copy.slot} * kSlotBytes + static_cast<std::size_t>(lane) * width;
   const std::size_t count = std::min<std::size_t>(bytes, width);
   LaneMask& undefined = caller.undefined[copy.slot];
   const LaneMask bit = LaneMask{1} << lane;
@@ -115,7 +121,8 @@ void CopyArgument(CoreWarp& warp, Frame& caller, const CallSite::Copy& copy, std
     std::fill_n(callee_flags, count, static_cast<std::uint8_t>((undefined & bit) == 0));
   } else {
     std::memcpy(slot, callee_data, count);
-    const bool defined = std::find(callee_flags, callee_flags + count, std::uint8_t{0}) == callee_flags + count;
+    const bool defined =
+        std::find(callee_flags, callee_flags + count, std::uint8_t{0}) == callee_flags + count;
     undefined = defined ? undefined & ~bit : undefined | bit;
   }
 }
@@ -150,7 +157,8 @@ bool EnterFunction(CoreWarp& warp, const CallSite& site, std::uint32_t callee, L
   for (int lane = 0; lane < kWarpSize; ++lane) {
     if ((lanes >> lane & 1) == 0) continue;
     const std::uint64_t base = frame.base[static_cast<std::size_t>(lane)];
-    std::uint8_t* const flags = warp.local_defined.data() + static_cast<std::uint64_t>(lane) * warp.local_stride + base;
+    std::uint8_t* const flags =
+        warp.local_defined.data() + static_cast<std::uint64_t>(lane) * warp.local_stride + base;
     std::fill_n(flags, code.frame_bytes, std::uint8_t{0});
     for (std::size_t i = 0; i < site.arguments.size() && first + i < code.variables.size(); ++i) {
       const PlacedVariable& place = code.variables[first + i];
@@ -168,8 +176,10 @@ bool EnterFunction(CoreWarp& warp, const CallSite& site, std::uint32_t callee, L
 /// The function behind a register's value, or the count of functions when there is none.
 std::uint32_t FunctionAt(const Program::Impl& program, std::uint64_t address) {
   const std::uint64_t index = (address - kCodeWindow) / 16 - 1;
-  const bool valid = address >= kCodeWindow + 16 && (address - kCodeWindow) % 16 == 0 && index < program.functions.size();
-  return valid ? static_cast<std::uint32_t>(index) : static_cast<std::uint32_t>(program.functions.size());
+  const bool valid = address >= kCodeWindow + 16 && (address - kCodeWindow) % 16 == 0 &&
+                     index < program.functions.size();
+  return valid ? static_cast<std::uint32_t>(index)
+               : static_cast<std::uint32_t>(program.functions.size());
 }
 
 void CallLanes(CoreWarp& warp, const CallSite& site, std::uint32_t callee, LaneMask lanes) {
@@ -201,15 +211,18 @@ void Call(Warp& base, const Decoded& op) {
     if ((warp.exec >> lane & 1) != 0 && target[lane] == address) group |= LaneMask{1} << lane;
   }
   const std::uint32_t callee = FunctionAt(program, address);
-  const bool callable = callee < program.functions.size() &&
-                        (program.functions[callee].function->has_body || program.functions[callee].is_builtin);
+  const bool callable =
+      callee < program.functions.size() &&
+      (program.functions[callee].function->has_body || program.functions[callee].is_builtin);
   if (!callable) {
-    Report1(warp, FindingKind::kTrap, warp.pc, group, fmt::format("a call through {:#x}, which is no function", address), "call");
+    Report1(warp, FindingKind::kTrap, warp.pc, group,
+            fmt::format("a call through {:#x}, which is no function", address), "call");
     warp.engine->End(Stop::kFault, "call of what is no function");
     warp.outcome = Outcome::kStop;
     return;
   }
-  // Lanes that call another function come back to this instruction; those that the guard excludes go past it.
+  // Lanes that call another function come back to this instruction; those that the guard excludes
+  // go past it.
   const LaneMask later = warp.exec & ~group;
   if (later != 0) {
     const LaneMask fallen = warp.active & ~warp.exec;
@@ -258,7 +271,9 @@ void Return(Warp& base, const Decoded& op) {
       if ((group >> lane & 1) == 0) continue;
       for (std::size_t i = 0; i < site.returns.size() && i < code.function->returns.size(); ++i) {
         const PlacedVariable& place = code.variables[i];
-        CopyArgument(warp, caller, site.returns[i], frame.base[static_cast<std::size_t>(lane)] + place.offset, place.bytes, lane, false);
+        CopyArgument(warp, caller, site.returns[i],
+                     frame.base[static_cast<std::size_t>(lane)] + place.offset, place.bytes, lane,
+                     false);
       }
     }
     if (first_group) {
@@ -302,16 +317,11 @@ Handler NoEffect(const Instruction&, Decoded& decoded) {
 }
 
 constexpr ResolverRow kRows[] = {
-    {Opcode::kBra, &Control<&Branch>},
-    {Opcode::kBrx, &Control<&BranchTable>},
-    {Opcode::kCall, &Control<&Call>},
-    {Opcode::kRet, &Control<&Return>},
-    {Opcode::kExit, &Control<&Exit>},
-    {Opcode::kTrap, &Control<&Trap>},
-    {Opcode::kBrkpt, &Control<&Trap>},
-    {Opcode::kNanosleep, &Control<&Yield>},
-    {Opcode::kPmevent, &NoEffect},
-    {Opcode::kSetmaxnreg, &NoEffect},
+    {Opcode::kBra, &Control<&Branch>}, {Opcode::kBrx, &Control<&BranchTable>},
+    {Opcode::kCall, &Control<&Call>},  {Opcode::kRet, &Control<&Return>},
+    {Opcode::kExit, &Control<&Exit>},  {Opcode::kTrap, &Control<&Trap>},
+    {Opcode::kBrkpt, &Control<&Trap>}, {Opcode::kNanosleep, &Control<&Yield>},
+    {Opcode::kPmevent, &NoEffect},     {Opcode::kSetmaxnreg, &NoEffect},
 };
 
 }  // namespace

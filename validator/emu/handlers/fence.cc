@@ -1,6 +1,7 @@
-// membar and fence (PTX ISA 9.7.13.4). Memory here is sequentially consistent: only the race detector needs to hear of them.
-#include "validator/emu/handlers/rows.h"
+// membar and fence (PTX ISA 9.7.13.4). Memory here is sequentially consistent: only the race
+// detector needs to hear of them.
 #include "validator/emu/core.h"
+#include "validator/emu/handlers/rows.h"
 
 namespace assay::emu {
 namespace {
@@ -14,12 +15,14 @@ void Nothing(Warp&, const Decoded&) {}
 void Fence(Warp& base, const Decoded& op) {
   CoreWarp& warp = Core(base);
   if (!warp.engine->race) return;
-  warp.engine->race->OnFence(warp.number, warp.exec, static_cast<Order>(op.immediate), static_cast<Scope>(op.aux));
+  warp.engine->race->OnFence(warp.number, warp.exec, static_cast<Order>(op.immediate),
+                             static_cast<Scope>(op.aux));
 }
 
 Handler ResolveFence(const Instruction& in, Decoded& decoded) {
   decoded.propagate = kPropagateSelf;
-  // Proxy fences order the asynchronous proxy, which is in step with the generic one here; mbarrier_init is a release of its own.
+  // Proxy fences order the asynchronous proxy, which is in step with the generic one here;
+  // mbarrier_init is a release of its own.
   if (in.Has(Mod::kProxy)) return &Nothing;
   Scope scope = Scope::kSys;
   if (in.Has(Mod::kCta)) scope = Scope::kCta;

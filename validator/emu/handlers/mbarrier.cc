@@ -29,7 +29,8 @@ struct State {
 };
 
 std::uint64_t Encode(const State& state) {
-  return state.pending | state.expected << 20 | static_cast<std::uint64_t>(state.transactions + kTxBias) << 40 |
+  return state.pending | state.expected << 20 |
+         static_cast<std::uint64_t>(state.transactions + kTxBias) << 40 |
          std::uint64_t{state.phase} << 63;
 }
 
@@ -53,7 +54,9 @@ std::uint64_t Load(const MbarrierPlace& place) {
   std::memcpy(&word, place.word, sizeof(word));
   return word;
 }
-void Store(const MbarrierPlace& place, std::uint64_t word) { std::memcpy(place.word, &word, sizeof(word)); }
+void Store(const MbarrierPlace& place, std::uint64_t word) {
+  std::memcpy(place.word, &word, sizeof(word));
+}
 
 void Misuse(CoreWarp& warp, const Decoded& op, int lane, std::string message) {
   Report1(warp, FindingKind::kBarrierMisuse, warp.PcOf(op), LaneMask{1} << lane, std::move(message),
@@ -62,10 +65,14 @@ void Misuse(CoreWarp& warp, const Decoded& op, int lane, std::string message) {
   warp.outcome = Outcome::kStop;
 }
 
-Scope ScopeOf(const Instruction& in) { return in.Has(Mod::kCluster) ? Scope::kCluster : Scope::kCta; }
+Scope ScopeOf(const Instruction& in) {
+  return in.Has(Mod::kCluster) ? Scope::kCluster : Scope::kCta;
+}
 
 /// Generic addresses of mbarriers lie in the shared window.
-Space SpaceOf(const Instruction& in) { return in.space == Space::kReg ? Space::kGeneric : in.space; }
+Space SpaceOf(const Instruction& in) {
+  return in.space == Space::kReg ? Space::kGeneric : in.space;
+}
 
 bool ResolveObject(CoreWarp& warp, const Decoded& op, std::size_t operand, LaneAccess& access) {
   Addresses(warp, op.operands[operand], access);
@@ -81,7 +88,9 @@ void RunInit(Warp& base, const Decoded& op) {
   for (LaneMask rest = warp.exec; rest != 0; rest &= rest - 1) {
     const int lane = std::countr_zero(rest);
     if (counts[lane] == 0 || counts[lane] > kMaxCount) {
-      return Misuse(warp, op, lane, fmt::format("an mbarrier for {} arrivals: the count must be 1 to {}", counts[lane], kMaxCount));
+      return Misuse(warp, op, lane,
+                    fmt::format("an mbarrier for {} arrivals: the count must be 1 to {}",
+                                counts[lane], kMaxCount));
     }
     const MbarrierPlace place = MbarrierAt(access, lane);
     Store(place, Encode({.pending = counts[lane], .expected = counts[lane]}));
@@ -95,14 +104,23 @@ void RunInval(Warp& base, const Decoded& op) {
   CoreWarp& warp = Core(base);
   LaneAccess access;
   if (warp.exec == 0 || !ResolveObject(warp, op, 0, access)) return;
-  // An operation on the object, not a write of plain data: libcu++ elects the lane that invalidates by match.sync, which orders no
-  // memory, after its siblings' last waits. Use after it is caught by the object's value.
+  // Libraries invalidate when the last user has left, which they know from relaxed atomics: no race
+  // by itself.
   ReportMbarrierAccess(warp, op, access, false);
-  for (LaneMask rest = warp.exec; rest != 0; rest &= rest - 1) Store(MbarrierAt(access, std::countr_zero(rest)), 0);
+  for (LaneMask rest = warp.exec; rest != 0; rest &= rest - 1)
+    Store(MbarrierAt(access, std::countr_zero(rest)), 0);
 }
 
 /// Decoded::aux of the arriving instructions.
-enum ArriveBits : std::uint32_t { kExpects = 1, kCompletes = 2, kArrives = 4, kDrops = 8, kNoComplete = 16, kHasCount = 32, kRelaxed = 64 };
+enum ArriveBits : std::uint32_t {
+  kExpects = 1,
+  kCompletes = 2,
+  kArrives = 4,
+  kDrops = 8,
+  kNoComplete = 16,
+  kHasCount = 32,
+  kRelaxed = 64
+};
 
 void RunArrive(Warp& base, const Decoded& op) {
   CoreWarp& warp = Core(base);
@@ -110,7 +128,8 @@ void RunArrive(Warp& base, const Decoded& op) {
   const std::size_t at = op.destinations;
   if (warp.exec == 0 || !ResolveObject(warp, op, at, access)) return;
   ReportMbarrierAccess(warp, op, access, false);
-  const auto* const counts = (op.aux & kHasCount) != 0 ? warp.Lanes<std::uint32_t>(op.operands[at + 1].slot) : nullptr;
+  const auto* const counts =
+      (op.aux & kHasCount) != 0 ? warp.Lanes<std::uint32_t>(op.operands[at + 1].slot) : nullptr;
   for (LaneMask rest = warp.exec; rest != 0 && warp.outcome != Outcome::kStop; rest &= rest - 1) {
     const int lane = std::countr_zero(rest);
     const std::uint32_t count = counts == nullptr ? 1 : counts[lane];
@@ -127,7 +146,8 @@ void RunArrive(Warp& base, const Decoded& op) {
     update.must_not_complete = (op.aux & kNoComplete) != 0;
     const MbarrierPlace place = MbarrierAt(access, lane);
     if (warp.engine->race && update.arrivals != 0) {
-      warp.engine->race->OnMbarrierArrive(place.region, place.offset, warp.number, LaneMask{1} << lane, ScopeOf(*op.source),
+      warp.engine->race->OnMbarrierArrive(place.region, place.offset, warp.number,
+                                          LaneMask{1} << lane, ScopeOf(*op.source),
                                           (op.aux & kRelaxed) != 0);
     }
     const std::uint64_t before = UpdateMbarrier(warp, op, lane, place, update);
@@ -152,13 +172,16 @@ void RunWait(Warp& base, const Decoded& op) {
     const int lane = std::countr_zero(rest);
     const MbarrierPlace place = MbarrierAt(access, lane);
     const std::uint64_t word = Load(place);
-    if (!IsBarrier(word)) return Misuse(warp, op, lane, "a wait for an mbarrier that was never initialised, or was invalidated");
+    if (!IsBarrier(word))
+      return Misuse(warp, op, lane,
+                    "a wait for an mbarrier that was never initialised, or was invalidated");
     const bool waited = parity ? (warp.Lanes<std::uint32_t>(state.slot)[lane] & 1) != 0
                                : Decode(warp.Lanes<std::uint64_t>(state.slot)[lane]).phase;
     if (Decode(word).phase == waited) continue;
     over |= LaneMask{1} << lane;
     if (warp.engine->race) {
-      warp.engine->race->OnMbarrierWait(place.region, place.offset, warp.number, LaneMask{1} << lane, ScopeOf(*op.source),
+      warp.engine->race->OnMbarrierWait(place.region, place.offset, warp.number,
+                                        LaneMask{1} << lane, ScopeOf(*op.source),
                                         op.source->Has(Mod::kRelaxed));
     }
   }
@@ -182,7 +205,8 @@ void RunPendingCount(Warp& warp, const Decoded& op) {
 }
 
 bool IsSlot(const Decoded& decoded, std::size_t index, int bits) {
-  return index < decoded.operand_count && decoded.operands[index].kind == DecodedOperand::Kind::kSlot &&
+  return index < decoded.operand_count &&
+         decoded.operands[index].kind == DecodedOperand::Kind::kSlot &&
          decoded.operands[index].bits == bits;
 }
 
@@ -193,11 +217,14 @@ Handler Control(Decoded& decoded) {
   return kHandler;
 }
 
-Handler ResolveInit(const Instruction&, Decoded& decoded) { return IsSlot(decoded, 1, 32) ? Control<&RunInit>(decoded) : nullptr; }
+Handler ResolveInit(const Instruction&, Decoded& decoded) {
+  return IsSlot(decoded, 1, 32) ? Control<&RunInit>(decoded) : nullptr;
+}
 Handler ResolveInval(const Instruction&, Decoded& decoded) { return Control<&RunInval>(decoded); }
 
 Handler ResolveArrive(const Instruction& in, Decoded& decoded) {
-  const bool arrives = in.opcode == Opcode::kMbarrierArrive || in.opcode == Opcode::kMbarrierArriveDrop;
+  const bool arrives =
+      in.opcode == Opcode::kMbarrierArrive || in.opcode == Opcode::kMbarrierArriveDrop;
   decoded.aux = arrives ? kArrives : 0u;
   if (in.opcode == Opcode::kMbarrierExpectTx || in.Has(Mod::kExpectTx)) decoded.aux |= kExpects;
   if (in.opcode == Opcode::kMbarrierCompleteTx) decoded.aux |= kCompletes;
@@ -216,7 +243,8 @@ Handler ResolveArrive(const Instruction& in, Decoded& decoded) {
 
 template <bool kTry>
 Handler ResolveWait(const Instruction& in, Decoded& decoded) {
-  return IsSlot(decoded, 2, in.Has(Mod::kParity) ? 32 : 64) ? Control<&RunWait<kTry>>(decoded) : nullptr;
+  return IsSlot(decoded, 2, in.Has(Mod::kParity) ? 32 : 64) ? Control<&RunWait<kTry>>(decoded)
+                                                            : nullptr;
 }
 
 Handler ResolvePendingCount(const Instruction&, Decoded& decoded) {
@@ -239,10 +267,12 @@ constexpr ResolverRow kRows[] = {
 
 MbarrierPlace MbarrierAt(const LaneAccess& access, int lane) {
   const MemoryRegion& region = *access.region[lane];
-  return {access.at(lane), region.race_region, static_cast<std::uint64_t>(access.at(lane) - region.data) + region.race_offset};
+  return {access.at(lane), region.race_region,
+          static_cast<std::uint64_t>(access.at(lane) - region.data) + region.race_offset};
 }
 
-std::uint64_t UpdateMbarrier(CoreWarp& warp, const Decoded& op, int lane, const MbarrierPlace& place, const MbarrierUpdate& update) {
+std::uint64_t UpdateMbarrier(CoreWarp& warp, const Decoded& op, int lane,
+                             const MbarrierPlace& place, const MbarrierUpdate& update) {
   const std::uint64_t word = Load(place);
   if (!IsBarrier(word)) {
     Misuse(warp, op, lane, "an mbarrier that was never initialised, or was invalidated");
@@ -250,12 +280,17 @@ std::uint64_t UpdateMbarrier(CoreWarp& warp, const Decoded& op, int lane, const 
   }
   State state = Decode(word);
   if (update.arrivals > state.pending) {
-    Misuse(warp, op, lane, fmt::format("{} arrivals at an mbarrier that expects {} more in this phase", update.arrivals, state.pending));
+    Misuse(warp, op, lane,
+           fmt::format("{} arrivals at an mbarrier that expects {} more in this phase",
+                       update.arrivals, state.pending));
     return 0;
   }
-  state.transactions += static_cast<std::int64_t>(update.expect) - static_cast<std::int64_t>(update.complete);
+  state.transactions +=
+      static_cast<std::int64_t>(update.expect) - static_cast<std::int64_t>(update.complete);
   if (std::abs(state.transactions) > (1 << 20) - 1) {
-    Misuse(warp, op, lane, fmt::format("the transaction count of an mbarrier leaves its range: {}", state.transactions));
+    Misuse(warp, op, lane,
+           fmt::format("the transaction count of an mbarrier leaves its range: {}",
+                       state.transactions));
     return 0;
   }
   state.pending -= update.arrivals;
@@ -274,7 +309,8 @@ std::uint64_t UpdateMbarrier(CoreWarp& warp, const Decoded& op, int lane, const 
   return word;
 }
 
-void ReportMbarrierAccess(CoreWarp& warp, const Decoded& op, const LaneAccess& access, bool initialises) {
+void ReportMbarrierAccess(CoreWarp& warp, const Decoded& op, const LaneAccess& access,
+                          bool initialises) {
   if (!warp.engine->race) return;
   AccessEvent event;
   event.kind = initialises ? AccessKind::kWrite : AccessKind::kReadWrite;

@@ -1,10 +1,13 @@
 // ld, st and what goes with them (PTX ISA 9.7.9).
+#include "validator/emu/memory.h"
+
 #include <bit>
 #include <cstring>
+#include <vector>
 
+#include "validator/emu/handlers/partial_rows.h"
 #include "validator/emu/handlers/rows.h"
 #include "validator/emu/handlers/warp_memory.h"
-#include "validator/emu/memory.h"
 #include "validator/emu/scheduler.h"
 #include "validator/emu/site.h"
 
@@ -41,7 +44,9 @@ void Load(Warp& base, const Decoded& op) {
   Addresses(warp, address, access);
   if constexpr (kMonitored) CheckAddressDefined(warp, op, address, warp.exec);
   if (!Resolve<kMonitored>(warp, op, space, warp.exec, bytes, AccessType::kLoad, access)) return;
-  if (IsGlobal(space)) warp.engine->counters.bytes_read += std::uint64_t{bytes} * static_cast<unsigned>(std::popcount(warp.exec));
+  if (IsGlobal(space))
+    warp.engine->counters.bytes_read +=
+        std::uint64_t{bytes} * static_cast<unsigned>(std::popcount(warp.exec));
   if ((op.flags & kFlagOrderMatters) != 0) warp.engine->counters.used_atomics = true;
   for (std::uint32_t e = 0; e < count; ++e) {
     const DecodedOperand& target = op.operands[e];
@@ -65,7 +70,8 @@ void Load(Warp& base, const Decoded& op) {
     }
     if constexpr (kMonitored) {
       if (warp.engine->track_defined) {
-        const LaneMask undefined = UndefinedLanes(warp, access, e * static_cast<std::uint32_t>(sizeof(Memory)), sizeof(Memory));
+        const LaneMask undefined = UndefinedLanes(
+            warp, access, e * static_cast<std::uint32_t>(sizeof(Memory)), sizeof(Memory));
         LaneMask& mask = warp.frame->undefined[target.shadow];
         mask = (mask & ~access.lanes) | undefined;
         if (undefined != 0) warp.frame->origin[target.shadow] = warp.PcOf(op);
@@ -74,7 +80,8 @@ void Load(Warp& base, const Decoded& op) {
   }
   if constexpr (kMonitored) {
     if (warp.engine->race) {
-      ReportAccess(warp, op, access, bytes, {.order = OrderOf(*op.source), .element_bytes = sizeof(Memory)});
+      ReportAccess(warp, op, access, bytes,
+                   {.order = OrderOf(*op.source), .element_bytes = sizeof(Memory)});
     }
   }
 }
@@ -91,7 +98,8 @@ void Store(Warp& base, const Decoded& op) {
   if constexpr (kMonitored) CheckAddressDefined(warp, op, address, warp.exec);
   if (!Resolve<kMonitored>(warp, op, space, warp.exec, bytes, AccessType::kStore, access)) return;
   if (IsGlobal(space)) {
-    warp.engine->counters.bytes_written += std::uint64_t{bytes} * static_cast<unsigned>(std::popcount(warp.exec));
+    warp.engine->counters.bytes_written +=
+        std::uint64_t{bytes} * static_cast<unsigned>(std::popcount(warp.exec));
   }
   warp.engine->last_progress = warp.engine->counters.steps;
   if constexpr (kMonitored) {
@@ -152,10 +160,12 @@ template <class U, class S>
 Pair LoadSized(int register_bits, bool is_signed) {
   switch (register_bits) {
     case 16:
-      if constexpr (sizeof(U) <= 2) return is_signed ? LoadPair<S, std::int16_t>() : LoadPair<U, std::uint16_t>();
+      if constexpr (sizeof(U) <= 2)
+        return is_signed ? LoadPair<S, std::int16_t>() : LoadPair<U, std::uint16_t>();
       return {};
     case 32:
-      if constexpr (sizeof(U) <= 4) return is_signed ? LoadPair<S, std::int32_t>() : LoadPair<U, std::uint32_t>();
+      if constexpr (sizeof(U) <= 4)
+        return is_signed ? LoadPair<S, std::int32_t>() : LoadPair<U, std::uint32_t>();
       return {};
     case 64:
       return is_signed ? LoadPair<S, std::int64_t>() : LoadPair<U, std::uint64_t>();
@@ -184,7 +194,8 @@ bool IsSigned(Type type) {
   return type == Type::kS8 || type == Type::kS16 || type == Type::kS32 || type == Type::kS64;
 }
 
-/// Width of the register operands [first, end): the same for all of them, or 0. The sink has any width.
+/// Width of the register operands [first, end): the same for all of them, or 0. The sink has any
+/// width.
 int RegisterBitsOf(const Decoded& decoded, std::size_t first, std::size_t end) {
   int bits = 0;
   for (std::size_t i = first; i < end; ++i) {
@@ -211,12 +222,18 @@ Handler ResolveLoad(const Instruction& in, Decoded& decoded) {
   const bool is_signed = IsSigned(in.type());
   if (OrderOf(in).order != Order::kWeak) decoded.flags |= kFlagOrderMatters;
   switch (memory_bits) {
-    case 8: return Finish(decoded, LoadSized<std::uint8_t, std::int8_t>(bits, is_signed));
-    case 16: return Finish(decoded, LoadSized<std::uint16_t, std::int16_t>(bits, is_signed));
-    case 32: return Finish(decoded, LoadSized<std::uint32_t, std::int32_t>(bits, is_signed));
-    case 64: return Finish(decoded, LoadSized<std::uint64_t, std::int64_t>(bits, is_signed));
-    case 128: return bits == 128 ? Finish(decoded, LoadPair<Wide, Wide>()) : nullptr;
-    default: return nullptr;
+    case 8:
+      return Finish(decoded, LoadSized<std::uint8_t, std::int8_t>(bits, is_signed));
+    case 16:
+      return Finish(decoded, LoadSized<std::uint16_t, std::int16_t>(bits, is_signed));
+    case 32:
+      return Finish(decoded, LoadSized<std::uint32_t, std::int32_t>(bits, is_signed));
+    case 64:
+      return Finish(decoded, LoadSized<std::uint64_t, std::int64_t>(bits, is_signed));
+    case 128:
+      return bits == 128 ? Finish(decoded, LoadPair<Wide, Wide>()) : nullptr;
+    default:
+      return nullptr;
   }
 }
 
@@ -230,12 +247,18 @@ Handler ResolveStore(const Instruction& in, Decoded& decoded) {
   if (decoded.operand_count < 2) return nullptr;
   const int bits = RegisterBitsOf(decoded, 1, decoded.operand_count);
   switch (ptx::BitsOf(in.type())) {
-    case 8: return Finish(decoded, StoreSized<std::uint8_t>(bits));
-    case 16: return Finish(decoded, StoreSized<std::uint16_t>(bits));
-    case 32: return Finish(decoded, StoreSized<std::uint32_t>(bits));
-    case 64: return Finish(decoded, StoreSized<std::uint64_t>(bits));
-    case 128: return bits == 128 ? Finish(decoded, StorePair<Wide, Wide>()) : nullptr;
-    default: return nullptr;
+    case 8:
+      return Finish(decoded, StoreSized<std::uint8_t>(bits));
+    case 16:
+      return Finish(decoded, StoreSized<std::uint16_t>(bits));
+    case 32:
+      return Finish(decoded, StoreSized<std::uint32_t>(bits));
+    case 64:
+      return Finish(decoded, StoreSized<std::uint64_t>(bits));
+    case 128:
+      return bits == 128 ? Finish(decoded, StorePair<Wide, Wide>()) : nullptr;
+    default:
+      return nullptr;
   }
 }
 
@@ -258,126 +281,24 @@ Handler ResolveCreatePolicy(const Instruction&, Decoded& decoded) {
   return decoded.destinations == 1 && decoded.operands[0].bits == 64 ? &CreatePolicy : nullptr;
 }
 
-// cvta: shared and local addresses get or lose their window; the other spaces' addresses are generic already. Null stays null only
-// for spaces without a window, as on hardware.
-template <class T, bool kToSpace>
-void Convert(Warp& warp, const Decoded& op) {
-  T* const d = warp.Lanes<T>(op.d);
-  const T* const a = warp.Lanes<T>(op.a);
-  const auto window = static_cast<T>(op.immediate);
-  const auto offset = static_cast<T>(op.operands[1].offset);
-  for (int lane = 0; lane < kWarpSize; ++lane) {
-    if ((warp.exec >> lane & 1) == 0) continue;
-    const auto value = static_cast<T>(a[lane] + offset);
-    d[lane] = kToSpace ? static_cast<T>(value - window) : static_cast<T>(value + window);
-  }
-}
-
-bool IsShared(Space space) { return space == Space::kShared || space == Space::kSharedCta || space == Space::kSharedCluster; }
-
-Handler ResolveCvta(const Instruction& in, Decoded& decoded) {
-  if (decoded.operand_count != 2) return nullptr;
-  decoded.immediate = IsShared(in.space) ? kSharedWindow : in.space == Space::kLocal ? kLocalWindow : 0;
-  const bool to = in.Has(Mod::kTo);
-  if (decoded.operands[0].bits == 64 && decoded.operands[1].bits == 64) {
-    return to ? &Convert<std::uint64_t, true> : &Convert<std::uint64_t, false>;
-  }
-  if (decoded.operands[0].bits == 32 && decoded.operands[1].bits == 32) {
-    return to ? &Convert<std::uint32_t, true> : &Convert<std::uint32_t, false>;
-  }
-  return nullptr;
-}
-
-void IsSpace(Warp& base, const Decoded& op) {
-  CoreWarp& warp = Core(base);
-  const auto* const a = warp.Lanes<std::uint64_t>(op.a);
-  LaneMask result = 0;
-  for (int lane = 0; lane < kWarpSize; ++lane) {
-    const std::uint64_t window = a[lane] & kWindowMask;
-    const MemoryRegion* const region = GenericRegion(*warp.engine, a[lane]);
-    bool is = false;
-    switch (op.source->space) {
-      case Space::kShared:
-      case Space::kSharedCta: is = window == kSharedWindow && (a[lane] & 0xffffffffu) >> kSharedBlockBits == 0; break;
-      case Space::kSharedCluster: is = window == kSharedWindow; break;
-      case Space::kLocal: is = window == kLocalWindow; break;
-      case Space::kConst: is = region != nullptr && region->kind == MemoryRegion::Kind::kConst; break;
-      case Space::kParam:
-      case Space::kParamEntry: is = region != nullptr && region->kind == MemoryRegion::Kind::kParams; break;
-      default:
-        is = window != kSharedWindow && window != kLocalWindow &&
-             (region == nullptr || (region->kind != MemoryRegion::Kind::kConst && region->kind != MemoryRegion::Kind::kParams));
-        break;
-    }
-    if (is) result |= LaneMask{1} << lane;
-  }
-  LaneMask& d = warp.predicates[op.d];
-  d = (d & ~warp.exec) | (result & warp.exec);
-}
-
-Handler ResolveIsspacep(const Instruction&, Decoded& decoded) {
-  const bool fits = decoded.operand_count == 2 && decoded.operands[0].kind == DecodedOperand::Kind::kPredicate &&
-                    decoded.operands[1].bits == 64;
-  return fits ? &IsSpace : nullptr;
-}
-
-/// mapa: the address of the same variable in another block of the cluster.
-template <class T>
-void MapAddress(Warp& base, const Decoded& op) {
-  CoreWarp& warp = Core(base);
-  T* const d = warp.Lanes<T>(op.operands[0].slot);
-  const T* const a = warp.Lanes<T>(op.operands[1].slot);
-  const auto* const rank = warp.Lanes<std::uint32_t>(op.operands[2].slot);
-  const auto offset = static_cast<T>(op.operands[1].offset);
-  for (int lane = 0; lane < kWarpSize; ++lane) {
-    if ((warp.exec >> lane & 1) == 0) continue;
-    const auto mapped = (a[lane] + offset) & ~static_cast<T>(0xffffffffu & ~kSharedOffsetMask);
-    d[lane] = static_cast<T>(mapped | static_cast<T>(((std::uint64_t{rank[lane]} + 1) << kSharedBlockBits) & 0xffffffffu));
-  }
-}
-
-Handler ResolveMapa(const Instruction&, Decoded& decoded) {
-  if (decoded.operand_count != 3 || decoded.operands[2].bits != 32) return nullptr;
-  const int bits = decoded.operands[0].bits;
-  if (decoded.operands[1].bits != bits) return nullptr;
-  return bits == 64 ? &MapAddress<std::uint64_t> : bits == 32 ? &MapAddress<std::uint32_t> : nullptr;
-}
-
-void GetRank(Warp& base, const Decoded& op) {
-  CoreWarp& warp = Core(base);
-  auto* const d = warp.Lanes<std::uint32_t>(op.operands[0].slot);
-  const bool wide = op.operands[1].bits == 64;
-  for (int lane = 0; lane < kWarpSize; ++lane) {
-    if ((warp.exec >> lane & 1) == 0) continue;
-    const std::uint64_t address =
-        wide ? warp.Lanes<std::uint64_t>(op.operands[1].slot)[lane] : warp.Lanes<std::uint32_t>(op.operands[1].slot)[lane];
-    const auto rank = static_cast<std::uint32_t>((address & 0xffffffffu) >> kSharedBlockBits);
-    d[lane] = rank == 0 ? warp.block->cluster_rank : rank - 1;
-  }
-}
-
-Handler ResolveGetctarank(const Instruction&, Decoded& decoded) {
-  return decoded.operand_count == 2 && decoded.operands[0].bits == 32 ? &GetRank : nullptr;
-}
-
 constexpr ResolverRow kRows[] = {
-    {Opcode::kLd, &ResolveLoad},
-    {Opcode::kLdu, &ResolveLoad},
-    {Opcode::kSt, &ResolveStore},
-    {Opcode::kPrefetch, &NoEffect},
-    {Opcode::kPrefetchu, &NoEffect},
-    {Opcode::kApplyPriority, &NoEffect},
-    {Opcode::kDiscard, &NoEffect},
-    {Opcode::kCreatePolicy, &ResolveCreatePolicy},
-    {Opcode::kCvta, &ResolveCvta},
-    {Opcode::kIsspacep, &ResolveIsspacep},
-    {Opcode::kMapa, &ResolveMapa},
-    {Opcode::kGetctarank, &ResolveGetctarank},
+    {Opcode::kLd, &ResolveLoad},     {Opcode::kLdu, &ResolveLoad},
+    {Opcode::kSt, &ResolveStore},    {Opcode::kPrefetch, &NoEffect},
+    {Opcode::kPrefetchu, &NoEffect}, {Opcode::kApplyPriority, &NoEffect},
+    {Opcode::kDiscard, &NoEffect},   {Opcode::kCreatePolicy, &ResolveCreatePolicy},
 };
 
 }  // namespace
 
-std::span<const ResolverRow> MemoryRows() { return kRows; }
+std::span<const ResolverRow> MemoryRows() {
+  static const std::vector<ResolverRow> rows = [] {
+    std::vector<ResolverRow> all(std::begin(kRows), std::end(kRows));
+    const std::span<const ResolverRow> addresses = AddressRows();
+    all.insert(all.end(), addresses.begin(), addresses.end());
+    return all;
+  }();
+  return rows;
+}
 
 std::uint64_t AddressOf(Warp& warp, const Decoded& op, std::size_t operand, int lane) {
   const DecodedOperand& address = op.operands[operand];
@@ -386,33 +307,41 @@ std::uint64_t AddressOf(Warp& warp, const Decoded& op, std::size_t operand, int 
   return static_cast<std::uint32_t>(warp.Lanes<std::uint32_t>(address.slot)[lane] + offset);
 }
 
-bool LoadLanes(Warp& base, const Decoded& op, Space space, LaneMask lanes, const std::uint64_t* addresses, std::uint32_t bytes,
-               std::byte* out, LaneMask* undefined) {
+bool LoadLanes(Warp& base, const Decoded& op, Space space, LaneMask lanes,
+               const std::uint64_t* addresses, std::uint32_t bytes, std::byte* out,
+               LaneMask* undefined) {
   CoreWarp& warp = Core(base);
   LaneAccess access;
   std::memcpy(access.address, addresses, sizeof(access.address));
-  const bool resolved = warp.engine->monitored ? Resolve<true>(warp, op, space, lanes, bytes, AccessType::kLoad, access)
-                                               : Resolve<false>(warp, op, space, lanes, bytes, AccessType::kLoad, access);
+  const bool resolved =
+      warp.engine->monitored
+          ? Resolve<true>(warp, op, space, lanes, bytes, AccessType::kLoad, access)
+          : Resolve<false>(warp, op, space, lanes, bytes, AccessType::kLoad, access);
   if (!resolved) return false;
   for (LaneMask rest = lanes; rest != 0; rest &= rest - 1) {
     const int lane = std::countr_zero(rest);
     std::memcpy(out + static_cast<std::size_t>(lane) * bytes, access.at(lane), bytes);
   }
-  if (undefined != nullptr) *undefined = warp.engine->track_defined ? UndefinedLanes(warp, access, 0, bytes) : 0;
+  if (undefined != nullptr)
+    *undefined = warp.engine->track_defined ? UndefinedLanes(warp, access, 0, bytes) : 0;
   if (warp.engine->race) ReportAccess(warp, op, access, bytes, {.order = OrderOf(*op.source)});
   return true;
 }
 
-bool StoreLanes(Warp& base, const Decoded& op, Space space, LaneMask lanes, const std::uint64_t* addresses, std::uint32_t bytes,
-                const std::byte* in, LaneMask undefined) {
+bool StoreLanes(Warp& base, const Decoded& op, Space space, LaneMask lanes,
+                const std::uint64_t* addresses, std::uint32_t bytes, const std::byte* in,
+                LaneMask undefined) {
   CoreWarp& warp = Core(base);
   LaneAccess access;
   std::memcpy(access.address, addresses, sizeof(access.address));
-  const bool resolved = warp.engine->monitored ? Resolve<true>(warp, op, space, lanes, bytes, AccessType::kStore, access)
-                                               : Resolve<false>(warp, op, space, lanes, bytes, AccessType::kStore, access);
+  const bool resolved =
+      warp.engine->monitored
+          ? Resolve<true>(warp, op, space, lanes, bytes, AccessType::kStore, access)
+          : Resolve<false>(warp, op, space, lanes, bytes, AccessType::kStore, access);
   if (!resolved) return false;
   if (warp.engine->race) {
-    ReportAccess(warp, op, access, bytes, {.kind = AccessKind::kWrite, .order = OrderOf(*op.source), .new_values = in});
+    ReportAccess(warp, op, access, bytes,
+                 {.kind = AccessKind::kWrite, .order = OrderOf(*op.source), .new_values = in});
   }
   for (LaneMask rest = lanes; rest != 0; rest &= rest - 1) {
     const int lane = std::countr_zero(rest);

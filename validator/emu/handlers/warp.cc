@@ -24,11 +24,13 @@ SyncGroups JoinWarp(CoreWarp& warp, const Decoded& op, const DecodedOperand& ope
       if (masks[lane] == mask) group |= LaneMask{1} << lane;
     }
     rest &= ~group;
-    if (const LaneMask strangers = group & ~mask; strangers != 0 && warp.engine->execution.checks.barrier) {
+    if (const LaneMask strangers = group & ~mask;
+        strangers != 0 && warp.engine->execution.checks.barrier) {
       Report1(warp, FindingKind::kBarrierMisuse, warp.PcOf(op), strangers,
-              fmt::format("{} is executed by lanes {:#010x} that its mask {:#010x} does not name", ptx::Mnemonic(op.source->opcode),
-                          strangers, mask),
-              std::string(ptx::Mnemonic(op.source->opcode)), std::nullopt, "a lane must be named in the mask that it gives");
+              fmt::format("{} is executed by lanes {:#010x} that its mask {:#010x} does not name",
+                          ptx::Mnemonic(op.source->opcode), strangers, mask),
+              std::string(ptx::Mnemonic(op.source->opcode)), std::nullopt,
+              "a lane must be named in the mask that it gives");
     }
     if ((mask & warp.alive & ~group) != 0) {
       waiting |= group;
@@ -53,7 +55,8 @@ using ptx::Mod;
 using ptx::Opcode;
 using ptx::Type;
 
-void SetUndefined(CoreWarp& warp, const Decoded& op, const DecodedOperand& target, LaneMask undefined, LaneMask lanes) {
+void SetUndefined(CoreWarp& warp, const Decoded& op, const DecodedOperand& target,
+                  LaneMask undefined, LaneMask lanes) {
   if (target.kind == DecodedOperand::Kind::kSink) return;
   LaneMask& mask = warp.frame->undefined[target.shadow];
   mask = (mask & ~lanes) | (undefined & lanes);
@@ -135,7 +138,8 @@ void RunShuffle(Warp& base, const Decoded& op) {
       d[lane] = result[lane];
     }
   }
-  // What a lane that does not take part would give is undefined; whether that matters shows when the value is used.
+  // What a lane that does not take part would give is undefined; whether that matters shows when
+  // the value is used.
   SetUndefined(warp, op, target, undefined | absent, warp.exec);
   if (op.destinations > 1) {
     SetPredicate(warp, op.operands[1], in_range, warp.exec);
@@ -158,7 +162,9 @@ void RunVote(Warp& base, const Decoded& op) {
       auto* const d = warp.Lanes<std::uint32_t>(target.slot);
       for (LaneMask rest = lanes; rest != 0; rest &= rest - 1) d[std::countr_zero(rest)] = yes;
     } else {
-      const bool result = mod == Mod::kAll ? yes == lanes : mod == Mod::kAny ? yes != 0 : yes == lanes || yes == 0;
+      const bool result = mod == Mod::kAll   ? yes == lanes
+                          : mod == Mod::kAny ? yes != 0
+                                             : yes == lanes || yes == 0;
       SetPredicate(warp, target, result ? kAllLanes : 0, lanes);
     }
     SetUndefined(warp, op, target, (source_undefined & lanes) != 0 ? kAllLanes : 0, lanes);
@@ -186,19 +192,26 @@ void RunMatch(Warp& base, const Decoded& op) {
         if (a[other] == a[lane]) same |= LaneMask{1} << other;
       }
       const LaneMask value = all && same != lanes ? 0 : same;
-      if (target.kind == DecodedOperand::Kind::kSlot) warp.Lanes<std::uint32_t>(target.slot)[lane] = value;
-      if (first > 1) SetPredicate(warp, op.operands[1], value != 0 ? kAllLanes : 0, LaneMask{1} << lane);
+      if (target.kind == DecodedOperand::Kind::kSlot)
+        warp.Lanes<std::uint32_t>(target.slot)[lane] = value;
+      if (first > 1)
+        SetPredicate(warp, op.operands[1], value != 0 ? kAllLanes : 0, LaneMask{1} << lane);
     }
-    for (std::size_t i = 0; i < first; ++i) SetUndefined(warp, op, op.operands[i], undefined ? kAllLanes : 0, lanes);
+    for (std::size_t i = 0; i < first; ++i)
+      SetUndefined(warp, op, op.operands[i], undefined ? kAllLanes : 0, lanes);
   }
 }
 
 std::uint32_t ReduceTwo(Mod mod, bool is_signed, std::uint32_t a, std::uint32_t b) {
   switch (mod) {
-    case Mod::kAdd: return a + b;
-    case Mod::kAnd: return a & b;
-    case Mod::kOr: return a | b;
-    case Mod::kXor: return a ^ b;
+    case Mod::kAdd:
+      return a + b;
+    case Mod::kAnd:
+      return a & b;
+    case Mod::kOr:
+      return a | b;
+    case Mod::kXor:
+      return a ^ b;
     case Mod::kMin:
       if (is_signed) return static_cast<std::int32_t>(a) < static_cast<std::int32_t>(b) ? a : b;
       return std::min(a, b);
@@ -221,7 +234,8 @@ void RunRedux(Warp& base, const Decoded& op) {
     LaneMask rest = lanes;
     std::uint32_t value = a[std::countr_zero(rest)];
     for (rest &= rest - 1; rest != 0; rest &= rest - 1) {
-      value = ReduceTwo(static_cast<Mod>(op.immediate), is_signed, value, a[std::countr_zero(rest)]);
+      value =
+          ReduceTwo(static_cast<Mod>(op.immediate), is_signed, value, a[std::countr_zero(rest)]);
     }
     for (LaneMask left = lanes; left != 0; left &= left - 1) d[std::countr_zero(left)] = value;
     SetUndefined(warp, op, op.operands[0], (source_undefined & lanes) != 0 ? kAllLanes : 0, lanes);
@@ -231,7 +245,8 @@ void RunRedux(Warp& base, const Decoded& op) {
 void RunActivemask(Warp& base, const Decoded& op) {
   CoreWarp& warp = Core(base);
   auto* const d = warp.Lanes<std::uint32_t>(op.operands[0].slot);
-  for (LaneMask rest = warp.exec; rest != 0; rest &= rest - 1) d[std::countr_zero(rest)] = warp.exec;
+  for (LaneMask rest = warp.exec; rest != 0; rest &= rest - 1)
+    d[std::countr_zero(rest)] = warp.exec;
   SetUndefined(warp, op, op.operands[0], 0, warp.exec);
 }
 
@@ -248,7 +263,8 @@ void RunElect(Warp& base, const Decoded& op) {
         d[std::countr_zero(rest)] = static_cast<std::uint32_t>(std::countr_zero(leader));
       }
     }
-    for (std::size_t i = 0; i < op.destinations; ++i) SetUndefined(warp, op, op.operands[i], 0, lanes);
+    for (std::size_t i = 0; i < op.destinations; ++i)
+      SetUndefined(warp, op, op.operands[i], 0, lanes);
     if (op.destinations > 1) SetPredicate(warp, op.operands[1], leader, lanes);
   }
 }
@@ -263,13 +279,15 @@ Handler Sync(Decoded& decoded) {
 bool AreSlots(const Decoded& decoded, std::size_t first, std::size_t count, int bits) {
   if (decoded.operand_count < first + count) return false;
   for (std::size_t i = first; i < first + count; ++i) {
-    if (decoded.operands[i].kind != DecodedOperand::Kind::kSlot || decoded.operands[i].bits != bits) return false;
+    if (decoded.operands[i].kind != DecodedOperand::Kind::kSlot || decoded.operands[i].bits != bits)
+      return false;
   }
   return true;
 }
 
 bool IsSlotOrSink(const DecodedOperand& operand, int bits) {
-  return operand.kind == DecodedOperand::Kind::kSink || (operand.kind == DecodedOperand::Kind::kSlot && operand.bits == bits);
+  return operand.kind == DecodedOperand::Kind::kSink ||
+         (operand.kind == DecodedOperand::Kind::kSlot && operand.bits == bits);
 }
 
 Handler ResolveShuffle(const Instruction& in, Decoded& decoded) {
@@ -278,7 +296,8 @@ Handler ResolveShuffle(const Instruction& in, Decoded& decoded) {
                                                 {Mod::kBfly, Shuffle::kButterfly},
                                                 {Mod::kIdx, Shuffle::kIndex}};
   // Without .sync: removed from PTX for sm_70 and later.
-  if (!in.Has(Mod::kSync) || decoded.destinations == 0 || !IsSlotOrSink(decoded.operands[0], 32)) return nullptr;
+  if (!in.Has(Mod::kSync) || decoded.destinations == 0 || !IsSlotOrSink(decoded.operands[0], 32))
+    return nullptr;
   if (!AreSlots(decoded, decoded.destinations, 4, 32)) return nullptr;
   for (const auto& [mod, mode] : kModes) {
     if (!in.Has(mod)) continue;
@@ -289,12 +308,16 @@ Handler ResolveShuffle(const Instruction& in, Decoded& decoded) {
 }
 
 Handler ResolveVote(const Instruction& in, Decoded& decoded) {
-  if (!in.Has(Mod::kSync) || decoded.operand_count != 3 || decoded.operands[1].kind != DecodedOperand::Kind::kPredicate) return nullptr;
+  if (!in.Has(Mod::kSync) || decoded.operand_count != 3 ||
+      decoded.operands[1].kind != DecodedOperand::Kind::kPredicate)
+    return nullptr;
   if (!AreSlots(decoded, 2, 1, 32)) return nullptr;
   for (const Mod mod : {Mod::kBallot, Mod::kAll, Mod::kAny, Mod::kUni}) {
     if (!in.Has(mod)) continue;
     decoded.immediate = static_cast<std::uint64_t>(mod);
-    const bool fits = mod == Mod::kBallot ? AreSlots(decoded, 0, 1, 32) : decoded.operands[0].kind == DecodedOperand::Kind::kPredicate;
+    const bool fits = mod == Mod::kBallot
+                          ? AreSlots(decoded, 0, 1, 32)
+                          : decoded.operands[0].kind == DecodedOperand::Kind::kPredicate;
     return fits ? Sync<&RunVote>(decoded) : nullptr;
   }
   return nullptr;
@@ -302,9 +325,12 @@ Handler ResolveVote(const Instruction& in, Decoded& decoded) {
 
 Handler ResolveMatch(const Instruction& in, Decoded& decoded) {
   const std::size_t first = decoded.destinations;
-  if (first == 0 || !IsSlotOrSink(decoded.operands[0], 32) || !AreSlots(decoded, first + 1, 1, 32)) return nullptr;
-  if (ptx::BitsOf(in.type()) == 32 && AreSlots(decoded, first, 1, 32)) return Sync<&RunMatch<std::uint32_t>>(decoded);
-  if (ptx::BitsOf(in.type()) == 64 && AreSlots(decoded, first, 1, 64)) return Sync<&RunMatch<std::uint64_t>>(decoded);
+  if (first == 0 || !IsSlotOrSink(decoded.operands[0], 32) || !AreSlots(decoded, first + 1, 1, 32))
+    return nullptr;
+  if (ptx::BitsOf(in.type()) == 32 && AreSlots(decoded, first, 1, 32))
+    return Sync<&RunMatch<std::uint32_t>>(decoded);
+  if (ptx::BitsOf(in.type()) == 64 && AreSlots(decoded, first, 1, 64))
+    return Sync<&RunMatch<std::uint64_t>>(decoded);
   return nullptr;
 }
 
@@ -323,13 +349,14 @@ Handler ResolveActivemask(const Instruction&, Decoded& decoded) {
 }
 
 Handler ResolveElect(const Instruction&, Decoded& decoded) {
-  const bool fits = decoded.destinations >= 1 && IsSlotOrSink(decoded.operands[0], 32) && AreSlots(decoded, decoded.destinations, 1, 32);
+  const bool fits = decoded.destinations >= 1 && IsSlotOrSink(decoded.operands[0], 32) &&
+                    AreSlots(decoded, decoded.destinations, 1, 32);
   return fits ? Sync<&RunElect>(decoded) : nullptr;
 }
 
 constexpr ResolverRow kRows[] = {
-    {Opcode::kShfl, &ResolveShuffle}, {Opcode::kVote, &ResolveVote},
-    {Opcode::kMatch, &ResolveMatch},  {Opcode::kRedux, &ResolveRedux},
+    {Opcode::kShfl, &ResolveShuffle},          {Opcode::kVote, &ResolveVote},
+    {Opcode::kMatch, &ResolveMatch},           {Opcode::kRedux, &ResolveRedux},
     {Opcode::kActivemask, &ResolveActivemask}, {Opcode::kElect, &ResolveElect},
 };
 

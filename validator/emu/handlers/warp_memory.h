@@ -1,7 +1,8 @@
-// How instruction families other than ld/st reach memory: ldmatrix, stmatrix, wmma.load, wmma.store and the like.
+// How instruction families other than ld/st reach memory: ldmatrix, stmatrix, wmma.load, wmma.store
+// and the like.
 //
-// All checks (bounds, alignment, write protection, definedness, races) happen inside. A fault is recorded in the warp and ends
-// the run after the handler returns; the handler simply returns too.
+// All checks (bounds, alignment, write protection, definedness, races) happen inside. A fault is
+// recorded in the warp and ends the run after the handler returns; the handler simply returns too.
 #pragma once
 
 #include <cstddef>
@@ -11,17 +12,21 @@
 
 namespace assay::emu {
 
-/// Loads `bytes` (1 to 16) for each lane of `lanes` from addresses[lane] in `space` (generic, global, shared, ...) to
-/// out + lane * bytes. `undefined`, if not null, receives the lanes of which a byte was undefined. False: faulted.
-bool LoadLanes(Warp& warp, const Decoded& op, ptx::Space space, LaneMask lanes, const std::uint64_t* addresses,
-               std::uint32_t bytes, std::byte* out, LaneMask* undefined);
+/// Loads `bytes` (1 to 16) for each lane of `lanes` from addresses[lane] in `space` (generic,
+/// global, shared, ...) to out + lane * bytes. `undefined`, if not null, receives the lanes of
+/// which a byte was undefined. False: faulted.
+bool LoadLanes(Warp& warp, const Decoded& op, ptx::Space space, LaneMask lanes,
+               const std::uint64_t* addresses, std::uint32_t bytes, std::byte* out,
+               LaneMask* undefined);
 
-/// Stores `bytes` from in + lane * bytes. Lanes in `undefined` store undefined bytes. False: faulted.
-bool StoreLanes(Warp& warp, const Decoded& op, ptx::Space space, LaneMask lanes, const std::uint64_t* addresses,
-                std::uint32_t bytes, const std::byte* in, LaneMask undefined);
+/// Stores `bytes` from in + lane * bytes. Lanes in `undefined` store undefined bytes. False:
+/// faulted.
+bool StoreLanes(Warp& warp, const Decoded& op, ptx::Space space, LaneMask lanes,
+                const std::uint64_t* addresses, std::uint32_t bytes, const std::byte* in,
+                LaneMask undefined);
 
-/// The address that an address operand (`op.operands[index]`, already holding base plus nothing) gives a lane: the register, 32 or 64
-/// bits wide, plus op.immediate.
+/// The address that an address operand (`op.operands[index]`, already holding base plus nothing)
+/// gives a lane: the register, 32 or 64 bits wide, plus op.immediate.
 std::uint64_t AddressOf(Warp& warp, const Decoded& op, std::size_t operand, int lane);
 
 }  // namespace assay::emu

@@ -13,9 +13,9 @@ struct SyncGroups {
   int count = 0;
 };
 
-/// Sorts the executing lanes by the mask that each names. Lanes whose group is not complete are put aside as a waiting split; the
-/// groups returned go on, and `warp.exec` holds their lanes. When lanes were put aside, warp.outcome is kReschedule and warp.pc
-/// stands where the rest continues.
+/// Sorts the executing lanes by the mask that each names. Lanes whose group is not complete are put
+/// aside as a waiting split; the groups returned go on, and `warp.exec` holds their lanes. When
+/// lanes were put aside, warp.outcome is kReschedule and warp.pc stands where the rest continues.
 SyncGroups JoinWarp(CoreWarp& warp, const Decoded& op, const DecodedOperand& mask);
 
 }  // namespace assay::emu

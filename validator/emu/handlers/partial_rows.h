@@ -1,0 +1,13 @@
+// Rows of families that fill more than one file.
+#pragma once
+
+#include <span>
+
+#include "validator/emu/exec.h"
+
+namespace assay::emu {
+
+std::span<const ResolverRow> AddressRows();  ///< address.cc, part of MemoryRows
+std::span<const ResolverRow> BulkRows();     ///< bulk_copy.cc, part of AsyncCopyRows
+
+}  // namespace assay::emu
