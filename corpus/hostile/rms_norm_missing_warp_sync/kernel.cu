@@ -1,0 +1,26 @@
+// Wrong: passes the scale through shared memory without a barrier.
+#include <cuda_bf16.h>
+#include <cuda_fp16.h>
+
+using T = ASSAY_T;
+
+extern "C" __global__ void rms_norm(const T* __restrict__ x, const T* __restrict__ weight,
+                                    float eps, T* __restrict__ y, long long tokens,
+                                    long long hidden) {
+  const long long token = static_cast<long long>(blockIdx.x) * blockDim.y + threadIdx.y;
+  if (token >= tokens) return;
+  const T* row = x + token * hidden;
+  float squares = 0.0f;
+  for (long long h = threadIdx.x; h < hidden; h += 32) {
+    const float value = static_cast<float>(row[h]);
+    squares += value * value;
+  }
+  for (int offset = 16; offset > 0; offset /= 2)
+    squares += __shfl_xor_sync(0xffffffffu, squares, offset);
+  __shared__ float scales[4];
+  if (threadIdx.x == 0) scales[threadIdx.y] = rsqrtf(squares / static_cast<float>(hidden) + eps);
+  const float scale = scales[threadIdx.y];
+  for (long long h = threadIdx.x; h < hidden; h += 32) {
+    y[token * hidden + h] = T(static_cast<float>(row[h]) * scale * static_cast<float>(weight[h]));
+  }
+}
