@@ -1,5 +1,6 @@
 #include "agent/events.h"
 
+#include <algorithm>
 #include <array>
 #include <optional>
 
@@ -15,6 +16,56 @@ Result<int> AttemptIn(ObjectReader& reader, std::string_view key, std::int64_t l
     return Fail(ErrorKind::kMalformedInput, "must be an attempt's number", reader.PlaceOf(key));
   }
   return static_cast<int>(number);
+}
+
+Json ToJson(const PlannedAttempt& attempt) {
+  Json messages = Json::array();
+  for (const Message& message : attempt.messages) {
+    Json entry = {{"role", Name(message.role)}, {"text", message.text}};
+    if (message.cache_here) entry["cache"] = true;
+    messages.push_back(std::move(entry));
+  }
+  return {{"attempt", attempt.attempt},
+          {"kind", Name(attempt.kind)},
+          {"parent", attempt.parent},
+          {"messages", std::move(messages)}};
+}
+
+Result<Message> MessageFromJson(const Json& json, const std::string& place) {
+  ASSAY_TRY(ObjectReader reader, ObjectReader::Of(json, place));
+  Message message;
+  ASSAY_TRY(const std::string role, reader.Required<std::string>("role"));
+  message.role = role == Name(Role::kSystem)      ? Role::kSystem
+                 : role == Name(Role::kAssistant) ? Role::kAssistant
+                                                  : Role::kUser;
+  ASSAY_TRY(message.text, reader.Required<std::string>("text"));
+  ASSAY_TRY(message.cache_here, reader.Optional<bool>("cache", false));
+  ASSAY_TRY_VOID(reader.Finish());
+  return message;
+}
+
+Result<PlannedAttempt> PlannedFromJson(const Json& json, const std::string& place) {
+  ASSAY_TRY(ObjectReader reader, ObjectReader::Of(json, place));
+  PlannedAttempt attempt;
+  ASSAY_TRY(attempt.attempt, AttemptIn(reader, "attempt", 1));
+  ASSAY_TRY(attempt.parent, AttemptIn(reader, "parent", 0));
+  ASSAY_TRY(const std::string kind, reader.Required<std::string>("kind"));
+  const auto known = std::ranges::find(kDraftKinds, kind);
+  if (known == kDraftKinds.end()) {
+    return Fail(ErrorKind::kMalformedInput, "unknown kind '" + kind + "'", reader.PlaceOf("kind"));
+  }
+  attempt.kind = static_cast<DraftKind>(known - kDraftKinds.begin());
+  ASSAY_TRY(const Json messages, reader.Required<Json>("messages"));
+  if (!messages.is_array()) {
+    return Fail(ErrorKind::kMalformedInput, "must be an array", reader.PlaceOf("messages"));
+  }
+  for (std::size_t i = 0; i < messages.size(); ++i) {
+    ASSAY_TRY(Message message,
+              MessageFromJson(messages[i], reader.PlaceOf("messages") + "/" + std::to_string(i)));
+    attempt.messages.push_back(std::move(message));
+  }
+  ASSAY_TRY_VOID(reader.Finish());
+  return attempt;
 }
 
 template <class T>
@@ -47,48 +98,22 @@ struct Codec<RunResumed> {
 };
 
 template <>
-struct Codec<AttemptPlanned> {
-  static constexpr std::string_view kName = "attempt_planned";
-  static void Write(const AttemptPlanned& event, Json& json) {
-    json["attempt"] = event.attempt;
-    json["kind"] = Name(event.kind);
-    json["parent"] = event.parent;
-    json["messages"] = Json::array();
-    for (const Message& message : event.messages) {
-      Json entry = {{"role", Name(message.role)}, {"text", message.text}};
-      if (message.cache_here) entry["cache"] = true;
-      json["messages"].push_back(std::move(entry));
-    }
+struct Codec<AttemptsPlanned> {
+  static constexpr std::string_view kName = "attempts_planned";
+  static void Write(const AttemptsPlanned& event, Json& json) {
+    json["attempts"] = Json::array();
+    for (const PlannedAttempt& attempt : event.attempts)
+      json["attempts"].push_back(ToJson(attempt));
   }
-  static Result<AttemptPlanned> Read(ObjectReader& reader) {
-    AttemptPlanned event;
-    ASSAY_TRY(event.attempt, AttemptIn(reader, "attempt", 1));
-    ASSAY_TRY(event.parent, AttemptIn(reader, "parent", 0));
-    ASSAY_TRY(const std::string kind, reader.Required<std::string>("kind"));
-    std::optional<DraftKind> known;
-    for (std::size_t i = 0; i < kDraftKinds.size(); ++i) {
-      if (kDraftKinds[i] == kind) known = static_cast<DraftKind>(i);
-    }
-    if (!known)
-      return Fail(ErrorKind::kMalformedInput, "unknown kind '" + kind + "'",
-                  reader.PlaceOf("kind"));
-    event.kind = *known;
-    ASSAY_TRY(const Json messages, reader.Required<Json>("messages"));
-    if (!messages.is_array()) {
-      return Fail(ErrorKind::kMalformedInput, "must be an array", reader.PlaceOf("messages"));
-    }
-    for (std::size_t i = 0; i < messages.size(); ++i) {
-      ASSAY_TRY(ObjectReader entry, ObjectReader::Of(messages[i], reader.PlaceOf("messages") + "/" +
-                                                                      std::to_string(i)));
-      Message message;
-      ASSAY_TRY(const std::string role, entry.Required<std::string>("role"));
-      message.role = role == Name(Role::kSystem)      ? Role::kSystem
-                     : role == Name(Role::kAssistant) ? Role::kAssistant
-                                                      : Role::kUser;
-      ASSAY_TRY(message.text, entry.Required<std::string>("text"));
-      ASSAY_TRY(message.cache_here, entry.Optional<bool>("cache", false));
-      ASSAY_TRY_VOID(entry.Finish());
-      event.messages.push_back(std::move(message));
+  static Result<AttemptsPlanned> Read(ObjectReader& reader) {
+    AttemptsPlanned event;
+    ASSAY_TRY(const Json attempts, reader.Required<Json>("attempts"));
+    const std::string place = reader.PlaceOf("attempts");
+    if (!attempts.is_array()) return Fail(ErrorKind::kMalformedInput, "must be an array", place);
+    for (std::size_t i = 0; i < attempts.size(); ++i) {
+      ASSAY_TRY(PlannedAttempt attempt,
+                PlannedFromJson(attempts[i], place + "/" + std::to_string(i)));
+      event.attempts.push_back(std::move(attempt));
     }
     return event;
   }

@@ -28,11 +28,15 @@ struct RunStarted {
 struct RunResumed {
   Json request;  ///< Attempts and budget may have grown.
 };
-struct AttemptPlanned {
+struct PlannedAttempt {
   int attempt = 0;
   DraftKind kind = DraftKind::kFirst;
   int parent = 0;                 ///< 0: a new conversation.
   std::vector<Message> messages;  ///< What it adds to the parent's conversation.
+};
+/// All that a strategy names at once: a run killed between two of them would take another course.
+struct AttemptsPlanned {
+  std::vector<PlannedAttempt> attempts;
 };
 struct ReplyReceived {
   int attempt = 0;
@@ -56,7 +60,7 @@ struct RunStopped {
   bool resumable = false;
 };
 
-using Event = std::variant<RunStarted, RunResumed, AttemptPlanned, ReplyReceived, TryFailed,
+using Event = std::variant<RunStarted, RunResumed, AttemptsPlanned, ReplyReceived, TryFailed,
                            AttemptJudged, RunStopped>;
 
 /// An event with where it stands: number from 0, wall-clock stamp, milliseconds since this process

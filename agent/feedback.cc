@@ -141,6 +141,16 @@ Result<std::string> RenderFinding(const FeedbackInput& input, const Told& told,
   return input.prompts.Render(TemplateOf(input.prompts, FamilyOf(finding.kind)), variables);
 }
 
+// Templates leave blank lines where a part is empty.
+std::string WithoutDoubleBlankLines(std::string_view text) {
+  std::string result;
+  for (const char c : text) {
+    if (c == '\n' && result.ends_with("\n\n")) continue;
+    result += c;
+  }
+  return result;
+}
+
 Result<std::string> RenderFindings(const FeedbackInput& input) {
   const gates::Verdict& verdict = *input.last.verdict;
   std::string text;
@@ -149,7 +159,7 @@ Result<std::string> RenderFindings(const FeedbackInput& input) {
     ASSAY_TRY(const std::string finding, RenderFinding(input, told, ++number));
     text += finding + "\n";
   }
-  if (number > 0) return text;
+  if (number > 0) return WithoutDoubleBlankLines(text);
   // No finding: the judge could not decide. What it says is all there is to go by.
   std::string why = verdict.reason;
   for (const gates::GateResult& gate : verdict.gates) {
@@ -167,7 +177,7 @@ Result<std::string> RenderFindings(const FeedbackInput& input) {
                                                      {"case", ""},
                                                      {"source", ""},
                                                      {"facts", ""}}));
-  return text + "\n";
+  return WithoutDoubleBlankLines(text + "\n");
 }
 
 std::string Passed(const gates::Verdict& verdict) {
@@ -269,15 +279,15 @@ Result<std::string> RepairPrompt(const FeedbackInput& input) {
                         gates_text.empty() ? "none" : gates_text)
           : fmt::format("Attempt {} could be neither accepted nor refuted.", input.last.number);
   return input.prompts.Render("repair.md", {{"headline", headline},
-                                            {"findings", findings},
+                                            {"findings", Trimmed(findings)},
                                             {"passed", Trimmed(Passed(verdict))},
                                             {"earlier", Trimmed(Earlier(input))}});
 }
 
 Result<std::string> RestartPrompt(const FeedbackInput& input) {
   ASSAY_TRY(const std::string findings, RenderFindings(input));
-  return input.prompts.Render("restart.md",
-                              {{"earlier", Trimmed(Earlier(input))}, {"findings", findings}});
+  return input.prompts.Render(
+      "restart.md", {{"earlier", Trimmed(Earlier(input))}, {"findings", Trimmed(findings)}});
 }
 
 Result<std::string> OptimizePrompt(const FeedbackInput& input) {

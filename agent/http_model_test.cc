@@ -21,7 +21,8 @@ using ::testing::Not;
 
 constexpr const char* kKey = "sk-test-0123456789abcdef";
 constexpr std::size_t kMaxText = 256 * 1024;
-constexpr milliseconds kPatience{3'600'000};   // of the fake clock: a Poll then lasts until the model's next deadline
+constexpr milliseconds kPatience{
+    3'600'000};  // of the fake clock: a Poll then lasts until the model's next deadline
 
 struct Outcome {
   Result<ModelReply> reply{ModelReply{}};

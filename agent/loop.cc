@@ -56,13 +56,14 @@ class Loop {
 
   /// New attempts, as the strategy says, and every request whose answer is missing.
   Status Prompt() {
+    AttemptsPlanned planned;
     for (const Draft& draft : Next()) {
       ASSAY_TRY(std::vector<Message> messages, Compose(state(), draft, parts_.request.instance,
                                                        parts_.prompts, parts_.request.feedback));
-      const int number = static_cast<int>(state().attempts.size()) + 1;
-      ASSAY_TRY_VOID(
-          run_.Record(AttemptPlanned{number, draft.kind, draft.parent, std::move(messages)}));
+      const int number = static_cast<int>(state().attempts.size() + planned.attempts.size()) + 1;
+      planned.attempts.push_back({number, draft.kind, draft.parent, std::move(messages)});
     }
+    if (!planned.attempts.empty()) ASSAY_TRY_VOID(run_.Record(std::move(planned)));
     for (const Attempt& attempt : state().attempts) {
       if (attempt.answered || asking_.contains(attempt.number)) continue;
       ASSAY_TRY(const std::string continuation, parts_.prompts.Render("continue.md", {}));

@@ -197,10 +197,13 @@ Status RunFolder::Project(const StampedEvent& stamped) {
   if (const auto* resumed = std::get_if<RunResumed>(&stamped.event)) {
     return WriteDerived(path_ / "run.json", PrettyJson(resumed->request));
   }
-  if (const auto* planned = std::get_if<AttemptPlanned>(&stamped.event)) {
-    ASSAY_TRY_VOID(MakeFolders(AttemptFolder(planned->attempt)));
-    return WriteDerived(AttemptFolder(planned->attempt) / "prompt.md",
-                        ConversationAsText({planned->messages}));
+  if (const auto* planned = std::get_if<AttemptsPlanned>(&stamped.event)) {
+    for (const PlannedAttempt& attempt : planned->attempts) {
+      const Path folder = AttemptFolder(attempt.attempt);
+      ASSAY_TRY_VOID(MakeFolders(folder));
+      ASSAY_TRY_VOID(WriteDerived(folder / "prompt.md", ConversationAsText({attempt.messages})));
+    }
+    return {};
   }
   if (const auto* received = std::get_if<ReplyReceived>(&stamped.event)) {
     // The request as it was: the attempt before this reply.

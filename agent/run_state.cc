@@ -41,18 +41,21 @@ struct Folder {
     state.stopped.reset();
     return {};
   }
-  Status operator()(const AttemptPlanned& event) const {
-    if (static_cast<std::size_t>(event.attempt) != state.attempts.size() + 1) {
-      return Misfit(stamped, "attempts are not numbered in order");
+  Status operator()(const AttemptsPlanned& event) const {
+    for (const PlannedAttempt& planned : event.attempts) {
+      if (static_cast<std::size_t>(planned.attempt) != state.attempts.size() + 1) {
+        return Misfit(stamped, "attempts are not numbered in order");
+      }
+      if (planned.parent != 0 && Known(planned.parent) == nullptr) {
+        return Misfit(stamped, "the parent is not known");
+      }
+      Attempt attempt;
+      attempt.number = planned.attempt;
+      attempt.kind = planned.kind;
+      attempt.parent = planned.parent;
+      attempt.messages = planned.messages;
+      state.attempts.push_back(std::move(attempt));
     }
-    if (event.parent != 0 && Known(event.parent) == nullptr)
-      return Misfit(stamped, "the parent is not known");
-    Attempt attempt;
-    attempt.number = event.attempt;
-    attempt.kind = event.kind;
-    attempt.parent = event.parent;
-    attempt.messages = event.messages;
-    state.attempts.push_back(std::move(attempt));
     return {};
   }
   Status operator()(const ReplyReceived& event) const {

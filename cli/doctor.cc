@@ -8,6 +8,7 @@
 #include "cli/command.h"
 #include "cli/workbench.h"
 #include "ops/op.h"
+#include "sandbox/health.h"
 #include "sandbox/jail.h"
 #include "sandbox/worker_pool.h"
 
@@ -34,17 +35,10 @@ Finding CheckJail() {
   return {"jail", State::kWorks, report->version + ", user namespaces, seccomp", ""};
 }
 
-Finding CheckCompiler(sandbox::WorkerPool& pool) {
-  const sandbox::Request request{.role = "doctor", .header = {{"action", "probe"}}, .payload = {}, .fds = {}};
-  const auto reply = pool.Call(sandbox::WorkerKind::kCompile, request, std::chrono::seconds(60));
-  if (!reply) return FromError("NVRTC", reply.error());
-  if (reply->outcome != sandbox::CallOutcome::kReplied) {
-    return {"NVRTC", State::kMissing, "the compile worker did not answer: " + reply->detail,
-            "run scripts/test.sh, and report this if it persists"};
-  }
-  const Json& header = reply->message.header;
-  return {"NVRTC", State::kWorks,
-          header.value("nvrtc", std::string("?")) + ", in a jailed worker (" + header.value("library", std::string("?")) + ")", ""};
+Finding CheckCompiler(sandbox::Workers& workers) {
+  const auto health = sandbox::ProbeCompiler(workers);
+  if (!health) return FromError("NVRTC", health.error());
+  return {"NVRTC", State::kWorks, health->nvrtc + ", in a jailed worker (" + health->library + ")", ""};
 }
 
 Finding CheckOps() {

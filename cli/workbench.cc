@@ -1,6 +1,6 @@
 #include "cli/workbench.h"
 
-#include <chrono>
+#include "sandbox/health.h"
 
 namespace assay::cli {
 
@@ -27,11 +27,7 @@ gates::Tools Workbench::MakeTools() {
 std::map<std::string, std::string> Workbench::Versions() {
   std::map<std::string, std::string> versions = {{"assay", ASSAY_VERSION},
                                                  {"jail", toolbox_->isolation().description}};
-  const sandbox::Request probe{.role = "doctor", .header = {{"action", "probe"}}, .payload = {}, .fds = {}};
-  const auto reply = workers().Call(sandbox::WorkerKind::kCompile, probe, std::chrono::seconds(60));
-  if (reply && reply->outcome == sandbox::CallOutcome::kReplied) {
-    versions["nvrtc"] = reply->message.header.value("nvrtc", std::string("unknown"));
-  }
+  if (const auto health = sandbox::ProbeCompiler(workers())) versions["nvrtc"] = health->nvrtc;
   return versions;
 }
 

@@ -10,6 +10,7 @@
 #include "base/file.h"
 #include "base/json.h"
 #include "base/rng.h"
+#include "ops/load_contract.h"
 #include "ops/load_workloads.h"
 #include "ops/names.h"
 #include "ops/op.h"
@@ -76,8 +77,8 @@ class OpReader {
     if (op_.outputs.empty())
       return Bad("the op has no outputs", reader.PlaceOf("outputs"), "name one");
     ASSAY_TRY_VOID(ReadConstraints(reader));
-    ASSAY_TRY_VOID(ReadContract(reader));
-    ASSAY_TRY_VOID(ReadProperties(reader));
+    ASSAY_TRY(op_.contract, ReadContract(reader, op_));
+    ASSAY_TRY(op_.properties, ReadProperties(reader, op_));
     ASSAY_TRY_VOID(ReadSources(reader));
     ASSAY_TRY_VOID(reader.Finish());
     ASSAY_TRY_VOID(CheckSatisfiable());
@@ -270,70 +271,6 @@ class OpReader {
     return {};
   }
 
-  Status ReadContract(ObjectReader& reader) {
-    ASSAY_TRY(const Json object, ObjectAt(reader, "precision", false));
-    ASSAY_TRY(ObjectReader contract, ObjectReader::Of(object, reader.PlaceOf("precision")));
-    ASSAY_TRY(const std::string accumulate, contract.Optional<std::string>("accumulate", "f32"));
-    const auto type = ParseDType(accumulate);
-    if (!type || !IsFloat(*type)) {
-      return Bad(fmt::format("'{}' is no type to accumulate in", accumulate),
-                 contract.PlaceOf("accumulate"), "choose f32, f64, f16 or bf16");
-    }
-    op_.contract.accumulate = *type;
-    ASSAY_TRY(op_.contract.approximate_functions,
-              contract.Optional<bool>("approximate_functions", true));
-    ASSAY_TRY(op_.contract.reassociation, contract.Optional<bool>("reassociation", true));
-    ASSAY_TRY(op_.contract.tensor_cores, contract.Optional<bool>("tensor_cores", false));
-    ASSAY_TRY(op_.contract.coarse_tanh, contract.Optional<bool>("coarse_tanh", false));
-    ASSAY_TRY(op_.contract.nan_policy, contract.Optional<std::string>("nan_policy", "propagate"));
-    if (op_.contract.nan_policy != "propagate" && op_.contract.nan_policy != "any") {
-      return Bad(fmt::format("unknown policy '{}'", op_.contract.nan_policy),
-                 contract.PlaceOf("nan_policy"),
-                 "policies are propagate (NaN exactly where the reference has it) and any");
-    }
-    ASSAY_TRY(op_.contract.why, contract.Optional<std::string>("why", ""));
-    using Names = std::vector<std::string>;
-    ASSAY_TRY(const Names exact, contract.Optional<Names>("exact_outputs", {}));
-    for (const std::string& name : exact) {
-      if (op_.FindOutput(name) == nullptr) {
-        return UnknownName("output", name, NamesOf(op_.outputs), contract.PlaceOf("exact_outputs"));
-      }
-      op_.contract.exact_outputs[name] = true;
-    }
-    return contract.Finish();
-  }
-
-  Status ReadProperties(ObjectReader& reader) {
-    ASSAY_TRY(const Json list, reader.Optional<Json>("properties", Json::array()));
-    const std::string place = reader.PlaceOf("properties");
-    if (!list.is_array()) return Bad("must be an array", place);
-    std::vector<std::string> arguments_known = AxisNames(op_);
-    for (const auto* tensors : {&op_.inputs, &op_.outputs}) {
-      for (const std::string& name : NamesOf(*tensors)) arguments_known.push_back(name);
-    }
-    for (std::size_t i = 0; i < list.size(); ++i) {
-      const std::string here = fmt::format("{}/{}", place, i);
-      if (list[i].is_string()) {
-        op_.properties.push_back({list[i].get<std::string>(), {}});
-        continue;
-      }
-      if (!list[i].is_object() || list[i].size() != 1) {
-        return Bad("must be a name, or an object with one name and its arguments", here,
-                   R"(for example {"independent_rows": ["x", "rows"]})");
-      }
-      const std::string name = list[i].items().begin().key();
-      ASSAY_TRY(auto arguments,
-                json_detail::Convert<std::vector<std::string>>(list[i].at(name), here));
-      for (const std::string& argument : arguments) {
-        if (std::ranges::find(arguments_known, argument) == arguments_known.end()) {
-          return UnknownName("tensor or axis", argument, arguments_known, here);
-        }
-      }
-      op_.properties.push_back({name, std::move(arguments)});
-    }
-    return {};
-  }
-
   Status ReadSources(ObjectReader& reader) {
     ASSAY_TRY(const Json reference, ObjectAt(reader, "reference", true));
     ASSAY_TRY(op_.reference, ReadSource(reference, reader.PlaceOf("reference")));
@@ -388,12 +325,6 @@ class OpReader {
     if (named.empty() && !std::filesystem::exists(op_.folder / usual, ignored)) return std::nullopt;
     ASSAY_TRY(const Path path, Inside(named.empty() ? usual : named, place));
     return path;
-  }
-
-  static std::vector<std::string> NamesOf(const std::vector<TensorSpec>& tensors) {
-    std::vector<std::string> names;
-    for (const TensorSpec& tensor : tensors) names.push_back(tensor.name);
-    return names;
   }
 
   // Axes, inputs and outputs share one space of names: a launch plan's arguments name them all

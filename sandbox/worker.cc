@@ -86,7 +86,8 @@ Status Worker::Greet(Deadline deadline) {
   FrameReader reader({.header_bytes = 4096, .payload_bytes = 0, .fds = 0});
   for (;;) {
     auto step = reader.Step(socket_.get());
-    const std::optional<Message> hello = step ? *std::move(step) : std::nullopt;
+    const bool failed = !step;
+    const std::optional<Message> hello = failed ? std::nullopt : *std::move(step);
     if (hello) {
       if (hello->header.value("protocol", Json(0)) != Json(kWireProtocol)) {
         return Fail(ErrorKind::kEnvironment, "the worker speaks another protocol",
@@ -97,8 +98,8 @@ Status Worker::Greet(Deadline deadline) {
       return {};
     }
     const int timeout = PollTimeout(deadline);
-    if (!step || timeout == 0) {
-      const Reply end = step ? Ended(CallOutcome::kTimedOut, "no greeting in time") : Died();
+    if (failed || timeout == 0) {
+      const Reply end = failed ? Died() : Ended(CallOutcome::kTimedOut, "no greeting in time");
       return Fail(ErrorKind::kEnvironment, "the worker did not start: " + end.detail,
                   "worker " + policy_.name(), "run `assay doctor`, which says what is missing");
     }

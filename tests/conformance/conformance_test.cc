@@ -246,13 +246,13 @@ TEST_F(Conformance, WarpgroupProductsAgreeWithHardware) {
       const auto at = static_cast<std::size_t>(thread);
       for (int e = 0; e < 4 * per_register; ++e) {
         const emu::MatrixPlace place = emu::WgmmaOperandPlace(thread / 32, thread % 32, e, k, bits);
-        a[static_cast<std::size_t>(place.row * k + place.column)] = element(
+        a[static_cast<std::size_t>(place.column * 64 + place.row)] = element(
             recorded.inputs[static_cast<std::size_t>(e / per_register)][at], e % per_register);
       }
       for (int i = 0; i < 4; ++i) {
         const emu::MatrixPlace place = emu::WgmmaAccumulatorPlace(thread / 32, thread % 32, i);
         const u64 word = recorded.inputs[static_cast<std::size_t>(4 + (half ? i / 2 : i))][at];
-        c[static_cast<std::size_t>(place.row * 8 + place.column)] =
+        c[static_cast<std::size_t>(place.column * 64 + place.row)] =
             static_cast<std::uint32_t>(half ? word >> (16 * (i % 2)) & 0xffff : word);
       }
       if (thread >= 64) continue;
@@ -287,7 +287,7 @@ TEST_F(Conformance, WarpgroupProductsAgreeWithHardware) {
         const u64 word = recorded.outputs[static_cast<std::size_t>(half ? i / 2 : i)]
                                          [static_cast<std::size_t>(thread)];
         const u64 hardware = half ? word >> (16 * (i % 2)) & 0xffff : word;
-        const u64 emulated = d[static_cast<std::size_t>(place.row * 8 + place.column)];
+        const u64 emulated = d[static_cast<std::size_t>(place.column * 64 + place.row)];
         if (emulated == hardware) continue;
         if (differ++ < 4) {
           ADD_FAILURE() << recorded.form.name << " thread " << thread << " element " << i

@@ -23,6 +23,7 @@ std::int64_t FloorDiv(std::int64_t value, std::int64_t divisor) {
 
 /// "block_sum(float)::partial" for a mangled variable of a function, else the name as it is.
 std::string Readable(const std::string& name) {
+  if (!name.starts_with("_Z")) return name;  // cxa_demangle would read "x" as a type
   int status = 0;
   const std::unique_ptr<char, void (*)(void*)> text(abi::__cxa_demangle(name.c_str(), nullptr, nullptr, &status), std::free);
   return status == 0 && text != nullptr ? std::string(text.get()) : name;

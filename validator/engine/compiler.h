@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "base/error.h"
+#include "validator/engine/trust.h"
 #include "validator/findings/finding.h"
 
 namespace assay::engine {
@@ -22,6 +23,7 @@ struct CompileRequest {
   std::vector<std::string>
       user_options;  ///< From the user's own command line or sanitize plan; never from a candidate.
   std::string arch = "sm_90";
+  Trust trust = Trust::kCandidate;               ///< Who wrote the source.
   std::vector<std::string> entries;  ///< Kernel names or template instantiations.
   bool want_cubin = true;            ///< Machine code and resource use as well.
 };

@@ -26,7 +26,7 @@ Result<Report> EmulatorEngine::Run(const Execution& execution,
                 "emulator", "use fewer tensors or workspace buffers");
   }
   sandbox::Request request;
-  request.role = trust == Trust::kReference ? "reference" : "candidate";
+  request.role = RoleOf(trust);
   request.header = {{"action", "run"}, {"execution", ToJson(execution)}};
   request.payload = execution.ptx;
   std::vector<UniqueFd> views;

@@ -10,12 +10,10 @@
 
 #include "base/error.h"
 #include "base/shared_memory.h"
+#include "validator/engine/trust.h"
 #include "validator/execution/execution.h"
 
 namespace assay::engine {
-
-/// Which process runs it: candidates never share one with the oracle's reference runs.
-enum class Trust : std::uint8_t { kCandidate, kReference };
 
 class Engine {
  public:

@@ -40,6 +40,7 @@ Json RequestHeader(const CompileRequest& request) {
   for (const auto& [name, text] : request.headers) headers[name] = text;
   Json options = Json::array();
   for (const std::string& define : request.defines) options.push_back("-D" + define);
+  for (const std::string& option : request.user_options) options.push_back(option);
   return {{"action", "compile"},         {"file", request.file_name}, {"arch", request.arch},
           {"cubin", request.want_cubin}, {"headers", headers},        {"options", options},
           {"entries", request.entries}};
@@ -105,7 +106,7 @@ Result<CompileOutcome> ReadCompileReply(const Json& header, std::string_view pay
 
 Result<CompileOutcome> JailedCompiler::Ask(const CompileRequest& request) {
   sandbox::Request ask;
-  ask.role = "compile";
+  ask.role = RoleOf(request.trust);
   ask.header = RequestHeader(request);
   ask.payload = request.source;
   ASSAY_TRY(const sandbox::Reply reply,

@@ -123,6 +123,7 @@ class FakeOracle final : public oracle::Oracle {
       y.value.push_back(value);
       y.allowance.push_back(UlpAt(DType::kF32, value));
       y.typical.push_back(UlpAt(DType::kF32, value));
+      y.independent.push_back(UlpAt(DType::kF32, value));
       y.contributions.push_back(1);
     }
     return std::shared_ptr<const oracle::Truth>(std::move(truth));

@@ -49,7 +49,10 @@ class OutputComparer {
  public:
   OutputComparer(const ops::Instance& instance, std::string name, const OutputTruth& truth,
                  const Tensor& got, Comparison& out)
-      : contract_(instance.op.contract),
+      : scatters_(truth.shape.size() > 1 && std::ranges::any_of(instance.op.inputs, [](const ops::TensorSpec& input) {
+          return input.domain.kind == ops::Domain::Kind::kIndex;
+        })),
+        contract_(instance.op.contract),
         name_(std::move(name)),
         truth_(truth),
         got_(got),
@@ -113,7 +116,7 @@ class OutputComparer {
     imprecise_count_ = 0;
   }
 
-  // The row that received most contributions, where rows differ in that.
+  // The row that received most contributions, where rows differ in that; in a scatter they do by nature, even in a table of one.
   void FindHotRow() {
     double least = INFINITY, most = 0;
     for (std::size_t row = 0; row < groups_.rows.size(); ++row) {
@@ -124,7 +127,7 @@ class OutputComparer {
         hot_row_ = row;
       }
     }
-    has_hot_row_ = groups_.rows.size() > 1 && most > 1 && most > 2 * least;
+    has_hot_row_ = most > 1 && (scatters_ ? most > least || groups_.rows.size() == 1 : most > 2 * least);
   }
 
   static const GroupSums* WorstOf(const std::vector<GroupSums>& groups, std::size_t& at) {
@@ -284,6 +287,7 @@ class OutputComparer {
     out_.precision.push_back(std::move(finding));
   }
 
+  const bool scatters_;  // Rows, and indices among the inputs that say where contributions go.
   const ops::Contract& contract_;
   std::string name_;
   const OutputTruth& truth_;

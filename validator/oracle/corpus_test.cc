@@ -14,7 +14,7 @@
 
 #include "base/json.h"
 #include "base/rng.h"
-#include "validator/oracle/local_bench.h"
+#include "validator/oracle/testing/local_bench.h"
 
 namespace assay::oracle {
 namespace {

@@ -1,5 +1,7 @@
 #include "validator/oracle/groups.h"
 
+#include "base/error.h"
+
 #include <algorithm>
 #include <cmath>
 
@@ -51,6 +53,9 @@ Groups GroupErrors(const OutputTruth& truth, const Tensor& got) {
   const auto count = static_cast<std::size_t>(got.elements);
   const auto columns =
       truth.shape.empty() ? std::size_t{1} : static_cast<std::size_t>(truth.shape.back());
+  for (const auto* field : {&truth.value, &truth.allowance, &truth.typical, &truth.independent, &truth.contributions}) {
+    ASSAY_CHECK(field->size() == count, "a truth holds every field for every element");
+  }
   groups.ulps.resize(kUlpBins);
   if (columns == 0 || count == 0) return groups;
   groups.rows.resize(count / columns);
@@ -74,7 +79,8 @@ Groups GroupErrors(const OutputTruth& truth, const Tensor& got) {
     const double tau = typical / ulp;
     groups.bias.sum += off;
     groups.bias.toward_zero += value < 0 ? -off : off;
-    groups.bias.typical += (typical - truth.independent[i]) / ulp;
+    const double independent = truth.independent.empty() ? 0 : truth.independent[i];
+    groups.bias.typical += (typical - independent) / ulp;
     // A rounding tips with a probability of about 2 tau, by one ulp.
     groups.bias.variance += tau * tau + 2 * tau;
     groups.bias.elements += 1;

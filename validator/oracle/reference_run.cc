@@ -90,6 +90,7 @@ Result<engine::CompiledKernel> ReferenceRunner::Compile(const ops::Instance& ins
                                                         const NumberType& type,
                                                         const ops::LaunchPlan& plan) {
   engine::CompileRequest request;
+  request.trust = engine::Trust::kReference;
   ASSAY_TRY(request.source, ReadFile(instance.op.reference.source, 4u << 20));
   request.file_name = "reference.cu";
   request.headers = ops::PreludeHeaders();

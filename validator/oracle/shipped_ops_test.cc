@@ -3,7 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "base/rng.h"
-#include "validator/oracle/local_bench.h"
+#include "validator/oracle/testing/local_bench.h"
 
 namespace assay::oracle {
 namespace {

@@ -225,6 +225,8 @@ std::vector<Form> BuildForms() {
           [&](std::string_view slot) { form.slots.push_back(ParseSlot(slot)); });
     Split(row.operands, ',',
           [&](std::string_view rule) { form.operands.push_back(ParseRule(rule)); });
+    ASSAY_CHECK(form.slots.size() <= kMostSlots && form.operands.size() <= kMostSlots,
+                "a row too long for the matcher");
     forms.push_back(std::move(form));
   }
   return forms;

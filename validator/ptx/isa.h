@@ -83,6 +83,9 @@ struct Form {
   std::vector<OperandRule> operands;
 };
 
+/// No row has more slots or operands, and no instruction more operands.
+inline constexpr std::size_t kMostSlots = 24;
+
 /// All rows; index 0 is an empty one.
 std::span<const Form> Forms();
 inline const Form& FormOf(const Instruction& in) { return Forms()[in.form]; }

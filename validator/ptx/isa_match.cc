@@ -8,8 +8,6 @@
 namespace assay::ptx {
 namespace {
 
-constexpr std::size_t kMostSlots = 24;
-
 bool Gated(const OperandRule& rule, const Instruction& in) {
   return std::any_of(rule.gate.begin(), rule.gate.end(), [&](Mod mod) { return in.Has(mod); });
 }

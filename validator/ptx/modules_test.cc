@@ -64,7 +64,7 @@ TEST(ModulesTest, InlinedFramesLeadToTheUsersLine) {
     for (const Instruction& in : function.body) {
       if (in.location < 0) continue;
       const SourceLocation& inner = module->locations[static_cast<std::size_t>(in.location)];
-      const SourceLocation outer = OutermostFrame(*module, in.location);
+      const SourceLocation outer = UserFrame(*module, in.location);
       EXPECT_TRUE(module->files[outer.file].ends_with("cub_blocks.cu")) << in.ptx_line;
       EXPECT_EQ(outer.inlined_at, -1);
       inlined += inner.inlined_at >= 0 ? 1 : 0;

@@ -330,6 +330,10 @@ Status Parser::ResolveLabels() {
   }
   for (const TargetListUse& use : target_list_uses_) {
     const TargetList& list = target_lists_[use.list];
+    branch_targets_ += list.names.size();
+    if (branch_targets_ > kLimits.branch_targets_of_small_text + text_.size()) {
+      return Error_(list.names[0], "too many branch targets in all", {}, ErrorKind::kLimit);
+    }
     std::vector<InstructionIndex>& targets =
         function_.body[use.instruction].operands[use.operand].targets;
     for (const Token& name : list.names) {
@@ -348,20 +352,23 @@ void Parser::ChooseForms() {
 }
 
 void Parser::MakeNamesUnique() {
-  std::unordered_set<std::string> module_names;
+  // The sets hold views of names that stay where they are from then on.
+  std::unordered_set<std::string_view> module_names;
   for (const Variable& variable : module_.variables) module_names.insert(variable.name);
   for (const Function& function : module_.functions) module_names.insert(function.name);
   for (Function& function : module_.functions) {
-    std::unordered_set<std::string> taken;
-    std::unordered_map<std::string, std::uint32_t> next;
+    std::unordered_set<std::string_view> taken;
+    taken.reserve(function.registers.size() + function.variables.size() + function.labels.size());
+    std::unordered_map<std::string, std::uint32_t> next;  // By the name as it was written.
     const auto make_unique = [&](std::string& name) {
       if (!module_names.contains(name) && taken.insert(name).second) return;
       std::uint32_t& number = next.try_emplace(name, 2).first->second;
       std::string candidate;
       do {
         candidate = fmt::format("{}${}", name, number++);
-      } while (module_names.contains(candidate) || !taken.insert(candidate).second);
+      } while (module_names.contains(candidate) || taken.contains(candidate));
       name = std::move(candidate);
+      taken.insert(name);
     };
     // Parameters first, so that a parameter keeps its name when it can. A register parameter is one
     // name in three places.

@@ -77,8 +77,10 @@ Status Parser::ParseInitialiserLevel(InitialiserState& state, std::size_t level,
 Status Parser::Reserve(Variable& variable, std::uint64_t end, const Token& at) {
   if (variable.initialiser.size() >= end) return {};
   initialiser_bytes_ += end - variable.initialiser.size();
-  if (initialiser_bytes_ > kLimits.initialiser_bytes) {
-    return Error_(at, fmt::format("more than {} bytes of initialisers", kLimits.initialiser_bytes),
+  const std::uint64_t limit =
+      kLimits.initialiser_bytes_of_small_text + kLimits.initialiser_bytes_per_byte * text_.size();
+  if (initialiser_bytes_ > limit) {
+    return Error_(at, fmt::format("more than {} bytes of initialisers in so short a text", limit),
                   {}, ErrorKind::kLimit);
   }
   variable.initialiser.resize(end);

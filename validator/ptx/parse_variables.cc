@@ -219,12 +219,16 @@ Status Parser::ParseFunctionVariables(Space space) {
   return Expect(';');
 }
 
+std::uint64_t Parser::RegisterLimit() const {
+  return std::min<std::uint64_t>(kLimits.registers, kLimits.registers_of_small_text + text_.size());
+}
+
 Status Parser::AddRegisterRange(const Token& prefix, Type type) {
   const Token at = current_;
-  ASSAY_TRY(const std::uint64_t count, ExpectCount("a number of registers", kLimits.registers));
+  ASSAY_TRY(const std::uint64_t count, ExpectCount("a number of registers", RegisterLimit()));
   register_count_ += count;
-  if (register_count_ > kLimits.registers) {
-    return Error_(at, fmt::format("more than {} registers", kLimits.registers), {},
+  if (register_count_ > RegisterLimit()) {
+    return Error_(at, fmt::format("more than {} registers", RegisterLimit()), {},
                   ErrorKind::kLimit);
   }
   const auto first = static_cast<std::uint32_t>(function_.registers.size());
@@ -251,8 +255,8 @@ Status Parser::ParseRegisters() {
       ASSAY_TRY_VOID(AddRegisterRange(name, head.type));
       continue;
     }
-    if (++register_count_ > kLimits.registers) {
-      return Error_(name, fmt::format("more than {} registers", kLimits.registers), {},
+    if (++register_count_ > RegisterLimit()) {
+      return Error_(name, fmt::format("more than {} registers", RegisterLimit()), {},
                     ErrorKind::kLimit);
     }
     const auto index = static_cast<std::uint32_t>(function_.registers.size());

@@ -29,9 +29,18 @@ namespace assay::ptx {
 /// Bounds on what one text may ask for. Real modules stay far below each.
 struct Limits {
   std::size_t text_bytes = std::size_t{32} << 20;
-  std::uint64_t registers = std::uint64_t{1} << 20;           ///< Declared, in the whole module.
-  std::uint64_t variable_bytes = std::uint64_t{1} << 40;      ///< Of one variable.
-  std::uint64_t initialiser_bytes = std::uint64_t{64} << 20;  ///< In the whole module.
+  /// Declared, in the whole module. A compiler names each register at least once, so a module has
+  /// no more of them than bytes, but for a few: that keeps memory linear in the text.
+  std::uint64_t registers = std::uint64_t{1} << 20;
+  std::uint64_t registers_of_small_text = 1u << 14;
+  std::uint64_t variable_bytes = std::uint64_t{1} << 40;  ///< Of one variable.
+  /// In the whole module; of a small text, and for each byte of text (`0,` may be 16 bytes of
+  /// .b128).
+  std::uint64_t initialiser_bytes_of_small_text = 1u << 16;
+  std::uint64_t initialiser_bytes_per_byte = 8;
+  /// Branch targets in all brx.idx, which each hold their list; of a small text, plus one for each
+  /// byte.
+  std::uint64_t branch_targets_of_small_text = 1u << 16;
   int nesting = 64;  ///< Of scopes, braces and parentheses.
   std::size_t vector_elements = 256;
   std::uint64_t files = 1u << 16;  ///< The highest .file index.

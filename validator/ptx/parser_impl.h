@@ -126,6 +126,7 @@ class Parser {
   Status ParseFunctionVariables(Space space);
   Status DeclareModuleVariable(Variable variable, const Token& name, std::size_t first_relocation);
   Status ParseRegisters();
+  std::uint64_t RegisterLimit() const;
   Status AddRegisterRange(const Token& prefix, Type type);
   Result<Variable> ParseParameter();
 
@@ -184,6 +185,7 @@ class Parser {
   LocationBuilder locations_;
   std::uint64_t register_count_ = 0;
   std::uint64_t initialiser_bytes_ = 0;
+  std::uint64_t branch_targets_ = 0;
   std::vector<PendingRelocation> pending_relocations_;
   std::vector<PendingAlias> pending_aliases_;
   std::unordered_map<std::string_view, Head> heads_;

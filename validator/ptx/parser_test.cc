@@ -172,28 +172,37 @@ TEST(ParserTest, CallSitesAreTheLatestLocationThere) {
       "97,0\n$b: .b8 98,0 }");
   const std::vector<Instruction>& body = module.functions[0].body;
   EXPECT_NE(body[0].location, body[1].location);
-  EXPECT_EQ(OutermostFrame(module, body[0].location).line, 5u);
-  EXPECT_EQ(OutermostFrame(module, body[1].location).line, 6u);
+  EXPECT_EQ(UserFrame(module, body[0].location).line, 5u);
+  EXPECT_EQ(UserFrame(module, body[1].location).line, 6u);
   EXPECT_EQ(module.locations[static_cast<std::size_t>(body[1].location)].function, "b");
-  EXPECT_EQ(OutermostFrame(module, -1).line, 0u);
+  EXPECT_EQ(UserFrame(module, -1).line, 0u);
 }
 
 TEST(ParserTest, EachLimitFires) {
-  EXPECT_EQ(MustFail(".entry k() { .reg .b32 %r<1048577>; }").kind, ErrorKind::kLimit);
+  EXPECT_EQ(MustFail(".entry k() { .reg .b32 %r<20000>; }").kind, ErrorKind::kLimit);
   EXPECT_EQ(MustFail(".global .b8 x[1099511627776][2];").kind, ErrorKind::kLimit);
-  EXPECT_EQ(MustFail(".global .b8 x[4][33554432] = {{1}, {1}, {1}, {1}};").kind, ErrorKind::kLimit);
+  EXPECT_EQ(MustFail(".global .b8 x[4][65536] = {{1}, {1}, {1}, {1}};").kind, ErrorKind::kLimit);
   EXPECT_EQ(MustFail(".global .u32 x = " + std::string(70, '-') + "1;").kind, ErrorKind::kLimit);
   EXPECT_EQ(MustFail(".entry k() " + std::string(70, '{')).kind, ErrorKind::kLimit);
   EXPECT_EQ(MustFail(".file 70000 \"x\"").kind, ErrorKind::kLimit);
   std::string dimensions;
   for (int i = 0; i < 20; ++i) dimensions += "[1]";
   EXPECT_EQ(MustFail(".global .b8 x" + dimensions + ";").kind, ErrorKind::kLimit);
+  std::string branches = ".entry k() { .reg .u32 %r; t: .branchtargets L";
+  for (int i = 0; i < 400; ++i) branches += ", L";
+  branches += "; L:\n";
+  for (int i = 0; i < 400; ++i) branches += "brx.idx %r, t;\n";
+  EXPECT_EQ(MustFail(branches + "}").kind, ErrorKind::kLimit);
   const auto huge = Parse(std::string(kLimits.text_bytes + 1, ' '), "huge.ptx");
   ASSERT_FALSE(huge);
   EXPECT_EQ(huge.error().kind, ErrorKind::kLimit);
   // What is just below stays.
-  EXPECT_EQ(MustParse(".entry k() { .reg .b32 %r<1048576>; ret; }").functions[0].registers.size(),
-            1048576u);
+  MustParse(".entry k() { .reg .b32 %r<16384>; ret; }");
+  const std::string long_comment = "//" + std::string(kLimits.registers, 'x') + "\n";
+  const Module large = MustParse(long_comment + ".entry k() { .reg .b32 %r<1048576>; ret; }");
+  EXPECT_EQ(large.functions[0].registers.size(), 1048576u);
+  EXPECT_EQ(MustFail(long_comment + ".entry k() { .reg .b32 %r<1048576>, %s; }").kind,
+            ErrorKind::kLimit);
   MustParse(".global .u32 x = " + std::string(60, '-') + "1;");
 }
 

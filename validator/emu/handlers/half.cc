@@ -24,9 +24,9 @@ template <class Fn>
 #pragma GCC ivdep
     for (int i = 0; i < 2 * kWarpSize; ++i) d[i] = fn(i);
   } else {
-    u16 results[2 * kWarpSize];
+    alignas(64) u16 results[2 * kWarpSize];
     for (int i = 0; i < 2 * kWarpSize; ++i) results[i] = fn(i);
-    for (int i = 0; i < 2 * kWarpSize; ++i) d[i] = IsActive(exec, i / 2) ? results[i] : d[i];
+    BlendLanes(reinterpret_cast<u32*>(d), reinterpret_cast<const u32*>(results), exec);
   }
 }
 template <auto kFn>

@@ -12,8 +12,7 @@ namespace {
 using enum Type;
 using M = Mod;
 
-// ----------------------------------------------------------------------------------------------------
-// carry chains (9.7.2)
+// --- carry chains (9.7.2)
 enum class CarryOp { kAdd, kSub };
 
 /// d = a + b (+ CC.CF) or a - b (- borrow), writing CC.CF when the instruction says so. As in the
@@ -60,8 +59,7 @@ void MadCarryHandler(Warp& warp, const Decoded& op) {
   if constexpr (kWrites) warp.carry = (warp.carry & ~warp.exec) | (carry_out & warp.exec);
 }
 
-// ------------------------------------------------------------------------------------------------------
-// predicate logic (9.7.8)
+// --- predicate logic (9.7.8)
 enum class Logic { kAnd, kOr, kXor, kNot };
 
 template <Logic kOp>
@@ -75,8 +73,7 @@ void PredicateLogic(Warp& warp, const Decoded& op) {
   WritePredicate(warp, op.operands[0], result);
 }
 
-// -------------------------------------------------------------------------------------------------------------
-// lop3 (9.7.8.6)
+// --- lop3 (9.7.8.6)
 /// The table is the fourth source; it arrives as an immediate.
 bool PrepareLop3(const ptx::Instruction& instruction, Decoded& decoded) {
   const bool predicated = OperandCount(instruction) == 7;

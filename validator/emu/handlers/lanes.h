@@ -132,23 +132,30 @@ inline constexpr int kArity<R (*)(A...)> = sizeof...(A);
 template <auto kFn>
 inline constexpr LaneHandler Map{&Lanewise<kFn>::Run, kArity<decltype(kFn)>};
 
-/// The lanes in which a predicate operand holds, its negation included. An immediate predicate
-/// arrives as a constant slot.
+/// An immediate in the place of a predicate, which arrives as a constant slot: true where not zero.
+[[gnu::noinline]] inline LaneMask ConstantPredicate(Warp& warp, const DecodedOperand& operand) {
+  LaneMask mask = 0;
+  if (operand.bits == 16) {
+    const u16* const lanes = LanesOf<u16>(warp, operand.slot);
+    for (int i = 0; i < kWarpSize; ++i) mask |= static_cast<LaneMask>(lanes[i] != 0) << i;
+  } else {
+    const u32* const lanes = LanesOf<u32>(warp, operand.slot);
+    const int words = operand.bits == 64 ? 2 : 1;
+    for (int i = 0; i < kWarpSize; ++i) {
+      const u32 either = lanes[i * words] | lanes[i * words + words - 1];
+      mask |= static_cast<LaneMask>(either != 0) << i;
+    }
+  }
+  return mask;
+}
+
+/// The lanes in which a predicate operand holds, its negation included.
 inline LaneMask PredicateOf(Warp& warp, const DecodedOperand& operand) {
   LaneMask mask = 0;
-  if (operand.kind == DecodedOperand::Kind::kPredicate) {
+  if (operand.kind == DecodedOperand::Kind::kPredicate) [[likely]] {
     mask = warp.predicates[operand.slot];
   } else if (operand.kind == DecodedOperand::Kind::kSlot) {
-    if (operand.bits == 16) {
-      const u16* const lanes = LanesOf<u16>(warp, operand.slot);
-      for (int i = 0; i < kWarpSize; ++i) mask |= static_cast<LaneMask>(lanes[i] != 0) << i;
-    } else {
-      const u32* const lanes = LanesOf<u32>(warp, operand.slot);
-      const int words = operand.bits == 64 ? 2 : 1;
-      for (int i = 0; i < kWarpSize; ++i) {
-        mask |= static_cast<LaneMask>((lanes[i * words] | lanes[i * words + words - 1]) != 0) << i;
-      }
-    }
+    mask = ConstantPredicate(warp, operand);
   }
   return operand.negated ? ~mask : mask;
 }

@@ -95,7 +95,9 @@ void RunInval(Warp& base, const Decoded& op) {
   CoreWarp& warp = Core(base);
   LaneAccess access;
   if (warp.exec == 0 || !ResolveObject(warp, op, 0, access)) return;
-  ReportMbarrierAccess(warp, op, access, true);
+  // An operation on the object, not a write of plain data: libcu++ elects the lane that invalidates by match.sync, which orders no
+  // memory, after its siblings' last waits. Use after it is caught by the object's value.
+  ReportMbarrierAccess(warp, op, access, false);
   for (LaneMask rest = warp.exec; rest != 0; rest &= rest - 1) Store(MbarrierAt(access, std::countr_zero(rest)), 0);
 }
 

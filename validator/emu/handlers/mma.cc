@@ -16,21 +16,37 @@ namespace {
 using enum Type;
 using M = Mod;
 
-// ----------------------------------------------------------------------------------------------------------
-// registers to matrices
-template <class Word>
-void Gather(Warp& warp, const DecodedOperand* operands, const MmaPlaces& places, Word* matrix) {
-  const u64 mask = places.bits == 64 ? ~u64{0} : (u64{1} << places.bits) - 1;
-  const int elements = places.registers * places.per_register;
+// --- registers to matrices
+template <class Word, int kPerRegister>
+void GatherParts(Warp& warp, const DecodedOperand* operands, const MmaPlaces& places,
+                 Word* matrix) {
+  constexpr int kPartBits = static_cast<int>(sizeof(Word)) * 8 / kPerRegister;
+  constexpr Word kMask =
+      static_cast<Word>(~Word{0}) >> (static_cast<int>(sizeof(Word)) * 8 - kPartBits);
+  const int elements = places.registers * kPerRegister;
+  // wmma holds some elements twice; the hardware reads the first copy, which is written last here.
   for (int r = places.registers - 1; r >= 0; --r) {
     const Word* const lanes = warp.Lanes<Word>(operands[r].slot);
-    for (int lane = 0; lane < kWarpSize; ++lane) {
-      const u64 word = lanes[lane];
-      const std::uint16_t* const index =
-          &places.index[static_cast<std::size_t>(lane * elements + r * places.per_register)];
-      for (int e = 0; e < places.per_register; ++e)
-        matrix[index[e]] = static_cast<Word>(word >> (e * places.bits) & mask);
+    const std::uint16_t* index = &places.index[static_cast<std::size_t>(r * kPerRegister)];
+    for (int lane = 0; lane < kWarpSize; ++lane, index += elements) {
+      const Word word = lanes[lane];
+      for (int e = 0; e < kPerRegister; ++e) {
+        matrix[index[e]] = static_cast<Word>(word >> (e * kPartBits)) & kMask;
+      }
     }
+  }
+}
+template <class Word>
+void Gather(Warp& warp, const DecodedOperand* operands, const MmaPlaces& places, Word* matrix) {
+  switch (places.per_register) {
+    case 1:
+      return GatherParts<Word, 1>(warp, operands, places, matrix);
+    case 2:
+      return GatherParts<Word, 2>(warp, operands, places, matrix);
+    case 4:
+      return GatherParts<Word, 4>(warp, operands, places, matrix);
+    default:
+      return GatherParts<Word, 8>(warp, operands, places, matrix);
   }
 }
 template <class Word>
@@ -39,14 +55,12 @@ void Scatter(Warp& warp, const DecodedOperand* operands, const MmaPlaces& places
   const int elements = places.registers * places.per_register;
   for (int r = 0; r < places.registers; ++r) {
     Word* const lanes = warp.Lanes<Word>(operands[r].slot);
-    for (int lane = 0; lane < kWarpSize; ++lane) {
+    const std::uint16_t* index = &places.index[static_cast<std::size_t>(r * places.per_register)];
+    for (int lane = 0; lane < kWarpSize; ++lane, index += elements) {
       if ((warp.exec >> lane & 1) == 0) continue;
-      const std::uint16_t* const index =
-          &places.index[static_cast<std::size_t>(lane * elements + r * places.per_register)];
-      u64 word = 0;
-      for (int e = 0; e < places.per_register; ++e)
-        word |= u64{matrix[index[e]]} << (e * places.bits);
-      lanes[lane] = static_cast<Word>(word);
+      Word word = matrix[index[0]];
+      if (places.per_register == 2) word = static_cast<Word>(word | matrix[index[1]] << 16);
+      lanes[lane] = word;
     }
   }
 }
@@ -61,8 +75,7 @@ void SignExtend(Type type, u32* matrix, int size) {
     matrix[i] = static_cast<u32>(static_cast<s32>(matrix[i] << shift) >> shift);
 }
 
-// -------------------------------------------------------------------------------------------------------------------
-// sparsity
+// --- sparsity
 TensorType TensorOf(Type type) {
   switch (type) {
     case kBF16:
@@ -78,8 +91,7 @@ TensorType TensorOf(Type type) {
   }
 }
 
-// -------------------------------------------------------------------------------------------------------------------
-// handlers
+// --- handlers
 void RunTensor(Warp& warp, const Decoded& op) {
   const MmaForm& form = MmaFormAt(op.aux);
   const MmaShape& shape = form.shape;
@@ -176,8 +188,7 @@ void RunQuadPairs(Warp& warp, const Decoded& op) {
     for (int lane = 0; lane < kWarpSize; ++lane) {
       for (int e = 0; e < fragment.elements(); ++e) {
         const MatrixPlace at = PlaceOf(fragment, lane, e);
-        const int index = fragment.role == Role::kB ? at.column * fragment.rows + at.row
-                                                    : at.row * fragment.columns + at.column;
+        const int index = at.column * fragment.rows + at.row;
         body(lane, e / fragment.elements_per_register,
              e % fragment.elements_per_register * fragment.element_bits, QuadPairOf(lane),
              static_cast<std::size_t>(index));
@@ -207,8 +218,7 @@ void RunQuadPairs(Warp& warp, const Decoded& op) {
   });
 }
 
-// ---------------------------------------------------------------------------------------------------------------
-// resolution
+// --- resolution
 bool ElementsOf(Type type, MmaElements& elements) {
   switch (type) {
     case kF16:

@@ -74,8 +74,7 @@ MmaPlaces Tabulate(Fragment fragment, bool bit_words) {
   for (int lane = 0; lane < kWarpSize; ++lane) {
     for (int e = 0; e < fragment.elements(); ++e) {
       const MatrixPlace at = PlaceOf(fragment, lane, e);
-      const int index = fragment.role == Role::kB ? at.column * fragment.rows + at.row
-                                                  : at.row * fragment.columns + at.column;
+      const int index = at.column * fragment.rows + at.row;
       places.index.push_back(static_cast<std::uint16_t>(index));
     }
   }
@@ -172,14 +171,14 @@ void ExpandSparse(const u32* lanes, const MmaForm& form, int selector, u32 absen
     for (int group = 0; group < groups; ++group) {
       const u32 bits = MetadataOf(lanes, wide, groups, selector, row, group);
       if (one_of_two) {
-        dense[row * k + 2 * group + static_cast<int>(bits >> 1 & 1)] = stored[row * half + group];
+        dense[(2 * group + static_cast<int>(bits >> 1 & 1)) * 16 + row] = stored[group * 16 + row];
         continue;
       }
       for (int i = 0; i < 2; ++i) {
         const int at = static_cast<int>(bits >> (2 * i) & 3);
         for (int u = 0; u < unit; ++u) {
-          dense[row * k + (4 * group + at) * unit + u] =
-              stored[row * half + (2 * group + i) * unit + u];
+          dense[((4 * group + at) * unit + u) * 16 + row] =
+              stored[((2 * group + i) * unit + u) * 16 + row];
         }
       }
     }

@@ -26,8 +26,8 @@ struct MmaShape {
   int k;
   bool operator==(const MmaShape&) const = default;
 };
-/// A fragment with its places looked up: index[lane * elements + e] is the position in a row-major
-/// (A, accumulators) or column-major (B) matrix. Single bits travel in words of 32.
+/// A fragment with its places looked up: index[lane * elements + e] is the position in a matrix by
+/// columns. Single bits travel in words of 32.
 struct MmaPlaces {
   int registers = 0;
   int per_register = 1;
@@ -66,10 +66,10 @@ struct MmaOptions {
 std::uint64_t Pack(const MmaOptions& options);
 MmaOptions UnpackMma(std::uint64_t packed);
 
-/// Expands the stored half of A (16 by k / 2) to 16 by k with `absent` elsewhere. A group's
-/// metadata are the positions, two bits each, of two stored units among four; units are elements,
-/// or pairs of 4-bit elements. For tf32 a stored element counts as two neighbouring halves, so that
-/// a group is one of two (9.7.14.6.1).
+/// Expands the stored half of A (16 by k / 2) to 16 by k, both by columns, with `absent` elsewhere.
+/// A group's metadata are the positions, two bits each, of two stored units among four; units are
+/// elements, or pairs of 4-bit elements. For tf32 a stored element counts as two neighbouring
+/// halves, so that a group is one of two (9.7.14.6.1).
 void ExpandSparse(const u32* lanes, const MmaForm& form, int selector, u32 absent,
                   const u32* stored, u32* dense);
 

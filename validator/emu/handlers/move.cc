@@ -162,22 +162,52 @@ constexpr HandlerRow kRows[] = {
     SLCT_ROWS(kF64, u64),
 };
 
-/// Bytes of the whole and how many elements: mov takes vectors for .b16 to .b128 (and untyped
-/// register types of those widths).
-Handler VectorMove(bool pack, int bytes, std::size_t elements) {
-  if (elements < 2 || elements > 4 || bytes % static_cast<int>(elements) != 0) return nullptr;
-  switch (bytes / static_cast<int>(elements)) {
-    case 1:
-      return pack ? Pack<1> : Unpack<1>;
-    case 2:
-      return pack ? Pack<2> : Unpack<2>;
-    case 4:
-      return pack ? Pack<4> : Unpack<4>;
-    case 8:
-      return pack ? Pack<8> : Unpack<8>;
-    default:
-      return nullptr;
+/// The common packs and unpacks: kCount parts of a lane each, all in registers of their own width.
+template <class Whole, class Part, int kCount>
+void PackParts(Warp& warp, const Decoded& op) {
+  constexpr int kPartBits = kBits<Part>;
+  const Part* parts[kCount];
+  for (int e = 0; e < kCount; ++e) parts[e] = LanesOf<Part>(warp, op.operands[1 + e].slot);
+  ForLanes<Whole>(warp, op.operands[0].slot, [&](int i) {
+    Whole whole = 0;
+    for (int e = 0; e < kCount; ++e)
+      whole |= static_cast<Whole>(static_cast<Whole>(parts[e][i]) << (e * kPartBits));
+    return whole;
+  });
+}
+template <class Whole, class Part, int kCount>
+void UnpackParts(Warp& warp, const Decoded& op) {
+  constexpr int kPartBits = kBits<Part>;
+  const Whole* const whole = LanesOf<Whole>(warp, op.operands[kCount].slot);
+  for (int e = 0; e < kCount; ++e) {
+    if (op.operands[e].kind != DecodedOperand::Kind::kSlot) continue;
+    ForLanes<Part>(warp, op.operands[e].slot,
+                   [=](int i) { return static_cast<Part>(whole[i] >> (e * kPartBits)); });
   }
+}
+
+struct VectorRow {
+  int bytes;  ///< Of the whole.
+  std::size_t elements;
+  Handler pack;
+  Handler unpack;
+};
+constexpr VectorRow kVectorRows[] = {
+    {4, 2, PackParts<u32, u16, 2>, UnpackParts<u32, u16, 2>},
+    {8, 2, PackParts<u64, u32, 2>, UnpackParts<u64, u32, 2>},
+    {8, 4, PackParts<u64, u16, 4>, UnpackParts<u64, u16, 4>},
+    {2, 2, Pack<1>, Unpack<1>},
+    {4, 4, Pack<1>, Unpack<1>},
+    {16, 2, Pack<8>, Unpack<8>},
+    {16, 4, Pack<4>, Unpack<4>},
+};
+
+/// mov takes vectors of 2 or 4 elements for .b16 to .b128, and for the other types of those widths.
+Handler VectorMove(bool pack, int bytes, std::size_t elements) {
+  for (const VectorRow& row : kVectorRows) {
+    if (row.bytes == bytes && row.elements == elements) return pack ? row.pack : row.unpack;
+  }
+  return nullptr;
 }
 
 }  // namespace

@@ -10,17 +10,20 @@ namespace assay::emu {
 
 /// The resolvers of a level. They are defined in the inline namespace of that name, in translation
 /// units compiled for it.
-#define DECLARE_LEVEL(LEVEL)                                                         \
-  namespace LEVEL {                                                                  \
-  Handler ResolveInteger(const ptx::Instruction& instruction, Decoded& decoded);     \
-  Handler ResolveArithmetic(const ptx::Instruction& instruction, Decoded& decoded);  \
-  Handler ResolveMove(const ptx::Instruction& instruction, Decoded& decoded);        \
-  Handler ResolveCompare(const ptx::Instruction& instruction, Decoded& decoded);     \
-  Handler ResolveFloatFamily(const ptx::Instruction& instruction, Decoded& decoded); \
-  Handler ResolveConvert(const ptx::Instruction& instruction, Decoded& decoded);     \
-  void TensorMultiplyLevel(const TensorProduct& product, const std::uint32_t* a,     \
-                           const std::uint32_t* b, const float* c, float* d);        \
-  double FmaF64Level(double a, double b, double c);                                  \
+#define DECLARE_LEVEL(LEVEL)                                                                      \
+  namespace LEVEL {                                                                               \
+  Handler ResolveInteger(const ptx::Instruction& instruction, Decoded& decoded);                  \
+  Handler ResolveArithmetic(const ptx::Instruction& instruction, Decoded& decoded);               \
+  Handler ResolveMove(const ptx::Instruction& instruction, Decoded& decoded);                     \
+  Handler ResolveCompare(const ptx::Instruction& instruction, Decoded& decoded);                  \
+  Handler ResolveFloatFamily(const ptx::Instruction& instruction, Decoded& decoded);              \
+  Handler ResolveConvert(const ptx::Instruction& instruction, Decoded& decoded);                  \
+  void TensorMultiplyLevel(const TensorProduct& product, const std::uint32_t* a,                  \
+                           const std::uint32_t* b, const float* c, float* d);                     \
+  void TensorMultiplyIntegerLevel(int m, int n, int k, bool saturate, const std::int32_t* a,      \
+                                  const std::int32_t* b, const std::int32_t* c, std::int32_t* d); \
+  void TensorMultiplyF64Level(int m, int n, int k, const double* a, const double* b,              \
+                              const double* c, double* d);                                        \
   }
 DECLARE_LEVEL(v2)
 DECLARE_LEVEL(v3)
@@ -36,13 +39,14 @@ struct Level {
   Resolver floating;
   Resolver convert;
   decltype(&TensorMultiplyBest) tensor_multiply;
-  decltype(&FmaF64Best) fma_f64;
+  decltype(&TensorMultiplyIntegerBest) tensor_multiply_integer;
+  decltype(&TensorMultiplyF64Best) tensor_multiply_f64;
 };
 #define LEVEL_ROW(LEVEL)                                                                        \
   Level {                                                                                       \
     LEVEL::ResolveInteger, LEVEL::ResolveArithmetic, LEVEL::ResolveMove, LEVEL::ResolveCompare, \
         LEVEL::ResolveFloatFamily, LEVEL::ResolveConvert, LEVEL::TensorMultiplyLevel,           \
-        LEVEL::FmaF64Level                                                                      \
+        LEVEL::TensorMultiplyIntegerLevel, LEVEL::TensorMultiplyF64Level                        \
   }
 
 constexpr std::array kLevels = {LEVEL_ROW(v2), LEVEL_ROW(v3), LEVEL_ROW(v4)};
@@ -59,7 +63,15 @@ void TensorMultiplyBest(const TensorProduct& product, const std::uint32_t* a,
   Chosen().tensor_multiply(product, a, b, c, d);
 }
 
-double FmaF64Best(double a, double b, double c) { return Chosen().fma_f64(a, b, c); }
+void TensorMultiplyIntegerBest(int m, int n, int k, bool saturate, const std::int32_t* a,
+                               const std::int32_t* b, const std::int32_t* c, std::int32_t* d) {
+  Chosen().tensor_multiply_integer(m, n, k, saturate, a, b, c, d);
+}
+
+void TensorMultiplyF64Best(int m, int n, int k, const double* a, const double* b, const double* c,
+                           double* d) {
+  Chosen().tensor_multiply_f64(m, n, k, a, b, c, d);
+}
 
 int SupportedLevels() {
   __builtin_cpu_init();

@@ -10,7 +10,11 @@ namespace assay::emu::inline ASSAY_EMU_LEVEL {
 void TensorMultiplyLevel(const TensorProduct& product, const u32* a, const u32* b, const float* c,
                          float* d);
 
-/// fma.rn.f64.
-double FmaF64Level(double a, double b, double c);
+/// TensorMultiplyInteger, for elements of 8 bits or fewer.
+void TensorMultiplyIntegerLevel(int m, int n, int k, bool saturate, const s32* a, const s32* b,
+                                const s32* c, s32* d);
+/// TensorMultiplyF64, rounding to nearest.
+void TensorMultiplyF64Level(int m, int n, int k, const double* a, const double* b, const double* c,
+                            double* d);
 
 }  // namespace assay::emu::inline ASSAY_EMU_LEVEL

@@ -10,6 +10,9 @@ namespace assay::emu {
 
 void TensorMultiplyBest(const TensorProduct& product, const std::uint32_t* a,
                         const std::uint32_t* b, const float* c, float* d);
-double FmaF64Best(double a, double b, double c);
+void TensorMultiplyIntegerBest(int m, int n, int k, bool saturate, const std::int32_t* a,
+                               const std::int32_t* b, const std::int32_t* c, std::int32_t* d);
+void TensorMultiplyF64Best(int m, int n, int k, const double* a, const double* b, const double* c,
+                           double* d);
 
 }  // namespace assay::emu

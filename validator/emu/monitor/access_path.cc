@@ -17,9 +17,9 @@ Traits TraitsOf(const WarpAccess& access, bool async) {
   traits.kind = access.kind;
   traits.order = access.order;
   traits.scope = access.scope;
-  traits.atomic = access.atomic;
-  traits.read_only_path = access.read_only_path;
-  traits.async = async;
+  traits.flags = static_cast<std::uint8_t>((access.atomic ? Traits::kAtomic : 0) |
+                                           (access.read_only_path ? Traits::kReadOnlyPath : 0) |
+                                           (async ? Traits::kAsync : 0));
   traits.bytes = narrow(access.bytes);
   traits.element_bytes = narrow(access.element_bytes != 0 ? access.element_bytes : access.bytes);
   return traits;
@@ -47,14 +47,24 @@ void AccessPath::Access(const WarpAccess& access, const AccessBy& by) {
   actor_.warp = access.warp;
   actor_.traits = TraitsOf(access, by.async);
   if (!by.async) order_.OnTouch(access.warp, access.lanes);
+  actor_.record = 0;
   if (IsRow(access)) {
-    Row(access);
-  } else {
-    Places(access);
+    SetRecord(access, 1);
+    Row(access, access.offsets[0], 0, kWarpSize);
+    return;
   }
+  FindGroups(access);
+  if (GroupsAreRow(access)) {
+    const auto lane = static_cast<std::uint32_t>(std::countr_zero(groups_[0].lanes));
+    SetRecord(access, std::rotr(groups_[0].lanes, static_cast<int>(lane)));
+    Row(access, groups_[0].offset, lane, static_cast<std::uint32_t>(group_count_));
+    return;
+  }
+  for (std::size_t g = 0; g < group_count_ && !shadow_.exhausted(); ++g) Place(access, groups_[g]);
 }
 
 void AccessPath::SetRecord(const WarpAccess& access, LaneMask pattern) {
+  if (actor_.record != 0 && actor_.pattern == pattern && by_.pins == nullptr) return;
   Record record;
   record.warp = by_.stamped;
   record.pc = access.pc;
@@ -66,27 +76,87 @@ void AccessPath::SetRecord(const WarpAccess& access, LaneMask pattern) {
     actor_.record = table_.NewPinned(record);
     by_.pins->push_back(actor_.record);
   } else {
-    record.time = order_.Now(order_.BlockOf(access.warp));
+    record.time = order_.NowOf(access.warp);
     actor_.record = table_.Intern(record);
   }
   actor_.pattern = pattern;
 }
 
 bool AccessPath::IsRow(const WarpAccess& access) const {
-  if (access.lanes != kAllLanes || access.bytes > kWidestLane || !std::has_single_bit(access.bytes))
-    return false;
+  const std::uint64_t bytes = access.bytes;
   const std::uint64_t base = access.offsets[0];
-  std::uint64_t difference = base % access.bytes;
-  for (std::uint64_t lane = 0; lane < kWarpSize; ++lane) {
-    difference |= access.offsets[lane] ^ (base + lane * access.bytes);
+  if (access.lanes != kAllLanes || bytes > kWidestLane || (bytes & (bytes - 1)) != 0 ||
+      (base & (bytes - 1)) != 0) {
+    return false;
   }
-  return difference == 0;
+  if (access.is_row) return true;
+  // Vectors of two, because this is a good part of what a coalesced access costs.
+  using Pair = std::uint64_t __attribute__((vector_size(16)));
+  const Pair step = {4 * bytes, 4 * bytes};
+  Pair expected = {base, base + bytes};
+  Pair expected_too = {base + 2 * bytes, base + 3 * bytes};
+  Pair wrong = {};
+  Pair wrong_too = {};
+  for (int lane = 0; lane < kWarpSize; lane += 4) {
+    Pair actual;
+    Pair actual_too;
+    std::memcpy(&actual, access.offsets + lane, sizeof(Pair));
+    std::memcpy(&actual_too, access.offsets + lane + 2, sizeof(Pair));
+    wrong |= actual ^ expected;
+    wrong_too |= actual_too ^ expected_too;
+    expected += step;
+    expected_too += step;
+  }
+  wrong |= wrong_too;
+  return (wrong[0] | wrong[1]) == 0;
 }
 
-void AccessPath::Row(const WarpAccess& access) {
-  SetRecord(access, 1);
-  const std::uint64_t base = access.offsets[0];
-  const std::uint64_t end = base + std::uint64_t{kWarpSize} * access.bytes;
+void AccessPath::FindGroups(const WarpAccess& access) {
+  ++slot_number_;
+  group_count_ = 0;
+  for (LaneMask rest = access.lanes; rest != 0; rest &= rest - 1) {
+    const int lane = std::countr_zero(rest);
+    const std::uint64_t offset = access.offsets[lane];
+    // Neighbours share a place more often than not, or none do.
+    if (group_count_ != 0 && groups_[group_count_ - 1].offset == offset) {
+      groups_[group_count_ - 1].lanes |= 1u << lane;
+      continue;
+    }
+    for (std::uint64_t at = offset * 0x9e3779b97f4a7c15u >> 58;; at = (at + 1) % slots_.size()) {
+      Slot& slot = slots_[at];
+      if (slot.number != slot_number_) {
+        slot = {slot_number_, static_cast<std::uint32_t>(group_count_)};
+        groups_[group_count_++] = Group{offset, 1u << lane};
+        break;
+      }
+      if (groups_[slot.group].offset == offset) {
+        groups_[slot.group].lanes |= 1u << lane;
+        break;
+      }
+    }
+  }
+}
+
+bool AccessPath::GroupsAreRow(const WarpAccess& access) const {
+  const std::uint64_t bytes = access.bytes;
+  if (bytes > kWidestLane || (bytes & (bytes - 1)) != 0 || (groups_[0].offset & (bytes - 1)) != 0 ||
+      bytes * group_count_ < Shadow::kLineBytes || by_.pins != nullptr) {
+    return false;
+  }
+  // Several lanes that write one place are looked at one by one.
+  if ((groups_[0].lanes & (groups_[0].lanes - 1)) != 0 && actor_.traits.writes()) return false;
+  for (std::size_t g = 1; g < group_count_; ++g) {
+    if (groups_[g].offset != groups_[0].offset + g * bytes ||
+        groups_[g].lanes != std::rotl(groups_[0].lanes, static_cast<int>(g))) {
+      return false;
+    }
+  }
+  return true;
+}
+
+void AccessPath::Row(const WarpAccess& access, std::uint64_t base, std::uint32_t lane,
+                     std::uint32_t count) {
+  const std::uint64_t end = base + std::uint64_t{count} * access.bytes;
   const auto log_bytes = static_cast<std::uint32_t>(std::countr_zero(access.bytes));
   for (std::uint64_t at = base; at < end;) {
     const std::uint64_t line_base = at / Shadow::kLineBytes * Shadow::kLineBytes;
@@ -96,7 +166,7 @@ void AccessPath::Row(const WarpAccess& access) {
     const std::size_t index = line_base / Shadow::kLineBytes % Shadow::kPageLines;
     Shadow::Line& line = page->lines[index];
     if (stop - at == Shadow::kLineBytes && line.cells == nullptr) {
-      actor_.lane = static_cast<std::uint32_t>((at - base) >> log_bytes);
+      actor_.lane = lane + static_cast<std::uint32_t>((at - base) >> log_bytes);
       if (rules_.ApplyLine(actor_, line.writers, line.readers)) {
         at = stop;
         continue;
@@ -105,34 +175,21 @@ void AccessPath::Row(const WarpAccess& access) {
     Shadow::Cells cells = shadow_.Split(*page, index, std::min(2u, log_bytes));
     if (shadow_.exhausted()) return;
     for (; at < stop; at += std::uint64_t{1} << cells.shift) {
-      const std::uint64_t lane = (at - base) >> log_bytes;
-      actor_.lane = static_cast<std::uint32_t>(lane);
-      actor_.lanes = 1u << lane;
-      Cell(access, cells, (at - line_base) >> cells.shift, base + (lane << log_bytes), at);
+      const std::uint64_t element = (at - base) >> log_bytes;
+      actor_.lane = lane + static_cast<std::uint32_t>(element);
+      actor_.lanes = std::rotl(actor_.pattern, static_cast<int>(actor_.lane));
+      Cell(access, cells, (at - line_base) >> cells.shift, base + (element << log_bytes), at);
     }
   }
 }
 
-void AccessPath::Places(const WarpAccess& access) {
-  for (LaneMask rest = access.lanes; rest != 0;) {
-    const int first = std::countr_zero(rest);
-    const std::uint64_t begin = access.offsets[first];
-    LaneMask group = 1u << first;
-    for (LaneMask lanes = rest & (rest - 1); lanes != 0; lanes &= lanes - 1) {
-      const int lane = std::countr_zero(lanes);
-      if (access.offsets[lane] == begin) group |= 1u << lane;
-    }
-    rest &= ~group;
-    Place(access, group, begin);
-    if (shadow_.exhausted()) return;
-  }
-}
-
-void AccessPath::Place(const WarpAccess& access, LaneMask lanes, std::uint64_t begin) {
-  if (actor_.traits.writes() && (lanes & (lanes - 1)) != 0) Siblings(access, lanes);
-  actor_.lane = static_cast<std::uint32_t>(std::countr_zero(lanes));
-  actor_.lanes = lanes;
-  SetRecord(access, std::rotr(lanes, static_cast<int>(actor_.lane)));
+void AccessPath::Place(const WarpAccess& access, const Group& group) {
+  if (actor_.traits.writes() && (group.lanes & (group.lanes - 1)) != 0)
+    ReportSiblings(access, group.lanes);
+  actor_.lane = static_cast<std::uint32_t>(std::countr_zero(group.lanes));
+  actor_.lanes = group.lanes;
+  SetRecord(access, std::rotr(group.lanes, static_cast<int>(actor_.lane)));
+  const std::uint64_t begin = group.offset;
   const std::uint64_t end = begin + access.bytes;
   // The finest granule that this access needs.
   const auto shift =
@@ -151,10 +208,8 @@ void AccessPath::Place(const WarpAccess& access, LaneMask lanes, std::uint64_t b
   }
 }
 
-void AccessPath::Cell(const WarpAccess& access, Shadow::Cells& cells, std::uint64_t cell,
-                      std::uint64_t begin, std::uint64_t offset) {
-  rules_.ApplyCell(actor_, cells.writers[cell], cells.readers[cell], found_);
-  if (found_.empty()) return;
+void AccessPath::Report(const WarpAccess& access, std::uint32_t shift, std::uint64_t begin,
+                        std::uint64_t offset) {
   for (const CellRace& hit : found_) {
     const Record& earlier = table_.record(hit.earlier);
     Race race;
@@ -170,8 +225,8 @@ void AccessPath::Cell(const WarpAccess& access, Shadow::Cells& cells, std::uint6
     if (hit.conflict == Conflict::kWeak && both_write && access.new_values != nullptr &&
         access.old_values != nullptr) {
       const std::uint64_t at = hit.later_lane * std::uint64_t{access.bytes} + (offset - begin);
-      if (std::memcmp(access.new_values + at, access.old_values + at,
-                      std::size_t{1} << cells.shift) == 0) {
+      if (std::memcmp(access.new_values + at, access.old_values + at, std::size_t{1} << shift) ==
+          0) {
         race.race_class = Race::Class::kSameValue;
       }
     }
@@ -181,7 +236,7 @@ void AccessPath::Cell(const WarpAccess& access, Shadow::Cells& cells, std::uint6
 }
 
 /// Lanes of one instruction that write the same place: nothing orders them.
-void AccessPath::Siblings(const WarpAccess& access, LaneMask lanes) {
+void AccessPath::ReportSiblings(const WarpAccess& access, LaneMask lanes) {
   const BlockNumber block = order_.BlockOf(access.warp);
   const std::uint32_t cluster = order_.ClusterOf(block);
   if (ConflictOf(actor_.traits, block, actor_.traits, block, cluster, cluster) != Conflict::kWeak)

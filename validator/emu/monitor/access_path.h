@@ -9,6 +9,7 @@
 // thread-safe.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <vector>
 
@@ -35,15 +36,32 @@ class AccessPath {
   void Access(const WarpAccess& access, const AccessBy& by);
 
  private:
+  /// Lanes that access the same place.
+  struct Group {
+    std::uint64_t offset = 0;
+    LaneMask lanes = 0;
+  };
+
   bool IsRow(const WarpAccess& access) const;
-  void Row(const WarpAccess& access);
-  void Places(const WarpAccess& access);
-  /// The lanes `lanes`, which all access the place at `begin`.
-  void Place(const WarpAccess& access, LaneMask lanes, std::uint64_t begin);
+  /// Fills groups_, by lowest lane.
+  void FindGroups(const WarpAccess& access);
+  /// True when the groups' lowest lanes are neighbours that access neighbouring elements, and the
+  /// groups look alike.
+  bool GroupsAreRow(const WarpAccess& access) const;
+  /// Lane `lane` + i accesses the i-th of `count` elements at `base`; others with it, by the
+  /// record's pattern.
+  void Row(const WarpAccess& access, std::uint64_t base, std::uint32_t lane, std::uint32_t count);
+  /// The lanes of the group, at one place.
+  void Place(const WarpAccess& access, const Group& group);
   /// One cell; `begin` is where the lanes' access begins, `offset` where the cell does.
   void Cell(const WarpAccess& access, Shadow::Cells& cells, std::uint64_t cell, std::uint64_t begin,
-            std::uint64_t offset);
-  void Siblings(const WarpAccess& access, LaneMask lanes);
+            std::uint64_t offset) {
+    rules_.ApplyCell(actor_, cells.writers[cell], cells.readers[cell], found_);
+    if (!found_.empty()) Report(access, cells.shift, begin, offset);
+  }
+  void Report(const WarpAccess& access, std::uint32_t shift, std::uint64_t begin,
+              std::uint64_t offset);
+  void ReportSiblings(const WarpAccess& access, LaneMask lanes);
   void SetRecord(const WarpAccess& access, LaneMask pattern);
 
   ThreadOrder& order_;
@@ -55,6 +73,15 @@ class AccessPath {
   AccessBy by_;
   Actor actor_;
   std::vector<CellRace> found_;
+  std::array<Group, kWarpSize> groups_;
+  std::size_t group_count_ = 0;
+  // FindGroups' table of places: a slot is taken when its number is the current one's.
+  struct Slot {
+    std::uint32_t number = 0;
+    std::uint32_t group = 0;
+  };
+  std::array<Slot, 2 * kWarpSize> slots_{};
+  std::uint32_t slot_number_ = 0;
 };
 
 }  // namespace assay::emu

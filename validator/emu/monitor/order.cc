@@ -14,6 +14,7 @@ void ThreadOrder::Begin(const RaceDetector::Shape& shape) {
   threads_per_block_ =
       shape.threads_per_block != 0 ? shape.threads_per_block : warps_per_block_ * kWarpSize;
   last_ = nullptr;
+  focus_ = {};
   chunks_.clear();
   chunks_.resize(shape.blocks / kChunk + 1);
 }
@@ -31,7 +32,12 @@ ThreadOrder::BlockState& ThreadOrder::At(BlockNumber block) {
 ThreadOrder::Live& ThreadOrder::LiveAt(BlockNumber block) {
   BlockState& state = At(block);
   if (state.live == nullptr) {
-    state.live = std::make_unique<Live>();
+    if (spare_.empty()) {
+      state.live = std::make_unique<Live>();
+    } else {
+      state.live = std::move(spare_.back());
+      spare_.pop_back();
+    }
     state.live->warps.resize(warps_per_block_);
     for (std::uint32_t w = 0; w < warps_per_block_; ++w) {
       const std::uint32_t first = w * kWarpSize;
@@ -45,10 +51,24 @@ ThreadOrder::Live& ThreadOrder::LiveAt(BlockNumber block) {
   return *state.live;
 }
 
+void ThreadOrder::Refocus(WarpNumber warp) {
+  const BlockNumber block = BlockOf(warp);
+  Live& live = LiveAt(block);
+  const WarpNumber first = block * warps_per_block_;
+  focus_ = Focus{warp, first, &At(block), &live.warps[warp - first]};
+}
+
 void ThreadOrder::EndBlock(BlockNumber block) {
+  focus_ = {};
   BlockState& state = At(block);
   ++version_;
   state.ended = true;
+  if (state.live != nullptr && spare_.size() < 16) {
+    state.live->warps.clear();
+    state.live->barriers.clear();
+    state.live->has_twins = false;
+    spare_.push_back(std::move(state.live));
+  }
   state.live.reset();
 }
 
@@ -138,131 +158,16 @@ void ThreadOrder::Contribute(Clock& into, BlockNumber block, WarpNumber warp, La
   }
 }
 
-ThreadOrder::BarrierState& ThreadOrder::BarrierAt(BlockNumber block, std::uint32_t barrier) {
-  Live& live = LiveAt(block);
-  for (BarrierState& state : live.barriers) {
-    if (state.barrier == barrier) return state;
-  }
-  BarrierState& state = live.barriers.emplace_back();
-  state.barrier = barrier;
-  state.waiting.resize(warps_per_block_);
-  return state;
-}
-
-void ThreadOrder::BarrierArrive(BlockNumber block, std::uint32_t barrier, WarpNumber warp,
-                                LaneMask lanes, bool waits) {
-  BarrierState& state = BarrierAt(block, barrier);
-  if (waits) {
-    state.waiting[warp % warps_per_block_] |= lanes;
-    return;
-  }
-  if (state.arrived == nullptr) state.arrived = std::make_unique<Clock>();
-  Contribute(*state.arrived, block, warp, lanes);
-  Tick(block);
-}
-
-void ThreadOrder::BarrierComplete(BlockNumber block, std::uint32_t barrier) {
-  BarrierState& state = BarrierAt(block, barrier);
-  Live& live = LiveAt(block);
-  bool full = state.arrived == nullptr;
-  for (std::uint32_t w = 0; full && w < warps_per_block_; ++w) {
-    full = (state.waiting[w] | live.warps[w].gone) == kAllLanes;
-  }
-  if (full) {
-    CompleteFull(block);
-  } else {
-    auto joined = std::make_shared<Clock>();
-    if (state.arrived != nullptr) joined->Join(*state.arrived);
-    for (std::uint32_t w = 0; w < warps_per_block_; ++w) {
-      if (state.waiting[w] != 0)
-        Contribute(*joined, block, block * warps_per_block_ + w, state.waiting[w]);
-    }
-    const ClockPtr shared = std::move(joined);
-    for (std::uint32_t w = 0; w < warps_per_block_; ++w) {
-      if (state.waiting[w] != 0) SetClock(live.warps[w], state.waiting[w], shared);
-    }
-    Tick(block);
-  }
-  std::fill(state.waiting.begin(), state.waiting.end(), 0u);
-  state.arrived.reset();
-}
-
-void ThreadOrder::CompleteFull(BlockNumber block) {
-  BlockState& state = At(block);
-  Live& live = LiveAt(block);
-  // Clocks differ only after partial barriers, acquires and the like; mostly all of them are the
-  // same pointer, often null.
-  bool uniform = true;
-  const ClockPtr& first = live.warps.front().common;
-  for (const WarpState& warp : live.warps) {
-    if (warp.split != nullptr || warp.common != first) uniform = false;
-  }
-  if (!uniform) {
-    auto joined = std::make_shared<Clock>();
-    for (const WarpState& warp : live.warps) {
-      const Clock* previous = nullptr;
-      for (int lane = 0; lane < kWarpSize; ++lane) {
-        if ((warp.gone >> lane & 1u) != 0) continue;
-        const ClockPtr& clock = ClockOf(warp, lane);
-        if (clock != nullptr && clock.get() != previous) joined->Join(*clock);
-        previous = clock.get();
-      }
-    }
-    // The base speaks for the block's own threads from here on, except for ghosts.
-    if (state.ghosts.empty())
-      joined->DropWarps(block * warps_per_block_, (block + 1) * warps_per_block_);
-    ClockPtr shared;
-    if (!joined->empty()) shared = std::move(joined);
-    for (WarpState& warp : live.warps) {
-      warp.common = shared;
-      warp.split.reset();
-    }
-  }
-  // What a ghost's warp knew of it, everybody knows now.
-  for (Ghost& ghost : state.ghosts) {
-    if (live.warps[ghost.warp % warps_per_block_].gone != kAllLanes) {
-      ghost.base = std::max(ghost.base, ghost.own_all);
-    }
-  }
-  for (WarpState& warp : live.warps) {
-    warp.touched = 0;
-    if (warp.twin != nullptr) {
-      for (std::size_t lane = 0; lane < kWarpSize; ++lane) {
-        if ((warp.gone >> lane & 1u) == 0) warp.twin->published[lane] = warp.twin->known[lane];
-      }
-    }
-  }
-  state.base = state.time;
-  Tick(block);
-}
-
-void ThreadOrder::WarpBarrier(WarpNumber warp, LaneMask lanes) {
-  const BlockNumber block = BlockOf(warp);
-  WarpState& state = WarpAt(warp);
-  const bool full = (lanes | state.gone) == kAllLanes;
-  bool same_clock = state.split == nullptr;
-  bool same_twins = true;
-  if (state.twin != nullptr) same_twins = state.twin->known == state.twin->published;
-  if (!full || !same_clock || !same_twins) {
-    auto joined = std::make_shared<Clock>();
-    Contribute(*joined, block, warp, lanes & ~state.gone);
-    SetClock(state, lanes & ~state.gone, joined);
-  }
-  if (full) state.own_all = At(block).time;
-  Tick(block);
-}
-
 bool ThreadOrder::WarpKnows(WarpNumber warp, WarpNumber other, Time stamp) {
-  if (stamp == kNever) return false;
-  const BlockNumber block = BlockOf(warp);
-  const WarpState& own = WarpAt(warp);
-  if (other - block * warps_per_block_ < warps_per_block_) {  // The same block's, and no agent.
-    const BlockState& state = At(block);
-    if (stamp <= state.base || (other == warp && stamp <= own.own_all)) {
+  const Focus& focus = Focused(warp);
+  if (other - focus.first < warps_per_block_) {  // The same block's, and no agent.
+    const BlockState& state = *focus.state;
+    if (stamp <= state.base || (other == warp && stamp <= focus.own->own_all)) {
       return state.ghosts.empty() || !HasGhost(state, other);
     }
   }
-  if (own.split != nullptr) return false;
+  const WarpState& own = *focus.own;
+  if (stamp == kNever || own.split != nullptr) return false;
   if (IsTwin(other) && KnowsTwin(warp, other, stamp)) return true;
   if (own.common == nullptr) return false;
   if (!IsAgent(other)) {

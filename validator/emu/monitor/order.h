@@ -57,12 +57,13 @@ class ThreadOrder {
   BlockNumber BlockOf(WarpNumber warp) const { return warp / warps_per_block_; }
   std::uint32_t ClusterOf(BlockNumber block) const { return block / blocks_per_cluster_; }
   std::uint32_t warps_per_block() const { return warps_per_block_; }
-  /// The stamp for an access made now.
+  /// The block's time: the stamp for an access made now.
   Time Now(BlockNumber block) { return At(block).time; }
+  Time NowOf(WarpNumber warp) { return Focused(warp).state->time; }
   /// Later accesses of the block get a later stamp.
   void Tick(BlockNumber block);
   void OnExit(WarpNumber warp, LaneMask lanes);
-  void OnTouch(WarpNumber warp, LaneMask lanes) { WarpAt(warp).touched |= lanes; }
+  void OnTouch(WarpNumber warp, LaneMask lanes) { Focused(warp).own->touched |= lanes; }
 
   void BarrierArrive(BlockNumber block, std::uint32_t barrier, WarpNumber warp, LaneMask lanes,
                      bool waits);
@@ -143,10 +144,19 @@ class ThreadOrder {
 
   BlockState& At(BlockNumber block);
   Live& LiveAt(BlockNumber block);
-  WarpState& WarpAt(WarpNumber warp) {
-    Live& live = LiveAt(BlockOf(warp));
-    return live.warps[warp - last_block_ * warps_per_block_];
+  /// Where the warp's state is. Events of one warp come in runs, so the last answer is kept.
+  struct Focus {
+    WarpNumber warp = ~0u;
+    WarpNumber first = 0;  // Of the block.
+    BlockState* state = nullptr;
+    WarpState* own = nullptr;
+  };
+  const Focus& Focused(WarpNumber warp) {
+    if (focus_.warp != warp) Refocus(warp);
+    return focus_;
   }
+  void Refocus(WarpNumber warp);
+  WarpState& WarpAt(WarpNumber warp) { return *Focused(warp).own; }
   static const ClockPtr& ClockOf(const WarpState& state, int lane);
   static void SetClock(WarpState& state, LaneMask lanes, const ClockPtr& clock);
   bool IsGhost(const BlockState& state, WarpNumber warp, int lane, Time stamp, bool by_base) const;
@@ -159,7 +169,9 @@ class ThreadOrder {
   std::uint32_t warps_per_block_ = 1;
   std::uint32_t blocks_per_cluster_ = 1;
   std::uint32_t threads_per_block_ = 32;
+  Focus focus_;
   std::uint64_t version_ = 0;
+  std::vector<std::unique_ptr<Live>> spare_;  // Of blocks that have ended.
   std::vector<std::unique_ptr<Chunk>> chunks_;
   // The block that was asked for last: events come in runs.
   BlockNumber last_block_ = 0;

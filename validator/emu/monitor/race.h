@@ -52,6 +52,9 @@ struct WarpAccess {
   /// Size of one element where a lane moves several (ld.v4): vector accesses are so many scalar
   /// ones, and two strong accesses of different sizes race. 0: `bytes`.
   std::uint32_t element_bytes = 0;
+  /// The caller has seen that all 32 lanes take part and offsets[i] is offsets[0] + i * bytes.
+  /// Never needed: saves looking again.
+  bool is_row = false;
   /// Atomics: lanes were executed from 31 down to 0. Decides which sibling read whose value.
   bool reversed = false;
 };
@@ -140,8 +143,8 @@ class RaceDetector {
   /// (OnMbarrierArrive, relaxed).
   void OnAsyncMbarrierArrive(RegionId region, std::uint64_t offset, WarpNumber warp, LaneMask lanes,
                              std::uint64_t up_to_token);
-  /// mbarrier objects. The core reports their own eight bytes through OnAccess as well (init and
-  /// inval: a weak write; all others: a relaxed atomic), so that an object used before its init is
+  /// mbarrier objects. The core reports their own eight bytes through OnAccess as well (init: a
+  /// weak write; all others: a relaxed atomic), so that an object used before its init is
   /// seen is a race. What follows here carries order only: arrive is a release into the barrier
   /// object, a successful wait acquires what its phase collected.
   void OnMbarrierInit(RegionId region, std::uint64_t offset);

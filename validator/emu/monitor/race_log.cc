@@ -10,10 +10,10 @@ RaceSide SideOf(const Record& record, std::uint8_t lane) {
   side.lane = lane;
   side.pc = record.pc;
   side.kind = record.traits.kind;
-  side.atomic = record.traits.atomic;
+  side.atomic = record.traits.atomic();
   side.order = record.traits.order;
   side.scope = record.traits.scope;
-  side.async = record.traits.async;
+  side.async = record.traits.async();
   return side;
 }
 

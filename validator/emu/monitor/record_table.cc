@@ -14,10 +14,12 @@ std::size_t RecordTable::HashElements::operator()(
 }
 
 void RecordTable::Clear() {
-  records_.assign(1, Record{});
-  pinned_.assign(1, true);
+  records_.clear();
+  records_.reserve(collect_at_);  // Address space only, until it is used.
+  records_.push_back(Record{});
+  pinned_.clear();
   free_records_.clear();
-  memo_.fill(0);
+  memo_.fill({});
   sets_.assign(1, Set{});
   free_sets_.clear();
   set_index_.clear();
@@ -29,13 +31,14 @@ void RecordTable::Clear() {
 RecordId RecordTable::Intern(const Record& record) {
   const std::uint32_t hash =
       ((record.warp * 0x9e3779b9u) ^ (record.pc * 0x85ebca6bu)) + record.pattern * 0xc2b2ae35u;
-  RecordId& memo = memo_[(hash ^ hash >> 15) % memo_.size()];
-  const Record& known = records_[memo];
-  if (memo != 0 && known.time == record.time && known.warp == record.warp &&
+  Memo& memo = memo_[(hash ^ hash >> 15) % memo_.size()];
+  const Record& known = memo.record;
+  if (memo.id != 0 && known.time == record.time && known.warp == record.warp &&
       known.pc == record.pc && known.pattern == record.pattern && known.traits == record.traits) {
-    return memo;
+    return memo.id;
   }
-  return memo = Allocate(record);
+  memo.record = record;
+  return memo.id = Allocate(record);
 }
 
 RecordId RecordTable::Allocate(const Record& record) {
@@ -50,17 +53,19 @@ RecordId RecordTable::Allocate(const Record& record) {
     return 0;
   }
   records_.push_back(record);
-  pinned_.push_back(false);
   return static_cast<RecordId>(records_.size() - 1);
 }
 
 RecordId RecordTable::NewPinned(const Record& record) {
   const RecordId id = Allocate(record);
-  pinned_[id] = true;
+  pinned_.push_back(id);
   return id;
 }
 
-void RecordTable::BeginMark() { marked_ = pinned_; }
+void RecordTable::BeginMark() {
+  marked_.assign(records_.size(), false);
+  for (const RecordId id : pinned_) marked_[id] = true;
+}
 
 void RecordTable::Mark(Ref ref) {
   if (!IsSet(ref)) {
@@ -72,7 +77,7 @@ void RecordTable::Mark(Ref ref) {
 }
 
 void RecordTable::Sweep() {
-  memo_.fill(0);
+  memo_.fill({});
   for (RecordId id = static_cast<RecordId>(records_.size()); id-- > 1;) {
     if (!marked_[id]) free_records_.push_back(id);
   }

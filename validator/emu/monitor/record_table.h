@@ -64,7 +64,7 @@ class RecordTable {
   RecordId Intern(const Record& record);
   /// A record of its own, because it changes later. Kept until unpinned.
   RecordId NewPinned(const Record& record);
-  void Unpin(RecordId id) { pinned_[id] = false; }
+  void Unpin(RecordId id) { std::erase(pinned_, id); }
   Record& record(RecordId id) { return records_[id]; }
   const Record& record(RecordId id) const { return records_[id]; }
 
@@ -85,7 +85,10 @@ class RecordTable {
   }
 
   /// Worth collecting now. The caller marks what its cells refer to, then sweeps.
-  bool WantsCollection() const { return free_records_.empty() && records_.size() >= collect_at_; }
+  /// Fewer records than lines of shadow are not worth the walk over those lines.
+  bool WantsCollection(std::size_t lines) const {
+    return records_.size() >= collect_at_ && free_records_.empty() && records_.size() >= lines;
+  }
   void BeginMark();
   void Mark(Ref ref);
   void Sweep();
@@ -109,12 +112,17 @@ class RecordTable {
   void ReleaseSet(std::uint32_t index);
 
   std::vector<Record> records_{1};  // 0 is nobody.
-  std::vector<bool> pinned_{true};
+  std::vector<RecordId> pinned_;
   std::vector<bool> marked_;
   std::vector<RecordId> free_records_;
   std::size_t collect_at_ = 1u << 16;
   std::uint64_t collections_ = 0;
-  std::array<RecordId, 4096> memo_{};
+  struct Memo {
+    Record record;
+    RecordId id = 0;
+  };
+  std::array<Memo, 1024>
+      memo_{};  // The records themselves, so that a miss touches no other memory.
   std::vector<Set> sets_{1};
   std::vector<std::uint32_t> free_sets_;
   std::unordered_map<std::vector<std::uint32_t>, std::uint32_t, HashElements> set_index_;

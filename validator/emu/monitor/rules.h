@@ -5,6 +5,7 @@
 // shadow.cc).
 #pragma once
 
+#include <bit>
 #include <cstdint>
 
 #include "validator/emu/monitor/order.h"
@@ -12,23 +13,31 @@
 
 namespace assay::emu {
 
-/// What matters of an access besides who made it, when, and where.
+/// What matters of an access besides who made it, when, and where. Eight bytes, compared as one.
 struct Traits {
+  static constexpr std::uint8_t kAtomic = 1;
+  static constexpr std::uint8_t kReadOnlyPath = 2;
+  static constexpr std::uint8_t kAsync = 4;
+
   AccessKind kind = AccessKind::kRead;
   Order order = Order::kWeak;
   Scope scope = Scope::kCta;
-  bool atomic = false;
-  bool read_only_path = false;
-  bool async = false;
+  std::uint8_t flags = 0;
   std::uint16_t bytes = 0;  ///< A lane's width: maps the bytes of a coalesced line to lanes.
   std::uint16_t element_bytes = 0;  ///< Size of one scalar access.
-  bool operator==(const Traits&) const = default;
 
-  bool strong() const { return atomic || order != Order::kWeak; }
+  bool operator==(const Traits& other) const {
+    return std::bit_cast<std::uint64_t>(*this) == std::bit_cast<std::uint64_t>(other);
+  }
+  bool atomic() const { return (flags & kAtomic) != 0; }
+  bool read_only_path() const { return (flags & kReadOnlyPath) != 0; }
+  bool async() const { return (flags & kAsync) != 0; }
+  bool strong() const { return atomic() || order != Order::kWeak; }
   bool reads() const { return kind != AccessKind::kWrite; }
   bool writes() const { return kind != AccessKind::kRead; }
   Reach reach() const { return order == Order::kVolatile ? Reach::kDevice : ReachOf(scope); }
 };
+static_assert(sizeof(Traits) == 8);
 
 enum class Conflict : std::uint8_t { kNone, kWeak, kScope, kSize, kReadOnly };
 
@@ -37,7 +46,7 @@ enum class Conflict : std::uint8_t { kNone, kWeak, kScope, kSize, kReadOnly };
 inline Conflict ConflictOf(const Traits& a, BlockNumber a_block, const Traits& b,
                            BlockNumber b_block, std::uint32_t a_cluster, std::uint32_t b_cluster) {
   if (!a.writes() && !b.writes()) return Conflict::kNone;
-  if (a.read_only_path || b.read_only_path) return Conflict::kReadOnly;
+  if (a.read_only_path() || b.read_only_path()) return Conflict::kReadOnly;
   if (!a.strong() || !b.strong()) return Conflict::kWeak;
   const Reach needed = a_block == b_block       ? Reach::kBlock
                        : a_cluster == b_cluster ? Reach::kCluster
@@ -52,7 +61,7 @@ inline Conflict ConflictOf(const Traits& a, BlockNumber a_block, const Traits& b
 /// different blocks a third one, of narrow scope, may conflict with one and not with the other
 /// (CellRules::InsertWrite).
 inline bool Outdoes(const Traits& later, const Traits& old) {
-  if (old.read_only_path) return later.read_only_path;
+  if (old.read_only_path()) return later.read_only_path();
   if (old.writes() && !later.writes()) return false;
   if (!later.strong()) return true;
   return old.strong() && old.element_bytes == later.element_bytes && later.reach() <= old.reach();

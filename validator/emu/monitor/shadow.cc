@@ -19,6 +19,7 @@ void Shadow::Clear() {
   regions_.clear();
   cache_.fill({});
   table_.Clear();
+  pages_in_use_ = 0;
   page_bytes_ = spare_.size() * sizeof(Page);
   cell_bytes_ = 0;
 }
@@ -59,6 +60,7 @@ void Shadow::DropRegion(RegionId region) {
   for (std::unique_ptr<Page>& page : at->second.pages) {
     if (page == nullptr) continue;
     Empty(*page);
+    --pages_in_use_;
     if (spare_.size() < kSpare) {
       spare_.push_back(std::move(page));
     } else {
@@ -82,6 +84,7 @@ Shadow::Page* Shadow::FindPage(Region& region, std::uint64_t number) {
   }
   std::unique_ptr<Page>& page = pages[number];
   if (page == nullptr) {
+    ++pages_in_use_;
     if (!spare_.empty()) {
       page = std::move(spare_.back());
       spare_.pop_back();
@@ -94,7 +97,7 @@ Shadow::Page* Shadow::FindPage(Region& region, std::uint64_t number) {
   return exhausted_ ? nullptr : page.get();
 }
 
-Shadow::Cells Shadow::Split(Page& page, std::size_t index, std::uint32_t shift) {
+Shadow::Cells Shadow::SplitFiner(Page& page, std::size_t index, std::uint32_t shift) {
   Line& line = page.lines[index];
   std::uint8_t& now = page.shift[index];
   if (line.cells == nullptr) {

@@ -61,11 +61,16 @@ class Shadow {
   void SetReadOnly(RegionId region) { RegionAt(region).read_only = true; }
   bool IsReadOnly(RegionId region) { return RegionAt(region).read_only; }
   /// The line's cells, of 1 << shift bytes or finer; splits the line when it has none yet.
-  Cells Split(Page& page, std::size_t line, std::uint32_t shift);
+  Cells Split(Page& page, std::size_t line, std::uint32_t shift) {
+    Ref* const refs = page.lines[line].cells.get();
+    const std::uint32_t now = page.shift[line];
+    if (refs != nullptr && now <= shift) return Cells{refs, refs + (kLineBytes >> now), now};
+    return SplitFiner(page, line, shift);
+  }
 
   /// Frees the records that nothing refers to, when there are enough of them.
   void MaybeCollect() {
-    if (table_.WantsCollection()) Collect();
+    if (table_.WantsCollection(pages_in_use_ * kPageLines)) Collect();
   }
 
   bool exhausted() const { return exhausted_; }
@@ -90,6 +95,7 @@ class Shadow {
     if (cached.region == nullptr || cached.id != id) cached = {id, &regions_[id]};
     return *cached.region;
   }
+  Cells SplitFiner(Page& page, std::size_t line, std::uint32_t shift);
   Page* FindPage(Region& region, std::uint64_t number);
   void Collect();
   void Empty(Page& page);
@@ -99,6 +105,7 @@ class Shadow {
   std::array<Cached, 16> cache_;
   std::vector<std::unique_ptr<Page>> spare_;
   std::uint64_t max_bytes_;
+  std::uint64_t pages_in_use_ = 0;
   std::uint64_t page_bytes_ = 0;
   std::uint64_t cell_bytes_ = 0;
   std::uint64_t peak_bytes_ = 0;

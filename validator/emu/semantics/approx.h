@@ -154,8 +154,7 @@ inline double DivApprox(double a, double b) {
 }
 inline double DivFull(double a, double b) { return a / b; }
 
-// -------------------------------------------------------------------------------------------------------------------
-// error bounds
+// --- error bounds
 /// A documented maximum error: the larger of the two parts.
 struct ErrorBound {
   double relative = 0.0;

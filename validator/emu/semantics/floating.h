@@ -105,7 +105,7 @@ inline double SignZeroSum(double sum, double a, double b) {
   return sum;
 }
 
-// ------------------------------------------------------------------------------------------- add,
+// --- add,
 // sub, mul, fma (9.7.3.3-9.7.3.6)
 template <bool kSat>
 inline float Finish(float result) {
@@ -178,7 +178,7 @@ inline float FmaF32(float a, float b, float c) {
       SignZeroSum<kMode>(AddToOdd(product, addend), product, addend));
 }
 
-// -------------------------------------------------------------------------------------------- div,
+// --- div,
 // rcp, sqrt (9.7.3.8, 13, 15)
 /// Quotients and roots of f32 values are never nearer than 2^-49 (relative) to a number of 25 bits
 /// that they do not equal, so that the double result (error 2^-53) lies on the same side of every
@@ -208,21 +208,19 @@ inline float SqrtF32(float a) {
   }
 }
 
-// ------------------------------------------------------------------------------------------------
-// f64 (9.7.3.3-9.7.3.6, 8, 13, 15)
+// --- f64 (9.7.3.3-9.7.3.6, 8, 13, 15)
 inline constexpr u64 kQuietBitF64 = 0x0008000000000000ull;
 inline constexpr u64 kNanF64 = 0xfff8000000000000ull;
 inline double Quiet(double a) { return FromBits(ToBits(a) | kQuietBitF64); }
 
 /// What the hardware returns when an operation yields NaN: the second operand before the others.
-inline double NanOf(double result, double a, double b) {
-  if (!IsNan(result)) return result;
-  return IsNan(b) ? Quiet(b) : IsNan(a) ? Quiet(a) : FromBits(kNanF64);
-}
 inline double NanOf(double result, double a, double b, double c) {
-  if (!IsNan(result)) return result;
-  return IsNan(b) ? Quiet(b) : IsNan(c) ? Quiet(c) : IsNan(a) ? Quiet(a) : FromBits(kNanF64);
+  double nan = IsNan(a) ? Quiet(a) : FromBits(kNanF64);
+  nan = IsNan(c) ? Quiet(c) : nan;
+  nan = IsNan(b) ? Quiet(b) : nan;
+  return IsNan(result) ? nan : result;
 }
+inline double NanOf(double result, double a, double b) { return NanOf(result, a, b, a); }
 
 template <Round kMode = Round::kNearest>
 inline double AddF64(double a, double b) {
@@ -282,7 +280,7 @@ inline double SqrtF64(double a) {
   }
 }
 
-// ------------------------------------------------------------------------------------------- abs,
+// --- abs,
 // neg, min, max (9.7.3.9-9.7.3.12)
 template <bool kFtz>
 inline float AbsF32(float a) {
@@ -344,8 +342,7 @@ inline float MinMax3F32(float a, float b, float c) {
   return MinMaxF32<kIsMax, kHow>(MinMaxF32<kIsMax, kHow>(a, b), c);
 }
 
-// --------------------------------------------------------------------------------------------------
-// copysign, testp (9.7.3.1-2)
+// --- copysign, testp (9.7.3.1-2)
 /// The sign of `a`, the rest of `b`.
 inline u32 CopySign32(u32 a, u32 b) { return (a & 0x80000000u) | (b & 0x7fffffffu); }
 inline u64 CopySign64(u64 a, u64 b) {

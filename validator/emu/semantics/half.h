@@ -124,8 +124,24 @@ inline u16 MulHalf(u16 a, u16 b) {
   const float product = F::Widen(FlushHalf<F, kMode.ftz>(a)) * F::Widen(FlushHalf<F, kMode.ftz>(b));
   return FinishHalf<F, kMode>(product);
 }
+/// AddToOdd in f32, for sums that neither overflow nor lose their error to underflow: those of f16
+/// products.
+inline float AddToOddF32(float a, float b) {
+  const float sum = a + b;
+  const float b_part = sum - a;
+  const float error = (a - (sum - b_part)) + (b - b_part);
+  const u32 bits = ToBits(sum);
+  const bool move = (error > 0.0f || error < 0.0f) && (bits & 1) == 0;
+  const bool outward = (error > 0.0f) == (sum > 0.0f);
+  return FromBits(bits + (move ? (outward ? 1u : ~0u) : 0u));
+}
 template <class F, HalfMode kMode>
 inline u16 FmaHalf(u16 a, u16 b, u16 c) {
+  if constexpr (std::is_same_v<F, Fp16>) {
+    const float product =
+        F::Widen(FlushHalf<F, kMode.ftz>(a)) * F::Widen(FlushHalf<F, kMode.ftz>(b));
+    return FinishHalf<F, kMode>(AddToOddF32(product, F::Widen(FlushHalf<F, kMode.ftz>(c))));
+  }
   const double product = static_cast<double>(F::Widen(FlushHalf<F, kMode.ftz>(a))) *
                          static_cast<double>(F::Widen(FlushHalf<F, kMode.ftz>(b)));
   const double addend = static_cast<double>(F::Widen(FlushHalf<F, kMode.ftz>(c)));

@@ -12,8 +12,7 @@
 
 namespace assay::emu::inline ASSAY_EMU_LEVEL {
 
-// ----------------------------------------------------------------------------------------------
-// add, sub, mul (9.7.1.1-9.7.1.6)
+// --- add, sub, mul (9.7.1.1-9.7.1.6)
 template <class T>
 inline T Add(T a, T b) {
   return Cast<T>(Cast<u64>(a) + Cast<u64>(b));
@@ -71,8 +70,7 @@ inline Wide<T> MadWide(T a, T b, Wide<T> c) {
 }
 inline s32 MadHiSat(s32 a, s32 b, s32 c) { return AddSat(MulHi<s32>(a, b), c); }
 
-// -------------------------------------------------------------------------------------------------
-// mul24, mad24 (9.7.1.5-9.7.1.6)
+// --- mul24, mad24 (9.7.1.5-9.7.1.6)
 template <class T>
 inline s64 Product24(T a, T b) {
   if constexpr (kSigned<T>) {
@@ -101,7 +99,7 @@ inline T Mad24Hi(T a, T b, T c) {
 }
 inline s32 Mad24HiSat(s32 a, s32 b, s32 c) { return AddSat(Mul24Hi<s32>(a, b), c); }
 
-// --------------------------------------------------------------------------- sad, div, rem, abs,
+// --- sad, div, rem, abs,
 // neg, min, max (9.7.1.7-9.7.1.14)
 template <class T>
 inline T Sad(T a, T b, T c) {
@@ -110,6 +108,13 @@ inline T Sad(T a, T b, T c) {
 /// By zero: all ones, as the hardware's subroutine leaves it. The minimum by -1 is the minimum.
 template <class T>
 inline T Div(T a, T b) {
+  if constexpr (sizeof(T) == 4) {
+    // A quotient of 32-bit integers in double is never so near to a whole number from below that it
+    // rounds to it. The conversion is through 64 bits, because 2^31 (the minimum by -1) and
+    // unsigned quotients need them.
+    const double quotient = static_cast<double>(a) / static_cast<double>(b == 0 ? T{1} : b);
+    return b == 0 ? Cast<T>(~T{0}) : static_cast<T>(static_cast<s64>(quotient));
+  }
   if (b == 0) return Cast<T>(~T{0});
   if constexpr (kSigned<T>) {
     if (b == -1) return Sub<T>(0, a);
@@ -119,6 +124,8 @@ inline T Div(T a, T b) {
 /// By zero: all ones. By -1: 0.
 template <class T>
 inline T Rem(T a, T b) {
+  if constexpr (sizeof(T) == 4)
+    return b == 0 ? Cast<T>(~T{0}) : Sub<T>(a, MulLo<T>(Div<T>(a, b), b));
   if (b == 0) return Cast<T>(~T{0});
   if constexpr (kSigned<T>) {
     if (b == -1) return 0;
@@ -161,7 +168,7 @@ inline u32 Packed16(u32 a) {
   return u32{Cast<u16>(Fn(Cast<T>(a)))} | u32{Cast<u16>(Fn(Cast<T>(a >> 16)))} << 16;
 }
 
-// -------------------------------------------------------------------------------- popc, clz,
+// --- popc, clz,
 // bfind, fns, brev (9.7.1.15-9.7.1.19)
 template <class T>
 inline u32 Popc(T a) {
@@ -221,7 +228,7 @@ inline u32 Fns(u32 mask, u32 base, s32 offset) {
   return 0xffffffffu;
 }
 
-// --------------------------------------------------------------------------------- bfe, bfi,
+// --- bfe, bfi,
 // szext, bmsk (9.7.1.20-9.7.1.23)
 /// Position and length are 8 bits wide. PTX leaves larger ones open: 32-bit forms take the low 8
 /// bits, 64-bit forms all.
@@ -276,8 +283,7 @@ inline u32 Bmsk(u32 a, u32 b) {
   return mask0 & ~mask1;
 }
 
-// ------------------------------------------------------------------------------------------------
-// dp4a, dp2a (9.7.1.24-9.7.1.25)
+// --- dp4a, dp2a (9.7.1.24-9.7.1.25)
 template <class A, class B>
 inline u32 Dp4a(u32 a, u32 b, u32 c) {
   u32 sum = c;
@@ -299,8 +305,7 @@ inline u32 Dp2a(u32 a, u32 b, u32 c) {
   return sum;
 }
 
-// ------------------------------------------------------------------------------------------------------
-// logic and shift (9.7.8)
+// --- logic and shift (9.7.8)
 template <class T>
 inline T And(T a, T b) {
   return Cast<T>(a & b);

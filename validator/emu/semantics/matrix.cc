@@ -30,57 +30,40 @@ void TensorMultiply(const TensorProduct& product, const u32* a, const u32* b, co
 
 void TensorMultiplyF64(int m, int n, int k, int rounding, const double* a, const double* b,
                        const double* c, double* d) {
-  for (int i = 0; i < m; ++i) {
-    for (int j = 0; j < n; ++j) {
-      double sum = c[i * n + j];
-      for (int l = 0; l < k; ++l) {
-        const double x = a[i * k + l];
-        const double y = b[j * k + l];
-        switch (static_cast<Round>(rounding)) {
-          case Round::kZero:
-            sum = FmaF64<Round::kZero>(x, y, sum);
-            break;
-          case Round::kDown:
-            sum = FmaF64<Round::kDown>(x, y, sum);
-            break;
-          case Round::kUp:
-            sum = FmaF64<Round::kUp>(x, y, sum);
-            break;
-          default:
-            sum = FmaF64Best(x, y, sum);
-            break;
-        }
-      }
-      d[i * n + j] = sum;
+  using Fma = double (*)(double, double, double);
+  constexpr Fma kDirected[] = {nullptr, FmaF64<Round::kZero>, FmaF64<Round::kDown>,
+                               FmaF64<Round::kUp>};
+  if (rounding == static_cast<int>(Round::kNearest)) {
+    TensorMultiplyF64Best(m, n, k, a, b, c, d);
+    return;
+  }
+  const Fma fma = kDirected[rounding];
+  for (int j = 0; j < n; ++j) {
+    for (int i = 0; i < m; ++i) {
+      double sum = c[j * m + i];
+      for (int l = 0; l < k; ++l) sum = fma(a[l * m + i], b[j * k + l], sum);
+      d[j * m + i] = sum;
     }
   }
 }
 
 void TensorMultiplyInteger(int m, int n, int k, bool saturate, const s32* a, const s32* b,
                            const s32* c, s32* d) {
-  for (int i = 0; i < m; ++i) {
-    for (int j = 0; j < n; ++j) {
-      s64 sum = 0;
-      for (int l = 0; l < k; ++l) sum += s64{a[i * k + l]} * b[j * k + l];
-      sum += c[i * n + j];
-      if (saturate) sum = sum > kMax<s32> ? kMax<s32> : sum < kMin<s32> ? kMin<s32> : sum;
-      d[i * n + j] = static_cast<s32>(sum);
-    }
-  }
+  TensorMultiplyIntegerBest(m, n, k, saturate, a, b, c, d);
 }
 
 void TensorMultiplyBits(int m, int n, int k, bool exclusive_or, const u32* a, const u32* b,
                         const s32* c, s32* d) {
   const int words = k / 32;
-  for (int i = 0; i < m; ++i) {
-    for (int j = 0; j < n; ++j) {
+  for (int j = 0; j < n; ++j) {
+    for (int i = 0; i < m; ++i) {
       u32 count = 0;
       for (int l = 0; l < words; ++l) {
-        const u32 x = a[i * words + l];
+        const u32 x = a[l * m + i];
         const u32 y = b[j * words + l];
         count += static_cast<u32>(std::popcount(exclusive_or ? x ^ y : x & y));
       }
-      d[i * n + j] = static_cast<s32>(static_cast<u32>(c[i * n + j]) + count);
+      d[j * m + i] = static_cast<s32>(static_cast<u32>(c[j * m + i]) + count);
     }
   }
 }

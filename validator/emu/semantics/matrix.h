@@ -20,8 +20,8 @@
 // Other chips align and truncate otherwise (sm_70: blocks of 4; sm_80: of 8); results then differ
 // by some units in the last place of the largest term.
 //
-// Matrices are arrays of element bits: A by rows (m by k), B by columns (n by k), accumulators by
-// rows (m by n).
+// Matrices are arrays of element bits, all by columns: A's element (i, l) is a[l * m + i], B's (l,
+// j) is b[j * k + l], and an accumulator's (i, j) is c[j * m + i].
 //
 //   TensorMultiply({.m = 16, .n = 8, .k = 16, .a = TensorType::kF16, .b = TensorType::kF16}, a, b,
 //   c, d);
@@ -36,7 +36,7 @@ enum class TensorType : std::uint8_t { kF16, kBF16, kTF32, kE4M3, kE5M2 };
 struct TensorProduct {
   int m = 0;
   int n = 0;  ///< A multiple of 8.
-  int k = 0;  ///< At most kMaxTensorK; a sparse A is given with its zeros.
+  int k = 0;  ///< A sparse A is given with its zeros.
   TensorType a{};
   TensorType b{};
   bool sparse = false;
@@ -48,7 +48,7 @@ struct TensorProduct {
 };
 inline constexpr int kMaxTensorM = 64;
 inline constexpr int kMaxTensorN = 256;
-inline constexpr int kMaxTensorK = 256;
+inline constexpr int kMaxTensorK = 64;
 
 /// An element that a sparse A does not have. It counts as zero, but meets no infinity; it is marked
 /// in bits that the type does not use (in tf32 the lowest, which elements that are there must have

@@ -1,4 +1,4 @@
-#include "validator/oracle/local_bench.h"
+#include "validator/oracle/testing/local_bench.h"
 
 #include <array>
 #include <vector>
