@@ -5,6 +5,7 @@
 #include <memory>
 
 #include "validator/emu/exec.h"
+#include "validator/emu/handlers/levels.h"
 #include "validator/emu/handlers/rows.h"
 #include "validator/emu/operand_width.h"
 #include "validator/ptx/parser.h"
@@ -19,7 +20,10 @@ using emu::Slot;
 /// Every register gets as many slots as the widest needs.
 constexpr Slot kSlotsEach = 4;
 
-emu::Handler Resolve(const ptx::Instruction& instruction, Decoded& decoded) {
+emu::Handler Resolve(const ptx::Instruction& instruction, Decoded& decoded, int level) {
+  if (level >= 0 && ptx::FamilyOf(instruction.opcode) != ptx::Family::kMatrix) {
+    return emu::ResolveAtLevel(level, instruction, decoded);
+  }
   for (const auto& rows :
        {emu::ArithmeticRows(), emu::IntegerRows(), emu::MoveRows(), emu::CompareRows(),
         emu::FloatRows(), emu::ConvertRows(), emu::MatrixRows()}) {
@@ -37,7 +41,7 @@ class Program {
     next_slot_ = static_cast<Slot>(function.registers.size()) * kSlotsEach;
   }
 
-  bool Add(const ptx::Instruction& instruction) {
+  bool Add(const ptx::Instruction& instruction, int level) {
     operands_.push_back(std::make_unique<std::vector<DecodedOperand>>());
     std::vector<DecodedOperand>& flat = *operands_.back();
     Decoded decoded;
@@ -54,7 +58,7 @@ class Program {
     decoded.a = slot(decoded.destinations);
     decoded.b = slot(decoded.destinations + 1u);
     decoded.c = slot(decoded.destinations + 2u);
-    decoded.run = Resolve(instruction, decoded);
+    decoded.run = Resolve(instruction, decoded, level);
     code_.push_back(decoded);
     return decoded.run != nullptr;
   }
@@ -121,7 +125,7 @@ std::size_t RegisterNamed(const ptx::Function& function, const std::string& name
 }  // namespace
 
 Result<Outputs> RunForm(const Form& form, const std::vector<std::vector<std::uint64_t>>& inputs,
-                        std::uint64_t seed, std::uint32_t exec) {
+                        const RunOptions& options) {
   const FormKernel kernel = WriteKernel(form, "form");
   ASSAY_TRY(const ptx::Module module, ptx::Parse(ModuleHeader() + kernel.text, "form.ptx"));
   const ptx::Function& function = module.functions.at(0);
@@ -130,7 +134,7 @@ Result<Outputs> RunForm(const Form& form, const std::vector<std::vector<std::uin
   Program program(function);
   for (int i = 0; i < kernel.statements; ++i) {
     const auto at = static_cast<std::size_t>(kernel.first_statement + i);
-    if (!program.Add(function.body.at(at))) {
+    if (!program.Add(function.body.at(at), options.level)) {
       outputs.uncovered = ptx::Mnemonic(function.body[at].opcode);
       return outputs;
     }
@@ -148,19 +152,20 @@ Result<Outputs> RunForm(const Form& form, const std::vector<std::vector<std::uin
   std::vector<emu::LaneMask> predicates(function.registers.size());
   for (std::size_t first = 0; first < static_cast<std::size_t>(form.threads);
        first += emu::kWarpSize) {
-    std::memset(slots.get(), 0, bytes);
-    predicates.assign(predicates.size(), 0);
+    std::memset(slots.get(), options.background, bytes);
+    predicates.assign(predicates.size(), options.background * 0x01010101u);
     emu::Warp warp;
     warp.slots = slots.get();
     warp.predicates = predicates.data();
-    warp.exec = exec;
-    warp.perturbation.seed = seed;
+    warp.exec = options.exec;
+    warp.perturbation.seed = options.seed;
     for (std::size_t r = 0; r < kernel.source_registers.size(); ++r) {
       const auto [reg, bits] = location(kernel.source_registers[r]);
       for (std::size_t lane = 0; lane < emu::kWarpSize; ++lane) {
         const std::uint64_t value = inputs[r][first + lane];
         if (bits == 1) {
-          predicates[reg] |= static_cast<emu::LaneMask>(value != 0) << lane;
+          predicates[reg] =
+              (predicates[reg] & ~(1u << lane)) | static_cast<emu::LaneMask>(value != 0) << lane;
         } else {
           const auto size = static_cast<std::size_t>(bits / 8);
           std::memcpy(slots.get() + reg * kSlotsEach * emu::kSlotBytes + lane * size, &value, size);

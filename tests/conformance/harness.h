@@ -18,9 +18,15 @@ struct Outputs {
   std::string uncovered;  ///< Its mnemonic, where not.
 };
 
-/// Inputs as InputsOf returns them. `seed` is the perturbation seed. `exec` masks the lanes that
-/// run: the others keep 0.
+struct RunOptions {
+  std::uint64_t seed = 0;            ///< Of the perturbation.
+  std::uint32_t exec = 0xffffffffu;  ///< Lanes that run; the others keep the pattern `background`.
+  std::uint8_t background = 0;       ///< Every byte of every destination, before.
+  int level = -1;                    ///< Of the processor (levels.h); -1: the best.
+};
+
+/// Inputs as InputsOf returns them.
 Result<Outputs> RunForm(const Form& form, const std::vector<std::vector<std::uint64_t>>& inputs,
-                        std::uint64_t seed = 0, std::uint32_t exec = 0xffffffffu);
+                        const RunOptions& options = {});
 
 }  // namespace assay::conformance

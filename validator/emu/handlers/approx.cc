@@ -38,15 +38,13 @@ struct AsDouble {
 template <class As>
 typename As::Lane StorePerturbed(double exact, ErrorBound bound, u64 hash) {
   const typename As::Lane moved = As::Store(Perturbed(exact, bound, hash));
-  const double magnitude = exact < 0.0 ? -exact : exact;
-  const double relative = magnitude * bound.relative;
-  const double reach = relative > bound.absolute ? relative : bound.absolute;
+  const double reach = Reach(exact, bound);
   const double distance = As::Load(moved) - exact;
   return distance <= reach && -distance <= reach ? moved : As::Store(exact);
 }
 
 /// One source. kTag keeps different instructions' perturbations apart.
-template <auto kFn, class As, double kRelative, double kAbsolute, int kLanes, u64 kTag>
+template <auto kFn, class As, ErrorBound kBound, int kLanes, u64 kTag>
 void Approx1(Warp& warp, const Decoded& op) {
   using Lane = typename As::Lane;
   const Lane* const a = LanesOf<Lane>(warp, op.a);
@@ -57,7 +55,7 @@ void Approx1(Warp& warp, const Decoded& op) {
     const u64 seed = MixBits(warp.perturbation.seed ^ kTag << 56);
     for (int i = 0; i < kLanes * kWarpSize; ++i) {
       const u64 hash = MixBits(seed ^ As::Bits(a[i]));
-      results[i] = StorePerturbed<As>(kFn(As::Load(a[i])), {kRelative, kAbsolute}, hash);
+      results[i] = StorePerturbed<As>(kFn(As::Load(a[i])), kBound, hash);
     }
   }
   Lane* const d = LanesOf<Lane>(warp, op.d);
@@ -65,7 +63,7 @@ void Approx1(Warp& warp, const Decoded& op) {
     d[i] = IsActive(warp.exec, i / kLanes) ? results[i] : d[i];
 }
 
-template <auto kFn, class As, double kRelative, u64 kTag>
+template <auto kFn, class As, ErrorBound kBound, u64 kTag>
 void Approx2(Warp& warp, const Decoded& op) {
   using Lane = typename As::Lane;
   const Lane* const a = LanesOf<Lane>(warp, op.a);
@@ -78,7 +76,7 @@ void Approx2(Warp& warp, const Decoded& op) {
   const u64 seed = MixBits(warp.perturbation.seed ^ kTag << 56);
   ForLanes<Lane>(warp, op.d, [=](int i) {
     const u64 hash = MixBits(seed ^ As::Bits(a[i]) ^ As::Bits(b[i]) << 32);
-    return StorePerturbed<As>(kFn(As::Load(a[i]), As::Load(b[i])), {kRelative, 0.0}, hash);
+    return StorePerturbed<As>(kFn(As::Load(a[i]), As::Load(b[i])), kBound, hash);
   });
 }
 
@@ -92,63 +90,53 @@ inline double RsqrtUpper(double a) {
   return UpperWord(1.0 / __builtin_sqrt(FlushF64(UpperWord(a))));
 }
 
-constexpr double k2Ulp =
-    0x1p-23;  ///< Two units in the last place of a value just below a power of two.
+constexpr ErrorBound Relative(double bound) { return {.relative = bound}; }
+constexpr ErrorBound Absolute(double bound) { return {.absolute = bound}; }
+constexpr ErrorBound Ulps(double bound) { return {.ulps = bound}; }
 
-#define F32_ROWS(OPCODE, FN, RELATIVE, ABSOLUTE, TAG)               \
-  {OPCODE,                                                          \
-   {kF32},                                                          \
-   Mods(M::kApprox),                                                \
-   {Approx1<FN, AsFloat<false>, RELATIVE, ABSOLUTE, 1, TAG>, 1}},   \
-  {                                                                 \
-    OPCODE, {kF32}, Mods(M::kApprox, M::kFtz),                      \
-        {Approx1<FN, AsFloat<true>, RELATIVE, ABSOLUTE, 1, TAG>, 1} \
+#define F32_ROWS(OPCODE, FN, BOUND, TAG)                                                      \
+  {OPCODE, {kF32}, Mods(M::kApprox), {Approx1<FN, AsFloat<false>, BOUND, 1, TAG>, 1}}, {      \
+    OPCODE, {kF32}, Mods(M::kApprox, M::kFtz), {Approx1<FN, AsFloat<true>, BOUND, 1, TAG>, 1} \
   }
-#define HALF_ROWS(OPCODE, TYPE, TYPE2, MODS, FN, AS, RELATIVE, ABSOLUTE, TAG) \
-  {OPCODE, {TYPE}, MODS, {Approx1<FN, AS, RELATIVE, ABSOLUTE, 1, TAG>, 1}}, { \
-    OPCODE, {TYPE2}, MODS, {Approx1<FN, AS, RELATIVE, ABSOLUTE, 2, TAG>, 1}   \
+#define DIV_ROWS(MOD, FN, BOUND, TAG)                                                     \
+  {Opcode::kDiv, {kF32}, Mods(MOD), {Approx2<FN, AsFloat<false>, BOUND, TAG>, 2}}, {      \
+    Opcode::kDiv, {kF32}, Mods(MOD, M::kFtz), {Approx2<FN, AsFloat<true>, BOUND, TAG>, 2} \
+  }
+#define HALF_ROWS(OPCODE, TYPE, TYPE2, MODS, FN, AS, BOUND, TAG) \
+  {OPCODE, {TYPE}, MODS, {Approx1<FN, AS, BOUND, 1, TAG>, 1}}, { \
+    OPCODE, {TYPE2}, MODS, {Approx1<FN, AS, BOUND, 2, TAG>, 1}   \
   }
 
 using AsF16 = AsHalf<Fp16, false>;
-using AsF16Ftz = AsHalf<Fp16, true>;
 using AsBf16 = AsHalf<Bf16, false>;
 using AsBf16Ftz = AsHalf<Bf16, true>;
 
+/// Bounds as PTX states them. `lg2` is relative except near 1, where it is absolute; f64 forms have
+/// no bound and are not perturbed.
+constexpr ErrorBound kLg2Bound{.relative = 0x1.5p-23, .absolute = 0x1.5p-23};
+constexpr ErrorBound kEx2F16Bound{.relative = 0x1.1p-10, .absolute = 0x1p-24};
+constexpr ErrorBound kNoBound{};
+constexpr ModSet kApproxMod = Mods(M::kApprox);
+constexpr ModSet kApproxFtz = Mods(M::kApprox, M::kFtz);
+
 constexpr HandlerRow kRows[] = {
-    F32_ROWS(Opcode::kRcp, Rcp, 0x1p-23, 0.0, 1),
-    F32_ROWS(Opcode::kSqrt, Sqrt, 0x1p-23, 0.0, 2),
-    F32_ROWS(Opcode::kRsqrt, Rsqrt, 0x1.1p-23, 0.0, 3),
-    F32_ROWS(Opcode::kEx2, Exp2, 0x1p-22, 0.0, 4),
-    F32_ROWS(Opcode::kLg2, Log2, 0x1.5p-23, 0x1.5p-23, 5),
-    F32_ROWS(Opcode::kSin, Sin, 0.0, 0x1.6p-21, 6),
-    F32_ROWS(Opcode::kCos, Cos, 0.0, 0x1.6p-21, 7),
-    F32_ROWS(Opcode::kTanh, Tanh, 0x1p-11, 0.0, 8),
-    {Opcode::kDiv, {kF32}, Mods(M::kApprox), {Approx2<DivApprox, AsFloat<false>, k2Ulp, 9>, 2}},
-    {Opcode::kDiv,
-     {kF32},
-     Mods(M::kApprox, M::kFtz),
-     {Approx2<DivApprox, AsFloat<true>, k2Ulp, 9>, 2}},
-    {Opcode::kDiv, {kF32}, Mods(M::kFull), {Approx2<DivFull, AsFloat<false>, k2Ulp, 10>, 2}},
-    {Opcode::kDiv,
-     {kF32},
-     Mods(M::kFull, M::kFtz),
-     {Approx2<DivFull, AsFloat<true>, k2Ulp, 10>, 2}},
-    {Opcode::kRcp,
-     {kF64},
-     Mods(M::kApprox, M::kFtz),
-     {Approx1<RcpUpper, AsDouble, 0.0, 0.0, 1, 11>, 1}},
-    {Opcode::kRsqrt,
-     {kF64},
-     Mods(M::kApprox, M::kFtz),
-     {Approx1<RsqrtUpper, AsDouble, 0.0, 0.0, 1, 12>, 1}},
-    {Opcode::kRsqrt, {kF64}, Mods(M::kApprox), {Approx1<Rsqrt, AsDouble, 0.0, 0.0, 1, 13>, 1}},
-    HALF_ROWS(Opcode::kEx2, kF16, kF16x2, Mods(M::kApprox), Exp2, AsF16, 0x1.1p-10, 0x1p-25, 14),
-    HALF_ROWS(Opcode::kEx2, kF16, kF16x2, Mods(M::kApprox, M::kFtz), Exp2, AsF16Ftz, 0x1.1p-10, 0.0,
-              14),
-    HALF_ROWS(Opcode::kEx2, kBF16, kBF16x2, Mods(M::kApprox, M::kFtz), Exp2, AsBf16Ftz, 0x1p-7, 0.0,
-              15),
-    HALF_ROWS(Opcode::kTanh, kF16, kF16x2, Mods(M::kApprox), Tanh, AsF16, 0.0, 0x1.02p-11, 16),
-    HALF_ROWS(Opcode::kTanh, kBF16, kBF16x2, Mods(M::kApprox), Tanh, AsBf16, 0x1p-8, 0.0, 17),
+    F32_ROWS(Opcode::kRcp, Rcp, Ulps(1.0), 1),
+    F32_ROWS(Opcode::kSqrt, Sqrt, Relative(0x1p-23), 2),
+    F32_ROWS(Opcode::kRsqrt, Rsqrt, Relative(0x1.1p-23), 3),
+    F32_ROWS(Opcode::kEx2, Exp2, Relative(0x1p-22), 4),
+    F32_ROWS(Opcode::kLg2, Log2, kLg2Bound, 5),
+    F32_ROWS(Opcode::kSin, Sin, Absolute(0x1.6p-21), 6),
+    F32_ROWS(Opcode::kCos, Cos, Absolute(0x1.6p-21), 7),
+    F32_ROWS(Opcode::kTanh, Tanh, Relative(0x1p-11), 8),
+    DIV_ROWS(M::kApprox, DivApprox, Ulps(2.0), 9),
+    DIV_ROWS(M::kFull, DivFull, Ulps(2.0), 10),
+    {Opcode::kRcp, {kF64}, kApproxFtz, {Approx1<RcpUpper, AsDouble, kNoBound, 1, 11>, 1}},
+    {Opcode::kRsqrt, {kF64}, kApproxFtz, {Approx1<RsqrtUpper, AsDouble, kNoBound, 1, 12>, 1}},
+    {Opcode::kRsqrt, {kF64}, kApproxMod, {Approx1<Rsqrt, AsDouble, kNoBound, 1, 13>, 1}},
+    HALF_ROWS(Opcode::kEx2, kF16, kF16x2, kApproxMod, Exp2, AsF16, kEx2F16Bound, 14),
+    HALF_ROWS(Opcode::kEx2, kBF16, kBF16x2, kApproxFtz, Exp2, AsBf16Ftz, Relative(0x1p-7), 15),
+    HALF_ROWS(Opcode::kTanh, kF16, kF16x2, kApproxMod, Tanh, AsF16, Absolute(0x1.02p-11), 16),
+    HALF_ROWS(Opcode::kTanh, kBF16, kBF16x2, kApproxMod, Tanh, AsBf16, Relative(0x1p-8), 17),
 };
 
 }  // namespace

@@ -155,11 +155,20 @@ inline double DivApprox(double a, double b) {
 inline double DivFull(double a, double b) { return a / b; }
 
 // --- error bounds
-/// A documented maximum error: the larger of the two parts.
+/// A documented maximum error: the largest of the parts.
 struct ErrorBound {
   double relative = 0.0;
   double absolute = 0.0;
+  double ulps = 0.0;  ///< Units in the last place of f32.
 };
+inline double Reach(double exact, ErrorBound bound) {
+  const double magnitude = exact < 0.0 ? -exact : exact;
+  const double power = FromBits(ToBits(magnitude) & 0x7ff0000000000000ull);
+  const double relative = magnitude * bound.relative;
+  const double ulps = power * (bound.ulps * 0x1p-23);
+  const double larger = relative > bound.absolute ? relative : bound.absolute;
+  return larger > ulps ? larger : ulps;
+}
 
 /// 64 well-mixed bits (the finaliser of SplitMix64).
 inline u64 MixBits(u64 value) {
@@ -173,9 +182,7 @@ inline double Perturbed(double exact, ErrorBound bound, u64 hash) {
   const double magnitude = exact < 0.0 ? -exact : exact;
   if (!(magnitude > 0.0 && magnitude < kInfinity)) return exact;
   const double unit = static_cast<double>(static_cast<s64>(hash) >> 11) * 0x1p-52;  // [-1, 1)
-  const double relative = magnitude * bound.relative;
-  const double reach = relative > bound.absolute ? relative : bound.absolute;
-  return exact + unit * reach;
+  return exact + unit * Reach(exact, bound);
 }
 
 }  // namespace assay::emu::inline ASSAY_EMU_LEVEL

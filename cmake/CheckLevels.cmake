@@ -1,0 +1,10 @@
+# cmake -DNM=nm -DOBJECTS=a.o;b.o -P CheckLevels.cmake: fails if an object has a weak definition outside of assay::emu::v2, v3, v4.
+foreach(object IN LISTS OBJECTS)
+  execute_process(COMMAND ${NM} -C --defined-only ${object} OUTPUT_VARIABLE symbols COMMAND_ERROR_IS_FATAL ANY)
+  string(REPLACE "\n" ";" lines "${symbols}")
+  foreach(line IN LISTS lines)
+    if(line MATCHES "^[0-9a-f]+ [WVu] " AND NOT line MATCHES "assay::emu::v[234]::")
+      message(FATAL_ERROR "${object}: ${line}")
+    endif()
+  endforeach()
+endforeach()

@@ -1,0 +1,7 @@
+extern "C" __global__ void gather(const float* q, float* out, int heads, int length, int dim, long long limit) {
+  long long b = blockIdx.x, h = blockIdx.y, d = threadIdx.x;
+  long long at = ((b * heads + h) * length + 7) * dim + d;
+  if (at >= limit) return;
+  float v = q[at];
+  out[d] = v;
+}

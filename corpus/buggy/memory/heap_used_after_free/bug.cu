@@ -1,0 +1,10 @@
+extern "C" __global__ void reverse(const float* x, float* y, int n) {
+  float* scratch = static_cast<float*>(malloc(n * sizeof(float)));
+  if (scratch == nullptr) return;
+  for (int i = 0; i < n; ++i) scratch[i] = x[threadIdx.x * n + i];
+  free(scratch);
+  for (int i = 0; i < n; ++i) {
+    float v = scratch[n - 1 - i];  // BUG: use_after_free
+    y[threadIdx.x * n + i] = v;
+  }
+}

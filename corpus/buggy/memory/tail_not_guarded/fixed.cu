@@ -1,0 +1,6 @@
+extern "C" __global__ void scale(const float* x, float* y, int n) {
+  int i = blockIdx.x * blockDim.x + threadIdx.x;
+  if (i >= n) return;
+  float v = x[i] * 2.0f;
+  y[i] = v;
+}

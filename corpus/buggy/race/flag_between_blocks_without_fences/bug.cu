@@ -1,0 +1,10 @@
+extern "C" __global__ void relay(float* data, volatile int* flag, float* y) {
+  if (blockIdx.x == 0) {
+    data[0] = 42.0f;  // OTHER
+    *flag = 1;
+  } else {
+    while (*flag == 0) {
+    }
+    y[0] = data[0];  // BUG: data_race
+  }
+}

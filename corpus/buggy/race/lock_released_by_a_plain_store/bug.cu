@@ -1,0 +1,8 @@
+extern "C" __global__ void add(int* lock, float* total) {
+  while (atomicCAS(lock, 0, 1) != 0) {  // OTHER
+  }
+  __threadfence();
+  *total = *total + 1.0f;
+  __threadfence();
+  *lock = 0;  // BUG: data_race
+}

@@ -1,0 +1,9 @@
+extern "C" __global__ void chain(int* flags, int* y) {
+  int b = blockIdx.x;
+  while (b > 0 && atomicAdd(&flags[b - 1], 0) == 0) {
+  }
+  __threadfence();
+  y[b] = 1;
+  __threadfence();
+  atomicExch(&flags[b], 1);
+}
