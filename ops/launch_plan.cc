@@ -229,8 +229,10 @@ Result<ResolvedPlan> Resolve(const LaunchPlan& plan, const Instance& instance,
     if (__builtin_mul_overflow(workspace.elements,
                                static_cast<std::int64_t>(SizeOf(workspace.dtype)), &bytes) ||
         __builtin_add_overflow(total, bytes, &total) || total > kMaxWorkspaceBytes) {
-      return Bad(fmt::format("the workspace needs more than {} GiB", kMaxWorkspaceBytes >> 30),
-                 "workspace " + buffer.name, "use a smaller one");
+      // A limit of the machine, not a fault of the plan: large shapes simply need that much.
+      return Fail(ErrorKind::kLimit,
+                  fmt::format("the workspace needs more than {} GiB", kMaxWorkspaceBytes >> 30),
+                  "workspace " + buffer.name, "use a smaller one");
     }
     resolved.workspace.push_back(std::move(workspace));
   }

@@ -259,4 +259,19 @@ Result<Materialised> Materialise(const ops::Instance& instance, const Case& valu
   return filled;
 }
 
+std::optional<Case> SpellOut(const ops::Instance& instance, const Case& value) {
+  const auto filled = Materialise(instance, value);
+  if (!filled) return std::nullopt;
+  Case spelled = value;
+  for (const ops::TensorSpec& spec : instance.op.inputs) {
+    if (spec.is_scalar) continue;
+    const Tensor& tensor = filled->inputs.find(spec.name)->second;
+    if (tensor.elements > static_cast<std::int64_t>(kMaxLiteral)) return std::nullopt;
+    Profile literal{.kind = "literal", .parameters = {}, .literal = {}};
+    for (std::int64_t i = 0; i < tensor.elements; ++i) literal.literal.push_back(tensor.At(i));
+    spelled.profiles[spec.name] = std::move(literal);
+  }
+  return spelled;
+}
+
 }  // namespace assay::cases

@@ -55,4 +55,8 @@ struct Materialised {
 };
 Result<Materialised> Materialise(const ops::Instance& instance, const Case& value);
 
+/// The same case with every tensor input as a literal; nothing when one of them is too long for
+/// that (4096 elements).
+std::optional<Case> SpellOut(const ops::Instance& instance, const Case& value);
+
 }  // namespace assay::cases

@@ -69,6 +69,11 @@ double Biased(const FillContext& context, std::int64_t index) {
   return Scaled(context, context.parameter[0] + 0.25 * At(context, index).Normal());
 }
 
+// All values far on one side: a maximum that starts at 0, or none at all, shows in exp.
+double Offset(const FillContext& context, std::int64_t index) {
+  return Scaled(context, context.parameter[0] + At(context, index).Normal());
+}
+
 double Large(const FillContext& context, std::int64_t index) {
   return std::ldexp(At(context, index).Normal(), RoomyExponent(context.dtype));
 }
@@ -274,6 +279,10 @@ constexpr std::array kRows = {
                {{{"factor", 100}, kNone}},
                Outliers,
                "outlier channels"},
+    ProfileRow{
+        "low", kFloat, 10, false, false, {{{"offset", -200}, kNone}}, Offset, "far below zero"},
+    ProfileRow{
+        "high", kFloat, 10, false, false, {{{"offset", 200}, kNone}}, Offset, "far above zero"},
     ProfileRow{"mixed_exponents",
                kFloat,
                11,

@@ -24,6 +24,8 @@ constexpr std::array kRecipes = {
     Recipe{"permuted", "cancelling", "permutation", "uniform", false,
            "no duplicates; sums that cancel"},
     Recipe{"large", "large", "sorted", "extremes", false, "large magnitudes"},
+    Recipe{"low", "low", "zipf", "uniform", false, "all values far below zero"},
+    Recipe{"high", "high", "uniform", "uniform", false, "all values far above zero"},
     Recipe{"tiny", "tiny", "reversed", "zero", false,
            "small magnitudes: a missing eps shows, or a wrong one"},
     Recipe{"mixed", "mixed_exponents", "zipf", "uniform", false, "magnitudes from 2^-14 to 2^7"},

@@ -23,7 +23,7 @@ struct CompileRequest {
   std::vector<std::string>
       user_options;  ///< From the user's own command line or sanitize plan; never from a candidate.
   std::string arch = "sm_90";
-  Trust trust = Trust::kCandidate;               ///< Who wrote the source.
+  Trust trust = Trust::kCandidate;   ///< Who wrote the source.
   std::vector<std::string> entries;  ///< Kernel names or template instantiations.
   bool want_cubin = true;            ///< Machine code and resource use as well.
 };

@@ -1,1 +1,131 @@
+#include "validator/engine/jailed_compiler.h"
+
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
+
+namespace assay::engine {
+namespace {
+
+using sandbox::CallOutcome;
+using sandbox::FakeWorkers;
+using sandbox::Reply;
+using sandbox::Request;
+using sandbox::WorkerKind;
+
+Json GoodHeader() {
+  return Json::parse(R"({"ok": true, "status": "NVRTC_SUCCESS", "nvrtc": "13.0", "log": "",
+    "diagnostics": [{"severity": "warning", "file": "kernel.cu", "line": 3, "column": 1, "code": "177-D", "message": "unused", "excerpt": "", "context": ""}],
+    "ptx_bytes": 4, "cubin_bytes": 2, "lowered": {"k": "_Z1k"},
+    "resources": {"_Z1k": {"registers": 28, "spill_store_bytes": 8, "shared_bytes": 1024}}})");
+}
+
+Reply Replied(Json header, std::string payload) {
+  Reply reply;
+  reply.message.header = std::move(header);
+  reply.message.payload = std::move(payload);
+  return reply;
+}
+
+TEST(JailedCompilerTest, AsksForEverythingAndReadsTheReply) {
+  Json asked;
+  std::string source;
+  FakeWorkers workers([&](WorkerKind kind, const Request& request, auto) -> Result<Reply> {
+    EXPECT_EQ(kind, WorkerKind::kCompile);
+    asked = request.header;
+    source = std::string(request.payload);
+    return Replied(GoodHeader(), std::string("ptx\0", 4) + "ab");
+  });
+  JailedCompiler compiler(workers);
+  const auto outcome = compiler.Compile({.source = "text",
+                                         .file_name = "kernel.cu",
+                                         .headers = {{"a.h", "x"}},
+                                         .defines = {"N=4"},
+                                         .arch = "sm_80",
+                                         .entries = {"k"},
+                                         .want_cubin = true});
+  ASSERT_TRUE(outcome) << ToString(outcome.error());
+  EXPECT_EQ(source, "text");
+  EXPECT_EQ(asked["options"], Json::array({"-DN=4"}));
+  EXPECT_EQ(asked["arch"], "sm_80");
+  EXPECT_EQ(asked["headers"]["a.h"], "x");
+  EXPECT_EQ(outcome->kind, CompileOutcome::Kind::kCompiled);
+  EXPECT_EQ(outcome->kernel.ptx, "ptx");
+  EXPECT_EQ(outcome->kernel.cubin, "ab");
+  EXPECT_EQ(outcome->kernel.compiler, "NVRTC 13.0");
+  EXPECT_EQ(outcome->kernel.lowered.at("k"), "_Z1k");
+  EXPECT_EQ(outcome->kernel.resources.at("_Z1k").registers, 28u);
+  EXPECT_EQ(outcome->kernel.resources.at("_Z1k").static_shared_bytes, 1024u);
+  EXPECT_EQ(outcome->diagnostics.at(0).severity, Diagnostic::Severity::kWarning);
+}
+
+TEST(JailedCompilerTest, KeepsOutcomesByAllThatWentIn) {
+  int calls = 0;
+  FakeWorkers workers([&](WorkerKind, const Request&, auto) -> Result<Reply> {
+    ++calls;
+    return Replied(GoodHeader(), std::string("ptx\0", 4) + "ab");
+  });
+  JailedCompiler compiler(workers, {.deadline = std::chrono::seconds(1), .kept = 2});
+  CompileRequest request{.source = "a"};
+  ASSERT_TRUE(compiler.Compile(request));
+  ASSERT_TRUE(compiler.Compile(request));
+  EXPECT_EQ(calls, 1);
+  request.arch = "sm_80";
+  ASSERT_TRUE(compiler.Compile(request));
+  request.defines = {"X=1"};
+  ASSERT_TRUE(compiler.Compile(request));
+  EXPECT_EQ(calls, 3);
+  ASSERT_TRUE(compiler.Compile({.source = "a"}));  // the oldest was dropped
+  EXPECT_EQ(calls, 4);
+}
+
+TEST(JailedCompilerTest, DeathsAndTimeOutsAreOutcomesAndNotKept) {
+  CallOutcome outcome = CallOutcome::kTimedOut;
+  int calls = 0;
+  FakeWorkers workers([&](WorkerKind, const Request&, auto) -> Result<Reply> {
+    ++calls;
+    Reply reply;
+    reply.outcome = outcome;
+    reply.detail = "killed";
+    return reply;
+  });
+  JailedCompiler compiler(workers);
+  EXPECT_EQ(compiler.Compile({.source = "a"})->kind, CompileOutcome::Kind::kTimedOut);
+  outcome = CallOutcome::kCrashed;
+  EXPECT_EQ(compiler.Compile({.source = "a"})->kind, CompileOutcome::Kind::kCrashed);
+  outcome = CallOutcome::kProtocol;
+  EXPECT_EQ(compiler.Compile({.source = "a"})->kind, CompileOutcome::Kind::kCrashed);
+  EXPECT_EQ(calls, 3);
+}
+
+TEST(JailedCompilerTest, ErrorsOfTheMachineStayErrors) {
+  FakeWorkers workers([](WorkerKind, const Request&, auto) -> Result<Reply> {
+    return Fail(ErrorKind::kEnvironment, "no jail");
+  });
+  JailedCompiler compiler(workers);
+  EXPECT_EQ(compiler.Compile({.source = "a"}).error().message, "no jail");
+}
+
+TEST(JailedCompilerTest, LyingRepliesAreNeverBelieved) {
+  const std::vector<std::pair<const char*, Json>> lies = {{"ptx_bytes", 5},
+                                                          {"ptx_bytes", -1},
+                                                          {"ptx_bytes", UINT64_MAX},
+                                                          {"cubin_bytes", 3},
+                                                          {"lowered", 3},
+                                                          {"lowered", Json{{"k", 3}}},
+                                                          {"diagnostics", Json{{"a", 1}}},
+                                                          {"ok", "yes"},
+                                                          {"resources", Json{{"k", 1}}}};
+  for (const auto& [key, value] : lies) {
+    Json header = GoodHeader();
+    header[key] = value;
+    EXPECT_FALSE(ReadCompileReply(header, "ptx1ab")) << key << " " << value.dump();
+  }
+  EXPECT_FALSE(ReadCompileReply(Json::array(), ""));
+  FakeWorkers workers(
+      [](WorkerKind, const Request&, auto) -> Result<Reply> { return Replied(Json(3), ""); });
+  JailedCompiler compiler(workers);
+  EXPECT_EQ(compiler.Compile({.source = "a"})->kind, CompileOutcome::Kind::kCrashed);
+}
+
+}  // namespace
+}  // namespace assay::engine

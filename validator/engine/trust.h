@@ -1,5 +1,6 @@
-// Which worker processes a request may use: what compiles or runs a candidate never compiles or runs a reference, so that a candidate
-// that took a worker over cannot touch the truth it is judged by.
+// Which worker processes a request may use: what compiles or runs a candidate never compiles or
+// runs a reference, so that a candidate that took a worker over cannot touch the truth it is judged
+// by.
 #pragma once
 
 #include <cstdint>

@@ -5,9 +5,6 @@
 #include <algorithm>
 #include <cmath>
 
-#include "base/rng.h"
-#include "validator/cases/recipes.h"
-#include "validator/cases/shapes.h"
 #include "validator/gates/minimise.h"
 
 namespace assay::gates {
@@ -18,9 +15,10 @@ constexpr std::size_t kBatch = 8;
 constexpr std::size_t kBatchesAfterRefutation = 2;
 constexpr std::size_t kEnoughDefects = 3;
 
-bool Known(const std::vector<Hit>& hits, std::string_view gate, const Finding& finding) {
-  return std::ranges::any_of(
+Hit* FindKnown(std::vector<Hit>& hits, std::string_view gate, const Finding& finding) {
+  const auto found = std::ranges::find_if(
       hits, [&](const Hit& hit) { return hit.gate == gate && SameDefect(hit.finding, finding); });
+  return found == hits.end() ? nullptr : &*found;
 }
 
 void KeepWorst(std::vector<Statistic>& kept, const Statistic& statistic) {
@@ -73,6 +71,8 @@ void Campaign::Gather(const Task& task, const CaseRun& run, Harvest& harvest) {
   harvest.steps += run.steps;
   Learn(run);
   tried_.push_back(run.probe.case_);
+  if (coverage_.Add(run.report.coverage) && harvest.cases > kBatch)
+    fresh_.push_back(run.probe.case_);
   if (run.comparison) {
     for (const Statistic& statistic : run.comparison->statistics)
       KeepWorst(harvest.statistics, statistic);
@@ -80,8 +80,14 @@ void Campaign::Gather(const Task& task, const CaseRun& run, Harvest& harvest) {
   for (const Gate& examiner : AllGates()) {
     if (examiner.examine == nullptr) continue;
     for (Finding& finding : examiner.examine(run)) {
-      if (Known(harvest.hits, examiner.name, finding)) continue;
-      harvest.hits.push_back({examiner.name, run.probe, std::move(finding), task.wants});
+      Hit* known = FindKnown(harvest.hits, examiner.name, finding);
+      if (known == nullptr) {
+        harvest.hits.push_back({examiner.name, run.probe, std::move(finding), task.wants});
+      } else if (run.probe.prelude.size() <= known->probe.prelude.size() &&
+                 cases::ShortlexLess(context_.instance, run.probe.case_, known->probe.case_)) {
+        // The simplest of its cases is the best start for shrinking.
+        *known = {examiner.name, run.probe, std::move(finding), task.wants};
+      }
     }
   }
   const std::string reason = run.Inconclusive();
@@ -115,13 +121,14 @@ bool Campaign::Execute(const std::vector<Task>& planned, std::string_view gate, 
 
 void Campaign::Run() {
   using Wave = std::vector<Task> (Campaign::*)();
-  constexpr Wave kWaves[] = {&Campaign::Regressions, &Campaign::Smoke, &Campaign::Shapes,
-                             &Campaign::Values,      &Campaign::Long,  &Campaign::Surroundings};
+  constexpr Wave kWaves[] = {&Campaign::Regressions, &Campaign::Smoke,       &Campaign::Shapes,
+                             &Campaign::Values,      &Campaign::Aimed,       &Campaign::Long,
+                             &Campaign::Varied,      &Campaign::Surroundings};
   for (const Wave wave : kWaves) {
     std::vector<Task> planned = (this->*wave)();
     if (!harvest_.inconclusive.empty()) return;
     Trim(planned);
-    if (!Execute(planned, "cases", harvest_)) return;
+    if (!Execute(planned, "memory", harvest_)) return;
   }
 }
 
@@ -176,158 +183,6 @@ void Campaign::Fill(std::string_view gate, GateResult& result) {
     kinds += fmt::format("{}{} {}", kinds.empty() ? "" : ", ", count, purpose);
   }
   result.reason = fmt::format("{} cases ({})", harvest_.cases, kinds);
-}
-
-std::vector<Task> Campaign::Regressions() {
-  std::vector<Task> planned;
-  for (const Counterexample& known : context_.options.regressions) {
-    if (!known.case_ || known.op != context_.instance.op.name) continue;
-    Task one = TaskFor(*known.case_, "regressions");
-    one.probe = ProbeOf(known);
-    one.probe.case_.origin = "regression";
-    // The op may have changed since: what no longer fits it is no longer a case.
-    if (!cases::Materialise(context_.instance, one.probe.case_)) continue;
-    planned.push_back(std::move(one));
-  }
-  return planned;
-}
-
-std::vector<Task> Campaign::Smoke() {
-  cases::ShapeRequest request{.max_elements = context_.effort.max_elements,
-                              .count = context_.effort.shapes,
-                              .seed = context_.options.seed,
-                              .constants = cases::ConstantsOf(*context_.plan)};
-  const auto shapes = cases::GenerateShapes(context_.instance, request);
-  if (!shapes) {
-    harvest_.inconclusive = ToString(shapes.error());
-    return {};
-  }
-  for (const cases::ShapeChoice& shape : *shapes) shapes_.push_back(shape.axes);
-  std::vector<Task> planned;
-  for (const std::string_view recipe : {"exact", "plain"}) {
-    for (std::size_t i = 0; i < std::min<std::size_t>(4, shapes_.size()); ++i) {
-      planned.push_back(
-          TaskFor(cases::MakeCase(context_.instance, *cases::FindRecipe(recipe), shapes_[i],
-                                  DeriveSeed(context_.options.seed, "smoke") + i, "edge"),
-                  "smoke"));
-    }
-  }
-  return planned;
-}
-
-// Every shape with exact values, which need no tolerance, or with ordinary ones, in turn.
-std::vector<Task> Campaign::Shapes() {
-  std::vector<Task> planned;
-  const std::uint64_t seed = DeriveSeed(context_.options.seed, "shapes");
-  for (std::size_t i = 4; i < shapes_.size(); ++i) {
-    const cases::Recipe& recipe = *cases::FindRecipe(i % 3 == 2 ? "plain" : "exact");
-    planned.push_back(TaskFor(
-        cases::MakeCase(context_.instance, recipe, shapes_[i], seed + i, "edge"), "shapes"));
-  }
-  return planned;
-}
-
-// Every recipe on shapes of middling size, then inputs that draw from different recipes.
-std::vector<Task> Campaign::Values() {
-  std::vector<ops::AxisValues> middling = shapes_;
-  std::ranges::stable_sort(middling, {}, [&](const ops::AxisValues& axes) {
-    return std::abs(cases::TotalElements(context_.instance, axes) - 1500);
-  });
-  std::vector<Task> planned;
-  const std::uint64_t seed = DeriveSeed(context_.options.seed, "values");
-  std::size_t number = 0;
-  for (const cases::Recipe& recipe : cases::AllRecipes()) {
-    if (!cases::Applies(recipe, context_.instance)) continue;
-    for (std::size_t i = 0; i < std::min(context_.effort.recipe_shapes, middling.size()); ++i) {
-      planned.push_back(TaskFor(
-          cases::MakeCase(context_.instance, recipe,
-                          middling[(number + i) % std::min<std::size_t>(middling.size(), 6)],
-                          seed + number, "value"),
-          "values"));
-      ++number;
-    }
-  }
-  for (std::size_t i = 0; i < context_.effort.mixed_cases; ++i) {
-    planned.push_back(TaskFor(cases::MakeMixedCase(context_.instance, middling[i % middling.size()],
-                                                   seed + 1000 + i, "random"),
-                              "values"));
-  }
-  return planned;
-}
-
-// One axis as long as the budget allows, the others small: long sums, many blocks, hot rows.
-std::vector<Task> Campaign::Long() {
-  std::vector<Task> planned;
-  const std::uint64_t seed = DeriveSeed(context_.options.seed, "long");
-  for (const ops::Axis& axis : context_.instance.op.axes) {
-    if (axis.kind != ops::Axis::Kind::kVariable) continue;
-    ops::AxisValues small;
-    for (const ops::Axis& other : context_.instance.op.axes)
-      small[other.name] = other.name == axis.name ? axis.min : 4;
-    // The largest power of two, less one, that fits.
-    std::optional<ops::AxisValues> longest;
-    for (std::int64_t value = 64; value <= std::min<std::int64_t>(axis.max, 1 << 24); value *= 2) {
-      const auto solved = cases::SolveNear(context_.instance.op, axis.name, value - 1, small);
-      if (!solved ||
-          cases::TotalElements(context_.instance, *solved) > context_.effort.long_elements)
-        break;
-      if (StepsFor(*solved) > static_cast<double>(context_.effort.campaign_steps) / 16) break;
-      longest = *solved;
-    }
-    if (!longest) continue;
-    for (const std::string_view recipe : {"hot", "biased", "equal", "exact"}) {
-      planned.push_back(TaskFor(cases::MakeCase(context_.instance, *cases::FindRecipe(recipe),
-                                                *longest, seed + planned.size(), "long"),
-                                "long"));
-    }
-  }
-  return planned;
-}
-
-// The same cases under other schedules, with other poison, misaligned, after other calls, with
-// perturbed approximations.
-std::vector<Task> Campaign::Surroundings() {
-  std::vector<Task> planned;
-  Rng rng(DeriveSeed(context_.options.seed, "surroundings"));
-  std::vector<cases::Case> pool = tried_;
-  std::erase_if(pool, [&](const cases::Case& value) {
-    const std::int64_t elements = cases::TotalElements(context_.instance, value.axes);
-    return elements > 20'000 || elements < 8;
-  });
-  if (pool.empty()) return planned;
-  const auto draw = [&]() -> const cases::Case& { return pool[rng.Below(pool.size())]; };
-  const std::size_t rounds = context_.effort.schedules;
-  using Policy = Schedule::Policy;
-  constexpr Policy kPolicies[] = {Policy::kReversed, Policy::kPermuted, Policy::kPriorities};
-  for (std::size_t i = 0; i < rounds * (schedule_matters_ ? 3 : 1); ++i) {
-    Task one = TaskFor(draw(), "schedules");
-    one.probe.schedule = {.policy = kPolicies[i % 3], .seed = rng.Next() % 1'000'000};
-    planned.push_back(std::move(one));
-  }
-  constexpr std::uint8_t kPoisons[] = {0x00, 0x7f, 0x3c, 0x80};
-  for (std::size_t i = 0; i < rounds; ++i) {
-    Task one = TaskFor(draw(), "poison");
-    one.probe.poison = kPoisons[i % std::size(kPoisons)];
-    one.wants.determinism = false;
-    planned.push_back(std::move(one));
-    one = TaskFor(draw(), "perturbed");
-    one.probe.perturbation_seed = 1 + rng.Next() % 1'000'000;
-    one.wants.determinism = false;
-    planned.push_back(std::move(one));
-  }
-  for (std::size_t i = 0; i < rounds; ++i) {
-    const cases::Case judged = draw();
-    Task one = TaskFor(judged, "repeated calls");
-    one.wants.determinism = false;
-    // In turn: the same call again and again; the same shape with other values before; another
-    // shape before.
-    cases::Case before = i % 3 == 2 ? draw() : judged;
-    if (i % 3 == 1) before.seed ^= 0x5a5a;
-    one.probe.prelude.assign(i % 3 == 0 ? 4 : 1, before);
-    one.wants.max_steps *= 1 + one.probe.prelude.size();
-    planned.push_back(std::move(one));
-  }
-  return planned;
 }
 
 }  // namespace assay::gates

@@ -16,7 +16,9 @@
 #include <string_view>
 #include <vector>
 
+#include "base/rng.h"
 #include "validator/gates/gate.h"
+#include "validator/gates/guidance.h"
 
 namespace assay::gates {
 
@@ -52,6 +54,7 @@ class Campaign {
 
   const Harvest& harvest() const { return harvest_; }
   const std::vector<ops::AxisValues>& shapes() const { return shapes_; }
+  const Coverage& coverage() const { return coverage_; }
   /// A task for one case, with the step limit that fits its size.
   Task TaskFor(cases::Case value, std::string purpose) const;
   /// Estimated steps for a case at this shape, from the runs so far.
@@ -67,7 +70,11 @@ class Campaign {
   std::vector<Task> Shapes();
   std::vector<Task> Values();
   std::vector<Task> Long();
+  std::vector<Task> Aimed();
+  std::vector<Task> Varied();
   std::vector<Task> Surroundings();
+  Task Repeated(const cases::Case& judged, std::size_t kind, const cases::Case& other,
+                Rng& rng) const;
 
   void Trim(std::vector<Task>& planned) const;
   void Learn(const CaseRun& run);
@@ -77,6 +84,8 @@ class Campaign {
   Harvest harvest_;
   std::vector<ops::AxisValues> shapes_;
   std::vector<cases::Case> tried_;
+  Coverage coverage_;
+  std::vector<cases::Case> fresh_;  ///< Reached something new after the shapes were done.
   double steps_per_element_ = 0;
   bool schedule_matters_ = false;
   bool minimised_ = false;

@@ -87,8 +87,10 @@ Counterexample TextCounterexample(const GateContext& context, std::string_view g
 /// Refuted with up to three of the findings, each its own counterexample.
 void RefuteText(const GateContext& context, std::vector<Finding> findings, GateResult& result);
 void SetInconclusive(GateResult& result, std::string reason);
+/// Does op.json declare a property of this name?
+bool HasProperty(const ops::OpSpec& op, std::string_view name);
 /// Does the op promise the same bits on every run?
-bool IsDeterministic(const ops::OpSpec& op);
+inline bool IsDeterministic(const ops::OpSpec& op) { return HasProperty(op, "deterministic"); }
 
 /// Findings of all case gates in one run, `guilty` first where it is among them, the others in gate
 /// order. What a counterexample holds.

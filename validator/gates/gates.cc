@@ -129,10 +129,9 @@ void SetInconclusive(GateResult& result, std::string reason) {
   result.reason = std::move(reason);
 }
 
-bool IsDeterministic(const ops::OpSpec& op) {
-  return std::ranges::any_of(op.properties, [](const ops::Property& property) {
-    return property.name == "deterministic";
-  });
+bool HasProperty(const ops::OpSpec& op, std::string_view name) {
+  return std::ranges::any_of(
+      op.properties, [name](const ops::Property& property) { return property.name == name; });
 }
 
 }  // namespace assay::gates

@@ -8,7 +8,15 @@ std::vector<Finding> ExamineNumeric(const CaseRun& run) {
 }
 
 void RunNumericGate(GateContext& context, GateResult& result) {
-  context.Cases().Fill("numeric", result);
+  Campaign& campaign = context.Cases();
+  campaign.Fill("numeric", result);
+  const Coverage& coverage = campaign.coverage();
+  result.statistics.push_back({"branch_sides", static_cast<double>(coverage.sides()),
+                               static_cast<double>(2 * coverage.branches()), "reached, of all"});
+  for (const BranchCoverage& partial : coverage.Partial()) {
+    result.statistics.push_back(
+        {"unreached_side", static_cast<double>(partial.site.line), 0, Describe(partial)});
+  }
 }
 
 }  // namespace assay::gates

@@ -13,9 +13,6 @@
 namespace assay::gates {
 namespace {
 
-// Literals longer than this are refused when a case is read.
-constexpr std::int64_t kMaxElements = 4096;
-
 struct Mapped {
   std::int64_t index = 0;
   double factor = 1;
@@ -195,26 +192,11 @@ constexpr std::array kRows = {
     PropertyRow{"shift_invariant", 1, ShiftInvariant},
     PropertyRow{"batch_split", 1, BatchSplit},
 };
-constexpr std::array<std::string_view, kRows.size() + 1> kNames = [] {
-  std::array<std::string_view, kRows.size() + 1> names{"deterministic"};
-  for (std::size_t i = 0; i < kRows.size(); ++i) names[i + 1] = kRows[i].name;
+constexpr std::array<std::string_view, kRows.size() + 2> kNames = [] {
+  std::array<std::string_view, kRows.size() + 2> names{"deterministic", "any_alignment"};
+  for (std::size_t i = 0; i < kRows.size(); ++i) names[i + 2] = kRows[i].name;
   return names;
 }();
-
-// Spells out all tensor inputs; nothing when they are too long for that.
-std::optional<cases::Case> Spelled(const ops::Instance& instance, const cases::Case& value,
-                                   const cases::Materialised& filled) {
-  cases::Case spelled = value;
-  for (const ops::TensorSpec& spec : instance.op.inputs) {
-    if (spec.is_scalar) continue;
-    const Tensor& tensor = filled.inputs.find(spec.name)->second;
-    if (tensor.elements > kMaxElements) return std::nullopt;
-    cases::Profile literal{.kind = "literal", .parameters = {}, .literal = {}};
-    for (std::int64_t i = 0; i < tensor.elements; ++i) literal.literal.push_back(tensor.At(i));
-    spelled.profiles[spec.name] = std::move(literal);
-  }
-  return spelled;
-}
 
 bool Agree(double expected, double got, double allowance) {
   if (std::isnan(expected) || std::isnan(got)) return std::isnan(expected) && std::isnan(got);
@@ -304,7 +286,7 @@ Result<PropertyCheck> CheckProperty(const ops::Instance& instance, const ops::Pr
   }
   PropertyCheck check;
   ASSAY_TRY(const cases::Materialised filled, cases::Materialise(instance, probe.case_));
-  const auto base = Spelled(instance, probe.case_, filled);
+  const auto base = cases::SpellOut(instance, probe.case_);
   if (!base) return check;
   const auto variant = row->transform({instance, property.arguments, *base, filled});
   if (!variant) return check;

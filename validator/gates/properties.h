@@ -25,7 +25,8 @@
 
 namespace assay::gates {
 
-/// Names of all known properties, "deterministic" among them, which the race gate checks.
+/// Names of all known properties, "deterministic" and "any_alignment" (pointers are aligned to
+/// their dtype only) among them, which the campaign checks.
 std::span<const std::string_view> KnownProperties();
 
 /// "independent_rows x tokens"

@@ -57,9 +57,10 @@ void Refute(GateContext& context, const ops::Property& property, cases::Probe pr
 
 void RunPropertyGate(GateContext& context, GateResult& result) {
   std::vector<ops::Property> properties = context.instance.op.properties;
-  // The race gate explores schedules for it.
-  std::erase_if(properties,
-                [](const ops::Property& property) { return property.name == "deterministic"; });
+  // These two are about surroundings: the campaign varies them.
+  std::erase_if(properties, [](const ops::Property& property) {
+    return property.name == "deterministic" || property.name == "any_alignment";
+  });
   if (properties.empty()) {
     result.status = GateStatus::kSkipped;
     result.reason = "the op declares no metamorphic property";

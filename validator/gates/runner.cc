@@ -40,6 +40,17 @@ std::vector<std::int64_t> Unravel(std::int64_t index, const Shape& shape) {
   return place;
 }
 
+// Line information carries the compiler's working directory.
+void NameTheKernelFile(Report& report) {
+  const auto strip = [](SourceSite& site) {
+    if (site.file.ends_with("/kernel.cu")) site.file = "kernel.cu";
+  };
+  for (Finding& finding : report.findings) {
+    for (Access& access : finding.accesses) strip(access.site);
+  }
+  for (BranchCoverage& branch : report.coverage) strip(branch.site);
+}
+
 void CompareSchedules(const TensorMap& plain, const TensorMap& other,
                       std::vector<Finding>& findings) {
   for (const auto& [name, tensor] : plain) {
@@ -101,6 +112,7 @@ Status Runner::RunOnce(const cases::Probe& probe, const Wants& wants, CaseRun& r
   for (const cases::Case* value : all) {
     ASSAY_TRY(cases::Materialised filled, cases::Materialise(instance, *value));
     const auto plan = ops::Resolve(*subject_.plan, instance, filled.axes);
+    if (!plan && plan.error().kind == ErrorKind::kLimit) return std::unexpected(plan.error());
     if (!plan) {
       run.plan_findings.push_back(PlanFinding(plan.error()));
       return {};
@@ -124,6 +136,7 @@ Status Runner::RunOnce(const cases::Probe& probe, const Wants& wants, CaseRun& r
   bound->execution.checks.coverage = wants.coverage;
   bound->execution.limits.max_steps = wants.max_steps;
   ASSAY_TRY(run.report, engine_.Run(bound->execution, bound->buffers, engine::Trust::kCandidate));
+  NameTheKernelFile(run.report);
   run.steps += run.report.counters.steps;
   engine::BoundCall& judged = bound->calls.back();
   run.outputs.clear();

@@ -1,0 +1,203 @@
+#include "validator/gates/guidance.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <bit>
+#include <cmath>
+#include <set>
+
+#include "base/rng.h"
+#include "validator/cases/profiles.h"
+#include "validator/cases/recipes.h"
+#include "validator/cases/shapes.h"
+
+namespace assay::gates {
+namespace {
+
+constexpr std::uint8_t kBothSides = 3;
+
+// One immediate operand: decimal, 0x hexadecimal, 0f/0d floating-point bits.
+void ReadImmediate(std::string_view word, std::set<std::int64_t>& integers,
+                   std::set<double>& floats) {
+  const bool negative = word.starts_with('-');
+  if (negative) word.remove_prefix(1);
+  if (word.empty() || word[0] < '0' || word[0] > '9' || word.size() > 20) return;
+  int base = 10;
+  char kind = 'i';
+  if (word.size() > 2 && word[0] == '0' &&
+      (word[1] == 'x' || word[1] == 'f' || word[1] == 'F' || word[1] == 'd' || word[1] == 'D')) {
+    base = 16;
+    kind = word[1] == 'x' ? 'i' : static_cast<char>(word[1] | 0x20);
+    word.remove_prefix(2);
+  }
+  std::uint64_t value = 0;
+  for (const char c : word) {
+    int digit = -1;
+    if (c >= '0' && c <= '9') digit = c - '0';
+    if (base == 16 && c >= 'a' && c <= 'f') digit = c - 'a' + 10;
+    if (base == 16 && c >= 'A' && c <= 'F') digit = c - 'A' + 10;
+    if (digit < 0) return;
+    value = value * static_cast<std::uint64_t>(base) + static_cast<std::uint64_t>(digit);
+  }
+  if (kind == 'i') {
+    if (!negative && value >= 2 && value <= INT64_MAX)
+      integers.insert(static_cast<std::int64_t>(value));
+    return;
+  }
+  const double real =
+      kind == 'f' ? static_cast<double>(std::bit_cast<float>(static_cast<std::uint32_t>(value)))
+                  : std::bit_cast<double>(value);
+  if (std::isfinite(real) && real != 0 && real != 1) floats.insert(real);
+}
+
+/// Adds cases as long as there is room.
+class Aim {
+ public:
+  Aim(const ops::Instance& instance, std::int64_t max_elements, std::size_t count,
+      std::uint64_t seed)
+      : instance_(instance), max_elements_(max_elements), count_(count), seed_(seed) {}
+
+  void AtAxis(const ops::Axis& axis, std::int64_t value, std::int64_t others) {
+    if (value < axis.min || value > axis.max || Full()) return;
+    ops::AxisValues preferred;
+    for (const ops::Axis& other : instance_.op.axes) {
+      if (other.name != axis.name) preferred[other.name] = std::max(other.min, others);
+    }
+    Add(cases::SolveAxes(instance_.op, {{axis.name, value}}, preferred), "plain");
+  }
+
+  void AtValue(double value) {
+    if (Full()) return;
+    ops::AxisValues preferred;
+    for (const ops::Axis& axis : instance_.op.axes)
+      preferred[axis.name] = std::max<std::int64_t>(axis.min, 4);
+    for (const ops::TensorSpec& spec : instance_.op.inputs) {
+      const cases::InputClass input_class = cases::ClassOf(spec, instance_.TypeOf(spec));
+      if (spec.is_scalar || input_class == cases::InputClass::kChoice || Full()) continue;
+      ops::AxisValues pinned;
+      if (input_class == cases::InputClass::kIndex) {
+        // The index must exist.
+        const ops::Axis* of = instance_.op.FindAxis(spec.domain.of);
+        if (of == nullptr || of->kind != ops::Axis::Kind::kVariable ||
+            value + 2 > static_cast<double>(of->max))
+          continue;
+        pinned[spec.domain.of] = static_cast<std::int64_t>(value) + 2;
+      }
+      const auto solved = cases::SolveAxes(instance_.op, pinned, preferred);
+      if (!solved || cases::TotalElements(instance_, *solved) > max_elements_) continue;
+      cases::Case aimed = cases::MakeCase(instance_, *cases::FindRecipe("plain"), *solved,
+                                          seed_ + cases_.size(), "aimed");
+      aimed.profiles[spec.name] = {
+          .kind = "literal", .parameters = {}, .literal = {value, 0, value + 1, -value, 1, value}};
+      cases_.push_back(std::move(aimed));
+    }
+  }
+
+  bool Full() const { return cases_.size() >= count_; }
+  std::vector<cases::Case> Take() { return std::move(cases_); }
+
+ private:
+  void Add(const Result<ops::AxisValues>& axes, std::string_view recipe) {
+    if (!axes || cases::TotalElements(instance_, *axes) > max_elements_ ||
+        !seen_.insert(*axes).second)
+      return;
+    cases_.push_back(cases::MakeCase(instance_, *cases::FindRecipe(recipe), *axes,
+                                     seed_ + cases_.size(), "aimed"));
+  }
+
+  const ops::Instance& instance_;
+  std::int64_t max_elements_;
+  std::size_t count_;
+  std::uint64_t seed_;
+  std::set<ops::AxisValues> seen_;
+  std::vector<cases::Case> cases_;
+};
+
+}  // namespace
+
+bool Coverage::Add(const std::vector<BranchCoverage>& branches) {
+  bool fresh = false;
+  for (const BranchCoverage& branch : branches) {
+    BranchCoverage& known =
+        branches_.try_emplace(branch.ptx_line, BranchCoverage{branch.ptx_line, branch.site, 0})
+            .first->second;
+    const auto sides = static_cast<std::uint8_t>(known.sides | branch.sides);
+    fresh = fresh || sides != known.sides;
+    known.sides = sides;
+  }
+  return fresh;
+}
+
+std::vector<BranchCoverage> Coverage::Partial() const {
+  std::vector<BranchCoverage> partial;
+  for (const auto& [line, branch] : branches_) {
+    if (branch.sides != kBothSides) partial.push_back(branch);
+  }
+  std::ranges::stable_sort(partial, {},
+                           [](const BranchCoverage& branch) { return branch.site.line; });
+  return partial;
+}
+
+std::size_t Coverage::sides() const {
+  std::size_t count = 0;
+  for (const auto& [line, branch] : branches_)
+    count += static_cast<std::size_t>(std::popcount(branch.sides));
+  return count;
+}
+
+std::string Describe(const BranchCoverage& partial) {
+  const std::string place = partial.site.line > 0
+                                ? fmt::format("{}:{}", partial.site.file, partial.site.line)
+                                : fmt::format("PTX line {}", partial.ptx_line);
+  const std::string_view what = partial.sides == 0   ? "the branch never ran"
+                                : partial.sides == 1 ? "the branch is always taken"
+                                                     : "the branch is never taken";
+  return fmt::format("{}: {}", place, what);
+}
+
+ProgramConstants ConstantsOfPtx(std::string_view ptx) {
+  std::set<std::int64_t> integers;
+  std::set<double> floats;
+  for (std::size_t start = 0; start < ptx.size();) {
+    const std::size_t end = std::min(ptx.find('\n', start), ptx.size());
+    std::string_view line = ptx.substr(start, end - start);
+    start = end + 1;
+    line = line.substr(0, line.find("//"));
+    const std::size_t compare = std::min(line.find("setp."), line.find("set."));
+    if (compare == std::string_view::npos) continue;
+    line.remove_prefix(compare);
+    for (std::size_t at = 0; at < line.size();) {
+      const std::size_t from = line.find_first_not_of(" \t,;", at);
+      if (from == std::string_view::npos) break;
+      const std::size_t to = std::min(line.find_first_of(" \t,;", from), line.size());
+      ReadImmediate(line.substr(from, to - from), integers, floats);
+      at = to;
+    }
+  }
+  return {{integers.begin(), integers.end()}, {floats.begin(), floats.end()}};
+}
+
+std::vector<cases::Case> AimedCases(const ops::Instance& instance,
+                                    const ProgramConstants& constants, std::int64_t max_elements,
+                                    std::size_t count, std::uint64_t seed) {
+  Aim aim(instance, max_elements, count, seed);
+  // The number itself on every axis first: equality is the rarest condition.
+  for (const std::int64_t delta : {0, 1, -1}) {
+    for (const std::int64_t others : {1, 3}) {
+      for (const std::int64_t constant : constants.integers) {
+        if (constant > (std::int64_t{1} << 40)) continue;
+        for (const ops::Axis& axis : instance.op.axes) {
+          if (axis.kind == ops::Axis::Kind::kVariable) aim.AtAxis(axis, constant + delta, others);
+        }
+      }
+    }
+    if (delta != 0) continue;
+    for (const double constant : constants.floats) aim.AtValue(constant);
+    for (const std::int64_t constant : constants.integers)
+      aim.AtValue(static_cast<double>(constant));
+  }
+  return aim.Take();
+}
+
+}  // namespace assay::gates

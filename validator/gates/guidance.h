@@ -1,0 +1,51 @@
+// Guidance: what no case has reached yet, and which constants of the program may be the key to it.
+//
+// Coverage adds up, over all runs, which sides of which branches ran. Constants are the immediates
+// that the PTX compares with: a kernel that treats `n == 4096` or `ids[i] == 77` in its own way
+// carries the number in a setp. Cases are aimed at such numbers: axes set to them and next to them,
+// inputs holding them.
+//
+// Deterministic; linear in the PTX; any bytes are acceptable.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "validator/cases/case.h"
+#include "validator/execution/execution.h"
+
+namespace assay::gates {
+
+class Coverage {
+ public:
+  /// Adds a run's branches; true when one of its sides is new.
+  bool Add(const std::vector<BranchCoverage>& branches);
+  /// Branches of which one side never ran, in the order of lines.
+  std::vector<BranchCoverage> Partial() const;
+  std::size_t branches() const { return branches_.size(); }
+  /// Sides that ran, of 2 * branches().
+  std::size_t sides() const;
+
+ private:
+  std::map<std::uint32_t, BranchCoverage> branches_;  ///< By PTX line.
+};
+
+/// "kernel.cu:14: the branch is never taken"
+std::string Describe(const BranchCoverage& partial);
+
+struct ProgramConstants {
+  std::vector<std::int64_t> integers;  ///< Distinct, ascending, at least 2.
+  std::vector<double> floats;          ///< Distinct, ascending, without 0 and 1.
+};
+ProgramConstants ConstantsOfPtx(std::string_view ptx);
+
+/// Cases aimed at the constants: each axis at a constant and its neighbours, others small or 1,
+/// within `max_elements`; then inputs that hold a constant. The first `count` of them.
+std::vector<cases::Case> AimedCases(const ops::Instance& instance,
+                                    const ProgramConstants& constants, std::int64_t max_elements,
+                                    std::size_t count, std::uint64_t seed);
+
+}  // namespace assay::gates

@@ -1,0 +1,145 @@
+// corpus/hostile: functionally wrong candidates, each wrong only on some inputs, judged by
+// everything that is real: jailed compiler, emulator, oracle. Each must be refuted at standard
+// effort by one of the gates it names, and its smallest counterexample may be at most twice as
+// large as the smallest known one. Their op's naive candidates are the twins that must be accepted.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <filesystem>
+
+#include "base/file.h"
+#include "validator/engine/toolbox.h"
+#include "validator/gates/gatekeeper.h"
+#include "validator/gates/render.h"
+
+namespace assay::gates {
+namespace {
+
+struct Expectation {
+  std::string op;
+  std::map<std::string, std::string> dtypes;
+  std::vector<std::string> gates;
+  ops::AxisValues smallest;
+};
+
+Result<Expectation> ReadExpectation(const Path& path) {
+  ASSAY_TRY(const Json json, ReadJsonFile(path.string()));
+  ASSAY_TRY(ObjectReader reader, ObjectReader::Of(json, path.string()));
+  Expectation expectation;
+  reader.Ignore("schema");
+  reader.Ignore("what");
+  ASSAY_TRY(expectation.op, reader.Required<std::string>("op"));
+  ASSAY_TRY(const Json dtypes, reader.Required<Json>("dtypes"));
+  for (const auto& [variable, dtype] : dtypes.items())
+    expectation.dtypes[variable] = dtype.get<std::string>();
+  ASSAY_TRY(expectation.gates, reader.Required<std::vector<std::string>>("gates"));
+  ASSAY_TRY(const Json smallest, reader.Required<Json>("smallest"));
+  for (const auto& [axis, value] : smallest.items())
+    expectation.smallest[axis] = value.get<std::int64_t>();
+  ASSAY_TRY_VOID(reader.Finish());
+  return expectation;
+}
+
+/// One pool of workers and one oracle for all tests: truths are shared.
+struct Bench {
+  std::unique_ptr<engine::Toolbox> toolbox;
+  std::unique_ptr<oracle::Oracle> oracle;
+  SystemClock clock;
+  ops::Library library{{Path(ASSAY_SOURCE_DIR) / "ops"}};
+};
+
+class HostileTest : public testing::TestWithParam<std::string> {
+ protected:
+  static void SetUpTestSuite() {
+    bench_ = new Bench;
+    auto toolbox = engine::Toolbox::Create({});
+    if (!toolbox) return;
+    bench_->toolbox = *std::move(toolbox);
+    bench_->oracle =
+        std::make_unique<oracle::Oracle>(bench_->toolbox->compiler(), bench_->toolbox->emulator());
+  }
+  static void TearDownTestSuite() {
+    delete bench_;
+    bench_ = nullptr;
+  }
+  void SetUp() override {
+    if (bench_->toolbox == nullptr) GTEST_SKIP() << "no jail on this machine";
+  }
+
+  static Judgement Judge(const ops::Instance& instance, const Path& folder) {
+    Candidate candidate{ReadFile(folder / "kernel.cu").value(),
+                        ReadFile(folder / "launch.json").value()};
+    Options options;
+    options.holdout_seed = [] { return 20'260'101u; };
+    Gatekeeper gatekeeper({bench_->toolbox->compiler(),
+                           bench_->toolbox->emulator(),
+                           *bench_->oracle,
+                           bench_->clock,
+                           {}},
+                          options);
+    return gatekeeper.Judge(instance, candidate);
+  }
+
+  static Bench* bench_;
+};
+Bench* HostileTest::bench_ = nullptr;
+
+TEST_P(HostileTest, IsRefutedWithASmallCounterexample) {
+  const Path folder = Path(ASSAY_SOURCE_DIR) / "corpus" / "hostile" / GetParam();
+  const auto expectation = ReadExpectation(folder / "expect.json");
+  ASSERT_TRUE(expectation) << ToString(expectation.error());
+  const ops::Instance instance =
+      ops::MakeInstance(bench_->library.Find(expectation->op).value(), expectation->dtypes, "sm_90")
+          .value();
+  const Judgement judgement = Judge(instance, folder);
+  const std::string text = RenderVerdict(judgement.verdict);
+  ASSERT_EQ(judgement.verdict.outcome, Outcome::kRefuted) << text;
+  EXPECT_FALSE(judgement.vetted);
+  const auto all = judgement.verdict.Counterexamples();
+  std::int64_t smallest = INT64_MAX;
+  bool by_expected_gate = false;
+  for (const Counterexample* counterexample : all) {
+    by_expected_gate =
+        by_expected_gate ||
+        std::ranges::find(expectation->gates, counterexample->gate) != expectation->gates.end();
+    if (counterexample->case_) {
+      smallest = std::min(smallest, cases::TotalElements(instance, counterexample->case_->axes));
+    }
+  }
+  EXPECT_TRUE(by_expected_gate) << text;
+  EXPECT_LE(smallest, 2 * cases::TotalElements(instance, expectation->smallest)) << text;
+}
+
+std::vector<std::string> Folders() {
+  std::vector<std::string> names;
+  for (const auto& entry :
+       std::filesystem::directory_iterator(Path(ASSAY_SOURCE_DIR) / "corpus" / "hostile")) {
+    if (std::filesystem::exists(entry.path() / "expect.json"))
+      names.push_back(entry.path().filename());
+  }
+  std::ranges::sort(names);
+  return names;
+}
+
+INSTANTIATE_TEST_SUITE_P(Corpus, HostileTest, testing::ValuesIn(Folders()),
+                         [](const auto& param) { return param.param; });
+
+using NaiveTest = HostileTest;
+
+TEST_P(NaiveTest, IsAccepted) {
+  const ops::OpSpec op = bench_->library.Find(GetParam()).value();
+  const ops::Instance instance = ops::MakeInstance(op, {}, "sm_90").value();
+  ASSERT_TRUE(op.naive);
+  const Judgement judgement = Judge(instance, *op.naive);
+  EXPECT_EQ(judgement.verdict.outcome, Outcome::kAccepted) << RenderVerdict(judgement.verdict);
+}
+
+INSTANTIATE_TEST_SUITE_P(Ops, NaiveTest,
+                         testing::Values("row_sum", "softmax", "scatter_add", "cumsum", "gemm",
+                                         "layer_norm", "rms_norm", "cross_entropy",
+                                         "embedding_rmsnorm_backward", "attention"),
+                         [](const auto& param) { return param.param; });
+
+}  // namespace
+}  // namespace assay::gates

@@ -1,0 +1,229 @@
+// The waves of a campaign: which cases each of them tries.
+#include <algorithm>
+#include <cmath>
+
+#include "base/rng.h"
+#include "validator/cases/recipes.h"
+#include "validator/cases/shapes.h"
+#include "validator/gates/campaign.h"
+
+namespace assay::gates {
+
+std::vector<Task> Campaign::Regressions() {
+  std::vector<Task> planned;
+  for (const Counterexample& known : context_.options.regressions) {
+    if (!known.case_ || known.op != context_.instance.op.name) continue;
+    Task one = TaskFor(*known.case_, "regressions");
+    one.probe = ProbeOf(known);
+    one.probe.case_.origin = "regression";
+    // The op may have changed since: what no longer fits it is no longer a case.
+    if (!cases::Materialise(context_.instance, one.probe.case_)) continue;
+    planned.push_back(std::move(one));
+  }
+  return planned;
+}
+
+std::vector<Task> Campaign::Smoke() {
+  cases::ShapeRequest request{.max_elements = context_.effort.max_elements,
+                              .count = context_.effort.shapes,
+                              .seed = context_.options.seed,
+                              .constants = cases::ConstantsOf(*context_.plan)};
+  const auto shapes = cases::GenerateShapes(context_.instance, request);
+  if (!shapes) {
+    harvest_.inconclusive = ToString(shapes.error());
+    return {};
+  }
+  for (const cases::ShapeChoice& shape : *shapes) shapes_.push_back(shape.axes);
+  std::vector<Task> planned;
+  for (const std::string_view recipe : {"exact", "plain"}) {
+    for (std::size_t i = 0; i < std::min<std::size_t>(4, shapes_.size()); ++i) {
+      planned.push_back(
+          TaskFor(cases::MakeCase(context_.instance, *cases::FindRecipe(recipe), shapes_[i],
+                                  DeriveSeed(context_.options.seed, "smoke") + i, "edge"),
+                  "smoke"));
+    }
+  }
+  return planned;
+}
+
+// Every shape with exact values, which need no tolerance, or with ordinary ones, in turn.
+std::vector<Task> Campaign::Shapes() {
+  std::vector<Task> planned;
+  const std::uint64_t seed = DeriveSeed(context_.options.seed, "shapes");
+  for (std::size_t i = 4; i < shapes_.size(); ++i) {
+    const cases::Recipe& recipe = *cases::FindRecipe(i % 3 == 2 ? "plain" : "exact");
+    planned.push_back(TaskFor(
+        cases::MakeCase(context_.instance, recipe, shapes_[i], seed + i, "edge"), "shapes"));
+  }
+  return planned;
+}
+
+// Every recipe on shapes of middling size, then inputs that draw from different recipes.
+std::vector<Task> Campaign::Values() {
+  std::vector<ops::AxisValues> middling = shapes_;
+  std::ranges::stable_sort(middling, {}, [&](const ops::AxisValues& axes) {
+    return std::abs(cases::TotalElements(context_.instance, axes) - 1500);
+  });
+  std::vector<Task> planned;
+  const std::uint64_t seed = DeriveSeed(context_.options.seed, "values");
+  std::size_t number = 0;
+  for (const cases::Recipe& recipe : cases::AllRecipes()) {
+    if (!cases::Applies(recipe, context_.instance)) continue;
+    for (std::size_t i = 0; i < std::min(context_.effort.recipe_shapes, middling.size()); ++i) {
+      planned.push_back(TaskFor(
+          cases::MakeCase(context_.instance, recipe,
+                          middling[(number + i) % std::min<std::size_t>(middling.size(), 6)],
+                          seed + number, "value"),
+          "values"));
+      ++number;
+    }
+  }
+  for (std::size_t i = 0; i < context_.effort.mixed_cases; ++i) {
+    planned.push_back(TaskFor(cases::MakeMixedCase(context_.instance, middling[i % middling.size()],
+                                                   seed + 1000 + i, "random"),
+                              "values"));
+  }
+  return planned;
+}
+
+// At the numbers that the program compares with.
+std::vector<Task> Campaign::Aimed() {
+  std::vector<Task> planned;
+  const ProgramConstants constants = ConstantsOfPtx(context_.Compile()->kernel.ptx);
+  for (cases::Case& value :
+       AimedCases(context_.instance, constants, context_.effort.long_elements,
+                  context_.effort.guided_cases, DeriveSeed(context_.options.seed, "aimed"))) {
+    planned.push_back(TaskFor(std::move(value), "aimed"));
+  }
+  return planned;
+}
+
+// What reached something new is worth another look: the same shape with other values, its
+// neighbours with the same ones.
+std::vector<Task> Campaign::Varied() {
+  std::vector<Task> planned;
+  const std::uint64_t seed = DeriveSeed(context_.options.seed, "varied");
+  for (const cases::Case& fresh : fresh_) {
+    if (planned.size() >= context_.effort.guided_cases) break;
+    const std::int64_t elements = cases::TotalElements(context_.instance, fresh.axes);
+    if (elements > context_.effort.max_elements) continue;
+    planned.push_back(TaskFor(
+        cases::MakeMixedCase(context_.instance, fresh.axes, seed + planned.size(), "varied"),
+        "varied"));
+    for (const cases::ShapeChoice& near :
+         cases::Neighbours(context_.instance, fresh.axes, 2 * elements + 64)) {
+      cases::Case moved = fresh;
+      moved.axes = near.axes;
+      moved.origin = "varied";
+      planned.push_back(TaskFor(std::move(moved), "varied"));
+      if (planned.size() % 3 == 0) break;
+    }
+  }
+  return planned;
+}
+
+// One axis as long as the budget allows, the others small: long sums, many blocks, hot rows.
+std::vector<Task> Campaign::Long() {
+  std::vector<Task> planned;
+  const std::uint64_t seed = DeriveSeed(context_.options.seed, "long");
+  for (const ops::Axis& axis : context_.instance.op.axes) {
+    if (axis.kind != ops::Axis::Kind::kVariable) continue;
+    ops::AxisValues small;
+    for (const ops::Axis& other : context_.instance.op.axes)
+      small[other.name] = other.name == axis.name ? axis.min : 4;
+    // The largest power of two, less one, that fits.
+    std::optional<ops::AxisValues> longest;
+    for (std::int64_t value = 64; value <= std::min<std::int64_t>(axis.max, 1 << 24); value *= 2) {
+      const auto solved = cases::SolveNear(context_.instance.op, axis.name, value - 1, small);
+      if (!solved ||
+          cases::TotalElements(context_.instance, *solved) > context_.effort.long_elements)
+        break;
+      if (StepsFor(*solved) > static_cast<double>(context_.effort.campaign_steps) / 16) break;
+      longest = *solved;
+    }
+    if (!longest) continue;
+    for (const std::string_view recipe : {"hot", "biased", "equal", "exact"}) {
+      planned.push_back(TaskFor(cases::MakeCase(context_.instance, *cases::FindRecipe(recipe),
+                                                *longest, seed + planned.size(), "long"),
+                                "long"));
+    }
+  }
+  return planned;
+}
+
+// The same cases under other schedules, with other poison, misaligned, after other calls, with
+// perturbed approximations.
+std::vector<Task> Campaign::Surroundings() {
+  std::vector<Task> planned;
+  Rng rng(DeriveSeed(context_.options.seed, "surroundings"));
+  std::vector<cases::Case> pool = tried_;
+  std::erase_if(pool, [&](const cases::Case& value) {
+    const std::int64_t elements = cases::TotalElements(context_.instance, value.axes);
+    return elements > 20'000 || elements < 8;
+  });
+  if (pool.empty()) return planned;
+  const auto draw = [&]() -> const cases::Case& { return pool[rng.Below(pool.size())]; };
+  const std::size_t rounds = context_.effort.schedules;
+  using Policy = Schedule::Policy;
+  constexpr Policy kPolicies[] = {Policy::kReversed, Policy::kPermuted, Policy::kPriorities};
+  for (std::size_t i = 0; i < rounds * (schedule_matters_ ? 3 : 1); ++i) {
+    Task one = TaskFor(draw(), "schedules");
+    one.probe.schedule = {.policy = kPolicies[i % 3], .seed = rng.Next() % 1'000'000};
+    planned.push_back(std::move(one));
+  }
+  constexpr std::uint8_t kPoisons[] = {0x00, 0x7f, 0x3c, 0x80};
+  for (std::size_t i = 0; i < rounds; ++i) {
+    Task one = TaskFor(draw(), "poison");
+    one.probe.poison = kPoisons[i % std::size(kPoisons)];
+    one.wants.determinism = false;
+    planned.push_back(std::move(one));
+    one = TaskFor(draw(), "perturbed");
+    one.probe.perturbation_seed = 1 + rng.Next() % 1'000'000;
+    one.wants.determinism = false;
+    planned.push_back(std::move(one));
+  }
+  for (std::size_t i = 0; i < 2 * rounds; ++i) {
+    const cases::Case& judged = draw();
+    const cases::Case& other = draw();
+    planned.push_back(Repeated(judged, i, other, rng));
+  }
+  // What vector types need is guaranteed; more than that only where an allocator happens to give
+  // it.
+  const bool any = HasProperty(context_.instance.op, "any_alignment");
+  constexpr std::uint32_t kVectors[] = {16, 48, 112, 240};
+  constexpr std::uint32_t kElements[] = {8, 2, 4, 6};
+  for (std::size_t i = 0; i < rounds; ++i) {
+    Task one = TaskFor(draw(), "alignments");
+    one.probe.misalign = any ? kElements[i % 4] : kVectors[i % 4];
+    one.wants.determinism = false;
+    planned.push_back(std::move(one));
+  }
+  return planned;
+}
+
+// The judged call after others in one context, in turn: the same call again and again; the same
+// shape with other values; another shape; values that agree with the judged ones in their first
+// half.
+Task Campaign::Repeated(const cases::Case& judged, std::size_t kind, const cases::Case& other,
+                        Rng& rng) const {
+  Task task = TaskFor(judged, "repeated calls");
+  task.wants.determinism = false;
+  cases::Case before = kind % 4 == 2 ? other : judged;
+  if (kind % 4 == 1) before.seed ^= 1 + rng.Below(1u << 20);
+  if (kind % 4 == 3) {
+    if (const auto spelled = cases::SpellOut(context_.instance, judged)) {
+      task.probe.case_ = *spelled;
+      before = *spelled;
+      for (auto& [input, profile] : before.profiles) {
+        for (std::size_t i = (profile.literal.size() + 1) / 2; i < profile.literal.size(); ++i) {
+          profile.literal[i] = 1 - profile.literal[i];
+        }
+      }
+    }
+  }
+  task.probe.prelude.assign(kind % 4 == 0 ? 4 : 1, before);
+  task.wants.max_steps *= 1 + task.probe.prelude.size();
+  return task;
+}
+
+}  // namespace assay::gates
