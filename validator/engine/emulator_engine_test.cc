@@ -92,15 +92,12 @@ TEST(EmulatorEngineTest, WorkersThatDieOrLieAreEngineFailures) {
   }
   Report short_report = GoodReport();
   short_report.unwritten_bytes = {0};
-  const std::vector<Reply> lies = {Answer(short_report), Reply{}, [] {
-                                     Reply reply;
-                                     reply.message.header = {{"report", 3}};
-                                     return reply;
-                                   }()};
-  for (const Reply& lie : lies) {
+  const std::vector<Json> lies = {
+      Answer(short_report).message.header, Json(), Json{{"report", 3}}};
+  for (const Json& lie : lies) {
     const auto report = bench.Run([&](WorkerKind, const Request&, auto) -> Result<Reply> {
       Reply reply;
-      reply.message.header = lie.message.header;
+      reply.message.header = lie;
       return reply;
     });
     EXPECT_EQ(report->stop, Stop::kEngineFailure);
