@@ -14,6 +14,7 @@
 
 #include "base/json.h"
 #include "base/rng.h"
+#include "validator/oracle/element.h"
 #include "validator/oracle/testing/local_bench.h"
 
 namespace assay::oracle {
@@ -132,7 +133,9 @@ double ShareWithin(const OutputTruth& truth, const Tensor& got, double atol, dou
   double within = 0;
   for (std::size_t i = 0; i < truth.value.size(); ++i) {
     const double value = got.At(static_cast<std::int64_t>(i));
-    if (std::fabs(value - truth.value[i]) <= atol + rtol * std::fabs(truth.value[i])) within += 1;
+    const double expected = Rounded(truth.dtype, truth.value[i]);
+    if (value == expected || std::fabs(value - expected) <= atol + rtol * std::fabs(expected))
+      within += 1;
   }
   return truth.value.empty() ? 1 : within / static_cast<double>(truth.value.size());
 }

@@ -211,6 +211,19 @@ ASSAY_DEVICE Bounded<C> select_less(const Bounded<C>& a, const Bounded<C>& b, co
                             larger(chosen.length(), other.length()), -1);
 }
 
+/// sum / count, as an average that an honest implementation may also keep while it runs (Welford):
+/// its roundings are as large as an average of magnitudes, even where the sum itself is exact.
+template <class C>
+ASSAY_DEVICE Bounded<C> average(const Bounded<C>& sum, const Bounded<C>& count) {
+  Bounded<C> running = sum;
+  if (sum.n > 1) {
+    running.g = -1;
+    running.e += Bounded<C>::kUnit * sum.a;
+    running.t += Bounded<C>::kUnit * sum.a;
+  }
+  return running / count;
+}
+
 /// The larger one; NaN where either is.
 template <class C>
 ASSAY_DEVICE Bounded<C> max(const Bounded<C>& x, const Bounded<C>& y) {

@@ -16,6 +16,7 @@
 // select_less(a, b, x, y), round_to<T>(x) for casts that the op itself prescribes, and x.settled()
 // for a sum that is to be taken as one rounded number inside a larger sum.
 //
+// average(sum, count) is a quotient that may also be kept as a running mean (Welford).
 // may_round_to<T>(x) marks a cast that implementations may make but need not, such as that of
 // attention's probabilities.
 #pragma once
