@@ -104,7 +104,8 @@ std::vector<cases::Case> JudgesCases(const ops::Instance& instance) {
   std::vector<cases::Case> result;
   std::uint64_t seed = 100;
   for (const Draw& draw :
-       {Draw{0, 1}, Draw{3, 1}, Draw{0, 1e-4}, Draw{100, 1}, Draw{0, 20}, Draw{0, 8}}) {
+       {Draw{0, 1}, Draw{3, 1}, Draw{0, 1e-4}, Draw{100, 1}, Draw{4000, 20},
+        Draw{0, 20}, Draw{0, 8}}) {
     for (int repeat = 0; repeat < 2; ++repeat) {
       cases::Case value;
       value.axes = axes;

@@ -211,17 +211,18 @@ ASSAY_DEVICE Bounded<C> select_less(const Bounded<C>& a, const Bounded<C>& b, co
                             larger(chosen.length(), other.length()), -1);
 }
 
-/// sum / count, as an average that an honest implementation may also keep while it runs (Welford):
-/// its roundings are as large as an average of magnitudes, even where the sum itself is exact.
+/// sum / count, as an average that an honest implementation may also keep while it runs (Welford).
+/// mean += (x - mean) / k rounds by u |mean_k|, which the steps after it shrink by k / n; |mean_k| is
+/// at most the first k magnitudes over k, so all steps together err like a sum that is divided by n,
+/// even where the sum itself is exact. Constant data is rounded nowhere, and for all other the
+/// divisor changes at every step: roundings never conspire as those of a sum may.
 template <class C>
 ASSAY_DEVICE Bounded<C> average(const Bounded<C>& sum, const Bounded<C>& count) {
-  Bounded<C> running = sum;
-  if (sum.n > 1) {
-    running.g = -1;
-    running.e += Bounded<C>::kUnit * sum.a;
-    running.t += Bounded<C>::kUnit * sum.a;
-  }
-  return running / count;
+  if (sum.n < 2 || !sum.exact_sum()) return sum / count;
+  const double adds = sum.n - 1;
+  const double running = Bounded<C>::kUnit * sum.a * smaller(adds, C::lambda * ::sqrt(adds));
+  const double typical = Bounded<C>::kUnit * sum.a * ::sqrt(adds);
+  return Bounded<C>::result(sum.v, running, smaller(running, typical), sum.length(), -1) / count;
 }
 
 /// The larger one; NaN where either is.
