@@ -20,6 +20,7 @@ struct F32Contract {
   static constexpr double lambda = 4.0;      ///< Confidence of the probabilistic bound.
   static constexpr bool independent = true;  ///< False: roundings may conspire (constant rows), so
                                              ///< n - 1 replaces lambda sqrt(n - 1).
+  static constexpr bool trending = false;    ///< True: values drift along the index (sorted data).
   static constexpr bool approximate = true;  ///< ex2.approx and the like are allowed.
   /// Products may be added by tensor cores, which truncate.
   static constexpr bool tensor_cores = false;
@@ -176,9 +177,13 @@ struct Bounded {
   friend ASSAY_DEVICE Bounded operator/(const Bounded& x, const Bounded& y) {
     const double v = x.v / y.v;
     const double rounding = (C::approximate ? 2 : 1) * kSlack * kUnit * magnitude(v) + kTiny;
-    return result(v, quotient_error(v, x.hard(), y.v, y.hard()) + rounding,
-                  quotient_error(v, x.typical(), y.v, y.typical()) + rounding,
-                  larger(x.length(), y.length()), -1);
+    Bounded r = result(v, quotient_error(v, x.hard(), y.v, y.hard()) + rounding,
+                       quotient_error(v, x.correlated(), y.v, y.correlated()) + rounding,
+                       larger(x.length(), y.length()), -1);
+    if (x.w == 0 && y.w == 0) return r;
+    const double least = magnitude(y.v) - y.hard();
+    r.w = least > 0 ? (x.w + v * v * y.w) / (least * least) : infinity();
+    return r;
   }
   static ASSAY_DEVICE double quotient_error(double v, double ex, double y, double ey) {
     const double least = magnitude(y) - ey;
@@ -214,15 +219,20 @@ ASSAY_DEVICE Bounded<C> select_less(const Bounded<C>& a, const Bounded<C>& b, co
 /// sum / count, as an average that an honest implementation may also keep while it runs (Welford).
 /// mean += (x - mean) / k rounds by u |mean_k|, which the steps after it shrink by k / n; |mean_k| is
 /// at most the first k magnitudes over k, so all steps together err like a sum that is divided by n,
-/// even where the sum itself is exact. Constant data is rounded nowhere, and for all other the
-/// divisor changes at every step: roundings never conspire as those of a sum may.
+/// even where the sum itself is exact. Repeated values do not make these roundings conspire, since
+/// k changes at every step. Values that drift do: along a ramp every step adds the same amount.
 template <class C>
 ASSAY_DEVICE Bounded<C> average(const Bounded<C>& sum, const Bounded<C>& count) {
-  if (sum.n < 2 || !sum.exact_sum()) return sum / count;
+  if (sum.n < 2) return sum / count;
   const double adds = sum.n - 1;
-  const double running = Bounded<C>::kUnit * sum.a * smaller(adds, C::lambda * ::sqrt(adds));
-  const double typical = Bounded<C>::kUnit * sum.a * ::sqrt(adds);
-  return Bounded<C>::result(sum.v, running, smaller(running, typical), sum.length(), -1) / count;
+  const double steps = C::trending ? adds : smaller(adds, C::lambda * ::sqrt(adds));
+  const double hard = sum.e + Bounded<C>::kUnit * sum.a * steps;
+  const double typical = sum.t + Bounded<C>::kUnit * sum.a * ::sqrt(adds);
+  Bounded<C> mean = Bounded<C>::result(
+      sum.v, larger(sum.hard(), hard),
+      larger(sum.correlated(), C::trending ? hard : smaller(hard, typical)), sum.length(), -1);
+  mean.w = sum.w;
+  return mean / count;
 }
 
 /// The larger one; NaN where either is.
