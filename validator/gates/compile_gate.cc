@@ -40,9 +40,13 @@ Finding FromDiagnostic(const Diagnostic& diagnostic) {
   finding.kind = diagnostic.severity == Diagnostic::Severity::kError ? FindingKind::kCompileError
                                                                      : FindingKind::kCompileWarning;
   finding.message = diagnostic.message;
+  if (!diagnostic.context.empty())
+    finding.message += fmt::format(" ({})", FirstLine(diagnostic.context));
   if (diagnostic.line > 0) {
     Access access;
     access.what = "refused here";
+    access.threads = 0;
+    access.site.column = diagnostic.column;
     access.site.file = diagnostic.file;
     access.site.line = diagnostic.line;
     finding.accesses.push_back(std::move(access));
