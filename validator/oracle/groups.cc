@@ -1,10 +1,9 @@
 #include "validator/oracle/groups.h"
 
-#include "base/error.h"
-
 #include <algorithm>
 #include <cmath>
 
+#include "base/error.h"
 #include "validator/oracle/element.h"
 
 namespace assay::oracle {
@@ -60,7 +59,8 @@ Groups GroupErrors(const OutputTruth& truth, const Tensor& got) {
   const auto count = static_cast<std::size_t>(got.elements);
   const auto columns =
       truth.shape.empty() ? std::size_t{1} : static_cast<std::size_t>(truth.shape.back());
-  for (const auto* field : {&truth.value, &truth.allowance, &truth.typical, &truth.independent, &truth.contributions}) {
+  for (const auto* field :
+       {&truth.value, &truth.allowance, &truth.typical, &truth.independent, &truth.contributions}) {
     ASSAY_CHECK(field->size() == count, "a truth holds every field for every element");
   }
   groups.ulps.resize(kUlpBins);

@@ -48,7 +48,7 @@ struct Bounded {
   // for x / y).
   static constexpr double kSlack = 2;
   // A tensor core drops the bits of each addend below its sum's last place: half a unit for each,
-  // always towards zero.
+  // always towards zero; and truncates its result, which is a unit more than rounding does.
   static constexpr double kTruncation = 0.5;
   // Results below the accumulator's normal range may be flushed.
   static constexpr double kTiny = C::format::min_exponent == -126 ? 0x1p-126 : 0x1p-14;
@@ -90,14 +90,17 @@ struct Bounded {
     if (is_nan(error) || a + error > largest()) return infinity();
     return error;
   }
+  /// The one rounding of a result near x that is off by up to `error` already.
+  static ASSAY_DEVICE double half_ulp(double x, double error) {
+    return error == 0 ? C::format::ulp(x) / 2 : kUnit * (magnitude(x) + error);
+  }
   /// Largest error of an honest evaluation, the accumulation's own included.
   ASSAY_DEVICE double hard() const {
     if (n < 2 || exact_sum()) return guarded(e);
-    if (n == 2) return guarded(e + kSlack * kUnit * magnitude(v));
+    if (n == 2 && !C::tensor_cores) return guarded(e + half_ulp(v, e));
     const double adds = n - 1;
-    double factor = adds;
-    if (C::independent)
-      factor = smaller(adds, C::lambda * ::sqrt(adds) + (C::tensor_cores ? kTruncation * adds : 0));
+    double factor = C::independent ? smaller(adds, C::lambda * ::sqrt(adds)) : adds;
+    if (C::tensor_cores) factor += kTruncation * n + 1;
     return guarded(e + factor * kUnit * a);
   }
   /// What an honest evaluation's error is like (its standard deviation, rather above than below)
@@ -108,9 +111,9 @@ struct Bounded {
   /// Without the part whose errors are independent from term to term.
   ASSAY_DEVICE double correlated() const {
     if (n < 2 || exact_sum()) return guarded(t);
-    if (n == 2) return guarded(t + kSlack * kUnit * magnitude(v));
+    if (n == 2 && !C::tensor_cores) return guarded(t + half_ulp(v, e));
     if (!C::independent) return hard();
-    const double truncation = C::tensor_cores ? kTruncation * (n - 1) * magnitude(v) : 0;
+    const double truncation = C::tensor_cores ? (kTruncation * n + 1) * magnitude(v) : 0;
     return guarded(t + kUnit * (::sqrt((n - 1) * (v * v + q)) + truncation));
   }
   /// The sum as one rounded number.
@@ -167,8 +170,10 @@ struct Bounded {
       if (v == 0 || (g > kTiny && magnitude(v) <= g * power_of_two(C::format::precision)))
         return result(v, 0, 0, len, v == 0 ? 0 : g);
     }
+    // Of two exact numbers there is but one product, rounded once at most.
+    const bool exact = ex == 0 && ey == 0;
     const double rounding =
-        v == 0 && ex == 0 && ey == 0 ? 0 : kSlack * kUnit * magnitude(v) + kTiny;
+        exact && v == 0 ? 0 : (exact ? half_ulp(v, 0) : kSlack * kUnit * magnitude(v)) + kTiny;
     Bounded r = result(v, mx * ey + my * ex + ex * ey + rounding,
                        mx * ty + my * tx + tx * ty + rounding, len, -1);
     r.w = x.w * my * my + y.w * mx * mx;
