@@ -22,8 +22,11 @@ using engine::Diagnostic;
 /// want to know of.
 constexpr std::uint64_t kMaxSpillBytes = 1024;
 
-/// Warnings about style.
-constexpr std::array<std::string_view, 6> kBenign = {
+/// Warnings about style: right kernels have them too (`const int all_lanes = 0xffffffff`).
+constexpr std::array<std::string_view, 9> kBenign = {
+    "integer conversion resulted in a change of sign",
+    "pointless comparison of unsigned integer with zero",
+    "deprecated",
     "was declared but never referenced",
     "was set but never used",
     "never referenced",
