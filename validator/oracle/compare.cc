@@ -16,6 +16,9 @@ namespace {
 constexpr double kWrongOutput = 0.1;
 // Rows and biases need some elements before they say anything that single elements do not.
 constexpr double kFewestForBias = 64;
+// Honest errors grow like a square root, within so many standard errors of the fit.
+constexpr double kHonestGrowth = 0.5;
+constexpr double kGrowthErrors = 4;
 
 std::vector<std::int64_t> IndexOf(const Shape& shape, std::size_t flat) {
   std::vector<std::int64_t> index(shape.size());
@@ -49,9 +52,11 @@ class OutputComparer {
  public:
   OutputComparer(const ops::Instance& instance, std::string name, const OutputTruth& truth,
                  const Tensor& got, Comparison& out)
-      : scatters_(truth.shape.size() > 1 && std::ranges::any_of(instance.op.inputs, [](const ops::TensorSpec& input) {
-          return input.domain.kind == ops::Domain::Kind::kIndex;
-        })),
+      : scatters_(truth.shape.size() > 1 && std::ranges::any_of(instance.op.inputs,
+                                                                [](const ops::TensorSpec& input) {
+                                                                  return input.domain.kind ==
+                                                                         ops::Domain::Kind::kIndex;
+                                                                })),
         contract_(instance.op.contract),
         name_(std::move(name)),
         truth_(truth),
@@ -77,6 +82,8 @@ class OutputComparer {
     }
     AddRowFinding();
     AddBiasFinding();
+    AddGrowthFinding();
+    out_.growth[name_].Merge(groups_.growth);
   }
 
  private:
@@ -127,7 +134,8 @@ class OutputComparer {
         hot_row_ = row;
       }
     }
-    has_hot_row_ = most > 1 && (scatters_ ? most > least || groups_.rows.size() == 1 : most > 2 * least);
+    has_hot_row_ =
+        most > 1 && (scatters_ ? most > least || groups_.rows.size() == 1 : most > 2 * least);
   }
 
   static const GroupSums* WorstOf(const std::vector<GroupSums>& groups, std::size_t& at) {
@@ -172,12 +180,38 @@ class OutputComparer {
       statistics_.push_back({"correctly_rounded_share",
                              static_cast<double>(groups_.ulps[0]) / groups_.bias.elements, 0,
                              name_ + ": elements equal to the rounded truth"});
+      statistics_.push_back({"largest_ulps", groups_.largest_ulps, 0, name_ + ": " + Histogram()});
+    }
+    if (const auto fit = groups_.growth.Fit()) {
+      statistics_.push_back(
+          {"error_growth_exponent", fit->exponent, GrowthLimit(*fit),
+           fmt::format("{}: over {} octaves up to {:.0f} terms; standard error {:.2g}", name_,
+                       fit->octaves, fit->longest, fit->standard_error)});
     }
     if (unconstrained_ > 0) {
       statistics_.push_back({"unconstrained_elements", static_cast<double>(unconstrained_), 0,
                              name_ + ": the accumulator's range is exceeded on the way"});
     }
     out_.statistics.insert(out_.statistics.end(), statistics_.begin(), statistics_.end());
+  }
+
+  double GrowthLimit(const GrowthFit& fit) const {
+    return truth_.ordinary ? kHonestGrowth + kGrowthErrors * fit.standard_error : 0;
+  }
+
+  // "0: 97.2 %, 1: 2.1 %, 2: 0.7 %": shares of elements by |got - rounded truth| in ulps.
+  std::string Histogram() const {
+    std::string text;
+    for (std::size_t bin = 0; bin < groups_.ulps.size(); ++bin) {
+      if (groups_.ulps[bin] == 0) continue;
+      const std::string upto = bin < 2 ? std::to_string(bin)
+                               : bin + 1 < groups_.ulps.size()
+                                   ? fmt::format("up to {}", std::uint64_t{1} << (bin - 1))
+                                   : "more";
+      text += fmt::format("{}{} ulp: {:.3g} %", text.empty() ? "" : ", ", upto,
+                          100 * static_cast<double>(groups_.ulps[bin]) / groups_.bias.elements);
+    }
+    return text;
   }
 
   ElementPlace PlaceOf(std::size_t index) const {
@@ -284,6 +318,30 @@ class OutputComparer {
                     : zero_bias && mean < 0
                         ? "truncation instead of rounding to nearest, somewhere on the way"
                         : "";
+    out_.precision.push_back(std::move(finding));
+  }
+
+  // Where nothing else tells: errors that are larger than honest ones usually are, and that grow
+  // faster.
+  void AddGrowthFinding() {
+    if (wrong_count_ + imprecise_count_ > 0 || !out_.precision.empty()) return;
+    const auto fit = groups_.growth.Fit();
+    if (!fit || !truth_.ordinary || !(fit->exponent > GrowthLimit(*fit)) || fit->in_typicals < 1)
+      return;
+    Finding finding;
+    finding.kind = FindingKind::kPrecisionGrowth;
+    finding.message = fmt::format(
+        "{}: errors grow like length^{:.2f} (standard error {:.2g}), to {:.2g} times what is "
+        "typical "
+        "of {} at {:.0f} terms; honest arithmetic stays below length^{:.1f}",
+        name_, fit->exponent, fit->standard_error, fit->in_typicals, Name(contract_.accumulate),
+        fit->longest, kHonestGrowth);
+    finding.element = PlaceOf(worst_.index);
+    finding.statistics = statistics_;
+    finding.cause =
+        groups_.bias.MeanTowardZero() < 0
+            ? "additions that truncate, or partial sums in a type narrower than the contract"
+            : "";
     out_.precision.push_back(std::move(finding));
   }
 
