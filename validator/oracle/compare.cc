@@ -50,13 +50,15 @@ std::string Terms(double contributions) {
 /// Compares one output.
 class OutputComparer {
  public:
-  OutputComparer(const ops::Instance& instance, std::string name, const OutputTruth& truth,
-                 const Tensor& got, Comparison& out)
+  OutputComparer(const ops::Instance& instance, const TensorMap& inputs, std::string name,
+                 const OutputTruth& truth, const Tensor& got, Comparison& out)
       : scatters_(truth.shape.size() > 1 && std::ranges::any_of(instance.op.inputs,
                                                                 [](const ops::TensorSpec& input) {
                                                                   return input.domain.kind ==
                                                                          ops::Domain::Kind::kIndex;
                                                                 })),
+        instance_(instance),
+        inputs_(inputs),
         contract_(instance.op.contract),
         name_(std::move(name)),
         truth_(truth),
@@ -69,7 +71,7 @@ class OutputComparer {
     FindHotRow();
     if (wrong_count_ + imprecise_count_ > 0) {
       shape_ = ShapeOf(contract_, truth_, got_);
-      cause_ = LikelyCause(contract_, truth_, groups_, shape_);
+      cause_ = LikelyCause(instance_, inputs_, truth_, got_, groups_, shape_);
       // An output that is off almost everywhere, and by a lot, was not computed as the op says.
       if (shape_.beyond > 0.5 && groups_.all.Relative() > kWrongOutput) Promote();
     }
@@ -236,11 +238,10 @@ class OutputComparer {
       finding.message =
           fmt::format("{} is {:.9g}, but the op defines {:.9g}{}", where, got, value, others);
       finding.cause =
-          std::isnan(got) && !std::isnan(value) ? "NaN: an invalid operation, or uninitialised data"
-          : std::isnan(value) && !std::isnan(got)
+          std::isnan(value) && !std::isnan(got)
               ? "NaN in the input must reach the output; max, min or fast-math swallowed it"
-          : std::isinf(got) && std::isfinite(value)
-              ? "overflow of an intermediate narrower than the contract's accumulator"
+          : std::isfinite(value) && !std::isfinite(got)
+              ? CauseOfOverflow(instance_, inputs_, truth_, got_)
               : cause_;
     } else {
       const double contributions = truth_.contributions[worst.index];
@@ -276,9 +277,9 @@ class OutputComparer {
                           limit);
     finding.element = PlaceOf(WorstInRow(row));
     finding.statistics = statistics_;
-    finding.cause = cause_.empty()
-                        ? LikelyCause(contract_, truth_, groups_, ShapeOf(contract_, truth_, got_))
-                        : cause_;
+    finding.cause = cause_.empty() ? LikelyCause(instance_, inputs_, truth_, got_, groups_,
+                                                 ShapeOf(contract_, truth_, got_))
+                                   : cause_;
     out_.precision.push_back(std::move(finding));
   }
 
@@ -346,6 +347,8 @@ class OutputComparer {
   }
 
   const bool scatters_;  // Rows, and indices among the inputs that say where contributions go.
+  const ops::Instance& instance_;
+  const TensorMap& inputs_;
   const ops::Contract& contract_;
   std::string name_;
   const OutputTruth& truth_;
@@ -364,7 +367,7 @@ class OutputComparer {
 }  // namespace
 
 Comparison Compare(const ops::Instance& instance, const Truth& truth, const cases::Case&,
-                   const cases::Materialised&, const TensorMap& outputs) {
+                   const cases::Materialised& inputs, const TensorMap& outputs) {
   Comparison comparison;
   for (const ops::TensorSpec& spec : instance.op.outputs) {
     const auto expected = truth.outputs.find(spec.name);
@@ -373,7 +376,8 @@ Comparison Compare(const ops::Instance& instance, const Truth& truth, const case
                 "outputs and truth belong to the same case");
     ASSAY_CHECK(static_cast<std::size_t>(got->second.elements) == expected->second.value.size(),
                 "same shape");
-    OutputComparer(instance, spec.name, expected->second, got->second, comparison).Run();
+    OutputComparer(instance, inputs.inputs, spec.name, expected->second, got->second, comparison)
+        .Run();
   }
   return comparison;
 }
