@@ -20,4 +20,9 @@ struct Cell {
 OutputTruth ReadCells(const ops::Instance& instance, const ops::TensorSpec& spec,
                       const Tensor& cells, bool exchangeable);
 
+/// Fills in_order, in_order_fused and in_order_slack from three more runs of the reference, in the
+/// contract's type twice and bounded.
+void ReadInOrder(const Tensor& separate, const Tensor& fused, const Tensor& bounded,
+                 OutputTruth& truth);
+
 }  // namespace assay::oracle
