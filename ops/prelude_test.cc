@@ -380,6 +380,55 @@ TEST(Bounded, RunningMeansStayWithinTheAverage) {
   }
 }
 
+struct Drifting : F32Contract {
+  static constexpr bool trending = true;
+};
+
+TEST(Bounded, RunningMeansOfRampsNeedTheirOwnAllowance) {
+  // Along a ramp every step of a running mean adds the same amount, and is rounded alike.
+  Rng rng(23);
+  int beyond_usual = 0;
+  for (int round = 0; round < 300; ++round) {
+    const std::size_t count = 100 + rng.Below(300);
+    Bounded<F32Contract> usual = 0;
+    Bounded<Drifting> drifting = 0;
+    float mean = 0;
+    const double start = rng.Normal() * 4, step = rng.Unit() * 0.01;
+    for (std::size_t i = 0; i < count; ++i) {
+      const auto x = static_cast<float>(start + step * static_cast<double>(i));
+      usual += Bounded<F32Contract>(f32{x});
+      drifting += Bounded<Drifting>(f32{x});
+      mean += (x - mean) / static_cast<float>(i + 1);
+    }
+    const auto truth = average(drifting, Bounded<Drifting>(static_cast<int64>(count)));
+    const double error = std::fabs(static_cast<double>(mean) - truth.v);
+    ASSERT_LE(error, truth.hard()) << count;
+    if (error > average(usual, Bounded<F32Contract>(static_cast<int64>(count))).hard())
+      ++beyond_usual;
+  }
+  EXPECT_GT(beyond_usual, 0);
+}
+
+TEST(Bounded, TwoTermsAreRoundedOnce) {
+  Rng rng(29);
+  for (int round = 0; round < 20000; ++round) {
+    const auto x = static_cast<float>(rng.Normal()), y = static_cast<float>(rng.Normal());
+    const auto sum = Bounded<F32Contract>(f32{x}) + Bounded<F32Contract>(f32{y});
+    ASSERT_LE(std::fabs(static_cast<double>(x + y) - sum.v), sum.hard());
+    ASSERT_LE(sum.hard(), F32Format::ulp(sum.v) / 2);
+    const auto product = Bounded<F32Contract>(f32{x}) * Bounded<F32Contract>(f32{y});
+    ASSERT_LE(std::fabs(static_cast<double>(x * y) - product.v), product.hard());
+    ASSERT_LE(product.hard(), F32Format::ulp(product.v) / 2 + 0x1p-126);
+  }
+}
+
+TEST(Bounded, IndependentErrorsStaySoThroughAQuotient) {
+  const Bounded<F32Contract> share = may_round_to<bf16>(Bounded<F32Contract>(1.0 / 3));
+  const Bounded<F32Contract> quotient = share / Bounded<F32Contract>(4.0);
+  EXPECT_NEAR(std::sqrt(quotient.w), std::sqrt(share.w) / 4, 1e-9);
+  EXPECT_LT(quotient.correlated(), std::sqrt(quotient.w) / 1000);
+}
+
 TEST(Bounded, AllowedRoundingsAddUpLikeIndependentErrors) {
   Rng rng(18);
   double squares = 0, limits = 0;

@@ -59,6 +59,22 @@ TEST(Render, WithoutSourceFallsBackToTheInstruction) {
   EXPECT_NE(text.find("ptx | ld.global.f32"), std::string::npos) << text;
 }
 
+TEST(Render, NumbersWithinTheirLimitsAreLeftOut) {
+  Finding finding;
+  finding.kind = FindingKind::kPrecisionRow;
+  finding.statistics = {{"worst_element_in_allowances", 0.9, 1, "y[0]"},
+                        {"worst_row_relative_error", 0.02, 0.01, "row 3"},
+                        {"worst_column_relative_error", 0.001, 0.01, ""},
+                        {"correctly_rounded_share", 0.8, 0, ""}};
+  const std::string text = RenderText(finding, {});
+  EXPECT_NE(text.find("worst_element_in_allowances"), std::string::npos) << text;
+  EXPECT_NE(text.find("worst_row_relative_error"), std::string::npos) << text;
+  EXPECT_EQ(text.find("worst_column_relative_error"), std::string::npos) << text;
+  EXPECT_EQ(text.find("correctly_rounded_share"), std::string::npos) << text;
+  finding.kind = FindingKind::kDataRace;
+  EXPECT_NE(RenderText(finding, {}).find("correctly_rounded_share"), std::string::npos);
+}
+
 TEST(Render, ExcerptsAreFilledOnlyForKnownLines) {
   std::vector<Finding> findings(1);
   findings[0].accesses = {{.site = {.file = "kernel.cu", .line = 1}},

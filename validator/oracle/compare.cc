@@ -5,6 +5,7 @@
 #include <cmath>
 
 #include "validator/oracle/causes.h"
+#include "validator/oracle/describe.h"
 #include "validator/oracle/element.h"
 #include "validator/oracle/groups.h"
 #include "validator/oracle/oracle.h"
@@ -19,33 +20,6 @@ constexpr double kFewestForBias = 64;
 // Honest errors grow like a square root, within so many standard errors of the fit.
 constexpr double kHonestGrowth = 0.5;
 constexpr double kGrowthErrors = 4;
-
-std::vector<std::int64_t> IndexOf(const Shape& shape, std::size_t flat) {
-  std::vector<std::int64_t> index(shape.size());
-  auto rest = static_cast<std::int64_t>(flat);
-  for (std::size_t axis = shape.size(); axis-- > 0;) {
-    index[axis] = rest % shape[axis];
-    rest /= shape[axis];
-  }
-  return index;
-}
-
-std::string Subscript(const std::vector<std::int64_t>& index) {
-  std::string text;
-  for (const std::int64_t i : index) text += (text.empty() ? "[" : ", ") + std::to_string(i);
-  return text.empty() ? text : text + "]";
-}
-
-std::string RowName(const Shape& shape, std::size_t row) {
-  if (shape.size() < 2) return "the whole output";
-  const Shape outer(shape.begin(), shape.end() - 1);
-  const std::string subscript = Subscript(IndexOf(outer, row));
-  return "row " + (outer.size() == 1 ? std::to_string(row) : subscript);
-}
-
-std::string Terms(double contributions) {
-  return fmt::format("{:.0f} {}", contributions, contributions == 1 ? "term" : "terms");
-}
 
 /// Compares one output.
 class OutputComparer {
@@ -183,7 +157,8 @@ class OutputComparer {
       statistics_.push_back({"correctly_rounded_share",
                              static_cast<double>(groups_.ulps[0]) / groups_.bias.elements, 0,
                              name_ + ": elements equal to the rounded truth"});
-      statistics_.push_back({"largest_ulps", groups_.largest_ulps, 0, name_ + ": " + Histogram()});
+      statistics_.push_back(
+          {"largest_ulps", groups_.largest_ulps, 0, name_ + ": " + Histogram(groups_)});
     }
     if (const auto fit = groups_.growth.Fit()) {
       statistics_.push_back(
@@ -200,21 +175,6 @@ class OutputComparer {
 
   double GrowthLimit(const GrowthFit& fit) const {
     return truth_.ordinary ? kHonestGrowth + kGrowthErrors * fit.standard_error : 0;
-  }
-
-  // "0: 97.2 %, 1: 2.1 %, 2: 0.7 %": shares of elements by |got - rounded truth| in ulps.
-  std::string Histogram() const {
-    std::string text;
-    for (std::size_t bin = 0; bin < groups_.ulps.size(); ++bin) {
-      if (groups_.ulps[bin] == 0) continue;
-      const std::string upto = bin < 2 ? std::to_string(bin)
-                               : bin + 1 < groups_.ulps.size()
-                                   ? fmt::format("up to {}", std::uint64_t{1} << (bin - 1))
-                                   : "more";
-      text += fmt::format("{}{} ulp: {:.3g} %", text.empty() ? "" : ", ", upto,
-                          100 * static_cast<double>(groups_.ulps[bin]) / groups_.bias.elements);
-    }
-    return text;
   }
 
   ElementPlace PlaceOf(std::size_t index) const {
