@@ -33,6 +33,7 @@ class AccessPath {
   AccessPath(ThreadOrder& order, RecordTable& table, Shadow& shadow, RaceLog& log)
       : order_(order), table_(table), shadow_(shadow), log_(log), rules_(order, table) {}
 
+  void BeginLaunch(bool narrow_scopes) { rules_.BeginLaunch(narrow_scopes); }
   void Access(const WarpAccess& access, const AccessBy& by);
 
  private:
@@ -62,6 +63,12 @@ class AccessPath {
   void Report(const WarpAccess& access, std::uint32_t shift, std::uint64_t begin,
               std::uint64_t offset);
   void ReportSiblings(const WarpAccess& access, LaneMask lanes);
+  /// The lanes' new and old bytes, `access.bytes` each; null where the caller gave none.
+  struct Values {
+    const std::byte* now = nullptr;
+    const std::byte* before = nullptr;
+  };
+  Values ValuesOf(const WarpAccess& access);
   void SetRecord(const WarpAccess& access, LaneMask pattern);
 
   ThreadOrder& order_;
@@ -73,6 +80,8 @@ class AccessPath {
   AccessBy by_;
   Actor actor_;
   std::vector<CellRace> found_;
+  std::vector<std::byte> new_values_;
+  std::vector<std::byte> old_values_;
   std::array<Group, kWarpSize> groups_;
   std::size_t group_count_ = 0;
   // FindGroups' table of places: a slot is taken when its number is the current one's.

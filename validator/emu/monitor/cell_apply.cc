@@ -8,6 +8,8 @@ namespace assay::emu {
 void CellRules::Load(Ref writers, Ref readers) {
   items_.clear();
   elements_.clear();
+  if (readers != 0 && !IsSet(readers) && table_.record(IndexOf(readers)).traits.writes())
+    std::swap(writers, readers);
   table_.Decode(writers, elements_);
   table_.Decode(readers, elements_);
   std::uint32_t value = 0;
@@ -19,16 +21,22 @@ void CellRules::Load(Ref writers, Ref readers) {
 
 /// Writers and readers apart where only weak writes are: neighbouring cells then share more. The
 /// order between the two matters as soon as a strong write is among them: then all stand together,
-/// in the place of the writers.
+/// in the place of the writers. Two writes of one value (the second is a read-modify-write) need no
+/// set: the earlier one stands in the place of the readers.
 void CellRules::Store(Ref& writers, Ref& readers) {
   const bool together = std::any_of(items_.begin(), items_.end(), [&](const Item& item) {
     return TraitsOf(item).writes() && TraitsOf(item).strong();
   });
+  const bool pair = together && items_.size() == 2 && items_[0].value == items_[1].value &&
+                    TraitsOf(items_[0]).writes() && TraitsOf(items_[1]).writes();
   elements_.clear();
   reader_elements_.clear();
   std::uint32_t value = items_.empty() ? 0 : items_.front().value;
   for (const Item& item : items_) {
-    if (together) {
+    if (pair) {
+      (&item == &items_[1] ? elements_ : reader_elements_)
+          .push_back(Element{item.record, item.lane, false});
+    } else if (together) {
       elements_.push_back(Element{item.record, item.lane, item.value != value});
       value = item.value;
     } else {
@@ -58,42 +66,174 @@ bool CellRules::KnownToWarp(RecordId id, const Actor& actor) {
   return known_;
 }
 
-/// One weak writer and one weak reader at most, both ordered before a weak access: nearly all there
-/// is. False: not such a case.
+/// A weak access; one weak writer at most, ordered before it; and readers, which a write must be
+/// ordered after: nearly all there is. False: not such a case.
 bool CellRules::ApplyPlain(const Actor& actor, Ref& writers, Ref& readers, bool line) {
   const Ref fresh = actor.record << kLaneBits | actor.lane;
-  if ((writers | readers) == 0) {
-    (actor.traits.writes() ? writers : readers) = fresh;
-    return true;
-  }
-  if (actor.traits.strong() || IsSet(writers) || IsSet(readers)) return false;
+  const bool writes = actor.traits.writes();
   if (writers != 0) {
+    if (IsSet(writers)) return false;
     const Record& record = table_.record(IndexOf(writers));
     if (record.traits.strong() || actor.traits.read_only_path()) return false;
-    const bool own = actor.pattern == 1 && SameThreads(record, LaneOf(writers), actor, line);
-    if (!own && !KnownToWarp(IndexOf(writers), actor)) return false;
-  }
-  if (readers == fresh) return !actor.traits.writes();
-  if (readers != 0) {
-    const Record& record = table_.record(IndexOf(readers));
-    if (record.traits.strong()) return false;
-    if (actor.traits.writes()) {
-      if (record.traits.read_only_path()) return false;
-      const bool own = actor.pattern == 1 && SameThreads(record, LaneOf(readers), actor, line);
-      if (!own && !KnownToWarp(IndexOf(readers), actor)) return false;
-    } else if (record.traits.read_only_path()) {
-      if (!actor.traits.read_only_path()) return false;
-    } else if (!SameThreads(record, LaneOf(readers), actor, line) &&
-               !KnownToWarp(IndexOf(readers), actor)) {
+    if (!KnownToWarp(IndexOf(writers), actor) &&
+        !(actor.pattern == 1 && SameThreads(record, LaneOf(writers), actor, line))) {
       return false;
     }
   }
-  if (actor.traits.writes()) {
+  if (readers != 0 && readers != fresh) {
+    if (IsSet(readers)) {
+      if (!ChangeReaders(actor, readers, line)) return false;
+      if (writes) writers = fresh;
+      return true;
+    }
+    const Record& record = table_.record(IndexOf(readers));
+    if (record.traits.strong()) return false;
+    const bool known = KnownToWarp(IndexOf(readers), actor);
+    if (writes) {
+      if (record.traits.read_only_path()) return false;
+      if (!known && !(actor.pattern == 1 && SameThreads(record, LaneOf(readers), actor, line)))
+        return false;
+    } else if (record.traits.read_only_path()) {
+      if (!actor.traits.read_only_path()) return false;
+    } else if (!known && !SameThreads(record, LaneOf(readers), actor, line)) {
+      return ChangeReaders(actor, readers, line);
+    }
+  } else if (readers == fresh && writes) {
+    return false;
+  }
+  if (writes) {
     writers = fresh;
     readers = 0;
   } else {
     readers = fresh;
   }
+  return true;
+}
+
+/// Readers beside no writer or a weak one that is ordered before the access: what becomes of them
+/// depends on nothing else in the cell. False: not decided, and nothing done.
+bool CellRules::ChangeReaders(const Actor& actor, Ref& readers, bool line) {
+  const std::uint64_t version = order_.version() + table_.collections();
+  const Ref before = WithLane(readers, LaneOf(readers) - actor.lane);
+  const std::uint32_t hash = before * 0x9e3779b9u ^ actor.record * 0xc2b2ae35u;
+  ReadersMemo& memo = readers_memo_[(hash ^ hash >> 16) % readers_memo_.size()];
+  if (memo.version != version || memo.record != actor.record || memo.readers != before ||
+      memo.line != line || memo.generation != table_.Generation(before) ||
+      memo.new_generation != table_.Generation(memo.new_readers)) {
+    memo.version = version;
+    memo.record = actor.record;
+    memo.line = line;
+    memo.readers = before;
+    memo.generation = table_.Generation(before);
+    DecideReaders(actor, readers, memo);
+    if (!memo.plain) return false;
+  } else {
+    if (!memo.plain) return false;
+    table_.Use(memo.new_readers);  // DecideReaders has counted the first one.
+  }
+  table_.Release(readers);
+  readers =
+      memo.new_readers == 0 ? 0 : WithLane(memo.new_readers, LaneOf(memo.new_readers) + actor.lane);
+  return true;
+}
+
+void CellRules::DecideReaders(const Actor& actor, Ref readers, ReadersMemo& memo) {
+  memo.plain = false;
+  memo.new_readers = 0;
+  memo.new_generation = 0;
+  warp_wide_ = true;
+  line_ = memo.line;
+  undecided_ = false;
+  Load(0, readers);
+  for (const Item& item : items_) {
+    const Traits& traits = TraitsOf(item);
+    if (traits.writes() || traits.strong() || traits.read_only_path()) return;
+    if (memo.line && traits.bytes != actor.traits.bytes) return;
+  }
+  if (actor.traits.read_only_path()) return;
+  if (actor.traits.writes()) {
+    for (const Item& item : items_) {
+      if (!Ordered(item, actor)) return;
+    }
+    memo.plain = true;
+    return;
+  }
+  Ref after = readers;
+  const bool among_them = std::any_of(items_.begin(), items_.end(), [&](const Item& item) {
+    return item.record == actor.record && item.lane == actor.lane;
+  });
+  if (among_them) {
+    table_.Use(after);
+  } else {
+    InsertRead(actor);
+    if (undecided_) return;
+    elements_.clear();
+    for (const Item& item : items_) elements_.push_back(Element{item.record, item.lane, false});
+    after = table_.Encode(elements_);
+  }
+  memo.new_readers = WithLane(after, LaneOf(after) - actor.lane);
+  memo.new_generation = table_.Generation(after);
+  memo.plain = true;
+}
+
+/// A read-modify-write of device scope; the cell holds read-modify-writes of the same size and
+/// scope, and one weak write before them at most: nothing there can race with it but that write. Of
+/// read-modify-writes the last of its block stays, and the last of another block or cluster. False:
+/// not such a case.
+bool CellRules::ApplyAtomic(const Actor& actor, Ref& writers, Ref& readers) {
+  const Traits& traits = actor.traits;
+  if (traits.kind != AccessKind::kReadWrite || traits.reach() != Reach::kDevice) return false;
+  const Ref fresh = actor.record << kLaneBits | actor.lane;
+  if ((writers | readers) == 0) {
+    writers = fresh;
+    return true;
+  }
+  if (writers == 0 || IsSet(writers) || IsSet(readers)) return false;
+  const auto alike = [&](const Traits& other) {
+    return other == traits ||
+           (other.kind == AccessKind::kReadWrite && other.strong() &&
+            other.element_bytes == traits.element_bytes && other.reach() == Reach::kDevice);
+  };
+  const auto ordered = [&](Ref ref, const Record& record) {
+    return KnownToWarp(IndexOf(ref), actor) ||
+           (actor.pattern == 1 && SameThreads(record, LaneOf(ref), actor, false));
+  };
+  const Record& last = table_.record(IndexOf(writers));
+  if (!alike(last.traits)) {
+    // The first one after a weak write.
+    if (readers != 0 || last.traits.strong() || !ordered(writers, last)) return false;
+    readers = writers;
+    writers = fresh;
+    return true;
+  }
+  const BlockNumber block = order_.BlockOf(actor.warp);
+  const BlockNumber last_block = order_.BlockOf(last.issuer);
+  if (readers == 0) {
+    if (last_block != block) readers = writers;
+    writers = fresh;
+    return true;
+  }
+  const Record& first = table_.record(IndexOf(readers));
+  if (!first.traits.strong()) {
+    if (!first.traits.writes() || last_block != block || !ordered(readers, first)) return false;
+    writers = fresh;
+    return true;
+  }
+  if (!alike(first.traits)) return false;
+  if (last_block == block) {
+    // Who knows `last`, but not this access, may only meet `first` unordered by it in the eyes of a
+    // narrower scope (KeepEvidence): where there is any, the full rules decide.
+    if (order_.BlockOf(first.issuer) == block) {
+      readers = 0;
+    } else if (narrow_scopes_) {
+      return false;
+    }
+    writers = fresh;
+    return true;
+  }
+  if (order_.ClusterOf(last_block) == order_.ClusterOf(block)) return false;
+  readers = writers;
+  writers = fresh;
   return true;
 }
 
