@@ -52,128 +52,45 @@ void CellRules::Store(Ref& writers, Ref& readers) {
   table_.Release(old_readers);
 }
 
-bool CellRules::KnownToWarp(RecordId id, const Actor& actor) {
-  if (id == known_record_ && actor.warp == known_warp_ && order_.version() == known_version_ &&
-      table_.collections() == known_collections_) {
-    return known_;
-  }
-  const Record& record = table_.record(id);
-  known_ = order_.WarpKnows(actor.warp, record.warp, record.time);
-  known_record_ = id;
-  known_warp_ = actor.warp;
-  known_version_ = order_.version();
-  known_collections_ = table_.collections();
-  return known_;
-}
-
-/// A weak access; one weak writer at most, ordered before it; and readers, which a write must be
-/// ordered after: nearly all there is. False: not such a case.
-bool CellRules::ApplyPlain(const Actor& actor, Ref& writers, Ref& readers, bool line) {
-  const Ref fresh = actor.record << kLaneBits | actor.lane;
-  const bool writes = actor.traits.writes();
-  if (writers != 0) {
-    if (IsSet(writers)) return false;
-    const Record& record = table_.record(IndexOf(writers));
-    if (record.traits.strong() || actor.traits.read_only_path()) return false;
-    if (!KnownToWarp(IndexOf(writers), actor) &&
-        !(actor.pattern == 1 && SameThreads(record, LaneOf(writers), actor, line))) {
-      return false;
-    }
-  }
-  if (readers != 0 && readers != fresh) {
-    if (IsSet(readers)) {
-      if (!ChangeReaders(actor, readers, line)) return false;
-      if (writes) writers = fresh;
-      return true;
-    }
-    const Record& record = table_.record(IndexOf(readers));
-    if (record.traits.strong()) return false;
-    const bool known = KnownToWarp(IndexOf(readers), actor);
-    if (writes) {
-      if (record.traits.read_only_path()) return false;
-      if (!known && !(actor.pattern == 1 && SameThreads(record, LaneOf(readers), actor, line)))
-        return false;
-    } else if (record.traits.read_only_path()) {
-      if (!actor.traits.read_only_path()) return false;
-    } else if (!known && !SameThreads(record, LaneOf(readers), actor, line)) {
-      return ChangeReaders(actor, readers, line);
-    }
-  } else if (readers == fresh && writes) {
-    return false;
-  }
-  if (writes) {
-    writers = fresh;
-    readers = 0;
-  } else {
-    readers = fresh;
-  }
-  return true;
-}
-
-/// Readers beside no writer or a weak one that is ordered before the access: what becomes of them
-/// depends on nothing else in the cell. False: not decided, and nothing done.
-bool CellRules::ChangeReaders(const Actor& actor, Ref& readers, bool line) {
-  const std::uint64_t version = order_.version() + table_.collections();
-  const Ref before = WithLane(readers, LaneOf(readers) - actor.lane);
-  const std::uint32_t hash = before * 0x9e3779b9u ^ actor.record * 0xc2b2ae35u;
-  ReadersMemo& memo = readers_memo_[(hash ^ hash >> 16) % readers_memo_.size()];
-  if (memo.version != version || memo.record != actor.record || memo.readers != before ||
-      memo.line != line || memo.generation != table_.Generation(before) ||
-      memo.new_generation != table_.Generation(memo.new_readers)) {
-    memo.version = version;
-    memo.record = actor.record;
-    memo.line = line;
-    memo.readers = before;
-    memo.generation = table_.Generation(before);
-    DecideReaders(actor, readers, memo);
-    if (!memo.plain) return false;
-  } else {
-    if (!memo.plain) return false;
-    table_.Use(memo.new_readers);  // DecideReaders has counted the first one.
-  }
-  table_.Release(readers);
-  readers =
-      memo.new_readers == 0 ? 0 : WithLane(memo.new_readers, LaneOf(memo.new_readers) + actor.lane);
-  return true;
-}
-
 void CellRules::DecideReaders(const Actor& actor, Ref readers, ReadersMemo& memo) {
   memo.plain = false;
   memo.new_readers = 0;
   memo.new_generation = 0;
-  warp_wide_ = true;
-  line_ = memo.line;
-  undecided_ = false;
-  Load(0, readers);
-  for (const Item& item : items_) {
-    const Traits& traits = TraitsOf(item);
+  if (actor.traits.read_only_path()) return;
+  elements_.clear();
+  table_.Decode(readers, elements_);
+  const Time now = order_.NowOf(actor.warp);
+  const BlockNumber block = order_.BlockOf(actor.warp);
+  const bool writes = actor.traits.writes();
+  bool among_them = false;
+  std::size_t kept = 0;
+  for (const Element& element : elements_) {
+    const Record& record = table_.record(element.record);
+    const Traits& traits = record.traits;
     if (traits.writes() || traits.strong() || traits.read_only_path()) return;
     if (memo.line && traits.bytes != actor.traits.bytes) return;
+    // A read that nothing can be ordered after yet stays. Others are superseded by a reader that
+    // knows them.
+    const bool own = SameThreads(record, element.lane, actor, memo.line);
+    const bool fresh = record.time == now && order_.BlockOf(record.issuer) == block && !own;
+    const bool known = !fresh && ((own && (!writes || actor.pattern == 1)) ||
+                                  order_.WarpKnows(actor.warp, record.warp, record.time));
+    if (writes && !known) return;
+    among_them = among_them || (element.record == actor.record && element.lane == actor.lane);
+    if (!known) elements_[kept++] = element;
   }
-  if (actor.traits.read_only_path()) return;
-  if (actor.traits.writes()) {
-    for (const Item& item : items_) {
-      if (!Ordered(item, actor)) return;
-    }
-    memo.plain = true;
-    return;
-  }
+  memo.plain = true;
+  if (writes) return;
   Ref after = readers;
-  const bool among_them = std::any_of(items_.begin(), items_.end(), [&](const Item& item) {
-    return item.record == actor.record && item.lane == actor.lane;
-  });
   if (among_them) {
     table_.Use(after);
   } else {
-    InsertRead(actor);
-    if (undecided_) return;
-    elements_.clear();
-    for (const Item& item : items_) elements_.push_back(Element{item.record, item.lane, false});
+    elements_.resize(kept);
+    elements_.push_back(Element{actor.record, static_cast<std::uint8_t>(actor.lane), false});
     after = table_.Encode(elements_);
   }
   memo.new_readers = WithLane(after, LaneOf(after) - actor.lane);
   memo.new_generation = table_.Generation(after);
-  memo.plain = true;
 }
 
 /// A read-modify-write of device scope; the cell holds read-modify-writes of the same size and

@@ -177,4 +177,89 @@ class CellRules {
   bool narrow_scopes_ = true;
 };
 
+inline bool CellRules::KnownToWarp(RecordId id, const Actor& actor) {
+  if (id == known_record_ && actor.warp == known_warp_ && order_.version() == known_version_ &&
+      table_.collections() == known_collections_) {
+    return known_;
+  }
+  const Record& record = table_.record(id);
+  known_ = order_.WarpKnows(actor.warp, record.warp, record.time);
+  known_record_ = id;
+  known_warp_ = actor.warp;
+  known_version_ = order_.version();
+  known_collections_ = table_.collections();
+  return known_;
+}
+
+/// A weak access; one weak writer at most, ordered before it; and readers, which a write must be
+/// ordered after: nearly all there is. False: not such a case.
+inline bool CellRules::ApplyPlain(const Actor& actor, Ref& writers, Ref& readers, bool line) {
+  const Ref fresh = actor.record << kLaneBits | actor.lane;
+  const bool writes = actor.traits.writes();
+  if (writers != 0) {
+    if (IsSet(writers)) return false;
+    const Record& record = table_.record(IndexOf(writers));
+    if (record.traits.strong() || actor.traits.read_only_path()) return false;
+    if (!KnownToWarp(IndexOf(writers), actor) &&
+        !(actor.pattern == 1 && SameThreads(record, LaneOf(writers), actor, line))) {
+      return false;
+    }
+  }
+  if (readers != 0 && readers != fresh) {
+    if (IsSet(readers)) {
+      if (!ChangeReaders(actor, readers, line)) return false;
+      if (writes) writers = fresh;
+      return true;
+    }
+    const Record& record = table_.record(IndexOf(readers));
+    if (record.traits.strong()) return false;
+    const bool known = KnownToWarp(IndexOf(readers), actor);
+    if (writes) {
+      if (record.traits.read_only_path()) return false;
+      if (!known && !(actor.pattern == 1 && SameThreads(record, LaneOf(readers), actor, line)))
+        return false;
+    } else if (record.traits.read_only_path()) {
+      if (!actor.traits.read_only_path()) return false;
+    } else if (!known && !SameThreads(record, LaneOf(readers), actor, line)) {
+      return ChangeReaders(actor, readers, line);
+    }
+  } else if (readers == fresh && writes) {
+    return false;
+  }
+  if (writes) {
+    writers = fresh;
+    readers = 0;
+  } else {
+    readers = fresh;
+  }
+  return true;
+}
+
+/// Readers beside no writer or a weak one that is ordered before the access: what becomes of them
+/// depends on nothing else in the cell. False: not decided, and nothing done.
+inline bool CellRules::ChangeReaders(const Actor& actor, Ref& readers, bool line) {
+  const std::uint64_t version = order_.version() + table_.collections();
+  const Ref before = WithLane(readers, LaneOf(readers) - actor.lane);
+  const std::uint32_t hash = before * 0x9e3779b9u ^ actor.record * 0xc2b2ae35u;
+  ReadersMemo& memo = readers_memo_[(hash ^ hash >> 16) % readers_memo_.size()];
+  if (memo.version != version || memo.record != actor.record || memo.readers != before ||
+      memo.line != line || memo.generation != table_.Generation(before) ||
+      memo.new_generation != table_.Generation(memo.new_readers)) {
+    memo.version = version;
+    memo.record = actor.record;
+    memo.line = line;
+    memo.readers = before;
+    memo.generation = table_.Generation(before);
+    DecideReaders(actor, readers, memo);
+    if (!memo.plain) return false;
+  } else {
+    if (!memo.plain) return false;
+    table_.Use(memo.new_readers);  // DecideReaders has counted the first one.
+  }
+  table_.Release(readers);
+  readers =
+      memo.new_readers == 0 ? 0 : WithLane(memo.new_readers, LaneOf(memo.new_readers) + actor.lane);
+  return true;
+}
+
 }  // namespace assay::emu
