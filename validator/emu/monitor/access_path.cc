@@ -60,7 +60,39 @@ void AccessPath::Access(const WarpAccess& access, const AccessBy& by) {
     Row(access, groups_[0].offset, lane, static_cast<std::uint32_t>(group_count_));
     return;
   }
+  if (access.bytes == sizeof(std::uint32_t)) return Words(access);
   for (std::size_t g = 0; g < group_count_ && !shadow_.exhausted(); ++g) Place(access, groups_[g]);
+}
+
+void AccessPath::Words(const WarpAccess& access) {
+  constexpr std::uint64_t kPageBytes = std::uint64_t{Shadow::kLineBytes} * Shadow::kPageLines;
+  const bool writes = actor_.traits.writes();
+  std::uint64_t page_number = ~std::uint64_t{0};
+  Shadow::Page* page = nullptr;
+  for (std::size_t g = 0; g < group_count_; ++g) {
+    const Group& group = groups_[g];
+    const std::uint64_t offset = group.offset;
+    if (offset / kPageBytes != page_number) {
+      page_number = offset / kPageBytes;
+      page = shadow_.PageAt(access.region, offset);
+      if (page == nullptr) return;
+    }
+    const std::size_t line = offset / Shadow::kLineBytes % Shadow::kPageLines;
+    Ref* const refs = page->lines[line].cells.get();
+    if (refs == nullptr || page->shift[line] != 2 || offset % 4 != 0 ||
+        (writes && (group.lanes & (group.lanes - 1)) != 0)) {
+      Place(access, group);
+      if (shadow_.exhausted()) return;
+      continue;
+    }
+    actor_.lane = static_cast<std::uint32_t>(std::countr_zero(group.lanes));
+    actor_.lanes = group.lanes;
+    const LaneMask pattern = std::rotr(group.lanes, static_cast<int>(actor_.lane));
+    if (pattern != actor_.pattern || actor_.record == 0 || by_.pins != nullptr)
+      SetRecord(access, pattern);
+    Shadow::Cells cells{refs, refs + Shadow::kLineBytes / 4, 2};
+    Cell(access, cells, offset / 4 % (Shadow::kLineBytes / 4), offset, offset);
+  }
 }
 
 void AccessPath::SetRecord(const WarpAccess& access, LaneMask pattern) {
