@@ -59,7 +59,15 @@ class AccessPath {
   /// One cell; `begin` is where the lanes' access begins, `offset` where the cell does.
   void Cell(const WarpAccess& access, Shadow::Cells& cells, std::uint64_t cell, std::uint64_t begin,
             std::uint64_t offset) {
-    rules_.ApplyCell(actor_, cells.writers[cell], cells.readers[cell], found_);
+    if (cells.readers != nullptr) {
+      rules_.ApplyCell(actor_, cells.writers[cell], cells.readers[cell], found_);
+    } else {
+      Ref writers = 0;
+      Ref readers = 0;
+      table_.Separate(cells.writers[cell], writers, readers);
+      rules_.ApplyCell(actor_, writers, readers, found_);
+      cells.writers[cell] = table_.Combine(writers, readers);
+    }
     if (!found_.empty()) Report(access, cells.shift, begin, offset);
   }
   void Report(const WarpAccess& access, std::uint32_t shift, std::uint64_t begin,

@@ -8,8 +8,7 @@ namespace assay::emu {
 void CellRules::Load(Ref writers, Ref readers) {
   items_.clear();
   elements_.clear();
-  if (readers != 0 && !IsSet(readers) && table_.record(IndexOf(readers)).traits.writes())
-    std::swap(writers, readers);
+  if (table_.ReadersFirst(readers)) std::swap(writers, readers);
   table_.Decode(writers, elements_);
   table_.Decode(readers, elements_);
   std::uint32_t value = 0;
