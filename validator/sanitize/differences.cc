@@ -38,6 +38,15 @@ bool IsResult(const ops::SanitizePlan& plan, const ops::SanitizeBuffer& buffer) 
   return names_outputs ? buffer.role == Role::kOutput : buffer.role == Role::kPlain;
 }
 
+/// True when something else says why bytes of `buffer` are undefined.
+bool Explained(const std::string& buffer, const Report& report) {
+  return std::ranges::any_of(report.findings, [&](const Finding& finding) {
+    if (FamilyOf(finding.kind) == "race") return true;
+    return finding.kind == FindingKind::kUninitialisedUse && finding.memory &&
+           finding.memory->buffer == buffer;
+  });
+}
+
 /// "seed 3, reversed": what replays a schedule.
 std::string Describe(const Schedule& schedule) {
   return fmt::format("{} order, seed {}", ToJson(schedule)["policy"].get<std::string>(),
@@ -51,7 +60,9 @@ std::vector<Finding> Unwritten(const ops::SanitizePlan& plan, const Report& repo
   if (report.stop != Stop::kCompleted) return findings;
   for (std::size_t i = 0; i < plan.buffers.size() && i < report.unwritten_bytes.size(); ++i) {
     const ops::SanitizeBuffer& buffer = plan.buffers[i];
-    if (buffer.role != Role::kOutput || report.unwritten_bytes[i] == 0) continue;
+    if (buffer.role != Role::kOutput || report.unwritten_bytes[i] == 0 ||
+        Explained(buffer.name, report))
+      continue;
     Finding finding;
     finding.kind = FindingKind::kUnwrittenOutput;
     const std::uint64_t size = SizeOf(buffer.dtype);
