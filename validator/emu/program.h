@@ -35,6 +35,7 @@ enum Propagate : std::uint8_t {
   kPropagateSelf,    ///< The handler does it (loads, shuffles).
   kPropagateSelect,  ///< selp: the chosen source and the predicate.
   kPropagateMove,    ///< Parts move unchanged: mov with vectors.
+  kPropagateLogic,   ///< and, or: a defined operand that decides the result makes it defined.
 };
 
 /// A slot that a frame fills before its first instruction.
