@@ -23,7 +23,7 @@ struct Piece {
   ValueId value = kExact;
   std::uint16_t bits = 0;
   std::uint8_t part = 0;      ///< 0: the lowest 16 bits of the value.
-  SiteId split = kOtherSite;  ///< Where it was taken from its other parts, if it was.
+  SiteId split = kOtherSite;  ///< Where it last moved without its other parts, if it did.
 };
 
 /// A hash table from places to pieces.

@@ -86,7 +86,9 @@ bool RoundsToInteger(const Program::Impl& program, std::uint32_t pc, const Plan&
   const bool sum = opcode == Opcode::kAdd || opcode == Opcode::kSub;
   const bool fused = opcode == Opcode::kFma || opcode == Opcode::kMad;
   if ((!sum && !fused) || plan.packed != 1) return false;
-  const int digits = plan.from == NumberFormat::kF32 ? 24 : plan.from == NumberFormat::kF64 ? 53 : 0;
+  const int digits = plan.from == NumberFormat::kF32   ? 24
+                     : plan.from == NumberFormat::kF64 ? 53
+                                                       : 0;
   if (digits == 0) return false;
   for (int i = sum ? 0 : 2; i < plan.operands; ++i) {
     const double size = ConstantSize(program, pc, op.operands[op.destinations + i], plan.from);

@@ -277,7 +277,8 @@ TEST(ShadowKernels, MatrixAccumulatorsAreNamed) {
   const Report report = run.Run();
   ASSERT_TRUE(report.origin) << Show(report);
   ASSERT_FALSE(report.origin->shares.empty());
-  EXPECT_EQ(report.origin->shares.front().site.line, MarkedLine("matrix")) << ShowOrigin(*report.origin);
+  EXPECT_EQ(report.origin->shares.front().site.line, MarkedLine("matrix"))
+      << ShowOrigin(*report.origin);
   EXPECT_GT(report.origin->shares.front().share, 0.9);
   // Element (0, 0): lane 0 holds columns 0, 1, 8, 9 of row 0 of A in registers 0 and 2, and so on.
   double exact = 0;

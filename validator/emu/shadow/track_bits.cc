@@ -64,7 +64,7 @@ void ShadowTracker::MarkSplit(Piece* pieces, std::size_t count, SiteId site) con
       const Piece& other = pieces[h - piece.part + p];
       whole = other.value == piece.value && other.part == p;
     }
-    if (!whole && piece.split == kOtherSite) piece.split = site;
+    if (!whole) piece.split = site;
   }
 }
 
@@ -178,7 +178,7 @@ ValueId ShadowTracker::FromFloatBits(const Plan& plan, const Number& from, std::
   if (std::fabs(actual - from.actual) > kNear * std::fabs(from.actual)) return kExact;
   ledger_.Begin();
   ledger_.AddScaled(from.id, 1);
-  ledger_.Charge(plan.site, actual - from.actual);
+  Charge(plan, actual - from.actual);
   return ledger_.End(actual, from.shadow, NumberFormat::kF32);
 }
 

@@ -21,8 +21,8 @@ void ShadowTracker::RunMatrix(CoreWarp& warp, const Decoded& op, const Plan& pla
   const DecodedOperand* const a_operands = op.operands + d_places.registers;
   const DecodedOperand* const b_operands = a_operands + form.a.registers;
   const DecodedOperand* const c_operands = b_operands + form.b.registers;
-  const auto visit = [&](const DecodedOperand* operands, const MmaPlaces& places, NumberFormat format,
-                         auto body) {
+  const auto visit = [&](const DecodedOperand* operands, const MmaPlaces& places,
+                         NumberFormat format, auto body) {
     const int each = places.registers * places.per_register;
     // The first copy of an element that is held twice counts: it is visited last.
     for (int r = places.registers - 1; r >= 0; --r) {
@@ -37,7 +37,8 @@ void ShadowTracker::RunMatrix(CoreWarp& warp, const Decoded& op, const Plan& pla
       }
     }
   };
-  const auto gather = [&](const DecodedOperand* operands, const MmaPlaces& places, NumberFormat format) {
+  const auto gather = [&](const DecodedOperand* operands, const MmaPlaces& places,
+                          NumberFormat format) {
     std::vector<Number> matrix(static_cast<std::size_t>(places.size));
     visit(
         operands, places, format,
@@ -48,7 +49,8 @@ void ShadowTracker::RunMatrix(CoreWarp& warp, const Decoded& op, const Plan& pla
   };
   const std::vector<Number> a = gather(a_operands, form.a, plan.from);
   const std::vector<Number> b = gather(b_operands, form.b, plan.from);
-  const std::vector<Number> c = gather(c_operands, c_places, half_c ? NumberFormat::kF16 : NumberFormat::kF32);
+  const std::vector<Number> c =
+      gather(c_operands, c_places, half_c ? NumberFormat::kF16 : NumberFormat::kF32);
   op.run(warp, op);
   const NumberFormat format = half_d ? NumberFormat::kF16 : NumberFormat::kF32;
   visit(op.operands, d_places, format,
@@ -73,7 +75,7 @@ void ShadowTracker::RunMatrix(CoreWarp& warp, const Decoded& op, const Plan& pla
           const double actual = ToDouble(format, bits);
           const double rounding = actual - exact;
           if (std::isfinite(exact) && std::fabs(rounding) > 1e-14 * std::fabs(actual))
-            ledger_.Charge(plan.site, rounding);
+            Charge(plan, rounding);
           const ValueId id = ledger_.End(actual, shadow, format);
           if (id == kExact && *reg.live == 0) return;
           *reg.live = 1;

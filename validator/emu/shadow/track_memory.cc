@@ -102,13 +102,11 @@ void ShadowTracker::RunStore(CoreWarp& warp, const Decoded& op, const Plan& plan
     for (std::size_t e = 0; e < count; ++e) {
       const Register source = RegisterOf(warp, op.operands[1 + e]);
       if (source.data == nullptr) continue;
-      for (std::size_t h = 0; h < std::min(bytes / 2, source.halves()); ++h) {
-        Piece piece = *source.live != 0 ? source.pieces_at(lane)[h] : Piece{};
-        // Storing a part of a register splits what it holds.
-        if (bytes < source.stride && piece.value != kExact && piece.split == kOtherSite)
-          piece.split = plan.site;
-        memory_.Set(key + e * bytes / 2 + h, piece);
-      }
+      Piece stored[8];
+      const std::size_t halves = std::min(bytes / 2, source.halves());
+      if (*source.live != 0) std::copy_n(source.pieces_at(lane), halves, stored);
+      MarkSplit(stored, halves, plan.site);
+      for (std::size_t h = 0; h < halves; ++h) memory_.Set(key + e * bytes / 2 + h, stored[h]);
     }
   });
 }
@@ -139,8 +137,8 @@ void ShadowTracker::RunAtomicLane(CoreWarp& warp, const Decoded& op, const Plan&
     return;
   }
   const ptx::Instruction& in = *op.source;
-  const bool arithmetic =
-      plan.from != NumberFormat::kNone && (in.Has(Mod::kAdd) || in.Has(Mod::kMin) || in.Has(Mod::kMax));
+  const bool arithmetic = plan.from != NumberFormat::kNone &&
+                          (in.Has(Mod::kAdd) || in.Has(Mod::kMin) || in.Has(Mod::kMax));
   const std::size_t size = BytesOf(plan.from);
   const std::size_t halves = bytes / 2;
   Piece old[8][8];
@@ -162,7 +160,12 @@ void ShadowTracker::RunAtomicLane(CoreWarp& warp, const Decoded& op, const Plan&
   // What is stored may come from registers that receive the old value.
   Piece stored[8][8];
   const bool compares = in.Has(Mod::kCas);
-  if (compares || in.Has(Mod::kExch)) {
+  bool swaps = in.Has(Mod::kExch);
+  if (compares) {
+    const Register expected = RegisterOf(warp, op.operands[address_at + 1]);
+    swaps = expected.data != nullptr && std::memcmp(expected.at(lane), before[0], bytes) == 0;
+  }
+  if (swaps) {
     for (std::size_t e = 0; e < count; ++e) {
       const Register b = RegisterOf(warp, op.operands[address_at + 1 + e + (compares ? 1 : 0)]);
       if (b.data != nullptr && *b.live != 0)
@@ -173,7 +176,6 @@ void ShadowTracker::RunAtomicLane(CoreWarp& warp, const Decoded& op, const Plan&
   if (engine_.stopped) return;
   for (std::size_t e = 0; e < count; ++e) {
     const std::byte* const at = start + e * bytes;
-    const bool changed = std::memcmp(at, before[e], bytes) != 0;
     if (arithmetic) {
       for (std::size_t p = 0; p < plan.packed; ++p) {
         const Number* const x = numbers[e][p];
@@ -187,7 +189,7 @@ void ShadowTracker::RunAtomicLane(CoreWarp& warp, const Decoded& op, const Plan&
                                   evaluate(x[0].shadow, x[1].shadow).value, x, 2, result);
         WriteMemory(id, plan.to, key + e * halves + p * size / 2, at + p * size);
       }
-    } else if (in.Has(Mod::kExch) || (compares && changed)) {
+    } else if (swaps) {
       for (std::size_t h = 0; h < halves; ++h) memory_.Set(key + e * halves + h, stored[e][h]);
     }
     if (e >= op.destinations) continue;

@@ -28,7 +28,8 @@ ShadowTracker::ShadowTracker(Engine& engine)
       max_bytes_(std::min(kMostBytes, engine.execution.limits.max_memory_bytes)),
       ledger_(max_bytes_),
       plans_(engine.program.code.size()),
-      site_pcs_(1, kNoPc) {}
+      site_pcs_(1, kNoPc),
+      site_first_(1, kNoPc) {}
 
 void ShadowTracker::BeginLaunch() {
   frames_.clear();
@@ -119,7 +120,10 @@ SiteId ShadowTracker::SiteAt(std::uint32_t pc) {
   const auto key =
       site.line != 0 ? std::pair(site.file, site.line) : std::pair(std::string(), site.ptx_line);
   const auto [found, inserted] = sites_.try_emplace(key, static_cast<SiteId>(site_pcs_.size()));
-  if (inserted) site_pcs_.push_back(pc);
+  if (inserted) {
+    site_pcs_.push_back(kNoPc);
+    site_first_.push_back(pc);
+  }
   return found->second;
 }
 
@@ -169,7 +173,8 @@ void ShadowTracker::Forget(CoreWarp& warp, const Decoded& op, LaneMask lanes) {
   }
 }
 
-ShadowTracker::Number ShadowTracker::Read(NumberFormat format, const std::byte* at, const Piece* pieces) {
+ShadowTracker::Number ShadowTracker::Read(NumberFormat format, const std::byte* at,
+                                          const Piece* pieces) {
   const std::size_t bytes = BytesOf(format);
   std::uint64_t bits = 0;
   std::memcpy(&bits, at, bytes);
@@ -190,7 +195,8 @@ ShadowTracker::Number ShadowTracker::Read(NumberFormat format, const std::byte* 
     zeros_below = zeros_below && half == 0;
   }
   // bf16 is the upper half of an f32 whose lower half is zero.
-  const bool widened = format == NumberFormat::kF32 && value.format == NumberFormat::kBF16 && zeros_below;
+  const bool widened =
+      format == NumberFormat::kF32 && value.format == NumberFormat::kBF16 && zeros_below;
   if (whole || widened) {
     number.shadow = value.shadow;
     number.id = top.value;
@@ -230,7 +236,8 @@ void ShadowTracker::Write(ValueId id, NumberFormat format, const std::byte* at, 
   }
 }
 
-void ShadowTracker::WriteMemory(ValueId id, NumberFormat format, std::uint64_t key, const std::byte* at) {
+void ShadowTracker::WriteMemory(ValueId id, NumberFormat format, std::uint64_t key,
+                                const std::byte* at) {
   if (key == 0) return;
   Piece pieces[4];
   Write(id, format, at, pieces);
@@ -240,7 +247,8 @@ void ShadowTracker::WriteMemory(ValueId id, NumberFormat format, std::uint64_t k
 ValueId ShadowTracker::Result(const Plan& plan, const Formula& exact, double shadow,
                               const Number* operands, std::size_t count, double actual) {
   // FP64 arithmetic cannot be checked in FP64.
-  double rounding = plan.to == NumberFormat::kF64 && std::isfinite(actual) ? 0 : actual - exact.value;
+  double rounding =
+      plan.to == NumberFormat::kF64 && std::isfinite(actual) ? 0 : actual - exact.value;
   const bool noise = std::isfinite(actual) && std::fabs(rounding) <= kNoise * std::fabs(actual);
   if (!std::isfinite(exact.value) || std::isnan(actual) || noise) rounding = 0;
   bool history = false;
@@ -248,8 +256,14 @@ ValueId ShadowTracker::Result(const Plan& plan, const Formula& exact, double sha
   if (!history && rounding == 0) return kExact;
   ledger_.Begin();
   for (std::size_t i = 0; i < count; ++i) ledger_.AddScaled(operands[i].id, exact.derivative[i]);
-  ledger_.Charge(plan.site, rounding);
+  if (rounding != 0) Charge(plan, rounding);
   return ledger_.End(actual, shadow, plan.to);
+}
+
+void ShadowTracker::Charge(const Plan& plan, double error) {
+  ledger_.Charge(plan.site, error);
+  std::uint32_t& pc = site_pcs_[plan.site];
+  if (pc == kNoPc) pc = static_cast<std::uint32_t>(&plan - plans_.data());
 }
 
 ValueId ShadowTracker::Converted(const Plan& plan, const Number& from, double actual) {
@@ -279,7 +293,8 @@ void ShadowTracker::Finish(Report& report) {
   const ShadowFocus& focus = engine_.execution.focus;
   const auto& specs = engine_.execution.buffers;
   if (focus.elements <= 0 || focus.buffer >= specs.size() || engine_.stopped) return;
-  constexpr NumberFormat kFormats[] = {NumberFormat::kBF16, NumberFormat::kF16, NumberFormat::kF32, NumberFormat::kF64};
+  constexpr NumberFormat kFormats[] = {NumberFormat::kBF16, NumberFormat::kF16, NumberFormat::kF32,
+                                       NumberFormat::kF64};
   const DType dtype = specs[focus.buffer].dtype;
   if (dtype < DType::kBF16) return;
   const NumberFormat format =
@@ -306,7 +321,8 @@ void ShadowTracker::Finish(Report& report) {
   for (SiteId site = 0; site < shares.size() && total > 0; ++site) {
     if (shares[site] == 0) continue;
     ErrorShare share{.site = {}, .share = shares[site] / total};
-    if (site != kOtherSite) share.site = SiteOf(engine_, site_pcs_[site]);
+    if (site != kOtherSite)
+      share.site = SiteOf(engine_, site_pcs_[site] != kNoPc ? site_pcs_[site] : site_first_[site]);
     origin.shares.push_back(std::move(share));
   }
   std::ranges::stable_sort(origin.shares, std::greater{}, &ErrorShare::share);

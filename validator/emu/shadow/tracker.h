@@ -83,6 +83,8 @@ class ShadowTracker {
   /// The value of an operation with this result.
   ValueId Result(const Plan& plan, const Formula& exact, double shadow, const Number* operands,
                  std::size_t count, double actual);
+  /// Rounding of the value that is being built.
+  void Charge(const Plan& plan, double error);
   ValueId Converted(const Plan& plan, const Number& from, double actual);
   void Collect();
 
@@ -123,10 +125,11 @@ class ShadowTracker {
   const Frame* last_frame_ = nullptr;
   FramePieces* last_pieces_ = nullptr;
   std::uint64_t frame_bytes_ = 0;
-  std::vector<Plan> plans_;  ///< By pc.
+  std::vector<Plan> plans_;                                     ///< By pc.
   std::map<std::uint32_t, std::vector<bool>> float_registers_;  ///< By function.
   std::map<std::pair<std::string, std::uint32_t>, SiteId> sites_;
-  std::vector<std::uint32_t> site_pcs_;  ///< By SiteId: the first instruction that was charged.
+  std::vector<std::uint32_t> site_pcs_;    ///< By SiteId: the first instruction that was charged.
+  std::vector<std::uint32_t> site_first_;  ///< By SiteId: the first instruction that ran.
   std::uint64_t launch_ = 0;
   std::uint64_t flipped_ = 0;
   std::uint64_t lost_ = 0;
