@@ -71,9 +71,10 @@ std::string Number(double value) { return fmt::format("{:.9g}", value); }
 std::string Facts(const Finding& finding) {
   std::string facts;
   for (const Access& access : finding.accesses) {
-    std::string text = Describe(access.thread);
+    std::string text = access.threads > 0 ? Describe(access.thread) : std::string();
     if (access.threads > 1) text += fmt::format(" and {} more", access.threads - 1);
-    if (const std::string where = Where(access.site); !where.empty()) text += ", " + where;
+    if (const std::string where = Where(access.site); !where.empty())
+      text += (text.empty() ? "" : ", ") + where;
     if (!access.value.empty()) text += ", value " + access.value;
     facts += Bullet(access.what.empty() ? "by" : access.what, text);
   }

@@ -117,6 +117,7 @@ Result<int> Generate(const Request& request, bool json) {
       .versions = bench->Versions()};
   ASSAY_TRY(const agent::RunOutcome outcome, agent::Generate(built, environment));
   progress.Finish();
+  if (outcome.resumable) Say("go on with: assay generate --resume " + outcome.folder.string());
   if (json) PrintJson(agent::ToJson(outcome));
   return outcome.ExitCode();
 }
