@@ -4,6 +4,7 @@
 
 #include "validator/emu/passing.h"
 #include "validator/emu/scheduler.h"
+#include "validator/emu/shadow/tracker.h"
 #include "validator/emu/site.h"
 
 namespace assay::emu {
@@ -177,9 +178,13 @@ void Propagate(CoreWarp& warp, const Decoded& op) {
   }
 }
 
-template <bool kMonitored>
+/// Who looks on while instructions run.
+enum class Watch : std::uint8_t { kNobody, kMonitors, kShadows };
+
+template <Watch kWatch>
 std::uint64_t RunSplit(CoreWarp& warp, std::uint64_t budget, std::uint32_t limit) {
   const Decoded* const code = warp.engine->program.code.data();
+  constexpr bool kMonitored = kWatch == Watch::kMonitors;
   const bool track = kMonitored && warp.engine->track_defined;
   std::uint32_t pc = warp.pc;
   std::uint64_t ran = 0;
@@ -208,6 +213,8 @@ std::uint64_t RunSplit(CoreWarp& warp, std::uint64_t budget, std::uint32_t limit
         if constexpr (kMonitored) {
           if (track && op.propagate != kPropagateSelf) Propagate(warp, op);
           op.monitored(warp, op);
+        } else if constexpr (kWatch == Watch::kShadows) {
+          warp.engine->shadow->Execute(warp, op);
         } else {
           op.run(warp, op);
         }
@@ -218,6 +225,8 @@ std::uint64_t RunSplit(CoreWarp& warp, std::uint64_t budget, std::uint32_t limit
       warp.outcome = Outcome::kNext;
       if constexpr (kMonitored) {
         op.monitored(warp, op);
+      } else if constexpr (kWatch == Watch::kShadows) {
+        warp.engine->shadow->Execute(warp, op);
       } else {
         op.run(warp, op);
       }
@@ -316,8 +325,10 @@ std::uint64_t RunWarp(CoreWarp& warp, std::uint64_t budget) {
     const std::uint32_t limit = warp.split_count > 1 ? NextMeeting(warp) : kNoPc;
     const bool awaited = warp.split_count > 1 && SomeoneWaits(warp);
     const std::uint32_t first = warp.pc;
-    const std::uint64_t now =
-        engine.monitored ? RunSplit<true>(warp, turn, limit) : RunSplit<false>(warp, turn, limit);
+    const std::uint64_t now = engine.monitored ? RunSplit<Watch::kMonitors>(warp, turn, limit)
+                              : engine.shadow != nullptr
+                                  ? RunSplit<Watch::kShadows>(warp, turn, limit)
+                                  : RunSplit<Watch::kNobody>(warp, turn, limit);
     ran += now;
     warp.executed += now;
     // Of several splits, each turn is a straight line of code.
