@@ -251,7 +251,8 @@ ASSAY_DEVICE Bounded<C> exp(const Bounded<C>& x) {
   const double v = ::exp(x.v);
   // __expf: 2 + 1.173 |x| ulp (CUDA C++ Programming Guide, mathematical functions); expf: 2 ulp.
   const double ulps = C::approximate ? 2 + 1.173 * magnitude(x.v) : 2;
-  const double rounding = v * 2 * ulps * Bounded<C>::kUnit + Bounded<C>::kTiny;
+  const double rounding =
+      (v == 0 ? 0 : v * 2 * ulps * Bounded<C>::kUnit) + Bounded<C>::kTiny;  // exp(-inf) is 0
   return Bounded<C>::result(v, v * grown(x.hard()) + rounding, v * grown(x.typical()) + rounding,
                             x.length(), -1);
 }
