@@ -1,5 +1,7 @@
 // The whole emulator against what an H200 returned: the very kernels that were recorded, parsed,
 // decoded and run with all monitors, which must have nothing to say about them.
+#include "validator/emu/emulator.h"
+
 #include <gtest/gtest.h>
 
 #include <cstdio>
@@ -7,7 +9,6 @@
 #include <map>
 
 #include "tests/conformance/recorded.h"
-#include "validator/emu/emulator.h"
 
 namespace assay::conformance {
 namespace {

@@ -1,5 +1,5 @@
-// What an H200 returned for every form, read from h200.json and h200.bin, and when a result counts as
-// the same.
+// What an H200 returned for every form, read from h200.json and h200.bin, and when a result counts
+// as the same.
 #pragma once
 
 #include <cstdint>
@@ -18,8 +18,8 @@ struct Recorded {
   std::vector<std::vector<std::uint64_t>> outputs;  ///< Likewise; narrow registers in the low bits.
 };
 
-/// The recording in `folder` (with a slash at its end), forms in the order of the recording. An error
-/// when a form, its inputs or the data are not those that were recorded.
+/// The recording in `folder` (with a slash at its end), forms in the order of the recording. An
+/// error when a form, its inputs or the data are not those that were recorded.
 Result<std::vector<Recorded>> ReadRecorded(const std::string& folder);
 
 /// Is what the hardware returned within the documented bound of the emulator's (correctly rounded)

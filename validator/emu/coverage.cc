@@ -12,8 +12,8 @@ std::vector<std::string> RefusedSpellings(const ptx::Form& form) {
   constexpr int kPtxVersion = 90;
   std::vector<std::string> refused;
   for (const std::string& example : ptx::Examples(form)) {
-    const auto program =
-        Program::Load(ptx::ExampleModule(form, {example}, form.sm, std::max(kPtxVersion, form.ptx_version)));
+    const auto program = Program::Load(
+        ptx::ExampleModule(form, {example}, form.sm, std::max(kPtxVersion, form.ptx_version)));
     if (!program) refused.push_back(example + " " + ToString(program.error()));
   }
   return refused;

@@ -1,5 +1,6 @@
 // Prints docs/ptx-coverage.md: ptx_coverage > docs/ptx-coverage.md
-// With --refused, the spellings that the emulator does not execute, one a line, each with the reason.
+// With --refused, the spellings that the emulator does not execute, one a line, each with the
+// reason.
 #include <cstdio>
 #include <string>
 #include <string_view>

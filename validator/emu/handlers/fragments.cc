@@ -1,8 +1,8 @@
-// ldmatrix, stmatrix, wmma.load and wmma.store (PTX ISA 9.7.14.4, 9.7.14.5): matrix fragments between
-// memory and registers.
+// ldmatrix, stmatrix, wmma.load and wmma.store (PTX ISA 9.7.14.4, 9.7.14.5): matrix fragments
+// between memory and registers.
 //
-// Definedness is kept by register, as everywhere: a register is undefined in the lanes for which a byte
-// of it was.
+// Definedness is kept by register, as everywhere: a register is undefined in the lanes for which a
+// byte of it was.
 #include <bit>
 #include <cstdio>
 #include <cstring>
@@ -218,11 +218,9 @@ class FragmentInMemory {
     Addresses(warp, op.operands[address_at], base_);
     CheckAddressDefined(warp, op, op.operands[address_at], warp.exec);
     const Fragment& fragment = places_.fragment;
-    const auto minor =
-        static_cast<std::uint32_t>(column_major_ ? fragment.rows : fragment.columns);
-    const auto* const given = op.operand_count > after
-                                  ? warp.Lanes<std::uint32_t>(op.operands[after].slot)
-                                  : nullptr;
+    const auto minor = static_cast<std::uint32_t>(column_major_ ? fragment.rows : fragment.columns);
+    const auto* const given =
+        op.operand_count > after ? warp.Lanes<std::uint32_t>(op.operands[after].slot) : nullptr;
     for (int lane = 0; lane < kWarpSize; ++lane) stride_[lane] = given ? given[lane] : minor;
     bits_ = fragment.element_bits;
     per_register_ = fragment.elements_per_register;
@@ -290,8 +288,7 @@ void LoadFragment(Warp& base, const Decoded& op) {
     if (target.kind != DecodedOperand::Kind::kSlot) continue;
     auto* const d = warp.Lanes<std::byte>(target.slot);
     for (std::size_t lane = 0; lane < kWarpSize; ++lane) {
-      if ((warp.exec >> lane & 1) != 0)
-        std::memcpy(d + lane * width, values + lane * width, width);
+      if ((warp.exec >> lane & 1) != 0) std::memcpy(d + lane * width, values + lane * width, width);
     }
     SetUndefined(warp, op, target, undefined);
   }
@@ -338,9 +335,7 @@ bool AreRegisters(const Decoded& decoded, std::size_t first, std::size_t count, 
   return true;
 }
 
-bool IsMatrixRow(const Instruction& in) {
-  return in.Has(Mod::kM8n8) && in.type() == Type::kB16;
-}
+bool IsMatrixRow(const Instruction& in) { return in.Has(Mod::kM8n8) && in.type() == Type::kB16; }
 
 Handler ResolveLdmatrix(const Instruction& in, Decoded& decoded) {
   const std::size_t count = decoded.destinations;
@@ -358,11 +353,11 @@ Handler ResolveStmatrix(const Instruction& in, Decoded& decoded) {
 
 bool ElementsOf(Type type, Elements& elements) {
   constexpr std::pair<Type, Elements> kRows[] = {
-      {Type::kF16, Elements::kHalf},   {Type::kBF16, Elements::kBrain},
-      {Type::kF32, Elements::kWord},   {Type::kTF32, Elements::kWord},
-      {Type::kS32, Elements::kWord},   {Type::kF64, Elements::kDouble},
-      {Type::kU8, Elements::kByte},    {Type::kS8, Elements::kByte},
-      {Type::kU4, Elements::kNibble},  {Type::kS4, Elements::kNibble},
+      {Type::kF16, Elements::kHalf},  {Type::kBF16, Elements::kBrain},
+      {Type::kF32, Elements::kWord},  {Type::kTF32, Elements::kWord},
+      {Type::kS32, Elements::kWord},  {Type::kF64, Elements::kDouble},
+      {Type::kU8, Elements::kByte},   {Type::kS8, Elements::kByte},
+      {Type::kU4, Elements::kNibble}, {Type::kS4, Elements::kNibble},
       {Type::kB1, Elements::kBit},
   };
   for (const auto& [known, value] : kRows) {
@@ -402,9 +397,7 @@ bool FragmentFits(const Decoded& decoded, std::size_t first) {
 }
 
 Handler ResolveWmmaLoad(const Instruction& in, Decoded& decoded) {
-  const Role role = in.Has(Mod::kA)   ? Role::kA
-                    : in.Has(Mod::kB) ? Role::kB
-                                      : Role::kAccumulator;
+  const Role role = in.Has(Mod::kA) ? Role::kA : in.Has(Mod::kB) ? Role::kB : Role::kAccumulator;
   if (!FindFragment(in, role, decoded) || !FragmentFits(decoded, 0)) return nullptr;
   return WarpWide(decoded, &LoadFragment);
 }
@@ -423,6 +416,14 @@ constexpr ResolverRow kRows[] = {
 
 }  // namespace
 
-std::span<const ResolverRow> FragmentRows() { return kRows; }
+std::span<const ResolverRow> FragmentRows() {
+  static const std::vector<ResolverRow> rows = [] {
+    std::vector<ResolverRow> all(std::begin(kRows), std::end(kRows));
+    const std::span<const ResolverRow> warpgroup = WarpgroupRows();
+    all.insert(all.end(), warpgroup.begin(), warpgroup.end());
+    return all;
+  }();
+  return rows;
+}
 
 }  // namespace assay::emu
