@@ -1,11 +1,12 @@
 // The stand-alone launch file of `assay sanitize`: assay.launch/1 with the data in it, and no op.
 //
 //   {"schema": "assay.launch/1", "options": ["-DN=4"],
-//    "kernels": [{"entry": "k", "grid": [4], "block": [256], "shared_bytes": 0, "args": ["x", "y",
-//    "n"]}], "buffers": {"x": {"dtype": "f32", "elements": 1024, "init": {"kind": "uniform", "low":
-//    -1, "high": 1, "seed": 7}},
-//                "y": {"dtype": "f32", "elements": 1024, "init": {"kind": "uninitialised"}, "save":
-//                "y.bin"}},
+//    "kernels": [{"entry": "k", "grid": [4], "block": [256], "shared_bytes": 0,
+//                 "args": ["x", "y", "n"]}],
+//    "buffers": {"x": {"dtype": "f32", "elements": 1024,
+//                      "init": {"kind": "uniform", "low": -1, "high": 1, "seed": 7}},
+//                "y": {"dtype": "f32", "elements": 1024, "init": {"kind": "uninitialised"},
+//                      "save": "y.bin"}},
 //    "scalars": {"n": {"dtype": "i32", "value": 1024}}}
 //
 // init kinds: zero, constant (value), iota, uniform (low, high, seed), normal (mean, scale, seed),

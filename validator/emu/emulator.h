@@ -9,8 +9,8 @@
 // meant to be cached by digest.
 //
 //   ASSAY_TRY(auto program, emu::Program::Load(ptx_text));
-//   emu::DeviceMemory memory = ...;                        // one span a buffer, in the order of
-//   execution.buffers Report report = emu::Run(*program, execution, buffers);
+//   std::vector<std::span<std::byte>> buffers = ...;  // in the order of execution.buffers
+//   Report report = emu::Run(*program, execution, buffers);
 #pragma once
 
 #include <cstddef>

@@ -85,7 +85,7 @@ struct Access {
   std::string what;                  ///< "write", "read", "atomic add", "waits at barrier 0"
   SourceSite site;
   ThreadId thread;                   ///< The first thread, in block-then-thread order.
-  std::uint64_t threads = 1;         ///< How many threads did it.
+  std::uint64_t threads = 1;         ///< How many did it; 0: no thread did (the compiler refused).
   std::string value;                 ///< What was read or written, printed, where known.
   bool operator==(const Access&) const = default;
 };

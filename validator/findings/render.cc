@@ -35,8 +35,8 @@ std::string Excerpt(const SourceSite& site, std::string_view line, const std::st
 }
 
 std::string NoteOf(const Access& access) {
-  std::string note =
-      fmt::format("{} by {}", access.what.empty() ? "here" : access.what, Describe(access.thread));
+  std::string note = access.what.empty() ? "here" : access.what;
+  if (access.threads > 0) note += " by " + Describe(access.thread);
   if (access.threads > 1) note += fmt::format(" ({} threads)", access.threads);
   if (!access.value.empty()) note += fmt::format(", value {}", access.value);
   return note;
