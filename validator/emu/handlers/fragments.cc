@@ -213,7 +213,7 @@ const std::vector<Places>& AllPlaces() {
 class FragmentInMemory {
  public:
   FragmentInMemory(CoreWarp& warp, const Decoded& op, std::size_t address_at, std::size_t after)
-      : warp_(warp), op_(op), places_(AllPlaces()[op.aux]) {
+      : places_(AllPlaces()[op.aux]) {
     column_major_ = op.source->Has(Mod::kCol);
     Addresses(warp, op.operands[address_at], base_);
     CheckAddressDefined(warp, op, op.operands[address_at], warp.exec);
@@ -251,8 +251,6 @@ class FragmentInMemory {
   }
 
  private:
-  CoreWarp& warp_;
-  const Decoded& op_;
   const Places& places_;
   LaneAccess base_;
   std::uint32_t stride_[kWarpSize];
