@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <bit>
 
+#include "validator/emu/handlers/warp_sync.h"
 #include "validator/emu/passing.h"
 #include "validator/emu/scheduler.h"
 #include "validator/emu/shadow/tracker.h"
@@ -223,7 +224,11 @@ std::uint64_t RunSplit(CoreWarp& warp, std::uint64_t budget, std::uint32_t limit
     } else {
       warp.pc = pc;
       warp.outcome = Outcome::kNext;
-      if constexpr (kMonitored) {
+      if ((op.flags & kFlagWarpWide) != 0 && !JoinWholeWarp(warp)) {
+        // No lane passes the guard, or the warp is not complete yet.
+      } else if constexpr (kMonitored) {
+        if (track && (op.flags & kFlagWarpWide) != 0 && op.propagate != kPropagateSelf)
+          Propagate(warp, op);
         op.monitored(warp, op);
       } else if constexpr (kWatch == Watch::kShadows) {
         warp.engine->shadow->Execute(warp, op);
