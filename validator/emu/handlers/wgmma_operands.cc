@@ -88,8 +88,7 @@ bool ReadShared(CoreWarp& warp, const Decoded& op, const MatrixDescriptor& descr
       access.address[i] =
           ChunkAddress(descriptor, matrix.k_major, first + chunk / chunks_k, chunk % chunks_k);
     }
-    if (!Resolve<true>(warp, op, ptx::Space::kShared, lanes, kChunkBytes, AccessType::kLoad,
-                       access))
+    if (!Resolve(warp, op, ptx::Space::kShared, lanes, kChunkBytes, AccessType::kLoad, access))
       return false;
     const LaneMask bad =
         warp.engine->track_defined ? UndefinedLanes(warp, access, 0, kChunkBytes) : 0;
