@@ -152,6 +152,17 @@ bool Fault(CoreWarp& warp, const Decoded& op, Space space, LaneMask lanes, std::
   return false;
 }
 
+/// Before lanes access a buffer that is not filled yet.
+void TouchLanes(const LaneAccess& access, MemoryRegion& region, std::uint32_t bytes) {
+  const auto data = reinterpret_cast<std::uintptr_t>(region.data);
+  if (access.dense) {
+    region.lazy->Touch(access.pointer[0] - data, std::uint64_t{kWarpSize} * bytes);
+    return;
+  }
+  for (LaneMask rest = access.lanes; rest != 0; rest &= rest - 1)
+    region.lazy->Touch(access.pointer[std::countr_zero(rest)] - data, bytes);
+}
+
 }  // namespace
 
 MemoryRegion* SharedRegion(Block& block, std::uint64_t address) {
@@ -301,6 +312,8 @@ bool Resolve(CoreWarp& warp, const Decoded& op, Space space, LaneMask lanes, std
       }
       if (((beyond >> 63) | (low & (alignment - 1))) == 0) [[likely]] {
         access.common = region;
+        if (region->lazy != nullptr) [[unlikely]]
+          TouchLanes(access, *region, bytes);
         return true;
       }
       access.dense = false;
@@ -332,6 +345,7 @@ bool Resolve(CoreWarp& warp, const Decoded& op, Space space, LaneMask lanes, std
     }
     access.pointer[lane] = reinterpret_cast<std::uintptr_t>(region->data + (plain - region->base));
     access.region[lane] = region;
+    if (region->lazy != nullptr) region->lazy->Touch(plain - region->base, bytes);
   }
   return true;
 }
