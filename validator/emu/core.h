@@ -31,6 +31,7 @@ namespace assay::emu {
 
 struct Engine;
 struct Block;
+class ShadowTracker;
 
 /// A stretch of memory with exact bounds.
 struct MemoryRegion {
@@ -224,6 +225,7 @@ struct Engine {
   std::vector<std::unique_ptr<Block>> resident;
   FindingSink findings;
   std::unique_ptr<RaceDetector> race;
+  ShadowTracker* shadow = nullptr;  ///< Follows every instruction, when not null (shadow/tracker.h).
   LaunchState launch;
   Counters counters;
   std::vector<std::uint8_t> branch_sides;  ///< By pc, for coverage.

@@ -245,13 +245,28 @@ void Addresses(CoreWarp& warp, const DecodedOperand& operand, LaneAccess& access
   }
 }
 
-template <bool kMonitored>
+std::byte* HostAddress(CoreWarp& warp, Space space, std::uint64_t address, int lane,
+                       std::uint32_t bytes) {
+  const Window window = WindowOf(space, address);
+  if (window == Window::kLocal) {
+    const std::uint64_t local = address & ~kWindowMask;
+    if (FindLocal(warp, lane, local, bytes).variable == nullptr) return nullptr;
+    return warp.local.data() + static_cast<std::uint64_t>(lane) * warp.local_stride + local;
+  }
+  MemoryRegion* const region = RegionOf(warp, space, address);
+  if (region == nullptr || region->freed || region->size < bytes) return nullptr;
+  const std::uint64_t offset =
+      (window == Window::kShared ? address & kSharedOffsetMask : address) - region->base;
+  return offset > region->size - bytes ? nullptr : region->data + offset;
+}
+
 bool Resolve(CoreWarp& warp, const Decoded& op, Space space, LaneMask lanes, std::uint32_t bytes,
              AccessType type, LaneAccess& access, std::uint32_t alignment) {
   if (alignment == 0) alignment = bytes;
   access.lanes = lanes;
   access.dense = false;
   access.local = false;
+  access.common = nullptr;
   if (lanes == 0) return true;
   const int first = std::countr_zero(lanes);
   const Window window = WindowOf(space, access.address[first]);
@@ -265,34 +280,45 @@ bool Resolve(CoreWarp& warp, const Decoded& op, Space space, LaneMask lanes, std
                                      ? (access.address[first] & ~kSharedOffsetMask) + region->base
                                      : region->base;
       const std::uint64_t last = region->size - bytes;
-      std::uint64_t bad = 0;
+      const auto data = reinterpret_cast<std::uintptr_t>(region->data);
+      // An offset is beyond `last` when the top bit of one of these is set: sizes are far below
+      // 2^63.
+      std::uint64_t beyond = 0;
+      std::uint64_t low = 0;
       if (lanes == kAllLanes) {
-        for (int i = 0; i < kWarpSize; ++i) {
-          const std::uint64_t offset = access.address[i] - base;
-          access.pointer[i] = reinterpret_cast<std::uintptr_t>(region->data) + offset;
-          bad |= static_cast<std::uint64_t>(offset > last) | (access.address[i] & (alignment - 1));
+        std::uint64_t apart = 0;
+        const std::uint64_t start = access.address[0];
+        for (std::uint64_t i = 0; i < kWarpSize; ++i)
+          apart |= access.address[i] ^ (start + i * bytes);
+        if (apart == 0 && bytes % alignment == 0) {
+          const std::uint64_t from = start - base;
+          const std::uint64_t to = from + std::uint64_t{kWarpSize - 1} * bytes;
+          beyond = (last - from) | from | (last - to) | to;
+          low = start;
+          for (std::uint64_t i = 0; i < kWarpSize; ++i) access.pointer[i] = data + from + i * bytes;
+        } else {
+          for (int i = 0; i < kWarpSize; ++i) {
+            const std::uint64_t offset = access.address[i] - base;
+            access.pointer[i] = data + offset;
+            beyond |= (last - offset) | offset;
+            low |= access.address[i];
+          }
         }
+        access.dense = apart == 0;
       } else {
         for (int i = 0; i < kWarpSize; ++i) {
           const std::uint64_t offset = access.address[i] - base;
-          access.pointer[i] = reinterpret_cast<std::uintptr_t>(region->data) + offset;
-          const std::uint64_t counts = lanes >> i & 1;
-          bad |= counts * (static_cast<std::uint64_t>(offset > last) |
-                           (access.address[i] & (alignment - 1)));
+          access.pointer[i] = data + offset;
+          const std::uint64_t counts = std::uint64_t{0} - (lanes >> i & 1);
+          beyond |= counts & ((last - offset) | offset);
+          low |= counts & access.address[i];
         }
       }
-      if (bad == 0) [[likely]] {
-        if (lanes == kAllLanes) {
-          std::uint64_t apart = 0;
-          for (int i = 0; i < kWarpSize; ++i) {
-            apart |= access.address[i] - access.address[0] - static_cast<std::uint64_t>(i) * bytes;
-          }
-          access.dense = apart == 0;
-        }
-        if constexpr (kMonitored)
-          std::fill(std::begin(access.region), std::end(access.region), region);
+      if (((beyond >> 63) | (low & (alignment - 1))) == 0) [[likely]] {
+        access.common = region;
         return true;
       }
+      access.dense = false;
     }
   }
   // Lane by lane: lanes in several regions, local memory, or a fault.
@@ -324,10 +350,5 @@ bool Resolve(CoreWarp& warp, const Decoded& op, Space space, LaneMask lanes, std
   }
   return true;
 }
-
-template bool Resolve<true>(CoreWarp&, const Decoded&, Space, LaneMask, std::uint32_t, AccessType,
-                            LaneAccess&, std::uint32_t);
-template bool Resolve<false>(CoreWarp&, const Decoded&, Space, LaneMask, std::uint32_t, AccessType,
-                             LaneAccess&, std::uint32_t);
 
 }  // namespace assay::emu

@@ -260,7 +260,8 @@ void RunLaunch(Engine& engine) {
     engine.race->BeginLaunch({.warps_per_block = engine.launch.warps,
                               .blocks = engine.launch.blocks,
                               .blocks_per_cluster = engine.launch.blocks_per_cluster,
-                              .threads_per_block = engine.launch.threads});
+                              .threads_per_block = engine.launch.threads,
+                              .narrow_scopes = engine.program.narrow_scopes});
   }
   LaunchRunner(engine).Run();
   if (engine.race) ReportRaces(engine);

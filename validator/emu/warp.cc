@@ -2,8 +2,10 @@
 #include <algorithm>
 #include <bit>
 
+#include "validator/emu/handlers/warp_sync.h"
 #include "validator/emu/passing.h"
 #include "validator/emu/scheduler.h"
+#include "validator/emu/shadow/tracker.h"
 #include "validator/emu/site.h"
 
 namespace assay::emu {
@@ -177,9 +179,13 @@ void Propagate(CoreWarp& warp, const Decoded& op) {
   }
 }
 
-template <bool kMonitored>
+/// Who looks on while instructions run.
+enum class Watch : std::uint8_t { kNobody, kMonitors, kShadows };
+
+template <Watch kWatch>
 std::uint64_t RunSplit(CoreWarp& warp, std::uint64_t budget, std::uint32_t limit) {
   const Decoded* const code = warp.engine->program.code.data();
+  constexpr bool kMonitored = kWatch == Watch::kMonitors;
   const bool track = kMonitored && warp.engine->track_defined;
   std::uint32_t pc = warp.pc;
   std::uint64_t ran = 0;
@@ -208,6 +214,8 @@ std::uint64_t RunSplit(CoreWarp& warp, std::uint64_t budget, std::uint32_t limit
         if constexpr (kMonitored) {
           if (track && op.propagate != kPropagateSelf) Propagate(warp, op);
           op.monitored(warp, op);
+        } else if constexpr (kWatch == Watch::kShadows) {
+          warp.engine->shadow->Execute(warp, op);
         } else {
           op.run(warp, op);
         }
@@ -216,8 +224,14 @@ std::uint64_t RunSplit(CoreWarp& warp, std::uint64_t budget, std::uint32_t limit
     } else {
       warp.pc = pc;
       warp.outcome = Outcome::kNext;
-      if constexpr (kMonitored) {
+      if ((op.flags & kFlagWarpWide) != 0 && !JoinWholeWarp(warp)) {
+        // No lane passes the guard, or the warp is not complete yet.
+      } else if constexpr (kMonitored) {
+        if (track && (op.flags & kFlagWarpWide) != 0 && op.propagate != kPropagateSelf)
+          Propagate(warp, op);
         op.monitored(warp, op);
+      } else if constexpr (kWatch == Watch::kShadows) {
+        warp.engine->shadow->Execute(warp, op);
       } else {
         op.run(warp, op);
       }
@@ -318,9 +332,11 @@ std::uint64_t RunWarp(CoreWarp& warp, std::uint64_t budget) {
     if (fair_turn) turn = std::min(turn, kFairTurn);
     const std::uint32_t limit = warp.split_count > 1 ? NextMeeting(warp) : kNoPc;
     const bool awaited = warp.split_count > 1 && SomeoneWaits(warp);
-    warp.turn_start = warp.pc;
-    const std::uint64_t now =
-        engine.monitored ? RunSplit<true>(warp, turn, limit) : RunSplit<false>(warp, turn, limit);
+warp.turn_start = warp.pc;
+    const std::uint64_t now = engine.monitored ? RunSplit<Watch::kMonitors>(warp, turn, limit)
+                               : engine.shadow != nullptr
+                                   ? RunSplit<Watch::kShadows>(warp, turn, limit)
+                                   : RunSplit<Watch::kNobody>(warp, turn, limit);
     ran += now;
     warp.executed += now;
     // Of several splits, each turn is a straight line of code.

@@ -176,7 +176,7 @@ void ReadModifyWrite(Warp& base, const Decoded& op) {
   const bool returns = op.source->opcode == Opcode::kAtom;
   // Operands: destinations (a vector's elements flattened), address, sources, and for cas what to
   // compare first.
-  const std::uint32_t count = op.aux;
+  const std::uint32_t count = op.aux & 0xffff;
   const std::size_t address_at = op.destinations;
   const DecodedOperand& address = op.operands[address_at];
   const DecodedOperand* const b = op.operands + address_at + 1;
@@ -185,7 +185,7 @@ void ReadModifyWrite(Warp& base, const Decoded& op) {
   LaneAccess access;
   Addresses(warp, address, access);
   if constexpr (kMonitored) CheckAddressDefined(warp, op, address, warp.exec);
-  if (!Resolve<kMonitored>(warp, op, space, warp.exec, bytes, AccessType::kAtomic, access)) return;
+  if (!Resolve(warp, op, space, warp.exec, bytes, AccessType::kAtomic, access)) return;
   const auto lanes = static_cast<std::uint64_t>(std::popcount(warp.exec));
   engine.counters.atomics += lanes;
   if ((op.flags & kFlagOrderMatters) != 0) engine.counters.used_atomics = true;
@@ -198,7 +198,7 @@ void ReadModifyWrite(Warp& base, const Decoded& op) {
     if (engine.race) {
       ReportAccess(warp, op, access, bytes,
                    {.kind = AccessKind::kReadWrite,
-                    .order = OrderOf(*op.source),
+                    .order = UnpackOrder(op),
                     .atomic = true,
                     .returns_value = returns,
                     .element_bytes = sizeof(T)});
@@ -375,7 +375,7 @@ Handler ResolveAtomic(const Instruction& in, Decoded& decoded) {
       }
     }
     if (count > 8 || (row.compares && count != 1)) return nullptr;
-    decoded.aux = static_cast<std::uint32_t>(count);
+    decoded.aux = static_cast<std::uint32_t>(count) | PackOrder(in);
     decoded.flags |= kFlagMemory;
     if (OrderMatters(row, returns && (decoded.flags & kFlagResultUsed) != 0))
       decoded.flags |= kFlagOrderMatters;

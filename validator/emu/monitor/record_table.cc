@@ -147,6 +147,18 @@ Ref RecordTable::Encode(const std::vector<Element>& elements, std::uint32_t user
   return kSetBit | index << kLaneBits | lane;
 }
 
+Ref RecordTable::Combine(Ref writers, Ref readers) {
+  if (writers == 0 || readers == 0) return writers | readers;
+  combined_.clear();
+  const bool readers_first = ReadersFirst(readers);
+  Decode(readers_first ? readers : writers, combined_);
+  Decode(readers_first ? writers : readers, combined_);
+  const Ref both = Encode(combined_);
+  Release(writers);
+  Release(readers);
+  return both;
+}
+
 std::uint64_t RecordTable::bytes() const {
   // A set's elements stand in it and in the index.
   return records_.size() * sizeof(Record) + sets_.size() * sizeof(Set) + set_index_.size() * 64 +

@@ -71,6 +71,18 @@ class RecordTable {
   void Decode(Ref ref, std::vector<Element>& out) const;
   /// A reference to these elements, counted `users` times.
   Ref Encode(const std::vector<Element>& elements, std::uint32_t users = 1);
+  /// One reference to what these two refer to, in their place.
+  Ref Combine(Ref writers, Ref readers);
+  /// What a combined reference stands for, as a pair again.
+  void Separate(Ref both, Ref& writers, Ref& readers) const {
+    const bool reads = both != 0 && !IsSet(both) && !records_[IndexOf(both)].traits.writes();
+    writers = reads ? 0 : both;
+    readers = reads ? both : 0;
+  }
+  /// True when the elements of `readers` are older than those of `writers` (CellRules::Store).
+  bool ReadersFirst(Ref readers) const {
+    return readers != 0 && !IsSet(readers) && records_[IndexOf(readers)].traits.writes();
+  }
   void Use(Ref ref, std::uint32_t times = 1) {
     if (IsSet(ref)) sets_[IndexOf(ref)].users += times;
   }
@@ -127,6 +139,7 @@ class RecordTable {
   std::vector<std::uint32_t> free_sets_;
   std::unordered_map<std::vector<std::uint32_t>, std::uint32_t, HashElements> set_index_;
   std::vector<std::uint32_t> key_;
+  std::vector<Element> combined_;
   std::uint64_t set_elements_ = 0;
   bool full_ = false;
 };
