@@ -9,6 +9,7 @@ OutputTruth ReadCells(const ops::Instance& instance, const ops::TensorSpec& spec
                       const Tensor& cells, bool exchangeable) {
   OutputTruth truth;
   truth.dtype = instance.TypeOf(spec);
+  truth.ordinary = exchangeable;
   truth.shape = cells.shape;
   truth.shape.pop_back();
   truth.exact = !IsFloat(truth.dtype) || instance.op.contract.exact_outputs.contains(spec.name);

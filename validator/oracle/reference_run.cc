@@ -24,15 +24,6 @@ std::string_view FormatName(DType type) {
   }
 }
 
-/// 16-bit inputs may go through tensor cores; f32 ones may not, since TF32 drops bits of them.
-bool TensorCoresApply(const ops::Instance& instance) {
-  for (const ops::TensorSpec& input : instance.op.inputs) {
-    const DType type = instance.TypeOf(input);
-    if (!input.is_scalar && IsFloat(type) && Precision(type) > 11) return false;
-  }
-  return instance.op.contract.tensor_cores;
-}
-
 std::vector<std::string> NumberDefines(const ops::Instance& instance, const NumberType& type) {
   const ops::Contract& contract = instance.op.contract;
   const auto flag = [](bool value) { return value ? "true" : "false"; };
@@ -86,6 +77,14 @@ std::string Describe(const engine::CompileOutcome& outcome) {
 }
 
 }  // namespace
+
+bool TensorCoresApply(const ops::Instance& instance) {
+  for (const ops::TensorSpec& input : instance.op.inputs) {
+    const DType type = instance.TypeOf(input);
+    if (!input.is_scalar && IsFloat(type) && Precision(type) > 11) return false;
+  }
+  return instance.op.contract.tensor_cores;
+}
 
 Result<engine::CompiledKernel> ReferenceRunner::Compile(const ops::Instance& instance,
                                                         const NumberType& type,

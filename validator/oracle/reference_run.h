@@ -17,6 +17,9 @@
 
 namespace assay::oracle {
 
+/// May products be added by tensor cores, which truncate? Not those of f32 inputs: TF32 drops bits.
+bool TensorCoresApply(const ops::Instance& instance);
+
 /// Which number type `Real` is.
 struct NumberType {
   enum class Kind : std::uint8_t { kBounded, kRounded } kind = Kind::kBounded;
