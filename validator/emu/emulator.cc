@@ -40,8 +40,13 @@ bool AddBuffers(Engine& engine, std::span<const std::span<std::byte>> buffers) {
                  fmt::format("buffer '{}' does not fit its description", spec.name));
       return false;
     }
-    if (spec.fill == BufferFill::kZero) std::memset(buffers[i].data(), 0, bytes);
-    if (spec.fill == BufferFill::kUninitialised) std::memset(buffers[i].data(), spec.poison, bytes);
+    const bool sparse = bytes > kSparseBytes;
+    if (spec.fill == BufferFill::kZero && !sparse) std::memset(buffers[i].data(), 0, bytes);
+    if (spec.fill == BufferFill::kUninitialised) {
+      const std::uint64_t end = sparse ? kPoisonedEnd : bytes;
+      std::memset(buffers[i].data(), spec.poison, end);
+      if (sparse) std::memset(buffers[i].data() + bytes - end, spec.poison, end);
+    }
     MemoryRegion region;
     region.kind = MemoryRegion::Kind::kBuffer;
     region.data = buffers[i].data();

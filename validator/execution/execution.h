@@ -26,6 +26,11 @@ enum class BufferFill : std::uint8_t {
   kUninitialised,  ///< Poisoned with `poison`; every byte undefined until written.
 };
 
+/// Buffers beyond this are left sparse: they are taken to arrive zeroed, as new memory files do, and
+/// are poisoned within kPoisonedEnd bytes of both ends only. What is undefined is known all the same.
+inline constexpr std::uint64_t kSparseBytes = std::uint64_t{1} << 28;
+inline constexpr std::uint64_t kPoisonedEnd = std::uint64_t{1} << 20;
+
 struct BufferSpec {
   std::string name;                ///< As the launch plan names it.
   DType dtype = DType::kF32;
@@ -45,6 +50,12 @@ struct Argument {
   DType dtype = DType::kI64;       ///< Scalar: its type, so that it can be narrowed to the parameter (checked, never truncated).
 };
 
+struct BlockRange {
+  std::uint64_t first = 0;
+  std::uint64_t count = 0;
+  bool operator==(const BlockRange&) const = default;
+};
+
 struct Launch {
   std::string entry;               ///< Mangled name in the PTX.
   Dim3 grid{1, 1, 1};
@@ -53,6 +64,9 @@ struct Launch {
   std::uint64_t shared_bytes = 0;  ///< Dynamic shared memory.
   bool cooperative = false;
   std::vector<Argument> args;
+  /// Blocks to run, by number (x fastest); empty: all. For grids of which only the ends can be
+  /// afforded.
+  std::vector<BlockRange> only;
 };
 
 /// Which monitors watch. Bounds, alignment and write protection are always on.
