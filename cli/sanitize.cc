@@ -5,6 +5,7 @@
 #include "cli/command.h"
 #include "cli/workbench.h"
 #include "ops/sanitize_plan.h"
+#include "validator/engine/bind.h"
 #include "validator/findings/render.h"
 
 namespace assay::cli {
@@ -94,6 +95,12 @@ Result<Execution> Bind(const ops::SanitizePlan& plan, const Program& program) {
         if (plan.buffers[i].name != name) continue;
         argument.kind = Argument::Kind::kBuffer;
         argument.buffer = i;
+      }
+      for (const auto& map : plan.tensor_maps) {
+        if (map.name != name) continue;
+        argument.kind = Argument::Kind::kTensorMap;
+        while (plan.buffers[argument.buffer].name != map.tensor) ++argument.buffer;
+        argument.map = engine::MapOver(map, plan.buffers[argument.buffer].dtype);
       }
       for (const auto& scalar : plan.scalars) {
         if (scalar.name != name) continue;
