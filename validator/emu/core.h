@@ -15,6 +15,7 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <string>
 #include <vector>
@@ -31,6 +32,7 @@ namespace assay::emu {
 
 struct Engine;
 struct Block;
+class ShadowTracker;
 
 /// A stretch of memory with exact bounds.
 struct MemoryRegion {
@@ -97,6 +99,8 @@ struct Split {
   std::uint8_t barrier = 0;
   bool yielded = false;
   LaneMask need = 0;              ///< kWarpSync: the mask named by the instruction.
+  LaneMask passed = 0;            ///< kWarpSync: lanes of `need` that went on without it,
+  std::uint32_t passed_at = 0;    ///< and where they were seen.
   std::uint64_t passed_over = 0;  ///< Instructions that others ran while this was ready.
   Frame* frame = nullptr;
 };
@@ -119,6 +123,7 @@ struct CoreWarp : Warp {
   WarpNumber number = 0;       ///< In the launch.
   std::uint64_t priority = 0;  ///< PCT.
   std::uint64_t idle_rounds = 0;
+  std::uint64_t executed = 0;  ///< Instructions, ever.
   std::array<Split, kWarpSize + 1> splits;
   std::vector<std::unique_ptr<Frame>> frames;
   std::vector<std::byte> local;  ///< Local memory, lane after lane.
@@ -222,11 +227,13 @@ struct Engine {
   std::vector<std::unique_ptr<Block>> resident;
   FindingSink findings;
   std::unique_ptr<RaceDetector> race;
+  ShadowTracker* shadow = nullptr;  ///< Follows every instruction, when not null (shadow/tracker.h).
   LaunchState launch;
   Counters counters;
   std::vector<std::uint8_t> branch_sides;  ///< By pc, for coverage.
   Rng rng;
   std::size_t reported_races = 0;  ///< Of race->races(), already findings.
+  std::map<std::uint32_t, std::string> undefined_reads;  ///< By pc: the first place found undefined.
   bool monitored = false;
   bool track_defined = false;
   bool reverse_lanes = false;

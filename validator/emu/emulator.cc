@@ -9,6 +9,7 @@
 
 #include "validator/emu/memory.h"
 #include "validator/emu/scheduler.h"
+#include "validator/emu/shadow/tracker.h"
 #include "validator/emu/site.h"
 #include "validator/ptx/parser.h"
 #include "validator/ptx/verifier.h"
@@ -387,18 +388,25 @@ Report Run(const Program& program, const Execution& execution,
     engine.race = std::make_unique<RaceDetector>(execution.limits.max_memory_bytes);
   if (execution.checks.coverage) engine.branch_sides.resize(engine.program.code.size());
   Report report;
+  std::unique_ptr<ShadowTracker> shadow;
   if (execution.checks.shadow_values) {
-    engine.End(Stop::kUnsupported, "shadow values are not available in this engine");
+    // Finding where an error comes from is for kernels that passed the monitors.
+    engine.track_defined = engine.monitored = false;
+    engine.race.reset();
+    shadow = std::make_unique<ShadowTracker>(engine);
+    engine.shadow = shadow.get();
   }
   if (!engine.stopped && AddBuffers(engine, buffers)) AddModuleVariables(engine);
   for (std::uint32_t i = 0; i < execution.launches.size() && !engine.stopped; ++i) {
     if (!PrepareLaunch(engine, execution.launches[i], i)) break;
+    if (shadow) shadow->BeginLaunch();
     RunLaunch(engine);
     if (engine.race && engine.race->exhausted()) {
       engine.End(Stop::kResourceLimit, "the race detector reached its memory limit");
     }
   }
   FinishReport(engine, report);
+  if (shadow) shadow->Finish(report);
   return report;
 }
 

@@ -257,6 +257,21 @@ void Addresses(CoreWarp& warp, const DecodedOperand& operand, LaneAccess& access
   }
 }
 
+std::byte* HostAddress(CoreWarp& warp, Space space, std::uint64_t address, int lane,
+                       std::uint32_t bytes) {
+  const Window window = WindowOf(space, address);
+  if (window == Window::kLocal) {
+    const std::uint64_t local = address & ~kWindowMask;
+    if (FindLocal(warp, lane, local, bytes).variable == nullptr) return nullptr;
+    return warp.local.data() + static_cast<std::uint64_t>(lane) * warp.local_stride + local;
+  }
+  MemoryRegion* const region = RegionOf(warp, space, address);
+  if (region == nullptr || region->freed || region->size < bytes) return nullptr;
+  const std::uint64_t offset =
+      (window == Window::kShared ? address & kSharedOffsetMask : address) - region->base;
+  return offset > region->size - bytes ? nullptr : region->data + offset;
+}
+
 bool Resolve(CoreWarp& warp, const Decoded& op, Space space, LaneMask lanes, std::uint32_t bytes,
              AccessType type, LaneAccess& access, std::uint32_t alignment) {
   if (alignment == 0) alignment = bytes;

@@ -75,6 +75,11 @@ struct AccessEvent {
 void ReportAccess(CoreWarp& warp, const Decoded& op, const LaneAccess& access, std::uint32_t bytes,
                   const AccessEvent& event);
 
+/// Where the bytes at `address` are on the host, or null where an access would fault. Reports
+/// nothing.
+std::byte* HostAddress(CoreWarp& warp, ptx::Space space, std::uint64_t address, int lane,
+                       std::uint32_t bytes);
+
 /// The region of a shared address (of this block, or of a sibling in the cluster), or null.
 MemoryRegion* SharedRegion(Block& block, std::uint64_t address);
 /// The region of a generic address outside of the shared and local windows, or null.

@@ -155,6 +155,25 @@ Result<Checks> ChecksFromJson(const Json& json, std::string place) {
   return checks;
 }
 
+Json ToJson(const ShadowFocus& focus) {
+  return {{"buffer", focus.buffer}, {"first", focus.first}, {"elements", focus.elements}};
+}
+
+Result<ShadowFocus> FocusFromJson(const Json& json, std::string place) {
+  ASSAY_TRY(ObjectReader reader, ObjectReader::Of(json, std::move(place)));
+  ShadowFocus focus;
+  ASSAY_TRY(focus.buffer, Narrow<std::uint32_t>(reader, "buffer"));
+  ASSAY_TRY(focus.first, reader.Required<std::int64_t>("first"));
+  ASSAY_TRY(focus.elements, reader.Required<std::int64_t>("elements"));
+  if (focus.first < 0 || focus.elements < 0 || focus.elements > kMostFocusElements) {
+    return Fail(ErrorKind::kMalformedInput,
+                fmt::format("must be at most {} elements from 0 on", kMostFocusElements),
+                reader.PlaceOf("elements"));
+  }
+  ASSAY_TRY_VOID(reader.Finish());
+  return focus;
+}
+
 Json ToJson(const Limits& limits) {
   return {{"max_steps", limits.max_steps},
           {"max_memory_bytes", limits.max_memory_bytes},
@@ -198,6 +217,7 @@ Json ToJson(const Execution& execution) {
           {"buffers", std::move(buffers)},
           {"launches", std::move(launches)},
           {"checks", ToJson(execution.checks)},
+          {"focus", ToJson(execution.focus)},
           {"schedule", ToJson(execution.schedule)},
           {"limits", ToJson(execution.limits)},
           {"perturbation_seed", execution.perturbation_seed},
@@ -216,6 +236,8 @@ Result<Execution> ExecutionFromJson(const Json& json) {
   ASSAY_TRY(execution.launches, List<Launch>(reader, "launches", LaunchFromJson));
   ASSAY_TRY(const Json checks, reader.Required<Json>("checks"));
   ASSAY_TRY(execution.checks, ChecksFromJson(checks, reader.PlaceOf("checks")));
+  ASSAY_TRY(const Json focus, reader.Required<Json>("focus"));
+  ASSAY_TRY(execution.focus, FocusFromJson(focus, reader.PlaceOf("focus")));
   ASSAY_TRY(const Json schedule, reader.Required<Json>("schedule"));
   ASSAY_TRY(execution.schedule, ScheduleFromJson(schedule, reader.PlaceOf("schedule")));
   ASSAY_TRY(const Json limits, reader.Required<Json>("limits"));

@@ -1,6 +1,7 @@
 // The waves of a campaign: which cases each of them tries.
 #include <algorithm>
 #include <cmath>
+#include <set>
 
 #include "base/rng.h"
 #include "validator/cases/recipes.h"
@@ -42,6 +43,30 @@ std::vector<Task> Campaign::Smoke() {
                                   DeriveSeed(context_.options.seed, "smoke") + i, "edge"),
                   "smoke"));
     }
+  }
+  return planned;
+}
+
+// Every recipe where every axis is as short as the op allows, or two or three: most mistakes in
+// formulas show there, on cases that cost next to nothing and need no shrinking.
+std::vector<Task> Campaign::Tiny() {
+  std::vector<Task> planned;
+  const std::uint64_t seed = DeriveSeed(context_.options.seed, "tiny");
+  std::set<ops::AxisValues> seen;
+  for (const std::int64_t size : {1, 2, 3}) {
+    ops::AxisValues wanted;
+    for (const ops::Axis& axis : context_.instance.op.axes) wanted[axis.name] = size;
+    const auto axes = cases::SolveAxes(context_.instance.op, {}, wanted);
+    if (!axes || !seen.insert(*axes).second ||
+        cases::TotalElements(context_.instance, *axes) > context_.effort.max_elements)
+      continue;
+    for (const cases::Recipe& recipe : cases::AllRecipes()) {
+      if (!cases::Applies(recipe, context_.instance)) continue;
+      planned.push_back(TaskFor(
+          cases::MakeCase(context_.instance, recipe, *axes, seed + planned.size(), "edge"),
+          "tiny"));
+    }
+    if (context_.effort.recipe_shapes < 2) break;
   }
   return planned;
 }

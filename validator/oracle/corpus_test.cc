@@ -14,6 +14,7 @@
 
 #include "base/json.h"
 #include "base/rng.h"
+#include "validator/oracle/element.h"
 #include "validator/oracle/testing/local_bench.h"
 
 namespace assay::oracle {
@@ -25,6 +26,7 @@ struct Variant {
   std::string kernel;
   std::string launch;
   std::vector<std::string> dtypes;
+  bool approximate = true;  ///< False: judged under a contract that allows no approximations.
 };
 
 std::vector<Path> FoldersIn(const Path& folder) {
@@ -45,8 +47,9 @@ std::vector<Variant> Variants(const std::string& op, const std::string& kind) {
                     *ReadFile(folder / "launch.json"),
                     {"bf16", "f16", "f32"}};
     if (std::filesystem::exists(folder / "variant.json")) {
-      variant.dtypes = (*ReadJsonFile((folder / "variant.json").string()))["dtypes"]
-                           .get<std::vector<std::string>>();
+      const Json rules = *ReadJsonFile((folder / "variant.json").string());
+      variant.dtypes = rules.value("dtypes", variant.dtypes);
+      variant.approximate = !rules.contains("contract");
     }
     variants.push_back(std::move(variant));
   }
@@ -85,6 +88,15 @@ cases::Case RandomCase(const ops::Instance& instance, std::uint64_t seed) {
   return value;
 }
 
+ops::AxisValues Short(const std::string& op, std::int64_t length) {
+  if (op == "gemm") return {{"m", 24}, {"n", 25}, {"k", length}};
+  if (op == "layer_norm") return {{"tokens", 100}, {"hidden", length}};
+  if (op == "cross_entropy") return {{"tokens", 100}, {"vocab", length}};
+  if (op == "attention") return {{"heads", 9}, {"queries", 1}, {"keys", length}, {"dim", 24}};
+  if (op == "scatter_add") return {{"tokens", 4 * length}, {"hidden", 50}, {"rows", 4}};
+  return {{"rows", 400}, {"columns", length}};
+}
+
 // What a judge would try: long reductions, positive data, data far from zero, rows of almost equal
 // values, large logits.
 std::vector<cases::Case> JudgesCases(const ops::Instance& instance) {
@@ -102,8 +114,8 @@ std::vector<cases::Case> JudgesCases(const ops::Instance& instance) {
   };
   std::vector<cases::Case> result;
   std::uint64_t seed = 100;
-  for (const Draw& draw :
-       {Draw{0, 1}, Draw{3, 1}, Draw{0, 1e-4}, Draw{100, 1}, Draw{0, 20}, Draw{0, 8}}) {
+  for (const Draw& draw : {Draw{0, 1}, Draw{3, 1}, Draw{0, 1e-4}, Draw{100, 1}, Draw{4000, 20},
+                           Draw{0, 20}, Draw{0, 8}}) {
     for (int repeat = 0; repeat < 2; ++repeat) {
       cases::Case value;
       value.axes = axes;
@@ -115,6 +127,23 @@ std::vector<cases::Case> JudgesCases(const ops::Instance& instance) {
         value.profiles[input.name] = {.kind = "normal",
                                       .parameters = {{"mean", draw.mean}, {"scale", draw.scale}},
                                       .literal = {}};
+      }
+      result.push_back(std::move(value));
+    }
+  }
+  // What every campaign tries besides: reductions of one to four terms, with small integers, and
+  // wide apart.
+  for (const char* kind : {"normal", "integers", "wide"}) {
+    for (std::int64_t length = 1; length <= 4; ++length) {
+      cases::Case value;
+      value.axes = Short(op, length);
+      value.seed = ++seed;
+      for (const ops::TensorSpec& input : instance.op.inputs) {
+        if (input.is_scalar || !IsFloat(instance.TypeOf(input))) continue;
+        value.profiles[input.name].kind = kind;
+        if (kind == std::string_view("wide"))
+          value.profiles[input.name] = {
+              .kind = "normal", .parameters = {{"scale", 20}}, .literal = {}};
       }
       result.push_back(std::move(value));
     }
@@ -132,7 +161,9 @@ double ShareWithin(const OutputTruth& truth, const Tensor& got, double atol, dou
   double within = 0;
   for (std::size_t i = 0; i < truth.value.size(); ++i) {
     const double value = got.At(static_cast<std::int64_t>(i));
-    if (std::fabs(value - truth.value[i]) <= atol + rtol * std::fabs(truth.value[i])) within += 1;
+    const double expected = Rounded(truth.dtype, truth.value[i]);
+    if (value == expected || std::fabs(value - expected) <= atol + rtol * std::fabs(expected))
+      within += 1;
   }
   return truth.value.empty() ? 1 : within / static_cast<double>(truth.value.size());
 }
@@ -167,8 +198,10 @@ class PrecisionCorpus : public ::testing::TestWithParam<const char*> {
     delete bench_;
     bench_ = nullptr;
   }
-  static ops::Instance InstanceOf(const std::string& type) {
-    const ops::OpSpec op = *ops::LoadOp(Path(ASSAY_SOURCE_DIR) / "ops" / GetParam());
+  static ops::Instance InstanceOf(const std::string& type, bool approximate = true) {
+    ops::OpSpec op = *ops::LoadOp(Path(ASSAY_SOURCE_DIR) / "ops" / GetParam());
+    op.contract.approximate_functions = approximate;
+    if (!approximate) op.digest += " without approximations";
     return *ops::MakeInstance(op, {{"T", type}}, "sm_90");
   }
   static bool Has(const Variant& variant, const std::string& type) {
@@ -184,12 +217,12 @@ TEST_P(PrecisionCorpus, HonestVariantsAreNeverRefuted) {
   const auto variants = Variants(GetParam(), "honest");
   EXPECT_GE(variants.size(), 4u);
   for (const std::string type : {"bf16", "f16", "f32"}) {
-    const ops::Instance instance = InstanceOf(type);
+    const ops::Instance usual = InstanceOf(type), strict = InstanceOf(type, false);
     for (int i = 0; i < count; ++i) {
-      const cases::Case value =
-          RandomCase(instance, DeriveSeed(static_cast<std::uint64_t>(i), type));
+      const cases::Case value = RandomCase(usual, DeriveSeed(static_cast<std::uint64_t>(i), type));
       for (const Variant& variant : variants) {
         if (!Has(variant, type)) continue;
+        const ops::Instance& instance = variant.approximate ? usual : strict;
         const auto result = bench_->Judge(instance, variant.kernel, variant.launch, value);
         ASSERT_TRUE(result.has_value())
             << variant.name << " " << type << ": " << ToString(result.error());
@@ -208,10 +241,11 @@ TEST_P(PrecisionCorpus, DishonestVariantsAreRefuted) {
   std::map<std::string, Caught> table;
   const bool full = std::getenv("ASSAY_CORPUS_TABLE") != nullptr;
   for (const std::string type : {"bf16", "f16", "f32"}) {
-    const ops::Instance instance = InstanceOf(type);
-    const auto judged = JudgesCases(instance);
+    const ops::Instance usual = InstanceOf(type), strict = InstanceOf(type, false);
+    const auto judged = JudgesCases(usual);
     for (const Variant& variant : variants) {
       if (!Has(variant, type)) continue;
+      const ops::Instance& instance = variant.approximate ? usual : strict;
       Caught& caught = table[variant.name];
       std::set<std::string> fooled;
       for (const Rule& rule : kRules) fooled.insert(rule.name);

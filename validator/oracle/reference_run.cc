@@ -44,6 +44,7 @@ std::vector<std::string> NumberDefines(const ops::Instance& instance, const Numb
   }
   return {fmt::format("ASSAY_CONTRACT_FORMAT={}", FormatName(contract.accumulate)),
           fmt::format("ASSAY_INDEPENDENT={}", flag(type.independent)),
+          fmt::format("ASSAY_TRENDING={}", flag(type.trending)),
           fmt::format("ASSAY_APPROXIMATE={}", flag(contract.approximate_functions)),
           fmt::format("ASSAY_TENSOR_CORES={}", flag(TensorCoresApply(instance))),
           fmt::format("ASSAY_COARSE_TANH={}", flag(contract.coarse_tanh))};

@@ -1,5 +1,7 @@
 // atom and red (PTX ISA 9.7.13.5, 9.7.13.6). Lanes of one instruction take effect one after the
 // other, in lane order or, under a reversing schedule, in reverse.
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <bit>
 #include <cmath>
@@ -10,6 +12,7 @@
 #include "validator/emu/handlers/rows.h"
 #include "validator/emu/memory.h"
 #include "validator/emu/scheduler.h"
+#include "validator/emu/site.h"
 
 namespace assay::emu {
 namespace {
@@ -152,6 +155,19 @@ bool InShared(Space space, std::uint64_t address) {
          (space == Space::kGeneric && (address & kWindowMask) == kSharedWindow);
 }
 
+void ReportUndefinedTarget(CoreWarp& warp, const Decoded& op, const LaneAccess& access,
+                           std::uint32_t offset, std::uint32_t bytes, LaneMask undefined) {
+  const int lane = FirstLane(undefined);
+  MemoryPlace place =
+      PlaceOf(warp, op.source->space, access.address[lane] + offset, lane, bytes);
+  const std::string where = place.buffer.empty() ? fmt::format("{:#x}", place.address)
+                                                 : fmt::format("{}[{}]", place.buffer, place.index);
+  Report1(warp, FindingKind::kUninitialisedUse, warp.PcOf(op), undefined,
+          fmt::format("{} onto {}, which nothing has written", VerbOf(*op.source), where),
+          VerbOf(*op.source), std::move(place),
+          fmt::format("a value in {} before anything is combined with it", where));
+}
+
 template <bool kMonitored, class Op, class T>
 void ReadModifyWrite(Warp& base, const Decoded& op) {
   CoreWarp& warp = Core(base);
@@ -201,6 +217,12 @@ void ReadModifyWrite(Warp& base, const Decoded& op) {
       if (engine.track_defined) {
         undefined =
             UndefinedLanes(warp, access, e * static_cast<std::uint32_t>(sizeof(T)), sizeof(T));
+        // Reported here, once: what comes of it counts as defined, so that it is not reported again.
+        if (undefined != 0 && !std::is_same_v<Op, Exchange>) {
+          ReportUndefinedTarget(warp, op, access, e * static_cast<std::uint32_t>(sizeof(T)),
+                                sizeof(T), undefined);
+          undefined = 0;
+        }
       }
     }
     T results[kWarpSize];

@@ -136,7 +136,11 @@ void Load(Warp& base, const Decoded& op) {
             warp, access, e * static_cast<std::uint32_t>(sizeof(Memory)), sizeof(Memory));
         LaneMask& mask = warp.frame->undefined[target.shadow];
         mask = (mask & ~access.lanes) | undefined;
-        if (undefined != 0) warp.frame->origin[target.shadow] = warp.PcOf(op);
+        if (undefined != 0) {
+          warp.frame->origin[target.shadow] = warp.PcOf(op);
+          NoteUndefinedRead(warp, op, space, access.address[FirstLane(undefined)] + e * sizeof(Memory),
+                            FirstLane(undefined), sizeof(Memory));
+        }
       }
     }
   }
@@ -165,7 +169,7 @@ void Store(Warp& base, const Decoded& op) {
     warp.engine->counters.bytes_written +=
         std::uint64_t{bytes} * static_cast<unsigned>(std::popcount(warp.exec));
   }
-  warp.engine->last_progress = warp.engine->counters.steps;
+  if (!access.local) warp.engine->last_progress = warp.engine->counters.steps;
   if constexpr (kMonitored) {
     if (warp.engine->race) {
       const std::byte* registers[kMostElements];

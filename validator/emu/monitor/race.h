@@ -178,6 +178,8 @@ class RaceDetector {
   /// cp.async.bulk.wait_group: the issuing lane knows that the copy is done, or with `reads_only`
   /// (.read) that its source was read.
   void OnBulkWait(WarpNumber warp, std::uint8_t lane, std::uint64_t token, bool reads_only);
+  /// wgmma.wait_group: all of `lanes` know that what the token stands for is done.
+  void OnWarpgroupWait(WarpNumber warp, LaneMask lanes, std::uint64_t token);
 
   /// Distinct races so far (by the two program counters and class), in the order found.
   const std::vector<Race>& races() const;
