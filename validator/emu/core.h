@@ -124,6 +124,7 @@ struct CoreWarp : Warp {
   std::uint64_t priority = 0;  ///< PCT.
   std::uint64_t idle_rounds = 0;
   std::uint64_t executed = 0;  ///< Instructions, ever.
+  std::uint32_t turn_start = 0;  ///< Where the running split began its turn.
   std::array<Split, kWarpSize + 1> splits;
   std::vector<std::unique_ptr<Frame>> frames;
   std::vector<std::byte> local;  ///< Local memory, lane after lane.

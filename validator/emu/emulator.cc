@@ -11,6 +11,7 @@
 #include "validator/emu/scheduler.h"
 #include "validator/emu/shadow/tracker.h"
 #include "validator/emu/site.h"
+#include "validator/emu/tensor_map.h"
 #include "validator/ptx/parser.h"
 #include "validator/ptx/verifier.h"
 
@@ -157,6 +158,28 @@ bool CheckSizes(Engine& engine, const ptx::Function& function, const FunctionCod
   return true;
 }
 
+/// A tensor map, as the bytes of its parameter.
+bool TensorMapArgument(Engine& engine, const Argument& argument, std::uint64_t bytes,
+                       const std::string& kernel, std::vector<std::uint8_t>& value) {
+  std::string why;
+  TensorMap map;
+  if (argument.buffer >= engine.execution.buffers.size() || bytes != kTensorMapBytes) {
+    why = fmt::format("its parameter has {} bytes, not {}", bytes, kTensorMapBytes);
+  } else {
+    const MemoryRegion& region = engine.regions[argument.buffer + 1];
+    why = MakeTensorMap(argument.map, region.base, region.size, map);
+  }
+  if (!why.empty()) {
+    LaunchFailure(engine,
+                  fmt::format("tensor map '{}' of kernel '{}': {}", argument.name, kernel, why));
+    return false;
+  }
+  const TensorMapImage image = Pack(map);
+  value.resize(image.size());
+  std::memcpy(value.data(), image.data(), image.size());
+  return true;
+}
+
 bool SetParameters(Engine& engine, const ptx::Function& function, const FunctionCode& code,
                    const Launch& launch) {
   if (launch.args.size() != function.params.size()) {
@@ -181,6 +204,8 @@ bool SetParameters(Engine& engine, const ptx::Function& function, const Function
       const std::uint64_t address = engine.regions[argument.buffer + 1].base;
       value.resize(8);
       std::memcpy(value.data(), &address, 8);
+    } else if (argument.kind == Argument::Kind::kTensorMap) {
+      if (!TensorMapArgument(engine, argument, place.bytes, function.name, value)) return false;
     } else {
       value = FitScalar(argument, place.bytes);
       if (value.size() != place.bytes) {

@@ -301,7 +301,10 @@ void AddSplit(CoreWarp& warp, std::uint32_t pc, LaneMask mask, Frame* frame, Wai
 }
 
 void ExitLanes(CoreWarp& warp, LaneMask lanes) {
-  ReportPassing(warp, lanes);
+  if (warp.split_count > 1) {
+    NotePassing(warp, warp.turn_start, warp.pc);
+    ReportPassing(warp, lanes);
+  }
   warp.alive &= ~lanes;
   warp.active &= ~lanes;
   warp.engine->last_progress = warp.engine->counters.steps;
@@ -329,15 +332,17 @@ std::uint64_t RunWarp(CoreWarp& warp, std::uint64_t budget) {
     if (fair_turn) turn = std::min(turn, kFairTurn);
     const std::uint32_t limit = warp.split_count > 1 ? NextMeeting(warp) : kNoPc;
     const bool awaited = warp.split_count > 1 && SomeoneWaits(warp);
-    const std::uint32_t first = warp.pc;
+warp.turn_start = warp.pc;
     const std::uint64_t now = engine.monitored ? RunSplit<Watch::kMonitors>(warp, turn, limit)
-                              : engine.shadow != nullptr
-                                  ? RunSplit<Watch::kShadows>(warp, turn, limit)
-                                  : RunSplit<Watch::kNobody>(warp, turn, limit);
+                               : engine.shadow != nullptr
+                                   ? RunSplit<Watch::kShadows>(warp, turn, limit)
+                                   : RunSplit<Watch::kNobody>(warp, turn, limit);
     ran += now;
     warp.executed += now;
     // Of several splits, each turn is a straight line of code.
-    if (awaited) NotePassing(warp, first, first + static_cast<std::uint32_t>(now));
+    if (awaited) {
+      NotePassing(warp, warp.turn_start, warp.turn_start + static_cast<std::uint32_t>(now));
+    }
     Split& split = warp.splits[static_cast<std::size_t>(chosen)];
     split.pc = warp.pc;
     split.mask = warp.active;
