@@ -204,6 +204,7 @@ Result<SanitizePlan> ParseSanitizePlan(const Json& document, const std::string& 
     ASSAY_TRY(SanitizeBuffer buffer, ReadBuffer(name, value, place, folder));
     plan.buffers.push_back(std::move(buffer));
   }
+  const Strings buffer_names = names;
   Instance instance;
   AxisValues integers;
   Strings integer_names;
@@ -224,6 +225,7 @@ Result<SanitizePlan> ParseSanitizePlan(const Json& document, const std::string& 
     return Bad("must be an array of 1 to 4096 launches", reader.PlaceOf("kernels"));
   }
   LaunchPlan launches;
+  ASSAY_TRY(launches.tensor_maps, ReadTensorMaps(reader, integer_names, buffer_names, names));
   for (std::size_t i = 0; i < kernels.size(); ++i) {
     ASSAY_TRY(KernelPlan kernel,
               ReadKernelPlan(kernels[i], fmt::format("{}/{}", reader.PlaceOf("kernels"), i),
@@ -233,6 +235,7 @@ Result<SanitizePlan> ParseSanitizePlan(const Json& document, const std::string& 
   ASSAY_TRY_VOID(reader.Finish());
   ASSAY_TRY(ResolvedPlan resolved, Resolve(launches, instance, integers));
   plan.kernels = std::move(resolved.kernels);
+  plan.tensor_maps = std::move(resolved.tensor_maps);
   return plan;
 }
 

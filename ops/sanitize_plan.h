@@ -76,6 +76,7 @@ struct SanitizePlan {
   std::vector<ResolvedKernel> kernels;  ///< In order; empty grids are left out.
   std::vector<SanitizeBuffer> buffers;  ///< In the order written.
   std::vector<SanitizeScalar> scalars;
+  std::vector<ResolvedTensorMap> tensor_maps;  ///< Over buffers, sizes in integer scalars or numbers.
 };
 
 /// `folder` is the launch file's, for relative paths.

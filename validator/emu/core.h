@@ -23,6 +23,7 @@
 #include "base/rng.h"
 #include "validator/emu/address_space.h"
 #include "validator/emu/defined_map.h"
+#include "validator/emu/lazy_fill.h"
 #include "validator/emu/monitor/race.h"
 #include "validator/emu/program.h"
 #include "validator/execution/execution.h"
@@ -49,6 +50,7 @@ struct MemoryRegion {
   std::uint64_t size = 0;
   std::uint64_t base = 0;  ///< Address of its first byte, in the space it is reached through.
   DefinedMap* defined = nullptr;  ///< Null: definedness is not tracked.
+  LazyFill* lazy = nullptr;       ///< Null: the memory holds what it should.
   std::uint32_t race_region = 0;
   std::uint64_t race_offset = 0;  ///< Of `data` within the race region.
   bool writable = true;
@@ -220,6 +222,7 @@ struct Engine {
   const Execution& execution;
   std::vector<MemoryRegion> regions;  ///< By allocation number; 0 is nobody's.
   std::vector<std::unique_ptr<DefinedMap>> maps;
+  std::vector<std::unique_ptr<LazyFill>> fills;
   std::vector<std::vector<std::byte>> owned;  ///< Storage of module variables, parameters, heap.
   std::vector<std::uint32_t> module_regions;  ///< By VariableIndex of the module.
   std::vector<std::unique_ptr<Block>> resident;

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <bit>
 
+#include "validator/emu/handlers/address_lanes.h"
 #include "validator/emu/overflow.h"
 #include "validator/emu/site.h"
 
@@ -153,6 +154,17 @@ bool Fault(CoreWarp& warp, const Decoded& op, Space space, LaneMask lanes, std::
   return false;
 }
 
+/// Before lanes access a buffer that is not filled yet.
+void TouchLanes(const LaneAccess& access, MemoryRegion& region, std::uint32_t bytes) {
+  const auto data = reinterpret_cast<std::uintptr_t>(region.data);
+  if (access.dense) {
+    region.lazy->Touch(access.pointer[0] - data, std::uint64_t{kWarpSize} * bytes);
+    return;
+  }
+  for (LaneMask rest = access.lanes; rest != 0; rest &= rest - 1)
+    region.lazy->Touch(access.pointer[std::countr_zero(rest)] - data, bytes);
+}
+
 }  // namespace
 
 MemoryRegion* SharedRegion(Block& block, std::uint64_t address) {
@@ -280,46 +292,17 @@ bool Resolve(CoreWarp& warp, const Decoded& op, Space space, LaneMask lanes, std
       const std::uint64_t base = window == Window::kShared
                                      ? (access.address[first] & ~kSharedOffsetMask) + region->base
                                      : region->base;
-      const std::uint64_t last = region->size - bytes;
-      const auto data = reinterpret_cast<std::uintptr_t>(region->data);
-      // An offset is beyond `last` when the top bit of one of these is set: sizes are far below
-      // 2^63.
-      std::uint64_t beyond = 0;
-      std::uint64_t low = 0;
-      if (lanes == kAllLanes) {
-        std::uint64_t apart = 0;
-        const std::uint64_t start = access.address[0];
-        for (std::uint64_t i = 0; i < kWarpSize; ++i)
-          apart |= access.address[i] ^ (start + i * bytes);
-        if (apart == 0 && bytes % alignment == 0) {
-          const std::uint64_t from = start - base;
-          const std::uint64_t to = from + std::uint64_t{kWarpSize - 1} * bytes;
-          beyond = (last - from) | from | (last - to) | to;
-          low = start;
-          for (std::uint64_t i = 0; i < kWarpSize; ++i) access.pointer[i] = data + from + i * bytes;
-        } else {
-          for (int i = 0; i < kWarpSize; ++i) {
-            const std::uint64_t offset = access.address[i] - base;
-            access.pointer[i] = data + offset;
-            beyond |= (last - offset) | offset;
-            low |= access.address[i];
-          }
-        }
-        access.dense = apart == 0;
-      } else {
-        for (int i = 0; i < kWarpSize; ++i) {
-          const std::uint64_t offset = access.address[i] - base;
-          access.pointer[i] = data + offset;
-          const std::uint64_t counts = std::uint64_t{0} - (lanes >> i & 1);
-          beyond |= counts & ((last - offset) | offset);
-          low |= counts & access.address[i];
-        }
-      }
-      if (((beyond >> 63) | (low & (alignment - 1))) == 0) [[likely]] {
+      const AddressCheck check = CheckAddressesBest(
+          access.address, lanes, bytes,
+          {base, region->size - bytes, reinterpret_cast<std::uintptr_t>(region->data)},
+          access.pointer);
+      if (check.inside && (check.low & (alignment - 1)) == 0) [[likely]] {
+        access.dense = check.dense;
         access.common = region;
+        if (region->lazy != nullptr) [[unlikely]]
+          TouchLanes(access, *region, bytes);
         return true;
       }
-      access.dense = false;
     }
   }
   // Lane by lane: lanes in several regions, local memory, or a fault.
@@ -348,6 +331,7 @@ bool Resolve(CoreWarp& warp, const Decoded& op, Space space, LaneMask lanes, std
     }
     access.pointer[lane] = reinterpret_cast<std::uintptr_t>(region->data + (plain - region->base));
     access.region[lane] = region;
+    if (region->lazy != nullptr) region->lazy->Touch(plain - region->base, bytes);
   }
   return true;
 }

@@ -27,8 +27,16 @@ class LaunchRunner {
  public:
   explicit LaunchRunner(Engine& engine)
       : engine_(engine), policy_(engine.execution.schedule.policy), spin_watch_(engine) {
-    order_.resize(engine.launch.blocks / engine.launch.blocks_per_cluster);
-    std::iota(order_.begin(), order_.end(), 0u);
+    const std::uint32_t clusters = engine.launch.blocks / engine.launch.blocks_per_cluster;
+    if (const auto& only = engine.launch.launch->only; only.empty()) {
+      order_.resize(clusters);
+      std::iota(order_.begin(), order_.end(), 0u);
+    } else {
+      for (const BlockRange& range : only) {
+        for (std::uint64_t i = range.first; i < clusters && i - range.first < range.count; ++i)
+          order_.push_back(static_cast<std::uint32_t>(i));
+      }
+    }
     if (policy_ == Policy::kReversed) std::ranges::reverse(order_);
     if (policy_ == Policy::kPermuted || policy_ == Policy::kPriorities) {
       for (std::size_t i = order_.size(); i > 1; --i)

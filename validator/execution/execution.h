@@ -37,13 +37,31 @@ struct BufferSpec {
   std::uint32_t misalign = 0;      ///< Bytes by which the address misses a 256-byte boundary; a multiple of the element size.
 };
 
-/// A kernel argument: the address of a buffer, or a value of its own.
+/// A tensor map (CUtensorMap) over a buffer, tile mode. Dimension 0 is the innermost.
+struct TensorMapSpec {
+  DType dtype = DType::kF32;
+  std::vector<std::uint64_t> shape;     ///< Elements of each dimension, 1 to 5 of them.
+  std::vector<std::uint64_t> strides;   ///< Bytes, of dimensions 1 and up.
+  std::vector<std::uint32_t> box;       ///< Elements of each dimension that a copy moves.
+  std::uint8_t swizzle = 0;             ///< 0 to 3: none, 32, 64, 128 bytes.
+  bool fill_nan = false;                ///< What lies outside reads as NaN instead of zero.
+  bool operator==(const TensorMapSpec&) const = default;
+};
+
+/// A kernel argument: the address of a buffer, a value of its own, or a tensor map over a buffer.
 struct Argument {
-  enum class Kind : std::uint8_t { kBuffer, kScalar } kind = Kind::kScalar;
+  enum class Kind : std::uint8_t { kBuffer, kScalar, kTensorMap } kind = Kind::kScalar;
   std::string name;                ///< For messages.
   std::uint32_t buffer = 0;        ///< Index into Execution::buffers.
+  TensorMapSpec map;               ///< kTensorMap.
   std::vector<std::uint8_t> bytes; ///< Scalar: little-endian value, as long as the kernel's parameter.
   DType dtype = DType::kI64;       ///< Scalar: its type, so that it can be narrowed to the parameter (checked, never truncated).
+};
+
+struct BlockRange {
+  std::uint64_t first = 0;
+  std::uint64_t count = 0;
+  bool operator==(const BlockRange&) const = default;
 };
 
 struct Launch {
@@ -54,6 +72,9 @@ struct Launch {
   std::uint64_t shared_bytes = 0;  ///< Dynamic shared memory.
   bool cooperative = false;
   std::vector<Argument> args;
+  /// Blocks to run, by number (x fastest); empty: all. For grids of which only the ends can be
+  /// afforded.
+  std::vector<BlockRange> only;
 };
 
 /// Which monitors watch. Bounds, alignment and write protection are always on.

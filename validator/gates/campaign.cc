@@ -66,10 +66,12 @@ void Campaign::Learn(const CaseRun& run) {
 
 void Campaign::Gather(const Task& task, const CaseRun& run, Harvest& harvest) {
   ++harvest.cases;
-  ++harvest.by_purpose[task.purpose];
+  ++harvest.by_purpose[run.left_out.empty() ? task.purpose : task.purpose + " (left out)"];
   harvest.steps += run.steps;
-  Learn(run);
-  tried_.push_back(run.probe.case_);
+  if (!run.probe.ends_only) {
+    Learn(run);
+    tried_.push_back(run.probe.case_);
+  }
   if (coverage_.Add(run.report.coverage) && harvest.cases > kBatch)
     fresh_.push_back(run.probe.case_);
   if (run.comparison) {
@@ -123,7 +125,8 @@ void Campaign::Run() {
   using Wave = std::vector<Task> (Campaign::*)();
   constexpr Wave kWaves[] = {&Campaign::Regressions, &Campaign::Smoke, &Campaign::Tiny,
                              &Campaign::Shapes,      &Campaign::Values, &Campaign::Aimed,
-                             &Campaign::Long,        &Campaign::Varied, &Campaign::Surroundings};
+                             &Campaign::Long,        &Campaign::Varied, &Campaign::Surroundings,
+                             &Campaign::Huge};
   for (const Wave wave : kWaves) {
     std::vector<Task> planned = (this->*wave)();
     if (!harvest_.inconclusive.empty()) return;

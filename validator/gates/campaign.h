@@ -76,6 +76,7 @@ class Campaign {
   std::vector<Task> Long();
   std::vector<Task> Aimed();
   std::vector<Task> Varied();
+  std::vector<Task> Huge();
   std::vector<Task> Surroundings();
   Task Repeated(const cases::Case& judged, std::size_t kind, const cases::Case& other,
                 Rng& rng) const;

@@ -4,6 +4,7 @@
 #include <set>
 
 #include "base/rng.h"
+#include "validator/cases/profiles.h"
 #include "validator/cases/recipes.h"
 #include "validator/cases/shapes.h"
 #include "validator/gates/campaign.h"
@@ -222,6 +223,27 @@ std::vector<Task> Campaign::Surroundings() {
     one.probe.misalign = any ? kElements[i % 4] : kVectors[i % 4];
     one.wants.determinism = false;
     planned.push_back(std::move(one));
+  }
+  return planned;
+}
+
+// More elements than 2^31, of which only the ends are run: where an index of 32 bits wraps.
+std::vector<Task> Campaign::Huge() {
+  std::vector<Task> planned;
+  const std::uint64_t seed = DeriveSeed(context_.options.seed, "huge");
+  for (const cases::ShapeChoice& shape : cases::HugeShapes(context_.instance)) {
+    if (planned.size() >= context_.effort.huge_shapes) break;
+    cases::Case value{
+        .axes = shape.axes, .seed = seed + planned.size(), .profiles = {}, .origin = shape.origin};
+    for (const ops::TensorSpec& spec : context_.instance.op.inputs) {
+      if (!spec.is_scalar && cases::ClassOf(spec, context_.instance.TypeOf(spec)) ==
+                                 cases::InputClass::kFloat)
+        value.profiles[spec.name] = {.kind = "ends", .parameters = {}, .literal = {}};
+    }
+    Task task = TaskFor(std::move(value), "huge");
+    task.probe.ends_only = true;
+    task.wants.max_steps = kHugeSteps;
+    planned.push_back(std::move(task));
   }
   return planned;
 }

@@ -84,6 +84,10 @@ Groups GroupErrors(const OutputTruth& truth, const Tensor& got) {
     groups.rows[i / columns].Add(element);
     if (!groups.columns.empty()) groups.columns[i % columns].Add(element);
     groups.all.Add(element);
+    groups.growth.Add({.length = truth.contributions[i],
+                       .error = result - value,
+                       .ideal = ideal - value,
+                       .typical = typical});
     if (!IsFloat(truth.dtype) || value == 0) continue;
     const double ulp = UlpAt(truth.dtype, value);
     const double off = (result - ideal) / ulp;
@@ -95,6 +99,7 @@ Groups GroupErrors(const OutputTruth& truth, const Tensor& got) {
     groups.bias.variance += tau * tau + 2 * tau;
     groups.bias.elements += 1;
     const double distance = std::fabs(off);
+    groups.largest_ulps = std::max(groups.largest_ulps, distance);
     const std::size_t bin =
         distance < 0.5 ? 0
         : distance < 1.5

@@ -19,7 +19,7 @@ namespace assay::oracle {
 struct GroupSums {
   double error2 = 0;  ///< (got - truth)^2
   double truth2 = 0;
-  double ideal2 = 0;  ///< (rounded truth - truth)^2
+  double ideal2 = 0;        ///< (rounded truth - truth)^2
   double typical2 = 0;      ///< Of what may be common to elements.
   double independent2 = 0;  ///< Of what is independent.
   double elements = 0;
@@ -55,8 +55,10 @@ struct Groups {
   std::vector<GroupSums>
       columns;  ///< One an index of the last axis; empty for one-dimensional outputs.
   BiasSums bias;
+  Growth growth;
   std::vector<std::uint64_t>
       ulps;  ///< Histogram of |got - rounded truth|: 0, 1, 2, 3-4, 5-8, ... ulps.
+  double largest_ulps = 0;
 };
 
 /// Over the elements that are finite on both sides and constrained.

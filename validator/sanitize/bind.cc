@@ -1,6 +1,7 @@
 // From a launch file to an execution.
 #include <fmt/format.h>
 
+#include "validator/engine/bind.h"
 #include "validator/sanitize/parts.h"
 
 namespace assay::sanitize {
@@ -25,6 +26,12 @@ Argument ArgumentOf(const ops::SanitizePlan& plan, const std::string& name) {
     if (plan.buffers[i].name != name) continue;
     argument.kind = Argument::Kind::kBuffer;
     argument.buffer = i;
+  }
+  for (const auto& map : plan.tensor_maps) {
+    if (map.name != name) continue;
+    argument.kind = Argument::Kind::kTensorMap;
+    while (plan.buffers[argument.buffer].name != map.tensor) ++argument.buffer;
+    argument.map = engine::MapOver(map, plan.buffers[argument.buffer].dtype);
   }
   for (const auto& scalar : plan.scalars) {
     if (scalar.name != name) continue;

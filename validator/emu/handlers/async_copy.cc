@@ -246,8 +246,8 @@ void CompleteCopies(CoreWarp& warp, int index, int keep) {
 std::span<const ResolverRow> AsyncCopyRows() {
   static const std::vector<ResolverRow> rows = [] {
     std::vector<ResolverRow> all(std::begin(kRows), std::end(kRows));
-    const std::span<const ResolverRow> bulk = BulkRows();
-    all.insert(all.end(), bulk.begin(), bulk.end());
+    for (const std::span<const ResolverRow> part : {BulkRows(), AsyncStoreRows(), TensorRows()})
+      all.insert(all.end(), part.begin(), part.end());
     return all;
   }();
   return rows;

@@ -9,6 +9,7 @@
 #include <type_traits>
 
 #include "base/dtype.h"
+#include "validator/emu/handlers/combine.h"
 #include "validator/emu/handlers/rows.h"
 #include "validator/emu/memory.h"
 #include "validator/emu/scheduler.h"
@@ -262,6 +263,17 @@ void ReadModifyWrite(Warp& base, const Decoded& op) {
   if (changed) engine.last_progress = engine.counters.steps;
 }
 
+/// One element, in memory, with one that comes from elsewhere.
+template <class Op, class T>
+void CombineElement(std::byte* at, const std::byte* value, bool flush) {
+  T old;
+  T with;
+  std::memcpy(&old, at, sizeof(T));
+  std::memcpy(&with, value, sizeof(T));
+  const T updated = Op::Apply(old, with, with, Context{.flush = flush});
+  std::memcpy(at, &updated, sizeof(T));
+}
+
 struct AtomicRow {
   Mod operation;
   Type type;
@@ -269,6 +281,7 @@ struct AtomicRow {
   bool compares;
   Handler plain;
   Handler monitored;
+  Combine combine;
 };
 
 #define ATOMIC(mod, type, bits, op, storage) \
@@ -277,7 +290,8 @@ struct AtomicRow {
    bits,                                     \
    std::is_same_v<op, CompareAndSwap>,       \
    &ReadModifyWrite<false, op, storage>,     \
-   &ReadModifyWrite<true, op, storage>}
+   &ReadModifyWrite<true, op, storage>,      \
+   &CombineElement<op, storage>}
 
 using U16 = std::uint16_t;
 using U32 = std::uint32_t;
@@ -389,6 +403,14 @@ Handler ResolveAtomic(const Instruction& in, Decoded& decoded) {
 constexpr ResolverRow kRows[] = {{Opcode::kAtom, &ResolveAtomic}, {Opcode::kRed, &ResolveAtomic}};
 
 }  // namespace
+
+Combine CombinerOf(const Instruction& in, Type type) {
+  for (const AtomicRow& row : kAtomics) {
+    if (!row.compares && in.Has(row.operation) && row.type == Canonical(row.operation, type))
+      return row.combine;
+  }
+  return nullptr;
+}
 
 std::span<const ResolverRow> AtomicRows() { return kRows; }
 
