@@ -227,7 +227,7 @@ class Loop {
   }
 
   /// Judgements cannot be broken off; those not begun can be left for a resumption.
-  Status FinishJudging(bool drop_queued = true) {
+  Status FinishJudging(bool drop_queued) {
     if (drop_queued) parts_.desk.DropQueued();
     ASSAY_TRY_VOID(TakeJudged());
     while (parts_.desk.pending() > 0) {

@@ -77,6 +77,8 @@ void Campaign::Gather(const Task& task, const CaseRun& run, Harvest& harvest) {
   if (run.comparison) {
     for (const Statistic& statistic : run.comparison->statistics)
       KeepWorst(harvest.statistics, statistic);
+    for (const auto& [output, growth] : run.comparison->growth)
+      harvest.growth[output].Merge(growth);
   }
   for (const Gate& examiner : AllGates()) {
     if (examiner.examine == nullptr) continue;

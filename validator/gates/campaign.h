@@ -38,6 +38,7 @@ struct Harvest {
   std::uint64_t cases = 0;
   std::uint64_t steps = 0;
   std::vector<Statistic> statistics;  ///< The worst of each name over all runs.
+  std::map<std::string, oracle::Growth, std::less<>> growth;  ///< By output, over all runs.
   std::map<std::string, std::uint64_t> by_purpose;
 };
 

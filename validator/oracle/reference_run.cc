@@ -38,11 +38,13 @@ std::vector<std::string> NumberDefines(const ops::Instance& instance, const Numb
     constexpr std::array kRoundings = {"kNearest", "kTowardZero", "kStochastic"};
     return {fmt::format("ASSAY_ROUNDED_FORMAT={}", FormatName(type.format)),
             fmt::format("ASSAY_ROUNDING={}", kRoundings[static_cast<std::size_t>(type.rounding)]),
-            fmt::format("ASSAY_SEED={}ull", type.seed)};
+            fmt::format("ASSAY_SEED={}ull", type.seed),
+            fmt::format("ASSAY_FUSED={}", flag(type.fused))};
   }
   return {fmt::format("ASSAY_CONTRACT_FORMAT={}", FormatName(contract.accumulate)),
           fmt::format("ASSAY_INDEPENDENT={}", flag(type.independent)),
           fmt::format("ASSAY_TRENDING={}", flag(type.trending)),
+          fmt::format("ASSAY_IN_ORDER={}", flag(type.in_order)),
           fmt::format("ASSAY_APPROXIMATE={}", flag(contract.approximate_functions)),
           fmt::format("ASSAY_TENSOR_CORES={}", flag(TensorCoresApply(instance))),
           fmt::format("ASSAY_COARSE_TANH={}", flag(contract.coarse_tanh))};
@@ -150,7 +152,7 @@ Result<engine::CompiledKernel> ReferenceRunner::Compile(const ops::Instance& ins
   ASSAY_TRY(request.source, ReadFile(instance.op.reference.source, 4u << 20));
   request.file_name = "reference.cu";
   request.headers = ops::PreludeHeaders();
-  ASSAY_TRY(request.defines, ops::ReferenceDefines(instance));
+  request.defines = ops::ReferenceDefines(instance);
   for (std::string& define : NumberDefines(instance, type))
     request.defines.push_back(std::move(define));
   request.arch = instance.arch;
