@@ -25,6 +25,9 @@ std::vector<std::uint32_t> LineStarts(std::string_view text) {
   return starts;
 }
 
+/// Buffers that need filling and are larger than this are filled where they are touched.
+constexpr std::uint64_t kLargeBuffer = std::uint64_t{64} << 20;
+
 /// Buffers of the request, in order, as allocations 1, 2, ...
 bool AddBuffers(Engine& engine, std::span<const std::span<std::byte>> buffers) {
   const std::vector<BufferSpec>& specs = engine.execution.buffers;
@@ -41,9 +44,16 @@ bool AddBuffers(Engine& engine, std::span<const std::span<std::byte>> buffers) {
                  fmt::format("buffer '{}' does not fit its description", spec.name));
       return false;
     }
-    if (spec.fill == BufferFill::kZero) std::memset(buffers[i].data(), 0, bytes);
-    if (spec.fill == BufferFill::kUninitialised) std::memset(buffers[i].data(), spec.poison, bytes);
     MemoryRegion region;
+    if (spec.fill != BufferFill::kProvided) {
+      const std::uint8_t value = spec.fill == BufferFill::kZero ? 0 : spec.poison;
+      if (bytes <= kLargeBuffer) {
+        std::memset(buffers[i].data(), value, bytes);
+      } else {
+        engine.fills.push_back(std::make_unique<LazyFill>(buffers[i].first(bytes), value));
+        region.lazy = engine.fills.back().get();
+      }
+    }
     region.kind = MemoryRegion::Kind::kBuffer;
     region.data = buffers[i].data();
     region.size = bytes;
@@ -293,6 +303,10 @@ bool PrepareLaunch(Engine& engine, const Launch& launch, std::uint32_t number) {
 }
 
 void FinishReport(Engine& engine, Report& report) {
+  // Whose definedness is tracked says itself what was never written.
+  if (!engine.track_defined) {
+    for (const auto& fill : engine.fills) fill->TouchAll();
+  }
   report.stop = engine.stop;
   report.reason = engine.reason;
   report.findings = engine.findings.Take();

@@ -112,7 +112,13 @@ Result<Dim3> ReadDim3(ObjectReader& reader, std::string_view key) {
 Json ToJson(const Launch& launch) {
   Json args = Json::array();
   for (const Argument& argument : launch.args) args.push_back(ToJson(argument));
+  Json only = Json::array();
+  for (const BlockRange& range : launch.only) {
+    only.push_back(range.first);
+    only.push_back(range.count);
+  }
   return {{"entry", launch.entry},
+          {"only", std::move(only)},
           {"grid", Dim3ToJson(launch.grid)},
           {"block", Dim3ToJson(launch.block)},
           {"cluster", Dim3ToJson(launch.cluster)},
@@ -131,6 +137,16 @@ Result<Launch> LaunchFromJson(const Json& json, std::string place) {
   ASSAY_TRY(launch.shared_bytes, reader.Required<std::uint64_t>("shared_bytes"));
   ASSAY_TRY(launch.cooperative, reader.Required<bool>("cooperative"));
   ASSAY_TRY(launch.args, List<Argument>(reader, "args", ArgumentFromJson));
+  ASSAY_TRY(const std::vector<std::int64_t> only,
+            reader.Required<std::vector<std::int64_t>>("only"));
+  for (std::size_t i = 0; i + 1 < only.size(); i += 2) {
+    if (only[i] < 0 || only[i + 1] < 0) {
+      return Fail(ErrorKind::kMalformedInput, "must hold pairs of a first block and a count",
+                  reader.PlaceOf("only"));
+    }
+    launch.only.push_back(
+        {static_cast<std::uint64_t>(only[i]), static_cast<std::uint64_t>(only[i + 1])});
+  }
   ASSAY_TRY_VOID(reader.Finish());
   return launch;
 }

@@ -46,6 +46,12 @@ struct Argument {
   DType dtype = DType::kI64;       ///< Scalar: its type, so that it can be narrowed to the parameter (checked, never truncated).
 };
 
+struct BlockRange {
+  std::uint64_t first = 0;
+  std::uint64_t count = 0;
+  bool operator==(const BlockRange&) const = default;
+};
+
 struct Launch {
   std::string entry;               ///< Mangled name in the PTX.
   Dim3 grid{1, 1, 1};
@@ -54,6 +60,9 @@ struct Launch {
   std::uint64_t shared_bytes = 0;  ///< Dynamic shared memory.
   bool cooperative = false;
   std::vector<Argument> args;
+  /// Blocks to run, by number (x fastest); empty: all. For grids of which only the ends can be
+  /// afforded.
+  std::vector<BlockRange> only;
 };
 
 /// Which monitors watch. Bounds, alignment and write protection are always on.

@@ -100,7 +100,9 @@ void Explain(const ErrorTrace& trace, Finding& finding) {
 
 void AddOrigins(const Runner& runner, const CaseRun& run, const Candidate& candidate,
                 std::vector<Finding>& findings) {
-  if (run.report.stop != Stop::kCompleted || run.report.counters.steps > kMostTracedSteps) return;
+  if (run.report.stop != Stop::kCompleted || run.report.counters.steps > kMostTracedSteps ||
+      run.probe.ends_only)
+    return;
   std::size_t traced = 0;
   for (Finding& finding : findings) {
     const OutputState* const output = OutputOf(run, finding);

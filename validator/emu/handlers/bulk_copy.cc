@@ -44,10 +44,10 @@ bool ResolveSide(CoreWarp& warp, const Decoded& op, Space space, std::uint64_t a
   const LaneMask bit = LaneMask{1} << lane;
   // The look-up of all lanes reads every address.
   for (int other = 0; other < kWarpSize; ++other) side.access.address[other] = address;
-  if (!Resolve<true>(warp, op, space, bit, bytes, writes ? AccessType::kStore : AccessType::kLoad,
+  if (!Resolve(warp, op, space, bit, bytes, writes ? AccessType::kStore : AccessType::kLoad,
                      side.access, 16))
     return false;
-  const MemoryRegion* const region = side.access.region[lane];
+  const MemoryRegion* const region = side.access.RegionOf(lane);
   if (region == nullptr) {
     Misuse(warp, op, lane, "a bulk copy to or from local memory");
     return false;
@@ -65,8 +65,8 @@ bool ResolveSide(CoreWarp& warp, const Decoded& op, Space space, std::uint64_t a
 }
 
 void MoveBytes(CoreWarp& warp, const Side& to, const Side& from, int lane, std::uint32_t bytes) {
-  MemoryRegion* const target = to.access.region[lane];
-  const MemoryRegion* const source = from.access.region[lane];
+  MemoryRegion* const target = to.access.RegionOf(lane);
+  const MemoryRegion* const source = from.access.RegionOf(lane);
   std::memmove(to.access.at(lane), from.access.at(lane), bytes);
   warp.engine->last_progress = warp.engine->counters.steps;
   if (source->kind != MemoryRegion::Kind::kShared) warp.engine->counters.bytes_read += bytes;
@@ -85,7 +85,7 @@ void MoveBytes(CoreWarp& warp, const Side& to, const Side& from, int lane, std::
 
 std::uint64_t IssueToDetector(CoreWarp& warp, const Side& from, const Side& to, int lane) {
   if (!warp.engine->race) return 0;
-  const bool reads_mutable = from.access.region[lane]->writable;
+  const bool reads_mutable = from.access.RegionOf(lane)->writable;
   return warp.engine->race->OnBulkIssue(reads_mutable ? &from.event : nullptr, &to.event);
 }
 
@@ -129,7 +129,7 @@ void CopyToShared(Warp& base, const Decoded& op) {
       LaneAccess object;
       std::fill(std::begin(object.address), std::end(object.address),
                 multicast ? InBlock(barrier_address, rank) : barrier_address);
-      if (!Resolve<true>(warp, op, Space::kSharedCluster, LaneMask{1} << lane, 8,
+      if (!Resolve(warp, op, Space::kSharedCluster, LaneMask{1} << lane, 8,
                          AccessType::kAtomic, object))
         return;
       const std::uint64_t token = IssueToDetector(warp, from, to, lane);
@@ -205,7 +205,7 @@ void ArriveWhenCopied(Warp& base, const Decoded& op) {
   LaneAccess access;
   Addresses(warp, op.operands[0], access);
   const Space space = op.source->space == Space::kReg ? Space::kGeneric : op.source->space;
-  if (!Resolve<true>(warp, op, space, warp.exec, 8, AccessType::kAtomic, access)) return;
+  if (!Resolve(warp, op, space, warp.exec, 8, AccessType::kAtomic, access)) return;
   ReportMbarrierAccess(warp, op, access, false);
   const bool counted = op.source->Has(Mod::kNoinc);
   for (LaneMask rest = warp.exec; rest != 0 && warp.outcome != Outcome::kStop; rest &= rest - 1) {

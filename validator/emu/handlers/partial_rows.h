@@ -7,7 +7,8 @@
 
 namespace assay::emu {
 
-std::span<const ResolverRow> AddressRows();  ///< address.cc, part of MemoryRows
-std::span<const ResolverRow> BulkRows();     ///< bulk_copy.cc, part of AsyncCopyRows
+std::span<const ResolverRow> AddressRows();    ///< address.cc, part of MemoryRows
+std::span<const ResolverRow> BulkRows();       ///< bulk_copy.cc, part of AsyncCopyRows
+std::span<const ResolverRow> WarpgroupRows();  ///< wgmma.cc, part of FragmentRows
 
 }  // namespace assay::emu

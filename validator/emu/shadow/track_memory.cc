@@ -124,7 +124,7 @@ void ShadowTracker::RunAtomic(CoreWarp& warp, const Decoded& op, const Plan& pla
 
 void ShadowTracker::RunAtomicLane(CoreWarp& warp, const Decoded& op, const Plan& plan, int lane) {
   const std::size_t address_at = op.destinations;
-  const std::size_t count = op.aux;
+  const std::size_t count = op.aux & 0xffff;  // Above: the order of memory.
   const std::size_t bytes = static_cast<std::size_t>(ptx::BitsOf(op.source->type())) / 8;
   LaneAccess access;
   Addresses(warp, op.operands[address_at], access);
