@@ -6,7 +6,7 @@
 // reached, or the picture is too uncertain to help anyone.
 //
 // A function of the probe and the findings alone, so that replay says the same again.
-// Cost: one more run, some 50 times slower, of a case that was shrunk before.
+// Cost: one more run, tens of times slower, of a case that was shrunk before.
 #pragma once
 
 #include <span>
