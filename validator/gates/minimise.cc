@@ -4,6 +4,7 @@
 
 #include "validator/cases/shrink.h"
 #include "validator/findings/render.h"
+#include "validator/gates/origins.h"
 
 namespace assay::gates {
 namespace {
@@ -69,12 +70,13 @@ std::vector<Finding> FindingsOf(const CaseRun& run, const Candidate& candidate,
   return all;
 }
 
-Counterexample CounterexampleFor(const GateContext& context, std::string_view gate,
+Counterexample CounterexampleFor(GateContext& context, std::string_view gate,
                                  const CaseRun& run, const Finding& guilty) {
   Counterexample counterexample = TextCounterexample(context, gate, {});
   SetProbe(counterexample, run.probe);
   counterexample.description = cases::Describe(run.probe.case_, context.instance);
   counterexample.findings = FindingsOf(run, context.candidate, &guilty);
+  AddOrigins(context.CaseRunner(), run, context.candidate, counterexample.findings);
   return counterexample;
 }
 
