@@ -68,6 +68,10 @@ void Campaign::Gather(const Task& task, const CaseRun& run, Harvest& harvest) {
   ++harvest.cases;
   ++harvest.by_purpose[run.left_out.empty() ? task.purpose : task.purpose + " (left out)"];
   harvest.steps += run.steps;
+  if (!run.left_out.empty()) {
+    harvest.left_out.push_back(cases::Describe(run.probe.case_, context_.instance) + ": " +
+                               run.left_out);
+  }
   if (!run.probe.ends_only) {
     Learn(run);
     tried_.push_back(run.probe.case_);

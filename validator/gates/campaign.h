@@ -39,6 +39,7 @@ struct Harvest {
   std::uint64_t steps = 0;
   std::vector<Statistic> statistics;  ///< The worst of each name over all runs.
   std::map<std::string, std::uint64_t> by_purpose;
+  std::vector<std::string> left_out;  ///< Why which huge cases proved nothing.
 };
 
 class Campaign {

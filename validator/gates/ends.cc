@@ -120,9 +120,15 @@ Status Runner::RunEnds(const cases::Probe& probe, CaseRun& run) const {
   ASSAY_TRY(run.report, engine_.Run(bound->execution, bound->buffers, engine::Trust::kCandidate));
   NameTheKernelFile(run.report);
   run.steps += run.report.counters.steps;
-  if (run.report.stop == Stop::kStepLimit || run.report.stop == Stop::kResourceLimit) {
+  // A loop over billions of elements looks like one without end.
+  const bool endless =
+      std::ranges::any_of(run.report.findings, [](const Finding& finding) {
+        return finding.kind == FindingKind::kLivelock || finding.kind == FindingKind::kDeadlock;
+      });
+  if (endless || run.report.stop == Stop::kStepLimit || run.report.stop == Stop::kResourceLimit) {
     run.left_out = "takes too long even at its ends";
     run.report.findings.clear();
+    run.report.stop = Stop::kCompleted;
     return {};
   }
   if (run.report.stop != Stop::kCompleted || !run.report.findings.empty()) return {};

@@ -33,8 +33,8 @@ Result<Expectation> ReadExpectation(const Path& path) {
   ASSAY_TRY(const Json dtypes, reader.Required<Json>("dtypes"));
   for (const auto& [variable, dtype] : dtypes.items())
     expectation.dtypes[variable] = dtype.get<std::string>();
-  ASSAY_TRY(expectation.gates, reader.Required<std::vector<std::string>>("gates"));
-  ASSAY_TRY(const Json smallest, reader.Required<Json>("smallest"));
+  ASSAY_TRY(expectation.gates, reader.Optional<std::vector<std::string>>("gates", {}));
+  ASSAY_TRY(const Json smallest, reader.Optional<Json>("smallest", Json::object()));
   for (const auto& [axis, value] : smallest.items())
     expectation.smallest[axis] = value.get<std::int64_t>();
   ASSAY_TRY_VOID(reader.Finish());
@@ -111,10 +111,10 @@ TEST_P(HostileTest, IsRefutedWithASmallCounterexample) {
   EXPECT_LE(smallest, 2 * cases::TotalElements(instance, expectation->smallest)) << text;
 }
 
-std::vector<std::string> Folders() {
+std::vector<std::string> Folders(const char* corpus) {
   std::vector<std::string> names;
   for (const auto& entry :
-       std::filesystem::directory_iterator(Path(ASSAY_SOURCE_DIR) / "corpus" / "hostile")) {
+       std::filesystem::directory_iterator(Path(ASSAY_SOURCE_DIR) / "corpus" / corpus)) {
     if (std::filesystem::exists(entry.path() / "expect.json"))
       names.push_back(entry.path().filename());
   }
@@ -122,7 +122,25 @@ std::vector<std::string> Folders() {
   return names;
 }
 
-INSTANTIATE_TEST_SUITE_P(Corpus, HostileTest, testing::ValuesIn(Folders()),
+INSTANTIATE_TEST_SUITE_P(Corpus, HostileTest, testing::ValuesIn(Folders("hostile")),
+                         [](const auto& param) { return param.param; });
+
+// corpus/right: the same ops in other styles (vector loads, grid strides, two phases, cooperative
+// launches, persistent blocks). Whatever refutes one of them is a false alarm.
+using RightTest = HostileTest;
+
+TEST_P(RightTest, IsAccepted) {
+  const Path folder = Path(ASSAY_SOURCE_DIR) / "corpus" / "right" / GetParam();
+  const auto expectation = ReadExpectation(folder / "expect.json");
+  ASSERT_TRUE(expectation) << ToString(expectation.error());
+  const ops::Instance instance =
+      ops::MakeInstance(bench_->library.Find(expectation->op).value(), expectation->dtypes, "sm_90")
+          .value();
+  const Judgement judgement = Judge(instance, folder);
+  EXPECT_EQ(judgement.verdict.outcome, Outcome::kAccepted) << RenderVerdict(judgement.verdict);
+}
+
+INSTANTIATE_TEST_SUITE_P(Corpus, RightTest, testing::ValuesIn(Folders("right")),
                          [](const auto& param) { return param.param; });
 
 using NaiveTest = HostileTest;
