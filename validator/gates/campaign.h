@@ -42,6 +42,10 @@ struct Harvest {
   std::vector<std::string> left_out;  ///< Why which huge cases proved nothing.
 };
 
+/// Threads of all launches at a shape; 0 where the plan does not hold for it.
+std::uint64_t ThreadsOf(const ops::Instance& instance, const ops::LaunchPlan& plan,
+                        const ops::AxisValues& axes);
+
 class Campaign {
  public:
   static constexpr std::size_t kBatchesAfterRefutation = 2;

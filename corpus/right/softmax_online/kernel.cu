@@ -11,9 +11,9 @@ struct Running {
 
 __device__ Running combine(Running a, Running b) {
   const float largest = fmaxf(a.largest, b.largest);
-  // Nothing seen yet: -inf less -inf would be NaN.
-  const float from_a = a.sum == 0.0f ? 0.0f : a.sum * expf(a.largest - largest);
-  const float from_b = b.sum == 0.0f ? 0.0f : b.sum * expf(b.largest - largest);
+  // Equal ones apart: -inf less -inf would be NaN.
+  const float from_a = a.largest == largest ? a.sum : a.sum * expf(a.largest - largest);
+  const float from_b = b.largest == largest ? b.sum : b.sum * expf(b.largest - largest);
   return {largest, from_a + from_b};
 }
 
@@ -37,7 +37,8 @@ extern "C" __global__ void softmax(const T* __restrict__ x, T* __restrict__ y, l
     }
     __syncthreads();
   }
+  // NaN where the largest is infinite, as the op has it; else sums[0].
+  const float total = sums[0] + (largests[0] - largests[0]);
   for (long long j = threadIdx.x; j < columns; j += 128)
-    y[row * columns + j] =
-        T(expf(static_cast<float>(x[row * columns + j]) - largests[0]) / sums[0]);
+    y[row * columns + j] = T(expf(static_cast<float>(x[row * columns + j]) - largests[0]) / total);
 }
