@@ -6,6 +6,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cstdlib>
 #include <filesystem>
 
 #include "base/file.h"
@@ -67,11 +68,13 @@ class HostileTest : public testing::TestWithParam<std::string> {
     if (bench_->toolbox == nullptr) GTEST_SKIP() << "no jail on this machine";
   }
 
-  static Judgement Judge(const ops::Instance& instance, const Path& folder) {
+  static Judgement Judge(const ops::Instance& instance, const Path& folder,
+                         std::uint64_t seed = 0) {
     Candidate candidate{ReadFile(folder / "kernel.cu").value(),
                         ReadFile(folder / "launch.json").value()};
     Options options;
-    options.holdout_seed = [] { return 20'260'101u; };
+    options.seed = seed;
+    options.holdout_seed = [seed] { return 20'260'101 + seed; };
     Gatekeeper gatekeeper({bench_->toolbox->compiler(),
                            bench_->toolbox->emulator(),
                            *bench_->oracle,
@@ -142,6 +145,45 @@ TEST_P(RightTest, IsAccepted) {
 
 INSTANTIATE_TEST_SUITE_P(Corpus, RightTest, testing::ValuesIn(Folders("right")),
                          [](const auto& param) { return param.param; });
+
+// Seeds: whatever they are, a right candidate is accepted and a wrong one is not. A few by default,
+// ASSAY_SEEDS of them where that is set.
+struct Seeded {
+  const char* folder;
+  bool right;
+};
+class SeedsTest : public HostileTest {};
+
+std::uint64_t Seeds() {
+  const char* text = std::getenv("ASSAY_SEEDS");
+  return text == nullptr ? 2 : std::strtoull(text, nullptr, 10);
+}
+
+TEST_F(SeedsTest, DecideNothing) {
+  constexpr Seeded kSeeded[] = {{"ops/row_sum/naive", true},
+                                {"ops/rms_norm/naive", true},
+                                {"ops/cumsum/naive", true},
+                                {"corpus/right/row_sum_vectorised", true},
+                                {"corpus/right/row_sum_two_phases", true},
+                                {"corpus/hostile/row_sum_special_value", false},
+                                {"corpus/hostile/softmax_drops_the_small", false},
+                                {"corpus/hostile/layer_norm_negative_weight", false},
+                                {"corpus/hostile/gemm_column_512", false},
+                                {"corpus/hostile/cross_entropy_last_class", false}};
+  for (const Seeded& seeded : kSeeded) {
+    const Path folder = Path(ASSAY_SOURCE_DIR) / seeded.folder;
+    std::string op = folder.parent_path().filename();
+    if (const auto expectation = ReadExpectation(folder / "expect.json")) op = expectation->op;
+    const ops::Instance instance =
+        ops::MakeInstance(bench_->library.Find(op).value(), {{"T", "bf16"}}, "sm_90").value();
+    for (std::uint64_t seed = 1; seed <= Seeds(); ++seed) {
+      const Judgement judgement = Judge(instance, folder, seed);
+      EXPECT_EQ(judgement.verdict.outcome == Outcome::kAccepted, seeded.right)
+          << seeded.folder << ", seed " << seed << "\n"
+          << RenderVerdict(judgement.verdict);
+    }
+  }
+}
 
 using NaiveTest = HostileTest;
 

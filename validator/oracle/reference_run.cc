@@ -17,8 +17,8 @@
 namespace assay::oracle {
 namespace {
 
-// What the parts of a huge reference may take: a second or two.
-constexpr std::uint64_t kWindowSteps = 30'000'000;
+// What the parts of a huge reference may take: a few seconds.
+constexpr std::uint64_t kWindowSteps = 120'000'000;
 
 std::string_view FormatName(DType type) {
   switch (type) {
