@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <map>
 
+#include "agent/strategy.h"
 #include "agent/text.h"
 #include "validator/cases/case.h"
 #include "validator/findings/render.h"
@@ -70,9 +71,10 @@ std::string Number(double value) { return fmt::format("{:.9g}", value); }
 std::string Facts(const Finding& finding) {
   std::string facts;
   for (const Access& access : finding.accesses) {
-    std::string text = Describe(access.thread);
+    std::string text = access.threads > 0 ? Describe(access.thread) : std::string();
     if (access.threads > 1) text += fmt::format(" and {} more", access.threads - 1);
-    if (const std::string where = Where(access.site); !where.empty()) text += ", " + where;
+    if (const std::string where = Where(access.site); !where.empty())
+      text += (text.empty() ? "" : ", ") + where;
     if (!access.value.empty()) text += ", value " + access.value;
     facts += Bullet(access.what.empty() ? "by" : access.what, text);
   }
@@ -220,6 +222,9 @@ std::string Trimmed(std::string text) {
 std::string OneLine(const PastAttempt& attempt, FeedbackMode mode) {
   const gates::Verdict& verdict = *attempt.verdict;
   std::string text = fmt::format("attempt {}: {}", attempt.number, Name(verdict.outcome));
+  if (const double cost = CostOfRunning(verdict);
+      verdict.outcome == gates::Outcome::kAccepted && cost > 0)
+    text += fmt::format(", cost {:.6g}", cost);
   const std::vector<Told> told = Select(verdict);
   if (!told.empty()) {
     const Finding& finding = *told.front().finding;
@@ -300,10 +305,11 @@ Result<std::string> RestartPrompt(const FeedbackInput& input) {
 Result<std::string> OptimizePrompt(const FeedbackInput& input) {
   std::string measured;
   for (const gates::GateResult& gate : input.last.verdict->gates) {
-    if (gate.gate == kHoldout) continue;
-    if (gate.steps > 0)
-      measured += fmt::format("- {}: {} emulated thread steps over {} cases\n", gate.gate,
-                              gate.steps, gate.cases);
+    if (gate.gate == "numeric" && gate.cases > 0) {
+      measured += fmt::format("- {:.6g} emulated thread-level instructions a case, over {} cases\n",
+                              static_cast<double>(gate.steps) / static_cast<double>(gate.cases),
+                              gate.cases);
+    }
     if (gate.gate != "speed") continue;
     for (const Statistic& statistic : gate.statistics) {
       measured +=

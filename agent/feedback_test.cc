@@ -220,8 +220,17 @@ TEST_F(FeedbackTest, RestartSummarisesAndOptimizeShowsWhatWasMeasured) {
   ASSERT_TRUE(restart) << ToString(restart.error());
   EXPECT_THAT(*restart, HasSubstr("attempt 1: refuted"));
   EXPECT_THAT(*restart, HasSubstr("data_race"));
+  gates::Verdict accepted = testing::VerdictOf(instance_, {}, "accept");
+  for (gates::GateResult& gate : accepted.gates) {
+    gate.cases = 10;
+    gate.steps = 12'340;
+  }
+  input.last = {4, &accepted};
+  input.earlier.push_back({5, &accepted});
   const auto optimize = OptimizePrompt(input);
   ASSERT_TRUE(optimize) << ToString(optimize.error());
+  EXPECT_THAT(*optimize, HasSubstr("- 1234 emulated thread-level instructions a case"));
+  EXPECT_THAT(*optimize, HasSubstr("attempt 5: accepted, cost 1234"));
 }
 
 }  // namespace

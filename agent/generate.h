@@ -55,6 +55,7 @@ struct StrategyOptions {
   int attempts = 8;  ///< Of the whole run.
   int samples = 1;   ///< Independent first attempts (more than one makes refine a sample).
   int width = 2;     ///< Beam: lines kept.
+  int depth = 0;     ///< Beam: attempts of a line before it is given up (0: no limit).
   int stagnation =
       3;  ///< Restart: attempts without progress after which a new conversation begins.
   bool optimize =

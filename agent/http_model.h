@@ -2,14 +2,17 @@
 // when either misbehaves.
 //
 // Faults and what follows:
-//   429, 408, 5xx, 529, "overloaded"        wait (Retry-After, else jittered exponential backoff),
-//   try again reset, truncated or malformed stream    try again; what was paid for the lost part is
-//   told (ModelEvent::lost) silence, endless response               given up after the idle or
-//   total limit or the byte limit, tried again 400 that names a parameter it dislikes  the request
-//   is put differently (Dialect), at once, once per departure 401, 403, 404, other 4xx, HTML pages
-//   a clear error; trying again would not help no connection                           an error at
-//   once, unless this server has answered before: then tried again a text beyond the text limit the
-//   reply ends there with StopReason::kLength
+//   429, 408, 5xx, 529, "overloaded"    wait (Retry-After, else jittered exponential backoff), try
+//                                       again
+//   reset, truncated, malformed stream  try again; what was paid for the lost part is told
+//                                       (ModelEvent::lost)
+//   silence, endless response           given up after the idle, total or byte limit; tried again
+//   400 that names a parameter          the request is put differently (Dialect), at once, once per
+//                                       departure
+//   401, 403, 404, other 4xx, HTML      a clear error; trying again would not help
+//   no connection                       an error at once, unless this server has answered before:
+//                                       then tried again
+//   a text beyond the text limit        the reply ends there with StopReason::kLength
 //
 // Time comes from the Clock alone (libcurl measures only connecting), so that tests run on a fake
 // one. Not thread-safe but for Wake().

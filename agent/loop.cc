@@ -181,16 +181,6 @@ class Loop {
     return floor == nullptr || CostOfRunning(verdict) < CostOfRunning(*floor->verdict);
   }
 
-  static double CostOfRunning(const gates::Verdict& verdict) {
-    double steps = 0;
-    for (const gates::GateResult& gate : verdict.gates) {
-      if (gate.gate == "speed" && !gate.statistics.empty()) return gate.statistics.front().value;
-      if (gate.cases > 0 && gate.gate == "numeric")
-        steps = static_cast<double>(gate.steps) / static_cast<double>(gate.cases);
-    }
-    return steps;
-  }
-
   std::string WhyOf(const Attempt& attempt) const {
     if (attempt.parent == 0) return std::string(Name(attempt.kind));
     return fmt::format("{} of {}", Name(attempt.kind), attempt.parent);

@@ -3,15 +3,17 @@
 //
 //   Start(ticket, request)   begins a request; never blocks, never fails (a failure is an event).
 //   Poll(timeout)            waits for something to happen and returns it. All work of all requests
-//   is done in here. Cancel(ticket)           forgets a request; no event of it follows. Wake()
-//   ends a Poll of another thread early. The only call that is safe from other threads.
+//                            is done in here.
+//   Cancel(ticket)           forgets a request; no event of it follows.
+//   Wake()                   ends a Poll of another thread early. The only call that is safe from
+//                            other threads.
 //
 // Every started ticket ends with exactly one kDone event unless it is cancelled. Retries after
 // faults happen inside and are told as kRetrying. Text of replies is valid UTF-8 and holds no key.
 // Providers are rows of a table (providers.h); HTTP ones share http_model.h.
 //
+// Ask is the blocking wrapper:
 //   ASSAY_TRY(ModelReply reply, Ask(model, {.name = "attempt-1", .conversation = conversation}));
-//   // the blocking wrapper
 #pragma once
 
 #include <chrono>

@@ -60,6 +60,7 @@ Status ReadSettings(const Json& json, const std::string& place, GenerateRequest&
   ASSAY_TRY(strategy.attempts, Count<int>(reader, "attempts"));
   ASSAY_TRY(strategy.samples, Count<int>(reader, "samples"));
   ASSAY_TRY(strategy.width, Count<int>(reader, "width"));
+  ASSAY_TRY(strategy.depth, Count<int>(reader, "depth"));
   ASSAY_TRY(strategy.stagnation, Count<int>(reader, "stagnation"));
   ASSAY_TRY(strategy.optimize, reader.Required<bool>("optimize"));
   ASSAY_TRY(request.feedback, Word<FeedbackMode>(reader, "feedback", ParseFeedbackMode));
@@ -110,6 +111,7 @@ Json RequestToJson(const GenerateRequest& request,
             {"attempts", strategy.attempts},
             {"samples", strategy.samples},
             {"width", strategy.width},
+            {"depth", strategy.depth},
             {"stagnation", strategy.stagnation},
             {"optimize", strategy.optimize},
             {"feedback", Name(request.feedback)},

@@ -60,15 +60,27 @@ std::vector<Draft> Restart(const RunState& state, const StrategyOptions& options
   return Sample(state, options);
 }
 
+// 1 for an attempt that repairs none.
+int DepthOf(const RunState& state, const Attempt& attempt) {
+  int depth = 1;
+  for (const Attempt* at = &attempt; at != nullptr && at->parent != 0; at = state.Find(at->parent))
+    ++depth;
+  return depth;
+}
+
 std::vector<Draft> Beam(const RunState& state, const StrategyOptions& options) {
   if (state.attempts.empty()) return FirstOnes(std::max(options.samples, options.width));
   std::vector<Draft> drafts;
   for (const Attempt* const attempt : Ranked(state)) {
     const bool repaired = std::ranges::any_of(
         state.attempts, [&](const Attempt& other) { return other.parent == attempt->number; });
-    if (repaired) continue;
+    if (repaired || (options.depth > 0 && DepthOf(state, *attempt) >= options.depth)) continue;
     drafts.push_back({DraftKind::kRepair, attempt->number});
     if (static_cast<int>(drafts.size()) >= std::max(options.width, 1)) break;
+  }
+  if (drafts.empty()) {
+    drafts.assign(static_cast<std::size_t>(std::max(options.width, 1)),
+                  Draft{.kind = DraftKind::kRestart});
   }
   return drafts;
 }
@@ -94,6 +106,16 @@ int Progress(const gates::Verdict& verdict) {
     if (gate.status == gates::GateStatus::kRefuted) break;
   }
   return passed;
+}
+
+double CostOfRunning(const gates::Verdict& verdict) {
+  double steps = 0;
+  for (const gates::GateResult& gate : verdict.gates) {
+    if (gate.gate == "speed" && !gate.statistics.empty()) return gate.statistics.front().value;
+    if (gate.cases > 0 && gate.gate == "numeric")
+      steps = static_cast<double>(gate.steps) / static_cast<double>(gate.cases);
+  }
+  return steps;
 }
 
 std::vector<Draft> NextDrafts(const RunState& state, const StrategyOptions& options) {

@@ -8,7 +8,8 @@
 //   refine    one conversation: each finding goes back to the model
 //   sample    N independent first attempts; the best one is refined
 //   restart   refine, but a new conversation with a summary when attempts stagnate
-//   beam      in every round the best `width` attempts that were not yet repaired are
+//   beam      in every round the best `width` attempts that were not yet repaired are, down to
+//             `depth`; when every line has reached it, new ones begin with a summary
 #pragma once
 
 #include <vector>
@@ -29,5 +30,9 @@ std::vector<Draft> NextDrafts(const RunState& state, const StrategyOptions& opti
 /// How far a judged attempt got: gates passed before the first that was not, malformed replies
 /// lowest. Higher is better.
 int Progress(const gates::Verdict& verdict);
+
+/// What running the kernel costs, to compare accepted ones: the speed gate's first statistic where
+/// it measured, else emulated thread-level instructions a case. 0 where neither is known.
+double CostOfRunning(const gates::Verdict& verdict);
 
 }  // namespace assay::agent

@@ -97,6 +97,16 @@ TEST(StrategyTest, BeamRepairsTheBestUnrepaired) {
   EXPECT_THAT(NextDrafts(state, options), ElementsAre(Repair(2), Repair(3)));
 }
 
+TEST(StrategyTest, BeamGivesLinesUpAtItsDepth) {
+  const StrategyOptions options{.kind = StrategyKind::kBeam, .attempts = 9, .width = 1, .depth = 2};
+  RunState state = StateOf({{kFirst, "refute race data_race"}});
+  EXPECT_THAT(NextDrafts(state, options), ElementsAre(Repair(1)));
+  state = StateOf({{kFirst, "refute race data_race"}, {kRepair, "refute race data_race"}});
+  EXPECT_THAT(NextDrafts(state, options), ElementsAre(Draft{.kind = DraftKind::kRestart}));
+  EXPECT_THAT(NextDrafts(state, {.kind = StrategyKind::kBeam, .attempts = 9, .width = 1}),
+              ElementsAre(Repair(2)));
+}
+
 TEST(StrategyTest, OptimizeKeepsTheAcceptedKernelAsTheFloor) {
   const StrategyOptions options{.attempts = 4, .optimize = true};
   EXPECT_THAT(NextDrafts(StateOf({{kFirst, "accept"}}), options),

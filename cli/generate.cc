@@ -1,10 +1,11 @@
 // assay generate: from an op to a vetted kernel.
+#include "agent/generate.h"
+
 #include <fmt/format.h>
 
 #include <csignal>
 #include <cstdlib>
 
-#include "agent/generate.h"
 #include "cli/command.h"
 #include "cli/instance.h"
 #include "cli/progress.h"
@@ -16,17 +17,16 @@ namespace {
 struct Request {
   InstanceOptions instance;
   WorkbenchOptions tools;
-  std::string model;
-  std::string base_url;
+  agent::ModelSpec model;
   std::string key_file;
-  std::string strategy = "refine";
+  std::optional<double> temperature;
+  agent::StrategyOptions strategy;
+  std::string strategy_name = "refine";
   std::string feedback = "full";
   std::string resume;
   std::string out;
   std::string prices;
   std::string effort = "standard";
-  int attempts = 8;
-  int samples = 1;
   std::uint64_t seed = 1;
   double budget_usd = 0;
   std::uint64_t budget_tokens = 0;
@@ -37,22 +37,24 @@ volatile std::sig_atomic_t interrupted = 0;
 
 /// The model asked for; without one, the op's own transcript.
 Result<std::string> ChooseModel(const Request& request, const ops::OpSpec& op) {
-  if (!request.model.empty()) return request.model;
+  if (!request.model.spec.empty()) return request.model.spec;
   if (op.transcript) {
-    Say("no --model was given: replaying the transcript that ships with the op, " + op.transcript->string());
+    Say("no --model was given: replaying the transcript that ships with the op, " +
+        op.transcript->string());
     return "replay/" + op.transcript->string();
   }
-  return Fail(ErrorKind::kUsage, "no --model was given, and the op '" + op.name + "' ships no transcript",
-              "--model",
-              "choose openai/MODEL (any OpenAI-compatible server, with --base-url), anthropic/MODEL, "
-              "exec/COMMAND or replay/FILE");
+  return Fail(
+      ErrorKind::kUsage, "no --model was given, and the op '" + op.name + "' ships no transcript",
+      "--model",
+      "choose openai/MODEL (any OpenAI-compatible server, with --base-url), anthropic/MODEL, "
+      "exec/COMMAND or replay/FILE");
 }
 
 Result<agent::GenerateRequest> Build(const Request& request) {
   if (!request.resume.empty()) {
     ASSAY_TRY(agent::GenerateRequest resumed,
               agent::RequestOfRun(request.resume, ops::Library::Default()));
-    resumed.strategy.attempts = std::max(resumed.strategy.attempts, request.attempts);
+    resumed.strategy.attempts = std::max(resumed.strategy.attempts, request.strategy.attempts);
     if (request.budget_usd > 0) resumed.budget.usd = request.budget_usd;
     if (request.budget_tokens > 0) resumed.budget.tokens = request.budget_tokens;
     if (request.budget_seconds > 0) resumed.budget.seconds = request.budget_seconds;
@@ -63,17 +65,18 @@ Result<agent::GenerateRequest> Build(const Request& request) {
                 "assay ops list shows them; or give --resume RUN");
   }
   ASSAY_TRY(ops::Instance instance, MakeInstance(request.instance, request.tools.arch));
-  agent::GenerateRequest built{.instance = std::move(instance), .model = {}, .strategy = {}, .budget = {}};
+  agent::GenerateRequest built{
+      .instance = std::move(instance), .model = {}, .strategy = {}, .budget = {}};
+  built.model = request.model;
   ASSAY_TRY(built.model.spec, ChooseModel(request, built.instance.op));
-  built.model.base_url = request.base_url;
   built.model.key_file = request.key_file;
-  const auto strategy = agent::ParseStrategyKind(request.strategy);
+  built.model.temperature = request.temperature;
+  const auto strategy = agent::ParseStrategyKind(request.strategy_name);
   const auto feedback = agent::ParseFeedbackMode(request.feedback);
   ASSAY_CHECK(strategy && feedback, "the parser lets only known words through");
+  built.strategy = request.strategy;
   built.strategy.kind = *strategy;
   built.feedback = *feedback;
-  built.strategy.attempts = request.attempts;
-  built.strategy.samples = request.samples;
   built.budget = {.usd = request.budget_usd,
                   .tokens = request.budget_tokens,
                   .seconds = request.budget_seconds,
@@ -103,10 +106,10 @@ Result<int> Generate(const Request& request, bool json) {
         std::vector<std::unique_ptr<agent::Judge>> judges;
         judges.push_back(std::make_unique<agent::GatekeeperJudge>(
             bench->MakeTools(), gates::Options{.effort = settings.effort,
-                                                 .seed = settings.seed,
-                                                 .holdout_seed = {},
-                                                 .unsafe_no_jail = settings.unsafe_no_jail,
-                                                 .regressions = {}}));
+                                               .seed = settings.seed,
+                                               .holdout_seed = {},
+                                               .unsafe_no_jail = settings.unsafe_no_jail,
+                                               .regressions = {}}));
         return judges;
       },
       .observe = [&progress](const agent::Notice& notice) { progress.On(notice); },
@@ -114,43 +117,91 @@ Result<int> Generate(const Request& request, bool json) {
       .versions = bench->Versions()};
   ASSAY_TRY(const agent::RunOutcome outcome, agent::Generate(built, environment));
   progress.Finish();
+  if (outcome.resumable) Say("go on with: assay generate --resume " + outcome.folder.string());
   if (json) PrintJson(agent::ToJson(outcome));
   return outcome.ExitCode();
+}
+
+void AddModelOptions(CLI::App& command, Request& request) {
+  agent::ModelSpec& model = request.model;
+  const auto add = [&command](const char* name, auto& value, const char* what) {
+    return command.add_option(name, value, what)->group("Model");
+  };
+  add("--model", model.spec,
+      "openai/MODEL, anthropic/MODEL, exec/COMMAND or replay/FILE. Default: the op's transcript.");
+  add("--base-url", model.base_url, "Server of an OpenAI-compatible or Anthropic API.");
+  add("--key-file", request.key_file, "File that holds the API key alone.");
+  add("--temperature", request.temperature, "Default: the server's.")->check(CLI::Range(0.0, 2.0));
+  add("--max-output-tokens", model.max_output_tokens, "Of one reply.")
+      ->check(CLI::Range(256, 1 << 20));
+  add("--connect-seconds", model.connect_seconds, "Time to connect.")->check(CLI::Range(1, 3600));
+  add("--idle-seconds", model.idle_seconds, "Time without a byte.")->check(CLI::Range(1, 86400));
+  add("--total-seconds", model.total_seconds, "Time for one try of a request.")
+      ->check(CLI::Range(1, 86400));
+  add("--tries", model.tries, "Of one request, with growing waits between them.")
+      ->check(CLI::Range(1, 100));
+}
+
+void AddStrategyOptions(CLI::App& command, Request& request) {
+  agent::StrategyOptions& strategy = request.strategy;
+  const auto add = [&command](const char* name, auto& value, const char* what) {
+    return command.add_option(name, value, what)->group("Strategy");
+  };
+  add("--strategy", request.strategy_name, "refine, sample, restart or beam.")
+      ->check(CLI::IsMember({"refine", "sample", "restart", "beam"}));
+  add("--attempts", strategy.attempts, "Candidates to judge at most.")->check(CLI::Range(1, 10000));
+  add("--samples", strategy.samples, "Independent first attempts.")->check(CLI::Range(1, 1000));
+  add("--width", strategy.width, "beam: lines kept.")->check(CLI::Range(1, 1000));
+  add("--depth", strategy.depth, "beam: attempts of a line before it is given up (0: no limit).")
+      ->check(CLI::Range(0, 1000));
+  add("--stagnation", strategy.stagnation,
+      "restart: attempts without progress before a new conversation.")
+      ->check(CLI::Range(1, 1000));
+  command
+      .add_flag("--optimize", strategy.optimize,
+                "After acceptance go on for speed; the accepted kernel stays as the floor.")
+      ->group("Strategy");
+}
+
+void AddBudgetOptions(CLI::App& command, Request& request) {
+  const auto add = [&command](const char* name, auto& value, const char* what) {
+    command.add_option(name, value, what)->group("Budget");
+  };
+  add("--budget-usd", request.budget_usd, "Money for the model, in US dollars (0: no limit).");
+  add("--budget-tokens", request.budget_tokens, "Tokens of the model (0: no limit).");
+  add("--budget-seconds", request.budget_seconds, "Time for the run (0: no limit).");
+  add("--prices", request.prices, "Price table (assay.prices/1) instead of the built-in one.");
 }
 
 }  // namespace
 
 void AddGenerate(CLI::App& app, Session& session) {
-  CLI::App* command = app.add_subcommand("generate", "Ask a model for a kernel until one passes every gate.");
+  CLI::App* command =
+      app.add_subcommand("generate", "Ask a model for a kernel until one passes every gate.");
   auto request = std::make_shared<Request>();
   AddInstanceOptions(*command, request->instance, OpArgument::kPositionalOptional);
-  command->add_option("--model", request->model,
-                      "openai/MODEL, anthropic/MODEL, exec/COMMAND or replay/FILE. Default: the op's transcript.");
-  command->add_option("--base-url", request->base_url, "Server of an OpenAI-compatible or Anthropic API.");
-  command->add_option("--key-file", request->key_file, "File that holds the API key alone.");
-  command->add_option("--attempts", request->attempts, "Candidates to judge at most.")->check(CLI::Range(1, 10000));
-  command->add_option("--samples", request->samples, "Independent first attempts.")->check(CLI::Range(1, 1000));
-  command->add_option("--strategy", request->strategy, "refine, sample, restart or beam.")
-      ->check(CLI::IsMember({"refine", "sample", "restart", "beam"}));
-  command->add_option("--feedback", request->feedback, "full: the model sees the counterexample; aggregate: the gate only.")
+  AddModelOptions(*command, *request);
+  AddStrategyOptions(*command, *request);
+  command
+      ->add_option("--feedback", request->feedback,
+                   "full: the model sees the counterexample; aggregate: the gate only.")
       ->check(CLI::IsMember({"full", "aggregate"}));
   AddEffortOption(*command, request->effort);
   command->add_option("--seed", request->seed, "Seed of the cases.");
-  command->add_option("--budget-usd", request->budget_usd, "Money for the model, in US dollars (0: no limit).");
-  command->add_option("--budget-tokens", request->budget_tokens, "Tokens of the model (0: no limit).");
-  command->add_option("--budget-seconds", request->budget_seconds, "Time for the run (0: no limit).");
-  command->add_option("--prices", request->prices, "Price table (assay.prices/1) instead of the built-in one.");
+  AddBudgetOptions(*command, *request);
   command->add_option("--out", request->out, "Folder of the run. Default: runs/<id>.");
   command->add_option("--resume", request->resume, "Continue the run in this folder.");
   AddWorkbenchOptions(*command, request->tools);
   command->add_flag("--json", session.json, "Print one JSON document on stdout.");
   command->footer(
       "Examples:\n"
-      "  assay generate embedding_rmsnorm_backward                     replays the op's transcript: no key, no GPU\n"
+      "  assay generate embedding_rmsnorm_backward                     replays the op's "
+      "transcript: no key, no GPU\n"
       "  assay generate rms_norm --dtype T=f16 --model anthropic/MODEL\n"
       "  assay generate rms_norm --model openai/MODEL --base-url http://localhost:8000/v1\n"
       "  assay generate --resume runs/ID --attempts 16\n"
-      "Keys: OPENAI_API_KEY and ANTHROPIC_API_KEY go to OpenAI and Anthropic alone; a server named by --base-url gets\n"
+      "Keys: OPENAI_API_KEY and ANTHROPIC_API_KEY go to OpenAI and Anthropic alone; a server named "
+      "by --base-url gets\n"
       "ASSAY_API_KEY (or --key-file), if that is set.");
   command->callback([&session, request] {
     session.run = [&session, request] { return Generate(*request, session.json); };

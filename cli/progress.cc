@@ -5,9 +5,10 @@
 #include <unistd.h>
 
 #include <cstdio>
+#include <sstream>
 
 #include "cli/command.h"
-#include "validator/findings/finding.h"
+#include "validator/gates/render.h"
 
 namespace assay::cli {
 namespace {
@@ -29,22 +30,8 @@ std::string Summary(const gates::Verdict& verdict) {
   std::string text{Name(verdict.outcome)};
   if (!verdict.reason.empty()) text += ": " + verdict.reason;
   for (const gates::Counterexample* counterexample : verdict.Counterexamples()) {
-    for (const Finding& finding : counterexample->findings) {
-      text += fmt::format("\n      [{}] {}", Name(finding.kind), finding.message);
-      for (const Access& access : finding.accesses) {
-        if (access.site.line == 0) continue;
-        text += fmt::format("\n        {}:{}: {}, block ({},{},{}) thread ({},{},{}): {}", access.site.file,
-                            access.site.line, access.what, access.thread.block[0], access.thread.block[1],
-                            access.thread.block[2], access.thread.thread[0], access.thread.thread[1],
-                            access.thread.thread[2], access.site.excerpt);
-      }
-      if (!finding.missing.empty()) text += "\n        " + finding.missing;
-      for (const Statistic& statistic : finding.statistics) {
-        text += fmt::format("\n        {} = {:.4g} (limit {:.4g}) {}", statistic.name, statistic.value,
-                            statistic.limit, statistic.note);
-      }
-      if (!finding.cause.empty()) text += "\n        likely cause: " + finding.cause;
-    }
+    std::istringstream lines(gates::RenderCounterexample(*counterexample));
+    for (std::string line; std::getline(lines, line);) text += "\n      " + line;
   }
   return text;
 }

@@ -1,8 +1,8 @@
 // From a policy to a running process: bubblewrap for the namespaces and mounts, libseccomp for the
 // calls, rlimits for the rest.
 //
-//   orchestrator --fork/exec--> bwrap [new namespaces, mounts, filter stage 1] --exec-->
-//   assay-worker [filter stage 2, RLIMIT_NPROC]
+//   orchestrator --fork/exec--> bwrap         [new namespaces, mounts, filter stage 1]
+//                --exec------->  assay-worker  [filter stage 2, RLIMIT_NPROC]
 //
 // Where user namespaces are not available StartJailed refuses; ProbeJail says what to enable. A
 // policy with Weakening::kNoJail starts the program directly: rlimits before, the filter from

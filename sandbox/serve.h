@@ -1,6 +1,8 @@
 // The worker's side: seal this process, say hello, answer requests until the socket closes.
 //
-//   int main(int argc, char** argv) { ... return Serve({WorkerKind::kCompile, 3, false}, service);
+//   int main(int argc, char** argv) {
+//     ...
+//     return Serve({WorkerKind::kCompile, 3, false}, service);
 //   }
 //
 // A service is a function from message to message. It opens what it needs before Serve is called,

@@ -1,8 +1,8 @@
 // What the frames between pool and worker say, shared by both ends.
 //
-//   worker -> pool   {"hello": "compile", "protocol": 1}            once, when the worker is sealed
-//   and ready pool -> worker   {"id": 7, "body": {...}}                       + payload +
-//   descriptors worker -> pool   {"id": 7, "body": {...}}                       + payload
+//   worker -> pool   {"hello": "compile", "protocol": 1}    once, when the worker is sealed and ready
+//   pool -> worker   {"id": 7, "body": {...}}               + payload + descriptors
+//   worker -> pool   {"id": 7, "body": {...}}               + payload
 //                or  {"id": 7, "error": {"kind", "message", "place", "cure"}}
 #pragma once
 

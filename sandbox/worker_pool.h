@@ -1,9 +1,8 @@
 // Warm workers for many threads: started on demand, kept, replaced when they die.
 //
-//   PoolOptions options;                                  // assay-worker beside this program, the
-//   machine's toolkit ASSAY_TRY(auto pool, WorkerPool::Create(options));    // refuses on a machine
-//   without a jail, with the cure ASSAY_TRY(Reply reply, pool->Call(WorkerKind::kCompile, request,
-//   30s));
+//   PoolOptions options;  // assay-worker beside this program, the machine's toolkit
+//   ASSAY_TRY(auto pool, WorkerPool::Create(options));  // refused without a jail, with the cure
+//   ASSAY_TRY(Reply reply, pool->Call(WorkerKind::kCompile, request, 30s));
 //
 // One worker serves one request at a time; up to `workers_per_kind` run for each pair of kind and
 // role, and further callers wait. The most recently used worker is taken first, so that the others

@@ -2,16 +2,18 @@
 //
 // Request: header as below, payload = the source (bytes, any encoding).
 //   {"action": "compile", "file": "kernel.cu", "arch": "sm_90", "cubin": true,
-//    "headers": {"oracle.cuh": "..."}, "options": ["-DN=4"], "entries": ["rms<float, 256>",
-//    "spill"]}
+//    "headers": {"oracle.cuh": "..."}, "options": ["-DN=4"],
+//    "entries": ["rms<float, 256>", "spill"]}
 //   {"action": "probe"}                                              what `assay doctor` asks
 //
 // Reply: payload = the PTX, then the cubin.
 //   {"ok": true, "status": "NVRTC_SUCCESS", "nvrtc": "13.0", "log": "...", "log_truncated": false,
 //    "diagnostics": [{"severity", "file", "line", "column", "code", "message", "excerpt",
-//    "context"}], "diagnostics_dropped": 0, "ptx_bytes": 1121, "cubin_bytes": 5440, "lowered":
-//    {"rms<float, 256>": "_Z3rms..."}, "resources": {"_Z3rms...": {"entry": true, "registers": 28,
-//    "stack_bytes": 0, "spill_store_bytes": 0, "spill_load_bytes": 0,
+//                     "context"}],
+//    "diagnostics_dropped": 0, "ptx_bytes": 1121, "cubin_bytes": 5440,
+//    "lowered": {"rms<float, 256>": "_Z3rms..."},
+//    "resources": {"_Z3rms...": {"entry": true, "registers": 28, "stack_bytes": 0,
+//                                "spill_store_bytes": 0, "spill_load_bytes": 0,
 //                                "spills_known": true, "shared_bytes": 1024, "local_bytes": 0,
 //                                "constant_bytes": 548, "barriers": 1, "code_bytes": 9216}}}
 //   probe: {"nvrtc": "13.0", "library": "/cuda/lib/libnvrtc.so.13", "includes": [...],

@@ -2,8 +2,9 @@
 // Toolkit.
 //
 //   ASSAY_TRY(Nvrtc nvrtc, Nvrtc::Open("/cuda/lib/libnvrtc.so.13",
-//   "/cuda/lib/libnvrtc-builtins.so.13.0")); ASSAY_TRY(Compilation result, nvrtc.Compile({.source =
-//   text, .options = {"--gpu-architecture=sm_90"}}));
+//                                      "/cuda/lib/libnvrtc-builtins.so.13.0"));
+//   ASSAY_TRY(Compilation result,
+//             nvrtc.Compile({.source = text, .options = {"--gpu-architecture=sm_90"}}));
 //
 // With an architecture sm_XX one compilation yields both the PTX and the cubin that NVRTC's own
 // assembler made of it (CUDA 12 and 13); with compute_XX there is PTX only. NVRTC opens its

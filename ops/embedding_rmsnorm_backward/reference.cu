@@ -1,8 +1,10 @@
-// Forward: y[t, h] = x[h] * scale(t) * weight[h], with x = table[ids[t]] and scale(t) = 1 /
-// sqrt(mean(x^2) + eps). Backward, for g = grad_out[t]:
+// Forward: y[t, h] = x[h] * scale(t) * weight[h], with x = table[ids[t]] and
+//   scale(t) = 1 / sqrt(mean(x^2) + eps)
+// Backward, for g = grad_out[t]:
 //   grad_weight[h] = sum over t of g[h] * x[h] * scale(t)
-//   grad_x[t, h]   = scale(t) * (g[h] * weight[h] - x[h] * scale(t)^2 * mean over k of (g[k] *
-//   weight[k] * x[k])) grad_table[v]  = sum over the t with ids[t] = v of grad_x[t]
+//   grad_x[t, h]   = scale(t) * (g[h] * weight[h] - x[h] * scale(t)^2 * dot(t))
+//   dot(t)         = mean over k of g[k] * weight[k] * x[k]
+//   grad_table[v]  = sum over the t with ids[t] = v of grad_x[t]
 #include "assay/reference.cuh"
 
 using T = ASSAY_T;

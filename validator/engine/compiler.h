@@ -32,7 +32,9 @@ struct Diagnostic {
   enum class Severity : std::uint8_t { kError, kWarning, kRemark } severity = Severity::kError;
   std::string file;
   std::uint32_t line = 0;
+  std::uint32_t column = 0;  ///< 1-based; 0: unknown.
   std::string message;
+  std::string context;  ///< What was being instantiated and the like; often empty.
 };
 
 /// Per entry, as the target's assembler reports it.

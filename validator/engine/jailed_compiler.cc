@@ -19,7 +19,10 @@ Result<Diagnostic> ReadDiagnostic(const Json& json, std::string place) {
   ASSAY_TRY(diagnostic.file, reader.Required<std::string>("file"));
   ASSAY_TRY(const std::uint64_t line, reader.Required<std::uint64_t>("line"));
   diagnostic.line = line <= UINT32_MAX ? static_cast<std::uint32_t>(line) : 0;
+  ASSAY_TRY(const std::uint64_t column, reader.Optional<std::uint64_t>("column", 0));
+  diagnostic.column = column <= UINT32_MAX ? static_cast<std::uint32_t>(column) : 0;
   ASSAY_TRY(diagnostic.message, reader.Required<std::string>("message"));
+  ASSAY_TRY(diagnostic.context, reader.Optional<std::string>("context", {}));
   return diagnostic;
 }
 

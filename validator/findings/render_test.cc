@@ -32,6 +32,22 @@ TEST(Render, ShowsTheLineWithACaretAndBothSides) {
             "  missing: no barrier between line 2 and line 3\n");
 }
 
+TEST(Render, TheCompilersFindingsNameNoThread) {
+  Finding finding;
+  finding.kind = FindingKind::kCompileError;
+  finding.message = "expected a \";\"";
+  finding.accesses = {{.what = "refused here",
+                       .site = {.file = "kernel.cu", .line = 1, .column = 2},
+                       .thread = {},
+                       .threads = 0}};
+  SourceText source;
+  source.Add("kernel.cu", "f()\n");
+  EXPECT_EQ(RenderText(finding, source),
+            "kernel.cu:1:2: error: compile_error: expected a \";\"\n"
+            "     1 | f()\n"
+            "       |  ^ refused here\n");
+}
+
 TEST(Render, WithoutSourceFallsBackToTheInstruction) {
   Finding finding;
   finding.kind = FindingKind::kOutOfBounds;

@@ -22,8 +22,11 @@ using engine::Diagnostic;
 /// want to know of.
 constexpr std::uint64_t kMaxSpillBytes = 1024;
 
-/// Warnings about style.
-constexpr std::array<std::string_view, 6> kBenign = {
+/// Warnings about style: right kernels have them too (`const int all_lanes = 0xffffffff`).
+constexpr std::array<std::string_view, 9> kBenign = {
+    "integer conversion resulted in a change of sign",
+    "pointless comparison of unsigned integer with zero",
+    "deprecated",
     "was declared but never referenced",
     "was set but never used",
     "never referenced",
@@ -40,9 +43,13 @@ Finding FromDiagnostic(const Diagnostic& diagnostic) {
   finding.kind = diagnostic.severity == Diagnostic::Severity::kError ? FindingKind::kCompileError
                                                                      : FindingKind::kCompileWarning;
   finding.message = diagnostic.message;
+  if (!diagnostic.context.empty())
+    finding.message += fmt::format(" ({})", FirstLine(diagnostic.context));
   if (diagnostic.line > 0) {
     Access access;
     access.what = "refused here";
+    access.threads = 0;
+    access.site.column = diagnostic.column;
     access.site.file = diagnostic.file;
     access.site.line = diagnostic.line;
     finding.accesses.push_back(std::move(access));

@@ -215,13 +215,18 @@ TEST(GatekeeperTest, CompileErrorsAreLocated) {
   bench.compiler.outcome.diagnostics = {{.severity = engine::Diagnostic::Severity::kError,
                                          .file = "kernel.cu",
                                          .line = 2,
-                                         .message = "expected a \";\""}};
+                                         .column = 7,
+                                         .message = "expected a \";\"",
+                                         .context = "during instantiation of \"f<int>\""}};
   const Judgement judgement = bench.Judge();
   EXPECT_EQ(judgement.verdict.outcome, Outcome::kRefuted);
   const Finding& finding =
       GateOf(judgement.verdict, "compile").counterexamples.at(0).findings.at(0);
   EXPECT_EQ(finding.kind, FindingKind::kCompileError);
+  EXPECT_EQ(finding.message, "expected a \";\" (during instantiation of \"f<int>\")");
   EXPECT_EQ(finding.accesses.at(0).site.line, 2u);
+  EXPECT_EQ(finding.accesses.at(0).site.column, 7u);
+  EXPECT_EQ(finding.accesses.at(0).threads, 0u) << "no thread has run";
   EXPECT_EQ(bench.engine.runs, 0);
 }
 
@@ -234,7 +239,9 @@ TEST(GatekeeperTest, WarningsRefuteExceptBenignOnes) {
   bench.compiler.outcome.diagnostics = {warning};
   EXPECT_EQ(bench.Judge().verdict.outcome, Outcome::kAccepted);
   bench.compiler.outcome.diagnostics[0].message =
-      "pointless comparison of unsigned integer with zero";
+      "integer conversion resulted in a change of sign";
+  EXPECT_EQ(bench.Judge().verdict.outcome, Outcome::kAccepted);
+  bench.compiler.outcome.diagnostics[0].message = "shift count is too large";
   EXPECT_EQ(bench.Judge().verdict.outcome, Outcome::kRefuted);
 }
 

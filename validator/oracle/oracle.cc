@@ -74,11 +74,14 @@ Result<std::shared_ptr<const Truth>> Oracle::Evaluate(const ops::Instance& insta
   const Randomness randomness = RandomnessOf(inputs.inputs);
   NumberType type;
   type.independent = randomness.independent;
+  type.trending = randomness.trending;
   ASSAY_TRY(const Cells cells, impl_->runner.Run(instance, type, inputs.axes, inputs.inputs));
   auto truth = std::make_shared<Truth>();
   for (const ops::TensorSpec& spec : instance.op.outputs) {
-    truth->outputs[spec.name] =
+    OutputTruth output =
         ReadCells(instance, spec, cells.find(spec.name)->second, randomness.exchangeable);
+    output.ordinary = output.ordinary && !TensorCoresApply(instance);
+    truth->outputs[spec.name] = std::move(output);
   }
   impl_->Keep(std::move(key), truth);
   return truth;

@@ -19,6 +19,7 @@
 #include "validator/cases/case.h"
 #include "validator/engine/compiler.h"
 #include "validator/engine/engine.h"
+#include "validator/oracle/growth.h"
 
 namespace assay::oracle {
 
@@ -28,6 +29,9 @@ struct OutputTruth {
   DType dtype = DType::kF32;
   /// Bits must agree (integer outputs, exact mode).
   bool exact = false;
+  /// Terms in no particular order, rounded to nearest: errors grow like the square root of the
+  /// length.
+  bool ordinary = true;
   /// FP64 truth.
   std::vector<double> value;
   /// Largest |got - value| of an honest kernel; at least half an ulp of `dtype`. Infinite where the
@@ -86,6 +90,7 @@ struct Comparison {
   std::vector<Finding> precision;  ///< kPrecisionElement, kPrecisionRow, kPrecisionBias
   std::vector<Statistic>
       statistics;  ///< Always filled: worst element in allowances, worst row, bias, hot row ...
+  std::map<std::string, Growth, std::less<>> growth;  ///< By output; to be merged over cases.
 };
 
 /// Compares `outputs` with the truth. `plan` text and the case are for messages only.

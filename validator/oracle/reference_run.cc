@@ -31,15 +31,6 @@ std::string_view FormatName(DType type) {
   }
 }
 
-/// 16-bit inputs may go through tensor cores; f32 ones may not, since TF32 drops bits of them.
-bool TensorCoresApply(const ops::Instance& instance) {
-  for (const ops::TensorSpec& input : instance.op.inputs) {
-    const DType type = instance.TypeOf(input);
-    if (!input.is_scalar && IsFloat(type) && Precision(type) > 11) return false;
-  }
-  return instance.op.contract.tensor_cores;
-}
-
 std::vector<std::string> NumberDefines(const ops::Instance& instance, const NumberType& type) {
   const ops::Contract& contract = instance.op.contract;
   const auto flag = [](bool value) { return value ? "true" : "false"; };
@@ -51,6 +42,7 @@ std::vector<std::string> NumberDefines(const ops::Instance& instance, const Numb
   }
   return {fmt::format("ASSAY_CONTRACT_FORMAT={}", FormatName(contract.accumulate)),
           fmt::format("ASSAY_INDEPENDENT={}", flag(type.independent)),
+          fmt::format("ASSAY_TRENDING={}", flag(type.trending)),
           fmt::format("ASSAY_APPROXIMATE={}", flag(contract.approximate_functions)),
           fmt::format("ASSAY_TENSOR_CORES={}", flag(TensorCoresApply(instance))),
           fmt::format("ASSAY_COARSE_TANH={}", flag(contract.coarse_tanh))};
@@ -141,6 +133,14 @@ std::string Describe(const engine::CompileOutcome& outcome) {
 }
 
 }  // namespace
+
+bool TensorCoresApply(const ops::Instance& instance) {
+  for (const ops::TensorSpec& input : instance.op.inputs) {
+    const DType type = instance.TypeOf(input);
+    if (!input.is_scalar && IsFloat(type) && Precision(type) > 11) return false;
+  }
+  return instance.op.contract.tensor_cores;
+}
 
 Result<engine::CompiledKernel> ReferenceRunner::Compile(const ops::Instance& instance,
                                                         const NumberType& type,

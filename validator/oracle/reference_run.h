@@ -17,10 +17,14 @@
 
 namespace assay::oracle {
 
+/// May products be added by tensor cores, which truncate? Not those of f32 inputs: TF32 drops bits.
+bool TensorCoresApply(const ops::Instance& instance);
+
 /// Which number type `Real` is.
 struct NumberType {
   enum class Kind : std::uint8_t { kBounded, kRounded } kind = Kind::kBounded;
   bool independent = true;     ///< kBounded: roundings may be taken for independent.
+  bool trending = false;       ///< kBounded: values drift along the index.
   DType format = DType::kF32;  ///< kRounded: bf16, f16 or f32.
   enum class Rounding : std::uint8_t {
     kNearest,

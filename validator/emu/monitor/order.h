@@ -5,9 +5,11 @@
 // Each block has a time; accesses carry the time at which they were made. Three levels, cheapest
 // first:
 //   base      every thread of the block knows every access of the block stamped base or less (a
-//   complete block-wide barrier); own_all   every lane of a warp knows every access of that warp
-//   stamped own_all or less (a complete warp barrier); clocks    everything else: partial barriers,
-//   acquires, asynchronous copies. Lanes of a warp share one clock until they differ.
+//             complete block-wide barrier)
+//   own_all   every lane of a warp knows every access of that warp stamped own_all or less (a
+//             complete warp barrier)
+//   clocks    everything else: partial barriers, acquires, asynchronous copies. Lanes of a warp
+//             share one clock until they differ.
 // A kernel that only uses __syncthreads and __syncwarp never allocates a clock.
 //
 // Threads that have exited do not hold a barrier up, and are not ordered by it either: their
