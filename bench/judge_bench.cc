@@ -43,8 +43,7 @@ Result<Cost> Judge(engine::Toolbox& toolbox, const ops::Instance& instance, cons
   const Judgement judgement =
       gatekeeper.Judge(instance, {.kernel = std::move(kernel), .launch = std::move(launch)});
   Cost cost;
-  cost.seconds =
-      std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  cost.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
   cost.outcome = judgement.verdict.outcome;
   for (const GateResult& gate : judgement.verdict.gates) {
     // The gates of the campaign share its cases.

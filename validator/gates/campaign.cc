@@ -145,7 +145,7 @@ bool Campaign::Execute(const std::vector<Task>& planned, std::string_view gate, 
 
 void Campaign::Run() {
   using Wave = std::vector<Task> (Campaign::*)();
-  constexpr Wave kWaves[] = {&Campaign::Regressions, &Campaign::Smoke, &Campaign::Tiny,
+  constexpr Wave kWaves[] = {&Campaign::Regressions, &Campaign::Smoke,  &Campaign::Tiny,
                              &Campaign::Shapes,      &Campaign::Values, &Campaign::Aimed,
                              &Campaign::Long,        &Campaign::Varied, &Campaign::Surroundings,
                              &Campaign::Huge};

@@ -105,8 +105,8 @@ std::vector<Counterexample> Minimise(GateContext& context, std::span<const Hit> 
     const cases::Shrunk shrunk =
         cases::Shrink(context.instance, hit->probe, still_fails, {.max_trials = trials});
     // The last run is exactly what Replay does.
-    const CaseRun run =
-        context.CaseRunner().Run(shrunk.probe, ReplayWants(context.instance, *context.plan, shrunk.probe));
+    const CaseRun run = context.CaseRunner().Run(
+        shrunk.probe, ReplayWants(context.instance, *context.plan, shrunk.probe));
     counterexamples.push_back(CounterexampleFor(context, hit->gate, run, hit->finding));
   }
   return counterexamples;

@@ -119,11 +119,11 @@ TEST(PtxPolicyTest, TrapsOfTheSourceFireAndThoseOfTheToolkitDoNot) {
 
 TEST(PtxPolicyTest, FiresAtTheLineOfTheSource) {
   for (const char* instruction :
-       {"nanosleep.u32 %r1;", "mov.u64 %rd1, %clock64;",
-        "mov.u64 %rd1, %globaltimer;", "brkpt;", "{ mov.u32 %r2, %clock; }",
-        "call.uni (retval0), vprintf, (param0, param1);", "call.uni (retval0), malloc, (param0);",
-        "ld.global.f32 %f1, [139637976727552];", "st.f32 [0x7f0000000000], %f1;",
-        "call.uni __assertfail, (a, b);", "call (r), cudaLaunchDeviceV2, (p);"}) {
+       {"nanosleep.u32 %r1;", "mov.u64 %rd1, %clock64;", "mov.u64 %rd1, %globaltimer;", "brkpt;",
+        "{ mov.u32 %r2, %clock; }", "call.uni (retval0), vprintf, (param0, param1);",
+        "call.uni (retval0), malloc, (param0);", "ld.global.f32 %f1, [139637976727552];",
+        "st.f32 [0x7f0000000000], %f1;", "call.uni __assertfail, (a, b);",
+        "call (r), cudaLaunchDeviceV2, (p);"}) {
     const auto findings = CheckPtxPolicy(With(instruction));
     EXPECT_EQ(Lines(findings), std::vector<std::uint32_t>{14}) << instruction;
   }

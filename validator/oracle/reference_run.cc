@@ -199,7 +199,8 @@ Result<Cells> ReferenceRunner::Run(const ops::Instance& instance, const NumberTy
     if (found != resolved.workspace.end()) found->elements *= type.RealWords();
   }
   const std::array calls = {engine::Call{.plan = &resolved, .axes = &axes, .inputs = &inputs}};
-  ASSAY_TRY(engine::Binding binding, engine::Bind(wide, compiled, calls,
+  ASSAY_TRY(engine::Binding binding,
+            engine::Bind(wide, compiled, calls,
                          {.poison = static_cast<std::uint8_t>(wanted != nullptr ? 0 : 0xff)}));
   binding.execution.checks = Checks{.initialisation = true, .race = false, .barrier = true};
   binding.execution.limits.max_steps = 200'000'000'000;
@@ -228,7 +229,8 @@ Result<Cells> ReferenceRunner::Run(const ops::Instance& instance, const NumberTy
                 Place(instance));
   }
   for (const auto& [name, buffer] : binding.calls.front().buffer_of) {
-    if (wanted == nullptr && buffer < report.unwritten_bytes.size() && report.unwritten_bytes[buffer] != 0) {
+    if (wanted == nullptr && buffer < report.unwritten_bytes.size() &&
+        report.unwritten_bytes[buffer] != 0) {
       return Fail(ErrorKind::kMalformedInput,
                   fmt::format("leaves {} bytes of the output '{}' unwritten",
                               report.unwritten_bytes[buffer], name),
