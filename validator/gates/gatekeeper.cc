@@ -165,7 +165,7 @@ Result<Counterexample> Gatekeeper::Replay(const ops::Instance& instance,
     again.findings = std::move(check.findings);
     return again;
   }
-  const CaseRun run = context.CaseRunner().Run(probe, ReplayWants(instance, probe));
+  const CaseRun run = context.CaseRunner().Run(probe, ReplayWants(instance, *context.plan, probe));
   if (run.error) return std::unexpected(*run.error);
   again.findings = FindingsOf(run, candidate, guilty);
   AddOrigins(context.CaseRunner(), run, candidate, again.findings);

@@ -194,6 +194,16 @@ struct Bounded {
   }
   friend ASSAY_DEVICE Bounded operator/(const Bounded& x, const Bounded& y) {
     const double v = x.v / y.v;
+    if (x.n > 1) {
+      // A mean may be taken as it runs (Welford): then the sum, which may be exact or cancel, never
+      // occurs.
+      Bounded running = x;
+      running.g = -1;
+      running = running.settled();
+      running.e += kSlack * kUnit * x.a;
+      running.t += kSlack * kUnit * x.a;
+      return running / y;
+    }
     const double rounding = (C::approximate ? 2 : 1) * kSlack * kUnit * magnitude(v) + kTiny;
     Bounded r = result(v, quotient_error(v, x.hard(), y.v, y.hard()) + rounding,
                        quotient_error(v, x.correlated(), y.v, y.correlated()) + rounding,
