@@ -65,18 +65,28 @@ Result<BufferSpec> BufferFromJson(const Json& json, std::string place) {
 }
 
 Json ToJson(const TensorMapSpec& map) {
-  return {{"dtype", Name(map.dtype)}, {"shape", map.shape},       {"strides", map.strides},
+  return {{"dtype", Name(map.dtype)}, {"shape", map.shape},     {"strides", map.strides},
           {"box", map.box},           {"swizzle", map.swizzle}, {"fill_nan", map.fill_nan}};
 }
 
 Result<TensorMapSpec> TensorMapFromJson(const Json& json, std::string place) {
   ASSAY_TRY(ObjectReader reader, ObjectReader::Of(json, std::move(place)));
   TensorMapSpec map;
-  using Words = std::vector<std::uint64_t>;
+  const auto extents = [&](std::string_view key, std::int64_t most, auto& values) -> Status {
+    ASSAY_TRY(const std::vector<std::int64_t> list,
+              reader.Required<std::vector<std::int64_t>>(key));
+    for (const std::int64_t value : list) {
+      if (value < 0 || value > most || list.size() > 5) {
+        return Fail(ErrorKind::kMalformedInput, "must be at most five sizes", reader.PlaceOf(key));
+      }
+      values.push_back(static_cast<std::remove_reference_t<decltype(values[0])>>(value));
+    }
+    return {};
+  };
   ASSAY_TRY(map.dtype, ReadDType(reader));
-  ASSAY_TRY(map.shape, reader.Required<Words>("shape"));
-  ASSAY_TRY(map.strides, reader.Required<Words>("strides"));
-  ASSAY_TRY(map.box, reader.Required<std::vector<std::uint32_t>>("box"));
+  ASSAY_TRY_VOID(extents("shape", std::int64_t{1} << 32, map.shape));
+  ASSAY_TRY_VOID(extents("strides", std::int64_t{1} << 40, map.strides));
+  ASSAY_TRY_VOID(extents("box", 256, map.box));
   ASSAY_TRY(map.swizzle, Narrow<std::uint8_t>(reader, "swizzle"));
   ASSAY_TRY(map.fill_nan, reader.Required<bool>("fill_nan"));
   if (map.swizzle > 3)
