@@ -12,7 +12,7 @@ __global__ void layer_norm(const T* x, const T* weight, const T* bias, float eps
   const T* row = x + token * hidden;
   Real sum = 0;
   for (int64 h = 0; h < hidden; ++h) sum += Real(row[h]);
-  const Real mean = sum / Real(hidden);
+  const Real mean = average(sum, Real(hidden));
   Real squares = 0;
   for (int64 h = 0; h < hidden; ++h) {
     const Real deviation = Real(row[h]) - mean;

@@ -9,6 +9,7 @@
 
 #include "validator/emu/memory.h"
 #include "validator/emu/scheduler.h"
+#include "validator/emu/shadow/tracker.h"
 #include "validator/emu/site.h"
 #include "validator/emu/tensor_map.h"
 #include "validator/ptx/parser.h"
@@ -24,6 +25,9 @@ std::vector<std::uint32_t> LineStarts(std::string_view text) {
   }
   return starts;
 }
+
+/// Buffers that need filling and are larger than this are filled where they are touched.
+constexpr std::uint64_t kLargeBuffer = std::uint64_t{64} << 20;
 
 /// Buffers of the request, in order, as allocations 1, 2, ...
 bool AddBuffers(Engine& engine, std::span<const std::span<std::byte>> buffers) {
@@ -41,9 +45,16 @@ bool AddBuffers(Engine& engine, std::span<const std::span<std::byte>> buffers) {
                  fmt::format("buffer '{}' does not fit its description", spec.name));
       return false;
     }
-    if (spec.fill == BufferFill::kZero) std::memset(buffers[i].data(), 0, bytes);
-    if (spec.fill == BufferFill::kUninitialised) std::memset(buffers[i].data(), spec.poison, bytes);
     MemoryRegion region;
+    if (spec.fill != BufferFill::kProvided) {
+      const std::uint8_t value = spec.fill == BufferFill::kZero ? 0 : spec.poison;
+      if (bytes <= kLargeBuffer) {
+        std::memset(buffers[i].data(), value, bytes);
+      } else {
+        engine.fills.push_back(std::make_unique<LazyFill>(buffers[i].first(bytes), value));
+        region.lazy = engine.fills.back().get();
+      }
+    }
     region.kind = MemoryRegion::Kind::kBuffer;
     region.data = buffers[i].data();
     region.size = bytes;
@@ -317,6 +328,10 @@ bool PrepareLaunch(Engine& engine, const Launch& launch, std::uint32_t number) {
 }
 
 void FinishReport(Engine& engine, Report& report) {
+  // Whose definedness is tracked says itself what was never written.
+  if (!engine.track_defined) {
+    for (const auto& fill : engine.fills) fill->TouchAll();
+  }
   report.stop = engine.stop;
   report.reason = engine.reason;
   report.findings = engine.findings.Take();
@@ -398,18 +413,25 @@ Report Run(const Program& program, const Execution& execution,
     engine.race = std::make_unique<RaceDetector>(execution.limits.max_memory_bytes);
   if (execution.checks.coverage) engine.branch_sides.resize(engine.program.code.size());
   Report report;
+  std::unique_ptr<ShadowTracker> shadow;
   if (execution.checks.shadow_values) {
-    engine.End(Stop::kUnsupported, "shadow values are not available in this engine");
+    // Finding where an error comes from is for kernels that passed the monitors.
+    engine.track_defined = engine.monitored = false;
+    engine.race.reset();
+    shadow = std::make_unique<ShadowTracker>(engine);
+    engine.shadow = shadow.get();
   }
   if (!engine.stopped && AddBuffers(engine, buffers)) AddModuleVariables(engine);
   for (std::uint32_t i = 0; i < execution.launches.size() && !engine.stopped; ++i) {
     if (!PrepareLaunch(engine, execution.launches[i], i)) break;
+    if (shadow) shadow->BeginLaunch();
     RunLaunch(engine);
     if (engine.race && engine.race->exhausted()) {
       engine.End(Stop::kResourceLimit, "the race detector reached its memory limit");
     }
   }
   FinishReport(engine, report);
+  if (shadow) shadow->Finish(report);
   return report;
 }
 

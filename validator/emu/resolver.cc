@@ -15,6 +15,7 @@ constexpr std::span<const ResolverRow> (*kTables[])() = {
 std::uint8_t DefaultPropagation(ptx::Opcode opcode) {
   if (opcode == ptx::Opcode::kSelp) return kPropagateSelect;
   if (opcode == ptx::Opcode::kMov) return kPropagateMove;
+  if (opcode == ptx::Opcode::kAnd || opcode == ptx::Opcode::kOr) return kPropagateLogic;
   return kPropagateAll;
 }
 

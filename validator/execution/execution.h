@@ -8,6 +8,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -57,6 +58,12 @@ struct Argument {
   DType dtype = DType::kI64;       ///< Scalar: its type, so that it can be narrowed to the parameter (checked, never truncated).
 };
 
+struct BlockRange {
+  std::uint64_t first = 0;
+  std::uint64_t count = 0;
+  bool operator==(const BlockRange&) const = default;
+};
+
 struct Launch {
   std::string entry;               ///< Mangled name in the PTX.
   Dim3 grid{1, 1, 1};
@@ -65,6 +72,9 @@ struct Launch {
   std::uint64_t shared_bytes = 0;  ///< Dynamic shared memory.
   bool cooperative = false;
   std::vector<Argument> args;
+  /// Blocks to run, by number (x fastest); empty: all. For grids of which only the ends can be
+  /// afforded.
+  std::vector<BlockRange> only;
 };
 
 /// Which monitors watch. Bounds, alignment and write protection are always on.
@@ -73,8 +83,17 @@ struct Checks {
   bool race = true;
   bool barrier = true;
   bool coverage = false;
-  bool shadow_values = false;      ///< FP64 shadows, to find the line that loses the precision. Slow.
+  bool shadow_values = false;      ///< FP64 shadows, to find the line that loses the precision (`focus`). Slow; no other monitor watches then.
   bool operator==(const Checks&) const = default;
+};
+
+/// The elements that shadow values are asked about, and how many of them an engine looks at.
+inline constexpr std::int64_t kMostFocusElements = 4096;
+struct ShadowFocus {
+  std::uint32_t buffer = 0;        ///< Index into Execution::buffers.
+  std::int64_t first = 0;
+  std::int64_t elements = 0;
+  bool operator==(const ShadowFocus&) const = default;
 };
 
 /// In which order blocks, warps and lanes run. Everything follows from these numbers: same schedule, same result.
@@ -102,6 +121,7 @@ struct Execution {
   std::vector<BufferSpec> buffers;
   std::vector<Launch> launches;
   Checks checks;
+  ShadowFocus focus;                     ///< For checks.shadow_values.
   Schedule schedule;
   Limits limits;
   std::uint64_t perturbation_seed = 0;   ///< Not 0: approximate instructions return values perturbed within their documented bound.
@@ -135,10 +155,13 @@ struct BranchCoverage {
   std::uint8_t sides = 0;
 };
 
-/// From shadow values: how much of an output's error entered at a line.
-struct ErrorShare {
-  SourceSite site;
-  double share = 0;                   ///< 0..1
+/// From shadow values: where the errors of the focus elements entered, and what they would be without.
+struct ErrorOrigin {
+  std::vector<ErrorShare> shares;     ///< Largest first, at most kMostErrorShares.
+  std::vector<double> exact;          ///< By focus element: the kernel's result in FP64 throughout. NaN: unknown.
+  std::uint64_t flipped = 0;          ///< Comparisons and roundings to integers that FP64 would have decided otherwise.
+  std::uint64_t lost = 0;             ///< Times that a number went where it is not followed.
+  bool operator==(const ErrorOrigin&) const = default;
 };
 
 struct Report {
@@ -147,7 +170,7 @@ struct Report {
   std::vector<Finding> findings;
   Counters counters;
   std::vector<BranchCoverage> coverage;
-  std::vector<ErrorShare> error_shares;
+  std::optional<ErrorOrigin> origin;
   std::vector<std::uint64_t> unwritten_bytes;   ///< For each buffer: bytes still undefined at the end (outputs: must be 0).
   std::vector<std::int64_t> first_unwritten;    ///< For each buffer: first element with an undefined byte, or -1.
 };

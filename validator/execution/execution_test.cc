@@ -70,7 +70,11 @@ TEST(Report, JsonRoundTrip) {
   report.counters.steps = 1ull << 60;
   report.counters.used_atomics = true;
   report.coverage = {{.ptx_line = 3, .site = {.file = "kernel.cu", .line = 2}, .sides = 3}};
-  report.error_shares = {{.site = {.file = "kernel.cu", .line = 2}, .share = 0.25}};
+  report.origin = ErrorOrigin{
+      .shares = {{.site = {.file = "kernel.cu", .line = 2}, .share = 0.25}},
+      .exact = {1.5, std::nan("")},
+      .flipped = 3,
+      .lost = 1};
   report.unwritten_bytes = {0, 12};
   report.first_unwritten = {-1, 3};
   const Json json = ToJson(report);

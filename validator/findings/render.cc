@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <cmath>
+
 namespace assay {
 namespace {
 
@@ -40,6 +42,15 @@ std::string NoteOf(const Access& access) {
   if (access.threads > 1) note += fmt::format(" ({} threads)", access.threads);
   if (!access.value.empty()) note += fmt::format(", value {}", access.value);
   return note;
+}
+
+/// What tells something: numbers beyond their limit. Of a numeric comparison that leaves a dozen
+/// numbers behind, the first one, the worst element, shows in any case; the JSON form holds all.
+bool Shows(const Finding& finding, const Statistic& statistic) {
+  const std::string_view family = FamilyOf(finding.kind);
+  if (family != "precision" && family != "numeric") return true;
+  if (&statistic == &finding.statistics.front()) return true;
+  return statistic.limit > 0 && !(std::fabs(statistic.value) <= statistic.limit);
 }
 
 }  // namespace
@@ -112,6 +123,7 @@ std::string RenderText(const Finding& finding, const SourceText& source) {
                         element.got, element.allowance);
   }
   for (const Statistic& statistic : finding.statistics) {
+    if (!Shows(finding, statistic)) continue;
     text += fmt::format("  {} = {:.6g} (limit {:.6g}){}{}\n", statistic.name, statistic.value,
                         statistic.limit, statistic.note.empty() ? "" : ": ", statistic.note);
   }

@@ -12,7 +12,6 @@ namespace {
 
 // Fixed, so that where a campaign ends does not depend on the number of processors.
 constexpr std::size_t kBatch = 8;
-constexpr std::size_t kBatchesAfterRefutation = 2;
 constexpr std::size_t kEnoughDefects = 3;
 
 Hit* FindKnown(std::vector<Hit>& hits, std::string_view gate, const Finding& finding) {
@@ -67,10 +66,12 @@ void Campaign::Learn(const CaseRun& run) {
 
 void Campaign::Gather(const Task& task, const CaseRun& run, Harvest& harvest) {
   ++harvest.cases;
-  ++harvest.by_purpose[task.purpose];
+  ++harvest.by_purpose[run.left_out.empty() ? task.purpose : task.purpose + " (left out)"];
   harvest.steps += run.steps;
-  Learn(run);
-  tried_.push_back(run.probe.case_);
+  if (!run.probe.ends_only) {
+    Learn(run);
+    tried_.push_back(run.probe.case_);
+  }
   if (coverage_.Add(run.report.coverage) && harvest.cases > kBatch)
     fresh_.push_back(run.probe.case_);
   if (run.comparison) {
@@ -97,7 +98,8 @@ void Campaign::Gather(const Task& task, const CaseRun& run, Harvest& harvest) {
   }
 }
 
-bool Campaign::Execute(const std::vector<Task>& planned, std::string_view gate, Harvest& harvest) {
+bool Campaign::Execute(const std::vector<Task>& planned, std::string_view gate, Harvest& harvest,
+                       std::size_t batches_after_refutation) {
   for (std::size_t start = 0; start < planned.size(); start += kBatch) {
     const std::size_t count = std::min(kBatch, planned.size() - start);
     const std::vector<CaseRun> runs = context_.CaseRunner().RunAll(
@@ -114,21 +116,26 @@ bool Campaign::Execute(const std::vector<Task>& planned, std::string_view gate, 
       continue;
     }
     if (harvest.hits.size() >= kEnoughDefects) return false;
-    if (harvest.batches_since_hit++ >= kBatchesAfterRefutation) return false;
+    if (harvest.batches_since_hit++ >= batches_after_refutation) return false;
   }
   return true;
 }
 
 void Campaign::Run() {
   using Wave = std::vector<Task> (Campaign::*)();
-  constexpr Wave kWaves[] = {&Campaign::Regressions, &Campaign::Smoke,       &Campaign::Shapes,
-                             &Campaign::Values,      &Campaign::Aimed,       &Campaign::Long,
-                             &Campaign::Varied,      &Campaign::Surroundings};
+  constexpr Wave kWaves[] = {&Campaign::Regressions, &Campaign::Smoke, &Campaign::Tiny,
+                             &Campaign::Shapes,      &Campaign::Values, &Campaign::Aimed,
+                             &Campaign::Long,        &Campaign::Varied, &Campaign::Surroundings,
+                             &Campaign::Huge};
   for (const Wave wave : kWaves) {
     std::vector<Task> planned = (this->*wave)();
     if (!harvest_.inconclusive.empty()) return;
     Trim(planned);
-    if (!Execute(planned, "memory", harvest_)) return;
+    // Tiny cases are so cheap, and so good a start for shrinking, that all of them run.
+    const bool tiny = wave == &Campaign::Tiny;
+    if (!Execute(planned, "memory", harvest_, tiny ? planned.size() : kBatchesAfterRefutation))
+      return;
+    if (tiny) harvest_.batches_since_hit = 0;
   }
 }
 

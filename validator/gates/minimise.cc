@@ -100,8 +100,10 @@ std::vector<Counterexample> Minimise(GateContext& context, std::span<const Hit> 
         fails.push_back(Shows(run, hit->finding));
       return fails;
     };
-    const cases::Shrunk shrunk = cases::Shrink(context.instance, hit->probe, still_fails,
-                                               {.max_trials = context.effort.shrink_trials});
+    // Huge shapes are as small as huge ones can be (HugeShapes), and each trial takes a second.
+    const int trials = hit->probe.ends_only ? 0 : context.effort.shrink_trials;
+    const cases::Shrunk shrunk =
+        cases::Shrink(context.instance, hit->probe, still_fails, {.max_trials = trials});
     // The last run is exactly what Replay does.
     const CaseRun run =
         context.CaseRunner().Run(shrunk.probe, ReplayWants(context.instance, shrunk.probe));

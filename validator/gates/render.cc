@@ -39,6 +39,7 @@ std::string Surroundings(const Counterexample& counterexample) {
   if (counterexample.perturbation_seed != 0) {
     text += "  approximate instructions perturbed within their documented error\n";
   }
+  if (counterexample.ends_only) text += "  only the ends of each large grid were run\n";
   if (!counterexample.property.empty())
     text += fmt::format("  property: {}\n", counterexample.property);
   return text;

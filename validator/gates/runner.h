@@ -62,10 +62,16 @@ struct CaseRun {
   std::vector<Finding> nondeterminism;  ///< Against the plain schedule.
   TensorMap kept;                       ///< Outputs, when asked for.
   std::uint64_t steps = 0;              ///< Of all engine runs it took.
+  /// Why a probe of the ends of a huge grid was not run: its plan cannot be cut, or takes too long.
+  /// Proves nothing, and bars nothing.
+  std::string left_out;
 
   /// Why this run proves nothing, or empty. A run with findings refutes whatever else happened.
   std::string Inconclusive() const;
 };
+
+/// Line information carries the compiler's working directory: takes it off.
+void NameTheKernelFile(Report& report);
 
 class Runner {
  public:
@@ -92,6 +98,8 @@ class Runner {
   Status RunOnce(const cases::Probe& probe, const Wants& wants, CaseRun& run,
                  Observed& observed) const;
   void Compare(const Wants& wants, const Observed& observed, CaseRun& run) const;
+  /// Part of a huge case: see ends.cc.
+  Status RunEnds(const cases::Probe& probe, CaseRun& run) const;
 
   Subject subject_;
   engine::Engine& engine_;

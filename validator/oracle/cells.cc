@@ -1,13 +1,27 @@
 #include "validator/oracle/cells.h"
 
+#include <algorithm>
 #include <cmath>
 
 namespace assay::oracle {
+
+std::optional<TruthPoint> ReadCell(const ops::Instance& instance, const ops::TensorSpec& spec,
+                                   const Tensor& cells, std::int64_t index) {
+  if (index < 0 || index >= cells.elements / 6) return std::nullopt;
+  const Cell& cell = reinterpret_cast<const Cell*>(cells.memory.bytes().data())[index];
+  if (cell.value == 0 && cell.hard == 0 && cell.terms == 0) return std::nullopt;
+  const DType dtype = instance.TypeOf(spec);
+  if (!IsFloat(dtype) || instance.op.contract.exact_outputs.contains(spec.name))
+    return TruthPoint{index, cell.value, 0};
+  return TruthPoint{index, cell.value,
+                    cell.hard + UlpAt(dtype, std::fabs(cell.value) + cell.hard) / 2};
+}
 
 OutputTruth ReadCells(const ops::Instance& instance, const ops::TensorSpec& spec,
                       const Tensor& cells, bool exchangeable) {
   OutputTruth truth;
   truth.dtype = instance.TypeOf(spec);
+  truth.ordinary = exchangeable;
   truth.shape = cells.shape;
   truth.shape.pop_back();
   truth.exact = !IsFloat(truth.dtype) || instance.op.contract.exact_outputs.contains(spec.name);
@@ -20,6 +34,9 @@ OutputTruth ReadCells(const ops::Instance& instance, const ops::TensorSpec& spec
   truth.contributions.resize(count);
   // A scatter-add's elements are sums of as many terms as they received; a product's are not sums
   // at all: then the longest accumulation behind it counts.
+  // What the accumulator holds is stored as it is where the output is as wide.
+  const bool rounds_again =
+      IsFloat(truth.dtype) && Precision(truth.dtype) < Precision(instance.op.contract.accumulate);
   bool sums = false;
   for (std::size_t i = 0; i < count; ++i) sums = sums || data[i].terms > 1;
   for (std::size_t i = 0; i < count; ++i) {
@@ -27,7 +44,9 @@ OutputTruth ReadCells(const ops::Instance& instance, const ops::TensorSpec& spec
     const double half_ulp =
         IsFloat(truth.dtype) ? UlpAt(truth.dtype, std::fabs(cell.value) + cell.hard) / 2 : 0;
     truth.value[i] = cell.value;
-    truth.allowance[i] = truth.exact ? 0 : cell.hard + half_ulp;
+    truth.allowance[i] = truth.exact    ? 0
+                         : rounds_again ? cell.hard + half_ulp
+                                        : std::max(cell.hard, half_ulp);
     truth.typical[i] = exchangeable ? cell.typical : cell.hard;
     truth.independent[i] = exchangeable ? cell.independent : 0;
     truth.contributions[i] = sums ? cell.terms : cell.length;

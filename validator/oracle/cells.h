@@ -1,6 +1,9 @@
 // What a run of the reference with bounded numbers leaves behind, as the truth of an output.
 #pragma once
 
+#include <cstdint>
+#include <optional>
+
 #include "validator/oracle/oracle.h"
 
 namespace assay::oracle {
@@ -19,5 +22,9 @@ struct Cell {
 /// the typical error is the largest one.
 OutputTruth ReadCells(const ops::Instance& instance, const ops::TensorSpec& spec,
                       const Tensor& cells, bool exchangeable);
+
+/// One element; nothing where its cell was not written, or holds a plain 0.
+std::optional<TruthPoint> ReadCell(const ops::Instance& instance, const ops::TensorSpec& spec,
+                                   const Tensor& cells, std::int64_t index);
 
 }  // namespace assay::oracle

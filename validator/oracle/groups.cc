@@ -1,10 +1,9 @@
 #include "validator/oracle/groups.h"
 
-#include "base/error.h"
-
 #include <algorithm>
 #include <cmath>
 
+#include "base/error.h"
 #include "validator/oracle/element.h"
 
 namespace assay::oracle {
@@ -13,6 +12,9 @@ namespace {
 // Typical errors are standard deviations, rather above than below; functions' own errors share a
 // sign. Four of them is beyond chance.
 constexpr double kWidth = 4;
+// The independent part is a true standard deviation, neither more nor less. Seven of it are beyond
+// chance (3e-12) even where all elements of a row share one draw, as in a column times a row.
+constexpr double kIndependentWidth = 7;
 // The sums here are sums of doubles: a perfect result must not fail by their last digits.
 constexpr double kSummation = 1 + 1e-9;
 // Standard errors that chance may shift a mean by.
@@ -21,20 +23,24 @@ constexpr std::size_t kUlpBins = 12;
 
 }  // namespace
 
-void GroupSums::Add(double error, double truth, double ideal, double typical, double contribution) {
-  error2 += error * error;
-  truth2 += truth * truth;
-  ideal2 += ideal * ideal;
-  typical2 += typical * typical;
+void GroupSums::Add(const Element& element) {
+  const double common = element.typical - element.independent;
+  error2 += element.error * element.error;
+  truth2 += element.truth * element.truth;
+  ideal2 += element.ideal * element.ideal;
+  typical2 += common * common;
+  independent2 += element.independent * element.independent;
   elements += 1;
-  contributions = std::max(contributions, contribution);
+  contributions = std::max(contributions, element.contributions);
 }
 
 double GroupSums::Relative() const {
   return truth2 > 0 ? std::sqrt(error2 / truth2) : std::sqrt(error2);
 }
 double GroupSums::Limit() const {
-  const double limit = (std::sqrt(ideal2) + kWidth * std::sqrt(typical2)) * kSummation;
+  const double limit = (std::sqrt(ideal2) + kWidth * std::sqrt(typical2) +
+                        kIndependentWidth * std::sqrt(independent2)) *
+                       kSummation;
   return truth2 > 0 ? limit / std::sqrt(truth2) : limit;
 }
 double GroupSums::Ratio() const {
@@ -53,7 +59,8 @@ Groups GroupErrors(const OutputTruth& truth, const Tensor& got) {
   const auto count = static_cast<std::size_t>(got.elements);
   const auto columns =
       truth.shape.empty() ? std::size_t{1} : static_cast<std::size_t>(truth.shape.back());
-  for (const auto* field : {&truth.value, &truth.allowance, &truth.typical, &truth.independent, &truth.contributions}) {
+  for (const auto* field :
+       {&truth.value, &truth.allowance, &truth.typical, &truth.independent, &truth.contributions}) {
     ASSAY_CHECK(field->size() == count, "a truth holds every field for every element");
   }
   groups.ulps.resize(kUlpBins);
@@ -67,24 +74,32 @@ Groups GroupErrors(const OutputTruth& truth, const Tensor& got) {
     const double typical = truth.typical[i];
     if (!std::isfinite(result) || !std::isfinite(ideal) || !std::isfinite(truth.allowance[i]))
       continue;
-    const double contribution = truth.contributions[i];
-    groups.rows[i / columns].Add(result - value, value, ideal - value, typical, contribution);
-    if (!groups.columns.empty()) {
-      groups.columns[i % columns].Add(result - value, value, ideal - value, typical, contribution);
-    }
-    groups.all.Add(result - value, value, ideal - value, typical, contribution);
+    const double independent = truth.independent[i];
+    const GroupSums::Element element{.error = result - value,
+                                     .truth = value,
+                                     .ideal = ideal - value,
+                                     .typical = typical,
+                                     .independent = independent,
+                                     .contributions = truth.contributions[i]};
+    groups.rows[i / columns].Add(element);
+    if (!groups.columns.empty()) groups.columns[i % columns].Add(element);
+    groups.all.Add(element);
+    groups.growth.Add({.length = truth.contributions[i],
+                       .error = result - value,
+                       .ideal = ideal - value,
+                       .typical = typical});
     if (!IsFloat(truth.dtype) || value == 0) continue;
     const double ulp = UlpAt(truth.dtype, value);
     const double off = (result - ideal) / ulp;
     const double tau = typical / ulp;
     groups.bias.sum += off;
     groups.bias.toward_zero += value < 0 ? -off : off;
-    const double independent = truth.independent.empty() ? 0 : truth.independent[i];
     groups.bias.typical += (typical - independent) / ulp;
     // A rounding tips with a probability of about 2 tau, by one ulp.
     groups.bias.variance += tau * tau + 2 * tau;
     groups.bias.elements += 1;
     const double distance = std::fabs(off);
+    groups.largest_ulps = std::max(groups.largest_ulps, distance);
     const std::size_t bin =
         distance < 0.5 ? 0
         : distance < 1.5

@@ -2,8 +2,9 @@
 // cannot see.
 //
 // For a group of elements with ideal rounding errors r (truth rounded to the dtype, minus truth)
-// and typical errors t, an honest kernel's error has the norm |r| + kWidth * |t| at most: it
-// differs from the ideal result only where its own small error tips a rounding. A common sign shows
+// and typical errors t, of which s are independent of each other, an honest kernel's error has the
+// norm |r| + 4 |t - s| + 7 |s| at most: it differs from the ideal result only where its own small
+// error tips a rounding. A common sign shows
 // in the mean of got - ideal, in ulps, against what typical errors and chance allow.
 #pragma once
 
@@ -18,8 +19,9 @@ namespace assay::oracle {
 struct GroupSums {
   double error2 = 0;  ///< (got - truth)^2
   double truth2 = 0;
-  double ideal2 = 0;  ///< (rounded truth - truth)^2
-  double typical2 = 0;
+  double ideal2 = 0;        ///< (rounded truth - truth)^2
+  double typical2 = 0;      ///< Of what may be common to elements.
+  double independent2 = 0;  ///< Of what is independent.
   double elements = 0;
   double contributions = 0;  ///< Largest.
 
@@ -28,7 +30,10 @@ struct GroupSums {
   double Limit() const;
   /// Relative() / Limit(); 0 where both are 0.
   double Ratio() const;
-  void Add(double error, double truth, double ideal, double typical, double contribution);
+  struct Element {
+    double error, truth, ideal, typical, independent, contributions;
+  };
+  void Add(const Element& element);
 };
 
 struct BiasSums {
@@ -50,8 +55,10 @@ struct Groups {
   std::vector<GroupSums>
       columns;  ///< One an index of the last axis; empty for one-dimensional outputs.
   BiasSums bias;
+  Growth growth;
   std::vector<std::uint64_t>
       ulps;  ///< Histogram of |got - rounded truth|: 0, 1, 2, 3-4, 5-8, ... ulps.
+  double largest_ulps = 0;
 };
 
 /// Over the elements that are finite on both sides and constrained.

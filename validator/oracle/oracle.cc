@@ -74,13 +74,36 @@ Result<std::shared_ptr<const Truth>> Oracle::Evaluate(const ops::Instance& insta
   const Randomness randomness = RandomnessOf(inputs.inputs);
   NumberType type;
   type.independent = randomness.independent;
+  type.trending = randomness.trending;
   ASSAY_TRY(const Cells cells, impl_->runner.Run(instance, type, inputs.axes, inputs.inputs));
   auto truth = std::make_shared<Truth>();
   for (const ops::TensorSpec& spec : instance.op.outputs) {
-    truth->outputs[spec.name] =
+    OutputTruth output =
         ReadCells(instance, spec, cells.find(spec.name)->second, randomness.exchangeable);
+    output.ordinary = output.ordinary && !TensorCoresApply(instance);
+    truth->outputs[spec.name] = std::move(output);
   }
   impl_->Keep(std::move(key), truth);
+  return truth;
+}
+
+Result<SparseTruth> Oracle::EvaluateAt(const ops::Instance& instance,
+                                       const cases::Materialised& inputs,
+                                       const SparseElements& wanted) {
+  NumberType type;
+  type.independent = false;
+  ASSAY_TRY(const Cells cells,
+            impl_->runner.RunAt(instance, type, inputs.axes, inputs.inputs, wanted));
+  SparseTruth truth;
+  for (const auto& [name, elements] : wanted) {
+    const ops::TensorSpec* spec = instance.op.FindOutput(name);
+    const auto found = cells.find(name);
+    if (spec == nullptr || found == cells.end()) continue;
+    for (const std::int64_t index : elements) {
+      if (const auto point = ReadCell(instance, *spec, found->second, index))
+        truth[name].push_back(*point);
+    }
+  }
   return truth;
 }
 

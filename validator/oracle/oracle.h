@@ -19,6 +19,7 @@
 #include "validator/cases/case.h"
 #include "validator/engine/compiler.h"
 #include "validator/engine/engine.h"
+#include "validator/oracle/growth.h"
 
 namespace assay::oracle {
 
@@ -28,6 +29,9 @@ struct OutputTruth {
   DType dtype = DType::kF32;
   /// Bits must agree (integer outputs, exact mode).
   bool exact = false;
+  /// Terms in no particular order, rounded to nearest: errors grow like the square root of the
+  /// length.
+  bool ordinary = true;
   /// FP64 truth.
   std::vector<double> value;
   /// Largest |got - value| of an honest kernel; at least half an ulp of `dtype`. Infinite where the
@@ -46,6 +50,16 @@ struct Truth {
   std::map<std::string, OutputTruth, std::less<>> outputs;
 };
 
+/// Truth at single elements of huge outputs.
+struct TruthPoint {
+  std::int64_t index = 0;
+  double value = 0;
+  double allowance = 0;
+};
+using SparseTruth = std::map<std::string, std::vector<TruthPoint>, std::less<>>;
+/// Output -> numbers of its elements.
+using SparseElements = std::map<std::string, std::vector<std::int64_t>, std::less<>>;
+
 class Oracle {
  public:
   Oracle(engine::Compiler& compiler, engine::Engine& engine);
@@ -56,6 +70,13 @@ class Oracle {
   virtual Result<std::shared_ptr<const Truth>> Evaluate(const ops::Instance& instance,
                                                         const cases::Case& value,
                                                         const cases::Materialised& inputs);
+
+  /// Truth of some elements only, for shapes with more than can be computed: for each output, the
+  /// elements of `wanted` for which there is a truth (not all, and none that is exactly 0).
+  /// kUnsupported where the reference cannot be run in part, kLimit where that takes too long.
+  virtual Result<SparseTruth> EvaluateAt(const ops::Instance& instance,
+                                         const cases::Materialised& inputs,
+                                         const SparseElements& wanted);
 
  private:
   struct Impl;
@@ -69,6 +90,7 @@ struct Comparison {
   std::vector<Finding> precision;  ///< kPrecisionElement, kPrecisionRow, kPrecisionBias
   std::vector<Statistic>
       statistics;  ///< Always filled: worst element in allowances, worst row, bias, hot row ...
+  std::map<std::string, Growth, std::less<>> growth;  ///< By output; to be merged over cases.
 };
 
 /// Compares `outputs` with the truth. `plan` text and the case are for messages only.

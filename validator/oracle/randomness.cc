@@ -59,6 +59,7 @@ void Judge(const Tally& tally, Randomness& randomness) {
   const double noise = 3 / std::sqrt(tally.pairs);
   if (std::fabs(tally.same_side) > std::max(kSignCorrelation, noise) * tally.pairs) {
     randomness.exchangeable = false;
+    if (tally.same_side > 0) randomness.trending = true;
   }
 }
 

@@ -16,6 +16,7 @@ struct Randomness {
   bool independent = true;  ///< Values rarely repeat: roundings may be taken for independent.
   bool exchangeable =
       true;  ///< Signs do not depend on the position: no order of summation is special.
+  bool trending = false;  ///< Neighbours lie on the same side of the middle: sorted, or in blocks.
 };
 
 /// Looks at up to some thousands of elements of each float input of at least 16 elements.

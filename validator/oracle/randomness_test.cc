@@ -26,6 +26,7 @@ TEST(Randomness, NormalsAreRandomInEveryDType) {
           Of(type, shape, [](std::int64_t, Rng& rng) { return rng.Normal(); });
       EXPECT_TRUE(randomness.independent) << Name(type);
       EXPECT_TRUE(randomness.exchangeable) << Name(type);
+      EXPECT_FALSE(randomness.trending) << Name(type);
     }
   }
 }
@@ -55,10 +56,12 @@ TEST(Randomness, SortedAndAlternatingDataAreNotExchangeable) {
                          [](std::int64_t i, Rng&) { return static_cast<double>(i) * 0.001 - 2; });
   EXPECT_TRUE(sorted.independent);
   EXPECT_FALSE(sorted.exchangeable);
+  EXPECT_TRUE(sorted.trending);
   const auto alternating = Of(DType::kF32, {4096}, [](std::int64_t i, Rng& rng) {
     return (i % 2 == 0 ? 1 : -1) * (1 + rng.Unit());
   });
   EXPECT_FALSE(alternating.exchangeable);
+  EXPECT_FALSE(alternating.trending);
 }
 
 TEST(Randomness, SmallInputsAndIntegersDoNotCount) {

@@ -3,15 +3,22 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include <algorithm>
 #include <array>
+#include <optional>
+#include <set>
 
 #include "base/file.h"
 #include "base/json.h"
 #include "ops/prelude.h"
 #include "validator/engine/bind.h"
+#include "validator/engine/window.h"
 
 namespace assay::oracle {
 namespace {
+
+// What the parts of a huge reference may take: a few seconds at most.
+constexpr std::uint64_t kWindowSteps = 150'000'000;
 
 std::string_view FormatName(DType type) {
   switch (type) {
@@ -22,15 +29,6 @@ std::string_view FormatName(DType type) {
     default:
       return "F32Format";
   }
-}
-
-/// 16-bit inputs may go through tensor cores; f32 ones may not, since TF32 drops bits of them.
-bool TensorCoresApply(const ops::Instance& instance) {
-  for (const ops::TensorSpec& input : instance.op.inputs) {
-    const DType type = instance.TypeOf(input);
-    if (!input.is_scalar && IsFloat(type) && Precision(type) > 11) return false;
-  }
-  return instance.op.contract.tensor_cores;
 }
 
 std::vector<std::string> NumberDefines(const ops::Instance& instance, const NumberType& type) {
@@ -44,6 +42,7 @@ std::vector<std::string> NumberDefines(const ops::Instance& instance, const Numb
   }
   return {fmt::format("ASSAY_CONTRACT_FORMAT={}", FormatName(contract.accumulate)),
           fmt::format("ASSAY_INDEPENDENT={}", flag(type.independent)),
+          fmt::format("ASSAY_TRENDING={}", flag(type.trending)),
           fmt::format("ASSAY_APPROXIMATE={}", flag(contract.approximate_functions)),
           fmt::format("ASSAY_TENSOR_CORES={}", flag(TensorCoresApply(instance))),
           fmt::format("ASSAY_COARSE_TANH={}", flag(contract.coarse_tanh))};
@@ -73,6 +72,55 @@ ops::Instance Widened(const ops::Instance& instance, const NumberType& type) {
   return wide;
 }
 
+/// The block of a one-dimensional launch whose threads write element `index`: there is a thread for
+/// each element of the leading axes (all of them, or all but the row's). Nothing where the grid fits
+/// no such reading.
+std::optional<std::uint64_t> BlockWriting(const Launch& launch, const Shape& shape,
+                                          std::int64_t index) {
+  if (launch.grid[1] * launch.grid[2] * launch.block[1] * launch.block[2] != 1) return std::nullopt;
+  const std::int64_t threads = launch.block[0];
+  std::int64_t inner = 1;
+  for (std::size_t d = shape.size() + 1; d-- > 0;) {
+    std::int64_t rows = 1;
+    for (std::size_t i = 0; i < d; ++i) rows *= shape[i];
+    if ((rows + threads - 1) / threads == launch.grid[0])
+      return static_cast<std::uint64_t>(index / inner / threads);
+    if (d > 0) inner *= shape[d - 1];
+  }
+  return std::nullopt;
+}
+
+/// Cuts every grid beyond kWholeGrid down to the blocks that write what is wanted.
+bool CutToWanted(engine::Binding& binding, const Wanted& wanted) {
+  Execution& execution = binding.execution;
+  for (std::size_t i = 0; i < execution.launches.size(); ++i) {
+    Launch& launch = execution.launches[i];
+    if (std::uint64_t{launch.grid[0]} * launch.grid[1] * launch.grid[2] <= engine::kWholeGrid)
+      continue;
+    if (!engine::MayCut(execution, i)) return false;
+    std::set<std::uint64_t> blocks;
+    for (const auto& [name, elements] : wanted) {
+      const std::size_t buffer = binding.calls.front().buffer_of.find(name)->second;
+      const bool written = std::ranges::any_of(launch.args, [&](const Argument& argument) {
+        return argument.kind == Argument::Kind::kBuffer && argument.buffer == buffer;
+      });
+      Shape shape = binding.calls.front().outputs.find(name)->second.shape;
+      shape.pop_back();  // the words of a cell
+      std::set<std::uint64_t> mine;
+      for (const std::int64_t index : elements) {
+        if (!written || mine.size() >= ReferenceRunner::kBlocksOfAnOutput) break;
+        const auto block = BlockWriting(launch, shape, index);
+        if (!block) return false;
+        mine.insert(*block);
+      }
+      blocks.insert(mine.begin(), mine.end());
+    }
+    if (blocks.empty()) blocks.insert(0);
+    for (const std::uint64_t block : blocks) launch.only.push_back({block, 1});
+  }
+  return true;
+}
+
 std::string Describe(const engine::CompileOutcome& outcome) {
   std::vector<std::string> lines;
   for (const engine::Diagnostic& diagnostic : outcome.diagnostics) {
@@ -85,6 +133,14 @@ std::string Describe(const engine::CompileOutcome& outcome) {
 }
 
 }  // namespace
+
+bool TensorCoresApply(const ops::Instance& instance) {
+  for (const ops::TensorSpec& input : instance.op.inputs) {
+    const DType type = instance.TypeOf(input);
+    if (!input.is_scalar && IsFloat(type) && Precision(type) > 11) return false;
+  }
+  return instance.op.contract.tensor_cores;
+}
 
 Result<engine::CompiledKernel> ReferenceRunner::Compile(const ops::Instance& instance,
                                                         const NumberType& type,
@@ -119,6 +175,18 @@ Result<engine::CompiledKernel> ReferenceRunner::Compile(const ops::Instance& ins
 
 Result<Cells> ReferenceRunner::Run(const ops::Instance& instance, const NumberType& type,
                                    const ops::AxisValues& axes, const TensorMap& inputs) {
+  return Run(instance, type, axes, inputs, nullptr);
+}
+
+Result<Cells> ReferenceRunner::RunAt(const ops::Instance& instance, const NumberType& type,
+                                     const ops::AxisValues& axes, const TensorMap& inputs,
+                                     const Wanted& wanted) {
+  return Run(instance, type, axes, inputs, &wanted);
+}
+
+Result<Cells> ReferenceRunner::Run(const ops::Instance& instance, const NumberType& type,
+                                   const ops::AxisValues& axes, const TensorMap& inputs,
+                                   const Wanted* wanted) {
   const ops::Instance wide = Widened(instance, type);
   ASSAY_TRY(ops::LaunchPlan plan, ReadPlan(wide.op));
   for (ops::WorkspacePlan& workspace : plan.workspace) {
@@ -128,9 +196,18 @@ Result<Cells> ReferenceRunner::Run(const ops::Instance& instance, const NumberTy
   ASSAY_TRY(const engine::CompiledKernel compiled, Compile(instance, type, plan));
   ASSAY_TRY(const ops::ResolvedPlan resolved, ops::Resolve(plan, wide, axes));
   const std::array calls = {engine::Call{.plan = &resolved, .axes = &axes, .inputs = &inputs}};
-  ASSAY_TRY(engine::Binding binding, engine::Bind(wide, compiled, calls));
+  ASSAY_TRY(engine::Binding binding, engine::Bind(wide, compiled, calls,
+                         {.poison = static_cast<std::uint8_t>(wanted != nullptr ? 0 : 0xff)}));
   binding.execution.checks = Checks{.initialisation = true, .race = false, .barrier = true};
   binding.execution.limits.max_steps = 200'000'000'000;
+  if (wanted != nullptr) {
+    // Terabytes of cells cannot be tracked byte by byte; the full runs of small cases are.
+    binding.execution.checks.initialisation = false;
+    binding.execution.limits.max_steps = kWindowSteps;
+    if (!CutToWanted(binding, *wanted)) {
+      return Fail(ErrorKind::kUnsupported, "cannot be run in part", Place(instance));
+    }
+  }
   ASSAY_TRY(const Report report,
             engine_.Run(binding.execution, binding.buffers, engine::Trust::kReference));
   if (!report.findings.empty()) {
@@ -146,7 +223,7 @@ Result<Cells> ReferenceRunner::Run(const ops::Instance& instance, const NumberTy
                 Place(instance));
   }
   for (const auto& [name, buffer] : binding.calls.front().buffer_of) {
-    if (buffer < report.unwritten_bytes.size() && report.unwritten_bytes[buffer] != 0) {
+    if (wanted == nullptr && buffer < report.unwritten_bytes.size() && report.unwritten_bytes[buffer] != 0) {
       return Fail(ErrorKind::kMalformedInput,
                   fmt::format("leaves {} bytes of the output '{}' unwritten",
                               report.unwritten_bytes[buffer], name),

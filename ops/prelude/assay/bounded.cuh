@@ -20,6 +20,7 @@ struct F32Contract {
   static constexpr double lambda = 4.0;      ///< Confidence of the probabilistic bound.
   static constexpr bool independent = true;  ///< False: roundings may conspire (constant rows), so
                                              ///< n - 1 replaces lambda sqrt(n - 1).
+  static constexpr bool trending = false;    ///< True: values drift along the index (sorted data).
   static constexpr bool approximate = true;  ///< ex2.approx and the like are allowed.
   /// Products may be added by tensor cores, which truncate.
   static constexpr bool tensor_cores = false;
@@ -47,10 +48,12 @@ struct Bounded {
   // for x / y).
   static constexpr double kSlack = 2;
   // A tensor core drops the bits of each addend below its sum's last place: half a unit for each,
-  // always towards zero.
+  // always towards zero; and truncates its result, which is a unit more than rounding does.
   static constexpr double kTruncation = 0.5;
   // Results below the accumulator's normal range may be flushed.
   static constexpr double kTiny = C::format::min_exponent == -126 ? 0x1p-126 : 0x1p-14;
+  // 16-bit additions never flush (add.noftz is all that atomics on them offer).
+  static constexpr bool kFlushes = C::format::precision == 24;
 
   ASSAY_DEVICE Bounded() {}
   /// A number that is part of the op's text: exact where the accumulator holds it.
@@ -89,14 +92,17 @@ struct Bounded {
     if (is_nan(error) || a + error > largest()) return infinity();
     return error;
   }
+  /// The one rounding of a result near x that is off by up to `error` already.
+  static ASSAY_DEVICE double half_ulp(double x, double error) {
+    return error == 0 ? C::format::ulp(x) / 2 : kUnit * (magnitude(x) + error);
+  }
   /// Largest error of an honest evaluation, the accumulation's own included.
   ASSAY_DEVICE double hard() const {
     if (n < 2 || exact_sum()) return guarded(e);
-    if (n == 2) return guarded(e + kSlack * kUnit * magnitude(v));
+    if (n == 2 && !C::tensor_cores) return guarded(e + half_ulp(v, e));
     const double adds = n - 1;
-    double factor = adds;
-    if (C::independent)
-      factor = smaller(adds, C::lambda * ::sqrt(adds) + (C::tensor_cores ? kTruncation * adds : 0));
+    double factor = C::independent ? smaller(adds, C::lambda * ::sqrt(adds)) : adds;
+    if (C::tensor_cores) factor += kTruncation * n + 1;
     return guarded(e + factor * kUnit * a);
   }
   /// What an honest evaluation's error is like (its standard deviation, rather above than below)
@@ -107,9 +113,9 @@ struct Bounded {
   /// Without the part whose errors are independent from term to term.
   ASSAY_DEVICE double correlated() const {
     if (n < 2 || exact_sum()) return guarded(t);
-    if (n == 2) return guarded(t + kSlack * kUnit * magnitude(v));
+    if (n == 2 && !C::tensor_cores) return guarded(t + half_ulp(v, e));
     if (!C::independent) return hard();
-    const double truncation = C::tensor_cores ? kTruncation * (n - 1) * magnitude(v) : 0;
+    const double truncation = C::tensor_cores ? (kTruncation * n + 1) * magnitude(v) : 0;
     return guarded(t + kUnit * (::sqrt((n - 1) * (v * v + q)) + truncation));
   }
   /// The sum as one rounded number.
@@ -150,6 +156,12 @@ struct Bounded {
     r.n = x.n + y.n;
     r.len = larger(x.len, y.len);
     r.g = x.g == 0 ? y.g : y.g == 0 ? x.g : smaller(x.g, y.g);
+    // atom.add.f32 on global memory flushes subnormal addends and sums (PTX ISA). Where all terms
+    // are multiples of a normal number there are none.
+    if (kFlushes && r.g > 0 && r.g < kTiny) {
+      r.e += 2 * kTiny;
+      r.t += 2 * kTiny;
+    }
     return r;
   }
   friend ASSAY_DEVICE Bounded operator-(const Bounded& x, const Bounded& y) { return x + -y; }
@@ -166,8 +178,10 @@ struct Bounded {
       if (v == 0 || (g > kTiny && magnitude(v) <= g * power_of_two(C::format::precision)))
         return result(v, 0, 0, len, v == 0 ? 0 : g);
     }
+    // Of two exact numbers there is but one product, rounded once at most.
+    const bool exact = ex == 0 && ey == 0;
     const double rounding =
-        v == 0 && ex == 0 && ey == 0 ? 0 : kSlack * kUnit * magnitude(v) + kTiny;
+        exact && v == 0 ? 0 : (exact ? half_ulp(v, 0) : kSlack * kUnit * magnitude(v)) + kTiny;
     Bounded r = result(v, mx * ey + my * ex + ex * ey + rounding,
                        mx * ty + my * tx + tx * ty + rounding, len, -1);
     r.w = x.w * my * my + y.w * mx * mx;
@@ -176,9 +190,13 @@ struct Bounded {
   friend ASSAY_DEVICE Bounded operator/(const Bounded& x, const Bounded& y) {
     const double v = x.v / y.v;
     const double rounding = (C::approximate ? 2 : 1) * kSlack * kUnit * magnitude(v) + kTiny;
-    return result(v, quotient_error(v, x.hard(), y.v, y.hard()) + rounding,
-                  quotient_error(v, x.typical(), y.v, y.typical()) + rounding,
-                  larger(x.length(), y.length()), -1);
+    Bounded r = result(v, quotient_error(v, x.hard(), y.v, y.hard()) + rounding,
+                       quotient_error(v, x.correlated(), y.v, y.correlated()) + rounding,
+                       larger(x.length(), y.length()), -1);
+    if (x.w == 0 && y.w == 0) return r;
+    const double least = magnitude(y.v) - y.hard();
+    r.w = least > 0 ? (x.w + v * v * y.w) / (least * least) : infinity();
+    return r;
   }
   static ASSAY_DEVICE double quotient_error(double v, double ex, double y, double ey) {
     const double least = magnitude(y) - ey;
@@ -209,6 +227,25 @@ ASSAY_DEVICE Bounded<C> select_less(const Bounded<C>& a, const Bounded<C>& b, co
   return Bounded<C>::result(chosen.v, larger(chosen.e, other.e + apart),
                             larger(chosen.t, other.t + apart),
                             larger(chosen.length(), other.length()), -1);
+}
+
+/// sum / count, as an average that an honest implementation may also keep while it runs (Welford).
+/// mean += (x - mean) / k rounds by u |mean_k|, which the steps after it shrink by k / n; |mean_k| is
+/// at most the first k magnitudes over k, so all steps together err like a sum that is divided by n,
+/// even where the sum itself is exact. Repeated values do not make these roundings conspire, since
+/// k changes at every step. Values that drift do: along a ramp every step adds the same amount.
+template <class C>
+ASSAY_DEVICE Bounded<C> average(const Bounded<C>& sum, const Bounded<C>& count) {
+  if (sum.n < 2) return sum / count;
+  const double adds = sum.n - 1;
+  const double steps = C::trending ? adds : smaller(adds, C::lambda * ::sqrt(adds));
+  const double hard = sum.e + Bounded<C>::kUnit * sum.a * steps;
+  const double typical = sum.t + Bounded<C>::kUnit * sum.a * ::sqrt(adds);
+  Bounded<C> mean = Bounded<C>::result(
+      sum.v, larger(sum.hard(), hard),
+      larger(sum.correlated(), C::trending ? hard : smaller(hard, typical)), sum.length(), -1);
+  mean.w = sum.w;
+  return mean / count;
 }
 
 /// The larger one; NaN where either is.
@@ -243,7 +280,8 @@ ASSAY_DEVICE Bounded<C> exp(const Bounded<C>& x) {
   const double v = ::exp(x.v);
   // __expf: 2 + 1.173 |x| ulp (CUDA C++ Programming Guide, mathematical functions); expf: 2 ulp.
   const double ulps = C::approximate ? 2 + 1.173 * magnitude(x.v) : 2;
-  const double rounding = v * 2 * ulps * Bounded<C>::kUnit + Bounded<C>::kTiny;
+  const double rounding =
+      (v == 0 ? 0 : v * 2 * ulps * Bounded<C>::kUnit) + Bounded<C>::kTiny;  // exp(-inf) is 0
   return Bounded<C>::result(v, v * grown(x.hard()) + rounding, v * grown(x.typical()) + rounding,
                             x.length(), -1);
 }

@@ -16,6 +16,7 @@
 // select_less(a, b, x, y), round_to<T>(x) for casts that the op itself prescribes, and x.settled()
 // for a sum that is to be taken as one rounded number inside a larger sum.
 //
+// average(sum, count) is a quotient that may also be kept as a running mean (Welford).
 // may_round_to<T>(x) marks a cast that implementations may make but need not, such as that of
 // attention's probabilities.
 #pragma once
@@ -37,6 +38,9 @@ using Out = RoundedCell<Real, T>;
 #ifndef ASSAY_INDEPENDENT
 #define ASSAY_INDEPENDENT true
 #endif
+#ifndef ASSAY_TRENDING
+#define ASSAY_TRENDING false
+#endif
 #ifndef ASSAY_APPROXIMATE
 #define ASSAY_APPROXIMATE true
 #endif
@@ -50,6 +54,7 @@ struct OpContract {
   using format = ASSAY_CONTRACT_FORMAT;
   static constexpr double lambda = 4.0;
   static constexpr bool independent = ASSAY_INDEPENDENT;
+  static constexpr bool trending = ASSAY_TRENDING;
   static constexpr bool approximate = ASSAY_APPROXIMATE;
   static constexpr bool tensor_cores = ASSAY_TENSOR_CORES;
   static constexpr bool coarse_tanh = ASSAY_COARSE_TANH;

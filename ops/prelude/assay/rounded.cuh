@@ -91,6 +91,9 @@ ASSAY_ROUNDED fma(const Rounded<F, R, S>& x, const Rounded<F, R, S>& y, const Ro
 ASSAY_ROUNDED max(const Rounded<F, R, S>& x, const Rounded<F, R, S>& y) {
   return is_nan(x.v) || x.v >= y.v ? x : y;
 }
+ASSAY_ROUNDED average(const Rounded<F, R, S>& sum, const Rounded<F, R, S>& count) {
+  return sum / count;
+}
 ASSAY_ROUNDED min(const Rounded<F, R, S>& x, const Rounded<F, R, S>& y) { return -max(-x, -y); }
 ASSAY_ROUNDED select_less(const Rounded<F, R, S>& a, const Rounded<F, R, S>& b,
                           const Rounded<F, R, S>& x, const Rounded<F, R, S>& y) {

@@ -48,9 +48,9 @@ void StoreAsync(Warp& base, const Decoded& op) {
     if (reduces) AsReduction(to, width);
     const std::uint64_t token =
         warp.engine->race ? warp.engine->race->OnBulkIssue(nullptr, &to.event) : 0;
-    DefinedMap* const defined = to.access.region[lane]->defined;
+    DefinedMap* const defined = to.access.RegionOf(lane)->defined;
     const auto start =
-        static_cast<std::uint64_t>(to.access.at(lane) - to.access.region[lane]->data);
+        static_cast<std::uint64_t>(to.access.at(lane) - to.access.RegionOf(lane)->data);
     for (std::size_t i = 0; i < count; ++i) {
       const DecodedOperand& source = op.operands[1 + i];
       const std::byte* const value =
@@ -97,8 +97,8 @@ void ReduceBulk(Warp& base, const Decoded& op) {
     AsReduction(to, width);
     const std::uint64_t token =
         warp.engine->race ? warp.engine->race->OnBulkIssue(&from.event, &to.event) : 0;
-    const MemoryRegion& source = *from.access.region[lane];
-    const MemoryRegion& target = *to.access.region[lane];
+    const MemoryRegion& source = *from.access.RegionOf(lane);
+    const MemoryRegion& target = *to.access.RegionOf(lane);
     const auto source_start = static_cast<std::uint64_t>(from.access.at(lane) - source.data);
     const auto target_start = static_cast<std::uint64_t>(to.access.at(lane) - target.data);
     for (std::uint32_t at = 0; at < bytes; at += width) {

@@ -20,10 +20,10 @@ bool ResolveSide(CoreWarp& warp, const Decoded& op, ptx::Space space, std::uint6
   const LaneMask bit = LaneMask{1} << lane;
   // The look-up of all lanes reads every address.
   for (int other = 0; other < kWarpSize; ++other) side.access.address[other] = address;
-  if (!Resolve<true>(warp, op, space, bit, bytes, writes ? AccessType::kStore : AccessType::kLoad,
+  if (!Resolve(warp, op, space, bit, bytes, writes ? AccessType::kStore : AccessType::kLoad,
                      side.access, alignment))
     return false;
-  const MemoryRegion* const region = side.access.region[lane];
+  const MemoryRegion* const region = side.access.RegionOf(lane);
   if (region == nullptr) {
     BulkMisuse(warp, op, lane, "a bulk copy to or from local memory");
     return false;
@@ -54,7 +54,7 @@ bool CompleteTransfer(CoreWarp& warp, const Decoded& op, int lane, std::uint64_t
                       std::uint32_t bytes, std::span<const std::uint64_t> tokens) {
   LaneAccess object;
   std::fill(std::begin(object.address), std::end(object.address), address);
-  if (!Resolve<true>(warp, op, ptx::Space::kSharedCluster, LaneMask{1} << lane, 8,
+  if (!Resolve(warp, op, ptx::Space::kSharedCluster, LaneMask{1} << lane, 8,
                      AccessType::kAtomic, object))
     return false;
   const MbarrierPlace place = MbarrierAt(object, lane);

@@ -26,8 +26,8 @@ using ptx::Opcode;
 using ptx::Space;
 
 void MoveBytes(CoreWarp& warp, const Side& to, const Side& from, int lane, std::uint32_t bytes) {
-  MemoryRegion* const target = to.access.region[lane];
-  const MemoryRegion* const source = from.access.region[lane];
+  MemoryRegion* const target = to.access.RegionOf(lane);
+  const MemoryRegion* const source = from.access.RegionOf(lane);
   std::memmove(to.access.at(lane), from.access.at(lane), bytes);
   warp.engine->last_progress = warp.engine->counters.steps;
   if (source->kind != MemoryRegion::Kind::kShared) warp.engine->counters.bytes_read += bytes;
@@ -46,7 +46,7 @@ void MoveBytes(CoreWarp& warp, const Side& to, const Side& from, int lane, std::
 
 std::uint64_t IssueToDetector(CoreWarp& warp, const Side& from, const Side& to, int lane) {
   if (!warp.engine->race) return 0;
-  const bool reads_mutable = from.access.region[lane]->writable;
+  const bool reads_mutable = from.access.RegionOf(lane)->writable;
   return warp.engine->race->OnBulkIssue(reads_mutable ? &from.event : nullptr, &to.event);
 }
 
@@ -150,7 +150,7 @@ void ArriveWhenCopied(Warp& base, const Decoded& op) {
   LaneAccess access;
   Addresses(warp, op.operands[0], access);
   const Space space = op.source->space == Space::kReg ? Space::kGeneric : op.source->space;
-  if (!Resolve<true>(warp, op, space, warp.exec, 8, AccessType::kAtomic, access)) return;
+  if (!Resolve(warp, op, space, warp.exec, 8, AccessType::kAtomic, access)) return;
   ReportMbarrierAccess(warp, op, access, false);
   const bool counted = op.source->Has(Mod::kNoinc);
   for (LaneMask rest = warp.exec; rest != 0 && warp.outcome != Outcome::kStop; rest &= rest - 1) {

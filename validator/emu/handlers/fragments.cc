@@ -66,7 +66,7 @@ void LoadMatrices(Warp& base, const Decoded& op) {
   const DecodedOperand& address = op.operands[count];
   Addresses(warp, address, access);
   CheckAddressDefined(warp, op, address, lanes);
-  if (!Resolve<true>(warp, op, SpaceOf(*op.source), lanes, kRowBytes, AccessType::kLoad, access))
+  if (!Resolve(warp, op, SpaceOf(*op.source), lanes, kRowBytes, AccessType::kLoad, access))
     return;
   std::byte rows[kWarpSize * kRowBytes] = {};
   for (LaneMask rest = lanes; rest != 0; rest &= rest - 1) {
@@ -104,7 +104,7 @@ void StoreMatrices(Warp& base, const Decoded& op) {
   LaneAccess access;
   Addresses(warp, op.operands[0], access);
   CheckAddressDefined(warp, op, op.operands[0], lanes);
-  if (!Resolve<true>(warp, op, SpaceOf(*op.source), lanes, kRowBytes, AccessType::kStore, access))
+  if (!Resolve(warp, op, SpaceOf(*op.source), lanes, kRowBytes, AccessType::kStore, access))
     return;
   std::byte rows[kWarpSize * kRowBytes] = {};
   LaneMask undefined[8] = {};
@@ -123,8 +123,13 @@ void StoreMatrices(Warp& base, const Decoded& op) {
     }
   }
   if (warp.engine->race) {
+    const std::byte* values[kRowBytes / 2];
+    for (std::size_t e = 0; e < std::size(values); ++e) values[e] = rows + 2 * e;
     ReportAccess(warp, op, access, kRowBytes,
-                 {.kind = AccessKind::kWrite, .element_bytes = 2, .new_values = rows});
+                 {.kind = AccessKind::kWrite,
+                  .element_bytes = 2,
+                  .registers = values,
+                  .register_bytes = kRowBytes});
   }
   for (LaneMask rest = lanes; rest != 0; rest &= rest - 1) {
     const int lane = std::countr_zero(rest);

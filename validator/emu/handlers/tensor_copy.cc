@@ -37,7 +37,7 @@ bool ReadMap(CoreWarp& warp, const Decoded& op, std::size_t at, int lane, Tensor
   LaneAccess access;
   std::fill(std::begin(access.address), std::end(access.address),
             BulkAddress(warp, op.operands[at], lane));
-  if (!Resolve<true>(warp, op, Space::kGeneric, LaneMask{1} << lane, kTensorMapBytes,
+  if (!Resolve(warp, op, Space::kGeneric, LaneMask{1} << lane, kTensorMapBytes,
                      AccessType::kLoad, access, 64))
     return false;
   TensorMapImage image;
@@ -113,7 +113,7 @@ class SharedBox {
   SharedBox(const TensorMap& map, const Side& side, int lane)
       : map_(map),
         data_(side.access.at(lane)),
-        region_(*side.access.region[lane]),
+        region_(*side.access.RegionOf(lane)),
         start_(static_cast<std::uint64_t>(data_ - region_.data)),
         address_(side.access.address[lane] & kSharedOffsetMask) {}
 
@@ -193,7 +193,7 @@ bool LoadBox(CoreWarp& warp, const Decoded& op, int lane, const TensorMap& map,
     Side from;
     if (!ResolveSide(warp, op, Space::kGlobal, row.address, lane, row.bytes, false, from, width))
       return false;
-    const MemoryRegion& source = *from.access.region[lane];
+    const MemoryRegion& source = *from.access.RegionOf(lane);
     if (source.writable) tokens.push_back(Issue(warp, &from.event, nullptr));
     const auto start = static_cast<std::uint64_t>(from.access.at(lane) - source.data);
     const bool whole = source.defined == nullptr || source.defined->Defined(start, row.bytes);
@@ -271,7 +271,7 @@ void CopyToGlobal(Warp& base, const Decoded& op) {
         to.event.returns_value = false;
       }
       tokens.push_back(Issue(warp, nullptr, &to.event));
-      const MemoryRegion& target = *to.access.region[lane];
+      const MemoryRegion& target = *to.access.RegionOf(lane);
       const auto start = static_cast<std::uint64_t>(to.access.at(lane) - target.data);
       for (std::uint32_t at = 0; at < row.bytes; at += width) {
         const std::uint64_t packed = row.packed + row.skip + at;

@@ -14,7 +14,7 @@ constexpr int kRowsPerGroup = 8;
 void IssueReads(CoreWarp& warp, const Decoded& op, const LaneAccess& access, LaneMask lanes,
                 std::vector<std::uint64_t>& tokens) {
   while (lanes != 0) {
-    const MemoryRegion* const region = access.region[std::countr_zero(lanes)];
+    const MemoryRegion* const region = access.RegionOf(std::countr_zero(lanes));
     alignas(64) std::uint64_t offsets[kWarpSize] = {};
     WarpAccess event;
     event.warp = warp.number;
@@ -25,7 +25,7 @@ void IssueReads(CoreWarp& warp, const Decoded& op, const LaneAccess& access, Lan
     event.pc = warp.PcOf(op);
     for (LaneMask rest = lanes; rest != 0; rest &= rest - 1) {
       const int lane = std::countr_zero(rest);
-      if (access.region[lane] != region) continue;
+      if (access.RegionOf(lane) != region) continue;
       event.lanes |= LaneMask{1} << lane;
       offsets[lane] =
           static_cast<std::uint64_t>(access.at(lane) - region->data) + region->race_offset;
@@ -88,8 +88,7 @@ bool ReadShared(CoreWarp& warp, const Decoded& op, const MatrixDescriptor& descr
       access.address[i] =
           ChunkAddress(descriptor, matrix.k_major, first + chunk / chunks_k, chunk % chunks_k);
     }
-    if (!Resolve<true>(warp, op, ptx::Space::kShared, lanes, kChunkBytes, AccessType::kLoad,
-                       access))
+    if (!Resolve(warp, op, ptx::Space::kShared, lanes, kChunkBytes, AccessType::kLoad, access))
       return false;
     const LaneMask bad =
         warp.engine->track_defined ? UndefinedLanes(warp, access, 0, kChunkBytes) : 0;

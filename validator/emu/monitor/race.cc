@@ -64,6 +64,7 @@ void RaceDetector::BeginLaunch(const Shape& shape) {
   impl.order.Begin(shape);
   impl.sync.Begin();
   impl.shadow.Clear();
+  impl.path.BeginLaunch(shape.narrow_scopes);
   impl.bulks.clear();
 }
 
