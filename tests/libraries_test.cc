@@ -81,12 +81,13 @@ class Libraries : public testing::TestWithParam<const char*> {
 
   /// Runs one kernel under every scheduling policy, the plain one last, so that its results stay.
   void Run(const std::string& entry, Dim3 grid, Dim3 block, std::vector<Argument> args,
-           bool cooperative = false) {
+           bool cooperative = false, std::uint64_t shared = 0) {
     ASSERT_NE(program_, nullptr);
     Launch launch;
     launch.entry = entry;
     launch.grid = grid;
     launch.block = block;
+    launch.shared_bytes = shared;
     launch.cooperative = cooperative;
     launch.args = std::move(args);
     execution_.launches = {launch};
@@ -99,6 +100,21 @@ class Libraries : public testing::TestWithParam<const char*> {
       ASSERT_EQ(report.stop, Stop::kCompleted) << entry << ": " << report.reason << Show(report);
       ASSERT_TRUE(report.findings.empty()) << entry << Show(report);
     }
+  }
+
+  /// One launch under the plain schedule, whatever comes of it.
+  Report Launched(const std::string& entry, Dim3 grid, Dim3 block, std::vector<Argument> args,
+                  std::uint64_t shared) {
+    Launch launch;
+    launch.entry = entry;
+    launch.grid = grid;
+    launch.block = block;
+    launch.shared_bytes = shared;
+    launch.args = std::move(args);
+    execution_.launches = {launch};
+    execution_.schedule = {};
+    const std::vector<std::span<std::byte>> spans(storage_.begin(), storage_.end());
+    return emu::Run(*program_, execution_, spans);
   }
 
   static std::string Show(const Report& report) {
@@ -394,6 +410,168 @@ TEST_P(Libraries, WmmaThroughSharedMemory) {
   }
 }
 
+// --- TMA and wgmma. An H200 gives the same results for these kernels (2026-11-20, driver 580.159.04).
+class Hopper : public Libraries {
+ protected:
+  Argument Map(std::uint32_t buffer, DType dtype, std::vector<std::uint64_t> shape,
+               std::vector<std::uint32_t> box, int swizzle) {
+    Argument argument;
+    argument.kind = Argument::Kind::kTensorMap;
+    argument.name = "map";
+    argument.buffer = buffer;
+    argument.map = {.dtype = dtype,
+                    .shape = shape,
+                    .strides = {},
+                    .box = std::move(box),
+                    .swizzle = static_cast<std::uint8_t>(swizzle)};
+    std::uint64_t bytes = SizeOf(dtype);
+    for (std::size_t d = 0; d + 1 < shape.size(); ++d)
+      argument.map.strides.push_back(bytes *= shape[d]);
+    return argument;
+  }
+};
+
+TEST_P(Hopper, BoxesAreSwizzledAndCutAtTheTensorsEdge) {
+  ASSERT_NO_FATAL_FAILURE(Load("hopper"));
+  constexpr int kWidth = 96;
+  constexpr int kHeight = 40;
+  Values in(kWidth * kHeight);
+  std::iota(in.begin(), in.end(), 1.0);
+  const auto source = In(DType::kU16, in);
+  for (int swizzle = 0; swizzle < 4; ++swizzle) {
+    const int width = swizzle == 0 ? 24 : 8 << swizzle;
+    constexpr int kRows = 16;
+    for (const auto& [x, y] : {std::pair{8, 5}, {-8, -2}, {88, 35}, {8, -2}}) {
+      SCOPED_TRACE(std::to_string(swizzle) + " at " + std::to_string(x) + ", " + std::to_string(y));
+      const auto out = Out(DType::kU16, static_cast<std::size_t>(width * kRows));
+      ASSERT_NO_FATAL_FAILURE(Run("raw_tile", {1, 1, 1}, {64, 1, 1},
+                                  {Map(source, DType::kU16, {kWidth, kHeight},
+                                       {static_cast<std::uint32_t>(width), kRows}, swizzle),
+                                   Pointer(out), Int(x), Int(y), Int(width * kRows)},
+                                  false, 32768));
+      const Values got = Of(out);
+      for (int r = 0; r < kRows; ++r) {
+        for (int c = 0; c < width; ++c) {
+          const bool inside = x + c >= 0 && x + c < kWidth && y + r >= 0 && y + r < kHeight;
+          const int value = inside ? (y + r) * kWidth + x + c + 1 : 0;
+          const int byte = (r * width + c) * 2;
+          const int chunk = byte / 16 * 16 ^ ((byte >> 7) & ((1 << swizzle) - 1)) << 4;
+          ASSERT_EQ(got[static_cast<std::size_t>((chunk | (byte & 15)) / 2)], value)
+              << r << ", " << c;
+        }
+      }
+    }
+  }
+}
+
+TEST_P(Hopper, AnInnermostCoordinateOffTheSixteenBytesIsRefuted) {
+  ASSERT_NO_FATAL_FAILURE(Load("hopper"));
+  const auto source = In(DType::kU16, Values(96 * 40, 1.0));
+  const auto out = Out(DType::kU16, 24 * 16);
+  const Report report = Launched(
+      "raw_tile", {1, 1, 1}, {64, 1, 1},
+      {Map(source, DType::kU16, {96, 40}, {24, 16}, 0), Pointer(out), Int(3), Int(5), Int(24 * 16)},
+      32768);
+  EXPECT_EQ(report.stop, Stop::kFault);
+  ASSERT_FALSE(report.findings.empty());
+  EXPECT_NE(report.findings[0].message.find("innermost dimension"), std::string::npos)
+      << Show(report);
+}
+
+TEST_P(Hopper, AMapLargerThanItsBufferIsRefuted) {
+  ASSERT_NO_FATAL_FAILURE(Load("hopper"));
+  const auto source = In(DType::kU16, Values(96 * 39, 1.0));
+  const auto out = Out(DType::kU16, 24 * 16);
+  const Report report = Launched(
+      "raw_tile", {1, 1, 1}, {64, 1, 1},
+      {Map(source, DType::kU16, {96, 40}, {24, 16}, 0), Pointer(out), Int(8), Int(5), Int(24 * 16)},
+      32768);
+  ASSERT_FALSE(report.findings.empty());
+  EXPECT_EQ(report.findings[0].kind, FindingKind::kLaunchFailure) << Show(report);
+}
+
+TEST_P(Hopper, BoxesAreStoredAndAdded) {
+  ASSERT_NO_FATAL_FAILURE(Load("hopper"));
+  const Values in = Random(256, 1000);
+  const auto source = In(DType::kF32, in);
+  for (const int add : {0, 1}) {
+    const auto out = Out(DType::kF32, 64 * 20, BufferFill::kZero);
+    ASSERT_NO_FATAL_FAILURE(
+        Run("store_tile", {1, 1, 1}, {256, 1, 1},
+            {Map(source, DType::kF32, {32, 8}, {32, 8}, 0),
+             Map(out, DType::kF32, {64, 20}, {32, 8}, 0), Int(48), Int(15), Int(add)}));
+    const Values got = Of(out);
+    for (std::size_t y = 0; y < 20; ++y) {
+      for (std::size_t x = 0; x < 64; ++x) {
+        const bool inside = x >= 48 && y >= 15;
+        ASSERT_EQ(got[y * 64 + x], inside ? 2 * in[(y - 15) * 32 + x - 48] : 0) << x << ", " << y;
+      }
+    }
+  }
+}
+
+TEST_P(Hopper, WarpgroupProductsReadEverySwizzle) {
+  ASSERT_NO_FATAL_FAILURE(Load("hopper"));
+  for (const std::uint32_t span : {32u, 64u, 128u}) {
+    SCOPED_TRACE(span);
+    const int swizzle = span == 32 ? 1 : span == 64 ? 2 : 3;
+    constexpr std::size_t kK = 128;
+    const Values a = Random(64 * kK, 6, 1);
+    const Values b = Random(64 * kK, 6, 2);
+    const auto along = Out(DType::kF32, 64 * 64);
+    const auto map = [&](const Values& values, std::uint64_t x, std::uint64_t y,
+                         std::uint32_t rows) {
+      return Map(In(DType::kF16, values), DType::kF16, {x, y}, {span / 2, rows}, swizzle);
+    };
+    ASSERT_NO_FATAL_FAILURE(Run("along_k_" + std::to_string(span), {1, 1, 1}, {128, 1, 1},
+                                {map(a, kK, 64, 64), map(b, kK, 64, 64), Pointer(along), Int(kK)}));
+    Values got = Of(along);
+    for (std::size_t i = 0; i < 64; ++i) {
+      for (std::size_t j = 0; j < 64; ++j) {
+        double sum = 0;
+        for (std::size_t l = 0; l < kK; ++l) sum += a[i * kK + l] * b[j * kK + l];
+        ASSERT_EQ(got[i * 64 + j], sum) << i << ", " << j;
+      }
+    }
+    const auto across = Out(DType::kF32, 64 * 128);
+    ASSERT_NO_FATAL_FAILURE(
+        Run("across_k_" + std::to_string(span), {1, 1, 1}, {128, 1, 1},
+            {map(Values(a.begin(), a.begin() + 64 * 32), 64, 32, 32),
+             map(Values(b.begin(), b.begin() + 128 * 32), 128, 32, 32), Pointer(across)}));
+    got = Of(across);
+    for (std::size_t i = 0; i < 64; ++i) {
+      for (std::size_t j = 0; j < 128; ++j) {
+        double sum = 0;
+        for (std::size_t l = 0; l < 32; ++l) sum += a[l * 64 + i] * b[l * 128 + j];
+        ASSERT_EQ(got[i * 128 + j], sum) << i << ", " << j;
+      }
+    }
+  }
+}
+
+TEST_P(Hopper, WarpgroupProductsReadPlainCores) {
+  ASSERT_NO_FATAL_FAILURE(Load("hopper"));
+  const Values a = Random(64 * 16, 9, 1);
+  const Values b = Random(64 * 16, 9, 2);
+  const auto left = In(DType::kF16, a);
+  const auto right = In(DType::kF16, b);
+  for (const char* const entry : {"plain_along_k", "plain_across_k"}) {
+    const auto out = Out(DType::kF32, 64 * 64);
+    ASSERT_NO_FATAL_FAILURE(
+        Run(entry, {1, 1, 1}, {128, 1, 1}, {Pointer(left), Pointer(right), Pointer(out)}));
+    const Values got = Of(out);
+    for (std::size_t i = 0; i < 64; ++i) {
+      for (std::size_t j = 0; j < 64; ++j) {
+        double sum = 0;
+        for (std::size_t l = 0; l < 16; ++l) sum += a[i * 16 + l] * b[j * 16 + l];
+        ASSERT_EQ(got[i * 64 + j], sum) << entry << " " << i << ", " << j;
+      }
+    }
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Architectures, Hopper, testing::Values("sm_90a"),
+                         [](const auto& tested) { return std::string(tested.param); });
 INSTANTIATE_TEST_SUITE_P(Architectures, Libraries, testing::Values("sm_80", "sm_90"),
                          [](const auto& tested) { return std::string(tested.param); });
 

@@ -58,6 +58,14 @@ bool ReadMap(CoreWarp& warp, const Decoded& op, std::size_t at, int lane, Tensor
   first.fill(0);
   for (std::uint32_t d = 0; d < rank; ++d)
     first[d] = warp.Lanes<std::int32_t>(op.operands[at + 1 + d].slot)[lane];
+  // Not in the manual: an H200 stops with an illegal instruction.
+  if (first[0] * map.element_bytes % kPiece != 0) {
+    BulkMisuse(warp, op, lane,
+               fmt::format("a tensor copy that begins {} bytes into its innermost dimension: that "
+                           "must be a multiple of {}",
+                           first[0] * map.element_bytes, kPiece));
+    return false;
+  }
   return true;
 }
 
