@@ -1,11 +1,12 @@
 // assay sanitize: the emulator as a stand-alone sanitizer for any kernel, no op needed.
-#include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include "base/file.h"
 #include "cli/command.h"
 #include "cli/workbench.h"
 #include "ops/sanitize_plan.h"
 #include "validator/findings/render.h"
+#include "validator/sanitize/sanitize.h"
 
 namespace assay::cli {
 namespace {
@@ -15,7 +16,7 @@ struct Request {
   std::string launch;
   std::string checks = "memory,init,race,barrier";
   std::uint64_t seed = 0;
-  int schedules = 1;
+  int schedules = 0;
   std::uint64_t max_steps = Limits{}.max_steps;
   WorkbenchOptions tools;
 };
@@ -38,87 +39,6 @@ Result<Checks> ParseChecks(const std::string& list) {
   return checks;
 }
 
-struct Program {
-  std::string ptx;
-  std::map<std::string, std::string> lowered;
-};
-
-/// PTX as it is; CUDA C++ through the compile worker.
-Result<Program> Load(const Request& request, const ops::SanitizePlan& plan, const std::string& text,
-                     Workbench& bench) {
-  if (Path(request.kernel).extension() == ".ptx") return Program{.ptx = text, .lowered = {}};
-  engine::CompileRequest compile{.source = text,
-                                 .file_name = Path(request.kernel).filename().string(),
-                                 .headers = {},
-                                 .defines = {},
-                                 .user_options = plan.options,
-                                 .arch = request.tools.arch,
-                                 .entries = {},
-                                 .want_cubin = false};
-  for (const auto& kernel : plan.kernels) compile.entries.push_back(kernel.entry);
-  ASSAY_TRY(auto outcome, bench.compiler().Compile(compile));
-  if (outcome.kind == engine::CompileOutcome::Kind::kCompiled) {
-    return Program{.ptx = std::move(outcome.kernel.ptx), .lowered = std::move(outcome.kernel.lowered)};
-  }
-  std::string log;
-  for (const auto& diagnostic : outcome.diagnostics) {
-    log += fmt::format("\n  {}:{}: {}", diagnostic.file, diagnostic.line, diagnostic.message);
-  }
-  return Fail(ErrorKind::kMalformedInput, "the kernel does not compile" + log + outcome.detail,
-              request.kernel, "make it compile with NVRTC (device code only, no host headers)");
-}
-
-Result<Execution> Bind(const ops::SanitizePlan& plan, const Program& program) {
-  Execution execution;
-  execution.ptx = program.ptx;
-  for (const auto& buffer : plan.buffers) {
-    const bool undefined = buffer.init.kind == ops::BufferInit::Kind::kUninitialised;
-    execution.buffers.push_back({.name = buffer.name,
-                                 .dtype = buffer.dtype,
-                                 .elements = buffer.elements,
-                                 .role = BufferRole::kWorkspace,
-                                 .fill = undefined ? BufferFill::kUninitialised : BufferFill::kProvided});
-  }
-  for (const auto& kernel : plan.kernels) {
-    const auto lowered = program.lowered.find(kernel.entry);
-    Launch launch{.entry = lowered == program.lowered.end() ? kernel.entry : lowered->second,
-                  .grid = kernel.grid,
-                  .block = kernel.block,
-                  .cluster = kernel.cluster,
-                  .shared_bytes = kernel.shared_bytes,
-                  .cooperative = kernel.cooperative,
-                  .args = {}};
-    for (const std::string& name : kernel.args) {
-      Argument argument{.kind = Argument::Kind::kScalar, .name = name, .buffer = 0, .bytes = {}};
-      for (std::uint32_t i = 0; i < plan.buffers.size(); ++i) {
-        if (plan.buffers[i].name != name) continue;
-        argument.kind = Argument::Kind::kBuffer;
-        argument.buffer = i;
-      }
-      for (const auto& scalar : plan.scalars) {
-        if (scalar.name != name) continue;
-        argument.bytes = scalar.Bytes();
-        argument.dtype = scalar.dtype;
-      }
-      launch.args.push_back(std::move(argument));
-    }
-    execution.launches.push_back(std::move(launch));
-  }
-  return execution;
-}
-
-/// Fresh buffers, filled as the plan says: every schedule starts from the same memory.
-Result<std::vector<SharedMemory>> MakeBuffers(const ops::SanitizePlan& plan) {
-  std::vector<SharedMemory> memories;
-  for (const auto& buffer : plan.buffers) {
-    const std::size_t bytes = static_cast<std::size_t>(buffer.elements) * SizeOf(buffer.dtype);
-    ASSAY_TRY(SharedMemory memory, SharedMemory::Create(bytes, "assay-sanitize"));
-    ASSAY_TRY_VOID(ops::FillBuffer(buffer, memory.bytes()));
-    memories.push_back(std::move(memory));
-  }
-  return memories;
-}
-
 Status Save(const ops::SanitizePlan& plan, const std::vector<SharedMemory>& memories) {
   for (std::size_t i = 0; i < plan.buffers.size(); ++i) {
     if (!plan.buffers[i].save) continue;
@@ -129,59 +49,71 @@ Status Save(const ops::SanitizePlan& plan, const std::vector<SharedMemory>& memo
   return {};
 }
 
-/// The first schedule is the plain one; the others take turns among the policies.
-Schedule ScheduleNumber(int number, std::uint64_t seed) {
-  constexpr Schedule::Policy kTurns[] = {Schedule::Policy::kReversed, Schedule::Policy::kPermuted,
-                                         Schedule::Policy::kPriorities};
-  if (number == 0) return {.policy = Schedule::Policy::kSequential, .seed = seed};
-  return {.policy = kTurns[static_cast<std::size_t>(number - 1) % std::size(kTurns)],
-          .seed = seed + static_cast<std::uint64_t>(number)};
+Json ToJson(const std::optional<sanitize::SmallLaunch>& small, const ops::SanitizePlan& plan) {
+  if (!small) return nullptr;
+  Json kernels = Json::array();
+  for (std::size_t i = 0; i < small->kernels.size(); ++i) {
+    kernels.push_back({{"entry", plan.kernels[i].entry},
+                       {"grid", small->kernels[i].grid},
+                       {"block", small->kernels[i].block}});
+  }
+  return kernels;
+}
+
+std::string Describe(const sanitize::SmallLaunch& small, const ops::SanitizePlan& plan) {
+  std::string text = "  smallest launch that shows it:";
+  for (std::size_t i = 0; i < small.kernels.size(); ++i) {
+    text += fmt::format("{} {}<<<({}), ({})>>>", i == 0 ? "" : ",", plan.kernels[i].entry,
+                        fmt::join(small.kernels[i].grid, ","),
+                        fmt::join(small.kernels[i].block, ","));
+  }
+  return text + "\n";
 }
 
 Result<int> Sanitize(const Request& request, bool json) {
-  ASSAY_TRY(const Checks checks, ParseChecks(request.checks));
-  ASSAY_TRY(const std::string text, ReadFile(request.kernel));
+  sanitize::Job job;
+  ASSAY_TRY(job.checks, ParseChecks(request.checks));
+  ASSAY_TRY(job.text, ReadFile(request.kernel));
   ASSAY_TRY(const Json document, ReadJsonFile(request.launch));
-  ASSAY_TRY(const ops::SanitizePlan plan,
-            ops::ParseSanitizePlan(document, request.launch, Path(request.launch).parent_path()));
+  ASSAY_TRY(job.plan, ops::ParseSanitizePlan(document, request.launch,
+                                             Path(request.launch).parent_path()));
+  job.file = request.kernel;
+  job.schedules = request.schedules;
+  job.seed = request.seed;
+  job.max_steps = request.max_steps;
+  job.arch = request.tools.arch;
   ASSAY_TRY(auto bench, Workbench::Make(request.tools));
-  ASSAY_TRY(const Program program, Load(request, plan, text, *bench));
-  ASSAY_TRY(Execution execution, Bind(plan, program));
-  execution.checks = checks;
-  execution.limits.max_steps = request.max_steps;
-  execution.target_sm = request.tools.arch;
+  ASSAY_TRY(sanitize::Outcome outcome, sanitize::Sanitize(job, bench->compiler(), bench->engine()));
+  ASSAY_TRY_VOID(Save(job.plan, outcome.buffers));
 
-  std::vector<Finding> findings;
-  Report report;
-  for (int number = 0; number < request.schedules; ++number) {
-    ASSAY_TRY(std::vector<SharedMemory> memories, MakeBuffers(plan));
-    std::vector<SharedMemory*> buffers;
-    for (SharedMemory& memory : memories) buffers.push_back(&memory);
-    execution.schedule = ScheduleNumber(number, request.seed);
-    ASSAY_TRY(report, bench->engine().Run(execution, buffers, engine::Trust::kCandidate));
-    findings.insert(findings.end(), report.findings.begin(), report.findings.end());
-    if (number == 0) ASSAY_TRY_VOID(Save(plan, memories));
-    if (report.stop != Stop::kCompleted && report.stop != Stop::kFault) break;
-  }
-  SortAndMerge(findings);
-  const bool complete = report.stop == Stop::kCompleted || report.stop == Stop::kFault;
-  const int exit = !findings.empty() ? kExitRefuted : complete ? kExitDone : kExitInconclusive;
+  SourceText source;
+  source.Add(Path(request.kernel).filename().string(), job.text);
+  FillExcerpts(outcome.findings, source);
+  const int exit = !outcome.findings.empty() ? kExitRefuted
+                   : outcome.complete()      ? kExitDone
+                                             : kExitInconclusive;
   if (json) {
+    Json smallest = Json::array();
+    for (const auto& small : outcome.smallest) smallest.push_back(ToJson(small, job.plan));
     PrintJson({{"schema", "assay.sanitize/1"},
-               {"stop", Name(report.stop)},
-               {"reason", report.reason},
-               {"findings", ToJson(findings)},
-               {"steps", report.counters.steps},
-               {"schedules", request.schedules}});
+               {"stop", Name(outcome.stop)},
+               {"reason", outcome.reason},
+               {"findings", assay::ToJson(outcome.findings)},
+               {"smallest_launches", std::move(smallest)},
+               {"steps", outcome.counters.steps},
+               {"schedules", outcome.schedules}});
     return exit;
   }
-  SourceText source;
-  source.Add(Path(request.kernel).filename().string(), text);
-  for (const Finding& finding : findings) Say(RenderText(finding, source));
-  if (!complete) Say(fmt::format("inconclusive: {}: {}", Name(report.stop), report.reason));
-  Say(fmt::format("{} finding{}, {} instructions, {} schedule{}", findings.size(),
-                  findings.size() == 1 ? "" : "s", report.counters.steps, request.schedules,
-                  request.schedules == 1 ? "" : "s"));
+  for (std::size_t i = 0; i < outcome.findings.size(); ++i) {
+    std::string text = RenderText(outcome.findings[i], source);
+    if (outcome.smallest[i]) text += Describe(*outcome.smallest[i], job.plan);
+    Say(text);
+  }
+  if (!outcome.complete())
+    Say(fmt::format("inconclusive: {}: {}", Name(outcome.stop), outcome.reason));
+  Say(fmt::format("{} finding{}, {} instructions, {} schedule{}", outcome.findings.size(),
+                  outcome.findings.size() == 1 ? "" : "s", outcome.counters.steps,
+                  outcome.schedules, outcome.schedules == 1 ? "" : "s"));
   return exit;
 }
 
@@ -195,8 +127,8 @@ void AddSanitize(CLI::App& app, Session& session) {
   command->add_option("--launch", request->launch, "Launch file: grid, block, buffers, scalars.")->required();
   command->add_option("--checks", request->checks,
                       "Comma-separated: memory, init, race, barrier (memory is always on).");
-  command->add_option("--schedules", request->schedules, "Run under this many schedules.")
-      ->check(CLI::Range(1, 10000));
+  command->add_option("--schedules", request->schedules, "Run under this many schedules (0: one, or 8 where atomics or polling make the order matter).")
+      ->check(CLI::Range(0, 10000));
   command->add_option("--seed", request->seed, "Seed of the schedules.");
   command->add_option("--max-steps", request->max_steps, "Thread-level instructions before giving up.");
   AddWorkbenchOptions(*command, request->tools);

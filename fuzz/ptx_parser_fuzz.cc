@@ -1,4 +1,5 @@
-// Any text at all: Parse gives a module or a located error; what Verify accepts prints to a text that parses to the same module.
+// Any text at all: Parse gives a module or a located error; what Verify accepts prints to a text that parses to the same module,
+// and the emulator decodes it or refuses it with a line.
 // Golden files may serve as seeds: the parser takes the text from their input section.
 #include <cstddef>
 #include <cstdint>
@@ -6,6 +7,7 @@
 #include <string_view>
 
 #include "base/error.h"
+#include "validator/emu/emulator.h"
 #include "validator/ptx/parser.h"
 #include "validator/ptx/printer.h"
 #include "validator/ptx/verifier.h"
@@ -47,5 +49,8 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   ASSAY_CHECK(again.has_value(), again ? std::string() : ToString(again.error()) + "\n" + printed);
   ASSAY_CHECK(*again == *module, "printed as:\n" + printed);
   ASSAY_CHECK(ptx::Verify(*again).has_value(), printed);
+  const auto program = emu::Program::Load(text);
+  ASSAY_CHECK(program || program.error().place.find(".ptx:") != std::string::npos,
+              program ? std::string() : ToString(program.error()));
   return 0;
 }

@@ -162,8 +162,12 @@ Result<LaunchPlan> ParseLaunchPlan(const Json& document, const std::string& file
   }
   const std::vector<std::string> axes = AxisNames(op);
   std::vector<std::string> arguments = axes;
+  std::vector<std::string> tensor_names;
   for (const auto* tensors : {&op.inputs, &op.outputs}) {
-    for (const TensorSpec& tensor : *tensors) arguments.push_back(tensor.name);
+    for (const TensorSpec& tensor : *tensors) {
+      arguments.push_back(tensor.name);
+      if (!tensor.is_scalar) tensor_names.push_back(tensor.name);
+    }
   }
 
   LaunchPlan plan;
@@ -194,8 +198,10 @@ Result<LaunchPlan> ParseLaunchPlan(const Json& document, const std::string& file
     }
     ASSAY_TRY_VOID(item.Finish());
     arguments.push_back(buffer.name);
+    tensor_names.push_back(buffer.name);
     plan.workspace.push_back(std::move(buffer));
   }
+  ASSAY_TRY(plan.tensor_maps, ReadTensorMaps(reader, axes, tensor_names, arguments));
 
   ASSAY_TRY(const Json kernels, ArrayAt(reader, "kernels", true, kMaxKernels));
   if (kernels.empty()) return Bad("names no kernel", reader.PlaceOf("kernels"), "add one");
@@ -235,6 +241,10 @@ Result<ResolvedPlan> Resolve(const LaunchPlan& plan, const Instance& instance,
                   "workspace " + buffer.name, "use a smaller one");
     }
     resolved.workspace.push_back(std::move(workspace));
+  }
+  for (const TensorMapPlan& map : plan.tensor_maps) {
+    ASSAY_TRY(ResolvedTensorMap tensor_map, ResolveTensorMap(map, axes));
+    resolved.tensor_maps.push_back(std::move(tensor_map));
   }
   for (std::size_t i = 0; i < plan.kernels.size(); ++i) {
     ASSAY_TRY(ResolvedKernel kernel,

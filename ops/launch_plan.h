@@ -16,6 +16,7 @@
 #include "base/json.h"
 #include "ops/expression.h"
 #include "ops/op.h"
+#include "ops/tensor_map_plan.h"
 
 namespace assay::ops {
 
@@ -26,7 +27,7 @@ struct KernelPlan {
   std::array<Expression, 3> cluster;
   Expression shared_bytes = Expression::Constant(0);
   bool cooperative = false;
-  std::vector<std::string> args;  ///< Names of inputs, outputs, workspace, axes.
+  std::vector<std::string> args;  ///< Names of inputs, outputs, workspace, tensor maps, axes.
 };
 
 struct WorkspacePlan {
@@ -39,6 +40,7 @@ struct WorkspacePlan {
 struct LaunchPlan {
   std::vector<KernelPlan> kernels;
   std::vector<WorkspacePlan> workspace;
+  std::vector<TensorMapPlan> tensor_maps;
   std::string digest;
 };
 
@@ -72,6 +74,7 @@ struct ResolvedPlan {
   std::vector<ResolvedKernel>
       kernels;  ///< Kernels with an empty grid (an extent of 0) are left out.
   std::vector<ResolvedWorkspace> workspace;
+  std::vector<ResolvedTensorMap> tensor_maps;
 };
 
 /// Evaluates all expressions for one shape; ranges of grid (2^31-1, 65535, 65535) and block (1024

@@ -34,6 +34,27 @@ constexpr std::array kKinds = {
     KindRow{"uninitialized", BufferInit::Kind::kUninitialised},
 };
 
+struct RoleRow {
+  std::string_view name;
+  SanitizeBuffer::Role role;
+};
+constexpr std::array kRoles = {
+    RoleRow{"input", SanitizeBuffer::Role::kInput},
+    RoleRow{"output", SanitizeBuffer::Role::kOutput},
+    RoleRow{"workspace", SanitizeBuffer::Role::kWorkspace},
+};
+
+/// The row that `word` names; an error that lists the names otherwise.
+template <class Table>
+auto Lookup(const Table& table, std::string_view what, const std::string& word, std::string place)
+    -> Result<typename Table::value_type> {
+  const auto row = std::ranges::find(table, word, &Table::value_type::name);
+  if (row != table.end()) return *row;
+  std::vector<std::string> known;
+  for (const auto& each : table) known.emplace_back(each.name);
+  return UnknownName(what, word, std::move(known), std::move(place));
+}
+
 Result<DType> ReadDType(ObjectReader& reader) {
   ASSAY_TRY(const std::string name, reader.Required<std::string>("dtype"));
   ASSAY_TRY_VOID(CheckDType(OpSpec{}, name, reader.PlaceOf("dtype")));
@@ -43,14 +64,9 @@ Result<DType> ReadDType(ObjectReader& reader) {
 Result<BufferInit> ReadInit(const Json& document, const std::string& place, const Path& folder) {
   ASSAY_TRY(ObjectReader reader, ObjectReader::Of(document, place));
   ASSAY_TRY(const std::string kind, reader.Required<std::string>("kind"));
-  const auto row = std::ranges::find(kKinds, kind, &KindRow::name);
-  if (row == kKinds.end()) {
-    std::vector<std::string> known;
-    for (const KindRow& each : kKinds) known.emplace_back(each.name);
-    return UnknownName("init kind", kind, std::move(known), reader.PlaceOf("kind"));
-  }
+  ASSAY_TRY(const KindRow row, Lookup(kKinds, "init kind", kind, reader.PlaceOf("kind")));
   BufferInit init;
-  init.kind = row->kind;
+  init.kind = row.kind;
   switch (init.kind) {
     case BufferInit::Kind::kConstant: {
       ASSAY_TRY(init.value, reader.Required<double>("value"));
@@ -99,6 +115,12 @@ Result<SanitizeBuffer> ReadBuffer(const std::string& name, const Json& document,
   }
   ASSAY_TRY(const Json init, reader.Optional<Json>("init", Json{{"kind", "uninitialised"}}));
   ASSAY_TRY(buffer.init, ReadInit(init, reader.PlaceOf("init"), folder));
+  ASSAY_TRY(const std::string role, reader.Optional<std::string>("role", ""));
+  if (reader.Has("role")) {
+    ASSAY_TRY(const RoleRow row, Lookup(kRoles, "role", role, reader.PlaceOf("role")));
+    buffer.role = row.role;
+  }
+  ASSAY_TRY(buffer.may_differ, reader.Optional<bool>("may_differ", false));
   ASSAY_TRY(const std::string save, reader.Optional<std::string>("save", ""));
   if (!save.empty()) buffer.save = folder / save;
   ASSAY_TRY_VOID(reader.Finish());
@@ -182,6 +204,7 @@ Result<SanitizePlan> ParseSanitizePlan(const Json& document, const std::string& 
     ASSAY_TRY(SanitizeBuffer buffer, ReadBuffer(name, value, place, folder));
     plan.buffers.push_back(std::move(buffer));
   }
+  const Strings buffer_names = names;
   Instance instance;
   AxisValues integers;
   Strings integer_names;
@@ -202,6 +225,7 @@ Result<SanitizePlan> ParseSanitizePlan(const Json& document, const std::string& 
     return Bad("must be an array of 1 to 4096 launches", reader.PlaceOf("kernels"));
   }
   LaunchPlan launches;
+  ASSAY_TRY(launches.tensor_maps, ReadTensorMaps(reader, integer_names, buffer_names, names));
   for (std::size_t i = 0; i < kernels.size(); ++i) {
     ASSAY_TRY(KernelPlan kernel,
               ReadKernelPlan(kernels[i], fmt::format("{}/{}", reader.PlaceOf("kernels"), i),
@@ -211,6 +235,7 @@ Result<SanitizePlan> ParseSanitizePlan(const Json& document, const std::string& 
   ASSAY_TRY_VOID(reader.Finish());
   ASSAY_TRY(ResolvedPlan resolved, Resolve(launches, instance, integers));
   plan.kernels = std::move(resolved.kernels);
+  plan.tensor_maps = std::move(resolved.tensor_maps);
   return plan;
 }
 

@@ -9,6 +9,9 @@
 //                      "save": "y.bin"}},
 //    "scalars": {"n": {"dtype": "i32", "value": 1024}}}
 //
+// role, of a buffer: input (writing it is a finding), output (all of it must be written, with
+// defined values), workspace (its contents are nobody's business); none: a buffer that may be read
+// and written. may_differ: its contents may depend on the schedule, by intent.
 // init kinds: zero, constant (value), iota, uniform (low, high, seed), normal (mean, scale, seed),
 // file (path, raw little-endian), uninitialised. Its author is the user who runs it, so it may name
 // options and paths; paths are relative to the launch file. Integer scalars may be used in grid,
@@ -49,9 +52,12 @@ struct BufferInit {
 };
 
 struct SanitizeBuffer {
+  enum class Role : std::uint8_t { kPlain, kInput, kOutput, kWorkspace };
   std::string name;
   DType dtype = DType::kF32;
   std::int64_t elements = 0;
+  Role role = Role::kPlain;
+  bool may_differ = false;  ///< Between schedules.
   BufferInit init;
   std::optional<Path> save;  ///< Where to write its bytes after the run.
 };
@@ -70,6 +76,7 @@ struct SanitizePlan {
   std::vector<ResolvedKernel> kernels;  ///< In order; empty grids are left out.
   std::vector<SanitizeBuffer> buffers;  ///< In the order written.
   std::vector<SanitizeScalar> scalars;
+  std::vector<ResolvedTensorMap> tensor_maps;  ///< Over buffers, sizes in integer scalars or numbers.
 };
 
 /// `folder` is the launch file's, for relative paths.

@@ -35,6 +35,8 @@ const Allowed& Layers() {
       {"validator/gates",
        {"base", "ops", "validator/findings", "validator/execution", "validator/ptx", "validator/cases",
         "validator/engine", "validator/oracle"}},
+      {"validator/sanitize",
+       {"base", "ops", "validator/findings", "validator/execution", "validator/engine"}},
       {"workers",
        {"base", "sandbox", "validator/findings", "validator/execution", "validator/ptx", "validator/emu",
         "validator/engine"}},
@@ -44,7 +46,7 @@ const Allowed& Layers() {
       {"corpus", {"base", "validator/findings", "validator/gates"}},
       {"cli",
        {"base", "ops", "sandbox", "agent", "corpus", "validator/findings", "validator/execution",
-        "validator/cases", "validator/engine", "validator/oracle", "validator/gates"}},
+        "validator/cases", "validator/engine", "validator/oracle", "validator/gates", "validator/sanitize"}},
   };
   return kLayers;
 }

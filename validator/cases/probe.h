@@ -19,6 +19,9 @@ struct Probe {
   std::uint8_t poison = 0xff;  ///< What outputs and workspace hold before the first launch.
   std::uint32_t misalign = 0;  ///< Bytes by which every buffer misses a 256-byte boundary, rounded
                                ///< down to its element size.
+  /// Only the first and last blocks of each large grid run, and what they wrote is judged: for
+  /// shapes with more elements than can be computed (engine/window.h).
+  bool ends_only = false;
   bool operator==(const Probe&) const = default;
 };
 

@@ -208,6 +208,40 @@ std::vector<ShapeChoice> ExtremeShapes(const ops::Instance& instance) {
   return collector.Take();
 }
 
+std::vector<ShapeChoice> HugeShapes(const ops::Instance& instance) {
+  // What keeps address space and files below the limits of a worker.
+  constexpr std::int64_t kMostElements = std::int64_t{1} << 35;
+  const ops::OpSpec& op = instance.op;
+  Collector collector(instance, kMostElements);
+  for (const auto& [target, longest_first] :
+       {std::pair{std::int64_t{1} << 31, true}, std::pair{std::int64_t{1} << 32, true},
+        std::pair{std::int64_t{1} << 31, false}, std::pair{std::int64_t{1} << 32, false}}) {
+    for (const auto* specs : {&op.inputs, &op.outputs}) {
+      for (const ops::TensorSpec& spec : *specs) {
+        std::vector<const ops::Axis*> along;
+        for (const ops::Expression& extent : spec.shape) {
+          const ops::Axis* axis = op.FindAxis(extent.text());
+          if (axis != nullptr && axis->kind == ops::Axis::Kind::kVariable) along.push_back(axis);
+        }
+        if (longest_first) std::ranges::stable_sort(along, std::greater<>(), &ops::Axis::max);
+        ops::AxisValues pinned;
+        std::int64_t product = 1;
+        for (const ops::Axis* axis : along) {
+          const std::int64_t wanted = target / product + 1;
+          const std::int64_t value = std::clamp(wanted, axis->min, axis->max);
+          if (__builtin_mul_overflow(product, value, &product)) break;
+          pinned[axis->name] = value;
+        }
+        if (product <= target) continue;
+        ops::AxisValues small;
+        for (const ops::Axis* axis : Variables(op)) small[axis->name] = 2;
+        collector.Add(SolveAxes(op, pinned, small), "huge");
+      }
+    }
+  }
+  return collector.Take();
+}
+
 std::vector<std::int64_t> ConstantsOf(const ops::LaunchPlan& plan) {
   std::set<std::int64_t> constants;
   const auto add = [&constants](const ops::Expression& expression) {

@@ -13,6 +13,9 @@ namespace {
 
 // Fixed, so that results do not depend on the machine.
 constexpr std::size_t kBatch = 2;
+// Longest axis of which slices of spelled-out values are taken.
+constexpr std::int64_t kMaxSliced = 4096;
+constexpr int kSlicesOfASize = 12;
 
 class Shrinker {
  public:
@@ -25,8 +28,10 @@ class Shrinker {
     while (progress && !Spent()) {
       progress = ShrinkShape();
       progress = ShrinkPrelude() || progress;
-      progress = ShrinkValues() || progress;
-      progress = DropSlices() || progress;
+      progress = SimplifyValues() || progress;
+      progress = SliceWhole() || progress;
+      progress = ShrinkLiterals() || progress;
+      progress = DropSlices(limits_.max_literal) || progress;
       progress = ShrinkSurroundings() || progress;
     }
     if (trials_ > 0) best_.case_.origin = "shrunk";
@@ -156,7 +161,7 @@ class Shrinker {
     return progress;
   }
 
-  bool ShrinkValues() {
+  bool SimplifyValues() {
     bool progress = false;
     for (const ops::TensorSpec& spec : instance_.op.inputs) {
       progress = SimplifyProfile(spec) || progress;
@@ -167,6 +172,32 @@ class Shrinker {
       probes[1].case_.seed = 1;
       progress = TakeFirst(probes).has_value() || progress;
     }
+    return progress;
+  }
+
+  // Profiles draw other values for another shape, so that a failure which hangs on one element is
+  // lost on the way down. Spelled out, the values stay while the rows and columns around them go.
+  // Kept only where it ends smaller than it began.
+  bool SliceWhole() {
+    if (Spent()) return false;
+    const auto spelled = cases::SpellOut(instance_, best_.case_);
+    if (!spelled || spelled->profiles == best_.case_.profiles) return false;
+    Probe before = best_;
+    Probe whole = best_;
+    whole.case_ = *spelled;
+    for (Case& call : whole.prelude) {
+      if (call == before.case_) call = *spelled;
+    }
+    if (!TakeFirst({std::move(whole)})) return false;
+    DropSlices(kMaxSliced);
+    if (TotalElements(instance_, best_.case_.axes) < TotalElements(instance_, before.case_.axes))
+      return true;
+    best_ = std::move(before);
+    return false;
+  }
+
+  bool ShrinkLiterals() {
+    bool progress = false;
     for (const ops::TensorSpec& spec : instance_.op.inputs) {
       progress = SpellOut(spec) || progress;
     }
@@ -256,13 +287,16 @@ class Shrinker {
   }
 
   // Rows (columns, ...) of literals taken out, halves first: what matters may stand at the end.
-  bool DropSlices() {
+  // Of long axes only the first few slices of each size are tried.
+  bool DropSlices(std::int64_t longest) {
     bool progress = false;
     for (const ops::Axis& axis : instance_.op.axes) {
       const auto found = best_.case_.axes.find(axis.name);
-      if (found == best_.case_.axes.end() || found->second > limits_.max_literal) continue;
-      for (std::int64_t chunk = found->second / 2; chunk > 0 && !Spent(); chunk /= 2) {
-        for (std::int64_t at = 0; at + chunk <= ExtentOf(axis.name) && !Spent();) {
+      if (found == best_.case_.axes.end() || found->second > longest) continue;
+      for (std::int64_t chunk = (found->second + 1) / 2; chunk > 0 && !Spent(); chunk /= 2) {
+        int tries = 0;
+        for (std::int64_t at = 0;
+             at + chunk <= ExtentOf(axis.name) && ++tries <= kSlicesOfASize && !Spent();) {
           const auto probe = WithoutSlices(axis.name, at, chunk);
           if (!probe) break;
           if (TakeFirst({*probe})) {
@@ -280,27 +314,37 @@ class Shrinker {
     return best_.case_.axes.find(axis)->second;
   }
 
-  // Nothing when the shorter axis is not admissible or no literal runs along it.
+  // Nothing when the shorter axis is not admissible or no literal runs along it. Earlier calls of
+  // the same shape lose the same slices.
   std::optional<Probe> WithoutSlices(const std::string& axis, std::int64_t at,
                                      std::int64_t count) const {
     Probe probe = best_;
-    probe.case_.axes[axis] -= count;
     const auto before = ops::ResolveAxes(instance_.op, best_.case_.axes);
-    if (!before || !ops::ResolveAxes(instance_.op, probe.case_.axes)) return std::nullopt;
+    if (!before || !Slice(probe.case_, *before, axis, at, count)) return std::nullopt;
+    for (Case& call : probe.prelude) {
+      if (call.axes == best_.case_.axes) Slice(call, *before, axis, at, count);
+    }
+    if (!ShortlexLess(instance_, probe.case_, best_.case_)) return std::nullopt;
+    return probe;
+  }
+
+  bool Slice(Case& value, const ops::AxisValues& before, const std::string& axis, std::int64_t at,
+             std::int64_t count) const {
+    value.axes[axis] -= count;
+    if (!ops::ResolveAxes(instance_.op, value.axes)) return false;
     bool any = false;
     for (const ops::TensorSpec& spec : instance_.op.inputs) {
-      const auto profile = probe.case_.profiles.find(spec.name);
-      if (profile == probe.case_.profiles.end() || profile->second.kind != "literal") continue;
-      const auto shape = ops::ResolveShape(spec, *before);
-      if (!shape) return std::nullopt;
+      const auto profile = value.profiles.find(spec.name);
+      if (profile == value.profiles.end() || profile->second.kind != "literal") continue;
+      const auto shape = ops::ResolveShape(spec, before);
+      if (!shape) return false;
       for (std::size_t dim = 0; dim < spec.shape.size(); ++dim) {
         if (spec.shape[dim].text() != axis) continue;
         Erase(profile->second.literal, *shape, dim, at, count);
         any = true;
       }
     }
-    if (!any || !ShortlexLess(instance_, probe.case_, best_.case_)) return std::nullopt;
-    return probe;
+    return any;
   }
 
   static void Erase(std::vector<double>& values, const Shape& shape, std::size_t dim,

@@ -1,7 +1,7 @@
 // Shrinking: from a probe that fails to the simplest one that still fails in the same way.
 //
 // Knows nothing of kernels: it asks a predicate. Passes run in the order shape, prelude, values,
-// schedule, until none makes progress or the trials are spent. Every accepted step goes down in the
+// slices of spelled-out values, schedule, until none makes progress or the trials are spent. Every accepted step goes down in the
 // shortlex order of cases (case.h) or removes something beside the case.
 //
 // Probes are offered in small batches whose members may be tried at the same time; the first member

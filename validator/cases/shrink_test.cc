@@ -68,6 +68,44 @@ TEST(ShrinkTest, KeepsWhatMattersAmongTheValues) {
   EXPECT_EQ(shrunk.probe.case_.profiles.at("ids").literal, (std::vector<double>{1, 1}));
 }
 
+TEST(ShrinkTest, FollowsOneElementDownThoughTheProfileWouldDrawOthers) {
+  const ops::Instance instance = GatherInstance();
+  Probe start;
+  start.case_ = {.axes = {{"rows", 31}, {"columns", 16}, {"table", 40}},
+                 .seed = 12345,
+                 .profiles = {},
+                 .origin = "random"};
+  // Fails while one number of the start is there, wherever it stands.
+  const double magic =
+      Materialise(instance, start.case_)->inputs.find("x")->second.At(23 * 16 + 11);
+  const Shrunk shrunk = Shrink(instance, start, Each([&](const Probe& probe) {
+                                 const auto filled = Materialise(instance, probe.case_);
+                                 const Tensor& x = filled->inputs.find("x")->second;
+                                 for (std::int64_t i = 0; i < x.elements; ++i) {
+                                   if (x.At(i) == magic) return true;
+                                 }
+                                 return false;
+                               }),
+                               {.max_trials = 160});
+  EXPECT_EQ(shrunk.probe.case_.axes, (ops::AxisValues{{"rows", 1}, {"columns", 2}, {"table", 1}}));
+}
+
+TEST(ShrinkTest, KeepsTheProfileWhereSlicesDoNotHelp) {
+  const ops::Instance instance = GatherInstance();
+  Probe start;
+  start.case_ = {.axes = {{"rows", 31}, {"columns", 16}, {"table", 40}},
+                 .seed = 7,
+                 .profiles = {},
+                 .origin = "random"};
+  const Shrunk shrunk =
+      Shrink(instance, start, Each([&](const Probe& probe) {
+               return probe.case_.axes.at("table") == 40 && probe.case_.axes.at("columns") == 16;
+             }));
+  EXPECT_EQ(shrunk.probe.case_.axes.at("rows"), 1);
+  const auto& profiles = shrunk.probe.case_.profiles;
+  EXPECT_TRUE(!profiles.contains("x") || profiles.at("x").kind != "literal");
+}
+
 TEST(ShrinkTest, KeepsThePreludeAndScheduleThatAreNeeded) {
   const ops::Instance instance = GatherInstance();
   const Shrunk shrunk = Shrink(instance, Start(), Each([](const Probe& probe) {

@@ -207,11 +207,22 @@ bool ArriveAtBarrier(CoreWarp& warp, const Decoded& op, std::uint32_t id, LaneMa
     barrier.pcs[warp.index] = pc;
   } else if (barrier.pcs[warp.index] != pc && engine.execution.checks.barrier &&
              IsAligned(*op.source)) {
-    Report1(warp, FindingKind::kBarrierDivergence, pc, lanes,
-            fmt::format("threads of one warp meet at different barriers: some at {}, some at {}",
-                        LineOf(engine, barrier.pcs[warp.index]), LineOf(engine, pc)),
-            fmt::format("arrives at barrier {}", id), std::nullopt,
-            "all threads of a warp must reach the same barrier");
+    const std::uint32_t other = barrier.pcs[warp.index];
+    const auto arrival = [&](std::uint32_t at, LaneMask who) {
+      return Access{.what = fmt::format("arrives at barrier {}", id),
+                    .site = SiteOf(engine, at),
+                    .thread = ThreadOf(warp, FirstLane(who)),
+                    .threads = static_cast<std::uint64_t>(std::popcount(who)),
+                    .value = {}};
+    };
+    Finding finding;
+    finding.kind = FindingKind::kBarrierDivergence;
+    finding.message =
+        fmt::format("threads of one warp meet at different barriers: some at {}, some at {}",
+                    LineOf(engine, other), LineOf(engine, pc));
+    finding.accesses = {arrival(pc, lanes), arrival(other, barrier.lanes[warp.index])};
+    finding.missing = "all threads of a warp must reach the same barrier";
+    engine.findings.Add(std::move(finding), pc, other);
   }
   barrier.lanes[warp.index] |= lanes;
   barrier.arrived += static_cast<std::uint32_t>(std::popcount(lanes));
@@ -237,10 +248,27 @@ void RecheckBarriers(Block& block) {
   }
 }
 
+std::vector<Access> WaitsOf(const Block& block) {
+  std::vector<Access> waits;
+  for (const auto& warp : block.warps) {
+    for (int i = 0; i < warp->split_count; ++i) {
+      Access access = AccessOf(*warp, warp->splits[static_cast<std::size_t>(i)]);
+      const auto same = std::ranges::find_if(waits, [&](const Access& other) {
+        return other.site == access.site && other.what == access.what;
+      });
+      if (same == waits.end()) {
+        waits.push_back(std::move(access));
+      } else {
+        same->threads += access.threads;
+      }
+    }
+  }
+  return waits;
+}
+
 void ReportStuck(Block& block) {
   Engine& engine = *block.engine;
-  // One example of each place at which threads wait, in the order of warps.
-  std::vector<Access> waits;
+  std::vector<Access> waits = WaitsOf(block);
   const CoreWarp* first_warp = nullptr;
   const Split* first_split = nullptr;
   bool warp_wait = false;
@@ -255,15 +283,6 @@ void ReportStuck(Block& block) {
       }
       warp_wait = warp_wait || split.wait == Wait::kWarpSync;
       barrier_wait = barrier_wait || split.wait == Wait::kBarrier;
-      Access access = AccessOf(*warp, split);
-      const auto same = std::ranges::find_if(waits, [&](const Access& other) {
-        return other.site == access.site && other.what == access.what;
-      });
-      if (same == waits.end()) {
-        waits.push_back(std::move(access));
-      } else {
-        same->threads += access.threads;
-      }
     }
   }
   Finding finding;

@@ -15,6 +15,7 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <string>
 #include <vector>
@@ -22,6 +23,7 @@
 #include "base/rng.h"
 #include "validator/emu/address_space.h"
 #include "validator/emu/defined_map.h"
+#include "validator/emu/lazy_fill.h"
 #include "validator/emu/monitor/race.h"
 #include "validator/emu/program.h"
 #include "validator/execution/execution.h"
@@ -30,6 +32,7 @@ namespace assay::emu {
 
 struct Engine;
 struct Block;
+class ShadowTracker;
 
 /// A stretch of memory with exact bounds.
 struct MemoryRegion {
@@ -47,6 +50,7 @@ struct MemoryRegion {
   std::uint64_t size = 0;
   std::uint64_t base = 0;  ///< Address of its first byte, in the space it is reached through.
   DefinedMap* defined = nullptr;  ///< Null: definedness is not tracked.
+  LazyFill* lazy = nullptr;       ///< Null: the memory holds what it should.
   std::uint32_t race_region = 0;
   std::uint64_t race_offset = 0;  ///< Of `data` within the race region.
   bool writable = true;
@@ -95,6 +99,8 @@ struct Split {
   std::uint8_t barrier = 0;
   bool yielded = false;
   LaneMask need = 0;              ///< kWarpSync: the mask named by the instruction.
+  LaneMask passed = 0;            ///< kWarpSync: lanes of `need` that went on without it,
+  std::uint32_t passed_at = 0;    ///< and where they were seen.
   std::uint64_t passed_over = 0;  ///< Instructions that others ran while this was ready.
   Frame* frame = nullptr;
 };
@@ -117,6 +123,8 @@ struct CoreWarp : Warp {
   WarpNumber number = 0;       ///< In the launch.
   std::uint64_t priority = 0;  ///< PCT.
   std::uint64_t idle_rounds = 0;
+  std::uint64_t executed = 0;  ///< Instructions, ever.
+  std::uint32_t turn_start = 0;  ///< Where the running split began its turn.
   std::array<Split, kWarpSize + 1> splits;
   std::vector<std::unique_ptr<Frame>> frames;
   std::vector<std::byte> local;  ///< Local memory, lane after lane.
@@ -214,16 +222,19 @@ struct Engine {
   const Execution& execution;
   std::vector<MemoryRegion> regions;  ///< By allocation number; 0 is nobody's.
   std::vector<std::unique_ptr<DefinedMap>> maps;
+  std::vector<std::unique_ptr<LazyFill>> fills;
   std::vector<std::vector<std::byte>> owned;  ///< Storage of module variables, parameters, heap.
   std::vector<std::uint32_t> module_regions;  ///< By VariableIndex of the module.
   std::vector<std::unique_ptr<Block>> resident;
   FindingSink findings;
   std::unique_ptr<RaceDetector> race;
+  ShadowTracker* shadow = nullptr;  ///< Follows every instruction, when not null (shadow/tracker.h).
   LaunchState launch;
   Counters counters;
   std::vector<std::uint8_t> branch_sides;  ///< By pc, for coverage.
   Rng rng;
   std::size_t reported_races = 0;  ///< Of race->races(), already findings.
+  std::map<std::uint32_t, std::string> undefined_reads;  ///< By pc: the first place found undefined.
   bool monitored = false;
   bool track_defined = false;
   bool reverse_lanes = false;

@@ -6,6 +6,7 @@
 #include <map>
 #include <tuple>
 
+#include "validator/emu/memory.h"
 #include "validator/emu/operand_width.h"
 #include "validator/emu/program.h"
 #include "validator/emu/resolver.h"
@@ -436,6 +437,10 @@ Status Decode(Program::Impl& impl) {
                                 ErrorKind::kUnsupported,
                                 "use another formulation of the kernel, or a GPU engine"));
     }
+    const AccessOrder order = OrderOf(*decoded.source);
+    impl.narrow_scopes =
+        impl.narrow_scopes || (order.order != Order::kWeak && order.scope < Scope::kGpu) ||
+        ptx::FamilyOf(decoded.source->opcode) == ptx::Family::kMbarrier;
   }
   return {};
 }

@@ -14,6 +14,7 @@ std::uint64_t MaskOf(std::uint64_t low, std::uint64_t count) {
 }  // namespace
 
 void DefinedMap::Reset(std::uint64_t bytes, bool initially_defined) {
+  undefined_ = initially_defined ? 0 : bytes;
   const std::uint64_t pages = (bytes + kPageBytes - 1) / kPageBytes;
   // A block's shared memory is reset for every block: its pages are reused instead of freed.
   if (pages == pages_.size() && initially_defined == initially_defined_ && live_pages_ == pages) {
@@ -38,7 +39,7 @@ DefinedMap::Page& DefinedMap::Touch(std::uint64_t page) {
   return *slot;
 }
 
-bool DefinedMap::Defined(std::uint64_t offset, std::uint64_t bytes) const {
+bool DefinedMap::DefinedRange(std::uint64_t offset, std::uint64_t bytes) const {
   while (bytes > 0) {
     const std::uint64_t page = offset / kPageBytes;
     const std::uint64_t within = offset % kPageBytes;
@@ -84,7 +85,12 @@ void DefinedMap::Set(std::uint64_t offset, std::uint64_t bytes, bool defined) {
         const std::uint64_t part = std::min(count - done, 64 - bit);
         const std::uint64_t mask = MaskOf(bit, part);
         std::uint64_t& word = words[(within + done) / 64];
-        word = defined ? word | mask : word & ~mask;
+        const std::uint64_t changed = (defined ? ~word : word) & mask;
+        if (changed != 0) {
+          const auto count_changed = static_cast<std::uint64_t>(std::popcount(changed));
+          undefined_ = defined ? undefined_ - count_changed : undefined_ + count_changed;
+          word ^= changed;
+        }
         done += part;
       }
     }
@@ -95,23 +101,6 @@ void DefinedMap::Set(std::uint64_t offset, std::uint64_t bytes, bool defined) {
 
 void DefinedMap::SetBits(std::uint64_t offset, std::uint32_t bytes, std::uint32_t bits) {
   for (std::uint32_t i = 0; i < bytes; ++i) Set(offset + i, 1, (bits >> i & 1) != 0);
-}
-
-std::uint64_t DefinedMap::CountUndefined() const {
-  std::uint64_t undefined = 0;
-  for (std::uint64_t page = 0; page < pages_.size(); ++page) {
-    const std::uint64_t count = std::min(kPageBytes, bytes_ - page * kPageBytes);
-    const Page* const words = pages_[page].get();
-    if (words == nullptr) {
-      undefined += initially_defined_ ? 0 : count;
-      continue;
-    }
-    for (std::uint64_t done = 0; done < count; done += 64) {
-      const std::uint64_t mask = MaskOf(0, std::min<std::uint64_t>(64, count - done));
-      undefined += static_cast<std::uint64_t>(std::popcount(~(*words)[done / 64] & mask));
-    }
-  }
-  return undefined;
 }
 
 std::uint64_t DefinedMap::FirstUndefined() const {

@@ -21,11 +21,16 @@ class DefinedMap {
   /// Forgets everything; pages are kept for reuse where the size allows.
   void Reset(std::uint64_t bytes, bool initially_defined);
 
-  /// True when nothing undefined can be found anywhere: no page exists and the initial state is
-  /// defined.
-  bool AllDefined() const { return initially_defined_ && live_pages_ == 0; }
+  bool AllDefined() const { return undefined_ == 0; }
   /// True when all of [offset, offset + bytes) are defined. The range lies within the region.
-  bool Defined(std::uint64_t offset, std::uint64_t bytes) const;
+  bool Defined(std::uint64_t offset, std::uint64_t bytes) const {
+    const std::uint64_t bit = offset % 64;
+    if (bit + bytes > 64) return DefinedRange(offset, bytes);
+    const Page* const words = pages_[offset / kPageBytes].get();
+    if (words == nullptr) return initially_defined_;
+    const std::uint64_t wanted = bytes == 64 ? ~std::uint64_t{0} : (std::uint64_t{1} << bytes) - 1;
+    return (~(*words)[offset % kPageBytes / 64] >> bit & wanted) == 0;
+  }
   /// The definedness of up to 16 bytes, bit i for byte offset + i.
   std::uint32_t Bits(std::uint64_t offset, std::uint32_t bytes) const;
   void Set(std::uint64_t offset, std::uint64_t bytes, bool defined);
@@ -33,7 +38,7 @@ class DefinedMap {
   void SetBits(std::uint64_t offset, std::uint32_t bytes, std::uint32_t bits);
 
   /// Undefined bytes in the region, and the first of them (or the region's size).
-  std::uint64_t CountUndefined() const;
+  std::uint64_t CountUndefined() const { return undefined_; }
   std::uint64_t FirstUndefined() const;
   std::uint64_t page_bytes() const { return live_pages_ * sizeof(Page); }
 
@@ -41,12 +46,14 @@ class DefinedMap {
   static constexpr std::uint64_t kPageBytes = 4096;
   using Page = std::array<std::uint64_t, kPageBytes / 64>;
 
+  bool DefinedRange(std::uint64_t offset, std::uint64_t bytes) const;
   Page& Touch(std::uint64_t page);
   bool PageBit(std::uint64_t page) const;
 
   std::vector<std::unique_ptr<Page>> pages_;
   std::uint64_t bytes_ = 0;
   std::uint64_t live_pages_ = 0;
+  std::uint64_t undefined_ = 0;  // Bytes.
   bool initially_defined_ = true;
 };
 

@@ -9,7 +9,9 @@
 
 #include "validator/emu/memory.h"
 #include "validator/emu/scheduler.h"
+#include "validator/emu/shadow/tracker.h"
 #include "validator/emu/site.h"
+#include "validator/emu/tensor_map.h"
 #include "validator/ptx/parser.h"
 #include "validator/ptx/verifier.h"
 
@@ -23,6 +25,9 @@ std::vector<std::uint32_t> LineStarts(std::string_view text) {
   }
   return starts;
 }
+
+/// Buffers that need filling and are larger than this are filled where they are touched.
+constexpr std::uint64_t kLargeBuffer = std::uint64_t{64} << 20;
 
 /// Buffers of the request, in order, as allocations 1, 2, ...
 bool AddBuffers(Engine& engine, std::span<const std::span<std::byte>> buffers) {
@@ -40,9 +45,16 @@ bool AddBuffers(Engine& engine, std::span<const std::span<std::byte>> buffers) {
                  fmt::format("buffer '{}' does not fit its description", spec.name));
       return false;
     }
-    if (spec.fill == BufferFill::kZero) std::memset(buffers[i].data(), 0, bytes);
-    if (spec.fill == BufferFill::kUninitialised) std::memset(buffers[i].data(), spec.poison, bytes);
     MemoryRegion region;
+    if (spec.fill != BufferFill::kProvided) {
+      const std::uint8_t value = spec.fill == BufferFill::kZero ? 0 : spec.poison;
+      if (bytes <= kLargeBuffer) {
+        std::memset(buffers[i].data(), value, bytes);
+      } else {
+        engine.fills.push_back(std::make_unique<LazyFill>(buffers[i].first(bytes), value));
+        region.lazy = engine.fills.back().get();
+      }
+    }
     region.kind = MemoryRegion::Kind::kBuffer;
     region.data = buffers[i].data();
     region.size = bytes;
@@ -146,6 +158,28 @@ bool CheckSizes(Engine& engine, const ptx::Function& function, const FunctionCod
   return true;
 }
 
+/// A tensor map, as the bytes of its parameter.
+bool TensorMapArgument(Engine& engine, const Argument& argument, std::uint64_t bytes,
+                       const std::string& kernel, std::vector<std::uint8_t>& value) {
+  std::string why;
+  TensorMap map;
+  if (argument.buffer >= engine.execution.buffers.size() || bytes != kTensorMapBytes) {
+    why = fmt::format("its parameter has {} bytes, not {}", bytes, kTensorMapBytes);
+  } else {
+    const MemoryRegion& region = engine.regions[argument.buffer + 1];
+    why = MakeTensorMap(argument.map, region.base, region.size, map);
+  }
+  if (!why.empty()) {
+    LaunchFailure(engine,
+                  fmt::format("tensor map '{}' of kernel '{}': {}", argument.name, kernel, why));
+    return false;
+  }
+  const TensorMapImage image = Pack(map);
+  value.resize(image.size());
+  std::memcpy(value.data(), image.data(), image.size());
+  return true;
+}
+
 bool SetParameters(Engine& engine, const ptx::Function& function, const FunctionCode& code,
                    const Launch& launch) {
   if (launch.args.size() != function.params.size()) {
@@ -170,6 +204,8 @@ bool SetParameters(Engine& engine, const ptx::Function& function, const Function
       const std::uint64_t address = engine.regions[argument.buffer + 1].base;
       value.resize(8);
       std::memcpy(value.data(), &address, 8);
+    } else if (argument.kind == Argument::Kind::kTensorMap) {
+      if (!TensorMapArgument(engine, argument, place.bytes, function.name, value)) return false;
     } else {
       value = FitScalar(argument, place.bytes);
       if (value.size() != place.bytes) {
@@ -292,6 +328,10 @@ bool PrepareLaunch(Engine& engine, const Launch& launch, std::uint32_t number) {
 }
 
 void FinishReport(Engine& engine, Report& report) {
+  // Whose definedness is tracked says itself what was never written.
+  if (!engine.track_defined) {
+    for (const auto& fill : engine.fills) fill->TouchAll();
+  }
   report.stop = engine.stop;
   report.reason = engine.reason;
   report.findings = engine.findings.Take();
@@ -373,18 +413,25 @@ Report Run(const Program& program, const Execution& execution,
     engine.race = std::make_unique<RaceDetector>(execution.limits.max_memory_bytes);
   if (execution.checks.coverage) engine.branch_sides.resize(engine.program.code.size());
   Report report;
+  std::unique_ptr<ShadowTracker> shadow;
   if (execution.checks.shadow_values) {
-    engine.End(Stop::kUnsupported, "shadow values are not available in this engine");
+    // Finding where an error comes from is for kernels that passed the monitors.
+    engine.track_defined = engine.monitored = false;
+    engine.race.reset();
+    shadow = std::make_unique<ShadowTracker>(engine);
+    engine.shadow = shadow.get();
   }
   if (!engine.stopped && AddBuffers(engine, buffers)) AddModuleVariables(engine);
   for (std::uint32_t i = 0; i < execution.launches.size() && !engine.stopped; ++i) {
     if (!PrepareLaunch(engine, execution.launches[i], i)) break;
+    if (shadow) shadow->BeginLaunch();
     RunLaunch(engine);
     if (engine.race && engine.race->exhausted()) {
       engine.End(Stop::kResourceLimit, "the race detector reached its memory limit");
     }
   }
   FinishReport(engine, report);
+  if (shadow) shadow->Finish(report);
   return report;
 }
 

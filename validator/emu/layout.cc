@@ -26,6 +26,7 @@ class SharedLayout {
 
   PlacedVariable Place(const ptx::Variable& variable) {
     if (variable.bytes == 0) {
+      dynamic_align_ = std::max<std::uint64_t>(dynamic_align_, variable.align);
       dynamic_element_ =
           std::max<std::uint32_t>(1, static_cast<std::uint32_t>(ptx::BitsOf(variable.type)) / 8);
       if (impl_.dynamic_shared == 0xffffffffu) {
@@ -50,7 +51,7 @@ class SharedLayout {
 
   /// Addresses, once all variables are known.
   void Assign() {
-    impl_.shared_static_bytes = AlignUp(storage_, 128);
+    impl_.shared_static_bytes = AlignUp(storage_, dynamic_align_);
     for (std::size_t i = 0; i < impl_.shared.size(); ++i) {
       SharedVariable& variable = impl_.shared[i];
       if (variable.dynamic) variable.storage = impl_.shared_static_bytes;
@@ -64,6 +65,7 @@ class SharedLayout {
   bool compact_;
   std::uint64_t storage_ = 0;
   std::uint32_t dynamic_element_ = 1;
+  std::uint64_t dynamic_align_ = 128;  ///< What extern arrays ask for holds for their address.
 };
 
 /// Descriptors of wgmma hold 18 address bits, so that every variable must lie below 256 KiB.

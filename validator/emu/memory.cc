@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <bit>
 
+#include "validator/emu/handlers/address_lanes.h"
 #include "validator/emu/overflow.h"
 #include "validator/emu/site.h"
 
@@ -136,8 +137,9 @@ bool Fault(CoreWarp& warp, const Decoded& op, Space space, LaneMask lanes, std::
       message += fmt::format("; the index wrapped: {} does not fit into 32 bits and became {}",
                              index->expression, index->wrapped);
       cause =
-          fmt::format("the index is computed in 32 bits at {}: widen one factor to 64 bits first",
-                      LineOf(engine, index->pc));
+          fmt::format("the index is computed in 32 bits at {}{}{}: widen one factor to 64 bits first",
+                      LineOf(engine, index->pc), index->inputs.empty() ? "" : " from ",
+                      index->inputs);
     }
   }
   if (kind == FindingKind::kMisaligned) {
@@ -150,6 +152,17 @@ bool Fault(CoreWarp& warp, const Decoded& op, Space space, LaneMask lanes, std::
   engine.End(Stop::kFault, std::string(Name(kind)));
   warp.outcome = Outcome::kStop;
   return false;
+}
+
+/// Before lanes access a buffer that is not filled yet.
+void TouchLanes(const LaneAccess& access, MemoryRegion& region, std::uint32_t bytes) {
+  const auto data = reinterpret_cast<std::uintptr_t>(region.data);
+  if (access.dense) {
+    region.lazy->Touch(access.pointer[0] - data, std::uint64_t{kWarpSize} * bytes);
+    return;
+  }
+  for (LaneMask rest = access.lanes; rest != 0; rest &= rest - 1)
+    region.lazy->Touch(access.pointer[std::countr_zero(rest)] - data, bytes);
 }
 
 }  // namespace
@@ -245,13 +258,28 @@ void Addresses(CoreWarp& warp, const DecodedOperand& operand, LaneAccess& access
   }
 }
 
-template <bool kMonitored>
+std::byte* HostAddress(CoreWarp& warp, Space space, std::uint64_t address, int lane,
+                       std::uint32_t bytes) {
+  const Window window = WindowOf(space, address);
+  if (window == Window::kLocal) {
+    const std::uint64_t local = address & ~kWindowMask;
+    if (FindLocal(warp, lane, local, bytes).variable == nullptr) return nullptr;
+    return warp.local.data() + static_cast<std::uint64_t>(lane) * warp.local_stride + local;
+  }
+  MemoryRegion* const region = RegionOf(warp, space, address);
+  if (region == nullptr || region->freed || region->size < bytes) return nullptr;
+  const std::uint64_t offset =
+      (window == Window::kShared ? address & kSharedOffsetMask : address) - region->base;
+  return offset > region->size - bytes ? nullptr : region->data + offset;
+}
+
 bool Resolve(CoreWarp& warp, const Decoded& op, Space space, LaneMask lanes, std::uint32_t bytes,
              AccessType type, LaneAccess& access, std::uint32_t alignment) {
   if (alignment == 0) alignment = bytes;
   access.lanes = lanes;
   access.dense = false;
   access.local = false;
+  access.common = nullptr;
   if (lanes == 0) return true;
   const int first = std::countr_zero(lanes);
   const Window window = WindowOf(space, access.address[first]);
@@ -264,33 +292,15 @@ bool Resolve(CoreWarp& warp, const Decoded& op, Space space, LaneMask lanes, std
       const std::uint64_t base = window == Window::kShared
                                      ? (access.address[first] & ~kSharedOffsetMask) + region->base
                                      : region->base;
-      const std::uint64_t last = region->size - bytes;
-      std::uint64_t bad = 0;
-      if (lanes == kAllLanes) {
-        for (int i = 0; i < kWarpSize; ++i) {
-          const std::uint64_t offset = access.address[i] - base;
-          access.pointer[i] = reinterpret_cast<std::uintptr_t>(region->data) + offset;
-          bad |= static_cast<std::uint64_t>(offset > last) | (access.address[i] & (alignment - 1));
-        }
-      } else {
-        for (int i = 0; i < kWarpSize; ++i) {
-          const std::uint64_t offset = access.address[i] - base;
-          access.pointer[i] = reinterpret_cast<std::uintptr_t>(region->data) + offset;
-          const std::uint64_t counts = lanes >> i & 1;
-          bad |= counts * (static_cast<std::uint64_t>(offset > last) |
-                           (access.address[i] & (alignment - 1)));
-        }
-      }
-      if (bad == 0) [[likely]] {
-        if (lanes == kAllLanes) {
-          std::uint64_t apart = 0;
-          for (int i = 0; i < kWarpSize; ++i) {
-            apart |= access.address[i] - access.address[0] - static_cast<std::uint64_t>(i) * bytes;
-          }
-          access.dense = apart == 0;
-        }
-        if constexpr (kMonitored)
-          std::fill(std::begin(access.region), std::end(access.region), region);
+      const AddressCheck check = CheckAddressesBest(
+          access.address, lanes, bytes,
+          {base, region->size - bytes, reinterpret_cast<std::uintptr_t>(region->data)},
+          access.pointer);
+      if (check.inside && (check.low & (alignment - 1)) == 0) [[likely]] {
+        access.dense = check.dense;
+        access.common = region;
+        if (region->lazy != nullptr) [[unlikely]]
+          TouchLanes(access, *region, bytes);
         return true;
       }
     }
@@ -321,13 +331,9 @@ bool Resolve(CoreWarp& warp, const Decoded& op, Space space, LaneMask lanes, std
     }
     access.pointer[lane] = reinterpret_cast<std::uintptr_t>(region->data + (plain - region->base));
     access.region[lane] = region;
+    if (region->lazy != nullptr) region->lazy->Touch(plain - region->base, bytes);
   }
   return true;
 }
-
-template bool Resolve<true>(CoreWarp&, const Decoded&, Space, LaneMask, std::uint32_t, AccessType,
-                            LaneAccess&, std::uint32_t);
-template bool Resolve<false>(CoreWarp&, const Decoded&, Space, LaneMask, std::uint32_t, AccessType,
-                             LaneAccess&, std::uint32_t);
 
 }  // namespace assay::emu

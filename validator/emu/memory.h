@@ -15,11 +15,13 @@ namespace assay::emu {
 struct alignas(64) LaneAccess {
   std::uint64_t address[kWarpSize];   ///< In the instruction's space.
   std::uintptr_t pointer[kWarpSize];  ///< Host addresses; those of `lanes` are valid.
-  MemoryRegion* region[kWarpSize];    ///< Null for local memory. Only set when monitored.
+  MemoryRegion* region[kWarpSize];    ///< Null for local memory. Only set when `common` is null.
+  MemoryRegion* common = nullptr;     ///< The region of all lanes, where it is one.
   LaneMask lanes = 0;
   bool dense = false;  ///< All 32 lanes, at consecutive addresses.
   bool local = false;  ///< Local memory: no region, no races.
 
+  MemoryRegion* RegionOf(int lane) const { return common != nullptr ? common : region[lane]; }
   std::byte* at(int lane) const { return reinterpret_cast<std::byte*>(pointer[lane]); }
 };
 
@@ -31,7 +33,6 @@ void Addresses(CoreWarp& warp, const DecodedOperand& operand, LaneAccess& access
 /// Resolves access.address to pointers for `lanes`. False: a finding was recorded and the run is
 /// over. `bytes` is the whole access of a lane; it must be aligned to it (or `alignment`, when not
 /// 0).
-template <bool kMonitored>
 bool Resolve(CoreWarp& warp, const Decoded& op, ptx::Space space, LaneMask lanes,
              std::uint32_t bytes, AccessType type, LaneAccess& access, std::uint32_t alignment = 0);
 
@@ -52,19 +53,32 @@ struct AccessOrder {
   Scope scope = Scope::kCta;
 };
 AccessOrder OrderOf(const ptx::Instruction& in);
+/// The same packed into Decoded::aux, above the low 16 bits, so that it is looked up once.
+std::uint32_t PackOrder(const ptx::Instruction& in);
+inline AccessOrder UnpackOrder(const Decoded& op) {
+  return {static_cast<Order>(op.aux >> 16 & 0xff), static_cast<Scope>(op.aux >> 24)};
+}
 /// What it needs to know of one access beside the addresses.
 struct AccessEvent {
   AccessKind kind = AccessKind::kRead;
   AccessOrder order;
   bool atomic = false;
   bool returns_value = true;
+  bool read_only_path = false;      ///< ld.global.nc.
   std::uint32_t element_bytes = 0;  ///< 0: the whole access is one element.
-  const std::byte* new_values =
-      nullptr;  ///< Lane-major; for writes, before they happen. May be null.
+  /// For writes, before they happen: by element, the register with the lanes' new values. May be
+  /// null.
+  const std::byte* const* registers = nullptr;
+  std::uint32_t register_bytes = 0;  ///< A lane.
 };
 /// Tells the race detector of `bytes` a lane.
 void ReportAccess(CoreWarp& warp, const Decoded& op, const LaneAccess& access, std::uint32_t bytes,
                   const AccessEvent& event);
+
+/// Where the bytes at `address` are on the host, or null where an access would fault. Reports
+/// nothing.
+std::byte* HostAddress(CoreWarp& warp, ptx::Space space, std::uint64_t address, int lane,
+                       std::uint32_t bytes);
 
 /// The region of a shared address (of this block, or of a sibling in the cluster), or null.
 MemoryRegion* SharedRegion(Block& block, std::uint64_t address);

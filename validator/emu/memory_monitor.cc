@@ -23,7 +23,29 @@ void CheckAddressDefined(CoreWarp& warp, const Decoded& op, const DecodedOperand
 LaneMask UndefinedLanes(CoreWarp& warp, const LaneAccess& access, std::uint32_t offset,
                         std::uint32_t bytes) {
   LaneMask undefined = 0;
-  const MemoryRegion* checked = nullptr;
+  if (access.common != nullptr) {
+    const DefinedMap* const map = access.common->defined;
+    if (map == nullptr || map->AllDefined()) return 0;
+    const auto data = reinterpret_cast<std::uintptr_t>(access.common->data);
+    if (access.dense) {
+      const std::uint64_t start = access.pointer[0] - data;
+      if (map->Defined(start, access.pointer[kWarpSize - 1] - data - start + offset + bytes))
+        return 0;
+    }
+    // Neighbours that read the same place need one look.
+    std::uint64_t seen = ~std::uint64_t{0};
+    bool seen_undefined = false;
+    for (LaneMask rest = access.lanes; rest != 0; rest &= rest - 1) {
+      const int lane = std::countr_zero(rest);
+      const std::uint64_t at = access.pointer[lane] - data + offset;
+      if (at != seen) {
+        seen = at;
+        seen_undefined = !map->Defined(at, bytes);
+      }
+      undefined |= LaneMask{seen_undefined} << lane;
+    }
+    return undefined;
+  }
   for (LaneMask rest = access.lanes; rest != 0; rest &= rest - 1) {
     const int lane = std::countr_zero(rest);
     const MemoryRegion* const region = access.region[lane];
@@ -34,17 +56,8 @@ LaneMask UndefinedLanes(CoreWarp& warp, const LaneAccess& access, std::uint32_t 
         undefined |= LaneMask{1} << lane;
       continue;
     }
-    if (region == checked) continue;  // Found to hold nothing undefined.
-    if (region->defined == nullptr || region->defined->AllDefined()) {
-      checked = region;
-      continue;
-    }
+    if (region->defined == nullptr || region->defined->AllDefined()) continue;
     const auto start = static_cast<std::uint64_t>(access.at(lane) - region->data);
-    if (access.dense && lane == 0) {
-      const auto end =
-          static_cast<std::uint64_t>(access.at(kWarpSize - 1) - region->data) + offset + bytes;
-      if (region->defined->Defined(start, end - start)) return 0;
-    }
     if (!region->defined->Defined(start + offset, bytes)) undefined |= LaneMask{1} << lane;
   }
   return undefined;
@@ -53,21 +66,25 @@ LaneMask UndefinedLanes(CoreWarp& warp, const LaneAccess& access, std::uint32_t 
 void MarkStored(CoreWarp& warp, const Decoded& op, const LaneAccess& access, std::uint32_t offset,
                 std::uint32_t bytes, LaneMask undefined, std::uint32_t origin) {
   undefined &= access.lanes;
-  LaneMask to_output = 0;
-  if (undefined == 0 && access.dense && offset == 0) {
-    MemoryRegion* const region = access.region[0];
-    if (region->defined == nullptr || region->defined->AllDefined()) return;
-    const auto start = static_cast<std::uint64_t>(access.at(0) - region->data);
-    const auto end = static_cast<std::uint64_t>(access.at(kWarpSize - 1) - region->data) + bytes;
-    if (end - start == std::uint64_t{bytes} * kWarpSize) {
-      region->defined->Set(start, end - start, true);
+  if (undefined == 0 && access.common != nullptr) {
+    DefinedMap* const map = access.common->defined;
+    if (map == nullptr || map->AllDefined()) return;
+    const auto data = reinterpret_cast<std::uintptr_t>(access.common->data);
+    const std::uint64_t start = access.pointer[0] - data;
+    if (access.dense && offset == 0 &&
+        access.pointer[kWarpSize - 1] - access.pointer[0] == std::uint64_t{kWarpSize - 1} * bytes) {
+      map->Set(start, std::uint64_t{kWarpSize} * bytes, true);
       return;
     }
+    for (LaneMask rest = access.lanes; rest != 0; rest &= rest - 1)
+      map->Set(access.pointer[std::countr_zero(rest)] - data + offset, bytes, true);
+    return;
   }
+  LaneMask to_output = 0;
   for (LaneMask rest = access.lanes; rest != 0; rest &= rest - 1) {
     const int lane = std::countr_zero(rest);
     const bool defined = (undefined >> lane & 1) == 0;
-    MemoryRegion* const region = access.region[lane];
+    MemoryRegion* const region = access.RegionOf(lane);
     if (region == nullptr) {
       const auto at = static_cast<std::uint64_t>(access.at(lane) - warp.local.data()) + offset;
       std::fill_n(warp.local_defined.data() + at, bytes, static_cast<std::uint8_t>(defined));
@@ -80,7 +97,7 @@ void MarkStored(CoreWarp& warp, const Decoded& op, const LaneAccess& access, std
   }
   if (to_output != 0) {
     const int first = FirstLane(to_output);
-    const MemoryRegion& region = *access.region[first];
+    const MemoryRegion& region = *access.RegionOf(first);
     const auto address =
         static_cast<std::uint64_t>(access.at(first) - region.data) + offset + region.base;
     MemoryPlace place = PlaceIn(region, "global", address, bytes);
@@ -125,52 +142,62 @@ AccessOrder OrderOf(const ptx::Instruction& in) {
   return result;
 }
 
+std::uint32_t PackOrder(const ptx::Instruction& in) {
+  const AccessOrder order = OrderOf(in);
+  return static_cast<std::uint32_t>(order.order) << 16 | static_cast<std::uint32_t>(order.scope)
+                                                             << 24;
+}
+
 void ReportAccess(CoreWarp& warp, const Decoded& op, const LaneAccess& access, std::uint32_t bytes,
                   const AccessEvent& what) {
-  constexpr std::uint32_t kLongestValue = 64;
-  alignas(64) std::uint64_t offsets[kWarpSize] = {};
-  alignas(64) std::byte old_values[kWarpSize * kLongestValue];
-  const bool values = what.new_values != nullptr && bytes <= kLongestValue;
+  const auto unwatched = [&](const MemoryRegion* region) {
+    // Local memory is private, constants and parameters cannot change.
+    return region == nullptr || region->kind == MemoryRegion::Kind::kConst ||
+           region->kind == MemoryRegion::Kind::kParams ||
+           (what.kind == AccessKind::kRead && !region->writable);
+  };
+  if (access.common != nullptr && unwatched(access.common)) return;
+  alignas(64) std::uint64_t offsets[kWarpSize];
+  WriteValues values;
+  values.registers = what.registers;
+  values.register_bytes = what.register_bytes;
+  values.memory = access.pointer;
+  WarpAccess event;
+  event.warp = warp.number;
+  event.offsets = offsets;
+  event.bytes = bytes;
+  event.kind = what.kind;
+  event.order = what.order.order;
+  event.scope = what.order.scope;
+  event.atomic = what.atomic;
+  event.returns_value = what.returns_value;
+  event.read_only_path = what.read_only_path;
+  event.pc = warp.PcOf(op);
+  event.element_bytes = what.element_bytes;
+  event.reversed = warp.engine->reverse_lanes;
+  if (what.registers != nullptr) event.values = &values;
+  const auto report = [&](const MemoryRegion& region, LaneMask lanes) {
+    const std::uint64_t shift = region.race_offset - reinterpret_cast<std::uintptr_t>(region.data);
+    for (int lane = 0; lane < kWarpSize; ++lane) offsets[lane] = access.pointer[lane] + shift;
+    event.lanes = lanes;
+    event.region = region.race_region;
+    warp.engine->race->OnAccess(event);
+  };
+  if (access.common != nullptr) {
+    event.is_row = access.dense;
+    report(*access.common, access.lanes);
+    return;
+  }
   LaneMask rest = access.lanes;
   while (rest != 0) {
     const MemoryRegion* const region = access.region[std::countr_zero(rest)];
     LaneMask group = 0;
     for (LaneMask left = rest; left != 0; left &= left - 1) {
       const int lane = std::countr_zero(left);
-      if (access.region[lane] != region) continue;
-      group |= LaneMask{1} << lane;
-      if (region == nullptr) continue;
-      offsets[lane] =
-          static_cast<std::uint64_t>(access.at(lane) - region->data) + region->race_offset;
-      if (values)
-        std::memcpy(old_values + static_cast<std::size_t>(lane) * bytes, access.at(lane), bytes);
+      if (access.region[lane] == region) group |= LaneMask{1} << lane;
     }
     rest &= ~group;
-    // Local memory is private, constants and parameters cannot change.
-    if (region == nullptr || region->kind == MemoryRegion::Kind::kConst ||
-        region->kind == MemoryRegion::Kind::kParams)
-      continue;
-    if (what.kind == AccessKind::kRead && !region->writable) continue;
-    WarpAccess event;
-    event.warp = warp.number;
-    event.lanes = group;
-    event.region = region->race_region;
-    event.offsets = offsets;
-    event.bytes = bytes;
-    event.kind = what.kind;
-    event.order = what.order.order;
-    event.scope = what.order.scope;
-    event.atomic = what.atomic;
-    event.returns_value = what.returns_value;
-    event.read_only_path = op.source->Has(ptx::Mod::kNc);
-    event.pc = warp.PcOf(op);
-    event.element_bytes = what.element_bytes;
-    event.reversed = warp.engine->reverse_lanes;
-    if (values) {
-      event.new_values = what.new_values;
-      event.old_values = old_values;
-    }
-    warp.engine->race->OnAccess(event);
+    if (!unwatched(region)) report(*region, group);
   }
 }
 

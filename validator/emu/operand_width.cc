@@ -76,6 +76,10 @@ constexpr WidthRow kWidths[] = {
     {Opcode::kWgmmaWaitGroup, 0, 0, 32, 0},
     {Opcode::kPrefetch, 0, 0, 64, 0},
     {Opcode::kMma, 0, kRest, 32, 0},
+    {Opcode::kWmmaLoad, 2, 2, 32, 0},
+    {Opcode::kWmmaStore, 2, 2, 32, 0},
+    {Opcode::kWgmmaMmaAsync, 3, 3, 1, 0},
+    {Opcode::kWgmmaMmaAsync, 4, kRest, 32, 0},
 };
 
 /// Opcodes that write nothing, whatever stands first.

@@ -27,6 +27,7 @@ enum DecodedFlag : std::uint16_t {
   kFlagVolatileSpecial = 4,  ///< Reads a clock: its constant slot is refreshed first.
   kFlagResultUsed = 8,       ///< Some instruction reads a destination register.
   kFlagOrderMatters = 16,    ///< Atomics and strong loads whose result may depend on the schedule.
+  kFlagWarpWide = 32,        ///< .sync.aligned: waits for all lanes of the warp. With kFlagControl.
 };
 
 /// Decoded::propagate: how undefined inputs make outputs undefined.
@@ -35,6 +36,7 @@ enum Propagate : std::uint8_t {
   kPropagateSelf,    ///< The handler does it (loads, shuffles).
   kPropagateSelect,  ///< selp: the chosen source and the predicate.
   kPropagateMove,    ///< Parts move unchanged: mov with vectors.
+  kPropagateLogic,   ///< and, or: a defined operand that decides the result makes it defined.
 };
 
 /// A slot that a frame fills before its first instruction.
@@ -124,6 +126,7 @@ struct Program::Impl {
   std::vector<SharedVariable> shared;
   std::vector<PlacedVariable>
       module_variables;  ///< By VariableIndex of the module; shared ones are placed.
+  bool narrow_scopes = false;  ///< Some strong access may be of less than device scope.
   std::uint64_t shared_static_bytes = 0;  ///< Storage of all static shared variables.
   std::uint32_t dynamic_shared =
       0xffffffffu;  ///< Index into `shared` of the dynamic variable, if any.

@@ -9,12 +9,21 @@ namespace {
 constexpr std::span<const ResolverRow> (*kTables[])() = {
     IntegerRows, ArithmeticRows, MoveRows,    CompareRows,   FloatRows,
     ConvertRows, MatrixRows,     MemoryRows,  AtomicRows,    WarpRows,
-    BarrierRows, FenceRows,      ControlRows, AsyncCopyRows, MbarrierRows};
+    BarrierRows, FenceRows,      ControlRows, AsyncCopyRows, MbarrierRows,
+    FragmentRows};
 
 std::uint8_t DefaultPropagation(ptx::Opcode opcode) {
   if (opcode == ptx::Opcode::kSelp) return kPropagateSelect;
   if (opcode == ptx::Opcode::kMov) return kPropagateMove;
+  if (opcode == ptx::Opcode::kAnd || opcode == ptx::Opcode::kOr) return kPropagateLogic;
   return kPropagateAll;
+}
+
+/// Handlers of matrix products know lanes and registers only; that the warp comes together for them
+/// is the core's part.
+bool IsMatrixProduct(ptx::Opcode opcode) {
+  return opcode == ptx::Opcode::kMma || opcode == ptx::Opcode::kWmmaMma ||
+         opcode == ptx::Opcode::kMovmatrix;
 }
 
 }  // namespace
@@ -32,6 +41,7 @@ bool ResolverTable::Resolve(const ptx::Instruction& instruction, Decoded& decode
   decoded.propagate = DefaultPropagation(instruction.opcode);
   decoded.run = resolver(instruction, decoded);
   if (decoded.monitored == nullptr) decoded.monitored = decoded.run;
+  if (IsMatrixProduct(instruction.opcode)) decoded.flags |= kFlagControl | kFlagWarpWide;
   return decoded.run != nullptr;
 }
 

@@ -8,6 +8,7 @@
 
 #include "validator/emu/race_report.h"
 #include "validator/emu/site.h"
+#include "validator/emu/spin_watch.h"
 
 namespace assay::emu {
 namespace {
@@ -25,9 +26,17 @@ constexpr std::uint32_t kMaxResident = 132 * 32;
 class LaunchRunner {
  public:
   explicit LaunchRunner(Engine& engine)
-      : engine_(engine), policy_(engine.execution.schedule.policy) {
-    order_.resize(engine.launch.blocks / engine.launch.blocks_per_cluster);
-    std::iota(order_.begin(), order_.end(), 0u);
+      : engine_(engine), policy_(engine.execution.schedule.policy), spin_watch_(engine) {
+    const std::uint32_t clusters = engine.launch.blocks / engine.launch.blocks_per_cluster;
+    if (const auto& only = engine.launch.launch->only; only.empty()) {
+      order_.resize(clusters);
+      std::iota(order_.begin(), order_.end(), 0u);
+    } else {
+      for (const BlockRange& range : only) {
+        for (std::uint64_t i = range.first; i < clusters && i - range.first < range.count; ++i)
+          order_.push_back(static_cast<std::uint32_t>(i));
+      }
+    }
     if (policy_ == Policy::kReversed) std::ranges::reverse(order_);
     if (policy_ == Policy::kPermuted || policy_ == Policy::kPriorities) {
       for (std::size_t i = order_.size(); i > 1; --i)
@@ -135,7 +144,23 @@ class LaunchRunner {
       }
     }
     if (ran != 0) idle_rounds_ = 0;
+    if (spin_watch_.AllSpin()) BreakSpin();
     CheckLimits();
+  }
+
+  /// Whoever runs, spins: on what a block will do that has not started, or for ever.
+  void BreakSpin() {
+    if (next_ < order_.size() && live_ < kMaxResident) {
+      for (std::uint32_t more = std::max(1u, live_); more > 0 && !engine_.stopped; --more) Admit();
+      spin_watch_.Reset();
+      return;
+    }
+    ReportSpin(engine_, Ended());
+    engine_.End(Stop::kFault, "livelock: the threads that run only spin");
+  }
+
+  std::uint32_t Ended() const {
+    return static_cast<std::uint32_t>(next_) * engine_.launch.blocks_per_cluster - live_;
   }
 
   static bool Finished(const Block& block) {
@@ -215,33 +240,18 @@ class LaunchRunner {
   void CheckLimits() {
     const std::uint64_t limit = engine_.execution.limits.max_steps;
     if (engine_.stopped || engine_.counters.steps < limit) return;
-    if (engine_.counters.steps - engine_.last_progress > limit / 2) ReportSpin();
+    // Memory has not changed for half of the budget: whoever runs, spins.
+    if (engine_.counters.steps - engine_.last_progress > limit / 2) ReportSpin(engine_, Ended());
     engine_.End(
         Stop::kStepLimit,
         fmt::format("{} thread-level instructions without an end; {} of {} blocks have finished",
-                    engine_.counters.steps, next_ * engine_.launch.blocks_per_cluster - live_,
+                    engine_.counters.steps, Ended(),
                     engine_.launch.blocks));
-  }
-
-  /// Memory has not changed for half of the budget: whoever runs, spins.
-  void ReportSpin() {
-    for (const auto& block : engine_.resident) {
-      if (block->done) continue;
-      for (const auto& warp : block->warps) {
-        for (int i = 0; i < warp->split_count; ++i) {
-          const Split& split = warp->splits[static_cast<std::size_t>(i)];
-          if (split.wait != Wait::kReady) continue;
-          Enter(*warp, split);
-          Report1(*warp, FindingKind::kLivelock, split.pc, split.mask,
-                  "threads spin without any change to memory until the step limit", "spins");
-          return;
-        }
-      }
-    }
   }
 
   Engine& engine_;
   Policy policy_;
+  SpinWatch spin_watch_;
   std::vector<std::uint32_t> order_;  ///< Clusters, in the order in which they start.
   std::vector<std::vector<BlockNumber>> members_;
   std::size_t next_ = 0;
@@ -258,7 +268,8 @@ void RunLaunch(Engine& engine) {
     engine.race->BeginLaunch({.warps_per_block = engine.launch.warps,
                               .blocks = engine.launch.blocks,
                               .blocks_per_cluster = engine.launch.blocks_per_cluster,
-                              .threads_per_block = engine.launch.threads});
+                              .threads_per_block = engine.launch.threads,
+                              .narrow_scopes = engine.program.narrow_scopes});
   }
   LaunchRunner(engine).Run();
   if (engine.race) ReportRaces(engine);

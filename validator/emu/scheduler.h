@@ -5,6 +5,9 @@
 
 namespace assay::emu {
 
+/// Instructions that a ready split may be passed over before it gets a turn.
+inline constexpr std::uint64_t kSplitPatience = 8192;
+
 /// Runs one launch to its end, or to the end of the run.
 void RunLaunch(Engine& engine);
 
@@ -47,6 +50,8 @@ bool IsAligned(const ptx::Instruction& in);
 void RecheckBarriers(Block& block);
 /// No warp of the block can run: says who waits for what, and ends the run.
 void ReportStuck(Block& block);
+/// What the threads of a block do, one example of each place, in the order of warps.
+std::vector<Access> WaitsOf(const Block& block);
 
 /// barrier.cluster (cluster.cc).
 void ClusterArrive(CoreWarp& warp, LaneMask lanes, bool relaxed);

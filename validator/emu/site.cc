@@ -183,11 +183,26 @@ void Report1(CoreWarp& warp, FindingKind kind, std::uint32_t pc, LaneMask lanes,
   warp.engine->findings.Add(std::move(finding), pc, other_pc);
 }
 
+void NoteUndefinedRead(CoreWarp& warp, const Decoded& op, Space space, std::uint64_t address,
+                       int lane, std::uint32_t bytes) {
+  std::map<std::uint32_t, std::string>& reads = warp.engine->undefined_reads;
+  const std::uint32_t pc = warp.PcOf(op);
+  if (reads.contains(pc)) return;
+  const MemoryPlace place = PlaceOf(warp, space, address, lane, bytes);
+  reads[pc] = place.buffer.empty() ? fmt::format("{} memory at {:#x}", place.space, place.address)
+                                   : fmt::format("{}[{}]", place.buffer, place.index);
+}
+
 void ReportUndefined(CoreWarp& warp, std::uint32_t pc, LaneMask lanes, std::string message,
                      std::string what, std::uint32_t origin, std::optional<MemoryPlace> memory) {
-  std::string missing = origin == kNoPc ? std::string("the value was never written")
-                                        : fmt::format("the undefined bytes were read at {}",
-                                                      LineOf(*warp.engine, origin));
+  std::string missing = "a value: the register was never written";
+  if (origin != kNoPc) {
+    const auto place = warp.engine->undefined_reads.find(origin);
+    missing = place == warp.engine->undefined_reads.end()
+                  ? fmt::format("the undefined bytes were read at {}", LineOf(*warp.engine, origin))
+                  : fmt::format("a value for {}, which was read at {}", place->second,
+                                LineOf(*warp.engine, origin));
+  }
   Report1(warp, FindingKind::kUninitialisedUse, pc, lanes, std::move(message), std::move(what),
           std::move(memory), std::move(missing), {}, origin);
 }

@@ -33,6 +33,9 @@ void Report1(CoreWarp& warp, FindingKind kind, std::uint32_t pc, LaneMask lanes,
              std::string message, std::string what,
              std::optional<MemoryPlace> memory = std::nullopt, std::string missing = {},
              std::string cause = {}, std::uint32_t other_pc = kNoPc);
+/// Remembers where an instruction first read undefined bytes, for the findings that follow from it.
+void NoteUndefinedRead(CoreWarp& warp, const Decoded& op, ptx::Space space, std::uint64_t address,
+                       int lane, std::uint32_t bytes);
 /// Reports the use of undefined bytes; `origin` is where they were read, or kNoPc.
 void ReportUndefined(CoreWarp& warp, std::uint32_t pc, LaneMask lanes, std::string message,
                      std::string what, std::uint32_t origin,

@@ -2,15 +2,16 @@
 #include <algorithm>
 #include <bit>
 
+#include "validator/emu/handlers/warp_sync.h"
+#include "validator/emu/passing.h"
 #include "validator/emu/scheduler.h"
+#include "validator/emu/shadow/tracker.h"
 #include "validator/emu/site.h"
 
 namespace assay::emu {
 namespace {
 
-/// Instructions that a ready split may be passed over before it gets a turn, and how long that turn
-/// is.
-constexpr std::uint64_t kPatience = 8192;
+/// How long the turn of a split is that was passed over for long.
 constexpr std::uint64_t kFairTurn = 1024;
 
 bool SamePlace(const Split& a, const Split& b) { return a.pc == b.pc && a.frame == b.frame; }
@@ -65,7 +66,7 @@ int ChooseSplit(CoreWarp& warp, bool& fair_turn) {
       oldest = i;
   }
   if (ready < 2) return best;
-  if (warp.splits[static_cast<std::size_t>(oldest)].passed_over >= kPatience) {
+  if (warp.splits[static_cast<std::size_t>(oldest)].passed_over >= kSplitPatience) {
     fair_turn = true;
     return oldest;
   }
@@ -107,6 +108,32 @@ void ReportUndefinedGuard(CoreWarp& warp, const Decoded& op, LaneMask lanes) {
                   warp.frame->origin[code.slot_count + op.guard]);
 }
 
+/// Lanes in which one source of an `and` or `or` is defined and decides the result alone.
+LaneMask Decided(CoreWarp& warp, const Frame& frame, const Decoded& op) {
+  const bool conjunction = op.source->opcode == ptx::Opcode::kAnd;
+  LaneMask decided = 0;
+  for (std::size_t i = op.destinations; i < op.operand_count; ++i) {
+    const DecodedOperand& operand = op.operands[i];
+    LaneMask absorbs = 0;
+    if (operand.kind == DecodedOperand::Kind::kPredicate) {
+      const LaneMask value =
+          operand.negated ? ~warp.predicates[operand.slot] : warp.predicates[operand.slot];
+      absorbs = conjunction ? ~value : value;
+    } else if (operand.kind == DecodedOperand::Kind::kSlot) {
+      for (int lane = 0; lane < kWarpSize; ++lane) {
+        const std::uint64_t bits = operand.bits == 64   ? warp.Lanes<std::uint64_t>(operand.slot)[lane]
+                                   : operand.bits == 32 ? warp.Lanes<std::uint32_t>(operand.slot)[lane]
+                                                        : warp.Lanes<std::uint16_t>(operand.slot)[lane];
+        const std::uint64_t ones = operand.bits == 64 ? ~std::uint64_t{0}
+                                                      : (std::uint64_t{1} << operand.bits) - 1;
+        absorbs |= LaneMask{bits == (conjunction ? 0 : ones)} << lane;
+      }
+    }
+    decided |= absorbs & ~frame.undefined[operand.shadow];
+  }
+  return decided;
+}
+
 /// Before the handler runs: which destinations will be undefined, by the instruction's class.
 void Propagate(CoreWarp& warp, const Decoded& op) {
   Frame& frame = *warp.frame;
@@ -130,6 +157,13 @@ void Propagate(CoreWarp& warp, const Decoded& op) {
     add(operands[first], exec & chosen);
     add(operands[first + 1], exec & ~chosen);
     add(choice, exec);
+  } else if (op.propagate == kPropagateLogic && op.operand_count == first + 2) {
+    const LaneMask doubtful =
+        (frame.undefined[operands[first].shadow] | frame.undefined[operands[first + 1].shadow]) &
+        exec;
+    const LaneMask open = doubtful == 0 ? 0 : doubtful & ~Decided(warp, frame, op);
+    add(operands[first], open);
+    add(operands[first + 1], open);
   } else if (op.propagate == kPropagateMove && op.destinations > 1) {
     // mov.b64 {lo, hi}, x: a half of an undefined value is undefined.
     for (std::size_t i = first; i < op.operand_count; ++i) add(operands[i], exec);
@@ -145,9 +179,13 @@ void Propagate(CoreWarp& warp, const Decoded& op) {
   }
 }
 
-template <bool kMonitored>
+/// Who looks on while instructions run.
+enum class Watch : std::uint8_t { kNobody, kMonitors, kShadows };
+
+template <Watch kWatch>
 std::uint64_t RunSplit(CoreWarp& warp, std::uint64_t budget, std::uint32_t limit) {
   const Decoded* const code = warp.engine->program.code.data();
+  constexpr bool kMonitored = kWatch == Watch::kMonitors;
   const bool track = kMonitored && warp.engine->track_defined;
   std::uint32_t pc = warp.pc;
   std::uint64_t ran = 0;
@@ -176,6 +214,8 @@ std::uint64_t RunSplit(CoreWarp& warp, std::uint64_t budget, std::uint32_t limit
         if constexpr (kMonitored) {
           if (track && op.propagate != kPropagateSelf) Propagate(warp, op);
           op.monitored(warp, op);
+        } else if constexpr (kWatch == Watch::kShadows) {
+          warp.engine->shadow->Execute(warp, op);
         } else {
           op.run(warp, op);
         }
@@ -184,8 +224,14 @@ std::uint64_t RunSplit(CoreWarp& warp, std::uint64_t budget, std::uint32_t limit
     } else {
       warp.pc = pc;
       warp.outcome = Outcome::kNext;
-      if constexpr (kMonitored) {
+      if ((op.flags & kFlagWarpWide) != 0 && !JoinWholeWarp(warp)) {
+        // No lane passes the guard, or the warp is not complete yet.
+      } else if constexpr (kMonitored) {
+        if (track && (op.flags & kFlagWarpWide) != 0 && op.propagate != kPropagateSelf)
+          Propagate(warp, op);
         op.monitored(warp, op);
+      } else if constexpr (kWatch == Watch::kShadows) {
+        warp.engine->shadow->Execute(warp, op);
       } else {
         op.run(warp, op);
       }
@@ -209,6 +255,13 @@ std::uint64_t RunSplit(CoreWarp& warp, std::uint64_t budget, std::uint32_t limit
   warp.engine->counters.steps += ran * static_cast<std::uint64_t>(std::popcount(entered));
   warp.engine->counters.warp_steps += ran;
   return ran;
+}
+
+bool SomeoneWaits(const CoreWarp& warp) {
+  for (int i = 0; i < warp.split_count; ++i) {
+    if (warp.splits[static_cast<std::size_t>(i)].wait == Wait::kWarpSync) return true;
+  }
+  return false;
 }
 
 }  // namespace
@@ -248,6 +301,10 @@ void AddSplit(CoreWarp& warp, std::uint32_t pc, LaneMask mask, Frame* frame, Wai
 }
 
 void ExitLanes(CoreWarp& warp, LaneMask lanes) {
+  if (warp.split_count > 1) {
+    NotePassing(warp, warp.turn_start, warp.pc);
+    ReportPassing(warp, lanes);
+  }
   warp.alive &= ~lanes;
   warp.active &= ~lanes;
   warp.engine->last_progress = warp.engine->counters.steps;
@@ -274,9 +331,18 @@ std::uint64_t RunWarp(CoreWarp& warp, std::uint64_t budget) {
     std::uint64_t turn = budget - ran;
     if (fair_turn) turn = std::min(turn, kFairTurn);
     const std::uint32_t limit = warp.split_count > 1 ? NextMeeting(warp) : kNoPc;
-    const std::uint64_t now =
-        engine.monitored ? RunSplit<true>(warp, turn, limit) : RunSplit<false>(warp, turn, limit);
+    const bool awaited = warp.split_count > 1 && SomeoneWaits(warp);
+    warp.turn_start = warp.pc;
+    const std::uint64_t now = engine.monitored ? RunSplit<Watch::kMonitors>(warp, turn, limit)
+                              : engine.shadow != nullptr
+                                  ? RunSplit<Watch::kShadows>(warp, turn, limit)
+                                  : RunSplit<Watch::kNobody>(warp, turn, limit);
     ran += now;
+    warp.executed += now;
+    // Of several splits, each turn is a straight line of code.
+    if (awaited) {
+      NotePassing(warp, warp.turn_start, warp.turn_start + static_cast<std::uint32_t>(now));
+    }
     Split& split = warp.splits[static_cast<std::size_t>(chosen)];
     split.pc = warp.pc;
     split.mask = warp.active;

@@ -1,5 +1,6 @@
 #include "validator/engine/bind.h"
 
+#include <algorithm>
 #include <cstring>
 
 namespace assay::engine {
@@ -30,6 +31,9 @@ class CallBinder {
   void AddBuffer(const std::string& name, DType dtype, std::int64_t elements, BufferRole role,
                  BufferFill fill, SharedMemory& memory) {
     const auto size = static_cast<std::uint32_t>(SizeOf(dtype));
+    // A tensor map can only be made of aligned memory.
+    const bool mapped = std::ranges::any_of(
+        call_.plan->tensor_maps, [&](const auto& map) { return map.tensor == name; });
     index_[name] = static_cast<std::uint32_t>(binding_.buffers.size());
     binding_.execution.buffers.push_back({.name = name + suffix_,
                                           .dtype = dtype,
@@ -37,7 +41,7 @@ class CallBinder {
                                           .role = role,
                                           .fill = fill,
                                           .poison = options_.poison,
-                                          .misalign = options_.misalign / size * size});
+                                          .misalign = mapped ? 0 : options_.misalign / size * size});
     binding_.buffers.push_back(&memory);
   }
 
@@ -133,6 +137,13 @@ class CallBinder {
       std::memcpy(argument.bytes.data(), &axis->second, argument.bytes.size());
       return argument;
     }
+    for (const ops::ResolvedTensorMap& map : call_.plan->tensor_maps) {
+      if (map.name != name) continue;
+      argument.kind = Argument::Kind::kTensorMap;
+      argument.buffer = index_.at(map.tensor);
+      argument.map = MapOver(map, binding_.execution.buffers[argument.buffer].dtype);
+      return argument;
+    }
     return Fail(ErrorKind::kMalformedInput, "'" + name + "' is no tensor, scalar or axis of the op",
                 "launch.json: args of " + entry);
   }
@@ -148,6 +159,22 @@ class CallBinder {
 };
 
 }  // namespace
+
+TensorMapSpec MapOver(const ops::ResolvedTensorMap& map, DType dtype) {
+  TensorMapSpec spec{.dtype = dtype,
+                     .shape = map.shape,
+                     .strides = map.strides,
+                     .box = map.box,
+                     .swizzle = map.swizzle,
+                     .fill_nan = map.fill_nan};
+  if (!spec.strides.empty()) return spec;
+  std::uint64_t bytes = SizeOf(dtype);
+  for (std::size_t d = 0; d + 1 < spec.shape.size(); ++d) {
+    bytes *= spec.shape[d];
+    spec.strides.push_back(bytes);
+  }
+  return spec;
+}
 
 Result<Binding> Bind(const ops::Instance& instance, const CompiledKernel& compiled,
                      std::span<const Call> calls, const BindOptions& options) {

@@ -37,6 +37,9 @@ struct Call {
   const TensorMap* inputs = nullptr;
 };
 
+/// A plan's tensor map over a buffer of `dtype`; packed where the plan gives no strides.
+TensorMapSpec MapOver(const ops::ResolvedTensorMap& map, DType dtype);
+
 struct BindOptions {
   std::uint8_t poison = 0xff;
   std::uint32_t misalign = 0;  ///< Rounded down to a multiple of each buffer's element size.

@@ -16,10 +16,11 @@ using execution_detail::Bytes;
 using execution_detail::EnumFromJson;
 using execution_detail::List;
 using execution_detail::Narrow;
+using execution_detail::UnsignedList;
 
 constexpr std::array<std::string_view, 3> kRoles = {"input", "output", "workspace"};
 constexpr std::array<std::string_view, 3> kFills = {"provided", "zero", "uninitialised"};
-constexpr std::array<std::string_view, 2> kArgumentKinds = {"buffer", "scalar"};
+constexpr std::array<std::string_view, 3> kArgumentKinds = {"buffer", "scalar", "tensor_map"};
 constexpr std::array<std::string_view, 4> kPolicies = {"sequential", "permuted", "reversed",
                                                        "priorities"};
 
@@ -64,11 +65,38 @@ Result<BufferSpec> BufferFromJson(const Json& json, std::string place) {
   return buffer;
 }
 
+Json ToJson(const TensorMapSpec& map) {
+  return {{"dtype", Name(map.dtype)}, {"shape", map.shape},       {"strides", map.strides},
+          {"box", map.box},           {"swizzle", map.swizzle}, {"fill_nan", map.fill_nan}};
+}
+
+Result<TensorMapSpec> TensorMapFromJson(const Json& json, std::string place) {
+  ASSAY_TRY(ObjectReader reader, ObjectReader::Of(json, std::move(place)));
+  TensorMapSpec map;
+  ASSAY_TRY(map.dtype, ReadDType(reader));
+  ASSAY_TRY(map.shape, UnsignedList<std::uint64_t>(reader, "shape"));
+  ASSAY_TRY(map.strides, UnsignedList<std::uint64_t>(reader, "strides"));
+  ASSAY_TRY(map.box, UnsignedList<std::uint32_t>(reader, "box"));
+  ASSAY_TRY(map.swizzle, Narrow<std::uint8_t>(reader, "swizzle"));
+  ASSAY_TRY(map.fill_nan, reader.Required<bool>("fill_nan"));
+  if (map.shape.empty() || map.shape.size() > 5 || map.box.size() != map.shape.size() ||
+      map.strides.size() + 1 != map.shape.size()) {
+    return Fail(ErrorKind::kMalformedInput,
+                "needs 1 to 5 dimensions, a box of as many and strides of one fewer",
+                reader.PlaceOf("shape"));
+  }
+  if (map.swizzle > 3)
+    return Fail(ErrorKind::kMalformedInput, "must be 0 to 3", reader.PlaceOf("swizzle"));
+  ASSAY_TRY_VOID(reader.Finish());
+  return map;
+}
+
 Json ToJson(const Argument& argument) {
   Json json = {{"kind", kArgumentKinds[static_cast<std::size_t>(argument.kind)]},
                {"name", argument.name}};
-  if (argument.kind == Argument::Kind::kBuffer) {
+  if (argument.kind != Argument::Kind::kScalar) {
     json["buffer"] = argument.buffer;
+    if (argument.kind == Argument::Kind::kTensorMap) json["map"] = ToJson(argument.map);
   } else {
     json["dtype"] = Name(argument.dtype);
     json["bytes"] = argument.bytes;
@@ -81,8 +109,12 @@ Result<Argument> ArgumentFromJson(const Json& json, std::string place) {
   Argument argument;
   ASSAY_TRY(argument.kind, EnumFromJson<Argument::Kind>(reader, "kind", kArgumentKinds));
   ASSAY_TRY(argument.name, reader.Required<std::string>("name"));
-  if (argument.kind == Argument::Kind::kBuffer) {
+  if (argument.kind != Argument::Kind::kScalar) {
     ASSAY_TRY(argument.buffer, Narrow<std::uint32_t>(reader, "buffer"));
+    if (argument.kind == Argument::Kind::kTensorMap) {
+      ASSAY_TRY(const Json map, reader.Required<Json>("map"));
+      ASSAY_TRY(argument.map, TensorMapFromJson(map, reader.PlaceOf("map")));
+    }
   } else {
     ASSAY_TRY(argument.dtype, ReadDType(reader));
     ASSAY_TRY(argument.bytes, Bytes(reader, "bytes"));
@@ -112,7 +144,13 @@ Result<Dim3> ReadDim3(ObjectReader& reader, std::string_view key) {
 Json ToJson(const Launch& launch) {
   Json args = Json::array();
   for (const Argument& argument : launch.args) args.push_back(ToJson(argument));
+  Json only = Json::array();
+  for (const BlockRange& range : launch.only) {
+    only.push_back(range.first);
+    only.push_back(range.count);
+  }
   return {{"entry", launch.entry},
+          {"only", std::move(only)},
           {"grid", Dim3ToJson(launch.grid)},
           {"block", Dim3ToJson(launch.block)},
           {"cluster", Dim3ToJson(launch.cluster)},
@@ -131,6 +169,16 @@ Result<Launch> LaunchFromJson(const Json& json, std::string place) {
   ASSAY_TRY(launch.shared_bytes, reader.Required<std::uint64_t>("shared_bytes"));
   ASSAY_TRY(launch.cooperative, reader.Required<bool>("cooperative"));
   ASSAY_TRY(launch.args, List<Argument>(reader, "args", ArgumentFromJson));
+  ASSAY_TRY(const std::vector<std::int64_t> only,
+            reader.Required<std::vector<std::int64_t>>("only"));
+  for (std::size_t i = 0; i + 1 < only.size(); i += 2) {
+    if (only[i] < 0 || only[i + 1] < 0) {
+      return Fail(ErrorKind::kMalformedInput, "must hold pairs of a first block and a count",
+                  reader.PlaceOf("only"));
+    }
+    launch.only.push_back(
+        {static_cast<std::uint64_t>(only[i]), static_cast<std::uint64_t>(only[i + 1])});
+  }
   ASSAY_TRY_VOID(reader.Finish());
   return launch;
 }
@@ -153,6 +201,26 @@ Result<Checks> ChecksFromJson(const Json& json, std::string place) {
   ASSAY_TRY(checks.shadow_values, reader.Required<bool>("shadow_values"));
   ASSAY_TRY_VOID(reader.Finish());
   return checks;
+}
+
+Json ToJson(const ShadowFocus& focus) {
+  return {{"buffer", focus.buffer}, {"first", focus.first}, {"elements", focus.elements}, {"common_sign", focus.common_sign}};
+}
+
+Result<ShadowFocus> FocusFromJson(const Json& json, std::string place) {
+  ASSAY_TRY(ObjectReader reader, ObjectReader::Of(json, std::move(place)));
+  ShadowFocus focus;
+  ASSAY_TRY(focus.buffer, Narrow<std::uint32_t>(reader, "buffer"));
+  ASSAY_TRY(focus.first, reader.Required<std::int64_t>("first"));
+  ASSAY_TRY(focus.elements, reader.Required<std::int64_t>("elements"));
+  ASSAY_TRY(focus.common_sign, reader.Required<bool>("common_sign"));
+  if (focus.first < 0 || focus.elements < 0 || focus.elements > kMostFocusElements) {
+    return Fail(ErrorKind::kMalformedInput,
+                fmt::format("must be at most {} elements from 0 on", kMostFocusElements),
+                reader.PlaceOf("elements"));
+  }
+  ASSAY_TRY_VOID(reader.Finish());
+  return focus;
 }
 
 Json ToJson(const Limits& limits) {
@@ -198,6 +266,7 @@ Json ToJson(const Execution& execution) {
           {"buffers", std::move(buffers)},
           {"launches", std::move(launches)},
           {"checks", ToJson(execution.checks)},
+          {"focus", ToJson(execution.focus)},
           {"schedule", ToJson(execution.schedule)},
           {"limits", ToJson(execution.limits)},
           {"perturbation_seed", execution.perturbation_seed},
@@ -216,6 +285,8 @@ Result<Execution> ExecutionFromJson(const Json& json) {
   ASSAY_TRY(execution.launches, List<Launch>(reader, "launches", LaunchFromJson));
   ASSAY_TRY(const Json checks, reader.Required<Json>("checks"));
   ASSAY_TRY(execution.checks, ChecksFromJson(checks, reader.PlaceOf("checks")));
+  ASSAY_TRY(const Json focus, reader.Required<Json>("focus"));
+  ASSAY_TRY(execution.focus, FocusFromJson(focus, reader.PlaceOf("focus")));
   ASSAY_TRY(const Json schedule, reader.Required<Json>("schedule"));
   ASSAY_TRY(execution.schedule, ScheduleFromJson(schedule, reader.PlaceOf("schedule")));
   ASSAY_TRY(const Json limits, reader.Required<Json>("limits"));
@@ -225,7 +296,7 @@ Result<Execution> ExecutionFromJson(const Json& json) {
   ASSAY_TRY_VOID(reader.Finish());
   for (std::size_t l = 0; l < execution.launches.size(); ++l) {
     for (const Argument& argument : execution.launches[l].args) {
-      if (argument.kind == Argument::Kind::kBuffer && argument.buffer >= execution.buffers.size()) {
+      if (argument.kind != Argument::Kind::kScalar && argument.buffer >= execution.buffers.size()) {
         return Fail(ErrorKind::kMalformedInput,
                     fmt::format("argument '{}' names a buffer that does not exist", argument.name),
                     fmt::format("execution: /launches/{}/args", l));

@@ -8,6 +8,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -36,13 +37,31 @@ struct BufferSpec {
   std::uint32_t misalign = 0;      ///< Bytes by which the address misses a 256-byte boundary; a multiple of the element size.
 };
 
-/// A kernel argument: the address of a buffer, or a value of its own.
+/// A tensor map (CUtensorMap) over a buffer, tile mode. Dimension 0 is the innermost.
+struct TensorMapSpec {
+  DType dtype = DType::kF32;
+  std::vector<std::uint64_t> shape;     ///< Elements of each dimension, 1 to 5 of them.
+  std::vector<std::uint64_t> strides;   ///< Bytes, of dimensions 1 and up.
+  std::vector<std::uint32_t> box;       ///< Elements of each dimension that a copy moves.
+  std::uint8_t swizzle = 0;             ///< 0 to 3: none, 32, 64, 128 bytes.
+  bool fill_nan = false;                ///< What lies outside reads as NaN instead of zero.
+  bool operator==(const TensorMapSpec&) const = default;
+};
+
+/// A kernel argument: the address of a buffer, a value of its own, or a tensor map over a buffer.
 struct Argument {
-  enum class Kind : std::uint8_t { kBuffer, kScalar } kind = Kind::kScalar;
+  enum class Kind : std::uint8_t { kBuffer, kScalar, kTensorMap } kind = Kind::kScalar;
   std::string name;                ///< For messages.
   std::uint32_t buffer = 0;        ///< Index into Execution::buffers.
+  TensorMapSpec map;               ///< kTensorMap.
   std::vector<std::uint8_t> bytes; ///< Scalar: little-endian value, as long as the kernel's parameter.
   DType dtype = DType::kI64;       ///< Scalar: its type, so that it can be narrowed to the parameter (checked, never truncated).
+};
+
+struct BlockRange {
+  std::uint64_t first = 0;
+  std::uint64_t count = 0;
+  bool operator==(const BlockRange&) const = default;
 };
 
 struct Launch {
@@ -53,6 +72,9 @@ struct Launch {
   std::uint64_t shared_bytes = 0;  ///< Dynamic shared memory.
   bool cooperative = false;
   std::vector<Argument> args;
+  /// Blocks to run, by number (x fastest); empty: all. For grids of which only the ends can be
+  /// afforded.
+  std::vector<BlockRange> only;
 };
 
 /// Which monitors watch. Bounds, alignment and write protection are always on.
@@ -61,8 +83,18 @@ struct Checks {
   bool race = true;
   bool barrier = true;
   bool coverage = false;
-  bool shadow_values = false;      ///< FP64 shadows, to find the line that loses the precision. Slow.
+  bool shadow_values = false;      ///< FP64 shadows, to find the line that loses the precision (`focus`). Slow; no other monitor watches then.
   bool operator==(const Checks&) const = default;
+};
+
+/// The elements that shadow values are asked about, and how many of them an engine looks at.
+inline constexpr std::int64_t kMostFocusElements = 4096;
+struct ShadowFocus {
+  std::uint32_t buffer = 0;        ///< Index into Execution::buffers.
+  std::int64_t first = 0;
+  std::int64_t elements = 0;
+  bool common_sign = false;        ///< Shares of what the elements' errors have in common, not of their sizes.
+  bool operator==(const ShadowFocus&) const = default;
 };
 
 /// In which order blocks, warps and lanes run. Everything follows from these numbers: same schedule, same result.
@@ -90,6 +122,7 @@ struct Execution {
   std::vector<BufferSpec> buffers;
   std::vector<Launch> launches;
   Checks checks;
+  ShadowFocus focus;                     ///< For checks.shadow_values.
   Schedule schedule;
   Limits limits;
   std::uint64_t perturbation_seed = 0;   ///< Not 0: approximate instructions return values perturbed within their documented bound.
@@ -123,10 +156,13 @@ struct BranchCoverage {
   std::uint8_t sides = 0;
 };
 
-/// From shadow values: how much of an output's error entered at a line.
-struct ErrorShare {
-  SourceSite site;
-  double share = 0;                   ///< 0..1
+/// From shadow values: where the errors of the focus elements entered, and what they would be without.
+struct ErrorOrigin {
+  std::vector<ErrorShare> shares;     ///< Largest first, at most kMostErrorShares.
+  std::vector<double> exact;          ///< By focus element: the kernel's result in FP64 throughout. NaN: unknown.
+  std::uint64_t flipped = 0;          ///< Comparisons and roundings to integers that FP64 would have decided otherwise.
+  std::uint64_t lost = 0;             ///< Times that a number went where it is not followed.
+  bool operator==(const ErrorOrigin&) const = default;
 };
 
 struct Report {
@@ -135,7 +171,7 @@ struct Report {
   std::vector<Finding> findings;
   Counters counters;
   std::vector<BranchCoverage> coverage;
-  std::vector<ErrorShare> error_shares;
+  std::optional<ErrorOrigin> origin;
   std::vector<std::uint64_t> unwritten_bytes;   ///< For each buffer: bytes still undefined at the end (outputs: must be 0).
   std::vector<std::int64_t> first_unwritten;    ///< For each buffer: first element with an undefined byte, or -1.
 };

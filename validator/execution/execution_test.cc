@@ -22,6 +22,7 @@ Execution Sample() {
   launch.grid = {3, 2, 1};
   launch.block = {32, 4, 1};
   launch.shared_bytes = 128;
+  launch.only = {{0, 1}, {4, 2}};
   launch.args = {{.kind = Argument::Kind::kBuffer, .name = "x", .buffer = 1},
                  {.kind = Argument::Kind::kScalar,
                   .name = "n",
@@ -70,7 +71,11 @@ TEST(Report, JsonRoundTrip) {
   report.counters.steps = 1ull << 60;
   report.counters.used_atomics = true;
   report.coverage = {{.ptx_line = 3, .site = {.file = "kernel.cu", .line = 2}, .sides = 3}};
-  report.error_shares = {{.site = {.file = "kernel.cu", .line = 2}, .share = 0.25}};
+  report.origin = ErrorOrigin{
+      .shares = {{.site = {.file = "kernel.cu", .line = 2}, .share = 0.25}},
+      .exact = {1.5, std::nan("")},
+      .flipped = 3,
+      .lost = 1};
   report.unwritten_bytes = {0, 12};
   report.first_unwritten = {-1, 3};
   const Json json = ToJson(report);

@@ -49,17 +49,23 @@ Result<std::vector<T>> List(ObjectReader& reader, std::string_view key, Read rea
   return result;
 }
 
-inline Result<std::vector<std::uint8_t>> Bytes(ObjectReader& reader, std::string_view key) {
+/// A list of unsigned integers that must fit T.
+template <class T>
+Result<std::vector<T>> UnsignedList(ObjectReader& reader, std::string_view key) {
   ASSAY_TRY(const std::vector<std::int64_t> values,
             reader.Required<std::vector<std::int64_t>>(key));
-  std::vector<std::uint8_t> bytes;
-  bytes.reserve(values.size());
+  std::vector<T> result;
+  result.reserve(values.size());
   for (const std::int64_t value : values) {
-    if (value < 0 || value > 255)
-      return Fail(ErrorKind::kMalformedInput, "must be bytes", reader.PlaceOf(key));
-    bytes.push_back(static_cast<std::uint8_t>(value));
+    if (value < 0 || static_cast<std::uint64_t>(value) > std::numeric_limits<T>::max())
+      return Fail(ErrorKind::kMalformedInput, "is out of range", reader.PlaceOf(key));
+    result.push_back(static_cast<T>(value));
   }
-  return bytes;
+  return result;
+}
+
+inline Result<std::vector<std::uint8_t>> Bytes(ObjectReader& reader, std::string_view key) {
+  return UnsignedList<std::uint8_t>(reader, key);
 }
 
 }  // namespace assay::execution_detail

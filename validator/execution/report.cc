@@ -50,14 +50,33 @@ Result<BranchCoverage> CoverageFromJson(const Json& json, std::string place) {
   return branch;
 }
 
-Result<ErrorShare> ShareFromJson(const Json& json, std::string place) {
+Json ToJson(const ErrorOrigin& origin) {
+  Json exact = Json::array();
+  for (const double value : origin.exact) {
+    exact.push_back(std::isfinite(value) ? Json(value) : Json(nullptr));
+  }
+  return {{"shares", ToJson(origin.shares)},
+          {"exact", std::move(exact)},
+          {"flipped", origin.flipped},
+          {"lost", origin.lost}};
+}
+
+Result<double> ExactFromJson(const Json& json, const std::string& place) {
+  if (json.is_null()) return std::nan("");
+  if (!json.is_number()) return Fail(ErrorKind::kMalformedInput, "must be a number or null", place);
+  return json.get<double>();
+}
+
+Result<ErrorOrigin> OriginFromJson(const Json& json, std::string place) {
   ASSAY_TRY(ObjectReader reader, ObjectReader::Of(json, std::move(place)));
-  ErrorShare share;
-  ASSAY_TRY(const Json site, reader.Required<Json>("site"));
-  ASSAY_TRY(share.site, SourceSiteFromJson(site, reader.PlaceOf("site")));
-  ASSAY_TRY(share.share, reader.Required<double>("share"));
+  ErrorOrigin origin;
+  ASSAY_TRY(const Json shares, reader.Required<Json>("shares"));
+  ASSAY_TRY(origin.shares, ErrorSharesFromJson(shares, reader.PlaceOf("shares")));
+  ASSAY_TRY(origin.exact, List<double>(reader, "exact", ExactFromJson));
+  ASSAY_TRY(origin.flipped, reader.Required<std::uint64_t>("flipped"));
+  ASSAY_TRY(origin.lost, reader.Required<std::uint64_t>("lost"));
   ASSAY_TRY_VOID(reader.Finish());
-  return share;
+  return origin;
 }
 
 Result<std::uint64_t> CountFromJson(const Json& json, const std::string& place) {
@@ -75,19 +94,16 @@ Json ToJson(const Report& report) {
     coverage.push_back(
         {{"ptx_line", branch.ptx_line}, {"site", ToJson(branch.site)}, {"sides", branch.sides}});
   }
-  Json shares = Json::array();
-  for (const ErrorShare& share : report.error_shares) {
-    shares.push_back({{"site", ToJson(share.site)}, {"share", share.share}});
-  }
-  return {{"schema", "assay.report/1"},
+  Json json = {{"schema", "assay.report/1"},
           {"stop", Name(report.stop)},
           {"reason", report.reason},
           {"findings", ToJson(report.findings)},
           {"counters", ToJson(report.counters)},
           {"coverage", std::move(coverage)},
-          {"error_shares", std::move(shares)},
           {"unwritten_bytes", report.unwritten_bytes},
           {"first_unwritten", report.first_unwritten}};
+  if (report.origin) json["origin"] = ToJson(*report.origin);
+  return json;
 }
 
 Result<Report> ReportFromJson(const Json& json) {
@@ -105,7 +121,10 @@ Result<Report> ReportFromJson(const Json& json) {
   ASSAY_TRY(const Json counters, reader.Required<Json>("counters"));
   ASSAY_TRY(report.counters, CountersFromJson(counters, reader.PlaceOf("counters")));
   ASSAY_TRY(report.coverage, List<BranchCoverage>(reader, "coverage", CoverageFromJson));
-  ASSAY_TRY(report.error_shares, List<ErrorShare>(reader, "error_shares", ShareFromJson));
+  if (reader.Has("origin")) {
+    ASSAY_TRY(const Json origin, reader.Required<Json>("origin"));
+    ASSAY_TRY(report.origin, OriginFromJson(origin, reader.PlaceOf("origin")));
+  }
   ASSAY_TRY(report.unwritten_bytes, List<std::uint64_t>(reader, "unwritten_bytes", CountFromJson));
   ASSAY_TRY(report.first_unwritten, reader.Required<std::vector<std::int64_t>>("first_unwritten"));
   ASSAY_TRY_VOID(reader.Finish());

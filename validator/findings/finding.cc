@@ -134,6 +134,16 @@ Result<Statistic> StatisticFromJson(const Json& json, std::string place) {
   return statistic;
 }
 
+Result<ErrorShare> ShareFromJson(const Json& json, std::string place) {
+  ASSAY_TRY(ObjectReader reader, ObjectReader::Of(json, std::move(place)));
+  ErrorShare share;
+  ASSAY_TRY(const Json site, reader.Required<Json>("site"));
+  ASSAY_TRY(share.site, SourceSiteFromJson(site, reader.PlaceOf("site")));
+  ASSAY_TRY(share.share, reader.Required<double>("share"));
+  ASSAY_TRY_VOID(reader.Finish());
+  return share;
+}
+
 template <class T, class Read>
 Status ReadList(ObjectReader& reader, std::string_view key, std::vector<T>& into, Read read) {
   if (!reader.Has(key)) return {};
@@ -220,6 +230,8 @@ Json ToJson(const Finding& finding) {
   }
   if (!finding.missing.empty()) json["missing"] = finding.missing;
   if (!finding.cause.empty()) json["cause"] = finding.cause;
+  if (!finding.origins.empty()) json["origins"] = ToJson(finding.origins);
+  if (!finding.origin.empty()) json["origin"] = finding.origin;
   return json;
 }
 
@@ -249,8 +261,28 @@ Result<Finding> FindingFromJson(const Json& json, std::string place) {
   ASSAY_TRY_VOID(ReadList(reader, "statistics", finding.statistics, StatisticFromJson));
   ASSAY_TRY(finding.missing, reader.Optional<std::string>("missing", ""));
   ASSAY_TRY(finding.cause, reader.Optional<std::string>("cause", ""));
+  ASSAY_TRY_VOID(ReadList(reader, "origins", finding.origins, ShareFromJson));
+  ASSAY_TRY(finding.origin, reader.Optional<std::string>("origin", ""));
   ASSAY_TRY_VOID(reader.Finish());
   return finding;
+}
+
+Json ToJson(const std::vector<ErrorShare>& shares) {
+  Json list = Json::array();
+  for (const ErrorShare& share : shares)
+    list.push_back({{"site", SiteToJson(share.site)}, {"share", share.share}});
+  return list;
+}
+
+Result<std::vector<ErrorShare>> ErrorSharesFromJson(const Json& json, std::string place) {
+  if (!json.is_array())
+    return Fail(ErrorKind::kMalformedInput, "must be a list", std::move(place));
+  std::vector<ErrorShare> shares;
+  for (std::size_t i = 0; i < json.size(); ++i) {
+    ASSAY_TRY(ErrorShare share, ShareFromJson(json[i], place + "/" + std::to_string(i)));
+    shares.push_back(std::move(share));
+  }
+  return shares;
 }
 
 Json ToJson(const std::vector<Finding>& findings) {

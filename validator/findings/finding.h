@@ -120,6 +120,14 @@ struct Statistic {
   bool operator==(const Statistic&) const = default;
 };
 
+/// From shadow values: how much of an error entered at a line. No site: at too many lines to tell apart.
+struct ErrorShare {
+  SourceSite site;
+  double share = 0;                  ///< 0..1
+  bool operator==(const ErrorShare&) const = default;
+};
+inline constexpr std::size_t kMostErrorShares = 8;
+
 struct Finding {
   FindingKind kind{};
   std::string message;               ///< One sentence, the whole story in brief.
@@ -129,6 +137,8 @@ struct Finding {
   std::vector<Statistic> statistics;
   std::string missing;               ///< The edge or guard that is missing: "no barrier between line 14 and line 18".
   std::string cause;                 ///< Likely cause, when recognised.
+  std::vector<ErrorShare> origins;   ///< Precision: the lines where the error entered, largest share first.
+  std::string origin;                ///< What follows from them: "line 24 makes 97 % of the error", "not a matter of rounding".
   bool operator==(const Finding&) const = default;
 };
 
@@ -137,6 +147,8 @@ Result<SourceSite> SourceSiteFromJson(const Json& json, std::string place);
 Json ToJson(const Finding& finding);
 Result<Finding> FindingFromJson(const Json& json, std::string place);
 Json ToJson(const std::vector<Finding>& findings);
+Json ToJson(const std::vector<ErrorShare>& shares);
+Result<std::vector<ErrorShare>> ErrorSharesFromJson(const Json& json, std::string place);
 Result<std::vector<Finding>> FindingsFromJson(const Json& json, std::string place);
 
 /// Total order used before anything is shown: kind, then source line, then thread, then the rest. Duplicates (same kind and same

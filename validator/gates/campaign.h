@@ -1,10 +1,10 @@
 // The campaign: which cases a candidate is tried on, in waves, and what came of them.
 //
-// Waves run from cheap and telling to costly: known regressions, a handful of tiny shapes, every
-// shape, every recipe of values, long axes, other schedules and surroundings (poison, alignment,
+// Waves run from cheap and telling to costly: known regressions, a handful of small shapes, every
+// recipe of values on the tiniest shapes, every shape, every recipe on middling shapes, long axes, other schedules and surroundings (poison, alignment,
 // repeated calls), cases aimed at what no case has reached. A wave is a list of probes; within it,
-// probes run in batches of fixed size. After a refutation two more batches run, so that one round
-// of feedback may carry several distinct defects, then the campaign ends.
+// probes run in batches of fixed size. After a refutation the tiniest shapes and two more batches
+// run, so that one round of feedback may carry several distinct defects, then the campaign ends.
 //
 // Deterministic: what runs follows from the candidate, the options and earlier runs' counters,
 // never from time or threads.
@@ -40,10 +40,17 @@ struct Harvest {
   std::vector<Statistic> statistics;  ///< The worst of each name over all runs.
   std::map<std::string, oracle::Growth, std::less<>> growth;  ///< By output, over all runs.
   std::map<std::string, std::uint64_t> by_purpose;
+  std::vector<std::string> left_out;  ///< Why which huge cases proved nothing.
 };
+
+/// Threads of all launches at a shape; 0 where the plan does not hold for it.
+std::uint64_t ThreadsOf(const ops::Instance& instance, const ops::LaunchPlan& plan,
+                        const ops::AxisValues& axes);
 
 class Campaign {
  public:
+  static constexpr std::size_t kBatchesAfterRefutation = 2;
+
   explicit Campaign(GateContext& context);
 
   /// Runs all waves, once.
@@ -51,7 +58,8 @@ class Campaign {
 
   /// Runs `planned` and adds to `harvest`; ends early as described above. False when it ended
   /// early.
-  bool Execute(const std::vector<Task>& planned, std::string_view gate, Harvest& harvest);
+  bool Execute(const std::vector<Task>& planned, std::string_view gate, Harvest& harvest,
+               std::size_t batches_after_refutation = kBatchesAfterRefutation);
 
   const Harvest& harvest() const { return harvest_; }
   const std::vector<ops::AxisValues>& shapes() const { return shapes_; }
@@ -68,11 +76,13 @@ class Campaign {
  private:
   std::vector<Task> Regressions();
   std::vector<Task> Smoke();
+  std::vector<Task> Tiny();
   std::vector<Task> Shapes();
   std::vector<Task> Values();
   std::vector<Task> Long();
   std::vector<Task> Aimed();
   std::vector<Task> Varied();
+  std::vector<Task> Huge();
   std::vector<Task> Surroundings();
   Task Repeated(const cases::Case& judged, std::size_t kind, const cases::Case& other,
                 Rng& rng) const;

@@ -17,9 +17,10 @@ constexpr std::array kRows = {
               .mixed_cases = 4,
               .schedules = 2,
               .guided_cases = 16,
+              .huge_shapes = 0,
               .property_cases = 4,
               .holdout_cases = 6,
-              .shrink_trials = 60,
+              .shrink_trials = 80,
               .campaign_steps = 150'000'000},
     EffortRow{.effort = Effort::kStandard,
               .shapes = 72,
@@ -28,10 +29,11 @@ constexpr std::array kRows = {
               .recipe_shapes = 3,
               .mixed_cases = 32,
               .schedules = 6,
-              .guided_cases = 64,
+              .guided_cases = 96,
+              .huge_shapes = 6,
               .property_cases = 8,
               .holdout_cases = 32,
-              .shrink_trials = 120,
+              .shrink_trials = 160,
               .campaign_steps = 1'500'000'000},
     EffortRow{.effort = Effort::kThorough,
               .shapes = 160,
@@ -41,6 +43,7 @@ constexpr std::array kRows = {
               .mixed_cases = 64,
               .schedules = 12,
               .guided_cases = 256,
+              .huge_shapes = 12,
               .property_cases = 24,
               .holdout_cases = 48,
               .shrink_trials = 300,
@@ -55,11 +58,13 @@ const EffortRow& RowOf(Effort effort) {
   return *found;
 }
 
-std::uint64_t StepLimit(std::int64_t elements, double steps_per_element) {
+std::uint64_t StepLimit(std::int64_t elements, double steps_per_element, std::uint64_t threads) {
+  constexpr std::uint64_t kStepsOfAThread = 2'000;
   // Fifty times what the tiny cases suggest: an honest kernel may be quadratic in an axis, an
   // endless one is not saved by it.
   const double expected = static_cast<double>(elements) * std::max(steps_per_element, 10.0);
-  return kTinySteps + static_cast<std::uint64_t>(std::min(50.0 * expected, 4e9));
+  const std::uint64_t idle = std::min<std::uint64_t>(threads, 1'000'000) * kStepsOfAThread;
+  return kTinySteps + idle + static_cast<std::uint64_t>(std::min(50.0 * expected, 4e9));
 }
 
 }  // namespace assay::gates

@@ -3,8 +3,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <bit>
 #include <cmath>
+#include <cstring>
 #include <set>
 
 #include "base/rng.h"
@@ -51,6 +53,74 @@ void ReadImmediate(std::string_view word, std::set<std::int64_t>& integers,
   if (std::isfinite(real) && real != 0 && real != 1) floats.insert(real);
 }
 
+/// One way to aim an axis at a constant: at constant * factor + delta, the other axes at `others`.
+struct AimRow {
+  std::int64_t factor;
+  std::int64_t delta;
+  std::int64_t others;
+  std::string_view recipe;
+  bool values_after = false;  ///< Then inputs that hold the constants.
+};
+// The number itself first: equality is the rarest condition. Past it, the last element is the
+// largest, so that one which is left out shows among a thousand; far past it, many are left out.
+constexpr AimRow kAims[] = {{1, 0, 1, "plain"},  {1, 0, 3, "plain", true}, {1, 1, 1, "edges"},
+                            {1, 1, 3, "exact"},  {1, -1, 1, "plain"},      {2, 1, 1, "plain"},
+                            {1, -1, 3, "edges"}, {2, 1, 3, "exact"}};
+
+/// What an instruction does with its immediates, as far as it can be the key to a special case.
+enum class Use : std::uint8_t { kNone, kCompared, kDivisor, kMask, kShift };
+struct UseRow {
+  std::string_view mnemonic;
+  Use use;
+};
+constexpr UseRow kUses[] = {{"setp.", Use::kCompared}, {"set.", Use::kCompared},
+                            {"min.", Use::kCompared},  {"max.", Use::kCompared},
+                            {"rem.", Use::kDivisor},   {"div.", Use::kDivisor},
+                            {"and.b", Use::kMask},     {"shr.", Use::kShift}};
+
+struct UseAt {
+  Use use = Use::kNone;
+  std::size_t at = 0;
+};
+UseAt UseOf(std::string_view line) {
+  for (const UseRow& row : kUses) {
+    const std::size_t at = line.find(row.mnemonic);
+    // Behind a predicate or white space, not inside of another word.
+    if (at != std::string_view::npos && (at == 0 || line[at - 1] == ' ' || line[at - 1] == '\t'))
+      return {row.use, at};
+  }
+  return {};
+}
+
+void ReadImmediates(std::string_view text, std::set<std::int64_t>& integers,
+                    std::set<double>& floats) {
+  for (std::size_t at = 0; at < text.size();) {
+    const std::size_t from = text.find_first_not_of(" \t,;", at);
+    if (from == std::string_view::npos) return;
+    const std::size_t to = std::min(text.find_first_of(" \t,;", from), text.size());
+    ReadImmediate(text.substr(from, to - from), integers, floats);
+    at = to;
+  }
+}
+
+/// An integer that is compared with may be the bits of a float, of 16 or of 32 of them. Only
+/// numbers of ordinary size are taken for such.
+void AddReadAsFloats(std::int64_t value, std::set<double>& known, std::vector<double>& floats) {
+  const auto add = [&](DType type) {
+    std::array<std::byte, 8> bytes{};
+    std::memcpy(bytes.data(), &value, sizeof value);
+    const double real = LoadAsDouble(type, bytes.data());
+    if (!(std::fabs(real) >= 1e-3 && std::fabs(real) <= 1e9) || real == 1) return;
+    if (known.insert(real).second) floats.push_back(real);
+  };
+  if (value <= 0xffff) {
+    add(DType::kBF16);
+    add(DType::kF16);
+  } else if (value <= 0xffffffff) {
+    add(DType::kF32);
+  }
+}
+
 /// Adds cases as long as there is room.
 class Aim {
  public:
@@ -58,13 +128,14 @@ class Aim {
       std::uint64_t seed)
       : instance_(instance), max_elements_(max_elements), count_(count), seed_(seed) {}
 
-  void AtAxis(const ops::Axis& axis, std::int64_t value, std::int64_t others) {
+  void AtAxis(const ops::Axis& axis, std::int64_t value, std::int64_t others,
+              std::string_view recipe) {
     if (value < axis.min || value > axis.max || Full()) return;
     ops::AxisValues preferred;
     for (const ops::Axis& other : instance_.op.axes) {
       if (other.name != axis.name) preferred[other.name] = std::max(other.min, others);
     }
-    Add(cases::SolveAxes(instance_.op, {{axis.name, value}}, preferred), "plain");
+    Add(cases::SolveAxes(instance_.op, {{axis.name, value}}, preferred), recipe);
   }
 
   void AtValue(double value) {
@@ -100,7 +171,7 @@ class Aim {
  private:
   void Add(const Result<ops::AxisValues>& axes, std::string_view recipe) {
     if (!axes || cases::TotalElements(instance_, *axes) > max_elements_ ||
-        !seen_.insert(*axes).second)
+        !seen_.emplace(*axes, recipe).second)
       return;
     cases_.push_back(cases::MakeCase(instance_, *cases::FindRecipe(recipe), *axes,
                                      seed_ + cases_.size(), "aimed"));
@@ -110,7 +181,7 @@ class Aim {
   std::int64_t max_elements_;
   std::size_t count_;
   std::uint64_t seed_;
-  std::set<ops::AxisValues> seen_;
+  std::set<std::pair<ops::AxisValues, std::string_view>> seen_;
   std::vector<cases::Case> cases_;
 };
 
@@ -157,42 +228,49 @@ std::string Describe(const BranchCoverage& partial) {
 }
 
 ProgramConstants ConstantsOfPtx(std::string_view ptx) {
-  std::set<std::int64_t> integers;
+  std::set<std::int64_t> compared;
+  std::set<std::int64_t> computed;
   std::set<double> floats;
   for (std::size_t start = 0; start < ptx.size();) {
     const std::size_t end = std::min(ptx.find('\n', start), ptx.size());
     std::string_view line = ptx.substr(start, end - start);
     start = end + 1;
     line = line.substr(0, line.find("//"));
-    const std::size_t compare = std::min(line.find("setp."), line.find("set."));
-    if (compare == std::string_view::npos) continue;
-    line.remove_prefix(compare);
-    for (std::size_t at = 0; at < line.size();) {
-      const std::size_t from = line.find_first_not_of(" \t,;", at);
-      if (from == std::string_view::npos) break;
-      const std::size_t to = std::min(line.find_first_of(" \t,;", from), line.size());
-      ReadImmediate(line.substr(from, to - from), integers, floats);
-      at = to;
+    const auto [use, at] = UseOf(line);
+    if (use == Use::kNone) continue;
+    std::set<std::int64_t> integers;
+    std::set<double> ignored;
+    ReadImmediates(line.substr(at), integers, use == Use::kCompared ? floats : ignored);
+    for (const std::int64_t value : integers) {
+      if (use == Use::kCompared) compared.insert(value);
+      if (use == Use::kDivisor) computed.insert(value);
+      // n % 64 is n & 63, and n / 64 is n >> 6.
+      if (use == Use::kMask && value < INT64_MAX && (value & (value + 1)) == 0)
+        computed.insert(value + 1);
+      if (use == Use::kShift && value < 40) computed.insert(std::int64_t{1} << value);
     }
   }
-  return {{integers.begin(), integers.end()}, {floats.begin(), floats.end()}};
+  ProgramConstants constants{{compared.begin(), compared.end()}, {floats.begin(), floats.end()}};
+  for (const std::int64_t value : computed) {
+    if (!compared.contains(value)) constants.integers.push_back(value);
+  }
+  for (const std::int64_t value : compared) AddReadAsFloats(value, floats, constants.floats);
+  return constants;
 }
 
 std::vector<cases::Case> AimedCases(const ops::Instance& instance,
                                     const ProgramConstants& constants, std::int64_t max_elements,
                                     std::size_t count, std::uint64_t seed) {
   Aim aim(instance, max_elements, count, seed);
-  // The number itself on every axis first: equality is the rarest condition.
-  for (const std::int64_t delta : {0, 1, -1}) {
-    for (const std::int64_t others : {1, 3}) {
-      for (const std::int64_t constant : constants.integers) {
-        if (constant > (std::int64_t{1} << 40)) continue;
-        for (const ops::Axis& axis : instance.op.axes) {
-          if (axis.kind == ops::Axis::Kind::kVariable) aim.AtAxis(axis, constant + delta, others);
-        }
+  for (const AimRow& row : kAims) {
+    for (const std::int64_t constant : constants.integers) {
+      if (constant > (std::int64_t{1} << 40)) continue;
+      for (const ops::Axis& axis : instance.op.axes) {
+        if (axis.kind == ops::Axis::Kind::kVariable)
+          aim.AtAxis(axis, constant * row.factor + row.delta, row.others, row.recipe);
       }
     }
-    if (delta != 0) continue;
+    if (!row.values_after) continue;
     for (const double constant : constants.floats) aim.AtValue(constant);
     for (const std::int64_t constant : constants.integers)
       aim.AtValue(static_cast<double>(constant));

@@ -1,9 +1,9 @@
 // Guidance: what no case has reached yet, and which constants of the program may be the key to it.
 //
 // Coverage adds up, over all runs, which sides of which branches ran. Constants are the immediates
-// that the PTX compares with: a kernel that treats `n == 4096` or `ids[i] == 77` in its own way
-// carries the number in a setp. Cases are aimed at such numbers: axes set to them and next to them,
-// inputs holding them.
+// that the PTX compares with, divides by or masks with: a kernel that treats `n == 4096`, `n % 64`
+// or `ids[i] == 77` in its own way carries the number in a setp, an and or a rem. Cases are aimed
+// at such numbers: axes set to them, next to them and past them, inputs holding them.
 //
 // Deterministic; linear in the PTX; any bytes are acceptable.
 #pragma once
@@ -37,8 +37,12 @@ class Coverage {
 std::string Describe(const BranchCoverage& partial);
 
 struct ProgramConstants {
-  std::vector<std::int64_t> integers;  ///< Distinct, ascending, at least 2.
-  std::vector<double> floats;          ///< Distinct, ascending, without 0 and 1.
+  /// Distinct, at least 2; first those compared with, then divisors, masks + 1 and powers of two
+  /// shifted by, each ascending.
+  std::vector<std::int64_t> integers;
+  /// Distinct, without 0 and 1; behind the ascending ones, integers compared with that read as
+  /// ordinary numbers when they are taken for a float's bits.
+  std::vector<double> floats;
 };
 ProgramConstants ConstantsOfPtx(std::string_view ptx);
 

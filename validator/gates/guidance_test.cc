@@ -39,6 +39,26 @@ TEST(GuidanceTest, ReadsWhatComparisonsCompareWith) {
   EXPECT_EQ(constants.floats, (std::vector<double>{123.5}));
 }
 
+TEST(GuidanceTest, ReadsDivisorsMasksAndShiftsButNotAddends) {
+  const ProgramConstants constants = ConstantsOfPtx(
+      "and.b64 %rd2, %rd1, 2047;\n"
+      "and.b32 %r2, %r1, 10;\n"
+      "rem.s64 %rd3, %rd1, 77;\n"
+      "shr.u32 %r3, %r1, 9;\n"
+      "min.s64 %rd4, %rd1, 512;\n"
+      "add.s64 %rd5, %rd1, 333;\n"
+      "mul.lo.s64 %rd5, %rd1, 444;\n");
+  EXPECT_EQ(constants.integers, (std::vector<std::int64_t>{512, 77, 2048}));
+}
+
+TEST(GuidanceTest, ReadsIntegersAsTheBitsOfFloats) {
+  // 123.5 in bf16 and in f32.
+  EXPECT_THAT(ConstantsOfPtx("setp.eq.s16 %p1, %rs1, 17143;\n").floats, testing::Contains(123.5));
+  EXPECT_THAT(ConstantsOfPtx("setp.eq.s32 %p1, %r1, 0x42F70000;\n").floats,
+              testing::Contains(123.5));
+  EXPECT_TRUE(ConstantsOfPtx("setp.eq.s32 %p1, %r1, 32;\n").floats.empty());
+}
+
 TEST(GuidanceTest, AimsAxesAndValuesAtTheConstants) {
   const ops::Instance instance = cases::GatherInstance();
   const auto aimed = AimedCases(instance, {{4096}, {123.5}}, 1 << 20, 100, 7);

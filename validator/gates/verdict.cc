@@ -148,6 +148,7 @@ cases::Probe ProbeOf(const Counterexample& counterexample) {
   probe.perturbation_seed = counterexample.perturbation_seed;
   probe.poison = counterexample.poison;
   probe.misalign = counterexample.misalign;
+  probe.ends_only = counterexample.ends_only;
   return probe;
 }
 
@@ -158,6 +159,7 @@ void SetProbe(Counterexample& counterexample, const cases::Probe& probe) {
   counterexample.perturbation_seed = probe.perturbation_seed;
   counterexample.poison = probe.poison;
   counterexample.misalign = probe.misalign;
+  counterexample.ends_only = probe.ends_only;
 }
 
 Json ToJson(const Counterexample& counterexample) {
@@ -179,6 +181,7 @@ Json ToJson(const Counterexample& counterexample) {
           {"perturbation_seed", counterexample.perturbation_seed},
           {"poison", counterexample.poison},
           {"misalign", counterexample.misalign},
+          {"ends_only", counterexample.ends_only},
           {"property", counterexample.property},
           {"findings", ToJson(counterexample.findings)},
           {"kernel", counterexample.kernel},
@@ -215,6 +218,7 @@ Result<Counterexample> CounterexampleFromJson(const Json& json, std::string plac
             reader.Optional<std::uint64_t>("perturbation_seed", 0));
   ASSAY_TRY(counterexample.poison, NarrowFromJson<std::uint8_t>(reader, "poison", 0xff));
   ASSAY_TRY(counterexample.misalign, NarrowFromJson<std::uint32_t>(reader, "misalign", 255));
+  ASSAY_TRY(counterexample.ends_only, reader.Optional<bool>("ends_only", false));
   ASSAY_TRY(counterexample.property, reader.Optional<std::string>("property", ""));
   ASSAY_TRY(const Json findings, reader.Required<Json>("findings"));
   ASSAY_TRY(counterexample.findings, FindingsFromJson(findings, reader.PlaceOf("findings")));

@@ -41,6 +41,7 @@ struct Counterexample {
   std::uint64_t perturbation_seed = 0;
   std::uint8_t poison = 0xff;
   std::uint32_t misalign = 0;  ///< See cases::Probe.
+  bool ends_only = false;      ///< See cases::Probe.
   std::vector<cases::Case>
       prelude;                    ///< Calls made before it in the same context, where that matters.
   std::string property;           ///< For the property gate: which one.

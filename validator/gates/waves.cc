@@ -1,8 +1,10 @@
 // The waves of a campaign: which cases each of them tries.
 #include <algorithm>
 #include <cmath>
+#include <set>
 
 #include "base/rng.h"
+#include "validator/cases/profiles.h"
 #include "validator/cases/recipes.h"
 #include "validator/cases/shapes.h"
 #include "validator/gates/campaign.h"
@@ -42,6 +44,30 @@ std::vector<Task> Campaign::Smoke() {
                                   DeriveSeed(context_.options.seed, "smoke") + i, "edge"),
                   "smoke"));
     }
+  }
+  return planned;
+}
+
+// Every recipe where every axis is as short as the op allows, or two or three: most mistakes in
+// formulas show there, on cases that cost next to nothing and need no shrinking.
+std::vector<Task> Campaign::Tiny() {
+  std::vector<Task> planned;
+  const std::uint64_t seed = DeriveSeed(context_.options.seed, "tiny");
+  std::set<ops::AxisValues> seen;
+  for (const std::int64_t size : {1, 2, 3}) {
+    ops::AxisValues wanted;
+    for (const ops::Axis& axis : context_.instance.op.axes) wanted[axis.name] = size;
+    const auto axes = cases::SolveAxes(context_.instance.op, {}, wanted);
+    if (!axes || !seen.insert(*axes).second ||
+        cases::TotalElements(context_.instance, *axes) > context_.effort.max_elements)
+      continue;
+    for (const cases::Recipe& recipe : cases::AllRecipes()) {
+      if (!cases::Applies(recipe, context_.instance)) continue;
+      planned.push_back(
+          TaskFor(cases::MakeCase(context_.instance, recipe, *axes, seed + planned.size(), "edge"),
+                  "tiny"));
+    }
+    if (context_.effort.recipe_shapes < 2) break;
   }
   return planned;
 }
@@ -197,6 +223,27 @@ std::vector<Task> Campaign::Surroundings() {
     one.probe.misalign = any ? kElements[i % 4] : kVectors[i % 4];
     one.wants.determinism = false;
     planned.push_back(std::move(one));
+  }
+  return planned;
+}
+
+// More elements than 2^31, of which only the ends are run: where an index of 32 bits wraps.
+std::vector<Task> Campaign::Huge() {
+  std::vector<Task> planned;
+  const std::uint64_t seed = DeriveSeed(context_.options.seed, "huge");
+  for (const cases::ShapeChoice& shape : cases::HugeShapes(context_.instance)) {
+    if (planned.size() >= context_.effort.huge_shapes) break;
+    cases::Case value{
+        .axes = shape.axes, .seed = seed + planned.size(), .profiles = {}, .origin = shape.origin};
+    for (const ops::TensorSpec& spec : context_.instance.op.inputs) {
+      if (!spec.is_scalar &&
+          cases::ClassOf(spec, context_.instance.TypeOf(spec)) == cases::InputClass::kFloat)
+        value.profiles[spec.name] = {.kind = "ends", .parameters = {}, .literal = {}};
+    }
+    Task task = TaskFor(std::move(value), "huge");
+    task.probe.ends_only = true;
+    task.wants.max_steps = kHugeSteps;
+    planned.push_back(std::move(task));
   }
   return planned;
 }

@@ -5,6 +5,18 @@
 
 namespace assay::oracle {
 
+std::optional<TruthPoint> ReadCell(const ops::Instance& instance, const ops::TensorSpec& spec,
+                                   const Tensor& cells, std::int64_t index) {
+  if (index < 0 || index >= cells.elements / 6) return std::nullopt;
+  const Cell& cell = reinterpret_cast<const Cell*>(cells.memory.bytes().data())[index];
+  if (cell.value == 0 && cell.hard == 0 && cell.terms == 0) return std::nullopt;
+  const DType dtype = instance.TypeOf(spec);
+  if (!IsFloat(dtype) || instance.op.contract.exact_outputs.contains(spec.name))
+    return TruthPoint{index, cell.value, 0};
+  return TruthPoint{index, cell.value,
+                    cell.hard + UlpAt(dtype, std::fabs(cell.value) + cell.hard) / 2};
+}
+
 OutputTruth ReadCells(const ops::Instance& instance, const ops::TensorSpec& spec,
                       const Tensor& cells, bool exchangeable) {
   OutputTruth truth;

@@ -1,6 +1,9 @@
 // What a run of the reference with bounded numbers leaves behind, as the truth of an output.
 #pragma once
 
+#include <cstdint>
+#include <optional>
+
 #include "validator/oracle/oracle.h"
 
 namespace assay::oracle {
@@ -20,6 +23,9 @@ struct Cell {
 OutputTruth ReadCells(const ops::Instance& instance, const ops::TensorSpec& spec,
                       const Tensor& cells, bool exchangeable);
 
+/// One element; nothing where its cell was not written, or holds a plain 0.
+std::optional<TruthPoint> ReadCell(const ops::Instance& instance, const ops::TensorSpec& spec,
+                                   const Tensor& cells, std::int64_t index);
 /// Fills in_order, in_order_fused and in_order_slack from three more runs of the reference, in the
 /// contract's type twice and bounded.
 void ReadInOrder(const Tensor& separate, const Tensor& fused, const Tensor& bounded,

@@ -106,4 +106,24 @@ Result<std::shared_ptr<const Truth>> Oracle::Evaluate(const ops::Instance& insta
   return truth;
 }
 
+Result<SparseTruth> Oracle::EvaluateAt(const ops::Instance& instance,
+                                       const cases::Materialised& inputs,
+                                       const SparseElements& wanted) {
+  NumberType type;
+  type.independent = false;
+  ASSAY_TRY(const Cells cells,
+            impl_->runner.RunAt(instance, type, inputs.axes, inputs.inputs, wanted));
+  SparseTruth truth;
+  for (const auto& [name, elements] : wanted) {
+    const ops::TensorSpec* spec = instance.op.FindOutput(name);
+    const auto found = cells.find(name);
+    if (spec == nullptr || found == cells.end()) continue;
+    for (const std::int64_t index : elements) {
+      if (const auto point = ReadCell(instance, *spec, found->second, index))
+        truth[name].push_back(*point);
+    }
+  }
+  return truth;
+}
+
 }  // namespace assay::oracle

@@ -54,6 +54,16 @@ struct Truth {
   std::map<std::string, OutputTruth, std::less<>> outputs;
 };
 
+/// Truth at single elements of huge outputs.
+struct TruthPoint {
+  std::int64_t index = 0;
+  double value = 0;
+  double allowance = 0;
+};
+using SparseTruth = std::map<std::string, std::vector<TruthPoint>, std::less<>>;
+/// Output -> numbers of its elements.
+using SparseElements = std::map<std::string, std::vector<std::int64_t>, std::less<>>;
+
 class Oracle {
  public:
   Oracle(engine::Compiler& compiler, engine::Engine& engine);
@@ -64,6 +74,13 @@ class Oracle {
   virtual Result<std::shared_ptr<const Truth>> Evaluate(const ops::Instance& instance,
                                                         const cases::Case& value,
                                                         const cases::Materialised& inputs);
+
+  /// Truth of some elements only, for shapes with more than can be computed: for each output, the
+  /// elements of `wanted` for which there is a truth (not all, and none that is exactly 0).
+  /// kUnsupported where the reference cannot be run in part, kLimit where that takes too long.
+  virtual Result<SparseTruth> EvaluateAt(const ops::Instance& instance,
+                                         const cases::Materialised& inputs,
+                                         const SparseElements& wanted);
 
  private:
   struct Impl;

@@ -3,15 +3,22 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include <algorithm>
 #include <array>
+#include <optional>
+#include <set>
 
 #include "base/file.h"
 #include "base/json.h"
 #include "ops/prelude.h"
 #include "validator/engine/bind.h"
+#include "validator/engine/window.h"
 
 namespace assay::oracle {
 namespace {
+
+// What the parts of a huge reference may take: a few seconds.
+constexpr std::uint64_t kWindowSteps = 120'000'000;
 
 std::string_view FormatName(DType type) {
   switch (type) {
@@ -65,6 +72,55 @@ ops::Instance Widened(const ops::Instance& instance, const NumberType& type) {
   wide.op.dtypes["Real"] = {DType::kF64};
   wide.binding["Real"] = DType::kF64;
   return wide;
+}
+
+/// The block of a one-dimensional launch whose threads write element `index`: there is a thread for
+/// each element of the leading axes (all of them, or all but the row's). Nothing where the grid fits
+/// no such reading.
+std::optional<std::uint64_t> BlockWriting(const Launch& launch, const Shape& shape,
+                                          std::int64_t index) {
+  if (launch.grid[1] * launch.grid[2] * launch.block[1] * launch.block[2] != 1) return std::nullopt;
+  const std::int64_t threads = launch.block[0];
+  std::int64_t inner = 1;
+  for (std::size_t d = shape.size() + 1; d-- > 0;) {
+    std::int64_t rows = 1;
+    for (std::size_t i = 0; i < d; ++i) rows *= shape[i];
+    if ((rows + threads - 1) / threads == launch.grid[0])
+      return static_cast<std::uint64_t>(index / inner / threads);
+    if (d > 0) inner *= shape[d - 1];
+  }
+  return std::nullopt;
+}
+
+/// Cuts every grid beyond kWholeGrid down to the blocks that write what is wanted.
+bool CutToWanted(engine::Binding& binding, const Wanted& wanted) {
+  Execution& execution = binding.execution;
+  for (std::size_t i = 0; i < execution.launches.size(); ++i) {
+    Launch& launch = execution.launches[i];
+    if (std::uint64_t{launch.grid[0]} * launch.grid[1] * launch.grid[2] <= engine::kWholeGrid)
+      continue;
+    if (!engine::MayCut(execution, i)) return false;
+    std::set<std::uint64_t> blocks;
+    for (const auto& [name, elements] : wanted) {
+      const std::size_t buffer = binding.calls.front().buffer_of.find(name)->second;
+      const bool written = std::ranges::any_of(launch.args, [&](const Argument& argument) {
+        return argument.kind == Argument::Kind::kBuffer && argument.buffer == buffer;
+      });
+      Shape shape = binding.calls.front().outputs.find(name)->second.shape;
+      shape.pop_back();  // the words of a cell
+      std::set<std::uint64_t> mine;
+      for (const std::int64_t index : elements) {
+        if (!written || mine.size() >= ReferenceRunner::kBlocksOfAnOutput) break;
+        const auto block = BlockWriting(launch, shape, index);
+        if (!block) return false;
+        mine.insert(*block);
+      }
+      blocks.insert(mine.begin(), mine.end());
+    }
+    if (blocks.empty()) blocks.insert(0);
+    for (const std::uint64_t block : blocks) launch.only.push_back({block, 1});
+  }
+  return true;
 }
 
 std::string Describe(const engine::CompileOutcome& outcome) {
@@ -121,20 +177,47 @@ Result<engine::CompiledKernel> ReferenceRunner::Compile(const ops::Instance& ins
 
 Result<Cells> ReferenceRunner::Run(const ops::Instance& instance, const NumberType& type,
                                    const ops::AxisValues& axes, const TensorMap& inputs) {
+  return Run(instance, type, axes, inputs, nullptr);
+}
+
+Result<Cells> ReferenceRunner::RunAt(const ops::Instance& instance, const NumberType& type,
+                                     const ops::AxisValues& axes, const TensorMap& inputs,
+                                     const Wanted& wanted) {
+  return Run(instance, type, axes, inputs, &wanted);
+}
+
+Result<Cells> ReferenceRunner::Run(const ops::Instance& instance, const NumberType& type,
+                                   const ops::AxisValues& axes, const TensorMap& inputs,
+                                   const Wanted* wanted) {
   const ops::Instance wide = Widened(instance, type);
-  ASSAY_TRY(ops::LaunchPlan plan, ReadPlan(wide.op));
-  for (ops::WorkspacePlan& workspace : plan.workspace) {
-    if (workspace.dtype_name == "Real")
-      workspace.shape.push_back(ops::Expression::Constant(type.RealWords()));
-  }
+  ASSAY_TRY(const ops::LaunchPlan plan, ReadPlan(wide.op));
   ASSAY_TRY(const engine::CompiledKernel compiled, Compile(instance, type, plan));
-  ASSAY_TRY(const ops::ResolvedPlan resolved, ops::Resolve(plan, wide, axes));
+  ASSAY_TRY(ops::ResolvedPlan resolved, ops::Resolve(plan, wide, axes));
+  // Only now: a workspace that an implementation may have is not too large for its bounds.
+  for (const ops::WorkspacePlan& workspace : plan.workspace) {
+    if (workspace.dtype_name != "Real") continue;
+    const auto found =
+        std::ranges::find(resolved.workspace, workspace.name, &ops::ResolvedWorkspace::name);
+    if (found != resolved.workspace.end()) found->elements *= type.RealWords();
+  }
   const std::array calls = {engine::Call{.plan = &resolved, .axes = &axes, .inputs = &inputs}};
-  ASSAY_TRY(engine::Binding binding, engine::Bind(wide, compiled, calls));
+  ASSAY_TRY(engine::Binding binding,
+            engine::Bind(wide, compiled, calls,
+                         {.poison = static_cast<std::uint8_t>(wanted != nullptr ? 0 : 0xff)}));
   binding.execution.checks = Checks{.initialisation = true, .race = false, .barrier = true};
   binding.execution.limits.max_steps = 200'000'000'000;
+  if (wanted != nullptr) {
+    // Terabytes of cells cannot be tracked byte by byte; the full runs of small cases are.
+    binding.execution.checks.initialisation = false;
+    binding.execution.limits.max_steps = kWindowSteps;
+    if (!CutToWanted(binding, *wanted)) {
+      return Fail(ErrorKind::kUnsupported, "cannot be run in part", Place(instance));
+    }
+  }
   ASSAY_TRY(const Report report,
             engine_.Run(binding.execution, binding.buffers, engine::Trust::kReference));
+  if (wanted != nullptr && report.stop != Stop::kCompleted)
+    return Fail(ErrorKind::kLimit, "takes too long even in part", Place(instance));
   if (!report.findings.empty()) {
     return Fail(ErrorKind::kMalformedInput,
                 "has a defect of its own: " + report.findings.front().message, Place(instance),
@@ -148,7 +231,8 @@ Result<Cells> ReferenceRunner::Run(const ops::Instance& instance, const NumberTy
                 Place(instance));
   }
   for (const auto& [name, buffer] : binding.calls.front().buffer_of) {
-    if (buffer < report.unwritten_bytes.size() && report.unwritten_bytes[buffer] != 0) {
+    if (wanted == nullptr && buffer < report.unwritten_bytes.size() &&
+        report.unwritten_bytes[buffer] != 0) {
       return Fail(ErrorKind::kMalformedInput,
                   fmt::format("leaves {} bytes of the output '{}' unwritten",
                               report.unwritten_bytes[buffer], name),

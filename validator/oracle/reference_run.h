@@ -43,6 +43,9 @@ struct NumberType {
 /// Output -> f64 tensor of the output's shape with one more axis, of CellWords() elements.
 using Cells = TensorMap;
 
+/// Output -> numbers of the elements that are asked for.
+using Wanted = std::map<std::string, std::vector<std::int64_t>, std::less<>>;
+
 class ReferenceRunner {
  public:
   ReferenceRunner(engine::Compiler& compiler, engine::Engine& engine)
@@ -53,7 +56,17 @@ class ReferenceRunner {
   Result<Cells> Run(const ops::Instance& instance, const NumberType& type,
                     const ops::AxisValues& axes, const TensorMap& inputs);
 
+  /// The same, but only those blocks run which, by the reference's convention (one thread an output
+  /// element, or one a row), write the `wanted` elements of each output; at most kBlocksOfAnOutput
+  /// for each output. Cells of other elements are zero. kUnsupported where the plan cannot be cut
+  /// so.
+  Result<Cells> RunAt(const ops::Instance& instance, const NumberType& type,
+                      const ops::AxisValues& axes, const TensorMap& inputs, const Wanted& wanted);
+  static constexpr std::size_t kBlocksOfAnOutput = 6;
+
  private:
+  Result<Cells> Run(const ops::Instance& instance, const NumberType& type,
+                    const ops::AxisValues& axes, const TensorMap& inputs, const Wanted* wanted);
   Result<engine::CompiledKernel> Compile(const ops::Instance& instance, const NumberType& type,
                                          const ops::LaunchPlan& plan);
 

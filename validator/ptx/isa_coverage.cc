@@ -46,7 +46,7 @@ std::vector<const Form*> FormsOfFamily(Family family) {
 }
 
 void AppendFamily(std::string& text, Family family,
-                  const std::function<bool(const Form&)>& executes) {
+                  const std::function<Taken(const Form&)>& executes) {
   const std::vector<const Form*> forms = FormsOfFamily(family);
   if (forms.empty()) return;
   const auto to = std::back_inserter(text);
@@ -57,9 +57,12 @@ void AppendFamily(std::string& text, Family family,
                    form->section, form->ptx_version / 10, form->ptx_version % 10,
                    form->sm <= 70 ? "any" : ArchitectureText(form->sm));
     if (executes) {
-      const bool runs = executes(*form);
-      running += runs ? 1 : 0;
-      rows += runs ? " yes |" : " no |";
+      const Taken result = executes(*form);
+      running += result.taken == result.tried ? 1 : 0;
+      rows += result.taken == result.tried ? std::string(" yes |")
+              : result.taken == 0
+                  ? std::string(" no |")
+                  : fmt::format(" {} of {} spellings |", result.taken, result.tried);
     }
     rows += '\n';
   }
@@ -75,17 +78,21 @@ void AppendFamily(std::string& text, Family family,
 
 std::string_view Name(Family family) { return kFamilies[static_cast<std::size_t>(family)]; }
 
-std::string CoverageDocument(const std::function<bool(const Form&)>& executes) {
+std::string CoverageDocument(const std::function<Taken(const Form&)>& executes) {
   std::string text = fmt::format(
       "# PTX coverage\n\n"
       "Generated from the ISA table (validator/ptx/isa.def), which holds {} forms. A form is what "
       "the parser and the verifier take; "
       "an instruction outside of the table is refused by name and line, and what depends on it is "
-      "inconclusive.\n\n"
+      "inconclusive.{}\n\n"
       "`{{.x}}` may be missing, `.a|b` is a choice, `<name>` one of the classes at the end. "
       "Sections are those of the PTX ISA "
       "manual 9.0. Version and architecture are those of the plainest variant of the form.\n",
-      Forms().size() - 1);
+      Forms().size() - 1,
+      executes ? " Whether the emulator executes a form is found by loading a module with each of "
+                 "its spellings: every alternative of every slot, every optional part both ways; "
+                 "one that it does not execute is refused at load, by name and line."
+               : "");
   for (std::size_t i = 0; i < kFamilies.size(); ++i) {
     AppendFamily(text, static_cast<Family>(i), executes);
   }

@@ -1,6 +1,6 @@
-// Instructions made up from the rows of the ISA table, for tests: each alternative of each slot
-// occurs in one of them, and each optional operand both ways. Used to check that the parser,
-// verifier and printer take every row, and that ptxas agrees.
+// Instructions made up from the rows of the ISA table: each alternative of each slot occurs in one
+// of them, and each optional operand both ways. Tests check with them that the parser, verifier and
+// printer take every row, and that ptxas agrees; the coverage document asks the emulator.
 #pragma once
 
 #include <string>

@@ -163,7 +163,9 @@ TEST(IsaTest, WrongWidthsAreRefused) {
 
 TEST(IsaTest, CoverageDocumentHasEveryForm) {
   const std::string document =
-      CoverageDocument([](const Form& form) { return form.opcode == Opcode::kAdd; });
+      CoverageDocument([](const Form& form) {
+        return Taken{form.opcode == Opcode::kAdd ? 2u : form.opcode == Opcode::kSub ? 1u : 0u, 2};
+      });
   std::size_t lines = 0;
   for (std::size_t at = document.find("\n| `"); at != std::string::npos;
        at = document.find("\n| `", at + 1)) {
@@ -172,7 +174,9 @@ TEST(IsaTest, CoverageDocumentHasEveryForm) {
   EXPECT_EQ(lines, Forms().size() - 1);
   EXPECT_NE(document.find("| `add{.sat}.s32 d, a, b` | 9.7.1.1 | 1.0 | any | yes |"),
             std::string::npos);
-  EXPECT_NE(document.find("| `sub{.sat}.s32 d, a, b` | 9.7.1.2 | 1.0 | any | no |"),
+  EXPECT_NE(document.find("| `sub{.sat}.s32 d, a, b` | 9.7.1.2 | 1.0 | any | 1 of 2 spellings |"),
+            std::string::npos);
+  EXPECT_NE(document.find("| `mul.hi\\|lo.<int> d, a, b` | 9.7.1.3 | 1.0 | any | no |"),
             std::string::npos);
   EXPECT_EQ(CoverageDocument().find("executes"), std::string::npos);
 }

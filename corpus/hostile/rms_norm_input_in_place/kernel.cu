@@ -1,4 +1,4 @@
-// Wrong: scales its input in place before it reads it.
+// Wrong: scales its input in place, so that it rounds twice and the caller loses x.
 #include <cuda_bf16.h>
 #include <cuda_fp16.h>
 
@@ -17,9 +17,9 @@ extern "C" __global__ void rms_norm(T* x, const T* __restrict__ weight,
   }
   for (int offset = 16; offset > 0; offset /= 2)
     squares += __shfl_xor_sync(0xffffffffu, squares, offset);
-  row[threadIdx.x % hidden] = row[threadIdx.x % hidden];
   const float scale = rsqrtf(squares / static_cast<float>(hidden) + eps);
   for (long long h = threadIdx.x; h < hidden; h += 32) {
-    y[token * hidden + h] = T(static_cast<float>(row[h]) * scale * static_cast<float>(weight[h]));
+    row[h] = T(static_cast<float>(row[h]) * scale);
+    y[token * hidden + h] = T(static_cast<float>(row[h]) * static_cast<float>(weight[h]));
   }
 }

@@ -55,6 +55,8 @@ struct Bounded {
   static constexpr double kTruncation = 0.5;
   // Results below the accumulator's normal range may be flushed.
   static constexpr double kTiny = C::format::min_exponent == -126 ? 0x1p-126 : 0x1p-14;
+  // 16-bit additions never flush (add.noftz is all that atomics on them offer).
+  static constexpr bool kFlushes = C::format::precision == 24;
 
   ASSAY_DEVICE Bounded() {}
   /// A number that is part of the op's text: exact where the accumulator holds it.
@@ -159,6 +161,12 @@ struct Bounded {
     r.n = x.n + y.n;
     r.len = larger(x.len, y.len);
     r.g = x.g == 0 ? y.g : y.g == 0 ? x.g : smaller(x.g, y.g);
+    // atom.add.f32 on global memory flushes subnormal addends and sums (PTX ISA). Where all terms
+    // are multiples of a normal number there are none.
+    if (kFlushes && r.g > 0 && r.g < kTiny) {
+      r.e += 2 * kTiny;
+      r.t += 2 * kTiny;
+    }
     return r;
   }
   friend ASSAY_DEVICE Bounded operator-(const Bounded& x, const Bounded& y) { return x + -y; }
@@ -186,6 +194,16 @@ struct Bounded {
   }
   friend ASSAY_DEVICE Bounded operator/(const Bounded& x, const Bounded& y) {
     const double v = x.v / y.v;
+    if (x.n > 1) {
+      // A mean may be taken as it runs (Welford): then the sum, which may be exact or cancel, never
+      // occurs.
+      Bounded running = x;
+      running.g = -1;
+      running = running.settled();
+      running.e += kSlack * kUnit * x.a;
+      running.t += kSlack * kUnit * x.a;
+      return running / y;
+    }
     const double rounding = (C::approximate ? 2 : 1) * kSlack * kUnit * magnitude(v) + kTiny;
     Bounded r = result(v, quotient_error(v, x.hard(), y.v, y.hard()) + rounding,
                        quotient_error(v, x.correlated(), y.v, y.correlated()) + rounding,
@@ -277,7 +295,8 @@ ASSAY_DEVICE Bounded<C> exp(const Bounded<C>& x) {
   const double v = ::exp(x.v);
   // __expf: 2 + 1.173 |x| ulp (CUDA C++ Programming Guide, mathematical functions); expf: 2 ulp.
   const double ulps = C::approximate ? 2 + 1.173 * magnitude(x.v) : 2;
-  const double rounding = v * 2 * ulps * Bounded<C>::kUnit + Bounded<C>::kTiny;
+  const double rounding =
+      (v == 0 ? 0 : v * 2 * ulps * Bounded<C>::kUnit) + Bounded<C>::kTiny;  // exp(-inf) is 0
   return Bounded<C>::result(v, v * grown(x.hard()) + rounding, v * grown(x.typical()) + rounding,
                             x.length(), -1);
 }

@@ -49,7 +49,7 @@ WarpAccess EventOf(const CoreWarp& warp, const Decoded& op, const LaneAccess& ac
   const MemoryRegion* region = nullptr;
   for (LaneMask rest = access.lanes; rest != 0; rest &= rest - 1) {
     const int lane = std::countr_zero(rest);
-    region = access.region[lane];
+    region = access.RegionOf(lane);
     offsets[lane] =
         static_cast<std::uint64_t>(access.at(lane) - region->data) + region->race_offset;
   }
@@ -73,7 +73,7 @@ void CopyAsync(Warp& base, const Decoded& op) {
   LaneAccess from;
   Addresses(warp, op.operands[0], to);
   Addresses(warp, op.operands[1], from);
-  if (!Resolve<true>(warp, op, Space::kShared, warp.exec, bytes, AccessType::kStore, to)) return;
+  if (!Resolve(warp, op, Space::kShared, warp.exec, bytes, AccessType::kStore, to)) return;
   // A source size below the copy size reads less and fills up with zeros; of zero it reads nothing.
   std::uint32_t sizes[kWarpSize];
   std::fill_n(sizes, kWarpSize, bytes);
@@ -106,12 +106,12 @@ void CopyAsync(Warp& base, const Decoded& op) {
     }
     rest &= ~group;
     LaneAccess part = from;
-    if (!Resolve<true>(warp, op, Space::kGlobal, group, size, AccessType::kLoad, part, bytes))
+    if (!Resolve(warp, op, Space::kGlobal, group, size, AccessType::kLoad, part, bytes))
       return;
     for (LaneMask left = group; left != 0; left &= left - 1) {
       const int lane = std::countr_zero(left);
       checked.pointer[lane] = part.pointer[lane];
-      checked.region[lane] = part.region[lane];
+      checked.region[lane] = part.RegionOf(lane);
     }
   }
   checked.lanes = reading;
@@ -120,7 +120,7 @@ void CopyAsync(Warp& base, const Decoded& op) {
     alignas(64) std::uint64_t read_offsets[kWarpSize] = {};
     alignas(64) std::uint64_t write_offsets[kWarpSize] = {};
     WarpAccess read = EventOf(warp, op, checked, bytes, AccessKind::kRead, read_offsets);
-    if (reading != 0 && !checked.region[std::countr_zero(reading)]->writable) read.lanes = 0;
+    if (reading != 0 && !checked.RegionOf(std::countr_zero(reading))->writable) read.lanes = 0;
     const WarpAccess write = EventOf(warp, op, to, bytes, AccessKind::kWrite, write_offsets);
     token = engine.race->OnAsyncIssue(warp.number, warp.exec, read, write);
   }
@@ -132,12 +132,12 @@ void CopyAsync(Warp& base, const Decoded& op) {
     copy.destination = to.at(lane);
     copy.bytes = bytes;
     copy.token = token;
-    copy.region = to.region[lane];
-    copy.offset = static_cast<std::uint64_t>(to.at(lane) - to.region[lane]->data);
+    copy.region = to.RegionOf(lane);
+    copy.offset = static_cast<std::uint64_t>(to.at(lane) - to.RegionOf(lane)->data);
     if (sizes[lane] > 0) {
       std::memcpy(copy.data.data(), checked.at(lane), sizes[lane]);
       engine.counters.bytes_read += sizes[lane];
-      const MemoryRegion& source = *checked.region[lane];
+      const MemoryRegion& source = *checked.RegionOf(lane);
       if (source.defined != nullptr) {
         copy.undefined = !source.defined->Defined(
             static_cast<std::uint64_t>(checked.at(lane) - source.data), sizes[lane]);
@@ -246,8 +246,8 @@ void CompleteCopies(CoreWarp& warp, int index, int keep) {
 std::span<const ResolverRow> AsyncCopyRows() {
   static const std::vector<ResolverRow> rows = [] {
     std::vector<ResolverRow> all(std::begin(kRows), std::end(kRows));
-    const std::span<const ResolverRow> bulk = BulkRows();
-    all.insert(all.end(), bulk.begin(), bulk.end());
+    for (const std::span<const ResolverRow> part : {BulkRows(), AsyncStoreRows(), TensorRows()})
+      all.insert(all.end(), part.begin(), part.end());
     return all;
   }();
   return rows;

@@ -33,6 +33,9 @@ struct AsyncGroups {
     std::vector<std::uint64_t> bulk_open;
   };
   std::array<Lane, kWarpSize> lanes;
+  /// wgmma: the detector's tokens of what the warp's products read, by group.
+  std::vector<std::vector<std::uint64_t>> products_committed;
+  std::vector<std::uint64_t> products_open;
 };
 
 AsyncGroups& GroupsOf(CoreWarp& warp);

@@ -1,5 +1,7 @@
 // atom and red (PTX ISA 9.7.13.5, 9.7.13.6). Lanes of one instruction take effect one after the
 // other, in lane order or, under a reversing schedule, in reverse.
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <bit>
 #include <cmath>
@@ -7,9 +9,11 @@
 #include <type_traits>
 
 #include "base/dtype.h"
+#include "validator/emu/handlers/combine.h"
 #include "validator/emu/handlers/rows.h"
 #include "validator/emu/memory.h"
 #include "validator/emu/scheduler.h"
+#include "validator/emu/site.h"
 
 namespace assay::emu {
 namespace {
@@ -152,6 +156,19 @@ bool InShared(Space space, std::uint64_t address) {
          (space == Space::kGeneric && (address & kWindowMask) == kSharedWindow);
 }
 
+void ReportUndefinedTarget(CoreWarp& warp, const Decoded& op, const LaneAccess& access,
+                           std::uint32_t offset, std::uint32_t bytes, LaneMask undefined) {
+  const int lane = FirstLane(undefined);
+  MemoryPlace place =
+      PlaceOf(warp, op.source->space, access.address[lane] + offset, lane, bytes);
+  const std::string where = place.buffer.empty() ? fmt::format("{:#x}", place.address)
+                                                 : fmt::format("{}[{}]", place.buffer, place.index);
+  Report1(warp, FindingKind::kUninitialisedUse, warp.PcOf(op), undefined,
+          fmt::format("{} onto {}, which nothing has written", VerbOf(*op.source), where),
+          VerbOf(*op.source), std::move(place),
+          fmt::format("a value in {} before anything is combined with it", where));
+}
+
 template <bool kMonitored, class Op, class T>
 void ReadModifyWrite(Warp& base, const Decoded& op) {
   CoreWarp& warp = Core(base);
@@ -160,7 +177,7 @@ void ReadModifyWrite(Warp& base, const Decoded& op) {
   const bool returns = op.source->opcode == Opcode::kAtom;
   // Operands: destinations (a vector's elements flattened), address, sources, and for cas what to
   // compare first.
-  const std::uint32_t count = op.aux;
+  const std::uint32_t count = op.aux & 0xffff;
   const std::size_t address_at = op.destinations;
   const DecodedOperand& address = op.operands[address_at];
   const DecodedOperand* const b = op.operands + address_at + 1;
@@ -169,7 +186,7 @@ void ReadModifyWrite(Warp& base, const Decoded& op) {
   LaneAccess access;
   Addresses(warp, address, access);
   if constexpr (kMonitored) CheckAddressDefined(warp, op, address, warp.exec);
-  if (!Resolve<kMonitored>(warp, op, space, warp.exec, bytes, AccessType::kAtomic, access)) return;
+  if (!Resolve(warp, op, space, warp.exec, bytes, AccessType::kAtomic, access)) return;
   const auto lanes = static_cast<std::uint64_t>(std::popcount(warp.exec));
   engine.counters.atomics += lanes;
   if ((op.flags & kFlagOrderMatters) != 0) engine.counters.used_atomics = true;
@@ -182,7 +199,7 @@ void ReadModifyWrite(Warp& base, const Decoded& op) {
     if (engine.race) {
       ReportAccess(warp, op, access, bytes,
                    {.kind = AccessKind::kReadWrite,
-                    .order = OrderOf(*op.source),
+                    .order = UnpackOrder(op),
                     .atomic = true,
                     .returns_value = returns,
                     .element_bytes = sizeof(T)});
@@ -201,6 +218,12 @@ void ReadModifyWrite(Warp& base, const Decoded& op) {
       if (engine.track_defined) {
         undefined =
             UndefinedLanes(warp, access, e * static_cast<std::uint32_t>(sizeof(T)), sizeof(T));
+        // Reported here, once: what comes of it counts as defined, so that it is not reported again.
+        if (undefined != 0 && !std::is_same_v<Op, Exchange>) {
+          ReportUndefinedTarget(warp, op, access, e * static_cast<std::uint32_t>(sizeof(T)),
+                                sizeof(T), undefined);
+          undefined = 0;
+        }
       }
     }
     T results[kWarpSize];
@@ -240,6 +263,17 @@ void ReadModifyWrite(Warp& base, const Decoded& op) {
   if (changed) engine.last_progress = engine.counters.steps;
 }
 
+/// One element, in memory, with one that comes from elsewhere.
+template <class Op, class T>
+void CombineElement(std::byte* at, const std::byte* value, bool flush) {
+  T old;
+  T with;
+  std::memcpy(&old, at, sizeof(T));
+  std::memcpy(&with, value, sizeof(T));
+  const T updated = Op::Apply(old, with, with, Context{.flush = flush});
+  std::memcpy(at, &updated, sizeof(T));
+}
+
 struct AtomicRow {
   Mod operation;
   Type type;
@@ -247,6 +281,7 @@ struct AtomicRow {
   bool compares;
   Handler plain;
   Handler monitored;
+  Combine combine;
 };
 
 #define ATOMIC(mod, type, bits, op, storage) \
@@ -255,7 +290,8 @@ struct AtomicRow {
    bits,                                     \
    std::is_same_v<op, CompareAndSwap>,       \
    &ReadModifyWrite<false, op, storage>,     \
-   &ReadModifyWrite<true, op, storage>}
+   &ReadModifyWrite<true, op, storage>,      \
+   &CombineElement<op, storage>}
 
 using U16 = std::uint16_t;
 using U32 = std::uint32_t;
@@ -353,7 +389,7 @@ Handler ResolveAtomic(const Instruction& in, Decoded& decoded) {
       }
     }
     if (count > 8 || (row.compares && count != 1)) return nullptr;
-    decoded.aux = static_cast<std::uint32_t>(count);
+    decoded.aux = static_cast<std::uint32_t>(count) | PackOrder(in);
     decoded.flags |= kFlagMemory;
     if (OrderMatters(row, returns && (decoded.flags & kFlagResultUsed) != 0))
       decoded.flags |= kFlagOrderMatters;
@@ -367,6 +403,14 @@ Handler ResolveAtomic(const Instruction& in, Decoded& decoded) {
 constexpr ResolverRow kRows[] = {{Opcode::kAtom, &ResolveAtomic}, {Opcode::kRed, &ResolveAtomic}};
 
 }  // namespace
+
+Combine CombinerOf(const Instruction& in, Type type) {
+  for (const AtomicRow& row : kAtomics) {
+    if (!row.compares && in.Has(row.operation) && row.type == Canonical(row.operation, type))
+      return row.combine;
+  }
+  return nullptr;
+}
 
 std::span<const ResolverRow> AtomicRows() { return kRows; }
 

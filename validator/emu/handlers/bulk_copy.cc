@@ -11,8 +11,9 @@
 #include <vector>
 
 #include "validator/emu/handlers/async_copy.h"
-#include "validator/emu/handlers/partial_rows.h"
+#include "validator/emu/handlers/bulk.h"
 #include "validator/emu/handlers/mbarrier.h"
+#include "validator/emu/handlers/partial_rows.h"
 #include "validator/emu/scheduler.h"
 #include "validator/emu/site.h"
 
@@ -24,49 +25,9 @@ using ptx::Mod;
 using ptx::Opcode;
 using ptx::Space;
 
-void Misuse(CoreWarp& warp, const Decoded& op, int lane, std::string message) {
-  Report1(warp, FindingKind::kBarrierMisuse, warp.PcOf(op), LaneMask{1} << lane, std::move(message),
-          std::string(ptx::Mnemonic(op.source->opcode)));
-  warp.engine->End(Stop::kFault, "misuse of a bulk copy");
-  warp.outcome = Outcome::kStop;
-}
-
-/// One side of a copy, by one lane.
-struct Side {
-  LaneAccess access;
-  WarpAccess event;
-  alignas(64) std::uint64_t offsets[kWarpSize] = {};
-};
-
-bool ResolveSide(CoreWarp& warp, const Decoded& op, Space space, std::uint64_t address, int lane,
-                 std::uint32_t bytes, bool writes, Side& side) {
-  side.access.address[lane] = address;
-  const LaneMask bit = LaneMask{1} << lane;
-  // The look-up of all lanes reads every address.
-  for (int other = 0; other < kWarpSize; ++other) side.access.address[other] = address;
-  if (!Resolve<true>(warp, op, space, bit, bytes, writes ? AccessType::kStore : AccessType::kLoad,
-                     side.access, 16))
-    return false;
-  const MemoryRegion* const region = side.access.region[lane];
-  if (region == nullptr) {
-    Misuse(warp, op, lane, "a bulk copy to or from local memory");
-    return false;
-  }
-  side.offsets[lane] =
-      static_cast<std::uint64_t>(side.access.at(lane) - region->data) + region->race_offset;
-  side.event.warp = warp.number;
-  side.event.lanes = bit;
-  side.event.region = region->race_region;
-  side.event.offsets = side.offsets;
-  side.event.bytes = bytes;
-  side.event.kind = writes ? AccessKind::kWrite : AccessKind::kRead;
-  side.event.pc = warp.PcOf(op);
-  return true;
-}
-
 void MoveBytes(CoreWarp& warp, const Side& to, const Side& from, int lane, std::uint32_t bytes) {
-  MemoryRegion* const target = to.access.region[lane];
-  const MemoryRegion* const source = from.access.region[lane];
+  MemoryRegion* const target = to.access.RegionOf(lane);
+  const MemoryRegion* const source = from.access.RegionOf(lane);
   std::memmove(to.access.at(lane), from.access.at(lane), bytes);
   warp.engine->last_progress = warp.engine->counters.steps;
   if (source->kind != MemoryRegion::Kind::kShared) warp.engine->counters.bytes_read += bytes;
@@ -85,19 +46,8 @@ void MoveBytes(CoreWarp& warp, const Side& to, const Side& from, int lane, std::
 
 std::uint64_t IssueToDetector(CoreWarp& warp, const Side& from, const Side& to, int lane) {
   if (!warp.engine->race) return 0;
-  const bool reads_mutable = from.access.region[lane]->writable;
+  const bool reads_mutable = from.access.RegionOf(lane)->writable;
   return warp.engine->race->OnBulkIssue(reads_mutable ? &from.event : nullptr, &to.event);
-}
-
-std::uint64_t AddressIn(CoreWarp& warp, const DecodedOperand& operand, int lane) {
-  const auto offset = static_cast<std::uint64_t>(operand.offset);
-  if (operand.bits == 64) return warp.Lanes<std::uint64_t>(operand.slot)[lane] + offset;
-  return static_cast<std::uint32_t>(warp.Lanes<std::uint32_t>(operand.slot)[lane] + offset);
-}
-
-/// The same shared address in block `rank` of the cluster.
-std::uint64_t InBlock(std::uint64_t address, std::uint32_t rank) {
-  return (address & kSharedOffsetMask) | (std::uint64_t{rank} + 1) << kSharedBlockBits;
 }
 
 /// operands: destination, source, size, mbarrier, optional block mask.
@@ -110,33 +60,28 @@ void CopyToShared(Warp& base, const Decoded& op) {
     const int lane = std::countr_zero(rest);
     const std::uint32_t bytes = sizes[lane];
     if (bytes % 16 != 0)
-      return Misuse(
+      return BulkMisuse(
           warp, op, lane,
           fmt::format("a bulk copy of {} bytes: the size must be a multiple of 16", bytes));
     if (bytes == 0) continue;
-    const std::uint64_t to_address = AddressIn(warp, op.operands[0], lane);
-    const std::uint64_t barrier_address = AddressIn(warp, op.operands[3], lane);
+    const std::uint64_t to_address = BulkAddress(warp, op.operands[0], lane);
+    const std::uint64_t barrier_address = BulkAddress(warp, op.operands[3], lane);
     std::uint32_t ranks = multicast ? warp.Lanes<std::uint16_t>(op.operands[4].slot)[lane] : 1;
     for (; ranks != 0; ranks &= ranks - 1) {
       const auto rank = static_cast<std::uint32_t>(std::countr_zero(ranks));
       Side from, to, barrier;
-      if (!ResolveSide(warp, op, in.space2, AddressIn(warp, op.operands[1], lane), lane, bytes,
+      if (!ResolveSide(warp, op, in.space2, BulkAddress(warp, op.operands[1], lane), lane, bytes,
                        false, from))
         return;
       if (!ResolveSide(warp, op, Space::kSharedCluster,
                        multicast ? InBlock(to_address, rank) : to_address, lane, bytes, true, to))
         return;
-      LaneAccess object;
-      std::fill(std::begin(object.address), std::end(object.address),
-                multicast ? InBlock(barrier_address, rank) : barrier_address);
-      if (!Resolve<true>(warp, op, Space::kSharedCluster, LaneMask{1} << lane, 8,
-                         AccessType::kAtomic, object))
-        return;
       const std::uint64_t token = IssueToDetector(warp, from, to, lane);
       MoveBytes(warp, to, from, lane, bytes);
-      const MbarrierPlace place = MbarrierAt(object, lane);
-      if (warp.engine->race) warp.engine->race->OnBulkComplete(token, place.region, place.offset);
-      UpdateMbarrier(warp, op, lane, place, {.complete = bytes});
+      if (!CompleteTransfer(warp, op, lane,
+                            multicast ? InBlock(barrier_address, rank) : barrier_address, bytes,
+                            {&token, 1}))
+        return;
       if (warp.outcome == Outcome::kStop) return;
     }
   }
@@ -150,15 +95,15 @@ void CopyToGlobal(Warp& base, const Decoded& op) {
     const int lane = std::countr_zero(rest);
     const std::uint32_t bytes = sizes[lane];
     if (bytes % 16 != 0)
-      return Misuse(
+      return BulkMisuse(
           warp, op, lane,
           fmt::format("a bulk copy of {} bytes: the size must be a multiple of 16", bytes));
     if (bytes == 0) continue;
     Side from, to;
-    if (!ResolveSide(warp, op, Space::kShared, AddressIn(warp, op.operands[1], lane), lane, bytes,
+    if (!ResolveSide(warp, op, Space::kShared, BulkAddress(warp, op.operands[1], lane), lane, bytes,
                      false, from))
       return;
-    if (!ResolveSide(warp, op, Space::kGlobal, AddressIn(warp, op.operands[0], lane), lane, bytes,
+    if (!ResolveSide(warp, op, Space::kGlobal, BulkAddress(warp, op.operands[0], lane), lane, bytes,
                      true, to))
       return;
     const std::uint64_t token = IssueToDetector(warp, from, to, lane);
@@ -205,7 +150,7 @@ void ArriveWhenCopied(Warp& base, const Decoded& op) {
   LaneAccess access;
   Addresses(warp, op.operands[0], access);
   const Space space = op.source->space == Space::kReg ? Space::kGeneric : op.source->space;
-  if (!Resolve<true>(warp, op, space, warp.exec, 8, AccessType::kAtomic, access)) return;
+  if (!Resolve(warp, op, space, warp.exec, 8, AccessType::kAtomic, access)) return;
   ReportMbarrierAccess(warp, op, access, false);
   const bool counted = op.source->Has(Mod::kNoinc);
   for (LaneMask rest = warp.exec; rest != 0 && warp.outcome != Outcome::kStop; rest &= rest - 1) {

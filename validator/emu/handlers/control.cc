@@ -9,6 +9,7 @@
 #include "validator/emu/handlers/rows.h"
 #include "validator/emu/memory.h"
 #include "validator/emu/scheduler.h"
+#include "validator/emu/shadow/tracker.h"
 #include "validator/emu/site.h"
 
 namespace assay::emu {
@@ -100,6 +101,11 @@ void CopyArgument(CoreWarp& warp, Frame& caller, const CallSite::Copy& copy,
     const std::uint64_t at =
         lane_start + caller.base[static_cast<std::size_t>(lane)] + copy.frame_offset;
     std::byte* const caller_data = warp.local.data() + at;
+    if (warp.engine->shadow != nullptr) {
+      const std::uint64_t in_caller = at - lane_start;
+      warp.engine->shadow->CopyLocal(warp, lane, into_callee ? callee_offset : in_caller,
+                                     into_callee ? in_caller : callee_offset, bytes);
+    }
     std::uint8_t* const caller_flags = warp.local_defined.data() + at;
     if (into_callee) {
       std::memmove(callee_data, caller_data, bytes);

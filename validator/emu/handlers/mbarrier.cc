@@ -76,7 +76,7 @@ Space SpaceOf(const Instruction& in) {
 
 bool ResolveObject(CoreWarp& warp, const Decoded& op, std::size_t operand, LaneAccess& access) {
   Addresses(warp, op.operands[operand], access);
-  return Resolve<true>(warp, op, SpaceOf(*op.source), warp.exec, 8, AccessType::kAtomic, access);
+  return Resolve(warp, op, SpaceOf(*op.source), warp.exec, 8, AccessType::kAtomic, access);
 }
 
 void RunInit(Warp& base, const Decoded& op) {
@@ -266,7 +266,7 @@ constexpr ResolverRow kRows[] = {
 }  // namespace
 
 MbarrierPlace MbarrierAt(const LaneAccess& access, int lane) {
-  const MemoryRegion& region = *access.region[lane];
+  const MemoryRegion& region = *access.RegionOf(lane);
   return {access.at(lane), region.race_region,
           static_cast<std::uint64_t>(access.at(lane) - region.data) + region.race_offset};
 }

@@ -30,7 +30,66 @@ const DecodedOperand& AddressOperand(const Decoded& op, bool load) {
   return op.operands[load ? op.destinations : 0];
 }
 
+/// Of Decoded::aux, below the order (PackOrder): ld.global.nc.
+constexpr std::uint32_t kReadOnlyPath = 1;
+/// Elements of the longest vector: .v8.
+constexpr std::size_t kMostElements = 8;
+
 bool IsGlobal(Space space) { return space == Space::kGlobal || space == Space::kGeneric; }
+
+using Word4 [[gnu::vector_size(16)]] = std::uint32_t;
+
+void Transpose(Word4 (&rows)[4]) {
+  const Word4 a = __builtin_shufflevector(rows[0], rows[1], 0, 4, 1, 5);
+  const Word4 b = __builtin_shufflevector(rows[2], rows[3], 0, 4, 1, 5);
+  const Word4 c = __builtin_shufflevector(rows[0], rows[1], 2, 6, 3, 7);
+  const Word4 d = __builtin_shufflevector(rows[2], rows[3], 2, 6, 3, 7);
+  rows[0] = __builtin_shufflevector(a, b, 0, 1, 4, 5);
+  rows[1] = __builtin_shufflevector(a, b, 2, 3, 6, 7);
+  rows[2] = __builtin_shufflevector(c, d, 0, 1, 4, 5);
+  rows[3] = __builtin_shufflevector(c, d, 2, 3, 6, 7);
+}
+
+/// Four words a lane (.v4.b32 and the like), all lanes, between memory and the registers `words`.
+template <bool kLoad>
+void MoveQuads(const LaneAccess& access, std::uint32_t* const (&words)[4]) {
+  for (int lane = 0; lane < kWarpSize; lane += 4) {
+    Word4 rows[4];
+    for (int i = 0; i < 4; ++i) {
+      if (kLoad) {
+        std::memcpy(&rows[i], access.at(lane + i), sizeof(Word4));
+      } else {
+        std::memcpy(&rows[i], words[i] + lane, sizeof(Word4));
+      }
+    }
+    Transpose(rows);
+    for (int i = 0; i < 4; ++i) {
+      if (kLoad) {
+        std::memcpy(words[i] + lane, &rows[i], sizeof(Word4));
+      } else {
+        std::memcpy(access.at(lane + i), &rows[i], sizeof(Word4));
+      }
+    }
+  }
+}
+
+/// True when the access is one of those, and has been made. `first`: of its registers in the
+/// operands.
+template <bool kLoad, class Memory, class Register>
+bool MovedAsQuads(CoreWarp& warp, const Decoded& op, std::uint32_t first, std::uint32_t count,
+                  const LaneAccess& access) {
+  if (sizeof(Memory) != 4 || sizeof(Register) != 4 || count != 4 || access.lanes != kAllLanes)
+    return false;
+  std::uint32_t* words[4];
+  for (std::uint32_t e = 0; e < 4; ++e) {
+    if (op.operands[first + e].kind != DecodedOperand::Kind::kSlot) return false;
+    words[e] = warp.Lanes<std::uint32_t>(op.operands[first + e].slot);
+  }
+  // Lanes that store to one place do so one after the other, element by element.
+  if (!kLoad && !access.dense) return false;
+  MoveQuads<kLoad>(access, words);
+  return true;
+}
 
 /// Reads `Memory` and widens it to `Register`.
 template <bool kMonitored, class Memory, class Register>
@@ -43,16 +102,19 @@ void Load(Warp& base, const Decoded& op) {
   const DecodedOperand& address = AddressOperand(op, true);
   Addresses(warp, address, access);
   if constexpr (kMonitored) CheckAddressDefined(warp, op, address, warp.exec);
-  if (!Resolve<kMonitored>(warp, op, space, warp.exec, bytes, AccessType::kLoad, access)) return;
+  if (!Resolve(warp, op, space, warp.exec, bytes, AccessType::kLoad, access)) return;
   if (IsGlobal(space))
     warp.engine->counters.bytes_read +=
         std::uint64_t{bytes} * static_cast<unsigned>(std::popcount(warp.exec));
   if ((op.flags & kFlagOrderMatters) != 0) warp.engine->counters.used_atomics = true;
+  const bool moved = MovedAsQuads<true, Memory, Register>(warp, op, 0, count, access);
   for (std::uint32_t e = 0; e < count; ++e) {
     const DecodedOperand& target = op.operands[e];
     if (target.kind == DecodedOperand::Kind::kSink) continue;
     Register* const d = warp.Lanes<Register>(target.slot);
-    if (sizeof(Memory) == sizeof(Register) && access.dense && count == 1) {
+    if (moved) {
+      // All four were.
+    } else if (sizeof(Memory) == sizeof(Register) && access.dense && count == 1) {
       std::memcpy(d, access.at(0), kWarpSize * sizeof(Memory));
     } else if (access.lanes == kAllLanes) {
       for (int lane = 0; lane < kWarpSize; ++lane) {
@@ -74,14 +136,20 @@ void Load(Warp& base, const Decoded& op) {
             warp, access, e * static_cast<std::uint32_t>(sizeof(Memory)), sizeof(Memory));
         LaneMask& mask = warp.frame->undefined[target.shadow];
         mask = (mask & ~access.lanes) | undefined;
-        if (undefined != 0) warp.frame->origin[target.shadow] = warp.PcOf(op);
+        if (undefined != 0) {
+          warp.frame->origin[target.shadow] = warp.PcOf(op);
+          NoteUndefinedRead(warp, op, space, access.address[FirstLane(undefined)] + e * sizeof(Memory),
+                            FirstLane(undefined), sizeof(Memory));
+        }
       }
     }
   }
   if constexpr (kMonitored) {
     if (warp.engine->race) {
       ReportAccess(warp, op, access, bytes,
-                   {.order = OrderOf(*op.source), .element_bytes = sizeof(Memory)});
+                   {.order = UnpackOrder(op),
+                    .read_only_path = (op.aux & kReadOnlyPath) != 0,
+                    .element_bytes = sizeof(Memory)});
     }
   }
 }
@@ -96,35 +164,32 @@ void Store(Warp& base, const Decoded& op) {
   const DecodedOperand& address = AddressOperand(op, false);
   Addresses(warp, address, access);
   if constexpr (kMonitored) CheckAddressDefined(warp, op, address, warp.exec);
-  if (!Resolve<kMonitored>(warp, op, space, warp.exec, bytes, AccessType::kStore, access)) return;
+  if (!Resolve(warp, op, space, warp.exec, bytes, AccessType::kStore, access)) return;
   if (IsGlobal(space)) {
     warp.engine->counters.bytes_written +=
         std::uint64_t{bytes} * static_cast<unsigned>(std::popcount(warp.exec));
   }
-  warp.engine->last_progress = warp.engine->counters.steps;
+  if (!access.local) warp.engine->last_progress = warp.engine->counters.steps;
   if constexpr (kMonitored) {
     if (warp.engine->race) {
-      alignas(16) std::byte values[kWarpSize * 64] = {};
-      if (bytes <= 64) {
-        for (std::uint32_t e = 0; e < count; ++e) {
-          const Register* const s = warp.Lanes<Register>(op.operands[1 + e].slot);
-          for (std::size_t lane = 0; lane < kWarpSize; ++lane) {
-            const Memory value = static_cast<Memory>(s[lane]);
-            std::memcpy(values + lane * bytes + e * sizeof(Memory), &value, sizeof(Memory));
-          }
-        }
-      }
+      const std::byte* registers[kMostElements];
+      for (std::uint32_t e = 0; e < count; ++e)
+        registers[e] = warp.Lanes<std::byte>(op.operands[1 + e].slot);
       ReportAccess(warp, op, access, bytes,
                    {.kind = AccessKind::kWrite,
-                    .order = OrderOf(*op.source),
+                    .order = UnpackOrder(op),
                     .element_bytes = sizeof(Memory),
-                    .new_values = bytes <= 64 ? values : nullptr});
+                    .registers = registers,
+                    .register_bytes = sizeof(Register)});
     }
   }
+  const bool moved = MovedAsQuads<false, Memory, Register>(warp, op, 1, count, access);
   for (std::uint32_t e = 0; e < count; ++e) {
     const DecodedOperand& source = op.operands[1 + e];
     const Register* const s = warp.Lanes<Register>(source.slot);
-    if (sizeof(Memory) == sizeof(Register) && access.dense && count == 1) {
+    if (moved) {
+      // All four were.
+    } else if (sizeof(Memory) == sizeof(Register) && access.dense && count == 1) {
       std::memcpy(access.at(0), s, kWarpSize * sizeof(Memory));
     } else {
       for (LaneMask rest = access.lanes; rest != 0; rest &= rest - 1) {
@@ -220,7 +285,8 @@ Handler ResolveLoad(const Instruction& in, Decoded& decoded) {
   const int memory_bits = ptx::BitsOf(in.type());
   const int bits = RegisterBitsOf(decoded, 0, decoded.destinations);
   const bool is_signed = IsSigned(in.type());
-  if (OrderOf(in).order != Order::kWeak) decoded.flags |= kFlagOrderMatters;
+  decoded.aux = PackOrder(in) | (in.Has(Mod::kNc) ? kReadOnlyPath : 0);
+  if (UnpackOrder(decoded).order != Order::kWeak) decoded.flags |= kFlagOrderMatters;
   switch (memory_bits) {
     case 8:
       return Finish(decoded, LoadSized<std::uint8_t, std::int8_t>(bits, is_signed));
@@ -245,7 +311,9 @@ void DropCachePolicy(const Instruction& in, Decoded& decoded) {
 Handler ResolveStore(const Instruction& in, Decoded& decoded) {
   DropCachePolicy(in, decoded);
   if (decoded.operand_count < 2) return nullptr;
+  if (decoded.operand_count - std::size_t{1} > kMostElements) return nullptr;
   const int bits = RegisterBitsOf(decoded, 1, decoded.operand_count);
+  decoded.aux = PackOrder(in);
   switch (ptx::BitsOf(in.type())) {
     case 8:
       return Finish(decoded, StoreSized<std::uint8_t>(bits));
@@ -313,10 +381,7 @@ bool LoadLanes(Warp& base, const Decoded& op, Space space, LaneMask lanes,
   CoreWarp& warp = Core(base);
   LaneAccess access;
   std::memcpy(access.address, addresses, sizeof(access.address));
-  const bool resolved =
-      warp.engine->monitored
-          ? Resolve<true>(warp, op, space, lanes, bytes, AccessType::kLoad, access)
-          : Resolve<false>(warp, op, space, lanes, bytes, AccessType::kLoad, access);
+  const bool resolved = Resolve(warp, op, space, lanes, bytes, AccessType::kLoad, access);
   if (!resolved) return false;
   for (LaneMask rest = lanes; rest != 0; rest &= rest - 1) {
     const int lane = std::countr_zero(rest);
@@ -334,14 +399,14 @@ bool StoreLanes(Warp& base, const Decoded& op, Space space, LaneMask lanes,
   CoreWarp& warp = Core(base);
   LaneAccess access;
   std::memcpy(access.address, addresses, sizeof(access.address));
-  const bool resolved =
-      warp.engine->monitored
-          ? Resolve<true>(warp, op, space, lanes, bytes, AccessType::kStore, access)
-          : Resolve<false>(warp, op, space, lanes, bytes, AccessType::kStore, access);
+  const bool resolved = Resolve(warp, op, space, lanes, bytes, AccessType::kStore, access);
   if (!resolved) return false;
   if (warp.engine->race) {
     ReportAccess(warp, op, access, bytes,
-                 {.kind = AccessKind::kWrite, .order = OrderOf(*op.source), .new_values = in});
+                 {.kind = AccessKind::kWrite,
+                  .order = OrderOf(*op.source),
+                  .registers = &in,
+                  .register_bytes = bytes});
   }
   for (LaneMask rest = lanes; rest != 0; rest &= rest - 1) {
     const int lane = std::countr_zero(rest);

@@ -267,10 +267,10 @@ bool ParseDimensions(std::string_view text, Dimensions& dimensions) {
 bool AccumulatorFits(MmaElements elements, Type type) {
   switch (elements) {
     case MmaElements::kF16:
+    case MmaElements::kFp8:
       return type == kF16 || type == kF32;
     case MmaElements::kBF16:
     case MmaElements::kTF32:
-    case MmaElements::kFp8:
       return type == kF32;
     case MmaElements::kF64:
       return type == kF64;

@@ -20,6 +20,7 @@ constexpr MmaShape kShapes[] = {
     {MmaFamily::kMma, MmaElements::kBF16, 16, 8, 16},
     {MmaFamily::kMma, MmaElements::kTF32, 16, 8, 4},
     {MmaFamily::kMma, MmaElements::kTF32, 16, 8, 8},
+    {MmaFamily::kMma, MmaElements::kFp8, 16, 8, 16},
     {MmaFamily::kMma, MmaElements::kFp8, 16, 8, 32},
     {MmaFamily::kMma, MmaElements::kF64, 8, 8, 4},
     {MmaFamily::kMma, MmaElements::kF64, 16, 8, 4},

@@ -3,6 +3,7 @@
 
 #include <array>
 
+#include "validator/emu/handlers/address_lanes.h"
 #include "validator/emu/handlers/levels.h"
 #include "validator/emu/handlers/tensor_levels.h"
 
@@ -24,6 +25,9 @@ namespace assay::emu {
                                   const std::int32_t* b, const std::int32_t* c, std::int32_t* d); \
   void TensorMultiplyF64Level(int m, int n, int k, const double* a, const double* b,              \
                               const double* c, double* d);                                        \
+  AddressCheck CheckAddressesLevel(const std::uint64_t* address, LaneMask lanes,                  \
+                                   std::uint64_t bytes, const AddressRange& range,                \
+                                   std::uintptr_t* pointer);                                      \
   }
 DECLARE_LEVEL(v2)
 DECLARE_LEVEL(v3)
@@ -41,12 +45,14 @@ struct Level {
   decltype(&TensorMultiplyBest) tensor_multiply;
   decltype(&TensorMultiplyIntegerBest) tensor_multiply_integer;
   decltype(&TensorMultiplyF64Best) tensor_multiply_f64;
+  decltype(&CheckAddressesBest) check_addresses;
 };
 #define LEVEL_ROW(LEVEL)                                                                        \
   Level {                                                                                       \
     LEVEL::ResolveInteger, LEVEL::ResolveArithmetic, LEVEL::ResolveMove, LEVEL::ResolveCompare, \
         LEVEL::ResolveFloatFamily, LEVEL::ResolveConvert, LEVEL::TensorMultiplyLevel,           \
-        LEVEL::TensorMultiplyIntegerLevel, LEVEL::TensorMultiplyF64Level                        \
+        LEVEL::TensorMultiplyIntegerLevel, LEVEL::TensorMultiplyF64Level,                       \
+        LEVEL::CheckAddressesLevel                                                              \
   }
 
 constexpr std::array kLevels = {LEVEL_ROW(v2), LEVEL_ROW(v3), LEVEL_ROW(v4)};
@@ -71,6 +77,11 @@ void TensorMultiplyIntegerBest(int m, int n, int k, bool saturate, const std::in
 void TensorMultiplyF64Best(int m, int n, int k, const double* a, const double* b, const double* c,
                            double* d) {
   Chosen().tensor_multiply_f64(m, n, k, a, b, c, d);
+}
+
+AddressCheck CheckAddressesBest(const std::uint64_t* address, LaneMask lanes, std::uint64_t bytes,
+                                const AddressRange& range, std::uintptr_t* pointer) {
+  return Chosen().check_addresses(address, lanes, bytes, range, pointer);
 }
 
 int SupportedLevels() {

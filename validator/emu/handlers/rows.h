@@ -25,5 +25,6 @@ std::span<const ResolverRow> FenceRows();       ///< fence.cc
 std::span<const ResolverRow> ControlRows();     ///< control.cc
 std::span<const ResolverRow> AsyncCopyRows();   ///< async_copy.cc
 std::span<const ResolverRow> MbarrierRows();    ///< mbarrier.cc
+std::span<const ResolverRow> FragmentRows();    ///< fragments.cc, wgmma.cc
 
 }  // namespace assay::emu

@@ -48,6 +48,17 @@ SyncGroups JoinWarp(CoreWarp& warp, const Decoded& op, const DecodedOperand& ope
   return groups;
 }
 
+bool JoinWholeWarp(CoreWarp& warp) {
+  if ((warp.alive & ~warp.exec) == 0) return true;
+  if (warp.exec == 0) return false;
+  AddSplit(warp, warp.pc, warp.exec, warp.frame, Wait::kWarpSync, warp.alive, 0);
+  warp.active &= ~warp.exec;
+  warp.exec = 0;
+  ++warp.pc;
+  warp.outcome = Outcome::kReschedule;
+  return false;
+}
+
 namespace {
 
 using ptx::Instruction;

@@ -18,4 +18,8 @@ struct SyncGroups {
 /// lanes were put aside, warp.outcome is kReschedule and warp.pc stands where the rest continues.
 SyncGroups JoinWarp(CoreWarp& warp, const Decoded& op, const DecodedOperand& mask);
 
+/// For instructions that the whole warp executes (.sync.aligned): true when all living lanes are
+/// here. Otherwise those that are wait as JoinWarp's do.
+bool JoinWholeWarp(CoreWarp& warp);
+
 }  // namespace assay::emu

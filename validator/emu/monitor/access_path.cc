@@ -60,7 +60,39 @@ void AccessPath::Access(const WarpAccess& access, const AccessBy& by) {
     Row(access, groups_[0].offset, lane, static_cast<std::uint32_t>(group_count_));
     return;
   }
+  if (access.bytes == sizeof(std::uint32_t)) return Words(access);
   for (std::size_t g = 0; g < group_count_ && !shadow_.exhausted(); ++g) Place(access, groups_[g]);
+}
+
+void AccessPath::Words(const WarpAccess& access) {
+  constexpr std::uint64_t kPageBytes = std::uint64_t{Shadow::kLineBytes} * Shadow::kPageLines;
+  const bool writes = actor_.traits.writes();
+  std::uint64_t page_number = ~std::uint64_t{0};
+  Shadow::Page* page = nullptr;
+  for (std::size_t g = 0; g < group_count_; ++g) {
+    const Group& group = groups_[g];
+    const std::uint64_t offset = group.offset;
+    if (offset / kPageBytes != page_number) {
+      page_number = offset / kPageBytes;
+      page = shadow_.PageAt(access.region, offset);
+      if (page == nullptr) return;
+    }
+    const std::size_t line = offset / Shadow::kLineBytes % Shadow::kPageLines;
+    Ref* const refs = page->lines[line].cells.get();
+    if (refs == nullptr || page->shift[line] != 2 || offset % 4 != 0 ||
+        (writes && (group.lanes & (group.lanes - 1)) != 0)) {
+      Place(access, group);
+      if (shadow_.exhausted()) return;
+      continue;
+    }
+    actor_.lane = static_cast<std::uint32_t>(std::countr_zero(group.lanes));
+    actor_.lanes = group.lanes;
+    const LaneMask pattern = std::rotr(group.lanes, static_cast<int>(actor_.lane));
+    if (pattern != actor_.pattern || actor_.record == 0 || by_.pins != nullptr)
+      SetRecord(access, pattern);
+    Shadow::Cells cells{refs, refs + Shadow::kLineBytes / 4, 2};
+    Cell(access, cells, offset / 4 % (Shadow::kLineBytes / 4), offset, offset);
+  }
 }
 
 void AccessPath::SetRecord(const WarpAccess& access, LaneMask pattern) {
@@ -112,28 +144,45 @@ bool AccessPath::IsRow(const WarpAccess& access) const {
 }
 
 void AccessPath::FindGroups(const WarpAccess& access) {
-  ++slot_number_;
   group_count_ = 0;
+  std::size_t last = 0;
+  bool hashed = false;
+  const auto slot_of = [&](std::uint64_t offset) -> Slot& {
+    std::uint64_t at = offset * 0x9e3779b97f4a7c15u >> 58;
+    while (slots_[at].number == slot_number_ && groups_[slots_[at].group].offset != offset)
+      at = (at + 1) % slots_.size();
+    return slots_[at];
+  };
   for (LaneMask rest = access.lanes; rest != 0; rest &= rest - 1) {
     const int lane = std::countr_zero(rest);
     const std::uint64_t offset = access.offsets[lane];
-    // Neighbours share a place more often than not, or none do.
-    if (group_count_ != 0 && groups_[group_count_ - 1].offset == offset) {
-      groups_[group_count_ - 1].lanes |= 1u << lane;
+    // The place of the lane before, or the one after that, round and round.
+    if (group_count_ != 0) {
+      if (groups_[last].offset != offset) last = last + 1 == group_count_ ? 0 : last + 1;
+      if (groups_[last].offset == offset) {
+        groups_[last].lanes |= 1u << lane;
+        continue;
+      }
+    }
+    // A new one for certain, as long as they ascend; then a table knows.
+    if (!hashed && (group_count_ == 0 || offset > groups_[group_count_ - 1].offset)) {
+      last = group_count_;
+      groups_[group_count_++] = Group{offset, 1u << lane};
       continue;
     }
-    for (std::uint64_t at = offset * 0x9e3779b97f4a7c15u >> 58;; at = (at + 1) % slots_.size()) {
-      Slot& slot = slots_[at];
-      if (slot.number != slot_number_) {
-        slot = {slot_number_, static_cast<std::uint32_t>(group_count_)};
-        groups_[group_count_++] = Group{offset, 1u << lane};
-        break;
-      }
-      if (groups_[slot.group].offset == offset) {
-        groups_[slot.group].lanes |= 1u << lane;
-        break;
-      }
+    if (!hashed) {
+      hashed = true;
+      ++slot_number_;
+      for (std::uint32_t g = 0; g < group_count_; ++g)
+        slot_of(groups_[g].offset) = {slot_number_, g};
     }
+    Slot& slot = slot_of(offset);
+    if (slot.number != slot_number_) {
+      slot = {slot_number_, static_cast<std::uint32_t>(group_count_)};
+      groups_[group_count_++] = Group{offset, 0};
+    }
+    last = slot.group;
+    groups_[last].lanes |= 1u << lane;
   }
 }
 
@@ -222,17 +271,35 @@ void AccessPath::Report(const WarpAccess& access, std::uint32_t shift, std::uint
     race.same_warp = earlier.issuer == access.warp;
     const bool both_write =
         earlier.traits.kind == AccessKind::kWrite && access.kind == AccessKind::kWrite;
-    if (hit.conflict == Conflict::kWeak && both_write && access.new_values != nullptr &&
-        access.old_values != nullptr) {
+    if (hit.conflict == Conflict::kWeak && both_write) {
+      const Values values = ValuesOf(access);
       const std::uint64_t at = hit.later_lane * std::uint64_t{access.bytes} + (offset - begin);
-      if (std::memcmp(access.new_values + at, access.old_values + at, std::size_t{1} << shift) ==
-          0) {
+      if (values.now != nullptr && values.before != nullptr &&
+          std::memcmp(values.now + at, values.before + at, std::size_t{1} << shift) == 0) {
         race.race_class = Race::Class::kSameValue;
       }
     }
     log_.Add(race);
   }
   found_.clear();
+}
+
+AccessPath::Values AccessPath::ValuesOf(const WarpAccess& access) {
+  if (access.values == nullptr) return {access.new_values, access.old_values};
+  const std::size_t element = access.element_bytes != 0 ? access.element_bytes : access.bytes;
+  new_values_.resize(std::size_t{kWarpSize} * access.bytes);
+  old_values_.resize(new_values_.size());
+  for (LaneMask rest = access.lanes; rest != 0; rest &= rest - 1) {
+    const auto lane = static_cast<std::size_t>(std::countr_zero(rest));
+    const std::size_t at = lane * access.bytes;
+    for (std::size_t e = 0; e * element < access.bytes; ++e) {
+      std::memcpy(new_values_.data() + at + e * element,
+                  access.values->registers[e] + lane * access.values->register_bytes, element);
+    }
+    std::memcpy(old_values_.data() + at,
+                reinterpret_cast<const std::byte*>(access.values->memory[lane]), access.bytes);
+  }
+  return {new_values_.data(), old_values_.data()};
 }
 
 /// Lanes of one instruction that write the same place: nothing orders them.
@@ -243,12 +310,12 @@ void AccessPath::ReportSiblings(const WarpAccess& access, LaneMask lanes) {
     return;
   const int first = std::countr_zero(lanes);
   int other = std::countr_zero(lanes & (lanes - 1));
-  bool same = access.new_values != nullptr;
+  const std::byte* const values = ValuesOf(access).now;
+  bool same = values != nullptr;
   for (LaneMask rest = lanes & (lanes - 1); same && rest != 0; rest &= rest - 1) {
     const int lane = std::countr_zero(rest);
     const auto bytes = static_cast<std::ptrdiff_t>(access.bytes);
-    if (std::memcmp(access.new_values + first * bytes, access.new_values + lane * bytes,
-                    access.bytes) != 0) {
+    if (std::memcmp(values + first * bytes, values + lane * bytes, access.bytes) != 0) {
       same = false;
       other = lane;
     }

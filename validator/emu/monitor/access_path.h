@@ -33,6 +33,7 @@ class AccessPath {
   AccessPath(ThreadOrder& order, RecordTable& table, Shadow& shadow, RaceLog& log)
       : order_(order), table_(table), shadow_(shadow), log_(log), rules_(order, table) {}
 
+  void BeginLaunch(bool narrow_scopes) { rules_.BeginLaunch(narrow_scopes); }
   void Access(const WarpAccess& access, const AccessBy& by);
 
  private:
@@ -51,17 +52,33 @@ class AccessPath {
   /// Lane `lane` + i accesses the i-th of `count` elements at `base`; others with it, by the
   /// record's pattern.
   void Row(const WarpAccess& access, std::uint64_t base, std::uint32_t lane, std::uint32_t count);
+  /// The groups of an access of four bytes a lane, each mostly one cell.
+  void Words(const WarpAccess& access);
   /// The lanes of the group, at one place.
   void Place(const WarpAccess& access, const Group& group);
   /// One cell; `begin` is where the lanes' access begins, `offset` where the cell does.
   void Cell(const WarpAccess& access, Shadow::Cells& cells, std::uint64_t cell, std::uint64_t begin,
             std::uint64_t offset) {
-    rules_.ApplyCell(actor_, cells.writers[cell], cells.readers[cell], found_);
+    if (cells.readers != nullptr) {
+      rules_.ApplyCell(actor_, cells.writers[cell], cells.readers[cell], found_);
+    } else {
+      Ref writers = 0;
+      Ref readers = 0;
+      table_.Separate(cells.writers[cell], writers, readers);
+      rules_.ApplyCell(actor_, writers, readers, found_);
+      cells.writers[cell] = table_.Combine(writers, readers);
+    }
     if (!found_.empty()) Report(access, cells.shift, begin, offset);
   }
   void Report(const WarpAccess& access, std::uint32_t shift, std::uint64_t begin,
               std::uint64_t offset);
   void ReportSiblings(const WarpAccess& access, LaneMask lanes);
+  /// The lanes' new and old bytes, `access.bytes` each; null where the caller gave none.
+  struct Values {
+    const std::byte* now = nullptr;
+    const std::byte* before = nullptr;
+  };
+  Values ValuesOf(const WarpAccess& access);
   void SetRecord(const WarpAccess& access, LaneMask pattern);
 
   ThreadOrder& order_;
@@ -73,6 +90,8 @@ class AccessPath {
   AccessBy by_;
   Actor actor_;
   std::vector<CellRace> found_;
+  std::vector<std::byte> new_values_;
+  std::vector<std::byte> old_values_;
   std::array<Group, kWarpSize> groups_;
   std::size_t group_count_ = 0;
   // FindGroups' table of places: a slot is taken when its number is the current one's.

@@ -8,6 +8,7 @@ namespace assay::emu {
 void CellRules::Load(Ref writers, Ref readers) {
   items_.clear();
   elements_.clear();
+  if (table_.ReadersFirst(readers)) std::swap(writers, readers);
   table_.Decode(writers, elements_);
   table_.Decode(readers, elements_);
   std::uint32_t value = 0;
@@ -19,16 +20,22 @@ void CellRules::Load(Ref writers, Ref readers) {
 
 /// Writers and readers apart where only weak writes are: neighbouring cells then share more. The
 /// order between the two matters as soon as a strong write is among them: then all stand together,
-/// in the place of the writers.
+/// in the place of the writers. Two writes of one value (the second is a read-modify-write) need no
+/// set: the earlier one stands in the place of the readers.
 void CellRules::Store(Ref& writers, Ref& readers) {
   const bool together = std::any_of(items_.begin(), items_.end(), [&](const Item& item) {
     return TraitsOf(item).writes() && TraitsOf(item).strong();
   });
+  const bool pair = together && items_.size() == 2 && items_[0].value == items_[1].value &&
+                    TraitsOf(items_[0]).writes() && TraitsOf(items_[1]).writes();
   elements_.clear();
   reader_elements_.clear();
   std::uint32_t value = items_.empty() ? 0 : items_.front().value;
   for (const Item& item : items_) {
-    if (together) {
+    if (pair) {
+      (&item == &items_[1] ? elements_ : reader_elements_)
+          .push_back(Element{item.record, item.lane, false});
+    } else if (together) {
       elements_.push_back(Element{item.record, item.lane, item.value != value});
       value = item.value;
     } else {
@@ -44,56 +51,105 @@ void CellRules::Store(Ref& writers, Ref& readers) {
   table_.Release(old_readers);
 }
 
-bool CellRules::KnownToWarp(RecordId id, const Actor& actor) {
-  if (id == known_record_ && actor.warp == known_warp_ && order_.version() == known_version_ &&
-      table_.collections() == known_collections_) {
-    return known_;
+void CellRules::DecideReaders(const Actor& actor, Ref readers, ReadersMemo& memo) {
+  memo.plain = false;
+  memo.new_readers = 0;
+  memo.new_generation = 0;
+  if (actor.traits.read_only_path()) return;
+  elements_.clear();
+  table_.Decode(readers, elements_);
+  const Time now = order_.NowOf(actor.warp);
+  const BlockNumber block = order_.BlockOf(actor.warp);
+  const bool writes = actor.traits.writes();
+  bool among_them = false;
+  std::size_t kept = 0;
+  for (const Element& element : elements_) {
+    const Record& record = table_.record(element.record);
+    const Traits& traits = record.traits;
+    if (traits.writes() || traits.strong() || traits.read_only_path()) return;
+    if (memo.line && traits.bytes != actor.traits.bytes) return;
+    // A read that nothing can be ordered after yet stays. Others are superseded by a reader that
+    // knows them.
+    const bool own = SameThreads(record, element.lane, actor, memo.line);
+    const bool fresh = record.time == now && order_.BlockOf(record.issuer) == block && !own;
+    const bool known = !fresh && ((own && (!writes || actor.pattern == 1)) ||
+                                  order_.WarpKnows(actor.warp, record.warp, record.time));
+    if (writes && !known) return;
+    among_them = among_them || (element.record == actor.record && element.lane == actor.lane);
+    if (!known) elements_[kept++] = element;
   }
-  const Record& record = table_.record(id);
-  known_ = order_.WarpKnows(actor.warp, record.warp, record.time);
-  known_record_ = id;
-  known_warp_ = actor.warp;
-  known_version_ = order_.version();
-  known_collections_ = table_.collections();
-  return known_;
+  memo.plain = true;
+  if (writes) return;
+  Ref after = readers;
+  if (among_them) {
+    table_.Use(after);
+  } else {
+    elements_.resize(kept);
+    elements_.push_back(Element{actor.record, static_cast<std::uint8_t>(actor.lane), false});
+    after = table_.Encode(elements_);
+  }
+  memo.new_readers = WithLane(after, LaneOf(after) - actor.lane);
+  memo.new_generation = table_.Generation(after);
 }
 
-/// One weak writer and one weak reader at most, both ordered before a weak access: nearly all there
-/// is. False: not such a case.
-bool CellRules::ApplyPlain(const Actor& actor, Ref& writers, Ref& readers, bool line) {
+/// A read-modify-write of device scope; the cell holds read-modify-writes of the same size and
+/// scope, and one weak write before them at most: nothing there can race with it but that write. Of
+/// read-modify-writes the last of its block stays, and the last of another block or cluster. False:
+/// not such a case.
+bool CellRules::ApplyAtomic(const Actor& actor, Ref& writers, Ref& readers) {
+  const Traits& traits = actor.traits;
+  if (traits.kind != AccessKind::kReadWrite || traits.reach() != Reach::kDevice) return false;
   const Ref fresh = actor.record << kLaneBits | actor.lane;
   if ((writers | readers) == 0) {
-    (actor.traits.writes() ? writers : readers) = fresh;
+    writers = fresh;
     return true;
   }
-  if (actor.traits.strong() || IsSet(writers) || IsSet(readers)) return false;
-  if (writers != 0) {
-    const Record& record = table_.record(IndexOf(writers));
-    if (record.traits.strong() || actor.traits.read_only_path()) return false;
-    const bool own = actor.pattern == 1 && SameThreads(record, LaneOf(writers), actor, line);
-    if (!own && !KnownToWarp(IndexOf(writers), actor)) return false;
+  if (writers == 0 || IsSet(writers) || IsSet(readers)) return false;
+  const auto alike = [&](const Traits& other) {
+    return other == traits ||
+           (other.kind == AccessKind::kReadWrite && other.strong() &&
+            other.element_bytes == traits.element_bytes && other.reach() == Reach::kDevice);
+  };
+  const auto ordered = [&](Ref ref, const Record& record) {
+    return KnownToWarp(IndexOf(ref), actor) ||
+           (actor.pattern == 1 && SameThreads(record, LaneOf(ref), actor, false));
+  };
+  const Record& last = table_.record(IndexOf(writers));
+  if (!alike(last.traits)) {
+    // The first one after a weak write.
+    if (readers != 0 || last.traits.strong() || !ordered(writers, last)) return false;
+    readers = writers;
+    writers = fresh;
+    return true;
   }
-  if (readers == fresh) return !actor.traits.writes();
-  if (readers != 0) {
-    const Record& record = table_.record(IndexOf(readers));
-    if (record.traits.strong()) return false;
-    if (actor.traits.writes()) {
-      if (record.traits.read_only_path()) return false;
-      const bool own = actor.pattern == 1 && SameThreads(record, LaneOf(readers), actor, line);
-      if (!own && !KnownToWarp(IndexOf(readers), actor)) return false;
-    } else if (record.traits.read_only_path()) {
-      if (!actor.traits.read_only_path()) return false;
-    } else if (!SameThreads(record, LaneOf(readers), actor, line) &&
-               !KnownToWarp(IndexOf(readers), actor)) {
+  const BlockNumber block = order_.BlockOf(actor.warp);
+  const BlockNumber last_block = order_.BlockOf(last.issuer);
+  if (readers == 0) {
+    if (last_block != block) readers = writers;
+    writers = fresh;
+    return true;
+  }
+  const Record& first = table_.record(IndexOf(readers));
+  if (!first.traits.strong()) {
+    if (!first.traits.writes() || last_block != block || !ordered(readers, first)) return false;
+    writers = fresh;
+    return true;
+  }
+  if (!alike(first.traits)) return false;
+  if (last_block == block) {
+    // Who knows `last`, but not this access, may only meet `first` unordered by it in the eyes of a
+    // narrower scope (KeepEvidence): where there is any, the full rules decide.
+    if (order_.BlockOf(first.issuer) == block) {
+      readers = 0;
+    } else if (narrow_scopes_) {
       return false;
     }
-  }
-  if (actor.traits.writes()) {
     writers = fresh;
-    readers = 0;
-  } else {
-    readers = fresh;
+    return true;
   }
+  if (order_.ClusterOf(last_block) == order_.ClusterOf(block)) return false;
+  readers = writers;
+  writers = fresh;
   return true;
 }
 

@@ -119,7 +119,9 @@ bool CellRules::SupersededByAll(std::size_t i, const Actor& actor) {
 
 void CellRules::Check(const Actor& actor, std::vector<CellRace>& races) const {
   const Record& own = table_.record(actor.record);
-  for (std::size_t i = 0; i < items_.size(); ++i) {
+  const std::size_t before = races.size();
+  const Item* newest = nullptr;  // The last read-modify-write that races.
+  for (std::size_t i = items_.size(); i-- > 0;) {
     const Record& record = table_.record(items_[i].record);
     const Conflict conflict = Conflicts(record, own);
     if (conflict == Conflict::kNone) continue;
@@ -128,9 +130,16 @@ void CellRules::Check(const Actor& actor, std::vector<CellRace>& races) const {
     if (!pair && conflict == Conflict::kReadOnly)
       pair = {items_[i].lane, std::countr_zero(actor.lanes)};
     if (!pair) continue;
+    if (IsReadModifyWrite(record.traits)) {
+      // Where those between the two were not kept (ApplyAtomic), nobody knows whether the actor is
+      // ordered after the earlier one.
+      if (!narrow_scopes_ && newest != nullptr && newest->value == items_[i].value) continue;
+      newest = &items_[i];
+    }
     races.push_back(CellRace{items_[i].record, static_cast<std::uint8_t>(pair->first),
                              static_cast<std::uint8_t>(pair->second), conflict});
   }
+  std::reverse(races.begin() + static_cast<std::ptrdiff_t>(before), races.end());
 }
 
 /// True when nothing in the cell races with the actor, as far as warps as a whole can tell.

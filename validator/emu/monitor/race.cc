@@ -40,6 +40,7 @@ struct RaceDetector::Impl {
     WarpNumber warp = 0;
   };
   std::map<std::uint64_t, Bulk> bulks;
+  void BulkWait(WarpNumber warp, LaneMask lanes, std::uint64_t token, bool reads_only);
   std::uint64_t next_bulk = 1;
   bool too_large = false;
 };
@@ -63,6 +64,7 @@ void RaceDetector::BeginLaunch(const Shape& shape) {
   impl.order.Begin(shape);
   impl.sync.Begin();
   impl.shadow.Clear();
+  impl.path.BeginLaunch(shape.narrow_scopes);
   impl.bulks.clear();
 }
 
@@ -202,9 +204,18 @@ void RaceDetector::OnBulkComplete(std::uint64_t token, RegionId barrier_region,
 
 void RaceDetector::OnBulkWait(WarpNumber warp, std::uint8_t lane, std::uint64_t token,
                               bool reads_only) {
-  Impl& impl = *impl_;
+  if (!exhausted()) impl_->BulkWait(warp, 1u << lane, token, reads_only);
+}
+
+void RaceDetector::OnWarpgroupWait(WarpNumber warp, LaneMask lanes, std::uint64_t token) {
+  if (!exhausted()) impl_->BulkWait(warp, lanes, token, false);
+}
+
+void RaceDetector::Impl::BulkWait(WarpNumber warp, LaneMask lanes, std::uint64_t token,
+                                  bool reads_only) {
+  Impl& impl = *this;
   const auto at = impl.bulks.find(token);
-  if (exhausted() || at == impl.bulks.end()) return;
+  if (at == impl.bulks.end()) return;
   Clock done;
   for (auto* ids : {&at->second.reads, &at->second.writes}) {
     if (reads_only && ids == &at->second.writes) continue;
@@ -216,7 +227,7 @@ void RaceDetector::OnBulkWait(WarpNumber warp, std::uint8_t lane, std::uint64_t 
     }
     ids->clear();
   }
-  impl.order.Learn(warp, 1u << lane, std::make_shared<Clock>(std::move(done)));
+  impl.order.Learn(warp, lanes, std::make_shared<Clock>(std::move(done)));
   if (at->second.writes.empty()) impl.bulks.erase(at);
 }
 

@@ -30,6 +30,14 @@ using WarpNumber = std::uint32_t;
 using BlockNumber = std::uint32_t;
 using RegionId = std::uint32_t;
 
+/// Where the bytes of a write stand before it is made: looked at only when a race is found.
+struct WriteValues {
+  const std::byte* const* registers =
+      nullptr;  ///< By element: its lanes side by side, `register_bytes` each.
+  std::uint32_t register_bytes = 0;
+  const std::uintptr_t* memory = nullptr;  ///< By lane: host address of what is overwritten.
+};
+
 struct WarpAccess {
   WarpNumber warp = 0;
   LaneMask lanes = 0;
@@ -49,6 +57,8 @@ struct WarpAccess {
   const std::byte* new_values = nullptr;
   const std::byte* old_values = nullptr;  ///< What stood there, in the same layout. Null: a
                                           ///< same-value write is not recognised.
+  /// Instead of the two: the same, fetched when needed. May be null.
+  const WriteValues* values = nullptr;
   /// Size of one element where a lane moves several (ld.v4): vector accesses are so many scalar
   /// ones, and two strong accesses of different sizes race. 0: `bytes`.
   std::uint32_t element_bytes = 0;
@@ -96,6 +106,9 @@ class RaceDetector {
     std::uint32_t blocks = 1;
     std::uint32_t blocks_per_cluster = 1;
     std::uint32_t threads_per_block = 0;  ///< 0: warps_per_block * 32.
+    /// False: the caller knows that all strong accesses of the launch are of device scope or wider
+    /// (volatile ones are). Atomics are then remembered in less, with the same verdicts.
+    bool narrow_scopes = true;
   };
 
   explicit RaceDetector(std::uint64_t max_shadow_bytes);
@@ -165,6 +178,8 @@ class RaceDetector {
   /// cp.async.bulk.wait_group: the issuing lane knows that the copy is done, or with `reads_only`
   /// (.read) that its source was read.
   void OnBulkWait(WarpNumber warp, std::uint8_t lane, std::uint64_t token, bool reads_only);
+  /// wgmma.wait_group: all of `lanes` know that what the token stands for is done.
+  void OnWarpgroupWait(WarpNumber warp, LaneMask lanes, std::uint64_t token);
 
   /// Distinct races so far (by the two program counters and class), in the order found.
   const std::vector<Race>& races() const;

@@ -26,7 +26,9 @@ struct Mix {
   int weak = 1, strong = 0, atomic = 0, fence = 0;
   int block_barrier = 0, named_barrier = 0, warp_barrier = 0, exit = 0;
   int copy = 0, copy_wait = 0, mbarrier = 0, cluster = 0, read_only = 0;
-  bool whole_warps = false;  ///< Accesses are warp-wide.
+  bool whole_warps = false;    ///< Accesses are warp-wide.
+  bool scattered = false;      ///< In shapes other than rows as well: strides, repeats, at random.
+  bool device_scopes = false;  ///< No strong access is of less than device scope.
 
   int weights() const {
     return weak + strong + atomic + fence + block_barrier + named_barrier + warp_barrier + exit +
@@ -97,6 +99,7 @@ class Trace {
     shape.warps_per_block = 1 + static_cast<std::uint32_t>(rng_.Below(3));
     shape.blocks = 1 + static_cast<std::uint32_t>(rng_.Below(4));
     if (shape.blocks % 2 == 0 && rng_.Below(2) == 0) shape.blocks_per_cluster = 2;
+    shape.narrow_scopes = !mix_.device_scopes;
     return shape;
   }
   std::string Log() const {
@@ -117,6 +120,7 @@ class Trace {
     return ready & static_cast<LaneMask>(rng_.Below(3) == 0 ? lanes_ : 1u << rng_.Below(4));
   }
   Scope SomeScope() {
+    if (mix_.device_scopes) return rng_.Below(4) == 0 ? Scope::kSys : Scope::kGpu;
     constexpr Scope kScopes[] = {Scope::kCta, Scope::kCluster, Scope::kGpu, Scope::kGpu,
                                  Scope::kSys};
     return kScopes[rng_.Below(5)];
@@ -141,8 +145,22 @@ class Trace {
     for (std::uint64_t lane = 0; lane < offsets.size(); ++lane) {
       offsets[lane] = base + stride * (folded ? lane % 16 : lane);
     }
+    if (mix_.scattered && rng_.Below(4) != 0) Scatter(access.bytes, offsets);
     access.offsets = offsets.data();
     return access;
+  }
+  /// The shapes of a tiled product (a column of a few rows, every fourth word twice), a scalar, a
+  /// histogram.
+  void Scatter(std::uint32_t bytes, std::array<std::uint64_t, kWarpSize>& offsets) {
+    const std::uint64_t shape = rng_.Below(4);
+    const std::uint64_t base = bytes * rng_.Below(4);
+    for (std::uint64_t lane = 0; lane < offsets.size(); ++lane) {
+      const std::uint64_t place = shape == 0   ? lane / 16
+                                  : shape == 1 ? 4 * (lane % 16)
+                                  : shape == 2 ? 0
+                                               : rng_.Below(8);
+      offsets[lane] = base + place * bytes;
+    }
   }
   void Do(const WarpAccess& access, const char* what) {
     Note(std::to_string(access.pc) + ": " + what + At(access.warp, access.lanes) + " region " +

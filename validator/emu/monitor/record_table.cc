@@ -2,16 +2,17 @@
 
 #include <algorithm>
 
-#include "base/rng.h"
-
 namespace assay::emu {
 
-std::size_t RecordTable::HashElements::operator()(
-    const std::vector<std::uint32_t>& elements) const {
+namespace {
+
+std::uint32_t HashOf(const std::vector<std::uint32_t>& elements) {
   std::uint64_t hash = elements.size();
   for (const std::uint32_t e : elements) hash = (hash ^ e) * 0x9e3779b97f4a7c15u;
-  return static_cast<std::size_t>(Mix64(hash));
+  return static_cast<std::uint32_t>(hash >> 32);
 }
+
+}  // namespace
 
 void RecordTable::Clear() {
   records_.clear();
@@ -22,7 +23,7 @@ void RecordTable::Clear() {
   memo_.fill({});
   sets_.assign(1, Set{});
   free_sets_.clear();
-  set_index_.clear();
+  buckets_.assign(kFirstBuckets, 0);
   collect_at_ = 1u << 16;
   ++collections_;
   set_elements_ = 0;
@@ -108,11 +109,23 @@ const Record& RecordTable::First(Ref ref) const {
 void RecordTable::ReleaseSet(std::uint32_t index) {
   Set& set = sets_[index];
   if (--set.users != 0) return;
-  set_index_.erase(set.elements);
+  std::uint32_t* at = &BucketOf(set.hash);
+  while (*at != index) at = &sets_[*at].next;
+  *at = set.next;
   set_elements_ -= set.elements.size();
   set.elements.clear();
   ++set.generation;
   free_sets_.push_back(index);
+}
+
+void RecordTable::Rehash() {
+  buckets_.assign(2 * buckets_.size(), 0);
+  for (std::uint32_t i = 1; i < sets_.size(); ++i) {
+    if (sets_[i].users == 0) continue;
+    std::uint32_t& bucket = BucketOf(sets_[i].hash);
+    sets_[i].next = bucket;
+    bucket = i;
+  }
 }
 
 Ref RecordTable::Encode(const std::vector<Element>& elements, std::uint32_t users) {
@@ -125,32 +138,50 @@ Ref RecordTable::Encode(const std::vector<Element>& elements, std::uint32_t user
     key_.push_back((e.later_value ? kSetBit : 0u) | e.record << kLaneBits |
                    ((e.lane - lane) & kLaneOfRef));
   }
-  std::uint32_t index = 0;
-  if (const auto known = set_index_.find(key_); known != set_index_.end()) {
-    index = known->second;
-  } else {
+  const std::uint32_t hash = HashOf(key_);
+  std::uint32_t index = BucketOf(hash);
+  while (index != 0 && (sets_[index].hash != hash || sets_[index].elements != key_))
+    index = sets_[index].next;
+  if (index == 0) {
     if (!free_sets_.empty()) {
       index = free_sets_.back();
       free_sets_.pop_back();
     } else if (sets_.size() < kMaxRecords) {
       index = static_cast<std::uint32_t>(sets_.size());
       sets_.emplace_back();
+      if (sets_.size() > buckets_.size()) Rehash();
     } else {
       full_ = true;
       return 0;
     }
-    sets_[index].elements = key_;
+    Set& set = sets_[index];
+    set.elements.assign(key_.begin(), key_.end());
+    set.hash = hash;
+    std::uint32_t& bucket = BucketOf(hash);
+    set.next = bucket;
+    bucket = index;
     set_elements_ += key_.size();
-    set_index_.emplace(key_, index);
   }
   sets_[index].users += users;
   return kSetBit | index << kLaneBits | lane;
 }
 
+Ref RecordTable::Combine(Ref writers, Ref readers) {
+  if (writers == 0 || readers == 0) return writers | readers;
+  combined_.clear();
+  const bool readers_first = ReadersFirst(readers);
+  Decode(readers_first ? readers : writers, combined_);
+  Decode(readers_first ? writers : readers, combined_);
+  const Ref both = Encode(combined_);
+  Release(writers);
+  Release(readers);
+  return both;
+}
+
 std::uint64_t RecordTable::bytes() const {
-  // A set's elements stand in it and in the index.
-  return records_.size() * sizeof(Record) + sets_.size() * sizeof(Set) + set_index_.size() * 64 +
-         2 * set_elements_ * sizeof(std::uint32_t) + free_records_.size() * sizeof(RecordId);
+  return records_.size() * sizeof(Record) + sets_.size() * sizeof(Set) +
+         buckets_.size() * sizeof(buckets_[0]) + set_elements_ * sizeof(std::uint32_t) +
+         free_records_.size() * sizeof(RecordId);
 }
 
 }  // namespace assay::emu

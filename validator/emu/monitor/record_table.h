@@ -11,7 +11,6 @@
 
 #include <array>
 #include <cstdint>
-#include <unordered_map>
 #include <vector>
 
 #include "validator/emu/monitor/rules.h"
@@ -71,6 +70,18 @@ class RecordTable {
   void Decode(Ref ref, std::vector<Element>& out) const;
   /// A reference to these elements, counted `users` times.
   Ref Encode(const std::vector<Element>& elements, std::uint32_t users = 1);
+  /// One reference to what these two refer to, in their place.
+  Ref Combine(Ref writers, Ref readers);
+  /// What a combined reference stands for, as a pair again.
+  void Separate(Ref both, Ref& writers, Ref& readers) const {
+    const bool reads = both != 0 && !IsSet(both) && !records_[IndexOf(both)].traits.writes();
+    writers = reads ? 0 : both;
+    readers = reads ? both : 0;
+  }
+  /// True when the elements of `readers` are older than those of `writers` (CellRules::Store).
+  bool ReadersFirst(Ref readers) const {
+    return readers != 0 && !IsSet(readers) && records_[IndexOf(readers)].traits.writes();
+  }
   void Use(Ref ref, std::uint32_t times = 1) {
     if (IsSet(ref)) sets_[IndexOf(ref)].users += times;
   }
@@ -103,13 +114,16 @@ class RecordTable {
         elements;  // later_value << 31 | record << 5 | lane from the reference's.
     std::uint32_t users = 0;
     std::uint32_t generation = 0;
-  };
-  struct HashElements {
-    std::size_t operator()(const std::vector<std::uint32_t>& elements) const;
+    std::uint32_t hash = 0;
+    std::uint32_t next = 0;  // With the same place in buckets_.
   };
 
+  static constexpr std::size_t kFirstBuckets = 1024;
+
+  std::uint32_t& BucketOf(std::uint32_t hash) { return buckets_[hash & (buckets_.size() - 1)]; }
   RecordId Allocate(const Record& record);
   void ReleaseSet(std::uint32_t index);
+  void Rehash();
 
   std::vector<Record> records_{1};  // 0 is nobody.
   std::vector<RecordId> pinned_;
@@ -125,8 +139,10 @@ class RecordTable {
       memo_{};  // The records themselves, so that a miss touches no other memory.
   std::vector<Set> sets_{1};
   std::vector<std::uint32_t> free_sets_;
-  std::unordered_map<std::vector<std::uint32_t>, std::uint32_t, HashElements> set_index_;
+  // Sets by hash, chained; 0 ends a chain. A power of two.
+  std::vector<std::uint32_t> buckets_ = std::vector<std::uint32_t>(kFirstBuckets);
   std::vector<std::uint32_t> key_;
+  std::vector<Element> combined_;
   std::uint64_t set_elements_ = 0;
   bool full_ = false;
 };

@@ -6,9 +6,6 @@
 namespace assay::emu {
 namespace {
 
-constexpr std::uint64_t CellBytes(std::uint32_t shift) {
-  return 2 * sizeof(Ref) * (Shadow::kLineBytes >> shift);
-}
 /// Pages kept for reuse: those of a block's shared memory are wanted again by the next block.
 constexpr std::size_t kSpare = 64;
 
@@ -39,7 +36,7 @@ void Shadow::Empty(Page& page) {
   for (std::size_t i = 0; i < kPageLines; ++i) {
     Line& line = page.lines[i];
     if (line.cells != nullptr) {
-      const std::size_t refs = 2 * (kLineBytes >> page.shift[i]);
+      const std::size_t refs = RefCount(page.shift[i]);
       for (std::size_t c = 0; c < refs; ++c) table_.Release(line.cells[c]);
       cell_bytes_ -= CellBytes(page.shift[i]);
       line.cells.reset();
@@ -108,8 +105,8 @@ Shadow::Cells Shadow::SplitFiner(Page& page, std::size_t index, std::uint32_t sh
           shift, static_cast<std::uint32_t>(std::countr_zero(table_.First(ref).traits.bytes)));
     }
     const std::uint32_t count = kLineBytes >> shift;
-    auto cells = std::make_unique<Ref[]>(std::size_t{2} * count);
-    Ref* out = cells.get();
+    std::array<Ref, 2 * std::size_t{kLineBytes}> refs{};
+    Ref* out = refs.data();
     for (const Ref ref : {line.writers, line.readers}) {
       if (ref != 0) {
         const std::uint32_t width = table_.First(ref).traits.bytes;
@@ -119,6 +116,12 @@ Shadow::Cells Shadow::SplitFiner(Page& page, std::size_t index, std::uint32_t sh
       }
       out += count;
     }
+    auto cells = std::make_unique<Ref[]>(RefCount(shift));
+    if (shift == 0) {
+      for (std::uint32_t c = 0; c < count; ++c) cells[c] = table_.Combine(refs[c], refs[count + c]);
+    } else {
+      std::copy_n(refs.data(), RefCount(shift), cells.get());
+    }
     line.cells = std::move(cells);
     line.writers = 0;
     line.readers = 0;
@@ -127,18 +130,26 @@ Shadow::Cells Shadow::SplitFiner(Page& page, std::size_t index, std::uint32_t sh
     CheckLimit();
   } else if (now > shift) {
     const std::uint32_t copies = 1u << (now - shift);
-    const std::uint32_t before = 2 * (kLineBytes >> now);
-    auto cells = std::make_unique<Ref[]>(std::size_t{before} * copies);
+    const std::uint32_t before = kLineBytes >> now;
+    auto cells = std::make_unique<Ref[]>(RefCount(shift));
+    const auto copy = [&](Ref ref, std::size_t cell) {
+      std::fill_n(cells.get() + cell * copies, copies, ref);
+      table_.Use(ref, copies - 1);
+    };
     for (std::uint32_t c = 0; c < before; ++c) {
-      std::fill_n(cells.get() + std::size_t{c} * copies, copies, line.cells[c]);
-      table_.Use(line.cells[c], copies - 1);
+      if (shift == 0) {
+        copy(table_.Combine(line.cells[c], line.cells[before + c]), c);
+      } else {
+        copy(line.cells[c], c);
+        copy(line.cells[before + c], before + c);
+      }
     }
     cell_bytes_ += CellBytes(shift) - CellBytes(now);
     line.cells = std::move(cells);
     now = static_cast<std::uint8_t>(shift);
     CheckLimit();
   }
-  return Cells{line.cells.get(), line.cells.get() + (kLineBytes >> now), now};
+  return CellsAt(line.cells.get(), now);
 }
 
 void Shadow::Collect() {
@@ -153,7 +164,7 @@ void Shadow::Collect() {
           table_.Mark(line.readers);
           continue;
         }
-        const std::size_t refs = 2 * (kLineBytes >> page->shift[i]);
+        const std::size_t refs = RefCount(page->shift[i]);
         for (std::size_t c = 0; c < refs; ++c) table_.Mark(line.cells[c]);
       }
     }

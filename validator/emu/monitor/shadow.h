@@ -4,12 +4,12 @@
 // Memory is seen in lines of 64 bytes. A line that was only ever accessed whole, by neighbouring
 // lanes of one warp at a time, has two references for all of it: byte i belongs to lane L + i /
 // width, L being the reference's lane and width that of its records. Other lines have *cells* of 4,
-// 2 or 1 bytes, as fine as the line was ever accessed, each with two references.
+// 2 or 1 bytes, as fine as the line was ever accessed, each with two references. Cells of single
+// bytes have one for both (RecordTable::Combine).
 //
 // Lines stand in pages of 4 KiB of memory, made when touched. Cost: 17 bytes a line, and with cells
 // 8 bytes a cell: 0.3 bytes a byte of coalesced memory, 2.3 for 4-byte cells, 4.3 for 2-byte
-// ones, 8.3 where single bytes are accessed one by one; records and sets on top. `bytes()` counts
-// all of it.
+// ones and for single bytes; records and sets on top. `bytes()` counts all of it.
 //
 // Not thread-safe.
 #pragma once
@@ -33,7 +33,7 @@ class Shadow {
   struct Line {
     Ref writers = 0;
     Ref readers = 0;
-    std::unique_ptr<Ref[]> cells;  ///< All writers, then all readers.
+    std::unique_ptr<Ref[]> cells;  ///< All writers, then all readers; of bytes, both in one.
   };
   struct Page {
     std::array<Line, kPageLines> lines;
@@ -41,7 +41,7 @@ class Shadow {
   };
   struct Cells {
     Ref* writers = nullptr;
-    Ref* readers = nullptr;
+    Ref* readers = nullptr;  ///< Null where `writers` are both: cells of single bytes.
     std::uint32_t shift = 2;
   };
 
@@ -64,7 +64,7 @@ class Shadow {
   Cells Split(Page& page, std::size_t line, std::uint32_t shift) {
     Ref* const refs = page.lines[line].cells.get();
     const std::uint32_t now = page.shift[line];
-    if (refs != nullptr && now <= shift) return Cells{refs, refs + (kLineBytes >> now), now};
+    if (refs != nullptr && now <= shift) return CellsAt(refs, now);
     return SplitFiner(page, line, shift);
   }
 
@@ -94,6 +94,16 @@ class Shadow {
     Cached& cached = cache_[id % cache_.size()];
     if (cached.region == nullptr || cached.id != id) cached = {id, &regions_[id]};
     return *cached.region;
+  }
+  static Cells CellsAt(Ref* refs, std::uint32_t shift) {
+    return Cells{refs, shift == 0 ? nullptr : refs + (kLineBytes >> shift), shift};
+  }
+  /// References that a line with cells of this size has.
+  static constexpr std::size_t RefCount(std::uint32_t shift) {
+    return shift == 0 ? kLineBytes : std::size_t{2} * (kLineBytes >> shift);
+  }
+  static constexpr std::uint64_t CellBytes(std::uint32_t shift) {
+    return RefCount(shift) * sizeof(Ref);
   }
   Cells SplitFiner(Page& page, std::size_t line, std::uint32_t shift);
   Page* FindPage(Region& region, std::uint64_t number);

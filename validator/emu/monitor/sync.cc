@@ -13,11 +13,6 @@ constexpr Location kNowhere{0xffffffffu, ~0ull};
 
 }  // namespace
 
-Reach ReachOf(Scope scope) {
-  if (scope == Scope::kCta) return Reach::kBlock;
-  return scope == Scope::kCluster ? Reach::kCluster : Reach::kDevice;
-}
-
 void SyncObjects::Begin() {
   lanes_.clear();
   regions_.clear();

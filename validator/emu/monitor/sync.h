@@ -33,7 +33,10 @@ namespace assay::emu {
 /// How wide a scope reaches. System scope is as wide as the GPU here: one device runs.
 enum class Reach : std::uint8_t { kBlock, kCluster, kDevice };
 inline constexpr std::size_t kReaches = 3;
-Reach ReachOf(Scope scope);
+inline Reach ReachOf(Scope scope) {
+  if (scope == Scope::kCta) return Reach::kBlock;
+  return scope == Scope::kCluster ? Reach::kCluster : Reach::kDevice;
+}
 
 struct Location {
   RegionId region = 0;

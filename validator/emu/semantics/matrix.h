@@ -11,6 +11,9 @@
 //   - e4m3 and e5m2 (mma only) are multiplied as f16: the first block takes k with k % 4 < 2, the
 //   second the others; both start from
 //     zero, and the accumulator is added last, rounded to nearest.
+//     With f16 accumulators (mma only) both halves are products of f16 with f16 sums, and the
+//     accumulator is added last, in f16: all but one of 4,608 recorded results, which is one unit in
+//     the last place off.
 //   - f16 accumulators are computed as above and rounded to nearest once at the end.
 //     wgmma aligns 32 products of theirs to 13 bits, and keeps 13 fraction bits of each sum.
 //   - mma.m8n8k4 on f16 is a chain of f32 multiply-adds from zero, to which the accumulator is

@@ -1,4 +1,4 @@
-extern "C" __global__ void select(const float* x, int* list, int* count) {
+extern "C" __global__ void keep_positive(const float* x, int* list, int* count) {
   bool keep = x[threadIdx.x] > 0.0f;
   unsigned mask = __ballot_sync(0xffffffffu, keep);
   if (keep) list[__popc(mask & ((1u << threadIdx.x) - 1))] = threadIdx.x;

@@ -3,9 +3,10 @@ extern "C" __global__ void lower(const float* x, float* y) {
   if (threadIdx.x >= 16) return;
   s[threadIdx.x] = x[threadIdx.x];
   __syncwarp(0x0000ffffu);
-  y[threadIdx.x] = s[15 - threadIdx.x];
+  float v = s[15 - threadIdx.x];
   if (threadIdx.x < 8) {
     __syncwarp(0x000000ffu);
-    y[threadIdx.x + 16] = s[threadIdx.x];
+    v += s[threadIdx.x];
   }
+  y[threadIdx.x] = v;
 }

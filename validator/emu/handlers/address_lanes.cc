@@ -1,0 +1,42 @@
+#include "validator/emu/handlers/address_lanes.h"
+
+#include "validator/emu/semantics/level.h"
+
+namespace assay::emu::inline ASSAY_EMU_LEVEL {
+
+AddressCheck CheckAddressesLevel(const std::uint64_t* address, LaneMask lanes, std::uint64_t bytes,
+                                 const AddressRange& range, std::uintptr_t* pointer) {
+  const u64 base = range.base;
+  const u64 last = range.last;
+  const u64 data = range.data;
+  const u64 first = address[0];
+  // An offset is beyond `last` when the top bit of one of these is set.
+  u64 beyond = 0;
+  u64 low = 0;
+  u64 apart = 0;
+  if (lanes == kAllLanes) {
+    for (u64 i = 0; i < kWarpSize; ++i) {
+      const u64 offset = address[i] - base;
+      pointer[i] = data + offset;
+      beyond |= (last - offset) | offset;
+      low |= address[i];
+      apart |= address[i] ^ (first + i * bytes);
+    }
+  } else {
+    apart = 1;
+    for (u64 i = 0; i < kWarpSize; ++i) {
+      const u64 offset = address[i] - base;
+      const u64 counts = u64{0} - (u64{lanes} >> i & 1);
+      pointer[i] = data + offset;
+      beyond |= counts & ((last - offset) | offset);
+      low |= counts & address[i];
+    }
+  }
+  AddressCheck check;
+  check.inside = beyond >> 63 == 0;
+  check.dense = apart == 0;
+  check.low = low;
+  return check;
+}
+
+}  // namespace assay::emu::inline ASSAY_EMU_LEVEL

@@ -1,0 +1,328 @@
+// wgmma: products of a warpgroup, with operands in shared memory (PTX ISA 9.7.15).
+//
+// A warp's 16 rows of the product depend on no other warp's registers, so each warp computes its
+// own when it issues the instruction, which is one of the legal times. What it reads in shared
+// memory counts as read until wgmma.wait_group, so that overwriting it earlier is a race.
+#include "validator/emu/handlers/wgmma.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <vector>
+
+#include "validator/emu/handlers/async_copy.h"
+#include "validator/emu/handlers/partial_rows.h"
+#include "validator/emu/semantics/matrix.h"
+#include "validator/emu/semantics/matrix_layout.h"
+#include "validator/emu/site.h"
+
+namespace assay::emu {
+namespace {
+
+using ptx::Instruction;
+using ptx::Mod;
+using ptx::Opcode;
+using ptx::Operand;
+using ptx::Type;
+using u32 = std::uint32_t;
+using s32 = std::int32_t;
+
+constexpr int kRows = 16;  ///< Of a warp.
+constexpr int kMaxN = 256;
+constexpr int kMaxK = 32;  ///< Elements, single bits in words of 32.
+
+/// An instruction's shape and types, read off it when it runs: it costs little beside the product.
+struct Product {
+  int n = 0;
+  int k = 0;
+  int bits = 16;  ///< Of an element of A and B; single bits travel in words.
+  bool a_registers = false;
+  bool half = false;  ///< f16 accumulators.
+  bool integer = false;
+  bool single_bits = false;
+  Type a{};
+  Type b{};
+  int registers() const { return half ? n / 4 : n / 2; }
+  /// Operands, flattened: accumulators, A, B, scale-d.
+  std::size_t a_at() const { return static_cast<std::size_t>(registers()); }
+  std::size_t b_at() const { return a_at() + (a_registers ? 4u : 1u); }
+  std::size_t scale_at() const { return b_at() + 1; }
+};
+
+bool ReadProduct(const Instruction& in, Product& product) {
+  int m = 0;
+  for (const Mod mod : in.mods) {
+    int n = 0, k = 0;
+    if (std::sscanf(std::string(ptx::Name(mod)).c_str(), "m%dn%dk%d", &m, &n, &k) == 3) {
+      product.n = n;
+      product.k = k;
+    }
+  }
+  if (m != 64 || in.types.size() != 3 || in.operands.size() < 4) return false;
+  product.half = in.type(0) == Type::kF16;
+  product.integer = in.type(0) == Type::kS32;
+  product.a = in.type(1);
+  product.b = in.type(2);
+  product.single_bits = product.a == Type::kB1;
+  if (product.single_bits) product.k /= 32;
+  product.bits = 256 / product.k;
+  product.a_registers = in.operands[1].kind == Operand::Kind::kVector;
+  return product.n <= kMaxN && product.k <= kMaxK;
+}
+
+/// The constant operands behind scale-d: imm-scale-a, imm-scale-b, imm-trans-a, imm-trans-b.
+struct Constants {
+  bool negate_a = false;
+  bool negate_b = false;
+  bool transpose_a = false;
+  bool transpose_b = false;
+};
+Constants ConstantsOf(const Instruction& in, const Product& product) {
+  Constants constants;
+  const auto at = [&](std::size_t i) {
+    return i < in.operands.size() ? static_cast<s32>(in.operands[i].bits) : 0;
+  };
+  if (product.integer) return constants;
+  constants.negate_a = at(4) < 0;
+  constants.negate_b = at(5) < 0;
+  if (product.a_registers) {
+    constants.transpose_b = at(6) != 0;
+  } else {
+    constants.transpose_a = at(6) != 0;
+    constants.transpose_b = at(7) != 0;
+  }
+  return constants;
+}
+
+TensorType TensorOf(Type type) {
+  switch (type) {
+    case Type::kBF16:
+      return TensorType::kBF16;
+    case Type::kTF32:
+      return TensorType::kTF32;
+    case Type::kE4M3:
+      return TensorType::kE4M3;
+    case Type::kE5M2:
+      return TensorType::kE5M2;
+    default:
+      return TensorType::kF16;
+  }
+}
+
+void Negate(const Product& product, u32* matrix, int size) {
+  const u32 sign = u32{1} << (product.bits - 1);
+  for (int i = 0; i < size; ++i) matrix[i] ^= sign;
+}
+void SignExtend(Type type, u32* matrix, int size) {
+  if (type != Type::kS8) return;
+  for (int i = 0; i < size; ++i)
+    matrix[i] = static_cast<u32>(static_cast<s32>(static_cast<std::int8_t>(matrix[i])));
+}
+
+/// Descriptors are read from the first lane: they are the same in all.
+std::uint64_t WordOf(CoreWarp& warp, const DecodedOperand& operand) {
+  return warp.Lanes<std::uint64_t>(operand.slot)[FirstLane(warp.exec)];
+}
+
+void RegistersToA(CoreWarp& warp, const Decoded& op, const Product& product, u32* a,
+                  std::vector<bool>& undefined) {
+  const int per_register = 32 / product.bits;
+  const u32 mask = product.bits == 32 ? ~u32{0} : (u32{1} << product.bits) - 1;
+  undefined.assign(kRows, false);
+  for (int r = 0; r < 4; ++r) {
+    const DecodedOperand& operand = op.operands[product.a_at() + static_cast<std::size_t>(r)];
+    const auto* const lanes = warp.Lanes<u32>(operand.slot);
+    const LaneMask bad = warp.engine->track_defined ? warp.frame->undefined[operand.shadow] : 0;
+    for (int lane = 0; lane < kWarpSize; ++lane) {
+      for (int e = 0; e < per_register; ++e) {
+        const MatrixPlace at =
+            WgmmaOperandPlace(0, lane, r * per_register + e, product.k, product.bits);
+        a[at.column * kRows + at.row] = lanes[lane] >> (e * product.bits) & mask;
+        if ((bad >> lane & 1) != 0) undefined[static_cast<std::size_t>(at.row)] = true;
+      }
+    }
+  }
+}
+
+void Multiply(const Product& product, const Instruction& in, u32* a, u32* b, const u32* c, u32* d) {
+  const auto as_signed = [](auto* words) { return reinterpret_cast<const s32*>(words); };
+  auto* const result = reinterpret_cast<s32*>(d);
+  if (product.single_bits) {
+    TensorMultiplyBits(kRows, product.n, product.k * 32, false, a, b, as_signed(c), result);
+  } else if (product.integer) {
+    SignExtend(product.a, a, kRows * product.k);
+    SignExtend(product.b, b, product.n * product.k);
+    TensorMultiplyInteger(kRows, product.n, product.k, in.Has(Mod::kSatfinite), as_signed(a),
+                          as_signed(b), as_signed(c), result);
+  } else {
+    TensorProduct shape{.m = kRows,
+                        .n = product.n,
+                        .k = product.k,
+                        .a = TensorOf(product.a),
+                        .b = TensorOf(product.b)};
+    shape.warpgroup = true;
+    shape.half_accumulator = shape.half_result = product.half;
+    TensorMultiply(shape, a, b, c, d);
+  }
+}
+
+bool ScaleHolds(const CoreWarp& warp, const DecodedOperand& scale) {
+  const LaneMask mask = warp.predicates[scale.slot];
+  return ((scale.negated ? ~mask : mask) >> FirstLane(warp.exec) & 1) != 0;
+}
+
+/// Accumulators to a matrix by columns and back. `visit(register, shift, lane, index)`.
+template <class Visit>
+void ForAccumulators(const Product& product, Visit visit) {
+  const int per_register = product.half ? 2 : 1;
+  for (int r = 0; r < product.registers(); ++r) {
+    for (int lane = 0; lane < kWarpSize; ++lane) {
+      for (int e = 0; e < per_register; ++e) {
+        const MatrixPlace at = WgmmaAccumulatorPlace(0, lane, r * per_register + e);
+        visit(r, 16 * e, lane, at);
+      }
+    }
+  }
+}
+
+void RunProduct(Warp& base, const Decoded& op) {
+  CoreWarp& warp = Core(base);
+  const Instruction& in = *op.source;
+  Product product;
+  ReadProduct(in, product);
+  const Constants constants = ConstantsOf(in, product);
+  const bool track = warp.engine->track_defined;
+  alignas(64) u32 a[kRows * kMaxK];
+  alignas(64) u32 b[kMaxN * kMaxK];
+  alignas(64) u32 c[kRows * kMaxN] = {};
+  alignas(64) u32 d[kRows * kMaxN];
+  std::vector<bool> rows;
+  std::vector<bool> columns;
+  std::vector<std::uint64_t>& tokens = GroupsOf(warp).products_open;
+  const auto read = [&](std::size_t operand, SharedMatrix matrix, bool by_columns, u32* out,
+                        std::vector<bool>& undefined) {
+    CheckAddressDefined(warp, op, op.operands[operand], warp.exec);
+    const MatrixDescriptor descriptor = UnpackDescriptor(WordOf(warp, op.operands[operand]));
+    if (descriptor.base_offset != 0) {
+      warp.engine->End(Stop::kUnsupported,
+                       fmt::format("wgmma with a base offset in its matrix descriptor, {}",
+                                   LineOf(*warp.engine, warp.PcOf(op))));
+      warp.outcome = Outcome::kStop;
+      return false;
+    }
+    return ReadShared(warp, op, descriptor, matrix, by_columns, out, undefined, tokens);
+  };
+  if (product.a_registers) {
+    RegistersToA(warp, op, product, a, rows);
+  } else if (!read(product.a_at(),
+                   {.outer = kRows,
+                    .k = product.k,
+                    .element_bits = product.bits,
+                    .k_major = !constants.transpose_a,
+                    .first = static_cast<int>(warp.index % 4) * kRows},
+                   true, a, rows)) {
+    return;
+  }
+  if (!read(product.b_at(),
+            {.outer = product.n,
+             .k = product.k,
+             .element_bits = product.bits,
+             .k_major = !constants.transpose_b},
+            false, b, columns))
+    return;
+  if (constants.negate_a) Negate(product, a, kRows * product.k);
+  if (constants.negate_b) Negate(product, b, product.n * product.k);
+  const bool accumulate = ScaleHolds(warp, op.operands[product.scale_at()]);
+  const u32 mask = product.half ? 0xffffu : ~0u;
+  if (accumulate) {
+    ForAccumulators(product, [&](int r, int shift, int lane, MatrixPlace at) {
+      c[at.column * kRows + at.row] = warp.Lanes<u32>(op.operands[r].slot)[lane] >> shift & mask;
+    });
+  }
+  Multiply(product, in, a, b, c, d);
+  if (track) {
+    for (int r = 0; r < product.registers(); ++r) {
+      if (!accumulate) warp.frame->undefined[op.operands[r].shadow] &= ~warp.exec;
+    }
+  }
+  ForAccumulators(product, [&](int r, int shift, int lane, MatrixPlace at) {
+    if ((warp.exec >> lane & 1) == 0) return;
+    u32& word = warp.Lanes<u32>(op.operands[r].slot)[lane];
+    word = (word & ~(mask << shift)) | (d[at.column * kRows + at.row] & mask) << shift;
+    if (!track) return;
+    if (rows[static_cast<std::size_t>(at.row)] || columns[static_cast<std::size_t>(at.column)]) {
+      warp.frame->undefined[op.operands[r].shadow] |= LaneMask{1} << lane;
+      warp.frame->origin[op.operands[r].shadow] = warp.PcOf(op);
+    }
+  });
+}
+
+void Nothing(Warp&, const Decoded&) {}
+
+void CommitProducts(Warp& base, const Decoded&) {
+  AsyncGroups& groups = GroupsOf(Core(base));
+  groups.products_committed.push_back(std::move(groups.products_open));
+  groups.products_open.clear();
+}
+
+void WaitProducts(Warp& base, const Decoded& op) {
+  CoreWarp& warp = Core(base);
+  AsyncGroups& groups = GroupsOf(warp);
+  const std::uint64_t keep = op.source->operands[0].bits;
+  const std::size_t committed = groups.products_committed.size();
+  const auto done = static_cast<std::ptrdiff_t>(committed > keep ? committed - keep : 0);
+  for (std::ptrdiff_t g = 0; g < done; ++g) {
+    for (const std::uint64_t token : groups.products_committed[static_cast<std::size_t>(g)]) {
+      if (warp.engine->race) warp.engine->race->OnWarpgroupWait(warp.number, warp.exec, token);
+    }
+  }
+  groups.products_committed.erase(groups.products_committed.begin(),
+                                  groups.products_committed.begin() + done);
+}
+
+// --- resolution
+template <Handler kHandler>
+Handler WarpWide(const Instruction&, Decoded& decoded) {
+  decoded.flags |= kFlagControl | kFlagWarpWide | kFlagMemory;
+  decoded.propagate = kPropagateSelf;
+  return kHandler;
+}
+
+Handler ResolveWait(const Instruction& in, Decoded& decoded) {
+  const bool fits = in.operands.size() == 1 && in.operands[0].kind == Operand::Kind::kImmediate;
+  return fits ? WarpWide<&WaitProducts>(in, decoded) : nullptr;
+}
+
+Handler ResolveProduct(const Instruction& in, Decoded& decoded) {
+  Product product;
+  // Sparse products are not modelled.
+  if (in.Has(Mod::kSp) || !ReadProduct(in, product)) return nullptr;
+  const auto is_slot = [&](std::size_t i, int bits) {
+    return decoded.operands[i].kind == DecodedOperand::Kind::kSlot &&
+           decoded.operands[i].bits == bits;
+  };
+  if (decoded.operand_count <= product.scale_at()) return nullptr;
+  for (std::size_t i = 0; i < product.a_at(); ++i) {
+    if (!is_slot(i, 32)) return nullptr;
+  }
+  for (std::size_t i = product.a_at(); i < product.b_at(); ++i) {
+    if (!is_slot(i, product.a_registers ? 32 : 64)) return nullptr;
+  }
+  const bool fits = is_slot(product.b_at(), 64) &&
+                    decoded.operands[product.scale_at()].kind == DecodedOperand::Kind::kPredicate;
+  return fits ? WarpWide<&RunProduct>(in, decoded) : nullptr;
+}
+
+constexpr ResolverRow kRowsOfTable[] = {
+    {Opcode::kWgmmaMmaAsync, &ResolveProduct},
+    {Opcode::kWgmmaFence, &WarpWide<&Nothing>},
+    {Opcode::kWgmmaCommitGroup, &WarpWide<&CommitProducts>},
+    {Opcode::kWgmmaWaitGroup, &ResolveWait},
+};
+
+}  // namespace
+
+std::span<const ResolverRow> WarpgroupRows() { return kRowsOfTable; }
+
+}  // namespace assay::emu

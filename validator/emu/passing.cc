@@ -1,0 +1,87 @@
+#include "validator/emu/passing.h"
+
+#include <fmt/format.h>
+
+#include <bit>
+#include <vector>
+
+#include "validator/emu/site.h"
+
+namespace assay::emu {
+namespace {
+
+/// True when control can flow from `from` to `to` within a function.
+bool Reaches(const Program::Impl& program, std::uint32_t from, std::uint32_t to) {
+  const FunctionCode& code = program.functions[program.function_of[from]];
+  if (program.function_of[to] != program.function_of[from]) return false;
+  std::vector<bool> seen(program.code.size() - code.first_pc);
+  std::vector<std::uint32_t> open = {from};
+  while (!open.empty()) {
+    const std::uint32_t pc = open.back();
+    open.pop_back();
+    if (pc < code.first_pc || pc >= program.code.size() ||
+        program.function_of[pc] != program.function_of[from] || seen[pc - code.first_pc])
+      continue;
+    if (pc == to) return true;
+    seen[pc - code.first_pc] = true;
+    const Decoded& op = program.code[pc];
+    const ptx::Opcode opcode = op.source->opcode;
+    const bool jumps = opcode == ptx::Opcode::kBra;
+    if (jumps) open.push_back(op.target);
+    if (opcode == ptx::Opcode::kBrx)
+      open.insert(open.end(), program.branch_tables[op.aux].begin(),
+                  program.branch_tables[op.aux].end());
+    const bool leaves = jumps || opcode == ptx::Opcode::kRet || opcode == ptx::Opcode::kExit;
+    if (!leaves || op.guard != kNoSlot) open.push_back(pc + 1);
+  }
+  return false;
+}
+
+}  // namespace
+
+void NotePassing(CoreWarp& warp, std::uint32_t first, std::uint32_t last) {
+  const Split& running = warp.splits[static_cast<std::size_t>(warp.current)];
+  for (int i = 0; i < warp.split_count; ++i) {
+    Split& split = warp.splits[static_cast<std::size_t>(i)];
+    const LaneMask awaited = split.need & running.mask & ~split.passed;
+    if (i == warp.current || split.wait != Wait::kWarpSync || split.frame != running.frame ||
+        awaited == 0)
+      continue;
+    for (std::uint32_t pc = first; pc < last; ++pc) {
+      if ((warp.At(pc).flags & kFlagMemory) == 0) continue;
+      if (!Reaches(warp.engine->program, split.pc, pc)) continue;
+      split.passed |= awaited;
+      split.passed_at = pc;
+      break;
+    }
+  }
+}
+
+void ReportPassing(CoreWarp& warp, LaneMask lanes) {
+  Engine& engine = *warp.engine;
+  if (!engine.execution.checks.barrier) return;
+  for (int i = 0; i < warp.split_count; ++i) {
+    const Split& split = warp.splits[static_cast<std::size_t>(i)];
+    const LaneMask passed = split.passed & split.need & lanes;
+    if (split.wait != Wait::kWarpSync || passed == 0) continue;
+    const auto side = [&](std::string what, std::uint32_t pc, LaneMask who) {
+      return Access{.what = std::move(what),
+                    .site = SiteOf(engine, pc),
+                    .thread = ThreadOf(warp, FirstLane(who)),
+                    .threads = static_cast<std::uint64_t>(std::popcount(who)),
+                    .value = {}};
+    };
+    const std::string_view name = ptx::Mnemonic(warp.At(split.pc).source->opcode);
+    Finding finding;
+    finding.kind = FindingKind::kBarrierMisuse;
+    finding.message = fmt::format(
+        "{} names lanes {:#010x} in its mask, but lanes {:#010x} go on to {} without it and exit",
+        name, split.need, passed, LineOf(engine, split.passed_at));
+    finding.accesses = {side(fmt::format("waits in {}", name), split.pc, split.mask),
+                        side("passes by", split.passed_at, passed)};
+    finding.missing = "every lane named in the mask must execute the same instruction";
+    engine.findings.Add(std::move(finding), split.pc, split.passed_at);
+  }
+}
+
+}  // namespace assay::emu

@@ -1,0 +1,283 @@
+#include "validator/emu/shadow/plan.h"
+
+#include <algorithm>
+#include <array>
+#include <bit>
+#include <cmath>
+#include <span>
+
+#include "validator/emu/handlers/mma_forms.h"
+#include "validator/emu/operand_width.h"
+
+namespace assay::emu {
+namespace {
+
+using ptx::Instruction;
+using ptx::Mod;
+using ptx::Opcode;
+using ptx::Type;
+
+struct TypeRow {
+  Type type;
+  NumberFormat format;
+  std::uint8_t packed;
+};
+constexpr TypeRow kTypes[] = {
+    {Type::kF16, NumberFormat::kF16, 1},   {Type::kBF16, NumberFormat::kBF16, 1},
+    {Type::kF32, NumberFormat::kF32, 1},   {Type::kF64, NumberFormat::kF64, 1},
+    {Type::kF16x2, NumberFormat::kF16, 2}, {Type::kBF16x2, NumberFormat::kBF16, 2},
+    {Type::kF32x2, NumberFormat::kF32, 2}, {Type::kTF32, NumberFormat::kF32, 1},
+};
+
+const TypeRow* FindType(Type type) {
+  const auto found = std::ranges::find(kTypes, type, &TypeRow::type);
+  return found == std::end(kTypes) ? nullptr : &*found;
+}
+
+bool IsInteger(Type type) { return type >= Type::kB8 && type <= Type::kS64 && type != Type::kB128; }
+
+/// Opcodes whose results may be made of the bits of floats.
+constexpr Opcode kBitOpcodes[] = {
+    Opcode::kAnd,  Opcode::kOr,  Opcode::kXor,  Opcode::kNot,   Opcode::kShl,
+    Opcode::kShr,  Opcode::kShf, Opcode::kPrmt, Opcode::kBfi,   Opcode::kBfe,
+    Opcode::kLop3, Opcode::kAdd, Opcode::kSub,  Opcode::kMul,   Opcode::kMad,
+    Opcode::kMin,  Opcode::kMax, Opcode::kSlct, Opcode::kSzext, Opcode::kMovmatrix,
+};
+/// Opcodes that carry numbers in ways that are not followed.
+constexpr Opcode kOpaqueOpcodes[] = {
+    Opcode::kCpAsyncBulk,
+    Opcode::kCpAsyncBulkTensor,
+    Opcode::kCpReduceAsyncBulk,
+    Opcode::kCpReduceAsyncBulkTensor,
+    Opcode::kRedAsync,
+    Opcode::kStAsync,
+    Opcode::kStBulk,
+    Opcode::kLdmatrix,
+    Opcode::kStmatrix,
+    Opcode::kMma,
+    Opcode::kWgmmaMmaAsync,
+    Opcode::kWmmaLoad,
+    Opcode::kWmmaMma,
+    Opcode::kWmmaStore,
+    Opcode::kMovmatrix,
+};
+
+template <std::size_t kCount>
+bool Among(const Opcode (&list)[kCount], Opcode opcode) {
+  return std::ranges::find(list, opcode) != std::end(list);
+}
+
+/// The magnitude of an operand that is the same constant in all lanes, or 0.
+double ConstantSize(const Program::Impl& program, std::uint32_t pc, const DecodedOperand& operand,
+                    NumberFormat format) {
+  const FunctionCode& code = program.functions[program.function_of[pc]];
+  if (operand.kind != DecodedOperand::Kind::kSlot || operand.slot >= code.constant_slots) return 0;
+  for (const ConstantSlot& constant : code.constants) {
+    if (constant.slot == operand.slot && constant.kind == ConstantSlot::Kind::kBits)
+      return std::fabs(ToDouble(format, constant.value));
+  }
+  return 0;
+}
+
+/// x + 1.5 * 2^23 is how floats are rounded to integers without a conversion: what it takes away is
+/// meant, not lost. The sum's last place is then between a quarter and one.
+bool RoundsToInteger(const Program::Impl& program, std::uint32_t pc, const Plan& plan) {
+  const Decoded& op = program.code[pc];
+  const Opcode opcode = op.source->opcode;
+  const bool sum = opcode == Opcode::kAdd || opcode == Opcode::kSub;
+  const bool fused = opcode == Opcode::kFma || opcode == Opcode::kMad;
+  if ((!sum && !fused) || plan.packed != 1) return false;
+  const int digits = plan.from == NumberFormat::kF32   ? 24
+                     : plan.from == NumberFormat::kF64 ? 53
+                                                       : 0;
+  if (digits == 0) return false;
+  for (int i = sum ? 0 : 2; i < plan.operands; ++i) {
+    const double size = ConstantSize(program, pc, op.operands[op.destinations + i], plan.from);
+    if (size >= std::ldexp(1, digits - 2) && size <= std::ldexp(1, digits)) return true;
+  }
+  return false;
+}
+
+Plan ConversionPlan(const Decoded& op) {
+  const Instruction& in = *op.source;
+  Plan plan{.act = Act::kOpaque};
+  const TypeRow* const to = FindType(in.type(0));
+  const TypeRow* const from = FindType(in.type(1));
+  const bool from_integer = IsInteger(in.type(1));
+  const bool to_integer = IsInteger(in.type(0));
+  if (from_integer && to_integer) {
+    plan.act = Act::kBits;
+    return plan;
+  }
+  if (to != nullptr) plan.to = to->format;
+  if (from != nullptr) plan.from = from->format;
+  plan.saturates = in.Has(Mod::kSat);
+  plan.clamps_negative = in.Has(Mod::kRelu);
+  if (from_integer && to != nullptr && to->packed == 1) {
+    plan.act = Act::kFromInteger;
+  } else if (to_integer && from != nullptr && from->packed == 1) {
+    plan.act = Act::kToInteger;
+  } else if (to != nullptr && from != nullptr && from->packed == 1) {
+    const bool integral =
+        in.Has(Mod::kRni) || in.Has(Mod::kRzi) || in.Has(Mod::kRmi) || in.Has(Mod::kRpi);
+    plan.packed = to->packed;
+    plan.act = to->packed == 2                      ? Act::kPack
+               : integral && to->type == from->type ? Act::kRoundToIntegral
+                                                    : Act::kNarrow;
+    if (plan.act == Act::kPack && op.operand_count < 3) plan.act = Act::kOpaque;
+  }
+  return plan;
+}
+
+Plan MatrixPlan(const Decoded& op) {
+  const Instruction& in = *op.source;
+  Plan plan{.act = Act::kOpaque};
+  if ((in.opcode != Opcode::kMma && in.opcode != Opcode::kWmmaMma) || in.Has(Mod::kM8n8k4))
+    return plan;
+  const MmaForm& form = MmaFormAt(op.aux);
+  if (form.shape.family == MmaFamily::kSparse) return plan;
+  switch (form.shape.elements) {
+    case MmaElements::kF16:
+      plan.from = NumberFormat::kF16;
+      break;
+    case MmaElements::kBF16:
+      plan.from = NumberFormat::kBF16;
+      break;
+    case MmaElements::kTF32:
+      plan.from = NumberFormat::kF32;
+      break;
+    default:
+      return plan;
+  }
+  plan.act = Act::kMatrix;
+  return plan;
+}
+
+Plan BasicPlan(const Program::Impl& program, std::uint32_t pc) {
+  const Decoded& op = program.code[pc];
+  const Instruction& in = *op.source;
+  Plan plan{.act = Act::kPlain};
+  const TypeRow* const type = FindType(in.type());
+  switch (in.opcode) {
+    case Opcode::kMov:
+      plan.act = in.type() == Type::kPred ? Act::kPlain : Act::kMove;
+      return plan;
+    case Opcode::kSelp:
+      plan.act = Act::kSelect;
+      return plan;
+    case Opcode::kShfl:
+      plan.act = Act::kShuffle;
+      return plan;
+    case Opcode::kLd:
+    case Opcode::kLdu:
+      plan.act = Act::kLoad;
+      return plan;
+    case Opcode::kSt:
+      plan.act = Act::kStore;
+      return plan;
+    case Opcode::kAtom:
+    case Opcode::kRed:
+      plan.act = Act::kAtomic;
+      if (type != nullptr) {
+        plan.from = plan.to = type->format;
+        plan.packed = type->packed;
+      }
+      return plan;
+    case Opcode::kCpAsync:
+      plan.act = Act::kAsyncCopy;
+      return plan;
+    case Opcode::kCvt:
+      return ConversionPlan(op);
+    case Opcode::kMma:
+    case Opcode::kWmmaMma:
+      return MatrixPlan(op);
+    case Opcode::kSetp:
+      if (type == nullptr) return plan;
+      plan.act = Act::kCompare;
+      plan.from = type->format;
+      plan.packed = type->packed;
+      return plan;
+    default:
+      break;
+  }
+  const FormulaRow* const formula = FindFormula(in.opcode);
+  // Forms that mix formats (add.f32.bf16) name a second type.
+  const bool uniform = in.types.size() == 1;
+  if (formula != nullptr && type != nullptr && uniform && op.destinations == 1) {
+    const int sources = op.operand_count - op.destinations;
+    const bool extreme = in.opcode == Opcode::kMin || in.opcode == Opcode::kMax;
+    const bool fits = sources == formula->operands || (extreme && sources == 3);
+    const bool odd = in.Has(Mod::kXorsign) || in.Has(Mod::kOob);
+    plan.act = fits && !odd ? Act::kFormula : Act::kOpaque;
+    plan.formula = formula;
+    plan.from = plan.to = type->format;
+    plan.packed = type->packed;
+    plan.operands = static_cast<std::uint8_t>(sources);
+    plan.saturates = in.Has(Mod::kSat);
+    plan.clamps_negative = in.Has(Mod::kRelu);
+    plan.steps = fits && RoundsToInteger(program, pc, plan);
+    return plan;
+  }
+  if (Among(kOpaqueOpcodes, in.opcode) || (formula != nullptr && type != nullptr)) {
+    plan.act = Act::kOpaque;
+  } else if (Among(kBitOpcodes, in.opcode)) {
+    plan.act = Act::kBits;
+  }
+  return plan;
+}
+
+}  // namespace
+
+std::vector<bool> FloatRegisters(const ptx::Function& function) {
+  constexpr Opcode kKeep[] = {Opcode::kMov, Opcode::kAnd, Opcode::kOr,   Opcode::kXor,
+                              Opcode::kAdd, Opcode::kSub, Opcode::kLop3, Opcode::kSelp};
+  const auto& registers = function.registers;
+  std::vector<bool> floats(registers.size());
+  for (std::size_t i = 0; i < registers.size(); ++i) floats[i] = registers[i].type == Type::kF32;
+  const auto holds = [&](const ptx::Operand& operand) {
+    return operand.kind == ptx::Operand::Kind::kRegister && floats[operand.reg];
+  };
+  std::vector<bool> becomes = floats;  // What is moved into a float, and what that is made of.
+  for (bool changed = true; changed;) {
+    changed = false;
+    for (const Instruction& in : function.body) {
+      if (!Among(kKeep, in.opcode) || in.operands.size() < 2 || ptx::BitsOf(in.type()) != 32)
+        continue;
+      const ptx::Operand& d = in.operands[0];
+      if (d.kind != ptx::Operand::Kind::kRegister) continue;
+      if (!floats[d.reg] && std::any_of(in.operands.begin() + 1, in.operands.end(), holds))
+        floats[d.reg] = changed = true;
+      if (!becomes[d.reg]) continue;
+      for (const ptx::Operand& source : std::span(in.operands).subspan(1)) {
+        if (source.kind != ptx::Operand::Kind::kRegister || becomes[source.reg] ||
+            registers[source.reg].type == Type::kPred)
+          continue;
+        becomes[source.reg] = changed = true;
+      }
+    }
+  }
+  for (std::size_t i = 0; i < floats.size(); ++i) floats[i] = floats[i] || becomes[i];
+  return floats;
+}
+
+Plan PlanFor(const Program::Impl& program, std::uint32_t pc, const std::vector<bool>& floats) {
+  Plan plan = BasicPlan(program, pc);
+  const Decoded& op = program.code[pc];
+  const Instruction& in = *op.source;
+  if (plan.act != Act::kBits && plan.act != Act::kMove) return plan;
+  // Operands before the flattening of vectors are those after it where only destinations are vectors.
+  const std::size_t named = DestinationOperands(in);
+  for (std::size_t i = named; i < in.operands.size() && i < 32; ++i) {
+    if (in.operands[i].kind == ptx::Operand::Kind::kVector) return plan;
+    const std::size_t flat = op.destinations + i - named;
+    if (in.operands[i].kind != ptx::Operand::Kind::kRegister || !floats[in.operands[i].reg] ||
+        flat >= op.operand_count || op.operands[flat].bits != 32)
+      continue;
+    // Moves of whole numbers keep them whole.
+    if (plan.act == Act::kMove && op.destinations == 1) continue;
+    plan.float_sources |= std::uint32_t{1} << flat;
+  }
+  return plan;
+}
+
+}  // namespace assay::emu

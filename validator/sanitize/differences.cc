@@ -1,0 +1,104 @@
+// What the buffers say after the runs: outputs left unwritten, results that depend on the schedule.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstring>
+
+#include "validator/sanitize/parts.h"
+
+namespace assay::sanitize {
+namespace {
+
+using Role = ops::SanitizeBuffer::Role;
+
+MemoryPlace PlaceOf(const ops::SanitizeBuffer& buffer, std::int64_t index) {
+  MemoryPlace place;
+  place.space = "global";
+  place.buffer = buffer.name;
+  place.index = index;
+  place.elements = static_cast<std::uint64_t>(buffer.elements);
+  place.bytes = static_cast<std::uint32_t>(SizeOf(buffer.dtype));
+  return place;
+}
+
+std::string ValueAt(const ops::SanitizeBuffer& buffer, const SharedMemory& memory,
+                    std::int64_t index) {
+  const std::byte* const element =
+      memory.bytes().data() + static_cast<std::size_t>(index) * SizeOf(buffer.dtype);
+  return IsFloat(buffer.dtype) ? fmt::format("{:.9g}", LoadAsDouble(buffer.dtype, element))
+                               : fmt::format("{}", LoadAsInt64(buffer.dtype, element));
+}
+
+/// Where outputs are named, they alone are results; otherwise every buffer that is not said to be
+/// scratch.
+bool IsResult(const ops::SanitizePlan& plan, const ops::SanitizeBuffer& buffer) {
+  if (buffer.may_differ) return false;
+  const bool names_outputs = std::ranges::any_of(
+      plan.buffers, [](const auto& each) { return each.role == Role::kOutput; });
+  return names_outputs ? buffer.role == Role::kOutput : buffer.role == Role::kPlain;
+}
+
+/// True when something else says why bytes of `buffer` are undefined.
+bool Explained(const std::string& buffer, const Report& report) {
+  return std::ranges::any_of(report.findings, [&](const Finding& finding) {
+    if (FamilyOf(finding.kind) == "race") return true;
+    return finding.kind == FindingKind::kUninitialisedUse && finding.memory &&
+           finding.memory->buffer == buffer;
+  });
+}
+
+/// "seed 3, reversed": what replays a schedule.
+std::string Describe(const Schedule& schedule) {
+  return fmt::format("{} order, seed {}", ToJson(schedule)["policy"].get<std::string>(),
+                     schedule.seed);
+}
+
+}  // namespace
+
+std::vector<Finding> Unwritten(const ops::SanitizePlan& plan, const Report& report) {
+  std::vector<Finding> findings;
+  if (report.stop != Stop::kCompleted) return findings;
+  for (std::size_t i = 0; i < plan.buffers.size() && i < report.unwritten_bytes.size(); ++i) {
+    const ops::SanitizeBuffer& buffer = plan.buffers[i];
+    if (buffer.role != Role::kOutput || report.unwritten_bytes[i] == 0 ||
+        Explained(buffer.name, report))
+      continue;
+    Finding finding;
+    finding.kind = FindingKind::kUnwrittenOutput;
+    const std::uint64_t size = SizeOf(buffer.dtype);
+    finding.message = fmt::format(
+        "{} of the {} elements of the output '{}' were never written; the first one is {}[{}]",
+        (report.unwritten_bytes[i] + size - 1) / size, buffer.elements, buffer.name, buffer.name,
+        report.first_unwritten[i]);
+    finding.memory = PlaceOf(buffer, report.first_unwritten[i]);
+    findings.push_back(std::move(finding));
+  }
+  return findings;
+}
+
+std::vector<Finding> Differences(const ops::SanitizePlan& plan, const Run& plain,
+                                 const Run& other) {
+  std::vector<Finding> findings;
+  for (std::size_t i = 0; i < plan.buffers.size(); ++i) {
+    const ops::SanitizeBuffer& buffer = plan.buffers[i];
+    if (!IsResult(plan, buffer)) continue;
+    const auto a = plain.buffers[i].bytes(), b = other.buffers[i].bytes();
+    const auto first = std::ranges::mismatch(a, b).in1;
+    if (first == a.end()) continue;
+    const auto index = (first - a.begin()) / static_cast<std::int64_t>(SizeOf(buffer.dtype));
+    Finding finding;
+    finding.kind = FindingKind::kNondeterministic;
+    finding.message =
+        fmt::format("{}[{}] is {} under one schedule ({}) and {} under another ({})", buffer.name,
+                    index, ValueAt(buffer, plain.buffers[i], index), Describe(plain.schedule),
+                    ValueAt(buffer, other.buffers[i], index), Describe(other.schedule));
+    finding.memory = PlaceOf(buffer, index);
+    finding.cause =
+        "what blocks and warps contribute is combined in the order in which they come: atomics on "
+        "floats, or places taken from a counter";
+    findings.push_back(std::move(finding));
+  }
+  return findings;
+}
+
+}  // namespace assay::sanitize

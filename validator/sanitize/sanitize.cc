@@ -1,0 +1,133 @@
+#include "validator/sanitize/sanitize.h"
+
+#include <algorithm>
+
+#include "validator/sanitize/parts.h"
+
+namespace assay::sanitize {
+namespace {
+
+/// Findings that are tried on smaller launches: those that a person reads first.
+constexpr std::size_t kShrunkFindings = 4;
+
+/// Values that a defect made up differ for that reason.
+bool ExplainsDifferences(const Finding& finding) {
+  return FamilyOf(finding.kind) == "race" || finding.kind == FindingKind::kUninitialisedUse;
+}
+
+class Exploration {
+ public:
+  Exploration(const Job& job, engine::Engine& engine, const Program& program)
+      : job_(job), engine_(engine), execution_(Bind(job.plan, program)) {
+    execution_.checks = job.checks;
+    execution_.limits.max_steps = job.max_steps;
+    execution_.target_sm = job.arch;
+  }
+
+  Result<Outcome> Explore() {
+    Outcome outcome;
+    std::optional<Run> plain;
+    int wanted = std::max(1, job_.schedules);
+    for (int number = 0; number < wanted; ++number) {
+      execution_.schedule = ScheduleNumber(number, job_.seed);
+      ASSAY_TRY(Run run, RunOnce(job_.plan, execution_, engine_));
+      ++outcome.schedules;
+      if (Worse(run.report.stop, outcome.stop)) {
+        outcome.stop = run.report.stop;
+        outcome.reason = run.report.reason;
+      }
+      Note(run, outcome.findings);
+      if (number == 0) {
+        outcome.counters = run.report.counters;
+        if (job_.schedules == 0 && outcome.counters.used_atomics) wanted = kSchedulesForAtomics;
+        plain = std::move(run);
+      } else if (differences_.empty() && run.report.stop == Stop::kCompleted &&
+                 plain->report.stop == Stop::kCompleted) {
+        differences_ = Differences(job_.plan, *plain, run);
+      }
+      if (!outcome.complete()) break;
+    }
+    if (std::ranges::none_of(outcome.findings, ExplainsDifferences))
+      outcome.findings.insert(outcome.findings.end(), differences_.begin(), differences_.end());
+    SortAndMerge(outcome.findings);
+    outcome.buffers = std::move(plain->buffers);
+    return outcome;
+  }
+
+  Status ShrinkAll(Outcome& outcome) {
+    outcome.smallest.resize(outcome.findings.size());
+    for (std::size_t i = 0; i < std::min(outcome.findings.size(), kShrunkFindings); ++i) {
+      const Finding& finding = outcome.findings[i];
+      const auto seen = std::ranges::find_if(
+          seen_, [&](const Seen& each) { return SameDefect(each.finding, finding); });
+      if (seen == seen_.end()) continue;
+      Execution execution = execution_;
+      execution.schedule = seen->schedule;
+      ASSAY_TRY(outcome.smallest[i],
+                Shrink(job_.plan, std::move(execution), finding, seen->steps, engine_));
+    }
+    return {};
+  }
+
+ private:
+  /// In which order a schedule and its cost showed a finding first.
+  struct Seen {
+    Finding finding;
+    Schedule schedule;
+    std::uint64_t steps = 0;
+  };
+
+  static bool Worse(Stop a, Stop b) {
+    const auto rank = [](Stop stop) {
+      return stop == Stop::kCompleted ? 0 : stop == Stop::kFault ? 1 : 2;
+    };
+    return rank(a) > rank(b);
+  }
+
+  void Note(const Run& run, std::vector<Finding>& findings) {
+    for (const Finding& finding : run.report.findings) {
+      const bool known = std::ranges::any_of(
+          seen_, [&](const Seen& each) { return SameDefect(each.finding, finding); });
+      if (!known) seen_.push_back({finding, run.schedule, run.report.counters.steps});
+      findings.push_back(finding);
+    }
+    for (Finding& finding : Unwritten(job_.plan, run.report)) findings.push_back(std::move(finding));
+  }
+
+  const Job& job_;
+  engine::Engine& engine_;
+  Execution execution_;
+  std::vector<Seen> seen_;
+  std::vector<Finding> differences_;
+};
+
+}  // namespace
+
+Schedule ScheduleNumber(int number, std::uint64_t seed) {
+  constexpr Schedule::Policy kTurns[] = {Schedule::Policy::kReversed, Schedule::Policy::kPermuted,
+                                         Schedule::Policy::kPriorities};
+  if (number == 0) return {.policy = Schedule::Policy::kSequential, .seed = seed};
+  return {.policy = kTurns[static_cast<std::size_t>(number - 1) % std::size(kTurns)],
+          .seed = seed + static_cast<std::uint64_t>(number)};
+}
+
+Result<Run> RunOnce(const ops::SanitizePlan& plan, const Execution& execution,
+                    engine::Engine& engine) {
+  Run run{.schedule = execution.schedule, .report = {}, .buffers = {}};
+  ASSAY_TRY(run.buffers, MakeBuffers(plan));
+  std::vector<SharedMemory*> buffers;
+  for (SharedMemory& memory : run.buffers) buffers.push_back(&memory);
+  ASSAY_TRY(run.report, engine.Run(execution, buffers, engine::Trust::kCandidate));
+  return run;
+}
+
+Result<Outcome> Sanitize(const Job& job, engine::Compiler& compiler, engine::Engine& engine) {
+  ASSAY_TRY(const Program program, Load(job, compiler));
+  Exploration exploration(job, engine, program);
+  ASSAY_TRY(Outcome outcome, exploration.Explore());
+  outcome.smallest.resize(outcome.findings.size());
+  if (job.shrink) ASSAY_TRY_VOID(exploration.ShrinkAll(outcome));
+  return outcome;
+}
+
+}  // namespace assay::sanitize
