@@ -107,6 +107,7 @@ std::string Facts(const Finding& finding) {
   }
   facts += Bullet("missing", finding.missing);
   facts += Bullet("likely cause", finding.cause);
+  for (const std::string& line : DescribeOrigins(finding)) facts += Bullet("origin of the error", line);
   return facts;
 }
 
@@ -249,17 +250,22 @@ std::vector<std::string> FamiliesOf(const gates::Verdict& verdict) {
 
 std::string SourceExcerpt(const Finding& finding, std::string_view kernel) {
   const std::vector<std::string_view> lines = SplitLines(kernel);
-  std::map<std::uint32_t, std::string> shown;  // line -> note of the accesses there
-  for (const Access& access : finding.accesses) {
-    const std::uint32_t line = access.site.line;
-    if (line == 0 || line > lines.size()) continue;
+  std::map<std::uint32_t, std::string> shown;  // line -> note of what happens there
+  const auto show = [&](std::uint32_t line, const std::string& what) {
+    if (line == 0 || line > lines.size()) return;
     const std::uint32_t first = line > kContext ? line - kContext : 1;
     const std::uint32_t last =
         static_cast<std::uint32_t>(std::min<std::size_t>(line + kContext, lines.size()));
     for (std::uint32_t i = first; i <= last; ++i) shown.try_emplace(i);
     std::string& note = shown[line];
-    const std::string what = access.what.empty() ? "here" : access.what;
     if (note.find(what) == std::string::npos) note += (note.empty() ? "" : "; ") + what;
+  };
+  for (const Access& access : finding.accesses)
+    show(access.site.line, access.what.empty() ? "here" : access.what);
+  constexpr double kWorthShowing = 0.1;
+  for (const ErrorShare& share : finding.origins) {
+    if (share.share >= kWorthShowing)
+      show(share.site.line, fmt::format("{:.0f} % of the error", 100 * share.share));
   }
   if (shown.empty()) return {};
   std::string text = "```text\n";

@@ -117,6 +117,22 @@ TEST_F(FeedbackTest, AWrongValueComesWithExpectedAndGot) {
   EXPECT_THAT(text, HasSubstr("got: -2 (off by -3.5, allowed 0.001)"));
 }
 
+TEST_F(FeedbackTest, APrecisionFindingShowsTheLineWhereTheErrorEntered) {
+  Finding finding = Wrong("y[0, 3] is off");
+  finding.kind = FindingKind::kPrecisionElement;
+  finding.origin = "97 % of the error enters at line 3";
+  finding.origins = {{.site = {.file = "kernel.cu",
+                               .line = 3,
+                               .excerpt = "  tile[threadIdx.x] = x[threadIdx.x];"},
+                      .share = 0.97},
+                     {.site = {.file = "kernel.cu", .line = 5}, .share = 0.03}};
+  Refute("precision", {CounterexampleOf(finding, "precision")});
+  const std::string text = Repair();
+  EXPECT_THAT(text, HasSubstr(">    3 |   tile[threadIdx.x] = x[threadIdx.x];    <-- 97 % of the error"));
+  EXPECT_THAT(text, Not(HasSubstr("<-- 3 % of the error")));
+  EXPECT_THAT(text, HasSubstr("origin of the error: 97 % of the error enters at line 3"));
+}
+
 TEST_F(FeedbackTest, AtMostThreeDistinctFindingsGuiltyOnesFirst) {
   gates::Counterexample both = CounterexampleOf(Race(), "race");
   both.findings.push_back(Wrong("a consequence"));

@@ -27,8 +27,13 @@ class Loop {
       ASSAY_TRY_VOID(SubmitToJudge());
       ASSAY_TRY_VOID(Prompt());
       if (asking_.empty() && judging_.empty() && Next().empty()) return Conclude({});
-      for (ModelEvent& event : parts_.model.Poll(kLookUpEvery))
-        ASSAY_TRY_VOID(OnModel(std::move(event)));
+      // One request's failure must not lose what came with it.
+      Status heard;
+      for (ModelEvent& event : parts_.model.Poll(kLookUpEvery)) {
+        Status status = OnModel(std::move(event));
+        if (heard) heard = std::move(status);
+      }
+      ASSAY_TRY_VOID(std::move(heard));
       ASSAY_TRY_VOID(TakeJudged());
       if (state().Accepted() != nullptr && !parts_.request.strategy.optimize) return Conclude({});
       if (const std::optional<Error> stuck = parts_.model.Stuck(); stuck && judging_.empty())
@@ -36,11 +41,12 @@ class Loop {
     }
   }
 
-  /// After an error: what is being judged is still waited for, and a kernel accepted by then is a
+  /// After an error: what has been answered is still judged, and a kernel accepted by then is a
   /// result all the same.
   Result<RunStopped> Salvage(Error error) {
     ASSAY_TRY_VOID(CancelRequests());
-    ASSAY_TRY_VOID(FinishJudging());
+    ASSAY_TRY_VOID(SubmitToJudge());
+    ASSAY_TRY_VOID(FinishJudging(false));
     if (state().Accepted() != nullptr) return Conclude({});
     return std::unexpected(std::move(error));
   }
@@ -221,7 +227,7 @@ class Loop {
   }
 
   /// Judgements cannot be broken off; those not begun can be left for a resumption.
-  Status FinishJudging(bool drop_queued = true) {
+  Status FinishJudging(bool drop_queued) {
     if (drop_queued) parts_.desk.DropQueued();
     ASSAY_TRY_VOID(TakeJudged());
     while (parts_.desk.pending() > 0) {

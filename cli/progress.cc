@@ -55,7 +55,7 @@ void ProgressPrinter::On(const agent::Notice& notice) {
           },
           [this](const agent::AttemptBegan& began) {
             prefix_ = fmt::format("attempt {} of {}: ", began.attempt, began.of);
-            last_gate_.clear();
+            named_gates_.clear();
             Line(prefix_ + began.why);
           },
           [this](const agent::Streaming& streaming) {
@@ -82,8 +82,8 @@ void ProgressPrinter::On(const agent::Notice& notice) {
 
 void ProgressPrinter::On(const gates::Progress& progress) {
   if (terminal_) return Live("  " + Describe(progress));
-  if (progress.gate == last_gate_) return;
-  last_gate_ = progress.gate;
+  // Gates ask for one another (policy wants what compile makes): each is named once an attempt.
+  if (!named_gates_.insert(progress.gate).second) return;
   Line("  " + progress.gate);
 }
 

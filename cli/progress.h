@@ -1,6 +1,7 @@
 // Progress for people: one live line on a terminal, plain lines otherwise.
 #pragma once
 
+#include <set>
 #include <string>
 #include <string_view>
 
@@ -22,7 +23,7 @@ class ProgressPrinter {
   void Live(std::string_view text);   ///< Replaces the live line (terminals only).
 
   bool terminal_;
-  std::string last_gate_;
+  std::set<std::string> named_gates_;  ///< Where there is no terminal to write over.
   std::string prefix_;
 };
 

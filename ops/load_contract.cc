@@ -29,7 +29,12 @@ Result<Contract> ReadContract(ObjectReader& reader, const OpSpec& op) {
   const auto type = ParseDType(accumulate);
   if (!type || !IsFloat(*type)) {
     return Bad(fmt::format("'{}' is no type to accumulate in", accumulate),
-               contract.PlaceOf("accumulate"), "choose f32, f64, f16 or bf16");
+               contract.PlaceOf("accumulate"), "choose f32, f16 or bf16");
+  }
+  if (*type != DType::kF32 && *type != DType::kF16 && *type != DType::kBF16) {
+    return Bad(fmt::format("no allowance can be derived for sums in {}: truths are computed in f64",
+                           accumulate),
+               contract.PlaceOf("accumulate"), "choose f32, f16 or bf16");
   }
   result.accumulate = *type;
   ASSAY_TRY(result.approximate_functions, contract.Optional<bool>("approximate_functions", true));

@@ -136,6 +136,8 @@ TEST_F(OpTest, ErrorsNamePlaceAndCure) {
               HasSubstr("appears twice"));
   EXPECT_THAT(Broken("\"accumulate\": \"f32\"", "\"accumulate\": \"i32\""),
               HasSubstr("no type to accumulate in"));
+  EXPECT_THAT(Broken("\"accumulate\": \"f32\"", "\"accumulate\": \"f64\""),
+              AllOf(HasSubstr("/precision/accumulate"), HasSubstr("no allowance can be derived")));
 }
 
 TEST_F(OpTest, BrokenWorkloadsAreErrors) {

@@ -14,7 +14,7 @@ namespace {
 struct TypeNames {
   DType type;
   std::string_view candidate;
-  std::string_view reference;  // empty: references cannot read it
+  std::string_view reference;
 };
 constexpr std::array kTypeNames = {
     TypeNames{DType::kBool, "bool", "bool"},
@@ -26,8 +26,8 @@ constexpr std::array kTypeNames = {
     TypeNames{DType::kU32, "unsigned int", "unsigned int"},
     TypeNames{DType::kI64, "long long", "long long"},
     TypeNames{DType::kU64, "unsigned long long", "unsigned long long"},
-    TypeNames{DType::kF8E4M3, "__nv_fp8_e4m3", ""},
-    TypeNames{DType::kF8E5M2, "__nv_fp8_e5m2", ""},
+    TypeNames{DType::kF8E4M3, "__nv_fp8_e4m3", "assay::f8e4m3"},
+    TypeNames{DType::kF8E5M2, "__nv_fp8_e5m2", "assay::f8e5m2"},
     TypeNames{DType::kBF16, "__nv_bfloat16", "assay::bf16"},
     TypeNames{DType::kF16, "__half", "assay::f16"},
     TypeNames{DType::kF32, "float", "assay::f32"},
@@ -68,15 +68,10 @@ std::vector<std::string> CandidateDefines(const Instance& instance) {
   return defines;
 }
 
-Result<std::vector<std::string>> ReferenceDefines(const Instance& instance) {
+std::vector<std::string> ReferenceDefines(const Instance& instance) {
   std::vector<std::string> defines;
   for (const auto& [variable, type] : instance.binding) {
-    const TypeNames& names = NamesOf(type);
-    if (names.reference.empty()) {
-      return Fail(ErrorKind::kUnsupported, fmt::format("references cannot read {}", Name(type)),
-                  instance.op.name + ": /dtypes/" + variable, "bind another dtype");
-    }
-    defines.push_back(fmt::format("ASSAY_{}={}", variable, names.reference));
+    defines.push_back(fmt::format("ASSAY_{}={}", variable, NamesOf(type).reference));
   }
   return defines;
 }

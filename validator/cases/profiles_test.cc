@@ -180,5 +180,15 @@ TEST(ProfilesTest, HugeZerosTouchNothing) {
   EXPECT_EQ(tensor.At(tensor.elements - 1), 0);
 }
 
+TEST(ProfilesTest, EndsFillsBothEndsAndTouchesNothingBetween) {
+  const Tensor tensor =
+      Filled(FloatTensor("x", {"n"}), "ends", DType::kF32, {std::int64_t{1} << 32});
+  EXPECT_NE(tensor.At(0), 0);
+  EXPECT_NE(tensor.At(tensor.elements - 1), 0);
+  EXPECT_EQ(tensor.At(std::int64_t{1} << 31), 0);
+  const Tensor small = Filled(FloatTensor("x", {"n"}), "ends", DType::kF32, {100});
+  for (std::int64_t i = 0; i < 100; ++i) EXPECT_NE(small.At(i), 0) << i;
+}
+
 }  // namespace
 }  // namespace assay::cases

@@ -210,10 +210,12 @@ std::vector<ShapeChoice> ExtremeShapes(const ops::Instance& instance) {
 
 std::vector<ShapeChoice> HugeShapes(const ops::Instance& instance) {
   // What keeps address space and files below the limits of a worker.
-  constexpr std::int64_t kMostElements = std::int64_t{1} << 33;
+  constexpr std::int64_t kMostElements = std::int64_t{1} << 35;
   const ops::OpSpec& op = instance.op;
   Collector collector(instance, kMostElements);
-  for (const std::int64_t target : {std::int64_t{1} << 31, std::int64_t{1} << 32}) {
+  for (const auto& [target, longest_first] :
+       {std::pair{std::int64_t{1} << 31, true}, std::pair{std::int64_t{1} << 32, true},
+        std::pair{std::int64_t{1} << 31, false}, std::pair{std::int64_t{1} << 32, false}}) {
     for (const auto* specs : {&op.inputs, &op.outputs}) {
       for (const ops::TensorSpec& spec : *specs) {
         std::vector<const ops::Axis*> along;
@@ -221,7 +223,7 @@ std::vector<ShapeChoice> HugeShapes(const ops::Instance& instance) {
           const ops::Axis* axis = op.FindAxis(extent.text());
           if (axis != nullptr && axis->kind == ops::Axis::Kind::kVariable) along.push_back(axis);
         }
-        std::ranges::stable_sort(along, std::greater<>(), &ops::Axis::max);
+        if (longest_first) std::ranges::stable_sort(along, std::greater<>(), &ops::Axis::max);
         ops::AxisValues pinned;
         std::int64_t product = 1;
         for (const ops::Axis* axis : along) {

@@ -59,8 +59,8 @@ std::vector<ShapeChoice> ScaledWorkloads(const ops::Instance& instance, std::int
 std::vector<ShapeChoice> ExtremeShapes(const ops::Instance& instance);
 
 /// Shapes of which one tensor has just more elements than 2^31, or than 2^32: as long as possible
-/// along the axis with the most room, as short as that allows along the others, so that a row costs
-/// little. Those of 2^31 first; nothing where the op's axes do not reach that far.
+/// along the axes with the most room (then along the leading ones), as short as that allows along
+/// the others, so that a row costs little. Nothing where the op's axes do not reach that far.
 std::vector<ShapeChoice> HugeShapes(const ops::Instance& instance);
 
 /// Integer literals of all expressions of a plan: tile and block sizes. Sorted, distinct, without 0

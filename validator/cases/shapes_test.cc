@@ -93,5 +93,26 @@ TEST(ShapesTest, NeighboursDifferFromWhatTheySurround) {
   for (const ShapeChoice& shape : near) EXPECT_NE(shape.axes, around);
 }
 
+TEST(ShapesTest, HugeShapesPassTheLimitsOf32Bits) {
+  const ops::Instance instance = GatherInstance();
+  const auto huge = HugeShapes(instance);
+  ASSERT_GE(huge.size(), 2u);
+  const auto past = [&](std::int64_t limit) {
+    return std::ranges::any_of(huge, [&](const ShapeChoice& shape) {
+      const std::int64_t y = shape.axes.at("rows") * shape.axes.at("columns");
+      return y > limit && y < limit + limit / 64;
+    });
+  };
+  EXPECT_TRUE(past(std::int64_t{1} << 31));
+  EXPECT_TRUE(past(std::int64_t{1} << 32));
+  for (const ShapeChoice& shape : huge) EXPECT_TRUE(ops::ResolveAxes(instance.op, shape.axes));
+}
+
+TEST(ShapesTest, NoHugeShapesWhereTheAxesAreShort) {
+  ops::Instance instance = GatherInstance();
+  for (ops::Axis& axis : instance.op.axes) axis.max = 1000;
+  EXPECT_TRUE(HugeShapes(instance).empty());
+}
+
 }  // namespace
 }  // namespace assay::cases

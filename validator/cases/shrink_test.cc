@@ -97,10 +97,10 @@ TEST(ShrinkTest, KeepsTheProfileWhereSlicesDoNotHelp) {
                  .seed = 7,
                  .profiles = {},
                  .origin = "random"};
-  const Shrunk shrunk = Shrink(instance, start, Each([&](const Probe& probe) {
-                                 return probe.case_.axes.at("table") == 40 &&
-                                        probe.case_.axes.at("columns") == 16;
-                               }));
+  const Shrunk shrunk =
+      Shrink(instance, start, Each([&](const Probe& probe) {
+               return probe.case_.axes.at("table") == 40 && probe.case_.axes.at("columns") == 16;
+             }));
   EXPECT_EQ(shrunk.probe.case_.axes.at("rows"), 1);
   const auto& profiles = shrunk.probe.case_.profiles;
   EXPECT_TRUE(!profiles.contains("x") || profiles.at("x").kind != "literal");

@@ -97,6 +97,18 @@ INSTANTIATE_TEST_SUITE_P(All, Defects, ::testing::ValuesIn(kCases), [](const aut
   return std::string(tested.param.entry) + "_" + std::to_string(tested.index);
 });
 
+TEST(IndexOverflow, NamesWhatTheProductWasComputedFrom) {
+  TestRun run(TestRun::TestData("defects.ptx"));
+  const auto x = run.Buffer("x", DType::kF32, std::vector<double>(256, 1.0));
+  const auto y = run.Zeros("y", DType::kF32, 256);
+  run.AddLaunch("index_overflow", {1, 1, 1}, {32, 1, 1},
+                {TestRun::Ptr(x), TestRun::Ptr(y), TestRun::Int(70000)});
+  const Report report = run.Run();
+  ASSERT_EQ(report.findings.size(), 1u) << Show(report);
+  EXPECT_NE(report.findings[0].cause.find("value = 70000"), std::string::npos)
+      << report.findings[0].cause;
+}
+
 TEST(Definedness, WhatIsUndefinedAndUsed) {
   struct Use {
     const char* entry;

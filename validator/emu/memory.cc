@@ -137,8 +137,9 @@ bool Fault(CoreWarp& warp, const Decoded& op, Space space, LaneMask lanes, std::
       message += fmt::format("; the index wrapped: {} does not fit into 32 bits and became {}",
                              index->expression, index->wrapped);
       cause =
-          fmt::format("the index is computed in 32 bits at {}: widen one factor to 64 bits first",
-                      LineOf(engine, index->pc));
+          fmt::format("the index is computed in 32 bits at {}{}{}: widen one factor to 64 bits first",
+                      LineOf(engine, index->pc), index->inputs.empty() ? "" : " from ",
+                      index->inputs);
     }
   }
   if (kind == FindingKind::kMisaligned) {

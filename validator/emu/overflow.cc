@@ -1,9 +1,10 @@
 #include "validator/emu/overflow.h"
 
-#include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <limits>
+#include <vector>
 
 namespace assay::emu {
 namespace {
@@ -14,6 +15,17 @@ using Exact = __int128;
 
 constexpr int kMaxDepth = 24;
 constexpr std::uint32_t kMaxDistance = 512;
+
+/// What CUDA calls the special registers that make indices.
+struct SpecialName {
+  ptx::SpecialRegister reg;
+  std::string_view name;
+};
+constexpr SpecialName kSpecialNames[] = {{ptx::SpecialRegister::kTid, "threadIdx"},
+                                         {ptx::SpecialRegister::kNtid, "blockDim"},
+                                         {ptx::SpecialRegister::kCtaid, "blockIdx"},
+                                         {ptx::SpecialRegister::kNctaid, "gridDim"}};
+constexpr std::size_t kMaxInputs = 6;
 
 std::string Print(Exact value) { return fmt::format("{}", static_cast<std::int64_t>(value)); }
 
@@ -45,6 +57,52 @@ class Follower {
       return is_signed ? Exact{static_cast<std::int32_t>(bits)} : Exact{bits};
     }
     return warp_.Lanes<std::uint16_t>(operand.slot)[lane];
+  }
+
+  /// "blockIdx.x", or the argument that a parameter holds; empty for anything computed.
+  std::string NameOf(const DecodedOperand& operand, const Decoded* definition) const {
+    const FunctionCode& code = warp_.engine->program.functions[warp_.frame->function];
+    const auto constant = [&](Slot slot) {
+      return std::ranges::find(code.constants, slot, &ConstantSlot::slot);
+    };
+    if (const auto special = constant(operand.slot);
+        special != code.constants.end() && special->kind == ConstantSlot::Kind::kSpecial) {
+      const auto row = std::ranges::find(kSpecialNames, special->special, &SpecialName::reg);
+      if (row == std::end(kSpecialNames)) return {};
+      return fmt::format("{}.{}", row->name, "xyzw"[special->component % 4]);
+    }
+    if (definition == nullptr || definition->source->opcode != Opcode::kLd ||
+        definition->operand_count != 2)
+      return {};
+    const DecodedOperand& address = definition->operands[1];
+    const auto symbol = constant(address.slot);
+    if (symbol == code.constants.end() || symbol->kind != ConstantSlot::Kind::kParamSymbol)
+      return {};
+    const std::uint64_t at = symbol->value + static_cast<std::uint64_t>(address.offset);
+    const std::vector<Argument>& args = warp_.engine->launch.launch->args;
+    for (std::size_t i = 0; i < args.size(); ++i) {
+      const std::size_t variable = code.function->returns.size() + i;
+      if (variable < code.variables.size() && code.variables[variable].offset == at)
+        return args[i].name;
+    }
+    return {};
+  }
+
+  /// Adds the named values that `operand` was computed from.
+  void CollectInputs(const DecodedOperand& operand, std::uint32_t pc, int depth,
+                     std::vector<std::string>& inputs) const {
+    if (operand.kind != DecodedOperand::Kind::kSlot || depth >= kMaxDepth ||
+        inputs.size() >= kMaxInputs)
+      return;
+    const Decoded* const definition = Definition(operand.slot, pc);
+    if (const std::string name = NameOf(operand, definition); !name.empty()) {
+      std::string input = fmt::format("{} = {}", name, Print(Held(operand, true)));
+      if (std::ranges::find(inputs, input) == inputs.end()) inputs.push_back(std::move(input));
+      return;
+    }
+    if (definition == nullptr || definition->source->opcode == Opcode::kLd) return;
+    for (std::size_t i = definition->destinations; i < definition->operand_count; ++i)
+      CollectInputs(definition->operands[i], warp_.PcOf(*definition), depth + 1, inputs);
   }
 
   const Decoded* Definition(Slot slot, std::uint32_t pc) const {
@@ -125,9 +183,13 @@ class Follower {
     if (in.opcode == Opcode::kAdd || in.opcode == Opcode::kSub) {
       if (!is_signed) return held;
     }
+    std::vector<std::string> inputs;
+    for (std::size_t i = 0; i + 1 < op.operand_count; ++i)
+      CollectInputs(s[i], pc, depth, inputs);
     found_ = WrappedIndex{.expression = fmt::format("{} = {}", text, Print(exact)),
                           .wrapped = static_cast<std::int64_t>(held),
-                          .pc = pc};
+                          .pc = pc,
+                          .inputs = fmt::format("{}", fmt::join(inputs, ", "))};
     return exact;
   }
 

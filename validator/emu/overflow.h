@@ -13,6 +13,7 @@ struct WrappedIndex {
   std::string expression;    ///< "70000 * 70000 = 4900000000"
   std::int64_t wrapped = 0;  ///< What the register holds instead.
   std::uint32_t pc = 0;      ///< Where it wrapped.
+  std::string inputs;        ///< "rows = 70000, blockIdx.x = 3": what it was computed from.
 };
 
 /// Follows the address register of `op` back through its definitions, computing without wrapping,

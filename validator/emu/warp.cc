@@ -332,11 +332,11 @@ std::uint64_t RunWarp(CoreWarp& warp, std::uint64_t budget) {
     if (fair_turn) turn = std::min(turn, kFairTurn);
     const std::uint32_t limit = warp.split_count > 1 ? NextMeeting(warp) : kNoPc;
     const bool awaited = warp.split_count > 1 && SomeoneWaits(warp);
-warp.turn_start = warp.pc;
+    warp.turn_start = warp.pc;
     const std::uint64_t now = engine.monitored ? RunSplit<Watch::kMonitors>(warp, turn, limit)
-                               : engine.shadow != nullptr
-                                   ? RunSplit<Watch::kShadows>(warp, turn, limit)
-                                   : RunSplit<Watch::kNobody>(warp, turn, limit);
+                              : engine.shadow != nullptr
+                                  ? RunSplit<Watch::kShadows>(warp, turn, limit)
+                                  : RunSplit<Watch::kNobody>(warp, turn, limit);
     ran += now;
     warp.executed += now;
     // Of several splits, each turn is a straight line of code.

@@ -49,9 +49,10 @@ bool BlocksCommunicate(std::string_view ptx, std::string_view entry) {
   std::string_view body = BodyOf(ptx, entry);
   if (body.empty()) return true;
   if (Uses(body, "call")) body = ptx;
-  constexpr std::string_view kSigns[] = {"atom.",       "red.",        "ld.volatile.",
-                                         "ld.acquire.", "ld.relaxed.", "multimem.",
-                                         "barrier.cluster.", "fence.",   "membar."};
+  constexpr std::string_view kSigns[] = {
+      "atom.",       "red.",      "ld.volatile.",     "ld.acquire.",
+      "ld.relaxed.", "multimem.", "barrier.cluster.", "fence.",
+      "membar."};
   return std::ranges::any_of(kSigns, [&](std::string_view sign) { return Uses(body, sign); });
 }
 

@@ -204,7 +204,7 @@ Result<Checks> ChecksFromJson(const Json& json, std::string place) {
 }
 
 Json ToJson(const ShadowFocus& focus) {
-  return {{"buffer", focus.buffer}, {"first", focus.first}, {"elements", focus.elements}};
+  return {{"buffer", focus.buffer}, {"first", focus.first}, {"elements", focus.elements}, {"common_sign", focus.common_sign}};
 }
 
 Result<ShadowFocus> FocusFromJson(const Json& json, std::string place) {
@@ -213,6 +213,7 @@ Result<ShadowFocus> FocusFromJson(const Json& json, std::string place) {
   ASSAY_TRY(focus.buffer, Narrow<std::uint32_t>(reader, "buffer"));
   ASSAY_TRY(focus.first, reader.Required<std::int64_t>("first"));
   ASSAY_TRY(focus.elements, reader.Required<std::int64_t>("elements"));
+  ASSAY_TRY(focus.common_sign, reader.Required<bool>("common_sign"));
   if (focus.first < 0 || focus.elements < 0 || focus.elements > kMostFocusElements) {
     return Fail(ErrorKind::kMalformedInput,
                 fmt::format("must be at most {} elements from 0 on", kMostFocusElements),

@@ -93,6 +93,7 @@ struct ShadowFocus {
   std::uint32_t buffer = 0;        ///< Index into Execution::buffers.
   std::int64_t first = 0;
   std::int64_t elements = 0;
+  bool common_sign = false;        ///< Shares of what the elements' errors have in common, not of their sizes.
   bool operator==(const ShadowFocus&) const = default;
 };
 

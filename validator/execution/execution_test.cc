@@ -22,6 +22,7 @@ Execution Sample() {
   launch.grid = {3, 2, 1};
   launch.block = {32, 4, 1};
   launch.shared_bytes = 128;
+  launch.only = {{0, 1}, {4, 2}};
   launch.args = {{.kind = Argument::Kind::kBuffer, .name = "x", .buffer = 1},
                  {.kind = Argument::Kind::kScalar,
                   .name = "n",

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cmath>
 
 namespace assay {
@@ -78,7 +79,44 @@ void FillExcerpts(std::vector<Finding>& findings, const SourceText& source) {
       const std::string_view line = source.Line(access.site.file, access.site.line);
       if (!line.empty()) access.site.excerpt = line;
     }
+    for (ErrorShare& share : finding.origins) {
+      const std::string_view line = source.Line(share.site.file, share.site.line);
+      if (!line.empty()) share.site.excerpt = line;
+    }
   }
+}
+
+std::string Describe(const ErrorShare& share) {
+  const SourceSite& site = share.site;
+  const double percent = 100 * share.share;
+  const std::string part =
+      percent >= 1 ? fmt::format("{:.0f} %", percent) : fmt::format("{:.1g} %", percent);
+  if (site.line == 0 && site.ptx_line == 0)
+    return fmt::format("other lines: {} of the error", part);
+  std::string_view code = site.line != 0 ? site.excerpt : site.instruction;
+  if (const auto comment = code.find("//"); comment != std::string_view::npos) code = code.substr(0, comment);
+  const auto first = code.find_first_not_of(" \t");
+  code = first == std::string_view::npos ? std::string_view() : code.substr(first);
+  code = code.substr(0, code.find_last_not_of(" \t\r") + 1);
+  constexpr std::size_t kLongest = 120;
+  const bool cut = code.size() > kLongest;
+  return fmt::format("{} {}{}: {} of the error", site.line != 0 ? "line" : "PTX line",
+                     site.line != 0 ? site.line : site.ptx_line,
+                     code.empty() ? std::string()
+                                  : fmt::format(": `{}{}`", code.substr(0, kLongest), cut ? "..." : ""),
+                     part);
+}
+
+std::vector<std::string> DescribeOrigins(const Finding& finding) {
+  constexpr std::size_t kMost = 3;
+  constexpr double kWorthALine = 0.02;
+  std::vector<std::string> lines;
+  if (!finding.origin.empty()) lines.push_back(finding.origin);
+  for (std::size_t i = 0; i < std::min(kMost, finding.origins.size()); ++i) {
+    if (i > 0 && finding.origins[i].share < kWorthALine) break;
+    lines.push_back(Describe(finding.origins[i]));
+  }
+  return lines;
 }
 
 std::string Describe(const MemoryPlace& memory) {
@@ -129,6 +167,7 @@ std::string RenderText(const Finding& finding, const SourceText& source) {
   }
   if (!finding.missing.empty()) text += fmt::format("  missing: {}\n", finding.missing);
   if (!finding.cause.empty()) text += fmt::format("  likely cause: {}\n", finding.cause);
+  for (const std::string& line : DescribeOrigins(finding)) text += fmt::format("  origin: {}\n", line);
   return text;
 }
 

@@ -32,11 +32,17 @@ class SourceText {
   std::map<std::string, std::vector<std::string>, std::less<>> lines_;
 };
 
-/// Fills SourceSite::excerpt of every access whose line is known.
+/// Fills SourceSite::excerpt of every access and origin whose line is known.
 void FillExcerpts(std::vector<Finding>& findings, const SourceText& source);
 
 /// Several lines, ending in a newline.
 std::string RenderText(const Finding& finding, const SourceText& source);
+
+/// "line 24: `atomicAdd(&out[i], v);`: 97 % of the error".
+std::string Describe(const ErrorShare& share);
+/// What is known of where the error entered, a sentence each: the conclusion, then the lines that
+/// matter most. Empty when nothing is.
+std::vector<std::string> DescribeOrigins(const Finding& finding);
 
 /// "buffer[index]", or the address when it is nobody's.
 std::string Describe(const MemoryPlace& memory);

@@ -59,6 +59,27 @@ TEST(Render, WithoutSourceFallsBackToTheInstruction) {
   EXPECT_NE(text.find("ptx | ld.global.f32"), std::string::npos) << text;
 }
 
+TEST(Render, OriginsAreNamedWithTheirLines) {
+  std::vector<Finding> findings(1);
+  Finding& finding = findings[0];
+  finding.kind = FindingKind::kPrecisionElement;
+  finding.message = "y is off";
+  finding.origin = "97 % of the error enters at line 2";
+  finding.origins = {{.site = {.file = "kernel.cu", .line = 2}, .share = 0.971},
+                     {.site = {.file = "kernel.cu", .line = 1}, .share = 0.028},
+                     {.site = {}, .share = 0.001}};
+  SourceText source;
+  source.Add("kernel.cu", "float s;\n  s = __hadd(s, v);  // adds\n");
+  FillExcerpts(findings, source);
+  EXPECT_EQ(RenderText(finding, source),
+            "error: precision_element: y is off\n"
+            "  origin: 97 % of the error enters at line 2\n"
+            "  origin: line 2: `s = __hadd(s, v);`: 97 % of the error\n"
+            "  origin: line 1: `float s;`: 3 % of the error\n");
+  EXPECT_EQ(Describe(finding.origins[2]), "other lines: 0.1 % of the error");
+  EXPECT_TRUE(DescribeOrigins(Finding{}).empty());
+}
+
 TEST(Render, ExcerptsAreFilledOnlyForKnownLines) {
   std::vector<Finding> findings(1);
   findings[0].accesses = {{.site = {.file = "kernel.cu", .line = 1}},

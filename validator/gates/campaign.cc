@@ -34,6 +34,23 @@ void KeepWorst(std::vector<Statistic>& kept, const Statistic& statistic) {
 
 }  // namespace
 
+std::uint64_t ThreadsOf(const ops::Instance& instance, const ops::LaunchPlan& plan,
+                        const ops::AxisValues& axes) {
+  const auto complete = ops::ResolveAxes(instance.op, axes);
+  if (!complete) return 0;
+  const auto resolved = ops::Resolve(plan, instance, *complete);
+  if (!resolved) return 0;
+  std::uint64_t threads = 0;
+  for (const ops::ResolvedKernel& kernel : resolved->kernels) {
+    // Grid and block are within the limits that Resolve checks: no more than 2^41 threads.
+    std::uint64_t of_launch = 1;
+    for (const std::uint32_t extent : kernel.grid) of_launch *= extent;
+    for (const std::uint32_t extent : kernel.block) of_launch *= extent;
+    threads += of_launch;
+  }
+  return threads;
+}
+
 Campaign::Campaign(GateContext& context) : context_(context) {}
 
 double Campaign::StepsFor(const ops::AxisValues& axes) const {
@@ -44,7 +61,8 @@ double Campaign::StepsFor(const ops::AxisValues& axes) const {
 Task Campaign::TaskFor(cases::Case value, std::string purpose) const {
   Task planned;
   const std::int64_t elements = cases::TotalElements(context_.instance, value.axes);
-  planned.wants.max_steps = StepLimit(elements == INT64_MAX ? 0 : elements, steps_per_element_);
+  planned.wants.max_steps = StepLimit(elements == INT64_MAX ? 0 : elements, steps_per_element_,
+                                      ThreadsOf(context_.instance, *context_.plan, value.axes));
   planned.wants.determinism = IsDeterministic(context_.instance.op);
   planned.wants.coverage = true;
   planned.probe.case_ = std::move(value);
@@ -68,6 +86,10 @@ void Campaign::Gather(const Task& task, const CaseRun& run, Harvest& harvest) {
   ++harvest.cases;
   ++harvest.by_purpose[run.left_out.empty() ? task.purpose : task.purpose + " (left out)"];
   harvest.steps += run.steps;
+  if (!run.left_out.empty()) {
+    harvest.left_out.push_back(cases::Describe(run.probe.case_, context_.instance) + ": " +
+                               run.left_out);
+  }
   if (!run.probe.ends_only) {
     Learn(run);
     tried_.push_back(run.probe.case_);
@@ -77,6 +99,8 @@ void Campaign::Gather(const Task& task, const CaseRun& run, Harvest& harvest) {
   if (run.comparison) {
     for (const Statistic& statistic : run.comparison->statistics)
       KeepWorst(harvest.statistics, statistic);
+    for (const auto& [output, growth] : run.comparison->growth)
+      harvest.growth[output].Merge(growth);
   }
   for (const Gate& examiner : AllGates()) {
     if (examiner.examine == nullptr) continue;
@@ -123,7 +147,7 @@ bool Campaign::Execute(const std::vector<Task>& planned, std::string_view gate, 
 
 void Campaign::Run() {
   using Wave = std::vector<Task> (Campaign::*)();
-  constexpr Wave kWaves[] = {&Campaign::Regressions, &Campaign::Smoke, &Campaign::Tiny,
+  constexpr Wave kWaves[] = {&Campaign::Regressions, &Campaign::Smoke,  &Campaign::Tiny,
                              &Campaign::Shapes,      &Campaign::Values, &Campaign::Aimed,
                              &Campaign::Long,        &Campaign::Varied, &Campaign::Surroundings,
                              &Campaign::Huge};
@@ -139,9 +163,12 @@ void Campaign::Run() {
   }
 }
 
-// Leaves out the costliest probes of a wave where it would go beyond a quarter of the budget.
+// Leaves out the costliest probes of a wave where it would go beyond a quarter of the budget, or
+// beyond what is left of it: kernels that are quadratic in an axis cost more than was foreseen.
 void Campaign::Trim(std::vector<Task>& planned) const {
-  const double allowed = static_cast<double>(context_.effort.campaign_steps) / 4;
+  const auto budget = static_cast<double>(context_.effort.campaign_steps);
+  const double left = budget - static_cast<double>(harvest_.steps);
+  const double allowed = std::clamp(left, 0.0, budget / 4);
   const auto cost = [&](const Task& p) {
     return StepsFor(p.probe.case_.axes) * static_cast<double>(1 + p.probe.prelude.size());
   };

@@ -38,8 +38,14 @@ struct Harvest {
   std::uint64_t cases = 0;
   std::uint64_t steps = 0;
   std::vector<Statistic> statistics;  ///< The worst of each name over all runs.
+  std::map<std::string, oracle::Growth, std::less<>> growth;  ///< By output, over all runs.
   std::map<std::string, std::uint64_t> by_purpose;
+  std::vector<std::string> left_out;  ///< Why which huge cases proved nothing.
 };
+
+/// Threads of all launches at a shape; 0 where the plan does not hold for it.
+std::uint64_t ThreadsOf(const ops::Instance& instance, const ops::LaunchPlan& plan,
+                        const ops::AxisValues& axes);
 
 class Campaign {
  public:

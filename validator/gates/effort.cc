@@ -30,7 +30,7 @@ constexpr std::array kRows = {
               .mixed_cases = 32,
               .schedules = 6,
               .guided_cases = 96,
-              .huge_shapes = 4,
+              .huge_shapes = 6,
               .property_cases = 8,
               .holdout_cases = 32,
               .shrink_trials = 160,
@@ -58,11 +58,13 @@ const EffortRow& RowOf(Effort effort) {
   return *found;
 }
 
-std::uint64_t StepLimit(std::int64_t elements, double steps_per_element) {
+std::uint64_t StepLimit(std::int64_t elements, double steps_per_element, std::uint64_t threads) {
+  constexpr std::uint64_t kStepsOfAThread = 2'000;
   // Fifty times what the tiny cases suggest: an honest kernel may be quadratic in an axis, an
   // endless one is not saved by it.
   const double expected = static_cast<double>(elements) * std::max(steps_per_element, 10.0);
-  return kTinySteps + static_cast<std::uint64_t>(std::min(50.0 * expected, 4e9));
+  const std::uint64_t idle = std::min<std::uint64_t>(threads, 1'000'000) * kStepsOfAThread;
+  return kTinySteps + idle + static_cast<std::uint64_t>(std::min(50.0 * expected, 4e9));
 }
 
 }  // namespace assay::gates

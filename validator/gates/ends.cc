@@ -9,9 +9,8 @@
 // What cannot be run so is left out, with the reason (CaseRun::left_out): plans whose blocks
 // communicate, loops that a block runs over everything, references that take too long.
 #include <fcntl.h>
-#include <unistd.h>
-
 #include <fmt/format.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <array>
@@ -63,8 +62,7 @@ std::vector<std::int64_t> WrittenElements(const Tensor& tensor, std::uint8_t poi
 }
 
 bool Agrees(double got, const oracle::TruthPoint& truth) {
-  if (std::isnan(truth.value) || std::isnan(got))
-    return std::isnan(truth.value) == std::isnan(got);
+  if (std::isnan(truth.value) || std::isnan(got)) return std::isnan(truth.value) == std::isnan(got);
   return got == truth.value || std::fabs(got - truth.value) <= truth.allowance;
 }
 
@@ -85,8 +83,8 @@ Finding WrongValue(const std::string& output, const Tensor& tensor,
   std::string index;
   for (const std::int64_t coordinate : place.index)
     index += (index.empty() ? "" : ", ") + std::to_string(coordinate);
-  finding.message = fmt::format("{}[{}] is {}, but the op defines {}", output, index, place.got,
-                                place.expected);
+  finding.message =
+      fmt::format("{}[{}] is {}, but the op defines {}", output, index, place.got, place.expected);
   finding.cause = fmt::format(
       "element {} of {}: an index that is computed in 32 bits, or a size that is not provided for",
       truth.index, tensor.elements);
@@ -120,9 +118,14 @@ Status Runner::RunEnds(const cases::Probe& probe, CaseRun& run) const {
   ASSAY_TRY(run.report, engine_.Run(bound->execution, bound->buffers, engine::Trust::kCandidate));
   NameTheKernelFile(run.report);
   run.steps += run.report.counters.steps;
-  if (run.report.stop == Stop::kStepLimit || run.report.stop == Stop::kResourceLimit) {
+  // A loop over billions of elements looks like one without end.
+  const bool endless = std::ranges::any_of(run.report.findings, [](const Finding& finding) {
+    return finding.kind == FindingKind::kLivelock || finding.kind == FindingKind::kDeadlock;
+  });
+  if (endless || run.report.stop == Stop::kStepLimit || run.report.stop == Stop::kResourceLimit) {
     run.left_out = "takes too long even at its ends";
     run.report.findings.clear();
+    run.report.stop = Stop::kCompleted;
     return {};
   }
   if (run.report.stop != Stop::kCompleted || !run.report.findings.empty()) return {};

@@ -8,6 +8,7 @@
 #include "validator/gates/campaign.h"
 #include "validator/gates/gate.h"
 #include "validator/gates/minimise.h"
+#include "validator/gates/origins.h"
 #include "validator/gates/properties.h"
 
 namespace assay::gates {
@@ -164,9 +165,10 @@ Result<Counterexample> Gatekeeper::Replay(const ops::Instance& instance,
     again.findings = std::move(check.findings);
     return again;
   }
-  const CaseRun run = context.CaseRunner().Run(probe, ReplayWants(instance, probe));
+  const CaseRun run = context.CaseRunner().Run(probe, ReplayWants(instance, *context.plan, probe));
   if (run.error) return std::unexpected(*run.error);
   again.findings = FindingsOf(run, candidate, guilty);
+  AddOrigins(context.CaseRunner(), run, candidate, again.findings);
   const std::string inconclusive = run.Inconclusive();
   if (again.findings.empty() && !inconclusive.empty()) {
     return Fail(ErrorKind::kLimit, inconclusive, "replay");

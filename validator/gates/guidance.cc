@@ -63,9 +63,9 @@ struct AimRow {
 };
 // The number itself first: equality is the rarest condition. Past it, the last element is the
 // largest, so that one which is left out shows among a thousand; far past it, many are left out.
-constexpr AimRow kAims[] = {
-    {1, 0, 1, "plain"},  {1, 0, 3, "plain", true}, {1, 1, 1, "edges"},  {1, 1, 3, "exact"},
-    {1, -1, 1, "plain"}, {2, 1, 1, "plain"},       {1, -1, 3, "edges"}, {2, 1, 3, "exact"}};
+constexpr AimRow kAims[] = {{1, 0, 1, "plain"},  {1, 0, 3, "plain", true}, {1, 1, 1, "edges"},
+                            {1, 1, 3, "exact"},  {1, -1, 1, "plain"},      {2, 1, 1, "plain"},
+                            {1, -1, 3, "edges"}, {2, 1, 3, "exact"}};
 
 /// What an instruction does with its immediates, as far as it can be the key to a special case.
 enum class Use : std::uint8_t { kNone, kCompared, kDivisor, kMask, kShift };

@@ -4,6 +4,7 @@
 
 #include "validator/cases/shrink.h"
 #include "validator/findings/render.h"
+#include "validator/gates/origins.h"
 
 namespace assay::gates {
 namespace {
@@ -69,12 +70,13 @@ std::vector<Finding> FindingsOf(const CaseRun& run, const Candidate& candidate,
   return all;
 }
 
-Counterexample CounterexampleFor(const GateContext& context, std::string_view gate,
+Counterexample CounterexampleFor(GateContext& context, std::string_view gate,
                                  const CaseRun& run, const Finding& guilty) {
   Counterexample counterexample = TextCounterexample(context, gate, {});
   SetProbe(counterexample, run.probe);
   counterexample.description = cases::Describe(run.probe.case_, context.instance);
   counterexample.findings = FindingsOf(run, context.candidate, &guilty);
+  AddOrigins(context.CaseRunner(), run, context.candidate, counterexample.findings);
   return counterexample;
 }
 
@@ -105,18 +107,20 @@ std::vector<Counterexample> Minimise(GateContext& context, std::span<const Hit> 
     const cases::Shrunk shrunk =
         cases::Shrink(context.instance, hit->probe, still_fails, {.max_trials = trials});
     // The last run is exactly what Replay does.
-    const CaseRun run =
-        context.CaseRunner().Run(shrunk.probe, ReplayWants(context.instance, shrunk.probe));
+    const CaseRun run = context.CaseRunner().Run(
+        shrunk.probe, ReplayWants(context.instance, *context.plan, shrunk.probe));
     counterexamples.push_back(CounterexampleFor(context, hit->gate, run, hit->finding));
   }
   return counterexamples;
 }
 
-Wants ReplayWants(const ops::Instance& instance, const cases::Probe& probe) {
+Wants ReplayWants(const ops::Instance& instance, const ops::LaunchPlan& plan,
+                  const cases::Probe& probe) {
   Wants wants;
   const std::int64_t elements = cases::TotalElements(instance, probe.case_.axes);
-  wants.max_steps =
-      StepLimit(elements == INT64_MAX ? 0 : elements, 500) * (1 + probe.prelude.size());
+  wants.max_steps = StepLimit(elements == INT64_MAX ? 0 : elements, 500,
+                              ThreadsOf(instance, plan, probe.case_.axes)) *
+                    (1 + probe.prelude.size());
   wants.determinism = IsDeterministic(instance.op);
   return wants;
 }

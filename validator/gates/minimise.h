@@ -16,11 +16,12 @@ std::vector<Counterexample> Minimise(GateContext& context, std::span<const Hit> 
                                      std::size_t limit);
 
 /// The counterexample for a run, with `guilty` first among its findings.
-Counterexample CounterexampleFor(const GateContext& context, std::string_view gate,
+Counterexample CounterexampleFor(GateContext& context, std::string_view gate,
                                  const CaseRun& run, const Finding& guilty);
 
 /// What replaying a probe asks for: everything, with a step limit that follows from its size alone.
-Wants ReplayWants(const ops::Instance& instance, const cases::Probe& probe);
+Wants ReplayWants(const ops::Instance& instance, const ops::LaunchPlan& plan,
+                  const cases::Probe& probe);
 
 /// What a run must be asked for so that a finding of this kind can show.
 Wants WantsFor(FindingKind kind, Wants wants);

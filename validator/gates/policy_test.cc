@@ -105,13 +105,25 @@ std::string With(std::string_view instruction) {
   return text.replace(text.find("INSTRUCTION"), 11, instruction);
 }
 
+TEST(PtxPolicyTest, TrapsOfTheSourceFireAndThoseOfTheToolkitDoNot) {
+  EXPECT_TRUE(CheckPtxPolicy(With("@%p1 trap;")).empty());
+  EXPECT_EQ(Lines(CheckPtxPolicy(With(".loc 1 20 3\n  @%p1 trap;"))),
+            std::vector<std::uint32_t>{20});
+  EXPECT_EQ(CheckPtxPolicy(".visible .entry k() {\n  trap;\n}\n").size(), 1u);
+  // The table of files may stand at the end.
+  EXPECT_EQ(CheckPtxPolicy(".visible .entry k() {\n  .loc 2 20 3\n  trap;\n}\n"
+                           ".file 1 \"cuda_bf16.hpp\"\n.file 2 \"/tmp/kernel.cu\"\n")
+                .size(),
+            1u);
+}
+
 TEST(PtxPolicyTest, FiresAtTheLineOfTheSource) {
   for (const char* instruction :
-       {"nanosleep.u32 %r1;", "@%p1 trap;", "mov.u64 %rd1, %clock64;",
-        "mov.u64 %rd1, %globaltimer;", "brkpt;", "{ mov.u32 %r2, %clock; }",
-        "call.uni (retval0), vprintf, (param0, param1);", "call.uni (retval0), malloc, (param0);",
-        "ld.global.f32 %f1, [139637976727552];", "st.f32 [0x7f0000000000], %f1;",
-        "call.uni __assertfail, (a, b);", "call (r), cudaLaunchDeviceV2, (p);"}) {
+       {"nanosleep.u32 %r1;", "mov.u64 %rd1, %clock64;", "mov.u64 %rd1, %globaltimer;", "brkpt;",
+        "{ mov.u32 %r2, %clock; }", "call.uni (retval0), vprintf, (param0, param1);",
+        "call.uni (retval0), malloc, (param0);", "ld.global.f32 %f1, [139637976727552];",
+        "st.f32 [0x7f0000000000], %f1;", "call.uni __assertfail, (a, b);",
+        "call (r), cudaLaunchDeviceV2, (p);"}) {
     const auto findings = CheckPtxPolicy(With(instruction));
     EXPECT_EQ(Lines(findings), std::vector<std::uint32_t>{14}) << instruction;
   }

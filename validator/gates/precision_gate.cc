@@ -1,5 +1,7 @@
 // The precision gate: error beyond what honest arithmetic under the op's contract can have, element
 // by element, in the worst row, and in the sign that errors share.
+#include <fmt/format.h>
+
 #include "validator/gates/campaign.h"
 
 namespace assay::gates {
@@ -12,6 +14,15 @@ void RunPrecisionGate(GateContext& context, GateResult& result) {
   Campaign& campaign = context.Cases();
   campaign.Fill("precision", result);
   result.statistics = campaign.harvest().statistics;
+  // Reductions of one length say nothing about growth; those of all cases together do.
+  for (const auto& [output, growth] : campaign.harvest().growth) {
+    const auto fit = growth.Fit();
+    if (!fit) continue;
+    result.statistics.push_back(
+        {"error_growth_exponent_over_cases", fit->exponent, 0,
+         fmt::format("{}: over {} octaves up to {:.0f} terms; standard error {:.2g}", output,
+                     fit->octaves, fit->longest, fit->standard_error)});
+  }
 }
 
 }  // namespace assay::gates

@@ -96,6 +96,7 @@ class Checker {
   explicit Checker(std::string_view ptx) : ptx_(ptx) {}
 
   std::vector<Finding> Run() {
+    FindOwnFile();
     std::uint32_t number = 0;
     bool comment = false;
     for (std::size_t start = 0; start < ptx_.size();) {
@@ -108,6 +109,17 @@ class Checker {
   }
 
  private:
+  // The table of files may stand behind the code.
+  void FindOwnFile() {
+    for (std::size_t at = ptx_.find(".file"); at != std::string_view::npos;
+         at = ptx_.find(".file", at + 1)) {
+      const std::string_view line = ptx_.substr(at, ptx_.find('\n', at) - at);
+      const std::vector<std::string_view> words = Words(line);
+      if (words.size() > 1 && line.find("kernel.cu\"") != std::string_view::npos)
+        own_file_ = Number(words[1]);
+    }
+  }
+
   static std::string WithoutComments(std::string_view line, bool& comment) {
     std::string text;
     for (std::size_t i = 0; i < line.size(); ++i) {
@@ -130,7 +142,7 @@ class Checker {
 
   // .loc FILE LINE COLUMN[, function_name LABEL, inlined_at FILE LINE COLUMN]
   void Location(const std::vector<std::string_view>& words) {
-    file_ = words.size() > 1 ? Number(words[1]) : 0;
+    innermost_file_ = file_ = words.size() > 1 ? Number(words[1]) : 0;
     line_ = words.size() > 2 ? Number(words[2]) : 0;
     const auto inlined = std::ranges::find(words, std::string_view("inlined_at"));
     if (words.end() - inlined > 2) {
@@ -143,11 +155,6 @@ class Checker {
     const std::vector<std::string_view> words = Words(text);
     if (words.empty()) return;
     if (words[0] == ".loc") return Location(words);
-    if (words[0] == ".file") {
-      if (words.size() > 1 && text.find("kernel.cu") != std::string::npos)
-        own_file_ = Number(words[1]);
-      return;
-    }
     if (words[0].front() == '.') {
       for (const PtxRule& rule : kRules) {
         if (rule.where == Where::kLine && std::ranges::find(words, rule.word) != words.end())
@@ -183,6 +190,10 @@ class Checker {
         case Where::kLine:
           break;
       }
+      // The toolkit's headers check their own conditions (grid.sync() outside of a cooperative
+      // launch); a trap that runs is a finding of the memory gate. `#line` is refused in sources.
+      const bool of_header = innermost_file_ != 0 && innermost_file_ != own_file_;
+      if (rule.word == "trap" && of_header) continue;
       if (fires) Forbid(rule, std::string(text), number);
     }
     if ((opcode == "ld" || opcode == "st" || opcode == "atom" || opcode == "red" ||
@@ -240,6 +251,7 @@ class Checker {
   std::string_view ptx_;
   std::vector<Finding> findings_;
   std::uint32_t file_ = 0;
+  std::uint32_t innermost_file_ = 0;  ///< Where the text stands that was inlined.
   std::uint32_t line_ = 0;
   std::uint32_t own_file_ = 1;
 };

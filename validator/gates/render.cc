@@ -71,6 +71,13 @@ std::string RenderVerdict(const Verdict& verdict) {
   for (const GateResult& gate : verdict.gates) {
     text += fmt::format("  {:<{}}  {:<12}  {:>8}  {}\n", gate.gate, widest, Name(gate.status),
                         Seconds(gate.seconds), gate.reason);
+    for (const Statistic& statistic : gate.statistics) {
+      if (statistic.name == "unreached_side" || statistic.name == "left_out") {
+        text += fmt::format("  {:<{}}    {}: {}\n", "", widest,
+                            statistic.name == "left_out" ? "left out" : "no case reached",
+                            statistic.note);
+      }
+    }
   }
   std::size_t number = 0;
   for (const Counterexample* counterexample : verdict.Counterexamples()) {

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <cmath>
 #include <condition_variable>
 #include <cstring>
 #include <exception>
@@ -73,6 +74,8 @@ void NameTheKernelFile(Report& report) {
     for (Access& access : finding.accesses) strip(access.site);
   }
   for (BranchCoverage& branch : report.coverage) strip(branch.site);
+  if (!report.origin) return;
+  for (ErrorShare& share : report.origin->shares) strip(share.site);
 }
 
 std::string CaseRun::Inconclusive() const {
@@ -103,7 +106,7 @@ struct Runner::Prepared {
 };
 
 Status Runner::RunOnce(const cases::Probe& probe, const Wants& wants, CaseRun& run,
-                       Observed& observed) const {
+                       Observed& observed, const OutputFocus* focus) const {
   const ops::Instance& instance = *subject_.instance;
   Prepared prepared;
   std::vector<const cases::Case*> all;
@@ -135,6 +138,20 @@ Status Runner::RunOnce(const cases::Probe& probe, const Wants& wants, CaseRun& r
   bound->execution.perturbation_seed = probe.perturbation_seed;
   bound->execution.checks.coverage = wants.coverage;
   bound->execution.limits.max_steps = wants.max_steps;
+  if (focus != nullptr) {
+    const auto buffer = bound->calls.back().buffer_of.find(focus->output);
+    if (buffer == bound->calls.back().buffer_of.end())
+      return Fail(ErrorKind::kInternal, "no output '" + focus->output + "'", "trace");
+    bound->execution.checks = {.initialisation = false,
+                               .race = false,
+                               .barrier = false,
+                               .coverage = false,
+                               .shadow_values = true};
+    bound->execution.focus = {.buffer = static_cast<std::uint32_t>(buffer->second),
+                              .first = focus->first,
+                              .elements = focus->elements,
+                              .common_sign = focus->common_sign};
+  }
   ASSAY_TRY(run.report, engine_.Run(bound->execution, bound->buffers, engine::Trust::kCandidate));
   NameTheKernelFile(run.report);
   run.steps += run.report.counters.steps;
@@ -204,6 +221,45 @@ CaseRun Runner::Run(const cases::Probe& probe, const Wants& wants) const {
   }
   if (wants.keep_outputs) run.kept = std::move(observed.outputs);
   return run;
+}
+
+Result<std::optional<ErrorTrace>> Runner::Trace(const cases::Probe& probe,
+                                                const OutputFocus& focus) const {
+  constexpr std::uint64_t kSteps = 40'000'000;
+  CaseRun run;
+  Observed observed;
+  ASSAY_TRY_VOID(RunOnce(probe, {.max_steps = kSteps}, run, observed, &focus));
+  const auto count = static_cast<std::size_t>(focus.elements);
+  if (run.report.stop != Stop::kCompleted || !run.report.origin ||
+      run.report.origin->exact.size() != count)
+    return std::nullopt;
+  ASSAY_TRY(const auto truths, oracle_.Evaluate(*subject_.instance, probe.case_, observed.inputs));
+  const auto truth = truths->outputs.find(focus.output);
+  const auto got = observed.outputs.find(focus.output);
+  const auto first = static_cast<std::size_t>(focus.first);
+  if (truth == truths->outputs.end() || got == observed.outputs.end() ||
+      first + count > truth->second.value.size() ||
+      first + count > static_cast<std::size_t>(got->second.elements))
+    return std::nullopt;
+  ErrorTrace trace;
+  trace.origin = std::move(*run.report.origin);
+  trace.elements = focus.elements;
+  trace.exact = trace.origin.exact.front();
+  for (std::size_t i = 0; i < count; ++i) {
+    const double value = truth->second.value[first + i];
+    const double result = got->second.At(static_cast<std::int64_t>(first + i));
+    const double exact = trace.origin.exact[i];
+    // What is unknown, or infinite by rights, says nothing.
+    if (!std::isfinite(value) || !std::isfinite(exact)) continue;
+    trace.overflowed = trace.overflowed || !std::isfinite(result);
+    trace.error += std::fabs(result - value);
+    trace.rounding += std::fabs(result - exact);
+    trace.formula += std::fabs(exact - value);
+    trace.allowed += truth->second.allowance[first + i];
+  }
+  if (trace.overflowed) trace.error = trace.rounding = HUGE_VAL;
+  if (!(trace.error > 0)) return std::nullopt;
+  return trace;
 }
 
 std::vector<CaseRun> Runner::RunAll(std::span<const Task> tasks,

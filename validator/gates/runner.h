@@ -52,6 +52,26 @@ struct OutputState {
   std::int64_t first_unwritten = -1;  ///< Element.
 };
 
+/// Elements of an output whose error is traced to its origin.
+struct OutputFocus {
+  std::string output;
+  std::int64_t first = 0;  ///< Row-major.
+  std::int64_t elements = 1;
+  bool common_sign = false;  ///< What the errors have in common matters, not how large they are.
+};
+
+/// What shadow values say about those elements. Sums over them.
+struct ErrorTrace {
+  ErrorOrigin origin;
+  double error = 0;     ///< |got - truth|
+  double rounding = 0;  ///< |got - exact|, exact being the kernel's operations in FP64.
+  double formula = 0;   ///< |exact - truth|
+  double allowed = 0;   ///< Of the allowances.
+  double exact = 0;     ///< Of the first element.
+  std::int64_t elements = 0;
+  bool overflowed = false;  ///< Something is infinite that need not be.
+};
+
 struct CaseRun {
   cases::Probe probe;
   std::optional<Error> error;  ///< It could not be run or judged: never a fault of the candidate.
@@ -84,6 +104,10 @@ class Runner {
 
   CaseRun Run(const cases::Probe& probe, const Wants& wants) const;
 
+  /// Runs `probe` with shadow values. Empty when the engine has none to offer, or reached a limit.
+  Result<std::optional<ErrorTrace>> Trace(const cases::Probe& probe,
+                                          const OutputFocus& focus) const;
+
   /// Runs all, a few at a time. `done` is called from the calling thread with the number of
   /// finished runs.
   std::vector<CaseRun> RunAll(std::span<const Task> tasks,
@@ -95,8 +119,8 @@ class Runner {
     cases::Materialised inputs;  ///< Of the judged call.
     TensorMap outputs;
   };
-  Status RunOnce(const cases::Probe& probe, const Wants& wants, CaseRun& run,
-                 Observed& observed) const;
+  Status RunOnce(const cases::Probe& probe, const Wants& wants, CaseRun& run, Observed& observed,
+                 const OutputFocus* focus = nullptr) const;
   void Compare(const Wants& wants, const Observed& observed, CaseRun& run) const;
   /// Part of a huge case: see ends.cc.
   Status RunEnds(const cases::Probe& probe, CaseRun& run) const;

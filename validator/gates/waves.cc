@@ -63,9 +63,9 @@ std::vector<Task> Campaign::Tiny() {
       continue;
     for (const cases::Recipe& recipe : cases::AllRecipes()) {
       if (!cases::Applies(recipe, context_.instance)) continue;
-      planned.push_back(TaskFor(
-          cases::MakeCase(context_.instance, recipe, *axes, seed + planned.size(), "edge"),
-          "tiny"));
+      planned.push_back(
+          TaskFor(cases::MakeCase(context_.instance, recipe, *axes, seed + planned.size(), "edge"),
+                  "tiny"));
     }
     if (context_.effort.recipe_shapes < 2) break;
   }
@@ -236,8 +236,8 @@ std::vector<Task> Campaign::Huge() {
     cases::Case value{
         .axes = shape.axes, .seed = seed + planned.size(), .profiles = {}, .origin = shape.origin};
     for (const ops::TensorSpec& spec : context_.instance.op.inputs) {
-      if (!spec.is_scalar && cases::ClassOf(spec, context_.instance.TypeOf(spec)) ==
-                                 cases::InputClass::kFloat)
+      if (!spec.is_scalar &&
+          cases::ClassOf(spec, context_.instance.TypeOf(spec)) == cases::InputClass::kFloat)
         value.profiles[spec.name] = {.kind = "ends", .parameters = {}, .literal = {}};
     }
     Task task = TaskFor(std::move(value), "huge");

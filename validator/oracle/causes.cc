@@ -3,7 +3,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <bit>
 #include <cmath>
+#include <cstdint>
 #include <optional>
 #include <vector>
 
@@ -27,14 +29,9 @@ constexpr int kFewestForBits = 24;
 /// Significant bits of a finite number, the trailing zeros left out.
 int BitsOf(double value) {
   if (value == 0) return 0;
-  int exponent = 0;
-  double fraction = std::frexp(std::fabs(value), &exponent);
-  int bits = 0;
-  for (; fraction != 0; ++bits) {
-    fraction *= 2;
-    if (fraction >= 1) fraction -= 1;
-  }
-  return bits;
+  constexpr std::uint64_t kHidden = std::uint64_t{1} << 52;
+  const std::uint64_t significand = (std::bit_cast<std::uint64_t>(value) & (kHidden - 1)) | kHidden;
+  return 53 - std::countr_zero(significand);
 }
 
 /// One row of an input, as statistics see it.

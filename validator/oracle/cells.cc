@@ -54,4 +54,15 @@ OutputTruth ReadCells(const ops::Instance& instance, const ops::TensorSpec& spec
   return truth;
 }
 
+void ReadInOrder(const Tensor& separate, const Tensor& fused, const Tensor& bounded,
+                 OutputTruth& truth) {
+  const std::size_t count = truth.value.size();
+  const auto* cells = reinterpret_cast<const Cell*>(bounded.memory.bytes().data());
+  for (std::size_t i = 0; i < count; ++i) {
+    truth.in_order.push_back(separate.At(static_cast<std::int64_t>(i)));
+    truth.in_order_fused.push_back(fused.At(static_cast<std::int64_t>(i)));
+    truth.in_order_slack.push_back(cells[i].hard);
+  }
+}
+
 }  // namespace assay::oracle

@@ -26,5 +26,9 @@ OutputTruth ReadCells(const ops::Instance& instance, const ops::TensorSpec& spec
 /// One element; nothing where its cell was not written, or holds a plain 0.
 std::optional<TruthPoint> ReadCell(const ops::Instance& instance, const ops::TensorSpec& spec,
                                    const Tensor& cells, std::int64_t index);
+/// Fills in_order, in_order_fused and in_order_slack from three more runs of the reference, in the
+/// contract's type twice and bounded.
+void ReadInOrder(const Tensor& separate, const Tensor& fused, const Tensor& bounded,
+                 OutputTruth& truth);
 
 }  // namespace assay::oracle

@@ -85,6 +85,7 @@ class OutputComparer {
     AddRowFinding();
     AddBiasFinding();
     AddGrowthFinding();
+    AddOrderFinding();
     out_.growth[name_].Merge(groups_.growth);
   }
 
@@ -343,6 +344,34 @@ class OutputComparer {
         groups_.bias.MeanTowardZero() < 0
             ? "additions that truncate, or partial sums in a type narrower than the contract"
             : "";
+    out_.precision.push_back(std::move(finding));
+  }
+
+  // The contract forbids reassociation: there is one right order, the reference's.
+  void AddOrderFinding() {
+    if (wrong_count_ + imprecise_count_ > 0) return;
+    std::size_t count = 0, first = 0;
+    for (std::size_t i = 0; i < truth_.in_order.size(); ++i) {
+      if (!std::isfinite(truth_.in_order[i]) || !std::isfinite(GotAt(i)) ||
+          IsInOrder(truth_.dtype, truth_.in_order[i], truth_.in_order_slack[i], GotAt(i)) ||
+          IsInOrder(truth_.dtype, truth_.in_order_fused[i], truth_.in_order_slack[i], GotAt(i)))
+        continue;
+      if (count++ == 0) first = i;
+    }
+    if (count == 0) return;
+    Finding finding;
+    finding.kind = FindingKind::kPrecisionElement;
+    finding.element = PlaceOf(first);
+    finding.element->expected = Rounded(truth_.dtype, truth_.in_order[first]);
+    finding.element->allowance = truth_.in_order_slack[first];
+    finding.message = fmt::format(
+        "{}{} is {:.9g}, but the reference's order gives {:.9g} in {}, and the contract forbids "
+        "any "
+        "other; {} of {} elements differ",
+        name_, Subscript(finding.element->index), GotAt(first), finding.element->expected,
+        Name(contract_.accumulate), count, truth_.value.size());
+    finding.cause = "terms are added in another order, or in another type";
+    finding.statistics = statistics_;
     out_.precision.push_back(std::move(finding));
   }
 

@@ -21,6 +21,11 @@ double Rounded(DType type, double value) {
   return LoadAsDouble(type, bytes.data());
 }
 
+bool IsInOrder(DType type, double value, double slack, double got) {
+  if (got == Rounded(type, value)) return true;
+  return slack > 0 && std::fabs(got - value) <= slack + UlpAt(type, std::fabs(value) + slack) / 2;
+}
+
 ElementCheck CheckElement(const OutputTruth& truth, std::size_t index, double got, bool any_nan,
                           double unit_roundoff) {
   const double value = truth.value[index];

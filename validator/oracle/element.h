@@ -26,6 +26,9 @@ struct ElementCheck {
 ElementCheck CheckElement(const OutputTruth& truth, std::size_t index, double got, bool any_nan,
                           double unit_roundoff);
 
+/// Is `got` what `value`, which functions and quotients may move by `slack`, is stored as?
+bool IsInOrder(DType type, double value, double slack, double got);
+
 /// `value` rounded to the output's dtype, as a double.
 double Rounded(DType type, double value);
 

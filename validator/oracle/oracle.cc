@@ -22,6 +22,23 @@ std::size_t BytesOf(const Truth& truth) {
   return bytes;
 }
 
+/// What the reference's own order gives.
+Result<void> AddInOrder(ReferenceRunner& runner, const ops::Instance& instance,
+                        const cases::Materialised& inputs, Truth& truth) {
+  NumberType separate{.kind = NumberType::Kind::kRounded,
+                      .format = instance.op.contract.accumulate};
+  NumberType fused = separate, bounded;
+  fused.fused = true;
+  bounded.in_order = true;
+  ASSAY_TRY(const Cells first, runner.Run(instance, separate, inputs.axes, inputs.inputs));
+  ASSAY_TRY(const Cells second, runner.Run(instance, fused, inputs.axes, inputs.inputs));
+  ASSAY_TRY(const Cells slack, runner.Run(instance, bounded, inputs.axes, inputs.inputs));
+  for (auto& [name, output] : truth.outputs)
+    ReadInOrder(first.find(name)->second, second.find(name)->second, slack.find(name)->second,
+                output);
+  return {};
+}
+
 }  // namespace
 
 struct Oracle::Impl {
@@ -83,6 +100,8 @@ Result<std::shared_ptr<const Truth>> Oracle::Evaluate(const ops::Instance& insta
     output.ordinary = output.ordinary && !TensorCoresApply(instance);
     truth->outputs[spec.name] = std::move(output);
   }
+  if (!instance.op.contract.reassociation)
+    ASSAY_TRY_VOID(AddInOrder(impl_->runner, instance, inputs, *truth));
   impl_->Keep(std::move(key), truth);
   return truth;
 }

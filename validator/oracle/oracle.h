@@ -42,6 +42,10 @@ struct OutputTruth {
   std::vector<double> typical;
   /// The part of `typical` that is independent from element to element.
   std::vector<double> independent;
+  /// Where the contract forbids reassociation: what the reference's own order gives in the
+  /// contract's type, with products rounded before they are added and without, and how far functions
+  /// and quotients may move that. Empty else.
+  std::vector<double> in_order, in_order_fused, in_order_slack;
   /// Terms of the accumulation behind each element; for hot rows and growth.
   std::vector<double> contributions;
 };

@@ -17,8 +17,8 @@
 namespace assay::oracle {
 namespace {
 
-// What the parts of a huge reference may take: a few seconds at most.
-constexpr std::uint64_t kWindowSteps = 150'000'000;
+// What the parts of a huge reference may take: a few seconds.
+constexpr std::uint64_t kWindowSteps = 120'000'000;
 
 std::string_view FormatName(DType type) {
   switch (type) {
@@ -38,11 +38,13 @@ std::vector<std::string> NumberDefines(const ops::Instance& instance, const Numb
     constexpr std::array kRoundings = {"kNearest", "kTowardZero", "kStochastic"};
     return {fmt::format("ASSAY_ROUNDED_FORMAT={}", FormatName(type.format)),
             fmt::format("ASSAY_ROUNDING={}", kRoundings[static_cast<std::size_t>(type.rounding)]),
-            fmt::format("ASSAY_SEED={}ull", type.seed)};
+            fmt::format("ASSAY_SEED={}ull", type.seed),
+            fmt::format("ASSAY_FUSED={}", flag(type.fused))};
   }
   return {fmt::format("ASSAY_CONTRACT_FORMAT={}", FormatName(contract.accumulate)),
           fmt::format("ASSAY_INDEPENDENT={}", flag(type.independent)),
           fmt::format("ASSAY_TRENDING={}", flag(type.trending)),
+          fmt::format("ASSAY_IN_ORDER={}", flag(type.in_order)),
           fmt::format("ASSAY_APPROXIMATE={}", flag(contract.approximate_functions)),
           fmt::format("ASSAY_TENSOR_CORES={}", flag(TensorCoresApply(instance))),
           fmt::format("ASSAY_COARSE_TANH={}", flag(contract.coarse_tanh))};
@@ -150,7 +152,7 @@ Result<engine::CompiledKernel> ReferenceRunner::Compile(const ops::Instance& ins
   ASSAY_TRY(request.source, ReadFile(instance.op.reference.source, 4u << 20));
   request.file_name = "reference.cu";
   request.headers = ops::PreludeHeaders();
-  ASSAY_TRY(request.defines, ops::ReferenceDefines(instance));
+  request.defines = ops::ReferenceDefines(instance);
   for (std::string& define : NumberDefines(instance, type))
     request.defines.push_back(std::move(define));
   request.arch = instance.arch;
@@ -188,15 +190,19 @@ Result<Cells> ReferenceRunner::Run(const ops::Instance& instance, const NumberTy
                                    const ops::AxisValues& axes, const TensorMap& inputs,
                                    const Wanted* wanted) {
   const ops::Instance wide = Widened(instance, type);
-  ASSAY_TRY(ops::LaunchPlan plan, ReadPlan(wide.op));
-  for (ops::WorkspacePlan& workspace : plan.workspace) {
-    if (workspace.dtype_name == "Real")
-      workspace.shape.push_back(ops::Expression::Constant(type.RealWords()));
-  }
+  ASSAY_TRY(const ops::LaunchPlan plan, ReadPlan(wide.op));
   ASSAY_TRY(const engine::CompiledKernel compiled, Compile(instance, type, plan));
-  ASSAY_TRY(const ops::ResolvedPlan resolved, ops::Resolve(plan, wide, axes));
+  ASSAY_TRY(ops::ResolvedPlan resolved, ops::Resolve(plan, wide, axes));
+  // Only now: a workspace that an implementation may have is not too large for its bounds.
+  for (const ops::WorkspacePlan& workspace : plan.workspace) {
+    if (workspace.dtype_name != "Real") continue;
+    const auto found =
+        std::ranges::find(resolved.workspace, workspace.name, &ops::ResolvedWorkspace::name);
+    if (found != resolved.workspace.end()) found->elements *= type.RealWords();
+  }
   const std::array calls = {engine::Call{.plan = &resolved, .axes = &axes, .inputs = &inputs}};
-  ASSAY_TRY(engine::Binding binding, engine::Bind(wide, compiled, calls,
+  ASSAY_TRY(engine::Binding binding,
+            engine::Bind(wide, compiled, calls,
                          {.poison = static_cast<std::uint8_t>(wanted != nullptr ? 0 : 0xff)}));
   binding.execution.checks = Checks{.initialisation = true, .race = false, .barrier = true};
   binding.execution.limits.max_steps = 200'000'000'000;
@@ -210,6 +216,8 @@ Result<Cells> ReferenceRunner::Run(const ops::Instance& instance, const NumberTy
   }
   ASSAY_TRY(const Report report,
             engine_.Run(binding.execution, binding.buffers, engine::Trust::kReference));
+  if (wanted != nullptr && report.stop != Stop::kCompleted)
+    return Fail(ErrorKind::kLimit, "takes too long even in part", Place(instance));
   if (!report.findings.empty()) {
     return Fail(ErrorKind::kMalformedInput,
                 "has a defect of its own: " + report.findings.front().message, Place(instance),
@@ -223,7 +231,8 @@ Result<Cells> ReferenceRunner::Run(const ops::Instance& instance, const NumberTy
                 Place(instance));
   }
   for (const auto& [name, buffer] : binding.calls.front().buffer_of) {
-    if (wanted == nullptr && buffer < report.unwritten_bytes.size() && report.unwritten_bytes[buffer] != 0) {
+    if (wanted == nullptr && buffer < report.unwritten_bytes.size() &&
+        report.unwritten_bytes[buffer] != 0) {
       return Fail(ErrorKind::kMalformedInput,
                   fmt::format("leaves {} bytes of the output '{}' unwritten",
                               report.unwritten_bytes[buffer], name),

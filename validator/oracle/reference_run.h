@@ -24,6 +24,8 @@ bool TensorCoresApply(const ops::Instance& instance);
 struct NumberType {
   enum class Kind : std::uint8_t { kBounded, kRounded } kind = Kind::kBounded;
   bool independent = true;     ///< kBounded: roundings may be taken for independent.
+  bool in_order = false;       ///< kBounded: sums and products cost nothing (oracle.h, in_order).
+  bool fused = false;          ///< kRounded: products are not rounded before they are added.
   bool trending = false;       ///< kBounded: values drift along the index.
   DType format = DType::kF32;  ///< kRounded: bf16, f16 or f32.
   enum class Rounding : std::uint8_t {
@@ -34,7 +36,7 @@ struct NumberType {
   std::uint64_t seed = 0;  ///< kStochastic.
 
   /// Doubles that a Real, or a stored output element, takes.
-  std::int64_t RealWords() const { return kind == Kind::kBounded ? 9 : 1; }
+  std::int64_t RealWords() const { return kind == Kind::kBounded ? 9 : 2; }
   std::int64_t CellWords() const { return kind == Kind::kBounded ? 6 : 1; }
 };
 

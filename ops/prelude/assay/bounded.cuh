@@ -21,6 +21,9 @@ struct F32Contract {
   static constexpr bool independent = true;  ///< False: roundings may conspire (constant rows), so
                                              ///< n - 1 replaces lambda sqrt(n - 1).
   static constexpr bool trending = false;    ///< True: values drift along the index (sorted data).
+  /// Sums and products are evaluated as they are written: what is exact when it goes in is charged
+  /// nothing, since a Rounded run says which result comes out.
+  static constexpr bool in_order = false;
   static constexpr bool approximate = true;  ///< ex2.approx and the like are allowed.
   /// Products may be added by tensor cores, which truncate.
   static constexpr bool tensor_cores = false;
@@ -63,6 +66,8 @@ struct Bounded {
   ASSAY_DEVICE Bounded(int x) : Bounded(static_cast<double>(x)) {}
   ASSAY_DEVICE Bounded(int64 x) : Bounded(static_cast<double>(x)) {}
   /// An element of a tensor: exact.
+  ASSAY_DEVICE Bounded(f8e4m3 x) { set(to_double(x), 0); }
+  ASSAY_DEVICE Bounded(f8e5m2 x) { set(to_double(x), 0); }
   ASSAY_DEVICE Bounded(bf16 x) { set(to_double(x), 0); }
   ASSAY_DEVICE Bounded(f16 x) { set(to_double(x), 0); }
   ASSAY_DEVICE Bounded(f32 x) { set(to_double(x), 0); }
@@ -98,7 +103,7 @@ struct Bounded {
   }
   /// Largest error of an honest evaluation, the accumulation's own included.
   ASSAY_DEVICE double hard() const {
-    if (n < 2 || exact_sum()) return guarded(e);
+    if (n < 2 || exact_sum() || (C::in_order && e == 0)) return guarded(e);
     if (n == 2 && !C::tensor_cores) return guarded(e + half_ulp(v, e));
     const double adds = n - 1;
     double factor = C::independent ? smaller(adds, C::lambda * ::sqrt(adds)) : adds;
@@ -181,7 +186,7 @@ struct Bounded {
     // Of two exact numbers there is but one product, rounded once at most.
     const bool exact = ex == 0 && ey == 0;
     const double rounding =
-        exact && v == 0 ? 0 : (exact ? half_ulp(v, 0) : kSlack * kUnit * magnitude(v)) + kTiny;
+        exact && (v == 0 || C::in_order) ? 0 : (exact ? half_ulp(v, 0) : kSlack * kUnit * magnitude(v)) + kTiny;
     Bounded r = result(v, mx * ey + my * ex + ex * ey + rounding,
                        mx * ty + my * tx + tx * ty + rounding, len, -1);
     r.w = x.w * my * my + y.w * mx * mx;
@@ -189,6 +194,16 @@ struct Bounded {
   }
   friend ASSAY_DEVICE Bounded operator/(const Bounded& x, const Bounded& y) {
     const double v = x.v / y.v;
+    if (x.n > 1) {
+      // A mean may be taken as it runs (Welford): then the sum, which may be exact or cancel, never
+      // occurs.
+      Bounded running = x;
+      running.g = -1;
+      running = running.settled();
+      running.e += kSlack * kUnit * x.a;
+      running.t += kSlack * kUnit * x.a;
+      return running / y;
+    }
     const double rounding = (C::approximate ? 2 : 1) * kSlack * kUnit * magnitude(v) + kTiny;
     Bounded r = result(v, quotient_error(v, x.hard(), y.v, y.hard()) + rounding,
                        quotient_error(v, x.correlated(), y.v, y.correlated()) + rounding,
@@ -236,7 +251,7 @@ ASSAY_DEVICE Bounded<C> select_less(const Bounded<C>& a, const Bounded<C>& b, co
 /// k changes at every step. Values that drift do: along a ramp every step adds the same amount.
 template <class C>
 ASSAY_DEVICE Bounded<C> average(const Bounded<C>& sum, const Bounded<C>& count) {
-  if (sum.n < 2) return sum / count;
+  if (sum.n < 2 || C::in_order) return sum / count;
   const double adds = sum.n - 1;
   const double steps = C::trending ? adds : smaller(adds, C::lambda * ::sqrt(adds));
   const double hard = sum.e + Bounded<C>::kUnit * sum.a * steps;

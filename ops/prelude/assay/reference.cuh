@@ -28,7 +28,7 @@
 namespace assay {
 
 #if defined(ASSAY_ROUNDED_FORMAT)
-using Real = Rounded<ASSAY_ROUNDED_FORMAT, Rounding::ASSAY_ROUNDING, ASSAY_SEED>;
+using Real = Rounded<ASSAY_ROUNDED_FORMAT, Rounding::ASSAY_ROUNDING, ASSAY_SEED, ASSAY_FUSED>;
 template <class T>
 using Out = RoundedCell<Real, T>;
 #else
@@ -40,6 +40,9 @@ using Out = RoundedCell<Real, T>;
 #endif
 #ifndef ASSAY_TRENDING
 #define ASSAY_TRENDING false
+#endif
+#ifndef ASSAY_IN_ORDER
+#define ASSAY_IN_ORDER false
 #endif
 #ifndef ASSAY_APPROXIMATE
 #define ASSAY_APPROXIMATE true
@@ -55,6 +58,7 @@ struct OpContract {
   static constexpr double lambda = 4.0;
   static constexpr bool independent = ASSAY_INDEPENDENT;
   static constexpr bool trending = ASSAY_TRENDING;
+  static constexpr bool in_order = ASSAY_IN_ORDER;
   static constexpr bool approximate = ASSAY_APPROXIMATE;
   static constexpr bool tensor_cores = ASSAY_TENSOR_CORES;
   static constexpr bool coarse_tanh = ASSAY_COARSE_TANH;

@@ -109,6 +109,26 @@ using F16Format = Format<11, -14, 15>;
 using F32Format = Format<24, -126, 127>;
 using Tf32Format = Format<11, -126, 127>;
 
+/// Conversions to f8 saturate, NaN aside, as those of cuda_fp8.h do: neither format overflows.
+template <int kPrecision, int kMinExponent, int kMaxExponent, int kLargest>
+struct SaturatingFormat : Format<kPrecision, kMinExponent, kMaxExponent> {
+  static ASSAY_DEVICE double nearest(double x) {
+    if (is_nan(x)) return x;
+    const double rounded = Format<kPrecision, kMinExponent, kMaxExponent>::nearest(x);
+    return magnitude(rounded) > kLargest ? (x < 0 ? -1.0 : 1.0) * kLargest : rounded;
+  }
+};
+using F8E4M3Format = SaturatingFormat<4, -6, 8, 448>;
+using F8E5M2Format = SaturatingFormat<3, -14, 15, 57344>;
+
+struct f8e4m3 {
+  using format = F8E4M3Format;
+  unsigned char bits;
+};
+struct f8e5m2 {
+  using format = F8E5M2Format;
+  unsigned char bits;
+};
 struct bf16 {
   using format = Bf16Format;
   unsigned short bits;
@@ -146,6 +166,18 @@ ASSAY_DEVICE double to_double(f16 x) {
         sign | bits_of(static_cast<double>(static_cast<int64>(fraction)) * power_of_two(-24)));
   return double_of(sign | (static_cast<unsigned long long>(exponent - 15 + 1023) << 52) |
                    (fraction << 42));
+}
+/// An f8e5m2 is the upper half of an f16.
+ASSAY_DEVICE double to_double(f8e5m2 x) {
+  return to_double(f16{static_cast<unsigned short>(x.bits << 8)});
+}
+ASSAY_DEVICE double to_double(f8e4m3 x) {
+  const double sign = (x.bits & 0x80) != 0 ? -1.0 : 1.0;
+  const int exponent = (x.bits >> 3) & 0xf;
+  const int fraction = x.bits & 0x7;
+  if (exponent == 0xf && fraction == 7) return double_of(0x7ff8000000000000ull);
+  if (exponent == 0) return sign * static_cast<double>(fraction) * power_of_two(-9);
+  return sign * (8.0 + static_cast<double>(fraction)) * power_of_two(exponent - 10);
 }
 
 }  // namespace assay

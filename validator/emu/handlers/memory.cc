@@ -37,6 +37,60 @@ constexpr std::size_t kMostElements = 8;
 
 bool IsGlobal(Space space) { return space == Space::kGlobal || space == Space::kGeneric; }
 
+using Word4 [[gnu::vector_size(16)]] = std::uint32_t;
+
+void Transpose(Word4 (&rows)[4]) {
+  const Word4 a = __builtin_shufflevector(rows[0], rows[1], 0, 4, 1, 5);
+  const Word4 b = __builtin_shufflevector(rows[2], rows[3], 0, 4, 1, 5);
+  const Word4 c = __builtin_shufflevector(rows[0], rows[1], 2, 6, 3, 7);
+  const Word4 d = __builtin_shufflevector(rows[2], rows[3], 2, 6, 3, 7);
+  rows[0] = __builtin_shufflevector(a, b, 0, 1, 4, 5);
+  rows[1] = __builtin_shufflevector(a, b, 2, 3, 6, 7);
+  rows[2] = __builtin_shufflevector(c, d, 0, 1, 4, 5);
+  rows[3] = __builtin_shufflevector(c, d, 2, 3, 6, 7);
+}
+
+/// Four words a lane (.v4.b32 and the like), all lanes, between memory and the registers `words`.
+template <bool kLoad>
+void MoveQuads(const LaneAccess& access, std::uint32_t* const (&words)[4]) {
+  for (int lane = 0; lane < kWarpSize; lane += 4) {
+    Word4 rows[4];
+    for (int i = 0; i < 4; ++i) {
+      if (kLoad) {
+        std::memcpy(&rows[i], access.at(lane + i), sizeof(Word4));
+      } else {
+        std::memcpy(&rows[i], words[i] + lane, sizeof(Word4));
+      }
+    }
+    Transpose(rows);
+    for (int i = 0; i < 4; ++i) {
+      if (kLoad) {
+        std::memcpy(words[i] + lane, &rows[i], sizeof(Word4));
+      } else {
+        std::memcpy(access.at(lane + i), &rows[i], sizeof(Word4));
+      }
+    }
+  }
+}
+
+/// True when the access is one of those, and has been made. `first`: of its registers in the
+/// operands.
+template <bool kLoad, class Memory, class Register>
+bool MovedAsQuads(CoreWarp& warp, const Decoded& op, std::uint32_t first, std::uint32_t count,
+                  const LaneAccess& access) {
+  if (sizeof(Memory) != 4 || sizeof(Register) != 4 || count != 4 || access.lanes != kAllLanes)
+    return false;
+  std::uint32_t* words[4];
+  for (std::uint32_t e = 0; e < 4; ++e) {
+    if (op.operands[first + e].kind != DecodedOperand::Kind::kSlot) return false;
+    words[e] = warp.Lanes<std::uint32_t>(op.operands[first + e].slot);
+  }
+  // Lanes that store to one place do so one after the other, element by element.
+  if (!kLoad && !access.dense) return false;
+  MoveQuads<kLoad>(access, words);
+  return true;
+}
+
 /// Reads `Memory` and widens it to `Register`.
 template <bool kMonitored, class Memory, class Register>
 void Load(Warp& base, const Decoded& op) {
@@ -53,11 +107,14 @@ void Load(Warp& base, const Decoded& op) {
     warp.engine->counters.bytes_read +=
         std::uint64_t{bytes} * static_cast<unsigned>(std::popcount(warp.exec));
   if ((op.flags & kFlagOrderMatters) != 0) warp.engine->counters.used_atomics = true;
+  const bool moved = MovedAsQuads<true, Memory, Register>(warp, op, 0, count, access);
   for (std::uint32_t e = 0; e < count; ++e) {
     const DecodedOperand& target = op.operands[e];
     if (target.kind == DecodedOperand::Kind::kSink) continue;
     Register* const d = warp.Lanes<Register>(target.slot);
-    if (sizeof(Memory) == sizeof(Register) && access.dense && count == 1) {
+    if (moved) {
+      // All four were.
+    } else if (sizeof(Memory) == sizeof(Register) && access.dense && count == 1) {
       std::memcpy(d, access.at(0), kWarpSize * sizeof(Memory));
     } else if (access.lanes == kAllLanes) {
       for (int lane = 0; lane < kWarpSize; ++lane) {
@@ -126,10 +183,13 @@ void Store(Warp& base, const Decoded& op) {
                     .register_bytes = sizeof(Register)});
     }
   }
+  const bool moved = MovedAsQuads<false, Memory, Register>(warp, op, 1, count, access);
   for (std::uint32_t e = 0; e < count; ++e) {
     const DecodedOperand& source = op.operands[1 + e];
     const Register* const s = warp.Lanes<Register>(source.slot);
-    if (sizeof(Memory) == sizeof(Register) && access.dense && count == 1) {
+    if (moved) {
+      // All four were.
+    } else if (sizeof(Memory) == sizeof(Register) && access.dense && count == 1) {
       std::memcpy(access.at(0), s, kWarpSize * sizeof(Memory));
     } else {
       for (LaneMask rest = access.lanes; rest != 0; rest &= rest - 1) {

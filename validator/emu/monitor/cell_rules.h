@@ -213,14 +213,15 @@ inline bool CellRules::ApplyPlain(const Actor& actor, Ref& writers, Ref& readers
     }
     const Record& record = table_.record(IndexOf(readers));
     if (record.traits.strong()) return false;
-    const bool known = KnownToWarp(IndexOf(readers), actor);
+    const bool same = SameThreads(record, LaneOf(readers), actor, line);
     if (writes) {
       if (record.traits.read_only_path()) return false;
-      if (!known && !(actor.pattern == 1 && SameThreads(record, LaneOf(readers), actor, line)))
-        return false;
+      if (!(same && actor.pattern == 1) && !KnownToWarp(IndexOf(readers), actor)) return false;
     } else if (record.traits.read_only_path()) {
       if (!actor.traits.read_only_path()) return false;
-    } else if (!known && !SameThreads(record, LaneOf(readers), actor, line)) {
+    } else if (!same && (record.time >= order_.NowOf(actor.warp) ||
+                         !KnownToWarp(IndexOf(readers), actor))) {
+      // Mostly another warp's read of the same time, which nobody knows yet.
       return ChangeReaders(actor, readers, line);
     }
   } else if (readers == fresh && writes) {

@@ -4,6 +4,7 @@
 #include <array>
 #include <bit>
 #include <cmath>
+#include <span>
 
 #include "validator/emu/handlers/mma_forms.h"
 #include "validator/emu/operand_width.h"
@@ -236,17 +237,26 @@ std::vector<bool> FloatRegisters(const ptx::Function& function) {
   const auto holds = [&](const ptx::Operand& operand) {
     return operand.kind == ptx::Operand::Kind::kRegister && floats[operand.reg];
   };
+  std::vector<bool> becomes = floats;  // What is moved into a float, and what that is made of.
   for (bool changed = true; changed;) {
     changed = false;
     for (const Instruction& in : function.body) {
       if (!Among(kKeep, in.opcode) || in.operands.size() < 2 || ptx::BitsOf(in.type()) != 32)
         continue;
       const ptx::Operand& d = in.operands[0];
-      if (d.kind != ptx::Operand::Kind::kRegister || floats[d.reg]) continue;
-      if (!std::any_of(in.operands.begin() + 1, in.operands.end(), holds)) continue;
-      floats[d.reg] = changed = true;
+      if (d.kind != ptx::Operand::Kind::kRegister) continue;
+      if (!floats[d.reg] && std::any_of(in.operands.begin() + 1, in.operands.end(), holds))
+        floats[d.reg] = changed = true;
+      if (!becomes[d.reg]) continue;
+      for (const ptx::Operand& source : std::span(in.operands).subspan(1)) {
+        if (source.kind != ptx::Operand::Kind::kRegister || becomes[source.reg] ||
+            registers[source.reg].type == Type::kPred)
+          continue;
+        becomes[source.reg] = changed = true;
+      }
     }
   }
+  for (std::size_t i = 0; i < floats.size(); ++i) floats[i] = floats[i] || becomes[i];
   return floats;
 }
 

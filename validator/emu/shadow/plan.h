@@ -49,8 +49,8 @@ struct Plan {
   SiteId site = kOtherSite;  ///< Set by the tracker.
 };
 
-/// Registers of a function that hold the bits of an f32 in an integer register, or of an integer made
-/// from those: by RegisterIndex.
+/// Registers of a function that hold the bits of an f32, or an integer made from those or into one:
+/// by RegisterIndex. Follows types, moves and what keeps most of the bits.
 std::vector<bool> FloatRegisters(const ptx::Function& function);
 
 /// `floats` are the FloatRegisters of the function that `pc` lies in.

@@ -154,11 +154,11 @@ void ShadowTracker::RunSelect(CoreWarp& warp, const Decoded& op, const Plan&) {
   const Register b = RegisterOf(warp, op.operands[2]);
   const Register d = RegisterOf(warp, op.operands[0]);
   op.run(warp, op);
-  if (d.data == nullptr) return;
+  if (d.data == nullptr || a.data == nullptr || b.data == nullptr) return;
   *d.live = 1;
   ForLanesIn(warp.exec, [&](int lane) {
     const Register& chosen = (first >> lane & 1) != 0 ? a : b;
-    std::copy_n(chosen.pieces_at(lane), d.halves(), d.pieces_at(lane));
+    std::copy_n(chosen.pieces_at(lane), std::min(d.halves(), chosen.halves()), d.pieces_at(lane));
   });
 }
 
@@ -272,7 +272,7 @@ void ShadowTracker::RunBits(CoreWarp& warp, const Decoded& op, const Plan& plan)
 void ShadowTracker::RunShuffle(CoreWarp& warp, const Decoded& op, const Plan&) {
   const std::size_t first = op.destinations;
   const Register a = RegisterOf(warp, op.operands[first]);
-  if (a.live == nullptr || *a.live == 0 || warp.exec == 0) {
+  if (a.live == nullptr || *a.live == 0 || a.stride != 4 || warp.exec == 0) {
     op.run(warp, op);
     Forget(warp, op, warp.exec);
     return;
@@ -290,7 +290,7 @@ void ShadowTracker::RunShuffle(CoreWarp& warp, const Decoded& op, const Plan&) {
   }
   op.run(warp, op);
   const Register d = RegisterOf(warp, op.operands[0]);
-  if (d.data == nullptr || warp.exec == 0) return;
+  if (d.data == nullptr || d.stride != 4 || warp.exec == 0) return;
   *d.live = 1;
   const ptx::Instruction& in = *op.source;
   ForLanesIn(warp.exec, [&](int lane) {

@@ -81,7 +81,7 @@ void ShadowTracker::RunFormula(CoreWarp& warp, const Decoded& op, const Plan& pl
   }
   op.run(warp, op);
   const Register d = RegisterOf(warp, op.operands[0]);
-  if (d.data == nullptr) return;
+  if (d.data == nullptr || d.stride < bytes * plan.packed) return;
   const bool extreme =
       plan.formula->opcode == ptx::Opcode::kMin || plan.formula->opcode == ptx::Opcode::kMax;
   const auto evaluate = [&](const Operands& x) {

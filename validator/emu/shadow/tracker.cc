@@ -4,6 +4,7 @@
 #include <array>
 #include <cmath>
 #include <cstring>
+#include <numeric>
 
 #include "validator/emu/memory.h"
 #include "validator/emu/site.h"
@@ -300,8 +301,9 @@ void ShadowTracker::Finish(Report& report) {
   const NumberFormat format =
       kFormats[static_cast<std::size_t>(dtype) - static_cast<std::size_t>(DType::kBF16)];
   const MemoryRegion& region = engine_.regions[focus.buffer + 1];
-  std::vector<double> sizes(site_pcs_.size());
-  std::vector<double> overflows(site_pcs_.size());
+  std::vector<double> sizes(site_pcs_.size()), overflows(site_pcs_.size());
+  // Errors may share their sign, or point away from zero together.
+  std::vector<double> upward(site_pcs_.size()), outward(site_pcs_.size());
   ErrorOrigin origin;
   const std::int64_t end = std::min(specs[focus.buffer].elements, focus.first + focus.elements);
   for (std::int64_t i = std::max<std::int64_t>(0, focus.first); i < end; ++i) {
@@ -309,18 +311,27 @@ void ShadowTracker::Finish(Report& report) {
     const Number number = ReadMemory(format, reinterpret_cast<std::uintptr_t>(at) / 2, at);
     origin.exact.push_back(number.shadow);
     for (const Contribution& part : ledger_.ContributionsOf(number.id)) {
-      auto& into = std::isfinite(part.error) ? sizes : overflows;
-      into[part.site] += std::isfinite(part.error) ? std::fabs(part.error) : 1;
+      if (!std::isfinite(part.error)) {
+        overflows[part.site] += 1;
+        continue;
+      }
+      sizes[part.site] += std::fabs(part.error);
+      upward[part.site] += part.error;
+      outward[part.site] += number.shadow < 0 ? -part.error : part.error;
     }
   }
   // What overflowed outweighs whatever was rounded.
   const bool overflowed = std::ranges::any_of(overflows, [](double n) { return n > 0; });
-  const std::vector<double>& shares = overflowed ? overflows : sizes;
-  double total = 0;
-  for (const double share : shares) total += share;
+  const auto total_of = [](const std::vector<double>& shares) {
+    return std::accumulate(shares.begin(), shares.end(), 0.0,
+                           [](double sum, double share) { return sum + std::fabs(share); });
+  };
+  const std::vector<double>& common = total_of(upward) > total_of(outward) ? upward : outward;
+  const std::vector<double>& shares = overflowed ? overflows : focus.common_sign ? common : sizes;
+  const double total = total_of(shares);
   for (SiteId site = 0; site < shares.size() && total > 0; ++site) {
     if (shares[site] == 0) continue;
-    ErrorShare share{.site = {}, .share = shares[site] / total};
+    ErrorShare share{.site = {}, .share = std::fabs(shares[site]) / total};
     if (site != kOtherSite)
       share.site = SiteOf(engine_, site_pcs_[site] != kNoPc ? site_pcs_[site] : site_first_[site]);
     origin.shares.push_back(std::move(share));

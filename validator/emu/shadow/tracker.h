@@ -11,7 +11,7 @@
 //
 // The lanes of an atomic run one by one, in the order in which they would take effect.
 //
-// Cost: some 30 to 100 times the plain interpreter, and memory that is bounded by
+// Cost: tens of times the plain interpreter, and memory that is bounded by
 // Limits::max_memory_bytes (and by kMostBytes); beyond that the run ends with kResourceLimit and says
 // nothing. Deterministic. One tracker serves one Run on one thread.
 #pragma once
