@@ -136,10 +136,9 @@ bool Fault(CoreWarp& warp, const Decoded& op, Space space, LaneMask lanes, std::
       kind = FindingKind::kIndexOverflow;
       message += fmt::format("; the index wrapped: {} does not fit into 32 bits and became {}",
                              index->expression, index->wrapped);
-      cause =
-          fmt::format("the index is computed in 32 bits at {}{}{}: widen one factor to 64 bits first",
-                      LineOf(engine, index->pc), index->inputs.empty() ? "" : " from ",
-                      index->inputs);
+      cause = fmt::format(
+          "the index is computed in 32 bits at {}{}{}: widen one factor to 64 bits first",
+          LineOf(engine, index->pc), index->inputs.empty() ? "" : " from ", index->inputs);
     }
   }
   if (kind == FindingKind::kMisaligned) {

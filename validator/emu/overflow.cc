@@ -184,8 +184,7 @@ class Follower {
       if (!is_signed) return held;
     }
     std::vector<std::string> inputs;
-    for (std::size_t i = 0; i + 1 < op.operand_count; ++i)
-      CollectInputs(s[i], pc, depth, inputs);
+    for (std::size_t i = 0; i + 1 < op.operand_count; ++i) CollectInputs(s[i], pc, depth, inputs);
     found_ = WrappedIndex{.expression = fmt::format("{} = {}", text, Print(exact)),
                           .wrapped = static_cast<std::int64_t>(held),
                           .pc = pc,

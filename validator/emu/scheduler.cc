@@ -245,8 +245,7 @@ class LaunchRunner {
     engine_.End(
         Stop::kStepLimit,
         fmt::format("{} thread-level instructions without an end; {} of {} blocks have finished",
-                    engine_.counters.steps, Ended(),
-                    engine_.launch.blocks));
+                    engine_.counters.steps, Ended(), engine_.launch.blocks));
   }
 
   Engine& engine_;

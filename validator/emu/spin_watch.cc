@@ -83,9 +83,9 @@ std::optional<MemoryPlace> Polled(CoreWarp& warp, const Split& split) {
 
 /// The value that is there, printed; empty where it cannot be read.
 std::string ValueAt(const CoreWarp& warp, const MemoryPlace& place) {
-  const MemoryRegion* const region =
-      place.space == "shared" ? SharedRegion(*warp.block, place.address & 0xffffffffu)
-                              : GenericRegion(*warp.engine, place.address);
+  const MemoryRegion* const region = place.space == "shared"
+                                         ? SharedRegion(*warp.block, place.address & 0xffffffffu)
+                                         : GenericRegion(*warp.engine, place.address);
   if (region == nullptr || place.bytes == 0 || place.bytes > 8) return {};
   const std::uint64_t offset =
       (place.space == "shared" ? place.address & kSharedOffsetMask : place.address) - region->base;

@@ -121,11 +121,12 @@ LaneMask Decided(CoreWarp& warp, const Frame& frame, const Decoded& op) {
       absorbs = conjunction ? ~value : value;
     } else if (operand.kind == DecodedOperand::Kind::kSlot) {
       for (int lane = 0; lane < kWarpSize; ++lane) {
-        const std::uint64_t bits = operand.bits == 64   ? warp.Lanes<std::uint64_t>(operand.slot)[lane]
-                                   : operand.bits == 32 ? warp.Lanes<std::uint32_t>(operand.slot)[lane]
-                                                        : warp.Lanes<std::uint16_t>(operand.slot)[lane];
-        const std::uint64_t ones = operand.bits == 64 ? ~std::uint64_t{0}
-                                                      : (std::uint64_t{1} << operand.bits) - 1;
+        const std::uint64_t bits =
+            operand.bits == 64   ? warp.Lanes<std::uint64_t>(operand.slot)[lane]
+            : operand.bits == 32 ? warp.Lanes<std::uint32_t>(operand.slot)[lane]
+                                 : warp.Lanes<std::uint16_t>(operand.slot)[lane];
+        const std::uint64_t ones =
+            operand.bits == 64 ? ~std::uint64_t{0} : (std::uint64_t{1} << operand.bits) - 1;
         absorbs |= LaneMask{bits == (conjunction ? 0 : ones)} << lane;
       }
     }

@@ -1,7 +1,8 @@
 // From a launch file to an execution.
+#include "validator/engine/bind.h"
+
 #include <fmt/format.h>
 
-#include "validator/engine/bind.h"
 #include "validator/sanitize/parts.h"
 
 namespace assay::sanitize {

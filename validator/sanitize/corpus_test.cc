@@ -174,9 +174,8 @@ INSTANTIATE_TEST_SUITE_P(Corpus, PatternTest, testing::ValuesIn(Folders("pattern
 
 TEST(SanitizerCorpus, IsAsLargeAsPromised) {
   const auto count = [](std::string_view family) {
-    return std::ranges::count_if(Folders("buggy"), [&](const std::string& folder) {
-      return folder.starts_with(family);
-    });
+    return std::ranges::count_if(
+        Folders("buggy"), [&](const std::string& folder) { return folder.starts_with(family); });
   };
   EXPECT_GE(count("memory/"), 20);
   EXPECT_GE(count("initialisation/"), 10);

@@ -91,7 +91,8 @@ class Exploration {
       if (!known) seen_.push_back({finding, run.schedule, run.report.counters.steps});
       findings.push_back(finding);
     }
-    for (Finding& finding : Unwritten(job_.plan, run.report)) findings.push_back(std::move(finding));
+    for (Finding& finding : Unwritten(job_.plan, run.report))
+      findings.push_back(std::move(finding));
   }
 
   const Job& job_;

@@ -31,7 +31,7 @@
 namespace assay::sanitize {
 
 struct Job {
-  std::string file;  ///< Of the kernel, for messages; what ends in ".ptx" is PTX, all else CUDA C++.
+  std::string file;  ///< Of the kernel, for messages. "*.ptx" is PTX, all else CUDA C++.
   std::string text;
   ops::SanitizePlan plan;
   Checks checks;
@@ -60,8 +60,8 @@ struct Outcome {
   std::vector<Finding> findings;  ///< Sorted and merged.
   /// For each finding: a smaller launch that still shows it.
   std::vector<std::optional<SmallLaunch>> smallest;
-  Counters counters;  ///< Of the first schedule.
-  int schedules = 0;  ///< How many ran.
+  Counters counters;                  ///< Of the first schedule.
+  int schedules = 0;                  ///< How many ran.
   std::vector<SharedMemory> buffers;  ///< After the first schedule, in the plan's order.
 
   /// False: the kernel was not run to an end that means anything, so that no findings say nothing.

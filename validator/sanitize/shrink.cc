@@ -88,9 +88,8 @@ class Shrinker {
   Result<bool> Shows() {
     ++runs_;
     ASSAY_TRY(const sanitize::Run run, RunOnce(plan_, execution_, engine_));
-    return std::ranges::any_of(run.report.findings, [&](const Finding& other) {
-      return SameDefect(other, finding_);
-    });
+    return std::ranges::any_of(run.report.findings,
+                               [&](const Finding& other) { return SameDefect(other, finding_); });
   }
 
   const ops::SanitizePlan& plan_;

@@ -159,8 +159,7 @@ bool InShared(Space space, std::uint64_t address) {
 void ReportUndefinedTarget(CoreWarp& warp, const Decoded& op, const LaneAccess& access,
                            std::uint32_t offset, std::uint32_t bytes, LaneMask undefined) {
   const int lane = FirstLane(undefined);
-  MemoryPlace place =
-      PlaceOf(warp, op.source->space, access.address[lane] + offset, lane, bytes);
+  MemoryPlace place = PlaceOf(warp, op.source->space, access.address[lane] + offset, lane, bytes);
   const std::string where = place.buffer.empty() ? fmt::format("{:#x}", place.address)
                                                  : fmt::format("{}[{}]", place.buffer, place.index);
   Report1(warp, FindingKind::kUninitialisedUse, warp.PcOf(op), undefined,
