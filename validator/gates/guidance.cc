@@ -221,9 +221,9 @@ std::string Describe(const BranchCoverage& partial) {
   const std::string place = partial.site.line > 0
                                 ? fmt::format("{}:{}", partial.site.file, partial.site.line)
                                 : fmt::format("PTX line {}", partial.ptx_line);
-  const std::string_view what = partial.sides == 0   ? "the branch never ran"
-                                : partial.sides == 1 ? "the branch is always taken"
-                                                     : "the branch is never taken";
+  const std::string_view what = partial.sides == 0   ? "the branch"
+                                : partial.sides == 1 ? "the branch, not taken"
+                                                     : "the branch, taken";
   return fmt::format("{}: {}", place, what);
 }
 

@@ -33,7 +33,8 @@ class Coverage {
   std::map<std::uint32_t, BranchCoverage> branches_;  ///< By PTX line.
 };
 
-/// "kernel.cu:14: the branch is never taken"
+/// What no case reached: "kernel.cu:14: the branch, taken". Of the PTX: an `if` that is compiled to
+/// a jump around its body is taken where the condition fails.
 std::string Describe(const BranchCoverage& partial);
 
 struct ProgramConstants {

@@ -23,7 +23,7 @@ TEST(CoverageTest, AddsUpSidesAndTellsWhatIsNew) {
   EXPECT_EQ(coverage.branches(), 2u);
   EXPECT_EQ(coverage.sides(), 3u);
   ASSERT_EQ(coverage.Partial().size(), 1u);
-  EXPECT_EQ(Describe(coverage.Partial()[0]), "kernel.cu:2: the branch is never taken");
+  EXPECT_EQ(Describe(coverage.Partial()[0]), "kernel.cu:2: the branch, taken");
 }
 
 TEST(GuidanceTest, ReadsWhatComparisonsCompareWith) {
