@@ -10,9 +10,10 @@ function(assay_library name)
   endforeach()
 endfunction()
 
-# assay_test(NAME SOURCES a_test.cc ... DEPS other ... LABELS l ...): one GoogleTest program; each of its tests is a ctest.
+# assay_test(NAME SOURCES a_test.cc ... DEPS other ... LABELS l ...): one GoogleTest program; each of its tests is a ctest. With SHARDS n it is n
+# ctests instead, for programs whose many tests share what is dear to set up (workers, compiled references).
 function(assay_test name)
-  cmake_parse_arguments(ARG "" "TIMEOUT" "SOURCES;DEPS;LABELS" ${ARGN})
+  cmake_parse_arguments(ARG "" "TIMEOUT;SHARDS" "SOURCES;DEPS;LABELS" ${ARGN})
   if(NOT ARG_TIMEOUT)
     set(ARG_TIMEOUT 300)
   endif()
@@ -20,6 +21,15 @@ function(assay_test name)
   target_link_libraries(${name} PRIVATE assay_options ${ARG_DEPS} GTest::gmock GTest::gtest_main)
   target_compile_definitions(${name} PRIVATE ASSAY_SOURCE_DIR="${CMAKE_SOURCE_DIR}"
     ASSAY_BINARY_DIR="${CMAKE_BINARY_DIR}")
+  if(ARG_SHARDS)
+    math(EXPR last "${ARG_SHARDS} - 1")
+    foreach(shard RANGE ${last})
+      add_test(NAME ${name}.${shard} COMMAND ${name} --gtest_brief=1)
+      set_tests_properties(${name}.${shard} PROPERTIES TIMEOUT ${ARG_TIMEOUT} LABELS "${ARG_LABELS}"
+        ENVIRONMENT "GTEST_TOTAL_SHARDS=${ARG_SHARDS};GTEST_SHARD_INDEX=${shard}")
+    endforeach()
+    return()
+  endif()
   gtest_discover_tests(${name} DISCOVERY_MODE PRE_TEST
     PROPERTIES TIMEOUT ${ARG_TIMEOUT} LABELS "${ARG_LABELS}")
 endfunction()

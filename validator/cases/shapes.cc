@@ -208,6 +208,33 @@ std::vector<ShapeChoice> ExtremeShapes(const ops::Instance& instance) {
   return collector.Take();
 }
 
+namespace {
+
+/// The axes of a tensor at values whose product is just past `target`, as far as they reach; the
+/// first of them as long as they may be, each a multiple of `granule` where there is room.
+ops::AxisValues JustPast(std::int64_t target, const std::vector<const ops::Axis*>& along,
+                         std::int64_t granule) {
+  ops::AxisValues pinned;
+  std::int64_t product = 1;
+  for (const ops::Axis* axis : along) {
+    const std::int64_t wanted = (target / product / granule + 1) * granule;
+    const std::int64_t value = std::clamp(wanted, axis->min, axis->max);
+    pinned[axis->name] = value;
+    if (__builtin_mul_overflow(product, value, &product)) product = INT64_MAX;
+  }
+  return pinned;
+}
+
+std::int64_t ProductOf(const ops::AxisValues& axes, const std::vector<const ops::Axis*>& along) {
+  std::int64_t product = 1;
+  for (const ops::Axis* axis : along) {
+    if (__builtin_mul_overflow(product, axes.at(axis->name), &product)) return INT64_MAX;
+  }
+  return product;
+}
+
+}  // namespace
+
 std::vector<ShapeChoice> HugeShapes(const ops::Instance& instance) {
   // What keeps address space and files below the limits of a worker.
   constexpr std::int64_t kMostElements = std::int64_t{1} << 35;
@@ -224,18 +251,15 @@ std::vector<ShapeChoice> HugeShapes(const ops::Instance& instance) {
           if (axis != nullptr && axis->kind == ops::Axis::Kind::kVariable) along.push_back(axis);
         }
         if (longest_first) std::ranges::stable_sort(along, std::greater<>(), &ops::Axis::max);
-        ops::AxisValues pinned;
-        std::int64_t product = 1;
-        for (const ops::Axis* axis : along) {
-          const std::int64_t wanted = target / product + 1;
-          const std::int64_t value = std::clamp(wanted, axis->min, axis->max);
-          if (__builtin_mul_overflow(product, value, &product)) break;
-          pinned[axis->name] = value;
-        }
-        if (product <= target) continue;
         ops::AxisValues small;
         for (const ops::Axis* axis : Variables(op)) small[axis->name] = 2;
-        collector.Add(SolveAxes(op, pinned, small), "huge");
+        // Constraints often ask for multiples.
+        for (const std::int64_t granule : {1, 2, 4, 8, 16, 32, 64, 128}) {
+          const auto solved = SolveAxes(op, JustPast(target, along, granule), small);
+          if (!solved || ProductOf(*solved, along) <= target) continue;
+          collector.Add(solved, "huge");
+          break;
+        }
       }
     }
   }

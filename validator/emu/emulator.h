@@ -42,7 +42,8 @@ class Program {
 /// Runs `execution` (whose `ptx` is ignored in favour of `program`). `buffers[i]` backs
 /// execution.buffers[i], SizeOf(dtype)*elements bytes; buffers with BufferFill::kUninitialised or
 /// kZero are filled here, those above 64 MiB page by page as the kernels touch them: with
-/// checks.initialisation, pages that no kernel touched keep what they held (hand in fresh memory).
+/// checks.initialisation, and where they are to hold zeros, pages that no kernel touched keep what
+/// they held (hand in fresh memory).
 /// Never throws; never reads or writes outside of the spans.
 Report Run(const Program& program, const Execution& execution,
            std::span<const std::span<std::byte>> buffers);

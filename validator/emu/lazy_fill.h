@@ -39,8 +39,10 @@ class LazyFill {
                   std::min(kPageBytes, std::uint64_t{memory_.size()} - start));
     }
   }
+  /// All that is left. Memory that is to hold zeros is taken to arrive so, as new memory files do:
+  /// terabytes of holes stay holes.
   void TouchAll() {
-    if (!memory_.empty()) Touch(0, memory_.size());
+    if (!memory_.empty() && value_ != 0) Touch(0, memory_.size());
   }
 
  private:

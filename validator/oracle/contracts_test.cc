@@ -272,6 +272,8 @@ TEST_F(Contracts, SpecialValuesPassInRightKernelsAndShowInWrongOnes) {
           << special.name << " " << type;
       // Wider types overflow with their f32 accumulator: there, anything goes.
       if (special.name == std::string_view("overflow at the edge") && type != "f16") continue;
+      // Those of f32 and bf16 may be flushed: atomic adds in f32 do.
+      if (special.name == std::string_view("denormals") && type != "f16") continue;
       EXPECT_NE(Said(Judge(instance, SumKernel(special.wrong_term, special.wrong_result), launch,
                            value, change)),
                 "")

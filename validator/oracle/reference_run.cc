@@ -74,11 +74,11 @@ ops::Instance Widened(const ops::Instance& instance, const NumberType& type) {
   return wide;
 }
 
-/// The block of a one-dimensional launch whose threads write element `index`: there is a thread for
-/// each element of the leading axes (all of them, or all but the row's). Nothing where the grid fits
-/// no such reading.
-std::optional<std::uint64_t> BlockWriting(const Launch& launch, const Shape& shape,
-                                          std::int64_t index) {
+/// The thread of a one-dimensional launch that writes element `index`: there is a thread for each
+/// element of the leading axes (all of them, or all but the row's). Nothing where the grid fits no
+/// such reading.
+std::optional<std::uint64_t> ThreadWriting(const Launch& launch, const Shape& shape,
+                                           std::int64_t index) {
   if (launch.grid[1] * launch.grid[2] * launch.block[1] * launch.block[2] != 1) return std::nullopt;
   const std::int64_t threads = launch.block[0];
   std::int64_t inner = 1;
@@ -86,13 +86,24 @@ std::optional<std::uint64_t> BlockWriting(const Launch& launch, const Shape& sha
     std::int64_t rows = 1;
     for (std::size_t i = 0; i < d; ++i) rows *= shape[i];
     if ((rows + threads - 1) / threads == launch.grid[0])
-      return static_cast<std::uint64_t>(index / inner / threads);
+      return static_cast<std::uint64_t>(index / inner);
     if (d > 0) inner *= shape[d - 1];
   }
   return std::nullopt;
 }
 
-/// Cuts every grid beyond kWholeGrid down to the blocks that write what is wanted.
+/// The same threads in the smallest blocks that a grid has room for, so that little runs beside what
+/// is wanted. References know thread_index() alone.
+void MakeBlocksSmall(Launch& launch) {
+  constexpr std::uint64_t kMostBlocks = 0x7fffffff;
+  const std::uint64_t all = std::uint64_t{launch.grid[0]} * launch.block[0];
+  std::uint64_t threads = 1;
+  while ((all + threads - 1) / threads > kMostBlocks) threads *= 2;
+  launch.block[0] = static_cast<std::uint32_t>(threads);
+  launch.grid[0] = static_cast<std::uint32_t>((all + threads - 1) / threads);
+}
+
+/// Cuts every grid beyond kWholeGrid down to the threads that write what is wanted.
 bool CutToWanted(engine::Binding& binding, const Wanted& wanted) {
   Execution& execution = binding.execution;
   for (std::size_t i = 0; i < execution.launches.size(); ++i) {
@@ -100,6 +111,8 @@ bool CutToWanted(engine::Binding& binding, const Wanted& wanted) {
     if (std::uint64_t{launch.grid[0]} * launch.grid[1] * launch.grid[2] <= engine::kWholeGrid)
       continue;
     if (!engine::MayCut(execution, i)) return false;
+    const Launch whole = launch;
+    MakeBlocksSmall(launch);
     std::set<std::uint64_t> blocks;
     for (const auto& [name, elements] : wanted) {
       const std::size_t buffer = binding.calls.front().buffer_of.find(name)->second;
@@ -111,9 +124,9 @@ bool CutToWanted(engine::Binding& binding, const Wanted& wanted) {
       std::set<std::uint64_t> mine;
       for (const std::int64_t index : elements) {
         if (!written || mine.size() >= ReferenceRunner::kBlocksOfAnOutput) break;
-        const auto block = BlockWriting(launch, shape, index);
-        if (!block) return false;
-        mine.insert(*block);
+        const auto thread = ThreadWriting(whole, shape, index);
+        if (!thread) return false;
+        mine.insert(*thread / launch.block[0]);
       }
       blocks.insert(mine.begin(), mine.end());
     }
@@ -216,8 +229,12 @@ Result<Cells> ReferenceRunner::Run(const ops::Instance& instance, const NumberTy
   }
   ASSAY_TRY(const Report report,
             engine_.Run(binding.execution, binding.buffers, engine::Trust::kReference));
-  if (wanted != nullptr && report.stop != Stop::kCompleted)
-    return Fail(ErrorKind::kLimit, "takes too long even in part", Place(instance));
+  if (wanted != nullptr && report.stop != Stop::kCompleted) {
+    return Fail(ErrorKind::kLimit,
+                fmt::format("cannot be run to its end even in part ({}): {}", Name(report.stop),
+                            report.reason),
+                Place(instance));
+  }
   if (!report.findings.empty()) {
     return Fail(ErrorKind::kMalformedInput,
                 "has a defect of its own: " + report.findings.front().message, Place(instance),

@@ -56,9 +56,9 @@ class ReferenceRunner {
   Result<Cells> Run(const ops::Instance& instance, const NumberType& type,
                     const ops::AxisValues& axes, const TensorMap& inputs);
 
-  /// The same, but only those blocks run which, by the reference's convention (one thread an output
-  /// element, or one a row), write the `wanted` elements of each output; at most kBlocksOfAnOutput
-  /// for each output. Cells of other elements are zero. kUnsupported where the plan cannot be cut
+  /// The same, but only those threads run, in blocks as small as the grid has room for, which, by the
+  /// reference's convention (one thread an output element, or one a row), write the `wanted` elements
+  /// of each output; at most kBlocksOfAnOutput blocks for each output. Cells of other elements are zero. kUnsupported where the plan cannot be cut
   /// so.
   Result<Cells> RunAt(const ops::Instance& instance, const NumberType& type,
                       const ops::AxisValues& axes, const TensorMap& inputs, const Wanted& wanted);
