@@ -76,6 +76,13 @@ enum class Wait : std::uint8_t {
   kCluster,   ///< At barrier.cluster.wait.
 };
 
+/// Local memory that alloca gave one lane; addresses are the lane's.
+struct StackBlock {
+  std::uint32_t lane = 0;
+  std::uint32_t start = 0;
+  std::uint32_t bytes = 0;
+};
+
 struct Frame {
   std::uint32_t function = 0;
   std::uint32_t depth = 0;
@@ -86,6 +93,8 @@ struct Frame {
       nullptr;  ///< By shadow index: pc that made it undefined; kNoPc: never written.
   std::array<std::uint32_t, kWarpSize> return_pc{};
   std::array<std::uint32_t, kWarpSize> base{};  ///< Start of the frame in each lane's local memory.
+  std::array<std::uint32_t, kWarpSize> allocated{};  ///< Behind the variables of each lane, in bytes.
+  std::vector<StackBlock> blocks;
   std::vector<std::byte> storage;
 };
 

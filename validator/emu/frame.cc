@@ -105,6 +105,8 @@ void ResetFrames(CoreWarp& warp) {
   for (const auto& frame : warp.frames) {
     MarkRegistersUndefined(warp.engine->program.functions[frame->function], *frame);
     FillConstants(warp, *frame, true);
+    frame->allocated.fill(0);
+    frame->blocks.clear();
   }
 }
 

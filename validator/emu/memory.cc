@@ -74,7 +74,7 @@ bool Fault(CoreWarp& warp, const Decoded& op, Space space, LaneMask lanes, std::
     const std::uint64_t address = access.address[lane];
     if (WindowOf(space, address) == Window::kLocal) {
       const std::uint64_t local = address & ~kWindowMask;
-      if (FindLocal(warp, lane, local, bytes).variable == nullptr) return FindingKind::kOutOfBounds;
+      if (!InLocalVariable(warp, lane, local, bytes)) return FindingKind::kOutOfBounds;
       return local % alignment != 0 ? FindingKind::kMisaligned : FindingKind::kTrap;
     }
     const MemoryRegion* const region = RegionOf(warp, space, address);
@@ -213,25 +213,31 @@ std::uint32_t AddRegion(Engine& engine, MemoryRegion region, std::uint64_t misal
   return number;
 }
 
-LocalPlace FindLocal(const CoreWarp& warp, int lane, std::uint64_t address, std::uint32_t bytes) {
+bool InLocalVariable(const CoreWarp& warp, int lane, std::uint64_t address, std::uint32_t bytes) {
   // The caller's frames as well: pointers to locals are handed down.
   std::uint32_t depth = warp.frame->depth;
   const Frame* frame = warp.frame;
   while (true) {
     const FunctionCode& code = warp.engine->program.functions[frame->function];
     const std::uint64_t base = frame->base[static_cast<std::size_t>(lane)];
-    if (address >= base && address < base + code.frame_bytes) {
+    const std::uint64_t allocated = frame->allocated[static_cast<std::size_t>(lane)];
+    if (address >= base && address < base + code.frame_bytes + allocated) {
       for (std::size_t i = 0; i < code.variables.size(); ++i) {
         const PlacedVariable& place = code.variables[i];
         if (place.where != PlacedVariable::Where::kFrame) continue;
         const std::uint64_t start = base + place.offset;
         if (address >= start && address + bytes <= start + place.bytes) {
-          return {&code.function->variables[i], address - start};
+          return true;
         }
       }
-      return {};
+      for (const StackBlock& block : frame->blocks) {
+        if (block.lane == static_cast<std::uint32_t>(lane) && address >= block.start &&
+            address + bytes <= std::uint64_t{block.start} + block.bytes)
+          return true;
+      }
+      return false;
     }
-    if (depth == 0) return {};
+    if (depth == 0) return false;
     // The frame that called this one, for this lane: the function that the return address lies in.
     const std::uint32_t caller =
         warp.engine->program.function_of[frame->return_pc[static_cast<std::size_t>(lane)] - 1];
@@ -239,7 +245,7 @@ LocalPlace FindLocal(const CoreWarp& warp, int lane, std::uint64_t address, std:
     const auto found = std::ranges::find_if(warp.frames, [&](const auto& other) {
       return other->depth == depth && other->function == caller;
     });
-    if (found == warp.frames.end()) return {};
+    if (found == warp.frames.end()) return false;
     frame = found->get();
   }
 }
@@ -262,7 +268,7 @@ std::byte* HostAddress(CoreWarp& warp, Space space, std::uint64_t address, int l
   const Window window = WindowOf(space, address);
   if (window == Window::kLocal) {
     const std::uint64_t local = address & ~kWindowMask;
-    if (FindLocal(warp, lane, local, bytes).variable == nullptr) return nullptr;
+    if (!InLocalVariable(warp, lane, local, bytes)) return nullptr;
     return warp.local.data() + static_cast<std::uint64_t>(lane) * warp.local_stride + local;
   }
   MemoryRegion* const region = RegionOf(warp, space, address);
@@ -312,7 +318,7 @@ bool Resolve(CoreWarp& warp, const Decoded& op, Space space, LaneMask lanes, std
     const Window lane_window = WindowOf(space, address);
     if (lane_window == Window::kLocal) {
       const std::uint64_t local = address & ~kWindowMask;
-      if (FindLocal(warp, lane, local, bytes).variable == nullptr || local % alignment != 0) {
+      if (!InLocalVariable(warp, lane, local, bytes) || local % alignment != 0) {
         return Fault(warp, op, space, lanes, bytes, alignment, type, access);
       }
       access.pointer[lane] = reinterpret_cast<std::uintptr_t>(

@@ -88,11 +88,8 @@ MemoryRegion* GenericRegion(Engine& engine, std::uint64_t address);
 std::uint32_t AddRegion(Engine& engine, MemoryRegion region, std::uint64_t misalign,
                         bool initially_defined);
 
-/// The variable of the calling lane's frames that holds [address, address + bytes) of local memory.
-struct LocalPlace {
-  const ptx::Variable* variable = nullptr;
-  std::uint64_t offset = 0;
-};
-LocalPlace FindLocal(const CoreWarp& warp, int lane, std::uint64_t address, std::uint32_t bytes);
+/// Does one variable, or one block of alloca, of the calling lane's frames hold
+/// [address, address + bytes) of local memory?
+bool InLocalVariable(const CoreWarp& warp, int lane, std::uint64_t address, std::uint32_t bytes);
 
 }  // namespace assay::emu

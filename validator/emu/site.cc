@@ -132,6 +132,13 @@ MemoryPlace PlaceOf(const CoreWarp& warp, Space space, std::uint64_t address, in
       place.elements = variable.bytes / element;
       place.index = FloorDiv(static_cast<std::int64_t>(at - (base + variable.offset)), element);
     }
+    for (const StackBlock& block : warp.frame->blocks) {
+      if (block.lane != static_cast<std::uint32_t>(lane) || block.start > at + kFrameGap) continue;
+      place.buffer = "alloca";
+      const std::uint32_t element = bytes == 0 || bytes > 8 ? 4 : bytes;
+      place.elements = block.bytes / element;
+      place.index = FloorDiv(static_cast<std::int64_t>(at - block.start), element);
+    }
     return place;
   }
   place.space = space == Space::kConst ? "const" : space == Space::kParam ? "param" : "global";

@@ -189,10 +189,13 @@ using NaiveTest = HostileTest;
 
 TEST_P(NaiveTest, IsAccepted) {
   const ops::OpSpec op = bench_->library.Find(GetParam()).value();
-  const ops::Instance instance = ops::MakeInstance(op, {}, "sm_90").value();
   ASSERT_TRUE(op.naive);
-  const Judgement judgement = Judge(instance, *op.naive);
-  EXPECT_EQ(judgement.verdict.outcome, Outcome::kAccepted) << RenderVerdict(judgement.verdict);
+  for (const DType dtype : op.dtypes.at("T")) {
+    const ops::Instance instance =
+        ops::MakeInstance(op, {{"T", std::string(Name(dtype))}}, "sm_90").value();
+    const Judgement judgement = Judge(instance, *op.naive);
+    EXPECT_EQ(judgement.verdict.outcome, Outcome::kAccepted) << RenderVerdict(judgement.verdict);
+  }
 }
 
 INSTANTIATE_TEST_SUITE_P(Ops, NaiveTest,

@@ -142,7 +142,12 @@ bool EnterFunction(CoreWarp& warp, const CallSite& site, std::uint32_t callee, L
   std::uint64_t needed = 0;
   for (std::size_t lane = 0; lane < kWarpSize; ++lane) {
     if ((lanes >> lane & 1) == 0) continue;
-    frame.base[lane] = static_cast<std::uint32_t>(caller.base[lane] + caller_code.frame_bytes);
+    constexpr std::uint64_t kFrameAlignment = 256;
+    const std::uint64_t taken =
+        (caller.allocated[lane] + kFrameAlignment - 1) / kFrameAlignment * kFrameAlignment;
+    frame.base[lane] =
+        static_cast<std::uint32_t>(caller.base[lane] + caller_code.frame_bytes + taken);
+    frame.allocated[lane] = 0;
     frame.return_pc[lane] = warp.pc + 1;
     needed = std::max<std::uint64_t>(needed, frame.base[lane] + code.frame_bytes);
   }
@@ -153,6 +158,8 @@ bool EnterFunction(CoreWarp& warp, const CallSite& site, std::uint32_t callee, L
     warp.outcome = Outcome::kStop;
     return false;
   }
+  std::erase_if(frame.blocks,
+                [&](const StackBlock& block) { return (lanes >> block.lane & 1) != 0; });
   PlaceFrameLocals(warp, frame, lanes);
   // A function starts with undefined registers, whatever an earlier call has left.
   const std::size_t shadows = std::size_t{code.slot_count} + code.predicate_count;

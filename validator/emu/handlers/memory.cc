@@ -138,7 +138,8 @@ void Load(Warp& base, const Decoded& op) {
         mask = (mask & ~access.lanes) | undefined;
         if (undefined != 0) {
           warp.frame->origin[target.shadow] = warp.PcOf(op);
-          NoteUndefinedRead(warp, op, space, access.address[FirstLane(undefined)] + e * sizeof(Memory),
+          NoteUndefinedRead(warp, op, space,
+                            access.address[FirstLane(undefined)] + e * sizeof(Memory),
                             FirstLane(undefined), sizeof(Memory));
         }
       }
@@ -361,8 +362,8 @@ constexpr ResolverRow kRows[] = {
 std::span<const ResolverRow> MemoryRows() {
   static const std::vector<ResolverRow> rows = [] {
     std::vector<ResolverRow> all(std::begin(kRows), std::end(kRows));
-    const std::span<const ResolverRow> addresses = AddressRows();
-    all.insert(all.end(), addresses.begin(), addresses.end());
+    for (const auto more : {AddressRows(), StackRows()})
+      all.insert(all.end(), more.begin(), more.end());
     return all;
   }();
   return rows;
