@@ -211,6 +211,7 @@ std::vector<ShapeChoice> ExtremeShapes(const ops::Instance& instance) {
 std::vector<ShapeChoice> HugeShapes(const ops::Instance& instance) {
   // What keeps address space and files below the limits of a worker.
   constexpr std::int64_t kMostElements = std::int64_t{1} << 35;
+  constexpr std::int64_t kMultiple = 16;
   const ops::OpSpec& op = instance.op;
   Collector collector(instance, kMostElements);
   for (const auto& [target, longest_first] :
@@ -235,7 +236,13 @@ std::vector<ShapeChoice> HugeShapes(const ops::Instance& instance) {
         if (product <= target) continue;
         ops::AxisValues small;
         for (const ops::Axis* axis : Variables(op)) small[axis->name] = 2;
-        collector.Add(SolveAxes(op, pinned, small), "huge");
+        // The last axis may have to be longer by a little: constraints ask for multiples.
+        const ops::Axis* last = along.back();
+        for (std::int64_t more = 0; more <= kMultiple; ++more) {
+          const auto axes = SolveAxes(op, pinned, small);
+          if (axes) collector.Add(axes, "huge");
+          if (axes || ++pinned[last->name] > last->max) break;
+        }
       }
     }
   }

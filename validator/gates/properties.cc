@@ -108,7 +108,7 @@ std::optional<Variant> PermutationEquivariant(const Subject& subject) {
   for (const ops::TensorSpec& spec : subject.instance.op.inputs) {
     const auto dim = DimensionOf(spec, axis);
     std::vector<double>* values = LiteralOf(variant.twin, spec.name);
-    if (!dim) continue;
+    if (!dim || spec.IsGenerated()) continue;
     if (values == nullptr) return std::nullopt;
     const Shape& shape = subject.filled.inputs.find(spec.name)->second.shape;
     const std::vector<double> before = *values;
@@ -162,7 +162,7 @@ std::optional<Variant> BatchSplit(const Subject& subject) {
   if (!ops::ResolveAxes(subject.instance.op, variant.twin.axes)) return std::nullopt;
   for (const ops::TensorSpec& spec : subject.instance.op.inputs) {
     const auto dim = DimensionOf(spec, axis);
-    if (!dim) continue;
+    if (!dim || spec.IsGenerated()) continue;
     std::vector<double>* values = LiteralOf(variant.twin, spec.name);
     if (values == nullptr) return std::nullopt;
     const Shape& shape = subject.filled.inputs.find(spec.name)->second.shape;
@@ -285,7 +285,7 @@ Result<PropertyCheck> CheckProperty(const ops::Instance& instance, const ops::Pr
                 "op.json: /properties", nearest.empty() ? "" : "did you mean '" + nearest + "'?");
   }
   PropertyCheck check;
-  ASSAY_TRY(const cases::Materialised filled, cases::Materialise(instance, probe.case_));
+  ASSAY_TRY(const cases::Materialised filled, oracle.Materialise(instance, probe.case_));
   const auto base = cases::SpellOut(instance, probe.case_);
   if (!base) return check;
   const auto variant = row->transform({instance, property.arguments, *base, filled});
@@ -310,7 +310,7 @@ Result<PropertyCheck> CheckProperty(const ops::Instance& instance, const ops::Pr
     Compare(instance, PropertyText(property), *variant, {base_run, twin_run}, check.findings);
     return check;
   }
-  ASSAY_TRY(const cases::Materialised twin_filled, cases::Materialise(instance, second.case_));
+  ASSAY_TRY(const cases::Materialised twin_filled, oracle.Materialise(instance, second.case_));
   ASSAY_TRY(const auto base_truth, oracle.Evaluate(instance, first.case_, filled));
   ASSAY_TRY(const auto twin_truth, oracle.Evaluate(instance, second.case_, twin_filled));
   Compare(instance, PropertyText(property), *variant,
