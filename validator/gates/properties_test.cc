@@ -79,7 +79,7 @@ TEST(PropertiesTest, FireWhereBrokenAndOnlyThere) {
 }
 
 TEST(PropertiesTest, LinearityIsMoreThanHomogeneity) {
-  // |x| doubles with x; the largest element does not add up either.
+  // The length of a vector doubles with it, but lengths do not add up.
   const Formula distance = [](std::span<const float> x, std::size_t) {
     double sum = 0;
     for (const float value : x) sum += value * value;

@@ -251,6 +251,7 @@ std::optional<Variant> BatchSplit(const Subject& subject) {
   extent->second = half;
   if (!ops::ResolveAxes(subject.instance.op, variant.twins[0].axes)) return std::nullopt;
   for (const ops::TensorSpec& spec : subject.instance.op.inputs) {
+    if (!spec.IsGenerated() && HangsOn(spec, axis)) return std::nullopt;
     const auto dim = DimensionOf(spec, axis);
     if (!dim || spec.IsGenerated()) continue;
     std::vector<double>* values = LiteralOf(variant.twins[0], spec.name);
