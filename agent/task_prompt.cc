@@ -71,7 +71,7 @@ std::string DescribeDomain(const ops::Domain& domain) {
         text += (text.empty() ? "one of " : ", ") + Number(value);
       break;
     case ops::Domain::Kind::kGenerated:
-      text = "values that depend on the other inputs";
+      text = "values that follow from the other inputs";
       break;
   }
   if (domain.allow_nan) text += "; NaN may occur";

@@ -250,6 +250,10 @@ class OpReader {
       }
     } else if (kind == "generated") {
       domain.kind = Domain::Kind::kGenerated;
+      if (tensor.is_scalar) {
+        return Bad("a scalar cannot be generated", reader.PlaceOf("kind"),
+                   "give it the shape [1], so that it is a tensor");
+      }
     } else if (kind != "any") {
       return Bad(fmt::format("unknown kind of domain '{}'", kind), reader.PlaceOf("kind"),
                  "kinds are any, range, index, choice and generated");
@@ -278,11 +282,13 @@ class OpReader {
       ASSAY_TRY(const Json generator, ObjectAt(reader, "generator", true));
       ASSAY_TRY(op_.generator, ReadSource(generator, reader.PlaceOf("generator")));
     }
-    const bool generated = std::ranges::any_of(op_.inputs, [](const TensorSpec& input) {
-      return input.domain.kind == Domain::Kind::kGenerated;
-    });
+    const bool generated = std::ranges::any_of(op_.inputs, &TensorSpec::IsGenerated);
     if (generated && !op_.generator) {
       return Bad("an input is generated, but there is no generator", file_, "add /generator");
+    }
+    if (!generated && op_.generator) {
+      return Bad("there is a generator, but no input is generated", reader.PlaceOf("generator"),
+                 R"(give an input the domain {"kind": "generated"}, or remove it)");
     }
     ASSAY_TRY(const std::string naive, reader.Optional<std::string>("naive", ""));
     ASSAY_TRY(op_.naive, Companion(naive, "naive", reader.PlaceOf("naive")));

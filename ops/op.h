@@ -38,8 +38,7 @@ struct Domain {
     kRange,      ///< [low, high]
     kIndex,      ///< An integer in [0, axis `of`)
     kChoice,     ///< One of `values`
-    kGenerated,  ///< Correlated with other inputs: produced by a generator kernel (Source
-                 ///< `generator`).
+    kGenerated,  ///< Correlated with other inputs: made by OpSpec::generator.
   } kind = Kind::kAny;
   double low = 0;
   double high = 0;
@@ -59,6 +58,9 @@ struct TensorSpec {
   std::string dtype_name;         ///< "bf16", or a binding variable such as "T".
   Domain domain;
   std::string description;
+
+  /// Filled by the op's generator, not by a value profile.
+  bool IsGenerated() const { return domain.kind == Domain::Kind::kGenerated; }
 };
 
 /// CUDA source with its launch plan, beside op.json.
@@ -106,7 +108,7 @@ struct OpSpec {
   std::vector<TensorSpec> outputs;
   std::vector<Expression> constraints;
   SourceRef reference;
-  std::optional<SourceRef> generator;
+  std::optional<SourceRef> generator;  ///< Makes the generated inputs from the others.
   Contract contract;
   std::vector<Property> properties;
   std::vector<Workload> workloads;

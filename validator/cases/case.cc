@@ -158,9 +158,10 @@ std::string Describe(const Case& value, const ops::Instance& instance) {
   // Materialising is affordable for what can be spelled only.
   const bool small = TotalElements(instance, value.axes) <= 4096;
   const Result<Materialised> filled =
-      small ? Materialise(instance, value) : Fail(ErrorKind::kLimit, "not spelled out");
+      small ? MaterialisePlain(instance, value) : Fail(ErrorKind::kLimit, "not spelled out");
   bool seeded = false;
   for (const ops::TensorSpec& spec : instance.op.inputs) {
+    if (spec.IsGenerated()) continue;  // follows from the others
     if (filled) {
       const auto tensor = filled->inputs.find(spec.name);
       if (tensor != filled->inputs.end() && tensor->second.elements <= kSpelledElements) {
@@ -213,6 +214,7 @@ bool ShortlexLess(const ops::Instance& instance, const Case& a, const Case& b) {
     if (value_a != value_b) return value_a < value_b;
   }
   for (const ops::TensorSpec& spec : instance.op.inputs) {
+    if (spec.IsGenerated()) continue;
     const Profile fallback = DefaultProfile(spec, instance.TypeOf(spec));
     const Profile* given_a = FindGiven(a, spec.name);
     const Profile* given_b = FindGiven(b, spec.name);
@@ -233,17 +235,24 @@ bool ShortlexLess(const ops::Instance& instance, const Case& a, const Case& b) {
   return a.seed < b.seed;
 }
 
-Result<Materialised> Materialise(const ops::Instance& instance, const Case& value) {
+Result<Materialised> MaterialisePlain(const ops::Instance& instance, const Case& value) {
   Materialised filled;
   ASSAY_TRY(filled.axes, ops::ResolveAxes(instance.op, value.axes));
   for (const auto& [input, profile] : value.profiles) {
-    if (instance.op.FindInput(input) == nullptr) {
+    const ops::TensorSpec* spec = instance.op.FindInput(input);
+    if (spec == nullptr) {
       return Fail(ErrorKind::kMalformedInput,
                   "op '" + instance.op.name + "' has no input '" + input + "'",
                   "case: /profiles/" + input);
     }
+    if (spec->IsGenerated()) {
+      return Fail(ErrorKind::kMalformedInput,
+                  "the input '" + input + "' is generated: it cannot be given values",
+                  "case: /profiles/" + input, "remove its profile");
+    }
   }
   for (const ops::TensorSpec& spec : instance.op.inputs) {
+    if (spec.IsGenerated()) continue;
     const DType dtype = instance.TypeOf(spec);
     Shape shape;
     if (!spec.is_scalar) {
@@ -259,12 +268,22 @@ Result<Materialised> Materialise(const ops::Instance& instance, const Case& valu
   return filled;
 }
 
+Result<Materialised> Materialise(const ops::Instance& instance, const Case& value) {
+  for (const ops::TensorSpec& spec : instance.op.inputs) {
+    if (!spec.IsGenerated()) continue;
+    return Fail(ErrorKind::kUnsupported,
+                "the input '" + spec.name + "' is made by a generator, which nothing runs here",
+                "op '" + instance.op.name + "'");
+  }
+  return MaterialisePlain(instance, value);
+}
+
 std::optional<Case> SpellOut(const ops::Instance& instance, const Case& value) {
-  const auto filled = Materialise(instance, value);
+  const auto filled = MaterialisePlain(instance, value);
   if (!filled) return std::nullopt;
   Case spelled = value;
   for (const ops::TensorSpec& spec : instance.op.inputs) {
-    if (spec.is_scalar) continue;
+    if (spec.is_scalar || spec.IsGenerated()) continue;
     const Tensor& tensor = filled->inputs.find(spec.name)->second;
     if (tensor.elements > static_cast<std::int64_t>(kMaxLiteral)) return std::nullopt;
     Profile literal{.kind = "literal", .parameters = {}, .literal = {}};

@@ -48,15 +48,19 @@ bool ShortlexLess(const ops::Instance& instance, const Case& a, const Case& b);
 /// Elements of all inputs and outputs; INT64_MAX where the shape cannot be resolved.
 std::int64_t TotalElements(const ops::Instance& instance, const ops::AxisValues& variables);
 
-/// Axes completed, inputs filled. A pure function of (instance, case).
+/// Axes completed, inputs filled.
 struct Materialised {
   ops::AxisValues axes;
   TensorMap inputs;
 };
+/// The inputs that profiles fill: all but the generated ones. A pure function of (instance, case).
+Result<Materialised> MaterialisePlain(const ops::Instance& instance, const Case& value);
+/// All inputs. kUnsupported where some are generated: those take a compiler and an engine
+/// (oracle::Oracle::Materialise, which serves every op).
 Result<Materialised> Materialise(const ops::Instance& instance, const Case& value);
 
-/// The same case with every tensor input as a literal; nothing when one of them is too long for
-/// that (4096 elements).
+/// The same case with every tensor input that profiles fill as a literal; nothing when one of them
+/// is too long for that (4096 elements). Generated inputs follow from them.
 std::optional<Case> SpellOut(const ops::Instance& instance, const Case& value);
 
 }  // namespace assay::cases

@@ -43,7 +43,7 @@ constexpr std::array kRecipes = {
 
 // The recipe's word for this input, or an empty one where the default serves.
 std::string_view KindFor(const Recipe& recipe, const ops::TensorSpec& spec, DType dtype) {
-  if (spec.is_scalar || spec.domain.kind == ops::Domain::Kind::kGenerated) return {};
+  if (spec.is_scalar || spec.IsGenerated()) return {};
   std::string_view kind;
   const InputClass input_class = ClassOf(spec, dtype);
   if (input_class == InputClass::kFloat) kind = recipe.floats;

@@ -210,6 +210,7 @@ class Shrinker {
   }
 
   bool SimplifyProfile(const ops::TensorSpec& spec) {
+    if (spec.IsGenerated()) return false;
     const DType dtype = instance_.TypeOf(spec);
     const Profile fallback = DefaultProfile(spec, dtype);
     const Profile& current = ProfileOf(spec, fallback);
@@ -237,11 +238,11 @@ class Shrinker {
   // Small inputs become literals, whose elements are then made plain: zeros first, by halves, then
   // ones.
   bool SpellOut(const ops::TensorSpec& spec) {
-    if (spec.is_scalar || spec.domain.kind == ops::Domain::Kind::kGenerated) return false;
+    if (spec.is_scalar || spec.IsGenerated()) return false;
     bool progress = false;
     const auto found = best_.case_.profiles.find(spec.name);
     if (found == best_.case_.profiles.end() || found->second.kind != "literal") {
-      const Result<Materialised> filled = Materialise(instance_, best_.case_);
+      const Result<Materialised> filled = MaterialisePlain(instance_, best_.case_);
       if (!filled) return false;
       const Tensor& tensor = filled->inputs.find(spec.name)->second;
       if (tensor.elements == 0 || tensor.elements > limits_.max_literal) return false;

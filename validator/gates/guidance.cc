@@ -145,7 +145,9 @@ class Aim {
       preferred[axis.name] = std::max<std::int64_t>(axis.min, 4);
     for (const ops::TensorSpec& spec : instance_.op.inputs) {
       const cases::InputClass input_class = cases::ClassOf(spec, instance_.TypeOf(spec));
-      if (spec.is_scalar || input_class == cases::InputClass::kChoice || Full()) continue;
+      if (spec.is_scalar || spec.IsGenerated() || input_class == cases::InputClass::kChoice ||
+          Full())
+        continue;
       ops::AxisValues pinned;
       if (input_class == cases::InputClass::kIndex) {
         // The index must exist.

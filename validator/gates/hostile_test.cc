@@ -201,7 +201,8 @@ TEST_P(NaiveTest, IsAccepted) {
 INSTANTIATE_TEST_SUITE_P(Ops, NaiveTest,
                          testing::Values("row_sum", "softmax", "scatter_add", "cumsum", "gemm",
                                          "layer_norm", "rms_norm", "cross_entropy",
-                                         "embedding_rmsnorm_backward", "attention"),
+                                         "embedding_rmsnorm_backward", "rms_norm_backward",
+                                         "attention"),
                          [](const auto& param) { return param.param; });
 
 }  // namespace

@@ -4,13 +4,19 @@
 // A table; add a row to add a property. op.json declares them:
 //   "properties": [{"independent_rows": ["x", "tokens"]}, {"shift_invariant": ["x"]}]
 //
-//   independent_rows INPUT AXIS     other rows of INPUT do not matter to a row of any output along
-//   AXIS (bits) permutation_equivariant AXIS    permuting all inputs along AXIS permutes all
-//   outputs along it (bits) scale_equivariant INPUT OUTPUT  doubling INPUT doubles OUTPUT (bits:
-//   powers of two are exact) scale_invariant INPUT           doubling INPUT changes nothing (within
-//   the allowance) shift_invariant INPUT           adding a constant to INPUT changes nothing
-//   (within the allowance) batch_split AXIS                the first half along AXIS alone gives
-//   the first half of the outputs (within the allowance)
+//   property                        holds   it says
+//   independent_rows INPUT AXIS     bits    a row of an output hangs on no other row of INPUT
+//   permutation_equivariant AXIS    bits    permuted inputs give permuted outputs
+//   scale_equivariant INPUT OUTPUT  bits    doubling INPUT doubles OUTPUT
+//   linear INPUT OUTPUT             within  OUTPUT of a sum of two INPUTs is the sum of theirs
+//   scale_invariant INPUT           within  doubling INPUT changes nothing
+//   shift_invariant INPUT           within  adding a constant to INPUT changes nothing
+//   idempotent INPUT OUTPUT         within  OUTPUT taken for INPUT gives OUTPUT again
+//   padding_neutral AXIS            within  zeros appended along AXIS change nothing
+//   batch_split AXIS                within  the first half along AXIS gives the outputs' first half
+//
+// "within" the allowances of the truths of all cases involved. An op whose inputs a generator makes
+// has them made anew for each case.
 //
 // Checks work on small cases, whose inputs are spelled out. A pure function of probe and property,
 // so that counterexamples replay.
@@ -27,11 +33,14 @@ namespace assay::gates {
 
 /// Names of all known properties, "deterministic" and "any_alignment" (pointers are aligned to
 /// their dtype only) among them, which the campaign checks.
-std::span<const std::string_view> KnownProperties();
+std::vector<std::string> KnownProperties();
 
 /// "independent_rows x tokens"
 std::string PropertyText(const ops::Property& property);
 ops::Property PropertyFromText(std::string_view text);
+
+/// An error where the property is unknown, or its arguments are not what it takes.
+Status LintProperty(const ops::OpSpec& op, const ops::Property& property);
 
 struct PropertyCheck {
   std::vector<Finding> findings;  ///< kPropertyBroken.
@@ -40,8 +49,8 @@ struct PropertyCheck {
   std::uint64_t steps = 0;
 };
 
-/// Runs `probe` and its transformed twin. Errors: the property is unknown, or the machine is at
-/// fault.
+/// Runs `probe` and its transformed twins. Errors: the property does not fit the op (LintProperty),
+/// or the machine is at fault.
 Result<PropertyCheck> CheckProperty(const ops::Instance& instance, const ops::Property& property,
                                     const cases::Probe& probe, const Runner& runner,
                                     oracle::Oracle& oracle);

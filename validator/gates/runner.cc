@@ -113,7 +113,7 @@ Status Runner::RunOnce(const cases::Probe& probe, const Wants& wants, CaseRun& r
   for (const cases::Case& before : probe.prelude) all.push_back(&before);
   all.push_back(&probe.case_);
   for (const cases::Case* value : all) {
-    ASSAY_TRY(cases::Materialised filled, cases::Materialise(instance, *value));
+    ASSAY_TRY(cases::Materialised filled, oracle_.Materialise(instance, *value));
     const auto plan = ops::Resolve(*subject_.plan, instance, filled.axes);
     if (!plan && plan.error().kind == ErrorKind::kLimit) return std::unexpected(plan.error());
     if (!plan) {

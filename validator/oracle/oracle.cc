@@ -6,6 +6,7 @@
 #include "base/json.h"
 #include "ops/prelude.h"
 #include "validator/oracle/cells.h"
+#include "validator/oracle/generator.h"
 #include "validator/oracle/randomness.h"
 #include "validator/oracle/reference_run.h"
 
@@ -45,6 +46,7 @@ struct Oracle::Impl {
   Impl(engine::Compiler& compiler, engine::Engine& engine) : runner(compiler, engine) {}
 
   ReferenceRunner runner;
+  Generator generator{runner};
   std::mutex mutex;
   struct Entry {
     std::string key;
@@ -76,6 +78,13 @@ struct Oracle::Impl {
 Oracle::Oracle(engine::Compiler& compiler, engine::Engine& engine)
     : impl_(std::make_unique<Impl>(compiler, engine)) {}
 Oracle::~Oracle() = default;
+
+Result<cases::Materialised> Oracle::Materialise(const ops::Instance& instance,
+                                                const cases::Case& value) {
+  ASSAY_TRY(cases::Materialised filled, cases::MaterialisePlain(instance, value));
+  if (instance.op.generator) ASSAY_TRY_VOID(impl_->generator.Fill(instance, value, filled));
+  return filled;
+}
 
 Result<std::shared_ptr<const Truth>> Oracle::Evaluate(const ops::Instance& instance,
                                                       const cases::Case& value,

@@ -69,6 +69,11 @@ class Oracle {
   Oracle(engine::Compiler& compiler, engine::Engine& engine);
   virtual ~Oracle();
 
+  /// Inputs of a case, those that the op's generator makes among them: the way to inputs for
+  /// whatever runs a kernel. Generated inputs are the FP64 result of the generator, rounded to
+  /// their dtype; kept by case. Errors are faults of the case, the op or the machine.
+  Result<cases::Materialised> Materialise(const ops::Instance& instance, const cases::Case& value);
+
   /// Truth for materialised inputs. Virtual for tests. Errors are faults of the op (its reference
   /// does not compile, or is not covered) or of the machine.
   virtual Result<std::shared_ptr<const Truth>> Evaluate(const ops::Instance& instance,

@@ -1,0 +1,14 @@
+// What the forward pass saved: rstd[t] = 1 / sqrt(mean over h of x[t, h]^2 + 1e-6)
+#include "assay/reference.cuh"
+
+using T = ASSAY_T;
+
+// One thread a row.
+__global__ void save_rstd(const T* x, Out<float>* rstd, int64 tokens, int64 hidden) {
+  const int64 token = thread_index();
+  if (token >= tokens) return;
+  const T* row = x + token * hidden;
+  Real squares = 0;
+  for (int64 h = 0; h < hidden; ++h) squares += Real(row[h]) * Real(row[h]);
+  rstd[token] = rsqrt(squares / Real(hidden) + Real(1e-6f));
+}

@@ -1,0 +1,110 @@
+#include "validator/gates/properties.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <numeric>
+
+#include "base/json.h"
+#include "validator/gates/fakes.h"
+
+namespace assay::gates {
+namespace {
+
+using ::testing::HasSubstr;
+using Formula = std::function<double(std::span<const float> x, std::size_t i)>;
+
+/// Checks a property on a kernel of one line.
+PropertyCheck Check(const std::string& property, const Formula& formula, std::int64_t n = 12,
+                    const std::string& dtype = "f32") {
+  FakeBench bench([&](FakeRun& run) {
+    const std::span<const float> x(run.Floats("x"), static_cast<std::size_t>(run.n()));
+    for (std::size_t i = 0; i < x.size(); ++i)
+      run.Floats("y")[i] = static_cast<float>(formula(x, i));
+  });
+  bench.instance.op.inputs[0].dtype_name = dtype;
+  const Json launch = *ParseJson(bench.candidate.launch, "launch.json");
+  const auto plan = ops::ParseLaunchPlan(launch, "launch.json", bench.instance.op);
+  const engine::CompiledKernel compiled = FakeCompiler::Good().kernel;
+  const Runner runner({&bench.instance, &*plan, &compiled}, bench.engine, bench.oracle, 1);
+  cases::Probe probe;
+  probe.case_ = {.axes = {{"n", n}}, .seed = 5, .profiles = {}, .origin = ""};
+  const auto check =
+      CheckProperty(bench.instance, PropertyFromText(property), probe, runner, bench.oracle);
+  EXPECT_TRUE(check.has_value()) << ToString(check.error());
+  return check.value_or(PropertyCheck{});
+}
+
+const Formula kDouble = [](std::span<const float> x, std::size_t i) { return 2.0 * x[i]; };
+const Formula kAffine = [](std::span<const float> x, std::size_t i) { return 2.0 * x[i] + 1; };
+const Formula kSquare = [](std::span<const float> x, std::size_t i) { return x[i] * x[i]; };
+const Formula kSign = [](std::span<const float> x, std::size_t i) { return x[i] < 0 ? -1.0 : 1.0; };
+const Formula kRelu = [](std::span<const float> x, std::size_t i) { return std::max(0.f, x[i]); };
+const Formula kFromFirst = [](std::span<const float> x, std::size_t i) { return x[i] - x[0]; };
+const Formula kCounts = [](std::span<const float> x, std::size_t i) {
+  return 2.0 * x[i] + static_cast<double>(x.size());
+};
+const Formula kPlaces = [](std::span<const float> x, std::size_t i) {
+  return x[i] * static_cast<double>(i);
+};
+const Formula kTotal = [](std::span<const float> x, std::size_t) {
+  return std::accumulate(x.begin(), x.end(), 0.0);
+};
+
+struct Row {
+  std::string property;
+  Formula holds, broken;
+};
+
+TEST(PropertiesTest, FireWhereBrokenAndOnlyThere) {
+  const std::vector<Row> rows = {
+      {"independent_rows x n", kDouble, kTotal},   {"permutation_equivariant n", kDouble, kPlaces},
+      {"scale_equivariant x y", kDouble, kSquare}, {"linear x y", kDouble, kAffine},
+      {"scale_invariant x", kSign, kDouble},       {"shift_invariant x", kFromFirst, kDouble},
+      {"idempotent x y", kRelu, kDouble},          {"padding_neutral n", kDouble, kCounts},
+      {"batch_split n", kDouble, kCounts}};
+  for (const Row& row : rows) {
+    const PropertyCheck good = Check(row.property, row.holds);
+    EXPECT_TRUE(good.applied) << row.property;
+    EXPECT_TRUE(good.findings.empty()) << row.property << ": " << good.findings[0].message;
+    const PropertyCheck bad = Check(row.property, row.broken);
+    EXPECT_TRUE(bad.applied) << row.property;
+    ASSERT_EQ(bad.findings.size(), 1u) << row.property;
+    EXPECT_EQ(bad.findings[0].kind, FindingKind::kPropertyBroken);
+    EXPECT_THAT(bad.findings[0].message, HasSubstr(row.property));
+  }
+  // Every property that is known is tried.
+  EXPECT_EQ(rows.size() + 2, KnownProperties().size());
+}
+
+TEST(PropertiesTest, LinearityIsMoreThanHomogeneity) {
+  // The length of a vector doubles with it, but lengths do not add up.
+  const Formula distance = [](std::span<const float> x, std::size_t) {
+    double sum = 0;
+    for (const float value : x) sum += value * value;
+    return std::sqrt(sum);
+  };
+  EXPECT_TRUE(Check("scale_equivariant x y", distance).findings.empty());
+  EXPECT_FALSE(Check("linear x y", distance).findings.empty());
+}
+
+TEST(PropertiesTest, WhatDoesNotFitTheCaseIsNotApplied) {
+  EXPECT_FALSE(Check("batch_split n", kCounts, 1).applied);
+  EXPECT_FALSE(Check("independent_rows x n", kTotal, 1).applied);
+  EXPECT_FALSE(Check("padding_neutral n", kCounts, 1 << 20).applied);
+}
+
+TEST(PropertiesTest, ArgumentsAreLinted) {
+  ops::OpSpec op = DoubleInstance().op;
+  for (const char* good : {"deterministic", "linear x y", "padding_neutral n", "idempotent x y"})
+    EXPECT_TRUE(LintProperty(op, PropertyFromText(good))) << good;
+  for (const char* bad : {"linearity x y", "linear x", "linear y x", "padding_neutral x",
+                          "deterministic x", "idempotent x y n", ""})
+    EXPECT_FALSE(LintProperty(op, PropertyFromText(bad))) << bad;
+  op.inputs[0].domain.kind = ops::Domain::Kind::kGenerated;
+  EXPECT_FALSE(LintProperty(op, PropertyFromText("linear x y")));
+}
+
+}  // namespace
+}  // namespace assay::gates

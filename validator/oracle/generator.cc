@@ -1,0 +1,91 @@
+#include "validator/oracle/generator.h"
+
+#include <algorithm>
+#include <cstring>
+#include <span>
+#include <utility>
+
+#include "base/json.h"
+#include "validator/oracle/cells.h"
+
+namespace assay::oracle {
+namespace {
+
+// A probe's inputs are made for the run, its comparison and its shrinking: what is recent counts.
+constexpr std::size_t kKeptBytes = std::size_t{64} << 20;
+constexpr std::size_t kKeptCases = 256;
+
+/// The generator as an op: plain inputs in, generated ones out.
+ops::Instance AsOp(const ops::Instance& instance) {
+  ops::Instance made = instance;
+  made.op.inputs.clear();
+  made.op.outputs.clear();
+  for (const ops::TensorSpec& spec : instance.op.inputs)
+    (spec.IsGenerated() ? made.op.outputs : made.op.inputs).push_back(spec);
+  made.op.reference = *instance.op.generator;
+  made.op.generator.reset();
+  made.op.digest += "/generator";
+  made.op.contract = {};
+  return made;
+}
+
+}  // namespace
+
+bool Generator::FillKept(const std::string& key, TensorMap& tensors) {
+  const std::lock_guard lock(mutex_);
+  const auto found = std::ranges::find(entries_, key, &Entry::key);
+  if (found == entries_.end()) return false;
+  for (const auto& [name, bytes] : found->inputs) {
+    const std::span<std::byte> to = tensors.find(name)->second.memory.bytes();
+    std::memcpy(to.data(), bytes.data(), std::min(to.size(), bytes.size()));
+  }
+  entries_.splice(entries_.begin(), entries_, found);
+  return true;
+}
+
+void Generator::Keep(std::string key, const TensorMap& tensors) {
+  Entry entry{.key = std::move(key), .inputs = {}};
+  std::size_t size = 0;
+  for (const auto& [name, tensor] : tensors) {
+    const std::span<const std::byte> bytes = tensor.memory.bytes();
+    entry.inputs[name].assign(bytes.begin(), bytes.end());
+    size += bytes.size();
+  }
+  if (size > kKeptBytes) return;
+  const std::lock_guard lock(mutex_);
+  bytes_ += size;
+  entries_.push_front(std::move(entry));
+  while (bytes_ > kKeptBytes || entries_.size() > kKeptCases) {
+    for (const auto& [name, bytes] : entries_.back().inputs) bytes_ -= bytes.size();
+    entries_.pop_back();
+  }
+}
+
+Status Generator::Fill(const ops::Instance& instance, const cases::Case& value,
+                       cases::Materialised& filled) {
+  const ops::Instance made = AsOp(instance);
+  TensorMap tensors;
+  for (const ops::TensorSpec& spec : made.op.outputs) {
+    ASSAY_TRY(Shape shape, ops::ResolveShape(spec, filled.axes));
+    ASSAY_TRY(Tensor tensor, Tensor::Create(made.TypeOf(spec), std::move(shape)));
+    tensors.emplace(spec.name, std::move(tensor));
+  }
+  cases::Case plain = value;
+  plain.origin.clear();
+  std::string key =
+      instance.Id() + " " + instance.op.digest + " " + CompactJson(cases::ToJson(plain));
+  if (!FillKept(key, tensors)) {
+    const auto results = runner_.Run(made, {}, filled.axes, filled.inputs);
+    if (!results) return std::unexpected(WithPlace(results.error(), "generator"));
+    for (auto& [name, tensor] : tensors) {
+      const Tensor& cells = results->find(name)->second;
+      const auto* data = reinterpret_cast<const Cell*>(cells.memory.bytes().data());
+      for (std::int64_t i = 0; i < tensor.elements; ++i) tensor.Set(i, data[i].value);
+    }
+    Keep(std::move(key), tensors);
+  }
+  filled.inputs.merge(std::move(tensors));
+  return {};
+}
+
+}  // namespace assay::oracle

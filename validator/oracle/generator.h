@@ -1,0 +1,49 @@
+// Makes the inputs that an op declares as generated: those that belong to others, such as the rstd
+// that a forward pass saved for its x.
+//
+// A generator is written like a reference (docs/ops.md) and runs as one: its inputs are the op's
+// plain inputs, its outputs the generated ones. What it computes in FP64 is rounded to their dtypes.
+//
+//   ASSAY_TRY(cases::Materialised filled, cases::MaterialisePlain(instance, value));
+//   ASSAY_TRY_VOID(generator.Fill(instance, value, filled));
+//
+// Deterministic. Results are kept by case, the oldest go first. Thread-safe.
+#pragma once
+
+#include <cstddef>
+#include <list>
+#include <map>
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include "validator/cases/case.h"
+#include "validator/oracle/reference_run.h"
+
+namespace assay::oracle {
+
+class Generator {
+ public:
+  explicit Generator(ReferenceRunner& runner) : runner_(runner) {}
+
+  /// Adds the generated inputs to the plain ones in `filled`, which are those of `value`. The op
+  /// must have a generator. Errors are faults of the op (its generator does not compile, has
+  /// findings, leaves elements unwritten) or of the machine.
+  Status Fill(const ops::Instance& instance, const cases::Case& value, cases::Materialised& filled);
+
+ private:
+  using Bytes = std::map<std::string, std::vector<std::byte>, std::less<>>;
+  struct Entry {
+    std::string key;
+    Bytes inputs;
+  };
+  bool FillKept(const std::string& key, TensorMap& tensors);
+  void Keep(std::string key, const TensorMap& tensors);
+
+  ReferenceRunner& runner_;
+  std::mutex mutex_;
+  std::list<Entry> entries_;  ///< Latest first.
+  std::size_t bytes_ = 0;
+};
+
+}  // namespace assay::oracle

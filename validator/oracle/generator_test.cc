@@ -1,0 +1,152 @@
+// Inputs that a generator makes, for real: compiled by NVRTC, run on the emulator.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+#include "ops/test_folder.h"
+#include "validator/oracle/testing/local_bench.h"
+
+namespace assay::oracle {
+namespace {
+
+using ::testing::HasSubstr;
+
+class GeneratorTest : public ::testing::Test {
+ protected:
+  static void SetUpTestSuite() {
+    auto bench = LocalBench::Create();
+    ASSERT_TRUE(bench.has_value()) << ToString(bench.error());
+    bench_ = bench->release();
+  }
+  static void TearDownTestSuite() {
+    delete bench_;
+    bench_ = nullptr;
+  }
+  static ops::Instance Backward(const std::string& dtype) {
+    const auto op = ops::LoadOp(Path(ASSAY_SOURCE_DIR) / "ops" / "rms_norm_backward");
+    return *ops::MakeInstance(*op, {{"T", dtype}}, "sm_90");
+  }
+  static cases::Case CaseOf(std::uint64_t seed) {
+    cases::Case value;
+    value.axes = {{"tokens", 5}, {"hidden", 7}};
+    value.seed = seed;
+    return value;
+  }
+
+  // An op whose i64 input `ends` holds the running sums of its input `lengths`.
+  static ops::Instance Ragged(const ops::TestFolder& folder, const std::string& store) {
+    folder.Write("op.json", R"({"schema": "assay.op/1", "name": "ragged", "summary": "Lengths.",
+      "axes": {"n": {"type": "var", "min": 1, "max": 1024}},
+      "inputs": {"lengths": {"shape": ["n"], "dtype": "i64", "domain": {"kind": "range", "low": 0, "high": 9}},
+                 "ends": {"shape": ["n"], "dtype": "i64", "domain": {"kind": "generated"}}},
+      "outputs": {"y": {"shape": ["n"], "dtype": "i64"}},
+      "reference": {"source": "reference.cu", "launch": "reference.json"},
+      "generator": {"source": "generator.cu", "launch": "generator.json"}})");
+    folder.Write("reference.cu", "// not run");
+    folder.Write("reference.json", "{}");
+    folder.Write("generator.cu", "#include \"assay/reference.cuh\"\n" + store);
+    folder.Write("generator.json", R"({"schema": "assay.launch/1", "kernels": [
+      {"entry": "sums", "grid": [1], "block": [1], "args": ["lengths", "ends", "n"]}]})");
+    const auto op = ops::LoadOp(folder.path());
+    EXPECT_TRUE(op.has_value()) << ToString(op.error());
+    return *ops::MakeInstance(*op, {}, "sm_90");
+  }
+
+  static LocalBench* bench_;
+};
+LocalBench* GeneratorTest::bench_ = nullptr;
+
+constexpr const char* kSums =
+    "__global__ void sums(const int64* lengths, Out<int64>* ends, int64 n) {\n"
+    "  Real sum = 0;\n"
+    "  for (int64 i = 0; i < n; ++i) {\n"
+    "    sum += Real(lengths[i]);\n"
+    "    ends[i] = sum;\n"
+    "  }\n"
+    "}\n";
+
+TEST_F(GeneratorTest, SavedStatisticsBelongToTheirRows) {
+  for (const char* dtype : {"bf16", "f16", "f32"}) {
+    const ops::Instance instance = Backward(dtype);
+    const auto filled = bench_->oracle().Materialise(instance, CaseOf(3));
+    ASSERT_TRUE(filled.has_value()) << ToString(filled.error());
+    const Tensor& x = filled->inputs.at("x");
+    const Tensor& rstd = filled->inputs.at("rstd");
+    ASSERT_EQ(rstd.elements, 5);
+    for (std::int64_t row = 0; row < 5; ++row) {
+      double squares = 0;
+      for (std::int64_t h = 0; h < 7; ++h) squares += x.At(row * 7 + h) * x.At(row * 7 + h);
+      EXPECT_EQ(rstd.At(row), static_cast<float>(1 / std::sqrt(squares / 7 + double{1e-6f})))
+          << dtype << " row " << row;
+    }
+  }
+}
+
+TEST_F(GeneratorTest, FollowsTheCaseAndIsTheSameEveryTime) {
+  const ops::Instance instance = Backward("f32");
+  const auto first = bench_->oracle().Materialise(instance, CaseOf(3));
+  const auto again = bench_->oracle().Materialise(instance, CaseOf(3));
+  const auto other = bench_->oracle().Materialise(instance, CaseOf(4));
+  ASSERT_TRUE(first && again && other);
+  EXPECT_EQ(first->inputs.at("rstd").At(2), again->inputs.at("rstd").At(2));
+  EXPECT_NE(first->inputs.at("rstd").At(2), other->inputs.at("rstd").At(2));
+  // Spelled out and shrunk cases keep the correlation.
+  const auto spelled = cases::SpellOut(instance, CaseOf(3));
+  ASSERT_TRUE(spelled);
+  EXPECT_FALSE(spelled->profiles.contains("rstd"));
+  const auto same = bench_->oracle().Materialise(instance, *spelled);
+  ASSERT_TRUE(same.has_value());
+  EXPECT_EQ(first->inputs.at("rstd").At(2), same->inputs.at("rstd").At(2));
+}
+
+TEST_F(GeneratorTest, WithoutAnExecutorThereAreNoInputs) {
+  const ops::Instance instance = Backward("f32");
+  const auto filled = cases::Materialise(instance, CaseOf(3));
+  ASSERT_FALSE(filled.has_value());
+  EXPECT_EQ(filled.error().kind, ErrorKind::kUnsupported);
+  EXPECT_THAT(ToString(filled.error()), HasSubstr("rstd"));
+  cases::Case given = CaseOf(3);
+  given.profiles["rstd"].kind = "zero";
+  const auto refused = bench_->oracle().Materialise(instance, given);
+  ASSERT_FALSE(refused.has_value());
+  EXPECT_THAT(ToString(refused.error()), HasSubstr("is generated"));
+}
+
+TEST_F(GeneratorTest, MakesIntegers) {
+  const ops::TestFolder folder("generator-integers");
+  const ops::Instance instance = Ragged(folder, kSums);
+  const auto filled = bench_->oracle().Materialise(
+      instance, {.axes = {{"n", 20}}, .seed = 1, .profiles = {}, .origin = ""});
+  ASSERT_TRUE(filled.has_value()) << ToString(filled.error());
+  double sum = 0;
+  for (std::int64_t i = 0; i < 20; ++i) {
+    sum += filled->inputs.at("lengths").At(i);
+    EXPECT_EQ(filled->inputs.at("ends").At(i), sum);
+  }
+  EXPECT_GT(sum, 0);
+}
+
+TEST_F(GeneratorTest, BrokenGeneratorsAreErrorsOfTheOp) {
+  const std::string good = kSums;
+  const auto with = [&](const std::string& from, const std::string& to) {
+    std::string text = good;
+    return text.replace(text.find(from), from.size(), to);
+  };
+  const struct {
+    std::string source, expected;
+  } rows[] = {{with("Real sum", "Rael sum"), "does not compile"},
+              {with("i < n; ++i", "i + 1 < n; ++i"), "unwritten"},
+              {with("i < n; ++i", "i <= n; ++i"), "defect of its own"}};
+  for (const auto& row : rows) {
+    const ops::TestFolder folder("generator-broken");
+    const auto filled = bench_->oracle().Materialise(
+        Ragged(folder, row.source), {.axes = {{"n", 4}}, .seed = 1, .profiles = {}, .origin = ""});
+    ASSERT_FALSE(filled.has_value()) << row.expected;
+    EXPECT_THAT(ToString(filled.error()), HasSubstr(row.expected));
+    EXPECT_THAT(ToString(filled.error()), HasSubstr("generator"));
+  }
+}
+
+}  // namespace
+}  // namespace assay::oracle
