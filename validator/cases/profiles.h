@@ -64,6 +64,13 @@ const ProfileRow* FindProfile(std::string_view kind, InputClass input_class);
 /// "normal" for floats, "uniform" for integers, ranges and indices, "choice" for choices.
 Profile DefaultProfile(const ops::TensorSpec& spec, DType dtype);
 
+/// The parts of a huge tensor that profile `ends` fills; zeros between them.
+constexpr std::int64_t kFirstElements = 1 << 13;
+constexpr std::int64_t kLastElements = 1 << 17;
+constexpr bool InEnds(std::int64_t elements, std::int64_t index) {
+  return index < kFirstElements || index >= elements - kLastElements;
+}
+
 /// Checks kind and parameter names; `place` is for the error.
 Status CheckProfile(const Profile& profile, InputClass input_class, const std::string& place);
 

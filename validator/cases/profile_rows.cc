@@ -1,0 +1,373 @@
+// The value functions of the profiles, and their table.
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <limits>
+#include <vector>
+
+#include "base/rng.h"
+#include "validator/cases/profiles.h"
+
+namespace assay::cases {
+namespace {
+
+Rng At(const FillContext& context, std::int64_t index) {
+  return Rng(Mix64(context.stream ^ Mix64(static_cast<std::uint64_t>(index))));
+}
+// A hash that does not share bits with At(index).
+std::uint64_t Hash(const FillContext& context, std::int64_t index) {
+  return Mix64(~context.stream ^ Mix64(static_cast<std::uint64_t>(index) * 2 + 1));
+}
+double Sign(std::uint64_t bits) { return (bits & 1) != 0 ? -1.0 : 1.0; }
+double Fraction(std::int64_t index, std::int64_t elements) {
+  return elements > 1 ? static_cast<double>(index) / static_cast<double>(elements - 1) : 0.5;
+}
+
+// Exponents that survive cubing and a million additions in f32; f16 has little room to begin with.
+int RoomyExponent(DType type) { return type == DType::kF16 || SizeOf(type) == 1 ? 6 : 28; }
+
+// Places a standard value (mean 0, scale 1) where the op says its values lie: in the middle of a
+// narrow range, else around the typical mean.
+double Scaled(const FillContext& context, double standard) {
+  const ops::Domain& domain = *context.domain;
+  const double width = domain.high - domain.low;
+  if (domain.kind == ops::Domain::Kind::kRange && width < 1e3 * domain.typical_scale) {
+    return domain.low + width * (0.5 + 0.25 * standard);
+  }
+  return domain.typical_mean + domain.typical_scale * standard;
+}
+
+// --- floats
+
+double Zero(const FillContext&, std::int64_t) { return 0; }
+
+// Never 1: a weight of ones would hide that it is ignored.
+double Constant(const FillContext& context, std::int64_t) {
+  if (!std::isnan(context.parameter[0])) return context.parameter[0];
+  constexpr std::array kValues = {0.75, -1.5, 2.0, -0.375, 3.0, 0.625};
+  return kValues[Mix64(context.stream) % kValues.size()];
+}
+
+double Integers(const FillContext& context, std::int64_t index) {
+  const auto limit = static_cast<std::int64_t>(context.parameter[0]);
+  return static_cast<double>(At(context, index).Between(-limit, limit));
+}
+
+double Normal(const FillContext& context, std::int64_t index) {
+  return Scaled(context, context.parameter[0] + context.parameter[1] * At(context, index).Normal());
+}
+
+double Uniform(const FillContext& context, std::int64_t index) {
+  const double low = context.parameter[0];
+  const double high = context.parameter[1];
+  // Twice the standard width where a range is given, which is all of it.
+  const double stretch = context.domain->kind == ops::Domain::Kind::kRange ? 2.0 : 1.0;
+  return Scaled(context, stretch * (low + (high - low) * At(context, index).Unit()));
+}
+
+double Biased(const FillContext& context, std::int64_t index) {
+  return Scaled(context, context.parameter[0] + 0.25 * At(context, index).Normal());
+}
+
+// All values far on one side: a maximum that starts at 0, or none at all, shows in exp.
+double Offset(const FillContext& context, std::int64_t index) {
+  return Scaled(context, context.parameter[0] + At(context, index).Normal());
+}
+
+double Large(const FillContext& context, std::int64_t index) {
+  return std::ldexp(At(context, index).Normal(), RoomyExponent(context.dtype));
+}
+
+double Tiny(const FillContext& context, std::int64_t index) {
+  return std::ldexp(At(context, index).Normal(), -RoomyExponent(context.dtype));
+}
+
+double MixedExponents(const FillContext& context, std::int64_t index) {
+  Rng rng = At(context, index);
+  const int room = std::min(RoomyExponent(context.dtype), 14);
+  const auto exponent = static_cast<int>(rng.Between(-room, room / 2));
+  return std::ldexp(Sign(rng.Next()) * (1.0 + rng.Unit()), exponent);
+}
+
+double Denormals(const FillContext& context, std::int64_t index) {
+  Rng rng = At(context, index);
+  return Sign(rng.Next()) * rng.Unit() * MinNormal(context.dtype);
+}
+
+// Neighbours cancel up to the last few bits: catastrophic for whoever accumulates too narrowly.
+double Cancelling(const FillContext& context, std::int64_t index) {
+  const double magnitude = 1.0 + 7.0 * At(context, index / 2).Unit();
+  const double rest = index % 2 == 0 ? 0 : UnitRoundoff(context.dtype) * 8;
+  return Scaled(context, (index % 2 == 0 ? 1.0 : -1.0 + rest) * magnitude);
+}
+
+double Sorted(const FillContext& context, std::int64_t index) {
+  return Scaled(context, -2.0 + 4.0 * Fraction(index, context.elements));
+}
+
+double OneHot(const FillContext& context, std::int64_t index) {
+  const std::int64_t row = index / context.row;
+  const auto hot =
+      static_cast<std::int64_t>(Hash(context, row) % static_cast<std::uint64_t>(context.row));
+  return index % context.row == hot ? 2.0 : 0.0;
+}
+
+// A few channels (columns) a hundred times larger than the rest, as activations of trained models
+// have them.
+double Outliers(const FillContext& context, std::int64_t index) {
+  const bool outlier =
+      Hash(context, index % context.row) % 32 == 0 || index % context.row == context.row - 1;
+  return Scaled(context, At(context, index).Normal() * (outlier ? context.parameter[0] : 1.0));
+}
+
+double SignedZeros(const FillContext& context, std::int64_t index) {
+  Rng rng = At(context, index);
+  const double magnitude = rng.Below(4) == 0 ? rng.Normal() : 0.0;
+  return Sign(rng.Next()) * magnitude;
+}
+
+// Ordinary values with a NaN or an infinity here and there, limited to what the domain allows.
+double Specials(const FillContext& context, std::int64_t index) {
+  Rng rng = At(context, index);
+  const double ordinary = Scaled(context, rng.Normal());
+  const auto every = std::max<std::uint64_t>(2, static_cast<std::uint64_t>(context.parameter[0]));
+  if (rng.Below(every) != 0 && index != context.elements - 1) return ordinary;
+  const bool nan =
+      context.domain->allow_nan && (!context.domain->allow_infinity || rng.Below(2) == 0);
+  if (nan) return std::numeric_limits<double>::quiet_NaN();
+  if (context.domain->allow_infinity)
+    return Sign(rng.Next()) * std::numeric_limits<double>::infinity();
+  return ordinary;
+}
+
+// Whole rows of -inf (a fully masked row), the rest ordinary.
+double InfiniteRows(const FillContext& context, std::int64_t index) {
+  const std::int64_t row = index / context.row;
+  if (context.domain->allow_infinity && Hash(context, row) % 2 == 0) {
+    return -std::numeric_limits<double>::infinity();
+  }
+  return Scaled(context, At(context, index).Normal());
+}
+
+double Extremes(const FillContext& context, std::int64_t index) {
+  const auto& domain = *context.domain;
+  if (domain.kind != ops::Domain::Kind::kRange) return Large(context, index);
+  return Hash(context, index) % 2 == 0 ? domain.low : domain.high;
+}
+
+// Small integers other than 0 at both ends, zeros between them, whose pages are never touched.
+double Ends(const FillContext& context, std::int64_t index) {
+  if (!InEnds(context.elements, index)) return 0;
+  Rng rng = At(context, index);
+  const double sign = Sign(rng.Next());
+  return sign * static_cast<double>(1 + rng.Below(3));
+}
+
+// --- integers that are not indices
+
+double UniformInteger(const FillContext& context, std::int64_t index) {
+  if (context.dtype == DType::kBool) return static_cast<double>(At(context, index).Below(2));
+  const auto& domain = *context.domain;
+  const bool ranged = domain.kind == ops::Domain::Kind::kRange;
+  const bool is_signed = IsSignedInteger(context.dtype);
+  const auto low = ranged ? static_cast<std::int64_t>(domain.low) : (is_signed ? -100 : 0);
+  const auto high = ranged ? static_cast<std::int64_t>(domain.high) : 100;
+  return static_cast<double>(At(context, index).Between(low, std::max(low, high)));
+}
+
+// --- indices in [0, bound)
+
+double IndexUniform(const FillContext& context, std::int64_t index) {
+  return static_cast<double>(At(context, index).Below(static_cast<std::uint64_t>(context.bound)));
+}
+
+// Rejection-inversion (Hörmann and Derflinger 1996): P(k) ~ 1 / (k + 1)^s without tables.
+double IndexZipf(const FillContext& context, std::int64_t index) {
+  const double s = context.parameter[0];
+  const auto n = static_cast<double>(context.bound);
+  const auto integral = [s](double x) {
+    return std::fabs(s - 1.0) < 1e-9 ? std::log(x) : (std::pow(x, 1.0 - s) - 1.0) / (1.0 - s);
+  };
+  const auto inverse = [s](double y) {
+    return std::fabs(s - 1.0) < 1e-9 ? std::exp(y) : std::pow(1.0 + y * (1.0 - s), 1.0 / (1.0 - s));
+  };
+  Rng rng = At(context, index);
+  const double low = integral(1.5) - 1.0;
+  const double high = integral(n + 0.5);
+  for (int tries = 0; tries < 64; ++tries) {
+    const double u = high + rng.Unit() * (low - high);
+    const double x = inverse(u);
+    const double k = std::clamp(std::floor(x + 0.5), 1.0, n);
+    if (u >= integral(k + 0.5) - std::pow(k, -s)) return k - 1.0;
+  }
+  return 0;
+}
+
+double IndexAllEqual(const FillContext& context, std::int64_t) {
+  return static_cast<double>(Mix64(context.stream) % static_cast<std::uint64_t>(context.bound));
+}
+
+double IndexSorted(const FillContext& context, std::int64_t index) {
+  return std::floor(Fraction(index, context.elements) * (static_cast<double>(context.bound) - 1.0));
+}
+
+double IndexReversed(const FillContext& context, std::int64_t index) {
+  return IndexSorted(context, context.elements - 1 - index);
+}
+
+// i -> (a i + b) mod bound with a coprime to bound: no index occurs twice before all have occurred.
+double IndexPermutation(const FillContext& context, std::int64_t index) {
+  const auto bound = static_cast<std::uint64_t>(context.bound);
+  std::uint64_t factor = Mix64(context.stream) % bound | 1u;
+  const auto gcd = [](std::uint64_t a, std::uint64_t b) {
+    while (b != 0) a = std::exchange(b, a % b);
+    return a;
+  };
+  while (gcd(factor, bound) != 1) ++factor;
+  const auto product = static_cast<__uint128_t>(factor) * static_cast<std::uint64_t>(index) +
+                       Mix64(context.stream + 1) % bound;
+  return static_cast<double>(static_cast<std::uint64_t>(product % bound));
+}
+
+double IndexEdges(const FillContext& context, std::int64_t index) {
+  return Hash(context, index) % 2 == 0 ? 0.0 : static_cast<double>(context.bound - 1);
+}
+
+// Lanes of one warp meet on few rows, other warps on others.
+double IndexWarpDuplicates(const FillContext& context, std::int64_t index) {
+  const std::int64_t group = index / 32 * 4 + (index % 32) / 11;
+  return static_cast<double>(Hash(context, group) % static_cast<std::uint64_t>(context.bound));
+}
+
+// --- choices
+
+double Choice(const FillContext& context, std::int64_t index) {
+  const auto& values = context.domain->values;
+  return values.empty() ? 0.0 : values[Hash(context, index) % values.size()];
+}
+
+constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
+constexpr ProfileParameter kNone{"", 0};
+using enum InputClass;
+
+constexpr std::array kRows = {
+    // kind, class, rank, exact, special, parameters, value, meaning
+    ProfileRow{"zero", kFloat, 0, true, false, {kNone, kNone}, Zero, "all zeros, no page touched"},
+    ProfileRow{
+        "constant", kFloat, 1, true, false, {{{"value", kNaN}, kNone}}, Constant, "one value"},
+    ProfileRow{"integers",
+               kFloat,
+               2,
+               true,
+               false,
+               {{{"limit", 3}, kNone}},
+               Integers,
+               "small integers: exact"},
+    ProfileRow{"one_hot", kFloat, 3, true, false, {kNone, kNone}, OneHot, "one element a row"},
+    ProfileRow{
+        "uniform", kFloat, 4, false, false, {{{"low", -1}, {"high", 1}}}, Uniform, "uniform"},
+    ProfileRow{"normal", kFloat, 5, false, false, {{{"mean", 0}, {"scale", 1}}}, Normal, "normal"},
+    ProfileRow{
+        "biased", kFloat, 6, false, false, {{{"mean", 1.5}, kNone}}, Biased, "mean far from 0"},
+    ProfileRow{"sorted", kFloat, 7, false, false, {kNone, kNone}, Sorted, "ascending"},
+    ProfileRow{"signed_zeros", kFloat, 8, false, false, {kNone, kNone}, SignedZeros, "0 and -0"},
+    ProfileRow{"cancelling",
+               kFloat,
+               9,
+               false,
+               false,
+               {kNone, kNone},
+               Cancelling,
+               "pairs that nearly cancel"},
+    ProfileRow{"outliers",
+               kFloat,
+               10,
+               false,
+               false,
+               {{{"factor", 100}, kNone}},
+               Outliers,
+               "outlier channels"},
+    ProfileRow{
+        "low", kFloat, 10, false, false, {{{"offset", -200}, kNone}}, Offset, "far below zero"},
+    ProfileRow{
+        "high", kFloat, 10, false, false, {{{"offset", 200}, kNone}}, Offset, "far above zero"},
+    ProfileRow{"mixed_exponents",
+               kFloat,
+               11,
+               false,
+               false,
+               {kNone, kNone},
+               MixedExponents,
+               "2^-14 to 2^7"},
+    ProfileRow{"large", kFloat, 12, false, false, {kNone, kNone}, Large, "large magnitudes"},
+    ProfileRow{"tiny", kFloat, 13, false, false, {kNone, kNone}, Tiny, "small magnitudes"},
+    ProfileRow{
+        "denormals", kFloat, 14, false, false, {kNone, kNone}, Denormals, "denormals of the dtype"},
+    ProfileRow{"extremes",
+               kFloat,
+               15,
+               false,
+               false,
+               {kNone, kNone},
+               Extremes,
+               "only the ends of the range"},
+    ProfileRow{"specials",
+               kFloat,
+               16,
+               false,
+               true,
+               {{{"every", 16}, kNone}},
+               Specials,
+               "NaN and inf here and there"},
+    ProfileRow{
+        "infinite_rows", kFloat, 17, false, true, {kNone, kNone}, InfiniteRows, "rows of -inf"},
+    ProfileRow{"ends",
+               kFloat,
+               18,
+               true,
+               false,
+               {kNone, kNone},
+               Ends,
+               "small integers at both ends of a huge tensor, zeros between"},
+    ProfileRow{"zero", kInteger, 0, true, false, {kNone, kNone}, Zero, "all zeros"},
+    ProfileRow{
+        "constant", kInteger, 1, true, false, {{{"value", 2}, kNone}}, Constant, "one value"},
+    ProfileRow{"uniform", kInteger, 4, true, false, {kNone, kNone}, UniformInteger, "uniform"},
+    ProfileRow{"extremes",
+               kInteger,
+               15,
+               true,
+               false,
+               {kNone, kNone},
+               Extremes,
+               "only the ends of the range"},
+    ProfileRow{"zero", kIndex, 0, true, false, {kNone, kNone}, Zero, "index 0 everywhere"},
+    ProfileRow{
+        "all_equal", kIndex, 1, true, false, {kNone, kNone}, IndexAllEqual, "one index everywhere"},
+    ProfileRow{
+        "sorted", kIndex, 2, true, false, {kNone, kNone}, IndexSorted, "ascending, evenly spread"},
+    ProfileRow{"reversed", kIndex, 3, true, false, {kNone, kNone}, IndexReversed, "descending"},
+    ProfileRow{"uniform", kIndex, 4, true, false, {kNone, kNone}, IndexUniform, "uniform"},
+    ProfileRow{
+        "permutation", kIndex, 5, true, false, {kNone, kNone}, IndexPermutation, "no duplicates"},
+    ProfileRow{
+        "edges", kIndex, 6, true, false, {kNone, kNone}, IndexEdges, "first and last index only"},
+    ProfileRow{"warp_duplicates",
+               kIndex,
+               7,
+               true,
+               false,
+               {kNone, kNone},
+               IndexWarpDuplicates,
+               "duplicates among lanes of a warp"},
+    ProfileRow{
+        "zipf", kIndex, 8, true, false, {{{"exponent", 1}, kNone}}, IndexZipf, "few hot indices"},
+    ProfileRow{
+        "choice", kChoice, 0, false, false, {kNone, kNone}, Choice, "one of the allowed values"},
+};
+
+}  // namespace
+
+std::span<const ProfileRow> AllProfiles() { return kRows; }
+
+}  // namespace assay::cases
