@@ -17,9 +17,28 @@ constexpr double kWidth = 4;
 constexpr double kIndependentWidth = 7;
 // The sums here are sums of doubles: a perfect result must not fail by their last digits.
 constexpr double kSummation = 1 + 1e-9;
-// Standard errors that chance may shift a mean by.
-constexpr double kSigmas = 6;
+// Minus the logarithm of the probability beyond which chance explains nothing (8e-10).
+constexpr double kBeyondChance = 21;
 constexpr std::size_t kUlpBins = 12;
+
+// What the sum of rare steps of one ulp up or down, `rate` of them expected, exceeds with a
+// probability below exp(-kBeyondChance): Chernoff's bound for the difference of two Poisson
+// variables. 6.5 sqrt(rate) where steps are many; three or four where hardly one is expected, and
+// where standard deviations mean nothing.
+double ChanceLimit(double rate) {
+  if (rate <= 0) return 0;
+  const auto exponent = [rate](double sum) {
+    return sum * std::asinh(sum / rate) - std::hypot(sum, rate) + rate;
+  };
+  double low = 0;
+  double high = 1;
+  while (exponent(high) < kBeyondChance) high *= 2;
+  for (int i = 0; i < 60; ++i) {
+    const double middle = (low + high) / 2;
+    (exponent(middle) < kBeyondChance ? low : high) = middle;
+  }
+  return high;
+}
 
 }  // namespace
 
@@ -51,7 +70,7 @@ double GroupSums::Ratio() const {
 
 double BiasSums::StandardError() const { return elements > 0 ? std::sqrt(variance) / elements : 0; }
 double BiasSums::Limit() const {
-  return elements > 0 ? kWidth * typical / elements + kSigmas * StandardError() + 1e-12 : 0;
+  return elements > 0 ? (kWidth * typical + ChanceLimit(variance)) / elements + 1e-12 : 0;
 }
 
 Groups GroupErrors(const OutputTruth& truth, const Tensor& got) {
