@@ -10,9 +10,9 @@
 #include <filesystem>
 
 #include "base/file.h"
-#include "validator/engine/toolbox.h"
 #include "validator/gates/gatekeeper.h"
 #include "validator/gates/render.h"
+#include "validator/gates/testing/real_bench.h"
 
 namespace assay::gates {
 namespace {
@@ -42,31 +42,14 @@ Result<Expectation> ReadExpectation(const Path& path) {
   return expectation;
 }
 
-/// One pool of workers and one oracle for all tests: truths are shared.
-struct Bench {
-  std::unique_ptr<engine::Toolbox> toolbox;
-  std::unique_ptr<oracle::Oracle> oracle;
-  SystemClock clock;
-  ops::Library library{{Path(ASSAY_SOURCE_DIR) / "ops"}};
-};
-
 class HostileTest : public testing::TestWithParam<std::string> {
  protected:
-  static void SetUpTestSuite() {
-    bench_ = new Bench;
-    auto toolbox = engine::Toolbox::Create({});
-    if (!toolbox) return;
-    bench_->toolbox = *std::move(toolbox);
-    bench_->oracle =
-        std::make_unique<oracle::Oracle>(bench_->toolbox->compiler(), bench_->toolbox->emulator());
-  }
+  static void SetUpTestSuite() { bench_ = RealBench::Make().release(); }
   static void TearDownTestSuite() {
     delete bench_;
     bench_ = nullptr;
   }
-  void SetUp() override {
-    if (bench_->toolbox == nullptr) GTEST_SKIP() << "no jail on this machine";
-  }
+  void SetUp() override { ASSERT_EQ(bench_->fault, ""); }
 
   static Judgement Judge(const ops::Instance& instance, const Path& folder,
                          std::uint64_t seed = 0) {
@@ -75,18 +58,13 @@ class HostileTest : public testing::TestWithParam<std::string> {
     Options options;
     options.seed = seed;
     options.holdout_seed = [seed] { return 20'260'101 + seed; };
-    Gatekeeper gatekeeper({bench_->toolbox->compiler(),
-                           bench_->toolbox->emulator(),
-                           *bench_->oracle,
-                           bench_->clock,
-                           {}},
-                          options);
+    Gatekeeper gatekeeper(bench_->tools(), options);
     return gatekeeper.Judge(instance, candidate);
   }
 
-  static Bench* bench_;
+  static RealBench* bench_;
 };
-Bench* HostileTest::bench_ = nullptr;
+RealBench* HostileTest::bench_ = nullptr;
 
 TEST_P(HostileTest, IsRefutedWithASmallCounterexample) {
   const Path folder = Path(ASSAY_SOURCE_DIR) / "corpus" / "hostile" / GetParam();

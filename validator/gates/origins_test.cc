@@ -10,39 +10,23 @@
 
 #include "base/file.h"
 #include "base/json.h"
-#include "validator/engine/toolbox.h"
 #include "validator/gates/campaign.h"
 #include "validator/gates/gatekeeper.h"
 #include "validator/gates/minimise.h"
 #include "validator/gates/render.h"
+#include "validator/gates/testing/real_bench.h"
 
 namespace assay::gates {
 namespace {
 
 class OriginsTest : public testing::Test {
  protected:
-  struct Bench {
-    std::unique_ptr<engine::Toolbox> toolbox;
-    std::unique_ptr<oracle::Oracle> oracle;
-    SystemClock clock;
-    ops::Library library{{Path(ASSAY_SOURCE_DIR) / "ops"}};
-    Tools tools() { return {toolbox->compiler(), toolbox->emulator(), *oracle, clock, {}}; }
-  };
-  static void SetUpTestSuite() {
-    bench_ = new Bench;
-    auto toolbox = engine::Toolbox::Create({});
-    if (!toolbox) return;
-    bench_->toolbox = *std::move(toolbox);
-    bench_->oracle =
-        std::make_unique<oracle::Oracle>(bench_->toolbox->compiler(), bench_->toolbox->emulator());
-  }
+  static void SetUpTestSuite() { bench_ = RealBench::Make().release(); }
   static void TearDownTestSuite() {
     delete bench_;
     bench_ = nullptr;
   }
-  void SetUp() override {
-    if (bench_->toolbox == nullptr) GTEST_SKIP() << "no jail on this machine";
-  }
+  void SetUp() override { ASSERT_EQ(bench_->fault, ""); }
 
   static ops::Instance InstanceOf(const std::string& op, const std::string& dtype) {
     return ops::MakeInstance(bench_->library.Find(op).value(), {{"T", dtype}}, "sm_90").value();
@@ -90,9 +74,9 @@ class OriginsTest : public testing::Test {
     return nullptr;
   }
 
-  static Bench* bench_;
+  static RealBench* bench_;
 };
-OriginsTest::Bench* OriginsTest::bench_ = nullptr;
+RealBench* OriginsTest::bench_ = nullptr;
 
 std::string Block(const std::string& reply, const std::string& language) {
   const std::string fence = "```" + language + "\n";

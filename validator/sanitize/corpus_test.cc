@@ -64,15 +64,17 @@ class CorpusTest : public testing::TestWithParam<std::string> {
  protected:
   static void SetUpTestSuite() {
     auto toolbox = engine::Toolbox::Create({});
-    if (toolbox) toolbox_ = toolbox->release();
+    if (toolbox) {
+      toolbox_ = toolbox->release();
+    } else {
+      fault_ = ToString(toolbox.error());
+    }
   }
   static void TearDownTestSuite() {
     delete toolbox_;
     toolbox_ = nullptr;
   }
-  void SetUp() override {
-    if (toolbox_ == nullptr) GTEST_SKIP() << "no jail on this machine";
-  }
+  void SetUp() override { ASSERT_EQ(fault_, ""); }
 
   static Path Folder(const std::string& part) {
     return Path(ASSAY_SOURCE_DIR) / "corpus" / part / GetParam();
@@ -106,8 +108,10 @@ class CorpusTest : public testing::TestWithParam<std::string> {
   }
 
   static engine::Toolbox* toolbox_;
+  static std::string fault_;
 };
 engine::Toolbox* CorpusTest::toolbox_ = nullptr;
+std::string CorpusTest::fault_;
 
 using BuggyTest = CorpusTest;
 
