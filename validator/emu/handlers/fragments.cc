@@ -1,17 +1,12 @@
-// ldmatrix, stmatrix, wmma.load and wmma.store (PTX ISA 9.7.14.4, 9.7.14.5): matrix fragments
-// between memory and registers.
-//
-// Definedness is kept by register, as everywhere: a register is undefined in the lanes for which a
-// byte of it was.
-#include <bit>
+// wmma.load and wmma.store (PTX ISA 9.7.14.4): matrix fragments between memory and registers.
 #include <cstdio>
 #include <cstring>
 #include <vector>
 
+#include "validator/emu/handlers/fragment_memory.h"
 #include "validator/emu/handlers/partial_rows.h"
 #include "validator/emu/handlers/rows.h"
 #include "validator/emu/handlers/warp_memory.h"
-#include "validator/emu/memory.h"
 #include "validator/emu/semantics/matrix_layout.h"
 
 namespace assay::emu {
@@ -20,129 +15,8 @@ namespace {
 using ptx::Instruction;
 using ptx::Mod;
 using ptx::Opcode;
-using ptx::Space;
 using ptx::Type;
 
-Space SpaceOf(const Instruction& in) {
-  return in.space == Space::kReg ? Space::kGeneric : in.space;
-}
-
-void SetUndefined(CoreWarp& warp, const Decoded& op, const DecodedOperand& target,
-                  LaneMask undefined) {
-  if (!warp.engine->track_defined || target.kind != DecodedOperand::Kind::kSlot) return;
-  LaneMask& mask = warp.frame->undefined[target.shadow];
-  mask = (mask & ~warp.exec) | (undefined & warp.exec);
-  if ((undefined & warp.exec) != 0) warp.frame->origin[target.shadow] = warp.PcOf(op);
-}
-
-LaneMask UndefinedOf(const CoreWarp& warp, const DecodedOperand& source) {
-  return warp.engine->track_defined ? warp.frame->undefined[source.shadow] : 0;
-}
-
-// --- ldmatrix, stmatrix: lane 8 j + i gives the address of row i of matrix j, 16 bytes.
-constexpr std::size_t kRowBytes = 16;
-
-/// The lanes whose addresses `count` matrices take.
-LaneMask RowLanes(const CoreWarp& warp, std::size_t count) {
-  return warp.exec & (count >= 4 ? kAllLanes : (LaneMask{1} << 8 * count) - 1);
-}
-
-struct Pair {
-  std::size_t lane;  ///< That gave the row.
-  std::size_t byte;  ///< Of the element in the row.
-};
-Pair ElementAt(std::size_t matrix, int lane, int element, bool transposed) {
-  const MatrixPlace place = LdmatrixPlace(lane, element, transposed);
-  return {8 * matrix + static_cast<std::size_t>(place.row),
-          2 * static_cast<std::size_t>(place.column)};
-}
-
-void LoadMatrices(Warp& base, const Decoded& op) {
-  CoreWarp& warp = Core(base);
-  const std::size_t count = op.destinations;
-  const bool transposed = op.source->Has(Mod::kTrans);
-  const LaneMask lanes = RowLanes(warp, count);
-  LaneAccess access;
-  const DecodedOperand& address = op.operands[count];
-  Addresses(warp, address, access);
-  CheckAddressDefined(warp, op, address, lanes);
-  if (!Resolve(warp, op, SpaceOf(*op.source), lanes, kRowBytes, AccessType::kLoad, access))
-    return;
-  std::byte rows[kWarpSize * kRowBytes] = {};
-  for (LaneMask rest = lanes; rest != 0; rest &= rest - 1) {
-    const int lane = std::countr_zero(rest);
-    std::memcpy(rows + static_cast<std::size_t>(lane) * kRowBytes, access.at(lane), kRowBytes);
-  }
-  // By element of the row: the lanes in whose row it is undefined.
-  LaneMask undefined[8] = {};
-  if (warp.engine->track_defined && UndefinedLanes(warp, access, 0, kRowBytes) != 0) {
-    for (std::uint32_t e = 0; e < 8; ++e) undefined[e] = UndefinedLanes(warp, access, 2 * e, 2);
-  }
-  if (warp.engine->race) ReportAccess(warp, op, access, kRowBytes, {.element_bytes = 2});
-  for (std::size_t j = 0; j < count; ++j) {
-    const DecodedOperand& target = op.operands[j];
-    if (target.kind != DecodedOperand::Kind::kSlot) continue;
-    auto* const d = warp.Lanes<std::uint16_t>(target.slot);
-    LaneMask bad = 0;
-    for (int lane = 0; lane < kWarpSize; ++lane) {
-      if ((warp.exec >> lane & 1) == 0) continue;
-      for (int e = 0; e < 2; ++e) {
-        const Pair at = ElementAt(j, lane, e, transposed);
-        std::memcpy(d + 2 * lane + e, rows + at.lane * kRowBytes + at.byte, 2);
-        if ((undefined[at.byte / 2] >> at.lane & 1) != 0) bad |= LaneMask{1} << lane;
-      }
-    }
-    SetUndefined(warp, op, target, bad);
-  }
-}
-
-void StoreMatrices(Warp& base, const Decoded& op) {
-  CoreWarp& warp = Core(base);
-  const std::size_t count = op.operand_count - 1u;
-  const bool transposed = op.source->Has(Mod::kTrans);
-  const LaneMask lanes = RowLanes(warp, count);
-  LaneAccess access;
-  Addresses(warp, op.operands[0], access);
-  CheckAddressDefined(warp, op, op.operands[0], lanes);
-  if (!Resolve(warp, op, SpaceOf(*op.source), lanes, kRowBytes, AccessType::kStore, access))
-    return;
-  std::byte rows[kWarpSize * kRowBytes] = {};
-  LaneMask undefined[8] = {};
-  std::uint32_t origin = kNoPc;
-  for (std::size_t j = 0; j < count; ++j) {
-    const DecodedOperand& source = op.operands[1 + j];
-    const auto* const s = warp.Lanes<std::uint16_t>(source.slot);
-    const LaneMask bad = UndefinedOf(warp, source);
-    if (bad != 0) origin = warp.frame->origin[source.shadow];
-    for (int lane = 0; lane < kWarpSize; ++lane) {
-      for (int e = 0; e < 2; ++e) {
-        const Pair at = ElementAt(j, lane, e, transposed);
-        std::memcpy(rows + at.lane * kRowBytes + at.byte, s + 2 * lane + e, 2);
-        if ((bad >> lane & 1) != 0) undefined[at.byte / 2] |= LaneMask{1} << at.lane;
-      }
-    }
-  }
-  if (warp.engine->race) {
-    const std::byte* values[kRowBytes / 2];
-    for (std::size_t e = 0; e < std::size(values); ++e) values[e] = rows + 2 * e;
-    ReportAccess(warp, op, access, kRowBytes,
-                 {.kind = AccessKind::kWrite,
-                  .element_bytes = 2,
-                  .registers = values,
-                  .register_bytes = kRowBytes});
-  }
-  for (LaneMask rest = lanes; rest != 0; rest &= rest - 1) {
-    const int lane = std::countr_zero(rest);
-    std::memcpy(access.at(lane), rows + static_cast<std::size_t>(lane) * kRowBytes, kRowBytes);
-  }
-  if (warp.engine->track_defined) {
-    for (std::uint32_t e = 0; e < 8; ++e)
-      MarkStored(warp, op, access, 2 * e, 2, undefined[e], origin);
-  }
-  warp.engine->last_progress = warp.engine->counters.steps;
-}
-
-// --- wmma.load, wmma.store
 enum class Elements : std::uint8_t { kHalf, kBrain, kWord, kDouble, kByte, kNibble, kBit };
 constexpr int kElementBits[] = {16, 16, 32, 64, 8, 4, 1};
 
@@ -280,7 +154,7 @@ void LoadFragment(Warp& base, const Decoded& op) {
       std::byte piece[kWarpSize * 8];
       LaneMask bad = 0;
       memory.Place(static_cast<int>(r), p, addresses);
-      if (!LoadLanes(warp, op, SpaceOf(*op.source), warp.exec, addresses, bytes, piece, &bad))
+      if (!LoadLanes(warp, op, FragmentSpace(*op.source), warp.exec, addresses, bytes, piece, &bad))
         return;
       undefined |= bad;
       for (std::size_t lane = 0; lane < kWarpSize; ++lane) {
@@ -314,7 +188,7 @@ void StoreFragment(Warp& base, const Decoded& op) {
         std::memcpy(piece + lane * bytes, s + lane * width + static_cast<std::size_t>(p) * bytes,
                     bytes);
       }
-      if (!StoreLanes(warp, op, SpaceOf(*op.source), warp.exec, addresses, bytes, piece,
+      if (!StoreLanes(warp, op, FragmentSpace(*op.source), warp.exec, addresses, bytes, piece,
                       UndefinedOf(warp, source)))
         return;
     }
@@ -322,38 +196,6 @@ void StoreFragment(Warp& base, const Decoded& op) {
 }
 
 // --- resolution
-Handler WarpWide(Decoded& decoded, Handler handler) {
-  decoded.flags |= kFlagControl | kFlagWarpWide | kFlagMemory;
-  decoded.propagate = kPropagateSelf;
-  return handler;
-}
-
-/// Registers [first, first + count) exist and have `bits`; where a sink may stand, it may.
-bool AreRegisters(const Decoded& decoded, std::size_t first, std::size_t count, int bits) {
-  if (decoded.operand_count < first + count) return false;
-  for (std::size_t i = first; i < first + count; ++i) {
-    const DecodedOperand& operand = decoded.operands[i];
-    if (operand.kind != DecodedOperand::Kind::kSlot || operand.bits != bits) return false;
-  }
-  return true;
-}
-
-bool IsMatrixRow(const Instruction& in) { return in.Has(Mod::kM8n8) && in.type() == Type::kB16; }
-
-Handler ResolveLdmatrix(const Instruction& in, Decoded& decoded) {
-  const std::size_t count = decoded.destinations;
-  const bool fits = IsMatrixRow(in) && count >= 1 && count <= 4 &&
-                    decoded.operand_count == count + 1 && AreRegisters(decoded, 0, count, 32);
-  return fits ? WarpWide(decoded, &LoadMatrices) : nullptr;
-}
-
-Handler ResolveStmatrix(const Instruction& in, Decoded& decoded) {
-  if (decoded.operand_count < 2) return nullptr;
-  const std::size_t count = decoded.operand_count - 1u;
-  const bool fits = IsMatrixRow(in) && count <= 4 && AreRegisters(decoded, 1, count, 32);
-  return fits ? WarpWide(decoded, &StoreMatrices) : nullptr;
-}
-
 bool ElementsOf(Type type, Elements& elements) {
   constexpr std::pair<Type, Elements> kRows[] = {
       {Type::kF16, Elements::kHalf},  {Type::kBF16, Elements::kBrain},
@@ -402,17 +244,15 @@ bool FragmentFits(const Decoded& decoded, std::size_t first) {
 Handler ResolveWmmaLoad(const Instruction& in, Decoded& decoded) {
   const Role role = in.Has(Mod::kA) ? Role::kA : in.Has(Mod::kB) ? Role::kB : Role::kAccumulator;
   if (!FindFragment(in, role, decoded) || !FragmentFits(decoded, 0)) return nullptr;
-  return WarpWide(decoded, &LoadFragment);
+  return AsFragmentHandler(decoded, &LoadFragment);
 }
 
 Handler ResolveWmmaStore(const Instruction& in, Decoded& decoded) {
   if (!FindFragment(in, Role::kAccumulator, decoded) || !FragmentFits(decoded, 1)) return nullptr;
-  return WarpWide(decoded, &StoreFragment);
+  return AsFragmentHandler(decoded, &StoreFragment);
 }
 
 constexpr ResolverRow kRows[] = {
-    {Opcode::kLdmatrix, &ResolveLdmatrix},
-    {Opcode::kStmatrix, &ResolveStmatrix},
     {Opcode::kWmmaLoad, &ResolveWmmaLoad},
     {Opcode::kWmmaStore, &ResolveWmmaStore},
 };
@@ -422,8 +262,8 @@ constexpr ResolverRow kRows[] = {
 std::span<const ResolverRow> FragmentRows() {
   static const std::vector<ResolverRow> rows = [] {
     std::vector<ResolverRow> all(std::begin(kRows), std::end(kRows));
-    const std::span<const ResolverRow> warpgroup = WarpgroupRows();
-    all.insert(all.end(), warpgroup.begin(), warpgroup.end());
+    for (const std::span<const ResolverRow> part : {MatrixRowRows(), WarpgroupRows()})
+      all.insert(all.end(), part.begin(), part.end());
     return all;
   }();
   return rows;
