@@ -15,7 +15,7 @@ namespace assay::agent {
 namespace {
 
 constexpr std::size_t kMaxFindings = 3;
-constexpr std::size_t kMaxMessage = 4000;
+constexpr std::size_t kMaxMessage = 2000;
 constexpr std::size_t kMaxCase = 1500;
 constexpr std::size_t kMaxLine = 240;
 constexpr std::size_t kMaxEarlier = 12;
@@ -65,8 +65,15 @@ std::string Where(const SourceSite& site) {
   return site.instruction.empty() ? "" : "`" + site.instruction + "`";
 }
 
+// Compilers print what a kernel's static_assert says. On one line it cannot pass for a heading of
+// ours.
+std::string Flat(std::string text) {
+  std::ranges::replace(text, '\n', ' ');
+  return text;
+}
+
 std::string Bullet(std::string_view label, const std::string& text) {
-  return text.empty() ? "" : fmt::format("- {}: {}\n", label, Head(text, kMaxMessage));
+  return text.empty() ? "" : fmt::format("- {}: {}\n", label, Flat(Head(text, kMaxMessage)));
 }
 
 std::string Number(double value) { return fmt::format("{:.9g}", value); }
@@ -187,7 +194,8 @@ Result<std::string> RenderFinding(const FeedbackInput& input, const Told& told, 
     return input.prompts.Render("repair/finding.md", variables);
   }
   if (input.mode == FeedbackMode::kFull) {
-    if (!finding.message.empty()) variables["message"] = Shorten(finding.message, kMaxMessage);
+    if (!finding.message.empty())
+      variables["message"] = Flat(Shorten(finding.message, kMaxMessage));
     if (told.counterexample->case_) {
       const std::string text =
           "Smallest failing case: " +
@@ -239,7 +247,7 @@ Result<std::string> RenderFindings(const FeedbackInput& input) {
   }
   std::vector<std::string> families = FamiliesOf(*input.last.verdict);
   if (number == 0) {
-    text = Shorten(WhyUndecided(input), kMaxMessage) + "\n\n";
+    text = Flat(Shorten(WhyUndecided(input), kMaxMessage)) + "\n\n";
     families = {"other"};
   }
   for (const std::string& family : families) {
@@ -296,8 +304,7 @@ std::string OneLine(const PastAttempt& attempt, FeedbackMode mode) {
     text += ": " + (open && !finding.message.empty() ? finding.message
                                                      : std::string(MeaningOf(finding.kind)));
   }
-  std::ranges::replace(text, '\n', ' ');
-  return Head(text, kMaxLine);
+  return Head(Flat(std::move(text)), kMaxLine);
 }
 
 std::vector<std::string> FamiliesOf(const gates::Verdict& verdict) {
