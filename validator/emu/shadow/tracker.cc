@@ -89,6 +89,12 @@ void ShadowTracker::Execute(CoreWarp& warp, const Decoded& op) {
     case Act::kMatrix:
       run = &ShadowTracker::RunMatrix;
       break;
+    case Act::kMatrixRows:
+      run = &ShadowTracker::RunMatrixRows;
+      break;
+    case Act::kFragment:
+      run = &ShadowTracker::RunFragment;
+      break;
     case Act::kOpaque:
     case Act::kPlain:
     case Act::kUnknown:
