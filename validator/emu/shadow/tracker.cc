@@ -306,7 +306,7 @@ void ShadowTracker::Finish(Report& report) {
   if (dtype < DType::kBF16) return;
   const NumberFormat format =
       kFormats[static_cast<std::size_t>(dtype) - static_cast<std::size_t>(DType::kBF16)];
-  const MemoryRegion& region = engine_.regions[focus.buffer + 1];
+  const MemoryRegion& region = engine_.buffers[focus.buffer].region;
   std::vector<double> sizes(site_pcs_.size()), overflows(site_pcs_.size());
   // Errors may share their sign, or point away from zero together.
   std::vector<double> upward(site_pcs_.size()), outward(site_pcs_.size());
