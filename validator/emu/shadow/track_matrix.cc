@@ -1,11 +1,10 @@
 // Shadow values through mma: every output is a sum of products, whatever the hardware does on the way.
 #include <array>
-#include <bit>
 #include <cmath>
-#include <cstring>
 #include <vector>
 
 #include "validator/emu/handlers/mma_forms.h"
+#include "validator/emu/shadow/lanes.h"
 #include "validator/emu/shadow/tracker.h"
 
 namespace assay::emu {
@@ -70,9 +69,7 @@ void ShadowTracker::RunMatrix(CoreWarp& warp, const Decoded& op, const Plan& pla
             ledger_.AddScaled(x.id, y.actual);
             ledger_.AddScaled(y.id, x.actual);
           }
-          std::uint64_t bits = 0;
-          std::memcpy(&bits, at, BytesOf(format));
-          const double actual = ToDouble(format, bits);
+          const double actual = ToDouble(format, BitsAt(at, BytesOf(format)));
           const double rounding = actual - exact;
           if (std::isfinite(exact) && std::fabs(rounding) > 1e-14 * std::fabs(actual))
             Charge(plan, rounding);
