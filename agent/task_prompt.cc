@@ -5,6 +5,7 @@
 #include <array>
 
 #include "agent/text.h"
+#include "ops/properties.h"
 
 namespace assay::agent {
 namespace {

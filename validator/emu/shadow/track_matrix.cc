@@ -3,14 +3,13 @@
 // elements go.
 #include <algorithm>
 #include <array>
-#include <bit>
 #include <cmath>
-#include <cstring>
 #include <vector>
 
 #include "validator/emu/handlers/fragment_memory.h"
 #include "validator/emu/handlers/mma_forms.h"
 #include "validator/emu/memory.h"
+#include "validator/emu/shadow/lanes.h"
 #include "validator/emu/shadow/tracker.h"
 
 namespace assay::emu {
@@ -75,9 +74,7 @@ void ShadowTracker::RunMatrix(CoreWarp& warp, const Decoded& op, const Plan& pla
             ledger_.AddScaled(x.id, y.actual);
             ledger_.AddScaled(y.id, x.actual);
           }
-          std::uint64_t bits = 0;
-          std::memcpy(&bits, at, BytesOf(format));
-          const double actual = ToDouble(format, bits);
+          const double actual = ToDouble(format, BitsAt(at, BytesOf(format)));
           const double rounding = actual - exact;
           if (std::isfinite(exact) && std::fabs(rounding) > 1e-14 * std::fabs(actual))
             Charge(plan, rounding);
