@@ -308,6 +308,64 @@ TEST(Bounded, RunningMeansOfRampsNeedTheirOwnAllowance) {
   EXPECT_GT(beyond_usual, 0);
 }
 
+struct Repeating : F32Contract {
+  static constexpr bool independent = false;
+};
+
+TEST(Bounded, MeansOfScaledTermsStayWithinTheAverage) {
+  // A sum of x * (1 / n) is inexact where that of x is exact; where x repeats, its roundings conspire.
+  Rng rng(37);
+  int beyond_usual = 0;
+  for (int round = 0; round < 300; ++round) {
+    const std::size_t count = 2 + rng.Below(round % 2 == 0 ? 8 : 4000);
+    const bool repeats = round % 4 < 2;
+    Bounded<F32Contract> usual = 0;
+    Bounded<Repeating> repeating = 0;
+    const float inverse = 1.0f / static_cast<float>(count);
+    float mean = 0, x = 3;
+    for (std::size_t i = 0; i < count; ++i) {
+      if (!repeats) x = static_cast<float>(rng.Normal());
+      usual += Bounded<F32Contract>(f32{x});
+      repeating += Bounded<Repeating>(f32{x});
+      mean += x * inverse;
+    }
+    const auto expected = average(usual, Bounded<F32Contract>(static_cast<int64>(count)));
+    const auto truth = average(repeating, Bounded<Repeating>(static_cast<int64>(count)));
+    const double error = std::fabs(static_cast<double>(mean) - truth.v);
+    ASSERT_LE(error, truth.hard()) << count;
+    if (!repeats) {
+      ASSERT_LE(error, expected.hard()) << count;
+    }
+    if (error > expected.hard()) ++beyond_usual;
+  }
+  EXPECT_GT(beyond_usual, 0);
+}
+
+TEST(Bounded, AffineMayBeMultipliedOut) {
+  Rng rng(41);
+  int beyond_plain = 0;
+  for (int round = 0; round < 3000; ++round) {
+    const double scale = std::ldexp(1, static_cast<int>(rng.Below(20)) - 10);
+    const auto x = static_cast<float>(rng.Normal()), m = static_cast<float>(rng.Normal());
+    const auto a = static_cast<float>(rng.Normal() * scale), b = static_cast<float>(rng.Normal());
+    const Honest hx = f32{x}, hm = f32{m}, ha = f32{a}, hb = f32{b};
+    const Honest truth = affine(hx, hm, ha, hb);
+    const Honest plain = (hx - hm) * ha + hb;
+    ASSERT_EQ(truth.v, plain.v);
+    const float forms[] = {(x - m) * a + b, std::fma(x - m, a, b), x * a + (b - m * a),
+                           std::fma(x, a, std::fma(-m, a, b)), (x * a - m * a) + b};
+    for (const float form : forms) {
+      const double error = std::fabs(static_cast<double>(form) - truth.v);
+      ASSERT_LE(error, truth.hard());
+      if (error > plain.hard()) ++beyond_plain;
+    }
+  }
+  EXPECT_GT(beyond_plain, 0);
+  // Without a mean there is nothing to multiply out.
+  const Honest zero = f32{0.0f}, one = f32{1.0f}, third = f32{1.0f / 3};
+  EXPECT_EQ(affine(third, zero, third, one).hard(), (third * third + one).hard());
+}
+
 TEST(Bounded, TwoTermsAreRoundedOnce) {
   Rng rng(29);
   for (int round = 0; round < 20000; ++round) {
