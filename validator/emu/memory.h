@@ -43,6 +43,9 @@ LaneMask UndefinedLanes(CoreWarp& warp, const LaneAccess& access, std::uint32_t 
 /// instruction at `origin`.
 void MarkStored(CoreWarp& warp, const Decoded& op, const LaneAccess& access, std::uint32_t offset,
                 std::uint32_t bytes, LaneMask undefined, std::uint32_t origin);
+/// The same for what register `source` holds, byte by byte.
+void MarkStoredRegister(CoreWarp& warp, const Decoded& op, const LaneAccess& access,
+                        std::uint32_t offset, std::uint32_t bytes, const DecodedOperand& source);
 /// Reports undefined bytes in an address register.
 void CheckAddressDefined(CoreWarp& warp, const Decoded& op, const DecodedOperand& operand,
                          LaneMask lanes);

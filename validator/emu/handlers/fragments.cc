@@ -13,6 +13,7 @@
 #include "validator/emu/handlers/warp_memory.h"
 #include "validator/emu/memory.h"
 #include "validator/emu/semantics/matrix_layout.h"
+#include "validator/emu/undefined.h"
 
 namespace assay::emu {
 namespace {
@@ -24,15 +25,32 @@ using ptx::Space;
 using ptx::Type;
 
 void SetUndefined(CoreWarp& warp, const Decoded& op, const DecodedOperand& target,
-                  LaneMask undefined) {
+                  const LaneBitsets& undefined) {
   if (!warp.engine->track_defined || target.kind != DecodedOperand::Kind::kSlot) return;
-  LaneMask& mask = warp.frame->undefined[target.shadow];
-  mask = (mask & ~warp.exec) | (undefined & warp.exec);
-  if ((undefined & warp.exec) != 0) warp.frame->origin[target.shadow] = warp.PcOf(op);
+  SetUndefinedBits(*warp.frame, target, warp.exec, undefined, warp.PcOf(op));
 }
 
-LaneMask UndefinedOf(const CoreWarp& warp, const DecodedOperand& source) {
-  return warp.engine->track_defined ? warp.frame->undefined[source.shadow] : 0;
+/// The lanes in which some of the `bits` bits from bit `first` on are undefined.
+LaneMask UndefinedOf(const CoreWarp& warp, const DecodedOperand& source, std::uint32_t first,
+                     std::uint32_t bits) {
+  if (!warp.engine->track_defined) return 0;
+  const LaneMask whole = warp.frame->undefined[source.shadow];
+  if ((whole & warp.frame->partial[source.shadow]) == 0) return whole;
+  LaneMask lanes = 0;
+  for (LaneMask rest = whole; rest != 0; rest &= rest - 1) {
+    const int lane = std::countr_zero(rest);
+    const std::uint64_t word = UndefinedBits(*warp.frame, source, lane) >> first;
+    if (bits >= 64 ? word != 0 : (word & ((std::uint64_t{1} << bits) - 1)) != 0)
+      lanes |= LaneMask{1} << lane;
+  }
+  return lanes;
+}
+
+/// Adds to `undefined`, in `lanes`, the `bits` bits from bit `first` on.
+void AddBits(LaneBitsets& undefined, LaneMask lanes, std::uint32_t first, std::uint32_t bits) {
+  const std::uint64_t ones = bits >= 64 ? ~std::uint64_t{0} : (std::uint64_t{1} << bits) - 1;
+  for (LaneMask rest = lanes; rest != 0; rest &= rest - 1)
+    undefined[static_cast<std::size_t>(std::countr_zero(rest))] |= ones << first;
 }
 
 // --- ldmatrix, stmatrix: lane 8 j + i gives the address of row i of matrix j, 16 bytes.
@@ -79,13 +97,14 @@ void LoadMatrices(Warp& base, const Decoded& op) {
     const DecodedOperand& target = op.operands[j];
     if (target.kind != DecodedOperand::Kind::kSlot) continue;
     auto* const d = warp.Lanes<std::uint16_t>(target.slot);
-    LaneMask bad = 0;
+    LaneBitsets bad{};
     for (int lane = 0; lane < kWarpSize; ++lane) {
       if ((warp.exec >> lane & 1) == 0) continue;
       for (int e = 0; e < 2; ++e) {
         const Pair at = ElementAt(j, lane, e, transposed);
         std::memcpy(d + 2 * lane + e, rows + at.lane * kRowBytes + at.byte, 2);
-        if ((undefined[at.byte / 2] >> at.lane & 1) != 0) bad |= LaneMask{1} << lane;
+        if ((undefined[at.byte / 2] >> at.lane & 1) != 0)
+          AddBits(bad, LaneMask{1} << lane, 16 * static_cast<std::uint32_t>(e), 16);
       }
     }
     SetUndefined(warp, op, target, bad);
@@ -108,13 +127,13 @@ void StoreMatrices(Warp& base, const Decoded& op) {
   for (std::size_t j = 0; j < count; ++j) {
     const DecodedOperand& source = op.operands[1 + j];
     const auto* const s = warp.Lanes<std::uint16_t>(source.slot);
-    const LaneMask bad = UndefinedOf(warp, source);
-    if (bad != 0) origin = warp.frame->origin[source.shadow];
+    const LaneMask bad[2] = {UndefinedOf(warp, source, 0, 16), UndefinedOf(warp, source, 16, 16)};
+    if ((bad[0] | bad[1]) != 0) origin = warp.frame->origin[source.shadow];
     for (int lane = 0; lane < kWarpSize; ++lane) {
       for (int e = 0; e < 2; ++e) {
         const Pair at = ElementAt(j, lane, e, transposed);
         std::memcpy(rows + at.lane * kRowBytes + at.byte, s + 2 * lane + e, 2);
-        if ((bad >> lane & 1) != 0) undefined[at.byte / 2] |= LaneMask{1} << at.lane;
+        if ((bad[e] >> lane & 1) != 0) undefined[at.byte / 2] |= LaneMask{1} << at.lane;
       }
     }
   }
@@ -150,7 +169,7 @@ void LoadFragment(Warp& base, const Decoded& op) {
     const DecodedOperand& target = op.operands[r];
     const std::size_t width = target.bits / 8u;
     alignas(8) std::byte values[kWarpSize * 8];
-    LaneMask undefined = 0;
+    LaneBitsets undefined{};
     for (int p = 0; p < memory.pieces(); ++p) {
       std::uint64_t addresses[kWarpSize];
       std::byte piece[kWarpSize * 8];
@@ -158,7 +177,7 @@ void LoadFragment(Warp& base, const Decoded& op) {
       memory.Place(static_cast<int>(r), p, addresses);
       if (!LoadLanes(warp, op, FragmentSpace(*op.source), warp.exec, addresses, bytes, piece, &bad))
         return;
-      undefined |= bad;
+      AddBits(undefined, bad, 8 * bytes * static_cast<std::uint32_t>(p), 8 * bytes);
       for (std::size_t lane = 0; lane < kWarpSize; ++lane) {
         std::memcpy(values + lane * width + static_cast<std::size_t>(p) * bytes,
                     piece + lane * bytes, bytes);
@@ -191,8 +210,9 @@ void StoreFragment(Warp& base, const Decoded& op) {
         std::memcpy(piece + lane * bytes, s + lane * width + static_cast<std::size_t>(p) * bytes,
                     bytes);
       }
-      if (!StoreLanes(warp, op, FragmentSpace(*op.source), warp.exec, addresses, bytes, piece,
-                      UndefinedOf(warp, source)))
+      if (!StoreLanes(
+              warp, op, FragmentSpace(*op.source), warp.exec, addresses, bytes, piece,
+              UndefinedOf(warp, source, 8 * bytes * static_cast<std::uint32_t>(p), 8 * bytes)))
         return;
     }
   }
