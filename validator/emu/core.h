@@ -60,6 +60,12 @@ struct MemoryRegion {
   std::string name;
 };
 
+/// A buffer of the execution: its region, and the allocation that is, was or will be its place.
+struct PlacedBuffer {
+  MemoryRegion region;
+  std::uint32_t allocation = 0;
+};
+
 /// How a control instruction ended.
 enum class Outcome : std::uint8_t {
   kNext,        ///< Go on with the following instruction.
@@ -230,6 +236,7 @@ struct Engine {
   const Program::Impl& program;
   const Execution& execution;
   std::vector<MemoryRegion> regions;  ///< By allocation number; 0 is nobody's.
+  std::vector<PlacedBuffer> buffers;  ///< By index into Execution::buffers (buffers.h).
   std::vector<std::unique_ptr<DefinedMap>> maps;
   std::vector<std::unique_ptr<LazyFill>> fills;
   std::vector<std::vector<std::byte>> owned;  ///< Storage of module variables, parameters, heap.

@@ -84,6 +84,9 @@ std::byte* HostAddress(CoreWarp& warp, ptx::Space space, std::uint64_t address, 
 MemoryRegion* SharedRegion(Block& block, std::uint64_t address);
 /// The region of a generic address outside of the shared and local windows, or null.
 MemoryRegion* GenericRegion(Engine& engine, std::uint64_t address);
+/// Gives a region its address in allocation `number`, and what definedness and races need.
+void TrackRegion(Engine& engine, MemoryRegion& region, std::uint32_t number, std::uint64_t misalign,
+                 bool initially_defined);
 /// Adds an allocation and returns its number.
 std::uint32_t AddRegion(Engine& engine, MemoryRegion region, std::uint64_t misalign,
                         bool initially_defined);

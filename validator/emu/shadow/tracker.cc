@@ -83,6 +83,12 @@ void ShadowTracker::Execute(CoreWarp& warp, const Decoded& op) {
     case Act::kMatrix:
       run = &ShadowTracker::RunMatrix;
       break;
+    case Act::kMatrixRows:
+      run = &ShadowTracker::RunMatrixRows;
+      break;
+    case Act::kFragment:
+      run = &ShadowTracker::RunFragment;
+      break;
     case Act::kOpaque:
     case Act::kPlain:
     case Act::kUnknown:
@@ -292,7 +298,7 @@ void ShadowTracker::Finish(Report& report) {
   if (dtype < DType::kBF16) return;
   const NumberFormat format =
       kFormats[static_cast<std::size_t>(dtype) - static_cast<std::size_t>(DType::kBF16)];
-  const MemoryRegion& region = engine_.regions[focus.buffer + 1];
+  const MemoryRegion& region = engine_.buffers[focus.buffer].region;
   std::vector<double> sizes(site_pcs_.size()), overflows(site_pcs_.size());
   // Errors may share their sign, or point away from zero together.
   std::vector<double> upward(site_pcs_.size()), outward(site_pcs_.size());
