@@ -3,6 +3,7 @@
 
 #include "cli/command.h"
 #include "ops/op.h"
+#include "ops/properties.h"
 
 namespace assay::cli {
 namespace {
@@ -91,7 +92,7 @@ Result<int> Show(const std::string& name, bool json) {
   tensors("output", op.outputs);
   text += fmt::format("\n  contract accumulate in {} or better{}", Name(op.contract.accumulate),
                       op.contract.approximate_functions ? ", approximate functions allowed" : "");
-  for (const auto& property : op.properties) text += "\n  property " + property.name;
+  for (const auto& property : op.properties) text += "\n  property " + ops::PropertyText(property);
   Say(text);
   return kExitDone;
 }

@@ -16,7 +16,6 @@
 #include <string_view>
 #include <vector>
 
-#include "base/rng.h"
 #include "validator/gates/gate.h"
 #include "validator/gates/guidance.h"
 
@@ -86,8 +85,6 @@ class Campaign {
   std::vector<Task> Varied();
   std::vector<Task> Huge();
   std::vector<Task> Surroundings();
-  Task Repeated(const cases::Case& judged, std::size_t kind, const cases::Case& other,
-                Rng& rng) const;
 
   void Trim(std::vector<Task>& planned) const;
   void Learn(const CaseRun& run);

@@ -8,6 +8,7 @@
 #include "validator/cases/recipes.h"
 #include "validator/cases/shapes.h"
 #include "validator/gates/campaign.h"
+#include "validator/gates/repetitions.h"
 
 namespace assay::gates {
 
@@ -269,10 +270,17 @@ std::vector<Task> Campaign::Surroundings() {
     one.wants.determinism = false;
     planned.push_back(std::move(one));
   }
-  for (std::size_t i = 0; i < 2 * rounds; ++i) {
+  const std::span<const Repetition> repetitions = Repetitions();
+  for (std::size_t i = 0; i < 3 * rounds; ++i) {
     const cases::Case& judged = draw();
-    const cases::Case& other = draw();
-    planned.push_back(Repeated(judged, i, other, rng));
+    const cases::Case* other = &draw();
+    for (int again = 0; again < 4 && other->axes == judged.axes; ++again) other = &draw();
+    Task one = TaskFor(judged, "repeated calls");
+    one.probe =
+        ProbeAfter(context_.instance, repetitions[i % repetitions.size()], judged, *other, rng);
+    one.wants.determinism = false;
+    one.wants.max_steps *= 1 + one.probe.prelude.size();
+    planned.push_back(std::move(one));
   }
   // What vector types need is guaranteed; more than that only where an allocator happens to give
   // it.
@@ -307,31 +315,6 @@ std::vector<Task> Campaign::Huge() {
     planned.push_back(std::move(task));
   }
   return planned;
-}
-
-// The judged call after others in one context, in turn: the same call again and again; the same
-// shape with other values; another shape; values that agree with the judged ones in their first
-// half.
-Task Campaign::Repeated(const cases::Case& judged, std::size_t kind, const cases::Case& other,
-                        Rng& rng) const {
-  Task task = TaskFor(judged, "repeated calls");
-  task.wants.determinism = false;
-  cases::Case before = kind % 4 == 2 ? other : judged;
-  if (kind % 4 == 1) before.seed ^= 1 + rng.Below(1u << 20);
-  if (kind % 4 == 3) {
-    if (const auto spelled = cases::SpellOut(context_.instance, judged)) {
-      task.probe.case_ = *spelled;
-      before = *spelled;
-      for (auto& [input, profile] : before.profiles) {
-        for (std::size_t i = (profile.literal.size() + 1) / 2; i < profile.literal.size(); ++i) {
-          profile.literal[i] = 1 - profile.literal[i];
-        }
-      }
-    }
-  }
-  task.probe.prelude.assign(kind % 4 == 0 ? 4 : 1, before);
-  task.wants.max_steps *= 1 + task.probe.prelude.size();
-  return task;
 }
 
 }  // namespace assay::gates

@@ -18,7 +18,7 @@
 #include "base/json.h"
 #include "base/rng.h"
 #include "validator/oracle/element.h"
-#include "validator/oracle/testing/local_bench.h"
+#include "validator/oracle/testing/bench_test.h"
 
 namespace assay::oracle {
 namespace {
@@ -218,17 +218,8 @@ bool Recognised(const std::string& variant, const Caught& caught) {
          });
 }
 
-class PrecisionCorpus : public ::testing::TestWithParam<const char*> {
+class PrecisionCorpus : public BenchTest<::testing::TestWithParam<const char*>> {
  protected:
-  static void SetUpTestSuite() {
-    auto bench = LocalBench::Create();
-    ASSERT_TRUE(bench.has_value()) << ToString(bench.error());
-    bench_ = bench->release();
-  }
-  static void TearDownTestSuite() {
-    delete bench_;
-    bench_ = nullptr;
-  }
   static ops::Instance InstanceOf(const std::string& type, bool approximate = true) {
     ops::OpSpec op = *ops::LoadOp(Path(ASSAY_SOURCE_DIR) / "ops" / GetParam());
     op.contract.approximate_functions = approximate;
@@ -238,9 +229,7 @@ class PrecisionCorpus : public ::testing::TestWithParam<const char*> {
   static bool Has(const Variant& variant, const std::string& type) {
     return std::ranges::find(variant.dtypes, type) != variant.dtypes.end();
   }
-  static LocalBench* bench_;
 };
-LocalBench* PrecisionCorpus::bench_ = nullptr;
 
 TEST_P(PrecisionCorpus, HonestVariantsAreNeverRefuted) {
   const char* wanted = std::getenv("ASSAY_CORPUS_CASES");

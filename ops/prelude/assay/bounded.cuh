@@ -244,23 +244,42 @@ ASSAY_DEVICE Bounded<C> select_less(const Bounded<C>& a, const Bounded<C>& b, co
                             larger(chosen.length(), other.length()), -1);
 }
 
-/// sum / count, as an average that an honest implementation may also keep while it runs (Welford).
+/// sum / count, as an average that an honest implementation may also keep while it runs (Welford), or
+/// add up from terms that are divided by count already.
 /// mean += (x - mean) / k rounds by u |mean_k|, which the steps after it shrink by k / n; |mean_k| is
 /// at most the first k magnitudes over k, so all steps together err like a sum that is divided by n,
-/// even where the sum itself is exact. Repeated values do not make these roundings conspire, since
-/// k changes at every step. Values that drift do: along a ramp every step adds the same amount.
+/// even where the sum itself is exact. Values that drift make these roundings conspire: along a ramp
+/// every step adds the same amount. Repeated values do so in a sum of x * (1 / n), which is inexact
+/// where that of x is exact, and which rounds 1 / n and each product besides.
 template <class C>
 ASSAY_DEVICE Bounded<C> average(const Bounded<C>& sum, const Bounded<C>& count) {
   if (sum.n < 2 || C::in_order) return sum / count;
   const double adds = sum.n - 1;
-  const double steps = C::trending ? adds : smaller(adds, C::lambda * ::sqrt(adds));
+  const bool conspire = C::trending || !C::independent;
+  const double steps =
+      Bounded<C>::kSlack + (conspire ? adds : smaller(adds, C::lambda * ::sqrt(adds)));
   const double hard = sum.e + Bounded<C>::kUnit * sum.a * steps;
   const double typical = sum.t + Bounded<C>::kUnit * sum.a * ::sqrt(adds);
   Bounded<C> mean = Bounded<C>::result(
       sum.v, larger(sum.hard(), hard),
-      larger(sum.correlated(), C::trending ? hard : smaller(hard, typical)), sum.length(), -1);
+      larger(sum.correlated(), conspire ? hard : smaller(hard, typical)), sum.length(), -1);
   mean.w = sum.w;
   return mean / count;
+}
+
+/// (x - mean) * factor + shift, which may also be multiplied out, x * factor + (shift - mean *
+/// factor): two instructions an element. That rounds two products and one more sum.
+template <class C>
+ASSAY_DEVICE Bounded<C> affine(const Bounded<C>& x, const Bounded<C>& mean,
+                               const Bounded<C>& factor, const Bounded<C>& shift) {
+  Bounded<C> r = (x - mean) * factor + shift;
+  if (C::in_order || (mean.v == 0 && mean.hard() == 0)) return r;
+  const double more = Bounded<C>::kUnit * (magnitude(factor.v) * (magnitude(x.v) + 2 * magnitude(mean.v)) +
+                                           magnitude(shift.v));
+  r.e = r.guarded(r.e + more);
+  r.t = r.guarded(r.t + more);
+  r.g = -1;
+  return r;
 }
 
 /// The larger one; NaN where either is.

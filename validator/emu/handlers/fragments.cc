@@ -4,15 +4,16 @@
 // Definedness is kept by register, as everywhere: a register is undefined in the lanes for which a
 // byte of it was.
 #include <bit>
-#include <cstdio>
 #include <cstring>
 #include <vector>
 
+#include "validator/emu/handlers/fragment_memory.h"
 #include "validator/emu/handlers/partial_rows.h"
 #include "validator/emu/handlers/rows.h"
 #include "validator/emu/handlers/warp_memory.h"
 #include "validator/emu/memory.h"
 #include "validator/emu/semantics/matrix_layout.h"
+#include "validator/emu/undefined.h"
 
 namespace assay::emu {
 namespace {
@@ -23,20 +24,33 @@ using ptx::Opcode;
 using ptx::Space;
 using ptx::Type;
 
-Space SpaceOf(const Instruction& in) {
-  return in.space == Space::kReg ? Space::kGeneric : in.space;
-}
-
 void SetUndefined(CoreWarp& warp, const Decoded& op, const DecodedOperand& target,
-                  LaneMask undefined) {
+                  const LaneBitsets& undefined) {
   if (!warp.engine->track_defined || target.kind != DecodedOperand::Kind::kSlot) return;
-  LaneMask& mask = warp.frame->undefined[target.shadow];
-  mask = (mask & ~warp.exec) | (undefined & warp.exec);
-  if ((undefined & warp.exec) != 0) warp.frame->origin[target.shadow] = warp.PcOf(op);
+  SetUndefinedBits(*warp.frame, target, warp.exec, undefined, warp.PcOf(op));
 }
 
-LaneMask UndefinedOf(const CoreWarp& warp, const DecodedOperand& source) {
-  return warp.engine->track_defined ? warp.frame->undefined[source.shadow] : 0;
+/// The lanes in which some of the `bits` bits from bit `first` on are undefined.
+LaneMask UndefinedOf(const CoreWarp& warp, const DecodedOperand& source, std::uint32_t first,
+                     std::uint32_t bits) {
+  if (!warp.engine->track_defined) return 0;
+  const LaneMask whole = warp.frame->undefined[source.shadow];
+  if ((whole & warp.frame->partial[source.shadow]) == 0) return whole;
+  LaneMask lanes = 0;
+  for (LaneMask rest = whole; rest != 0; rest &= rest - 1) {
+    const int lane = std::countr_zero(rest);
+    const std::uint64_t word = UndefinedBits(*warp.frame, source, lane) >> first;
+    if (bits >= 64 ? word != 0 : (word & ((std::uint64_t{1} << bits) - 1)) != 0)
+      lanes |= LaneMask{1} << lane;
+  }
+  return lanes;
+}
+
+/// Adds to `undefined`, in `lanes`, the `bits` bits from bit `first` on.
+void AddBits(LaneBitsets& undefined, LaneMask lanes, std::uint32_t first, std::uint32_t bits) {
+  const std::uint64_t ones = bits >= 64 ? ~std::uint64_t{0} : (std::uint64_t{1} << bits) - 1;
+  for (LaneMask rest = lanes; rest != 0; rest &= rest - 1)
+    undefined[static_cast<std::size_t>(std::countr_zero(rest))] |= ones << first;
 }
 
 // --- ldmatrix, stmatrix: lane 8 j + i gives the address of row i of matrix j, 16 bytes.
@@ -66,7 +80,7 @@ void LoadMatrices(Warp& base, const Decoded& op) {
   const DecodedOperand& address = op.operands[count];
   Addresses(warp, address, access);
   CheckAddressDefined(warp, op, address, lanes);
-  if (!Resolve(warp, op, SpaceOf(*op.source), lanes, kRowBytes, AccessType::kLoad, access))
+  if (!Resolve(warp, op, FragmentSpace(*op.source), lanes, kRowBytes, AccessType::kLoad, access))
     return;
   std::byte rows[kWarpSize * kRowBytes] = {};
   for (LaneMask rest = lanes; rest != 0; rest &= rest - 1) {
@@ -83,13 +97,14 @@ void LoadMatrices(Warp& base, const Decoded& op) {
     const DecodedOperand& target = op.operands[j];
     if (target.kind != DecodedOperand::Kind::kSlot) continue;
     auto* const d = warp.Lanes<std::uint16_t>(target.slot);
-    LaneMask bad = 0;
+    LaneBitsets bad{};
     for (int lane = 0; lane < kWarpSize; ++lane) {
       if ((warp.exec >> lane & 1) == 0) continue;
       for (int e = 0; e < 2; ++e) {
         const Pair at = ElementAt(j, lane, e, transposed);
         std::memcpy(d + 2 * lane + e, rows + at.lane * kRowBytes + at.byte, 2);
-        if ((undefined[at.byte / 2] >> at.lane & 1) != 0) bad |= LaneMask{1} << lane;
+        if ((undefined[at.byte / 2] >> at.lane & 1) != 0)
+          AddBits(bad, LaneMask{1} << lane, 16 * static_cast<std::uint32_t>(e), 16);
       }
     }
     SetUndefined(warp, op, target, bad);
@@ -104,7 +119,7 @@ void StoreMatrices(Warp& base, const Decoded& op) {
   LaneAccess access;
   Addresses(warp, op.operands[0], access);
   CheckAddressDefined(warp, op, op.operands[0], lanes);
-  if (!Resolve(warp, op, SpaceOf(*op.source), lanes, kRowBytes, AccessType::kStore, access))
+  if (!Resolve(warp, op, FragmentSpace(*op.source), lanes, kRowBytes, AccessType::kStore, access))
     return;
   std::byte rows[kWarpSize * kRowBytes] = {};
   LaneMask undefined[8] = {};
@@ -112,13 +127,13 @@ void StoreMatrices(Warp& base, const Decoded& op) {
   for (std::size_t j = 0; j < count; ++j) {
     const DecodedOperand& source = op.operands[1 + j];
     const auto* const s = warp.Lanes<std::uint16_t>(source.slot);
-    const LaneMask bad = UndefinedOf(warp, source);
-    if (bad != 0) origin = warp.frame->origin[source.shadow];
+    const LaneMask bad[2] = {UndefinedOf(warp, source, 0, 16), UndefinedOf(warp, source, 16, 16)};
+    if ((bad[0] | bad[1]) != 0) origin = warp.frame->origin[source.shadow];
     for (int lane = 0; lane < kWarpSize; ++lane) {
       for (int e = 0; e < 2; ++e) {
         const Pair at = ElementAt(j, lane, e, transposed);
         std::memcpy(rows + at.lane * kRowBytes + at.byte, s + 2 * lane + e, 2);
-        if ((bad >> lane & 1) != 0) undefined[at.byte / 2] |= LaneMask{1} << at.lane;
+        if ((bad[e] >> lane & 1) != 0) undefined[at.byte / 2] |= LaneMask{1} << at.lane;
       }
     }
   }
@@ -143,146 +158,26 @@ void StoreMatrices(Warp& base, const Decoded& op) {
 }
 
 // --- wmma.load, wmma.store
-enum class Elements : std::uint8_t { kHalf, kBrain, kWord, kDouble, kByte, kNibble, kBit };
-constexpr int kElementBits[] = {16, 16, 32, 64, 8, 4, 1};
-
-struct Shape {
-  Role role;
-  int m;
-  int n;
-  int k;
-  Elements elements;
-  bool operator==(const Shape&) const = default;
-};
-
-/// A fragment's places, looked up: rows[lane * elements + e].
-struct Places {
-  Shape shape;
-  Fragment fragment;
-  std::vector<std::uint8_t> rows;
-  std::vector<std::uint8_t> columns;
-};
-
-Places PlacesOf(const Shape& shape) {
-  Places places;
-  places.shape = shape;
-  const int bits = kElementBits[static_cast<std::size_t>(shape.elements)];
-  places.fragment = shape.elements == Elements::kBrain
-                        ? WmmaBf16Fragment(shape.role, shape.m, shape.n, shape.k)
-                        : WmmaFragment(shape.role, shape.m, shape.n, shape.k, bits);
-  for (int lane = 0; lane < kWarpSize; ++lane) {
-    for (int e = 0; e < places.fragment.elements(); ++e) {
-      const MatrixPlace at = PlaceOf(places.fragment, lane, e);
-      places.rows.push_back(static_cast<std::uint8_t>(at.row));
-      places.columns.push_back(static_cast<std::uint8_t>(at.column));
-    }
-  }
-  return places;
-}
-
-/// Tabulated once, immutable afterwards.
-const std::vector<Places>& AllPlaces() {
-  static const std::vector<Places> kAll = [] {
-    struct Size {
-      int m, n, k;
-    };
-    constexpr Size kLarge[] = {{16, 16, 16}, {32, 8, 16}, {8, 32, 16}};
-    std::vector<Places> all;
-    const auto add = [&](Role role, Size size, Elements elements) {
-      all.push_back(PlacesOf({role, size.m, size.n, size.k, elements}));
-    };
-    const auto operands = [&](Size size, Elements elements) {
-      add(Role::kA, size, elements);
-      add(Role::kB, size, elements);
-    };
-    for (const Size size : kLarge) {
-      for (const Elements elements : {Elements::kHalf, Elements::kBrain, Elements::kByte})
-        operands(size, elements);
-      add(Role::kAccumulator, size, Elements::kHalf);
-      add(Role::kAccumulator, size, Elements::kWord);
-    }
-    operands({16, 16, 8}, Elements::kWord);
-    add(Role::kAccumulator, {16, 16, 8}, Elements::kWord);
-    operands({8, 8, 4}, Elements::kDouble);
-    add(Role::kAccumulator, {8, 8, 4}, Elements::kDouble);
-    operands({8, 8, 32}, Elements::kNibble);
-    add(Role::kAccumulator, {8, 8, 32}, Elements::kWord);
-    operands({8, 8, 128}, Elements::kBit);
-    add(Role::kAccumulator, {8, 8, 128}, Elements::kWord);
-    return all;
-  }();
-  return kAll;
-}
-
-/// A fragment in memory: which registers are one piece there, and where each element lies.
-class FragmentInMemory {
- public:
-  FragmentInMemory(CoreWarp& warp, const Decoded& op, std::size_t address_at, std::size_t after)
-      : places_(AllPlaces()[op.aux]) {
-    column_major_ = op.source->Has(Mod::kCol);
-    Addresses(warp, op.operands[address_at], base_);
-    CheckAddressDefined(warp, op, op.operands[address_at], warp.exec);
-    const Fragment& fragment = places_.fragment;
-    const auto minor = static_cast<std::uint32_t>(column_major_ ? fragment.rows : fragment.columns);
-    const auto* const given =
-        op.operand_count > after ? warp.Lanes<std::uint32_t>(op.operands[after].slot) : nullptr;
-    for (int lane = 0; lane < kWarpSize; ++lane) stride_[lane] = given ? given[lane] : minor;
-    bits_ = fragment.element_bits;
-    per_register_ = fragment.elements_per_register;
-    // Elements of a register follow each other along k (operands) or along n (accumulators).
-    const bool along_columns = fragment.role != Role::kB;
-    const bool wide = fragment.role == Role::kAccumulator && fragment.transposed;
-    together_ = per_register_ == 1 || (along_columns != wide) != column_major_;
-  }
-
-  int registers() const { return places_.fragment.registers; }
-  /// Accesses that a register takes, and the bytes of each.
-  int pieces() const { return together_ ? 1 : per_register_; }
-  std::uint32_t piece_bytes() const {
-    return static_cast<std::uint32_t>(together_ ? per_register_ * bits_ : bits_) / 8;
-  }
-  /// Fills in the addresses of one piece of register `reg`, for all lanes.
-  void Place(int reg, int piece, std::uint64_t* addresses) const {
-    const int elements = places_.fragment.elements();
-    const int element = reg * per_register_ + piece;
-    for (int lane = 0; lane < kWarpSize; ++lane) {
-      const auto at = static_cast<std::size_t>(lane * elements + element);
-      const std::uint64_t row = places_.rows[at];
-      const std::uint64_t column = places_.columns[at];
-      const std::uint64_t index =
-          column_major_ ? column * stride_[lane] + row : row * stride_[lane] + column;
-      addresses[lane] = base_.address[lane] + index * static_cast<std::uint64_t>(bits_) / 8;
-    }
-  }
-
- private:
-  const Places& places_;
-  LaneAccess base_;
-  std::uint32_t stride_[kWarpSize];
-  int bits_ = 16;
-  int per_register_ = 1;
-  bool column_major_ = false;
-  bool together_ = false;
-};
 
 void LoadFragment(Warp& base, const Decoded& op) {
   CoreWarp& warp = Core(base);
   const std::size_t registers = op.destinations;
-  const FragmentInMemory memory(warp, op, registers, registers + 1);
+  const FragmentInMemory memory(warp, op, registers);
+  CheckAddressDefined(warp, op, op.operands[registers], warp.exec);
   const std::uint32_t bytes = memory.piece_bytes();
   for (std::size_t r = 0; r < registers; ++r) {
     const DecodedOperand& target = op.operands[r];
     const std::size_t width = target.bits / 8u;
     alignas(8) std::byte values[kWarpSize * 8];
-    LaneMask undefined = 0;
+    LaneBitsets undefined{};
     for (int p = 0; p < memory.pieces(); ++p) {
       std::uint64_t addresses[kWarpSize];
       std::byte piece[kWarpSize * 8];
       LaneMask bad = 0;
       memory.Place(static_cast<int>(r), p, addresses);
-      if (!LoadLanes(warp, op, SpaceOf(*op.source), warp.exec, addresses, bytes, piece, &bad))
+      if (!LoadLanes(warp, op, FragmentSpace(*op.source), warp.exec, addresses, bytes, piece, &bad))
         return;
-      undefined |= bad;
+      AddBits(undefined, bad, 8 * bytes * static_cast<std::uint32_t>(p), 8 * bytes);
       for (std::size_t lane = 0; lane < kWarpSize; ++lane) {
         std::memcpy(values + lane * width + static_cast<std::size_t>(p) * bytes,
                     piece + lane * bytes, bytes);
@@ -299,8 +194,9 @@ void LoadFragment(Warp& base, const Decoded& op) {
 
 void StoreFragment(Warp& base, const Decoded& op) {
   CoreWarp& warp = Core(base);
-  const auto registers = static_cast<std::size_t>(AllPlaces()[op.aux].fragment.registers);
-  const FragmentInMemory memory(warp, op, 0, registers + 1);
+  const FragmentInMemory memory(warp, op, 0);
+  CheckAddressDefined(warp, op, op.operands[0], warp.exec);
+  const auto registers = static_cast<std::size_t>(memory.registers());
   const std::uint32_t bytes = memory.piece_bytes();
   for (std::size_t r = 0; r < registers; ++r) {
     const DecodedOperand& source = op.operands[1 + r];
@@ -314,8 +210,9 @@ void StoreFragment(Warp& base, const Decoded& op) {
         std::memcpy(piece + lane * bytes, s + lane * width + static_cast<std::size_t>(p) * bytes,
                     bytes);
       }
-      if (!StoreLanes(warp, op, SpaceOf(*op.source), warp.exec, addresses, bytes, piece,
-                      UndefinedOf(warp, source)))
+      if (!StoreLanes(
+              warp, op, FragmentSpace(*op.source), warp.exec, addresses, bytes, piece,
+              UndefinedOf(warp, source, 8 * bytes * static_cast<std::uint32_t>(p), 8 * bytes)))
         return;
     }
   }
@@ -354,44 +251,8 @@ Handler ResolveStmatrix(const Instruction& in, Decoded& decoded) {
   return fits ? WarpWide(decoded, &StoreMatrices) : nullptr;
 }
 
-bool ElementsOf(Type type, Elements& elements) {
-  constexpr std::pair<Type, Elements> kRows[] = {
-      {Type::kF16, Elements::kHalf},  {Type::kBF16, Elements::kBrain},
-      {Type::kF32, Elements::kWord},  {Type::kTF32, Elements::kWord},
-      {Type::kS32, Elements::kWord},  {Type::kF64, Elements::kDouble},
-      {Type::kU8, Elements::kByte},   {Type::kS8, Elements::kByte},
-      {Type::kU4, Elements::kNibble}, {Type::kS4, Elements::kNibble},
-      {Type::kB1, Elements::kBit},
-  };
-  for (const auto& [known, value] : kRows) {
-    if (known != type) continue;
-    elements = value;
-    return true;
-  }
-  return false;
-}
-
-/// Sets decoded.aux to the fragment's row in AllPlaces; false when there is none.
-bool FindFragment(const Instruction& in, Role role, Decoded& decoded) {
-  Shape shape{.role = role};
-  for (const Mod mod : in.mods) {
-    Shape sized = shape;
-    if (std::sscanf(std::string(ptx::Name(mod)).c_str(), "m%dn%dk%d", &sized.m, &sized.n,
-                    &sized.k) == 3)
-      shape = sized;
-  }
-  if (!ElementsOf(in.type(), shape.elements)) return false;
-  const std::vector<Places>& all = AllPlaces();
-  for (std::size_t i = 0; i < all.size(); ++i) {
-    if (!(all[i].shape == shape)) continue;
-    decoded.aux = static_cast<std::uint32_t>(i);
-    return true;
-  }
-  return false;
-}
-
 bool FragmentFits(const Decoded& decoded, std::size_t first) {
-  const Fragment& fragment = AllPlaces()[decoded.aux].fragment;
+  const Fragment& fragment = FragmentAt(decoded.aux);
   const auto registers = static_cast<std::size_t>(fragment.registers);
   const std::size_t operands = registers + 1;
   return AreRegisters(decoded, first, registers, fragment.element_bits == 64 ? 64 : 32) &&
