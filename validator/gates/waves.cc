@@ -125,6 +125,60 @@ std::vector<Task> Campaign::Aimed() {
   return planned;
 }
 
+// Two axes past constants at once: `rows > gridDim.x && columns > 256` wants both. What is past the
+// largest constants that fit together is past all smaller ones.
+std::vector<Task> Campaign::Paired() {
+  std::vector<Task> planned;
+  ProgramConstants constants = ConstantsOfPtx(context_.Compile()->kernel.ptx);
+  for (const std::int64_t constant : cases::ConstantsOf(*context_.plan))
+    constants.integers.push_back(constant);
+  const auto budget = static_cast<double>(context_.effort.campaign_steps) / 32;
+  double total = 0;
+  for (cases::Case& value :
+       PairedCases(context_.instance, constants, 2 * context_.effort.long_elements + (1 << 16),
+                   DeriveSeed(context_.options.seed, "paired"))) {
+    const double cost = StepsFor(value.axes);
+    if (planned.size() >= context_.effort.guided_cases / 4) break;
+    if (total + cost > budget) continue;
+    total += cost;
+    planned.push_back(TaskFor(std::move(value), "paired"));
+  }
+  return planned;
+}
+
+// One axis as long as the op allows, or as long as is affordable, the others as short as they can
+// be: counters of 16 bits, tables of a fixed number of tiles, indices of classes far up.
+std::vector<Task> Campaign::Longest() {
+  std::vector<Task> planned;
+  const std::int64_t most = 4 * context_.effort.long_elements + 64;
+  for (const ops::Axis& axis : context_.instance.op.axes) {
+    if (axis.kind != ops::Axis::Kind::kVariable) continue;
+    ops::AxisValues small;
+    for (const ops::Axis& other : context_.instance.op.axes) small[other.name] = other.min;
+    const auto fits = [&](const Result<ops::AxisValues>& axes) {
+      return axes && cases::TotalElements(context_.instance, *axes) <= most &&
+             StepsFor(*axes) <= static_cast<double>(context_.effort.campaign_steps) / 64;
+    };
+    std::int64_t length = std::min<std::int64_t>(axis.max, most);
+    auto solved = cases::SolveNear(context_.instance.op, axis.name, length, small);
+    while (!fits(solved) && length > context_.effort.max_elements) {
+      length /= 2;
+      solved = cases::SolveNear(context_.instance.op, axis.name, length, small);
+    }
+    if (!fits(solved)) continue;
+    cases::Case value =
+        cases::MakeCase(context_.instance, *cases::FindRecipe("exact"), *solved,
+                        DeriveSeed(context_.options.seed, "longest") + planned.size(), "long");
+    for (const ops::TensorSpec& spec : context_.instance.op.inputs) {
+      if (!spec.is_scalar && !spec.IsGenerated() &&
+          cases::ClassOf(spec, context_.instance.TypeOf(spec)) == cases::InputClass::kIndex)
+        value.profiles[spec.name] = {.kind = "last", .parameters = {}, .literal = {}};
+    }
+    planned.push_back(TaskFor(std::move(value), "long"));
+  }
+  return planned;
+}
+
 // What reached something new is worth another look: the same shape with other values, its
 // neighbours with the same ones.
 std::vector<Task> Campaign::Varied() {
@@ -189,12 +243,19 @@ std::vector<Task> Campaign::Surroundings() {
     return elements > 20'000 || elements < 8;
   });
   if (pool.empty()) return planned;
+  std::ranges::stable_sort(pool, {}, [&](const cases::Case& value) {
+    return cases::TotalElements(context_.instance, value.axes);
+  });
   const auto draw = [&]() -> const cases::Case& { return pool[rng.Below(pool.size())]; };
+  // Where blocks wait for each other, it takes many of them for an order to matter.
+  const auto draw_large = [&]() -> const cases::Case& {
+    return pool[pool.size() - 1 - rng.Below(1 + pool.size() / 8)];
+  };
   const std::size_t rounds = context_.effort.schedules;
   using Policy = Schedule::Policy;
   constexpr Policy kPolicies[] = {Policy::kReversed, Policy::kPermuted, Policy::kPriorities};
   for (std::size_t i = 0; i < rounds * (schedule_matters_ ? 3 : 1); ++i) {
-    Task one = TaskFor(draw(), "schedules");
+    Task one = TaskFor(schedule_matters_ && i % 2 == 0 ? draw_large() : draw(), "schedules");
     one.probe.schedule = {.policy = kPolicies[i % 3], .seed = rng.Next() % 1'000'000};
     planned.push_back(std::move(one));
   }
