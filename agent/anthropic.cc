@@ -56,6 +56,7 @@ void TakeStop(const Json& object, PartialReply& partial) {
   if (reason == "max_tokens" || reason == "model_context_window_exceeded") {
     partial.reply.stop = StopReason::kLength;
   }
+  if (reason == "tool_use") NoteToolCall(partial.reply);
   if (reason == "refusal") partial.reply.stop = StopReason::kRefusal;
 }
 

@@ -51,8 +51,8 @@ Result<PriceTable> ParsePrices(std::string_view text, const std::string& file) {
   ASSAY_TRY(ObjectReader reader, ObjectReader::Of(document, file));
   ASSAY_TRY(const std::string schema, reader.Required<std::string>("schema"));
   if (schema != "assay.prices/1") {
-    return Fail(ErrorKind::kUnsupported, "the schema is '" + schema + "'", reader.PlaceOf("schema"),
-                "this version reads assay.prices/1");
+    return Fail(ErrorKind::kMalformedInput, "the schema is '" + schema + "'",
+                reader.PlaceOf("schema"), "this version reads assay.prices/1");
   }
   reader.Ignore("as_of");
   ASSAY_TRY(const Json models, reader.Required<Json>("models"));

@@ -63,12 +63,15 @@ std::string_view Unindent(std::string_view line, std::size_t indent) {
 enum class Part : std::uint8_t { kNone, kKernel, kPlan };
 
 Part PartOf(const CodeBlock& block) {
-  constexpr std::array<std::string_view, 7> kCuda = {"cuda", "cu", "cpp",     "c++",
-                                                     "cxx",  "c",  "cuda-cpp"};
+  constexpr std::array<std::string_view, 6> kCuda = {"cu", "cuh", "cpp", "c++", "cxx", "c"};
   if (block.name == "kernel.cu") return Part::kKernel;
   if (block.name == "launch.json") return Part::kPlan;
-  if (std::ranges::find(kCuda, block.language) != kCuda.end()) return Part::kKernel;
-  if (block.language == "json" || block.language == "jsonc") return Part::kPlan;
+  // "cuda-c++", "json5" and the like are what they begin with.
+  if (block.language.starts_with("cuda") ||
+      std::ranges::find(kCuda, block.language) != kCuda.end()) {
+    return Part::kKernel;
+  }
+  if (block.language.starts_with("json")) return Part::kPlan;
   if (!block.language.empty()) return Part::kNone;
   if (block.text.find("__global__") != std::string::npos) return Part::kKernel;
   if (Strip(block.text).starts_with('{')) return Part::kPlan;
@@ -113,8 +116,41 @@ std::string Listed(const std::vector<const CodeBlock*>& blocks) {
 std::string WhatWasFound(const std::vector<CodeBlock>& blocks, std::string_view text) {
   if (Strip(text).empty()) return "the reply is empty";
   if (blocks.empty()) return "the reply holds no code block";
-  return fmt::format("the reply holds {} code block{}", blocks.size(),
-                     blocks.size() == 1 ? "" : "s");
+  std::string languages;
+  for (const CodeBlock& block : blocks) {
+    if (block.language.empty() || languages.size() > 60) continue;
+    languages += (languages.empty() ? "" : ", ") + block.language;
+  }
+  return fmt::format("the reply holds {} code block{}{}", blocks.size(),
+                     blocks.size() == 1 ? "" : "s",
+                     languages.empty() ? "" : " (" + languages + ")");
+}
+
+// No kernel at all. Where the limit of tokens is to blame, that is said first.
+Finding NoKernel(const std::vector<CodeBlock>& blocks, std::string_view text,
+                 const ModelReply& reply) {
+  Finding finding =
+      Malformed(WhatWasFound(blocks, text) + (blocks.empty() ? "" : ", none of them CUDA"),
+                "one ```cuda block with the whole of kernel.cu");
+  if (reply.stop != StopReason::kLength) return finding;
+  finding.message += reply.reasoning.empty()
+                         ? ": it was cut at the token limit"
+                         : ": it was cut at the token limit, while the model was still reasoning";
+  finding.cause = "the token limit (--max-output-tokens) ends replies before the code: be brief";
+  return finding;
+}
+
+// Some models wrap their whole reply into one block of Markdown.
+std::vector<CodeBlock> Unwrapped(std::vector<CodeBlock> blocks) {
+  constexpr std::array<std::string_view, 4> kProse = {"", "markdown", "md", "text"};
+  if (blocks.size() != 1 || !blocks.front().closed ||
+      std::ranges::find(kProse, blocks.front().language) == kProse.end()) {
+    return blocks;
+  }
+  std::vector<CodeBlock> inner = FindCodeBlocks(blocks.front().text);
+  if (inner.size() < 2) return blocks;
+  for (CodeBlock& block : inner) block.line += blocks.front().line;
+  return inner;
 }
 
 }  // namespace
@@ -124,8 +160,9 @@ std::vector<CodeBlock> FindCodeBlocks(std::string_view reply) {
   Fence open;
   std::string_view above;
   std::size_t number = 0;
-  for (const std::string_view line : SplitLines(reply)) {
+  for (std::string_view line : SplitLines(reply)) {
     ++number;
+    if (line.starts_with("\xef\xbb\xbf")) line.remove_prefix(3);  // a byte order mark
     const Fence fence = ReadFence(line);
     if (open.length > 0) {
       if (fence.length >= open.length && fence.mark == open.mark && fence.info.empty()) {
@@ -162,11 +199,10 @@ std::expected<gates::Candidate, Finding> ExtractCandidate(const ModelReply& repl
                   "one ```cuda block and one ```json block"));
   }
   const std::string text = UnixNewlines(ValidUtf8(reply.text));
-  std::vector<CodeBlock> blocks = FindCodeBlocks(text);
+  std::vector<CodeBlock> blocks = Unwrapped(FindCodeBlocks(text));
   // A stray fence at the very end opens nothing.
   if (!blocks.empty() && !blocks.back().closed && Strip(blocks.back().text).empty())
     blocks.pop_back();
-  const std::string found = WhatWasFound(blocks, text);
   if (!blocks.empty() && !blocks.back().closed) {
     const bool cut = reply.stop == StopReason::kLength;
     return std::unexpected(Malformed(
@@ -179,14 +215,11 @@ std::expected<gates::Candidate, Finding> ExtractCandidate(const ModelReply& repl
     if (PartOf(block) == Part::kKernel) kernels.push_back(&block);
     if (PartOf(block) == Part::kPlan) plans.push_back(&block);
   }
-  if (kernels.empty()) {
-    return std::unexpected(
-        Malformed(found + ", none of them CUDA", "one ```cuda block with the whole of kernel.cu"));
-  }
+  if (kernels.empty()) return std::unexpected(NoKernel(blocks, text, reply));
   if (plans.empty()) {
-    return std::unexpected(
-        Malformed(fmt::format("{}: CUDA in {}, but no launch plan", found, Listed(kernels)),
-                  "one ```json block with the whole of launch.json"));
+    return std::unexpected(Malformed(fmt::format("{}: CUDA in {}, but no launch plan",
+                                                 WhatWasFound(blocks, text), Listed(kernels)),
+                                     "one ```json block with the whole of launch.json"));
   }
   const CodeBlock* const kernel = Choose(kernels, "kernel.cu", "__global__");
   if (kernel == nullptr) {
@@ -199,6 +232,13 @@ std::expected<gates::Candidate, Finding> ExtractCandidate(const ModelReply& repl
     return std::unexpected(Malformed(
         fmt::format("{} JSON blocks could be the launch plan ({})", plans.size(), Listed(plans)),
         "exactly one ```json block, or one that is named launch.json on the line above it"));
+  }
+  if (Strip(kernel->text).starts_with('{') && plan->text.find("__global__") != std::string::npos) {
+    return std::unexpected(Malformed(
+        fmt::format("the blocks are swapped: the launch plan stands in line {}, where the kernel "
+                    "should be, and the kernel in line {}",
+                    kernel->line, plan->line),
+        "kernel.cu in the ```cuda block, launch.json in the ```json block"));
   }
   for (const CodeBlock* const block : {kernel, plan}) {
     if (block->text.size() > kMaxBlockBytes) {

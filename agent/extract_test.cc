@@ -55,6 +55,12 @@ TEST(ExtractTest, Finds) {
       // A list item's indentation.
       "1. the kernel\n   ```cuda\n   __global__ void k() {}\n   ```\n2. the plan\n   ```json\n   " +
           std::string(kPlan) + "   ```\n",
+      Block("cuda-c++", kKernel) + Block("json5", kPlan),
+      // Byte order marks, as editors leave them.
+      "\xef\xbb\xbf" + Block("cuda", "\xef\xbb\xbf" + std::string(kKernel)) +
+          Block("json", "\xef\xbb\xbf" + std::string(kPlan)),
+      // The whole reply in a block of its own.
+      Block("markdown", "Here:\n" + Block("cuda", kKernel) + Block("json", kPlan), "````"),
       // A stray fence at the end.
       Block("cuda", kKernel) + Block("json", kPlan) + "```\n",
   };
@@ -80,6 +86,10 @@ TEST(ExtractTest, SaysWhatIsWrong) {
               HasSubstr("begins in line 1 of the reply never ends"));
   EXPECT_THAT(Wrong("```cuda\n" + std::string(kKernel), StopReason::kLength),
               HasSubstr("token limit"));
+  EXPECT_THAT(Wrong("", StopReason::kLength), HasSubstr("empty: it was cut at the token limit"));
+  EXPECT_THAT(Wrong("Let me think", StopReason::kLength), HasSubstr("token limit"));
+  EXPECT_THAT(Wrong(Block("diff", "+x\n")), HasSubstr("1 code block (diff), none of them CUDA"));
+  EXPECT_THAT(Wrong(Block("cuda", kPlan) + Block("json", kKernel)), HasSubstr("swapped"));
   EXPECT_THAT(Wrong(Block("cuda", " \n") + Block("json", kPlan)), HasSubstr("is empty"));
   EXPECT_THAT(Wrong(Block("cuda", std::string("a\0b\n", 4)) + Block("json", kPlan)),
               HasSubstr("NUL"));

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <map>
+#include <set>
 
 #include "agent/strategy.h"
 #include "agent/text.h"
@@ -14,7 +15,7 @@ namespace assay::agent {
 namespace {
 
 constexpr std::size_t kMaxFindings = 3;
-constexpr std::size_t kMaxMessage = 4000;
+constexpr std::size_t kMaxMessage = 2000;
 constexpr std::size_t kMaxCase = 1500;
 constexpr std::size_t kMaxLine = 240;
 constexpr std::size_t kMaxEarlier = 12;
@@ -28,20 +29,22 @@ struct Told {
   const Finding* finding = nullptr;
   const gates::Counterexample* counterexample = nullptr;
   bool hidden = false;
+  std::vector<std::uint32_t> also;  ///< Other lines that the same is said of.
 };
 
 std::vector<Told> Select(const gates::Verdict& verdict) {
   std::vector<Told> told;
   const auto add = [&](const gates::Counterexample& counterexample, const Finding& finding,
                        bool hidden) {
-    if (told.size() >= kMaxFindings) return;
-    for (const Told& known : told) {
-      if (known.hidden == hidden && known.finding->kind == finding.kind &&
-          (hidden || SameDefect(*known.finding, finding))) {
-        return;
-      }
+    for (Told& known : told) {
+      if (known.hidden != hidden || known.finding->kind != finding.kind) continue;
+      if (hidden || SameDefect(*known.finding, finding)) return;
+      if (finding.message.empty() || finding.message != known.finding->message) continue;
+      // One mistake made in many places is one thing to tell.
+      if (!finding.accesses.empty()) known.also.push_back(finding.accesses.front().site.line);
+      return;
     }
-    told.push_back({&finding, &counterexample, hidden});
+    if (told.size() < kMaxFindings) told.push_back({&finding, &counterexample, hidden, {}});
   };
   // The guilty finding of each counterexample first, then what else was seen there.
   for (const bool guilty : {true, false}) {
@@ -62,22 +65,48 @@ std::string Where(const SourceSite& site) {
   return site.instruction.empty() ? "" : "`" + site.instruction + "`";
 }
 
+// Compilers print what a kernel's static_assert says. On one line it cannot pass for a heading of
+// ours.
+std::string Flat(std::string text) {
+  std::ranges::replace(text, '\n', ' ');
+  return text;
+}
+
 std::string Bullet(std::string_view label, const std::string& text) {
-  return text.empty() ? "" : fmt::format("- {}: {}\n", label, Head(text, kMaxMessage));
+  return text.empty() ? "" : fmt::format("- {}: {}\n", label, Flat(Head(text, kMaxMessage)));
 }
 
 std::string Number(double value) { return fmt::format("{:.9g}", value); }
 
-std::string Facts(const Finding& finding) {
+std::string AlsoAt(const Told& told) {
+  std::set<std::uint32_t> lines(told.also.begin(), told.also.end());
+  lines.erase(0);
+  constexpr std::size_t kMaxLines = 8;
+  std::string text;
+  std::size_t count = 0;
+  for (const std::uint32_t line : lines) {
+    if (++count > kMaxLines) break;
+    text += fmt::format("{}line {}", text.empty() ? "" : ", ", line);
+  }
+  if (lines.size() > kMaxLines) text += fmt::format(" and {} more", lines.size() - kMaxLines);
+  return text;
+}
+
+std::string Facts(const Told& told) {
+  const Finding& finding = *told.finding;
+  // What is found in the text alone is no thread's doing.
+  const std::string_view family = FamilyOf(finding.kind);
+  const bool ran = family != "format" && family != "policy" && family != "compile";
   std::string facts;
   for (const Access& access : finding.accesses) {
-    std::string text = access.threads > 0 ? Describe(access.thread) : std::string();
-    if (access.threads > 1) text += fmt::format(" and {} more", access.threads - 1);
+    std::string text = ran && access.threads > 0 ? Describe(access.thread) : std::string();
+    if (ran && access.threads > 1) text += fmt::format(" and {} more", access.threads - 1);
     if (const std::string where = Where(access.site); !where.empty())
       text += (text.empty() ? "" : ", ") + where;
     if (!access.value.empty()) text += ", value " + access.value;
     facts += Bullet(access.what.empty() ? "by" : access.what, text);
   }
+  facts += Bullet("the same at", AlsoAt(told));
   if (finding.memory) {
     const MemoryPlace& memory = *finding.memory;
     std::string text = Describe(memory);
@@ -107,7 +136,8 @@ std::string Facts(const Finding& finding) {
   }
   facts += Bullet("missing", finding.missing);
   facts += Bullet("likely cause", finding.cause);
-  for (const std::string& line : DescribeOrigins(finding)) facts += Bullet("origin of the error", line);
+  for (const std::string& line : DescribeOrigins(finding))
+    facts += Bullet("origin of the error", line);
   return facts;
 }
 
@@ -117,8 +147,41 @@ Result<std::string> Advice(const PromptLibrary& prompts, const std::string& fami
   return prompts.Render(prompts.Has(name) ? name : "repair/other.md", {});
 }
 
-Result<std::string> RenderFinding(const FeedbackInput& input, const Told& told,
-                                  std::size_t number) {
+// What a message has told already, so that findings on one case do not say it all again.
+struct Shown {
+  const gates::Counterexample* counterexample = nullptr;
+  std::size_t number = 0;
+  std::string text;  // a case, an excerpt or a fact
+};
+
+// `text`, or a reference to the finding that has it; then remembers it.
+std::string Once(std::vector<Shown>& shown, const gates::Counterexample* counterexample,
+                 std::size_t number, std::string text, std::string_view reference) {
+  for (const Shown& known : shown) {
+    if (known.counterexample == counterexample && known.text == text)
+      return fmt::format("{} finding {}.\n\n", reference, known.number);
+  }
+  shown.push_back({counterexample, number, text});
+  return text;
+}
+
+// The facts that no finding on the same case has stated.
+std::string NewFacts(std::vector<Shown>& shown, const gates::Counterexample* counterexample,
+                     std::size_t number, const std::string& facts) {
+  std::string text;
+  for (const std::string_view line : SplitLines(facts)) {
+    const bool known = std::ranges::any_of(shown, [&](const Shown& fact) {
+      return fact.counterexample == counterexample && fact.number != number && fact.text == line;
+    });
+    if (known) continue;
+    shown.push_back({counterexample, number, std::string(line)});
+    text += std::string(line) + "\n";
+  }
+  return text;
+}
+
+Result<std::string> RenderFinding(const FeedbackInput& input, const Told& told, std::size_t number,
+                                  std::vector<Shown>& shown) {
   const Finding& finding = *told.finding;
   Variables variables = {{"number", std::to_string(number)},
                          {"kind", std::string(Name(finding.kind))},
@@ -131,16 +194,22 @@ Result<std::string> RenderFinding(const FeedbackInput& input, const Told& told,
     return input.prompts.Render("repair/finding.md", variables);
   }
   if (input.mode == FeedbackMode::kFull) {
-    if (!finding.message.empty()) variables["message"] = Shorten(finding.message, kMaxMessage);
+    if (!finding.message.empty())
+      variables["message"] = Flat(Shorten(finding.message, kMaxMessage));
     if (told.counterexample->case_) {
-      variables["case"] =
+      const std::string text =
           "Smallest failing case: " +
           Shorten(cases::Describe(*told.counterexample->case_, input.instance), kMaxCase) + "\n\n";
+      variables["case"] =
+          Once(shown, told.counterexample, number, text, "Smallest failing case: that of");
     }
     const std::string excerpt = SourceExcerpt(finding, told.counterexample->kernel);
-    if (!excerpt.empty()) variables["source"] = "In `kernel.cu`:\n\n" + excerpt + "\n";
-    const std::string facts = Facts(finding);
-    if (!facts.empty()) variables["facts"] = facts;
+    if (!excerpt.empty()) {
+      variables["source"] =
+          Once(shown, told.counterexample, number, "In `kernel.cu`:\n\n" + excerpt + "\n",
+               "In `kernel.cu`: the lines of");
+    }
+    variables["facts"] = NewFacts(shown, told.counterexample, number, Facts(told));
   }
   return input.prompts.Render("repair/finding.md", variables);
 }
@@ -171,13 +240,14 @@ std::string WhyUndecided(const FeedbackInput& input) {
 Result<std::string> RenderFindings(const FeedbackInput& input) {
   std::string text;
   std::size_t number = 0;
+  std::vector<Shown> shown;
   for (const Told& told : Select(*input.last.verdict)) {
-    ASSAY_TRY(const std::string finding, RenderFinding(input, told, ++number));
+    ASSAY_TRY(const std::string finding, RenderFinding(input, told, ++number, shown));
     text += finding + "\n";
   }
   std::vector<std::string> families = FamiliesOf(*input.last.verdict);
   if (number == 0) {
-    text = Shorten(WhyUndecided(input), kMaxMessage) + "\n\n";
+    text = Flat(Shorten(WhyUndecided(input), kMaxMessage)) + "\n\n";
     families = {"other"};
   }
   for (const std::string& family : families) {
@@ -234,8 +304,7 @@ std::string OneLine(const PastAttempt& attempt, FeedbackMode mode) {
     text += ": " + (open && !finding.message.empty() ? finding.message
                                                      : std::string(MeaningOf(finding.kind)));
   }
-  std::ranges::replace(text, '\n', ' ');
-  return Head(text, kMaxLine);
+  return Head(Flat(std::move(text)), kMaxLine);
 }
 
 std::vector<std::string> FamiliesOf(const gates::Verdict& verdict) {

@@ -121,14 +121,14 @@ TEST_F(FeedbackTest, APrecisionFindingShowsTheLineWhereTheErrorEntered) {
   Finding finding = Wrong("y[0, 3] is off");
   finding.kind = FindingKind::kPrecisionElement;
   finding.origin = "97 % of the error enters at line 3";
-  finding.origins = {{.site = {.file = "kernel.cu",
-                               .line = 3,
-                               .excerpt = "  tile[threadIdx.x] = x[threadIdx.x];"},
-                      .share = 0.97},
-                     {.site = {.file = "kernel.cu", .line = 5}, .share = 0.03}};
+  finding.origins = {
+      {.site = {.file = "kernel.cu", .line = 3, .excerpt = "  tile[threadIdx.x] = x[threadIdx.x];"},
+       .share = 0.97},
+      {.site = {.file = "kernel.cu", .line = 5}, .share = 0.03}};
   Refute("precision", {CounterexampleOf(finding, "precision")});
   const std::string text = Repair();
-  EXPECT_THAT(text, HasSubstr(">    3 |   tile[threadIdx.x] = x[threadIdx.x];    <-- 97 % of the error"));
+  EXPECT_THAT(text,
+              HasSubstr(">    3 |   tile[threadIdx.x] = x[threadIdx.x];    <-- 97 % of the error"));
   EXPECT_THAT(text, Not(HasSubstr("<-- 3 % of the error")));
   EXPECT_THAT(text, HasSubstr("origin of the error: 97 % of the error enters at line 3"));
 }
@@ -153,6 +153,69 @@ TEST_F(FeedbackTest, AtMostThreeDistinctFindingsGuiltyOnesFirst) {
   const std::size_t advice = text.find("How to fix a memory finding");
   EXPECT_NE(advice, std::string::npos);
   EXPECT_EQ(text.find("How to fix a memory finding", advice + 1), std::string::npos);
+}
+
+std::size_t Count(const std::string& text, const std::string& part) {
+  std::size_t count = 0;
+  for (std::size_t at = text.find(part); at != std::string::npos; at = text.find(part, at + 1))
+    ++count;
+  return count;
+}
+
+TEST_F(FeedbackTest, FindingsOnOneCaseShareItsFacts) {
+  Finding element = Wrong("y[0, 3] is off");
+  element.kind = FindingKind::kPrecisionElement;
+  element.origins = {{.site = {.file = "kernel.cu", .line = 3}, .share = 1}};
+  element.statistics = {{"worst_row", 3, 1, "row 0"}};
+  Finding row = element;
+  row.kind = FindingKind::kPrecisionRow;
+  row.message = "row 0 is off";
+  row.cause = "a cause of its own";
+  gates::Counterexample both = CounterexampleOf(element, "precision");
+  both.findings.push_back(row);
+  Refute("precision", {both});
+  const std::string text = Repair();
+  EXPECT_EQ(Count(text, "tokens=1"), 1u) << text;
+  EXPECT_EQ(Count(text, "__shared__ float tile"), 1u);
+  EXPECT_EQ(Count(text, "worst_row: 3"), 1u);
+  EXPECT_THAT(text, HasSubstr("Smallest failing case: that of finding 1."));
+  EXPECT_THAT(text, HasSubstr("the lines of finding 1."));
+  EXPECT_THAT(text, HasSubstr("row 0 is off"));
+  EXPECT_THAT(text, HasSubstr("a cause of its own"));
+}
+
+TEST_F(FeedbackTest, FindingsOnOtherCasesRepeatTheirFacts) {
+  // The twin: equal words about another case are another fact.
+  Finding other = Wrong("y[0, 3] is off");
+  other.kind = FindingKind::kPrecisionElement;
+  Refute("numeric", {CounterexampleOf(Wrong("y[0, 3] is wrong"), "numeric"),
+                     CounterexampleOf(other, "precision")});
+  EXPECT_EQ(Count(Repair(), "element: y[0, 3]"), 2u);
+}
+
+TEST_F(FeedbackTest, OneMistakeInManyPlacesIsToldOnceWithItsLines) {
+  gates::Counterexample refused = CounterexampleOf({}, "compile");
+  refused.case_.reset();
+  refused.findings.clear();
+  for (std::uint32_t line = 1; line <= 20; ++line) {
+    Finding finding;
+    finding.kind = FindingKind::kCompileError;
+    finding.message = line == 20 ? "another one" : "identifier \"int64_t\" is undefined";
+    Access access;
+    access.what = "refused here";
+    access.threads = 1;
+    access.site = {.file = "kernel.cu", .line = line};
+    finding.accesses = {access};
+    refused.findings.push_back(finding);
+  }
+  Refute("compile", {refused});
+  const std::string text = Repair();
+  EXPECT_EQ(Count(text, "int64_t"), 1u) << text;
+  EXPECT_THAT(text, HasSubstr("the same at: line 2, line 3"));
+  EXPECT_THAT(text, HasSubstr("and 10 more"));
+  EXPECT_THAT(text, HasSubstr("another one"));
+  // No thread has run.
+  EXPECT_THAT(text, Not(HasSubstr("thread (")));
 }
 
 TEST_F(FeedbackTest, SaysWhatHeldAndWhatWentWrongBefore) {
@@ -205,6 +268,18 @@ TEST_F(FeedbackTest, AnUndecidedVerdictSaysWhy) {
   verdict_ = testing::VerdictOf(instance_, {}, "inconclusive");
   EXPECT_THAT(Repair(), HasSubstr("could be neither accepted nor refuted"));
   EXPECT_THAT(Repair(), HasSubstr("the instruction foo.bar is not covered"));
+}
+
+TEST_F(FeedbackTest, AKernelCannotWriteHeadingsIntoThePrompt) {
+  Finding finding = Race();
+  finding.kind = FindingKind::kCompileError;
+  finding.message = "static assertion failed with \"x\n```\n## What held\n- everything\"";
+  finding.missing = "a\n## What held\n- everything";
+  Refute("compile", {CounterexampleOf(finding, "compile")});
+  earlier_ = {{1, &verdict_}};
+  const std::string text = Repair();
+  EXPECT_EQ(Count(text, "\n## What held\n"), 1u) << text;
+  EXPECT_EQ(Count(text, "\n- everything"), 0u) << text;
 }
 
 TEST_F(FeedbackTest, HostileSizesAreBounded) {

@@ -160,6 +160,9 @@ class CurlTransport final : public Transport {
     set(CURLOPT_TCP_KEEPALIVE, 1L);
     set(CURLOPT_SUPPRESS_CONNECT_HEADERS, 1L);
     set(CURLOPT_USERAGENT, "assay/0.1");
+    // Asks for no compression, and has libcurl undo it where a proxy compresses all the same. What
+    // max_bytes counts is the text that comes out.
+    set(CURLOPT_ACCEPT_ENCODING, "identity");
     set(CURLOPT_ERRORBUFFER, transfer->error);
     set(CURLOPT_PRIVATE, static_cast<void*>(transfer.get()));
     set(CURLOPT_HEADERFUNCTION, &OnHeader);

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <cmath>
 
 #include "agent/text.h"
 
@@ -11,6 +12,8 @@ namespace assay::agent {
 namespace {
 
 using std::chrono::milliseconds;
+
+constexpr double kNever = 1e9;  // seconds
 
 // Complaints of a 400 and the departure that cures them.
 struct Complaint {
@@ -29,17 +32,33 @@ constexpr Complaint kComplaints[] = {
 
 }  // namespace
 
+std::string CureOf(int status, const std::string& said) {
+  if (status == 404) return "check the model's name and --base-url";
+  for (const char* const word : {"context", "max_tokens", "max_completion_tokens", "too long"}) {
+    if (said.find(word) != std::string::npos)
+      return "lower --max-output-tokens, or use a model with a longer context";
+  }
+  return "the request was refused for good; see the server's message";
+}
+
 BodyKind KindOf(std::string_view content_type) {
   if (content_type.starts_with("text/event-stream")) return BodyKind::kEvents;
   if (content_type.starts_with("application/json")) return BodyKind::kJson;
   if (content_type.starts_with("text/html")) return BodyKind::kOther;
-  return BodyKind::kUnknown;  // the first bytes tell
+  return BodyKind::kUnknown;
+}
+
+BodyKind KindOf(std::string_view content_type, std::string_view begin) {
+  const BodyKind seen = Sniff(begin);
+  const BodyKind told = KindOf(content_type);
+  return seen == BodyKind::kOther && told != BodyKind::kUnknown ? told : seen;
 }
 
 BodyKind Sniff(std::string_view begin) {
+  if (begin.starts_with("\xef\xbb\xbf")) begin.remove_prefix(3);
   begin = Strip(begin);
   if (begin.starts_with("{")) return BodyKind::kJson;
-  for (const std::string_view field : {"data:", "event:", "id:", ":"}) {
+  for (const std::string_view field : {"data:", "event:", "id:", "retry:", ":"}) {
     if (begin.starts_with(field)) return BodyKind::kEvents;
   }
   return BodyKind::kOther;
@@ -53,10 +72,11 @@ std::optional<milliseconds> ParseRetryAfter(const HttpHead& head) {
   const auto number = [](const std::string& text) -> std::optional<double> {
     double value = 0;
     const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-    if (error != std::errc() || end != text.data() + text.size() || !(value >= 0) || value > 1e9) {
+    if (error != std::errc() || end != text.data() + text.size() || !(value >= 0) ||
+        !std::isfinite(value)) {
       return std::nullopt;
     }
-    return value;
+    return std::min(value, kNever);  // an absurd number is no invitation to come back at once
   };
   if (const auto value = number(head.Find("retry-after-ms"))) {
     return milliseconds(static_cast<std::int64_t>(*value));

@@ -141,14 +141,14 @@ void HttpModel::OnHttp(HttpEvent event) {
 void HttpModel::OnHead(Call& call, HttpHead head) {
   server_has_answered_ = true;
   call.head = std::move(head);
-  call.kind = call.head.status == 200 ? KindOf(call.head.Find("content-type")) : BodyKind::kOther;
+  call.kind = call.head.status == 200 ? BodyKind::kUnknown : BodyKind::kOther;
 }
 
 void HttpModel::OnBytes(Call& call, std::string_view bytes) {
   if (call.kind == BodyKind::kUnknown) {
     call.body += bytes;
     if (Strip(call.body).size() < 6) return;
-    call.kind = Sniff(call.body);
+    call.kind = KindOf(call.head.Find("content-type"), call.body);
     const std::string begin = std::exchange(call.body, {});
     return OnBytes(call, begin);
   }
@@ -161,8 +161,9 @@ void HttpModel::OnBytes(Call& call, std::string_view bytes) {
   while (std::optional<ServerEvent> event = call.events.Next()) {
     event->data = ValidUtf8(event->data);
     if (Status read = protocol_.on_event(*event, call.partial); !read) {
-      return Retry(call,
-                   NetworkError("malformed stream: " + Head(read.error().message, kQuotedBytes)));
+      const bool told = read.error().kind == ErrorKind::kNetwork;  // by the server itself
+      return Retry(call, NetworkError((told ? "" : "malformed stream: ") +
+                                      Head(read.error().message, kQuotedBytes)));
     }
     if (call.partial.reply.text.size() + call.partial.reply.reasoning.size() >
         options_.max_text_bytes) {
@@ -214,7 +215,7 @@ void HttpModel::OnEnd(Call& call, HttpFault fault, const std::string& detail) {
     const Result<Json> document = ParseJson(text, "answer");
     if (!document)
       return Retry(call, NetworkError("malformed answer: " + document.error().message));
-    if (!ErrorTextOf(*document).empty() && Member(*document, "error").is_object()) {
+    if (!ErrorTextOf(*document).empty() && !Member(*document, "error").is_null()) {
       return Retry(
           call, NetworkError("the server answered: " + Head(ErrorTextOf(*document), kQuotedBytes)));
     }
@@ -270,17 +271,13 @@ void HttpModel::OnRefused(Call& call) {
         call, std::unexpected(NetworkError(message, "top up the account, or use another model")));
   }
   if (!RetriableStatus(status)) {
-    return Finish(
-        call, std::unexpected(NetworkError(
-                  message, status == 404
-                               ? "check the model's name and --base-url"
-                               : "the request was refused for good; see the server's message")));
+    return Finish(call, std::unexpected(NetworkError(message, CureOf(status, said))));
   }
   const milliseconds at_least = ParseRetryAfter(call.head).value_or(milliseconds(0));
   if (at_least > options_.longest_retry_after) {
     return Finish(call, std::unexpected(NetworkError(fmt::format("{}; it asks to come back in {} s",
                                                                  message, at_least.count() / 1000),
-                                                     "resume the run later")));
+                                                     "wait, or use another model")));
   }
   Retry(call, NetworkError(message), at_least);
 }
@@ -304,7 +301,7 @@ void HttpModel::Retry(Call& call, Error error, milliseconds at_least) {
   StopTransfer(call);
   if (call.tried >= options_.tries) {
     error.message += fmt::format(" (tried {} times)", call.tried);
-    if (error.cure.empty()) error.cure = "resume the run when the server is well";
+    if (error.cure.empty()) error.cure = "wait until the server is well";
     return Finish(call, std::unexpected(std::move(error)));
   }
   const std::uint32_t doublings = std::min(call.tried - 1, 20u);

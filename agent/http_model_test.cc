@@ -138,8 +138,9 @@ TEST_P(HttpModelTest, SendsTheConversation) {
 
 TEST_P(HttpModelTest, EveryFormOfAFineReplyIsRead) {
   server_.Say("text of the reply");
-  for (const Fault fault : {Fault::kFineWhole, Fault::kFinePlainType, Fault::kFineNoDone,
-                            Fault::kFineCarriageReturns}) {
+  for (const Fault fault :
+       {Fault::kFineWhole, Fault::kFinePlainType, Fault::kFineJsonType, Fault::kFineWholeEvents,
+        Fault::kFineGzip, Fault::kFineNoDone, Fault::kFineCarriageReturns}) {
     const Outcome outcome = RunWith({fault});
     ASSERT_TRUE(outcome.reply) << static_cast<int>(fault) << ToString(outcome.reply.error());
     // Closing without the last event: Anthropic's stop reason has come as well.
@@ -196,7 +197,9 @@ TEST_P(HttpModelTest, FinalErrorsAreClearAndNotTriedAgain) {
                                                  {Fault::kUnauthorised, "check the key"},
                                                  {Fault::kNotFound, "does not exist"},
                                                  {Fault::kRedirect, "elsewhere.example"},
-                                                 {Fault::kComeBackTomorrow, "86400 s"}};
+                                                 {Fault::kComeBackTomorrow, "86400 s"},
+                                                 {Fault::kComeBackNever, "go away; it asks"},
+                                                 {Fault::kContextTooShort, "--max-output-tokens"}};
   for (const auto& [fault, expected] : cases) {
     const Outcome outcome = RunWith({fault});
     ASSERT_FALSE(outcome.reply);
@@ -206,6 +209,22 @@ TEST_P(HttpModelTest, FinalErrorsAreClearAndNotTriedAgain) {
     EXPECT_EQ(server_.requests(), 1) << expected;
     EXPECT_THAT(ToString(outcome.reply.error()), Not(HasSubstr(kKey)));
   }
+}
+
+TEST_P(HttpModelTest, WhatTheServerSaysInsteadOfAReplyIsTold) {
+  const std::pair<Fault, const char*> cases[] = {{Fault::kErrorString, "model 'm' not found"},
+                                                 {Fault::kErrorEvent, ": the server broke off"}};
+  for (const auto& [fault, expected] : cases) {
+    const Outcome outcome = RunWith({fault, Fault::kFine});
+    ASSERT_EQ(outcome.errors.size(), 1u);
+    EXPECT_THAT(ToString(outcome.errors[0]), HasSubstr(expected));
+  }
+}
+
+TEST_P(HttpModelTest, ACallOfAToolIsNotAnEmptyReply) {
+  const Outcome outcome = RunWith({Fault::kFineToolCall});
+  ASSERT_TRUE(outcome.reply) << ToString(outcome.reply.error());
+  EXPECT_THAT(outcome.reply->text, HasSubstr("tool"));
 }
 
 TEST_P(HttpModelTest, ADislikedParameterIsLeftOut) {
@@ -334,8 +353,10 @@ TEST_P(HttpModelTest, GeneratedFaultSequences) {
       EXPECT_EQ(outcome.reply->stop, StopReason::kLength);
       continue;
     }
-    EXPECT_EQ(outcome.reply->text, last == Fault::kFineInvalidUtf8 ? text + "\xef\xbf\xbd" : text)
-        << story;
+    const std::string said = last == Fault::kFineInvalidUtf8 ? text + "\xef\xbf\xbd"
+                             : last == Fault::kFineToolCall  ? "(a call of a tool, and no text)"
+                                                             : text;
+    EXPECT_EQ(outcome.reply->text, said) << story;
     EXPECT_EQ(outcome.reply->usage.output_tokens, 7u) << story;
     EXPECT_EQ(outcome.reply->usage.input_tokens, 11u) << story;
   }
@@ -379,7 +400,10 @@ TEST(RetryAfterTest, SecondsMillisecondsDatesAndNonsense) {
   EXPECT_EQ(ParseRetryAfter(HeadWith({{"date", "Wed, 21 Oct 2026 07:28:00 GMT"},
                                       {"retry-after", "Wed, 21 Oct 2026 07:28:05 GMT"}})),
             milliseconds(5000));
-  for (const char* const nonsense : {"", "soon", "-1", "nan", "inf", "1e300", "3 apples"}) {
+  // As good as never, which is not the same as saying nothing.
+  EXPECT_GT(ParseRetryAfter(HeadWith({{"retry-after", "99999999999999999999"}})),
+            std::chrono::hours(24 * 365));
+  for (const char* const nonsense : {"", "soon", "-1", "nan", "inf", "3 apples"}) {
     EXPECT_FALSE(ParseRetryAfter(HeadWith({{"retry-after", nonsense}}))) << nonsense;
   }
 }

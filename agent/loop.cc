@@ -261,8 +261,9 @@ class Loop {
           accepted->vetted.empty() ? "; it is not emitted, because the jail was off" : "");
     } else if (judged > 0 && refuted == judged) {
       stopped.outcome = gates::Outcome::kRefuted;
-      stopped.reason =
-          fmt::format("all {} attempts were refuted{}", judged, why.empty() ? "" : "; " + why);
+      const std::string all =
+          judged == 1 ? "the only attempt was" : fmt::format("all {} attempts were", judged);
+      stopped.reason = fmt::format("{} refuted{}", all, why.empty() ? "" : "; " + why);
     } else {
       stopped.reason =
           fmt::format("{} of {} attempts were refuted, the others could not be decided{}", refuted,

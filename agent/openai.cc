@@ -62,6 +62,7 @@ void TakeStop(const Json& choice, PartialReply& partial) {
   if (reason.empty()) return;
   partial.stopped = true;
   if (reason == "length") partial.reply.stop = StopReason::kLength;
+  if (reason == "tool_calls" || reason == "function_call") NoteToolCall(partial.reply);
   if (reason == "content_filter") partial.reply.stop = StopReason::kRefusal;
 }
 

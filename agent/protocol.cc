@@ -1,5 +1,7 @@
 #include "agent/protocol.h"
 
+#include "agent/text.h"
+
 namespace assay::agent {
 namespace {
 
@@ -43,6 +45,10 @@ std::string ErrorTypeOf(const Json& document) {
   const Json& error = Member(document, "error");
   if (const std::string code = StringOf(error, "code"); !code.empty()) return code;
   return StringOf(error, "type");
+}
+
+void NoteToolCall(ModelReply& reply) {
+  if (Strip(reply.text).empty()) reply.text = "(a call of a tool, and no text)";
 }
 
 Conversation WithoutSystemRole(const Conversation& conversation) {

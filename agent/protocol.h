@@ -63,6 +63,10 @@ const Json& Member(const Json& object, std::string_view key);
 std::string StringOf(const Json& object, std::string_view key);
 std::uint64_t CountOf(const Json& object, std::string_view key);
 
+/// Text for a reply that is nothing but a call of a tool. None is offered, some models try all the
+/// same; an empty reply would not say what went wrong.
+void NoteToolCall(ModelReply& reply);
+
 /// `conversation` for services without a system role.
 Conversation WithoutSystemRole(const Conversation& conversation);
 

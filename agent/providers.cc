@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <array>
+#include <string_view>
 #include <vector>
 
 #include "agent/exec_model.h"
@@ -18,7 +19,10 @@ using std::chrono::seconds;
 constexpr const char* kForeignKeyVariable = "ASSAY_API_KEY";
 
 Status CheckBaseUrl(const std::string& url) {
-  if (url.empty() || url.starts_with("http://") || url.starts_with("https://")) return {};
+  for (const std::string_view scheme : {"http://", "https://"}) {
+    const bool host = url.size() > scheme.size() && url[scheme.size()] != '/';
+    if (url.empty() || (url.starts_with(scheme) && host)) return {};
+  }
   return Fail(ErrorKind::kUsage, "'" + PublicUrl(url) + "' is not an http or https address",
               "--base-url", "write it in full, e.g. http://localhost:8000/v1");
 }

@@ -5,6 +5,7 @@
 #include <array>
 
 #include "agent/text.h"
+#include "ops/properties.h"
 
 namespace assay::agent {
 namespace {
@@ -189,10 +190,7 @@ Result<Variables> TaskVariables(const ops::Instance& instance, const PromptLibra
       {"properties", Listed(
                          op.properties,
                          [](const ops::Property& property) {
-                           std::string text = "- " + property.name;
-                           for (const std::string& argument : property.arguments)
-                             text += " " + argument;
-                           return text;
+                           return "- " + ops::PropertyText(property);
                          },
                          "none\n")},
       {"workloads", Listed(

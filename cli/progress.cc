@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include <cstdio>
+#include <cstdlib>
 #include <sstream>
 
 #include "cli/command.h"
@@ -43,7 +44,11 @@ struct Overloaded : F... {
 
 }  // namespace
 
-ProgressPrinter::ProgressPrinter() : terminal_(::isatty(STDERR_FILENO) == 1) {}
+ProgressPrinter::ProgressPrinter() {
+  const char* const term = std::getenv("TERM");
+  const bool dumb = term != nullptr && std::string_view(term) == "dumb";  // cannot erase a line
+  terminal_ = ::isatty(STDERR_FILENO) == 1 && !dumb;
+}
 
 void ProgressPrinter::On(const agent::Notice& notice) {
   std::visit(
@@ -97,8 +102,8 @@ void ProgressPrinter::Line(std::string_view text) {
 }
 
 void ProgressPrinter::Live(std::string_view text) {
-  const std::string_view shown = text.substr(0, TerminalWidth() - 1);
-  std::fprintf(stderr, "\r\x1b[K%.*s", static_cast<int>(shown.size()), shown.data());
+  const std::string shown = Printable(text).substr(0, TerminalWidth() - 1);
+  std::fprintf(stderr, "\r\x1b[K%.*s", static_cast<int>(shown.size()), shown.c_str());
   std::fflush(stderr);
 }
 

@@ -31,7 +31,7 @@ Result<int> Replay(const Request& request, bool json) {
   gates::Gatekeeper gatekeeper(bench->MakeTools(), {});
   ASSAY_TRY(const gates::Counterexample replayed, gatekeeper.Replay(instance, recorded));
 
-  if (json) PrintJson(ToJson(replayed));
+  if (json) ASSAY_TRY_VOID(PrintJson(ToJson(replayed)));
   SourceText source;
   source.Add("kernel.cu", replayed.kernel);
   for (const Finding& finding : replayed.findings) Say(RenderText(finding, source));
@@ -57,7 +57,7 @@ void AddReplay(CLI::App& app, Session& session) {
   command->footer(
       "Example:\n"
       "  assay replay runs/ID/attempts/1/counterexample.json\n"
-      "Exit codes: 1 the finding is still there, 0 the case passes now.");
+      "Exit codes: 1 the finding is still there, 0 the case passes now, 2 inconclusive, 3 bad input.");
   command->callback([&session, request] {
     session.run = [&session, request] { return Replay(*request, session.json); };
   });

@@ -2,9 +2,10 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
+#include <set>
 
 #include "ops/names.h"
+#include "ops/properties.h"
 
 namespace assay::ops {
 namespace {
@@ -65,29 +66,25 @@ Result<std::vector<Property>> ReadProperties(ObjectReader& reader, const OpSpec&
   ASSAY_TRY(const Json list, reader.Optional<Json>("properties", Json::array()));
   const std::string place = reader.PlaceOf("properties");
   if (!list.is_array()) return Bad("must be an array", place);
-  std::vector<std::string> arguments_known = AxisNames(op);
-  for (const auto* tensors : {&op.inputs, &op.outputs}) {
-    for (const std::string& name : NamesOf(*tensors)) arguments_known.push_back(name);
-  }
+  std::set<std::string> seen;
   for (std::size_t i = 0; i < list.size(); ++i) {
     const std::string here = fmt::format("{}/{}", place, i);
+    Property property;
     if (list[i].is_string()) {
-      properties.push_back({list[i].get<std::string>(), {}});
-      continue;
-    }
-    if (!list[i].is_object() || list[i].size() != 1) {
+      property.name = list[i].get<std::string>();
+    } else if (list[i].is_object() && list[i].size() == 1) {
+      property.name = list[i].items().begin().key();
+      ASSAY_TRY(property.arguments, json_detail::Convert<std::vector<std::string>>(
+                                        list[i].at(property.name), here + "/" + property.name));
+    } else {
       return Bad("must be a name, or an object with one name and its arguments", here,
                  R"(for example {"independent_rows": ["x", "rows"]})");
     }
-    const std::string name = list[i].items().begin().key();
-    ASSAY_TRY(auto arguments,
-              json_detail::Convert<std::vector<std::string>>(list[i].at(name), here));
-    for (const std::string& argument : arguments) {
-      if (std::ranges::find(arguments_known, argument) == arguments_known.end()) {
-        return UnknownName("tensor or axis", argument, arguments_known, here);
-      }
+    ASSAY_TRY_VOID(CheckProperty(op, property, here));
+    if (!seen.insert(PropertyText(property)).second) {
+      return Bad(fmt::format("'{}' is declared twice", PropertyText(property)), here, "remove one");
     }
-    properties.push_back({name, std::move(arguments)});
+    properties.push_back(std::move(property));
   }
   return properties;
 }

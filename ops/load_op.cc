@@ -2,15 +2,15 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cmath>
 #include <set>
-#include <system_error>
 
 #include "base/digest.h"
 #include "base/file.h"
 #include "base/json.h"
 #include "base/rng.h"
 #include "ops/load_contract.h"
+#include "ops/load_sources.h"
+#include "ops/load_tensors.h"
 #include "ops/load_workloads.h"
 #include "ops/names.h"
 #include "ops/op.h"
@@ -19,7 +19,6 @@ namespace assay::ops {
 namespace {
 
 constexpr std::string_view kSchema = "assay.op/1";
-constexpr std::size_t kMaxRank = 8;
 
 std::unexpected<Error> Bad(std::string message, std::string place, std::string cure = {}) {
   return Fail(ErrorKind::kMalformedInput, std::move(message), std::move(place), std::move(cure));
@@ -79,8 +78,9 @@ class OpReader {
     ASSAY_TRY_VOID(ReadConstraints(reader));
     ASSAY_TRY(op_.contract, ReadContract(reader, op_));
     ASSAY_TRY(op_.properties, ReadProperties(reader, op_));
-    ASSAY_TRY_VOID(ReadSources(reader));
+    ASSAY_TRY_VOID(ReadSources(reader, op_));
     ASSAY_TRY_VOID(reader.Finish());
+    ASSAY_TRY_VOID(CheckPlans(op_));
     ASSAY_TRY_VOID(CheckSatisfiable());
     ASSAY_TRY_VOID(Digest(text));
     ASSAY_TRY(op_.workloads, LoadWorkloads(op_));
@@ -97,13 +97,13 @@ class OpReader {
       }
       ASSAY_TRY(const auto names,
                 json_detail::Convert<std::vector<std::string>>(dtypes.at(variable), place));
-      if (names.empty()) return Bad("needs at least one dtype", place);
+      if (names.empty()) return Bad("needs at least one dtype", place, R"(for example ["bf16"])");
       std::vector<DType>& choices = op_.dtypes[variable];
       for (const std::string& name : names) {
         const auto type = ParseDType(name);
         if (!type) return CheckDType(OpSpec{}, name, place);
         if (std::ranges::find(choices, *type) != choices.end()) {
-          return Bad(fmt::format("'{}' is listed twice", name), place);
+          return Bad(fmt::format("'{}' is listed twice", name), place, "remove one");
         }
         choices.push_back(*type);
       }
@@ -136,12 +136,14 @@ class OpReader {
       ASSAY_TRY(axis.max, reader.Optional<std::int64_t>("max", std::int64_t{1} << 31));
       if (axis.min < 0 || axis.max < axis.min) {
         return Bad(fmt::format("the range [{}, {}] is empty or negative", axis.min, axis.max),
-                   reader.PlaceOf("min"));
+                   reader.PlaceOf("min"), "give 0 <= min <= max");
       }
     } else if (type == "const") {
       axis.kind = Axis::Kind::kConstant;
       ASSAY_TRY(axis.value, reader.Required<std::int64_t>("value"));
-      if (axis.value < 0) return Bad("an extent is at least 0", reader.PlaceOf("value"));
+      if (axis.value < 0) {
+        return Bad("an extent is at least 0", reader.PlaceOf("value"), "give a larger value");
+      }
     } else if (type == "expr") {
       axis.kind = Axis::Kind::kExpression;
       ASSAY_TRY(const Json text, reader.Required<Json>("expression"));
@@ -183,89 +185,11 @@ class OpReader {
       const std::string place = reader.PlaceOf(key) + "/" + name;
       ASSAY_TRY_VOID(Claim(name, place));
       ASSAY_TRY(ObjectReader tensor_reader, ObjectReader::Of(tensors.at(name), place));
-      TensorSpec tensor;
-      tensor.name = name;
-      ASSAY_TRY(const Json shape, tensor_reader.Required<Json>("shape"));
-      tensor.is_scalar = shape.is_null();
-      if (tensor.is_scalar && !inputs) {
-        return Bad("an output has a shape", tensor_reader.PlaceOf("shape"),
-                   "write [1] for a single number");
-      }
-      if (!tensor.is_scalar) {
-        ASSAY_TRY(tensor.shape,
-                  ReadExpressions(shape, tensor_reader.PlaceOf("shape"), AxisNames(op_), kMaxRank));
-      }
-      ASSAY_TRY(tensor.dtype_name, tensor_reader.Required<std::string>("dtype"));
-      ASSAY_TRY_VOID(CheckDType(op_, tensor.dtype_name, tensor_reader.PlaceOf("dtype")));
-      ASSAY_TRY(tensor.description, tensor_reader.Optional<std::string>("description", ""));
-      if (inputs && tensor_reader.Has("domain")) {
-        ASSAY_TRY(const Json domain, tensor_reader.Required<Json>("domain"));
-        ASSAY_TRY(ObjectReader domain_reader,
-                  ObjectReader::Of(domain, tensor_reader.PlaceOf("domain")));
-        ASSAY_TRY(tensor.domain, ReadDomain(domain_reader, tensor));
-        ASSAY_TRY_VOID(domain_reader.Finish());
-      }
+      ASSAY_TRY(TensorSpec tensor, ReadTensor(tensor_reader, name, inputs, op_));
       ASSAY_TRY_VOID(tensor_reader.Finish());
       out.push_back(std::move(tensor));
     }
     return {};
-  }
-
-  // All dtypes a tensor may have, over the bindings.
-  std::vector<DType> TypesOf(const TensorSpec& tensor) const {
-    if (const auto bound = op_.dtypes.find(tensor.dtype_name); bound != op_.dtypes.end())
-      return bound->second;
-    return {*ParseDType(tensor.dtype_name)};
-  }
-
-  Result<Domain> ReadDomain(ObjectReader& reader, const TensorSpec& tensor) const {
-    Domain domain;
-    ASSAY_TRY(const std::string kind, reader.Optional<std::string>("kind", "any"));
-    if (kind == "range") {
-      domain.kind = Domain::Kind::kRange;
-      ASSAY_TRY(domain.low, reader.Required<double>("low"));
-      ASSAY_TRY(domain.high, reader.Required<double>("high"));
-      if (!(domain.low <= domain.high)) return Bad("the range is empty", reader.PlaceOf("low"));
-    } else if (kind == "index") {
-      domain.kind = Domain::Kind::kIndex;
-      ASSAY_TRY(domain.of, reader.Required<std::string>("of"));
-      if (op_.FindAxis(domain.of) == nullptr) {
-        return UnknownName("axis", domain.of, AxisNames(op_), reader.PlaceOf("of"));
-      }
-      if (std::ranges::any_of(TypesOf(tensor), IsFloat)) {
-        return Bad("an index has an integer dtype", reader.PlaceOf("kind"),
-                   "make its dtype i32 or i64");
-      }
-    } else if (kind == "choice") {
-      domain.kind = Domain::Kind::kChoice;
-      ASSAY_TRY(const Json values, reader.Required<Json>("values"));
-      if (!values.is_array() || values.empty()) {
-        return Bad("must be an array of at least one number", reader.PlaceOf("values"));
-      }
-      for (std::size_t i = 0; i < values.size(); ++i) {
-        ASSAY_TRY(const double value,
-                  json_detail::Convert<double>(values[i],
-                                               fmt::format("{}/{}", reader.PlaceOf("values"), i)));
-        domain.values.push_back(value);
-      }
-    } else if (kind == "generated") {
-      domain.kind = Domain::Kind::kGenerated;
-      if (tensor.is_scalar) {
-        return Bad("a scalar cannot be generated", reader.PlaceOf("kind"),
-                   "give it the shape [1], so that it is a tensor");
-      }
-    } else if (kind != "any") {
-      return Bad(fmt::format("unknown kind of domain '{}'", kind), reader.PlaceOf("kind"),
-                 "kinds are any, range, index, choice and generated");
-    }
-    ASSAY_TRY(domain.allow_nan, reader.Optional<bool>("allow_nan", false));
-    ASSAY_TRY(domain.allow_infinity, reader.Optional<bool>("allow_infinity", false));
-    ASSAY_TRY(domain.typical_scale, reader.Optional<double>("typical_scale", 1.0));
-    ASSAY_TRY(domain.typical_mean, reader.Optional<double>("typical_mean", 0.0));
-    if (!std::isfinite(domain.typical_scale) || domain.typical_scale < 0) {
-      return Bad("must be at least 0", reader.PlaceOf("typical_scale"));
-    }
-    return domain;
   }
 
   Status ReadConstraints(ObjectReader& reader) {
@@ -273,64 +197,6 @@ class OpReader {
     ASSAY_TRY(op_.constraints,
               ReadExpressions(constraints, reader.PlaceOf("constraints"), AxisNames(op_), 64));
     return {};
-  }
-
-  Status ReadSources(ObjectReader& reader) {
-    ASSAY_TRY(const Json reference, ObjectAt(reader, "reference", true));
-    ASSAY_TRY(op_.reference, ReadSource(reference, reader.PlaceOf("reference")));
-    if (reader.Has("generator")) {
-      ASSAY_TRY(const Json generator, ObjectAt(reader, "generator", true));
-      ASSAY_TRY(op_.generator, ReadSource(generator, reader.PlaceOf("generator")));
-    }
-    const bool generated = std::ranges::any_of(op_.inputs, &TensorSpec::IsGenerated);
-    if (generated && !op_.generator) {
-      return Bad("an input is generated, but there is no generator", file_, "add /generator");
-    }
-    if (!generated && op_.generator) {
-      return Bad("there is a generator, but no input is generated", reader.PlaceOf("generator"),
-                 R"(give an input the domain {"kind": "generated"}, or remove it)");
-    }
-    ASSAY_TRY(const std::string naive, reader.Optional<std::string>("naive", ""));
-    ASSAY_TRY(op_.naive, Companion(naive, "naive", reader.PlaceOf("naive")));
-    ASSAY_TRY(const std::string transcript, reader.Optional<std::string>("transcript", ""));
-    ASSAY_TRY(op_.transcript,
-              Companion(transcript, "transcript.jsonl", reader.PlaceOf("transcript")));
-    return {};
-  }
-
-  Result<SourceRef> ReadSource(const Json& object, const std::string& place) const {
-    ASSAY_TRY(ObjectReader reader, ObjectReader::Of(object, place));
-    ASSAY_TRY(const std::string source, reader.Required<std::string>("source"));
-    ASSAY_TRY(const std::string launch, reader.Required<std::string>("launch"));
-    ASSAY_TRY_VOID(reader.Finish());
-    SourceRef ref;
-    ASSAY_TRY(ref.source, Inside(source, reader.PlaceOf("source")));
-    ASSAY_TRY(ref.launch, Inside(launch, reader.PlaceOf("launch")));
-    return ref;
-  }
-
-  // A path that must exist and stay inside the op's folder.
-  Result<Path> Inside(const std::string& relative, const std::string& place) const {
-    const Path path = Path(relative).lexically_normal();
-    if (relative.empty() || path.is_absolute() || *path.begin() == "..") {
-      return Bad(fmt::format("'{}' leaves the op's folder", relative), place,
-                 "give a relative path inside it");
-    }
-    std::error_code ignored;
-    if (!std::filesystem::exists(op_.folder / path, ignored)) {
-      return Bad(fmt::format("there is no '{}' in the op's folder", relative), place,
-                 "add the file");
-    }
-    return op_.folder / path;
-  }
-
-  // What is named must exist; what is not named is taken when it is there.
-  Result<std::optional<Path>> Companion(const std::string& named, const std::string& usual,
-                                        const std::string& place) const {
-    std::error_code ignored;
-    if (named.empty() && !std::filesystem::exists(op_.folder / usual, ignored)) return std::nullopt;
-    ASSAY_TRY(const Path path, Inside(named.empty() ? usual : named, place));
-    return path;
   }
 
   // Axes, inputs and outputs share one space of names: a launch plan's arguments name them all

@@ -100,6 +100,7 @@ Result<CompileRequest> ReadRequest(Message message, const CompilerPaths& paths) 
   ASSAY_TRY(const std::vector<std::string> options,
             reader.Optional<std::vector<std::string>>("options", {}));
   ASSAY_TRY(const Json headers, reader.Optional<Json>("headers", Json::object()));
+  ASSAY_TRY(const std::string pre_include, reader.Optional<std::string>("pre_include", ""));
   ASSAY_TRY_VOID(reader.Finish());
   if (!headers.is_object()) {
     return Fail(ErrorKind::kMalformedInput, "must be an object", reader.PlaceOf("headers"));
@@ -133,6 +134,14 @@ Result<CompileRequest> ReadRequest(Message message, const CompilerPaths& paths) 
   };
   if (std::ranges::none_of(options, is_standard)) all.emplace_back("--std=c++17");
   for (const Path& include : paths.includes) all.push_back("-I" + include.string());
+  if (!pre_include.empty()) {
+    // Only what the request itself holds: never a file of this machine.
+    if (!headers.contains(pre_include)) {
+      return Fail(ErrorKind::kMalformedInput, "names no header of this request",
+                  reader.PlaceOf("pre_include"));
+    }
+    all.push_back("--pre-include=" + pre_include);
+  }
   for (const std::string& option : options) {
     if (!IsAllowedOption(option)) {
       return Fail(ErrorKind::kUsage, fmt::format("the compiler option '{}' is not allowed", option),

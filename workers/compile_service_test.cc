@@ -268,6 +268,20 @@ TEST(CompileService, VirtualHeadersAreFound) {
   EXPECT_GT(header["ptx_bytes"].get<int>(), 0);
 }
 
+TEST(CompileService, AHeaderOfTheRequestIsReadFirstAndNoOther) {
+  const Json header = Compile("__global__ void k(int* x) { *x = kAnswer + no_such_name; }\n",
+                              {{"headers", {{"a/answer.h", "constexpr int kAnswer = 42;\n"}}},
+                               {"pre_include", "a/answer.h"}});
+  // The place is that of the source: what is read first moves no line.
+  ASSERT_EQ(Errors(header).size(), 1u) << header["log"];
+  EXPECT_EQ(Errors(header)[0]["line"].get<int>(), 1);
+  EXPECT_EQ(Errors(header)[0]["file"].get<std::string>(), "kernel.cu");
+  EXPECT_THAT(Errors(header)[0]["message"].get<std::string>(), HasSubstr("no_such_name"));
+  const auto reply = Ask({{"pre_include", "/etc/passwd"}}, "__global__ void k() {}");
+  ASSERT_FALSE(reply);
+  EXPECT_THAT(ToString(reply.error()), HasSubstr("pre_include"));
+}
+
 TEST(CompileService, MacrosPassAndPathsDoNot) {
   EXPECT_TRUE(
       Compile("__global__ void k(int* x) { *x = N; }", {{"options", {"-DN=4"}}})["ok"].get<bool>());

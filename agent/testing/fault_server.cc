@@ -94,6 +94,37 @@ Json WholeOf(bool openai, const std::string& text) {
           {"usage", {{"input_tokens", 11}, {"output_tokens", 7}}}};
 }
 
+// A gzip file (RFC 1952) of one stored block; `text` is shorter than 64 KiB.
+std::string Gzip(const std::string& text) {
+  std::uint32_t crc = 0xffffffffu;
+  for (const char c : text) {
+    crc ^= static_cast<unsigned char>(c);
+    for (int bit = 0; bit < 8; ++bit) crc = (crc >> 1) ^ (0xedb88320u & (0u - (crc & 1u)));
+  }
+  const auto little = [](std::uint32_t value, int bytes) {
+    std::string out;
+    for (int i = 0; i < bytes; ++i) out += static_cast<char>((value >> (8 * i)) & 0xffu);
+    return out;
+  };
+  const auto size = static_cast<std::uint32_t>(text.size());
+  ASSAY_CHECK(size < 65536, "one stored block");
+  return std::string("\x1f\x8b\x08\0\0\0\0\0\0\x03\x01", 11) + little(size, 2) +
+         little(~size & 0xffffu, 2) + text + little(~crc, 4) + little(size, 4);
+}
+
+Json ToolCallOf(bool openai) {
+  Json whole = WholeOf(openai, "");
+  if (openai) {
+    whole["choices"][0]["message"] = {{"content", nullptr},
+                                      {"tool_calls", {{{"function", {{"name", "write"}}}}}}};
+    whole["choices"][0]["finish_reason"] = "tool_calls";
+  } else {
+    whole["content"][0] = {{"type", "tool_use"}, {"name", "write"}};
+    whole["stop_reason"] = "tool_use";
+  }
+  return whole;
+}
+
 // A body sent piece by piece: `write` gets the number of the call and the sink; false breaks the
 // connection.
 void Stream(httplib::Response& response, const char* type,
@@ -234,9 +265,20 @@ void FaultServer::Serve() {
     switch (fault) {
       case Fault::kFine:
       case Fault::kFinePlainType:
+      case Fault::kFineJsonType:
         add(wire.stop);
         add(wire.close);
-        return stream(events, fault == Fault::kFine ? "text/event-stream" : "text/plain");
+        return stream(events, fault == Fault::kFine            ? "text/event-stream"
+                              : fault == Fault::kFinePlainType ? "text/plain"
+                                                               : "application/json");
+      case Fault::kFineWholeEvents:
+        return response.set_content("\xef\xbb\xbf" + CompactJson(WholeOf(openai, text)),
+                                    "text/event-stream");
+      case Fault::kFineGzip:
+        response.set_header("Content-Encoding", "gzip");
+        return response.set_content(Gzip(CompactJson(WholeOf(openai, text))), "application/json");
+      case Fault::kFineToolCall:
+        return refuse(200, ToolCallOf(openai));
       case Fault::kFineNoDone:
         add(wire.stop);
         return stream(events);
@@ -299,6 +341,8 @@ void FaultServer::Serve() {
       case Fault::kErrorEvent:
         events.push_back(wire.error);
         return stream(events);
+      case Fault::kErrorString:
+        return refuse(200, {{"error", "model 'm' not found"}});
       case Fault::kTruncatedWhole: {
         const std::string whole = CompactJson(WholeOf(openai, text));
         return response.set_content(whole.substr(0, whole.size() / 2), "application/json");
@@ -336,6 +380,11 @@ void FaultServer::Serve() {
       case Fault::kComeBackTomorrow:
         response.set_header("Retry-After", "86400");
         return refuse(429, {{"error", {{"message", "daily limit"}}}});
+      case Fault::kComeBackNever:
+        response.set_header("Retry-After", "99999999999999999999");
+        return refuse(429, {{"error", {{"message", "go away"}}}});
+      case Fault::kContextTooShort:
+        return refuse(400, {{"error", {{"message", "maximum context length is 4096 tokens"}}}});
     }
   };
   server.Post("/v1/chat/completions",

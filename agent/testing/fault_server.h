@@ -28,10 +28,14 @@ class Server;
 namespace assay::agent::testing {
 
 enum class Fault : std::uint8_t {
-  kFine,           ///< A streamed reply.
-  kFineWhole,      ///< A reply in one JSON document.
-  kFinePlainType,  ///< A streamed reply labelled text/plain.
-  kFineNoDone,     ///< Closed after the stop reason, without the closing event.
+  kFine,             ///< A streamed reply.
+  kFineWhole,        ///< A reply in one JSON document.
+  kFinePlainType,    ///< A streamed reply labelled text/plain.
+  kFineJsonType,     ///< A streamed reply labelled application/json.
+  kFineWholeEvents,  ///< One JSON document labelled text/event-stream, after a byte order mark.
+  kFineGzip,         ///< One JSON document, compressed although nobody asked for that.
+  kFineToolCall,     ///< No text, but a call of a tool.
+  kFineNoDone,       ///< Closed after the stop reason, without the closing event.
   kFineCarriageReturns,
   kFineInvalidUtf8,    ///< A reply with an invalid byte inside a string.
   kFineHuge,           ///< A reply of 10 MB.
@@ -44,6 +48,7 @@ enum class Fault : std::uint8_t {
   kTruncated,          ///< The stream ends cleanly before the reply does.
   kMalformedEvent,     ///< An event that is not JSON.
   kErrorEvent,         ///< An error told within the stream.
+  kErrorString,        ///< 200 with {"error": "..."}.
   kTruncatedWhole,     ///< Half a JSON document.
   kEmpty,              ///< 200 with nothing.
   kEndless,            ///< Bytes for ever, no event.
@@ -55,8 +60,10 @@ enum class Fault : std::uint8_t {
   kNotFound,           ///< 404.
   kRedirect,           ///< 302.
   kComeBackTomorrow,   ///< 429 with Retry-After: 86400.
+  kComeBackNever,      ///< 429 with a Retry-After of twenty digits.
+  kContextTooShort,    ///< 400 that complains of the context's length.
 };
-inline constexpr int kFaults = static_cast<int>(Fault::kComeBackTomorrow) + 1;
+inline constexpr int kFaults = static_cast<int>(Fault::kContextTooShort) + 1;
 
 /// What must follow from a fault.
 enum class Consequence : std::uint8_t { kReply, kAgain, kRephrased, kFinalError };

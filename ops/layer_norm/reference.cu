@@ -20,6 +20,7 @@ __global__ void layer_norm(const T* x, const T* weight, const T* bias, float eps
   }
   const Real scale = rsqrt(squares / Real(hidden) + Real(eps));
   for (int64 h = 0; h < hidden; ++h) {
-    y[token * hidden + h] = (Real(row[h]) - mean) * scale * Real(weight[h]) + Real(bias[h]);
+    y[token * hidden + h] =
+        affine(Real(row[h]), mean, scale * Real(weight[h]), Real(bias[h]));
   }
 }

@@ -12,8 +12,10 @@ namespace assay::cases {
 
 struct Probe {
   Case case_;  ///< The call that is judged.
-  std::vector<Case>
-      prelude;  ///< Calls made before it in the same context, each with buffers of its own.
+  std::vector<Case> prelude;  ///< Calls made before it in the same context.
+  /// Each call's buffers lie where those of the call before it lay; else every call has addresses of
+  /// its own. Says nothing without a prelude.
+  bool reuse_addresses = false;
   Schedule schedule;
   std::uint64_t perturbation_seed = 0;
   std::uint8_t poison = 0xff;  ///< What outputs and workspace hold before the first launch.

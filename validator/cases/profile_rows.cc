@@ -23,8 +23,9 @@ double Fraction(std::int64_t index, std::int64_t elements) {
   return elements > 1 ? static_cast<double>(index) / static_cast<double>(elements - 1) : 0.5;
 }
 
-// Exponents that survive cubing and a million additions in f32; f16 has little room to begin with.
-int RoomyExponent(DType type) { return type == DType::kF16 || SizeOf(type) == 1 ? 6 : 28; }
+// Exponents that survive cubing and a million additions in f32, and lie past 2^31, where a conversion
+// to int saturates; f16 has little room to begin with.
+int RoomyExponent(DType type) { return type == DType::kF16 || SizeOf(type) == 1 ? 6 : 34; }
 
 // Places a standard value (mean 0, scale 1) where the op says its values lie: in the middle of a
 // narrow range, else around the typical mean.
@@ -80,6 +81,12 @@ double Large(const FillContext& context, std::int64_t index) {
 
 double Tiny(const FillContext& context, std::int64_t index) {
   return std::ldexp(At(context, index).Normal(), -RoomyExponent(context.dtype));
+}
+
+// Far below what is tiny, but still normal: thresholds like 1e-12 and 1e-20 lie in between.
+double Minute(const FillContext& context, std::int64_t index) {
+  const int exponent = context.dtype == DType::kF16 || SizeOf(context.dtype) == 1 ? 10 : 90;
+  return std::ldexp(At(context, index).Normal(), -exponent);
 }
 
 double MixedExponents(const FillContext& context, std::int64_t index) {
@@ -211,6 +218,10 @@ double IndexSorted(const FillContext& context, std::int64_t index) {
   return std::floor(Fraction(index, context.elements) * (static_cast<double>(context.bound) - 1.0));
 }
 
+double IndexLast(const FillContext& context, std::int64_t) {
+  return static_cast<double>(context.bound - 1);
+}
+
 double IndexReversed(const FillContext& context, std::int64_t index) {
   return IndexSorted(context, context.elements - 1 - index);
 }
@@ -301,6 +312,14 @@ constexpr std::array kRows = {
                "2^-14 to 2^7"},
     ProfileRow{"large", kFloat, 12, false, false, {kNone, kNone}, Large, "large magnitudes"},
     ProfileRow{"tiny", kFloat, 13, false, false, {kNone, kNone}, Tiny, "small magnitudes"},
+    ProfileRow{"minute",
+               kFloat,
+               13,
+               false,
+               false,
+               {kNone, kNone},
+               Minute,
+               "magnitudes little above the smallest normal ones"},
     ProfileRow{
         "denormals", kFloat, 14, false, false, {kNone, kNone}, Denormals, "denormals of the dtype"},
     ProfileRow{"extremes",
@@ -346,6 +365,7 @@ constexpr std::array kRows = {
         "all_equal", kIndex, 1, true, false, {kNone, kNone}, IndexAllEqual, "one index everywhere"},
     ProfileRow{
         "sorted", kIndex, 2, true, false, {kNone, kNone}, IndexSorted, "ascending, evenly spread"},
+    ProfileRow{"last", kIndex, 1, true, false, {kNone, kNone}, IndexLast, "the last everywhere"},
     ProfileRow{"reversed", kIndex, 3, true, false, {kNone, kNone}, IndexReversed, "descending"},
     ProfileRow{"uniform", kIndex, 4, true, false, {kNone, kNone}, IndexUniform, "uniform"},
     ProfileRow{

@@ -28,6 +28,8 @@ constexpr std::array kRecipes = {
     Recipe{"high", "high", "uniform", "uniform", false, "all values far above zero"},
     Recipe{"tiny", "tiny", "reversed", "zero", false,
            "small magnitudes: a missing eps shows, or a wrong one"},
+    Recipe{"minute", "minute", "uniform", "uniform", false,
+           "magnitudes that thresholds take for zero"},
     Recipe{"mixed", "mixed_exponents", "zipf", "uniform", false, "magnitudes from 2^-14 to 2^7"},
     Recipe{"biased", "biased", "uniform", "uniform", false, "mean far from zero"},
     Recipe{"sorted", "sorted", "sorted", "uniform", false, "ascending values"},

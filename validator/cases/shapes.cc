@@ -240,9 +240,17 @@ std::vector<ShapeChoice> HugeShapes(const ops::Instance& instance) {
   constexpr std::int64_t kMostElements = std::int64_t{1} << 35;
   const ops::OpSpec& op = instance.op;
   Collector collector(instance, kMostElements);
-  for (const auto& [target, longest_first] :
-       {std::pair{std::int64_t{1} << 31, true}, std::pair{std::int64_t{1} << 32, true},
-        std::pair{std::int64_t{1} << 31, false}, std::pair{std::int64_t{1} << 32, false}}) {
+  // A margin, so that the last turn of a loop over the grid lies past the limit as well; odd extents
+  // and multiples, because kernels go different ways for them.
+  struct Row {
+    int bits;
+    bool longest_first;
+    std::int64_t least_granule;
+  };
+  constexpr std::array<Row, 4> kRows = {
+      {{31, true, 1}, {32, true, 16}, {31, false, 16}, {32, false, 1}}};
+  for (const auto& [bits, longest_first, least_granule] : kRows) {
+    const std::int64_t target = (std::int64_t{1} << bits) + (std::int64_t{1} << (bits - 7));
     for (const auto* specs : {&op.inputs, &op.outputs}) {
       for (const ops::TensorSpec& spec : *specs) {
         std::vector<const ops::Axis*> along;
@@ -254,7 +262,7 @@ std::vector<ShapeChoice> HugeShapes(const ops::Instance& instance) {
         ops::AxisValues small;
         for (const ops::Axis* axis : Variables(op)) small[axis->name] = 2;
         // Constraints often ask for multiples.
-        for (const std::int64_t granule : {1, 2, 4, 8, 16, 32, 64, 128}) {
+        for (std::int64_t granule = least_granule; granule <= 128; granule *= 2) {
           const auto solved = SolveAxes(op, JustPast(target, along, granule), small);
           if (!solved || ProductOf(*solved, along) <= target) continue;
           collector.Add(solved, "huge");

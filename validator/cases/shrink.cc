@@ -145,6 +145,7 @@ class Shrinker {
     while (!best_.prelude.empty() && !Spent()) {
       std::vector<Probe> probes(1, best_);
       probes.front().prelude.clear();
+      probes.front().reuse_addresses = false;
       for (std::size_t i = 0; i < best_.prelude.size(); ++i) {
         Probe probe = best_;
         probe.prelude.erase(probe.prelude.begin() + static_cast<std::ptrdiff_t>(i));
@@ -371,6 +372,7 @@ class Shrinker {
     attempt([&](Probe& probe) { probe.schedule = plain.schedule; });
     attempt([&](Probe& probe) { probe.schedule.seed = 0; });
     attempt([&](Probe& probe) { probe.perturbation_seed = 0; });
+    attempt([&](Probe& probe) { probe.reuse_addresses = false; });
     attempt([&](Probe& probe) { probe.misalign = 0; });
     attempt([&](Probe& probe) { probe.poison = plain.poison; });
     return progress;

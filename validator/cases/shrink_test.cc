@@ -117,6 +117,21 @@ TEST(ShrinkTest, KeepsThePreludeAndScheduleThatAreNeeded) {
   EXPECT_EQ(shrunk.probe.schedule.seed, 0u);
 }
 
+TEST(ShrinkTest, AddressesComeBackOnlyWhereThatIsNeeded) {
+  const ops::Instance instance = GatherInstance();
+  Probe start = Start();
+  start.reuse_addresses = true;
+  const auto shrunk = [&](auto fails) { return Shrink(instance, start, Each(fails)).probe; };
+  const Probe needed =
+      shrunk([](const Probe& probe) { return !probe.prelude.empty() && probe.reuse_addresses; });
+  EXPECT_TRUE(needed.reuse_addresses);
+  EXPECT_EQ(needed.prelude.size(), 1u);
+  EXPECT_FALSE(shrunk([](const Probe& probe) { return !probe.prelude.empty(); }).reuse_addresses);
+  const Probe alone = shrunk([](const Probe&) { return true; });
+  EXPECT_TRUE(alone.prelude.empty());
+  EXPECT_FALSE(alone.reuse_addresses);
+}
+
 TEST(ShrinkTest, StopsAtTheLimitAndKeepsTheStartWhenNothingSimplerFails) {
   const ops::Instance instance = GatherInstance();
   const Probe start = Start();

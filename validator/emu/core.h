@@ -60,6 +60,12 @@ struct MemoryRegion {
   std::string name;
 };
 
+/// A buffer of the execution: its region, and the allocation that is, was or will be its place.
+struct PlacedBuffer {
+  MemoryRegion region;
+  std::uint32_t allocation = 0;
+};
+
 /// How a control instruction ended.
 enum class Outcome : std::uint8_t {
   kNext,        ///< Go on with the following instruction.
@@ -83,12 +89,16 @@ struct StackBlock {
   std::uint32_t bytes = 0;
 };
 
+/// A word of bits for each lane.
+using LaneBitsets = std::array<std::uint64_t, kWarpSize>;
+
 struct Frame {
   std::uint32_t function = 0;
   std::uint32_t depth = 0;
   std::byte* slots = nullptr;
   LaneMask* predicates = nullptr;
   LaneMask* undefined = nullptr;  ///< By shadow index: lanes whose value is undefined.
+  LaneMask* partial = nullptr;  ///< By shadow index: undefined lanes of which `bits` knows more.
   std::uint32_t* origin =
       nullptr;  ///< By shadow index: pc that made it undefined; kNoPc: never written.
   std::array<std::uint32_t, kWarpSize> return_pc{};
@@ -96,6 +106,8 @@ struct Frame {
   std::array<std::uint32_t, kWarpSize> allocated{};  ///< Behind the variables of each lane, in bytes.
   std::vector<StackBlock> blocks;
   std::vector<std::byte> storage;
+  /// By shadow index, where needed: undefined bits (undefined.h).
+  std::vector<std::unique_ptr<LaneBitsets>> bits;
 };
 
 inline constexpr std::uint32_t kNoPc = 0xffffffffu;
@@ -230,6 +242,7 @@ struct Engine {
   const Program::Impl& program;
   const Execution& execution;
   std::vector<MemoryRegion> regions;  ///< By allocation number; 0 is nobody's.
+  std::vector<PlacedBuffer> buffers;  ///< By index into Execution::buffers (buffers.h).
   std::vector<std::unique_ptr<DefinedMap>> maps;
   std::vector<std::unique_ptr<LazyFill>> fills;
   std::vector<std::vector<std::byte>> owned;  ///< Storage of module variables, parameters, heap.

@@ -199,16 +199,21 @@ MemoryRegion* GenericRegion(Engine& engine, std::uint64_t address) {
   return region.kind == MemoryRegion::Kind::kNone ? nullptr : &region;
 }
 
-std::uint32_t AddRegion(Engine& engine, MemoryRegion region, std::uint64_t misalign,
-                        bool initially_defined) {
-  if (engine.regions.empty()) engine.regions.emplace_back();
-  const auto number = static_cast<std::uint32_t>(engine.regions.size());
+void TrackRegion(Engine& engine, MemoryRegion& region, std::uint32_t number, std::uint64_t misalign,
+                 bool initially_defined) {
   region.base = (std::uint64_t{number} << kAllocationBits) + kAllocationBase + misalign;
   region.race_region = engine.next_race_region++;
   if (engine.track_defined) {
     engine.maps.push_back(std::make_unique<DefinedMap>(region.size, initially_defined));
     region.defined = engine.maps.back().get();
   }
+}
+
+std::uint32_t AddRegion(Engine& engine, MemoryRegion region, std::uint64_t misalign,
+                        bool initially_defined) {
+  if (engine.regions.empty()) engine.regions.emplace_back();
+  const auto number = static_cast<std::uint32_t>(engine.regions.size());
+  TrackRegion(engine, region, number, misalign, initially_defined);
   engine.regions.push_back(std::move(region));
   return number;
 }

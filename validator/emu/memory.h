@@ -43,6 +43,9 @@ LaneMask UndefinedLanes(CoreWarp& warp, const LaneAccess& access, std::uint32_t 
 /// instruction at `origin`.
 void MarkStored(CoreWarp& warp, const Decoded& op, const LaneAccess& access, std::uint32_t offset,
                 std::uint32_t bytes, LaneMask undefined, std::uint32_t origin);
+/// The same for what register `source` holds, byte by byte.
+void MarkStoredRegister(CoreWarp& warp, const Decoded& op, const LaneAccess& access,
+                        std::uint32_t offset, std::uint32_t bytes, const DecodedOperand& source);
 /// Reports undefined bytes in an address register.
 void CheckAddressDefined(CoreWarp& warp, const Decoded& op, const DecodedOperand& operand,
                          LaneMask lanes);
@@ -84,6 +87,9 @@ std::byte* HostAddress(CoreWarp& warp, ptx::Space space, std::uint64_t address, 
 MemoryRegion* SharedRegion(Block& block, std::uint64_t address);
 /// The region of a generic address outside of the shared and local windows, or null.
 MemoryRegion* GenericRegion(Engine& engine, std::uint64_t address);
+/// Gives a region its address in allocation `number`, and what definedness and races need.
+void TrackRegion(Engine& engine, MemoryRegion& region, std::uint32_t number, std::uint64_t misalign,
+                 bool initially_defined);
 /// Adds an allocation and returns its number.
 std::uint32_t AddRegion(Engine& engine, MemoryRegion region, std::uint64_t misalign,
                         bool initially_defined);

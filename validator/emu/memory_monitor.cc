@@ -8,6 +8,7 @@
 
 #include "validator/emu/memory.h"
 #include "validator/emu/site.h"
+#include "validator/emu/undefined.h"
 
 namespace assay::emu {
 
@@ -105,6 +106,23 @@ void MarkStored(CoreWarp& warp, const Decoded& op, const LaneAccess& access, std
         fmt::format("undefined bytes are stored to the output {}[{}]", place.buffer, place.index);
     ReportUndefined(warp, warp.PcOf(op), to_output, std::move(message), VerbOf(*op.source), origin,
                     std::move(place));
+  }
+}
+
+void MarkStoredRegister(CoreWarp& warp, const Decoded& op, const LaneAccess& access,
+                        std::uint32_t offset, std::uint32_t bytes, const DecodedOperand& source) {
+  const Frame& frame = *warp.frame;
+  const LaneMask undefined = frame.undefined[source.shadow];
+  const std::uint32_t origin = frame.origin[source.shadow];
+  if ((undefined & frame.partial[source.shadow] & access.lanes) == 0) [[likely]]
+    return MarkStored(warp, op, access, offset, bytes, undefined, origin);
+  for (std::uint32_t byte = 0; byte < bytes; ++byte) {
+    LaneMask bad = 0;
+    for (LaneMask rest = undefined & access.lanes; rest != 0; rest &= rest - 1) {
+      const int lane = std::countr_zero(rest);
+      if ((UndefinedBits(frame, source, lane) >> 8 * byte & 0xff) != 0) bad |= LaneMask{1} << lane;
+    }
+    MarkStored(warp, op, access, offset + byte, 1, bad, origin);
   }
 }
 

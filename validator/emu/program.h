@@ -30,13 +30,10 @@ enum DecodedFlag : std::uint16_t {
   kFlagWarpWide = 32,        ///< .sync.aligned: waits for all lanes of the warp. With kFlagControl.
 };
 
-/// Decoded::propagate: how undefined inputs make outputs undefined.
+/// Decoded::propagate: who says what undefined sources make of the destinations.
 enum Propagate : std::uint8_t {
-  kPropagateAll,     ///< An output is undefined where any source is.
-  kPropagateSelf,    ///< The handler does it (loads, shuffles).
-  kPropagateSelect,  ///< selp: the chosen source and the predicate.
-  kPropagateMove,    ///< Parts move unchanged: mov with vectors.
-  kPropagateLogic,   ///< and, or: a defined operand that decides the result makes it defined.
+  kPropagateByRule,  ///< The core, by opcode (undefined.h).
+  kPropagateSelf,    ///< The handler (loads, shuffles).
 };
 
 /// A slot that a frame fills before its first instruction.

@@ -12,13 +12,6 @@ constexpr std::span<const ResolverRow> (*kTables[])() = {
     BarrierRows, FenceRows,      ControlRows, AsyncCopyRows, MbarrierRows,
     FragmentRows};
 
-std::uint8_t DefaultPropagation(ptx::Opcode opcode) {
-  if (opcode == ptx::Opcode::kSelp) return kPropagateSelect;
-  if (opcode == ptx::Opcode::kMov) return kPropagateMove;
-  if (opcode == ptx::Opcode::kAnd || opcode == ptx::Opcode::kOr) return kPropagateLogic;
-  return kPropagateAll;
-}
-
 /// Handlers of matrix products know lanes and registers only; that the warp comes together for them
 /// is the core's part.
 bool IsMatrixProduct(ptx::Opcode opcode) {
@@ -38,7 +31,7 @@ ResolverTable::ResolverTable() {
 bool ResolverTable::Resolve(const ptx::Instruction& instruction, Decoded& decoded) const {
   const Resolver resolver = resolvers_[static_cast<std::size_t>(instruction.opcode)];
   if (resolver == nullptr) return false;
-  decoded.propagate = DefaultPropagation(instruction.opcode);
+  decoded.propagate = kPropagateByRule;
   decoded.run = resolver(instruction, decoded);
   if (decoded.monitored == nullptr) decoded.monitored = decoded.run;
   if (IsMatrixProduct(instruction.opcode)) decoded.flags |= kFlagControl | kFlagWarpWide;

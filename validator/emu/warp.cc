@@ -7,6 +7,7 @@
 #include "validator/emu/scheduler.h"
 #include "validator/emu/shadow/tracker.h"
 #include "validator/emu/site.h"
+#include "validator/emu/undefined.h"
 
 namespace assay::emu {
 namespace {
@@ -108,75 +109,22 @@ void ReportUndefinedGuard(CoreWarp& warp, const Decoded& op, LaneMask lanes) {
                   warp.frame->origin[code.slot_count + op.guard]);
 }
 
-/// Lanes in which one source of an `and` or `or` is defined and decides the result alone.
-LaneMask Decided(CoreWarp& warp, const Frame& frame, const Decoded& op) {
-  const bool conjunction = op.source->opcode == ptx::Opcode::kAnd;
-  LaneMask decided = 0;
-  for (std::size_t i = op.destinations; i < op.operand_count; ++i) {
-    const DecodedOperand& operand = op.operands[i];
-    LaneMask absorbs = 0;
-    if (operand.kind == DecodedOperand::Kind::kPredicate) {
-      const LaneMask value =
-          operand.negated ? ~warp.predicates[operand.slot] : warp.predicates[operand.slot];
-      absorbs = conjunction ? ~value : value;
-    } else if (operand.kind == DecodedOperand::Kind::kSlot) {
-      for (int lane = 0; lane < kWarpSize; ++lane) {
-        const std::uint64_t bits =
-            operand.bits == 64   ? warp.Lanes<std::uint64_t>(operand.slot)[lane]
-            : operand.bits == 32 ? warp.Lanes<std::uint32_t>(operand.slot)[lane]
-                                 : warp.Lanes<std::uint16_t>(operand.slot)[lane];
-        const std::uint64_t ones =
-            operand.bits == 64 ? ~std::uint64_t{0} : (std::uint64_t{1} << operand.bits) - 1;
-        absorbs |= LaneMask{bits == (conjunction ? 0 : ones)} << lane;
-      }
-    }
-    decided |= absorbs & ~frame.undefined[operand.shadow];
-  }
-  return decided;
-}
-
-/// Before the handler runs: which destinations will be undefined, by the instruction's class.
+/// Before the handler runs: which destinations will be undefined.
 void Propagate(CoreWarp& warp, const Decoded& op) {
   Frame& frame = *warp.frame;
-  const LaneMask exec = warp.exec;
   LaneMask undefined = 0;
-  std::uint32_t origin = kNoPc;
-  const auto add = [&](const DecodedOperand& operand, LaneMask lanes) {
+  for (std::size_t i = op.destinations; i < op.operand_count; ++i) {
+    const DecodedOperand& operand = op.operands[i];
     if (operand.kind == DecodedOperand::Kind::kSink || operand.kind == DecodedOperand::Kind::kNone)
-      return;
-    const LaneMask mask = frame.undefined[operand.shadow] & lanes;
-    if (mask != 0 && undefined == 0) origin = frame.origin[operand.shadow];
-    undefined |= mask;
-  };
-  const DecodedOperand* const operands = op.operands;
-  const std::size_t first = op.destinations;
-  if (op.propagate == kPropagateSelect && op.operand_count == first + 3) {
-    const DecodedOperand& choice = operands[first + 2];
-    LaneMask chosen =
-        choice.kind == DecodedOperand::Kind::kPredicate ? warp.predicates[choice.slot] : kAllLanes;
-    if (choice.negated) chosen = ~chosen;
-    add(operands[first], exec & chosen);
-    add(operands[first + 1], exec & ~chosen);
-    add(choice, exec);
-  } else if (op.propagate == kPropagateLogic && op.operand_count == first + 2) {
-    const LaneMask doubtful =
-        (frame.undefined[operands[first].shadow] | frame.undefined[operands[first + 1].shadow]) &
-        exec;
-    const LaneMask open = doubtful == 0 ? 0 : doubtful & ~Decided(warp, frame, op);
-    add(operands[first], open);
-    add(operands[first + 1], open);
-  } else if (op.propagate == kPropagateMove && op.destinations > 1) {
-    // mov.b64 {lo, hi}, x: a half of an undefined value is undefined.
-    for (std::size_t i = first; i < op.operand_count; ++i) add(operands[i], exec);
-  } else {
-    for (std::size_t i = first; i < op.operand_count; ++i) add(operands[i], exec);
+      continue;
+    undefined |= frame.undefined[operand.shadow];
   }
-  for (std::size_t i = 0; i < first; ++i) {
-    if (operands[i].kind == DecodedOperand::Kind::kSink) continue;
-    LaneMask& target = frame.undefined[operands[i].shadow];
-    if ((target & exec) == 0 && undefined == 0) continue;
-    target = (target & ~exec) | undefined;
-    if (undefined != 0) frame.origin[operands[i].shadow] = origin;
+  // Results of warp-wide instructions come from other lanes' sources as well.
+  if ((undefined & warp.exec) != 0) [[unlikely]]
+    return PropagateUndefined(warp, op);
+  for (std::size_t i = 0; i < op.destinations; ++i) {
+    if (op.operands[i].kind == DecodedOperand::Kind::kSink) continue;
+    frame.undefined[op.operands[i].shadow] &= ~warp.exec;
   }
 }
 

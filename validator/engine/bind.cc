@@ -6,16 +6,20 @@
 namespace assay::engine {
 namespace {
 
-// Adds the buffers and launches of one call.
+using BufferIndex = std::map<std::string, std::uint32_t, std::less<>>;
+
+// Adds the buffers and launches of one call. `freed`: the buffers that it takes over, by name.
 class CallBinder {
  public:
   CallBinder(const ops::Instance& instance, const CompiledKernel& compiled, const Call& call,
-             const BindOptions& options, std::string suffix, Binding& binding)
+             const BindOptions& options, std::string suffix, BufferIndex freed, Binding& binding)
       : instance_(instance),
         compiled_(compiled),
         call_(call),
         options_(options),
         suffix_(std::move(suffix)),
+        freed_(std::move(freed)),
+        first_launch_(static_cast<std::uint32_t>(binding.execution.launches.size())),
         binding_(binding),
         bound_(binding.calls.emplace_back()) {}
 
@@ -27,6 +31,9 @@ class CallBinder {
     return {};
   }
 
+  /// By the plan's names.
+  const BufferIndex& buffers() const { return index_; }
+
  private:
   void AddBuffer(const std::string& name, DType dtype, std::int64_t elements, BufferRole role,
                  BufferFill fill, SharedMemory& memory) {
@@ -35,13 +42,17 @@ class CallBinder {
     const bool mapped = std::ranges::any_of(
         call_.plan->tensor_maps, [&](const auto& map) { return map.tensor == name; });
     index_[name] = static_cast<std::uint32_t>(binding_.buffers.size());
+    std::optional<BufferReuse> reuse;
+    if (const auto freed = freed_.find(name); freed != freed_.end())
+      reuse = BufferReuse{.buffer = freed->second, .launch = first_launch_};
     binding_.execution.buffers.push_back({.name = name + suffix_,
                                           .dtype = dtype,
                                           .elements = elements,
                                           .role = role,
                                           .fill = fill,
                                           .poison = options_.poison,
-                                          .misalign = mapped ? 0 : options_.misalign / size * size});
+                                          .misalign = mapped ? 0 : options_.misalign / size * size,
+                                          .reuse = reuse});
     binding_.buffers.push_back(&memory);
   }
 
@@ -153,9 +164,11 @@ class CallBinder {
   const Call& call_;
   const BindOptions& options_;
   std::string suffix_;
+  BufferIndex freed_;
+  std::uint32_t first_launch_;
   Binding& binding_;
   BoundCall& bound_;
-  std::map<std::string, std::uint32_t, std::less<>> index_;
+  BufferIndex index_;
 };
 
 }  // namespace
@@ -182,10 +195,13 @@ Result<Binding> Bind(const ops::Instance& instance, const CompiledKernel& compil
   binding.execution.ptx = compiled.ptx;
   binding.execution.target_sm = instance.arch;
   binding.calls.reserve(calls.size());
+  BufferIndex freed;
   for (std::size_t i = 0; i < calls.size(); ++i) {
     // The judged call is the last one and keeps the plain names; earlier ones are numbered.
     const std::string suffix = i + 1 == calls.size() ? "" : "@call" + std::to_string(i + 1);
-    ASSAY_TRY_VOID(CallBinder(instance, compiled, calls[i], options, suffix, binding).Run());
+    CallBinder binder(instance, compiled, calls[i], options, suffix, std::move(freed), binding);
+    ASSAY_TRY_VOID(binder.Run());
+    freed = options.reuse_addresses ? binder.buffers() : BufferIndex();
   }
   return binding;
 }

@@ -5,7 +5,7 @@
 // zeroed as the plan says) and scalars (axes as i64, scalar inputs by value in their dtype; the
 // engine narrows them to the kernel's parameters, checked). Several calls may be made in one
 // context, each with buffers of its own: module-scope state of the kernel survives from one to the
-// next.
+// next. With reuse_addresses their buffers lie where those of the call before lay, which are freed.
 //
 //   ASSAY_TRY(Binding binding, Bind(instance, compiled, calls, options));
 //   ASSAY_TRY(Report report, engine.Run(binding.execution, binding.buffers, Trust::kCandidate));
@@ -43,6 +43,8 @@ TensorMapSpec MapOver(const ops::ResolvedTensorMap& map, DType dtype);
 struct BindOptions {
   std::uint8_t poison = 0xff;
   std::uint32_t misalign = 0;  ///< Rounded down to a multiple of each buffer's element size.
+  /// A later call's buffers take over the addresses of the call before it, name by name.
+  bool reuse_addresses = false;
 };
 
 /// What a call leaves behind.

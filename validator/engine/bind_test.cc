@@ -111,6 +111,24 @@ TEST_F(BindTest, CallsHaveBuffersOfTheirOwn) {
   EXPECT_EQ(binding->execution.launches[2].args[2].buffer, 7u);
 }
 
+TEST_F(BindTest, CallsTakeOverTheAddressesOfTheCallBefore) {
+  plan_.kernels.push_back(plan_.kernels[0]);
+  const Call call{&plan_, &axes_, &inputs_};
+  const std::vector<Call> calls(3, call);
+  for (const bool reuse : {false, true}) {
+    const auto binding = Bind(instance_, compiled_, calls, {.reuse_addresses = reuse});
+    ASSERT_TRUE(binding);
+    const std::vector<BufferSpec>& buffers = binding->execution.buffers;
+    ASSERT_EQ(buffers.size(), 9u);
+    for (std::uint32_t i = 0; i < 9; ++i) {
+      const auto expected = reuse && i >= 3 ? std::optional(BufferReuse{i - 3, i / 3 * 2})
+                                            : std::optional<BufferReuse>();
+      EXPECT_EQ(buffers[i].reuse, expected) << i;
+    }
+    EXPECT_TRUE(CheckReuse(binding->execution));
+  }
+}
+
 TEST_F(BindTest, UnknownNamesAreErrorsWithAPlace) {
   plan_.kernels[0].args = {"nobody"};
   const auto unknown = BindOnce();

@@ -19,6 +19,7 @@ struct CompileRequest {
   std::string source;
   std::string file_name = "kernel.cu";
   std::map<std::string, std::string> headers;  ///< Virtual headers: name -> text.
+  std::string pre_include;                     ///< One of them, read before the source; or empty.
   std::vector<std::string> defines;            ///< "NAME=VALUE", from the judge.
   std::vector<std::string>
       user_options;  ///< From the user's own command line or sanitize plan; never from a candidate.

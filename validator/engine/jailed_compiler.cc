@@ -44,9 +44,11 @@ Json RequestHeader(const CompileRequest& request) {
   Json options = Json::array();
   for (const std::string& define : request.defines) options.push_back("-D" + define);
   for (const std::string& option : request.user_options) options.push_back(option);
-  return {{"action", "compile"},         {"file", request.file_name}, {"arch", request.arch},
-          {"cubin", request.want_cubin}, {"headers", headers},        {"options", options},
-          {"entries", request.entries}};
+  Json header = {{"action", "compile"},         {"file", request.file_name}, {"arch", request.arch},
+                 {"cubin", request.want_cubin}, {"headers", headers},        {"options", options},
+                 {"entries", request.entries}};
+  if (!request.pre_include.empty()) header["pre_include"] = request.pre_include;
+  return header;
 }
 
 }  // namespace

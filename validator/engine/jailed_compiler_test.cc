@@ -39,6 +39,7 @@ TEST(JailedCompilerTest, AsksForEverythingAndReadsTheReply) {
   const auto outcome = compiler.Compile({.source = "text",
                                          .file_name = "kernel.cu",
                                          .headers = {{"a.h", "x"}},
+                                         .pre_include = "a.h",
                                          .defines = {"N=4"},
                                          .arch = "sm_80",
                                          .entries = {"k"},
@@ -48,6 +49,7 @@ TEST(JailedCompilerTest, AsksForEverythingAndReadsTheReply) {
   EXPECT_EQ(asked["options"], Json::array({"-DN=4"}));
   EXPECT_EQ(asked["arch"], "sm_80");
   EXPECT_EQ(asked["headers"]["a.h"], "x");
+  EXPECT_EQ(asked["pre_include"], "a.h");
   EXPECT_EQ(outcome->kind, CompileOutcome::Kind::kCompiled);
   EXPECT_EQ(outcome->kernel.ptx, "ptx");
   EXPECT_EQ(outcome->kernel.cubin, "ab");

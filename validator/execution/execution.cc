@@ -25,13 +25,26 @@ constexpr std::array<std::string_view, 4> kPolicies = {"sequential", "permuted",
                                                        "priorities"};
 
 Json ToJson(const BufferSpec& buffer) {
-  return {{"name", buffer.name},
-          {"dtype", Name(buffer.dtype)},
-          {"elements", buffer.elements},
-          {"role", kRoles[static_cast<std::size_t>(buffer.role)]},
-          {"fill", kFills[static_cast<std::size_t>(buffer.fill)]},
-          {"poison", buffer.poison},
-          {"misalign", buffer.misalign}};
+  Json json = {{"name", buffer.name},
+               {"dtype", Name(buffer.dtype)},
+               {"elements", buffer.elements},
+               {"role", kRoles[static_cast<std::size_t>(buffer.role)]},
+               {"fill", kFills[static_cast<std::size_t>(buffer.fill)]},
+               {"poison", buffer.poison},
+               {"misalign", buffer.misalign}};
+  if (buffer.reuse) {
+    json["reuse"] = {{"buffer", buffer.reuse->buffer}, {"launch", buffer.reuse->launch}};
+  }
+  return json;
+}
+
+Result<BufferReuse> ReuseFromJson(const Json& json, std::string place) {
+  ASSAY_TRY(ObjectReader reader, ObjectReader::Of(json, std::move(place)));
+  BufferReuse reuse;
+  ASSAY_TRY(reuse.buffer, Narrow<std::uint32_t>(reader, "buffer"));
+  ASSAY_TRY(reuse.launch, Narrow<std::uint32_t>(reader, "launch"));
+  ASSAY_TRY_VOID(reader.Finish());
+  return reuse;
 }
 
 Result<DType> ReadDType(ObjectReader& reader) {
@@ -60,6 +73,10 @@ Result<BufferSpec> BufferFromJson(const Json& json, std::string place) {
   ASSAY_TRY(buffer.misalign, Narrow<std::uint32_t>(reader, "misalign"));
   if (buffer.misalign >= 256) {
     return Fail(ErrorKind::kMalformedInput, "must be below 256", reader.PlaceOf("misalign"));
+  }
+  if (json.contains("reuse")) {
+    ASSAY_TRY(const Json reuse, reader.Required<Json>("reuse"));
+    ASSAY_TRY(buffer.reuse, ReuseFromJson(reuse, reader.PlaceOf("reuse")));
   }
   ASSAY_TRY_VOID(reader.Finish());
   return buffer;
@@ -303,6 +320,7 @@ Result<Execution> ExecutionFromJson(const Json& json) {
       }
     }
   }
+  ASSAY_TRY_VOID(CheckReuse(execution));
   return execution;
 }
 

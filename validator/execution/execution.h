@@ -27,6 +27,14 @@ enum class BufferFill : std::uint8_t {
   kUninitialised,  ///< Poisoned with `poison`; every byte undefined until written.
 };
 
+/// From launch `launch` on, a buffer lies at the address of the earlier `buffer`, which has been freed by then: what a caching
+/// allocator does from one call to the next.
+struct BufferReuse {
+  std::uint32_t buffer = 0;  ///< Index into Execution::buffers.
+  std::uint32_t launch = 0;  ///< Index into Execution::launches.
+  bool operator==(const BufferReuse&) const = default;
+};
+
 struct BufferSpec {
   std::string name;                ///< As the launch plan names it.
   DType dtype = DType::kF32;
@@ -35,6 +43,8 @@ struct BufferSpec {
   BufferFill fill = BufferFill::kProvided;
   std::uint8_t poison = 0xff;
   std::uint32_t misalign = 0;      ///< Bytes by which the address misses a 256-byte boundary; a multiple of the element size.
+  /// Unset: at an address of its own, for all launches.
+  std::optional<BufferReuse> reuse = std::nullopt;
 };
 
 /// A tensor map (CUtensorMap) over a buffer, tile mode. Dimension 0 is the innermost.
@@ -175,6 +185,10 @@ struct Report {
   std::vector<std::uint64_t> unwritten_bytes;   ///< For each buffer: bytes still undefined at the end (outputs: must be 0).
   std::vector<std::int64_t> first_unwritten;    ///< For each buffer: first element with an undefined byte, or -1.
 };
+
+/// Whether the buffers' lives fit together: each takes over an earlier one that no other takes over, at a launch that exists and
+/// after that one's life began, and launches name only buffers that live. kMalformedInput otherwise.
+Status CheckReuse(const Execution& execution);
 
 Json ToJson(const Execution& execution);   ///< Without `ptx`, which travels as the payload.
 Result<Execution> ExecutionFromJson(const Json& json);

@@ -62,6 +62,61 @@ TEST(Execution, MalformedDocumentsAreRefused) {
   EXPECT_FALSE(ExecutionFromJson(Json::array()));
 }
 
+// Two calls of two launches each; y of the second lies where y of the first lay.
+Execution Reusing() {
+  Execution execution;
+  execution.buffers = {{.name = "x"}, {.name = "y@call1"}, {.name = "y"}, {.name = "z"}};
+  execution.buffers[2].reuse = BufferReuse{.buffer = 1, .launch = 2};
+  for (const std::uint32_t y : {1u, 1u, 2u, 2u}) {
+    Launch launch;
+    launch.entry = "k";
+    launch.args = {{.kind = Argument::Kind::kBuffer, .name = "x", .buffer = 0},
+                   {.kind = Argument::Kind::kBuffer, .name = "y", .buffer = y}};
+    execution.launches.push_back(launch);
+  }
+  return execution;
+}
+
+TEST(Reuse, JsonRoundTrip) {
+  const Json json = ToJson(Reusing());
+  EXPECT_FALSE(json["buffers"][1].contains("reuse"));
+  const auto back = ExecutionFromJson(*ParseJson(CompactJson(json), "e"));
+  ASSERT_TRUE(back) << ToString(back.error());
+  EXPECT_EQ(ToJson(*back), json);
+  EXPECT_EQ(back->buffers[2].reuse, (BufferReuse{1, 2}));
+}
+
+TEST(Reuse, LivesThatDoNotFitTogetherAreRefused) {
+  const auto refused = [](auto change) {
+    Execution execution = Reusing();
+    change(execution);
+    const auto back = ExecutionFromJson(ToJson(execution));
+    return !back && back.error().kind == ErrorKind::kMalformedInput;
+  };
+  EXPECT_FALSE(refused([](Execution&) {}));
+  EXPECT_FALSE(refused([](Execution& e) {
+    e.buffers[3].reuse = BufferReuse{2, 3};
+    e.launches[3].args[1].buffer = 3;
+  }));
+  EXPECT_TRUE(refused([](Execution& e) { e.buffers[2].reuse = BufferReuse{2, 2}; }));    // itself
+  EXPECT_TRUE(refused([](Execution& e) { e.buffers[2].reuse = BufferReuse{~0u, 2}; }));  // nobody
+  EXPECT_TRUE(refused([](Execution& e) { e.buffers[2].reuse = BufferReuse{1, 4}; }));    // never
+  EXPECT_TRUE(refused([](Execution& e) { e.buffers[2].reuse = BufferReuse{1, 0}; }));    // at once
+  EXPECT_TRUE(refused([](Execution& e) { e.buffers[2].reuse = BufferReuse{1, 1}; }));  // too early
+  EXPECT_TRUE(refused([](Execution& e) { e.buffers[2].reuse = BufferReuse{1, 3}; }));  // too late
+  EXPECT_TRUE(refused([](Execution& e) { e.buffers[2].reuse = BufferReuse{0, 2}; }));  // in use
+  EXPECT_TRUE(refused([](Execution& e) { e.buffers[3].reuse = BufferReuse{1, 3}; }));  // twice
+  EXPECT_TRUE(
+      refused([](Execution& e) { e.buffers[3].reuse = BufferReuse{2, 2}; }));  // same moment
+  Json json = ToJson(Reusing());
+  json["buffers"][2]["reuse"] = 7;
+  EXPECT_FALSE(ExecutionFromJson(json));
+  json["buffers"][2]["reuse"] = {{"buffer", -1}, {"launch", 2}};
+  EXPECT_FALSE(ExecutionFromJson(json));
+  json["buffers"][2]["reuse"] = {{"buffer", 1}};
+  EXPECT_FALSE(ExecutionFromJson(json));
+}
+
 TEST(Report, JsonRoundTrip) {
   Report report;
   report.stop = Stop::kStepLimit;

@@ -55,7 +55,9 @@ Campaign::Campaign(GateContext& context) : context_(context) {}
 
 double Campaign::StepsFor(const ops::AxisValues& axes) const {
   const std::int64_t elements = cases::TotalElements(context_.instance, axes);
-  return static_cast<double>(elements) * std::max(steps_per_element_, 1.0);
+  const std::uint64_t threads = ThreadsOf(context_.instance, *context_.plan, axes);
+  return static_cast<double>(elements) * std::max(marginal_steps_, 1.0) +
+         static_cast<double>(threads) * steps_per_thread_;
 }
 
 Task Campaign::TaskFor(cases::Case value, std::string purpose) const {
@@ -74,11 +76,17 @@ void Campaign::Learn(const CaseRun& run) {
   if (run.error || run.report.stop != Stop::kCompleted || run.steps == 0) return;
   schedule_matters_ = schedule_matters_ || run.report.counters.used_atomics;
   const std::int64_t elements = cases::TotalElements(context_.instance, run.probe.case_.axes);
+  const double calls = static_cast<double>(1 + run.probe.prelude.size());
+  const double steps = static_cast<double>(run.report.counters.steps) / calls;
+  const auto threads =
+      static_cast<double>(ThreadsOf(context_.instance, *context_.plan, run.probe.case_.axes));
   // Tiny cases are all overhead: whole blocks run for a handful of elements.
+  if (elements < 64 && threads > 0)
+    steps_per_thread_ = std::max(steps_per_thread_, std::min(steps / threads, 5'000.0));
   if (elements < 64 || elements == INT64_MAX) return;
-  const double ratio = static_cast<double>(run.report.counters.steps) /
-                       static_cast<double>(elements) /
-                       static_cast<double>(1 + run.probe.prelude.size());
+  const double beyond = (steps - threads * steps_per_thread_) / static_cast<double>(elements);
+  marginal_steps_ = std::max(marginal_steps_, std::min(beyond, 5'000.0));
+  const double ratio = steps / static_cast<double>(elements);
   steps_per_element_ = std::max(steps_per_element_, std::min(ratio, 5'000.0));
 }
 
@@ -147,10 +155,10 @@ bool Campaign::Execute(const std::vector<Task>& planned, std::string_view gate, 
 
 void Campaign::Run() {
   using Wave = std::vector<Task> (Campaign::*)();
-  constexpr Wave kWaves[] = {&Campaign::Regressions, &Campaign::Smoke,  &Campaign::Tiny,
-                             &Campaign::Shapes,      &Campaign::Values, &Campaign::Aimed,
-                             &Campaign::Long,        &Campaign::Varied, &Campaign::Surroundings,
-                             &Campaign::Huge};
+  constexpr Wave kWaves[] = {&Campaign::Regressions, &Campaign::Smoke,        &Campaign::Tiny,
+                             &Campaign::Shapes,      &Campaign::Values,       &Campaign::Aimed,
+                             &Campaign::Paired,      &Campaign::Long,         &Campaign::Longest,
+                             &Campaign::Varied,      &Campaign::Surroundings, &Campaign::Huge};
   for (const Wave wave : kWaves) {
     std::vector<Task> planned = (this->*wave)();
     if (!harvest_.inconclusive.empty()) return;

@@ -16,7 +16,6 @@
 #include <string_view>
 #include <vector>
 
-#include "base/rng.h"
 #include "validator/gates/gate.h"
 #include "validator/gates/guidance.h"
 
@@ -81,11 +80,11 @@ class Campaign {
   std::vector<Task> Values();
   std::vector<Task> Long();
   std::vector<Task> Aimed();
+  std::vector<Task> Paired();
+  std::vector<Task> Longest();
   std::vector<Task> Varied();
   std::vector<Task> Huge();
   std::vector<Task> Surroundings();
-  Task Repeated(const cases::Case& judged, std::size_t kind, const cases::Case& other,
-                Rng& rng) const;
 
   void Trim(std::vector<Task>& planned) const;
   void Learn(const CaseRun& run);
@@ -97,7 +96,9 @@ class Campaign {
   std::vector<cases::Case> tried_;
   Coverage coverage_;
   std::vector<cases::Case> fresh_;  ///< Reached something new after the shapes were done.
-  double steps_per_element_ = 0;
+  double steps_per_element_ = 0;  ///< The most of any run, overheads included: for limits.
+  double steps_per_thread_ = 0;   ///< Of threads with next to nothing to do: for estimates.
+  double marginal_steps_ = 0;     ///< For each element, beyond what its threads cost anyway.
   bool schedule_matters_ = false;
   bool minimised_ = false;
   std::vector<Counterexample> counterexamples_;

@@ -23,7 +23,7 @@ using engine::Diagnostic;
 constexpr std::uint64_t kMaxSpillBytes = 1024;
 
 /// Warnings about style: right kernels have them too (`const int all_lanes = 0xffffffff`).
-constexpr std::array<std::string_view, 9> kBenign = {
+constexpr std::array<std::string_view, 10> kBenign = {
     "integer conversion resulted in a change of sign",
     "pointless comparison of unsigned integer with zero",
     "deprecated",
@@ -31,6 +31,7 @@ constexpr std::array<std::string_view, 9> kBenign = {
     "was set but never used",
     "never referenced",
     "is unreachable",
+    "redefinition of macro",  // kernels that bring their own INFINITY
     "unrecognized GCC pragma",
     "missing return statement at end of non-void function \"main\""};
 

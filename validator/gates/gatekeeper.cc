@@ -160,7 +160,7 @@ Result<Counterexample> Gatekeeper::Replay(const ops::Instance& instance,
   const cases::Probe probe = ProbeOf(counterexample);
   if (!counterexample.property.empty()) {
     ASSAY_TRY(PropertyCheck check,
-              CheckProperty(instance, PropertyFromText(counterexample.property), probe,
+              CheckProperty(instance, ops::PropertyFromText(counterexample.property), probe,
                             context.CaseRunner(), impl_->tools.oracle));
     again.findings = std::move(check.findings);
     return again;

@@ -164,6 +164,45 @@ TEST(GatekeeperTest, RefutesWhatIsRightForTheFirstCallsOnly) {
   EXPECT_EQ(GateOf(judgement.verdict, "numeric").counterexamples.at(0).prelude.size(), 3u);
 }
 
+// A kernel that gives out again what it computed for a key; the fake engine sees all calls of a run
+// at once, so it plays the last one from the first.
+FakeEngine::Kernel Memoised(bool (*same)(const BufferSpec& first, const BufferSpec& last)) {
+  return [same](FakeRun& run) {
+    FakeEngine::Good()(run);
+    if (run.launches() < 2) return;
+    const std::size_t before = run.Find("x@call1");
+    const std::size_t now = run.Find("x");
+    if (!same(run.execution.buffers[before], run.execution.buffers[now])) return;
+    const std::int64_t kept = run.execution.buffers[before].elements;
+    for (std::int64_t i = 0; i < std::min(kept, run.n()); ++i)
+      run.Floats("y")[i] = 2 * run.Floats("x@call1")[i];
+  };
+}
+
+TEST(GatekeeperTest, RefutesResultsKeptByAddress) {
+  FakeBench bench(
+      Memoised([](const BufferSpec&, const BufferSpec& last) { return last.reuse.has_value(); }));
+  const Judgement judgement = bench.Judge();
+  ASSERT_EQ(judgement.verdict.outcome, Outcome::kRefuted);
+  const Counterexample& counterexample = GateOf(judgement.verdict, "numeric").counterexamples.at(0);
+  EXPECT_EQ(counterexample.prelude.size(), 1u);
+  EXPECT_TRUE(counterexample.reuse_addresses);
+}
+
+TEST(GatekeeperTest, RefutesResultsKeptByShape) {
+  FakeBench bench(Memoised([](const BufferSpec& first, const BufferSpec& last) {
+    return first.elements == last.elements;
+  }));
+  const Judgement judgement = bench.Judge();
+  ASSERT_EQ(judgement.verdict.outcome, Outcome::kRefuted);
+  EXPECT_FALSE(GateOf(judgement.verdict, "numeric").counterexamples.at(0).reuse_addresses);
+}
+
+TEST(GatekeeperTest, AcceptsResultsKeptForWhatIsReallyTheSame) {
+  FakeBench bench(Memoised([](const BufferSpec&, const BufferSpec&) { return false; }));
+  EXPECT_EQ(bench.Judge().verdict.outcome, Outcome::kAccepted);
+}
+
 // --- inconclusive
 
 TEST(GatekeeperTest, UnknownInstructionsAreInconclusive) {

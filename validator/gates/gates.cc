@@ -2,6 +2,7 @@
 #include <array>
 #include <thread>
 
+#include "ops/host_headers.h"
 #include "ops/prelude.h"
 #include "validator/findings/render.h"
 #include "validator/gates/campaign.h"
@@ -61,6 +62,8 @@ const Result<engine::CompileOutcome>& GateContext::Compile() {
     engine::CompileRequest request;
     request.source = candidate.kernel;
     request.arch = instance.arch;
+    request.headers = ops::HostHeaders();
+    request.pre_include = ops::kHostNames;
     request.defines = ops::CandidateDefines(instance);
     for (const ops::KernelPlan& kernel : plan->kernels) {
       if (std::ranges::find(request.entries, kernel.entry) == request.entries.end()) {

@@ -8,6 +8,7 @@
 #include <cmath>
 #include <cstring>
 #include <set>
+#include <span>
 
 #include "base/rng.h"
 #include "validator/cases/profiles.h"
@@ -60,12 +61,28 @@ struct AimRow {
   std::int64_t others;
   std::string_view recipe;
   bool values_after = false;  ///< Then inputs that hold the constants.
+  bool round = false;         ///< Of the round number next to it: `n > 8192` compares with 8193.
 };
 // The number itself first: equality is the rarest condition. Past it, the last element is the
 // largest, so that one which is left out shows among a thousand; far past it, many are left out.
-constexpr AimRow kAims[] = {{1, 0, 1, "plain"},  {1, 0, 3, "plain", true}, {1, 1, 1, "edges"},
-                            {1, 1, 3, "exact"},  {1, -1, 1, "plain"},      {2, 1, 1, "plain"},
-                            {1, -1, 3, "edges"}, {2, 1, 3, "exact"}};
+constexpr AimRow kAims[] = {{1, 0, 1, "plain"},
+                            {1, 0, 3, "plain", true},
+                            {1, 1, 1, "edges"},
+                            {1, 1, 3, "exact"},
+                            {1, -1, 1, "plain"},
+                            {2, 1, 1, "plain"},
+                            {1, -1, 3, "edges"},
+                            {2, 1, 3, "exact"},
+                            // Past it and a multiple, which goes the way of vectors.
+                            {1, 8, 2, "exact", false, true},
+                            {2, 0, 2, "plain", false, true}};
+
+/// The neighbour that is a multiple of eight, if there is one.
+std::int64_t Round(std::int64_t constant) {
+  if (constant < 15) return constant;
+  if (constant % 8 == 1) return constant - 1;
+  return constant % 8 == 7 ? constant + 1 : constant;
+}
 
 /// What an instruction does with its immediates, as far as it can be the key to a special case.
 enum class Use : std::uint8_t { kNone, kCompared, kDivisor, kMask, kShift };
@@ -140,9 +157,35 @@ class Aim {
 
   void AtValue(double value) {
     if (Full()) return;
-    ops::AxisValues preferred;
+    ops::AxisValues ordinary;
     for (const ops::Axis& axis : instance_.op.axes)
-      preferred[axis.name] = std::max<std::int64_t>(axis.min, 4);
+      ordinary[axis.name] = std::max<std::int64_t>(axis.min, 4);
+    AtValue(value, ordinary, {value, 0, value + 1, -value, 1, value});
+    // Alone in its row, the value is what a sum or a maximum comes to; so are its half and double.
+    const std::vector<double> around = {value / 2, -value / 2, value,
+                                        2 * value, -value,     -2 * value};
+    for (const ops::Axis& axis : instance_.op.axes) {
+      if (axis.kind != ops::Axis::Kind::kVariable) continue;
+      ops::AxisValues alone;
+      for (const ops::Axis& other : instance_.op.axes) alone[other.name] = other.min;
+      alone[axis.name] = std::max<std::int64_t>(axis.min, 6);
+      AtValue(value, alone, around);
+    }
+  }
+
+  bool Full() const { return cases_.size() >= count_; }
+  std::vector<cases::Case> Take() { return std::move(cases_); }
+
+  void Add(const Result<ops::AxisValues>& axes, std::string_view recipe) {
+    if (!axes || cases::TotalElements(instance_, *axes) > max_elements_ ||
+        !seen_.emplace(*axes, recipe).second)
+      return;
+    cases_.push_back(cases::MakeCase(instance_, *cases::FindRecipe(recipe), *axes,
+                                     seed_ + cases_.size(), "aimed"));
+  }
+
+ private:
+  void AtValue(double value, const ops::AxisValues& preferred, const std::vector<double>& literal) {
     for (const ops::TensorSpec& spec : instance_.op.inputs) {
       const cases::InputClass input_class = cases::ClassOf(spec, instance_.TypeOf(spec));
       if (spec.is_scalar || spec.IsGenerated() || input_class == cases::InputClass::kChoice ||
@@ -156,27 +199,15 @@ class Aim {
             value + 2 > static_cast<double>(of->max))
           continue;
         pinned[spec.domain.of] = static_cast<std::int64_t>(value) + 2;
+        if (literal.size() > 1 && literal[1] != 0) continue;  // halves are no indices
       }
       const auto solved = cases::SolveAxes(instance_.op, pinned, preferred);
       if (!solved || cases::TotalElements(instance_, *solved) > max_elements_) continue;
       cases::Case aimed = cases::MakeCase(instance_, *cases::FindRecipe("plain"), *solved,
                                           seed_ + cases_.size(), "aimed");
-      aimed.profiles[spec.name] = {
-          .kind = "literal", .parameters = {}, .literal = {value, 0, value + 1, -value, 1, value}};
+      aimed.profiles[spec.name] = {.kind = "literal", .parameters = {}, .literal = literal};
       cases_.push_back(std::move(aimed));
     }
-  }
-
-  bool Full() const { return cases_.size() >= count_; }
-  std::vector<cases::Case> Take() { return std::move(cases_); }
-
- private:
-  void Add(const Result<ops::AxisValues>& axes, std::string_view recipe) {
-    if (!axes || cases::TotalElements(instance_, *axes) > max_elements_ ||
-        !seen_.emplace(*axes, recipe).second)
-      return;
-    cases_.push_back(cases::MakeCase(instance_, *cases::FindRecipe(recipe), *axes,
-                                     seed_ + cases_.size(), "aimed"));
   }
 
   const ops::Instance& instance_;
@@ -269,7 +300,8 @@ std::vector<cases::Case> AimedCases(const ops::Instance& instance,
       if (constant > (std::int64_t{1} << 40)) continue;
       for (const ops::Axis& axis : instance.op.axes) {
         if (axis.kind == ops::Axis::Kind::kVariable)
-          aim.AtAxis(axis, constant * row.factor + row.delta, row.others, row.recipe);
+          aim.AtAxis(axis, (row.round ? Round(constant) : constant) * row.factor + row.delta,
+                     row.others, row.recipe);
       }
     }
     if (!row.values_after) continue;
@@ -277,6 +309,53 @@ std::vector<cases::Case> AimedCases(const ops::Instance& instance,
     for (const std::int64_t constant : constants.integers)
       aim.AtValue(static_cast<double>(constant));
   }
+  return aim.Take();
+}
+
+std::vector<cases::Case> PairedCases(const ops::Instance& instance,
+                                     const ProgramConstants& constants, std::int64_t max_elements,
+                                     std::uint64_t seed) {
+  std::set<std::int64_t> distinct;
+  for (const std::int64_t constant : constants.integers) {
+    if (constant >= 8 && constant <= (1 << 20)) distinct.insert(Round(constant));
+  }
+  struct Wanted {
+    std::int64_t elements;
+    ops::AxisValues axes;
+    std::string_view recipe;
+  };
+  std::vector<Wanted> wanted;
+  const std::span<const ops::Axis> axes = instance.op.axes;
+  for (const ops::Axis& first : axes) {
+    for (const ops::Axis& second :
+         axes.subspan(static_cast<std::size_t>(&first - axes.data()) + 1)) {
+      if (first.kind != ops::Axis::Kind::kVariable || second.kind != ops::Axis::Kind::kVariable)
+        continue;
+      for (const std::int64_t delta : {1, 8}) {
+        ops::AxisValues small;
+        for (const ops::Axis& axis : axes) small[axis.name] = std::max<std::int64_t>(axis.min, 2);
+        // The first axis grows, the second shrinks: only steps of the staircase count.
+        std::int64_t above = 0;
+        for (auto one = distinct.rbegin(); one != distinct.rend(); ++one) {
+          if (*one + delta > first.max) continue;
+          for (auto two = distinct.rbegin(); two != distinct.rend() && *two > above; ++two) {
+            if (*two + delta > second.max) continue;
+            small[second.name] = *two + delta;
+            const auto solved = cases::SolveNear(instance.op, first.name, *one + delta, small);
+            if (!solved) continue;
+            const std::int64_t elements = cases::TotalElements(instance, *solved);
+            if (elements > max_elements) continue;
+            above = *two;
+            wanted.push_back({elements, *solved, delta == 1 ? "exact" : "plain"});
+            break;
+          }
+        }
+      }
+    }
+  }
+  std::ranges::stable_sort(wanted, {}, &Wanted::elements);
+  Aim aim(instance, max_elements, wanted.size(), seed);
+  for (const Wanted& one : wanted) aim.Add(one.axes, one.recipe);
   return aim.Take();
 }
 

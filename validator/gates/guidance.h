@@ -47,10 +47,18 @@ struct ProgramConstants {
 };
 ProgramConstants ConstantsOfPtx(std::string_view ptx);
 
-/// Cases aimed at the constants: each axis at a constant and its neighbours, others small or 1,
-/// within `max_elements`; then inputs that hold a constant. The first `count` of them.
+/// Cases aimed at the constants: each axis at a constant, its neighbours and multiples past it,
+/// others small or 1, within `max_elements`; inputs that hold a constant, its half and its double, in
+/// ordinary rows and in rows and columns of one element. The first `count` of them.
 std::vector<cases::Case> AimedCases(const ops::Instance& instance,
                                     const ProgramConstants& constants, std::int64_t max_elements,
                                     std::size_t count, std::uint64_t seed);
+
+/// Cases with two axes past constants at once, others small, within `max_elements`: of each pair of
+/// axes those that no other one is past in both, the smaller first; odd extents and multiples of
+/// eight.
+std::vector<cases::Case> PairedCases(const ops::Instance& instance,
+                                     const ProgramConstants& constants, std::int64_t max_elements,
+                                     std::uint64_t seed);
 
 }  // namespace assay::gates

@@ -78,6 +78,48 @@ TEST(GuidanceTest, AimsAxesAndValuesAtTheConstants) {
   EXPECT_EQ(AimedCases(instance, {{4096}, {123.5}}, 1 << 20, 3, 7).size(), 3u);
 }
 
+TEST(GuidanceTest, AimsPastConstantsAtMultiplesToo) {
+  const ops::Instance instance = cases::GatherInstance();
+  // `rows > 8192` is compiled to a comparison with 8193.
+  const auto aimed = AimedCases(instance, {{8193}, {}}, 1 << 20, 100, 7);
+  for (const std::int64_t rows : {8200, 16384}) {
+    EXPECT_TRUE(std::ranges::any_of(aimed, [&](const cases::Case& c) {
+      return c.axes.at("rows") == rows;
+    })) << rows;
+  }
+}
+
+TEST(GuidanceTest, AimsAtValuesThatAreAloneInTheirRow) {
+  ops::Instance instance = cases::GatherInstance();
+  instance.op.constraints.clear();
+  const auto aimed = AimedCases(instance, {{}, {1e-30}}, 1 << 20, 100, 7);
+  EXPECT_TRUE(std::ranges::any_of(aimed, [](const cases::Case& c) {
+    return c.axes.at("columns") == 1 && c.profiles.contains("x") &&
+           std::ranges::find(c.profiles.at("x").literal, -5e-31) !=
+               c.profiles.at("x").literal.end();
+  }));
+}
+
+TEST(GuidanceTest, PairsAreStepsOfAStaircase) {
+  ops::Instance instance = cases::GatherInstance();
+  instance.op.constraints.clear();
+  const auto paired = PairedCases(instance, {{16, 1024, 256}, {}}, 100'000, 7);
+  const auto has = [&](std::int64_t rows, std::int64_t columns) {
+    return std::ranges::any_of(paired, [&](const cases::Case& c) {
+      return c.axes.at("rows") == rows && c.axes.at("columns") == columns;
+    });
+  };
+  EXPECT_TRUE(has(1025, 17));
+  EXPECT_TRUE(has(257, 257));
+  EXPECT_TRUE(has(17, 1025));
+  // Past no more than what another one is past as well.
+  EXPECT_FALSE(has(17, 17));
+  EXPECT_FALSE(has(257, 17));
+  // Too large.
+  EXPECT_FALSE(has(1025, 1025));
+  EXPECT_TRUE(PairedCases(instance, {{4}, {}}, 100'000, 7).empty());
+}
+
 TEST(GuidanceTest, SurvivesAnyBytes) {
   std::string bytes = "setp.";
   for (int i = 0; i < 4096; ++i) bytes.push_back(static_cast<char>(i * 7919 >> 3));

@@ -3,11 +3,11 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
 #include <cmath>
 #include <memory>
 
 #include "validator/cases/shapes.h"
+#include "validator/gates/gate.h"
 #include "validator/gates/transforms.h"
 
 namespace assay::gates {
@@ -94,26 +94,6 @@ bool IsVerbatim(const cases::Case& value, const cases::Materialised& filled) {
   return true;
 }
 
-const PropertyRow* FindRow(std::string_view name) {
-  const auto rows = PropertyRows();
-  const auto row = std::ranges::find(rows, name, &PropertyRow::name);
-  return row == rows.end() ? nullptr : &*row;
-}
-
-bool Fits(const ops::OpSpec& op, ArgumentKind kind, const std::string& name) {
-  switch (kind) {
-    case ArgumentKind::kInput: {
-      const ops::TensorSpec* input = op.FindInput(name);
-      return input != nullptr && !input->is_scalar && !input->IsGenerated();
-    }
-    case ArgumentKind::kOutput:
-      return op.FindOutput(name) != nullptr;
-    case ArgumentKind::kAxis:
-      return op.FindAxis(name) != nullptr;
-  }
-  return false;
-}
-
 /// A run that another gate has something to say about tells nothing here.
 bool Usable(const CaseRun& run) {
   return run.report.stop == Stop::kCompleted && run.plan_findings.empty();
@@ -121,67 +101,14 @@ bool Usable(const CaseRun& run) {
 
 }  // namespace
 
-std::vector<std::string> KnownProperties() {
-  std::vector<std::string> names = {"deterministic", "any_alignment"};
-  for (const PropertyRow& row : PropertyRows()) names.emplace_back(row.name);
-  return names;
-}
-
-Status LintProperty(const ops::OpSpec& op, const ops::Property& property) {
-  constexpr std::array kWords = {"an input that profiles fill", "an output", "an axis"};
-  const std::string place = "op.json: /properties";
-  if (property.name == "deterministic" || property.name == "any_alignment") {
-    if (property.arguments.empty()) return {};
-    return Fail(ErrorKind::kMalformedInput, "'" + property.name + "' takes no arguments", place);
-  }
-  const PropertyRow* row = FindRow(property.name);
-  if (row == nullptr) {
-    const std::string nearest = Nearest(property.name, KnownProperties());
-    return Fail(ErrorKind::kMalformedInput,
-                "the property '" + PropertyText(property) + "' is not known", place,
-                nearest.empty() ? "" : "did you mean '" + nearest + "'?");
-  }
-  bool fits = row->arguments.size() == property.arguments.size();
-  std::string wanted;
-  for (std::size_t i = 0; i < row->arguments.size(); ++i) {
-    fits = fits && Fits(op, row->arguments[i], property.arguments[i]);
-    wanted += (i == 0 ? "" : ", then ");
-    wanted += kWords[static_cast<std::size_t>(row->arguments[i])];
-  }
-  if (fits) return {};
-  return Fail(
-      ErrorKind::kMalformedInput,
-      "'" + PropertyText(property) + "' does not fit: " + property.name + " takes " + wanted,
-      place);
-}
-
-std::string PropertyText(const ops::Property& property) {
-  std::string text = property.name;
-  for (const std::string& argument : property.arguments) text += " " + argument;
-  return text;
-}
-
-ops::Property PropertyFromText(std::string_view text) {
-  ops::Property property;
-  while (!text.empty()) {
-    const std::size_t end = std::min(text.find(' '), text.size());
-    if (property.name.empty()) {
-      property.name = std::string(text.substr(0, end));
-    } else {
-      property.arguments.emplace_back(text.substr(0, end));
-    }
-    text.remove_prefix(std::min(end + 1, text.size()));
-  }
-  return property;
-}
-
 Result<PropertyCheck> CheckProperty(const ops::Instance& instance, const ops::Property& property,
                                     const cases::Probe& probe, const Runner& runner,
                                     oracle::Oracle& oracle) {
-  ASSAY_TRY_VOID(LintProperty(instance.op, property));
+  ASSAY_TRY_VOID(ops::CheckProperty(instance.op, property, "/property"));
   PropertyCheck check;
-  const PropertyRow* row = FindRow(property.name);
-  if (row == nullptr) return check;  // one that the campaign checks
+  const auto rows = TransformRows();
+  const auto row = std::ranges::find(rows, property.name, &TransformRow::property);
+  if (row == rows.end()) return check;  // one that the campaign checks
   ASSAY_TRY(const cases::Materialised filled, oracle.Materialise(instance, probe.case_));
   const auto base = cases::SpellOut(instance, probe.case_);
   if (!base) return check;
@@ -219,12 +146,14 @@ Result<PropertyCheck> CheckProperty(const ops::Instance& instance, const ops::Pr
     runs.push_back(std::move(next));
   }
   check.applied = true;
+  // Without the promise of determinism, data may decide who adds first.
+  const bool exact = variant->exact && IsDeterministic(instance.op);
   Truths truths;
-  for (std::size_t i = 0; i < all.size() && !variant->exact; ++i) {
+  for (std::size_t i = 0; i < all.size() && !exact; ++i) {
     ASSAY_TRY(auto truth, oracle.Evaluate(instance, all[i], inputs[i]));
     truths.push_back(std::move(truth));
   }
-  Compare(instance, PropertyText(property), *variant, runs, truths, check.findings);
+  Compare(instance, ops::PropertyText(property), *variant, runs, truths, check.findings);
   return check;
 }
 

@@ -3,11 +3,13 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <numeric>
 
 #include "base/json.h"
 #include "validator/gates/fakes.h"
+#include "validator/gates/transforms.h"
 
 namespace assay::gates {
 namespace {
@@ -17,13 +19,14 @@ using Formula = std::function<double(std::span<const float> x, std::size_t i)>;
 
 /// Checks a property on a kernel of one line.
 PropertyCheck Check(const std::string& property, const Formula& formula, std::int64_t n = 12,
-                    const std::string& dtype = "f32") {
+                    const std::string& dtype = "f32", bool deterministic = false) {
   FakeBench bench([&](FakeRun& run) {
     const std::span<const float> x(run.Floats("x"), static_cast<std::size_t>(run.n()));
     for (std::size_t i = 0; i < x.size(); ++i)
       run.Floats("y")[i] = static_cast<float>(formula(x, i));
   });
   bench.instance.op.inputs[0].dtype_name = dtype;
+  if (deterministic) bench.instance.op.properties = {{"deterministic", {}}};
   const Json launch = *ParseJson(bench.candidate.launch, "launch.json");
   const auto plan = ops::ParseLaunchPlan(launch, "launch.json", bench.instance.op);
   const engine::CompiledKernel compiled = FakeCompiler::Good().kernel;
@@ -31,7 +34,7 @@ PropertyCheck Check(const std::string& property, const Formula& formula, std::in
   cases::Probe probe;
   probe.case_ = {.axes = {{"n", n}}, .seed = 5, .profiles = {}, .origin = ""};
   const auto check =
-      CheckProperty(bench.instance, PropertyFromText(property), probe, runner, bench.oracle);
+      CheckProperty(bench.instance, ops::PropertyFromText(property), probe, runner, bench.oracle);
   EXPECT_TRUE(check.has_value()) << ToString(check.error());
   return check.value_or(PropertyCheck{});
 }
@@ -74,8 +77,7 @@ TEST(PropertiesTest, FireWhereBrokenAndOnlyThere) {
     EXPECT_EQ(bad.findings[0].kind, FindingKind::kPropertyBroken);
     EXPECT_THAT(bad.findings[0].message, HasSubstr(row.property));
   }
-  // Every property that is known is tried.
-  EXPECT_EQ(rows.size() + 2, KnownProperties().size());
+  EXPECT_EQ(rows.size(), TransformRows().size());
 }
 
 TEST(PropertiesTest, LinearityIsMoreThanHomogeneity) {
@@ -95,15 +97,44 @@ TEST(PropertiesTest, WhatDoesNotFitTheCaseIsNotApplied) {
   EXPECT_FALSE(Check("padding_neutral n", kCounts, 1 << 20).applied);
 }
 
-TEST(PropertiesTest, ArgumentsAreLinted) {
-  ops::OpSpec op = DoubleInstance().op;
-  for (const char* good : {"deterministic", "linear x y", "padding_neutral n", "idempotent x y"})
-    EXPECT_TRUE(LintProperty(op, PropertyFromText(good))) << good;
-  for (const char* bad : {"linearity x y", "linear x", "linear y x", "padding_neutral x",
-                          "deterministic x", "idempotent x y n", ""})
-    EXPECT_FALSE(LintProperty(op, PropertyFromText(bad))) << bad;
-  op.inputs[0].domain.kind = ops::Domain::Kind::kGenerated;
-  EXPECT_FALSE(LintProperty(op, PropertyFromText("linear x y")));
+// Twice x, a hair off where another row says so: within every allowance, and not the same bits.
+TEST(PropertiesTest, BitsMustAgreeWhereTheOpIsDeterministic) {
+  const Formula hair = [](std::span<const float> x, std::size_t i) {
+    const bool nudged = std::ranges::any_of(x, [](float value) { return value > 3; });
+    const float twice = 2 * x[i];
+    return nudged ? std::nextafter(twice, 0.f) : twice;
+  };
+  EXPECT_EQ(Check("independent_rows x n", hair, 12, "f32", true).findings.size(), 1u);
+  EXPECT_TRUE(Check("independent_rows x n", kDouble, 12, "f32", true).findings.empty());
+  EXPECT_TRUE(Check("independent_rows x n", hair).findings.empty());
+  EXPECT_TRUE(Check("permutation_equivariant n", hair, 12, "f32", true).findings.empty());
+}
+
+TEST(PropertiesTest, EveryDeclarableOneHasItsTransformAndTheReverse) {
+  for (const ops::PropertyRow& row : ops::PropertyRows()) {
+    const bool transformed = std::ranges::find(TransformRows(), row.name,
+                                               &TransformRow::property) != TransformRows().end();
+    EXPECT_EQ(transformed, !row.of_surroundings) << row.name;
+  }
+  for (const TransformRow& row : TransformRows())
+    EXPECT_NE(ops::FindPropertyRow(row.property), nullptr) << row.property;
+}
+
+// A counterexample's text comes from a file.
+TEST(PropertiesTest, WhatTheOpCannotDeclareIsNotChecked) {
+  FakeBench bench([](FakeRun&) {});
+  const engine::CompiledKernel compiled = FakeCompiler::Good().kernel;
+  const Json launch = *ParseJson(bench.candidate.launch, "launch.json");
+  const auto plan = ops::ParseLaunchPlan(launch, "launch.json", bench.instance.op);
+  const Runner runner({&bench.instance, &*plan, &compiled}, bench.engine, bench.oracle, 1);
+  cases::Probe probe;
+  probe.case_ = {.axes = {{"n", 4}}, .seed = 5, .profiles = {}, .origin = ""};
+  for (const char* bad : {"linearity x y", "linear x", "padding_neutral x", "batch_split", ""}) {
+    const auto check =
+        CheckProperty(bench.instance, ops::PropertyFromText(bad), probe, runner, bench.oracle);
+    ASSERT_FALSE(check.has_value()) << bad;
+    EXPECT_THAT(ToString(check.error()), HasSubstr("/property")) << bad;
+  }
 }
 
 }  // namespace

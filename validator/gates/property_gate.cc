@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "base/rng.h"
+#include "ops/properties.h"
 #include "validator/cases/recipes.h"
 #include "validator/cases/shrink.h"
 #include "validator/gates/campaign.h"
@@ -47,9 +48,9 @@ void Refute(GateContext& context, const ops::Property& property, cases::Probe pr
   Counterexample counterexample = TextCounterexample(context, "property", check->findings);
   SetProbe(counterexample, shrunk.probe);
   counterexample.description = cases::Describe(shrunk.probe.case_, context.instance);
-  counterexample.property = PropertyText(property);
+  counterexample.property = ops::PropertyText(property);
   result.status = GateStatus::kRefuted;
-  result.reason = PropertyText(property) + " does not hold";
+  result.reason = ops::PropertyText(property) + " does not hold";
   result.counterexamples.push_back(std::move(counterexample));
 }
 
@@ -57,9 +58,10 @@ void Refute(GateContext& context, const ops::Property& property, cases::Probe pr
 
 void RunPropertyGate(GateContext& context, GateResult& result) {
   std::vector<ops::Property> properties = context.instance.op.properties;
-  // These two are about surroundings: the campaign varies them.
+  // The campaign varies the surroundings.
   std::erase_if(properties, [](const ops::Property& property) {
-    return property.name == "deterministic" || property.name == "any_alignment";
+    const ops::PropertyRow* row = ops::FindPropertyRow(property.name);
+    return row == nullptr || row->of_surroundings;
   });
   if (properties.empty()) {
     result.status = GateStatus::kSkipped;
@@ -75,7 +77,7 @@ void RunPropertyGate(GateContext& context, GateResult& result) {
   result.seeds = {context.options.seed};
   std::string names;
   for (const ops::Property& property : properties) {
-    names += (names.empty() ? "" : ", ") + PropertyText(property);
+    names += (names.empty() ? "" : ", ") + ops::PropertyText(property);
     std::uint64_t applied = 0;
     for (std::size_t i = 0; i < shapes.size() && applied < context.effort.property_cases; ++i) {
       cases::Probe probe;
@@ -92,7 +94,7 @@ void RunPropertyGate(GateContext& context, GateResult& result) {
     }
     result.cases += applied;
     if (applied == 0)
-      return SetInconclusive(result, "no case fits the property " + PropertyText(property));
+      return SetInconclusive(result, "no case fits the property " + ops::PropertyText(property));
   }
   result.status = GateStatus::kPassed;
   result.reason = fmt::format("{} on {} cases", names, result.cases);

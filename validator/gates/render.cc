@@ -26,8 +26,9 @@ std::string Surroundings(const Counterexample& counterexample) {
   }
   if (!counterexample.prelude.empty()) {
     text +=
-        fmt::format("  after {} other call{} in the same context\n", counterexample.prelude.size(),
-                    counterexample.prelude.size() == 1 ? "" : "s");
+        fmt::format("  after {} other call{} in the same context{}\n",
+                    counterexample.prelude.size(), counterexample.prelude.size() == 1 ? "" : "s",
+                    counterexample.reuse_addresses ? ", its buffers at the same addresses" : "");
   }
   if (counterexample.misalign != 0) {
     text += fmt::format("  buffers {} bytes past a 256-byte boundary\n", counterexample.misalign);

@@ -128,7 +128,9 @@ Status Runner::RunOnce(const cases::Probe& probe, const Wants& wants, CaseRun& r
     calls.push_back({&prepared.plans[i], &prepared.inputs[i].axes, &prepared.inputs[i].inputs});
   }
   auto bound = engine::Bind(instance, *subject_.compiled, calls,
-                            {.poison = probe.poison, .misalign = probe.misalign});
+                            {.poison = probe.poison,
+                             .misalign = probe.misalign,
+                             .reuse_addresses = probe.reuse_addresses});
   if (!bound) {
     if (bound.error().kind != ErrorKind::kMalformedInput) return std::unexpected(bound.error());
     run.plan_findings.push_back(PlanFinding(bound.error()));

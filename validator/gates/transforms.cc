@@ -3,20 +3,19 @@
 #include <algorithm>
 #include <array>
 #include <cstddef>
+#include <cstdint>
+#include <set>
+#include <string>
 #include <utility>
 
 #include "base/dtype.h"
 #include "base/rng.h"
+#include "ops/properties.h"
 
 namespace assay::gates {
 namespace {
 
-std::optional<std::size_t> DimensionOf(const ops::TensorSpec& spec, const std::string& axis) {
-  for (std::size_t d = 0; d < spec.shape.size(); ++d) {
-    if (spec.shape[d].text() == axis) return d;
-  }
-  return std::nullopt;
-}
+using ops::DimensionOf;
 
 std::int64_t Inner(const Shape& shape, std::size_t dim) {
   std::int64_t inner = 1;
@@ -72,10 +71,21 @@ std::optional<Variant> IndependentRows(const Subject& subject) {
   return variant;
 }
 
-// Everything along the axis in reverse order.
+/// The outputs that follow the axis by one dimension or not at all.
+std::set<std::string, std::less<>> Comparable(const Subject& subject, const std::string& axis) {
+  std::set<std::string, std::less<>> names;
+  for (const ops::TensorSpec& output : subject.instance.op.outputs) {
+    if (!ops::AlsoHangsOn(subject.instance.op, output, axis)) names.insert(output.name);
+  }
+  return names;
+}
+
+// Everything along the axis in reverse order. An honest kernel may treat a row by where it lies (what
+// of it is aligned, which of its parts another block takes), so that its last bits may differ there.
 std::optional<Variant> PermutationEquivariant(const Subject& subject) {
   const std::string axis = subject.arguments[0];
   Variant variant = TwinOf(subject);
+  variant.exact = false;
   const auto reversed = [](const Shape& shape, std::size_t dim, std::int64_t index) {
     return index + (shape[dim] - 1 - 2 * Coordinate(shape, dim, index)) * Inner(shape, dim);
   };
@@ -94,8 +104,10 @@ std::optional<Variant> PermutationEquivariant(const Subject& subject) {
     any = any || shape[*dim] > 1;
   }
   if (!any) return std::nullopt;
-  variant.map = [axis, reversed](const ops::TensorSpec& output, const Shape& shape,
-                                 std::int64_t at) -> std::optional<Mapped> {
+  variant.map = [comparable = Comparable(subject, axis), axis, reversed](
+                    const ops::TensorSpec& output, const Shape& shape,
+                    std::int64_t at) -> std::optional<Mapped> {
+    if (!comparable.contains(output.name)) return std::nullopt;
     const auto along = DimensionOf(output, axis);
     return Mapped{along ? reversed(shape, *along, at) : at, 1};
   };
@@ -189,13 +201,6 @@ std::optional<Variant> Idempotent(const Subject& subject) {
   return variant;
 }
 
-/// Does an input's extent change with the axis other than by being it?
-bool HangsOn(const ops::TensorSpec& spec, const std::string& axis) {
-  return std::ranges::any_of(spec.shape, [&](const ops::Expression& extent) {
-    return extent.text() != axis && std::ranges::find(extent.names(), axis) != extent.names().end();
-  });
-}
-
 // Zeros appended along an axis.
 std::optional<Variant> PaddingNeutral(const Subject& subject) {
   const std::string axis = subject.arguments[0];
@@ -206,6 +211,7 @@ std::optional<Variant> PaddingNeutral(const Subject& subject) {
   const auto extent = twin.axes.find(axis);
   if (extent == twin.axes.end()) return std::nullopt;
   const std::int64_t before = extent->second;
+  if (before < 1 || before > INT64_MAX - 64) return std::nullopt;
   bool admitted = false;
   for (const std::int64_t more : {5, 1, 2, 4, 8, 16, 32, 64}) {
     extent->second = before + more;
@@ -216,7 +222,6 @@ std::optional<Variant> PaddingNeutral(const Subject& subject) {
   const std::int64_t after = extent->second;
   for (const ops::TensorSpec& spec : subject.instance.op.inputs) {
     if (spec.IsGenerated()) continue;
-    if (HangsOn(spec, axis)) return std::nullopt;
     const auto dim = DimensionOf(spec, axis);
     if (!dim) continue;
     std::vector<double>* values = LiteralOf(twin, spec.name);
@@ -231,10 +236,12 @@ std::optional<Variant> PaddingNeutral(const Subject& subject) {
       padded.push_back(i / inner % after < before ? (*values)[next++] : 0.0);
     *values = std::move(padded);
   }
-  variant.map = [axis, before, after](const ops::TensorSpec& output, const Shape& shape,
-                                      std::int64_t at) -> std::optional<Mapped> {
+  variant.map = [comparable = Comparable(subject, axis), axis, before, after](
+                    const ops::TensorSpec& output, const Shape& shape,
+                    std::int64_t at) -> std::optional<Mapped> {
+    if (!comparable.contains(output.name)) return std::nullopt;
     const auto along = DimensionOf(output, axis);
-    if (!along) return HangsOn(output, axis) ? std::nullopt : std::optional(Mapped{at, 1});
+    if (!along) return Mapped{at, 1};
     const std::int64_t inner = Inner(shape, *along);
     return Mapped{at + at / (inner * before) * inner * (after - before), 1};
   };
@@ -251,7 +258,6 @@ std::optional<Variant> BatchSplit(const Subject& subject) {
   extent->second = half;
   if (!ops::ResolveAxes(subject.instance.op, variant.twins[0].axes)) return std::nullopt;
   for (const ops::TensorSpec& spec : subject.instance.op.inputs) {
-    if (!spec.IsGenerated() && HangsOn(spec, axis)) return std::nullopt;
     const auto dim = DimensionOf(spec, axis);
     if (!dim || spec.IsGenerated()) continue;
     std::vector<double>* values = LiteralOf(variant.twins[0], spec.name);
@@ -264,8 +270,10 @@ std::optional<Variant> BatchSplit(const Subject& subject) {
     }
     *values = std::move(kept);
   }
-  variant.map = [axis, half](const ops::TensorSpec& output, const Shape& shape,
-                             std::int64_t at) -> std::optional<Mapped> {
+  variant.map = [comparable = Comparable(subject, axis), axis, half](
+                    const ops::TensorSpec& output, const Shape& shape,
+                    std::int64_t at) -> std::optional<Mapped> {
+    if (!comparable.contains(output.name)) return std::nullopt;
     const auto along = DimensionOf(output, axis);
     if (!along || Coordinate(shape, *along, at) >= half) return std::nullopt;
     const std::int64_t inner = Inner(shape, *along);
@@ -277,18 +285,17 @@ std::optional<Variant> BatchSplit(const Subject& subject) {
 
 }  // namespace
 
-std::span<const PropertyRow> PropertyRows() {
-  using enum ArgumentKind;
-  static const std::vector<PropertyRow> kRows = {
-      {"independent_rows", {kInput, kAxis}, false, IndependentRows},
-      {"permutation_equivariant", {kAxis}, false, PermutationEquivariant},
-      {"scale_equivariant", {kInput, kOutput}, false, ScaleEquivariant},
-      {"linear", {kInput, kOutput}, false, Linear},
-      {"scale_invariant", {kInput}, false, Scaled},
-      {"shift_invariant", {kInput}, false, ShiftInvariant},
-      {"idempotent", {kInput, kOutput}, true, Idempotent},
-      {"padding_neutral", {kAxis}, false, PaddingNeutral},
-      {"batch_split", {kAxis}, false, BatchSplit},
+std::span<const TransformRow> TransformRows() {
+  static constexpr TransformRow kRows[] = {
+      {"independent_rows", false, IndependentRows},
+      {"permutation_equivariant", false, PermutationEquivariant},
+      {"scale_equivariant", false, ScaleEquivariant},
+      {"linear", false, Linear},
+      {"scale_invariant", false, Scaled},
+      {"shift_invariant", false, ShiftInvariant},
+      {"idempotent", true, Idempotent},
+      {"padding_neutral", false, PaddingNeutral},
+      {"batch_split", false, BatchSplit},
   };
   return kRows;
 }

@@ -29,7 +29,7 @@ struct Mapped {
 struct Variant {
   std::optional<cases::Case> base;  ///< In place of the given case.
   std::vector<cases::Case> twins;
-  bool exact = true;      ///< Bits must agree; else within the allowances of all truths.
+  bool exact = true;      ///< Bits must agree if the op is deterministic (properties.h).
   bool verbatim = false;  ///< Void unless all inputs hold their literals as they stand.
   std::function<std::optional<Mapped>(const ops::TensorSpec& output, const Shape& shape,
                                       std::int64_t index)>
@@ -44,15 +44,12 @@ struct Subject {
   const TensorMap* outputs;  ///< Of the base, for rows that need them; else null.
 };
 
-enum class ArgumentKind : std::uint8_t { kInput, kOutput, kAxis };
-
-struct PropertyRow {
-  std::string_view name;
-  std::vector<ArgumentKind> arguments;
+struct TransformRow {
+  std::string_view property;  ///< Its row in ops/properties.h, which says what arguments it takes.
   bool needs_outputs;
   std::optional<Variant> (*transform)(const Subject& subject);
 };
 
-std::span<const PropertyRow> PropertyRows();
+std::span<const TransformRow> TransformRows();
 
 }  // namespace assay::gates

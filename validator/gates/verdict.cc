@@ -144,6 +144,7 @@ cases::Probe ProbeOf(const Counterexample& counterexample) {
   cases::Probe probe;
   if (counterexample.case_) probe.case_ = *counterexample.case_;
   probe.prelude = counterexample.prelude;
+  probe.reuse_addresses = counterexample.reuse_addresses;
   probe.schedule = counterexample.schedule;
   probe.perturbation_seed = counterexample.perturbation_seed;
   probe.poison = counterexample.poison;
@@ -155,6 +156,7 @@ cases::Probe ProbeOf(const Counterexample& counterexample) {
 void SetProbe(Counterexample& counterexample, const cases::Probe& probe) {
   counterexample.case_ = probe.case_;
   counterexample.prelude = probe.prelude;
+  counterexample.reuse_addresses = probe.reuse_addresses;
   counterexample.schedule = probe.schedule;
   counterexample.perturbation_seed = probe.perturbation_seed;
   counterexample.poison = probe.poison;
@@ -177,6 +179,7 @@ Json ToJson(const Counterexample& counterexample) {
           {"case", counterexample.case_ ? ToJson(*counterexample.case_) : Json(nullptr)},
           {"description", counterexample.description},
           {"prelude", std::move(prelude)},
+          {"reuse_addresses", counterexample.reuse_addresses},
           {"schedule", ToJson(counterexample.schedule)},
           {"perturbation_seed", counterexample.perturbation_seed},
           {"poison", counterexample.poison},
@@ -212,6 +215,7 @@ Result<Counterexample> CounterexampleFromJson(const Json& json, std::string plac
   ASSAY_TRY(counterexample.description, reader.Optional<std::string>("description", ""));
   ASSAY_TRY(counterexample.prelude,
             ListFromJson<cases::Case>(reader, "prelude", cases::CaseFromJson));
+  ASSAY_TRY(counterexample.reuse_addresses, reader.Optional<bool>("reuse_addresses", false));
   ASSAY_TRY(const Json schedule, reader.Required<Json>("schedule"));
   ASSAY_TRY(counterexample.schedule, ScheduleFromJson(schedule, reader.PlaceOf("schedule")));
   ASSAY_TRY(counterexample.perturbation_seed,

@@ -44,6 +44,7 @@ struct Counterexample {
   bool ends_only = false;      ///< See cases::Probe.
   std::vector<cases::Case>
       prelude;                    ///< Calls made before it in the same context, where that matters.
+  bool reuse_addresses = false;   ///< See cases::Probe.
   std::string property;           ///< For the property gate: which one.
   std::string description;        ///< "tokens=3 hidden=5 ids=[0,0,1]", for people and prompts.
   std::vector<Finding> findings;  ///< Guilty first.

@@ -25,6 +25,7 @@ Verdict Sample() {
   counterexample.case_ =
       cases::Case{.axes = {{"n", 3}}, .seed = 5, .profiles = {}, .origin = "shrunk"};
   counterexample.prelude = {*counterexample.case_};
+  counterexample.reuse_addresses = true;
   counterexample.schedule = {.policy = Schedule::Policy::kPriorities, .seed = 4};
   counterexample.perturbation_seed = 9;
   counterexample.poison = 0x3c;
@@ -91,6 +92,7 @@ TEST(VerdictTest, ProbesSurviveTheCounterexample) {
   SetProbe(other, ProbeOf(counterexample));
   EXPECT_EQ(ProbeOf(other), ProbeOf(counterexample));
   EXPECT_EQ(other.misalign, 4u);
+  EXPECT_TRUE(other.reuse_addresses);
 }
 
 TEST(VerdictTest, RendersTheTableAndTheCase) {
@@ -99,7 +101,21 @@ TEST(VerdictTest, RendersTheTableAndTheCase) {
   EXPECT_THAT(text, HasSubstr("case: n=3"));
   EXPECT_THAT(text, HasSubstr("line two"));
   EXPECT_THAT(text, HasSubstr("schedule: priorities, seed 4"));
-  EXPECT_THAT(text, HasSubstr("after 1 other call"));
+  EXPECT_THAT(
+      text,
+      HasSubstr("after 1 other call in the same context, its buffers at the same addresses\n"));
+}
+
+TEST(VerdictTest, SaysWhoseAddressesComeBackOnlyWhereTheyDo) {
+  Verdict verdict = Sample();
+  verdict.gates[0].counterexamples[0].reuse_addresses = false;
+  EXPECT_THAT(RenderVerdict(verdict), HasSubstr("after 1 other call in the same context\n"));
+  // Files from before the field: addresses of their own.
+  Json json = ToJson(verdict.gates[0].counterexamples[0]);
+  json.erase("reuse_addresses");
+  const auto read = CounterexampleFromJson(json, "counterexample.json");
+  ASSERT_TRUE(read);
+  EXPECT_FALSE(read->reuse_addresses);
 }
 
 }  // namespace

@@ -8,6 +8,7 @@
 #include "validator/cases/recipes.h"
 #include "validator/cases/shapes.h"
 #include "validator/gates/campaign.h"
+#include "validator/gates/repetitions.h"
 
 namespace assay::gates {
 
@@ -124,6 +125,60 @@ std::vector<Task> Campaign::Aimed() {
   return planned;
 }
 
+// Two axes past constants at once: `rows > gridDim.x && columns > 256` wants both. What is past the
+// largest constants that fit together is past all smaller ones.
+std::vector<Task> Campaign::Paired() {
+  std::vector<Task> planned;
+  ProgramConstants constants = ConstantsOfPtx(context_.Compile()->kernel.ptx);
+  for (const std::int64_t constant : cases::ConstantsOf(*context_.plan))
+    constants.integers.push_back(constant);
+  const auto budget = static_cast<double>(context_.effort.campaign_steps) / 32;
+  double total = 0;
+  for (cases::Case& value :
+       PairedCases(context_.instance, constants, 2 * context_.effort.long_elements + (1 << 16),
+                   DeriveSeed(context_.options.seed, "paired"))) {
+    const double cost = StepsFor(value.axes);
+    if (planned.size() >= context_.effort.guided_cases / 4) break;
+    if (total + cost > budget) continue;
+    total += cost;
+    planned.push_back(TaskFor(std::move(value), "paired"));
+  }
+  return planned;
+}
+
+// One axis as long as the op allows, or as long as is affordable, the others as short as they can
+// be: counters of 16 bits, tables of a fixed number of tiles, indices of classes far up.
+std::vector<Task> Campaign::Longest() {
+  std::vector<Task> planned;
+  const std::int64_t most = 4 * context_.effort.long_elements + 64;
+  for (const ops::Axis& axis : context_.instance.op.axes) {
+    if (axis.kind != ops::Axis::Kind::kVariable) continue;
+    ops::AxisValues small;
+    for (const ops::Axis& other : context_.instance.op.axes) small[other.name] = other.min;
+    const auto fits = [&](const Result<ops::AxisValues>& axes) {
+      return axes && cases::TotalElements(context_.instance, *axes) <= most &&
+             StepsFor(*axes) <= static_cast<double>(context_.effort.campaign_steps) / 64;
+    };
+    std::int64_t length = std::min<std::int64_t>(axis.max, most);
+    auto solved = cases::SolveNear(context_.instance.op, axis.name, length, small);
+    while (!fits(solved) && length > context_.effort.max_elements) {
+      length /= 2;
+      solved = cases::SolveNear(context_.instance.op, axis.name, length, small);
+    }
+    if (!fits(solved)) continue;
+    cases::Case value =
+        cases::MakeCase(context_.instance, *cases::FindRecipe("exact"), *solved,
+                        DeriveSeed(context_.options.seed, "longest") + planned.size(), "long");
+    for (const ops::TensorSpec& spec : context_.instance.op.inputs) {
+      if (!spec.is_scalar && !spec.IsGenerated() &&
+          cases::ClassOf(spec, context_.instance.TypeOf(spec)) == cases::InputClass::kIndex)
+        value.profiles[spec.name] = {.kind = "last", .parameters = {}, .literal = {}};
+    }
+    planned.push_back(TaskFor(std::move(value), "long"));
+  }
+  return planned;
+}
+
 // What reached something new is worth another look: the same shape with other values, its
 // neighbours with the same ones.
 std::vector<Task> Campaign::Varied() {
@@ -188,12 +243,19 @@ std::vector<Task> Campaign::Surroundings() {
     return elements > 20'000 || elements < 8;
   });
   if (pool.empty()) return planned;
+  std::ranges::stable_sort(pool, {}, [&](const cases::Case& value) {
+    return cases::TotalElements(context_.instance, value.axes);
+  });
   const auto draw = [&]() -> const cases::Case& { return pool[rng.Below(pool.size())]; };
+  // Where blocks wait for each other, it takes many of them for an order to matter.
+  const auto draw_large = [&]() -> const cases::Case& {
+    return pool[pool.size() - 1 - rng.Below(1 + pool.size() / 8)];
+  };
   const std::size_t rounds = context_.effort.schedules;
   using Policy = Schedule::Policy;
   constexpr Policy kPolicies[] = {Policy::kReversed, Policy::kPermuted, Policy::kPriorities};
   for (std::size_t i = 0; i < rounds * (schedule_matters_ ? 3 : 1); ++i) {
-    Task one = TaskFor(draw(), "schedules");
+    Task one = TaskFor(schedule_matters_ && i % 2 == 0 ? draw_large() : draw(), "schedules");
     one.probe.schedule = {.policy = kPolicies[i % 3], .seed = rng.Next() % 1'000'000};
     planned.push_back(std::move(one));
   }
@@ -203,15 +265,26 @@ std::vector<Task> Campaign::Surroundings() {
     one.probe.poison = kPoisons[i % std::size(kPoisons)];
     one.wants.determinism = false;
     planned.push_back(std::move(one));
-    one = TaskFor(draw(), "perturbed");
+  }
+  // Twice as many: where values are small integers, or a scalar bypasses the function, its error
+  // does not show.
+  for (std::size_t i = 0; i < 2 * rounds; ++i) {
+    Task one = TaskFor(draw(), "perturbed");
     one.probe.perturbation_seed = 1 + rng.Next() % 1'000'000;
     one.wants.determinism = false;
     planned.push_back(std::move(one));
   }
-  for (std::size_t i = 0; i < 2 * rounds; ++i) {
+  const std::span<const Repetition> repetitions = Repetitions();
+  for (std::size_t i = 0; i < 3 * rounds; ++i) {
     const cases::Case& judged = draw();
-    const cases::Case& other = draw();
-    planned.push_back(Repeated(judged, i, other, rng));
+    const cases::Case* other = &draw();
+    for (int again = 0; again < 4 && other->axes == judged.axes; ++again) other = &draw();
+    Task one = TaskFor(judged, "repeated calls");
+    one.probe =
+        ProbeAfter(context_.instance, repetitions[i % repetitions.size()], judged, *other, rng);
+    one.wants.determinism = false;
+    one.wants.max_steps *= 1 + one.probe.prelude.size();
+    planned.push_back(std::move(one));
   }
   // What vector types need is guaranteed; more than that only where an allocator happens to give
   // it.
@@ -246,31 +319,6 @@ std::vector<Task> Campaign::Huge() {
     planned.push_back(std::move(task));
   }
   return planned;
-}
-
-// The judged call after others in one context, in turn: the same call again and again; the same
-// shape with other values; another shape; values that agree with the judged ones in their first
-// half.
-Task Campaign::Repeated(const cases::Case& judged, std::size_t kind, const cases::Case& other,
-                        Rng& rng) const {
-  Task task = TaskFor(judged, "repeated calls");
-  task.wants.determinism = false;
-  cases::Case before = kind % 4 == 2 ? other : judged;
-  if (kind % 4 == 1) before.seed ^= 1 + rng.Below(1u << 20);
-  if (kind % 4 == 3) {
-    if (const auto spelled = cases::SpellOut(context_.instance, judged)) {
-      task.probe.case_ = *spelled;
-      before = *spelled;
-      for (auto& [input, profile] : before.profiles) {
-        for (std::size_t i = (profile.literal.size() + 1) / 2; i < profile.literal.size(); ++i) {
-          profile.literal[i] = 1 - profile.literal[i];
-        }
-      }
-    }
-  }
-  task.probe.prelude.assign(kind % 4 == 0 ? 4 : 1, before);
-  task.wants.max_steps *= 1 + task.probe.prelude.size();
-  return task;
 }
 
 }  // namespace assay::gates

@@ -10,7 +10,7 @@
 #include <limits>
 
 #include "base/rng.h"
-#include "validator/oracle/testing/local_bench.h"
+#include "validator/oracle/testing/bench_test.h"
 
 namespace assay::oracle {
 namespace {
@@ -18,17 +18,8 @@ namespace {
 using ::testing::HasSubstr;
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
-class Contracts : public ::testing::Test {
+class Contracts : public BenchTest<> {
  protected:
-  static void SetUpTestSuite() {
-    auto bench = LocalBench::Create();
-    ASSERT_TRUE(bench.has_value()) << ToString(bench.error());
-    bench_ = bench->release();
-  }
-  static void TearDownTestSuite() {
-    delete bench_;
-    bench_ = nullptr;
-  }
   void SetUp() override {
     folder_ = Path(::testing::TempDir()) /
               fmt::format("assay_contracts_{}_{}", ::getpid(),
@@ -65,9 +56,7 @@ class Contracts : public ::testing::Test {
   }
 
   Path folder_;
-  static LocalBench* bench_;
 };
-LocalBench* Contracts::bench_ = nullptr;
 
 // ---- the order of additions
 

@@ -5,24 +5,15 @@
 #include <cmath>
 
 #include "ops/test_folder.h"
-#include "validator/oracle/testing/local_bench.h"
+#include "validator/oracle/testing/bench_test.h"
 
 namespace assay::oracle {
 namespace {
 
 using ::testing::HasSubstr;
 
-class GeneratorTest : public ::testing::Test {
+class GeneratorTest : public BenchTest<> {
  protected:
-  static void SetUpTestSuite() {
-    auto bench = LocalBench::Create();
-    ASSERT_TRUE(bench.has_value()) << ToString(bench.error());
-    bench_ = bench->release();
-  }
-  static void TearDownTestSuite() {
-    delete bench_;
-    bench_ = nullptr;
-  }
   static ops::Instance Backward(const std::string& dtype) {
     const auto op = ops::LoadOp(Path(ASSAY_SOURCE_DIR) / "ops" / "rms_norm_backward");
     return *ops::MakeInstance(*op, {{"T", dtype}}, "sm_90");
@@ -44,7 +35,7 @@ class GeneratorTest : public ::testing::Test {
       "reference": {"source": "reference.cu", "launch": "reference.json"},
       "generator": {"source": "generator.cu", "launch": "generator.json"}})");
     folder.Write("reference.cu", "// not run");
-    folder.Write("reference.json", "{}");
+    folder.Write("reference.json", ops::kAnyPlan);
     folder.Write("generator.cu", "#include \"assay/reference.cuh\"\n" + store);
     folder.Write("generator.json", R"({"schema": "assay.launch/1", "kernels": [
       {"entry": "sums", "grid": [1], "block": [1], "args": ["lengths", "ends", "n"]}]})");
@@ -52,10 +43,7 @@ class GeneratorTest : public ::testing::Test {
     EXPECT_TRUE(op.has_value()) << ToString(op.error());
     return *ops::MakeInstance(*op, {}, "sm_90");
   }
-
-  static LocalBench* bench_;
 };
-LocalBench* GeneratorTest::bench_ = nullptr;
 
 constexpr const char* kSums =
     "__global__ void sums(const int64* lengths, Out<int64>* ends, int64 n) {\n"

@@ -70,7 +70,8 @@ double GroupSums::Ratio() const {
 
 double BiasSums::StandardError() const { return elements > 0 ? std::sqrt(variance) / elements : 0; }
 double BiasSums::Limit() const {
-  return elements > 0 ? (kWidth * typical + ChanceLimit(variance)) / elements + 1e-12 : 0;
+  const double shared = std::max({kWidth * typical, upward, downward, outward, inward});
+  return elements > 0 ? (shared + ChanceLimit(variance)) / elements + 1e-12 : 0;
 }
 
 Groups GroupErrors(const OutputTruth& truth, const Tensor& got) {
@@ -114,6 +115,16 @@ Groups GroupErrors(const OutputTruth& truth, const Tensor& got) {
     groups.bias.sum += off;
     groups.bias.toward_zero += value < 0 ? -off : off;
     groups.bias.typical += (typical - independent) / ulp;
+    const double reach = kWidth * (typical - independent);
+    const double above = std::fabs(Rounded(truth.dtype, value + reach) - ideal) / ulp;
+    const double below = std::fabs(Rounded(truth.dtype, value - reach) - ideal) / ulp;
+    // Where the next number is infinity, only finite results are compared here.
+    if (std::isfinite(above)) groups.bias.upward += above;
+    if (std::isfinite(below)) groups.bias.downward += below;
+    if (std::isfinite(above + below)) {
+      groups.bias.outward += value < 0 ? below : above;
+      groups.bias.inward += value < 0 ? above : below;
+    }
     // A rounding tips with a probability of about 2 tau, by one ulp.
     groups.bias.variance += tau * tau + 2 * tau;
     groups.bias.elements += 1;

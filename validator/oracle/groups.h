@@ -42,6 +42,10 @@ struct BiasSums {
   double variance = 0;  ///< of what chance does to the sum
   double elements = 0;
   double toward_zero = 0;  ///< Sum with the sign relative to the truth's: negative for truncation.
+  /// What `sum` and `toward_zero` become where the errors of all elements share a sign and are as
+  /// large as honest ones get. Next to ties, which small integers and short binary fractions love,
+  /// that is more than the errors themselves.
+  double upward = 0, downward = 0, outward = 0, inward = 0;
 
   double Mean() const { return elements > 0 ? sum / elements : 0; }
   double MeanTowardZero() const { return elements > 0 ? toward_zero / elements : 0; }

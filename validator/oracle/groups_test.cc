@@ -1,5 +1,6 @@
 // Biases: chance tips a rounding now and then, even where that is rare; a kernel that does it every
 // time is refuted.
+#include "validator/oracle/element.h"
 #include "validator/oracle/groups.h"
 
 #include <gtest/gtest.h>
@@ -38,6 +39,32 @@ TEST(Bias, MostOfThemTippedIsNot) {
   for (const std::int64_t tipped : {8, 32, 64}) {
     const BiasSums bias = BiasWith(tipped);
     EXPECT_GT(bias.Mean(), bias.Limit()) << tipped;
+  }
+}
+
+// Truths next to ties fall to the same side together, when a function that all elements share is off
+// by no more than it may be: y = (x - mean) * rstd + bias, of rows of two.
+TEST(Bias, TiesThatASharedErrorTipsAreHonest) {
+  const double ulp = UlpAt(DType::kBF16, 1);
+  for (const bool within : {true, false}) {
+    OutputTruth truth;
+    truth.shape = {1, 64};
+    truth.dtype = DType::kBF16;
+    truth.value.assign(64, 1.1);
+    // Sixteen are a hair below a tie: within the error that all share, or beyond it.
+    for (std::size_t i = 0; i < 64; i += 4)
+      truth.value[i] = 1 + ulp / 2 - (within ? 1e-4 : 1e-3) * ulp;
+    truth.allowance.assign(64, ulp);
+    truth.typical.assign(64, 1e-4 * ulp);
+    truth.independent.assign(64, 0);
+    truth.contributions.assign(64, 2);
+    Tensor got = *Tensor::Create(DType::kBF16, truth.shape);
+    for (std::int64_t i = 0; i < 64; ++i)
+      got.Set(i, i % 4 == 0 ? 1 + ulp : Rounded(DType::kBF16, 1.1));
+    const BiasSums bias = GroupErrors(truth, got).bias;
+    EXPECT_EQ(bias.sum, 16);
+    EXPECT_EQ(bias.Mean() <= bias.Limit(), within);
+    EXPECT_EQ(bias.MeanTowardZero() <= bias.Limit(), within);
   }
 }
 

@@ -3,7 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "base/rng.h"
-#include "validator/oracle/testing/local_bench.h"
+#include "validator/oracle/testing/bench_test.h"
 
 namespace assay::oracle {
 namespace {
@@ -42,20 +42,7 @@ std::vector<Shape> Shapes() {
   };
 }
 
-class ShippedOps : public ::testing::TestWithParam<Shape> {
- protected:
-  static void SetUpTestSuite() {
-    auto bench = LocalBench::Create();
-    ASSERT_TRUE(bench.has_value()) << ToString(bench.error());
-    bench_ = bench->release();
-  }
-  static void TearDownTestSuite() {
-    delete bench_;
-    bench_ = nullptr;
-  }
-  static LocalBench* bench_;
-};
-LocalBench* ShippedOps::bench_ = nullptr;
+class ShippedOps : public BenchTest<::testing::TestWithParam<Shape>> {};
 
 TEST_P(ShippedOps, NaiveCandidatesAreRight) {
   const ops::OpSpec op = *ops::LoadOp(Path(ASSAY_SOURCE_DIR) / "ops" / GetParam().op);

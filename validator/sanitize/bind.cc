@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include "ops/host_headers.h"
 #include "validator/sanitize/parts.h"
 
 namespace assay::sanitize {
@@ -49,7 +50,8 @@ Result<Program> Load(const Job& job, engine::Compiler& compiler) {
   if (path.extension() == ".ptx") return Program{.ptx = job.text, .lowered = {}};
   engine::CompileRequest request{.source = job.text,
                                  .file_name = path.filename().string(),
-                                 .headers = {},
+                                 .headers = ops::HostHeaders(),
+                                 .pre_include = std::string(ops::kHostNames),
                                  .defines = {},
                                  .user_options = job.plan.options,
                                  .arch = job.arch,

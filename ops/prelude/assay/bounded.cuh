@@ -183,10 +183,14 @@ struct Bounded {
       if (v == 0 || (g > kTiny && magnitude(v) <= g * power_of_two(C::format::precision)))
         return result(v, 0, 0, len, v == 0 ? 0 : g);
     }
-    // Of two exact numbers there is but one product, rounded once at most.
+    // Of two exact numbers there is but one product, rounded once at most. Of three (an exact product
+    // times a number) there are several: (x y) z rounds once where x (y z) rounds twice.
     const bool exact = ex == 0 && ey == 0;
+    const bool once = exact && x.len == 0 && y.len == 0;
     const double rounding =
-        exact && (v == 0 || C::in_order) ? 0 : (exact ? half_ulp(v, 0) : kSlack * kUnit * magnitude(v)) + kTiny;
+        exact && (v == 0 || C::in_order)
+            ? 0
+            : (once ? half_ulp(v, 0) : kSlack * kUnit * magnitude(v)) + kTiny;
     Bounded r = result(v, mx * ey + my * ex + ex * ey + rounding,
                        mx * ty + my * tx + tx * ty + rounding, len, -1);
     r.w = x.w * my * my + y.w * mx * mx;
@@ -244,23 +248,42 @@ ASSAY_DEVICE Bounded<C> select_less(const Bounded<C>& a, const Bounded<C>& b, co
                             larger(chosen.length(), other.length()), -1);
 }
 
-/// sum / count, as an average that an honest implementation may also keep while it runs (Welford).
+/// sum / count, as an average that an honest implementation may also keep while it runs (Welford), or
+/// add up from terms that are divided by count already.
 /// mean += (x - mean) / k rounds by u |mean_k|, which the steps after it shrink by k / n; |mean_k| is
 /// at most the first k magnitudes over k, so all steps together err like a sum that is divided by n,
-/// even where the sum itself is exact. Repeated values do not make these roundings conspire, since
-/// k changes at every step. Values that drift do: along a ramp every step adds the same amount.
+/// even where the sum itself is exact. Values that drift make these roundings conspire: along a ramp
+/// every step adds the same amount. Repeated values do so in a sum of x * (1 / n), which is inexact
+/// where that of x is exact, and which rounds 1 / n and each product besides.
 template <class C>
 ASSAY_DEVICE Bounded<C> average(const Bounded<C>& sum, const Bounded<C>& count) {
   if (sum.n < 2 || C::in_order) return sum / count;
   const double adds = sum.n - 1;
-  const double steps = C::trending ? adds : smaller(adds, C::lambda * ::sqrt(adds));
+  const bool conspire = C::trending || !C::independent;
+  const double steps =
+      Bounded<C>::kSlack + (conspire ? adds : smaller(adds, C::lambda * ::sqrt(adds)));
   const double hard = sum.e + Bounded<C>::kUnit * sum.a * steps;
   const double typical = sum.t + Bounded<C>::kUnit * sum.a * ::sqrt(adds);
   Bounded<C> mean = Bounded<C>::result(
       sum.v, larger(sum.hard(), hard),
-      larger(sum.correlated(), C::trending ? hard : smaller(hard, typical)), sum.length(), -1);
+      larger(sum.correlated(), conspire ? hard : smaller(hard, typical)), sum.length(), -1);
   mean.w = sum.w;
   return mean / count;
+}
+
+/// (x - mean) * factor + shift, which may also be multiplied out, x * factor + (shift - mean *
+/// factor): two instructions an element. That rounds two products and one more sum.
+template <class C>
+ASSAY_DEVICE Bounded<C> affine(const Bounded<C>& x, const Bounded<C>& mean,
+                               const Bounded<C>& factor, const Bounded<C>& shift) {
+  Bounded<C> r = (x - mean) * factor + shift;
+  if (C::in_order || (mean.v == 0 && mean.hard() == 0)) return r;
+  const double more = Bounded<C>::kUnit * (magnitude(factor.v) * (magnitude(x.v) + 2 * magnitude(mean.v)) +
+                                           magnitude(shift.v));
+  r.e = r.guarded(r.e + more);
+  r.t = r.guarded(r.t + more);
+  r.g = -1;
+  return r;
 }
 
 /// The larger one; NaN where either is.
@@ -377,17 +400,30 @@ ASSAY_DEVICE Bounded<C> round_to(const Bounded<C>& x) {
   return Bounded<C>::result(v, e, smaller(e, t), x.length(), e == 0 ? granularity_of(v) : -1);
 }
 
-/// A cast to T that an implementation may make, but need not: both are honest.
+/// A cast to T that an implementation may make, but need not: both are honest. With a divisor, it may
+/// be made before or after the division by it: softmax's probabilities are rounded as they are, or
+/// once they are normalised.
 template <class T, class C>
-ASSAY_DEVICE Bounded<C> may_round_to(const Bounded<C>& x) {
+ASSAY_DEVICE Bounded<C> may_round_to(const Bounded<C>& x, const Bounded<C>& divisor) {
+  using F = typename T::format;
   Bounded<C> r = x.settled();
-  const double ulp = T::format::ulp(r.v);
+  const double before = F::ulp(r.v);
+  const double share = r.v / divisor.v;
+  const double after = divisor.v == 1 ? before : magnitude(divisor.v) * F::ulp(share);
   // What T holds, such as the 1 of a largest probability, is not changed by the cast.
-  if (T::format::nearest(r.v) == r.v && r.e < ulp / 4) return r;
+  const auto held = [&](double value, double ulp) {
+    return F::nearest(value) == value && r.e < ulp / 4;
+  };
+  const double ulp = larger(held(r.v, before) ? 0 : before, held(share, after) ? 0 : after);
+  if (ulp == 0) return r;
   r.e = r.guarded(r.e + ulp / 2);
   r.g = -1;
   r.w += ulp * ulp / 12;
   return r;
+}
+template <class T, class C>
+ASSAY_DEVICE Bounded<C> may_round_to(const Bounded<C>& x) {
+  return may_round_to<T>(x, Bounded<C>(1));
 }
 
 /// What is stored for an output element.

@@ -116,6 +116,10 @@ ASSAY_ROUNDED max(const Rounded<F, R, S, B>& x, const Rounded<F, R, S, B>& y) {
 ASSAY_ROUNDED average(const Rounded<F, R, S, B>& sum, const Rounded<F, R, S, B>& count) {
   return sum / count;
 }
+ASSAY_ROUNDED affine(const Rounded<F, R, S, B>& x, const Rounded<F, R, S, B>& mean,
+                     const Rounded<F, R, S, B>& factor, const Rounded<F, R, S, B>& shift) {
+  return (x - mean) * factor + shift;
+}
 ASSAY_ROUNDED min(const Rounded<F, R, S, B>& x, const Rounded<F, R, S, B>& y) { return -max(-x, -y); }
 ASSAY_ROUNDED select_less(const Rounded<F, R, S, B>& a, const Rounded<F, R, S, B>& b,
                           const Rounded<F, R, S, B>& x, const Rounded<F, R, S, B>& y) {
@@ -129,6 +133,11 @@ ASSAY_DEVICE Rounded<F, R, S, B> round_to(const Rounded<F, R, S, B>& x) {
 
 template <class T, class F, Rounding R, unsigned long long S, bool B>
 ASSAY_DEVICE Rounded<F, R, S, B> may_round_to(const Rounded<F, R, S, B>& x) {
+  return x;
+}
+template <class T, class F, Rounding R, unsigned long long S, bool B>
+ASSAY_DEVICE Rounded<F, R, S, B> may_round_to(const Rounded<F, R, S, B>& x,
+                                              const Rounded<F, R, S, B>&) {
   return x;
 }
 

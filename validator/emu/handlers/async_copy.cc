@@ -31,7 +31,7 @@ std::uint64_t Deliver(const std::vector<AsyncGroups::Copy>& copies) {
   for (const AsyncGroups::Copy& copy : copies) {
     std::memcpy(copy.destination, copy.data.data(), copy.bytes);
     if (copy.region->defined != nullptr)
-      copy.region->defined->Set(copy.offset, copy.bytes, !copy.undefined);
+      copy.region->defined->SetBits(copy.offset, copy.bytes, ~copy.undefined);
     token = std::max(token, copy.token);
   }
   return token;
@@ -106,8 +106,7 @@ void CopyAsync(Warp& base, const Decoded& op) {
     }
     rest &= ~group;
     LaneAccess part = from;
-    if (!Resolve(warp, op, Space::kGlobal, group, size, AccessType::kLoad, part, bytes))
-      return;
+    if (!Resolve(warp, op, Space::kGlobal, group, size, AccessType::kLoad, part, bytes)) return;
     for (LaneMask left = group; left != 0; left &= left - 1) {
       const int lane = std::countr_zero(left);
       checked.pointer[lane] = part.pointer[lane];
@@ -139,8 +138,9 @@ void CopyAsync(Warp& base, const Decoded& op) {
       engine.counters.bytes_read += sizes[lane];
       const MemoryRegion& source = *checked.RegionOf(lane);
       if (source.defined != nullptr) {
-        copy.undefined = !source.defined->Defined(
-            static_cast<std::uint64_t>(checked.at(lane) - source.data), sizes[lane]);
+        const auto start = static_cast<std::uint64_t>(checked.at(lane) - source.data);
+        if (!source.defined->Defined(start, sizes[lane]))
+          copy.undefined = ~source.defined->Bits(start, sizes[lane]) & ((1u << sizes[lane]) - 1);
       }
     }
     // Until it arrives, nobody may rely on what the destination holds.

@@ -19,7 +19,7 @@ struct AsyncGroups {
     std::uint64_t token = 0;  ///< The race detector's.
     MemoryRegion* region = nullptr;
     std::uint64_t offset = 0;
-    bool undefined = false;
+    std::uint32_t undefined = 0;  ///< Bit i: byte i of `data` is undefined.
   };
   struct Group {
     std::vector<Copy> copies;

@@ -14,6 +14,7 @@
 #include "validator/emu/memory.h"
 #include "validator/emu/scheduler.h"
 #include "validator/emu/site.h"
+#include "validator/emu/undefined.h"
 
 namespace assay::emu {
 namespace {
@@ -251,9 +252,7 @@ void ReadModifyWrite(Warp& base, const Decoded& op) {
         MarkStored(warp, op, access, e * static_cast<std::uint32_t>(sizeof(T)), sizeof(T), stored,
                    frame.origin[b[e].shadow]);
         if (d != nullptr) {
-          LaneMask& mask = frame.undefined[op.operands[e].shadow];
-          mask = (mask & ~access.lanes) | undefined;
-          if (undefined != 0) frame.origin[op.operands[e].shadow] = warp.PcOf(op);
+          SetUndefined(frame, op.operands[e].shadow, access.lanes, undefined, warp.PcOf(op));
         }
       }
     }

@@ -11,6 +11,7 @@
 #include "validator/emu/scheduler.h"
 #include "validator/emu/shadow/tracker.h"
 #include "validator/emu/site.h"
+#include "validator/emu/undefined.h"
 
 namespace assay::emu {
 namespace {
@@ -120,16 +121,24 @@ void CopyArgument(CoreWarp& warp, Frame& caller, const CallSite::Copy& copy,
   std::byte* const slot =
       caller.slots + std::size_t{copy.slot} * kSlotBytes + static_cast<std::size_t>(lane) * width;
   const std::size_t count = std::min<std::size_t>(bytes, width);
-  LaneMask& undefined = caller.undefined[copy.slot];
+  DecodedOperand registered;
+  registered.bits = copy.bits;
+  registered.shadow = copy.slot;
+  const std::uint32_t origin = caller.origin[copy.slot];
   const LaneMask bit = LaneMask{1} << lane;
   if (into_callee) {
     std::memcpy(callee_data, slot, count);
-    std::fill_n(callee_flags, count, static_cast<std::uint8_t>((undefined & bit) == 0));
+    const std::uint64_t open = UndefinedBits(caller, registered, lane);
+    for (std::size_t byte = 0; byte < count; ++byte)
+      callee_flags[byte] = static_cast<std::uint8_t>((open >> 8 * (byte % 8) & 0xff) == 0);
   } else {
     std::memcpy(slot, callee_data, count);
-    const bool defined =
-        std::find(callee_flags, callee_flags + count, std::uint8_t{0}) == callee_flags + count;
-    undefined = defined ? undefined & ~bit : undefined | bit;
+    LaneBitsets open{};
+    for (std::size_t byte = 0; byte < count; ++byte) {
+      if (callee_flags[byte] == 0)
+        open[static_cast<std::size_t>(lane)] |= std::uint64_t{0xff} << 8 * (byte % 8);
+    }
+    SetUndefinedBits(caller, registered, bit, open, origin);
   }
 }
 
@@ -164,7 +173,8 @@ bool EnterFunction(CoreWarp& warp, const CallSite& site, std::uint32_t callee, L
   // A function starts with undefined registers, whatever an earlier call has left.
   const std::size_t shadows = std::size_t{code.slot_count} + code.predicate_count;
   for (std::size_t i = code.constant_slots; i < shadows; ++i) {
-    if (i != code.slot_count && i != code.slot_count + 1u) frame.undefined[i] |= lanes;
+    if (i != code.slot_count && i != code.slot_count + 1u)
+      SetUndefined(frame, static_cast<std::uint32_t>(i), lanes, lanes, kNoPc);
   }
   const std::size_t first = code.function->returns.size();
   for (int lane = 0; lane < kWarpSize; ++lane) {

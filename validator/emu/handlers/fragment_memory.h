@@ -1,46 +1,60 @@
-// What handlers of matrix fragments in memory share: fragments.cc, matrix_rows.cc.
+// Where the elements of wmma.load's and wmma.store's fragments lie in memory (PTX ISA 9.7.14.4).
 //
-// Definedness is kept by register, as everywhere: a register is undefined in the lanes for which a
-// byte of it was.
+// A fragment is spread over the registers of a warp's lanes. Elements that share a register may
+// follow each other in memory, or not: `pieces()` says in how many accesses a register goes, Place()
+// where each of them is, lane by lane. Addresses are computed, nothing is accessed or checked.
+//
+// Tables are built once, when the first such instruction is resolved, and are immutable. Thread-safe.
+//
+//   const FragmentInMemory memory(warp, op, address_operand);
+//   for (int r = 0; r < memory.registers(); ++r)
+//     for (int p = 0; p < memory.pieces(); ++p) memory.Place(r, p, addresses);
 #pragma once
 
+#include <cstdint>
+#include <vector>
+
+#include "validator/emu/core.h"
 #include "validator/emu/memory.h"
+#include "validator/emu/semantics/matrix_layout.h"
 
 namespace assay::emu {
 
-/// The instruction's state space.
-inline ptx::Space FragmentSpace(const ptx::Instruction& in) {
-  return in.space == ptx::Space::kReg ? ptx::Space::kGeneric : in.space;
-}
+/// The space that a matrix instruction names, or that of generic addresses.
+ptx::Space FragmentSpace(const ptx::Instruction& in);
 
-/// Of a register just written, in the lanes that run.
-inline void SetUndefined(CoreWarp& warp, const Decoded& op, const DecodedOperand& target,
-                         LaneMask undefined) {
-  if (!warp.engine->track_defined || target.kind != DecodedOperand::Kind::kSlot) return;
-  LaneMask& mask = warp.frame->undefined[target.shadow];
-  mask = (mask & ~warp.exec) | (undefined & warp.exec);
-  if ((undefined & warp.exec) != 0) warp.frame->origin[target.shadow] = warp.PcOf(op);
-}
+/// Sets decoded.aux to the row of the fragment that `in` (wmma.load, wmma.store) is about; false
+/// when there is none.
+bool FindFragment(const ptx::Instruction& in, Role role, Decoded& decoded);
+/// The fragment in row `index`.
+const Fragment& FragmentAt(std::size_t index);
 
-inline LaneMask UndefinedOf(const CoreWarp& warp, const DecodedOperand& source) {
-  return warp.engine->track_defined ? warp.frame->undefined[source.shadow] : 0;
-}
+/// A fragment in memory: which registers are one piece there, and where each element lies.
+class FragmentInMemory {
+ public:
+  /// `op.operands[address_at]` is the address; the last operand is the stride where there are more
+  /// than address and registers.
+  FragmentInMemory(CoreWarp& warp, const Decoded& op, std::size_t address_at);
 
-/// The whole warp runs `handler` at once.
-inline Handler AsFragmentHandler(Decoded& decoded, Handler handler) {
-  decoded.flags |= kFlagControl | kFlagWarpWide | kFlagMemory;
-  decoded.propagate = kPropagateSelf;
-  return handler;
-}
-
-/// Registers [first, first + count) exist and have `bits`; where a sink may stand, it may.
-inline bool AreRegisters(const Decoded& decoded, std::size_t first, std::size_t count, int bits) {
-  if (decoded.operand_count < first + count) return false;
-  for (std::size_t i = first; i < first + count; ++i) {
-    const DecodedOperand& operand = decoded.operands[i];
-    if (operand.kind != DecodedOperand::Kind::kSlot || operand.bits != bits) return false;
+  int registers() const { return fragment_.registers; }
+  /// Accesses that a register takes, and the bytes of each.
+  int pieces() const { return together_ ? 1 : per_register_; }
+  std::uint32_t piece_bytes() const {
+    return static_cast<std::uint32_t>(together_ ? per_register_ * bits_ : bits_) / 8;
   }
-  return true;
-}
+  /// Fills in the addresses of one piece of register `reg`, for all lanes.
+  void Place(int reg, int piece, std::uint64_t* addresses) const;
+
+ private:
+  const Fragment& fragment_;
+  const std::vector<std::uint8_t>& rows_;
+  const std::vector<std::uint8_t>& columns_;
+  LaneAccess base_;
+  std::uint32_t stride_[kWarpSize];
+  int bits_ = 16;
+  int per_register_ = 1;
+  bool column_major_ = false;
+  bool together_ = false;
+};
 
 }  // namespace assay::emu

@@ -10,6 +10,7 @@
 #include "validator/emu/handlers/warp_memory.h"
 #include "validator/emu/scheduler.h"
 #include "validator/emu/site.h"
+#include "validator/emu/undefined.h"
 
 namespace assay::emu {
 namespace {
@@ -91,6 +92,26 @@ bool MovedAsQuads(CoreWarp& warp, const Decoded& op, std::uint32_t first, std::u
   return true;
 }
 
+/// Which bits of `target` a load leaves undefined: those of undefined bytes, widened as the value.
+template <class Memory, class Register>
+[[gnu::noinline]] void SetLoaded(CoreWarp& warp, const Decoded& op, const DecodedOperand& target,
+                                 const LaneAccess& access, std::uint32_t offset,
+                                 LaneMask undefined) {
+  if constexpr (sizeof(Memory) > 8) {
+    SetUndefined(*warp.frame, target.shadow, access.lanes, undefined, warp.PcOf(op));
+  } else {
+    LaneBitsets bits{};
+    for (std::uint32_t byte = 0; byte < sizeof(Memory); ++byte) {
+      const LaneMask bad = UndefinedLanes(warp, access, offset + byte, 1) & undefined;
+      for (LaneMask rest = bad; rest != 0; rest &= rest - 1)
+        bits[static_cast<std::size_t>(std::countr_zero(rest))] |= std::uint64_t{0xff} << 8 * byte;
+    }
+    for (std::uint64_t& word : bits)
+      word = static_cast<std::uint64_t>(static_cast<Register>(static_cast<Memory>(word)));
+    SetUndefinedBits(*warp.frame, target, access.lanes, bits, warp.PcOf(op));
+  }
+}
+
 /// Reads `Memory` and widens it to `Register`.
 template <bool kMonitored, class Memory, class Register>
 void Load(Warp& base, const Decoded& op) {
@@ -134,10 +155,11 @@ void Load(Warp& base, const Decoded& op) {
       if (warp.engine->track_defined) {
         const LaneMask undefined = UndefinedLanes(
             warp, access, e * static_cast<std::uint32_t>(sizeof(Memory)), sizeof(Memory));
-        LaneMask& mask = warp.frame->undefined[target.shadow];
-        mask = (mask & ~access.lanes) | undefined;
-        if (undefined != 0) {
-          warp.frame->origin[target.shadow] = warp.PcOf(op);
+        if (undefined == 0) [[likely]] {
+          warp.frame->undefined[target.shadow] &= ~access.lanes;
+        } else {
+          SetLoaded<Memory, Register>(warp, op, target, access,
+                                      e * static_cast<std::uint32_t>(sizeof(Memory)), undefined);
           NoteUndefinedRead(warp, op, space,
                             access.address[FirstLane(undefined)] + e * sizeof(Memory),
                             FirstLane(undefined), sizeof(Memory));
@@ -201,8 +223,8 @@ void Store(Warp& base, const Decoded& op) {
     }
     if constexpr (kMonitored) {
       if (warp.engine->track_defined) {
-        MarkStored(warp, op, access, e * static_cast<std::uint32_t>(sizeof(Memory)), sizeof(Memory),
-                   warp.frame->undefined[source.shadow], warp.frame->origin[source.shadow]);
+        MarkStoredRegister(warp, op, access, e * static_cast<std::uint32_t>(sizeof(Memory)),
+                           sizeof(Memory), source);
       }
     }
   }

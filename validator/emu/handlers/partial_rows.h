@@ -13,7 +13,6 @@ std::span<const ResolverRow> BulkRows();        ///< bulk_copy.cc, part of Async
 std::span<const ResolverRow> AsyncStoreRows();  ///< async_store.cc, part of AsyncCopyRows
 std::span<const ResolverRow> TensorRows();      ///< tensor_copy.cc, part of AsyncCopyRows
 std::span<const ResolverRow> TensorMapRows();   ///< tensor_replace.cc, part of AsyncCopyRows
-std::span<const ResolverRow> MatrixRowRows();   ///< matrix_rows.cc, part of FragmentRows
 std::span<const ResolverRow> WarpgroupRows();   ///< wgmma.cc, part of FragmentRows
 
 }  // namespace assay::emu

@@ -8,6 +8,7 @@
 #include "validator/emu/handlers/warp_sync.h"
 #include "validator/emu/scheduler.h"
 #include "validator/emu/site.h"
+#include "validator/emu/undefined.h"
 
 namespace assay::emu {
 
@@ -69,9 +70,7 @@ using ptx::Type;
 void SetUndefined(CoreWarp& warp, const Decoded& op, const DecodedOperand& target,
                   LaneMask undefined, LaneMask lanes) {
   if (target.kind == DecodedOperand::Kind::kSink) return;
-  LaneMask& mask = warp.frame->undefined[target.shadow];
-  mask = (mask & ~lanes) | (undefined & lanes);
-  if ((undefined & lanes) != 0) warp.frame->origin[target.shadow] = warp.PcOf(op);
+  SetUndefined(*warp.frame, target.shadow, lanes, undefined, warp.PcOf(op));
 }
 
 void SetPredicate(CoreWarp& warp, const DecodedOperand& target, LaneMask value, LaneMask lanes) {
@@ -100,7 +99,7 @@ void RunShuffle(Warp& base, const Decoded& op) {
   std::uint32_t result[kWarpSize] = {};
   LaneMask in_range = 0;
   LaneMask absent = 0;
-  LaneMask undefined = 0;
+  LaneBitsets undefined{};
   const LaneMask source_undefined = warp.frame->undefined[op.operands[first].shadow];
   const auto mode = static_cast<Shuffle>(op.immediate);
   for (int g = 0; g < groups.count; ++g) {
@@ -137,8 +136,13 @@ void RunShuffle(Warp& base, const Decoded& op) {
       } else {
         from = lane;
       }
-      if ((lanes >> from & 1) == 0) absent |= LaneMask{1} << lane;
-      if ((source_undefined >> from & 1) != 0) undefined |= LaneMask{1} << lane;
+      if ((lanes >> from & 1) == 0) {
+        absent |= LaneMask{1} << lane;
+        undefined[lane] = ~std::uint64_t{0};
+      }
+      if ((source_undefined & lanes) >> from & 1) [[unlikely]] {
+        undefined[lane] = UndefinedBits(*warp.frame, op.operands[first], static_cast<int>(from));
+      }
       result[lane] = a[from];
     }
   }
@@ -151,7 +155,11 @@ void RunShuffle(Warp& base, const Decoded& op) {
   }
   // What a lane that does not take part would give is undefined; whether that matters shows when
   // the value is used.
-  SetUndefined(warp, op, target, undefined | absent, warp.exec);
+  if ((source_undefined | absent) == 0) [[likely]] {
+    SetUndefined(warp, op, target, 0, warp.exec);
+  } else if (target.kind == DecodedOperand::Kind::kSlot) {
+    SetUndefinedBits(*warp.frame, target, warp.exec, undefined, warp.PcOf(op));
+  }
   if (op.destinations > 1) {
     SetPredicate(warp, op.operands[1], in_range, warp.exec);
     SetUndefined(warp, op, op.operands[1], 0, warp.exec);

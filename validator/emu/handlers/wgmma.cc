@@ -18,6 +18,7 @@
 #include "validator/emu/semantics/matrix.h"
 #include "validator/emu/semantics/matrix_layout.h"
 #include "validator/emu/site.h"
+#include "validator/emu/undefined.h"
 
 namespace assay::emu {
 namespace {
@@ -291,8 +292,8 @@ void RunProduct(Warp& base, const Decoded& op) {
     word = (word & ~(mask << shift)) | (d[at.column * kRows + at.row] & mask) << shift;
     if (!track) return;
     if (rows[static_cast<std::size_t>(at.row)] || columns[static_cast<std::size_t>(at.column)]) {
-      warp.frame->undefined[op.operands[r].shadow] |= LaneMask{1} << lane;
-      warp.frame->origin[op.operands[r].shadow] = warp.PcOf(op);
+      SetUndefined(*warp.frame, op.operands[r].shadow, LaneMask{1} << lane, kAllLanes,
+                   warp.PcOf(op));
     }
   });
 }

@@ -52,13 +52,9 @@ constexpr Opcode kOpaqueOpcodes[] = {
     Opcode::kRedAsync,
     Opcode::kStAsync,
     Opcode::kStBulk,
-    Opcode::kLdmatrix,
-    Opcode::kStmatrix,
     Opcode::kMma,
     Opcode::kWgmmaMmaAsync,
-    Opcode::kWmmaLoad,
     Opcode::kWmmaMma,
-    Opcode::kWmmaStore,
     Opcode::kMovmatrix,
 };
 
@@ -191,6 +187,14 @@ Plan BasicPlan(const Program::Impl& program, std::uint32_t pc) {
     case Opcode::kMma:
     case Opcode::kWmmaMma:
       return MatrixPlan(op);
+    case Opcode::kLdmatrix:
+    case Opcode::kStmatrix:
+      plan.act = Act::kMatrixRows;
+      return plan;
+    case Opcode::kWmmaLoad:
+    case Opcode::kWmmaStore:
+      plan.act = Act::kFragment;
+      return plan;
     case Opcode::kSetp:
       if (type == nullptr) return plan;
       plan.act = Act::kCompare;

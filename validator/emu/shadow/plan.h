@@ -30,8 +30,10 @@ enum class Act : std::uint8_t {
   kLoad,
   kStore,
   kAtomic,
-  kAsyncCopy,  ///< cp.async
-  kMatrix,     ///< mma of floating-point operands
+  kAsyncCopy,   ///< cp.async
+  kMatrix,      ///< mma of floating-point operands
+  kMatrixRows,  ///< ldmatrix, stmatrix
+  kFragment,    ///< wmma.load, wmma.store
 };
 
 struct Plan {

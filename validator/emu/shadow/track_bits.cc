@@ -7,10 +7,10 @@
 // an addition that rounds; the instruction is charged with the difference).
 #include <algorithm>
 #include <array>
-#include <bit>
 #include <cmath>
 #include <cstring>
 
+#include "validator/emu/shadow/lanes.h"
 #include "validator/emu/shadow/tracker.h"
 
 namespace assay::emu {
@@ -22,17 +22,6 @@ using ptx::Opcode;
 constexpr std::size_t kMostHalves = 16;
 /// A result this close to a source, relatively, is the source, rounded.
 constexpr double kNear = 0x1p-6;
-
-std::uint16_t HalfAt(const std::byte* at) {
-  std::uint16_t bits;
-  std::memcpy(&bits, at, 2);
-  return bits;
-}
-
-template <class Visit>
-void ForLanesIn(LaneMask lanes, Visit visit) {
-  for (LaneMask rest = lanes; rest != 0; rest &= rest - 1) visit(std::countr_zero(rest));
-}
 
 /// The halves of a lane's sources, in order.
 struct Halves {

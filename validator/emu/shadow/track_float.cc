@@ -1,27 +1,15 @@
 // Shadow values through floating-point arithmetic, conversions and comparisons.
 #include <algorithm>
-#include <bit>
 #include <cmath>
-#include <cstring>
 #include <span>
 
+#include "validator/emu/shadow/lanes.h"
 #include "validator/emu/shadow/tracker.h"
 
 namespace assay::emu {
 namespace {
 
 using ptx::Mod;
-
-template <class Visit>
-void ForLanesIn(LaneMask lanes, Visit visit) {
-  for (LaneMask rest = lanes; rest != 0; rest &= rest - 1) visit(std::countr_zero(rest));
-}
-
-std::uint64_t BitsAt(const std::byte* at, std::size_t bytes) {
-  std::uint64_t bits = 0;
-  std::memcpy(&bits, at, bytes);
-  return bits;
-}
 
 /// An integer operand as a number, by its PTX type.
 double IntegerAt(const std::byte* at, std::size_t stride, ptx::Type type) {

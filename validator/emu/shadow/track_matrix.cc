@@ -1,11 +1,15 @@
-// Shadow values through mma: every output is a sum of products, whatever the hardware does on the way.
+// Shadow values through matrix instructions. mma: every output is a sum of products, whatever the
+// hardware does on the way. ldmatrix, stmatrix, wmma.load, wmma.store: pieces go where their
+// elements go.
+#include <algorithm>
 #include <array>
-#include <bit>
 #include <cmath>
-#include <cstring>
 #include <vector>
 
+#include "validator/emu/handlers/fragment_memory.h"
 #include "validator/emu/handlers/mma_forms.h"
+#include "validator/emu/memory.h"
+#include "validator/emu/shadow/lanes.h"
 #include "validator/emu/shadow/tracker.h"
 
 namespace assay::emu {
@@ -70,9 +74,7 @@ void ShadowTracker::RunMatrix(CoreWarp& warp, const Decoded& op, const Plan& pla
             ledger_.AddScaled(x.id, y.actual);
             ledger_.AddScaled(y.id, x.actual);
           }
-          std::uint64_t bits = 0;
-          std::memcpy(&bits, at, BytesOf(format));
-          const double actual = ToDouble(format, bits);
+          const double actual = ToDouble(format, BitsAt(at, BytesOf(format)));
           const double rounding = actual - exact;
           if (std::isfinite(exact) && std::fabs(rounding) > 1e-14 * std::fabs(actual))
             Charge(plan, rounding);
@@ -82,6 +84,96 @@ void ShadowTracker::RunMatrix(CoreWarp& warp, const Decoded& op, const Plan& pla
           Write(id, format, at, pieces);
         });
   static_cast<void>(n);
+}
+
+void ShadowTracker::LoadPieces(std::uint64_t key, std::size_t halves, const Register& to,
+                               Piece* pieces) {
+  for (std::size_t h = 0; h < halves; ++h) {
+    const Piece* const piece = key == 0 ? nullptr : memory_.Find(key + h);
+    if (piece != nullptr) *to.live = 1;
+    pieces[h] = piece == nullptr ? Piece{} : *piece;
+  }
+}
+
+void ShadowTracker::RunMatrixRows(CoreWarp& warp, const Decoded& op, const Plan& plan) {
+  constexpr std::uint32_t kRowBytes = 16;
+  const bool loads = op.destinations > 0;
+  const std::size_t count = loads ? op.destinations : op.operand_count - std::size_t{1};
+  const DecodedOperand* const registers = op.operands + (loads ? 0 : 1);
+  const bool transposed = op.source->Has(ptx::Mod::kTrans);
+  const bool live = !memory_.empty() || (!loads && AnyLive(warp, op, 1, op.operand_count));
+  LaneAccess access;
+  if (live) Addresses(warp, op.operands[loads ? count : 0], access);
+  op.run(warp, op);
+  if (!live || engine_.stopped) {
+    if (loads) Forget(warp, op, warp.exec);
+    return;
+  }
+  std::uint64_t keys[kWarpSize] = {};
+  for (std::size_t i = 0; i < 8 * count; ++i) {
+    const auto lane = static_cast<int>(i);
+    const std::byte* const row =
+        HostAddress(warp, FragmentSpace(*op.source), access.address[i], lane, kRowBytes);
+    keys[i] = row == nullptr ? 0 : KeyOf(warp, row);
+  }
+  for (std::size_t j = 0; j < count; ++j) {
+    const Register reg = RegisterOf(warp, registers[j]);
+    if (reg.data == nullptr) continue;
+    for (int lane = 0; lane < kWarpSize; ++lane) {
+      if ((warp.exec >> lane & 1) == 0) continue;
+      Piece pieces[2];
+      if (!loads && *reg.live != 0) std::copy_n(reg.pieces_at(lane), 2, pieces);
+      if (!loads) MarkSplit(pieces, 2, plan.site);
+      for (int e = 0; e < 2; ++e) {
+        const MatrixPlace at = LdmatrixPlace(lane, e, transposed);
+        const std::uint64_t row = keys[8 * j + static_cast<std::size_t>(at.row)];
+        const std::uint64_t key = row == 0 ? 0 : row + static_cast<std::uint64_t>(at.column);
+        if (loads) {
+          LoadPieces(key, 1, reg, reg.pieces_at(lane) + e);
+        } else if (key != 0) {
+          memory_.Set(key, pieces[e]);
+        }
+      }
+    }
+  }
+}
+
+void ShadowTracker::RunFragment(CoreWarp& warp, const Decoded& op, const Plan& plan) {
+  const bool loads = op.destinations > 0;
+  const FragmentInMemory fragment(warp, op, loads ? op.destinations : std::size_t{0});
+  const DecodedOperand* const registers = op.operands + (loads ? 0 : 1);
+  const auto count = static_cast<std::size_t>(fragment.registers());
+  const bool live = !memory_.empty() || (!loads && AnyLive(warp, op, 1, 1 + count));
+  op.run(warp, op);
+  const std::uint32_t bytes = fragment.piece_bytes();
+  if (!live || engine_.stopped || bytes < 2) {
+    if (loads) Forget(warp, op, warp.exec);
+    return;
+  }
+  const std::size_t halves = bytes / 2;
+  for (std::size_t r = 0; r < count; ++r) {
+    const Register reg = RegisterOf(warp, registers[r]);
+    for (int p = 0; p < fragment.pieces() && reg.data != nullptr; ++p) {
+      std::uint64_t addresses[kWarpSize];
+      fragment.Place(static_cast<int>(r), p, addresses);
+      for (int lane = 0; lane < kWarpSize; ++lane) {
+        if ((warp.exec >> lane & 1) == 0) continue;
+        const std::byte* const at =
+            HostAddress(warp, FragmentSpace(*op.source), addresses[lane], lane, bytes);
+        const std::uint64_t key = at == nullptr ? 0 : KeyOf(warp, at);
+        Piece* const mine = reg.pieces_at(lane) + static_cast<std::size_t>(p) * halves;
+        if (loads) {
+          LoadPieces(key, halves, reg, mine);
+          continue;
+        }
+        if (key == 0) continue;
+        Piece stored[4];
+        if (*reg.live != 0) std::copy_n(mine, halves, stored);
+        MarkSplit(stored, halves, plan.site);
+        for (std::size_t h = 0; h < halves; ++h) memory_.Set(key + h, stored[h]);
+      }
+    }
+  }
 }
 
 }  // namespace assay::emu

@@ -1,10 +1,10 @@
 // Shadow values through memory: loads, stores, atomics, cp.async, and arguments of calls.
 #include <algorithm>
-#include <bit>
 #include <cmath>
 #include <cstring>
 
 #include "validator/emu/memory.h"
+#include "validator/emu/shadow/lanes.h"
 #include "validator/emu/shadow/tracker.h"
 
 namespace assay::emu {
@@ -12,11 +12,6 @@ namespace {
 
 using ptx::Mod;
 using ptx::Opcode;
-
-template <class Visit>
-void ForLanesIn(LaneMask lanes, Visit visit) {
-  for (LaneMask rest = lanes; rest != 0; rest &= rest - 1) visit(std::countr_zero(rest));
-}
 
 /// Local memory moves when it grows: its places are named by warp, lane and offset.
 constexpr std::uint64_t kLocalTag = std::uint64_t{1} << 63;
@@ -27,12 +22,6 @@ std::uint64_t LocalKey(std::uint64_t launch, const CoreWarp& warp, std::uint64_t
                        std::uint64_t offset) {
   return kLocalTag | (launch & 0x7f) << 55 | std::uint64_t{warp.number & 0xffffffffu} << 23 |
          lane << kLocalBits | offset / 2;
-}
-
-std::uint64_t BitsAt(const std::byte* at, std::size_t bytes) {
-  std::uint64_t bits = 0;
-  std::memcpy(&bits, at, bytes);
-  return bits;
 }
 
 }  // namespace

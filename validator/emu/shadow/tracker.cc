@@ -3,10 +3,10 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
-#include <cstring>
 #include <numeric>
 
 #include "validator/emu/memory.h"
+#include "validator/emu/shadow/lanes.h"
 #include "validator/emu/site.h"
 
 namespace assay::emu {
@@ -15,12 +15,6 @@ namespace {
 constexpr std::size_t kPiecesPerSlot = kSlotBytes / 2;
 /// What FP64 itself rounds away is no error of the kernel.
 constexpr double kNoise = 1e-14;
-
-std::uint16_t HalfAt(const std::byte* at) {
-  std::uint16_t bits;
-  std::memcpy(&bits, at, 2);
-  return bits;
-}
 
 }  // namespace
 
@@ -88,6 +82,12 @@ void ShadowTracker::Execute(CoreWarp& warp, const Decoded& op) {
       break;
     case Act::kMatrix:
       run = &ShadowTracker::RunMatrix;
+      break;
+    case Act::kMatrixRows:
+      run = &ShadowTracker::RunMatrixRows;
+      break;
+    case Act::kFragment:
+      run = &ShadowTracker::RunFragment;
       break;
     case Act::kOpaque:
     case Act::kPlain:
@@ -177,10 +177,8 @@ void ShadowTracker::Forget(CoreWarp& warp, const Decoded& op, LaneMask lanes) {
 ShadowTracker::Number ShadowTracker::Read(NumberFormat format, const std::byte* at,
                                           const Piece* pieces) {
   const std::size_t bytes = BytesOf(format);
-  std::uint64_t bits = 0;
-  std::memcpy(&bits, at, bytes);
   Number number;
-  number.actual = number.shadow = ToDouble(format, bits);
+  number.actual = number.shadow = ToDouble(format, BitsAt(at, bytes));
   if (pieces == nullptr) return number;
   const std::size_t halves = bytes / 2;
   // The uppermost piece decides whose number this is.
@@ -300,7 +298,7 @@ void ShadowTracker::Finish(Report& report) {
   if (dtype < DType::kBF16) return;
   const NumberFormat format =
       kFormats[static_cast<std::size_t>(dtype) - static_cast<std::size_t>(DType::kBF16)];
-  const MemoryRegion& region = engine_.regions[focus.buffer + 1];
+  const MemoryRegion& region = engine_.buffers[focus.buffer].region;
   std::vector<double> sizes(site_pcs_.size()), overflows(site_pcs_.size());
   // Errors may share their sign, or point away from zero together.
   std::vector<double> upward(site_pcs_.size()), outward(site_pcs_.size());

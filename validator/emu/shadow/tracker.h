@@ -116,6 +116,10 @@ class ShadowTracker {
 
   // track_matrix.cc
   void RunMatrix(CoreWarp& warp, const Decoded& op, const Plan& plan);
+  void RunMatrixRows(CoreWarp& warp, const Decoded& op, const Plan& plan);
+  void RunFragment(CoreWarp& warp, const Decoded& op, const Plan& plan);
+  /// Pieces between a place in memory and a part of a register, either way.
+  void LoadPieces(std::uint64_t key, std::size_t halves, const Register& to, Piece* pieces);
 
   Engine& engine_;
   std::uint64_t max_bytes_;

@@ -1,0 +1,454 @@
+// The prelude's error bound (assay/bounded.cuh), against honest and dishonest evaluations.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <functional>
+#include <limits>
+#include <string>
+#include <vector>
+
+#include "base/rng.h"
+#include "ops/reference_on_host.h"
+
+namespace assay::ops {
+namespace {
+
+using Honest = Bounded<F32Contract>;
+struct WithTensorCores : F32Contract {
+  static constexpr bool tensor_cores = true;
+};
+struct Dependent : F32Contract {
+  static constexpr bool independent = false;
+};
+
+using Terms = std::vector<float>;
+
+float Sequential(const Terms& x, const Terms& y) {
+  float sum = 0;
+  for (std::size_t i = 0; i < x.size(); ++i) sum += x[i] * y[i];
+  return sum;
+}
+float Reversed(const Terms& x, const Terms& y) {
+  float sum = 0;
+  for (std::size_t i = x.size(); i-- > 0;) sum = std::fmaf(x[i], y[i], sum);
+  return sum;
+}
+float Tree(const Terms& x, const Terms& y) {
+  Terms level(x.size());
+  for (std::size_t i = 0; i < x.size(); ++i) level[i] = x[i] * y[i];
+  while (level.size() > 1) {
+    Terms next;
+    for (std::size_t i = 0; i + 1 < level.size(); i += 2) next.push_back(level[i] + level[i + 1]);
+    if (level.size() % 2 == 1) next.push_back(level.back());
+    level = next;
+  }
+  return level.empty() ? 0.0f : level[0];
+}
+template <std::size_t kLanes>
+float Strided(const Terms& x, const Terms& y) {
+  std::array<float, kLanes> lanes{};
+  for (std::size_t i = 0; i < x.size(); ++i)
+    lanes[i % kLanes] = std::fmaf(x[i], y[i], lanes[i % kLanes]);
+  float sum = 0;
+  for (const float lane : lanes) sum += lane;
+  return sum;
+}
+float SplitK(const Terms& x, const Terms& y) {
+  float sum = 0;
+  for (std::size_t start = 0; start < x.size(); start += 128) {
+    float part = 0;
+    for (std::size_t i = start; i < std::min(start + 128, x.size()); ++i) part += x[i] * y[i];
+    sum += part;
+  }
+  return sum;
+}
+float Kahan(const Terms& x, const Terms& y) {
+  float sum = 0, lost = 0;
+  for (std::size_t i = 0; i < x.size(); ++i) {
+    const float term = x[i] * y[i] - lost;
+    const float next = sum + term;
+    lost = (next - sum) - term;
+    sum = next;
+  }
+  return sum;
+}
+// A tensor core's way: groups of 16 products, aligned to the largest and truncated to 25 bits,
+// added and truncated.
+float TensorCore(const Terms& x, const Terms& y) {
+  double sum = 0;
+  for (std::size_t start = 0; start < x.size(); start += 16) {
+    double largest = std::fabs(sum);
+    for (std::size_t i = start; i < std::min(start + 16, x.size()); ++i) {
+      largest = std::max(largest, std::fabs(static_cast<double>(x[i]) * y[i]));
+    }
+    if (largest == 0) continue;
+    const double quantum = std::ldexp(1.0, std::ilogb(largest) - 24);
+    double group = std::trunc(sum / quantum);
+    for (std::size_t i = start; i < std::min(start + 16, x.size()); ++i) {
+      group += std::trunc(static_cast<double>(x[i]) * y[i] / quantum);
+    }
+    sum = F32Format::toward_zero(group * quantum);
+  }
+  return static_cast<float>(sum);
+}
+
+using Evaluation = float (*)(const Terms&, const Terms&);
+constexpr std::array<Evaluation, 8> kHonest = {Sequential, Reversed,    Tree,   Strided<2>,
+                                               Strided<4>, Strided<32>, SplitK, Kahan};
+
+template <class R>
+R Dot(const Terms& x, const Terms& y) {
+  R sum = 0;
+  for (std::size_t i = 0; i < x.size(); ++i) sum += R(f32{x[i]}) * R(f32{y[i]});
+  return sum;
+}
+
+float ToBf16(double x) { return static_cast<float>(Bf16Format::nearest(x)); }
+
+Terms Draw(Rng& rng, std::size_t count, int kind) {
+  Terms terms(count);
+  for (std::size_t i = 0; i < count; ++i) {
+    const double normal = rng.Normal();
+    const std::array<double, 6> values = {normal,
+                                          normal + 3,
+                                          std::fabs(normal),
+                                          std::exp(2 * normal),
+                                          (i % 2 == 0 ? 1 : -1) * std::fabs(normal),
+                                          (i < count / 2 ? 1 : -1) * (1 + rng.Unit())};
+    terms[i] = ToBf16(values[static_cast<std::size_t>(kind)]);
+  }
+  return terms;
+}
+
+TEST(Bounded, NoHonestSumExceedsTheBound) {
+  Rng rng(11);
+  double worst = 0;
+  for (int round = 0; round < 1500; ++round) {
+    const std::size_t count = rng.Below(4) == 0 ? 1 + rng.Below(8) : 1 + rng.Below(3000);
+    const int kind = static_cast<int>(rng.Below(6));
+    Terms x = Draw(rng, count, kind);
+    Terms y = Draw(rng, count, rng.Below(2) == 0 ? kind : 0);
+    if (rng.Below(2) == 0) {
+      for (float& value : x)
+        value = static_cast<float>(value * (1 + 0.3 * rng.Unit()));  // f32 inputs, not bf16
+    }
+    const Honest truth = Dot<Honest>(x, y);
+    for (std::size_t i = 0; i < kHonest.size(); ++i) {
+      const double error = std::fabs(static_cast<double>(kHonest[i](x, y)) - truth.v);
+      ASSERT_LE(error, truth.hard())
+          << "evaluation " << i << ", " << count << " terms of kind " << kind;
+      if (truth.hard() > 0) worst = std::max(worst, error / truth.hard());
+    }
+  }
+  for (int round = 0; round < 500; ++round) {
+    const std::size_t count = 1 + rng.Below(6000);
+    const Terms x = Draw(rng, count, round % 6), y = Draw(rng, count, round % 4);
+    const auto truth = Dot<Bounded<WithTensorCores>>(x, y);
+    ASSERT_LE(std::fabs(static_cast<double>(TensorCore(x, y)) - truth.v), truth.hard())
+        << count << " of kind " << round % 6;
+  }
+  // The bound is not void either: some honest sum comes within a factor of its reach.
+  EXPECT_GT(worst, 0.05);
+  RecordProperty("worst_share_of_bound", std::to_string(worst));
+}
+
+TEST(Bounded, TypicalErrorIsRatherAboveThanBelowTheRealOne) {
+  Rng rng(12);
+  for (const int kind : {0, 1, 2, 3}) {
+    for (const std::size_t count : {32u, 500u, 4000u}) {
+      double squares = 0, limits = 0;
+      for (int round = 0; round < 60; ++round) {
+        Terms x = Draw(rng, count, kind);
+        const Terms y = Draw(rng, count, 0);
+        for (float& value : x) value = static_cast<float>(value * (1 + 0.3 * rng.Unit()));
+        const Honest truth = Dot<Honest>(x, y);
+        for (const Evaluation evaluate : kHonest) {
+          const double error = static_cast<double>(evaluate(x, y)) - truth.v;
+          squares += error * error;
+          limits += truth.typical() * truth.typical();
+        }
+      }
+      EXPECT_LT(std::sqrt(squares), std::sqrt(limits)) << kind << " " << count;
+      EXPECT_GT(std::sqrt(squares) * 60, std::sqrt(limits)) << kind << " " << count;
+    }
+  }
+}
+
+TEST(Bounded, NarrowAccumulatorsExceedIt) {
+  Rng rng(13);
+  for (const std::size_t count : {64u, 256u, 2048u}) {
+    int refuted = 0;
+    for (int round = 0; round < 40; ++round) {
+      const Terms x = Draw(rng, count, round % 4);
+      const Terms y = Draw(rng, count, 0);
+      const Honest truth = Dot<Honest>(x, y);
+      double sum = 0;
+      for (std::size_t i = 0; i < count; ++i)
+        sum = Bf16Format::nearest(sum + static_cast<double>(x[i]) * y[i]);
+      // Stored as bf16, so half an ulp of bf16 is allowed on top.
+      if (std::fabs(sum - truth.v) > truth.hard() + Bf16Format::ulp(truth.v) / 2) ++refuted;
+    }
+    // One element each: an output has thousands.
+    EXPECT_GE(refuted, count > 256 ? 32 : 22) << count;
+  }
+}
+
+TEST(Bounded, IntegerSumsAreExact) {
+  Rng rng(14);
+  Terms x(1000), y(1000);
+  for (std::size_t i = 0; i < x.size(); ++i) {
+    x[i] = static_cast<float>(rng.Between(-8, 8));
+    y[i] = static_cast<float>(rng.Between(-8, 8));
+  }
+  const Honest truth = Dot<Honest>(x, y);
+  EXPECT_EQ(truth.hard(), 0);
+  for (const Evaluation evaluate : kHonest) EXPECT_EQ(static_cast<double>(evaluate(x, y)), truth.v);
+  x[500] = 0.1f;  // 24 bits of significand: no longer exact in every order
+  EXPECT_GT(Dot<Honest>(x, y).hard(), 0);
+}
+
+TEST(Bounded, RepeatedTermsNeedTheDeterministicBound) {
+  const Terms x(200000, 0.1f), y(200000, 1.0f);
+  const double error = std::fabs(static_cast<double>(Sequential(x, y)) - Dot<Honest>(x, y).v);
+  EXPECT_GT(error, Dot<Honest>(x, y).hard()) << "roundings of equal terms conspire";
+  EXPECT_LT(error, Dot<Bounded<Dependent>>(x, y).hard());
+}
+
+TEST(Bounded, OverflowOfTheAccumulatorIsUnbounded) {
+  const Honest big = f32{1e30f};
+  EXPECT_TRUE(std::isinf((big * big).hard()));
+  EXPECT_TRUE(std::isinf(Honest(Honest(1) / (big * big)).hard()));
+  const Honest infinite = f32{std::numeric_limits<float>::infinity()};
+  EXPECT_EQ((infinite + Honest(1)).hard(), 0);
+}
+
+TEST(Bounded, FunctionsBoundTheirFloatTwins) {
+  Rng rng(15);
+  for (int i = 0; i < 20000; ++i) {
+    const auto base = static_cast<float>(rng.Normal() * 4);
+    const auto other = static_cast<float>(rng.Normal());
+    // An argument with an error of its own.
+    const float argument = base * other;
+    const Honest exact = Honest(f32{base}) * Honest(f32{other});
+    const auto check = [&](const Honest& truth, float got, const char* what) {
+      ASSERT_LE(std::fabs(static_cast<double>(got) - truth.v), truth.hard())
+          << what << " of " << argument;
+      ASSERT_LT(truth.hard(), 1e-4 * (1 + std::fabs(truth.v))) << what << " of " << argument;
+    };
+    check(exp(exact), std::exp(argument), "exp");
+    check(tanh(exact), std::tanh(argument), "tanh");
+    check(erf(exact), std::erf(argument), "erf");
+    check(abs(exact), std::fabs(argument), "abs");
+    check(max(exact, Honest(f32{other})), std::max(argument, other), "max");
+    const Honest squared = exact * exact + Honest(1);
+    const float square = argument * argument + 1.0f;
+    check(sqrt(squared), std::sqrt(square), "sqrt");
+    check(rsqrt(squared), 1.0f / std::sqrt(square), "rsqrt");
+    check(log(squared), std::log(square), "log");
+    check(exact / squared, argument * (1.0f / square), "division");
+  }
+}
+
+TEST(Bounded, PrescribedRoundingsAreNotErrors) {
+  const Honest x = Honest(f32{1.0f}) / Honest(f32{3.0f});
+  const Honest rounded = round_to<bf16>(x);
+  EXPECT_EQ(rounded.v, Bf16Format::nearest(1.0 / 3));
+  EXPECT_EQ(rounded.hard(), 0) << "no honest value is near a tie";
+  const Honest tie = Honest::result(1 + 0x1p-8, 0x1p-20, 0x1p-22, 0, -1);
+  EXPECT_EQ(round_to<bf16>(tie).hard(), 0x1p-7) << "either neighbour is honest";
+}
+
+TEST(Bounded, RunningMeansStayWithinTheAverage) {
+  // Found by corpus/precision: the sum of sorted f16 values is exact in f32, a running mean of them
+  // is not.
+  Rng rng(19);
+  for (int round = 0; round < 300; ++round) {
+    const std::size_t count = 2 + rng.Below(400);
+    Honest sum = 0;
+    float mean = 0;
+    const double start = rng.Normal() * 4, step = rng.Unit() * 0.01;
+    for (std::size_t i = 0; i < count; ++i) {
+      const auto x = static_cast<float>(F16Format::nearest(start + step * static_cast<double>(i)));
+      sum += Honest(f32{x});
+      mean += (x - mean) / static_cast<float>(i + 1);
+    }
+    const Honest truth = average(sum, Honest(static_cast<int64>(count)));
+    ASSERT_LE(std::fabs(static_cast<double>(mean) - truth.v), truth.hard()) << count;
+  }
+}
+
+struct Drifting : F32Contract {
+  static constexpr bool trending = true;
+};
+
+TEST(Bounded, RunningMeansOfRampsNeedTheirOwnAllowance) {
+  // Along a ramp every step of a running mean adds the same amount, and is rounded alike.
+  Rng rng(23);
+  int beyond_usual = 0;
+  for (int round = 0; round < 300; ++round) {
+    const std::size_t count = 100 + rng.Below(300);
+    Bounded<F32Contract> usual = 0;
+    Bounded<Drifting> drifting = 0;
+    float mean = 0;
+    const double start = rng.Normal() * 4, step = rng.Unit() * 0.01;
+    for (std::size_t i = 0; i < count; ++i) {
+      const auto x = static_cast<float>(start + step * static_cast<double>(i));
+      usual += Bounded<F32Contract>(f32{x});
+      drifting += Bounded<Drifting>(f32{x});
+      mean += (x - mean) / static_cast<float>(i + 1);
+    }
+    const auto truth = average(drifting, Bounded<Drifting>(static_cast<int64>(count)));
+    const double error = std::fabs(static_cast<double>(mean) - truth.v);
+    ASSERT_LE(error, truth.hard()) << count;
+    if (error > average(usual, Bounded<F32Contract>(static_cast<int64>(count))).hard())
+      ++beyond_usual;
+  }
+  EXPECT_GT(beyond_usual, 0);
+}
+
+struct Repeating : F32Contract {
+  static constexpr bool independent = false;
+};
+
+TEST(Bounded, MeansOfScaledTermsStayWithinTheAverage) {
+  // A sum of x * (1 / n) is inexact where that of x is exact; where x repeats, its roundings conspire.
+  Rng rng(37);
+  int beyond_usual = 0;
+  for (int round = 0; round < 300; ++round) {
+    const std::size_t count = 2 + rng.Below(round % 2 == 0 ? 8 : 4000);
+    const bool repeats = round % 4 < 2;
+    Bounded<F32Contract> usual = 0;
+    Bounded<Repeating> repeating = 0;
+    const float inverse = 1.0f / static_cast<float>(count);
+    float mean = 0, x = 3;
+    for (std::size_t i = 0; i < count; ++i) {
+      if (!repeats) x = static_cast<float>(rng.Normal());
+      usual += Bounded<F32Contract>(f32{x});
+      repeating += Bounded<Repeating>(f32{x});
+      mean += x * inverse;
+    }
+    const auto expected = average(usual, Bounded<F32Contract>(static_cast<int64>(count)));
+    const auto truth = average(repeating, Bounded<Repeating>(static_cast<int64>(count)));
+    const double error = std::fabs(static_cast<double>(mean) - truth.v);
+    ASSERT_LE(error, truth.hard()) << count;
+    if (!repeats) {
+      ASSERT_LE(error, expected.hard()) << count;
+    }
+    if (error > expected.hard()) ++beyond_usual;
+  }
+  EXPECT_GT(beyond_usual, 0);
+}
+
+TEST(Bounded, AffineMayBeMultipliedOut) {
+  Rng rng(41);
+  int beyond_plain = 0;
+  for (int round = 0; round < 3000; ++round) {
+    const double scale = std::ldexp(1, static_cast<int>(rng.Below(20)) - 10);
+    const auto x = static_cast<float>(rng.Normal()), m = static_cast<float>(rng.Normal());
+    const auto a = static_cast<float>(rng.Normal() * scale), b = static_cast<float>(rng.Normal());
+    const Honest hx = f32{x}, hm = f32{m}, ha = f32{a}, hb = f32{b};
+    const Honest truth = affine(hx, hm, ha, hb);
+    const Honest plain = (hx - hm) * ha + hb;
+    ASSERT_EQ(truth.v, plain.v);
+    const float forms[] = {(x - m) * a + b, std::fma(x - m, a, b), x * a + (b - m * a),
+                           std::fma(x, a, std::fma(-m, a, b)), (x * a - m * a) + b};
+    for (const float form : forms) {
+      const double error = std::fabs(static_cast<double>(form) - truth.v);
+      ASSERT_LE(error, truth.hard());
+      if (error > plain.hard()) ++beyond_plain;
+    }
+  }
+  EXPECT_GT(beyond_plain, 0);
+  // Without a mean there is nothing to multiply out.
+  const Honest zero = f32{0.0f}, one = f32{1.0f}, third = f32{1.0f / 3};
+  EXPECT_EQ(affine(third, zero, third, one).hard(), (third * third + one).hard());
+}
+
+TEST(Bounded, TwoTermsAreRoundedOnce) {
+  Rng rng(29);
+  for (int round = 0; round < 20000; ++round) {
+    const auto x = static_cast<float>(rng.Normal()), y = static_cast<float>(rng.Normal());
+    const auto sum = Bounded<F32Contract>(f32{x}) + Bounded<F32Contract>(f32{y});
+    ASSERT_LE(std::fabs(static_cast<double>(x + y) - sum.v), sum.hard());
+    ASSERT_LE(sum.hard(), F32Format::ulp(sum.v) / 2);
+    const auto product = Bounded<F32Contract>(f32{x}) * Bounded<F32Contract>(f32{y});
+    ASSERT_LE(std::fabs(static_cast<double>(x * y) - product.v), product.hard());
+    ASSERT_LE(product.hard(), F32Format::ulp(product.v) / 2 + 0x1p-126);
+  }
+}
+
+TEST(Bounded, ProductsOfThreeMayBeTakenInAnyOrder) {
+  Rng rng(43);
+  int beyond_one_rounding = 0;
+  for (int round = 0; round < 20000; ++round) {
+    // The product of the first two is exact, that of the others is not.
+    const auto x = static_cast<float>(rng.Between(-8, 8)),
+               y = static_cast<float>(rng.Between(1, 8));
+    const auto z = static_cast<float>(rng.Normal());
+    const Honest truth = Honest(f32{x}) * Honest(f32{y}) * Honest(f32{z});
+    for (const float got : {(x * y) * z, x * (y * z), (x * z) * y}) {
+      const double error = std::fabs(static_cast<double>(got) - truth.v);
+      ASSERT_LE(error, truth.hard());
+      if (error > F32Format::ulp(truth.v) / 2) ++beyond_one_rounding;
+    }
+  }
+  EXPECT_GT(beyond_one_rounding, 0);
+}
+
+TEST(Bounded, IndependentErrorsStaySoThroughAQuotient) {
+  const Bounded<F32Contract> share = may_round_to<bf16>(Bounded<F32Contract>(1.0 / 3));
+  const Bounded<F32Contract> quotient = share / Bounded<F32Contract>(4.0);
+  EXPECT_NEAR(std::sqrt(quotient.w), std::sqrt(share.w) / 4, 1e-9);
+  EXPECT_LT(quotient.correlated(), std::sqrt(quotient.w) / 1000);
+}
+
+TEST(Bounded, AllowedRoundingsAddUpLikeIndependentErrors) {
+  Rng rng(18);
+  double squares = 0, limits = 0;
+  for (int round = 0; round < 50; ++round) {
+    Honest sum = 0;
+    double rounded = 0;
+    for (int i = 0; i < 1000; ++i) {
+      const Honest p = f32{static_cast<float>(rng.Unit())};
+      const Honest v = f32{static_cast<float>(rng.Normal())};
+      sum += may_round_to<bf16>(p) * v;
+      rounded += Bf16Format::nearest(p.v) * v.v;
+    }
+    ASSERT_LE(std::fabs(rounded - sum.v), sum.hard());
+    squares += (rounded - sum.v) * (rounded - sum.v);
+    limits += sum.typical() * sum.typical();
+  }
+  EXPECT_LT(squares, limits);
+  EXPECT_GT(squares, limits / 25);
+}
+
+TEST(Bounded, ProbabilitiesMayBeRoundedBeforeOrAfterTheDivision) {
+  Rng rng(47);
+  int beyond_before = 0;
+  for (int round = 0; round < 2000; ++round) {
+    const Honest p = f32{static_cast<float>(rng.Below(4) == 0 ? 1 : rng.Unit())};
+    const Honest sum = f32{static_cast<float>(1 + rng.Unit() * 30)};
+    const Honest either = may_round_to<bf16>(p, sum);
+    const double before = std::fabs(Bf16Format::nearest(p.v) - p.v);
+    const double after = std::fabs(Bf16Format::nearest(p.v / sum.v) * sum.v - p.v);
+    ASSERT_LE(before, either.hard());
+    ASSERT_LE(after, either.hard() * (1 + 1e-12));
+    ASSERT_LE(either.hard(), p.v * 0x1p-7);
+    if (after > may_round_to<bf16>(p).hard()) ++beyond_before;
+  }
+  EXPECT_GT(beyond_before, 0);
+  // One key alone has the probability 1, either way.
+  EXPECT_EQ(may_round_to<bf16>(Honest(1), Honest(1)).hard(), 0);
+}
+
+TEST(Bounded, SelectionsWithinTheErrorAllowBothSides) {
+  const Honest a = Honest::result(1, 0.1, 0.1, 0, -1), b = Honest::result(1.05, 0.1, 0.1, 0, -1),
+               c = Honest(2);
+  EXPECT_EQ(select_less(a, c, Honest(5), Honest(9)).hard(), 0);
+  EXPECT_GE(select_less(a, b, Honest(5), Honest(9)).hard(), 4);
+}
+
+}  // namespace
+}  // namespace assay::ops

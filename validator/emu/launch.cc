@@ -1,0 +1,232 @@
+#include "validator/emu/launch.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstring>
+
+#include "validator/emu/memory.h"
+#include "validator/emu/tensor_map.h"
+
+namespace assay::emu {
+namespace {
+
+/// Narrows a scalar to a parameter's size. Empty: it does not fit.
+std::vector<std::uint8_t> FitScalar(const Argument& argument, std::uint64_t bytes) {
+  std::vector<std::uint8_t> value = argument.bytes;
+  if (value.size() == bytes) return value;
+  if (IsFloat(argument.dtype)) return {};
+  const bool negative =
+      IsSignedInteger(argument.dtype) && !value.empty() && (value.back() & 0x80) != 0;
+  const std::uint8_t fill = negative ? 0xff : 0;
+  if (value.size() < bytes) {
+    value.resize(bytes, fill);
+    return value;
+  }
+  for (std::size_t i = bytes; i < value.size(); ++i) {
+    if (value[i] != fill) return {};
+  }
+  // The sign must survive as well, where there is one: 200 does not fit a signed byte, but PTX
+  // parameters carry no sign.
+  if (negative && (value[bytes - 1] & 0x80) == 0) return {};
+  value.resize(bytes);
+  return value;
+}
+
+void LaunchFailure(Engine& engine, std::string message) {
+  Finding finding;
+  finding.kind = FindingKind::kLaunchFailure;
+  finding.message = message;
+  engine.findings.Add(std::move(finding), kNoPc, engine.launch.number);
+  engine.End(Stop::kFault, std::move(message));
+}
+
+/// Limits that the device or the emulator has, beyond what the launch itself says.
+bool CheckSizes(Engine& engine, const ptx::Function& function, const FunctionCode& code) {
+  constexpr std::uint64_t kMaxParameterBytes = 32764;
+  constexpr std::uint64_t kMaxStaticShared = 16u << 20;
+  if (code.param_bytes > kMaxParameterBytes) {
+    LaunchFailure(engine,
+                  fmt::format("the parameters of '{}' take {} bytes, more than the limit of {}",
+                              function.name, code.param_bytes, kMaxParameterBytes));
+    return false;
+  }
+  if (engine.program.shared_static_bytes > kMaxStaticShared) {
+    engine.End(Stop::kResourceLimit, fmt::format("the module declares {} bytes of shared memory",
+                                                 engine.program.shared_static_bytes));
+    return false;
+  }
+  return true;
+}
+
+/// A tensor map, as the bytes of its parameter.
+bool TensorMapArgument(Engine& engine, const Argument& argument, std::uint64_t bytes,
+                       const std::string& kernel, std::vector<std::uint8_t>& value) {
+  std::string why;
+  TensorMap map;
+  if (argument.buffer >= engine.buffers.size() || bytes != kTensorMapBytes) {
+    why = fmt::format("its parameter has {} bytes, not {}", bytes, kTensorMapBytes);
+  } else {
+    const MemoryRegion& region = engine.buffers[argument.buffer].region;
+    why = MakeTensorMap(argument.map, region.base, region.size, map);
+  }
+  if (!why.empty()) {
+    LaunchFailure(engine,
+                  fmt::format("tensor map '{}' of kernel '{}': {}", argument.name, kernel, why));
+    return false;
+  }
+  const TensorMapImage image = Pack(map);
+  value.resize(image.size());
+  std::memcpy(value.data(), image.data(), image.size());
+  return true;
+}
+
+bool SetParameters(Engine& engine, const ptx::Function& function, const FunctionCode& code,
+                   const Launch& launch) {
+  if (launch.args.size() != function.params.size()) {
+    LaunchFailure(engine, fmt::format("kernel '{}' takes {} parameters, but the launch gives {}",
+                                      function.name, function.params.size(), launch.args.size()));
+    return false;
+  }
+  std::vector<std::byte>& storage =
+      engine.owned.emplace_back(std::max<std::uint64_t>(1, code.param_bytes));
+  for (std::size_t i = 0; i < launch.args.size(); ++i) {
+    const Argument& argument = launch.args[i];
+    const std::size_t variable = function.returns.size() + i;
+    const PlacedVariable& place = code.variables[variable];
+    std::vector<std::uint8_t> value;
+    if (argument.kind == Argument::Kind::kBuffer) {
+      if (argument.buffer >= engine.buffers.size() || place.bytes != 8) {
+        LaunchFailure(
+            engine, fmt::format("argument '{}' is a buffer, but parameter {} of '{}' has {} bytes",
+                                argument.name, i + 1, function.name, place.bytes));
+        return false;
+      }
+      const std::uint64_t address = engine.buffers[argument.buffer].region.base;
+      value.resize(8);
+      std::memcpy(value.data(), &address, 8);
+    } else if (argument.kind == Argument::Kind::kTensorMap) {
+      if (!TensorMapArgument(engine, argument, place.bytes, function.name, value)) return false;
+    } else {
+      value = FitScalar(argument, place.bytes);
+      if (value.size() != place.bytes) {
+        LaunchFailure(
+            engine,
+            fmt::format("argument '{}' ({}, {} bytes) does not fit parameter {} of '{}' ({} bytes)",
+                        argument.name, Name(argument.dtype), argument.bytes.size(), i + 1,
+                        function.name, place.bytes));
+        return false;
+      }
+    }
+    std::memcpy(storage.data() + place.offset, value.data(), value.size());
+  }
+  MemoryRegion region;
+  region.kind = MemoryRegion::Kind::kParams;
+  region.data = storage.data();
+  region.size = code.param_bytes;
+  region.writable = false;
+  region.name = "parameters";
+  engine.launch.params_region = AddRegion(engine, std::move(region), 0, true);
+  return true;
+}
+
+}  // namespace
+
+bool PrepareLaunch(Engine& engine, const Launch& launch, std::uint32_t number) {
+  LaunchState& state = engine.launch;
+  state = LaunchState{};
+  state.number = number;
+  state.launch = &launch;
+  const ptx::Module& module = engine.program.module;
+  const auto found = std::ranges::find_if(module.functions, [&](const ptx::Function& function) {
+    return function.is_entry && function.has_body && function.name == launch.entry;
+  });
+  if (found == module.functions.end()) {
+    LaunchFailure(engine, fmt::format("the PTX has no kernel '{}'", launch.entry));
+    return false;
+  }
+  state.function = static_cast<std::uint32_t>(found - module.functions.begin());
+  state.grid = launch.grid;
+  state.block = launch.block;
+  state.cluster = launch.cluster;
+  if (found->bounds.cluster[0] != 0) {
+    for (std::size_t i = 0; i < 3; ++i) state.cluster[i] = std::max(1u, found->bounds.cluster[i]);
+  }
+  const std::uint64_t threads = std::uint64_t{launch.block[0]} * launch.block[1] * launch.block[2];
+  const std::uint64_t blocks = std::uint64_t{launch.grid[0]} * launch.grid[1] * launch.grid[2];
+  if (launch.grid[1] > 65535 || launch.grid[2] > 65535 || blocks > 0x7fffffff) {
+    LaunchFailure(engine, fmt::format("a grid of {} x {} x {} blocks is beyond the device's limits",
+                                      launch.grid[0], launch.grid[1], launch.grid[2]));
+    return false;
+  }
+  if (blocks == 0 || threads == 0) {
+    LaunchFailure(engine, "a launch needs at least one block of at least one thread");
+    return false;
+  }
+  if (threads > 1024 || launch.block[2] > 64) {
+    LaunchFailure(engine, fmt::format("a block of {} x {} x {} threads is beyond the limit of 1024",
+                                      launch.block[0], launch.block[1], launch.block[2]));
+    return false;
+  }
+  const ptx::LaunchBounds& bounds = found->bounds;
+  const auto product = [](const std::array<std::uint32_t, 3>& dims) {
+    std::uint64_t all = 1;
+    for (const std::uint32_t dim : dims) all *= std::max(1u, dim);
+    return dims[0] == 0 ? 0 : all;
+  };
+  if (const std::uint64_t most = product(bounds.max_threads); most != 0 && threads > most) {
+    LaunchFailure(engine, fmt::format("kernel '{}' is bounded to {} threads a block "
+                                      "(__launch_bounds__), but is launched with {}",
+                                      found->name, most, threads));
+    return false;
+  }
+  if (const std::uint64_t exact = product(bounds.required_threads);
+      exact != 0 && threads != exact) {
+    LaunchFailure(engine,
+                  fmt::format("kernel '{}' needs {} threads a block, but is launched with {}",
+                              found->name, exact, threads));
+    return false;
+  }
+  for (std::size_t i = 0; i < 3; ++i) {
+    if (state.cluster[i] == 0 || state.grid[i] % state.cluster[i] != 0) {
+      LaunchFailure(engine, "the grid is not a multiple of the cluster");
+      return false;
+    }
+  }
+  state.blocks_per_cluster = state.cluster[0] * state.cluster[1] * state.cluster[2];
+  if (state.blocks_per_cluster > 16) {
+    LaunchFailure(engine, fmt::format("a cluster of {} blocks is beyond the limit of 16",
+                                      state.blocks_per_cluster));
+    return false;
+  }
+  constexpr std::uint64_t kMaxSharedBytes = 227 * 1024;
+  if (launch.shared_bytes > kMaxSharedBytes) {
+    LaunchFailure(engine,
+                  fmt::format("{} bytes of dynamic shared memory are beyond the limit of {}",
+                              launch.shared_bytes, kMaxSharedBytes));
+    return false;
+  }
+  constexpr std::uint64_t kMaxCooperativeThreads = 132 * 2048;
+  if (launch.cooperative && blocks * threads > kMaxCooperativeThreads) {
+    LaunchFailure(engine, "a cooperative launch must fit on the device at once: too many threads");
+    return false;
+  }
+  state.threads = static_cast<std::uint32_t>(threads);
+  state.warps = (state.threads + kWarpSize - 1) / kWarpSize;
+  state.blocks = static_cast<std::uint32_t>(blocks);
+  state.dynamic_shared = launch.shared_bytes;
+  if (launch.cooperative) {
+    std::vector<std::byte>& storage = engine.owned.emplace_back(4096);
+    MemoryRegion region;
+    region.kind = MemoryRegion::Kind::kGridWorkspace;
+    region.data = storage.data();
+    region.size = storage.size();
+    region.element_bytes = 4;
+    region.name = "grid workspace";
+    state.grid_workspace = engine.regions[AddRegion(engine, std::move(region), 0, true)].base;
+  }
+  if (!CheckSizes(engine, *found, engine.program.functions[state.function])) return false;
+  return SetParameters(engine, *found, engine.program.functions[state.function], launch);
+}
+
+}  // namespace assay::emu
