@@ -20,6 +20,9 @@ namespace {
 // Sums that are rounded and such that are exact, neighbours of other magnitudes, repeated indices.
 constexpr std::array<std::string_view, 4> kRecipes = {"plain", "mixed", "exact", "hot"};
 
+// Where bits must agree there is no truth to compute, and only the last bits may tell.
+constexpr std::uint64_t kExactFactor = 4;
+
 // Small shapes with at least two of something, so that there are other rows. The campaign's shapes
 // vary one axis after another, from short to long: whoever takes the first few meets only tiny rows,
 // so they are taken in steps of about the golden section.
@@ -85,22 +88,25 @@ void RunPropertyGate(GateContext& context, GateResult& result) {
     return SetInconclusive(result, "not checked: the cases already tell");
   }
   const std::vector<ops::AxisValues> shapes = SmallShapes(context);
+  if (shapes.empty()) return SetInconclusive(result, "no small shape has two of anything");
   const std::uint64_t seed = DeriveSeed(context.options.seed, "properties");
   result.seeds = {context.options.seed};
   std::string names;
   for (const ops::Property& property : properties) {
     names += (names.empty() ? "" : ", ") + ops::PropertyText(property);
     std::uint64_t applied = 0;
-    for (std::size_t i = 0; i < shapes.size() && applied < context.effort.property_cases; ++i) {
+    std::uint64_t wanted = context.effort.property_cases;
+    for (std::size_t i = 0; i < shapes.size() + wanted && applied < wanted; ++i) {
       cases::Probe probe;
       probe.case_ =
           cases::MakeCase(context.instance, *cases::FindRecipe(kRecipes[i % kRecipes.size()]),
-                          shapes[i], seed + i, "value");
+                          shapes[i % shapes.size()], seed + i, "value");
       const auto check = CheckProperty(context.instance, property, probe, context.CaseRunner(),
                                        context.tools.oracle);
       if (!check) return SetInconclusive(result, ToString(check.error()));
       result.steps += check->steps;
       applied += check->applied ? 1 : 0;
+      if (check->exact) wanted = kExactFactor * context.effort.property_cases;
       if (!check->findings.empty())
         return Refute(context, property, probe, check->findings.front(), result);
     }
