@@ -279,13 +279,9 @@ std::vector<Task> Campaign::Surroundings() {
     const cases::Case& judged = draw();
     const cases::Case* other = &draw();
     for (int again = 0; again < 4 && other->axes == judged.axes; ++again) other = &draw();
-    Task one = TaskFor(judged, "repeated calls");
-    one.probe =
-        ProbeAfter(context_.instance, repetitions[i % repetitions.size()], judged, *other, rng);
-    one.wants.determinism = false;
-    one.wants.max_steps *= 1 + one.probe.prelude.size();
-    planned.push_back(std::move(one));
+    planned.push_back(After(repetitions[i % repetitions.size()], judged, *other, rng));
   }
+  if (KeepsState(context_.Compile()->kernel.ptx)) AddManyCalls(pool, rng, planned);
   // What vector types need is guaranteed; more than that only where an allocator happens to give
   // it.
   const bool any = HasProperty(context_.instance.op, "any_alignment");
@@ -298,6 +294,35 @@ std::vector<Task> Campaign::Surroundings() {
     planned.push_back(std::move(one));
   }
   return planned;
+}
+
+Task Campaign::After(const Repetition& repetition, const cases::Case& judged,
+                     const cases::Case& other, Rng& rng) const {
+  Task one = TaskFor(judged, "repeated calls");
+  one.probe = ProbeAfter(context_.instance, repetition, judged, other, rng);
+  one.wants.determinism = false;
+  one.wants.max_steps *= 1 + one.probe.prelude.size();
+  return one;
+}
+
+// A kernel that keeps state, on the smallest of the cases, after many calls: all the same, or the
+// last one with other values.
+void Campaign::AddManyCalls(const std::vector<cases::Case>& pool, Rng& rng,
+                            std::vector<Task>& planned) const {
+  using Before = Repetition::Before;
+  const cases::Case& smallest = *std::ranges::min_element(pool, {}, [&](const cases::Case& value) {
+    return cases::TotalElements(context_.instance, value.axes);
+  });
+  const ProgramConstants constants = ConstantsOfPtx(context_.Compile()->kernel.ptx);
+  std::size_t number = 0;
+  for (const std::size_t calls : CallCounts(constants, 3 * context_.effort.schedules)) {
+    const cases::Recipe& recipe = *cases::FindRecipe(number % 2 == 0 ? "exact" : "plain");
+    const cases::Case judged = cases::MakeCase(context_.instance, recipe, smallest.axes,
+                                               rng.Next() % 1'000'000, "repeated");
+    planned.push_back(After({Before::kSame, calls, true, {}}, judged, judged, rng));
+    if (number++ == 0)
+      planned.push_back(After({Before::kOtherValues, calls, true, {}}, judged, judged, rng));
+  }
 }
 
 // More elements than 2^31, of which only the ends are run: where an index of 32 bits wraps.
