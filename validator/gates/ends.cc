@@ -139,8 +139,9 @@ Status Runner::RunEnds(const cases::Probe& probe, CaseRun& run) const {
     run.left_out = ToString(bound.error());
     return {};
   }
-  const bool strided = StridesOverAll(bound->execution, probe.case_, instance);
-  if (strided ? !engine::CutToOneBlock(bound->execution) : !engine::CutToEnds(bound->execution)) {
+  const bool strided = StridesOverAll(bound->execution, probe.case_, instance) &&
+                       engine::CutToOneBlock(bound->execution);
+  if (!strided && !engine::CutToEnds(bound->execution)) {
     run.left_out = "blocks of this plan may depend on each other";
     return {};
   }
