@@ -78,7 +78,8 @@ struct Replay {
 Result<Replay> ReplayOf(const ModelSpec& spec) {
   Replay replay{.holdout_seeds = {}, .author = spec.spec};
   if (!spec.spec.starts_with("replay/")) return replay;
-  ASSAY_TRY(Transcript transcript, ReadTranscript(spec.spec.substr(7)));
+  ASSAY_TRY(const ParsedSpec parsed, ParseModelSpec(spec.spec));
+  ASSAY_TRY(Transcript transcript, ReadTranscript(parsed.name));
   replay.holdout_seeds = std::move(transcript.holdout_seeds);
   if (!transcript.header.model.empty()) replay.author = transcript.header.model;
   if (transcript.header.by_hand) replay.author = "written by hand";
@@ -151,7 +152,14 @@ Result<RunOutcome> Generate(const GenerateRequest& request, Environment& given) 
                   .desk = desk,
                   .holdout_seeds = std::move(replay.holdout_seeds),
                   .author = std::move(replay.author)};
-  ASSAY_TRY(const RunStopped stopped, RunLoop(run, parts));
+  Result<RunStopped> ended = RunLoop(run, parts);
+  if (!ended) {
+    std::string& cure = ended.error().cure;
+    cure +=
+        (cure.empty() ? "" : "; ") + ("go on with: assay generate --resume " + run.path().string());
+    return std::unexpected(std::move(ended.error()));
+  }
+  const RunStopped stopped = *std::move(ended);
   if (environment.observe) environment.observe(RunEnded{stopped.outcome, stopped.reason});
 
   RunOutcome outcome;

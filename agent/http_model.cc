@@ -277,7 +277,7 @@ void HttpModel::OnRefused(Call& call) {
   if (at_least > options_.longest_retry_after) {
     return Finish(call, std::unexpected(NetworkError(fmt::format("{}; it asks to come back in {} s",
                                                                  message, at_least.count() / 1000),
-                                                     "resume the run later")));
+                                                     "wait, or use another model")));
   }
   Retry(call, NetworkError(message), at_least);
 }
@@ -301,7 +301,7 @@ void HttpModel::Retry(Call& call, Error error, milliseconds at_least) {
   StopTransfer(call);
   if (call.tried >= options_.tries) {
     error.message += fmt::format(" (tried {} times)", call.tried);
-    if (error.cure.empty()) error.cure = "resume the run when the server is well";
+    if (error.cure.empty()) error.cure = "wait until the server is well";
     return Finish(call, std::unexpected(std::move(error)));
   }
   const std::uint32_t doublings = std::min(call.tried - 1, 20u);

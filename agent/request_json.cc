@@ -133,8 +133,8 @@ Result<GenerateRequest> RequestFromJson(const Json& json, const std::string& pla
   ASSAY_TRY(ObjectReader reader, ObjectReader::Of(json, place));
   ASSAY_TRY(const std::string schema, reader.Required<std::string>("schema"));
   if (schema != "assay.run/1") {
-    return Fail(ErrorKind::kUnsupported, "the schema is '" + schema + "'", reader.PlaceOf("schema"),
-                "continue the run with the version that began it");
+    return Fail(ErrorKind::kMalformedInput, "the schema is '" + schema + "'",
+                reader.PlaceOf("schema"), "continue the run with the version that began it");
   }
   GenerateRequest request;
   ASSAY_TRY(const Json op_json, reader.Required<Json>("op"));

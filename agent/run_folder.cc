@@ -1,6 +1,7 @@
 #include "agent/run_folder.h"
 
 #include <fcntl.h>
+#include <fmt/format.h>
 #include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -28,8 +29,7 @@ Status Append(int fd, std::string_view text, const Path& path) {
   while (!text.empty()) {
     const ssize_t written = ::write(fd, text.data(), text.size());
     if (written < 0 && errno == EINTR) continue;
-    if (written < 0)
-      return SystemError("cannot append", path, "check free space; the run can be resumed");
+    if (written < 0) return SystemError("cannot append", path, "make room");
     text.remove_prefix(static_cast<std::size_t>(written));
   }
   return {};
@@ -40,6 +40,16 @@ struct Log {
   std::vector<StampedEvent> events;
   std::size_t intact_bytes = 0;
 };
+
+// Events above the damaged line are a run of their own, and their owner may be content with that.
+std::unexpected<Error> Damaged(std::string what, const Path& path, std::size_t line) {
+  return Fail(ErrorKind::kMalformedInput, std::move(what),
+              path.string() + ":" + std::to_string(line),
+              line == 1 ? "restore the file from a copy"
+                        : fmt::format("restore the file from a copy, or keep its first {0} lines "
+                                      "(head -n {0}): the run goes on from there",
+                                      line - 1));
+}
 
 Result<Log> ReadLog(const Path& path) {
   ASSAY_TRY(const std::string text, ReadFile(path, kMaxLogBytes));
@@ -55,13 +65,17 @@ Result<Log> ReadLog(const Path& path) {
     const Result<Json> json = ParseJson(line, place);
     // After a power cut the tail may be there in length but not in content.
     if (!json && end + 1 == text.size()) break;
-    if (!json) return std::unexpected(json.error());
-    ASSAY_TRY(StampedEvent event, EventFromJson(*json, place));
-    if (event.number != log.events.size()) {
-      return Fail(ErrorKind::kMalformedInput, "events are missing or out of order", place,
-                  "events.jsonl has been edited; restore it");
+    if (!json) return Damaged(json.error().message, path, number);
+    Result<StampedEvent> event = EventFromJson(*json, place);
+    if (!event && !event.error().cure.empty()) return std::unexpected(std::move(event.error()));
+    if (!event) {
+      std::string_view at = event.error().place;
+      if (at.starts_with(place)) at.remove_prefix(place.size());
+      return Damaged(std::string(at) + " " + event.error().message, path, number);
     }
-    log.events.push_back(std::move(event));
+    if (event->number != log.events.size())
+      return Damaged("events are missing or out of order", path, number);
+    log.events.push_back(*std::move(event));
     log.intact_bytes = end + 1;
   }
   return log;
@@ -73,6 +87,13 @@ Result<Log> ReadLog(const Path& path) {
 bool WorthSyncing(const Event& event) {
   return !std::holds_alternative<AttemptsPlanned>(event) &&
          !std::holds_alternative<TryFailed>(event);
+}
+
+Status HoldsRun(const Path& path) {
+  std::error_code error;
+  if (std::filesystem::exists(path / kEvents, error)) return {};
+  return Fail(ErrorKind::kUsage, "there is no run in this folder: it has no events.jsonl",
+              path.string(), "name the run's folder, e.g. --resume runs/<id>");
 }
 
 }  // namespace
@@ -124,11 +145,7 @@ Result<RunFolder> RunFolder::Create(const Path& path, Clock& clock, std::string 
 }
 
 Result<RunFolder> RunFolder::Open(const Path& path, Clock& clock, std::string continuation) {
-  std::error_code error;
-  if (!std::filesystem::exists(path / kEvents, error)) {
-    return Fail(ErrorKind::kUsage, "there is no run in this folder: it has no events.jsonl",
-                path.string(), "name the run's folder, e.g. --resume runs/<id>");
-  }
+  ASSAY_TRY_VOID(HoldsRun(path));
   RunFolder run(path, clock, std::move(continuation));
   ASSAY_TRY_VOID(run.Lock());
   ASSAY_TRY(Log log, ReadLog(path / kEvents));
@@ -149,6 +166,7 @@ Result<RunFolder> RunFolder::Open(const Path& path, Clock& clock, std::string co
 }
 
 Result<Json> RunFolder::ReadRequest(const Path& path) {
+  ASSAY_TRY_VOID(HoldsRun(path));
   ASSAY_TRY(const Log log, ReadLog(path / kEvents));
   RunState state;
   for (const StampedEvent& event : log.events) ASSAY_TRY_VOID(Apply(event, state));

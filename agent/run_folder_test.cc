@@ -104,7 +104,10 @@ TEST_F(RunFolderTest, DamageInTheMiddleIsAnErrorWithItsLine) {
   };
   std::string broken = whole;
   broken[whole.find('\n') + 1] = '#';
-  EXPECT_THAT(open_with(broken), HasSubstr("events.jsonl:2"));
+  EXPECT_THAT(open_with(broken), HasSubstr("events.jsonl:2: not valid JSON"));
+  // What stands above it is a run still, and that is said.
+  EXPECT_THAT(open_with(broken), HasSubstr("keep its first 1 lines"));
+  EXPECT_EQ(open_with(whole.substr(0, whole.find('\n') + 1)), "(fine)");
   // A line lost.
   const std::size_t first = whole.find('\n') + 1;
   const std::size_t second = whole.find('\n', first) + 1;

@@ -16,8 +16,8 @@ Result<TranscriptHeader> HeaderFromJson(const Json& json, const std::string& pla
   ASSAY_TRY(ObjectReader reader, ObjectReader::Of(json, place));
   ASSAY_TRY(const std::string schema, reader.Required<std::string>("schema"));
   if (schema != kSchema) {
-    return Fail(ErrorKind::kUnsupported, "the schema is '" + schema + "'", reader.PlaceOf("schema"),
-                "this version reads " + std::string(kSchema));
+    return Fail(ErrorKind::kMalformedInput, "the schema is '" + schema + "'",
+                reader.PlaceOf("schema"), "this version reads " + std::string(kSchema));
   }
   TranscriptHeader header;
   ASSAY_TRY(const std::string written, reader.Required<std::string>("written"));

@@ -26,7 +26,10 @@ Result<int> Check(const Request& request, bool json) {
   ASSAY_TRY(std::string kernel, ReadFile(folder / "kernel.cu", 16u << 20));
   ASSAY_TRY(std::string launch, ReadFile(folder / "launch.json", 16u << 20));
   const gates::Candidate candidate{.kernel = std::move(kernel), .launch = std::move(launch)};
+  // Before the judge's minutes, not after them.
+  if (!request.counterexamples.empty()) ASSAY_TRY_VOID(MakeFolders(request.counterexamples));
   ASSAY_TRY(auto bench, Workbench::Make(request.tools));
+  ASSAY_TRY_VOID(bench->CheckTarget(request.tools.arch));
 
   ProgressPrinter progress;
   gates::Tools tools = bench->MakeTools();
@@ -41,17 +44,16 @@ Result<int> Check(const Request& request, bool json) {
   const gates::Judgement judgement = gatekeeper.Judge(instance, candidate);
   progress.Finish();
 
+  Say(gates::RenderVerdict(judgement.verdict));
   const auto counterexamples = judgement.verdict.Counterexamples();
   if (!request.counterexamples.empty()) {
-    ASSAY_TRY_VOID(MakeFolders(request.counterexamples));
     for (std::size_t i = 0; i < counterexamples.size(); ++i) {
       const Path file = Path(request.counterexamples) / ("counterexample-" + std::to_string(i + 1) + ".json");
       ASSAY_TRY_VOID(WriteFileAtomically(file, PrettyJson(ToJson(*counterexamples[i]))));
       Say("counterexample: " + file.string());
     }
   }
-  if (json) PrintJson(ToJson(judgement.verdict));
-  Say(gates::RenderVerdict(judgement.verdict));
+  if (json) ASSAY_TRY_VOID(PrintJson(ToJson(judgement.verdict)));
   return gates::ExitCode(judgement.verdict.outcome);
 }
 
@@ -63,7 +65,7 @@ void AddCheck(CLI::App& app, Session& session) {
   command->add_option("candidate", request->folder, "Folder that holds kernel.cu and launch.json.")->required();
   AddInstanceOptions(*command, request->instance, OpArgument::kOption);
   AddEffortOption(*command, request->effort);
-  command->add_option("--seed", request->seed, "Seed of the cases.");
+  command->add_option("--seed", request->seed, "Seed of the cases.")->check(WholeNumber());
   command->add_option("--counterexamples", request->counterexamples,
                       "Folder to write the counterexamples to, for assay replay.");
   AddWorkbenchOptions(*command, request->tools);

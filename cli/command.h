@@ -30,12 +30,19 @@ struct Session {
 /// The exit code of an error that ended a command.
 int ExitCode(const Error& error);
 
-/// Text for people: stderr, one line or more, a newline is added.
+/// `text` without what steers a terminal: kernels and servers write parts of what people read.
+std::string Printable(std::string_view text);
+/// Text for people: stderr, one line or more, a newline is added; only what is Printable.
 void Say(std::string_view text);
-/// The one JSON document of an invocation: stdout.
-void PrintJson(const Json& document);
+/// The one JSON document of an invocation: stdout. Fails where it cannot be written, but not where
+/// the reader has gone (`| head -1`).
+Status PrintJson(const Json& document);
 /// An error as {"error": {...}}.
 Json ErrorJson(const Error& error);
+
+/// Checks for options: CLI11's own let "-1" pass as a huge count, and "nan" as any number.
+CLI::Validator WholeNumber();
+CLI::Validator NumberFrom(double low, double high);
 
 void AddGenerate(CLI::App& app, Session& session);
 void AddCheck(CLI::App& app, Session& session);

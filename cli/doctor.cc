@@ -98,7 +98,7 @@ Result<int> Doctor(const WorkbenchOptions& options, bool json) {
     if (!finding.fix.empty()) text += fmt::format("{:15} fix: {}\n", "", finding.fix);
     array.push_back({{"what", finding.what}, {"state", kWords[state]}, {"detail", finding.detail}, {"fix", finding.fix}});
   }
-  if (json) PrintJson({{"works", works}, {"checks", array}});
+  if (json) ASSAY_TRY_VOID(PrintJson({{"works", works}, {"checks", array}}));
   Say(text);
   return works ? kExitDone : kExitEnvironment;
 }
@@ -110,6 +110,10 @@ void AddDoctor(CLI::App& app, Session& session) {
   auto options = std::make_shared<WorkbenchOptions>();
   AddWorkbenchOptions(*command, *options);
   command->add_flag("--json", session.json, "Print one JSON document on stdout.");
+  command->footer(
+      "Example:\n"
+      "  assay doctor --json\n"
+      "Exit codes: 0 all that is needed works, 3 something is missing.");
   command->callback([&session, options] { session.run = [&session, options] { return Doctor(*options, session.json); }; });
 }
 

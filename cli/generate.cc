@@ -2,9 +2,12 @@
 #include "agent/generate.h"
 
 #include <fmt/format.h>
+#include <unistd.h>
 
+#include <algorithm>
 #include <csignal>
 #include <cstdlib>
+#include <set>
 
 #include "cli/command.h"
 #include "cli/instance.h"
@@ -31,9 +34,51 @@ struct Request {
   double budget_usd = 0;
   std::uint64_t budget_tokens = 0;
   std::uint64_t budget_seconds = 0;
+  std::set<std::string> given;  ///< Names of the options on the command line.
 };
 
 volatile std::sig_atomic_t interrupted = 0;
+
+// A judgement under way is finished, which may take a while; who does not want to wait presses again.
+void OnInterrupt(int) {
+  constexpr std::string_view kNote =
+      "\ninterrupted: finishing what is under way (Ctrl-C again leaves at once; nothing is lost)\n";
+  interrupted = 1;
+  [[maybe_unused]] const ssize_t ignored = ::write(STDERR_FILENO, kNote.data(), kNote.size());
+  std::signal(SIGINT, SIG_DFL);
+}
+
+/// A run goes on as it began, but for its limits and the way to its server.
+Result<agent::GenerateRequest> Resumed(const Request& request) {
+  constexpr std::string_view kMayChange[] = {
+      "--resume",        "--attempts",        "--budget-usd",
+      "--budget-tokens", "--budget-seconds",  "--base-url",
+      "--key-file",      "--connect-seconds", "--idle-seconds",
+      "--tries",         "--total-seconds",   "--jobs",
+      "--json"};
+  for (const std::string& name : request.given) {
+    if (std::ranges::find(kMayChange, name) != std::end(kMayChange)) continue;
+    return Fail(ErrorKind::kUsage, "cannot be changed: a resumed run goes on as it began",
+                name == "op" ? "the op" : name, "leave it out, or begin a new run");
+  }
+  ASSAY_TRY(agent::GenerateRequest resumed,
+            agent::RequestOfRun(request.resume, ops::Library::Default()));
+  const auto take = [&request](const char* name, auto& into, const auto& value) {
+    if (request.given.contains(name)) into = value;
+  };
+  take("--base-url", resumed.model.base_url, request.model.base_url);
+  take("--key-file", resumed.model.key_file, request.key_file);
+  take("--connect-seconds", resumed.model.connect_seconds, request.model.connect_seconds);
+  take("--idle-seconds", resumed.model.idle_seconds, request.model.idle_seconds);
+  take("--total-seconds", resumed.model.total_seconds, request.model.total_seconds);
+  take("--tries", resumed.model.tries, request.model.tries);
+  take("--attempts", resumed.strategy.attempts,
+       std::max(resumed.strategy.attempts, request.strategy.attempts));
+  if (request.budget_usd > 0) resumed.budget.usd = request.budget_usd;
+  if (request.budget_tokens > 0) resumed.budget.tokens = request.budget_tokens;
+  if (request.budget_seconds > 0) resumed.budget.seconds = request.budget_seconds;
+  return resumed;
+}
 
 /// The model asked for; without one, the op's own transcript.
 Result<std::string> ChooseModel(const Request& request, const ops::OpSpec& op) {
@@ -51,15 +96,7 @@ Result<std::string> ChooseModel(const Request& request, const ops::OpSpec& op) {
 }
 
 Result<agent::GenerateRequest> Build(const Request& request) {
-  if (!request.resume.empty()) {
-    ASSAY_TRY(agent::GenerateRequest resumed,
-              agent::RequestOfRun(request.resume, ops::Library::Default()));
-    resumed.strategy.attempts = std::max(resumed.strategy.attempts, request.strategy.attempts);
-    if (request.budget_usd > 0) resumed.budget.usd = request.budget_usd;
-    if (request.budget_tokens > 0) resumed.budget.tokens = request.budget_tokens;
-    if (request.budget_seconds > 0) resumed.budget.seconds = request.budget_seconds;
-    return resumed;
-  }
+  if (request.given.contains("--resume")) return Resumed(request);
   if (request.instance.op.empty()) {
     return Fail(ErrorKind::kUsage, "no op was named", "assay generate",
                 "assay ops list shows them; or give --resume RUN");
@@ -97,7 +134,9 @@ Result<int> Generate(const Request& request, bool json) {
   tool_options.unsafe_no_jail = built.unsafe_no_jail;
   ASSAY_TRY(auto bench, Workbench::Make(tool_options));
 
-  std::signal(SIGINT, [](int) { interrupted = 1; });
+  ASSAY_TRY_VOID(bench->CheckTarget(built.instance.arch));
+
+  std::signal(SIGINT, &OnInterrupt);
   ProgressPrinter progress;
   agent::Environment environment{
       .clock = bench->clock(),
@@ -117,8 +156,12 @@ Result<int> Generate(const Request& request, bool json) {
       .versions = bench->Versions()};
   ASSAY_TRY(const agent::RunOutcome outcome, agent::Generate(built, environment));
   progress.Finish();
-  if (outcome.resumable) Say("go on with: assay generate --resume " + outcome.folder.string());
-  if (json) PrintJson(agent::ToJson(outcome));
+  if (outcome.resumable) {
+    const bool exhausted = outcome.attempts >= built.strategy.attempts;
+    Say("go on with: assay generate --resume " + outcome.folder.string() +
+        (exhausted ? fmt::format(" --attempts {}", 2 * outcome.attempts) : ""));
+  }
+  if (json) ASSAY_TRY_VOID(PrintJson(agent::ToJson(outcome)));
   return outcome.ExitCode();
 }
 
@@ -131,7 +174,7 @@ void AddModelOptions(CLI::App& command, Request& request) {
       "openai/MODEL, anthropic/MODEL, exec/COMMAND or replay/FILE. Default: the op's transcript.");
   add("--base-url", model.base_url, "Server of an OpenAI-compatible or Anthropic API.");
   add("--key-file", request.key_file, "File that holds the API key alone.");
-  add("--temperature", request.temperature, "Default: the server's.")->check(CLI::Range(0.0, 2.0));
+  add("--temperature", request.temperature, "Default: the server's.")->check(NumberFrom(0, 2));
   add("--max-output-tokens", model.max_output_tokens, "Of one reply.")
       ->check(CLI::Range(256, 1 << 20));
   add("--connect-seconds", model.connect_seconds, "Time to connect.")->check(CLI::Range(1, 3600));
@@ -164,13 +207,19 @@ void AddStrategyOptions(CLI::App& command, Request& request) {
 }
 
 void AddBudgetOptions(CLI::App& command, Request& request) {
-  const auto add = [&command](const char* name, auto& value, const char* what) {
-    command.add_option(name, value, what)->group("Budget");
+  const auto add = [&command](const char* name, auto& value, const char* what,
+                              const CLI::Validator& check) {
+    command.add_option(name, value, what)->group("Budget")->check(check);
   };
-  add("--budget-usd", request.budget_usd, "Money for the model, in US dollars (0: no limit).");
-  add("--budget-tokens", request.budget_tokens, "Tokens of the model (0: no limit).");
-  add("--budget-seconds", request.budget_seconds, "Time for the run (0: no limit).");
-  add("--prices", request.prices, "Price table (assay.prices/1) instead of the built-in one.");
+  add("--budget-usd", request.budget_usd, "Money for the model, in US dollars (0: no limit).",
+      NumberFrom(0, 1e9));
+  add("--budget-tokens", request.budget_tokens, "Tokens of the model (0: no limit).",
+      WholeNumber());
+  add("--budget-seconds", request.budget_seconds, "Time for the run (0: no limit).", WholeNumber());
+  command
+      .add_option("--prices", request.prices,
+                  "Price table (assay.prices/1) instead of the built-in one.")
+      ->group("Budget");
 }
 
 }  // namespace
@@ -187,7 +236,7 @@ void AddGenerate(CLI::App& app, Session& session) {
                    "full: the model sees the counterexample; aggregate: the gate only.")
       ->check(CLI::IsMember({"full", "aggregate"}));
   AddEffortOption(*command, request->effort);
-  command->add_option("--seed", request->seed, "Seed of the cases.");
+  command->add_option("--seed", request->seed, "Seed of the cases.")->check(WholeNumber());
   AddBudgetOptions(*command, *request);
   command->add_option("--out", request->out, "Folder of the run. Default: runs/<id>.");
   command->add_option("--resume", request->resume, "Continue the run in this folder.");
@@ -203,7 +252,10 @@ void AddGenerate(CLI::App& app, Session& session) {
       "Keys: OPENAI_API_KEY and ANTHROPIC_API_KEY go to OpenAI and Anthropic alone; a server named "
       "by --base-url gets\n"
       "ASSAY_API_KEY (or --key-file), if that is set.");
-  command->callback([&session, request] {
+  command->callback([&session, request, command] {
+    for (const CLI::Option* const option : command->get_options()) {
+      if (option->count() > 0) request->given.insert(option->get_name());
+    }
     session.run = [&session, request] { return Generate(*request, session.json); };
   });
 }

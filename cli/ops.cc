@@ -55,7 +55,7 @@ Result<int> List(bool json) {
     return Fail(ErrorKind::kEnvironment, "no ops were found", "ops/",
                 "set ASSAY_OPS to a folder of ops, or run assay from its source tree");
   }
-  if (json) PrintJson({{"ops", array}});
+  if (json) ASSAY_TRY_VOID(PrintJson({{"ops", array}}));
   else Say(text);
   return kExitDone;
 }
@@ -63,7 +63,7 @@ Result<int> List(bool json) {
 Result<int> Show(const std::string& name, bool json) {
   ASSAY_TRY(const OpSpec op, ops::Library::Default().Find(name));
   if (json) {
-    PrintJson({{"name", op.name},
+    ASSAY_TRY_VOID(PrintJson({{"name", op.name},
                {"summary", op.summary},
                {"folder", op.folder.string()},
                {"digest", op.digest},
@@ -71,7 +71,7 @@ Result<int> Show(const std::string& name, bool json) {
                {"inputs", TensorsJson(op.inputs)},
                {"outputs", TensorsJson(op.outputs)},
                {"accumulate", Name(op.contract.accumulate)},
-               {"transcript", op.transcript.has_value()}});
+               {"transcript", op.transcript.has_value()}}));
     return kExitDone;
   }
   std::string text = op.name + ": " + op.summary + "\n  folder   " + op.folder.string() + "\n  dtypes   " +
@@ -102,15 +102,26 @@ Result<int> Show(const std::string& name, bool json) {
 void AddOps(CLI::App& app, Session& session) {
   CLI::App* ops = app.add_subcommand("ops", "List or show the ops that kernels can be asked for.");
   ops->require_subcommand(1);
+  ops->footer(
+      "Examples:\n"
+      "  assay ops list\n"
+      "  assay ops show rms_norm");
 
   CLI::App* list = ops->add_subcommand("list", "Names, summaries and dtypes of all ops.");
   list->add_flag("--json", session.json, "Print one JSON document on stdout.");
+  list->footer(
+      "Example:\n"
+      "  assay ops list --json\n"
+      "Ops are looked for in ops/ beside the program and in $ASSAY_OPS.");
   list->callback([&session] { session.run = [&session] { return List(session.json); }; });
 
   CLI::App* show = ops->add_subcommand("show", "One op: axes, tensors, contract.");
   auto name = std::make_shared<std::string>();
   show->add_option("op", *name, "Name of an op, or a folder that holds op.json.")->required();
   show->add_flag("--json", session.json, "Print one JSON document on stdout.");
+  show->footer(
+      "Example:\n"
+      "  assay ops show rms_norm");
   show->callback([&session, name] { session.run = [&session, name] { return Show(*name, session.json); }; });
 }
 

@@ -2,6 +2,7 @@
 #include "base/json.h"
 #include "cli/command.h"
 #include "cli/instance.h"
+#include "cli/progress.h"
 #include "cli/workbench.h"
 #include "validator/findings/render.h"
 #include "validator/gates/gatekeeper.h"
@@ -29,9 +30,11 @@ Result<int> Replay(const Request& request, bool json) {
   tool_options.engine = recorded.engine;
   ASSAY_TRY(auto bench, Workbench::Make(tool_options));
   gates::Gatekeeper gatekeeper(bench->MakeTools(), {});
+  std::optional<Elapsed> elapsed(std::in_place, "replaying");
   ASSAY_TRY(const gates::Counterexample replayed, gatekeeper.Replay(instance, recorded));
+  elapsed.reset();
 
-  if (json) PrintJson(ToJson(replayed));
+  if (json) ASSAY_TRY_VOID(PrintJson(ToJson(replayed)));
   SourceText source;
   source.Add("kernel.cu", replayed.kernel);
   for (const Finding& finding : replayed.findings) Say(RenderText(finding, source));
@@ -57,7 +60,7 @@ void AddReplay(CLI::App& app, Session& session) {
   command->footer(
       "Example:\n"
       "  assay replay runs/ID/attempts/1/counterexample.json\n"
-      "Exit codes: 1 the finding is still there, 0 the case passes now.");
+      "Exit codes: 1 the finding is still there, 0 the case passes now, 2 inconclusive, 3 bad input.");
   command->callback([&session, request] {
     session.run = [&session, request] { return Replay(*request, session.json); };
   });

@@ -3,6 +3,7 @@
 
 #include "base/file.h"
 #include "cli/command.h"
+#include "cli/progress.h"
 #include "cli/workbench.h"
 #include "ops/sanitize_plan.h"
 #include "validator/findings/render.h"
@@ -83,7 +84,9 @@ Result<int> Sanitize(const Request& request, bool json) {
   job.max_steps = request.max_steps;
   job.arch = request.tools.arch;
   ASSAY_TRY(auto bench, Workbench::Make(request.tools));
+  std::optional<Elapsed> elapsed(std::in_place, "running");
   ASSAY_TRY(sanitize::Outcome outcome, sanitize::Sanitize(job, bench->compiler(), bench->engine()));
+  elapsed.reset();
   ASSAY_TRY_VOID(Save(job.plan, outcome.buffers));
 
   SourceText source;
@@ -95,13 +98,13 @@ Result<int> Sanitize(const Request& request, bool json) {
   if (json) {
     Json smallest = Json::array();
     for (const auto& small : outcome.smallest) smallest.push_back(ToJson(small, job.plan));
-    PrintJson({{"schema", "assay.sanitize/1"},
+    ASSAY_TRY_VOID(PrintJson({{"schema", "assay.sanitize/1"},
                {"stop", Name(outcome.stop)},
                {"reason", outcome.reason},
                {"findings", assay::ToJson(outcome.findings)},
                {"smallest_launches", std::move(smallest)},
                {"steps", outcome.counters.steps},
-               {"schedules", outcome.schedules}});
+               {"schedules", outcome.schedules}}));
     return exit;
   }
   for (std::size_t i = 0; i < outcome.findings.size(); ++i) {
@@ -129,8 +132,8 @@ void AddSanitize(CLI::App& app, Session& session) {
                       "Comma-separated: memory, init, race, barrier (memory is always on).");
   command->add_option("--schedules", request->schedules, "Run under this many schedules (0: one, or 8 where atomics or polling make the order matter).")
       ->check(CLI::Range(0, 10000));
-  command->add_option("--seed", request->seed, "Seed of the schedules.");
-  command->add_option("--max-steps", request->max_steps, "Thread-level instructions before giving up.");
+  command->add_option("--seed", request->seed, "Seed of the schedules.")->check(WholeNumber());
+  command->add_option("--max-steps", request->max_steps, "Thread-level instructions before giving up.")->check(WholeNumber());
   AddWorkbenchOptions(*command, request->tools);
   command->add_flag("--json", session.json, "Print one JSON document on stdout.");
   command->footer(

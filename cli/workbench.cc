@@ -1,5 +1,7 @@
 #include "cli/workbench.h"
 
+#include <fmt/format.h>
+
 #include "sandbox/health.h"
 
 namespace assay::cli {
@@ -22,6 +24,24 @@ Result<std::unique_ptr<Workbench>> Workbench::Make(const WorkbenchOptions& optio
 
 gates::Tools Workbench::MakeTools() {
   return {.compiler = compiler(), .engine = engine(), .oracle = oracle_, .clock = clock_, .progress = {}};
+}
+
+Status Workbench::CheckTarget(const std::string& arch) {
+  using Kind = engine::CompileOutcome::Kind;
+  const auto compiled = compiler().Compile({.source = "", .arch = arch, .entries = {}});
+  if (compiled && compiled->kind == Kind::kCompiled) return {};
+  if (!compiled && compiled.error().kind != ErrorKind::kUsage)
+    return std::unexpected(compiled.error());
+  if (compiled && compiled->kind != Kind::kRefused) {
+    return Fail(ErrorKind::kEnvironment, "the compiler cannot even compile nothing: " + compiled->detail,
+                "NVRTC", "assay doctor says what is missing");
+  }
+  ASSAY_TRY(const sandbox::CompilerHealth health, sandbox::ProbeCompiler(workers()));
+  std::string known;
+  for (const std::int64_t target : health.architectures)
+    known += fmt::format("{}sm_{}", known.empty() ? "" : ", ", target);
+  return Fail(ErrorKind::kUsage, fmt::format("NVRTC {} cannot compile for {}", health.nvrtc, arch),
+              "--arch", "it knows " + known);
 }
 
 std::map<std::string, std::string> Workbench::Versions() {

@@ -38,6 +38,8 @@ class Workbench {
   Clock& clock() { return clock_; }
   /// For a Gatekeeper; without progress.
   gates::Tools MakeTools();
+  /// Fails when the compiler does not know `arch`: nothing could be judged for it.
+  Status CheckTarget(const std::string& arch);
   /// Tool versions, for run.json and certificates.
   std::map<std::string, std::string> Versions();
 

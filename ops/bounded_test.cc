@@ -379,6 +379,24 @@ TEST(Bounded, TwoTermsAreRoundedOnce) {
   }
 }
 
+TEST(Bounded, ProductsOfThreeMayBeTakenInAnyOrder) {
+  Rng rng(43);
+  int beyond_one_rounding = 0;
+  for (int round = 0; round < 20000; ++round) {
+    // The product of the first two is exact, that of the others is not.
+    const auto x = static_cast<float>(rng.Between(-8, 8)),
+               y = static_cast<float>(rng.Between(1, 8));
+    const auto z = static_cast<float>(rng.Normal());
+    const Honest truth = Honest(f32{x}) * Honest(f32{y}) * Honest(f32{z});
+    for (const float got : {(x * y) * z, x * (y * z), (x * z) * y}) {
+      const double error = std::fabs(static_cast<double>(got) - truth.v);
+      ASSERT_LE(error, truth.hard());
+      if (error > F32Format::ulp(truth.v) / 2) ++beyond_one_rounding;
+    }
+  }
+  EXPECT_GT(beyond_one_rounding, 0);
+}
+
 TEST(Bounded, IndependentErrorsStaySoThroughAQuotient) {
   const Bounded<F32Contract> share = may_round_to<bf16>(Bounded<F32Contract>(1.0 / 3));
   const Bounded<F32Contract> quotient = share / Bounded<F32Contract>(4.0);
@@ -404,6 +422,25 @@ TEST(Bounded, AllowedRoundingsAddUpLikeIndependentErrors) {
   }
   EXPECT_LT(squares, limits);
   EXPECT_GT(squares, limits / 25);
+}
+
+TEST(Bounded, ProbabilitiesMayBeRoundedBeforeOrAfterTheDivision) {
+  Rng rng(47);
+  int beyond_before = 0;
+  for (int round = 0; round < 2000; ++round) {
+    const Honest p = f32{static_cast<float>(rng.Below(4) == 0 ? 1 : rng.Unit())};
+    const Honest sum = f32{static_cast<float>(1 + rng.Unit() * 30)};
+    const Honest either = may_round_to<bf16>(p, sum);
+    const double before = std::fabs(Bf16Format::nearest(p.v) - p.v);
+    const double after = std::fabs(Bf16Format::nearest(p.v / sum.v) * sum.v - p.v);
+    ASSERT_LE(before, either.hard());
+    ASSERT_LE(after, either.hard() * (1 + 1e-12));
+    ASSERT_LE(either.hard(), p.v * 0x1p-7);
+    if (after > may_round_to<bf16>(p).hard()) ++beyond_before;
+  }
+  EXPECT_GT(beyond_before, 0);
+  // One key alone has the probability 1, either way.
+  EXPECT_EQ(may_round_to<bf16>(Honest(1), Honest(1)).hard(), 0);
 }
 
 TEST(Bounded, SelectionsWithinTheErrorAllowBothSides) {

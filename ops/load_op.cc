@@ -80,6 +80,7 @@ class OpReader {
     ASSAY_TRY(op_.properties, ReadProperties(reader, op_));
     ASSAY_TRY_VOID(ReadSources(reader, op_));
     ASSAY_TRY_VOID(reader.Finish());
+    ASSAY_TRY_VOID(CheckPlans(op_));
     ASSAY_TRY_VOID(CheckSatisfiable());
     ASSAY_TRY_VOID(Digest(text));
     ASSAY_TRY(op_.workloads, LoadWorkloads(op_));

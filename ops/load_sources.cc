@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <system_error>
 
+#include "ops/launch_plan.h"
+
 namespace assay::ops {
 namespace {
 
@@ -46,6 +48,16 @@ Result<std::optional<Path>> Companion(const OpSpec& op, const std::string& named
   return path;
 }
 
+Status CheckPlan(OpSpec op) {
+  // What runs bind to their number type.
+  op.dtypes["Real"] = {DType::kF64};
+  const std::string file = op.reference.launch.string();
+  ASSAY_TRY(const Json document, ReadJsonFile(file));
+  ASSAY_TRY(const LaunchPlan plan, ParseLaunchPlan(document, file, op));
+  static_cast<void>(plan);
+  return {};
+}
+
 }  // namespace
 
 Status ReadSources(ObjectReader& reader, OpSpec& op) {
@@ -70,6 +82,11 @@ Status ReadSources(ObjectReader& reader, OpSpec& op) {
   ASSAY_TRY(op.transcript,
             Companion(op, transcript, "transcript.jsonl", reader.PlaceOf("transcript")));
   return {};
+}
+
+Status CheckPlans(const OpSpec& op) {
+  ASSAY_TRY_VOID(CheckPlan(op));
+  return op.generator ? CheckPlan(GeneratorOf(op)) : Status{};
 }
 
 }  // namespace assay::ops

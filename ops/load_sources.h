@@ -11,4 +11,7 @@ namespace assay::ops {
 /// file; op.inputs must be there, for a generator goes with a generated input.
 Status ReadSources(ObjectReader& reader, OpSpec& op);
 
+/// The launch plans of reference and generator must be plans for `op`, which is otherwise complete.
+Status CheckPlans(const OpSpec& op);
+
 }  // namespace assay::ops

@@ -36,6 +36,20 @@ const TensorSpec* OpSpec::FindOutput(std::string_view output) const {
 }
 const Axis* OpSpec::FindAxis(std::string_view axis) const { return FindByName(axes, axis); }
 
+OpSpec GeneratorOf(const OpSpec& op) {
+  ASSAY_CHECK(op.generator.has_value(), "asked for the generator of an op without one");
+  OpSpec made = op;
+  made.inputs.clear();
+  made.outputs.clear();
+  for (const TensorSpec& spec : op.inputs)
+    (spec.IsGenerated() ? made.outputs : made.inputs).push_back(spec);
+  made.reference = *op.generator;
+  made.generator.reset();
+  made.digest += "/generator";
+  made.contract = {};
+  return made;
+}
+
 DType Instance::TypeOf(const TensorSpec& tensor) const {
   if (const auto bound = binding.find(tensor.dtype_name); bound != binding.end())
     return bound->second;

@@ -120,6 +120,9 @@ struct OpSpec {
   const Axis* FindAxis(std::string_view axis) const;
 };
 
+/// The generator of an op that has one, as an op: plain inputs in, generated ones out.
+OpSpec GeneratorOf(const OpSpec& op);
+
 /// Reads and checks the op in `folder`.
 Result<OpSpec> LoadOp(const Path& folder);
 

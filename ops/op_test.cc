@@ -38,7 +38,7 @@ class OpTest : public ::testing::Test {
  protected:
   OpTest() : folder_("op-test") {
     folder_.Write("reference.cu", "// nothing");
-    folder_.Write("reference.json", "{}");
+    folder_.Write("reference.json", kAnyPlan);
   }
   Result<OpSpec> Load(std::string text) {
     folder_.Write("op.json", text);
@@ -145,6 +145,23 @@ TEST_F(OpTest, BrokenWorkloadsAreErrors) {
   EXPECT_THAT(ToString(op.error()), HasSubstr("workloads.jsonl:1"));
 }
 
+TEST_F(OpTest, BrokenPlansOfTheReferenceAreErrors) {
+  const auto error = [&](std::string_view plan) {
+    folder_.Write("reference.json", plan);
+    const auto op = Load(std::string(kGood));
+    return op ? "no error" : ToString(op.error());
+  };
+  EXPECT_THAT(error("{"), HasSubstr("reference.json:1:2: not valid JSON"));
+  EXPECT_THAT(error(R"({"schema": "assay.launch/1", "kernels": [
+    {"entry": "k", "grid": ["row"], "block": [32], "args": ["x", "y"]}]})"),
+              HasSubstr("reference.json: /kernels/0/grid/0: unknown axis 'row'\n  fix: did you "
+                        "mean 'rows'?"));
+  EXPECT_EQ(error(R"({"schema": "assay.launch/1",
+    "workspace": [{"name": "sums", "dtype": "Real", "shape": ["rows"]}],
+    "kernels": [{"entry": "k", "grid": ["rows"], "block": [32], "args": ["x", "sums"]}]})"),
+            "no error");
+}
+
 TEST_F(OpTest, DigestFollowsReference) {
   const OpSpec before = *Load(std::string(kGood));
   folder_.Write("reference.cu", "// something");
@@ -170,7 +187,7 @@ TEST_F(OpTest, LibraryFindsAndLists) {
   TestFolder root("library-test");
   root.Write("good/op.json", kGood);
   root.Write("good/reference.cu", "");
-  root.Write("good/reference.json", "{}");
+  root.Write("good/reference.json", kAnyPlan);
   root.Write("bad/op.json", "{");
   root.Write("prelude/x.cuh", "");
   const Library library({root.path()});

@@ -35,7 +35,7 @@ class DeclarationTest : public ::testing::Test {
  protected:
   DeclarationTest() : folder_("properties-test") {
     folder_.Write("reference.cu", "// nothing");
-    folder_.Write("reference.json", "{}");
+    folder_.Write("reference.json", kAnyPlan);
   }
   std::string ErrorOf(const std::string& properties) {
     folder_.Write("op.json", OpText(properties));

@@ -9,13 +9,14 @@
 namespace assay::workers {
 
 /// The functions that are used, with the types of the header.
-#define ASSAY_NVRTC_FUNCTIONS(X)                                                                \
-  X(nvrtcVersion)                                                                               \
-  X(nvrtcGetNumSupportedArchs)                                                                  \
-  X(nvrtcGetSupportedArchs)                                                                     \
-  X(nvrtcGetErrorString)                                                                        \
-  X(nvrtcCreateProgram) X(nvrtcDestroyProgram) X(nvrtcAddNameExpression) X(nvrtcCompileProgram) \
-      X(nvrtcGetProgramLogSize) X(nvrtcGetProgramLog) X(nvrtcGetPTXSize) X(nvrtcGetPTX)         \
+#define ASSAY_NVRTC_FUNCTIONS(X)                                                        \
+  X(nvrtcVersion)                                                                       \
+  X(nvrtcGetNumSupportedArchs)                                                          \
+  X(nvrtcGetSupportedArchs)                                                             \
+  X(nvrtcGetErrorString)                                                                \
+  X(nvrtcCreateProgram)                                                                 \
+  X(nvrtcDestroyProgram) X(nvrtcAddNameExpression) X(nvrtcCompileProgram)               \
+      X(nvrtcGetProgramLogSize) X(nvrtcGetProgramLog) X(nvrtcGetPTXSize) X(nvrtcGetPTX) \
           X(nvrtcGetCUBINSize) X(nvrtcGetCUBIN) X(nvrtcGetLoweredName)
 
 struct Nvrtc::Api {
@@ -142,6 +143,13 @@ Result<Compilation> Nvrtc::Compile(const CompileJob& job) const {
   compilation.status = api_->nvrtcGetErrorString(result);
   compilation.log =
       FetchText(api_->nvrtcGetProgramLogSize, api_->nvrtcGetProgramLog, owner.program);
+  // No fault of the source: it must not refute a kernel.
+  if (result == NVRTC_ERROR_INVALID_OPTION) {
+    return Fail(
+        ErrorKind::kUsage,
+        "NVRTC refuses its options: " + compilation.log.substr(0, compilation.log.find('\n')),
+        job.file, "name a target and options that this NVRTC knows");
+  }
   if (!compilation.ok) return compilation;
   compilation.ptx = FetchText(api_->nvrtcGetPTXSize, api_->nvrtcGetPTX, owner.program);
   compilation.cubin = Fetch(api_->nvrtcGetCUBINSize, api_->nvrtcGetCUBIN, owner.program);

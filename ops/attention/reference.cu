@@ -30,9 +30,10 @@ __global__ void attention(const T* q, const T* k, const T* v, float scale, float
   }
   for (int64 c = 0; c < dim; ++c) {
     Real value = 0;
-    // Tensor cores multiply T by T, so flash kernels round the probabilities; the sum above they do not.
+    // Tensor cores multiply T by T, so the probabilities may be rounded: by flash kernels as they are, by
+    // those that store them once they are normalised. The sum above is not rounded by either.
     for (int64 j = 0; j < visible; ++j) {
-      value += may_round_to<T>(s[j]) * Real(v[(head * keys + j) * dim + c]);
+      value += may_round_to<T>(s[j], sum) * Real(v[(head * keys + j) * dim + c]);
     }
     o[row * dim + c] = value / sum;
   }

@@ -41,8 +41,9 @@ void PrepareShared(Engine& engine, Block& block) {
     region.race_region = block.race_region;
     region.race_offset = variable.storage;
     region.defined = nullptr;
+    if (variable.system) std::fill_n(region.data, region.size, std::byte{0});
     if (engine.track_defined) {
-      block.shared_defined[i].Reset(region.size, false);
+      block.shared_defined[i].Reset(region.size, variable.system);
       region.defined = &block.shared_defined[i];
     }
   }

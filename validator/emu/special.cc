@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "validator/emu/address_space.h"
+
 namespace assay::emu {
 namespace {
 
@@ -9,8 +11,6 @@ using ptx::SpecialRegister;
 
 /// Of the machine that the emulator resembles; kernels may size themselves by it.
 constexpr std::uint64_t kMultiprocessors = 132;
-constexpr std::uint64_t kReservedShared = 1024;
-constexpr std::uint64_t kSharedCapacity = 227 * 1024;
 
 std::uint64_t Component(const Dim3& dim, int component) {
   return component < 3 ? dim[static_cast<std::size_t>(component)] : 0;
@@ -65,10 +65,14 @@ std::uint64_t UniformValue(const CoreWarp& warp, SpecialRegister special, int co
     case SpecialRegister::kClockHi:
     case SpecialRegister::kGlobaltimerHi:
       return engine.counters.warp_steps >> 32;
+    case SpecialRegister::kReservedSmemOffsetBegin:
+    case SpecialRegister::kReservedSmemOffset0:
+    case SpecialRegister::kReservedSmemOffset1:
+      return engine.program.reserved_shared;
     case SpecialRegister::kReservedSmemOffsetEnd:
-      return kReservedShared;
+      return engine.program.reserved_shared + kReservedSharedBytes;
     case SpecialRegister::kReservedSmemOffsetCap:
-      return kSharedCapacity;
+      return kReservedSharedCapacity;
     case SpecialRegister::kTotalSmemSize:
     case SpecialRegister::kAggrSmemSize:
       return engine.program.shared_static_bytes + launch.dynamic_shared;

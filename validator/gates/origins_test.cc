@@ -137,6 +137,7 @@ constexpr Guilty kGuilty[] = {
     {"scatter_add", "accumulator_f16", "f32", "value = __half("},
     {"gemm", "accumulator_bf16", "bf16", "value = __nv_bfloat16("},
     {"gemm", "tf32", "f32", "& ~0x1fff"},
+    {"gemm", "operands_bf16", "f32", "[i] = __float2bfloat16("},
     {"softmax", "accumulator_bf16", "f32", "value = __nv_bfloat16("},
     {"layer_norm", "accumulator_bf16", "f32", "value = __nv_bfloat16("},
     {"cross_entropy", "accumulator_f16", "f32", "value = __half("},

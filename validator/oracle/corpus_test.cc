@@ -1,4 +1,4 @@
-// corpus/precision: variants of eight kinds of op, honest and dishonest. Honest ones pass every
+// corpus/precision: variants of nine kinds of op, honest and dishonest. Honest ones pass every
 // case, dishonest ones are refuted by one.
 //
 // ASSAY_CORPUS_CASES sets the number of random cases for honest variants (3 by default, 200 for the
@@ -65,7 +65,8 @@ ops::AxisValues RandomAxes(const std::string& op, Rng& rng) {
   if (op == "gemm") return {{"m", between(1, 9)}, {"n", between(1, 9)}, {"k", between(1, 300)}};
   if (op == "row_sum" || op == "softmax" || op == "cumsum")
     return {{"rows", between(1, 12)}, {"columns", between(1, 300)}};
-  if (op == "layer_norm") return {{"tokens", between(1, 10)}, {"hidden", between(1, 200)}};
+  if (op == "layer_norm" || op == "rms_norm")
+    return {{"tokens", between(1, 10)}, {"hidden", between(1, 200)}};
   if (op == "cross_entropy") return {{"tokens", between(1, 12)}, {"vocab", between(1, 300)}};
   if (op == "attention") {
     const std::int64_t queries = between(1, 4);
@@ -93,7 +94,7 @@ cases::Case RandomCase(const ops::Instance& instance, std::uint64_t seed) {
 
 ops::AxisValues Short(const std::string& op, std::int64_t length) {
   if (op == "gemm") return {{"m", 24}, {"n", 25}, {"k", length}};
-  if (op == "layer_norm") return {{"tokens", 100}, {"hidden", length}};
+  if (op == "layer_norm" || op == "rms_norm") return {{"tokens", 100}, {"hidden", length}};
   if (op == "cross_entropy") return {{"tokens", 100}, {"vocab", length}};
   if (op == "attention") return {{"heads", 9}, {"queries", 1}, {"keys", length}, {"dim", 24}};
   if (op == "scatter_add") return {{"tokens", 4 * length}, {"hidden", 50}, {"rows", 4}};
@@ -108,7 +109,7 @@ std::vector<cases::Case> JudgesCases(const ops::Instance& instance) {
   if (op == "gemm") axes = {{"m", 13}, {"n", 11}, {"k", 500}};
   if (op == "row_sum") axes = {{"rows", 80}, {"columns", 500}};
   if (op == "softmax" || op == "cumsum") axes = {{"rows", 12}, {"columns", 400}};
-  if (op == "layer_norm") axes = {{"tokens", 12}, {"hidden", 300}};
+  if (op == "layer_norm" || op == "rms_norm") axes = {{"tokens", 12}, {"hidden", 300}};
   if (op == "cross_entropy") axes = {{"tokens", 70}, {"vocab", 300}};
   if (op == "attention") axes = {{"heads", 4}, {"queries", 16}, {"keys", 40}, {"dim", 32}};
   if (op == "scatter_add") axes = {{"tokens", 512}, {"hidden", 16}, {"rows", 6}};
@@ -330,7 +331,7 @@ TEST_P(PrecisionCorpus, DishonestVariantsAreRefuted) {
 std::string OpOf(const ::testing::TestParamInfo<const char*>& each) { return each.param; }
 
 INSTANTIATE_TEST_SUITE_P(All, PrecisionCorpus,
-                         ::testing::Values("gemm", "row_sum", "layer_norm", "softmax",
+                         ::testing::Values("gemm", "row_sum", "layer_norm", "rms_norm", "softmax",
                                            "cross_entropy", "attention", "scatter_add", "cumsum"),
                          OpOf);
 

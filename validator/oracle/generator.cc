@@ -15,17 +15,9 @@ namespace {
 constexpr std::size_t kKeptBytes = std::size_t{64} << 20;
 constexpr std::size_t kKeptCases = 256;
 
-/// The generator as an op: plain inputs in, generated ones out.
 ops::Instance AsOp(const ops::Instance& instance) {
   ops::Instance made = instance;
-  made.op.inputs.clear();
-  made.op.outputs.clear();
-  for (const ops::TensorSpec& spec : instance.op.inputs)
-    (spec.IsGenerated() ? made.op.outputs : made.op.inputs).push_back(spec);
-  made.op.reference = *instance.op.generator;
-  made.op.generator.reset();
-  made.op.digest += "/generator";
-  made.op.contract = {};
+  made.op = ops::GeneratorOf(instance.op);
   return made;
 }
 

@@ -35,7 +35,7 @@ class GeneratorTest : public BenchTest<> {
       "reference": {"source": "reference.cu", "launch": "reference.json"},
       "generator": {"source": "generator.cu", "launch": "generator.json"}})");
     folder.Write("reference.cu", "// not run");
-    folder.Write("reference.json", "{}");
+    folder.Write("reference.json", ops::kAnyPlan);
     folder.Write("generator.cu", "#include \"assay/reference.cuh\"\n" + store);
     folder.Write("generator.json", R"({"schema": "assay.launch/1", "kernels": [
       {"entry": "sums", "grid": [1], "block": [1], "args": ["lengths", "ends", "n"]}]})");

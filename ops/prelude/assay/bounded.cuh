@@ -183,10 +183,14 @@ struct Bounded {
       if (v == 0 || (g > kTiny && magnitude(v) <= g * power_of_two(C::format::precision)))
         return result(v, 0, 0, len, v == 0 ? 0 : g);
     }
-    // Of two exact numbers there is but one product, rounded once at most.
+    // Of two exact numbers there is but one product, rounded once at most. Of three (an exact product
+    // times a number) there are several: (x y) z rounds once where x (y z) rounds twice.
     const bool exact = ex == 0 && ey == 0;
+    const bool once = exact && x.len == 0 && y.len == 0;
     const double rounding =
-        exact && (v == 0 || C::in_order) ? 0 : (exact ? half_ulp(v, 0) : kSlack * kUnit * magnitude(v)) + kTiny;
+        exact && (v == 0 || C::in_order)
+            ? 0
+            : (once ? half_ulp(v, 0) : kSlack * kUnit * magnitude(v)) + kTiny;
     Bounded r = result(v, mx * ey + my * ex + ex * ey + rounding,
                        mx * ty + my * tx + tx * ty + rounding, len, -1);
     r.w = x.w * my * my + y.w * mx * mx;
@@ -396,17 +400,30 @@ ASSAY_DEVICE Bounded<C> round_to(const Bounded<C>& x) {
   return Bounded<C>::result(v, e, smaller(e, t), x.length(), e == 0 ? granularity_of(v) : -1);
 }
 
-/// A cast to T that an implementation may make, but need not: both are honest.
+/// A cast to T that an implementation may make, but need not: both are honest. With a divisor, it may
+/// be made before or after the division by it: softmax's probabilities are rounded as they are, or
+/// once they are normalised.
 template <class T, class C>
-ASSAY_DEVICE Bounded<C> may_round_to(const Bounded<C>& x) {
+ASSAY_DEVICE Bounded<C> may_round_to(const Bounded<C>& x, const Bounded<C>& divisor) {
+  using F = typename T::format;
   Bounded<C> r = x.settled();
-  const double ulp = T::format::ulp(r.v);
+  const double before = F::ulp(r.v);
+  const double share = r.v / divisor.v;
+  const double after = divisor.v == 1 ? before : magnitude(divisor.v) * F::ulp(share);
   // What T holds, such as the 1 of a largest probability, is not changed by the cast.
-  if (T::format::nearest(r.v) == r.v && r.e < ulp / 4) return r;
+  const auto held = [&](double value, double ulp) {
+    return F::nearest(value) == value && r.e < ulp / 4;
+  };
+  const double ulp = larger(held(r.v, before) ? 0 : before, held(share, after) ? 0 : after);
+  if (ulp == 0) return r;
   r.e = r.guarded(r.e + ulp / 2);
   r.g = -1;
   r.w += ulp * ulp / 12;
   return r;
+}
+template <class T, class C>
+ASSAY_DEVICE Bounded<C> may_round_to(const Bounded<C>& x) {
+  return may_round_to<T>(x, Bounded<C>(1));
 }
 
 /// What is stored for an output element.

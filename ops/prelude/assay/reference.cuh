@@ -19,7 +19,7 @@
 // average(sum, count) is a quotient that may also be kept as a running mean (Welford).
 // affine(x, mean, factor, shift) is (x - mean) * factor + shift, which may also be multiplied out.
 // may_round_to<T>(x) marks a cast that implementations may make but need not, such as that of
-// attention's probabilities.
+// attention's probabilities; may_round_to<T>(x, divisor) one that may also follow a division.
 #pragma once
 
 #include "assay/bounded.cuh"

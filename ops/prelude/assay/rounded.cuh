@@ -135,6 +135,11 @@ template <class T, class F, Rounding R, unsigned long long S, bool B>
 ASSAY_DEVICE Rounded<F, R, S, B> may_round_to(const Rounded<F, R, S, B>& x) {
   return x;
 }
+template <class T, class F, Rounding R, unsigned long long S, bool B>
+ASSAY_DEVICE Rounded<F, R, S, B> may_round_to(const Rounded<F, R, S, B>& x,
+                                              const Rounded<F, R, S, B>&) {
+  return x;
+}
 
 /// What is stored for an output element: its value before the rounding to the output's dtype.
 template <class R, class T>

@@ -246,7 +246,8 @@ void CompleteCopies(CoreWarp& warp, int index, int keep) {
 std::span<const ResolverRow> AsyncCopyRows() {
   static const std::vector<ResolverRow> rows = [] {
     std::vector<ResolverRow> all(std::begin(kRows), std::end(kRows));
-    for (const std::span<const ResolverRow> part : {BulkRows(), AsyncStoreRows(), TensorRows()})
+    for (const std::span<const ResolverRow> part :
+         {BulkRows(), AsyncStoreRows(), TensorRows(), TensorMapRows()})
       all.insert(all.end(), part.begin(), part.end());
     return all;
   }();

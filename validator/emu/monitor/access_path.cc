@@ -320,6 +320,7 @@ void AccessPath::ReportSiblings(const WarpAccess& access, LaneMask lanes) {
       other = lane;
     }
   }
+  if (same && access.siblings_may_agree) return;
   Race race;
   race.race_class = same ? Race::Class::kSameValue : Race::Class::kRace;
   race.earlier = SideOf(access, static_cast<std::uint8_t>(first), by_.async);

@@ -65,6 +65,9 @@ struct WarpAccess {
   /// The caller has seen that all 32 lanes take part and offsets[i] is offsets[0] + i * bytes.
   /// Never needed: saves looking again.
   bool is_row = false;
+  /// Lanes of this one instruction may store one value to one place: in shared memory one of them
+  /// is carried out, and compilers count on that.
+  bool siblings_may_agree = false;
   /// Atomics: lanes were executed from 31 down to 0. Decides which sibling read whose value.
   bool reversed = false;
 };
