@@ -132,15 +132,16 @@ std::vector<Task> Campaign::Paired() {
   ProgramConstants constants = ConstantsOfPtx(context_.Compile()->kernel.ptx);
   for (const std::int64_t constant : cases::ConstantsOf(*context_.plan))
     constants.integers.push_back(constant);
-  const auto budget = static_cast<double>(context_.effort.campaign_steps) / 32;
+  const double budget = static_cast<double>(context_.effort.campaign_steps) / 32;
+  const std::int64_t most = 2 * context_.effort.long_elements + (1 << 16);
+  const auto fits = [&](const ops::AxisValues& axes) {
+    return cases::TotalElements(context_.instance, axes) <= most && StepsFor(axes) <= budget / 4;
+  };
   double total = 0;
-  for (cases::Case& value :
-       PairedCases(context_.instance, constants, 2 * context_.effort.long_elements + (1 << 16),
-                   DeriveSeed(context_.options.seed, "paired"))) {
-    const double cost = StepsFor(value.axes);
-    if (planned.size() >= context_.effort.guided_cases / 4) break;
-    if (total + cost > budget) continue;
-    total += cost;
+  for (cases::Case& value : PairedCases(context_.instance, constants, fits,
+                                        DeriveSeed(context_.options.seed, "paired"))) {
+    total += StepsFor(value.axes);
+    if (planned.size() >= context_.effort.guided_cases / 4 || total > budget) break;
     planned.push_back(TaskFor(std::move(value), "paired"));
   }
   return planned;
@@ -219,7 +220,10 @@ std::vector<Task> Campaign::Long() {
       if (!solved ||
           cases::TotalElements(context_.instance, *solved) > context_.effort.long_elements)
         break;
-      if (StepsFor(*solved) > static_cast<double>(context_.effort.campaign_steps) / 16) break;
+      // By the costliest element so far: many kernels are quadratic in an axis.
+      const auto elements = static_cast<double>(cases::TotalElements(context_.instance, *solved));
+      if (elements * steps_per_element_ > static_cast<double>(context_.effort.campaign_steps) / 16)
+        break;
       longest = *solved;
     }
     if (!longest) continue;
