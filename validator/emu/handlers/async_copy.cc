@@ -18,6 +18,12 @@ namespace assay::emu {
 CoreWarp::CoreWarp() = default;
 CoreWarp::~CoreWarp() = default;
 
+bool IsInFlight(const CoreWarp& warp, std::uint32_t pc) {
+  return warp.async != nullptr &&
+         std::ranges::find(warp.async->in_flight, pc, &AsyncGroups::Product::pc) !=
+             warp.async->in_flight.end();
+}
+
 namespace {
 
 using ptx::Instruction;

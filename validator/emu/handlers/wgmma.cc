@@ -230,13 +230,85 @@ void ForAccumulators(const Product& product, Visit visit) {
   }
 }
 
+/// What of the sums that a product adds to is undefined. Accumulators in flight are what their
+/// product will make them; copies of such are taken for defined.
+std::vector<LaneBitsets> UndefinedSums(const CoreWarp& warp, const Decoded& op,
+                                       const Product& product, bool accumulate) {
+  std::vector<LaneBitsets> sums(static_cast<std::size_t>(product.registers()));
+  const Frame& frame = *warp.frame;
+  for (std::size_t r = 0; accumulate && r < sums.size(); ++r) {
+    const DecodedOperand& sum = op.operands[r];
+    if (frame.undefined[sum.shadow] == 0) continue;
+    if (!IsInFlight(warp, frame.origin[sum.shadow])) {
+      for (int lane = 0; lane < kWarpSize; ++lane)
+        sums[r][static_cast<std::size_t>(lane)] = UndefinedBits(frame, sum, lane);
+      continue;
+    }
+    for (const AsyncGroups::Product& before : warp.async->in_flight) {
+      for (const auto& [shadow, bits] : before.undefined) {
+        if (shadow == sum.shadow) sums[r] = bits;
+      }
+    }
+  }
+  return sums;
+}
+
+/// Until it is waited for, nobody may touch the accumulators.
+void PutInFlight(CoreWarp& warp, const Decoded& op, const std::vector<LaneBitsets>& undefined) {
+  AsyncGroups::Product& product = GroupsOf(warp).in_flight.emplace_back();
+  product.pc = warp.PcOf(op);
+  product.frame = warp.frame;
+  for (std::size_t r = 0; r < undefined.size(); ++r) {
+    const DecodedOperand& sum = op.operands[r];
+    if (std::ranges::any_of(undefined[r], [](std::uint64_t bits) { return bits != 0; }))
+      product.undefined.emplace_back(sum.shadow, undefined[r]);
+    SetUndefined(*warp.frame, sum.shadow, warp.exec, kAllLanes, product.pc);
+  }
+}
+
+/// The products of groups before `first` are done: their accumulators, and copies of them, are
+/// what they were computed to be, unless a later product works on them.
+void Land(CoreWarp& warp, std::uint64_t first) {
+  AsyncGroups& groups = GroupsOf(warp);
+  std::vector<AsyncGroups::Product> landed;
+  std::erase_if(groups.in_flight, [&](AsyncGroups::Product& product) {
+    const bool done = product.committed && product.group < first;
+    if (done) landed.push_back(std::move(product));
+    return done;
+  });
+  for (const AsyncGroups::Product& product : landed) {
+    if (IsInFlight(warp, product.pc)) continue;
+    Frame& frame = *product.frame;
+    const FunctionCode& code = warp.engine->program.functions[frame.function];
+    for (std::uint32_t shadow = code.constant_slots; shadow < code.slot_count; ++shadow) {
+      if (frame.undefined[shadow] == 0 || frame.origin[shadow] != product.pc) continue;
+      LaneBitsets bits{};
+      for (const auto& [of, undefined] : product.undefined) {
+        if (of == shadow) bits = undefined;
+      }
+      DecodedOperand sum;
+      sum.bits = 32;
+      sum.shadow = shadow;
+      SetUndefinedBits(frame, sum, warp.exec, bits, product.pc);
+    }
+  }
+}
+
 void RunProduct(Warp& base, const Decoded& op) {
   CoreWarp& warp = Core(base);
+  if (!GroupsOf(warp).products_fenced && warp.engine->monitored &&
+      warp.engine->execution.checks.barrier) {
+    Report1(warp, FindingKind::kBarrierMisuse, warp.PcOf(op), warp.exec,
+            "wgmma.mma_async without a wgmma.fence before it: nothing orders the registers and "
+            "shared memory that it uses before it",
+            "starts a product");
+    GroupsOf(warp).products_fenced = true;
+  }
   const Instruction& in = *op.source;
   Product product;
   ReadProduct(in, product);
   const Constants constants = ConstantsOf(in, product);
-  const bool track = warp.engine->track_defined;
+  const bool track = warp.engine->monitored && warp.engine->track_defined;
   alignas(64) u32 a[kRows * kMaxK];
   alignas(64) u32 stored[kRows * kMaxK];
   alignas(64) u32 b[kMaxN * kMaxK];
@@ -281,27 +353,32 @@ void RunProduct(Warp& base, const Decoded& op) {
     });
   }
   Multiply(product, in, a, b, c, d);
-  if (track) {
-    for (int r = 0; r < product.registers(); ++r) {
-      if (!accumulate) warp.frame->undefined[op.operands[r].shadow] &= ~warp.exec;
-    }
-  }
+  // By register: the bits that come out undefined.
+  std::vector<LaneBitsets> undefined;
+  if (track) undefined = UndefinedSums(warp, op, product, accumulate);
   ForAccumulators(product, [&](int r, int shift, int lane, MatrixPlace at) {
     if ((warp.exec >> lane & 1) == 0) return;
     u32& word = warp.Lanes<u32>(op.operands[r].slot)[lane];
     word = (word & ~(mask << shift)) | (d[at.column * kRows + at.row] & mask) << shift;
     if (!track) return;
     if (rows[static_cast<std::size_t>(at.row)] || columns[static_cast<std::size_t>(at.column)]) {
-      SetUndefined(*warp.frame, op.operands[r].shadow, LaneMask{1} << lane, kAllLanes,
-                   warp.PcOf(op));
+      undefined[static_cast<std::size_t>(r)][static_cast<std::size_t>(lane)] |= std::uint64_t{mask}
+                                                                                << shift;
     }
   });
+  if (track) PutInFlight(warp, op, undefined);
 }
 
-void Nothing(Warp&, const Decoded&) {}
+void FenceProducts(Warp& base, const Decoded&) { GroupsOf(Core(base)).products_fenced = true; }
 
 void CommitProducts(Warp& base, const Decoded&) {
   AsyncGroups& groups = GroupsOf(Core(base));
+  for (AsyncGroups::Product& product : groups.in_flight) {
+    if (product.committed) continue;
+    product.committed = true;
+    product.group = groups.product_groups;
+  }
+  ++groups.product_groups;
   groups.products_committed.push_back(std::move(groups.products_open));
   groups.products_open.clear();
 }
@@ -319,6 +396,7 @@ void WaitProducts(Warp& base, const Decoded& op) {
   }
   groups.products_committed.erase(groups.products_committed.begin(),
                                   groups.products_committed.begin() + done);
+  if (groups.product_groups > keep) Land(warp, groups.product_groups - keep);
 }
 
 // --- resolution
@@ -364,7 +442,7 @@ Handler ResolveProduct(const Instruction& in, Decoded& decoded) {
 
 constexpr ResolverRow kRowsOfTable[] = {
     {Opcode::kWgmmaMmaAsync, &ResolveProduct},
-    {Opcode::kWgmmaFence, &WarpWide<&Nothing>},
+    {Opcode::kWgmmaFence, &WarpWide<&FenceProducts>},
     {Opcode::kWgmmaCommitGroup, &WarpWide<&CommitProducts>},
     {Opcode::kWgmmaWaitGroup, &ResolveWait},
 };
