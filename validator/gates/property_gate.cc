@@ -21,7 +21,7 @@ namespace {
 constexpr std::array<std::string_view, 4> kRecipes = {"plain", "mixed", "exact", "hot"};
 
 // Where bits must agree there is no truth to compute, and only the last bits may tell.
-constexpr std::uint64_t kExactFactor = 4;
+constexpr std::uint64_t kExactFactor = 8;
 
 // Small shapes with at least two of something, so that there are other rows. The campaign's shapes
 // vary one axis after another, from short to long: whoever takes the first few meets only tiny rows,
