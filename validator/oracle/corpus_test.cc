@@ -152,6 +152,15 @@ std::vector<cases::Case> JudgesCases(const ops::Instance& instance) {
       result.push_back(std::move(value));
     }
   }
+  // Equal scores: probabilities of a half and a quarter, which no cast rounds.
+  for (const std::int64_t length : {2, 4}) {
+    if (op != "attention") break;
+    cases::Case value;
+    value.axes = Short(op, length);
+    value.seed = ++seed;
+    value.profiles["q"].kind = "zero";
+    result.push_back(std::move(value));
+  }
   return result;
 }
 
