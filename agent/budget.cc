@@ -119,18 +119,19 @@ std::optional<Meter::Limit> Meter::Exceeded(const RunState& state, const Usage& 
   total += in_flight;
   const std::uint64_t tokens = total.input_tokens + total.output_tokens;
   if (budget_.tokens > 0 && tokens >= budget_.tokens) {
-    return Limit{
-        fmt::format("the limit of {} tokens is reached ({} used)", budget_.tokens, tokens)};
+    return Limit{fmt::format("the limit of {} tokens (--budget-tokens) is reached ({} used)",
+                             budget_.tokens, tokens)};
   }
   if (budget_.usd > 0 && price_) {
     const double usd = CostOf(total, *price_);
     if (usd >= budget_.usd)
-      return Limit{
-          fmt::format("the limit of ${:.2f} is reached (${:.2f} spent)", budget_.usd, usd)};
+      return Limit{fmt::format("the limit of ${:.4g} (--budget-usd) is reached (${:.4g} spent)",
+                               budget_.usd, usd)};
   }
   const std::uint64_t seconds = state.earlier_milliseconds / 1000 + session_seconds;
   if (budget_.seconds > 0 && seconds >= budget_.seconds) {
-    return Limit{fmt::format("the limit of {} s is reached", budget_.seconds), true};
+    return Limit{fmt::format("the limit of {} s (--budget-seconds) is reached", budget_.seconds),
+                 true};
   }
   return std::nullopt;
 }

@@ -110,6 +110,7 @@ struct AttemptBegan {
   int of = 0;
   std::string why;
 };  ///< why: "first", "repair of 2 (race)", ...
+/// Told now and then while the judge has nothing to do; `tokens` is 0 until the first arrives.
 struct Streaming {
   int attempt = 0;
   std::uint64_t tokens = 0;

@@ -35,6 +35,7 @@ class Loop {
       }
       ASSAY_TRY_VOID(std::move(heard));
       ASSAY_TRY_VOID(TakeJudged());
+      TellOfWaiting();
       if (state().Accepted() != nullptr && !parts_.request.strategy.optimize) return Conclude({});
       if (const std::optional<Error> stuck = parts_.model.Stuck(); stuck && judging_.empty())
         return OnStuck(*stuck);
@@ -185,6 +186,13 @@ class Loop {
   bool Improves(const gates::Verdict& verdict) const {
     const Attempt* const floor = state().Accepted();
     return floor == nullptr || CostOfRunning(verdict) < CostOfRunning(*floor->verdict);
+  }
+
+  /// Models may think for minutes without a word; nobody should wonder whether we still wait.
+  void TellOfWaiting() const {
+    if (!judging_.empty() || asking_.empty()) return;
+    const auto& [number, usage] = *asking_.begin();
+    Tell(Streaming{number, usage.output_tokens});
   }
 
   std::string WhyOf(const Attempt& attempt) const {

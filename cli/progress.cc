@@ -51,38 +51,49 @@ ProgressPrinter::ProgressPrinter() {
 }
 
 void ProgressPrinter::On(const agent::Notice& notice) {
-  std::visit(
-      Overloaded{
-          [this](const agent::RunBegan& began) {
-            Line(fmt::format("{} with {} -> {}{}", began.instance, began.model, began.folder.string(),
-                             began.resumed ? " (resumed)" : ""));
-            if (!began.notice.empty()) Line("  note: " + began.notice);
-          },
-          [this](const agent::AttemptBegan& began) {
-            prefix_ = fmt::format("attempt {} of {}: ", began.attempt, began.of);
-            named_gates_.clear();
-            Line(prefix_ + began.why);
-          },
-          [this](const agent::Streaming& streaming) {
-            if (terminal_) Live(fmt::format("  the model writes: {} tokens", streaming.tokens));
-          },
-          [this](const agent::Retrying& retrying) {
-            Line(fmt::format("  retrying in {:.1f} s: {}", static_cast<double>(retrying.wait.count()) / 1000,
-                             ToString(retrying.error)));
-          },
-          [this](const agent::Replied& replied) {
-            if (replied.reply != nullptr) Line(fmt::format("  reply of {} bytes", replied.reply->text.size()));
-          },
-          [this](const agent::Judging& judging) { On(judging.progress); },
-          [this](const agent::Judged& judged) {
-            if (judged.verdict != nullptr) Line("  " + Summary(*judged.verdict));
-          },
-          [this](const agent::Emitted& emitted) { Line("vetted kernel: " + emitted.folder.string()); },
-          [this](const agent::RunEnded& ended) {
-            Line(fmt::format("{}: {}", gates::Name(ended.outcome), ended.reason));
-          },
-      },
-      notice);
+  std::visit(Overloaded{
+                 [this](const agent::RunBegan& began) {
+                   Line(fmt::format("{} with {} -> {}{}", began.instance, began.model,
+                                    began.folder.string(), began.resumed ? " (resumed)" : ""));
+                   if (!began.notice.empty()) Line("  note: " + began.notice);
+                 },
+                 [this](const agent::AttemptBegan& began) {
+                   asked_ = std::chrono::steady_clock::now();
+                   prefix_ = fmt::format("attempt {} of {}: ", began.attempt, began.of);
+                   named_gates_.clear();
+                   Line(prefix_ + began.why);
+                 },
+                 [this](const agent::Streaming& streaming) {
+                   const auto waited = std::chrono::duration_cast<std::chrono::seconds>(
+                       std::chrono::steady_clock::now() - asked_);
+                   if (streaming.tokens > 0) {
+                     Live(fmt::format("  the model writes: {} tokens, {} s", streaming.tokens,
+                                      waited.count()));
+                   } else if (waited.count() > 0) {
+                     Live(fmt::format("  waiting for the model: {} s", waited.count()));
+                   }
+                 },
+                 [this](const agent::Retrying& retrying) {
+                   Line(fmt::format("  retrying in {:.1f} s: {}",
+                                    static_cast<double>(retrying.wait.count()) / 1000,
+                                    ToString(retrying.error)));
+                 },
+                 [this](const agent::Replied& replied) {
+                   if (replied.reply != nullptr)
+                     Line(fmt::format("  reply of {} bytes", replied.reply->text.size()));
+                 },
+                 [this](const agent::Judging& judging) { On(judging.progress); },
+                 [this](const agent::Judged& judged) {
+                   if (judged.verdict != nullptr) Line("  " + Summary(*judged.verdict));
+                 },
+                 [this](const agent::Emitted& emitted) {
+                   Line("vetted kernel: " + emitted.folder.string());
+                 },
+                 [this](const agent::RunEnded& ended) {
+                   Line(fmt::format("{}: {}", gates::Name(ended.outcome), ended.reason));
+                 },
+             },
+             notice);
 }
 
 void ProgressPrinter::On(const gates::Progress& progress) {
@@ -102,9 +113,26 @@ void ProgressPrinter::Line(std::string_view text) {
 }
 
 void ProgressPrinter::Live(std::string_view text) {
+  if (!terminal_) return;
   const std::string shown = Printable(text).substr(0, TerminalWidth() - 1);
   std::fprintf(stderr, "\r\x1b[K%.*s", static_cast<int>(shown.size()), shown.c_str());
   std::fflush(stderr);
+}
+
+Elapsed::Elapsed(std::string what)
+    : thread_([this, what = std::move(what)](const std::stop_token& stop) {
+        std::unique_lock lock(mutex_);
+        for (int seconds = 1;; ++seconds) {
+          ended_.wait_for(lock, stop, std::chrono::seconds(1), [] { return false; });
+          if (stop.stop_requested()) return;
+          printer_.Live(fmt::format("  {}: {} s", what, seconds));
+        }
+      }) {}
+
+Elapsed::~Elapsed() {
+  thread_.request_stop();
+  thread_.join();
+  printer_.Finish();
 }
 
 }  // namespace assay::cli

@@ -2,6 +2,7 @@
 #include "base/json.h"
 #include "cli/command.h"
 #include "cli/instance.h"
+#include "cli/progress.h"
 #include "cli/workbench.h"
 #include "validator/findings/render.h"
 #include "validator/gates/gatekeeper.h"
@@ -29,7 +30,9 @@ Result<int> Replay(const Request& request, bool json) {
   tool_options.engine = recorded.engine;
   ASSAY_TRY(auto bench, Workbench::Make(tool_options));
   gates::Gatekeeper gatekeeper(bench->MakeTools(), {});
+  std::optional<Elapsed> elapsed(std::in_place, "replaying");
   ASSAY_TRY(const gates::Counterexample replayed, gatekeeper.Replay(instance, recorded));
+  elapsed.reset();
 
   if (json) ASSAY_TRY_VOID(PrintJson(ToJson(replayed)));
   SourceText source;

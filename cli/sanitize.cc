@@ -3,6 +3,7 @@
 
 #include "base/file.h"
 #include "cli/command.h"
+#include "cli/progress.h"
 #include "cli/workbench.h"
 #include "ops/sanitize_plan.h"
 #include "validator/findings/render.h"
@@ -83,7 +84,9 @@ Result<int> Sanitize(const Request& request, bool json) {
   job.max_steps = request.max_steps;
   job.arch = request.tools.arch;
   ASSAY_TRY(auto bench, Workbench::Make(request.tools));
+  std::optional<Elapsed> elapsed(std::in_place, "running");
   ASSAY_TRY(sanitize::Outcome outcome, sanitize::Sanitize(job, bench->compiler(), bench->engine()));
+  elapsed.reset();
   ASSAY_TRY_VOID(Save(job.plan, outcome.buffers));
 
   SourceText source;

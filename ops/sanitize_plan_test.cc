@@ -50,6 +50,42 @@ TEST(SanitizePlan, Reads) {
   EXPECT_EQ(plan->scalars[1].Bytes(), (std::vector<std::uint8_t>{0, 0, 0, 0x3f}));
 }
 
+TEST(SanitizePlan, ReadsTensorMaps) {
+  std::string text(kGood);
+  const std::string_view before = "\"scalars\"";
+  text.insert(text.find(before), R"("tensor_maps": [
+    {"name": "tiles", "tensor": "x", "shape": [32, "n / 50"], "strides": ["32 * 4"], "box": [8, 4],
+     "swizzle": "32B", "fill": "nan"}], )");
+  const auto at = text.find("\"x\", \"y\"");
+  ASSERT_NE(at, std::string::npos);
+  text.replace(at, 3, "\"tiles\"");
+  const auto plan = ReadPlan(text);
+  ASSERT_TRUE(plan.has_value()) << ToString(plan.error());
+  ASSERT_EQ(plan->tensor_maps.size(), 1u);
+  const ResolvedTensorMap& map = plan->tensor_maps[0];
+  EXPECT_EQ(map.name, "tiles");
+  EXPECT_EQ(map.tensor, "x");
+  EXPECT_EQ(map.shape, (std::vector<std::uint64_t>{32, 20}));
+  EXPECT_EQ(map.strides, (std::vector<std::uint64_t>{128}));
+  EXPECT_EQ(map.box, (std::vector<std::uint32_t>{8, 4}));
+  EXPECT_EQ(map.swizzle, 1);
+  EXPECT_TRUE(map.fill_nan);
+
+  for (const auto& [from, to] : {std::pair{"\"32B\"", "\"33B\""},
+                                 {"\"tensor\": \"x\"", "\"tensor\": \"w\""},
+                                 {"\"box\": [8, 4]", "\"box\": [8]"},
+                                 {"[32, \"n / 50\"]", "[32, \"n / 0\"]"},
+                                 {"\"name\": \"tiles\"", "\"name\": \"y\""}}) {
+    std::string broken = text;
+    const auto place = broken.find(from);
+    ASSERT_NE(place, std::string::npos) << from;
+    broken.replace(place, std::strlen(from), to);
+    const auto refused = ReadPlan(broken);
+    ASSERT_FALSE(refused.has_value()) << to;
+    EXPECT_THAT(ToString(refused.error()), HasSubstr("tensor_maps")) << to;
+  }
+}
+
 TEST(SanitizePlan, ErrorsNamePlaceAndCure) {
   EXPECT_THAT(Broken("\"uniform\"", "\"unifrm\""),
               HasSubstr("/buffers/x/init/kind: unknown init kind 'unifrm'"));

@@ -296,6 +296,8 @@ TEST(CompileService, MacrosPassAndPathsDoNot) {
 
 TEST(CompileService, MalformedRequestsAreErrors) {
   EXPECT_THAT(Ask({{"arch", "sm_90 --x"}}, "").error().message, HasSubstr("no architecture"));
+  // A target that NVRTC does not know is no diagnostic of the source.
+  EXPECT_THAT(Ask({{"arch", "sm_12"}}, "").error().message, HasSubstr("refuses its options"));
   EXPECT_THAT(ToString(Ask({{"optoins", Json::array()}}, "").error()), HasSubstr("options"));
   EXPECT_THAT(Ask({{"action", "nosuch"}}, "").error().message, HasSubstr("nosuch"));
 }

@@ -90,7 +90,8 @@ def prepare(source, work):
     """Compiles a kernel and writes its plan; None when it does not compile."""
     work.mkdir(parents=True, exist_ok=True)
     cubin = work / "kernel.cubin"
-    done = subprocess.run(["nvcc", "-std=c++17", "-arch=sm_90", "-lineinfo", "-cubin", "-o", cubin, source],
+    arch = json.loads((source.parent / "expect.json").read_text()).get("arch", "sm_90")
+    done = subprocess.run(["nvcc", "-std=c++17", f"-arch={arch}", "-lineinfo", "-cubin", "-o", cubin, source],
                           capture_output=True, text=True)
     if done.returncode != 0:
         return None, done.stderr[-400:]

@@ -1,7 +1,5 @@
 // The whole emulator against what an H200 returned: the very kernels that were recorded, parsed,
 // decoded and run with all monitors, which must have nothing to say about them.
-#include "validator/emu/emulator.h"
-
 #include <gtest/gtest.h>
 
 #include <cstdio>
@@ -9,59 +7,10 @@
 #include <map>
 
 #include "tests/conformance/recorded.h"
+#include "tests/conformance/run_kernel.h"
 
 namespace assay::conformance {
 namespace {
-
-constexpr std::size_t kRegisterBytes = 8 * kMaxThreads;
-
-Argument Pointer(std::uint32_t buffer) {
-  Argument argument;
-  argument.kind = Argument::Kind::kBuffer;
-  argument.buffer = buffer;
-  return argument;
-}
-
-struct KernelRun {
-  Report report;
-  std::vector<std::byte> out;
-};
-
-Result<KernelRun> RunKernel(const Recorded& recorded) {
-  const Form& form = recorded.form;
-  ASSAY_TRY(const auto program,
-            emu::Program::Load(ModuleHeader() + WriteKernel(form, "form").text));
-  std::vector<std::byte> in(kRegisterBytes * std::max<std::size_t>(1, recorded.inputs.size()));
-  for (std::size_t r = 0; r < recorded.inputs.size(); ++r) {
-    std::memcpy(in.data() + r * kRegisterBytes, recorded.inputs[r].data(),
-                8 * recorded.inputs[r].size());
-  }
-  KernelRun run;
-  run.out.resize(kRegisterBytes * recorded.outputs.size());
-  const std::vector<std::uint8_t> probe = ProbeMemory();
-  std::vector<std::byte> memory(probe.size());
-  std::memcpy(memory.data(), probe.data(), probe.size());
-  Execution execution;
-  const auto add = [&](const char* name, const std::vector<std::byte>& bytes, BufferRole role) {
-    BufferSpec spec;
-    spec.name = name;
-    spec.dtype = DType::kI64;
-    spec.elements = static_cast<std::int64_t>(bytes.size() / 8);
-    spec.role = role;
-    execution.buffers.push_back(spec);
-  };
-  add("in", in, BufferRole::kInput);
-  add("out", run.out, BufferRole::kOutput);
-  add("memory", memory, BufferRole::kInput);
-  Launch launch;
-  launch.entry = "form";
-  launch.block = {static_cast<std::uint32_t>(form.threads), 1, 1};
-  launch.args = {Pointer(0), Pointer(1), Pointer(2)};
-  execution.launches.push_back(launch);
-  const std::span<std::byte> buffers[] = {in, run.out, memory};
-  run.report = emu::Run(*program, execution, buffers);
-  return run;
-}
 
 std::string FamilyOf(const Form& form) {
   const std::string_view text = form.instruction;
@@ -77,7 +26,7 @@ TEST(EmulatorConformance, RecordedKernelsRunAsOnHardware) {
   int count = 0;
   for (const Recorded& recorded : *all) {
     const Form& form = recorded.form;
-    const auto run = RunKernel(recorded);
+    const auto run = RunKernel(form, recorded.inputs);
     if (!run) {
       ADD_FAILURE() << form.name << ": " << ToString(run.error());
       continue;

@@ -1,5 +1,5 @@
 // Runs every form on a GPU and writes what it returned: conformance_record FORMS MODULES CHIP_NAME
-// OUTPUT_PREFIX
+// OUTPUT_PREFIX [programs]; with `programs`, the random ones made of the forms (programs.h).
 //
 // MODULES is a folder of module<k>.cubin (or .ptx) as conformance_ptx wrote them. OUTPUT_PREFIX.bin
 // gets the outputs, forms in order, each register of a form in turn, each thread in turn,
@@ -21,6 +21,7 @@
 #include "tests/conformance/forms.h"
 #include "tests/conformance/golden.h"
 #include "tests/conformance/inputs.h"
+#include "tests/conformance/programs.h"
 
 namespace {
 
@@ -99,11 +100,13 @@ std::string ReadAll(const std::string& path) {
 }  // namespace
 
 int main(int argc, char** argv) {
-  if (argc != 5) {
-    std::fprintf(stderr, "usage: conformance_record FORMS MODULES CHIP OUTPUT_PREFIX\n");
+  if (argc != 5 && argc != 6) {
+    std::fprintf(stderr,
+                 "usage: conformance_record FORMS MODULES CHIP OUTPUT_PREFIX [programs]\n");
     return 3;
   }
-  const std::vector<Form> forms = ParseForms(ReadAll(argv[1]));
+  std::vector<Form> forms = ParseForms(ReadAll(argv[1]));
+  if (argc == 6) forms = RandomPrograms(forms, kPrograms, kProgramSeed);
   const Driver driver = LoadDriver();
   Must(driver.init(0), "cuInit");
   CUdevice device = 0;

@@ -118,3 +118,12 @@ extern "C" __global__ void references(const int* in, int n, int* histogram, int*
   for (const int value : window) sum += value;
   sums[thread] = sum;
 }
+
+/// Counts in two halves of a word.
+extern "C" __global__ void half_words(short* counts) {
+  cuda::atomic_ref<short, cuda::thread_scope_device>(counts[0]).fetch_add(1);
+  cuda::atomic_ref<short, cuda::thread_scope_device> other(counts[1]);
+  short seen = other.load(cuda::std::memory_order_relaxed);
+  while (!other.compare_exchange_weak(seen, static_cast<short>(seen + 2))) {
+  }
+}

@@ -60,3 +60,14 @@ extern "C" __global__ void labels(const int* in, int* sizes) {
   const auto group = cg::labeled_partition(warp, in[thread] & 3);
   sizes[thread] = static_cast<int>(group.size());
 }
+
+/// Tiles of several warps meet at barriers in reserved shared memory.
+extern "C" __global__ void wide_tiles(const int* in, int* sums, int* scans) {
+  __shared__ cg::block_tile_memory<256> memory;
+  const auto block = cg::this_thread_block(memory);
+  const auto two = cg::tiled_partition<64>(block);
+  const auto four = cg::tiled_partition<128>(block);
+  const int thread = static_cast<int>(block.thread_rank());
+  sums[thread] = cg::reduce(two, in[thread], cg::plus<int>());
+  scans[thread] = cg::inclusive_scan(four, in[thread], cg::plus<int>());
+}

@@ -229,3 +229,82 @@ extern "C" __global__ void plain_along_k(const __half* a, const __half* b, float
 extern "C" __global__ void plain_across_k(const __half* a, const __half* b, float* out) {
   Plain<1>(a, b, out);
 }
+/// Which chunk of 16 bytes a product reads for column n and k = 0 (out[n]) or k = 8 (out[64 + n]): A
+/// picks k = row, and every element of B is the number of its chunk.
+extern "C" __global__ void chunks_read(float* out, int start, int base_offset, int swizzle) {
+  extern __shared__ __align__(1024) __half chunks[];
+  for (int i = threadIdx.x; i < 16384; i += 128) chunks[i] = __int2half_rn(i / 8);
+  asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
+  __syncthreads();
+  const int row = threadIdx.x / 4;
+  const int pair = 2 * (threadIdx.x % 4);
+  const u32 one = row == pair ? 0x3c00u : row == pair + 1 ? 0x3c000000u : 0u;
+  const u64 b = ((Shared(chunks) + start) >> 4 & 0x3fff) | 1ull << 16 | 64ull << 32 |
+                static_cast<u64>(base_offset) << 49 | static_cast<u64>(swizzle) << 62;
+  float d[32] = {};
+  asm volatile(
+      "wgmma.fence.sync.aligned;\n"
+      "wgmma.mma_async.sync.aligned.m64n64k16.f32.f16.f16 "
+      "{%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, %16, %17, %18, %19, "
+      "%20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31}, {%32, %33, %33, %32}, %34, 1, "
+      "1, 1, 0;\nwgmma.commit_group.sync.aligned;\nwgmma.wait_group.sync.aligned 0;"
+      : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3]), "+f"(d[4]), "+f"(d[5]), "+f"(d[6]),
+        "+f"(d[7]), "+f"(d[8]), "+f"(d[9]), "+f"(d[10]), "+f"(d[11]), "+f"(d[12]), "+f"(d[13]),
+        "+f"(d[14]), "+f"(d[15]), "+f"(d[16]), "+f"(d[17]), "+f"(d[18]), "+f"(d[19]), "+f"(d[20]),
+        "+f"(d[21]), "+f"(d[22]), "+f"(d[23]), "+f"(d[24]), "+f"(d[25]), "+f"(d[26]), "+f"(d[27]),
+        "+f"(d[28]), "+f"(d[29]), "+f"(d[30]), "+f"(d[31])
+      : "r"(one), "r"(0), "l"(b));
+  if (threadIdx.x >= 4) return;
+  for (int i = 0; i < 8; ++i) {
+    for (int e = 0; e < 4; ++e) out[e / 2 * 64 + i * 8 + pair + e % 2] = d[i * 4 + e];
+  }
+}
+
+#define REPLACE(field, bits, value, ...)                                                          \
+  asm volatile("tensormap.replace.tile." field ".shared::cta.b1024." bits " [%0], " value ";" ::"r"( \
+                   to),                                                                           \
+               ##__VA_ARGS__                                                                      \
+               : "memory")
+
+/// A map of 40 by 20 elements with rows `stride` bytes apart, made here from zeros; its box of 16 by 8
+/// at (32, 16) to `out`.
+extern "C" __global__ void own_map(const unsigned short* in, TensorMap* map, unsigned short* out,
+                                   int type, int stride) {
+  __shared__ __align__(128) unsigned short tile[128];
+  __shared__ __align__(128) u32 made[32];
+  __shared__ u64 barrier;
+  made[threadIdx.x] = 0;
+  __syncwarp();
+  if (threadIdx.x == 0) {
+    const u32 to = Shared(made);
+    REPLACE("global_address", "b64", "%1", "l"(in));
+    REPLACE("rank", "b32", "1");
+    REPLACE("box_dim", "b32", "0, %1", "r"(16));
+    REPLACE("box_dim", "b32", "1, 8");
+    REPLACE("global_dim", "b32", "0, 40");
+    REPLACE("global_dim", "b32", "1, 20");
+    REPLACE("global_stride", "b64", "0, %1", "l"(static_cast<u64>(stride)));
+    REPLACE("element_stride", "b32", "0, 1");
+    REPLACE("element_stride", "b32", "1, 1");
+    if (type == 1) REPLACE("elemtype", "b32", "1");
+    if (type == 12) REPLACE("elemtype", "b32", "12");
+    REPLACE("interleave_layout", "b32", "0");
+    REPLACE("swizzle_mode", "b32", "0");
+    REPLACE("fill_mode", "b32", "0");
+    InitBarrier(&barrier);
+  }
+  __syncwarp();
+  asm volatile(
+      "tensormap.cp_fenceproxy.global.shared::cta.tensormap::generic.release.gpu.sync.aligned "
+      "[%0], [%1], 128;" ::"l"(map),
+      "r"(Shared(made))
+      : "memory");
+  asm volatile("fence.proxy.tensormap::generic.acquire.gpu [%0], 128;" ::"l"(map) : "memory");
+  __syncwarp();
+  if (threadIdx.x == 0) {
+    Expect(&barrier, sizeof(tile));
+    LoadTile(tile, map, 32, 16, &barrier);
+  }
+  Wait(&barrier, 0);
+  for (int i = threadIdx.x; i < 128; i += 32) out[i] = tile[i];
+}

@@ -23,9 +23,10 @@ double Fraction(std::int64_t index, std::int64_t elements) {
   return elements > 1 ? static_cast<double>(index) / static_cast<double>(elements - 1) : 0.5;
 }
 
-// Exponents that survive cubing and a million additions in f32, and lie past 2^31, where a conversion
-// to int saturates; f16 has little room to begin with.
-int RoomyExponent(DType type) { return type == DType::kF16 || SizeOf(type) == 1 ? 6 : 34; }
+// Exponents that survive cubing and a million additions in f32, in whatever order factors are
+// multiplied; f16 has little room to begin with.
+bool IsNarrow(DType type) { return type == DType::kF16 || SizeOf(type) == 1; }
+int RoomyExponent(DType type) { return IsNarrow(type) ? 6 : 28; }
 
 // Places a standard value (mean 0, scale 1) where the op says its values lie: in the middle of a
 // narrow range, else around the typical mean.
@@ -75,8 +76,10 @@ double Offset(const FillContext& context, std::int64_t index) {
   return Scaled(context, context.parameter[0] + At(context, index).Normal());
 }
 
+// Past 2^31, where a conversion to int saturates.
 double Large(const FillContext& context, std::int64_t index) {
-  return std::ldexp(At(context, index).Normal(), RoomyExponent(context.dtype));
+  const int exponent = IsNarrow(context.dtype) ? RoomyExponent(context.dtype) : 34;
+  return std::ldexp(At(context, index).Normal(), exponent);
 }
 
 double Tiny(const FillContext& context, std::int64_t index) {
@@ -85,7 +88,7 @@ double Tiny(const FillContext& context, std::int64_t index) {
 
 // Far below what is tiny, but still normal: thresholds like 1e-12 and 1e-20 lie in between.
 double Minute(const FillContext& context, std::int64_t index) {
-  const int exponent = context.dtype == DType::kF16 || SizeOf(context.dtype) == 1 ? 10 : 90;
+  const int exponent = IsNarrow(context.dtype) ? 10 : 90;
   return std::ldexp(At(context, index).Normal(), -exponent);
 }
 

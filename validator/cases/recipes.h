@@ -22,6 +22,9 @@ struct Recipe {
   std::string_view integers;  ///< Profile kind of other integer inputs.
   bool special = false;       ///< Applies only where some domain allows NaN or infinity.
   std::string_view meaning;
+  /// Not mixed with other recipes: next to large values, whether intermediate products underflow
+  /// would hang on the order of their factors, which is nobody's fault.
+  bool alone = false;
 };
 
 std::span<const Recipe> AllRecipes();
@@ -33,7 +36,7 @@ bool Applies(const Recipe& recipe, const ops::Instance& instance);
 Case MakeCase(const ops::Instance& instance, const Recipe& recipe, ops::AxisValues axes,
               std::uint64_t seed, std::string origin);
 
-/// Every input draws its profile from a recipe of its own, chosen by `seed`.
+/// Every input draws its profile from a recipe of its own, chosen by `seed` among those that mix.
 Case MakeMixedCase(const ops::Instance& instance, ops::AxisValues axes, std::uint64_t seed,
                    std::string origin);
 

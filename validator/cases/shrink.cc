@@ -140,26 +140,35 @@ class Shrinker {
     return progress;
   }
 
+  // Earlier calls: fewer of them, all first, then by halves; then such as the judged call.
   bool ShrinkPrelude() {
     bool progress = false;
-    while (!best_.prelude.empty() && !Spent()) {
-      std::vector<Probe> probes(1, best_);
-      probes.front().prelude.clear();
-      probes.front().reuse_addresses = false;
-      for (std::size_t i = 0; i < best_.prelude.size(); ++i) {
+    for (std::size_t chunk = best_.prelude.size(); chunk > 0 && !Spent();) {
+      std::vector<Probe> probes;
+      for (std::size_t at = 0; at + chunk <= best_.prelude.size(); at += chunk) {
         Probe probe = best_;
-        probe.prelude.erase(probe.prelude.begin() + static_cast<std::ptrdiff_t>(i));
-        probes.push_back(std::move(probe));
-        probe = best_;
-        if (probe.prelude[i] != probe.case_) {
-          probe.prelude[i] = probe.case_;
-          probes.push_back(std::move(probe));
-        }
+        const auto first = probe.prelude.begin() + static_cast<std::ptrdiff_t>(at);
+        probe.prelude.erase(first, first + static_cast<std::ptrdiff_t>(chunk));
+        if (probe.prelude.empty()) probe.reuse_addresses = false;
+        // Of a row of equal calls it does not matter which one goes.
+        if (probes.empty() || !(probes.back() == probe)) probes.push_back(std::move(probe));
       }
-      if (!TakeFirst(probes)) break;
-      progress = true;
+      if (TakeFirst(probes)) {
+        progress = true;
+        chunk = std::min(chunk, best_.prelude.size());
+      } else {
+        chunk /= 2;
+      }
     }
-    return progress;
+    std::vector<Probe> alike(1, best_);
+    std::ranges::fill(alike.front().prelude, best_.case_);
+    constexpr std::size_t kOneByOne = 4;
+    for (std::size_t i = 0; i < best_.prelude.size() && best_.prelude.size() <= kOneByOne; ++i) {
+      alike.push_back(best_);
+      alike.back().prelude[i] = best_.case_;
+    }
+    std::erase_if(alike, [&](const Probe& probe) { return probe == best_; });
+    return TakeFirst(alike).has_value() || progress;
   }
 
   bool SimplifyValues() {

@@ -117,6 +117,16 @@ TEST(ShrinkTest, KeepsThePreludeAndScheduleThatAreNeeded) {
   EXPECT_EQ(shrunk.probe.schedule.seed, 0u);
 }
 
+TEST(ShrinkTest, LongPreludesShrinkByHalves) {
+  const ops::Instance instance = GatherInstance();
+  Probe start = Start();
+  start.prelude.assign(300, start.case_);
+  const Shrunk shrunk =
+      Shrink(instance, start, Each([](const Probe& probe) { return probe.prelude.size() >= 41; }),
+             {.max_trials = 160});
+  EXPECT_EQ(shrunk.probe.prelude.size(), 41u);
+}
+
 TEST(ShrinkTest, AddressesComeBackOnlyWhereThatIsNeeded) {
   const ops::Instance instance = GatherInstance();
   Probe start = Start();

@@ -29,6 +29,12 @@ inline constexpr std::uint64_t kMaxSharedVariables = 500;
 /// Where variables start when wgmma descriptors must be able to name them.
 inline constexpr std::uint64_t kCompactSharedBase = 1024;
 
+/// Shared memory of a block that belongs to system software (%reserved_smem_offset_*); cooperative
+/// groups keep the barriers of tiles of several warps there. Sizes are an H200's: what is in use, and
+/// what is set aside.
+inline constexpr std::uint64_t kReservedSharedBytes = 288;
+inline constexpr std::uint64_t kReservedSharedCapacity = 1024;
+
 /// First address of a thread's local memory.
 inline constexpr std::uint64_t kLocalBase = 256;
 /// Bytes between two variables of a frame.

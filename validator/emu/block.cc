@@ -41,8 +41,9 @@ void PrepareShared(Engine& engine, Block& block) {
     region.race_region = block.race_region;
     region.race_offset = variable.storage;
     region.defined = nullptr;
+    if (variable.system) std::fill_n(region.data, region.size, std::byte{0});
     if (engine.track_defined) {
-      block.shared_defined[i].Reset(region.size, false);
+      block.shared_defined[i].Reset(region.size, variable.system);
       region.defined = &block.shared_defined[i];
     }
   }
@@ -157,6 +158,7 @@ void StartBlock(Engine& engine, Block& block, BlockNumber number) {
     warp.split_count = 0;
     warp.priority = engine.rng.Next();
     warp.idle_rounds = 0;
+    warp.last_access = kNoPc;
     warp.async.reset();
     warp.cluster_arrived = 0;
     warp.cluster_released = 0;
@@ -227,7 +229,16 @@ bool ArriveAtBarrier(CoreWarp& warp, const Decoded& op, std::uint32_t id, LaneMa
   barrier.lanes[warp.index] |= lanes;
   barrier.arrived += static_cast<std::uint32_t>(std::popcount(lanes));
   barrier.popc += static_cast<std::uint32_t>(std::popcount(predicate & lanes));
-  if (engine.race) engine.race->OnBarrierArrive(block.number, id, warp.number, lanes, waits);
+  const bool in_order =
+      !engine.race || engine.race->OnBarrierArrive(block.number, id, warp.number, lanes, waits);
+  if (!in_order && expected != 0 && engine.execution.checks.barrier) {
+    Report1(warp, FindingKind::kBarrierMisuse, pc, lanes,
+            fmt::format("who meets at barrier {} is left to chance: threads arrive that nothing "
+                        "orders after its last completion, and might have counted for that one",
+                        id),
+            fmt::format("arrives at barrier {}", id), {},
+            "a barrier of its own for each group of threads, or an order between its uses");
+  }
   if (!IsComplete(block, barrier)) return false;
   if (waits) {
     // The lanes that complete it take their result like those that waited.

@@ -2,7 +2,9 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cstring>
+#include <utility>
 
 #include "validator/emu/memory.h"
 
@@ -12,15 +14,29 @@ namespace {
 /// Buffers that need filling and are larger than this are filled where they are touched.
 constexpr std::uint64_t kLargeBuffer = std::uint64_t{64} << 20;
 
+std::uint8_t FillByte(const BufferSpec& spec) {
+  return spec.fill == BufferFill::kZero ? 0 : spec.poison;
+}
+
+bool StartsDefined(const BufferSpec& spec) { return spec.fill != BufferFill::kUninitialised; }
+
+void FillAgain(const BufferSpec& spec, const MemoryRegion& region) {
+  if (region.lazy != nullptr) {
+    region.lazy->FillAgain();
+  } else {
+    std::memset(region.data, FillByte(spec), region.size);
+  }
+  if (region.defined != nullptr) region.defined->Reset(region.size, StartsDefined(spec));
+}
+
 /// A region for `spec` in `memory`, filled or to be filled, without an address.
 MemoryRegion RegionFor(Engine& engine, const BufferSpec& spec, std::span<std::byte> memory) {
   MemoryRegion region;
   if (spec.fill != BufferFill::kProvided) {
-    const std::uint8_t value = spec.fill == BufferFill::kZero ? 0 : spec.poison;
     if (memory.size() <= kLargeBuffer) {
-      std::memset(memory.data(), value, memory.size());
+      std::memset(memory.data(), FillByte(spec), memory.size());
     } else {
-      engine.fills.push_back(std::make_unique<LazyFill>(memory, value));
+      engine.fills.push_back(std::make_unique<LazyFill>(memory, FillByte(spec)));
       region.lazy = engine.fills.back().get();
     }
   }
@@ -34,6 +50,32 @@ MemoryRegion RegionFor(Engine& engine, const BufferSpec& spec, std::span<std::by
   return region;
 }
 
+/// Where a buffer lies: its allocation, and how far past a boundary there.
+struct Place {
+  std::uint32_t allocation = 0;
+  std::uint64_t offset = 0;
+};
+
+/// Places for `count` buffers. Under the plain schedule one after the other; under the others in
+/// any order and anywhere that an allocator may put them, since no kernel may care.
+std::vector<Place> PlacesFor(const Engine& engine, std::size_t count) {
+  std::vector<Place> places(count);
+  const Schedule& schedule = engine.execution.schedule;
+  for (std::size_t i = 0; i < count; ++i) places[i].allocation = static_cast<std::uint32_t>(i) + 1;
+  if (schedule.policy == Schedule::Policy::kSequential) return places;
+  constexpr std::uint64_t kAllocations = 128;
+  constexpr std::uint64_t kGranule = 512;
+  constexpr std::uint64_t kGranules = (kAllocationBase / 2) / kGranule;
+  Rng rng(DeriveSeed(schedule.seed, "addresses"));
+  const auto first = static_cast<std::uint32_t>(rng.Below(kAllocations));
+  for (std::size_t i = count; i > 1; --i) std::swap(places[i - 1], places[rng.Below(i)]);
+  for (Place& place : places) {
+    place.allocation += first;
+    place.offset = rng.Below(kGranules) * kGranule;
+  }
+  return places;
+}
+
 }  // namespace
 
 bool AddBuffers(Engine& engine, std::span<const std::span<std::byte>> buffers) {
@@ -43,10 +85,14 @@ bool AddBuffers(Engine& engine, std::span<const std::span<std::byte>> buffers) {
                "the number of buffers differs from the number of their descriptions");
     return false;
   }
-  if (const Status lives = CheckReuse(engine.execution); !lives) {
+  if (const Status lives = CheckBuffers(engine.execution); !lives) {
     engine.End(Stop::kEngineFailure, ToString(lives.error()));
     return false;
   }
+  std::vector<Place> places = PlacesFor(engine, specs.size());
+  std::uint32_t last = 0;
+  for (const Place& place : places) last = std::max(last, place.allocation);
+  engine.regions.resize(last + 1);
   for (std::size_t i = 0; i < specs.size(); ++i) {
     const BufferSpec& spec = specs[i];
     const std::uint64_t bytes = SizeOf(spec.dtype) * static_cast<std::uint64_t>(spec.elements);
@@ -55,15 +101,12 @@ bool AddBuffers(Engine& engine, std::span<const std::span<std::byte>> buffers) {
                  fmt::format("buffer '{}' does not fit its description", spec.name));
       return false;
     }
-    PlacedBuffer placed{.region = RegionFor(engine, spec, buffers[i].first(bytes))};
-    const bool defined = spec.fill != BufferFill::kUninitialised;
-    if (spec.reuse) {
-      placed.allocation = engine.buffers[spec.reuse->buffer].allocation;
-      TrackRegion(engine, placed.region, placed.allocation, spec.misalign, defined);
-    } else {
-      placed.allocation = AddRegion(engine, placed.region, spec.misalign, defined);
-      placed.region = engine.regions[placed.allocation];
-    }
+    if (spec.reuse) places[i] = places[spec.reuse->buffer];
+    PlacedBuffer placed{.region = RegionFor(engine, spec, buffers[i].first(bytes)),
+                        .allocation = places[i].allocation};
+    TrackRegion(engine, placed.region, placed.allocation, places[i].offset + spec.misalign,
+                StartsDefined(spec));
+    if (!spec.reuse) engine.regions[placed.allocation] = placed.region;
     engine.buffers.push_back(std::move(placed));
   }
   return true;
@@ -75,6 +118,8 @@ void PlaceBuffers(Engine& engine, std::uint32_t number) {
     if (!reuse || reuse->launch != number) continue;
     engine.regions[engine.buffers[i].allocation] = engine.buffers[i].region;
   }
+  for (const std::uint32_t buffer : engine.execution.launches[number].fresh)
+    FillAgain(engine.execution.buffers[buffer], engine.buffers[buffer].region);
 }
 
 }  // namespace assay::emu

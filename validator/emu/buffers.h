@@ -1,10 +1,13 @@
 // The buffers of an execution in the device's address space.
 //
+// Buffers lie one after the other under the plain schedule, at other multiples of 512 bytes and in
+// another order under each of the others: what follows from an address follows from chance.
+//
 // Each buffer has a region: memory, size, definedness, race state. Most lie in an allocation of
 // their own for the whole run. One that takes over another's address (BufferSpec::reuse) moves into
 // that one's allocation when its launch comes, and what lay there is gone: kernels that kept the
 // address find the new buffer, with its own bounds and content. Engine::buffers keeps the regions of
-// all of them, before, during and after their lives.
+// all of them, before, during and after their lives. Launch::fresh fills some anew in their place.
 //
 //   if (AddBuffers(engine, memory)) PlaceBuffers(engine, 0);
 #pragma once
@@ -21,7 +24,7 @@ namespace assay::emu {
 /// request does not hold together, and the run is over.
 bool AddBuffers(Engine& engine, std::span<const std::span<std::byte>> buffers);
 
-/// Puts in place the buffers whose life begins with launch `number`.
+/// Puts in place the buffers whose life begins with launch `number`, and fills anew what it asks for.
 void PlaceBuffers(Engine& engine, std::uint32_t number);
 
 }  // namespace assay::emu

@@ -98,12 +98,13 @@ struct Frame {
   std::byte* slots = nullptr;
   LaneMask* predicates = nullptr;
   LaneMask* undefined = nullptr;  ///< By shadow index: lanes whose value is undefined.
-  LaneMask* partial = nullptr;  ///< By shadow index: undefined lanes of which `bits` knows more.
+  LaneMask* partial = nullptr;    ///< By shadow index: undefined lanes of which `bits` knows more.
   std::uint32_t* origin =
       nullptr;  ///< By shadow index: pc that made it undefined; kNoPc: never written.
   std::array<std::uint32_t, kWarpSize> return_pc{};
   std::array<std::uint32_t, kWarpSize> base{};  ///< Start of the frame in each lane's local memory.
-  std::array<std::uint32_t, kWarpSize> allocated{};  ///< Behind the variables of each lane, in bytes.
+  std::array<std::uint32_t, kWarpSize>
+      allocated{};  ///< Behind the variables of each lane, in bytes.
   std::vector<StackBlock> blocks;
   std::vector<std::byte> storage;
   /// By shadow index, where needed: undefined bits (undefined.h).
@@ -144,8 +145,9 @@ struct CoreWarp : Warp {
   WarpNumber number = 0;       ///< In the launch.
   std::uint64_t priority = 0;  ///< PCT.
   std::uint64_t idle_rounds = 0;
-  std::uint64_t executed = 0;  ///< Instructions, ever.
-  std::uint32_t turn_start = 0;  ///< Where the running split began its turn.
+  std::uint64_t executed = 0;         ///< Instructions, ever.
+  std::uint32_t turn_start = 0;       ///< Where the running split began its turn.
+  std::uint32_t last_access = kNoPc;  ///< pc of the last access to memory.
   std::array<Split, kWarpSize + 1> splits;
   std::vector<std::unique_ptr<Frame>> frames;
   std::vector<std::byte> local;  ///< Local memory, lane after lane.
@@ -250,13 +252,15 @@ struct Engine {
   std::vector<std::unique_ptr<Block>> resident;
   FindingSink findings;
   std::unique_ptr<RaceDetector> race;
-  ShadowTracker* shadow = nullptr;  ///< Follows every instruction, when not null (shadow/tracker.h).
+  ShadowTracker* shadow =
+      nullptr;  ///< Follows every instruction, when not null (shadow/tracker.h).
   LaunchState launch;
   Counters counters;
   std::vector<std::uint8_t> branch_sides;  ///< By pc, for coverage.
   Rng rng;
   std::size_t reported_races = 0;  ///< Of race->races(), already findings.
-  std::map<std::uint32_t, std::string> undefined_reads;  ///< By pc: the first place found undefined.
+  std::map<std::uint32_t, std::string>
+      undefined_reads;  ///< By pc: the first place found undefined.
   bool monitored = false;
   bool track_defined = false;
   bool reverse_lanes = false;

@@ -1,5 +1,6 @@
 // Where variables lie: shared memory, frames, kernel parameters.
 #include <algorithm>
+#include <optional>
 
 #include "validator/emu/address_space.h"
 #include "validator/emu/program.h"
@@ -49,6 +50,16 @@ class SharedLayout {
     return {.where = PlacedVariable::Where::kShared, .bytes = variable.bytes, .shared = index};
   }
 
+  void PlaceReserved() {
+    reserved_ = impl_.shared.size();
+    impl_.shared.push_back({.name = "reserved shared memory",
+                            .storage = storage_,
+                            .bytes = kReservedSharedBytes,
+                            .element_bytes = 4,
+                            .system = true});
+    storage_ += kReservedSharedCapacity;
+  }
+
   /// Addresses, once all variables are known.
   void Assign() {
     impl_.shared_static_bytes = AlignUp(storage_, dynamic_align_);
@@ -58,11 +69,13 @@ class SharedLayout {
       variable.address =
           compact_ ? kCompactSharedBase + variable.storage : (i + 1) << kSharedVariableBits;
     }
+    if (reserved_) impl_.reserved_shared = impl_.shared[*reserved_].address;
   }
 
  private:
   Program::Impl& impl_;
   bool compact_;
+  std::optional<std::size_t> reserved_;  ///< Index of what PlaceReserved placed.
   std::uint64_t storage_ = 0;
   std::uint32_t dynamic_element_ = 1;
   std::uint64_t dynamic_align_ = 128;  ///< What extern arrays ask for holds for their address.
@@ -77,6 +90,26 @@ bool NeedsCompactShared(const ptx::Module& module, std::size_t variables) {
     }
   }
   return false;
+}
+
+bool NeedsReservedShared(const ptx::Module& module) {
+  const auto asks = [](const ptx::Operand& operand) {
+    if (operand.kind != ptx::Operand::Kind::kSpecial) return false;
+    switch (operand.special) {
+      case ptx::SpecialRegister::kReservedSmemOffsetBegin:
+      case ptx::SpecialRegister::kReservedSmemOffsetEnd:
+      case ptx::SpecialRegister::kReservedSmemOffset0:
+      case ptx::SpecialRegister::kReservedSmemOffset1:
+        return true;
+      default:
+        return false;
+    }
+  };
+  return std::ranges::any_of(module.functions, [&](const ptx::Function& function) {
+    return std::ranges::any_of(function.body, [&](const Instruction& in) {
+      return std::ranges::any_of(in.operands, asks);
+    });
+  });
 }
 
 void PlaceFrame(const ptx::Function& function, FunctionCode& code, std::size_t first_free) {
@@ -121,6 +154,7 @@ void LayOut(Program::Impl& impl) {
   count_shared(module.variables);
   for (const ptx::Function& function : module.functions) count_shared(function.variables);
   SharedLayout layout(impl, NeedsCompactShared(module, shared_count));
+  if (NeedsReservedShared(module)) layout.PlaceReserved();
 
   impl.module_variables.resize(module.variables.size());
   for (std::size_t i = 0; i < module.variables.size(); ++i) {

@@ -44,6 +44,15 @@ class LazyFill {
   void TouchAll() {
     if (!memory_.empty() && value_ != 0) Touch(0, memory_.size());
   }
+  /// What was touched holds the value again.
+  void FillAgain() {
+    for (std::uint64_t page = 0; page * kPageBytes < memory_.size(); ++page) {
+      if ((filled_[page / 64] >> page % 64 & 1) == 0) continue;
+      const std::uint64_t start = page * kPageBytes;
+      std::memset(memory_.data() + start, value_,
+                  std::min(kPageBytes, std::uint64_t{memory_.size()} - start));
+    }
+  }
 
  private:
   std::span<std::byte> memory_;

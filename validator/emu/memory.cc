@@ -291,6 +291,7 @@ bool Resolve(CoreWarp& warp, const Decoded& op, Space space, LaneMask lanes, std
   access.local = false;
   access.common = nullptr;
   if (lanes == 0) return true;
+  warp.last_access = warp.PcOf(op);
   const int first = std::countr_zero(lanes);
   const Window window = WindowOf(space, access.address[first]);
   if (window != Window::kLocal) [[likely]] {

@@ -199,6 +199,7 @@ void ReportAccess(CoreWarp& warp, const Decoded& op, const LaneAccess& access, s
     for (int lane = 0; lane < kWarpSize; ++lane) offsets[lane] = access.pointer[lane] + shift;
     event.lanes = lanes;
     event.region = region.race_region;
+    event.siblings_may_agree = region.kind == MemoryRegion::Kind::kShared;
     warp.engine->race->OnAccess(event);
   };
   if (access.common != nullptr) {

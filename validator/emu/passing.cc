@@ -84,4 +84,43 @@ void ReportPassing(CoreWarp& warp, LaneMask lanes) {
   }
 }
 
+void ReportPassedBarrier(CoreWarp& warp, LaneMask lanes) {
+  Engine& engine = *warp.engine;
+  const std::uint32_t passed_at = warp.last_access;
+  if (!engine.execution.checks.barrier || passed_at == kNoPc) return;
+  for (std::uint32_t id = 0; id < warp.block->barriers.size(); ++id) {
+    const NamedBarrier& barrier = warp.block->barriers[id];
+    if (!barrier.open || barrier.expected != 0) continue;
+    // Not when the barrier lies ahead as well: in a loop, the access belongs to a round before.
+    if (!Reaches(engine.program, barrier.first_pc, passed_at) ||
+        Reaches(engine.program, passed_at, barrier.first_pc))
+      continue;
+    const CoreWarp* waiting = nullptr;
+    for (const auto& other : warp.block->warps) {
+      if (waiting == nullptr && (barrier.lanes[other->index] & other->alive) != 0)
+        waiting = other.get();
+    }
+    if (waiting == nullptr) continue;
+    const LaneMask waits = barrier.lanes[waiting->index];
+    const auto side = [&](std::string what, std::uint32_t pc, const CoreWarp& of, LaneMask who) {
+      return Access{.what = std::move(what),
+                    .site = SiteOf(engine, pc),
+                    .thread = ThreadOf(of, FirstLane(who)),
+                    .threads = static_cast<std::uint64_t>(std::popcount(who)),
+                    .value = {}};
+    };
+    Finding finding;
+    finding.kind = FindingKind::kBarrierDivergence;
+    finding.message = fmt::format(
+        "barrier {} is not reached by all threads of the block: some go on to {} without it and "
+        "exit",
+        id, LineOf(engine, passed_at));
+    finding.accesses = {
+        side(fmt::format("waits at barrier {}", id), barrier.first_pc, *waiting, waits),
+        side("passes by", passed_at, warp, lanes)};
+    finding.missing = "all threads of the block must reach the same barrier";
+    engine.findings.Add(std::move(finding), barrier.first_pc, passed_at);
+  }
+}
+
 }  // namespace assay::emu

@@ -78,6 +78,7 @@ struct SharedVariable {
   std::uint64_t bytes = 0;    ///< 0 for dynamic shared memory: its size is the launch's.
   std::uint32_t element_bytes = 1;
   bool dynamic = false;
+  bool system = false;  ///< kReservedSharedBytes of the system software's, zero when a block starts.
 };
 
 struct FunctionCode {
@@ -127,6 +128,7 @@ struct Program::Impl {
   std::uint64_t shared_static_bytes = 0;  ///< Storage of all static shared variables.
   std::uint32_t dynamic_shared =
       0xffffffffu;  ///< Index into `shared` of the dynamic variable, if any.
+  std::uint64_t reserved_shared = 0;  ///< Address of what is reserved, when a kernel asks for it.
 
   std::string_view Line(std::uint32_t ptx_line) const;
   const ptx::Instruction& InstructionAt(std::uint32_t pc) const { return *code[pc].source; }

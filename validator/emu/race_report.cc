@@ -62,6 +62,11 @@ std::string MissingEdge(const Engine& engine, const Race& race, std::string_view
     case Race::Class::kReadOnlyCache:
       return "memory that a kernel writes must not be read through ld.global.nc (const "
              "__restrict__, __ldg)";
+    case Race::Class::kProxy:
+      return fmt::format(
+          "no fence.proxy.async between {} and {}: bulk copies and wgmma read through the "
+          "asynchronous proxy",
+          from, to);
     default:
       break;
   }
@@ -106,9 +111,10 @@ void ReportRaces(Engine& engine) {
         finding.memory ? std::string_view(finding.memory->space) : "global";
     finding.missing = MissingEdge(engine, race, space);
     finding.message = fmt::format(
-        "{} at {} and {} at {} both touch {} ({} memory) without an order between them{}",
+        "{} at {} and {} at {} both touch {} ({} memory) without {} between them{}",
         finding.accesses[0].what, LineOf(engine, race.later.pc), finding.accesses[1].what,
         LineOf(engine, race.earlier.pc), where, space,
+        race.race_class == Race::Class::kProxy ? "a proxy fence" : "an order",
         finding.kind == FindingKind::kSameValueRace ? "; both wrote the same value" : "");
     finding.statistics = {{.name = "occurrences", .value = static_cast<double>(race.occurrences)}};
     engine.findings.Add(std::move(finding), race.later.pc, race.earlier.pc);

@@ -1,7 +1,8 @@
 // Buffers that take over the addresses of earlier ones.
 #include <gtest/gtest.h>
 
-#include <functional>
+#include <array>
+#include <set>
 
 #include "validator/emu/test_support.h"
 
@@ -179,6 +180,73 @@ TEST(Reuse, TensorMapsReachTheNewBuffer) {
   ASSERT_EQ(report.stop, Stop::kCompleted) << Show(report);
   EXPECT_TRUE(report.findings.empty()) << Show(report);
   for (std::uint32_t call = 0; call < 3; ++call) EXPECT_EQ(run.At(outputs[call], 31), 10.0 + call);
+}
+
+TEST(Addresses, FollowFromTheScheduleAlone) {
+  const auto place = [](const Schedule& schedule) {
+    Calls run("where");
+    const auto x = run.Add({1}, 4);
+    run.execution.buffers[x].misalign = 16;
+    run.execution.schedule = schedule;
+    const Report report = run.Run();
+    EXPECT_EQ(report.stop, Stop::kCompleted) << Show(report);
+    std::vector<double> values;
+    for (std::size_t i = 0; i < 4; ++i) values.push_back(run.At(x + 1, i));
+    return values;
+  };
+  EXPECT_EQ(place({}), (std::vector<double>{1, 0, 16, 1}));
+  std::array<std::set<double>, 4> seen;
+  for (std::uint64_t seed = 0; seed < 16; ++seed) {
+    const Schedule schedule{.policy = Schedule::Policy::kPermuted, .seed = seed};
+    const std::vector<double> values = place(schedule);
+    EXPECT_EQ(values, place(schedule));
+    for (std::size_t i = 0; i < 4; ++i) seen[i].insert(values[i]);
+  }
+  EXPECT_GT(seen[0].size(), 8u);
+  EXPECT_GT(seen[1].size(), 8u);
+  EXPECT_EQ(seen[2], (std::set<double>{16}));
+  EXPECT_EQ(seen[3], (std::set<double>{0, 1}));
+}
+
+TEST(Reuse, TheAddressComesBackUnderEverySchedule) {
+  Calls run("memoised");
+  run.Add({1, 2, 3});
+  const auto second = run.Add({10, 20, 30});
+  run.execution.schedule = {.policy = Schedule::Policy::kPermuted, .seed = 5};
+  const Report report = run.Run();
+  ASSERT_EQ(report.stop, Stop::kCompleted) << Show(report);
+  EXPECT_EQ(run.At(second + 1, 0), 6);
+}
+
+TEST(Fresh, ACallIsMadeAgainOnTheSameMemory) {
+  // Two calls; the second writes less. What the first wrote is gone.
+  for (const bool fresh : {false, true}) {
+    Calls run("copy", 32);
+    const auto x = run.Add({1, 2, 3, 4}, 4);
+    run.execution.launches.push_back(run.execution.launches[0]);
+    run.execution.launches[1].args[2] = TestRun::Int(3);
+    if (fresh) run.execution.launches[1].fresh = {x + 1};
+    const Report report = run.Run();
+    ASSERT_EQ(report.stop, Stop::kCompleted) << Show(report);
+    EXPECT_EQ(report.unwritten_bytes[x + 1], fresh ? 4u : 0u);
+    EXPECT_EQ(run.Bytes(x + 1)[12], fresh ? std::byte{0xff} : std::byte{0});
+    EXPECT_EQ(run.At(x + 1, 2), 3);
+  }
+}
+
+TEST(Fresh, LargeBuffersAreFilledAgainWhereTheyWereTouched) {
+  Calls run("sparse", 8);
+  const auto x = run.Add({1, 2, 3, 4, 5, 6, 7, 8}, 20 << 20);
+  run.execution.checks.initialisation = false;
+  run.execution.buffers[x + 1].poison = 0xa5;
+  run.execution.launches.push_back(run.execution.launches[0]);
+  run.execution.launches[1].block = {4, 1, 1};
+  run.execution.launches[1].fresh = {x + 1};
+  const Report report = run.Run();
+  ASSERT_EQ(report.stop, Stop::kCompleted) << Show(report);
+  EXPECT_EQ(run.At(x + 1, 3 * 2097152), 4);
+  EXPECT_EQ(run.Bytes(x + 1)[4 * std::size_t{7} * 2097152], std::byte{0xa5});
+  EXPECT_EQ(run.Bytes(x + 1)[4], std::byte{0xa5});
 }
 
 TEST(Reuse, LivesThatDoNotFitTogetherEndTheRun) {

@@ -1,6 +1,9 @@
 #include "validator/emu/special.h"
 
 #include <algorithm>
+#include <string_view>
+
+#include "validator/emu/address_space.h"
 
 namespace assay::emu {
 namespace {
@@ -9,8 +12,7 @@ using ptx::SpecialRegister;
 
 /// Of the machine that the emulator resembles; kernels may size themselves by it.
 constexpr std::uint64_t kMultiprocessors = 132;
-constexpr std::uint64_t kReservedShared = 1024;
-constexpr std::uint64_t kSharedCapacity = 227 * 1024;
+constexpr std::uint64_t kWarpSlots = 64;
 
 std::uint64_t Component(const Dim3& dim, int component) {
   return component < 3 ? dim[static_cast<std::size_t>(component)] : 0;
@@ -18,6 +20,15 @@ std::uint64_t Component(const Dim3& dim, int component) {
 
 Dim3 Divide(const Dim3& a, const Dim3& b) { return {a[0] / b[0], a[1] / b[1], a[2] / b[2]}; }
 Dim3 Modulo(const Dim3& a, const Dim3& b) { return {a[0] % b[0], a[1] % b[1], a[2] % b[2]}; }
+
+/// Where a block runs is the scheduler's choice, which kernels must not rely on: `plain` where it
+/// deals blocks out in turn, anywhere under the other schedules.
+std::uint64_t Anywhere(const Block& block, std::string_view what, std::uint64_t plain,
+                       std::uint64_t places) {
+  const Schedule& schedule = block.engine->execution.schedule;
+  if (schedule.policy == Schedule::Policy::kSequential) return plain % places;
+  return Mix64(DeriveSeed(schedule.seed, what) + block.number) % places;
+}
 
 /// Registers with one value for the whole warp.
 std::uint64_t UniformValue(const CoreWarp& warp, SpecialRegister special, int component) {
@@ -28,15 +39,15 @@ std::uint64_t UniformValue(const CoreWarp& warp, SpecialRegister special, int co
     case SpecialRegister::kNtid:
       return Component(launch.block, component);
     case SpecialRegister::kWarpid:
-      return warp.index;
+      return (Anywhere(block, "warp slots", 0, kWarpSlots) + warp.index) % kWarpSlots;
     case SpecialRegister::kNwarpid:
-      return launch.warps;
+      return kWarpSlots;
     case SpecialRegister::kCtaid:
       return Component(block.id, component);
     case SpecialRegister::kNctaid:
       return Component(launch.grid, component);
     case SpecialRegister::kSmid:
-      return block.number % kMultiprocessors;
+      return Anywhere(block, "multiprocessors", block.number, kMultiprocessors);
     case SpecialRegister::kNsmid:
       return kMultiprocessors;
     case SpecialRegister::kGridid:
@@ -65,10 +76,14 @@ std::uint64_t UniformValue(const CoreWarp& warp, SpecialRegister special, int co
     case SpecialRegister::kClockHi:
     case SpecialRegister::kGlobaltimerHi:
       return engine.counters.warp_steps >> 32;
+    case SpecialRegister::kReservedSmemOffsetBegin:
+    case SpecialRegister::kReservedSmemOffset0:
+    case SpecialRegister::kReservedSmemOffset1:
+      return engine.program.reserved_shared;
     case SpecialRegister::kReservedSmemOffsetEnd:
-      return kReservedShared;
+      return engine.program.reserved_shared + kReservedSharedBytes;
     case SpecialRegister::kReservedSmemOffsetCap:
-      return kSharedCapacity;
+      return kReservedSharedCapacity;
     case SpecialRegister::kTotalSmemSize:
     case SpecialRegister::kAggrSmemSize:
       return engine.program.shared_static_bytes + launch.dynamic_shared;

@@ -32,7 +32,78 @@ constexpr std::pair<DType, ptx::Type> kTypes[] = {
     {DType::kF8E4M3, kU8}, {DType::kF8E5M2, kU8},
 };
 
+/// By the numbers that tensormap.replace gives them; others flush subnormals, round or are narrower
+/// than a byte.
+constexpr std::pair<std::uint64_t, ptx::Type> kNumberedTypes[] = {
+    {0, kU8},  {1, kU16}, {2, kU32}, {3, kS32}, {4, kU64},
+    {5, kS64}, {6, kF16}, {7, kF32}, {9, kF64}, {10, kBF16},
+};
+constexpr std::uint64_t kTypeNumbers = 16;
+
 }  // namespace
+
+MapReplaced ReplaceField(TensorMapImage& bytes, TensorMapField field, std::uint32_t ordinal,
+                         std::uint64_t value) {
+  Image image;
+  std::memcpy(&image, bytes.data(), sizeof(image));
+  if (std::ranges::all_of(bytes, [](std::byte b) { return b == std::byte{0}; }))
+    image.magic = kMagic;
+  if (image.magic != kMagic) return MapReplaced::kNoMap;
+  const auto set = [](auto& to, std::uint64_t what, bool fits) {
+    if (!fits) return MapReplaced::kOutOfRange;
+    to = static_cast<std::remove_reference_t<decltype(to)>>(what);
+    return MapReplaced::kDone;
+  };
+  const auto only = [value](std::uint64_t modelled) {
+    return value == modelled ? MapReplaced::kDone : MapReplaced::kNotModelled;
+  };
+  const bool dimension = ordinal < kMaxTensorRank;
+  MapReplaced replaced = MapReplaced::kDone;
+  switch (field) {
+    case TensorMapField::kAddress:
+      replaced = set(image.address, value, value % 16 == 0);
+      break;
+    case TensorMapField::kRank:
+      replaced = set(image.rank, value + 1, value < kMaxTensorRank);
+      break;
+    case TensorMapField::kBox:
+      replaced = dimension ? set(image.box[ordinal], value, value >= 1 && value <= 256)
+                           : MapReplaced::kOutOfRange;
+      break;
+    case TensorMapField::kSize:
+      replaced =
+          dimension ? set(image.size[ordinal], value - 1, value >= 1) : MapReplaced::kOutOfRange;
+      break;
+    case TensorMapField::kStride:
+      replaced = ordinal + 1 < kMaxTensorRank
+                     ? set(image.stride[ordinal + 1], value, value % 16 == 0 && value >> 40 == 0)
+                     : MapReplaced::kOutOfRange;
+      break;
+    case TensorMapField::kElementStride:
+      replaced = dimension ? only(1) : MapReplaced::kOutOfRange;
+      break;
+    case TensorMapField::kType: {
+      const auto* const row = std::ranges::find(
+          kNumberedTypes, value, &std::pair<std::uint64_t, ptx::Type>::first);
+      if (row == std::end(kNumberedTypes))
+        return value < kTypeNumbers ? MapReplaced::kNotModelled : MapReplaced::kOutOfRange;
+      image.type = static_cast<std::uint8_t>(row->second);
+      image.element_bytes = static_cast<std::uint8_t>(ptx::BitsOf(row->second) / 8);
+      break;
+    }
+    case TensorMapField::kInterleave:
+      replaced = only(0);
+      break;
+    case TensorMapField::kSwizzle:
+      replaced = value <= 3 ? set(image.swizzle, value, true) : MapReplaced::kNotModelled;
+      break;
+    case TensorMapField::kFill:
+      replaced = set(image.fill_nan, value, value <= 1);
+      break;
+  }
+  if (replaced == MapReplaced::kDone) std::memcpy(bytes.data(), &image, sizeof(image));
+  return replaced;
+}
 
 TensorMapImage Pack(const TensorMap& map) {
   Image image{};

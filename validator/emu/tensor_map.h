@@ -40,6 +40,28 @@ TensorMapImage Pack(const TensorMap& map);
 /// False when the bytes are no tensor map.
 bool Unpack(const TensorMapImage& image, TensorMap& map);
 
+/// What tensormap.replace sets (PTX ISA 9.7.9.26).
+enum class TensorMapField : std::uint8_t {
+  kAddress,
+  kRank,           ///< Less one.
+  kBox,            ///< Of dimension `ordinal`, like the three that follow.
+  kSize,           ///< Elements.
+  kElementStride,  ///< Only 1 is modelled.
+  kStride,         ///< Bytes, of dimension `ordinal` + 1.
+  kType,           ///< By the manual's numbers, like the three that follow.
+  kInterleave,     ///< Only 0 is modelled.
+  kSwizzle,
+  kFill,
+};
+enum class MapReplaced : std::uint8_t {
+  kDone,
+  kNoMap,       ///< The bytes are neither a tensor map nor all zero, which is how kernels begin one.
+  kOutOfRange,  ///< No such value or dimension.
+  kNotModelled,
+};
+MapReplaced ReplaceField(TensorMapImage& image, TensorMapField field, std::uint32_t ordinal,
+                         std::uint64_t value);
+
 /// From the launch's description; `address` is the buffer's, which has `bytes`. Returns why not, or
 /// nothing: the rules are those of cuTensorMapEncodeTiled.
 std::string MakeTensorMap(const TensorMapSpec& spec, std::uint64_t address, std::uint64_t bytes,

@@ -1,12 +1,16 @@
 #include "validator/emu/undefined.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <bit>
 #include <cstring>
 #include <optional>
 #include <span>
 
+#include "validator/emu/handlers/async_copy.h"
 #include "validator/emu/handlers/mma_forms.h"
+#include "validator/emu/site.h"
 
 namespace assay::emu {
 namespace {
@@ -145,6 +149,7 @@ class Propagation {
   }
 
   void Run() {
+    if (warp_.async != nullptr && op_.source->opcode != Opcode::kMov) ReportInFlight();
     const std::optional<Rule> rule = RuleOf(op_);
     if (!rule) return Whole(any_);
     switch (rule->travel) {
@@ -169,6 +174,20 @@ class Propagation {
  private:
   std::uint64_t BitsOf(const DecodedOperand& source, int lane) const {
     return IsRegister(source) ? UndefinedBits(frame_, source, lane) : 0;
+  }
+
+  /// Accumulators of a wgmma that was not waited for may be moved about, nothing else.
+  void ReportInFlight() {
+    for (const DecodedOperand& source : sources_) {
+      if (!IsRegister(source)) continue;
+      const LaneMask lanes = frame_.undefined[source.shadow] & warp_.exec;
+      if (lanes == 0 || !IsInFlight(warp_, frame_.origin[source.shadow])) continue;
+      return ReportUndefined(
+          warp_, warp_.PcOf(op_), lanes,
+          fmt::format("the accumulators of the wgmma at {} are used before wgmma.wait_group",
+                      LineOf(*warp_.engine, frame_.origin[source.shadow])),
+          "uses an accumulator", frame_.origin[source.shadow]);
+    }
   }
 
   /// Every destination, as a whole.

@@ -254,6 +254,7 @@ void ExitLanes(CoreWarp& warp, LaneMask lanes) {
     NotePassing(warp, warp.turn_start, warp.pc);
     ReportPassing(warp, lanes);
   }
+  ReportPassedBarrier(warp, lanes);
   warp.alive &= ~lanes;
   warp.active &= ~lanes;
   warp.engine->last_progress = warp.engine->counters.steps;

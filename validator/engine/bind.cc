@@ -27,7 +27,13 @@ class CallBinder {
     ASSAY_TRY_VOID(AddInputs());
     ASSAY_TRY_VOID(AddOutputs());
     ASSAY_TRY_VOID(AddWorkspace());
-    for (const ops::ResolvedKernel& kernel : call_.plan->kernels) ASSAY_TRY_VOID(AddLaunch(kernel));
+    for (std::size_t time = 0; time < call_.times; ++time) {
+      const std::size_t first = binding_.execution.launches.size();
+      for (const ops::ResolvedKernel& kernel : call_.plan->kernels)
+        ASSAY_TRY_VOID(AddLaunch(kernel));
+      if (time > 0 && !call_.plan->kernels.empty())
+        binding_.execution.launches[first].fresh = filled_;
+    }
     return {};
   }
 
@@ -42,6 +48,7 @@ class CallBinder {
     const bool mapped = std::ranges::any_of(
         call_.plan->tensor_maps, [&](const auto& map) { return map.tensor == name; });
     index_[name] = static_cast<std::uint32_t>(binding_.buffers.size());
+    if (fill != BufferFill::kProvided) filled_.push_back(index_[name]);
     std::optional<BufferReuse> reuse;
     if (const auto freed = freed_.find(name); freed != freed_.end())
       reuse = BufferReuse{.buffer = freed->second, .launch = first_launch_};
@@ -169,6 +176,7 @@ class CallBinder {
   Binding& binding_;
   BoundCall& bound_;
   BufferIndex index_;
+  std::vector<std::uint32_t> filled_;  // Buffers that every call finds filled anew.
 };
 
 }  // namespace
@@ -198,10 +206,13 @@ Result<Binding> Bind(const ops::Instance& instance, const CompiledKernel& compil
   BufferIndex freed;
   for (std::size_t i = 0; i < calls.size(); ++i) {
     // The judged call is the last one and keeps the plain names; earlier ones are numbered.
+    // A call without kernels uses nothing, frees nothing and lies nowhere.
+    if (calls[i].plan->kernels.empty()) freed.clear();
     const std::string suffix = i + 1 == calls.size() ? "" : "@call" + std::to_string(i + 1);
     CallBinder binder(instance, compiled, calls[i], options, suffix, std::move(freed), binding);
     ASSAY_TRY_VOID(binder.Run());
-    freed = options.reuse_addresses ? binder.buffers() : BufferIndex();
+    const bool used = options.reuse_addresses && !calls[i].plan->kernels.empty();
+    freed = used ? binder.buffers() : BufferIndex();
   }
   return binding;
 }

@@ -29,12 +29,14 @@
 
 namespace assay::engine {
 
-/// One call of all the plan's kernels. Inputs are mapped copy-on-write by whoever runs them, so
-/// they stay as they are.
+/// One call of all the plan's kernels, or the same call several times over on the same memory:
+/// outputs and workspace are filled anew in between, and the last one's outputs stay. Inputs are
+/// mapped copy-on-write by whoever runs them, so they stay as they are.
 struct Call {
   const ops::ResolvedPlan* plan = nullptr;
   const ops::AxisValues* axes = nullptr;
   const TensorMap* inputs = nullptr;
+  std::size_t times = 1;
 };
 
 /// A plan's tensor map over a buffer of `dtype`; packed where the plan gives no strides.

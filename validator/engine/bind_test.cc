@@ -125,8 +125,40 @@ TEST_F(BindTest, CallsTakeOverTheAddressesOfTheCallBefore) {
                                             : std::optional<BufferReuse>();
       EXPECT_EQ(buffers[i].reuse, expected) << i;
     }
-    EXPECT_TRUE(CheckReuse(binding->execution));
+    EXPECT_TRUE(CheckBuffers(binding->execution));
   }
+}
+
+TEST_F(BindTest, CallsWithoutKernelsHaveNoAddressesToTakeOver) {
+  ops::ResolvedPlan nothing = plan_;
+  nothing.kernels.clear();
+  const Call call{&plan_, &axes_, &inputs_};
+  const Call idle{&nothing, &axes_, &inputs_};
+  for (const std::vector<Call>& calls :
+       {std::vector<Call>{idle, call}, std::vector<Call>{call, idle}, std::vector<Call>{idle, idle},
+        std::vector<Call>{call, idle, call}}) {
+    const auto binding = Bind(instance_, compiled_, calls, {.reuse_addresses = true});
+    ASSERT_TRUE(binding);
+    EXPECT_TRUE(CheckBuffers(binding->execution));
+  }
+}
+
+TEST_F(BindTest, OneCallIsMadeSeveralTimesOnItsBuffers) {
+  plan_.kernels.push_back(plan_.kernels[0]);
+  const std::vector<Call> calls = {{&plan_, &axes_, &inputs_, 3}, {&plan_, &axes_, &inputs_}};
+  const auto binding = Bind(instance_, compiled_, calls, {.reuse_addresses = true});
+  ASSERT_TRUE(binding);
+  const Execution& execution = binding->execution;
+  ASSERT_EQ(execution.buffers.size(), 6u);
+  ASSERT_EQ(execution.launches.size(), 8u);
+  // Its output and its workspace, before each further time.
+  for (const std::size_t l : {2u, 4u})
+    EXPECT_THAT(execution.launches[l].fresh, testing::ElementsAre(1, 2)) << l;
+  for (const std::size_t l : {0u, 1u, 3u, 5u, 6u, 7u})
+    EXPECT_TRUE(execution.launches[l].fresh.empty()) << l;
+  EXPECT_EQ(execution.launches[5].args[2].buffer, 1u);
+  EXPECT_EQ(execution.buffers[4].reuse, (BufferReuse{1, 6}));
+  EXPECT_TRUE(CheckBuffers(execution));
 }
 
 TEST_F(BindTest, UnknownNamesAreErrorsWithAPlace) {

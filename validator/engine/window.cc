@@ -88,12 +88,4 @@ bool CutToEnds(Execution& execution) {
   return true;
 }
 
-bool CutToOneBlock(Execution& execution) {
-  for (std::size_t i = 0; i < execution.launches.size(); ++i) {
-    if (Blocks(execution.launches[i]) < 2 || !MayCut(execution, i)) return false;
-  }
-  for (Launch& launch : execution.launches) launch.only = {{Blocks(launch) - 1, 1}};
-  return true;
-}
-
 }  // namespace assay::engine

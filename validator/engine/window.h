@@ -30,9 +30,4 @@ bool MayCut(const Execution& execution, std::size_t launch);
 /// changed, where one of them may not be cut.
 bool CutToEnds(Execution& execution);
 
-/// Leaves the last block of every grid, for blocks that stride over all of a tensor: each of them
-/// comes by the tensor's end. False, and nothing is changed, where a grid may not be cut or is one
-/// block.
-bool CutToOneBlock(Execution& execution);
-
 }  // namespace assay::engine

@@ -47,21 +47,6 @@ Execution Two(const char* first, const char* second, bool shared_output) {
   return execution;
 }
 
-TEST(WindowTest, OneBlockOfEachGridWhereBlocksMayBeLeftOut) {
-  Execution execution = Two("plain", "plain", false);
-  execution.launches[1].grid = {528, 1, 1};
-  ASSERT_TRUE(CutToOneBlock(execution));
-  ASSERT_EQ(execution.launches[0].only.size(), 1u);
-  EXPECT_EQ(execution.launches[0].only[0].first, 4999u);
-  EXPECT_EQ(execution.launches[1].only[0].first, 527u);
-  execution = Two("plain", "plainer", false);
-  EXPECT_FALSE(CutToOneBlock(execution));
-  EXPECT_TRUE(execution.launches[0].only.empty());
-  execution = Two("plain", "plain", false);
-  execution.launches[1].grid = {1, 1, 1};
-  EXPECT_FALSE(CutToOneBlock(execution));
-}
-
 TEST(WindowTest, TellsWhichBlocksCommunicate) {
   EXPECT_FALSE(BlocksCommunicate(kPtx, "plain"));
   EXPECT_TRUE(BlocksCommunicate(kPtx, "plainer"));

@@ -166,14 +166,16 @@ Json ToJson(const Launch& launch) {
     only.push_back(range.first);
     only.push_back(range.count);
   }
-  return {{"entry", launch.entry},
-          {"only", std::move(only)},
-          {"grid", Dim3ToJson(launch.grid)},
-          {"block", Dim3ToJson(launch.block)},
-          {"cluster", Dim3ToJson(launch.cluster)},
-          {"shared_bytes", launch.shared_bytes},
-          {"cooperative", launch.cooperative},
-          {"args", std::move(args)}};
+  Json json = {{"entry", launch.entry},
+               {"only", std::move(only)},
+               {"grid", Dim3ToJson(launch.grid)},
+               {"block", Dim3ToJson(launch.block)},
+               {"cluster", Dim3ToJson(launch.cluster)},
+               {"shared_bytes", launch.shared_bytes},
+               {"cooperative", launch.cooperative},
+               {"args", std::move(args)}};
+  if (!launch.fresh.empty()) json["fresh"] = launch.fresh;
+  return json;
 }
 
 Result<Launch> LaunchFromJson(const Json& json, std::string place) {
@@ -195,6 +197,9 @@ Result<Launch> LaunchFromJson(const Json& json, std::string place) {
     }
     launch.only.push_back(
         {static_cast<std::uint64_t>(only[i]), static_cast<std::uint64_t>(only[i + 1])});
+  }
+  if (json.contains("fresh")) {
+    ASSAY_TRY(launch.fresh, UnsignedList<std::uint32_t>(reader, "fresh"));
   }
   ASSAY_TRY_VOID(reader.Finish());
   return launch;
@@ -320,7 +325,7 @@ Result<Execution> ExecutionFromJson(const Json& json) {
       }
     }
   }
-  ASSAY_TRY_VOID(CheckReuse(execution));
+  ASSAY_TRY_VOID(CheckBuffers(execution));
   return execution;
 }
 

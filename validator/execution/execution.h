@@ -85,6 +85,9 @@ struct Launch {
   /// Blocks to run, by number (x fastest); empty: all. For grids of which only the ends can be
   /// afforded.
   std::vector<BlockRange> only;
+  /// Buffers that hold their first content again before this launch, undefined bytes and all: a
+  /// call is made once more on the same memory. None that is provided.
+  std::vector<std::uint32_t> fresh;
 };
 
 /// Which monitors watch. Bounds, alignment and write protection are always on.
@@ -186,9 +189,10 @@ struct Report {
   std::vector<std::int64_t> first_unwritten;    ///< For each buffer: first element with an undefined byte, or -1.
 };
 
-/// Whether the buffers' lives fit together: each takes over an earlier one that no other takes over, at a launch that exists and
-/// after that one's life began, and launches name only buffers that live. kMalformedInput otherwise.
-Status CheckReuse(const Execution& execution);
+/// Whether what is said of buffers over time fits together. Each takes over an earlier one that no other takes over, at a launch
+/// that exists and after that one's life began; launches name only buffers that live, and fill anew only what has a fill.
+/// kMalformedInput otherwise.
+Status CheckBuffers(const Execution& execution);
 
 Json ToJson(const Execution& execution);   ///< Without `ptx`, which travels as the payload.
 Result<Execution> ExecutionFromJson(const Json& json);

@@ -117,6 +117,22 @@ TEST(Reuse, LivesThatDoNotFitTogetherAreRefused) {
   EXPECT_FALSE(ExecutionFromJson(json));
 }
 
+TEST(Fresh, NamesBuffersThatLiveAndHaveAFill) {
+  Execution execution = Reusing();
+  execution.buffers[1].fill = execution.buffers[2].fill = BufferFill::kUninitialised;
+  execution.launches[1].fresh = {1};
+  execution.launches[3].fresh = {2};
+  const Json json = ToJson(execution);
+  EXPECT_FALSE(json["launches"][0].contains("fresh"));
+  const auto back = ExecutionFromJson(json);
+  ASSERT_TRUE(back) << ToString(back.error());
+  EXPECT_EQ(ToJson(*back), json);
+  for (const std::uint32_t wrong : {0u, 1u, 4u, ~0u}) {  // provided, freed, nobody
+    execution.launches[3].fresh = {wrong};
+    EXPECT_FALSE(ExecutionFromJson(ToJson(execution))) << wrong;
+  }
+}
+
 TEST(Report, JsonRoundTrip) {
   Report report;
   report.stop = Stop::kStepLimit;

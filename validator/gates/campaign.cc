@@ -85,7 +85,8 @@ void Campaign::Learn(const CaseRun& run) {
     steps_per_thread_ = std::max(steps_per_thread_, std::min(steps / threads, 5'000.0));
   if (elements < 64 || elements == INT64_MAX) return;
   const double beyond = (steps - threads * steps_per_thread_) / static_cast<double>(elements);
-  marginal_steps_ = std::max(marginal_steps_, std::min(beyond, 5'000.0));
+  // A moving average: what is estimated are sums over many cases.
+  marginal_steps_ += (std::clamp(beyond, 0.0, 5'000.0) - marginal_steps_) / 16;
   const double ratio = steps / static_cast<double>(elements);
   steps_per_element_ = std::max(steps_per_element_, std::min(ratio, 5'000.0));
 }

@@ -16,8 +16,10 @@
 #include <string_view>
 #include <vector>
 
+#include "base/rng.h"
 #include "validator/gates/gate.h"
 #include "validator/gates/guidance.h"
+#include "validator/gates/repetitions.h"
 
 namespace assay::gates {
 
@@ -85,6 +87,10 @@ class Campaign {
   std::vector<Task> Varied();
   std::vector<Task> Huge();
   std::vector<Task> Surroundings();
+  Task After(const Repetition& repetition, const cases::Case& judged, const cases::Case& other,
+             Rng& rng) const;
+  void AddManyCalls(const std::vector<cases::Case>& pool, Rng& rng,
+                    std::vector<Task>& planned) const;
 
   void Trim(std::vector<Task>& planned) const;
   void Learn(const CaseRun& run);

@@ -30,8 +30,6 @@ const EffortRow& RowOf(Effort effort);
 inline constexpr std::uint64_t kTinySteps = 20'000'000;
 /// Steps after which the ends of a huge case are left out.
 inline constexpr std::uint64_t kHugeSteps = 40'000'000;
-/// The same for one block that strides over all of a huge case.
-inline constexpr std::uint64_t kStridedSteps = 250'000'000;
 /// Steps granted to a case of `elements` elements when tiny ones needed `steps_per_element`, run by
 /// `threads` threads: those that find nothing to do take steps as well.
 std::uint64_t StepLimit(std::int64_t elements, double steps_per_element, std::uint64_t threads);

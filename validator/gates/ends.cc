@@ -1,6 +1,6 @@
 // Judging the ends of a huge case: the first block and the last two of each large grid
 // (engine/window.h), on inputs that are zero but for their ends, compared at the elements that these
-// blocks wrote. Where few blocks stride over everything, only the last of them runs, all the way.
+// blocks wrote.
 //
 // Which elements those are is seen from the pages of the outputs that are not holes any more. The
 // oracle then runs the blocks of the reference that write them. A wrapped index shows as an access
@@ -27,16 +27,12 @@ namespace {
 
 // Elements of one output that are compared, spread over what was written.
 constexpr std::size_t kMostCompared = 4096;
-// Of what one block wrote all over a tensor: as many at each end, and a few between, since a block
-// of the reference costs whole rows.
-constexpr std::size_t kComparedAtAnEnd = 1024;
-constexpr std::size_t kComparedBetween = 8;
 // Written memory that is looked at.
 constexpr std::int64_t kMostScanned = 64 << 20;
 
 // Elements of a fresh output that no longer hold what was there before the launch: zeros, or the
 // poison at the ends of it.
-std::vector<std::int64_t> WrittenElements(const Tensor& tensor, std::uint8_t poison, bool strided) {
+std::vector<std::int64_t> WrittenElements(const Tensor& tensor, std::uint8_t poison) {
   const auto size = static_cast<std::int64_t>(SizeOf(tensor.dtype));
   const auto bytes = static_cast<std::int64_t>(tensor.memory.size());
   std::array<std::byte, 8> zeros{};
@@ -60,30 +56,9 @@ std::vector<std::int64_t> WrittenElements(const Tensor& tensor, std::uint8_t poi
   }
   if (written.size() <= kMostCompared) return written;
   std::vector<std::int64_t> some;
-  if (strided) {
-    const auto end = static_cast<std::ptrdiff_t>(kComparedAtAnEnd);
-    some.assign(written.begin(), written.begin() + end);
-    for (std::size_t i = 1; i <= kComparedBetween; ++i)
-      some.push_back(written[i * (written.size() - 1) / (kComparedBetween + 1)]);
-    some.insert(some.end(), written.end() - end, written.end());
-    return some;
-  }
   for (std::size_t i = 0; i < kMostCompared; ++i)
     some.push_back(written[i * (written.size() - 1) / (kMostCompared - 1)]);
   return some;
-}
-
-// Is there a grid that is run whole and whose blocks have far more to do than one of many?
-bool StridesOverAll(const Execution& execution, const cases::Case& value,
-                    const ops::Instance& instance) {
-  constexpr std::int64_t kMostForABlock = 1 << 18;
-  const std::int64_t elements = cases::TotalElements(instance, value.axes);
-  return std::ranges::any_of(execution.launches, [&](const Launch& launch) {
-    const std::uint64_t blocks = std::uint64_t{launch.grid[0]} * launch.grid[1] * launch.grid[2];
-    return blocks <= engine::kWholeGrid &&
-           elements / static_cast<std::int64_t>(std::max<std::uint64_t>(blocks, 1)) >
-               kMostForABlock;
-  });
 }
 
 bool Agrees(double got, const oracle::TruthPoint& truth) {
@@ -139,14 +114,11 @@ Status Runner::RunEnds(const cases::Probe& probe, CaseRun& run) const {
     run.left_out = ToString(bound.error());
     return {};
   }
-  const bool strided = StridesOverAll(bound->execution, probe.case_, instance);
-  if (strided ? !engine::CutToOneBlock(bound->execution) : !engine::CutToEnds(bound->execution)) {
+  if (!engine::CutToEnds(bound->execution)) {
     run.left_out = "blocks of this plan may depend on each other";
     return {};
   }
-  bound->execution.limits.max_steps = strided ? kStridedSteps : kHugeSteps;
-  // One block, over tensors that are defined throughout: nothing to watch but bounds and values.
-  if (strided) bound->execution.checks = {.initialisation = false, .race = false};
+  bound->execution.limits.max_steps = kHugeSteps;
   ASSAY_TRY(run.report, engine_.Run(bound->execution, bound->buffers, engine::Trust::kCandidate));
   NameTheKernelFile(run.report);
   run.steps += run.report.counters.steps;
@@ -163,7 +135,7 @@ Status Runner::RunEnds(const cases::Probe& probe, CaseRun& run) const {
   if (run.report.stop != Stop::kCompleted || !run.report.findings.empty()) return {};
   oracle::SparseElements wanted;
   for (const auto& [name, tensor] : bound->calls.front().outputs) {
-    auto written = WrittenElements(tensor, probe.poison, strided);
+    auto written = WrittenElements(tensor, probe.poison);
     if (!written.empty()) wanted[name] = std::move(written);
   }
   const auto truth = oracle_.EvaluateAt(instance, filled, wanted);

@@ -7,6 +7,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <functional>
 #include <mutex>
@@ -70,6 +71,9 @@ struct FakeRun {
     }
     ADD_FAILURE() << "no buffer " << name;
     return 0;
+  }
+  bool Has(const std::string& name) const {
+    return std::ranges::find(execution.buffers, name, &BufferSpec::name) != execution.buffers.end();
   }
   float* Floats(const std::string& name) const {
     return reinterpret_cast<float*>(buffers[Find(name)]->bytes().data());

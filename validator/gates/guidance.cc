@@ -313,7 +313,8 @@ std::vector<cases::Case> AimedCases(const ops::Instance& instance,
 }
 
 std::vector<cases::Case> PairedCases(const ops::Instance& instance,
-                                     const ProgramConstants& constants, std::int64_t max_elements,
+                                     const ProgramConstants& constants,
+                                     const std::function<bool(const ops::AxisValues&)>& fits,
                                      std::uint64_t seed) {
   std::set<std::int64_t> distinct;
   for (const std::int64_t constant : constants.integers) {
@@ -342,11 +343,10 @@ std::vector<cases::Case> PairedCases(const ops::Instance& instance,
             if (*two + delta > second.max) continue;
             small[second.name] = *two + delta;
             const auto solved = cases::SolveNear(instance.op, first.name, *one + delta, small);
-            if (!solved) continue;
-            const std::int64_t elements = cases::TotalElements(instance, *solved);
-            if (elements > max_elements) continue;
+            if (!solved || !fits(*solved)) continue;
             above = *two;
-            wanted.push_back({elements, *solved, delta == 1 ? "exact" : "plain"});
+            wanted.push_back(
+                {cases::TotalElements(instance, *solved), *solved, delta == 1 ? "exact" : "plain"});
             break;
           }
         }
@@ -354,7 +354,7 @@ std::vector<cases::Case> PairedCases(const ops::Instance& instance,
     }
   }
   std::ranges::stable_sort(wanted, {}, &Wanted::elements);
-  Aim aim(instance, max_elements, wanted.size(), seed);
+  Aim aim(instance, INT64_MAX, wanted.size(), seed);
   for (const Wanted& one : wanted) aim.Add(one.axes, one.recipe);
   return aim.Take();
 }

@@ -9,6 +9,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <string>
 #include <string_view>
@@ -54,11 +55,12 @@ std::vector<cases::Case> AimedCases(const ops::Instance& instance,
                                     const ProgramConstants& constants, std::int64_t max_elements,
                                     std::size_t count, std::uint64_t seed);
 
-/// Cases with two axes past constants at once, others small, within `max_elements`: of each pair of
-/// axes those that no other one is past in both, the smaller first; odd extents and multiples of
-/// eight.
+/// Cases with two axes past constants at once, others small, of those that `fits` admits: of each
+/// pair of axes those that no other one is past in both, the smaller first; odd extents and
+/// multiples of eight.
 std::vector<cases::Case> PairedCases(const ops::Instance& instance,
-                                     const ProgramConstants& constants, std::int64_t max_elements,
+                                     const ProgramConstants& constants,
+                                     const std::function<bool(const ops::AxisValues&)>& fits,
                                      std::uint64_t seed);
 
 }  // namespace assay::gates

@@ -147,9 +147,9 @@ Result<PropertyCheck> CheckProperty(const ops::Instance& instance, const ops::Pr
   }
   check.applied = true;
   // Without the promise of determinism, data may decide who adds first.
-  const bool exact = variant->exact && IsDeterministic(instance.op);
+  check.exact = variant->exact && IsDeterministic(instance.op);
   Truths truths;
-  for (std::size_t i = 0; i < all.size() && !exact; ++i) {
+  for (std::size_t i = 0; i < all.size() && !check.exact; ++i) {
     ASSAY_TRY(auto truth, oracle.Evaluate(instance, all[i], inputs[i]));
     truths.push_back(std::move(truth));
   }

@@ -19,6 +19,7 @@ struct PropertyCheck {
   std::vector<Finding> findings;  ///< kPropertyBroken.
   bool applied = false;  ///< False where the case is too large or too small for the property, or
                          ///< was not run to its end.
+  bool exact = false;    ///< Bits were to agree.
   std::uint64_t steps = 0;
 };
 

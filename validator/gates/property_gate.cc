@@ -3,6 +3,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
+#include <numeric>
 
 #include "base/rng.h"
 #include "ops/properties.h"
@@ -15,7 +17,15 @@
 namespace assay::gates {
 namespace {
 
-// Small shapes with at least two of everything, so that there are other rows.
+// Sums that are rounded and such that are exact, neighbours of other magnitudes, repeated indices.
+constexpr std::array<std::string_view, 4> kRecipes = {"plain", "mixed", "exact", "hot"};
+
+// Where bits must agree there is no truth to compute, and only the last bits may tell.
+constexpr std::uint64_t kExactFactor = 8;
+
+// Small shapes with at least two of something, so that there are other rows. The campaign's shapes
+// vary one axis after another, from short to long: whoever takes the first few meets only tiny rows,
+// so they are taken in steps of about the golden section.
 std::vector<ops::AxisValues> SmallShapes(GateContext& context) {
   std::vector<ops::AxisValues> shapes;
   for (const ops::AxisValues& axes : context.Cases().shapes()) {
@@ -24,7 +34,12 @@ std::vector<ops::AxisValues> SmallShapes(GateContext& context) {
         std::ranges::any_of(axes, [](const auto& axis) { return axis.second > 1; });
     if (elements <= 6'000 && several) shapes.push_back(axes);
   }
-  return shapes;
+  std::size_t step = std::max<std::size_t>(1, shapes.size() * 618 / 1000);
+  while (std::gcd(step, shapes.size()) > 1) ++step;
+  std::vector<ops::AxisValues> spread;
+  for (std::size_t i = 0; i < shapes.size(); ++i)
+    spread.push_back(shapes[i * step % shapes.size()]);
+  return spread;
 }
 
 void Refute(GateContext& context, const ops::Property& property, cases::Probe probe,
@@ -73,22 +88,25 @@ void RunPropertyGate(GateContext& context, GateResult& result) {
     return SetInconclusive(result, "not checked: the cases already tell");
   }
   const std::vector<ops::AxisValues> shapes = SmallShapes(context);
+  if (shapes.empty()) return SetInconclusive(result, "no small shape has two of anything");
   const std::uint64_t seed = DeriveSeed(context.options.seed, "properties");
   result.seeds = {context.options.seed};
   std::string names;
   for (const ops::Property& property : properties) {
     names += (names.empty() ? "" : ", ") + ops::PropertyText(property);
     std::uint64_t applied = 0;
-    for (std::size_t i = 0; i < shapes.size() && applied < context.effort.property_cases; ++i) {
+    std::uint64_t wanted = context.effort.property_cases;
+    for (std::size_t i = 0; i < shapes.size() + wanted && applied < wanted; ++i) {
       cases::Probe probe;
-      const std::string_view recipe = i % 2 == 0 ? "plain" : "exact";
-      probe.case_ = cases::MakeCase(context.instance, *cases::FindRecipe(recipe), shapes[i],
-                                    seed + i, "value");
+      probe.case_ =
+          cases::MakeCase(context.instance, *cases::FindRecipe(kRecipes[i % kRecipes.size()]),
+                          shapes[i % shapes.size()], seed + i, "value");
       const auto check = CheckProperty(context.instance, property, probe, context.CaseRunner(),
                                        context.tools.oracle);
       if (!check) return SetInconclusive(result, ToString(check.error()));
       result.steps += check->steps;
       applied += check->applied ? 1 : 0;
+      if (check->exact) wanted = kExactFactor * context.effort.property_cases;
       if (!check->findings.empty())
         return Refute(context, property, probe, check->findings.front(), result);
     }

@@ -1,5 +1,6 @@
 #include "validator/gates/repetitions.h"
 
+#include <algorithm>
 #include <array>
 #include <optional>
 
@@ -10,15 +11,25 @@ namespace {
 
 using Before = Repetition::Before;
 
-// Every row is tried at every effort: in this order, and again.
+// The first half is tried at every effort, the second from standard effort on. Several calls before
+// come at the same addresses: their buffers are those of one call.
 constexpr std::array kRepetitions = {
-    Repetition{Before::kSame, 4, false, "calls are counted"},
+    Repetition{Before::kSame, 4, true, "calls are counted"},
     Repetition{Before::kOtherValues, 1, true, "results are kept by address"},
-    Repetition{Before::kSomeValues, 1, true, "results are kept by some of the values"},
+    Repetition{Before::kSomeValues, 1, true, "results are kept by address and some of the values"},
     Repetition{Before::kOtherShape, 1, false, "state of another shape is trusted"},
     Repetition{Before::kOtherValues, 1, false, "results are kept by shape or scalar"},
     Repetition{Before::kOtherShape, 1, true, "what is kept by address has another shape"},
+    Repetition{Before::kSame, 1, false, "every other call is another"},
+    Repetition{Before::kOtherValues, 3, true, "results are trusted once they have come again"},
+    Repetition{Before::kSomeValues, 1, true, "results are kept by address and some of the values"},
+    Repetition{Before::kOtherShape, 3, true, "state grows from call to call"},
+    Repetition{Before::kSomeValues, 1, false, "results are kept by some of the values"},
+    Repetition{Before::kSame, 9, true, "calls are counted"},
 };
+
+/// The most calls that are made before the judged one.
+constexpr std::size_t kMostCalls = 260;
 
 // Which elements of a tensor are others than the judged ones.
 struct Part {
@@ -37,6 +48,39 @@ Part PartOf(std::size_t elements, std::uint64_t choice, Rng& rng) {
 }  // namespace
 
 std::span<const Repetition> Repetitions() { return kRepetitions; }
+
+bool KeepsState(std::string_view ptx) {
+  for (std::size_t start = 0; start < ptx.size();) {
+    const std::size_t end = std::min(ptx.find('\n', start), ptx.size());
+    std::string_view line = ptx.substr(start, end - start);
+    start = end + 1;
+    line.remove_prefix(std::min(line.find_first_not_of(" \t"), line.size()));
+    if (line.empty() || line.front() != '.') continue;
+    line = line.substr(0, line.find("//"));
+    // A directive that names the space, alone or behind a linkage; instructions have it in their
+    // mnemonic.
+    for (std::size_t at = line.find(".global"); at != std::string_view::npos;
+         at = line.find(".global", at + 1)) {
+      const std::size_t after = at + std::string_view(".global").size();
+      const bool word = (at == 0 || line[at - 1] == ' ' || line[at - 1] == '\t') &&
+                        (after == line.size() || line[after] == ' ' || line[after] == '\t' ||
+                         line[after] == '.' || line[after] == '\r');
+      if (word) return true;
+    }
+  }
+  return false;
+}
+
+std::vector<std::size_t> CallCounts(const ProgramConstants& constants, std::size_t count) {
+  std::vector<std::size_t> counts = {kMostCalls};
+  for (const std::int64_t constant : constants.integers) {
+    if (constant < 1 || static_cast<std::size_t>(constant) >= kMostCalls) continue;
+    counts.push_back(static_cast<std::size_t>(constant));
+    counts.push_back(static_cast<std::size_t>(constant) + 1);
+  }
+  if (counts.size() > count) counts.resize(count);
+  return counts;
+}
 
 cases::Probe ProbeAfter(const ops::Instance& instance, const Repetition& repetition,
                         const cases::Case& judged, const cases::Case& other, Rng& rng) {

@@ -64,6 +64,30 @@ void CompareSchedules(const TensorMap& plain, const TensorMap& other,
   }
 }
 
+struct RepeatedCall {
+  const cases::Case* value = nullptr;
+  std::size_t times = 1;
+};
+
+// The calls of a probe in order. Where addresses come back, the same call again is made on the same
+// memory: hundreds of them take no more memory than one.
+std::vector<RepeatedCall> CallsOf(const cases::Probe& probe) {
+  std::vector<RepeatedCall> calls;
+  const auto add = [&](const cases::Case& value) {
+    const bool again =
+        probe.reuse_addresses && !calls.empty() && calls.back().value->axes == value.axes &&
+        calls.back().value->seed == value.seed && calls.back().value->profiles == value.profiles;
+    if (again) {
+      ++calls.back().times;
+    } else {
+      calls.push_back({&value, 1});
+    }
+  };
+  for (const cases::Case& before : probe.prelude) add(before);
+  add(probe.case_);
+  return calls;
+}
+
 }  // namespace
 
 void NameTheKernelFile(Report& report) {
@@ -109,10 +133,8 @@ Status Runner::RunOnce(const cases::Probe& probe, const Wants& wants, CaseRun& r
                        Observed& observed, const OutputFocus* focus) const {
   const ops::Instance& instance = *subject_.instance;
   Prepared prepared;
-  std::vector<const cases::Case*> all;
-  for (const cases::Case& before : probe.prelude) all.push_back(&before);
-  all.push_back(&probe.case_);
-  for (const cases::Case* value : all) {
+  const std::vector<RepeatedCall> all = CallsOf(probe);
+  for (const auto& [value, times] : all) {
     ASSAY_TRY(cases::Materialised filled, oracle_.Materialise(instance, *value));
     const auto plan = ops::Resolve(*subject_.plan, instance, filled.axes);
     if (!plan && plan.error().kind == ErrorKind::kLimit) return std::unexpected(plan.error());
@@ -125,7 +147,8 @@ Status Runner::RunOnce(const cases::Probe& probe, const Wants& wants, CaseRun& r
   }
   std::vector<engine::Call> calls;
   for (std::size_t i = 0; i < all.size(); ++i) {
-    calls.push_back({&prepared.plans[i], &prepared.inputs[i].axes, &prepared.inputs[i].inputs});
+    calls.push_back(
+        {&prepared.plans[i], &prepared.inputs[i].axes, &prepared.inputs[i].inputs, all[i].times});
   }
   auto bound = engine::Bind(instance, *subject_.compiled, calls,
                             {.poison = probe.poison,

@@ -43,7 +43,33 @@ std::optional<Mapped> Same(const ops::TensorSpec&, const Shape&, std::int64_t in
   return Mapped{index, 1};
 }
 
-// One row stays; the values of the others are dealt out anew, and made larger.
+// What becomes of the other rows' values: one of these, drawn by the seed of the case. A kernel may
+// let a row see its neighbours' signs, their zeros, or that they are larger or smaller.
+constexpr std::array<double (*)(double), 4> kAlterations = {
+    [](double value) { return -4.0 * value + 1.0; }, [](double) { return 0.0; },
+    [](double value) { return 64.0 * value; }, [](double value) { return value / 64.0; }};
+
+/// Which rows stay: one alone, or about half of them. One alone leaves its neighbours no company to
+/// hide in; many show what befalls only some.
+class KeptRows {
+ public:
+  KeptRows(std::uint64_t seed, std::int64_t rows)
+      : seed_(Mix64(seed)),
+        one_(static_cast<std::int64_t>(seed_ % static_cast<std::uint64_t>(rows))),
+        altered_((one_ + 1) % rows),
+        alone_(Mix64(seed_) % 2 == 0) {}
+  bool Has(std::int64_t row) const {
+    if (row == one_ || row == altered_ || alone_) return row == one_;
+    return Mix64(seed_ ^ Mix64(static_cast<std::uint64_t>(row))) % 2 == 0;
+  }
+
+ private:
+  std::uint64_t seed_;
+  std::int64_t one_, altered_;
+  bool alone_;
+};
+
+// Some rows stay, the others are altered.
 std::optional<Variant> IndependentRows(const Subject& subject) {
   const std::string input = subject.arguments[0];
   const std::string axis = subject.arguments[1];
@@ -52,20 +78,20 @@ std::optional<Variant> IndependentRows(const Subject& subject) {
   const auto dim = DimensionOf(*spec, axis);
   const Shape& shape = subject.filled.inputs.find(input)->second.shape;
   if (!dim || shape[*dim] < 2) return std::nullopt;
-  const std::int64_t kept =
-      static_cast<std::int64_t>(Mix64(subject.base.seed) % static_cast<std::uint64_t>(shape[*dim]));
+  const KeptRows kept(subject.base.seed, shape[*dim]);
   Variant variant = TwinOf(subject);
   std::vector<double>* values = LiteralOf(variant.twins[0], input);
   if (values == nullptr) return std::nullopt;
   const bool index = spec->domain.kind == ops::Domain::Kind::kIndex;
+  const std::uint64_t drawn = DeriveSeed(subject.base.seed, "alteration") % kAlterations.size();
   for (std::size_t i = 0; i < values->size(); ++i) {
-    if (Coordinate(shape, *dim, static_cast<std::int64_t>(i)) == kept) continue;
-    (*values)[i] = index ? 0.0 : -4.0 * (*values)[i] + 1.0;
+    if (kept.Has(Coordinate(shape, *dim, static_cast<std::int64_t>(i)))) continue;
+    (*values)[i] = index ? 0.0 : kAlterations[drawn]((*values)[i]);
   }
   variant.map = [axis, kept](const ops::TensorSpec& output, const Shape& extents,
                              std::int64_t at) -> std::optional<Mapped> {
     const auto along = DimensionOf(output, axis);
-    if (!along || Coordinate(extents, *along, at) != kept) return std::nullopt;
+    if (!along || !kept.Has(Coordinate(extents, *along, at))) return std::nullopt;
     return Mapped{at, 1};
   };
   return variant;

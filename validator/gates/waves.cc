@@ -132,15 +132,16 @@ std::vector<Task> Campaign::Paired() {
   ProgramConstants constants = ConstantsOfPtx(context_.Compile()->kernel.ptx);
   for (const std::int64_t constant : cases::ConstantsOf(*context_.plan))
     constants.integers.push_back(constant);
-  const auto budget = static_cast<double>(context_.effort.campaign_steps) / 32;
+  const double budget = static_cast<double>(context_.effort.campaign_steps) / 32;
+  const std::int64_t most = 2 * context_.effort.long_elements + (1 << 16);
+  const auto fits = [&](const ops::AxisValues& axes) {
+    return cases::TotalElements(context_.instance, axes) <= most && StepsFor(axes) <= budget / 4;
+  };
   double total = 0;
-  for (cases::Case& value :
-       PairedCases(context_.instance, constants, 2 * context_.effort.long_elements + (1 << 16),
-                   DeriveSeed(context_.options.seed, "paired"))) {
-    const double cost = StepsFor(value.axes);
-    if (planned.size() >= context_.effort.guided_cases / 4) break;
-    if (total + cost > budget) continue;
-    total += cost;
+  for (cases::Case& value : PairedCases(context_.instance, constants, fits,
+                                        DeriveSeed(context_.options.seed, "paired"))) {
+    total += StepsFor(value.axes);
+    if (planned.size() >= context_.effort.guided_cases / 4 || total > budget) break;
     planned.push_back(TaskFor(std::move(value), "paired"));
   }
   return planned;
@@ -219,7 +220,10 @@ std::vector<Task> Campaign::Long() {
       if (!solved ||
           cases::TotalElements(context_.instance, *solved) > context_.effort.long_elements)
         break;
-      if (StepsFor(*solved) > static_cast<double>(context_.effort.campaign_steps) / 16) break;
+      // By the costliest element so far: many kernels are quadratic in an axis.
+      const auto elements = static_cast<double>(cases::TotalElements(context_.instance, *solved));
+      if (elements * steps_per_element_ > static_cast<double>(context_.effort.campaign_steps) / 16)
+        break;
       longest = *solved;
     }
     if (!longest) continue;
@@ -279,13 +283,9 @@ std::vector<Task> Campaign::Surroundings() {
     const cases::Case& judged = draw();
     const cases::Case* other = &draw();
     for (int again = 0; again < 4 && other->axes == judged.axes; ++again) other = &draw();
-    Task one = TaskFor(judged, "repeated calls");
-    one.probe =
-        ProbeAfter(context_.instance, repetitions[i % repetitions.size()], judged, *other, rng);
-    one.wants.determinism = false;
-    one.wants.max_steps *= 1 + one.probe.prelude.size();
-    planned.push_back(std::move(one));
+    planned.push_back(After(repetitions[i % repetitions.size()], judged, *other, rng));
   }
+  if (KeepsState(context_.Compile()->kernel.ptx)) AddManyCalls(pool, rng, planned);
   // What vector types need is guaranteed; more than that only where an allocator happens to give
   // it.
   const bool any = HasProperty(context_.instance.op, "any_alignment");
@@ -298,6 +298,35 @@ std::vector<Task> Campaign::Surroundings() {
     planned.push_back(std::move(one));
   }
   return planned;
+}
+
+Task Campaign::After(const Repetition& repetition, const cases::Case& judged,
+                     const cases::Case& other, Rng& rng) const {
+  Task one = TaskFor(judged, "repeated calls");
+  one.probe = ProbeAfter(context_.instance, repetition, judged, other, rng);
+  one.wants.determinism = false;
+  one.wants.max_steps *= 1 + one.probe.prelude.size();
+  return one;
+}
+
+// A kernel that keeps state, on the smallest of the cases, after many calls: all the same, or the
+// last one with other values.
+void Campaign::AddManyCalls(const std::vector<cases::Case>& pool, Rng& rng,
+                            std::vector<Task>& planned) const {
+  using Before = Repetition::Before;
+  const cases::Case& smallest = *std::ranges::min_element(pool, {}, [&](const cases::Case& value) {
+    return cases::TotalElements(context_.instance, value.axes);
+  });
+  const ProgramConstants constants = ConstantsOfPtx(context_.Compile()->kernel.ptx);
+  std::size_t number = 0;
+  for (const std::size_t calls : CallCounts(constants, 3 * context_.effort.schedules)) {
+    const cases::Recipe& recipe = *cases::FindRecipe(number % 2 == 0 ? "exact" : "plain");
+    const cases::Case judged = cases::MakeCase(context_.instance, recipe, smallest.axes,
+                                               rng.Next() % 1'000'000, "repeated");
+    planned.push_back(After({Before::kSame, calls, true, {}}, judged, judged, rng));
+    if (number++ == 0)
+      planned.push_back(After({Before::kOtherValues, calls, true, {}}, judged, judged, rng));
+  }
 }
 
 // More elements than 2^31, of which only the ends are run: where an index of 32 bits wraps.

@@ -25,6 +25,7 @@ struct Expectation {
   std::string kind;               ///< Empty: clean.
   std::vector<std::string> also;  ///< Kinds that may come with it.
   int schedules = 0;
+  std::string arch;  ///< Empty: the default.
 };
 
 Result<Expectation> ReadExpectation(const Path& path) {
@@ -37,6 +38,7 @@ Result<Expectation> ReadExpectation(const Path& path) {
   ASSAY_TRY(expectation.also, reader.Optional<std::vector<std::string>>("also", {}));
   ASSAY_TRY(const auto schedules, reader.Optional<std::int64_t>("schedules", 0));
   expectation.schedules = static_cast<int>(schedules);
+  ASSAY_TRY(expectation.arch, reader.Optional<std::string>("arch", ""));
   ASSAY_TRY_VOID(reader.Finish());
   return expectation;
 }
@@ -80,11 +82,13 @@ class CorpusTest : public testing::TestWithParam<std::string> {
     return Path(ASSAY_SOURCE_DIR) / "corpus" / part / GetParam();
   }
 
-  static Result<Outcome> Run(const Path& folder, const std::string& name, int schedules) {
+  static Result<Outcome> Run(const Path& folder, const std::string& name, int schedules,
+                             const std::string& arch) {
     const Path launch = folder / "launch.json";
     Job job;
     job.file = (folder / name).string();
     job.schedules = schedules;
+    if (!arch.empty()) job.arch = arch;
     job.max_steps = kMostSteps;
     job.shrink = false;
     ASSAY_TRY(job.text, ReadFile(folder / name));
@@ -99,8 +103,9 @@ class CorpusTest : public testing::TestWithParam<std::string> {
     return text;
   }
 
-  static void ExpectClean(const Path& folder, const std::string& name, int schedules) {
-    const auto outcome = Run(folder, name, schedules);
+  static void ExpectClean(const Path& folder, const std::string& name, int schedules,
+                          const std::string& arch) {
+    const auto outcome = Run(folder, name, schedules, arch);
     ASSERT_TRUE(outcome) << ToString(outcome.error());
     EXPECT_TRUE(outcome->findings.empty()) << Text(*outcome);
     EXPECT_EQ(outcome->stop, Stop::kCompleted) << Text(*outcome);
@@ -121,7 +126,7 @@ TEST_P(BuggyTest, IsFound) {
   ASSERT_TRUE(expectation) << ToString(expectation.error());
   const std::string source = ReadFile(folder / "bug.cu").value();
   ASSERT_NE(source.find("// BUG"), std::string::npos);
-  const auto outcome = Run(folder, "bug.cu", expectation->schedules);
+  const auto outcome = Run(folder, "bug.cu", expectation->schedules, expectation->arch);
   ASSERT_TRUE(outcome) << ToString(outcome.error());
   const std::uint32_t guilty = MarkedLine(source, "// BUG");
   const std::uint32_t other = MarkedLine(source, "// OTHER");
@@ -142,7 +147,7 @@ TEST_P(BuggyTest, TwinIsClean) {
   const Path folder = Folder("buggy");
   const auto expectation = ReadExpectation(folder / "expect.json");
   ASSERT_TRUE(expectation) << ToString(expectation.error());
-  ExpectClean(folder, "fixed.cu", expectation->schedules);
+  ExpectClean(folder, "fixed.cu", expectation->schedules, expectation->arch);
 }
 
 using PatternTest = CorpusTest;
@@ -152,7 +157,7 @@ TEST_P(PatternTest, IsCleanUnderManySchedules) {
   const auto expectation = ReadExpectation(folder / "expect.json");
   ASSERT_TRUE(expectation) << ToString(expectation.error());
   EXPECT_EQ(expectation->kind, "");
-  ExpectClean(folder, "kernel.cu", kPatternSchedules);
+  ExpectClean(folder, "kernel.cu", kPatternSchedules, expectation->arch);
 }
 
 /// Folders with an expect.json below `part`, relative to it.

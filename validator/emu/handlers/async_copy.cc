@@ -18,6 +18,12 @@ namespace assay::emu {
 CoreWarp::CoreWarp() = default;
 CoreWarp::~CoreWarp() = default;
 
+bool IsInFlight(const CoreWarp& warp, std::uint32_t pc) {
+  return warp.async != nullptr &&
+         std::ranges::find(warp.async->in_flight, pc, &AsyncGroups::Product::pc) !=
+             warp.async->in_flight.end();
+}
+
 namespace {
 
 using ptx::Instruction;
@@ -246,7 +252,8 @@ void CompleteCopies(CoreWarp& warp, int index, int keep) {
 std::span<const ResolverRow> AsyncCopyRows() {
   static const std::vector<ResolverRow> rows = [] {
     std::vector<ResolverRow> all(std::begin(kRows), std::end(kRows));
-    for (const std::span<const ResolverRow> part : {BulkRows(), AsyncStoreRows(), TensorRows()})
+    for (const std::span<const ResolverRow> part :
+         {BulkRows(), AsyncStoreRows(), TensorRows(), TensorMapRows()})
       all.insert(all.end(), part.begin(), part.end());
     return all;
   }();

@@ -36,7 +36,22 @@ struct AsyncGroups {
   /// wgmma: the detector's tokens of what the warp's products read, by group.
   std::vector<std::vector<std::uint64_t>> products_committed;
   std::vector<std::uint64_t> products_open;
+  /// wgmma whose accumulators may not be touched yet, oldest first.
+  struct Product {
+    std::uint32_t pc = 0;
+    Frame* frame = nullptr;
+    bool committed = false;
+    std::uint64_t group = 0;  ///< Number of its group, when committed.
+    /// What its accumulators will be: shadow index and undefined bits, of those that have any.
+    std::vector<std::pair<std::uint32_t, LaneBitsets>> undefined;
+  };
+  std::vector<Product> in_flight;
+  std::uint64_t product_groups = 0;  ///< Committed so far.
+  bool products_fenced = false;      ///< By wgmma.fence, once.
 };
+
+/// Is that the pc of a wgmma whose accumulators may not be touched yet?
+bool IsInFlight(const CoreWarp& warp, std::uint32_t pc);
 
 AsyncGroups& GroupsOf(CoreWarp& warp);
 

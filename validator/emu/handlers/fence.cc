@@ -19,11 +19,19 @@ void Fence(Warp& base, const Decoded& op) {
                              static_cast<Scope>(op.aux));
 }
 
+void ProxyFence(Warp& base, const Decoded&) {
+  CoreWarp& warp = Core(base);
+  if (warp.engine->race) warp.engine->race->OnProxyFence(warp.number, warp.exec);
+}
+
 Handler ResolveFence(const Instruction& in, Decoded& decoded) {
   decoded.propagate = kPropagateSelf;
-  // Proxy fences order the asynchronous proxy, which is in step with the generic one here;
-  // mbarrier_init is a release of its own.
-  if (in.Has(Mod::kProxy)) return &Nothing;
+  // The asynchronous proxy is in step with the generic one here; mbarrier_init is a release of its
+  // own.
+  if (in.Has(Mod::kProxy)) {
+    if (in.Has(Mod::kAsync)) decoded.monitored = &ProxyFence;
+    return &Nothing;
+  }
   Scope scope = Scope::kSys;
   if (in.Has(Mod::kCta)) scope = Scope::kCta;
   if (in.Has(Mod::kCluster)) scope = Scope::kCluster;
@@ -32,6 +40,8 @@ Handler ResolveFence(const Instruction& in, Decoded& decoded) {
   Order order = Order::kAcqRel;
   if (in.Has(Mod::kAcquire)) order = Order::kAcquire;
   if (in.Has(Mod::kRelease)) order = Order::kRelease;
+  // membar is fence.sc (9.7.13.4).
+  if (in.opcode == Opcode::kMembar || in.Has(Mod::kSc)) order = Order::kSeqCst;
   decoded.immediate = static_cast<std::uint64_t>(order);
   decoded.aux = static_cast<std::uint32_t>(scope);
   decoded.monitored = &Fence;

@@ -12,6 +12,7 @@ std::span<const ResolverRow> StackRows();       ///< stack.cc, part of MemoryRow
 std::span<const ResolverRow> BulkRows();        ///< bulk_copy.cc, part of AsyncCopyRows
 std::span<const ResolverRow> AsyncStoreRows();  ///< async_store.cc, part of AsyncCopyRows
 std::span<const ResolverRow> TensorRows();      ///< tensor_copy.cc, part of AsyncCopyRows
+std::span<const ResolverRow> TensorMapRows();   ///< tensor_replace.cc, part of AsyncCopyRows
 std::span<const ResolverRow> WarpgroupRows();   ///< wgmma.cc, part of FragmentRows
 
 }  // namespace assay::emu

@@ -154,18 +154,9 @@ bool BoxFits(CoreWarp& warp, const Decoded& op, int lane, const TensorMap& map) 
   return false;
 }
 
-/// The element that stands for what is outside of the tensor.
-std::uint64_t FillOf(const TensorMap& map) {
-  if (!map.fill_nan) return 0;
-  switch (map.type) {
-    case ptx::Type::kF32:
-      return 0x7fffffff;
-    case ptx::Type::kF64:
-      return 0x7fffffffffffffff;
-    default:
-      return 0x7fff;
-  }
-}
+/// The element that stands for what is outside of the tensor. An H200 fills with one NaN of 16 bits,
+/// over and over, whatever the type.
+std::uint64_t FillOf(const TensorMap& map) { return map.fill_nan ? 0x7ff77ff77ff77ff7 : 0; }
 
 std::uint64_t Issue(CoreWarp& warp, const WarpAccess* read, const WarpAccess* write) {
   return warp.engine->race ? warp.engine->race->OnBulkIssue(read, write) : 0;

@@ -3,15 +3,17 @@
 // A warp's 16 rows of the product depend on no other warp's registers, so each warp computes its
 // own when it issues the instruction, which is one of the legal times. What it reads in shared
 // memory counts as read until wgmma.wait_group, so that overwriting it earlier is a race.
+//
+// A sparse A is expanded before the product, by metadata that lie in the lanes of each warp as they
+// do for mma.sp of 16 rows (read off an H200).
 #include "validator/emu/handlers/wgmma.h"
-
-#include <fmt/format.h>
 
 #include <algorithm>
 #include <cstdio>
 #include <vector>
 
 #include "validator/emu/handlers/async_copy.h"
+#include "validator/emu/handlers/mma_forms.h"
 #include "validator/emu/handlers/partial_rows.h"
 #include "validator/emu/semantics/matrix.h"
 #include "validator/emu/semantics/matrix_layout.h"
@@ -31,7 +33,7 @@ using s32 = std::int32_t;
 
 constexpr int kRows = 16;  ///< Of a warp.
 constexpr int kMaxN = 256;
-constexpr int kMaxK = 32;  ///< Elements, single bits in words of 32.
+constexpr int kMaxK = 64;  ///< Elements, single bits in words of 32.
 
 /// An instruction's shape and types, read off it when it runs: it costs little beside the product.
 struct Product {
@@ -42,13 +44,17 @@ struct Product {
   bool half = false;  ///< f16 accumulators.
   bool integer = false;
   bool single_bits = false;
+  bool sparse = false;  ///< A holds half of its elements; metadata and a selector follow B.
   Type a{};
   Type b{};
   int registers() const { return half ? n / 4 : n / 2; }
   /// Operands, flattened: accumulators, A, B, scale-d.
   std::size_t a_at() const { return static_cast<std::size_t>(registers()); }
   std::size_t b_at() const { return a_at() + (a_registers ? 4u : 1u); }
-  std::size_t scale_at() const { return b_at() + 1; }
+  std::size_t metadata_at() const { return b_at() + 1; }
+  std::size_t scale_at() const { return b_at() + (sparse ? 3u : 1u); }
+  /// Elements along k that A holds.
+  int stored_k() const { return sparse ? k / 2 : k; }
 };
 
 bool ReadProduct(const Instruction& in, Product& product) {
@@ -67,7 +73,9 @@ bool ReadProduct(const Instruction& in, Product& product) {
   product.b = in.type(2);
   product.single_bits = product.a == Type::kB1;
   if (product.single_bits) product.k /= 32;
-  product.bits = 256 / product.k;
+  product.sparse = in.Has(Mod::kSp);
+  if (product.sparse && in.operands.size() < 6) return false;
+  product.bits = 256 / product.stored_k();
   product.a_registers = in.operands[1].kind == Operand::Kind::kVector;
   return product.n <= kMaxN && product.k <= kMaxK;
 }
@@ -82,6 +90,7 @@ struct Constants {
 Constants ConstantsOf(const Instruction& in, const Product& product) {
   Constants constants;
   const auto at = [&](std::size_t i) {
+    if (product.sparse) i += 2;
     return i < in.operands.size() ? static_cast<s32>(in.operands[i].bits) : 0;
   };
   if (product.integer) return constants;
@@ -138,11 +147,44 @@ void RegistersToA(CoreWarp& warp, const Decoded& op, const Product& product, u32
     for (int lane = 0; lane < kWarpSize; ++lane) {
       for (int e = 0; e < per_register; ++e) {
         const MatrixPlace at =
-            WgmmaOperandPlace(0, lane, r * per_register + e, product.k, product.bits);
+            WgmmaOperandPlace(0, lane, r * per_register + e, product.stored_k(), product.bits);
         a[at.column * kRows + at.row] = lanes[lane] >> (e * product.bits) & mask;
         if ((bad >> lane & 1) != 0) undefined[static_cast<std::size_t>(at.row)] = true;
       }
     }
+  }
+}
+
+/// The row of mma.sp's forms that has a warp's part of a sparse A, or -1.
+int SparseForm(const Product& product) {
+  const MmaElements elements = product.bits == 8          ? product.integer ? MmaElements::kByte
+                                                                            : MmaElements::kFp8
+                               : product.bits == 32       ? MmaElements::kTF32
+                               : product.a == Type::kBF16 ? MmaElements::kBF16
+                                                          : MmaElements::kF16;
+  return FindMmaForm({MmaFamily::kSparse, elements, kRows, 8, product.k});
+}
+
+/// A with what it leaves out, from the half that it holds. Rows whose metadata are undefined are
+/// flagged.
+void Expand(CoreWarp& warp, const Decoded& op, const Product& product, u32* stored, u32* a,
+            std::vector<bool>& undefined) {
+  const DecodedOperand& metadata = op.operands[product.metadata_at()];
+  const int selector = static_cast<int>(op.source->operands[4].bits);
+  // tf32 ignores these bits; no element may look absent by them.
+  if (product.bits == 32) {
+    for (int i = 0; i < kRows * product.stored_k(); ++i) stored[i] &= 0xffffe000u;
+  }
+  ExpandSparse(warp.Lanes<u32>(metadata.slot),
+               MmaFormAt(static_cast<std::size_t>(SparseForm(product))), selector,
+               product.integer ? 0 : TensorAbsent(TensorOf(product.a)), stored, a);
+  if (!warp.engine->track_defined) return;
+  const LaneMask bad = warp.frame->undefined[metadata.shadow];
+  for (int lane = 0; lane < kWarpSize; ++lane) {
+    const bool contributes = product.bits == 8 || lane % 4 / 2 == selector;
+    if ((bad >> lane & 1) == 0 || !contributes) continue;
+    undefined[static_cast<std::size_t>(lane / 4)] = true;
+    undefined[static_cast<std::size_t>(lane / 4) + 8] = true;
   }
 }
 
@@ -163,6 +205,7 @@ void Multiply(const Product& product, const Instruction& in, u32* a, u32* b, con
                         .a = TensorOf(product.a),
                         .b = TensorOf(product.b)};
     shape.warpgroup = true;
+    shape.sparse = product.sparse;
     shape.half_accumulator = shape.half_result = product.half;
     TensorMultiply(shape, a, b, c, d);
   }
@@ -187,14 +230,87 @@ void ForAccumulators(const Product& product, Visit visit) {
   }
 }
 
+/// What of the sums that a product adds to is undefined. Accumulators in flight are what their
+/// product will make them; copies of such are taken for defined.
+std::vector<LaneBitsets> UndefinedSums(const CoreWarp& warp, const Decoded& op,
+                                       const Product& product, bool accumulate) {
+  std::vector<LaneBitsets> sums(static_cast<std::size_t>(product.registers()));
+  const Frame& frame = *warp.frame;
+  for (std::size_t r = 0; accumulate && r < sums.size(); ++r) {
+    const DecodedOperand& sum = op.operands[r];
+    if (frame.undefined[sum.shadow] == 0) continue;
+    if (!IsInFlight(warp, frame.origin[sum.shadow])) {
+      for (int lane = 0; lane < kWarpSize; ++lane)
+        sums[r][static_cast<std::size_t>(lane)] = UndefinedBits(frame, sum, lane);
+      continue;
+    }
+    for (const AsyncGroups::Product& before : warp.async->in_flight) {
+      for (const auto& [shadow, bits] : before.undefined) {
+        if (shadow == sum.shadow) sums[r] = bits;
+      }
+    }
+  }
+  return sums;
+}
+
+/// Until it is waited for, nobody may touch the accumulators.
+void PutInFlight(CoreWarp& warp, const Decoded& op, const std::vector<LaneBitsets>& undefined) {
+  AsyncGroups::Product& product = GroupsOf(warp).in_flight.emplace_back();
+  product.pc = warp.PcOf(op);
+  product.frame = warp.frame;
+  for (std::size_t r = 0; r < undefined.size(); ++r) {
+    const DecodedOperand& sum = op.operands[r];
+    if (std::ranges::any_of(undefined[r], [](std::uint64_t bits) { return bits != 0; }))
+      product.undefined.emplace_back(sum.shadow, undefined[r]);
+    SetUndefined(*warp.frame, sum.shadow, warp.exec, kAllLanes, product.pc);
+  }
+}
+
+/// The products of groups before `first` are done: their accumulators, and copies of them, are
+/// what they were computed to be, unless a later product works on them.
+void Land(CoreWarp& warp, std::uint64_t first) {
+  AsyncGroups& groups = GroupsOf(warp);
+  std::vector<AsyncGroups::Product> landed;
+  std::erase_if(groups.in_flight, [&](AsyncGroups::Product& product) {
+    const bool done = product.committed && product.group < first;
+    if (done) landed.push_back(std::move(product));
+    return done;
+  });
+  for (const AsyncGroups::Product& product : landed) {
+    if (IsInFlight(warp, product.pc)) continue;
+    Frame& frame = *product.frame;
+    const FunctionCode& code = warp.engine->program.functions[frame.function];
+    for (std::uint32_t shadow = code.constant_slots; shadow < code.slot_count; ++shadow) {
+      if (frame.undefined[shadow] == 0 || frame.origin[shadow] != product.pc) continue;
+      LaneBitsets bits{};
+      for (const auto& [of, undefined] : product.undefined) {
+        if (of == shadow) bits = undefined;
+      }
+      DecodedOperand sum;
+      sum.bits = 32;
+      sum.shadow = shadow;
+      SetUndefinedBits(frame, sum, warp.exec, bits, product.pc);
+    }
+  }
+}
+
 void RunProduct(Warp& base, const Decoded& op) {
   CoreWarp& warp = Core(base);
+  if (!GroupsOf(warp).products_fenced && warp.engine->monitored &&
+      warp.engine->execution.checks.barrier) {
+    Report1(warp, FindingKind::kBarrierMisuse, warp.PcOf(op), warp.exec,
+            "wgmma.mma_async without a wgmma.fence before it: nothing orders the registers and "
+            "shared memory that it uses before it",
+            "starts a product");
+    GroupsOf(warp).products_fenced = true;
+  }
   const Instruction& in = *op.source;
   Product product;
   ReadProduct(in, product);
   const Constants constants = ConstantsOf(in, product);
-  const bool track = warp.engine->track_defined;
+  const bool track = warp.engine->monitored && warp.engine->track_defined;
   alignas(64) u32 a[kRows * kMaxK];
+  alignas(64) u32 stored[kRows * kMaxK];
   alignas(64) u32 b[kMaxN * kMaxK];
   alignas(64) u32 c[kRows * kMaxN] = {};
   alignas(64) u32 d[kRows * kMaxN];
@@ -205,24 +321,18 @@ void RunProduct(Warp& base, const Decoded& op) {
                         std::vector<bool>& undefined) {
     CheckAddressDefined(warp, op, op.operands[operand], warp.exec);
     const MatrixDescriptor descriptor = UnpackDescriptor(WordOf(warp, op.operands[operand]));
-    if (descriptor.base_offset != 0) {
-      warp.engine->End(Stop::kUnsupported,
-                       fmt::format("wgmma with a base offset in its matrix descriptor, {}",
-                                   LineOf(*warp.engine, warp.PcOf(op))));
-      warp.outcome = Outcome::kStop;
-      return false;
-    }
     return ReadShared(warp, op, descriptor, matrix, by_columns, out, undefined, tokens);
   };
+  u32* const held = product.sparse ? stored : a;
   if (product.a_registers) {
-    RegistersToA(warp, op, product, a, rows);
+    RegistersToA(warp, op, product, held, rows);
   } else if (!read(product.a_at(),
                    {.outer = kRows,
-                    .k = product.k,
+                    .k = product.stored_k(),
                     .element_bits = product.bits,
                     .k_major = !constants.transpose_a,
                     .first = static_cast<int>(warp.index % 4) * kRows},
-                   true, a, rows)) {
+                   true, held, rows)) {
     return;
   }
   if (!read(product.b_at(),
@@ -232,7 +342,8 @@ void RunProduct(Warp& base, const Decoded& op) {
              .k_major = !constants.transpose_b},
             false, b, columns))
     return;
-  if (constants.negate_a) Negate(product, a, kRows * product.k);
+  if (constants.negate_a) Negate(product, held, kRows * product.stored_k());
+  if (product.sparse) Expand(warp, op, product, stored, a, rows);
   if (constants.negate_b) Negate(product, b, product.n * product.k);
   const bool accumulate = ScaleHolds(warp, op.operands[product.scale_at()]);
   const u32 mask = product.half ? 0xffffu : ~0u;
@@ -242,27 +353,32 @@ void RunProduct(Warp& base, const Decoded& op) {
     });
   }
   Multiply(product, in, a, b, c, d);
-  if (track) {
-    for (int r = 0; r < product.registers(); ++r) {
-      if (!accumulate) warp.frame->undefined[op.operands[r].shadow] &= ~warp.exec;
-    }
-  }
+  // By register: the bits that come out undefined.
+  std::vector<LaneBitsets> undefined;
+  if (track) undefined = UndefinedSums(warp, op, product, accumulate);
   ForAccumulators(product, [&](int r, int shift, int lane, MatrixPlace at) {
     if ((warp.exec >> lane & 1) == 0) return;
     u32& word = warp.Lanes<u32>(op.operands[r].slot)[lane];
     word = (word & ~(mask << shift)) | (d[at.column * kRows + at.row] & mask) << shift;
     if (!track) return;
     if (rows[static_cast<std::size_t>(at.row)] || columns[static_cast<std::size_t>(at.column)]) {
-      SetUndefined(*warp.frame, op.operands[r].shadow, LaneMask{1} << lane, kAllLanes,
-                   warp.PcOf(op));
+      undefined[static_cast<std::size_t>(r)][static_cast<std::size_t>(lane)] |= std::uint64_t{mask}
+                                                                                << shift;
     }
   });
+  if (track) PutInFlight(warp, op, undefined);
 }
 
-void Nothing(Warp&, const Decoded&) {}
+void FenceProducts(Warp& base, const Decoded&) { GroupsOf(Core(base)).products_fenced = true; }
 
 void CommitProducts(Warp& base, const Decoded&) {
   AsyncGroups& groups = GroupsOf(Core(base));
+  for (AsyncGroups::Product& product : groups.in_flight) {
+    if (product.committed) continue;
+    product.committed = true;
+    product.group = groups.product_groups;
+  }
+  ++groups.product_groups;
   groups.products_committed.push_back(std::move(groups.products_open));
   groups.products_open.clear();
 }
@@ -280,6 +396,7 @@ void WaitProducts(Warp& base, const Decoded& op) {
   }
   groups.products_committed.erase(groups.products_committed.begin(),
                                   groups.products_committed.begin() + done);
+  if (groups.product_groups > keep) Land(warp, groups.product_groups - keep);
 }
 
 // --- resolution
@@ -297,8 +414,7 @@ Handler ResolveWait(const Instruction& in, Decoded& decoded) {
 
 Handler ResolveProduct(const Instruction& in, Decoded& decoded) {
   Product product;
-  // Sparse products are not modelled.
-  if (in.Has(Mod::kSp) || !ReadProduct(in, product)) return nullptr;
+  if (!ReadProduct(in, product)) return nullptr;
   const auto is_slot = [&](std::size_t i, int bits) {
     return decoded.operands[i].kind == DecodedOperand::Kind::kSlot &&
            decoded.operands[i].bits == bits;
@@ -310,6 +426,15 @@ Handler ResolveProduct(const Instruction& in, Decoded& decoded) {
   for (std::size_t i = product.a_at(); i < product.b_at(); ++i) {
     if (!is_slot(i, product.a_registers ? 32 : 64)) return nullptr;
   }
+  if (product.sparse) {
+    // Metadata of 16- and 32-bit elements lie in one pair of lanes of each four, those of 8-bit
+    // elements in all.
+    const std::uint64_t selectors = product.bits == 8 ? 1 : 2;
+    if (SparseForm(product) < 0 || !is_slot(product.metadata_at(), 32) ||
+        in.operands[4].kind != Operand::Kind::kImmediate || in.operands[4].bits >= selectors) {
+      return nullptr;
+    }
+  }
   const bool fits = is_slot(product.b_at(), 64) &&
                     decoded.operands[product.scale_at()].kind == DecodedOperand::Kind::kPredicate;
   return fits ? WarpWide<&RunProduct>(in, decoded) : nullptr;
@@ -317,7 +442,7 @@ Handler ResolveProduct(const Instruction& in, Decoded& decoded) {
 
 constexpr ResolverRow kRowsOfTable[] = {
     {Opcode::kWgmmaMmaAsync, &ResolveProduct},
-    {Opcode::kWgmmaFence, &WarpWide<&Nothing>},
+    {Opcode::kWgmmaFence, &WarpWide<&FenceProducts>},
     {Opcode::kWgmmaCommitGroup, &WarpWide<&CommitProducts>},
     {Opcode::kWgmmaWaitGroup, &ResolveWait},
 };

@@ -63,7 +63,9 @@ std::uint64_t ChunkAddress(const MatrixDescriptor& descriptor, bool k_major, int
     address += o % wide * kChunkBytes + o / wide * descriptor.leading +
                l % kRowsPerGroup * wide * kChunkBytes + l / kRowsPerGroup * descriptor.stride;
   }
-  return address ^ ((address >> 7) & (wide - 1)) << 4;
+  // Read off an H200: the base offset is the row, of 128 bytes, at which the pattern begins.
+  const auto row = (address >> 7) - static_cast<std::uint64_t>(descriptor.base_offset);
+  return address ^ (row & (wide - 1)) << 4;
 }
 
 bool ReadShared(CoreWarp& warp, const Decoded& op, const MatrixDescriptor& descriptor,

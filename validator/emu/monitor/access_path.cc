@@ -64,6 +64,56 @@ void AccessPath::Access(const WarpAccess& access, const AccessBy& by) {
   for (std::size_t g = 0; g < group_count_ && !shadow_.exhausted(); ++g) Place(access, groups_[g]);
 }
 
+void AccessPath::CheckProxy(const WarpAccess& read, ProxyFences& fences) {
+  const BlockNumber block = order_.BlockOf(read.warp);
+  std::vector<Element> elements;
+  const auto check = [&](Ref writers, int issuer_lane, std::uint64_t offset) {
+    elements.clear();
+    table_.Decode(writers, elements);
+    for (const Element& element : elements) {
+      const Record& write = table_.record(element.record);
+      const bool by_async_proxy = IsAgent(write.warp) && !IsTwin(write.warp);
+      if (!write.traits.writes() || by_async_proxy || order_.BlockOf(write.issuer) != block)
+        continue;
+      const int lane = element.lane;
+      const bool own = write.warp == read.warp && lane == issuer_lane;
+      // Without any order it is a race anyway.
+      if (!own && !order_.LaneKnows(read.warp, issuer_lane, write.warp, lane, write.time)) continue;
+      if (fences.Between(write, lane, read.warp, issuer_lane)) continue;
+      Race race;
+      race.race_class = Race::Class::kProxy;
+      race.earlier = SideOf(write, element.lane);
+      race.later = SideOf(read, static_cast<std::uint8_t>(issuer_lane), true);
+      race.region = read.region;
+      race.offset = offset;
+      race.bytes = write.traits.bytes;
+      race.same_warp = write.issuer == read.warp;
+      log_.Add(race);
+    }
+  };
+  if (shadow_.IsReadOnly(read.region)) return;
+  for (LaneMask rest = read.lanes; rest != 0; rest &= rest - 1) {
+    const int lane = std::countr_zero(rest);
+    const std::uint64_t end = read.offsets[lane] + read.bytes;
+    for (std::uint64_t at = read.offsets[lane]; at < end;) {
+      Shadow::Page* const page = shadow_.PageAt(read.region, at);
+      if (page == nullptr) return;
+      const std::size_t index = at / Shadow::kLineBytes % Shadow::kPageLines;
+      const std::uint64_t next = (at / Shadow::kLineBytes + 1) * Shadow::kLineBytes;
+      Shadow::Line& line = page->lines[index];
+      if (line.cells == nullptr) {
+        check(line.writers, lane, at);
+      } else {
+        const Shadow::Cells cells = shadow_.Split(*page, index, page->shift[index]);
+        for (std::uint64_t byte = at; byte < std::min(next, end);
+             byte += std::uint64_t{1} << cells.shift)
+          check(cells.writers[byte % Shadow::kLineBytes >> cells.shift], lane, byte);
+      }
+      at = next;
+    }
+  }
+}
+
 void AccessPath::Words(const WarpAccess& access) {
   constexpr std::uint64_t kPageBytes = std::uint64_t{Shadow::kLineBytes} * Shadow::kPageLines;
   const bool writes = actor_.traits.writes();
@@ -320,6 +370,7 @@ void AccessPath::ReportSiblings(const WarpAccess& access, LaneMask lanes) {
       other = lane;
     }
   }
+  if (same && access.siblings_may_agree) return;
   Race race;
   race.race_class = same ? Race::Class::kSameValue : Race::Class::kRace;
   race.earlier = SideOf(access, static_cast<std::uint8_t>(first), by_.async);

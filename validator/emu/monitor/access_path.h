@@ -15,6 +15,7 @@
 
 #include "validator/emu/monitor/cell_rules.h"
 #include "validator/emu/monitor/order.h"
+#include "validator/emu/monitor/proxy.h"
 #include "validator/emu/monitor/race_log.h"
 #include "validator/emu/monitor/shadow.h"
 
@@ -35,6 +36,9 @@ class AccessPath {
 
   void BeginLaunch(bool narrow_scopes) { rules_.BeginLaunch(narrow_scopes); }
   void Access(const WarpAccess& access, const AccessBy& by);
+  /// Before a copy reads through the async proxy: reports writes of the issuer's block that are
+  /// ordered before it, but with no proxy fence between.
+  void CheckProxy(const WarpAccess& read, ProxyFences& fences);
 
  private:
   /// Lanes that access the same place.

@@ -263,6 +263,19 @@ Snapshot ThreadOrder::Take(WarpNumber warp, int lane) {
   return snapshot;
 }
 
+bool ThreadOrder::SnapshotKnows(const Snapshot& snapshot, WarpNumber other, int other_lane,
+                                Time stamp) const {
+  if (stamp == kNever) return false;
+  if (!IsAgent(other)) {
+    const BlockNumber block = BlockOf(other);
+    if (block == BlockOf(snapshot.warp) && stamp <= snapshot.base) return true;
+    if (other == snapshot.warp && stamp <= snapshot.own_all) return true;
+    if (other == snapshot.warp && other_lane == snapshot.lane && stamp <= snapshot.now) return true;
+    if (snapshot.clock != nullptr && stamp <= snapshot.clock->BlockBase(block)) return true;
+  }
+  return snapshot.clock != nullptr && stamp <= snapshot.clock->LaneTime(other, other_lane);
+}
+
 ClockPtr ThreadOrder::Export(const Snapshot& snapshot) {
   const BlockNumber block = BlockOf(snapshot.warp);
   BlockState& state = At(block);

@@ -67,10 +67,13 @@ class ThreadOrder {
   void OnExit(WarpNumber warp, LaneMask lanes);
   void OnTouch(WarpNumber warp, LaneMask lanes) { Focused(warp).own->touched |= lanes; }
 
-  void BarrierArrive(BlockNumber block, std::uint32_t barrier, WarpNumber warp, LaneMask lanes,
+  /// False: some of the lanes may not have known that the barrier's last use was over.
+  bool BarrierArrive(BlockNumber block, std::uint32_t barrier, WarpNumber warp, LaneMask lanes,
                      bool waits);
-  void BarrierComplete(BlockNumber block, std::uint32_t barrier);
-  void WarpBarrier(WarpNumber warp, LaneMask lanes);
+  /// True when all threads of the block took part that have not exited.
+  bool BarrierComplete(BlockNumber block, std::uint32_t barrier);
+  /// The same for a warp.
+  bool WarpBarrier(WarpNumber warp, LaneMask lanes);
 
   /// How much the lanes of `warp` know, as a whole, of the lanes of `other` up to `stamp`. kAll:
   /// each knows each. kNone: none knows any (a thread's own accesses left aside). kSome: ask lane
@@ -88,6 +91,8 @@ class ThreadOrder {
   bool LaneKnows(WarpNumber warp, int lane, WarpNumber other, int other_lane, Time stamp);
 
   Snapshot Take(WarpNumber warp, int lane);
+  /// Did the snapshot's owner know that lane's accesses up to `stamp`?
+  bool SnapshotKnows(const Snapshot& snapshot, WarpNumber other, int other_lane, Time stamp) const;
   /// The snapshot as a clock to hand over, its owner included.
   ClockPtr Export(const Snapshot& snapshot);
   /// What these lanes together know, themselves up to now included, to hand over.
@@ -121,6 +126,8 @@ class ThreadOrder {
     std::uint32_t barrier = 0;
     std::vector<LaneMask> waiting;   // By warp of the block.
     std::unique_ptr<Clock> arrived;  // Of those that only arrive.
+    std::vector<LaneMask> released;  // Those that waited when it completed last, by warp,
+    Time completed = 0;              // and the stamp after that.
   };
   struct Ghost {
     WarpNumber warp = 0;
@@ -162,6 +169,7 @@ class ThreadOrder {
   static const ClockPtr& ClockOf(const WarpState& state, int lane);
   static void SetClock(WarpState& state, LaneMask lanes, const ClockPtr& clock);
   bool IsGhost(const BlockState& state, WarpNumber warp, int lane, Time stamp, bool by_base) const;
+  bool KnowsCompletion(const BarrierState& state, WarpNumber warp, LaneMask lanes);
   bool KnowsTwin(WarpNumber warp, WarpNumber twin_warp, Time stamp);
   bool HasGhost(const BlockState& state, WarpNumber warp) const;
   void Contribute(Clock& into, BlockNumber block, WarpNumber warp, LaneMask lanes);

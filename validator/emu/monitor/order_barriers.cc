@@ -17,19 +17,37 @@ ThreadOrder::BarrierState& ThreadOrder::BarrierAt(BlockNumber block, std::uint32
   return state;
 }
 
-void ThreadOrder::BarrierArrive(BlockNumber block, std::uint32_t barrier, WarpNumber warp,
+/// Each of the lanes was released by the last completion, or was told by somebody who was.
+bool ThreadOrder::KnowsCompletion(const BarrierState& state, WarpNumber warp, LaneMask lanes) {
+  if (state.completed == 0) return true;
+  const WarpNumber first = warp - warp % warps_per_block_;
+  for (LaneMask rest = lanes & ~state.released[warp - first]; rest != 0; rest &= rest - 1) {
+    const int lane = std::countr_zero(rest);
+    bool told = false;
+    for (std::uint32_t w = 0; !told && w < warps_per_block_; ++w) {
+      for (LaneMask theirs = state.released[w]; !told && theirs != 0; theirs &= theirs - 1)
+        told = LaneKnows(warp, lane, first + w, std::countr_zero(theirs), state.completed);
+    }
+    if (!told) return false;
+  }
+  return true;
+}
+
+bool ThreadOrder::BarrierArrive(BlockNumber block, std::uint32_t barrier, WarpNumber warp,
                                 LaneMask lanes, bool waits) {
   BarrierState& state = BarrierAt(block, barrier);
+  const bool in_order = KnowsCompletion(state, warp, lanes);
   if (waits) {
     state.waiting[warp % warps_per_block_] |= lanes;
-    return;
+    return in_order;
   }
   if (state.arrived == nullptr) state.arrived = std::make_unique<Clock>();
   Contribute(*state.arrived, block, warp, lanes);
   Tick(block);
+  return in_order;
 }
 
-void ThreadOrder::BarrierComplete(BlockNumber block, std::uint32_t barrier) {
+bool ThreadOrder::BarrierComplete(BlockNumber block, std::uint32_t barrier) {
   BarrierState& state = BarrierAt(block, barrier);
   Live& live = LiveAt(block);
   bool full = state.arrived == nullptr;
@@ -51,8 +69,12 @@ void ThreadOrder::BarrierComplete(BlockNumber block, std::uint32_t barrier) {
     }
     Tick(block);
   }
-  std::fill(state.waiting.begin(), state.waiting.end(), 0u);
+  state.released.swap(state.waiting);
+  state.waiting.assign(warps_per_block_, 0u);
+  // Of everybody's own events, those from here on come after the barrier.
+  state.completed = full ? 0 : At(block).time;
   state.arrived.reset();
+  return full;
 }
 
 void ThreadOrder::CompleteFull(BlockNumber block) {
@@ -104,7 +126,7 @@ void ThreadOrder::CompleteFull(BlockNumber block) {
   Tick(block);
 }
 
-void ThreadOrder::WarpBarrier(WarpNumber warp, LaneMask lanes) {
+bool ThreadOrder::WarpBarrier(WarpNumber warp, LaneMask lanes) {
   const BlockNumber block = BlockOf(warp);
   WarpState& state = WarpAt(warp);
   const bool full = (lanes | state.gone) == kAllLanes;
@@ -118,6 +140,7 @@ void ThreadOrder::WarpBarrier(WarpNumber warp, LaneMask lanes) {
   }
   if (full) state.own_all = At(block).time;
   Tick(block);
+  return full;
 }
 
 }  // namespace assay::emu

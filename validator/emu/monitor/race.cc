@@ -5,20 +5,28 @@
 
 #include "validator/emu/monitor/access_path.h"
 #include "validator/emu/monitor/order.h"
+#include "validator/emu/monitor/proxy.h"
 #include "validator/emu/monitor/shadow.h"
 #include "validator/emu/monitor/sync.h"
 
 namespace assay::emu {
 namespace {
 
-bool Acquires(Order order) { return order == Order::kAcquire || order == Order::kAcqRel; }
-bool Releases(Order order) { return order == Order::kRelease || order == Order::kAcqRel; }
+bool Acquires(Order order) {
+  return order == Order::kAcquire || order == Order::kAcqRel || order == Order::kSeqCst;
+}
+bool Releases(Order order) {
+  return order == Order::kRelease || order == Order::kAcqRel || order == Order::kSeqCst;
+}
 
 }  // namespace
 
 struct RaceDetector::Impl {
   explicit Impl(std::uint64_t max_shadow_bytes)
-      : sync(order), shadow(table, max_shadow_bytes), path(order, table, shadow, log) {}
+      : sync(order),
+        proxies(order),
+        shadow(table, max_shadow_bytes),
+        path(order, table, shadow, log) {}
 
   void Access(const WarpAccess& access, const AccessBy& by) {
     path.Access(access, by);
@@ -30,6 +38,7 @@ struct RaceDetector::Impl {
 
   ThreadOrder order;
   SyncObjects sync;
+  ProxyFences proxies;
   RecordTable table;
   Shadow shadow;
   RaceLog log;
@@ -63,6 +72,7 @@ void RaceDetector::BeginLaunch(const Shape& shape) {
   impl.log.BeginLaunch();
   impl.order.Begin(shape);
   impl.sync.Begin();
+  impl.proxies.Begin();
   impl.shadow.Clear();
   impl.path.BeginLaunch(shape.narrow_scopes);
   impl.bulks.clear();
@@ -76,6 +86,7 @@ void RaceDetector::EndBlock(BlockNumber block, RegionId shared_region) {
   if (exhausted()) return;
   impl_->sync.EndRegion(shared_region);
   impl_->sync.EndBlock(block);
+  impl_->proxies.EndBlock(block);
   impl_->order.EndBlock(block);
   impl_->shadow.DropRegion(shared_region);
 }
@@ -89,17 +100,17 @@ void RaceDetector::OnAccess(const WarpAccess& access) {
   impl_->Access(access, AccessBy{access.warp, false, nullptr});
 }
 
-void RaceDetector::OnBarrierArrive(BlockNumber block, std::uint32_t barrier, WarpNumber warp,
+bool RaceDetector::OnBarrierArrive(BlockNumber block, std::uint32_t barrier, WarpNumber warp,
                                    LaneMask lanes, bool waits) {
-  if (!exhausted()) impl_->order.BarrierArrive(block, barrier, warp, lanes, waits);
+  return exhausted() || impl_->order.BarrierArrive(block, barrier, warp, lanes, waits);
 }
 
 void RaceDetector::OnBarrierComplete(BlockNumber block, std::uint32_t barrier) {
-  if (!exhausted()) impl_->order.BarrierComplete(block, barrier);
+  if (!exhausted() && impl_->order.BarrierComplete(block, barrier)) impl_->sync.OnBlockMeets(block);
 }
 
 void RaceDetector::OnWarpBarrier(WarpNumber warp, LaneMask lanes) {
-  if (!exhausted()) impl_->order.WarpBarrier(warp, lanes);
+  if (!exhausted() && impl_->order.WarpBarrier(warp, lanes)) impl_->sync.OnWarpMeets(warp);
 }
 
 void RaceDetector::OnClusterArrive(BlockNumber, WarpNumber warp, LaneMask lanes,
@@ -117,7 +128,12 @@ void RaceDetector::OnClusterWait(BlockNumber, WarpNumber warp, LaneMask lanes) {
 
 void RaceDetector::OnFence(WarpNumber warp, LaneMask lanes, Order order, Scope scope) {
   if (!exhausted())
-    impl_->sync.OnFence(warp, lanes, Acquires(order), Releases(order), ReachOf(scope));
+    impl_->sync.OnFence(warp, lanes, Acquires(order), Releases(order), order == Order::kSeqCst,
+                        ReachOf(scope));
+}
+
+void RaceDetector::OnProxyFence(WarpNumber warp, LaneMask lanes) {
+  if (!exhausted()) impl_->proxies.OnFence(warp, lanes);
 }
 
 std::uint64_t RaceDetector::OnAsyncIssue(WarpNumber warp, LaneMask lanes, const WarpAccess& read,
@@ -177,6 +193,7 @@ std::uint64_t RaceDetector::OnBulkIssue(const WarpAccess* read, const WarpAccess
   Impl::Bulk& bulk = impl.bulks[token];
   bulk.warp = either->warp;
   if (read != nullptr && read->lanes != 0 && read->bytes != 0) {
+    impl.path.CheckProxy(*read, impl.proxies);
     impl.Access(*read, AccessBy{impl.sync.NewAgent(), true, &bulk.reads});
   }
   if (write != nullptr && write->lanes != 0 && write->bytes != 0) {

@@ -22,7 +22,16 @@
 namespace assay::emu {
 
 enum class AccessKind : std::uint8_t { kRead, kWrite, kReadWrite };  ///< kReadWrite: atomics.
-enum class Order : std::uint8_t { kWeak, kVolatile, kRelaxed, kAcquire, kRelease, kAcqRel };
+/// kSeqCst: of fences only.
+enum class Order : std::uint8_t {
+  kWeak,
+  kVolatile,
+  kRelaxed,
+  kAcquire,
+  kRelease,
+  kAcqRel,
+  kSeqCst
+};
 enum class Scope : std::uint8_t { kCta, kCluster, kGpu, kSys };
 
 /// Blocks and warps are numbered through the whole launch; a thread is warp * 32 + lane.
@@ -65,6 +74,9 @@ struct WarpAccess {
   /// The caller has seen that all 32 lanes take part and offsets[i] is offsets[0] + i * bytes.
   /// Never needed: saves looking again.
   bool is_row = false;
+  /// Lanes of this one instruction may store one value to one place: in shared memory one of them
+  /// is carried out, and compilers count on that.
+  bool siblings_may_agree = false;
   /// Atomics: lanes were executed from 31 down to 0. Decides which sibling read whose value.
   bool reversed = false;
 };
@@ -87,7 +99,8 @@ struct Race {
     kSameValue,
     kScopeTooNarrow,
     kMixedSize,
-    kReadOnlyCache
+    kReadOnlyCache,
+    kProxy  ///< In order, but no proxy fence lies between a write and the copy that reads it.
   };
   Class race_class = Class::kRace;
   RaceSide earlier;
@@ -131,8 +144,9 @@ class RaceDetector {
   void OnAccess(const WarpAccess& access);
   /// A block-wide (named) barrier: lanes arrive, and when it completes those that wait are
   /// released. `arrived` accumulates by (block, barrier); `OnBarrierComplete` orders all arrived
-  /// before all that wait.
-  void OnBarrierArrive(BlockNumber block, std::uint32_t barrier, WarpNumber warp, LaneMask lanes,
+  /// before all that wait. False: the arrival is not ordered after the barrier's last completion, so
+  /// that it might have counted for that one; who meets whom is then left to chance.
+  bool OnBarrierArrive(BlockNumber block, std::uint32_t barrier, WarpNumber warp, LaneMask lanes,
                        bool waits);
   void OnBarrierComplete(BlockNumber block, std::uint32_t barrier);
   /// bar.warp.sync completed for these lanes.
@@ -145,6 +159,9 @@ class RaceDetector {
   void OnClusterWait(BlockNumber block, WarpNumber warp, LaneMask lanes);
   /// fence / membar.
   void OnFence(WarpNumber warp, LaneMask lanes, Order order, Scope scope);
+  /// fence.proxy.async. What the async proxy (bulk copies, wgmma) reads of its own block's writes
+  /// must have one between the write and itself.
+  void OnProxyFence(WarpNumber warp, LaneMask lanes);
   /// Asynchronous copies (cp.async): the write happens at some time between issue and wait, by an
   /// agent of its own. `OnAsyncIssue` returns a token; `OnAsyncWait` makes the copies of those
   /// tokens visible to the lane that issued them.

@@ -17,6 +17,7 @@
 #include <vector>
 
 #include "validator/emu/monitor/race.h"
+#include "validator/emu/monitor/rules.h"
 
 namespace assay::emu {
 
@@ -213,7 +214,13 @@ class ReferenceDetector {
     const int needed = LevelBetween(a.thread, b.thread);
     if (LevelOf(a.access) < needed || LevelOf(b.access) < needed)
       return Race::Class::kScopeTooNarrow;
-    if (a.access.bytes != b.access.bytes) return Race::Class::kMixedSize;
+    const auto around = [](const WarpAccess& word, const WarpAccess& part) {
+      return IsWordAround(word.kind, word.atomic, word.bytes, part.bytes);
+    };
+    if (a.access.bytes != b.access.bytes && !around(a.access, b.access) &&
+        !around(b.access, a.access)) {
+      return Race::Class::kMixedSize;
+    }
     return std::nullopt;
   }
 

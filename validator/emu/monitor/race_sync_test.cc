@@ -50,6 +50,19 @@ TEST(RaceSync, MixedSizesRace) {
   ASSERT_EQ(d.count(), 1u);
   EXPECT_EQ(d.front_class(), Race::Class::kMixedSize);
 
+  // An atomic on half a word, made of one on the word; and an atomic on a word of which another
+  // one stores a half without.
+  Driver halves(kTwoBlocks);
+  halves.Atom(0, kLane0, 0, Order::kRelaxed, Scope::kGpu, true, 4);
+  WarpAccess part = halves.Make(1, kLane0, 2, 0, 2);
+  halves.Go(part, AccessKind::kRead, {Order::kRelaxed, Scope::kGpu});
+  EXPECT_EQ(halves.count(), 0u);
+  Driver weak(kTwoBlocks);
+  weak.Atom(0, kLane0, 0, Order::kRelaxed, Scope::kGpu, true, 4);
+  part = weak.Make(1, kLane0, 2, 0, 2);
+  weak.Go(part, AccessKind::kWrite, kWeakly);
+  EXPECT_EQ(weak.count(), 1u);
+
   Driver vector(kTwoBlocks);
   WarpAccess four = vector.Make(0, kLane0, 0, 0, 16);
   four.element_bytes = 4;

@@ -265,6 +265,13 @@ TEST(Race, SameValueWritesAreTheirOwnClass) {
     ASSERT_EQ(siblings.count(), 1u);
     EXPECT_EQ(siblings.front_class(), lane5 == 1 ? Race::Class::kSameValue : Race::Class::kRace);
     EXPECT_TRUE(siblings.race.races().front().same_warp);
+
+    Driver agreeing(kTwoWarps);
+    write = agreeing.Make(0, kAllLanes, 0, 0, 4);
+    write.new_values = reinterpret_cast<const std::byte*>(values.data());
+    write.siblings_may_agree = true;
+    agreeing.Go(write, AccessKind::kWrite, kWeakly);
+    EXPECT_EQ(agreeing.count(), lane5 == 1 ? 0u : 1u);
   }
 }
 

@@ -41,6 +41,14 @@ static_assert(sizeof(Traits) == 8);
 
 enum class Conflict : std::uint8_t { kNone, kWeak, kScope, kSize, kReadOnly };
 
+/// Atomics of less than 32 bits are made of a compare-and-swap of the word around them, on which the
+/// device's memory works as a whole; cuda::atomic_ref<short> does, next to plain strong loads and
+/// stores of the part. The manual calls that mixed sizes; here it is none.
+inline bool IsWordAround(AccessKind kind, bool atomic, std::uint32_t bytes,
+                         std::uint32_t other_bytes) {
+  return atomic && kind == AccessKind::kReadWrite && bytes == 4 && other_bytes <= 2;
+}
+
 /// How two overlapping accesses of different threads stand to each other, if neither is ordered
 /// before the other.
 inline Conflict ConflictOf(const Traits& a, BlockNumber a_block, const Traits& b,
@@ -52,7 +60,12 @@ inline Conflict ConflictOf(const Traits& a, BlockNumber a_block, const Traits& b
                        : a_cluster == b_cluster ? Reach::kCluster
                                                 : Reach::kDevice;
   if (a.reach() < needed || b.reach() < needed) return Conflict::kScope;
-  return a.element_bytes == b.element_bytes ? Conflict::kNone : Conflict::kSize;
+  if (a.element_bytes == b.element_bytes ||
+      IsWordAround(a.kind, a.atomic(), a.element_bytes, b.element_bytes) ||
+      IsWordAround(b.kind, b.atomic(), b.element_bytes, a.element_bytes)) {
+    return Conflict::kNone;
+  }
+  return Conflict::kSize;
 }
 
 /// True when whatever conflicts with `old` conflicts with `later` as well, scopes between blocks
@@ -64,7 +77,11 @@ inline bool Outdoes(const Traits& later, const Traits& old) {
   if (old.read_only_path()) return later.read_only_path();
   if (old.writes() && !later.writes()) return false;
   if (!later.strong()) return true;
-  return old.strong() && old.element_bytes == later.element_bytes && later.reach() <= old.reach();
+  // A word that is no atomic conflicts with its parts.
+  const bool lenient = IsWordAround(later.kind, later.atomic(), later.element_bytes, 1) &&
+                       !IsWordAround(old.kind, old.atomic(), old.element_bytes, 1);
+  return old.strong() && old.element_bytes == later.element_bytes && !lenient &&
+         later.reach() <= old.reach();
 }
 
 }  // namespace assay::emu

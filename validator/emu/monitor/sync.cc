@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <tuple>
 
 namespace assay::emu {
 namespace {
@@ -18,6 +19,9 @@ void SyncObjects::Begin() {
   regions_.clear();
   mbarriers_.clear();
   clusters_.clear();
+  block_meetings_.clear();
+  warp_meetings_.clear();
+  sequential_fences_ = false;
   next_agent_ = 1;
 }
 
@@ -27,9 +31,13 @@ void SyncObjects::EndRegion(RegionId region) {
 }
 
 void SyncObjects::EndBlock(BlockNumber block) {
-  if (lanes_.empty()) return;
+  if (lanes_.empty() && !sequential_fences_) return;
   const std::uint32_t warps = order_.warps_per_block();
-  for (std::uint32_t w = 0; w < warps; ++w) lanes_.erase(block * warps + w);
+  for (std::uint32_t w = 0; w < warps; ++w) {
+    lanes_.erase(block * warps + w);
+    warp_meetings_.erase(block * warps + w);
+  }
+  block_meetings_.erase(block);
 }
 
 SyncObjects::LaneState& SyncObjects::Lane(WarpNumber warp, int lane) {
@@ -57,12 +65,13 @@ bool SyncObjects::Needed(const Message& message, BlockNumber block, Reach& neede
 }
 
 void SyncObjects::Take(WarpNumber warp, LaneMask lanes, const Chain& chain, std::size_t from,
-                       std::size_t to, Reach reach) {
+                       std::size_t to, Reach reach, bool sequential) {
   const BlockNumber block = order_.BlockOf(warp);
   const ClockPtr* only = nullptr;
   std::shared_ptr<Clock> joined;
   for (std::size_t i = from; i < to; ++i) {
     Reach needed{};
+    if (chain.log[i].sequential && !sequential) continue;
     if (!Needed(chain.log[i], block, needed) || needed > reach) continue;
     if (only == nullptr) {
       only = &chain.log[i].clock;
@@ -91,7 +100,7 @@ void SyncObjects::AddPending(WarpNumber warp, int lane, const ChainPtr& chain, L
     for (std::size_t i = 0; i < oldest.seen; ++i) {
       Reach needed{};
       const Message& message = oldest.chain->log[i];
-      if (!Needed(message, order_.BlockOf(warp), needed)) continue;
+      if (message.sequential || !Needed(message, order_.BlockOf(warp), needed)) continue;
       ClockPtr& spilled = state.spilled[static_cast<std::size_t>(needed)];
       spilled = Joined(spilled, message.clock);
     }
@@ -100,15 +109,60 @@ void SyncObjects::AddPending(WarpNumber warp, int lane, const ChainPtr& chain, L
   state.pending.push_back(Pending{chain, chain->log.size(), at});
 }
 
+void SyncObjects::NoteRead(std::vector<Pending>& reads, const Pending& read) {
+  for (Pending& known : reads) {
+    if (known.chain != read.chain) continue;
+    known.seen = std::max(known.seen, read.seen);
+    return;
+  }
+  if (reads.size() == kReadsKept) reads.erase(reads.begin());
+  reads.push_back(read);
+}
+
+void SyncObjects::Meet(Meeting& meeting) {
+  if (meeting.fresh_fences != nullptr) {
+    meeting.fences = Joined(meeting.fences, meeting.fresh_fences);
+    meeting.fresh_fences.reset();
+  }
+  for (const Pending& read : meeting.fresh_reads) NoteRead(meeting.reads, read);
+  meeting.fresh_reads.clear();
+}
+
+void SyncObjects::OnBlockMeets(BlockNumber block) {
+  if (!sequential_fences_) return;
+  if (const auto at = block_meetings_.find(block); at != block_meetings_.end()) Meet(at->second);
+}
+
+void SyncObjects::OnWarpMeets(WarpNumber warp) {
+  if (!sequential_fences_) return;
+  if (const auto at = warp_meetings_.find(warp); at != warp_meetings_.end()) Meet(at->second);
+}
+
+void SyncObjects::TakeReads(WarpNumber warp, LaneMask lanes, const std::vector<Pending>& reads) {
+  for (const Pending& read : reads)
+    Take(warp, lanes, *read.chain, 0, read.seen, Reach::kDevice, true);
+}
+
 void SyncObjects::OnFence(WarpNumber warp, LaneMask lanes, bool acquires, bool releases,
-                          Reach reach) {
+                          bool sequential, Reach reach) {
+  // Within a block there are barriers, and no idiom that needs narrower ones.
+  sequential = sequential && reach == Reach::kDevice;
+  if (sequential) {
+    sequential_fences_ = true;
+    Meeting* const meetings[] = {&block_meetings_[order_.BlockOf(warp)], &warp_meetings_[warp]};
+    for (Meeting* meeting : meetings) {
+      TakeReads(warp, lanes, meeting->reads);
+      if (meeting->fresh_fences == nullptr) meeting->fresh_fences = std::make_shared<Clock>();
+      meeting->fresh_fences->Join(order_.ExportLanes(warp, lanes));
+    }
+  }
   if (acquires) {
     for (LaneMask rest = lanes; rest != 0; rest &= rest - 1) {
       const int lane = std::countr_zero(rest);
       LaneState* state = FindLane(warp, lane);
       if (state == nullptr) break;
       for (const Pending& pending : state->pending)
-        Take(warp, 1u << lane, *pending.chain, 0, pending.seen, reach);
+        Take(warp, 1u << lane, *pending.chain, 0, pending.seen, reach, sequential);
       for (std::size_t r = 0; r <= static_cast<std::size_t>(reach); ++r) {
         if (state->spilled[r] == nullptr) continue;
         order_.Learn(warp, 1u << lane, state->spilled[r]);
@@ -139,6 +193,11 @@ void SyncObjects::OnStrongRead(WarpNumber warp, int lane, Location at, bool acqu
       chain = found->second;
     }
   }
+  if (sequential_fences_ && chain != nullptr) {
+    const Pending read{chain, chain->log.size(), at};
+    NoteRead(block_meetings_[order_.BlockOf(warp)].fresh_reads, read);
+    NoteRead(warp_meetings_[warp].fresh_reads, read);
+  }
   if (acquires) {
     // Also what earlier strong reads of this location saw: read, then acquire operation on the same
     // location.
@@ -163,6 +222,15 @@ void SyncObjects::OnStrongRead(WarpNumber warp, int lane, Location at, bool acqu
 void SyncObjects::MessagesOf(WarpNumber warp, int lane, Location at, bool releases, Reach reach,
                              std::vector<Message>& out) {
   const BlockNumber block = order_.BlockOf(warp);
+  if (sequential_fences_) {
+    const auto add = [&](const auto& meetings, auto key) {
+      const auto met = meetings.find(key);
+      if (met != meetings.end() && met->second.fences != nullptr)
+        out.push_back(Message{met->second.fences, block, Reach::kDevice, true});
+    };
+    add(block_meetings_, block);
+    add(warp_meetings_, warp);
+  }
   LaneState* state = FindLane(warp, lane);
   if (state != nullptr) {
     for (std::size_t r = kReaches; r-- > 0;) {
@@ -192,22 +260,24 @@ void SyncObjects::Append(ChainPtr& chain, const std::vector<Message>& messages) 
   if (chain == nullptr) chain = std::make_shared<Chain>();
   for (const Message& message : messages) {
     const bool known = std::any_of(chain->log.rbegin(), chain->log.rend(), [&](const Message& m) {
-      return m.clock == message.clock && m.reach == message.reach;
+      return m.clock == message.clock && m.reach == message.reach &&
+             m.sequential == message.sequential;
     });
     if (!known) chain->log.push_back(message);
   }
   // A lock that is taken for ever: join what the same block released, in a new chain, since readers
   // hold on to the old one.
   if (chain->log.size() < 64 || chain->log.size() < 2 * chain->compact) return;
-  std::map<std::pair<BlockNumber, Reach>, std::shared_ptr<Clock>> groups;
+  std::map<std::tuple<BlockNumber, Reach, bool>, std::shared_ptr<Clock>> groups;
   for (const Message& message : chain->log) {
-    std::shared_ptr<Clock>& group = groups[{message.block, message.reach}];
+    std::shared_ptr<Clock>& group = groups[{message.block, message.reach, message.sequential}];
     if (group == nullptr) group = std::make_shared<Clock>();
     group->Join(*message.clock);
   }
   auto compacted = std::make_shared<Chain>();
   for (auto& [key, clock] : groups)
-    compacted->log.push_back(Message{std::move(clock), key.first, key.second});
+    compacted->log.push_back(
+        Message{std::move(clock), std::get<0>(key), std::get<1>(key), std::get<2>(key)});
   compacted->compact = compacted->log.size();
   chain = std::move(compacted);
 }
@@ -241,6 +311,13 @@ void SyncObjects::Collect(Phase& phase, BlockNumber block, Reach reach, const Cl
   phase.parts.push_back({block, reach, std::make_shared<Clock>(clock)});
 }
 
+void SyncObjects::CollectAll(Phase& phase, BlockNumber block,
+                             const std::vector<Message>& messages) {
+  for (const Message& message : messages) {
+    if (!message.sequential) Collect(phase, block, message.reach, *message.clock);
+  }
+}
+
 SyncObjects::ChainPtr SyncObjects::Completed(Phase& phase) {
   auto chain = std::make_shared<Chain>();
   for (Phase::Part& part : phase.parts)
@@ -260,7 +337,7 @@ void SyncObjects::MbarrierArrive(Location at, WarpNumber warp, LaneMask lanes, b
     for (LaneMask rest = lanes; rest != 0; rest &= rest - 1) {
       scratch_.clear();
       MessagesOf(warp, std::countr_zero(rest), at, false, reach, scratch_);
-      for (const Message& message : scratch_) Collect(phase, block, message.reach, *message.clock);
+      CollectAll(phase, block, scratch_);
     }
   }
   if (releases) order_.Tick(block);
@@ -307,7 +384,7 @@ void SyncObjects::ClusterArrive(WarpNumber warp, LaneMask lanes, bool releases) 
     for (LaneMask rest = lanes; rest != 0; rest &= rest - 1) {
       scratch_.clear();
       MessagesOf(warp, std::countr_zero(rest), kNowhere, false, Reach::kCluster, scratch_);
-      for (const Message& message : scratch_) Collect(phase, block, message.reach, *message.clock);
+      CollectAll(phase, block, scratch_);
     }
   }
   order_.Tick(block);

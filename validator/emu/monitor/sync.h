@@ -9,6 +9,15 @@
 // if the scope of the releasing operation or fence includes the reader and that of the acquiring
 // one includes the releaser.
 //
+// Sequentially consistent fences (fence.sc, membar, __threadfence) do more. "Every thread fences; a
+// barrier; one thread takes the ticket" has no release pattern, because the fence and the strong
+// write are different threads'; nor has "one thread reads the ticket; a barrier; every thread fences"
+// an acquire pattern. But any two such fences are ordered, and the opposite order would put the
+// ticket that was read behind the one that read it (PTX ISA, Fence-SC and coherence). So a strong
+// write leaves messages, too, of those fences that happen before it through barriers of its
+// block or warp, and a fence.sc takes those of the strong reads that happen before it in the same
+// way. Only sequentially consistent fences take such messages.
+//
 // A relaxed access without fences publishes and learns nothing; `red` never reads.
 // mbarriers and cluster barriers collect messages by phase and hand over the last complete phase.
 //
@@ -52,11 +61,18 @@ class SyncObjects {
   void EndRegion(RegionId region);
   void EndBlock(BlockNumber block);
 
-  void OnFence(WarpNumber warp, LaneMask lanes, bool acquires, bool releases, Reach reach);
+  /// `sequential`: fence.sc.
+  void OnFence(WarpNumber warp, LaneMask lanes, bool acquires, bool releases, bool sequential,
+               Reach reach);
+  /// A barrier of the whole block, or of all lanes of a warp, is complete.
+  void OnBlockMeets(BlockNumber block);
+  void OnWarpMeets(WarpNumber warp);
   /// Anything published in this region? Anything remembered of this warp? If neither, a relaxed
   /// access has no effect here.
   bool HasChains(RegionId region) const { return !regions_.empty() && regions_.contains(region); }
-  bool HasLanes(WarpNumber warp) const { return !lanes_.empty() && lanes_.contains(warp); }
+  bool HasLanes(WarpNumber warp) const {
+    return sequential_fences_ || (!lanes_.empty() && lanes_.contains(warp));
+  }
   void OnStrongRead(WarpNumber warp, int lane, Location at, bool acquires, Reach reach);
   void OnStrongWrite(WarpNumber warp, int lane, Location at, std::uint32_t bytes,
                      bool read_modify_write, bool releases, Reach reach);
@@ -87,6 +103,7 @@ class SyncObjects {
     ClockPtr clock;
     BlockNumber block = 0;  // Of the releaser.
     Reach reach = Reach::kBlock;
+    bool sequential = false;  // Only for a fence.sc.
   };
   /// Append-only, so that readers can remember how much of it they saw.
   struct Chain {
@@ -115,6 +132,15 @@ class SyncObjects {
     Reach acquired_reach = Reach::kBlock;
   };
   using WarpLanes = std::array<LaneState, kWarpSize>;
+  /// What sequentially consistent fences and strong reads of a block (or warp) have left since it
+  /// last met, and what everybody in it has in common since then. Device-wide fences only.
+  struct Meeting {
+    std::shared_ptr<Clock> fresh_fences;
+    ClockPtr fences;
+    std::vector<Pending> fresh_reads;
+    std::vector<Pending> reads;
+  };
+  static constexpr std::size_t kReadsKept = 16;
   /// Messages of a phase, one for each block and reach.
   struct Phase {
     struct Part {
@@ -143,11 +169,15 @@ class SyncObjects {
   /// it.
   bool Needed(const Message& message, BlockNumber block, Reach& needed) const;
   void Take(WarpNumber warp, LaneMask lanes, const Chain& chain, std::size_t from, std::size_t to,
-            Reach reach);
+            Reach reach, bool sequential = false);
   void AddPending(WarpNumber warp, int lane, const ChainPtr& chain, Location at);
   void Append(ChainPtr& chain, const std::vector<Message>& messages);
   void Break(Location at, std::uint32_t bytes);
+  static void NoteRead(std::vector<Pending>& reads, const Pending& read);
+  static void Meet(Meeting& meeting);
+  void TakeReads(WarpNumber warp, LaneMask lanes, const std::vector<Pending>& reads);
   static void Collect(Phase& phase, BlockNumber block, Reach reach, const Clock& clock);
+  static void CollectAll(Phase& phase, BlockNumber block, const std::vector<Message>& messages);
   static ChainPtr Completed(Phase& phase);
 
   ThreadOrder& order_;
@@ -155,6 +185,10 @@ class SyncObjects {
   std::unordered_map<RegionId, std::map<std::uint64_t, ChainPtr>> regions_;  // By offset.
   std::unordered_map<RegionId, std::map<std::uint64_t, Mbarrier>> mbarriers_;
   std::unordered_map<std::uint32_t, ClusterBarrier> clusters_;
+  // By block, and by warp; only where a fence.sc was seen.
+  std::unordered_map<BlockNumber, Meeting> block_meetings_;
+  std::unordered_map<WarpNumber, Meeting> warp_meetings_;
+  bool sequential_fences_ = false;
   std::uint32_t next_agent_ = 1;
   std::vector<Message> scratch_;
 };

@@ -39,7 +39,16 @@ KERNEL add_third(const float* x, float* y, int n) {
   if (threadIdx.x < n) y[threadIdx.x] = x[threadIdx.x] + 1.0f / 3;
 }
 
-// Every thirty-second float of x, so that a buffer of many pages is touched in some of them.
+// Where x lies: the high part of its address, the low part, and whether y lies behind it.
+KERNEL where(const float* x, float* y, int n) {
+  const u64 address = reinterpret_cast<u64>(x);
+  y[0] = static_cast<float>(address >> 40);
+  y[1] = static_cast<float>((address & 0xffffffffull) >> 9);
+  y[2] = static_cast<float>(address & 511);
+  y[3] = reinterpret_cast<u64>(y) > address;
+}
+
+// A float to every eight mebibytes of y, so that a large buffer is touched in a few of its pages.
 KERNEL sparse(const float* x, float* y, int n) { y[threadIdx.x * 2097152ull] = x[threadIdx.x]; }
 
 struct alignas(64) TensorMap {
