@@ -70,8 +70,6 @@ constexpr WidthRow kWidths[] = {
     {Opcode::kCpAsyncBulk, 2, 2, 32, 0},
     {Opcode::kCpAsyncBulk, 4, 4, 16, 0},
     {Opcode::kCpReduceAsyncBulk, 2, 2, 32, 0},
-    {Opcode::kTensormapReplace, 1, kRest, 0, 1},
-    {Opcode::kTensormapCpFenceproxy, 2, 2, 32, 0},
     {Opcode::kAlloca, 1, 2, 32, 0},
     {Opcode::kCreatePolicy, 1, kRest, 32, 0},
     {Opcode::kPmevent, 0, 0, 32, 0},
