@@ -172,8 +172,13 @@ TEST_P(Hopper, MatricesMayBeginWithinASwizzlePattern) {
   ASSERT_NO_FATAL_FAILURE(Load("hopper"));
   for (int swizzle = 1; swizzle <= 3; ++swizzle) {
     const auto span = std::uint64_t{16} << swizzle;
-    for (const auto& [start, base] : {std::pair{0u, 0u}, {128u, 1u}, {384u, 3u}, {896u, 7u},
-                                      {128u, 0u}, {0u, 2u}, {160u, 1u}}) {
+    for (const auto& [start, base] : {std::pair{0u, 0u},
+                                      {128u, 1u},
+                                      {384u, 3u},
+                                      {896u, 7u},
+                                      {128u, 0u},
+                                      {0u, 2u},
+                                      {160u, 1u}}) {
       SCOPED_TRACE(std::to_string(span) + ": " + std::to_string(start) + ", " +
                    std::to_string(base));
       const auto out = Out(DType::kF32, 128);
@@ -193,48 +198,44 @@ TEST_P(Hopper, MatricesMayBeginWithinASwizzlePattern) {
 /// FNV-1a of what an H200 returned for the same inputs (2026-11-20, driver 580.159.04).
 struct SparseProduct {
   const char* entry;
-  int fill;  ///< How the kernel fills its operands.
+  int fill;                   ///< How the kernel fills its operands.
   std::uint64_t recorded[4];  ///< By seed.
 };
 TEST_P(Hopper, SparseProductsAreThoseOfAnH200) {
   ASSERT_NO_FATAL_FAILURE(Load("sparse"));
   constexpr SparseProduct kProducts[] = {
-      {"halves_of_pair_0", 2,
-       {0xe256ea324210bfda, 0xce3b6667cf2e1c7a, 0x622c205185165443,
-        0x4871fe9d18f54d5a}},
-      {"halves_of_pair_1", 2,
-       {0x2a457dc04e673232, 0xb26b1b67697f21dd, 0x029cd9d708d1f9fa,
-        0x3b68ee5f75bdd10d}},
-      {"words_of_pair_0", 259,
-       {0x3bbfda8d23634ac2, 0x7fbf18d4db2f82c3, 0x4513a487b2d13b9a,
-        0x9fee7b7ec3b52e1a}},
-      {"words_of_pair_1", 259,
-       {0x3360dee6a340d7f3, 0x91c9b778a9548608, 0xb62edb9eb36dca4d,
-        0x7e0190ae70022653}},
-      {"fp8", 4,
-       {0xd9e30092b80c87a9, 0x7f3a97eaaead451b, 0xe358bbd5e0c6c600,
-        0xc7c9d4174bf5f261}},
-      {"bytes", 8,
-       {0xeabb08193d6ca85d, 0xba7215ba2f6019b5, 0x05e337a695dffee1,
-        0x7533b2973e68b8b7}},
-      {"halves_of_pair_0", 5,
-       {0x9253b0f17240e185, 0x817e3351ac1893ef, 0xd4d43519b409944d,
-        0x72f1da1d15d49ee4}},
-      {"words_of_pair_0", 262,
-       {0xa48f8ea985528a80, 0xd278c944fc42e394, 0x0bb25a49bceeacdf,
-        0x01cc2fa6195a3a95}},
-      {"fp8", 7,
-       {0x04c147ea22f9e334, 0xfc78ee7d59487aca, 0x7055763907b9760d,
-        0xb36c611da3dfbe3a}},
-      {"bytes", 1,
-       {0xb1423a32a3e2326f, 0x799491bcb030a7c2, 0x9376c608088e78d0,
-        0x65403431db1e698c}},
+      {"halves_of_pair_0",
+       2,
+       {0xe256ea324210bfda, 0xce3b6667cf2e1c7a, 0x622c205185165443, 0x4871fe9d18f54d5a}},
+      {"halves_of_pair_1",
+       2,
+       {0x2a457dc04e673232, 0xb26b1b67697f21dd, 0x029cd9d708d1f9fa, 0x3b68ee5f75bdd10d}},
+      {"words_of_pair_0",
+       259,
+       {0x3bbfda8d23634ac2, 0x7fbf18d4db2f82c3, 0x4513a487b2d13b9a, 0x9fee7b7ec3b52e1a}},
+      {"words_of_pair_1",
+       259,
+       {0x3360dee6a340d7f3, 0x91c9b778a9548608, 0xb62edb9eb36dca4d, 0x7e0190ae70022653}},
+      {"fp8", 4, {0xd9e30092b80c87a9, 0x7f3a97eaaead451b, 0xe358bbd5e0c6c600, 0xc7c9d4174bf5f261}},
+      {"bytes",
+       8,
+       {0xeabb08193d6ca85d, 0xba7215ba2f6019b5, 0x05e337a695dffee1, 0x7533b2973e68b8b7}},
+      {"halves_of_pair_0",
+       5,
+       {0x9253b0f17240e185, 0x817e3351ac1893ef, 0xd4d43519b409944d, 0x72f1da1d15d49ee4}},
+      {"words_of_pair_0",
+       262,
+       {0xa48f8ea985528a80, 0xd278c944fc42e394, 0x0bb25a49bceeacdf, 0x01cc2fa6195a3a95}},
+      {"fp8", 7, {0x04c147ea22f9e334, 0xfc78ee7d59487aca, 0x7055763907b9760d, 0xb36c611da3dfbe3a}},
+      {"bytes",
+       1,
+       {0xb1423a32a3e2326f, 0x799491bcb030a7c2, 0x9376c608088e78d0, 0x65403431db1e698c}},
   };
   for (const SparseProduct& product : kProducts) {
     for (int seed = 0; seed < 4; ++seed) {
       const auto out = Out(DType::kU32, 512);
-      ASSERT_NO_FATAL_FAILURE(Run(product.entry, {1, 1, 1}, {128, 1, 1},
-                                  {Pointer(out), Int(seed), Int(product.fill)}));
+      ASSERT_NO_FATAL_FAILURE(
+          Run(product.entry, {1, 1, 1}, {128, 1, 1}, {Pointer(out), Int(seed), Int(product.fill)}));
       std::uint64_t hash = 0xcbf29ce484222325;
       for (const double word : Of(out)) {
         for (int b = 0; b < 32; b += 8)

@@ -15,8 +15,8 @@ constexpr std::size_t kMaxSources = 24;
 constexpr std::size_t kMaxDestinations = 24;
 
 /// Kinds that a result of another instruction may stand in for; others mean amounts and places.
-constexpr std::array<std::string_view, 15> kPlain = {"pred", "u16", "s16",  "u32",   "s32",
-                                                     "u64",  "s64", "f16",  "bf16",  "f32",
+constexpr std::array<std::string_view, 15> kPlain = {"pred", "u16", "s16",   "u32",    "s32",
+                                                     "u64",  "s64", "f16",   "bf16",   "f32",
                                                      "f64",  "few", "f16x2", "bf16x2", "u16x2"};
 bool IsPlain(std::string_view kind) { return std::ranges::find(kPlain, kind) != kPlain.end(); }
 
@@ -60,14 +60,15 @@ class Writer {
     const std::size_t first = program_.destinations.size();
     std::string guard;
     const int bits = RegisterBits(form.destinations[0].kind);
-    const bool one = form.destinations.size() == 1 && form.instruction.find("sync") == std::string::npos &&
+    const bool one = form.destinations.size() == 1 &&
+                     form.instruction.find("sync") == std::string::npos &&
                      std::ranges::count(form.instruction, ';') == 1;
     if (one && bits > 1 && rng_.Below(4) == 0) {
       guard = rng_.Below(2) == 0 ? "@" : "@!";
       guard += Source("pred") + " ";
       const std::string kind = bits == 16 ? "u16" : bits == 32 ? "u32" : "u64";
-      program_.instruction += "mov.b" + std::to_string(bits) + " $d" + std::to_string(first) + ", " +
-                              Source(kind) + "; ";
+      program_.instruction += "mov.b" + std::to_string(bits) + " $d" + std::to_string(first) +
+                              ", " + Source(kind) + "; ";
     }
     program_.instruction += guard;
     const std::string& text = form.instruction;

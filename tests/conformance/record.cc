@@ -101,8 +101,7 @@ std::string ReadAll(const std::string& path) {
 
 int main(int argc, char** argv) {
   if (argc != 5 && argc != 6) {
-    std::fprintf(stderr,
-                 "usage: conformance_record FORMS MODULES CHIP OUTPUT_PREFIX [programs]\n");
+    std::fprintf(stderr, "usage: conformance_record FORMS MODULES CHIP OUTPUT_PREFIX [programs]\n");
     return 3;
   }
   std::vector<Form> forms = ParseForms(ReadAll(argv[1]));

@@ -23,8 +23,7 @@ Result<KernelRun> RunKernel(const Form& form,
             emu::Program::Load(ModuleHeader() + WriteKernel(form, "form").text));
   std::vector<std::byte> in(kRegisterBytes * std::max<std::size_t>(1, inputs.size()));
   for (std::size_t r = 0; r < inputs.size(); ++r) {
-    std::memcpy(in.data() + r * kRegisterBytes, inputs[r].data(),
-                8 * inputs[r].size());
+    std::memcpy(in.data() + r * kRegisterBytes, inputs[r].data(), 8 * inputs[r].size());
   }
   KernelRun run;
   std::size_t registers = 0;

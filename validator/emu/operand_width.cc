@@ -150,6 +150,9 @@ int OperandBits(const Instruction& in, std::size_t index) {
   if (in.opcode == Opcode::kSelp && index == 3) return 1;
   if (in.opcode == Opcode::kSetp && index >= 3 + (in.operands[1].paired ? 1u : 0u)) return 1;
   if (in.opcode == Opcode::kSet && index == 3) return 1;
+  // A sparse product has metadata and a selector before its predicate.
+  if (in.opcode == Opcode::kWgmmaMmaAsync && in.Has(Mod::kSp) && index >= 3)
+    return index == 5 ? 1 : 32;
   for (const WidthRow& row : kWidths) {
     if (row.opcode != in.opcode || index < row.first || index > row.last) continue;
     return row.bits != 0 ? row.bits : RegisterBits(in.type(row.type));

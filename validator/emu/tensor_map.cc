@@ -83,8 +83,8 @@ MapReplaced ReplaceField(TensorMapImage& bytes, TensorMapField field, std::uint3
       replaced = dimension ? only(1) : MapReplaced::kOutOfRange;
       break;
     case TensorMapField::kType: {
-      const auto* const row = std::ranges::find(
-          kNumberedTypes, value, &std::pair<std::uint64_t, ptx::Type>::first);
+      const auto* const row =
+          std::ranges::find(kNumberedTypes, value, &std::pair<std::uint64_t, ptx::Type>::first);
       if (row == std::end(kNumberedTypes))
         return value < kTypeNumbers ? MapReplaced::kNotModelled : MapReplaced::kOutOfRange;
       image.type = static_cast<std::uint8_t>(row->second);

@@ -126,8 +126,7 @@ void CopyMap(Warp& base, const Decoded& op) {
   if (warp.engine->race) warp.engine->race->OnAccess(from.event);
   Written(warp, to, lane);
   if (warp.engine->race) {
-    warp.engine->race->OnFence(warp.number, warp.exec, Order::kRelease,
-                               static_cast<Scope>(op.aux));
+    warp.engine->race->OnFence(warp.number, warp.exec, Order::kRelease, static_cast<Scope>(op.aux));
   }
 }
 

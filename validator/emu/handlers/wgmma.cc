@@ -157,8 +157,8 @@ void RegistersToA(CoreWarp& warp, const Decoded& op, const Product& product, u32
 
 /// The row of mma.sp's forms that has a warp's part of a sparse A, or -1.
 int SparseForm(const Product& product) {
-  const MmaElements elements = product.bits == 8          ? product.integer ? MmaElements::kByte
-                                                                            : MmaElements::kFp8
+  const MmaElements elements = product.bits == 8
+                                   ? product.integer ? MmaElements::kByte : MmaElements::kFp8
                                : product.bits == 32       ? MmaElements::kTF32
                                : product.a == Type::kBF16 ? MmaElements::kBF16
                                                           : MmaElements::kF16;

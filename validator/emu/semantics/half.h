@@ -147,6 +147,13 @@ inline u16 FmaHalf(u16 a, u16 b, u16 c) {
   const double addend = static_cast<double>(F::Widen(FlushHalf<F, kMode.ftz>(c)));
   return FinishHalf<F, kMode>(NarrowToOdd(AddToOdd(product, addend)));
 }
+/// Zero where a factor is the NaN that tensor copies put outside of a tensor.
+template <class F, HalfMode kMode>
+inline u16 FmaHalfOutside(u16 a, u16 b, u16 c) {
+  constexpr u16 kOutside = 0x7ff7;  // Of an H200, for both formats.
+  const u16 sum = FmaHalf<F, kMode>(a, b, c);
+  return (a & 0x7fff) == kOutside || (b & 0x7fff) == kOutside ? u16{0} : sum;
+}
 template <class F, bool kFtz>
 inline u16 NegHalf(u16 a) {
   return IsNanHalf<F>(a) ? kNanHalf : static_cast<u16>(FlushHalf<F, kFtz>(a) ^ 0x8000);

@@ -269,6 +269,17 @@ TEST(Integer, DivisionAgreesWithTheHost) {
   }
 }
 
+TEST(Half, AFactorOutsideOfATensorMakesZero) {
+  constexpr HalfMode kMode{};
+  for (const u16 outside : {u16{0x7ff7}, u16{0xfff7}}) {
+    EXPECT_EQ((FmaHalfOutside<Fp16, kMode>(outside, 0x3c00, 0x3c00)), 0);
+    EXPECT_EQ((FmaHalfOutside<Bf16, kMode>(0x3f80, outside, 0x7f80)), 0);
+    EXPECT_EQ((FmaHalfOutside<Fp16, kMode>(0x3c00, 0x3c00, outside)), 0x7fff);
+  }
+  EXPECT_EQ((FmaHalfOutside<Fp16, kMode>(0x7fff, 0x3c00, 0x3c00)), 0x7fff);
+  EXPECT_EQ((FmaHalfOutside<Fp16, kMode>(0x3c00, 0x4000, 0x3c00)), 0x4200);
+}
+
 TEST(Integer, FieldsAtTheirEdges) {
   EXPECT_EQ(Bfe<s32>(0x80, 7, 1), -1);
   EXPECT_EQ(Bfe<u32>(0xffffffffu, 28, 8), 0xfu);
