@@ -117,10 +117,13 @@ std::vector<Counterexample> Minimise(GateContext& context, std::span<const Hit> 
 Wants ReplayWants(const ops::Instance& instance, const ops::LaunchPlan& plan,
                   const cases::Probe& probe) {
   Wants wants;
-  const std::int64_t elements = cases::TotalElements(instance, probe.case_.axes);
-  wants.max_steps = StepLimit(elements == INT64_MAX ? 0 : elements, 500,
-                              ThreadsOf(instance, plan, probe.case_.axes)) *
-                    (1 + probe.prelude.size());
+  const auto limit_of = [&](const cases::Case& call) {
+    const std::int64_t elements = cases::TotalElements(instance, call.axes);
+    return StepLimit(elements == INT64_MAX ? 0 : elements, 500,
+                     ThreadsOf(instance, plan, call.axes));
+  };
+  wants.max_steps = limit_of(probe.case_);
+  for (const cases::Case& before : probe.prelude) wants.max_steps += limit_of(before);
   wants.determinism = IsDeterministic(instance.op);
   return wants;
 }

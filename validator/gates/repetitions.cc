@@ -37,12 +37,25 @@ struct Part {
   std::size_t end = 0;
 };
 
+constexpr std::uint64_t kParts = 5;
+
 Part PartOf(std::size_t elements, std::uint64_t choice, Rng& rng) {
+  if (elements == 0) return {};
   const std::size_t middle = (elements + 1) / 2;
-  if (choice == 0) return {middle, elements};
-  if (choice == 1) return {0, middle};
-  const std::size_t one = elements == 0 ? 0 : rng.Below(elements);
-  return {one, elements == 0 ? 0 : one + 1};
+  switch (choice % kParts) {
+    case 0:
+      return {middle, elements};
+    case 1:
+      return {0, middle};
+    case 2:
+      return {1, elements};  // what is kept by the first element
+    case 3:
+      return {0, elements - 1};  // by the last
+    default:
+      break;
+  }
+  const std::size_t one = rng.Below(elements);
+  return {one, one + 1};
 }
 
 }  // namespace
@@ -100,7 +113,7 @@ cases::Probe ProbeAfter(const ops::Instance& instance, const Repetition& repetit
     case Before::kSomeValues:
       if (const auto spelled = cases::SpellOut(instance, judged)) {
         probe.case_ = before = *spelled;
-        const std::uint64_t choice = rng.Below(3);
+        const std::uint64_t choice = rng.Below(kParts);
         for (auto& [input, profile] : before.profiles) {
           const Part part = PartOf(profile.literal.size(), choice, rng);
           for (std::size_t i = part.first; i < part.end; ++i)

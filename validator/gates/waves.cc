@@ -279,20 +279,21 @@ std::vector<Task> Campaign::Surroundings() {
     planned.push_back(std::move(one));
   }
   const std::span<const Repetition> repetitions = Repetitions();
-  for (std::size_t i = 0; i < 3 * rounds; ++i) {
+  const bool keeps_state = KeepsState(context_.Compile()->kernel.ptx);
+  for (std::size_t i = 0; i < (keeps_state ? 8 : 3) * rounds; ++i) {
     const cases::Case& judged = draw();
     const cases::Case* other = &draw();
     for (int again = 0; again < 4 && other->axes == judged.axes; ++again) other = &draw();
     planned.push_back(After(repetitions[i % repetitions.size()], judged, *other, rng));
   }
-  if (KeepsState(context_.Compile()->kernel.ptx)) AddManyCalls(pool, rng, planned);
+  if (keeps_state) AddManyCalls(pool, rng, planned);
   // What vector types need is guaranteed; more than that only where an allocator happens to give
   // it.
   const bool any = HasProperty(context_.instance.op, "any_alignment");
   constexpr std::uint32_t kVectors[] = {16, 48, 112, 240};
   constexpr std::uint32_t kElements[] = {8, 2, 4, 6};
-  for (std::size_t i = 0; i < rounds; ++i) {
-    Task one = TaskFor(draw(), "alignments");
+  for (std::size_t i = 0; i < 2 * rounds; ++i) {
+    Task one = TaskFor(i % 2 == 0 ? draw() : draw_large(), "alignments");
     one.probe.misalign = any ? kElements[i % 4] : kVectors[i % 4];
     one.wants.determinism = false;
     planned.push_back(std::move(one));
@@ -305,7 +306,8 @@ Task Campaign::After(const Repetition& repetition, const cases::Case& judged,
   Task one = TaskFor(judged, "repeated calls");
   one.probe = ProbeAfter(context_.instance, repetition, judged, other, rng);
   one.wants.determinism = false;
-  one.wants.max_steps *= 1 + one.probe.prelude.size();
+  for (const cases::Case& before : one.probe.prelude)
+    one.wants.max_steps += TaskFor(before, "").wants.max_steps;
   return one;
 }
 
