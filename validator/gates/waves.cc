@@ -236,20 +236,38 @@ std::vector<Task> Campaign::Long() {
   return planned;
 }
 
-// The same cases under other schedules, with other poison, misaligned, after other calls, with
-// perturbed approximations.
-std::vector<Task> Campaign::Surroundings() {
-  std::vector<Task> planned;
-  Rng rng(DeriveSeed(context_.options.seed, "surroundings"));
+// Cases that ran, the smallest first, without those that prove little or cost much.
+std::vector<cases::Case> Campaign::Pool() const {
   std::vector<cases::Case> pool = tried_;
   std::erase_if(pool, [&](const cases::Case& value) {
     const std::int64_t elements = cases::TotalElements(context_.instance, value.axes);
     return elements > 20'000 || elements < 8;
   });
-  if (pool.empty()) return planned;
   std::ranges::stable_sort(pool, {}, [&](const cases::Case& value) {
     return cases::TotalElements(context_.instance, value.axes);
   });
+  return pool;
+}
+
+// A kernel with variables that outlive a launch is called again and again, before cases that cost
+// more: what it remembers is the likeliest thing to be wrong with it.
+std::vector<Task> Campaign::Stateful() {
+  std::vector<Task> planned;
+  const std::vector<cases::Case> pool = Pool();
+  if (pool.empty() || !KeepsState(context_.Compile()->kernel.ptx)) return planned;
+  Rng rng(DeriveSeed(context_.options.seed, "stateful"));
+  AddRepeatedCalls(pool, 5 * context_.effort.schedules, rng, planned);
+  AddManyCalls(pool, rng, planned);
+  return planned;
+}
+
+// The same cases under other schedules, with other poison, misaligned, after other calls, with
+// perturbed approximations.
+std::vector<Task> Campaign::Surroundings() {
+  std::vector<Task> planned;
+  Rng rng(DeriveSeed(context_.options.seed, "surroundings"));
+  const std::vector<cases::Case> pool = Pool();
+  if (pool.empty()) return planned;
   const auto draw = [&]() -> const cases::Case& { return pool[rng.Below(pool.size())]; };
   // Where blocks wait for each other, it takes many of them for an order to matter.
   const auto draw_large = [&]() -> const cases::Case& {
@@ -278,15 +296,7 @@ std::vector<Task> Campaign::Surroundings() {
     one.wants.determinism = false;
     planned.push_back(std::move(one));
   }
-  const std::span<const Repetition> repetitions = Repetitions();
-  const bool keeps_state = KeepsState(context_.Compile()->kernel.ptx);
-  for (std::size_t i = 0; i < (keeps_state ? 8 : 3) * rounds; ++i) {
-    const cases::Case& judged = draw();
-    const cases::Case* other = &draw();
-    for (int again = 0; again < 4 && other->axes == judged.axes; ++again) other = &draw();
-    planned.push_back(After(repetitions[i % repetitions.size()], judged, *other, rng));
-  }
-  if (keeps_state) AddManyCalls(pool, rng, planned);
+  AddRepeatedCalls(pool, 3 * rounds, rng, planned);
   // What vector types need is guaranteed; more than that only where an allocator happens to give
   // it.
   const bool any = HasProperty(context_.instance.op, "any_alignment");
@@ -299,6 +309,18 @@ std::vector<Task> Campaign::Surroundings() {
     planned.push_back(std::move(one));
   }
   return planned;
+}
+
+void Campaign::AddRepeatedCalls(const std::vector<cases::Case>& pool, std::size_t count, Rng& rng,
+                                std::vector<Task>& planned) const {
+  const auto draw = [&]() -> const cases::Case& { return pool[rng.Below(pool.size())]; };
+  const std::span<const Repetition> repetitions = Repetitions();
+  for (std::size_t i = 0; i < count; ++i) {
+    const cases::Case& judged = draw();
+    const cases::Case* other = &draw();
+    for (int again = 0; again < 4 && other->axes == judged.axes; ++again) other = &draw();
+    planned.push_back(After(repetitions[i % repetitions.size()], judged, *other, rng));
+  }
 }
 
 Task Campaign::After(const Repetition& repetition, const cases::Case& judged,
