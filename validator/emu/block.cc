@@ -40,6 +40,7 @@ void PrepareShared(Engine& engine, Block& block) {
     region.element_bytes = variable.element_bytes;
     region.race_region = block.race_region;
     region.race_offset = variable.storage;
+    region.of_system = variable.system;
     region.defined = nullptr;
     if (variable.system) std::fill_n(region.data, region.size, std::byte{0});
     if (engine.track_defined) {

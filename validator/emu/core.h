@@ -56,6 +56,7 @@ struct MemoryRegion {
   bool writable = true;
   bool freed = false;
   bool is_output = false;
+  bool of_system = false;  ///< Shared memory that only the toolkit's own headers use.
   std::uint32_t element_bytes = 1;
   std::string name;
 };

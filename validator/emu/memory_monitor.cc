@@ -172,7 +172,11 @@ void ReportAccess(CoreWarp& warp, const Decoded& op, const LaneAccess& access, s
     // Local memory is private, constants and parameters cannot change.
     return region == nullptr || region->kind == MemoryRegion::Kind::kConst ||
            region->kind == MemoryRegion::Kind::kParams ||
-           (what.kind == AccessKind::kRead && !region->writable);
+           (what.kind == AccessKind::kRead && !region->writable) ||
+           // Cooperative groups hands its data there from one lane's acquire to its warp by a
+           // shuffle, which orders nothing by the manual: its business. What its barriers order is
+           // seen.
+           (region->of_system && !what.atomic && what.order.order == Order::kWeak);
   };
   if (access.common != nullptr && unwatched(access.common)) return;
   alignas(64) std::uint64_t offsets[kWarpSize];
