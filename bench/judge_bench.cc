@@ -10,6 +10,7 @@
 #include <chrono>
 #include <cstdio>
 #include <filesystem>
+#include <map>
 #include <string>
 #include <vector>
 
@@ -68,7 +69,8 @@ Result<Json> Wrong(engine::Toolbox& toolbox, const ops::Library& library, Effort
     if (!std::filesystem::exists(entry.path() / "expect.json")) continue;
     ASSAY_TRY(const Json expectation, ReadJsonFile((entry.path() / "expect.json").string()));
     ASSAY_TRY(const ops::OpSpec op, library.Find(expectation.at("op").get<std::string>()));
-    ASSAY_TRY(const ops::Instance instance, ops::MakeInstance(op, {{"T", "bf16"}}, "sm_90"));
+    const auto dtypes = expectation.at("dtypes").get<std::map<std::string, std::string>>();
+    ASSAY_TRY(const ops::Instance instance, ops::MakeInstance(op, dtypes, "sm_90"));
     ASSAY_TRY(const Cost cost, Judge(toolbox, instance, entry.path(), effort));
     seconds.push_back(cost.seconds);
     refuted += cost.outcome == Outcome::kRefuted ? 1 : 0;
