@@ -20,14 +20,15 @@
 namespace assay::conformance {
 namespace {
 
-/// Programs that are not compared: they differ by what ptxas 13.0 makes of them, as far as each kind was
-/// looked into. It converts the destination of a guarded set to a float outside of the guard, takes
+/// Programs that end otherwise than on the H200. In those that were looked into, ptxas 13.0 is the
+/// reason: it converts the destination of a guarded set to a float outside of the guard, takes
 /// max(x, x) for x where x is a NaN, and puts operands of f64 instructions in an order of its own,
-/// which decides whose NaN is passed on.
-constexpr int kPtxasDiffers[] = {17,  28,  29,  37,  39,  52,  54,  81,  85,  95,  98,  105,
-                                 106, 111, 112, 116, 127, 133, 141, 142, 145, 164, 184, 196,
-                                 198, 199, 209, 228, 233, 234, 243, 244, 247, 254, 261, 271,
-                                 278, 282, 283, 285, 287, 301, 304, 307, 322, 351, 390};
+/// which decides whose NaN is passed on. Not all were: of 17 (cvt.sat.s32.s64) and 39 (abs.f16x2) the
+/// reason is unknown.
+constexpr int kKnownToDiffer[] = {17,  28,  29,  37,  39,  52,  54,  81,  85,  95,  98,  105,
+                                  106, 111, 112, 116, 127, 133, 141, 142, 145, 164, 184, 196,
+                                  198, 199, 209, 228, 233, 234, 243, 244, 247, 254, 261, 271,
+                                  278, 282, 283, 285, 287, 301, 304, 307, 322, 351, 390};
 
 /// As the recorder packs them.
 std::vector<std::uint8_t> Packed(const Form& form, const std::vector<std::byte>& out) {
@@ -80,7 +81,6 @@ TEST(Programs, RandomOnesEndAsOnHardware) {
   const std::string outputs = whole != nullptr ? ReadFile(Path(whole)).value_or("") : "";
   std::size_t start = 0;
   int agree = 0;
-  int compared = 0;
   for (std::size_t i = 0; i < programs.size(); ++i) {
     const Form& program = programs[i];
     const auto inputs = InputsOf(program);
@@ -97,15 +97,16 @@ TEST(Programs, RandomOnesEndAsOnHardware) {
     const std::string_view recorded =
         start < outputs.size() ? std::string_view(outputs).substr(start) : std::string_view();
     start += packed.size();
-    if (std::ranges::find(kPtxasDiffers, static_cast<int>(i)) != std::end(kPtxasDiffers)) continue;
-    ++compared;
+    agree += same ? 1 : 0;
+    if (std::ranges::find(kKnownToDiffer, static_cast<int>(i)) != std::end(kKnownToDiffer)) {
+      EXPECT_FALSE(same) << program.name << " agrees now: take it off the list";
+      continue;
+    }
     EXPECT_TRUE(same) << program.name << ": "
                       << (recorded.empty() ? "" : Difference(program, packed, recorded))
                       << program.instruction;
-    agree += same ? 1 : 0;
   }
-  EXPECT_EQ(compared, kPrograms - static_cast<int>(std::size(kPtxasDiffers)));
-  std::printf("random programs that end as on an H200: %d of %d\n", agree, compared);
+  std::printf("random programs that end as on an H200: %d of %d\n", agree, kPrograms);
 }
 
 TEST(Programs, AreAPureFunctionOfTheSeed) {

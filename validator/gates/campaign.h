@@ -1,10 +1,13 @@
 // The campaign: which cases a candidate is tried on, in waves, and what came of them.
 //
 // Waves run from cheap and telling to costly: known regressions, a handful of small shapes, every
-// recipe of values on the tiniest shapes, every shape, every recipe on middling shapes, long axes, other schedules and surroundings (poison, alignment,
-// repeated calls), cases aimed at what no case has reached. A wave is a list of probes; within it,
-// probes run in batches of fixed size. After a refutation the tiniest shapes and two more batches
-// run, so that one round of feedback may carry several distinct defects, then the campaign ends.
+// recipe of values on the tiniest shapes, every shape, calls again and again where a kernel keeps
+// state, every recipe on middling shapes, cases aimed at the program's constants, one and two at a
+// time, long axes, variations of what reached something new, other schedules and surroundings
+// (poison, alignment, calls before), huge shapes at their ends. A wave is a list of probes; within
+// it, probes run in batches of fixed size. After a refutation the tiniest shapes and two more
+// batches run, so that one round of feedback may carry several distinct defects, then the campaign
+// ends.
 //
 // Deterministic: what runs follows from the candidate, the options and earlier runs' counters,
 // never from time or threads.
