@@ -1,0 +1,134 @@
+#!/usr/bin/env python3
+"""Judges every candidate of the corpora (or of other folders) and writes one line of JSON for each verdict.
+
+    scripts/corpora/judge.py --assay build/release/bin/assay > verdicts.jsonl            # all of corpus/ and ops/*/naive
+    scripts/corpora/judge.py --only right,naive --seeds 100:110 --jobs 16 > soak.jsonl   # fresh seeds of right kernels
+    scripts/corpora/judge.py --folder my_kernels > verdicts.jsonl                        # folders with kernel.cu, launch.json, expect.json
+
+A line holds what was judged, the exit code, the outcome, what was expected of it, and the verdict without times. Lines come in the order
+of names, whatever the number of jobs, so that two files can be compared (compare.py). The last line on stderr counts outcomes; exit
+status 1 if a right kernel was refuted or a wrong one accepted.
+"""
+import argparse
+import collections
+import concurrent.futures
+import itertools
+import json
+import pathlib
+import subprocess
+import sys
+import time
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+
+
+def choices(op):
+    """Every binding of the op's dtype variables."""
+    variables = json.loads((ROOT / "ops" / op / "op.json").read_text()).get("dtypes", {})
+    for values in itertools.product(*variables.values()):
+        yield dict(zip(variables, values))
+
+
+def candidates(only, folders):
+    """(name, folder, op, dtypes, expected outcome or None)"""
+    if "naive" in only:
+        for op in sorted(path.parent.name for path in ROOT.glob("ops/*/naive")):
+            for dtypes in choices(op):
+                yield f"naive/{op}", ROOT / "ops" / op / "naive", op, dtypes, "accepted"
+    for kind, expected in (("right", "accepted"), ("hostile", "refuted")):
+        if kind in only:
+            yield from described(ROOT / "corpus" / kind, kind, expected)
+    if "precision" in only:
+        for path in sorted(ROOT.glob("corpus/precision/*/*/*/kernel.cu")):
+            folder, op, kind = path.parent, path.parts[-4], path.parts[-3]
+            for dtypes in choices(op):
+                yield f"precision/{op}/{kind}/{folder.name}", folder, op, dtypes, "accepted" if kind == "honest" else None
+    for folder in folders:
+        yield from described(pathlib.Path(folder), pathlib.Path(folder).name, None)
+
+
+def described(root, prefix, expected):
+    for path in sorted(root.glob("**/kernel.cu")):
+        folder = path.parent
+        for name in ("expect.json", "meta.json"):
+            if (folder / name).exists():
+                about = json.loads((folder / name).read_text())
+                dtypes = about.get("dtypes") or about.get("dtype") or {}
+                yield f"{prefix}/{folder.relative_to(root)}", folder, about["op"], dtypes, about.get("expect") or expected
+
+
+def without_times(value):
+    if isinstance(value, dict):
+        return {key: without_times(inner) for key, inner in value.items() if key != "seconds"}
+    if isinstance(value, list):
+        return [without_times(inner) for inner in value]
+    return value
+
+
+def judge(arguments, item, seed):
+    name, folder, op, dtypes, expected = item
+    command = [arguments.assay, "check", str(folder), "--op", op, "--json", "--jobs", "1", "--seed", str(seed), "--effort", arguments.effort]
+    for variable, dtype in dtypes.items():
+        command += ["--dtype", f"{variable}={dtype}"]
+    command += arguments.extra
+    start = time.monotonic()
+    run = subprocess.run(command, capture_output=True, text=True)
+    line = {"name": name, "dtypes": dtypes, "seed": seed, "exit": run.returncode, "expected": expected}
+    try:
+        verdict = json.loads(run.stdout)
+        line["outcome"] = verdict["outcome"]
+        line["verdict"] = without_times(verdict)
+    except (ValueError, KeyError):
+        line["outcome"] = "error"
+        line["stderr"] = run.stderr[-2000:]
+    return line, time.monotonic() - start
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--assay", default=str(ROOT / "build/release/bin/assay"))
+    parser.add_argument("--only", default="", help="of naive, right, hostile, precision (default: all, or none with --folder)")
+    parser.add_argument("--folder", action="append", default=[])
+    parser.add_argument("--seeds", default="1:2", help="FIRST:END")
+    parser.add_argument("--effort", default="standard")
+    parser.add_argument("--jobs", type=int, default=2)
+    parser.add_argument("--limit-seconds", type=float, default=0, help="start nothing after this many seconds")
+    parser.add_argument("--brief", action="store_true", help="outcomes without verdicts, unless unexpected")
+    parser.add_argument("--times", action="store_true", help="the slowest ten, on stderr")
+    parser.add_argument("extra", nargs="*", help="further options of assay check, after --")
+    arguments = parser.parse_args()
+    only = arguments.only.split(",") if arguments.only else [] if arguments.folder else ["naive", "right", "hostile", "precision"]
+    first, end = map(int, arguments.seeds.split(":"))
+    work = [(item, seed) for seed in range(first, end) for item in candidates(only, arguments.folder)]
+    outcomes, unexpected, times = collections.Counter(), [], []
+    begun = time.monotonic()
+
+    def run(pair):
+        late = arguments.limit_seconds and time.monotonic() - begun > arguments.limit_seconds
+        return None if late else judge(arguments, *pair)
+
+    with concurrent.futures.ThreadPoolExecutor(arguments.jobs) as pool:
+        for answer in pool.map(run, work):
+            if answer is None:
+                outcomes["not run"] += 1
+                continue
+            line, seconds = answer
+            wrong = line["expected"] is not None and line["outcome"] != line["expected"]
+            outcomes[f"{line['expected']} -> {line['outcome']}"] += 1
+            times.append((seconds, f"{line['name']} {line['dtypes']} seed {line['seed']}"))
+            if wrong:
+                unexpected.append(line)
+                reason = line.get("verdict", {}).get("reason", line.get("stderr", ""))
+                print(f"{line['name']} {line['dtypes']} seed {line['seed']}: {line['outcome']}, expected {line['expected']}: {reason}", file=sys.stderr)
+            if arguments.brief and not wrong:
+                line.pop("verdict", None)
+            print(json.dumps(line, sort_keys=True), flush=True)
+    if arguments.times:
+        for seconds, what in sorted(times, reverse=True)[:10]:
+            print(f"{seconds:7.1f} s  {what}", file=sys.stderr)
+    print(", ".join(f"{key}: {count}" for key, count in sorted(outcomes.items())), file=sys.stderr)
+    return 1 if unexpected else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
