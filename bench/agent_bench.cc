@@ -11,12 +11,12 @@
 #include <string>
 #include <vector>
 
-#include "agent/generate.h"
-#include "agent/http_model.h"
+#include "agent/loop/generate.h"
+#include "agent/models/http_model.h"
 #include "agent/testing/fakes.h"
 #include "agent/testing/fault_server.h"
 
-namespace assay::agent {
+namespace assay {
 namespace {
 
 using Steady = std::chrono::steady_clock;
@@ -40,25 +40,25 @@ double ThreadCpuMilliseconds() {
 Json Orchestration(int attempts) {
   testing::TemporaryFolder folder;
   SystemClock clock;
-  GenerateRequest request{.instance = testing::RmsNorm(), .model = {.spec = "exec/scripted"}};
+  loop::GenerateRequest request{.instance = testing::RmsNorm(), .model = {.spec = "exec/scripted"}};
   request.strategy.attempts = attempts;
   request.out = folder.path() / "run";
   testing::ScriptedModel model(std::vector<std::string>(static_cast<std::size_t>(attempts),
                                                         ReplyWith("refute race data_race")));
   std::vector<double> each;
   Steady::time_point last = Steady::now();
-  const auto observe = [&](const Notice& notice) {
-    if (!std::holds_alternative<AttemptBegan>(notice)) return;
+  const auto observe = [&](const loop::Notice& notice) {
+    if (!std::holds_alternative<loop::AttemptBegan>(notice)) return;
     each.push_back(MillisecondsSince(last));
     last = Steady::now();
   };
-  Environment environment{.clock = clock,
+  loop::Environment environment{.clock = clock,
                           .make_judges = testing::ScriptedJudges(),
                           .observe = observe,
                           .prompts = testing::PromptsFolder(),
                           .model = &model};
   const double cpu_before = ThreadCpuMilliseconds();
-  const auto outcome = Generate(request, environment);
+  const auto outcome = loop::Generate(request, environment);
   ASSAY_CHECK(outcome.has_value(), outcome ? "" : ToString(outcome.error()));
   const double cpu = ThreadCpuMilliseconds() - cpu_before;
   each.erase(each.begin());
@@ -77,24 +77,24 @@ Json Streams(int streams) {
   server.MeetBeforeAnswering(streams);
   server.Say(std::string(32 * 1024, 'x'));
   SystemClock clock;
-  HttpModelOptions options;
+  models::HttpModelOptions options;
   options.model = "fake-1";
   options.base_url = server.base_url();
   options.max_in_flight = static_cast<std::size_t>(streams);
-  auto transport = MakeCurlTransport({});
+  auto transport = models::MakeCurlTransport({});
   ASSAY_CHECK(transport.has_value());
-  HttpModel model(OpenAiProtocol(), options, *std::move(transport), clock, Rng(1));
+  models::HttpModel model(models::OpenAiProtocol(), options, *std::move(transport), clock, Rng(1));
   const double cpu_before = ThreadCpuMilliseconds();
   const Steady::time_point begin = Steady::now();
   for (int i = 1; i <= streams; ++i) {
-    model.Start(static_cast<Ticket>(i), {.name = "attempt-" + std::to_string(i),
-                                         .conversation = {{{Role::kUser, "go", false}}},
+    model.Start(static_cast<models::Ticket>(i), {.name = "attempt-" + std::to_string(i),
+                                         .conversation = {{{runs::Role::kUser, "go", false}}},
                                          .temperature = {}});
   }
   int done = 0;
   while (done < streams) {
-    for (const ModelEvent& event : model.Poll(std::chrono::milliseconds(1000))) {
-      if (event.kind != ModelEvent::Kind::kDone) continue;
+    for (const models::ModelEvent& event : model.Poll(std::chrono::milliseconds(1000))) {
+      if (event.kind != models::ModelEvent::Kind::kDone) continue;
       ASSAY_CHECK(event.reply.has_value(), event.reply ? "" : ToString(event.reply.error()));
       ++done;
     }
@@ -106,7 +106,7 @@ Json Streams(int streams) {
 }
 
 }  // namespace
-}  // namespace assay::agent
+}  // namespace assay
 
 int main(int argc, char** argv) {
   const int attempts = argc > 1 ? std::max(2, std::atoi(argv[1])) : 100;
@@ -114,6 +114,6 @@ int main(int argc, char** argv) {
   const assay::Json report = {
       {"schema", "assay.bench/1"},
       {"bench", "agent"},
-      {"results", {assay::agent::Orchestration(attempts), assay::agent::Streams(streams)}}};
+      {"results", {assay::Orchestration(attempts), assay::Streams(streams)}}};
   std::fputs(assay::PrettyJson(report).c_str(), stdout);
 }

@@ -4,7 +4,7 @@
 
 #include <cstdlib>
 
-#include "agent/prompt.h"
+#include "agent/prompts/prompt.h"
 #include "cli/command.h"
 #include "cli/workbench.h"
 #include "ops/op.h"
@@ -55,9 +55,9 @@ Finding CheckOps() {
 }
 
 Finding CheckPrompts() {
-  const auto prompts = agent::PromptLibrary::Load(agent::PromptLibrary::DefaultFolder());
+  const auto prompts = prompts::PromptLibrary::Load(prompts::PromptLibrary::DefaultFolder());
   if (!prompts) return FromError("prompts", prompts.error());
-  return {"prompts", State::kWorks, agent::PromptLibrary::DefaultFolder().string(), ""};
+  return {"prompts", State::kWorks, prompts::PromptLibrary::DefaultFolder().string(), ""};
 }
 
 Finding CheckKeys() {

@@ -1,5 +1,5 @@
 // assay generate: from an op to a vetted kernel.
-#include "agent/generate.h"
+#include "agent/loop/generate.h"
 
 #include <fmt/format.h>
 #include <unistd.h>
@@ -20,10 +20,10 @@ namespace {
 struct Request {
   InstanceOptions instance;
   WorkbenchOptions tools;
-  agent::ModelSpec model;
+  models::ModelSpec model;
   std::string key_file;
   std::optional<double> temperature;
-  agent::StrategyOptions strategy;
+  loop::StrategyOptions strategy;
   std::string strategy_name = "refine";
   std::string feedback = "full";
   std::string resume;
@@ -49,7 +49,7 @@ void OnInterrupt(int) {
 }
 
 /// A run goes on as it began, but for its limits and the way to its server.
-Result<agent::GenerateRequest> Resumed(const Request& request) {
+Result<loop::GenerateRequest> Resumed(const Request& request) {
   constexpr std::string_view kMayChange[] = {
       "--resume",        "--attempts",        "--budget-usd",
       "--budget-tokens", "--budget-seconds",  "--base-url",
@@ -61,8 +61,8 @@ Result<agent::GenerateRequest> Resumed(const Request& request) {
     return Fail(ErrorKind::kUsage, "cannot be changed: a resumed run goes on as it began",
                 name == "op" ? "the op" : name, "leave it out, or begin a new run");
   }
-  ASSAY_TRY(agent::GenerateRequest resumed,
-            agent::RequestOfRun(request.resume, ops::Library::Default()));
+  ASSAY_TRY(loop::GenerateRequest resumed,
+            loop::RequestOfRun(request.resume, ops::Library::Default()));
   const auto take = [&request](const char* name, auto& into, const auto& value) {
     if (request.given.contains(name)) into = value;
   };
@@ -95,21 +95,21 @@ Result<std::string> ChooseModel(const Request& request, const ops::OpSpec& op) {
       "exec/COMMAND or replay/FILE");
 }
 
-Result<agent::GenerateRequest> Build(const Request& request) {
+Result<loop::GenerateRequest> Build(const Request& request) {
   if (request.given.contains("--resume")) return Resumed(request);
   if (request.instance.op.empty()) {
     return Fail(ErrorKind::kUsage, "no op was named", "assay generate",
                 "assay ops list shows them; or give --resume RUN");
   }
   ASSAY_TRY(ops::Instance instance, MakeInstance(request.instance, request.tools.arch));
-  agent::GenerateRequest built{
+  loop::GenerateRequest built{
       .instance = std::move(instance), .model = {}, .strategy = {}, .budget = {}};
   built.model = request.model;
   ASSAY_TRY(built.model.spec, ChooseModel(request, built.instance.op));
   built.model.key_file = request.key_file;
   built.model.temperature = request.temperature;
-  const auto strategy = agent::ParseStrategyKind(request.strategy_name);
-  const auto feedback = agent::ParseFeedbackMode(request.feedback);
+  const auto strategy = loop::ParseStrategyKind(request.strategy_name);
+  const auto feedback = prompts::ParseFeedbackMode(request.feedback);
   ASSAY_CHECK(strategy && feedback, "the parser lets only known words through");
   built.strategy = request.strategy;
   built.strategy.kind = *strategy;
@@ -127,7 +127,7 @@ Result<agent::GenerateRequest> Build(const Request& request) {
 }
 
 Result<int> Generate(const Request& request, bool json) {
-  ASSAY_TRY(const agent::GenerateRequest built, Build(request));
+  ASSAY_TRY(const loop::GenerateRequest built, Build(request));
   WorkbenchOptions tool_options = request.tools;
   tool_options.engine = built.engine;
   tool_options.arch = built.instance.arch;
@@ -138,12 +138,12 @@ Result<int> Generate(const Request& request, bool json) {
 
   std::signal(SIGINT, &OnInterrupt);
   ProgressPrinter progress;
-  agent::Environment environment{
+  loop::Environment environment{
       .clock = bench->clock(),
-      .make_judges = [&bench](const agent::JudgeSettings& settings)
-          -> Result<std::vector<std::unique_ptr<agent::Judge>>> {
-        std::vector<std::unique_ptr<agent::Judge>> judges;
-        judges.push_back(std::make_unique<agent::GatekeeperJudge>(
+      .make_judges = [&bench](const loop::JudgeSettings& settings)
+          -> Result<std::vector<std::unique_ptr<loop::Judge>>> {
+        std::vector<std::unique_ptr<loop::Judge>> judges;
+        judges.push_back(std::make_unique<loop::GatekeeperJudge>(
             bench->MakeTools(), gates::Options{.effort = settings.effort,
                                                .seed = settings.seed,
                                                .holdout_seed = {},
@@ -151,22 +151,22 @@ Result<int> Generate(const Request& request, bool json) {
                                                .regressions = {}}));
         return judges;
       },
-      .observe = [&progress](const agent::Notice& notice) { progress.On(notice); },
+      .observe = [&progress](const loop::Notice& notice) { progress.On(notice); },
       .interrupted = [] { return interrupted != 0; },
       .versions = bench->Versions()};
-  ASSAY_TRY(const agent::RunOutcome outcome, agent::Generate(built, environment));
+  ASSAY_TRY(const loop::RunOutcome outcome, loop::Generate(built, environment));
   progress.Finish();
   if (outcome.resumable) {
     const bool exhausted = outcome.attempts >= built.strategy.attempts;
     Say("go on with: assay generate --resume " + outcome.folder.string() +
         (exhausted ? fmt::format(" --attempts {}", 2 * outcome.attempts) : ""));
   }
-  if (json) ASSAY_TRY_VOID(PrintJson(agent::ToJson(outcome)));
+  if (json) ASSAY_TRY_VOID(PrintJson(loop::ToJson(outcome)));
   return outcome.ExitCode();
 }
 
 void AddModelOptions(CLI::App& command, Request& request) {
-  agent::ModelSpec& model = request.model;
+  models::ModelSpec& model = request.model;
   const auto add = [&command](const char* name, auto& value, const char* what) {
     return command.add_option(name, value, what)->group("Model");
   };
@@ -186,7 +186,7 @@ void AddModelOptions(CLI::App& command, Request& request) {
 }
 
 void AddStrategyOptions(CLI::App& command, Request& request) {
-  agent::StrategyOptions& strategy = request.strategy;
+  loop::StrategyOptions& strategy = request.strategy;
   const auto add = [&command](const char* name, auto& value, const char* what) {
     return command.add_option(name, value, what)->group("Strategy");
   };

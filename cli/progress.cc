@@ -50,20 +50,20 @@ ProgressPrinter::ProgressPrinter() {
   terminal_ = ::isatty(STDERR_FILENO) == 1 && !dumb;
 }
 
-void ProgressPrinter::On(const agent::Notice& notice) {
+void ProgressPrinter::On(const loop::Notice& notice) {
   std::visit(Overloaded{
-                 [this](const agent::RunBegan& began) {
+                 [this](const loop::RunBegan& began) {
                    Line(fmt::format("{} with {} -> {}{}", began.instance, began.model,
                                     began.folder.string(), began.resumed ? " (resumed)" : ""));
                    if (!began.notice.empty()) Line("  note: " + began.notice);
                  },
-                 [this](const agent::AttemptBegan& began) {
+                 [this](const loop::AttemptBegan& began) {
                    asked_ = std::chrono::steady_clock::now();
                    prefix_ = fmt::format("attempt {} of {}: ", began.attempt, began.of);
                    named_gates_.clear();
                    Line(prefix_ + began.why);
                  },
-                 [this](const agent::Streaming& streaming) {
+                 [this](const loop::Streaming& streaming) {
                    const auto waited = std::chrono::duration_cast<std::chrono::seconds>(
                        std::chrono::steady_clock::now() - asked_);
                    if (streaming.tokens > 0) {
@@ -73,23 +73,23 @@ void ProgressPrinter::On(const agent::Notice& notice) {
                      Live(fmt::format("  waiting for the model: {} s", waited.count()));
                    }
                  },
-                 [this](const agent::Retrying& retrying) {
+                 [this](const loop::Retrying& retrying) {
                    Line(fmt::format("  retrying in {:.1f} s: {}",
                                     static_cast<double>(retrying.wait.count()) / 1000,
                                     ToString(retrying.error)));
                  },
-                 [this](const agent::Replied& replied) {
+                 [this](const loop::Replied& replied) {
                    if (replied.reply != nullptr)
                      Line(fmt::format("  reply of {} bytes", replied.reply->text.size()));
                  },
-                 [this](const agent::Judging& judging) { On(judging.progress); },
-                 [this](const agent::Judged& judged) {
+                 [this](const loop::Judging& judging) { On(judging.progress); },
+                 [this](const loop::Judged& judged) {
                    if (judged.verdict != nullptr) Line("  " + Summary(*judged.verdict));
                  },
-                 [this](const agent::Emitted& emitted) {
+                 [this](const loop::Emitted& emitted) {
                    Line("vetted kernel: " + emitted.folder.string());
                  },
-                 [this](const agent::RunEnded& ended) {
+                 [this](const loop::RunEnded& ended) {
                    Line(fmt::format("{}: {}", gates::Name(ended.outcome), ended.reason));
                  },
              },

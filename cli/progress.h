@@ -9,7 +9,7 @@
 #include <string_view>
 #include <thread>
 
-#include "agent/generate.h"
+#include "agent/loop/generate.h"
 #include "validator/gates/gatekeeper.h"
 
 namespace assay::cli {
@@ -17,7 +17,7 @@ namespace assay::cli {
 class ProgressPrinter {
  public:
   ProgressPrinter();
-  void On(const agent::Notice& notice);
+  void On(const loop::Notice& notice);
   void On(const gates::Progress& progress);
   /// Clears the live line.
   void Finish();

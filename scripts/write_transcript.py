@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Writes ops/OP/transcript.jsonl from the replies in ops/OP/transcript/1.md, 2.md, ...
 
-A hand-written transcript is edited as Markdown, one reply a file; agent/handwritten_test.cc checks that the two agree.
+A hand-written transcript is edited as Markdown, one reply a file; runs/transcript_test.cc checks that the two agree.
 
     scripts/write_transcript.py ops/embedding_rmsnorm_backward
 """

@@ -1,47 +1,16 @@
 #include "agent/testing/fakes.h"
 
-#include <fmt/format.h>
-#include <stdlib.h>
-
 #include <algorithm>
-#include <sstream>
 
-#include "agent/text.h"
-
-namespace assay::agent::testing {
-
-TemporaryFolder::TemporaryFolder() {
-  std::string pattern = (std::filesystem::temp_directory_path() / "assay-agent-XXXXXX").string();
-  ASSAY_CHECK(::mkdtemp(pattern.data()) != nullptr, "mkdtemp");
-  path_ = pattern;
-}
-
-TemporaryFolder::~TemporaryFolder() {
-  std::error_code ignored;
-  std::filesystem::remove_all(path_, ignored);
-}
-
-ops::Instance RmsNorm() {
-  auto op = ops::LoadOp(Path(ASSAY_SOURCE_DIR) / "ops" / "rms_norm");
-  ASSAY_CHECK(op.has_value(), op ? "" : ToString(op.error()));
-  auto instance = ops::MakeInstance(*std::move(op), {{"T", "bf16"}}, "sm_90");
-  ASSAY_CHECK(instance.has_value(), instance ? "" : ToString(instance.error()));
-  return *std::move(instance);
-}
-
-std::string ReplyWith(const std::string& words) {
-  return "Here it is.\n\n```cuda\n// judge: " + words +
-         "\nextern \"C\" __global__ void rms(const float* x) {\n  __shared__ float s[1];\n  s[0] = "
-         "x[0];\n}\n```\n\n"
-         "```json\n{\"schema\": \"assay.launch/1\", \"kernels\": []}\n```\n";
-}
+namespace assay::testing {
 
 ScriptedModel::ScriptedModel(std::vector<std::string> texts) {
   auto next = std::make_shared<std::size_t>(0);
-  script_ = [texts = std::move(texts), next](const ModelRequest& request) -> Result<ModelReply> {
+  script_ = [texts = std::move(texts),
+             next](const models::ModelRequest& request) -> Result<runs::ModelReply> {
     if (*next >= texts.size())
       return Fail(ErrorKind::kNetwork, "the script is at its end", request.name);
-    ModelReply reply;
+    runs::ModelReply reply;
     reply.text = texts[(*next)++];
     reply.usage = {
         .input_tokens = 100, .cached_input_tokens = 0, .output_tokens = 50, .estimated = false};
@@ -50,22 +19,23 @@ ScriptedModel::ScriptedModel(std::vector<std::string> texts) {
   };
 }
 
-void ScriptedModel::Start(Ticket ticket, ModelRequest request) {
+void ScriptedModel::Start(models::Ticket ticket, models::ModelRequest request) {
   asked.push_back(request);
   pending_.emplace_back(ticket, std::move(request));
 }
 
-void ScriptedModel::Cancel(Ticket ticket) {
+void ScriptedModel::Cancel(models::Ticket ticket) {
   for (const auto& [known, request] : pending_) {
     if (known == ticket) cancelled.push_back(request.name);
   }
   std::erase_if(pending_, [ticket](const auto& entry) { return entry.first == ticket; });
 }
 
-std::vector<ModelEvent> ScriptedModel::Poll(std::chrono::milliseconds timeout) {
-  std::vector<ModelEvent> events;
+std::vector<models::ModelEvent> ScriptedModel::Poll(std::chrono::milliseconds timeout) {
+  std::vector<models::ModelEvent> events;
   if (!pending_.empty()) {
-    ModelEvent event{.ticket = pending_.front().first, .kind = ModelEvent::Kind::kDone};
+    models::ModelEvent event{.ticket = pending_.front().first,
+                             .kind = models::ModelEvent::Kind::kDone};
     event.reply = script_(pending_.front().second);
     pending_.erase(pending_.begin());
     events.push_back(std::move(event));
@@ -83,73 +53,9 @@ void ScriptedModel::Wake() {
   woken_.notify_all();
 }
 
-gates::Verdict VerdictOf(const ops::Instance& instance, const gates::Candidate& candidate,
-                         const std::string& words) {
-  std::istringstream in(words);
-  std::string what, gate_name, kind_name;
-  in >> what >> gate_name >> kind_name;
-  gates::Verdict verdict;
-  verdict.instance = instance.Id();
-  verdict.engine = "scripted";
-  const auto add = [&](const std::string& name, gates::GateStatus status) -> gates::GateResult& {
-    gates::GateResult result;
-    result.gate = name;
-    result.status = status;
-    result.cases = 7;
-    verdict.gates.push_back(std::move(result));
-    return verdict.gates.back();
-  };
-  for (const char* const name :
-       {"format", "policy", "compile", "memory", "race", "numeric", "precision", "holdout"}) {
-    if (what == "refute" && name == gate_name) {
-      gates::GateResult& result = add(name, gates::GateStatus::kRefuted);
-      Finding finding;
-      finding.kind = ParseFindingKind(kind_name).value_or(FindingKind::kWrongValue);
-      finding.message = "the " + gate_name + " gate found " + kind_name;
-      Access access;
-      access.what = "write";
-      access.site.file = "kernel.cu";
-      access.site.line = 4;
-      finding.accesses.push_back(access);
-      gates::Counterexample counterexample;
-      counterexample.gate = name;
-      counterexample.op = instance.op.name;
-      counterexample.op_digest = instance.op.digest;
-      for (const auto& [variable, dtype] : instance.binding)
-        counterexample.binding[variable] = Name(dtype);
-      counterexample.arch = instance.arch;
-      counterexample.engine = "scripted";
-      counterexample.kernel = candidate.kernel;
-      counterexample.launch = candidate.launch;
-      cases::Case value;
-      value.axes = {{"rows", 3}, {"hidden", 5}};
-      value.seed = gate_name == "holdout" ? 424242 : 17;
-      value.origin = "shrunk";
-      counterexample.case_ = value;
-      counterexample.findings = {finding};
-      result.counterexamples = {counterexample};
-      verdict.outcome = gates::Outcome::kRefuted;
-      verdict.reason = finding.message;
-      return verdict;
-    }
-    if (what == "inconclusive" && std::string_view(name) == "numeric") {
-      add(name, gates::GateStatus::kInconclusive).reason = "the instruction foo.bar is not covered";
-      verdict.outcome = gates::Outcome::kInconclusive;
-      verdict.reason = "numeric: the instruction foo.bar is not covered";
-      return verdict;
-    }
-    add(name, gates::GateStatus::kPassed);
-  }
-  verdict.outcome = what == "internal" ? gates::Outcome::kInternalError
-                    : what == "accept" ? gates::Outcome::kAccepted
-                                       : gates::Outcome::kInconclusive;
-  verdict.reason = what;
-  return verdict;
-}
-
 gates::Judgement ScriptedJudge::Assess(const ops::Instance& instance,
                                        const gates::Candidate& candidate,
-                                       const JudgeContext& context) {
+                                       const loop::JudgeContext& context) {
   if (on_assess) on_assess(candidate, context);
   const std::uint64_t seed = context.holdout_seed();
   if (context.progress)
@@ -167,10 +73,12 @@ gates::Judgement ScriptedJudge::Assess(const ops::Instance& instance,
   return judgement;
 }
 
-std::function<Result<std::vector<std::unique_ptr<Judge>>>(const JudgeSettings&)> ScriptedJudges(
-    std::function<void(const gates::Candidate&, const JudgeContext&)> on_assess, int count) {
-  return [on_assess, count](const JudgeSettings&) -> Result<std::vector<std::unique_ptr<Judge>>> {
-    std::vector<std::unique_ptr<Judge>> judges;
+std::function<Result<std::vector<std::unique_ptr<loop::Judge>>>(const loop::JudgeSettings&)>
+ScriptedJudges(std::function<void(const gates::Candidate&, const loop::JudgeContext&)> on_assess,
+               int count) {
+  return [on_assess,
+          count](const loop::JudgeSettings&) -> Result<std::vector<std::unique_ptr<loop::Judge>>> {
+    std::vector<std::unique_ptr<loop::Judge>> judges;
     for (int i = 0; i < count; ++i) {
       auto judge = std::make_unique<ScriptedJudge>();
       judge->on_assess = on_assess;
@@ -182,27 +90,4 @@ std::function<Result<std::vector<std::unique_ptr<Judge>>>(const JudgeSettings&)>
 
 Path PromptsFolder() { return Path(ASSAY_SOURCE_DIR) / "prompts"; }
 
-std::string Slurp(const Path& file) {
-  auto text = ReadFile(file);
-  return text ? *std::move(text) : "(cannot read " + file.string() + ")";
-}
-
-std::string SortedLines(std::string_view text) {
-  std::vector<std::string_view> lines = SplitLines(text);
-  std::ranges::sort(lines);
-  std::string sorted;
-  for (const std::string_view line : lines) sorted += std::string(line) + "\n";
-  return sorted;
-}
-
-std::vector<std::string> FilesBelow(const Path& folder) {
-  std::vector<std::string> files;
-  for (const auto& entry : std::filesystem::recursive_directory_iterator(folder)) {
-    if (entry.is_regular_file())
-      files.push_back(entry.path().lexically_relative(folder).generic_string());
-  }
-  std::ranges::sort(files);
-  return files;
-}
-
-}  // namespace assay::agent::testing
+}  // namespace assay::testing

@@ -15,82 +15,54 @@
 #include <string>
 #include <vector>
 
-#include "agent/generate.h"
-#include "agent/judge.h"
-#include "agent/model.h"
+#include "agent/loop/generate.h"
+#include "agent/loop/judge.h"
+#include "agent/models/model.h"
 #include "base/file.h"
+#include "runs/testing/fakes.h"
 
-namespace assay::agent::testing {
-
-/// A folder of its own, gone with the object.
-class TemporaryFolder {
- public:
-  TemporaryFolder();
-  ~TemporaryFolder();
-  TemporaryFolder(const TemporaryFolder&) = delete;
-  TemporaryFolder& operator=(const TemporaryFolder&) = delete;
-  const Path& path() const { return path_; }
-
- private:
-  Path path_;
-};
-
-/// An instance of the library's rms_norm in bf16.
-ops::Instance RmsNorm();
-
-/// A reply in the right form whose kernel holds `// judge: WORDS`, which ScriptedJudge obeys.
-std::string ReplyWith(const std::string& words);
+namespace assay::testing {
 
 /// Answers by a function of the request; remembers what was asked. Replies come one a Poll, in the
 /// order of requests.
-class ScriptedModel final : public Model {
+class ScriptedModel final : public models::Model {
  public:
-  using Script = std::function<Result<ModelReply>(const ModelRequest&)>;
+  using Script = std::function<Result<runs::ModelReply>(const models::ModelRequest&)>;
   explicit ScriptedModel(Script script) : script_(std::move(script)) {}
   /// The n-th request gets the n-th text; more requests than texts are an error.
   explicit ScriptedModel(std::vector<std::string> texts);
 
-  void Start(Ticket ticket, ModelRequest request) override;
-  void Cancel(Ticket ticket) override;
-  std::vector<ModelEvent> Poll(std::chrono::milliseconds timeout) override;
+  void Start(models::Ticket ticket, models::ModelRequest request) override;
+  void Cancel(models::Ticket ticket) override;
+  std::vector<models::ModelEvent> Poll(std::chrono::milliseconds timeout) override;
   void Wake() override;
 
-  std::vector<ModelRequest> asked;
+  std::vector<models::ModelRequest> asked;
   std::vector<std::string> cancelled;
 
  private:
   Script script_;
-  std::vector<std::pair<Ticket, ModelRequest>> pending_;
+  std::vector<std::pair<models::Ticket, models::ModelRequest>> pending_;
   std::mutex mutex_;
   std::condition_variable woken_;
   bool wake_ = false;
 };
 
-/// A verdict made of gate results: "passed", "refuted KIND", "inconclusive REASON".
-gates::Verdict VerdictOf(const ops::Instance& instance, const gates::Candidate& candidate,
-                         const std::string& words);
-
 /// Obeys `// judge: accept`, `// judge: refute GATE KIND`, `// judge: inconclusive`, `// judge:
 /// internal` in the kernel.
-class ScriptedJudge final : public Judge {
+class ScriptedJudge final : public loop::Judge {
  public:
   gates::Judgement Assess(const ops::Instance& instance, const gates::Candidate& candidate,
-                          const JudgeContext& context) override;
+                          const loop::JudgeContext& context) override;
   /// Called at the beginning of each judgement.
-  std::function<void(const gates::Candidate&, const JudgeContext&)> on_assess;
+  std::function<void(const gates::Candidate&, const loop::JudgeContext&)> on_assess;
 };
 
 /// Judges for Environment::make_judges.
-std::function<Result<std::vector<std::unique_ptr<Judge>>>(const JudgeSettings&)> ScriptedJudges(
-    std::function<void(const gates::Candidate&, const JudgeContext&)> on_assess = {},
+std::function<Result<std::vector<std::unique_ptr<loop::Judge>>>(const loop::JudgeSettings&)>
+ScriptedJudges(
+    std::function<void(const gates::Candidate&, const loop::JudgeContext&)> on_assess = {},
     int count = 1);
 
 Path PromptsFolder();
-std::string Slurp(const Path& file);
-/// The lines of `text`, sorted: for files in which overlapping requests and judgements may end in
-/// any order.
-std::string SortedLines(std::string_view text);
-/// Every regular file below `folder`, relative, sorted.
-std::vector<std::string> FilesBelow(const Path& folder);
-
-}  // namespace assay::agent::testing
+}  // namespace assay::testing

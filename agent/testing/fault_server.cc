@@ -6,7 +6,7 @@
 
 #include "base/json.h"
 
-namespace assay::agent::testing {
+namespace assay::testing {
 namespace {
 
 constexpr std::size_t kHugeBytes = 10u << 20;
@@ -407,7 +407,7 @@ void FaultServer::Serve() {
   while (!server.is_running()) std::this_thread::yield();  // stop() before that would be lost
 }
 
-void PatientTransport::Start(std::uint64_t id, HttpRequest request) {
+void PatientTransport::Start(std::uint64_t id, models::HttpRequest request) {
   running_.insert(id);
   real_->Start(id, std::move(request));
 }
@@ -418,18 +418,18 @@ void PatientTransport::Cancel(std::uint64_t id) {
   if (server_ != nullptr) server_->Release();
 }
 
-std::vector<HttpEvent> PatientTransport::Poll(std::chrono::milliseconds timeout) {
+std::vector<models::HttpEvent> PatientTransport::Poll(std::chrono::milliseconds timeout) {
   constexpr std::chrono::milliseconds kGlance{20};
   if (running_.empty()) {
     clock_.Advance(timeout);
     return {};
   }
-  std::vector<HttpEvent> events = real_->Poll(std::min(timeout, kGlance));
-  for (const HttpEvent& event : events) {
-    if (event.kind == HttpEvent::Kind::kEnd) running_.erase(event.id);
+  std::vector<models::HttpEvent> events = real_->Poll(std::min(timeout, kGlance));
+  for (const models::HttpEvent& event : events) {
+    if (event.kind == models::HttpEvent::Kind::kEnd) running_.erase(event.id);
   }
   if (events.empty() && server_ != nullptr && server_->hanging() > 0) clock_.Advance(timeout);
   return events;
 }
 
-}  // namespace assay::agent::testing
+}  // namespace assay::testing

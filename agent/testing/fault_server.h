@@ -18,14 +18,14 @@
 #include <thread>
 #include <vector>
 
-#include "agent/http.h"
+#include "agent/models/http.h"
 #include "base/clock.h"
 
 namespace httplib {
 class Server;
 }
 
-namespace assay::agent::testing {
+namespace assay::testing {
 
 enum class Fault : std::uint8_t {
   kFine,             ///< A streamed reply.
@@ -114,20 +114,20 @@ class FaultServer {
 
 /// Forwards to a real transport. Where that would wait for nothing but time, the clock is moved
 /// instead: while nothing is under way, or while the server hangs on purpose.
-class PatientTransport final : public Transport {
+class PatientTransport final : public models::Transport {
  public:
-  PatientTransport(std::unique_ptr<Transport> real, FakeClock& clock, FaultServer* server)
+  PatientTransport(std::unique_ptr<models::Transport> real, FakeClock& clock, FaultServer* server)
       : real_(std::move(real)), clock_(clock), server_(server) {}
-  void Start(std::uint64_t id, HttpRequest request) override;
+  void Start(std::uint64_t id, models::HttpRequest request) override;
   void Cancel(std::uint64_t id) override;
-  std::vector<HttpEvent> Poll(std::chrono::milliseconds timeout) override;
+  std::vector<models::HttpEvent> Poll(std::chrono::milliseconds timeout) override;
   void Wake() override { real_->Wake(); }
 
  private:
-  std::unique_ptr<Transport> real_;
+  std::unique_ptr<models::Transport> real_;
   FakeClock& clock_;
   FaultServer* server_;
   std::set<std::uint64_t> running_;
 };
 
-}  // namespace assay::agent::testing
+}  // namespace assay::testing

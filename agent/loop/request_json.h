@@ -1,0 +1,23 @@
+// A request as run.json and the first event show it, and back. Secrets are not in a request; a base
+// URL is recorded without user, password and query.
+#pragma once
+
+#include <string>
+
+#include "agent/loop/generate.h"
+#include "base/json.h"
+
+namespace assay::loop {
+
+/// Schema assay.run/1. `settings` within it is what a replay needs to take the same course.
+Json RequestToJson(const GenerateRequest& request,
+                   const std::map<std::string, std::string>& versions,
+                   const std::string& prompts_digest);
+/// Loads the op through `library`; an op that has changed since is an error.
+Result<GenerateRequest> RequestFromJson(const Json& json, const std::string& place,
+                                        const ops::Library& library);
+
+std::string_view Name(gates::Effort effort);
+std::optional<gates::Effort> ParseEffort(std::string_view name);
+
+}  // namespace assay::loop

@@ -1,0 +1,33 @@
+#include "runs/standing.h"
+
+#include <gtest/gtest.h>
+
+#include "runs/testing/fakes.h"
+
+namespace assay::runs {
+namespace {
+
+TEST(HowFarTest, CountsGatesBeforeTheFirstFailure) {
+  const ops::Instance instance = testing::RmsNorm();
+  EXPECT_EQ(HowFar(testing::VerdictOf(instance, {}, "refute format malformed_plan")), 0);
+  EXPECT_EQ(HowFar(testing::VerdictOf(instance, {}, "refute race data_race")), 4);
+  EXPECT_EQ(HowFar(testing::VerdictOf(instance, {}, "accept")), 8);
+}
+
+// What the first kernel costs is told by the numeric gate, unless speed was measured.
+TEST(CostOfRunningTest, MeasuredTimeBeforeCountedSteps) {
+  gates::Verdict verdict = testing::VerdictOf(testing::RmsNorm(), {}, "accept");
+  EXPECT_EQ(CostOfRunning(verdict), 0);
+  for (gates::GateResult& gate : verdict.gates) {
+    if (gate.gate == "numeric") gate.steps = 70;  // of 7 cases
+  }
+  EXPECT_EQ(CostOfRunning(verdict), 10);
+  gates::GateResult speed;
+  speed.gate = "speed";
+  speed.statistics = {{.name = "median_us", .value = 3.5}};
+  verdict.gates.push_back(speed);
+  EXPECT_EQ(CostOfRunning(verdict), 3.5);
+}
+
+}  // namespace
+}  // namespace assay::runs
