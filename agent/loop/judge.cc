@@ -144,7 +144,7 @@ std::vector<gates::Counterexample> KnownCounterexamples(const runs::RunState& st
     for (const gates::GateResult& gate : at->verdict->gates) {
       if (gate.gate == "holdout") continue;
       for (const gates::Counterexample& counterexample : gate.counterexamples) {
-        if (counterexample.case_ && known.size() < kMaxRegressions) known.push_back(counterexample);
+        if (counterexample.probe && known.size() < kMaxRegressions) known.push_back(counterexample);
       }
     }
   }

@@ -198,10 +198,10 @@ Result<std::string> RenderFinding(const FeedbackInput& input, const Told& told, 
   if (input.mode == FeedbackMode::kFull) {
     if (!finding.message.empty())
       variables["message"] = Flat(Shorten(finding.message, kMaxMessage));
-    if (told.counterexample->case_) {
+    if (told.counterexample->probe) {
       const std::string text =
           "Smallest failing case: " +
-          Shorten(cases::Describe(*told.counterexample->case_, input.instance), kMaxCase) + "\n\n";
+          Shorten(cases::Describe(told.counterexample->probe->case_, input.instance), kMaxCase) + "\n\n";
       variables["case"] =
           Once(shown, told.counterexample, number, text, "Smallest failing case: that of");
     }

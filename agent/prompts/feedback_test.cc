@@ -28,7 +28,7 @@ class FeedbackTest : public ::testing::Test {
     cases::Case value;
     value.axes = {{"tokens", 1}, {"hidden", 32}};
     value.seed = 31337;
-    counterexample.case_ = value;
+    counterexample.probe.emplace().case_ = value;
     counterexample.findings = {std::move(finding)};
     return counterexample;
   }
@@ -195,7 +195,7 @@ TEST_F(FeedbackTest, FindingsOnOtherCasesRepeatTheirFacts) {
 
 TEST_F(FeedbackTest, OneMistakeInManyPlacesIsToldOnceWithItsLines) {
   gates::Counterexample refused = CounterexampleOf({}, "compile");
-  refused.case_.reset();
+  refused.probe.reset();
   refused.findings.clear();
   for (std::uint32_t line = 1; line <= 20; ++line) {
     Finding finding;

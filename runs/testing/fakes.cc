@@ -77,7 +77,7 @@ gates::Verdict VerdictOf(const ops::Instance& instance, const gates::Candidate& 
       value.axes = {{"rows", 3}, {"hidden", 5}};
       value.seed = gate_name == "holdout" ? 424242 : 17;
       value.origin = "shrunk";
-      counterexample.case_ = value;
+      counterexample.probe.emplace().case_ = value;
       counterexample.findings = {finding};
       result.counterexamples = {counterexample};
       verdict.outcome = gates::Outcome::kRefuted;

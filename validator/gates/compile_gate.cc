@@ -145,9 +145,9 @@ void CheckResources(const GateContext& context, const engine::CompiledKernel& co
           target);
       if (!finding) continue;
       Counterexample counterexample = TextCounterexample(context, "compile", {*finding});
-      counterexample.case_ =
-          cases::Case{.axes = variables, .seed = 0, .profiles = {}, .origin = "workload"};
-      counterexample.description = cases::Describe(*counterexample.case_, context.instance);
+      counterexample.probe.emplace().case_ = {
+          .axes = variables, .seed = 0, .profiles = {}, .origin = "workload"};
+      counterexample.description = cases::Describe(counterexample.probe->case_, context.instance);
       result.status = GateStatus::kRefuted;
       result.reason = "a launch goes beyond the target's limits";
       result.counterexamples.push_back(std::move(counterexample));

@@ -147,9 +147,9 @@ void CheckShapes(const GateContext& context, GateResult& result) {
     if (plan || plan.error().kind == ErrorKind::kLimit) continue;
     Counterexample counterexample =
         TextCounterexample(context, "format", {PlanFinding(plan.error())});
-    counterexample.case_ =
-        cases::Case{.axes = variables, .seed = 0, .profiles = {}, .origin = "edge"};
-    counterexample.description = cases::Describe(*counterexample.case_, context.instance);
+    counterexample.probe.emplace().case_ = {
+        .axes = variables, .seed = 0, .profiles = {}, .origin = "edge"};
+    counterexample.description = cases::Describe(counterexample.probe->case_, context.instance);
     result.status = GateStatus::kRefuted;
     result.reason = "the launch plan does not hold for every shape";
     result.counterexamples.push_back(std::move(counterexample));

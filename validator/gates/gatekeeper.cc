@@ -156,8 +156,8 @@ Result<Counterexample> Gatekeeper::Replay(const ops::Instance& instance,
     }
     return again;
   }
-  if (!counterexample.case_) return again;
-  const cases::Probe probe = ProbeOf(counterexample);
+  if (!counterexample.probe) return again;
+  const cases::Probe& probe = *counterexample.probe;
   if (!counterexample.property.empty()) {
     ASSAY_TRY(PropertyCheck check,
               CheckProperty(instance, ops::PropertyFromText(counterexample.property), probe,

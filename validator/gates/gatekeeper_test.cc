@@ -60,7 +60,7 @@ TEST(GatekeeperTest, RefutesWrongValuesWithTheSmallestCase) {
   const GateResult& gate = GateOf(judgement.verdict, "numeric");
   ASSERT_EQ(gate.counterexamples.size(), 1u);
   const Counterexample& counterexample = gate.counterexamples[0];
-  EXPECT_EQ(counterexample.case_->axes.at("n"), 41);
+  EXPECT_EQ(counterexample.probe->case_.axes.at("n"), 41);
   EXPECT_EQ(counterexample.findings.front().kind, FindingKind::kWrongValue);
   EXPECT_EQ(GateOf(judgement.verdict, "holdout").status, GateStatus::kSkipped);
 }
@@ -87,7 +87,7 @@ TEST(GatekeeperTest, RefutesUnwrittenOutputs) {
   const Judgement judgement = bench.Judge();
   const GateResult& gate = GateOf(judgement.verdict, "memory");
   ASSERT_EQ(gate.counterexamples.size(), 1u) << RenderVerdict(judgement.verdict);
-  EXPECT_EQ(gate.counterexamples[0].case_->axes.at("n"), 3);
+  EXPECT_EQ(gate.counterexamples[0].probe->case_.axes.at("n"), 3);
   EXPECT_EQ(gate.counterexamples[0].findings.front().kind, FindingKind::kUnwrittenOutput);
   EXPECT_THAT(gate.counterexamples[0].findings.front().message, HasSubstr("y[2]"));
 }
@@ -101,7 +101,7 @@ TEST(GatekeeperTest, RefutesFaults) {
   const Judgement judgement = bench.Judge();
   EXPECT_EQ(judgement.verdict.outcome, Outcome::kRefuted);
   const auto& counterexample = GateOf(judgement.verdict, "memory").counterexamples.at(0);
-  EXPECT_EQ(counterexample.case_->axes.at("n"), 1);
+  EXPECT_EQ(counterexample.probe->case_.axes.at("n"), 1);
   EXPECT_THAT(counterexample.findings.front().accesses.front().site.excerpt,
               HasSubstr("y[i] = 2 * x[i]"));
   // Numeric saw no complete run: it may not claim to have passed.
@@ -122,10 +122,10 @@ TEST(GatekeeperTest, OneRoundCarriesDistinctFindingsOfSeveralGates) {
   });
   const Judgement judgement = bench.Judge();
   EXPECT_EQ(GateOf(judgement.verdict, "race").counterexamples.size(), 1u);
-  EXPECT_EQ(GateOf(judgement.verdict, "race").counterexamples[0].case_->axes.at("n"), 1);
+  EXPECT_EQ(GateOf(judgement.verdict, "race").counterexamples[0].probe->case_.axes.at("n"), 1);
   ASSERT_EQ(GateOf(judgement.verdict, "memory").counterexamples.size(), 1u)
       << RenderVerdict(judgement.verdict);
-  EXPECT_EQ(GateOf(judgement.verdict, "memory").counterexamples[0].case_->axes.at("n"), 6);
+  EXPECT_EQ(GateOf(judgement.verdict, "memory").counterexamples[0].probe->case_.axes.at("n"), 6);
 }
 
 void DependsOnSchedule(FakeRun& run) {
@@ -144,7 +144,7 @@ TEST(GatekeeperTest, RefutesDependenceOnTheScheduleWhereDeterminismIsPromised) {
   const auto& counterexamples = GateOf(judgement.verdict, "race").counterexamples;
   ASSERT_EQ(counterexamples.size(), 1u) << RenderVerdict(judgement.verdict);
   EXPECT_EQ(counterexamples[0].findings.front().kind, FindingKind::kNondeterministic);
-  EXPECT_EQ(counterexamples[0].schedule.policy, Schedule::Policy::kReversed);
+  EXPECT_EQ(counterexamples[0].probe->schedule.policy, Schedule::Policy::kReversed);
 }
 
 TEST(GatekeeperTest, AllowsDependenceOnTheScheduleElsewhere) {
@@ -161,7 +161,7 @@ TEST(GatekeeperTest, RefutesWhatIsRightForTheFirstCallsOnly) {
   });
   const Judgement judgement = bench.Judge();
   ASSERT_EQ(judgement.verdict.outcome, Outcome::kRefuted);
-  EXPECT_EQ(GateOf(judgement.verdict, "numeric").counterexamples.at(0).prelude.size(), 3u);
+  EXPECT_EQ(GateOf(judgement.verdict, "numeric").counterexamples.at(0).probe->prelude.size(), 3u);
 }
 
 // A kernel that gives out again what it computed for a key; the fake engine sees all calls of a run
@@ -185,8 +185,8 @@ TEST(GatekeeperTest, RefutesResultsKeptByAddress) {
   const Judgement judgement = bench.Judge();
   ASSERT_EQ(judgement.verdict.outcome, Outcome::kRefuted);
   const Counterexample& counterexample = GateOf(judgement.verdict, "numeric").counterexamples.at(0);
-  EXPECT_EQ(counterexample.prelude.size(), 1u);
-  EXPECT_TRUE(counterexample.reuse_addresses);
+  EXPECT_EQ(counterexample.probe->prelude.size(), 1u);
+  EXPECT_TRUE(counterexample.probe->reuse_addresses);
 }
 
 TEST(GatekeeperTest, RefutesResultsKeptByShape) {
@@ -195,7 +195,7 @@ TEST(GatekeeperTest, RefutesResultsKeptByShape) {
   }));
   const Judgement judgement = bench.Judge();
   ASSERT_EQ(judgement.verdict.outcome, Outcome::kRefuted);
-  EXPECT_FALSE(GateOf(judgement.verdict, "numeric").counterexamples.at(0).reuse_addresses);
+  EXPECT_FALSE(GateOf(judgement.verdict, "numeric").counterexamples.at(0).probe->reuse_addresses);
 }
 
 TEST(GatekeeperTest, AcceptsResultsKeptForWhatIsReallyTheSame) {
@@ -308,7 +308,7 @@ TEST(GatekeeperTest, ReplayOfTextCounterexamplesNeedsNoCase) {
   bench.candidate.kernel += "__device__ void p() { printf(\"x\"); }\n";
   const Judgement judgement = bench.Judge();
   const Counterexample& counterexample = *judgement.verdict.Counterexamples().at(0);
-  EXPECT_FALSE(counterexample.case_);
+  EXPECT_FALSE(counterexample.probe);
   const auto again =
       Gatekeeper(bench.tools(), bench.options).Replay(bench.instance, counterexample);
   ASSERT_TRUE(again);
@@ -335,11 +335,12 @@ TEST(GatekeeperTest, RegressionsRunFirst) {
   FakeBench aware(rare);
   Counterexample known;
   known.op = "double";
-  known.case_ = cases::Case{.axes = {{"n", 7919}}, .seed = 1, .profiles = {}, .origin = "shrunk"};
+  known.probe.emplace().case_ = {
+      .axes = {{"n", 7919}}, .seed = 1, .profiles = {}, .origin = "shrunk"};
   aware.options.regressions = {known};
   const Judgement judgement = aware.Judge();
   EXPECT_EQ(judgement.verdict.outcome, Outcome::kRefuted);
-  EXPECT_LE(judgement.verdict.Counterexamples().at(0)->case_->axes.at("n"), 7919);
+  EXPECT_LE(judgement.verdict.Counterexamples().at(0)->probe->case_.axes.at("n"), 7919);
 }
 
 }  // namespace

@@ -84,8 +84,9 @@ TEST_P(HostileTest, IsRefutedWithASmallCounterexample) {
     by_expected_gate =
         by_expected_gate ||
         std::ranges::find(expectation->gates, counterexample->gate) != expectation->gates.end();
-    if (counterexample->case_) {
-      smallest = std::min(smallest, cases::TotalElements(instance, counterexample->case_->axes));
+    if (counterexample->probe) {
+      smallest =
+          std::min(smallest, cases::TotalElements(instance, counterexample->probe->case_.axes));
     }
   }
   EXPECT_TRUE(by_expected_gate) << text;

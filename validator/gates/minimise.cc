@@ -73,7 +73,7 @@ std::vector<Finding> FindingsOf(const CaseRun& run, const Candidate& candidate,
 Counterexample CounterexampleFor(GateContext& context, std::string_view gate,
                                  const CaseRun& run, const Finding& guilty) {
   Counterexample counterexample = TextCounterexample(context, gate, {});
-  SetProbe(counterexample, run.probe);
+  counterexample.probe = run.probe;
   counterexample.description = cases::Describe(run.probe.case_, context.instance);
   counterexample.findings = FindingsOf(run, context.candidate, &guilty);
   AddOrigins(context.CaseRunner(), run, context.candidate, counterexample.findings);

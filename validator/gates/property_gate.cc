@@ -61,7 +61,7 @@ void Refute(GateContext& context, const ops::Property& property, cases::Probe pr
                                    context.tools.oracle);
   if (!check) return SetInconclusive(result, ToString(check.error()));
   Counterexample counterexample = TextCounterexample(context, "property", check->findings);
-  SetProbe(counterexample, shrunk.probe);
+  counterexample.probe = shrunk.probe;
   counterexample.description = cases::Describe(shrunk.probe.case_, context.instance);
   counterexample.property = ops::PropertyText(property);
   result.status = GateStatus::kRefuted;

@@ -12,11 +12,11 @@ constexpr std::uintmax_t kMaxFileBytes = 4u << 20;
 
 // What is run, not what was found: two candidates that fail on the same case share a file.
 std::string NameOf(const Counterexample& counterexample) {
-  Counterexample probe;
-  SetProbe(probe, ProbeOf(counterexample));
-  probe.property = counterexample.property;
-  if (probe.case_) probe.case_->origin.clear();
-  return Sha256Hex(CompactJson(ToJson(probe))).substr(0, 24) + ".json";
+  Counterexample bare;
+  bare.probe = counterexample.probe;
+  bare.property = counterexample.property;
+  if (bare.probe) bare.probe->case_.origin.clear();
+  return Sha256Hex(CompactJson(ToJson(bare))).substr(0, 24) + ".json";
 }
 
 std::vector<Path> Files(const Path& folder) {
@@ -49,10 +49,10 @@ std::vector<Counterexample> RegressionStore::Load(const ops::Instance& instance,
       if (problems != nullptr) problems->push_back(read.error());
       continue;
     }
-    if (read->case_ && read->op == instance.op.name) known.push_back(*read);
+    if (read->probe && read->op == instance.op.name) known.push_back(*read);
   }
   std::ranges::stable_sort(known, [&](const Counterexample& a, const Counterexample& b) {
-    return cases::ShortlexLess(instance, *a.case_, *b.case_);
+    return cases::ShortlexLess(instance, a.probe->case_, b.probe->case_);
   });
   if (known.size() > most_) known.resize(most_);
   return known;
@@ -61,7 +61,7 @@ std::vector<Counterexample> RegressionStore::Load(const ops::Instance& instance,
 Status RegressionStore::Add(const ops::Instance& instance, const Verdict& verdict) const {
   std::vector<const Counterexample*> kept = verdict.Counterexamples();
   std::erase_if(kept, [](const Counterexample* counterexample) {
-    return !counterexample->case_ || counterexample->gate == "holdout";
+    return !counterexample->probe || counterexample->gate == "holdout";
   });
   if (kept.empty()) return {};
   const Path folder = FolderOf(instance);

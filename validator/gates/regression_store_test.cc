@@ -65,7 +65,7 @@ TEST(RegressionStoreTest, IsBounded) {
   }
   const auto known = store.Load(DoubleInstance());
   ASSERT_EQ(known.size(), 2u);
-  EXPECT_LT(known[0].case_->axes.at("n"), known[1].case_->axes.at("n"));
+  EXPECT_LT(known[0].probe->case_.axes.at("n"), known[1].probe->case_.axes.at("n"));
 }
 
 }  // namespace

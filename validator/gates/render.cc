@@ -16,31 +16,30 @@ SourceText SourceOf(const Counterexample& counterexample) {
 }
 
 std::string Surroundings(const Counterexample& counterexample) {
+  const cases::Probe probe = counterexample.probe.value_or(cases::Probe{});
   std::string text;
   constexpr std::string_view kPolicies[] = {"sequential", "permuted", "reversed", "priorities"};
-  if (counterexample.schedule != Schedule{}) {
+  if (probe.schedule != Schedule{}) {
     text += fmt::format(
         "  schedule: {}, seed {}\n",
-        kPolicies[static_cast<std::size_t>(counterexample.schedule.policy) % std::size(kPolicies)],
-        counterexample.schedule.seed);
+        kPolicies[static_cast<std::size_t>(probe.schedule.policy) % std::size(kPolicies)],
+        probe.schedule.seed);
   }
-  if (!counterexample.prelude.empty()) {
-    text +=
-        fmt::format("  after {} other call{} in the same context{}\n",
-                    counterexample.prelude.size(), counterexample.prelude.size() == 1 ? "" : "s",
-                    counterexample.reuse_addresses ? ", its buffers at the same addresses" : "");
+  if (!probe.prelude.empty()) {
+    text += fmt::format("  after {} other call{} in the same context{}\n", probe.prelude.size(),
+                        probe.prelude.size() == 1 ? "" : "s",
+                        probe.reuse_addresses ? ", its buffers at the same addresses" : "");
   }
-  if (counterexample.misalign != 0) {
-    text += fmt::format("  buffers {} bytes past a 256-byte boundary\n", counterexample.misalign);
+  if (probe.misalign != 0) {
+    text += fmt::format("  buffers {} bytes past a 256-byte boundary\n", probe.misalign);
   }
-  if (counterexample.poison != 0xff) {
-    text +=
-        fmt::format("  outputs and workspace filled with 0x{:02x} before\n", counterexample.poison);
+  if (probe.poison != 0xff) {
+    text += fmt::format("  outputs and workspace filled with 0x{:02x} before\n", probe.poison);
   }
-  if (counterexample.perturbation_seed != 0) {
+  if (probe.perturbation_seed != 0) {
     text += "  approximate instructions perturbed within their documented error\n";
   }
-  if (counterexample.ends_only) text += "  only the ends of each large grid were run\n";
+  if (probe.ends_only) text += "  only the ends of each large grid were run\n";
   if (!counterexample.property.empty())
     text += fmt::format("  property: {}\n", counterexample.property);
   return text;

@@ -140,35 +140,13 @@ int ExitCode(Outcome outcome) {
   return kCodes[static_cast<std::size_t>(outcome)];
 }
 
-cases::Probe ProbeOf(const Counterexample& counterexample) {
-  cases::Probe probe;
-  if (counterexample.case_) probe.case_ = *counterexample.case_;
-  probe.prelude = counterexample.prelude;
-  probe.reuse_addresses = counterexample.reuse_addresses;
-  probe.schedule = counterexample.schedule;
-  probe.perturbation_seed = counterexample.perturbation_seed;
-  probe.poison = counterexample.poison;
-  probe.misalign = counterexample.misalign;
-  probe.ends_only = counterexample.ends_only;
-  return probe;
-}
-
-void SetProbe(Counterexample& counterexample, const cases::Probe& probe) {
-  counterexample.case_ = probe.case_;
-  counterexample.prelude = probe.prelude;
-  counterexample.reuse_addresses = probe.reuse_addresses;
-  counterexample.schedule = probe.schedule;
-  counterexample.perturbation_seed = probe.perturbation_seed;
-  counterexample.poison = probe.poison;
-  counterexample.misalign = probe.misalign;
-  counterexample.ends_only = probe.ends_only;
-}
-
 Json ToJson(const Counterexample& counterexample) {
   Json binding = Json::object();
   for (const auto& [variable, dtype] : counterexample.binding) binding[variable] = dtype;
+  // Without a case the keys stand there all the same, with what a probe has by itself.
+  const cases::Probe probe = counterexample.probe.value_or(cases::Probe{});
   Json prelude = Json::array();
-  for (const cases::Case& before : counterexample.prelude) prelude.push_back(ToJson(before));
+  for (const cases::Case& before : probe.prelude) prelude.push_back(ToJson(before));
   return {{"schema", kCounterexampleSchema},
           {"gate", counterexample.gate},
           {"op", counterexample.op},
@@ -176,15 +154,15 @@ Json ToJson(const Counterexample& counterexample) {
           {"binding", std::move(binding)},
           {"arch", counterexample.arch},
           {"engine", counterexample.engine},
-          {"case", counterexample.case_ ? ToJson(*counterexample.case_) : Json(nullptr)},
+          {"case", counterexample.probe ? ToJson(probe.case_) : Json(nullptr)},
           {"description", counterexample.description},
           {"prelude", std::move(prelude)},
-          {"reuse_addresses", counterexample.reuse_addresses},
-          {"schedule", ToJson(counterexample.schedule)},
-          {"perturbation_seed", counterexample.perturbation_seed},
-          {"poison", counterexample.poison},
-          {"misalign", counterexample.misalign},
-          {"ends_only", counterexample.ends_only},
+          {"reuse_addresses", probe.reuse_addresses},
+          {"schedule", ToJson(probe.schedule)},
+          {"perturbation_seed", probe.perturbation_seed},
+          {"poison", probe.poison},
+          {"misalign", probe.misalign},
+          {"ends_only", probe.ends_only},
           {"property", counterexample.property},
           {"findings", ToJson(counterexample.findings)},
           {"kernel", counterexample.kernel},
@@ -208,27 +186,27 @@ Result<Counterexample> CounterexampleFromJson(const Json& json, std::string plac
   }
   ASSAY_TRY(counterexample.arch, reader.Required<std::string>("arch"));
   ASSAY_TRY(counterexample.engine, reader.Required<std::string>("engine"));
+  cases::Probe probe;
   ASSAY_TRY(const Json value, reader.Required<Json>("case"));
   if (!value.is_null()) {
-    ASSAY_TRY(counterexample.case_, cases::CaseFromJson(value, reader.PlaceOf("case")));
+    ASSAY_TRY(probe.case_, cases::CaseFromJson(value, reader.PlaceOf("case")));
   }
   ASSAY_TRY(counterexample.description, reader.Optional<std::string>("description", ""));
-  ASSAY_TRY(counterexample.prelude,
-            ListFromJson<cases::Case>(reader, "prelude", cases::CaseFromJson));
-  ASSAY_TRY(counterexample.reuse_addresses, reader.Optional<bool>("reuse_addresses", false));
+  ASSAY_TRY(probe.prelude, ListFromJson<cases::Case>(reader, "prelude", cases::CaseFromJson));
+  ASSAY_TRY(probe.reuse_addresses, reader.Optional<bool>("reuse_addresses", false));
   ASSAY_TRY(const Json schedule, reader.Required<Json>("schedule"));
-  ASSAY_TRY(counterexample.schedule, ScheduleFromJson(schedule, reader.PlaceOf("schedule")));
-  ASSAY_TRY(counterexample.perturbation_seed,
-            reader.Optional<std::uint64_t>("perturbation_seed", 0));
-  ASSAY_TRY(counterexample.poison, NarrowFromJson<std::uint8_t>(reader, "poison", 0xff));
-  ASSAY_TRY(counterexample.misalign, NarrowFromJson<std::uint32_t>(reader, "misalign", 255));
-  ASSAY_TRY(counterexample.ends_only, reader.Optional<bool>("ends_only", false));
+  ASSAY_TRY(probe.schedule, ScheduleFromJson(schedule, reader.PlaceOf("schedule")));
+  ASSAY_TRY(probe.perturbation_seed, reader.Optional<std::uint64_t>("perturbation_seed", 0));
+  ASSAY_TRY(probe.poison, NarrowFromJson<std::uint8_t>(reader, "poison", 0xff));
+  ASSAY_TRY(probe.misalign, NarrowFromJson<std::uint32_t>(reader, "misalign", 255));
+  ASSAY_TRY(probe.ends_only, reader.Optional<bool>("ends_only", false));
   ASSAY_TRY(counterexample.property, reader.Optional<std::string>("property", ""));
   ASSAY_TRY(const Json findings, reader.Required<Json>("findings"));
   ASSAY_TRY(counterexample.findings, FindingsFromJson(findings, reader.PlaceOf("findings")));
   ASSAY_TRY(counterexample.kernel, reader.Required<std::string>("kernel"));
   ASSAY_TRY(counterexample.launch, reader.Required<std::string>("launch"));
   ASSAY_TRY_VOID(reader.Finish());
+  if (!value.is_null()) counterexample.probe = std::move(probe);
   return counterexample;
 }
 

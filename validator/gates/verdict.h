@@ -34,24 +34,13 @@ struct Counterexample {
   std::map<std::string, std::string> binding;
   std::string arch;
   std::string engine;
-  std::string kernel;                ///< kernel.cu
-  std::string launch;                ///< launch.json
-  std::optional<cases::Case> case_;  ///< Absent for gates that need none (compile, policy).
-  Schedule schedule;
-  std::uint64_t perturbation_seed = 0;
-  std::uint8_t poison = 0xff;
-  std::uint32_t misalign = 0;  ///< See cases::Probe.
-  bool ends_only = false;      ///< See cases::Probe.
-  std::vector<cases::Case>
-      prelude;                    ///< Calls made before it in the same context, where that matters.
-  bool reuse_addresses = false;   ///< See cases::Probe.
-  std::string property;           ///< For the property gate: which one.
-  std::string description;        ///< "tokens=3 hidden=5 ids=[0,0,1]", for people and prompts.
-  std::vector<Finding> findings;  ///< Guilty first.
+  std::string kernel;                 ///< kernel.cu
+  std::string launch;                 ///< launch.json
+  std::optional<cases::Probe> probe;  ///< Absent for gates that need no case (compile, policy).
+  std::string property;               ///< For the property gate: which one.
+  std::string description;            ///< "tokens=3 hidden=5 ids=[0,0,1]", for people and prompts.
+  std::vector<Finding> findings;      ///< Guilty first.
 };
-/// How its case is to be run.
-cases::Probe ProbeOf(const Counterexample& counterexample);
-void SetProbe(Counterexample& counterexample, const cases::Probe& probe);
 Json ToJson(const Counterexample& counterexample);
 Result<Counterexample> CounterexampleFromJson(const Json& json, std::string place);
 

@@ -22,14 +22,15 @@ Verdict Sample() {
   counterexample.engine = "emulator";
   counterexample.kernel = "line one\nline two\n";
   counterexample.launch = "{}";
-  counterexample.case_ =
-      cases::Case{.axes = {{"n", 3}}, .seed = 5, .profiles = {}, .origin = "shrunk"};
-  counterexample.prelude = {*counterexample.case_};
-  counterexample.reuse_addresses = true;
-  counterexample.schedule = {.policy = Schedule::Policy::kPriorities, .seed = 4};
-  counterexample.perturbation_seed = 9;
-  counterexample.poison = 0x3c;
-  counterexample.misalign = 4;
+  cases::Probe& probe = counterexample.probe.emplace();
+  probe.case_ = {.axes = {{"n", 3}}, .seed = 5, .profiles = {}, .origin = "shrunk"};
+  probe.prelude = {probe.case_};
+  probe.reuse_addresses = true;
+  probe.schedule = {.policy = Schedule::Policy::kPriorities, .seed = 4};
+  probe.perturbation_seed = 9;
+  probe.poison = 0x3c;
+  probe.misalign = 4;
+  probe.ends_only = true;
   counterexample.description = "n=3";
   counterexample.findings = {MakeFinding(FindingKind::kDataRace, 2, "two threads write")};
   Verdict verdict;
@@ -88,11 +89,21 @@ TEST(VerdictTest, ExitCodes) {
 
 TEST(VerdictTest, ProbesSurviveTheCounterexample) {
   const Counterexample counterexample = Sample().gates[0].counterexamples[0];
-  Counterexample other;
-  SetProbe(other, ProbeOf(counterexample));
-  EXPECT_EQ(ProbeOf(other), ProbeOf(counterexample));
-  EXPECT_EQ(other.misalign, 4u);
-  EXPECT_TRUE(other.reuse_addresses);
+  const auto read = CounterexampleFromJson(ToJson(counterexample), "counterexample.json");
+  ASSERT_TRUE(read) << ToString(read.error());
+  ASSERT_TRUE(read->probe);
+  EXPECT_EQ(*read->probe, *counterexample.probe);
+}
+
+TEST(VerdictTest, WithoutACaseThereIsNoProbe) {
+  Counterexample counterexample = Sample().gates[0].counterexamples[0];
+  counterexample.probe.reset();
+  const Json json = ToJson(counterexample);
+  EXPECT_TRUE(json.at("case").is_null());
+  EXPECT_EQ(json.at("poison"), 0xff);
+  const auto read = CounterexampleFromJson(json, "counterexample.json");
+  ASSERT_TRUE(read) << ToString(read.error());
+  EXPECT_FALSE(read->probe);
 }
 
 TEST(VerdictTest, RendersTheTableAndTheCase) {
@@ -108,14 +119,14 @@ TEST(VerdictTest, RendersTheTableAndTheCase) {
 
 TEST(VerdictTest, SaysWhoseAddressesComeBackOnlyWhereTheyDo) {
   Verdict verdict = Sample();
-  verdict.gates[0].counterexamples[0].reuse_addresses = false;
+  verdict.gates[0].counterexamples[0].probe->reuse_addresses = false;
   EXPECT_THAT(RenderVerdict(verdict), HasSubstr("after 1 other call in the same context\n"));
   // Files from before the field: addresses of their own.
   Json json = ToJson(verdict.gates[0].counterexamples[0]);
   json.erase("reuse_addresses");
   const auto read = CounterexampleFromJson(json, "counterexample.json");
   ASSERT_TRUE(read);
-  EXPECT_FALSE(read->reuse_addresses);
+  EXPECT_FALSE(read->probe->reuse_addresses);
 }
 
 }  // namespace

@@ -15,9 +15,9 @@ namespace assay::gates {
 std::vector<Task> Campaign::Regressions() {
   std::vector<Task> planned;
   for (const Counterexample& known : context_.options.regressions) {
-    if (!known.case_ || known.op != context_.instance.op.name) continue;
-    Task one = TaskFor(*known.case_, "regressions");
-    one.probe = ProbeOf(known);
+    if (!known.probe || known.op != context_.instance.op.name) continue;
+    Task one = TaskFor(known.probe->case_, "regressions");
+    one.probe = *known.probe;
     one.probe.case_.origin = "regression";
     // The op may have changed since: what no longer fits it is no longer a case.
     if (!cases::MaterialisePlain(context_.instance, one.probe.case_)) continue;
