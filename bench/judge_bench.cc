@@ -27,11 +27,11 @@ struct Cost {
   double seconds = 0;
   std::uint64_t cases = 0;
   std::uint64_t steps = 0;
-  Outcome outcome{};
+  verdict::Outcome outcome{};
 };
 
 Result<Cost> Judge(engine::Toolbox& toolbox, const ops::Instance& instance, const Path& folder,
-                   Effort effort) {
+                   campaign::Effort effort) {
   ASSAY_TRY(std::string kernel, ReadFile(folder / "kernel.cu"));
   ASSAY_TRY(std::string launch, ReadFile(folder / "launch.json"));
   oracle::Oracle oracle(toolbox.compiler(), toolbox.emulator());
@@ -46,7 +46,7 @@ Result<Cost> Judge(engine::Toolbox& toolbox, const ops::Instance& instance, cons
   Cost cost;
   cost.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
   cost.outcome = judgement.verdict.outcome;
-  for (const GateResult& gate : judgement.verdict.gates) {
+  for (const verdict::GateResult& gate : judgement.verdict.gates) {
     // The gates of the campaign share its cases.
     if (gate.gate == "race" || gate.gate == "numeric" || gate.gate == "precision") continue;
     cost.cases += gate.cases;
@@ -62,7 +62,7 @@ Json ToJson(const Cost& cost) {
           {"steps", cost.steps}};
 }
 
-Result<Json> Wrong(engine::Toolbox& toolbox, const ops::Library& library, Effort effort) {
+Result<Json> Wrong(engine::Toolbox& toolbox, const ops::Library& library, campaign::Effort effort) {
   std::vector<double> seconds;
   std::size_t refuted = 0;
   for (const auto& entry : std::filesystem::directory_iterator(kSource / "corpus" / "hostile")) {
@@ -73,7 +73,7 @@ Result<Json> Wrong(engine::Toolbox& toolbox, const ops::Library& library, Effort
     ASSAY_TRY(const ops::Instance instance, ops::MakeInstance(op, dtypes, "sm_90"));
     ASSAY_TRY(const Cost cost, Judge(toolbox, instance, entry.path(), effort));
     seconds.push_back(cost.seconds);
-    refuted += cost.outcome == Outcome::kRefuted ? 1 : 0;
+    refuted += cost.outcome == verdict::Outcome::kRefuted ? 1 : 0;
   }
   std::ranges::sort(seconds);
   if (seconds.empty()) return Json::object();
@@ -84,7 +84,7 @@ Result<Json> Wrong(engine::Toolbox& toolbox, const ops::Library& library, Effort
               {"longest_seconds", seconds.back()}};
 }
 
-Result<Json> Measure(const std::string& name, Effort effort) {
+Result<Json> Measure(const std::string& name, campaign::Effort effort) {
   ASSAY_TRY(const auto toolbox, engine::Toolbox::Create({}));
   const ops::Library library{{kSource / "ops"}};
   ASSAY_TRY(const ops::OpSpec op, library.Find(name));
@@ -101,9 +101,9 @@ Result<Json> Measure(const std::string& name, Effort effort) {
 int main(int argc, char** argv) {
   const std::string op = argc > 1 ? argv[1] : "embedding_rmsnorm_backward";
   const std::string word = argc > 2 ? argv[2] : "standard";
-  const auto effort = word == "quick"      ? assay::gates::Effort::kQuick
-                      : word == "thorough" ? assay::gates::Effort::kThorough
-                                           : assay::gates::Effort::kStandard;
+  const auto effort = word == "quick"      ? assay::campaign::Effort::kQuick
+                      : word == "thorough" ? assay::campaign::Effort::kThorough
+                                           : assay::campaign::Effort::kStandard;
   const auto measured = assay::gates::Measure(op, effort);
   if (!measured) {
     std::fprintf(stderr, "%s\n", assay::ToString(measured.error()).c_str());

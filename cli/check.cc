@@ -6,7 +6,7 @@
 #include "cli/instance.h"
 #include "cli/progress.h"
 #include "cli/workbench.h"
-#include "validator/gates/render.h"
+#include "validator/verdict/render.h"
 
 namespace assay::cli {
 namespace {
@@ -25,7 +25,7 @@ Result<int> Check(const Request& request, bool json) {
   const Path folder = request.folder;
   ASSAY_TRY(std::string kernel, ReadFile(folder / "kernel.cu", 16u << 20));
   ASSAY_TRY(std::string launch, ReadFile(folder / "launch.json", 16u << 20));
-  const gates::Candidate candidate{.kernel = std::move(kernel), .launch = std::move(launch)};
+  const verdict::Candidate candidate{.kernel = std::move(kernel), .launch = std::move(launch)};
   // Before the judge's minutes, not after them.
   if (!request.counterexamples.empty()) ASSAY_TRY_VOID(MakeFolders(request.counterexamples));
   ASSAY_TRY(auto bench, Workbench::Make(request.tools));
@@ -44,7 +44,7 @@ Result<int> Check(const Request& request, bool json) {
   const gates::Judgement judgement = gatekeeper.Judge(instance, candidate);
   progress.Finish();
 
-  Say(gates::RenderVerdict(judgement.verdict));
+  Say(verdict::RenderVerdict(judgement.verdict));
   const auto counterexamples = judgement.verdict.Counterexamples();
   if (!request.counterexamples.empty()) {
     for (std::size_t i = 0; i < counterexamples.size(); ++i) {
@@ -54,7 +54,7 @@ Result<int> Check(const Request& request, bool json) {
     }
   }
   if (json) ASSAY_TRY_VOID(PrintJson(ToJson(judgement.verdict)));
-  return gates::ExitCode(judgement.verdict.outcome);
+  return verdict::ExitCode(judgement.verdict.outcome);
 }
 
 }  // namespace

@@ -31,10 +31,10 @@ void AddEffortOption(CLI::App& command, std::string& effort) {
       ->check(CLI::IsMember({"quick", "standard", "thorough"}));
 }
 
-gates::Effort ParseEffort(const std::string& effort) {
-  if (effort == "quick") return gates::Effort::kQuick;
-  if (effort == "thorough") return gates::Effort::kThorough;
-  return gates::Effort::kStandard;
+campaign::Effort ParseEffort(const std::string& effort) {
+  if (effort == "quick") return campaign::Effort::kQuick;
+  if (effort == "thorough") return campaign::Effort::kThorough;
+  return campaign::Effort::kStandard;
 }
 
 }  // namespace assay::cli

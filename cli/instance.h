@@ -7,7 +7,7 @@
 
 #include "base/error.h"
 #include "ops/op.h"
-#include "validator/gates/gatekeeper.h"
+#include "validator/campaign/effort.h"
 
 namespace assay::cli {
 
@@ -23,6 +23,6 @@ Result<ops::Instance> MakeInstance(const InstanceOptions& options, const std::st
 
 /// --effort, limited to quick, standard, thorough.
 void AddEffortOption(CLI::App& command, std::string& effort);
-gates::Effort ParseEffort(const std::string& effort);
+campaign::Effort ParseEffort(const std::string& effort);
 
 }  // namespace assay::cli

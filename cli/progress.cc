@@ -9,7 +9,7 @@
 #include <sstream>
 
 #include "cli/command.h"
-#include "validator/gates/render.h"
+#include "validator/verdict/render.h"
 
 namespace assay::cli {
 namespace {
@@ -27,11 +27,11 @@ std::string Describe(const gates::Progress& progress) {
   return text;
 }
 
-std::string Summary(const gates::Verdict& verdict) {
+std::string Summary(const verdict::Verdict& verdict) {
   std::string text{Name(verdict.outcome)};
   if (!verdict.reason.empty()) text += ": " + verdict.reason;
-  for (const gates::Counterexample* counterexample : verdict.Counterexamples()) {
-    std::istringstream lines(gates::RenderCounterexample(*counterexample));
+  for (const verdict::Counterexample* counterexample : verdict.Counterexamples()) {
+    std::istringstream lines(verdict::RenderCounterexample(*counterexample));
     for (std::string line; std::getline(lines, line);) text += "\n      " + line;
   }
   return text;
@@ -90,7 +90,7 @@ void ProgressPrinter::On(const loop::Notice& notice) {
                    Line("vetted kernel: " + emitted.folder.string());
                  },
                  [this](const loop::RunEnded& ended) {
-                   Line(fmt::format("{}: {}", gates::Name(ended.outcome), ended.reason));
+                   Line(fmt::format("{}: {}", verdict::Name(ended.outcome), ended.reason));
                  },
              },
              notice);

@@ -18,7 +18,7 @@ struct Request {
 
 Result<int> Replay(const Request& request, bool json) {
   ASSAY_TRY(const Json document, ReadJsonFile(request.file));
-  ASSAY_TRY(const gates::Counterexample recorded, gates::CounterexampleFromJson(document, request.file));
+  ASSAY_TRY(const verdict::Counterexample recorded, verdict::CounterexampleFromJson(document, request.file));
   InstanceOptions options{.op = request.op.empty() ? recorded.op : request.op, .dtypes = {}};
   for (const auto& [variable, dtype] : recorded.binding) options.dtypes.push_back(variable + "=" + dtype);
   ASSAY_TRY(const ops::Instance instance, MakeInstance(options, recorded.arch));
@@ -31,7 +31,7 @@ Result<int> Replay(const Request& request, bool json) {
   ASSAY_TRY(auto bench, Workbench::Make(tool_options));
   gates::Gatekeeper gatekeeper(bench->MakeTools(), {});
   std::optional<Elapsed> elapsed(std::in_place, "replaying");
-  ASSAY_TRY(const gates::Counterexample replayed, gatekeeper.Replay(instance, recorded));
+  ASSAY_TRY(const verdict::Counterexample replayed, gatekeeper.Replay(instance, recorded));
   elapsed.reset();
 
   if (json) ASSAY_TRY_VOID(PrintJson(ToJson(replayed)));

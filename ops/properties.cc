@@ -180,6 +180,11 @@ const PropertyRow* FindPropertyRow(std::string_view name) {
   return row == rows.end() ? nullptr : &*row;
 }
 
+bool HasProperty(const OpSpec& op, std::string_view name) {
+  return std::ranges::any_of(op.properties,
+                             [name](const Property& property) { return property.name == name; });
+}
+
 std::string PropertyText(const Property& property) {
   std::string text = property.name;
   for (const std::string& argument : property.arguments) text += " " + argument;

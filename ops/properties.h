@@ -1,6 +1,6 @@
 // Metamorphic properties as op.json declares them: relations between the outputs of a case and of a
 // transformed case, which hold whatever the op computes. A table; the transforms behind the rows
-// are the property gate's (validator/gates/transforms.h), under the same names.
+// are the campaign's (validator/campaign/transforms.h), under the same names.
 //
 //   "properties": ["deterministic", {"independent_rows": ["x", "tokens"]}]
 //
@@ -53,6 +53,11 @@ std::span<const PropertyRow> PropertyRows();
 
 /// Null where there is no such property.
 const PropertyRow* FindPropertyRow(std::string_view name);
+
+/// Does op.json declare a property of this name?
+bool HasProperty(const OpSpec& op, std::string_view name);
+/// Does the op promise the same bits on every run?
+inline bool IsDeterministic(const OpSpec& op) { return HasProperty(op, "deterministic"); }
 
 /// "independent_rows x tokens"
 std::string PropertyText(const Property& property);

@@ -26,13 +26,13 @@ Json CertificateOf(const gates::VettedKernel& kernel, const Provenance& provenan
   for (const auto& [variable, dtype] : instance.binding) binding[variable] = Name(dtype);
   // Gates as the verdict shows them: cases, seeds, statistics with their limits, seconds. Nothing
   // was refuted, so there are no counterexamples to carry.
-  const Json verdict = gates::ToJson(kernel.verdict());
+  const Json verdict = verdict::ToJson(kernel.verdict());
   Json gates = Json::array();
   Json skipped = Json::array();
   for (const Json& gate : verdict.at("gates")) {
     Json shown = gate;
     shown.erase("counterexamples");
-    if (gate.at("status") == gates::Name(gates::GateStatus::kSkipped)) {
+    if (gate.at("status") == verdict::Name(verdict::GateStatus::kSkipped)) {
       skipped.push_back({{"gate", gate.at("gate")}, {"reason", gate.at("reason")}});
     } else {
       gates.push_back(std::move(shown));
@@ -43,7 +43,7 @@ Json CertificateOf(const gates::VettedKernel& kernel, const Provenance& provenan
           {"op", {{"name", instance.op.name}, {"sha256", instance.op.digest}}},
           {"binding", std::move(binding)},
           {"arch", instance.arch},
-          {"outcome", gates::Name(kernel.verdict().outcome)},
+          {"outcome", verdict::Name(kernel.verdict().outcome)},
           {"engine", kernel.verdict().engine},
           {"sha256",
            {{"kernel.cu", Sha256Hex(kernel.candidate().kernel)},

@@ -160,7 +160,7 @@ struct Codec<AttemptJudged> {
   static constexpr std::string_view kName = "attempt_judged";
   static void Write(const AttemptJudged& event, Json& json) {
     json["attempt"] = event.attempt;
-    json["verdict"] = gates::ToJson(event.verdict);
+    json["verdict"] = verdict::ToJson(event.verdict);
     json["holdout_seeds"] = event.holdout_seeds;
     json["vetted"] = event.vetted;
   }
@@ -168,7 +168,7 @@ struct Codec<AttemptJudged> {
     AttemptJudged event;
     ASSAY_TRY(event.attempt, AttemptIn(reader, "attempt", 1));
     ASSAY_TRY(const Json verdict, reader.Required<Json>("verdict"));
-    ASSAY_TRY(event.verdict, gates::VerdictFromJson(verdict, reader.PlaceOf("verdict")));
+    ASSAY_TRY(event.verdict, verdict::VerdictFromJson(verdict, reader.PlaceOf("verdict")));
     ASSAY_TRY(const Json seeds, reader.Required<Json>("holdout_seeds"));
     for (const Json& seed : seeds) {
       ASSAY_TRY(const std::uint64_t value,
@@ -184,18 +184,18 @@ template <>
 struct Codec<RunStopped> {
   static constexpr std::string_view kName = "run_stopped";
   static void Write(const RunStopped& event, Json& json) {
-    json["outcome"] = gates::Name(event.outcome);
+    json["outcome"] = verdict::Name(event.outcome);
     json["reason"] = event.reason;
     json["resumable"] = event.resumable;
   }
   static Result<RunStopped> Read(ObjectReader& reader) {
     RunStopped event;
     ASSAY_TRY(const std::string outcome, reader.Required<std::string>("outcome"));
-    std::optional<gates::Outcome> known;
-    for (const gates::Outcome candidate :
-         {gates::Outcome::kAccepted, gates::Outcome::kRefuted, gates::Outcome::kInconclusive,
-          gates::Outcome::kInternalError}) {
-      if (gates::Name(candidate) == outcome) known = candidate;
+    std::optional<verdict::Outcome> known;
+    for (const verdict::Outcome candidate :
+         {verdict::Outcome::kAccepted, verdict::Outcome::kRefuted, verdict::Outcome::kInconclusive,
+          verdict::Outcome::kInternalError}) {
+      if (verdict::Name(candidate) == outcome) known = candidate;
     }
     if (!known) {
       return Fail(ErrorKind::kMalformedInput, "unknown outcome '" + outcome + "'",

@@ -13,7 +13,7 @@
 
 #include "base/json.h"
 #include "runs/conversation.h"
-#include "validator/gates/verdict.h"
+#include "validator/verdict/verdict.h"
 
 namespace assay::runs {
 
@@ -57,12 +57,12 @@ struct TryFailed {
 };
 struct AttemptJudged {
   int attempt = 0;
-  gates::Verdict verdict;
+  verdict::Verdict verdict;
   std::vector<std::uint64_t> holdout_seeds;
   std::string vetted;  ///< The emitted kernel's folder below the run's; empty where none.
 };
 struct RunStopped {
-  gates::Outcome outcome{};
+  verdict::Outcome outcome{};
   std::string reason;
   bool resumable = false;
 };

@@ -192,7 +192,7 @@ std::vector<CodeBlock> FindCodeBlocks(std::string_view reply) {
   return blocks;
 }
 
-std::expected<gates::Candidate, Finding> ExtractCandidate(const ModelReply& reply) {
+std::expected<verdict::Candidate, Finding> ExtractCandidate(const ModelReply& reply) {
   if (reply.stop == StopReason::kRefusal) {
     return std::unexpected(
         Malformed("the model declined to answer: " + Head(Strip(reply.text), 200),
@@ -255,7 +255,7 @@ std::expected<gates::Candidate, Finding> ExtractCandidate(const ModelReply& repl
                                        "the whole file, not a placeholder"));
     }
   }
-  return gates::Candidate{kernel->text, plan->text};
+  return verdict::Candidate{kernel->text, plan->text};
 }
 
 }  // namespace assay::runs

@@ -16,7 +16,7 @@
 
 #include "runs/conversation.h"
 #include "validator/findings/finding.h"
-#include "validator/gates/gatekeeper.h"
+#include "validator/verdict/candidate.h"
 
 namespace assay::runs {
 
@@ -32,6 +32,6 @@ struct CodeBlock {
 std::vector<CodeBlock> FindCodeBlocks(std::string_view reply);
 
 /// The candidate, or what is wrong with the reply.
-std::expected<gates::Candidate, Finding> ExtractCandidate(const ModelReply& reply);
+std::expected<verdict::Candidate, Finding> ExtractCandidate(const ModelReply& reply);
 
 }  // namespace assay::runs

@@ -263,13 +263,13 @@ Status RunFolder::ProjectReply(int number) {
 
 Status RunFolder::ProjectVerdict(const AttemptJudged& event) {
   const Path folder = AttemptFolder(event.attempt);
-  ASSAY_TRY_VOID(WriteDerived(folder / "verdict.json", PrettyJson(gates::ToJson(event.verdict))));
+  ASSAY_TRY_VOID(WriteDerived(folder / "verdict.json", PrettyJson(verdict::ToJson(event.verdict))));
   std::size_t number = 0;
-  for (const gates::Counterexample* const counterexample : event.verdict.Counterexamples()) {
+  for (const verdict::Counterexample* const counterexample : event.verdict.Counterexamples()) {
     ++number;
     const std::string name =
         number == 1 ? "counterexample.json" : "counterexample-" + std::to_string(number) + ".json";
-    ASSAY_TRY_VOID(WriteDerived(folder / name, PrettyJson(gates::ToJson(*counterexample))));
+    ASSAY_TRY_VOID(WriteDerived(folder / name, PrettyJson(verdict::ToJson(*counterexample))));
   }
   return Transcribe(writer_.Judged(event.attempt, event.holdout_seeds));
 }

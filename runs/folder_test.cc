@@ -48,7 +48,7 @@ TEST_F(RunFolderTest, StateFollowsFromTheEventsAlone) {
   ASSERT_TRUE(run) << ToString(run.error());
   const RunState& state = run->state();
   ASSERT_EQ(state.attempts.size(), 2u);
-  EXPECT_EQ(state.attempts[0].verdict->outcome, gates::Outcome::kRefuted);
+  EXPECT_EQ(state.attempts[0].verdict->outcome, verdict::Outcome::kRefuted);
   EXPECT_EQ(state.attempts[0].holdout_seeds, (std::vector<std::uint64_t>{7, 8}));
   EXPECT_FALSE(state.attempts[1].answered);
   EXPECT_EQ(state.attempts[1].replies.size(), 1u);
@@ -83,7 +83,7 @@ TEST_F(RunFolderTest, ATornLastLineIsCutOffWhereverItWasTorn) {
     ASSERT_TRUE(run) << ToString(run.error());
     EXPECT_TRUE(run->state().attempts[1].replies.empty());
     EXPECT_EQ(testing::Slurp(path() / "events.jsonl"), whole.substr(0, last));
-    ASSERT_TRUE(run->Record(RunStopped{gates::Outcome::kInconclusive, "x", true}));
+    ASSERT_TRUE(run->Record(RunStopped{verdict::Outcome::kInconclusive, "x", true}));
   }
 }
 

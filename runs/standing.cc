@@ -2,18 +2,18 @@
 
 namespace assay::runs {
 
-int HowFar(const gates::Verdict& verdict) {
+int HowFar(const verdict::Verdict& verdict) {
   int passed = 0;
-  for (const gates::GateResult& gate : verdict.gates) {
-    if (gate.status == gates::GateStatus::kPassed) ++passed;
-    if (gate.status == gates::GateStatus::kRefuted) break;
+  for (const verdict::GateResult& gate : verdict.gates) {
+    if (gate.status == verdict::GateStatus::kPassed) ++passed;
+    if (gate.status == verdict::GateStatus::kRefuted) break;
   }
   return passed;
 }
 
-double CostOfRunning(const gates::Verdict& verdict) {
+double CostOfRunning(const verdict::Verdict& verdict) {
   double steps = 0;
-  for (const gates::GateResult& gate : verdict.gates) {
+  for (const verdict::GateResult& gate : verdict.gates) {
     if (gate.gate == "speed" && !gate.statistics.empty()) return gate.statistics.front().value;
     if (gate.cases > 0 && gate.gate == "numeric")
       steps = static_cast<double>(gate.steps) / static_cast<double>(gate.cases);

@@ -2,16 +2,16 @@
 // functions of a verdict.
 #pragma once
 
-#include "validator/gates/verdict.h"
+#include "validator/verdict/verdict.h"
 
 namespace assay::runs {
 
 /// How far a judged attempt got: gates passed before the first that was not, malformed replies
 /// lowest. Higher is better.
-int HowFar(const gates::Verdict& verdict);
+int HowFar(const verdict::Verdict& verdict);
 
 /// What running the kernel costs, to compare accepted ones: the speed gate's first statistic where
 /// it measured, else emulated thread-level instructions a case. 0 where neither is known.
-double CostOfRunning(const gates::Verdict& verdict);
+double CostOfRunning(const verdict::Verdict& verdict);
 
 }  // namespace assay::runs

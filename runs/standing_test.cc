@@ -16,13 +16,13 @@ TEST(HowFarTest, CountsGatesBeforeTheFirstFailure) {
 
 // What the first kernel costs is told by the numeric gate, unless speed was measured.
 TEST(CostOfRunningTest, MeasuredTimeBeforeCountedSteps) {
-  gates::Verdict verdict = testing::VerdictOf(testing::RmsNorm(), {}, "accept");
+  verdict::Verdict verdict = testing::VerdictOf(testing::RmsNorm(), {}, "accept");
   EXPECT_EQ(CostOfRunning(verdict), 0);
-  for (gates::GateResult& gate : verdict.gates) {
+  for (verdict::GateResult& gate : verdict.gates) {
     if (gate.gate == "numeric") gate.steps = 70;  // of 7 cases
   }
   EXPECT_EQ(CostOfRunning(verdict), 10);
-  gates::GateResult speed;
+  verdict::GateResult speed;
   speed.gate = "speed";
   speed.statistics = {{.name = "median_us", .value = 3.5}};
   verdict.gates.push_back(speed);

@@ -20,11 +20,11 @@ struct Attempt {
   std::vector<Message> messages;
   std::vector<ModelReply> replies;  ///< More than one where a reply was cut off and continued.
   bool answered = false;
-  std::optional<gates::Verdict> verdict;
+  std::optional<verdict::Verdict> verdict;
   std::vector<std::uint64_t> holdout_seeds;
   std::string vetted;
 
-  bool Accepted() const { return verdict && verdict->outcome == gates::Outcome::kAccepted; }
+  bool Accepted() const { return verdict && verdict->outcome == verdict::Outcome::kAccepted; }
   /// All replies as one: texts joined, the last one's stop reason, usage added.
   ModelReply JoinedReply() const;
 };

@@ -32,9 +32,15 @@ const Allowed& Layers() {
        {"base", "ops", "sandbox", "validator/findings", "validator/execution", "validator/cases"}},
       {"validator/oracle",
        {"base", "ops", "validator/findings", "validator/execution", "validator/cases", "validator/engine"}},
+      {"validator/verdict",
+       {"base", "ops", "validator/findings", "validator/execution", "validator/cases"}},
+      {"validator/policy", {"base", "validator/findings"}},
+      {"validator/campaign",
+       {"base", "ops", "validator/findings", "validator/execution", "validator/cases", "validator/engine",
+        "validator/oracle", "validator/verdict"}},
       {"validator/gates",
-       {"base", "ops", "validator/findings", "validator/execution", "validator/ptx", "validator/cases",
-        "validator/engine", "validator/oracle"}},
+       {"base", "ops", "validator/findings", "validator/execution", "validator/cases", "validator/engine",
+        "validator/oracle", "validator/verdict", "validator/policy", "validator/campaign"}},
       {"validator/sanitize",
        {"base", "ops", "validator/findings", "validator/execution", "validator/engine"}},
       {"workers",
@@ -42,15 +48,17 @@ const Allowed& Layers() {
         "validator/engine"}},
       {"runs",
        {"base", "ops", "validator/findings", "validator/execution", "validator/cases", "validator/engine",
-        "validator/oracle", "validator/gates"}},
+        "validator/oracle", "validator/verdict", "validator/gates"}},
       {"agent/models", {"base", "runs"}},
-      {"agent/prompts", {"base", "ops", "runs", "validator/findings", "validator/cases", "validator/gates"}},
+      {"agent/prompts", {"base", "ops", "runs", "validator/findings", "validator/cases", "validator/verdict"}},
       {"agent/loop",
-       {"base", "ops", "runs", "agent/models", "agent/prompts", "validator/findings", "validator/gates"}},
+       {"base", "ops", "runs", "agent/models", "agent/prompts", "validator/findings", "validator/verdict",
+        "validator/campaign", "validator/gates"}},
       {"corpus", {"base", "validator/findings", "validator/gates"}},
       {"cli",
        {"base", "ops", "sandbox", "runs", "agent/models", "agent/prompts", "agent/loop", "corpus", "validator/findings", "validator/execution",
-        "validator/cases", "validator/engine", "validator/oracle", "validator/gates", "validator/sanitize"}},
+        "validator/cases", "validator/engine", "validator/oracle", "validator/verdict", "validator/campaign",
+        "validator/gates", "validator/sanitize"}},
   };
   return kLayers;
 }
@@ -110,6 +118,14 @@ TEST(Layering, TheCheckItselfFires) {
   EXPECT_NE(violations[0].find("validator/gates/x.cc:1"), std::string::npos);
   std::istringstream good("#include \"validator/oracle/oracle.h\"\n#include <vector>\n");
   EXPECT_TRUE(Violations("validator/gates/x.cc", good).empty());
+  // Within the judge as well: what to try knows of no gate.
+  const std::string up = "#include \"validator/gates/gate.h\"\n";
+  for (const char* room : {"validator/campaign/x.cc", "validator/verdict/x.cc", "validator/policy/x.cc"}) {
+    std::istringstream text(up);
+    EXPECT_EQ(Violations(room, text).size(), 1u) << room;
+  }
+  std::istringstream same(up);
+  EXPECT_TRUE(Violations("validator/gates/x.cc", same).empty());
 }
 
 // Inside agent/ as well: the record knows no model, a model no loop, a prompt no model.

@@ -177,7 +177,7 @@ Result<GenerateRequest> RequestOfRun(const Path& folder, const ops::Library& lib
 }
 
 Json ToJson(const RunOutcome& outcome) {
-  Json json = {{"schema", "assay.outcome/1"},   {"outcome", gates::Name(outcome.outcome)},
+  Json json = {{"schema", "assay.outcome/1"},   {"outcome", verdict::Name(outcome.outcome)},
                {"reason", outcome.reason},      {"run", outcome.folder.string()},
                {"attempts", outcome.attempts},  {"tokens", ToJson(outcome.usage)},
                {"resumable", outcome.resumable}};

@@ -29,8 +29,9 @@
 #include "base/error.h"
 #include "base/file.h"
 #include "ops/op.h"
+#include "validator/campaign/effort.h"
 #include "validator/gates/gatekeeper.h"
-#include "validator/gates/verdict.h"
+#include "validator/verdict/verdict.h"
 
 namespace assay::loop {
 
@@ -64,7 +65,7 @@ struct GenerateRequest {
   StrategyOptions strategy;
   Budget budget;
   prompts::FeedbackMode feedback = prompts::FeedbackMode::kFull;
-  gates::Effort effort = gates::Effort::kStandard;
+  campaign::Effort effort = campaign::Effort::kStandard;
   std::string engine = "emulator";
   std::uint64_t seed = 1;
   bool unsafe_no_jail = false;
@@ -74,7 +75,7 @@ struct GenerateRequest {
 
 /// What a judge needs to know of a request.
 struct JudgeSettings {
-  gates::Effort effort = gates::Effort::kStandard;
+  campaign::Effort effort = campaign::Effort::kStandard;
   std::string engine;
   std::uint64_t seed = 0;
   bool unsafe_no_jail = false;
@@ -113,14 +114,14 @@ struct Judging {
 };  ///< "compile", "memory", ... while it runs.
 struct Judged {
   int attempt = 0;
-  const gates::Verdict* verdict = nullptr;
+  const verdict::Verdict* verdict = nullptr;
 };
 struct Emitted {
   int attempt = 0;
   Path folder;
 };
 struct RunEnded {
-  gates::Outcome outcome{};
+  verdict::Outcome outcome{};
   std::string reason;
 };
 using Notice = std::variant<RunBegan, AttemptBegan, Streaming, Retrying, Replied, Judging, Judged,
@@ -143,7 +144,7 @@ struct Environment {
 };
 
 struct RunOutcome {
-  gates::Outcome outcome = gates::Outcome::kInconclusive;
+  verdict::Outcome outcome = verdict::Outcome::kInconclusive;
   std::string reason;  ///< One line for people, with what to do next.
   Path folder;
   std::optional<Path> vetted;  ///< The emitted kernel's folder.
@@ -152,7 +153,7 @@ struct RunOutcome {
   std::optional<double> usd;  ///< Where prices are known.
   bool resumable = false;     ///< A limit or Ctrl-C ended it.
 
-  int ExitCode() const { return gates::ExitCode(outcome); }
+  int ExitCode() const { return verdict::ExitCode(outcome); }
 };
 Json ToJson(const RunOutcome& outcome);
 

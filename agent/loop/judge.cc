@@ -8,7 +8,7 @@ constexpr std::size_t kMaxRegressions = 8;
 }  // namespace
 
 gates::Judgement GatekeeperJudge::Assess(const ops::Instance& instance,
-                                         const gates::Candidate& candidate,
+                                         const verdict::Candidate& candidate,
                                          const JudgeContext& context) {
   gates::Tools tools = tools_;
   tools.progress = context.progress;
@@ -111,9 +111,9 @@ void JudgeDesk::Work(Judge& judge) {
   }
 }
 
-gates::Verdict FormatVerdict(const ops::Instance& instance, const std::string& engine,
+verdict::Verdict FormatVerdict(const ops::Instance& instance, const std::string& engine,
                              const Finding& finding) {
-  gates::Counterexample counterexample;
+  verdict::Counterexample counterexample;
   counterexample.gate = "format";
   counterexample.op = instance.op.name;
   counterexample.op_digest = instance.op.digest;
@@ -122,12 +122,12 @@ gates::Verdict FormatVerdict(const ops::Instance& instance, const std::string& e
   counterexample.arch = instance.arch;
   counterexample.engine = engine;
   counterexample.findings = {finding};
-  gates::GateResult gate;
+  verdict::GateResult gate;
   gate.gate = "format";
-  gate.status = gates::GateStatus::kRefuted;
+  gate.status = verdict::GateStatus::kRefuted;
   gate.counterexamples = {std::move(counterexample)};
-  gates::Verdict verdict;
-  verdict.outcome = gates::Outcome::kRefuted;
+  verdict::Verdict verdict;
+  verdict.outcome = verdict::Outcome::kRefuted;
   verdict.reason = finding.message;
   verdict.instance = instance.Id();
   verdict.engine = engine;
@@ -135,15 +135,15 @@ gates::Verdict FormatVerdict(const ops::Instance& instance, const std::string& e
   return verdict;
 }
 
-std::vector<gates::Counterexample> KnownCounterexamples(const runs::RunState& state,
+std::vector<verdict::Counterexample> KnownCounterexamples(const runs::RunState& state,
                                                         const runs::Attempt& attempt) {
-  std::vector<gates::Counterexample> known;
+  std::vector<verdict::Counterexample> known;
   for (const runs::Attempt* at = state.Find(attempt.parent); at != nullptr;
        at = state.Find(at->parent)) {
     if (!at->verdict) continue;
-    for (const gates::GateResult& gate : at->verdict->gates) {
+    for (const verdict::GateResult& gate : at->verdict->gates) {
       if (gate.gate == "holdout") continue;
-      for (const gates::Counterexample& counterexample : gate.counterexamples) {
+      for (const verdict::Counterexample& counterexample : gate.counterexamples) {
         if (counterexample.probe && known.size() < kMaxRegressions) known.push_back(counterexample);
       }
     }

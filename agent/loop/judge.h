@@ -25,14 +25,14 @@ namespace assay::loop {
 struct JudgeContext {
   std::function<std::uint64_t()> holdout_seed;  ///< Fresh seeds, recorded by whoever gives them.
   std::function<void(const gates::Progress&)> progress;  ///< Called from the judging thread.
-  std::vector<gates::Counterexample> regressions;  ///< Known counterexamples of this instance.
+  std::vector<verdict::Counterexample> regressions;  ///< Known counterexamples of this instance.
 };
 
 class Judge {
  public:
   virtual ~Judge() = default;
   /// Never fails: what goes wrong is in the verdict. Called by one thread at a time.
-  virtual gates::Judgement Assess(const ops::Instance& instance, const gates::Candidate& candidate,
+  virtual gates::Judgement Assess(const ops::Instance& instance, const verdict::Candidate& candidate,
                                   const JudgeContext& context) = 0;
 };
 
@@ -42,7 +42,7 @@ class GatekeeperJudge final : public Judge {
  public:
   GatekeeperJudge(gates::Tools tools, gates::Options options)
       : tools_(std::move(tools)), options_(std::move(options)) {}
-  gates::Judgement Assess(const ops::Instance& instance, const gates::Candidate& candidate,
+  gates::Judgement Assess(const ops::Instance& instance, const verdict::Candidate& candidate,
                           const JudgeContext& context) override;
 
  private:
@@ -54,8 +54,8 @@ class JudgeDesk {
  public:
   struct Task {
     int attempt = 0;
-    gates::Candidate candidate;
-    std::vector<gates::Counterexample> regressions;
+    verdict::Candidate candidate;
+    std::vector<verdict::Counterexample> regressions;
     std::vector<std::uint64_t>
         holdout_seeds;  ///< Recorded ones to be used first (replay of a recorded run).
   };
@@ -104,13 +104,13 @@ class JudgeDesk {
 };
 
 /// The verdict on a reply that holds no candidate: refuted by the format gate.
-gates::Verdict FormatVerdict(const ops::Instance& instance, const std::string& engine,
+verdict::Verdict FormatVerdict(const ops::Instance& instance, const std::string& engine,
                              const Finding& finding);
 
 /// Counterexamples of the attempts that `attempt` descends from, for the judge to try first. Only
 /// those: which other attempts have been judged by now is a matter of timing. Holdout cases stay
 /// out: what is tried again would be told.
-std::vector<gates::Counterexample> KnownCounterexamples(const runs::RunState& state,
+std::vector<verdict::Counterexample> KnownCounterexamples(const runs::RunState& state,
                                                         const runs::Attempt& attempt);
 
 }  // namespace assay::loop

@@ -177,9 +177,9 @@ class Loop {
     const int number = event.attempt;
     ASSAY_TRY_VOID(run_.Record(std::move(event)));
     judging_.erase(number);
-    const gates::Verdict& verdict = *state().Find(number)->verdict;
+    const verdict::Verdict& verdict = *state().Find(number)->verdict;
     Tell(Judged{number, &verdict});
-    if (verdict.outcome != gates::Outcome::kInternalError) return {};
+    if (verdict.outcome != verdict::Outcome::kInternalError) return {};
     return Fail(ErrorKind::kInternal, "the judge failed: " + verdict.reason,
                 (run_.path() / "attempts" / std::to_string(number) / "verdict.json").string(),
                 "please report it with the run's folder");
@@ -187,7 +187,7 @@ class Loop {
 
   /// The first accepted kernel is emitted; later ones (--optimize) only where they take fewer steps
   /// or less time.
-  bool Improves(const gates::Verdict& verdict) const {
+  bool Improves(const verdict::Verdict& verdict) const {
     const runs::Attempt* const floor = state().Accepted();
     return floor == nullptr || runs::CostOfRunning(verdict) < runs::CostOfRunning(*floor->verdict);
   }
@@ -226,7 +226,7 @@ class Loop {
     const bool undone =
         std::ranges::any_of(state().attempts, [](const runs::Attempt& a) { return !a.verdict; });
     if (state().Accepted() != nullptr || (!undone && Next().empty())) return Conclude({});
-    runs::RunStopped stopped{gates::Outcome::kInconclusive, limit.why, true};
+    runs::RunStopped stopped{verdict::Outcome::kInconclusive, limit.why, true};
     ASSAY_TRY_VOID(run_.Record(stopped));
     return stopped;
   }
@@ -258,21 +258,21 @@ class Loop {
   Result<runs::RunStopped> Conclude(const std::string& why) {
     ASSAY_TRY_VOID(CancelRequests());
     parts_.desk.DropQueued();
-    runs::RunStopped stopped{gates::Outcome::kInconclusive, why, false};
+    runs::RunStopped stopped{verdict::Outcome::kInconclusive, why, false};
     int refuted = 0;
     int judged = 0;
     for (const runs::Attempt& attempt : state().attempts) {
       if (!attempt.verdict) continue;
       ++judged;
-      if (attempt.verdict->outcome == gates::Outcome::kRefuted) ++refuted;
+      if (attempt.verdict->outcome == verdict::Outcome::kRefuted) ++refuted;
     }
     if (const runs::Attempt* const accepted = state().Accepted()) {
-      stopped.outcome = gates::Outcome::kAccepted;
+      stopped.outcome = verdict::Outcome::kAccepted;
       stopped.reason = fmt::format(
           "attempt {} passed every gate{}", accepted->number,
           accepted->vetted.empty() ? "; it is not emitted, because the jail was off" : "");
     } else if (judged > 0 && refuted == judged) {
-      stopped.outcome = gates::Outcome::kRefuted;
+      stopped.outcome = verdict::Outcome::kRefuted;
       const std::string all =
           judged == 1 ? "the only attempt was" : fmt::format("all {} attempts were", judged);
       stopped.reason = fmt::format("{} refuted{}", all, why.empty() ? "" : "; " + why);
@@ -281,7 +281,7 @@ class Loop {
           fmt::format("{} of {} attempts were refuted, the others could not be decided{}", refuted,
                       judged, why.empty() ? "" : "; " + why);
     }
-    stopped.resumable = stopped.outcome != gates::Outcome::kAccepted;
+    stopped.resumable = stopped.outcome != verdict::Outcome::kAccepted;
     ASSAY_TRY_VOID(run_.Record(stopped));
     return stopped;
   }

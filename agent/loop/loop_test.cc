@@ -35,7 +35,7 @@ class LoopTest : public ::testing::Test {
       log_.push_back("attempt " + std::to_string(began->attempt) + " " + began->why);
     if (const auto* judged = std::get_if<Judged>(&notice))
       log_.push_back("judged " + std::to_string(judged->attempt) + " " +
-                     std::string(gates::Name(judged->verdict->outcome)));
+                     std::string(verdict::Name(judged->verdict->outcome)));
     if (std::holds_alternative<RunEnded>(notice)) log_.push_back("ended");
   }
 
@@ -44,7 +44,7 @@ class LoopTest : public ::testing::Test {
   testing::TemporaryFolder folder_;
   FakeClock clock_;
   GenerateRequest request_{.instance = testing::RmsNorm(), .model = {.spec = "exec/scripted"}};
-  std::function<void(const gates::Candidate&, const JudgeContext&)> on_assess_;
+  std::function<void(const verdict::Candidate&, const JudgeContext&)> on_assess_;
   std::function<bool()> interrupted_;
   int judges_ = 1;
   std::uint64_t entropy_ = 1000;
@@ -56,7 +56,7 @@ TEST_F(LoopTest, RefinesUntilAccepted) {
                                 ReplyWith("refute race data_race"), ReplyWith("accept")});
   const auto outcome = Run(model);
   ASSERT_TRUE(outcome) << ToString(outcome.error());
-  EXPECT_EQ(outcome->outcome, gates::Outcome::kAccepted);
+  EXPECT_EQ(outcome->outcome, verdict::Outcome::kAccepted);
   EXPECT_EQ(outcome->ExitCode(), 0);
   EXPECT_EQ(outcome->attempts, 3);
   EXPECT_EQ(outcome->usage.input_tokens, 300u);

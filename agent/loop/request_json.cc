@@ -65,7 +65,7 @@ Status ReadSettings(const Json& json, const std::string& place, GenerateRequest&
   ASSAY_TRY(strategy.optimize, reader.Required<bool>("optimize"));
   ASSAY_TRY(request.feedback,
             Word<prompts::FeedbackMode>(reader, "feedback", prompts::ParseFeedbackMode));
-  ASSAY_TRY(request.effort, Word<gates::Effort>(reader, "effort", ParseEffort));
+  ASSAY_TRY(request.effort, Word<campaign::Effort>(reader, "effort", ParseEffort));
   ASSAY_TRY(request.engine, reader.Required<std::string>("engine"));
   ASSAY_TRY(request.seed, reader.Required<std::uint64_t>("seed"));
   return reader.Finish();
@@ -73,11 +73,11 @@ Status ReadSettings(const Json& json, const std::string& place, GenerateRequest&
 
 }  // namespace
 
-std::string_view Name(gates::Effort effort) { return kEfforts[static_cast<std::size_t>(effort)]; }
+std::string_view Name(campaign::Effort effort) { return kEfforts[static_cast<std::size_t>(effort)]; }
 
-std::optional<gates::Effort> ParseEffort(std::string_view name) {
+std::optional<campaign::Effort> ParseEffort(std::string_view name) {
   for (std::size_t i = 0; i < kEfforts.size(); ++i) {
-    if (kEfforts[i] == name) return static_cast<gates::Effort>(i);
+    if (kEfforts[i] == name) return static_cast<campaign::Effort>(i);
   }
   return std::nullopt;
 }

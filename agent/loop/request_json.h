@@ -17,7 +17,7 @@ Json RequestToJson(const GenerateRequest& request,
 Result<GenerateRequest> RequestFromJson(const Json& json, const std::string& place,
                                         const ops::Library& library);
 
-std::string_view Name(gates::Effort effort);
-std::optional<gates::Effort> ParseEffort(std::string_view name);
+std::string_view Name(campaign::Effort effort);
+std::optional<campaign::Effort> ParseEffort(std::string_view name);
 
 }  // namespace assay::loop

@@ -29,14 +29,14 @@ constexpr std::string_view kHoldout = "holdout";
 // A finding to be told, with the counterexample it belongs to.
 struct Told {
   const Finding* finding = nullptr;
-  const gates::Counterexample* counterexample = nullptr;
+  const verdict::Counterexample* counterexample = nullptr;
   bool hidden = false;
   std::vector<std::uint32_t> also;  ///< Other lines that the same is said of.
 };
 
-std::vector<Told> Select(const gates::Verdict& verdict) {
+std::vector<Told> Select(const verdict::Verdict& verdict) {
   std::vector<Told> told;
-  const auto add = [&](const gates::Counterexample& counterexample, const Finding& finding,
+  const auto add = [&](const verdict::Counterexample& counterexample, const Finding& finding,
                        bool hidden) {
     for (Told& known : told) {
       if (known.hidden != hidden || known.finding->kind != finding.kind) continue;
@@ -50,8 +50,8 @@ std::vector<Told> Select(const gates::Verdict& verdict) {
   };
   // The guilty finding of each counterexample first, then what else was seen there.
   for (const bool guilty : {true, false}) {
-    for (const gates::GateResult& gate : verdict.gates) {
-      for (const gates::Counterexample& counterexample : gate.counterexamples) {
+    for (const verdict::GateResult& gate : verdict.gates) {
+      for (const verdict::Counterexample& counterexample : gate.counterexamples) {
         const bool hidden = gate.gate == kHoldout || counterexample.gate == kHoldout;
         for (std::size_t i = 0; i < counterexample.findings.size(); ++i) {
           if ((i == 0) == guilty) add(counterexample, counterexample.findings[i], hidden);
@@ -151,13 +151,13 @@ Result<std::string> Advice(const PromptLibrary& prompts, const std::string& fami
 
 // What a message has told already, so that findings on one case do not say it all again.
 struct Shown {
-  const gates::Counterexample* counterexample = nullptr;
+  const verdict::Counterexample* counterexample = nullptr;
   std::size_t number = 0;
   std::string text;  // a case, an excerpt or a fact
 };
 
 // `text`, or a reference to the finding that has it; then remembers it.
-std::string Once(std::vector<Shown>& shown, const gates::Counterexample* counterexample,
+std::string Once(std::vector<Shown>& shown, const verdict::Counterexample* counterexample,
                  std::size_t number, std::string text, std::string_view reference) {
   for (const Shown& known : shown) {
     if (known.counterexample == counterexample && known.text == text)
@@ -168,7 +168,7 @@ std::string Once(std::vector<Shown>& shown, const gates::Counterexample* counter
 }
 
 // The facts that no finding on the same case has stated.
-std::string NewFacts(std::vector<Shown>& shown, const gates::Counterexample* counterexample,
+std::string NewFacts(std::vector<Shown>& shown, const verdict::Counterexample* counterexample,
                      std::size_t number, const std::string& facts) {
   std::string text;
   for (const std::string_view line : SplitLines(facts)) {
@@ -229,8 +229,8 @@ std::string WithoutDoubleBlankLines(std::string_view text) {
 // Why a verdict without findings is what it is: the judge could not decide.
 std::string WhyUndecided(const FeedbackInput& input) {
   if (input.mode == FeedbackMode::kAggregate) return "A gate could not reach a conclusion.";
-  for (const gates::GateResult& gate : input.last.verdict->gates) {
-    if (gate.status == gates::GateStatus::kInconclusive && gate.gate != kHoldout &&
+  for (const verdict::GateResult& gate : input.last.verdict->gates) {
+    if (gate.status == verdict::GateStatus::kInconclusive && gate.gate != kHoldout &&
         !gate.reason.empty()) {
       return "Gate " + gate.gate + ": " + gate.reason;
     }
@@ -259,14 +259,14 @@ Result<std::string> RenderFindings(const FeedbackInput& input) {
   return WithoutDoubleBlankLines(text);
 }
 
-std::string Passed(const gates::Verdict& verdict) {
+std::string Passed(const verdict::Verdict& verdict) {
   std::string passed;
   std::string open;
-  for (const gates::GateResult& gate : verdict.gates) {
-    if (gate.status == gates::GateStatus::kPassed) {
+  for (const verdict::GateResult& gate : verdict.gates) {
+    if (gate.status == verdict::GateStatus::kPassed) {
       passed +=
           "- " + gate.gate + (gate.cases > 0 ? fmt::format(", {} cases", gate.cases) : "") + "\n";
-    } else if (gate.status != gates::GateStatus::kRefuted) {
+    } else if (gate.status != verdict::GateStatus::kRefuted) {
       open += (open.empty() ? "" : ", ") + gate.gate;
     }
   }
@@ -302,10 +302,10 @@ std::optional<FeedbackMode> ParseFeedbackMode(std::string_view name) {
 }
 
 std::string OneLine(const PastAttempt& attempt, FeedbackMode mode) {
-  const gates::Verdict& verdict = *attempt.verdict;
+  const verdict::Verdict& verdict = *attempt.verdict;
   std::string text = fmt::format("attempt {}: {}", attempt.number, Name(verdict.outcome));
   if (const double cost = runs::CostOfRunning(verdict);
-      verdict.outcome == gates::Outcome::kAccepted && cost > 0)
+      verdict.outcome == verdict::Outcome::kAccepted && cost > 0)
     text += fmt::format(", cost {:.6g}", cost);
   const std::vector<Told> told = Select(verdict);
   if (!told.empty()) {
@@ -318,7 +318,7 @@ std::string OneLine(const PastAttempt& attempt, FeedbackMode mode) {
   return Head(Flat(std::move(text)), kMaxLine);
 }
 
-std::vector<std::string> FamiliesOf(const gates::Verdict& verdict) {
+std::vector<std::string> FamiliesOf(const verdict::Verdict& verdict) {
   std::vector<std::string> families;
   for (const Told& told : Select(verdict)) {
     std::string family(told.hidden ? kHoldout : FamilyOf(told.finding->kind));
@@ -364,15 +364,15 @@ std::string SourceExcerpt(const Finding& finding, std::string_view kernel) {
 }
 
 Result<std::string> RepairPrompt(const FeedbackInput& input) {
-  const gates::Verdict& verdict = *input.last.verdict;
+  const verdict::Verdict& verdict = *input.last.verdict;
   ASSAY_TRY(const std::string findings, RenderFindings(input));
   std::string gates_text;
-  for (const gates::GateResult& gate : verdict.gates) {
-    if (gate.status == gates::GateStatus::kRefuted)
+  for (const verdict::GateResult& gate : verdict.gates) {
+    if (gate.status == verdict::GateStatus::kRefuted)
       gates_text += (gates_text.empty() ? "" : ", ") + gate.gate;
   }
   const std::string headline =
-      verdict.outcome == gates::Outcome::kRefuted
+      verdict.outcome == verdict::Outcome::kRefuted
           ? fmt::format("Attempt {} was refuted (gate: {}).", input.last.number,
                         gates_text.empty() ? "none" : gates_text)
           : fmt::format("Attempt {} could be neither accepted nor refuted.", input.last.number);
@@ -390,7 +390,7 @@ Result<std::string> RestartPrompt(const FeedbackInput& input) {
 
 Result<std::string> OptimizePrompt(const FeedbackInput& input) {
   std::string measured;
-  for (const gates::GateResult& gate : input.last.verdict->gates) {
+  for (const verdict::GateResult& gate : input.last.verdict->gates) {
     if (gate.gate == "numeric" && gate.cases > 0) {
       measured += fmt::format("- {:.6g} emulated thread-level instructions a case, over {} cases\n",
                               static_cast<double>(gate.steps) / static_cast<double>(gate.cases),

@@ -18,7 +18,7 @@
 
 #include "agent/prompts/prompt.h"
 #include "ops/op.h"
-#include "validator/gates/verdict.h"
+#include "validator/verdict/verdict.h"
 
 namespace assay::prompts {
 
@@ -29,7 +29,7 @@ std::optional<FeedbackMode> ParseFeedbackMode(std::string_view name);
 
 struct PastAttempt {
   int number = 0;
-  const gates::Verdict* verdict = nullptr;
+  const verdict::Verdict* verdict = nullptr;
 };
 
 struct FeedbackInput {
@@ -51,7 +51,7 @@ Result<std::string> OptimizePrompt(const FeedbackInput& input);
 std::string OneLine(const PastAttempt& attempt, FeedbackMode mode);
 
 /// Families of the findings that would be told, guilty first, each once: {"race", "numeric"}.
-std::vector<std::string> FamiliesOf(const gates::Verdict& verdict);
+std::vector<std::string> FamiliesOf(const verdict::Verdict& verdict);
 
 /// The lines around `accesses` of one file, guilty ones marked; empty without line information.
 std::string SourceExcerpt(const Finding& finding, std::string_view kernel);

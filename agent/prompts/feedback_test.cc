@@ -21,8 +21,8 @@ constexpr const char* kKernel =
 
 class FeedbackTest : public ::testing::Test {
  protected:
-  gates::Counterexample CounterexampleOf(Finding finding, const std::string& gate) {
-    gates::Counterexample counterexample;
+  verdict::Counterexample CounterexampleOf(Finding finding, const std::string& gate) {
+    verdict::Counterexample counterexample;
     counterexample.gate = gate;
     counterexample.kernel = kKernel;
     cases::Case value;
@@ -33,12 +33,12 @@ class FeedbackTest : public ::testing::Test {
     return counterexample;
   }
 
-  void Refute(const std::string& gate, std::vector<gates::Counterexample> counterexamples) {
-    gates::GateResult result;
+  void Refute(const std::string& gate, std::vector<verdict::Counterexample> counterexamples) {
+    verdict::GateResult result;
     result.gate = gate;
-    result.status = gates::GateStatus::kRefuted;
+    result.status = verdict::GateStatus::kRefuted;
     result.counterexamples = std::move(counterexamples);
-    verdict_.outcome = gates::Outcome::kRefuted;
+    verdict_.outcome = verdict::Outcome::kRefuted;
     verdict_.gates.push_back(std::move(result));
   }
 
@@ -91,7 +91,7 @@ class FeedbackTest : public ::testing::Test {
 
   ops::Instance instance_ = testing::RmsNorm();
   PromptLibrary prompts_ = *PromptLibrary::Load(testing::PromptsFolder());
-  gates::Verdict verdict_;
+  verdict::Verdict verdict_;
   std::vector<PastAttempt> earlier_;
 };
 
@@ -134,7 +134,7 @@ TEST_F(FeedbackTest, APrecisionFindingShowsTheLineWhereTheErrorEntered) {
 }
 
 TEST_F(FeedbackTest, AtMostThreeDistinctFindingsGuiltyOnesFirst) {
-  gates::Counterexample both = CounterexampleOf(Race(), "race");
+  verdict::Counterexample both = CounterexampleOf(Race(), "race");
   both.findings.push_back(Wrong("a consequence"));
   Finding misaligned;
   misaligned.kind = FindingKind::kMisaligned;
@@ -171,7 +171,7 @@ TEST_F(FeedbackTest, FindingsOnOneCaseShareItsFacts) {
   row.kind = FindingKind::kPrecisionRow;
   row.message = "row 0 is off";
   row.cause = "a cause of its own";
-  gates::Counterexample both = CounterexampleOf(element, "precision");
+  verdict::Counterexample both = CounterexampleOf(element, "precision");
   both.findings.push_back(row);
   Refute("precision", {both});
   const std::string text = Repair();
@@ -194,7 +194,7 @@ TEST_F(FeedbackTest, FindingsOnOtherCasesRepeatTheirFacts) {
 }
 
 TEST_F(FeedbackTest, OneMistakeInManyPlacesIsToldOnceWithItsLines) {
-  gates::Counterexample refused = CounterexampleOf({}, "compile");
+  verdict::Counterexample refused = CounterexampleOf({}, "compile");
   refused.probe.reset();
   refused.findings.clear();
   for (std::uint32_t line = 1; line <= 20; ++line) {
@@ -219,13 +219,13 @@ TEST_F(FeedbackTest, OneMistakeInManyPlacesIsToldOnceWithItsLines) {
 }
 
 TEST_F(FeedbackTest, SaysWhatHeldAndWhatWentWrongBefore) {
-  gates::GateResult passed;
+  verdict::GateResult passed;
   passed.gate = "memory";
-  passed.status = gates::GateStatus::kPassed;
+  passed.status = verdict::GateStatus::kPassed;
   passed.cases = 60;
   verdict_.gates.push_back(passed);
   Refute("race", {CounterexampleOf(Race(), "race")});
-  const gates::Verdict old = testing::VerdictOf(instance_, {}, "refute precision precision_bias");
+  const verdict::Verdict old = testing::VerdictOf(instance_, {}, "refute precision precision_bias");
   earlier_ = {{1, &old}};
   const std::string text = Repair();
   EXPECT_THAT(text, HasSubstr("- memory, 60 cases"));
@@ -254,7 +254,7 @@ TEST_F(FeedbackTest, AHoldoutFindingIsToldByKindAlone) {
 
 TEST_F(FeedbackTest, AggregateTellsKindsOnly) {
   Refute("race", {CounterexampleOf(Race(), "race")});
-  const gates::Verdict old = testing::VerdictOf(instance_, {}, "refute precision precision_bias");
+  const verdict::Verdict old = testing::VerdictOf(instance_, {}, "refute precision precision_bias");
   earlier_ = {{1, &old}};
   const std::string text = Repair(FeedbackMode::kAggregate);
   EXPECT_THAT(text, HasSubstr("data_race"));
@@ -290,10 +290,10 @@ TEST_F(FeedbackTest, HostileSizesAreBounded) {
   finding.accesses[0].value = std::string(1 << 20, 'v');
   finding.statistics.assign(1000, {"s", 1, 2, std::string(10000, 's')});
   finding.accesses[0].site.line = 4'000'000'000u;
-  gates::Counterexample counterexample = CounterexampleOf(finding, "race");
+  verdict::Counterexample counterexample = CounterexampleOf(finding, "race");
   counterexample.kernel = std::string(1 << 20, '\n');
   Refute("race", {counterexample, CounterexampleOf(Wrong(std::string(1 << 20, 'w')), "numeric")});
-  std::vector<gates::Verdict> many(1000,
+  std::vector<verdict::Verdict> many(1000,
                                    testing::VerdictOf(instance_, {}, "refute race data_race"));
   for (std::size_t i = 0; i < many.size(); ++i) earlier_.push_back({static_cast<int>(i), &many[i]});
   EXPECT_LT(Repair().size(), 96u * 1024);
@@ -301,7 +301,7 @@ TEST_F(FeedbackTest, HostileSizesAreBounded) {
 
 TEST_F(FeedbackTest, RestartSummarisesAndOptimizeShowsWhatWasMeasured) {
   Refute("race", {CounterexampleOf(Race(), "race")});
-  const gates::Verdict old = testing::VerdictOf(instance_, {}, "refute precision precision_bias");
+  const verdict::Verdict old = testing::VerdictOf(instance_, {}, "refute precision precision_bias");
   FeedbackInput input{.instance = instance_,
                       .prompts = prompts_,
                       .mode = FeedbackMode::kFull,
@@ -311,8 +311,8 @@ TEST_F(FeedbackTest, RestartSummarisesAndOptimizeShowsWhatWasMeasured) {
   ASSERT_TRUE(restart) << ToString(restart.error());
   EXPECT_THAT(*restart, HasSubstr("attempt 1: refuted"));
   EXPECT_THAT(*restart, HasSubstr("data_race"));
-  gates::Verdict accepted = testing::VerdictOf(instance_, {}, "accept");
-  for (gates::GateResult& gate : accepted.gates) {
+  verdict::Verdict accepted = testing::VerdictOf(instance_, {}, "accept");
+  for (verdict::GateResult& gate : accepted.gates) {
     gate.cases = 10;
     gate.steps = 12'340;
   }

@@ -54,7 +54,7 @@ void ScriptedModel::Wake() {
 }
 
 gates::Judgement ScriptedJudge::Assess(const ops::Instance& instance,
-                                       const gates::Candidate& candidate,
+                                       const verdict::Candidate& candidate,
                                        const loop::JudgeContext& context) {
   if (on_assess) on_assess(candidate, context);
   const std::uint64_t seed = context.holdout_seed();
@@ -74,7 +74,7 @@ gates::Judgement ScriptedJudge::Assess(const ops::Instance& instance,
 }
 
 std::function<Result<std::vector<std::unique_ptr<loop::Judge>>>(const loop::JudgeSettings&)>
-ScriptedJudges(std::function<void(const gates::Candidate&, const loop::JudgeContext&)> on_assess,
+ScriptedJudges(std::function<void(const verdict::Candidate&, const loop::JudgeContext&)> on_assess,
                int count) {
   return [on_assess,
           count](const loop::JudgeSettings&) -> Result<std::vector<std::unique_ptr<loop::Judge>>> {

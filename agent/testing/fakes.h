@@ -52,16 +52,16 @@ class ScriptedModel final : public models::Model {
 /// internal` in the kernel.
 class ScriptedJudge final : public loop::Judge {
  public:
-  gates::Judgement Assess(const ops::Instance& instance, const gates::Candidate& candidate,
+  gates::Judgement Assess(const ops::Instance& instance, const verdict::Candidate& candidate,
                           const loop::JudgeContext& context) override;
   /// Called at the beginning of each judgement.
-  std::function<void(const gates::Candidate&, const loop::JudgeContext&)> on_assess;
+  std::function<void(const verdict::Candidate&, const loop::JudgeContext&)> on_assess;
 };
 
 /// Judges for Environment::make_judges.
 std::function<Result<std::vector<std::unique_ptr<loop::Judge>>>(const loop::JudgeSettings&)>
 ScriptedJudges(
-    std::function<void(const gates::Candidate&, const loop::JudgeContext&)> on_assess = {},
+    std::function<void(const verdict::Candidate&, const loop::JudgeContext&)> on_assess = {},
     int count = 1);
 
 Path PromptsFolder();

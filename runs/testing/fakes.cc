@@ -35,16 +35,16 @@ std::string ReplyWith(const std::string& words) {
          "```json\n{\"schema\": \"assay.launch/1\", \"kernels\": []}\n```\n";
 }
 
-gates::Verdict VerdictOf(const ops::Instance& instance, const gates::Candidate& candidate,
+verdict::Verdict VerdictOf(const ops::Instance& instance, const verdict::Candidate& candidate,
                          const std::string& words) {
   std::istringstream in(words);
   std::string what, gate_name, kind_name;
   in >> what >> gate_name >> kind_name;
-  gates::Verdict verdict;
+  verdict::Verdict verdict;
   verdict.instance = instance.Id();
   verdict.engine = "scripted";
-  const auto add = [&](const std::string& name, gates::GateStatus status) -> gates::GateResult& {
-    gates::GateResult result;
+  const auto add = [&](const std::string& name, verdict::GateStatus status) -> verdict::GateResult& {
+    verdict::GateResult result;
     result.gate = name;
     result.status = status;
     result.cases = 7;
@@ -54,7 +54,7 @@ gates::Verdict VerdictOf(const ops::Instance& instance, const gates::Candidate& 
   for (const char* const name :
        {"format", "policy", "compile", "memory", "race", "numeric", "precision", "holdout"}) {
     if (what == "refute" && name == gate_name) {
-      gates::GateResult& result = add(name, gates::GateStatus::kRefuted);
+      verdict::GateResult& result = add(name, verdict::GateStatus::kRefuted);
       Finding finding;
       finding.kind = ParseFindingKind(kind_name).value_or(FindingKind::kWrongValue);
       finding.message = "the " + gate_name + " gate found " + kind_name;
@@ -63,7 +63,7 @@ gates::Verdict VerdictOf(const ops::Instance& instance, const gates::Candidate& 
       access.site.file = "kernel.cu";
       access.site.line = 4;
       finding.accesses.push_back(access);
-      gates::Counterexample counterexample;
+      verdict::Counterexample counterexample;
       counterexample.gate = name;
       counterexample.op = instance.op.name;
       counterexample.op_digest = instance.op.digest;
@@ -80,21 +80,21 @@ gates::Verdict VerdictOf(const ops::Instance& instance, const gates::Candidate& 
       counterexample.probe.emplace().case_ = value;
       counterexample.findings = {finding};
       result.counterexamples = {counterexample};
-      verdict.outcome = gates::Outcome::kRefuted;
+      verdict.outcome = verdict::Outcome::kRefuted;
       verdict.reason = finding.message;
       return verdict;
     }
     if (what == "inconclusive" && std::string_view(name) == "numeric") {
-      add(name, gates::GateStatus::kInconclusive).reason = "the instruction foo.bar is not covered";
-      verdict.outcome = gates::Outcome::kInconclusive;
+      add(name, verdict::GateStatus::kInconclusive).reason = "the instruction foo.bar is not covered";
+      verdict.outcome = verdict::Outcome::kInconclusive;
       verdict.reason = "numeric: the instruction foo.bar is not covered";
       return verdict;
     }
-    add(name, gates::GateStatus::kPassed);
+    add(name, verdict::GateStatus::kPassed);
   }
-  verdict.outcome = what == "internal" ? gates::Outcome::kInternalError
-                    : what == "accept" ? gates::Outcome::kAccepted
-                                       : gates::Outcome::kInconclusive;
+  verdict.outcome = what == "internal" ? verdict::Outcome::kInternalError
+                    : what == "accept" ? verdict::Outcome::kAccepted
+                                       : verdict::Outcome::kInconclusive;
   verdict.reason = what;
   return verdict;
 }

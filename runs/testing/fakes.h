@@ -8,7 +8,7 @@
 
 #include "base/file.h"
 #include "ops/op.h"
-#include "validator/gates/gatekeeper.h"
+#include "validator/verdict/verdict.h"
 
 namespace assay::testing {
 
@@ -32,7 +32,7 @@ ops::Instance RmsNorm();
 std::string ReplyWith(const std::string& words);
 
 /// A verdict made of gate results: "passed", "refuted KIND", "inconclusive REASON".
-gates::Verdict VerdictOf(const ops::Instance& instance, const gates::Candidate& candidate,
+verdict::Verdict VerdictOf(const ops::Instance& instance, const verdict::Candidate& candidate,
                          const std::string& words);
 
 std::string Slurp(const Path& file);

@@ -10,7 +10,7 @@
 
 #include "validator/cases/shapes.h"
 #include "validator/gates/gate.h"
-#include "validator/gates/targets.h"
+#include "validator/policy/targets.h"
 
 namespace assay::gates {
 namespace {
@@ -81,7 +81,8 @@ Finding Beyond(std::string message, std::string cure) {
 
 // One kernel at one shape. The first limit that it exceeds, if any.
 std::optional<Finding> CheckLaunch(const ops::ResolvedKernel& launch,
-                                   const engine::Resources& resources, const Target& target) {
+                                   const engine::Resources& resources,
+                                   const policy::Target& target) {
   const std::uint64_t shared = launch.shared_bytes + resources.static_shared_bytes;
   if (shared > target.shared_bytes_per_block) {
     return Beyond(
@@ -102,8 +103,8 @@ std::optional<Finding> CheckLaunch(const ops::ResolvedKernel& launch,
 }
 
 void CheckResources(const GateContext& context, const engine::CompiledKernel& compiled,
-                    GateResult& result) {
-  const Target& target = TargetOf(context.instance.arch);
+                    verdict::GateResult& result) {
+  const policy::Target& target = policy::TargetOf(context.instance.arch);
   std::vector<Finding> findings;
   for (const auto& [entry, mangled] : compiled.lowered) {
     const auto found = compiled.resources.find(mangled);
@@ -144,11 +145,11 @@ void CheckResources(const GateContext& context, const engine::CompiledKernel& co
           launch, resources == compiled.resources.end() ? engine::Resources{} : resources->second,
           target);
       if (!finding) continue;
-      Counterexample counterexample = TextCounterexample(context, "compile", {*finding});
+      verdict::Counterexample counterexample = TextCounterexample(context, "compile", {*finding});
       counterexample.probe.emplace().case_ = {
           .axes = variables, .seed = 0, .profiles = {}, .origin = "workload"};
       counterexample.description = cases::Describe(counterexample.probe->case_, context.instance);
-      result.status = GateStatus::kRefuted;
+      result.status = verdict::GateStatus::kRefuted;
       result.reason = "a launch goes beyond the target's limits";
       result.counterexamples.push_back(std::move(counterexample));
       return;
@@ -159,7 +160,7 @@ void CheckResources(const GateContext& context, const engine::CompiledKernel& co
 
 }  // namespace
 
-void RunCompileGate(GateContext& context, GateResult& result) {
+void RunCompileGate(GateContext& context, verdict::GateResult& result) {
   const Result<CompileOutcome>& compilation = context.Compile();
   if (!compilation) return SetInconclusive(result, ToString(compilation.error()));
   switch (compilation->kind) {
@@ -190,7 +191,7 @@ void RunCompileGate(GateContext& context, GateResult& result) {
     return SetInconclusive(result,
                            "the compiler did not say what became of kernel '" + kernel.entry + "'");
   }
-  result.status = GateStatus::kPassed;
+  result.status = verdict::GateStatus::kPassed;
   result.reason = compilation->kernel.compiler + " for " + context.instance.arch;
   CheckResources(context, compilation->kernel, result);
 }

@@ -9,7 +9,7 @@
 
 #include "validator/cases/shapes.h"
 #include "validator/gates/gate.h"
-#include "validator/gates/source_scan.h"
+#include "validator/policy/source_scan.h"
 
 namespace assay::gates {
 namespace {
@@ -97,15 +97,15 @@ std::string BaseName(std::string_view entry) {
 }
 
 void CheckEntries(const GateContext& context, std::vector<Finding>& findings) {
-  const std::vector<SourceToken> tokens = ScanSource(context.candidate.kernel);
+  const std::vector<policy::SourceToken> tokens = policy::ScanSource(context.candidate.kernel);
   const auto has = [&](std::string_view word) {
-    return std::ranges::any_of(tokens, [&](const SourceToken& token) {
-      return token.text == word && token.kind == SourceToken::Kind::kIdentifier;
+    return std::ranges::any_of(tokens, [&](const policy::SourceToken& token) {
+      return token.text == word && token.kind == policy::SourceToken::Kind::kIdentifier;
     });
   };
   // Macros may assemble names: only what is nowhere in the text is certainly missing.
-  const bool macros = std::ranges::any_of(tokens, [](const SourceToken& token) {
-    return token.kind == SourceToken::Kind::kDirective && token.text.starts_with("define");
+  const bool macros = std::ranges::any_of(tokens, [](const policy::SourceToken& token) {
+    return token.kind == policy::SourceToken::Kind::kDirective && token.text.starts_with("define");
   });
   if (macros) return;
   if (!has("__global__")) {
@@ -125,7 +125,7 @@ void CheckEntries(const GateContext& context, std::vector<Finding>& findings) {
 
 // The plan at many shapes, workloads at full size: an expression that divides by zero or a block of
 // 2048 threads shows here.
-void CheckShapes(const GateContext& context, GateResult& result) {
+void CheckShapes(const GateContext& context, verdict::GateResult& result) {
   std::vector<ops::AxisValues> shapes;
   const cases::ShapeRequest request{.max_elements = INT64_MAX,
                                     .count = context.effort.shapes,
@@ -145,12 +145,12 @@ void CheckShapes(const GateContext& context, GateResult& result) {
     const auto plan = ops::Resolve(*context.plan, context.instance, *axes);
     // What needs more memory than there is says something about the shape, not about the plan.
     if (plan || plan.error().kind == ErrorKind::kLimit) continue;
-    Counterexample counterexample =
+    verdict::Counterexample counterexample =
         TextCounterexample(context, "format", {PlanFinding(plan.error())});
     counterexample.probe.emplace().case_ = {
         .axes = variables, .seed = 0, .profiles = {}, .origin = "edge"};
     counterexample.description = cases::Describe(counterexample.probe->case_, context.instance);
-    result.status = GateStatus::kRefuted;
+    result.status = verdict::GateStatus::kRefuted;
     result.reason = "the launch plan does not hold for every shape";
     result.counterexamples.push_back(std::move(counterexample));
     return;
@@ -159,7 +159,7 @@ void CheckShapes(const GateContext& context, GateResult& result) {
 
 }  // namespace
 
-void RunFormatGate(GateContext& context, GateResult& result) {
+void RunFormatGate(GateContext& context, verdict::GateResult& result) {
   std::vector<Finding> findings;
   CheckText("kernel.cu", context.candidate.kernel, kMaxKernelBytes, findings);
   CheckText("launch.json", context.candidate.launch, kMaxLaunchBytes, findings);
@@ -179,9 +179,9 @@ void RunFormatGate(GateContext& context, GateResult& result) {
   context.plan = *std::move(plan);
   CheckEntries(context, findings);
   if (!findings.empty()) return RefuteText(context, std::move(findings), result);
-  result.status = GateStatus::kPassed;
+  result.status = verdict::GateStatus::kPassed;
   CheckShapes(context, result);
-  if (result.status == GateStatus::kPassed) {
+  if (result.status == verdict::GateStatus::kPassed) {
     result.reason = fmt::format("one kernel file, one plan that holds for {} shapes", result.cases);
   }
 }

@@ -15,20 +15,14 @@
 #include "base/clock.h"
 #include "ops/launch_plan.h"
 #include "ops/op.h"
+#include "validator/campaign/effort.h"
 #include "validator/engine/compiler.h"
 #include "validator/engine/engine.h"
-#include "validator/gates/verdict.h"
 #include "validator/oracle/oracle.h"
+#include "validator/verdict/candidate.h"
+#include "validator/verdict/verdict.h"
 
 namespace assay::gates {
-
-/// What an untrusted author handed in: bytes.
-struct Candidate {
-  std::string kernel;  ///< kernel.cu
-  std::string launch;  ///< launch.json
-};
-
-enum class Effort : std::uint8_t { kQuick, kStandard, kThorough };
 
 /// Progress for people; called from the judging thread.
 struct Progress {
@@ -46,14 +40,14 @@ struct Tools {
 };
 
 struct Options {
-  Effort effort = Effort::kStandard;
+  campaign::Effort effort = campaign::Effort::kStandard;
   std::uint64_t seed = 0;
   /// Fresh seeds for the holdout gate; from the system at gate time unless a replayed run gives the
   /// recorded ones.
   std::function<std::uint64_t()> holdout_seed;
   bool unsafe_no_jail = false;
   unsigned jobs = 0;  ///< Cases run at a time; 0: as many as the machine has threads.
-  std::vector<Counterexample>
+  std::vector<verdict::Counterexample>
       regressions;  ///< Known counterexamples of this instance: their cases run first.
 };
 
@@ -61,28 +55,28 @@ struct Options {
 /// nothing else.
 class VettedKernel {
  public:
-  const Candidate& candidate() const { return candidate_; }
+  const verdict::Candidate& candidate() const { return candidate_; }
   const ops::Instance& instance() const { return instance_; }
   const engine::CompiledKernel& compiled() const { return compiled_; }
-  const Verdict& verdict() const { return verdict_; }
+  const verdict::Verdict& verdict() const { return verdict_; }
 
  private:
   friend class Gatekeeper;
-  VettedKernel(Candidate candidate, ops::Instance instance, engine::CompiledKernel compiled,
-               Verdict verdict)
+  VettedKernel(verdict::Candidate candidate, ops::Instance instance,
+               engine::CompiledKernel compiled, verdict::Verdict verdict)
       : candidate_(std::move(candidate)),
         instance_(std::move(instance)),
         compiled_(std::move(compiled)),
         verdict_(std::move(verdict)) {}
 
-  Candidate candidate_;
+  verdict::Candidate candidate_;
   ops::Instance instance_;
   engine::CompiledKernel compiled_;
-  Verdict verdict_;
+  verdict::Verdict verdict_;
 };
 
 struct Judgement {
-  Verdict verdict;
+  verdict::Verdict verdict;
   std::optional<VettedKernel>
       vetted;  ///< Present exactly when the verdict is accepted and the jail was on.
 };
@@ -93,12 +87,12 @@ class Gatekeeper {
   ~Gatekeeper();
 
   /// Never fails: what goes wrong is in the verdict.
-  Judgement Judge(const ops::Instance& instance, const Candidate& candidate);
+  Judgement Judge(const ops::Instance& instance, const verdict::Candidate& candidate);
 
   /// Runs one counterexample again, with its own candidate; returns the findings of that case, in
   /// the order of a counterexample.
-  Result<Counterexample> Replay(const ops::Instance& instance,
-                                const Counterexample& counterexample);
+  Result<verdict::Counterexample> Replay(const ops::Instance& instance,
+                                         const verdict::Counterexample& counterexample);
 
  private:
   struct Impl;

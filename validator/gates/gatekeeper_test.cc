@@ -3,14 +3,21 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "validator/gates/fakes.h"
-#include "validator/gates/render.h"
+#include "validator/gates/testing/fakes.h"
+#include "validator/verdict/render.h"
 
 namespace assay::gates {
 namespace {
 
+using campaign::FakeEngine;
+using campaign::FakeRun;
+using campaign::MakeFinding;
 using ::testing::HasSubstr;
 using ::testing::Not;
+using verdict::Counterexample;
+using verdict::GateResult;
+using verdict::GateStatus;
+using verdict::Outcome;
 
 TEST(GatekeeperTest, AcceptsWhatIsRight) {
   FakeBench bench;
@@ -292,7 +299,7 @@ TEST(GatekeeperTest, ReplayGivesTheIdenticalCounterexampleTwice) {
   ASSERT_EQ(all.size(), 2u);
   for (const Counterexample* counterexample : all) {
     const Json json = ToJson(*counterexample);
-    const auto read = CounterexampleFromJson(json, "counterexample.json");
+    const auto read = verdict::CounterexampleFromJson(json, "counterexample.json");
     ASSERT_TRUE(read) << ToString(read.error());
     for (int i = 0; i < 2; ++i) {
       Gatekeeper gatekeeper(bench.tools(), bench.options);

@@ -1,25 +1,25 @@
 // The table of gates, and what they share.
+#include <algorithm>
 #include <array>
 #include <thread>
 
 #include "ops/host_headers.h"
 #include "ops/prelude.h"
-#include "validator/findings/render.h"
-#include "validator/gates/campaign.h"
+#include "validator/campaign/campaign.h"
 #include "validator/gates/gate.h"
 
 namespace assay::gates {
 namespace {
 
-void NotHere(GateResult& result, std::string reason) {
-  result.status = GateStatus::kSkipped;
+void NotHere(verdict::GateResult& result, std::string reason) {
+  result.status = verdict::GateStatus::kSkipped;
   result.reason = std::move(reason);
 }
-void RunTrainingGate(GateContext&, GateResult& result) {
+void RunTrainingGate(GateContext&, verdict::GateResult& result) {
   NotHere(result, "the op ships no training run");
 }
-void RunDeviceGate(GateContext&, GateResult& result) { NotHere(result, "no GPU engine"); }
-void RunSpeedGate(GateContext&, GateResult& result) { NotHere(result, "no GPU engine"); }
+void RunDeviceGate(GateContext&, verdict::GateResult& result) { NotHere(result, "no GPU engine"); }
+void RunSpeedGate(GateContext&, verdict::GateResult& result) { NotHere(result, "no GPU engine"); }
 
 constexpr std::array kGates = {
     Gate{"format", Stage::kFormat, RunFormatGate, nullptr, "no kernel, or a malformed plan"},
@@ -46,13 +46,24 @@ constexpr std::array kGates = {
 
 std::span<const Gate> AllGates() { return kGates; }
 
-GateContext::GateContext(const ops::Instance& an_instance, const Candidate& a_candidate,
+std::span<const campaign::Examiner> Examiners() {
+  static const std::vector<campaign::Examiner> kExaminers = [] {
+    std::vector<campaign::Examiner> examiners;
+    for (const Gate& gate : kGates) {
+      if (gate.examine != nullptr) examiners.push_back({gate.name, gate.examine});
+    }
+    return examiners;
+  }();
+  return kExaminers;
+}
+
+GateContext::GateContext(const ops::Instance& an_instance, const verdict::Candidate& a_candidate,
                          Tools& some_tools, const Options& some_options)
     : instance(an_instance),
       candidate(a_candidate),
       tools(some_tools),
       options(some_options),
-      effort(RowOf(some_options.effort)) {}
+      effort(campaign::RowOf(some_options.effort)) {}
 
 GateContext::~GateContext() = default;
 
@@ -75,19 +86,40 @@ const Result<engine::CompileOutcome>& GateContext::Compile() {
   return *compilation;
 }
 
-Runner& GateContext::CaseRunner() {
+campaign::Runner& GateContext::CaseRunner() {
   if (runner == nullptr) {
     const unsigned jobs =
         options.jobs > 0 ? options.jobs : std::max(1u, std::thread::hardware_concurrency());
-    runner = std::make_unique<Runner>(Runner::Subject{&instance, &*plan, &Compile()->kernel},
-                                      tools.engine, tools.oracle, jobs);
+    runner = std::make_unique<campaign::Runner>(
+        campaign::Runner::Subject{&instance, &*plan, &Compile()->kernel}, tools.engine,
+        tools.oracle, jobs);
   }
   return *runner;
 }
 
-Campaign& GateContext::Cases() {
+const campaign::Trial& GateContext::Trial() {
+  if (!trial) {
+    trial.emplace(campaign::Trial{
+        .instance = instance,
+        .candidate = candidate,
+        .plan = *plan,
+        .compiled = Compile()->kernel,
+        .runner = CaseRunner(),
+        .engine = tools.engine.name(),
+        .effort = effort,
+        .seed = options.seed,
+        .regressions = options.regressions,
+        .examiners = Examiners(),
+        .progress = [this](std::string_view gate, std::string detail, double fraction) {
+          Report(gate, std::move(detail), fraction);
+        }});
+  }
+  return *trial;
+}
+
+campaign::Campaign& GateContext::Cases() {
   if (campaign == nullptr) {
-    campaign = std::make_unique<Campaign>(*this);
+    campaign = std::make_unique<campaign::Campaign>(Trial());
     campaign->Run();
   }
   return *campaign;
@@ -97,44 +129,21 @@ void GateContext::Report(std::string_view gate, std::string detail, double fract
   if (tools.progress) tools.progress({std::string(gate), std::move(detail), fraction});
 }
 
-Counterexample TextCounterexample(const GateContext& context, std::string_view gate,
-                                  std::vector<Finding> findings) {
-  Counterexample counterexample;
-  counterexample.gate = std::string(gate);
-  counterexample.op = context.instance.op.name;
-  counterexample.op_digest = context.instance.op.digest;
-  for (const auto& [variable, dtype] : context.instance.binding) {
-    counterexample.binding[variable] = std::string(Name(dtype));
-  }
-  counterexample.arch = context.instance.arch;
-  counterexample.engine = std::string(context.tools.engine.name());
-  counterexample.kernel = context.candidate.kernel;
-  counterexample.launch = context.candidate.launch;
-  SourceText source;
-  source.Add("kernel.cu", context.candidate.kernel);
-  FillExcerpts(findings, source);
-  counterexample.findings = std::move(findings);
-  return counterexample;
+verdict::Counterexample TextCounterexample(const GateContext& context, std::string_view gate,
+                                           std::vector<Finding> findings) {
+  return verdict::MakeCounterexample(context.instance, context.candidate,
+                                     context.tools.engine.name(), gate, std::move(findings));
 }
 
-void RefuteText(const GateContext& context, std::vector<Finding> findings, GateResult& result) {
+void RefuteText(const GateContext& context, std::vector<Finding> findings,
+                verdict::GateResult& result) {
   constexpr std::size_t kMost = 3;
-  result.status = GateStatus::kRefuted;
+  result.status = verdict::GateStatus::kRefuted;
   result.reason =
       std::to_string(findings.size()) + (findings.size() == 1 ? " finding" : " findings");
   for (std::size_t i = 0; i < std::min(kMost, findings.size()); ++i) {
     result.counterexamples.push_back(TextCounterexample(context, result.gate, {findings[i]}));
   }
-}
-
-void SetInconclusive(GateResult& result, std::string reason) {
-  result.status = GateStatus::kInconclusive;
-  result.reason = std::move(reason);
-}
-
-bool HasProperty(const ops::OpSpec& op, std::string_view name) {
-  return std::ranges::any_of(
-      op.properties, [name](const ops::Property& property) { return property.name == name; });
 }
 
 }  // namespace assay::gates

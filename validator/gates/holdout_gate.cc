@@ -6,18 +6,19 @@
 #include <fmt/format.h>
 
 #include "base/rng.h"
+#include "validator/campaign/campaign.h"
+#include "validator/campaign/minimise.h"
 #include "validator/cases/recipes.h"
 #include "validator/cases/shapes.h"
-#include "validator/gates/campaign.h"
-#include "validator/gates/minimise.h"
+#include "validator/gates/gate.h"
 
 namespace assay::gates {
 
-void RunHoldoutGate(GateContext& context, GateResult& result) {
+void RunHoldoutGate(GateContext& context, verdict::GateResult& result) {
   const std::uint64_t seed =
       context.options.holdout_seed ? context.options.holdout_seed() : context.options.seed + 1;
   result.seeds = {seed};
-  Campaign& campaign = context.Cases();
+  campaign::Campaign& campaign = context.Cases();
   Rng rng(DeriveSeed(seed, "holdout"));
   std::vector<ops::AxisValues> shapes;
   for (const ops::AxisValues& used : campaign.shapes()) {
@@ -27,7 +28,7 @@ void RunHoldoutGate(GateContext& context, GateResult& result) {
     }
   }
   if (shapes.empty()) return SetInconclusive(result, "no neighbouring shape fits the budget");
-  std::vector<Task> tasks;
+  std::vector<campaign::Task> tasks;
   for (std::size_t i = 0; i < context.effort.holdout_cases; ++i) {
     const ops::AxisValues& axes = shapes[rng.Below(shapes.size())];
     const std::uint64_t case_seed = rng.Next() >> 16;
@@ -41,22 +42,23 @@ void RunHoldoutGate(GateContext& context, GateResult& result) {
                   axes, case_seed, "holdout");
     tasks.push_back(campaign.TaskFor(std::move(value), "holdout"));
   }
-  Harvest harvest;
+  campaign::Harvest harvest;
   campaign.Execute(tasks, "holdout", harvest);
   result.cases = harvest.cases;
   result.steps = harvest.steps;
   if (!harvest.hits.empty()) {
-    result.status = GateStatus::kRefuted;
+    result.status = verdict::GateStatus::kRefuted;
     result.reason =
         fmt::format("{} of the other gates' findings on held-out cases", harvest.hits.size());
-    for (Counterexample& counterexample : Minimise(context, harvest.hits, 1)) {
+    for (verdict::Counterexample& counterexample :
+         campaign::Minimise(context.Trial(), harvest.hits, 1)) {
       counterexample.gate = "holdout";
       result.counterexamples.push_back(std::move(counterexample));
     }
     return;
   }
   if (!harvest.inconclusive.empty()) return SetInconclusive(result, harvest.inconclusive);
-  result.status = GateStatus::kPassed;
+  result.status = verdict::GateStatus::kPassed;
   result.reason = fmt::format("{} fresh cases", harvest.cases);
 }
 

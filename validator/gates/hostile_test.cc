@@ -11,12 +11,15 @@
 
 #include "base/file.h"
 #include "validator/gates/gatekeeper.h"
-#include "validator/gates/render.h"
 #include "validator/gates/testing/real_bench.h"
+#include "validator/verdict/render.h"
 
 namespace assay::gates {
 namespace {
 
+using verdict::Candidate;
+using verdict::Counterexample;
+using verdict::Outcome;
 struct Expectation {
   std::string op;
   std::map<std::string, std::string> dtypes;

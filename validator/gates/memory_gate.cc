@@ -7,12 +7,13 @@
 
 #include <algorithm>
 
-#include "validator/gates/campaign.h"
+#include "validator/campaign/campaign.h"
+#include "validator/gates/gate.h"
 
 namespace assay::gates {
 namespace {
 
-std::string Place(const OutputState& output) {
+std::string Place(const campaign::OutputState& output) {
   std::string text = output.name + "[";
   std::int64_t rest = output.first_unwritten;
   std::vector<std::int64_t> index(output.shape.size());
@@ -32,7 +33,7 @@ std::uint64_t Elements(const Shape& shape) {
   return elements;
 }
 
-Finding Unwritten(const OutputState& output) {
+Finding Unwritten(const campaign::OutputState& output) {
   Finding finding;
   finding.kind = FindingKind::kUnwrittenOutput;
   const std::string place = output.first_unwritten >= 0 ? Place(output) : output.name;
@@ -52,7 +53,7 @@ Finding Unwritten(const OutputState& output) {
 
 }  // namespace
 
-std::vector<Finding> ExamineMemory(const CaseRun& run) {
+std::vector<Finding> ExamineMemory(const campaign::CaseRun& run) {
   std::vector<Finding> findings = run.plan_findings;
   bool faulted = !findings.empty() || run.report.stop != Stop::kCompleted;
   for (const Finding& finding : run.report.findings) {
@@ -62,7 +63,7 @@ std::vector<Finding> ExamineMemory(const CaseRun& run) {
     }
   }
   if (run.error || faulted) return findings;
-  for (const OutputState& output : run.outputs) {
+  for (const campaign::OutputState& output : run.outputs) {
     const bool reported = std::ranges::any_of(findings, [&](const Finding& finding) {
       return finding.kind == FindingKind::kUnwrittenOutput && finding.memory &&
              finding.memory->buffer == output.name;
@@ -72,7 +73,7 @@ std::vector<Finding> ExamineMemory(const CaseRun& run) {
   return findings;
 }
 
-void RunMemoryGate(GateContext& context, GateResult& result) {
+void RunMemoryGate(GateContext& context, verdict::GateResult& result) {
   context.Cases().Fill("memory", result);
 }
 

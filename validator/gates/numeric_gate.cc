@@ -1,23 +1,24 @@
 // The numeric gate: wrong results anywhere in the domain, by more than any rounding explains.
-#include "validator/gates/campaign.h"
+#include "validator/campaign/campaign.h"
+#include "validator/gates/gate.h"
 
 namespace assay::gates {
 
-std::vector<Finding> ExamineNumeric(const CaseRun& run) {
+std::vector<Finding> ExamineNumeric(const campaign::CaseRun& run) {
   return run.comparison ? run.comparison->numeric : std::vector<Finding>{};
 }
 
-void RunNumericGate(GateContext& context, GateResult& result) {
-  Campaign& campaign = context.Cases();
+void RunNumericGate(GateContext& context, verdict::GateResult& result) {
+  campaign::Campaign& campaign = context.Cases();
   campaign.Fill("numeric", result);
-  const Coverage& coverage = campaign.coverage();
+  const campaign::Coverage& coverage = campaign.coverage();
   result.statistics.push_back({"branch_sides", static_cast<double>(coverage.sides()),
                                static_cast<double>(2 * coverage.branches()), "reached, of all"});
   for (const std::string& reason : campaign.harvest().left_out)
     result.statistics.push_back({"left_out", 0, 0, reason});
   for (const BranchCoverage& partial : coverage.Partial()) {
     result.statistics.push_back(
-        {"unreached_side", static_cast<double>(partial.site.line), 0, Describe(partial)});
+        {"unreached_side", static_cast<double>(partial.site.line), 0, campaign::Describe(partial)});
   }
 }
 

@@ -2,16 +2,17 @@
 // by element, in the worst row, and in the sign that errors share.
 #include <fmt/format.h>
 
-#include "validator/gates/campaign.h"
+#include "validator/campaign/campaign.h"
+#include "validator/gates/gate.h"
 
 namespace assay::gates {
 
-std::vector<Finding> ExaminePrecision(const CaseRun& run) {
+std::vector<Finding> ExaminePrecision(const campaign::CaseRun& run) {
   return run.comparison ? run.comparison->precision : std::vector<Finding>{};
 }
 
-void RunPrecisionGate(GateContext& context, GateResult& result) {
-  Campaign& campaign = context.Cases();
+void RunPrecisionGate(GateContext& context, verdict::GateResult& result) {
+  campaign::Campaign& campaign = context.Cases();
   campaign.Fill("precision", result);
   result.statistics = campaign.harvest().statistics;
   // Reductions of one length say nothing about growth; those of all cases together do.

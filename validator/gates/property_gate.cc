@@ -1,5 +1,5 @@
-// The property gate: metamorphic properties that the op declares (properties.h), checked on small
-// cases of several kinds.
+// The property gate: metamorphic properties that the op declares (validator/campaign/properties.h),
+// checked on small cases of several kinds.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -8,11 +8,12 @@
 
 #include "base/rng.h"
 #include "ops/properties.h"
+#include "validator/campaign/campaign.h"
+#include "validator/campaign/minimise.h"
+#include "validator/campaign/properties.h"
 #include "validator/cases/recipes.h"
 #include "validator/cases/shrink.h"
-#include "validator/gates/campaign.h"
-#include "validator/gates/minimise.h"
-#include "validator/gates/properties.h"
+#include "validator/gates/gate.h"
 
 namespace assay::gates {
 namespace {
@@ -43,12 +44,12 @@ std::vector<ops::AxisValues> SmallShapes(GateContext& context) {
 }
 
 void Refute(GateContext& context, const ops::Property& property, cases::Probe probe,
-            const Finding& guilty, GateResult& result) {
+            const Finding& guilty, verdict::GateResult& result) {
   const cases::StillFails still_fails = [&](std::span<const cases::Probe> probes) {
     std::vector<bool> fails;
     for (const cases::Probe& each : probes) {
-      const auto check = CheckProperty(context.instance, property, each, context.CaseRunner(),
-                                       context.tools.oracle);
+      const auto check = campaign::CheckProperty(context.instance, property, each,
+                                                 context.CaseRunner(), context.tools.oracle);
       fails.push_back(check && std::ranges::any_of(check->findings, [&](const Finding& finding) {
                         return SameDefect(finding, guilty);
                       }));
@@ -57,21 +58,21 @@ void Refute(GateContext& context, const ops::Property& property, cases::Probe pr
   };
   const cases::Shrunk shrunk = cases::Shrink(context.instance, std::move(probe), still_fails,
                                              {.max_trials = context.effort.shrink_trials});
-  const auto check = CheckProperty(context.instance, property, shrunk.probe, context.CaseRunner(),
-                                   context.tools.oracle);
+  const auto check = campaign::CheckProperty(context.instance, property, shrunk.probe,
+                                             context.CaseRunner(), context.tools.oracle);
   if (!check) return SetInconclusive(result, ToString(check.error()));
-  Counterexample counterexample = TextCounterexample(context, "property", check->findings);
+  verdict::Counterexample counterexample = TextCounterexample(context, "property", check->findings);
   counterexample.probe = shrunk.probe;
   counterexample.description = cases::Describe(shrunk.probe.case_, context.instance);
   counterexample.property = ops::PropertyText(property);
-  result.status = GateStatus::kRefuted;
+  result.status = verdict::GateStatus::kRefuted;
   result.reason = ops::PropertyText(property) + " does not hold";
   result.counterexamples.push_back(std::move(counterexample));
 }
 
 }  // namespace
 
-void RunPropertyGate(GateContext& context, GateResult& result) {
+void RunPropertyGate(GateContext& context, verdict::GateResult& result) {
   std::vector<ops::Property> properties = context.instance.op.properties;
   // The campaign varies the surroundings.
   std::erase_if(properties, [](const ops::Property& property) {
@@ -79,11 +80,11 @@ void RunPropertyGate(GateContext& context, GateResult& result) {
     return row == nullptr || row->of_surroundings;
   });
   if (properties.empty()) {
-    result.status = GateStatus::kSkipped;
+    result.status = verdict::GateStatus::kSkipped;
     result.reason = "the op declares no metamorphic property";
     return;
   }
-  const Harvest& harvest = context.Cases().harvest();
+  const campaign::Harvest& harvest = context.Cases().harvest();
   if (!harvest.hits.empty() || !harvest.inconclusive.empty()) {
     return SetInconclusive(result, "not checked: the cases already tell");
   }
@@ -101,8 +102,8 @@ void RunPropertyGate(GateContext& context, GateResult& result) {
       probe.case_ =
           cases::MakeCase(context.instance, *cases::FindRecipe(kRecipes[i % kRecipes.size()]),
                           shapes[i % shapes.size()], seed + i, "value");
-      const auto check = CheckProperty(context.instance, property, probe, context.CaseRunner(),
-                                       context.tools.oracle);
+      const auto check = campaign::CheckProperty(context.instance, property, probe,
+                                                 context.CaseRunner(), context.tools.oracle);
       if (!check) return SetInconclusive(result, ToString(check.error()));
       result.steps += check->steps;
       applied += check->applied ? 1 : 0;
@@ -114,7 +115,7 @@ void RunPropertyGate(GateContext& context, GateResult& result) {
     if (applied == 0)
       return SetInconclusive(result, "no case fits the property " + ops::PropertyText(property));
   }
-  result.status = GateStatus::kPassed;
+  result.status = verdict::GateStatus::kPassed;
   result.reason = fmt::format("{} on {} cases", names, result.cases);
 }
 

@@ -2,13 +2,16 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "validator/gates/fakes.h"
 #include "validator/gates/gatekeeper.h"
+#include "validator/gates/testing/fakes.h"
 
 namespace assay::gates {
 namespace {
 
 using ::testing::HasSubstr;
+using verdict::GateResult;
+using verdict::GateStatus;
+using verdict::Outcome;
 
 // --- compile
 
@@ -42,8 +45,7 @@ TEST(TextGatesTest, WarningsRefuteExceptBenignOnes) {
                              .message = "variable \"i\" was declared but never referenced"};
   bench.compiler.outcome.diagnostics = {warning};
   EXPECT_EQ(bench.Judge().verdict.outcome, Outcome::kAccepted);
-  bench.compiler.outcome.diagnostics[0].message =
-      "integer conversion resulted in a change of sign";
+  bench.compiler.outcome.diagnostics[0].message = "integer conversion resulted in a change of sign";
   EXPECT_EQ(bench.Judge().verdict.outcome, Outcome::kAccepted);
   bench.compiler.outcome.diagnostics[0].message = "shift count is too large";
   EXPECT_EQ(bench.Judge().verdict.outcome, Outcome::kRefuted);
@@ -83,8 +85,8 @@ TEST(TextGatesTest, MalformedCandidatesAreRefutedWithPlaceAndCure) {
   struct Row {
     std::string kernel, launch, expected;
   };
-  const std::string good = DoubleCandidate().kernel;
-  const std::string plan = DoubleCandidate().launch;
+  const std::string good = campaign::DoubleCandidate().kernel;
+  const std::string plan = campaign::DoubleCandidate().launch;
   const auto with = [&](const std::string& from, const std::string& to) {
     std::string text = plan;
     return text.replace(text.find(from), from.size(), to);

@@ -1,0 +1,231 @@
+#include "validator/campaign/campaign.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "ops/properties.h"
+#include "validator/campaign/minimise.h"
+
+namespace assay::campaign {
+namespace {
+
+// Fixed, so that where a campaign ends does not depend on the number of processors.
+constexpr std::size_t kBatch = 8;
+constexpr std::size_t kEnoughDefects = 3;
+
+Hit* FindKnown(std::vector<Hit>& hits, std::string_view gate, const Finding& finding) {
+  const auto found = std::ranges::find_if(
+      hits, [&](const Hit& hit) { return hit.gate == gate && SameDefect(hit.finding, finding); });
+  return found == hits.end() ? nullptr : &*found;
+}
+
+void KeepWorst(std::vector<Statistic>& kept, const Statistic& statistic) {
+  const auto badness = [](const Statistic& s) {
+    return s.limit != 0 ? std::fabs(s.value / s.limit) : std::fabs(s.value);
+  };
+  const auto found = std::ranges::find(kept, statistic.name, &Statistic::name);
+  if (found == kept.end()) {
+    kept.push_back(statistic);
+  } else if (!(badness(statistic) <= badness(*found))) {
+    *found = statistic;
+  }
+}
+
+}  // namespace
+
+std::uint64_t ThreadsOf(const ops::Instance& instance, const ops::LaunchPlan& plan,
+                        const ops::AxisValues& axes) {
+  const auto complete = ops::ResolveAxes(instance.op, axes);
+  if (!complete) return 0;
+  const auto resolved = ops::Resolve(plan, instance, *complete);
+  if (!resolved) return 0;
+  std::uint64_t threads = 0;
+  for (const ops::ResolvedKernel& kernel : resolved->kernels) {
+    // Grid and block are within the limits that Resolve checks: no more than 2^41 threads.
+    std::uint64_t of_launch = 1;
+    for (const std::uint32_t extent : kernel.grid) of_launch *= extent;
+    for (const std::uint32_t extent : kernel.block) of_launch *= extent;
+    threads += of_launch;
+  }
+  return threads;
+}
+
+Campaign::Campaign(const Trial& trial) : trial_(trial) {}
+
+double Campaign::StepsFor(const ops::AxisValues& axes) const {
+  const std::int64_t elements = cases::TotalElements(trial_.instance, axes);
+  const std::uint64_t threads = ThreadsOf(trial_.instance, trial_.plan, axes);
+  return static_cast<double>(elements) * std::max(marginal_steps_, 1.0) +
+         static_cast<double>(threads) * steps_per_thread_;
+}
+
+Task Campaign::TaskFor(cases::Case value, std::string purpose) const {
+  Task planned;
+  const std::int64_t elements = cases::TotalElements(trial_.instance, value.axes);
+  planned.wants.max_steps = StepLimit(elements == INT64_MAX ? 0 : elements, steps_per_element_,
+                                      ThreadsOf(trial_.instance, trial_.plan, value.axes));
+  planned.wants.determinism = ops::IsDeterministic(trial_.instance.op);
+  planned.wants.coverage = true;
+  planned.probe.case_ = std::move(value);
+  planned.purpose = std::move(purpose);
+  return planned;
+}
+
+void Campaign::Learn(const CaseRun& run) {
+  if (run.error || run.report.stop != Stop::kCompleted || run.steps == 0) return;
+  schedule_matters_ = schedule_matters_ || run.report.counters.used_atomics;
+  const std::int64_t elements = cases::TotalElements(trial_.instance, run.probe.case_.axes);
+  const double calls = static_cast<double>(1 + run.probe.prelude.size());
+  const double steps = static_cast<double>(run.report.counters.steps) / calls;
+  const auto threads =
+      static_cast<double>(ThreadsOf(trial_.instance, trial_.plan, run.probe.case_.axes));
+  // Tiny cases are all overhead: whole blocks run for a handful of elements.
+  if (elements < 64 && threads > 0)
+    steps_per_thread_ = std::max(steps_per_thread_, std::min(steps / threads, 5'000.0));
+  if (elements < 64 || elements == INT64_MAX) return;
+  const double beyond = (steps - threads * steps_per_thread_) / static_cast<double>(elements);
+  // A moving average: what is estimated are sums over many cases.
+  marginal_steps_ += (std::clamp(beyond, 0.0, 5'000.0) - marginal_steps_) / 16;
+  const double ratio = steps / static_cast<double>(elements);
+  steps_per_element_ = std::max(steps_per_element_, std::min(ratio, 5'000.0));
+}
+
+void Campaign::Gather(const Task& task, const CaseRun& run, Harvest& harvest) {
+  ++harvest.cases;
+  ++harvest.by_purpose[run.left_out.empty() ? task.purpose : task.purpose + " (left out)"];
+  harvest.steps += run.steps;
+  if (!run.left_out.empty()) {
+    harvest.left_out.push_back(cases::Describe(run.probe.case_, trial_.instance) + ": " +
+                               run.left_out);
+  }
+  if (!run.probe.ends_only) {
+    Learn(run);
+    tried_.push_back(run.probe.case_);
+  }
+  if (coverage_.Add(run.report.coverage) && harvest.cases > kBatch)
+    fresh_.push_back(run.probe.case_);
+  if (run.comparison) {
+    for (const Statistic& statistic : run.comparison->statistics)
+      KeepWorst(harvest.statistics, statistic);
+    for (const auto& [output, growth] : run.comparison->growth)
+      harvest.growth[output].Merge(growth);
+  }
+  for (const Examiner& examiner : trial_.examiners) {
+    for (Finding& finding : examiner.examine(run)) {
+      Hit* known = FindKnown(harvest.hits, examiner.gate, finding);
+      if (known == nullptr) {
+        harvest.hits.push_back({examiner.gate, run.probe, std::move(finding), task.wants});
+      } else if (run.probe.prelude.size() <= known->probe.prelude.size() &&
+                 cases::ShortlexLess(trial_.instance, run.probe.case_, known->probe.case_)) {
+        // The simplest of its cases is the best start for shrinking.
+        *known = {examiner.gate, run.probe, std::move(finding), task.wants};
+      }
+    }
+  }
+  const std::string reason = run.Inconclusive();
+  if (!reason.empty() && harvest.inconclusive.empty()) {
+    harvest.inconclusive = reason + " [" + cases::Describe(run.probe.case_, trial_.instance) + "]";
+  }
+}
+
+bool Campaign::Execute(const std::vector<Task>& planned, std::string_view gate, Harvest& harvest,
+                       std::size_t batches_after_refutation) {
+  for (std::size_t start = 0; start < planned.size(); start += kBatch) {
+    const std::size_t count = std::min(kBatch, planned.size() - start);
+    const std::vector<CaseRun> runs =
+        trial_.runner.RunAll(std::span(planned).subspan(start, count), [&](std::size_t done) {
+          const std::size_t at = start + done;
+          trial_.Report(
+              gate, fmt::format("{}: case {} of {}", planned[at - 1].purpose, at, planned.size()),
+              static_cast<double>(at) / static_cast<double>(planned.size()));
+        });
+    for (std::size_t i = 0; i < count; ++i) Gather(planned[start + i], runs[i], harvest);
+    if (harvest.hits.empty()) {
+      // More of what cannot be run proves nothing either.
+      if (!harvest.inconclusive.empty()) return false;
+      continue;
+    }
+    if (harvest.hits.size() >= kEnoughDefects) return false;
+    if (harvest.batches_since_hit++ >= batches_after_refutation) return false;
+  }
+  return true;
+}
+
+void Campaign::Run() {
+  using Wave = std::vector<Task> (Campaign::*)();
+  constexpr Wave kWaves[] = {&Campaign::Regressions, &Campaign::Smoke,    &Campaign::Tiny,
+                             &Campaign::Shapes,      &Campaign::Stateful, &Campaign::Values,
+                             &Campaign::Aimed,       &Campaign::Paired,   &Campaign::Long,
+                             &Campaign::Longest,     &Campaign::Varied,   &Campaign::Surroundings,
+                             &Campaign::Huge};
+  for (const Wave wave : kWaves) {
+    std::vector<Task> planned = (this->*wave)();
+    if (!harvest_.inconclusive.empty()) return;
+    Trim(planned);
+    // Tiny cases are so cheap, and so good a start for shrinking, that all of them run.
+    const bool tiny = wave == &Campaign::Tiny;
+    if (!Execute(planned, "memory", harvest_, tiny ? planned.size() : kBatchesAfterRefutation))
+      return;
+    if (tiny) harvest_.batches_since_hit = 0;
+  }
+}
+
+// Leaves out the costliest probes of a wave where it would go beyond a quarter of the budget, or
+// beyond what is left of it: kernels that are quadratic in an axis cost more than was foreseen.
+void Campaign::Trim(std::vector<Task>& planned) const {
+  const auto budget = static_cast<double>(trial_.effort.campaign_steps);
+  const double left = budget - static_cast<double>(harvest_.steps);
+  const double allowed = std::clamp(left, 0.0, budget / 4);
+  const auto cost = [&](const Task& p) {
+    return StepsFor(p.probe.case_.axes) * static_cast<double>(1 + p.probe.prelude.size());
+  };
+  double total = 0;
+  for (const Task& p : planned) total += cost(p);
+  while (total > allowed && planned.size() > 4) {
+    const auto costliest = std::ranges::max_element(planned, {}, cost);
+    total -= cost(*costliest);
+    planned.erase(costliest);
+  }
+}
+
+const std::vector<verdict::Counterexample>& Campaign::Counterexamples() {
+  if (!minimised_) counterexamples_ = Minimise(trial_, harvest_.hits, kEnoughDefects);
+  minimised_ = true;
+  return counterexamples_;
+}
+
+void Campaign::Fill(std::string_view gate, verdict::GateResult& result) {
+  result.cases = harvest_.cases;
+  result.steps = harvest_.steps;
+  result.seeds = {trial_.seed};
+  const auto mine =
+      std::ranges::count_if(harvest_.hits, [&](const Hit& hit) { return hit.gate == gate; });
+  if (mine > 0) {
+    result.status = verdict::GateStatus::kRefuted;
+    for (const verdict::Counterexample& counterexample : Counterexamples()) {
+      if (counterexample.gate == gate) result.counterexamples.push_back(counterexample);
+    }
+    result.reason = fmt::format("{} distinct finding{}", mine, mine == 1 ? "" : "s");
+    return;
+  }
+  if (!harvest_.inconclusive.empty()) {
+    SetInconclusive(result, harvest_.inconclusive);
+    return;
+  }
+  if (!harvest_.hits.empty()) {
+    // Refuted elsewhere before all cases ran: this gate has seen too little to pass.
+    SetInconclusive(result,
+                    fmt::format("only {} cases ran before another gate refuted", harvest_.cases));
+    return;
+  }
+  result.status = verdict::GateStatus::kPassed;
+  std::string kinds;
+  for (const auto& [purpose, count] : harvest_.by_purpose) {
+    kinds += fmt::format("{}{} {}", kinds.empty() ? "" : ", ", count, purpose);
+  }
+  result.reason = fmt::format("{} cases ({})", harvest_.cases, kinds);
+}
+
+}  // namespace assay::campaign

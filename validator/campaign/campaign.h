@@ -1,0 +1,123 @@
+// The campaign: which cases a candidate is tried on, in waves, and what came of them.
+//
+// Waves run from cheap and telling to costly: known regressions, a handful of small shapes, every
+// recipe of values on the tiniest shapes, every shape, calls again and again where a kernel keeps
+// state, every recipe on middling shapes, cases aimed at the program's constants, one and two at a
+// time, long axes, variations of what reached something new, other schedules and surroundings
+// (poison, alignment, calls before), huge shapes at their ends. A wave is a list of probes; within
+// it, probes run in batches of fixed size. After a refutation the tiniest shapes and two more
+// batches run, so that one round of feedback may carry several distinct defects, then the campaign
+// ends.
+//
+// Deterministic: what runs follows from the candidate, the options and earlier runs' counters,
+// never from time or threads.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/rng.h"
+#include "validator/campaign/guidance.h"
+#include "validator/campaign/repetitions.h"
+#include "validator/campaign/trial.h"
+#include "validator/oracle/oracle.h"
+#include "validator/verdict/verdict.h"
+
+namespace assay::campaign {
+
+/// A refutation before it is minimised.
+struct Hit {
+  std::string_view gate;
+  cases::Probe probe;
+  Finding finding;
+  Wants wants;
+};
+
+/// What a set of runs gave.
+struct Harvest {
+  std::vector<Hit> hits;     ///< In order of running; distinct defects.
+  std::string inconclusive;  ///< First reason why a run proves nothing, with its case.
+  std::size_t batches_since_hit = 0;
+  std::uint64_t cases = 0;
+  std::uint64_t steps = 0;
+  std::vector<Statistic> statistics;  ///< The worst of each name over all runs.
+  std::map<std::string, oracle::Growth, std::less<>> growth;  ///< By output, over all runs.
+  std::map<std::string, std::uint64_t> by_purpose;
+  std::vector<std::string> left_out;  ///< Why which huge cases proved nothing.
+};
+
+/// Threads of all launches at a shape; 0 where the plan does not hold for it.
+std::uint64_t ThreadsOf(const ops::Instance& instance, const ops::LaunchPlan& plan,
+                        const ops::AxisValues& axes);
+
+class Campaign {
+ public:
+  static constexpr std::size_t kBatchesAfterRefutation = 2;
+
+  /// `trial` outlives it.
+  explicit Campaign(const Trial& trial);
+
+  /// Runs all waves, once.
+  void Run();
+
+  /// Runs `planned` and adds to `harvest`; ends early as described above. False when it ended
+  /// early.
+  bool Execute(const std::vector<Task>& planned, std::string_view gate, Harvest& harvest,
+               std::size_t batches_after_refutation = kBatchesAfterRefutation);
+
+  const Harvest& harvest() const { return harvest_; }
+  const std::vector<ops::AxisValues>& shapes() const { return shapes_; }
+  const Coverage& coverage() const { return coverage_; }
+  /// A task for one case, with the step limit that fits its size.
+  Task TaskFor(cases::Case value, std::string purpose) const;
+  /// Estimated steps for a case at this shape, from the runs so far.
+  double StepsFor(const ops::AxisValues& axes) const;
+  /// Hits turned into minimal counterexamples, at most three in all.
+  const std::vector<verdict::Counterexample>& Counterexamples();
+  /// Turns the campaign's part of a gate into its result.
+  void Fill(std::string_view gate, verdict::GateResult& result);
+
+ private:
+  std::vector<Task> Regressions();
+  std::vector<Task> Smoke();
+  std::vector<Task> Tiny();
+  std::vector<Task> Shapes();
+  std::vector<Task> Values();
+  std::vector<Task> Long();
+  std::vector<Task> Aimed();
+  std::vector<Task> Paired();
+  std::vector<Task> Longest();
+  std::vector<Task> Varied();
+  std::vector<Task> Huge();
+  std::vector<Task> Stateful();
+  std::vector<Task> Surroundings();
+  Task After(const Repetition& repetition, const cases::Case& judged, const cases::Case& other,
+             Rng& rng) const;
+  std::vector<cases::Case> Pool() const;
+  void AddRepeatedCalls(const std::vector<cases::Case>& pool, std::size_t count, Rng& rng,
+                        std::vector<Task>& planned) const;
+  void AddManyCalls(const std::vector<cases::Case>& pool, Rng& rng,
+                    std::vector<Task>& planned) const;
+
+  void Trim(std::vector<Task>& planned) const;
+  void Learn(const CaseRun& run);
+  void Gather(const Task& task, const CaseRun& run, Harvest& harvest);
+
+  const Trial& trial_;
+  Harvest harvest_;
+  std::vector<ops::AxisValues> shapes_;
+  std::vector<cases::Case> tried_;
+  Coverage coverage_;
+  std::vector<cases::Case> fresh_;  ///< Reached something new after the shapes were done.
+  double steps_per_element_ = 0;    ///< The most of any run, overheads included: for limits.
+  double steps_per_thread_ = 0;     ///< Of threads with next to nothing to do: for estimates.
+  double marginal_steps_ = 0;       ///< For each element, beyond what its threads cost anyway.
+  bool schedule_matters_ = false;
+  bool minimised_ = false;
+  std::vector<verdict::Counterexample> counterexamples_;
+};
+
+}  // namespace assay::campaign

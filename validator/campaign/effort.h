@@ -1,0 +1,38 @@
+// How much is tried at each effort. All budgets are counted in cases and emulated steps, never in
+// seconds, so that a verdict does not depend on the machine.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+namespace assay::campaign {
+
+enum class Effort : std::uint8_t { kQuick, kStandard, kThorough };
+
+struct EffortRow {
+  Effort effort;
+  std::size_t shapes;          ///< Distinct shapes in the campaign.
+  std::int64_t max_elements;   ///< Of all tensors of an ordinary case.
+  std::int64_t long_elements;  ///< Of the cases that stretch one axis.
+  std::size_t recipe_shapes;   ///< Shapes on which every recipe is tried.
+  std::size_t mixed_cases;     ///< Every input with a profile of its own.
+  std::size_t schedules;       ///< Orders of blocks and warps explored where they may matter.
+  std::size_t guided_cases;    ///< Aimed at branch sides that no case has reached.
+  std::size_t huge_shapes;     ///< With more than 2^31 elements, of which only the ends are run.
+  std::size_t property_cases;  ///< For each declared property.
+  std::size_t holdout_cases;
+  int shrink_trials;             ///< For each counterexample.
+  std::uint64_t campaign_steps;  ///< Cases that would go beyond are left out, the costliest first.
+};
+
+const EffortRow& RowOf(Effort effort);
+
+/// Steps after which a run of a tiny case is stopped.
+inline constexpr std::uint64_t kTinySteps = 20'000'000;
+/// Steps after which the ends of a huge case are left out.
+inline constexpr std::uint64_t kHugeSteps = 40'000'000;
+/// Steps granted to a case of `elements` elements when tiny ones needed `steps_per_element`, run by
+/// `threads` threads: those that find nothing to do take steps as well.
+std::uint64_t StepLimit(std::int64_t elements, double steps_per_element, std::uint64_t threads);
+
+}  // namespace assay::campaign

@@ -1,0 +1,362 @@
+#include "validator/campaign/guidance.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <bit>
+#include <cmath>
+#include <cstring>
+#include <set>
+#include <span>
+
+#include "base/rng.h"
+#include "validator/cases/profiles.h"
+#include "validator/cases/recipes.h"
+#include "validator/cases/shapes.h"
+
+namespace assay::campaign {
+namespace {
+
+constexpr std::uint8_t kBothSides = 3;
+
+// One immediate operand: decimal, 0x hexadecimal, 0f/0d floating-point bits.
+void ReadImmediate(std::string_view word, std::set<std::int64_t>& integers,
+                   std::set<double>& floats) {
+  const bool negative = word.starts_with('-');
+  if (negative) word.remove_prefix(1);
+  if (word.empty() || word[0] < '0' || word[0] > '9' || word.size() > 20) return;
+  int base = 10;
+  char kind = 'i';
+  if (word.size() > 2 && word[0] == '0' &&
+      (word[1] == 'x' || word[1] == 'f' || word[1] == 'F' || word[1] == 'd' || word[1] == 'D')) {
+    base = 16;
+    kind = word[1] == 'x' ? 'i' : static_cast<char>(word[1] | 0x20);
+    word.remove_prefix(2);
+  }
+  std::uint64_t value = 0;
+  for (const char c : word) {
+    int digit = -1;
+    if (c >= '0' && c <= '9') digit = c - '0';
+    if (base == 16 && c >= 'a' && c <= 'f') digit = c - 'a' + 10;
+    if (base == 16 && c >= 'A' && c <= 'F') digit = c - 'A' + 10;
+    if (digit < 0) return;
+    value = value * static_cast<std::uint64_t>(base) + static_cast<std::uint64_t>(digit);
+  }
+  if (kind == 'i') {
+    if (!negative && value >= 2 && value <= INT64_MAX)
+      integers.insert(static_cast<std::int64_t>(value));
+    return;
+  }
+  const double real =
+      kind == 'f' ? static_cast<double>(std::bit_cast<float>(static_cast<std::uint32_t>(value)))
+                  : std::bit_cast<double>(value);
+  if (std::isfinite(real) && real != 0 && real != 1) floats.insert(real);
+}
+
+/// One way to aim an axis at a constant: at constant * factor + delta, the other axes at `others`.
+struct AimRow {
+  std::int64_t factor;
+  std::int64_t delta;
+  std::int64_t others;
+  std::string_view recipe;
+  bool values_after = false;  ///< Then inputs that hold the constants.
+  bool round = false;         ///< Of the round number next to it: `n > 8192` compares with 8193.
+};
+// The number itself first: equality is the rarest condition. Past it, the last element is the
+// largest, so that one which is left out shows among a thousand; far past it, many are left out.
+constexpr AimRow kAims[] = {{1, 0, 1, "plain"},
+                            {1, 0, 3, "plain", true},
+                            {1, 1, 1, "edges"},
+                            {1, 1, 3, "exact"},
+                            {1, -1, 1, "plain"},
+                            {2, 1, 1, "plain"},
+                            {1, -1, 3, "edges"},
+                            {2, 1, 3, "exact"},
+                            // Past it and a multiple, which goes the way of vectors.
+                            {1, 8, 2, "exact", false, true},
+                            {2, 0, 2, "plain", false, true}};
+
+/// The neighbour that is a multiple of eight, if there is one.
+std::int64_t Round(std::int64_t constant) {
+  if (constant < 15) return constant;
+  if (constant % 8 == 1) return constant - 1;
+  return constant % 8 == 7 ? constant + 1 : constant;
+}
+
+/// What an instruction does with its immediates, as far as it can be the key to a special case.
+enum class Use : std::uint8_t { kNone, kCompared, kDivisor, kMask, kShift };
+struct UseRow {
+  std::string_view mnemonic;
+  Use use;
+};
+constexpr UseRow kUses[] = {{"setp.", Use::kCompared}, {"set.", Use::kCompared},
+                            {"min.", Use::kCompared},  {"max.", Use::kCompared},
+                            {"rem.", Use::kDivisor},   {"div.", Use::kDivisor},
+                            {"and.b", Use::kMask},     {"shr.", Use::kShift}};
+
+struct UseAt {
+  Use use = Use::kNone;
+  std::size_t at = 0;
+};
+UseAt UseOf(std::string_view line) {
+  for (const UseRow& row : kUses) {
+    const std::size_t at = line.find(row.mnemonic);
+    // Behind a predicate or white space, not inside of another word.
+    if (at != std::string_view::npos && (at == 0 || line[at - 1] == ' ' || line[at - 1] == '\t'))
+      return {row.use, at};
+  }
+  return {};
+}
+
+void ReadImmediates(std::string_view text, std::set<std::int64_t>& integers,
+                    std::set<double>& floats) {
+  for (std::size_t at = 0; at < text.size();) {
+    const std::size_t from = text.find_first_not_of(" \t,;", at);
+    if (from == std::string_view::npos) return;
+    const std::size_t to = std::min(text.find_first_of(" \t,;", from), text.size());
+    ReadImmediate(text.substr(from, to - from), integers, floats);
+    at = to;
+  }
+}
+
+/// An integer that is compared with may be the bits of a float, of 16 or of 32 of them. Only
+/// numbers of ordinary size are taken for such.
+void AddReadAsFloats(std::int64_t value, std::set<double>& known, std::vector<double>& floats) {
+  const auto add = [&](DType type) {
+    std::array<std::byte, 8> bytes{};
+    std::memcpy(bytes.data(), &value, sizeof value);
+    const double real = LoadAsDouble(type, bytes.data());
+    if (!(std::fabs(real) >= 1e-3 && std::fabs(real) <= 1e9) || real == 1) return;
+    if (known.insert(real).second) floats.push_back(real);
+  };
+  if (value <= 0xffff) {
+    add(DType::kBF16);
+    add(DType::kF16);
+  } else if (value <= 0xffffffff) {
+    add(DType::kF32);
+  }
+}
+
+/// Adds cases as long as there is room.
+class Aim {
+ public:
+  Aim(const ops::Instance& instance, std::int64_t max_elements, std::size_t count,
+      std::uint64_t seed)
+      : instance_(instance), max_elements_(max_elements), count_(count), seed_(seed) {}
+
+  void AtAxis(const ops::Axis& axis, std::int64_t value, std::int64_t others,
+              std::string_view recipe) {
+    if (value < axis.min || value > axis.max || Full()) return;
+    ops::AxisValues preferred;
+    for (const ops::Axis& other : instance_.op.axes) {
+      if (other.name != axis.name) preferred[other.name] = std::max(other.min, others);
+    }
+    Add(cases::SolveAxes(instance_.op, {{axis.name, value}}, preferred), recipe);
+  }
+
+  void AtValue(double value) {
+    if (Full()) return;
+    ops::AxisValues ordinary;
+    for (const ops::Axis& axis : instance_.op.axes)
+      ordinary[axis.name] = std::max<std::int64_t>(axis.min, 4);
+    AtValue(value, ordinary, {value, 0, value + 1, -value, 1, value});
+    // Alone in its row, the value is what a sum or a maximum comes to; so are its half and double.
+    const std::vector<double> around = {value / 2, -value / 2, value,
+                                        2 * value, -value,     -2 * value};
+    for (const ops::Axis& axis : instance_.op.axes) {
+      if (axis.kind != ops::Axis::Kind::kVariable) continue;
+      ops::AxisValues alone;
+      for (const ops::Axis& other : instance_.op.axes) alone[other.name] = other.min;
+      alone[axis.name] = std::max<std::int64_t>(axis.min, 6);
+      AtValue(value, alone, around);
+    }
+  }
+
+  bool Full() const { return cases_.size() >= count_; }
+  std::vector<cases::Case> Take() { return std::move(cases_); }
+
+  void Add(const Result<ops::AxisValues>& axes, std::string_view recipe) {
+    if (!axes || cases::TotalElements(instance_, *axes) > max_elements_ ||
+        !seen_.emplace(*axes, recipe).second)
+      return;
+    cases_.push_back(cases::MakeCase(instance_, *cases::FindRecipe(recipe), *axes,
+                                     seed_ + cases_.size(), "aimed"));
+  }
+
+ private:
+  void AtValue(double value, const ops::AxisValues& preferred, const std::vector<double>& literal) {
+    for (const ops::TensorSpec& spec : instance_.op.inputs) {
+      const cases::InputClass input_class = cases::ClassOf(spec, instance_.TypeOf(spec));
+      if (spec.is_scalar || spec.IsGenerated() || input_class == cases::InputClass::kChoice ||
+          Full())
+        continue;
+      ops::AxisValues pinned;
+      if (input_class == cases::InputClass::kIndex) {
+        // The index must exist.
+        const ops::Axis* of = instance_.op.FindAxis(spec.domain.of);
+        if (of == nullptr || of->kind != ops::Axis::Kind::kVariable ||
+            value + 2 > static_cast<double>(of->max))
+          continue;
+        pinned[spec.domain.of] = static_cast<std::int64_t>(value) + 2;
+        if (literal.size() > 1 && literal[1] != 0) continue;  // halves are no indices
+      }
+      const auto solved = cases::SolveAxes(instance_.op, pinned, preferred);
+      if (!solved || cases::TotalElements(instance_, *solved) > max_elements_) continue;
+      cases::Case aimed = cases::MakeCase(instance_, *cases::FindRecipe("plain"), *solved,
+                                          seed_ + cases_.size(), "aimed");
+      aimed.profiles[spec.name] = {.kind = "literal", .parameters = {}, .literal = literal};
+      cases_.push_back(std::move(aimed));
+    }
+  }
+
+  const ops::Instance& instance_;
+  std::int64_t max_elements_;
+  std::size_t count_;
+  std::uint64_t seed_;
+  std::set<std::pair<ops::AxisValues, std::string_view>> seen_;
+  std::vector<cases::Case> cases_;
+};
+
+}  // namespace
+
+bool Coverage::Add(const std::vector<BranchCoverage>& branches) {
+  bool fresh = false;
+  for (const BranchCoverage& branch : branches) {
+    BranchCoverage& known =
+        branches_.try_emplace(branch.ptx_line, BranchCoverage{branch.ptx_line, branch.site, 0})
+            .first->second;
+    const auto sides = static_cast<std::uint8_t>(known.sides | branch.sides);
+    fresh = fresh || sides != known.sides;
+    known.sides = sides;
+  }
+  return fresh;
+}
+
+std::vector<BranchCoverage> Coverage::Partial() const {
+  std::vector<BranchCoverage> partial;
+  for (const auto& [line, branch] : branches_) {
+    if (branch.sides != kBothSides) partial.push_back(branch);
+  }
+  std::ranges::stable_sort(partial, {},
+                           [](const BranchCoverage& branch) { return branch.site.line; });
+  return partial;
+}
+
+std::size_t Coverage::sides() const {
+  std::size_t count = 0;
+  for (const auto& [line, branch] : branches_)
+    count += static_cast<std::size_t>(std::popcount(branch.sides));
+  return count;
+}
+
+std::string Describe(const BranchCoverage& partial) {
+  const std::string place = partial.site.line > 0
+                                ? fmt::format("{}:{}", partial.site.file, partial.site.line)
+                                : fmt::format("PTX line {}", partial.ptx_line);
+  const std::string_view what = partial.sides == 0   ? "the branch"
+                                : partial.sides == 1 ? "the branch, not taken"
+                                                     : "the branch, taken";
+  return fmt::format("{}: {}", place, what);
+}
+
+ProgramConstants ConstantsOfPtx(std::string_view ptx) {
+  std::set<std::int64_t> compared;
+  std::set<std::int64_t> computed;
+  std::set<double> floats;
+  for (std::size_t start = 0; start < ptx.size();) {
+    const std::size_t end = std::min(ptx.find('\n', start), ptx.size());
+    std::string_view line = ptx.substr(start, end - start);
+    start = end + 1;
+    line = line.substr(0, line.find("//"));
+    const auto [use, at] = UseOf(line);
+    if (use == Use::kNone) continue;
+    std::set<std::int64_t> integers;
+    std::set<double> ignored;
+    ReadImmediates(line.substr(at), integers, use == Use::kCompared ? floats : ignored);
+    for (const std::int64_t value : integers) {
+      if (use == Use::kCompared) compared.insert(value);
+      if (use == Use::kDivisor) computed.insert(value);
+      // n % 64 is n & 63, and n / 64 is n >> 6.
+      if (use == Use::kMask && value < INT64_MAX && (value & (value + 1)) == 0)
+        computed.insert(value + 1);
+      if (use == Use::kShift && value < 40) computed.insert(std::int64_t{1} << value);
+    }
+  }
+  ProgramConstants constants{{compared.begin(), compared.end()}, {floats.begin(), floats.end()}};
+  for (const std::int64_t value : computed) {
+    if (!compared.contains(value)) constants.integers.push_back(value);
+  }
+  for (const std::int64_t value : compared) AddReadAsFloats(value, floats, constants.floats);
+  return constants;
+}
+
+std::vector<cases::Case> AimedCases(const ops::Instance& instance,
+                                    const ProgramConstants& constants, std::int64_t max_elements,
+                                    std::size_t count, std::uint64_t seed) {
+  Aim aim(instance, max_elements, count, seed);
+  for (const AimRow& row : kAims) {
+    for (const std::int64_t constant : constants.integers) {
+      if (constant > (std::int64_t{1} << 40)) continue;
+      for (const ops::Axis& axis : instance.op.axes) {
+        if (axis.kind == ops::Axis::Kind::kVariable)
+          aim.AtAxis(axis, (row.round ? Round(constant) : constant) * row.factor + row.delta,
+                     row.others, row.recipe);
+      }
+    }
+    if (!row.values_after) continue;
+    for (const double constant : constants.floats) aim.AtValue(constant);
+    for (const std::int64_t constant : constants.integers)
+      aim.AtValue(static_cast<double>(constant));
+  }
+  return aim.Take();
+}
+
+std::vector<cases::Case> PairedCases(const ops::Instance& instance,
+                                     const ProgramConstants& constants,
+                                     const std::function<bool(const ops::AxisValues&)>& fits,
+                                     std::uint64_t seed) {
+  std::set<std::int64_t> distinct;
+  for (const std::int64_t constant : constants.integers) {
+    if (constant >= 8 && constant <= (1 << 20)) distinct.insert(Round(constant));
+  }
+  struct Wanted {
+    std::int64_t elements;
+    ops::AxisValues axes;
+    std::string_view recipe;
+  };
+  std::vector<Wanted> wanted;
+  const std::span<const ops::Axis> axes = instance.op.axes;
+  for (const ops::Axis& first : axes) {
+    for (const ops::Axis& second :
+         axes.subspan(static_cast<std::size_t>(&first - axes.data()) + 1)) {
+      if (first.kind != ops::Axis::Kind::kVariable || second.kind != ops::Axis::Kind::kVariable)
+        continue;
+      for (const std::int64_t delta : {1, 8}) {
+        ops::AxisValues small;
+        for (const ops::Axis& axis : axes) small[axis.name] = std::max<std::int64_t>(axis.min, 2);
+        // The first axis grows, the second shrinks: only steps of the staircase count.
+        std::int64_t above = 0;
+        for (auto one = distinct.rbegin(); one != distinct.rend(); ++one) {
+          if (*one + delta > first.max) continue;
+          for (auto two = distinct.rbegin(); two != distinct.rend() && *two > above; ++two) {
+            if (*two + delta > second.max) continue;
+            small[second.name] = *two + delta;
+            const auto solved = cases::SolveNear(instance.op, first.name, *one + delta, small);
+            if (!solved || !fits(*solved)) continue;
+            above = *two;
+            wanted.push_back(
+                {cases::TotalElements(instance, *solved), *solved, delta == 1 ? "exact" : "plain"});
+            break;
+          }
+        }
+      }
+    }
+  }
+  std::ranges::stable_sort(wanted, {}, &Wanted::elements);
+  Aim aim(instance, INT64_MAX, wanted.size(), seed);
+  for (const Wanted& one : wanted) aim.Add(one.axes, one.recipe);
+  return aim.Take();
+}
+
+}  // namespace assay::campaign

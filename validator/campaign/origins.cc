@@ -1,0 +1,120 @@
+#include "validator/campaign/origins.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "validator/findings/render.h"
+
+namespace assay::campaign {
+namespace {
+
+/// Of the error, that rounding must explain for lines to be named.
+constexpr double kExplains = 0.5;
+/// Of the error, that must remain in exact arithmetic for the formula to be blamed.
+constexpr double kRemains = 0.8;
+
+std::string Percent(double share) {
+  const double percent = 100 * share;
+  return percent >= 99.95  ? "all"
+         : percent >= 99.0 ? fmt::format("{:.1f} %", percent)
+         : percent >= 1    ? fmt::format("{:.0f} %", percent)
+                           : fmt::format("{:.1g} %", percent);
+}
+
+std::string LineOf(const SourceSite& site) {
+  if (site.line != 0) return fmt::format("line {}", site.line);
+  return site.ptx_line != 0 ? fmt::format("PTX line {}", site.ptx_line) : "other lines";
+}
+
+/// The part of the output that a finding is about.
+OutputFocus FocusOf(const Finding& finding, const Shape& shape) {
+  std::int64_t flat = 0, total = 1;
+  for (std::size_t axis = 0; axis < shape.size(); ++axis) {
+    flat = flat * shape[axis] + finding.element->index[axis];
+    total *= shape[axis];
+  }
+  OutputFocus focus{.output = finding.element->output, .first = flat, .elements = 1};
+  if (finding.kind == FindingKind::kPrecisionRow && !shape.empty()) {
+    focus.first -= finding.element->index.back();
+    focus.elements = shape.back();
+  }
+  if (finding.kind == FindingKind::kPrecisionBias) {
+    focus.first = 0;
+    focus.elements = total;
+    focus.common_sign = true;
+  }
+  focus.elements = std::min(focus.elements, kMostFocusElements);
+  return focus;
+}
+
+const OutputState* OutputOf(const CaseRun& run, const Finding& finding) {
+  if (!finding.element) return nullptr;
+  for (const OutputState& output : run.outputs) {
+    if (output.name == finding.element->output &&
+        output.shape.size() == finding.element->index.size())
+      return &output;
+  }
+  return nullptr;
+}
+
+bool DeservesTrace(const Finding& finding) {
+  return FamilyOf(finding.kind) == "precision" || finding.kind == FindingKind::kWrongValue;
+}
+
+void Explain(const ErrorTrace& trace, Finding& finding) {
+  const ErrorOrigin& origin = trace.origin;
+  const bool rounding = trace.rounding >= kExplains * trace.error && !origin.shares.empty();
+  if (rounding) {
+    finding.origins = origin.shares;
+    const ErrorShare& top = origin.shares.front();
+    finding.origin = trace.overflowed ? fmt::format("{} overflows", LineOf(top.site))
+                                      : fmt::format("{} of the error enters at {}",
+                                                    Percent(top.share), LineOf(top.site));
+    if (trace.elements == 1) {
+      finding.origin += fmt::format("; the same operations in FP64 give {:.9g}", trace.exact);
+    }
+    if (origin.flipped > 0) {
+      finding.origin += fmt::format(
+          "; {} comparison{} would come out otherwise in FP64, so that shares are rough",
+          origin.flipped, origin.flipped == 1 ? "" : "s");
+    }
+    return;
+  }
+  // A wrong value says already that it is no rounding.
+  if (finding.kind == FindingKind::kWrongValue || origin.lost > 0 || origin.flipped > 0) return;
+  if (trace.formula < kRemains * trace.error || !(trace.formula > trace.allowed)) return;
+  finding.origin = trace.elements == 1
+                       ? fmt::format(
+                             "not a matter of rounding: the same operations in FP64 give "
+                             "{:.9g}; what is computed differs from the op",
+                             trace.exact)
+                       : fmt::format(
+                             "not a matter of rounding: in FP64 {} of the error remains; "
+                             "what is computed differs from the op",
+                             Percent(std::min(1.0, trace.formula / trace.error)));
+}
+
+}  // namespace
+
+void AddOrigins(const Runner& runner, const CaseRun& run, const verdict::Candidate& candidate,
+                std::vector<Finding>& findings) {
+  if (run.report.stop != Stop::kCompleted || run.report.counters.steps > kMostTracedSteps ||
+      run.probe.ends_only)
+    return;
+  std::size_t traced = 0;
+  for (Finding& finding : findings) {
+    const OutputState* const output = OutputOf(run, finding);
+    if (output == nullptr || !DeservesTrace(finding)) continue;
+    if (++traced > kMostTraced) break;
+    const auto trace = runner.Trace(run.probe, FocusOf(finding, output->shape));
+    // Whatever goes wrong here takes nothing from the finding.
+    if (trace && *trace) Explain(**trace, finding);
+  }
+  SourceText source;
+  source.Add("kernel.cu", candidate.kernel);
+  FillExcerpts(findings, source);
+}
+
+}  // namespace assay::campaign

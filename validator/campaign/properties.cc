@@ -1,0 +1,159 @@
+#include "validator/campaign/properties.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <memory>
+
+#include "validator/campaign/transforms.h"
+#include "validator/cases/shapes.h"
+
+namespace assay::campaign {
+namespace {
+
+bool Agree(double expected, double got, double allowance) {
+  if (std::isnan(expected) || std::isnan(got)) return std::isnan(expected) && std::isnan(got);
+  return expected == got || std::fabs(expected - got) <= allowance;
+}
+
+std::vector<std::int64_t> PlaceOf(const Shape& shape, std::int64_t index) {
+  std::vector<std::int64_t> place(shape.size());
+  for (std::size_t d = shape.size(); d-- > 0;) {
+    place[d] = index % shape[d];
+    index /= shape[d];
+  }
+  return place;
+}
+
+using Truths = std::vector<std::shared_ptr<const oracle::Truth>>;  ///< Base, then twins; or none.
+
+double AllowanceOf(const oracle::Truth& truth, const std::string& output, std::int64_t index) {
+  return truth.outputs.find(output)->second.allowance[static_cast<std::size_t>(index)];
+}
+
+/// The first element of each output that is not what the twins say.
+void Compare(const ops::Instance& instance, const std::string& text, const Variant& variant,
+             const std::vector<CaseRun>& runs, const Truths& truths,
+             std::vector<Finding>& findings) {
+  for (const ops::TensorSpec& spec : instance.op.outputs) {
+    const Tensor& base = runs[0].kept.find(spec.name)->second;
+    for (std::int64_t i = 0; i < base.elements; ++i) {
+      const auto mapped = variant.map(spec, base.shape, i);
+      if (!mapped) continue;
+      const double expected = base.At(i) * mapped->factor;
+      double allowance =
+          truths.empty() ? 0 : mapped->factor * AllowanceOf(*truths[0], spec.name, i);
+      double got = 0;
+      bool inside = mapped->index >= 0;
+      for (std::size_t k = 1; k < runs.size() && inside; ++k) {
+        const Tensor& twin = runs[k].kept.find(spec.name)->second;
+        inside = mapped->index < twin.elements;
+        if (!inside) break;
+        got += twin.At(mapped->index);
+        if (!truths.empty()) allowance += AllowanceOf(*truths[k], spec.name, mapped->index);
+      }
+      if (!inside) continue;
+      if (mapped->factor != 1 && IsFloat(base.dtype)) {
+        // Beyond the range there is no multiple; below the normal numbers it is rounded otherwise.
+        if (std::fabs(expected) > MaxFinite(base.dtype)) continue;
+        if (std::fabs(expected) < 2 * MinNormal(base.dtype))
+          allowance += mapped->factor * UlpAt(base.dtype, 0);
+      }
+      if (Agree(expected, got, allowance)) continue;
+      Finding finding;
+      finding.kind = FindingKind::kPropertyBroken;
+      finding.message =
+          fmt::format("{} does not hold: {} is {} where the transformed inputs give {}", text,
+                      spec.name, expected, got);
+      finding.element = ElementPlace{.output = spec.name,
+                                     .index = PlaceOf(base.shape, i),
+                                     .expected = expected,
+                                     .got = got,
+                                     .allowance = allowance};
+      finding.cause =
+          "the output depends on more than the op says: other rows, positions or magnitudes";
+      findings.push_back(std::move(finding));
+      break;
+    }
+  }
+}
+
+/// Do all inputs hold their literals as they stand, neither rounded nor limited?
+bool IsVerbatim(const cases::Case& value, const cases::Materialised& filled) {
+  for (const auto& [input, profile] : value.profiles) {
+    const auto tensor = filled.inputs.find(input);
+    if (profile.kind != "literal" || tensor == filled.inputs.end()) continue;
+    if (static_cast<std::size_t>(tensor->second.elements) != profile.literal.size()) return false;
+    for (std::size_t i = 0; i < profile.literal.size(); ++i) {
+      if (!Agree(profile.literal[i], tensor->second.At(static_cast<std::int64_t>(i)), 0))
+        return false;
+    }
+  }
+  return true;
+}
+
+/// A run that another gate has something to say about tells nothing here.
+bool Usable(const CaseRun& run) {
+  return run.report.stop == Stop::kCompleted && run.plan_findings.empty();
+}
+
+}  // namespace
+
+Result<PropertyCheck> CheckProperty(const ops::Instance& instance, const ops::Property& property,
+                                    const cases::Probe& probe, const Runner& runner,
+                                    oracle::Oracle& oracle) {
+  ASSAY_TRY_VOID(ops::CheckProperty(instance.op, property, "/property"));
+  PropertyCheck check;
+  const auto rows = TransformRows();
+  const auto row = std::ranges::find(rows, property.name, &TransformRow::property);
+  if (row == rows.end()) return check;  // one that the campaign checks
+  ASSAY_TRY(const cases::Materialised filled, oracle.Materialise(instance, probe.case_));
+  const auto base = cases::SpellOut(instance, probe.case_);
+  if (!base) return check;
+  const auto run = [&](const cases::Case& value) -> Result<CaseRun> {
+    cases::Probe one = probe;
+    one.case_ = value;
+    Wants wants;
+    wants.compare = false;
+    wants.keep_outputs = true;
+    CaseRun done = runner.Run(one, wants);
+    check.steps += done.steps;
+    if (done.error) return std::unexpected(*done.error);
+    return done;
+  };
+  std::vector<CaseRun> runs;
+  if (row->needs_outputs) {
+    ASSAY_TRY(CaseRun first, run(*base));
+    if (!Usable(first)) return check;
+    runs.push_back(std::move(first));
+  }
+  const auto variant = row->transform(
+      {instance, property.arguments, *base, filled, runs.empty() ? nullptr : &runs[0].kept});
+  if (!variant) return check;
+  std::vector<cases::Case> all = {variant->base.value_or(*base)};
+  all.insert(all.end(), variant->twins.begin(), variant->twins.end());
+  std::vector<cases::Materialised> inputs;
+  for (const cases::Case& value : all) {
+    ASSAY_TRY(cases::Materialised each, oracle.Materialise(instance, value));
+    if (variant->verbatim && !IsVerbatim(value, each)) return check;
+    inputs.push_back(std::move(each));
+  }
+  while (runs.size() < all.size()) {
+    ASSAY_TRY(CaseRun next, run(all[runs.size()]));
+    if (!Usable(next)) return check;
+    runs.push_back(std::move(next));
+  }
+  check.applied = true;
+  // Without the promise of determinism, data may decide who adds first.
+  check.exact = variant->exact && ops::IsDeterministic(instance.op);
+  Truths truths;
+  for (std::size_t i = 0; i < all.size() && !check.exact; ++i) {
+    ASSAY_TRY(auto truth, oracle.Evaluate(instance, all[i], inputs[i]));
+    truths.push_back(std::move(truth));
+  }
+  Compare(instance, ops::PropertyText(property), *variant, runs, truths, check.findings);
+  return check;
+}
+
+}  // namespace assay::campaign

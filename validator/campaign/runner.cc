@@ -1,0 +1,338 @@
+#include "validator/campaign/runner.h"
+
+#include <algorithm>
+#include <atomic>
+#include <cmath>
+#include <condition_variable>
+#include <cstring>
+#include <exception>
+#include <thread>
+
+#include "validator/engine/bind.h"
+
+namespace assay::campaign {
+namespace {
+
+Finding PlanFinding(const Error& error) {
+  Finding finding;
+  finding.kind = FindingKind::kMalformedPlan;
+  finding.message = (error.place.empty() ? "" : error.place + ": ") + error.message;
+  finding.cause = error.cure;
+  return finding;
+}
+
+// The first element whose bits differ between two runs of the same case.
+std::optional<std::int64_t> FirstDifference(const Tensor& a, const Tensor& b) {
+  if (a.elements == 0) return std::nullopt;
+  const std::span<const std::byte> bytes_a = a.memory.bytes();
+  const std::span<const std::byte> bytes_b = b.memory.bytes();
+  if (bytes_a.size() != bytes_b.size()) return 0;
+  if (std::memcmp(bytes_a.data(), bytes_b.data(), bytes_a.size()) == 0) return std::nullopt;
+  const auto first = std::mismatch(bytes_a.begin(), bytes_a.end(), bytes_b.begin()).first;
+  return (first - bytes_a.begin()) / static_cast<std::int64_t>(SizeOf(a.dtype));
+}
+
+std::vector<std::int64_t> Unravel(std::int64_t index, const Shape& shape) {
+  std::vector<std::int64_t> place(shape.size());
+  for (std::size_t axis = shape.size(); axis-- > 0;) {
+    place[axis] = shape[axis] > 0 ? index % shape[axis] : 0;
+    index = shape[axis] > 0 ? index / shape[axis] : 0;
+  }
+  return place;
+}
+
+void CompareSchedules(const TensorMap& plain, const TensorMap& other,
+                      std::vector<Finding>& findings) {
+  for (const auto& [name, tensor] : plain) {
+    const auto found = other.find(name);
+    if (found == other.end()) continue;
+    const std::optional<std::int64_t> at = FirstDifference(tensor, found->second);
+    if (!at) continue;
+    Finding finding;
+    finding.kind = FindingKind::kNondeterministic;
+    finding.message =
+        "output '" + name + "' has other bits under another order of blocks and warps";
+    finding.element = ElementPlace{.output = name,
+                                   .index = Unravel(*at, tensor.shape),
+                                   .expected = tensor.At(*at),
+                                   .got = found->second.At(*at),
+                                   .allowance = 0};
+    finding.cause =
+        "atomics on floats, or blocks that wait for no one, combine results in the order of "
+        "arrival";
+    findings.push_back(std::move(finding));
+  }
+}
+
+struct RepeatedCall {
+  const cases::Case* value = nullptr;
+  std::size_t times = 1;
+};
+
+// The calls of a probe in order. Where addresses come back, the same call again is made on the same
+// memory: hundreds of them take no more memory than one.
+std::vector<RepeatedCall> CallsOf(const cases::Probe& probe) {
+  std::vector<RepeatedCall> calls;
+  const auto add = [&](const cases::Case& value) {
+    const bool again =
+        probe.reuse_addresses && !calls.empty() && calls.back().value->axes == value.axes &&
+        calls.back().value->seed == value.seed && calls.back().value->profiles == value.profiles;
+    if (again) {
+      ++calls.back().times;
+    } else {
+      calls.push_back({&value, 1});
+    }
+  };
+  for (const cases::Case& before : probe.prelude) add(before);
+  add(probe.case_);
+  return calls;
+}
+
+}  // namespace
+
+void NameTheKernelFile(Report& report) {
+  const auto strip = [](SourceSite& site) {
+    if (site.file.ends_with("/kernel.cu")) site.file = "kernel.cu";
+  };
+  for (Finding& finding : report.findings) {
+    for (Access& access : finding.accesses) strip(access.site);
+  }
+  for (BranchCoverage& branch : report.coverage) strip(branch.site);
+  if (!report.origin) return;
+  for (ErrorShare& share : report.origin->shares) strip(share.site);
+}
+
+std::string CaseRun::Inconclusive() const {
+  if (error) return ToString(*error);
+  if (!left_out.empty()) return {};
+  if (!plan_findings.empty() || !report.findings.empty() || !nondeterminism.empty()) return {};
+  switch (report.stop) {
+    case Stop::kCompleted:
+      break;
+    case Stop::kFault:
+      return "the engine reports a fault without a finding: " + report.reason;
+    case Stop::kStepLimit:
+    case Stop::kUnsupported:
+    case Stop::kResourceLimit:
+    case Stop::kEngineFailure:
+      return std::string(Name(report.stop)) + (report.reason.empty() ? "" : ": " + report.reason);
+  }
+  return {};
+}
+
+Runner::Runner(Subject subject, engine::Engine& engine, oracle::Oracle& oracle, unsigned jobs)
+    : subject_(subject), engine_(engine), oracle_(oracle), jobs_(std::max(1u, jobs)) {}
+
+// Everything that a binding borrows from, for all calls of a probe.
+struct Runner::Prepared {
+  std::vector<cases::Materialised> inputs;
+  std::vector<ops::ResolvedPlan> plans;
+};
+
+Status Runner::RunOnce(const cases::Probe& probe, const Wants& wants, CaseRun& run,
+                       Observed& observed, const OutputFocus* focus) const {
+  const ops::Instance& instance = *subject_.instance;
+  Prepared prepared;
+  const std::vector<RepeatedCall> all = CallsOf(probe);
+  for (const auto& [value, times] : all) {
+    ASSAY_TRY(cases::Materialised filled, oracle_.Materialise(instance, *value));
+    const auto plan = ops::Resolve(*subject_.plan, instance, filled.axes);
+    if (!plan && plan.error().kind == ErrorKind::kLimit) return std::unexpected(plan.error());
+    if (!plan) {
+      run.plan_findings.push_back(PlanFinding(plan.error()));
+      return {};
+    }
+    prepared.inputs.push_back(std::move(filled));
+    prepared.plans.push_back(*plan);
+  }
+  std::vector<engine::Call> calls;
+  for (std::size_t i = 0; i < all.size(); ++i) {
+    calls.push_back(
+        {&prepared.plans[i], &prepared.inputs[i].axes, &prepared.inputs[i].inputs, all[i].times});
+  }
+  auto bound = engine::Bind(instance, *subject_.compiled, calls,
+                            {.poison = probe.poison,
+                             .misalign = probe.misalign,
+                             .reuse_addresses = probe.reuse_addresses});
+  if (!bound) {
+    if (bound.error().kind != ErrorKind::kMalformedInput) return std::unexpected(bound.error());
+    run.plan_findings.push_back(PlanFinding(bound.error()));
+    return {};
+  }
+  bound->execution.schedule = probe.schedule;
+  bound->execution.perturbation_seed = probe.perturbation_seed;
+  bound->execution.checks.coverage = wants.coverage;
+  bound->execution.limits.max_steps = wants.max_steps;
+  if (focus != nullptr) {
+    const auto buffer = bound->calls.back().buffer_of.find(focus->output);
+    if (buffer == bound->calls.back().buffer_of.end())
+      return Fail(ErrorKind::kInternal, "no output '" + focus->output + "'", "trace");
+    bound->execution.checks = {.initialisation = false,
+                               .race = false,
+                               .barrier = false,
+                               .coverage = false,
+                               .shadow_values = true};
+    bound->execution.focus = {.buffer = static_cast<std::uint32_t>(buffer->second),
+                              .first = focus->first,
+                              .elements = focus->elements,
+                              .common_sign = focus->common_sign};
+  }
+  ASSAY_TRY(run.report, engine_.Run(bound->execution, bound->buffers, engine::Trust::kCandidate));
+  NameTheKernelFile(run.report);
+  run.steps += run.report.counters.steps;
+  engine::BoundCall& judged = bound->calls.back();
+  run.outputs.clear();
+  for (const auto& [name, tensor] : judged.outputs) {
+    const std::size_t buffer = judged.buffer_of.find(name)->second;
+    OutputState state{
+        .name = name, .shape = tensor.shape, .unwritten_bytes = 0, .first_unwritten = -1};
+    if (buffer < run.report.unwritten_bytes.size())
+      state.unwritten_bytes = run.report.unwritten_bytes[buffer];
+    if (buffer < run.report.first_unwritten.size())
+      state.first_unwritten = run.report.first_unwritten[buffer];
+    run.outputs.push_back(std::move(state));
+  }
+  observed.outputs = std::move(judged.outputs);
+  observed.inputs = std::move(prepared.inputs.back());
+  return {};
+}
+
+void Runner::Compare(const Wants& wants, const Observed& observed, CaseRun& run) const {
+  // What reads or writes where it must not has no business being compared: its values are
+  // consequences.
+  const bool complete = run.report.stop == Stop::kCompleted && run.report.findings.empty() &&
+                        run.plan_findings.empty() &&
+                        std::ranges::all_of(run.outputs, [](const OutputState& state) {
+                          return state.unwritten_bytes == 0;
+                        });
+  if (!wants.compare || !complete) return;
+  const auto truth = oracle_.Evaluate(*subject_.instance, run.probe.case_, observed.inputs);
+  if (!truth) {
+    run.error = WithPlace(truth.error(), "oracle");
+    return;
+  }
+  run.comparison = oracle::Compare(*subject_.instance, **truth, run.probe.case_, observed.inputs,
+                                   observed.outputs);
+}
+
+CaseRun Runner::Run(const cases::Probe& probe, const Wants& wants) const {
+  CaseRun run;
+  run.probe = probe;
+  if (probe.ends_only) {
+    if (const Status status = RunEnds(probe, run); !status) run.error = status.error();
+    return run;
+  }
+  Observed observed;
+  if (const Status status = RunOnce(probe, wants, run, observed); !status) {
+    run.error = status.error();
+    return run;
+  }
+  Compare(wants, observed, run);
+  const bool compare_schedules = wants.determinism && probe.schedule != Schedule{} &&
+                                 run.report.stop == Stop::kCompleted && run.plan_findings.empty();
+  if (compare_schedules && !run.error) {
+    cases::Probe plain = probe;
+    plain.schedule = Schedule{};
+    CaseRun reference;
+    Observed expected;
+    if (const Status status = RunOnce(plain, wants, reference, expected); !status) {
+      run.error = status.error();
+      return run;
+    }
+    run.steps += reference.steps;
+    if (reference.report.stop == Stop::kCompleted) {
+      CompareSchedules(expected.outputs, observed.outputs, run.nondeterminism);
+    }
+  }
+  if (wants.keep_outputs) run.kept = std::move(observed.outputs);
+  return run;
+}
+
+Result<std::optional<ErrorTrace>> Runner::Trace(const cases::Probe& probe,
+                                                const OutputFocus& focus) const {
+  constexpr std::uint64_t kSteps = 40'000'000;
+  CaseRun run;
+  Observed observed;
+  ASSAY_TRY_VOID(RunOnce(probe, {.max_steps = kSteps}, run, observed, &focus));
+  const auto count = static_cast<std::size_t>(focus.elements);
+  if (run.report.stop != Stop::kCompleted || !run.report.origin ||
+      run.report.origin->exact.size() != count)
+    return std::nullopt;
+  ASSAY_TRY(const auto truths, oracle_.Evaluate(*subject_.instance, probe.case_, observed.inputs));
+  const auto truth = truths->outputs.find(focus.output);
+  const auto got = observed.outputs.find(focus.output);
+  const auto first = static_cast<std::size_t>(focus.first);
+  if (truth == truths->outputs.end() || got == observed.outputs.end() ||
+      first + count > truth->second.value.size() ||
+      first + count > static_cast<std::size_t>(got->second.elements))
+    return std::nullopt;
+  ErrorTrace trace;
+  trace.origin = std::move(*run.report.origin);
+  trace.elements = focus.elements;
+  trace.exact = trace.origin.exact.front();
+  for (std::size_t i = 0; i < count; ++i) {
+    const double value = truth->second.value[first + i];
+    const double result = got->second.At(static_cast<std::int64_t>(first + i));
+    const double exact = trace.origin.exact[i];
+    // What is unknown, or infinite by rights, says nothing.
+    if (!std::isfinite(value) || !std::isfinite(exact)) continue;
+    trace.overflowed = trace.overflowed || !std::isfinite(result);
+    trace.error += std::fabs(result - value);
+    trace.rounding += std::fabs(result - exact);
+    trace.formula += std::fabs(exact - value);
+    trace.allowed += truth->second.allowance[first + i];
+  }
+  if (trace.overflowed) trace.error = trace.rounding = HUGE_VAL;
+  if (!(trace.error > 0)) return std::nullopt;
+  return trace;
+}
+
+std::vector<CaseRun> Runner::RunAll(std::span<const Task> tasks,
+                                    const std::function<void(std::size_t)>& done) const {
+  std::vector<CaseRun> runs(tasks.size());
+  const auto run_one = [&](std::size_t i) noexcept {
+    try {
+      runs[i] = Run(tasks[i].probe, tasks[i].wants);
+    } catch (const std::exception& thrown) {
+      runs[i] = CaseRun{};
+      runs[i].probe = tasks[i].probe;
+      runs[i].error = Error{ErrorKind::kInternal, thrown.what(), "gates", {}};
+    }
+  };
+  const std::size_t threads = std::min<std::size_t>(jobs_, tasks.size());
+  if (threads <= 1) {
+    for (std::size_t i = 0; i < tasks.size(); ++i) {
+      run_one(i);
+      if (done) done(i + 1);
+    }
+    return runs;
+  }
+  std::atomic<std::size_t> next = 0;
+  std::size_t finished = 0;
+  std::mutex mutex;
+  std::condition_variable changed;
+  std::vector<std::jthread> workers;
+  for (std::size_t t = 0; t < threads; ++t) {
+    workers.emplace_back([&] {
+      for (std::size_t i = next.fetch_add(1); i < tasks.size(); i = next.fetch_add(1)) {
+        run_one(i);
+        const std::lock_guard lock(mutex);
+        ++finished;
+        changed.notify_one();
+      }
+    });
+  }
+  std::size_t reported = 0;
+  std::unique_lock lock(mutex);
+  while (reported < tasks.size()) {
+    changed.wait(lock, [&] { return finished > reported; });
+    reported = finished;
+    if (!done) continue;
+    lock.unlock();
+    done(reported);
+    lock.lock();
+  }
+  return runs;
+}
+
+}  // namespace assay::campaign

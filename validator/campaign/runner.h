@@ -1,0 +1,134 @@
+// Runs probes of one compiled candidate: one emulator run serves all gates that look at a case.
+//
+// A CaseRun is what came of one probe: the engine's report, the comparison with the truth, and
+// where a schedule is explored, the comparison with the plain schedule. Gates read their part of it
+// (Examiner in trial.h); none runs the engine for itself.
+//
+// Nothing here depends on time: the same probe gives the same CaseRun. Run may be called from
+// several threads; RunAll does so, and returns runs in the order of the tasks.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "base/tensor.h"
+#include "ops/launch_plan.h"
+#include "ops/op.h"
+#include "validator/cases/probe.h"
+#include "validator/engine/compiler.h"
+#include "validator/engine/engine.h"
+#include "validator/oracle/oracle.h"
+
+namespace assay::campaign {
+
+/// What a run is asked for.
+struct Wants {
+  bool compare = true;  ///< Evaluate the truth and compare, unless the run already shows worse.
+  bool coverage = false;
+  bool keep_outputs = false;
+  bool determinism =
+      false;  ///< Compare outputs bit by bit with the same probe under the plain schedule.
+  std::uint64_t max_steps = 200'000'000;
+  bool operator==(const Wants&) const = default;
+};
+
+/// A probe, what it is asked for, and why it is tried ("smoke", "schedules").
+struct Task {
+  cases::Probe probe;
+  Wants wants;
+  std::string purpose;
+};
+
+struct OutputState {
+  std::string name;
+  Shape shape;
+  std::uint64_t unwritten_bytes = 0;
+  std::int64_t first_unwritten = -1;  ///< Element.
+};
+
+/// Elements of an output whose error is traced to its origin.
+struct OutputFocus {
+  std::string output;
+  std::int64_t first = 0;  ///< Row-major.
+  std::int64_t elements = 1;
+  bool common_sign = false;  ///< What the errors have in common matters, not how large they are.
+};
+
+/// What shadow values say about those elements. Sums over them.
+struct ErrorTrace {
+  ErrorOrigin origin;
+  double error = 0;     ///< |got - truth|
+  double rounding = 0;  ///< |got - exact|, exact being the kernel's operations in FP64.
+  double formula = 0;   ///< |exact - truth|
+  double allowed = 0;   ///< Of the allowances.
+  double exact = 0;     ///< Of the first element.
+  std::int64_t elements = 0;
+  bool overflowed = false;  ///< Something is infinite that need not be.
+};
+
+struct CaseRun {
+  cases::Probe probe;
+  std::optional<Error> error;  ///< It could not be run or judged: never a fault of the candidate.
+  std::vector<Finding> plan_findings;  ///< The launch plan does not hold for this shape.
+  Report report;                       ///< Of the judged call and its prelude together.
+  std::vector<OutputState> outputs;    ///< Of the judged call.
+  std::optional<oracle::Comparison> comparison;
+  std::vector<Finding> nondeterminism;  ///< Against the plain schedule.
+  TensorMap kept;                       ///< Outputs, when asked for.
+  std::uint64_t steps = 0;              ///< Of all engine runs it took.
+  /// Why a probe of the ends of a huge grid was not run: its plan cannot be cut, or takes too long.
+  /// Proves nothing, and bars nothing.
+  std::string left_out;
+
+  /// Why this run proves nothing, or empty. A run with findings refutes whatever else happened.
+  std::string Inconclusive() const;
+};
+
+/// Line information carries the compiler's working directory: takes it off.
+void NameTheKernelFile(Report& report);
+
+class Runner {
+ public:
+  struct Subject {
+    const ops::Instance* instance;
+    const ops::LaunchPlan* plan;
+    const engine::CompiledKernel* compiled;
+  };
+  Runner(Subject subject, engine::Engine& engine, oracle::Oracle& oracle, unsigned jobs);
+
+  CaseRun Run(const cases::Probe& probe, const Wants& wants) const;
+
+  /// Runs `probe` with shadow values. Empty when the engine has none to offer, or reached a limit.
+  Result<std::optional<ErrorTrace>> Trace(const cases::Probe& probe,
+                                          const OutputFocus& focus) const;
+
+  /// Runs all, a few at a time. `done` is called from the calling thread with the number of
+  /// finished runs.
+  std::vector<CaseRun> RunAll(std::span<const Task> tasks,
+                              const std::function<void(std::size_t)>& done = {}) const;
+
+ private:
+  struct Prepared;
+  struct Observed {
+    cases::Materialised inputs;  ///< Of the judged call.
+    TensorMap outputs;
+  };
+  Status RunOnce(const cases::Probe& probe, const Wants& wants, CaseRun& run, Observed& observed,
+                 const OutputFocus* focus = nullptr) const;
+  void Compare(const Wants& wants, const Observed& observed, CaseRun& run) const;
+  /// Part of a huge case: see ends.cc.
+  Status RunEnds(const cases::Probe& probe, CaseRun& run) const;
+
+  Subject subject_;
+  engine::Engine& engine_;
+  oracle::Oracle& oracle_;
+  unsigned jobs_;
+};
+
+}  // namespace assay::campaign

@@ -1,0 +1,162 @@
+// A compiler, an engine and an oracle without processes, and the op that they know: y[i] = 2 x[i]
+// for n elements.
+//
+// The engine runs a "kernel" that is a C++ function of the execution and its buffers, so that tests
+// can misbehave in every way that a report can tell.
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <functional>
+#include <mutex>
+#include <string>
+#include <utility>
+
+#include "validator/cases/test_instance.h"
+#include "validator/engine/compiler.h"
+#include "validator/engine/engine.h"
+#include "validator/oracle/oracle.h"
+#include "validator/verdict/candidate.h"
+
+namespace assay::campaign {
+
+inline ops::Instance DoubleInstance() {
+  ops::Instance instance;
+  instance.op.name = "double";
+  instance.op.digest = "digest";
+  instance.op.axes = {cases::VariableAxis("n", 1, 1 << 20)};
+  instance.op.inputs = {cases::FloatTensor("x", {"n"})};
+  instance.op.outputs = {cases::FloatTensor("y", {"n"})};
+  return instance;
+}
+
+inline verdict::Candidate DoubleCandidate() {
+  return {.kernel =
+              "__global__ void twice(const float* x, float* y, long long n) {\n"
+              "  long long i = blockIdx.x * 128ll + threadIdx.x;\n"
+              "  if (i < n) y[i] = 2 * x[i];\n"
+              "}\n",
+          .launch = R"JSON({"schema": "assay.launch/1", "kernels": [
+  {"entry": "twice", "grid": ["ceil_div(n, 128)"], "block": [128], "args": ["x", "y", "n"]}]})JSON"};
+}
+
+class FakeCompiler final : public engine::Compiler {
+ public:
+  engine::CompileOutcome outcome = Good();
+  int calls = 0;
+
+  static engine::CompileOutcome Good() {
+    engine::CompileOutcome outcome;
+    outcome.kernel.ptx = ".version 8.0\n.target sm_90\n.address_size 64\n";
+    outcome.kernel.lowered = {{"twice", "_Z5twicePKfPfx"}};
+    outcome.kernel.resources["_Z5twicePKfPfx"].registers = 16;
+    outcome.kernel.compiler = "fake";
+    return outcome;
+  }
+  Result<engine::CompileOutcome> Compile(const engine::CompileRequest&) override {
+    ++calls;
+    return outcome;
+  }
+};
+
+/// What a fake kernel sees.
+struct FakeRun {
+  const Execution& execution;
+  std::span<SharedMemory* const> buffers;
+  Report report;
+
+  std::size_t Find(const std::string& name) const {
+    for (std::size_t i = 0; i < execution.buffers.size(); ++i) {
+      if (execution.buffers[i].name == name) return i;
+    }
+    ADD_FAILURE() << "no buffer " << name;
+    return 0;
+  }
+  bool Has(const std::string& name) const {
+    return std::ranges::find(execution.buffers, name, &BufferSpec::name) != execution.buffers.end();
+  }
+  float* Floats(const std::string& name) const {
+    return reinterpret_cast<float*>(buffers[Find(name)]->bytes().data());
+  }
+  std::int64_t n() const { return execution.buffers[Find("x")].elements; }
+  std::uint64_t launches() const { return execution.launches.size(); }
+};
+
+class FakeEngine final : public engine::Engine {
+ public:
+  using Kernel = std::function<void(FakeRun&)>;
+  explicit FakeEngine(Kernel kernel = Good()) : kernel_(std::move(kernel)) {}
+
+  static Kernel Good() {
+    return [](FakeRun& run) {
+      for (std::int64_t i = 0; i < run.n(); ++i) run.Floats("y")[i] = 2 * run.Floats("x")[i];
+    };
+  }
+
+  std::string_view name() const override { return "fake"; }
+  Result<Report> Run(const Execution& execution, std::span<SharedMemory* const> buffers,
+                     engine::Trust) override {
+    FakeRun run{execution, buffers, {}};
+    run.report.unwritten_bytes.assign(buffers.size(), 0);
+    run.report.first_unwritten.assign(buffers.size(), -1);
+    kernel_(run);
+    run.report.counters.steps += static_cast<std::uint64_t>(run.n()) * 10;
+    const std::lock_guard lock(mutex_);
+    ++runs;
+    return run.report;
+  }
+  int runs = 0;
+
+ private:
+  Kernel kernel_;
+  std::mutex mutex_;
+};
+
+class FakeOracle final : public oracle::Oracle {
+ public:
+  FakeOracle(engine::Compiler& compiler, engine::Engine& engine) : Oracle(compiler, engine) {}
+  Result<std::shared_ptr<const oracle::Truth>> Evaluate(
+      const ops::Instance&, const cases::Case&, const cases::Materialised& inputs) override {
+    if (fail) return Fail(ErrorKind::kUnsupported, "the reference is not covered", "reference.cu");
+    const Tensor& x = inputs.inputs.find("x")->second;
+    auto truth = std::make_shared<oracle::Truth>();
+    oracle::OutputTruth& y = truth->outputs["y"];
+    y.shape = x.shape;
+    for (std::int64_t i = 0; i < x.elements; ++i) {
+      const double value = 2 * x.At(i);
+      y.value.push_back(value);
+      y.allowance.push_back(UlpAt(DType::kF32, value));
+      y.typical.push_back(UlpAt(DType::kF32, value));
+      y.independent.push_back(UlpAt(DType::kF32, value));
+      y.contributions.push_back(1);
+    }
+    return std::shared_ptr<const oracle::Truth>(std::move(truth));
+  }
+  bool fail = false;
+};
+
+/// An op, a candidate and all that runs it.
+struct FakeParts {
+  explicit FakeParts(FakeEngine::Kernel kernel = FakeEngine::Good()) : engine(std::move(kernel)) {}
+  ops::Instance instance = DoubleInstance();
+  verdict::Candidate candidate = DoubleCandidate();
+  FakeCompiler compiler;
+  FakeEngine engine;
+  FakeOracle oracle{compiler, engine};
+};
+
+inline Finding MakeFinding(FindingKind kind, std::uint32_t line, std::string message) {
+  Finding finding;
+  finding.kind = kind;
+  finding.message = std::move(message);
+  Access access;
+  access.what = "write";
+  access.site.file = "kernel.cu";
+  access.site.line = line;
+  finding.accesses.push_back(std::move(access));
+  return finding;
+}
+
+}  // namespace assay::campaign

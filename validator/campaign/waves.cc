@@ -1,0 +1,376 @@
+// The waves of a campaign: which cases each of them tries.
+#include <algorithm>
+#include <cmath>
+#include <set>
+
+#include "base/rng.h"
+#include "ops/properties.h"
+#include "validator/campaign/campaign.h"
+#include "validator/campaign/repetitions.h"
+#include "validator/cases/profiles.h"
+#include "validator/cases/recipes.h"
+#include "validator/cases/shapes.h"
+
+namespace assay::campaign {
+
+std::vector<Task> Campaign::Regressions() {
+  std::vector<Task> planned;
+  for (const verdict::Counterexample& known : trial_.regressions) {
+    if (!known.probe || known.op != trial_.instance.op.name) continue;
+    Task one = TaskFor(known.probe->case_, "regressions");
+    one.probe = *known.probe;
+    one.probe.case_.origin = "regression";
+    // The op may have changed since: what no longer fits it is no longer a case.
+    if (!cases::MaterialisePlain(trial_.instance, one.probe.case_)) continue;
+    planned.push_back(std::move(one));
+  }
+  return planned;
+}
+
+std::vector<Task> Campaign::Smoke() {
+  cases::ShapeRequest request{.max_elements = trial_.effort.max_elements,
+                              .count = trial_.effort.shapes,
+                              .seed = trial_.seed,
+                              .constants = cases::ConstantsOf(trial_.plan)};
+  const auto shapes = cases::GenerateShapes(trial_.instance, request);
+  if (!shapes) {
+    harvest_.inconclusive = ToString(shapes.error());
+    return {};
+  }
+  for (const cases::ShapeChoice& shape : *shapes) shapes_.push_back(shape.axes);
+  std::vector<Task> planned;
+  for (const std::string_view recipe : {"exact", "plain"}) {
+    for (std::size_t i = 0; i < std::min<std::size_t>(4, shapes_.size()); ++i) {
+      planned.push_back(
+          TaskFor(cases::MakeCase(trial_.instance, *cases::FindRecipe(recipe), shapes_[i],
+                                  DeriveSeed(trial_.seed, "smoke") + i, "edge"),
+                  "smoke"));
+    }
+  }
+  return planned;
+}
+
+// Every recipe where every axis is as short as the op allows, or two or three: most mistakes in
+// formulas show there, on cases that cost next to nothing and need no shrinking.
+std::vector<Task> Campaign::Tiny() {
+  std::vector<Task> planned;
+  const std::uint64_t seed = DeriveSeed(trial_.seed, "tiny");
+  std::set<ops::AxisValues> seen;
+  for (const std::int64_t size : {1, 2, 3}) {
+    ops::AxisValues wanted;
+    for (const ops::Axis& axis : trial_.instance.op.axes) wanted[axis.name] = size;
+    const auto axes = cases::SolveAxes(trial_.instance.op, {}, wanted);
+    if (!axes || !seen.insert(*axes).second ||
+        cases::TotalElements(trial_.instance, *axes) > trial_.effort.max_elements)
+      continue;
+    for (const cases::Recipe& recipe : cases::AllRecipes()) {
+      if (!cases::Applies(recipe, trial_.instance)) continue;
+      planned.push_back(TaskFor(
+          cases::MakeCase(trial_.instance, recipe, *axes, seed + planned.size(), "edge"), "tiny"));
+    }
+    if (trial_.effort.recipe_shapes < 2) break;
+  }
+  return planned;
+}
+
+// Every shape with exact values, which need no tolerance, or with ordinary ones, in turn.
+std::vector<Task> Campaign::Shapes() {
+  std::vector<Task> planned;
+  const std::uint64_t seed = DeriveSeed(trial_.seed, "shapes");
+  for (std::size_t i = 4; i < shapes_.size(); ++i) {
+    const cases::Recipe& recipe = *cases::FindRecipe(i % 3 == 2 ? "plain" : "exact");
+    planned.push_back(
+        TaskFor(cases::MakeCase(trial_.instance, recipe, shapes_[i], seed + i, "edge"), "shapes"));
+  }
+  return planned;
+}
+
+// Every recipe on shapes of middling size, then inputs that draw from different recipes.
+std::vector<Task> Campaign::Values() {
+  std::vector<ops::AxisValues> middling = shapes_;
+  std::ranges::stable_sort(middling, {}, [&](const ops::AxisValues& axes) {
+    return std::abs(cases::TotalElements(trial_.instance, axes) - 1500);
+  });
+  std::vector<Task> planned;
+  const std::uint64_t seed = DeriveSeed(trial_.seed, "values");
+  std::size_t number = 0;
+  for (const cases::Recipe& recipe : cases::AllRecipes()) {
+    if (!cases::Applies(recipe, trial_.instance)) continue;
+    for (std::size_t i = 0; i < std::min(trial_.effort.recipe_shapes, middling.size()); ++i) {
+      planned.push_back(TaskFor(
+          cases::MakeCase(trial_.instance, recipe,
+                          middling[(number + i) % std::min<std::size_t>(middling.size(), 6)],
+                          seed + number, "value"),
+          "values"));
+      ++number;
+    }
+  }
+  for (std::size_t i = 0; i < trial_.effort.mixed_cases; ++i) {
+    planned.push_back(TaskFor(cases::MakeMixedCase(trial_.instance, middling[i % middling.size()],
+                                                   seed + 1000 + i, "random"),
+                              "values"));
+  }
+  return planned;
+}
+
+// At the numbers that the program compares with.
+std::vector<Task> Campaign::Aimed() {
+  std::vector<Task> planned;
+  const ProgramConstants constants = ConstantsOfPtx(trial_.compiled.ptx);
+  for (cases::Case& value :
+       AimedCases(trial_.instance, constants, trial_.effort.long_elements,
+                  trial_.effort.guided_cases, DeriveSeed(trial_.seed, "aimed"))) {
+    planned.push_back(TaskFor(std::move(value), "aimed"));
+  }
+  return planned;
+}
+
+// Two axes past constants at once: `rows > gridDim.x && columns > 256` wants both. What is past the
+// largest constants that fit together is past all smaller ones.
+std::vector<Task> Campaign::Paired() {
+  std::vector<Task> planned;
+  ProgramConstants constants = ConstantsOfPtx(trial_.compiled.ptx);
+  for (const std::int64_t constant : cases::ConstantsOf(trial_.plan))
+    constants.integers.push_back(constant);
+  const double budget = static_cast<double>(trial_.effort.campaign_steps) / 32;
+  const std::int64_t most = 2 * trial_.effort.long_elements + (1 << 16);
+  const auto fits = [&](const ops::AxisValues& axes) {
+    return cases::TotalElements(trial_.instance, axes) <= most && StepsFor(axes) <= budget / 4;
+  };
+  double total = 0;
+  for (cases::Case& value :
+       PairedCases(trial_.instance, constants, fits, DeriveSeed(trial_.seed, "paired"))) {
+    total += StepsFor(value.axes);
+    if (planned.size() >= trial_.effort.guided_cases / 4 || total > budget) break;
+    planned.push_back(TaskFor(std::move(value), "paired"));
+  }
+  return planned;
+}
+
+// One axis as long as the op allows, or as long as is affordable, the others as short as they can
+// be: counters of 16 bits, tables of a fixed number of tiles, indices of classes far up.
+std::vector<Task> Campaign::Longest() {
+  std::vector<Task> planned;
+  const std::int64_t most = 4 * trial_.effort.long_elements + 64;
+  for (const ops::Axis& axis : trial_.instance.op.axes) {
+    if (axis.kind != ops::Axis::Kind::kVariable) continue;
+    ops::AxisValues small;
+    for (const ops::Axis& other : trial_.instance.op.axes) small[other.name] = other.min;
+    const auto fits = [&](const Result<ops::AxisValues>& axes) {
+      return axes && cases::TotalElements(trial_.instance, *axes) <= most &&
+             StepsFor(*axes) <= static_cast<double>(trial_.effort.campaign_steps) / 64;
+    };
+    std::int64_t length = std::min<std::int64_t>(axis.max, most);
+    auto solved = cases::SolveNear(trial_.instance.op, axis.name, length, small);
+    while (!fits(solved) && length > trial_.effort.max_elements) {
+      length /= 2;
+      solved = cases::SolveNear(trial_.instance.op, axis.name, length, small);
+    }
+    if (!fits(solved)) continue;
+    cases::Case value =
+        cases::MakeCase(trial_.instance, *cases::FindRecipe("exact"), *solved,
+                        DeriveSeed(trial_.seed, "longest") + planned.size(), "long");
+    for (const ops::TensorSpec& spec : trial_.instance.op.inputs) {
+      if (!spec.is_scalar && !spec.IsGenerated() &&
+          cases::ClassOf(spec, trial_.instance.TypeOf(spec)) == cases::InputClass::kIndex)
+        value.profiles[spec.name] = {.kind = "last", .parameters = {}, .literal = {}};
+    }
+    planned.push_back(TaskFor(std::move(value), "long"));
+  }
+  return planned;
+}
+
+// What reached something new is worth another look: the same shape with other values, its
+// neighbours with the same ones.
+std::vector<Task> Campaign::Varied() {
+  std::vector<Task> planned;
+  const std::uint64_t seed = DeriveSeed(trial_.seed, "varied");
+  for (const cases::Case& fresh : fresh_) {
+    if (planned.size() >= trial_.effort.guided_cases) break;
+    const std::int64_t elements = cases::TotalElements(trial_.instance, fresh.axes);
+    if (elements > trial_.effort.max_elements) continue;
+    planned.push_back(
+        TaskFor(cases::MakeMixedCase(trial_.instance, fresh.axes, seed + planned.size(), "varied"),
+                "varied"));
+    for (const cases::ShapeChoice& near :
+         cases::Neighbours(trial_.instance, fresh.axes, 2 * elements + 64)) {
+      cases::Case moved = fresh;
+      moved.axes = near.axes;
+      moved.origin = "varied";
+      planned.push_back(TaskFor(std::move(moved), "varied"));
+      if (planned.size() % 3 == 0) break;
+    }
+  }
+  return planned;
+}
+
+// One axis as long as the budget allows, the others small: long sums, many blocks, hot rows.
+std::vector<Task> Campaign::Long() {
+  std::vector<Task> planned;
+  const std::uint64_t seed = DeriveSeed(trial_.seed, "long");
+  for (const ops::Axis& axis : trial_.instance.op.axes) {
+    if (axis.kind != ops::Axis::Kind::kVariable) continue;
+    ops::AxisValues small;
+    for (const ops::Axis& other : trial_.instance.op.axes)
+      small[other.name] = other.name == axis.name ? axis.min : 4;
+    // The largest power of two, less one, that fits.
+    std::optional<ops::AxisValues> longest;
+    for (std::int64_t value = 64; value <= std::min<std::int64_t>(axis.max, 1 << 24); value *= 2) {
+      const auto solved = cases::SolveNear(trial_.instance.op, axis.name, value - 1, small);
+      if (!solved || cases::TotalElements(trial_.instance, *solved) > trial_.effort.long_elements)
+        break;
+      // By the costliest element so far: many kernels are quadratic in an axis.
+      const auto elements = static_cast<double>(cases::TotalElements(trial_.instance, *solved));
+      if (elements * steps_per_element_ > static_cast<double>(trial_.effort.campaign_steps) / 16)
+        break;
+      longest = *solved;
+    }
+    if (!longest) continue;
+    for (const std::string_view recipe : {"hot", "biased", "equal", "exact"}) {
+      planned.push_back(TaskFor(cases::MakeCase(trial_.instance, *cases::FindRecipe(recipe),
+                                                *longest, seed + planned.size(), "long"),
+                                "long"));
+    }
+  }
+  return planned;
+}
+
+// Cases that ran, the smallest first, without those that prove little or cost much.
+std::vector<cases::Case> Campaign::Pool() const {
+  std::vector<cases::Case> pool = tried_;
+  std::erase_if(pool, [&](const cases::Case& value) {
+    const std::int64_t elements = cases::TotalElements(trial_.instance, value.axes);
+    return elements > 20'000 || elements < 8;
+  });
+  std::ranges::stable_sort(pool, {}, [&](const cases::Case& value) {
+    return cases::TotalElements(trial_.instance, value.axes);
+  });
+  return pool;
+}
+
+// A kernel with variables that outlive a launch is called again and again, before cases that cost
+// more: what it remembers is the likeliest thing to be wrong with it.
+std::vector<Task> Campaign::Stateful() {
+  std::vector<Task> planned;
+  const std::vector<cases::Case> pool = Pool();
+  if (pool.empty() || !KeepsState(trial_.compiled.ptx)) return planned;
+  Rng rng(DeriveSeed(trial_.seed, "stateful"));
+  AddRepeatedCalls(pool, 5 * trial_.effort.schedules, rng, planned);
+  AddManyCalls(pool, rng, planned);
+  return planned;
+}
+
+// The same cases under other schedules, with other poison, misaligned, after other calls, with
+// perturbed approximations.
+std::vector<Task> Campaign::Surroundings() {
+  std::vector<Task> planned;
+  Rng rng(DeriveSeed(trial_.seed, "surroundings"));
+  const std::vector<cases::Case> pool = Pool();
+  if (pool.empty()) return planned;
+  const auto draw = [&]() -> const cases::Case& { return pool[rng.Below(pool.size())]; };
+  // Where blocks wait for each other, it takes many of them for an order to matter.
+  const auto draw_large = [&]() -> const cases::Case& {
+    return pool[pool.size() - 1 - rng.Below(1 + pool.size() / 8)];
+  };
+  const std::size_t rounds = trial_.effort.schedules;
+  using Policy = Schedule::Policy;
+  constexpr Policy kPolicies[] = {Policy::kReversed, Policy::kPermuted, Policy::kPriorities};
+  for (std::size_t i = 0; i < rounds * (schedule_matters_ ? 3 : 1); ++i) {
+    Task one = TaskFor(schedule_matters_ && i % 2 == 0 ? draw_large() : draw(), "schedules");
+    one.probe.schedule = {.policy = kPolicies[i % 3], .seed = rng.Next() % 1'000'000};
+    planned.push_back(std::move(one));
+  }
+  constexpr std::uint8_t kPoisons[] = {0x00, 0x7f, 0x3c, 0x80};
+  for (std::size_t i = 0; i < rounds; ++i) {
+    Task one = TaskFor(draw(), "poison");
+    one.probe.poison = kPoisons[i % std::size(kPoisons)];
+    one.wants.determinism = false;
+    planned.push_back(std::move(one));
+  }
+  // Twice as many: where values are small integers, or a scalar bypasses the function, its error
+  // does not show.
+  for (std::size_t i = 0; i < 2 * rounds; ++i) {
+    Task one = TaskFor(draw(), "perturbed");
+    one.probe.perturbation_seed = 1 + rng.Next() % 1'000'000;
+    one.wants.determinism = false;
+    planned.push_back(std::move(one));
+  }
+  AddRepeatedCalls(pool, 3 * rounds, rng, planned);
+  // What vector types need is guaranteed; more than that only where an allocator happens to give
+  // it.
+  const bool any = ops::HasProperty(trial_.instance.op, "any_alignment");
+  constexpr std::uint32_t kVectors[] = {16, 48, 112, 240};
+  constexpr std::uint32_t kElements[] = {8, 2, 4, 6};
+  for (std::size_t i = 0; i < 2 * rounds; ++i) {
+    Task one = TaskFor(i % 2 == 0 ? draw() : draw_large(), "alignments");
+    one.probe.misalign = any ? kElements[i % 4] : kVectors[i % 4];
+    one.wants.determinism = false;
+    planned.push_back(std::move(one));
+  }
+  return planned;
+}
+
+void Campaign::AddRepeatedCalls(const std::vector<cases::Case>& pool, std::size_t count, Rng& rng,
+                                std::vector<Task>& planned) const {
+  const auto draw = [&]() -> const cases::Case& { return pool[rng.Below(pool.size())]; };
+  const std::span<const Repetition> repetitions = Repetitions();
+  for (std::size_t i = 0; i < count; ++i) {
+    const cases::Case& judged = draw();
+    const cases::Case* other = &draw();
+    for (int again = 0; again < 4 && other->axes == judged.axes; ++again) other = &draw();
+    planned.push_back(After(repetitions[i % repetitions.size()], judged, *other, rng));
+  }
+}
+
+Task Campaign::After(const Repetition& repetition, const cases::Case& judged,
+                     const cases::Case& other, Rng& rng) const {
+  Task one = TaskFor(judged, "repeated calls");
+  one.probe = ProbeAfter(trial_.instance, repetition, judged, other, rng);
+  one.wants.determinism = false;
+  for (const cases::Case& before : one.probe.prelude)
+    one.wants.max_steps += TaskFor(before, "").wants.max_steps;
+  return one;
+}
+
+// A kernel that keeps state, on the smallest of the cases, after many calls: all the same, or the
+// last one with other values.
+void Campaign::AddManyCalls(const std::vector<cases::Case>& pool, Rng& rng,
+                            std::vector<Task>& planned) const {
+  using Before = Repetition::Before;
+  const cases::Case& smallest = *std::ranges::min_element(pool, {}, [&](const cases::Case& value) {
+    return cases::TotalElements(trial_.instance, value.axes);
+  });
+  const ProgramConstants constants = ConstantsOfPtx(trial_.compiled.ptx);
+  std::size_t number = 0;
+  for (const std::size_t calls : CallCounts(constants, 3 * trial_.effort.schedules)) {
+    const cases::Recipe& recipe = *cases::FindRecipe(number % 2 == 0 ? "exact" : "plain");
+    const cases::Case judged =
+        cases::MakeCase(trial_.instance, recipe, smallest.axes, rng.Next() % 1'000'000, "repeated");
+    planned.push_back(After({Before::kSame, calls, true, {}}, judged, judged, rng));
+    if (number++ == 0)
+      planned.push_back(After({Before::kOtherValues, calls, true, {}}, judged, judged, rng));
+  }
+}
+
+// More elements than 2^31, of which only the ends are run: where an index of 32 bits wraps.
+std::vector<Task> Campaign::Huge() {
+  std::vector<Task> planned;
+  const std::uint64_t seed = DeriveSeed(trial_.seed, "huge");
+  for (const cases::ShapeChoice& shape : cases::HugeShapes(trial_.instance)) {
+    if (planned.size() >= trial_.effort.huge_shapes) break;
+    cases::Case value{
+        .axes = shape.axes, .seed = seed + planned.size(), .profiles = {}, .origin = shape.origin};
+    for (const ops::TensorSpec& spec : trial_.instance.op.inputs) {
+      if (!spec.is_scalar && !spec.IsGenerated() &&
+          cases::ClassOf(spec, trial_.instance.TypeOf(spec)) == cases::InputClass::kFloat)
+        value.profiles[spec.name] = {.kind = "ends", .parameters = {}, .literal = {}};
+    }
+    Task task = TaskFor(std::move(value), "huge");
+    task.probe.ends_only = true;
+    task.wants.max_steps = kHugeSteps;
+    planned.push_back(std::move(task));
+  }
+  return planned;
+}
+
+}  // namespace assay::campaign

@@ -1,0 +1,110 @@
+#include "validator/verdict/render.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "validator/findings/render.h"
+
+namespace assay::verdict {
+namespace {
+
+SourceText SourceOf(const Counterexample& counterexample) {
+  SourceText source;
+  source.Add("kernel.cu", counterexample.kernel);
+  return source;
+}
+
+std::string Surroundings(const Counterexample& counterexample) {
+  const cases::Probe probe = counterexample.probe.value_or(cases::Probe{});
+  std::string text;
+  constexpr std::string_view kPolicies[] = {"sequential", "permuted", "reversed", "priorities"};
+  if (probe.schedule != Schedule{}) {
+    text += fmt::format(
+        "  schedule: {}, seed {}\n",
+        kPolicies[static_cast<std::size_t>(probe.schedule.policy) % std::size(kPolicies)],
+        probe.schedule.seed);
+  }
+  if (!probe.prelude.empty()) {
+    text += fmt::format("  after {} other call{} in the same context{}\n", probe.prelude.size(),
+                        probe.prelude.size() == 1 ? "" : "s",
+                        probe.reuse_addresses ? ", its buffers at the same addresses" : "");
+  }
+  if (probe.misalign != 0) {
+    text += fmt::format("  buffers {} bytes past a 256-byte boundary\n", probe.misalign);
+  }
+  if (probe.poison != 0xff) {
+    text += fmt::format("  outputs and workspace filled with 0x{:02x} before\n", probe.poison);
+  }
+  if (probe.perturbation_seed != 0) {
+    text += "  approximate instructions perturbed within their documented error\n";
+  }
+  if (probe.ends_only) text += "  only the ends of each large grid were run\n";
+  if (!counterexample.property.empty())
+    text += fmt::format("  property: {}\n", counterexample.property);
+  return text;
+}
+
+std::string Seconds(double seconds) {
+  return seconds < 0.005 ? "" : fmt::format("{:.2f} s", seconds);
+}
+
+}  // namespace
+
+std::string RenderCounterexample(const Counterexample& counterexample) {
+  std::string text;
+  if (!counterexample.description.empty())
+    text += fmt::format("  case: {}\n", counterexample.description);
+  text += Surroundings(counterexample);
+  const SourceText source = SourceOf(counterexample);
+  for (const Finding& finding : counterexample.findings) text += RenderText(finding, source);
+  return text;
+}
+
+std::string RenderVerdict(const Verdict& verdict) {
+  std::string text = fmt::format("{}: {} ({}, {})\n", Name(verdict.outcome), verdict.reason,
+                                 verdict.instance, verdict.engine);
+  if (verdict.unsafe_no_jail)
+    text += "warning: judged without a jail (--unsafe-no-jail); not fit for emission\n";
+  std::size_t widest = 0;
+  for (const GateResult& gate : verdict.gates) widest = std::max(widest, gate.gate.size());
+  for (const GateResult& gate : verdict.gates) {
+    text += fmt::format("  {:<{}}  {:<12}  {:>8}  {}\n", gate.gate, widest, Name(gate.status),
+                        Seconds(gate.seconds), gate.reason);
+    for (const Statistic& statistic : gate.statistics) {
+      if (statistic.name == "unreached_side" || statistic.name == "left_out") {
+        text += fmt::format("  {:<{}}    {}: {}\n", "", widest,
+                            statistic.name == "left_out" ? "left out" : "no case reached",
+                            statistic.note);
+      }
+    }
+  }
+  std::size_t number = 0;
+  for (const Counterexample* counterexample : verdict.Counterexamples()) {
+    text += fmt::format("\ncounterexample {} ({} gate)\n", ++number, counterexample->gate);
+    text += RenderCounterexample(*counterexample);
+  }
+  return text;
+}
+
+std::string RenderForPrompt(const Verdict& verdict) {
+  std::string text = fmt::format("Verdict: {}\n", Name(verdict.outcome));
+  for (const GateResult& gate : verdict.gates) {
+    if (gate.status == GateStatus::kInconclusive) {
+      text += fmt::format("Gate {}: inconclusive: {}\n", gate.gate, gate.reason);
+    }
+    if (gate.status != GateStatus::kRefuted) continue;
+    if (gate.gate == "holdout") {
+      text +=
+          "Gate holdout: refuted on held-out inputs, which are not shown. Solve the op for its "
+          "whole domain.\n";
+      continue;
+    }
+    text += fmt::format("Gate {}: refuted\n", gate.gate);
+    for (const Counterexample& counterexample : gate.counterexamples)
+      text += RenderCounterexample(counterexample);
+  }
+  return text;
+}
+
+}  // namespace assay::verdict
