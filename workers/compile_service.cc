@@ -9,6 +9,8 @@
 #include <utility>
 
 #include "base/json.h"
+#include "validator/ptx/facts/compute.h"
+#include "validator/ptx/parser.h"
 #include "workers/compile_log.h"
 #include "workers/cubin.h"
 #include "workers/source_check.h"
@@ -223,6 +225,18 @@ Json Resources(const CompileLog& log, std::string_view cubin) {
   return resources;
 }
 
+/// What the author's file is called in line information.
+std::string FileName(const std::string& path) { return Path(path).filename().string(); }
+
+/// What is known of the program; or why nothing is.
+Json FactsOrFault(const std::string& ptx, const std::string& file) {
+  // NVRTC counts the terminating NUL.
+  const std::string_view text = std::string_view(ptx).substr(0, ptx.find('\0'));
+  const Result<ptx::Module> module = ptx::Parse(text, "ptx");
+  if (!module) return {{"fault", ToString(module.error())}};
+  return {{"facts", facts::ToJson(facts::FactsOf(*module, {.own_file = FileName(file)}))}};
+}
+
 class CompileService {
  public:
   CompileService(Nvrtc nvrtc, CompilerPaths paths)
@@ -282,6 +296,7 @@ class CompileService {
         {"cubin_bytes", compilation.cubin.size()},
         {"lowered", std::move(lowered)},
         {"resources", request.cubin ? Resources(log, compilation.cubin) : Json::object()}};
+    if (compilation.ok) answer.header["program"] = FactsOrFault(compilation.ptx, request.job.file);
     answer.payload = compilation.ptx + compilation.cubin;
     return answer;
   }

@@ -15,7 +15,9 @@
 //    "resources": {"_Z3rms...": {"entry": true, "registers": 28, "stack_bytes": 0,
 //                                "spill_store_bytes": 0, "spill_load_bytes": 0,
 //                                "spills_known": true, "shared_bytes": 1024, "local_bytes": 0,
-//                                "constant_bytes": 548, "barriers": 1, "code_bytes": 9216}}}
+//                                "constant_bytes": 548, "barriers": 1, "code_bytes": 9216}},
+//    "program": {"facts": {...}}}                        validator/ptx/facts/facts.h, or
+//    "program": {"fault": "ptx:12: ..."}                 why the PTX cannot be read
 //   probe: {"nvrtc": "13.0", "library": "/cuda/lib/libnvrtc.so.13", "includes": [...],
 //   "architectures": [75, 80, ...]}
 //

@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include <cstdlib>
+#include <map>
 #include <string>
 
 #include "sandbox/health.h"
@@ -97,6 +98,44 @@ TEST(CompileService, GivesPtxCubinLoweredNamesAndResources) {
   EXPECT_EQ(resources["spill_store_bytes"].get<int>(), 0);
   EXPECT_TRUE(resources["spills_known"].get<bool>());
   EXPECT_TRUE(resources["entry"].get<bool>());
+  const Json& facts = header["program"]["facts"];
+  EXPECT_EQ(facts["fault"], "");
+  EXPECT_EQ(facts["functions"][0]["name"], mangled);
+  EXPECT_EQ(facts["functions"][0]["weak"], true);
+  EXPECT_EQ(facts["functions"][0]["barriers"], "yes");
+  EXPECT_EQ(facts["functions"][0]["blocks_depend"], "no");
+}
+
+TEST(CompileService, KnowsWhatAKernelKeeps) {
+  constexpr std::string_view kSource =
+      "__device__ int calls;\n__device__ const int table[4] = {1, 2, 3, 4};\n"
+      "__global__ void k(int* x) {\n  static int more;\n  calls += 1;\n  more += 2;\n"
+      "  x[threadIdx.x] = table[x[threadIdx.x] & 3] + calls + more;\n}\n";
+  const Json header = Compile(kSource);
+  std::map<std::string, std::string> written;
+  for (const Json& variable : header["program"]["facts"]["variables"]) {
+    written[variable["shown"].get<std::string>()] = variable["written"].get<std::string>();
+    if (variable["shown"] == "calls") {
+      EXPECT_EQ(variable["writes"][0]["own_line"], 5);
+    }
+  }
+  EXPECT_EQ(written["calls"], "yes");
+  EXPECT_EQ(written["k(int*)::more"], "yes") << header["program"]["facts"]["variables"];
+  for (const auto& [name, answer] : written) {
+    if (name.find("table") != std::string::npos) {
+      EXPECT_EQ(answer, "no");
+    }
+  }
+}
+
+TEST(CompileService, PtxThatCannotBeReadIsSaidSo) {
+  const Json header = Compile(
+      "__global__ void k(int* x) {\n  int y;\n"
+      "  asm volatile(\"vadd4.s32.s32.s32 %0, %1, %1, %1;\" : \"=r\"(y) : \"r\"(x[0]));\n  x[0] = "
+      "y;\n}\n");
+  ASSERT_TRUE(header["ok"].get<bool>()) << header["log"];
+  EXPECT_THAT(header["program"]["fault"].get<std::string>(), HasSubstr("vadd4"));
+  EXPECT_FALSE(header["program"].contains("facts"));
 }
 
 std::vector<Json> Errors(const Json& header) {

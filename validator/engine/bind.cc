@@ -45,8 +45,8 @@ class CallBinder {
                  BufferFill fill, SharedMemory& memory) {
     const auto size = static_cast<std::uint32_t>(SizeOf(dtype));
     // A tensor map can only be made of aligned memory.
-    const bool mapped = std::ranges::any_of(
-        call_.plan->tensor_maps, [&](const auto& map) { return map.tensor == name; });
+    const bool mapped = std::ranges::any_of(call_.plan->tensor_maps,
+                                            [&](const auto& map) { return map.tensor == name; });
     index_[name] = static_cast<std::uint32_t>(binding_.buffers.size());
     if (fill != BufferFill::kProvided) filled_.push_back(index_[name]);
     std::optional<BufferReuse> reuse;

@@ -6,12 +6,14 @@
 
 #include <cstdint>
 #include <map>
+#include <memory>
 #include <string>
 #include <vector>
 
 #include "base/error.h"
 #include "validator/engine/trust.h"
 #include "validator/findings/finding.h"
+#include "validator/ptx/facts/facts.h"
 
 namespace assay::engine {
 
@@ -55,6 +57,10 @@ struct CompiledKernel {
   std::string log;
   std::string compiler;  ///< "NVRTC 13.0"
   std::string digest;    ///< Of the PTX.
+  /// What the worker knows of the program; absent: nothing, and `facts_fault` says why. Outcomes are
+  /// copied about, facts are not.
+  std::shared_ptr<const facts::Facts> facts;
+  std::string facts_fault;
 };
 
 struct CompileOutcome {

@@ -92,8 +92,7 @@ TEST(EmulatorEngineTest, WorkersThatDieOrLieAreEngineFailures) {
   }
   Report short_report = GoodReport();
   short_report.unwritten_bytes = {0};
-  const std::vector<Json> lies = {
-      Answer(short_report).message.header, Json(), Json{{"report", 3}}};
+  const std::vector<Json> lies = {Answer(short_report).message.header, Json(), Json{{"report", 3}}};
   for (const Json& lie : lies) {
     const auto report = bench.Run([&](WorkerKind, const Request&, auto) -> Result<Reply> {
       Reply reply;

@@ -38,6 +38,21 @@ Result<Resources> ReadResources(const Json& json, std::string place) {
   return resources;
 }
 
+/// `program` of a reply: facts, or why there are none.
+Status ReadProgram(const Json& json, const std::string& place, CompiledKernel& kernel) {
+  ASSAY_TRY(ObjectReader reader, ObjectReader::Of(json, place));
+  ASSAY_TRY(kernel.facts_fault, reader.Optional<std::string>("fault", ""));
+  reader.Ignore("facts");
+  ASSAY_TRY_VOID(reader.Finish());
+  if (!json.contains("facts")) {
+    if (kernel.facts_fault.empty()) kernel.facts_fault = "the compile worker did not say";
+    return {};
+  }
+  ASSAY_TRY(facts::Facts facts, facts::FactsFromJson(json["facts"], place + "/facts"));
+  kernel.facts = std::make_shared<const facts::Facts>(std::move(facts));
+  return {};
+}
+
 Json RequestHeader(const CompileRequest& request) {
   Json headers = Json::object();
   for (const auto& [name, text] : request.headers) headers[name] = text;
@@ -105,6 +120,9 @@ Result<CompileOutcome> ReadCompileReply(const Json& header, std::string_view pay
     ASSAY_TRY(outcome.kernel.resources[mangled],
               ReadResources(numbers, place + ": /resources/" + mangled));
   }
+  if (!header.contains("program"))
+    return Fail(ErrorKind::kMalformedInput, "is missing", place + ": /program");
+  ASSAY_TRY_VOID(ReadProgram(header["program"], place + ": /program", outcome.kernel));
   outcome.kernel.digest = Sha256Hex(outcome.kernel.ptx);
   return outcome;
 }

@@ -16,7 +16,9 @@ Json GoodHeader() {
   return Json::parse(R"({"ok": true, "status": "NVRTC_SUCCESS", "nvrtc": "13.0", "log": "",
     "diagnostics": [{"severity": "warning", "file": "kernel.cu", "line": 3, "column": 1, "code": "177-D", "message": "unused", "excerpt": "", "context": ""}],
     "ptx_bytes": 4, "cubin_bytes": 2, "lowered": {"k": "_Z1k"},
-    "resources": {"_Z1k": {"registers": 28, "spill_store_bytes": 8, "shared_bytes": 1024}}})");
+    "resources": {"_Z1k": {"registers": 28, "spill_store_bytes": 8, "shared_bytes": 1024}},
+    "program": {"facts": {"fault": "", "uses": [], "constants": [], "variables": [], "memory": [],
+      "memory_left_out": 0, "atomics": [], "atomics_left_out": 0, "functions": []}}})");
 }
 
 Reply Replied(Json header, std::string payload) {
@@ -58,6 +60,22 @@ TEST(JailedCompilerTest, AsksForEverythingAndReadsTheReply) {
   EXPECT_EQ(outcome->kernel.resources.at("_Z1k").registers, 28u);
   EXPECT_EQ(outcome->kernel.resources.at("_Z1k").static_shared_bytes, 1024u);
   EXPECT_EQ(outcome->diagnostics.at(0).severity, Diagnostic::Severity::kWarning);
+}
+
+TEST(JailedCompilerTest, FactsOrAWordAboutWhyThereAreNone) {
+  Json header = GoodHeader();
+  auto outcome = ReadCompileReply(header, "ptx1ab");
+  ASSERT_TRUE(outcome) << ToString(outcome.error());
+  EXPECT_NE(outcome->kernel.facts, nullptr);
+  header["program"] = Json{{"fault", "ptx:12: what is this"}};
+  outcome = ReadCompileReply(header, "ptx1ab");
+  ASSERT_TRUE(outcome) << ToString(outcome.error());
+  EXPECT_EQ(outcome->kernel.facts, nullptr);
+  EXPECT_EQ(outcome->kernel.facts_fault, "ptx:12: what is this");
+  header["program"] = Json::object();
+  EXPECT_NE(ReadCompileReply(header, "ptx1ab")->kernel.facts_fault, "");
+  header.erase("program");
+  EXPECT_FALSE(ReadCompileReply(header, "ptx1ab"));
 }
 
 TEST(JailedCompilerTest, KeepsOutcomesByAllThatWentIn) {
@@ -116,6 +134,9 @@ TEST(JailedCompilerTest, LyingRepliesAreNeverBelieved) {
                                                           {"lowered", Json{{"k", 3}}},
                                                           {"diagnostics", Json{{"a", 1}}},
                                                           {"ok", "yes"},
+                                                          {"program", 3},
+                                                          {"program", Json{{"facts", 3}}},
+                                                          {"program", Json{{"more", 3}}},
                                                           {"resources", Json{{"k", 1}}}};
   for (const auto& [key, value] : lies) {
     Json header = GoodHeader();

@@ -1,0 +1,85 @@
+// Constants that decide or divide something, and what with.
+#include <algorithm>
+#include <bit>
+#include <optional>
+#include <set>
+#include <tuple>
+
+#include "validator/ptx/facts/compute_impl.h"
+#include "validator/ptx/isa.h"
+
+namespace assay::facts {
+
+using ptx::Instruction;
+using ptx::Opcode;
+using ptx::Operand;
+
+namespace {
+
+constexpr std::size_t kMostConstants = 4096;
+
+std::optional<Constant::How> HowOf(Opcode opcode) {
+  switch (opcode) {
+    case Opcode::kSetp:
+    case Opcode::kSet:
+    case Opcode::kMin:
+    case Opcode::kMax:
+      return Constant::How::kCompared;
+    case Opcode::kRem:
+    case Opcode::kDiv:
+      return Constant::How::kDivisor;
+    case Opcode::kAnd:
+      return Constant::How::kMask;
+    case Opcode::kShr:
+      return Constant::How::kShift;
+    default:
+      return std::nullopt;
+  }
+}
+
+Constant ConstantOf(Constant::How how, const Operand& operand) {
+  Constant constant;
+  constant.how = how;
+  constant.real = operand.immediate_type != ptx::Type::kNone;
+  if (!constant.real) {
+    constant.integer = static_cast<std::int64_t>(operand.bits);
+  } else if (operand.immediate_type == ptx::Type::kF32) {
+    constant.number =
+        static_cast<double>(std::bit_cast<float>(static_cast<std::uint32_t>(operand.bits)));
+  } else {
+    constant.number = std::bit_cast<double>(operand.bits);
+  }
+  return constant;
+}
+
+}  // namespace
+
+void FindConstants(const ptx::Module& module, const Origins& origins, const SiteFinder& sites,
+                   Facts& facts) {
+  std::set<std::tuple<Constant::How, bool, std::uint64_t, std::vector<std::string>, std::uint32_t>>
+      seen;
+  for (std::uint32_t f = 0; f < module.functions.size(); ++f) {
+    for (const Instruction& in : module.functions[f].body) {
+      const auto how = HowOf(in.opcode);
+      if (!how) continue;
+      OriginSet with;
+      const auto rules = ptx::AssignRules(ptx::FormOf(in), in);
+      for (std::size_t i = 0; i < in.operands.size() && i < rules.size(); ++i) {
+        if (!rules[i]->written) with.Add(origins.Of(f, in.operands[i]));
+      }
+      for (const Operand& operand : in.operands) {
+        if (operand.kind != Operand::Kind::kImmediate || facts.constants.size() >= kMostConstants)
+          continue;
+        Constant constant = ConstantOf(*how, operand);
+        if (!with.everything()) constant.with = NamesOf(module, origins, with);
+        constant.own_line = sites.OwnLine(in);
+        if (seen.emplace(constant.how, constant.real, operand.bits, constant.with,
+                         constant.own_line)
+                .second)
+          facts.constants.push_back(std::move(constant));
+      }
+    }
+  }
+}
+
+}  // namespace assay::facts

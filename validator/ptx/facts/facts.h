@@ -1,0 +1,177 @@
+// Facts: what is known of a PTX module without running it.
+//
+// Policy, guidance and cuts of grids ask the same questions of a program: what does it use and where,
+// which constants decide something, what survives a launch, what does an address come from, do blocks
+// wait for each other. They are answered once, from the parsed module, inside the jail that compiled
+// it (a module is hostile text; the host never parses one), and travel as the values below.
+//
+// A fact is sound or says that it is not known: `kNo` is proven, `kYes` was seen, `kUnknown` is
+// neither, and whoever asks treats it as the dangerous answer. Nothing is matched by text.
+//
+// What is counted as the toolkit's own is known by where it stands: by the innermost frame of its
+// line information. Inline assembly could forge that; so nothing may be allowed on its account that
+// the emulator does not watch as well.
+//
+//   ASSAY_TRY(const ptx::Module module, ptx::Parse(text, "kernel.ptx"));
+//   const facts::Facts facts = facts::FactsOf(module, {.own_file = "kernel.cu"});   // compute.h
+//   const Json document = facts::ToJson(facts);                                     // to the host
+//
+// Values only; reading is strict and bounded, for what is read was written by a worker that ran
+// hostile code.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/error.h"
+#include "base/json.h"
+
+namespace assay::facts {
+
+enum class Answer : std::uint8_t { kNo, kYes, kUnknown };
+std::string_view Name(Answer answer);
+/// Everything but a proven no.
+inline bool MayBe(Answer answer) { return answer != Answer::kNo; }
+
+/// Where something stands.
+struct Site {
+  std::string function;     ///< The PTX function.
+  std::string instruction;  ///< As printed; empty for declarations.
+  std::uint32_t ptx_line = 0;
+  std::string file;  ///< Of the innermost frame, empty without line information.
+  std::uint32_t line = 0;
+  std::uint32_t own_line = 0;  ///< Of the innermost frame in the author's file; 0: none is known.
+  bool in_header = false;      ///< The innermost frame stands in another file than the author's.
+  bool operator==(const Site&) const = default;
+};
+
+/// Something that is used: each place in the source once.
+struct Use {
+  enum class Kind : std::uint8_t {
+    kOpcode,           ///< "bar", "cp.async.bulk"
+    kSpecialRegister,  ///< "%tid"
+    kCallee,           ///< A function that the module declares and does not define.
+    kLiteralAddress,   ///< An access to global memory at a number: the opcode.
+  } kind = Kind::kOpcode;
+  std::string name;
+  std::uint64_t count = 0;  ///< Instructions.
+  std::vector<Site> sites;  ///< In the order of the text; those of the author's file are all there
+                            ///< unless `sites_left_out`.
+  std::uint64_t sites_left_out = 0;
+  bool operator==(const Use&) const = default;
+};
+
+/// An immediate that decides or divides something.
+struct Constant {
+  enum class How : std::uint8_t { kCompared, kDivisor, kMask, kShift } how = How::kCompared;
+  bool real = false;  ///< `number` counts, not `integer`.
+  std::int64_t integer = 0;
+  double number = 0;
+  /// What the other operand is computed from: entry parameters by position ("kernel#2"), special
+  /// registers ("%ctaid"), variables by name, "memory" for what was loaded. Empty: not known.
+  std::vector<std::string> with;
+  std::uint32_t own_line = 0;
+  bool operator==(const Constant&) const = default;
+};
+
+/// A variable in global memory: it outlives the launch.
+struct Variable {
+  std::string name;   ///< In the PTX.
+  std::string shown;  ///< For people: "ns::count", "kernel()::calls".
+  std::uint64_t bytes = 0;
+  bool is_extern = false;
+  bool is_weak = false;
+  Answer written = Answer::kUnknown;  ///< May a kernel of this module write it?
+  std::vector<Site> writes;  ///< Some of the places; where it is kUnknown, where its address gets
+                             ///< out of sight.
+  std::uint32_t ptx_line = 0;
+  bool operator==(const Variable&) const = default;
+};
+
+/// One memory access.
+struct MemoryUse {
+  std::string opcode;
+  std::string space;  ///< As written; "generic" without.
+  bool reads = false;
+  bool writes = false;
+  /// Parameters ("kernel#0"), variables by name, "unknown".
+  std::vector<std::string> origins;
+  std::uint32_t ptx_line = 0;
+  std::uint32_t own_line = 0;
+  bool operator==(const MemoryUse&) const = default;
+};
+
+struct Atomic {
+  std::string operation;  ///< "add", "cas", ...
+  std::string type;       ///< "f32"
+  bool shared = false;    ///< Surely in the block's own shared memory.
+  bool on_float = false;
+  bool result_used = false;
+  Site site;
+  bool operator==(const Atomic&) const = default;
+};
+
+/// Limits of a launch that the code brings along. 0: not given.
+struct Bounds {
+  std::array<std::uint32_t, 3> max_threads{};
+  std::array<std::uint32_t, 3> required_threads{};
+  std::array<std::uint32_t, 3> cluster{};
+  bool explicit_cluster = false;
+  bool operator==(const Bounds&) const = default;
+};
+
+struct Function {
+  std::string name;
+  bool is_entry = false;
+  bool is_defined = false;
+  bool is_weak = false;
+  bool is_extern = false;
+  std::vector<std::string> calls;  ///< Direct callees.
+  Answer calls_unknown =
+      Answer::kUnknown;  ///< An indirect call, or one of what is not defined here;
+                         ///< counts what is reached through others.
+  Answer recursive = Answer::kUnknown;
+  Answer barriers = Answer::kUnknown;  ///< Of a block; this and what follows counts callees.
+  Answer polls = Answer::kUnknown;     ///< A loop that ends when memory has changed.
+  /// Could what another block does change what this one computes or whether it ends, by more than a
+  /// data race? (Atomics, fences, volatile or acquiring accesses outside of shared memory, clusters.)
+  Answer blocks_depend = Answer::kUnknown;
+  std::string blocks_depend_on;  ///< What shows it: "atom at PTX line 14".
+  Bounds bounds;
+  std::uint32_t ptx_line = 0;
+  bool operator==(const Function&) const = default;
+};
+
+struct Facts {
+  /// Why the module is not consistent (ptx::Verify); then only `uses` and what functions and variables
+  /// are declared as is known, and every answer is kUnknown. Empty: it is.
+  std::string fault;
+  std::vector<Use> uses;
+  std::vector<Constant> constants;  ///< Distinct, in the order of the text.
+  std::vector<Variable> variables;
+  std::vector<MemoryUse> memory;
+  std::uint64_t memory_left_out = 0;
+  std::vector<Atomic> atomics;
+  std::uint64_t atomics_left_out = 0;
+  std::vector<Function> functions;
+  bool operator==(const Facts&) const = default;
+
+  const Use* FindUse(Use::Kind kind, std::string_view name) const;
+  const Function* FindFunction(std::string_view name) const;
+};
+
+/// What is not known of a module: every question has the dangerous answer.
+inline Answer BlocksDepend(const Facts* facts, std::string_view entry) {
+  const Function* function = facts == nullptr ? nullptr : facts->FindFunction(entry);
+  return function == nullptr ? Answer::kUnknown : function->blocks_depend;
+}
+
+Json ToJson(const Facts& facts);
+/// Strict; `place` names the document in errors.
+Result<Facts> FactsFromJson(const Json& json, const std::string& place);
+
+}  // namespace assay::facts
