@@ -6,6 +6,7 @@
 #include <array>
 #include <cctype>
 #include <memory>
+#include <optional>
 #include <utility>
 
 #include "base/json.h"
@@ -13,6 +14,7 @@
 #include "validator/ptx/parser.h"
 #include "workers/compile_log.h"
 #include "workers/cubin.h"
+#include "workers/entry_names.h"
 #include "workers/source_check.h"
 
 namespace assay::workers {
@@ -173,20 +175,6 @@ Diagnostic ErrorAt(std::string file, std::uint32_t line, std::string message) {
   return diagnostic;
 }
 
-/// NVRTC parses each entry in a file of its own making; say which entry it was instead.
-void NameEntries(std::vector<Diagnostic>& diagnostics) {
-  constexpr std::string_view kPragma = "#pragma nv_mangled_name ";
-  for (Diagnostic& diagnostic : diagnostics) {
-    if (diagnostic.file != "__nv_name_map") continue;
-    std::string_view entry = diagnostic.excerpt;
-    if (entry.starts_with(kPragma)) entry.remove_prefix(kPragma.size());
-    diagnostic.message = fmt::format("entry '{}': {}", entry, diagnostic.message);
-    diagnostic.file.clear();
-    diagnostic.line = diagnostic.column = 0;
-    diagnostic.excerpt.clear();
-  }
-}
-
 /// ptxas refuses some kernels without a word about why.
 Diagnostic ExplainSilence(const CompileLog& log, const std::string& status) {
   for (const auto& [name, report] : log.functions) {
@@ -302,7 +290,7 @@ class CompileService {
   }
 
   bool IsOurs(const CompileRequest& request, std::string_view file) const {
-    if (file == request.job.file || file == "__nv_name_map") return true;
+    if (file == request.job.file || file == kNameMap) return true;
     for (const VirtualHeader& header : request.job.headers) {
       if (file == header.name) return true;
     }
@@ -310,6 +298,23 @@ class CompileService {
     return std::ranges::any_of(paths_.includes, [&](const Path& include) {
       return normal.starts_with(include.string() + "/");
     });
+  }
+
+  /// Once more without asking for names that are lost; nothing unless all are in the PTX as they are.
+  Result<std::optional<Compilation>> CompileUnmangled(const CompileRequest& request,
+                                                      const CompileLog& log) const {
+    const std::vector<std::string> lost = LostNames(log, request.entries);
+    if (lost.empty()) return std::nullopt;
+    CompileJob job = request.job;
+    std::erase_if(job.names,
+                  [&](const std::string& name) { return std::ranges::count(lost, name) > 0; });
+    ASSAY_TRY(Compilation compilation, nvrtc_.Compile(job));
+    if (!compilation.ok) return std::nullopt;
+    for (const std::string& name : lost) {
+      if (!IsEntryOf(compilation.ptx, name)) return std::nullopt;
+      compilation.lowered.emplace_back(name, name);
+    }
+    return compilation;
   }
 
   Result<Answer> Compile(Message message) const {
@@ -321,9 +326,18 @@ class CompileService {
     if (const auto problem = CheckSource(request.job.source)) {
       return Refuse(request, ErrorAt(request.job.file, problem->line, problem->message));
     }
-    ASSAY_TRY(const Compilation compilation, nvrtc_.Compile(request.job));
-    CompileLog log = ReadCompileLog(compilation.log,
-                                    [&](std::string_view file) { return IsOurs(request, file); });
+    const auto read = [&](const Compilation& of) {
+      return ReadCompileLog(of.log, [&](std::string_view file) { return IsOurs(request, file); });
+    };
+    ASSAY_TRY(Compilation compilation, nvrtc_.Compile(request.job));
+    CompileLog log = read(compilation);
+    if (!compilation.ok) {
+      ASSAY_TRY(std::optional<Compilation> found, CompileUnmangled(request, log));
+      if (found) {
+        compilation = *std::move(found);
+        log = read(compilation);
+      }
+    }
     NameEntries(log.diagnostics);
     if (!compilation.ok && std::ranges::none_of(log.diagnostics, IsError)) {
       log.diagnostics.push_back(ExplainSilence(log, compilation.status));

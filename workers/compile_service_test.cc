@@ -106,6 +106,14 @@ TEST(CompileService, GivesPtxCubinLoweredNamesAndResources) {
   EXPECT_EQ(facts["functions"][0]["blocks_depend"], "no");
 }
 
+std::vector<Json> Errors(const Json& header) {
+  std::vector<Json> errors;
+  for (const Json& diagnostic : header["diagnostics"]) {
+    if (diagnostic["severity"] == "error") errors.push_back(diagnostic);
+  }
+  return errors;
+}
+
 TEST(CompileService, KnowsWhatAKernelKeeps) {
   constexpr std::string_view kSource =
       "__device__ int calls;\n__device__ const int table[4] = {1, 2, 3, 4};\n"
@@ -128,6 +136,22 @@ TEST(CompileService, KnowsWhatAKernelKeeps) {
   }
 }
 
+TEST(CompileService, FindsUnmangledKernelsInNamespaces) {
+  constexpr std::string_view kSource =
+      "namespace a { extern \"C\" __global__ void k(int* x) { x[0] = 1; } }\n"
+      "__global__ void m(int* x) { x[0] = 2; }\n"
+      "namespace b { __global__ void n(int* x) { x[0] = 3; } }\n";
+  const Json found = Compile(kSource, {{"entries", {"k", "m", "b::n"}}});
+  ASSERT_TRUE(found["ok"].get<bool>()) << found["log"];
+  EXPECT_EQ(found["lowered"]["k"], "k");
+  EXPECT_EQ(found["lowered"]["m"], "_Z1mPi");
+  EXPECT_EQ(found["lowered"]["b::n"], "_ZN1b1nEPi");
+  // A mangled one is only found by its whole name.
+  const Json lost = Compile(kSource, {{"entries", {"n"}}});
+  EXPECT_FALSE(lost["ok"].get<bool>());
+  EXPECT_THAT(Errors(lost).at(0)["message"].get<std::string>(), HasSubstr("entry 'n'"));
+}
+
 TEST(CompileService, PtxThatCannotBeReadIsSaidSo) {
   const Json header = Compile(
       "__global__ void k(int* x) {\n  int y;\n"
@@ -136,14 +160,6 @@ TEST(CompileService, PtxThatCannotBeReadIsSaidSo) {
   ASSERT_TRUE(header["ok"].get<bool>()) << header["log"];
   EXPECT_THAT(header["program"]["fault"].get<std::string>(), HasSubstr("vadd4"));
   EXPECT_FALSE(header["program"].contains("facts"));
-}
-
-std::vector<Json> Errors(const Json& header) {
-  std::vector<Json> errors;
-  for (const Json& diagnostic : header["diagnostics"]) {
-    if (diagnostic["severity"] == "error") errors.push_back(diagnostic);
-  }
-  return errors;
 }
 
 TEST(CompileService, LocatesASyntaxError) {
