@@ -140,7 +140,7 @@ void Declare(const ptx::Module& module, Facts& facts) {
     out.ptx_line = function.ptx_line;
   }
   const auto add = [&](const ptx::Variable& variable) {
-    if (variable.space != Space::kGlobal) return;
+    if (variable.space != Space::kGlobal && variable.space != Space::kConst) return;
     Variable& out = facts.variables.emplace_back();
     out.name = variable.name;
     out.shown = Shown(variable.name);

@@ -78,7 +78,7 @@ struct Constant {
   bool operator==(const Constant&) const = default;
 };
 
-/// A variable in global memory: it outlives the launch.
+/// A variable in global or constant memory: it outlives the launch.
 struct Variable {
   std::string name;   ///< In the PTX.
   std::string shown;  ///< For people: "ns::count", "kernel()::calls".

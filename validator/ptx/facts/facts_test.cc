@@ -254,13 +254,20 @@ TEST(StateTest, ThroughCallsAndInitialisers) {
             Answer::kNo);
 }
 
-TEST(StateTest, OnlyGlobalMemoryOutlivesALaunch) {
+TEST(StateTest, SharedMemoryDoesNotOutliveALaunch) {
   const Facts facts = Kernel("st.shared.u32 [s], %r1;",
                              ".shared .align 4 .u32 s;\n.const .align 4 .u32 c = 3;\n"
                              ".visible .global .align 4 .u32 _ZN2ns5countE;\n");
-  ASSERT_EQ(facts.variables.size(), 1u);
-  EXPECT_EQ(facts.variables[0].shown, "ns::count");
-  EXPECT_EQ(facts.variables[0].written, Answer::kNo);
+  ASSERT_EQ(facts.variables.size(), 2u);
+  EXPECT_EQ(facts.variables[1].shown, "ns::count");
+  EXPECT_EQ(facts.variables[1].written, Answer::kNo);
+  // Constant memory can be reached by its generic address.
+  EXPECT_EQ(Written("mov.u64 %d2, v; cvta.const.u64 %d3, %d2; st.u32 [%d3], 1;",
+                    ".const .align 4 .u32 v = 3;\n"),
+            Answer::kYes);
+  EXPECT_EQ(Written("ld.const.u32 %r2, [v]; st.global.u32 [%d1], %r2;",
+                    ".const .align 4 .u32 v = 3;\n"),
+            Answer::kNo);
 }
 
 // --- constants
@@ -437,7 +444,7 @@ TEST(WholeModulesTest, WhatTheyKeepIsKnown) {
     ++modules;
   }
   EXPECT_GE(modules, 12u);
-  EXPECT_THAT(written, UnorderedElementsAre("ticket", "lock_word", "managed_counter", "fz"));
+  EXPECT_THAT(written, UnorderedElementsAre("ticket", "lock_word", "managed_counter", "fz", "counter"));
   EXPECT_THAT(unknown, IsEmpty());
 }
 

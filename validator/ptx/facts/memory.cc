@@ -83,7 +83,7 @@ std::vector<ObjectIndex> GlobalObjects(const ptx::Module& module, const Origins&
           wanted == Object::Kind::kModuleVariable
               ? module.variables[object.index]
               : module.functions[object.function].variables[object.index];
-      if (variable.space == Space::kGlobal) objects.push_back(i);
+      if (variable.space == Space::kGlobal || variable.space == Space::kConst) objects.push_back(i);
     }
   }
   return objects;
