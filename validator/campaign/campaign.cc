@@ -155,11 +155,10 @@ bool Campaign::Execute(const std::vector<Task>& planned, std::string_view gate, 
 
 void Campaign::Run() {
   using Wave = std::vector<Task> (Campaign::*)();
-  constexpr Wave kWaves[] = {&Campaign::Regressions, &Campaign::Smoke,    &Campaign::Tiny,
-                             &Campaign::Shapes,      &Campaign::Stateful, &Campaign::Values,
-                             &Campaign::Aimed,       &Campaign::Paired,   &Campaign::Long,
-                             &Campaign::Longest,     &Campaign::Varied,   &Campaign::Surroundings,
-                             &Campaign::Huge};
+  constexpr Wave kWaves[] = {&Campaign::Regressions, &Campaign::Smoke,        &Campaign::Tiny,
+                             &Campaign::Shapes,      &Campaign::Values,       &Campaign::Aimed,
+                             &Campaign::Paired,      &Campaign::Long,         &Campaign::Longest,
+                             &Campaign::Varied,      &Campaign::Surroundings, &Campaign::Huge};
   for (const Wave wave : kWaves) {
     std::vector<Task> planned = (this->*wave)();
     if (!harvest_.inconclusive.empty()) return;

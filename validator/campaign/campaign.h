@@ -92,15 +92,12 @@ class Campaign {
   std::vector<Task> Longest();
   std::vector<Task> Varied();
   std::vector<Task> Huge();
-  std::vector<Task> Stateful();
   std::vector<Task> Surroundings();
   Task After(const Repetition& repetition, const cases::Case& judged, const cases::Case& other,
              Rng& rng) const;
   std::vector<cases::Case> Pool() const;
   void AddRepeatedCalls(const std::vector<cases::Case>& pool, std::size_t count, Rng& rng,
                         std::vector<Task>& planned) const;
-  void AddManyCalls(const std::vector<cases::Case>& pool, Rng& rng,
-                    std::vector<Task>& planned) const;
 
   void Trim(std::vector<Task>& planned) const;
   void Learn(const CaseRun& run);

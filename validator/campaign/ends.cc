@@ -114,7 +114,7 @@ Status Runner::RunEnds(const cases::Probe& probe, CaseRun& run) const {
     run.left_out = ToString(bound.error());
     return {};
   }
-  if (!engine::CutToEnds(bound->execution)) {
+  if (!engine::CutToEnds(bound->execution, subject_.compiled->facts.get())) {
     run.left_out = "blocks of this plan may depend on each other";
     return {};
   }

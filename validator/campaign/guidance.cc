@@ -20,40 +20,6 @@ namespace {
 
 constexpr std::uint8_t kBothSides = 3;
 
-// One immediate operand: decimal, 0x hexadecimal, 0f/0d floating-point bits.
-void ReadImmediate(std::string_view word, std::set<std::int64_t>& integers,
-                   std::set<double>& floats) {
-  const bool negative = word.starts_with('-');
-  if (negative) word.remove_prefix(1);
-  if (word.empty() || word[0] < '0' || word[0] > '9' || word.size() > 20) return;
-  int base = 10;
-  char kind = 'i';
-  if (word.size() > 2 && word[0] == '0' &&
-      (word[1] == 'x' || word[1] == 'f' || word[1] == 'F' || word[1] == 'd' || word[1] == 'D')) {
-    base = 16;
-    kind = word[1] == 'x' ? 'i' : static_cast<char>(word[1] | 0x20);
-    word.remove_prefix(2);
-  }
-  std::uint64_t value = 0;
-  for (const char c : word) {
-    int digit = -1;
-    if (c >= '0' && c <= '9') digit = c - '0';
-    if (base == 16 && c >= 'a' && c <= 'f') digit = c - 'a' + 10;
-    if (base == 16 && c >= 'A' && c <= 'F') digit = c - 'A' + 10;
-    if (digit < 0) return;
-    value = value * static_cast<std::uint64_t>(base) + static_cast<std::uint64_t>(digit);
-  }
-  if (kind == 'i') {
-    if (!negative && value >= 2 && value <= INT64_MAX)
-      integers.insert(static_cast<std::int64_t>(value));
-    return;
-  }
-  const double real =
-      kind == 'f' ? static_cast<double>(std::bit_cast<float>(static_cast<std::uint32_t>(value)))
-                  : std::bit_cast<double>(value);
-  if (std::isfinite(real) && real != 0 && real != 1) floats.insert(real);
-}
-
 /// One way to aim an axis at a constant: at constant * factor + delta, the other axes at `others`.
 struct AimRow {
   std::int64_t factor;
@@ -82,42 +48,6 @@ std::int64_t Round(std::int64_t constant) {
   if (constant < 15) return constant;
   if (constant % 8 == 1) return constant - 1;
   return constant % 8 == 7 ? constant + 1 : constant;
-}
-
-/// What an instruction does with its immediates, as far as it can be the key to a special case.
-enum class Use : std::uint8_t { kNone, kCompared, kDivisor, kMask, kShift };
-struct UseRow {
-  std::string_view mnemonic;
-  Use use;
-};
-constexpr UseRow kUses[] = {{"setp.", Use::kCompared}, {"set.", Use::kCompared},
-                            {"min.", Use::kCompared},  {"max.", Use::kCompared},
-                            {"rem.", Use::kDivisor},   {"div.", Use::kDivisor},
-                            {"and.b", Use::kMask},     {"shr.", Use::kShift}};
-
-struct UseAt {
-  Use use = Use::kNone;
-  std::size_t at = 0;
-};
-UseAt UseOf(std::string_view line) {
-  for (const UseRow& row : kUses) {
-    const std::size_t at = line.find(row.mnemonic);
-    // Behind a predicate or white space, not inside of another word.
-    if (at != std::string_view::npos && (at == 0 || line[at - 1] == ' ' || line[at - 1] == '\t'))
-      return {row.use, at};
-  }
-  return {};
-}
-
-void ReadImmediates(std::string_view text, std::set<std::int64_t>& integers,
-                    std::set<double>& floats) {
-  for (std::size_t at = 0; at < text.size();) {
-    const std::size_t from = text.find_first_not_of(" \t,;", at);
-    if (from == std::string_view::npos) return;
-    const std::size_t to = std::min(text.find_first_of(" \t,;", from), text.size());
-    ReadImmediate(text.substr(from, to - from), integers, floats);
-    at = to;
-  }
 }
 
 /// An integer that is compared with may be the bits of a float, of 16 or of 32 of them. Only
@@ -260,30 +190,40 @@ std::string Describe(const BranchCoverage& partial) {
   return fmt::format("{}: {}", place, what);
 }
 
-ProgramConstants ConstantsOfPtx(std::string_view ptx) {
+ProgramConstants ConstantsOfProgram(const facts::Facts* program) {
+  ProgramConstants constants;
+  if (program == nullptr) return constants;
   std::set<std::int64_t> compared;
   std::set<std::int64_t> computed;
   std::set<double> floats;
-  for (std::size_t start = 0; start < ptx.size();) {
-    const std::size_t end = std::min(ptx.find('\n', start), ptx.size());
-    std::string_view line = ptx.substr(start, end - start);
-    start = end + 1;
-    line = line.substr(0, line.find("//"));
-    const auto [use, at] = UseOf(line);
-    if (use == Use::kNone) continue;
-    std::set<std::int64_t> integers;
-    std::set<double> ignored;
-    ReadImmediates(line.substr(at), integers, use == Use::kCompared ? floats : ignored);
-    for (const std::int64_t value : integers) {
-      if (use == Use::kCompared) compared.insert(value);
-      if (use == Use::kDivisor) computed.insert(value);
-      // n % 64 is n & 63, and n / 64 is n >> 6.
-      if (use == Use::kMask && value < INT64_MAX && (value & (value + 1)) == 0)
-        computed.insert(value + 1);
-      if (use == Use::kShift && value < 40) computed.insert(std::int64_t{1} << value);
+  using How = facts::Constant::How;
+  for (const facts::Constant& constant : program->constants) {
+    if (constant.real) {
+      const double real = constant.number;
+      if (constant.how == How::kCompared && std::isfinite(real) && real != 0 && real != 1)
+        floats.insert(real);
+      continue;
+    }
+    const std::int64_t value = constant.integer;
+    if (value < 2) continue;
+    switch (constant.how) {
+      case How::kCompared:
+        compared.insert(value);
+        break;
+      case How::kDivisor:
+        computed.insert(value);
+        break;
+      case How::kMask:
+        // n % 64 is n & 63, and n / 64 is n >> 6.
+        if (value < INT64_MAX && (value & (value + 1)) == 0) computed.insert(value + 1);
+        break;
+      case How::kShift:
+        if (value < 40) computed.insert(std::int64_t{1} << value);
+        break;
     }
   }
-  ProgramConstants constants{{compared.begin(), compared.end()}, {floats.begin(), floats.end()}};
+  constants.integers.assign(compared.begin(), compared.end());
+  constants.floats.assign(floats.begin(), floats.end());
   for (const std::int64_t value : computed) {
     if (!compared.contains(value)) constants.integers.push_back(value);
   }

@@ -5,7 +5,7 @@
 // or `ids[i] == 77` in its own way carries the number in a setp, an and or a rem. Cases are aimed
 // at such numbers: axes set to them, next to them and past them, inputs holding them.
 //
-// Deterministic; linear in the PTX; any bytes are acceptable.
+// Deterministic; linear in what is known of the program.
 #pragma once
 
 #include <cstdint>
@@ -17,6 +17,7 @@
 
 #include "validator/cases/case.h"
 #include "validator/execution/execution.h"
+#include "validator/ptx/facts/facts.h"
 
 namespace assay::campaign {
 
@@ -46,7 +47,8 @@ struct ProgramConstants {
   /// ordinary numbers when they are taken for a float's bits.
   std::vector<double> floats;
 };
-ProgramConstants ConstantsOfPtx(std::string_view ptx);
+/// None of a program that is not known (null).
+ProgramConstants ConstantsOfProgram(const facts::Facts* program);
 
 /// Cases aimed at the constants: each axis at a constant, its neighbours and multiples past it,
 /// others small or 1, within `max_elements`; inputs that hold a constant, its half and its double, in

@@ -3,6 +3,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <cmath>
+
 #include "validator/cases/test_instance.h"
 
 namespace assay::campaign {
@@ -26,37 +28,55 @@ TEST(CoverageTest, AddsUpSidesAndTellsWhatIsNew) {
   EXPECT_EQ(Describe(coverage.Partial()[0]), "kernel.cu:2: the branch, taken");
 }
 
-TEST(GuidanceTest, ReadsWhatComparisonsCompareWith) {
-  const ProgramConstants constants = ConstantsOfPtx(
-      "setp.eq.s64 %p1, %rd1, 4096; // 77\n"
-      "@%p2 setp.ne.s32 %p3, %r1, 0x1F;\n"
-      "setp.gt.f32 %p4, %f1, 0f42F70000;\n"
-      "setp.lt.f64 %p4, %fd1, 0d405EE00000000000;\n"
-      "add.s32 %r1, %r2, 999;\n"
-      "setp.eq.s32 %p5, %r1, -5;\n"
-      "setp.eq.s32 %p5, %r1, 99999999999999999999999999;\n");
-  EXPECT_EQ(constants.integers, (std::vector<std::int64_t>{31, 4096}));
-  EXPECT_EQ(constants.floats, (std::vector<double>{123.5}));
+using How = facts::Constant::How;
+
+facts::Facts Program(const std::vector<std::pair<How, std::int64_t>>& integers,
+                     const std::vector<std::pair<How, double>>& reals = {}) {
+  facts::Facts program;
+  for (const auto& [how, value] : integers)
+    program.constants.push_back(
+        {.how = how, .real = false, .integer = value, .number = 0, .with = {}, .own_line = 0});
+  for (const auto& [how, value] : reals)
+    program.constants.push_back(
+        {.how = how, .real = true, .integer = 0, .number = value, .with = {}, .own_line = 0});
+  return program;
 }
 
-TEST(GuidanceTest, ReadsDivisorsMasksAndShiftsButNotAddends) {
-  const ProgramConstants constants = ConstantsOfPtx(
-      "and.b64 %rd2, %rd1, 2047;\n"
-      "and.b32 %r2, %r1, 10;\n"
-      "rem.s64 %rd3, %rd1, 77;\n"
-      "shr.u32 %r3, %r1, 9;\n"
-      "min.s64 %rd4, %rd1, 512;\n"
-      "add.s64 %rd5, %rd1, 333;\n"
-      "mul.lo.s64 %rd5, %rd1, 444;\n");
-  EXPECT_EQ(constants.integers, (std::vector<std::int64_t>{512, 77, 2048}));
+TEST(GuidanceTest, TakesWhatComparisonsCompareWith) {
+  const facts::Facts program = Program({{How::kCompared, 4096},
+                                        {How::kCompared, 31},
+                                        {How::kCompared, 31},
+                                        {How::kCompared, -5},
+                                        {How::kCompared, 1}},
+                                       {{How::kCompared, 123.5},
+                                        {How::kCompared, 1},
+                                        {How::kDivisor, 7.5},
+                                        {How::kCompared, HUGE_VAL}});
+  const ProgramConstants constants = ConstantsOfProgram(&program);
+  EXPECT_EQ(constants.integers, (std::vector<std::int64_t>{31, 4096}));
+  EXPECT_EQ(constants.floats, (std::vector<double>{123.5}));
+  EXPECT_TRUE(ConstantsOfProgram(nullptr).integers.empty());
+}
+
+TEST(GuidanceTest, TakesDivisorsMasksAndShifts) {
+  const facts::Facts program = Program({{How::kMask, 2047},
+                                        {How::kMask, 10},
+                                        {How::kDivisor, 77},
+                                        {How::kShift, 9},
+                                        {How::kShift, 50},
+                                        {How::kCompared, 512}});
+  EXPECT_EQ(ConstantsOfProgram(&program).integers, (std::vector<std::int64_t>{512, 77, 2048}));
 }
 
 TEST(GuidanceTest, ReadsIntegersAsTheBitsOfFloats) {
   // 123.5 in bf16 and in f32.
-  EXPECT_THAT(ConstantsOfPtx("setp.eq.s16 %p1, %rs1, 17143;\n").floats, testing::Contains(123.5));
-  EXPECT_THAT(ConstantsOfPtx("setp.eq.s32 %p1, %r1, 0x42F70000;\n").floats,
-              testing::Contains(123.5));
-  EXPECT_TRUE(ConstantsOfPtx("setp.eq.s32 %p1, %r1, 32;\n").floats.empty());
+  const auto floats = [](std::int64_t value) {
+    const facts::Facts program = Program({{How::kCompared, value}});
+    return ConstantsOfProgram(&program).floats;
+  };
+  EXPECT_THAT(floats(17143), testing::Contains(123.5));
+  EXPECT_THAT(floats(0x42F70000), testing::Contains(123.5));
+  EXPECT_TRUE(floats(32).empty());
 }
 
 TEST(GuidanceTest, AimsAxesAndValuesAtTheConstants) {
@@ -121,13 +141,6 @@ TEST(GuidanceTest, PairsAreStepsOfAStaircase) {
   // Too large.
   EXPECT_FALSE(has(1025, 1025));
   EXPECT_TRUE(PairedCases(instance, {{4}, {}}, fits, 7).empty());
-}
-
-TEST(GuidanceTest, SurvivesAnyBytes) {
-  std::string bytes = "setp.";
-  for (int i = 0; i < 4096; ++i) bytes.push_back(static_cast<char>(i * 7919 >> 3));
-  ConstantsOfPtx(bytes);
-  ConstantsOfPtx("setp.x -, 0x, 0f, 0d;\nsetp.");
 }
 
 }  // namespace

@@ -1,6 +1,5 @@
 #include "validator/campaign/repetitions.h"
 
-#include <algorithm>
 #include <array>
 #include <optional>
 
@@ -27,9 +26,6 @@ constexpr std::array kRepetitions = {
     Repetition{Before::kSomeValues, 1, false, "results are kept by some of the values"},
     Repetition{Before::kSame, 9, true, "calls are counted"},
 };
-
-/// The most calls that are made before the judged one.
-constexpr std::size_t kMostCalls = 260;
 
 // Which elements of a tensor are others than the judged ones.
 struct Part {
@@ -61,39 +57,6 @@ Part PartOf(std::size_t elements, std::uint64_t choice, Rng& rng) {
 }  // namespace
 
 std::span<const Repetition> Repetitions() { return kRepetitions; }
-
-bool KeepsState(std::string_view ptx) {
-  for (std::size_t start = 0; start < ptx.size();) {
-    const std::size_t end = std::min(ptx.find('\n', start), ptx.size());
-    std::string_view line = ptx.substr(start, end - start);
-    start = end + 1;
-    line.remove_prefix(std::min(line.find_first_not_of(" \t"), line.size()));
-    if (line.empty() || line.front() != '.') continue;
-    line = line.substr(0, line.find("//"));
-    // A directive that names the space, alone or behind a linkage; instructions have it in their
-    // mnemonic.
-    for (std::size_t at = line.find(".global"); at != std::string_view::npos;
-         at = line.find(".global", at + 1)) {
-      const std::size_t after = at + std::string_view(".global").size();
-      const bool word = (at == 0 || line[at - 1] == ' ' || line[at - 1] == '\t') &&
-                        (after == line.size() || line[after] == ' ' || line[after] == '\t' ||
-                         line[after] == '.' || line[after] == '\r');
-      if (word) return true;
-    }
-  }
-  return false;
-}
-
-std::vector<std::size_t> CallCounts(const ProgramConstants& constants, std::size_t count) {
-  std::vector<std::size_t> counts = {kMostCalls};
-  for (const std::int64_t constant : constants.integers) {
-    if (constant < 1 || static_cast<std::size_t>(constant) >= kMostCalls) continue;
-    counts.push_back(static_cast<std::size_t>(constant));
-    counts.push_back(static_cast<std::size_t>(constant) + 1);
-  }
-  if (counts.size() > count) counts.resize(count);
-  return counts;
-}
 
 cases::Probe ProbeAfter(const ops::Instance& instance, const Repetition& repetition,
                         const cases::Case& judged, const cases::Case& other, Rng& rng) {

@@ -15,7 +15,6 @@
 #include <cstdint>
 #include <span>
 #include <string_view>
-#include <vector>
 
 #include "base/rng.h"
 #include "ops/op.h"
@@ -37,13 +36,6 @@ struct Repetition {
 };
 
 std::span<const Repetition> Repetitions();
-
-/// Has the program variables that outlive a launch? Text of any kind is acceptable.
-bool KeepsState(std::string_view ptx);
-
-/// Calls to make of one case where a kernel keeps state: as many as are ever tried, then as many as
-/// the numbers that it compares with, and one more. The first `count` of them.
-std::vector<std::size_t> CallCounts(const ProgramConstants& constants, std::size_t count);
 
 /// `judged` after the calls of a row. `other` is what kOtherShape takes.
 cases::Probe ProbeAfter(const ops::Instance& instance, const Repetition& repetition,

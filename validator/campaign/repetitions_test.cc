@@ -23,26 +23,6 @@ TEST(RepetitionsTest, HalfOfTheRowsIsReachedAtQuickEffortAndAllAtStandard) {
   EXPECT_GE(3 * RowOf(Effort::kStandard).schedules, Repetitions().size());
 }
 
-TEST(RepetitionsTest, StateIsWhatOutlivesALaunch) {
-  for (const char* state : {".global .align 4 .u32 calls;", ".visible .global .align 8 .u64 seen;",
-                            "\t.extern .global .f32 x[4];\r", ".global\t.b8 s[3] = {1, 2, 3};"})
-    EXPECT_TRUE(KeepsState(std::string(".version 9.0\n") + state + "\n")) << state;
-  for (const char* none :
-       {"", ".const .align 4 .f32 table[4];", "\tld.global.f32 %f1, [%rd1];",
-        ".shared .align 4 .b8 tile[128];", "// .global .u32 x;", "\t// .globl\tk", ".globalise x;",
-        ".param .u64 .ptr.global x", "@%p1 st.global.u32 [%rd1], 3;"})
-    EXPECT_FALSE(KeepsState(none)) << none;
-}
-
-TEST(RepetitionsTest, CallsAreCountedUpToTheProgramsNumbers) {
-  const auto counts = [](std::vector<std::int64_t> integers, std::size_t count) {
-    return CallCounts({.integers = std::move(integers), .floats = {}}, count);
-  };
-  EXPECT_EQ(counts({}, 9), (std::vector<std::size_t>{260}));
-  EXPECT_EQ(counts({5, 1000, 40}, 9), (std::vector<std::size_t>{260, 5, 6, 40, 41}));
-  EXPECT_EQ(counts({5, 40}, 3), (std::vector<std::size_t>{260, 5, 6}));
-}
-
 TEST(RepetitionsTest, ThePastIsWhatTheRowSays) {
   const ops::Instance instance = DoubleInstance();
   const cases::Case judged = CaseOf(9, 3);

@@ -116,7 +116,7 @@ std::vector<Task> Campaign::Values() {
 // At the numbers that the program compares with.
 std::vector<Task> Campaign::Aimed() {
   std::vector<Task> planned;
-  const ProgramConstants constants = ConstantsOfPtx(trial_.compiled.ptx);
+  const ProgramConstants constants = ConstantsOfProgram(trial_.compiled.facts.get());
   for (cases::Case& value :
        AimedCases(trial_.instance, constants, trial_.effort.long_elements,
                   trial_.effort.guided_cases, DeriveSeed(trial_.seed, "aimed"))) {
@@ -129,7 +129,7 @@ std::vector<Task> Campaign::Aimed() {
 // largest constants that fit together is past all smaller ones.
 std::vector<Task> Campaign::Paired() {
   std::vector<Task> planned;
-  ProgramConstants constants = ConstantsOfPtx(trial_.compiled.ptx);
+  ProgramConstants constants = ConstantsOfProgram(trial_.compiled.facts.get());
   for (const std::int64_t constant : cases::ConstantsOf(trial_.plan))
     constants.integers.push_back(constant);
   const double budget = static_cast<double>(trial_.effort.campaign_steps) / 32;
@@ -248,18 +248,6 @@ std::vector<cases::Case> Campaign::Pool() const {
   return pool;
 }
 
-// A kernel with variables that outlive a launch is called again and again, before cases that cost
-// more: what it remembers is the likeliest thing to be wrong with it.
-std::vector<Task> Campaign::Stateful() {
-  std::vector<Task> planned;
-  const std::vector<cases::Case> pool = Pool();
-  if (pool.empty() || !KeepsState(trial_.compiled.ptx)) return planned;
-  Rng rng(DeriveSeed(trial_.seed, "stateful"));
-  AddRepeatedCalls(pool, 5 * trial_.effort.schedules, rng, planned);
-  AddManyCalls(pool, rng, planned);
-  return planned;
-}
-
 // The same cases under other schedules, with other poison, misaligned, after other calls, with
 // perturbed approximations.
 std::vector<Task> Campaign::Surroundings() {
@@ -330,26 +318,6 @@ Task Campaign::After(const Repetition& repetition, const cases::Case& judged,
   for (const cases::Case& before : one.probe.prelude)
     one.wants.max_steps += TaskFor(before, "").wants.max_steps;
   return one;
-}
-
-// A kernel that keeps state, on the smallest of the cases, after many calls: all the same, or the
-// last one with other values.
-void Campaign::AddManyCalls(const std::vector<cases::Case>& pool, Rng& rng,
-                            std::vector<Task>& planned) const {
-  using Before = Repetition::Before;
-  const cases::Case& smallest = *std::ranges::min_element(pool, {}, [&](const cases::Case& value) {
-    return cases::TotalElements(trial_.instance, value.axes);
-  });
-  const ProgramConstants constants = ConstantsOfPtx(trial_.compiled.ptx);
-  std::size_t number = 0;
-  for (const std::size_t calls : CallCounts(constants, 3 * trial_.effort.schedules)) {
-    const cases::Recipe& recipe = *cases::FindRecipe(number % 2 == 0 ? "exact" : "plain");
-    const cases::Case judged =
-        cases::MakeCase(trial_.instance, recipe, smallest.axes, rng.Next() % 1'000'000, "repeated");
-    planned.push_back(After({Before::kSame, calls, true, {}}, judged, judged, rng));
-    if (number++ == 0)
-      planned.push_back(After({Before::kOtherValues, calls, true, {}}, judged, judged, rng));
-  }
 }
 
 // More elements than 2^31, of which only the ends are run: where an index of 32 bits wraps.

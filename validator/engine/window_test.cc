@@ -5,33 +5,22 @@
 namespace assay::engine {
 namespace {
 
-constexpr const char* kPtx = R"(
-.visible .entry plain(
-  .param .u64 a
-)
-{
-  ld.shared.f32 %f1, [s];
-  st.global.f32 [%rd1], %f1;
-  atom.shared.add.u32 %r1, [s], 1;
-  bar.red.popc.u32 %r1, 0, %p1;
+/// Of a program whose blocks depend on each other in some kernels.
+facts::Facts Program() {
+  facts::Facts program;
+  const auto add = [&](const char* name, facts::Answer answer) {
+    facts::Function& function = program.functions.emplace_back();
+    function.name = name;
+    function.blocks_depend = answer;
+  };
+  add("plain", facts::Answer::kNo);
+  add("atomics", facts::Answer::kYes);
+  add("calls", facts::Answer::kUnknown);
+  return program;
 }
-.visible .entry plainer(
-  .param .u64 a
-)
-{
-  red.global.add.f32 [%rd1], %f1;
-}
-.visible .entry polls() {
-  ld.acquire.gpu.u32 %r1, [%rd1];
-}
-.visible .entry calls() {
-  call.uni helper, ();
-}
-)";
 
 Execution Two(const char* first, const char* second, bool shared_output) {
   Execution execution;
-  execution.ptx = kPtx;
   execution.buffers.resize(3);
   execution.buffers[1].role = execution.buffers[2].role = BufferRole::kOutput;
   for (const bool last : {false, true}) {
@@ -47,43 +36,39 @@ Execution Two(const char* first, const char* second, bool shared_output) {
   return execution;
 }
 
-TEST(WindowTest, TellsWhichBlocksCommunicate) {
-  EXPECT_FALSE(BlocksCommunicate(kPtx, "plain"));
-  EXPECT_TRUE(BlocksCommunicate(kPtx, "plainer"));
-  EXPECT_TRUE(BlocksCommunicate(kPtx, "polls"));
-  // The helper may be anything in the module.
-  EXPECT_TRUE(BlocksCommunicate(kPtx, "calls"));
-  EXPECT_TRUE(BlocksCommunicate(kPtx, "not_there"));
-  EXPECT_TRUE(BlocksCommunicate("", ""));
-  EXPECT_TRUE(BlocksCommunicate(".entry k( {", "k"));
-}
-
 TEST(WindowTest, LeavesTheEndsOfLargeGrids) {
+  const facts::Facts program = Program();
   Execution execution = Two("plain", "plain", false);
   execution.launches[1].grid = {100, 1, 1};
-  ASSERT_TRUE(CutToEnds(execution));
+  ASSERT_TRUE(CutToEnds(execution, &program));
   EXPECT_EQ(execution.launches[0].only, (std::vector<BlockRange>{{0, 1}, {4998, 2}}));
   EXPECT_TRUE(execution.launches[1].only.empty());
 }
 
 TEST(WindowTest, CutsNothingThatIsHandedOn) {
+  const facts::Facts program = Program();
   Execution execution = Two("plain", "plain", true);
-  EXPECT_FALSE(CutToEnds(execution));
+  EXPECT_FALSE(CutToEnds(execution, &program));
   EXPECT_TRUE(execution.launches[0].only.empty());
   // The last launch may be cut all the same.
-  EXPECT_FALSE(MayCut(execution, 0));
-  EXPECT_TRUE(MayCut(execution, 1));
+  EXPECT_FALSE(MayCut(execution, &program, 0));
+  EXPECT_TRUE(MayCut(execution, &program, 1));
 }
 
 TEST(WindowTest, CutsNoAtomicsClustersOrCooperation) {
-  Execution execution = Two("plain", "plainer", false);
-  EXPECT_FALSE(CutToEnds(execution));
+  const facts::Facts program = Program();
+  for (const char* entry : {"atomics", "calls", "not_there"}) {
+    Execution one = Two("plain", entry, false);
+    EXPECT_FALSE(CutToEnds(one, &program)) << entry;
+  }
+  Execution execution = Two("plain", "plain", false);
+  EXPECT_FALSE(CutToEnds(execution, nullptr));
   execution = Two("plain", "plain", false);
   execution.launches[0].cooperative = true;
-  EXPECT_FALSE(CutToEnds(execution));
+  EXPECT_FALSE(CutToEnds(execution, &program));
   execution.launches[0].cooperative = false;
   execution.launches[0].cluster = {2, 1, 1};
-  EXPECT_FALSE(CutToEnds(execution));
+  EXPECT_FALSE(CutToEnds(execution, &program));
 }
 
 }  // namespace

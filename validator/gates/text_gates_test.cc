@@ -123,8 +123,17 @@ TEST(TextGatesTest, PolicyLooksAtSourceAndPtx) {
   source.candidate.kernel += "__device__ void p() { printf(\"x\"); }\n";
   EXPECT_EQ(GateOf(source.Judge().verdict, "policy").status, GateStatus::kRefuted);
   FakeBench ptx;
-  ptx.compiler.outcome.kernel.ptx += ".func f() {\n nanosleep.u32 100;\n}\n";
+  engine::CompiledKernel& kernel = ptx.compiler.outcome.kernel;
+  const std::string head = kernel.ptx;
+  campaign::FakeCompiler::SetPtx(kernel, head + ".func f() {\n nanosleep.u32 100;\n}\n");
   EXPECT_EQ(GateOf(ptx.Judge().verdict, "policy").status, GateStatus::kRefuted);
+  // What cannot be read is not known to be harmless.
+  FakeBench unread;
+  campaign::FakeCompiler::SetPtx(unread.compiler.outcome.kernel,
+                                 head + ".func f() {\n what.is.this;\n}\n");
+  const Judgement judgement = unread.Judge();
+  EXPECT_EQ(GateOf(judgement.verdict, "policy").status, GateStatus::kInconclusive);
+  EXPECT_THAT(GateOf(judgement.verdict, "policy").reason, HasSubstr("ptx:5"));
 }
 
 }  // namespace

@@ -104,13 +104,13 @@ void MakeBlocksSmall(Launch& launch) {
 }
 
 /// Cuts every grid beyond kWholeGrid down to the threads that write what is wanted.
-bool CutToWanted(engine::Binding& binding, const Wanted& wanted) {
+bool CutToWanted(engine::Binding& binding, const facts::Facts* program, const Wanted& wanted) {
   Execution& execution = binding.execution;
   for (std::size_t i = 0; i < execution.launches.size(); ++i) {
     Launch& launch = execution.launches[i];
     if (std::uint64_t{launch.grid[0]} * launch.grid[1] * launch.grid[2] <= engine::kWholeGrid)
       continue;
-    if (!engine::MayCut(execution, i)) return false;
+    if (!engine::MayCut(execution, program, i)) return false;
     const Launch whole = launch;
     MakeBlocksSmall(launch);
     std::set<std::uint64_t> blocks;
@@ -223,7 +223,7 @@ Result<Cells> ReferenceRunner::Run(const ops::Instance& instance, const NumberTy
     // Terabytes of cells cannot be tracked byte by byte; the full runs of small cases are.
     binding.execution.checks.initialisation = false;
     binding.execution.limits.max_steps = kWindowSteps;
-    if (!CutToWanted(binding, *wanted)) {
+    if (!CutToWanted(binding, compiled.facts.get(), *wanted)) {
       return Fail(ErrorKind::kUnsupported, "cannot be run in part", Place(instance));
     }
   }

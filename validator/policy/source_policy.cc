@@ -3,9 +3,12 @@
 
 #include <algorithm>
 #include <array>
+#include <span>
 #include <string>
+#include <utility>
 
 #include "validator/policy/policy.h"
+#include "validator/policy/source_macros.h"
 #include "validator/policy/source_scan.h"
 
 namespace assay::policy {
@@ -35,7 +38,6 @@ constexpr std::string_view kHost =
     "a candidate has no host code; launches are described in launch.json";
 constexpr std::string_view kNoHost =
     "remove it, and add a kernel to launch.json where another launch is needed";
-constexpr std::string_view kBuildTime = "the result would depend on when it was compiled";
 
 constexpr std::array kWordRules = {
     WordRule{"__nanosleep", false, "sleeping hides races and wastes the device",
@@ -69,11 +71,11 @@ constexpr std::array kWordRules = {
     WordRule{"__declspec", false,
              "attributes can change linkage, aliasing and what the compiler reports",
              "use the standard forms: __launch_bounds__, __restrict__, __align__, __forceinline__"},
+    WordRule{"source_location", false,
+             "what is judged must be what is shipped, and in another file it would differ",
+             kNoOutput},
     WordRule{"__weak__", false, "weak symbols may be replaced by others",
              "define the function in kernel.cu"},
-    WordRule{"__DATE__", false, kBuildTime, kNoOutput},
-    WordRule{"__TIME__", false, kBuildTime, kNoOutput},
-    WordRule{"__TIMESTAMP__", false, kBuildTime, kNoOutput},
     WordRule{"cudaMalloc", true, kHost, kNoHost},
     WordRule{"cudaFree", true, kHost, kNoHost},
     WordRule{"cudaMemcpy", true, kHost, kNoHost},
@@ -118,11 +120,6 @@ constexpr std::array<std::string_view, 8> kMoreHeaders = {
 
 constexpr std::array<std::string_view, 4> kPragmas = {"unroll", "nounroll", "once", "GCC unroll"};
 
-std::string FirstWord(std::string_view text) {
-  const std::size_t end = text.find_first_of(" \t(<\"");
-  return std::string(text.substr(0, end));
-}
-
 std::string_view Trim(std::string_view text) {
   const std::size_t first = text.find_first_not_of(" \t");
   if (first == std::string_view::npos) return {};
@@ -131,7 +128,7 @@ std::string_view Trim(std::string_view text) {
 
 bool AllowedHeader(std::string_view name) {
   if (name.empty() || name.front() == '/' || name.find("..") != std::string_view::npos ||
-      name.find('\\') != std::string_view::npos) {
+      name.find('\\') != std::string_view::npos || name.ends_with("source_location")) {
     return false;
   }
   const auto admits = [name](std::string_view header) {
@@ -148,24 +145,59 @@ bool AllowedPragma(std::string_view text) {
   });
 }
 
+/// Tokens as one line, for messages and for names of pragmas.
+std::string Line(std::span<const SourceToken> tokens) {
+  std::string line;
+  for (const SourceToken& token : tokens) {
+    if (!line.empty() && token.kind != Kind::kPunctuation) line += ' ';
+    line += token.kind == Kind::kString ? '"' + token.text + '"' : token.text;
+  }
+  return line;
+}
+
 class Checker {
  public:
   explicit Checker(std::string_view source) : tokens_(ScanSource(source)) {}
 
   std::vector<Finding> Run() {
-    for (at_ = 0; at_ < tokens_.size(); ++at_) {
-      const SourceToken& token = tokens_[at_];
-      if (token.kind == Kind::kDirective) Directive(token);
-      if (token.kind == Kind::kIdentifier) Identifier(token);
-      if (token.kind == Kind::kPunctuation) Punctuation(token);
+    for (const MacroUse& macro : CompilerMacros(tokens_)) {
+      Forbid(macro.line, macro.what,
+             "what is judged must be what is shipped, and compiled by another compiler, in another "
+             "file or at another time the kernel would be another one",
+             "write one kernel for all compilers; __CUDA_ARCH__ may be asked for");
     }
+    Walk(tokens_, false);
+    std::ranges::stable_sort(
+        findings_, {}, [](const Finding& finding) { return finding.accesses.front().site.line; });
     return std::move(findings_);
   }
 
  private:
+  /// Bodies of macros are code: their words count as called.
+  void Walk(const std::vector<SourceToken>& tokens, bool in_macro) {
+    const std::vector<SourceToken>* const outer = std::exchange(walked_, &tokens);
+    const std::size_t outer_at = at_;
+    for (at_ = 0; at_ < tokens.size(); ++at_) {
+      const SourceToken& token = tokens[at_];
+      if (token.kind == Kind::kDirective) Directive(token);
+      if (token.kind == Kind::kIdentifier) Identifier(token, in_macro);
+      if (token.kind == Kind::kPunctuation) Punctuation(token);
+      if (token.kind == Kind::kProblem) {
+        Forbid(token.line, token.text, "compilers read it in different ways",
+               "write plain text that reads in one way");
+      }
+    }
+    walked_ = outer;
+    at_ = outer_at;
+  }
+
   const SourceToken& Next(std::size_t ahead = 1) const {
     static const SourceToken kEnd{};
-    return at_ + ahead < tokens_.size() ? tokens_[at_ + ahead] : kEnd;
+    return at_ + ahead < walked_->size() ? (*walked_)[at_ + ahead] : kEnd;
+  }
+  const SourceToken& Before(std::size_t back = 1) const {
+    static const SourceToken kStart{};
+    return at_ >= back ? (*walked_)[at_ - back] : kStart;
   }
   bool Is(std::size_t ahead, std::string_view text) const {
     return Next(ahead).text == text && Next(ahead).kind != Kind::kString;
@@ -186,14 +218,13 @@ class Checker {
   }
 
   void Directive(const SourceToken& token) {
-    const std::string word = FirstWord(token.text);
-    const std::string_view rest = Trim(std::string_view(token.text).substr(word.size()));
+    const std::string& word = token.text;
     if (word == "include" || word == "include_next" || word == "import" || word == "embed") {
-      const bool quoted = rest.size() >= 2 && ((rest.front() == '"') || (rest.front() == '<'));
-      const std::size_t end = quoted ? rest.find_first_of("\">", 1) : std::string_view::npos;
-      const std::string_view name = end == std::string_view::npos ? "" : rest.substr(1, end - 1);
-      if (word == "include" && AllowedHeader(name)) return;
-      Forbid(token.line, fmt::format("#{} {}", word, rest.substr(0, 80)),
+      const bool named = !token.inner.empty() && token.inner[0].kind == Kind::kHeaderName;
+      const std::string quoted = named ? token.inner[0].text : "";
+      const std::string name = named ? quoted.substr(1, quoted.size() - 2) : "";
+      if (word == "include" && token.inner.size() == 1 && AllowedHeader(name)) return;
+      Forbid(token.line, fmt::format("#{} {}", word, Line(token.inner).substr(0, 80)),
              "only headers of the CUDA toolkit for device code are there",
              "include cuda_bf16.h, cuda_fp16.h, cooperative_groups.h, mma.h, cuda/std/... or "
              "nothing; put your own code into kernel.cu");
@@ -205,18 +236,13 @@ class Checker {
              "remove it");
       return;
     }
-    if (word == "pragma" && !AllowedPragma(rest)) {
-      Forbid(token.line, fmt::format("#pragma {}", rest.substr(0, 40)),
+    if (word == "pragma" && !AllowedPragma(Line(token.inner))) {
+      Forbid(token.line, fmt::format("#pragma {}", Line(token.inner).substr(0, 40)),
              "pragmas can silence the compiler or change what it does",
              "only #pragma unroll and nounroll are known");
       return;
     }
-    // Bodies of macros are code: look at their words as well.
-    if (word == "define") {
-      for (const SourceToken& inner : ScanSource(rest)) {
-        if (inner.kind == Kind::kIdentifier) Word(inner.text, true, token.line);
-      }
-    }
+    Walk(token.inner, word == "define");
   }
 
   void Word(const std::string& word, bool called, std::uint32_t line) {
@@ -226,11 +252,19 @@ class Checker {
     }
   }
 
-  void Identifier(const SourceToken& token) {
-    const bool member = at_ > 0 && tokens_[at_ - 1].kind == Kind::kPunctuation &&
-                        (tokens_[at_ - 1].text == "." ||
-                         (tokens_[at_ - 1].text == ">" && at_ > 1 && tokens_[at_ - 2].text == "-"));
-    Word(token.text, Is(1, "(") && !member, token.line);
+  void Identifier(const SourceToken& token, bool in_macro) {
+    const auto punctuation = [this](std::size_t back, std::string_view text) {
+      return Before(back).kind == Kind::kPunctuation && Before(back).text == text;
+    };
+    const bool member = punctuation(1, ".") || (punctuation(1, ">") && punctuation(2, "-"));
+    Word(token.text, in_macro || (Is(1, "(") && !member), token.line);
+    // [[gnu::weak]] and the like.
+    const bool vendor = (Is(1, ":") && Is(2, ":")) || token.text == "using";
+    if (vendor && punctuation(1, "[") && punctuation(2, "[")) {
+      Forbid(token.line, fmt::format("[[{}::...]]", token.text),
+             "attributes can change linkage, aliasing and what the compiler reports",
+             "use the standard forms: __launch_bounds__, __restrict__, __align__, __forceinline__");
+    }
     if (token.text == "_Pragma" && Is(1, "(") && !AllowedPragma(Next(2).text)) {
       Forbid(token.line, fmt::format("_Pragma(\"{}\")", Next(2).text.substr(0, 40)),
              "pragmas can silence the compiler or change what it does",
@@ -247,12 +281,12 @@ class Checker {
     while (ahead < 24 && !Is(ahead, "(") && Next(ahead).line != 0)
       pointer = Is(ahead++, "*") || pointer;
     if (pointer && IsAddress(Next(ahead + 1)) && Is(ahead + 2, ")"))
-      RawAddress(tokens_[at_].line, Next(ahead + 1).text);
+      RawAddress((*walked_)[at_].line, Next(ahead + 1).text);
   }
 
   void Punctuation(const SourceToken& token) {
     // (T*)0x1234, (const T *) 123
-    if (token.text == ")" && at_ >= 2 && tokens_[at_ - 1].text == "*" && IsAddress(Next())) {
+    if (token.text == ")" && at_ >= 2 && Before().text == "*" && IsAddress(Next())) {
       RawAddress(token.line, Next().text);
     }
     if (token.text == "<" && Is(1, "<") && Is(2, "<")) {
@@ -287,7 +321,8 @@ class Checker {
 
   std::vector<SourceToken> tokens_;
   std::vector<Finding> findings_;
-  std::size_t at_ = 0;
+  const std::vector<SourceToken>* walked_ = nullptr;  ///< The tokens, or those of one directive.
+  std::size_t at_ = 0;                                ///< Where in them.
 };
 
 }  // namespace

@@ -18,6 +18,8 @@
 #include "validator/engine/compiler.h"
 #include "validator/engine/engine.h"
 #include "validator/oracle/oracle.h"
+#include "validator/ptx/facts/compute.h"
+#include "validator/ptx/parser.h"
 #include "validator/verdict/candidate.h"
 
 namespace assay::campaign {
@@ -49,11 +51,19 @@ class FakeCompiler final : public engine::Compiler {
 
   static engine::CompileOutcome Good() {
     engine::CompileOutcome outcome;
-    outcome.kernel.ptx = ".version 8.0\n.target sm_90\n.address_size 64\n";
+    SetPtx(outcome.kernel, ".version 8.0\n.target sm_90\n.address_size 64\n");
     outcome.kernel.lowered = {{"twice", "_Z5twicePKfPfx"}};
     outcome.kernel.resources["_Z5twicePKfPfx"].registers = 16;
     outcome.kernel.compiler = "fake";
     return outcome;
+  }
+  /// With what is known of it, as the compile worker does.
+  static void SetPtx(engine::CompiledKernel& kernel, const std::string& text) {
+    kernel.ptx = text;
+    kernel.facts.reset();
+    const auto module = ptx::Parse(text, "ptx");
+    kernel.facts_fault = module ? "" : ToString(module.error());
+    if (module) kernel.facts = std::make_shared<const facts::Facts>(facts::FactsOf(*module, {}));
   }
   Result<engine::CompileOutcome> Compile(const engine::CompileRequest&) override {
     ++calls;

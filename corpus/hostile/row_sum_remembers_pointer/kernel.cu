@@ -1,4 +1,4 @@
-// Right: counts how often an address comes back, but computes all the same.
+// Counts in a variable how often an address comes back: right so far, and free to be otherwise later.
 #include <cuda_bf16.h>
 #include <cuda_fp16.h>
 
