@@ -7,17 +7,15 @@
 // where they come from, and holds a digest of each form's inputs and outputs.
 //
 // Needs the NVIDIA driver only (dlopen of libcuda.so.1), and no CUDA toolkit at run time.
-#include <dlfcn.h>
-
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
-#include <ctime>
 #include <fstream>
 #include <iterator>
 #include <string>
 #include <vector>
 
+#include "tests/conformance/driver.h"
 #include "tests/conformance/forms.h"
 #include "tests/conformance/golden.h"
 #include "tests/conformance/inputs.h"
@@ -26,71 +24,6 @@
 namespace {
 
 using namespace assay::conformance;
-
-using CUresult = int;
-using CUdevice = int;
-using CUcontext = void*;
-using CUmodule = void*;
-using CUfunction = void*;
-using CUdeviceptr = unsigned long long;
-
-/// The part of the driver API used here, by its exported names.
-struct Driver {
-  CUresult (*init)(unsigned) = nullptr;
-  CUresult (*driver_version)(int*) = nullptr;
-  CUresult (*device_get)(CUdevice*, int) = nullptr;
-  CUresult (*device_name)(char*, int, CUdevice) = nullptr;
-  CUresult (*context_retain)(CUcontext*, CUdevice) = nullptr;
-  CUresult (*context_set)(CUcontext) = nullptr;
-  CUresult (*context_sync)() = nullptr;
-  CUresult (*module_load)(CUmodule*, const void*) = nullptr;
-  CUresult (*module_function)(CUfunction*, CUmodule, const char*) = nullptr;
-  CUresult (*alloc)(CUdeviceptr*, std::size_t) = nullptr;
-  CUresult (*to_device)(CUdeviceptr, const void*, std::size_t) = nullptr;
-  CUresult (*to_host)(void*, CUdeviceptr, std::size_t) = nullptr;
-  CUresult (*set_bytes)(CUdeviceptr, unsigned char, std::size_t) = nullptr;
-  CUresult (*launch)(CUfunction, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned,
-                     unsigned, void*, void**, void**) = nullptr;
-};
-
-template <class Fn>
-void Bind(void* library, Fn& fn, const char* name) {
-  fn = reinterpret_cast<Fn>(dlsym(library, name));
-  if (fn == nullptr) {
-    std::fprintf(stderr, "the driver has no %s\n", name);
-    std::exit(3);
-  }
-}
-
-Driver LoadDriver() {
-  void* const library = dlopen("libcuda.so.1", RTLD_NOW);
-  if (library == nullptr) {
-    std::fprintf(stderr, "%s\n", dlerror());
-    std::exit(3);
-  }
-  Driver driver;
-  Bind(library, driver.init, "cuInit");
-  Bind(library, driver.driver_version, "cuDriverGetVersion");
-  Bind(library, driver.device_get, "cuDeviceGet");
-  Bind(library, driver.device_name, "cuDeviceGetName");
-  Bind(library, driver.context_retain, "cuDevicePrimaryCtxRetain");
-  Bind(library, driver.context_set, "cuCtxSetCurrent");
-  Bind(library, driver.context_sync, "cuCtxSynchronize");
-  Bind(library, driver.module_load, "cuModuleLoadData");
-  Bind(library, driver.module_function, "cuModuleGetFunction");
-  Bind(library, driver.alloc, "cuMemAlloc_v2");
-  Bind(library, driver.to_device, "cuMemcpyHtoD_v2");
-  Bind(library, driver.to_host, "cuMemcpyDtoH_v2");
-  Bind(library, driver.set_bytes, "cuMemsetD8_v2");
-  Bind(library, driver.launch, "cuLaunchKernel");
-  return driver;
-}
-
-void Must(CUresult result, const char* what) {
-  if (result == 0) return;
-  std::fprintf(stderr, "%s: CUDA error %d\n", what, result);
-  std::exit(4);
-}
 
 std::string ReadAll(const std::string& path) {
   std::ifstream in(path, std::ios::binary);
@@ -107,16 +40,7 @@ int main(int argc, char** argv) {
   std::vector<Form> forms = ParseForms(ReadAll(argv[1]));
   if (argc == 6) forms = RandomPrograms(forms, kPrograms, kProgramSeed);
   const Driver driver = LoadDriver();
-  Must(driver.init(0), "cuInit");
-  CUdevice device = 0;
-  Must(driver.device_get(&device, 0), "cuDeviceGet");
-  char name[256] = {};
-  Must(driver.device_name(name, sizeof name, device), "cuDeviceGetName");
-  int version = 0;
-  Must(driver.driver_version(&version), "cuDriverGetVersion");
-  CUcontext context = nullptr;
-  Must(driver.context_retain(&context, device), "cuDevicePrimaryCtxRetain");
-  Must(driver.context_set(context), "cuCtxSetCurrent");
+  const Device device = OpenDevice(driver);
 
   constexpr std::size_t kRegisterBytes = 8 * kMaxThreads;
   constexpr std::size_t kMaxRegisters = 64;
@@ -177,15 +101,13 @@ int main(int argc, char** argv) {
     rows += (i == 0 ? "" : ",\n") + std::string("    [\"") + form.name + "\", \"" +
             DigestInputs(inputs) + "\", \"" + DigestBytes(packed) + "\"]";
   }
-  char date[32] = {};
-  const std::time_t now = std::time(nullptr);
-  std::strftime(date, sizeof date, "%Y-%m-%d", std::gmtime(&now));
   std::ofstream header(std::string(argv[4]) + ".json");
   header << "{\n  \"schema\": \"assay.conformance/1\",\n  \"chip\": \"" << argv[3]
-         << "\",\n  \"device\": \"" << name << "\",\n  \"cuda_driver\": " << version
-         << ",\n  \"recorded\": \"" << date << "\",\n  \"bytes\": " << written
+         << "\",\n  \"device\": \"" << device.name << "\",\n  \"cuda_driver\": " << device.cuda_driver
+         << ",\n  \"recorded\": \"" << Today() << "\",\n  \"bytes\": " << written
          << ",\n  \"forms\": [\n"
          << rows << "\n  ]\n}\n";
-  std::printf("%zu forms, %zu bytes, %s, driver %d\n", forms.size(), written, name, version);
+  std::printf("%zu forms, %zu bytes, %s, driver %d\n", forms.size(), written, device.name.c_str(),
+              device.cuda_driver);
   return 0;
 }

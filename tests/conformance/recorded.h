@@ -22,8 +22,9 @@ struct Recorded {
 /// error when a form, its inputs or the data are not those that were recorded.
 Result<std::vector<Recorded>> ReadRecorded(const std::string& folder);
 
-/// Is what the hardware returned within the documented bound of the emulator's (correctly rounded)
-/// result?
+/// Where the emulator does not compute as the chip does (approximate f64 forms, tensor-core sums):
+/// is what the hardware returned within the documented bound of the emulator's result? False for
+/// all other forms, whose bits must agree.
 bool Within(const Form& form, const std::string& kind, std::uint64_t emulated,
             std::uint64_t hardware, std::uint64_t input);
 

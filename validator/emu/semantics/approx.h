@@ -1,12 +1,11 @@
-// The approximate instructions: rcp, sqrt, rsqrt, div, ex2, lg2, sin, cos, tanh (PTX
-// ISA 9.7.3.7-9.7.3.22, 9.7.4.9-9.7.4.10).
+// The exact values behind the approximate instructions: rcp, sqrt, rsqrt, div, ex2, lg2, sin, cos,
+// tanh (PTX ISA 9.7.3.7-9.7.3.22, 9.7.4.9-9.7.4.10).
 //
-// The hardware's results come from tables and are not correctly rounded; PTX documents a maximum
-// error. Each function here returns the mathematical value in double, good to 2^-44 or better,
-// which the handler rounds once. So the emulator is at most half a unit in the last place from the
-// truth, always. With a perturbation seed the handler moves the result, by a hash of seed, opcode
-// and input bits, within the documented bound (Perturbed), so that a kernel that passes only by
-// luck is found.
+// What the chip returns is mufu.h's business; it is not correctly rounded, and PTX documents a
+// maximum error. Each function here returns the mathematical value in double, good to 2^-44 or
+// better. With a perturbation seed the handler returns, by a hash of seed, opcode and input bits, a
+// value within the documented bound of it (Perturbed) instead of the chip's, so that a kernel that
+// passes only by the luck of one chip is found. The f64 forms are these values rounded once.
 //
 // Everything is additions, multiplications, divisions and roots in double without library calls,
 // hence the same bits on every machine, and free of branches, hence vectorised.
