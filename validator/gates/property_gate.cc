@@ -70,6 +70,25 @@ void Refute(GateContext& context, const ops::Property& property, cases::Probe pr
   result.counterexamples.push_back(std::move(counterexample));
 }
 
+// A run of a property that was not clean is a case like any other: all gates look at it.
+void Examine(GateContext& context, const cases::Probe& trouble, verdict::GateResult& result) {
+  campaign::Task task = context.Cases().TaskFor(trouble.case_, "property twins");
+  task.probe = trouble;
+  campaign::Harvest harvest;
+  context.Cases().Execute({task}, "property", harvest);
+  context.ledger.Add(harvest.ledger);
+  campaign::Minimised minimised = campaign::Minimise(context.Trial(), harvest.hits, 1);
+  if (minimised.counterexamples.empty()) {
+    return SetInconclusive(result, harvest.inconclusive.empty()
+                                       ? "a transformed case could not be compared [" +
+                                             cases::Describe(trouble.case_, context.instance) + "]"
+                                       : harvest.inconclusive);
+  }
+  result.status = verdict::GateStatus::kRefuted;
+  result.reason = "a transformed case shows what no other case did";
+  result.counterexamples = std::move(minimised.counterexamples);
+}
+
 }  // namespace
 
 void RunPropertyGate(GateContext& context, verdict::GateResult& result) {
@@ -94,7 +113,9 @@ void RunPropertyGate(GateContext& context, verdict::GateResult& result) {
   result.seeds = {context.options.seed};
   std::string names;
   for (const ops::Property& property : properties) {
-    names += (names.empty() ? "" : ", ") + ops::PropertyText(property);
+    const std::string text = ops::PropertyText(property);
+    const std::string wave = "property " + text;
+    names += (names.empty() ? "" : ", ") + text;
     std::uint64_t applied = 0;
     std::uint64_t wanted = context.effort.property_cases;
     for (std::size_t i = 0; i < shapes.size() + wanted && applied < wanted; ++i) {
@@ -106,14 +127,22 @@ void RunPropertyGate(GateContext& context, verdict::GateResult& result) {
                                                  context.CaseRunner(), context.tools.oracle);
       if (!check) return SetInconclusive(result, ToString(check.error()));
       result.steps += check->steps;
-      applied += check->applied ? 1 : 0;
+      if (check->trouble) return Examine(context, *check->trouble, result);
+      context.ledger.Planned(wave);
+      if (check->applied) {
+        ++applied;
+        context.ledger.Examined(wave);
+      } else {
+        context.ledger.LeaveOut(wave, check->not_applied,
+                                cases::Describe(probe.case_, context.instance));
+      }
       if (check->exact) wanted = kExactFactor * context.effort.property_cases;
       if (!check->findings.empty())
         return Refute(context, property, probe, check->findings.front(), result);
     }
     result.cases += applied;
     if (applied == 0)
-      return SetInconclusive(result, "no case fits the property " + ops::PropertyText(property));
+      return SetInconclusive(result, "no case fits the property " + text);
   }
   result.status = verdict::GateStatus::kPassed;
   result.reason = fmt::format("{} on {} cases", names, result.cases);
