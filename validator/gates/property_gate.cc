@@ -118,6 +118,9 @@ void RunPropertyGate(GateContext& context, verdict::GateResult& result) {
     names += (names.empty() ? "" : ", ") + text;
     std::uint64_t applied = 0;
     std::uint64_t wanted = context.effort.property_cases;
+    // A case that does not fit is drawn anew; what counts is how many of those wanted were found.
+    std::string unfit;
+    std::string example;
     for (std::size_t i = 0; i < shapes.size() + wanted && applied < wanted; ++i) {
       cases::Probe probe;
       probe.case_ =
@@ -128,19 +131,20 @@ void RunPropertyGate(GateContext& context, verdict::GateResult& result) {
       if (!check) return SetInconclusive(result, ToString(check.error()));
       result.steps += check->steps;
       if (check->trouble) return Examine(context, *check->trouble, result);
-      context.ledger.Planned(wave);
       if (check->applied) {
         ++applied;
         context.ledger.Examined(wave);
       } else {
-        context.ledger.LeaveOut(wave, check->not_applied,
-                                cases::Describe(probe.case_, context.instance));
+        unfit = check->not_applied;
+        example = cases::Describe(probe.case_, context.instance);
       }
       if (check->exact) wanted = kExactFactor * context.effort.property_cases;
       if (!check->findings.empty())
         return Refute(context, property, probe, check->findings.front(), result);
     }
     result.cases += applied;
+    context.ledger.Planned(wave, wanted);
+    context.ledger.LeaveOut(wave, unfit, example, wanted - std::min(wanted, applied));
     if (applied == 0)
       return SetInconclusive(result, "no case fits the property " + text);
   }
