@@ -130,7 +130,10 @@ void RunPropertyGate(GateContext& context, verdict::GateResult& result) {
                                                  context.CaseRunner(), context.tools.oracle);
       if (!check) return SetInconclusive(result, ToString(check.error()));
       result.steps += check->steps;
-      if (check->trouble) return Examine(context, *check->trouble, result);
+      if (check->trouble) {
+        context.ledger.Planned(wave, applied);
+        return Examine(context, *check->trouble, result);
+      }
       if (check->applied) {
         ++applied;
         context.ledger.Examined(wave);
@@ -139,8 +142,10 @@ void RunPropertyGate(GateContext& context, verdict::GateResult& result) {
         example = cases::Describe(probe.case_, context.instance);
       }
       if (check->exact) wanted = kExactFactor * context.effort.property_cases;
-      if (!check->findings.empty())
+      if (!check->findings.empty()) {
+        context.ledger.Planned(wave, applied);
         return Refute(context, property, probe, check->findings.front(), result);
+      }
     }
     result.cases += applied;
     context.ledger.Planned(wave, wanted);
