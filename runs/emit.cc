@@ -56,6 +56,7 @@ Json CertificateOf(const gates::VettedKernel& kernel, const Provenance& provenan
           {"resources", ResourcesToJson(kernel.compiled().resources)},
           {"gates", std::move(gates)},
           {"skipped", std::move(skipped)},
+          {"ledger", verdict.at("ledger")},
           {"versions", provenance.versions},
           {"time", time}};
 }

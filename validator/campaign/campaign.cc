@@ -94,12 +94,7 @@ void Campaign::Learn(const CaseRun& run) {
 
 void Campaign::Gather(const Task& task, const CaseRun& run, Harvest& harvest) {
   ++harvest.cases;
-  ++harvest.by_purpose[run.left_out.empty() ? task.purpose : task.purpose + " (left out)"];
   harvest.steps += run.steps;
-  if (!run.left_out.empty()) {
-    harvest.left_out.push_back(cases::Describe(run.probe.case_, trial_.instance) + ": " +
-                               run.left_out);
-  }
   if (!run.probe.ends_only) {
     Learn(run);
     tried_.push_back(run.probe.case_);
@@ -128,10 +123,40 @@ void Campaign::Gather(const Task& task, const CaseRun& run, Harvest& harvest) {
   if (!reason.empty() && harvest.inconclusive.empty()) {
     harvest.inconclusive = reason + " [" + cases::Describe(run.probe.case_, trial_.instance) + "]";
   }
+  if (!reason.empty() || !run.left_out.empty())
+    return LeaveOut(task, reason.empty() ? run.left_out : reason, harvest);
+  harvest.ledger.Examined(task.purpose);
+  NoteReach(run.probe, harvest);
+}
+
+void Campaign::LeaveOut(const Task& task, std::string_view reason, Harvest& harvest) const {
+  harvest.ledger.LeaveOut(task.purpose, reason,
+                          cases::Describe(task.probe.case_, trial_.instance));
+}
+
+void Campaign::NoteReach(const cases::Probe& probe, Harvest& harvest) const {
+  for (const ops::Axis& axis : trial_.instance.op.axes) {
+    const auto extent = probe.case_.axes.find(axis.name);
+    if (axis.kind == ops::Axis::Kind::kVariable && extent != probe.case_.axes.end())
+      harvest.ledger.Tried(axis.name, extent->second, !probe.ends_only, axis.max);
+  }
+}
+
+verdict::Ledger Campaign::LedgerOfAll() const {
+  verdict::Ledger ledger = harvest_.ledger;
+  ledger.NotReached(coverage_.Unreached());
+  return ledger;
 }
 
 bool Campaign::Execute(const std::vector<Task>& planned, std::string_view gate, Harvest& harvest,
                        std::size_t batches_after_refutation) {
+  for (const Task& task : planned) harvest.ledger.Planned(task.purpose);
+  // Those that do not run because the judgement is decided, or can come to nothing, are accounted
+  // for as well.
+  const auto end_before = [&](std::size_t next, std::string_view why) {
+    for (std::size_t i = next; i < planned.size(); ++i) LeaveOut(planned[i], why, harvest);
+    return false;
+  };
   for (std::size_t start = 0; start < planned.size(); start += kBatch) {
     const std::size_t count = std::min(kBatch, planned.size() - start);
     const std::vector<CaseRun> runs =
@@ -144,11 +169,13 @@ bool Campaign::Execute(const std::vector<Task>& planned, std::string_view gate, 
     for (std::size_t i = 0; i < count; ++i) Gather(planned[start + i], runs[i], harvest);
     if (harvest.hits.empty()) {
       // More of what cannot be run proves nothing either.
-      if (!harvest.inconclusive.empty()) return false;
+      if (!harvest.inconclusive.empty())
+        return end_before(start + count, "another case proved inconclusive");
       continue;
     }
-    if (harvest.hits.size() >= kEnoughDefects) return false;
-    if (harvest.batches_since_hit++ >= batches_after_refutation) return false;
+    if (harvest.hits.size() >= kEnoughDefects ||
+        harvest.batches_since_hit++ >= batches_after_refutation)
+      return end_before(start + count, "the candidate was refuted already");
   }
   return true;
 }
@@ -173,7 +200,7 @@ void Campaign::Run() {
 
 // Leaves out the costliest probes of a wave where it would go beyond a quarter of the budget, or
 // beyond what is left of it: kernels that are quadratic in an axis cost more than was foreseen.
-void Campaign::Trim(std::vector<Task>& planned) const {
+void Campaign::Trim(std::vector<Task>& planned) {
   const auto budget = static_cast<double>(trial_.effort.campaign_steps);
   const double left = budget - static_cast<double>(harvest_.steps);
   const double allowed = std::clamp(left, 0.0, budget / 4);
@@ -185,13 +212,28 @@ void Campaign::Trim(std::vector<Task>& planned) const {
   while (total > allowed && planned.size() > 4) {
     const auto costliest = std::ranges::max_element(planned, {}, cost);
     total -= cost(*costliest);
+    harvest_.ledger.Planned(costliest->purpose);
+    LeaveOut(*costliest, "beyond the budget of emulated instructions", harvest_);
     planned.erase(costliest);
   }
 }
 
 const std::vector<verdict::Counterexample>& Campaign::Counterexamples() {
-  if (!minimised_) counterexamples_ = Minimise(trial_, harvest_.hits, kEnoughDefects);
+  if (minimised_) return counterexamples_;
   minimised_ = true;
+  Minimised minimised = Minimise(trial_, harvest_.hits, kEnoughDefects);
+  counterexamples_ = std::move(minimised.counterexamples);
+  // What does not come again under the limits of a replay refutes nothing.
+  for (const Hit& hit : minimised.unconfirmed) {
+    std::erase_if(harvest_.hits, [&](const Hit& each) {
+      return each.gate == hit.gate && SameDefect(each.finding, hit.finding);
+    });
+    if (harvest_.inconclusive.empty()) {
+      harvest_.inconclusive =
+          fmt::format("a finding did not come again when its case was replayed: {} [{}]",
+                      hit.finding.message, cases::Describe(hit.probe.case_, trial_.instance));
+    }
+  }
   return counterexamples_;
 }
 
@@ -199,6 +241,7 @@ void Campaign::Fill(std::string_view gate, verdict::GateResult& result) {
   result.cases = harvest_.cases;
   result.steps = harvest_.steps;
   result.seeds = {trial_.seed};
+  if (!harvest_.hits.empty()) Counterexamples();
   const auto mine =
       std::ranges::count_if(harvest_.hits, [&](const Hit& hit) { return hit.gate == gate; });
   if (mine > 0) {
@@ -220,11 +263,7 @@ void Campaign::Fill(std::string_view gate, verdict::GateResult& result) {
     return;
   }
   result.status = verdict::GateStatus::kPassed;
-  std::string kinds;
-  for (const auto& [purpose, count] : harvest_.by_purpose) {
-    kinds += fmt::format("{}{} {}", kinds.empty() ? "" : ", ", count, purpose);
-  }
-  result.reason = fmt::format("{} cases ({})", harvest_.cases, kinds);
+  result.reason = fmt::format("{} cases", harvest_.ledger.examined());
 }
 
 }  // namespace assay::campaign

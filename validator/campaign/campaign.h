@@ -45,8 +45,7 @@ struct Harvest {
   std::uint64_t steps = 0;
   std::vector<Statistic> statistics;  ///< The worst of each name over all runs.
   std::map<std::string, oracle::Growth, std::less<>> growth;  ///< By output, over all runs.
-  std::map<std::string, std::uint64_t> by_purpose;
-  std::vector<std::string> left_out;  ///< Why which huge cases proved nothing.
+  verdict::Ledger ledger;  ///< Every task that was planned, and what became of it.
 };
 
 /// Threads of all launches at a shape; 0 where the plan does not hold for it.
@@ -62,6 +61,8 @@ class Campaign {
 
   /// Runs all waves, once.
   void Run();
+  /// Runs nothing: no engine that could be believed. Every gate of cases is inconclusive.
+  void Abandon(std::string why) { harvest_.inconclusive = std::move(why); }
 
   /// Runs `planned` and adds to `harvest`; ends early as described above. False when it ended
   /// early.
@@ -71,6 +72,8 @@ class Campaign {
   const Harvest& harvest() const { return harvest_; }
   const std::vector<ops::AxisValues>& shapes() const { return shapes_; }
   const Coverage& coverage() const { return coverage_; }
+  /// What was tried and what was left out, branches that nothing reached included.
+  verdict::Ledger LedgerOfAll() const;
   /// A task for one case, with the step limit that fits its size.
   Task TaskFor(cases::Case value, std::string purpose) const;
   /// Estimated steps for a case at this shape, from the runs so far.
@@ -99,7 +102,9 @@ class Campaign {
   void AddRepeatedCalls(const std::vector<cases::Case>& pool, std::size_t count, Rng& rng,
                         std::vector<Task>& planned) const;
 
-  void Trim(std::vector<Task>& planned) const;
+  void Trim(std::vector<Task>& planned);
+  void LeaveOut(const Task& task, std::string_view reason, Harvest& harvest) const;
+  void NoteReach(const cases::Probe& probe, Harvest& harvest) const;
   void Learn(const CaseRun& run);
   void Gather(const Task& task, const CaseRun& run, Harvest& harvest);
 

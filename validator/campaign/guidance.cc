@@ -163,14 +163,24 @@ bool Coverage::Add(const std::vector<BranchCoverage>& branches) {
   return fresh;
 }
 
-std::vector<BranchCoverage> Coverage::Partial() const {
+std::vector<verdict::Unreached> Coverage::Unreached() const {
   std::vector<BranchCoverage> partial;
   for (const auto& [line, branch] : branches_) {
     if (branch.sides != kBothSides) partial.push_back(branch);
   }
   std::ranges::stable_sort(partial, {},
                            [](const BranchCoverage& branch) { return branch.site.line; });
-  return partial;
+  std::vector<verdict::Unreached> unreached;
+  for (const BranchCoverage& branch : partial) {
+    std::string what = Describe(branch);
+    const auto known = std::ranges::find(unreached, what, &verdict::Unreached::what);
+    if (known != unreached.end()) {
+      ++known->copies;
+    } else {
+      unreached.push_back({.what = std::move(what)});
+    }
+  }
+  return unreached;
 }
 
 std::size_t Coverage::sides() const {

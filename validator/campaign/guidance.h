@@ -18,6 +18,7 @@
 #include "validator/cases/case.h"
 #include "validator/execution/execution.h"
 #include "validator/ptx/facts/facts.h"
+#include "validator/verdict/ledger.h"
 
 namespace assay::campaign {
 
@@ -25,8 +26,9 @@ class Coverage {
  public:
   /// Adds a run's branches; true when one of its sides is new.
   bool Add(const std::vector<BranchCoverage>& branches);
-  /// Branches of which one side never ran, in the order of lines.
-  std::vector<BranchCoverage> Partial() const;
+  /// Sides of branches that never ran, in the order of lines. Copies of one source line that the
+  /// compiler made are told once, with their number.
+  std::vector<verdict::Unreached> Unreached() const;
   std::size_t branches() const { return branches_.size(); }
   /// Sides that ran, of 2 * branches().
   std::size_t sides() const;

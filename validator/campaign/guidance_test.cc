@@ -24,8 +24,8 @@ TEST(CoverageTest, AddsUpSidesAndTellsWhatIsNew) {
   EXPECT_TRUE(coverage.Add({Branch(10, 3, 2)}));
   EXPECT_EQ(coverage.branches(), 2u);
   EXPECT_EQ(coverage.sides(), 3u);
-  ASSERT_EQ(coverage.Partial().size(), 1u);
-  EXPECT_EQ(Describe(coverage.Partial()[0]), "kernel.cu:2: the branch, taken");
+  ASSERT_EQ(coverage.Unreached().size(), 1u);
+  EXPECT_EQ(coverage.Unreached()[0].what, "kernel.cu:2: the branch, taken");
 }
 
 using How = facts::Constant::How;

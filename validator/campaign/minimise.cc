@@ -76,9 +76,9 @@ verdict::Counterexample CounterexampleFor(const Trial& trial, std::string_view g
   return counterexample;
 }
 
-std::vector<verdict::Counterexample> Minimise(const Trial& trial, std::span<const Hit> hits,
-                                              std::size_t limit) {
-  std::vector<verdict::Counterexample> counterexamples;
+Minimised Minimise(const Trial& trial, std::span<const Hit> hits, std::size_t limit) {
+  Minimised minimised;
+  std::vector<verdict::Counterexample>& counterexamples = minimised.counterexamples;
   for (const Hit* hit : InOrder(trial, hits)) {
     if (counterexamples.size() >= limit) break;
     const bool covered =
@@ -104,11 +104,18 @@ std::vector<verdict::Counterexample> Minimise(const Trial& trial, std::span<cons
     const cases::Shrunk shrunk =
         cases::Shrink(trial.instance, hit->probe, still_fails, {.max_trials = trials});
     // The last run is exactly what Replay does.
-    const CaseRun run =
-        trial.runner.Run(shrunk.probe, ReplayWants(trial.instance, trial.plan, shrunk.probe));
+    const auto replayed = [&](const cases::Probe& probe) {
+      return trial.runner.Run(probe, ReplayWants(trial.instance, trial.plan, probe));
+    };
+    CaseRun run = replayed(shrunk.probe);
+    if (!Shows(trial, run, hit->finding)) run = replayed(hit->probe);
+    if (!Shows(trial, run, hit->finding)) {
+      minimised.unconfirmed.push_back(*hit);
+      continue;
+    }
     counterexamples.push_back(CounterexampleFor(trial, hit->gate, run, hit->finding));
   }
-  return counterexamples;
+  return minimised;
 }
 
 Wants ReplayWants(const ops::Instance& instance, const ops::LaunchPlan& plan,

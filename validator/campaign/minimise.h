@@ -9,11 +9,17 @@
 
 namespace assay::campaign {
 
+struct Minimised {
+  std::vector<verdict::Counterexample> counterexamples;  ///< Each replays: it has its finding.
+  /// Hits that came again neither shrunk nor as they were, under the limits of a replay. They
+  /// refute nothing.
+  std::vector<Hit> unconfirmed;
+};
+
 /// Minimises the most telling hits, at most `limit`, distinct: a hit whose defect already stands in
 /// an earlier counterexample is left out. Hits of earlier gates go first, and among them different
 /// kinds before different lines.
-std::vector<verdict::Counterexample> Minimise(const Trial& trial, std::span<const Hit> hits,
-                                              std::size_t limit);
+Minimised Minimise(const Trial& trial, std::span<const Hit> hits, std::size_t limit);
 
 /// The counterexample for a run, with `guilty` first among its findings.
 verdict::Counterexample CounterexampleFor(const Trial& trial, std::string_view gate,

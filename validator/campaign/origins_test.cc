@@ -65,7 +65,7 @@ class OriginsTest : public testing::Test {
         hits.push_back({examiner.gate, probe, finding, wants});
     }
     if (hits.empty()) return {};
-    if (shrink) return Minimise(context.Trial(), std::span(hits).first(1), 1);
+    if (shrink) return Minimise(context.Trial(), std::span(hits).first(1), 1).counterexamples;
     return {CounterexampleFor(context.Trial(), hits.front().gate, run, hits.front().finding)};
   }
 

@@ -95,7 +95,8 @@ bool IsVerbatim(const cases::Case& value, const cases::Materialised& filled) {
 
 /// A run that another gate has something to say about tells nothing here.
 bool Usable(const CaseRun& run) {
-  return run.report.stop == Stop::kCompleted && run.plan_findings.empty();
+  return run.report.stop == Stop::kCompleted && run.plan_findings.empty() &&
+         run.report.findings.empty();
 }
 
 }  // namespace
@@ -107,10 +108,16 @@ Result<PropertyCheck> CheckProperty(const ops::Instance& instance, const ops::Pr
   PropertyCheck check;
   const auto rows = TransformRows();
   const auto row = std::ranges::find(rows, property.name, &TransformRow::property);
-  if (row == rows.end()) return check;  // one that the campaign checks
+  if (row == rows.end()) {
+    check.not_applied = "the campaign checks it";
+    return check;
+  }
   ASSAY_TRY(const cases::Materialised filled, oracle.Materialise(instance, probe.case_));
   const auto base = cases::SpellOut(instance, probe.case_);
-  if (!base) return check;
+  if (!base) {
+    check.not_applied = "the case is too large to be spelled out";
+    return check;
+  }
   const auto run = [&](const cases::Case& value) -> Result<CaseRun> {
     cases::Probe one = probe;
     one.case_ = value;
@@ -125,23 +132,35 @@ Result<PropertyCheck> CheckProperty(const ops::Instance& instance, const ops::Pr
   std::vector<CaseRun> runs;
   if (row->needs_outputs) {
     ASSAY_TRY(CaseRun first, run(*base));
-    if (!Usable(first)) return check;
+    if (!Usable(first)) {
+      check.trouble = first.probe;
+      return check;
+    }
     runs.push_back(std::move(first));
   }
   const auto variant = row->transform(
       {instance, property.arguments, *base, filled, runs.empty() ? nullptr : &runs[0].kept});
-  if (!variant) return check;
+  if (!variant) {
+    check.not_applied = "the case is too small for the property, or the op refuses its twins";
+    return check;
+  }
   std::vector<cases::Case> all = {variant->base.value_or(*base)};
   all.insert(all.end(), variant->twins.begin(), variant->twins.end());
   std::vector<cases::Materialised> inputs;
   for (const cases::Case& value : all) {
     ASSAY_TRY(cases::Materialised each, oracle.Materialise(instance, value));
-    if (variant->verbatim && !IsVerbatim(value, each)) return check;
+    if (variant->verbatim && !IsVerbatim(value, each)) {
+      check.not_applied = "the dtype or the domain would change the transformed values";
+      return check;
+    }
     inputs.push_back(std::move(each));
   }
   while (runs.size() < all.size()) {
     ASSAY_TRY(CaseRun next, run(all[runs.size()]));
-    if (!Usable(next)) return check;
+    if (!Usable(next)) {
+      check.trouble = next.probe;
+      return check;
+    }
     runs.push_back(std::move(next));
   }
   check.applied = true;

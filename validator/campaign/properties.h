@@ -8,6 +8,8 @@
 // agree within the allowances of the truths of all cases involved.
 #pragma once
 
+#include <optional>
+#include <string>
 #include <vector>
 
 #include "ops/properties.h"
@@ -17,8 +19,11 @@ namespace assay::campaign {
 
 struct PropertyCheck {
   std::vector<Finding> findings;  ///< kPropertyBroken.
-  bool applied = false;  ///< False where the case is too large or too small for the property, or
-                         ///< was not run to its end.
+  bool applied = false;
+  std::string not_applied;  ///< Why not: the case is too small for the property, say.
+  /// A run, of the case or of a twin, that was not clean: it has findings of other gates, or did
+  /// not run to its end. What it tells is for the caller to find out; the property was not checked.
+  std::optional<cases::Probe> trouble;
   bool exact = false;    ///< Bits were to agree.
   std::uint64_t steps = 0;
 };

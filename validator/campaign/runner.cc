@@ -242,6 +242,16 @@ CaseRun Runner::Run(const cases::Probe& probe, const Wants& wants) const {
     run.steps += reference.steps;
     if (reference.report.stop == Stop::kCompleted) {
       CompareSchedules(expected.outputs, observed.outputs, run.nondeterminism);
+    } else if (!reference.report.findings.empty()) {
+      // What goes wrong under the plain schedule is this case's finding as well.
+      std::ranges::move(reference.report.findings, std::back_inserter(run.report.findings));
+    } else {
+      run.error = Error{ErrorKind::kLimit,
+                        "under the plain schedule the case did not run to its end (" +
+                            std::string(Name(reference.report.stop)) + ": " +
+                            reference.report.reason + "), so that nothing could be compared with it",
+                        "schedules",
+                        {}};
     }
   }
   if (wants.keep_outputs) run.kept = std::move(observed.outputs);

@@ -140,9 +140,15 @@ std::vector<Task> Campaign::Paired() {
   double total = 0;
   for (cases::Case& value :
        PairedCases(trial_.instance, constants, fits, DeriveSeed(trial_.seed, "paired"))) {
-    total += StepsFor(value.axes);
-    if (planned.size() >= trial_.effort.guided_cases / 4 || total > budget) break;
-    planned.push_back(TaskFor(std::move(value), "paired"));
+    if (planned.size() >= trial_.effort.guided_cases / 4) break;
+    Task task = TaskFor(std::move(value), "paired");
+    total += StepsFor(task.probe.case_.axes);
+    if (total > budget) {
+      harvest_.ledger.Planned("paired");
+      LeaveOut(task, "beyond the budget of emulated instructions", harvest_);
+      continue;
+    }
+    planned.push_back(std::move(task));
   }
   return planned;
 }
@@ -166,7 +172,11 @@ std::vector<Task> Campaign::Longest() {
       length /= 2;
       solved = cases::SolveNear(trial_.instance.op, axis.name, length, small);
     }
-    if (!fits(solved)) continue;
+    if (!fits(solved)) {
+      harvest_.ledger.Planned("long");
+      harvest_.ledger.LeaveOut("long", "no long extent fits the budget", axis.name);
+      continue;
+    }
     cases::Case value =
         cases::MakeCase(trial_.instance, *cases::FindRecipe("exact"), *solved,
                         DeriveSeed(trial_.seed, "longest") + planned.size(), "long");
@@ -225,7 +235,11 @@ std::vector<Task> Campaign::Long() {
         break;
       longest = *solved;
     }
-    if (!longest) continue;
+    if (!longest) {
+      harvest_.ledger.Planned("long");
+      harvest_.ledger.LeaveOut("long", "no long extent fits the budget", axis.name);
+      continue;
+    }
     for (const std::string_view recipe : {"hot", "biased", "equal", "exact"}) {
       planned.push_back(TaskFor(cases::MakeCase(trial_.instance, *cases::FindRecipe(recipe),
                                                 *longest, seed + planned.size(), "long"),

@@ -108,7 +108,11 @@ void CheckResources(const GateContext& context, const engine::CompiledKernel& co
   std::vector<Finding> findings;
   for (const auto& [entry, mangled] : compiled.lowered) {
     const auto found = compiled.resources.find(mangled);
-    if (found == compiled.resources.end()) continue;
+    if (found == compiled.resources.end()) {
+      // Without them nothing is known of spills, registers and shared memory.
+      return SetInconclusive(result,
+                             "the assembler did not say what kernel '" + entry + "' needs");
+    }
     const engine::Resources& resources = found->second;
     result.statistics.push_back({"registers", static_cast<double>(resources.registers),
                                  static_cast<double>(target.registers_per_thread), entry});

@@ -17,6 +17,7 @@
 #include "validator/campaign/runner.h"
 #include "validator/campaign/trial.h"
 #include "validator/gates/gatekeeper.h"
+#include "validator/verdict/ledger.h"
 
 namespace assay::campaign {
 class Campaign;
@@ -45,6 +46,7 @@ struct GateContext {
   std::unique_ptr<campaign::Runner> runner;  ///< Made by the first who asks cases().
   std::optional<campaign::Trial> trial;
   std::unique_ptr<campaign::Campaign> campaign;
+  verdict::Ledger ledger;  ///< Of gates that run cases of their own; the campaign keeps its own.
 
   /// Compiles, once.
   const Result<engine::CompileOutcome>& Compile();

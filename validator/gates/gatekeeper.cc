@@ -46,6 +46,11 @@ void Conclude(verdict::Verdict& verdict) {
     verdict.reason = unknown->gate + ": " + FirstLine(unknown->reason);
     return;
   }
+  if (!verdict.ledger.Balanced()) {
+    verdict.outcome = verdict::Outcome::kInconclusive;
+    verdict.reason = "the ledger does not balance: a planned case is unaccounted for";
+    return;
+  }
   for (const Gate& gate : AllGates()) {
     const auto found = std::ranges::find(verdict.gates, gate.name, &verdict::GateResult::gate);
     const bool passed =
@@ -57,6 +62,8 @@ void Conclude(verdict::Verdict& verdict) {
   }
   verdict.outcome = verdict::Outcome::kAccepted;
   verdict.reason = "every gate passed";
+  if (const std::string qualification = verdict.ledger.Qualification(); !qualification.empty())
+    verdict.reason += "; " + qualification;
 }
 
 void RunGates(GateContext& context, Clock& clock, verdict::Verdict& verdict) {
@@ -106,6 +113,8 @@ Judgement Gatekeeper::Judge(const ops::Instance& instance, const verdict::Candid
   GateContext context(instance, candidate, impl_->tools, impl_->options);
   try {
     RunGates(context, impl_->tools.clock, verdict);
+    if (context.campaign != nullptr) verdict.ledger = context.campaign->LedgerOfAll();
+    verdict.ledger.Add(context.ledger);
     Conclude(verdict);
   } catch (const std::exception& thrown) {
     verdict.outcome = verdict::Outcome::kInternalError;
@@ -114,7 +123,7 @@ Judgement Gatekeeper::Judge(const ops::Instance& instance, const verdict::Candid
     verdict.outcome = verdict::Outcome::kInternalError;
     verdict.reason = "the judge failed";
   }
-  const bool sound = verdict.outcome == verdict::Outcome::kAccepted &&
+  const bool sound = verdict.outcome == verdict::Outcome::kAccepted && verdict.ledger.Balanced() &&
                      !Has(verdict, verdict::GateStatus::kRefuted) &&
                      !Has(verdict, verdict::GateStatus::kInconclusive);
   if (sound && !verdict.unsafe_no_jail) {

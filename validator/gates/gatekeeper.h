@@ -18,6 +18,7 @@
 #include "validator/campaign/effort.h"
 #include "validator/engine/compiler.h"
 #include "validator/engine/engine.h"
+#include "validator/engine/known_answers.h"
 #include "validator/oracle/oracle.h"
 #include "validator/verdict/candidate.h"
 #include "validator/verdict/verdict.h"
@@ -37,6 +38,9 @@ struct Tools {
   oracle::Oracle& oracle;
   Clock& clock;
   std::function<void(const Progress&)> progress;  ///< May be empty.
+  /// What the engine is asked before it is believed; an error makes the judgement inconclusive.
+  std::function<Status(engine::Engine& engine, std::uint64_t seed)> known_answers =
+      engine::CheckKnownAnswers;
 };
 
 struct Options {

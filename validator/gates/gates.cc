@@ -120,7 +120,11 @@ const campaign::Trial& GateContext::Trial() {
 campaign::Campaign& GateContext::Cases() {
   if (campaign == nullptr) {
     campaign = std::make_unique<campaign::Campaign>(Trial());
-    campaign->Run();
+    if (const Status known = tools.known_answers(tools.engine, options.seed); known) {
+      campaign->Run();
+    } else {
+      campaign->Abandon(ToString(known.error()));
+    }
   }
   return *campaign;
 }

@@ -44,14 +44,17 @@ void RunHoldoutGate(GateContext& context, verdict::GateResult& result) {
   }
   campaign::Harvest harvest;
   campaign.Execute(tasks, "holdout", harvest);
+  context.ledger.Add(harvest.ledger);
   result.cases = harvest.cases;
   result.steps = harvest.steps;
   if (!harvest.hits.empty()) {
+    campaign::Minimised minimised = campaign::Minimise(context.Trial(), harvest.hits, 1);
+    if (minimised.counterexamples.empty())
+      return SetInconclusive(result, "a finding did not come again when its case was replayed");
     result.status = verdict::GateStatus::kRefuted;
     result.reason =
         fmt::format("{} of the other gates' findings on held-out cases", harvest.hits.size());
-    for (verdict::Counterexample& counterexample :
-         campaign::Minimise(context.Trial(), harvest.hits, 1)) {
+    for (verdict::Counterexample& counterexample : minimised.counterexamples) {
       counterexample.gate = "holdout";
       result.counterexamples.push_back(std::move(counterexample));
     }

@@ -14,12 +14,6 @@ void RunNumericGate(GateContext& context, verdict::GateResult& result) {
   const campaign::Coverage& coverage = campaign.coverage();
   result.statistics.push_back({"branch_sides", static_cast<double>(coverage.sides()),
                                static_cast<double>(2 * coverage.branches()), "reached, of all"});
-  for (const std::string& reason : campaign.harvest().left_out)
-    result.statistics.push_back({"left_out", 0, 0, reason});
-  for (const BranchCoverage& partial : coverage.Partial()) {
-    result.statistics.push_back(
-        {"unreached_side", static_cast<double>(partial.site.line), 0, campaign::Describe(partial)});
-  }
 }
 
 }  // namespace assay::gates

@@ -70,6 +70,25 @@ void Refute(GateContext& context, const ops::Property& property, cases::Probe pr
   result.counterexamples.push_back(std::move(counterexample));
 }
 
+// A run of a property that was not clean is a case like any other: all gates look at it.
+void Examine(GateContext& context, const cases::Probe& trouble, verdict::GateResult& result) {
+  campaign::Task task = context.Cases().TaskFor(trouble.case_, "property twins");
+  task.probe = trouble;
+  campaign::Harvest harvest;
+  context.Cases().Execute({task}, "property", harvest);
+  context.ledger.Add(harvest.ledger);
+  campaign::Minimised minimised = campaign::Minimise(context.Trial(), harvest.hits, 1);
+  if (minimised.counterexamples.empty()) {
+    return SetInconclusive(result, harvest.inconclusive.empty()
+                                       ? "a transformed case could not be compared [" +
+                                             cases::Describe(trouble.case_, context.instance) + "]"
+                                       : harvest.inconclusive);
+  }
+  result.status = verdict::GateStatus::kRefuted;
+  result.reason = "a transformed case shows what no other case did";
+  result.counterexamples = std::move(minimised.counterexamples);
+}
+
 }  // namespace
 
 void RunPropertyGate(GateContext& context, verdict::GateResult& result) {
@@ -94,9 +113,14 @@ void RunPropertyGate(GateContext& context, verdict::GateResult& result) {
   result.seeds = {context.options.seed};
   std::string names;
   for (const ops::Property& property : properties) {
-    names += (names.empty() ? "" : ", ") + ops::PropertyText(property);
+    const std::string text = ops::PropertyText(property);
+    const std::string wave = "property " + text;
+    names += (names.empty() ? "" : ", ") + text;
     std::uint64_t applied = 0;
     std::uint64_t wanted = context.effort.property_cases;
+    // A case that does not fit is drawn anew; what counts is how many of those wanted were found.
+    std::string unfit;
+    std::string example;
     for (std::size_t i = 0; i < shapes.size() + wanted && applied < wanted; ++i) {
       cases::Probe probe;
       probe.case_ =
@@ -106,14 +130,28 @@ void RunPropertyGate(GateContext& context, verdict::GateResult& result) {
                                                  context.CaseRunner(), context.tools.oracle);
       if (!check) return SetInconclusive(result, ToString(check.error()));
       result.steps += check->steps;
-      applied += check->applied ? 1 : 0;
+      if (check->trouble) {
+        context.ledger.Planned(wave, applied);
+        return Examine(context, *check->trouble, result);
+      }
+      if (check->applied) {
+        ++applied;
+        context.ledger.Examined(wave);
+      } else {
+        unfit = check->not_applied;
+        example = cases::Describe(probe.case_, context.instance);
+      }
       if (check->exact) wanted = kExactFactor * context.effort.property_cases;
-      if (!check->findings.empty())
+      if (!check->findings.empty()) {
+        context.ledger.Planned(wave, applied);
         return Refute(context, property, probe, check->findings.front(), result);
+      }
     }
     result.cases += applied;
+    context.ledger.Planned(wave, wanted);
+    context.ledger.LeaveOut(wave, unfit, example, wanted - std::min(wanted, applied));
     if (applied == 0)
-      return SetInconclusive(result, "no case fits the property " + ops::PropertyText(property));
+      return SetInconclusive(result, "no case fits the property " + text);
   }
   result.status = verdict::GateStatus::kPassed;
   result.reason = fmt::format("{} on {} cases", names, result.cases);

@@ -61,6 +61,38 @@ std::string RenderCounterexample(const Counterexample& counterexample) {
   return text;
 }
 
+std::string RenderLedger(const Ledger& ledger) {
+  if (ledger.rows().empty()) return {};
+  std::string waves;
+  for (const LedgerRow& row : ledger.rows()) {
+    if (row.planned == 0) continue;
+    const std::string count = row.examined == row.planned
+                                  ? fmt::format("{}", row.examined)
+                                  : fmt::format("{} of {}", row.examined, row.planned);
+    waves += fmt::format("{}{} {}", waves.empty() ? "" : ", ", count, row.wave);
+  }
+  std::string text = fmt::format("tried: {} of {} planned cases: {}\n", ledger.examined(),
+                                 ledger.planned(), waves);
+  std::string axes;
+  for (const AxisReach& reach : ledger.axes()) {
+    axes += fmt::format("{}{} {}", axes.empty() ? "" : ", ", reach.axis, reach.whole);
+    if (reach.at_ends > reach.whole) axes += fmt::format(" (at its ends {})", reach.at_ends);
+    axes += fmt::format(" of {}", reach.domain);
+  }
+  if (!axes.empty()) text += "longest: " + axes + "\n";
+  for (const LedgerRow& row : ledger.rows()) {
+    for (const LeftOut& out : row.left_out) {
+      text += fmt::format("left out: {} {}: {}{}\n", out.count, row.wave, out.reason,
+                          out.example.empty() ? "" : " [" + out.example + "]");
+    }
+  }
+  for (const Unreached& unreached : ledger.unreached()) {
+    text += "no case reached: " + unreached.what +
+            (unreached.copies > 1 ? fmt::format(" ({} copies)\n", unreached.copies) : "\n");
+  }
+  return text;
+}
+
 std::string RenderVerdict(const Verdict& verdict) {
   std::string text = fmt::format("{}: {} ({}, {})\n", Name(verdict.outcome), verdict.reason,
                                  verdict.instance, verdict.engine);
@@ -71,14 +103,8 @@ std::string RenderVerdict(const Verdict& verdict) {
   for (const GateResult& gate : verdict.gates) {
     text += fmt::format("  {:<{}}  {:<12}  {:>8}  {}\n", gate.gate, widest, Name(gate.status),
                         Seconds(gate.seconds), gate.reason);
-    for (const Statistic& statistic : gate.statistics) {
-      if (statistic.name == "unreached_side" || statistic.name == "left_out") {
-        text += fmt::format("  {:<{}}    {}: {}\n", "", widest,
-                            statistic.name == "left_out" ? "left out" : "no case reached",
-                            statistic.note);
-      }
-    }
   }
+  text += RenderLedger(verdict.ledger);
   std::size_t number = 0;
   for (const Counterexample* counterexample : verdict.Counterexamples()) {
     text += fmt::format("\ncounterexample {} ({} gate)\n", ++number, counterexample->gate);

@@ -11,6 +11,10 @@
 
 namespace assay::verdict {
 
+/// What was tried against what was planned, how far along each axis, what was left out and why, and
+/// what no case reached. Empty where nothing was planned.
+std::string RenderLedger(const Ledger& ledger);
+
 /// A table of gates, then each counterexample with source excerpts. Ends in a newline.
 std::string RenderVerdict(const Verdict& verdict);
 

@@ -133,7 +133,8 @@ Json ToJson(const Verdict& verdict) {
   return {{"schema", kVerdictSchema}, {"outcome", Name(verdict.outcome)},
           {"reason", verdict.reason}, {"instance", verdict.instance},
           {"engine", verdict.engine}, {"unsafe_no_jail", verdict.unsafe_no_jail},
-          {"gates", std::move(gates)}};
+          {"gates", std::move(gates)},
+          {"ledger", ToJson(verdict.ledger)}};
 }
 
 Result<Verdict> VerdictFromJson(const Json& json, std::string place) {
@@ -146,6 +147,9 @@ Result<Verdict> VerdictFromJson(const Json& json, std::string place) {
   ASSAY_TRY(verdict.engine, reader.Required<std::string>("engine"));
   ASSAY_TRY(verdict.unsafe_no_jail, reader.Required<bool>("unsafe_no_jail"));
   ASSAY_TRY(verdict.gates, ListFromJson<GateResult>(reader, "gates", GateFromJson));
+  // Verdicts written before there was a ledger have none.
+  ASSAY_TRY(const Json ledger, reader.Optional<Json>("ledger", ToJson(Ledger{})));
+  ASSAY_TRY(verdict.ledger, LedgerFromJson(ledger, reader.PlaceOf("ledger")));
   ASSAY_TRY_VOID(reader.Finish());
   return verdict;
 }

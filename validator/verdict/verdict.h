@@ -14,6 +14,7 @@
 #include "base/json.h"
 #include "validator/findings/finding.h"
 #include "validator/verdict/counterexample.h"
+#include "validator/verdict/ledger.h"
 
 namespace assay::verdict {
 
@@ -47,6 +48,7 @@ struct Verdict {
   std::string engine;
   bool unsafe_no_jail = false;    ///< Bars emission.
   std::vector<GateResult> gates;  ///< In the order run.
+  Ledger ledger;                  ///< What was tried, and what was left out.
 
   /// Counterexamples of all gates, first one first.
   std::vector<const Counterexample*> Counterexamples() const;

@@ -22,7 +22,10 @@ struct FakeBench : campaign::FakeParts {
   FakeClock clock;
   Options options;
 
-  Tools tools() { return Tools{compiler, engine, oracle, clock, {}}; }
+  /// The fake engine knows one kernel, not PTX.
+  Tools tools() {
+    return {compiler, engine, oracle, clock, {}, [](engine::Engine&, std::uint64_t) -> Status { return {}; }};
+  }
   Judgement Judge() { return Gatekeeper(tools(), options).Judge(instance, candidate); }
 };
 
