@@ -7,6 +7,7 @@
 #include <optional>
 
 #include "validator/emu/machine_flow.h"
+#include "validator/emu/scheduler.h"
 #include "validator/emu/site.h"
 #include "validator/emu/undefined.h"
 
@@ -25,8 +26,8 @@ struct Pointee {
   const void* object = nullptr;  ///< Null: this is no address.
   const MemoryRegion* region = nullptr;
   std::uint8_t promised = kPromisedLocal;
-  bool inside = false;           ///< Not past the end.
-  bool narrow = false;           ///< Of a space whose addresses have 32 bits.
+  bool inside = false;  ///< Not past the end.
+  bool narrow = false;  ///< Of a space whose addresses have 32 bits.
 };
 
 Pointee InRegion(const MemoryRegion* region, std::uint64_t address) {
@@ -54,7 +55,8 @@ Pointee InLocal(CoreWarp& warp, int lane, std::uint64_t address) {
   };
   for (std::size_t i = 0; i < code.variables.size(); ++i) {
     const PlacedVariable& place = code.variables[i];
-    if (place.where == PlacedVariable::Where::kFrame && address - base - place.offset <= place.bytes)
+    if (place.where == PlacedVariable::Where::kFrame &&
+        address - base - place.offset <= place.bytes)
       promise(code.function->variables[i].align);
   }
   for (const StackBlock& block : warp.frame->blocks) {
@@ -75,8 +77,7 @@ Pointee PointeeOf(CoreWarp& warp, std::uint8_t kinds, int lane, std::uint64_t va
   }
   if (value >> 32 != 0) return {};
   if ((kinds & kAddressShared) != 0) {
-    const Pointee shared =
-        InRegion(SharedRegion(*warp.block, value), value & kSharedOffsetMask);
+    const Pointee shared = InRegion(SharedRegion(*warp.block, value), value & kSharedOffsetMask);
     if (shared.object != nullptr) return shared;
   }
   if ((kinds & kAddressLocal) != 0 && value >= kLocalBase) return InLocal(warp, lane, value);
@@ -157,7 +158,8 @@ class Marks {
       back(frame_.undefined[saved.shadow], saved.undefined);
       back(frame_.partial[saved.shadow], saved.partial);
       back(frame_.machine[saved.shadow], saved.machine);
-      if ((frame_.undefined[saved.shadow] & written) == 0) frame_.origin[saved.shadow] = saved.origin;
+      if ((frame_.undefined[saved.shadow] & written) == 0)
+        frame_.origin[saved.shadow] = saved.origin;
       if (saved.partial == 0) continue;
       LaneBitsets& bits = *frame_.bits[saved.shadow];
       for (std::size_t lane = 0; lane < kWarpSize; ++lane) {
@@ -222,8 +224,8 @@ class Marks {
       others = true;
       if (related && second.object == pointee.object) return true;
       // Objects that live side by side never share an address.
-      const bool equality = opcode == Opcode::kSetp && (op_.source->Has(ptx::Mod::kEq) ||
-                                                        op_.source->Has(ptx::Mod::kNe));
+      const bool equality = opcode == Opcode::kSetp &&
+                            (op_.source->Has(ptx::Mod::kEq) || op_.source->Has(ptx::Mod::kNe));
       if (equality && second.inside && pointee.inside) return true;
     }
     if (others) return false;
@@ -239,8 +241,7 @@ class Marks {
     LaneBitsets bits{};
     LaneMask lanes = 0;
     const bool compared = (source.kinds & 0xf) == kApproximateValue;
-    const DecodedOperand& other =
-        op_.operands[op_.destinations + (source.position == 0 ? 1u : 0u)];
+    const DecodedOperand& other = op_.operands[op_.destinations + (source.position == 0 ? 1u : 0u)];
     for (LaneMask rest = warp_.exec & ~frame_.undefined[source.operand.shadow]; rest != 0;
          rest &= rest - 1) {
       const int lane = std::countr_zero(rest);
@@ -345,6 +346,7 @@ void RunBoundary(Warp& base, const Decoded& op) {
   CoreWarp& warp = Core(base);
   const Program::Impl& program = warp.engine->program;
   const Boundary& boundary = program.boundaries[program.boundary_of[warp.PcOf(op)] - 1];
+  if ((op.flags & kFlagVolatileSpecial) != 0) RefreshSpecials(warp, *warp.frame);
   if (!warp.engine->track_defined || warp.exec == 0) return boundary.run(warp, op);
   Marks marks(warp, op, boundary);
   if (boundary.propagate != kPropagateSelf) Propagate(warp, op);
@@ -352,6 +354,13 @@ void RunBoundary(Warp& base, const Decoded& op) {
   if (!marks.any()) return;
   marks.KeepAddresses();
   marks.Restore();
+}
+
+void ReadClock(Warp& base, const Decoded& op) {
+  CoreWarp& warp = Core(base);
+  const Program::Impl& program = warp.engine->program;
+  RefreshSpecials(warp, *warp.frame);
+  program.boundaries[program.boundary_of[warp.PcOf(op)] - 1].run(warp, op);
 }
 
 void SetChosen(Frame& frame, std::uint32_t shadow, LaneMask lanes, std::uint32_t origin) {
@@ -376,15 +385,12 @@ void NoteChosenPlace(CoreWarp& warp, const Decoded& op, const DecodedOperand& op
                      LaneMask chosen) {
   const std::uint32_t origin = warp.frame->origin[operand.shadow];
   const auto what = warp.engine->choices.find(origin);
-  const bool from_address =
-      what == warp.engine->choices.end() || !what->second.starts_with('%');
+  const bool from_address = what == warp.engine->choices.end() || !what->second.starts_with('%');
   const ptx::Space space = op.source->space;
   const bool shared = space == ptx::Space::kShared || space == ptx::Space::kSharedCta ||
                       space == ptx::Space::kSharedCluster;
   const bool local = space == ptx::Space::kLocal;
-  const std::uint8_t kinds = shared  ? kAddressShared
-                             : local ? kAddressLocal
-                                     : kAddressGeneric;
+  const std::uint8_t kinds = shared ? kAddressShared : local ? kAddressLocal : kAddressGeneric;
   LaneMask places = 0;
   for (LaneMask rest = chosen; rest != 0; rest &= rest - 1) {
     const int lane = std::countr_zero(rest);
@@ -431,8 +437,8 @@ void SpreadChosenStore(CoreWarp& warp, const LaneAccess& access, LaneMask lanes)
     if (region == nullptr) {
       const auto variable = LocalVariableAt(warp, lane, access.address[lane] & ~kWindowMask);
       if (!variable) continue;
-      std::fill_n(warp.local_defined.data() +
-                      static_cast<std::uint64_t>(lane) * warp.local_stride + variable->first,
+      std::fill_n(warp.local_defined.data() + static_cast<std::uint64_t>(lane) * warp.local_stride +
+                      variable->first,
                   variable->second, number);
     } else if (region->kind == MemoryRegion::Kind::kShared && region->defined != nullptr &&
                region->size <= kMostBytes) {

@@ -40,6 +40,8 @@ inline constexpr int kApproximateTail = 4;
 /// Decoded::monitored of a boundary: marks the chosen bits of its sources, runs it, and takes the
 /// marks away.
 void RunBoundary(Warp& warp, const Decoded& op);
+/// Decoded::run of a boundary that reads a clock.
+void ReadClock(Warp& warp, const Decoded& op);
 
 /// Lanes of a register that hold what the machine chose.
 inline LaneMask ChosenLanes(const Frame& frame, std::uint32_t shadow) {

@@ -254,7 +254,8 @@ class Flow {
         if (const Operand* const whole = WholeParameter(op, parts);
             whole != nullptr && impl_.pointer_params[index_][whole->symbol.index])
           return kAddressGeneric;
-        return IsInteger(in.type(), 64) ? std::uint8_t{kAddressGeneric} : std::uint8_t{kAddressShared};
+        return IsInteger(in.type(), 64) ? std::uint8_t{kAddressGeneric}
+                                        : std::uint8_t{kAddressShared};
       }
       default:
         break;
@@ -266,7 +267,8 @@ class Flow {
         kinds |= KindsOf(op, parts, i);
     }
     // The low word of a generic address of shared memory is the shared address.
-    if (in.opcode == Opcode::kCvt && kinds != 0 && op.operands[0].bits == 32) kinds |= kAddressShared;
+    if (in.opcode == Opcode::kCvt && kinds != 0 && op.operands[0].bits == 32)
+      kinds |= kAddressShared;
     return kinds;
   }
 
@@ -288,9 +290,9 @@ class Flow {
   }
 
   static bool IsApproximate(const Instruction& in) {
-    constexpr Opcode kFunctions[] = {Opcode::kEx2, Opcode::kLg2, Opcode::kRsqrt, Opcode::kRcp,
-                                     Opcode::kSin, Opcode::kCos, Opcode::kTanh,  Opcode::kSqrt,
-                                     Opcode::kDiv};
+    constexpr Opcode kFunctions[] = {Opcode::kEx2,  Opcode::kLg2,  Opcode::kRsqrt,
+                                     Opcode::kRcp,  Opcode::kSin,  Opcode::kCos,
+                                     Opcode::kTanh, Opcode::kSqrt, Opcode::kDiv};
     return in.type() == Type::kF32 && (in.Has(Mod::kApprox) || in.Has(Mod::kFull)) &&
            std::ranges::find(kFunctions, in.opcode) != std::end(kFunctions);
   }
@@ -360,8 +362,8 @@ class Flow {
       case Opcode::kSetp: {
         // Half of the mantissa in use: no bound of anything, but a value that was looked up.
         constexpr std::uint64_t kLowHalf = 0xfff;
-        const bool equality = in.Has(Mod::kEq) || in.Has(Mod::kNe) || in.Has(Mod::kEqu) ||
-                              in.Has(Mod::kNeu);
+        const bool equality =
+            in.Has(Mod::kEq) || in.Has(Mod::kNe) || in.Has(Mod::kEqu) || in.Has(Mod::kNeu);
         return shifted == 0 && equality && (constant & kLowHalf) != 0 ? kApproximateValue
                                                                       : std::uint8_t{0};
       }
@@ -438,6 +440,7 @@ class Flow {
     boundary.run = op.monitored;
     boundary.propagate = op.propagate;
     op.monitored = &RunBoundary;
+    if ((op.flags & kFlagVolatileSpecial) != 0) op.run = &ReadClock;
     op.propagate = kPropagateSelf;
     impl_.boundaries.push_back(std::move(boundary));
     impl_.boundary_of[pc] = static_cast<std::uint32_t>(impl_.boundaries.size());
@@ -458,16 +461,24 @@ class Flow {
 
 bool IsChosenByMachine(ptx::SpecialRegister special) {
   using ptx::SpecialRegister;
-  constexpr SpecialRegister kPromised[] = {
-      SpecialRegister::kTid,           SpecialRegister::kNtid,
-      SpecialRegister::kLaneid,        SpecialRegister::kCtaid,
-      SpecialRegister::kNctaid,        SpecialRegister::kIsExplicitCluster,
-      SpecialRegister::kClusterid,     SpecialRegister::kNclusterid,
-      SpecialRegister::kClusterCtaid,  SpecialRegister::kClusterNctaid,
-      SpecialRegister::kClusterCtarank, SpecialRegister::kClusterNctarank,
-      SpecialRegister::kLanemaskEq,    SpecialRegister::kLanemaskLe,
-      SpecialRegister::kLanemaskLt,    SpecialRegister::kLanemaskGe,
-      SpecialRegister::kLanemaskGt,    SpecialRegister::kDynamicSmemSize};
+  constexpr SpecialRegister kPromised[] = {SpecialRegister::kTid,
+                                           SpecialRegister::kNtid,
+                                           SpecialRegister::kLaneid,
+                                           SpecialRegister::kCtaid,
+                                           SpecialRegister::kNctaid,
+                                           SpecialRegister::kIsExplicitCluster,
+                                           SpecialRegister::kClusterid,
+                                           SpecialRegister::kNclusterid,
+                                           SpecialRegister::kClusterCtaid,
+                                           SpecialRegister::kClusterNctaid,
+                                           SpecialRegister::kClusterCtarank,
+                                           SpecialRegister::kClusterNctarank,
+                                           SpecialRegister::kLanemaskEq,
+                                           SpecialRegister::kLanemaskLe,
+                                           SpecialRegister::kLanemaskLt,
+                                           SpecialRegister::kLanemaskGe,
+                                           SpecialRegister::kLanemaskGt,
+                                           SpecialRegister::kDynamicSmemSize};
   return std::ranges::find(kPromised, special) == std::end(kPromised);
 }
 

@@ -21,7 +21,6 @@ const Case kSpecials[] = {
     {"smid", "mov.u32 %r1, %smid;", "%smid"},
     {"smid_unused", "mov.u32 %r2, %smid; mov.u32 %r1, 7;", nullptr},
     {"smid_in_sum", "mov.u32 %r2, %smid; add.u32 %r1, %r8, %r2;", "%smid"},
-    {"smid_read_in_place", "add.u32 %r1, %r8, %smid;", "%smid"},
     {"smid_masked_out", "mov.u32 %r2, %smid; and.b32 %r1, %r2, 0;", nullptr},
     {"smid_as_float", "mov.u32 %r2, %smid; cvt.rn.f32.u32 %f1, %r2; cvt.rzi.u32.f32 %r1, %f1;",
      "%smid"},
@@ -55,7 +54,8 @@ const Case kSpecials[] = {
      "[stack];",
      nullptr},
     {"selects", "mov.u32 %r2, %smid; setp.gt.u32 %p1, %r2, 9; selp.u32 %r1, 1, 0, %p1;", "%smid"},
-    {"under_guard", "mov.u32 %r1, 1; mov.u32 %r2, %smid; setp.gt.u32 %p1, %r2, 900; @%p1 mov.u32 %r1, 2;",
+    {"under_guard",
+     "mov.u32 %r1, 1; mov.u32 %r2, %smid; setp.gt.u32 %p1, %r2, 900; @%p1 mov.u32 %r1, 2;",
      "%smid"},
     {"under_branch",
      "mov.u32 %r1, 1; mov.u32 %r2, %smid; setp.gt.u32 %p1, %r2, 900; @!%p1 bra On; mov.u32 %r1, 2; "
@@ -76,19 +76,20 @@ const Case kSpecials[] = {
      "mov.u32 %r1, 1; mov.u32 %r2, %smid; setp.lt.u32 %p1, %r2, 900; @%p1 bra On; st.shared.u32 "
      "[tile], 1; On:",
      "whether the write"},
-    {"leaves_early",
-     "mov.u32 %r1, 1; mov.u32 %r2, %smid; setp.gt.u32 %p1, %r2, 900; @%p1 ret;",
+    {"leaves_early", "mov.u32 %r1, 1; mov.u32 %r2, %smid; setp.gt.u32 %p1, %r2, 900; @%p1 ret;",
      "whether the end of the thread"},
     {"waits_by_the_clock",
      "mov.u32 %r1, 1; mov.u32 %r2, %clock; Again: mov.u32 %r3, %clock; sub.u32 %r3, %r3, %r2; "
      "setp.lt.u32 %p1, %r3, 50; @%p1 bra Again;",
      nullptr},
     {"counts_while_waiting",
-     "mov.u32 %r1, 0; mov.u32 %r2, %clock; Again: add.u32 %r1, %r1, 1; mov.u32 %r3, %clock; sub.u32 "
+     "mov.u32 %r1, 0; mov.u32 %r2, %clock; Again: add.u32 %r1, %r1, 1; mov.u32 %r3, %clock; "
+     "sub.u32 "
      "%r3, %r3, %r2; setp.lt.u32 %p1, %r3, 50; @%p1 bra Again;",
      "%clock"},
     {"indexes_a_table",
-     "mov.u32 %r2, %smid; and.b32 %r2, %r2, 1; mul.wide.u32 %rd9, %r2, 4; add.s64 %rd9, %rd2, %rd9; "
+     "mov.u32 %r2, %smid; and.b32 %r2, %r2, 1; mul.wide.u32 %rd9, %r2, 4; add.s64 %rd9, %rd2, "
+     "%rd9; "
      "ld.global.u32 %r1, [%rd9];",
      "%smid"},
     {"indexes_a_store",
@@ -96,7 +97,8 @@ const Case kSpecials[] = {
      "%rd9, %rd1, %rd9; st.global.u32 [%rd9], %r1;",
      "%smid"},
     {"jumps_by_table",
-     "mov.u32 %r1, 1; mov.u32 %r2, %smid; and.b32 %r2, %r2, 1; ts: .branchtargets One, Two; brx.idx "
+     "mov.u32 %r1, 1; mov.u32 %r2, %smid; and.b32 %r2, %r2, 1; ts: .branchtargets One, Two; "
+     "brx.idx "
      "%r2, ts; One: mov.u32 %r1, 2; Two:",
      "%smid"},
 };
@@ -109,11 +111,12 @@ const Case kAddresses[] = {
     {"alignment", "and.b64 %rd9, %rd2, 15; cvt.u32.u64 %r1, %rd9;", nullptr},
     {"alignment_narrowed", "cvt.u32.u64 %r1, %rd2; and.b32 %r1, %r1, 15;", nullptr},
     {"alignment_unpromised", "and.b64 %rd9, %rd2, 4095; cvt.u32.u64 %r1, %rd9;", "the address of"},
-    {"difference", "add.s64 %rd9, %rd2, 64; sub.s64 %rd9, %rd9, %rd2; cvt.u32.u64 %r1, %rd9;", nullptr},
+    {"difference", "add.s64 %rd9, %rd2, 64; sub.s64 %rd9, %rd9, %rd2; cvt.u32.u64 %r1, %rd9;",
+     nullptr},
     {"distance", "sub.s64 %rd9, %rd3, %rd2; shr.s64 %rd9, %rd9, 9; cvt.u32.u64 %r1, %rd9;",
      "the address of"},
-    {"order_within", "add.s64 %rd9, %rd2, 256; setp.lt.u64 %p1, %rd2, %rd9; selp.u32 %r1, 1, 0, %p1;",
-     nullptr},
+    {"order_within",
+     "add.s64 %rd9, %rd2, 256; setp.lt.u64 %p1, %rd2, %rd9; selp.u32 %r1, 1, 0, %p1;", nullptr},
     {"order_between", "setp.lt.u64 %p1, %rd2, %rd3; selp.u32 %r1, 1, 0, %p1;", "the address of"},
     {"same_buffer", "setp.eq.s64 %p1, %rd2, %rd3; selp.u32 %r1, 1, 0, %p1;", nullptr},
     {"null", "setp.ne.s64 %p1, %rd2, 0; selp.u32 %r1, 1, 0, %p1;", nullptr},
@@ -132,8 +135,8 @@ const Case kAddresses[] = {
      "st.local.u64 [stack], %rd2; ld.local.u64 %rd9, [stack]; ld.global.u32 %r1, [%rd9]; sub.s64 "
      "%rd9, %rd9, %rd2; cvt.u32.u64 %r2, %rd9; add.u32 %r1, %r1, %r2;",
      nullptr},
-    {"put_away_and_read_as_words",
-     "st.local.u64 [stack], %rd2; ld.local.u32 %r1, [stack+4];", "the address of 'x'"},
+    {"put_away_and_read_as_words", "st.local.u64 [stack], %rd2; ld.local.u32 %r1, [stack+4];",
+     "the address of 'x'"},
     {"taken_apart_and_put_together",
      "mov.b64 {%r2, %r3}, %rd2; shfl.sync.idx.b32 %r2, %r2, 0, 31, -1; shfl.sync.idx.b32 %r3, %r3, "
      "0, 31, -1; mov.b64 %rd9, {%r2, %r3}; ld.global.u32 %r1, [%rd9];",
@@ -142,7 +145,8 @@ const Case kAddresses[] = {
     {"shared_bits", "mov.u32 %r2, tile; shr.u32 %r1, %r2, 10;", "the address of 'tile'"},
     {"shared_alignment", "mov.u32 %r2, tile; and.b32 %r1, %r2, 127;", nullptr},
     {"shared_generic",
-     "mov.u64 %rd9, tile; cvta.shared.u64 %rd9, %rd9; shr.u64 %rd9, %rd9, 32; cvt.u32.u64 %r1, %rd9;",
+     "mov.u64 %rd9, tile; cvta.shared.u64 %rd9, %rd9; shr.u64 %rd9, %rd9, 32; cvt.u32.u64 %r1, "
+     "%rd9;",
      "the address of 'tile'"},
     {"shared_used",
      "mov.u64 %rd9, tile; cvta.shared.u64 %rd9, %rd9; st.u32 [%rd9], 5; cvta.to.shared.u64 %rd9, "
@@ -153,10 +157,11 @@ const Case kAddresses[] = {
      "%r3, %r3, 7; shl.b32 %r3, %r3, 4; xor.b32 %r2, %r2, %r3; st.shared.u32 [%r2], %r8; "
      "ld.shared.u32 %r1, [%r2];",
      nullptr},
-    {"local_bits",
-     "mov.u64 %rd9, stack; shr.u64 %rd9, %rd9, 8; cvt.u32.u64 %r1, %rd9;", "a local variable"},
+    {"local_bits", "mov.u64 %rd9, stack; shr.u64 %rd9, %rd9, 8; cvt.u32.u64 %r1, %rd9;",
+     "a local variable"},
     {"local_index_from_its_address",
-     "st.local.u32 [stack], 1; st.local.u32 [stack+4], 2; mov.u64 %rd9, stack; shr.u64 %rd10, %rd9, "
+     "st.local.u32 [stack], 1; st.local.u32 [stack+4], 2; mov.u64 %rd9, stack; shr.u64 %rd10, "
+     "%rd9, "
      "22; and.b64 %rd10, %rd10, 4; add.s64 %rd10, %rd9, %rd10; st.local.u32 [%rd10], 3; "
      "ld.local.u32 %r1, [stack+4];",
      "a local variable"},
@@ -165,7 +170,8 @@ const Case kAddresses[] = {
      "the address of 'table'"},
     {"variable_read", "mov.u64 %rd9, table; ld.global.u32 %r1, [%rd9+4];", nullptr},
     {"in_predicate_arithmetic",
-     "shr.u64 %rd9, %rd2, 41; setp.eq.s64 %p1, %rd9, 63; setp.ne.or.s32 %p2, %r8, %r8, %p1; selp.u32 "
+     "shr.u64 %rd9, %rd2, 41; setp.eq.s64 %p1, %rd9, 63; setp.ne.or.s32 %p2, %r8, %r8, %p1; "
+     "selp.u32 "
      "%r1, 1, 0, %p2;",
      "the address of 'x'"},
 };
@@ -178,13 +184,12 @@ const Case kApproximations[] = {
      "approximate function"},
     {"shifted_to_the_top", "mov.b32 %r2, %f2; shl.b32 %r1, %r2, 31;", "approximate function"},
     {"a_field_of_them", "mov.b32 %r2, %f2; bfe.u32 %r1, %r2, 1, 2;", "approximate function"},
-    {"next_to_a_constant",
-     "setp.eq.f32 %p1, %f2, 0f40400005; selp.u32 %r1, 1, 0, %p1;", "approximate function"},
+    {"next_to_a_constant", "setp.eq.f32 %p1, %f2, 0f40400005; selp.u32 %r1, 1, 0, %p1;",
+     "approximate function"},
     {"bits_next_to_a_constant",
      "mov.b32 %r2, %f2; setp.eq.b32 %p1, %r2, 0x40400003; selp.u32 %r1, 1, 0, %p1;",
      "approximate function"},
-    {"far_from_a_constant",
-     "setp.eq.f32 %p1, %f2, 0f40500005; selp.u32 %r1, 1, 0, %p1;", nullptr},
+    {"far_from_a_constant", "setp.eq.f32 %p1, %f2, 0f40500005; selp.u32 %r1, 1, 0, %p1;", nullptr},
     {"round_constant", "setp.eq.f32 %p1, %f2, 0f40400000; selp.u32 %r1, 1, 0, %p1;", nullptr},
     {"as_a_number", "mov.b32 %r1, %f2;", nullptr},
     {"sign", "mov.b32 %r2, %f2; and.b32 %r1, %r2, 0x7fffffff;", nullptr},
