@@ -1,19 +1,24 @@
 // What the machine chooses, and where it shows.
 //
-// A kernel may use addresses to reach memory, to compare and subtract within one object, and to look
+// A kernel may use addresses to reach memory, to compare and subtract within one object, and to
+// look
 // at the low bits that an alignment promises; it may read %smid. But nothing that it computes may
 // depend on where objects lie, where and when blocks run, or how large the machine is. So such
 // values are *undefined except for their purpose*: registers hold them with the bits that the
 // machine chooses marked undefined (undefined.h), in a class of their own, Frame::machine. That
-// class may be moved about, stored, loaded and used as an address; where it reaches an output of the
-// op, or decides a branch one of whose sides does something that lasts (choice.h), there is a finding,
+// class may be moved about, stored, loaded and used as an address; where it reaches an output of
+// the
+// op, or decides a branch one of whose sides does something that lasts (choice.h), there is a
+// finding,
 // machine_dependent.
 //
 // Where the class comes from:
-//   boundaries (machine_flow.h)  instructions that use an address for more than its purpose, or read
+//   boundaries (machine_flow.h)  instructions that use an address for more than its purpose, or
+// read
 //                 a special register that the machine chooses; found when the module is loaded
 //   memory        bytes of stored addresses and of parameters that no one uses as addresses
-//   approximations  the last bits of ex2.approx and its like, where they are cut out or compared with
+//   approximations  the last bits of ex2.approx and its like, where they are cut out or compared
+// with
 //                 a constant next to them; as parts of numbers they are what the error bounds allow
 //   places        what is read at an index that the machine chose is its choice too
 //   paths         what is computed on one side of a branch that it decides
@@ -29,8 +34,10 @@
 
 namespace assay::emu {
 
-/// Boundary::Source::kinds of what approximate functions gave, beside AddressKind. Their error bounds
-/// leave the last kApproximateTail bits of a result to the chip; kApproximateTail minus the number in
+/// Boundary::Source::kinds of what approximate functions gave, beside AddressKind. Their error
+/// bounds
+/// leave the last kApproximateTail bits of a result to the chip; kApproximateTail minus the number
+/// in
 /// the upper half of the byte is how many of them are left after shifts.
 inline constexpr std::uint8_t kApproximateBits = 8;
 /// The same, compared with a constant that is no round number.

@@ -40,7 +40,8 @@ bool Resolve(CoreWarp& warp, const Decoded& op, ptx::Space space, LaneMask lanes
 LaneMask UndefinedLanes(CoreWarp& warp, const LaneAccess& access, std::uint32_t offset,
                         std::uint32_t bytes);
 /// Marks those bytes defined, or undefined in the lanes of `undefined`, whose bytes come from the
-/// instruction at `origin`. Of the lanes of `undefined`, `chosen` store what the machine chose; with
+/// instruction at `origin`. Of the lanes of `undefined`, `chosen` store what the machine chose;
+/// with
 /// `whole_address`, a part of an address as it is.
 void MarkStored(CoreWarp& warp, const Decoded& op, const LaneAccess& access, std::uint32_t offset,
                 std::uint32_t bytes, LaneMask undefined, std::uint32_t origin, LaneMask chosen = 0,

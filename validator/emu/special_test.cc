@@ -79,7 +79,8 @@ TEST(Special, WhereABlockRunsFollowsFromTheScheduleAlone) {
   EXPECT_TRUE(elsewhere);
 }
 
-// Each lane writes how many lanes the mask names; a leader of each mask adds that number to a total.
+// Each lane writes how many lanes the mask names; a leader of each mask adds that number to a
+// total.
 constexpr const char* kMasks = R"(
 .version 8.0
 .target sm_90

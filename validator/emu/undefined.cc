@@ -164,7 +164,8 @@ class Propagation {
   void Run() {
     Spread();
     // Where nothing that is not initialised took part, the result is the machine's choice.
-    const bool by_lane = op_.source->opcode != Opcode::kMma && op_.source->opcode != Opcode::kWmmaMma;
+    const Opcode opcode = op_.source->opcode;
+    const bool by_lane = opcode != Opcode::kMma && opcode != Opcode::kWmmaMma;
     const LaneMask chosen = by_lane ? ~unset_ : unset_ == 0 ? kAllLanes : 0;
     for (std::size_t i = 0; i < op_.destinations; ++i) {
       const DecodedOperand& target = op_.operands[i];
@@ -409,7 +410,8 @@ class Propagation {
              (BitsOf(sources_[1], lane) != 0 ? std::uint64_t{0xffff} : 0);
     });
   }
-  /// Whether two values are equal: not, where bits differ that are no choice of the machine's. (What
+  /// Whether two values are equal: not, where bits differ that are no choice of the machine's.
+  /// (What
   /// is not initialised is a defect wherever it is compared.) An address is never null.
   void Decided() {
     LaneMask undefined = any_;
