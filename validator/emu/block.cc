@@ -41,6 +41,7 @@ void PrepareShared(Engine& engine, Block& block) {
     region.race_region = block.race_region;
     region.race_offset = variable.storage;
     region.of_system = variable.system;
+    region.promised_bits = static_cast<std::uint8_t>(std::countr_zero(variable.align));
     region.defined = nullptr;
     if (variable.system) std::fill_n(region.data, region.size, std::byte{0});
     if (engine.track_defined) {
@@ -161,6 +162,7 @@ void StartBlock(Engine& engine, Block& block, BlockNumber number) {
     warp.idle_rounds = 0;
     warp.last_access = kNoPc;
     warp.async.reset();
+    warp.chosen_paths.clear();
     warp.cluster_arrived = 0;
     warp.cluster_released = 0;
     const std::uint32_t left = launch.threads - w * kWarpSize;

@@ -33,6 +33,7 @@ namespace assay::emu {
 struct Engine;
 struct Block;
 class ShadowTracker;
+class ChoiceRegions;
 
 /// A stretch of memory with exact bounds.
 struct MemoryRegion {
@@ -57,6 +58,7 @@ struct MemoryRegion {
   bool freed = false;
   bool is_output = false;
   bool of_system = false;  ///< Shared memory that only the toolkit's own headers use.
+  std::uint8_t promised_bits = 4;  ///< Low bits of an address that its declared alignment fixes.
   std::uint32_t element_bytes = 1;
   std::string name;
 };
@@ -100,6 +102,8 @@ struct Frame {
   LaneMask* predicates = nullptr;
   LaneMask* undefined = nullptr;  ///< By shadow index: lanes whose value is undefined.
   LaneMask* partial = nullptr;    ///< By shadow index: undefined lanes of which `bits` knows more.
+  LaneMask* machine = nullptr;    ///< By shadow index: of the undefined lanes, those whose value
+                                  ///< the machine chose (machine.h). Others: not initialised.
   std::uint32_t* origin =
       nullptr;  ///< By shadow index: pc that made it undefined; kNoPc: never written.
   std::array<std::uint32_t, kWarpSize> return_pc{};
@@ -113,6 +117,15 @@ struct Frame {
 };
 
 inline constexpr std::uint32_t kNoPc = 0xffffffffu;
+
+/// Lanes that follow a branch which the machine decided, up to where its sides meet (choice.h).
+struct ChosenPath {
+  const Frame* frame = nullptr;
+  std::uint32_t branch = 0;
+  std::uint32_t join = kNoPc;
+  LaneMask lanes = 0;
+  std::uint32_t origin = kNoPc;
+};
 
 struct Split {
   std::uint32_t pc = 0;
@@ -157,6 +170,13 @@ struct CoreWarp : Warp {
   LaneMask cluster_arrived = 0;   ///< Lanes in the cluster barrier's current phase.
   LaneMask cluster_released = 0;  ///< Lanes whose phase completed before they waited.
   std::unique_ptr<AsyncGroups> async;
+  std::vector<ChosenPath> chosen_paths;
+  /// During an access: lanes whose place the machine chose, and the pc of that choice.
+  LaneMask chosen_place = 0;
+  std::uint32_t chosen_place_origin = kNoPc;
+  std::uint32_t chosen_place_pc = kNoPc;
+  /// While a store runs whose data may be addresses (machine.h): registers that hold whole ones.
+  std::vector<std::pair<std::uint32_t, LaneMask>> whole_addresses;
 
   CoreWarp();
   ~CoreWarp();
@@ -235,6 +255,15 @@ class FindingSink {
   std::vector<Finding> findings_;
 };
 
+/// Where bytes in memory that the machine chose come from.
+struct StoredChoice {
+  std::uint32_t origin = kNoPc;
+  bool whole_address = false;  ///< Part of an address that was stored as it was.
+  bool operator==(const StoredChoice&) const = default;
+};
+/// As many as a byte of CoreWarp::local_defined can name; what comes later is named as the last.
+inline constexpr std::size_t kMostStoredChoices = 250;
+
 struct Engine {
   Engine(const Program::Impl& program_in, const Execution& execution_in)
       : program(program_in),
@@ -262,6 +291,10 @@ struct Engine {
   std::size_t reported_races = 0;  ///< Of race->races(), already findings.
   std::map<std::uint32_t, std::string>
       undefined_reads;  ///< By pc: the first place found undefined.
+  std::map<std::uint32_t, std::string>
+      choices;  ///< By pc: what the machine chose there, for the findings that follow from it.
+  std::vector<StoredChoice> stored_choices;  ///< By number (StoredChoiceNumber).
+  std::shared_ptr<ChoiceRegions> choice_regions;  ///< Made when a branch first asks.
   bool monitored = false;
   bool track_defined = false;
   bool reverse_lanes = false;

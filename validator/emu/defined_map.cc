@@ -15,6 +15,7 @@ std::uint64_t MaskOf(std::uint64_t low, std::uint64_t count) {
 
 void DefinedMap::Reset(std::uint64_t bytes, bool initially_defined) {
   undefined_ = initially_defined ? 0 : bytes;
+  chosen_.clear();
   const std::uint64_t pages = (bytes + kPageBytes - 1) / kPageBytes;
   // A block's shared memory is reset for every block: its pages are reused instead of freed.
   if (pages == pages_.size() && initially_defined == initially_defined_ && live_pages_ == pages) {
@@ -73,7 +74,16 @@ std::uint32_t DefinedMap::Bits(std::uint64_t offset, std::uint32_t bytes) const 
   return bits;
 }
 
+void DefinedMap::SetChosen(std::uint64_t offset, std::uint8_t choice) {
+  Set(offset, 1, false);
+  chosen_[offset] = choice;
+}
+
 void DefinedMap::Set(std::uint64_t offset, std::uint64_t bytes, bool defined) {
+  if (!chosen_.empty() && !defined)
+    std::erase_if(chosen_, [&](const auto& byte) {
+      return byte.first >= offset && byte.first - offset < bytes;
+    });
   while (bytes > 0) {
     const std::uint64_t page = offset / kPageBytes;
     const std::uint64_t within = offset % kPageBytes;

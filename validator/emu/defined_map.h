@@ -9,6 +9,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <unordered_map>
 #include <vector>
 
 namespace assay::emu {
@@ -37,6 +38,14 @@ class DefinedMap {
   /// Sets byte offset + i to bit i.
   void SetBits(std::uint64_t offset, std::uint32_t bytes, std::uint32_t bits);
 
+  /// Makes a byte undefined because the machine chose it: `choice` says which choice (not 0).
+  void SetChosen(std::uint64_t offset, std::uint8_t choice);
+  /// Of an undefined byte: the choice that made it so, or 0 for one that is not initialised.
+  std::uint8_t Choice(std::uint64_t offset) const {
+    const auto found = chosen_.find(offset);
+    return found == chosen_.end() ? std::uint8_t{0} : found->second;
+  }
+
   /// Undefined bytes in the region, and the first of them (or the region's size).
   std::uint64_t CountUndefined() const { return undefined_; }
   std::uint64_t FirstUndefined() const;
@@ -51,6 +60,7 @@ class DefinedMap {
   bool PageBit(std::uint64_t page) const;
 
   std::vector<std::unique_ptr<Page>> pages_;
+  std::unordered_map<std::uint64_t, std::uint8_t> chosen_;  // Meant for undefined bytes only.
   std::uint64_t bytes_ = 0;
   std::uint64_t live_pages_ = 0;
   std::uint64_t undefined_ = 0;  // Bytes.

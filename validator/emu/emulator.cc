@@ -9,6 +9,8 @@
 
 #include "validator/emu/buffers.h"
 #include "validator/emu/launch.h"
+#include "validator/emu/machine.h"
+#include "validator/emu/machine_flow.h"
 #include "validator/emu/memory.h"
 #include "validator/emu/scheduler.h"
 #include "validator/emu/shadow/tracker.h"
@@ -66,6 +68,10 @@ void AddModuleVariables(Engine& engine) {
       const MemoryRegion& region = engine.regions[engine.module_regions[i]];
       if (relocation.bytes > 8 || relocation.offset + relocation.bytes > region.size) continue;
       std::memcpy(region.data + relocation.offset, &value, relocation.bytes);
+      if (region.defined == nullptr) continue;
+      const std::uint8_t number = StoredChoiceNumber(engine, {.whole_address = true});
+      for (std::uint64_t byte = relocation.to_function ? 0 : 1; byte < relocation.bytes; ++byte)
+        region.defined->SetChosen(relocation.offset + byte, number);
     }
   }
 }
@@ -143,6 +149,7 @@ Result<std::shared_ptr<const Program>> Program::Load(std::string_view ptx) {
   ASSAY_TRY(impl.module, ptx::Parse(impl.text, "kernel.ptx"));
   ASSAY_TRY_VOID(ptx::Verify(impl.module));
   ASSAY_TRY_VOID(Decode(impl));
+  MarkBoundaries(impl);
   return std::shared_ptr<const Program>(std::move(program));
 }
 

@@ -63,6 +63,7 @@ void MarkRegistersUndefined(const FunctionCode& code, Frame& frame) {
   frame.undefined[code.slot_count] = 0;
   frame.undefined[code.slot_count + 1] = 0;
   std::fill_n(frame.partial, shadows, LaneMask{0});
+  std::fill_n(frame.machine, shadows, LaneMask{0});
   std::fill_n(frame.origin, shadows, kNoPc);
 }
 
@@ -79,14 +80,15 @@ Frame& FrameOf(CoreWarp& warp, std::uint32_t function, std::uint32_t depth) {
   const std::size_t slot_bytes = std::size_t{code.slot_count} * kSlotBytes;
   const std::size_t shadows = std::size_t{code.slot_count} + code.predicate_count;
   frame->storage.resize(kSlotBytes + slot_bytes +
-                        (code.predicate_count + 3 * shadows) * sizeof(std::uint32_t));
+                        (code.predicate_count + 4 * shadows) * sizeof(std::uint32_t));
   const auto start = reinterpret_cast<std::uintptr_t>(frame->storage.data());
   const std::size_t skip = (kSlotBytes - start % kSlotBytes) % kSlotBytes;
   frame->slots = frame->storage.data() + skip;
   frame->predicates = reinterpret_cast<LaneMask*>(frame->slots + slot_bytes);
   frame->undefined = frame->predicates + code.predicate_count;
   frame->partial = frame->undefined + shadows;
-  frame->origin = frame->partial + shadows;
+  frame->machine = frame->partial + shadows;
+  frame->origin = frame->machine + shadows;
   frame->predicates[0] = 0;
   frame->predicates[1] = kAllLanes;
   MarkRegistersUndefined(code, *frame);

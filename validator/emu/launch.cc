@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "validator/emu/machine.h"
 #include "validator/emu/memory.h"
 #include "validator/emu/tensor_map.h"
 
@@ -81,6 +82,22 @@ bool TensorMapArgument(Engine& engine, const Argument& argument, std::uint64_t b
   return true;
 }
 
+/// Pointers that the kernel does not simply load to use them as addresses: their bytes are the
+/// machine's choice (machine_flow.h), and what a tensor map holds is nobody's business.
+void MarkPointers(Engine& engine, const ptx::Function& function, const FunctionCode& code,
+                  const Launch& launch) {
+  const std::vector<bool>& pointers = engine.program.pointer_params[engine.launch.function];
+  DefinedMap* const defined = engine.regions[engine.launch.params_region].defined;
+  const std::uint8_t number = StoredChoiceNumber(engine, {.whole_address = true});
+  for (std::size_t i = 0; i < launch.args.size(); ++i) {
+    const std::size_t variable = function.returns.size() + i;
+    if (launch.args[i].kind != Argument::Kind::kBuffer || pointers[variable]) continue;
+    const PlacedVariable& place = code.variables[variable];
+    for (std::uint64_t byte = 1; byte < place.bytes; ++byte)
+      defined->SetChosen(place.offset + byte, number);
+  }
+}
+
 bool SetParameters(Engine& engine, const ptx::Function& function, const FunctionCode& code,
                    const Launch& launch) {
   if (launch.args.size() != function.params.size()) {
@@ -127,6 +144,7 @@ bool SetParameters(Engine& engine, const ptx::Function& function, const Function
   region.writable = false;
   region.name = "parameters";
   engine.launch.params_region = AddRegion(engine, std::move(region), 0, true);
+  if (engine.track_defined) MarkPointers(engine, function, code, launch);
   return true;
 }
 

@@ -36,6 +36,8 @@ class SharedLayout {
                                 .element_bytes = dynamic_element_,
                                 .dynamic = true});
       }
+      std::uint64_t& align = impl_.shared[impl_.dynamic_shared].align;
+      align = std::max<std::uint64_t>(align, variable.align);
       return {.where = PlacedVariable::Where::kShared, .shared = impl_.dynamic_shared};
     }
     const std::uint64_t align = std::max<std::uint64_t>(16, variable.align);
@@ -45,7 +47,8 @@ class SharedLayout {
                             .storage = storage_,
                             .bytes = variable.bytes,
                             .element_bytes = std::max<std::uint32_t>(
-                                1, static_cast<std::uint32_t>(ptx::BitsOf(variable.type)) / 8)});
+                                1, static_cast<std::uint32_t>(ptx::BitsOf(variable.type)) / 8),
+                            .align = align});
     storage_ += variable.bytes;
     return {.where = PlacedVariable::Where::kShared, .bytes = variable.bytes, .shared = index};
   }

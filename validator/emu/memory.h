@@ -40,9 +40,15 @@ bool Resolve(CoreWarp& warp, const Decoded& op, ptx::Space space, LaneMask lanes
 LaneMask UndefinedLanes(CoreWarp& warp, const LaneAccess& access, std::uint32_t offset,
                         std::uint32_t bytes);
 /// Marks those bytes defined, or undefined in the lanes of `undefined`, whose bytes come from the
-/// instruction at `origin`.
+/// instruction at `origin`. Of the lanes of `undefined`, `chosen` store what the machine chose;
+/// with
+/// `whole_address`, a part of an address as it is.
 void MarkStored(CoreWarp& warp, const Decoded& op, const LaneAccess& access, std::uint32_t offset,
-                std::uint32_t bytes, LaneMask undefined, std::uint32_t origin);
+                std::uint32_t bytes, LaneMask undefined, std::uint32_t origin, LaneMask chosen = 0,
+                bool whole_address = false);
+/// A store whose place the machine chose (machine.h), before its bytes are marked.
+void StoreAtChosenPlace(CoreWarp& warp, const Decoded& op, const LaneAccess& access,
+                        std::uint32_t offset, std::uint32_t bytes);
 /// The same for what register `source` holds, byte by byte.
 void MarkStoredRegister(CoreWarp& warp, const Decoded& op, const LaneAccess& access,
                         std::uint32_t offset, std::uint32_t bytes, const DecodedOperand& source);

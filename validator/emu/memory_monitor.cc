@@ -6,6 +6,7 @@
 #include <bit>
 #include <cstring>
 
+#include "validator/emu/machine.h"
 #include "validator/emu/memory.h"
 #include "validator/emu/site.h"
 #include "validator/emu/undefined.h"
@@ -15,9 +16,12 @@ namespace assay::emu {
 void CheckAddressDefined(CoreWarp& warp, const Decoded& op, const DecodedOperand& operand,
                          LaneMask lanes) {
   if (!warp.engine->track_defined) return;
-  const LaneMask undefined = warp.frame->undefined[operand.shadow] & lanes;
-  if (undefined == 0) [[likely]]
+  const LaneMask all = warp.frame->undefined[operand.shadow] & lanes;
+  if (all == 0) [[likely]]
     return;
+  const LaneMask undefined = all & UnsetLanes(*warp.frame, operand.shadow);
+  if (undefined != all) NoteChosenPlace(warp, op, operand, all & ~undefined);
+  if (undefined == 0) return;
   ReportUndefined(warp, warp.PcOf(op), undefined, "an address was computed from undefined bytes",
                   VerbOf(*op.source), warp.frame->origin[operand.shadow]);
 }
@@ -53,7 +57,7 @@ LaneMask UndefinedLanes(CoreWarp& warp, const LaneAccess& access, std::uint32_t 
     if (region == nullptr) {
       const auto at = static_cast<std::uint64_t>(access.at(lane) - warp.local.data()) + offset;
       const auto* const flags = warp.local_defined.data() + at;
-      if (std::ranges::find(flags, flags + bytes, std::uint8_t{0}) != flags + bytes)
+      if (std::any_of(flags, flags + bytes, [](std::uint8_t flag) { return flag != 1; }))
         undefined |= LaneMask{1} << lane;
       continue;
     }
@@ -64,9 +68,55 @@ LaneMask UndefinedLanes(CoreWarp& warp, const LaneAccess& access, std::uint32_t 
   return undefined;
 }
 
+namespace {
+
+void ReportChosenOutput(CoreWarp& warp, const Decoded& op, const LaneAccess& access,
+                        std::uint32_t offset, std::uint32_t bytes, LaneMask lanes,
+                        std::uint32_t origin) {
+  const int first = FirstLane(lanes);
+  const MemoryRegion& region = *access.RegionOf(first);
+  const auto address =
+      static_cast<std::uint64_t>(access.at(first) - region.data) + offset + region.base;
+  MemoryPlace place = PlaceIn(region, "global", address, bytes);
+  const std::string sink = fmt::format("the output {}[{}] depends", place.buffer, place.index);
+  ReportChoice(warp, warp.PcOf(op), lanes, sink, VerbOf(*op.source), origin, std::move(place));
+}
+
+/// Stores a register some of whose lanes the machine chose: byte by byte, and by class.
+void MarkStoredChoice(CoreWarp& warp, const Decoded& op, const LaneAccess& access,
+                      std::uint32_t offset, std::uint32_t bytes, const DecodedOperand& source) {
+  const Frame& frame = *warp.frame;
+  const LaneMask undefined = frame.undefined[source.shadow] & access.lanes;
+  const LaneMask chosen = ChosenLanes(frame, source.shadow) & access.lanes;
+  LaneMask whole = 0;
+  for (const auto& [shadow, lanes] : warp.whole_addresses) {
+    if (shadow == source.shadow) whole |= lanes;
+  }
+  for (std::uint32_t byte = 0; byte < bytes; ++byte) {
+    LaneMask bad = 0;
+    for (LaneMask rest = undefined; rest != 0; rest &= rest - 1) {
+      const int lane = std::countr_zero(rest);
+      if ((UndefinedBits(frame, source, lane) >> 8 * (byte % 8) & 0xff) != 0)
+        bad |= LaneMask{1} << lane;
+    }
+    const std::uint32_t origin = frame.origin[source.shadow];
+    LaneAccess part = access;
+    for (const bool address : {false, true}) {
+      part.lanes = access.lanes & (address ? whole : ~whole);
+      if (part.lanes == 0) continue;
+      part.dense = false;
+      MarkStored(warp, op, part, offset + byte, 1, bad, origin, chosen, address);
+    }
+  }
+}
+
+}  // namespace
+
 void MarkStored(CoreWarp& warp, const Decoded& op, const LaneAccess& access, std::uint32_t offset,
-                std::uint32_t bytes, LaneMask undefined, std::uint32_t origin) {
+                std::uint32_t bytes, LaneMask undefined, std::uint32_t origin, LaneMask chosen,
+                bool whole_address) {
   undefined &= access.lanes;
+  chosen &= undefined;
   if (undefined == 0 && access.common != nullptr) {
     DefinedMap* const map = access.common->defined;
     if (map == nullptr || map->AllDefined()) return;
@@ -82,20 +132,35 @@ void MarkStored(CoreWarp& warp, const Decoded& op, const LaneAccess& access, std
     return;
   }
   LaneMask to_output = 0;
+  const std::uint8_t number =
+      chosen == 0 ? std::uint8_t{0}
+                  : StoredChoiceNumber(*warp.engine,
+                                       {.origin = origin, .whole_address = whole_address});
   for (LaneMask rest = access.lanes; rest != 0; rest &= rest - 1) {
     const int lane = std::countr_zero(rest);
     const bool defined = (undefined >> lane & 1) == 0;
     MemoryRegion* const region = access.RegionOf(lane);
     if (region == nullptr) {
       const auto at = static_cast<std::uint64_t>(access.at(lane) - warp.local.data()) + offset;
-      std::fill_n(warp.local_defined.data() + at, bytes, static_cast<std::uint8_t>(defined));
+      const bool by_machine = (chosen >> lane & 1) != 0;
+      std::fill_n(warp.local_defined.data() + at, bytes,
+                  by_machine ? number : static_cast<std::uint8_t>(defined));
       continue;
     }
     if (!defined && region->is_output) to_output |= LaneMask{1} << lane;
     if (region->defined == nullptr || (defined && region->defined->AllDefined())) continue;
-    region->defined->Set(static_cast<std::uint64_t>(access.at(lane) - region->data) + offset, bytes,
-                         defined);
+    const auto at = static_cast<std::uint64_t>(access.at(lane) - region->data) + offset;
+    if ((chosen >> lane & 1) != 0 && !region->is_output) {
+      for (std::uint32_t byte = 0; byte < bytes; ++byte)
+        region->defined->SetChosen(at + byte, number);
+      continue;
+    }
+    // What reaches an output is reported here, once: an output of the machine's choice is written.
+    region->defined->Set(at, bytes, defined || (chosen >> lane & 1) != 0);
   }
+  if (const LaneMask by_machine = to_output & chosen; by_machine != 0)
+    ReportChosenOutput(warp, op, access, offset, bytes, by_machine, origin);
+  to_output &= ~chosen;
   if (to_output != 0) {
     const int first = FirstLane(to_output);
     const MemoryRegion& region = *access.RegionOf(first);
@@ -112,8 +177,12 @@ void MarkStored(CoreWarp& warp, const Decoded& op, const LaneAccess& access, std
 void MarkStoredRegister(CoreWarp& warp, const Decoded& op, const LaneAccess& access,
                         std::uint32_t offset, std::uint32_t bytes, const DecodedOperand& source) {
   const Frame& frame = *warp.frame;
+  if (warp.chosen_place != 0) [[unlikely]]
+    StoreAtChosenPlace(warp, op, access, offset, bytes);
   const LaneMask undefined = frame.undefined[source.shadow];
   const std::uint32_t origin = frame.origin[source.shadow];
+  if ((undefined & ChosenLanes(frame, source.shadow) & access.lanes) != 0) [[unlikely]]
+    return MarkStoredChoice(warp, op, access, offset, bytes, source);
   if ((undefined & frame.partial[source.shadow] & access.lanes) == 0) [[likely]]
     return MarkStored(warp, op, access, offset, bytes, undefined, origin);
   for (std::uint32_t byte = 0; byte < bytes; ++byte) {
@@ -124,6 +193,21 @@ void MarkStoredRegister(CoreWarp& warp, const Decoded& op, const LaneAccess& acc
     }
     MarkStored(warp, op, access, offset + byte, 1, bad, origin);
   }
+}
+
+void StoreAtChosenPlace(CoreWarp& warp, const Decoded& op, const LaneAccess& access,
+                        std::uint32_t offset, std::uint32_t bytes) {
+  const LaneMask lanes = TakeChosenPlace(warp, op) & access.lanes;
+  if (lanes == 0) return;
+  LaneMask to_output = 0;
+  for (LaneMask rest = lanes; rest != 0; rest &= rest - 1) {
+    const int lane = std::countr_zero(rest);
+    const MemoryRegion* const region = access.RegionOf(lane);
+    if (region != nullptr && region->is_output) to_output |= LaneMask{1} << lane;
+  }
+  if (to_output != 0)
+    ReportChosenOutput(warp, op, access, offset, bytes, to_output, warp.chosen_place_origin);
+  SpreadChosenStore(warp, access, lanes);
 }
 
 AccessOrder OrderOf(const ptx::Instruction& in) {

@@ -28,6 +28,7 @@ enum DecodedFlag : std::uint16_t {
   kFlagResultUsed = 8,       ///< Some instruction reads a destination register.
   kFlagOrderMatters = 16,    ///< Atomics and strong loads whose result may depend on the schedule.
   kFlagWarpWide = 32,        ///< .sync.aligned: waits for all lanes of the warp. With kFlagControl.
+  kFlagLoadsAddress = 64,    ///< A load whose result is used as an address (machine_flow.h).
 };
 
 /// Decoded::propagate: who says what undefined sources make of the destinations.
@@ -77,6 +78,7 @@ struct SharedVariable {
   std::uint64_t storage = 0;  ///< Offset in the block's storage.
   std::uint64_t bytes = 0;    ///< 0 for dynamic shared memory: its size is the launch's.
   std::uint32_t element_bytes = 1;
+  std::uint64_t align = 16;   ///< As declared; at least 16.
   bool dynamic = false;
   bool system = false;  ///< kReservedSharedBytes of the system software's, zero when a block starts.
 };
@@ -111,6 +113,25 @@ struct CallSite {
   std::vector<Copy> arguments;
 };
 
+/// What registers that may hold an address hold addresses of, one bit each: how the value is read.
+enum AddressKind : std::uint8_t {
+  kAddressGeneric = 1,  ///< Generic, global, const and parameter addresses; those of functions.
+  kAddressShared = 2,
+  kAddressLocal = 4,
+};
+
+/// An instruction that uses what the machine chose in a way that may show it (machine.h).
+struct Boundary {
+  Handler run = nullptr;       ///< What Decoded::monitored was,
+  std::uint8_t propagate = 0;  ///< and Decoded::propagate.
+  struct Source {
+    DecodedOperand operand;
+    std::uint8_t kinds = 0;      ///< AddressKind; 0: a special register.
+    std::uint8_t position = 0;   ///< Among the sources.
+  };
+  std::vector<Source> sources;
+};
+
 struct Program::Impl {
   std::string text;
   std::vector<std::uint32_t> line_starts;
@@ -120,6 +141,10 @@ struct Program::Impl {
   std::vector<FunctionCode> functions;     ///< By FunctionIndex.
   std::vector<std::uint32_t> function_of;  ///< By pc.
   std::vector<CallSite> calls;
+  std::vector<Boundary> boundaries;
+  std::vector<std::uint32_t> boundary_of;  ///< By pc: one more than the index, or 0.
+  /// By function and parameter: all that an entry does with it is to load it as an address.
+  std::vector<std::vector<bool>> pointer_params;
   std::vector<std::vector<std::uint32_t>> branch_tables;  ///< brx.idx targets, by Decoded::aux.
   std::vector<SharedVariable> shared;
   std::vector<PlacedVariable>

@@ -23,6 +23,9 @@ constexpr std::uint64_t kPatienceWithBlock = 200'000;
 /// Blocks that a device can hold at once, as many as any kernel may count on.
 constexpr std::uint32_t kMaxResident = 132 * 32;
 
+/// Registers and local memory of blocks that need not be resident.
+constexpr std::uint64_t kMemoryOfResidents = std::uint64_t{192} << 20;
+
 class LaunchRunner {
  public:
   explicit LaunchRunner(Engine& engine)
@@ -46,15 +49,35 @@ class LaunchRunner {
   }
 
   void Run() {
+    const bool together = engine_.launch.launch->cooperative;
     const std::size_t first =
-        engine_.launch.launch->cooperative
-            ? order_.size()
-            : std::min(order_.size(), kResidentAtFirst * (policy_ == Policy::kSequential ? 1 : 2));
-    for (std::size_t i = 0; i < first && !engine_.stopped; ++i) Admit();
+        together                          ? order_.size()
+        : policy_ == Policy::kSequential ? kResidentAtFirst
+        : policy_ == Policy::kPermuted   ? FitOnChip()
+                                         : 2 * kResidentAtFirst;
+    for (std::size_t i = 0; i < std::min(first, order_.size()) && !engine_.stopped; ++i) {
+      Admit();
+      // A courtesy ends where memory does.
+      if (!together && i >= kResidentAtFirst && engine_.memory_bytes > kMemoryOfResidents) break;
+    }
     while (!engine_.stopped && live_ > 0) Round();
   }
 
  private:
+  /// Clusters that a chip holds at once, as far as threads and shared memory say: a kernel can see
+  /// how many there are.
+  std::size_t FitOnChip() const {
+    constexpr std::uint64_t kMultiprocessors = 132, kThreads = 2048, kBlocks = 32;
+    constexpr std::uint64_t kShared = 228 * 1024, kSystemShared = 1024;
+    const LaunchState& launch = engine_.launch;
+    const std::uint64_t shared =
+        engine_.program.shared_static_bytes + launch.dynamic_shared + kSystemShared;
+    const std::uint64_t each =
+        std::min({kBlocks, kThreads / (std::uint64_t{launch.warps} * kWarpSize), kShared / shared});
+    return std::max<std::uint64_t>(2 * kResidentAtFirst,
+                                   kMultiprocessors * each / launch.blocks_per_cluster);
+  }
+
   /// Cluster number to its blocks, in rank order.
   void MapClusters() {
     const LaunchState& launch = engine_.launch;

@@ -13,6 +13,10 @@ using ptx::SpecialRegister;
 /// Of the machine that the emulator resembles; kernels may size themselves by it.
 constexpr std::uint64_t kMultiprocessors = 132;
 constexpr std::uint64_t kWarpSlots = 64;
+/// Nanoseconds since 1970, as %globaltimer counts them, when a run begins.
+constexpr std::uint64_t kEpoch = 1'800'000'000'000'000'000;
+/// Shared memory that the system keeps of each block.
+constexpr std::uint64_t kSystemShared = 1024;
 
 std::uint64_t Component(const Dim3& dim, int component) {
   return component < 3 ? dim[static_cast<std::size_t>(component)] : 0;
@@ -69,13 +73,15 @@ std::uint64_t UniformValue(const CoreWarp& warp, SpecialRegister special, int co
     // Time is counted in instructions, so that it is the same on every run.
     case SpecialRegister::kClock:
     case SpecialRegister::kClock64:
-    case SpecialRegister::kGlobaltimer:
       return engine.counters.warp_steps;
-    case SpecialRegister::kGlobaltimerLo:
-      return engine.counters.warp_steps & 0xffffffffu;
     case SpecialRegister::kClockHi:
-    case SpecialRegister::kGlobaltimerHi:
       return engine.counters.warp_steps >> 32;
+    case SpecialRegister::kGlobaltimer:
+      return kEpoch + engine.counters.warp_steps;
+    case SpecialRegister::kGlobaltimerLo:
+      return (kEpoch + engine.counters.warp_steps) & 0xffffffffu;
+    case SpecialRegister::kGlobaltimerHi:
+      return (kEpoch + engine.counters.warp_steps) >> 32;
     case SpecialRegister::kReservedSmemOffsetBegin:
     case SpecialRegister::kReservedSmemOffset0:
     case SpecialRegister::kReservedSmemOffset1:
@@ -86,7 +92,7 @@ std::uint64_t UniformValue(const CoreWarp& warp, SpecialRegister special, int co
       return kReservedSharedCapacity;
     case SpecialRegister::kTotalSmemSize:
     case SpecialRegister::kAggrSmemSize:
-      return engine.program.shared_static_bytes + launch.dynamic_shared;
+      return engine.program.shared_static_bytes + launch.dynamic_shared + kSystemShared;
     case SpecialRegister::kDynamicSmemSize:
       return launch.dynamic_shared;
     // Cooperative groups finds its grid workspace in these two.

@@ -10,6 +10,7 @@
 
 #include "validator/emu/handlers/async_copy.h"
 #include "validator/emu/handlers/mma_forms.h"
+#include "validator/emu/machine.h"
 #include "validator/emu/site.h"
 
 namespace assay::emu {
@@ -57,6 +58,7 @@ enum class Travel : std::uint8_t {
   kByHalves,
   kPaired,
   kCompared,
+  kDecided,
   kMatrix
 };
 
@@ -121,7 +123,13 @@ std::optional<Rule> RuleOf(const Decoded& op) {
     const bool integers = in.types.size() > 1 && IsInteger(in.types[0]) && IsInteger(in.types[1]);
     return integers && !in.Has(Mod::kSat) ? std::optional(rule) : std::nullopt;
   }
-  if (in.opcode == Opcode::kSetp && !(by_halves && op.destinations == 2)) return std::nullopt;
+  if (in.opcode == Opcode::kSetp && !(by_halves && op.destinations == 2)) {
+    const bool equality = in.Has(Mod::kEq) || in.Has(Mod::kNe);
+    if (!equality || !IsInteger(in.type()) || op.destinations != 1 ||
+        op.operand_count != 3)
+      return std::nullopt;
+    rule.travel = Travel::kDecided;
+  }
   // lop3 with a predicate result looks at all of the word.
   if (in.opcode == Opcode::kLop3 && op.destinations != 1) return std::nullopt;
   const auto fits = [](const DecodedOperand& operand) {
@@ -143,12 +151,31 @@ class Propagation {
     for (const DecodedOperand& source : sources_) {
       if (!IsRegister(source)) continue;
       const LaneMask mask = frame_.undefined[source.shadow];
-      if ((mask & warp.exec) != 0 && origin_ == kNoPc) origin_ = frame_.origin[source.shadow];
+      const LaneMask unset = UnsetLanes(frame_, source.shadow);
+      // The origin of what is not initialised goes first: it is the worse of the two.
+      if ((mask & warp.exec) != 0 &&
+          (origin_ == kNoPc || ((unset & warp.exec) != 0 && (unset_ & warp.exec) == 0)))
+        origin_ = frame_.origin[source.shadow];
       any_ |= mask;
+      unset_ |= unset;
     }
   }
 
   void Run() {
+    Spread();
+    // Where nothing that is not initialised took part, the result is the machine's choice.
+    const Opcode opcode = op_.source->opcode;
+    const bool by_lane = opcode != Opcode::kMma && opcode != Opcode::kWmmaMma;
+    const LaneMask chosen = by_lane ? ~unset_ : unset_ == 0 ? kAllLanes : 0;
+    for (std::size_t i = 0; i < op_.destinations; ++i) {
+      const DecodedOperand& target = op_.operands[i];
+      if (IsRegister(target))
+        frame_.machine[target.shadow] |= chosen & warp_.exec & frame_.undefined[target.shadow];
+    }
+  }
+
+ private:
+  void Spread() {
     if (warp_.async != nullptr && op_.source->opcode != Opcode::kMov) ReportInFlight();
     const std::optional<Rule> rule = RuleOf(op_);
     if (!rule) return Whole(any_);
@@ -168,10 +195,11 @@ class Propagation {
         return Compared();
       case Travel::kMatrix:
         return Matrix();
+      case Travel::kDecided:
+        return Decided();
     }
   }
 
- private:
   std::uint64_t BitsOf(const DecodedOperand& source, int lane) const {
     return IsRegister(source) ? UndefinedBits(frame_, source, lane) : 0;
   }
@@ -351,9 +379,26 @@ class Propagation {
 
   void Upward() {
     ByLane([&](int lane) {
+      // An offset that the machine chose leaves nothing of an address known, or the sum would look
+      // like one that was moved about.
+      if (MovesAddress(lane)) return ~std::uint64_t{0};
       const std::uint64_t bits = Together(lane);
       return bits | (0 - bits);
     });
+  }
+  bool MovesAddress(int lane) const {
+    if (op_.operands[0].bits != 64 || (unset_ >> lane & 1) != 0) return false;
+    bool address = false;
+    bool offset = false;
+    for (const DecodedOperand& source : sources_) {
+      if (source.kind != DecodedOperand::Kind::kSlot) continue;
+      const bool open = BitsOf(source, lane) != 0;
+      const bool points =
+          source.bits == 64 && IsGenericAddress(ReadLane(warp_, source, lane));
+      address = address || (points && !open);
+      offset = offset || (open && !points);
+    }
+    return address && offset;
   }
   void ByHalves() {
     ByLane([&](int lane) { return InHalves(Together(lane)); });
@@ -365,6 +410,29 @@ class Propagation {
              (BitsOf(sources_[1], lane) != 0 ? std::uint64_t{0xffff} : 0);
     });
   }
+  /// Whether two values are equal: not, where bits differ that are no choice of the machine's.
+  /// (What
+  /// is not initialised is a defect wherever it is compared.) An address is never null.
+  void Decided() {
+    LaneMask undefined = any_;
+    for (LaneMask rest = any_ & ~unset_ & warp_.exec; rest != 0; rest &= rest - 1) {
+      const int lane = std::countr_zero(rest);
+      const std::uint64_t a = ReadLane(warp_, sources_[0], lane);
+      const std::uint64_t b = ReadLane(warp_, sources_[1], lane);
+      const std::uint64_t open = Together(lane);
+      const bool null = (a == 0 && BitsOf(sources_[0], lane) == 0 && IsGenericAddress(b)) ||
+                        (b == 0 && BitsOf(sources_[1], lane) == 0 && IsGenericAddress(a));
+      if (null || ((a ^ b) & ~open & OnesOf(sources_[0].bits)) != 0)
+        undefined &= ~(LaneMask{1} << lane);
+    }
+    Whole(undefined);
+  }
+  bool IsGenericAddress(std::uint64_t value) const {
+    const std::uint64_t window = value & kWindowMask;
+    return window == kSharedWindow || window == kLocalWindow || window == kCodeWindow ||
+           GenericRegion(*warp_.engine, value) != nullptr;
+  }
+
   /// setp p|q on pairs: p is about the lower halves, q about the upper ones.
   void Compared() {
     LaneMask half[2] = {0, 0};
@@ -455,7 +523,8 @@ class Propagation {
   const Decoded& op_;
   Frame& frame_;
   std::span<const DecodedOperand> sources_;
-  LaneMask any_ = 0;  // Lanes with an undefined source, whether they execute or not.
+  LaneMask any_ = 0;    // Lanes with an undefined source, whether they execute or not.
+  LaneMask unset_ = 0;  // Of them, those with a source that is not initialised.
   std::uint32_t origin_ = kNoPc;
 };
 
@@ -473,6 +542,7 @@ void SetUndefined(Frame& frame, std::uint32_t shadow, LaneMask lanes, LaneMask u
   LaneMask& mask = frame.undefined[shadow];
   mask = (mask & ~lanes) | (undefined & lanes);
   frame.partial[shadow] &= ~lanes;
+  frame.machine[shadow] &= ~lanes;
   if ((undefined & lanes) != 0) frame.origin[shadow] = origin;
 }
 
@@ -498,5 +568,16 @@ void SetUndefinedBits(Frame& frame, const DecodedOperand& operand, LaneMask lane
 }
 
 void PropagateUndefined(CoreWarp& warp, const Decoded& op) { Propagation(warp, op).Run(); }
+
+void Propagate(CoreWarp& warp, const Decoded& op) {
+  LaneMask undefined = 0;
+  for (std::size_t i = op.destinations; i < op.operand_count; ++i) {
+    if (IsRegister(op.operands[i])) undefined |= warp.frame->undefined[op.operands[i].shadow];
+  }
+  if ((undefined & warp.exec) != 0) return PropagateUndefined(warp, op);
+  for (std::size_t i = 0; i < op.destinations; ++i) {
+    if (IsRegister(op.operands[i])) warp.frame->undefined[op.operands[i].shadow] &= ~warp.exec;
+  }
+}
 
 }  // namespace assay::emu

@@ -15,6 +15,9 @@
 //   everything else   all bits of a result are undefined when any bit of a source is
 // 128-bit registers are defined or undefined as a whole.
 //
+// Undefined lanes are of two classes (Frame::machine): not initialised, or the machine's choice
+// (machine.h). A result of both is not initialised.
+//
 // Cost: nothing while sources are defined. Not thread-safe.
 #pragma once
 
@@ -38,5 +41,7 @@ void SetUndefinedBits(Frame& frame, const DecodedOperand& operand, LaneMask lane
 /// Before the handler of an instruction runs that has an undefined source: what of its destinations
 /// will be undefined.
 void PropagateUndefined(CoreWarp& warp, const Decoded& op);
+/// The same whether or not it has one.
+void Propagate(CoreWarp& warp, const Decoded& op);
 
 }  // namespace assay::emu

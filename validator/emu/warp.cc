@@ -2,7 +2,9 @@
 #include <algorithm>
 #include <bit>
 
+#include "validator/emu/choice.h"
 #include "validator/emu/handlers/warp_sync.h"
+#include "validator/emu/machine.h"
 #include "validator/emu/passing.h"
 #include "validator/emu/scheduler.h"
 #include "validator/emu/shadow/tracker.h"
@@ -103,14 +105,20 @@ std::uint32_t NextMeeting(const CoreWarp& warp) {
   return limit;
 }
 
-void ReportUndefinedGuard(CoreWarp& warp, const Decoded& op, LaneMask lanes) {
+/// A guard with undefined lanes. Returns those of them that the machine decides.
+[[gnu::noinline]] LaneMask JudgeGuard(CoreWarp& warp, const Decoded& op, LaneMask lanes) {
   const FunctionCode& code = warp.engine->program.functions[warp.frame->function];
-  ReportUndefined(warp, warp.PcOf(op), lanes, "a branch was decided by undefined bytes", "branch",
-                  warp.frame->origin[code.slot_count + op.guard]);
+  const std::uint32_t shadow = code.slot_count + op.guard;
+  const LaneMask chosen = lanes & ChosenLanes(*warp.frame, shadow);
+  if (const LaneMask unset = lanes & ~chosen; unset != 0) {
+    ReportUndefined(warp, warp.PcOf(op), unset, "a branch was decided by undefined bytes", "branch",
+                    warp.frame->origin[shadow]);
+  }
+  return chosen;
 }
 
 /// Before the handler runs: which destinations will be undefined.
-void Propagate(CoreWarp& warp, const Decoded& op) {
+void PropagateQuickly(CoreWarp& warp, const Decoded& op) {
   Frame& frame = *warp.frame;
   LaneMask undefined = 0;
   for (std::size_t i = op.destinations; i < op.operand_count; ++i) {
@@ -129,18 +137,26 @@ void Propagate(CoreWarp& warp, const Decoded& op) {
 }
 
 /// Who looks on while instructions run.
-enum class Watch : std::uint8_t { kNobody, kMonitors, kShadows };
+enum class Watch : std::uint8_t {
+  kNobody,
+  kMonitors,
+  kPaths,  ///< Monitors, while some lanes follow a path that the machine chose (choice.h).
+  kShadows
+};
 
 template <Watch kWatch>
 std::uint64_t RunSplit(CoreWarp& warp, std::uint64_t budget, std::uint32_t limit) {
   const Decoded* const code = warp.engine->program.code.data();
-  constexpr bool kMonitored = kWatch == Watch::kMonitors;
+  constexpr bool kMonitored = kWatch == Watch::kMonitors || kWatch == Watch::kPaths;
   const bool track = kMonitored && warp.engine->track_defined;
   std::uint32_t pc = warp.pc;
   std::uint64_t ran = 0;
   const LaneMask entered = warp.active;
   warp.outcome = Outcome::kNext;
   while (ran < budget) {
+    if constexpr (kWatch == Watch::kPaths) {
+      if (!FollowPaths(warp, pc)) break;
+    }
     const Decoded& op = code[pc];
     LaneMask exec = warp.active;
     if (op.guard != kNoSlot) {
@@ -151,7 +167,16 @@ std::uint64_t RunSplit(CoreWarp& warp, std::uint64_t budget, std::uint32_t limit
           const std::uint32_t shadow =
               warp.engine->program.functions[warp.frame->function].slot_count + op.guard;
           const LaneMask undefined = warp.frame->undefined[shadow] & warp.active;
-          if (undefined != 0) ReportUndefinedGuard(warp, op, undefined);
+          if (undefined != 0) [[unlikely]] {
+            const LaneMask chosen = JudgeGuard(warp, op, undefined);
+            warp.exec = exec;
+            if (chosen != 0 && !DecideByChoice(warp, op, chosen)) {
+              ++ran;
+              ++pc;
+              if (warp.outcome == Outcome::kStop || pc == limit) break;
+              continue;
+            }
+          }
         }
       }
     }
@@ -161,8 +186,9 @@ std::uint64_t RunSplit(CoreWarp& warp, std::uint64_t budget, std::uint32_t limit
       ++pc;
       if (exec != 0) {
         if constexpr (kMonitored) {
-          if (track && op.propagate != kPropagateSelf) Propagate(warp, op);
+          if (track && op.propagate != kPropagateSelf) PropagateQuickly(warp, op);
           op.monitored(warp, op);
+          if constexpr (kWatch == Watch::kPaths) MarkPathResults(warp, op);
         } else if constexpr (kWatch == Watch::kShadows) {
           warp.engine->shadow->Execute(warp, op);
         } else {
@@ -177,8 +203,9 @@ std::uint64_t RunSplit(CoreWarp& warp, std::uint64_t budget, std::uint32_t limit
         // No lane passes the guard, or the warp is not complete yet.
       } else if constexpr (kMonitored) {
         if (track && (op.flags & kFlagWarpWide) != 0 && op.propagate != kPropagateSelf)
-          Propagate(warp, op);
+          PropagateQuickly(warp, op);
         op.monitored(warp, op);
+        if constexpr (kWatch == Watch::kPaths) MarkPathResults(warp, op);
       } else if constexpr (kWatch == Watch::kShadows) {
         warp.engine->shadow->Execute(warp, op);
       } else {
@@ -186,9 +213,17 @@ std::uint64_t RunSplit(CoreWarp& warp, std::uint64_t budget, std::uint32_t limit
       }
       if (warp.outcome == Outcome::kNext) {
         ++pc;
+        if constexpr (kWatch == Watch::kMonitors) {
+          if (!warp.chosen_paths.empty()) [[unlikely]]
+            break;
+        }
       } else if (warp.outcome == Outcome::kJump) {
         pc = warp.pc;
         if (warp.split_count > 1) break;
+        if constexpr (kWatch == Watch::kMonitors) {
+          if (!warp.chosen_paths.empty()) [[unlikely]]
+            break;
+        }
         continue;
       } else if (warp.outcome == Outcome::kYield) {
         ++pc;
@@ -283,7 +318,9 @@ std::uint64_t RunWarp(CoreWarp& warp, std::uint64_t budget) {
     const std::uint32_t limit = warp.split_count > 1 ? NextMeeting(warp) : kNoPc;
     const bool awaited = warp.split_count > 1 && SomeoneWaits(warp);
     warp.turn_start = warp.pc;
-    const std::uint64_t now = engine.monitored ? RunSplit<Watch::kMonitors>(warp, turn, limit)
+    const std::uint64_t now = !warp.chosen_paths.empty()
+                                  ? RunSplit<Watch::kPaths>(warp, turn, limit)
+                              : engine.monitored ? RunSplit<Watch::kMonitors>(warp, turn, limit)
                               : engine.shadow != nullptr
                                   ? RunSplit<Watch::kShadows>(warp, turn, limit)
                                   : RunSplit<Watch::kNobody>(warp, turn, limit);

@@ -33,6 +33,7 @@ namespace assay {
   X(WriteToInput, "write_to_input", "memory", "an input was written")                                              \
   X(WriteToConstant, "write_to_constant", "memory", "constant or parameter memory was written")                    \
   X(UninitialisedUse, "uninitialised_use", "memory", "undefined bytes reached an address, a branch or an output")  \
+  X(MachineDependent, "machine_dependent", "machine", "a result depends on what the machine chooses")               \
   X(UnwrittenOutput, "unwritten_output", "memory", "output elements were never written")                           \
   X(DataRace, "data_race", "race", "two conflicting accesses without an order between them")                       \
   X(SameValueRace, "same_value_race", "race", "racing writes that stored the same value")                          \

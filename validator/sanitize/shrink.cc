@@ -24,6 +24,7 @@ constexpr std::array kAllowances = {
     Allowance{FindingKind::kWriteToInput, true, true},
     Allowance{FindingKind::kWriteToConstant, true, true},
     Allowance{FindingKind::kUninitialisedUse, true, false},
+    Allowance{FindingKind::kMachineDependent, true, false},
     Allowance{FindingKind::kDataRace, true, true},
     Allowance{FindingKind::kSameValueRace, true, true},
     Allowance{FindingKind::kReadOnlyCacheWrite, true, true},

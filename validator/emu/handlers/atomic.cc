@@ -14,6 +14,7 @@
 #include "validator/emu/memory.h"
 #include "validator/emu/scheduler.h"
 #include "validator/emu/site.h"
+#include "validator/emu/machine.h"
 #include "validator/emu/undefined.h"
 
 namespace assay::emu {
@@ -207,6 +208,7 @@ void ReadModifyWrite(Warp& base, const Decoded& op) {
   }
   const Context context{.flush = !in_shared};
   bool changed = false;
+  LaneMask chosen_place = 0;
   for (std::uint32_t e = 0; e < count; ++e) {
     const T* const sb = warp.Lanes<T>(b[e].slot);
     const T* const sc = warp.Lanes<T>(c[e].slot);
@@ -214,15 +216,24 @@ void ReadModifyWrite(Warp& base, const Decoded& op) {
                      ? warp.Lanes<T>(op.operands[e].slot)
                      : nullptr;
     LaneMask undefined = 0;
+    LaneMask chosen = 0;
+    std::uint32_t choice_origin = kNoPc;
     if constexpr (kMonitored) {
       if (engine.track_defined) {
         undefined =
             UndefinedLanes(warp, access, e * static_cast<std::uint32_t>(sizeof(T)), sizeof(T));
         // Reported here, once: what comes of it counts as defined, so that it is not reported again.
-        if (undefined != 0 && !std::is_same_v<Op, Exchange>) {
+        if (undefined != 0) {
+          const LoadedChoice choice = ChoiceLoaded(
+              warp, op, access, e * static_cast<std::uint32_t>(sizeof(T)), sizeof(T), undefined);
+          chosen = choice.chosen;
+          choice_origin = choice.origin;
+        }
+        if (const LaneMask unset = undefined & ~chosen;
+            unset != 0 && !std::is_same_v<Op, Exchange>) {
           ReportUndefinedTarget(warp, op, access, e * static_cast<std::uint32_t>(sizeof(T)),
-                                sizeof(T), undefined);
-          undefined = 0;
+                                sizeof(T), unset);
+          undefined &= ~unset;
         }
       }
     }
@@ -249,10 +260,22 @@ void ReadModifyWrite(Warp& base, const Decoded& op) {
         Frame& frame = *warp.frame;
         LaneMask stored = undefined | frame.undefined[b[e].shadow] | frame.undefined[c[e].shadow];
         if (std::is_same_v<Op, Exchange>) stored = frame.undefined[b[e].shadow];
-        MarkStored(warp, op, access, e * static_cast<std::uint32_t>(sizeof(T)), sizeof(T), stored,
-                   frame.origin[b[e].shadow]);
+        const LaneMask unset =
+            UnsetLanes(frame, b[e].shadow) | UnsetLanes(frame, c[e].shadow);
+        const bool from_register = (frame.undefined[b[e].shadow] & access.lanes) != 0;
+        if (e == 0 && warp.chosen_place != 0) [[unlikely]]
+          chosen_place = TakeChosenPlace(warp, op) & access.lanes;
+        if (chosen_place != 0 && !from_register) choice_origin = warp.chosen_place_origin;
+        MarkStored(warp, op, access, e * static_cast<std::uint32_t>(sizeof(T)), sizeof(T),
+                   stored | chosen_place,
+                   from_register ? frame.origin[b[e].shadow] : choice_origin,
+                   (stored | chosen_place) & ~unset);
         if (d != nullptr) {
-          SetUndefined(frame, op.operands[e].shadow, access.lanes, undefined, warp.PcOf(op));
+          const LaneMask read = undefined & ~chosen;
+          SetUndefined(frame, op.operands[e].shadow, access.lanes, read, warp.PcOf(op));
+          if ((chosen | chosen_place) != 0) [[unlikely]]
+            SetChosen(frame, op.operands[e].shadow, (chosen | chosen_place) & access.lanes,
+                      choice_origin);
         }
       }
     }

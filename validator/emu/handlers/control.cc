@@ -5,8 +5,10 @@
 #include <array>
 #include <cstring>
 
+#include "validator/emu/choice.h"
 #include "validator/emu/handlers/builtins.h"
 #include "validator/emu/handlers/rows.h"
+#include "validator/emu/machine.h"
 #include "validator/emu/memory.h"
 #include "validator/emu/scheduler.h"
 #include "validator/emu/shadow/tracker.h"
@@ -48,6 +50,15 @@ void BranchTable(Warp& base, const Decoded& op) {
   LaneMask rest = warp.exec;
   const LaneMask fallen = warp.active & ~warp.exec;
   if (rest == 0) return;
+  if (warp.engine->track_defined) {
+    const DecodedOperand& operand = op.operands[0];
+    const std::uint32_t origin = warp.frame->origin[operand.shadow];
+    if (const LaneMask unset = UnsetLanes(*warp.frame, operand.shadow) & rest; unset != 0)
+      ReportUndefined(warp, warp.pc, unset, "a branch was decided by undefined bytes", "branch",
+                      origin);
+    if (const LaneMask chosen = ChosenLanes(*warp.frame, operand.shadow) & rest; chosen != 0)
+      BranchByChoice(warp, op, chosen, origin);
+  }
   std::uint32_t own_pc = kNoPc;
   LaneMask own = 0;
   while (rest != 0) {
@@ -129,16 +140,26 @@ void CopyArgument(CoreWarp& warp, Frame& caller, const CallSite::Copy& copy,
   if (into_callee) {
     std::memcpy(callee_data, slot, count);
     const std::uint64_t open = UndefinedBits(caller, registered, lane);
+    const bool chosen = (ChosenLanes(caller, copy.slot) >> lane & 1) != 0;
+    const std::uint8_t flag =
+        chosen ? StoredChoiceNumber(*warp.engine, {.origin = origin}) : std::uint8_t{0};
     for (std::size_t byte = 0; byte < count; ++byte)
-      callee_flags[byte] = static_cast<std::uint8_t>((open >> 8 * (byte % 8) & 0xff) == 0);
+      callee_flags[byte] = (open >> 8 * (byte % 8) & 0xff) == 0 ? std::uint8_t{1} : flag;
   } else {
     std::memcpy(slot, callee_data, count);
     LaneBitsets open{};
+    bool unset = false;
+    std::uint8_t flag = 1;
     for (std::size_t byte = 0; byte < count; ++byte) {
-      if (callee_flags[byte] == 0)
-        open[static_cast<std::size_t>(lane)] |= std::uint64_t{0xff} << 8 * (byte % 8);
+      if (callee_flags[byte] == 1) continue;
+      open[static_cast<std::size_t>(lane)] |= std::uint64_t{0xff} << 8 * (byte % 8);
+      unset = unset || callee_flags[byte] == 0;
+      flag = callee_flags[byte];
     }
-    SetUndefinedBits(caller, registered, bit, open, origin);
+    const bool chosen = !unset && flag != 1;
+    SetUndefinedBits(caller, registered, bit, open,
+                     chosen ? StoredChoiceAt(*warp.engine, flag).origin : origin);
+    if (chosen) caller.machine[copy.slot] |= bit;
   }
 }
 

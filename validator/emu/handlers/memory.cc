@@ -8,6 +8,7 @@
 #include "validator/emu/handlers/partial_rows.h"
 #include "validator/emu/handlers/rows.h"
 #include "validator/emu/handlers/warp_memory.h"
+#include "validator/emu/machine.h"
 #include "validator/emu/scheduler.h"
 #include "validator/emu/site.h"
 #include "validator/emu/undefined.h"
@@ -97,8 +98,14 @@ template <class Memory, class Register>
 [[gnu::noinline]] void SetLoaded(CoreWarp& warp, const Decoded& op, const DecodedOperand& target,
                                  const LaneAccess& access, std::uint32_t offset,
                                  LaneMask undefined) {
+  const LoadedChoice choice =
+      ChoiceLoaded(warp, op, access, offset, sizeof(Memory), undefined);
+  // A pointer that was put away, and is used as one.
+  if ((op.flags & kFlagLoadsAddress) != 0) undefined &= ~choice.whole_address;
+  const std::uint32_t origin =
+      undefined != 0 && (undefined & ~choice.chosen) == 0 ? choice.origin : warp.PcOf(op);
   if constexpr (sizeof(Memory) > 8) {
-    SetUndefined(*warp.frame, target.shadow, access.lanes, undefined, warp.PcOf(op));
+    SetUndefined(*warp.frame, target.shadow, access.lanes, undefined, origin);
   } else {
     LaneBitsets bits{};
     for (std::uint32_t byte = 0; byte < sizeof(Memory); ++byte) {
@@ -108,7 +115,23 @@ template <class Memory, class Register>
     }
     for (std::uint64_t& word : bits)
       word = static_cast<std::uint64_t>(static_cast<Register>(static_cast<Memory>(word)));
-    SetUndefinedBits(*warp.frame, target, access.lanes, bits, warp.PcOf(op));
+    SetUndefinedBits(*warp.frame, target, access.lanes, bits, origin);
+  }
+  warp.frame->machine[target.shadow] |=
+      warp.frame->undefined[target.shadow] & choice.chosen & access.lanes;
+  if ((undefined & ~choice.chosen) == 0) return;
+  NoteUndefinedRead(warp, op, op.source->space,
+                    access.address[FirstLane(undefined & ~choice.chosen)] + offset,
+                    FirstLane(undefined & ~choice.chosen), sizeof(Memory));
+}
+
+/// What is read at an index that the machine chose is its choice.
+void MarkReadAtChosenPlace(CoreWarp& warp, const Decoded& op) {
+  const LaneMask lanes = TakeChosenPlace(warp, op) & warp.exec;
+  if (lanes == 0) return;
+  for (std::size_t d = 0; d < op.destinations; ++d) {
+    if (op.operands[d].kind != DecodedOperand::Kind::kSink)
+      SetChosen(*warp.frame, op.operands[d].shadow, lanes, warp.chosen_place_origin);
   }
 }
 
@@ -160,14 +183,13 @@ void Load(Warp& base, const Decoded& op) {
         } else {
           SetLoaded<Memory, Register>(warp, op, target, access,
                                       e * static_cast<std::uint32_t>(sizeof(Memory)), undefined);
-          NoteUndefinedRead(warp, op, space,
-                            access.address[FirstLane(undefined)] + e * sizeof(Memory),
-                            FirstLane(undefined), sizeof(Memory));
         }
       }
     }
   }
   if constexpr (kMonitored) {
+    if (warp.chosen_place != 0) [[unlikely]]
+      MarkReadAtChosenPlace(warp, op);
     if (warp.engine->race) {
       ReportAccess(warp, op, access, bytes,
                    {.order = UnpackOrder(op),

@@ -8,6 +8,7 @@
 #include "validator/emu/handlers/warp_sync.h"
 #include "validator/emu/scheduler.h"
 #include "validator/emu/site.h"
+#include "validator/emu/machine.h"
 #include "validator/emu/undefined.h"
 
 namespace assay::emu {
@@ -101,6 +102,7 @@ void RunShuffle(Warp& base, const Decoded& op) {
   LaneMask absent = 0;
   LaneBitsets undefined{};
   const LaneMask source_undefined = warp.frame->undefined[op.operands[first].shadow];
+  const ChoiceOf choice(*warp.frame, op.operands[first]);
   const auto mode = static_cast<Shuffle>(op.immediate);
   for (int g = 0; g < groups.count; ++g) {
     const LaneMask lanes = groups.lanes[static_cast<std::size_t>(g)];
@@ -159,6 +161,7 @@ void RunShuffle(Warp& base, const Decoded& op) {
     SetUndefined(warp, op, target, 0, warp.exec);
   } else if (target.kind == DecodedOperand::Kind::kSlot) {
     SetUndefinedBits(*warp.frame, target, warp.exec, undefined, warp.PcOf(op));
+    choice.Pass(*warp.frame, target, warp.exec & ~absent);
   }
   if (op.destinations > 1) {
     SetPredicate(warp, op.operands[1], in_range, warp.exec);
@@ -172,6 +175,7 @@ void RunVote(Warp& base, const Decoded& op) {
   const SyncGroups groups = JoinWarp(warp, op, op.operands[2]);
   const LaneMask holds = ReadPredicate(warp, op.operands[1]);
   const LaneMask source_undefined = warp.frame->undefined[op.operands[1].shadow];
+  const ChoiceOf choice(*warp.frame, op.operands[1]);
   const DecodedOperand& target = op.operands[0];
   for (int g = 0; g < groups.count; ++g) {
     const LaneMask lanes = groups.lanes[static_cast<std::size_t>(g)];
@@ -187,6 +191,7 @@ void RunVote(Warp& base, const Decoded& op) {
       SetPredicate(warp, target, result ? kAllLanes : 0, lanes);
     }
     SetUndefined(warp, op, target, (source_undefined & lanes) != 0 ? kAllLanes : 0, lanes);
+    choice.Pass(*warp.frame, target, lanes);
   }
 }
 
@@ -200,6 +205,7 @@ void RunMatch(Warp& base, const Decoded& op) {
   const bool all = op.source->Has(Mod::kAll);
   const DecodedOperand& target = op.operands[0];
   const LaneMask source_undefined = warp.frame->undefined[op.operands[first].shadow];
+  const ChoiceOf choice(*warp.frame, op.operands[first]);
   for (int g = 0; g < groups.count; ++g) {
     const LaneMask lanes = groups.lanes[static_cast<std::size_t>(g)];
     const bool undefined = (source_undefined & lanes) != 0;
@@ -216,8 +222,10 @@ void RunMatch(Warp& base, const Decoded& op) {
       if (first > 1)
         SetPredicate(warp, op.operands[1], value != 0 ? kAllLanes : 0, LaneMask{1} << lane);
     }
-    for (std::size_t i = 0; i < first; ++i)
+    for (std::size_t i = 0; i < first; ++i) {
       SetUndefined(warp, op, op.operands[i], undefined ? kAllLanes : 0, lanes);
+      choice.Pass(*warp.frame, op.operands[i], lanes);
+    }
   }
 }
 
@@ -247,6 +255,7 @@ void RunRedux(Warp& base, const Decoded& op) {
   const auto* const a = warp.Lanes<std::uint32_t>(op.operands[1].slot);
   auto* const d = warp.Lanes<std::uint32_t>(op.operands[0].slot);
   const LaneMask source_undefined = warp.frame->undefined[op.operands[1].shadow];
+  const ChoiceOf choice(*warp.frame, op.operands[1]);
   const bool is_signed = op.source->type() == Type::kS32;
   for (int g = 0; g < groups.count; ++g) {
     const LaneMask lanes = groups.lanes[static_cast<std::size_t>(g)];
@@ -258,15 +267,36 @@ void RunRedux(Warp& base, const Decoded& op) {
     }
     for (LaneMask left = lanes; left != 0; left &= left - 1) d[std::countr_zero(left)] = value;
     SetUndefined(warp, op, op.operands[0], (source_undefined & lanes) != 0 ? kAllLanes : 0, lanes);
+    choice.Pass(*warp.frame, op.operands[0], lanes);
   }
+}
+
+/// Lanes that arrive together need not be together when the mask is taken: under all schedules but
+/// the plain one some of them come later.
+bool PartForMask(CoreWarp& warp) {
+  if (warp.engine->execution.schedule.policy == Schedule::Policy::kSequential ||
+      warp.exec != warp.active || std::popcount(warp.exec) < 2 || warp.engine->rng.Below(2) == 0)
+    return false;
+  const auto some = static_cast<LaneMask>(warp.engine->rng.Next()) & warp.active;
+  if (some == 0 || some == warp.active) return false;
+  AddSplit(warp, warp.pc, warp.active & ~some, warp.frame, Wait::kReady, 0, 0);
+  warp.active = some;
+  warp.exec = some;
+  return true;
 }
 
 void RunActivemask(Warp& base, const Decoded& op) {
   CoreWarp& warp = Core(base);
+  if (warp.exec == 0) return;
+  warp.engine->counters.used_atomics = true;
+  const bool parted = PartForMask(warp);
   auto* const d = warp.Lanes<std::uint32_t>(op.operands[0].slot);
   for (LaneMask rest = warp.exec; rest != 0; rest &= rest - 1)
     d[std::countr_zero(rest)] = warp.exec;
   SetUndefined(warp, op, op.operands[0], 0, warp.exec);
+  if (!parted) return;
+  ++warp.pc;
+  warp.outcome = Outcome::kReschedule;
 }
 
 void RunElect(Warp& base, const Decoded& op) {
