@@ -9,6 +9,7 @@
 #include <cstdlib>
 #include <set>
 
+#include "agent/loop/resume.h"
 #include "cli/command.h"
 #include "cli/instance.h"
 #include "cli/progress.h"
@@ -48,26 +49,33 @@ void OnInterrupt(int) {
   std::signal(SIGINT, SIG_DFL);
 }
 
-/// A run goes on as it began, but for its limits and the way to its server.
+/// A run goes on as it began, but for its limits and the way to its server. What its folder asks for
+/// beyond itself is repeated here or refused (agent/loop/resume.h).
 Result<loop::GenerateRequest> Resumed(const Request& request) {
   constexpr std::string_view kMayChange[] = {
-      "--resume",        "--attempts",        "--budget-usd",
-      "--budget-tokens", "--budget-seconds",  "--base-url",
-      "--key-file",      "--connect-seconds", "--idle-seconds",
-      "--tries",         "--total-seconds",   "--jobs",
-      "--json"};
+      "--resume",          "--attempts",       "--budget-usd",
+      "--budget-tokens",   "--budget-seconds", "op",
+      "--model",           "--exec-env",       "--base-url",
+      "--key-file",        "--prices",         "--unsafe-no-jail",
+      "--connect-seconds", "--idle-seconds",   "--tries",
+      "--total-seconds",   "--jobs",           "--json"};
   for (const std::string& name : request.given) {
     if (std::ranges::find(kMayChange, name) != std::end(kMayChange)) continue;
-    return Fail(ErrorKind::kUsage, "cannot be changed: a resumed run goes on as it began",
-                name == "op" ? "the op" : name, "leave it out, or begin a new run");
+    return Fail(ErrorKind::kUsage, "cannot be changed: a resumed run goes on as it began", name,
+                "leave it out, or begin a new run");
   }
   ASSAY_TRY(loop::GenerateRequest resumed,
-            loop::RequestOfRun(request.resume, ops::Library::Default()));
+            loop::RequestOfRun(request.resume, ops::Library::Default(),
+                               {.op = request.instance.op,
+                                .model = request.model.spec,
+                                .base_url = request.model.base_url,
+                                .key_file = request.key_file,
+                                .exec_variables = request.model.exec_variables,
+                                .prices = request.prices,
+                                .unsafe_no_jail = request.tools.unsafe_no_jail}));
   const auto take = [&request](const char* name, auto& into, const auto& value) {
     if (request.given.contains(name)) into = value;
   };
-  take("--base-url", resumed.model.base_url, request.model.base_url);
-  take("--key-file", resumed.model.key_file, request.key_file);
   take("--connect-seconds", resumed.model.connect_seconds, request.model.connect_seconds);
   take("--idle-seconds", resumed.model.idle_seconds, request.model.idle_seconds);
   take("--total-seconds", resumed.model.total_seconds, request.model.total_seconds);
@@ -158,7 +166,7 @@ Result<int> Generate(const Request& request, bool json) {
   progress.Finish();
   if (outcome.resumable) {
     const bool exhausted = outcome.attempts >= built.strategy.attempts;
-    Say("go on with: assay generate --resume " + outcome.folder.string() +
+    Say("go on with: " + loop::ResumeCommand(built, outcome.folder) +
         (exhausted ? fmt::format(" --attempts {}", 2 * outcome.attempts) : ""));
   }
   if (json) ASSAY_TRY_VOID(PrintJson(loop::ToJson(outcome)));
@@ -172,6 +180,9 @@ void AddModelOptions(CLI::App& command, Request& request) {
   };
   add("--model", model.spec,
       "openai/MODEL, anthropic/MODEL, exec/COMMAND or replay/FILE. Default: the op's transcript.");
+  add("--exec-env", model.exec_variables,
+      "Variable that an exec/ program gets besides PATH, HOME, locale, proxies and the like.")
+      ->allow_extra_args(false);
   add("--base-url", model.base_url, "Server of an OpenAI-compatible or Anthropic API.");
   add("--key-file", request.key_file, "File that holds the API key alone.");
   add("--temperature", request.temperature, "Default: the server's.")->check(NumberFrom(0, 2));
@@ -248,10 +259,13 @@ void AddGenerate(CLI::App& app, Session& session) {
       "transcript: no key, no GPU\n"
       "  assay generate rms_norm --dtype T=f16 --model anthropic/MODEL\n"
       "  assay generate rms_norm --model openai/MODEL --base-url http://localhost:8000/v1\n"
-      "  assay generate --resume runs/ID --attempts 16\n"
+      "  assay generate --resume runs/ID --model openai/MODEL --attempts 16\n"
       "Keys: OPENAI_API_KEY and ANTHROPIC_API_KEY go to OpenAI and Anthropic alone; a server named "
       "by --base-url gets\n"
-      "ASSAY_API_KEY (or --key-file), if that is set.");
+      "ASSAY_API_KEY (or --key-file), if that is set. exec/ programs get no key but what --exec-env "
+      "names.\n"
+      "A run's folder may come from anybody: what it would run, send or read is named again to "
+      "--resume it.");
   command->callback([&session, request, command] {
     for (const CLI::Option* const option : command->get_options()) {
       if (option->count() > 0) request->given.insert(option->get_name());

@@ -1,9 +1,13 @@
 #include "runs/emit.h"
 
+#include <set>
+
 #include "base/digest.h"
 
 namespace assay::runs {
 namespace {
+
+constexpr const char* kCertificate = "certificate.json";
 
 Json ResourcesToJson(const std::map<std::string, engine::Resources>& resources) {
   Json json = Json::object();
@@ -15,6 +19,42 @@ Json ResourcesToJson(const std::map<std::string, engine::Resources>& resources) 
                    {"spill_load_bytes", use.spill_load_bytes}};
   }
   return json;
+}
+
+Path FreshOf(const Path& folder) { return folder.string() + ".new"; }
+
+std::unexpected<Error> NotWhatWasJudged(const Path& file, const std::string& what) {
+  return Fail(ErrorKind::kMalformedInput, what, file.string(),
+              "restore the run's folder from a copy, or begin a new run");
+}
+
+// A certificate names all files beside it with their digests, and the digest of the prompts.
+Status Check(const Path& folder, const std::string& certificate) {
+  const Path file = folder / kCertificate;
+  ASSAY_TRY(const std::string text, ReadFile(file));
+  if (!certificate.empty() && Sha256Hex(text) != certificate)
+    return NotWhatWasJudged(file, "the certificate is not the one that the run recorded");
+  ASSAY_TRY(const Json json, ParseJson(text, file.string()));
+  const auto found = json.find("sha256");
+  if (found == json.end() || !found->is_object())
+    return NotWhatWasJudged(file, "the certificate names no digests");
+  std::set<std::string> named = {kCertificate};
+  for (const auto& [name, digest] : found->items()) {
+    if (name == "prompts") continue;
+    if (name.find('/') != std::string::npos || !digest.is_string())
+      return NotWhatWasJudged(file, "the certificate names '" + name + "'");
+    ASSAY_TRY(const std::string content, ReadFile(folder / name));
+    if (Sha256Hex(content) != digest.get<std::string>())
+      return NotWhatWasJudged(folder / name, "the file is not the one that was vetted");
+    named.insert(name);
+  }
+  std::error_code error;
+  for (const auto& entry : std::filesystem::directory_iterator(folder, error)) {
+    if (!named.contains(entry.path().filename().string()))
+      return NotWhatWasJudged(entry.path(), "the certificate does not name this file");
+  }
+  if (error) return NotWhatWasJudged(folder, "cannot be listed: " + error.message());
+  return {};
 }
 
 }  // namespace
@@ -61,29 +101,43 @@ Json CertificateOf(const gates::VettedKernel& kernel, const Provenance& provenan
           {"time", time}};
 }
 
-Status Emit(const gates::VettedKernel& kernel, const Provenance& provenance, Clock& clock,
-            const Path& folder) {
+Result<std::string> Emit(const gates::VettedKernel& kernel, const Provenance& provenance,
+                         Clock& clock, const Path& folder) {
   std::error_code error;
-  const Path fresh = folder.string() + ".new";
-  const Path old = folder.string() + ".old";
+  const Path fresh = FreshOf(folder);
   std::filesystem::remove_all(fresh, error);
-  std::filesystem::remove_all(old, error);
   ASSAY_TRY_VOID(MakeFolders(fresh));
   ASSAY_TRY_VOID(WriteFileAtomically(fresh / "kernel.cu", kernel.candidate().kernel));
   ASSAY_TRY_VOID(WriteFileAtomically(fresh / "launch.json", kernel.candidate().launch));
   ASSAY_TRY_VOID(WriteFileAtomically(fresh / "kernel.ptx", kernel.compiled().ptx));
   ASSAY_TRY_VOID(WriteFileAtomically(fresh / ("kernel." + kernel.instance().arch + ".cubin"),
                                      kernel.compiled().cubin));
-  ASSAY_TRY_VOID(
-      WriteFileAtomically(fresh / "certificate.json",
-                          PrettyJson(CertificateOf(kernel, provenance, clock.Timestamp()))));
-  if (std::filesystem::exists(folder, error)) std::filesystem::rename(folder, old, error);
-  std::filesystem::rename(fresh, folder, error);
-  if (error) {
-    return Fail(ErrorKind::kEnvironment,
-                "cannot move the vetted kernel into place: " + error.message(), folder.string(),
-                "check that the run's folder is writable; the run can be resumed");
+  const std::string certificate = PrettyJson(CertificateOf(kernel, provenance, clock.Timestamp()));
+  ASSAY_TRY_VOID(WriteFileAtomically(fresh / kCertificate, certificate));
+  return Sha256Hex(certificate);
+}
+
+Status Publish(const Path& folder, const std::string& certificate) {
+  std::error_code error;
+  const Path fresh = FreshOf(folder);
+  const Path old = folder.string() + ".old";
+  if (std::filesystem::exists(fresh, error)) {
+    // One that no record names is of a judgement that did not come to its end.
+    const Result<std::string> text = ReadFile(fresh / kCertificate);
+    if (!text || Sha256Hex(*text) != certificate) {
+      std::filesystem::remove_all(fresh, error);
+    } else {
+      std::filesystem::remove_all(old, error);
+      if (std::filesystem::exists(folder, error)) std::filesystem::rename(folder, old, error);
+      std::filesystem::rename(fresh, folder, error);
+      if (error) {
+        return Fail(ErrorKind::kEnvironment,
+                    "cannot move the vetted kernel into place: " + error.message(), folder.string(),
+                    "check that the run's folder is writable; the run can be resumed");
+      }
+    }
   }
+  ASSAY_TRY_VOID(Check(folder, certificate));
   std::filesystem::remove_all(old, error);
   return {};
 }

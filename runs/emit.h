@@ -29,8 +29,15 @@ struct Provenance {
 Json CertificateOf(const gates::VettedKernel& kernel, const Provenance& provenance,
                    const std::string& time);
 
-/// Replaces what `folder` held.
-Status Emit(const gates::VettedKernel& kernel, const Provenance& provenance, Clock& clock,
-            const Path& folder);
+/// Writes the kernel beside `folder` (FOLDER.new) and returns the certificate's digest. Once that
+/// is recorded, Publish puts it in place: whatever a crash leaves, the record names one kernel, and
+/// it is there.
+Result<std::string> Emit(const gates::VettedKernel& kernel, const Provenance& provenance,
+                         Clock& clock, const Path& folder);
+
+/// Puts what Emit wrote in place of what `folder` held, where that has not been done, and checks
+/// that the folder holds it: the certificate has the digest `certificate` (empty: a record that
+/// names none), every file has the digest that the certificate says, and there is no other file.
+Status Publish(const Path& folder, const std::string& certificate);
 
 }  // namespace assay::runs

@@ -68,6 +68,15 @@ Result<PlannedAttempt> PlannedFromJson(const Json& json, const std::string& plac
   return attempt;
 }
 
+// "vetted/<instance>", and nothing that leads elsewhere.
+bool IsVettedFolder(std::string_view folder) {
+  constexpr std::string_view kParent = "vetted/";
+  if (!folder.starts_with(kParent)) return false;
+  const std::string_view name = folder.substr(kParent.size());
+  return !name.empty() && name != "." && name != ".." &&
+         name.find_first_of(std::string_view("/\0", 2)) == std::string_view::npos;
+}
+
 template <class T>
 struct Codec;  // One per event: its name, what it writes, how it is read.
 
@@ -163,6 +172,7 @@ struct Codec<AttemptJudged> {
     json["verdict"] = verdict::ToJson(event.verdict);
     json["holdout_seeds"] = event.holdout_seeds;
     json["vetted"] = event.vetted;
+    if (!event.certificate.empty()) json["certificate"] = event.certificate;
   }
   static Result<AttemptJudged> Read(ObjectReader& reader) {
     AttemptJudged event;
@@ -176,6 +186,11 @@ struct Codec<AttemptJudged> {
       event.holdout_seeds.push_back(value);
     }
     ASSAY_TRY(event.vetted, reader.Required<std::string>("vetted"));
+    ASSAY_TRY(event.certificate, reader.Optional<std::string>("certificate", ""));
+    if (!event.vetted.empty() && !IsVettedFolder(event.vetted)) {
+      return Fail(ErrorKind::kMalformedInput, "must be vetted/<instance>", reader.PlaceOf("vetted"),
+                  "events.jsonl has been edited; restore it");
+    }
     return event;
   }
 };

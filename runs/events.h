@@ -59,7 +59,8 @@ struct AttemptJudged {
   int attempt = 0;
   verdict::Verdict verdict;
   std::vector<std::uint64_t> holdout_seeds;
-  std::string vetted;  ///< The emitted kernel's folder below the run's; empty where none.
+  std::string vetted;       ///< The emitted kernel's folder below the run's; empty where none.
+  std::string certificate;  ///< SHA-256 of its certificate, which holds those of its files.
 };
 struct RunStopped {
   verdict::Outcome outcome{};

@@ -87,11 +87,30 @@ bool WorthSyncing(const Event& event) {
          !std::holds_alternative<TryFailed>(event);
 }
 
+// A run's folder may come from anybody, and what is derived is written again: a link in it would
+// lead our writing elsewhere, a pipe would hang us.
+Status OnlyFoldersAndFiles(const Path& path) {
+  std::error_code error;
+  for (auto entry = std::filesystem::recursive_directory_iterator(path, error);
+       !error && entry != std::filesystem::recursive_directory_iterator(); entry.increment(error)) {
+    const std::filesystem::file_status status = entry->symlink_status(error);
+    if (error) break;
+    if (std::filesystem::is_regular_file(status) || std::filesystem::is_directory(status)) continue;
+    return Fail(ErrorKind::kMalformedInput, "a run holds folders and files, no links or pipes",
+                entry->path().string(), "remove it if it is yours; else do not trust this run");
+  }
+  if (error)
+    return Fail(ErrorKind::kEnvironment, "cannot be listed: " + error.message(), path.string());
+  return {};
+}
+
 Status HoldsRun(const Path& path) {
   std::error_code error;
-  if (std::filesystem::exists(path / kEvents, error)) return {};
-  return Fail(ErrorKind::kUsage, "there is no run in this folder: it has no events.jsonl",
-              path.string(), "name the run's folder, e.g. --resume runs/<id>");
+  if (!std::filesystem::exists(std::filesystem::symlink_status(path / kEvents, error))) {
+    return Fail(ErrorKind::kUsage, "there is no run in this folder: it has no events.jsonl",
+                path.string(), "name the run's folder, e.g. --resume runs/<id>");
+  }
+  return OnlyFoldersAndFiles(path);
 }
 
 }  // namespace
@@ -99,7 +118,8 @@ Status HoldsRun(const Path& path) {
 Status WriteDerived(const Path& path, std::string_view text) {
   const Path temporary = path.string() + ".tmp";
   {
-    UniqueFd fd(::open(temporary.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644));
+    ::unlink(temporary.c_str());  // of a crash, or a link that somebody laid there
+    UniqueFd fd(::open(temporary.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0644));
     if (!fd) return SystemError("cannot create", temporary, "check that the folder is writable");
     ASSAY_TRY_VOID(Append(fd.get(), text, temporary));
   }
@@ -115,16 +135,19 @@ RunFolder::RunFolder(Path path, Clock& clock, std::string continuation)
 
 Status RunFolder::Lock() {
   const Path file = path_ / kEvents;
-  log_ = UniqueFd(::open(file.c_str(), O_RDWR | O_CREAT | O_APPEND | O_CLOEXEC, 0644));
+  log_ = UniqueFd(::open(file.c_str(),
+                         O_RDWR | O_CREAT | O_APPEND | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC, 0644));
   if (!log_)
     return SystemError("cannot open for appending", file, "check that the folder is writable");
   if (::flock(log_.get(), LOCK_EX | LOCK_NB) != 0) {
     return Fail(ErrorKind::kUsage, "another process works on this run", path_.string(),
                 "wait for it, or end it");
   }
-  transcript_ = UniqueFd(::open((path_ / "transcript.jsonl").c_str(),
-                                O_WRONLY | O_CREAT | O_TRUNC | O_APPEND | O_CLOEXEC, 0644));
-  if (!transcript_) return SystemError("cannot create", path_ / "transcript.jsonl");
+  const Path transcript = path_ / "transcript.jsonl";
+  ::unlink(transcript.c_str());
+  transcript_ = UniqueFd(
+      ::open(transcript.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_APPEND | O_CLOEXEC, 0644));
+  if (!transcript_) return SystemError("cannot create", transcript);
   return {};
 }
 

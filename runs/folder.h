@@ -9,7 +9,8 @@
 // Record appends the event, then changes the state, then writes the files that follow from it; a
 // process killed in between leaves a longer log than files, and Open writes them again. A last line
 // that a crash left torn is cut off; any other damage is an error. One process at a time works on a
-// run: Create and Open take a lock that the system drops with the process.
+// run: Create and Open take a lock that the system drops with the process. A folder to be opened may
+// come from anybody: one that holds links or pipes is refused, and nothing is written through them.
 #pragma once
 
 #include <chrono>

@@ -2,6 +2,7 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sys/stat.h>
 
 #include "runs/testing/fakes.h"
 
@@ -133,6 +134,65 @@ TEST_F(RunFolderTest, OneProcessAtATime) {
   EXPECT_THAT(second.error().message, HasSubstr("another process"));
   // Nor has the one that was refused done any harm.
   EXPECT_THAT(testing::Slurp(path() / "transcript.jsonl"), HasSubstr("attempt-1"));
+}
+
+// Derived files are written again: none of it may land outside of the folder.
+TEST_F(RunFolderTest, LinksAndPipesAreRefusedAndNothingIsWrittenThroughThem) {
+  const Path outside = folder_.path() / "outside";
+  const auto laid = [&](const char* where, bool folder, bool pipe) {
+    std::filesystem::remove_all(path());
+    std::filesystem::remove_all(outside);
+    WriteRun();
+    if (folder) {
+      std::filesystem::create_directory(outside);
+    } else {
+      EXPECT_TRUE(WriteFileAtomically(outside, "mine"));
+    }
+    const Path link = path() / where;
+    std::filesystem::remove_all(link);
+    if (pipe) {
+      EXPECT_EQ(::mkfifo(link.c_str(), 0600), 0);
+    } else {
+      std::filesystem::create_symlink(outside, link);
+    }
+    auto run = RunFolder::Open(path(), clock_, "go on");
+    const auto request = RunFolder::ReadRequest(path());
+    EXPECT_FALSE(request) << where;
+    EXPECT_TRUE(folder ? std::filesystem::is_empty(outside) : testing::Slurp(outside) == "mine")
+        << where;
+    return run ? std::string("(fine)") : ToString(run.error());
+  };
+  for (const char* const file :
+       {"events.jsonl", "transcript.jsonl", "run.json", "attempts/1/kernel.cu",
+        "attempts/1/prompt.md.tmp", "vetted.new"}) {
+    EXPECT_THAT(laid(file, false, false), HasSubstr("no links or pipes")) << file;
+    EXPECT_THAT(laid(file, false, true), HasSubstr("no links or pipes")) << file;
+  }
+  for (const char* const folder : {"attempts", "attempts/1", "vetted"})
+    EXPECT_THAT(laid(folder, true, false), HasSubstr("no links or pipes")) << folder;
+  // The twin: a left-over of a crash is replaced, and the folder itself may be reached by a link.
+  std::filesystem::remove_all(path());
+  WriteRun();
+  ASSERT_TRUE(WriteFileAtomically(path() / "attempts/1/prompt.md.tmp", "half"));
+  const Path link = folder_.path() / "link";
+  std::filesystem::create_directory_symlink(path(), link);
+  EXPECT_TRUE(RunFolder::Open(link, clock_, "go on"));
+  EXPECT_FALSE(std::filesystem::exists(path() / "attempts/1/prompt.md.tmp"));
+}
+
+TEST_F(RunFolderTest, AVettedFolderElsewhereIsDamage) {
+  WriteRun();
+  const std::string whole = testing::Slurp(path() / "events.jsonl");
+  for (const char* const folder : {"vetted/..", "vetted/", "../vetted/x", "/etc", "vetted/a/b"}) {
+    std::string forged = whole;
+    const std::string field = "\"vetted\":\"\"";
+    ASSERT_NE(forged.find(field), std::string::npos);
+    forged.replace(forged.find(field), field.size(), "\"vetted\":\"" + std::string(folder) + "\"");
+    ASSERT_TRUE(WriteFileAtomically(path() / "events.jsonl", forged));
+    const auto run = RunFolder::Open(path(), clock_, "go on");
+    ASSERT_FALSE(run) << folder;
+    EXPECT_THAT(ToString(run.error()), HasSubstr("vetted/<instance>")) << folder;
+  }
 }
 
 TEST_F(RunFolderTest, NoRunHereSaysSo) {

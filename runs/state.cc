@@ -79,6 +79,7 @@ struct Folder {
     attempt->verdict = event.verdict;
     attempt->holdout_seeds = event.holdout_seeds;
     attempt->vetted = event.vetted;
+    attempt->certificate = event.certificate;
     return {};
   }
   Status operator()(const RunStopped& event) const {

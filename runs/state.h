@@ -23,6 +23,7 @@ struct Attempt {
   std::optional<verdict::Verdict> verdict;
   std::vector<std::uint64_t> holdout_seeds;
   std::string vetted;
+  std::string certificate;
 
   bool Accepted() const { return verdict && verdict->outcome == verdict::Outcome::kAccepted; }
   /// All replies as one: texts joined, the last one's stop reason, usage added.

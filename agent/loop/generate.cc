@@ -8,6 +8,7 @@
 #include "agent/loop/budget.h"
 #include "agent/loop/loop.h"
 #include "agent/loop/request_json.h"
+#include "agent/loop/resume.h"
 #include "agent/models/providers.h"
 #include "agent/prompts/prompt.h"
 #include "runs/folder.h"
@@ -120,6 +121,7 @@ Result<RunOutcome> Generate(const GenerateRequest& request, Environment& given) 
             request.resume ? runs::RunFolder::Open(folder, environment.clock, continuation)
                            : runs::RunFolder::Create(folder, environment.clock, continuation));
   if (request.resume) {
+    ASSAY_TRY_VOID(CheckVetted(run, request.instance));
     ASSAY_TRY_VOID(run.Record(runs::RunResumed{recorded}));
     model.PassOver(AnsweredRequests(run.state()));
   } else {
@@ -144,8 +146,7 @@ Result<RunOutcome> Generate(const GenerateRequest& request, Environment& given) 
   Result<runs::RunStopped> ended = RunLoop(run, parts);
   if (!ended) {
     std::string& cure = ended.error().cure;
-    cure +=
-        (cure.empty() ? "" : "; ") + ("go on with: assay generate --resume " + run.path().string());
+    cure += (cure.empty() ? "" : "; ") + ("go on with: " + ResumeCommand(request, run.path()));
     return std::unexpected(std::move(ended.error()));
   }
   const runs::RunStopped stopped = *std::move(ended);
@@ -165,15 +166,6 @@ Result<RunOutcome> Generate(const GenerateRequest& request, Environment& given) 
     outcome.vetted = run.path() / accepted->vetted;
   }
   return outcome;
-}
-
-Result<GenerateRequest> RequestOfRun(const Path& folder, const ops::Library& library) {
-  ASSAY_TRY(const Json json, runs::RunFolder::ReadRequest(folder));
-  ASSAY_TRY(GenerateRequest request,
-            RequestFromJson(json, (folder / "run.json").string(), library));
-  request.out = folder;
-  request.resume = true;
-  return request;
 }
 
 Json ToJson(const RunOutcome& outcome) {

@@ -70,7 +70,7 @@ struct GenerateRequest {
   std::uint64_t seed = 1;
   bool unsafe_no_jail = false;
   Path out;             ///< The run's folder. Empty: runs/<id> in the working directory.
-  bool resume = false;  ///< `out` holds a run to be continued (RequestOfRun made this request).
+  bool resume = false;  ///< `out` holds a run to be continued (resume.h).
 };
 
 /// What a judge needs to know of a request.
@@ -158,10 +158,6 @@ struct RunOutcome {
 Json ToJson(const RunOutcome& outcome);
 
 Result<RunOutcome> Generate(const GenerateRequest& request, Environment& environment);
-
-/// The request of an earlier run, for `--resume`: attempts and budget may be changed by the caller,
-/// nothing else.
-Result<GenerateRequest> RequestOfRun(const Path& folder, const ops::Library& library);
 
 /// Exit code of a failed Generate: 3 usage or environment, 4 for bugs.
 int ExitCodeOf(const Error& error);

@@ -161,15 +161,20 @@ class Loop {
       // judgement can emit.
       event.vetted = "vetted/" + parts_.request.instance.Id();
       const runs::ModelReply reply = state().Find(done.attempt)->JoinedReply();
-      ASSAY_TRY_VOID(runs::Emit(*done.judgement.vetted,
-                                {.author = reply.model,
-                                 .attempt = done.attempt,
-                                 .prompts_digest = parts_.prompts.digest(),
-                                 .versions = parts_.environment.versions},
-                                parts_.environment.clock, run_.path() / event.vetted));
+      ASSAY_TRY(event.certificate,
+                runs::Emit(*done.judgement.vetted,
+                           {.author = reply.model,
+                            .attempt = done.attempt,
+                            .prompts_digest = parts_.prompts.digest(),
+                            .versions = parts_.environment.versions},
+                           parts_.environment.clock, run_.path() / event.vetted));
     }
+    const Path folder = run_.path() / event.vetted;
+    const std::string certificate = event.certificate;
     ASSAY_TRY_VOID(RecordVerdict(std::move(event)));
-    if (emit) Tell(Emitted{done.attempt, run_.path() / state().Find(done.attempt)->vetted});
+    if (!emit) return {};
+    ASSAY_TRY_VOID(runs::Publish(folder, certificate));
+    Tell(Emitted{done.attempt, folder});
     return {};
   }
 

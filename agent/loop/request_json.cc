@@ -32,6 +32,15 @@ Status ReadModel(const Json& json, const std::string& place, models::ModelSpec& 
   ASSAY_TRY(model.base_url, reader.Required<std::string>("base_url"));
   ASSAY_TRY(const std::string key_file, reader.Required<std::string>("key_file"));
   model.key_file = key_file;
+  ASSAY_TRY(const Json variables, reader.Optional<Json>("exec_variables", Json::array()));
+  if (!variables.is_array()) {
+    return Fail(ErrorKind::kMalformedInput, "must be an array", reader.PlaceOf("exec_variables"));
+  }
+  for (const Json& variable : variables) {
+    ASSAY_TRY(std::string name,
+              json_detail::Convert<std::string>(variable, reader.PlaceOf("exec_variables")));
+    model.exec_variables.push_back(std::move(name));
+  }
   ASSAY_TRY(model.max_output_tokens, Count<std::uint32_t>(reader, "max_output_tokens"));
   if (reader.Has("temperature")) {
     ASSAY_TRY(model.temperature, reader.Required<double>("temperature"));
@@ -71,7 +80,42 @@ Status ReadSettings(const Json& json, const std::string& place, GenerateRequest&
   return reader.Finish();
 }
 
+// The library's op of that name, where it has one. Names alone: Library::Find takes paths as well.
+Result<ops::OpSpec> FromLibrary(const ops::Library& library, const std::string& name) {
+  for (const ops::Library::Entry& entry : library.List()) {
+    if (entry.name == name) return ops::LoadOp(entry.folder);
+  }
+  return Fail(ErrorKind::kUsage, "there is no such op in the library", name);
+}
+
+Result<ops::OpSpec> OpOfRun(const std::string& name, const std::string& folder,
+                            const std::string& digest, const ops::Library& library,
+                            const std::string& given) {
+  if (given.empty()) {
+    Result<ops::OpSpec> own = FromLibrary(library, name);
+    if (own && own->digest == digest) return own;
+    const bool moved = own && own->folder.string() == folder;
+    return Fail(ErrorKind::kUsage,
+                moved ? "the op " + name + " has changed since the run began"
+                      : "the run's op " + name + " is not the library's, but stood in " + folder,
+                moved ? folder : "the op",
+                moved ? "restore the op, or start a new run"
+                      : "an op is what a kernel is judged by: name its folder, if you trust it");
+  }
+  ASSAY_TRY(ops::OpSpec op, library.Find(given));
+  if (op.digest == digest) return op;
+  return Fail(ErrorKind::kUsage,
+              op.name == name ? "the op " + name + " has changed since the run began"
+                              : "cannot be changed: the run is about the op " + name,
+              "the op", "restore the op, or start a new run");
+}
+
 }  // namespace
+
+bool IsOfLibrary(const ops::Library& library, const ops::OpSpec& op) {
+  const Result<ops::OpSpec> own = FromLibrary(library, op.name);
+  return own && own->digest == op.digest;
+}
 
 std::string_view Name(campaign::Effort effort) { return kEfforts[static_cast<std::size_t>(effort)]; }
 
@@ -90,6 +134,7 @@ Json RequestToJson(const GenerateRequest& request,
   const models::ModelSpec& model = request.model;
   Json options = {{"base_url", models::PublicUrl(model.base_url)},
                   {"key_file", model.key_file.string()},
+                  {"exec_variables", model.exec_variables},
                   {"max_output_tokens", model.max_output_tokens}};
   if (model.temperature) options["temperature"] = *model.temperature;
   options["connect_seconds"] = model.connect_seconds;
@@ -130,7 +175,7 @@ Json RequestToJson(const GenerateRequest& request,
 }
 
 Result<GenerateRequest> RequestFromJson(const Json& json, const std::string& place,
-                                        const ops::Library& library) {
+                                        const ops::Library& library, const std::string& op) {
   ASSAY_TRY(ObjectReader reader, ObjectReader::Of(json, place));
   ASSAY_TRY(const std::string schema, reader.Required<std::string>("schema"));
   if (schema != "assay.run/1") {
@@ -144,13 +189,7 @@ Result<GenerateRequest> RequestFromJson(const Json& json, const std::string& pla
   ASSAY_TRY(const std::string folder, op_reader.Required<std::string>("folder"));
   ASSAY_TRY(const std::string digest, op_reader.Required<std::string>("sha256"));
   ASSAY_TRY_VOID(op_reader.Finish());
-  Result<ops::OpSpec> found = library.Find(name);
-  if (!found || found->digest != digest) found = ops::LoadOp(folder);
-  if (!found) return std::unexpected(found.error());
-  if (found->digest != digest) {
-    return Fail(ErrorKind::kUsage, "the op " + name + " has changed since the run began", folder,
-                "restore the op, or start a new run");
-  }
+  ASSAY_TRY(ops::OpSpec found, OpOfRun(name, folder, digest, library, op));
   ASSAY_TRY(const Json binding, reader.Required<Json>("binding"));
   if (!binding.is_object())
     return Fail(ErrorKind::kMalformedInput, "must be an object", reader.PlaceOf("binding"));
@@ -160,7 +199,7 @@ Result<GenerateRequest> RequestFromJson(const Json& json, const std::string& pla
               json_detail::Convert<std::string>(dtype, reader.PlaceOf("binding") + "/" + variable));
   }
   ASSAY_TRY(const std::string arch, reader.Required<std::string>("arch"));
-  ASSAY_TRY(request.instance, ops::MakeInstance(*std::move(found), choices, arch));
+  ASSAY_TRY(request.instance, ops::MakeInstance(std::move(found), choices, arch));
   ASSAY_TRY(request.model.spec, reader.Required<std::string>("model"));
   ASSAY_TRY(const Json model, reader.Required<Json>("model_options"));
   ASSAY_TRY_VOID(ReadModel(model, reader.PlaceOf("model_options"), request.model));

@@ -13,9 +13,12 @@ namespace assay::loop {
 Json RequestToJson(const GenerateRequest& request,
                    const std::map<std::string, std::string>& versions,
                    const std::string& prompts_digest);
-/// Loads the op through `library`; an op that has changed since is an error.
+/// Loads the op from `library`, or from where `op` says (a name or a folder; empty: nowhere), never
+/// from where the record says. An op that has changed since is an error.
 Result<GenerateRequest> RequestFromJson(const Json& json, const std::string& place,
-                                        const ops::Library& library);
+                                        const ops::Library& library, const std::string& op);
+/// Whether `library` holds this very op under its name.
+bool IsOfLibrary(const ops::Library& library, const ops::OpSpec& op);
 
 std::string_view Name(campaign::Effort effort);
 std::optional<campaign::Effort> ParseEffort(std::string_view name);

@@ -1,210 +1,199 @@
-// kill -9 at random points of a run, then resume, until it is done: the same end as without,
-// nothing judged or asked for twice.
-//
-// The child process runs `Generate` with a scripted model and judge. The parent watches the event
-// log grow and kills when it has reached a random length, plus a random number of turns of its own
-// loop: before, within and after each write.
-#include <fcntl.h>
+#include "agent/loop/resume.h"
+
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-#include <sched.h>
-#include <signal.h>
-#include <sys/stat.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
-#include <map>
-#include <set>
-
-#include "agent/loop/generate.h"
 #include "agent/testing/fakes.h"
-#include "base/rng.h"
+#include "base/digest.h"
+#include "runs/extract.h"
 
 namespace assay::loop {
 namespace {
 
+using ::testing::AllOf;
+using ::testing::HasSubstr;
 using testing::ReplyWith;
 
-constexpr int kKills = 50;  // for each of two strategies
-
-// What the model says is a function of the request's name, so that every process gives the same
-// answers.
-Result<runs::ModelReply> Answer(const models::ModelRequest& request) {
-  static const std::map<std::string, std::string> kReplies = {
-      {"attempt-1", ReplyWith("refute compile compile_error")},
-      {"attempt-2", ReplyWith("refute race data_race")},
-      {"attempt-3", "no code at all"},
-      {"attempt-4", ReplyWith("refute holdout wrong_value")},
-      {"attempt-5", "```cuda\n// judge: refute memory misaligned\n"},
-      {"attempt-5.2", "__global__ void k() {}\n```\n```json\n{}\n```\n"},
-      {"attempt-6", ReplyWith("inconclusive")},
-      {"attempt-7", ReplyWith("accept")}};
-  const auto found = kReplies.find(request.name);
-  if (found == kReplies.end())
-    return Fail(ErrorKind::kInternal, "nobody should ask for " + request.name);
-  runs::ModelReply reply;
-  reply.text = found->second;
-  reply.stop = request.name == "attempt-5" ? runs::StopReason::kLength : runs::StopReason::kEnd;
-  reply.usage.output_tokens = 10;
-  return reply;
-}
-
-class ResumeTest : public ::testing::TestWithParam<StrategyKind> {
+class ResumeTest : public ::testing::Test {
  protected:
-  // In the child: appends to a file outside of the run what is asked and judged.
-  void Log(const std::string& line) const {
-    ASSAY_CHECK(AppendLine(folder_.path() / "log", line).has_value());
+  void SetUp() override {
+    request_.out = folder_.path() / "run";
+    request_.strategy.attempts = 1;
+    request_.model.spec = "exec/scripted";
+    testing::ScriptedModel model({ReplyWith("refute race data_race")});
+    Environment environment{.clock = clock_,
+                            .make_judges = testing::ScriptedJudges(),
+                            .prompts = testing::PromptsFolder(),
+                            .model = &model};
+    ASSERT_TRUE(Generate(request_, environment));
+    whole_ = testing::Slurp(request_.out / "events.jsonl");
   }
 
-  int RunIn(const Path& out) const {
-    FakeClock clock;
-    const ops::Instance instance = testing::RmsNorm();
-    GenerateRequest request{.instance = instance, .model = {.spec = "exec/scripted"}};
-    request.strategy = {.kind = GetParam(),
-                        .attempts = 8,
-                        .samples = GetParam() == StrategyKind::kBeam ? 3 : 1,
-                        .width = 2};
-    request.out = out;
-    std::error_code error;
-    request.resume = std::filesystem::exists(out / "events.jsonl", error) &&
-                     testing::Slurp(out / "events.jsonl").find('\n') != std::string::npos;
-    testing::ScriptedModel model([this](const models::ModelRequest& asked) {
-      Log("ask " + asked.name);
-      return Answer(asked);
-    });
-    Environment environment{
-        .clock = clock,
-        .make_judges =
-            testing::ScriptedJudges([this](const verdict::Candidate& candidate, const JudgeContext&) {
-              Log("judge " + candidate.kernel.substr(0, candidate.kernel.find('\n')));
-            }),
-        .entropy = [] { return std::uint64_t{5}; },
-        .prompts = testing::PromptsFolder(),
-        .model = &model};
-    const auto outcome = Generate(request, environment);
-    if (!outcome) {
-      Log("FAILED " + ToString(outcome.error()));
-      return 99;
-    }
-    return outcome->ExitCode();
-  }
-
-  // Events of a log, as far as they are whole.
-  static std::vector<Json> EventsOf(const Path& out) {
-    std::error_code error;
-    if (!std::filesystem::exists(out / "events.jsonl", error)) return {};
-    const std::string text = testing::Slurp(out / "events.jsonl");
-    std::vector<Json> events;
-    for (std::size_t at = 0; text.find('\n', at) != std::string::npos;) {
-      const std::size_t end = text.find('\n', at);
-      if (auto event = ParseJson(std::string_view(text).substr(at, end - at), "event"))
-        events.push_back(*std::move(event));
-      at = end + 1;
-    }
-    return events;
-  }
-
-  // Everything of a run that does not carry a time. Where several requests and judgements overlap,
-  // which of them ends first is a matter of timing: the transcript's lines are compared as a set.
-  static std::map<std::string, std::string> FilesOf(const Path& out) {
-    std::map<std::string, std::string> files;
-    for (const std::string& file : testing::FilesBelow(out)) {
-      if (file != "events.jsonl") files[file] = testing::Slurp(out / file);
-      if (file == "transcript.jsonl") files[file] = testing::SortedLines(files[file]);
-    }
-    return files;
+  // What a resumption says to a run whose record somebody has edited.
+  std::string Resumed(const std::function<void(Json&)>& edit, const Repeated& repeated) {
+    const std::size_t end = whole_.find('\n');
+    Json first = *ParseJson(whole_.substr(0, end), "events.jsonl");
+    first.at("request")["model"] = "replay/t.jsonl";
+    edit(first.at("request"));
+    EXPECT_TRUE(WriteFileAtomically(request_.out / "events.jsonl",
+                                    CompactJson(first) + whole_.substr(end)));
+    auto request = RequestOfRun(request_.out, library_, repeated);
+    if (!request) return ToString(request.error());
+    resumed_ = *std::move(request);
+    return "(fine)";
   }
 
   testing::TemporaryFolder folder_;
+  FakeClock clock_;
+  ops::Library library_{{Path(ASSAY_SOURCE_DIR) / "ops"}};
+  GenerateRequest request_{.instance = testing::RmsNorm(), .model = {}};
+  GenerateRequest resumed_;
+  std::string whole_;
 };
 
-off_t SizeOf(const Path& file) {
-  struct stat info{};
-  return ::stat(file.c_str(), &info) == 0 ? info.st_size : 0;
+TEST_F(ResumeTest, ARunThatReachesNowhereNeedsNothing) {
+  EXPECT_EQ(Resumed([](Json&) {}, {}), "(fine)");
+  EXPECT_EQ(resumed_.model.spec, "replay/t.jsonl");
+  EXPECT_TRUE(resumed_.resume);
 }
 
-TEST_P(ResumeTest, KilledAtRandomPoints) {
-  const Path whole = folder_.path() / "whole";
-  ASSERT_EQ(RunIn(whole), 0);
-  const off_t length = SizeOf(whole / "events.jsonl");
-  const std::map<std::string, std::string> expected = FilesOf(whole);
-  ASSERT_GT(expected.size(), 30u);
+TEST_F(ResumeTest, AProgramIsNamedAgainOrNotRun) {
+  const auto edit = [](Json& run) { run["model"] = "exec/rm -r 'a'"; };
+  EXPECT_THAT(Resumed(edit, {}),
+              AllOf(HasSubstr("to run the program rm -r 'a'"), HasSubstr("may come from anybody"),
+                    HasSubstr(R"(--model 'exec/rm -r '\''a'\''')")));
+  EXPECT_THAT(Resumed(edit, {.model = "exec/ollama run m"}), HasSubstr("cannot be changed"));
+  EXPECT_EQ(Resumed(edit, {.model = "exec/rm -r 'a'"}), "(fine)");
+}
 
-  Rng rng(static_cast<std::uint64_t>(GetParam()) + 9);
-  int kills = 0;
-  for (int run = 0; kills < kKills; ++run) {
-    const Path out = folder_.path() / ("run-" + std::to_string(run));
-    while (true) {
-      std::set<int> judged, answered;
-      for (const Json& event : EventsOf(out)) {
-        if (event.at("type") == "attempt_judged") judged.insert(event.at("attempt").get<int>());
-        if (event.at("type") == "reply_received" && event.at("final") == true)
-          answered.insert(event.at("attempt").get<int>());
-      }
-      std::filesystem::remove(folder_.path() / "log");
-      const off_t before = SizeOf(out / "events.jsonl");
-      const off_t target =
-          before + static_cast<off_t>(rng.Below(static_cast<std::uint64_t>(length) * 2 / 3));
-      std::uint64_t turns = rng.Below(3000);
-      const pid_t child = ::fork();
-      ASSERT_GE(child, 0);
-      if (child == 0) ::_exit(RunIn(out));
-      int status = 0;
-      bool killed = false;
-      while (::waitpid(child, &status, WNOHANG) == 0) {
-        if (killed || SizeOf(out / "events.jsonl") < target || turns-- > 0) {
-          ::sched_yield();
-          continue;
-        }
-        ::kill(child, SIGKILL);
-        killed = true;
-      }
-      const std::string log = testing::Slurp(folder_.path() / "log");
-      ASSERT_EQ(log.find("FAILED "), std::string::npos) << log;
-      for (const int attempt : answered) {
-        ASSERT_EQ(log.find("ask attempt-" + std::to_string(attempt) + "\n"), std::string::npos)
-            << "asked again: " << attempt;
-      }
-      for (const int attempt : judged) {
-        const std::string kernel =
-            expected.contains("attempts/" + std::to_string(attempt) + "/kernel.cu")
-                ? expected.at("attempts/" + std::to_string(attempt) + "/kernel.cu")
-                : "(none)";
-        ASSERT_EQ(log.find("judge " + kernel.substr(0, kernel.find('\n')) + "\n"),
-                  std::string::npos)
-            << "judged again: " << attempt;
-      }
-      if (!WIFSIGNALED(status)) {
-        ASSERT_EQ(WEXITSTATUS(status), 0) << log;
-        break;
-      }
-      ++kills;
-    }
-    const std::map<std::string, std::string> files = FilesOf(out);
-    for (const auto& [file, text] : files) {
-      const auto found = expected.find(file);
-      ASSERT_NE(found, expected.end()) << file << " is too many";
-      ASSERT_TRUE(text == found->second)
-          << file << " differs:\n"
-          << text.substr(text.size() > 900 ? text.size() - 900 : 0) << "\n-- instead of --\n"
-          << found->second.substr(found->second.size() > 900 ? found->second.size() - 900 : 0);
-    }
-    ASSERT_EQ(files.size(), expected.size());
-    // In the log itself nothing happened twice.
-    std::set<std::string> seen;
-    for (const Json& event : EventsOf(out)) {
-      const std::string type = event.at("type").get<std::string>();
-      if (type == "attempt_judged" || (type == "reply_received" && event.at("final") == true)) {
-        EXPECT_TRUE(seen.insert(type + std::to_string(event.at("attempt").get<int>())).second);
-      }
-    }
-    std::filesystem::remove_all(out);
+TEST_F(ResumeTest, AServiceThatGetsAKeyIsNamedAgain) {
+  const auto edit = [](Json& run) { run["model"] = "openai/gpt-5"; };
+  EXPECT_THAT(Resumed(edit, {}), HasSubstr("with a key, to openai/gpt-5"));
+  EXPECT_THAT(Resumed(edit, {.model = "openai/gpt-5-mini"}), HasSubstr("cannot be changed"));
+  EXPECT_EQ(Resumed(edit, {.model = "openai/gpt-5"}), "(fine)");
+}
+
+TEST_F(ResumeTest, AServerIsNamedAgainAndThatOneIsTaken) {
+  const auto edit = [](Json& run) { run["model_options"]["base_url"] = "https://evil.example/v1"; };
+  EXPECT_THAT(Resumed(edit, {}), AllOf(HasSubstr("to talk to the server https://evil.example/v1"),
+                                       HasSubstr("--base-url")));
+  EXPECT_EQ(Resumed(edit, {.base_url = "http://localhost:1/v1"}), "(fine)");
+  EXPECT_EQ(resumed_.model.base_url, "http://localhost:1/v1");
+}
+
+TEST_F(ResumeTest, FilesAreNamedAgainAndThoseAreTaken) {
+  const auto key = [](Json& run) { run["model_options"]["key_file"] = "/home/u/.ssh/id"; };
+  EXPECT_THAT(Resumed(key, {}), HasSubstr("to send what is in the file /home/u/.ssh/id"));
+  EXPECT_EQ(Resumed(key, {.key_file = "mine"}), "(fine)");
+  EXPECT_EQ(resumed_.model.key_file, "mine");
+  const auto prices = [](Json& run) { run["budget"]["prices"] = "/etc/passwd"; };
+  EXPECT_THAT(Resumed(prices, {}), HasSubstr("to read prices from the file /etc/passwd"));
+  EXPECT_EQ(Resumed(prices, {.prices = "p.json"}), "(fine)");
+}
+
+TEST_F(ResumeTest, VariablesOfAProgramAreNamedAgain) {
+  const auto edit = [](Json& run) {
+    run["model"] = "exec/curl";
+    run["model_options"]["exec_variables"] = Json::array({"AWS_SECRET_ACCESS_KEY"});
+  };
+  EXPECT_THAT(Resumed(edit, {.model = "exec/curl"}), HasSubstr("$AWS_SECRET_ACCESS_KEY"));
+  EXPECT_THAT(Resumed(edit, {.model = "exec/curl", .exec_variables = {"OTHER"}}),
+              HasSubstr("$AWS_SECRET_ACCESS_KEY"));
+  EXPECT_EQ(Resumed(edit, {.model = "exec/curl", .exec_variables = {"AWS_SECRET_ACCESS_KEY"}}),
+            "(fine)");
+}
+
+TEST_F(ResumeTest, TheJailIsNotTakenOffByARecord) {
+  const auto edit = [](Json& run) { run["unsafe_no_jail"] = true; };
+  EXPECT_THAT(Resumed(edit, {}), HasSubstr("without a jail"));
+  EXPECT_EQ(Resumed(edit, {.unsafe_no_jail = true}), "(fine)");
+  EXPECT_THAT(Resumed([](Json&) {}, {.unsafe_no_jail = true}), HasSubstr("cannot be changed"));
+}
+
+// An op is what a kernel is judged by: a record may not bring its own.
+TEST_F(ResumeTest, AnOpIsTheLibrarysOrNamedAgain) {
+  const Path own = folder_.path() / "rms_norm";
+  std::filesystem::copy(Path(ASSAY_SOURCE_DIR) / "ops" / "rms_norm", own,
+                        std::filesystem::copy_options::recursive);
+  ASSERT_TRUE(AppendLine(own / "reference.cu", "// anything goes"));
+  const auto op = ops::LoadOp(own);
+  ASSERT_TRUE(op) << ToString(op.error());
+  const auto edit = [&](Json& run) {
+    run["op"]["folder"] = own.string();
+    run["op"]["sha256"] = op->digest;
+  };
+  EXPECT_THAT(Resumed(edit, {}), AllOf(HasSubstr("is not the library's"), HasSubstr(own.string())));
+  EXPECT_THAT(Resumed(edit, {.op = "rms_norm"}), HasSubstr("has changed"));
+  EXPECT_THAT(Resumed(edit, {.op = "embedding_rmsnorm_backward"}), HasSubstr("cannot be changed"));
+  EXPECT_EQ(Resumed(edit, {.op = own.string()}), "(fine)");
+  EXPECT_EQ(resumed_.instance.op.folder, own);
+  // Nor under a name that is a path.
+  const auto path = [&](Json& run) {
+    edit(run);
+    run["op"]["name"] = own.string();
+  };
+  EXPECT_THAT(Resumed(path, {}), HasSubstr("is not the library's"));
+  // The library's own may be repeated.
+  EXPECT_EQ(Resumed([](Json&) {}, {.op = "rms_norm"}), "(fine)");
+  EXPECT_THAT(Resumed([](Json& run) { run["op"]["sha256"] = "0"; }, {}),
+              AllOf(HasSubstr("has changed since"), HasSubstr("restore")));
+}
+
+TEST(ResumeCommandTest, RepeatsWhatMustBeRepeated) {
+  GenerateRequest request{.instance = testing::RmsNorm(), .model = {.spec = "replay/t.jsonl"}};
+  EXPECT_EQ(ResumeCommand(request, "runs/x"), "assay generate --resume runs/x");
+  request.model.spec = "exec/my model; rm";
+  request.model.exec_variables = {"MY_KEY"};
+  request.model.base_url = "https://user:secret@host/v1?k=1";
+  request.model.key_file = "key file";
+  request.budget.prices = "p.json";
+  request.unsafe_no_jail = true;
+  EXPECT_EQ(ResumeCommand(request, "runs/x"),
+            "assay generate --resume runs/x --model 'exec/my model; rm' --exec-env MY_KEY "
+            "--base-url https://host/v1 --key-file 'key file' --prices p.json --unsafe-no-jail");
+}
+
+class CheckVettedTest : public ::testing::Test {
+ protected:
+  // A run whose only attempt was accepted and emitted as `kernel`.
+  std::string Checked(const std::string& kernel, const std::string& vetted,
+                      const std::string& op_digest) {
+    std::filesystem::remove_all(folder_.path() / "run");
+    auto run = runs::RunFolder::Create(folder_.path() / "run", clock_, "go on");
+    EXPECT_TRUE(run);
+    const std::string launch = "{\"schema\": \"assay.launch/1\", \"kernels\": []}\n";
+    const std::string certificate = PrettyJson(
+        {{"schema", "assay.certificate/1"},
+         {"op", {{"sha256", op_digest}}},
+         {"sha256", {{"kernel.cu", Sha256Hex(kernel)}, {"launch.json", Sha256Hex(launch)}}}});
+    const Path folder = run->path() / vetted;
+    EXPECT_TRUE(MakeFolders(folder));
+    EXPECT_TRUE(WriteFileAtomically(folder / "kernel.cu", kernel));
+    EXPECT_TRUE(WriteFileAtomically(folder / "launch.json", launch));
+    EXPECT_TRUE(WriteFileAtomically(folder / "certificate.json", certificate));
+    EXPECT_TRUE(run->Record(runs::RunStarted{Json::object(), ""}));
+    EXPECT_TRUE(run->Record(runs::AttemptsPlanned{{{1, runs::DraftKind::kFirst, 0, {}}}}));
+    EXPECT_TRUE(run->Record(runs::ReplyReceived{1, {.text = ReplyWith("accept")}, true}));
+    EXPECT_TRUE(run->Record(runs::AttemptJudged{
+        1, testing::VerdictOf(instance_, {}, "accept"), {}, vetted, Sha256Hex(certificate)}));
+    const Status checked = CheckVetted(*run, instance_);
+    return checked ? "(fine)" : ToString(checked.error());
   }
-}
 
-INSTANTIATE_TEST_SUITE_P(Strategies, ResumeTest,
-                         ::testing::Values(StrategyKind::kRefine, StrategyKind::kBeam),
-                         [](const auto& strategy) { return std::string(Name(strategy.param)); });
+  testing::TemporaryFolder folder_;
+  FakeClock clock_;
+  ops::Instance instance_ = testing::RmsNorm();
+};
+
+TEST_F(CheckVettedTest, TheFilesAreTheJudgedKernelOfThisRun) {
+  const std::string kernel = runs::ExtractCandidate({.text = ReplyWith("accept")})->kernel;
+  const std::string vetted = "vetted/" + instance_.Id();
+  EXPECT_EQ(Checked(kernel, vetted, instance_.op.digest), "(fine)");
+  EXPECT_THAT(Checked(kernel + "// more", vetted, instance_.op.digest),
+              HasSubstr("its source is not the accepted reply's"));
+  EXPECT_THAT(Checked(kernel, vetted, "0"), HasSubstr("its op is not the run's"));
+  EXPECT_THAT(Checked(kernel, "vetted/other", instance_.op.digest), HasSubstr("another instance"));
+}
 
 }  // namespace
 }  // namespace assay::loop

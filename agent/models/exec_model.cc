@@ -1,11 +1,9 @@
 #include "agent/models/exec_model.h"
 
-#include <fcntl.h>
 #include <fmt/format.h>
 #include <poll.h>
 #include <pthread.h>
 #include <signal.h>
-#include <spawn.h>
 #include <sys/eventfd.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -16,6 +14,7 @@
 #include <deque>
 #include <map>
 
+#include "agent/models/guarded_program.h"
 #include "base/file.h"
 #include "base/text.h"
 
@@ -28,20 +27,19 @@ using Time = std::chrono::steady_clock::time_point;
 constexpr milliseconds kReapEvery{20};
 constexpr std::size_t kStderrKept = 2000;
 
-struct Pipe {
-  UniqueFd read, write;
-};
-
-Result<Pipe> MakePipe() {
-  int ends[2];
-  if (::pipe2(ends, O_CLOEXEC) != 0) {
-    return Fail(ErrorKind::kEnvironment,
-                std::string("cannot make a pipe: ") + std::strerror(errno));
-  }
-  return Pipe{UniqueFd(ends[0]), UniqueFd(ends[1])};
-}
-
-void SetNonBlocking(int fd) { ::fcntl(fd, F_SETFL, ::fcntl(fd, F_GETFL) | O_NONBLOCK); }
+// What is passed on. A list of what to keep back would miss the next service's key.
+constexpr std::string_view kPassedOn[] = {
+    "PATH", "HOME", "USER", "LOGNAME", "SHELL", "TERM", "TMPDIR", "TZ", "LD_LIBRARY_PATH",
+    // locale
+    "LANG", "LANGUAGE", "LC_ALL", "LC_CTYPE", "LC_MESSAGES", "LC_NUMERIC", "LC_TIME", "LC_COLLATE",
+    // where programs keep their settings
+    "XDG_CONFIG_HOME", "XDG_CACHE_HOME", "XDG_DATA_HOME", "XDG_STATE_HOME", "XDG_RUNTIME_DIR",
+    // the way to the network
+    "http_proxy", "https_proxy", "all_proxy", "no_proxy", "HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY",
+    "NO_PROXY", "SSL_CERT_FILE", "SSL_CERT_DIR", "CURL_CA_BUNDLE", "REQUESTS_CA_BUNDLE",
+    "NODE_EXTRA_CA_CERTS",
+    // which GPUs a model served here may take
+    "CUDA_VISIBLE_DEVICES"};
 
 // write() that answers EPIPE where a reader is gone, without the signal that would end us.
 ssize_t WriteQuietly(int fd, const char* data, std::size_t size) {
@@ -60,41 +58,12 @@ ssize_t WriteQuietly(int fd, const char* data, std::size_t size) {
   return written;
 }
 
-// A process id with one owner.
-struct OwnedPid {
-  pid_t value = -1;
-  OwnedPid() = default;
-  OwnedPid(OwnedPid&& other) noexcept : value(std::exchange(other.value, -1)) {}
-  OwnedPid& operator=(OwnedPid&&) = delete;
-};
-
 struct Child {
-  OwnedPid pid;
-  UniqueFd in, out, err;
+  GuardedProgram program;
   std::string prompt;
   std::size_t sent = 0;
   std::string text, complaint;
   Time began;
-  bool exited = false;
-  int status = 0;
-
-  Child() = default;
-  Child(Child&&) = default;
-  Child& operator=(Child&&) = delete;
-  ~Child() { Kill(); }
-
-  /// The whole group, and no zombie is left.
-  void Kill() {
-    if (pid.value <= 0) return;
-    ::kill(-pid.value, SIGKILL);
-    while (!exited && ::waitpid(pid.value, &status, 0) < 0 && errno == EINTR) {
-    }
-    pid.value = -1;
-  }
-  bool Reap() {
-    if (!exited && ::waitpid(pid.value, &status, WNOHANG) == pid.value) exited = true;
-    return exited;
-  }
 };
 
 // Reads all there is now; closes at the end of the stream.
@@ -153,53 +122,21 @@ class ExecModel final : public Model {
 
  private:
   Status Spawn(Ticket ticket, const ModelRequest& request) {
-    ASSAY_TRY(Pipe in, MakePipe());
-    ASSAY_TRY(Pipe out, MakePipe());
-    ASSAY_TRY(Pipe err, MakePipe());
-    posix_spawn_file_actions_t actions;
-    posix_spawn_file_actions_init(&actions);
-    posix_spawn_file_actions_adddup2(&actions, in.read.get(), 0);
-    posix_spawn_file_actions_adddup2(&actions, out.write.get(), 1);
-    posix_spawn_file_actions_adddup2(&actions, err.write.get(), 2);
-    posix_spawnattr_t attributes;
-    posix_spawnattr_init(&attributes);
-    sigset_t none;
-    sigemptyset(&none);
-    posix_spawnattr_setsigmask(&attributes, &none);
-    posix_spawnattr_setpgroup(&attributes, 0);
-    posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETPGROUP | POSIX_SPAWN_SETSIGMASK);
-    std::vector<char*> argv;
-    for (std::string& word : words_) argv.push_back(word.data());
-    argv.push_back(nullptr);
-    Child child;
-    const int error =
-        ::posix_spawnp(&child.pid.value, argv[0], &actions, &attributes, argv.data(), environ);
-    posix_spawn_file_actions_destroy(&actions);
-    posix_spawnattr_destroy(&attributes);
-    if (error != 0) {
-      child.pid.value = -1;
-      return Fail(ErrorKind::kUsage,
-                  std::string("cannot start the program: ") + std::strerror(error), Place(),
-                  "name a program that is on the PATH, or its full path");
-    }
-    child.in = std::move(in.write);
-    child.out = std::move(out.read);
-    child.err = std::move(err.read);
-    for (const UniqueFd* const fd : {&child.in, &child.out, &child.err}) SetNonBlocking(fd->get());
-    child.prompt = runs::ConversationAsText(request.conversation);
-    child.began = clock_.Now();
-    children_.emplace(ticket, std::move(child));
+    ASSAY_TRY(GuardedProgram program, GuardedProgram::Start(words_, options_.environment));
+    children_.emplace(ticket, Child{.program = std::move(program),
+                                    .prompt = runs::ConversationAsText(request.conversation),
+                                    .began = clock_.Now()});
     return {};
   }
 
   void Wait(milliseconds timeout) {
     std::vector<pollfd> polled = {{waker_.get(), POLLIN, 0}};
     for (const auto& [ticket, child] : children_) {
-      if (child.in) polled.push_back({child.in.get(), POLLOUT, 0});
-      if (child.out) polled.push_back({child.out.get(), POLLIN, 0});
-      if (child.err) polled.push_back({child.err.get(), POLLIN, 0});
+      if (child.program.in) polled.push_back({child.program.in.get(), POLLOUT, 0});
+      if (child.program.out) polled.push_back({child.program.out.get(), POLLIN, 0});
+      if (child.program.err) polled.push_back({child.program.err.get(), POLLIN, 0});
       // Exits do not show on a descriptor: look often once the output has ended.
-      if (!child.out || !child.err) timeout = std::min(timeout, kReapEvery);
+      if (!child.program.out || !child.program.err) timeout = std::min(timeout, kReapEvery);
       timeout = std::min(timeout, std::chrono::ceil<milliseconds>(
                                       child.began + options_.total_timeout - clock_.Now()));
     }
@@ -211,10 +148,10 @@ class ExecModel final : public Model {
 
   void Serve(Ticket ticket, Child& child) {
     const std::size_t before = child.text.size();
-    const bool exited = child.Reap();  // before draining: what it wrote is then all there
+    const bool exited = child.program.Ended();  // before draining: what it wrote is then all there
     Feed(child);
-    Drain(child.out, child.text);
-    Drain(child.err, child.complaint);
+    Drain(child.program.out, child.text);
+    Drain(child.program.err, child.complaint);
     if (child.complaint.size() > 4 * kStderrKept) {
       child.complaint.erase(0, child.complaint.size() - kStderrKept);
     }
@@ -237,8 +174,8 @@ class ExecModel final : public Model {
   }
 
   void Feed(Child& child) {
-    while (child.in && child.sent < child.prompt.size()) {
-      const ssize_t written = WriteQuietly(child.in.get(), child.prompt.data() + child.sent,
+    while (child.program.in && child.sent < child.prompt.size()) {
+      const ssize_t written = WriteQuietly(child.program.in.get(), child.prompt.data() + child.sent,
                                            child.prompt.size() - child.sent);
       if (written > 0) {
         child.sent += static_cast<std::size_t>(written);
@@ -248,15 +185,16 @@ class ExecModel final : public Model {
         break;  // it does not want to read on; that is its choice
       }
     }
-    child.in.Reset();
+    child.program.in.Reset();
   }
 
   void Exited(Ticket ticket, Child& child) {
-    if (WIFEXITED(child.status) && WEXITSTATUS(child.status) == 0)
+    if (WIFEXITED(child.program.status()) && WEXITSTATUS(child.program.status()) == 0)
       return Reply(ticket, child, StopReason::kEnd);
-    const std::string how = WIFSIGNALED(child.status)
-                                ? fmt::format("was killed by signal {}", WTERMSIG(child.status))
-                                : fmt::format("ended with exit code {}", WEXITSTATUS(child.status));
+    const std::string how =
+        WIFSIGNALED(child.program.status())
+            ? fmt::format("was killed by signal {}", WTERMSIG(child.program.status()))
+            : fmt::format("ended with exit code {}", WEXITSTATUS(child.program.status()));
     std::string said = ValidUtf8(child.complaint);
     if (said.size() > kStderrKept) said = ValidUtf8(said.substr(said.size() - kStderrKept));
     Done(ticket, Fail(ErrorKind::kEnvironment,
@@ -332,6 +270,29 @@ Result<std::vector<std::string>> SplitCommand(std::string_view command) {
                 "write exec/COMMAND, e.g. --model 'exec/ollama run qwen3'");
   }
   return words;
+}
+
+Result<std::vector<std::string>> ExecEnvironment(const VariableReader& read,
+                                                 const std::vector<std::string>& named) {
+  std::vector<std::string> environment;
+  for (const std::string_view name : kPassedOn) {
+    if (const auto value = read(std::string(name)))
+      environment.push_back(std::string(name) + "=" + *value);
+  }
+  for (const std::string& name : named) {
+    if (name.empty() || name.find('=') != std::string::npos) {
+      return Fail(ErrorKind::kUsage, "'" + name + "' is no name of a variable", "--exec-env",
+                  "give the name alone; its value comes from the environment");
+    }
+    const auto value = read(name);
+    if (!value) {
+      return Fail(ErrorKind::kUsage, "the variable is not set", "$" + name,
+                  "set it, or leave out --exec-env " + name);
+    }
+    if (std::ranges::find(kPassedOn, name) == std::end(kPassedOn))
+      environment.push_back(name + "=" + *value);
+  }
+  return environment;
 }
 
 Result<std::unique_ptr<Model>> MakeExecModel(ExecOptions options, Clock& clock) {

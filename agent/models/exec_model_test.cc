@@ -150,6 +150,41 @@ TEST_F(ExecModelTest, SeveralRunAtOnceAndCancelledOnesAreSilent) {
   EXPECT_TRUE(model->Poll(milliseconds(0)).empty());
 }
 
+std::string Environment(std::map<std::string, std::string> variables,
+                        const std::vector<std::string>& named) {
+  const auto environment = ExecEnvironment(
+      [&](const std::string& name) -> std::optional<std::string> {
+        const auto found = variables.find(name);
+        return found == variables.end() ? std::nullopt : std::optional(found->second);
+      },
+      named);
+  if (!environment) return ToString(environment.error());
+  std::string text;
+  for (const std::string& variable : *environment) text += variable + ";";
+  return text;
+}
+
+TEST(ExecEnvironmentTest, KeysAreNotPassedOnUnlessNamed) {
+  const std::map<std::string, std::string> ours = {{"PATH", "/bin"},
+                                                   {"HOME", "/home/u"},
+                                                   {"OPENAI_API_KEY", "sk-1"},
+                                                   {"AWS_SECRET_ACCESS_KEY", "s"},
+                                                   {"MY_TOKEN", "t"}};
+  EXPECT_EQ(Environment(ours, {}), "PATH=/bin;HOME=/home/u;");
+  EXPECT_EQ(Environment(ours, {"MY_TOKEN"}), "PATH=/bin;HOME=/home/u;MY_TOKEN=t;");
+  EXPECT_EQ(Environment(ours, {"PATH"}), "PATH=/bin;HOME=/home/u;");
+  EXPECT_THAT(Environment(ours, {"MISSING"}), HasSubstr("$MISSING: the variable is not set"));
+  EXPECT_THAT(Environment(ours, {"A=b"}), HasSubstr("no name of a variable"));
+}
+
+TEST_F(ExecModelTest, AProgramSeesWhatItIsGivenAndNothingOfOurs) {
+  ASSERT_EQ(::setenv("ASSAY_TEST_API_KEY", "sk-ours", 1), 0);
+  auto model = MakeExecModel({.command = "env", .environment = {"GIVEN=1"}}, clock_);
+  ASSERT_TRUE(model);
+  EXPECT_EQ(Ask(**model, Request("go"))->text, "GIVEN=1\n");
+  ::unsetenv("ASSAY_TEST_API_KEY");
+}
+
 TEST_F(ExecModelTest, WakeEndsAPoll) {
   auto model = Make("cat", clock_);
   model->Wake();

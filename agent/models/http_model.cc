@@ -163,7 +163,7 @@ void HttpModel::OnBytes(Call& call, std::string_view bytes) {
     if (Status read = protocol_.on_event(*event, call.partial); !read) {
       const bool told = read.error().kind == ErrorKind::kNetwork;  // by the server itself
       return Retry(call, NetworkError((told ? "" : "malformed stream: ") +
-                                      Head(read.error().message, kQuotedBytes)));
+                                      Quoted(read.error().message, event->data)));
     }
     if (call.partial.reply.text.size() + call.partial.reply.reasoning.size() >
         options_.max_text_bytes) {
@@ -214,10 +214,11 @@ void HttpModel::OnEnd(Call& call, HttpFault fault, const std::string& detail) {
       (call.kind == BodyKind::kUnknown && Strip(text).starts_with("{"))) {
     const Result<Json> document = ParseJson(text, "answer");
     if (!document)
-      return Retry(call, NetworkError("malformed answer: " + document.error().message));
+      return Retry(call,
+                   NetworkError("malformed answer: " + Quoted(document.error().message, text)));
     if (!ErrorTextOf(*document).empty() && !Member(*document, "error").is_null()) {
-      return Retry(
-          call, NetworkError("the server answered: " + Head(ErrorTextOf(*document), kQuotedBytes)));
+      return Retry(call, NetworkError("the server answered: " +
+                                      redactor_.Quote(ErrorTextOf(*document), kQuotedBytes)));
     }
     if (Status read = protocol_.on_whole(*document, call.partial); !read) {
       Error error = NetworkError(read.error().message, read.error().cure);
@@ -225,26 +226,29 @@ void HttpModel::OnEnd(Call& call, HttpFault fault, const std::string& detail) {
     }
     std::string& reply = call.partial.reply.text;
     if (reply.size() > options_.max_text_bytes) {
-      reply = ValidUtf8(reply.substr(0, options_.max_text_bytes));
+      reply = ValidUtf8(redactor_.Redact(reply).substr(0, options_.max_text_bytes));
       call.partial.reply.stop = StopReason::kLength;
     }
     return Finish(call, std::move(call.partial.reply));
   }
   if (Strip(text).empty()) return Retry(call, NetworkError("the server sent an empty answer"));
   const std::string type = call.head.Find("content-type");
-  Finish(call,
-         std::unexpected(NetworkError(
-             fmt::format("the server answered with {} ({}), not with a reply of a model",
-                         type.empty() ? "a page" : Head(ValidUtf8(type), 80), PageTitle(text)),
-             "check --base-url: it usually ends in /v1, and no login page or proxy may stand "
-             "between")));
+  Finish(call, std::unexpected(NetworkError(
+                   fmt::format("the server answered with {} ({}), not with a reply of a model",
+                               type.empty() ? "a page" : redactor_.Quote(ValidUtf8(type), 80),
+                               PageTitle(redactor_.Redact(text))),
+                   "check --base-url: it usually ends in /v1, and no login page or proxy may stand "
+                   "between")));
 }
 
 void HttpModel::OnRefused(Call& call) {
   const int status = call.head.status;
-  const auto [said, type] = ReadRefusal(ValidUtf8(call.body));
-  const std::string message = fmt::format("the server answered {}{}{}", status,
-                                          said.empty() ? "" : ": ", Head(said, kQuotedBytes));
+  // A page is cut down to its title in there, so the key goes first; a document may spell it with
+  // escapes, so it goes once more when the text is quoted.
+  const auto [said, type] = ReadRefusal(redactor_.Redact(ValidUtf8(call.body), true));
+  const std::string message =
+      fmt::format("the server answered {}{}{}", status, said.empty() ? "" : ": ",
+                  redactor_.Quote(said, kQuotedBytes));
   if (status == 400 || status == 422) {
     // Another call may have learned the cure meanwhile.
     if (call.rephrased < kMaxRephrased &&
@@ -263,7 +267,7 @@ void HttpModel::OnRefused(Call& call) {
         call,
         std::unexpected(NetworkError(
             fmt::format("the server answers with a redirect ({}) to {}", status,
-                        PublicUrl(call.head.Find("location"))),
+                        PublicUrl(redactor_.Redact(call.head.Find("location")))),
             "give the new address as --base-url; redirects are not followed, for the key's sake")));
   }
   if (type == "insufficient_quota" || status == 402) {
@@ -323,10 +327,11 @@ void HttpModel::Finish(Call& call, Result<ModelReply> reply) {
   if (reply) {
     if (!call.partial.usage_known) reply->usage = LostIn(call);
     if (const std::string id = call.head.Find(protocol_.request_id_header); !id.empty()) {
-      reply->request_id = Head(ValidUtf8(id), 200);
+      reply->request_id = Head(redactor_.Redact(ValidUtf8(id)), 200);
     }
+    const bool cut = reply->stop == StopReason::kLength;
     for (std::string* text : {&reply->text, &reply->reasoning, &reply->request_id, &reply->model}) {
-      *text = redactor_.Redact(*text);
+      *text = redactor_.Redact(*text, cut);
     }
   } else {
     reply.error() = redactor_.Redact(std::move(reply.error()));
@@ -360,6 +365,13 @@ Usage HttpModel::LostIn(const Call& call) const {
     usage.input_tokens = (sent + 3) / 4;
   }
   return usage;
+}
+
+// What a reader of a stranger's document complains of. Complaints show where they stopped reading,
+// which may be within a key: then they are not shown.
+std::string HttpModel::Quoted(const std::string& complaint, const std::string& document) const {
+  if (redactor_.Redact(document) != document) return "it repeats the key, and is not shown";
+  return redactor_.Quote(complaint, kQuotedBytes);
 }
 
 Error HttpModel::NetworkError(std::string message, std::string cure) const {

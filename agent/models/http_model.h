@@ -84,6 +84,7 @@ class HttpModel final : public Model {
   void Finish(Call& call, Result<ModelReply> reply);
   void StopTransfer(Call& call);
   Usage LostIn(const Call& call) const;
+  std::string Quoted(const std::string& complaint, const std::string& document) const;
   Error NetworkError(std::string message, std::string cure = {}) const;
 
   const Protocol& protocol_;

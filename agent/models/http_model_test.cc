@@ -2,6 +2,7 @@
 // knows.
 #include "agent/models/http_model.h"
 
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -364,6 +365,117 @@ TEST_P(HttpModelTest, GeneratedFaultSequences) {
        {testing::Consequence::kReply, testing::Consequence::kAgain,
         testing::Consequence::kRephrased, testing::Consequence::kFinalError}) {
     EXPECT_GT(seen[consequence], 5);
+  }
+}
+
+// Answers every request with the same bytes: a server that echoes what it was sent, wherever it
+// likes.
+class EchoTransport final : public Transport {
+ public:
+  EchoTransport(int status, std::vector<std::pair<std::string, std::string>> headers,
+                std::string body)
+      : head_{status, std::move(headers)}, body_(std::move(body)) {}
+  void Start(std::uint64_t id, HttpRequest) override {
+    events_.push_back({.id = id, .kind = HttpEvent::Kind::kHead, .head = head_});
+    events_.push_back({.id = id, .kind = HttpEvent::Kind::kBody, .bytes = body_});
+    events_.push_back({.id = id, .kind = HttpEvent::Kind::kEnd});
+  }
+  void Cancel(std::uint64_t) override {}
+  std::vector<HttpEvent> Poll(milliseconds) override { return std::exchange(events_, {}); }
+  void Wake() override {}
+
+ private:
+  HttpHead head_;
+  std::string body_;
+  std::vector<HttpEvent> events_;
+};
+
+struct Echo {
+  std::string what;
+  int status = 401;
+  std::vector<std::pair<std::string, std::string>> headers;
+  std::string body;
+};
+
+// Places where a server may repeat `secret` after `pad` bytes of its own.
+std::vector<Echo> EchoesOf(const std::string& secret, std::size_t pad) {
+  const std::string text = std::string(pad, 'x') + " " + secret + " is wrong";
+  std::string escaped;
+  for (const char c : text) escaped += fmt::format("\\u{:04x}", static_cast<unsigned>(c));
+  return {
+      {"plain", 401, {}, text},
+      {"title", 503, {}, "<html><title>" + text + "</title></html>"},
+      {"json", 401, {}, R"({"error": {"message": ")" + text + "\"}}"},
+      {"escaped", 400, {}, R"({"error": {"message": ")" + escaped + "\"}}"},
+      {"detail", 422, {}, R"({"detail": ")" + text + "\"}"},
+      {"torn json", 500, {}, R"({"error": {"message": ")" + text},
+      {"error in 200", 200, {}, R"({"error": ")" + text + "\"}"},
+      {"malformed", 200, {}, R"({"choices": ")" + text + "\\q\"}"},
+      {"page in 200", 200, {{"content-type", "text/html"}}, "<title>" + text + "</title>"},
+      {"content type", 200, {{"content-type", "text/x" + text}}, "a page"},
+      {"redirect", 302, {{"location", "https://h/" + text}}, ""},
+      {"stream",
+       200,
+       {{"content-type", "text/event-stream"}},
+       "event: error\ndata: {\"type\": \"error\", \"error\": {\"message\": \"" + text + "\"}}\n\n"},
+      {"bad event",
+       200,
+       {{"content-type", "text/event-stream"}},
+       "event: message_start\ndata: {\"a\": \"" + text + "\\q\"}\n\n"}};
+}
+
+// The first eight bytes in a row of the key that `text` shows.
+std::string PieceOfKey(const std::string& text) {
+  const std::string key = kKey;
+  for (std::size_t i = 0; i + 8 <= key.size(); ++i) {
+    if (text.find(key.substr(i, 8)) != std::string::npos) return key.substr(i, 8);
+  }
+  return {};
+}
+
+TEST_P(HttpModelTest, NoErrorShowsAPieceOfTheKeyWhereverItIsEchoedAndCut) {
+  for (std::size_t pad = 0; pad < 320; ++pad) {
+    // Servers shorten, too.
+    for (const std::string& secret : {std::string(kKey), std::string(kKey).substr(0, 18)}) {
+      for (const Echo& echo : EchoesOf(secret, pad)) {
+        FakeClock clock;
+        HttpModel model(protocol(), {.model = "m", .key = Secret(kKey), .tries = 1},
+                        std::make_unique<EchoTransport>(echo.status, echo.headers, echo.body),
+                        clock, Rng(1));
+        const auto reply = Ask(model, Client::Request());
+        ASSERT_FALSE(reply) << echo.what;
+        ASSERT_EQ(PieceOfKey(ToString(reply.error())), "") << echo.what << " after " << pad;
+      }
+    }
+  }
+}
+
+// The twin: what is not the key is told in full.
+TEST_P(HttpModelTest, WhatAServerSaysIsToldWhereItRepeatsNoKey) {
+  for (const Echo& echo : EchoesOf("your key", 20)) {
+    FakeClock clock;
+    HttpModel model(protocol(), {.model = "m", .key = Secret(kKey), .tries = 1},
+                    std::make_unique<EchoTransport>(echo.status, echo.headers, echo.body), clock,
+                    Rng(1));
+    const auto reply = Ask(model, Client::Request());
+    ASSERT_FALSE(reply) << echo.what;
+    EXPECT_THAT(ToString(reply.error()), Not(HasSubstr("[key]"))) << echo.what;
+    if (echo.what == "malformed" || echo.what == "bad event") continue;  // say where, not what
+    EXPECT_THAT(ToString(reply.error()), HasSubstr("xxx your key")) << echo.what;
+  }
+}
+
+TEST_P(HttpModelTest, AReplyCutWithinTheKeyShowsNoneOfIt) {
+  const std::string key = kKey;
+  for (std::size_t shown = 8; shown <= key.size(); ++shown) {
+    server_.Say("Your key is " + key);
+    server_.Script({Fault::kFineWhole});
+    const Outcome outcome = Client(server_, protocol(), 1, [&](HttpModelOptions& options) {
+                              options.max_text_bytes = std::string("Your key is ").size() + shown;
+                            }).Run();
+    ASSERT_TRUE(outcome.reply) << ToString(outcome.reply.error());
+    EXPECT_EQ(PieceOfKey(outcome.reply->text), "");
+    EXPECT_THAT(outcome.reply->text, HasSubstr("Your key is "));
   }
 }
 

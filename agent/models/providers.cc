@@ -77,7 +77,11 @@ Result<std::unique_ptr<Model>> MakeAnthropic(const ModelSpec& spec, const std::s
 
 Result<std::unique_ptr<Model>> MakeExec(const ModelSpec& spec, const std::string& name,
                                         const ProviderContext& context) {
-  return MakeExecModel({.command = name, .total_timeout = seconds(spec.total_seconds)},
+  ASSAY_TRY(std::vector<std::string> environment,
+            ExecEnvironment(context.variable, spec.exec_variables));
+  return MakeExecModel({.command = name,
+                        .environment = std::move(environment),
+                        .total_timeout = seconds(spec.total_seconds)},
                        context.clock);
 }
 

@@ -11,6 +11,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "agent/models/model.h"
 #include "agent/models/secret.h"
@@ -26,6 +27,8 @@ struct ModelSpec {
                          ///< "replay/FILE"
   std::string base_url;  ///< Empty: the provider's own.
   Path key_file;         ///< Holds the key alone. Empty: the provider's environment variable.
+  /// Names of variables that an exec/ program gets besides the usual ones (ExecEnvironment).
+  std::vector<std::string> exec_variables;
   std::uint32_t max_output_tokens = 16384;
   std::optional<double> temperature;
   std::uint32_t connect_seconds = 20;

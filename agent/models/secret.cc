@@ -8,6 +8,10 @@ namespace assay::models {
 namespace {
 
 constexpr std::size_t kShortestRedacted = 6;
+// A piece of this length is no word of a message any more, unless the secret is made of words;
+// secrets shorter than two pieces are blanked as a whole only.
+constexpr std::size_t kShortestPiece = 8;
+constexpr std::string_view kBlank = "[key]";
 constexpr std::uintmax_t kMaxKeyFileBytes = 16 * 1024;
 
 Result<Secret> Checked(std::string_view text, std::string place) {
@@ -21,6 +25,18 @@ Result<Secret> Checked(std::string_view text, std::string place) {
   return Secret(std::string(key));
 }
 
+// Length of the longest run of `secret` that `text` begins with.
+std::size_t PieceAt(std::string_view text, std::string_view secret) {
+  std::size_t longest = 0;
+  for (std::size_t from = 0; from + longest < secret.size(); ++from) {
+    const std::string_view rest = secret.substr(from);
+    std::size_t length = 0;
+    while (length < rest.size() && length < text.size() && rest[length] == text[length]) ++length;
+    longest = std::max(longest, length);
+  }
+  return longest;
+}
+
 }  // namespace
 
 void Redactor::Add(const Secret& secret) {
@@ -31,20 +47,53 @@ void Redactor::Add(const Secret& secret) {
   });
 }
 
-std::string Redactor::Redact(std::string_view text) const {
+std::string Redactor::Redact(std::string_view text, bool cut) const {
   std::string result(text);
   for (const std::string& secret : secrets_) {
     for (std::size_t at = result.find(secret); at != std::string::npos;
          at = result.find(secret, at)) {
-      result.replace(at, secret.size(), "[key]");
-      at += 5;
+      result.replace(at, secret.size(), kBlank);
+      at += kBlank.size();
+    }
+  }
+  if (!cut) return result;
+  std::size_t begun = 0;
+  for (const std::string& secret : secrets_) {
+    for (std::size_t length = kShortestRedacted; length < secret.size(); ++length) {
+      if (result.ends_with(std::string_view(secret).substr(0, length)))
+        begun = std::max(begun, length);
+    }
+  }
+  if (begun > 0) result.replace(result.size() - begun, begun, kBlank);
+  return result;
+}
+
+std::string Redactor::RedactPieces(std::string_view text) const {
+  const std::string whole = Redact(text);
+  std::string result;
+  for (std::size_t at = 0; at < whole.size();) {
+    std::size_t piece = 0;
+    for (const std::string& secret : secrets_) {
+      if (secret.size() >= 2 * kShortestPiece)
+        piece = std::max(piece, PieceAt(std::string_view(whole).substr(at), secret));
+    }
+    if (piece >= kShortestPiece) {
+      result += kBlank;
+      at += piece;
+    } else {
+      result += whole[at++];
     }
   }
   return result;
 }
 
+std::string Redactor::Quote(std::string_view text, std::size_t max_bytes) const {
+  return Head(RedactPieces(text), max_bytes);
+}
+
 Error Redactor::Redact(Error error) const {
-  return {error.kind, Redact(error.message), Redact(error.place), Redact(error.cure)};
+  return {error.kind, RedactPieces(error.message), RedactPieces(error.place),
+          RedactPieces(error.cure)};
 }
 
 Result<Secret> FindKey(const Path& file, const std::vector<std::string>& variables,

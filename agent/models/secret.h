@@ -33,10 +33,18 @@ class Redactor {
  public:
   /// Secrets of fewer than 6 bytes are not blanked: they would occur by chance.
   void Add(const Secret& secret);
-  std::string Redact(std::string_view text) const;
+  /// Blanks whole secrets: for what must otherwise stay as it is (a reply). `cut`: the text ends
+  /// where somebody cut it, so the beginning of a secret at its end is blanked as well.
+  std::string Redact(std::string_view text, bool cut = false) const;
+  /// At most `max_bytes` of `text`, for messages. Blanks first and cuts then; blanks pieces of
+  /// secrets too, because whoever sent the text may have cut it before us.
+  std::string Quote(std::string_view text, std::size_t max_bytes) const;
+  /// Blanks secrets and pieces of them.
   Error Redact(Error error) const;
 
  private:
+  std::string RedactPieces(std::string_view text) const;
+
   std::vector<std::string> secrets_;
 };
 

@@ -49,6 +49,36 @@ TEST(RedactorTest, BlanksEveryOccurrenceLongestFirst) {
   EXPECT_EQ(redactor.Redact(""), "");
 }
 
+TEST(RedactorTest, WhatWasCutWithinASecretShowsNoneOfIt) {
+  Redactor redactor;
+  redactor.Add(Secret("sk-0123456789abcdef"));
+  EXPECT_EQ(redactor.Redact("the key: sk-0123456", true), "the key: [key]");
+  // What is whole is left alone, and so are words that a secret happens to begin with.
+  EXPECT_EQ(redactor.Redact("the key: sk-0123456"), "the key: sk-0123456");
+  EXPECT_EQ(redactor.Redact("ask", true), "ask");
+}
+
+TEST(RedactorTest, QuotesBlankFirstAndCutThen) {
+  Redactor redactor;
+  redactor.Add(Secret("sk-0123456789abcdef"));
+  const std::string text = "Incorrect key: sk-0123456789abcdef (401)";
+  for (std::size_t length = 0; length < text.size(); ++length) {
+    const std::string quoted = redactor.Quote(text, length);
+    EXPECT_EQ(quoted.find("sk-0"), std::string::npos) << quoted;
+  }
+  EXPECT_EQ(redactor.Quote(text, 100), "Incorrect key: [key] (401)");
+  // Somebody else may have cut it: pieces of eight bytes go, shorter ones tell nothing.
+  EXPECT_EQ(redactor.Quote("sk-01234... and ...89abcdef", 100), "[key]... and ...[key]");
+  EXPECT_EQ(redactor.Quote("sk-0123 is no piece", 100), "sk-0123 is no piece");
+  EXPECT_EQ(redactor.Redact(Error{ErrorKind::kNetwork, "56789abcdef", "p", "c"}).message, "[key]");
+}
+
+TEST(RedactorTest, ASecretThatIsAWordIsBlankedAsAWholeOnly) {
+  Redactor redactor;
+  redactor.Add(Secret("development"));
+  EXPECT_EQ(redactor.Quote("developmen, development", 100), "developmen, [key]");
+}
+
 TEST(PublicUrlTest, DropsUserPasswordQueryAndFragment) {
   EXPECT_EQ(PublicUrl("https://user:secret@host:8000/v1?key=1#x"), "https://host:8000/v1");
   EXPECT_EQ(PublicUrl("http://localhost/v1"), "http://localhost/v1");

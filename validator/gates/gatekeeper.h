@@ -55,7 +55,7 @@ struct Options {
       regressions;  ///< Known counterexamples of this instance: their cases run first.
 };
 
-/// A kernel that passed every gate. Only the Gatekeeper makes one, and Emit (agent/emit.h) takes
+/// A kernel that passed every gate. Only the Gatekeeper makes one, and Emit (runs/emit.h) takes
 /// nothing else.
 class VettedKernel {
  public:
