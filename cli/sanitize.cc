@@ -104,7 +104,9 @@ Result<int> Sanitize(const Request& request, bool json) {
                {"findings", assay::ToJson(outcome.findings)},
                {"smallest_launches", std::move(smallest)},
                {"steps", outcome.counters.steps},
-               {"schedules", outcome.schedules}}));
+               {"schedules", outcome.schedules},
+               {"orders", outcome.orders},
+               {"orders_tried", outcome.orders_tried}}));
     return exit;
   }
   for (std::size_t i = 0; i < outcome.findings.size(); ++i) {
@@ -114,9 +116,14 @@ Result<int> Sanitize(const Request& request, bool json) {
   }
   if (!outcome.complete())
     Say(fmt::format("inconclusive: {}: {}", Name(outcome.stop), outcome.reason));
-  Say(fmt::format("{} finding{}, {} instructions, {} schedule{}", outcome.findings.size(),
+  const std::string orders =
+      outcome.orders == 0
+          ? std::string()
+          : fmt::format(", {} of {} order{} tried", outcome.orders_tried, outcome.orders,
+                        outcome.orders == 1 ? "" : "s");
+  Say(fmt::format("{} finding{}, {} instructions, {} schedule{}{}", outcome.findings.size(),
                   outcome.findings.size() == 1 ? "" : "s", outcome.counters.steps,
-                  outcome.schedules, outcome.schedules == 1 ? "" : "s"));
+                  outcome.schedules, outcome.schedules == 1 ? "" : "s", orders));
   return exit;
 }
 

@@ -76,6 +76,7 @@ Task Campaign::TaskFor(cases::Case value, std::string purpose) const {
 void Campaign::Learn(const CaseRun& run) {
   if (run.error || run.report.stop != Stop::kCompleted || run.steps == 0) return;
   schedule_matters_ = schedule_matters_ || run.report.counters.used_atomics;
+  flags_are_read_ = flags_are_read_ || run.report.counters.strong_loads;
   const std::int64_t elements = cases::TotalElements(trial_.instance, run.probe.case_.axes);
   const double calls = static_cast<double>(1 + run.probe.prelude.size());
   const double steps = static_cast<double>(run.report.counters.steps) / calls;
@@ -95,6 +96,8 @@ void Campaign::Learn(const CaseRun& run) {
 void Campaign::Gather(const Task& task, const CaseRun& run, Harvest& harvest) {
   ++harvest.cases;
   harvest.steps += run.steps;
+  harvest.orders += run.orders;
+  harvest.orders_tried += run.orders_tried;
   if (!run.probe.ends_only) {
     Learn(run);
     tried_.push_back(run.probe.case_);

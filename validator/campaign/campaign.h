@@ -43,6 +43,8 @@ struct Harvest {
   std::size_t batches_since_hit = 0;
   std::uint64_t cases = 0;
   std::uint64_t steps = 0;
+  std::uint64_t orders = 0;  ///< Pairs of accesses that see who came first, over all plain runs,
+  std::uint64_t orders_tried = 0;     ///< and those that were run the other way round.
   std::vector<Statistic> statistics;  ///< The worst of each name over all runs.
   std::map<std::string, oracle::Growth, std::less<>> growth;  ///< By output, over all runs.
   verdict::Ledger ledger;  ///< Every task that was planned, and what became of it.
@@ -118,6 +120,7 @@ class Campaign {
   double steps_per_thread_ = 0;     ///< Of threads with next to nothing to do: for estimates.
   double marginal_steps_ = 0;       ///< For each element, beyond what its threads cost anyway.
   bool schedule_matters_ = false;
+  bool flags_are_read_ = false;  ///< By strong loads, which may return old values.
   bool minimised_ = false;
   std::vector<verdict::Counterexample> counterexamples_;
 };

@@ -42,8 +42,11 @@ std::vector<const Hit*> InOrder(const Trial& trial, std::span<const Hit> hits) {
 
 Wants WantsFor(FindingKind kind, Wants wants) {
   const std::string_view family = FamilyOf(kind);
-  wants.compare = family == "numeric" || family == "precision";
-  wants.determinism = kind == FindingKind::kNondeterministic;
+  // An old value is one where a result went wrong, or differs.
+  const bool old = kind == FindingKind::kStaleRead;
+  wants.compare = family == "numeric" || family == "precision" || old;
+  wants.determinism = kind == FindingKind::kNondeterministic || (old && wants.determinism);
+  wants.orders = false;
   wants.coverage = false;
   wants.keep_outputs = false;
   return wants;

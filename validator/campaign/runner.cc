@@ -21,49 +21,6 @@ Finding PlanFinding(const Error& error) {
   return finding;
 }
 
-// The first element whose bits differ between two runs of the same case.
-std::optional<std::int64_t> FirstDifference(const Tensor& a, const Tensor& b) {
-  if (a.elements == 0) return std::nullopt;
-  const std::span<const std::byte> bytes_a = a.memory.bytes();
-  const std::span<const std::byte> bytes_b = b.memory.bytes();
-  if (bytes_a.size() != bytes_b.size()) return 0;
-  if (std::memcmp(bytes_a.data(), bytes_b.data(), bytes_a.size()) == 0) return std::nullopt;
-  const auto first = std::mismatch(bytes_a.begin(), bytes_a.end(), bytes_b.begin()).first;
-  return (first - bytes_a.begin()) / static_cast<std::int64_t>(SizeOf(a.dtype));
-}
-
-std::vector<std::int64_t> Unravel(std::int64_t index, const Shape& shape) {
-  std::vector<std::int64_t> place(shape.size());
-  for (std::size_t axis = shape.size(); axis-- > 0;) {
-    place[axis] = shape[axis] > 0 ? index % shape[axis] : 0;
-    index = shape[axis] > 0 ? index / shape[axis] : 0;
-  }
-  return place;
-}
-
-void CompareSchedules(const TensorMap& plain, const TensorMap& other,
-                      std::vector<Finding>& findings) {
-  for (const auto& [name, tensor] : plain) {
-    const auto found = other.find(name);
-    if (found == other.end()) continue;
-    const std::optional<std::int64_t> at = FirstDifference(tensor, found->second);
-    if (!at) continue;
-    Finding finding;
-    finding.kind = FindingKind::kNondeterministic;
-    finding.message =
-        "output '" + name + "' has other bits under another order of blocks and warps";
-    finding.element = ElementPlace{.output = name,
-                                   .index = Unravel(*at, tensor.shape),
-                                   .expected = tensor.At(*at),
-                                   .got = found->second.At(*at),
-                                   .allowance = 0};
-    finding.cause =
-        "atomics on floats, or blocks that wait for no one, combine results in the order of "
-        "arrival";
-    findings.push_back(std::move(finding));
-  }
-}
-
 struct RepeatedCall {
   const cases::Case* value = nullptr;
   std::size_t times = 1;
@@ -94,8 +51,11 @@ void NameTheKernelFile(Report& report) {
   const auto strip = [](SourceSite& site) {
     if (site.file.ends_with("/kernel.cu")) site.file = "kernel.cu";
   };
-  for (Finding& finding : report.findings) {
-    for (Access& access : finding.accesses) strip(access.site);
+  for (auto* const findings :
+       {&report.findings, &report.stale_reads, &report.order.sums, &report.order.contests}) {
+    for (Finding& finding : *findings) {
+      for (Access& access : finding.accesses) strip(access.site);
+    }
   }
   for (BranchCoverage& branch : report.coverage) strip(branch.site);
   if (!report.origin) return;
@@ -162,6 +122,7 @@ Status Runner::RunOnce(const cases::Probe& probe, const Wants& wants, CaseRun& r
   bound->execution.schedule = probe.schedule;
   bound->execution.perturbation_seed = probe.perturbation_seed;
   bound->execution.checks.coverage = wants.coverage;
+  bound->execution.checks.order = wants.determinism && probe.schedule == Schedule{};
   bound->execution.limits.max_steps = wants.max_steps;
   if (focus != nullptr) {
     const auto buffer = bound->calls.back().buffer_of.find(focus->output);
@@ -228,31 +189,17 @@ CaseRun Runner::Run(const cases::Probe& probe, const Wants& wants) const {
     return run;
   }
   Compare(wants, observed, run);
-  const bool compare_schedules = wants.determinism && probe.schedule != Schedule{} &&
-                                 run.report.stop == Stop::kCompleted && run.plan_findings.empty();
-  if (compare_schedules && !run.error) {
-    cases::Probe plain = probe;
-    plain.schedule = Schedule{};
-    CaseRun reference;
-    Observed expected;
-    if (const Status status = RunOnce(plain, wants, reference, expected); !status) {
-      run.error = status.error();
-      return run;
-    }
-    run.steps += reference.steps;
-    if (reference.report.stop == Stop::kCompleted) {
-      CompareSchedules(expected.outputs, observed.outputs, run.nondeterminism);
-    } else if (!reference.report.findings.empty()) {
-      // What goes wrong under the plain schedule is this case's finding as well.
-      std::ranges::move(reference.report.findings, std::back_inserter(run.report.findings));
-    } else {
-      run.error = Error{ErrorKind::kLimit,
-                        "under the plain schedule the case did not run to its end (" +
-                            std::string(Name(reference.report.stop)) + ": " +
-                            reference.report.reason + "), so that nothing could be compared with it",
-                        "schedules",
-                        {}};
-    }
+  Observed plain;
+  Status status;
+  if (wants.determinism && run.report.stop == Stop::kCompleted && run.plan_findings.empty() &&
+      !run.error) {
+    status = probe.schedule == Schedule{} ? TurnPairs(wants, observed, run)
+                                          : CompareWithPlain(wants, observed, run, plain);
+  }
+  if (status && !run.error) status = BlameOldValues(wants, plain.outputs, run);
+  if (!status) {
+    run.error = status.error();
+    return run;
   }
   if (wants.keep_outputs) run.kept = std::move(observed.outputs);
   return run;

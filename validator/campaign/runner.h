@@ -34,6 +34,9 @@ struct Wants {
   bool keep_outputs = false;
   bool determinism =
       false;  ///< Compare outputs bit by bit with the same probe under the plain schedule.
+  /// Run pairs of accesses that see who came first the other way round, and compare as well. Plain
+  /// schedule only.
+  bool orders = false;
   std::uint64_t max_steps = 200'000'000;
   bool operator==(const Wants&) const = default;
 };
@@ -80,8 +83,10 @@ struct CaseRun {
   std::vector<OutputState> outputs;    ///< Of the judged call.
   std::optional<oracle::Comparison> comparison;
   std::vector<Finding> nondeterminism;  ///< Against the plain schedule.
-  TensorMap kept;                       ///< Outputs, when asked for.
-  std::uint64_t steps = 0;              ///< Of all engine runs it took.
+  std::uint64_t orders = 0;        ///< Pairs of accesses in the plain run that see who came first,
+  std::uint64_t orders_tried = 0;  ///< and those that were run the other way round.
+  TensorMap kept;                  ///< Outputs, when asked for.
+  std::uint64_t steps = 0;         ///< Of all engine runs it took.
   /// Why a probe of the ends of a huge grid was not run: its plan cannot be cut, or takes too long.
   /// Proves nothing, and bars nothing.
   std::string left_out;
@@ -122,6 +127,13 @@ class Runner {
   Status RunOnce(const cases::Probe& probe, const Wants& wants, CaseRun& run, Observed& observed,
                  const OutputFocus* focus = nullptr) const;
   void Compare(const Wants& wants, const Observed& observed, CaseRun& run) const;
+  /// The run's schedule against the plain one (orders.cc).
+  Status CompareWithPlain(const Wants& wants, const Observed& observed, CaseRun& run,
+                          Observed& plain) const;
+  /// The plain run again, with single pairs of accesses the other way round.
+  Status TurnPairs(const Wants& wants, const Observed& observed, CaseRun& run) const;
+  /// Old values were read, and it went wrong: whether it does without them.
+  Status BlameOldValues(const Wants& wants, const TensorMap& plain, CaseRun& run) const;
   /// Part of a huge case: see ends.cc.
   Status RunEnds(const cases::Probe& probe, CaseRun& run) const;
 

@@ -282,6 +282,24 @@ std::vector<Task> Campaign::Surroundings() {
     one.probe.schedule = {.policy = kPolicies[i % 3], .seed = rng.Next() % 1'000'000};
     planned.push_back(std::move(one));
   }
+  // Reads that nothing orders after a write may miss it.
+  for (std::size_t i = 0; i < (flags_are_read_ ? rounds : 0); ++i) {
+    Task one = TaskFor(i % 3 == 2 ? draw() : draw_large(), "old values");
+    one.probe.schedule = {.policy = kPolicies[(i + 1) % 3],
+                          .seed = rng.Next() % 1'000'000,
+                          .stale = i % 2 == 0 ? 100u : 50u};
+    planned.push_back(std::move(one));
+  }
+  // Ordinary values: sums of small integers are the same in any order.
+  if (schedule_matters_ && ops::IsDeterministic(trial_.instance.op)) {
+    for (std::size_t i = 0; i < (rounds + 1) / 2; ++i) {
+      Task one = TaskFor(cases::MakeCase(trial_.instance, *cases::FindRecipe("plain"),
+                                         draw_large().axes, rng.Next() % 1'000'000, "random"),
+                         "orders");
+      one.wants.orders = true;
+      planned.push_back(std::move(one));
+    }
+  }
   constexpr std::uint8_t kPoisons[] = {0x00, 0x7f, 0x3c, 0x80};
   for (std::size_t i = 0; i < rounds; ++i) {
     Task one = TaskFor(draw(), "poison");

@@ -160,6 +160,7 @@ void StartBlock(Engine& engine, Block& block, BlockNumber number) {
     warp.split_count = 0;
     warp.priority = engine.rng.Next();
     warp.idle_rounds = 0;
+    warp.strong_accesses = 0;
     warp.last_access = kNoPc;
     warp.async.reset();
     warp.chosen_paths.clear();

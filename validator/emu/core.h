@@ -34,6 +34,8 @@ struct Engine;
 struct Block;
 class ShadowTracker;
 class ChoiceRegions;
+class StaleReads;
+class Contention;
 
 /// A stretch of memory with exact bounds.
 struct MemoryRegion {
@@ -69,7 +71,7 @@ struct PlacedBuffer {
   std::uint32_t allocation = 0;
 };
 
-/// How a control instruction ended.
+/// How a control instruction ended, or one that touches memory: those only by the last two.
 enum class Outcome : std::uint8_t {
   kNext,        ///< Go on with the following instruction.
   kJump,        ///< Go on at warp.pc.
@@ -159,6 +161,7 @@ struct CoreWarp : Warp {
   WarpNumber number = 0;       ///< In the launch.
   std::uint64_t priority = 0;  ///< PCT.
   std::uint64_t idle_rounds = 0;
+  std::uint32_t strong_accesses = 0;  ///< So far; counted where somebody asks for orders.
   std::uint64_t executed = 0;         ///< Instructions, ever.
   std::uint32_t turn_start = 0;       ///< Where the running split began its turn.
   std::uint32_t last_access = kNoPc;  ///< pc of the last access to memory.
@@ -263,6 +266,13 @@ struct StoredChoice {
 };
 /// As many as a byte of CoreWarp::local_defined can name; what comes later is named as the last.
 inline constexpr std::size_t kMostStoredChoices = 250;
+/// Schedule::hold at work.
+struct HoldState {
+  const OrderPair* pair = nullptr;  ///< Null: none, or it is over.
+  bool waits = false;               ///< The first warp was passed over in this round.
+  bool held = false;                ///< The second access came first.
+  std::uint64_t since = 0;          ///< Steps when the first warp began to wait.
+};
 
 struct Engine {
   Engine(const Program::Impl& program_in, const Execution& execution_in)
@@ -283,7 +293,10 @@ struct Engine {
   FindingSink findings;
   std::unique_ptr<RaceDetector> race;
   ShadowTracker* shadow =
-      nullptr;  ///< Follows every instruction, when not null (shadow/tracker.h).
+      nullptr;                  ///< Follows every instruction, when not null (shadow/tracker.h).
+  StaleReads* stale = nullptr;  ///< Lets loads return old values, when not null (stale.h).
+  Contention* contention = nullptr;  ///< Notes what depends on who came first, when not null.
+  HoldState hold;
   LaunchState launch;
   Counters counters;
   std::vector<std::uint8_t> branch_sides;  ///< By pc, for coverage.

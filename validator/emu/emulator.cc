@@ -8,6 +8,7 @@
 #include <cstring>
 
 #include "validator/emu/buffers.h"
+#include "validator/emu/contention.h"
 #include "validator/emu/launch.h"
 #include "validator/emu/machine.h"
 #include "validator/emu/machine_flow.h"
@@ -15,6 +16,7 @@
 #include "validator/emu/scheduler.h"
 #include "validator/emu/shadow/tracker.h"
 #include "validator/emu/site.h"
+#include "validator/emu/stale.h"
 #include "validator/ptx/parser.h"
 #include "validator/ptx/verifier.h"
 
@@ -171,6 +173,17 @@ Report Run(const Program& program, const Execution& execution,
     shadow = std::make_unique<ShadowTracker>(engine);
     engine.shadow = shadow.get();
   }
+  std::unique_ptr<StaleReads> stale;
+  if (engine.race && execution.schedule.stale > 0) {
+    stale = std::make_unique<StaleReads>(engine, *engine.race, execution.schedule.stale);
+    engine.stale = stale.get();
+  }
+  std::unique_ptr<Contention> contention;
+  if (engine.race && execution.checks.order) {
+    contention = std::make_unique<Contention>(engine, *engine.race);
+    engine.contention = contention.get();
+  }
+  if (engine.race && execution.schedule.hold) engine.hold.pair = &*execution.schedule.hold;
   if (!engine.stopped && AddBuffers(engine, buffers)) AddModuleVariables(engine);
   for (std::uint32_t i = 0; i < execution.launches.size() && !engine.stopped; ++i) {
     PlaceBuffers(engine, i);
@@ -181,6 +194,13 @@ Report Run(const Program& program, const Execution& execution,
       engine.End(Stop::kResourceLimit, "the race detector reached its memory limit");
     }
   }
+  if (stale) {
+    engine.counters.stale_chances = stale->chances();
+    engine.counters.stale_reads = stale->taken();
+    report.stale_reads = stale->Notes();
+  }
+  if (contention) contention->Report(report);
+  report.order.held = engine.hold.held;
   FinishReport(engine, report);
   if (shadow) shadow->Finish(report);
   return report;

@@ -78,7 +78,8 @@ struct AccessEvent {
   /// For writes, before they happen: by element, the register with the lanes' new values. May be
   /// null.
   const std::byte* const* registers = nullptr;
-  std::uint32_t register_bytes = 0;  ///< A lane.
+  std::uint32_t register_bytes = 0;             ///< A lane.
+  const Published* const* read_from = nullptr;  ///< WarpAccess::read_from.
 };
 /// Tells the race detector of `bytes` a lane.
 void ReportAccess(CoreWarp& warp, const Decoded& op, const LaneAccess& access, std::uint32_t bytes,

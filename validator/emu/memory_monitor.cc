@@ -7,8 +7,10 @@
 #include <cstring>
 
 #include "validator/emu/machine.h"
+#include "validator/emu/contention.h"
 #include "validator/emu/memory.h"
 #include "validator/emu/site.h"
+#include "validator/emu/stale.h"
 #include "validator/emu/undefined.h"
 
 namespace assay::emu {
@@ -250,6 +252,26 @@ std::uint32_t PackOrder(const ptx::Instruction& in) {
                                                              << 24;
 }
 
+namespace {
+
+/// One more strong access of the warp: where an order is asked for, the first warp stops before its
+/// own, and the second one's ends the wait.
+void CountStrong(CoreWarp& warp) {
+  HoldState& hold = warp.engine->hold;
+  ++warp.strong_accesses;
+  if (hold.pair == nullptr || hold.pair->launch != warp.engine->launch.number) return;
+  if (warp.number == hold.pair->first_warp) {
+    if (warp.strong_accesses + 1 == hold.pair->first_access) warp.outcome = Outcome::kYield;
+    if (warp.strong_accesses == hold.pair->first_access) hold.pair = nullptr;
+  } else if (warp.number == hold.pair->second_warp &&
+             warp.strong_accesses == hold.pair->second_access) {
+    hold.held = true;
+    hold.pair = nullptr;
+  }
+}
+
+}  // namespace
+
 void ReportAccess(CoreWarp& warp, const Decoded& op, const LaneAccess& access, std::uint32_t bytes,
                   const AccessEvent& what) {
   const auto unwatched = [&](const MemoryRegion* region) {
@@ -263,6 +285,11 @@ void ReportAccess(CoreWarp& warp, const Decoded& op, const LaneAccess& access, s
            (region->of_system && !what.atomic && what.order.order == Order::kWeak);
   };
   if (access.common != nullptr && unwatched(access.common)) return;
+  Engine& engine = *warp.engine;
+  const bool strong = what.atomic || what.order.order != Order::kWeak;
+  if (strong && engine.stale != nullptr && engine.stale->TakesTurns())
+    warp.outcome = Outcome::kYield;
+  if (strong && (engine.contention != nullptr || engine.hold.pair != nullptr)) CountStrong(warp);
   alignas(64) std::uint64_t offsets[kWarpSize];
   WriteValues values;
   values.registers = what.registers;
@@ -281,6 +308,7 @@ void ReportAccess(CoreWarp& warp, const Decoded& op, const LaneAccess& access, s
   event.pc = warp.PcOf(op);
   event.element_bytes = what.element_bytes;
   event.reversed = warp.engine->reverse_lanes;
+  event.read_from = what.read_from;
   if (what.registers != nullptr) event.values = &values;
   const auto report = [&](const MemoryRegion& region, LaneMask lanes) {
     const std::uint64_t shift = region.race_offset - reinterpret_cast<std::uintptr_t>(region.data);
@@ -288,7 +316,13 @@ void ReportAccess(CoreWarp& warp, const Decoded& op, const LaneAccess& access, s
     event.lanes = lanes;
     event.region = region.race_region;
     event.siblings_may_agree = region.kind == MemoryRegion::Kind::kShared;
-    warp.engine->race->OnAccess(event);
+    if (engine.stale != nullptr && what.kind != AccessKind::kRead)
+      engine.stale->OnWrite(event, access.pointer, region);
+    if (strong && engine.contention != nullptr) {
+      const bool matters = !what.atomic || (op.flags & kFlagOrderMatters) != 0;
+      engine.contention->OnStrong(event, warp.strong_accesses, region, matters);
+    }
+    engine.race->OnAccess(event);
   };
   if (access.common != nullptr) {
     event.is_row = access.dense;

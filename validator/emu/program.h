@@ -23,12 +23,13 @@ namespace assay::emu {
 enum DecodedFlag : std::uint16_t {
   kFlagControl =
       1,  ///< May change control flow, block or end lanes: runs even when no lane passes the guard.
-  kFlagMemory = 2,           ///< May fault.
+  kFlagMemory = 2,           ///< May fault. May give the others a turn.
   kFlagVolatileSpecial = 4,  ///< Reads a clock: its constant slot is refreshed first.
   kFlagResultUsed = 8,       ///< Some instruction reads a destination register.
   kFlagOrderMatters = 16,    ///< Atomics and strong loads whose result may depend on the schedule.
   kFlagWarpWide = 32,        ///< .sync.aligned: waits for all lanes of the warp. With kFlagControl.
   kFlagLoadsAddress = 64,    ///< A load whose result is used as an address (machine_flow.h).
+  kFlagFence = 128,          ///< May give the others a turn.
 };
 
 /// Decoded::propagate: who says what undefined sources make of the destinations.
@@ -80,7 +81,8 @@ struct SharedVariable {
   std::uint32_t element_bytes = 1;
   std::uint64_t align = 16;   ///< As declared; at least 16.
   bool dynamic = false;
-  bool system = false;  ///< kReservedSharedBytes of the system software's, zero when a block starts.
+  bool system =
+      false;  ///< kReservedSharedBytes of the system software's, zero when a block starts.
 };
 
 struct FunctionCode {
@@ -148,11 +150,11 @@ struct Program::Impl {
   std::vector<std::vector<std::uint32_t>> branch_tables;  ///< brx.idx targets, by Decoded::aux.
   std::vector<SharedVariable> shared;
   std::vector<PlacedVariable>
-      module_variables;  ///< By VariableIndex of the module; shared ones are placed.
+      module_variables;        ///< By VariableIndex of the module; shared ones are placed.
   bool narrow_scopes = false;  ///< Some strong access may be of less than device scope.
   std::uint64_t shared_static_bytes = 0;  ///< Storage of all static shared variables.
   std::uint32_t dynamic_shared =
-      0xffffffffu;  ///< Index into `shared` of the dynamic variable, if any.
+      0xffffffffu;                    ///< Index into `shared` of the dynamic variable, if any.
   std::uint64_t reserved_shared = 0;  ///< Address of what is reserved, when a kernel asks for it.
 
   std::string_view Line(std::uint32_t ptx_line) const;

@@ -6,9 +6,11 @@
 #include <algorithm>
 #include <numeric>
 
+#include "validator/emu/contention.h"
 #include "validator/emu/race_report.h"
 #include "validator/emu/site.h"
 #include "validator/emu/spin_watch.h"
+#include "validator/emu/stale.h"
 
 namespace assay::emu {
 namespace {
@@ -126,6 +128,7 @@ class LaunchRunner {
   void Round() {
     std::uint64_t ran = 0;
     std::uint32_t waiting_for_cluster = 0;
+    engine_.hold.waits = false;
     for (std::size_t i = 0; i < engine_.resident.size() && !engine_.stopped; ++i) {
       std::size_t at = i;
       if (policy_ == Policy::kReversed) at = engine_.resident.size() - 1 - i;
@@ -146,7 +149,7 @@ class LaunchRunner {
       if (now == 0) {
         if (WaitsForCluster(block)) {
           ++waiting_for_cluster;
-        } else {
+        } else if (!engine_.hold.waits) {
           ReportStuck(block);
           return;
         }
@@ -156,6 +159,7 @@ class LaunchRunner {
         if (live_ < kMaxResident) Admit();
       }
     }
+    if (engine_.hold.waits) ran += Hold(ran);
     // Randomly chosen blocks may all have been idle ones: only a whole round of them proves a
     // deadlock.
     if (ran == 0 && waiting_for_cluster > 0 && ++idle_rounds_ > 64 + 8 * engine_.resident.size()) {
@@ -167,8 +171,26 @@ class LaunchRunner {
       }
     }
     if (ran != 0) idle_rounds_ = 0;
-    if (spin_watch_.AllSpin()) BreakSpin();
+    if (engine_.hold.waits) {
+      spin_watch_.Reset();
+    } else if (spin_watch_.AllSpin()) {
+      BreakSpin();
+    }
     CheckLimits();
+  }
+
+  /// A warp was held back: whom it waits for may not be there yet. Where nobody else can go on, it
+  /// does.
+  std::uint64_t Hold(std::uint64_t ran) {
+    if (next_ < order_.size() && live_ < kMaxResident) {
+      Admit();
+      return 1;
+    }
+    if (ran == 0) {
+      engine_.hold.pair = nullptr;
+      return 1;
+    }
+    return 0;
   }
 
   /// Whoever runs, spins: on what a block will do that has not started, or for ever.
@@ -204,6 +226,8 @@ class LaunchRunner {
     engine_.last_progress = engine_.counters.steps;
     if (engine_.race) {
       engine_.race->EndBlock(block.number, block.race_region);
+      if (engine_.stale != nullptr) engine_.stale->EndBlock(block.race_region);
+      if (engine_.contention != nullptr) engine_.contention->EndBlock(block.race_region);
     }
   }
 
@@ -293,6 +317,8 @@ void RunLaunch(Engine& engine) {
                               .threads_per_block = engine.launch.threads,
                               .narrow_scopes = engine.program.narrow_scopes});
   }
+  if (engine.stale != nullptr) engine.stale->BeginLaunch();
+  if (engine.contention != nullptr) engine.contention->BeginLaunch();
   LaunchRunner(engine).Run();
   if (engine.race) ReportRaces(engine);
   engine.resident.clear();

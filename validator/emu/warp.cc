@@ -194,7 +194,7 @@ std::uint64_t RunSplit(CoreWarp& warp, std::uint64_t budget, std::uint32_t limit
         } else {
           op.run(warp, op);
         }
-        if ((op.flags & kFlagMemory) != 0 && warp.outcome == Outcome::kStop) break;
+        if ((op.flags & (kFlagMemory | kFlagFence)) != 0 && warp.outcome >= Outcome::kYield) break;
       }
     } else {
       warp.pc = pc;
@@ -303,8 +303,24 @@ void ExitLanes(CoreWarp& warp, LaneMask lanes) {
   RecheckCluster(*warp.block);
 }
 
+/// Schedule::hold: is it this warp that waits? Not for ever: the others may need it.
+bool IsHeld(CoreWarp& warp) {
+  constexpr std::uint64_t kPatience = 400'000;
+  Engine& engine = *warp.engine;
+  HoldState& hold = engine.hold;
+  if (warp.number != hold.pair->first_warp || engine.launch.number != hold.pair->launch ||
+      warp.strong_accesses + 1 != hold.pair->first_access)
+    return false;
+  if (hold.since == 0) hold.since = engine.counters.steps + 1;
+  hold.waits = true;
+  if (engine.counters.steps + 1 - hold.since <= kPatience) return true;
+  hold.pair = nullptr;
+  return false;
+}
+
 std::uint64_t RunWarp(CoreWarp& warp, std::uint64_t budget) {
   Engine& engine = *warp.engine;
+  if (engine.hold.pair != nullptr && warp.alive != 0 && IsHeld(warp)) return 0;
   std::uint64_t ran = 0;
   while (ran < budget && warp.alive != 0 && !engine.stopped) {
     bool fair_turn = false;

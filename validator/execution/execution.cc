@@ -83,7 +83,7 @@ Result<BufferSpec> BufferFromJson(const Json& json, std::string place) {
 }
 
 Json ToJson(const TensorMapSpec& map) {
-  return {{"dtype", Name(map.dtype)}, {"shape", map.shape},       {"strides", map.strides},
+  return {{"dtype", Name(map.dtype)}, {"shape", map.shape},     {"strides", map.strides},
           {"box", map.box},           {"swizzle", map.swizzle}, {"fill_nan", map.fill_nan}};
 }
 
@@ -206,11 +206,13 @@ Result<Launch> LaunchFromJson(const Json& json, std::string place) {
 }
 
 Json ToJson(const Checks& checks) {
-  return {{"initialisation", checks.initialisation},
-          {"race", checks.race},
-          {"barrier", checks.barrier},
-          {"coverage", checks.coverage},
-          {"shadow_values", checks.shadow_values}};
+  Json json = {{"initialisation", checks.initialisation},
+               {"race", checks.race},
+               {"barrier", checks.barrier},
+               {"coverage", checks.coverage},
+               {"shadow_values", checks.shadow_values}};
+  if (checks.order) json["order"] = true;
+  return json;
 }
 
 Result<Checks> ChecksFromJson(const Json& json, std::string place) {
@@ -220,13 +222,19 @@ Result<Checks> ChecksFromJson(const Json& json, std::string place) {
   ASSAY_TRY(checks.race, reader.Required<bool>("race"));
   ASSAY_TRY(checks.barrier, reader.Required<bool>("barrier"));
   ASSAY_TRY(checks.coverage, reader.Required<bool>("coverage"));
+  if (reader.Has("order")) {
+    ASSAY_TRY(checks.order, reader.Required<bool>("order"));
+  }
   ASSAY_TRY(checks.shadow_values, reader.Required<bool>("shadow_values"));
   ASSAY_TRY_VOID(reader.Finish());
   return checks;
 }
 
 Json ToJson(const ShadowFocus& focus) {
-  return {{"buffer", focus.buffer}, {"first", focus.first}, {"elements", focus.elements}, {"common_sign", focus.common_sign}};
+  return {{"buffer", focus.buffer},
+          {"first", focus.first},
+          {"elements", focus.elements},
+          {"common_sign", focus.common_sign}};
 }
 
 Result<ShadowFocus> FocusFromJson(const Json& json, std::string place) {
@@ -265,9 +273,32 @@ Result<Limits> LimitsFromJson(const Json& json, std::string place) {
 
 }  // namespace
 
+Json ToJson(const OrderPair& pair) {
+  return {{"launch", pair.launch},
+          {"first_warp", pair.first_warp},
+          {"first_access", pair.first_access},
+          {"second_warp", pair.second_warp},
+          {"second_access", pair.second_access}};
+}
+
+Result<OrderPair> OrderPairFromJson(const Json& json, std::string place) {
+  ASSAY_TRY(ObjectReader reader, ObjectReader::Of(json, std::move(place)));
+  OrderPair pair;
+  ASSAY_TRY(pair.launch, Narrow<std::uint32_t>(reader, "launch"));
+  ASSAY_TRY(pair.first_warp, Narrow<std::uint32_t>(reader, "first_warp"));
+  ASSAY_TRY(pair.first_access, Narrow<std::uint32_t>(reader, "first_access"));
+  ASSAY_TRY(pair.second_warp, Narrow<std::uint32_t>(reader, "second_warp"));
+  ASSAY_TRY(pair.second_access, Narrow<std::uint32_t>(reader, "second_access"));
+  ASSAY_TRY_VOID(reader.Finish());
+  return pair;
+}
+
 Json ToJson(const Schedule& schedule) {
-  return {{"policy", kPolicies[static_cast<std::size_t>(schedule.policy)]},
-          {"seed", schedule.seed}};
+  Json json = {{"policy", kPolicies[static_cast<std::size_t>(schedule.policy)]},
+               {"seed", schedule.seed}};
+  if (schedule.stale != 0) json["stale"] = schedule.stale;
+  if (schedule.hold) json["hold"] = ToJson(*schedule.hold);
+  return json;
 }
 
 Result<Schedule> ScheduleFromJson(const Json& json, std::string place) {
@@ -275,6 +306,15 @@ Result<Schedule> ScheduleFromJson(const Json& json, std::string place) {
   Schedule schedule;
   ASSAY_TRY(schedule.policy, EnumFromJson<Schedule::Policy>(reader, "policy", kPolicies));
   ASSAY_TRY(schedule.seed, reader.Required<std::uint64_t>("seed"));
+  if (reader.Has("stale")) {
+    ASSAY_TRY(schedule.stale, Narrow<std::uint32_t>(reader, "stale"));
+    if (schedule.stale > 100)
+      return Fail(ErrorKind::kMalformedInput, "must be a percentage", reader.PlaceOf("stale"));
+  }
+  if (reader.Has("hold")) {
+    ASSAY_TRY(const Json hold, reader.Required<Json>("hold"));
+    ASSAY_TRY(schedule.hold, OrderPairFromJson(hold, reader.PlaceOf("hold")));
+  }
   ASSAY_TRY_VOID(reader.Finish());
   return schedule;
 }
@@ -284,14 +324,10 @@ Json ToJson(const Execution& execution) {
   for (const BufferSpec& buffer : execution.buffers) buffers.push_back(ToJson(buffer));
   Json launches = Json::array();
   for (const Launch& launch : execution.launches) launches.push_back(ToJson(launch));
-  return {{"schema", "assay.execution/1"},
-          {"buffers", std::move(buffers)},
-          {"launches", std::move(launches)},
-          {"checks", ToJson(execution.checks)},
-          {"focus", ToJson(execution.focus)},
-          {"schedule", ToJson(execution.schedule)},
-          {"limits", ToJson(execution.limits)},
-          {"perturbation_seed", execution.perturbation_seed},
+  return {{"schema", "assay.execution/1"},      {"buffers", std::move(buffers)},
+          {"launches", std::move(launches)},    {"checks", ToJson(execution.checks)},
+          {"focus", ToJson(execution.focus)},   {"schedule", ToJson(execution.schedule)},
+          {"limits", ToJson(execution.limits)}, {"perturbation_seed", execution.perturbation_seed},
           {"target_sm", execution.target_sm}};
 }
 

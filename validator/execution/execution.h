@@ -96,6 +96,7 @@ struct Checks {
   bool race = true;
   bool barrier = true;
   bool coverage = false;
+  bool order = false;              ///< Report::order: what depends on who came first. Needs `race`.
   bool shadow_values = false;      ///< FP64 shadows, to find the line that loses the precision (`focus`). Slow; no other monitor watches then.
   bool operator==(const Checks&) const = default;
 };
@@ -110,6 +111,16 @@ struct ShadowFocus {
   bool operator==(const ShadowFocus&) const = default;
 };
 
+/// Two strong accesses to one place that nothing orders: the n-th strong access of one warp of a launch, then that of another.
+struct OrderPair {
+  std::uint32_t launch = 0;
+  std::uint32_t first_warp = 0;      ///< Through the whole launch.
+  std::uint32_t first_access = 1;    ///< From 1 on.
+  std::uint32_t second_warp = 0;
+  std::uint32_t second_access = 1;
+  bool operator==(const OrderPair&) const = default;
+};
+
 /// In which order blocks, warps and lanes run. Everything follows from these numbers: same schedule, same result.
 struct Schedule {
   enum class Policy : std::uint8_t {
@@ -120,6 +131,11 @@ struct Schedule {
   };
   Policy policy = Policy::kSequential;
   std::uint64_t seed = 0;
+  /// Of the strong loads that may return an earlier value by the memory model, how many do, in percent; 100: all, and the oldest.
+  /// Needs the race monitor; plain loads always return the newest.
+  std::uint32_t stale = 0;
+  /// The other order of a pair: the first warp waits before its access until the second has made its own, or cannot.
+  std::optional<OrderPair> hold = std::nullopt;
   bool operator==(const Schedule&) const = default;
 };
 
@@ -160,6 +176,9 @@ struct Counters {
   std::uint64_t barriers = 0;         ///< Completed block-wide barriers.
   std::uint64_t atomics = 0;
   bool used_atomics = false;          ///< Float or order-dependent atomics, or polling: the schedule may matter.
+  bool strong_loads = false;          ///< Volatile, relaxed or acquiring loads: they may return earlier values (Schedule::stale).
+  std::uint64_t stale_chances = 0;    ///< With Schedule::stale: loads of a lane that might have returned an earlier value,
+  std::uint64_t stale_reads = 0;      ///< and that did.
 };
 
 /// A branch of the source that ran, for coverage: bit 0 taken, bit 1 not taken.
@@ -178,10 +197,24 @@ struct ErrorOrigin {
   bool operator==(const ErrorOrigin&) const = default;
 };
 
+/// With Checks::order: what of the results depends on the order of threads that nothing orders. No finding is a defect by itself.
+struct OrderReport {
+  std::vector<Finding> sums;       ///< Float additions that give other bits in another order; shown with both.
+  std::vector<Finding> contests;   ///< Accesses that see who came first, one for each pair of program places.
+  std::uint64_t pairs = 0;         ///< Such pairs of accesses in this run.
+  std::vector<OrderPair> orders;   ///< Some of them, to be tried the other way round (Schedule::hold).
+  bool held = false;               ///< Schedule::hold had its way: the second access came first.
+  bool operator==(const OrderReport&) const = default;
+};
+
 struct Report {
   Stop stop = Stop::kCompleted;
   std::string reason;
   std::vector<Finding> findings;
+  /// Of kind stale_read: the earlier values that loads returned, one for each pair of load and store, likeliest culprit first. None
+  /// is a defect by itself: they say why the run ended otherwise than one without them.
+  std::vector<Finding> stale_reads;
+  OrderReport order;
   Counters counters;
   std::vector<BranchCoverage> coverage;
   std::optional<ErrorOrigin> origin;
@@ -198,6 +231,8 @@ Json ToJson(const Execution& execution);   ///< Without `ptx`, which travels as 
 Result<Execution> ExecutionFromJson(const Json& json);
 Json ToJson(const Report& report);
 Result<Report> ReportFromJson(const Json& json);
+Json ToJson(const OrderPair& pair);
+Result<OrderPair> OrderPairFromJson(const Json& json, std::string place);
 Json ToJson(const Schedule& schedule);
 Result<Schedule> ScheduleFromJson(const Json& json, std::string place);
 

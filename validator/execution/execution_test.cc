@@ -30,7 +30,11 @@ Execution Sample() {
                   .dtype = DType::kI32}};
   execution.launches = {launch};
   execution.checks.coverage = true;
-  execution.schedule = {.policy = Schedule::Policy::kPriorities, .seed = ~0ull};
+  execution.schedule = {.policy = Schedule::Policy::kPriorities,
+                        .seed = ~0ull,
+                        .stale = 50,
+                        .hold = OrderPair{1, 2, 3, 4, 5}};
+  execution.checks.order = true;
   execution.limits.max_steps = 99;
   execution.perturbation_seed = 5;
   execution.target_sm = "sm_80";
@@ -106,8 +110,9 @@ TEST(Reuse, LivesThatDoNotFitTogetherAreRefused) {
   EXPECT_TRUE(refused([](Execution& e) { e.buffers[2].reuse = BufferReuse{1, 3}; }));  // too late
   EXPECT_TRUE(refused([](Execution& e) { e.buffers[2].reuse = BufferReuse{0, 2}; }));  // in use
   EXPECT_TRUE(refused([](Execution& e) { e.buffers[3].reuse = BufferReuse{1, 3}; }));  // twice
-  EXPECT_TRUE(
-      refused([](Execution& e) { e.buffers[3].reuse = BufferReuse{2, 2}; }));  // same moment
+  EXPECT_TRUE(refused([](Execution& e) {
+    e.buffers[3].reuse = BufferReuse{2, 2};
+  }));  // same moment
   Json json = ToJson(Reusing());
   json["buffers"][2]["reuse"] = 7;
   EXPECT_FALSE(ExecutionFromJson(json));
@@ -141,12 +146,20 @@ TEST(Report, JsonRoundTrip) {
   report.findings[0].kind = FindingKind::kLivelock;
   report.counters.steps = 1ull << 60;
   report.counters.used_atomics = true;
+  report.counters.strong_loads = true;
+  report.counters.stale_reads = 3;
+  report.stale_reads.resize(1);
+  report.stale_reads[0].kind = FindingKind::kStaleRead;
+  report.order = {.sums = report.findings,
+                  .contests = report.findings,
+                  .pairs = 9,
+                  .orders = {{0, 1, 2, 3, 4}},
+                  .held = true};
   report.coverage = {{.ptx_line = 3, .site = {.file = "kernel.cu", .line = 2}, .sides = 3}};
-  report.origin = ErrorOrigin{
-      .shares = {{.site = {.file = "kernel.cu", .line = 2}, .share = 0.25}},
-      .exact = {1.5, std::nan("")},
-      .flipped = 3,
-      .lost = 1};
+  report.origin = ErrorOrigin{.shares = {{.site = {.file = "kernel.cu", .line = 2}, .share = 0.25}},
+                              .exact = {1.5, std::nan("")},
+                              .flipped = 3,
+                              .lost = 1};
   report.unwritten_bytes = {0, 12};
   report.first_unwritten = {-1, 3};
   const Json json = ToJson(report);

@@ -22,7 +22,10 @@ Json ToJson(const Counters& counters) {
           {"bytes_written", counters.bytes_written},
           {"barriers", counters.barriers},
           {"atomics", counters.atomics},
-          {"used_atomics", counters.used_atomics}};
+          {"used_atomics", counters.used_atomics},
+          {"strong_loads", counters.strong_loads},
+          {"stale_chances", counters.stale_chances},
+          {"stale_reads", counters.stale_reads}};
 }
 
 Result<Counters> CountersFromJson(const Json& json, std::string place) {
@@ -35,6 +38,9 @@ Result<Counters> CountersFromJson(const Json& json, std::string place) {
   ASSAY_TRY(counters.barriers, reader.Required<std::uint64_t>("barriers"));
   ASSAY_TRY(counters.atomics, reader.Required<std::uint64_t>("atomics"));
   ASSAY_TRY(counters.used_atomics, reader.Required<bool>("used_atomics"));
+  ASSAY_TRY(counters.strong_loads, reader.Required<bool>("strong_loads"));
+  ASSAY_TRY(counters.stale_chances, reader.Required<std::uint64_t>("stale_chances"));
+  ASSAY_TRY(counters.stale_reads, reader.Required<std::uint64_t>("stale_reads"));
   ASSAY_TRY_VOID(reader.Finish());
   return counters;
 }
@@ -79,6 +85,30 @@ Result<ErrorOrigin> OriginFromJson(const Json& json, std::string place) {
   return origin;
 }
 
+Json ToJson(const OrderReport& order) {
+  Json orders = Json::array();
+  for (const OrderPair& pair : order.orders) orders.push_back(ToJson(pair));
+  return {{"sums", ToJson(order.sums)},
+          {"contests", ToJson(order.contests)},
+          {"pairs", order.pairs},
+          {"orders", std::move(orders)},
+          {"held", order.held}};
+}
+
+Result<OrderReport> OrderFromJson(const Json& json, std::string place) {
+  ASSAY_TRY(ObjectReader reader, ObjectReader::Of(json, std::move(place)));
+  OrderReport order;
+  ASSAY_TRY(const Json sums, reader.Required<Json>("sums"));
+  ASSAY_TRY(order.sums, FindingsFromJson(sums, reader.PlaceOf("sums")));
+  ASSAY_TRY(const Json contests, reader.Required<Json>("contests"));
+  ASSAY_TRY(order.contests, FindingsFromJson(contests, reader.PlaceOf("contests")));
+  ASSAY_TRY(order.pairs, reader.Required<std::uint64_t>("pairs"));
+  ASSAY_TRY(order.orders, List<OrderPair>(reader, "orders", OrderPairFromJson));
+  ASSAY_TRY(order.held, reader.Required<bool>("held"));
+  ASSAY_TRY_VOID(reader.Finish());
+  return order;
+}
+
 Result<std::uint64_t> CountFromJson(const Json& json, const std::string& place) {
   if (!json.is_number_unsigned()) return Fail(ErrorKind::kMalformedInput, "must be a count", place);
   return json.get<std::uint64_t>();
@@ -95,13 +125,15 @@ Json ToJson(const Report& report) {
         {{"ptx_line", branch.ptx_line}, {"site", ToJson(branch.site)}, {"sides", branch.sides}});
   }
   Json json = {{"schema", "assay.report/1"},
-          {"stop", Name(report.stop)},
-          {"reason", report.reason},
-          {"findings", ToJson(report.findings)},
-          {"counters", ToJson(report.counters)},
-          {"coverage", std::move(coverage)},
-          {"unwritten_bytes", report.unwritten_bytes},
-          {"first_unwritten", report.first_unwritten}};
+               {"stop", Name(report.stop)},
+               {"reason", report.reason},
+               {"findings", ToJson(report.findings)},
+               {"counters", ToJson(report.counters)},
+               {"coverage", std::move(coverage)},
+               {"unwritten_bytes", report.unwritten_bytes},
+               {"first_unwritten", report.first_unwritten}};
+  if (!report.stale_reads.empty()) json["stale_reads"] = ToJson(report.stale_reads);
+  if (report.order != OrderReport{}) json["order"] = ToJson(report.order);
   if (report.origin) json["origin"] = ToJson(*report.origin);
   return json;
 }
@@ -118,6 +150,14 @@ Result<Report> ReportFromJson(const Json& json) {
   ASSAY_TRY(report.reason, reader.Required<std::string>("reason"));
   ASSAY_TRY(const Json findings, reader.Required<Json>("findings"));
   ASSAY_TRY(report.findings, FindingsFromJson(findings, reader.PlaceOf("findings")));
+  if (reader.Has("stale_reads")) {
+    ASSAY_TRY(const Json stale, reader.Required<Json>("stale_reads"));
+    ASSAY_TRY(report.stale_reads, FindingsFromJson(stale, reader.PlaceOf("stale_reads")));
+  }
+  if (reader.Has("order")) {
+    ASSAY_TRY(const Json order, reader.Required<Json>("order"));
+    ASSAY_TRY(report.order, OrderFromJson(order, reader.PlaceOf("order")));
+  }
   ASSAY_TRY(const Json counters, reader.Required<Json>("counters"));
   ASSAY_TRY(report.counters, CountersFromJson(counters, reader.PlaceOf("counters")));
   ASSAY_TRY(report.coverage, List<BranchCoverage>(reader, "coverage", CoverageFromJson));

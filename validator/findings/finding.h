@@ -43,6 +43,7 @@ namespace assay {
   X(Deadlock, "deadlock", "race", "no thread can proceed")                                                         \
   X(Livelock, "livelock", "race", "threads spin without progress until the step limit")                            \
   X(Nondeterministic, "nondeterministic", "race", "results depend on the schedule")                                \
+  X(StaleRead, "stale_read", "race", "a result depends on a write that nothing orders before its read")            \
   X(Trap, "trap", "memory", "the kernel trapped")                                                                  \
   X(WrongValue, "wrong_value", "numeric", "an output element is not what the op defines")                          \
   X(PrecisionElement, "precision_element", "precision", "an element is off by more than honest arithmetic can be") \

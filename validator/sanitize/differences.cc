@@ -29,13 +29,14 @@ std::string ValueAt(const ops::SanitizeBuffer& buffer, const SharedMemory& memor
                                : fmt::format("{}", LoadAsInt64(buffer.dtype, element));
 }
 
-/// Where outputs are named, they alone are results; otherwise every buffer that is not said to be
-/// scratch.
+/// Outputs, what is saved, and where neither is named all that is not said to be scratch.
 bool IsResult(const ops::SanitizePlan& plan, const ops::SanitizeBuffer& buffer) {
   if (buffer.may_differ) return false;
-  const bool names_outputs = std::ranges::any_of(
-      plan.buffers, [](const auto& each) { return each.role == Role::kOutput; });
-  return names_outputs ? buffer.role == Role::kOutput : buffer.role == Role::kPlain;
+  if (buffer.save || buffer.role == Role::kOutput) return true;
+  const bool names_results = std::ranges::any_of(plan.buffers, [](const auto& each) {
+    return each.save.has_value() || each.role == Role::kOutput;
+  });
+  return !names_results && buffer.role == Role::kPlain;
 }
 
 /// True when something else says why bytes of `buffer` are undefined.
@@ -47,11 +48,38 @@ bool Explained(const std::string& buffer, const Report& report) {
   });
 }
 
-/// "seed 3, reversed": what replays a schedule.
+/// "reversed order, seed 3": what replays a schedule.
 std::string Describe(const Schedule& schedule) {
-  return fmt::format("{} order, seed {}", ToJson(schedule)["policy"].get<std::string>(),
-                     schedule.seed);
+  return fmt::format(
+      "{} order, seed {}{}{}", ToJson(schedule)["policy"].get<std::string>(), schedule.seed,
+      schedule.stale == 0 ? std::string() : fmt::format(", {} % old values", schedule.stale),
+      schedule.hold ? ", one pair the other way round" : "");
 }
+
+/// Lines and the missing order, from what the plain run noted: float sums in this buffer, then sums
+/// anywhere, then whoever saw who came first, those of this buffer before others.
+void Explain(const OrderReport& order, const std::string& buffer, Finding& finding) {
+  const auto here = [&](const Finding& each) {
+    return each.memory && each.memory->buffer == buffer;
+  };
+  const Finding* why = nullptr;
+  for (const auto* facts : {&order.sums, &order.contests}) {
+    if (why == nullptr && !facts->empty()) {
+      const auto at = std::ranges::find_if(*facts, here);
+      why = at != facts->end() ? &*at : &facts->front();
+    }
+  }
+  if (why == nullptr) {
+    finding.cause = "results are combined in the order in which blocks and warps come";
+    return;
+  }
+  finding.accesses = why->accesses;
+  finding.missing = why->missing;
+  finding.cause = why->message;
+}
+
+/// Old reads that a finding is made of: those that come after have others to thank.
+constexpr std::size_t kBlamed = 2;
 
 }  // namespace
 
@@ -76,6 +104,28 @@ std::vector<Finding> Unwritten(const ops::SanitizePlan& plan, const Report& repo
   return findings;
 }
 
+std::vector<Finding> OrderedSums(const ops::SanitizePlan& plan, const Report& report) {
+  std::vector<Finding> findings;
+  for (const Finding& sum : report.order.sums) {
+    const bool result = std::ranges::any_of(plan.buffers, [&](const auto& buffer) {
+      return sum.memory && sum.memory->buffer == buffer.name && IsResult(plan, buffer);
+    });
+    if (result) findings.push_back(sum);
+  }
+  return findings;
+}
+
+std::vector<Finding> Blame(const Report& report, const std::string& consequence) {
+  std::vector<Finding> findings(
+      report.stale_reads.begin(),
+      report.stale_reads.begin() +
+          static_cast<std::ptrdiff_t>(std::min(kBlamed, report.stale_reads.size())));
+  for (Finding& finding : findings)
+    finding.cause =
+        fmt::format("of the runs with and without such a read, only that one: {}", consequence);
+  return findings;
+}
+
 std::vector<Finding> Differences(const ops::SanitizePlan& plan, const Run& plain,
                                  const Run& other) {
   std::vector<Finding> findings;
@@ -93,9 +143,7 @@ std::vector<Finding> Differences(const ops::SanitizePlan& plan, const Run& plain
                     index, ValueAt(buffer, plain.buffers[i], index), Describe(plain.schedule),
                     ValueAt(buffer, other.buffers[i], index), Describe(other.schedule));
     finding.memory = PlaceOf(buffer, index);
-    finding.cause =
-        "what blocks and warps contribute is combined in the order in which they come: atomics on "
-        "floats, or places taken from a counter";
+    Explain(plain.report.order, buffer.name, finding);
     findings.push_back(std::move(finding));
   }
   return findings;

@@ -37,6 +37,14 @@ std::vector<Finding> Unwritten(const ops::SanitizePlan& plan, const Report& repo
 /// The buffers that differ between two completed runs, one finding each.
 std::vector<Finding> Differences(const ops::SanitizePlan& plan, const Run& plain, const Run& other);
 
+/// Float sums in results that have other bits in another order of their terms, which no run happened
+/// to show.
+std::vector<Finding> OrderedSums(const ops::SanitizePlan& plan, const Report& report);
+
+/// The old values that a run read and that made it end as `consequence` says, likeliest culprit
+/// first.
+std::vector<Finding> Blame(const Report& report, const std::string& consequence);
+
 /// A smaller launch under which the engine still reports `finding`, if one is found within a
 /// bounded number of runs. `execution` carries the schedule that showed it.
 Result<std::optional<SmallLaunch>> Shrink(const ops::SanitizePlan& plan, Execution execution,

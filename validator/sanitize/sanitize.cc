@@ -15,6 +15,20 @@ bool ExplainsDifferences(const Finding& finding) {
   return FamilyOf(finding.kind) == "race" || finding.kind == FindingKind::kUninitialisedUse;
 }
 
+/// What a thread does with an old value; not what it does to others.
+bool MayComeOfOldValues(const Finding& finding) {
+  switch (finding.kind) {
+    case FindingKind::kDataRace:
+    case FindingKind::kSameValueRace:
+    case FindingKind::kReadOnlyCacheWrite:
+    case FindingKind::kBarrierDivergence:
+    case FindingKind::kBarrierMisuse:
+      return false;
+    default:
+      return true;
+  }
+}
+
 class Exploration {
  public:
   Exploration(const Job& job, engine::Engine& engine, const Program& program)
@@ -30,23 +44,26 @@ class Exploration {
     int wanted = std::max(1, job_.schedules);
     for (int number = 0; number < wanted; ++number) {
       execution_.schedule = ScheduleNumber(number, job_.seed);
+      execution_.checks.order = number == 0;
       ASSAY_TRY(Run run, RunOnce(job_.plan, execution_, engine_));
       ++outcome.schedules;
       if (Worse(run.report.stop, outcome.stop)) {
         outcome.stop = run.report.stop;
         outcome.reason = run.report.reason;
       }
-      Note(run, outcome.findings);
+      ASSAY_TRY_VOID(Note(run, outcome.findings));
       if (number == 0) {
         outcome.counters = run.report.counters;
         if (job_.schedules == 0 && outcome.counters.used_atomics) wanted = kSchedulesForAtomics;
         plain = std::move(run);
       } else if (differences_.empty() && run.report.stop == Stop::kCompleted &&
                  plain->report.stop == Stop::kCompleted) {
-        differences_ = Differences(job_.plan, *plain, run);
+        ASSAY_TRY(differences_, Compare(*plain, run));
       }
       if (!outcome.complete()) break;
     }
+    if (outcome.complete() && wanted > 1) ASSAY_TRY_VOID(TurnPairs(*plain, outcome));
+    if (differences_.empty()) differences_ = OrderedSums(job_.plan, plain->report);
     if (std::ranges::none_of(outcome.findings, ExplainsDifferences))
       outcome.findings.insert(outcome.findings.end(), differences_.begin(), differences_.end());
     SortAndMerge(outcome.findings);
@@ -84,15 +101,61 @@ class Exploration {
     return rank(a) > rank(b);
   }
 
-  void Note(const Run& run, std::vector<Finding>& findings) {
+  /// The plain order, with one pair the other way round: spread over all that were noted.
+  Status TurnPairs(const Run& plain, Outcome& outcome) {
+    const std::vector<OrderPair>& pairs = plain.report.order.orders;
+    outcome.orders = plain.report.order.pairs;
+    if (plain.report.stop != Stop::kCompleted) return {};
+    const std::size_t tried = std::min(kOrdersTried, pairs.size());
+    for (std::size_t i = 0; i < tried && differences_.empty(); ++i) {
+      execution_.schedule = plain.schedule;
+      execution_.schedule.hold = pairs[i * pairs.size() / tried];
+      ASSAY_TRY(const Run run, RunOnce(job_.plan, execution_, engine_));
+      if (run.report.order.held) ++outcome.orders_tried;
+      ASSAY_TRY_VOID(Note(run, outcome.findings));
+      if (run.report.stop == Stop::kCompleted) differences_ = Differences(job_.plan, plain, run);
+    }
+    return {};
+  }
+
+  /// Where old values were read, the same order of threads without them says whether they are what
+  /// makes the difference.
+  Result<std::vector<Finding>> Compare(const Run& plain, const Run& run) {
+    std::vector<Finding> differences = Differences(job_.plan, plain, run);
+    if (differences.empty() || run.report.stale_reads.empty()) return differences;
+    execution_.schedule.stale = 0;
+    ASSAY_TRY(const Run fresh, RunOnce(job_.plan, execution_, engine_));
+    execution_.schedule = run.schedule;
+    if (fresh.report.stop == Stop::kCompleted) {
+      std::vector<Finding> others = Differences(job_.plan, plain, fresh);
+      if (!others.empty()) return others;
+    }
+    return Blame(run.report, differences.front().message);
+  }
+
+  Status Note(const Run& run, std::vector<Finding>& findings) {
+    const Finding* fresh = nullptr;
     for (const Finding& finding : run.report.findings) {
       const bool known = std::ranges::any_of(
           seen_, [&](const Seen& each) { return SameDefect(each.finding, finding); });
       if (!known) seen_.push_back({finding, run.schedule, run.report.counters.steps});
+      if (!known && fresh == nullptr && MayComeOfOldValues(finding)) fresh = &finding;
       findings.push_back(finding);
+    }
+    if (fresh != nullptr && !run.report.stale_reads.empty()) {
+      execution_.schedule.stale = 0;
+      ASSAY_TRY(const Run without, RunOnce(job_.plan, execution_, engine_));
+      execution_.schedule = run.schedule;
+      if (std::ranges::none_of(without.report.findings, [&](const Finding& finding) {
+            return SameDefect(finding, *fresh);
+          })) {
+        for (Finding& finding : Blame(run.report, fresh->message))
+          findings.push_back(std::move(finding));
+      }
     }
     for (Finding& finding : Unwritten(job_.plan, run.report))
       findings.push_back(std::move(finding));
+    return {};
   }
 
   const Job& job_;
@@ -108,8 +171,13 @@ Schedule ScheduleNumber(int number, std::uint64_t seed) {
   constexpr Schedule::Policy kTurns[] = {Schedule::Policy::kReversed, Schedule::Policy::kPermuted,
                                          Schedule::Policy::kPriorities};
   if (number == 0) return {.policy = Schedule::Policy::kSequential, .seed = seed};
-  return {.policy = kTurns[static_cast<std::size_t>(number - 1) % std::size(kTurns)],
-          .seed = seed + static_cast<std::uint64_t>(number)};
+  // Every second round of turns lets loads return old values: the oldest, or by chance.
+  const int turn = (number - 1) % static_cast<int>(std::size(kTurns));
+  const int round = (number - 1) / static_cast<int>(std::size(kTurns));
+  const std::uint32_t stale = round % 2 == 0 ? 0 : turn < 2 ? 100 : 50;
+  return {.policy = kTurns[static_cast<std::size_t>(turn)],
+          .seed = seed + static_cast<std::uint64_t>(number),
+          .stale = stale};
 }
 
 Result<Run> RunOnce(const ops::SanitizePlan& plan, const Execution& execution,

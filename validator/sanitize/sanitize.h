@@ -3,9 +3,11 @@
 // Model: the kernel is compiled (PTX is taken as it is), bound to the plan's buffers, and run under
 // one schedule after the other, each from fresh memory. The first schedule is the plain one; when
 // the kernel orders its threads by atomics or polling, or when the caller asks for it, others
-// follow: reversed, permuted, and by random priorities in turns. Findings of all schedules are
-// merged; buffers that end differently under two of them are `nondeterministic`, unless a race
-// explains it or the plan allows it. Findings are then tried on smaller launches.
+// follow: reversed, permuted, and by random priorities in turns, without and with loads that return
+// old values; then the first schedule with single pairs of accesses the other way round, of those
+// that see who came first. Findings of all schedules are merged; buffers that end differently under
+// two of them are `nondeterministic`, or `stale_read` where only old values make the difference,
+// unless a race explains it or the plan allows it. Findings are then tried on smaller launches.
 //
 // Everything follows from the job: the same job gives the same outcome.
 //
@@ -43,6 +45,8 @@ struct Job {
 };
 
 inline constexpr int kSchedulesForAtomics = 8;
+/// Of the pairs of accesses of which one saw who came first: so many are run the other way round.
+inline constexpr std::size_t kOrdersTried = 8;
 
 /// Grid and block of every kernel of the plan, in order.
 struct SmallLaunch {
@@ -60,8 +64,10 @@ struct Outcome {
   std::vector<Finding> findings;  ///< Sorted and merged.
   /// For each finding: a smaller launch that still shows it.
   std::vector<std::optional<SmallLaunch>> smallest;
-  Counters counters;                  ///< Of the first schedule.
-  int schedules = 0;                  ///< How many ran.
+  Counters counters;         ///< Of the first schedule.
+  int schedules = 0;         ///< How many ran.
+  std::uint64_t orders = 0;  ///< Pairs of accesses in the first schedule that see who came first,
+  std::uint64_t orders_tried = 0;     ///< and those that were run the other way round.
   std::vector<SharedMemory> buffers;  ///< After the first schedule, in the plan's order.
 
   /// False: the kernel was not run to an end that means anything, so that no findings say nothing.

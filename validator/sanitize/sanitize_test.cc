@@ -19,6 +19,11 @@ TEST(Schedules, TheFirstIsPlainAndTheOthersTakeTurns) {
   EXPECT_EQ(ScheduleNumber(2, 7).policy, Schedule::Policy::kPermuted);
   EXPECT_EQ(ScheduleNumber(3, 7).policy, Schedule::Policy::kPriorities);
   EXPECT_NE(ScheduleNumber(5, 7), ScheduleNumber(2, 7));
+  // Old values in every second round of turns.
+  EXPECT_EQ(ScheduleNumber(3, 7).stale, 0u);
+  EXPECT_EQ(ScheduleNumber(4, 7).stale, 100u);
+  EXPECT_EQ(ScheduleNumber(6, 7).stale, 50u);
+  EXPECT_EQ(ScheduleNumber(7, 7).stale, 0u);
 }
 
 /// y[i] = x[i] for all threads, in the dialect of LLVM's own back end, as Triton and Numba emit it.

@@ -21,9 +21,13 @@ std::string Surroundings(const Counterexample& counterexample) {
   constexpr std::string_view kPolicies[] = {"sequential", "permuted", "reversed", "priorities"};
   if (probe.schedule != Schedule{}) {
     text += fmt::format(
-        "  schedule: {}, seed {}\n",
+        "  schedule: {}, seed {}{}{}\n",
         kPolicies[static_cast<std::size_t>(probe.schedule.policy) % std::size(kPolicies)],
-        probe.schedule.seed);
+        probe.schedule.seed,
+        probe.schedule.stale == 0 ? std::string()
+                                  : fmt::format(", {} % of the loads that may return old values do",
+                                                probe.schedule.stale),
+        probe.schedule.hold ? ", one pair of accesses the other way round" : "");
   }
   if (!probe.prelude.empty()) {
     text += fmt::format("  after {} other call{} in the same context{}\n", probe.prelude.size(),

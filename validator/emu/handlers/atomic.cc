@@ -9,6 +9,7 @@
 #include <type_traits>
 
 #include "base/dtype.h"
+#include "validator/emu/contention.h"
 #include "validator/emu/handlers/combine.h"
 #include "validator/emu/handlers/rows.h"
 #include "validator/emu/memory.h"
@@ -170,6 +171,35 @@ void ReportUndefinedTarget(CoreWarp& warp, const Decoded& op, const LaneAccess& 
           fmt::format("a value in {} before anything is combined with it", where));
 }
 
+/// One element, in memory, with one that comes from elsewhere.
+template <class Op, class T>
+void CombineElement(std::byte* at, const std::byte* value, bool flush) {
+  T old;
+  T with;
+  std::memcpy(&old, at, sizeof(T));
+  std::memcpy(&with, value, sizeof(T));
+  const T updated = Op::Apply(old, with, with, Context{.flush = flush});
+  std::memcpy(at, &updated, sizeof(T));
+}
+
+/// Float sums depend on the order of their terms (contention.h). Before anything is added.
+template <class T>
+[[gnu::noinline]] void NoteFloatAdds(CoreWarp& warp, const Decoded& op, const LaneAccess& access,
+                                     const DecodedOperand* terms, std::uint32_t count, bool flush) {
+  for (std::uint32_t e = 0; e < count; ++e) {
+    const T* const term = warp.Lanes<T>(terms[e].slot);
+    for (LaneMask rest = access.lanes; rest != 0; rest &= rest - 1) {
+      const int lane = std::countr_zero(rest);
+      const MemoryRegion* const region = access.RegionOf(lane);
+      if (region == nullptr) continue;
+      warp.engine->contention->OnFloatAdd(warp, warp.PcOf(op), lane, *region,
+                                          access.at(lane) + e * sizeof(T),
+                                          reinterpret_cast<const std::byte*>(&term[lane]),
+                                          sizeof(T), &CombineElement<Add, T>, flush);
+    }
+  }
+}
+
 template <bool kMonitored, class Op, class T>
 void ReadModifyWrite(Warp& base, const Decoded& op) {
   CoreWarp& warp = Core(base);
@@ -196,6 +226,10 @@ void ReadModifyWrite(Warp& base, const Decoded& op) {
     engine.counters.bytes_read += lanes * bytes;
     engine.counters.bytes_written += lanes * bytes;
   }
+  const Context context{.flush = !in_shared};
+  if constexpr (kMonitored && std::is_same_v<Op, Add> && !std::is_integral_v<T>) {
+    if (engine.contention != nullptr) NoteFloatAdds<T>(warp, op, access, b, count, context.flush);
+  }
   if constexpr (kMonitored) {
     if (engine.race) {
       ReportAccess(warp, op, access, bytes,
@@ -206,7 +240,6 @@ void ReadModifyWrite(Warp& base, const Decoded& op) {
                     .element_bytes = sizeof(T)});
     }
   }
-  const Context context{.flush = !in_shared};
   bool changed = false;
   LaneMask chosen_place = 0;
   for (std::uint32_t e = 0; e < count; ++e) {
@@ -284,17 +317,6 @@ void ReadModifyWrite(Warp& base, const Decoded& op) {
   if (changed) engine.last_progress = engine.counters.steps;
 }
 
-/// One element, in memory, with one that comes from elsewhere.
-template <class Op, class T>
-void CombineElement(std::byte* at, const std::byte* value, bool flush) {
-  T old;
-  T with;
-  std::memcpy(&old, at, sizeof(T));
-  std::memcpy(&with, value, sizeof(T));
-  const T updated = Op::Apply(old, with, with, Context{.flush = flush});
-  std::memcpy(at, &updated, sizeof(T));
-}
-
 struct AtomicRow {
   Mod operation;
   Type type;
@@ -305,14 +327,12 @@ struct AtomicRow {
   Combine combine;
 };
 
-#define ATOMIC(mod, type, bits, op, storage) \
-  {Mod::k##mod,                              \
-   Type::k##type,                            \
-   bits,                                     \
-   std::is_same_v<op, CompareAndSwap>,       \
-   &ReadModifyWrite<false, op, storage>,     \
-   &ReadModifyWrite<true, op, storage>,      \
-   &CombineElement<op, storage>}
+#define ATOMIC(mod, type, bits, op, storage)                                       \
+  {                                                                                \
+    Mod::k##mod, Type::k##type, bits, std::is_same_v<op, CompareAndSwap>,          \
+        &ReadModifyWrite<false, op, storage>, &ReadModifyWrite<true, op, storage>, \
+        &CombineElement<op, storage>                                               \
+  }
 
 using U16 = std::uint16_t;
 using U32 = std::uint32_t;

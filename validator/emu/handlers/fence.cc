@@ -1,7 +1,8 @@
-// membar and fence (PTX ISA 9.7.13.4). Memory here is sequentially consistent: only the race
-// detector needs to hear of them.
+// membar and fence (PTX ISA 9.7.13.4). They move nothing: the race detector, and through it what
+// loads may return (stale.h), needs to hear of them.
 #include "validator/emu/core.h"
 #include "validator/emu/handlers/rows.h"
+#include "validator/emu/stale.h"
 
 namespace assay::emu {
 namespace {
@@ -17,6 +18,8 @@ void Fence(Warp& base, const Decoded& op) {
   if (!warp.engine->race) return;
   warp.engine->race->OnFence(warp.number, warp.exec, static_cast<Order>(op.immediate),
                              static_cast<Scope>(op.aux));
+  if (warp.engine->stale != nullptr && warp.engine->stale->TakesTurns())
+    warp.outcome = Outcome::kYield;
 }
 
 void ProxyFence(Warp& base, const Decoded&) {
@@ -45,6 +48,7 @@ Handler ResolveFence(const Instruction& in, Decoded& decoded) {
   decoded.immediate = static_cast<std::uint64_t>(order);
   decoded.aux = static_cast<std::uint32_t>(scope);
   decoded.monitored = &Fence;
+  decoded.flags |= kFlagFence;
   return &Nothing;
 }
 

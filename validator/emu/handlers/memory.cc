@@ -1,6 +1,7 @@
 // ld, st and what goes with them (PTX ISA 9.7.9).
 #include "validator/emu/memory.h"
 
+#include <array>
 #include <bit>
 #include <cstring>
 #include <vector>
@@ -11,6 +12,7 @@
 #include "validator/emu/machine.h"
 #include "validator/emu/scheduler.h"
 #include "validator/emu/site.h"
+#include "validator/emu/stale.h"
 #include "validator/emu/undefined.h"
 
 namespace assay::emu {
@@ -135,6 +137,57 @@ void MarkReadAtChosenPlace(CoreWarp& warp, const Decoded& op) {
   }
 }
 
+/// What lanes of a load read in place of the newest value (stale.h).
+struct OldReads {
+  std::array<Published, kWarpSize> from;
+  std::array<const Published*, kWarpSize> by_lane{};
+};
+
+/// A strong load has its values: old ones take the place of some.
+template <class Memory, class Register>
+[[gnu::noinline]] void TakeOldValues(CoreWarp& warp, const Decoded& op, const LaneAccess& access,
+                                     OldReads& reads) {
+  Engine& engine = *warp.engine;
+  for (std::uint32_t e = 0; e < op.destinations; ++e) {
+    const DecodedOperand& target = op.operands[e];
+    for (LaneMask rest = access.lanes; rest != 0; rest &= rest - 1) {
+      const int lane = std::countr_zero(rest);
+      const MemoryRegion* const region = access.RegionOf(lane);
+      if (region == nullptr || !region->writable) continue;
+      const auto old =
+          engine.stale->Read(warp, warp.PcOf(op), lane, *region,
+                             access.pointer[lane] + e * sizeof(Memory), sizeof(Memory));
+      if (!old) continue;
+      if (e == 0) {
+        reads.from[static_cast<std::size_t>(lane)] = old->from;
+        reads.by_lane[static_cast<std::size_t>(lane)] = &reads.from[static_cast<std::size_t>(lane)];
+      }
+      if (target.kind == DecodedOperand::Kind::kSink) continue;
+      Memory value;
+      std::memcpy(&value, old->bytes.data(), sizeof(Memory));
+      warp.Lanes<Register>(target.slot)[lane] = static_cast<Register>(value);
+      if (!engine.track_defined) continue;
+      const LaneMask self = LaneMask{1} << lane;
+      const std::uint32_t undefined = ~old->defined & ((1u << sizeof(Memory)) - 1);
+      if constexpr (sizeof(Memory) > 8) {
+        SetUndefined(*warp.frame, target.shadow, self, undefined != 0 ? self : 0, warp.PcOf(op));
+      } else {
+        LaneBitsets bits{};
+        std::uint64_t& word = bits[static_cast<std::size_t>(lane)];
+        for (std::uint32_t byte = 0; byte < sizeof(Memory); ++byte) {
+          if ((undefined >> byte & 1u) != 0) word |= std::uint64_t{0xff} << 8 * byte;
+        }
+        word = static_cast<std::uint64_t>(static_cast<Register>(static_cast<Memory>(word)));
+        SetUndefinedBits(*warp.frame, target, self, bits, warp.PcOf(op));
+      }
+      if (undefined != 0) {
+        NoteUndefinedRead(warp, op, op.source->space, access.address[lane] + e * sizeof(Memory),
+                          lane, sizeof(Memory));
+      }
+    }
+  }
+}
+
 /// Reads `Memory` and widens it to `Register`.
 template <bool kMonitored, class Memory, class Register>
 void Load(Warp& base, const Decoded& op) {
@@ -150,7 +203,10 @@ void Load(Warp& base, const Decoded& op) {
   if (IsGlobal(space))
     warp.engine->counters.bytes_read +=
         std::uint64_t{bytes} * static_cast<unsigned>(std::popcount(warp.exec));
-  if ((op.flags & kFlagOrderMatters) != 0) warp.engine->counters.used_atomics = true;
+  if ((op.flags & kFlagOrderMatters) != 0) {
+    warp.engine->counters.used_atomics = true;
+    warp.engine->counters.strong_loads = true;
+  }
   const bool moved = MovedAsQuads<true, Memory, Register>(warp, op, 0, count, access);
   for (std::uint32_t e = 0; e < count; ++e) {
     const DecodedOperand& target = op.operands[e];
@@ -191,10 +247,17 @@ void Load(Warp& base, const Decoded& op) {
     if (warp.chosen_place != 0) [[unlikely]]
       MarkReadAtChosenPlace(warp, op);
     if (warp.engine->race) {
-      ReportAccess(warp, op, access, bytes,
-                   {.order = UnpackOrder(op),
-                    .read_only_path = (op.aux & kReadOnlyPath) != 0,
-                    .element_bytes = sizeof(Memory)});
+      AccessEvent event{.order = UnpackOrder(op),
+                        .read_only_path = (op.aux & kReadOnlyPath) != 0,
+                        .element_bytes = sizeof(Memory)};
+      if (warp.engine->stale != nullptr && event.order.order != Order::kWeak) [[unlikely]] {
+        OldReads old;
+        TakeOldValues<Memory, Register>(warp, op, access, old);
+        event.read_from = old.by_lane.data();
+        ReportAccess(warp, op, access, bytes, event);
+      } else {
+        ReportAccess(warp, op, access, bytes, event);
+      }
     }
   }
 }

@@ -1,6 +1,7 @@
 #include "validator/emu/monitor/race.h"
 
 #include <algorithm>
+#include <bit>
 #include <map>
 
 #include "validator/emu/monitor/access_path.h"
@@ -31,7 +32,9 @@ struct RaceDetector::Impl {
   void Access(const WarpAccess& access, const AccessBy& by) {
     path.Access(access, by);
     Synchronise(access);
+    if (watch != nullptr && by.async && access.kind != AccessKind::kRead) ReportAsync(access);
   }
+  void ReportAsync(const WarpAccess& access);
   /// What the access publishes and learns, beyond being made.
   void Synchronise(const WarpAccess& access);
   bool exhausted() const { return too_large || shadow.exhausted(); }
@@ -52,6 +55,7 @@ struct RaceDetector::Impl {
   void BulkWait(WarpNumber warp, LaneMask lanes, std::uint64_t token, bool reads_only);
   std::uint64_t next_bulk = 1;
   bool too_large = false;
+  WriteWatch* watch = nullptr;
 };
 
 RaceDetector::RaceDetector(std::uint64_t max_shadow_bytes)
@@ -102,7 +106,9 @@ void RaceDetector::OnAccess(const WarpAccess& access) {
 
 bool RaceDetector::OnBarrierArrive(BlockNumber block, std::uint32_t barrier, WarpNumber warp,
                                    LaneMask lanes, bool waits) {
-  return exhausted() || impl_->order.BarrierArrive(block, barrier, warp, lanes, waits);
+  if (exhausted()) return true;
+  impl_->sync.OnArrival(warp, lanes);
+  return impl_->order.BarrierArrive(block, barrier, warp, lanes, waits);
 }
 
 void RaceDetector::OnBarrierComplete(BlockNumber block, std::uint32_t barrier) {
@@ -110,12 +116,16 @@ void RaceDetector::OnBarrierComplete(BlockNumber block, std::uint32_t barrier) {
 }
 
 void RaceDetector::OnWarpBarrier(WarpNumber warp, LaneMask lanes) {
-  if (!exhausted() && impl_->order.WarpBarrier(warp, lanes)) impl_->sync.OnWarpMeets(warp);
+  if (exhausted()) return;
+  impl_->sync.OnArrival(warp, lanes);
+  if (impl_->order.WarpBarrier(warp, lanes)) impl_->sync.OnWarpMeets(warp);
 }
 
 void RaceDetector::OnClusterArrive(BlockNumber, WarpNumber warp, LaneMask lanes,
                                    bool relaxed_arrive) {
-  if (!exhausted()) impl_->sync.ClusterArrive(warp, lanes, !relaxed_arrive);
+  if (exhausted()) return;
+  impl_->sync.SettleFences(impl_->order.BlockOf(warp));
+  impl_->sync.ClusterArrive(warp, lanes, !relaxed_arrive);
 }
 
 void RaceDetector::OnClusterComplete(std::uint32_t cluster) {
@@ -166,8 +176,9 @@ void RaceDetector::OnMbarrierInit(RegionId region, std::uint64_t offset) {
 
 void RaceDetector::OnMbarrierArrive(RegionId region, std::uint64_t offset, WarpNumber warp,
                                     LaneMask lanes, Scope scope, bool relaxed) {
-  if (!exhausted())
-    impl_->sync.MbarrierArrive({region, offset}, warp, lanes, !relaxed, ReachOf(scope));
+  if (exhausted()) return;
+  impl_->sync.SettleFences(impl_->order.BlockOf(warp));
+  impl_->sync.MbarrierArrive({region, offset}, warp, lanes, !relaxed, ReachOf(scope));
 }
 
 void RaceDetector::OnMbarrierPhaseComplete(RegionId region, std::uint64_t offset) {
@@ -228,6 +239,30 @@ void RaceDetector::OnWarpgroupWait(WarpNumber warp, LaneMask lanes, std::uint64_
   if (!exhausted()) impl_->BulkWait(warp, lanes, token, false);
 }
 
+void RaceDetector::FollowFenceOrder() { impl_->sync.FollowFenceOrder(); }
+void RaceDetector::SettleFences(WarpNumber warp) {
+  if (!exhausted()) impl_->sync.SettleFences(impl_->order.BlockOf(warp));
+}
+void RaceDetector::SetWriteWatch(WriteWatch* watch) { impl_->watch = watch; }
+std::uint32_t RaceDetector::Now(WarpNumber warp) { return impl_->order.NowOf(warp); }
+bool RaceDetector::Knows(WarpNumber warp, int lane, WarpNumber other, int other_lane,
+                         std::uint32_t time) {
+  if (exhausted() || (warp == other && lane == other_lane)) return true;
+  return impl_->order.LaneKnows(warp, lane, other, other_lane, time);
+}
+Published RaceDetector::PublishedAt(RegionId region, std::uint64_t offset) {
+  return impl_->sync.PublishedAt({region, offset});
+}
+RaceDetector::Gap RaceDetector::GapBetween(WarpNumber writer, int writer_lane, std::uint32_t time,
+                                           WarpNumber reader, int reader_lane) {
+  return impl_->sync.GapBetween(writer, writer_lane, time, reader, reader_lane);
+}
+
+void RaceDetector::Impl::ReportAsync(const WarpAccess& access) {
+  for (LaneMask rest = access.lanes; rest != 0; rest &= rest - 1)
+    watch->OnAsyncWrite(access.region, access.offsets[std::countr_zero(rest)], access.bytes);
+}
+
 void RaceDetector::Impl::BulkWait(WarpNumber warp, LaneMask lanes, std::uint64_t token,
                                   bool reads_only) {
   Impl& impl = *this;
@@ -254,6 +289,7 @@ void RaceDetector::Impl::Synchronise(const WarpAccess& access) {
   if (!strong && (!writes || !sync.HasChains(access.region))) return;
   const bool acquires = Acquires(access.order);
   const bool releases = Releases(access.order);
+  if (strong) sync.SettleFences(order.BlockOf(access.warp));
   if (strong && !acquires && !releases && !sync.HasLanes(access.warp) &&
       !sync.HasChains(access.region))
     return;
@@ -268,7 +304,10 @@ void RaceDetector::Impl::Synchronise(const WarpAccess& access) {
       sync.OnWeakWrite(at, access.bytes);
       continue;
     }
-    if (reads) sync.OnStrongRead(access.warp, lane, at, acquires, reach);
+    if (reads) {
+      sync.OnStrongRead(access.warp, lane, at, acquires, reach,
+                        access.read_from == nullptr ? nullptr : access.read_from[lane]);
+    }
     if (writes) {
       sync.OnStrongWrite(access.warp, lane, at, access.bytes, access.kind == AccessKind::kReadWrite,
                          releases, reach);

@@ -39,6 +39,22 @@ using WarpNumber = std::uint32_t;
 using BlockNumber = std::uint32_t;
 using RegionId = std::uint32_t;
 
+struct MessageLog;
+
+/// What had been published at a location at some moment: the first `count` messages of its log
+/// (sync.h). Handed back to the detector when a load reads what stood there at that moment.
+struct Published {
+  std::shared_ptr<MessageLog> log;
+  std::size_t count = 0;
+};
+
+/// Hears of writes that no instruction of a thread makes: asynchronous copies.
+class WriteWatch {
+ public:
+  virtual ~WriteWatch() = default;
+  virtual void OnAsyncWrite(RegionId region, std::uint64_t offset, std::uint32_t bytes) = 0;
+};
+
 /// Where the bytes of a write stand before it is made: looked at only when a race is found.
 struct WriteValues {
   const std::byte* const* registers =
@@ -79,6 +95,9 @@ struct WarpAccess {
   bool siblings_may_agree = false;
   /// Atomics: lanes were executed from 31 down to 0. Decides which sibling read whose value.
   bool reversed = false;
+  /// Reads, by lane: what the write had published that the lane read from, where that is not the
+  /// newest one. Null, as a whole or for a lane: the newest.
+  const Published* const* read_from = nullptr;
 };
 
 struct RaceSide {
@@ -197,6 +216,31 @@ class RaceDetector {
   void OnBulkWait(WarpNumber warp, std::uint8_t lane, std::uint64_t token, bool reads_only);
   /// wgmma.wait_group: all of `lanes` know that what the token stands for is done.
   void OnWarpgroupWait(WarpNumber warp, LaneMask lanes, std::uint64_t token);
+
+  // For those who let loads return earlier values (stale.h).
+
+  /// From now on knowledge follows this run's own order of sequentially consistent fences as well:
+  /// a later one knows what an earlier one knew, as the model says of the order that they had. Races
+  /// that this order hides are found by other runs.
+  void FollowFenceOrder();
+  void SetWriteWatch(WriteWatch* watch);
+  /// A thread of this warp is about to look at memory: fences of its block get their places in that
+  /// order.
+  void SettleFences(WarpNumber warp);
+  /// The stamp of an access that a lane of `warp` makes now.
+  std::uint32_t Now(WarpNumber warp);
+  /// Does that access of another thread, stamped `time`, happen before whatever this lane does next?
+  bool Knows(WarpNumber warp, int lane, WarpNumber other, int other_lane, std::uint32_t time);
+  Published PublishedAt(RegionId region, std::uint64_t offset);
+  /// Why a lane does not know of another thread's access.
+  enum class Gap : std::uint8_t {
+    kRelease,  ///< Nothing was released since.
+    kScope,    ///< It was, but at a scope that does not include the lane's block.
+    kAcquire,  ///< The lane has read what was written after the release, and not acquired.
+    kSignal,   ///< It has not read anything that was written after the release.
+  };
+  Gap GapBetween(WarpNumber writer, int writer_lane, std::uint32_t time, WarpNumber reader,
+                 int reader_lane);
 
   /// Distinct races so far (by the two program counters and class), in the order found.
   const std::vector<Race>& races() const;

@@ -22,6 +22,11 @@ void SyncObjects::Begin() {
   block_meetings_.clear();
   warp_meetings_.clear();
   sequential_fences_ = false;
+  open_fences_.clear();
+  device_fences_.reset();
+  cluster_fences_.clear();
+  block_fences_.clear();
+  ended_fences_.clear();
   next_agent_ = 1;
 }
 
@@ -31,10 +36,23 @@ void SyncObjects::EndRegion(RegionId region) {
 }
 
 void SyncObjects::EndBlock(BlockNumber block) {
+  // Nobody was there to see where they belong: they come last.
+  std::erase_if(open_fences_, [&](const OpenFence& fence) { return fence.block == block; });
   if (lanes_.empty() && !sequential_fences_) return;
   const std::uint32_t warps = order_.warps_per_block();
   for (std::uint32_t w = 0; w < warps; ++w) {
-    lanes_.erase(block * warps + w);
+    const auto lanes = lanes_.find(block * warps + w);
+    if (lanes != lanes_.end()) {
+      if (follow_fences_) {
+        auto times = std::make_unique<FenceTimes>();
+        for (std::size_t r = 0; r < kReaches; ++r) {
+          for (std::size_t lane = 0; lane < kWarpSize; ++lane)
+            (*times)[r][lane] = (*lanes->second)[lane].fence[r].now;
+        }
+        ended_fences_[block * warps + w] = std::move(times);
+      }
+      lanes_.erase(lanes);
+    }
     warp_meetings_.erase(block * warps + w);
   }
   block_meetings_.erase(block);
@@ -87,11 +105,12 @@ void SyncObjects::Take(WarpNumber warp, LaneMask lanes, const Chain& chain, std:
   }
 }
 
-void SyncObjects::AddPending(WarpNumber warp, int lane, const ChainPtr& chain, Location at) {
+void SyncObjects::AddPending(WarpNumber warp, int lane, const ChainPtr& chain, std::size_t seen,
+                             Location at) {
   LaneState& state = Lane(warp, lane);
   for (Pending& pending : state.pending) {
     if (pending.chain == chain) {
-      pending.seen = chain->log.size();
+      pending.seen = std::max(pending.seen, seen);
       return;
     }
   }
@@ -106,7 +125,7 @@ void SyncObjects::AddPending(WarpNumber warp, int lane, const ChainPtr& chain, L
     }
     state.pending.erase(state.pending.begin());
   }
-  state.pending.push_back(Pending{chain, chain->log.size(), at});
+  state.pending.push_back(Pending{chain, seen, at});
 }
 
 void SyncObjects::NoteRead(std::vector<Pending>& reads, const Pending& read) {
@@ -145,6 +164,8 @@ void SyncObjects::TakeReads(WarpNumber warp, LaneMask lanes, const std::vector<P
 
 void SyncObjects::OnFence(WarpNumber warp, LaneMask lanes, bool acquires, bool releases,
                           bool sequential, Reach reach) {
+  if (follow_fences_) SettleFences(order_.BlockOf(warp));
+  const bool ordered = sequential && follow_fences_;
   // Within a block there are barriers, and no idiom that needs narrower ones.
   sequential = sequential && reach == Reach::kDevice;
   if (sequential) {
@@ -184,17 +205,112 @@ void SyncObjects::OnFence(WarpNumber warp, LaneMask lanes, bool acquires, bool r
     }
     order_.Tick(order_.BlockOf(warp));
   }
+  if (ordered) {
+    open_fences_.push_back({order_.BlockOf(warp), warp, lanes, reach, false,
+                            std::make_shared<Clock>(order_.ExportLanes(warp, lanes))});
+    // What a lane does behind the fence is not what the fence will publish.
+    order_.Tick(order_.BlockOf(warp));
+  }
 }
 
-void SyncObjects::OnStrongRead(WarpNumber warp, int lane, Location at, bool acquires, Reach reach) {
-  ChainPtr chain;
-  if (const auto region = regions_.find(at.region); region != regions_.end()) {
-    if (const auto found = region->second.find(at.offset); found != region->second.end()) {
-      chain = found->second;
+/// Two fences whose scopes include each other are ordered, one way or the other: here as they get
+/// their places. Fences of one instruction are taken to be in both orders, which says more than the
+/// model and so allows less.
+void SyncObjects::JoinFenceOrder(const OpenFence& fence) {
+  ClockPtr* const orders[] = {&block_fences_[fence.block],
+                              &cluster_fences_[order_.ClusterOf(fence.block)], &device_fences_};
+  const WarpNumber first = fence.block * order_.warps_per_block();
+  for (std::size_t r = 0; r <= static_cast<std::size_t>(fence.reach); ++r) {
+    *orders[r] = Joined(*orders[r], fence.knew);
+    // What the lanes write behind the fence publishes what the fence has learned.
+    for (LaneMask rest = fence.lanes; rest != 0; rest &= rest - 1) {
+      LaneState& state = Lane(fence.warp, std::countr_zero(rest));
+      for (std::size_t of = 0; of < kReaches; ++of) {
+        if (state.fence[of].now == 0) continue;
+        state.fence[of].clock = Joined(state.fence[of].clock, *orders[r]);
+        state.exported[of].reset();
+      }
+    }
+    if (!fence.met) {
+      order_.Learn(fence.warp, fence.lanes, *orders[r]);
+      continue;
+    }
+    for (std::uint32_t w = 0; w < order_.warps_per_block(); ++w)
+      order_.Learn(first + w, kAllLanes, *orders[r]);
+  }
+}
+
+void SyncObjects::SettleOpen(BlockNumber block) {
+  for (const OpenFence& fence : open_fences_) {
+    if (fence.block == block) JoinFenceOrder(fence);
+  }
+  std::erase_if(open_fences_, [&](const OpenFence& fence) { return fence.block == block; });
+}
+
+void SyncObjects::Arrive(WarpNumber warp, LaneMask lanes) {
+  const BlockNumber block = order_.BlockOf(warp);
+  for (OpenFence& fence : open_fences_) fence.met = fence.met || fence.block == block;
+  for (LaneMask rest = lanes; rest != 0; rest &= rest - 1) {
+    const int lane = std::countr_zero(rest);
+    const LaneState* const state = FindLane(warp, lane);
+    if (state == nullptr) return;
+    for (const Pending& pending : state->pending)
+      Take(warp, 1u << lane, *pending.chain, 0, pending.seen, Reach::kDevice);
+  }
+}
+
+Published SyncObjects::PublishedAt(Location at) const {
+  const auto region = regions_.find(at.region);
+  if (region == regions_.end()) return {};
+  const auto found = region->second.find(at.offset);
+  return found == region->second.end() ? Published{}
+                                       : Published{found->second, found->second->log.size()};
+}
+
+RaceDetector::Gap SyncObjects::GapBetween(WarpNumber writer, int writer_lane, Time time,
+                                          WarpNumber reader, int reader_lane) {
+  using Gap = RaceDetector::Gap;
+  const BlockNumber from = order_.BlockOf(writer);
+  const BlockNumber to = order_.BlockOf(reader);
+  const auto covers = [&](const Message& message) {
+    return message.clock->BlockBase(from) >= time ||
+           message.clock->LaneTime(writer, writer_lane) >= time;
+  };
+  if (const LaneState* state = FindLane(reader, reader_lane)) {
+    for (const Pending& pending : state->pending) {
+      for (std::size_t i = 0; i < pending.seen; ++i) {
+        Reach needed{};
+        const Message& message = pending.chain->log[i];
+        if (message.sequential || !covers(message)) continue;
+        return Needed(message, to, needed) ? Gap::kAcquire : Gap::kScope;
+      }
     }
   }
+  const Reach needed = from == to                                       ? Reach::kBlock
+                       : order_.ClusterOf(from) == order_.ClusterOf(to) ? Reach::kCluster
+                                                                        : Reach::kDevice;
+  const auto lane = static_cast<std::size_t>(writer_lane);
+  const auto fenced = [&](std::size_t r) -> Time {
+    if (const LaneState* state = FindLane(writer, writer_lane)) return state->fence[r].now;
+    const auto ended = ended_fences_.find(writer);
+    return ended == ended_fences_.end() ? 0 : (*ended->second)[r][lane];
+  };
+  bool narrow = false;
+  for (std::size_t r = 0; r < kReaches; ++r) {
+    if (fenced(r) < time) continue;
+    if (r >= static_cast<std::size_t>(needed)) return Gap::kSignal;
+    narrow = true;
+  }
+  return narrow ? Gap::kScope : Gap::kRelease;
+}
+
+void SyncObjects::OnStrongRead(WarpNumber warp, int lane, Location at, bool acquires, Reach reach,
+                               const Published* read_from) {
+  const Published newest = read_from == nullptr ? PublishedAt(at) : Published{};
+  const ChainPtr& chain = read_from == nullptr ? newest.log : read_from->log;
+  const std::size_t seen = read_from == nullptr ? newest.count : read_from->count;
   if (sequential_fences_ && chain != nullptr) {
-    const Pending read{chain, chain->log.size(), at};
+    const Pending read{chain, seen, at};
     NoteRead(block_meetings_[order_.BlockOf(warp)].fresh_reads, read);
     NoteRead(warp_meetings_[warp].fresh_reads, read);
   }
@@ -210,13 +326,14 @@ void SyncObjects::OnStrongRead(WarpNumber warp, int lane, Location at, bool acqu
     LaneState& state = Lane(warp, lane);
     std::size_t from = 0;
     if (state.acquired.lock() == chain && state.acquired_reach == reach) from = state.acquired_seen;
-    Take(warp, 1u << lane, *chain, from, chain->log.size(), reach);
+    Take(warp, 1u << lane, *chain, from, seen, reach);
     state.acquired = chain;
-    state.acquired_seen = chain->log.size();
+    state.acquired_seen = std::max(from, seen);
     state.acquired_reach = reach;
   }
   // A wider acquiring fence may still come.
-  if (chain != nullptr && (!acquires || reach != Reach::kDevice)) AddPending(warp, lane, chain, at);
+  if (chain != nullptr && (!acquires || reach != Reach::kDevice))
+    AddPending(warp, lane, chain, seen, at);
 }
 
 void SyncObjects::MessagesOf(WarpNumber warp, int lane, Location at, bool releases, Reach reach,
@@ -367,7 +484,7 @@ void SyncObjects::MbarrierWait(Location at, WarpNumber warp, LaneMask lanes, boo
     return;
   }
   for (LaneMask rest = lanes; rest != 0; rest &= rest - 1)
-    AddPending(warp, std::countr_zero(rest), chain, at);
+    AddPending(warp, std::countr_zero(rest), chain, chain->log.size(), at);
 }
 
 std::pair<WarpNumber, Time> SyncObjects::MbarrierAgent(Location at) {

@@ -53,6 +53,19 @@ struct Location {
   bool operator==(const Location&) const = default;
 };
 
+/// A clock that was released at a location.
+struct Message {
+  ClockPtr clock;
+  BlockNumber block = 0;  ///< Of the releaser.
+  Reach reach = Reach::kBlock;
+  bool sequential = false;  ///< Only for a fence.sc.
+};
+/// Append-only, so that readers can remember how much of it they saw.
+struct MessageLog {
+  std::vector<Message> log;
+  std::size_t compact = 0;  ///< Length after the last compaction.
+};
+
 class SyncObjects {
  public:
   explicit SyncObjects(ThreadOrder& order) : order_(order) {}
@@ -64,6 +77,26 @@ class SyncObjects {
   /// `sequential`: fence.sc.
   void OnFence(WarpNumber warp, LaneMask lanes, bool acquires, bool releases, bool sequential,
                Reach reach);
+  /// Fences that are sequentially consistent know what those before them in this run knew
+  /// (RaceDetector::FollowFenceOrder).
+  void FollowFenceOrder() { follow_fences_ = true; }
+  /// The block's fences that have no place in that order yet get the next one. A fence's place is
+  /// left open while nobody in its block does anything that could tell: it may be any from when it
+  /// ran, and the last is the one that shows the least.
+  void SettleFences(BlockNumber block) {
+    if (!open_fences_.empty()) SettleOpen(block);
+  }
+  /// Lanes arrive at a barrier of their block or warp. With FollowFenceOrder: what open fences will
+  /// learn is for all who meet there, and so is what the lanes have read. A barrier waits until what
+  /// its threads asked for before it is done (PTX ISA, bar): no load behind it comes before a read
+  /// of a signal ahead of it, although the model of consistency would want a fence as well.
+  void OnArrival(WarpNumber warp, LaneMask lanes) {
+    if (follow_fences_) Arrive(warp, lanes);
+  }
+  Published PublishedAt(Location at) const;
+  RaceDetector::Gap GapBetween(WarpNumber writer, int writer_lane, Time time, WarpNumber reader,
+                               int reader_lane);
+
   /// A barrier of the whole block, or of all lanes of a warp, is complete.
   void OnBlockMeets(BlockNumber block);
   void OnWarpMeets(WarpNumber warp);
@@ -73,7 +106,9 @@ class SyncObjects {
   bool HasLanes(WarpNumber warp) const {
     return sequential_fences_ || (!lanes_.empty() && lanes_.contains(warp));
   }
-  void OnStrongRead(WarpNumber warp, int lane, Location at, bool acquires, Reach reach);
+  /// `from`: what had been published where the read took its value from; null: all there is.
+  void OnStrongRead(WarpNumber warp, int lane, Location at, bool acquires, Reach reach,
+                    const Published* from = nullptr);
   void OnStrongWrite(WarpNumber warp, int lane, Location at, std::uint32_t bytes,
                      bool read_modify_write, bool releases, Reach reach);
   void OnWeakWrite(Location at, std::uint32_t bytes) { Break(at, bytes); }
@@ -99,17 +134,7 @@ class SyncObjects {
   static constexpr std::size_t kReleasedKept = 16;
   static constexpr std::size_t kPendingKept = 16;
 
-  struct Message {
-    ClockPtr clock;
-    BlockNumber block = 0;  // Of the releaser.
-    Reach reach = Reach::kBlock;
-    bool sequential = false;  // Only for a fence.sc.
-  };
-  /// Append-only, so that readers can remember how much of it they saw.
-  struct Chain {
-    std::vector<Message> log;
-    std::size_t compact = 0;  // Length after the last compaction.
-  };
+  using Chain = MessageLog;
   using ChainPtr = std::shared_ptr<Chain>;
   struct Pending {
     ChainPtr chain;
@@ -170,7 +195,19 @@ class SyncObjects {
   bool Needed(const Message& message, BlockNumber block, Reach& needed) const;
   void Take(WarpNumber warp, LaneMask lanes, const Chain& chain, std::size_t from, std::size_t to,
             Reach reach, bool sequential = false);
-  void AddPending(WarpNumber warp, int lane, const ChainPtr& chain, Location at);
+  void AddPending(WarpNumber warp, int lane, const ChainPtr& chain, std::size_t seen, Location at);
+  /// A fence whose place in the order of this run's sequentially consistent ones is open.
+  struct OpenFence {
+    BlockNumber block = 0;
+    WarpNumber warp = 0;
+    LaneMask lanes = 0;
+    Reach reach = Reach::kBlock;
+    bool met = false;  ///< A barrier has come since.
+    ClockPtr knew;
+  };
+  void JoinFenceOrder(const OpenFence& fence);
+  void Arrive(WarpNumber warp, LaneMask lanes);
+  void SettleOpen(BlockNumber block);
   void Append(ChainPtr& chain, const std::vector<Message>& messages);
   void Break(Location at, std::uint32_t bytes);
   static void NoteRead(std::vector<Pending>& reads, const Pending& read);
@@ -189,6 +226,15 @@ class SyncObjects {
   std::unordered_map<BlockNumber, Meeting> block_meetings_;
   std::unordered_map<WarpNumber, Meeting> warp_meetings_;
   bool sequential_fences_ = false;
+  bool follow_fences_ = false;
+  /// What the sequentially consistent fences so far knew that reach the device, a cluster, a block.
+  std::vector<OpenFence> open_fences_;
+  ClockPtr device_fences_;
+  std::unordered_map<std::uint32_t, ClockPtr> cluster_fences_;
+  std::unordered_map<BlockNumber, ClockPtr> block_fences_;
+  /// With follow_fences_: when the lanes of blocks that have ended fenced last, by reach.
+  using FenceTimes = std::array<std::array<Time, kWarpSize>, kReaches>;
+  std::unordered_map<WarpNumber, std::unique_ptr<FenceTimes>> ended_fences_;
   std::uint32_t next_agent_ = 1;
   std::vector<Message> scratch_;
 };

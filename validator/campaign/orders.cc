@@ -1,0 +1,171 @@
+// One case under several orders of its threads: against the plain schedule, with single pairs of
+// accesses the other way round, with and without old values.
+#include <algorithm>
+#include <cstring>
+#include <iterator>
+
+#include "validator/campaign/runner.h"
+
+namespace assay::campaign {
+namespace {
+
+/// Pairs that are run the other way round for one case.
+constexpr std::size_t kOrdersTried = 6;
+/// Old reads that a refutation names.
+constexpr std::size_t kBlamed = 2;
+
+// The first element whose bits differ between two runs of the same case.
+std::optional<std::int64_t> FirstDifference(const Tensor& a, const Tensor& b) {
+  if (a.elements == 0) return std::nullopt;
+  const std::span<const std::byte> bytes_a = a.memory.bytes();
+  const std::span<const std::byte> bytes_b = b.memory.bytes();
+  if (bytes_a.size() != bytes_b.size()) return 0;
+  if (std::memcmp(bytes_a.data(), bytes_b.data(), bytes_a.size()) == 0) return std::nullopt;
+  const auto first = std::mismatch(bytes_a.begin(), bytes_a.end(), bytes_b.begin()).first;
+  return (first - bytes_a.begin()) / static_cast<std::int64_t>(SizeOf(a.dtype));
+}
+
+std::vector<std::int64_t> Unravel(std::int64_t index, const Shape& shape) {
+  std::vector<std::int64_t> place(shape.size());
+  for (std::size_t axis = shape.size(); axis-- > 0;) {
+    place[axis] = shape[axis] > 0 ? index % shape[axis] : 0;
+    index = shape[axis] > 0 ? index / shape[axis] : 0;
+  }
+  return place;
+}
+
+/// Lines and the missing order, from what the plain run noted: float sums in this output, then sums
+/// anywhere, then whoever saw who came first.
+void Explain(const OrderReport& order, const std::string& output, Finding& finding) {
+  for (const auto* facts : {&order.sums, &order.contests}) {
+    if (facts->empty()) continue;
+    const auto here = std::ranges::find_if(
+        *facts, [&](const Finding& fact) { return fact.memory && fact.memory->buffer == output; });
+    const Finding& why = here != facts->end() ? *here : facts->front();
+    finding.accesses = why.accesses;
+    finding.missing = why.missing;
+    finding.cause = why.message;
+    return;
+  }
+  finding.cause = "results are combined in the order in which blocks and warps come";
+}
+
+void CompareSchedules(const TensorMap& plain, const TensorMap& other, const OrderReport& order,
+                      std::vector<Finding>& findings) {
+  for (const auto& [name, tensor] : plain) {
+    const auto found = other.find(name);
+    if (found == other.end()) continue;
+    const std::optional<std::int64_t> at = FirstDifference(tensor, found->second);
+    if (!at) continue;
+    Finding finding;
+    finding.kind = FindingKind::kNondeterministic;
+    finding.message =
+        "output '" + name + "' has other bits under another order of blocks and warps";
+    finding.element = ElementPlace{.output = name,
+                                   .index = Unravel(*at, tensor.shape),
+                                   .expected = tensor.At(*at),
+                                   .got = found->second.At(*at),
+                                   .allowance = 0};
+    Explain(order, name, finding);
+    findings.push_back(std::move(finding));
+  }
+}
+
+/// What a thread does with an old value; not what it does to others.
+bool MayComeOfOldValues(const Finding& finding) {
+  switch (finding.kind) {
+    case FindingKind::kDataRace:
+    case FindingKind::kSameValueRace:
+    case FindingKind::kReadOnlyCacheWrite:
+    case FindingKind::kBarrierDivergence:
+    case FindingKind::kBarrierMisuse:
+      return false;
+    default:
+      return true;
+  }
+}
+
+bool WentWrong(const CaseRun& run) {
+  return std::ranges::any_of(run.report.findings, MayComeOfOldValues) ||
+         !run.nondeterminism.empty() ||
+         (run.comparison &&
+          (!run.comparison->numeric.empty() || !run.comparison->precision.empty()));
+}
+
+}  // namespace
+
+Status Runner::CompareWithPlain(const Wants& wants, const Observed& observed, CaseRun& run,
+                                Observed& plain) const {
+  cases::Probe probe = run.probe;
+  probe.schedule = Schedule{};
+  CaseRun reference;
+  ASSAY_TRY_VOID(RunOnce(probe, wants, reference, plain));
+  run.steps += reference.steps;
+  if (reference.report.stop == Stop::kCompleted) {
+    CompareSchedules(plain.outputs, observed.outputs, reference.report.order, run.nondeterminism);
+  } else if (!reference.report.findings.empty()) {
+    // What goes wrong under the plain schedule is this case's finding as well.
+    std::ranges::move(reference.report.findings, std::back_inserter(run.report.findings));
+  } else {
+    run.error = Error{ErrorKind::kLimit,
+                      "under the plain schedule the case did not run to its end (" +
+                          std::string(Name(reference.report.stop)) + ": " +
+                          reference.report.reason + "), so that nothing could be compared with it",
+                      "schedules",
+                      {}};
+  }
+  return {};
+}
+
+Status Runner::TurnPairs(const Wants& wants, const Observed& observed, CaseRun& run) const {
+  const OrderReport& order = run.report.order;
+  run.orders = order.pairs;
+  for (const Finding& sum : order.sums) {
+    if (sum.memory && observed.outputs.contains(sum.memory->buffer))
+      run.nondeterminism.push_back(sum);
+  }
+  if (!wants.orders || !run.report.findings.empty()) return {};
+  const std::vector<OrderPair> pairs = order.orders;
+  const std::size_t tried = std::min(kOrdersTried, pairs.size());
+  for (std::size_t i = 0; i < tried && run.nondeterminism.empty(); ++i) {
+    cases::Probe probe = run.probe;
+    probe.schedule.hold = pairs[i * pairs.size() / tried];
+    CaseRun turned;
+    Observed other;
+    ASSAY_TRY_VOID(RunOnce(probe, wants, turned, other));
+    run.steps += turned.steps;
+    const bool ended = turned.report.stop == Stop::kCompleted || !turned.report.findings.empty();
+    if (!turned.report.order.held || !ended) continue;
+    ++run.orders_tried;
+    if (turned.report.findings.empty()) {
+      CompareSchedules(observed.outputs, other.outputs, order, run.nondeterminism);
+    } else {
+      std::ranges::move(turned.report.findings, std::back_inserter(run.nondeterminism));
+    }
+    // What replays it is the order that differs.
+    if (!run.nondeterminism.empty()) run.probe.schedule = probe.schedule;
+  }
+  return {};
+}
+
+Status Runner::BlameOldValues(const Wants& wants, const TensorMap& plain, CaseRun& run) const {
+  if (run.report.stale_reads.empty() || !WentWrong(run)) return {};
+  CaseRun without;
+  without.probe = run.probe;
+  without.probe.schedule.stale = 0;
+  Observed observed;
+  ASSAY_TRY_VOID(RunOnce(without.probe, wants, without, observed));
+  Compare(wants, observed, without);
+  run.steps += without.steps;
+  if (!plain.empty() && without.report.stop == Stop::kCompleted)
+    CompareSchedules(plain, observed.outputs, without.report.order, without.nondeterminism);
+  if (without.error || WentWrong(without)) return {};
+  run.nondeterminism.clear();
+  const std::vector<Finding>& old = run.report.stale_reads;
+  run.report.findings.insert(
+      run.report.findings.end(), old.begin(),
+      old.begin() + static_cast<std::ptrdiff_t>(std::min(kBlamed, old.size())));
+  return {};
+}
+
+}  // namespace assay::campaign
