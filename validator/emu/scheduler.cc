@@ -250,8 +250,6 @@ class LaunchRunner {
   void CheckLimits() {
     const std::uint64_t limit = engine_.execution.limits.max_steps;
     if (engine_.stopped || engine_.counters.steps < limit) return;
-    // Memory has not changed for half of the budget: whoever runs, spins.
-    if (engine_.counters.steps - engine_.last_progress > limit / 2) ReportSpin(engine_, Ended());
     engine_.End(
         Stop::kStepLimit,
         fmt::format("{} thread-level instructions without an end; {} of {} blocks have finished",
