@@ -43,6 +43,13 @@ typename As::Lane StorePerturbed(double exact, ErrorBound bound, u64 hash) {
   return distance <= reach && -distance <= reach ? moved : As::Store(exact);
 }
 
+/// The hardware's reciprocals of powers of two are exact, and quotients by them with them: H200,
+/// all that were recorded. Steps that divide by 1 and by 2 rely on it (running means).
+inline bool IsPowerOfTwo(double x) {
+  return x != 0.0 && x - x == 0.0 && (ToBits(x) & 0x000fffffffffffffull) == 0;
+}
+constexpr u64 kRcpTag = 1;
+
 /// One source. kTag keeps different instructions' perturbations apart.
 template <auto kFn, class As, ErrorBound kBound, int kLanes, u64 kTag>
 void Approx1(Warp& warp, const Decoded& op) {
@@ -57,8 +64,8 @@ void Approx1(Warp& warp, const Decoded& op) {
       const u64 hash = MixBits(seed ^ As::Bits(a[i]));
       const double input = As::Load(a[i]);
       // What PTX tabulates for zeros is exact: ex2(0) and cos(0) are 1.
-      results[i] = input == 0.0 ? As::Store(kFn(input))
-                                : StorePerturbed<As>(kFn(input), kBound, hash);
+      const bool exact = input == 0.0 || (kTag == kRcpTag && IsPowerOfTwo(input));
+      results[i] = exact ? As::Store(kFn(input)) : StorePerturbed<As>(kFn(input), kBound, hash);
     }
   }
   Lane* const d = LanesOf<Lane>(warp, op.d);
@@ -79,7 +86,9 @@ void Approx2(Warp& warp, const Decoded& op) {
   const u64 seed = MixBits(warp.perturbation.seed ^ kTag << 56);
   ForLanes<Lane>(warp, op.d, [=](int i) {
     const u64 hash = MixBits(seed ^ As::Bits(a[i]) ^ As::Bits(b[i]) << 32);
-    return StorePerturbed<As>(kFn(As::Load(a[i]), As::Load(b[i])), kBound, hash);
+    const double exact = kFn(As::Load(a[i]), As::Load(b[i]));
+    return IsPowerOfTwo(As::Load(b[i])) ? As::Store(exact)
+                                        : StorePerturbed<As>(exact, kBound, hash);
   });
 }
 
@@ -97,17 +106,17 @@ constexpr ErrorBound Relative(double bound) { return {.relative = bound}; }
 constexpr ErrorBound Absolute(double bound) { return {.absolute = bound}; }
 constexpr ErrorBound Ulps(double bound) { return {.ulps = bound}; }
 
-#define F32_ROWS(OPCODE, FN, BOUND, TAG)                                                      \
-  {OPCODE, {kF32}, Mods(M::kApprox), {Approx1<FN, AsFloat<false>, BOUND, 1, TAG>, 1}}, {      \
-    OPCODE, {kF32}, Mods(M::kApprox, M::kFtz), {Approx1<FN, AsFloat<true>, BOUND, 1, TAG>, 1} \
+#define F32_ROWS(OPCODE, FN, BOUND, TAG)                                                        \
+  {OPCODE, {kF32}, Mods(M::kApprox), {Approx1<FN, AsFloat<false>, BOUND, 1, TAG>, 1}}, {        \
+    OPCODE, {kF32}, Mods(M::kApprox, M::kFtz), { Approx1<FN, AsFloat<true>, BOUND, 1, TAG>, 1 } \
   }
-#define DIV_ROWS(MOD, FN, BOUND, TAG)                                                     \
-  {Opcode::kDiv, {kF32}, Mods(MOD), {Approx2<FN, AsFloat<false>, BOUND, TAG>, 2}}, {      \
-    Opcode::kDiv, {kF32}, Mods(MOD, M::kFtz), {Approx2<FN, AsFloat<true>, BOUND, TAG>, 2} \
+#define DIV_ROWS(MOD, FN, BOUND, TAG)                                                       \
+  {Opcode::kDiv, {kF32}, Mods(MOD), {Approx2<FN, AsFloat<false>, BOUND, TAG>, 2}}, {        \
+    Opcode::kDiv, {kF32}, Mods(MOD, M::kFtz), { Approx2<FN, AsFloat<true>, BOUND, TAG>, 2 } \
   }
 #define HALF_ROWS(OPCODE, TYPE, TYPE2, MODS, FN, AS, BOUND, TAG) \
   {OPCODE, {TYPE}, MODS, {Approx1<FN, AS, BOUND, 1, TAG>, 1}}, { \
-    OPCODE, {TYPE2}, MODS, {Approx1<FN, AS, BOUND, 2, TAG>, 1}   \
+    OPCODE, {TYPE2}, MODS, { Approx1<FN, AS, BOUND, 2, TAG>, 1 } \
   }
 
 using AsF16 = AsHalf<Fp16, false>;
@@ -123,7 +132,7 @@ constexpr ModSet kApproxMod = Mods(M::kApprox);
 constexpr ModSet kApproxFtz = Mods(M::kApprox, M::kFtz);
 
 constexpr HandlerRow kRows[] = {
-    F32_ROWS(Opcode::kRcp, Rcp, Ulps(1.0), 1),
+    F32_ROWS(Opcode::kRcp, Rcp, Ulps(1.0), kRcpTag),
     F32_ROWS(Opcode::kSqrt, Sqrt, Relative(0x1p-23), 2),
     F32_ROWS(Opcode::kRsqrt, Rsqrt, Relative(0x1.1p-23), 3),
     F32_ROWS(Opcode::kEx2, Exp2, Relative(0x1p-22), 4),
