@@ -341,6 +341,86 @@ TEST(Bounded, MeansOfScaledTermsStayWithinTheAverage) {
   EXPECT_GT(beyond_usual, 0);
 }
 
+/// A quotient that is off by up to two units in its last place, as div.approx.f32 may be, and exact
+/// where the divisor is a power of two.
+float ApproximateQuotient(float x, float y, Rng& rng) {
+  const float quotient = x / y;
+  if (quotient == 0 || std::frexp(y, std::array<int, 1>{}.data()) == 0.5f) return quotient;
+  const auto ulp = std::ldexp(1.0, std::ilogb(quotient) - 23);
+  return static_cast<float>(quotient + std::floor((2 * rng.Unit() - 1) * 2.5) * ulp);
+}
+
+TEST(Bounded, RunningMeansMayDivideApproximately) {
+  Rng rng(53);
+  for (int round = 0; round < 3000; ++round) {
+    const std::size_t count = 1 + rng.Below(round % 2 == 0 ? 6 : 300);
+    const bool integers = rng.Below(2) == 0;
+    Honest sum = 0;
+    float mean = 0;
+    for (std::size_t i = 0; i < count; ++i) {
+      const auto x = static_cast<float>(integers ? std::floor(8 * rng.Normal()) : rng.Normal());
+      sum += Honest(f32{x});
+      mean += ApproximateQuotient(x - mean, static_cast<float>(i + 1), rng);
+    }
+    const Honest truth = average(sum, Honest(static_cast<int64>(count)));
+    ASSERT_LE(std::fabs(static_cast<double>(mean) - truth.v), truth.hard()) << count;
+  }
+}
+
+struct Accurate : F32Contract {
+  static constexpr bool approximate = false;
+};
+
+TEST(Bounded, FastQuotientsByHugeDivisorsMayVanish) {
+  const auto quotient = [](auto one, float y) {
+    using Number = decltype(one);
+    return Number(f32{-88.0f}) / (one + Number(f32{y}));
+  };
+  for (const float y : {0x1.8p126f, 0x1p127f, 0x1.8p127f}) {
+    const Honest fast = quotient(Honest(1), y);
+    EXPECT_GE(fast.hard(), std::fabs(fast.v)) << "__fdividef gives zero";
+    const auto accurate = quotient(Bounded<Accurate>(1), y);
+    EXPECT_LT(accurate.hard(), 0.1 * std::fabs(accurate.v));
+  }
+  const Honest usual = quotient(Honest(1), 0x1p120f);
+  EXPECT_LT(usual.hard(), 0.1 * std::fabs(usual.v)) << "below 2^126 it does not";
+}
+
+TEST(Bounded, FactorsMayBeMultipliedIntoASum) {
+  Rng rng(59);
+  int beyond_exact = 0;
+  for (int round = 0; round < 3000; ++round) {
+    const std::size_t count = 2 + rng.Below(100);
+    const bool integers = round % 2 == 0;
+    const float scale = 0.3f;
+    Honest dot = 0;
+    float folded = 0;
+    double exact = 0;
+    for (std::size_t i = 0; i < count; ++i) {
+      const auto draw = [&] {
+        return static_cast<float>(integers ? std::floor(8 * rng.Normal()) : rng.Normal());
+      };
+      const float q = draw(), k = draw();
+      dot += Honest(f32{q}) * Honest(f32{k});
+      exact += static_cast<double>(q) * static_cast<double>(k);
+      folded = std::fmaf(q * scale, k, folded);
+    }
+    const Honest truth = dot * Honest(f32{scale});
+    const double error = std::fabs(static_cast<double>(folded) - truth.v);
+    ASSERT_LE(error, truth.hard()) << count;
+    // What rounding the exact sum's product alone would leave.
+    if (integers && error > 2 * 0x1p-24 * std::fabs(truth.v)) ++beyond_exact;
+  }
+  EXPECT_GT(beyond_exact, 0);
+  // A power of two rounds nothing, wherever it goes; nor does a difference gain anything.
+  const Honest three = f32{3.0f}, five = f32{5.0f}, third = f32{1.0f / 3}, quarter = f32{0.25f};
+  EXPECT_EQ(((three * five + five) * quarter).hard(), 0);
+  EXPECT_GT(((three * five + five) * third).hard(), 0);
+  const Honest rounded = third * third;
+  const Honest difference = third - rounded;
+  EXPECT_EQ((difference * third).hard(), (difference.settled() * third).hard());
+}
+
 TEST(Bounded, AffineMayBeMultipliedOut) {
   Rng rng(41);
   int beyond_plain = 0;

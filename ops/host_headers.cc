@@ -3,7 +3,10 @@
 namespace assay::ops {
 namespace {
 
+// The toolkit's headers, and many kernels, define macros of these names in words of their own (#47:
+// incompatible redefinition): theirs count from there on, and that is no matter of the kernel's.
 constexpr std::string_view kNames = R"(#pragma once
+#pragma nv_diag_suppress 47
 typedef signed char int8_t;
 typedef signed short int16_t;
 typedef signed int int32_t;
@@ -21,6 +24,9 @@ typedef unsigned int uint;
 #define INT16_MAX 0x7fff
 #define INT32_MAX 0x7fffffff
 #define INT64_MAX 0x7fffffffffffffffll
+#define INT_MIN (-INT_MAX - 1)
+#define INT8_MIN (-INT8_MAX - 1)
+#define INT16_MIN (-INT16_MAX - 1)
 #define INT32_MIN (-INT32_MAX - 1)
 #define INT64_MIN (-INT64_MAX - 1)
 #define UINT8_MAX 0xff

@@ -122,7 +122,11 @@ Result<SanitizeBuffer> ReadBuffer(const std::string& name, const Json& document,
   }
   ASSAY_TRY(buffer.may_differ, reader.Optional<bool>("may_differ", false));
   ASSAY_TRY(const std::string save, reader.Optional<std::string>("save", ""));
-  if (!save.empty()) buffer.save = folder / save;
+  if (!save.empty()) {
+    buffer.save = folder / save;
+    // Who keeps a buffer wants what is in it.
+    if (!reader.Has("role")) buffer.role = SanitizeBuffer::Role::kOutput;
+  }
   ASSAY_TRY_VOID(reader.Finish());
   return buffer;
 }

@@ -10,8 +10,8 @@
 //    "scalars": {"n": {"dtype": "i32", "value": 1024}}}
 //
 // role, of a buffer: input (writing it is a finding), output (all of it must be written, with
-// defined values), workspace (its contents are nobody's business); none: a buffer that may be read
-// and written. may_differ: its contents may depend on the schedule, by intent.
+// defined values), workspace (its contents are nobody's business); none: an output where `save` keeps
+// it, else a buffer that may be read and written. may_differ: its contents may depend on the schedule, by intent.
 // init kinds: zero, constant (value), iota, uniform (low, high, seed), normal (mean, scale, seed),
 // file (path, raw little-endian), uninitialised. Its author is the user who runs it, so it may name
 // options and paths; paths are relative to the launch file. Integer scalars may be used in grid,

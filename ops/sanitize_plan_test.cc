@@ -45,6 +45,8 @@ TEST(SanitizePlan, Reads) {
   EXPECT_EQ(plan->kernels[0].grid[0], 4u);
   ASSERT_EQ(plan->buffers.size(), 3u);
   EXPECT_EQ(plan->buffers[1].save, Path("/somewhere/y.bin"));
+  EXPECT_EQ(plan->buffers[1].role, SanitizeBuffer::Role::kOutput) << "what is kept is a result";
+  EXPECT_EQ(plan->buffers[2].role, SanitizeBuffer::Role::kPlain);
   EXPECT_EQ(plan->buffers[2].init.path, Path("/somewhere/z.bin"));
   EXPECT_EQ(plan->scalars[0].Bytes(), (std::vector<std::uint8_t>{0xe8, 3, 0, 0}));
   EXPECT_EQ(plan->scalars[1].Bytes(), (std::vector<std::uint8_t>{0, 0, 0, 0x3f}));

@@ -144,6 +144,8 @@ class Libraries : public testing::TestWithParam<const char*> {
     return values;
   }
 
+  inline static engine::Toolbox* toolbox_ = nullptr;
+
  private:
   std::uint32_t Add(DType dtype, std::size_t elements, BufferRole role, BufferFill fill) {
     BufferSpec spec;
@@ -157,7 +159,6 @@ class Libraries : public testing::TestWithParam<const char*> {
     return static_cast<std::uint32_t>(storage_.size() - 1);
   }
 
-  inline static engine::Toolbox* toolbox_ = nullptr;
   std::shared_ptr<const emu::Program> program_;
   Execution execution_;
   std::vector<std::vector<std::byte>> storage_;

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <numeric>
 
+#include "ops/host_headers.h"
 #include "tests/libraries_fixture.h"
 
 namespace assay {
@@ -11,6 +12,51 @@ namespace {
 double SumOf(const Values& values, std::size_t first, std::size_t count) {
   const auto begin = values.begin() + static_cast<std::ptrdiff_t>(first);
   return std::accumulate(begin, begin + static_cast<std::ptrdiff_t>(count), 0.0);
+}
+
+// --- the toolkit's headers, after the names that a kernel finds without including anything
+TEST_P(Libraries, HeadersOfTheToolkitDoNotCollideWithTheHostsNames) {
+  ASSERT_NE(toolbox_, nullptr) << "no jail: assay doctor says what is missing";
+  for (const char* const header : {"cfloat",
+                                   "climits",
+                                   "cmath",
+                                   "cooperative_groups.h",
+                                   "cstdint",
+                                   "cub/block/block_reduce.cuh",
+                                   "cuda/barrier",
+                                   "cuda/std/cfloat",
+                                   "cuda/std/climits",
+                                   "cuda/std/cmath",
+                                   "cuda/std/complex",
+                                   "cuda/std/cstdint",
+                                   "cuda/std/limits",
+                                   "cuda_bf16.h",
+                                   "cuda_fp16.h",
+                                   "cuda_fp8.h",
+                                   "curand_kernel.h",
+                                   "float.h",
+                                   "limits",
+                                   "math_constants.h",
+                                   "mma.h",
+                                   "type_traits"}) {
+    engine::CompileRequest request;
+    request.source = std::string("#include <") + header + R"(>
+#define M_PI 3.14159f
+__global__ void k(float* x, int* y) {
+  x[0] = -INFINITY + NAN + M_PI + FLT_MAX;
+  y[0] = INT_MAX + INT_MIN + INT8_MIN + INT32_MIN;
+}
+)";
+    request.headers = ops::HostHeaders();
+    request.pre_include = std::string(ops::kHostNames);
+    request.arch = GetParam();
+    request.want_cubin = false;
+    const auto outcome = toolbox_->compiler().Compile(request);
+    ASSERT_TRUE(outcome) << ToString(outcome.error());
+    EXPECT_EQ(outcome->kind, engine::CompileOutcome::Kind::kCompiled) << header;
+    for (const engine::Diagnostic& diagnostic : outcome->diagnostics)
+      ADD_FAILURE() << header << ": " << diagnostic.file << ": " << diagnostic.message;
+  }
 }
 
 // --- CUB

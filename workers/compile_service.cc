@@ -31,7 +31,7 @@ constexpr std::size_t kMaxEntryBytes = 512;
 constexpr std::uint64_t kStaticSharedLimit = 48u << 10;
 
 /// Options that NVRTC may get: by exact text, or up to a value.
-constexpr std::array<std::string_view, 14> kExactOptions{"-lineinfo",
+constexpr std::array<std::string_view, 16> kExactOptions{"-lineinfo",
                                                          "--generate-line-info",
                                                          "-G",
                                                          "--device-debug",
@@ -43,6 +43,8 @@ constexpr std::array<std::string_view, 14> kExactOptions{"-lineinfo",
                                                          "-device-int128",
                                                          "-w",
                                                          "--disable-warnings",
+                                                         "-default-device",
+                                                         "--device-as-default-execution-space",
                                                          "-restrict",
                                                          "--restrict"};
 constexpr std::array<std::string_view, 22> kOptionPrefixes{"-D",

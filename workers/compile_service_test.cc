@@ -337,6 +337,17 @@ TEST(CompileService, AHeaderOfTheRequestIsReadFirstAndNoOther) {
   EXPECT_THAT(ToString(reply.error()), HasSubstr("pre_include"));
 }
 
+TEST(CompileService, FunctionsMayBelongToTheDeviceByDefault) {
+  const std::string_view source =
+      "int twice(int a) { return 2 * a; }\n"
+      "__global__ void k(int* x) { *x = twice(*x); }\n";
+  EXPECT_FALSE(Compile(source)["ok"].get<bool>());
+  for (const char* option : {"-default-device", "--device-as-default-execution-space"}) {
+    const Json header = Compile(source, {{"options", {option}}});
+    EXPECT_TRUE(header["ok"].get<bool>()) << header["log"];
+  }
+}
+
 TEST(CompileService, MacrosPassAndPathsDoNot) {
   EXPECT_TRUE(
       Compile("__global__ void k(int* x) { *x = N; }", {{"options", {"-DN=4"}}})["ok"].get<bool>());

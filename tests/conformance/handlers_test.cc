@@ -110,6 +110,26 @@ TEST(Handlers, PerturbationStaysWithinTheBound) {
   EXPECT_GE(forms, 20);
 }
 
+/// What the chip returns exactly, as all recorded quotients by powers of two are, stays.
+TEST(Handlers, PerturbationLeavesQuotientsByPowersOfTwo) {
+  for (const char* const line : {"rcp.approx.f32 : f32 = f32", "div.approx.f32 : f32 = f32 f32",
+                                 "div.full.f32 : f32 = f32 f32"}) {
+    const Form form = OneForm(line);
+    auto inputs = InputsOf(form);
+    for (const bool powers : {true, false}) {
+      for (std::size_t thread = 0; thread < inputs[0].size(); ++thread) {
+        const float divisor = std::ldexp(powers ? 1.0f : 1.25f, static_cast<int>(thread % 60) - 30);
+        inputs[0][thread] = __builtin_bit_cast(std::uint32_t, 3.0f + static_cast<float>(thread));
+        inputs.back()[thread] = __builtin_bit_cast(std::uint32_t, divisor);
+      }
+      const auto plain = RunForm(form, inputs);
+      const auto moved = RunForm(form, inputs, {.seed = 1});
+      ASSERT_TRUE(plain && moved) << line;
+      EXPECT_EQ(plain->values == moved->values, powers) << line;
+    }
+  }
+}
+
 TEST(Handlers, UnknownFormsAreRefused) {
   for (const char* const line : {
            "add.sat.u32 : u32 = u32 u32",  // No such modifier there.

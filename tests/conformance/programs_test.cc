@@ -20,15 +20,150 @@
 namespace assay::conformance {
 namespace {
 
-/// Programs that end otherwise than on the H200. In those that were looked into, ptxas 13.0 is the
-/// reason: it converts the destination of a guarded set to a float outside of the guard, takes
-/// max(x, x) for x where x is a NaN, and puts operands of f64 instructions in an order of its own,
-/// which decides whose NaN is passed on. Not all were: of 17 (cvt.sat.s32.s64) and 39 (abs.f16x2) the
-/// reason is unknown.
-constexpr int kKnownToDiffer[] = {17,  28,  29,  37,  39,  52,  54,  81,  85,  95,  98,  105,
-                                  106, 111, 112, 116, 127, 133, 141, 142, 145, 164, 184, 196,
-                                  198, 199, 209, 228, 233, 234, 243, 244, 247, 254, 261, 271,
-                                  278, 282, 283, 285, 287, 301, 304, 307, 322, 351, 390};
+/// What ptxas 13.0 makes of some instructions where it sees more than one of them. Each was found by
+/// writing the program as ptxas has it, until it ended as on the H200 bit for bit; so none is an error
+/// of the emulator's, and none shows in an instruction by itself.
+enum class Rewrite : std::uint8_t {
+  kSetOutsideOfGuard,  ///< A guarded set to a float: set to integers, and converts |result| unguarded,
+                       ///< the old value as well where the guard keeps it.
+  kSwapped,  ///< The first two sources of f64 change places: of two NaNs the other is passed on.
+  kNegatedFirst,  ///< f64 a - b as -b + a, likewise.
+  kSame,          ///< min(x, x) and max(x, x) are x, also where x is a NaN that they would quieten.
+  kSkipsAnInteger,  ///< cvt.sat.s32.s64 of cvt.rzi.s64.f16: one conversion to s32, in which NaN is 0.
+  kDropped,  ///< abs.f16x2 of a saturated f32, whose sign is known: copied, lower half and all.
+};
+struct Rewritten {
+  int program;
+  int destination;  ///< Of the instruction: $d4 is 4.
+  Rewrite how;
+};
+constexpr Rewritten kRewritten[] = {
+    {17, 10, Rewrite::kSkipsAnInteger},
+    {28, 8, Rewrite::kSwapped},
+    {29, 17, Rewrite::kSwapped},
+    {37, 6, Rewrite::kSame},
+    {39, 9, Rewrite::kDropped},
+    {39, 14, Rewrite::kSetOutsideOfGuard},
+    {52, 13, Rewrite::kSetOutsideOfGuard},
+    {54, 17, Rewrite::kSetOutsideOfGuard},
+    {81, 20, Rewrite::kSwapped},
+    {85, 17, Rewrite::kSwapped},
+    {95, 0, Rewrite::kSetOutsideOfGuard},
+    {98, 16, Rewrite::kSetOutsideOfGuard},
+    {105, 13, Rewrite::kSwapped},
+    {106, 4, Rewrite::kSetOutsideOfGuard},
+    {111, 23, Rewrite::kSetOutsideOfGuard},
+    {112, 21, Rewrite::kSetOutsideOfGuard},
+    {116, 11, Rewrite::kSwapped},
+    {127, 8, Rewrite::kNegatedFirst},
+    {133, 16, Rewrite::kSetOutsideOfGuard},
+    {141, 13, Rewrite::kSetOutsideOfGuard},
+    {142, 4, Rewrite::kSetOutsideOfGuard},
+    {145, 17, Rewrite::kSwapped},
+    {164, 13, Rewrite::kSetOutsideOfGuard},
+    {184, 13, Rewrite::kSetOutsideOfGuard},
+    {196, 13, Rewrite::kSetOutsideOfGuard},
+    {198, 9, Rewrite::kSetOutsideOfGuard},
+    {199, 13, Rewrite::kSwapped},
+    {209, 9, Rewrite::kSetOutsideOfGuard},
+    {228, 23, Rewrite::kSwapped},
+    {233, 14, Rewrite::kSetOutsideOfGuard},
+    {234, 3, Rewrite::kSetOutsideOfGuard},
+    {243, 15, Rewrite::kSetOutsideOfGuard},
+    {244, 15, Rewrite::kSetOutsideOfGuard},
+    {247, 10, Rewrite::kSetOutsideOfGuard},
+    {254, 10, Rewrite::kSetOutsideOfGuard},
+    {261, 11, Rewrite::kSetOutsideOfGuard},
+    {271, 18, Rewrite::kNegatedFirst},
+    {278, 14, Rewrite::kSetOutsideOfGuard},
+    {282, 10, Rewrite::kNegatedFirst},
+    {283, 20, Rewrite::kSame},
+    {285, 14, Rewrite::kSetOutsideOfGuard},
+    {287, 11, Rewrite::kSwapped},
+    {301, 23, Rewrite::kSetOutsideOfGuard},
+    {304, 20, Rewrite::kSetOutsideOfGuard},
+    {307, 0, Rewrite::kSame},
+    {322, 5, Rewrite::kSame},
+    {351, 15, Rewrite::kSetOutsideOfGuard},
+    {390, 19, Rewrite::kSetOutsideOfGuard},
+};
+
+/// A statement in parts: "@$s1 ", "set.ne.f32.u32", {"$d3", "$s0", "$s2"}.
+struct Statement {
+  std::string guard, opcode;
+  std::vector<std::string> operands;
+};
+
+Statement Cut(std::string_view text) {
+  Statement cut;
+  if (text.starts_with('@')) {
+    cut.guard = text.substr(0, text.find(' ') + 1);
+    text.remove_prefix(cut.guard.size());
+  }
+  cut.opcode = text.substr(0, text.find(' '));
+  text.remove_prefix(cut.opcode.size() + 1);
+  while (true) {
+    const std::size_t comma = std::min(text.find(", "), text.size());
+    cut.operands.emplace_back(text.substr(0, comma));
+    if (comma == text.size()) return cut;
+    text.remove_prefix(comma + 2);
+  }
+}
+
+std::string RewrittenStatement(const Statement& in, Rewrite how) {
+  const std::string& d = in.operands[0];
+  std::string rest;
+  for (std::size_t i = 1; i < in.operands.size(); ++i) rest += ", " + in.operands[i];
+  switch (how) {
+    case Rewrite::kSetOutsideOfGuard: {
+      for (const auto& [type, bits] : {std::pair{"bf16", "16"}, {"f16", "16"}, {"f32", "32"}}) {
+        const std::size_t at = in.opcode.find(std::string(".") + type + ".");
+        if (at == std::string::npos) continue;
+        std::string opcode = in.opcode;
+        opcode.replace(at + 1, std::strlen(type), std::string("u") + bits);
+        return in.guard + opcode + " " + d + rest + "; abs.s" + bits + " " + d + ", " + d +
+               "; cvt.rn." + type + ".s" + bits + " " + d + ", " + d;
+      }
+      return "";
+    }
+    case Rewrite::kSwapped: {
+      Statement swapped = in;
+      std::swap(swapped.operands[1], swapped.operands[2]);
+      rest.clear();
+      for (std::size_t i = 1; i < in.operands.size(); ++i) rest += ", " + swapped.operands[i];
+      return in.guard + in.opcode + " " + d + rest;
+    }
+    case Rewrite::kNegatedFirst:
+      return in.guard + "neg.f64 " + d + ", " + in.operands[2] + "; " + in.guard + "add" +
+             in.opcode.substr(3) + " " + d + ", " + d + ", " + in.operands[1];
+    case Rewrite::kSame:
+      return in.guard + "mov.b" + (in.opcode.ends_with("64") ? "64 " : "32 ") + d + ", " +
+             in.operands[1];
+    case Rewrite::kSkipsAnInteger:
+      return "cvt.rzi.s32.f16 " + d + ", $s0";
+    case Rewrite::kDropped:
+      return in.guard + "mov.b32 " + d + rest;
+  }
+  return "";
+}
+
+/// `program` as ptxas has it; unchanged where it does nothing to it.
+Form AsAssembled(Form program, int number) {
+  for (const Rewritten& rewritten : kRewritten) {
+    if (rewritten.program != number) continue;
+    const std::string destination = " $d" + std::to_string(rewritten.destination) + ",";
+    // The last that writes it, not one that reads it: the one before copies what a guard keeps.
+    std::size_t at = program.instruction.rfind(destination);
+    while (program.instruction[at - 1] == ',') at = program.instruction.rfind(destination, at - 1);
+    const std::size_t before = program.instruction.rfind("; ", at);
+    const std::size_t start = before == std::string::npos ? 0 : before + 2;
+    const std::size_t end = program.instruction.find(';', at);
+    const Statement statement =
+        Cut(std::string_view(program.instruction).substr(start, end - start));
+    program.instruction.replace(start, end - start, RewrittenStatement(statement, rewritten.how));
+  }
+  return program;
+}
 
 /// As the recorder packs them.
 std::vector<std::uint8_t> Packed(const Form& form, const std::vector<std::byte>& out) {
@@ -98,15 +233,23 @@ TEST(Programs, RandomOnesEndAsOnHardware) {
         start < outputs.size() ? std::string_view(outputs).substr(start) : std::string_view();
     start += packed.size();
     agree += same ? 1 : 0;
-    if (std::ranges::find(kKnownToDiffer, static_cast<int>(i)) != std::end(kKnownToDiffer)) {
-      EXPECT_FALSE(same) << program.name << " agrees now: take it off the list";
+    if (std::ranges::find(kRewritten, static_cast<int>(i), &Rewritten::program) !=
+        std::end(kRewritten)) {
+      EXPECT_FALSE(same) << program.name << " agrees as it is: take it off the list";
+      const Form assembled = AsAssembled(program, static_cast<int>(i));
+      const auto again = RunKernel(assembled, inputs);
+      ASSERT_TRUE(again) << program.name << ": " << ToString(again.error());
+      EXPECT_EQ(row[2], DigestBytes(Packed(program, again->out)))
+          << program.name << " as ptxas has it: " << assembled.instruction;
       continue;
     }
     EXPECT_TRUE(same) << program.name << ": "
                       << (recorded.empty() ? "" : Difference(program, packed, recorded))
                       << program.instruction;
   }
-  std::printf("random programs that end as on an H200: %d of %d\n", agree, kPrograms);
+  std::printf(
+      "random programs that end as on an H200: %d of %d, the others as ptxas rewrites them\n",
+      agree, kPrograms);
 }
 
 TEST(Programs, AreAPureFunctionOfTheSeed) {

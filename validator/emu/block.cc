@@ -5,6 +5,7 @@
 #include <bit>
 
 #include "validator/emu/handlers/async_copy.h"
+#include "validator/emu/launch_shape.h"
 #include "validator/emu/scheduler.h"
 #include "validator/emu/site.h"
 
@@ -127,13 +128,8 @@ void StartBlock(Engine& engine, Block& block, BlockNumber number) {
   block.engine = &engine;
   block.number = number;
   block.id = BlockId(launch, number);
-  const Dim3 cluster = {block.id[0] / launch.cluster[0], block.id[1] / launch.cluster[1],
-                        block.id[2] / launch.cluster[2]};
-  const Dim3 clusters = {launch.grid[0] / launch.cluster[0], launch.grid[1] / launch.cluster[1], 1};
-  block.cluster = cluster[0] + clusters[0] * (cluster[1] + clusters[1] * cluster[2]);
-  block.cluster_rank = block.id[0] % launch.cluster[0] +
-                       launch.cluster[0] * (block.id[1] % launch.cluster[1] +
-                                            launch.cluster[1] * (block.id[2] % launch.cluster[2]));
+  block.cluster = number / launch.blocks_per_cluster;
+  block.cluster_rank = number % launch.blocks_per_cluster;
   block.threads = launch.threads;
   block.live_warps = launch.warps;
   block.steps = 0;

@@ -313,6 +313,7 @@ class FunctionDecoder {
         const ptx::Prototype& prototype = function_.prototypes[in.operands[3].target];
         params = &prototype.params;
         returns = &prototype.returns;
+        site.prototype = &prototype;
       }
     }
     const auto bytes_of = [](const std::vector<ptx::Variable>* list,
@@ -382,6 +383,16 @@ class FunctionDecoder {
       for (CallSite::Copy& copy : site.returns) copy.slot = Fixed(copy.slot);
       for (CallSite::Copy& copy : site.arguments) copy.slot = Fixed(copy.slot);
     }
+    std::size_t reg = 0;
+    for (std::uint32_t i = 0; i < function_.returns.size() + function_.params.size(); ++i) {
+      if (function_.variables[i].space != Space::kReg) continue;
+      const RegisterPlace& place = registers_[reg++];
+      if (place.kind != DecodedOperand::Kind::kSlot) continue;  // No call can pass a predicate.
+      const Slot slot = Fixed(place.slot);
+      code_.register_parameters.push_back(
+          {.variable = i,
+           .place = {.kind = place.kind, .bits = place.bits, .slot = slot, .shadow = slot}});
+    }
     for (std::uint32_t pc = code_.first_pc; pc < code_.end_pc; ++pc) {
       Decoded& decoded = impl_.code[pc];
       const DecodedOperand* const operands =
@@ -438,9 +449,9 @@ Status Decode(Program::Impl& impl) {
                                 "use another formulation of the kernel, or a GPU engine"));
     }
     const AccessOrder order = OrderOf(*decoded.source);
-    impl.narrow_scopes =
-        impl.narrow_scopes || (order.order != Order::kWeak && order.scope < Scope::kGpu) ||
-        ptx::FamilyOf(decoded.source->opcode) == ptx::Family::kMbarrier;
+    impl.narrow_scopes = impl.narrow_scopes ||
+                         (order.order != Order::kWeak && order.scope < Scope::kGpu) ||
+                         ptx::FamilyOf(decoded.source->opcode) == ptx::Family::kMbarrier;
   }
   return {};
 }

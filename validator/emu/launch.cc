@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "validator/emu/launch_shape.h"
 #include "validator/emu/machine.h"
 #include "validator/emu/memory.h"
 #include "validator/emu/tensor_map.h"
@@ -34,10 +35,18 @@ std::vector<std::uint8_t> FitScalar(const Argument& argument, std::uint64_t byte
   return value;
 }
 
-void LaunchFailure(Engine& engine, std::string message) {
+/// `at`: the kernel whose declaration the launch contradicts, where it does.
+void LaunchFailure(Engine& engine, std::string message, const ptx::Function* at = nullptr) {
   Finding finding;
   finding.kind = FindingKind::kLaunchFailure;
   finding.message = message;
+  if (at != nullptr) {
+    Access declared{
+        .what = "declares the kernel", .site = {}, .thread = {}, .threads = 0, .value = {}};
+    declared.site.ptx_line = at->ptx_line;
+    declared.site.instruction = engine.program.Line(at->ptx_line);
+    finding.accesses.push_back(std::move(declared));
+  }
   engine.findings.Add(std::move(finding), kNoPc, engine.launch.number);
   engine.End(Stop::kFault, std::move(message));
 }
@@ -164,57 +173,8 @@ bool PrepareLaunch(Engine& engine, const Launch& launch, std::uint32_t number) {
     return false;
   }
   state.function = static_cast<std::uint32_t>(found - module.functions.begin());
-  state.grid = launch.grid;
-  state.block = launch.block;
-  state.cluster = launch.cluster;
-  if (found->bounds.cluster[0] != 0) {
-    for (std::size_t i = 0; i < 3; ++i) state.cluster[i] = std::max(1u, found->bounds.cluster[i]);
-  }
-  const std::uint64_t threads = std::uint64_t{launch.block[0]} * launch.block[1] * launch.block[2];
-  const std::uint64_t blocks = std::uint64_t{launch.grid[0]} * launch.grid[1] * launch.grid[2];
-  if (launch.grid[1] > 65535 || launch.grid[2] > 65535 || blocks > 0x7fffffff) {
-    LaunchFailure(engine, fmt::format("a grid of {} x {} x {} blocks is beyond the device's limits",
-                                      launch.grid[0], launch.grid[1], launch.grid[2]));
-    return false;
-  }
-  if (blocks == 0 || threads == 0) {
-    LaunchFailure(engine, "a launch needs at least one block of at least one thread");
-    return false;
-  }
-  if (threads > 1024 || launch.block[2] > 64) {
-    LaunchFailure(engine, fmt::format("a block of {} x {} x {} threads is beyond the limit of 1024",
-                                      launch.block[0], launch.block[1], launch.block[2]));
-    return false;
-  }
-  const ptx::LaunchBounds& bounds = found->bounds;
-  const auto product = [](const std::array<std::uint32_t, 3>& dims) {
-    std::uint64_t all = 1;
-    for (const std::uint32_t dim : dims) all *= std::max(1u, dim);
-    return dims[0] == 0 ? 0 : all;
-  };
-  if (const std::uint64_t most = product(bounds.max_threads); most != 0 && threads > most) {
-    LaunchFailure(engine, fmt::format("kernel '{}' is bounded to {} threads a block "
-                                      "(__launch_bounds__), but is launched with {}",
-                                      found->name, most, threads));
-    return false;
-  }
-  if (const std::uint64_t exact = product(bounds.required_threads);
-      exact != 0 && threads != exact) {
-    LaunchFailure(engine,
-                  fmt::format("kernel '{}' needs {} threads a block, but is launched with {}",
-                              found->name, exact, threads));
-    return false;
-  }
-  for (std::size_t i = 0; i < 3; ++i) {
-    if (state.cluster[i] == 0 || state.grid[i] % state.cluster[i] != 0) {
-      LaunchFailure(engine, "the grid is not a multiple of the cluster");
-      return false;
-    }
-  }
-  state.blocks_per_cluster = state.cluster[0] * state.cluster[1] * state.cluster[2];
-  if (state.blocks_per_cluster > 16) {
-    LaunchFailure(engine, fmt::format("a cluster of {} blocks is beyond the limit of 16",
-                                      state.blocks_per_cluster));
+  if (std::string problem = ShapeLaunch(*found, launch, state); !problem.empty()) {
+    LaunchFailure(engine, std::move(problem), &*found);
     return false;
   }
   constexpr std::uint64_t kMaxSharedBytes = 227 * 1024;
@@ -225,13 +185,10 @@ bool PrepareLaunch(Engine& engine, const Launch& launch, std::uint32_t number) {
     return false;
   }
   constexpr std::uint64_t kMaxCooperativeThreads = 132 * 2048;
-  if (launch.cooperative && blocks * threads > kMaxCooperativeThreads) {
+  if (launch.cooperative && std::uint64_t{state.blocks} * state.threads > kMaxCooperativeThreads) {
     LaunchFailure(engine, "a cooperative launch must fit on the device at once: too many threads");
     return false;
   }
-  state.threads = static_cast<std::uint32_t>(threads);
-  state.warps = (state.threads + kWarpSize - 1) / kWarpSize;
-  state.blocks = static_cast<std::uint32_t>(blocks);
   state.dynamic_shared = launch.shared_bytes;
   if (launch.cooperative) {
     std::vector<std::byte>& storage = engine.owned.emplace_back(4096);

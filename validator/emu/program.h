@@ -97,7 +97,13 @@ struct FunctionCode {
   std::uint64_t frame_bytes = 0;          ///< Of local memory a thread.
   std::uint64_t param_bytes = 0;          ///< Of a kernel's parameters.
   bool is_builtin = false;                ///< vprintf, malloc, ...: no body, handled by the core.
-  /// Shared variables that this function or what it calls may use (a launch's layout).
+  /// A parameter or return value that is a register: it travels through the frame's memory, where
+  /// `variable` has its place.
+  struct RegisterParameter {
+    std::uint32_t variable = 0;  ///< Index into `variables`.
+    DecodedOperand place;
+  };
+  std::vector<RegisterParameter> register_parameters;
 };
 
 /// What a call instruction needs, indexed by Decoded::aux.
@@ -105,6 +111,7 @@ struct CallSite {
   std::uint32_t callee = 0;  ///< Function index, when direct.
   bool indirect = false;
   Slot target = kNoSlot;  ///< The register with the address, when indirect.
+  const ptx::Prototype* prototype = nullptr;  ///< Of an indirect call.
   struct Copy {
     std::uint64_t frame_offset = 0;  ///< In the caller's frame.
     std::uint64_t bytes = 0;

@@ -5,8 +5,10 @@
 
 #include <algorithm>
 #include <numeric>
+#include <unordered_set>
 
 #include "validator/emu/contention.h"
+#include "validator/emu/launch_shape.h"
 #include "validator/emu/race_report.h"
 #include "validator/emu/site.h"
 #include "validator/emu/spin_watch.h"
@@ -33,31 +35,34 @@ class LaunchRunner {
   explicit LaunchRunner(Engine& engine)
       : engine_(engine), policy_(engine.execution.schedule.policy), spin_watch_(engine) {
     const std::uint32_t clusters = engine.launch.blocks / engine.launch.blocks_per_cluster;
-    if (const auto& only = engine.launch.launch->only; only.empty()) {
+    if (const auto& only = engine.launch.launch->only; !only.empty()) {
+      ListClusters(only);
+    } else if (policy_ == Policy::kPermuted || policy_ == Policy::kPriorities) {
+      // Only a random order needs to be written down.
+      if (std::uint64_t{clusters} * sizeof(std::uint32_t) >
+          engine.execution.limits.max_memory_bytes) {
+        engine.End(Stop::kResourceLimit,
+                   "a random order of this many blocks needs more memory than the limit allows");
+        return;
+      }
       order_.resize(clusters);
       std::iota(order_.begin(), order_.end(), 0u);
-    } else {
-      for (const BlockRange& range : only) {
-        for (std::uint64_t i = range.first; i < clusters && i - range.first < range.count; ++i)
-          order_.push_back(static_cast<std::uint32_t>(i));
-      }
     }
-    if (policy_ == Policy::kReversed) std::ranges::reverse(order_);
+    count_ = engine.launch.launch->only.empty() ? clusters : order_.size();
     if (policy_ == Policy::kPermuted || policy_ == Policy::kPriorities) {
       for (std::size_t i = order_.size(); i > 1; --i)
         std::swap(order_[i - 1], order_[engine.rng.Below(i)]);
     }
-    MapClusters();
   }
 
   void Run() {
     const bool together = engine_.launch.launch->cooperative;
     const std::size_t first =
-        together                          ? order_.size()
+        together                         ? count_
         : policy_ == Policy::kSequential ? kResidentAtFirst
         : policy_ == Policy::kPermuted   ? FitOnChip()
                                          : 2 * kResidentAtFirst;
-    for (std::size_t i = 0; i < std::min(first, order_.size()) && !engine_.stopped; ++i) {
+    for (std::size_t i = 0; i < std::min(first, count_) && !engine_.stopped; ++i) {
       Admit();
       // A courtesy ends where memory does.
       if (!together && i >= kResidentAtFirst && engine_.memory_bytes > kMemoryOfResidents) break;
@@ -80,29 +85,34 @@ class LaunchRunner {
                                    kMultiprocessors * each / launch.blocks_per_cluster);
   }
 
-  /// Cluster number to its blocks, in rank order.
-  void MapClusters() {
-    const LaunchState& launch = engine_.launch;
-    if (launch.blocks_per_cluster == 1) return;
-    members_.resize(order_.size());
-    for (BlockNumber number = 0; number < launch.blocks; ++number) {
-      const Dim3 id = BlockId(launch, number);
-      const std::uint32_t x = id[0] / launch.cluster[0], y = id[1] / launch.cluster[1],
-                          z = id[2] / launch.cluster[2];
-      const std::uint32_t cluster =
-          x + launch.grid[0] / launch.cluster[0] * (y + launch.grid[1] / launch.cluster[1] * z);
-      members_[cluster].push_back(number);
+  /// The clusters that hold the blocks asked for, each once, in the order asked for.
+  void ListClusters(const std::vector<BlockRange>& only) {
+    std::unordered_set<std::uint32_t> known;
+    for (const BlockRange& range : only) {
+      for (std::uint64_t i = range.first;
+           i < engine_.launch.blocks && i - range.first < range.count; ++i) {
+        // The ranges count x fastest, clusters or not.
+        const Dim3& grid = engine_.launch.grid;
+        const auto block = static_cast<std::uint32_t>(i);
+        const std::uint32_t cluster =
+            ClusterAt(engine_.launch,
+                      {block % grid[0], block / grid[0] % grid[1], block / grid[0] / grid[1]});
+        if (known.insert(cluster).second) order_.push_back(cluster);
+      }
     }
   }
 
+  /// The i-th cluster to start.
+  std::uint32_t Nth(std::size_t i) const {
+    const std::size_t at = policy_ == Policy::kReversed ? count_ - 1 - i : i;
+    return order_.empty() ? static_cast<std::uint32_t>(at) : order_[at];
+  }
+
   void Admit() {
-    if (next_ >= order_.size()) return;
-    const std::uint32_t cluster = order_[next_++];
-    if (members_.empty()) {
-      AdmitBlock(cluster);
-      return;
-    }
-    for (const BlockNumber number : members_[cluster]) AdmitBlock(number);
+    if (next_ >= count_) return;
+    const std::uint32_t blocks = engine_.launch.blocks_per_cluster;
+    const BlockNumber first = Nth(next_++) * blocks;
+    for (std::uint32_t rank = 0; rank < blocks; ++rank) AdmitBlock(first + rank);
   }
 
   void AdmitBlock(BlockNumber number) {
@@ -182,7 +192,7 @@ class LaunchRunner {
   /// A warp was held back: whom it waits for may not be there yet. Where nobody else can go on, it
   /// does.
   std::uint64_t Hold(std::uint64_t ran) {
-    if (next_ < order_.size() && live_ < kMaxResident) {
+    if (next_ < count_ && live_ < kMaxResident) {
       Admit();
       return 1;
     }
@@ -195,7 +205,7 @@ class LaunchRunner {
 
   /// Whoever runs, spins: on what a block will do that has not started, or for ever.
   void BreakSpin() {
-    if (next_ < order_.size() && live_ < kMaxResident) {
+    if (next_ < count_ && live_ < kMaxResident) {
       for (std::uint32_t more = std::max(1u, live_); more > 0 && !engine_.stopped; --more) Admit();
       spin_watch_.Reset();
       return;
@@ -287,8 +297,6 @@ class LaunchRunner {
   void CheckLimits() {
     const std::uint64_t limit = engine_.execution.limits.max_steps;
     if (engine_.stopped || engine_.counters.steps < limit) return;
-    // Memory has not changed for half of the budget: whoever runs, spins.
-    if (engine_.counters.steps - engine_.last_progress > limit / 2) ReportSpin(engine_, Ended());
     engine_.End(
         Stop::kStepLimit,
         fmt::format("{} thread-level instructions without an end; {} of {} blocks have finished",
@@ -298,8 +306,9 @@ class LaunchRunner {
   Engine& engine_;
   Policy policy_;
   SpinWatch spin_watch_;
-  std::vector<std::uint32_t> order_;  ///< Clusters, in the order in which they start.
-  std::vector<std::vector<BlockNumber>> members_;
+  std::vector<std::uint32_t>
+      order_;              ///< Clusters to start; empty: all, in the order of their numbers.
+  std::size_t count_ = 0;  ///< How many they are.
   std::size_t next_ = 0;
   std::uint32_t live_ = 0;
   std::uint64_t idle_rounds_ = 0;

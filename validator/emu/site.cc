@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <bit>
 
+#include "validator/emu/launch_shape.h"
 #include "validator/emu/memory.h"
 
 namespace assay::emu {
@@ -62,11 +63,6 @@ std::string LineOf(const Engine& engine, std::uint32_t pc) {
   const SourceSite site = SiteOf(engine, pc);
   return site.line != 0 ? fmt::format("line {}", site.line)
                         : fmt::format("PTX line {}", site.ptx_line);
-}
-
-Dim3 BlockId(const LaunchState& launch, BlockNumber block) {
-  return {block % launch.grid[0], block / launch.grid[0] % launch.grid[1],
-          block / launch.grid[0] / launch.grid[1]};
 }
 
 ThreadId ThreadOf(const Engine& engine, BlockNumber block, std::uint32_t warp_in_block, int lane) {

@@ -14,7 +14,6 @@ ThreadId ThreadOf(const Engine& engine, BlockNumber block, std::uint32_t warp_in
 ThreadId ThreadOf(const CoreWarp& warp, int lane);
 /// "line 14", or "PTX line 80" without line information.
 std::string LineOf(const Engine& engine, std::uint32_t pc);
-Dim3 BlockId(const LaunchState& launch, BlockNumber block);
 
 /// The place that `address` means to this warp in this space, whether or not it is inside of
 /// anything.

@@ -40,6 +40,8 @@ std::uint64_t MixBytes(std::uint64_t hash, const std::byte* data, std::size_t by
 /// All that decides what a warp does next, as long as memory stays as it is.
 std::uint64_t StateOf(const CoreWarp& warp) {
   std::uint64_t hash = Mix(warp.alive, static_cast<std::uint64_t>(warp.split_count));
+  hash = Mix(hash, warp.carry);
+  hash = Mix(hash, std::uint64_t{warp.cluster_arrived} << 32 | warp.cluster_released);
   for (int i = 0; i < warp.split_count; ++i) {
     const Split& split = warp.splits[static_cast<std::size_t>(i)];
     hash = Mix(hash, std::uint64_t{split.pc} << 32 | split.mask);

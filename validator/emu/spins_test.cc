@@ -47,6 +47,19 @@ TEST_P(Spins, LoopsThatCountAreNot) { ExpectClean(Run("gives_up", 1, 32, 20'000)
 
 TEST_P(Spins, LongComputationsAreNot) { ExpectClean(Run("computes", 1, 64, 100'000)); }
 
+// How long a loop takes says nothing of whether it ends, whatever the limit is.
+TEST_P(Spins, ALimitInTheMiddleOfALongLoopIsNoFinding) {
+  for (const std::uint64_t limit : {20'000u, 200'000u, 3'000'000u}) {
+    for (const char* const entry : {"computes", "gives_up"}) {
+      run_.execution.launches.clear();
+      run_.execution.limits.max_steps = limit;
+      const Report report = Run(entry, 1, 64, 10'000'000);
+      EXPECT_EQ(report.stop, Stop::kStepLimit) << Show(report);
+      EXPECT_TRUE(report.findings.empty()) << Show(report);
+    }
+  }
+}
+
 TEST_P(Spins, WhoWaitsAtABarrierIsNamed) {
   const Report report = Run("waits_before_a_barrier", 1, 64, 32);
   ASSERT_TRUE(HasFinding(report, FindingKind::kLivelock)) << Show(report);

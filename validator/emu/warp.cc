@@ -10,6 +10,7 @@
 #include "validator/emu/shadow/tracker.h"
 #include "validator/emu/site.h"
 #include "validator/emu/undefined.h"
+#include "validator/emu/work.h"
 
 namespace assay::emu {
 namespace {
@@ -151,6 +152,7 @@ std::uint64_t RunSplit(CoreWarp& warp, std::uint64_t budget, std::uint32_t limit
   const bool track = kMonitored && warp.engine->track_defined;
   std::uint32_t pc = warp.pc;
   std::uint64_t ran = 0;
+  std::uint64_t extra = 0;
   const LaneMask entered = warp.active;
   warp.outcome = Outcome::kNext;
   while (ran < budget) {
@@ -199,7 +201,10 @@ std::uint64_t RunSplit(CoreWarp& warp, std::uint64_t budget, std::uint32_t limit
     } else {
       warp.pc = pc;
       warp.outcome = Outcome::kNext;
-      if ((op.flags & kFlagWarpWide) != 0 && !JoinWholeWarp(warp)) {
+      const bool warp_wide = (op.flags & kFlagWarpWide) != 0;
+      const bool joined = !warp_wide || JoinWholeWarp(warp);
+      if (warp_wide && joined) extra += ExtraSteps(*op.source);
+      if (!joined) {
         // No lane passes the guard, or the warp is not complete yet.
       } else if constexpr (kMonitored) {
         if (track && (op.flags & kFlagWarpWide) != 0 && op.propagate != kPropagateSelf)
@@ -236,7 +241,7 @@ std::uint64_t RunSplit(CoreWarp& warp, std::uint64_t budget, std::uint32_t limit
     if (pc == limit) break;
   }
   warp.pc = pc;
-  warp.engine->counters.steps += ran * static_cast<std::uint64_t>(std::popcount(entered));
+  warp.engine->counters.steps += ran * static_cast<std::uint64_t>(std::popcount(entered)) + extra;
   warp.engine->counters.warp_steps += ran;
   return ran;
 }

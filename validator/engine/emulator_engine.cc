@@ -1,5 +1,7 @@
 #include "validator/engine/emulator_engine.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 
 namespace assay::engine {
@@ -46,7 +48,13 @@ Result<Report> EmulatorEngine::Run(const Execution& execution,
   ASSAY_TRY(const sandbox::Reply reply,
             workers_.Call(sandbox::WorkerKind::kEmulate, request, deadline));
   if (reply.outcome == sandbox::CallOutcome::kTimedOut) {
-    Report report = Failure("the emulator ran out of time: " + reply.detail);
+    Report report =
+        Failure(fmt::format("the emulator hung: it neither ended nor used up its {} steps within "
+                            "{} s of the wall clock, "
+                            "which says nothing of the kernel{}{}",
+                            execution.limits.max_steps,
+                            std::chrono::duration_cast<std::chrono::seconds>(deadline).count(),
+                            reply.detail.empty() ? "" : ": ", reply.detail));
     report.stop = Stop::kResourceLimit;
     return report;
   }

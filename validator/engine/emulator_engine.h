@@ -21,11 +21,11 @@ namespace assay::engine {
 class EmulatorEngine final : public Engine {
  public:
   struct Options {
-    std::chrono::milliseconds base_deadline = std::chrono::seconds(30);
-    /// Time granted beyond it for each million steps of the limit: a backstop far above what the
-    /// emulator needs.
-    std::chrono::milliseconds per_million_steps = std::chrono::milliseconds(1000);
-    std::chrono::milliseconds longest = std::chrono::minutes(10);
+    // Budgets are steps. The clock only ends what hangs, so it allows some twenty times of what the
+    // emulator needs on a machine that is busy with other work.
+    std::chrono::milliseconds base_deadline = std::chrono::seconds(60);
+    std::chrono::milliseconds per_million_steps = std::chrono::seconds(4);  ///< Of the limit.
+    std::chrono::milliseconds longest = std::chrono::minutes(30);
   };
 
   explicit EmulatorEngine(sandbox::Workers& workers);

@@ -111,6 +111,7 @@ TEST(EmulatorEngineTest, TimeOutsAreLimitsOfTheEngine) {
     return reply;
   });
   EXPECT_EQ(report->stop, Stop::kResourceLimit);
+  EXPECT_NE(report->reason.find("says nothing of the kernel"), std::string::npos) << report->reason;
 }
 
 TEST(EmulatorEngineTest, DeadlinesGrowWithTheStepsAndEnd) {
@@ -126,7 +127,7 @@ TEST(EmulatorEngineTest, DeadlinesGrowWithTheStepsAndEnd) {
     return deadline;
   };
   EXPECT_LT(ask(1'000'000), ask(100'000'000));
-  EXPECT_LE(ask(UINT64_MAX), std::chrono::minutes(10));
+  EXPECT_LE(ask(UINT64_MAX), std::chrono::minutes(30));
 }
 
 TEST(EmulatorEngineTest, TooManyBuffersAreRefusedBeforeTheyAreSent) {

@@ -41,7 +41,7 @@ namespace assay {
   X(BarrierDivergence, "barrier_divergence", "race", "a barrier not reached by all the threads that it needs")     \
   X(BarrierMisuse, "barrier_misuse", "race", "a barrier, mask or mbarrier used against its rules")                 \
   X(Deadlock, "deadlock", "race", "no thread can proceed")                                                         \
-  X(Livelock, "livelock", "race", "threads spin without progress until the step limit")                            \
+  X(Livelock, "livelock", "race", "threads come back to a state that nothing will change")                            \
   X(Nondeterministic, "nondeterministic", "race", "results depend on the schedule")                                \
   X(StaleRead, "stale_read", "race", "a result depends on a write that nothing orders before its read")            \
   X(Trap, "trap", "memory", "the kernel trapped")                                                                  \

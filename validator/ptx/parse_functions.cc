@@ -25,14 +25,25 @@ Result<std::vector<Variable>> Parser::ParseParameterList() {
 Status Parser::ParseBound(std::array<std::uint32_t, 3>& values) {
   values = {1, 1, 1};
   for (std::size_t i = 0; i < values.size(); ++i) {
-    ASSAY_TRY(const std::uint64_t value, ExpectCount("a number of threads or blocks", UINT32_MAX));
-    values[i] = static_cast<std::uint32_t>(value);
+    ASSAY_TRY(values[i], ParseTuningCount());
     if (!Accept(',')) break;
   }
   return {};
 }
 
+Result<std::uint32_t> Parser::ParseTuningCount() {
+  const Token at = current_;
+  ASSAY_TRY(const std::uint64_t value,
+            ExpectCount("a number of threads, blocks or registers", UINT32_MAX));
+  if (value == 0) return Error_(at, "a bound of a function is at least 1");
+  return static_cast<std::uint32_t>(value);
+}
+
 Status Parser::ParseFunctionDirectives(Function& function) {
+  std::vector<std::string_view> seen;
+  const auto has = [&](std::string_view word) {
+    return std::ranges::find(seen, word) != seen.end();
+  };
   while (current_.kind == Token::Kind::kDotted) {
     const Token word = current_;
     Advance();
@@ -41,18 +52,28 @@ Status Parser::ParseFunctionDirectives(Function& function) {
                                   : word.text == "maxnreg"        ? &bounds.max_registers
                                   : word.text == "maxclusterrank" ? &bounds.max_cluster_rank
                                                                   : nullptr;
-    if (scalar != nullptr || word.text == "maxnctapersm" || word.text == "abi_preserve" ||
-        word.text == "abi_preserve_control") {
-      ASSAY_TRY(const std::uint64_t value, ExpectCount("a count", UINT32_MAX));
-      if (scalar != nullptr) *scalar = static_cast<std::uint32_t>(value);
-    } else if (word.text == "maxntid") {
-      ASSAY_TRY_VOID(ParseBound(bounds.max_threads));
-    } else if (word.text == "reqntid") {
-      ASSAY_TRY_VOID(ParseBound(bounds.required_threads));
-    } else if (word.text == "reqnctapercluster") {
-      ASSAY_TRY_VOID(ParseBound(bounds.cluster));
+    std::array<std::uint32_t, 3>* const extents =
+        word.text == "maxntid"             ? &bounds.max_threads
+        : word.text == "reqntid"           ? &bounds.required_threads
+        : word.text == "reqnctapercluster" ? &bounds.cluster
+                                           : nullptr;
+    if ((scalar != nullptr || extents != nullptr) && has(word.text)) {
+      return Error_(word, fmt::format("'.{}' is given twice", word.text));
+    }
+    seen.push_back(word.text);
+    if (scalar != nullptr) {
+      ASSAY_TRY(*scalar, ParseTuningCount());
+    } else if (extents != nullptr) {
+      ASSAY_TRY_VOID(ParseBound(*extents));
+    } else if (word.text == "maxnctapersm" || word.text == "abi_preserve" ||
+               word.text == "abi_preserve_control") {
+      ASSAY_TRY_VOID(ExpectCount("a count", UINT32_MAX));
     } else if (word.text == "explicitcluster") {
       bounds.explicit_cluster = true;
+    } else if (word.text == "blocksareclusters") {
+      return Error_(word, "'.blocksareclusters' counts the grid in clusters, which is not covered",
+                    "use __cluster_dims__ or the plan's cluster, and a grid in blocks",
+                    ErrorKind::kUnsupported);
     } else if (word.text == "noreturn") {
       function.no_return = true;
     } else if (word.text == "pragma") {
@@ -62,6 +83,10 @@ Status Parser::ParseFunctionDirectives(Function& function) {
     } else {
       return Error_(word,
                     fmt::format("unknown directive '.{}' on a function", word.text.substr(0, 40)));
+    }
+    if ((has("maxntid") && has("reqntid")) || (has("reqnctapercluster") && has("maxclusterrank"))) {
+      return Error_(word, fmt::format("'.{}' contradicts an earlier directive", word.text),
+                    "either an exact size or a largest one");
     }
   }
   return {};

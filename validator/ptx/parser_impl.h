@@ -144,6 +144,7 @@ class Parser {
   Status ParseFunction(bool is_entry, Linkage linkage);
   Result<std::vector<Variable>> ParseParameterList();
   Status ParseFunctionDirectives(Function& function);
+  Result<std::uint32_t> ParseTuningCount();
   Status ParseBound(std::array<std::uint32_t, 3>& values);
   Result<std::uint32_t> DeclareFunction(Function header, const Token& name);
   Status EnterFunction(std::uint32_t index);

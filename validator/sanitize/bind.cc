@@ -67,8 +67,9 @@ Result<Program> Load(const Job& job, engine::Compiler& compiler) {
   for (const auto& diagnostic : outcome.diagnostics) {
     log += fmt::format("\n  {}:{}: {}", diagnostic.file, diagnostic.line, diagnostic.message);
   }
-  return Fail(ErrorKind::kMalformedInput, "the kernel does not compile" + log + outcome.detail,
-              job.file, "make it compile with NVRTC (device code only, no host headers)");
+  const std::string status = outcome.detail.empty() ? "" : fmt::format(" ({})", outcome.detail);
+  return Fail(ErrorKind::kMalformedInput, "the kernel does not compile" + status + log, job.file,
+              "make it compile with NVRTC (device code only, no host headers)");
 }
 
 Execution Bind(const ops::SanitizePlan& plan, const Program& program) {

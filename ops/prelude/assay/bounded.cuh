@@ -170,7 +170,28 @@ struct Bounded {
     return r;
   }
   friend ASSAY_DEVICE Bounded operator-(const Bounded& x, const Bounded& y) { return x + -y; }
+  /// A sum that is multiplied by a number may have had the number multiplied into its terms instead
+  /// (the scale of attention's scores, into q): that rounds every term once more, and a sum that was
+  /// exact no longer is. Not a difference that carries errors already, where multiplying out is
+  /// `affine`'s to allow, nor a power of two.
+  ASSAY_DEVICE bool distributes(const Bounded& factor) const {
+    return n > 1 && factor.n < 2 && !C::in_order && (n > 2 || exact_sum()) &&
+           !(factor.e == 0 && is_power_of_two(factor.v));
+  }
+  ASSAY_DEVICE Bounded distributed() const {
+    Bounded sum = *this;
+    sum.g = -1;
+    sum = sum.settled();
+    sum.e = sum.guarded(sum.e + kUnit * a);
+    sum.t = sum.guarded(sum.t + (C::independent ? kUnit * ::sqrt(q) : kUnit * a));
+    return sum;
+  }
+  static ASSAY_DEVICE bool is_power_of_two(double x) {
+    return x != 0 && granularity_of(x) == magnitude(x);
+  }
   friend ASSAY_DEVICE Bounded operator*(const Bounded& x, const Bounded& y) {
+    if (x.distributes(y)) return x.distributed() * y;
+    if (y.distributes(x)) return x * y.distributed();
     const double ex = x.hard(), ey = y.hard();
     const double tx = x.correlated(), ty = y.correlated();
     const double v = x.v * y.v;
@@ -208,7 +229,10 @@ struct Bounded {
       running.t += kSlack * kUnit * x.a;
       return running / y;
     }
-    const double rounding = (C::approximate ? 2 : 1) * kSlack * kUnit * magnitude(v) + kTiny;
+    double rounding = (C::approximate ? 2 : 1) * kSlack * kUnit * magnitude(v) + kTiny;
+    // __fdividef is zero where the divisor lies between 2^126 and 2^128 (CUDA C++ Programming Guide).
+    if (C::approximate && C::format::precision == 24 && magnitude(y.v) + y.hard() > 0x1p126)
+      rounding += magnitude(v);
     Bounded r = result(v, quotient_error(v, x.hard(), y.v, y.hard()) + rounding,
                        quotient_error(v, x.correlated(), y.v, y.correlated()) + rounding,
                        larger(x.length(), y.length()), -1);
@@ -260,8 +284,9 @@ ASSAY_DEVICE Bounded<C> average(const Bounded<C>& sum, const Bounded<C>& count) 
   if (sum.n < 2 || C::in_order) return sum / count;
   const double adds = sum.n - 1;
   const bool conspire = C::trending || !C::independent;
-  const double steps =
-      Bounded<C>::kSlack + (conspire ? adds : smaller(adds, C::lambda * ::sqrt(adds)));
+  // Each step's quotient is off by 4 u |x - mean| / k where it is approximate (__fdividef).
+  const double steps = Bounded<C>::kSlack + (C::approximate ? 4 : 0) +
+                       (conspire ? adds : smaller(adds, C::lambda * ::sqrt(adds)));
   const double hard = sum.e + Bounded<C>::kUnit * sum.a * steps;
   const double typical = sum.t + Bounded<C>::kUnit * sum.a * ::sqrt(adds);
   Bounded<C> mean = Bounded<C>::result(

@@ -45,6 +45,13 @@ typename As::Lane StorePerturbed(double exact, ErrorBound bound, u64 hash) {
   return distance <= reach && -distance <= reach ? moved : As::Store(exact);
 }
 
+/// The hardware's reciprocals of powers of two are exact, and quotients by them with them. Steps
+/// that divide by 1 and by 2 rely on it (running means).
+inline bool IsPowerOfTwo(double x) {
+  return x != 0.0 && x - x == 0.0 && (ToBits(x) & 0x000fffffffffffffull) == 0;
+}
+constexpr u64 kRcpTag = 1;
+
 // What a form does: the chip's sequence for 32 lanes, and the exact value that perturbed results
 // lie around.
 
@@ -151,8 +158,9 @@ void Approx1(Warp& warp, const Decoded& op) {
       const u64 hash = MixBits(seed ^ Form::Bits(a[i]));
       const double input = Form::Load(a[i]);
       // What PTX tabulates for zeros is exact: ex2(0) and cos(0) are 1.
-      results[i] = input == 0.0 ? Form::Store(Form::Exact(input))
-                                : StorePerturbed<Form>(Form::Exact(input), kBound, hash);
+      const bool exact = input == 0.0 || (kTag == kRcpTag && IsPowerOfTwo(input));
+      results[i] = exact ? Form::Store(Form::Exact(input))
+                         : StorePerturbed<Form>(Form::Exact(input), kBound, hash);
     }
   }
   KeepActive<kLanes>(warp, LanesOf<Lane>(warp, op.d), results);
@@ -171,7 +179,8 @@ void Approx2(Warp& warp, const Decoded& op) {
     for (int i = 0; i < kWarpSize; ++i) {
       const u64 hash = MixBits(seed ^ Form::Bits(a[i]) ^ Form::Bits(b[i]) << 32);
       const double exact = Form::Exact(Form::Load(a[i]), Form::Load(b[i]));
-      results[i] = StorePerturbed<Form>(exact, kBound, hash);
+      results[i] = IsPowerOfTwo(Form::Load(b[i])) ? Form::Store(exact)
+                                                  : StorePerturbed<Form>(exact, kBound, hash);
     }
   }
   KeepActive<1>(warp, LanesOf<Lane>(warp, op.d), results);
@@ -223,7 +232,7 @@ constexpr ModSet kApproxMod = Mods(M::kApprox);
 constexpr ModSet kApproxFtz = Mods(M::kApprox, M::kFtz);
 
 constexpr HandlerRow kRows[] = {
-    F32_ROWS(Opcode::kRcp, RcpUnit, AroundRcp, Rcp, Ulps(1.0), 1),
+    F32_ROWS(Opcode::kRcp, RcpUnit, AroundRcp, Rcp, Ulps(1.0), kRcpTag),
     F32_ROWS(Opcode::kSqrt, SqrtUnit, AroundSqrt, Sqrt, Relative(0x1p-23), 2),
     F32_ROWS(Opcode::kRsqrt, RsqrtUnit, AroundRsqrt, Rsqrt, Relative(0x1.1p-23), 3),
     F32_ROWS(Opcode::kEx2, Exp2Unit, AroundExp2, Exp2, Relative(0x1p-22), 4),

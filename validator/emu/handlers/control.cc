@@ -163,6 +163,41 @@ void CopyArgument(CoreWarp& warp, Frame& caller, const CallSite::Copy& copy,
   }
 }
 
+/// Between the registers of a frame that are its function's parameters (or return values) and their
+/// places in the frame's memory, through which calls hand them over.
+void CopyRegisterParameters(CoreWarp& warp, Frame& frame, LaneMask lanes, bool returns) {
+  const FunctionCode& code = warp.engine->program.functions[frame.function];
+  for (const FunctionCode::RegisterParameter& parameter : code.register_parameters) {
+    if ((parameter.variable < code.function->returns.size()) != returns) continue;
+    const PlacedVariable& place = code.variables[parameter.variable];
+    const std::size_t width = parameter.place.bits / 8u;
+    const std::size_t count = std::min<std::size_t>(place.bytes, width);
+    LaneBitsets open{};
+    for (std::size_t lane = 0; lane < kWarpSize; ++lane) {
+      if ((lanes >> lane & 1) == 0) continue;
+      const std::uint64_t at = lane * warp.local_stride + frame.base[lane] + place.offset;
+      std::byte* const data = warp.local.data() + at;
+      std::uint8_t* const flags = warp.local_defined.data() + at;
+      std::byte* const slot =
+          frame.slots + std::size_t{parameter.place.slot} * kSlotBytes + lane * width;
+      if (returns) {
+        std::memcpy(data, slot, count);
+        const std::uint64_t undefined =
+            UndefinedBits(frame, parameter.place, static_cast<int>(lane));
+        for (std::size_t byte = 0; byte < count; ++byte)
+          flags[byte] = static_cast<std::uint8_t>((undefined >> 8 * (byte % 8) & 0xff) == 0);
+      } else {
+        std::memset(slot, 0, width);
+        std::memcpy(slot, data, count);
+        for (std::size_t byte = 0; byte < count; ++byte) {
+          if (flags[byte] == 0) open[lane] |= std::uint64_t{0xff} << 8 * (byte % 8);
+        }
+      }
+    }
+    if (!returns) SetUndefinedBits(frame, parameter.place, lanes, open, kNoPc);
+  }
+}
+
 /// Enters `callee` with `lanes`. The running split becomes them.
 bool EnterFunction(CoreWarp& warp, const CallSite& site, std::uint32_t callee, LaneMask lanes) {
   const FunctionCode& code = warp.engine->program.functions[callee];
@@ -209,6 +244,7 @@ bool EnterFunction(CoreWarp& warp, const CallSite& site, std::uint32_t callee, L
       CopyArgument(warp, caller, site.arguments[i], base + place.offset, place.bytes, lane, true);
     }
   }
+  CopyRegisterParameters(warp, frame, lanes, false);
   warp.active = lanes;
   warp.frame = &frame;
   warp.slots = frame.slots;
@@ -224,6 +260,29 @@ std::uint32_t FunctionAt(const Program::Impl& program, std::uint64_t address) {
                      index < program.functions.size();
   return valid ? static_cast<std::uint32_t>(index)
                : static_cast<std::uint32_t>(program.functions.size());
+}
+
+/// What an indirect call passes against what its callee declares: a mismatch, or nothing. Both sides
+/// leave values where their own declaration says (PTX ISA 9.7.12.5).
+std::string PrototypeMismatch(const ptx::Prototype& prototype, const ptx::Function& callee) {
+  const auto compare = [](std::string_view what, const std::vector<ptx::Variable>& passed,
+                          const std::vector<ptx::Variable>& declared) -> std::string {
+    if (passed.size() != declared.size()) {
+      return fmt::format("it passes {} {}s where {} are declared", passed.size(), what,
+                         declared.size());
+    }
+    for (std::size_t i = 0; i < passed.size(); ++i) {
+      const bool same_kind =
+          (passed[i].space == ptx::Space::kReg) == (declared[i].space == ptx::Space::kReg);
+      if (passed[i].bytes != declared[i].bytes || !same_kind) {
+        return fmt::format("its {} {} has {} bytes where {} are declared", what, i + 1,
+                           passed[i].bytes, declared[i].bytes);
+      }
+    }
+    return {};
+  };
+  const std::string problem = compare("argument", prototype.params, callee.params);
+  return problem.empty() ? compare("return value", prototype.returns, callee.returns) : problem;
 }
 
 void CallLanes(CoreWarp& warp, const CallSite& site, std::uint32_t callee, LaneMask lanes) {
@@ -265,6 +324,19 @@ void Call(Warp& base, const Decoded& op) {
     warp.outcome = Outcome::kStop;
     return;
   }
+  if (site.prototype != nullptr) {
+    const ptx::Function& function = *program.functions[callee].function;
+    const std::string mismatch = PrototypeMismatch(*site.prototype, function);
+    if (!mismatch.empty()) {
+      Report1(warp, FindingKind::kTrap, warp.pc, group,
+              fmt::format("an indirect call of '{}' with another prototype: {}", function.name,
+                          mismatch),
+              "call", std::nullopt, "a pointer to a function of the type that is called");
+      warp.engine->End(Stop::kFault, "call with another prototype");
+      warp.outcome = Outcome::kStop;
+      return;
+    }
+  }
   // Lanes that call another function come back to this instruction; those that the guard excludes
   // go past it.
   const LaneMask later = warp.exec & ~group;
@@ -297,6 +369,7 @@ void Return(Warp& base, const Decoded& op) {
   const LaneMask leaving = warp.exec;
   const LaneMask staying = warp.active & ~leaving;
   AddSplit(warp, warp.pc + 1, staying, &frame, Wait::kReady, 0, 0);
+  CopyRegisterParameters(warp, frame, leaving, true);
   LaneMask rest = leaving;
   bool first_group = true;
   Frame* own_frame = nullptr;
