@@ -44,7 +44,10 @@ TEST_P(Libraries, HeadersOfTheToolkitDoNotCollideWithTheHostsNames) {
 #define M_PI 3.14159f
 __global__ void k(float* x, int* y) {
   x[0] = -INFINITY + NAN + M_PI + FLT_MAX;
-  y[0] = INT_MAX + INT_MIN + INT8_MIN + INT32_MIN;
+  y[0] = INT_MAX;
+  y[1] = INT_MIN;
+  y[2] = INT8_MIN;
+  y[3] = INT32_MIN;
 }
 )";
     request.headers = ops::HostHeaders();
