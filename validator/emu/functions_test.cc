@@ -166,6 +166,27 @@ TEST(Functions, AResultThatIsNeverSetIsUndefined) {
   EXPECT_TRUE(HasFinding(ran.report, FindingKind::kUninitialisedUse)) << Show(ran.report);
 }
 
+/// What is not run is refused before anything runs, with its line, and as not covered: that is no
+/// fault of the kernel's.
+TEST(Functions, WhatIsNotCoveredIsRefusedAtLoad) {
+  const char* const kBodies[] = {
+      "vshr.u32.u32.u32.clamp %r10, %r2, %r1;",
+      "vadd.s32.s32.s32 %r10, %r2, %r1;",
+      "vabsdiff4.u32.u32.u32.add %r10, %r2, %r1, %r2;",
+      "ld.global.v8.f32 {%f0, %f1, %f2, %f3, %f4, %f5, %f6, %f7}, [%rd1];",
+      ".reg .v4 .f32 %v;",
+      ".global .u32 here;",
+      "mov.b32 %r10, %r2.h0;",
+  };
+  for (const char* const body : kBodies) {
+    const auto program = Program::Load(Module("", body));
+    ASSERT_FALSE(program) << body;
+    EXPECT_EQ(program.error().kind, ErrorKind::kUnsupported) << ToString(program.error());
+    EXPECT_THAT(ToString(program.error()), testing::HasSubstr("ptx:17:")) << body;
+  }
+  EXPECT_TRUE(Program::Load(Module("", "mov.u32 %r10, %r2;")));
+}
+
 /// Calls `twice` through a pointer, with a prototype of our choice.
 Ran RunIndirect(const std::string& prototype, const std::string& arguments) {
   return RunModule(R"(
