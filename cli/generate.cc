@@ -262,7 +262,8 @@ void AddGenerate(CLI::App& app, Session& session) {
       "  assay generate --resume runs/ID --model openai/MODEL --attempts 16\n"
       "Keys: OPENAI_API_KEY and ANTHROPIC_API_KEY go to OpenAI and Anthropic alone; a server named "
       "by --base-url gets\n"
-      "ASSAY_API_KEY (or --key-file), if that is set. exec/ programs get no key but what --exec-env "
+      "ASSAY_API_KEY (or --key-file), if that is set. exec/ programs get no key but what "
+      "--exec-env "
       "names.\n"
       "A run's folder may come from anybody: what it would run, send or read is named again to "
       "--resume it.");

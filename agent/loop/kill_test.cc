@@ -74,8 +74,8 @@ class ResumeTest : public ::testing::TestWithParam<StrategyKind> {
     });
     Environment environment{
         .clock = clock,
-        .make_judges =
-            testing::ScriptedJudges([this](const verdict::Candidate& candidate, const JudgeContext&) {
+        .make_judges = testing::ScriptedJudges(
+            [this](const verdict::Candidate& candidate, const JudgeContext&) {
               Log("judge " + candidate.kernel.substr(0, candidate.kernel.find('\n')));
             }),
         .entropy = [] { return std::uint64_t{5}; },

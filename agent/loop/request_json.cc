@@ -117,7 +117,9 @@ bool IsOfLibrary(const ops::Library& library, const ops::OpSpec& op) {
   return own && own->digest == op.digest;
 }
 
-std::string_view Name(campaign::Effort effort) { return kEfforts[static_cast<std::size_t>(effort)]; }
+std::string_view Name(campaign::Effort effort) {
+  return kEfforts[static_cast<std::size_t>(effort)];
+}
 
 std::optional<campaign::Effort> ParseEffort(std::string_view name) {
   for (std::size_t i = 0; i < kEfforts.size(); ++i) {
