@@ -20,7 +20,7 @@ struct Request {
   std::string input = "-";
   std::string out;
   std::string cache;
-  std::string effort = "quick";
+  std::string effort = "standard";
   std::uint64_t seed = 1;
   WorkbenchOptions tools;
 };

@@ -44,17 +44,19 @@ double WeightOf(std::string_view gate) { return HundredthsOf(gate) / 100.0; }
 
 Score ScoreOf(const verdict::Verdict& verdict) {
   Score score;
-  int earned = 0;
+  double earned = 0;
   bool open = true;
+  const bool refuted = verdict.outcome == Outcome::kRefuted;
   for (const verdict::GateResult& result : verdict.gates) {
     GateReward& gate = score.gates.emplace_back();
     gate.gate = result.gate;
     gate.status = Name(result.status);
     if (result.status == GateStatus::kPassed) gate.reward = 1;
     if (result.status == GateStatus::kRefuted) gate.reward = 0;
-    if (result.status == GateStatus::kRefuted || result.status == GateStatus::kInconclusive)
-      open = false;
+    const bool undecided = result.status == GateStatus::kInconclusive;
+    if (result.status == GateStatus::kRefuted || (undecided && !refuted)) open = false;
     if (open && result.status == GateStatus::kPassed) earned += HundredthsOf(result.gate);
+    if (open && undecided) earned += HundredthsOf(result.gate) / 2.0;
   }
   score.conclusive = verdict.outcome == Outcome::kAccepted || verdict.outcome == Outcome::kRefuted;
   if (verdict.outcome == Outcome::kInternalError) return score;

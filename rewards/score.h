@@ -1,13 +1,16 @@
 // From a verdict to a reward: a number between 0 and 1, and one for each gate.
 //
-// A candidate earns the weight of each gate up to the first that it did not pass, in the order in
-// which gates run; all weights together are 1, and only an accepted candidate has them all. Nothing
-// is earned behind a gate that refuted: a kernel that races has not computed what its numbers say.
-// A gate that could not decide (inconclusive) earns nothing, ends the sum, and makes the whole
-// reward inconclusive; a trainer may leave such a sample out. Of a judge that failed there is no
-// reward at all. Gates that do not run on this engine (training, device, speed) have no weight.
+// A candidate earns the weight of each gate up to the one that refuted it, in the order in which
+// gates run; all weights together are 1, and only an accepted candidate has them all. Nothing is
+// earned behind a gate that refuted: a kernel that races has not computed what its numbers say. The
+// gates that read cases read the same ones, and a refutation ends them for all: a gate before the
+// refuting one that had found nothing until then is inconclusive, and earns half.
 //
-// Pure functions of the verdict, but for nothing that varies from run to run: time is not looked at.
+// Where nothing was refuted, the first gate that could not decide ends the sum, and the whole reward
+// is inconclusive; a trainer may leave such a sample out. Of a judge that failed there is no reward at
+// all. Gates that do not run on this engine (training, device, speed) have no weight.
+//
+// Pure functions of the verdict; time is not looked at.
 #pragma once
 
 #include <optional>

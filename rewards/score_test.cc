@@ -42,6 +42,19 @@ TEST(Score, NothingIsEarnedBehindARefutation) {
   EXPECT_EQ(ScoreOf(verdict).gates.back().reward, 1.0);
 }
 
+// One campaign serves memory, race, numeric and precision: what refutes one of them ends it for all.
+TEST(Score, WhatHadFoundNothingUntilTheRefutationEarnsHalf) {
+  verdict::Verdict judged = testing::VerdictOf(testing::RmsNorm(), {.kernel = "k", .launch = "{}"},
+                                               "refute numeric wrong_value");
+  const double passed = *ScoreOf(judged).reward;
+  for (verdict::GateResult& result : judged.gates) {
+    if (result.gate == "memory" || result.gate == "race")
+      result.status = verdict::GateStatus::kInconclusive;
+  }
+  EXPECT_DOUBLE_EQ(*ScoreOf(judged).reward, passed - (WeightOf("memory") + WeightOf("race")) / 2);
+  EXPECT_GT(*ScoreOf(judged).reward, *Of("refute memory out_of_bounds").reward);
+}
+
 TEST(Score, WhatIsNotDecidedIsSaid) {
   const Score open = Of("inconclusive");
   EXPECT_FALSE(open.conclusive);

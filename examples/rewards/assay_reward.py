@@ -15,7 +15,7 @@ import subprocess
 
 
 class Rewards:
-    def __init__(self, cache="judgements", effort="quick", arch="sm_90", seed=1):
+    def __init__(self, cache="judgements", effort="standard", arch="sm_90", seed=1):
         program = os.environ.get("ASSAY") or shutil.which("assay")
         if not program:
             raise RuntimeError("assay is neither on PATH nor named by ASSAY")
