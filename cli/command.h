@@ -48,6 +48,8 @@ void AddGenerate(CLI::App& app, Session& session);
 void AddCheck(CLI::App& app, Session& session);
 void AddReplay(CLI::App& app, Session& session);
 void AddSanitize(CLI::App& app, Session& session);
+void AddCorpus(CLI::App& app, Session& session);
+void AddReward(CLI::App& app, Session& session);
 void AddOps(CLI::App& app, Session& session);
 void AddDoctor(CLI::App& app, Session& session);
 

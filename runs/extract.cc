@@ -258,4 +258,20 @@ std::expected<verdict::Candidate, Finding> ExtractCandidate(const ModelReply& re
   return verdict::Candidate{kernel->text, plan->text};
 }
 
+verdict::Verdict FormatVerdict(const ops::Instance& instance, const std::string& engine,
+                               const Finding& finding) {
+  verdict::GateResult gate;
+  gate.gate = "format";
+  gate.status = verdict::GateStatus::kRefuted;
+  gate.counterexamples = {
+      verdict::MakeCounterexample(instance, {}, engine, gate.gate, {finding})};
+  verdict::Verdict verdict;
+  verdict.outcome = verdict::Outcome::kRefuted;
+  verdict.reason = finding.message;
+  verdict.instance = instance.Id();
+  verdict.engine = engine;
+  verdict.gates = {std::move(gate)};
+  return verdict;
+}
+
 }  // namespace assay::runs

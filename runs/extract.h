@@ -14,9 +14,11 @@
 #include <string_view>
 #include <vector>
 
+#include "ops/op.h"
 #include "runs/conversation.h"
 #include "validator/findings/finding.h"
 #include "validator/verdict/candidate.h"
+#include "validator/verdict/verdict.h"
 
 namespace assay::runs {
 
@@ -33,5 +35,9 @@ std::vector<CodeBlock> FindCodeBlocks(std::string_view reply);
 
 /// The candidate, or what is wrong with the reply.
 std::expected<verdict::Candidate, Finding> ExtractCandidate(const ModelReply& reply);
+
+/// The verdict on a reply that holds no candidate: refuted by the format gate.
+verdict::Verdict FormatVerdict(const ops::Instance& instance, const std::string& engine,
+                               const Finding& finding);
 
 }  // namespace assay::runs

@@ -186,15 +186,20 @@ Result<RunFolder> RunFolder::Open(const Path& path, Clock& clock, std::string co
   return run;
 }
 
-Result<Json> RunFolder::ReadRequest(const Path& path) {
+Result<std::vector<StampedEvent>> RunFolder::ReadEvents(const Path& path) {
   ASSAY_TRY_VOID(HoldsRun(path));
-  ASSAY_TRY(const Log log, ReadLog(path / kEvents));
-  RunState state;
-  for (const StampedEvent& event : log.events) ASSAY_TRY_VOID(Apply(event, state));
+  ASSAY_TRY(Log log, ReadLog(path / kEvents));
   if (log.events.empty()) {
     return Fail(ErrorKind::kUsage, "the run had not begun when it ended", path.string(),
                 "start it anew");
   }
+  return std::move(log.events);
+}
+
+Result<Json> RunFolder::ReadRequest(const Path& path) {
+  ASSAY_TRY(const std::vector<StampedEvent> events, ReadEvents(path));
+  RunState state;
+  for (const StampedEvent& event : events) ASSAY_TRY_VOID(Apply(event, state));
   return state.request;
 }
 

@@ -33,6 +33,9 @@ class RunFolder {
   /// An existing run, with its state. Read-write; locked.
   static Result<RunFolder> Open(const Path& path, Clock& clock, std::string continuation);
 
+  /// The events of a run so far, without taking the lock: for those who only look. A torn last line
+  /// is left out.
+  static Result<std::vector<StampedEvent>> ReadEvents(const Path& path);
   /// The request of the run's first or latest start, without taking the lock.
   static Result<Json> ReadRequest(const Path& path);
 

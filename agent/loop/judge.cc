@@ -111,30 +111,6 @@ void JudgeDesk::Work(Judge& judge) {
   }
 }
 
-verdict::Verdict FormatVerdict(const ops::Instance& instance, const std::string& engine,
-                             const Finding& finding) {
-  verdict::Counterexample counterexample;
-  counterexample.gate = "format";
-  counterexample.op = instance.op.name;
-  counterexample.op_digest = instance.op.digest;
-  for (const auto& [variable, dtype] : instance.binding)
-    counterexample.binding[variable] = Name(dtype);
-  counterexample.arch = instance.arch;
-  counterexample.engine = engine;
-  counterexample.findings = {finding};
-  verdict::GateResult gate;
-  gate.gate = "format";
-  gate.status = verdict::GateStatus::kRefuted;
-  gate.counterexamples = {std::move(counterexample)};
-  verdict::Verdict verdict;
-  verdict.outcome = verdict::Outcome::kRefuted;
-  verdict.reason = finding.message;
-  verdict.instance = instance.Id();
-  verdict.engine = engine;
-  verdict.gates = {std::move(gate)};
-  return verdict;
-}
-
 std::vector<verdict::Counterexample> KnownCounterexamples(const runs::RunState& state,
                                                         const runs::Attempt& attempt) {
   std::vector<verdict::Counterexample> known;

@@ -103,10 +103,6 @@ class JudgeDesk {
   std::vector<std::thread> threads_;
 };
 
-/// The verdict on a reply that holds no candidate: refuted by the format gate.
-verdict::Verdict FormatVerdict(const ops::Instance& instance, const std::string& engine,
-                             const Finding& finding);
-
 /// Counterexamples of the attempts that `attempt` descends from, for the judge to try first. Only
 /// those: which other attempts have been judged by now is a matter of timing. Holdout cases stay
 /// out: what is tried again would be told.

@@ -101,7 +101,7 @@ class Loop {
       if (!candidate) {
         ASSAY_TRY_VOID(RecordVerdict(
             {attempt.number,
-             FormatVerdict(parts_.request.instance, parts_.request.engine, candidate.error()),
+             runs::FormatVerdict(parts_.request.instance, parts_.request.engine, candidate.error()),
              {},
              {}}));
         continue;

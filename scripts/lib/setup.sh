@@ -7,7 +7,7 @@ die() { printf 'error: %s\n' "$*" >&2; exit 3; }
 ASSAY_PACKAGES=(
   g++ cmake ninja-build pkg-config git ca-certificates
   bubblewrap libseccomp-dev
-  nlohmann-json3-dev libcli11-dev libfmt-dev libcurl4-openssl-dev libssl-dev
+  nlohmann-json3-dev libcli11-dev libfmt-dev libcurl4-openssl-dev libssl-dev libsqlite3-dev libzstd-dev
   libgtest-dev libgmock-dev libbenchmark-dev libcpp-httplib-dev
 )
 
