@@ -77,6 +77,7 @@ def judge(arguments, item, seed):
     try:
         verdict = json.loads(run.stdout)
         line["outcome"] = verdict["outcome"]
+        line["reason"] = verdict["reason"]
         line["verdict"] = without_times(verdict)
     except (ValueError, KeyError):
         line["outcome"] = "error"

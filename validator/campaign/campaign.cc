@@ -7,6 +7,7 @@
 
 #include "ops/properties.h"
 #include "validator/campaign/minimise.h"
+#include "validator/cases/shapes.h"
 
 namespace assay::campaign {
 namespace {
@@ -14,6 +15,11 @@ namespace {
 // Fixed, so that where a campaign ends does not depend on the number of processors.
 constexpr std::size_t kBatch = 8;
 constexpr std::size_t kEnoughDefects = 3;
+// What a case is granted once the limit learned from tiny ones was too small, and how often it is
+// halved when that is too little as well.
+constexpr std::uint64_t kGenerousSteps = 400'000'000;
+constexpr int kMostHalved = 8;
+constexpr std::int64_t kSmallElements = 1024;
 
 Hit* FindKnown(std::vector<Hit>& hits, std::string_view gate, const Finding& finding) {
   const auto found = std::ranges::find_if(
@@ -151,6 +157,40 @@ verdict::Ledger Campaign::LedgerOfAll() const {
   return ledger;
 }
 
+CaseRun Campaign::Again(Task& task, CaseRun run, Harvest& harvest) const {
+  const auto unending = [](const CaseRun& each) {
+    return !each.error && each.left_out.empty() && each.plan_findings.empty() &&
+           each.report.stop == Stop::kStepLimit && each.report.findings.empty();
+  };
+  if (task.probe.ends_only || !task.probe.prelude.empty() || !unending(run)) return run;
+  if (task.wants.max_steps < kGenerousSteps) {
+    task.wants.max_steps = kGenerousSteps;
+    run = trial_.runner.Run(task.probe, task.wants);
+  }
+  for (int halved = 0; halved < kMostHalved && unending(run); ++halved) {
+    cases::Case& value = task.probe.case_;
+    const bool spelled_out = std::ranges::any_of(
+        value.profiles, [](const auto& profile) { return profile.second.kind == "literal"; });
+    const auto longest = std::ranges::max_element(
+        value.axes, {}, [](const auto& axis) { return axis.second; });
+    // A small case that has no end by then is not merely costly.
+    if (spelled_out || longest == value.axes.end() || longest->second < 2 ||
+        cases::TotalElements(trial_.instance, value.axes) < kSmallElements)
+      break;
+    const auto smaller = cases::SolveNear(trial_.instance.op, longest->first, longest->second / 2,
+                                          value.axes);
+    if (!smaller || smaller->at(longest->first) >= longest->second) break;
+    LeaveOut(task,
+             fmt::format("no end within {} instructions; a smaller case ran in its place",
+                         task.wants.max_steps),
+             harvest);
+    harvest.ledger.Planned(task.purpose);
+    value.axes = *smaller;
+    run = trial_.runner.Run(task.probe, task.wants);
+  }
+  return run;
+}
+
 bool Campaign::Execute(const std::vector<Task>& planned, std::string_view gate, Harvest& harvest,
                        std::size_t batches_after_refutation) {
   for (const Task& task : planned) harvest.ledger.Planned(task.purpose);
@@ -162,14 +202,18 @@ bool Campaign::Execute(const std::vector<Task>& planned, std::string_view gate, 
   };
   for (std::size_t start = 0; start < planned.size(); start += kBatch) {
     const std::size_t count = std::min(kBatch, planned.size() - start);
-    const std::vector<CaseRun> runs =
+    std::vector<CaseRun> runs =
         trial_.runner.RunAll(std::span(planned).subspan(start, count), [&](std::size_t done) {
           const std::size_t at = start + done;
           trial_.Report(
               gate, fmt::format("{}: case {} of {}", planned[at - 1].purpose, at, planned.size()),
               static_cast<double>(at) / static_cast<double>(planned.size()));
         });
-    for (std::size_t i = 0; i < count; ++i) Gather(planned[start + i], runs[i], harvest);
+    for (std::size_t i = 0; i < count; ++i) {
+      Task task = planned[start + i];
+      const CaseRun run = Again(task, std::move(runs[i]), harvest);
+      Gather(task, run, harvest);
+    }
     if (harvest.hits.empty()) {
       // More of what cannot be run proves nothing either.
       if (!harvest.inconclusive.empty())

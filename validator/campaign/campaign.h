@@ -105,6 +105,9 @@ class Campaign {
                         std::vector<Task>& planned) const;
 
   void Trim(std::vector<Task>& planned);
+  /// A run that reached its step limit, again: under a larger limit, then on smaller cases in its
+  /// place. Limits are learned from tiny cases, and a kernel may be costlier than they show.
+  CaseRun Again(Task& task, CaseRun run, Harvest& harvest) const;
   void LeaveOut(const Task& task, std::string_view reason, Harvest& harvest) const;
   void NoteReach(const cases::Probe& probe, Harvest& harvest) const;
   void Learn(const CaseRun& run);

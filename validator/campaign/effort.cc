@@ -64,7 +64,7 @@ std::uint64_t StepLimit(std::int64_t elements, double steps_per_element, std::ui
   // endless one is not saved by it.
   const double expected = static_cast<double>(elements) * std::max(steps_per_element, 10.0);
   const std::uint64_t idle = std::min<std::uint64_t>(threads, 1'000'000) * kStepsOfAThread;
-  return kTinySteps + idle + static_cast<std::uint64_t>(std::min(50.0 * expected, 4e9));
+  return kTinySteps + idle + static_cast<std::uint64_t>(std::min(50.0 * expected, 1e9));
 }
 
 }  // namespace assay::campaign

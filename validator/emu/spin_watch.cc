@@ -37,6 +37,30 @@ std::uint64_t MixBytes(std::uint64_t hash, const std::byte* data, std::size_t by
   return hash;
 }
 
+/// Slots of a frame that hold what the machine chose: clocks, and what was computed from them. They
+/// change from round to round without anything coming of it; a back-off that reads a clock is a spin
+/// like any other.
+std::vector<bool> ChosenSlots(const CoreWarp& warp, const FunctionCode& code, const Frame& frame) {
+  std::vector<bool> chosen(code.slot_count);
+  const auto mark = [&](const DecodedOperand& operand) {
+    for (std::size_t i = 0; i < (operand.bits + 31u) / 32u; ++i) {
+      if (operand.slot + i < chosen.size()) chosen[operand.slot + i] = true;
+    }
+  };
+  for (std::uint32_t pc = code.first_pc; pc < code.end_pc; ++pc) {
+    const Decoded& op = warp.At(pc);
+    const bool clock = (op.flags & kFlagVolatileSpecial) != 0;
+    for (std::size_t i = 0; i < op.operand_count; ++i) {
+      const DecodedOperand& operand = op.operands[i];
+      if (operand.kind != DecodedOperand::Kind::kSlot) continue;
+      const bool result = i < op.destinations;
+      if (result ? frame.machine != nullptr && frame.machine[operand.shadow] != 0 : clock)
+        mark(operand);
+    }
+  }
+  return chosen;
+}
+
 /// All that decides what a warp does next, as long as memory stays as it is.
 std::uint64_t StateOf(const CoreWarp& warp) {
   std::uint64_t hash = Mix(warp.alive, static_cast<std::uint64_t>(warp.split_count));
@@ -50,7 +74,10 @@ std::uint64_t StateOf(const CoreWarp& warp) {
   }
   for (const auto& frame : warp.frames) {
     const FunctionCode& code = warp.engine->program.functions[frame->function];
-    hash = MixBytes(hash, frame->slots, std::size_t{code.slot_count} * kSlotBytes);
+    const std::vector<bool> chosen = ChosenSlots(warp, code, *frame);
+    for (std::size_t slot = 0; slot < code.slot_count; ++slot) {
+      if (!chosen[slot]) hash = MixBytes(hash, frame->slots + slot * kSlotBytes, kSlotBytes);
+    }
     for (std::size_t i = 0; i < code.predicate_count; ++i) hash = Mix(hash, frame->predicates[i]);
     for (const std::uint32_t pc : frame->return_pc) hash = Mix(hash, pc);
   }

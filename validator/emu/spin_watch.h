@@ -4,8 +4,9 @@
 // what stays the same. A warp that comes back to a state (registers, predicates, local memory,
 // program counters) that it was in since the last change will go round for ever; when every warp
 // that can run does, and no block waits to be started, nothing will ever change again, under any
-// schedule. Loops that count their rounds or read a clock never repeat a state: those end at the
-// step limit.
+// schedule. What the machine chose (clocks, and what comes of them) is no part of a state: waiting
+// with patience is still waiting. Loops that count their rounds never repeat a state: those end at
+// the step limit.
 //
 // Cost: nothing while memory changes; after a few quiet rounds one hash of the register files a
 // round. States are compared with one remembered state, which is renewed at every power of two

@@ -202,9 +202,11 @@ TEST(PtxPolicyTest, TwinsDoNotFire) {
   EXPECT_TRUE(Check(Used(Kind::kSpecialRegister, "%ctaid", 14, false)).empty());
   EXPECT_TRUE(Check(Used(Kind::kCallee, "my_malloc", 14, false)).empty());
   EXPECT_TRUE(Check(Used(Kind::kCallee, "trap", 14, false)).empty());
-  // The toolkit's own checks trap; it has no other exemption.
+  // The toolkit's own checks trap, and its barriers wait with patience; it has no other exemption.
   EXPECT_TRUE(Check(Used(Kind::kOpcode, "trap", 14, true)).empty());
-  EXPECT_FALSE(Check(Used(Kind::kSpecialRegister, "%globaltimer", 14, true)).empty());
+  EXPECT_TRUE(Check(Used(Kind::kSpecialRegister, "%globaltimer", 14, true)).empty());
+  EXPECT_TRUE(Check(Used(Kind::kOpcode, "nanosleep", 14, true)).empty());
+  EXPECT_FALSE(Check(Used(Kind::kSpecialRegister, "%clock64", 14, true)).empty());
 }
 
 TEST(PtxPolicyTest, OnlyWhatIsNotDefinedCanBeReplaced) {
