@@ -35,7 +35,7 @@ def candidates(only, folders):
         for op in sorted(path.parent.name for path in ROOT.glob("ops/*/naive")):
             for dtypes in choices(op):
                 yield f"naive/{op}", ROOT / "ops" / op / "naive", op, dtypes, "accepted"
-    for kind, expected in (("right", "accepted"), ("hostile", "refuted")):
+    for kind, expected in (("right", "accepted"), ("hostile", "refuted"), ("adversarial", None)):
         if kind in only:
             yield from described(ROOT / "corpus" / kind, kind, expected)
     if "precision" in only:
@@ -88,7 +88,7 @@ def judge(arguments, item, seed):
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--assay", default=str(ROOT / "build/release/bin/assay"))
-    parser.add_argument("--only", default="", help="of naive, right, hostile, precision (default: all, or none with --folder)")
+    parser.add_argument("--only", default="", help="of naive, right, hostile, adversarial, precision (default: all, or none with --folder)")
     parser.add_argument("--folder", action="append", default=[])
     parser.add_argument("--seeds", default="1:2", help="FIRST:END")
     parser.add_argument("--effort", default="standard")
@@ -98,7 +98,7 @@ def main():
     parser.add_argument("--times", action="store_true", help="the slowest ten, on stderr")
     parser.add_argument("extra", nargs="*", help="further options of assay check, after --")
     arguments = parser.parse_args()
-    only = arguments.only.split(",") if arguments.only else [] if arguments.folder else ["naive", "right", "hostile", "precision"]
+    only = arguments.only.split(",") if arguments.only else [] if arguments.folder else ["naive", "right", "hostile", "adversarial", "precision"]
     first, end = map(int, arguments.seeds.split(":"))
     work = [(item, seed) for seed in range(first, end) for item in candidates(only, arguments.folder)]
     outcomes, unexpected, times = collections.Counter(), [], []

