@@ -7,7 +7,9 @@
 
 namespace assay {
 
-std::chrono::steady_clock::time_point SystemClock::Now() { return std::chrono::steady_clock::now(); }
+std::chrono::steady_clock::time_point SystemClock::Now() {
+  return std::chrono::steady_clock::now();
+}
 
 std::string SystemClock::Timestamp() {
   const auto now = std::chrono::system_clock::now();
@@ -17,9 +19,12 @@ std::string SystemClock::Timestamp() {
   std::tm utc{};
   gmtime_r(&seconds, &utc);
   return fmt::format("{:04}-{:02}-{:02}T{:02}:{:02}:{:02}.{:03}Z", utc.tm_year + 1900,
-                     utc.tm_mon + 1, utc.tm_mday, utc.tm_hour, utc.tm_min, utc.tm_sec, milliseconds);
+                     utc.tm_mon + 1, utc.tm_mday, utc.tm_hour, utc.tm_min, utc.tm_sec,
+                     milliseconds);
 }
 
-void SystemClock::Sleep(std::chrono::milliseconds duration) { std::this_thread::sleep_for(duration); }
+void SystemClock::Sleep(std::chrono::milliseconds duration) {
+  std::this_thread::sleep_for(duration);
+}
 
 }  // namespace assay

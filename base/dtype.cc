@@ -20,7 +20,7 @@ struct Row {
   std::string_view alias;
   std::uint8_t bytes;
   Kind kind;
-  std::int8_t precision;     // significand bits with the hidden one
+  std::int8_t precision;  // significand bits with the hidden one
   std::int8_t exponent_bits;
   bool has_infinity;
 };
@@ -88,9 +88,9 @@ std::uint32_t EncodeSmall(const Row& row, double value) {
   // The canonical NaN of the hardware: all ones below the sign.
   if (std::isnan(value)) return (exponent_mask << mantissa_bits) | mantissa_mask;
   const double magnitude = std::fabs(value);
-  const std::uint32_t overflow =
-      row.has_infinity ? exponent_mask << mantissa_bits
-                       : (exponent_mask << mantissa_bits) | (mantissa_mask - 1);
+  const std::uint32_t overflow = row.has_infinity
+                                     ? exponent_mask << mantissa_bits
+                                     : (exponent_mask << mantissa_bits) | (mantissa_mask - 1);
   if (std::isinf(value)) return sign | overflow;
   if (magnitude == 0) return sign;
   int exponent = std::max(std::ilogb(magnitude), MinExponent(row));
@@ -126,7 +126,7 @@ void WriteSaturated(double value, std::byte* element) {
   constexpr double kLow = static_cast<double>(std::numeric_limits<T>::min());
   constexpr double kHigh = static_cast<double>(std::numeric_limits<T>::max());
   const double rounded = std::isnan(value) ? 0.0 : std::nearbyint(value);
-  Write(rounded <= kLow ? std::numeric_limits<T>::min()
+  Write(rounded <= kLow    ? std::numeric_limits<T>::min()
         : rounded >= kHigh ? std::numeric_limits<T>::max()
                            : static_cast<T>(rounded),
         element);
@@ -177,20 +177,33 @@ double UlpAt(DType type, double value) {
 double LoadAsDouble(DType type, const std::byte* element) {
   switch (type) {
     case DType::kBool:
-    case DType::kU8: return Read<std::uint8_t>(element);
-    case DType::kI8: return Read<std::int8_t>(element);
-    case DType::kI16: return Read<std::int16_t>(element);
-    case DType::kU16: return Read<std::uint16_t>(element);
-    case DType::kI32: return Read<std::int32_t>(element);
-    case DType::kU32: return Read<std::uint32_t>(element);
-    case DType::kI64: return static_cast<double>(Read<std::int64_t>(element));
-    case DType::kU64: return static_cast<double>(Read<std::uint64_t>(element));
+    case DType::kU8:
+      return Read<std::uint8_t>(element);
+    case DType::kI8:
+      return Read<std::int8_t>(element);
+    case DType::kI16:
+      return Read<std::int16_t>(element);
+    case DType::kU16:
+      return Read<std::uint16_t>(element);
+    case DType::kI32:
+      return Read<std::int32_t>(element);
+    case DType::kU32:
+      return Read<std::uint32_t>(element);
+    case DType::kI64:
+      return static_cast<double>(Read<std::int64_t>(element));
+    case DType::kU64:
+      return static_cast<double>(Read<std::uint64_t>(element));
     case DType::kF8E4M3:
-    case DType::kF8E5M2: return DecodeSmall(RowOf(type), Read<std::uint8_t>(element));
-    case DType::kBF16: return Bf16ToFloat(Read<std::uint16_t>(element));
-    case DType::kF16: return F16ToFloat(Read<std::uint16_t>(element));
-    case DType::kF32: return Read<float>(element);
-    case DType::kF64: return Read<double>(element);
+    case DType::kF8E5M2:
+      return DecodeSmall(RowOf(type), Read<std::uint8_t>(element));
+    case DType::kBF16:
+      return Bf16ToFloat(Read<std::uint16_t>(element));
+    case DType::kF16:
+      return F16ToFloat(Read<std::uint16_t>(element));
+    case DType::kF32:
+      return Read<float>(element);
+    case DType::kF64:
+      return Read<double>(element);
   }
   return 0;
 }
@@ -203,22 +216,35 @@ std::int64_t LoadAsInt64(DType type, const std::byte* element) {
 
 void StoreFromDouble(DType type, double value, std::byte* element) {
   switch (type) {
-    case DType::kBool: return Write<std::uint8_t>(value != 0 ? 1 : 0, element);
-    case DType::kU8: return WriteSaturated<std::uint8_t>(value, element);
-    case DType::kI8: return WriteSaturated<std::int8_t>(value, element);
-    case DType::kI16: return WriteSaturated<std::int16_t>(value, element);
-    case DType::kU16: return WriteSaturated<std::uint16_t>(value, element);
-    case DType::kI32: return WriteSaturated<std::int32_t>(value, element);
-    case DType::kU32: return WriteSaturated<std::uint32_t>(value, element);
-    case DType::kI64: return WriteSaturated<std::int64_t>(value, element);
-    case DType::kU64: return WriteSaturated<std::uint64_t>(value, element);
+    case DType::kBool:
+      return Write<std::uint8_t>(value != 0 ? 1 : 0, element);
+    case DType::kU8:
+      return WriteSaturated<std::uint8_t>(value, element);
+    case DType::kI8:
+      return WriteSaturated<std::int8_t>(value, element);
+    case DType::kI16:
+      return WriteSaturated<std::int16_t>(value, element);
+    case DType::kU16:
+      return WriteSaturated<std::uint16_t>(value, element);
+    case DType::kI32:
+      return WriteSaturated<std::int32_t>(value, element);
+    case DType::kU32:
+      return WriteSaturated<std::uint32_t>(value, element);
+    case DType::kI64:
+      return WriteSaturated<std::int64_t>(value, element);
+    case DType::kU64:
+      return WriteSaturated<std::uint64_t>(value, element);
     case DType::kF8E4M3:
     case DType::kF8E5M2:
       return Write(static_cast<std::uint8_t>(EncodeSmall(RowOf(type), value)), element);
-    case DType::kBF16: return Write(DoubleToBf16(value), element);
-    case DType::kF16: return Write(DoubleToF16(value), element);
-    case DType::kF32: return Write(static_cast<float>(value), element);
-    case DType::kF64: return Write(value, element);
+    case DType::kBF16:
+      return Write(DoubleToBf16(value), element);
+    case DType::kF16:
+      return Write(DoubleToF16(value), element);
+    case DType::kF32:
+      return Write(static_cast<float>(value), element);
+    case DType::kF64:
+      return Write(value, element);
   }
 }
 

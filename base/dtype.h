@@ -13,7 +13,21 @@
 namespace assay {
 
 enum class DType : std::uint8_t {
-  kBool, kI8, kU8, kI16, kU16, kI32, kU32, kI64, kU64, kF8E4M3, kF8E5M2, kBF16, kF16, kF32, kF64,
+  kBool,
+  kI8,
+  kU8,
+  kI16,
+  kU16,
+  kI32,
+  kU32,
+  kI64,
+  kU64,
+  kF8E4M3,
+  kF8E5M2,
+  kBF16,
+  kF16,
+  kF32,
+  kF64,
 };
 
 /// Bytes of one element.

@@ -31,10 +31,11 @@ TEST(DType, EverySmallFloatRoundTripsThroughDouble) {
 }
 
 TEST(DType, RoundsToNearestEvenOnce) {
-  EXPECT_EQ(DoubleToBf16(1.0 + 0x1p-8), 0x3f80);          // tie, to even
-  EXPECT_EQ(DoubleToBf16(1.0 + 0x1p-8 + 0x1p-40), 0x3f81);  // rounding through float first would lose the tail
+  EXPECT_EQ(DoubleToBf16(1.0 + 0x1p-8), 0x3f80);  // tie, to even
+  EXPECT_EQ(DoubleToBf16(1.0 + 0x1p-8 + 0x1p-40),
+            0x3f81);  // rounding through float first would lose the tail
   EXPECT_EQ(DoubleToBf16(1.0 + 3 * 0x1p-8), 0x3f82);
-  EXPECT_EQ(DoubleToF16(65520.0), 0x7c00);                // overflow threshold
+  EXPECT_EQ(DoubleToF16(65520.0), 0x7c00);  // overflow threshold
   EXPECT_EQ(DoubleToF16(65519.0), 0x7bff);
   EXPECT_EQ(DoubleToF16(0x1p-25), 0x0000);
   EXPECT_EQ(DoubleToF16(0x1.8p-25), 0x0001);

@@ -15,13 +15,20 @@ std::string ToString(const Error& error) {
 
 std::string_view Name(ErrorKind kind) {
   switch (kind) {
-    case ErrorKind::kUsage: return "usage";
-    case ErrorKind::kEnvironment: return "environment";
-    case ErrorKind::kMalformedInput: return "malformed_input";
-    case ErrorKind::kUnsupported: return "unsupported";
-    case ErrorKind::kNetwork: return "network";
-    case ErrorKind::kLimit: return "limit";
-    case ErrorKind::kInternal: return "internal";
+    case ErrorKind::kUsage:
+      return "usage";
+    case ErrorKind::kEnvironment:
+      return "environment";
+    case ErrorKind::kMalformedInput:
+      return "malformed_input";
+    case ErrorKind::kUnsupported:
+      return "unsupported";
+    case ErrorKind::kNetwork:
+      return "network";
+    case ErrorKind::kLimit:
+      return "limit";
+    case ErrorKind::kInternal:
+      return "internal";
   }
   return "internal";
 }

@@ -64,8 +64,8 @@ Error WithPlace(Error error, std::string_view place);
 }  // namespace assay
 
 /// An invariant of ours. On in every build.
-#define ASSAY_CHECK(condition, ...)                                              \
-  do {                                                                           \
+#define ASSAY_CHECK(condition, ...)                                               \
+  do {                                                                            \
     if (!(condition)) ::assay::CheckFailed(#condition, std::string{__VA_ARGS__}); \
   } while (false)
 
@@ -75,14 +75,14 @@ Error WithPlace(Error error, std::string_view place);
 /// ASSAY_TRY(auto x, Expression()): binds the value, or returns the error to the caller.
 #define ASSAY_TRY(declaration, ...) \
   ASSAY_TRY_INNER(ASSAY_CONCAT(assay_try_, __LINE__), declaration, __VA_ARGS__)
-#define ASSAY_TRY_INNER(temporary, declaration, ...)                        \
-  auto temporary = __VA_ARGS__;                                             \
-  if (!temporary) return std::unexpected(std::move(temporary).error());     \
+#define ASSAY_TRY_INNER(temporary, declaration, ...)                    \
+  auto temporary = __VA_ARGS__;                                         \
+  if (!temporary) return std::unexpected(std::move(temporary).error()); \
   declaration = *std::move(temporary)
 
 /// ASSAY_TRY_VOID(Expression()): returns the error of a Status to the caller.
-#define ASSAY_TRY_VOID(...)                                                              \
-  do {                                                                                   \
-    if (auto assay_status = __VA_ARGS__; !assay_status)                                  \
-      return std::unexpected(std::move(assay_status).error());                           \
+#define ASSAY_TRY_VOID(...)                                    \
+  do {                                                         \
+    if (auto assay_status = __VA_ARGS__; !assay_status)        \
+      return std::unexpected(std::move(assay_status).error()); \
   } while (false)

@@ -36,7 +36,7 @@ void UniqueFd::Reset(int fd) {
 Result<std::string> ReadFile(const Path& path, std::uintmax_t max_bytes) {
   UniqueFd fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
   if (!fd) return SystemError("cannot open", path, "check the path and its permissions");
-  struct stat info {};
+  struct stat info{};
   if (::fstat(fd.get(), &info) != 0) return SystemError("cannot stat", path);
   if (!S_ISREG(info.st_mode)) {
     return Fail(ErrorKind::kEnvironment, "not a regular file", path.string(), "name a file");

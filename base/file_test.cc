@@ -29,11 +29,12 @@ TEST(Digest, KnownAnswer) {
 TEST(SharedMemory, PrivateCopyLeavesTheOriginal) {
   auto memory = *SharedMemory::Create(4096);
   memory.bytes()[0] = std::byte{7};
-  auto copy = *SharedMemory::Map(UniqueFd(dup(memory.fd())), 4096, SharedMemory::Access::kPrivateCopy);
+  auto copy =
+      *SharedMemory::Map(UniqueFd(dup(memory.fd())), 4096, SharedMemory::Access::kPrivateCopy);
   copy.bytes()[0] = std::byte{9};
   EXPECT_EQ(memory.bytes()[0], std::byte{7});
-  EXPECT_FALSE(
-      SharedMemory::Map(UniqueFd(dup(memory.fd())), 8192, SharedMemory::Access::kReadWrite).has_value());
+  EXPECT_FALSE(SharedMemory::Map(UniqueFd(dup(memory.fd())), 8192, SharedMemory::Access::kReadWrite)
+                   .has_value());
 }
 
 }  // namespace

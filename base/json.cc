@@ -14,7 +14,8 @@ std::string LineAndColumn(std::string_view text, std::size_t byte) {
   const std::string_view before = text.substr(0, std::min(byte, text.size()));
   const auto line = 1 + std::count(before.begin(), before.end(), '\n');
   const std::size_t start = before.rfind('\n');
-  const std::size_t column = start == std::string_view::npos ? before.size() + 1 : before.size() - start;
+  const std::size_t column =
+      start == std::string_view::npos ? before.size() + 1 : before.size() - start;
   return std::to_string(line) + ":" + std::to_string(column);
 }
 
@@ -89,7 +90,8 @@ Result<Json> ParseJson(std::string_view text, std::string_view file) {
   } catch (const Json::parse_error& error) {
     std::string what = error.what();
     // "[json.exception.parse_error.101] parse error at line 1, column 2: MESSAGE"
-    if (const auto colon = what.find(": "); colon != std::string::npos) what = what.substr(colon + 2);
+    if (const auto colon = what.find(": "); colon != std::string::npos)
+      what = what.substr(colon + 2);
     return Fail(ErrorKind::kMalformedInput, "not valid JSON: " + what,
                 std::string(file) + ":" + LineAndColumn(text, error.byte > 0 ? error.byte - 1 : 0));
   } catch (const Json::exception& error) {

@@ -68,7 +68,8 @@ class ObjectReader {
   Status Finish() const;
 
  private:
-  ObjectReader(const Json& object, std::string place) : object_(&object), place_(std::move(place)) {}
+  ObjectReader(const Json& object, std::string place)
+      : object_(&object), place_(std::move(place)) {}
   Result<const Json*> Find(std::string_view key, bool required);
 
   const Json* object_;

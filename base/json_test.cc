@@ -24,7 +24,8 @@ TEST(Json, ReaderNamesMisspelledKeys) {
   EXPECT_EQ(reader.Optional<std::int64_t>("limit", 7), 7);
   const Status status = reader.Finish();
   ASSERT_FALSE(status.has_value());
-  EXPECT_EQ(ToString(status.error()), "op.json: /limt: unknown key 'limt'\n  fix: did you mean 'limit'?");
+  EXPECT_EQ(ToString(status.error()),
+            "op.json: /limt: unknown key 'limt'\n  fix: did you mean 'limit'?");
 }
 
 TEST(Json, ReaderNamesWrongTypes) {

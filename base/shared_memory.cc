@@ -12,9 +12,10 @@ namespace assay {
 namespace {
 
 std::unexpected<Error> MemoryError(const char* what, std::size_t bytes) {
-  return Fail(ErrorKind::kEnvironment,
-              std::string(what) + " of " + std::to_string(bytes) + " bytes: " + std::strerror(errno),
-              "shared memory", "free memory or raise the process's limits");
+  return Fail(
+      ErrorKind::kEnvironment,
+      std::string(what) + " of " + std::to_string(bytes) + " bytes: " + std::strerror(errno),
+      "shared memory", "free memory or raise the process's limits");
 }
 
 }  // namespace
@@ -29,7 +30,7 @@ Result<SharedMemory> SharedMemory::Create(std::size_t bytes, const char* name) {
 }
 
 Result<SharedMemory> SharedMemory::Map(UniqueFd fd, std::size_t bytes, Access access) {
-  struct stat info {};
+  struct stat info{};
   if (::fstat(fd.get(), &info) != 0 || static_cast<std::size_t>(info.st_size) < bytes) {
     return Fail(ErrorKind::kMalformedInput, "shared memory is smaller than announced",
                 "shared memory");

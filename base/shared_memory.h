@@ -14,7 +14,10 @@ namespace assay {
 
 class SharedMemory {
  public:
-  enum class Access { kReadWrite, kPrivateCopy };  ///< kPrivateCopy: writes stay in this process (copy on write).
+  enum class Access {
+    kReadWrite,
+    kPrivateCopy
+  };  ///< kPrivateCopy: writes stay in this process (copy on write).
 
   SharedMemory() = default;
   /// New zeroed memory of `bytes` bytes (0 is allowed). `name` shows in /proc for debugging.

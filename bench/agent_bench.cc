@@ -53,10 +53,10 @@ Json Orchestration(int attempts) {
     last = Steady::now();
   };
   loop::Environment environment{.clock = clock,
-                          .make_judges = testing::ScriptedJudges(),
-                          .observe = observe,
-                          .prompts = testing::PromptsFolder(),
-                          .model = &model};
+                                .make_judges = testing::ScriptedJudges(),
+                                .observe = observe,
+                                .prompts = testing::PromptsFolder(),
+                                .model = &model};
   const double cpu_before = ThreadCpuMilliseconds();
   const auto outcome = loop::Generate(request, environment);
   ASSAY_CHECK(outcome.has_value(), outcome ? "" : ToString(outcome.error()));
@@ -87,9 +87,10 @@ Json Streams(int streams) {
   const double cpu_before = ThreadCpuMilliseconds();
   const Steady::time_point begin = Steady::now();
   for (int i = 1; i <= streams; ++i) {
-    model.Start(static_cast<models::Ticket>(i), {.name = "attempt-" + std::to_string(i),
-                                         .conversation = {{{runs::Role::kUser, "go", false}}},
-                                         .temperature = {}});
+    model.Start(static_cast<models::Ticket>(i),
+                {.name = "attempt-" + std::to_string(i),
+                 .conversation = {{{runs::Role::kUser, "go", false}}},
+                 .temperature = {}});
   }
   int done = 0;
   while (done < streams) {

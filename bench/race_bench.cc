@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "base/json.h"
-#include "validator/emu/monitor/race.h"
+#include "validator/emu/race/race.h"
 
 namespace assay::emu {
 namespace {

@@ -48,7 +48,8 @@ Result<int> Check(const Request& request, bool json) {
   const auto counterexamples = judgement.verdict.Counterexamples();
   if (!request.counterexamples.empty()) {
     for (std::size_t i = 0; i < counterexamples.size(); ++i) {
-      const Path file = Path(request.counterexamples) / ("counterexample-" + std::to_string(i + 1) + ".json");
+      const Path file =
+          Path(request.counterexamples) / ("counterexample-" + std::to_string(i + 1) + ".json");
       ASSAY_TRY_VOID(WriteFileAtomically(file, PrettyJson(ToJson(*counterexamples[i]))));
       Say("counterexample: " + file.string());
     }
@@ -62,7 +63,8 @@ Result<int> Check(const Request& request, bool json) {
 void AddCheck(CLI::App& app, Session& session) {
   CLI::App* command = app.add_subcommand("check", "Judge a candidate that you already have.");
   auto request = std::make_shared<Request>();
-  command->add_option("candidate", request->folder, "Folder that holds kernel.cu and launch.json.")->required();
+  command->add_option("candidate", request->folder, "Folder that holds kernel.cu and launch.json.")
+      ->required();
   AddInstanceOptions(*command, request->instance, OpArgument::kOption);
   AddEffortOption(*command, request->effort);
   command->add_option("--seed", request->seed, "Seed of the cases.")->check(WholeNumber());
@@ -73,7 +75,8 @@ void AddCheck(CLI::App& app, Session& session) {
   command->footer(
       "Example:\n"
       "  assay check ops/rms_norm/naive --op rms_norm --dtype T=f16\n"
-      "Exit codes: 0 accepted, 1 refuted, 2 inconclusive, 3 usage or environment, 4 internal error.");
+      "Exit codes: 0 accepted, 1 refuted, 2 inconclusive, 3 usage or environment, 4 internal "
+      "error.");
   command->callback([&session, request] {
     session.run = [&session, request] { return Check(*request, session.json); };
   });

@@ -24,7 +24,7 @@ inline constexpr int kExitInternal = 4;
 /// What one invocation of the program shares with its subcommand.
 struct Session {
   bool json = false;
-  std::function<Result<int>()> run;   ///< Set by the chosen subcommand; returns the exit code.
+  std::function<Result<int>()> run;  ///< Set by the chosen subcommand; returns the exit code.
 };
 
 /// The exit code of an error that ended a command.

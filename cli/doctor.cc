@@ -25,7 +25,8 @@ struct Finding {
 };
 
 Finding FromError(std::string what, const Error& error) {
-  return {std::move(what), State::kMissing, (error.place.empty() ? "" : error.place + ": ") + error.message, error.cure};
+  return {std::move(what), State::kMissing,
+          (error.place.empty() ? "" : error.place + ": ") + error.message, error.cure};
 }
 
 Finding CheckJail() {
@@ -38,7 +39,8 @@ Finding CheckJail() {
 Finding CheckCompiler(sandbox::Workers& workers) {
   const auto health = sandbox::ProbeCompiler(workers);
   if (!health) return FromError("NVRTC", health.error());
-  return {"NVRTC", State::kWorks, health->nvrtc + ", in a jailed worker (" + health->library + ")", ""};
+  return {"NVRTC", State::kWorks, health->nvrtc + ", in a jailed worker (" + health->library + ")",
+          ""};
 }
 
 Finding CheckOps() {
@@ -49,7 +51,8 @@ Finding CheckOps() {
     names += (names.empty() ? "" : ", ") + entry.name;
   }
   if (entries.empty()) {
-    return {"ops", State::kMissing, "no ops were found", "set ASSAY_OPS, or run assay from its source tree"};
+    return {"ops", State::kMissing, "no ops were found",
+            "set ASSAY_OPS, or run assay from its source tree"};
   }
   return {"ops", State::kWorks, names, ""};
 }
@@ -63,11 +66,13 @@ Finding CheckPrompts() {
 Finding CheckKeys() {
   std::string set;
   for (const char* name : {"OPENAI_API_KEY", "ANTHROPIC_API_KEY"}) {
-    if (const char* value = std::getenv(name); value != nullptr && *value != '\0') set += (set.empty() ? "" : ", ") + std::string(name);
+    if (const char* value = std::getenv(name); value != nullptr && *value != '\0')
+      set += (set.empty() ? "" : ", ") + std::string(name);
   }
   if (!set.empty()) return {"API keys", State::kWorks, set + " set", ""};
   return {"API keys", State::kOptional, "none in the environment",
-          "set OPENAI_API_KEY or ANTHROPIC_API_KEY, or use a local server through --base-url; replay/ and exec/ need none"};
+          "set OPENAI_API_KEY or ANTHROPIC_API_KEY, or use a local server through --base-url; "
+          "replay/ and exec/ need none"};
 }
 
 Finding CheckGpu() {
@@ -76,15 +81,19 @@ Finding CheckGpu() {
     return {"GPU", State::kOptional, "no CUDA driver: kernels are judged on the emulator", ""};
   }
   ::dlclose(driver);
-  return {"GPU", State::kOptional, "a CUDA driver is present; this version judges on the emulator only", ""};
+  return {"GPU", State::kOptional,
+          "a CUDA driver is present; this version judges on the emulator only", ""};
 }
 
 Result<int> Doctor(const WorkbenchOptions& options, bool json) {
   std::vector<Finding> findings = {CheckJail()};
   auto pool = sandbox::WorkerPool::Create({.unsafe_no_jail = options.unsafe_no_jail});
-  if (pool) findings.push_back(CheckCompiler(**pool));
-  else findings.push_back(FromError("NVRTC", pool.error()));
-  for (auto* check : {&CheckOps, &CheckPrompts, &CheckKeys, &CheckGpu}) findings.push_back((*check)());
+  if (pool)
+    findings.push_back(CheckCompiler(**pool));
+  else
+    findings.push_back(FromError("NVRTC", pool.error()));
+  for (auto* check : {&CheckOps, &CheckPrompts, &CheckKeys, &CheckGpu})
+    findings.push_back((*check)());
 
   bool works = true;
   Json array = Json::array();
@@ -96,7 +105,10 @@ Result<int> Doctor(const WorkbenchOptions& options, bool json) {
     const auto state = static_cast<std::size_t>(finding.state);
     text += fmt::format("{} {:10} {}\n", kMarks[state], finding.what, finding.detail);
     if (!finding.fix.empty()) text += fmt::format("{:15} fix: {}\n", "", finding.fix);
-    array.push_back({{"what", finding.what}, {"state", kWords[state]}, {"detail", finding.detail}, {"fix", finding.fix}});
+    array.push_back({{"what", finding.what},
+                     {"state", kWords[state]},
+                     {"detail", finding.detail},
+                     {"fix", finding.fix}});
   }
   if (json) ASSAY_TRY_VOID(PrintJson({{"works", works}, {"checks", array}}));
   Say(text);
@@ -106,7 +118,8 @@ Result<int> Doctor(const WorkbenchOptions& options, bool json) {
 }  // namespace
 
 void AddDoctor(CLI::App& app, Session& session) {
-  CLI::App* command = app.add_subcommand("doctor", "What works on this machine, what does not, and the fix for each.");
+  CLI::App* command = app.add_subcommand(
+      "doctor", "What works on this machine, what does not, and the fix for each.");
   auto options = std::make_shared<WorkbenchOptions>();
   AddWorkbenchOptions(*command, *options);
   command->add_flag("--json", session.json, "Print one JSON document on stdout.");
@@ -114,7 +127,9 @@ void AddDoctor(CLI::App& app, Session& session) {
       "Example:\n"
       "  assay doctor --json\n"
       "Exit codes: 0 all that is needed works, 3 something is missing.");
-  command->callback([&session, options] { session.run = [&session, options] { return Doctor(*options, session.json); }; });
+  command->callback([&session, options] {
+    session.run = [&session, options] { return Doctor(*options, session.json); };
+  });
 }
 
 }  // namespace assay::cli

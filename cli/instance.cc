@@ -6,9 +6,14 @@ namespace assay::cli {
 
 void AddInstanceOptions(CLI::App& command, InstanceOptions& options, OpArgument how) {
   constexpr const char* kHelp = "Name of an op (assay ops list), or a folder that holds op.json.";
-  if (how == OpArgument::kOption) command.add_option("--op", options.op, kHelp)->required();
-  else command.add_option("op", options.op, kHelp);
-  command.add_option("--dtype", options.dtypes, "Dtype of a type variable, e.g. T=bf16. Default: the op's first.")->default_str("");
+  if (how == OpArgument::kOption)
+    command.add_option("--op", options.op, kHelp)->required();
+  else
+    command.add_option("op", options.op, kHelp);
+  command
+      .add_option("--dtype", options.dtypes,
+                  "Dtype of a type variable, e.g. T=bf16. Default: the op's first.")
+      ->default_str("");
 }
 
 Result<ops::Instance> MakeInstance(const InstanceOptions& options, const std::string& arch) {
@@ -17,10 +22,12 @@ Result<ops::Instance> MakeInstance(const InstanceOptions& options, const std::st
   for (const std::string& text : options.dtypes) {
     const std::size_t equals = text.find('=');
     if (equals == std::string::npos) {
-      return Fail(ErrorKind::kUsage, "'" + text + "' is not NAME=DTYPE", "--dtype", "write e.g. --dtype T=bf16");
+      return Fail(ErrorKind::kUsage, "'" + text + "' is not NAME=DTYPE", "--dtype",
+                  "write e.g. --dtype T=bf16");
     }
     if (!choices.emplace(text.substr(0, equals), text.substr(equals + 1)).second) {
-      return Fail(ErrorKind::kUsage, "'" + text.substr(0, equals) + "' is given twice", "--dtype", "choose one: an instance has one dtype a variable");
+      return Fail(ErrorKind::kUsage, "'" + text.substr(0, equals) + "' is given twice", "--dtype",
+                  "choose one: an instance has one dtype a variable");
     }
   }
   return ops::MakeInstance(std::move(op), choices, arch);

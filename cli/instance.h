@@ -13,7 +13,7 @@ namespace assay::cli {
 
 struct InstanceOptions {
   std::string op;
-  std::vector<std::string> dtypes;   ///< "T=bf16"
+  std::vector<std::string> dtypes;  ///< "T=bf16"
 };
 
 enum class OpArgument { kPositionalOptional, kOption };

@@ -21,7 +21,8 @@ std::string DTypesText(const OpSpec& op) {
   std::string text;
   for (const auto& [variable, choices] : op.dtypes) {
     text += (text.empty() ? "" : "; ") + variable + " = ";
-    for (std::size_t i = 0; i < choices.size(); ++i) text += (i ? ", " : "") + std::string(Name(choices[i]));
+    for (std::size_t i = 0; i < choices.size(); ++i)
+      text += (i ? ", " : "") + std::string(Name(choices[i]));
   }
   return text;
 }
@@ -29,7 +30,8 @@ std::string DTypesText(const OpSpec& op) {
 Json TensorsJson(const std::vector<ops::TensorSpec>& tensors) {
   Json array = Json::array();
   for (const auto& tensor : tensors) {
-    array.push_back({{"name", tensor.name}, {"shape", ShapeText(tensor)}, {"dtype", tensor.dtype_name}});
+    array.push_back(
+        {{"name", tensor.name}, {"shape", ShapeText(tensor)}, {"dtype", tensor.dtype_name}});
   }
   return array;
 }
@@ -55,8 +57,10 @@ Result<int> List(bool json) {
     return Fail(ErrorKind::kEnvironment, "no ops were found", "ops/",
                 "set ASSAY_OPS to a folder of ops, or run assay from its source tree");
   }
-  if (json) ASSAY_TRY_VOID(PrintJson({{"ops", array}}));
-  else Say(text);
+  if (json)
+    ASSAY_TRY_VOID(PrintJson({{"ops", array}}));
+  else
+    Say(text);
   return kExitDone;
 }
 
@@ -64,21 +68,22 @@ Result<int> Show(const std::string& name, bool json) {
   ASSAY_TRY(const OpSpec op, ops::Library::Default().Find(name));
   if (json) {
     ASSAY_TRY_VOID(PrintJson({{"name", op.name},
-               {"summary", op.summary},
-               {"folder", op.folder.string()},
-               {"digest", op.digest},
-               {"dtypes", DTypesText(op)},
-               {"inputs", TensorsJson(op.inputs)},
-               {"outputs", TensorsJson(op.outputs)},
-               {"accumulate", Name(op.contract.accumulate)},
-               {"transcript", op.transcript.has_value()}}));
+                              {"summary", op.summary},
+                              {"folder", op.folder.string()},
+                              {"digest", op.digest},
+                              {"dtypes", DTypesText(op)},
+                              {"inputs", TensorsJson(op.inputs)},
+                              {"outputs", TensorsJson(op.outputs)},
+                              {"accumulate", Name(op.contract.accumulate)},
+                              {"transcript", op.transcript.has_value()}}));
     return kExitDone;
   }
-  std::string text = op.name + ": " + op.summary + "\n  folder   " + op.folder.string() + "\n  dtypes   " +
-                     DTypesText(op) + "\n  axes    ";
+  std::string text = op.name + ": " + op.summary + "\n  folder   " + op.folder.string() +
+                     "\n  dtypes   " + DTypesText(op) + "\n  axes    ";
   for (const auto& axis : op.axes) {
     text += " " + axis.name;
-    if (axis.kind == ops::Axis::Kind::kVariable) text += fmt::format("({}..{})", axis.min, axis.max);
+    if (axis.kind == ops::Axis::Kind::kVariable)
+      text += fmt::format("({}..{})", axis.min, axis.max);
     if (axis.expression) text += "=" + axis.expression->text();
   }
   for (const auto& constraint : op.constraints) text += "\n  where    " + constraint.text();
@@ -122,7 +127,8 @@ void AddOps(CLI::App& app, Session& session) {
   show->footer(
       "Example:\n"
       "  assay ops show rms_norm");
-  show->callback([&session, name] { session.run = [&session, name] { return Show(*name, session.json); }; });
+  show->callback(
+      [&session, name] { session.run = [&session, name] { return Show(*name, session.json); }; });
 }
 
 }  // namespace assay::cli

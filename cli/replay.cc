@@ -18,12 +18,15 @@ struct Request {
 
 Result<int> Replay(const Request& request, bool json) {
   ASSAY_TRY(const Json document, ReadJsonFile(request.file));
-  ASSAY_TRY(const verdict::Counterexample recorded, verdict::CounterexampleFromJson(document, request.file));
+  ASSAY_TRY(const verdict::Counterexample recorded,
+            verdict::CounterexampleFromJson(document, request.file));
   InstanceOptions options{.op = request.op.empty() ? recorded.op : request.op, .dtypes = {}};
-  for (const auto& [variable, dtype] : recorded.binding) options.dtypes.push_back(variable + "=" + dtype);
+  for (const auto& [variable, dtype] : recorded.binding)
+    options.dtypes.push_back(variable + "=" + dtype);
   ASSAY_TRY(const ops::Instance instance, MakeInstance(options, recorded.arch));
   if (instance.op.digest != recorded.op_digest) {
-    Say("note: the op '" + instance.op.name + "' has changed since this counterexample was recorded");
+    Say("note: the op '" + instance.op.name +
+        "' has changed since this counterexample was recorded");
   }
   WorkbenchOptions tool_options = request.tools;
   tool_options.arch = recorded.arch;
@@ -42,7 +45,8 @@ Result<int> Replay(const Request& request, bool json) {
     Say("the case passes now: no finding");
     return kExitDone;
   }
-  if (!recorded.findings.empty() && !SameDefect(recorded.findings.front(), replayed.findings.front())) {
+  if (!recorded.findings.empty() &&
+      !SameDefect(recorded.findings.front(), replayed.findings.front())) {
     Say("note: this is not the finding that was recorded");
   }
   return kExitRefuted;
@@ -53,14 +57,18 @@ Result<int> Replay(const Request& request, bool json) {
 void AddReplay(CLI::App& app, Session& session) {
   CLI::App* command = app.add_subcommand("replay", "Run one failing case again.");
   auto request = std::make_shared<Request>();
-  command->add_option("counterexample", request->file, "A counterexample.json of a run or of assay check.")->required();
+  command
+      ->add_option("counterexample", request->file,
+                   "A counterexample.json of a run or of assay check.")
+      ->required();
   command->add_option("--op", request->op, "Op to judge by, where the recorded name is not found.");
   AddWorkbenchOptions(*command, request->tools);
   command->add_flag("--json", session.json, "Print the replayed counterexample on stdout.");
   command->footer(
       "Example:\n"
       "  assay replay runs/ID/attempts/1/counterexample.json\n"
-      "Exit codes: 1 the finding is still there, 0 the case passes now, 2 inconclusive, 3 bad input.");
+      "Exit codes: 1 the finding is still there, 0 the case passes now, 2 inconclusive, 3 bad "
+      "input.");
   command->callback([&session, request] {
     session.run = [&session, request] { return Replay(*request, session.json); };
   });

@@ -1,4 +1,6 @@
 // assay sanitize: the emulator as a stand-alone sanitizer for any kernel, no op needed.
+#include "validator/sanitize/sanitize.h"
+
 #include <fmt/ranges.h>
 
 #include "base/file.h"
@@ -7,7 +9,6 @@
 #include "cli/workbench.h"
 #include "ops/sanitize_plan.h"
 #include "validator/findings/render.h"
-#include "validator/sanitize/sanitize.h"
 
 namespace assay::cli {
 namespace {
@@ -28,12 +29,16 @@ Result<Checks> ParseChecks(const std::string& list) {
   while (start <= list.size()) {
     const std::size_t comma = std::min(list.find(',', start), list.size());
     const std::string word = list.substr(start, comma - start);
-    if (word == "init") checks.initialisation = true;
-    else if (word == "race") checks.race = true;
-    else if (word == "barrier") checks.barrier = true;
+    if (word == "init")
+      checks.initialisation = true;
+    else if (word == "race")
+      checks.race = true;
+    else if (word == "barrier")
+      checks.barrier = true;
     else if (word != "memory") {
-      return Fail(ErrorKind::kUsage, "unknown check '" + word + "'", "--checks",
-                  "use a comma-separated list of memory, init, race, barrier (memory is always on)");
+      return Fail(
+          ErrorKind::kUsage, "unknown check '" + word + "'", "--checks",
+          "use a comma-separated list of memory, init, race, barrier (memory is always on)");
     }
     start = comma + 1;
   }
@@ -64,9 +69,9 @@ Json ToJson(const std::optional<sanitize::SmallLaunch>& small, const ops::Saniti
 std::string Describe(const sanitize::SmallLaunch& small, const ops::SanitizePlan& plan) {
   std::string text = "  smallest launch that shows it:";
   for (std::size_t i = 0; i < small.kernels.size(); ++i) {
-    text += fmt::format("{} {}<<<({}), ({})>>>", i == 0 ? "" : ",", plan.kernels[i].entry,
-                        fmt::join(small.kernels[i].grid, ","),
-                        fmt::join(small.kernels[i].block, ","));
+    text +=
+        fmt::format("{} {}<<<({}), ({})>>>", i == 0 ? "" : ",", plan.kernels[i].entry,
+                    fmt::join(small.kernels[i].grid, ","), fmt::join(small.kernels[i].block, ","));
   }
   return text + "\n";
 }
@@ -76,8 +81,8 @@ Result<int> Sanitize(const Request& request, bool json) {
   ASSAY_TRY(job.checks, ParseChecks(request.checks));
   ASSAY_TRY(job.text, ReadFile(request.kernel));
   ASSAY_TRY(const Json document, ReadJsonFile(request.launch));
-  ASSAY_TRY(job.plan, ops::ParseSanitizePlan(document, request.launch,
-                                             Path(request.launch).parent_path()));
+  ASSAY_TRY(job.plan,
+            ops::ParseSanitizePlan(document, request.launch, Path(request.launch).parent_path()));
   job.file = request.kernel;
   job.schedules = request.schedules;
   job.seed = request.seed;
@@ -99,14 +104,14 @@ Result<int> Sanitize(const Request& request, bool json) {
     Json smallest = Json::array();
     for (const auto& small : outcome.smallest) smallest.push_back(ToJson(small, job.plan));
     ASSAY_TRY_VOID(PrintJson({{"schema", "assay.sanitize/1"},
-               {"stop", Name(outcome.stop)},
-               {"reason", outcome.reason},
-               {"findings", assay::ToJson(outcome.findings)},
-               {"smallest_launches", std::move(smallest)},
-               {"steps", outcome.counters.steps},
-               {"schedules", outcome.schedules},
-               {"orders", outcome.orders},
-               {"orders_tried", outcome.orders_tried}}));
+                              {"stop", Name(outcome.stop)},
+                              {"reason", outcome.reason},
+                              {"findings", assay::ToJson(outcome.findings)},
+                              {"smallest_launches", std::move(smallest)},
+                              {"steps", outcome.counters.steps},
+                              {"schedules", outcome.schedules},
+                              {"orders", outcome.orders},
+                              {"orders_tried", outcome.orders_tried}}));
     return exit;
   }
   for (std::size_t i = 0; i < outcome.findings.size(); ++i) {
@@ -116,11 +121,10 @@ Result<int> Sanitize(const Request& request, bool json) {
   }
   if (!outcome.complete())
     Say(fmt::format("inconclusive: {}: {}", Name(outcome.stop), outcome.reason));
-  const std::string orders =
-      outcome.orders == 0
-          ? std::string()
-          : fmt::format(", {} of {} order{} tried", outcome.orders_tried, outcome.orders,
-                        outcome.orders == 1 ? "" : "s");
+  const std::string orders = outcome.orders == 0
+                                 ? std::string()
+                                 : fmt::format(", {} of {} order{} tried", outcome.orders_tried,
+                                               outcome.orders, outcome.orders == 1 ? "" : "s");
   Say(fmt::format("{} finding{}, {} instructions, {} schedule{}{}", outcome.findings.size(),
                   outcome.findings.size() == 1 ? "" : "s", outcome.counters.steps,
                   outcome.schedules, outcome.schedules == 1 ? "" : "s", orders));
@@ -130,17 +134,23 @@ Result<int> Sanitize(const Request& request, bool json) {
 }  // namespace
 
 void AddSanitize(CLI::App& app, Session& session) {
-  CLI::App* command =
-      app.add_subcommand("sanitize", "Run any kernel on the emulator and report what it does wrong.");
+  CLI::App* command = app.add_subcommand(
+      "sanitize", "Run any kernel on the emulator and report what it does wrong.");
   auto request = std::make_shared<Request>();
   command->add_option("kernel", request->kernel, "A .cu or .ptx file.")->required();
-  command->add_option("--launch", request->launch, "Launch file: grid, block, buffers, scalars.")->required();
+  command->add_option("--launch", request->launch, "Launch file: grid, block, buffers, scalars.")
+      ->required();
   command->add_option("--checks", request->checks,
                       "Comma-separated: memory, init, race, barrier (memory is always on).");
-  command->add_option("--schedules", request->schedules, "Run under this many schedules (0: one, or 8 where atomics or polling make the order matter).")
+  command
+      ->add_option("--schedules", request->schedules,
+                   "Run under this many schedules (0: one, or 8 where atomics or polling make the "
+                   "order matter).")
       ->check(CLI::Range(0, 10000));
   command->add_option("--seed", request->seed, "Seed of the schedules.")->check(WholeNumber());
-  command->add_option("--max-steps", request->max_steps, "Thread-level instructions before giving up.")->check(WholeNumber());
+  command
+      ->add_option("--max-steps", request->max_steps, "Thread-level instructions before giving up.")
+      ->check(WholeNumber());
   AddWorkbenchOptions(*command, request->tools);
   command->add_flag("--json", session.json, "Print one JSON document on stdout.");
   command->footer(
@@ -148,8 +158,10 @@ void AddSanitize(CLI::App& app, Session& session) {
       "  assay sanitize kernel.cu --launch launch.json --schedules 20\n"
       "  where launch.json holds\n"
       "    {\"schema\": \"assay.launch/1\",\n"
-      "     \"kernels\": [{\"entry\": \"k\", \"grid\": [4], \"block\": [256], \"shared_bytes\": 0, \"args\": [\"x\", \"n\"]}],\n"
-      "     \"buffers\": {\"x\": {\"dtype\": \"f32\", \"elements\": 1024, \"init\": {\"kind\": \"iota\"}}},\n"
+      "     \"kernels\": [{\"entry\": \"k\", \"grid\": [4], \"block\": [256], \"shared_bytes\": 0, "
+      "\"args\": [\"x\", \"n\"]}],\n"
+      "     \"buffers\": {\"x\": {\"dtype\": \"f32\", \"elements\": 1024, \"init\": {\"kind\": "
+      "\"iota\"}}},\n"
       "     \"scalars\": {\"n\": {\"dtype\": \"i32\", \"value\": 1024}}}\n"
       "Exit codes: 0 clean, 1 findings, 2 inconclusive, 3 bad input.");
   command->callback([&session, request] {

@@ -7,11 +7,14 @@
 namespace assay::cli {
 
 void AddWorkbenchOptions(CLI::App& command, WorkbenchOptions& options) {
-  command.add_option("--engine", options.engine, "Where kernels run.")->check(CLI::IsMember({"emulator"}));
+  command.add_option("--engine", options.engine, "Where kernels run.")
+      ->check(CLI::IsMember({"emulator"}));
   command.add_option("--arch", options.arch, "Target architecture, e.g. sm_80, sm_90, sm_90a.");
-  command.add_option("--jobs", options.jobs, "Worker processes of a kind (0: one a core).")->check(CLI::Range(0, 1024));
-  command.add_flag("--unsafe-no-jail", options.unsafe_no_jail,
-                   "Run untrusted code without namespaces. Stands in the verdict and bars emission.");
+  command.add_option("--jobs", options.jobs, "Worker processes of a kind (0: one a core).")
+      ->check(CLI::Range(0, 1024));
+  command.add_flag(
+      "--unsafe-no-jail", options.unsafe_no_jail,
+      "Run untrusted code without namespaces. Stands in the verdict and bars emission.");
 }
 
 Result<std::unique_ptr<Workbench>> Workbench::Make(const WorkbenchOptions& options) {
@@ -23,7 +26,11 @@ Result<std::unique_ptr<Workbench>> Workbench::Make(const WorkbenchOptions& optio
 }
 
 gates::Tools Workbench::MakeTools() {
-  return {.compiler = compiler(), .engine = engine(), .oracle = oracle_, .clock = clock_, .progress = {}};
+  return {.compiler = compiler(),
+          .engine = engine(),
+          .oracle = oracle_,
+          .clock = clock_,
+          .progress = {}};
 }
 
 Status Workbench::CheckTarget(const std::string& arch) {
@@ -33,8 +40,9 @@ Status Workbench::CheckTarget(const std::string& arch) {
   if (!compiled && compiled.error().kind != ErrorKind::kUsage)
     return std::unexpected(compiled.error());
   if (compiled && compiled->kind != Kind::kRefused) {
-    return Fail(ErrorKind::kEnvironment, "the compiler cannot even compile nothing: " + compiled->detail,
-                "NVRTC", "assay doctor says what is missing");
+    return Fail(ErrorKind::kEnvironment,
+                "the compiler cannot even compile nothing: " + compiled->detail, "NVRTC",
+                "assay doctor says what is missing");
   }
   ASSAY_TRY(const sandbox::CompilerHealth health, sandbox::ProbeCompiler(workers()));
   std::string known;

@@ -21,7 +21,7 @@ struct WorkbenchOptions {
   std::string engine = "emulator";
   std::string arch = "sm_90";
   bool unsafe_no_jail = false;
-  unsigned jobs = 0;             ///< Workers a kind; 0: as many as there are cores.
+  unsigned jobs = 0;  ///< Workers a kind; 0: as many as there are cores.
 };
 
 /// --engine, --arch, --jobs, --unsafe-no-jail.

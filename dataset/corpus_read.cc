@@ -1,9 +1,8 @@
-#include "dataset/corpus.h"
-
 #include <algorithm>
 #include <cstring>
 
 #include "base/digest.h"
+#include "dataset/corpus.h"
 #include "dataset/pack.h"
 
 namespace assay::dataset {

@@ -76,7 +76,8 @@ struct SanitizePlan {
   std::vector<ResolvedKernel> kernels;  ///< In order; empty grids are left out.
   std::vector<SanitizeBuffer> buffers;  ///< In the order written.
   std::vector<SanitizeScalar> scalars;
-  std::vector<ResolvedTensorMap> tensor_maps;  ///< Over buffers, sizes in integer scalars or numbers.
+  std::vector<ResolvedTensorMap>
+      tensor_maps;  ///< Over buffers, sizes in integer scalars or numbers.
 };
 
 /// `folder` is the launch file's, for relative paths.

@@ -263,8 +263,7 @@ verdict::Verdict FormatVerdict(const ops::Instance& instance, const std::string&
   verdict::GateResult gate;
   gate.gate = "format";
   gate.status = verdict::GateStatus::kRefuted;
-  gate.counterexamples = {
-      verdict::MakeCounterexample(instance, {}, engine, gate.gate, {finding})};
+  gate.counterexamples = {verdict::MakeCounterexample(instance, {}, engine, gate.gate, {finding})};
   verdict::Verdict verdict;
   verdict.outcome = verdict::Outcome::kRefuted;
   verdict.reason = finding.message;

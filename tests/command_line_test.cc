@@ -80,7 +80,8 @@ TEST(CommandLine, EveryHelpHasAnExampleOfItsOwn) {
     for (const std::string& word : command) example += " " + word;
     EXPECT_THAT(ran.out, HasSubstr(example));
   }
-  EXPECT_THAT(Assay({"generate", "--help"}).out, HasSubstr("--attempts INT:INT in [1 - 10000]=8"));  // defaults are shown
+  EXPECT_THAT(Assay({"generate", "--help"}).out,
+              HasSubstr("--attempts INT:INT in [1 - 10000]=8"));  // defaults are shown
 }
 
 TEST(CommandLine, ControlCharactersOfOthersDoNotReachTheTerminal) {

@@ -59,8 +59,8 @@ TEST(RewardEndToEnd, InOrderCachedAndResumed) {
   input += "not JSON\n";
   const std::string file = (scratch / "in.jsonl").string();
   ASSERT_TRUE(WriteFileAtomically(file, input));
-  const std::vector<std::string> plain = {"reward",  file, "--effort", "quick",
-                                          "--cache", (scratch / "cache").string()};
+  const std::vector<std::string> plain = {"reward", file,      "--effort",
+                                          "quick",  "--cache", (scratch / "cache").string()};
   const Ran first = Assay(plain);
   EXPECT_EQ(first.exit, 3) << first.err;  // one line is invalid
   std::vector<std::string> outcomes;

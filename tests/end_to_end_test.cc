@@ -18,7 +18,8 @@ const Path kAssay = Path(ASSAY_BINARY_DIR) / "bin" / "assay";
 const Path kOps = Path(ASSAY_SOURCE_DIR) / "ops";
 constexpr const char* kDemoOp = "embedding_rmsnorm_backward";
 
-Ran Assay(const std::vector<std::string>& arguments, const std::vector<std::string>& environment = {}) {
+Ran Assay(const std::vector<std::string>& arguments,
+          const std::vector<std::string>& environment = {}) {
   return RunProgram(kAssay, arguments, environment);
 }
 
@@ -48,7 +49,8 @@ std::vector<std::string> DemoReplies() {
 /// What the demo must end with, wherever the replies came from.
 void ExpectDemoOutcome(const Path& run) {
   const auto first = [&](int attempt) {
-    return Parse(Read(run / "attempts" / std::to_string(attempt) / "counterexample.json"))["findings"][0];
+    return Parse(
+        Read(run / "attempts" / std::to_string(attempt) / "counterexample.json"))["findings"][0];
   };
   const Json precision = first(1);
   EXPECT_THAT(precision["kind"].get<std::string>(), HasSubstr("precision"));
@@ -69,7 +71,8 @@ void ExpectDemoOutcome(const Path& run) {
   for (const auto& [axis, value] : smallest.items()) EXPECT_EQ(value, 1) << axis;
   EXPECT_EQ(Parse(Read(run / "attempts/4/verdict.json"))["outcome"], "accepted");
   const Path vetted = run / "vetted" / (std::string(kDemoOp) + "-T=bf16-sm_90");
-  for (const char* file : {"kernel.cu", "launch.json", "kernel.ptx", "kernel.sm_90.cubin", "certificate.json"}) {
+  for (const char* file :
+       {"kernel.cu", "launch.json", "kernel.ptx", "kernel.sm_90.cubin", "certificate.json"}) {
     EXPECT_TRUE(std::filesystem::exists(vetted / file)) << file;
   }
 }
@@ -102,8 +105,9 @@ TEST_F(Demo, RefutesThreeAndAcceptsTheFourth) {
 }
 
 TEST_F(Demo, TheEmittedKernelIsAcceptedAgain) {
-  const Ran check = Assay({"check", (run() / "vetted" / (std::string(kDemoOp) + "-T=bf16-sm_90")).string(), "--op",
-                           kDemoOp, "--seed", "77", "--json"});
+  const Ran check =
+      Assay({"check", (run() / "vetted" / (std::string(kDemoOp) + "-T=bf16-sm_90")).string(),
+             "--op", kDemoOp, "--seed", "77", "--json"});
   EXPECT_EQ(check.exit, 0) << check.err;
   EXPECT_EQ(Parse(check.out)["outcome"], "accepted");
 }
@@ -128,24 +132,29 @@ TEST(Generate, TheSameAgainstAChatCompletionsServer) {
   httplib::Server server;
   std::size_t asked = 0;
   std::string authorization;
-  server.Post("/v1/chat/completions", [&](const httplib::Request& request, httplib::Response& response) {
-    authorization = request.get_header_value("Authorization");
-    const Json reply = {{"id", "chatcmpl-1"},
-                        {"object", "chat.completion"},
-                        {"choices",
-                         {{{"index", 0},
-                           {"message", {{"role", "assistant"}, {"content", replies[std::min(asked, replies.size() - 1)]}}},
-                           {"finish_reason", "stop"}}}},
-                        {"usage", {{"prompt_tokens", 100}, {"completion_tokens", 50}}}};
-    ++asked;
-    response.set_content(reply.dump(), "application/json");
-  });
+  server.Post(
+      "/v1/chat/completions", [&](const httplib::Request& request, httplib::Response& response) {
+        authorization = request.get_header_value("Authorization");
+        const Json reply = {
+            {"id", "chatcmpl-1"},
+            {"object", "chat.completion"},
+            {"choices",
+             {{{"index", 0},
+               {"message",
+                {{"role", "assistant"}, {"content", replies[std::min(asked, replies.size() - 1)]}}},
+               {"finish_reason", "stop"}}}},
+            {"usage", {{"prompt_tokens", 100}, {"completion_tokens", 50}}}};
+        ++asked;
+        response.set_content(reply.dump(), "application/json");
+      });
   const int port = server.bind_to_any_port("127.0.0.1");
   std::thread serving([&] { server.listen_after_bind(); });
   const Scratch scratch;
-  const Ran ran = Assay({"generate", kDemoOp, "--model", "openai/test", "--base-url",
-                         "http://127.0.0.1:" + std::to_string(port) + "/v1", "--out", (scratch / "run").string()},
-                        {"OPENAI_API_KEY=sk-of-another-server", "ASSAY_API_KEY=sk-canary-4711", "no_proxy=127.0.0.1"});
+  const Ran ran = Assay(
+      {"generate", kDemoOp, "--model", "openai/test", "--base-url",
+       "http://127.0.0.1:" + std::to_string(port) + "/v1", "--out", (scratch / "run").string()},
+      {"OPENAI_API_KEY=sk-of-another-server", "ASSAY_API_KEY=sk-canary-4711",
+       "no_proxy=127.0.0.1"});
   server.stop();
   serving.join();
   EXPECT_EQ(ran.exit, 0) << ran.err;
@@ -161,12 +170,15 @@ TEST(Generate, TheSameAgainstAChatCompletionsServer) {
 
 // --- bad input: each a message that names the place and the fix, the right exit code, an intact run folder
 
-constexpr const char* kGoodPlan = R"({"schema": "assay.launch/1", "kernels": [{"entry": "k", "grid": ["tokens"], "block": [32],
+constexpr const char* kGoodPlan =
+    R"({"schema": "assay.launch/1", "kernels": [{"entry": "k", "grid": ["tokens"], "block": [32],
   "args": ["x", "weight", "eps", "y", "tokens", "hidden"]}]})";
 
 std::string Kernel(const std::string& body) {
-  return "#include <cuda_bf16.h>\nextern \"C\" __global__ void k(const __nv_bfloat16* x, const __nv_bfloat16* w, float eps, "
-         "__nv_bfloat16* y, long long tokens, long long hidden) {\n" + body + "\n}\n";
+  return "#include <cuda_bf16.h>\nextern \"C\" __global__ void k(const __nv_bfloat16* x, const "
+         "__nv_bfloat16* w, float eps, "
+         "__nv_bfloat16* y, long long tokens, long long hidden) {\n" +
+         body + "\n}\n";
 }
 
 Ran Check(const std::string& kernel, const std::string& plan) {
@@ -197,14 +209,17 @@ TEST(BadCandidate, EndlessLoop) {
 }
 
 TEST(BadCandidate, EndlessTemplate) {
-  const Ran ran = Check("template <int N> struct A { static constexpr int v = A<N + 1>::v + A<N + 2>::v; };\n" +
-                            Kernel("  y[0] = A<0>::v;"),
-                        kGoodPlan);
+  const Ran ran =
+      Check("template <int N> struct A { static constexpr int v = A<N + 1>::v + A<N + 2>::v; };\n" +
+                Kernel("  y[0] = A<0>::v;"),
+            kGoodPlan);
   EXPECT_THAT(ran.exit, testing::AnyOf(1, 2)) << ran.err;
 }
 
 TEST(BadCandidate, PlanDividesByZero) {
-  const Ran ran = Check(Kernel(""), R"js({"schema": "assay.launch/1", "kernels": [{"entry": "k", "grid": ["tokens / (hidden - hidden)"],
+  const Ran ran = Check(
+      Kernel(""),
+      R"js({"schema": "assay.launch/1", "kernels": [{"entry": "k", "grid": ["tokens / (hidden - hidden)"],
     "block": [32], "args": ["x", "weight", "eps", "y", "tokens", "hidden"]}]})js");
   EXPECT_EQ(ran.exit, 1);
   EXPECT_THAT(ran.err, HasSubstr("launch.json"));
@@ -212,7 +227,9 @@ TEST(BadCandidate, PlanDividesByZero) {
 }
 
 TEST(BadCandidate, PlanNamesAnUnknownTensor) {
-  const Ran ran = Check(Kernel(""), R"({"schema": "assay.launch/1", "kernels": [{"entry": "k", "grid": [1], "block": [32],
+  const Ran ran =
+      Check(Kernel(""),
+            R"({"schema": "assay.launch/1", "kernels": [{"entry": "k", "grid": [1], "block": [32],
     "args": ["x", "wieght", "eps", "y", "tokens", "hidden"]}]})");
   EXPECT_EQ(ran.exit, 1);
   EXPECT_THAT(ran.err, HasSubstr("'wieght'"));
@@ -221,11 +238,13 @@ TEST(BadCandidate, PlanNamesAnUnknownTensor) {
 
 TEST(BadOp, MisspelledKey) {
   const Scratch scratch;
-  std::filesystem::copy(kOps / "rms_norm", scratch / "op", std::filesystem::copy_options::recursive);
+  std::filesystem::copy(kOps / "rms_norm", scratch / "op",
+                        std::filesystem::copy_options::recursive);
   std::string text = Read(scratch / "op" / "op.json");
   const std::size_t at = text.find("\"outputs\"");
   ASSERT_NE(at, std::string::npos);
-  ASSERT_TRUE(WriteFileAtomically(scratch / "op" / "op.json", text.replace(at, 9, "\"ouptuts\"")).has_value());
+  ASSERT_TRUE(WriteFileAtomically(scratch / "op" / "op.json", text.replace(at, 9, "\"ouptuts\""))
+                  .has_value());
   const Ran ran = Assay({"ops", "show", (scratch / "op").string()});
   EXPECT_EQ(ran.exit, 3);
   EXPECT_THAT(ran.err, HasSubstr("outputs"));
@@ -234,9 +253,10 @@ TEST(BadOp, MisspelledKey) {
 
 TEST(BadRun, NoServerAtTheUrl) {
   const Scratch scratch;
-  const Ran ran = Assay({"generate", "rms_norm", "--model", "openai/x", "--base-url", "http://127.0.0.1:9/v1", "--out",
-                         (scratch / "run").string(), "--budget-seconds", "5"},
-                        {"OPENAI_API_KEY=k", "no_proxy=127.0.0.1"});
+  const Ran ran =
+      Assay({"generate", "rms_norm", "--model", "openai/x", "--base-url", "http://127.0.0.1:9/v1",
+             "--out", (scratch / "run").string(), "--budget-seconds", "5"},
+            {"OPENAI_API_KEY=k", "no_proxy=127.0.0.1"});
   EXPECT_THAT(ran.exit, testing::AnyOf(2, 3)) << ran.err;
   EXPECT_THAT(ran.err, HasSubstr("127.0.0.1:9"));
   EXPECT_TRUE(std::filesystem::exists(scratch / "run" / "events.jsonl"));
@@ -244,15 +264,17 @@ TEST(BadRun, NoServerAtTheUrl) {
 
 TEST(BadRun, MissingKey) {
   const Scratch scratch;
-  const Ran ran = Assay({"generate", "rms_norm", "--model", "openai/x", "--out", (scratch / "run").string()},
-                        {"OPENAI_API_KEY="});
+  const Ran ran =
+      Assay({"generate", "rms_norm", "--model", "openai/x", "--out", (scratch / "run").string()},
+            {"OPENAI_API_KEY="});
   EXPECT_EQ(ran.exit, 3);
   EXPECT_THAT(ran.err, HasSubstr("OPENAI_API_KEY"));
 }
 
 TEST(BadRun, EmptyReply) {
   const Scratch scratch;
-  const Ran ran = Assay({"generate", "rms_norm", "--model", "exec/true", "--attempts", "2", "--out", (scratch / "run").string()});
+  const Ran ran = Assay({"generate", "rms_norm", "--model", "exec/true", "--attempts", "2", "--out",
+                         (scratch / "run").string()});
   EXPECT_THAT(ran.exit, testing::AnyOf(1, 2, 3)) << ran.err;
   EXPECT_THAT(ran.err, HasSubstr("empty"));
   EXPECT_TRUE(std::filesystem::exists(scratch / "run" / "events.jsonl"));

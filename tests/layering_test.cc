@@ -27,13 +27,32 @@ const Allowed& Layers() {
       {"validator/execution", {"base", "validator/findings"}},
       {"validator/ptx", {"base"}},
       {"validator/ptx/facts", {"base", "validator/ptx"}},
-      {"validator/emu", {"base", "validator/ptx", "validator/findings", "validator/execution"}},
+      {"validator/emu",
+       {"base", "validator/ptx", "validator/findings", "validator/execution", "validator/emu/race",
+        "validator/emu/watch", "validator/emu/weak", "validator/emu/shadow",
+        "validator/emu/semantics", "validator/emu/handlers"}},
+      {"validator/emu/race", {"base"}},
+      {"validator/emu/semantics", {"base"}},
+      {"validator/emu/watch",
+       {"base", "validator/ptx", "validator/findings", "validator/execution", "validator/emu",
+        "validator/emu/race", "validator/emu/weak", "validator/emu/shadow"}},
+      {"validator/emu/weak",
+       {"base", "validator/ptx", "validator/findings", "validator/execution", "validator/emu",
+        "validator/emu/race", "validator/emu/watch", "validator/emu/semantics"}},
+      {"validator/emu/shadow",
+       {"base", "validator/ptx", "validator/findings", "validator/execution", "validator/emu",
+        "validator/emu/semantics"}},
+      {"validator/emu/handlers",
+       {"base", "validator/ptx", "validator/findings", "validator/execution", "validator/emu",
+        "validator/emu/race", "validator/emu/watch", "validator/emu/weak", "validator/emu/shadow",
+        "validator/emu/semantics"}},
       {"validator/cases", {"base", "ops", "validator/execution"}},
       {"validator/engine",
-       {"base", "ops", "sandbox", "validator/findings", "validator/execution", "validator/ptx/facts",
-        "validator/cases"}},
+       {"base", "ops", "sandbox", "validator/findings", "validator/execution",
+        "validator/ptx/facts", "validator/cases"}},
       {"validator/oracle",
-       {"base", "ops", "validator/findings", "validator/execution", "validator/cases", "validator/engine"}},
+       {"base", "ops", "validator/findings", "validator/execution", "validator/cases",
+        "validator/engine"}},
       {"validator/verdict",
        {"base", "ops", "validator/findings", "validator/execution", "validator/cases"}},
       {"validator/policy", {"base", "validator/findings", "validator/ptx/facts"}},
@@ -41,28 +60,31 @@ const Allowed& Layers() {
        {"base", "ops", "validator/findings", "validator/execution", "validator/ptx/facts",
         "validator/cases", "validator/engine", "validator/oracle", "validator/verdict"}},
       {"validator/gates",
-       {"base", "ops", "validator/findings", "validator/execution", "validator/cases", "validator/engine",
-        "validator/oracle", "validator/verdict", "validator/policy", "validator/campaign"}},
+       {"base", "ops", "validator/findings", "validator/execution", "validator/cases",
+        "validator/engine", "validator/oracle", "validator/verdict", "validator/policy",
+        "validator/campaign"}},
       {"validator/sanitize",
        {"base", "ops", "validator/findings", "validator/execution", "validator/engine"}},
       {"workers",
        {"base", "sandbox", "validator/findings", "validator/execution", "validator/ptx",
         "validator/ptx/facts", "validator/emu", "validator/engine"}},
       {"runs",
-       {"base", "ops", "validator/findings", "validator/execution", "validator/cases", "validator/engine",
-        "validator/oracle", "validator/verdict", "validator/gates"}},
+       {"base", "ops", "validator/findings", "validator/execution", "validator/cases",
+        "validator/engine", "validator/oracle", "validator/verdict", "validator/gates"}},
       {"rewards", {"base", "ops", "runs", "validator/findings", "validator/verdict"}},
       {"dataset", {"base", "ops", "runs", "rewards", "validator/findings", "validator/verdict"}},
       {"agent/models", {"base", "runs"}},
-      {"agent/prompts", {"base", "ops", "runs", "validator/findings", "validator/cases", "validator/verdict"}},
+      {"agent/prompts",
+       {"base", "ops", "runs", "validator/findings", "validator/cases", "validator/verdict"}},
       {"agent/loop",
-       {"base", "ops", "runs", "agent/models", "agent/prompts", "validator/findings", "validator/verdict",
-        "validator/campaign", "validator/gates"}},
+       {"base", "ops", "runs", "agent/models", "agent/prompts", "validator/findings",
+        "validator/verdict", "validator/campaign", "validator/gates"}},
       {"corpus", {"base", "validator/findings", "validator/gates"}},
       {"cli",
-       {"base", "ops", "sandbox", "runs", "rewards", "dataset", "agent/models", "agent/prompts", "agent/loop", "corpus",
-        "validator/findings", "validator/execution", "validator/cases", "validator/engine", "validator/oracle",
-        "validator/verdict", "validator/campaign", "validator/gates", "validator/sanitize"}},
+       {"base", "ops", "sandbox", "runs", "rewards", "dataset", "agent/models", "agent/prompts",
+        "agent/loop", "corpus", "validator/findings", "validator/execution", "validator/cases",
+        "validator/engine", "validator/oracle", "validator/verdict", "validator/campaign",
+        "validator/gates", "validator/sanitize"}},
   };
   return kLayers;
 }
@@ -86,11 +108,12 @@ std::vector<std::string> Violations(const std::string& file, std::istream& text)
   for (int number = 1; std::getline(text, line); ++number) {
     std::smatch match;
     if (!std::regex_search(line, match, kInclude)) continue;
-    if (fs::exists(fs::path(ASSAY_SOURCE_DIR) / "ops/prelude" / match[1].str())) continue;  // device headers
+    if (fs::exists(fs::path(ASSAY_SOURCE_DIR) / "ops/prelude" / match[1].str()))
+      continue;  // device headers
     const std::string target = LayerOf(match[1]);
     if (target == layer || Layers().at(layer).contains(target)) continue;
-    violations.push_back(file + ":" + std::to_string(number) + ": " + layer + " must not include \"" +
-                         match[1].str() + "\"" +
+    violations.push_back(file + ":" + std::to_string(number) + ": " + layer +
+                         " must not include \"" + match[1].str() + "\"" +
                          (target.empty() ? " (not a path from the repository's root)" : ""));
   }
   return violations;
@@ -106,7 +129,9 @@ TEST(Layering, NoForbiddenInclude) {
       if (extension != ".cc" && extension != ".h") continue;
       const std::string path = fs::relative(entry.path(), root);
       // Tests, and what only tests link (folders named testing), may reach for anything.
-      if (LayerOf(path) != layer || path.ends_with("_test.cc") || path.find("/testing/") != std::string::npos) continue;
+      if (LayerOf(path) != layer || path.ends_with("_test.cc") ||
+          path.find("/testing/") != std::string::npos)
+        continue;
       std::ifstream text(entry.path());
       for (const std::string& violation : Violations(path, text)) ADD_FAILURE() << violation;
       ++files;
@@ -124,7 +149,8 @@ TEST(Layering, TheCheckItselfFires) {
   EXPECT_TRUE(Violations("validator/gates/x.cc", good).empty());
   // Within the judge as well: what to try knows of no gate.
   const std::string up = "#include \"validator/gates/gate.h\"\n";
-  for (const char* room : {"validator/campaign/x.cc", "validator/verdict/x.cc", "validator/policy/x.cc"}) {
+  for (const char* room :
+       {"validator/campaign/x.cc", "validator/verdict/x.cc", "validator/policy/x.cc"}) {
     std::istringstream text(up);
     EXPECT_EQ(Violations(room, text).size(), 1u) << room;
   }
@@ -149,7 +175,8 @@ TEST(Layering, TheRoomsOfTheAgentAreHeldApart) {
 
 TEST(Layering, EveryFolderWithSourcesHasARow) {
   const fs::path root = ASSAY_SOURCE_DIR;
-  for (const char* top : {"base", "ops", "sandbox", "validator", "workers", "runs", "rewards", "dataset", "agent", "corpus", "cli"}) {
+  for (const char* top : {"base", "ops", "sandbox", "validator", "workers", "runs", "rewards",
+                          "dataset", "agent", "corpus", "cli"}) {
     for (const auto& entry : fs::recursive_directory_iterator(root / top)) {
       if (entry.path().extension() != ".h") continue;
       const std::string path = fs::relative(entry.path(), root);

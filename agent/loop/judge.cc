@@ -112,7 +112,7 @@ void JudgeDesk::Work(Judge& judge) {
 }
 
 std::vector<verdict::Counterexample> KnownCounterexamples(const runs::RunState& state,
-                                                        const runs::Attempt& attempt) {
+                                                          const runs::Attempt& attempt) {
   std::vector<verdict::Counterexample> known;
   for (const runs::Attempt* at = state.Find(attempt.parent); at != nullptr;
        at = state.Find(at->parent)) {

@@ -32,7 +32,8 @@ class Judge {
  public:
   virtual ~Judge() = default;
   /// Never fails: what goes wrong is in the verdict. Called by one thread at a time.
-  virtual gates::Judgement Assess(const ops::Instance& instance, const verdict::Candidate& candidate,
+  virtual gates::Judgement Assess(const ops::Instance& instance,
+                                  const verdict::Candidate& candidate,
                                   const JudgeContext& context) = 0;
 };
 
@@ -107,6 +108,6 @@ class JudgeDesk {
 /// those: which other attempts have been judged by now is a matter of timing. Holdout cases stay
 /// out: what is tried again would be told.
 std::vector<verdict::Counterexample> KnownCounterexamples(const runs::RunState& state,
-                                                        const runs::Attempt& attempt);
+                                                          const runs::Attempt& attempt);
 
 }  // namespace assay::loop

@@ -1,11 +1,12 @@
 // The committed schemas (runs/schema) against what a run really writes.
+#include "runs/testing/schema.h"
+
 #include <gtest/gtest.h>
 
 #include "agent/loop/generate.h"
 #include "agent/testing/fakes.h"
 #include "base/json.h"
 #include "base/text.h"
-#include "runs/testing/schema.h"
 
 namespace assay::loop {
 namespace {

@@ -201,7 +201,8 @@ Result<std::string> RenderFinding(const FeedbackInput& input, const Told& told, 
     if (told.counterexample->probe) {
       const std::string text =
           "Smallest failing case: " +
-          Shorten(cases::Describe(told.counterexample->probe->case_, input.instance), kMaxCase) + "\n\n";
+          Shorten(cases::Describe(told.counterexample->probe->case_, input.instance), kMaxCase) +
+          "\n\n";
       variables["case"] =
           Once(shown, told.counterexample, number, text, "Smallest failing case: that of");
     }

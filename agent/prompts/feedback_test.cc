@@ -294,7 +294,7 @@ TEST_F(FeedbackTest, HostileSizesAreBounded) {
   counterexample.kernel = std::string(1 << 20, '\n');
   Refute("race", {counterexample, CounterexampleOf(Wrong(std::string(1 << 20, 'w')), "numeric")});
   std::vector<verdict::Verdict> many(1000,
-                                   testing::VerdictOf(instance_, {}, "refute race data_race"));
+                                     testing::VerdictOf(instance_, {}, "refute race data_race"));
   for (std::size_t i = 0; i < many.size(); ++i) earlier_.push_back({static_cast<int>(i), &many[i]});
   EXPECT_LT(Repair().size(), 96u * 1024);
 }

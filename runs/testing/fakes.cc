@@ -36,14 +36,15 @@ std::string ReplyWith(const std::string& words) {
 }
 
 verdict::Verdict VerdictOf(const ops::Instance& instance, const verdict::Candidate& candidate,
-                         const std::string& words) {
+                           const std::string& words) {
   std::istringstream in(words);
   std::string what, gate_name, kind_name;
   in >> what >> gate_name >> kind_name;
   verdict::Verdict verdict;
   verdict.instance = instance.Id();
   verdict.engine = "scripted";
-  const auto add = [&](const std::string& name, verdict::GateStatus status) -> verdict::GateResult& {
+  const auto add = [&](const std::string& name,
+                       verdict::GateStatus status) -> verdict::GateResult& {
     verdict::GateResult result;
     result.gate = name;
     result.status = status;
@@ -85,7 +86,8 @@ verdict::Verdict VerdictOf(const ops::Instance& instance, const verdict::Candida
       return verdict;
     }
     if (what == "inconclusive" && std::string_view(name) == "numeric") {
-      add(name, verdict::GateStatus::kInconclusive).reason = "the instruction foo.bar is not covered";
+      add(name, verdict::GateStatus::kInconclusive).reason =
+          "the instruction foo.bar is not covered";
       verdict.outcome = verdict::Outcome::kInconclusive;
       verdict.reason = "numeric: the instruction foo.bar is not covered";
       return verdict;

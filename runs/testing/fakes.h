@@ -33,7 +33,7 @@ std::string ReplyWith(const std::string& words);
 
 /// A verdict made of gate results: "passed", "refuted KIND", "inconclusive REASON".
 verdict::Verdict VerdictOf(const ops::Instance& instance, const verdict::Candidate& candidate,
-                         const std::string& words);
+                           const std::string& words);
 
 std::string Slurp(const Path& file);
 /// The lines of `text`, sorted: for files in which overlapping requests and judgements may end in

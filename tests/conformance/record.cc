@@ -103,9 +103,9 @@ int main(int argc, char** argv) {
   }
   std::ofstream header(std::string(argv[4]) + ".json");
   header << "{\n  \"schema\": \"assay.conformance/1\",\n  \"chip\": \"" << argv[3]
-         << "\",\n  \"device\": \"" << device.name << "\",\n  \"cuda_driver\": " << device.cuda_driver
-         << ",\n  \"recorded\": \"" << Today() << "\",\n  \"bytes\": " << written
-         << ",\n  \"forms\": [\n"
+         << "\",\n  \"device\": \"" << device.name
+         << "\",\n  \"cuda_driver\": " << device.cuda_driver << ",\n  \"recorded\": \"" << Today()
+         << "\",\n  \"bytes\": " << written << ",\n  \"forms\": [\n"
          << rows << "\n  ]\n}\n";
   std::printf("%zu forms, %zu bytes, %s, driver %d\n", forms.size(), written, device.name.c_str(),
               device.cuda_driver);

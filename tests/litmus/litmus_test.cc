@@ -60,8 +60,7 @@ TEST_P(Litmus, TheEmulatorShowsNothingElse) {
 
 std::string NameOf(const ::testing::TestParamInfo<std::size_t>& tested) {
   std::string name = All()[tested.param].name;
-  std::ranges::replace_if(
-      name, [](char c) { return std::isalnum(c) == 0; }, '_');
+  std::ranges::replace_if(name, [](char c) { return std::isalnum(c) == 0; }, '_');
   return name;
 }
 

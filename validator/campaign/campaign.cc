@@ -139,8 +139,7 @@ void Campaign::Gather(const Task& task, const CaseRun& run, Harvest& harvest) {
 }
 
 void Campaign::LeaveOut(const Task& task, std::string_view reason, Harvest& harvest) const {
-  harvest.ledger.LeaveOut(task.purpose, reason,
-                          cases::Describe(task.probe.case_, trial_.instance));
+  harvest.ledger.LeaveOut(task.purpose, reason, cases::Describe(task.probe.case_, trial_.instance));
 }
 
 void Campaign::NoteReach(const cases::Probe& probe, Harvest& harvest) const {
@@ -171,14 +170,14 @@ CaseRun Campaign::Again(Task& task, CaseRun run, Harvest& harvest) const {
     cases::Case& value = task.probe.case_;
     const bool spelled_out = std::ranges::any_of(
         value.profiles, [](const auto& profile) { return profile.second.kind == "literal"; });
-    const auto longest = std::ranges::max_element(
-        value.axes, {}, [](const auto& axis) { return axis.second; });
+    const auto longest =
+        std::ranges::max_element(value.axes, {}, [](const auto& axis) { return axis.second; });
     // A small case that has no end by then is not merely costly.
     if (spelled_out || longest == value.axes.end() || longest->second < 2 ||
         cases::TotalElements(trial_.instance, value.axes) < kSmallElements)
       break;
-    const auto smaller = cases::SolveNear(trial_.instance.op, longest->first, longest->second / 2,
-                                          value.axes);
+    const auto smaller =
+        cases::SolveNear(trial_.instance.op, longest->first, longest->second / 2, value.axes);
     if (!smaller || smaller->at(longest->first) >= longest->second) break;
     LeaveOut(task,
              fmt::format("no end within {} instructions; a smaller case ran in its place",

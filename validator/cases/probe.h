@@ -11,7 +11,7 @@
 namespace assay::cases {
 
 struct Probe {
-  Case case_;  ///< The call that is judged.
+  Case case_;                 ///< The call that is judged.
   std::vector<Case> prelude;  ///< Calls made before it in the same context.
   /// Each call's buffers lie where those of the call before it lay; else every call has addresses of
   /// its own. Says nothing without a prelude.

@@ -14,12 +14,12 @@ namespace {
 
 constexpr std::uint64_t kSharedAlignment = 1024;
 
-void PrepareShared(Engine& engine, Block& block) {
-  const Program::Impl& program = engine.program;
-  const std::uint64_t bytes = program.shared_static_bytes + engine.launch.dynamic_shared;
+void PrepareShared(Device& device, Block& block) {
+  const Program::Impl& program = device.program;
+  const std::uint64_t bytes = program.shared_static_bytes + device.launch.dynamic_shared;
   if (block.shared_storage.size() != bytes + kSharedAlignment) {
     block.shared_storage.assign(bytes + kSharedAlignment, std::byte{0});
-    engine.memory_bytes += bytes;
+    device.memory_bytes += bytes;
   }
   const auto start = reinterpret_cast<std::uintptr_t>(block.shared_storage.data());
   block.shared_data = block.shared_storage.data() +
@@ -27,7 +27,7 @@ void PrepareShared(Engine& engine, Block& block) {
   // What a block finds in shared memory is whatever was there: a pattern that is unlikely to look
   // right.
   std::fill_n(block.shared_data, bytes, std::byte{0xff});
-  block.race_region = engine.next_race_region++;
+  block.race_region = device.next_race_region++;
   block.shared.resize(program.shared.size());
   block.shared_defined.resize(program.shared.size());
   for (std::size_t i = 0; i < program.shared.size(); ++i) {
@@ -36,7 +36,7 @@ void PrepareShared(Engine& engine, Block& block) {
     region.kind = MemoryRegion::Kind::kShared;
     region.name = variable.name;
     region.data = block.shared_data + variable.storage;
-    region.size = variable.dynamic ? engine.launch.dynamic_shared : variable.bytes;
+    region.size = variable.dynamic ? device.launch.dynamic_shared : variable.bytes;
     region.base = variable.address;
     region.element_bytes = variable.element_bytes;
     region.race_region = block.race_region;
@@ -45,7 +45,7 @@ void PrepareShared(Engine& engine, Block& block) {
     region.promised_bits = static_cast<std::uint8_t>(std::countr_zero(variable.align));
     region.defined = nullptr;
     if (variable.system) std::fill_n(region.data, region.size, std::byte{0});
-    if (engine.track_defined) {
+    if (device.track_defined) {
       block.shared_defined[i].Reset(region.size, variable.system);
       region.defined = &block.shared_defined[i];
     }
@@ -74,10 +74,10 @@ bool IsComplete(const Block& block, const NamedBarrier& barrier) {
 }
 
 void Complete(Block& block, std::uint32_t id) {
-  Engine& engine = *block.engine;
+  Device& device = *block.device;
   NamedBarrier& barrier = block.barriers[id];
-  ++engine.counters.barriers;
-  engine.last_progress = engine.counters.steps;
+  ++device.counters.barriers;
+  device.last_progress = device.counters.steps;
   for (const auto& warp : block.warps) {
     for (int i = 0; i < warp->split_count; ++i) {
       Split& split = warp->splits[static_cast<std::size_t>(i)];
@@ -87,7 +87,7 @@ void Complete(Block& block, std::uint32_t id) {
       ++split.pc;
     }
   }
-  if (engine.race) engine.race->OnBarrierComplete(block.number, id);
+  if (device.race) device.race->OnBarrierComplete(block.number, id);
   std::ranges::fill(barrier.lanes, LaneMask{0});
   barrier.open = false;
   barrier.expected = 0;
@@ -97,7 +97,7 @@ void Complete(Block& block, std::uint32_t id) {
 
 /// "waits at barrier 0 on line 14", for one split.
 std::string WaitText(const CoreWarp& warp, const Split& split) {
-  const std::string where = LineOf(*warp.engine, split.pc);
+  const std::string where = LineOf(*warp.device, split.pc);
   switch (split.wait) {
     case Wait::kBarrier:
       return fmt::format("waits at barrier {} ({})", split.barrier, where);
@@ -115,7 +115,7 @@ std::string WaitText(const CoreWarp& warp, const Split& split) {
 Access AccessOf(const CoreWarp& warp, const Split& split) {
   Access access;
   access.what = WaitText(warp, split);
-  access.site = SiteOf(*warp.engine, split.pc);
+  access.site = SiteOf(*warp.device, split.pc);
   access.thread = ThreadOf(warp, FirstLane(split.mask));
   access.threads = static_cast<std::uint64_t>(std::popcount(split.mask));
   return access;
@@ -123,9 +123,9 @@ Access AccessOf(const CoreWarp& warp, const Split& split) {
 
 }  // namespace
 
-void StartBlock(Engine& engine, Block& block, BlockNumber number) {
-  const LaunchState& launch = engine.launch;
-  block.engine = &engine;
+void StartBlock(Device& device, Block& block, BlockNumber number) {
+  const LaunchState& launch = device.launch;
+  block.device = &device;
   block.number = number;
   block.id = BlockId(launch, number);
   block.cluster = number / launch.blocks_per_cluster;
@@ -135,7 +135,7 @@ void StartBlock(Engine& engine, Block& block, BlockNumber number) {
   block.steps = 0;
   block.next_warp = 0;
   block.done = false;
-  PrepareShared(engine, block);
+  PrepareShared(device, block);
   for (NamedBarrier& barrier : block.barriers) {
     barrier = NamedBarrier{};
     barrier.lanes.assign(launch.warps, 0);
@@ -145,16 +145,16 @@ void StartBlock(Engine& engine, Block& block, BlockNumber number) {
   for (std::uint32_t w = 0; w < launch.warps; ++w) {
     if (fresh) block.warps.push_back(std::make_unique<CoreWarp>());
     CoreWarp& warp = *block.warps[w];
-    warp.engine = &engine;
+    warp.device = &device;
     warp.block = &block;
     warp.index = w;
     warp.number = number * launch.warps + w;
-    warp.perturbation.seed = engine.execution.perturbation_seed;
+    warp.perturbation.seed = device.execution.perturbation_seed;
     warp.carry = 0;
     warp.outcome = Outcome::kNext;
     warp.current = -1;
     warp.split_count = 0;
-    warp.priority = engine.rng.Next();
+    warp.priority = device.rng.Next();
     warp.idle_rounds = 0;
     warp.strong_accesses = 0;
     warp.last_access = kNoPc;
@@ -165,11 +165,11 @@ void StartBlock(Engine& engine, Block& block, BlockNumber number) {
     const std::uint32_t left = launch.threads - w * kWarpSize;
     warp.alive = left >= kWarpSize ? kAllLanes : (LaneMask{1} << left) - 1;
     ResetFrames(warp);
-    const FunctionCode& code = engine.program.functions[launch.function];
+    const FunctionCode& code = device.program.functions[launch.function];
     Frame& frame = FrameOf(warp, launch.function, 0);
     frame.base.fill(kLocalBase);
     if (!ReserveLocal(warp, kLocalBase + code.frame_bytes)) {
-      engine.End(
+      device.End(
           Stop::kResourceLimit,
           fmt::format("the kernel needs {} bytes of local memory a thread", code.frame_bytes));
       return;
@@ -183,23 +183,23 @@ void StartBlock(Engine& engine, Block& block, BlockNumber number) {
 bool ArriveAtBarrier(CoreWarp& warp, const Decoded& op, std::uint32_t id, LaneMask lanes,
                      std::uint32_t expected, bool waits, LaneMask predicate) {
   Block& block = *warp.block;
-  Engine& engine = *warp.engine;
+  Device& device = *warp.device;
   NamedBarrier& barrier = block.barriers[id];
   const std::uint32_t pc = warp.PcOf(op);
   if (!barrier.open) {
     barrier.open = true;
     barrier.expected = expected;
     barrier.first_pc = pc;
-  } else if (barrier.expected != expected && engine.execution.checks.barrier) {
+  } else if (barrier.expected != expected && device.execution.checks.barrier) {
     const auto text = [](std::uint32_t count) {
       return count == 0 ? std::string("the whole block") : std::to_string(count);
     };
     Report1(warp, FindingKind::kBarrierMisuse, pc, lanes,
             fmt::format("barrier {} is used with different thread counts: {} here, {} at {}", id,
-                        text(expected), text(barrier.expected), LineOf(engine, barrier.first_pc)),
+                        text(expected), text(barrier.expected), LineOf(device, barrier.first_pc)),
             fmt::format("arrives at barrier {}", id));
   }
-  if ((barrier.lanes[warp.index] & lanes) != 0 && engine.execution.checks.barrier) {
+  if ((barrier.lanes[warp.index] & lanes) != 0 && device.execution.checks.barrier) {
     Report1(warp, FindingKind::kBarrierMisuse, pc, barrier.lanes[warp.index] & lanes,
             fmt::format("a thread arrives at barrier {} again before it completed", id),
             fmt::format("arrives at barrier {}", id));
@@ -207,12 +207,12 @@ bool ArriveAtBarrier(CoreWarp& warp, const Decoded& op, std::uint32_t id, LaneMa
   // Aligned barriers must be reached by the whole warp at once.
   if (barrier.lanes[warp.index] == 0) {
     barrier.pcs[warp.index] = pc;
-  } else if (barrier.pcs[warp.index] != pc && engine.execution.checks.barrier &&
+  } else if (barrier.pcs[warp.index] != pc && device.execution.checks.barrier &&
              IsAligned(*op.source)) {
     const std::uint32_t other = barrier.pcs[warp.index];
     const auto arrival = [&](std::uint32_t at, LaneMask who) {
       return Access{.what = fmt::format("arrives at barrier {}", id),
-                    .site = SiteOf(engine, at),
+                    .site = SiteOf(device, at),
                     .thread = ThreadOf(warp, FirstLane(who)),
                     .threads = static_cast<std::uint64_t>(std::popcount(who)),
                     .value = {}};
@@ -221,17 +221,17 @@ bool ArriveAtBarrier(CoreWarp& warp, const Decoded& op, std::uint32_t id, LaneMa
     finding.kind = FindingKind::kBarrierDivergence;
     finding.message =
         fmt::format("threads of one warp meet at different barriers: some at {}, some at {}",
-                    LineOf(engine, other), LineOf(engine, pc));
+                    LineOf(device, other), LineOf(device, pc));
     finding.accesses = {arrival(pc, lanes), arrival(other, barrier.lanes[warp.index])};
     finding.missing = "all threads of a warp must reach the same barrier";
-    engine.findings.Add(std::move(finding), pc, other);
+    device.findings.Add(std::move(finding), pc, other);
   }
   barrier.lanes[warp.index] |= lanes;
   barrier.arrived += static_cast<std::uint32_t>(std::popcount(lanes));
   barrier.popc += static_cast<std::uint32_t>(std::popcount(predicate & lanes));
   const bool in_order =
-      !engine.race || engine.race->OnBarrierArrive(block.number, id, warp.number, lanes, waits);
-  if (!in_order && expected != 0 && engine.execution.checks.barrier) {
+      !device.race || device.race->OnBarrierArrive(block.number, id, warp.number, lanes, waits);
+  if (!in_order && expected != 0 && device.execution.checks.barrier) {
     Report1(warp, FindingKind::kBarrierMisuse, pc, lanes,
             fmt::format("who meets at barrier {} is left to chance: threads arrive that nothing "
                         "orders after its last completion, and might have counted for that one",
@@ -278,7 +278,7 @@ std::vector<Access> WaitsOf(const Block& block) {
 }
 
 void ReportStuck(Block& block) {
-  Engine& engine = *block.engine;
+  Device& device = *block.device;
   std::vector<Access> waits = WaitsOf(block);
   const CoreWarp* first_warp = nullptr;
   const Split* first_split = nullptr;
@@ -327,13 +327,13 @@ void ReportStuck(Block& block) {
     finding.message = "no thread of the block can proceed";
   }
   std::ranges::stable_sort(waits, {}, [&](const Access& access) {
-    return access.site == SiteOf(engine, first_split->pc) ? 0 : 1;
+    return access.site == SiteOf(device, first_split->pc) ? 0 : 1;
   });
   constexpr std::size_t kShown = 4;
   if (waits.size() > kShown) waits.resize(kShown);
   finding.accesses = std::move(waits);
-  engine.findings.Add(std::move(finding), first_split->pc, kNoPc);
-  engine.End(Stop::kFault, "deadlock: no thread of a block can proceed");
+  device.findings.Add(std::move(finding), first_split->pc, kNoPc);
+  device.End(Stop::kFault, "deadlock: no thread of a block can proceed");
 }
 
 }  // namespace assay::emu

@@ -30,14 +30,14 @@ void FillAgain(const BufferSpec& spec, const MemoryRegion& region) {
 }
 
 /// A region for `spec` in `memory`, filled or to be filled, without an address.
-MemoryRegion RegionFor(Engine& engine, const BufferSpec& spec, std::span<std::byte> memory) {
+MemoryRegion RegionFor(Device& device, const BufferSpec& spec, std::span<std::byte> memory) {
   MemoryRegion region;
   if (spec.fill != BufferFill::kProvided) {
     if (memory.size() <= kLargeBuffer) {
       std::memset(memory.data(), FillByte(spec), memory.size());
     } else {
-      engine.fills.push_back(std::make_unique<LazyFill>(memory, FillByte(spec)));
-      region.lazy = engine.fills.back().get();
+      device.fills.push_back(std::make_unique<LazyFill>(memory, FillByte(spec)));
+      region.lazy = device.fills.back().get();
     }
   }
   region.kind = MemoryRegion::Kind::kBuffer;
@@ -58,9 +58,9 @@ struct Place {
 
 /// Places for `count` buffers. Under the plain schedule one after the other; under the others in
 /// any order and anywhere that an allocator may put them, since no kernel may care.
-std::vector<Place> PlacesFor(const Engine& engine, std::size_t count) {
+std::vector<Place> PlacesFor(const Device& device, std::size_t count) {
   std::vector<Place> places(count);
-  const Schedule& schedule = engine.execution.schedule;
+  const Schedule& schedule = device.execution.schedule;
   for (std::size_t i = 0; i < count; ++i) places[i].allocation = static_cast<std::uint32_t>(i) + 1;
   if (schedule.policy == Schedule::Policy::kSequential) return places;
   constexpr std::uint64_t kAllocations = 128;
@@ -78,48 +78,48 @@ std::vector<Place> PlacesFor(const Engine& engine, std::size_t count) {
 
 }  // namespace
 
-bool AddBuffers(Engine& engine, std::span<const std::span<std::byte>> buffers) {
-  const std::vector<BufferSpec>& specs = engine.execution.buffers;
+bool AddBuffers(Device& device, std::span<const std::span<std::byte>> buffers) {
+  const std::vector<BufferSpec>& specs = device.execution.buffers;
   if (buffers.size() != specs.size()) {
-    engine.End(Stop::kEngineFailure,
+    device.End(Stop::kEngineFailure,
                "the number of buffers differs from the number of their descriptions");
     return false;
   }
-  if (const Status lives = CheckBuffers(engine.execution); !lives) {
-    engine.End(Stop::kEngineFailure, ToString(lives.error()));
+  if (const Status lives = CheckBuffers(device.execution); !lives) {
+    device.End(Stop::kEngineFailure, ToString(lives.error()));
     return false;
   }
-  std::vector<Place> places = PlacesFor(engine, specs.size());
+  std::vector<Place> places = PlacesFor(device, specs.size());
   std::uint32_t last = 0;
   for (const Place& place : places) last = std::max(last, place.allocation);
-  engine.regions.resize(last + 1);
+  device.regions.resize(last + 1);
   for (std::size_t i = 0; i < specs.size(); ++i) {
     const BufferSpec& spec = specs[i];
     const std::uint64_t bytes = SizeOf(spec.dtype) * static_cast<std::uint64_t>(spec.elements);
     if (buffers[i].size() < bytes || spec.misalign % SizeOf(spec.dtype) != 0) {
-      engine.End(Stop::kEngineFailure,
+      device.End(Stop::kEngineFailure,
                  fmt::format("buffer '{}' does not fit its description", spec.name));
       return false;
     }
     if (spec.reuse) places[i] = places[spec.reuse->buffer];
-    PlacedBuffer placed{.region = RegionFor(engine, spec, buffers[i].first(bytes)),
+    PlacedBuffer placed{.region = RegionFor(device, spec, buffers[i].first(bytes)),
                         .allocation = places[i].allocation};
-    TrackRegion(engine, placed.region, placed.allocation, places[i].offset + spec.misalign,
+    TrackRegion(device, placed.region, placed.allocation, places[i].offset + spec.misalign,
                 StartsDefined(spec));
-    if (!spec.reuse) engine.regions[placed.allocation] = placed.region;
-    engine.buffers.push_back(std::move(placed));
+    if (!spec.reuse) device.regions[placed.allocation] = placed.region;
+    device.buffers.push_back(std::move(placed));
   }
   return true;
 }
 
-void PlaceBuffers(Engine& engine, std::uint32_t number) {
-  for (std::size_t i = 0; i < engine.buffers.size(); ++i) {
-    const std::optional<BufferReuse>& reuse = engine.execution.buffers[i].reuse;
+void PlaceBuffers(Device& device, std::uint32_t number) {
+  for (std::size_t i = 0; i < device.buffers.size(); ++i) {
+    const std::optional<BufferReuse>& reuse = device.execution.buffers[i].reuse;
     if (!reuse || reuse->launch != number) continue;
-    engine.regions[engine.buffers[i].allocation] = engine.buffers[i].region;
+    device.regions[device.buffers[i].allocation] = device.buffers[i].region;
   }
-  for (const std::uint32_t buffer : engine.execution.launches[number].fresh)
-    FillAgain(engine.execution.buffers[buffer], engine.buffers[buffer].region);
+  for (const std::uint32_t buffer : device.execution.launches[number].fresh)
+    FillAgain(device.execution.buffers[buffer], device.buffers[buffer].region);
 }
 
 }  // namespace assay::emu

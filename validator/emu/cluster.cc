@@ -12,30 +12,30 @@ namespace assay::emu {
 namespace {
 
 template <class Fn>
-void ForCluster(Engine& engine, std::uint32_t cluster, Fn fn) {
-  for (const auto& block : engine.resident) {
+void ForCluster(Device& device, std::uint32_t cluster, Fn fn) {
+  for (const auto& block : device.resident) {
     if (!block->done && block->cluster == cluster) fn(*block);
   }
 }
 
-bool AllArrived(Engine& engine, std::uint32_t cluster) {
+bool AllArrived(Device& device, std::uint32_t cluster) {
   bool all = true;
-  ForCluster(engine, cluster, [&](Block& block) {
+  ForCluster(device, cluster, [&](Block& block) {
     for (const auto& warp : block.warps) all = all && (warp->alive & ~warp->cluster_arrived) == 0;
   });
   return all;
 }
 
-void CompletePhase(Engine& engine, std::uint32_t cluster) {
-  ++engine.counters.barriers;
-  engine.last_progress = engine.counters.steps;
+void CompletePhase(Device& device, std::uint32_t cluster) {
+  ++device.counters.barriers;
+  device.last_progress = device.counters.steps;
   struct Waited {
     Block* block;
     CoreWarp* warp;
     LaneMask lanes;
   };
   std::vector<Waited> waited;
-  ForCluster(engine, cluster, [&](Block& block) {
+  ForCluster(device, cluster, [&](Block& block) {
     for (const auto& warp : block.warps) {
       warp->cluster_released |= warp->cluster_arrived;
       warp->cluster_arrived = 0;
@@ -49,41 +49,41 @@ void CompletePhase(Engine& engine, std::uint32_t cluster) {
       }
     }
   });
-  if (!engine.race) return;
-  engine.race->OnClusterComplete(cluster);
+  if (!device.race) return;
+  device.race->OnClusterComplete(cluster);
   for (const Waited& wait : waited)
-    engine.race->OnClusterWait(wait.block->number, wait.warp->number, wait.lanes);
+    device.race->OnClusterWait(wait.block->number, wait.warp->number, wait.lanes);
 }
 
 }  // namespace
 
 void ClusterArrive(CoreWarp& warp, LaneMask lanes, bool relaxed) {
-  Engine& engine = *warp.engine;
-  if ((warp.cluster_arrived & lanes) != 0 && engine.execution.checks.barrier) {
+  Device& device = *warp.device;
+  if ((warp.cluster_arrived & lanes) != 0 && device.execution.checks.barrier) {
     Report1(warp, FindingKind::kBarrierMisuse, warp.pc, warp.cluster_arrived & lanes,
             "a thread arrives at the cluster barrier again before it completed",
             "arrives at the cluster barrier");
   }
   warp.cluster_arrived |= lanes;
-  if (engine.race) engine.race->OnClusterArrive(warp.block->number, warp.number, lanes, relaxed);
-  if (AllArrived(engine, warp.block->cluster)) CompletePhase(engine, warp.block->cluster);
+  if (device.race) device.race->OnClusterArrive(warp.block->number, warp.number, lanes, relaxed);
+  if (AllArrived(device, warp.block->cluster)) CompletePhase(device, warp.block->cluster);
 }
 
 bool ClusterWaitOver(CoreWarp& warp, LaneMask lanes) {
   if ((lanes & ~warp.cluster_released) != 0) return false;
   warp.cluster_released &= ~lanes;
-  if (warp.engine->race) warp.engine->race->OnClusterWait(warp.block->number, warp.number, lanes);
+  if (warp.device->race) warp.device->race->OnClusterWait(warp.block->number, warp.number, lanes);
   return true;
 }
 
 void RecheckCluster(Block& block) {
-  Engine& engine = *block.engine;
-  if (engine.launch.blocks_per_cluster == 1) return;
+  Device& device = *block.device;
+  if (device.launch.blocks_per_cluster == 1) return;
   bool someone = false;
-  ForCluster(engine, block.cluster, [&](Block& member) {
+  ForCluster(device, block.cluster, [&](Block& member) {
     for (const auto& warp : member.warps) someone = someone || warp->cluster_arrived != 0;
   });
-  if (someone && AllArrived(engine, block.cluster)) CompletePhase(engine, block.cluster);
+  if (someone && AllArrived(device, block.cluster)) CompletePhase(device, block.cluster);
 }
 
 }  // namespace assay::emu

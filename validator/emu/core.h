@@ -1,4 +1,4 @@
-// The state of a running launch: engine, blocks, warps, splits, frames. Internal to validator/emu.
+// The state of a running launch: device, blocks, warps, splits, frames. Internal to validator/emu.
 //
 // A warp has 32 lanes that run independently, as *splits*: sets of lanes that stand at the same
 // program counter and call depth. One split runs at a time, the one that is deepest in calls and
@@ -9,7 +9,7 @@
 // A frame is the register file of one function at one call depth; splits of a warp share it, lane
 // by lane.
 //
-// Not thread-safe: an Engine serves one Run on one thread.
+// Not thread-safe: a Device serves one Run on one thread.
 #pragma once
 
 #include <array>
@@ -22,15 +22,15 @@
 
 #include "base/rng.h"
 #include "validator/emu/address_space.h"
-#include "validator/emu/defined_map.h"
 #include "validator/emu/lazy_fill.h"
-#include "validator/emu/monitor/race.h"
 #include "validator/emu/program.h"
+#include "validator/emu/race/race.h"
+#include "validator/emu/watch/defined_map.h"
 #include "validator/execution/execution.h"
 
 namespace assay::emu {
 
-struct Engine;
+struct Device;
 struct Block;
 class ShadowTracker;
 class ChoiceRegions;
@@ -59,7 +59,7 @@ struct MemoryRegion {
   bool writable = true;
   bool freed = false;
   bool is_output = false;
-  bool of_system = false;  ///< Shared memory that only the toolkit's own headers use.
+  bool of_system = false;          ///< Shared memory that only the toolkit's own headers use.
   std::uint8_t promised_bits = 4;  ///< Low bits of an address that its declared alignment fixes.
   std::uint32_t element_bytes = 1;
   std::string name;
@@ -147,7 +147,7 @@ struct Split {
 struct AsyncGroups;
 
 struct CoreWarp : Warp {
-  Engine* engine = nullptr;
+  Device* device = nullptr;
   Block* block = nullptr;
   Frame* frame = nullptr;
   std::uint32_t pc = 0;
@@ -205,7 +205,7 @@ struct Block {
   Dim3 id{};
   std::uint32_t cluster = 0;
   std::uint32_t cluster_rank = 0;
-  Engine* engine = nullptr;
+  Device* device = nullptr;
   std::vector<std::unique_ptr<CoreWarp>> warps;
   std::vector<std::byte> shared_storage;
   std::byte* shared_data = nullptr;        ///< 256-byte aligned, in shared_storage.
@@ -274,8 +274,8 @@ struct HoldState {
   std::uint64_t since = 0;          ///< Steps when the first warp began to wait.
 };
 
-struct Engine {
-  Engine(const Program::Impl& program_in, const Execution& execution_in)
+struct Device {
+  Device(const Program::Impl& program_in, const Execution& execution_in)
       : program(program_in),
         execution(execution_in),
         findings(execution_in.limits.max_findings),
@@ -306,7 +306,7 @@ struct Engine {
       undefined_reads;  ///< By pc: the first place found undefined.
   std::map<std::uint32_t, std::string>
       choices;  ///< By pc: what the machine chose there, for the findings that follow from it.
-  std::vector<StoredChoice> stored_choices;  ///< By number (StoredChoiceNumber).
+  std::vector<StoredChoice> stored_choices;       ///< By number (StoredChoiceNumber).
   std::shared_ptr<ChoiceRegions> choice_regions;  ///< Made when a branch first asks.
   bool monitored = false;
   bool track_defined = false;
@@ -322,9 +322,9 @@ struct Engine {
   void End(Stop why, std::string because);
 };
 
-inline const Decoded& CoreWarp::At(std::uint32_t at) const { return engine->program.code[at]; }
+inline const Decoded& CoreWarp::At(std::uint32_t at) const { return device->program.code[at]; }
 inline std::uint32_t CoreWarp::PcOf(const Decoded& op) const {
-  return static_cast<std::uint32_t>(&op - engine->program.code.data());
+  return static_cast<std::uint32_t>(&op - device->program.code.data());
 }
 inline CoreWarp& Core(Warp& warp) { return static_cast<CoreWarp&>(warp); }
 

@@ -8,15 +8,15 @@
 #include <cstring>
 
 #include "validator/emu/buffers.h"
-#include "validator/emu/contention.h"
 #include "validator/emu/launch.h"
-#include "validator/emu/machine.h"
-#include "validator/emu/machine_flow.h"
 #include "validator/emu/memory.h"
 #include "validator/emu/scheduler.h"
 #include "validator/emu/shadow/tracker.h"
 #include "validator/emu/site.h"
-#include "validator/emu/stale.h"
+#include "validator/emu/watch/machine.h"
+#include "validator/emu/watch/machine_flow.h"
+#include "validator/emu/weak/contention.h"
+#include "validator/emu/weak/stale.h"
 #include "validator/ptx/parser.h"
 #include "validator/ptx/verifier.h"
 
@@ -32,21 +32,21 @@ std::vector<std::uint32_t> LineStarts(std::string_view text) {
 }
 
 /// Storage for module variables, then their initialisers, then the pointers inside those.
-void AddModuleVariables(Engine& engine) {
-  const ptx::Module& module = engine.program.module;
-  engine.module_regions.assign(module.variables.size(), 0);
+void AddModuleVariables(Device& device) {
+  const ptx::Module& module = device.program.module;
+  device.module_regions.assign(module.variables.size(), 0);
   std::uint64_t total = 0;
   for (std::size_t i = 0; i < module.variables.size(); ++i) {
     const ptx::Variable& variable = module.variables[i];
-    if (engine.program.module_variables[i].where == PlacedVariable::Where::kShared) continue;
+    if (device.program.module_variables[i].where == PlacedVariable::Where::kShared) continue;
     total += variable.bytes;
-    if (total > engine.execution.limits.max_memory_bytes) {
-      engine.End(Stop::kResourceLimit,
+    if (total > device.execution.limits.max_memory_bytes) {
+      device.End(Stop::kResourceLimit,
                  fmt::format("the module's variables, up to '{}', are larger than the memory limit",
                              variable.name));
       return;
     }
-    std::vector<std::byte>& storage = engine.owned.emplace_back(variable.bytes);
+    std::vector<std::byte>& storage = device.owned.emplace_back(variable.bytes);
     std::copy_n(variable.initialiser.begin(),
                 std::min<std::size_t>(variable.initialiser.size(), storage.size()),
                 storage.begin());
@@ -58,40 +58,40 @@ void AddModuleVariables(Engine& engine) {
     region.writable = region.kind == MemoryRegion::Kind::kGlobal;
     region.element_bytes = static_cast<std::uint32_t>(std::max(1, ptx::BitsOf(variable.type) / 8));
     region.name = SourceName(variable.name);
-    engine.module_regions[i] = AddRegion(engine, std::move(region), 0, true);
+    device.module_regions[i] = AddRegion(device, std::move(region), 0, true);
   }
   for (std::size_t i = 0; i < module.variables.size(); ++i) {
     for (const ptx::Relocation& relocation : module.variables[i].relocations) {
-      if (engine.module_regions[i] == 0) continue;
+      if (device.module_regions[i] == 0) continue;
       std::uint64_t value = relocation.to_function
                                 ? kCodeWindow + (std::uint64_t{relocation.index} + 1) * 16
-                                : engine.regions[engine.module_regions[relocation.index]].base;
+                                : device.regions[device.module_regions[relocation.index]].base;
       value += static_cast<std::uint64_t>(relocation.addend);
-      const MemoryRegion& region = engine.regions[engine.module_regions[i]];
+      const MemoryRegion& region = device.regions[device.module_regions[i]];
       if (relocation.bytes > 8 || relocation.offset + relocation.bytes > region.size) continue;
       std::memcpy(region.data + relocation.offset, &value, relocation.bytes);
       if (region.defined == nullptr) continue;
-      const std::uint8_t number = StoredChoiceNumber(engine, {.whole_address = true});
+      const std::uint8_t number = StoredChoiceNumber(device, {.whole_address = true});
       for (std::uint64_t byte = relocation.to_function ? 0 : 1; byte < relocation.bytes; ++byte)
         region.defined->SetChosen(relocation.offset + byte, number);
     }
   }
 }
 
-void FinishReport(Engine& engine, Report& report) {
+void FinishReport(Device& device, Report& report) {
   // Whose definedness is tracked says itself what was never written.
-  if (!engine.track_defined) {
-    for (const auto& fill : engine.fills) fill->TouchAll();
+  if (!device.track_defined) {
+    for (const auto& fill : device.fills) fill->TouchAll();
   }
-  report.stop = engine.stop;
-  report.reason = engine.reason;
-  report.findings = engine.findings.Take();
-  report.counters = engine.counters;
-  for (std::size_t i = 0; i < engine.execution.buffers.size(); ++i) {
+  report.stop = device.stop;
+  report.reason = device.reason;
+  report.findings = device.findings.Take();
+  report.counters = device.counters;
+  for (std::size_t i = 0; i < device.execution.buffers.size(); ++i) {
     std::uint64_t unwritten = 0;
     std::int64_t first = -1;
-    if (i < engine.buffers.size() && engine.buffers[i].region.defined != nullptr) {
-      const MemoryRegion& region = engine.buffers[i].region;
+    if (i < device.buffers.size() && device.buffers[i].region.defined != nullptr) {
+      const MemoryRegion& region = device.buffers[i].region;
       unwritten = region.defined->CountUndefined();
       if (unwritten > 0)
         first = static_cast<std::int64_t>(region.defined->FirstUndefined() / region.element_bytes);
@@ -99,11 +99,11 @@ void FinishReport(Engine& engine, Report& report) {
     report.unwritten_bytes.push_back(unwritten);
     report.first_unwritten.push_back(first);
   }
-  for (std::uint32_t pc = 0; pc < engine.branch_sides.size(); ++pc) {
-    if (engine.branch_sides[pc] == 0) continue;
-    SourceSite site = SiteOf(engine, pc);
+  for (std::uint32_t pc = 0; pc < device.branch_sides.size(); ++pc) {
+    if (device.branch_sides[pc] == 0) continue;
+    SourceSite site = SiteOf(device, pc);
     report.coverage.push_back(
-        {.ptx_line = site.ptx_line, .site = std::move(site), .sides = engine.branch_sides[pc]});
+        {.ptx_line = site.ptx_line, .site = std::move(site), .sides = device.branch_sides[pc]});
   }
 }
 
@@ -157,51 +157,51 @@ Result<std::shared_ptr<const Program>> Program::Load(std::string_view ptx) {
 
 Report Run(const Program& program, const Execution& execution,
            std::span<const std::span<std::byte>> buffers) {
-  Engine engine(program.impl(), execution);
-  engine.track_defined = execution.checks.initialisation;
-  engine.monitored = execution.checks.initialisation || execution.checks.race;
-  engine.reverse_lanes = execution.schedule.policy == Schedule::Policy::kReversed;
+  Device device(program.impl(), execution);
+  device.track_defined = execution.checks.initialisation;
+  device.monitored = execution.checks.initialisation || execution.checks.race;
+  device.reverse_lanes = execution.schedule.policy == Schedule::Policy::kReversed;
   if (execution.checks.race)
-    engine.race = std::make_unique<RaceDetector>(execution.limits.max_memory_bytes);
-  if (execution.checks.coverage) engine.branch_sides.resize(engine.program.code.size());
+    device.race = std::make_unique<RaceDetector>(execution.limits.max_memory_bytes);
+  if (execution.checks.coverage) device.branch_sides.resize(device.program.code.size());
   Report report;
   std::unique_ptr<ShadowTracker> shadow;
   if (execution.checks.shadow_values) {
     // Finding where an error comes from is for kernels that passed the monitors.
-    engine.track_defined = engine.monitored = false;
-    engine.race.reset();
-    shadow = std::make_unique<ShadowTracker>(engine);
-    engine.shadow = shadow.get();
+    device.track_defined = device.monitored = false;
+    device.race.reset();
+    shadow = std::make_unique<ShadowTracker>(device);
+    device.shadow = shadow.get();
   }
   std::unique_ptr<StaleReads> stale;
-  if (engine.race && execution.schedule.stale > 0) {
-    stale = std::make_unique<StaleReads>(engine, *engine.race, execution.schedule.stale);
-    engine.stale = stale.get();
+  if (device.race && execution.schedule.stale > 0) {
+    stale = std::make_unique<StaleReads>(device, *device.race, execution.schedule.stale);
+    device.stale = stale.get();
   }
   std::unique_ptr<Contention> contention;
-  if (engine.race && execution.checks.order) {
-    contention = std::make_unique<Contention>(engine, *engine.race);
-    engine.contention = contention.get();
+  if (device.race && execution.checks.order) {
+    contention = std::make_unique<Contention>(device, *device.race);
+    device.contention = contention.get();
   }
-  if (engine.race && execution.schedule.hold) engine.hold.pair = &*execution.schedule.hold;
-  if (!engine.stopped && AddBuffers(engine, buffers)) AddModuleVariables(engine);
-  for (std::uint32_t i = 0; i < execution.launches.size() && !engine.stopped; ++i) {
-    PlaceBuffers(engine, i);
-    if (!PrepareLaunch(engine, execution.launches[i], i)) break;
+  if (device.race && execution.schedule.hold) device.hold.pair = &*execution.schedule.hold;
+  if (!device.stopped && AddBuffers(device, buffers)) AddModuleVariables(device);
+  for (std::uint32_t i = 0; i < execution.launches.size() && !device.stopped; ++i) {
+    PlaceBuffers(device, i);
+    if (!PrepareLaunch(device, execution.launches[i], i)) break;
     if (shadow) shadow->BeginLaunch();
-    RunLaunch(engine);
-    if (engine.race && engine.race->exhausted()) {
-      engine.End(Stop::kResourceLimit, "the race detector reached its memory limit");
+    RunLaunch(device);
+    if (device.race && device.race->exhausted()) {
+      device.End(Stop::kResourceLimit, "the race detector reached its memory limit");
     }
   }
   if (stale) {
-    engine.counters.stale_chances = stale->chances();
-    engine.counters.stale_reads = stale->taken();
+    device.counters.stale_chances = stale->chances();
+    device.counters.stale_reads = stale->taken();
     report.stale_reads = stale->Notes();
   }
   if (contention) contention->Report(report);
-  report.order.held = engine.hold.held;
-  FinishReport(engine, report);
+  report.order.held = device.hold.held;
+  FinishReport(device, report);
   if (shadow) shadow->Finish(report);
   return report;
 }

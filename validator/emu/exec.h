@@ -42,17 +42,17 @@ using Handler = void (*)(Warp& warp, const Decoded& op);
 struct DecodedOperand {
   enum class Kind : std::uint8_t { kNone, kSlot, kPredicate, kSink };
   Kind kind = Kind::kNone;
-  bool negated = false;        ///< Of a predicate.
-  std::uint8_t bits = 0;       ///< Width of the register as declared: 16, 32, 64, 128; 1 for predicates.
-  Slot slot = kNoSlot;         ///< Slot number, or index into the predicate file.
-  std::uint32_t shadow = 0;    ///< Index into the frame's definedness masks.
-  std::int64_t offset = 0;     ///< Of an address operand: added to the base in `slot`.
+  bool negated = false;   ///< Of a predicate.
+  std::uint8_t bits = 0;  ///< Width of the register as declared: 16, 32, 64, 128; 1 for predicates.
+  Slot slot = kNoSlot;    ///< Slot number, or index into the predicate file.
+  std::uint32_t shadow = 0;  ///< Index into the frame's definedness masks.
+  std::int64_t offset = 0;   ///< Of an address operand: added to the base in `slot`.
 };
 
 /// One decoded instruction. 64 bytes or so; the program is a flat array of these.
 struct Decoded {
   Handler run = nullptr;
-  Handler monitored = nullptr;         ///< Replaces `run` when monitors watch; null: the same.
+  Handler monitored = nullptr;  ///< Replaces `run` when monitors watch; null: the same.
   // The common operands, so that three-operand arithmetic touches one cache line: destination and up to four sources.
   Slot d = kNoSlot;
   Slot a = kNoSlot;
@@ -61,14 +61,15 @@ struct Decoded {
   /// All operands in PTX order (vectors flattened, destination first), `operand_count` of them from Program::operands.
   const DecodedOperand* operands = nullptr;
   std::uint16_t operand_count = 0;
-  std::uint16_t destinations = 0;      ///< How many of them, from the front, are written.
-  std::uint32_t guard = kNoSlot;       ///< Predicate index, or kNoSlot.
+  std::uint16_t destinations = 0;  ///< How many of them, from the front, are written.
+  std::uint32_t guard = kNoSlot;   ///< Predicate index, or kNoSlot.
   bool guard_negated = false;
-  std::uint8_t propagate = 0;          ///< The core's class for definedness and shadow propagation.
-  std::uint16_t flags = 0;             ///< For the core.
-  std::uint64_t immediate = 0;         ///< Address offset, lop3 table, cvt details: whatever the resolver put there.
-  std::uint32_t target = 0;            ///< Branch target, as a program counter.
-  std::uint32_t aux = 0;               ///< Free for the family: a table index, a shape.
+  std::uint8_t propagate = 0;  ///< The core's class for definedness and shadow propagation.
+  std::uint16_t flags = 0;     ///< For the core.
+  std::uint64_t immediate =
+      0;  ///< Address offset, lop3 table, cvt details: whatever the resolver put there.
+  std::uint32_t target = 0;  ///< Branch target, as a program counter.
+  std::uint32_t aux = 0;     ///< Free for the family: a table index, a shape.
   const ptx::Instruction* source = nullptr;
 };
 
@@ -79,10 +80,10 @@ struct Perturbation {
 
 /// What a handler may touch. The core derives its own richer state from this (core.h).
 struct Warp {
-  std::byte* slots = nullptr;          ///< 128-byte aligned.
+  std::byte* slots = nullptr;  ///< 128-byte aligned.
   LaneMask* predicates = nullptr;
-  LaneMask exec = 0;                   ///< Lanes to execute: active and passing the guard.
-  LaneMask carry = 0;                  ///< CC.CF, a bit a lane.
+  LaneMask exec = 0;   ///< Lanes to execute: active and passing the guard.
+  LaneMask carry = 0;  ///< CC.CF, a bit a lane.
   Perturbation perturbation;
 
   template <class T>

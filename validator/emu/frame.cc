@@ -27,8 +27,8 @@ void FillSlot(CoreWarp& warp, Frame& frame, const ConstantSlot& constant,
 }
 
 void FillConstants(CoreWarp& warp, Frame& frame, bool specials_only) {
-  const Engine& engine = *warp.engine;
-  for (const ConstantSlot& constant : engine.program.functions[frame.function].constants) {
+  const Device& device = *warp.device;
+  for (const ConstantSlot& constant : device.program.functions[frame.function].constants) {
     std::uint64_t lanes[kWarpSize];
     if (constant.kind == ConstantSlot::Kind::kSpecial) {
       SpecialValues(warp, constant.special, constant.component, lanes);
@@ -39,10 +39,10 @@ void FillConstants(CoreWarp& warp, Frame& frame, bool specials_only) {
     std::uint64_t value = constant.value;
     switch (constant.kind) {
       case ConstantSlot::Kind::kModuleSymbol:
-        value += engine.regions[engine.module_regions[constant.index]].base;
+        value += device.regions[device.module_regions[constant.index]].base;
         break;
       case ConstantSlot::Kind::kParamSymbol:
-        value += engine.regions[engine.launch.params_region].base;
+        value += device.regions[device.launch.params_region].base;
         break;
       case ConstantSlot::Kind::kFunction:
         value = kCodeWindow + (std::uint64_t{constant.index} + 1) * 16;
@@ -73,7 +73,7 @@ Frame& FrameOf(CoreWarp& warp, std::uint32_t function, std::uint32_t depth) {
   for (const auto& frame : warp.frames) {
     if (frame->function == function && frame->depth == depth) return *frame;
   }
-  const FunctionCode& code = warp.engine->program.functions[function];
+  const FunctionCode& code = warp.device->program.functions[function];
   auto frame = std::make_unique<Frame>();
   frame->function = function;
   frame->depth = depth;
@@ -93,9 +93,9 @@ Frame& FrameOf(CoreWarp& warp, std::uint32_t function, std::uint32_t depth) {
   frame->predicates[1] = kAllLanes;
   MarkRegistersUndefined(code, *frame);
   FillConstants(warp, *frame, false);
-  warp.engine->memory_bytes += frame->storage.size();
-  if (warp.engine->memory_bytes > warp.engine->execution.limits.max_memory_bytes) {
-    warp.engine->End(
+  warp.device->memory_bytes += frame->storage.size();
+  if (warp.device->memory_bytes > warp.device->execution.limits.max_memory_bytes) {
+    warp.device->End(
         Stop::kResourceLimit,
         "the registers of the blocks that must be resident need more memory than the limit allows");
   }
@@ -107,7 +107,7 @@ void RefreshSpecials(CoreWarp& warp, Frame& frame) { FillConstants(warp, frame, 
 
 void ResetFrames(CoreWarp& warp) {
   for (const auto& frame : warp.frames) {
-    MarkRegistersUndefined(warp.engine->program.functions[frame->function], *frame);
+    MarkRegistersUndefined(warp.device->program.functions[frame->function], *frame);
     FillConstants(warp, *frame, true);
     frame->allocated.fill(0);
     frame->blocks.clear();
@@ -115,7 +115,7 @@ void ResetFrames(CoreWarp& warp) {
 }
 
 void PlaceFrameLocals(CoreWarp& warp, Frame& frame, LaneMask lanes) {
-  for (const ConstantSlot& constant : warp.engine->program.functions[frame.function].constants) {
+  for (const ConstantSlot& constant : warp.device->program.functions[frame.function].constants) {
     if (constant.kind != ConstantSlot::Kind::kLocalSymbol) continue;
     std::uint64_t values[kWarpSize];
     for (std::size_t lane = 0; lane < kWarpSize; ++lane)
@@ -136,7 +136,7 @@ bool ReserveLocal(CoreWarp& warp, std::uint64_t bytes) {
     std::copy_n(warp.local_defined.begin() + static_cast<std::ptrdiff_t>(lane * warp.local_stride),
                 warp.local_stride, defined.begin() + static_cast<std::ptrdiff_t>(lane * stride));
   }
-  warp.engine->memory_bytes += 2 * kWarpSize * (stride - warp.local_stride);
+  warp.device->memory_bytes += 2 * kWarpSize * (stride - warp.local_stride);
   warp.local = std::move(local);
   warp.local_defined = std::move(defined);
   warp.local_stride = stride;

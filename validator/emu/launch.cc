@@ -6,9 +6,9 @@
 #include <cstring>
 
 #include "validator/emu/launch_shape.h"
-#include "validator/emu/machine.h"
 #include "validator/emu/memory.h"
 #include "validator/emu/tensor_map.h"
+#include "validator/emu/watch/machine.h"
 
 namespace assay::emu {
 namespace {
@@ -36,7 +36,7 @@ std::vector<std::uint8_t> FitScalar(const Argument& argument, std::uint64_t byte
 }
 
 /// `at`: the kernel whose declaration the launch contradicts, where it does.
-void LaunchFailure(Engine& engine, std::string message, const ptx::Function* at = nullptr) {
+void LaunchFailure(Device& device, std::string message, const ptx::Function* at = nullptr) {
   Finding finding;
   finding.kind = FindingKind::kLaunchFailure;
   finding.message = message;
@@ -44,44 +44,44 @@ void LaunchFailure(Engine& engine, std::string message, const ptx::Function* at 
     Access declared{
         .what = "declares the kernel", .site = {}, .thread = {}, .threads = 0, .value = {}};
     declared.site.ptx_line = at->ptx_line;
-    declared.site.instruction = engine.program.Line(at->ptx_line);
+    declared.site.instruction = device.program.Line(at->ptx_line);
     finding.accesses.push_back(std::move(declared));
   }
-  engine.findings.Add(std::move(finding), kNoPc, engine.launch.number);
-  engine.End(Stop::kFault, std::move(message));
+  device.findings.Add(std::move(finding), kNoPc, device.launch.number);
+  device.End(Stop::kFault, std::move(message));
 }
 
 /// Limits that the device or the emulator has, beyond what the launch itself says.
-bool CheckSizes(Engine& engine, const ptx::Function& function, const FunctionCode& code) {
+bool CheckSizes(Device& device, const ptx::Function& function, const FunctionCode& code) {
   constexpr std::uint64_t kMaxParameterBytes = 32764;
   constexpr std::uint64_t kMaxStaticShared = 16u << 20;
   if (code.param_bytes > kMaxParameterBytes) {
-    LaunchFailure(engine,
+    LaunchFailure(device,
                   fmt::format("the parameters of '{}' take {} bytes, more than the limit of {}",
                               function.name, code.param_bytes, kMaxParameterBytes));
     return false;
   }
-  if (engine.program.shared_static_bytes > kMaxStaticShared) {
-    engine.End(Stop::kResourceLimit, fmt::format("the module declares {} bytes of shared memory",
-                                                 engine.program.shared_static_bytes));
+  if (device.program.shared_static_bytes > kMaxStaticShared) {
+    device.End(Stop::kResourceLimit, fmt::format("the module declares {} bytes of shared memory",
+                                                 device.program.shared_static_bytes));
     return false;
   }
   return true;
 }
 
 /// A tensor map, as the bytes of its parameter.
-bool TensorMapArgument(Engine& engine, const Argument& argument, std::uint64_t bytes,
+bool TensorMapArgument(Device& device, const Argument& argument, std::uint64_t bytes,
                        const std::string& kernel, std::vector<std::uint8_t>& value) {
   std::string why;
   TensorMap map;
-  if (argument.buffer >= engine.buffers.size() || bytes != kTensorMapBytes) {
+  if (argument.buffer >= device.buffers.size() || bytes != kTensorMapBytes) {
     why = fmt::format("its parameter has {} bytes, not {}", bytes, kTensorMapBytes);
   } else {
-    const MemoryRegion& region = engine.buffers[argument.buffer].region;
+    const MemoryRegion& region = device.buffers[argument.buffer].region;
     why = MakeTensorMap(argument.map, region.base, region.size, map);
   }
   if (!why.empty()) {
-    LaunchFailure(engine,
+    LaunchFailure(device,
                   fmt::format("tensor map '{}' of kernel '{}': {}", argument.name, kernel, why));
     return false;
   }
@@ -93,11 +93,11 @@ bool TensorMapArgument(Engine& engine, const Argument& argument, std::uint64_t b
 
 /// Pointers that the kernel does not simply load to use them as addresses: their bytes are the
 /// machine's choice (machine_flow.h), and what a tensor map holds is nobody's business.
-void MarkPointers(Engine& engine, const ptx::Function& function, const FunctionCode& code,
+void MarkPointers(Device& device, const ptx::Function& function, const FunctionCode& code,
                   const Launch& launch) {
-  const std::vector<bool>& pointers = engine.program.pointer_params[engine.launch.function];
-  DefinedMap* const defined = engine.regions[engine.launch.params_region].defined;
-  const std::uint8_t number = StoredChoiceNumber(engine, {.whole_address = true});
+  const std::vector<bool>& pointers = device.program.pointer_params[device.launch.function];
+  DefinedMap* const defined = device.regions[device.launch.params_region].defined;
+  const std::uint8_t number = StoredChoiceNumber(device, {.whole_address = true});
   for (std::size_t i = 0; i < launch.args.size(); ++i) {
     const std::size_t variable = function.returns.size() + i;
     if (launch.args[i].kind != Argument::Kind::kBuffer || pointers[variable]) continue;
@@ -107,37 +107,37 @@ void MarkPointers(Engine& engine, const ptx::Function& function, const FunctionC
   }
 }
 
-bool SetParameters(Engine& engine, const ptx::Function& function, const FunctionCode& code,
+bool SetParameters(Device& device, const ptx::Function& function, const FunctionCode& code,
                    const Launch& launch) {
   if (launch.args.size() != function.params.size()) {
-    LaunchFailure(engine, fmt::format("kernel '{}' takes {} parameters, but the launch gives {}",
+    LaunchFailure(device, fmt::format("kernel '{}' takes {} parameters, but the launch gives {}",
                                       function.name, function.params.size(), launch.args.size()));
     return false;
   }
   std::vector<std::byte>& storage =
-      engine.owned.emplace_back(std::max<std::uint64_t>(1, code.param_bytes));
+      device.owned.emplace_back(std::max<std::uint64_t>(1, code.param_bytes));
   for (std::size_t i = 0; i < launch.args.size(); ++i) {
     const Argument& argument = launch.args[i];
     const std::size_t variable = function.returns.size() + i;
     const PlacedVariable& place = code.variables[variable];
     std::vector<std::uint8_t> value;
     if (argument.kind == Argument::Kind::kBuffer) {
-      if (argument.buffer >= engine.buffers.size() || place.bytes != 8) {
+      if (argument.buffer >= device.buffers.size() || place.bytes != 8) {
         LaunchFailure(
-            engine, fmt::format("argument '{}' is a buffer, but parameter {} of '{}' has {} bytes",
+            device, fmt::format("argument '{}' is a buffer, but parameter {} of '{}' has {} bytes",
                                 argument.name, i + 1, function.name, place.bytes));
         return false;
       }
-      const std::uint64_t address = engine.buffers[argument.buffer].region.base;
+      const std::uint64_t address = device.buffers[argument.buffer].region.base;
       value.resize(8);
       std::memcpy(value.data(), &address, 8);
     } else if (argument.kind == Argument::Kind::kTensorMap) {
-      if (!TensorMapArgument(engine, argument, place.bytes, function.name, value)) return false;
+      if (!TensorMapArgument(device, argument, place.bytes, function.name, value)) return false;
     } else {
       value = FitScalar(argument, place.bytes);
       if (value.size() != place.bytes) {
         LaunchFailure(
-            engine,
+            device,
             fmt::format("argument '{}' ({}, {} bytes) does not fit parameter {} of '{}' ({} bytes)",
                         argument.name, Name(argument.dtype), argument.bytes.size(), i + 1,
                         function.name, place.bytes));
@@ -152,56 +152,56 @@ bool SetParameters(Engine& engine, const ptx::Function& function, const Function
   region.size = code.param_bytes;
   region.writable = false;
   region.name = "parameters";
-  engine.launch.params_region = AddRegion(engine, std::move(region), 0, true);
-  if (engine.track_defined) MarkPointers(engine, function, code, launch);
+  device.launch.params_region = AddRegion(device, std::move(region), 0, true);
+  if (device.track_defined) MarkPointers(device, function, code, launch);
   return true;
 }
 
 }  // namespace
 
-bool PrepareLaunch(Engine& engine, const Launch& launch, std::uint32_t number) {
-  LaunchState& state = engine.launch;
+bool PrepareLaunch(Device& device, const Launch& launch, std::uint32_t number) {
+  LaunchState& state = device.launch;
   state = LaunchState{};
   state.number = number;
   state.launch = &launch;
-  const ptx::Module& module = engine.program.module;
+  const ptx::Module& module = device.program.module;
   const auto found = std::ranges::find_if(module.functions, [&](const ptx::Function& function) {
     return function.is_entry && function.has_body && function.name == launch.entry;
   });
   if (found == module.functions.end()) {
-    LaunchFailure(engine, fmt::format("the PTX has no kernel '{}'", launch.entry));
+    LaunchFailure(device, fmt::format("the PTX has no kernel '{}'", launch.entry));
     return false;
   }
   state.function = static_cast<std::uint32_t>(found - module.functions.begin());
   if (std::string problem = ShapeLaunch(*found, launch, state); !problem.empty()) {
-    LaunchFailure(engine, std::move(problem), &*found);
+    LaunchFailure(device, std::move(problem), &*found);
     return false;
   }
   constexpr std::uint64_t kMaxSharedBytes = 227 * 1024;
   if (launch.shared_bytes > kMaxSharedBytes) {
-    LaunchFailure(engine,
+    LaunchFailure(device,
                   fmt::format("{} bytes of dynamic shared memory are beyond the limit of {}",
                               launch.shared_bytes, kMaxSharedBytes));
     return false;
   }
   constexpr std::uint64_t kMaxCooperativeThreads = 132 * 2048;
   if (launch.cooperative && std::uint64_t{state.blocks} * state.threads > kMaxCooperativeThreads) {
-    LaunchFailure(engine, "a cooperative launch must fit on the device at once: too many threads");
+    LaunchFailure(device, "a cooperative launch must fit on the device at once: too many threads");
     return false;
   }
   state.dynamic_shared = launch.shared_bytes;
   if (launch.cooperative) {
-    std::vector<std::byte>& storage = engine.owned.emplace_back(4096);
+    std::vector<std::byte>& storage = device.owned.emplace_back(4096);
     MemoryRegion region;
     region.kind = MemoryRegion::Kind::kGridWorkspace;
     region.data = storage.data();
     region.size = storage.size();
     region.element_bytes = 4;
     region.name = "grid workspace";
-    state.grid_workspace = engine.regions[AddRegion(engine, std::move(region), 0, true)].base;
+    state.grid_workspace = device.regions[AddRegion(device, std::move(region), 0, true)].base;
   }
-  if (!CheckSizes(engine, *found, engine.program.functions[state.function])) return false;
-  return SetParameters(engine, *found, engine.program.functions[state.function], launch);
+  if (!CheckSizes(device, *found, device.program.functions[state.function])) return false;
+  return SetParameters(device, *found, device.program.functions[state.function], launch);
 }
 
 }  // namespace assay::emu

@@ -7,7 +7,7 @@
 //
 // Cost: a look-up of the kernel's name and a copy of its parameters.
 //
-//   if (PrepareLaunch(engine, execution.launches[i], i)) RunLaunch(engine);
+//   if (PrepareLaunch(device, execution.launches[i], i)) RunLaunch(device);
 #pragma once
 
 #include <cstdint>
@@ -16,7 +16,7 @@
 
 namespace assay::emu {
 
-/// Checks `launch` and sets engine.launch, with the parameters' region. False: the run is over.
-bool PrepareLaunch(Engine& engine, const Launch& launch, std::uint32_t number);
+/// Checks `launch` and sets device.launch, with the parameters' region. False: the run is over.
+bool PrepareLaunch(Device& device, const Launch& launch, std::uint32_t number);
 
 }  // namespace assay::emu

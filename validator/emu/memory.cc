@@ -6,8 +6,8 @@
 #include <bit>
 
 #include "validator/emu/handlers/address_lanes.h"
-#include "validator/emu/overflow.h"
 #include "validator/emu/site.h"
+#include "validator/emu/watch/overflow.h"
 
 namespace assay::emu {
 namespace {
@@ -42,7 +42,7 @@ Window WindowOf(Space space, std::uint64_t address) {
 MemoryRegion* RegionOf(CoreWarp& warp, Space space, std::uint64_t address) {
   if (WindowOf(space, address) == Window::kShared)
     return SharedRegion(*warp.block, address & 0xffffffffu);
-  return GenericRegion(*warp.engine, address);
+  return GenericRegion(*warp.device, address);
 }
 
 std::string_view TypeName(AccessType type) {
@@ -69,7 +69,7 @@ std::string CauseOfOutside(const MemoryPlace& place) {
 /// Why the first lane that fails does so, and how many fail the same way.
 bool Fault(CoreWarp& warp, const Decoded& op, Space space, LaneMask lanes, std::uint32_t bytes,
            std::uint32_t alignment, AccessType type, const LaneAccess& access) {
-  Engine& engine = *warp.engine;
+  Device& device = *warp.device;
   const auto classify = [&](int lane) -> FindingKind {
     const std::uint64_t address = access.address[lane];
     if (WindowOf(space, address) == Window::kLocal) {
@@ -138,7 +138,7 @@ bool Fault(CoreWarp& warp, const Decoded& op, Space space, LaneMask lanes, std::
                              index->expression, index->wrapped);
       cause = fmt::format(
           "the index is computed in 32 bits at {}{}{}: widen one factor to 64 bits first",
-          LineOf(engine, index->pc), index->inputs.empty() ? "" : " from ", index->inputs);
+          LineOf(device, index->pc), index->inputs.empty() ? "" : " from ", index->inputs);
     }
   }
   if (kind == FindingKind::kMisaligned) {
@@ -148,7 +148,7 @@ bool Fault(CoreWarp& warp, const Decoded& op, Space space, LaneMask lanes, std::
   }
   Report1(warp, kind, warp.PcOf(op), failing, std::move(message), VerbOf(*op.source),
           std::move(place), {}, std::move(cause));
-  engine.End(Stop::kFault, std::string(Name(kind)));
+  device.End(Stop::kFault, std::string(Name(kind)));
   warp.outcome = Outcome::kStop;
   return false;
 }
@@ -167,18 +167,18 @@ void TouchLanes(const LaneAccess& access, MemoryRegion& region, std::uint32_t by
 }  // namespace
 
 MemoryRegion* SharedRegion(Block& block, std::uint64_t address) {
-  Engine& engine = *block.engine;
+  Device& device = *block.device;
   Block* owner = &block;
   if (const std::uint64_t rank = address >> kSharedBlockBits; rank != 0) {
     owner = nullptr;
-    for (const auto& sibling : engine.resident) {
+    for (const auto& sibling : device.resident) {
       if (!sibling->done && sibling->cluster == block.cluster && sibling->cluster_rank + 1 == rank)
         owner = sibling.get();
     }
     if (owner == nullptr) return nullptr;
     address &= kSharedOffsetMask;
   }
-  const std::vector<SharedVariable>& variables = engine.program.shared;
+  const std::vector<SharedVariable>& variables = device.program.shared;
   const std::uint64_t index = address >> kSharedVariableBits;
   if (index >= 1 && index <= variables.size()) return &owner->shared[index - 1];
   // The compact layout: variables side by side, below the first variable's own range.
@@ -192,29 +192,29 @@ MemoryRegion* SharedRegion(Block& block, std::uint64_t address) {
   return nullptr;
 }
 
-MemoryRegion* GenericRegion(Engine& engine, std::uint64_t address) {
+MemoryRegion* GenericRegion(Device& device, std::uint64_t address) {
   const std::uint64_t number = address >> kAllocationBits;
-  if (number == 0 || number >= engine.regions.size()) return nullptr;
-  MemoryRegion& region = engine.regions[number];
+  if (number == 0 || number >= device.regions.size()) return nullptr;
+  MemoryRegion& region = device.regions[number];
   return region.kind == MemoryRegion::Kind::kNone ? nullptr : &region;
 }
 
-void TrackRegion(Engine& engine, MemoryRegion& region, std::uint32_t number, std::uint64_t misalign,
+void TrackRegion(Device& device, MemoryRegion& region, std::uint32_t number, std::uint64_t misalign,
                  bool initially_defined) {
   region.base = (std::uint64_t{number} << kAllocationBits) + kAllocationBase + misalign;
-  region.race_region = engine.next_race_region++;
-  if (engine.track_defined) {
-    engine.maps.push_back(std::make_unique<DefinedMap>(region.size, initially_defined));
-    region.defined = engine.maps.back().get();
+  region.race_region = device.next_race_region++;
+  if (device.track_defined) {
+    device.maps.push_back(std::make_unique<DefinedMap>(region.size, initially_defined));
+    region.defined = device.maps.back().get();
   }
 }
 
-std::uint32_t AddRegion(Engine& engine, MemoryRegion region, std::uint64_t misalign,
+std::uint32_t AddRegion(Device& device, MemoryRegion region, std::uint64_t misalign,
                         bool initially_defined) {
-  if (engine.regions.empty()) engine.regions.emplace_back();
-  const auto number = static_cast<std::uint32_t>(engine.regions.size());
-  TrackRegion(engine, region, number, misalign, initially_defined);
-  engine.regions.push_back(std::move(region));
+  if (device.regions.empty()) device.regions.emplace_back();
+  const auto number = static_cast<std::uint32_t>(device.regions.size());
+  TrackRegion(device, region, number, misalign, initially_defined);
+  device.regions.push_back(std::move(region));
   return number;
 }
 
@@ -223,7 +223,7 @@ bool InLocalVariable(const CoreWarp& warp, int lane, std::uint64_t address, std:
   std::uint32_t depth = warp.frame->depth;
   const Frame* frame = warp.frame;
   while (true) {
-    const FunctionCode& code = warp.engine->program.functions[frame->function];
+    const FunctionCode& code = warp.device->program.functions[frame->function];
     const std::uint64_t base = frame->base[static_cast<std::size_t>(lane)];
     const std::uint64_t allocated = frame->allocated[static_cast<std::size_t>(lane)];
     if (address >= base && address < base + code.frame_bytes + allocated) {
@@ -245,7 +245,7 @@ bool InLocalVariable(const CoreWarp& warp, int lane, std::uint64_t address, std:
     if (depth == 0) return false;
     // The frame that called this one, for this lane: the function that the return address lies in.
     const std::uint32_t caller =
-        warp.engine->program.function_of[frame->return_pc[static_cast<std::size_t>(lane)] - 1];
+        warp.device->program.function_of[frame->return_pc[static_cast<std::size_t>(lane)] - 1];
     --depth;
     const auto found = std::ranges::find_if(warp.frames, [&](const auto& other) {
       return other->depth == depth && other->function == caller;

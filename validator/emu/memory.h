@@ -93,12 +93,12 @@ std::byte* HostAddress(CoreWarp& warp, ptx::Space space, std::uint64_t address, 
 /// The region of a shared address (of this block, or of a sibling in the cluster), or null.
 MemoryRegion* SharedRegion(Block& block, std::uint64_t address);
 /// The region of a generic address outside of the shared and local windows, or null.
-MemoryRegion* GenericRegion(Engine& engine, std::uint64_t address);
+MemoryRegion* GenericRegion(Device& device, std::uint64_t address);
 /// Gives a region its address in allocation `number`, and what definedness and races need.
-void TrackRegion(Engine& engine, MemoryRegion& region, std::uint32_t number, std::uint64_t misalign,
+void TrackRegion(Device& device, MemoryRegion& region, std::uint32_t number, std::uint64_t misalign,
                  bool initially_defined);
 /// Adds an allocation and returns its number.
-std::uint32_t AddRegion(Engine& engine, MemoryRegion region, std::uint64_t misalign,
+std::uint32_t AddRegion(Device& device, MemoryRegion region, std::uint64_t misalign,
                         bool initially_defined);
 
 /// Does one variable, or one block of alloca, of the calling lane's frames hold

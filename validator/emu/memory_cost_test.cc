@@ -11,10 +11,10 @@
 #include <vector>
 
 #include "base/shared_memory.h"
-#include "validator/emu/defined_map.h"
 #include "validator/emu/lazy_fill.h"
-#include "validator/emu/monitor/race_driver.h"
+#include "validator/emu/race/race_driver.h"
 #include "validator/emu/test_support.h"
+#include "validator/emu/watch/defined_map.h"
 
 namespace assay::emu {
 namespace {

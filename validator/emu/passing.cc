@@ -49,7 +49,7 @@ void NotePassing(CoreWarp& warp, std::uint32_t first, std::uint32_t last) {
       continue;
     for (std::uint32_t pc = first; pc < last; ++pc) {
       if ((warp.At(pc).flags & kFlagMemory) == 0) continue;
-      if (!Reaches(warp.engine->program, split.pc, pc)) continue;
+      if (!Reaches(warp.device->program, split.pc, pc)) continue;
       split.passed |= awaited;
       split.passed_at = pc;
       break;
@@ -58,15 +58,15 @@ void NotePassing(CoreWarp& warp, std::uint32_t first, std::uint32_t last) {
 }
 
 void ReportPassing(CoreWarp& warp, LaneMask lanes) {
-  Engine& engine = *warp.engine;
-  if (!engine.execution.checks.barrier) return;
+  Device& device = *warp.device;
+  if (!device.execution.checks.barrier) return;
   for (int i = 0; i < warp.split_count; ++i) {
     const Split& split = warp.splits[static_cast<std::size_t>(i)];
     const LaneMask passed = split.passed & split.need & lanes;
     if (split.wait != Wait::kWarpSync || passed == 0) continue;
     const auto side = [&](std::string what, std::uint32_t pc, LaneMask who) {
       return Access{.what = std::move(what),
-                    .site = SiteOf(engine, pc),
+                    .site = SiteOf(device, pc),
                     .thread = ThreadOf(warp, FirstLane(who)),
                     .threads = static_cast<std::uint64_t>(std::popcount(who)),
                     .value = {}};
@@ -76,24 +76,24 @@ void ReportPassing(CoreWarp& warp, LaneMask lanes) {
     finding.kind = FindingKind::kBarrierMisuse;
     finding.message = fmt::format(
         "{} names lanes {:#010x} in its mask, but lanes {:#010x} go on to {} without it and exit",
-        name, split.need, passed, LineOf(engine, split.passed_at));
+        name, split.need, passed, LineOf(device, split.passed_at));
     finding.accesses = {side(fmt::format("waits in {}", name), split.pc, split.mask),
                         side("passes by", split.passed_at, passed)};
     finding.missing = "every lane named in the mask must execute the same instruction";
-    engine.findings.Add(std::move(finding), split.pc, split.passed_at);
+    device.findings.Add(std::move(finding), split.pc, split.passed_at);
   }
 }
 
 void ReportPassedBarrier(CoreWarp& warp, LaneMask lanes) {
-  Engine& engine = *warp.engine;
+  Device& device = *warp.device;
   const std::uint32_t passed_at = warp.last_access;
-  if (!engine.execution.checks.barrier || passed_at == kNoPc) return;
+  if (!device.execution.checks.barrier || passed_at == kNoPc) return;
   for (std::uint32_t id = 0; id < warp.block->barriers.size(); ++id) {
     const NamedBarrier& barrier = warp.block->barriers[id];
     if (!barrier.open || barrier.expected != 0) continue;
     // Not when the barrier lies ahead as well: in a loop, the access belongs to a round before.
-    if (!Reaches(engine.program, barrier.first_pc, passed_at) ||
-        Reaches(engine.program, passed_at, barrier.first_pc))
+    if (!Reaches(device.program, barrier.first_pc, passed_at) ||
+        Reaches(device.program, passed_at, barrier.first_pc))
       continue;
     const CoreWarp* waiting = nullptr;
     for (const auto& other : warp.block->warps) {
@@ -104,7 +104,7 @@ void ReportPassedBarrier(CoreWarp& warp, LaneMask lanes) {
     const LaneMask waits = barrier.lanes[waiting->index];
     const auto side = [&](std::string what, std::uint32_t pc, const CoreWarp& of, LaneMask who) {
       return Access{.what = std::move(what),
-                    .site = SiteOf(engine, pc),
+                    .site = SiteOf(device, pc),
                     .thread = ThreadOf(of, FirstLane(who)),
                     .threads = static_cast<std::uint64_t>(std::popcount(who)),
                     .value = {}};
@@ -114,12 +114,12 @@ void ReportPassedBarrier(CoreWarp& warp, LaneMask lanes) {
     finding.message = fmt::format(
         "barrier {} is not reached by all threads of the block: some go on to {} without it and "
         "exit",
-        id, LineOf(engine, passed_at));
+        id, LineOf(device, passed_at));
     finding.accesses = {
         side(fmt::format("waits at barrier {}", id), barrier.first_pc, *waiting, waits),
         side("passes by", passed_at, warp, lanes)};
     finding.missing = "all threads of the block must reach the same barrier";
-    engine.findings.Add(std::move(finding), barrier.first_pc, passed_at);
+    device.findings.Add(std::move(finding), barrier.first_pc, passed_at);
   }
 }
 

@@ -79,7 +79,7 @@ struct SharedVariable {
   std::uint64_t storage = 0;  ///< Offset in the block's storage.
   std::uint64_t bytes = 0;    ///< 0 for dynamic shared memory: its size is the launch's.
   std::uint32_t element_bytes = 1;
-  std::uint64_t align = 16;   ///< As declared; at least 16.
+  std::uint64_t align = 16;  ///< As declared; at least 16.
   bool dynamic = false;
   bool system =
       false;  ///< kReservedSharedBytes of the system software's, zero when a block starts.
@@ -110,7 +110,7 @@ struct FunctionCode {
 struct CallSite {
   std::uint32_t callee = 0;  ///< Function index, when direct.
   bool indirect = false;
-  Slot target = kNoSlot;  ///< The register with the address, when indirect.
+  Slot target = kNoSlot;                      ///< The register with the address, when indirect.
   const ptx::Prototype* prototype = nullptr;  ///< Of an indirect call.
   struct Copy {
     std::uint64_t frame_offset = 0;  ///< In the caller's frame.
@@ -135,8 +135,8 @@ struct Boundary {
   std::uint8_t propagate = 0;  ///< and Decoded::propagate.
   struct Source {
     DecodedOperand operand;
-    std::uint8_t kinds = 0;      ///< AddressKind; 0: a special register.
-    std::uint8_t position = 0;   ///< Among the sources.
+    std::uint8_t kinds = 0;     ///< AddressKind; 0: a special register.
+    std::uint8_t position = 0;  ///< Among the sources.
   };
   std::vector<Source> sources;
 };

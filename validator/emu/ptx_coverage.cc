@@ -5,7 +5,7 @@
 #include <string>
 #include <string_view>
 
-#include "validator/emu/coverage.h"
+#include "validator/emu/watch/coverage.h"
 
 int main(int argc, char** argv) {
   std::string text;

@@ -7,10 +7,9 @@ namespace assay::emu {
 namespace {
 
 constexpr std::span<const ResolverRow> (*kTables[])() = {
-    IntegerRows, ArithmeticRows, MoveRows,    CompareRows,   FloatRows,
-    ConvertRows, MatrixRows,     MemoryRows,  AtomicRows,    WarpRows,
-    BarrierRows, FenceRows,      ControlRows, AsyncCopyRows, MbarrierRows,
-    FragmentRows};
+    IntegerRows, ArithmeticRows, MoveRows,     CompareRows, FloatRows,   ConvertRows,
+    MatrixRows,  MemoryRows,     AtomicRows,   WarpRows,    BarrierRows, FenceRows,
+    ControlRows, AsyncCopyRows,  MbarrierRows, FragmentRows};
 
 /// Handlers of matrix products know lanes and registers only; that the warp comes together for them
 /// is the core's part.

@@ -7,12 +7,12 @@
 #include <numeric>
 #include <unordered_set>
 
-#include "validator/emu/contention.h"
 #include "validator/emu/launch_shape.h"
-#include "validator/emu/race_report.h"
 #include "validator/emu/site.h"
-#include "validator/emu/spin_watch.h"
-#include "validator/emu/stale.h"
+#include "validator/emu/watch/race_report.h"
+#include "validator/emu/watch/spin_watch.h"
+#include "validator/emu/weak/contention.h"
+#include "validator/emu/weak/stale.h"
 
 namespace assay::emu {
 namespace {
@@ -32,36 +32,35 @@ constexpr std::uint64_t kMemoryOfResidents = std::uint64_t{192} << 20;
 
 class LaunchRunner {
  public:
-  explicit LaunchRunner(Engine& engine)
-      : engine_(engine), policy_(engine.execution.schedule.policy), spin_watch_(engine) {
-    const std::uint32_t clusters = engine.launch.blocks / engine.launch.blocks_per_cluster;
-    if (const auto& only = engine.launch.launch->only; !only.empty()) {
+  explicit LaunchRunner(Device& device)
+      : engine_(device), policy_(device.execution.schedule.policy), spin_watch_(device) {
+    const std::uint32_t clusters = device.launch.blocks / device.launch.blocks_per_cluster;
+    if (const auto& only = device.launch.launch->only; !only.empty()) {
       ListClusters(only);
     } else if (policy_ == Policy::kPermuted || policy_ == Policy::kPriorities) {
       // Only a random order needs to be written down.
       if (std::uint64_t{clusters} * sizeof(std::uint32_t) >
-          engine.execution.limits.max_memory_bytes) {
-        engine.End(Stop::kResourceLimit,
+          device.execution.limits.max_memory_bytes) {
+        device.End(Stop::kResourceLimit,
                    "a random order of this many blocks needs more memory than the limit allows");
         return;
       }
       order_.resize(clusters);
       std::iota(order_.begin(), order_.end(), 0u);
     }
-    count_ = engine.launch.launch->only.empty() ? clusters : order_.size();
+    count_ = device.launch.launch->only.empty() ? clusters : order_.size();
     if (policy_ == Policy::kPermuted || policy_ == Policy::kPriorities) {
       for (std::size_t i = order_.size(); i > 1; --i)
-        std::swap(order_[i - 1], order_[engine.rng.Below(i)]);
+        std::swap(order_[i - 1], order_[device.rng.Below(i)]);
     }
   }
 
   void Run() {
     const bool together = engine_.launch.launch->cooperative;
-    const std::size_t first =
-        together                         ? count_
-        : policy_ == Policy::kSequential ? kResidentAtFirst
-        : policy_ == Policy::kPermuted   ? FitOnChip()
-                                         : 2 * kResidentAtFirst;
+    const std::size_t first = together                         ? count_
+                              : policy_ == Policy::kSequential ? kResidentAtFirst
+                              : policy_ == Policy::kPermuted   ? FitOnChip()
+                                                               : 2 * kResidentAtFirst;
     for (std::size_t i = 0; i < std::min(first, count_) && !engine_.stopped; ++i) {
       Admit();
       // A courtesy ends where memory does.
@@ -303,7 +302,7 @@ class LaunchRunner {
                     engine_.counters.steps, Ended(), engine_.launch.blocks));
   }
 
-  Engine& engine_;
+  Device& engine_;
   Policy policy_;
   SpinWatch spin_watch_;
   std::vector<std::uint32_t>
@@ -317,21 +316,21 @@ class LaunchRunner {
 
 }  // namespace
 
-void RunLaunch(Engine& engine) {
-  engine.resident.clear();
-  if (engine.race) {
-    engine.race->BeginLaunch({.warps_per_block = engine.launch.warps,
-                              .blocks = engine.launch.blocks,
-                              .blocks_per_cluster = engine.launch.blocks_per_cluster,
-                              .threads_per_block = engine.launch.threads,
-                              .narrow_scopes = engine.program.narrow_scopes});
+void RunLaunch(Device& device) {
+  device.resident.clear();
+  if (device.race) {
+    device.race->BeginLaunch({.warps_per_block = device.launch.warps,
+                              .blocks = device.launch.blocks,
+                              .blocks_per_cluster = device.launch.blocks_per_cluster,
+                              .threads_per_block = device.launch.threads,
+                              .narrow_scopes = device.program.narrow_scopes});
   }
-  if (engine.stale != nullptr) engine.stale->BeginLaunch();
-  if (engine.contention != nullptr) engine.contention->BeginLaunch();
-  LaunchRunner(engine).Run();
-  if (engine.race) ReportRaces(engine);
-  engine.resident.clear();
-  engine.memory_bytes = 0;
+  if (device.stale != nullptr) device.stale->BeginLaunch();
+  if (device.contention != nullptr) device.contention->BeginLaunch();
+  LaunchRunner(device).Run();
+  if (device.race) ReportRaces(device);
+  device.resident.clear();
+  device.memory_bytes = 0;
 }
 
 }  // namespace assay::emu

@@ -9,7 +9,7 @@ namespace assay::emu {
 inline constexpr std::uint64_t kSplitPatience = 8192;
 
 /// Runs one launch to its end, or to the end of the run.
-void RunLaunch(Engine& engine);
+void RunLaunch(Device& device);
 
 /// Runs a warp for at most `budget` instructions. Returns how many it ran; 0 means that none of its
 /// splits can.
@@ -37,7 +37,7 @@ bool ReserveLocal(CoreWarp& warp, std::uint64_t bytes);
 void Enter(CoreWarp& warp, const Split& split);
 
 /// Blocks (block.cc).
-void StartBlock(Engine& engine, Block& block, BlockNumber number);
+void StartBlock(Device& device, Block& block, BlockNumber number);
 /// Threads of a warp arrive at a barrier. True when the barrier completed, so that they need not
 /// wait.
 bool ArriveAtBarrier(CoreWarp& warp, const Decoded& op, std::uint32_t barrier, LaneMask lanes,

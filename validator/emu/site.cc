@@ -36,21 +36,21 @@ std::string_view SpaceName(MemoryRegion::Kind kind) {
 
 int FirstLane(LaneMask lanes) { return std::countr_zero(lanes); }
 
-SourceSite SiteOf(const Engine& engine, std::uint32_t pc) {
+SourceSite SiteOf(const Device& device, std::uint32_t pc) {
   SourceSite site;
-  if (pc >= engine.program.code.size()) return site;
-  const ptx::Instruction& in = engine.program.InstructionAt(pc);
+  if (pc >= device.program.code.size()) return site;
+  const ptx::Instruction& in = device.program.InstructionAt(pc);
   site.ptx_line = in.ptx_line;
-  site.instruction = engine.program.Line(in.ptx_line);
+  site.instruction = device.program.Line(in.ptx_line);
   // Compilers mark code that they moved as line 0: the nearest line before it tells more.
-  const std::uint32_t first = engine.program.functions[engine.program.function_of[pc]].first_pc;
+  const std::uint32_t first = device.program.functions[device.program.function_of[pc]].first_pc;
   for (std::uint32_t at = pc + 1; at-- > first && site.line == 0;) {
-    const std::int32_t index = engine.program.InstructionAt(at).location;
+    const std::int32_t index = device.program.InstructionAt(at).location;
     if (index < 0) break;
-    const ptx::SourceLocation location = ptx::UserFrame(engine.program.module, index);
-    if (location.file < engine.program.module.files.size()) {
+    const ptx::SourceLocation location = ptx::UserFrame(device.program.module, index);
+    if (location.file < device.program.module.files.size()) {
       // Line information may carry any directory; people know the file by its name.
-      const std::string& path = engine.program.module.files[location.file];
+      const std::string& path = device.program.module.files[location.file];
       site.file = path.substr(path.rfind('/') + 1);
     }
     site.line = location.line;
@@ -59,14 +59,14 @@ SourceSite SiteOf(const Engine& engine, std::uint32_t pc) {
   return site;
 }
 
-std::string LineOf(const Engine& engine, std::uint32_t pc) {
-  const SourceSite site = SiteOf(engine, pc);
+std::string LineOf(const Device& device, std::uint32_t pc) {
+  const SourceSite site = SiteOf(device, pc);
   return site.line != 0 ? fmt::format("line {}", site.line)
                         : fmt::format("PTX line {}", site.ptx_line);
 }
 
-ThreadId ThreadOf(const Engine& engine, BlockNumber block, std::uint32_t warp_in_block, int lane) {
-  const LaunchState& launch = engine.launch;
+ThreadId ThreadOf(const Device& device, BlockNumber block, std::uint32_t warp_in_block, int lane) {
+  const LaunchState& launch = device.launch;
   const std::uint32_t thread = warp_in_block * kWarpSize + static_cast<std::uint32_t>(lane);
   return {BlockId(launch, block),
           {thread % launch.block[0], thread / launch.block[0] % launch.block[1],
@@ -74,7 +74,7 @@ ThreadId ThreadOf(const Engine& engine, BlockNumber block, std::uint32_t warp_in
 }
 
 ThreadId ThreadOf(const CoreWarp& warp, int lane) {
-  return ThreadOf(*warp.engine, warp.block->number, warp.index, lane);
+  return ThreadOf(*warp.device, warp.block->number, warp.index, lane);
 }
 
 MemoryPlace PlaceIn(const MemoryRegion& region, std::string_view space, std::uint64_t address,
@@ -115,7 +115,7 @@ MemoryPlace PlaceOf(const CoreWarp& warp, Space space, std::uint64_t address, in
   if (local) {
     place.space = "local";
     const std::uint64_t at = address & ~kWindowMask;
-    const FunctionCode& code = warp.engine->program.functions[warp.frame->function];
+    const FunctionCode& code = warp.device->program.functions[warp.frame->function];
     const std::uint64_t base = warp.frame->base[static_cast<std::size_t>(lane)];
     // The variable that the address follows most closely.
     for (std::size_t i = 0; i < code.variables.size(); ++i) {
@@ -138,7 +138,7 @@ MemoryPlace PlaceOf(const CoreWarp& warp, Space space, std::uint64_t address, in
     return place;
   }
   place.space = space == Space::kConst ? "const" : space == Space::kParam ? "param" : "global";
-  const MemoryRegion* const region = GenericRegion(*warp.engine, address);
+  const MemoryRegion* const region = GenericRegion(*warp.device, address);
   return region == nullptr ? place : PlaceIn(*region, SpaceName(region->kind), address, bytes);
 }
 
@@ -176,19 +176,19 @@ void Report1(CoreWarp& warp, FindingKind kind, std::uint32_t pc, LaneMask lanes,
   finding.message = std::move(message);
   Access access;
   access.what = std::move(what);
-  access.site = SiteOf(*warp.engine, pc);
+  access.site = SiteOf(*warp.device, pc);
   access.thread = ThreadOf(warp, lanes == 0 ? 0 : FirstLane(lanes));
   access.threads = static_cast<std::uint64_t>(std::popcount(lanes));
   finding.accesses.push_back(std::move(access));
   finding.memory = std::move(memory);
   finding.missing = std::move(missing);
   finding.cause = std::move(cause);
-  warp.engine->findings.Add(std::move(finding), pc, other_pc);
+  warp.device->findings.Add(std::move(finding), pc, other_pc);
 }
 
 void NoteUndefinedRead(CoreWarp& warp, const Decoded& op, Space space, std::uint64_t address,
                        int lane, std::uint32_t bytes) {
-  std::map<std::uint32_t, std::string>& reads = warp.engine->undefined_reads;
+  std::map<std::uint32_t, std::string>& reads = warp.device->undefined_reads;
   const std::uint32_t pc = warp.PcOf(op);
   if (reads.contains(pc)) return;
   const MemoryPlace place = PlaceOf(warp, space, address, lane, bytes);
@@ -200,11 +200,11 @@ void ReportUndefined(CoreWarp& warp, std::uint32_t pc, LaneMask lanes, std::stri
                      std::string what, std::uint32_t origin, std::optional<MemoryPlace> memory) {
   std::string missing = "a value: the register was never written";
   if (origin != kNoPc) {
-    const auto place = warp.engine->undefined_reads.find(origin);
-    missing = place == warp.engine->undefined_reads.end()
-                  ? fmt::format("the undefined bytes were read at {}", LineOf(*warp.engine, origin))
+    const auto place = warp.device->undefined_reads.find(origin);
+    missing = place == warp.device->undefined_reads.end()
+                  ? fmt::format("the undefined bytes were read at {}", LineOf(*warp.device, origin))
                   : fmt::format("a value for {}, which was read at {}", place->second,
-                                LineOf(*warp.engine, origin));
+                                LineOf(*warp.device, origin));
   }
   Report1(warp, FindingKind::kUninitialisedUse, pc, lanes, std::move(message), std::move(what),
           std::move(memory), std::move(missing), {}, origin);
@@ -245,7 +245,7 @@ std::vector<Finding> FindingSink::Take() {
   return std::move(findings_);
 }
 
-void Engine::End(Stop why, std::string because) {
+void Device::End(Stop why, std::string because) {
   if (stopped) return;
   stopped = true;
   stop = why;

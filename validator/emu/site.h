@@ -9,11 +9,11 @@
 
 namespace assay::emu {
 
-SourceSite SiteOf(const Engine& engine, std::uint32_t pc);
-ThreadId ThreadOf(const Engine& engine, BlockNumber block, std::uint32_t warp_in_block, int lane);
+SourceSite SiteOf(const Device& device, std::uint32_t pc);
+ThreadId ThreadOf(const Device& device, BlockNumber block, std::uint32_t warp_in_block, int lane);
 ThreadId ThreadOf(const CoreWarp& warp, int lane);
 /// "line 14", or "PTX line 80" without line information.
-std::string LineOf(const Engine& engine, std::uint32_t pc);
+std::string LineOf(const Device& device, std::uint32_t pc);
 
 /// The place that `address` means to this warp in this space, whether or not it is inside of
 /// anything.

@@ -29,15 +29,15 @@ Dim3 Modulo(const Dim3& a, const Dim3& b) { return {a[0] % b[0], a[1] % b[1], a[
 /// deals blocks out in turn, anywhere under the other schedules.
 std::uint64_t Anywhere(const Block& block, std::string_view what, std::uint64_t plain,
                        std::uint64_t places) {
-  const Schedule& schedule = block.engine->execution.schedule;
+  const Schedule& schedule = block.device->execution.schedule;
   if (schedule.policy == Schedule::Policy::kSequential) return plain % places;
   return Mix64(DeriveSeed(schedule.seed, what) + block.number) % places;
 }
 
 /// Registers with one value for the whole warp.
 std::uint64_t UniformValue(const CoreWarp& warp, SpecialRegister special, int component) {
-  const Engine& engine = *warp.engine;
-  const LaunchState& launch = engine.launch;
+  const Device& device = *warp.device;
+  const LaunchState& launch = device.launch;
   const Block& block = *warp.block;
   switch (special) {
     case SpecialRegister::kNtid:
@@ -73,26 +73,26 @@ std::uint64_t UniformValue(const CoreWarp& warp, SpecialRegister special, int co
     // Time is counted in instructions, so that it is the same on every run.
     case SpecialRegister::kClock:
     case SpecialRegister::kClock64:
-      return engine.counters.warp_steps;
+      return device.counters.warp_steps;
     case SpecialRegister::kClockHi:
-      return engine.counters.warp_steps >> 32;
+      return device.counters.warp_steps >> 32;
     case SpecialRegister::kGlobaltimer:
-      return kEpoch + engine.counters.warp_steps;
+      return kEpoch + device.counters.warp_steps;
     case SpecialRegister::kGlobaltimerLo:
-      return (kEpoch + engine.counters.warp_steps) & 0xffffffffu;
+      return (kEpoch + device.counters.warp_steps) & 0xffffffffu;
     case SpecialRegister::kGlobaltimerHi:
-      return (kEpoch + engine.counters.warp_steps) >> 32;
+      return (kEpoch + device.counters.warp_steps) >> 32;
     case SpecialRegister::kReservedSmemOffsetBegin:
     case SpecialRegister::kReservedSmemOffset0:
     case SpecialRegister::kReservedSmemOffset1:
-      return engine.program.reserved_shared;
+      return device.program.reserved_shared;
     case SpecialRegister::kReservedSmemOffsetEnd:
-      return engine.program.reserved_shared + kReservedSharedBytes;
+      return device.program.reserved_shared + kReservedSharedBytes;
     case SpecialRegister::kReservedSmemOffsetCap:
       return kReservedSharedCapacity;
     case SpecialRegister::kTotalSmemSize:
     case SpecialRegister::kAggrSmemSize:
-      return engine.program.shared_static_bytes + launch.dynamic_shared + kSystemShared;
+      return device.program.shared_static_bytes + launch.dynamic_shared + kSystemShared;
     case SpecialRegister::kDynamicSmemSize:
       return launch.dynamic_shared;
     // Cooperative groups finds its grid workspace in these two.
@@ -109,7 +109,7 @@ std::uint64_t UniformValue(const CoreWarp& warp, SpecialRegister special, int co
 
 void SpecialValues(const CoreWarp& warp, SpecialRegister special, int component,
                    std::uint64_t* lanes) {
-  const Dim3& block = warp.engine->launch.block;
+  const Dim3& block = warp.device->launch.block;
   for (std::uint32_t lane = 0; lane < kWarpSize; ++lane) {
     const std::uint32_t thread = warp.index * kWarpSize + lane;
     const std::uint64_t bit = std::uint64_t{1} << lane;

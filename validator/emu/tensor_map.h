@@ -55,7 +55,7 @@ enum class TensorMapField : std::uint8_t {
 };
 enum class MapReplaced : std::uint8_t {
   kDone,
-  kNoMap,       ///< The bytes are neither a tensor map nor all zero, which is how kernels begin one.
+  kNoMap,  ///< The bytes are neither a tensor map nor all zero, which is how kernels begin one.
   kOutOfRange,  ///< No such value or dimension.
   kNotModelled,
 };

@@ -2,14 +2,14 @@
 #include <algorithm>
 #include <bit>
 
-#include "validator/emu/choice.h"
 #include "validator/emu/handlers/warp_sync.h"
-#include "validator/emu/machine.h"
 #include "validator/emu/passing.h"
 #include "validator/emu/scheduler.h"
 #include "validator/emu/shadow/tracker.h"
 #include "validator/emu/site.h"
-#include "validator/emu/undefined.h"
+#include "validator/emu/watch/choice.h"
+#include "validator/emu/watch/machine.h"
+#include "validator/emu/watch/undefined.h"
 #include "validator/emu/work.h"
 
 namespace assay::emu {
@@ -74,7 +74,7 @@ int ChooseSplit(CoreWarp& warp, bool& fair_turn) {
     fair_turn = true;
     return oldest;
   }
-  const Schedule::Policy policy = warp.engine->execution.schedule.policy;
+  const Schedule::Policy policy = warp.device->execution.schedule.policy;
   if (policy == Schedule::Policy::kSequential) return best;
   // The other side of a divergence first: it is as legal an order as any.
   if (policy == Schedule::Policy::kReversed) {
@@ -86,8 +86,8 @@ int ChooseSplit(CoreWarp& warp, bool& fair_turn) {
     }
     return best;
   }
-  if (warp.engine->rng.Below(4) != 0) return best;
-  auto nth = warp.engine->rng.Below(static_cast<std::uint64_t>(ready));
+  if (warp.device->rng.Below(4) != 0) return best;
+  auto nth = warp.device->rng.Below(static_cast<std::uint64_t>(ready));
   for (int i = 0; i < warp.split_count; ++i) {
     if (warp.splits[static_cast<std::size_t>(i)].wait == Wait::kReady && nth-- == 0) return i;
   }
@@ -108,7 +108,7 @@ std::uint32_t NextMeeting(const CoreWarp& warp) {
 
 /// A guard with undefined lanes. Returns those of them that the machine decides.
 [[gnu::noinline]] LaneMask JudgeGuard(CoreWarp& warp, const Decoded& op, LaneMask lanes) {
-  const FunctionCode& code = warp.engine->program.functions[warp.frame->function];
+  const FunctionCode& code = warp.device->program.functions[warp.frame->function];
   const std::uint32_t shadow = code.slot_count + op.guard;
   const LaneMask chosen = lanes & ChosenLanes(*warp.frame, shadow);
   if (const LaneMask unset = lanes & ~chosen; unset != 0) {
@@ -147,9 +147,9 @@ enum class Watch : std::uint8_t {
 
 template <Watch kWatch>
 std::uint64_t RunSplit(CoreWarp& warp, std::uint64_t budget, std::uint32_t limit) {
-  const Decoded* const code = warp.engine->program.code.data();
+  const Decoded* const code = warp.device->program.code.data();
   constexpr bool kMonitored = kWatch == Watch::kMonitors || kWatch == Watch::kPaths;
-  const bool track = kMonitored && warp.engine->track_defined;
+  const bool track = kMonitored && warp.device->track_defined;
   std::uint32_t pc = warp.pc;
   std::uint64_t ran = 0;
   std::uint64_t extra = 0;
@@ -167,7 +167,7 @@ std::uint64_t RunSplit(CoreWarp& warp, std::uint64_t budget, std::uint32_t limit
       if constexpr (kMonitored) {
         if (track) {
           const std::uint32_t shadow =
-              warp.engine->program.functions[warp.frame->function].slot_count + op.guard;
+              warp.device->program.functions[warp.frame->function].slot_count + op.guard;
           const LaneMask undefined = warp.frame->undefined[shadow] & warp.active;
           if (undefined != 0) [[unlikely]] {
             const LaneMask chosen = JudgeGuard(warp, op, undefined);
@@ -192,7 +192,7 @@ std::uint64_t RunSplit(CoreWarp& warp, std::uint64_t budget, std::uint32_t limit
           op.monitored(warp, op);
           if constexpr (kWatch == Watch::kPaths) MarkPathResults(warp, op);
         } else if constexpr (kWatch == Watch::kShadows) {
-          warp.engine->shadow->Execute(warp, op);
+          warp.device->shadow->Execute(warp, op);
         } else {
           op.run(warp, op);
         }
@@ -212,7 +212,7 @@ std::uint64_t RunSplit(CoreWarp& warp, std::uint64_t budget, std::uint32_t limit
         op.monitored(warp, op);
         if constexpr (kWatch == Watch::kPaths) MarkPathResults(warp, op);
       } else if constexpr (kWatch == Watch::kShadows) {
-        warp.engine->shadow->Execute(warp, op);
+        warp.device->shadow->Execute(warp, op);
       } else {
         op.run(warp, op);
       }
@@ -241,8 +241,8 @@ std::uint64_t RunSplit(CoreWarp& warp, std::uint64_t budget, std::uint32_t limit
     if (pc == limit) break;
   }
   warp.pc = pc;
-  warp.engine->counters.steps += ran * static_cast<std::uint64_t>(std::popcount(entered)) + extra;
-  warp.engine->counters.warp_steps += ran;
+  warp.device->counters.steps += ran * static_cast<std::uint64_t>(std::popcount(entered)) + extra;
+  warp.device->counters.warp_steps += ran;
   return ran;
 }
 
@@ -297,8 +297,8 @@ void ExitLanes(CoreWarp& warp, LaneMask lanes) {
   ReportPassedBarrier(warp, lanes);
   warp.alive &= ~lanes;
   warp.active &= ~lanes;
-  warp.engine->last_progress = warp.engine->counters.steps;
-  if (warp.engine->race) warp.engine->race->OnThreadExit(warp.number, lanes);
+  warp.device->last_progress = warp.device->counters.steps;
+  if (warp.device->race) warp.device->race->OnThreadExit(warp.number, lanes);
   // Those who waited for the lanes that are gone look again.
   for (int i = 0; i < warp.split_count; ++i) {
     Split& split = warp.splits[static_cast<std::size_t>(i)];
@@ -311,23 +311,23 @@ void ExitLanes(CoreWarp& warp, LaneMask lanes) {
 /// Schedule::hold: is it this warp that waits? Not for ever: the others may need it.
 bool IsHeld(CoreWarp& warp) {
   constexpr std::uint64_t kPatience = 400'000;
-  Engine& engine = *warp.engine;
-  HoldState& hold = engine.hold;
-  if (warp.number != hold.pair->first_warp || engine.launch.number != hold.pair->launch ||
+  Device& device = *warp.device;
+  HoldState& hold = device.hold;
+  if (warp.number != hold.pair->first_warp || device.launch.number != hold.pair->launch ||
       warp.strong_accesses + 1 != hold.pair->first_access)
     return false;
-  if (hold.since == 0) hold.since = engine.counters.steps + 1;
+  if (hold.since == 0) hold.since = device.counters.steps + 1;
   hold.waits = true;
-  if (engine.counters.steps + 1 - hold.since <= kPatience) return true;
+  if (device.counters.steps + 1 - hold.since <= kPatience) return true;
   hold.pair = nullptr;
   return false;
 }
 
 std::uint64_t RunWarp(CoreWarp& warp, std::uint64_t budget) {
-  Engine& engine = *warp.engine;
-  if (engine.hold.pair != nullptr && warp.alive != 0 && IsHeld(warp)) return 0;
+  Device& device = *warp.device;
+  if (device.hold.pair != nullptr && warp.alive != 0 && IsHeld(warp)) return 0;
   std::uint64_t ran = 0;
-  while (ran < budget && warp.alive != 0 && !engine.stopped) {
+  while (ran < budget && warp.alive != 0 && !device.stopped) {
     bool fair_turn = false;
     const int chosen = ChooseSplit(warp, fair_turn);
     if (chosen < 0) break;
@@ -339,12 +339,11 @@ std::uint64_t RunWarp(CoreWarp& warp, std::uint64_t budget) {
     const std::uint32_t limit = warp.split_count > 1 ? NextMeeting(warp) : kNoPc;
     const bool awaited = warp.split_count > 1 && SomeoneWaits(warp);
     warp.turn_start = warp.pc;
-    const std::uint64_t now = !warp.chosen_paths.empty()
-                                  ? RunSplit<Watch::kPaths>(warp, turn, limit)
-                              : engine.monitored ? RunSplit<Watch::kMonitors>(warp, turn, limit)
-                              : engine.shadow != nullptr
-                                  ? RunSplit<Watch::kShadows>(warp, turn, limit)
-                                  : RunSplit<Watch::kNobody>(warp, turn, limit);
+    const std::uint64_t now =
+        !warp.chosen_paths.empty() ? RunSplit<Watch::kPaths>(warp, turn, limit)
+        : device.monitored         ? RunSplit<Watch::kMonitors>(warp, turn, limit)
+        : device.shadow != nullptr ? RunSplit<Watch::kShadows>(warp, turn, limit)
+                                   : RunSplit<Watch::kNobody>(warp, turn, limit);
     ran += now;
     warp.executed += now;
     // Of several splits, each turn is a straight line of code.

@@ -121,8 +121,7 @@ Status Ask(Engine& engine, const Answer& answer, Trust trust,
                                    ? "it found nothing (" + std::string(Name(report.stop)) + ")"
                                    : "it found something else: " + report.findings[0].message);
   }
-  if (report.stop != Stop::kCompleted)
-    return Wrong(answer.entry, "it stopped: " + report.reason);
+  if (report.stop != Stop::kCompleted) return Wrong(answer.entry, "it stopped: " + report.reason);
   if (!report.findings.empty()) return Wrong(answer.entry, report.findings[0].message);
   if (report.counters.steps == 0) return Wrong(answer.entry, "it counted no instruction");
   if (report.unwritten_bytes != std::vector<std::uint64_t>{0, 0})

@@ -36,13 +36,14 @@ struct BufferReuse {
 };
 
 struct BufferSpec {
-  std::string name;                ///< As the launch plan names it.
+  std::string name;  ///< As the launch plan names it.
   DType dtype = DType::kF32;
   std::int64_t elements = 0;
-  BufferRole role = BufferRole::kInput;   ///< Inputs are read-only: writing one is a finding.
+  BufferRole role = BufferRole::kInput;  ///< Inputs are read-only: writing one is a finding.
   BufferFill fill = BufferFill::kProvided;
   std::uint8_t poison = 0xff;
-  std::uint32_t misalign = 0;      ///< Bytes by which the address misses a 256-byte boundary; a multiple of the element size.
+  std::uint32_t misalign =
+      0;  ///< Bytes by which the address misses a 256-byte boundary; a multiple of the element size.
   /// Unset: at an address of its own, for all launches.
   std::optional<BufferReuse> reuse = std::nullopt;
 };
@@ -50,22 +51,24 @@ struct BufferSpec {
 /// A tensor map (CUtensorMap) over a buffer, tile mode. Dimension 0 is the innermost.
 struct TensorMapSpec {
   DType dtype = DType::kF32;
-  std::vector<std::uint64_t> shape;     ///< Elements of each dimension, 1 to 5 of them.
-  std::vector<std::uint64_t> strides;   ///< Bytes, of dimensions 1 and up.
-  std::vector<std::uint32_t> box;       ///< Elements of each dimension that a copy moves.
-  std::uint8_t swizzle = 0;             ///< 0 to 3: none, 32, 64, 128 bytes.
-  bool fill_nan = false;                ///< What lies outside reads as NaN instead of zero.
+  std::vector<std::uint64_t> shape;    ///< Elements of each dimension, 1 to 5 of them.
+  std::vector<std::uint64_t> strides;  ///< Bytes, of dimensions 1 and up.
+  std::vector<std::uint32_t> box;      ///< Elements of each dimension that a copy moves.
+  std::uint8_t swizzle = 0;            ///< 0 to 3: none, 32, 64, 128 bytes.
+  bool fill_nan = false;               ///< What lies outside reads as NaN instead of zero.
   bool operator==(const TensorMapSpec&) const = default;
 };
 
 /// A kernel argument: the address of a buffer, a value of its own, or a tensor map over a buffer.
 struct Argument {
   enum class Kind : std::uint8_t { kBuffer, kScalar, kTensorMap } kind = Kind::kScalar;
-  std::string name;                ///< For messages.
-  std::uint32_t buffer = 0;        ///< Index into Execution::buffers.
-  TensorMapSpec map;               ///< kTensorMap.
-  std::vector<std::uint8_t> bytes; ///< Scalar: little-endian value, as long as the kernel's parameter.
-  DType dtype = DType::kI64;       ///< Scalar: its type, so that it can be narrowed to the parameter (checked, never truncated).
+  std::string name;          ///< For messages.
+  std::uint32_t buffer = 0;  ///< Index into Execution::buffers.
+  TensorMapSpec map;         ///< kTensorMap.
+  std::vector<std::uint8_t>
+      bytes;  ///< Scalar: little-endian value, as long as the kernel's parameter.
+  DType dtype = DType::
+      kI64;  ///< Scalar: its type, so that it can be narrowed to the parameter (checked, never truncated).
 };
 
 struct BlockRange {
@@ -75,7 +78,7 @@ struct BlockRange {
 };
 
 struct Launch {
-  std::string entry;               ///< Mangled name in the PTX.
+  std::string entry;  ///< Mangled name in the PTX.
   Dim3 grid{1, 1, 1};
   Dim3 block{1, 1, 1};
   Dim3 cluster{1, 1, 1};
@@ -96,26 +99,28 @@ struct Checks {
   bool race = true;
   bool barrier = true;
   bool coverage = false;
-  bool order = false;              ///< Report::order: what depends on who came first. Needs `race`.
-  bool shadow_values = false;      ///< FP64 shadows, to find the line that loses the precision (`focus`). Slow; no other monitor watches then.
+  bool order = false;  ///< Report::order: what depends on who came first. Needs `race`.
+  bool shadow_values =
+      false;  ///< FP64 shadows, to find the line that loses the precision (`focus`). Slow; no other monitor watches then.
   bool operator==(const Checks&) const = default;
 };
 
 /// The elements that shadow values are asked about, and how many of them an engine looks at.
 inline constexpr std::int64_t kMostFocusElements = 4096;
 struct ShadowFocus {
-  std::uint32_t buffer = 0;        ///< Index into Execution::buffers.
+  std::uint32_t buffer = 0;  ///< Index into Execution::buffers.
   std::int64_t first = 0;
   std::int64_t elements = 0;
-  bool common_sign = false;        ///< Shares of what the elements' errors have in common, not of their sizes.
+  bool common_sign =
+      false;  ///< Shares of what the elements' errors have in common, not of their sizes.
   bool operator==(const ShadowFocus&) const = default;
 };
 
 /// Two strong accesses to one place that nothing orders: the n-th strong access of one warp of a launch, then that of another.
 struct OrderPair {
   std::uint32_t launch = 0;
-  std::uint32_t first_warp = 0;      ///< Through the whole launch.
-  std::uint32_t first_access = 1;    ///< From 1 on.
+  std::uint32_t first_warp = 0;    ///< Through the whole launch.
+  std::uint32_t first_access = 1;  ///< From 1 on.
   std::uint32_t second_warp = 0;
   std::uint32_t second_access = 1;
   bool operator==(const OrderPair&) const = default;
@@ -124,10 +129,10 @@ struct OrderPair {
 /// In which order blocks, warps and lanes run. Everything follows from these numbers: same schedule, same result.
 struct Schedule {
   enum class Policy : std::uint8_t {
-    kSequential,     ///< Blocks in order, a few at a time; warps round robin. The default, and the fastest.
-    kPermuted,       ///< Blocks in a random order and interleaved, lanes in order.
-    kReversed,       ///< Blocks, warps and lanes in reverse.
-    kPriorities,     ///< PCT: random priorities, lowered at random synchronisation points. Fair for spin loops.
+    kSequential,  ///< Blocks in order, a few at a time; warps round robin. The default, and the fastest.
+    kPermuted,  ///< Blocks in a random order and interleaved, lanes in order.
+    kReversed,  ///< Blocks, warps and lanes in reverse.
+    kPriorities,  ///< PCT: random priorities, lowered at random synchronisation points. Fair for spin loops.
   };
   Policy policy = Policy::kSequential;
   std::uint64_t seed = 0;
@@ -140,10 +145,11 @@ struct Schedule {
 };
 
 struct Limits {
-  std::uint64_t max_steps = 2'000'000'000;       ///< Thread-level instructions, over all launches.
-  std::uint64_t max_memory_bytes = 4ull << 30;   ///< Shadow state and blocks' own memory.
-  std::uint32_t max_findings = 32;               ///< Distinct findings kept.
-  std::uint32_t max_milliseconds = 0;            ///< 0: the caller's deadline alone. Only a guard: never decides a verdict but inconclusive.
+  std::uint64_t max_steps = 2'000'000'000;      ///< Thread-level instructions, over all launches.
+  std::uint64_t max_memory_bytes = 4ull << 30;  ///< Shadow state and blocks' own memory.
+  std::uint32_t max_findings = 32;              ///< Distinct findings kept.
+  std::uint32_t max_milliseconds =
+      0;  ///< 0: the caller's deadline alone. Only a guard: never decides a verdict but inconclusive.
 };
 
 struct Execution {
@@ -151,34 +157,38 @@ struct Execution {
   std::vector<BufferSpec> buffers;
   std::vector<Launch> launches;
   Checks checks;
-  ShadowFocus focus;                     ///< For checks.shadow_values.
+  ShadowFocus focus;  ///< For checks.shadow_values.
   Schedule schedule;
   Limits limits;
-  std::uint64_t perturbation_seed = 0;   ///< Not 0: approximate instructions return values perturbed within their documented bound.
-  std::string target_sm = "sm_90";       ///< Limits of the target: shared memory, threads, registers.
+  std::uint64_t perturbation_seed =
+      0;  ///< Not 0: approximate instructions return values perturbed within their documented bound.
+  std::string target_sm = "sm_90";  ///< Limits of the target: shared memory, threads, registers.
 };
 
 enum class Stop : std::uint8_t {
-  kCompleted,      ///< All launches ran to their end (there may be findings).
-  kFault,          ///< A finding that no execution survives: out of bounds, trap, deadlock.
-  kStepLimit,      ///< max_steps reached.
-  kUnsupported,    ///< An instruction or feature that the engine does not cover; `reason` names it and its line.
+  kCompleted,  ///< All launches ran to their end (there may be findings).
+  kFault,      ///< A finding that no execution survives: out of bounds, trap, deadlock.
+  kStepLimit,  ///< max_steps reached.
+  kUnsupported,  ///< An instruction or feature that the engine does not cover; `reason` names it and its line.
   kResourceLimit,  ///< Out of memory or time of the engine, not of the kernel.
   kEngineFailure,  ///< The worker died or broke its protocol.
 };
 std::string_view Name(Stop stop);
 
 struct Counters {
-  std::uint64_t steps = 0;            ///< Retired thread-level instructions.
+  std::uint64_t steps = 0;  ///< Retired thread-level instructions.
   std::uint64_t warp_steps = 0;
-  std::uint64_t bytes_read = 0;       ///< Global memory.
+  std::uint64_t bytes_read = 0;  ///< Global memory.
   std::uint64_t bytes_written = 0;
-  std::uint64_t barriers = 0;         ///< Completed block-wide barriers.
+  std::uint64_t barriers = 0;  ///< Completed block-wide barriers.
   std::uint64_t atomics = 0;
-  bool used_atomics = false;          ///< Float or order-dependent atomics, or polling: the schedule may matter.
-  bool strong_loads = false;          ///< Volatile, relaxed or acquiring loads: they may return earlier values (Schedule::stale).
-  std::uint64_t stale_chances = 0;    ///< With Schedule::stale: loads of a lane that might have returned an earlier value,
-  std::uint64_t stale_reads = 0;      ///< and that did.
+  bool used_atomics =
+      false;  ///< Float or order-dependent atomics, or polling: the schedule may matter.
+  bool strong_loads =
+      false;  ///< Volatile, relaxed or acquiring loads: they may return earlier values (Schedule::stale).
+  std::uint64_t stale_chances =
+      0;  ///< With Schedule::stale: loads of a lane that might have returned an earlier value,
+  std::uint64_t stale_reads = 0;  ///< and that did.
 };
 
 /// A branch of the source that ran, for coverage: bit 0 taken, bit 1 not taken.
@@ -190,20 +200,25 @@ struct BranchCoverage {
 
 /// From shadow values: where the errors of the focus elements entered, and what they would be without.
 struct ErrorOrigin {
-  std::vector<ErrorShare> shares;     ///< Largest first, at most kMostErrorShares.
-  std::vector<double> exact;          ///< By focus element: the kernel's result in FP64 throughout. NaN: unknown.
-  std::uint64_t flipped = 0;          ///< Comparisons and roundings to integers that FP64 would have decided otherwise.
-  std::uint64_t lost = 0;             ///< Times that a number went where it is not followed.
+  std::vector<ErrorShare> shares;  ///< Largest first, at most kMostErrorShares.
+  std::vector<double>
+      exact;  ///< By focus element: the kernel's result in FP64 throughout. NaN: unknown.
+  std::uint64_t flipped =
+      0;  ///< Comparisons and roundings to integers that FP64 would have decided otherwise.
+  std::uint64_t lost = 0;  ///< Times that a number went where it is not followed.
   bool operator==(const ErrorOrigin&) const = default;
 };
 
 /// With Checks::order: what of the results depends on the order of threads that nothing orders. No finding is a defect by itself.
 struct OrderReport {
-  std::vector<Finding> sums;       ///< Float additions that give other bits in another order; shown with both.
-  std::vector<Finding> contests;   ///< Accesses that see who came first, one for each pair of program places.
-  std::uint64_t pairs = 0;         ///< Such pairs of accesses in this run.
-  std::vector<OrderPair> orders;   ///< Some of them, to be tried the other way round (Schedule::hold).
-  bool held = false;               ///< Schedule::hold had its way: the second access came first.
+  std::vector<Finding>
+      sums;  ///< Float additions that give other bits in another order; shown with both.
+  std::vector<Finding>
+      contests;  ///< Accesses that see who came first, one for each pair of program places.
+  std::uint64_t pairs = 0;  ///< Such pairs of accesses in this run.
+  std::vector<OrderPair>
+      orders;         ///< Some of them, to be tried the other way round (Schedule::hold).
+  bool held = false;  ///< Schedule::hold had its way: the second access came first.
   bool operator==(const OrderReport&) const = default;
 };
 
@@ -218,8 +233,10 @@ struct Report {
   Counters counters;
   std::vector<BranchCoverage> coverage;
   std::optional<ErrorOrigin> origin;
-  std::vector<std::uint64_t> unwritten_bytes;   ///< For each buffer: bytes still undefined at the end (outputs: must be 0).
-  std::vector<std::int64_t> first_unwritten;    ///< For each buffer: first element with an undefined byte, or -1.
+  std::vector<std::uint64_t>
+      unwritten_bytes;  ///< For each buffer: bytes still undefined at the end (outputs: must be 0).
+  std::vector<std::int64_t>
+      first_unwritten;  ///< For each buffer: first element with an undefined byte, or -1.
 };
 
 /// Whether what is said of buffers over time fits together. Each takes over an earlier one that no other takes over, at a launch
@@ -227,7 +244,7 @@ struct Report {
 /// kMalformedInput otherwise.
 Status CheckBuffers(const Execution& execution);
 
-Json ToJson(const Execution& execution);   ///< Without `ptx`, which travels as the payload.
+Json ToJson(const Execution& execution);  ///< Without `ptx`, which travels as the payload.
 Result<Execution> ExecutionFromJson(const Json& json);
 Json ToJson(const Report& report);
 Result<Report> ReportFromJson(const Json& json);

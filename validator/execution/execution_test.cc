@@ -110,9 +110,8 @@ TEST(Reuse, LivesThatDoNotFitTogetherAreRefused) {
   EXPECT_TRUE(refused([](Execution& e) { e.buffers[2].reuse = BufferReuse{1, 3}; }));  // too late
   EXPECT_TRUE(refused([](Execution& e) { e.buffers[2].reuse = BufferReuse{0, 2}; }));  // in use
   EXPECT_TRUE(refused([](Execution& e) { e.buffers[3].reuse = BufferReuse{1, 3}; }));  // twice
-  EXPECT_TRUE(refused([](Execution& e) {
-    e.buffers[3].reuse = BufferReuse{2, 2};
-  }));  // same moment
+  EXPECT_TRUE(
+      refused([](Execution& e) { e.buffers[3].reuse = BufferReuse{2, 2}; }));  // same moment
   Json json = ToJson(Reusing());
   json["buffers"][2]["reuse"] = 7;
   EXPECT_FALSE(ExecutionFromJson(json));

@@ -275,8 +275,7 @@ Json ToJson(const std::vector<ErrorShare>& shares) {
 }
 
 Result<std::vector<ErrorShare>> ErrorSharesFromJson(const Json& json, std::string place) {
-  if (!json.is_array())
-    return Fail(ErrorKind::kMalformedInput, "must be a list", std::move(place));
+  if (!json.is_array()) return Fail(ErrorKind::kMalformedInput, "must be a list", std::move(place));
   std::vector<ErrorShare> shares;
   for (std::size_t i = 0; i < json.size(); ++i) {
     ASSAY_TRY(ErrorShare share, ShareFromJson(json[i], place + "/" + std::to_string(i)));

@@ -48,7 +48,8 @@ TEST(Finding, JsonRoundTripKeepsEveryField) {
   finding.statistics = {{.name = "bias", .value = -HUGE_VAL, .limit = 3, .note = "row 1"}};
   finding.missing = "no barrier";
   finding.cause = "because";
-  finding.origins = {{.site = {.file = "kernel.cu", .line = 3, .excerpt = "s += x;"}, .share = 0.75}};
+  finding.origins = {
+      {.site = {.file = "kernel.cu", .line = 3, .excerpt = "s += x;"}, .share = 0.75}};
   finding.origin = "75 % of the error enters at line 3";
   const auto back = FindingFromJson(*ParseJson(CompactJson(ToJson(finding)), "f"), "f");
   ASSERT_TRUE(back) << ToString(back.error());

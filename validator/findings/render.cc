@@ -94,7 +94,8 @@ std::string Describe(const ErrorShare& share) {
   if (site.line == 0 && site.ptx_line == 0)
     return fmt::format("other lines: {} of the error", part);
   std::string_view code = site.line != 0 ? site.excerpt : site.instruction;
-  if (const auto comment = code.find("//"); comment != std::string_view::npos) code = code.substr(0, comment);
+  if (const auto comment = code.find("//"); comment != std::string_view::npos)
+    code = code.substr(0, comment);
   const auto first = code.find_first_not_of(" \t");
   code = first == std::string_view::npos ? std::string_view() : code.substr(first);
   code = code.substr(0, code.find_last_not_of(" \t\r") + 1);
@@ -102,8 +103,9 @@ std::string Describe(const ErrorShare& share) {
   const bool cut = code.size() > kLongest;
   return fmt::format("{} {}{}: {} of the error", site.line != 0 ? "line" : "PTX line",
                      site.line != 0 ? site.line : site.ptx_line,
-                     code.empty() ? std::string()
-                                  : fmt::format(": `{}{}`", code.substr(0, kLongest), cut ? "..." : ""),
+                     code.empty()
+                         ? std::string()
+                         : fmt::format(": `{}{}`", code.substr(0, kLongest), cut ? "..." : ""),
                      part);
 }
 
@@ -167,7 +169,8 @@ std::string RenderText(const Finding& finding, const SourceText& source) {
   }
   if (!finding.missing.empty()) text += fmt::format("  missing: {}\n", finding.missing);
   if (!finding.cause.empty()) text += fmt::format("  likely cause: {}\n", finding.cause);
-  for (const std::string& line : DescribeOrigins(finding)) text += fmt::format("  origin: {}\n", line);
+  for (const std::string& line : DescribeOrigins(finding))
+    text += fmt::format("  origin: {}\n", line);
   return text;
 }
 

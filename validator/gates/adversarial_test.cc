@@ -58,9 +58,8 @@ TEST_P(AdversarialTest, ComesOutAsExpected) {
   options.seed = 1;
   options.holdout_seed = [] { return 20'261'122; };
   Gatekeeper gatekeeper(bench_->tools(), options);
-  const Judgement judgement =
-      gatekeeper.Judge(instance, {ReadFile(folder / "kernel.cu").value(),
-                                  ReadFile(folder / "launch.json").value()});
+  const Judgement judgement = gatekeeper.Judge(
+      instance, {ReadFile(folder / "kernel.cu").value(), ReadFile(folder / "launch.json").value()});
   EXPECT_EQ(std::string(Name(judgement.verdict.outcome)), json->at("expect").get<std::string>())
       << json->at("what").get<std::string>() << '\n'
       << RenderVerdict(judgement.verdict);

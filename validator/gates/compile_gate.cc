@@ -110,8 +110,7 @@ void CheckResources(const GateContext& context, const engine::CompiledKernel& co
     const auto found = compiled.resources.find(mangled);
     if (found == compiled.resources.end()) {
       // Without them nothing is known of spills, registers and shared memory.
-      return SetInconclusive(result,
-                             "the assembler did not say what kernel '" + entry + "' needs");
+      return SetInconclusive(result, "the assembler did not say what kernel '" + entry + "' needs");
     }
     const engine::Resources& resources = found->second;
     result.statistics.push_back({"registers", static_cast<double>(resources.registers),

@@ -150,8 +150,7 @@ void RunPropertyGate(GateContext& context, verdict::GateResult& result) {
     result.cases += applied;
     context.ledger.Planned(wave, wanted);
     context.ledger.LeaveOut(wave, unfit, example, wanted - std::min(wanted, applied));
-    if (applied == 0)
-      return SetInconclusive(result, "no case fits the property " + text);
+    if (applied == 0) return SetInconclusive(result, "no case fits the property " + text);
   }
   result.status = verdict::GateStatus::kPassed;
   result.reason = fmt::format("{} on {} cases", names, result.cases);

@@ -1,9 +1,10 @@
 // Biases: chance tips a rounding now and then, even where that is rare; a kernel that does it every
 // time is refuted.
-#include "validator/oracle/element.h"
 #include "validator/oracle/groups.h"
 
 #include <gtest/gtest.h>
+
+#include "validator/oracle/element.h"
 
 namespace assay::oracle {
 namespace {

@@ -162,10 +162,9 @@ TEST(IsaTest, WrongWidthsAreRefused) {
 }
 
 TEST(IsaTest, CoverageDocumentHasEveryForm) {
-  const std::string document =
-      CoverageDocument([](const Form& form) {
-        return Taken{form.opcode == Opcode::kAdd ? 2u : form.opcode == Opcode::kSub ? 1u : 0u, 2};
-      });
+  const std::string document = CoverageDocument([](const Form& form) {
+    return Taken{form.opcode == Opcode::kAdd ? 2u : form.opcode == Opcode::kSub ? 1u : 0u, 2};
+  });
   std::size_t lines = 0;
   for (std::size_t at = document.find("\n| `"); at != std::string::npos;
        at = document.find("\n| `", at + 1)) {

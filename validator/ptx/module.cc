@@ -1,7 +1,6 @@
 #include "validator/ptx/module.h"
 
 #include <algorithm>
-
 #include <array>
 #include <tuple>
 #include <unordered_map>

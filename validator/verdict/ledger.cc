@@ -17,8 +17,9 @@ std::uint64_t CountOf(const LedgerRow& row) {
 
 template <class Member>
 std::uint64_t Sum(const std::vector<LedgerRow>& rows, Member member) {
-  return std::accumulate(rows.begin(), rows.end(), std::uint64_t{0},
-                         [&](std::uint64_t sum, const LedgerRow& row) { return sum + member(row); });
+  return std::accumulate(
+      rows.begin(), rows.end(), std::uint64_t{0},
+      [&](std::uint64_t sum, const LedgerRow& row) { return sum + member(row); });
 }
 
 Result<LeftOut> LeftOutFromJson(const Json& json, std::string place) {

@@ -48,7 +48,7 @@ struct AxisReach {
 
 /// A side of a branch in the source that no case reached.
 struct Unreached {
-  std::string what;         ///< "kernel.cu:14: the branch, taken"
+  std::string what;          ///< "kernel.cu:14: the branch, taken"
   std::uint64_t copies = 1;  ///< Of it in the PTX: loops are unrolled, templates instantiated.
   bool operator==(const Unreached&) const = default;
 };

@@ -130,11 +130,10 @@ std::vector<const Counterexample*> Verdict::Counterexamples() const {
 Json ToJson(const Verdict& verdict) {
   Json gates = Json::array();
   for (const GateResult& result : verdict.gates) gates.push_back(GateToJson(result));
-  return {{"schema", kVerdictSchema}, {"outcome", Name(verdict.outcome)},
-          {"reason", verdict.reason}, {"instance", verdict.instance},
-          {"engine", verdict.engine}, {"unsafe_no_jail", verdict.unsafe_no_jail},
-          {"gates", std::move(gates)},
-          {"ledger", ToJson(verdict.ledger)}};
+  return {{"schema", kVerdictSchema},  {"outcome", Name(verdict.outcome)},
+          {"reason", verdict.reason},  {"instance", verdict.instance},
+          {"engine", verdict.engine},  {"unsafe_no_jail", verdict.unsafe_no_jail},
+          {"gates", std::move(gates)}, {"ledger", ToJson(verdict.ledger)}};
 }
 
 Result<Verdict> VerdictFromJson(const Json& json, std::string place) {

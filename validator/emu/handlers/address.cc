@@ -50,7 +50,7 @@ void IsSpace(Warp& base, const Decoded& op) {
   LaneMask result = 0;
   for (int lane = 0; lane < kWarpSize; ++lane) {
     const std::uint64_t window = a[lane] & kWindowMask;
-    const MemoryRegion* const region = GenericRegion(*warp.engine, a[lane]);
+    const MemoryRegion* const region = GenericRegion(*warp.device, a[lane]);
     bool is = false;
     switch (op.source->space) {
       case Space::kShared:

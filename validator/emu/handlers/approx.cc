@@ -200,23 +200,22 @@ constexpr ErrorBound Relative(double bound) { return {.relative = bound}; }
 constexpr ErrorBound Absolute(double bound) { return {.absolute = bound}; }
 constexpr ErrorBound Ulps(double bound) { return {.ulps = bound}; }
 
-#define F32_ROWS(OPCODE, UNIT, AROUND, FN, BOUND, TAG)            \
-  {OPCODE,                                                        \
-   {kF32},                                                        \
-   Mods(M::kApprox),                                              \
-   {Approx1<OnUnit<UNIT, AROUND, FN, false>, BOUND, 1, TAG>, 1}}, \
-  {                                                               \
-    OPCODE, {kF32}, Mods(M::kApprox, M::kFtz), {                  \
-      Approx1<OnUnit<UNIT, Nothing, FN, true>, BOUND, 1, TAG>, 1  \
-    }                                                             \
+#define F32_ROWS(OPCODE, UNIT, AROUND, FN, BOUND, TAG)               \
+  {OPCODE,                                                           \
+   {kF32},                                                           \
+   Mods(M::kApprox),                                                 \
+   {Approx1<OnUnit<UNIT, AROUND, FN, false>, BOUND, 1, TAG>, 1}},    \
+  {                                                                  \
+    OPCODE, {kF32}, Mods(M::kApprox, M::kFtz),                       \
+        {Approx1<OnUnit<UNIT, Nothing, FN, true>, BOUND, 1, TAG>, 1} \
   }
-#define DIV_ROWS(MOD, FULL, FN, BOUND, TAG)                                                        \
-  {Opcode::kDiv, {kF32}, Mods(MOD), {Approx2<Quotient<FULL, false, FN>, BOUND, TAG>, 2}}, {        \
-    Opcode::kDiv, {kF32}, Mods(MOD, M::kFtz), { Approx2<Quotient<FULL, true, FN>, BOUND, TAG>, 2 } \
+#define DIV_ROWS(MOD, FULL, FN, BOUND, TAG)                                                      \
+  {Opcode::kDiv, {kF32}, Mods(MOD), {Approx2<Quotient<FULL, false, FN>, BOUND, TAG>, 2}}, {      \
+    Opcode::kDiv, {kF32}, Mods(MOD, M::kFtz), {Approx2<Quotient<FULL, true, FN>, BOUND, TAG>, 2} \
   }
 #define HALF_ROWS(OPCODE, TYPE, TYPE2, MODS, UNIT, FN, AS, BOUND, TAG)             \
   {OPCODE, {TYPE}, MODS, {Approx1<HalfOnUnit<UNIT, FN, AS>, BOUND, 1, TAG>, 1}}, { \
-    OPCODE, {TYPE2}, MODS, { Approx1<HalfOnUnit<UNIT, FN, AS>, BOUND, 2, TAG>, 1 } \
+    OPCODE, {TYPE2}, MODS, {Approx1<HalfOnUnit<UNIT, FN, AS>, BOUND, 2, TAG>, 1}   \
   }
 
 using AsF16 = AsHalf<Fp16, false>;

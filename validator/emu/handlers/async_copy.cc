@@ -45,8 +45,8 @@ std::uint64_t Deliver(const std::vector<AsyncGroups::Copy>& copies) {
 
 void Arrive(CoreWarp& warp, int lane, const std::vector<AsyncGroups::Copy>& copies) {
   const std::uint64_t token = Deliver(copies);
-  if (warp.engine->race && !copies.empty())
-    warp.engine->race->OnAsyncWait(warp.number, static_cast<std::uint8_t>(lane), token);
+  if (warp.device->race && !copies.empty())
+    warp.device->race->OnAsyncWait(warp.number, static_cast<std::uint8_t>(lane), token);
 }
 
 WarpAccess EventOf(const CoreWarp& warp, const Decoded& op, const LaneAccess& access,
@@ -73,7 +73,7 @@ WarpAccess EventOf(const CoreWarp& warp, const Decoded& op, const LaneAccess& ac
 /// ignore-src).
 void CopyAsync(Warp& base, const Decoded& op) {
   CoreWarp& warp = Core(base);
-  Engine& engine = *warp.engine;
+  Device& device = *warp.device;
   const auto bytes = static_cast<std::uint32_t>(op.immediate);
   LaneAccess to;
   LaneAccess from;
@@ -121,16 +121,16 @@ void CopyAsync(Warp& base, const Decoded& op) {
   }
   checked.lanes = reading;
   std::uint64_t token = 0;
-  if (engine.race) {
+  if (device.race) {
     alignas(64) std::uint64_t read_offsets[kWarpSize] = {};
     alignas(64) std::uint64_t write_offsets[kWarpSize] = {};
     WarpAccess read = EventOf(warp, op, checked, bytes, AccessKind::kRead, read_offsets);
     if (reading != 0 && !checked.RegionOf(std::countr_zero(reading))->writable) read.lanes = 0;
     const WarpAccess write = EventOf(warp, op, to, bytes, AccessKind::kWrite, write_offsets);
-    token = engine.race->OnAsyncIssue(warp.number, warp.exec, read, write);
+    token = device.race->OnAsyncIssue(warp.number, warp.exec, read, write);
   }
   AsyncGroups& groups = GroupsOf(warp);
-  engine.last_progress = engine.counters.steps;
+  device.last_progress = device.counters.steps;
   for (LaneMask left = warp.exec; left != 0; left &= left - 1) {
     const int lane = std::countr_zero(left);
     AsyncGroups::Copy copy;
@@ -141,7 +141,7 @@ void CopyAsync(Warp& base, const Decoded& op) {
     copy.offset = static_cast<std::uint64_t>(to.at(lane) - to.RegionOf(lane)->data);
     if (sizes[lane] > 0) {
       std::memcpy(copy.data.data(), checked.at(lane), sizes[lane]);
-      engine.counters.bytes_read += sizes[lane];
+      device.counters.bytes_read += sizes[lane];
       const MemoryRegion& source = *checked.RegionOf(lane);
       if (source.defined != nullptr) {
         const auto start = static_cast<std::uint64_t>(checked.at(lane) - source.data);
@@ -243,8 +243,8 @@ void CompleteCopies(CoreWarp& warp, int index, int keep) {
   }
   Arrive(warp, index, done);
   if (kept == 0 && lane.delivered != 0) {
-    if (warp.engine->race)
-      warp.engine->race->OnAsyncWait(warp.number, static_cast<std::uint8_t>(index), lane.delivered);
+    if (warp.device->race)
+      warp.device->race->OnAsyncWait(warp.number, static_cast<std::uint8_t>(index), lane.delivered);
     lane.delivered = 0;
   }
 }

@@ -47,7 +47,7 @@ void StoreAsync(Warp& base, const Decoded& op) {
     to.event.element_bytes = width;
     if (reduces) AsReduction(to, width);
     const std::uint64_t token =
-        warp.engine->race ? warp.engine->race->OnBulkIssue(nullptr, &to.event) : 0;
+        warp.device->race ? warp.device->race->OnBulkIssue(nullptr, &to.event) : 0;
     DefinedMap* const defined = to.access.RegionOf(lane)->defined;
     const auto start =
         static_cast<std::uint64_t>(to.access.at(lane) - to.access.RegionOf(lane)->data);
@@ -64,7 +64,7 @@ void StoreAsync(Warp& base, const Decoded& op) {
       const bool bad = (warp.frame->undefined[source.shadow] >> lane & 1) != 0;
       if (bad || !reduces) defined->Set(start + i * width, width, !bad);
     }
-    warp.engine->last_progress = warp.engine->counters.steps;
+    warp.device->last_progress = warp.device->counters.steps;
     const std::uint64_t barrier = BulkAddress(warp, op.operands[op.operand_count - 1u], lane);
     if (!CompleteTransfer(warp, op, lane, barrier, bytes, {&token, 1})) return;
   }
@@ -96,7 +96,7 @@ void ReduceBulk(Warp& base, const Decoded& op) {
       return;
     AsReduction(to, width);
     const std::uint64_t token =
-        warp.engine->race ? warp.engine->race->OnBulkIssue(&from.event, &to.event) : 0;
+        warp.device->race ? warp.device->race->OnBulkIssue(&from.event, &to.event) : 0;
     const MemoryRegion& source = *from.access.RegionOf(lane);
     const MemoryRegion& target = *to.access.RegionOf(lane);
     const auto source_start = static_cast<std::uint64_t>(from.access.at(lane) - source.data);
@@ -107,11 +107,11 @@ void ReduceBulk(Warp& base, const Decoded& op) {
           source.defined != nullptr && !source.defined->Defined(source_start + at, width);
       if (bad && target.defined != nullptr) target.defined->Set(target_start + at, width, false);
     }
-    warp.engine->last_progress = warp.engine->counters.steps;
-    warp.engine->counters.atomics += bytes / width;
-    if ((op.flags & kFlagOrderMatters) != 0) warp.engine->counters.used_atomics = true;
+    warp.device->last_progress = warp.device->counters.steps;
+    warp.device->counters.atomics += bytes / width;
+    if ((op.flags & kFlagOrderMatters) != 0) warp.device->counters.used_atomics = true;
     if (to_global) {
-      warp.engine->counters.bytes_written += bytes;
+      warp.device->counters.bytes_written += bytes;
       GroupsOf(warp).lanes[static_cast<std::size_t>(lane)].bulk_open.push_back(token);
     } else if (!CompleteTransfer(warp, op, lane, BulkAddress(warp, op.operands[3], lane), bytes,
                                  {&token, 1})) {

@@ -9,14 +9,14 @@
 #include <type_traits>
 
 #include "base/dtype.h"
-#include "validator/emu/contention.h"
 #include "validator/emu/handlers/combine.h"
 #include "validator/emu/handlers/rows.h"
 #include "validator/emu/memory.h"
 #include "validator/emu/scheduler.h"
 #include "validator/emu/site.h"
-#include "validator/emu/machine.h"
-#include "validator/emu/undefined.h"
+#include "validator/emu/watch/machine.h"
+#include "validator/emu/watch/undefined.h"
+#include "validator/emu/weak/contention.h"
 
 namespace assay::emu {
 namespace {
@@ -192,7 +192,7 @@ template <class T>
       const int lane = std::countr_zero(rest);
       const MemoryRegion* const region = access.RegionOf(lane);
       if (region == nullptr) continue;
-      warp.engine->contention->OnFloatAdd(warp, warp.PcOf(op), lane, *region,
+      warp.device->contention->OnFloatAdd(warp, warp.PcOf(op), lane, *region,
                                           access.at(lane) + e * sizeof(T),
                                           reinterpret_cast<const std::byte*>(&term[lane]),
                                           sizeof(T), &CombineElement<Add, T>, flush);
@@ -203,7 +203,7 @@ template <class T>
 template <bool kMonitored, class Op, class T>
 void ReadModifyWrite(Warp& base, const Decoded& op) {
   CoreWarp& warp = Core(base);
-  Engine& engine = *warp.engine;
+  Device& device = *warp.device;
   const Space space = op.source->space;
   const bool returns = op.source->opcode == Opcode::kAtom;
   // Operands: destinations (a vector's elements flattened), address, sources, and for cas what to
@@ -219,19 +219,19 @@ void ReadModifyWrite(Warp& base, const Decoded& op) {
   if constexpr (kMonitored) CheckAddressDefined(warp, op, address, warp.exec);
   if (!Resolve(warp, op, space, warp.exec, bytes, AccessType::kAtomic, access)) return;
   const auto lanes = static_cast<std::uint64_t>(std::popcount(warp.exec));
-  engine.counters.atomics += lanes;
-  if ((op.flags & kFlagOrderMatters) != 0) engine.counters.used_atomics = true;
+  device.counters.atomics += lanes;
+  if ((op.flags & kFlagOrderMatters) != 0) device.counters.used_atomics = true;
   const bool in_shared = InShared(space, access.address[std::countr_zero(warp.exec)]);
   if (!in_shared) {
-    engine.counters.bytes_read += lanes * bytes;
-    engine.counters.bytes_written += lanes * bytes;
+    device.counters.bytes_read += lanes * bytes;
+    device.counters.bytes_written += lanes * bytes;
   }
   const Context context{.flush = !in_shared};
   if constexpr (kMonitored && std::is_same_v<Op, Add> && !std::is_integral_v<T>) {
-    if (engine.contention != nullptr) NoteFloatAdds<T>(warp, op, access, b, count, context.flush);
+    if (device.contention != nullptr) NoteFloatAdds<T>(warp, op, access, b, count, context.flush);
   }
   if constexpr (kMonitored) {
-    if (engine.race) {
+    if (device.race) {
       ReportAccess(warp, op, access, bytes,
                    {.kind = AccessKind::kReadWrite,
                     .order = UnpackOrder(op),
@@ -252,7 +252,7 @@ void ReadModifyWrite(Warp& base, const Decoded& op) {
     LaneMask chosen = 0;
     std::uint32_t choice_origin = kNoPc;
     if constexpr (kMonitored) {
-      if (engine.track_defined) {
+      if (device.track_defined) {
         undefined =
             UndefinedLanes(warp, access, e * static_cast<std::uint32_t>(sizeof(T)), sizeof(T));
         // Reported here, once: what comes of it counts as defined, so that it is not reported again.
@@ -272,7 +272,7 @@ void ReadModifyWrite(Warp& base, const Decoded& op) {
     }
     T results[kWarpSize];
     for (int i = 0; i < kWarpSize; ++i) {
-      const int lane = engine.reverse_lanes ? kWarpSize - 1 - i : i;
+      const int lane = device.reverse_lanes ? kWarpSize - 1 - i : i;
       if ((access.lanes >> lane & 1) == 0) continue;
       std::byte* const at = access.at(lane) + e * sizeof(T);
       T old;
@@ -289,19 +289,17 @@ void ReadModifyWrite(Warp& base, const Decoded& op) {
       }
     }
     if constexpr (kMonitored) {
-      if (engine.track_defined) {
+      if (device.track_defined) {
         Frame& frame = *warp.frame;
         LaneMask stored = undefined | frame.undefined[b[e].shadow] | frame.undefined[c[e].shadow];
         if (std::is_same_v<Op, Exchange>) stored = frame.undefined[b[e].shadow];
-        const LaneMask unset =
-            UnsetLanes(frame, b[e].shadow) | UnsetLanes(frame, c[e].shadow);
+        const LaneMask unset = UnsetLanes(frame, b[e].shadow) | UnsetLanes(frame, c[e].shadow);
         const bool from_register = (frame.undefined[b[e].shadow] & access.lanes) != 0;
         if (e == 0 && warp.chosen_place != 0) [[unlikely]]
           chosen_place = TakeChosenPlace(warp, op) & access.lanes;
         if (chosen_place != 0 && !from_register) choice_origin = warp.chosen_place_origin;
         MarkStored(warp, op, access, e * static_cast<std::uint32_t>(sizeof(T)), sizeof(T),
-                   stored | chosen_place,
-                   from_register ? frame.origin[b[e].shadow] : choice_origin,
+                   stored | chosen_place, from_register ? frame.origin[b[e].shadow] : choice_origin,
                    (stored | chosen_place) & ~unset);
         if (d != nullptr) {
           const LaneMask read = undefined & ~chosen;
@@ -314,7 +312,7 @@ void ReadModifyWrite(Warp& base, const Decoded& op) {
     }
   }
   // A compare-and-swap that keeps failing is polling, not progress.
-  if (changed) engine.last_progress = engine.counters.steps;
+  if (changed) device.last_progress = device.counters.steps;
 }
 
 struct AtomicRow {
@@ -327,12 +325,14 @@ struct AtomicRow {
   Combine combine;
 };
 
-#define ATOMIC(mod, type, bits, op, storage)                                       \
-  {                                                                                \
-    Mod::k##mod, Type::k##type, bits, std::is_same_v<op, CompareAndSwap>,          \
-        &ReadModifyWrite<false, op, storage>, &ReadModifyWrite<true, op, storage>, \
-        &CombineElement<op, storage>                                               \
-  }
+#define ATOMIC(mod, type, bits, op, storage) \
+  {Mod::k##mod,                              \
+   Type::k##type,                            \
+   bits,                                     \
+   std::is_same_v<op, CompareAndSwap>,       \
+   &ReadModifyWrite<false, op, storage>,     \
+   &ReadModifyWrite<true, op, storage>,      \
+   &CombineElement<op, storage>}
 
 using U16 = std::uint16_t;
 using U32 = std::uint32_t;

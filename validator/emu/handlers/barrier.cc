@@ -45,7 +45,7 @@ enum BarrierBits : std::uint64_t { kHasId = 1, kHasCount = 2, kArriveOnly = 4, k
 void Misuse(CoreWarp& warp, const Decoded& op, std::string message) {
   Report1(warp, FindingKind::kBarrierMisuse, warp.PcOf(op), warp.exec, std::move(message),
           std::string(ptx::Mnemonic(op.source->opcode)));
-  warp.engine->End(Stop::kFault, "barrier misuse");
+  warp.device->End(Stop::kFault, "barrier misuse");
   warp.outcome = Outcome::kStop;
 }
 
@@ -132,13 +132,13 @@ void RunWarpBarrier(Warp& base, const Decoded& op) {
       split.wait = Wait::kReady;
       ++split.pc;
     }
-    if (warp.engine->race) warp.engine->race->OnWarpBarrier(warp.number, same | elsewhere);
+    if (warp.device->race) warp.device->race->OnWarpBarrier(warp.number, same | elsewhere);
     return;
   }
   const SyncGroups groups = JoinWarp(warp, op, op.operands[0]);
-  if (!warp.engine->race) return;
+  if (!warp.device->race) return;
   for (int g = 0; g < groups.count; ++g) {
-    warp.engine->race->OnWarpBarrier(warp.number, groups.lanes[static_cast<std::size_t>(g)]);
+    warp.device->race->OnWarpBarrier(warp.number, groups.lanes[static_cast<std::size_t>(g)]);
   }
 }
 

@@ -51,7 +51,7 @@ void WriteResult(CoreWarp& warp, const CallSite& site, int lane, std::uint64_t v
 /// A C string of the module's, at most `kLongest` characters.
 std::string ReadText(const CoreWarp& warp, std::uint64_t address) {
   constexpr std::uint64_t kLongest = 200;
-  const MemoryRegion* const region = GenericRegion(*warp.engine, address);
+  const MemoryRegion* const region = GenericRegion(*warp.device, address);
   if (region == nullptr || address < region->base) return "?";
   std::string text;
   for (std::uint64_t i = address - region->base; i < region->size && text.size() < kLongest; ++i) {
@@ -68,38 +68,38 @@ void Assertion(CoreWarp& warp, const CallSite& site, LaneMask lanes) {
   const std::uint64_t line = ReadArgument(warp, site, 2, lane) & 0xffffffffu;
   Report1(warp, FindingKind::kTrap, warp.pc, lanes,
           fmt::format("assertion '{}' failed (line {})", condition, line), "assert");
-  warp.engine->End(Stop::kFault, "assertion failed");
+  warp.device->End(Stop::kFault, "assertion failed");
   warp.outcome = Outcome::kStop;
 }
 
 void Allocate(CoreWarp& warp, const CallSite& site, LaneMask lanes) {
-  Engine& engine = *warp.engine;
+  Device& device = *warp.device;
   for (int lane = 0; lane < kWarpSize; ++lane) {
     if ((lanes >> lane & 1) == 0) continue;
     const std::uint64_t bytes = ReadArgument(warp, site, 0, lane);
-    if (bytes == 0 || bytes > kHeapBytes || engine.heap_bytes + bytes > kHeapBytes) {
+    if (bytes == 0 || bytes > kHeapBytes || device.heap_bytes + bytes > kHeapBytes) {
       WriteResult(warp, site, lane, 0);
       continue;
     }
-    engine.heap_bytes += bytes;
-    std::vector<std::byte>& storage = engine.owned.emplace_back(bytes, std::byte{0xff});
+    device.heap_bytes += bytes;
+    std::vector<std::byte>& storage = device.owned.emplace_back(bytes, std::byte{0xff});
     MemoryRegion region;
     region.kind = MemoryRegion::Kind::kHeap;
     region.data = storage.data();
     region.size = bytes;
     region.name = "malloc";
-    const std::uint32_t number = AddRegion(engine, std::move(region), 0, false);
-    WriteResult(warp, site, lane, engine.regions[number].base);
+    const std::uint32_t number = AddRegion(device, std::move(region), 0, false);
+    WriteResult(warp, site, lane, device.regions[number].base);
   }
 }
 
 void Free(CoreWarp& warp, const CallSite& site, LaneMask lanes) {
-  Engine& engine = *warp.engine;
+  Device& device = *warp.device;
   for (int lane = 0; lane < kWarpSize; ++lane) {
     if ((lanes >> lane & 1) == 0) continue;
     const std::uint64_t address = ReadArgument(warp, site, 0, lane);
     if (address == 0) continue;
-    MemoryRegion* const region = GenericRegion(engine, address);
+    MemoryRegion* const region = GenericRegion(device, address);
     if (region == nullptr || region->kind != MemoryRegion::Kind::kHeap || region->freed ||
         region->base != address) {
       const bool twice = region != nullptr && region->freed;
@@ -107,12 +107,12 @@ void Free(CoreWarp& warp, const CallSite& site, LaneMask lanes) {
               twice ? std::string("free of memory that was freed before")
                     : fmt::format("free of {:#x}, which malloc did not return", address),
               "free");
-      engine.End(Stop::kFault, "invalid free");
+      device.End(Stop::kFault, "invalid free");
       warp.outcome = Outcome::kStop;
       return;
     }
     region->freed = true;
-    engine.heap_bytes -= region->size;
+    device.heap_bytes -= region->size;
   }
 }
 

@@ -10,7 +10,7 @@ namespace assay::emu {
 void BulkMisuse(CoreWarp& warp, const Decoded& op, int lane, std::string message) {
   Report1(warp, FindingKind::kBarrierMisuse, warp.PcOf(op), LaneMask{1} << lane, std::move(message),
           std::string(ptx::Mnemonic(op.source->opcode)));
-  warp.engine->End(Stop::kFault, "misuse of a bulk copy");
+  warp.device->End(Stop::kFault, "misuse of a bulk copy");
   warp.outcome = Outcome::kStop;
 }
 
@@ -21,7 +21,7 @@ bool ResolveSide(CoreWarp& warp, const Decoded& op, ptx::Space space, std::uint6
   // The look-up of all lanes reads every address.
   for (int other = 0; other < kWarpSize; ++other) side.access.address[other] = address;
   if (!Resolve(warp, op, space, bit, bytes, writes ? AccessType::kStore : AccessType::kLoad,
-                     side.access, alignment))
+               side.access, alignment))
     return false;
   const MemoryRegion* const region = side.access.RegionOf(lane);
   if (region == nullptr) {
@@ -54,13 +54,13 @@ bool CompleteTransfer(CoreWarp& warp, const Decoded& op, int lane, std::uint64_t
                       std::uint32_t bytes, std::span<const std::uint64_t> tokens) {
   LaneAccess object;
   std::fill(std::begin(object.address), std::end(object.address), address);
-  if (!Resolve(warp, op, ptx::Space::kSharedCluster, LaneMask{1} << lane, 8,
-                     AccessType::kAtomic, object))
+  if (!Resolve(warp, op, ptx::Space::kSharedCluster, LaneMask{1} << lane, 8, AccessType::kAtomic,
+               object))
     return false;
   const MbarrierPlace place = MbarrierAt(object, lane);
-  if (warp.engine->race) {
+  if (warp.device->race) {
     for (const std::uint64_t token : tokens)
-      warp.engine->race->OnBulkComplete(token, place.region, place.offset);
+      warp.device->race->OnBulkComplete(token, place.region, place.offset);
   }
   UpdateMbarrier(warp, op, lane, place, {.complete = bytes});
   return warp.outcome != Outcome::kStop;

@@ -29,9 +29,9 @@ void MoveBytes(CoreWarp& warp, const Side& to, const Side& from, int lane, std::
   MemoryRegion* const target = to.access.RegionOf(lane);
   const MemoryRegion* const source = from.access.RegionOf(lane);
   std::memmove(to.access.at(lane), from.access.at(lane), bytes);
-  warp.engine->last_progress = warp.engine->counters.steps;
-  if (source->kind != MemoryRegion::Kind::kShared) warp.engine->counters.bytes_read += bytes;
-  if (target->kind != MemoryRegion::Kind::kShared) warp.engine->counters.bytes_written += bytes;
+  warp.device->last_progress = warp.device->counters.steps;
+  if (source->kind != MemoryRegion::Kind::kShared) warp.device->counters.bytes_read += bytes;
+  if (target->kind != MemoryRegion::Kind::kShared) warp.device->counters.bytes_written += bytes;
   if (target->defined == nullptr) return;
   const auto to_start = static_cast<std::uint64_t>(to.access.at(lane) - target->data);
   const auto from_start = static_cast<std::uint64_t>(from.access.at(lane) - source->data);
@@ -45,9 +45,9 @@ void MoveBytes(CoreWarp& warp, const Side& to, const Side& from, int lane, std::
 }
 
 std::uint64_t IssueToDetector(CoreWarp& warp, const Side& from, const Side& to, int lane) {
-  if (!warp.engine->race) return 0;
+  if (!warp.device->race) return 0;
   const bool reads_mutable = from.access.RegionOf(lane)->writable;
-  return warp.engine->race->OnBulkIssue(reads_mutable ? &from.event : nullptr, &to.event);
+  return warp.device->race->OnBulkIssue(reads_mutable ? &from.event : nullptr, &to.event);
 }
 
 /// operands: destination, source, size, mbarrier, optional block mask.
@@ -133,8 +133,8 @@ void WaitBulk(Warp& base, const Decoded& op) {
     const std::size_t done = groups > counts[index] ? groups - counts[index] : 0;
     for (std::size_t g = 0; g < done; ++g) {
       for (const std::uint64_t token : lane.bulk_committed[g]) {
-        if (warp.engine->race)
-          warp.engine->race->OnBulkWait(warp.number, static_cast<std::uint8_t>(index), token,
+        if (warp.device->race)
+          warp.device->race->OnBulkWait(warp.number, static_cast<std::uint8_t>(index), token,
                                         reads_only);
       }
     }
@@ -157,10 +157,10 @@ void ArriveWhenCopied(Warp& base, const Decoded& op) {
     const int lane = std::countr_zero(rest);
     const MbarrierPlace place = MbarrierAt(access, lane);
     const std::uint64_t token = DeliverCopies(warp, lane);
-    if (warp.engine->race) {
-      warp.engine->race->OnAsyncMbarrierArrive(place.region, place.offset, warp.number,
+    if (warp.device->race) {
+      warp.device->race->OnAsyncMbarrierArrive(place.region, place.offset, warp.number,
                                                LaneMask{1} << lane, token);
-      warp.engine->race->OnMbarrierArrive(place.region, place.offset, warp.number,
+      warp.device->race->OnMbarrierArrive(place.region, place.offset, warp.number,
                                           LaneMask{1} << lane, Scope::kCta, true);
     }
     // Without .noinc the pending count goes up by one at issue and down again on arrival.

@@ -5,15 +5,15 @@
 #include <array>
 #include <cstring>
 
-#include "validator/emu/choice.h"
 #include "validator/emu/handlers/builtins.h"
 #include "validator/emu/handlers/rows.h"
-#include "validator/emu/machine.h"
 #include "validator/emu/memory.h"
 #include "validator/emu/scheduler.h"
 #include "validator/emu/shadow/tracker.h"
 #include "validator/emu/site.h"
-#include "validator/emu/undefined.h"
+#include "validator/emu/watch/choice.h"
+#include "validator/emu/watch/machine.h"
+#include "validator/emu/watch/undefined.h"
 
 namespace assay::emu {
 namespace {
@@ -26,8 +26,8 @@ void Branch(Warp& base, const Decoded& op) {
   CoreWarp& warp = Core(base);
   const LaneMask taken = warp.exec;
   const LaneMask fallen = warp.active & ~taken;
-  if (!warp.engine->branch_sides.empty() && op.guard != kNoSlot) {
-    std::uint8_t& sides = warp.engine->branch_sides[warp.pc];
+  if (!warp.device->branch_sides.empty() && op.guard != kNoSlot) {
+    std::uint8_t& sides = warp.device->branch_sides[warp.pc];
     if (taken != 0) sides |= 1;
     if (fallen != 0) sides |= 2;
   }
@@ -45,12 +45,12 @@ void Branch(Warp& base, const Decoded& op) {
 
 void BranchTable(Warp& base, const Decoded& op) {
   CoreWarp& warp = Core(base);
-  const std::vector<std::uint32_t>& targets = warp.engine->program.branch_tables[op.aux];
+  const std::vector<std::uint32_t>& targets = warp.device->program.branch_tables[op.aux];
   const auto* const index = warp.Lanes<std::uint32_t>(op.a);
   LaneMask rest = warp.exec;
   const LaneMask fallen = warp.active & ~warp.exec;
   if (rest == 0) return;
-  if (warp.engine->track_defined) {
+  if (warp.device->track_defined) {
     const DecodedOperand& operand = op.operands[0];
     const std::uint32_t origin = warp.frame->origin[operand.shadow];
     if (const LaneMask unset = UnsetLanes(*warp.frame, operand.shadow) & rest; unset != 0)
@@ -73,7 +73,7 @@ void BranchTable(Warp& base, const Decoded& op) {
               fmt::format("brx.idx with index {}, but the table has {} targets", chosen,
                           targets.size()),
               "branch");
-      warp.engine->End(Stop::kFault, "branch beyond its table");
+      warp.device->End(Stop::kFault, "branch beyond its table");
       warp.outcome = Outcome::kStop;
       return;
     }
@@ -113,9 +113,9 @@ void CopyArgument(CoreWarp& warp, Frame& caller, const CallSite::Copy& copy,
     const std::uint64_t at =
         lane_start + caller.base[static_cast<std::size_t>(lane)] + copy.frame_offset;
     std::byte* const caller_data = warp.local.data() + at;
-    if (warp.engine->shadow != nullptr) {
+    if (warp.device->shadow != nullptr) {
       const std::uint64_t in_caller = at - lane_start;
-      warp.engine->shadow->CopyLocal(warp, lane, into_callee ? callee_offset : in_caller,
+      warp.device->shadow->CopyLocal(warp, lane, into_callee ? callee_offset : in_caller,
                                      into_callee ? in_caller : callee_offset, bytes);
     }
     std::uint8_t* const caller_flags = warp.local_defined.data() + at;
@@ -142,7 +142,7 @@ void CopyArgument(CoreWarp& warp, Frame& caller, const CallSite::Copy& copy,
     const std::uint64_t open = UndefinedBits(caller, registered, lane);
     const bool chosen = (ChosenLanes(caller, copy.slot) >> lane & 1) != 0;
     const std::uint8_t flag =
-        chosen ? StoredChoiceNumber(*warp.engine, {.origin = origin}) : std::uint8_t{0};
+        chosen ? StoredChoiceNumber(*warp.device, {.origin = origin}) : std::uint8_t{0};
     for (std::size_t byte = 0; byte < count; ++byte)
       callee_flags[byte] = (open >> 8 * (byte % 8) & 0xff) == 0 ? std::uint8_t{1} : flag;
   } else {
@@ -158,7 +158,7 @@ void CopyArgument(CoreWarp& warp, Frame& caller, const CallSite::Copy& copy,
     }
     const bool chosen = !unset && flag != 1;
     SetUndefinedBits(caller, registered, bit, open,
-                     chosen ? StoredChoiceAt(*warp.engine, flag).origin : origin);
+                     chosen ? StoredChoiceAt(*warp.device, flag).origin : origin);
     if (chosen) caller.machine[copy.slot] |= bit;
   }
 }
@@ -166,7 +166,7 @@ void CopyArgument(CoreWarp& warp, Frame& caller, const CallSite::Copy& copy,
 /// Between the registers of a frame that are its function's parameters (or return values) and their
 /// places in the frame's memory, through which calls hand them over.
 void CopyRegisterParameters(CoreWarp& warp, Frame& frame, LaneMask lanes, bool returns) {
-  const FunctionCode& code = warp.engine->program.functions[frame.function];
+  const FunctionCode& code = warp.device->program.functions[frame.function];
   for (const FunctionCode::RegisterParameter& parameter : code.register_parameters) {
     if ((parameter.variable < code.function->returns.size()) != returns) continue;
     const PlacedVariable& place = code.variables[parameter.variable];
@@ -200,9 +200,9 @@ void CopyRegisterParameters(CoreWarp& warp, Frame& frame, LaneMask lanes, bool r
 
 /// Enters `callee` with `lanes`. The running split becomes them.
 bool EnterFunction(CoreWarp& warp, const CallSite& site, std::uint32_t callee, LaneMask lanes) {
-  const FunctionCode& code = warp.engine->program.functions[callee];
+  const FunctionCode& code = warp.device->program.functions[callee];
   Frame& caller = *warp.frame;
-  const FunctionCode& caller_code = warp.engine->program.functions[caller.function];
+  const FunctionCode& caller_code = warp.device->program.functions[caller.function];
   Frame& frame = FrameOf(warp, callee, caller.depth + 1);
   std::uint64_t needed = 0;
   for (std::size_t lane = 0; lane < kWarpSize; ++lane) {
@@ -219,7 +219,7 @@ bool EnterFunction(CoreWarp& warp, const CallSite& site, std::uint32_t callee, L
   constexpr std::uint32_t kMaxDepth = 512;
   if (!ReserveLocal(warp, needed) || frame.depth > kMaxDepth) {
     Report1(warp, FindingKind::kTrap, warp.pc, lanes, "the call stack overflows", "call");
-    warp.engine->End(Stop::kFault, "stack overflow");
+    warp.device->End(Stop::kFault, "stack overflow");
     warp.outcome = Outcome::kStop;
     return false;
   }
@@ -286,7 +286,7 @@ std::string PrototypeMismatch(const ptx::Prototype& prototype, const ptx::Functi
 }
 
 void CallLanes(CoreWarp& warp, const CallSite& site, std::uint32_t callee, LaneMask lanes) {
-  const Program::Impl& program = warp.engine->program;
+  const Program::Impl& program = warp.device->program;
   if (program.functions[callee].is_builtin) {
     // Builtins return at once, in the caller's frame.
     CallBuiltin(warp, site, program.functions[callee].function->name, lanes);
@@ -301,7 +301,7 @@ void CallLanes(CoreWarp& warp, const CallSite& site, std::uint32_t callee, LaneM
 void Call(Warp& base, const Decoded& op) {
   CoreWarp& warp = Core(base);
   if (warp.exec == 0) return;
-  const Program::Impl& program = warp.engine->program;
+  const Program::Impl& program = warp.device->program;
   const CallSite& site = program.calls[op.aux];
   if (!site.indirect) {
     CallLanes(warp, site, site.callee, warp.exec);
@@ -320,7 +320,7 @@ void Call(Warp& base, const Decoded& op) {
   if (!callable) {
     Report1(warp, FindingKind::kTrap, warp.pc, group,
             fmt::format("a call through {:#x}, which is no function", address), "call");
-    warp.engine->End(Stop::kFault, "call of what is no function");
+    warp.device->End(Stop::kFault, "call of what is no function");
     warp.outcome = Outcome::kStop;
     return;
   }
@@ -332,7 +332,7 @@ void Call(Warp& base, const Decoded& op) {
               fmt::format("an indirect call of '{}' with another prototype: {}", function.name,
                           mismatch),
               "call", std::nullopt, "a pointer to a function of the type that is called");
-      warp.engine->End(Stop::kFault, "call with another prototype");
+      warp.device->End(Stop::kFault, "call with another prototype");
       warp.outcome = Outcome::kStop;
       return;
     }
@@ -364,7 +364,7 @@ void Return(Warp& base, const Decoded& op) {
     return;
   }
   Frame& frame = *warp.frame;
-  const Program::Impl& program = warp.engine->program;
+  const Program::Impl& program = warp.device->program;
   const FunctionCode& code = program.functions[frame.function];
   const LaneMask leaving = warp.exec;
   const LaneMask staying = warp.active & ~leaving;
@@ -410,7 +410,7 @@ void Trap(Warp& base, const Decoded&) {
   CoreWarp& warp = Core(base);
   if (warp.exec == 0) return;
   Report1(warp, FindingKind::kTrap, warp.pc, warp.exec, "the kernel executed a trap", "trap");
-  warp.engine->End(Stop::kFault, "trap");
+  warp.device->End(Stop::kFault, "trap");
   warp.outcome = Outcome::kStop;
 }
 

@@ -2,7 +2,7 @@
 // loads may return (stale.h), needs to hear of them.
 #include "validator/emu/core.h"
 #include "validator/emu/handlers/rows.h"
-#include "validator/emu/stale.h"
+#include "validator/emu/weak/stale.h"
 
 namespace assay::emu {
 namespace {
@@ -15,16 +15,16 @@ void Nothing(Warp&, const Decoded&) {}
 
 void Fence(Warp& base, const Decoded& op) {
   CoreWarp& warp = Core(base);
-  if (!warp.engine->race) return;
-  warp.engine->race->OnFence(warp.number, warp.exec, static_cast<Order>(op.immediate),
+  if (!warp.device->race) return;
+  warp.device->race->OnFence(warp.number, warp.exec, static_cast<Order>(op.immediate),
                              static_cast<Scope>(op.aux));
-  if (warp.engine->stale != nullptr && warp.engine->stale->TakesTurns())
+  if (warp.device->stale != nullptr && warp.device->stale->TakesTurns())
     warp.outcome = Outcome::kYield;
 }
 
 void ProxyFence(Warp& base, const Decoded&) {
   CoreWarp& warp = Core(base);
-  if (warp.engine->race) warp.engine->race->OnProxyFence(warp.number, warp.exec);
+  if (warp.device->race) warp.device->race->OnProxyFence(warp.number, warp.exec);
 }
 
 Handler ResolveFence(const Instruction& in, Decoded& decoded) {

@@ -13,7 +13,7 @@
 #include "validator/emu/handlers/warp_memory.h"
 #include "validator/emu/memory.h"
 #include "validator/emu/semantics/matrix_layout.h"
-#include "validator/emu/undefined.h"
+#include "validator/emu/watch/undefined.h"
 
 namespace assay::emu {
 namespace {
@@ -26,14 +26,14 @@ using ptx::Type;
 
 void SetUndefined(CoreWarp& warp, const Decoded& op, const DecodedOperand& target,
                   const LaneBitsets& undefined) {
-  if (!warp.engine->track_defined || target.kind != DecodedOperand::Kind::kSlot) return;
+  if (!warp.device->track_defined || target.kind != DecodedOperand::Kind::kSlot) return;
   SetUndefinedBits(*warp.frame, target, warp.exec, undefined, warp.PcOf(op));
 }
 
 /// The lanes in which some of the `bits` bits from bit `first` on are undefined.
 LaneMask UndefinedOf(const CoreWarp& warp, const DecodedOperand& source, std::uint32_t first,
                      std::uint32_t bits) {
-  if (!warp.engine->track_defined) return 0;
+  if (!warp.device->track_defined) return 0;
   const LaneMask whole = warp.frame->undefined[source.shadow];
   if ((whole & warp.frame->partial[source.shadow]) == 0) return whole;
   LaneMask lanes = 0;
@@ -89,10 +89,10 @@ void LoadMatrices(Warp& base, const Decoded& op) {
   }
   // By element of the row: the lanes in whose row it is undefined.
   LaneMask undefined[8] = {};
-  if (warp.engine->track_defined && UndefinedLanes(warp, access, 0, kRowBytes) != 0) {
+  if (warp.device->track_defined && UndefinedLanes(warp, access, 0, kRowBytes) != 0) {
     for (std::uint32_t e = 0; e < 8; ++e) undefined[e] = UndefinedLanes(warp, access, 2 * e, 2);
   }
-  if (warp.engine->race) ReportAccess(warp, op, access, kRowBytes, {.element_bytes = 2});
+  if (warp.device->race) ReportAccess(warp, op, access, kRowBytes, {.element_bytes = 2});
   for (std::size_t j = 0; j < count; ++j) {
     const DecodedOperand& target = op.operands[j];
     if (target.kind != DecodedOperand::Kind::kSlot) continue;
@@ -137,7 +137,7 @@ void StoreMatrices(Warp& base, const Decoded& op) {
       }
     }
   }
-  if (warp.engine->race) {
+  if (warp.device->race) {
     const std::byte* values[kRowBytes / 2];
     for (std::size_t e = 0; e < std::size(values); ++e) values[e] = rows + 2 * e;
     ReportAccess(warp, op, access, kRowBytes,
@@ -150,11 +150,11 @@ void StoreMatrices(Warp& base, const Decoded& op) {
     const int lane = std::countr_zero(rest);
     std::memcpy(access.at(lane), rows + static_cast<std::size_t>(lane) * kRowBytes, kRowBytes);
   }
-  if (warp.engine->track_defined) {
+  if (warp.device->track_defined) {
     for (std::uint32_t e = 0; e < 8; ++e)
       MarkStored(warp, op, access, 2 * e, 2, undefined[e], origin);
   }
-  warp.engine->last_progress = warp.engine->counters.steps;
+  warp.device->last_progress = warp.device->counters.steps;
 }
 
 // --- wmma.load, wmma.store

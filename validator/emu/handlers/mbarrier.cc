@@ -61,7 +61,7 @@ void Store(const MbarrierPlace& place, std::uint64_t word) {
 void Misuse(CoreWarp& warp, const Decoded& op, int lane, std::string message) {
   Report1(warp, FindingKind::kBarrierMisuse, warp.PcOf(op), LaneMask{1} << lane, std::move(message),
           std::string(ptx::Mnemonic(op.source->opcode)));
-  warp.engine->End(Stop::kFault, "mbarrier misuse");
+  warp.device->End(Stop::kFault, "mbarrier misuse");
   warp.outcome = Outcome::kStop;
 }
 
@@ -94,10 +94,10 @@ void RunInit(Warp& base, const Decoded& op) {
     }
     const MbarrierPlace place = MbarrierAt(access, lane);
     Store(place, Encode({.pending = counts[lane], .expected = counts[lane]}));
-    if (warp.engine->race) warp.engine->race->OnMbarrierInit(place.region, place.offset);
+    if (warp.device->race) warp.device->race->OnMbarrierInit(place.region, place.offset);
   }
-  if (warp.engine->track_defined) MarkStored(warp, op, access, 0, 8, 0, kNoPc);
-  warp.engine->last_progress = warp.engine->counters.steps;
+  if (warp.device->track_defined) MarkStored(warp, op, access, 0, 8, 0, kNoPc);
+  warp.device->last_progress = warp.device->counters.steps;
 }
 
 void RunInval(Warp& base, const Decoded& op) {
@@ -145,8 +145,8 @@ void RunArrive(Warp& base, const Decoded& op) {
     update.drop = (op.aux & kDrops) != 0;
     update.must_not_complete = (op.aux & kNoComplete) != 0;
     const MbarrierPlace place = MbarrierAt(access, lane);
-    if (warp.engine->race && update.arrivals != 0) {
-      warp.engine->race->OnMbarrierArrive(place.region, place.offset, warp.number,
+    if (warp.device->race && update.arrivals != 0) {
+      warp.device->race->OnMbarrierArrive(place.region, place.offset, warp.number,
                                           LaneMask{1} << lane, ScopeOf(*op.source),
                                           (op.aux & kRelaxed) != 0);
     }
@@ -164,7 +164,7 @@ void RunWait(Warp& base, const Decoded& op) {
   LaneAccess access;
   if (warp.exec == 0 || !ResolveObject(warp, op, 1, access)) return;
   ReportMbarrierAccess(warp, op, access, false);
-  warp.engine->counters.used_atomics = true;
+  warp.device->counters.used_atomics = true;
   const bool parity = op.source->Has(Mod::kParity);
   const DecodedOperand& state = op.operands[2];
   LaneMask over = 0;
@@ -179,8 +179,8 @@ void RunWait(Warp& base, const Decoded& op) {
                                : Decode(warp.Lanes<std::uint64_t>(state.slot)[lane]).phase;
     if (Decode(word).phase == waited) continue;
     over |= LaneMask{1} << lane;
-    if (warp.engine->race) {
-      warp.engine->race->OnMbarrierWait(place.region, place.offset, warp.number,
+    if (warp.device->race) {
+      warp.device->race->OnMbarrierWait(place.region, place.offset, warp.number,
                                         LaneMask{1} << lane, ScopeOf(*op.source),
                                         op.source->Has(Mod::kRelaxed));
     }
@@ -295,7 +295,7 @@ std::uint64_t UpdateMbarrier(CoreWarp& warp, const Decoded& op, int lane,
   }
   state.pending -= update.arrivals;
   if (update.drop) state.expected -= std::min<std::uint64_t>(state.expected, update.arrivals);
-  warp.engine->last_progress = warp.engine->counters.steps;
+  warp.device->last_progress = warp.device->counters.steps;
   if (state.pending == 0 && state.transactions == 0) {
     if (update.must_not_complete) {
       Misuse(warp, op, lane, "an arrival with .noComplete completes the phase");
@@ -303,7 +303,7 @@ std::uint64_t UpdateMbarrier(CoreWarp& warp, const Decoded& op, int lane,
     }
     state.phase = !state.phase;
     state.pending = state.expected;
-    if (warp.engine->race) warp.engine->race->OnMbarrierPhaseComplete(place.region, place.offset);
+    if (warp.device->race) warp.device->race->OnMbarrierPhaseComplete(place.region, place.offset);
   }
   Store(place, Encode(state));
   return word;
@@ -311,7 +311,7 @@ std::uint64_t UpdateMbarrier(CoreWarp& warp, const Decoded& op, int lane,
 
 void ReportMbarrierAccess(CoreWarp& warp, const Decoded& op, const LaneAccess& access,
                           bool initialises) {
-  if (!warp.engine->race) return;
+  if (!warp.device->race) return;
   AccessEvent event;
   event.kind = initialises ? AccessKind::kWrite : AccessKind::kReadWrite;
   event.atomic = !initialises;

@@ -9,11 +9,11 @@
 #include "validator/emu/handlers/partial_rows.h"
 #include "validator/emu/handlers/rows.h"
 #include "validator/emu/handlers/warp_memory.h"
-#include "validator/emu/machine.h"
 #include "validator/emu/scheduler.h"
 #include "validator/emu/site.h"
-#include "validator/emu/stale.h"
-#include "validator/emu/undefined.h"
+#include "validator/emu/watch/machine.h"
+#include "validator/emu/watch/undefined.h"
+#include "validator/emu/weak/stale.h"
 
 namespace assay::emu {
 namespace {
@@ -100,8 +100,7 @@ template <class Memory, class Register>
 [[gnu::noinline]] void SetLoaded(CoreWarp& warp, const Decoded& op, const DecodedOperand& target,
                                  const LaneAccess& access, std::uint32_t offset,
                                  LaneMask undefined) {
-  const LoadedChoice choice =
-      ChoiceLoaded(warp, op, access, offset, sizeof(Memory), undefined);
+  const LoadedChoice choice = ChoiceLoaded(warp, op, access, offset, sizeof(Memory), undefined);
   // A pointer that was put away, and is used as one.
   if ((op.flags & kFlagLoadsAddress) != 0) undefined &= ~choice.whole_address;
   const std::uint32_t origin =
@@ -147,7 +146,7 @@ struct OldReads {
 template <class Memory, class Register>
 [[gnu::noinline]] void TakeOldValues(CoreWarp& warp, const Decoded& op, const LaneAccess& access,
                                      OldReads& reads) {
-  Engine& engine = *warp.engine;
+  Device& device = *warp.device;
   for (std::uint32_t e = 0; e < op.destinations; ++e) {
     const DecodedOperand& target = op.operands[e];
     for (LaneMask rest = access.lanes; rest != 0; rest &= rest - 1) {
@@ -155,7 +154,7 @@ template <class Memory, class Register>
       const MemoryRegion* const region = access.RegionOf(lane);
       if (region == nullptr || !region->writable) continue;
       const auto old =
-          engine.stale->Read(warp, warp.PcOf(op), lane, *region,
+          device.stale->Read(warp, warp.PcOf(op), lane, *region,
                              access.pointer[lane] + e * sizeof(Memory), sizeof(Memory));
       if (!old) continue;
       if (e == 0) {
@@ -166,7 +165,7 @@ template <class Memory, class Register>
       Memory value;
       std::memcpy(&value, old->bytes.data(), sizeof(Memory));
       warp.Lanes<Register>(target.slot)[lane] = static_cast<Register>(value);
-      if (!engine.track_defined) continue;
+      if (!device.track_defined) continue;
       const LaneMask self = LaneMask{1} << lane;
       const std::uint32_t undefined = ~old->defined & ((1u << sizeof(Memory)) - 1);
       if constexpr (sizeof(Memory) > 8) {
@@ -201,11 +200,11 @@ void Load(Warp& base, const Decoded& op) {
   if constexpr (kMonitored) CheckAddressDefined(warp, op, address, warp.exec);
   if (!Resolve(warp, op, space, warp.exec, bytes, AccessType::kLoad, access)) return;
   if (IsGlobal(space))
-    warp.engine->counters.bytes_read +=
+    warp.device->counters.bytes_read +=
         std::uint64_t{bytes} * static_cast<unsigned>(std::popcount(warp.exec));
   if ((op.flags & kFlagOrderMatters) != 0) {
-    warp.engine->counters.used_atomics = true;
-    warp.engine->counters.strong_loads = true;
+    warp.device->counters.used_atomics = true;
+    warp.device->counters.strong_loads = true;
   }
   const bool moved = MovedAsQuads<true, Memory, Register>(warp, op, 0, count, access);
   for (std::uint32_t e = 0; e < count; ++e) {
@@ -231,7 +230,7 @@ void Load(Warp& base, const Decoded& op) {
       }
     }
     if constexpr (kMonitored) {
-      if (warp.engine->track_defined) {
+      if (warp.device->track_defined) {
         const LaneMask undefined = UndefinedLanes(
             warp, access, e * static_cast<std::uint32_t>(sizeof(Memory)), sizeof(Memory));
         if (undefined == 0) [[likely]] {
@@ -246,11 +245,11 @@ void Load(Warp& base, const Decoded& op) {
   if constexpr (kMonitored) {
     if (warp.chosen_place != 0) [[unlikely]]
       MarkReadAtChosenPlace(warp, op);
-    if (warp.engine->race) {
+    if (warp.device->race) {
       AccessEvent event{.order = UnpackOrder(op),
                         .read_only_path = (op.aux & kReadOnlyPath) != 0,
                         .element_bytes = sizeof(Memory)};
-      if (warp.engine->stale != nullptr && event.order.order != Order::kWeak) [[unlikely]] {
+      if (warp.device->stale != nullptr && event.order.order != Order::kWeak) [[unlikely]] {
         OldReads old;
         TakeOldValues<Memory, Register>(warp, op, access, old);
         event.read_from = old.by_lane.data();
@@ -274,12 +273,12 @@ void Store(Warp& base, const Decoded& op) {
   if constexpr (kMonitored) CheckAddressDefined(warp, op, address, warp.exec);
   if (!Resolve(warp, op, space, warp.exec, bytes, AccessType::kStore, access)) return;
   if (IsGlobal(space)) {
-    warp.engine->counters.bytes_written +=
+    warp.device->counters.bytes_written +=
         std::uint64_t{bytes} * static_cast<unsigned>(std::popcount(warp.exec));
   }
-  if (!access.local) warp.engine->last_progress = warp.engine->counters.steps;
+  if (!access.local) warp.device->last_progress = warp.device->counters.steps;
   if constexpr (kMonitored) {
-    if (warp.engine->race) {
+    if (warp.device->race) {
       const std::byte* registers[kMostElements];
       for (std::uint32_t e = 0; e < count; ++e)
         registers[e] = warp.Lanes<std::byte>(op.operands[1 + e].slot);
@@ -307,7 +306,7 @@ void Store(Warp& base, const Decoded& op) {
       }
     }
     if constexpr (kMonitored) {
-      if (warp.engine->track_defined) {
+      if (warp.device->track_defined) {
         MarkStoredRegister(warp, op, access, e * static_cast<std::uint32_t>(sizeof(Memory)),
                            sizeof(Memory), source);
       }
@@ -496,8 +495,8 @@ bool LoadLanes(Warp& base, const Decoded& op, Space space, LaneMask lanes,
     std::memcpy(out + static_cast<std::size_t>(lane) * bytes, access.at(lane), bytes);
   }
   if (undefined != nullptr)
-    *undefined = warp.engine->track_defined ? UndefinedLanes(warp, access, 0, bytes) : 0;
-  if (warp.engine->race) ReportAccess(warp, op, access, bytes, {.order = OrderOf(*op.source)});
+    *undefined = warp.device->track_defined ? UndefinedLanes(warp, access, 0, bytes) : 0;
+  if (warp.device->race) ReportAccess(warp, op, access, bytes, {.order = OrderOf(*op.source)});
   return true;
 }
 
@@ -509,7 +508,7 @@ bool StoreLanes(Warp& base, const Decoded& op, Space space, LaneMask lanes,
   std::memcpy(access.address, addresses, sizeof(access.address));
   const bool resolved = Resolve(warp, op, space, lanes, bytes, AccessType::kStore, access);
   if (!resolved) return false;
-  if (warp.engine->race) {
+  if (warp.device->race) {
     ReportAccess(warp, op, access, bytes,
                  {.kind = AccessKind::kWrite,
                   .order = OrderOf(*op.source),
@@ -520,8 +519,8 @@ bool StoreLanes(Warp& base, const Decoded& op, Space space, LaneMask lanes,
     const int lane = std::countr_zero(rest);
     std::memcpy(access.at(lane), in + static_cast<std::size_t>(lane) * bytes, bytes);
   }
-  if (warp.engine->track_defined) MarkStored(warp, op, access, 0, bytes, undefined, kNoPc);
-  warp.engine->last_progress = warp.engine->counters.steps;
+  if (warp.device->track_defined) MarkStored(warp, op, access, 0, bytes, undefined, kNoPc);
+  warp.device->last_progress = warp.device->counters.steps;
   return true;
 }
 

@@ -16,12 +16,12 @@ using ptx::Opcode;
 constexpr std::uint64_t kDefaultAlignment = 8;
 
 std::uint64_t EndOfVariables(const CoreWarp& warp, std::size_t lane) {
-  return warp.frame->base[lane] + warp.engine->program.functions[warp.frame->function].frame_bytes;
+  return warp.frame->base[lane] + warp.device->program.functions[warp.frame->function].frame_bytes;
 }
 
 void Overflow(CoreWarp& warp, const Decoded& op, LaneMask lanes) {
   Report1(warp, FindingKind::kTrap, warp.PcOf(op), lanes, "alloca overflows the stack", "alloca");
-  warp.engine->End(Stop::kFault, "stack overflow");
+  warp.device->End(Stop::kFault, "stack overflow");
   warp.outcome = Outcome::kStop;
 }
 

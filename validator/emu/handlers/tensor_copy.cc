@@ -37,8 +37,8 @@ bool ReadMap(CoreWarp& warp, const Decoded& op, std::size_t at, int lane, Tensor
   LaneAccess access;
   std::fill(std::begin(access.address), std::end(access.address),
             BulkAddress(warp, op.operands[at], lane));
-  if (!Resolve(warp, op, Space::kGeneric, LaneMask{1} << lane, kTensorMapBytes,
-                     AccessType::kLoad, access, 64))
+  if (!Resolve(warp, op, Space::kGeneric, LaneMask{1} << lane, kTensorMapBytes, AccessType::kLoad,
+               access, 64))
     return false;
   TensorMapImage image;
   std::memcpy(image.data(), access.at(lane), image.size());
@@ -159,7 +159,7 @@ bool BoxFits(CoreWarp& warp, const Decoded& op, int lane, const TensorMap& map) 
 std::uint64_t FillOf(const TensorMap& map) { return map.fill_nan ? 0x7ff77ff77ff77ff7 : 0; }
 
 std::uint64_t Issue(CoreWarp& warp, const WarpAccess* read, const WarpAccess* write) {
-  return warp.engine->race ? warp.engine->race->OnBulkIssue(read, write) : 0;
+  return warp.device->race ? warp.device->race->OnBulkIssue(read, write) : 0;
 }
 
 bool LoadBox(CoreWarp& warp, const Decoded& op, int lane, const TensorMap& map,
@@ -193,9 +193,9 @@ bool LoadBox(CoreWarp& warp, const Decoded& op, int lane, const TensorMap& map,
       box.SetDefined(row.packed + row.skip + at, width,
                      whole || source.defined->Defined(start + at, width));
     }
-    warp.engine->counters.bytes_read += row.bytes;
+    warp.device->counters.bytes_read += row.bytes;
   }
-  warp.engine->last_progress = warp.engine->counters.steps;
+  warp.device->last_progress = warp.device->counters.steps;
   return CompleteTransfer(warp, op, lane, barrier, box_bytes, tokens);
 }
 
@@ -275,10 +275,10 @@ void CopyToGlobal(Warp& base, const Decoded& op) {
         if (target.defined != nullptr && (!reduces || !defined))
           target.defined->Set(start + at, width, defined);
       }
-      warp.engine->counters.bytes_written += row.bytes;
+      warp.device->counters.bytes_written += row.bytes;
     }
-    warp.engine->last_progress = warp.engine->counters.steps;
-    if (reduces) warp.engine->counters.used_atomics = true;
+    warp.device->last_progress = warp.device->counters.steps;
+    if (reduces) warp.device->counters.used_atomics = true;
   }
 }
 

@@ -68,7 +68,7 @@ bool DecodeAll(const u32* bits, int count, bool normalise, float* values, s32* e
 }
 /// `as_f16`: 8-bit types are multiplied as f16, where subnormals of e4m3 are normal.
 inline bool DecodeAll(TensorType type, const u32* bits, int count, bool as_f16, float* values,
-               s32* exponents) {
+                      s32* exponents) {
   switch (type) {
     case TensorType::kF16:
       return DecodeAll<F16Fields>(bits, count, false, values, exponents);

@@ -65,13 +65,13 @@ int StrideShift(const ptx::Module& module) {
 
 /// The map is written as a whole, by one lane.
 void Written(CoreWarp& warp, const Side& side, int lane) {
-  if (warp.engine->race) warp.engine->race->OnAccess(side.event);
+  if (warp.device->race) warp.device->race->OnAccess(side.event);
   const MemoryRegion& region = *side.access.RegionOf(lane);
   if (region.defined != nullptr) {
     region.defined->Set(static_cast<std::uint64_t>(side.access.at(lane) - region.data),
                         kTensorMapBytes, true);
   }
-  warp.engine->last_progress = warp.engine->counters.steps;
+  warp.device->last_progress = warp.device->counters.steps;
 }
 
 /// operands: map, for some fields a dimension, value. `aux`: the row of kFields.
@@ -89,7 +89,7 @@ void Replace(Warp& base, const Decoded& op) {
     std::memcpy(image.data(), side.access.at(lane), image.size());
     const std::uint64_t ordinal = row.ordinal ? ValueOf(warp, op.operands[1], lane) : 0;
     std::uint64_t value = ValueOf(warp, op.operands[row.ordinal ? 2 : 1], lane);
-    if (row.field == TensorMapField::kStride) value <<= StrideShift(warp.engine->program.module);
+    if (row.field == TensorMapField::kStride) value <<= StrideShift(warp.device->program.module);
     const std::string_view name = ptx::Name(row.mod);
     switch (ReplaceField(image, row.field, static_cast<std::uint32_t>(ordinal), value)) {
       case MapReplaced::kDone:
@@ -102,8 +102,8 @@ void Replace(Warp& base, const Decoded& op) {
                           fmt::format("a tensor map cannot have {} {}{}", name, value,
                                       row.ordinal ? fmt::format(" in place {}", ordinal) : ""));
       case MapReplaced::kNotModelled:
-        warp.engine->End(Stop::kUnsupported, fmt::format("a tensor map with {} {}, {}", name, value,
-                                                         LineOf(*warp.engine, warp.PcOf(op))));
+        warp.device->End(Stop::kUnsupported, fmt::format("a tensor map with {} {}, {}", name, value,
+                                                         LineOf(*warp.device, warp.PcOf(op))));
         warp.outcome = Outcome::kStop;
         return;
     }
@@ -123,10 +123,10 @@ void CopyMap(Warp& base, const Decoded& op) {
                    true, to, kMapAlignment))
     return;
   std::memcpy(to.access.at(lane), from.access.at(lane), kTensorMapBytes);
-  if (warp.engine->race) warp.engine->race->OnAccess(from.event);
+  if (warp.device->race) warp.device->race->OnAccess(from.event);
   Written(warp, to, lane);
-  if (warp.engine->race) {
-    warp.engine->race->OnFence(warp.number, warp.exec, Order::kRelease, static_cast<Scope>(op.aux));
+  if (warp.device->race) {
+    warp.device->race->OnFence(warp.number, warp.exec, Order::kRelease, static_cast<Scope>(op.aux));
   }
 }
 

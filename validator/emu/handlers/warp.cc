@@ -8,8 +8,8 @@
 #include "validator/emu/handlers/warp_sync.h"
 #include "validator/emu/scheduler.h"
 #include "validator/emu/site.h"
-#include "validator/emu/machine.h"
-#include "validator/emu/undefined.h"
+#include "validator/emu/watch/machine.h"
+#include "validator/emu/watch/undefined.h"
 
 namespace assay::emu {
 
@@ -27,7 +27,7 @@ SyncGroups JoinWarp(CoreWarp& warp, const Decoded& op, const DecodedOperand& ope
     }
     rest &= ~group;
     if (const LaneMask strangers = group & ~mask;
-        strangers != 0 && warp.engine->execution.checks.barrier) {
+        strangers != 0 && warp.device->execution.checks.barrier) {
       Report1(warp, FindingKind::kBarrierMisuse, warp.PcOf(op), strangers,
               fmt::format("{} is executed by lanes {:#010x} that its mask {:#010x} does not name",
                           ptx::Mnemonic(op.source->opcode), strangers, mask),
@@ -274,10 +274,10 @@ void RunRedux(Warp& base, const Decoded& op) {
 /// Lanes that arrive together need not be together when the mask is taken: under all schedules but
 /// the plain one some of them come later.
 bool PartForMask(CoreWarp& warp) {
-  if (warp.engine->execution.schedule.policy == Schedule::Policy::kSequential ||
-      warp.exec != warp.active || std::popcount(warp.exec) < 2 || warp.engine->rng.Below(2) == 0)
+  if (warp.device->execution.schedule.policy == Schedule::Policy::kSequential ||
+      warp.exec != warp.active || std::popcount(warp.exec) < 2 || warp.device->rng.Below(2) == 0)
     return false;
-  const auto some = static_cast<LaneMask>(warp.engine->rng.Next()) & warp.active;
+  const auto some = static_cast<LaneMask>(warp.device->rng.Next()) & warp.active;
   if (some == 0 || some == warp.active) return false;
   AddSplit(warp, warp.pc, warp.active & ~some, warp.frame, Wait::kReady, 0, 0);
   warp.active = some;
@@ -288,7 +288,7 @@ bool PartForMask(CoreWarp& warp) {
 void RunActivemask(Warp& base, const Decoded& op) {
   CoreWarp& warp = Core(base);
   if (warp.exec == 0) return;
-  warp.engine->counters.used_atomics = true;
+  warp.device->counters.used_atomics = true;
   const bool parted = PartForMask(warp);
   auto* const d = warp.Lanes<std::uint32_t>(op.operands[0].slot);
   for (LaneMask rest = warp.exec; rest != 0; rest &= rest - 1)

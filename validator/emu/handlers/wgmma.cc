@@ -18,7 +18,7 @@
 #include "validator/emu/semantics/matrix.h"
 #include "validator/emu/semantics/matrix_layout.h"
 #include "validator/emu/site.h"
-#include "validator/emu/undefined.h"
+#include "validator/emu/watch/undefined.h"
 
 namespace assay::emu {
 namespace {
@@ -143,7 +143,7 @@ void RegistersToA(CoreWarp& warp, const Decoded& op, const Product& product, u32
   for (int r = 0; r < 4; ++r) {
     const DecodedOperand& operand = op.operands[product.a_at() + static_cast<std::size_t>(r)];
     const auto* const lanes = warp.Lanes<u32>(operand.slot);
-    const LaneMask bad = warp.engine->track_defined ? warp.frame->undefined[operand.shadow] : 0;
+    const LaneMask bad = warp.device->track_defined ? warp.frame->undefined[operand.shadow] : 0;
     for (int lane = 0; lane < kWarpSize; ++lane) {
       for (int e = 0; e < per_register; ++e) {
         const MatrixPlace at =
@@ -178,7 +178,7 @@ void Expand(CoreWarp& warp, const Decoded& op, const Product& product, u32* stor
   ExpandSparse(warp.Lanes<u32>(metadata.slot),
                MmaFormAt(static_cast<std::size_t>(SparseForm(product))), selector,
                product.integer ? 0 : TensorAbsent(TensorOf(product.a)), stored, a);
-  if (!warp.engine->track_defined) return;
+  if (!warp.device->track_defined) return;
   const LaneMask bad = warp.frame->undefined[metadata.shadow];
   for (int lane = 0; lane < kWarpSize; ++lane) {
     const bool contributes = product.bits == 8 || lane % 4 / 2 == selector;
@@ -279,7 +279,7 @@ void Land(CoreWarp& warp, std::uint64_t first) {
   for (const AsyncGroups::Product& product : landed) {
     if (IsInFlight(warp, product.pc)) continue;
     Frame& frame = *product.frame;
-    const FunctionCode& code = warp.engine->program.functions[frame.function];
+    const FunctionCode& code = warp.device->program.functions[frame.function];
     for (std::uint32_t shadow = code.constant_slots; shadow < code.slot_count; ++shadow) {
       if (frame.undefined[shadow] == 0 || frame.origin[shadow] != product.pc) continue;
       LaneBitsets bits{};
@@ -296,8 +296,8 @@ void Land(CoreWarp& warp, std::uint64_t first) {
 
 void RunProduct(Warp& base, const Decoded& op) {
   CoreWarp& warp = Core(base);
-  if (!GroupsOf(warp).products_fenced && warp.engine->monitored &&
-      warp.engine->execution.checks.barrier) {
+  if (!GroupsOf(warp).products_fenced && warp.device->monitored &&
+      warp.device->execution.checks.barrier) {
     Report1(warp, FindingKind::kBarrierMisuse, warp.PcOf(op), warp.exec,
             "wgmma.mma_async without a wgmma.fence before it: nothing orders the registers and "
             "shared memory that it uses before it",
@@ -308,7 +308,7 @@ void RunProduct(Warp& base, const Decoded& op) {
   Product product;
   ReadProduct(in, product);
   const Constants constants = ConstantsOf(in, product);
-  const bool track = warp.engine->monitored && warp.engine->track_defined;
+  const bool track = warp.device->monitored && warp.device->track_defined;
   alignas(64) u32 a[kRows * kMaxK];
   alignas(64) u32 stored[kRows * kMaxK];
   alignas(64) u32 b[kMaxN * kMaxK];
@@ -391,7 +391,7 @@ void WaitProducts(Warp& base, const Decoded& op) {
   const auto done = static_cast<std::ptrdiff_t>(committed > keep ? committed - keep : 0);
   for (std::ptrdiff_t g = 0; g < done; ++g) {
     for (const std::uint64_t token : groups.products_committed[static_cast<std::size_t>(g)]) {
-      if (warp.engine->race) warp.engine->race->OnWarpgroupWait(warp.number, warp.exec, token);
+      if (warp.device->race) warp.device->race->OnWarpgroupWait(warp.number, warp.exec, token);
     }
   }
   groups.products_committed.erase(groups.products_committed.begin(),

@@ -17,7 +17,7 @@ struct MatrixDescriptor {
   std::uint64_t leading = 0;
   std::uint64_t stride = 0;
   int base_offset = 0;  ///< Row of the swizzle pattern, of 128 bytes, at which the matrix begins.
-  int swizzle = 0;  ///< Address bits exchanged: 0 to 3 (none, 32, 64, 128 bytes).
+  int swizzle = 0;      ///< Address bits exchanged: 0 to 3 (none, 32, 64, 128 bytes).
 };
 MatrixDescriptor UnpackDescriptor(std::uint64_t word);
 

@@ -31,7 +31,7 @@ void IssueReads(CoreWarp& warp, const Decoded& op, const LaneAccess& access, Lan
           static_cast<std::uint64_t>(access.at(lane) - region->data) + region->race_offset;
     }
     lanes &= ~event.lanes;
-    tokens.push_back(warp.engine->race->OnBulkIssue(&event, nullptr));
+    tokens.push_back(warp.device->race->OnBulkIssue(&event, nullptr));
   }
 }
 
@@ -93,8 +93,8 @@ bool ReadShared(CoreWarp& warp, const Decoded& op, const MatrixDescriptor& descr
     if (!Resolve(warp, op, ptx::Space::kShared, lanes, kChunkBytes, AccessType::kLoad, access))
       return false;
     const LaneMask bad =
-        warp.engine->track_defined ? UndefinedLanes(warp, access, 0, kChunkBytes) : 0;
-    if (warp.engine->race) IssueReads(warp, op, access, lanes, tokens);
+        warp.device->track_defined ? UndefinedLanes(warp, access, 0, kChunkBytes) : 0;
+    if (warp.device->race) IssueReads(warp, op, access, lanes, tokens);
     for (int i = 0; i < count; ++i) {
       const int chunk = begin + i;
       const int outer = chunk / chunks_k;

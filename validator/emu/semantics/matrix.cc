@@ -45,8 +45,8 @@ void MultiplyFp8Half(const TensorProduct& product, const u32* a, const u32* b, c
     TensorMultiply(half, a_half, b_half, sum, sum);
   }
   for (int i = 0; i < count; ++i) {
-    d[i] = Fp16::Narrow(Fp16::Widen(static_cast<u16>(sum[i])) +
-                        Fp16::Widen(static_cast<u16>(c[i])));
+    d[i] =
+        Fp16::Narrow(Fp16::Widen(static_cast<u16>(sum[i])) + Fp16::Widen(static_cast<u16>(c[i])));
   }
 }
 

@@ -18,11 +18,11 @@ constexpr double kNoise = 1e-14;
 
 }  // namespace
 
-ShadowTracker::ShadowTracker(Engine& engine)
-    : engine_(engine),
-      max_bytes_(std::min(kMostBytes, engine.execution.limits.max_memory_bytes)),
+ShadowTracker::ShadowTracker(Device& device)
+    : engine_(device),
+      max_bytes_(std::min(kMostBytes, device.execution.limits.max_memory_bytes)),
       ledger_(max_bytes_),
-      plans_(engine.program.code.size()),
+      plans_(device.program.code.size()),
       site_pcs_(1, kNoPc),
       site_first_(1, kNoPc) {}
 

@@ -33,7 +33,7 @@ class ShadowTracker {
  public:
   static constexpr std::uint64_t kMostBytes = std::uint64_t{768} << 20;
 
-  explicit ShadowTracker(Engine& engine);
+  explicit ShadowTracker(Device& device);
 
   /// Registers and local memory of the launch before are gone.
   void BeginLaunch();
@@ -121,7 +121,7 @@ class ShadowTracker {
   /// Pieces between a place in memory and a part of a register, either way.
   void LoadPieces(std::uint64_t key, std::size_t halves, const Register& to, Piece* pieces);
 
-  Engine& engine_;
+  Device& engine_;
   std::uint64_t max_bytes_;
   Ledger ledger_;
   PieceMap memory_;

@@ -24,7 +24,8 @@ struct FakeBench : campaign::FakeParts {
 
   /// The fake engine knows one kernel, not PTX.
   Tools tools() {
-    return {compiler, engine, oracle, clock, {}, [](engine::Engine&, std::uint64_t) -> Status { return {}; }};
+    return {compiler, engine, oracle,
+            clock,    {},     [](engine::Engine&, std::uint64_t) -> Status { return {}; }};
   }
   Judgement Judge() { return Gatekeeper(tools(), options).Judge(instance, candidate); }
 };

@@ -124,9 +124,7 @@ void Members(Facts*, T& of, const Each& each) {
 }
 
 template <class T>
-concept HasMembers = requires(T& of) {
-  Members(static_cast<T*>(nullptr), of, [](auto&&...) {});
-};
+concept HasMembers = requires(T& of) { Members(static_cast<T*>(nullptr), of, [](auto&&...) {}); };
 
 template <class T>
 Json Write(const T& value);

@@ -265,9 +265,9 @@ TEST(StateTest, SharedMemoryDoesNotOutliveALaunch) {
   EXPECT_EQ(Written("mov.u64 %d2, v; cvta.const.u64 %d3, %d2; st.u32 [%d3], 1;",
                     ".const .align 4 .u32 v = 3;\n"),
             Answer::kYes);
-  EXPECT_EQ(Written("ld.const.u32 %r2, [v]; st.global.u32 [%d1], %r2;",
-                    ".const .align 4 .u32 v = 3;\n"),
-            Answer::kNo);
+  EXPECT_EQ(
+      Written("ld.const.u32 %r2, [v]; st.global.u32 [%d1], %r2;", ".const .align 4 .u32 v = 3;\n"),
+      Answer::kNo);
 }
 
 // --- constants
@@ -444,7 +444,8 @@ TEST(WholeModulesTest, WhatTheyKeepIsKnown) {
     ++modules;
   }
   EXPECT_GE(modules, 12u);
-  EXPECT_THAT(written, UnorderedElementsAre("ticket", "lock_word", "managed_counter", "fz", "counter"));
+  EXPECT_THAT(written,
+              UnorderedElementsAre("ticket", "lock_word", "managed_counter", "fz", "counter"));
   EXPECT_THAT(unknown, IsEmpty());
 }
 
@@ -462,9 +463,7 @@ TEST(FactsJsonTest, WhatIsNotAsItShouldBeIsRefused) {
   EXPECT_EQ(refused([](Json& j) { j.erase("uses"); }), "facts: /uses");
   EXPECT_EQ(refused([](Json& j) { j["variables"][0]["written"] = "maybe"; }),
             "facts: /variables/0/written");
-  EXPECT_NE(refused([](Json& j) {
-              j["functions"][0]["bounds"]["cluster"] = Json::array({1, 2});
-            }),
+  EXPECT_NE(refused([](Json& j) { j["functions"][0]["bounds"]["cluster"] = Json::array({1, 2}); }),
             "read");
   EXPECT_NE(refused([](Json& j) { j["memory"][0]["ptx_line"] = 5'000'000'000; }), "read");
   EXPECT_NE(refused([](Json& j) { j["more"] = 1; }), "read");

@@ -1,0 +1,227 @@
+// How CellRules goes about an access: the plain case, the memo, whole warps, single lanes.
+#include <algorithm>
+
+#include "validator/emu/race/cell_rules.h"
+
+namespace assay::emu {
+
+void CellRules::Load(Ref writers, Ref readers) {
+  items_.clear();
+  elements_.clear();
+  if (table_.ReadersFirst(readers)) std::swap(writers, readers);
+  table_.Decode(writers, elements_);
+  table_.Decode(readers, elements_);
+  std::uint32_t value = 0;
+  for (const Element& element : elements_) {
+    value += element.later_value ? 1 : 0;
+    items_.push_back(Item{element.record, element.lane, value});
+  }
+}
+
+/// Writers and readers apart where only weak writes are: neighbouring cells then share more. The
+/// order between the two matters as soon as a strong write is among them: then all stand together,
+/// in the place of the writers. Two writes of one value (the second is a read-modify-write) need no
+/// set: the earlier one stands in the place of the readers.
+void CellRules::Store(Ref& writers, Ref& readers) {
+  const bool together = std::any_of(items_.begin(), items_.end(), [&](const Item& item) {
+    return TraitsOf(item).writes() && TraitsOf(item).strong();
+  });
+  const bool pair = together && items_.size() == 2 && items_[0].value == items_[1].value &&
+                    TraitsOf(items_[0]).writes() && TraitsOf(items_[1]).writes();
+  elements_.clear();
+  reader_elements_.clear();
+  std::uint32_t value = items_.empty() ? 0 : items_.front().value;
+  for (const Item& item : items_) {
+    if (pair) {
+      (&item == &items_[1] ? elements_ : reader_elements_)
+          .push_back(Element{item.record, item.lane, false});
+    } else if (together) {
+      elements_.push_back(Element{item.record, item.lane, item.value != value});
+      value = item.value;
+    } else {
+      (TraitsOf(item).writes() ? elements_ : reader_elements_)
+          .push_back(Element{item.record, item.lane, false});
+    }
+  }
+  const Ref old_writers = writers;
+  const Ref old_readers = readers;
+  writers = table_.Encode(elements_);
+  readers = table_.Encode(reader_elements_);
+  table_.Release(old_writers);
+  table_.Release(old_readers);
+}
+
+void CellRules::DecideReaders(const Actor& actor, Ref readers, ReadersMemo& memo) {
+  memo.plain = false;
+  memo.new_readers = 0;
+  memo.new_generation = 0;
+  if (actor.traits.read_only_path()) return;
+  elements_.clear();
+  table_.Decode(readers, elements_);
+  const Time now = order_.NowOf(actor.warp);
+  const BlockNumber block = order_.BlockOf(actor.warp);
+  const bool writes = actor.traits.writes();
+  bool among_them = false;
+  std::size_t kept = 0;
+  for (const Element& element : elements_) {
+    const Record& record = table_.record(element.record);
+    const Traits& traits = record.traits;
+    if (traits.writes() || traits.strong() || traits.read_only_path()) return;
+    if (memo.line && traits.bytes != actor.traits.bytes) return;
+    // A read that nothing can be ordered after yet stays. Others are superseded by a reader that
+    // knows them.
+    const bool own = SameThreads(record, element.lane, actor, memo.line);
+    const bool fresh = record.time == now && order_.BlockOf(record.issuer) == block && !own;
+    const bool known = !fresh && ((own && (!writes || actor.pattern == 1)) ||
+                                  order_.WarpKnows(actor.warp, record.warp, record.time));
+    if (writes && !known) return;
+    among_them = among_them || (element.record == actor.record && element.lane == actor.lane);
+    if (!known) elements_[kept++] = element;
+  }
+  memo.plain = true;
+  if (writes) return;
+  Ref after = readers;
+  if (among_them) {
+    table_.Use(after);
+  } else {
+    elements_.resize(kept);
+    elements_.push_back(Element{actor.record, static_cast<std::uint8_t>(actor.lane), false});
+    after = table_.Encode(elements_);
+  }
+  memo.new_readers = WithLane(after, LaneOf(after) - actor.lane);
+  memo.new_generation = table_.Generation(after);
+}
+
+/// A read-modify-write of device scope; the cell holds read-modify-writes of the same size and
+/// scope, and one weak write before them at most: nothing there can race with it but that write. Of
+/// read-modify-writes the last of its block stays, and the last of another block or cluster. False:
+/// not such a case.
+bool CellRules::ApplyAtomic(const Actor& actor, Ref& writers, Ref& readers) {
+  const Traits& traits = actor.traits;
+  if (traits.kind != AccessKind::kReadWrite || traits.reach() != Reach::kDevice) return false;
+  const Ref fresh = actor.record << kLaneBits | actor.lane;
+  if ((writers | readers) == 0) {
+    writers = fresh;
+    return true;
+  }
+  if (writers == 0 || IsSet(writers) || IsSet(readers)) return false;
+  const auto alike = [&](const Traits& other) {
+    return other == traits ||
+           (other.kind == AccessKind::kReadWrite && other.strong() &&
+            other.element_bytes == traits.element_bytes && other.reach() == Reach::kDevice);
+  };
+  const auto ordered = [&](Ref ref, const Record& record) {
+    return KnownToWarp(IndexOf(ref), actor) ||
+           (actor.pattern == 1 && SameThreads(record, LaneOf(ref), actor, false));
+  };
+  const Record& last = table_.record(IndexOf(writers));
+  if (!alike(last.traits)) {
+    // The first one after a weak write.
+    if (readers != 0 || last.traits.strong() || !ordered(writers, last)) return false;
+    readers = writers;
+    writers = fresh;
+    return true;
+  }
+  const BlockNumber block = order_.BlockOf(actor.warp);
+  const BlockNumber last_block = order_.BlockOf(last.issuer);
+  if (readers == 0) {
+    if (last_block != block) readers = writers;
+    writers = fresh;
+    return true;
+  }
+  const Record& first = table_.record(IndexOf(readers));
+  if (!first.traits.strong()) {
+    if (!first.traits.writes() || last_block != block || !ordered(readers, first)) return false;
+    writers = fresh;
+    return true;
+  }
+  if (!alike(first.traits)) return false;
+  if (last_block == block) {
+    // Who knows `last`, but not this access, may only meet `first` unordered by it in the eyes of a
+    // narrower scope (KeepEvidence): where there is any, the full rules decide.
+    if (order_.BlockOf(first.issuer) == block) {
+      readers = 0;
+    } else if (narrow_scopes_) {
+      return false;
+    }
+    writers = fresh;
+    return true;
+  }
+  if (order_.ClusterOf(last_block) == order_.ClusterOf(block)) return false;
+  readers = writers;
+  writers = fresh;
+  return true;
+}
+
+bool CellRules::ApplyWarpWide(const Actor& actor, Ref& writers, Ref& readers, bool line) {
+  const std::uint64_t version = order_.version() + table_.collections();
+  const Ref before_writers = writers == 0 ? 0 : WithLane(writers, LaneOf(writers) - actor.lane);
+  const Ref before_readers = readers == 0 ? 0 : WithLane(readers, LaneOf(readers) - actor.lane);
+  const std::uint32_t hash =
+      before_writers * 0x9e3779b9u ^ before_readers * 0x85ebca6bu ^ actor.record * 0xc2b2ae35u;
+  Memo& memo = memo_[(hash ^ hash >> 16) % memo_.size()];
+  const auto turned = [&](Ref ref) {
+    return ref == 0 ? 0 : WithLane(ref, LaneOf(ref) + actor.lane);
+  };
+  if (memo.version == version && memo.record == actor.record && memo.line == line &&
+      memo.writers == before_writers && memo.readers == before_readers &&
+      memo.generations[0] == table_.Generation(before_writers) &&
+      memo.generations[1] == table_.Generation(before_readers) &&
+      memo.generations[2] == table_.Generation(memo.new_writers) &&
+      memo.generations[3] == table_.Generation(memo.new_readers)) {
+    table_.Use(memo.new_writers);
+    table_.Use(memo.new_readers);
+    table_.Release(writers);
+    table_.Release(readers);
+    writers = turned(memo.new_writers);
+    readers = turned(memo.new_readers);
+    return true;
+  }
+  warp_wide_ = true;
+  line_ = line;
+  undecided_ = false;
+  Load(writers, readers);
+  if (!CheckWarpWide(actor) || undecided_) return false;
+  if (actor.traits.writes()) {
+    InsertWrite(actor);
+  } else {
+    InsertRead(actor);
+  }
+  if (undecided_) return false;
+  // Of lines, all elements must map bytes to lanes alike.
+  if (line && std::any_of(items_.begin(), items_.end(), [&](const Item& item) {
+        return TraitsOf(item).bytes != actor.traits.bytes;
+      })) {
+    return false;
+  }
+  const std::uint32_t old_generations[2] = {table_.Generation(writers), table_.Generation(readers)};
+  Store(writers, readers);
+  memo.version = version;
+  memo.record = actor.record;
+  memo.line = line;
+  memo.writers = before_writers;
+  memo.readers = before_readers;
+  memo.new_writers = writers == 0 ? 0 : WithLane(writers, LaneOf(writers) - actor.lane);
+  memo.new_readers = readers == 0 ? 0 : WithLane(readers, LaneOf(readers) - actor.lane);
+  memo.generations[0] = old_generations[0];
+  memo.generations[1] = old_generations[1];
+  memo.generations[2] = table_.Generation(writers);
+  memo.generations[3] = table_.Generation(readers);
+  return true;
+}
+
+void CellRules::ApplyByLanes(const Actor& actor, Ref& writers, Ref& readers,
+                             std::vector<CellRace>& races) {
+  warp_wide_ = false;
+  line_ = false;
+  Load(writers, readers);
+  Check(actor, races);
+  if (actor.traits.writes()) {
+    InsertWrite(actor);
+  } else {
+    InsertRead(actor);
+  }
+  Store(writers, readers);
+}
+
+}  // namespace assay::emu

@@ -1,0 +1,187 @@
+#include "validator/emu/race/record_table.h"
+
+#include <algorithm>
+
+namespace assay::emu {
+
+namespace {
+
+std::uint32_t HashOf(const std::vector<std::uint32_t>& elements) {
+  std::uint64_t hash = elements.size();
+  for (const std::uint32_t e : elements) hash = (hash ^ e) * 0x9e3779b97f4a7c15u;
+  return static_cast<std::uint32_t>(hash >> 32);
+}
+
+}  // namespace
+
+void RecordTable::Clear() {
+  records_.clear();
+  records_.reserve(collect_at_);  // Address space only, until it is used.
+  records_.push_back(Record{});
+  pinned_.clear();
+  free_records_.clear();
+  memo_.fill({});
+  sets_.assign(1, Set{});
+  free_sets_.clear();
+  buckets_.assign(kFirstBuckets, 0);
+  collect_at_ = 1u << 16;
+  ++collections_;
+  set_elements_ = 0;
+}
+
+RecordId RecordTable::Intern(const Record& record) {
+  const std::uint32_t hash =
+      ((record.warp * 0x9e3779b9u) ^ (record.pc * 0x85ebca6bu)) + record.pattern * 0xc2b2ae35u;
+  Memo& memo = memo_[(hash ^ hash >> 15) % memo_.size()];
+  const Record& known = memo.record;
+  if (memo.id != 0 && known.time == record.time && known.warp == record.warp &&
+      known.pc == record.pc && known.pattern == record.pattern && known.traits == record.traits) {
+    return memo.id;
+  }
+  memo.record = record;
+  return memo.id = Allocate(record);
+}
+
+RecordId RecordTable::Allocate(const Record& record) {
+  if (!free_records_.empty()) {
+    const RecordId id = free_records_.back();
+    free_records_.pop_back();
+    records_[id] = record;
+    return id;
+  }
+  if (records_.size() >= kMaxRecords) {
+    full_ = true;
+    return 0;
+  }
+  records_.push_back(record);
+  return static_cast<RecordId>(records_.size() - 1);
+}
+
+RecordId RecordTable::NewPinned(const Record& record) {
+  const RecordId id = Allocate(record);
+  pinned_.push_back(id);
+  return id;
+}
+
+void RecordTable::BeginMark() {
+  marked_.assign(records_.size(), false);
+  for (const RecordId id : pinned_) marked_[id] = true;
+}
+
+void RecordTable::Mark(Ref ref) {
+  if (!IsSet(ref)) {
+    marked_[IndexOf(ref)] = true;
+    return;
+  }
+  for (const std::uint32_t element : sets_[IndexOf(ref)].elements)
+    marked_[IndexOf(element & ~kSetBit)] = true;
+}
+
+void RecordTable::Sweep() {
+  memo_.fill({});
+  for (RecordId id = static_cast<RecordId>(records_.size()); id-- > 1;) {
+    if (!marked_[id]) free_records_.push_back(id);
+  }
+  // Again when as much is new as was found alive: the walk over the cells is then paid for.
+  const std::size_t alive = records_.size() - free_records_.size();
+  collect_at_ = std::max<std::size_t>(1u << 16, 2 * alive);
+  ++collections_;
+}
+
+void RecordTable::Decode(Ref ref, std::vector<Element>& out) const {
+  if (ref == 0) return;
+  const std::uint32_t lane = LaneOf(ref);
+  if (!IsSet(ref)) {
+    out.push_back(Element{IndexOf(ref), static_cast<std::uint8_t>(lane), false});
+    return;
+  }
+  for (const std::uint32_t e : sets_[IndexOf(ref)].elements) {
+    out.push_back(Element{IndexOf(e & ~kSetBit), static_cast<std::uint8_t>((e + lane) & kLaneOfRef),
+                          IsSet(e)});
+  }
+}
+
+const Record& RecordTable::First(Ref ref) const {
+  return IsSet(ref) ? records_[IndexOf(sets_[IndexOf(ref)].elements.front() & ~kSetBit)]
+                    : records_[IndexOf(ref)];
+}
+
+void RecordTable::ReleaseSet(std::uint32_t index) {
+  Set& set = sets_[index];
+  if (--set.users != 0) return;
+  std::uint32_t* at = &BucketOf(set.hash);
+  while (*at != index) at = &sets_[*at].next;
+  *at = set.next;
+  set_elements_ -= set.elements.size();
+  set.elements.clear();
+  ++set.generation;
+  free_sets_.push_back(index);
+}
+
+void RecordTable::Rehash() {
+  buckets_.assign(2 * buckets_.size(), 0);
+  for (std::uint32_t i = 1; i < sets_.size(); ++i) {
+    if (sets_[i].users == 0) continue;
+    std::uint32_t& bucket = BucketOf(sets_[i].hash);
+    sets_[i].next = bucket;
+    bucket = i;
+  }
+}
+
+Ref RecordTable::Encode(const std::vector<Element>& elements, std::uint32_t users) {
+  if (elements.empty()) return 0;
+  const std::uint32_t lane = elements[0].lane;
+  if (elements.size() == 1 && !elements[0].later_value)
+    return elements[0].record << kLaneBits | lane;
+  key_.clear();
+  for (const Element& e : elements) {
+    key_.push_back((e.later_value ? kSetBit : 0u) | e.record << kLaneBits |
+                   ((e.lane - lane) & kLaneOfRef));
+  }
+  const std::uint32_t hash = HashOf(key_);
+  std::uint32_t index = BucketOf(hash);
+  while (index != 0 && (sets_[index].hash != hash || sets_[index].elements != key_))
+    index = sets_[index].next;
+  if (index == 0) {
+    if (!free_sets_.empty()) {
+      index = free_sets_.back();
+      free_sets_.pop_back();
+    } else if (sets_.size() < kMaxRecords) {
+      index = static_cast<std::uint32_t>(sets_.size());
+      sets_.emplace_back();
+      if (sets_.size() > buckets_.size()) Rehash();
+    } else {
+      full_ = true;
+      return 0;
+    }
+    Set& set = sets_[index];
+    set.elements.assign(key_.begin(), key_.end());
+    set.hash = hash;
+    std::uint32_t& bucket = BucketOf(hash);
+    set.next = bucket;
+    bucket = index;
+    set_elements_ += key_.size();
+  }
+  sets_[index].users += users;
+  return kSetBit | index << kLaneBits | lane;
+}
+
+Ref RecordTable::Combine(Ref writers, Ref readers) {
+  if (writers == 0 || readers == 0) return writers | readers;
+  combined_.clear();
+  const bool readers_first = ReadersFirst(readers);
+  Decode(readers_first ? readers : writers, combined_);
+  Decode(readers_first ? writers : readers, combined_);
+  const Ref both = Encode(combined_);
+  Release(writers);
+  Release(readers);
+  return both;
+}
+
+std::uint64_t RecordTable::bytes() const {
+  return records_.size() * sizeof(Record) + sets_.size() * sizeof(Set) +
+         buckets_.size() * sizeof(buckets_[0]) + set_elements_ * sizeof(std::uint32_t) +
+         free_records_.size() * sizeof(RecordId);
+}
+
+}  // namespace assay::emu

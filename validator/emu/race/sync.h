@@ -1,0 +1,242 @@
+// Release and acquire: which knowledge is published at which memory location, and who picks it up
+// (PTX ISA, memory consistency model: release and acquire patterns, observation order).
+//
+// A strong write leaves *messages* at its location: the clock of a release operation, and of each
+// fence that came before the write in its thread (fence, then strong write). Read-modify-writes add
+// to the messages that they find, because they continue the release sequence; any other write
+// replaces them, a weak one by nothing. A reader takes over what it finds at once when it is an
+// acquire operation, or at its next acquiring fence when it is only strong. A message counts only
+// if the scope of the releasing operation or fence includes the reader and that of the acquiring
+// one includes the releaser.
+//
+// Sequentially consistent fences (fence.sc, membar, __threadfence) do more. "Every thread fences; a
+// barrier; one thread takes the ticket" has no release pattern, because the fence and the strong
+// write are different threads'; nor has "one thread reads the ticket; a barrier; every thread fences"
+// an acquire pattern. But any two such fences are ordered, and the opposite order would put the
+// ticket that was read behind the one that read it (PTX ISA, Fence-SC and coherence). So a strong
+// write leaves messages, too, of those fences that happen before it through barriers of its
+// block or warp, and a fence.sc takes those of the strong reads that happen before it in the same
+// way. Only sequentially consistent fences take such messages.
+//
+// A relaxed access without fences publishes and learns nothing; `red` never reads.
+// mbarriers and cluster barriers collect messages by phase and hand over the last complete phase.
+//
+// Cost: nothing for kernels without fences and without acquire or release operations. Not
+// thread-safe.
+//
+// Kept short of the letter: a relaxed write continues its own thread's earlier release operation on
+// the same location only for the last kReleasedKept locations that the thread released.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <unordered_map>
+#include <vector>
+
+#include "validator/emu/race/order.h"
+
+namespace assay::emu {
+
+/// How wide a scope reaches. System scope is as wide as the GPU here: one device runs.
+enum class Reach : std::uint8_t { kBlock, kCluster, kDevice };
+inline constexpr std::size_t kReaches = 3;
+inline Reach ReachOf(Scope scope) {
+  if (scope == Scope::kCta) return Reach::kBlock;
+  return scope == Scope::kCluster ? Reach::kCluster : Reach::kDevice;
+}
+
+struct Location {
+  RegionId region = 0;
+  std::uint64_t offset = 0;
+  bool operator==(const Location&) const = default;
+};
+
+/// A clock that was released at a location.
+struct Message {
+  ClockPtr clock;
+  BlockNumber block = 0;  ///< Of the releaser.
+  Reach reach = Reach::kBlock;
+  bool sequential = false;  ///< Only for a fence.sc.
+};
+/// Append-only, so that readers can remember how much of it they saw.
+struct MessageLog {
+  std::vector<Message> log;
+  std::size_t compact = 0;  ///< Length after the last compaction.
+};
+
+class SyncObjects {
+ public:
+  explicit SyncObjects(ThreadOrder& order) : order_(order) {}
+
+  void Begin();
+  void EndRegion(RegionId region);
+  void EndBlock(BlockNumber block);
+
+  /// `sequential`: fence.sc.
+  void OnFence(WarpNumber warp, LaneMask lanes, bool acquires, bool releases, bool sequential,
+               Reach reach);
+  /// Fences that are sequentially consistent know what those before them in this run knew
+  /// (RaceDetector::FollowFenceOrder).
+  void FollowFenceOrder() { follow_fences_ = true; }
+  /// The block's fences that have no place in that order yet get the next one. A fence's place is
+  /// left open while nobody in its block does anything that could tell: it may be any from when it
+  /// ran, and the last is the one that shows the least.
+  void SettleFences(BlockNumber block) {
+    if (!open_fences_.empty()) SettleOpen(block);
+  }
+  /// Lanes arrive at a barrier of their block or warp. With FollowFenceOrder: what open fences will
+  /// learn is for all who meet there, and so is what the lanes have read. A barrier waits until what
+  /// its threads asked for before it is done (PTX ISA, bar): no load behind it comes before a read
+  /// of a signal ahead of it, although the model of consistency would want a fence as well.
+  void OnArrival(WarpNumber warp, LaneMask lanes) {
+    if (follow_fences_) Arrive(warp, lanes);
+  }
+  Published PublishedAt(Location at) const;
+  RaceDetector::Gap GapBetween(WarpNumber writer, int writer_lane, Time time, WarpNumber reader,
+                               int reader_lane);
+
+  /// A barrier of the whole block, or of all lanes of a warp, is complete.
+  void OnBlockMeets(BlockNumber block);
+  void OnWarpMeets(WarpNumber warp);
+  /// Anything published in this region? Anything remembered of this warp? If neither, a relaxed
+  /// access has no effect here.
+  bool HasChains(RegionId region) const { return !regions_.empty() && regions_.contains(region); }
+  bool HasLanes(WarpNumber warp) const {
+    return sequential_fences_ || (!lanes_.empty() && lanes_.contains(warp));
+  }
+  /// `from`: what had been published where the read took its value from; null: all there is.
+  void OnStrongRead(WarpNumber warp, int lane, Location at, bool acquires, Reach reach,
+                    const Published* from = nullptr);
+  void OnStrongWrite(WarpNumber warp, int lane, Location at, std::uint32_t bytes,
+                     bool read_modify_write, bool releases, Reach reach);
+  void OnWeakWrite(Location at, std::uint32_t bytes) { Break(at, bytes); }
+
+  void MbarrierInit(Location at);
+  void MbarrierArrive(Location at, WarpNumber warp, LaneMask lanes, bool releases, Reach reach);
+  void MbarrierPublish(Location at, BlockNumber block, const Clock& clock);
+  void MbarrierPhaseComplete(Location at);
+  void MbarrierWait(Location at, WarpNumber warp, LaneMask lanes, bool acquires, Reach reach);
+  /// The agent that stands for bulk copies published through this mbarrier, and the stamp of its
+  /// current phase.
+  std::pair<WarpNumber, Time> MbarrierAgent(Location at);
+  /// A fresh agent.
+  WarpNumber NewAgent() { return kAgentBits | next_agent_++; }
+
+  void ClusterArrive(WarpNumber warp, LaneMask lanes, bool releases);
+  void ClusterComplete(std::uint32_t cluster);
+  void ClusterWait(WarpNumber warp, LaneMask lanes);
+
+  std::uint64_t bytes() const;
+
+ private:
+  static constexpr std::size_t kReleasedKept = 16;
+  static constexpr std::size_t kPendingKept = 16;
+
+  using Chain = MessageLog;
+  using ChainPtr = std::shared_ptr<Chain>;
+  struct Pending {
+    ChainPtr chain;
+    std::size_t seen = 0;
+    Location at;
+  };
+  struct Released {
+    Location at;
+    Message message;
+  };
+  struct LaneState {
+    std::array<Snapshot, kReaches> fence;  // The last releasing fence that reaches at least so far.
+    std::array<ClockPtr, kReaches> exported;  // The same as clocks, once they were needed.
+    std::vector<Pending> pending;
+    std::array<ClockPtr, kReaches>
+        spilled;  // Pending messages joined, by the reach that an acquire needs.
+    std::vector<Released> released;
+    std::weak_ptr<Chain> acquired;  // What was acquired last, so that spinning does it once.
+    std::size_t acquired_seen = 0;
+    Reach acquired_reach = Reach::kBlock;
+  };
+  using WarpLanes = std::array<LaneState, kWarpSize>;
+  /// What sequentially consistent fences and strong reads of a block (or warp) have left since it
+  /// last met, and what everybody in it has in common since then. Device-wide fences only.
+  struct Meeting {
+    std::shared_ptr<Clock> fresh_fences;
+    ClockPtr fences;
+    std::vector<Pending> fresh_reads;
+    std::vector<Pending> reads;
+  };
+  static constexpr std::size_t kReadsKept = 16;
+  /// Messages of a phase, one for each block and reach.
+  struct Phase {
+    struct Part {
+      BlockNumber block = 0;
+      Reach reach = Reach::kBlock;
+      std::shared_ptr<Clock> clock;
+    };
+    std::vector<Part> parts;
+  };
+  struct Mbarrier {
+    Phase collecting;
+    ChainPtr completed;
+    WarpNumber agent = 0;
+    Time phase = 1;
+  };
+  struct ClusterBarrier {
+    Phase collecting;
+    ChainPtr completed;
+  };
+
+  LaneState& Lane(WarpNumber warp, int lane);
+  LaneState* FindLane(WarpNumber warp, int lane);
+  void MessagesOf(WarpNumber warp, int lane, Location at, bool releases, Reach reach,
+                  std::vector<Message>& out);
+  /// The least reach that an acquirer in `block` needs, or nothing when the message does not reach
+  /// it.
+  bool Needed(const Message& message, BlockNumber block, Reach& needed) const;
+  void Take(WarpNumber warp, LaneMask lanes, const Chain& chain, std::size_t from, std::size_t to,
+            Reach reach, bool sequential = false);
+  void AddPending(WarpNumber warp, int lane, const ChainPtr& chain, std::size_t seen, Location at);
+  /// A fence whose place in the order of this run's sequentially consistent ones is open.
+  struct OpenFence {
+    BlockNumber block = 0;
+    WarpNumber warp = 0;
+    LaneMask lanes = 0;
+    Reach reach = Reach::kBlock;
+    bool met = false;  ///< A barrier has come since.
+    ClockPtr knew;
+  };
+  void JoinFenceOrder(const OpenFence& fence);
+  void Arrive(WarpNumber warp, LaneMask lanes);
+  void SettleOpen(BlockNumber block);
+  void Append(ChainPtr& chain, const std::vector<Message>& messages);
+  void Break(Location at, std::uint32_t bytes);
+  static void NoteRead(std::vector<Pending>& reads, const Pending& read);
+  static void Meet(Meeting& meeting);
+  void TakeReads(WarpNumber warp, LaneMask lanes, const std::vector<Pending>& reads);
+  static void Collect(Phase& phase, BlockNumber block, Reach reach, const Clock& clock);
+  static void CollectAll(Phase& phase, BlockNumber block, const std::vector<Message>& messages);
+  static ChainPtr Completed(Phase& phase);
+
+  ThreadOrder& order_;
+  std::unordered_map<WarpNumber, std::unique_ptr<WarpLanes>> lanes_;
+  std::unordered_map<RegionId, std::map<std::uint64_t, ChainPtr>> regions_;  // By offset.
+  std::unordered_map<RegionId, std::map<std::uint64_t, Mbarrier>> mbarriers_;
+  std::unordered_map<std::uint32_t, ClusterBarrier> clusters_;
+  // By block, and by warp; only where a fence.sc was seen.
+  std::unordered_map<BlockNumber, Meeting> block_meetings_;
+  std::unordered_map<WarpNumber, Meeting> warp_meetings_;
+  bool sequential_fences_ = false;
+  bool follow_fences_ = false;
+  /// What the sequentially consistent fences so far knew that reach the device, a cluster, a block.
+  std::vector<OpenFence> open_fences_;
+  ClockPtr device_fences_;
+  std::unordered_map<std::uint32_t, ClockPtr> cluster_fences_;
+  std::unordered_map<BlockNumber, ClockPtr> block_fences_;
+  /// With follow_fences_: when the lanes of blocks that have ended fenced last, by reach.
+  using FenceTimes = std::array<std::array<Time, kWarpSize>, kReaches>;
+  std::unordered_map<WarpNumber, std::unique_ptr<FenceTimes>> ended_fences_;
+  std::uint32_t next_agent_ = 1;
+  std::vector<Message> scratch_;
+};
+
+}  // namespace assay::emu

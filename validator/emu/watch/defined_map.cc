@@ -1,0 +1,133 @@
+#include "validator/emu/watch/defined_map.h"
+
+#include <algorithm>
+#include <bit>
+
+namespace assay::emu {
+namespace {
+
+/// Ones in bits [low, low + count) of a word; count is 1 to 64.
+std::uint64_t MaskOf(std::uint64_t low, std::uint64_t count) {
+  return (count >= 64 ? ~std::uint64_t{0} : (std::uint64_t{1} << count) - 1) << low;
+}
+
+}  // namespace
+
+void DefinedMap::Reset(std::uint64_t bytes, bool initially_defined) {
+  undefined_ = initially_defined ? 0 : bytes;
+  chosen_.clear();
+  const std::uint64_t pages = (bytes + kPageBytes - 1) / kPageBytes;
+  // A block's shared memory is reset for every block: its pages are reused instead of freed.
+  if (pages == pages_.size() && initially_defined == initially_defined_ && live_pages_ == pages) {
+    for (auto& page : pages_) page->fill(initially_defined ? ~std::uint64_t{0} : 0);
+    bytes_ = bytes;
+    return;
+  }
+  pages_.clear();
+  pages_.resize(pages);
+  bytes_ = bytes;
+  live_pages_ = 0;
+  initially_defined_ = initially_defined;
+}
+
+DefinedMap::Page& DefinedMap::Touch(std::uint64_t page) {
+  std::unique_ptr<Page>& slot = pages_[page];
+  if (!slot) {
+    slot = std::make_unique<Page>();
+    slot->fill(initially_defined_ ? ~std::uint64_t{0} : 0);
+    ++live_pages_;
+  }
+  return *slot;
+}
+
+bool DefinedMap::DefinedRange(std::uint64_t offset, std::uint64_t bytes) const {
+  while (bytes > 0) {
+    const std::uint64_t page = offset / kPageBytes;
+    const std::uint64_t within = offset % kPageBytes;
+    const std::uint64_t count = std::min(bytes, kPageBytes - within);
+    if (const Page* const words = pages_[page].get()) {
+      for (std::uint64_t done = 0; done < count;) {
+        const std::uint64_t bit = (within + done) % 64;
+        const std::uint64_t part = std::min(count - done, 64 - bit);
+        const std::uint64_t mask = MaskOf(bit, part);
+        if (((*words)[(within + done) / 64] & mask) != mask) return false;
+        done += part;
+      }
+    } else if (!initially_defined_) {
+      return false;
+    }
+    offset += count;
+    bytes -= count;
+  }
+  return true;
+}
+
+std::uint32_t DefinedMap::Bits(std::uint64_t offset, std::uint32_t bytes) const {
+  std::uint32_t bits = 0;
+  for (std::uint32_t i = 0; i < bytes; ++i) {
+    const Page* const words = pages_[(offset + i) / kPageBytes].get();
+    const std::uint64_t within = (offset + i) % kPageBytes;
+    const bool defined =
+        words ? ((*words)[within / 64] >> (within % 64) & 1) != 0 : initially_defined_;
+    bits |= static_cast<std::uint32_t>(defined) << i;
+  }
+  return bits;
+}
+
+void DefinedMap::SetChosen(std::uint64_t offset, std::uint8_t choice) {
+  Set(offset, 1, false);
+  chosen_[offset] = choice;
+}
+
+void DefinedMap::Set(std::uint64_t offset, std::uint64_t bytes, bool defined) {
+  if (!chosen_.empty() && !defined)
+    std::erase_if(chosen_, [&](const auto& byte) {
+      return byte.first >= offset && byte.first - offset < bytes;
+    });
+  while (bytes > 0) {
+    const std::uint64_t page = offset / kPageBytes;
+    const std::uint64_t within = offset % kPageBytes;
+    const std::uint64_t count = std::min(bytes, kPageBytes - within);
+    if (pages_[page] || defined != initially_defined_) {
+      Page& words = Touch(page);
+      for (std::uint64_t done = 0; done < count;) {
+        const std::uint64_t bit = (within + done) % 64;
+        const std::uint64_t part = std::min(count - done, 64 - bit);
+        const std::uint64_t mask = MaskOf(bit, part);
+        std::uint64_t& word = words[(within + done) / 64];
+        const std::uint64_t changed = (defined ? ~word : word) & mask;
+        if (changed != 0) {
+          const auto count_changed = static_cast<std::uint64_t>(std::popcount(changed));
+          undefined_ = defined ? undefined_ - count_changed : undefined_ + count_changed;
+          word ^= changed;
+        }
+        done += part;
+      }
+    }
+    offset += count;
+    bytes -= count;
+  }
+}
+
+void DefinedMap::SetBits(std::uint64_t offset, std::uint32_t bytes, std::uint32_t bits) {
+  for (std::uint32_t i = 0; i < bytes; ++i) Set(offset + i, 1, (bits >> i & 1) != 0);
+}
+
+std::uint64_t DefinedMap::FirstUndefined() const {
+  for (std::uint64_t page = 0; page < pages_.size(); ++page) {
+    const Page* const words = pages_[page].get();
+    if (words == nullptr) {
+      if (!initially_defined_) return page * kPageBytes;
+      continue;
+    }
+    for (std::uint64_t word = 0; word < words->size(); ++word) {
+      if (~(*words)[word] == 0) continue;
+      const std::uint64_t offset = page * kPageBytes + word * 64 +
+                                   static_cast<std::uint64_t>(std::countr_one((*words)[word]));
+      return std::min(offset, bytes_);
+    }
+  }
+  return bytes_;
+}
+
+}  // namespace assay::emu

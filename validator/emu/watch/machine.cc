@@ -1,0 +1,521 @@
+#include "validator/emu/watch/machine.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <bit>
+#include <optional>
+
+#include "validator/emu/scheduler.h"
+#include "validator/emu/site.h"
+#include "validator/emu/watch/machine_flow.h"
+#include "validator/emu/watch/undefined.h"
+
+namespace assay::emu {
+namespace {
+
+using ptx::Opcode;
+
+constexpr std::uint64_t OnesAbove(int bits) { return ~std::uint64_t{0} << bits; }
+/// cudaMalloc and module variables: 256 bytes.
+constexpr std::uint8_t kPromisedGlobal = 8;
+constexpr std::uint8_t kPromisedLocal = 4;
+
+/// What an address points at, or one past the end of.
+struct Pointee {
+  const void* object = nullptr;  ///< Null: this is no address.
+  const MemoryRegion* region = nullptr;
+  std::uint8_t promised = kPromisedLocal;
+  bool inside = false;  ///< Not past the end.
+  bool narrow = false;  ///< Of a space whose addresses have 32 bits.
+};
+
+Pointee InRegion(const MemoryRegion* region, std::uint64_t address) {
+  if (region == nullptr) return {};
+  const bool global =
+      region->kind == MemoryRegion::Kind::kBuffer || region->kind == MemoryRegion::Kind::kGlobal;
+  return {.object = region,
+          .region = region,
+          .promised = global ? kPromisedGlobal : region->promised_bits,
+          .inside = address - region->base < region->size,
+          .narrow = region->kind == MemoryRegion::Kind::kShared};
+}
+
+/// Local memory is one object to its thread: where variables lie in a frame is PTX's business. An
+/// address keeps the alignment of what it points into.
+Pointee InLocal(CoreWarp& warp, int lane, std::uint64_t address) {
+  Pointee pointee{
+      .object = &warp.local, .promised = kPromisedLocal, .inside = true, .narrow = true};
+  const FunctionCode& code = warp.device->program.functions[warp.frame->function];
+  const std::uint64_t base = warp.frame->base[static_cast<std::size_t>(lane)];
+  const auto promise = [&](std::uint64_t alignment) {
+    constexpr int kMost = 8;  // Frames begin at multiples of 256 bytes.
+    pointee.promised = static_cast<std::uint8_t>(
+        std::clamp<int>(std::countr_zero(alignment), kPromisedLocal, kMost));
+  };
+  for (std::size_t i = 0; i < code.variables.size(); ++i) {
+    const PlacedVariable& place = code.variables[i];
+    if (place.where == PlacedVariable::Where::kFrame &&
+        address - base - place.offset <= place.bytes)
+      promise(code.function->variables[i].align);
+  }
+  for (const StackBlock& block : warp.frame->blocks) {
+    if (block.lane == static_cast<std::uint32_t>(lane) && address - block.start <= block.bytes)
+      promise(block.start);
+  }
+  return pointee;
+}
+
+Pointee PointeeOf(CoreWarp& warp, std::uint8_t kinds, int lane, std::uint64_t value) {
+  if ((kinds & kAddressGeneric) != 0 && value >> kAllocationBits != 0) {
+    const std::uint64_t window = value & kWindowMask;
+    if (window == kSharedWindow)
+      return InRegion(SharedRegion(*warp.block, value & 0xffffffffu), value & kSharedOffsetMask);
+    if (window == kLocalWindow) return InLocal(warp, lane, value & ~kWindowMask);
+    if (window == kCodeWindow) return {.object = &warp.device->program, .inside = true};
+    return InRegion(GenericRegion(*warp.device, value), value);
+  }
+  if (value >> 32 != 0) return {};
+  if ((kinds & kAddressShared) != 0) {
+    const Pointee shared = InRegion(SharedRegion(*warp.block, value), value & kSharedOffsetMask);
+    if (shared.object != nullptr) return shared;
+  }
+  if ((kinds & kAddressLocal) != 0 && value >= kLocalBase) return InLocal(warp, lane, value);
+  return {};
+}
+
+std::uint64_t ReadLane(CoreWarp& warp, const DecodedOperand& operand, int lane) {
+  if (operand.kind != DecodedOperand::Kind::kSlot) return 0;
+  if (operand.bits == 64) return warp.Lanes<std::uint64_t>(operand.slot)[lane];
+  if (operand.bits == 32) return warp.Lanes<std::uint32_t>(operand.slot)[lane];
+  return operand.bits == 16 ? warp.Lanes<std::uint16_t>(operand.slot)[lane] : 0;
+}
+
+std::string Describe(const Pointee& pointee) {
+  if (pointee.region != nullptr && !pointee.region->name.empty())
+    return fmt::format("the address of '{}'", pointee.region->name);
+  return pointee.narrow ? "the address of a local variable" : "an address";
+}
+
+/// The marks that a boundary puts on its sources while it runs.
+class Marks {
+ public:
+  Marks(CoreWarp& warp, const Decoded& op, const Boundary& boundary)
+      : warp_(warp), op_(op), boundary_(boundary), frame_(*warp.frame) {
+    if (NoAddresses()) return;
+    for (const Boundary::Source& source : boundary.sources) {
+      if (source.kinds == 0) {
+        LaneBitsets all;
+        all.fill(~std::uint64_t{0});
+        Mark(source.operand, kAllLanes, all);
+        Name();
+        continue;
+      }
+      if ((source.kinds & 0xf) == kApproximateBits || (source.kinds & 0xf) == kApproximateValue) {
+        MarkApproximation(source);
+        continue;
+      }
+      MarkAddresses(source);
+    }
+  }
+
+  bool any() const { return count_ != 0; }
+
+  /// Of results that are the address that went in, with low bits changed: no marks.
+  void KeepAddresses() {
+    const Opcode opcode = op_.source->opcode;
+    if (opcode != Opcode::kAnd && opcode != Opcode::kOr && opcode != Opcode::kXor &&
+        opcode != Opcode::kLop3)
+      return;
+    const DecodedOperand& target = op_.operands[0];
+    if (target.kind != DecodedOperand::Kind::kSlot || target.bits < 32) return;
+    LaneMask kept = 0;
+    for (LaneMask rest = ChosenLanes(frame_, target.shadow) & warp_.exec & single_; rest != 0;
+         rest &= rest - 1) {
+      const int lane = std::countr_zero(rest);
+      const auto at = static_cast<std::size_t>(lane);
+      const std::uint64_t ones = target.bits == 64 ? ~std::uint64_t{0} : 0xffffffffu;
+      const std::uint64_t chosen = OnesAbove(promised_[at]) & ones;
+      if (UndefinedBits(frame_, target, lane) == chosen &&
+          ((ReadLane(warp_, target, lane) ^ value_[at]) & chosen) == 0)
+        kept |= LaneMask{1} << lane;
+    }
+    frame_.undefined[target.shadow] &= ~kept;
+  }
+
+  void Restore() {
+    for (std::size_t i = count_; i-- > 0;) {
+      const Saved& saved = saved_[i];
+      LaneMask written = 0;
+      for (std::size_t d = 0; d < op_.destinations; ++d) {
+        if (op_.operands[d].kind != DecodedOperand::Kind::kSink &&
+            op_.operands[d].shadow == saved.shadow)
+          written = warp_.exec;
+      }
+      const auto back = [&](LaneMask& mask, LaneMask before) {
+        mask = (mask & written) | (before & ~written);
+      };
+      back(frame_.undefined[saved.shadow], saved.undefined);
+      back(frame_.partial[saved.shadow], saved.partial);
+      back(frame_.machine[saved.shadow], saved.machine);
+      if ((frame_.undefined[saved.shadow] & written) == 0)
+        frame_.origin[saved.shadow] = saved.origin;
+      if (saved.partial == 0) continue;
+      LaneBitsets& bits = *frame_.bits[saved.shadow];
+      for (std::size_t lane = 0; lane < kWarpSize; ++lane) {
+        if ((written >> lane & 1) == 0) bits[lane] = saved.bits[lane];
+      }
+    }
+    warp_.whole_addresses.clear();
+  }
+
+ private:
+  static constexpr std::size_t kMost = 16;
+  struct Saved {
+    std::uint32_t shadow;
+    LaneMask undefined, partial, machine;
+    std::uint32_t origin;
+    LaneBitsets bits;
+  };
+
+  /// Most registers that might hold an address in a boundary hold a number.
+  bool NoAddresses() const {
+    for (const Boundary::Source& source : boundary_.sources) {
+      const DecodedOperand& operand = source.operand;
+      if (source.kinds != kAddressGeneric || operand.bits != 64 ||
+          ChosenLanes(frame_, operand.shadow) != 0)
+        return false;
+      const auto* const values = warp_.Lanes<std::uint64_t>(operand.slot);
+      std::uint64_t high = 0;
+      for (int lane = 0; lane < kWarpSize; ++lane) high |= values[lane] >> kAllocationBits;
+      if (high != 0) return false;
+    }
+    return true;
+  }
+
+  void Name() {
+    const ptx::Instruction& in = *op_.source;
+    for (const ptx::Operand& operand : in.operands) {
+      if (operand.kind == ptx::Operand::Kind::kSpecial && IsChosenByMachine(operand.special)) {
+        warp_.device->choices.try_emplace(warp_.PcOf(op_), std::string(ptx::Name(operand.special)));
+        return;
+      }
+    }
+  }
+
+  /// Is this source used for what addresses are for, next to what the other one holds in this lane?
+  bool IsFair(const Boundary::Source& source, int lane, const Pointee& pointee) {
+    const Opcode opcode = op_.source->opcode;
+    const std::size_t first = op_.destinations;
+    if (opcode == Opcode::kCvt) return pointee.narrow && op_.operands[0].bits == 32;
+    const bool related = opcode == Opcode::kSub || opcode == Opcode::kSetp ||
+                         opcode == Opcode::kMin || opcode == Opcode::kMax;
+    const bool added = opcode == Opcode::kAdd || opcode == Opcode::kMad;
+    // match tells which lanes have equal addresses, and no more.
+    if (!related && !added)
+      return opcode == Opcode::kSelp || opcode == Opcode::kSlct || opcode == Opcode::kMatch;
+    if (source.position > 2) return false;
+    bool others = false;
+    for (const Boundary::Source& other : boundary_.sources) {
+      if (&other == &source || other.kinds == 0) continue;
+      const Pointee second =
+          PointeeOf(warp_, other.kinds, lane, ReadLane(warp_, other.operand, lane));
+      if (second.object == nullptr) continue;
+      others = true;
+      if (related && second.object == pointee.object) return true;
+      // Objects that live side by side never share an address.
+      const bool equality = opcode == Opcode::kSetp &&
+                            (op_.source->Has(ptx::Mod::kEq) || op_.source->Has(ptx::Mod::kNe));
+      if (equality && second.inside && pointee.inside) return true;
+    }
+    if (others) return false;
+    if (opcode == Opcode::kSub) return source.position == 0;
+    if (opcode == Opcode::kAdd) return true;
+    if (opcode == Opcode::kMad) return source.position == 2;
+    if (opcode != Opcode::kSetp) return false;
+    const DecodedOperand& other = op_.operands[first + (source.position == 0 ? 1 : 0)];
+    return ReadLane(warp_, other, lane) == 0 && (frame_.undefined[other.shadow] >> lane & 1) == 0;
+  }
+
+  void MarkApproximation(const Boundary::Source& source) {
+    LaneBitsets bits{};
+    LaneMask lanes = 0;
+    const bool compared = (source.kinds & 0xf) == kApproximateValue;
+    const DecodedOperand& other = op_.operands[op_.destinations + (source.position == 0 ? 1u : 0u)];
+    for (LaneMask rest = warp_.exec & ~frame_.undefined[source.operand.shadow]; rest != 0;
+         rest &= rest - 1) {
+      const int lane = std::countr_zero(rest);
+      bits[static_cast<std::size_t>(lane)] =
+          compared ? ~std::uint64_t{0}
+                   : (std::uint64_t{1} << (kApproximateTail - (source.kinds >> 4))) - 1;
+      const auto distance = static_cast<std::int64_t>(ReadLane(warp_, source.operand, lane)) -
+                            static_cast<std::int64_t>(ReadLane(warp_, other, lane));
+      constexpr std::int64_t kNear = 1 << kApproximateTail;
+      if (!compared || (distance < kNear && -distance < kNear)) lanes |= LaneMask{1} << lane;
+    }
+    if (lanes == 0) return;
+    warp_.device->choices.try_emplace(warp_.PcOf(op_), "the last bits of an approximate function");
+    Mark(source.operand, lanes, bits);
+  }
+
+  void MarkAddresses(const Boundary::Source& source) {
+    const DecodedOperand& operand = source.operand;
+    LaneBitsets bits{};
+    LaneMask lanes = 0;
+    LaneMask whole = 0;
+    const LaneMask unset = UnsetLanes(frame_, operand.shadow);
+    const LaneMask chosen = ChosenLanes(frame_, operand.shadow);
+    for (LaneMask rest = warp_.exec & ~unset; rest != 0; rest &= rest - 1) {
+      const int lane = std::countr_zero(rest);
+      const auto at = static_cast<std::size_t>(lane);
+      const std::uint64_t value = ReadLane(warp_, operand, lane);
+      if ((chosen >> lane & 1) != 0) {
+        // What was added to it does not make the rest of it known.
+        bits[at] = UndefinedBits(frame_, operand, lane);
+        const Pointee pointee = PointeeOf(warp_, source.kinds, lane, value);
+        if (pointee.object != nullptr) bits[at] |= OnesAbove(pointee.promised);
+        lanes |= LaneMask{1} << lane;
+        continue;
+      }
+      const Pointee pointee = PointeeOf(warp_, source.kinds, lane, value);
+      if (pointee.object == nullptr || IsFair(source, lane, pointee)) continue;
+      bits[at] = OnesAbove(pointee.promised);
+      promised_[at] = pointee.promised;
+      value_[at] = value;
+      lanes |= LaneMask{1} << lane;
+      whole |= LaneMask{1} << lane;
+      if (!named_) {
+        warp_.device->choices.try_emplace(warp_.PcOf(op_), Describe(pointee));
+        named_ = true;
+      }
+    }
+    single_ = (single_ ^ whole) & ~(lanes & ~whole) & ~(seen_ & lanes);
+    seen_ |= lanes;
+    if (lanes == 0) return;
+    Mark(operand, lanes, bits);
+    if (op_.source->opcode == Opcode::kSt && whole != 0)
+      warp_.whole_addresses.emplace_back(operand.shadow, whole);
+  }
+
+  void Mark(const DecodedOperand& operand, LaneMask lanes, const LaneBitsets& bits) {
+    if (count_ == kMost) return;
+    const std::uint32_t shadow = operand.shadow;
+    Saved& saved = saved_[count_++];
+    saved.shadow = shadow;
+    saved.undefined = frame_.undefined[shadow];
+    saved.partial = frame_.partial[shadow];
+    saved.machine = frame_.machine[shadow];
+    saved.origin = frame_.origin[shadow];
+    if (saved.partial != 0) saved.bits = *frame_.bits[shadow];
+    const std::uint32_t origin =
+        (ChosenLanes(frame_, shadow) & lanes) != 0 ? frame_.origin[shadow] : warp_.PcOf(op_);
+    SetUndefinedBits(frame_, operand, lanes, bits, origin);
+    frame_.machine[shadow] |= lanes;
+  }
+
+  CoreWarp& warp_;
+  const Decoded& op_;
+  const Boundary& boundary_;
+  Frame& frame_;
+  std::array<Saved, kMost> saved_;
+  std::size_t count_ = 0;
+  bool named_ = false;
+  LaneMask single_ = 0;  ///< Lanes with exactly one address, not marked before.
+  LaneMask seen_ = 0;
+  std::array<std::uint8_t, kWarpSize> promised_{};
+  LaneBitsets value_{};
+};
+
+/// The variable of the lane's frame that holds a local address: start and size, or nothing.
+std::optional<std::pair<std::uint64_t, std::uint64_t>> LocalVariableAt(const CoreWarp& warp,
+                                                                       int lane,
+                                                                       std::uint64_t address) {
+  const FunctionCode& code = warp.device->program.functions[warp.frame->function];
+  const std::uint64_t base = warp.frame->base[static_cast<std::size_t>(lane)];
+  for (const PlacedVariable& place : code.variables) {
+    if (place.where != PlacedVariable::Where::kFrame) continue;
+    const std::uint64_t start = base + place.offset;
+    if (address >= start && address < start + place.bytes) return std::pair(start, place.bytes);
+  }
+  return std::nullopt;
+}
+
+}  // namespace
+
+void RunBoundary(Warp& base, const Decoded& op) {
+  CoreWarp& warp = Core(base);
+  const Program::Impl& program = warp.device->program;
+  const Boundary& boundary = program.boundaries[program.boundary_of[warp.PcOf(op)] - 1];
+  if ((op.flags & kFlagVolatileSpecial) != 0) RefreshSpecials(warp, *warp.frame);
+  if (!warp.device->track_defined || warp.exec == 0) return boundary.run(warp, op);
+  Marks marks(warp, op, boundary);
+  if (boundary.propagate != kPropagateSelf) Propagate(warp, op);
+  boundary.run(warp, op);
+  if (!marks.any()) return;
+  marks.KeepAddresses();
+  marks.Restore();
+}
+
+void ReadClock(Warp& base, const Decoded& op) {
+  CoreWarp& warp = Core(base);
+  const Program::Impl& program = warp.device->program;
+  RefreshSpecials(warp, *warp.frame);
+  program.boundaries[program.boundary_of[warp.PcOf(op)] - 1].run(warp, op);
+}
+
+void SetChosen(Frame& frame, std::uint32_t shadow, LaneMask lanes, std::uint32_t origin) {
+  const LaneMask chosen = lanes & ~UnsetLanes(frame, shadow);
+  SetUndefined(frame, shadow, chosen, chosen, origin);
+  frame.machine[shadow] |= chosen;
+}
+
+ChoiceOf::ChoiceOf(const Frame& frame, const DecodedOperand& source)
+    : chosen_(ChosenLanes(frame, source.shadow) != 0 && UnsetLanes(frame, source.shadow) == 0),
+      origin_(frame.origin[source.shadow]) {}
+
+void ChoiceOf::Pass(Frame& frame, const DecodedOperand& target, LaneMask lanes) const {
+  if (!chosen_ || target.kind == DecodedOperand::Kind::kSink) return;
+  const LaneMask passed = frame.undefined[target.shadow] & lanes;
+  if (passed == 0) return;
+  frame.machine[target.shadow] |= passed;
+  frame.origin[target.shadow] = origin_;
+}
+
+void NoteChosenPlace(CoreWarp& warp, const Decoded& op, const DecodedOperand& operand,
+                     LaneMask chosen) {
+  const std::uint32_t origin = warp.frame->origin[operand.shadow];
+  const auto what = warp.device->choices.find(origin);
+  const bool from_address = what == warp.device->choices.end() || !what->second.starts_with('%');
+  const ptx::Space space = op.source->space;
+  const bool shared = space == ptx::Space::kShared || space == ptx::Space::kSharedCta ||
+                      space == ptx::Space::kSharedCluster;
+  const bool local = space == ptx::Space::kLocal;
+  const std::uint8_t kinds = shared ? kAddressShared : local ? kAddressLocal : kAddressGeneric;
+  LaneMask places = 0;
+  for (LaneMask rest = chosen; rest != 0; rest &= rest - 1) {
+    const int lane = std::countr_zero(rest);
+    const std::uint64_t value =
+        ReadLane(warp, operand, lane) + static_cast<std::uint64_t>(operand.offset);
+    const Pointee pointee = PointeeOf(warp, kinds, lane, value);
+    const MemoryRegion* const region = pointee.region;
+    // What the system keeps is reached through registers of the machine.
+    if (region != nullptr &&
+        (region->of_system || region->kind == MemoryRegion::Kind::kGridWorkspace))
+      continue;
+    if (from_address) {
+      // Swizzles by the bits of a shared address are the same wherever the array lies.
+      if (region != nullptr && region->kind == MemoryRegion::Kind::kShared) continue;
+      const std::uint64_t ones = operand.bits == 64 ? ~std::uint64_t{0} : 0xffffffffu;
+      const std::uint64_t open = UndefinedBits(*warp.frame, operand, lane);
+      if (open == (OnesAbove(pointee.promised) & ones)) continue;
+      // An address that was aligned further keeps its object.
+      const bool upper_only = open != 0 && (open | (open - 1)) == ones && (open & ~ones) == 0 &&
+                              std::countr_zero(open) > pointee.promised;
+      if (upper_only && pointee.object != nullptr && (value & ~open) == 0) continue;
+    }
+    places |= LaneMask{1} << lane;
+  }
+  if (places == 0) return;
+  warp.chosen_place = places;
+  warp.chosen_place_origin = origin;
+  warp.chosen_place_pc = warp.PcOf(op);
+}
+
+LaneMask TakeChosenPlace(CoreWarp& warp, const Decoded& op) {
+  const LaneMask places = warp.chosen_place;
+  warp.chosen_place = 0;
+  return warp.chosen_place_pc == warp.PcOf(op) ? places : 0;
+}
+
+void SpreadChosenStore(CoreWarp& warp, const LaneAccess& access, LaneMask lanes) {
+  const std::uint8_t number =
+      StoredChoiceNumber(*warp.device, {.origin = warp.chosen_place_origin});
+  constexpr std::uint64_t kMostBytes = 4096;
+  for (LaneMask rest = lanes & access.lanes; rest != 0; rest &= rest - 1) {
+    const int lane = std::countr_zero(rest);
+    MemoryRegion* const region = access.RegionOf(lane);
+    if (region == nullptr) {
+      const auto variable = LocalVariableAt(warp, lane, access.address[lane] & ~kWindowMask);
+      if (!variable) continue;
+      std::fill_n(warp.local_defined.data() + static_cast<std::uint64_t>(lane) * warp.local_stride +
+                      variable->first,
+                  variable->second, number);
+    } else if (region->kind == MemoryRegion::Kind::kShared && region->defined != nullptr &&
+               region->size <= kMostBytes) {
+      for (std::uint64_t byte = 0; byte < region->size; ++byte)
+        region->defined->SetChosen(byte, number);
+      return;
+    }
+  }
+}
+
+std::uint8_t StoredChoiceNumber(Device& device, StoredChoice choice) {
+  auto& known = device.stored_choices;
+  auto found = std::ranges::find(known, choice);
+  if (found == known.end()) {
+    if (known.size() == kMostStoredChoices) {
+      found = std::prev(known.end());
+    } else {
+      known.push_back(choice);
+      found = std::prev(known.end());
+    }
+  }
+  return static_cast<std::uint8_t>(2 + (found - known.begin()));
+}
+
+StoredChoice StoredChoiceAt(const Device& device, std::uint8_t number) {
+  const std::size_t index = number - std::size_t{2};
+  return index < device.stored_choices.size() ? device.stored_choices[index] : StoredChoice{};
+}
+
+LoadedChoice ChoiceLoaded(CoreWarp& warp, const Decoded& op, const LaneAccess& access,
+                          std::uint32_t offset, std::uint32_t bytes, LaneMask lanes) {
+  LoadedChoice result;
+  for (LaneMask rest = lanes; rest != 0; rest &= rest - 1) {
+    const int lane = std::countr_zero(rest);
+    const MemoryRegion* const region = access.RegionOf(lane);
+    bool unset = false;
+    std::uint8_t number = 0;
+    bool one = true;
+    for (std::uint32_t byte = 0; byte < bytes; ++byte) {
+      std::uint8_t found = 1;
+      if (region == nullptr) {
+        found = warp.local_defined[static_cast<std::uint64_t>(access.at(lane) - warp.local.data()) +
+                                   offset + byte];
+      } else if (region->defined != nullptr) {
+        const auto at = static_cast<std::uint64_t>(access.at(lane) - region->data) + offset + byte;
+        if (!region->defined->Defined(at, 1)) found = region->defined->Choice(at);
+      }
+      if (found == 0) unset = true;
+      if (found < 2) continue;
+      one = one && (number == 0 || number == found);
+      number = found;
+    }
+    if (unset || number == 0) continue;
+    const StoredChoice choice = StoredChoiceAt(*warp.device, number);
+    result.chosen |= LaneMask{1} << lane;
+    if (one && choice.whole_address) result.whole_address |= LaneMask{1} << lane;
+    result.origin = choice.origin;
+  }
+  if (result.chosen != 0 && result.origin == kNoPc) {
+    result.origin = warp.PcOf(op);
+    warp.device->choices.try_emplace(result.origin, "the address of a buffer");
+  }
+  return result;
+}
+
+void ReportChoice(CoreWarp& warp, std::uint32_t pc, LaneMask lanes, const std::string& sink,
+                  std::string what, std::uint32_t origin, std::optional<MemoryPlace> memory) {
+  const auto found = warp.device->choices.find(origin);
+  const std::string choice =
+      found == warp.device->choices.end() ? "what the machine chooses" : found->second;
+  const std::string line = LineOf(*warp.device, origin);
+  Report1(warp, FindingKind::kMachineDependent, pc, lanes,
+          fmt::format("{} on {} (at {}), which the machine chooses", sink, choice, line),
+          std::move(what), std::move(memory),
+          fmt::format("a computation that gives the same result whatever {} is",
+                      choice.starts_with('%') ? choice : choice + " may be"),
+          {}, origin);
+}
+
+}  // namespace assay::emu

@@ -1,0 +1,216 @@
+#include "validator/emu/watch/overflow.h"
+
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <limits>
+#include <vector>
+
+namespace assay::emu {
+namespace {
+
+using ptx::Mod;
+using ptx::Opcode;
+using Exact = __int128;
+
+constexpr int kMaxDepth = 24;
+constexpr std::uint32_t kMaxDistance = 512;
+
+/// What CUDA calls the special registers that make indices.
+struct SpecialName {
+  ptx::SpecialRegister reg;
+  std::string_view name;
+};
+constexpr SpecialName kSpecialNames[] = {{ptx::SpecialRegister::kTid, "threadIdx"},
+                                         {ptx::SpecialRegister::kNtid, "blockDim"},
+                                         {ptx::SpecialRegister::kCtaid, "blockIdx"},
+                                         {ptx::SpecialRegister::kNctaid, "gridDim"}};
+constexpr std::size_t kMaxInputs = 6;
+
+std::string Print(Exact value) { return fmt::format("{}", static_cast<std::int64_t>(value)); }
+
+class Follower {
+ public:
+  Follower(CoreWarp& warp, int lane) : warp_(warp), lane_(lane) {}
+
+  std::optional<WrappedIndex> Take() { return std::move(found_); }
+
+  /// The value of a source operand as it stood before `pc`, had no 32-bit operation wrapped.
+  Exact Value(const DecodedOperand& operand, std::uint32_t pc, bool is_signed, int depth) {
+    const Exact held = Held(operand, is_signed);
+    if (depth >= kMaxDepth || operand.kind != DecodedOperand::Kind::kSlot) return held;
+    const Decoded* const definition = Definition(operand.slot, pc);
+    if (definition == nullptr) return held;
+    return Result(*definition, held, operand.bits, is_signed, depth + 1);
+  }
+
+ private:
+  Exact Held(const DecodedOperand& operand, bool is_signed) const {
+    if (operand.kind != DecodedOperand::Kind::kSlot) return 0;
+    const auto lane = static_cast<std::size_t>(lane_);
+    if (operand.bits == 64) {
+      const std::uint64_t bits = warp_.Lanes<std::uint64_t>(operand.slot)[lane];
+      return is_signed ? Exact{static_cast<std::int64_t>(bits)} : Exact{bits};
+    }
+    if (operand.bits == 32) {
+      const std::uint32_t bits = warp_.Lanes<std::uint32_t>(operand.slot)[lane];
+      return is_signed ? Exact{static_cast<std::int32_t>(bits)} : Exact{bits};
+    }
+    return warp_.Lanes<std::uint16_t>(operand.slot)[lane];
+  }
+
+  /// "blockIdx.x", or the argument that a parameter holds; empty for anything computed.
+  std::string NameOf(const DecodedOperand& operand, const Decoded* definition) const {
+    const FunctionCode& code = warp_.device->program.functions[warp_.frame->function];
+    const auto constant = [&](Slot slot) {
+      return std::ranges::find(code.constants, slot, &ConstantSlot::slot);
+    };
+    if (const auto special = constant(operand.slot);
+        special != code.constants.end() && special->kind == ConstantSlot::Kind::kSpecial) {
+      const auto row = std::ranges::find(kSpecialNames, special->special, &SpecialName::reg);
+      if (row == std::end(kSpecialNames)) return {};
+      return fmt::format("{}.{}", row->name, "xyzw"[special->component % 4]);
+    }
+    if (definition == nullptr || definition->source->opcode != Opcode::kLd ||
+        definition->operand_count != 2)
+      return {};
+    const DecodedOperand& address = definition->operands[1];
+    const auto symbol = constant(address.slot);
+    if (symbol == code.constants.end() || symbol->kind != ConstantSlot::Kind::kParamSymbol)
+      return {};
+    const std::uint64_t at = symbol->value + static_cast<std::uint64_t>(address.offset);
+    const std::vector<Argument>& args = warp_.device->launch.launch->args;
+    for (std::size_t i = 0; i < args.size(); ++i) {
+      const std::size_t variable = code.function->returns.size() + i;
+      if (variable < code.variables.size() && code.variables[variable].offset == at)
+        return args[i].name;
+    }
+    return {};
+  }
+
+  /// Adds the named values that `operand` was computed from.
+  void CollectInputs(const DecodedOperand& operand, std::uint32_t pc, int depth,
+                     std::vector<std::string>& inputs) const {
+    if (operand.kind != DecodedOperand::Kind::kSlot || depth >= kMaxDepth ||
+        inputs.size() >= kMaxInputs)
+      return;
+    const Decoded* const definition = Definition(operand.slot, pc);
+    if (const std::string name = NameOf(operand, definition); !name.empty()) {
+      std::string input = fmt::format("{} = {}", name, Print(Held(operand, true)));
+      if (std::ranges::find(inputs, input) == inputs.end()) inputs.push_back(std::move(input));
+      return;
+    }
+    if (definition == nullptr || definition->source->opcode == Opcode::kLd) return;
+    for (std::size_t i = definition->destinations; i < definition->operand_count; ++i)
+      CollectInputs(definition->operands[i], warp_.PcOf(*definition), depth + 1, inputs);
+  }
+
+  const Decoded* Definition(Slot slot, std::uint32_t pc) const {
+    const FunctionCode& code = warp_.device->program.functions[warp_.frame->function];
+    if (slot < code.constant_slots) return nullptr;
+    for (std::uint32_t distance = 0; pc > code.first_pc && distance < kMaxDistance; ++distance) {
+      const Decoded& op = warp_.At(--pc);
+      for (std::size_t i = 0; i < op.destinations; ++i) {
+        if (op.operands[i].kind == DecodedOperand::Kind::kSlot && op.operands[i].slot == slot)
+          return &op;
+      }
+    }
+    return nullptr;
+  }
+
+  /// The exact result of `op`, or `held` where the operation is not one of index arithmetic.
+  Exact Result(const Decoded& op, Exact held, int bits, bool is_signed, int depth) {
+    const ptx::Instruction& in = *op.source;
+    const std::uint32_t pc = warp_.PcOf(op);
+    if (op.destinations != 1 || op.operand_count < 2) return held;
+    const DecodedOperand* const s = op.operands + 1;
+    const auto source = [&](std::size_t i, bool sign) { return Value(s[i], pc, sign, depth); };
+    const bool sign_of_type = in.type() == ptx::Type::kS32 || in.type() == ptx::Type::kS64;
+    Exact exact = held;
+    std::string text;
+    switch (in.opcode) {
+      case Opcode::kMov:
+      case Opcode::kCvta:
+        return op.operand_count == 2 && s[0].bits == bits ? source(0, is_signed) : held;
+      case Opcode::kCvt: {
+        const ptx::Type from = in.type(1);
+        if (from == ptx::Type::kS32) return source(0, true);
+        if (from == ptx::Type::kU32 || from == ptx::Type::kB32) return source(0, false);
+        return held;
+      }
+      case Opcode::kMul:
+      case Opcode::kMad: {
+        if (in.Has(Mod::kHi) || in.types.empty() || ptx::BitsOf(in.type()) > 64) return held;
+        const bool wide = in.Has(Mod::kWide);
+        const bool sign = wide ? sign_of_type : is_signed;
+        const Exact a = source(0, sign), b = source(1, sign);
+        exact = a * b;
+        text = fmt::format("{} * {}", Print(a), Print(b));
+        if (in.opcode == Opcode::kMad) {
+          const Exact c = source(2, is_signed);
+          exact += c;
+          text += fmt::format(" + {}", Print(c));
+        }
+        break;
+      }
+      case Opcode::kAdd:
+      case Opcode::kSub: {
+        if (op.operand_count != 3 || ptx::BitsOf(in.type()) < 32) return held;
+        const Exact a = source(0, is_signed), b = source(1, is_signed);
+        exact = in.opcode == Opcode::kAdd ? a + b : a - b;
+        text = fmt::format("{} {} {}", Print(a), in.opcode == Opcode::kAdd ? '+' : '-', Print(b));
+        break;
+      }
+      case Opcode::kShl: {
+        const Exact a = source(0, is_signed);
+        const Exact by = Held(s[1], false);
+        if (by < 0 || by >= 32) return held;
+        exact = a * (Exact{1} << static_cast<int>(by));
+        text = fmt::format("{} << {}", Print(a), Print(by));
+        break;
+      }
+      default:
+        return held;
+    }
+    if (found_ || bits != 32) return exact;
+    const Exact low = is_signed ? Exact{std::numeric_limits<std::int32_t>::min()} : Exact{0};
+    const Exact high = is_signed ? Exact{std::numeric_limits<std::int32_t>::max()}
+                                 : Exact{std::numeric_limits<std::uint32_t>::max()};
+    if (exact >= low && exact <= high) return exact;
+    // Registers may have been overwritten since: only what explains the value that is there counts.
+    if (static_cast<std::uint32_t>(exact) != static_cast<std::uint32_t>(held)) return held;
+    // Sums of unsigned values that step back (i - 1 written as i + 0xffffffff) wrap on purpose.
+    if (in.opcode == Opcode::kAdd || in.opcode == Opcode::kSub) {
+      if (!is_signed) return held;
+    }
+    std::vector<std::string> inputs;
+    for (std::size_t i = 0; i + 1 < op.operand_count; ++i) CollectInputs(s[i], pc, depth, inputs);
+    found_ = WrappedIndex{.expression = fmt::format("{} = {}", text, Print(exact)),
+                          .wrapped = static_cast<std::int64_t>(held),
+                          .pc = pc,
+                          .inputs = fmt::format("{}", fmt::join(inputs, ", "))};
+    return exact;
+  }
+
+  CoreWarp& warp_;
+  int lane_;
+  std::optional<WrappedIndex> found_;
+};
+
+}  // namespace
+
+std::optional<WrappedIndex> FindWrappedIndex(CoreWarp& warp, const Decoded& op, int lane) {
+  Follower follower(warp, lane);
+  for (std::size_t i = 0; i < op.operand_count; ++i) {
+    // The address is the operand that PTX writes in brackets.
+    if (i < op.source->operands.size() &&
+        op.source->operands[i].kind != ptx::Operand::Kind::kAddress && op.destinations == 0)
+      continue;
+    if (i < op.destinations) continue;
+    follower.Value(op.operands[i], warp.PcOf(op), true, 0);
+    break;
+  }
+  return follower.Take();
+}
+
+}  // namespace assay::emu

@@ -1,0 +1,54 @@
+// Finds livelocks: threads that spin on memory which nobody is left to change.
+//
+// Model: between two changes of memory a warp is a deterministic automaton, since it reads only
+// what stays the same. A warp that comes back to a state (registers, predicates, local memory,
+// program counters) that it was in since the last change will go round for ever; when every warp
+// that can run does, and no block waits to be started, nothing will ever change again, under any
+// schedule. What the machine chose (clocks, and what comes of them) is no part of a state: waiting
+// with patience is still waiting. Loops that count their rounds never repeat a state: those end at
+// the step limit.
+//
+// Cost: nothing while memory changes; after a few quiet rounds one hash of the register files a
+// round. States are compared with one remembered state, which is renewed at every power of two
+// (Brent), so that memory is constant and a cycle is found within a few times its length.
+//
+//   SpinWatch watch(device);
+//   while (...) { <one turn for every block>; if (watch.AllSpin()) ...; }
+#pragma once
+
+#include <cstdint>
+#include <unordered_map>
+
+#include "validator/emu/core.h"
+
+namespace assay::emu {
+
+class SpinWatch {
+ public:
+  explicit SpinWatch(Device& device) : engine_(device) {}
+
+  /// To be called after each round of turns. True when every warp that can run repeats itself.
+  bool AllSpin();
+  /// Forgets what was seen: something else than memory changed (a block began).
+  void Reset();
+
+ private:
+  struct Seen {
+    std::uint64_t state = 0;
+    std::uint64_t executed = 0;  ///< CoreWarp::executed when `state` was taken.
+    std::uint64_t samples = 0;
+    bool repeats = false;
+  };
+  void Sample(const CoreWarp& warp, int ready, Seen& seen) const;
+
+  Device& engine_;
+  std::uint64_t progress_ = 0;
+  std::uint32_t quiet_rounds_ = 0;
+  std::unordered_map<const CoreWarp*, Seen> seen_;
+};
+
+/// Adds the livelock finding: who spins on what, and who waits for them. `ended` of `blocks` have
+/// ended.
+void ReportSpin(Device& device, std::uint32_t ended);
+
+}  // namespace assay::emu

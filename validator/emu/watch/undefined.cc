@@ -1,0 +1,581 @@
+#include "validator/emu/watch/undefined.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <bit>
+#include <cstring>
+#include <optional>
+#include <span>
+
+#include "validator/emu/handlers/async_copy.h"
+#include "validator/emu/handlers/mma_forms.h"
+#include "validator/emu/site.h"
+#include "validator/emu/watch/machine.h"
+
+namespace assay::emu {
+namespace {
+
+using ptx::Instruction;
+using ptx::Mod;
+using ptx::Opcode;
+using ptx::Type;
+
+std::uint64_t OnesOf(int bits) {
+  return bits >= 64 ? ~std::uint64_t{0} : (std::uint64_t{1} << bits) - 1;
+}
+
+template <class Visit>
+void ForEachLane(LaneMask lanes, Visit visit) {
+  for (LaneMask rest = lanes; rest != 0; rest &= rest - 1) visit(std::countr_zero(rest));
+}
+
+bool IsRegister(const DecodedOperand& operand) {
+  return operand.kind == DecodedOperand::Kind::kSlot ||
+         operand.kind == DecodedOperand::Kind::kPredicate;
+}
+
+/// A slot's lanes, as the widest type.
+std::uint64_t ReadLane(CoreWarp& warp, const DecodedOperand& operand, int lane) {
+  if (operand.bits == 64) return warp.Lanes<std::uint64_t>(operand.slot)[lane];
+  if (operand.bits == 32) return warp.Lanes<std::uint32_t>(operand.slot)[lane];
+  return warp.Lanes<std::uint16_t>(operand.slot)[lane];
+}
+void WriteLane(CoreWarp& warp, const DecodedOperand& operand, int lane, std::uint64_t value) {
+  if (operand.bits == 64) {
+    warp.Lanes<std::uint64_t>(operand.slot)[lane] = value;
+  } else if (operand.bits == 32) {
+    warp.Lanes<std::uint32_t>(operand.slot)[lane] = static_cast<std::uint32_t>(value);
+  } else {
+    warp.Lanes<std::uint16_t>(operand.slot)[lane] = static_cast<std::uint16_t>(value);
+  }
+}
+
+enum class Travel : std::uint8_t {
+  kMoved,
+  kBitwise,
+  kUpward,
+  kByHalves,
+  kPaired,
+  kCompared,
+  kDecided,
+  kMatrix
+};
+
+struct Rule {
+  Opcode opcode;
+  Travel travel;
+  std::uint8_t data;  ///< kMoved: which sources carry the bits, one bit each; the rest say how.
+};
+constexpr Rule kRules[] = {
+    {Opcode::kMov, Travel::kMoved, 0xff},   {Opcode::kPrmt, Travel::kMoved, 0b11},
+    {Opcode::kShl, Travel::kMoved, 0b1},    {Opcode::kShr, Travel::kMoved, 0b1},
+    {Opcode::kShf, Travel::kMoved, 0b11},   {Opcode::kBfe, Travel::kMoved, 0b1},
+    {Opcode::kBfi, Travel::kMoved, 0b11},   {Opcode::kBrev, Travel::kMoved, 0b1},
+    {Opcode::kSelp, Travel::kMoved, 0b11},  {Opcode::kSlct, Travel::kMoved, 0b11},
+    {Opcode::kCvt, Travel::kMoved, 0b1},    {Opcode::kMovmatrix, Travel::kMoved, 0b1},
+    {Opcode::kAnd, Travel::kBitwise, 0},    {Opcode::kOr, Travel::kBitwise, 0},
+    {Opcode::kXor, Travel::kBitwise, 0},    {Opcode::kNot, Travel::kBitwise, 0},
+    {Opcode::kLop3, Travel::kBitwise, 0},   {Opcode::kAdd, Travel::kUpward, 0},
+    {Opcode::kSub, Travel::kUpward, 0},     {Opcode::kMul, Travel::kUpward, 0},
+    {Opcode::kMad, Travel::kUpward, 0},     {Opcode::kNeg, Travel::kUpward, 0},
+    {Opcode::kFma, Travel::kByHalves, 0},   {Opcode::kMin, Travel::kByHalves, 0},
+    {Opcode::kMax, Travel::kByHalves, 0},   {Opcode::kAbs, Travel::kByHalves, 0},
+    {Opcode::kEx2, Travel::kByHalves, 0},   {Opcode::kTanh, Travel::kByHalves, 0},
+    {Opcode::kSetp, Travel::kCompared, 0},  {Opcode::kMma, Travel::kMatrix, 0},
+    {Opcode::kWmmaMma, Travel::kMatrix, 0},
+};
+
+bool IsInteger(Type type) {
+  constexpr Type kIntegers[] = {Type::kB8, Type::kB16, Type::kB32, Type::kB64,
+                                Type::kU8, Type::kU16, Type::kU32, Type::kU64,
+                                Type::kS8, Type::kS16, Type::kS32, Type::kS64};
+  return std::ranges::find(kIntegers, type) != std::end(kIntegers);
+}
+
+/// Two values side by side in 32 bits.
+bool IsPairOfHalves(Type type) {
+  constexpr Type kPairs[] = {Type::kF16x2, Type::kBF16x2, Type::kU16x2, Type::kS16x2};
+  return std::ranges::find(kPairs, type) != std::end(kPairs);
+}
+
+/// How the bits of this instruction's sources travel; nothing: as a whole.
+std::optional<Rule> RuleOf(const Decoded& op) {
+  const Instruction& in = *op.source;
+  const auto* const row = std::ranges::find(kRules, in.opcode, &Rule::opcode);
+  if (row == std::end(kRules)) return std::nullopt;
+  Rule rule = *row;
+  const bool by_halves = IsPairOfHalves(in.type());
+  if (rule.travel == Travel::kUpward || rule.travel == Travel::kByHalves) {
+    if (by_halves) {
+      rule.travel = Travel::kByHalves;
+      return rule;
+    }
+    const bool exact = rule.travel == Travel::kUpward && IsInteger(in.type()) &&
+                       !in.Has(Mod::kHi) && !in.Has(Mod::kSat);
+    return exact ? std::optional(rule) : std::nullopt;
+  }
+  if (in.opcode == Opcode::kCvt) {
+    if (by_halves && op.operand_count == 3) {
+      rule.travel = Travel::kPaired;
+      return rule;
+    }
+    const bool integers = in.types.size() > 1 && IsInteger(in.types[0]) && IsInteger(in.types[1]);
+    return integers && !in.Has(Mod::kSat) ? std::optional(rule) : std::nullopt;
+  }
+  if (in.opcode == Opcode::kSetp && !(by_halves && op.destinations == 2)) {
+    const bool equality = in.Has(Mod::kEq) || in.Has(Mod::kNe);
+    if (!equality || !IsInteger(in.type()) || op.destinations != 1 || op.operand_count != 3)
+      return std::nullopt;
+    rule.travel = Travel::kDecided;
+  }
+  // lop3 with a predicate result looks at all of the word.
+  if (in.opcode == Opcode::kLop3 && op.destinations != 1) return std::nullopt;
+  const auto fits = [](const DecodedOperand& operand) {
+    return operand.kind != DecodedOperand::Kind::kSlot || operand.bits <= 64;
+  };
+  if (!std::all_of(op.operands, op.operands + op.operand_count, fits)) return std::nullopt;
+  return rule;
+}
+
+/// One instruction, its undefined sources looked up.
+class Propagation {
+ public:
+  Propagation(CoreWarp& warp, const Decoded& op)
+      : warp_(warp),
+        op_(op),
+        frame_(*warp.frame),
+        sources_(op.operands + op.destinations,
+                 static_cast<std::size_t>(op.operand_count - op.destinations)) {
+    for (const DecodedOperand& source : sources_) {
+      if (!IsRegister(source)) continue;
+      const LaneMask mask = frame_.undefined[source.shadow];
+      const LaneMask unset = UnsetLanes(frame_, source.shadow);
+      // The origin of what is not initialised goes first: it is the worse of the two.
+      if ((mask & warp.exec) != 0 &&
+          (origin_ == kNoPc || ((unset & warp.exec) != 0 && (unset_ & warp.exec) == 0)))
+        origin_ = frame_.origin[source.shadow];
+      any_ |= mask;
+      unset_ |= unset;
+    }
+  }
+
+  void Run() {
+    Spread();
+    // Where nothing that is not initialised took part, the result is the machine's choice.
+    const Opcode opcode = op_.source->opcode;
+    const bool by_lane = opcode != Opcode::kMma && opcode != Opcode::kWmmaMma;
+    const LaneMask chosen = by_lane ? ~unset_ : unset_ == 0 ? kAllLanes : 0;
+    for (std::size_t i = 0; i < op_.destinations; ++i) {
+      const DecodedOperand& target = op_.operands[i];
+      if (IsRegister(target))
+        frame_.machine[target.shadow] |= chosen & warp_.exec & frame_.undefined[target.shadow];
+    }
+  }
+
+ private:
+  void Spread() {
+    if (warp_.async != nullptr && op_.source->opcode != Opcode::kMov) ReportInFlight();
+    const std::optional<Rule> rule = RuleOf(op_);
+    if (!rule) return Whole(any_);
+    switch (rule->travel) {
+      case Travel::kMoved:
+        return op_.operands[0].kind == DecodedOperand::Kind::kPredicate ? Whole(any_)
+                                                                        : Moved(rule->data);
+      case Travel::kBitwise:
+        return op_.operands[0].kind == DecodedOperand::Kind::kPredicate ? Predicates() : Bitwise();
+      case Travel::kUpward:
+        return Upward();
+      case Travel::kByHalves:
+        return ByHalves();
+      case Travel::kPaired:
+        return Paired();
+      case Travel::kCompared:
+        return Compared();
+      case Travel::kMatrix:
+        return Matrix();
+      case Travel::kDecided:
+        return Decided();
+    }
+  }
+
+  std::uint64_t BitsOf(const DecodedOperand& source, int lane) const {
+    return IsRegister(source) ? UndefinedBits(frame_, source, lane) : 0;
+  }
+
+  /// Accumulators of a wgmma that was not waited for may be moved about, nothing else.
+  void ReportInFlight() {
+    for (const DecodedOperand& source : sources_) {
+      if (!IsRegister(source)) continue;
+      const LaneMask lanes = frame_.undefined[source.shadow] & warp_.exec;
+      if (lanes == 0 || !IsInFlight(warp_, frame_.origin[source.shadow])) continue;
+      return ReportUndefined(
+          warp_, warp_.PcOf(op_), lanes,
+          fmt::format("the accumulators of the wgmma at {} are used before wgmma.wait_group",
+                      LineOf(*warp_.device, frame_.origin[source.shadow])),
+          "uses an accumulator", frame_.origin[source.shadow]);
+    }
+  }
+
+  /// Every destination, as a whole.
+  void Whole(LaneMask undefined) {
+    for (std::size_t i = 0; i < op_.destinations; ++i) {
+      if (IsRegister(op_.operands[i]))
+        SetUndefined(frame_, op_.operands[i].shadow, warp_.exec, undefined, origin_);
+    }
+  }
+
+  /// What the instruction gives with `words` (by source; null: as it is) in place of its sources.
+  /// Registers are as before afterwards.
+  struct Substitute {
+    const DecodedOperand* source;
+    LaneBitsets words;
+  };
+  void Evaluate(std::span<const Substitute> words, std::span<LaneBitsets> results) {
+    struct Saved {
+      Slot slot;
+      std::array<std::byte, 2 * kSlotBytes> bytes;
+    };
+    std::array<Saved, 12> saved;
+    std::size_t count = 0;
+    const auto save = [&](const DecodedOperand& operand) {
+      if (operand.kind != DecodedOperand::Kind::kSlot) return;
+      Saved& entry = saved[count++];
+      entry.slot = operand.slot;
+      std::memcpy(entry.bytes.data(), warp_.Lanes<std::byte>(operand.slot), Bytes(operand));
+    };
+    for (std::size_t i = 0; i < op_.destinations; ++i) save(op_.operands[i]);
+    for (const Substitute& word : words) save(*word.source);
+    for (const Substitute& word : words) {
+      for (int lane = 0; lane < kWarpSize; ++lane)
+        WriteLane(warp_, *word.source, lane, word.words[static_cast<std::size_t>(lane)]);
+    }
+    op_.run(warp_, op_);
+    for (std::size_t i = 0; i < op_.destinations && i < results.size(); ++i) {
+      if (op_.operands[i].kind != DecodedOperand::Kind::kSlot) continue;
+      for (int lane = 0; lane < kWarpSize; ++lane)
+        results[i][static_cast<std::size_t>(lane)] = ReadLane(warp_, op_.operands[i], lane);
+    }
+    // Registers that stand there twice were saved before anything was written.
+    std::size_t at = 0;
+    const auto restore = [&](const DecodedOperand& operand) {
+      if (operand.kind != DecodedOperand::Kind::kSlot) return;
+      const Saved& entry = saved[at++];
+      std::memcpy(warp_.Lanes<std::byte>(entry.slot), entry.bytes.data(), Bytes(operand));
+    };
+    for (std::size_t i = 0; i < op_.destinations; ++i) restore(op_.operands[i]);
+    for (const Substitute& word : words) restore(*word.source);
+  }
+  static std::size_t Bytes(const DecodedOperand& operand) {
+    return operand.bits == 64 ? 2 * kSlotBytes : kSlotBytes;
+  }
+
+  void Moved(std::uint8_t data) {
+    LaneMask unclear = 0;  // Lanes in which it is undefined how bits move.
+    std::array<Substitute, kMostOperands> words;
+    std::size_t count = 0;
+    if (sources_.size() > kMostOperands || op_.destinations > kMostOperands) return Whole(any_);
+    for (std::size_t i = 0; i < sources_.size(); ++i) {
+      const DecodedOperand& source = sources_[i];
+      if (!IsRegister(source)) continue;
+      if ((data >> i & 1) == 0) {
+        unclear |= frame_.undefined[source.shadow];
+        continue;
+      }
+      // One register as value and as count: which of the two a bit is cannot be told apart.
+      for (std::size_t j = 0; j < sources_.size(); ++j) {
+        if ((data >> j & 1) == 0 && IsRegister(sources_[j]) && sources_[j].slot == source.slot &&
+            sources_[j].kind == source.kind)
+          return Whole(any_);
+      }
+      Substitute& word = words[count++];
+      word.source = &source;
+      for (int lane = 0; lane < kWarpSize; ++lane)
+        word.words[static_cast<std::size_t>(lane)] = BitsOf(source, lane);
+    }
+    std::array<LaneBitsets, kMostOperands> results;
+    Evaluate({words.data(), count}, results);
+    for (std::size_t i = 0; i < op_.destinations; ++i) {
+      if (op_.operands[i].kind != DecodedOperand::Kind::kSlot) continue;
+      ForEachLane(unclear, [&](int lane) {
+        results[i][static_cast<std::size_t>(lane)] = ~std::uint64_t{0};
+      });
+      SetUndefinedBits(frame_, op_.operands[i], warp_.exec, results[i], origin_);
+    }
+  }
+
+  /// With up to three sources, each of whose undefined bits may be all zero or all one: bits that
+  /// come out the same every time are defined.
+  void Bitwise() {
+    const std::size_t sources = std::min<std::size_t>(sources_.size(), 3);
+    LaneBitsets all;
+    all.fill(~std::uint64_t{0});
+    LaneBitsets some{};
+    for (unsigned choice = 0; choice < 1u << sources; ++choice) {
+      std::array<Substitute, 3> words;
+      std::size_t count = 0;
+      for (std::size_t i = 0; i < sources; ++i) {
+        if (sources_[i].kind != DecodedOperand::Kind::kSlot) return Whole(any_);
+        if (frame_.undefined[sources_[i].shadow] == 0) continue;
+        Substitute& word = words[count++];
+        word.source = &sources_[i];
+        for (int lane = 0; lane < kWarpSize; ++lane) {
+          const std::uint64_t open = BitsOf(sources_[i], lane);
+          const std::uint64_t value = ReadLane(warp_, sources_[i], lane);
+          word.words[static_cast<std::size_t>(lane)] =
+              (value & ~open) | ((choice >> i & 1) != 0 ? open : 0);
+        }
+      }
+      std::array<LaneBitsets, 1> result;
+      Evaluate({words.data(), count}, result);
+      for (std::size_t lane = 0; lane < kWarpSize; ++lane) {
+        all[lane] &= result[0][lane];
+        some[lane] |= result[0][lane];
+      }
+    }
+    for (std::size_t lane = 0; lane < kWarpSize; ++lane) some[lane] ^= all[lane];
+    SetUndefinedBits(frame_, op_.operands[0], warp_.exec, some, origin_);
+  }
+
+  void Predicates() {
+    LaneMask undefined = any_;
+    for (const DecodedOperand& source : sources_) {
+      if (source.kind != DecodedOperand::Kind::kPredicate) return Whole(any_);
+      const LaneMask value =
+          source.negated ? ~warp_.predicates[source.slot] : warp_.predicates[source.slot];
+      // A defined source that decides alone.
+      LaneMask decides = 0;
+      if (op_.source->opcode == Opcode::kAnd) decides = ~value;
+      if (op_.source->opcode == Opcode::kOr) decides = value;
+      undefined &= ~(decides & ~frame_.undefined[source.shadow]);
+    }
+    Whole(undefined);
+  }
+
+  template <class Compute>
+  void ByLane(Compute compute) {
+    LaneBitsets bits{};
+    ForEachLane(warp_.exec & any_,
+                [&](int lane) { bits[static_cast<std::size_t>(lane)] = compute(lane); });
+    for (std::size_t i = 0; i < op_.destinations; ++i) {
+      if (op_.operands[i].kind == DecodedOperand::Kind::kSlot)
+        SetUndefinedBits(frame_, op_.operands[i], warp_.exec, bits, origin_);
+    }
+  }
+  std::uint64_t Together(int lane) const {
+    std::uint64_t bits = 0;
+    for (const DecodedOperand& source : sources_) bits |= BitsOf(source, lane);
+    return bits;
+  }
+  static std::uint64_t InHalves(std::uint64_t bits) {
+    std::uint64_t halves = 0;
+    for (int at = 0; at < 64; at += 16) {
+      const std::uint64_t half = std::uint64_t{0xffff} << at;
+      if ((bits & half) != 0) halves |= half;
+    }
+    return halves;
+  }
+
+  void Upward() {
+    ByLane([&](int lane) {
+      // An offset that the machine chose leaves nothing of an address known, or the sum would look
+      // like one that was moved about.
+      if (MovesAddress(lane)) return ~std::uint64_t{0};
+      const std::uint64_t bits = Together(lane);
+      return bits | (0 - bits);
+    });
+  }
+  bool MovesAddress(int lane) const {
+    if (op_.operands[0].bits != 64 || (unset_ >> lane & 1) != 0) return false;
+    bool address = false;
+    bool offset = false;
+    for (const DecodedOperand& source : sources_) {
+      if (source.kind != DecodedOperand::Kind::kSlot) continue;
+      const bool open = BitsOf(source, lane) != 0;
+      const bool points = source.bits == 64 && IsGenericAddress(ReadLane(warp_, source, lane));
+      address = address || (points && !open);
+      offset = offset || (open && !points);
+    }
+    return address && offset;
+  }
+  void ByHalves() {
+    ByLane([&](int lane) { return InHalves(Together(lane)); });
+  }
+  /// cvt d, a, b: a becomes the upper half, b the lower one.
+  void Paired() {
+    ByLane([&](int lane) {
+      return (BitsOf(sources_[0], lane) != 0 ? std::uint64_t{0xffff0000} : 0) |
+             (BitsOf(sources_[1], lane) != 0 ? std::uint64_t{0xffff} : 0);
+    });
+  }
+  /// Whether two values are equal: not, where bits differ that are no choice of the machine's.
+  /// (What
+  /// is not initialised is a defect wherever it is compared.) An address is never null.
+  void Decided() {
+    LaneMask undefined = any_;
+    for (LaneMask rest = any_ & ~unset_ & warp_.exec; rest != 0; rest &= rest - 1) {
+      const int lane = std::countr_zero(rest);
+      const std::uint64_t a = ReadLane(warp_, sources_[0], lane);
+      const std::uint64_t b = ReadLane(warp_, sources_[1], lane);
+      const std::uint64_t open = Together(lane);
+      const bool null = (a == 0 && BitsOf(sources_[0], lane) == 0 && IsGenericAddress(b)) ||
+                        (b == 0 && BitsOf(sources_[1], lane) == 0 && IsGenericAddress(a));
+      if (null || ((a ^ b) & ~open & OnesOf(sources_[0].bits)) != 0)
+        undefined &= ~(LaneMask{1} << lane);
+    }
+    Whole(undefined);
+  }
+  bool IsGenericAddress(std::uint64_t value) const {
+    const std::uint64_t window = value & kWindowMask;
+    return window == kSharedWindow || window == kLocalWindow || window == kCodeWindow ||
+           GenericRegion(*warp_.device, value) != nullptr;
+  }
+
+  /// setp p|q on pairs: p is about the lower halves, q about the upper ones.
+  void Compared() {
+    LaneMask half[2] = {0, 0};
+    ForEachLane(warp_.exec & any_, [&](int lane) {
+      const std::uint64_t bits = Together(lane);
+      for (int h = 0; h < 2; ++h) {
+        if ((bits >> (16 * h) & 0xffff) != 0) half[h] |= LaneMask{1} << lane;
+      }
+    });
+    for (std::size_t i = 0; i < 2; ++i) {
+      if (IsRegister(op_.operands[i]))
+        SetUndefined(frame_, op_.operands[i].shadow, warp_.exec, half[i], origin_);
+    }
+  }
+
+  /// Of the positions of a matrix, by columns: which are undefined.
+  std::vector<bool> Gather(const DecodedOperand* operands, const MmaPlaces& places) const {
+    std::vector<bool> undefined(static_cast<std::size_t>(places.size));
+    const int each = places.registers * places.per_register;
+    for (int r = 0; r < places.registers; ++r) {
+      if (frame_.undefined[operands[r].shadow] == 0) continue;
+      ForEachLane(frame_.undefined[operands[r].shadow], [&](int lane) {
+        const std::uint64_t bits = BitsOf(operands[r], lane);
+        for (int e = 0; e < places.per_register; ++e) {
+          const auto at = static_cast<std::size_t>(lane * each + r * places.per_register + e);
+          if ((bits >> (e * places.bits) & OnesOf(places.bits)) != 0)
+            undefined[places.index[at]] = true;
+        }
+      });
+    }
+    return undefined;
+  }
+
+  void Matrix() {
+    const MmaOptions options = UnpackMma(op_.immediate);
+    // Each quad pair computes a product of its own: all of it, then.
+    if (op_.source->Has(Mod::kM8n8k4) && options.a == Type::kF16)
+      return Whole(any_ != 0 ? kAllLanes : 0);
+    const MmaForm& form = MmaFormAt(op_.aux);
+    const MmaPlaces& d_places = options.d == Type::kF16 ? form.half_accumulator : form.accumulator;
+    const MmaPlaces& c_places = options.c == Type::kF16 ? form.half_accumulator : form.accumulator;
+    const DecodedOperand* const a_operands = op_.operands + d_places.registers;
+    const DecodedOperand* const b_operands = a_operands + form.a.registers;
+    const DecodedOperand* const c_operands = b_operands + form.b.registers;
+    // Sparsity metadata say which element is where.
+    const DecodedOperand* const behind = c_operands + c_places.registers;
+    for (const DecodedOperand* o = behind; o != op_.operands + op_.operand_count; ++o) {
+      if (IsRegister(*o) && frame_.undefined[o->shadow] != 0) return Whole(kAllLanes);
+    }
+    const auto m = static_cast<std::size_t>(form.shape.m);
+    const std::vector<bool> a = Gather(a_operands, form.a);
+    const std::vector<bool> b = Gather(b_operands, form.b);
+    std::vector<bool> d = Gather(c_operands, c_places);
+    std::vector<bool> rows(m);
+    for (std::size_t i = 0; i < a.size(); ++i) rows[i % m] = rows[i % m] || a[i];
+    const std::size_t per_column = b.size() / static_cast<std::size_t>(form.shape.n);
+    for (std::size_t i = 0; i < d.size(); ++i) {
+      const auto column = b.begin() + static_cast<std::ptrdiff_t>(i / m * per_column);
+      if (rows[i % m] || std::find(column, column + static_cast<std::ptrdiff_t>(per_column),
+                                   true) != column + static_cast<std::ptrdiff_t>(per_column))
+        d[i] = true;
+    }
+    const int each = d_places.registers * d_places.per_register;
+    for (int r = 0; r < d_places.registers; ++r) {
+      LaneBitsets bits{};
+      for (int lane = 0; lane < kWarpSize; ++lane) {
+        for (int e = 0; e < d_places.per_register; ++e) {
+          const auto at = static_cast<std::size_t>(lane * each + r * d_places.per_register + e);
+          if (d[d_places.index[at]])
+            bits[static_cast<std::size_t>(lane)] |= OnesOf(d_places.bits) << (e * d_places.bits);
+        }
+      }
+      SetUndefinedBits(frame_, op_.operands[r], warp_.exec, bits, FirstOrigin());
+    }
+  }
+  /// Of the whole warp: a lane's result may come from another lane's sources.
+  std::uint32_t FirstOrigin() const {
+    for (const DecodedOperand& source : sources_) {
+      if (IsRegister(source) && frame_.undefined[source.shadow] != 0)
+        return frame_.origin[source.shadow];
+    }
+    return origin_;
+  }
+
+  static constexpr std::size_t kMostOperands = 4;
+
+  CoreWarp& warp_;
+  const Decoded& op_;
+  Frame& frame_;
+  std::span<const DecodedOperand> sources_;
+  LaneMask any_ = 0;    // Lanes with an undefined source, whether they execute or not.
+  LaneMask unset_ = 0;  // Of them, those with a source that is not initialised.
+  std::uint32_t origin_ = kNoPc;
+};
+
+}  // namespace
+
+std::uint64_t UndefinedBits(const Frame& frame, const DecodedOperand& operand, int lane) {
+  const LaneMask bit = LaneMask{1} << lane;
+  if ((frame.undefined[operand.shadow] & bit) == 0) return 0;
+  if ((frame.partial[operand.shadow] & bit) == 0) return OnesOf(operand.bits);
+  return (*frame.bits[operand.shadow])[static_cast<std::size_t>(lane)];
+}
+
+void SetUndefined(Frame& frame, std::uint32_t shadow, LaneMask lanes, LaneMask undefined,
+                  std::uint32_t origin) {
+  LaneMask& mask = frame.undefined[shadow];
+  mask = (mask & ~lanes) | (undefined & lanes);
+  frame.partial[shadow] &= ~lanes;
+  frame.machine[shadow] &= ~lanes;
+  if ((undefined & lanes) != 0) frame.origin[shadow] = origin;
+}
+
+void SetUndefinedBits(Frame& frame, const DecodedOperand& operand, LaneMask lanes,
+                      const LaneBitsets& bits, std::uint32_t origin) {
+  const std::uint64_t ones = OnesOf(operand.bits);
+  LaneMask some = 0;
+  LaneMask partial = 0;
+  ForEachLane(lanes, [&](int lane) {
+    const std::uint64_t word = bits[static_cast<std::size_t>(lane)] & ones;
+    some |= LaneMask{word != 0} << lane;
+    partial |= LaneMask{word != 0 && word != ones} << lane;
+  });
+  SetUndefined(frame, operand.shadow, lanes, some, origin);
+  if (partial == 0 || operand.bits > 64) return;
+  if (frame.bits.size() <= operand.shadow) frame.bits.resize(operand.shadow + std::size_t{1});
+  std::unique_ptr<LaneBitsets>& kept = frame.bits[operand.shadow];
+  if (kept == nullptr) kept = std::make_unique<LaneBitsets>();
+  ForEachLane(partial, [&](int lane) {
+    (*kept)[static_cast<std::size_t>(lane)] = bits[static_cast<std::size_t>(lane)] & ones;
+  });
+  frame.partial[operand.shadow] |= partial;
+}
+
+void PropagateUndefined(CoreWarp& warp, const Decoded& op) { Propagation(warp, op).Run(); }
+
+void Propagate(CoreWarp& warp, const Decoded& op) {
+  LaneMask undefined = 0;
+  for (std::size_t i = op.destinations; i < op.operand_count; ++i) {
+    if (IsRegister(op.operands[i])) undefined |= warp.frame->undefined[op.operands[i].shadow];
+  }
+  if ((undefined & warp.exec) != 0) return PropagateUndefined(warp, op);
+  for (std::size_t i = 0; i < op.destinations; ++i) {
+    if (IsRegister(op.operands[i])) warp.frame->undefined[op.operands[i].shadow] &= ~warp.exec;
+  }
+}
+
+}  // namespace assay::emu
