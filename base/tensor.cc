@@ -1,5 +1,8 @@
 #include "base/tensor.h"
 
+#include <algorithm>
+#include <cstring>
+
 #include <utility>
 
 namespace assay {
@@ -39,6 +42,25 @@ const std::byte* Tensor::Element(std::int64_t index) const {
 
 std::byte* Tensor::Element(std::int64_t index) {
   return const_cast<std::byte*>(std::as_const(*this).Element(index));
+}
+
+std::optional<std::int64_t> FirstDifference(const Tensor& a, const Tensor& b) {
+  if (a.elements != b.elements || a.dtype != b.dtype) return 0;
+  if (a.elements == 0) return std::nullopt;
+  const std::span<const std::byte> bytes_a = a.memory.bytes();
+  const std::span<const std::byte> bytes_b = b.memory.bytes();
+  if (std::memcmp(bytes_a.data(), bytes_b.data(), bytes_a.size()) == 0) return std::nullopt;
+  const auto first = std::ranges::mismatch(bytes_a, bytes_b).in1;
+  return (first - bytes_a.begin()) / static_cast<std::int64_t>(SizeOf(a.dtype));
+}
+
+std::vector<std::int64_t> IndexOf(std::int64_t place, const Shape& shape) {
+  std::vector<std::int64_t> index(shape.size());
+  for (std::size_t axis = shape.size(); axis-- > 0;) {
+    index[axis] = shape[axis] > 0 ? place % shape[axis] : 0;
+    place = shape[axis] > 0 ? place / shape[axis] : 0;
+  }
+  return index;
 }
 
 }  // namespace assay

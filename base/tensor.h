@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -31,6 +32,11 @@ struct Tensor {
   const std::byte* Element(std::int64_t index) const;
   std::byte* Element(std::int64_t index);
 };
+
+/// The first element whose bits differ between two tensors; 0 where their sizes do.
+std::optional<std::int64_t> FirstDifference(const Tensor& a, const Tensor& b);
+/// The index, one number a dimension, of the element at a row-major place.
+std::vector<std::int64_t> IndexOf(std::int64_t place, const Shape& shape);
 
 /// Tensors by the names that the op gives them.
 using TensorMap = std::map<std::string, Tensor, std::less<>>;

@@ -18,6 +18,7 @@ struct Request {
   std::string effort = "standard";
   std::string counterexamples;
   std::uint64_t seed = 1;
+  std::size_t device_cases = 0;
 };
 
 Result<int> Check(const Request& request, bool json) {
@@ -40,6 +41,7 @@ Result<int> Check(const Request& request, bool json) {
               .seed = request.seed,
               .holdout_seed = [&entropy] { return (std::uint64_t{entropy()} << 32) | entropy(); },
               .unsafe_no_jail = request.tools.unsafe_no_jail,
+              .device_cases = request.device_cases,
               .regressions = {}});
   const gates::Judgement judgement = gatekeeper.Judge(instance, candidate);
   progress.Finish();
@@ -68,6 +70,8 @@ void AddCheck(CLI::App& app, Session& session) {
   AddInstanceOptions(*command, request->instance, OpArgument::kOption);
   AddEffortOption(*command, request->effort);
   command->add_option("--seed", request->seed, "Seed of the cases.")->check(WholeNumber());
+  command->add_option("--device-cases", request->device_cases,
+                      "Cases on the GPU, where one is asked for (0: as the effort says).");
   command->add_option("--counterexamples", request->counterexamples,
                       "Folder to write the counterexamples to, for assay replay.");
   AddWorkbenchOptions(*command, request->tools);
@@ -75,6 +79,7 @@ void AddCheck(CLI::App& app, Session& session) {
   command->footer(
       "Example:\n"
       "  assay check ops/rms_norm/naive --op rms_norm --dtype T=f16\n"
+      "  assay check mine/ --op softmax --engine gpu,emulator\n"
       "Exit codes: 0 accepted, 1 refuted, 2 inconclusive, 3 usage or environment, 4 internal "
       "error.");
   command->callback([&session, request] {

@@ -2,13 +2,22 @@
 
 #include <fmt/format.h>
 
+#include <charconv>
+#include <ranges>
+
 #include "sandbox/health.h"
 
 namespace assay::cli {
 
 void AddWorkbenchOptions(CLI::App& command, WorkbenchOptions& options) {
-  command.add_option("--engine", options.engine, "Where kernels run.")
-      ->check(CLI::IsMember({"emulator"}));
+  command
+      .add_option(
+          "--engine", options.engine,
+          "Where kernels run: emulator, or gpu[:N],emulator, where cases run on a GPU as well.")
+      ->check([](const std::string& text) {
+        const auto engines = ParseEngines(text);
+        return engines ? std::string() : ToString(engines.error());
+      });
   command.add_option("--arch", options.arch, "Target architecture, e.g. sm_80, sm_90, sm_90a.");
   command.add_option("--jobs", options.jobs, "Worker processes of a kind (0: one a core).")
       ->check(CLI::Range(0, 1024));
@@ -17,12 +26,42 @@ void AddWorkbenchOptions(CLI::App& command, WorkbenchOptions& options) {
       "Run untrusted code without namespaces. Stands in the verdict and bars emission.");
 }
 
+Result<Engines> ParseEngines(std::string_view text) {
+  Engines engines;
+  bool emulator = false;
+  for (const auto part : text | std::views::split(',')) {
+    const std::string_view word(part);
+    if (word == "emulator") {
+      emulator = true;
+      continue;
+    }
+    int number = 0;
+    const std::string_view digits = word.starts_with("gpu:") ? word.substr(4) : "0";
+    const auto [end, fault] = std::from_chars(digits.data(), digits.data() + digits.size(), number);
+    const bool whole = fault == std::errc{} && end == digits.data() + digits.size() && number >= 0;
+    if ((word != "gpu" && !word.starts_with("gpu:")) || !whole || engines.gpu) {
+      return Fail(ErrorKind::kUsage, fmt::format("'{}' is no choice of engines", text), "--engine",
+                  "emulator, gpu,emulator or gpu:N,emulator");
+    }
+    engines.gpu = number;
+  }
+  if (!emulator) {
+    return Fail(ErrorKind::kUsage,
+                "a GPU alone sees no races and no undefined values: nothing could be accepted",
+                "--engine", "gpu,emulator");
+  }
+  return engines;
+}
+
 Result<std::unique_ptr<Workbench>> Workbench::Make(const WorkbenchOptions& options) {
+  ASSAY_TRY(const Engines engines, ParseEngines(options.engine));
   engine::Toolbox::Options toolbox_options;
   toolbox_options.jail = !options.unsafe_no_jail;
   toolbox_options.pool.workers_per_kind = options.jobs;
+  toolbox_options.pool.gpu = engines.gpu.value_or(0);
   ASSAY_TRY(auto toolbox, engine::Toolbox::Create(std::move(toolbox_options)));
-  return std::unique_ptr<Workbench>(new Workbench(std::move(toolbox)));
+  if (engines.gpu) ASSAY_TRY_VOID(toolbox->gpu().Describe());
+  return std::unique_ptr<Workbench>(new Workbench(std::move(toolbox), engines.gpu.has_value()));
 }
 
 gates::Tools Workbench::MakeTools() {
@@ -30,7 +69,8 @@ gates::Tools Workbench::MakeTools() {
           .engine = engine(),
           .oracle = oracle_,
           .clock = clock_,
-          .progress = {}};
+          .progress = {},
+          .gpu = gpu()};
 }
 
 Status Workbench::CheckTarget(const std::string& arch) {
@@ -56,6 +96,9 @@ std::map<std::string, std::string> Workbench::Versions() {
   std::map<std::string, std::string> versions = {{"assay", ASSAY_VERSION},
                                                  {"jail", toolbox_->isolation().description}};
   if (const auto health = sandbox::ProbeCompiler(workers())) versions["nvrtc"] = health->nvrtc;
+  if (with_gpu_) {
+    if (const auto device = toolbox_->gpu().Describe()) versions["gpu"] = *device;
+  }
   return versions;
 }
 

@@ -7,6 +7,7 @@
 #include <CLI/CLI.hpp>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 
 #include "base/clock.h"
@@ -18,11 +19,17 @@
 namespace assay::cli {
 
 struct WorkbenchOptions {
-  std::string engine = "emulator";
+  std::string engine = "emulator";  ///< Or "gpu,emulator", "gpu:1,emulator".
   std::string arch = "sm_90";
   bool unsafe_no_jail = false;
   unsigned jobs = 0;  ///< Workers a kind; 0: as many as there are cores.
 };
+
+struct Engines {
+  std::optional<int> gpu;  ///< The GPU's number, where one is asked for beside the emulator.
+};
+/// "emulator", "gpu,emulator", "gpu:1,emulator".
+Result<Engines> ParseEngines(std::string_view text);
 
 /// --engine, --arch, --jobs, --unsafe-no-jail.
 void AddWorkbenchOptions(CLI::App& command, WorkbenchOptions& options);
@@ -35,6 +42,8 @@ class Workbench {
   sandbox::Workers& workers() { return toolbox_->workers(); }
   engine::Compiler& compiler() { return toolbox_->compiler(); }
   engine::Engine& engine() { return toolbox_->emulator(); }
+  /// Null unless it was asked for.
+  engine::Engine* gpu() { return with_gpu_ ? &toolbox_->gpu() : nullptr; }
   Clock& clock() { return clock_; }
   /// For a Gatekeeper; without progress.
   gates::Tools MakeTools();
@@ -44,9 +53,12 @@ class Workbench {
   std::map<std::string, std::string> Versions();
 
  private:
-  explicit Workbench(std::unique_ptr<engine::Toolbox> toolbox)
-      : toolbox_(std::move(toolbox)), oracle_(toolbox_->compiler(), toolbox_->emulator()) {}
+  Workbench(std::unique_ptr<engine::Toolbox> toolbox, bool with_gpu)
+      : with_gpu_(with_gpu),
+        toolbox_(std::move(toolbox)),
+        oracle_(toolbox_->compiler(), toolbox_->emulator()) {}
 
+  bool with_gpu_;
   SystemClock clock_;
   std::unique_ptr<engine::Toolbox> toolbox_;
   oracle::Oracle oracle_;

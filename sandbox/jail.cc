@@ -54,6 +54,23 @@ void AddSystemLibraries(std::vector<std::string>& arguments) {
   }
 }
 
+/// A minimal /dev, the device files, and what their driver says of itself in /proc and /sys.
+void AddDevices(const DeviceFiles& devices, std::vector<std::string>& arguments) {
+  arguments.insert(arguments.end(), {"--dev", devices.folder.string()});
+  std::error_code error;
+  std::vector<std::string> found;
+  for (const auto& entry : std::filesystem::directory_iterator(devices.folder, error)) {
+    if (entry.path().filename().string().starts_with(devices.prefix))
+      found.push_back(entry.path().string());
+  }
+  std::ranges::sort(found);
+  for (const std::string& file : found)
+    arguments.insert(arguments.end(), {"--dev-bind", file, file});
+  for (const char* folder :
+       {"/proc/driver/nvidia", "/sys/module/nvidia", "/sys/bus/pci", "/sys/devices"})
+    arguments.insert(arguments.end(), {"--ro-bind-try", folder, folder});
+}
+
 /// Limits are counted per user namespace since Linux 5.14; before, a jail's limit would count all
 /// processes of the user.
 bool ProcessesAreCountedPerNamespace() {
@@ -93,6 +110,7 @@ std::vector<std::string> BubblewrapArguments(const Policy& policy, int seccomp_f
   for (const Bind& bind : policy.read_only()) {
     arguments.insert(arguments.end(), {"--ro-bind", bind.source.string(), bind.target.string()});
   }
+  for (const DeviceFiles& devices : policy.devices()) AddDevices(devices, arguments);
   for (const auto& [name, value] : policy.environment()) {
     arguments.insert(arguments.end(), {"--setenv", name, value});
   }

@@ -3,6 +3,8 @@
 #include <fmt/format.h>
 
 #include <array>
+#include <filesystem>
+#include <system_error>
 
 namespace assay::sandbox {
 namespace {
@@ -61,6 +63,24 @@ Policy EmulatePolicy() {
   return policy;
 }
 
+/// The driver's library, with hostile machine code on the device behind it. The device files are the
+/// widest door that any worker has: they are why a GPU is used only where the user asks for it.
+Policy GpuPolicy() {
+  Policy policy = Base("gpu");
+  policy.Devices("/dev", "nvidia")
+      .Proc()
+      .Tmpfs("/tmp", 256 * kMiB)
+      .Environment("CUDA_CACHE_DISABLE", "1")
+      .Environment("TMPDIR", "/tmp")
+      .Allow(SyscallSet::kSharedMemory)
+      .Allow(SyscallSet::kTempFiles)
+      .Allow(SyscallSet::kDevice)
+      .Limit(Resource::kFileBytes, 64 * kGiB)
+      .Limit(Resource::kOpenFiles, 1024)
+      .ResidentBytes(16 * kGiB);
+  return policy;
+}
+
 }  // namespace
 
 std::string_view Name(WorkerKind kind) { return kKindNames.at(static_cast<std::size_t>(kind)); }
@@ -87,13 +107,28 @@ bool BuiltWithSanitizer() {
 }
 
 Policy PolicyFor(WorkerKind kind) {
-  static constexpr std::array<Policy (*)(), 2> kPolicies{&CompilePolicy, &EmulatePolicy};
-  ASSAY_CHECK(kind != WorkerKind::kGpu, "no policy for device workers in this build");
+  static constexpr std::array<Policy (*)(), 3> kPolicies{&CompilePolicy, &EmulatePolicy,
+                                                         &GpuPolicy};
   return kPolicies.at(static_cast<std::size_t>(kind))();
 }
 
 void BindWorker(Policy& policy, const Path& program) {
   policy.ReadOnly(program, Path("/worker") / program.filename());
+}
+
+void BindDriver(Policy& policy) {
+  for (const char* folder :
+       {"/usr/lib/x86_64-linux-gnu", "/usr/lib/aarch64-linux-gnu", "/usr/lib64", "/usr/lib",
+        "/usr/local/nvidia/lib64", "/usr/lib/wsl/lib"}) {
+    std::error_code error;
+    const Path library = std::filesystem::canonical(Path(folder) / "libcuda.so.1", error);
+    if (error) continue;
+    const Path home = library.parent_path();
+    const std::string text = home.string();
+    if (!text.starts_with("/usr/lib") && !text.starts_with("/lib")) policy.ReadOnly(home, home);
+    policy.Environment("LD_LIBRARY_PATH", text);
+    return;
+  }
 }
 
 std::vector<std::string> BindToolkit(Policy& policy, const Toolkit& toolkit) {

@@ -18,7 +18,7 @@ namespace assay::sandbox {
 enum class WorkerKind : std::uint8_t {
   kCompile,  ///< NVRTC: source to PTX and SASS.
   kEmulate,  ///< The emulator: PTX on shared tensors.
-  kGpu,      ///< Reserved for kernels on a device.
+  kGpu,      ///< Machine code on a GPU.
 };
 std::string_view Name(WorkerKind kind);
 std::optional<WorkerKind> ParseWorkerKind(std::string_view name);
@@ -32,6 +32,10 @@ Policy PolicyFor(WorkerKind kind);
 
 /// Adds the worker's program to `policy`, at a path that says nothing about the host.
 void BindWorker(Policy& policy, const Path& program);
+
+/// Adds the folder of the CUDA driver's library, where it is none of the system's. Nothing where
+/// there is no driver: the worker says so.
+void BindDriver(Policy& policy);
 
 /// Adds the toolkit at fixed paths under /cuda and returns the arguments that tell the compile
 /// worker about them.

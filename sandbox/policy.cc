@@ -16,8 +16,8 @@ void AddOnce(std::vector<T>& values, T value) {
 }  // namespace
 
 std::string_view Name(SyscallSet set) {
-  static constexpr std::array<std::string_view, 5> kNames{"runtime", "threads", "temp_files",
-                                                          "shared_memory", "sanitizers"};
+  static constexpr std::array<std::string_view, 6> kNames{"runtime",       "threads", "temp_files",
+                                                          "shared_memory", "device",  "sanitizers"};
   return kNames.at(static_cast<std::size_t>(set));
 }
 
@@ -39,6 +39,11 @@ Policy& Policy::SystemLibraries() {
 
 Policy& Policy::ReadOnly(Path source, Path target) {
   read_only_.push_back({std::move(source), std::move(target)});
+  return *this;
+}
+
+Policy& Policy::Devices(Path folder, std::string prefix) {
+  devices_.push_back({std::move(folder), std::move(prefix)});
   return *this;
 }
 
@@ -127,6 +132,9 @@ std::string Policy::Describe() const {
     if (system_libraries_) text += "  read-only: system libraries\n";
     for (const Bind& bind : read_only_) {
       text += fmt::format("  read-only: {} as {}\n", bind.source.string(), bind.target.string());
+    }
+    for (const DeviceFiles& devices : devices_) {
+      text += fmt::format("  DEVICES: {}*\n", (devices.folder / devices.prefix).string());
     }
     for (const TmpfsMount& mount : tmpfs_) {
       text += fmt::format("  tmpfs: {} of {} bytes\n", mount.target.string(), mount.bytes);

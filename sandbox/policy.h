@@ -34,6 +34,7 @@ enum class SyscallSet : std::uint8_t {
   kThreads,       ///< Threads of the same process. New processes are never allowed.
   kTempFiles,     ///< Creating and removing files (which only a tmpfs lets happen).
   kSharedMemory,  ///< memfd.
+  kDevice,        ///< What a GPU's driver does: ioctl, opening device files, events.
   kSanitizers,    ///< What the runtimes of ASan, UBSan and TSan need on top.
 };
 std::string_view Name(SyscallSet set);
@@ -62,6 +63,10 @@ struct Bind {
   Path source;
   Path target;
 };
+struct DeviceFiles {
+  Path folder;
+  std::string prefix;
+};
 struct TmpfsMount {
   Path target;
   std::uint64_t bytes = 0;
@@ -75,6 +80,8 @@ class Policy {
   Policy& SystemLibraries();
   /// Binds a file or folder of the host read-only at `target`.
   Policy& ReadOnly(Path source, Path target);
+  /// Binds the host's device files in `folder` whose names begin with `prefix`, as devices.
+  Policy& Devices(Path folder, std::string prefix);
   /// An empty writable file system of at most `bytes`.
   Policy& Tmpfs(Path target, std::uint64_t bytes);
   /// A /proc that shows the jail's own processes.
@@ -89,6 +96,7 @@ class Policy {
   const std::string& name() const { return name_; }
   bool system_libraries() const { return system_libraries_; }
   const std::vector<Bind>& read_only() const { return read_only_; }
+  const std::vector<DeviceFiles>& devices() const { return devices_; }
   const std::vector<TmpfsMount>& tmpfs() const { return tmpfs_; }
   bool proc() const { return proc_; }
   const std::vector<std::pair<std::string, std::string>>& environment() const {
@@ -113,6 +121,7 @@ class Policy {
   bool system_libraries_ = false;
   bool proc_ = false;
   std::vector<Bind> read_only_;
+  std::vector<DeviceFiles> devices_;
   std::vector<TmpfsMount> tmpfs_;
   std::vector<std::pair<std::string, std::string>> environment_;
   std::vector<std::pair<Resource, std::uint64_t>> limits_;

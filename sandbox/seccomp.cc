@@ -6,6 +6,7 @@
 #include <seccomp.h>
 #include <sys/ioctl.h>
 #include <sys/mman.h>
+#include <sys/socket.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -39,6 +40,11 @@ constexpr SyscallRow kAllowed[] = {
     {SyscallSet::kTempFiles, "unlink unlinkat mkdir mkdirat rmdir rename renameat renameat2"},
     {SyscallSet::kTempFiles, "ftruncate fallocate pwrite64 pwritev fsync fdatasync"},
     {SyscallSet::kSharedMemory, "memfd_create ftruncate fallocate"},
+    {SyscallSet::kDevice,
+     "ioctl open openat pipe pipe2 eventfd2 epoll_create1 epoll_ctl epoll_wait"},
+    {SyscallSet::kDevice, "epoll_pwait mlock munlock mlock2 mbind get_mempolicy set_mempolicy"},
+    {SyscallSet::kDevice, "sched_setaffinity sched_getscheduler sched_getparam getpriority msync"},
+    {SyscallSet::kDevice, "bind listen getsockname getsockopt setsockopt symlink symlinkat"},
     {SyscallSet::kSanitizers, "pipe pipe2 personality msync"},
 };
 
@@ -155,6 +161,13 @@ Result<Filter> BuildFilter(std::span<const SyscallSet> sets, FilterStage stage) 
   if (filter == nullptr) return FilterError("cannot make a filter", ENOMEM);
   for (const SyscallRow& row : kAllowed) {
     if (Contains(sets, row.set)) ASSAY_TRY_VOID(AddAllowed(filter.get(), row.names));
+  }
+  if (Contains(sets, SyscallSet::kDevice)) {
+    // Local sockets, which the driver makes at its start. There is nobody to connect to, and no call
+    // to do so.
+    ASSAY_TRY_VOID(ForEachName("socket", [&filter](int number) {
+      return AllowIf(filter.get(), number, SCMP_A0(SCMP_CMP_EQ, AF_UNIX));
+    }));
   }
   if (Contains(sets, SyscallSet::kRuntime) && !Contains(sets, SyscallSet::kTempFiles)) {
     ASSAY_TRY_VOID(AddReadOnlyOpen(filter.get()));

@@ -49,9 +49,6 @@ class WorkerPool::Starter {
 };
 
 Result<WorkerLaunch> StandardLaunch(const PoolOptions& options, WorkerKind kind) {
-  if (kind == WorkerKind::kGpu) {
-    return Fail(ErrorKind::kUnsupported, "there are no device workers in this build", "worker gpu");
-  }
   WorkerLaunch launch{PolicyFor(kind), options.worker_program, {std::string(Name(kind))}};
   if (launch.program.empty()) launch.program = ProgramFolder() / "assay-worker";
   if (std::error_code error; !std::filesystem::is_regular_file(launch.program, error)) {
@@ -63,6 +60,10 @@ Result<WorkerLaunch> StandardLaunch(const PoolOptions& options, WorkerKind kind)
     launch.arguments.emplace_back("--no-jail");
   }
   BindWorker(launch.policy, launch.program);
+  if (kind == WorkerKind::kGpu) {
+    BindDriver(launch.policy);
+    launch.arguments.insert(launch.arguments.end(), {"--gpu", std::to_string(options.gpu)});
+  }
   if (kind == WorkerKind::kCompile) {
     ASSAY_TRY(const Toolkit toolkit, FindToolkit(options.toolkit));
     const std::vector<std::string> arguments = BindToolkit(launch.policy, toolkit);

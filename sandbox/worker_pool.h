@@ -34,6 +34,7 @@ struct PoolOptions {
   Path worker_program;    ///< Empty: `assay-worker` beside this program.
   ToolkitSearch toolkit;  ///< Where the compile worker's NVRTC is looked for, at its first start.
   unsigned workers_per_kind = 0;  ///< 0: as many as the machine has threads.
+  int gpu = 0;                    ///< Which one the GPU's worker opens.
   bool unsafe_no_jail = false;  ///< Runs hostile code without namespaces. Reported by isolation().
   JailProbe jail;
   std::chrono::milliseconds start_deadline = std::chrono::seconds(60);

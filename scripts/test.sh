@@ -14,4 +14,7 @@ install_packages "${ASSAY_PACKAGES[@]}"
 provide_cuda
 build "$preset"
 say "running the tests"
-ctest --test-dir "build/$preset" --output-on-failure -j "$(nproc)" "$@"
+status=0
+ctest --test-dir "build/$preset" --output-on-failure -j "$(nproc)" "$@" || status=$?
+say_skipped "build/$preset/Testing/Temporary/LastTest.log"
+exit $status

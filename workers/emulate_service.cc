@@ -3,11 +3,10 @@
 #include <list>
 #include <memory>
 #include <utility>
-#include <vector>
 
 #include "base/digest.h"
-#include "base/shared_memory.h"
 #include "validator/emu/emulator.h"
+#include "workers/mapped_buffers.h"
 
 namespace assay::workers {
 namespace {
@@ -55,25 +54,9 @@ Result<sandbox::Answer> RunRequest(ProgramCache& programs, sandbox::Message requ
   ASSAY_TRY(const Json document, header.Required<Json>("execution"));
   ASSAY_TRY_VOID(header.Finish());
   ASSAY_TRY(const Execution execution, ExecutionFromJson(document));
-  if (request.fds.size() != execution.buffers.size()) {
-    return Fail(ErrorKind::kUsage, "the number of descriptors differs from the number of buffers",
-                "emulate request");
-  }
-  std::vector<SharedMemory> mappings;
-  std::vector<std::span<std::byte>> buffers;
-  for (std::size_t i = 0; i < request.fds.size(); ++i) {
-    const BufferSpec& spec = execution.buffers[i];
-    const std::size_t bytes = SizeOf(spec.dtype) * static_cast<std::size_t>(spec.elements);
-    // Inputs are views without write access; a private mapping lets a kernel's write stay in this
-    // process all the same.
-    const auto access = spec.role == BufferRole::kInput ? SharedMemory::Access::kPrivateCopy
-                                                        : SharedMemory::Access::kReadWrite;
-    ASSAY_TRY(SharedMemory memory, SharedMemory::Map(std::move(request.fds[i]), bytes, access));
-    mappings.push_back(std::move(memory));
-    buffers.push_back(mappings.back().bytes());
-  }
+  ASSAY_TRY(const MappedBuffers mapped, MapBuffers(execution, std::move(request.fds)));
   auto program = programs.Get(request.payload);
-  const Report report = program ? emu::Run(**program, execution, buffers)
+  const Report report = program ? emu::Run(**program, execution, mapped.bytes)
                                 : Unsupported(program.error(), execution.buffers.size());
   sandbox::Answer answer;
   answer.header["report"] = ToJson(report);

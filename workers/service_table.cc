@@ -3,6 +3,7 @@
 #include <array>
 
 #include "workers/emulate_service.h"
+#include "workers/gpu_service.h"
 
 namespace assay::workers {
 namespace {
@@ -13,9 +14,14 @@ Result<sandbox::Service> MakeCompile(const WorkerContext& context) {
 
 Result<sandbox::Service> MakeEmulate(const WorkerContext&) { return MakeEmulateService(); }
 
+Result<sandbox::Service> MakeGpu(const WorkerContext& context) {
+  return MakeGpuService(context.gpu);
+}
+
 constexpr std::array kServices{
     ServiceRow{sandbox::WorkerKind::kCompile, &MakeCompile},
     ServiceRow{sandbox::WorkerKind::kEmulate, &MakeEmulate},
+    ServiceRow{sandbox::WorkerKind::kGpu, &MakeGpu},
 };
 
 }  // namespace

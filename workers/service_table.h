@@ -15,6 +15,7 @@ namespace assay::workers {
 /// What the command line told the worker.
 struct WorkerContext {
   CompilerPaths compiler;
+  int gpu = 0;
 };
 
 struct ServiceRow {

@@ -28,12 +28,13 @@ int Main(int argc, char** argv) {
   std::vector<std::string> includes;
 
   CLI::App app("Serves requests of `assay`, which starts it", "assay-worker");
-  app.add_option("kind", kind_name, "compile or emulate")->required();
+  app.add_option("kind", kind_name, "compile, emulate or gpu")->required();
   app.add_option("--fd", socket, "the socket's descriptor");
   app.add_flag("--no-jail", no_jail, "there is no jail around this process");
   app.add_option("--nvrtc", nvrtc, "libnvrtc.so");
   app.add_option("--builtins", builtins, "libnvrtc-builtins.so");
   app.add_option("--include", includes, "a folder of headers");
+  app.add_option("--gpu", context.gpu, "the number of the GPU");
   CLI11_PARSE(app, argc, argv);
 
   context.compiler.nvrtc = nvrtc;

@@ -69,3 +69,22 @@ build() {
     cmake --build --preset "$preset" ${1:+--target "$@"}; } >"$log" 2>&1 \
     || { grep -nE 'error|Error|FAILED' "$log" | head -40 >&2; tail -20 "$log" >&2; die "the build failed; see $log"; }
 }
+
+# say_skipped LOG: which tests of ctest's last run were skipped, and why.
+say_skipped() {
+  [ -f "$1" ] || return 0
+  awk '
+    /^[0-9]+\/[0-9]+ Testing: / { test = $3 }
+    /: Skipped$/ { why = ""; waiting = 1; next }
+    waiting && NF { why = why (why == "" ? "" : " ") $0 }
+    waiting && (!NF || /^\[  SKIPPED/) { if (why !~ /^\[/) print "  " test ": " why; waiting = 0 }
+  ' "$1" | sed 's/ \[  SKIPPED.*//' | sort -u | {
+    mapfile -t skipped
+    if [ ${#skipped[@]} -eq 0 ]; then
+      say "no test was skipped"
+    else
+      say "${#skipped[@]} tests were skipped:"
+      printf '%s\n' "${skipped[@]}" >&2
+    fi
+  }
+}

@@ -21,6 +21,7 @@ struct EffortRow {
   std::size_t huge_shapes;     ///< With more than 2^31 elements, of which only the ends are run.
   std::size_t property_cases;  ///< For each declared property.
   std::size_t holdout_cases;
+  std::size_t device_cases;      ///< On a GPU, where there is one.
   int shrink_trials;             ///< For each counterexample.
   std::uint64_t campaign_steps;  ///< Cases that would go beyond are left out, the costliest first.
 };

@@ -1,7 +1,6 @@
 // One case under several orders of its threads: against the plain schedule, with single pairs of
 // accesses the other way round, with and without old values.
 #include <algorithm>
-#include <cstring>
 #include <iterator>
 
 #include "validator/campaign/runner.h"
@@ -13,26 +12,6 @@ namespace {
 constexpr std::size_t kOrdersTried = 6;
 /// Old reads that a refutation names.
 constexpr std::size_t kBlamed = 2;
-
-// The first element whose bits differ between two runs of the same case.
-std::optional<std::int64_t> FirstDifference(const Tensor& a, const Tensor& b) {
-  if (a.elements == 0) return std::nullopt;
-  const std::span<const std::byte> bytes_a = a.memory.bytes();
-  const std::span<const std::byte> bytes_b = b.memory.bytes();
-  if (bytes_a.size() != bytes_b.size()) return 0;
-  if (std::memcmp(bytes_a.data(), bytes_b.data(), bytes_a.size()) == 0) return std::nullopt;
-  const auto first = std::mismatch(bytes_a.begin(), bytes_a.end(), bytes_b.begin()).first;
-  return (first - bytes_a.begin()) / static_cast<std::int64_t>(SizeOf(a.dtype));
-}
-
-std::vector<std::int64_t> Unravel(std::int64_t index, const Shape& shape) {
-  std::vector<std::int64_t> place(shape.size());
-  for (std::size_t axis = shape.size(); axis-- > 0;) {
-    place[axis] = shape[axis] > 0 ? index % shape[axis] : 0;
-    index = shape[axis] > 0 ? index / shape[axis] : 0;
-  }
-  return place;
-}
 
 /// Lines and the missing order, from what the plain run noted: float sums in this output, then sums
 /// anywhere, then whoever saw who came first.
@@ -62,7 +41,7 @@ void CompareSchedules(const TensorMap& plain, const TensorMap& other, const Orde
     finding.message =
         "output '" + name + "' has other bits under another order of blocks and warps";
     finding.element = ElementPlace{.output = name,
-                                   .index = Unravel(*at, tensor.shape),
+                                   .index = IndexOf(*at, tensor.shape),
                                    .expected = tensor.At(*at),
                                    .got = found->second.At(*at),
                                    .allowance = 0};

@@ -1,5 +1,7 @@
 #include "validator/campaign/runner.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <atomic>
 #include <cmath>
@@ -121,14 +123,18 @@ Status Runner::RunOnce(const cases::Probe& probe, const Wants& wants, CaseRun& r
   }
   bound->execution.schedule = probe.schedule;
   bound->execution.perturbation_seed = probe.perturbation_seed;
+  if (!wants.watch)
+    bound->execution.checks = {
+        .bounds = false, .initialisation = false, .race = false, .barrier = false};
   bound->execution.checks.coverage = wants.coverage;
-  bound->execution.checks.order = wants.determinism && probe.schedule == Schedule{};
+  bound->execution.checks.order = wants.watch && wants.determinism && probe.schedule == Schedule{};
   bound->execution.limits.max_steps = wants.max_steps;
   if (focus != nullptr) {
     const auto buffer = bound->calls.back().buffer_of.find(focus->output);
     if (buffer == bound->calls.back().buffer_of.end())
       return Fail(ErrorKind::kInternal, "no output '" + focus->output + "'", "trace");
-    bound->execution.checks = {.initialisation = false,
+    bound->execution.checks = {.bounds = false,
+                               .initialisation = false,
                                .race = false,
                                .barrier = false,
                                .coverage = false,
@@ -140,6 +146,12 @@ Status Runner::RunOnce(const cases::Probe& probe, const Wants& wants, CaseRun& r
   }
   ASSAY_TRY(run.report, engine_.Run(bound->execution, bound->buffers, engine::Trust::kCandidate));
   NameTheKernelFile(run.report);
+  // Only what was watched can pass; a run that stopped early or found something says enough.
+  if (const std::string missing = NotWatched(bound->execution.checks, run.report.watched);
+      !missing.empty() && run.report.stop == Stop::kCompleted && run.report.findings.empty()) {
+    run.report.stop = Stop::kEngineFailure;
+    run.report.reason = fmt::format("the engine '{}' did not watch: {}", engine_.name(), missing);
+  }
   run.steps += run.report.counters.steps;
   engine::BoundCall& judged = bound->calls.back();
   run.outputs.clear();

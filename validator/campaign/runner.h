@@ -32,6 +32,7 @@ struct Wants {
   bool compare = true;  ///< Evaluate the truth and compare, unless the run already shows worse.
   bool coverage = false;
   bool keep_outputs = false;
+  bool watch = true;  ///< False: values alone are wanted, from an engine that has no monitors.
   bool determinism =
       false;  ///< Compare outputs bit by bit with the same probe under the plain schedule.
   /// Run pairs of accesses that see who came first the other way round, and compare as well. Plain

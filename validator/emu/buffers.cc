@@ -63,15 +63,19 @@ std::vector<Place> PlacesFor(const Device& device, std::size_t count) {
   const Schedule& schedule = device.execution.schedule;
   for (std::size_t i = 0; i < count; ++i) places[i].allocation = static_cast<std::uint32_t>(i) + 1;
   if (schedule.policy == Schedule::Policy::kSequential) return places;
+  // A driver hands out pages of 2 MiB just below 2^47, and parts of them; a framework's allocator
+  // hands out multiples of 512 bytes.
   constexpr std::uint64_t kAllocations = 128;
-  constexpr std::uint64_t kGranule = 512;
-  constexpr std::uint64_t kGranules = (kAllocationBase / 2) / kGranule;
+  constexpr std::uint64_t kGranules[] = {512, 512, 65536, std::uint64_t{2} << 20};
   Rng rng(DeriveSeed(schedule.seed, "addresses"));
-  const auto first = static_cast<std::uint32_t>(rng.Below(kAllocations));
+  const bool high = rng.Below(2) == 0 && count < kAllocations;
+  const auto first =
+      static_cast<std::uint32_t>(high ? kAllocations - 1 - count : rng.Below(kAllocations));
+  const std::uint64_t granule = kGranules[rng.Below(std::size(kGranules))];
   for (std::size_t i = count; i > 1; --i) std::swap(places[i - 1], places[rng.Below(i)]);
   for (Place& place : places) {
     place.allocation += first;
-    place.offset = rng.Below(kGranules) * kGranule;
+    place.offset = rng.Below(kAllocationBase / 2 / granule) * granule;
   }
   return places;
 }

@@ -1,6 +1,7 @@
 // The buffers of an execution in the device's address space.
 //
-// Buffers lie one after the other under the plain schedule, at other multiples of 512 bytes and in
+// Buffers lie one after the other under the plain schedule, at other multiples of 512 bytes to
+// 2 MiB, near 2^47 or far below, and in
 // another order under each of the others: what follows from an address follows from chance.
 //
 // Each buffer has a region: memory, size, definedness, race state. Most lie in an allocation of

@@ -165,10 +165,13 @@ Report Run(const Program& program, const Execution& execution,
     device.race = std::make_unique<RaceDetector>(execution.limits.max_memory_bytes);
   if (execution.checks.coverage) device.branch_sides.resize(device.program.code.size());
   Report report;
+  report.watched = execution.checks;
+  report.watched.bounds = true;
   std::unique_ptr<ShadowTracker> shadow;
   if (execution.checks.shadow_values) {
     // Finding where an error comes from is for kernels that passed the monitors.
     device.track_defined = device.monitored = false;
+    report.watched.initialisation = report.watched.race = report.watched.order = false;
     device.race.reset();
     shadow = std::make_unique<ShadowTracker>(device);
     device.shadow = shadow.get();
@@ -179,7 +182,8 @@ Report Run(const Program& program, const Execution& execution,
     device.stale = stale.get();
   }
   std::unique_ptr<Contention> contention;
-  if (device.race && execution.checks.order) {
+  report.watched.order = device.race != nullptr && execution.checks.order;
+  if (report.watched.order) {
     contention = std::make_unique<Contention>(device, *device.race);
     device.contention = contention.get();
   }

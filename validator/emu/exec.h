@@ -23,14 +23,12 @@
 #include <cstdint>
 #include <vector>
 
+#include "validator/emu/semantics/warp_size.h"
 #include "validator/ptx/module.h"
 
 namespace assay::emu {
 
-inline constexpr int kWarpSize = 32;
 inline constexpr std::size_t kSlotBytes = 128;
-using LaneMask = std::uint32_t;
-inline constexpr LaneMask kAllLanes = 0xffffffffu;
 using Slot = std::uint32_t;
 inline constexpr Slot kNoSlot = 0xffffffffu;
 

@@ -201,6 +201,7 @@ Result<Binding> Bind(const ops::Instance& instance, const CompiledKernel& compil
                      std::span<const Call> calls, const BindOptions& options) {
   Binding binding;
   binding.execution.ptx = compiled.ptx;
+  binding.execution.cubin = compiled.cubin;
   binding.execution.target_sm = instance.arch;
   binding.calls.reserve(calls.size());
   BufferIndex freed;

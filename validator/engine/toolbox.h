@@ -8,6 +8,7 @@
 
 #include "sandbox/worker_pool.h"
 #include "validator/engine/emulator_engine.h"
+#include "validator/engine/gpu_engine.h"
 #include "validator/engine/jailed_compiler.h"
 
 namespace assay::engine {
@@ -19,6 +20,7 @@ class Toolbox {
     sandbox::PoolOptions pool;  ///< `unsafe_no_jail` is taken from `jail`.
     JailedCompiler::Options compiler;
     EmulatorEngine::Options emulator;
+    GpuEngine::Options gpu;
   };
 
   /// Fails where no jail can be had, with the cure, unless the jail was turned off.
@@ -26,6 +28,8 @@ class Toolbox {
 
   Compiler& compiler() { return compiler_; }
   Engine& emulator() { return emulator_; }
+  /// Starts nothing until it is asked for something.
+  GpuEngine& gpu() { return gpu_; }
   sandbox::Workers& workers() { return *pool_; }
   sandbox::Isolation isolation() const { return pool_->isolation(); }
 
@@ -33,11 +37,13 @@ class Toolbox {
   Toolbox(std::unique_ptr<sandbox::Workers> pool, const Options& options)
       : pool_(std::move(pool)),
         compiler_(*pool_, options.compiler),
-        emulator_(*pool_, options.emulator) {}
+        emulator_(*pool_, options.emulator),
+        gpu_(*pool_, options.gpu) {}
 
   std::unique_ptr<sandbox::Workers> pool_;
   JailedCompiler compiler_;
   EmulatorEngine emulator_;
+  GpuEngine gpu_;
 };
 
 }  // namespace assay::engine

@@ -205,31 +205,6 @@ Result<Launch> LaunchFromJson(const Json& json, std::string place) {
   return launch;
 }
 
-Json ToJson(const Checks& checks) {
-  Json json = {{"initialisation", checks.initialisation},
-               {"race", checks.race},
-               {"barrier", checks.barrier},
-               {"coverage", checks.coverage},
-               {"shadow_values", checks.shadow_values}};
-  if (checks.order) json["order"] = true;
-  return json;
-}
-
-Result<Checks> ChecksFromJson(const Json& json, std::string place) {
-  ASSAY_TRY(ObjectReader reader, ObjectReader::Of(json, std::move(place)));
-  Checks checks;
-  ASSAY_TRY(checks.initialisation, reader.Required<bool>("initialisation"));
-  ASSAY_TRY(checks.race, reader.Required<bool>("race"));
-  ASSAY_TRY(checks.barrier, reader.Required<bool>("barrier"));
-  ASSAY_TRY(checks.coverage, reader.Required<bool>("coverage"));
-  if (reader.Has("order")) {
-    ASSAY_TRY(checks.order, reader.Required<bool>("order"));
-  }
-  ASSAY_TRY(checks.shadow_values, reader.Required<bool>("shadow_values"));
-  ASSAY_TRY_VOID(reader.Finish());
-  return checks;
-}
-
 Json ToJson(const ShadowFocus& focus) {
   return {{"buffer", focus.buffer},
           {"first", focus.first},

@@ -93,8 +93,9 @@ struct Launch {
   std::vector<std::uint32_t> fresh;
 };
 
-/// Which monitors watch. Bounds, alignment and write protection are always on.
+/// Which monitors watch. The emulator always looks at bounds, alignment and write protection.
 struct Checks {
+  bool bounds = true;
   bool initialisation = true;
   bool race = true;
   bool barrier = true;
@@ -104,6 +105,9 @@ struct Checks {
       false;  ///< FP64 shadows, to find the line that loses the precision (`focus`). Slow; no other monitor watches then.
   bool operator==(const Checks&) const = default;
 };
+/// What was asked for and not watched, in words; empty: everything was. No finding of a monitor that
+/// did not watch says nothing.
+std::string NotWatched(const Checks& asked, const Checks& watched);
 
 /// The elements that shadow values are asked about, and how many of them an engine looks at.
 inline constexpr std::int64_t kMostFocusElements = 4096;
@@ -154,6 +158,7 @@ struct Limits {
 
 struct Execution {
   std::string ptx;
+  std::string cubin;  ///< Machine code of the same program, for engines that run it; may be empty.
   std::vector<BufferSpec> buffers;
   std::vector<Launch> launches;
   Checks checks;
@@ -226,6 +231,8 @@ struct Report {
   Stop stop = Stop::kCompleted;
   std::string reason;
   std::vector<Finding> findings;
+  /// What the engine looked at; whoever sets nothing has seen nothing.
+  Checks watched = {.bounds = false, .initialisation = false, .race = false, .barrier = false};
   /// Of kind stale_read: the earlier values that loads returned, one for each pair of load and store, likeliest culprit first. None
   /// is a defect by itself: they say why the run ended otherwise than one without them.
   std::vector<Finding> stale_reads;
@@ -244,10 +251,13 @@ struct Report {
 /// kMalformedInput otherwise.
 Status CheckBuffers(const Execution& execution);
 
-Json ToJson(const Execution& execution);  ///< Without `ptx`, which travels as the payload.
+/// Without `ptx` and `cubin`, which travel as the payload.
+Json ToJson(const Execution& execution);
 Result<Execution> ExecutionFromJson(const Json& json);
 Json ToJson(const Report& report);
 Result<Report> ReportFromJson(const Json& json);
+Json ToJson(const Checks& checks);
+Result<Checks> ChecksFromJson(const Json& json, std::string place);
 Json ToJson(const OrderPair& pair);
 Result<OrderPair> OrderPairFromJson(const Json& json, std::string place);
 Json ToJson(const Schedule& schedule);

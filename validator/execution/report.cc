@@ -128,6 +128,7 @@ Json ToJson(const Report& report) {
                {"stop", Name(report.stop)},
                {"reason", report.reason},
                {"findings", ToJson(report.findings)},
+               {"watched", ToJson(report.watched)},
                {"counters", ToJson(report.counters)},
                {"coverage", std::move(coverage)},
                {"unwritten_bytes", report.unwritten_bytes},
@@ -150,6 +151,8 @@ Result<Report> ReportFromJson(const Json& json) {
   ASSAY_TRY(report.reason, reader.Required<std::string>("reason"));
   ASSAY_TRY(const Json findings, reader.Required<Json>("findings"));
   ASSAY_TRY(report.findings, FindingsFromJson(findings, reader.PlaceOf("findings")));
+  ASSAY_TRY(const Json watched, reader.Required<Json>("watched"));
+  ASSAY_TRY(report.watched, ChecksFromJson(watched, reader.PlaceOf("watched")));
   if (reader.Has("stale_reads")) {
     ASSAY_TRY(const Json stale, reader.Required<Json>("stale_reads"));
     ASSAY_TRY(report.stale_reads, FindingsFromJson(stale, reader.PlaceOf("stale_reads")));

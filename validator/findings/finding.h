@@ -64,6 +64,8 @@ namespace assay {
   X(PrecisionBias, "precision_bias", "precision", "errors have a common sign")                     \
   X(PrecisionGrowth, "precision_growth", "precision",                                              \
     "the error grows too fast with the reduction length")                                          \
+  X(DeviceDisagreement, "device_disagreement", "device",                                           \
+    "on a GPU an output is not what the op defines, though the emulator's is")                     \
   X(PropertyBroken, "property_broken", "property", "a declared property of the op does not hold")
 
 enum class FindingKind : std::uint8_t {

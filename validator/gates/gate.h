@@ -87,6 +87,9 @@ std::vector<Finding> ExamineNumeric(const campaign::CaseRun& run);
 void RunPrecisionGate(GateContext& context, verdict::GateResult& result);
 std::vector<Finding> ExaminePrecision(const campaign::CaseRun& run);
 void RunPropertyGate(GateContext& context, verdict::GateResult& result);
+void RunDeviceGate(GateContext& context, verdict::GateResult& result);
+/// What a GPU says of one probe; for replay.
+Result<std::vector<Finding>> FindingsOnDevice(GateContext& context, const cases::Probe& probe);
 void RunHoldoutGate(GateContext& context, verdict::GateResult& result);
 
 // --- helpers for them

@@ -109,6 +109,7 @@ Judgement Gatekeeper::Judge(const ops::Instance& instance, const verdict::Candid
   verdict::Verdict& verdict = judgement.verdict;
   verdict.instance = instance.Id();
   verdict.engine = std::string(impl_->tools.engine.name());
+  if (impl_->tools.gpu != nullptr) verdict.engine += "," + std::string(impl_->tools.gpu->name());
   verdict.unsafe_no_jail = impl_->options.unsafe_no_jail;
   GateContext context(instance, candidate, impl_->tools, impl_->options);
   try {
@@ -170,6 +171,14 @@ Result<verdict::Counterexample> Gatekeeper::Replay(const ops::Instance& instance
   }
   if (!counterexample.probe) return again;
   const cases::Probe& probe = *counterexample.probe;
+  if (counterexample.gate == "device") {
+    if (impl_->tools.gpu == nullptr) {
+      return Fail(ErrorKind::kUsage, "the counterexample is about a GPU, and none was asked for",
+                  "replay", "--engine gpu,emulator");
+    }
+    ASSAY_TRY(again.findings, FindingsOnDevice(context, probe));
+    return again;
+  }
   if (!counterexample.property.empty()) {
     ASSAY_TRY(campaign::PropertyCheck check,
               campaign::CheckProperty(instance, ops::PropertyFromText(counterexample.property),

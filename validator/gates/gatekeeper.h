@@ -41,6 +41,7 @@ struct Tools {
   /// What the engine is asked before it is believed; an error makes the judgement inconclusive.
   std::function<Status(engine::Engine& engine, std::uint64_t seed)> known_answers =
       engine::CheckKnownAnswers;
+  engine::Engine* gpu = nullptr;  ///< The second witness; null: none.
 };
 
 struct Options {
@@ -50,6 +51,7 @@ struct Options {
   /// recorded ones.
   std::function<std::uint64_t()> holdout_seed;
   bool unsafe_no_jail = false;
+  std::size_t device_cases = 0;  ///< On a GPU; 0: as many as the effort says.
   unsigned jobs = 0;  ///< Cases run at a time; 0: as many as the machine has threads.
   std::vector<verdict::Counterexample>
       regressions;  ///< Known counterexamples of this instance: their cases run first.

@@ -18,8 +18,9 @@ void NotHere(verdict::GateResult& result, std::string reason) {
 void RunTrainingGate(GateContext&, verdict::GateResult& result) {
   NotHere(result, "the op ships no training run");
 }
-void RunDeviceGate(GateContext&, verdict::GateResult& result) { NotHere(result, "no GPU engine"); }
-void RunSpeedGate(GateContext&, verdict::GateResult& result) { NotHere(result, "no GPU engine"); }
+void RunSpeedGate(GateContext&, verdict::GateResult& result) {
+  NotHere(result, "speed is not judged");
+}
 
 constexpr std::array kGates = {
     Gate{"format", Stage::kFormat, RunFormatGate, nullptr, "no kernel, or a malformed plan"},

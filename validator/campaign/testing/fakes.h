@@ -111,6 +111,7 @@ class FakeEngine final : public engine::Engine {
     FakeRun run{execution, buffers, {}};
     run.report.unwritten_bytes.assign(buffers.size(), 0);
     run.report.first_unwritten.assign(buffers.size(), -1);
+    run.report.watched = execution.checks;
     kernel_(run);
     run.report.counters.steps += static_cast<std::uint64_t>(run.n()) * 10;
     const std::lock_guard lock(mutex_);

@@ -5,7 +5,7 @@
 
 #include "validator/emu/handlers/address_lanes.h"
 #include "validator/emu/handlers/levels.h"
-#include "validator/emu/handlers/tensor_levels.h"
+#include "validator/emu/semantics/tensor_levels.h"
 
 namespace assay::emu {
 

@@ -24,7 +24,7 @@
 #include <memory>
 #include <vector>
 
-#include "validator/emu/exec.h"
+#include "validator/emu/semantics/warp_size.h"
 #include "validator/emu/race/race.h"
 
 namespace assay::emu {

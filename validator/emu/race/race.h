@@ -17,7 +17,7 @@
 #include <memory>
 #include <vector>
 
-#include "validator/emu/exec.h"
+#include "validator/emu/semantics/warp_size.h"
 
 namespace assay::emu {
 

@@ -3,7 +3,7 @@
 #include <bit>
 #include <cstring>
 
-#include "validator/emu/handlers/tensor_levels.h"
+#include "validator/emu/semantics/tensor_levels.h"
 #include "validator/emu/semantics/floating.h"
 #include "validator/emu/semantics/half.h"
 #include "validator/emu/semantics/soft.h"

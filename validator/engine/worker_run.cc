@@ -1,0 +1,64 @@
+#include "validator/engine/worker_run.h"
+
+#include <fmt/format.h>
+
+#include <utility>
+#include <vector>
+
+namespace assay::engine {
+
+Report EngineFailure(std::string reason) {
+  Report report;
+  report.stop = Stop::kEngineFailure;
+  report.reason = std::move(reason);
+  return report;
+}
+
+Result<Report> RunInWorker(sandbox::Workers& workers, const WorkerRun& run,
+                           const Execution& execution, std::span<SharedMemory* const> buffers,
+                           Trust trust) {
+  ASSAY_CHECK(buffers.size() == execution.buffers.size());
+  if (buffers.size() > sandbox::kMaxFrameFds) {
+    return Fail(ErrorKind::kLimit, "more buffers than one request to a worker can carry",
+                std::string(run.name), "use fewer tensors or workspace buffers");
+  }
+  sandbox::Request request;
+  request.role = RoleOf(trust);
+  request.header = run.header;
+  request.header["action"] = "run";
+  request.header["execution"] = ToJson(execution);
+  request.payload = run.payload;
+  std::vector<UniqueFd> views;
+  for (std::size_t i = 0; i < buffers.size(); ++i) {
+    if (execution.buffers[i].role != BufferRole::kInput) {
+      request.fds.push_back(buffers[i]->fd());
+      continue;
+    }
+    ASSAY_TRY(UniqueFd view, sandbox::ReadOnlyView(buffers[i]->fd()));
+    request.fds.push_back(view.get());
+    views.push_back(std::move(view));
+  }
+  ASSAY_TRY(const sandbox::Reply reply, workers.Call(run.kind, request, run.deadline));
+  if (reply.outcome == sandbox::CallOutcome::kTimedOut) {
+    Report report = EngineFailure(run.hung + (reply.detail.empty() ? "" : ": ") + reply.detail);
+    report.stop = Stop::kResourceLimit;
+    return report;
+  }
+  if (reply.outcome != sandbox::CallOutcome::kReplied)
+    return EngineFailure(fmt::format("the {}'s worker ended: {}", run.name, reply.detail));
+  const auto found = reply.message.header.find("report");
+  if (!reply.message.header.is_object() || found == reply.message.header.end())
+    return EngineFailure(fmt::format("the {}'s reply holds no report", run.name));
+  auto report = ReportFromJson(*found);
+  if (!report) {
+    return EngineFailure(
+        fmt::format("the {}'s report cannot be read: {}", run.name, ToString(report.error())));
+  }
+  const std::size_t expected = buffers.size();
+  if (report->stop == Stop::kCompleted &&
+      (report->unwritten_bytes.size() != expected || report->first_unwritten.size() != expected))
+    return EngineFailure(fmt::format("the {}'s report does not speak of every buffer", run.name));
+  return report;
+}
+
+}  // namespace assay::engine

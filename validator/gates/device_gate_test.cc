@@ -1,0 +1,119 @@
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <cmath>
+#include <memory>
+
+#include "validator/gates/testing/fakes.h"
+#include "validator/verdict/render.h"
+
+namespace assay::gates {
+namespace {
+
+using campaign::FakeEngine;
+using campaign::FakeRun;
+using ::testing::HasSubstr;
+using verdict::GateResult;
+using verdict::GateStatus;
+using verdict::Outcome;
+
+/// A judge with a GPU that runs another kernel than its emulator.
+struct TwoWitnesses {
+  explicit TwoWitnesses(FakeEngine::Kernel on_gpu) : gpu(std::move(on_gpu)) {}
+  Judgement Judge() { return keeper().Judge(bench.instance, bench.candidate); }
+  Gatekeeper keeper() {
+    Tools tools = bench.tools();
+    tools.gpu = &gpu;
+    return Gatekeeper(tools, bench.options);
+  }
+  FakeBench bench;
+  FakeEngine gpu;
+};
+
+FakeEngine::Kernel WrongFrom(std::int64_t n) {
+  return [n](FakeRun& run) {
+    FakeEngine::Good()(run);
+    if (run.n() > n) run.Floats("y")[n] = 7;
+  };
+}
+
+TEST(DeviceGateTest, WithoutAGpuItIsSkippedAndBarsNothing) {
+  FakeBench bench;
+  const Judgement judgement = bench.Judge();
+  EXPECT_EQ(GateOf(judgement.verdict, "device").status, GateStatus::kSkipped);
+  EXPECT_EQ(judgement.verdict.outcome, Outcome::kAccepted);
+}
+
+TEST(DeviceGateTest, PassesWhereBothAgree) {
+  TwoWitnesses both(FakeEngine::Good());
+  const Judgement judgement = both.Judge();
+  EXPECT_EQ(judgement.verdict.outcome, Outcome::kAccepted) << RenderVerdict(judgement.verdict);
+  const GateResult& gate = GateOf(judgement.verdict, "device");
+  EXPECT_EQ(gate.status, GateStatus::kPassed);
+  ASSERT_EQ(gate.statistics.size(), 1u);
+  EXPECT_EQ(gate.statistics[0].value, static_cast<double>(gate.cases));
+  EXPECT_GT(both.gpu.runs, 0);
+}
+
+TEST(DeviceGateTest, RefutesWhatOnlyTheGpuGetsWrongAndShowsBothValues) {
+  TwoWitnesses both(WrongFrom(3));
+  const Judgement judgement = both.Judge();
+  EXPECT_EQ(judgement.verdict.outcome, Outcome::kRefuted);
+  EXPECT_FALSE(judgement.vetted);
+  const GateResult& gate = GateOf(judgement.verdict, "device");
+  ASSERT_EQ(gate.counterexamples.size(), 1u);
+  const Finding& finding = gate.counterexamples[0].findings.at(0);
+  EXPECT_EQ(finding.kind, FindingKind::kDeviceDisagreement);
+  EXPECT_EQ(finding.element->got, 7);
+  EXPECT_THAT(finding.message, HasSubstr("the emulator's is"));
+  // It replays where there is a GPU, and says so where there is none.
+  const auto again = both.keeper().Replay(both.bench.instance, gate.counterexamples[0]);
+  ASSERT_TRUE(again) << ToString(again.error());
+  EXPECT_EQ(again->findings.at(0).kind, FindingKind::kDeviceDisagreement);
+  const auto alone = Gatekeeper(both.bench.tools(), both.bench.options)
+                         .Replay(both.bench.instance, gate.counterexamples[0]);
+  EXPECT_THAT(ToString(alone.error()), HasSubstr("--engine gpu,emulator"));
+}
+
+TEST(DeviceGateTest, ADeterministicOpHasTheSameBitsEveryTime) {
+  for (const bool promised : {true, false}) {
+    // Changes a last bit now and then, by less than any allowance.
+    TwoWitnesses both([calls = std::make_shared<std::atomic<int>>(0)](FakeRun& run) {
+      FakeEngine::Good()(run);
+      if (++*calls % 7 == 0) run.Floats("y")[0] = std::nextafter(run.Floats("y")[0], 1e30f);
+    });
+    if (promised) both.bench.instance.op.properties = {{"deterministic", {}}};
+    const Judgement judgement = both.Judge();
+    const GateResult& gate = GateOf(judgement.verdict, "device");
+    if (!promised) {
+      EXPECT_EQ(gate.status, GateStatus::kPassed);
+      continue;
+    }
+    ASSERT_EQ(gate.counterexamples.size(), 1u) << RenderVerdict(judgement.verdict);
+    EXPECT_EQ(gate.counterexamples[0].findings.at(0).kind, FindingKind::kNondeterministic);
+  }
+}
+
+TEST(DeviceGateTest, AGpuThatFailsProvesNothing) {
+  TwoWitnesses both([](FakeRun& run) {
+    run.report.stop = Stop::kEngineFailure;
+    run.report.reason = "the GPU has fallen off the bus";
+  });
+  const Judgement judgement = both.Judge();
+  EXPECT_EQ(judgement.verdict.outcome, Outcome::kInconclusive);
+  EXPECT_THAT(judgement.verdict.reason, HasSubstr("fallen off"));
+}
+
+TEST(EngineContractTest, WhatWasNotWatchedHasNotPassed) {
+  FakeBench bench([](FakeRun& run) {
+    FakeEngine::Good()(run);
+    run.report.watched.race = false;
+  });
+  const Judgement judgement = bench.Judge();
+  EXPECT_EQ(judgement.verdict.outcome, Outcome::kInconclusive);
+  EXPECT_THAT(judgement.verdict.reason, HasSubstr("did not watch: race"));
+}
+
+}  // namespace
+}  // namespace assay::gates
