@@ -35,6 +35,8 @@ int Serve(const ServeOptions& options, const Service& service) {
     Result<Answer> answer =
         service(Message{std::move(body), std::move(message->payload), std::move(message->fds)});
     std::string payload;
+    const bool last = answer && answer->last;
+    if (last) reply["last"] = true;
     if (answer) {
       reply["body"] = std::move(answer->header);
       payload = std::move(answer->payload);
@@ -44,6 +46,7 @@ int Serve(const ServeOptions& options, const Service& service) {
     if (auto sent = Send(options.socket, reply, payload, {}, std::nullopt); !sent) {
       return Complain(sent.error().detail);
     }
+    if (last) return 0;
   }
 }
 

@@ -24,6 +24,7 @@ namespace assay::sandbox {
 struct Answer {
   Json header = Json::object();
   std::string payload;
+  bool last = false;  ///< The process is to be replaced: it ends when this has been sent.
 };
 
 /// Owns the request and its descriptors.

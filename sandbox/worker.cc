@@ -155,6 +155,8 @@ Result<Reply> Worker::Accept(Message message) {
   if (body == message.header.end() || !body->is_object()) {
     return Ended(CallOutcome::kProtocol, "the worker's reply has no body");
   }
+  const auto last = message.header.find("last");
+  retiring_ = last != message.header.end() && *last == Json(true);
   Reply reply;
   reply.message.header = std::move(*body);
   reply.message.payload = std::move(message.payload);
@@ -221,7 +223,7 @@ Result<Reply> Worker::Serve(const Request& request, milliseconds allowed) {
 }
 
 bool Worker::Reusable() {
-  if (dead_) return false;
+  if (dead_ || retiring_) return false;
   pollfd watched[] = {{socket_.get(), POLLIN, 0}, {process_.pidfd(), POLLIN, 0}};
   if (::poll(watched, 2, 0) > 0) return false;
   const auto limit = policy_.LimitOf(Resource::kCpuSeconds);

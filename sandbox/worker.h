@@ -56,6 +56,7 @@ class Worker {
   UniqueFd socket_;
   pid_t pid_ = 0;  ///< Of the worker itself, as seen here; process_ is bubblewrap.
   std::int64_t next_id_ = 1;
+  bool retiring_ = false;  ///< It said that it ends after its reply.
   bool dead_ = false;
 };
 

@@ -32,6 +32,7 @@ Result<sandbox::Answer> Serve(gpu::Device& device, sandbox::Message request) {
   execution.cubin = request.payload.substr(ptx_bytes);
   ASSAY_TRY(const MappedBuffers mapped, MapBuffers(execution, std::move(request.fds)));
   answer.header["report"] = ToJson(device.Run(execution, mapped.bytes));
+  answer.last = device.spent();
   return answer;
 }
 

@@ -128,7 +128,7 @@ TEST_F(GpuEngineTest, WhatMisbehavesHurtsNobodyElse) {
     ExpectGoodOne(row.what);
   }
   // More memory than any card has; the file behind it is sparse.
-  const Report report = Run(Kernel(""), std::int64_t{1} << 37);
+  const Report report = Run(Kernel(""), std::int64_t{1} << 36);
   EXPECT_EQ(report.stop, Stop::kResourceLimit);
   EXPECT_THAT(report.reason, HasSubstr("the GPU has no room"));
   ExpectGoodOne("a buffer larger than the GPU");

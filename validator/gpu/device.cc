@@ -185,7 +185,7 @@ void Device::NoteFault(const DriverFault& fault, std::string_view where, Report&
                                 memory_.slab_bytes() >> 20);
     return;
   }
-  sick_ = true;
+  sick_ = spent_ = true;
   const auto row = std::ranges::find(kFaults, fault.code, &FaultRow::code);
   if (row == std::end(kFaults)) {
     report.stop = Stop::kEngineFailure;

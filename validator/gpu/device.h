@@ -4,10 +4,10 @@
 //   ASSAY_TRY(auto device, Device::Open(driver, 0));
 //   Report report = device->Run(execution, buffers);
 //
-// A candidate's context is its own: another program, or an error that outlives a call of the driver,
-// begins a new one, and a small kernel with a known answer is run before anything is believed. What
-// a GPU can see of a kernel's conduct is little: writes into the guard zones round buffers and into
-// inputs, and what stops it. Report::watched says so.
+// A candidate's context is its own: another program begins a new one, and a small kernel with a known
+// answer is run before anything is believed. What a GPU can see of a kernel's conduct is little:
+// writes into the guard zones round buffers and into inputs, and what stops it. Report::watched says
+// so.
 //
 // One thread. A kernel that hangs, hangs the call: whoever asked kills the process.
 #pragma once
@@ -32,6 +32,9 @@ class Device {
   /// "NVIDIA H100 80GB HBM3, driver 13.0".
   const std::string& name() const { return name_; }
 
+  /// After a fault of a kernel the driver serves this process no more: another one has to go on.
+  bool spent() const { return spent_; }
+
   /// Runs the execution's machine code, or what the driver makes of its PTX where it has none.
   Report Run(const Execution& execution, std::span<const std::span<std::byte>> buffers);
 
@@ -55,6 +58,7 @@ class Device {
   Module module_ = nullptr;
   std::string program_;  ///< Digest of what is loaded.
   bool retained_ = false;
+  bool spent_ = false;
   bool sick_ = true;  ///< The context is to be renewed before it is used again.
 };
 
