@@ -35,6 +35,14 @@ constexpr Row kRows[] = {
 #undef FORM
 };
 
+/// By opcode.
+constexpr Rules kRules[] = {
+#define OPCODE(name, mnemonic, family, operation, effect, definedness, shadow) \
+  {Operation::k##operation, Effect::k##effect, Definedness::k##definedness, Shadow::k##shadow},
+#include "validator/ptx/opcodes.def"
+#undef OPCODE
+};
+
 /// Calls `use` with each piece of `text` between `separator`s, blanks trimmed; nothing for an empty
 /// text.
 template <class Use>
@@ -173,6 +181,21 @@ bool ParseFlag(char flag, OperandRule& rule) {
   }
 }
 
+void ParseAddressRule(std::string_view text, OperandRule& rule) {
+  rule.body = OperandRule::Body::kAddress;
+  Split(text, ' ', [&](std::string_view word) {
+    if (word == "tensor") {
+      rule.body = OperandRule::Body::kTensor;
+    } else if (word == "mbarrier") {
+      rule.mbarrier = true;
+    } else {
+      rule.loads = word.starts_with('r');
+      rule.stores = word.ends_with('w');
+      ASSAY_CHECK(word == "r" || word == "w" || word == "rw", "a bad address in isa.def");
+    }
+  });
+}
+
 OperandRule ParseRule(std::string_view text) {
   OperandRule rule;
   if (text.ends_with('?')) {
@@ -188,10 +211,8 @@ OperandRule ParseRule(std::string_view text) {
   if (rule.written) rule.constant = false;
   if (!rule.written) rule.read = true;
   using Body = OperandRule::Body;
-  if (text == "[]") {
-    rule.body = Body::kAddress;
-  } else if (text == "[tensor]") {
-    rule.body = Body::kTensor;
+  if (text.starts_with('[')) {
+    ParseAddressRule(text.substr(1, text.size() - 2), rule);
   } else if (text == "label") {
     rule.body = Body::kLabel;
   } else if (text == "targets") {
@@ -214,6 +235,7 @@ std::vector<Form> BuildForms() {
   std::vector<Form> forms;
   for (const Row& row : kRows) {
     Form form{.opcode = row.opcode,
+              .rules = forms.empty() ? Rules{} : kRules[static_cast<std::size_t>(row.opcode)],
               .modifiers = row.modifiers,
               .operand_text = row.operands,
               .ptx_version = row.ptx_version,

@@ -40,7 +40,7 @@ struct OpcodeRow {
   Family family;
 };
 constexpr std::array kOpcodes = {
-#define OPCODE(name, mnemonic, family) OpcodeRow{mnemonic, Family::k##family},
+#define OPCODE(name, mnemonic, family, ...) OpcodeRow{mnemonic, Family::k##family},
 #include "validator/ptx/opcodes.def"
 #undef OPCODE
 };

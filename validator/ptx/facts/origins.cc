@@ -1,80 +1,17 @@
 #include "validator/ptx/facts/origins.h"
 
 #include <algorithm>
-#include <array>
 
 #include "validator/ptx/isa.h"
 
 namespace assay::facts {
 
+using ptx::Form;
 using ptx::Instruction;
-using ptx::Opcode;
 using ptx::Operand;
+using ptx::Operation;
 using ptx::Space;
 using ptx::SymbolRef;
-
-namespace {
-
-/// What a row of the table says of the addresses of an opcode, in order; the last one repeats.
-struct RoleRow {
-  Opcode opcode;
-  std::string_view roles;  ///< r reads, w writes, b both, - neither.
-};
-constexpr std::array kRoles = {
-    RoleRow{Opcode::kLd, "r"},
-    RoleRow{Opcode::kLdu, "r"},
-    RoleRow{Opcode::kSt, "w"},
-    RoleRow{Opcode::kStAsync, "wb"},
-    RoleRow{Opcode::kStBulk, "w"},
-    RoleRow{Opcode::kCpAsync, "wr"},
-    RoleRow{Opcode::kCpAsyncBulk, "wrb"},
-    RoleRow{Opcode::kCpAsyncBulkTensor, "wrb"},
-    RoleRow{Opcode::kCpReduceAsyncBulk, "brb"},
-    RoleRow{Opcode::kCpReduceAsyncBulkTensor, "br"},
-    RoleRow{Opcode::kTensormapReplace, "w"},
-    RoleRow{Opcode::kTensormapCpFenceproxy, "wr"},
-    RoleRow{Opcode::kLdmatrix, "r"},
-    RoleRow{Opcode::kStmatrix, "w"},
-    RoleRow{Opcode::kWmmaLoad, "r"},
-    RoleRow{Opcode::kWmmaStore, "w"},
-    RoleRow{Opcode::kMbarrierTestWait, "r"},
-    RoleRow{Opcode::kMbarrierTryWait, "r"},
-    RoleRow{Opcode::kDiscard, "w"},
-    RoleRow{Opcode::kPrefetch, "-"},
-    RoleRow{Opcode::kPrefetchu, "-"},
-    RoleRow{Opcode::kApplyPriority, "-"},
-    RoleRow{Opcode::kCpAsyncBulkPrefetch, "-"},
-    RoleRow{Opcode::kCpAsyncBulkPrefetchTensor, "-"},
-    RoleRow{Opcode::kFence, "-"},
-    RoleRow{Opcode::kCreatePolicy, "-"},
-    RoleRow{Opcode::kIsspacep, "-"},
-};
-
-bool IsAddress(const Operand& operand) {
-  return operand.kind == Operand::Kind::kAddress || operand.kind == Operand::Kind::kTensor;
-}
-
-}  // namespace
-
-std::vector<AddressRole> AddressRoles(const Instruction& in) {
-  std::vector<AddressRole> roles;
-  const auto row = std::ranges::find(kRoles, in.opcode, &RoleRow::opcode);
-  const std::string_view letters = row == kRoles.end() ? "b" : row->roles;
-  std::size_t number = 0;
-  for (std::size_t i = 0; i < in.operands.size(); ++i) {
-    if (!IsAddress(in.operands[i])) continue;
-    const char letter = letters[std::min(number, letters.size() - 1)];
-    // The spaces are those of destination and source; what follows is an mbarrier.
-    const Space space = number == 0                                   ? in.space
-                        : number == 1 && in.space2 != Space::kGeneric ? in.space2
-                        : in.opcode == Opcode::kStAsync || number > 1 ? Space::kShared
-                                                                      : in.space2;
-    ++number;
-    if (letter == '-') continue;
-    roles.push_back({i, space, letter != 'w', letter != 'r'});
-  }
-  return roles;
-}
 
 bool OriginSet::Add(Origin origin) {
   if (everything_) return false;
@@ -146,7 +83,7 @@ class Solver {
     std::vector<Origins::Cell> reads;  ///< What is read and computed with.
     std::vector<Origins::Cell> writes;
     std::vector<ObjectIndex> constants;  ///< Objects that occur as values.
-    std::vector<AddressRole> roles;
+    std::vector<ptx::MemoryRole> roles;
     bool decides = false;  ///< A branch: what it reads is seen by what follows.
     bool call = false;
   };
@@ -207,23 +144,29 @@ class Solver {
   }
 
   /// Does the value of operand `index` stay what it is, but for an offset?
-  static bool Moves(const Instruction& in, std::size_t index) {
-    switch (in.opcode) {
-      case Opcode::kMov:
-      case Opcode::kCvta:
-      case Opcode::kCvt:
-      case Opcode::kAdd:
-      case Opcode::kMapa:
-      case Opcode::kSt:
-      case Opcode::kAtom:
+  static bool Moves(const Form& form, std::size_t source) {
+    switch (form.rules.operation) {
+      case Operation::kCopy:
+      case Operation::kChangeSpace:
+      case Operation::kConvert:
+      case Operation::kSum:
+      case Operation::kPeerAddress:
         return true;
-      case Opcode::kShfl:
-      case Opcode::kSub:
-        return index == 1 || (in.opcode == Opcode::kShfl && index == 2 && in.operands[1].paired);
-      case Opcode::kSelp:
-        return index == 1 || index == 2;
-      case Opcode::kMad:
-        return index == 3;
+      case Operation::kDifference:
+        return source == 0;
+      case Operation::kSelect:
+        return source < 2;
+      case Operation::kMultiplyAdd:
+        return source == 2;
+      default:
+        break;
+    }
+    switch (form.rules.shadow) {
+      case ptx::Shadow::kStore:
+      case ptx::Shadow::kAtomic:
+        return true;
+      case ptx::Shadow::kShuffle:
+        return source == 0;
       default:
         return false;
     }
@@ -270,28 +213,26 @@ class Solver {
         Step step;
         step.function = f;
         step.index = i;
-        step.roles = AddressRoles(in);
-        step.decides = in.opcode == Opcode::kBra || in.opcode == Opcode::kBrx ||
-                       in.opcode == Opcode::kExit || in.opcode == Opcode::kRet ||
-                       in.opcode == Opcode::kTrap;
-        step.call = in.opcode == Opcode::kCall;
+        const Form& form = ptx::FormOf(in);
+        step.roles = ptx::MemoryRoles(in);
+        step.decides = ptx::Leaves(form.rules.effect);
+        step.call = form.rules.effect == ptx::Effect::kCall;
         if (in.guard.present) step.reads.push_back(RegisterCell(f, in.guard.predicate));
         if (step.call) {
           PrepareCall(in, step);
         } else {
-          const auto rules = ptx::AssignRules(ptx::FormOf(in), in);
-          for (std::size_t o = 0; o < in.operands.size(); ++o) {
-            const bool written = o < rules.size() && rules[o]->written;
-            const bool read = o >= rules.size() || rules[o]->read || !rules[o]->written;
+          const ptx::OperandRules rules = ptx::RulesOf(in);
+          const std::size_t results = rules.written();
+          for (std::size_t o = 0; o < rules.size(); ++o) {
             // What stands in brackets says where; only values are handed on.
             const bool address = std::ranges::any_of(
-                step.roles, [o](const AddressRole& role) { return role.operand == o; });
-            if (written) Write(in.operands[o], step);
-            if (read && !address) Read(in.operands[o], step, Moves(in, o));
+                step.roles, [o](const ptx::MemoryRole& role) { return role.operand == o; });
+            if (rules[o].written) Write(in.operands[o], step);
+            if (rules[o].read && !address)
+              Read(in.operands[o], step, o >= results && Moves(form, o - results));
           }
         }
-        if (in.opcode == Opcode::kAddc || in.opcode == Opcode::kSubc || in.opcode == Opcode::kMadc)
-          step.reads.push_back(CarryCell(f));
+        if (form.rules.effect == ptx::Effect::kCarry) step.reads.push_back(CarryCell(f));
         if (in.Has(ptx::Mod::kCc)) step.writes.push_back(CarryCell(f));
         steps_.push_back(std::move(step));
       }
@@ -468,13 +409,13 @@ class Solver {
     if (step.call) return ApplyCall(step, values);
     OriginSet results = values;
     OriginSet moved;  // from memory to memory
-    for (const AddressRole& role : step.roles) {
+    for (const ptx::MemoryRole& role : step.roles) {
       if (!role.reads) continue;
       const OriginSet loaded = Load(AddressOf(step, role), role.space, step);
       results.Add(loaded);
       moved.Add(loaded);
     }
-    for (const AddressRole& role : step.roles) {
+    for (const ptx::MemoryRole& role : step.roles) {
       if (!role.writes) continue;
       moved.Add(values);
       Store(AddressOf(step, role), moved, role.space, step);
@@ -482,7 +423,7 @@ class Solver {
     for (const Origins::Cell cell : step.writes) Put(out_.cells_[cell], results);
   }
 
-  OriginSet AddressOf(const Step& step, const AddressRole& role) const {
+  OriginSet AddressOf(const Step& step, const ptx::MemoryRole& role) const {
     const Operand& operand = InstructionOf(step).operands[role.operand];
     OriginSet origins = out_.Of(step.function, operand);
     // Through a tensor map, which says itself where it points.
