@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <array>
+#include <charconv>
 #include <unordered_map>
 
 #include "base/error.h"
@@ -196,6 +197,30 @@ void ParseAddressRule(std::string_view text, OperandRule& rule) {
   });
 }
 
+std::int64_t ParseNumber(std::string_view text) {
+  std::int64_t value = 0;
+  const auto [end, problem] = std::from_chars(text.data(), text.data() + text.size(), value);
+  ASSAY_CHECK(problem == std::errc{} && end == text.data() + text.size(), "a bad constant");
+  return value;
+}
+
+/// "16", "0..255", "24..256/8", "/16"
+ConstantRange ParseRange(std::string_view text) {
+  ConstantRange range;
+  if (const std::size_t slash = text.find('/'); slash != std::string_view::npos) {
+    range.step = ParseNumber(text.substr(slash + 1));
+    text = text.substr(0, slash);
+  }
+  if (text.empty()) {
+    range.high = std::int64_t{1} << 32;
+    return range;
+  }
+  const std::size_t dots = text.find("..");
+  range.low = ParseNumber(text.substr(0, dots));
+  range.high = dots == std::string_view::npos ? range.low : ParseNumber(text.substr(dots + 2));
+  return range;
+}
+
 OperandRule ParseRule(std::string_view text) {
   OperandRule rule;
   if (text.ends_with('?')) {
@@ -205,6 +230,11 @@ OperandRule ParseRule(std::string_view text) {
   if (const std::size_t at = text.find('@'); at != std::string_view::npos) {
     const ModifierSlot gate = ParseSlot(text.substr(at + 1));
     for (const std::uint16_t value : gate.values) rule.gate.push_back(static_cast<Mod>(value));
+    text = text.substr(0, at);
+  }
+  if (const std::size_t at = text.find('<'); at != std::string_view::npos) {
+    Split(text.substr(at + 1, text.size() - at - 2), '|',
+          [&](std::string_view range) { rule.constants.push_back(ParseRange(range)); });
     text = text.substr(0, at);
   }
   while (text.size() > 1 && ParseFlag(text[0], rule)) text.remove_prefix(1);

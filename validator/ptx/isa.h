@@ -41,6 +41,13 @@ struct ModifierSlot {
   bool Has(std::uint16_t value) const;
 };
 
+/// Constants from `low` to `high` that are multiples of `step`.
+struct ConstantRange {
+  std::int64_t low = 0;
+  std::int64_t high = 0;
+  std::int64_t step = 1;
+};
+
 /// What one operand may be.
 struct OperandRule {
   enum class Body : std::uint8_t { kValue, kAddress, kTensor, kLabel, kTargets, kSink, kCall };
@@ -73,9 +80,10 @@ struct OperandRule {
   bool constant_only = false;
   bool vector_of_one = false;
   bool optional = false;
-  bool loads = false;     ///< Of an address: what lies there is read,
-  bool stores = false;    ///< is written;
-  bool mbarrier = false;  ///< an mbarrier lies there.
+  bool loads = false;                    ///< Of an address: what lies there is read,
+  bool stores = false;                   ///< is written;
+  bool mbarrier = false;                 ///< an mbarrier lies there.
+  std::vector<ConstantRange> constants;  ///< A constant is in one of these, unless empty.
   std::vector<Mod> gate;  ///< There exactly when the instruction has one of these, unless empty.
 };
 
