@@ -7,7 +7,7 @@
 #include "validator/emu/exec.h"
 #include "validator/emu/handlers/levels.h"
 #include "validator/emu/handlers/rows.h"
-#include "validator/emu/operand_width.h"
+#include "validator/ptx/isa.h"
 #include "validator/ptx/parser.h"
 
 namespace assay::conformance {
@@ -24,12 +24,10 @@ emu::Handler Resolve(const ptx::Instruction& instruction, Decoded& decoded, int 
   if (level >= 0 && ptx::FamilyOf(instruction.opcode) != ptx::Family::kMatrix) {
     return emu::ResolveAtLevel(level, instruction, decoded);
   }
-  for (const auto& rows :
-       {emu::ArithmeticRows(), emu::IntegerRows(), emu::MoveRows(), emu::CompareRows(),
-        emu::FloatRows(), emu::ConvertRows(), emu::MatrixRows()}) {
-    for (const emu::ResolverRow& row : rows) {
-      if (row.opcode == instruction.opcode) return row.resolve(instruction, decoded);
-    }
+  if (const auto resolve = emu::LaneResolver(ptx::FamilyOf(instruction.opcode)))
+    return resolve(instruction, decoded);
+  for (const emu::ResolverRow& row : emu::MatrixRows()) {
+    if (row.opcode == instruction.opcode) return row.resolve(instruction, decoded);
   }
   return nullptr;
 }
@@ -45,9 +43,11 @@ class Program {
     operands_.push_back(std::make_unique<std::vector<DecodedOperand>>());
     std::vector<DecodedOperand>& flat = *operands_.back();
     Decoded decoded;
-    const std::size_t destinations = emu::DestinationOperands(instruction);
+    const ptx::OperandRules rules = ptx::RulesOf(instruction);
+    const std::size_t destinations = rules.written();
     for (std::size_t i = 0; i < instruction.operands.size(); ++i) {
-      Flatten(instruction.operands[i], emu::OperandBits(instruction, i), flat);
+      Flatten(instruction.operands[i], ptx::BitsOf(rules[i], instruction, instruction.operands[i]),
+              flat);
       if (i + 1 == destinations) decoded.destinations = static_cast<std::uint16_t>(flat.size());
     }
     decoded.operands = flat.data();

@@ -7,9 +7,10 @@
 #include <tuple>
 
 #include "validator/emu/memory.h"
-#include "validator/emu/operand_width.h"
 #include "validator/emu/program.h"
 #include "validator/emu/resolver.h"
+#include "validator/emu/watch/undefined.h"
+#include "validator/ptx/isa.h"
 
 namespace assay::emu {
 namespace {
@@ -43,7 +44,7 @@ class FunctionDecoder {
     first_call_ = impl_.calls.size();
     for (const Instruction& in : function_.body) ASSAY_TRY_VOID(DecodeInstruction(in));
     FlagUsedResults();
-    impl_.code.push_back(Decoded{.source = &Sentinel()});
+    impl_.code.push_back(Decoded{.rules = ptx::FormOf(Sentinel()).rules, .source = &Sentinel()});
     impl_.code.back().operand_count = 0;
     operand_starts_.push_back(impl_.operands.size());
     code_.end_pc = static_cast<std::uint32_t>(impl_.code.size());
@@ -63,10 +64,17 @@ class FunctionDecoder {
     static const Instruction kReturn = [] {
       Instruction in;
       in.opcode = ptx::Opcode::kRet;
+      in.form = ptx::FormsOf(in.opcode).front();
       return in;
     }();
     return kReturn;
   }
+
+  /// Where an operand stands: how wide it is there, and of which type.
+  struct Place {
+    int bits = 32;
+    ptx::Type type = ptx::Type::kNone;
+  };
 
   void NumberRegisters() {
     std::uint32_t slots = 0;
@@ -97,11 +105,11 @@ class FunctionDecoder {
     return found->second;
   }
 
-  static std::uint64_t ImmediateBits(const Operand& operand, const Instruction& in, int bits) {
-    if (operand.immediate_type == ptx::Type::kF64 && bits == 32) {
+  static std::uint64_t ImmediateBits(const Operand& operand, Place place) {
+    if (operand.immediate_type == ptx::Type::kF64 && place.bits == 32) {
       return std::bit_cast<std::uint32_t>(static_cast<float>(std::bit_cast<double>(operand.bits)));
     }
-    if (operand.immediate_type == ptx::Type::kF32 && bits == 64 && in.type() == ptx::Type::kF64) {
+    if (operand.immediate_type == ptx::Type::kF32 && place.type == ptx::Type::kF64) {
       return std::bit_cast<std::uint64_t>(
           static_cast<double>(std::bit_cast<float>(static_cast<std::uint32_t>(operand.bits))));
     }
@@ -132,10 +140,10 @@ class FunctionDecoder {
     return Constant(constant);
   }
 
-  Status Push(const Operand& operand, const Instruction& in, int bits) {
+  Status Push(const Operand& operand, const Instruction& in, Place place) {
     DecodedOperand decoded;
     decoded.negated = operand.negated;
-    decoded.bits = static_cast<std::uint8_t>(bits);
+    decoded.bits = static_cast<std::uint8_t>(place.bits);
     switch (operand.kind) {
       case Operand::Kind::kRegister:
         decoded.kind = registers_[operand.reg].kind;
@@ -143,13 +151,12 @@ class FunctionDecoder {
         decoded.slot = registers_[operand.reg].slot;
         break;
       case Operand::Kind::kImmediate:
-        if (bits == 1) {
+        if (place.bits == 1) {
           decoded.kind = DecodedOperand::Kind::kPredicate;
           decoded.slot = operand.bits != 0 ? 1 : 0;
         } else {
           decoded.kind = DecodedOperand::Kind::kSlot;
-          decoded.slot =
-              Constant({.bits = decoded.bits, .value = ImmediateBits(operand, in, bits)});
+          decoded.slot = Constant({.bits = decoded.bits, .value = ImmediateBits(operand, place)});
         }
         break;
       case Operand::Kind::kSpecial:
@@ -161,7 +168,7 @@ class FunctionDecoder {
         break;
       case Operand::Kind::kSymbol:
         decoded.kind = DecodedOperand::Kind::kSlot;
-        decoded.slot = SymbolSlot(operand.symbol, operand.offset, bits);
+        decoded.slot = SymbolSlot(operand.symbol, operand.offset, place.bits);
         break;
       case Operand::Kind::kFunction:
         decoded.kind = DecodedOperand::Kind::kSlot;
@@ -194,7 +201,7 @@ class FunctionDecoder {
         for (const Operand& element : operand.elements) {
           const bool coordinate =
               operand.kind == Operand::Kind::kTensor && element.kind != Operand::Kind::kAddress;
-          ASSAY_TRY_VOID(Push(element, in, coordinate ? 32 : bits));
+          ASSAY_TRY_VOID(Push(element, in, coordinate ? Place{} : place));
         }
         return {};
       case Operand::Kind::kSink:
@@ -213,21 +220,25 @@ class FunctionDecoder {
   Status DecodeInstruction(const Instruction& in) {
     Decoded decoded;
     decoded.source = &in;
+    decoded.rules = ptx::FormOf(in).rules;
     const std::size_t start = impl_.operands.size();
     operand_starts_.push_back(start);
     if (in.guard.present) {
       decoded.guard = registers_[in.guard.predicate].slot;
       decoded.guard_negated = in.guard.negated;
     }
-    if (in.opcode == ptx::Opcode::kCall) {
+    if (decoded.rules.effect == ptx::Effect::kCall) {
       ASSAY_TRY_VOID(DecodeCall(in, decoded));
     } else {
-      const std::size_t written = DestinationOperands(in);
+      const ptx::OperandRules rules = ptx::RulesOf(in);
+      const std::size_t written = rules.written();
       bool have_address = false;
       for (std::size_t i = 0; i < in.operands.size(); ++i) {
         const Operand& operand = in.operands[i];
         const std::size_t before = impl_.operands.size();
-        ASSAY_TRY_VOID(Push(operand, in, OperandBits(in, i)));
+        ASSAY_TRY_VOID(
+            Push(operand, in,
+                 {.bits = ptx::BitsOf(rules[i], in, operand), .type = ptx::TypeOf(rules[i], in)}));
         if (i < written)
           decoded.destinations = static_cast<std::uint16_t>(impl_.operands.size() - start);
         if (operand.kind == Operand::Kind::kAddress && !have_address) {
@@ -281,7 +292,7 @@ class FunctionDecoder {
           At(impl_, in, "a call argument of this kind is not covered", ErrorKind::kUnsupported));
     }
     const std::size_t before = impl_.operands.size();
-    ASSAY_TRY_VOID(Push(operand, in, bits));
+    ASSAY_TRY_VOID(Push(operand, in, {.bits = bits}));
     if (impl_.operands.size() != before + 1) {
       return std::unexpected(
           At(impl_, in, "a call argument of this kind is not covered", ErrorKind::kUnsupported));
@@ -345,12 +356,12 @@ class FunctionDecoder {
     };
     for (const Instruction& in : function_.body) {
       if (in.guard.present) read[in.guard.predicate] = true;
-      for (std::size_t i = DestinationOperands(in); i < in.operands.size(); ++i)
+      for (std::size_t i = ptx::RulesOf(in).written(); i < in.operands.size(); ++i)
         mark(mark, in.operands[i]);
     }
     for (std::size_t i = 0; i < function_.body.size(); ++i) {
       const Instruction& in = function_.body[i];
-      for (std::size_t d = 0; d < DestinationOperands(in); ++d) {
+      for (std::size_t d = 0; d < ptx::RulesOf(in).written(); ++d) {
         const auto used = [&](const Operand& operand) {
           return operand.kind == Operand::Kind::kRegister && read[operand.reg];
         };
@@ -441,13 +452,13 @@ Status Decode(Program::Impl& impl) {
   }
   for (FunctionDecoder& decoder : decoders) decoder.SetPointers();
 
-  const ResolverTable table;
   for (Decoded& decoded : impl.code) {
-    if (!table.Resolve(*decoded.source, decoded)) {
+    if (!Resolve(*decoded.source, decoded)) {
       return std::unexpected(At(impl, *decoded.source, "instruction not covered by the emulator",
                                 ErrorKind::kUnsupported,
                                 "use another formulation of the kernel, or a GPU engine"));
     }
+    decoded.rules.definedness = DefinednessOf(decoded);
     const AccessOrder order = OrderOf(*decoded.source);
     impl.narrow_scopes = impl.narrow_scopes ||
                          (order.order != Order::kWeak && order.scope < Scope::kGpu) ||

@@ -172,7 +172,7 @@ TEST(Functions, WhatIsNotCoveredIsRefusedAtLoad) {
   const char* const kBodies[] = {
       "vshr.u32.u32.u32.clamp %r10, %r2, %r1;",
       "vadd.s32.s32.s32 %r10, %r2, %r1;",
-      "vabsdiff4.u32.u32.u32.add %r10, %r2, %r1, %r2;",
+      "vset4.u32.u32.eq.add %r10, %r2, %r1, %r2;",
       "ld.global.v8.f32 {%f0, %f1, %f2, %f3, %f4, %f5, %f6, %f7}, [%rd1];",
       ".reg .v4 .f32 %v;",
       ".global .u32 here;",

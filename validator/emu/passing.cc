@@ -25,13 +25,13 @@ bool Reaches(const Program::Impl& program, std::uint32_t from, std::uint32_t to)
     if (pc == to) return true;
     seen[pc - code.first_pc] = true;
     const Decoded& op = program.code[pc];
-    const ptx::Opcode opcode = op.source->opcode;
-    const bool jumps = opcode == ptx::Opcode::kBra;
+    const ptx::Effect effect = op.rules.effect;
+    const bool jumps = effect == ptx::Effect::kBranch;
     if (jumps) open.push_back(op.target);
-    if (opcode == ptx::Opcode::kBrx)
+    if (effect == ptx::Effect::kTable)
       open.insert(open.end(), program.branch_tables[op.aux].begin(),
                   program.branch_tables[op.aux].end());
-    const bool leaves = jumps || opcode == ptx::Opcode::kRet || opcode == ptx::Opcode::kExit;
+    const bool leaves = jumps || effect == ptx::Effect::kReturn || effect == ptx::Effect::kExit;
     if (!leaves || op.guard != kNoSlot) open.push_back(pc + 1);
   }
   return false;

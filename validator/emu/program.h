@@ -34,7 +34,7 @@ enum DecodedFlag : std::uint16_t {
 
 /// Decoded::propagate: who says what undefined sources make of the destinations.
 enum Propagate : std::uint8_t {
-  kPropagateByRule,  ///< The core, by opcode (undefined.h).
+  kPropagateByRule,  ///< The core, by Decoded::rules (undefined.h).
   kPropagateSelf,    ///< The handler (loads, shuffles).
 };
 

@@ -1,39 +1,38 @@
 #include "validator/emu/resolver.h"
 
+#include <array>
+
 #include "validator/emu/handlers/rows.h"
 #include "validator/emu/program.h"
+#include "validator/ptx/names.h"
 
 namespace assay::emu {
 namespace {
 
-constexpr std::span<const ResolverRow> (*kTables[])() = {
-    IntegerRows, ArithmeticRows, MoveRows,     CompareRows, FloatRows,   ConvertRows,
-    MatrixRows,  MemoryRows,     AtomicRows,   WarpRows,    BarrierRows, FenceRows,
-    ControlRows, AsyncCopyRows,  MbarrierRows, FragmentRows};
+using Table = std::array<Resolver, ptx::kOpcodeCount>;
 
-/// Handlers of matrix products know lanes and registers only; that the warp comes together for them
-/// is the core's part.
-bool IsMatrixProduct(ptx::Opcode opcode) {
-  return opcode == ptx::Opcode::kMma || opcode == ptx::Opcode::kWmmaMma ||
-         opcode == ptx::Opcode::kMovmatrix;
+Table BuildTable() {
+  constexpr std::span<const ResolverRow> (*kFamilies[])() = {
+      MatrixRows, MemoryRows,  AtomicRows,    WarpRows,     BarrierRows,
+      FenceRows,  ControlRows, AsyncCopyRows, MbarrierRows, FragmentRows};
+  Table table{};
+  for (std::size_t i = 0; i < table.size(); ++i)
+    table[i] = LaneResolver(ptx::FamilyOf(static_cast<ptx::Opcode>(i)));
+  for (const auto rows : kFamilies) {
+    for (const ResolverRow& row : rows()) table[static_cast<std::size_t>(row.opcode)] = row.resolve;
+  }
+  return table;
 }
 
 }  // namespace
 
-ResolverTable::ResolverTable() {
-  for (const auto table : kTables) {
-    for (const ResolverRow& row : table())
-      resolvers_[static_cast<std::size_t>(row.opcode)] = row.resolve;
-  }
-}
-
-bool ResolverTable::Resolve(const ptx::Instruction& instruction, Decoded& decoded) const {
-  const Resolver resolver = resolvers_[static_cast<std::size_t>(instruction.opcode)];
+bool Resolve(const ptx::Instruction& instruction, Decoded& decoded) {
+  static const Table table = BuildTable();
+  const Resolver resolver = table[static_cast<std::size_t>(instruction.opcode)];
   if (resolver == nullptr) return false;
   decoded.propagate = kPropagateByRule;
   decoded.run = resolver(instruction, decoded);
   if (decoded.monitored == nullptr) decoded.monitored = decoded.run;
-  if (IsMatrixProduct(instruction.opcode)) decoded.flags |= kFlagControl | kFlagWarpWide;
   return decoded.run != nullptr;
 }
 

@@ -1,22 +1,13 @@
-// Joins the resolver tables of the instruction families (handlers/rows.h).
+// From an instruction to what executes it: the resolvers of the families (handlers/rows.h) in one
+// table, by opcode.
 #pragma once
-
-#include <array>
 
 #include "validator/emu/exec.h"
 
 namespace assay::emu {
 
-class ResolverTable {
- public:
-  ResolverTable();
-
-  /// Sets decoded.run (and monitored, propagate, flags). False when no family covers the
-  /// instruction.
-  bool Resolve(const ptx::Instruction& instruction, Decoded& decoded) const;
-
- private:
-  std::array<Resolver, 256> resolvers_{};
-};
+/// Sets decoded.run (and monitored, propagate, flags). False when no family covers the
+/// instruction.
+bool Resolve(const ptx::Instruction& instruction, Decoded& decoded);
 
 }  // namespace assay::emu

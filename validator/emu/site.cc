@@ -7,6 +7,7 @@
 
 #include "validator/emu/launch_shape.h"
 #include "validator/emu/memory.h"
+#include "validator/ptx/isa.h"
 
 namespace assay::emu {
 namespace {
@@ -143,26 +144,20 @@ MemoryPlace PlaceOf(const CoreWarp& warp, Space space, std::uint64_t address, in
 }
 
 std::string VerbOf(const ptx::Instruction& in) {
-  using ptx::Opcode;
-  switch (in.opcode) {
-    case Opcode::kLd:
-    case Opcode::kLdu:
-    case Opcode::kLdmatrix:
-    case Opcode::kWmmaLoad:
-      return "read";
-    case Opcode::kSt:
-    case Opcode::kStmatrix:
-    case Opcode::kWmmaStore:
-      return "write";
-    case Opcode::kAtom:
-    case Opcode::kRed: {
+  const ptx::Form& form = ptx::FormOf(in);
+  switch (form.rules.shadow) {
+    case ptx::Shadow::kLoad:
+    case ptx::Shadow::kStore:
+    case ptx::Shadow::kRows:
+    case ptx::Shadow::kFragment:
+      return ptx::WritesMemory(form) ? "write" : "read";
+    case ptx::Shadow::kAtomic:
       for (const ptx::Mod mod :
            {ptx::Mod::kAdd, ptx::Mod::kMin, ptx::Mod::kMax, ptx::Mod::kInc, ptx::Mod::kDec,
             ptx::Mod::kExch, ptx::Mod::kCas, ptx::Mod::kAnd, ptx::Mod::kOr, ptx::Mod::kXor}) {
         if (in.Has(mod)) return fmt::format("atomic {}", ptx::Name(mod));
       }
       return "atomic";
-    }
     default:
       return std::string(ptx::Mnemonic(in.opcode));
   }

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <array>
+#include <charconv>
 #include <unordered_map>
 
 #include "base/error.h"
@@ -33,6 +34,14 @@ constexpr Row kRows[] = {
   {Opcode::k##opcode, modifiers, operands, version, sm, section},
 #include "validator/ptx/isa.def"
 #undef FORM
+};
+
+/// By opcode.
+constexpr Rules kRules[] = {
+#define OPCODE(name, mnemonic, family, operation, effect, definedness, shadow) \
+  {Operation::k##operation, Effect::k##effect, Definedness::k##definedness, Shadow::k##shadow},
+#include "validator/ptx/opcodes.def"
+#undef OPCODE
 };
 
 /// Calls `use` with each piece of `text` between `separator`s, blanks trimmed; nothing for an empty
@@ -173,6 +182,45 @@ bool ParseFlag(char flag, OperandRule& rule) {
   }
 }
 
+void ParseAddressRule(std::string_view text, OperandRule& rule) {
+  rule.body = OperandRule::Body::kAddress;
+  Split(text, ' ', [&](std::string_view word) {
+    if (word == "tensor") {
+      rule.body = OperandRule::Body::kTensor;
+    } else if (word == "mbarrier") {
+      rule.mbarrier = true;
+    } else {
+      rule.loads = word.starts_with('r');
+      rule.stores = word.ends_with('w');
+      ASSAY_CHECK(word == "r" || word == "w" || word == "rw", "a bad address in isa.def");
+    }
+  });
+}
+
+std::int64_t ParseNumber(std::string_view text) {
+  std::int64_t value = 0;
+  const auto [end, problem] = std::from_chars(text.data(), text.data() + text.size(), value);
+  ASSAY_CHECK(problem == std::errc{} && end == text.data() + text.size(), "a bad constant");
+  return value;
+}
+
+/// "16", "0..255", "24..256/8", "/16"
+ConstantRange ParseRange(std::string_view text) {
+  ConstantRange range;
+  if (const std::size_t slash = text.find('/'); slash != std::string_view::npos) {
+    range.step = ParseNumber(text.substr(slash + 1));
+    text = text.substr(0, slash);
+  }
+  if (text.empty()) {
+    range.high = std::int64_t{1} << 32;
+    return range;
+  }
+  const std::size_t dots = text.find("..");
+  range.low = ParseNumber(text.substr(0, dots));
+  range.high = dots == std::string_view::npos ? range.low : ParseNumber(text.substr(dots + 2));
+  return range;
+}
+
 OperandRule ParseRule(std::string_view text) {
   OperandRule rule;
   if (text.ends_with('?')) {
@@ -184,14 +232,17 @@ OperandRule ParseRule(std::string_view text) {
     for (const std::uint16_t value : gate.values) rule.gate.push_back(static_cast<Mod>(value));
     text = text.substr(0, at);
   }
+  if (const std::size_t at = text.find('<'); at != std::string_view::npos) {
+    Split(text.substr(at + 1, text.size() - at - 2), '|',
+          [&](std::string_view range) { rule.constants.push_back(ParseRange(range)); });
+    text = text.substr(0, at);
+  }
   while (text.size() > 1 && ParseFlag(text[0], rule)) text.remove_prefix(1);
   if (rule.written) rule.constant = false;
   if (!rule.written) rule.read = true;
   using Body = OperandRule::Body;
-  if (text == "[]") {
-    rule.body = Body::kAddress;
-  } else if (text == "[tensor]") {
-    rule.body = Body::kTensor;
+  if (text.starts_with('[')) {
+    ParseAddressRule(text.substr(1, text.size() - 2), rule);
   } else if (text == "label") {
     rule.body = Body::kLabel;
   } else if (text == "targets") {
@@ -214,6 +265,7 @@ std::vector<Form> BuildForms() {
   std::vector<Form> forms;
   for (const Row& row : kRows) {
     Form form{.opcode = row.opcode,
+              .rules = forms.empty() ? Rules{} : kRules[static_cast<std::size_t>(row.opcode)],
               .modifiers = row.modifiers,
               .operand_text = row.operands,
               .ptx_version = row.ptx_version,

@@ -2,9 +2,10 @@
 // them.
 //
 // isa.def holds one row a form; its head explains the notation. Here the rows are cut up once, on
-// first use, into values that the parser (which form is this?), the verifier (do the operands
-// fit?), the printer (in which order do modifiers go?), the coverage table and the tests share. Row
-// 0 is no form.
+// first use, into values that all share who deal with instructions: the parser (which form is
+// this?), the verifier (do the operands fit?), the printer (in which order do modifiers go?), and
+// whatever reasons about programs (what is read and written, how wide, what else happens: rules.h).
+// An instruction carries its row (Instruction::form). Row 0 is no form.
 //
 // After Verify has accepted a module, an instruction's operands stand in one-to-one order with
 // AssignRules(form, instruction): same count, kinds, widths; so consumers may index operands
@@ -16,6 +17,8 @@
 //   fmt::print("{} is described in {}\n", Text(form), form.section);
 #pragma once
 
+#include <array>
+#include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <span>
@@ -24,6 +27,7 @@
 #include <vector>
 
 #include "validator/ptx/module.h"
+#include "validator/ptx/rules.h"
 
 namespace assay::ptx {
 
@@ -35,6 +39,13 @@ struct ModifierSlot {
   bool with_previous = false;         ///< There exactly when the slot before is.
   std::vector<std::uint16_t> values;  ///< Mod, Type or Space as numbers, or vector widths.
   bool Has(std::uint16_t value) const;
+};
+
+/// Constants from `low` to `high` that are multiples of `step`.
+struct ConstantRange {
+  std::int64_t low = 0;
+  std::int64_t high = 0;
+  std::int64_t step = 1;
 };
 
 /// What one operand may be.
@@ -69,11 +80,16 @@ struct OperandRule {
   bool constant_only = false;
   bool vector_of_one = false;
   bool optional = false;
+  bool loads = false;                    ///< Of an address: what lies there is read,
+  bool stores = false;                   ///< is written;
+  bool mbarrier = false;                 ///< an mbarrier lies there.
+  std::vector<ConstantRange> constants;  ///< A constant is in one of these, unless empty.
   std::vector<Mod> gate;  ///< There exactly when the instruction has one of these, unless empty.
 };
 
 struct Form {
   Opcode opcode{};
+  Rules rules;                 ///< Of its mnemonic.
   std::string_view modifiers;  ///< As in isa.def.
   std::string_view operand_text;
   int ptx_version = 0;  ///< Times ten: 78 is 7.8.
@@ -110,10 +126,41 @@ std::optional<Misfit> OperandsMisfit(const Form& form, const Module& module,
 std::uint16_t MatchForm(std::span<const std::uint16_t> candidates, const Module& module,
                         const Function& function, const Instruction& in);
 
-/// The rule of each operand of `in`, in order. For an instruction whose operands fit the form.
-std::vector<const OperandRule*> AssignRules(const Form& form, const Instruction& in);
+/// The rules of an instruction's operands, in order.
+class OperandRules {
+ public:
+  std::size_t size() const { return count_; }
+  const OperandRule& operator[](std::size_t i) const { return (*form_)[index_[i]]; }
+  /// How many operands, from the front, are written. Those behind them are not.
+  std::size_t written() const;
+
+ private:
+  friend OperandRules AssignRules(const Form& form, const Instruction& in);
+  const std::vector<OperandRule>* form_ = nullptr;
+  std::array<std::uint8_t, kMostSlots> index_{};
+  std::size_t count_ = 0;
+};
+/// For an instruction whose operands fit the form. None for a call, whose operands are lists.
+OperandRules AssignRules(const Form& form, const Instruction& in);
+inline OperandRules RulesOf(const Instruction& in) { return AssignRules(FormOf(in), in); }
 /// The type that a rule asks for, given the instruction; kNone where it asks for none.
 Type TypeOf(const OperandRule& rule, const Instruction& in);
+/// Bits that `in` reads or writes at an operand with this rule: 1 for predicates, otherwise 16, 32,
+/// 64 or 128; of one element, for vectors. 64 for addresses, 32 where there is no type.
+int BitsOf(const OperandRule& rule, const Instruction& in, const Operand& operand);
+
+/// An address among the operands whose memory is accessed.
+struct MemoryRole {
+  std::size_t operand = 0;
+  Space space = Space::kGeneric;
+  bool reads = false;
+  bool writes = false;
+  bool mbarrier = false;
+};
+std::vector<MemoryRole> MemoryRoles(const Instruction& in);
+/// Is data in memory read, changed and written back?
+bool UpdatesMemory(const Form& form);
+bool WritesMemory(const Form& form);
 
 /// For people: "add{.sat}.s32 d, a, b".
 std::string Text(const Form& form);

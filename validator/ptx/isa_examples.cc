@@ -76,26 +76,8 @@ class ExampleBuilder {
   }
 
   std::string Constant(const OperandRule& rule) const {
-    switch (form_.opcode) {
-      case Opcode::kDiscard:
-      case Opcode::kApplyPriority:
-      case Opcode::kFence:
-      case Opcode::kTensormapCpFenceproxy:
-        return "128";
-      case Opcode::kCpAsync:
-        return "16";
-      case Opcode::kSetmaxnreg:
-        return "24";
-      case Opcode::kStBulk:
-      case Opcode::kMma:
-        return "0";
-      case Opcode::kAlloca:
-        return "16";
-      case Opcode::kWgmmaMmaAsync:
-        return rule.fixed == Type::kU32 ? "0" : "1";  // The selector; factors and transpositions.
-      default:
-        return "1";
-    }
+    if (!rule.constants.empty()) return std::to_string(rule.constants.front().low);
+    return form_.opcode == Opcode::kAlloca ? "16" : "1";
   }
 
   std::size_t Dimensions() const {

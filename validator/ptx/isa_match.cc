@@ -117,13 +117,45 @@ std::uint16_t MatchForm(std::span<const std::uint16_t> candidates, const Module&
   return 0;
 }
 
-std::vector<const OperandRule*> AssignRules(const Form& form, const Instruction& in) {
-  std::vector<const OperandRule*> result;
-  if (form.operands.size() == 1 && form.operands[0].body == OperandRule::Body::kCall) return result;
-  std::array<std::uint8_t, kMostSlots> rules{};
-  if (!Assign(form, in, rules)) return result;
-  for (std::size_t i = 0; i < in.operands.size(); ++i) result.push_back(&form.operands[rules[i]]);
-  return result;
+OperandRules AssignRules(const Form& form, const Instruction& in) {
+  OperandRules rules;
+  rules.form_ = &form.operands;
+  if (form.operands.size() == 1 && form.operands[0].body == OperandRule::Body::kCall) return rules;
+  if (Assign(form, in, rules.index_)) rules.count_ = in.operands.size();
+  return rules;
+}
+
+std::size_t OperandRules::written() const {
+  std::size_t count = 0;
+  while (count < count_ && (*this)[count].written) ++count;
+  return count;
+}
+
+std::vector<MemoryRole> MemoryRoles(const Instruction& in) {
+  std::vector<MemoryRole> roles;
+  const OperandRules rules = RulesOf(in);
+  bool first = true;
+  for (std::size_t i = 0; i < rules.size(); ++i) {
+    const OperandRule& rule = rules[i];
+    if (rule.body != OperandRule::Body::kAddress && rule.body != OperandRule::Body::kTensor)
+      continue;
+    // The spaces are those of destination and source; what follows is an mbarrier.
+    const Space space = first ? in.space : rule.mbarrier ? Space::kShared : in.space2;
+    first = false;
+    if (rule.loads || rule.stores)
+      roles.push_back({i, space, rule.loads, rule.stores, rule.mbarrier});
+  }
+  return roles;
+}
+
+bool UpdatesMemory(const Form& form) {
+  return std::ranges::any_of(form.operands, [](const OperandRule& rule) {
+    return rule.loads && rule.stores && !rule.mbarrier;
+  });
+}
+
+bool WritesMemory(const Form& form) {
+  return std::ranges::any_of(form.operands, &OperandRule::stores);
 }
 
 }  // namespace assay::ptx

@@ -332,6 +332,16 @@ std::string_view OperandProblem(const OperandRule& rule, const Module& module,
 
 std::string_view CallProblem(const Instruction& in) { return Match::Call(in); }
 
+int BitsOf(const OperandRule& rule, const Instruction& in, const Operand& operand) {
+  if (rule.body == OperandRule::Body::kAddress || rule.body == OperandRule::Body::kTensor)
+    return 64;
+  const Type type = TypeOf(rule, in);
+  if (type == Type::kPred) return 1;
+  if (type == Type::kNone) return 32;
+  const bool pack = rule.count_rule == Count::kPack && !operand.elements.empty();
+  return std::max(16, BitsOf(type) / static_cast<int>(pack ? operand.elements.size() : 1));
+}
+
 Type TypeOf(const OperandRule& rule, const Instruction& in) {
   if (rule.body != OperandRule::Body::kValue) return Type::kNone;
   if (rule.any_address) return Type::kU64;

@@ -1,7 +1,9 @@
 #include "validator/ptx/isa.h"
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <set>
 #include <string>
 
@@ -70,15 +72,144 @@ TEST(IsaTest, OperandsStandWithTheirRules) {
         Parse(ExampleModule(forms[i], Examples(forms[i]), forms[i].sm, 90), "example.ptx");
     ASSERT_TRUE(module);
     for (const Instruction& in : Kernel(*module).body) {
-      const auto rules = AssignRules(FormOf(in), in);
+      const OperandRules rules = RulesOf(in);
       if (in.opcode == Opcode::kCall) continue;
       ASSERT_EQ(rules.size(), in.operands.size()) << Text(forms[i]);
       for (std::size_t k = 0; k < rules.size(); ++k) {
-        EXPECT_EQ(rules[k]->paired, in.operands[k].paired) << Text(forms[i]);
+        EXPECT_EQ(rules[k].paired, in.operands[k].paired) << Text(forms[i]);
         const bool address = in.operands[k].kind == Operand::Kind::kAddress;
-        EXPECT_EQ(rules[k]->body == OperandRule::Body::kAddress, address) << Text(forms[i]);
+        EXPECT_EQ(rules[k].body == OperandRule::Body::kAddress, address) << Text(forms[i]);
       }
     }
+  }
+}
+
+/// What others read off a row holds for each of its examples: results stand in front, and every
+/// operand has the width of the registers that fit there.
+TEST(IsaTest, RowsSayHowWideOperandsAre) {
+  constexpr int kWidths[] = {1, 16, 32, 64, 128};
+  const std::span<const Form> forms = Forms();
+  for (std::size_t i = 1; i < forms.size(); ++i) {
+    SCOPED_TRACE(Text(forms[i]));
+    const auto module =
+        Parse(ExampleModule(forms[i], Examples(forms[i]), forms[i].sm, 90), "example.ptx");
+    ASSERT_TRUE(module);
+    const Function& kernel = Kernel(*module);
+    for (const Instruction& in : kernel.body) {
+      const OperandRules rules = RulesOf(in);
+      for (std::size_t k = 0; k < rules.size(); ++k) {
+        const OperandRule& rule = rules[k];
+        EXPECT_EQ(rule.written, k < rules.written());
+        EXPECT_TRUE(rule.written || rule.read);
+        const int bits = BitsOf(rule, in, in.operands[k]);
+        EXPECT_TRUE(std::ranges::find(kWidths, bits) != std::end(kWidths)) << bits;
+        const auto holds = [&](const Operand& operand) {
+          if (operand.kind != Operand::Kind::kRegister) return;
+          const Type declared = kernel.registers[operand.reg].type;
+          const int width = declared == Type::kPred ? 1 : std::max(16, BitsOf(declared));
+          EXPECT_TRUE(rule.relaxed || rule.any_address || width == bits) << width << " " << bits;
+        };
+        holds(in.operands[k]);
+        for (const Operand& element : in.operands[k].elements) {
+          if (rule.body == OperandRule::Body::kValue) holds(element);
+        }
+      }
+    }
+  }
+}
+
+/// The columns of opcodes.def agree with each other and with what isa.def says of operands.
+TEST(IsaTest, RowsSayWhatInstructionsDo) {
+  for (const Form& form : Forms().subspan(1)) {
+    SCOPED_TRACE(Text(form));
+    bool loads = false;
+    bool plain = true;
+    for (const OperandRule& rule : form.operands) {
+      loads = loads || rule.loads;
+      plain = plain && !rule.mbarrier;
+      const bool address =
+          rule.body == OperandRule::Body::kAddress || rule.body == OperandRule::Body::kTensor;
+      EXPECT_TRUE(address || (!rule.loads && !rule.stores && !rule.mbarrier));
+    }
+    const bool stores = WritesMemory(form);
+    const bool result = !form.operands.empty() && form.operands[0].written;
+    switch (form.rules.shadow) {
+      case Shadow::kLoad:
+        EXPECT_TRUE(loads && !stores && result);
+        break;
+      case Shadow::kStore:
+        EXPECT_TRUE(stores && !loads && !result);
+        break;
+      case Shadow::kAtomic:
+        EXPECT_TRUE(UpdatesMemory(form));
+        break;
+      case Shadow::kAsyncCopy:
+        EXPECT_TRUE(loads && stores && !UpdatesMemory(form) && !result);
+        break;
+      case Shadow::kRows:
+      case Shadow::kFragment:
+        EXPECT_TRUE(loads != stores && loads == result);
+        EXPECT_EQ(form.rules.effect, Effect::kWarp);
+        break;
+      case Shadow::kOpaque:
+        EXPECT_TRUE(stores || result);
+        break;
+      default:
+        // What touches memory otherwise has nothing to say of numbers.
+        EXPECT_TRUE((!loads && !stores) || form.rules.shadow == Shadow::kPlain);
+    }
+    if (Leaves(form.rules.effect)) {
+      EXPECT_FALSE(result || loads || stores);
+    }
+    if (form.rules.operation != Operation::kNone &&
+        form.rules.operation != Operation::kUseAddress) {
+      EXPECT_TRUE(result && !loads && !stores);
+    }
+    if (form.rules.definedness != Definedness::kWhole) {
+      EXPECT_TRUE(result && !loads && !stores);
+      EXPECT_NE(form.rules.definedness, Definedness::kPaired) << "is no answer of a row";
+      EXPECT_NE(form.rules.definedness, Definedness::kDecided) << "is no answer of a row";
+    }
+    // Whatever is asked for as synchronisation of a block or between blocks is in these families.
+    if (form.rules.effect == Effect::kBlock) {
+      EXPECT_EQ(FamilyOf(form.opcode), Family::kBarrier);
+    }
+    EXPECT_EQ(form.rules.effect == Effect::kFence, FamilyOf(form.opcode) == Family::kFence);
+    EXPECT_TRUE(plain || FamilyOf(form.opcode) == Family::kMbarrier ||
+                FamilyOf(form.opcode) == Family::kAsyncCopy);
+  }
+}
+
+TEST(IsaTest, MemoryRolesSayWhichSpaceAndHow) {
+  struct Case {
+    const char* text;
+    const char* roles;  ///< Operand, space, r w m; blank between addresses.
+  };
+  constexpr Case kCases[] = {
+      {"ld.shared.u32 %r0, [%r1];", "1 shared r"},
+      {"st.global.u32 [%rd1], %r0;", "0 global w"},
+      {"atom.global.add.u32 %r0, [%rd1], %r2;", "1 global rw"},
+      {"red.add.u32 [%rd1], %r2;", "0 none rw"},
+      {"cp.async.ca.shared.global [%r0], [%rd1], 8;", "0 shared w, 1 global r"},
+      {"st.async.weak.shared::cluster.mbarrier::complete_tx::bytes.u32 [%r0], %r1, [%r2];",
+       "0 shared::cluster w, 2 shared rwm"},
+      {"mbarrier.test_wait.shared.b64 %p0, [%r0], %rd1;", "1 shared rm"},
+      {"prefetch.global.L2 [%rd1];", ""},
+  };
+  for (const Case& c : kCases) {
+    const auto module = Parse(fmt::format(".version 9.0\n.target sm_90a\n.address_size 64\n"
+                                          ".visible .entry kernel()\n{{\n.reg .pred %p<4>;\n"
+                                          ".reg .b32 %r<4>;\n.reg .b64 %rd<4>;\n{}\nret;\n}}\n",
+                                          c.text),
+                              "roles.ptx");
+    ASSERT_TRUE(module) << ToString(module.error());
+    std::string text;
+    for (const MemoryRole& role : MemoryRoles(Kernel(*module).body[0])) {
+      text += fmt::format("{}{} {} {}{}{}", text.empty() ? "" : ", ", role.operand,
+                          role.space == Space::kGeneric ? "none" : Name(role.space),
+                          role.reads ? "r" : "", role.writes ? "w" : "", role.mbarrier ? "m" : "");
+    }
+    EXPECT_EQ(text, c.roles) << c.text;
   }
 }
 

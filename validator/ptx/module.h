@@ -70,6 +70,10 @@ enum class Type : std::uint8_t {
 };
 /// Bits of one value: 32 for kF16x2, 4 for kU4, 1 for kPred and kB1.
 int BitsOf(Type type);
+/// One integer or bits of up to 64, no pair.
+constexpr bool IsInteger(Type type) {
+  return type >= Type::kB8 && type <= Type::kS64 && type != Type::kB128;
+}
 /// Without the dot: "f16x2". "none" for kNone.
 std::string_view Name(Type type);
 
@@ -90,7 +94,7 @@ enum class Space : std::uint8_t {
 std::string_view Name(Space space);
 
 enum class Opcode : std::uint8_t {
-#define OPCODE(name, mnemonic, family) k##name,
+#define OPCODE(name, ...) k##name,
 #include "validator/ptx/opcodes.def"
 #undef OPCODE
 };

@@ -36,7 +36,7 @@ std::optional<OpcodeMatch> FindOpcode(std::string_view dotted);
 bool IsKnownUncovered(std::string_view first_word);
 
 inline constexpr std::size_t kOpcodeCount = 0
-#define OPCODE(name, mnemonic, family) +1
+#define OPCODE(...) +1
 #include "validator/ptx/opcodes.def"
 #undef OPCODE
     ;

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <bit>
 #include <string>
 
@@ -12,6 +13,30 @@
 
 namespace assay::ptx {
 namespace {
+
+/// Empty when the constants of `in`, whose operands fit, are among those that its row allows.
+std::string BadConstant(const Instruction& in) {
+  const OperandRules rules = RulesOf(in);
+  for (std::size_t i = 0; i < rules.size(); ++i) {
+    const Operand& operand = in.operands[i];
+    const std::vector<ConstantRange>& ranges = rules[i].constants;
+    if (ranges.empty() || operand.kind != Operand::Kind::kImmediate ||
+        operand.immediate_type != Type::kNone)
+      continue;
+    const auto value = static_cast<std::int64_t>(operand.bits);
+    const auto holds = [value](const ConstantRange& range) {
+      return value >= range.low && value <= range.high && value % range.step == 0;
+    };
+    if (std::ranges::any_of(ranges, holds)) continue;
+    const bool lone = ranges.front().low == ranges.front().high;
+    if (lone && ranges.size() == 1)
+      return fmt::format("the constant {} must be {}", value, ranges[0].low);
+    if (lone && ranges.size() == 2)
+      return fmt::format("the constant {} must be {} or {}", value, ranges[0].low, ranges[1].low);
+    return fmt::format("the constant {} is not allowed here", value);
+  }
+  return {};
+}
 
 class Verifier {
  public:

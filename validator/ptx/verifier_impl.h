@@ -1,4 +1,4 @@
-// Pieces of the verifier: verify_calls.cc and verify_values.cc for verifier.cc.
+// A piece of the verifier: verify_calls.cc for verifier.cc.
 #pragma once
 
 #include <string>
@@ -9,9 +9,5 @@ namespace assay::ptx {
 
 /// Empty when the call passes what its callee declares, else what is wrong.
 std::string CallMismatch(const Module& module, const Function& function, const Instruction& in);
-
-/// Empty when the constants of `in` have values that the manual allows, else what is wrong. The
-/// operands fit the form.
-std::string BadConstant(const Instruction& in);
 
 }  // namespace assay::ptx

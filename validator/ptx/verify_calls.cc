@@ -10,8 +10,6 @@ namespace {
 
 using Kind = Operand::Kind;
 
-bool IsInteger(Type type) { return type >= Type::kB8 && type <= Type::kS64; }
-
 /// A scalar passed without a .param variable: same size, and bits or the same class.
 bool ScalarFits(const Variable& parameter, Type type) {
   if (type == Type::kPred || BitsOf(type) != static_cast<int>(parameter.bytes * 8)) return false;

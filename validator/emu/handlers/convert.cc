@@ -176,7 +176,7 @@ constexpr HandlerRow kRows[] = {
     HALF_ROWS(kBF16, kBF16x2, Bf16),
 };
 
-bool IsInteger(Type type) { return type >= kU8 && type <= kS64; }
+bool IsIntegral(Type type) { return type >= kU8 && type <= kS64; }
 
 }  // namespace
 
@@ -187,7 +187,7 @@ Handler ResolveConvert(const ptx::Instruction& instruction, Decoded& decoded) {
   if (rare != ConvertRare) return rare;
   if (const Handler handler = FindHandler(kRows, instruction, decoded)) return handler;
   const Conversion how = UnpackConversion(decoded.immediate);
-  if (IsInteger(how.source) && IsInteger(how.destination) && !how.sat) return ConvertIntegers;
+  if (IsIntegral(how.source) && IsIntegral(how.destination) && !how.sat) return ConvertIntegers;
   return rare;
 }
 

@@ -1,5 +1,5 @@
-// Handlers of carry chains, bit fields, logic, shifts, permutes and dot products (PTX
-// ISA 9.7.1, 9.7.2, 9.7.8).
+// Handlers of carry chains, bit fields, logic, shifts, permutes, dot products and packed video
+// instructions (PTX ISA 9.7.1, 9.7.2, 9.7.8, 9.7.18.2).
 #include "validator/emu/semantics/integer.h"
 
 #include "validator/emu/handlers/lanes.h"
@@ -133,6 +133,21 @@ void Lop3Predicate(Warp& warp, const Decoded& op) {
       {Opcode::kMadc, {TYPE}, Mods(M::kLo, M::kCc), MadCarryHandler<T, false, true, true>}, { \
     Opcode::kMadc, {TYPE}, Mods(M::kHi, M::kCc), MadCarryHandler<T, true, true, true>         \
   }
+#define VIDEO_ROWS(OPCODE, FN, D, A, B, DT, AT, BT)                                \
+  {OPCODE, {DT, AT, BT}, {}, Map<FN<D, A, B, Video::kWrap>>},                      \
+      {OPCODE, {DT, AT, BT}, Mods(M::kSat), Map<FN<D, A, B, Video::kSaturate>>}, { \
+    OPCODE, {DT, AT, BT}, Mods(M::kAdd), Map<FN<D, A, B, Video::kAdd>>             \
+  }
+/// All signs of destination and sources; U and S are the types of a lane.
+#define VIDEO_SIGN_ROWS(OPCODE, FN, U, S)                \
+  VIDEO_ROWS(OPCODE, FN, U, U, U, kU32, kU32, kU32),     \
+      VIDEO_ROWS(OPCODE, FN, U, U, S, kU32, kU32, kS32), \
+      VIDEO_ROWS(OPCODE, FN, U, S, U, kU32, kS32, kU32), \
+      VIDEO_ROWS(OPCODE, FN, U, S, S, kU32, kS32, kS32), \
+      VIDEO_ROWS(OPCODE, FN, S, U, U, kS32, kU32, kU32), \
+      VIDEO_ROWS(OPCODE, FN, S, U, S, kS32, kU32, kS32), \
+      VIDEO_ROWS(OPCODE, FN, S, S, U, kS32, kS32, kU32), \
+      VIDEO_ROWS(OPCODE, FN, S, S, S, kS32, kS32, kS32)
 #define LOGIC_ROWS(OPCODE, FN)                                              \
   {OPCODE, {kB16}, {}, Map<FN<u16>>}, {OPCODE, {kB32}, {}, Map<FN<u32>>}, { \
     OPCODE, {kB64}, {}, Map<FN<u64>>                                        \
@@ -200,6 +215,9 @@ constexpr HandlerRow kRows[] = {
     {Opcode::kDp2a, {kU32, kS32}, Mods(M::kHi), Map<Dp2a<u16, s8, 2>>},
     {Opcode::kDp2a, {kS32, kU32}, Mods(M::kHi), Map<Dp2a<s16, u8, 2>>},
     {Opcode::kDp2a, {kS32, kS32}, Mods(M::kHi), Map<Dp2a<s16, s8, 2>>},
+
+    VIDEO_SIGN_ROWS(Opcode::kVabsdiff2, AbsoluteDifferences, u16, s16),
+    VIDEO_SIGN_ROWS(Opcode::kVabsdiff4, AbsoluteDifferences, u8, s8),
 
     {Opcode::kAnd, {kPred}, {}, PredicateLogic<Logic::kAnd>},
     {Opcode::kOr, {kPred}, {}, PredicateLogic<Logic::kOr>},

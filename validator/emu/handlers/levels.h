@@ -37,13 +37,13 @@ Handler ResolveFloat(const ptx::Instruction& instruction, Decoded& decoded);
 /// f16 and bf16, exact.
 Handler ResolveHalf(const ptx::Instruction& instruction, Decoded& decoded);
 Handler ResolveApprox(const ptx::Instruction& instruction, Decoded& decoded);
-/// All of FloatRows().
+/// All of them.
 Handler ResolveFloatFamily(const ptx::Instruction& instruction, Decoded& decoded);
 Handler ResolveConvert(const ptx::Instruction& instruction, Decoded& decoded);
 }  // namespace ASSAY_EMU_LEVEL
 
 /// How many of the levels v2, v3, v4 this processor runs, at least one. Handlers of the last are
-/// what the tables of rows.h give.
+/// what LaneResolver gives.
 int SupportedLevels();
 /// The arithmetic families at one level, 0 <= level < SupportedLevels(): tests compare the levels
 /// with each other.
@@ -52,6 +52,5 @@ Handler ResolveAtLevel(int level, const ptx::Instruction& instruction, Decoded& 
 // Compiled once, for any processor.
 Handler ResolveRounded(const ptx::Instruction& instruction, Decoded& decoded);
 Handler ResolveConvertRare(const ptx::Instruction& instruction, Decoded& decoded);
-Handler ResolveMatrix(const ptx::Instruction& instruction, Decoded& decoded);
 
 }  // namespace assay::emu

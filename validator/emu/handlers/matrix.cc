@@ -1,7 +1,9 @@
 // Handlers of mma, wmma.mma and movmatrix (PTX ISA 9.7.14).
 #include "validator/emu/handlers/levels.h"
 #include "validator/emu/handlers/mma.h"
+#include "validator/emu/handlers/rows.h"
 #include "validator/emu/handlers/table.h"
+#include "validator/emu/program.h"
 
 namespace assay::emu {
 namespace {
@@ -24,15 +26,28 @@ void Movmatrix(Warp& warp, const Decoded& op) {
   }
 }
 
+Handler ResolveMovmatrix(const ptx::Instruction& instruction, Decoded&) {
+  return instruction.operands.size() == 2 && instruction.type() == kB16 &&
+                 instruction.Has(M::kM8n8) && instruction.Has(M::kTrans)
+             ? Movmatrix
+             : nullptr;
+}
+
+/// Handlers of matrix products know lanes and registers only; that the warp comes together for them
+/// is the core's part.
+template <Resolver kResolve>
+Handler WarpWide(const ptx::Instruction& instruction, Decoded& decoded) {
+  decoded.flags |= kFlagControl | kFlagWarpWide;
+  return kResolve(instruction, decoded);
+}
+
 }  // namespace
 
-Handler ResolveMatrix(const ptx::Instruction& instruction, Decoded& decoded) {
-  if (instruction.opcode != Opcode::kMovmatrix) return ResolveMma(instruction, decoded);
-  if (instruction.operands.size() == 2 && instruction.type() == kB16 && instruction.Has(M::kM8n8) &&
-      instruction.Has(M::kTrans)) {
-    return Movmatrix;
-  }
-  return nullptr;
+std::span<const ResolverRow> MatrixRows() {
+  static constexpr ResolverRow kRows[] = {{Opcode::kMma, &WarpWide<&ResolveMma>},
+                                          {Opcode::kWmmaMma, &WarpWide<&ResolveMma>},
+                                          {Opcode::kMovmatrix, &WarpWide<&ResolveMovmatrix>}};
+  return kRows;
 }
 
 }  // namespace assay::emu

@@ -62,6 +62,25 @@ const Level& Chosen() {
   return level;
 }
 
+Resolver OfFamily(const Level& level, ptx::Family family) {
+  switch (family) {
+    case ptx::Family::kArithmetic:
+      return level.arithmetic;
+    case ptx::Family::kInteger:
+      return level.integer;
+    case ptx::Family::kMove:
+      return level.move;
+    case ptx::Family::kCompare:
+      return level.compare;
+    case ptx::Family::kFloat:
+      return level.floating;
+    case ptx::Family::kConvert:
+      return level.convert;
+    default:
+      return nullptr;
+  }
+}
+
 }  // namespace
 
 void TensorMultiplyBest(const TensorProduct& product, const std::uint32_t* a,
@@ -91,91 +110,11 @@ int SupportedLevels() {
 }
 
 Handler ResolveAtLevel(int level, const ptx::Instruction& instruction, Decoded& decoded) {
-  const Level& at = kLevels[static_cast<std::size_t>(level)];
-  switch (ptx::FamilyOf(instruction.opcode)) {
-    case ptx::Family::kArithmetic:
-      return at.arithmetic(instruction, decoded);
-    case ptx::Family::kInteger:
-      return at.integer(instruction, decoded);
-    case ptx::Family::kMove:
-      return at.move(instruction, decoded);
-    case ptx::Family::kCompare:
-      return at.compare(instruction, decoded);
-    case ptx::Family::kFloat:
-      return at.floating(instruction, decoded);
-    case ptx::Family::kConvert:
-      return at.convert(instruction, decoded);
-    default:
-      return nullptr;
-  }
+  const Resolver resolver =
+      OfFamily(kLevels[static_cast<std::size_t>(level)], ptx::FamilyOf(instruction.opcode));
+  return resolver == nullptr ? nullptr : resolver(instruction, decoded);
 }
 
-std::span<const ResolverRow> ArithmeticRows() {
-  using enum ptx::Opcode;
-  static const std::array rows = {
-      ResolverRow{kAbs, Chosen().arithmetic}, ResolverRow{kAdd, Chosen().arithmetic},
-      ResolverRow{kDiv, Chosen().arithmetic}, ResolverRow{kMad, Chosen().arithmetic},
-      ResolverRow{kMax, Chosen().arithmetic}, ResolverRow{kMin, Chosen().arithmetic},
-      ResolverRow{kMul, Chosen().arithmetic}, ResolverRow{kNeg, Chosen().arithmetic},
-      ResolverRow{kSub, Chosen().arithmetic},
-  };
-  return rows;
-}
-
-std::span<const ResolverRow> IntegerRows() {
-  using enum ptx::Opcode;
-  static const std::array rows = [] {
-    constexpr std::array kOpcodes = {kAddc, kBfe,  kBfi,  kBfind, kBmsk, kBrev,  kClz,
-                                     kDp2a, kDp4a, kFns,  kMad24, kMadc, kMul24, kPopc,
-                                     kRem,  kSad,  kSubc, kSzext, kAnd,  kCnot,  kLop3,
-                                     kNot,  kOr,   kPrmt, kShf,   kShl,  kShr,   kXor};
-    std::array<ResolverRow, kOpcodes.size()> table{};
-    for (std::size_t i = 0; i < table.size(); ++i) table[i] = {kOpcodes[i], Chosen().integer};
-    return table;
-  }();
-  return rows;
-}
-
-std::span<const ResolverRow> MoveRows() {
-  using enum ptx::Opcode;
-  static const std::array rows = {ResolverRow{kMov, Chosen().move},
-                                  ResolverRow{kSelp, Chosen().move},
-                                  ResolverRow{kSlct, Chosen().move}};
-  return rows;
-}
-
-std::span<const ResolverRow> CompareRows() {
-  using enum ptx::Opcode;
-  static const std::array rows = {ResolverRow{kSetp, Chosen().compare},
-                                  ResolverRow{kSet, Chosen().compare}};
-  return rows;
-}
-
-std::span<const ResolverRow> FloatRows() {
-  using enum ptx::Opcode;
-  static const std::array rows = [] {
-    constexpr std::array kOpcodes = {kCopysign, kCos, kEx2,  kFma,  kLg2,  kRcp,
-                                     kRsqrt,    kSin, kSqrt, kTanh, kTestp};
-    std::array<ResolverRow, kOpcodes.size()> table{};
-    for (std::size_t i = 0; i < table.size(); ++i) table[i] = {kOpcodes[i], Chosen().floating};
-    return table;
-  }();
-  return rows;
-}
-
-std::span<const ResolverRow> ConvertRows() {
-  using enum ptx::Opcode;
-  static const std::array rows = {ResolverRow{kCvt, Chosen().convert},
-                                  ResolverRow{kCvtPack, Chosen().convert}};
-  return rows;
-}
-
-std::span<const ResolverRow> MatrixRows() {
-  using enum ptx::Opcode;
-  static const std::array rows = {ResolverRow{kMma, ResolveMatrix},
-                                  ResolverRow{kWmmaMma, ResolveMatrix},
-                                  ResolverRow{kMovmatrix, ResolveMatrix}};
-  return rows;
-}
+Resolver LaneResolver(ptx::Family family) { return OfFamily(Chosen(), family); }
 
 }  // namespace assay::emu

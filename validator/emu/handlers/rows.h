@@ -1,7 +1,9 @@
-// The resolver tables of all instruction families, joined by resolver.cc.
+// The resolvers of all instruction families, joined by resolver.cc.
 //
-// Each family file under handlers/ exports one table: a row an opcode. An opcode without a row, or a row whose resolver returns
-// null for a form, makes the program `inconclusive` at load time, naming the instruction and its line.
+// Families that compute lane by lane have one resolver for all of their opcodes, compiled for
+// several levels of x86-64 (levels.h); each other family exports a table, a row an opcode. An opcode
+// without a resolver, or one whose resolver returns null for a form, makes the program
+// `inconclusive` at load time, naming the instruction and its line.
 #pragma once
 
 #include <span>
@@ -10,14 +12,10 @@
 
 namespace assay::emu {
 
-std::span<const ResolverRow> IntegerRows();  ///< integer.cc
-std::span<const ResolverRow>
-ArithmeticRows();                         ///< arithmetic.cc: opcodes that integers and floats share
-std::span<const ResolverRow> MoveRows();  ///< move.cc
-std::span<const ResolverRow> CompareRows();    ///< compare.cc
-std::span<const ResolverRow> FloatRows();      ///< float.cc
-std::span<const ResolverRow> ConvertRows();    ///< convert.cc
-std::span<const ResolverRow> MatrixRows();     ///< matrix.cc
+/// Of arithmetic, integer, move, compare, float and convert, for this processor; null for others.
+Resolver LaneResolver(ptx::Family family);
+
+std::span<const ResolverRow> MatrixRows();     ///< matrix.cc: products and transpositions
 std::span<const ResolverRow> MemoryRows();     ///< memory.cc
 std::span<const ResolverRow> AtomicRows();     ///< atomic.cc
 std::span<const ResolverRow> WarpRows();       ///< warp.cc

@@ -305,6 +305,26 @@ inline u32 Dp2a(u32 a, u32 b, u32 c) {
   return sum;
 }
 
+// --- vabsdiff2, vabsdiff4 (9.7.18.2)
+enum class Video { kWrap, kSaturate, kAdd };
+/// |a - b|, lane by lane of the width of A and B; a lane of D holds each distance, or c takes them
+/// all in.
+template <class D, class A, class B, Video kEnd>
+inline u32 AbsoluteDifferences(u32 a, u32 b, u32 c) {
+  constexpr int kBits = 8 * sizeof(D);
+  constexpr u32 kLane = (u32{1} << kBits) - 1;
+  constexpr u32 kLargest = D(-1) < D(0) ? kLane >> 1 : kLane;
+  u32 result = kEnd == Video::kAdd ? c : 0;
+  for (int at = 0; at < 32; at += kBits) {
+    const s32 x = Cast<A>(a >> at);
+    const s32 y = Cast<B>(b >> at);
+    u32 distance = Cast<u32>(x < y ? y - x : x - y);
+    if (kEnd == Video::kSaturate && distance > kLargest) distance = kLargest;
+    result += kEnd == Video::kAdd ? distance : (distance & kLane) << at;
+  }
+  return result;
+}
+
 // --- logic and shift (9.7.8)
 template <class T>
 inline T And(T a, T b) {

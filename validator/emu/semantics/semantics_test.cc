@@ -293,5 +293,19 @@ TEST(Integer, FieldsAtTheirEdges) {
   EXPECT_EQ(Lop3(0xf0f0f0f0, 0xcccccccc, 0xaaaaaaaa, 0x1e), 0x1e1e1e1eu);
 }
 
+TEST(Video, AbsoluteDifferencesGoLaneByLane) {
+  // |1-3|, |255-0|, |0-255|, |128-127|, and the same bytes with signs.
+  constexpr u32 kA = 0x8000ff01u;
+  constexpr u32 kB = 0x7fff0003u;
+  EXPECT_EQ((AbsoluteDifferences<u8, u8, u8, Video::kWrap>(kA, kB, 9)), 0x01ffff02u);
+  EXPECT_EQ((AbsoluteDifferences<u8, u8, u8, Video::kAdd>(kA, kB, 9)), 9 + 1 + 255 + 255 + 2u);
+  EXPECT_EQ((AbsoluteDifferences<s8, u8, u8, Video::kSaturate>(kA, kB, 9)), 0x017f7f02u);
+  EXPECT_EQ((AbsoluteDifferences<s8, s8, s8, Video::kWrap>(kA, kB, 9)), 0xff010102u);
+  EXPECT_EQ((AbsoluteDifferences<s8, s8, s8, Video::kSaturate>(kA, kB, 9)), 0x7f010102u);
+  EXPECT_EQ((AbsoluteDifferences<u8, s8, u8, Video::kWrap>(kA, kB, 9)), 0xffff0102u);
+  EXPECT_EQ((AbsoluteDifferences<u16, u16, u16, Video::kWrap>(kA, kB, 9)), 0x0001fefeu);
+  EXPECT_EQ((AbsoluteDifferences<u16, s16, s16, Video::kAdd>(kA, kB, 1)), 1 + 0xffffu + 258u);
+}
+
 }  // namespace
 }  // namespace assay::emu

@@ -43,22 +43,24 @@ Formula Copysign(const Operands& x) {
   return {value, {0, std::signbit(value) == std::signbit(x[1]) ? 1.0 : -1.0}};
 }
 
-using ptx::Opcode;
+using ptx::Operation;
 constexpr FormulaRow kRows[] = {
-    {Opcode::kAdd, 2, Add},           {Opcode::kSub, 2, Sub},   {Opcode::kMul, 2, Mul},
-    {Opcode::kFma, 3, Fma},           {Opcode::kMad, 3, Fma},   {Opcode::kDiv, 2, Div},
-    {Opcode::kRcp, 1, Rcp},           {Opcode::kSqrt, 1, Sqrt}, {Opcode::kRsqrt, 1, Rsqrt},
-    {Opcode::kEx2, 1, Ex2},           {Opcode::kLg2, 1, Lg2},   {Opcode::kSin, 1, Sin},
-    {Opcode::kCos, 1, Cos},           {Opcode::kTanh, 1, Tanh}, {Opcode::kNeg, 1, Neg},
-    {Opcode::kAbs, 1, Abs},           {Opcode::kMin, 2, Min},   {Opcode::kMax, 2, Max},
-    {Opcode::kCopysign, 2, Copysign},
+    {Operation::kSum, 2, Add},       {Operation::kDifference, 2, Sub},
+    {Operation::kProduct, 2, Mul},   {Operation::kMultiplyAdd, 3, Fma},
+    {Operation::kQuotient, 2, Div},  {Operation::kReciprocal, 1, Rcp},
+    {Operation::kRoot, 1, Sqrt},     {Operation::kReciprocalRoot, 1, Rsqrt},
+    {Operation::kExp2, 1, Ex2},      {Operation::kLog2, 1, Lg2},
+    {Operation::kSine, 1, Sin},      {Operation::kCosine, 1, Cos},
+    {Operation::kTanh, 1, Tanh},     {Operation::kNegation, 1, Neg},
+    {Operation::kMagnitude, 1, Abs}, {Operation::kLeast, 2, Min},
+    {Operation::kGreatest, 2, Max},  {Operation::kCopySign, 2, Copysign},
 };
 
 }  // namespace
 
-const FormulaRow* FindFormula(Opcode opcode) {
+const FormulaRow* FindFormula(Operation operation) {
   for (const FormulaRow& row : kRows) {
-    if (row.opcode == opcode) return &row;
+    if (row.operation == operation) return &row;
   }
   return nullptr;
 }

@@ -6,13 +6,13 @@
 //
 // Pure functions in FP64, one table; thread-safe.
 //
-//   const FormulaRow* const row = FindFormula(ptx::Opcode::kFma);
+//   const FormulaRow* const row = FindFormula(ptx::Operation::kMultiplyAdd);
 //   const Formula f = row->evaluate(x);   // f.value = x0 * x1 + x2, f.derivative = {x1, x0, 1}
 #pragma once
 
 #include <array>
 
-#include "validator/ptx/module.h"
+#include "validator/ptx/rules.h"
 
 namespace assay::emu {
 
@@ -24,13 +24,17 @@ struct Formula {
 };
 
 struct FormulaRow {
-  ptx::Opcode opcode;
+  ptx::Operation operation;
   int operands;
   Formula (*evaluate)(const Operands& x);
+  /// The least or the greatest: of two operands, or three; `operands` is two.
+  bool extreme() const {
+    return operation == ptx::Operation::kLeast || operation == ptx::Operation::kGreatest;
+  }
 };
 
-/// Null: the opcode has no formula. min and max take two or three operands; `operands` is two.
-const FormulaRow* FindFormula(ptx::Opcode opcode);
+/// Null: the operation has no formula.
+const FormulaRow* FindFormula(ptx::Operation operation);
 /// The least, or the largest, of `count` operands.
 Formula Extreme(const Operands& x, int count, bool largest);
 

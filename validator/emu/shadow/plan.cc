@@ -7,14 +7,14 @@
 #include <span>
 
 #include "validator/emu/handlers/mma_forms.h"
-#include "validator/emu/operand_width.h"
+#include "validator/ptx/isa.h"
 
 namespace assay::emu {
 namespace {
 
 using ptx::Instruction;
 using ptx::Mod;
-using ptx::Opcode;
+using ptx::Operation;
 using ptx::Type;
 
 struct TypeRow {
@@ -34,35 +34,6 @@ const TypeRow* FindType(Type type) {
   return found == std::end(kTypes) ? nullptr : &*found;
 }
 
-bool IsInteger(Type type) { return type >= Type::kB8 && type <= Type::kS64 && type != Type::kB128; }
-
-/// Opcodes whose results may be made of the bits of floats.
-constexpr Opcode kBitOpcodes[] = {
-    Opcode::kAnd,  Opcode::kOr,  Opcode::kXor,  Opcode::kNot,   Opcode::kShl,
-    Opcode::kShr,  Opcode::kShf, Opcode::kPrmt, Opcode::kBfi,   Opcode::kBfe,
-    Opcode::kLop3, Opcode::kAdd, Opcode::kSub,  Opcode::kMul,   Opcode::kMad,
-    Opcode::kMin,  Opcode::kMax, Opcode::kSlct, Opcode::kSzext, Opcode::kMovmatrix,
-};
-/// Opcodes that carry numbers in ways that are not followed.
-constexpr Opcode kOpaqueOpcodes[] = {
-    Opcode::kCpAsyncBulk,
-    Opcode::kCpAsyncBulkTensor,
-    Opcode::kCpReduceAsyncBulk,
-    Opcode::kCpReduceAsyncBulkTensor,
-    Opcode::kRedAsync,
-    Opcode::kStAsync,
-    Opcode::kStBulk,
-    Opcode::kMma,
-    Opcode::kWgmmaMmaAsync,
-    Opcode::kWmmaMma,
-    Opcode::kMovmatrix,
-};
-
-template <std::size_t kCount>
-bool Among(const Opcode (&list)[kCount], Opcode opcode) {
-  return std::ranges::find(list, opcode) != std::end(list);
-}
-
 /// The magnitude of an operand that is the same constant in all lanes, or 0.
 double ConstantSize(const Program::Impl& program, std::uint32_t pc, const DecodedOperand& operand,
                     NumberFormat format) {
@@ -79,9 +50,9 @@ double ConstantSize(const Program::Impl& program, std::uint32_t pc, const Decode
 /// meant, not lost. The sum's last place is then between a quarter and one.
 bool RoundsToInteger(const Program::Impl& program, std::uint32_t pc, const Plan& plan) {
   const Decoded& op = program.code[pc];
-  const Opcode opcode = op.source->opcode;
-  const bool sum = opcode == Opcode::kAdd || opcode == Opcode::kSub;
-  const bool fused = opcode == Opcode::kFma || opcode == Opcode::kMad;
+  const Operation operation = op.rules.operation;
+  const bool sum = operation == Operation::kSum || operation == Operation::kDifference;
+  const bool fused = operation == Operation::kMultiplyAdd;
   if ((!sum && !fused) || plan.packed != 1) return false;
   const int digits = plan.from == NumberFormat::kF32   ? 24
                      : plan.from == NumberFormat::kF64 ? 53
@@ -99,8 +70,8 @@ Plan ConversionPlan(const Decoded& op) {
   Plan plan{.act = Act::kOpaque};
   const TypeRow* const to = FindType(in.type(0));
   const TypeRow* const from = FindType(in.type(1));
-  const bool from_integer = IsInteger(in.type(1));
-  const bool to_integer = IsInteger(in.type(0));
+  const bool from_integer = ptx::IsInteger(in.type(1));
+  const bool to_integer = ptx::IsInteger(in.type(0));
   if (from_integer && to_integer) {
     plan.act = Act::kBits;
     return plan;
@@ -128,8 +99,7 @@ Plan ConversionPlan(const Decoded& op) {
 Plan MatrixPlan(const Decoded& op) {
   const Instruction& in = *op.source;
   Plan plan{.act = Act::kOpaque};
-  if ((in.opcode != Opcode::kMma && in.opcode != Opcode::kWmmaMma) || in.Has(Mod::kM8n8k4))
-    return plan;
+  if (in.Has(Mod::kM8n8k4)) return plan;
   const MmaForm& form = MmaFormAt(op.aux);
   if (form.shape.family == MmaFamily::kSparse) return plan;
   switch (form.shape.elements) {
@@ -149,92 +119,83 @@ Plan MatrixPlan(const Decoded& op) {
   return plan;
 }
 
+/// What a row's answer comes to where no formula applies.
+Act ActOf(ptx::Shadow shadow) {
+  switch (shadow) {
+    case ptx::Shadow::kPlain:
+    case ptx::Shadow::kConvert:
+    case ptx::Shadow::kCompare:
+      return Act::kPlain;
+    case ptx::Shadow::kOpaque:
+    case ptx::Shadow::kProduct:
+      return Act::kOpaque;
+    case ptx::Shadow::kBits:
+      return Act::kBits;
+    case ptx::Shadow::kMove:
+      return Act::kMove;
+    case ptx::Shadow::kSelect:
+      return Act::kSelect;
+    case ptx::Shadow::kShuffle:
+      return Act::kShuffle;
+    case ptx::Shadow::kLoad:
+      return Act::kLoad;
+    case ptx::Shadow::kStore:
+      return Act::kStore;
+    case ptx::Shadow::kAtomic:
+      return Act::kAtomic;
+    case ptx::Shadow::kAsyncCopy:
+      return Act::kAsyncCopy;
+    case ptx::Shadow::kRows:
+      return Act::kMatrixRows;
+    case ptx::Shadow::kFragment:
+      return Act::kFragment;
+  }
+  return Act::kOpaque;
+}
+
 Plan BasicPlan(const Program::Impl& program, std::uint32_t pc) {
   const Decoded& op = program.code[pc];
   const Instruction& in = *op.source;
-  Plan plan{.act = Act::kPlain};
+  if (op.rules.shadow == ptx::Shadow::kConvert) return ConversionPlan(op);
+  if (op.rules.shadow == ptx::Shadow::kProduct) return MatrixPlan(op);
+  Plan plan{.act = ActOf(op.rules.shadow)};
   const TypeRow* const type = FindType(in.type());
-  switch (in.opcode) {
-    case Opcode::kMov:
-      plan.act = in.type() == Type::kPred ? Act::kPlain : Act::kMove;
-      return plan;
-    case Opcode::kSelp:
-      plan.act = Act::kSelect;
-      return plan;
-    case Opcode::kShfl:
-      plan.act = Act::kShuffle;
-      return plan;
-    case Opcode::kLd:
-    case Opcode::kLdu:
-      plan.act = Act::kLoad;
-      return plan;
-    case Opcode::kSt:
-      plan.act = Act::kStore;
-      return plan;
-    case Opcode::kAtom:
-    case Opcode::kRed:
-      plan.act = Act::kAtomic;
-      if (type != nullptr) {
-        plan.from = plan.to = type->format;
-        plan.packed = type->packed;
-      }
-      return plan;
-    case Opcode::kCpAsync:
-      plan.act = Act::kAsyncCopy;
-      return plan;
-    case Opcode::kCvt:
-      return ConversionPlan(op);
-    case Opcode::kMma:
-    case Opcode::kWmmaMma:
-      return MatrixPlan(op);
-    case Opcode::kLdmatrix:
-    case Opcode::kStmatrix:
-      plan.act = Act::kMatrixRows;
-      return plan;
-    case Opcode::kWmmaLoad:
-    case Opcode::kWmmaStore:
-      plan.act = Act::kFragment;
-      return plan;
-    case Opcode::kSetp:
-      if (type == nullptr) return plan;
-      plan.act = Act::kCompare;
-      plan.from = type->format;
-      plan.packed = type->packed;
-      return plan;
-    default:
-      break;
+  if (plan.act == Act::kMove && in.type() == Type::kPred) plan.act = Act::kPlain;
+  if (type == nullptr) return plan;
+  if (op.rules.shadow == ptx::Shadow::kCompare) {
+    plan.act = Act::kCompare;
+    plan.from = type->format;
+    plan.packed = type->packed;
   }
-  const FormulaRow* const formula = FindFormula(in.opcode);
-  // Forms that mix formats (add.f32.bf16) name a second type.
-  const bool uniform = in.types.size() == 1;
-  if (formula != nullptr && type != nullptr && uniform && op.destinations == 1) {
-    const int sources = op.operand_count - op.destinations;
-    const bool extreme = in.opcode == Opcode::kMin || in.opcode == Opcode::kMax;
-    const bool fits = sources == formula->operands || (extreme && sources == 3);
-    const bool odd = in.Has(Mod::kXorsign) || in.Has(Mod::kOob);
-    plan.act = fits && !odd ? Act::kFormula : Act::kOpaque;
-    plan.formula = formula;
+  if (plan.act == Act::kAtomic) {
     plan.from = plan.to = type->format;
     plan.packed = type->packed;
-    plan.operands = static_cast<std::uint8_t>(sources);
-    plan.saturates = in.Has(Mod::kSat);
-    plan.clamps_negative = in.Has(Mod::kRelu);
-    plan.steps = fits && RoundsToInteger(program, pc, plan);
-    return plan;
   }
-  if (Among(kOpaqueOpcodes, in.opcode) || (formula != nullptr && type != nullptr)) {
-    plan.act = Act::kOpaque;
-  } else if (Among(kBitOpcodes, in.opcode)) {
-    plan.act = Act::kBits;
-  }
+  const FormulaRow* const formula = FindFormula(op.rules.operation);
+  if (formula == nullptr) return plan;
+  plan.act = Act::kOpaque;
+  // Forms that mix formats (add.f32.bf16) name a second type.
+  if (in.types.size() != 1 || op.destinations != 1) return plan;
+  const int sources = op.operand_count - op.destinations;
+  const bool fits = sources == formula->operands || (formula->extreme() && sources == 3);
+  const bool odd = in.Has(Mod::kXorsign) || in.Has(Mod::kOob);
+  plan.act = fits && !odd ? Act::kFormula : Act::kOpaque;
+  plan.formula = formula;
+  plan.from = plan.to = type->format;
+  plan.packed = type->packed;
+  plan.operands = static_cast<std::uint8_t>(sources);
+  plan.saturates = in.Has(Mod::kSat);
+  plan.clamps_negative = in.Has(Mod::kRelu);
+  plan.steps = fits && RoundsToInteger(program, pc, plan);
   return plan;
 }
 
 }  // namespace
 
 std::vector<bool> FloatRegisters(const ptx::Function& function) {
-  constexpr Opcode kKeep[] = {Opcode::kMov, Opcode::kAnd, Opcode::kOr,   Opcode::kXor,
-                              Opcode::kAdd, Opcode::kSub, Opcode::kLop3, Opcode::kSelp};
+  constexpr Operation kKeep[] = {Operation::kCopy,       Operation::kAnd,   Operation::kOr,
+                                 Operation::kXor,        Operation::kLogic, Operation::kSum,
+                                 Operation::kDifference, Operation::kSelect};
   const auto& registers = function.registers;
   std::vector<bool> floats(registers.size());
   for (std::size_t i = 0; i < registers.size(); ++i) floats[i] = registers[i].type == Type::kF32;
@@ -245,7 +206,9 @@ std::vector<bool> FloatRegisters(const ptx::Function& function) {
   for (bool changed = true; changed;) {
     changed = false;
     for (const Instruction& in : function.body) {
-      if (!Among(kKeep, in.opcode) || in.operands.size() < 2 || ptx::BitsOf(in.type()) != 32)
+      const Operation operation = ptx::FormOf(in).rules.operation;
+      if (std::ranges::find(kKeep, operation) == std::end(kKeep) || in.operands.size() < 2 ||
+          ptx::BitsOf(in.type()) != 32)
         continue;
       const ptx::Operand& d = in.operands[0];
       if (d.kind != ptx::Operand::Kind::kRegister) continue;
@@ -270,7 +233,7 @@ Plan PlanFor(const Program::Impl& program, std::uint32_t pc, const std::vector<b
   const Instruction& in = *op.source;
   if (plan.act != Act::kBits && plan.act != Act::kMove) return plan;
   // Operands before the flattening of vectors are those after it where only destinations are vectors.
-  const std::size_t named = DestinationOperands(in);
+  const std::size_t named = ptx::RulesOf(in).written();
   for (std::size_t i = named; i < in.operands.size() && i < 32; ++i) {
     if (in.operands[i].kind == ptx::Operand::Kind::kVector) return plan;
     const std::size_t flat = op.destinations + i - named;

@@ -1,4 +1,4 @@
-// How the shadow tracker treats one instruction: decided once, by its opcode, types and modifiers.
+// How the shadow tracker treats one instruction: decided once, by what its row says (ptx::Shadow), types and modifiers.
 //
 // Pure; thread-safe.
 #pragma once

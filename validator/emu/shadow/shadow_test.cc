@@ -13,8 +13,8 @@ namespace {
 TEST(Formula, DerivativesAreSlopes) {
   constexpr double kStep = 1e-6;
   for (const Operands& x : {Operands{0.7, 1.3, -0.4}, Operands{2.5, -0.6, 3.0}}) {
-    for (int opcode = 0; opcode < 256; ++opcode) {
-      const FormulaRow* const row = FindFormula(static_cast<ptx::Opcode>(opcode));
+    for (std::size_t operation = 0; operation < ptx::kOperationCount; ++operation) {
+      const FormulaRow* const row = FindFormula(static_cast<ptx::Operation>(operation));
       if (row == nullptr) continue;
       const Formula at = row->evaluate(x);
       for (int i = 0; i < row->operands; ++i) {
@@ -24,7 +24,7 @@ TEST(Formula, DerivativesAreSlopes) {
         const double slope = (row->evaluate(up).value - row->evaluate(down).value) / (2 * kStep);
         EXPECT_NEAR(at.derivative[static_cast<std::size_t>(i)], slope,
                     1e-6 * std::max(1.0, std::fabs(slope)))
-            << ptx::Mnemonic(row->opcode) << " operand " << i;
+            << "operation " << operation << ", operand " << i;
       }
     }
   }

@@ -17,7 +17,7 @@ namespace assay::emu {
 namespace {
 
 using ptx::Mod;
-using ptx::Opcode;
+using ptx::Operation;
 
 constexpr std::size_t kMostHalves = 16;
 /// A result this close to a source, relatively, is the source, rounded.
@@ -33,11 +33,11 @@ struct Halves {
 
 /// By how many halves bits move upwards, for shifts by constants and multiples of 16.
 int MovesUp(const Decoded& op, const Halves& sources, std::size_t value_halves) {
-  const Opcode opcode = op.source->opcode;
-  if (opcode != Opcode::kShl && opcode != Opcode::kShr) return 0;
+  const Operation operation = op.rules.operation;
+  if (operation != Operation::kShiftLeft && operation != Operation::kShiftRight) return 0;
   if (sources.count <= value_halves || sources.bits[value_halves] % 16 != 0) return 0;
   const int halves = sources.bits[value_halves] / 16;
-  return opcode == Opcode::kShl ? halves : -halves;
+  return operation == Operation::kShiftLeft ? halves : -halves;
 }
 
 }  // namespace

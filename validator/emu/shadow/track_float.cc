@@ -70,11 +70,10 @@ void ShadowTracker::RunFormula(CoreWarp& warp, const Decoded& op, const Plan& pl
   op.run(warp, op);
   const Register d = RegisterOf(warp, op.operands[0]);
   if (d.data == nullptr || d.stride < bytes * plan.packed) return;
-  const bool extreme =
-      plan.formula->opcode == ptx::Opcode::kMin || plan.formula->opcode == ptx::Opcode::kMax;
+  const bool extreme = plan.formula->extreme();
+  const bool largest = plan.formula->operation == ptx::Operation::kGreatest;
   const auto evaluate = [&](const Operands& x) {
-    Formula result = extreme ? Extreme(x, plan.operands, plan.formula->opcode == ptx::Opcode::kMax)
-                             : plan.formula->evaluate(x);
+    Formula result = extreme ? Extreme(x, plan.operands, largest) : plan.formula->evaluate(x);
     const double kept = plan.saturates         ? std::clamp(result.value, 0.0, 1.0)
                         : plan.clamps_negative ? std::max(result.value, 0.0)
                                                : result.value;

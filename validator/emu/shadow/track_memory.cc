@@ -11,7 +11,6 @@ namespace assay::emu {
 namespace {
 
 using ptx::Mod;
-using ptx::Opcode;
 
 /// Local memory moves when it grows: its places are named by warp, lane and offset.
 constexpr std::uint64_t kLocalTag = std::uint64_t{1} << 63;

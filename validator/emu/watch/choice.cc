@@ -7,39 +7,28 @@
 #include "validator/emu/site.h"
 #include "validator/emu/watch/machine.h"
 #include "validator/emu/watch/undefined.h"
+#include "validator/ptx/isa.h"
 
 namespace assay::emu {
 namespace {
 
-using ptx::Opcode;
+using ptx::Effect;
 
 /// Does the instruction leave nothing but registers behind, and go on? Of those that the core flags
 /// as reaching memory or control.
 bool OnlyWritesRegisters(const Decoded& op) {
   if ((op.flags & (kFlagControl | kFlagMemory)) == 0) return true;
-  constexpr Opcode kHarmless[] = {Opcode::kBra,
-                                  Opcode::kBrx,
-                                  Opcode::kLd,
-                                  Opcode::kLdu,
-                                  Opcode::kLdmatrix,
-                                  Opcode::kWmmaLoad,
-                                  Opcode::kShfl,
-                                  Opcode::kVote,
-                                  Opcode::kMatch,
-                                  Opcode::kRedux,
-                                  Opcode::kActivemask,
-                                  Opcode::kElect,
-                                  Opcode::kNanosleep,
-                                  Opcode::kBarWarpSync,
-                                  Opcode::kMbarrierTestWait,
-                                  Opcode::kMbarrierTryWait,
-                                  Opcode::kPrefetch,
-                                  Opcode::kPrefetchu,
-                                  Opcode::kMma,
-                                  Opcode::kWmmaMma,
-                                  Opcode::kFence,
-                                  Opcode::kMembar};
-  return std::ranges::find(kHarmless, op.source->opcode) != std::end(kHarmless);
+  if (ptx::WritesMemory(ptx::FormOf(*op.source))) return false;
+  switch (op.rules.effect) {
+    case Effect::kNone:
+    case Effect::kBranch:
+    case Effect::kTable:
+    case Effect::kWarp:
+    case Effect::kFence:
+      return true;
+    default:
+      return false;
+  }
 }
 
 /// Where control goes from `pc`; the end of the function is `exit`.
@@ -48,19 +37,18 @@ void Successors(const Program::Impl& program, std::uint32_t pc, std::uint32_t ex
   next.clear();
   const Decoded& op = program.code[pc];
   const bool falls = op.guard != kNoSlot;
-  switch (op.source->opcode) {
-    case Opcode::kBra:
+  switch (op.rules.effect) {
+    case Effect::kBranch:
       next.push_back(op.target);
       if (falls) next.push_back(pc + 1);
       return;
-    case Opcode::kBrx:
+    case Effect::kTable:
       next = program.branch_tables[op.aux];
       if (falls) next.push_back(pc + 1);
       return;
-    case Opcode::kRet:
-    case Opcode::kExit:
-    case Opcode::kTrap:
-    case Opcode::kBrkpt:
+    case Effect::kReturn:
+    case Effect::kExit:
+    case Effect::kTrap:
       next.push_back(exit);
       if (falls) next.push_back(pc + 1);
       return;
@@ -70,10 +58,10 @@ void Successors(const Program::Impl& program, std::uint32_t pc, std::uint32_t ex
 }
 
 std::string Sink(const CoreWarp& warp, std::uint32_t effect) {
-  const ptx::Instruction& in = warp.device->program.InstructionAt(effect);
-  const bool leaves = in.opcode == Opcode::kRet || in.opcode == Opcode::kExit;
+  const Decoded& op = warp.At(effect);
+  const bool leaves = op.rules.effect == Effect::kReturn || op.rules.effect == Effect::kExit;
   return fmt::format("whether {} at {} happens depends",
-                     leaves ? std::string("the end of the thread") : "the " + VerbOf(in),
+                     leaves ? std::string("the end of the thread") : "the " + VerbOf(*op.source),
                      LineOf(*warp.device, effect));
 }
 
@@ -203,8 +191,7 @@ void BranchByChoice(CoreWarp& warp, const Decoded& op, LaneMask chosen, std::uin
 bool DecideByChoice(CoreWarp& warp, const Decoded& op, LaneMask chosen) {
   const FunctionCode& code = warp.device->program.functions[warp.frame->function];
   const std::uint32_t origin = warp.frame->origin[code.slot_count + op.guard];
-  const Opcode opcode = op.source->opcode;
-  if (opcode == Opcode::kBra || opcode == Opcode::kBrx) {
+  if (op.rules.effect == Effect::kBranch || op.rules.effect == Effect::kTable) {
     BranchByChoice(warp, op, chosen, origin);
     return true;
   }

@@ -14,7 +14,7 @@
 namespace assay::emu {
 namespace {
 
-using ptx::Opcode;
+using ptx::Operation;
 
 constexpr std::uint64_t OnesAbove(int bits) { return ~std::uint64_t{0} << bits; }
 /// cudaMalloc and module variables: 256 bytes.
@@ -123,9 +123,9 @@ class Marks {
 
   /// Of results that are the address that went in, with low bits changed: no marks.
   void KeepAddresses() {
-    const Opcode opcode = op_.source->opcode;
-    if (opcode != Opcode::kAnd && opcode != Opcode::kOr && opcode != Opcode::kXor &&
-        opcode != Opcode::kLop3)
+    const Operation operation = op_.rules.operation;
+    if (operation != Operation::kAnd && operation != Operation::kOr &&
+        operation != Operation::kXor && operation != Operation::kLogic)
       return;
     const DecodedOperand& target = op_.operands[0];
     if (target.kind != DecodedOperand::Kind::kSlot || target.bits < 32) return;
@@ -205,15 +205,17 @@ class Marks {
 
   /// Is this source used for what addresses are for, next to what the other one holds in this lane?
   bool IsFair(const Boundary::Source& source, int lane, const Pointee& pointee) {
-    const Opcode opcode = op_.source->opcode;
+    const Operation operation = op_.rules.operation;
     const std::size_t first = op_.destinations;
-    if (opcode == Opcode::kCvt) return pointee.narrow && op_.operands[0].bits == 32;
-    const bool related = opcode == Opcode::kSub || opcode == Opcode::kSetp ||
-                         opcode == Opcode::kMin || opcode == Opcode::kMax;
-    const bool added = opcode == Opcode::kAdd || opcode == Opcode::kMad;
+    if (operation == Operation::kConvert) return pointee.narrow && op_.operands[0].bits == 32;
+    const bool compared = operation == Operation::kCompare;
+    const bool related = compared || operation == Operation::kDifference ||
+                         operation == Operation::kLeast || operation == Operation::kGreatest;
+    const bool added = operation == Operation::kSum || operation == Operation::kMultiplyAdd;
     // match tells which lanes have equal addresses, and no more.
     if (!related && !added)
-      return opcode == Opcode::kSelp || opcode == Opcode::kSlct || opcode == Opcode::kMatch;
+      return operation == Operation::kSelect || operation == Operation::kSelectBySign ||
+             operation == Operation::kMatch;
     if (source.position > 2) return false;
     bool others = false;
     for (const Boundary::Source& other : boundary_.sources) {
@@ -224,15 +226,15 @@ class Marks {
       others = true;
       if (related && second.object == pointee.object) return true;
       // Objects that live side by side never share an address.
-      const bool equality = opcode == Opcode::kSetp &&
-                            (op_.source->Has(ptx::Mod::kEq) || op_.source->Has(ptx::Mod::kNe));
+      const bool equality =
+          compared && (op_.source->Has(ptx::Mod::kEq) || op_.source->Has(ptx::Mod::kNe));
       if (equality && second.inside && pointee.inside) return true;
     }
     if (others) return false;
-    if (opcode == Opcode::kSub) return source.position == 0;
-    if (opcode == Opcode::kAdd) return true;
-    if (opcode == Opcode::kMad) return source.position == 2;
-    if (opcode != Opcode::kSetp) return false;
+    if (operation == Operation::kDifference) return source.position == 0;
+    if (operation == Operation::kSum) return true;
+    if (operation == Operation::kMultiplyAdd) return source.position == 2;
+    if (!compared) return false;
     const DecodedOperand& other = op_.operands[first + (source.position == 0 ? 1 : 0)];
     return ReadLane(warp_, other, lane) == 0 && (frame_.undefined[other.shadow] >> lane & 1) == 0;
   }
@@ -293,7 +295,7 @@ class Marks {
     seen_ |= lanes;
     if (lanes == 0) return;
     Mark(operand, lanes, bits);
-    if (op_.source->opcode == Opcode::kSt && whole != 0)
+    if (op_.rules.shadow == ptx::Shadow::kStore && whole != 0)
       warp_.whole_addresses.emplace_back(operand.shadow, whole);
   }
 

@@ -4,7 +4,6 @@
 #include <array>
 #include <vector>
 
-#include "validator/emu/operand_width.h"
 #include "validator/emu/watch/machine.h"
 
 namespace assay::emu {
@@ -12,8 +11,8 @@ namespace {
 
 using ptx::Instruction;
 using ptx::Mod;
-using ptx::Opcode;
 using ptx::Operand;
+using ptx::Operation;
 using ptx::Space;
 using ptx::Type;
 
@@ -39,11 +38,7 @@ void Flatten(const Operand& operand, std::vector<Part>& parts) {
   }
 }
 
-bool IsInteger(Type type, int bits) {
-  constexpr Type kIntegers[] = {Type::kB32, Type::kB64, Type::kU32,
-                                Type::kU64, Type::kS32, Type::kS64};
-  return ptx::BitsOf(type) == bits && std::ranges::find(kIntegers, type) != std::end(kIntegers);
-}
+bool IsInteger(Type type, int bits) { return ptx::IsInteger(type) && ptx::BitsOf(type) == bits; }
 bool IsAddressSized(Type type) { return IsInteger(type, 32) || IsInteger(type, 64); }
 
 /// Which sources (by position) an instruction hands on as the address that they are; the others are
@@ -55,23 +50,23 @@ struct Passing {
 Passing PassingOf(const Instruction& in, const Decoded& op) {
   const bool one_result = op.destinations == 1;
   const bool plain = one_result && IsAddressSized(in.type());
-  switch (in.opcode) {
-    case Opcode::kMov:
+  switch (op.rules.operation) {
+    case Operation::kCopy:
       // Not of the pieces of a pair.
       return {static_cast<std::uint8_t>(one_result && op.operand_count == 2 ? 1 : 0), false};
-    case Opcode::kCvta:
-    case Opcode::kMapa:
+    case Operation::kChangeSpace:
+    case Operation::kPeerAddress:
       return {1, false};
-    case Opcode::kAdd:
+    case Operation::kSum:
       return {static_cast<std::uint8_t>(plain ? 0b11 : 0), false};
-    case Opcode::kSub:
+    case Operation::kDifference:
       return {static_cast<std::uint8_t>(plain ? 0b1 : 0), false};
-    case Opcode::kMad:
+    case Operation::kMultiplyAdd:
       return {static_cast<std::uint8_t>(one_result && !in.Has(Mod::kHi) ? 0b100 : 0), false};
-    case Opcode::kSelp:
-    case Opcode::kSlct:
+    case Operation::kSelect:
+    case Operation::kSelectBySign:
       return {0b11, true};
-    case Opcode::kCvt:
+    case Operation::kConvert:
       return {static_cast<std::uint8_t>(in.types.size() == 2 && IsAddressSized(in.types[0]) &&
                                                 IsAddressSized(in.types[1])
                                             ? 1
@@ -83,19 +78,21 @@ Passing PassingOf(const Instruction& in, const Decoded& op) {
 }
 /// Results of these may still be the address that went in (aligned, or with low bits set): what
 /// uses them is looked at too.
-bool MayKeepAddress(Opcode opcode) {
-  return opcode == Opcode::kAnd || opcode == Opcode::kOr || opcode == Opcode::kXor ||
-         opcode == Opcode::kLop3 || opcode == Opcode::kMin || opcode == Opcode::kMax;
+bool MayKeepAddress(Operation operation) {
+  return operation == Operation::kAnd || operation == Operation::kOr ||
+         operation == Operation::kXor || operation == Operation::kLogic ||
+         operation == Operation::kLeast || operation == Operation::kGreatest;
 }
 /// Operands that these name without brackets are there for what an address is for.
-bool TakesAddress(Opcode opcode) {
-  return opcode == Opcode::kIsspacep || opcode == Opcode::kGetctarank ||
-         opcode == Opcode::kStackrestore || opcode == Opcode::kCvta || opcode == Opcode::kMapa;
+bool TakesAddress(Operation operation) {
+  return operation == Operation::kUseAddress || operation == Operation::kChangeSpace ||
+         operation == Operation::kPeerAddress;
 }
 /// Only what both hold together says anything.
-bool RelatesTwo(Opcode opcode) {
-  return opcode == Opcode::kSub || opcode == Opcode::kSetp || opcode == Opcode::kMin ||
-         opcode == Opcode::kMax || opcode == Opcode::kSelp;
+bool RelatesTwo(Operation operation) {
+  return operation == Operation::kDifference || operation == Operation::kCompare ||
+         operation == Operation::kLeast || operation == Operation::kGreatest ||
+         operation == Operation::kSelect;
 }
 
 class Flow {
@@ -113,7 +110,9 @@ class Flow {
       const Instruction& in = *impl_.code[pc].source;
       for (const Operand& operand : in.operands) {
         // The callee of a call is no operand of Decoded; its lists are, less their variables.
-        if (in.opcode == Opcode::kCall && operand.kind != Operand::Kind::kParamList) continue;
+        if (impl_.code[pc].rules.effect == ptx::Effect::kCall &&
+            operand.kind != Operand::Kind::kParamList)
+          continue;
         Flatten(operand, parts);
       }
       parts_.push_back(std::move(parts));
@@ -158,15 +157,16 @@ class Flow {
         if (parts[i].is_address && parts[i].operand->has_base_register) use(op.operands[i]);
       }
       const std::size_t first = op.destinations;
-      if (TakesAddress(in.opcode) && first < parts.size()) use(op.operands[first]);
+      if (TakesAddress(op.rules.operation) && first < parts.size()) use(op.operands[first]);
       if (first == 1 && IsSlot(op.operands[0]) && used_[op.operands[0].shadow]) {
         const Passing passing = PassingOf(in, op);
         for (std::size_t i = first; i < parts.size(); ++i) {
           const bool passes = (passing.sources >> (i - first) & 1) != 0;
-          if (passes || MayKeepAddress(in.opcode)) use(op.operands[i]);
+          if (passes || MayKeepAddress(op.rules.operation)) use(op.operands[i]);
         }
       }
-      if (RelatesTwo(in.opcode) && IsAddressSized(in.type()) && parts.size() >= first + 2) {
+      if (RelatesTwo(op.rules.operation) && IsAddressSized(in.type()) &&
+          parts.size() >= first + 2) {
         const DecodedOperand& a = op.operands[first];
         const DecodedOperand& b = op.operands[first + 1];
         if (IsSlot(a) && IsSlot(b) && (used_[a.shadow] || used_[b.shadow])) {
@@ -181,7 +181,8 @@ class Flow {
   /// The parameter that a load reads as a whole, or null.
   const Operand* WholeParameter(const Decoded& op, const std::vector<Part>& parts) const {
     const Instruction& in = *op.source;
-    if (in.opcode != Opcode::kLd || parts.size() != 2 || !IsInteger(in.type(), 64)) return nullptr;
+    if (op.rules.shadow != ptx::Shadow::kLoad || parts.size() != 2 || !IsInteger(in.type(), 64))
+      return nullptr;
     const Operand& address = *parts[1].operand;
     const bool whole = address.has_symbol && !address.has_base_register && address.offset == 0 &&
                        address.symbol.scope == ptx::SymbolRef::Scope::kFunction &&
@@ -231,43 +232,41 @@ class Flow {
   std::uint8_t ResultOf(const Decoded& op, const std::vector<Part>& parts) {
     const Instruction& in = *op.source;
     const std::size_t first = op.destinations;
-    switch (in.opcode) {
-      case Opcode::kCvta:
+    switch (op.rules.operation) {
+      case Operation::kChangeSpace:
         if (!in.Has(Mod::kTo)) return kAddressGeneric;
         return in.space == Space::kLocal ? kAddressLocal
                : in.space == Space::kShared || in.space == Space::kSharedCta ||
                        in.space == Space::kSharedCluster
                    ? kAddressShared
                    : kAddressGeneric;
-      case Opcode::kMapa:
+      case Operation::kPeerAddress:
         return op.operands[0].bits == 64 && in.space == Space::kGeneric ? kAddressGeneric
                                                                         : kAddressShared;
-      case Opcode::kAlloca:
-      case Opcode::kStacksave:
+      case Operation::kStackAddress:
         return kAddressLocal;
-      case Opcode::kLd:
-      case Opcode::kLdu: {
-        const bool used = std::any_of(
-            op.operands, op.operands + op.destinations,
-            [&](const DecodedOperand& loaded) { return IsSlot(loaded) && used_[loaded.shadow]; });
-        if (!IsAddressSized(in.type()) || !used) return 0;
-        if (const Operand* const whole = WholeParameter(op, parts);
-            whole != nullptr && impl_.pointer_params[index_][whole->symbol.index])
-          return kAddressGeneric;
-        return IsInteger(in.type(), 64) ? std::uint8_t{kAddressGeneric}
-                                        : std::uint8_t{kAddressShared};
-      }
       default:
         break;
+    }
+    if (op.rules.shadow == ptx::Shadow::kLoad) {
+      const bool used = std::any_of(
+          op.operands, op.operands + op.destinations,
+          [&](const DecodedOperand& loaded) { return IsSlot(loaded) && used_[loaded.shadow]; });
+      if (!IsAddressSized(in.type()) || !used) return 0;
+      if (const Operand* const whole = WholeParameter(op, parts);
+          whole != nullptr && impl_.pointer_params[index_][whole->symbol.index])
+        return kAddressGeneric;
+      return IsInteger(in.type(), 64) ? std::uint8_t{kAddressGeneric}
+                                      : std::uint8_t{kAddressShared};
     }
     std::uint8_t kinds = 0;
     const Passing passing = PassingOf(in, op);
     for (std::size_t i = first; i < parts.size() && i < first + 8; ++i) {
-      if ((passing.sources >> (i - first) & 1) != 0 || MayKeepAddress(in.opcode))
+      if ((passing.sources >> (i - first) & 1) != 0 || MayKeepAddress(op.rules.operation))
         kinds |= KindsOf(op, parts, i);
     }
     // The low word of a generic address of shared memory is the shared address.
-    if (in.opcode == Opcode::kCvt && kinds != 0 && op.operands[0].bits == 32)
+    if (op.rules.operation == Operation::kConvert && kinds != 0 && op.operands[0].bits == 32)
       kinds |= kAddressShared;
     return kinds;
   }
@@ -280,7 +279,7 @@ class Flow {
       if (op.destinations == 0 || !Covered(op, parts) || !IsSlot(op.operands[0])) continue;
       const std::uint8_t kinds = ResultOf(op, parts);
       for (std::size_t d = 0; d < op.destinations; ++d) {
-        if (!IsSlot(op.operands[d]) || (d > 0 && op.source->opcode != Opcode::kLd)) continue;
+        if (!IsSlot(op.operands[d]) || (d > 0 && op.rules.shadow != ptx::Shadow::kLoad)) continue;
         std::uint8_t& held = kinds_[op.operands[d].shadow];
         changed = changed || (kinds & ~held) != 0;
         held |= kinds;
@@ -290,17 +289,14 @@ class Flow {
   }
 
   static bool IsApproximate(const Instruction& in) {
-    constexpr Opcode kFunctions[] = {Opcode::kEx2,  Opcode::kLg2,  Opcode::kRsqrt,
-                                     Opcode::kRcp,  Opcode::kSin,  Opcode::kCos,
-                                     Opcode::kTanh, Opcode::kSqrt, Opcode::kDiv};
-    return in.type() == Type::kF32 && (in.Has(Mod::kApprox) || in.Has(Mod::kFull)) &&
-           std::ranges::find(kFunctions, in.opcode) != std::end(kFunctions);
+    return in.type() == Type::kF32 && (in.Has(Mod::kApprox) || in.Has(Mod::kFull));
   }
-  static bool IsFloatArithmetic(const Instruction& in) {
-    constexpr Opcode kArithmetic[] = {Opcode::kAdd, Opcode::kSub, Opcode::kMul,
-                                      Opcode::kFma, Opcode::kNeg, Opcode::kAbs};
-    return in.type() == Type::kF32 &&
-           std::ranges::find(kArithmetic, in.opcode) != std::end(kArithmetic);
+  static bool IsFloatArithmetic(const Decoded& op) {
+    constexpr Operation kArithmetic[] = {Operation::kSum,      Operation::kDifference,
+                                         Operation::kProduct,  Operation::kMultiplyAdd,
+                                         Operation::kNegation, Operation::kMagnitude};
+    return op.source->type() == Type::kF32 &&
+           std::ranges::find(kArithmetic, op.rules.operation) != std::end(kArithmetic);
   }
   static bool IsImmediate(const std::vector<Part>& parts, std::size_t i) {
     return i < parts.size() && parts[i].operand->kind == Operand::Kind::kImmediate;
@@ -319,13 +315,14 @@ class Flow {
       std::uint8_t shifted = kExact;
       if (IsApproximate(in)) {
         shifted = 0;
-      } else if (in.opcode == Opcode::kMov || in.opcode == Opcode::kSelp || IsFloatArithmetic(in)) {
+      } else if (op.rules.operation == Operation::kCopy ||
+                 op.rules.operation == Operation::kSelect || IsFloatArithmetic(op)) {
         for (std::size_t i = 1; i < parts.size(); ++i) {
           if (IsSlot(op.operands[i]) && op.operands[i].bits == 32)
             shifted = std::min(shifted, shifted_[op.operands[i].shadow]);
         }
-      } else if (in.opcode == Opcode::kShr && IsImmediate(parts, 2) && IsSlot(op.operands[1]) &&
-                 parts[2].operand->bits < kExact) {
+      } else if (op.rules.operation == Operation::kShiftRight && IsImmediate(parts, 2) &&
+                 IsSlot(op.operands[1]) && parts[2].operand->bits < kExact) {
         shifted = shifted_[op.operands[1].shadow];
         if (shifted < kExact) shifted = static_cast<std::uint8_t>(shifted + parts[2].operand->bits);
       }
@@ -348,18 +345,18 @@ class Flow {
     const std::uint64_t constant = parts[first + 1].operand->bits & 0xffffffffu;
     const int left = kApproximateTail - shifted;
     const auto kinds = static_cast<std::uint8_t>(kApproximateBits | shifted << 4);
-    switch (in.opcode) {
-      case Opcode::kAnd:
+    switch (op.rules.operation) {
+      case Operation::kAnd:
         return constant != 0 && constant >> left == 0 ? kinds : std::uint8_t{0};
-      case Opcode::kShl:
+      case Operation::kShiftLeft:
         return constant < 32 && constant + static_cast<std::uint64_t>(left) >= 32 ? kinds
                                                                                   : std::uint8_t{0};
-      case Opcode::kBfe:
+      case Operation::kExtract:
         return IsImmediate(parts, first + 2) &&
                        constant + parts[first + 2].operand->bits <= static_cast<std::uint64_t>(left)
                    ? kinds
                    : std::uint8_t{0};
-      case Opcode::kSetp: {
+      case Operation::kCompare: {
         // Half of the mantissa in use: no bound of anything, but a value that was looked up.
         constexpr std::uint64_t kLowHalf = 0xfff;
         const bool equality =
@@ -380,7 +377,7 @@ class Flow {
     const std::size_t first = op.destinations;
     if (!Covered(op, parts)) return JudgeCall(pc);
     const Instruction& in = *op.source;
-    if ((in.opcode == Opcode::kLd || in.opcode == Opcode::kLdu) && IsSlot(op.operands[0]) &&
+    if (op.rules.shadow == ptx::Shadow::kLoad && IsSlot(op.operands[0]) &&
         kinds_[op.operands[0].shadow] != 0)
       op.flags |= kFlagLoadsAddress;
     const Passing passing = PassingOf(in, op);
@@ -394,9 +391,10 @@ class Flow {
       }
       if (parts[i].is_address || !IsSlot(op.operands[i])) continue;
       const std::uint8_t kinds = KindsOf(op, parts, i);
-      if (kinds == 0 || TakesAddress(in.opcode)) continue;
+      if (kinds == 0 || TakesAddress(op.rules.operation)) continue;
       const bool passes = i - first < 8 && (passing.sources >> (i - first) & 1) != 0;
-      const bool narrows = in.opcode == Opcode::kCvt && op.operands[0].bits < op.operands[i].bits;
+      const bool narrows =
+          op.rules.operation == Operation::kConvert && op.operands[0].bits < op.operands[i].bits;
       if (passes && !narrows) {
         if (!passing.all_at_once) ++addresses;
         continue;

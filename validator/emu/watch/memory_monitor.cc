@@ -12,6 +12,7 @@
 #include "validator/emu/watch/undefined.h"
 #include "validator/emu/weak/contention.h"
 #include "validator/emu/weak/stale.h"
+#include "validator/ptx/isa.h"
 
 namespace assay::emu {
 
@@ -234,7 +235,7 @@ AccessOrder OrderOf(const ptx::Instruction& in) {
                                   {Mod::kCluster, Scope::kCluster},
                                   {Mod::kGpu, Scope::kGpu},
                                   {Mod::kSys, Scope::kSys}};
-  const bool atomic = in.opcode == ptx::Opcode::kAtom || in.opcode == ptx::Opcode::kRed;
+  const bool atomic = ptx::FormOf(in).rules.shadow == ptx::Shadow::kAtomic;
   if (atomic) {
     if (result.order == Order::kWeak) result.order = Order::kRelaxed;
     result.scope = Scope::kGpu;  // The default of atom and red.

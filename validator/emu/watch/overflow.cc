@@ -10,7 +10,7 @@ namespace assay::emu {
 namespace {
 
 using ptx::Mod;
-using ptx::Opcode;
+using ptx::Operation;
 using Exact = __int128;
 
 constexpr int kMaxDepth = 24;
@@ -71,7 +71,7 @@ class Follower {
       if (row == std::end(kSpecialNames)) return {};
       return fmt::format("{}.{}", row->name, "xyzw"[special->component % 4]);
     }
-    if (definition == nullptr || definition->source->opcode != Opcode::kLd ||
+    if (definition == nullptr || definition->rules.shadow != ptx::Shadow::kLoad ||
         definition->operand_count != 2)
       return {};
     const DecodedOperand& address = definition->operands[1];
@@ -100,7 +100,7 @@ class Follower {
       if (std::ranges::find(inputs, input) == inputs.end()) inputs.push_back(std::move(input));
       return;
     }
-    if (definition == nullptr || definition->source->opcode == Opcode::kLd) return;
+    if (definition == nullptr || definition->rules.shadow == ptx::Shadow::kLoad) return;
     for (std::size_t i = definition->destinations; i < definition->operand_count; ++i)
       CollectInputs(definition->operands[i], warp_.PcOf(*definition), depth + 1, inputs);
   }
@@ -128,40 +128,42 @@ class Follower {
     const bool sign_of_type = in.type() == ptx::Type::kS32 || in.type() == ptx::Type::kS64;
     Exact exact = held;
     std::string text;
-    switch (in.opcode) {
-      case Opcode::kMov:
-      case Opcode::kCvta:
+    switch (op.rules.operation) {
+      case Operation::kCopy:
+      case Operation::kChangeSpace:
         return op.operand_count == 2 && s[0].bits == bits ? source(0, is_signed) : held;
-      case Opcode::kCvt: {
+      case Operation::kConvert: {
         const ptx::Type from = in.type(1);
         if (from == ptx::Type::kS32) return source(0, true);
         if (from == ptx::Type::kU32 || from == ptx::Type::kB32) return source(0, false);
         return held;
       }
-      case Opcode::kMul:
-      case Opcode::kMad: {
-        if (in.Has(Mod::kHi) || in.types.empty() || ptx::BitsOf(in.type()) > 64) return held;
+      case Operation::kProduct:
+      case Operation::kMultiplyAdd: {
+        if (in.Has(Mod::kHi) || !ptx::IsInteger(in.type())) return held;
         const bool wide = in.Has(Mod::kWide);
         const bool sign = wide ? sign_of_type : is_signed;
         const Exact a = source(0, sign), b = source(1, sign);
         exact = a * b;
         text = fmt::format("{} * {}", Print(a), Print(b));
-        if (in.opcode == Opcode::kMad) {
+        if (op.rules.operation == Operation::kMultiplyAdd) {
           const Exact c = source(2, is_signed);
           exact += c;
           text += fmt::format(" + {}", Print(c));
         }
         break;
       }
-      case Opcode::kAdd:
-      case Opcode::kSub: {
-        if (op.operand_count != 3 || ptx::BitsOf(in.type()) < 32) return held;
+      case Operation::kSum:
+      case Operation::kDifference: {
+        if (op.operand_count != 3 || !ptx::IsInteger(in.type()) || ptx::BitsOf(in.type()) < 32)
+          return held;
         const Exact a = source(0, is_signed), b = source(1, is_signed);
-        exact = in.opcode == Opcode::kAdd ? a + b : a - b;
-        text = fmt::format("{} {} {}", Print(a), in.opcode == Opcode::kAdd ? '+' : '-', Print(b));
+        const bool sum = op.rules.operation == Operation::kSum;
+        exact = sum ? a + b : a - b;
+        text = fmt::format("{} {} {}", Print(a), sum ? '+' : '-', Print(b));
         break;
       }
-      case Opcode::kShl: {
+      case Operation::kShiftLeft: {
         const Exact a = source(0, is_signed);
         const Exact by = Held(s[1], false);
         if (by < 0 || by >= 32) return held;
@@ -180,9 +182,9 @@ class Follower {
     // Registers may have been overwritten since: only what explains the value that is there counts.
     if (static_cast<std::uint32_t>(exact) != static_cast<std::uint32_t>(held)) return held;
     // Sums of unsigned values that step back (i - 1 written as i + 0xffffffff) wrap on purpose.
-    if (in.opcode == Opcode::kAdd || in.opcode == Opcode::kSub) {
-      if (!is_signed) return held;
-    }
+    const bool summed =
+        op.rules.operation == Operation::kSum || op.rules.operation == Operation::kDifference;
+    if (summed && !is_signed) return held;
     std::vector<std::string> inputs;
     for (std::size_t i = 0; i + 1 < op.operand_count; ++i) CollectInputs(s[i], pc, depth, inputs);
     found_ = WrappedIndex{.expression = fmt::format("{} = {}", text, Print(exact)),

@@ -45,8 +45,7 @@ std::optional<MemoryPlace> PlaceOfRace(const Device& device, const Race& race) {
 /// True when a barrier stands between two places in the code.
 bool HasBarrier(const Device& device, std::uint32_t low, std::uint32_t high) {
   for (std::uint32_t pc = low + 1; pc < high; ++pc) {
-    const ptx::Opcode opcode = device.program.InstructionAt(pc).opcode;
-    if (opcode == ptx::Opcode::kBar || opcode == ptx::Opcode::kBarrier) return true;
+    if (device.program.code[pc].rules.effect == ptx::Effect::kBlock) return true;
   }
   return false;
 }

@@ -10,6 +10,7 @@
 #include "validator/emu/memory.h"
 #include "validator/emu/scheduler.h"
 #include "validator/emu/site.h"
+#include "validator/ptx/isa.h"
 
 namespace assay::emu {
 namespace {
@@ -95,10 +96,11 @@ int ReadySplits(const CoreWarp& warp) {
 std::optional<MemoryPlace> Polled(CoreWarp& warp, const Split& split) {
   const Decoded& op = warp.At(split.pc);
   const ptx::Instruction& in = *op.source;
-  const bool waits =
-      in.opcode == ptx::Opcode::kMbarrierTryWait || in.opcode == ptx::Opcode::kMbarrierTestWait;
-  const bool reads = in.opcode == ptx::Opcode::kLd || in.opcode == ptx::Opcode::kAtom || waits;
-  if (!reads || op.destinations >= op.operand_count) return std::nullopt;
+  if (op.destinations == 0 || op.destinations >= op.operand_count) return std::nullopt;
+  const auto roles = ptx::MemoryRoles(in);
+  const bool waits = roles.size() == 1 && roles[0].mbarrier && !roles[0].writes;
+  if (op.rules.shadow != ptx::Shadow::kLoad && op.rules.shadow != ptx::Shadow::kAtomic && !waits)
+    return std::nullopt;
   const DecodedOperand& address = op.operands[op.destinations];
   if (address.kind != DecodedOperand::Kind::kSlot) return std::nullopt;
   Enter(warp, split);

@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <bit>
 #include <cstring>
-#include <optional>
 #include <span>
 
 #include "validator/emu/handlers/async_copy.h"
@@ -16,9 +15,10 @@
 namespace assay::emu {
 namespace {
 
+using ptx::Definedness;
 using ptx::Instruction;
 using ptx::Mod;
-using ptx::Opcode;
+using ptx::Operation;
 using ptx::Type;
 
 std::uint64_t OnesOf(int bits) {
@@ -51,91 +51,10 @@ void WriteLane(CoreWarp& warp, const DecodedOperand& operand, int lane, std::uin
   }
 }
 
-enum class Travel : std::uint8_t {
-  kMoved,
-  kBitwise,
-  kUpward,
-  kByHalves,
-  kPaired,
-  kCompared,
-  kDecided,
-  kMatrix
-};
-
-struct Rule {
-  Opcode opcode;
-  Travel travel;
-  std::uint8_t data;  ///< kMoved: which sources carry the bits, one bit each; the rest say how.
-};
-constexpr Rule kRules[] = {
-    {Opcode::kMov, Travel::kMoved, 0xff},   {Opcode::kPrmt, Travel::kMoved, 0b11},
-    {Opcode::kShl, Travel::kMoved, 0b1},    {Opcode::kShr, Travel::kMoved, 0b1},
-    {Opcode::kShf, Travel::kMoved, 0b11},   {Opcode::kBfe, Travel::kMoved, 0b1},
-    {Opcode::kBfi, Travel::kMoved, 0b11},   {Opcode::kBrev, Travel::kMoved, 0b1},
-    {Opcode::kSelp, Travel::kMoved, 0b11},  {Opcode::kSlct, Travel::kMoved, 0b11},
-    {Opcode::kCvt, Travel::kMoved, 0b1},    {Opcode::kMovmatrix, Travel::kMoved, 0b1},
-    {Opcode::kAnd, Travel::kBitwise, 0},    {Opcode::kOr, Travel::kBitwise, 0},
-    {Opcode::kXor, Travel::kBitwise, 0},    {Opcode::kNot, Travel::kBitwise, 0},
-    {Opcode::kLop3, Travel::kBitwise, 0},   {Opcode::kAdd, Travel::kUpward, 0},
-    {Opcode::kSub, Travel::kUpward, 0},     {Opcode::kMul, Travel::kUpward, 0},
-    {Opcode::kMad, Travel::kUpward, 0},     {Opcode::kNeg, Travel::kUpward, 0},
-    {Opcode::kFma, Travel::kByHalves, 0},   {Opcode::kMin, Travel::kByHalves, 0},
-    {Opcode::kMax, Travel::kByHalves, 0},   {Opcode::kAbs, Travel::kByHalves, 0},
-    {Opcode::kEx2, Travel::kByHalves, 0},   {Opcode::kTanh, Travel::kByHalves, 0},
-    {Opcode::kSetp, Travel::kCompared, 0},  {Opcode::kMma, Travel::kMatrix, 0},
-    {Opcode::kWmmaMma, Travel::kMatrix, 0},
-};
-
-bool IsInteger(Type type) {
-  constexpr Type kIntegers[] = {Type::kB8, Type::kB16, Type::kB32, Type::kB64,
-                                Type::kU8, Type::kU16, Type::kU32, Type::kU64,
-                                Type::kS8, Type::kS16, Type::kS32, Type::kS64};
-  return std::ranges::find(kIntegers, type) != std::end(kIntegers);
-}
-
 /// Two values side by side in 32 bits.
 bool IsPairOfHalves(Type type) {
   constexpr Type kPairs[] = {Type::kF16x2, Type::kBF16x2, Type::kU16x2, Type::kS16x2};
   return std::ranges::find(kPairs, type) != std::end(kPairs);
-}
-
-/// How the bits of this instruction's sources travel; nothing: as a whole.
-std::optional<Rule> RuleOf(const Decoded& op) {
-  const Instruction& in = *op.source;
-  const auto* const row = std::ranges::find(kRules, in.opcode, &Rule::opcode);
-  if (row == std::end(kRules)) return std::nullopt;
-  Rule rule = *row;
-  const bool by_halves = IsPairOfHalves(in.type());
-  if (rule.travel == Travel::kUpward || rule.travel == Travel::kByHalves) {
-    if (by_halves) {
-      rule.travel = Travel::kByHalves;
-      return rule;
-    }
-    const bool exact = rule.travel == Travel::kUpward && IsInteger(in.type()) &&
-                       !in.Has(Mod::kHi) && !in.Has(Mod::kSat);
-    return exact ? std::optional(rule) : std::nullopt;
-  }
-  if (in.opcode == Opcode::kCvt) {
-    if (by_halves && op.operand_count == 3) {
-      rule.travel = Travel::kPaired;
-      return rule;
-    }
-    const bool integers = in.types.size() > 1 && IsInteger(in.types[0]) && IsInteger(in.types[1]);
-    return integers && !in.Has(Mod::kSat) ? std::optional(rule) : std::nullopt;
-  }
-  if (in.opcode == Opcode::kSetp && !(by_halves && op.destinations == 2)) {
-    const bool equality = in.Has(Mod::kEq) || in.Has(Mod::kNe);
-    if (!equality || !IsInteger(in.type()) || op.destinations != 1 || op.operand_count != 3)
-      return std::nullopt;
-    rule.travel = Travel::kDecided;
-  }
-  // lop3 with a predicate result looks at all of the word.
-  if (in.opcode == Opcode::kLop3 && op.destinations != 1) return std::nullopt;
-  const auto fits = [](const DecodedOperand& operand) {
-    return operand.kind != DecodedOperand::Kind::kSlot || operand.bits <= 64;
-  };
-  if (!std::all_of(op.operands, op.operands + op.operand_count, fits)) return std::nullopt;
-  return rule;
 }
 
 /// One instruction, its undefined sources looked up.
@@ -163,8 +82,7 @@ class Propagation {
   void Run() {
     Spread();
     // Where nothing that is not initialised took part, the result is the machine's choice.
-    const Opcode opcode = op_.source->opcode;
-    const bool by_lane = opcode != Opcode::kMma && opcode != Opcode::kWmmaMma;
+    const bool by_lane = op_.rules.definedness != Definedness::kMatrix;
     const LaneMask chosen = by_lane ? ~unset_ : unset_ == 0 ? kAllLanes : 0;
     for (std::size_t i = 0; i < op_.destinations; ++i) {
       const DecodedOperand& target = op_.operands[i];
@@ -175,27 +93,31 @@ class Propagation {
 
  private:
   void Spread() {
-    if (warp_.async != nullptr && op_.source->opcode != Opcode::kMov) ReportInFlight();
-    const std::optional<Rule> rule = RuleOf(op_);
-    if (!rule) return Whole(any_);
-    switch (rule->travel) {
-      case Travel::kMoved:
-        return op_.operands[0].kind == DecodedOperand::Kind::kPredicate ? Whole(any_)
-                                                                        : Moved(rule->data);
-      case Travel::kBitwise:
+    if (warp_.async != nullptr && op_.rules.operation != Operation::kCopy) ReportInFlight();
+    switch (op_.rules.definedness) {
+      case Definedness::kMoved:
+        return Moved(sources_.size());
+      case Definedness::kMovedOne:
+        return Moved(1);
+      case Definedness::kMovedTwo:
+        return Moved(2);
+      case Definedness::kBitwise:
         return op_.operands[0].kind == DecodedOperand::Kind::kPredicate ? Predicates() : Bitwise();
-      case Travel::kUpward:
+      case Definedness::kUpward:
         return Upward();
-      case Travel::kByHalves:
+      case Definedness::kByHalves:
         return ByHalves();
-      case Travel::kPaired:
+      case Definedness::kPaired:
         return Paired();
-      case Travel::kCompared:
+      case Definedness::kCompared:
         return Compared();
-      case Travel::kMatrix:
+      case Definedness::kMatrix:
         return Matrix();
-      case Travel::kDecided:
+      case Definedness::kDecided:
         return Decided();
+      case Definedness::kWhole:
+      case Definedness::kConverted:
+        return Whole(any_);
     }
   }
 
@@ -270,7 +192,9 @@ class Propagation {
     return operand.bits == 64 ? 2 * kSlotBytes : kSlotBytes;
   }
 
-  void Moved(std::uint8_t data) {
+  /// The first `carriers` sources carry the bits; the others say how they move.
+  void Moved(std::size_t carriers) {
+    if (op_.operands[0].kind == DecodedOperand::Kind::kPredicate) return Whole(any_);
     LaneMask unclear = 0;  // Lanes in which it is undefined how bits move.
     std::array<Substitute, kMostOperands> words;
     std::size_t count = 0;
@@ -278,13 +202,13 @@ class Propagation {
     for (std::size_t i = 0; i < sources_.size(); ++i) {
       const DecodedOperand& source = sources_[i];
       if (!IsRegister(source)) continue;
-      if ((data >> i & 1) == 0) {
+      if (i >= carriers) {
         unclear |= frame_.undefined[source.shadow];
         continue;
       }
       // One register as value and as count: which of the two a bit is cannot be told apart.
-      for (std::size_t j = 0; j < sources_.size(); ++j) {
-        if ((data >> j & 1) == 0 && IsRegister(sources_[j]) && sources_[j].slot == source.slot &&
+      for (std::size_t j = carriers; j < sources_.size(); ++j) {
+        if (IsRegister(sources_[j]) && sources_[j].slot == source.slot &&
             sources_[j].kind == source.kind)
           return Whole(any_);
       }
@@ -345,8 +269,8 @@ class Propagation {
           source.negated ? ~warp_.predicates[source.slot] : warp_.predicates[source.slot];
       // A defined source that decides alone.
       LaneMask decides = 0;
-      if (op_.source->opcode == Opcode::kAnd) decides = ~value;
-      if (op_.source->opcode == Opcode::kOr) decides = value;
+      if (op_.rules.operation == Operation::kAnd) decides = ~value;
+      if (op_.rules.operation == Operation::kOr) decides = value;
       undefined &= ~(decides & ~frame_.undefined[source.shadow]);
     }
     Whole(undefined);
@@ -527,6 +451,45 @@ class Propagation {
 };
 
 }  // namespace
+
+Definedness DefinednessOf(const Decoded& op) {
+  const Instruction& in = *op.source;
+  const Definedness row = op.rules.definedness;
+  const bool pair = IsPairOfHalves(in.type());
+  const bool results = op.destinations == 1;
+  const bool rounds = in.Has(Mod::kHi) || in.Has(Mod::kSat);
+  const bool wide = std::any_of(op.operands, op.operands + op.operand_count, [](const auto& o) {
+    return o.kind == DecodedOperand::Kind::kSlot && o.bits > 64;
+  });
+  switch (row) {
+    case Definedness::kUpward:
+      if (pair) return Definedness::kByHalves;
+      return IsInteger(in.type()) && !rounds ? row : Definedness::kWhole;
+    case Definedness::kByHalves:
+      return pair ? row : Definedness::kWhole;
+    case Definedness::kConverted:
+      if (pair && op.operand_count == 3) return Definedness::kPaired;
+      return in.types.size() > 1 && IsInteger(in.types[0]) && IsInteger(in.types[1]) && !rounds
+                 ? Definedness::kMovedOne
+                 : Definedness::kWhole;
+    case Definedness::kCompared: {
+      if (pair && op.destinations == 2) return row;
+      const bool equality = in.Has(Mod::kEq) || in.Has(Mod::kNe);
+      return equality && IsInteger(in.type()) && results && op.operand_count == 3
+                 ? Definedness::kDecided
+                 : Definedness::kWhole;
+    }
+    case Definedness::kBitwise:
+      // lop3 with a predicate result looks at all of the word.
+      return results && !wide ? row : Definedness::kWhole;
+    case Definedness::kMoved:
+    case Definedness::kMovedOne:
+    case Definedness::kMovedTwo:
+      return wide ? Definedness::kWhole : row;
+    default:
+      return row;
+  }
+}
 
 std::uint64_t UndefinedBits(const Frame& frame, const DecodedOperand& operand, int lane) {
   const LaneMask bit = LaneMask{1} << lane;

@@ -6,7 +6,7 @@
 // was stored, a struct's padding was copied, a mask took bytes away), Frame::partial has the lane as
 // well, and Frame::bits has its undefined bits.
 //
-// How bits travel (PropagateUndefined):
+// How bits travel (PropagateUndefined) is said by the instruction's row, ptx::Definedness:
 //   moves, shifts, byte permutes, bit fields, widening, selp  run on the undefined bits themselves
 //   and, or, xor, not, lop3   a bit is undefined where undefined sources can make it 0 and 1
 //   add, sub, mul, mad (integers)   from the lowest undefined bit upwards
@@ -26,6 +26,9 @@
 #include "validator/emu/core.h"
 
 namespace assay::emu {
+
+/// What the answer of the row comes to for one instruction, whose operands are decoded.
+ptx::Definedness DefinednessOf(const Decoded& op);
 
 /// The undefined bits of a lane of register `operand`; all of them when it is undefined as a whole.
 std::uint64_t UndefinedBits(const Frame& frame, const DecodedOperand& operand, int lane);

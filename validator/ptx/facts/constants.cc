@@ -11,26 +11,26 @@
 namespace assay::facts {
 
 using ptx::Instruction;
-using ptx::Opcode;
 using ptx::Operand;
+using ptx::Operation;
 
 namespace {
 
 constexpr std::size_t kMostConstants = 4096;
 
-std::optional<Constant::How> HowOf(Opcode opcode) {
-  switch (opcode) {
-    case Opcode::kSetp:
-    case Opcode::kSet:
-    case Opcode::kMin:
-    case Opcode::kMax:
+std::optional<Constant::How> HowOf(Operation operation) {
+  switch (operation) {
+    case Operation::kCompare:
+    case Operation::kCompareToValue:
+    case Operation::kLeast:
+    case Operation::kGreatest:
       return Constant::How::kCompared;
-    case Opcode::kRem:
-    case Opcode::kDiv:
+    case Operation::kRemainder:
+    case Operation::kQuotient:
       return Constant::How::kDivisor;
-    case Opcode::kAnd:
+    case Operation::kAnd:
       return Constant::How::kMask;
-    case Opcode::kShr:
+    case Operation::kShiftRight:
       return Constant::How::kShift;
     default:
       return std::nullopt;
@@ -60,13 +60,11 @@ void FindConstants(const ptx::Module& module, const Origins& origins, const Site
       seen;
   for (std::uint32_t f = 0; f < module.functions.size(); ++f) {
     for (const Instruction& in : module.functions[f].body) {
-      const auto how = HowOf(in.opcode);
+      const auto how = HowOf(ptx::FormOf(in).rules.operation);
       if (!how) continue;
       OriginSet with;
-      const auto rules = ptx::AssignRules(ptx::FormOf(in), in);
-      for (std::size_t i = 0; i < in.operands.size() && i < rules.size(); ++i) {
-        if (!rules[i]->written) with.Add(origins.Of(f, in.operands[i]));
-      }
+      for (std::size_t i = ptx::RulesOf(in).written(); i < in.operands.size(); ++i)
+        with.Add(origins.Of(f, in.operands[i]));
       for (const Operand& operand : in.operands) {
         if (operand.kind != Operand::Kind::kImmediate || facts.constants.size() >= kMostConstants)
           continue;

@@ -9,8 +9,13 @@
 namespace assay::facts {
 
 using ptx::Instruction;
-using ptx::Opcode;
 using ptx::Operand;
+
+namespace {
+
+bool IsCall(const Instruction& in) { return ptx::FormOf(in).rules.effect == ptx::Effect::kCall; }
+
+}  // namespace
 
 std::vector<std::uint32_t> Cycles(std::span<const std::vector<std::uint32_t>> successors) {
   const auto count = static_cast<std::uint32_t>(successors.size());
@@ -67,9 +72,7 @@ std::vector<std::vector<std::uint32_t>> ControlFlow(const ptx::Function& functio
   std::vector<std::vector<std::uint32_t>> successors(count);
   for (std::uint32_t i = 0; i < count; ++i) {
     const Instruction& in = function.body[i];
-    const bool ends = in.opcode == Opcode::kBra || in.opcode == Opcode::kBrx ||
-                      in.opcode == Opcode::kRet || in.opcode == Opcode::kExit ||
-                      in.opcode == Opcode::kTrap;
+    const bool ends = ptx::Leaves(ptx::FormOf(in).rules.effect);
     if ((!ends || in.guard.present) && i + 1 < count) successors[i].push_back(i + 1);
     for (const Operand& operand : in.operands) {
       if (operand.kind == Operand::Kind::kLabel && operand.target < count)
@@ -103,14 +106,11 @@ class PollingFinder {
       : function_(function), successors_(ControlFlow(function)), effects_(function.body.size()) {
     for (std::size_t i = 0; i < effects_.size(); ++i) {
       const Instruction& in = function.body[i];
-      const auto rules = ptx::AssignRules(ptx::FormOf(in), in);
-      for (std::size_t o = 0; o < in.operands.size(); ++o) {
-        const bool written =
-            in.opcode == Opcode::kCall ? o == 0 : o < rules.size() && rules[o]->written;
-        Registers(in.operands[o], written ? effects_[i].written : effects_[i].read);
-      }
+      const std::size_t written = IsCall(in) ? 1 : ptx::RulesOf(in).written();
+      for (std::size_t o = 0; o < in.operands.size(); ++o)
+        Registers(in.operands[o], o < written ? effects_[i].written : effects_[i].read);
       if (in.guard.present) effects_[i].read.push_back(in.guard.predicate);
-      effects_[i].reads_memory = std::ranges::any_of(AddressRoles(in), &AddressRole::reads);
+      effects_[i].reads_memory = std::ranges::any_of(ptx::MemoryRoles(in), &ptx::MemoryRole::reads);
     }
   }
 
@@ -226,10 +226,11 @@ class PollingFinder {
                                  [&](ptx::RegisterIndex reg) { return wanted[reg]; });
     };
     for (const std::uint32_t i : loop) {
-      const Opcode opcode = function_.body[i].opcode;
+      const ptx::Effect effect = ptx::FormOf(function_.body[i]).rules.effect;
       const bool leaves =
           std::ranges::any_of(successors_[i], [&](std::uint32_t next) { return !inside[next]; });
-      if (leaves || opcode == Opcode::kExit || opcode == Opcode::kRet || opcode == Opcode::kTrap)
+      if (leaves || effect == ptx::Effect::kExit || effect == ptx::Effect::kReturn ||
+          effect == ptx::Effect::kTrap)
         want(effects_[i]);
     }
     constexpr int kMostRounds = 64;
@@ -245,7 +246,7 @@ class PollingFinder {
     for (const std::uint32_t i : loop) {
       const Instruction& in = function_.body[i];
       if (!is_wanted(i)) continue;
-      if (in.opcode == Opcode::kCall ||
+      if (IsCall(in) ||
           (effects_[i].reads_memory && IsPrivate(in.space) && in.space != ptx::Space::kConst)) {
         found_.unknown = true;
       } else if (effects_[i].reads_memory && !IsPrivate(in.space)) {
@@ -270,7 +271,7 @@ CallGraph CallsOf(const ptx::Module& module) {
   graph.unknown.assign(module.functions.size(), false);
   for (std::uint32_t f = 0; f < module.functions.size(); ++f) {
     for (const Instruction& in : module.functions[f].body) {
-      if (in.opcode != Opcode::kCall) continue;
+      if (!IsCall(in)) continue;
       const bool direct = in.operands.size() > 1 && in.operands[1].kind == Operand::Kind::kFunction;
       if (!direct) {
         graph.unknown[f] = true;

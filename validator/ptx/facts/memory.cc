@@ -9,7 +9,6 @@
 namespace assay::facts {
 
 using ptx::Instruction;
-using ptx::Opcode;
 using ptx::Operand;
 using ptx::Space;
 
@@ -67,11 +66,6 @@ std::string_view OperationOf(const Instruction& in) {
   return "";
 }
 
-bool IsAtomic(Opcode opcode) {
-  return opcode == Opcode::kAtom || opcode == Opcode::kRed || opcode == Opcode::kRedAsync ||
-         opcode == Opcode::kCpReduceAsyncBulk || opcode == Opcode::kCpReduceAsyncBulkTensor;
-}
-
 /// The variables of Facts in the order in which they were declared (compute.cc).
 std::vector<ObjectIndex> GlobalObjects(const ptx::Module& module, const Origins& origins) {
   std::vector<ObjectIndex> objects;
@@ -109,8 +103,8 @@ class MemoryWalk {
 
  private:
   void One(std::uint32_t f, const Instruction& in) {
-    if (IsAtomic(in.opcode)) AddAtomic(f, in);
-    for (const AddressRole& role : AddressRoles(in)) {
+    if (ptx::UpdatesMemory(ptx::FormOf(in))) AddAtomic(f, in);
+    for (const ptx::MemoryRole& role : ptx::MemoryRoles(in)) {
       const OriginSet set = origins_.Of(f, in.operands[role.operand]);
       if (role.writes) Writes(f, in, role, set);
       if (role.space == Space::kParam || role.space == Space::kParamEntry ||
@@ -133,7 +127,7 @@ class MemoryWalk {
     }
   }
 
-  void Writes(std::uint32_t f, const Instruction& in, const AddressRole& role,
+  void Writes(std::uint32_t f, const Instruction& in, const ptx::MemoryRole& role,
               const OriginSet& set) {
     if (role.space != Space::kGeneric && role.space != Space::kGlobal) return;
     const bool tensor = in.operands[role.operand].kind == Operand::Kind::kTensor;
@@ -174,8 +168,8 @@ class MemoryWalk {
     atomic.type = ptx::Name(in.types.empty() ? ptx::Type::kNone : in.types.back());
     atomic.shared = IsOwnShared(in.space);
     atomic.on_float = std::ranges::any_of(in.types, IsFloat);
-    atomic.result_used = in.opcode == Opcode::kAtom && !in.operands.empty() &&
-                         in.operands[0].kind != Operand::Kind::kSink;
+    atomic.result_used =
+        ptx::RulesOf(in).written() > 0 && in.operands[0].kind != Operand::Kind::kSink;
     atomic.site = sites_.Of(f, in);
   }
 

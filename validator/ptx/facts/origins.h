@@ -68,17 +68,6 @@ class OriginSet {
   bool everything_ = false;
 };
 
-/// What an instruction does with the memory at one of its address operands.
-struct AddressRole {
-  std::size_t operand = 0;
-  ptx::Space space = ptx::Space::kGeneric;
-  bool reads = false;
-  bool writes = false;
-};
-/// Of each kAddress and kTensor operand that is more than a hint. For opcodes that no row describes:
-/// both.
-std::vector<AddressRole> AddressRoles(const ptx::Instruction& in);
-
 /// The solution for a verified module, which must outlive it.
 class Origins {
  public:

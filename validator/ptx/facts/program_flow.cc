@@ -2,68 +2,37 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
 #include <optional>
 
 #include "validator/ptx/facts/compute_impl.h"
 #include "validator/ptx/facts/flow.h"
+#include "validator/ptx/isa.h"
 
 namespace assay::facts {
 
 using ptx::Instruction;
 using ptx::Mod;
-using ptx::Opcode;
 using ptx::Space;
 
 namespace {
 
-/// How an opcode lets blocks see each other.
-enum class Reach : std::uint8_t {
-  kAlways,         ///< Wherever it stands.
-  kOutsideShared,  ///< Unless it is about the block's own shared memory.
-  kStrong,         ///< As that, where it is volatile, relaxed, acquiring or releasing.
-};
-struct ReachRow {
-  Opcode opcode;
-  Reach reach;
-};
-constexpr std::array kReach = {
-    ReachRow{Opcode::kAtom, Reach::kOutsideShared},
-    ReachRow{Opcode::kRed, Reach::kOutsideShared},
-    ReachRow{Opcode::kCpReduceAsyncBulk, Reach::kAlways},
-    ReachRow{Opcode::kCpReduceAsyncBulkTensor, Reach::kAlways},
-    ReachRow{Opcode::kRedAsync, Reach::kAlways},
-    ReachRow{Opcode::kStAsync, Reach::kAlways},
-    ReachRow{Opcode::kLd, Reach::kStrong},
-    ReachRow{Opcode::kMultimem, Reach::kAlways},
-    ReachRow{Opcode::kBarrierCluster, Reach::kAlways},
-    ReachRow{Opcode::kMapa, Reach::kAlways},
-    ReachRow{Opcode::kFence, Reach::kAlways},
-    ReachRow{Opcode::kMembar, Reach::kAlways},
-    ReachRow{Opcode::kGriddepcontrol, Reach::kAlways},
-};
-
 bool IsOwnShared(Space space) { return space == Space::kShared || space == Space::kSharedCta; }
 
 bool LetsBlocksMeet(const Instruction& in) {
-  if (in.space == Space::kSharedCluster && in.opcode != Opcode::kCpAsyncBulk &&
-      in.opcode != Opcode::kCpAsyncBulkTensor)
+  const ptx::Form& form = ptx::FormOf(in);
+  if (form.rules.effect == ptx::Effect::kPeers || form.rules.effect == ptx::Effect::kFence)
     return true;
-  const auto row = std::ranges::find(kReach, in.opcode, &ReachRow::opcode);
-  if (row == kReach.end()) return false;
-  switch (row->reach) {
-    case Reach::kAlways:
-      return true;
-    case Reach::kOutsideShared:
-      return !IsOwnShared(in.space);
-    case Reach::kStrong:
-      return !IsOwnShared(in.space) &&
-             (in.Has(Mod::kVolatile) || in.Has(Mod::kRelaxed) || in.Has(Mod::kAcquire));
-  }
-  return true;
+  const bool copy = ptx::FamilyOf(in.opcode) == ptx::Family::kAsyncCopy;
+  if (in.space == Space::kSharedCluster && !copy) return true;
+  if (IsOwnShared(in.space)) return false;
+  const bool strong = form.rules.shadow == ptx::Shadow::kLoad &&
+                      (in.Has(Mod::kVolatile) || in.Has(Mod::kRelaxed) || in.Has(Mod::kAcquire));
+  return strong || ptx::UpdatesMemory(form);
 }
 
-bool IsBlockBarrier(Opcode opcode) { return opcode == Opcode::kBar || opcode == Opcode::kBarrier; }
+bool IsBlockBarrier(const Instruction& in) {
+  return ptx::FormOf(in).rules.effect == ptx::Effect::kBlock;
+}
 
 /// Of one function alone.
 struct Own {
@@ -86,7 +55,7 @@ void FindFlow(const ptx::Module& module, Facts& facts) {
     const ptx::Function& function = module.functions[f];
     for (const Instruction& in : function.body) {
       if (own[f].meets == nullptr && LetsBlocksMeet(in)) own[f].meets = &in;
-      own[f].barriers = own[f].barriers || IsBlockBarrier(in.opcode);
+      own[f].barriers = own[f].barriers || IsBlockBarrier(in);
     }
     own[f].polling = PollingOf(function);
   }
