@@ -7,13 +7,16 @@
 #include <cerrno>
 #include <cstring>
 
+#include "base/limits.h"
+
 namespace assay {
 namespace {
 
-std::unexpected<Error> SystemError(std::string_view what, const Path& path, std::string cure = {}) {
+std::unexpected<Error> SystemError(std::string_view what, const Path& path,
+                                   std::string_view cure = {}) {
   const int error = errno;
   return Fail(ErrorKind::kEnvironment, std::string(what) + ": " + std::strerror(error),
-              path.string(), std::move(cure));
+              path.string(), CureOf(error, path.parent_path(), cure));
 }
 
 Status WriteAll(int fd, std::string_view text, const Path& path) {
@@ -73,7 +76,8 @@ Status WriteFileAtomically(const Path& path, std::string_view text) {
 
 Status AppendLine(const Path& path, std::string_view line) {
   UniqueFd fd(::open(path.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0644));
-  if (!fd) return SystemError("cannot open for appending", path);
+  if (!fd)
+    return SystemError("cannot open for appending", path, "check the path and its permissions");
   std::string text(line);
   text += '\n';
   ASSAY_TRY_VOID(WriteAll(fd.get(), text, path));
@@ -86,7 +90,7 @@ Status MakeFolders(const Path& path) {
   std::filesystem::create_directories(path, error);
   if (error) {
     return Fail(ErrorKind::kEnvironment, "cannot create the folder: " + error.message(),
-                path.string(), "check that its parent is writable");
+                path.string(), CureOf(error.value(), path, "check that its parent is writable"));
   }
   return {};
 }

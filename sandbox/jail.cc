@@ -17,8 +17,9 @@
 namespace assay::sandbox {
 namespace {
 
-/// The number under which bubblewrap finds the filter. Above every descriptor that a command maps.
-constexpr int kSeccompFd = 100;
+/// The number under which bubblewrap finds the filter. Above every descriptor that a command maps,
+/// and low: few descriptors may be open at all (ulimit -n).
+constexpr int kSeccompFd = 5;
 
 struct ResourceRow {
   Resource resource;

@@ -54,9 +54,7 @@ Policy CompilePolicy() {
 /// memory is what counts.
 Policy EmulatePolicy() {
   Policy policy = Base("emulate");
-  policy.Allow(SyscallSet::kSharedMemory)
-      .Limit(Resource::kFileBytes, 64 * kGiB)  // What ftruncate of a memory file may ask for.
-      .ResidentBytes(6 * kGiB);
+  policy.Limit(Resource::kFileBytes, 64 * kGiB).ResidentBytes(6 * kGiB);
   if (!BuiltWithSanitizer()) policy.Limit(Resource::kAddressSpace, 2048 * kGiB);
   return policy;
 }

@@ -16,8 +16,8 @@ void AddOnce(std::vector<T>& values, T value) {
 }  // namespace
 
 std::string_view Name(SyscallSet set) {
-  static constexpr std::array<std::string_view, 5> kNames{"runtime", "threads", "temp_files",
-                                                          "shared_memory", "sanitizers"};
+  static constexpr std::array<std::string_view, 4> kNames{"runtime", "threads", "temp_files",
+                                                          "sanitizers"};
   return kNames.at(static_cast<std::size_t>(set));
 }
 

@@ -4,8 +4,13 @@
 
 #include <algorithm>
 
+#include "base/text.h"
+
 namespace assay::engine {
 namespace {
+
+/// Bytes of a worker's own words.
+constexpr std::size_t kMostReason = 1000;
 
 Report Failure(std::string reason) {
   Report report;
@@ -67,6 +72,7 @@ Result<Report> EmulatorEngine::Run(const Execution& execution,
   }
   auto report = ReportFromJson(*found);
   if (!report) return Failure("the emulator's report cannot be read: " + ToString(report.error()));
+  report->reason = OneLine(report->reason, kMostReason);
   const std::size_t expected = buffers.size();
   if (report->stop == Stop::kCompleted &&
       (report->unwritten_bytes.size() != expected || report->first_unwritten.size() != expected)) {
