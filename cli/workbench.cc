@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include "cli/surroundings.h"
 #include "sandbox/health.h"
 
 namespace assay::cli {
@@ -18,6 +19,7 @@ void AddWorkbenchOptions(CLI::App& command, WorkbenchOptions& options) {
 }
 
 Result<std::unique_ptr<Workbench>> Workbench::Make(const WorkbenchOptions& options) {
+  ASSAY_TRY_VOID(CheckLimits());
   engine::Toolbox::Options toolbox_options;
   toolbox_options.jail = !options.unsafe_no_jail;
   toolbox_options.pool.workers_per_kind = options.jobs;

@@ -196,6 +196,16 @@ Result<Reply> Worker::Serve(const Request& request, milliseconds allowed,
   const std::uint64_t filled_before = FilledBytes(request.fds);
 
   FrameWriter writer({{"id", next_id_++}, {"body", request.header}}, request.payload, request.fds);
+  // The worker would hang up on it, which looks like a crash.
+  if (const FrameLimits most;
+      writer.header_bytes() > most.header_bytes || request.payload.size() > most.payload_bytes) {
+    return Fail(
+        ErrorKind::kUsage,
+        fmt::format("the request has {} bytes beside a text of {}; a worker takes {} and {}",
+                    writer.header_bytes(), request.payload.size(), most.header_bytes,
+                    most.payload_bytes),
+        "worker " + policy_.name(), "use smaller headers, kernels and plans");
+  }
   FrameReader reader(request.reply_limits);
   bool sent = false;
   bool output_open = true;

@@ -281,6 +281,17 @@ TEST(WorkerPool, TheMachinesMemoryIsThatOfTheControlGroup) {
   std::filesystem::remove_all(root);
 }
 
+TEST(WorkerPool, ARequestThatIsTooLongIsAnErrorAndCostsNoWorker) {
+  const auto pool = MisbehavePool();
+  Request request = Asking("echo", {{"text", std::string(17u << 20, 'x')}});
+  const auto refused = pool->Call(WorkerKind::kEmulate, request, kPatience);
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(refused.error().kind, ErrorKind::kUsage);
+  EXPECT_THAT(refused.error().message, HasSubstr("a worker takes 16777216"));
+  Answered(*pool, Asking("echo", {{"text", std::string(1u << 20, 'x')}}));
+  EXPECT_EQ(pool->started(), 1u);
+}
+
 TEST(WorkerPool, TooManyDescriptorsAreAnError) {
   const auto pool = MisbehavePool();
   Request request = Asking("echo");
