@@ -46,8 +46,8 @@ struct Tools {
 struct Options {
   campaign::Effort effort = campaign::Effort::kStandard;
   std::uint64_t seed = 0;
-  /// Fresh seeds for the holdout gate; from the system at gate time unless a replayed run gives the
-  /// recorded ones.
+  /// Fresh seeds for the holdout gate; drawn at gate time, from the system or from what no author
+  /// chooses: never from a record.
   std::function<std::uint64_t()> holdout_seed;
   bool unsafe_no_jail = false;
   unsigned jobs = 0;  ///< Cases run at a time; 0: as many as the machine has threads.
