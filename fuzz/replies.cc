@@ -1,4 +1,6 @@
 // What servers answer, and what models write.
+#include <algorithm>
+
 #include "agent/models/http_answer.h"
 #include "agent/models/protocol.h"
 #include "agent/models/sse.h"
@@ -66,7 +68,7 @@ void ReplyText(std::string_view input) {
   runs::ModelReply reply;
   reply.text = std::string(input);
   for (const runs::CodeBlock& block : runs::FindCodeBlocks(reply.text))
-    ASSAY_CHECK(block.text.size() <= input.size() && block.line > 0);
+    ASSAY_CHECK(block.text.size() <= 3 * input.size() && block.line > 0);  // U+FFFD for a byte
   if (const auto candidate = runs::ExtractCandidate(reply)) {
     ASSAY_CHECK(!candidate->kernel.empty());
   } else {
@@ -77,11 +79,11 @@ void ReplyText(std::string_view input) {
 }
 
 void Source(std::string_view input) {
-  std::uint32_t before = 0;
-  for (const policy::SourceToken& token : policy::ScanSource(input)) {
-    ASSAY_CHECK(token.line >= before, std::string(input));
-    before = token.line;
-  }
+  const auto lines = static_cast<std::uint32_t>(std::ranges::count(input, '\n') +
+                                                std::ranges::count(input, '\r')) +
+                     1;
+  for (const policy::SourceToken& token : policy::ScanSource(input))
+    ASSAY_CHECK(token.line >= 1 && token.line <= lines, std::string(input));
   for (const Finding& finding : policy::CheckSourcePolicy(input))
     ASSAY_CHECK(!finding.message.empty());
   (void)workers::CheckSource(input);

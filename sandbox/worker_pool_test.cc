@@ -242,7 +242,7 @@ TEST(WorkerPool, WhatAWorkerFillsCountsMappedOrNot) {
 
 TEST(WorkerPool, AllWorkersTogetherHoldALimitedAmount) {
   constexpr std::uint64_t kHeld = 96u << 20;
-  const auto hold = [](std::string role) {
+  const auto hold = [=](std::string role) {
     Request request = Asking("hold", {{"bytes", kHeld}});
     request.role = std::move(role);
     return request;

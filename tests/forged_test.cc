@@ -70,7 +70,8 @@ class Scene {
         vetted_,
         Sha256Hex(PrettyJson(certificate_))});
     record(runs::RunStopped{verdict::Outcome::kAccepted, "attempt 1 passed every gate", false});
-    for (const std::string_view line : SplitLines(testing::Slurp(this->run() / "events.jsonl")))
+    const std::string log = testing::Slurp(this->run() / "events.jsonl");
+    for (const std::string_view line : SplitLines(log))
       events.push_back(*ParseJson(line, "events.jsonl"));
   }
 

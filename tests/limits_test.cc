@@ -121,7 +121,9 @@ TEST_P(Limits, AreNamedWithTheCure) {
   const Ran ran = Script(limit.script, scratch.path());
   EXPECT_EQ(ran.exit, limit.exit) << ran.err << ran.out;
   for (const std::string& said : limit.said) EXPECT_THAT(ran.err + ran.out, HasSubstr(said));
-  if (limit.exit == 3) EXPECT_THAT(ran.err + ran.out, HasSubstr("fix"));
+  if (limit.exit == 3) {
+    EXPECT_THAT(ran.err + ran.out, HasSubstr("fix"));
+  }
 }
 
 INSTANTIATE_TEST_SUITE_P(Table, Limits, ::testing::ValuesIn(Cases()),

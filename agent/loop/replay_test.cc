@@ -73,7 +73,8 @@ TEST_P(RecordReplayTest, ReplayIsTheSameRun) {
   const auto exchanges = [&](const char* name) {
     const std::string text = testing::Slurp(folder.path() / name / "transcript.jsonl");
     std::string asked;
-    for (const std::string_view line : SplitLines(text.substr(text.find('\n') + 1))) {
+    for (const std::string_view line :
+         SplitLines(std::string_view(text).substr(text.find('\n') + 1))) {
       if (line.find("holdout_seeds") == std::string_view::npos) asked += std::string(line) + "\n";
     }
     return testing::SortedLines(asked);
@@ -81,9 +82,9 @@ TEST_P(RecordReplayTest, ReplayIsTheSameRun) {
   EXPECT_EQ(exchanges("a"), exchanges("b"));
   const auto seeds = [&](const char* name) {
     std::set<std::uint64_t> drawn;
-    const auto transcript = runs::ReadTranscript(folder.path() / name / "transcript.jsonl");
-    EXPECT_TRUE(transcript);
-    for (const auto& [attempt, values] : transcript->holdout_seeds)
+    const auto written = runs::ReadTranscript(folder.path() / name / "transcript.jsonl");
+    EXPECT_TRUE(written);
+    for (const auto& [attempt, values] : written->holdout_seeds)
       drawn.insert(values.begin(), values.end());
     return drawn;
   };
