@@ -10,11 +10,13 @@
 
 #include <algorithm>
 #include <array>
+#include <cerrno>
 #include <charconv>
 #include <cstring>
 #include <optional>
 #include <utility>
 
+#include "base/limits.h"
 #include "sandbox/wire.h"
 
 namespace assay::sandbox {
@@ -112,8 +114,12 @@ Status Worker::Greet(Deadline deadline) {
     const int timeout = PollTimeout(deadline);
     if (failed || timeout == 0) {
       const Reply end = failed ? Died() : Ended(CallOutcome::kTimedOut, "no greeting in time");
+      // What fork says at a limit, through bubblewrap or the worker.
+      const bool at_limit = end.detail.find(std::strerror(EAGAIN)) != std::string::npos;
+      constexpr std::string_view kAskDoctor = "run `assay doctor`, which says what is missing";
       return Fail(ErrorKind::kEnvironment, "the worker did not start: " + end.detail,
-                  "worker " + policy_.name(), "run `assay doctor`, which says what is missing");
+                  "worker " + policy_.name(),
+                  at_limit ? CureOf(EAGAIN, {}, kAskDoctor) : std::string(kAskDoctor));
     }
     pollfd watched{socket_.get(), POLLIN, 0};
     ::poll(&watched, 1, timeout);
