@@ -276,6 +276,27 @@ const Forgery kRuns[] = {
        s.Certify(c);
      },
      "its op is not the run's"},
+    {"certificate_of_a_number",
+     [](Scene& s) {
+       Json c = s.certificate();
+       c["op"] = 5;
+       s.Certify(c);
+     },
+     "its op is not the run's"},
+    {"certificate_of_a_numbered_op",
+     [](Scene& s) {
+       Json c = s.certificate();
+       c["op"]["sha256"] = 5;
+       s.Certify(c);
+     },
+     "its op is not the run's"},
+    {"certificate_of_numbers",
+     [](Scene& s) {
+       Json c = s.certificate();
+       c["sha256"]["kernel.cu"] = 5;
+       s.Certify(c);
+     },
+     "the certificate names"},
     {"certificate_without_digests",
      [](Scene& s) {
        Json c = s.certificate();
