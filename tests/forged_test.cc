@@ -236,9 +236,11 @@ const Forgery kRuns[] = {
        s.events.erase(s.events.begin());
        for (std::size_t i = 0; i < s.events.size(); ++i) s.events[i]["n"] = i;
      },
-     "events.jsonl"},
-    {"reply_to_nobody", [](Scene& s) { s.events[2]["attempt"] = 9; }, "attempt"},
-    {"verdict_of_nobody", [](Scene& s) { s.judged()["attempt"] = 7; }, "attempt"},
+     "must be an object"},
+    {"reply_to_nobody", [](Scene& s) { s.events[2]["attempt"] = 9; },
+     "a reply that nobody waits for"},
+    {"verdict_of_nobody", [](Scene& s) { s.judged()["attempt"] = 7; },
+     "a verdict that nobody waits for"},
     {"unknown_event", [](Scene& s) { s.events[2]["type"] = "run_program"; }, "run_program"},
     {"extra_key", [](Scene& s) { s.judged()["exec"] = "x"; }, "exec"},
     {"seeds_are_no_list", [](Scene& s) { s.judged()["holdout_seeds"] = 5; }, "must be an array"},
@@ -248,7 +250,7 @@ const Forgery kRuns[] = {
     {"nested", [](Scene& s) { s.raw = std::string(5000, '[') + "\n{}\n"; }, "events.jsonl:1"},
     {"key_twice", [](Scene& s) { s.raw = "{\"n\": 0, \"n\": 0}\n{}\n"; }, "events.jsonl:1"},
     {"number_without_end", [](Scene& s) { s.raw = "{\"n\": 1e999}\n{}\n"; }, "events.jsonl:1"},
-    {"nothing", [](Scene& s) { s.raw = "\n"; }, "events.jsonl"},
+    {"nothing", [](Scene& s) { s.raw = "\n"; }, "the run had not begun"},
     // A kernel that was never judged.
     {"other_kernel", [](Scene& s) { Scene::Write(s.folder() / "kernel.cu", "evil"); }, "kernel.cu"},
     {"other_kernel_certified",
