@@ -32,7 +32,8 @@ struct Level {
   std::uint64_t files = 0;
   std::uint64_t workers = 0;
   std::uint64_t workers_kib = 0;
-  std::uint64_t left = 0;  ///< In the temporary folder and /dev/shm.
+  std::uint64_t left = 0;    ///< In the temporary folder, which is this program's own.
+  std::uint64_t shared = 0;  ///< In /dev/shm, named after Assay; others may put such there too.
 };
 
 std::uint64_t ResidentKib(const std::string& process) {
@@ -69,8 +70,8 @@ Level Look() {
   Level level;
   level.resident_kib = ResidentKib("self");
   level.files = Entries("/proc/self/fd", "");
-  level.left =
-      Entries(std::filesystem::temp_directory_path(), "assay") + Entries("/dev/shm", "assay");
+  level.left = Entries(std::filesystem::temp_directory_path(), "");
+  level.shared = Entries("/dev/shm", "assay");
   AddWorkers("self", level);
   return level;
 }
@@ -141,11 +142,15 @@ Result<bool> Run(std::uint64_t judgements, std::uint64_t requests, const std::st
 }  // namespace assay::gates
 
 int main(int argc, char** argv) {
+  std::string own = (std::filesystem::temp_directory_path() / "assay-soak-XXXXXX").string();
+  if (::mkdtemp(own.data()) == nullptr || ::setenv("TMPDIR", own.c_str(), 1) != 0) return 3;
   const auto number = [&](int i, std::uint64_t otherwise) {
     return argc > i ? std::strtoull(argv[i], nullptr, 10) : otherwise;
   };
   const auto kept =
       assay::gates::Run(number(1, 100), number(2, 1000), argc > 3 ? argv[3] : "rms_norm");
+  std::error_code ignored;
+  std::filesystem::remove_all(own, ignored);
   if (!kept) {
     fmt::print(stderr, "{}\n", assay::ToString(kept.error()));
     return 3;
