@@ -1,7 +1,6 @@
 // The emulator under anything: any text as PTX, and programs that were changed a little under launches of all kinds.
 #include <algorithm>
 #include <array>
-#include <cstring>
 #include <map>
 
 #include "base/file.h"
@@ -172,8 +171,8 @@ Argument AnArgument(Choices& choices, std::uint64_t bytes, std::uint64_t buffers
     const std::int64_t value = choices.Of(kValues);
     argument.dtype = bytes == 8 ? DType::kI64 : DType::kI32;
     argument.bytes.resize(choices.OneIn(16) ? choices.Below(16) : SizeOf(argument.dtype));
-    std::memcpy(argument.bytes.data(), &value,
-                std::min<std::size_t>(argument.bytes.size(), sizeof value));
+    for (std::size_t i = 0; i < std::min<std::size_t>(argument.bytes.size(), sizeof value); ++i)
+      argument.bytes[i] = static_cast<std::uint8_t>(value >> (8 * i));
   } else {
     argument.kind = Argument::Kind::kTensorMap;
     constexpr std::array<std::uint64_t, 6> kExtents{16, 1, 8, 1024, 0, 1ull << 40};
