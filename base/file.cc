@@ -7,13 +7,16 @@
 #include <cerrno>
 #include <cstring>
 
+#include "base/limits.h"
+
 namespace assay {
 namespace {
 
-std::unexpected<Error> SystemError(std::string_view what, const Path& path, std::string cure = {}) {
+std::unexpected<Error> SystemError(std::string_view what, const Path& path,
+                                   std::string_view cure = {}) {
   const int error = errno;
   return Fail(ErrorKind::kEnvironment, std::string(what) + ": " + std::strerror(error),
-              path.string(), std::move(cure));
+              path.string(), CureOf(error, path.parent_path(), cure));
 }
 
 Status WriteAll(int fd, std::string_view text, const Path& path) {
@@ -42,8 +45,10 @@ Result<std::string> ReadFile(const Path& path, std::uintmax_t max_bytes) {
     return Fail(ErrorKind::kEnvironment, "not a regular file", path.string(), "name a file");
   }
   if (static_cast<std::uintmax_t>(info.st_size) > max_bytes) {
-    return Fail(ErrorKind::kLimit,
-                "the file is larger than " + std::to_string(max_bytes) + " bytes", path.string());
+    return Fail(ErrorKind::kMalformedInput,
+                "the file has " + std::to_string(info.st_size) + " bytes; at most " +
+                    std::to_string(max_bytes) + " are read",
+                path.string(), "check that it is the file you mean");
   }
   std::string text;
   text.resize(static_cast<std::size_t>(info.st_size));
@@ -61,19 +66,23 @@ Result<std::string> ReadFile(const Path& path, std::uintmax_t max_bytes) {
 
 Status WriteFileAtomically(const Path& path, std::string_view text) {
   const Path temporary = path.string() + ".tmp." + std::to_string(::getpid());
-  {
+  const auto write = [&]() -> Status {
     UniqueFd fd(::open(temporary.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644));
     if (!fd) return SystemError("cannot create", temporary, "check that the folder is writable");
     ASSAY_TRY_VOID(WriteAll(fd.get(), text, temporary));
     if (::fdatasync(fd.get()) != 0) return SystemError("cannot sync", temporary);
-  }
-  if (::rename(temporary.c_str(), path.c_str()) != 0) return SystemError("cannot rename", path);
-  return {};
+    if (::rename(temporary.c_str(), path.c_str()) != 0) return SystemError("cannot rename", path);
+    return {};
+  };
+  Status written = write();
+  if (!written) ::unlink(temporary.c_str());  // a full disk is not made fuller
+  return written;
 }
 
 Status AppendLine(const Path& path, std::string_view line) {
   UniqueFd fd(::open(path.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0644));
-  if (!fd) return SystemError("cannot open for appending", path);
+  if (!fd)
+    return SystemError("cannot open for appending", path, "check the path and its permissions");
   std::string text(line);
   text += '\n';
   ASSAY_TRY_VOID(WriteAll(fd.get(), text, path));
@@ -86,7 +95,7 @@ Status MakeFolders(const Path& path) {
   std::filesystem::create_directories(path, error);
   if (error) {
     return Fail(ErrorKind::kEnvironment, "cannot create the folder: " + error.message(),
-                path.string(), "check that its parent is writable");
+                path.string(), CureOf(error.value(), path, "check that its parent is writable"));
   }
   return {};
 }

@@ -1,6 +1,11 @@
 #include "base/file.h"
 
 #include <gtest/gtest.h>
+#include <signal.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include <vector>
 
 #include "base/digest.h"
 #include "base/shared_memory.h"
@@ -35,6 +40,39 @@ TEST(SharedMemory, PrivateCopyLeavesTheOriginal) {
   EXPECT_EQ(memory.bytes()[0], std::byte{7});
   EXPECT_FALSE(SharedMemory::Map(UniqueFd(dup(memory.fd())), 8192, SharedMemory::Access::kReadWrite)
                    .has_value());
+}
+
+TEST(File, AWriteThatFailsLeavesNothingAndNamesTheLimit) {
+  const Path folder = Path(testing::TempDir()) / ("assay-file-" + std::to_string(::getpid()));
+  ASSERT_TRUE(MakeFolders(folder));
+  rlimit before{};
+  ::getrlimit(RLIMIT_FSIZE, &before);
+  const rlimit small{64 << 10, before.rlim_max};
+  const auto handler = ::signal(SIGXFSZ, SIG_IGN);
+  ::setrlimit(RLIMIT_FSIZE, &small);
+  const Status large = WriteFileAtomically(folder / "x", std::string(1 << 20, 'x'));
+  const Status fits = WriteFileAtomically(folder / "y", std::string(1 << 10, 'y'));
+  ::setrlimit(RLIMIT_FSIZE, &before);
+  ::signal(SIGXFSZ, handler);
+  ASSERT_FALSE(large);
+  EXPECT_NE(large.error().cure.find("(ulimit -f 64)"), std::string::npos) << large.error().cure;
+  EXPECT_TRUE(fits);
+  std::vector<std::string> left;
+  for (const auto& entry : std::filesystem::directory_iterator(folder))
+    left.push_back(entry.path().filename());
+  EXPECT_EQ(left, std::vector<std::string>{"y"});
+  std::filesystem::remove_all(folder);
+}
+
+TEST(File, OneThatIsTooLargeIsAnInputAtFault) {
+  const Path file = Path(testing::TempDir()) / ("assay-large-" + std::to_string(::getpid()));
+  ASSERT_TRUE(WriteFileAtomically(file, "12345"));
+  EXPECT_TRUE(ReadFile(file, 5));
+  const auto large = ReadFile(file, 4);
+  ASSERT_FALSE(large);
+  EXPECT_EQ(large.error().kind, ErrorKind::kMalformedInput);
+  EXPECT_NE(large.error().message.find("5 bytes; at most 4"), std::string::npos);
+  std::filesystem::remove(file);
 }
 
 }  // namespace

@@ -8,14 +8,17 @@
 #include <cstring>
 #include <utility>
 
+#include "base/limits.h"
+
 namespace assay {
 namespace {
 
 std::unexpected<Error> MemoryError(const char* what, std::size_t bytes) {
+  const int error = errno;
   return Fail(
       ErrorKind::kEnvironment,
-      std::string(what) + " of " + std::to_string(bytes) + " bytes: " + std::strerror(errno),
-      "shared memory", "free memory or raise the process's limits");
+      std::string(what) + " of " + std::to_string(bytes) + " bytes: " + std::strerror(error),
+      "shared memory", CureOf(error, {}, "free memory or raise the process's limits (ulimit -a)"));
 }
 
 }  // namespace

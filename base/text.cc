@@ -125,4 +125,16 @@ std::string Head(std::string_view text, std::size_t max_bytes) {
   return std::string(text.substr(0, CharacterStart(text, max_bytes))) + "...";
 }
 
+std::string OneLine(std::string_view text, std::size_t max_bytes) {
+  std::string line;
+  bool blank = false;
+  for (const char c : text) {
+    const bool space = c == ' ' || (c >= '\t' && c <= '\r');
+    if (space && blank) continue;
+    blank = space;
+    line += space ? ' ' : c;
+  }
+  return Head(ValidUtf8(Strip(line)), max_bytes);
+}
+
 }  // namespace assay

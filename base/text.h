@@ -23,5 +23,8 @@ std::string_view Strip(std::string_view text);
 std::string Shorten(std::string_view text, std::size_t max_bytes);
 /// The first `max_bytes` without a broken character, for messages; "..." where something was cut.
 std::string Head(std::string_view text, std::size_t max_bytes);
+/// Head of the text on one line: white space of any length becomes one blank. For words of others inside of a sentence of ours: a
+/// line of their own could be taken for our advice.
+std::string OneLine(std::string_view text, std::size_t max_bytes);
 
 }  // namespace assay

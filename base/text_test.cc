@@ -67,5 +67,11 @@ TEST(SplitLinesTest, FinalNewlineEndsTheLastLine) {
   EXPECT_TRUE(SplitLines("").empty());
 }
 
+TEST(Text, OneLineHasNoLineOfItsOwn) {
+  EXPECT_EQ(OneLine("  a\n  fix: b\r\n\tc ", 100), "a fix: b c");
+  EXPECT_EQ(OneLine("plain", 100), "plain");
+  EXPECT_EQ(OneLine(std::string(1000, 'x'), 10), Head(std::string(1000, 'x'), 10));
+}
+
 }  // namespace
 }  // namespace assay

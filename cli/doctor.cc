@@ -5,6 +5,7 @@
 
 #include "agent/prompts/prompt.h"
 #include "cli/command.h"
+#include "cli/surroundings.h"
 #include "cli/workbench.h"
 #include "ops/op.h"
 #include "sandbox/health.h"
@@ -26,6 +27,11 @@ struct Finding {
 Finding FromError(std::string what, const Error& error) {
   return {std::move(what), State::kMissing,
           (error.place.empty() ? "" : error.place + ": ") + error.message, error.cure};
+}
+
+Finding CheckOwnLimits() {
+  if (const Status enough = CheckLimits(); !enough) return FromError("limits", enough.error());
+  return {"limits", State::kWorks, "open files, address space and file sizes suffice", ""};
 }
 
 Finding CheckJail() {
@@ -89,7 +95,7 @@ Finding CheckGpu(sandbox::Workers& workers) {
 }
 
 Result<int> Doctor(const WorkbenchOptions& options, bool json) {
-  std::vector<Finding> findings = {CheckJail()};
+  std::vector<Finding> findings = {CheckOwnLimits(), CheckJail()};
   auto pool = sandbox::WorkerPool::Create({.unsafe_no_jail = options.unsafe_no_jail});
   if (pool)
     findings.push_back(CheckCompiler(**pool));

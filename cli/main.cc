@@ -9,6 +9,7 @@
 #include "base/error.h"
 #include "base/json.h"
 #include "cli/command.h"
+#include "cli/surroundings.h"
 
 namespace assay::cli {
 namespace {
@@ -59,9 +60,8 @@ int End(const Error& error, bool json) {
 Result<int> Run(const Session& session) {
   try {
     return session.run();
-  } catch (const std::exception& error) {
-    return Fail(ErrorKind::kInternal, error.what(), "assay",
-                "please report it, with the command line");
+  } catch (const std::exception& exception) {
+    return std::unexpected(FromException(exception));
   }
 }
 
@@ -102,14 +102,16 @@ int Main(int argc, char** argv) {
 
 int main(int argc, char** argv) {
   assay::cli::OpenStandardStreams();
+  assay::cli::PrepareProcess();
   std::signal(SIGPIPE, SIG_IGN);
   // A file that grows too large (ulimit -f) is an error of write(), not the end. A handler, because
   // what is ignored would stay so in the workers.
   std::signal(SIGXFSZ, [](int) {});
   try {
+    if (const assay::Status enough = assay::cli::CheckStack(); !enough)
+      return assay::cli::End(enough.error(), false);
     return assay::cli::Main(argc, argv);
-  } catch (const std::exception& error) {
-    assay::cli::Say(std::string("internal error: ") + error.what());
-    return assay::cli::kExitInternal;
+  } catch (const std::exception& exception) {
+    return assay::cli::End(assay::cli::FromException(exception), false);
   }
 }

@@ -4,6 +4,7 @@
 #include "cli/instance.h"
 #include "cli/progress.h"
 #include "cli/workbench.h"
+#include "ops/names.h"
 #include "validator/findings/render.h"
 #include "validator/gates/gatekeeper.h"
 
@@ -20,6 +21,19 @@ Result<int> Replay(const Request& request, bool json) {
   ASSAY_TRY(const Json document, ReadJsonFile(request.file));
   ASSAY_TRY(const verdict::Counterexample recorded,
             verdict::CounterexampleFromJson(document, request.file));
+  // A file from elsewhere does not bring what it is judged by.
+  if (request.op.empty() && !ops::IsIdentifier(recorded.op)) {
+    return Fail(ErrorKind::kUsage,
+                "it names the op '" + recorded.op +
+                    "', which is not one of the library's; a counterexample may come from anybody",
+                request.file, "if that is what you want, say it: --op FOLDER");
+  }
+  if (recorded.engine != "emulator") {
+    return Fail(
+        ErrorKind::kUsage,
+        "it was found on the engine '" + recorded.engine + "', which this version does not have",
+        request.file, "judge the candidate anew: assay check");
+  }
   InstanceOptions options{.op = request.op.empty() ? recorded.op : request.op, .dtypes = {}};
   for (const auto& [variable, dtype] : recorded.binding)
     options.dtypes.push_back(variable + "=" + dtype);

@@ -5,6 +5,7 @@
 #include <charconv>
 #include <ranges>
 
+#include "cli/surroundings.h"
 #include "sandbox/health.h"
 
 namespace assay::cli {
@@ -54,6 +55,7 @@ Result<Engines> ParseEngines(std::string_view text) {
 }
 
 Result<std::unique_ptr<Workbench>> Workbench::Make(const WorkbenchOptions& options) {
+  ASSAY_TRY_VOID(CheckLimits());
   ASSAY_TRY(const Engines engines, ParseEngines(options.engine));
   engine::Toolbox::Options toolbox_options;
   toolbox_options.jail = !options.unsafe_no_jail;

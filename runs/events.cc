@@ -180,6 +180,9 @@ struct Codec<AttemptJudged> {
     ASSAY_TRY(const Json verdict, reader.Required<Json>("verdict"));
     ASSAY_TRY(event.verdict, verdict::VerdictFromJson(verdict, reader.PlaceOf("verdict")));
     ASSAY_TRY(const Json seeds, reader.Required<Json>("holdout_seeds"));
+    if (!seeds.is_array()) {
+      return Fail(ErrorKind::kMalformedInput, "must be an array", reader.PlaceOf("holdout_seeds"));
+    }
     for (const Json& seed : seeds) {
       ASSAY_TRY(const std::uint64_t value,
                 json_detail::Convert<std::uint64_t>(seed, reader.PlaceOf("holdout_seeds")));

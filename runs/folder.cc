@@ -9,6 +9,7 @@
 #include <cerrno>
 #include <cstring>
 
+#include "base/limits.h"
 #include "runs/extract.h"
 
 namespace assay::runs {
@@ -18,9 +19,10 @@ constexpr const char* kEvents = "events.jsonl";
 constexpr std::uintmax_t kMaxLogBytes = 4ull << 30;
 
 std::unexpected<Error> SystemError(const std::string& what, const Path& path,
-                                   std::string cure = {}) {
-  return Fail(ErrorKind::kEnvironment, what + ": " + std::strerror(errno), path.string(),
-              std::move(cure));
+                                   std::string_view cure = {}) {
+  const int error = errno;
+  return Fail(ErrorKind::kEnvironment, what + ": " + std::strerror(error), path.string(),
+              CureOf(error, path.parent_path(), cure));
 }
 
 Status Append(int fd, std::string_view text, const Path& path) {

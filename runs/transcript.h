@@ -45,7 +45,9 @@ struct Exchange {
 struct Transcript {
   TranscriptHeader header;
   std::vector<Exchange> exchanges;
-  std::map<int, std::vector<std::uint64_t>> holdout_seeds;  ///< By attempt.
+  /// By attempt: what the recorded judgements drew. For readers; a replay draws anew, because who writes a transcript must not
+  /// choose what its candidates are judged by.
+  std::map<int, std::vector<std::uint64_t>> holdout_seeds;
 };
 
 Result<Transcript> ParseTranscript(std::string_view text, const std::string& file);

@@ -11,6 +11,8 @@
 #include <cstring>
 #include <utility>
 
+#include "base/limits.h"
+
 namespace assay::sandbox {
 namespace {
 
@@ -175,6 +177,7 @@ FrameWriter::FrameWriter(const Json& header, std::string_view payload, std::span
   const std::string text = CompactJson(header);
   const Preamble preamble{kMagic, static_cast<std::uint32_t>(text.size()), payload.size(),
                           static_cast<std::uint32_t>(fds.size()), 0};
+  header_bytes_ = text.size();
   head_.resize(sizeof preamble);
   std::memcpy(head_.data(), &preamble, sizeof preamble);
   head_ += text;
@@ -239,9 +242,10 @@ std::expected<Message, FrameFault> Receive(int socket, FrameLimits limits,
 Result<SocketPair> MakeSocketPair() {
   std::array<int, 2> ends{};
   if (::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, ends.data()) != 0) {
+    const int error = errno;
     return Fail(ErrorKind::kEnvironment,
-                fmt::format("cannot make a socket pair: {}", std::strerror(errno)), "worker",
-                "raise the limit of open files (ulimit -n)");
+                fmt::format("cannot make a socket pair: {}", std::strerror(error)), "worker",
+                CureOf(error, {}, "raise the limit of open files (ulimit -n)"));
   }
   return SocketPair{UniqueFd(ends[0]), UniqueFd(ends[1])};
 }

@@ -100,7 +100,11 @@ class FrameWriter {
   /// Sends what fits. True once all is sent; false means "poll for POLLOUT and call again".
   std::expected<bool, FrameFault> Step(int socket);
 
+  /// Bytes of the header as it is sent.
+  std::size_t header_bytes() const { return header_bytes_; }
+
  private:
+  std::size_t header_bytes_ = 0;
   std::string head_;  ///< Preamble and header.
   std::string_view payload_;
   std::span<const int> fds_;

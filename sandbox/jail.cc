@@ -17,8 +17,9 @@
 namespace assay::sandbox {
 namespace {
 
-/// The number under which bubblewrap finds the filter. Above every descriptor that a command maps.
-constexpr int kSeccompFd = 100;
+/// The number under which bubblewrap finds the filter. Above every descriptor that a command maps,
+/// and low: few descriptors may be open at all (ulimit -n).
+constexpr int kSeccompFd = 5;
 
 struct ResourceRow {
   Resource resource;
@@ -155,7 +156,10 @@ Exit DecodeJailedExit(const Policy& policy, Exit exit) {
 Status SealWorker(const Policy& policy) {
   const auto processes = policy.LimitOf(Resource::kProcesses);
   if (processes && !policy.Allows(Weakening::kNoJail) && ProcessesAreCountedPerNamespace()) {
-    const rlimit limit{*processes, *processes};
+    rlimit inherited{};
+    ::getrlimit(RLIMIT_NPROC, &inherited);
+    const rlim_t value = std::min<rlim_t>(*processes, inherited.rlim_max);  // never raised
+    const rlimit limit{value, value};
     if (::setrlimit(RLIMIT_NPROC, &limit) != 0) {
       return Fail(ErrorKind::kEnvironment,
                   fmt::format("cannot limit processes: {}", std::strerror(errno)), "worker");

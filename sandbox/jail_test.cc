@@ -110,6 +110,12 @@ TEST_P(Jail, EndsAtItsMemoryLimit) {
   EXPECT_THAT(reply.detail, HasSubstr("memory limit"));
 }
 
+TEST_P(Jail, MakesNoMemoryThatNobodyCounts) {
+  if (BuiltWithSanitizer()) GTEST_SKIP() << "sanitizers map what they like";
+  EXPECT_NE(Answer("shared")["errno"], 0);
+  EXPECT_EQ(Answer("hold", {{"bytes", 4096}})["bytes"], 4096);  // The twin: private memory.
+}
+
 TEST_P(Jail, BoundsAddressSpace) {
   if (BuiltWithSanitizer()) GTEST_SKIP() << "sanitizers reserve address space without end";
   const Json answer = Answer("allocate", {{"touch", false}});
@@ -129,9 +135,9 @@ TEST_P(Jail, DeadlyCallsEndTheWorker) {
 }
 
 TEST_P(Jail, OtherCallsDoNotExist) {
-  for (const int number :
-       {SYS_execve, SYS_socket, SYS_clone3, SYS_chmod, SYS_mknod, SYS_setsid, SYS_shmget,
-        SYS_inotify_init1, SYS_fanotify_init, SYS_pidfd_open, SYS_setrlimit, SYS_seccomp, 9999}) {
+  for (const int number : {SYS_execve, SYS_socket, SYS_clone3, SYS_chmod, SYS_mknod, SYS_setsid,
+                           SYS_shmget, SYS_inotify_init1, SYS_fanotify_init, SYS_pidfd_open,
+                           SYS_setrlimit, SYS_seccomp, SYS_memfd_create, SYS_memfd_secret, 9999}) {
     EXPECT_EQ(Answer("syscall", {{"number", number}})["errno"], ENOSYS) << number;
   }
 }

@@ -87,6 +87,35 @@ Result<Answer> Allocate(Message& m) {
   return Say({{"bytes", total}, {"errno", errno}});
 }
 
+/// Keeps so much memory beyond the reply.
+Result<Answer> Hold(Message& m) {
+  const auto bytes = m.header.value("bytes", std::size_t{0});
+  void* chunk = ::mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  if (chunk == MAP_FAILED) return SayErrno(-1);
+  std::memset(chunk, 1, bytes);
+  return Say({{"bytes", bytes}});
+}
+
+/// Writes to the first file that came along, without mapping it.
+Result<Answer> Fill(Message& m) {
+  const auto bytes = m.header.value("bytes", std::size_t{0});
+  const std::vector<char> block(1 << 20, 'x');
+  std::size_t total = 0;
+  while (total < bytes) {
+    const ssize_t written = ::write(m.fds.at(0).get(), block.data(), block.size());
+    if (written <= 0) break;
+    total += static_cast<std::size_t>(written);
+  }
+  return Say({{"bytes", total}});
+}
+
+/// Memory that would stay when all but a page of it is unmapped.
+Result<Answer> Shared(Message&) {
+  const void* chunk =
+      ::mmap(nullptr, 4096, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+  return SayErrno(chunk == MAP_FAILED ? -1 : 0);
+}
+
 /// Forks until refused. A child that came to be exits at once.
 Result<Answer> Fork(Message&) {
   int children = 0;
@@ -258,7 +287,8 @@ constexpr ActionRow kActions[] = {
     {"limit", &RaiseLimit},  {"memory", &Memory},
     {"chatter", &Chatter},   {"close", &CloseAndStay},
     {"raw", &Raw},           {"frame", &Frame},
-    {"family", &Family},
+    {"family", &Family},     {"hold", &Hold},
+    {"fill", &Fill},         {"shared", &Shared},
 };
 
 Result<Answer> Act(Message message) {

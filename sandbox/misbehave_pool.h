@@ -18,6 +18,7 @@ struct MisbehaveOptions {
   unsigned workers = 2;
   bool unsafe_no_jail = false;
   std::uint64_t resident_bytes = 256u << 20;
+  std::uint64_t total_bytes = 0;
   std::vector<std::string> arguments = {};  ///< In place of the kind.
 };
 
@@ -25,6 +26,7 @@ inline std::unique_ptr<WorkerPool> MisbehavePool(const MisbehaveOptions& wanted 
   PoolOptions options;
   options.workers_per_kind = wanted.workers;
   options.unsafe_no_jail = wanted.unsafe_no_jail;
+  options.total_bytes = wanted.total_bytes;
   options.launch = [wanted](WorkerKind kind) -> Result<WorkerLaunch> {
     WorkerLaunch launch{PolicyFor(kind), ProgramFolder() / "sandbox_misbehave", wanted.arguments};
     if (launch.arguments.empty()) launch.arguments = {std::string(Name(kind))};

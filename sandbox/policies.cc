@@ -56,9 +56,7 @@ Policy CompilePolicy() {
 /// memory is what counts.
 Policy EmulatePolicy() {
   Policy policy = Base("emulate");
-  policy.Allow(SyscallSet::kSharedMemory)
-      .Limit(Resource::kFileBytes, 64 * kGiB)  // What ftruncate of a memory file may ask for.
-      .ResidentBytes(6 * kGiB);
+  policy.Limit(Resource::kFileBytes, 64 * kGiB).ResidentBytes(6 * kGiB);
   if (!BuiltWithSanitizer()) policy.Limit(Resource::kAddressSpace, 2048 * kGiB);
   return policy;
 }
@@ -72,7 +70,6 @@ Policy GpuPolicy() {
       .Tmpfs("/tmp", 256 * kMiB)
       .Environment("CUDA_CACHE_DISABLE", "1")
       .Environment("TMPDIR", "/tmp")
-      .Allow(SyscallSet::kSharedMemory)
       .Allow(SyscallSet::kTempFiles)
       .Allow(SyscallSet::kDevice)
       .Limit(Resource::kFileBytes, 64 * kGiB)

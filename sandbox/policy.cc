@@ -16,8 +16,8 @@ void AddOnce(std::vector<T>& values, T value) {
 }  // namespace
 
 std::string_view Name(SyscallSet set) {
-  static constexpr std::array<std::string_view, 6> kNames{"runtime",       "threads", "temp_files",
-                                                          "shared_memory", "device",  "sanitizers"};
+  static constexpr std::array<std::string_view, 5> kNames{"runtime", "threads", "temp_files",
+                                                          "device", "sanitizers"};
   return kNames.at(static_cast<std::size_t>(set));
 }
 

@@ -30,12 +30,11 @@ namespace assay::sandbox {
 
 /// Named groups of system calls; the rows are in seccomp.cc.
 enum class SyscallSet : std::uint8_t {
-  kRuntime,       ///< What libc needs: memory, reading files, signals, time, the worker's socket.
-  kThreads,       ///< Threads of the same process. New processes are never allowed.
-  kTempFiles,     ///< Creating and removing files (which only a tmpfs lets happen).
-  kSharedMemory,  ///< memfd.
-  kDevice,        ///< What a GPU's driver does: ioctl, opening device files, events.
-  kSanitizers,    ///< What the runtimes of ASan, UBSan and TSan need on top.
+  kRuntime,     ///< What libc needs: memory, reading files, signals, time, the worker's socket.
+  kThreads,     ///< Threads of the same process. New processes are never allowed.
+  kTempFiles,   ///< Creating and removing files (which only a tmpfs lets happen).
+  kDevice,      ///< What a GPU's driver does: ioctl, opening device files, memory files, events.
+  kSanitizers,  ///< What the runtimes of ASan, UBSan and TSan need on top.
 };
 std::string_view Name(SyscallSet set);
 
@@ -88,7 +87,9 @@ class Policy {
   Policy& Proc();
   Policy& Environment(std::string name, std::string value);
   Policy& Limit(Resource resource, std::uint64_t value);
-  /// Resident memory (anonymous and shared) above which the supervisor kills the worker.
+  /// Memory above which the supervisor kills the worker: resident, swapped out, page tables, and
+  /// what it has filled of the memory files that it was given, mapped or not. It can make no memory
+  /// that is not seen so (seccomp.cc).
   Policy& ResidentBytes(std::uint64_t bytes);
   Policy& Allow(SyscallSet set);
   Policy& Allow(Weakening weakening);

@@ -1,10 +1,15 @@
 // What keeps a jail from working on this machine. Declared in jail.h.
 #include <fmt/format.h>
 
+#include <cerrno>
 #include <chrono>
+#include <filesystem>
 #include <fstream>
+#include <sstream>
 
+#include "base/limits.h"
 #include "sandbox/jail.h"
+#include "sandbox/wire.h"
 
 namespace assay::sandbox {
 namespace {
@@ -46,6 +51,22 @@ std::string FirstWord(const Path& file) {
   return word;
 }
 
+/// Whether "/" is a mount point of this process, as it is but for a chroot. Unknown is yes.
+bool RootIsMounted(const Path& proc) {
+  std::ifstream mounts(proc / "self/mountinfo");
+  std::string line;
+  bool any = false;
+  while (std::getline(mounts, line)) {
+    any = true;
+    // "36 35 98:0 /in/the/file/system /mount/point options - ..."
+    std::istringstream words(line);
+    std::string id, parent, device, inner, point;
+    words >> id >> parent >> device >> inner >> point;
+    if (point == "/") return true;
+  }
+  return !any;
+}
+
 Result<std::string> VersionOf(const Path& bubblewrap) {
   Command command;
   command.argv = {bubblewrap.string(), "--version"};
@@ -53,8 +74,11 @@ Result<std::string> VersionOf(const Path& bubblewrap) {
   ASSAY_TRY(const Exit exit, process.Wait(std::chrono::steady_clock::now() + kProbeTime));
   process.DrainOutput();
   if (exit.signalled || exit.code != 0) {
-    return Fail(ErrorKind::kEnvironment, "bwrap --version failed: " + exit.Describe(),
-                bubblewrap.string(), "reinstall the package bubblewrap");
+    return Fail(
+        ErrorKind::kEnvironment,
+        "bwrap --version failed: " + exit.Describe() + "; it said: " + Quoted(process.OutputTail()),
+        bubblewrap.string(),
+        "reinstall the package bubblewrap, or raise the limits of this shell (ulimit -a)");
   }
   return process.OutputTail();
 }
@@ -67,6 +91,20 @@ std::vector<JailProblem> ExplainNoUserNamespaces(const Path& proc,
   for (const SettingRow& row : kSettings) {
     if (FirstWord(proc / "sys" / row.file) == row.forbidding)
       problems.push_back({row.what, row.cure});
+  }
+  std::error_code error;
+  if (!std::filesystem::exists(proc / "self", error)) {
+    problems.push_back({"there is no /proc, which the jail is made through",
+                        "mount it: mount -t proc proc /proc"});
+  }
+  if (!RootIsMounted(proc)) {
+    problems.push_back({"this is a chroot, in which Linux makes no user namespaces",
+                        "make the folder the root by other means: systemd-nspawn, a container, or "
+                        "bwrap --bind FOLDER /"});
+  }
+  if (bubblewrap_output.find("Resource temporarily unavailable") != std::string::npos) {
+    problems.push_back({"bubblewrap could not start a process: " + bubblewrap_output,
+                        CureOf(EAGAIN, {}, "end other programs")});
   }
   if (problems.empty()) {
     problems.push_back(

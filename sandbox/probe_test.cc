@@ -22,6 +22,7 @@ class Machine : public testing::Test {
         Path(testing::TempDir()) / ("assay-probe-" + std::to_string(::getpid()) + "-" +
                                     testing::UnitTest::GetInstance()->current_test_info()->name());
     std::filesystem::create_directories(root_);
+    Put("self/mountinfo", "21 1 0:19 / /sys rw - sysfs s rw\n22 1 8:1 / / rw - ext4 d rw\n");
   }
   void TearDown() override { std::filesystem::remove_all(root_); }
 
@@ -59,6 +60,18 @@ TEST_F(Machine, GoodSettingsPointToTheContainer) {
   ASSERT_THAT(problems, SizeIs(1));
   EXPECT_THAT(problems[0].what, HasSubstr("No permissions to create new namespace"));
   EXPECT_THAT(problems[0].cure, HasSubstr("docker run"));
+}
+
+TEST_F(Machine, AChrootAndAMissingProcAreExplained) {
+  const char* const kOutput = "bwrap: No permissions to create a new namespace";
+  Put("self/mountinfo", "30 22 8:1 /srv/jail/home /home rw - ext4 d rw\n");
+  const auto chroot = ExplainNoUserNamespaces(root_, kOutput);
+  ASSERT_THAT(chroot, SizeIs(1));
+  EXPECT_THAT(chroot[0].what, HasSubstr("a chroot"));
+  std::filesystem::remove_all(root_ / "self");
+  const auto nothing = ExplainNoUserNamespaces(root_, kOutput);
+  ASSERT_THAT(nothing, SizeIs(1));
+  EXPECT_THAT(nothing[0].cure, HasSubstr("mount -t proc"));
 }
 
 TEST_F(Machine, WithoutBubblewrapTheCureIsItsPackage) {

@@ -17,16 +17,22 @@
 #include <cstring>
 #include <utility>
 
+#include "base/limits.h"
+
 namespace assay::sandbox {
 namespace {
 
 constexpr std::size_t kTailBytes = 4096;
-/// Where descriptors are parked while the child arranges them; above every target.
-constexpr int kParking = 200;
+/// Targets lie below: few descriptors may be open at all (ulimit -n).
+constexpr int kMostTarget = 100;
+/// Descriptors that one command maps.
+constexpr std::size_t kMostMapped = 16;
 
 std::unexpected<Error> SystemError(std::string_view what, std::string place = "process") {
-  return Fail(ErrorKind::kEnvironment, fmt::format("{}: {}", what, std::strerror(errno)),
-              std::move(place), "free resources or raise the limits of this account (ulimit -a)");
+  const int error = errno;
+  return Fail(ErrorKind::kEnvironment, fmt::format("{}: {}", what, std::strerror(error)),
+              std::move(place),
+              CureOf(error, {}, "free resources or raise the limits of this account (ulimit -a)"));
 }
 
 std::vector<char*> Pointers(const std::vector<std::string>& strings) {
@@ -73,21 +79,24 @@ void PreferForOomKiller() {
 /// Puts the wanted descriptors in place and marks all others close-on-exec. Returns false on
 /// failure (errno is set).
 bool ArrangeFds(const ChildPlan& plan, int* report) {
-  int parked = kParking;
-  const auto park = [&parked](int fd) { return ::fcntl(fd, F_DUPFD_CLOEXEC, parked++); };
+  // Everything is parked above every target before the first dup2: a target may be the number of
+  // another one's source.
+  int above = STDERR_FILENO;
+  for (const FdMapping& mapping : plan.command->fds) above = std::max(above, mapping.target);
+  const auto park = [above](int fd) { return ::fcntl(fd, F_DUPFD_CLOEXEC, above + 1); };
   const int output = park(plan.output);
   const int null = park(plan.null);
-  *report = park(plan.report);
-  if (output < 0 || null < 0 || *report < 0) return false;
-  // Park every source before the first dup2: a target may be the number of another one's source.
-  const int first = parked + 8;
+  const int parked_report = park(plan.report);
+  if (output < 0 || null < 0 || parked_report < 0) return false;
+  *report = parked_report;
+  std::array<int, kMostMapped> parked{};
   for (std::size_t i = 0; i < plan.command->fds.size(); ++i) {
-    const int wanted = first + static_cast<int>(i);
-    if (::dup2(plan.command->fds[i].source, wanted) < 0) return false;
+    parked[i] = park(plan.command->fds[i].source);
+    if (parked[i] < 0) return false;
   }
   if (::dup2(null, 0) < 0 || ::dup2(output, 1) < 0 || ::dup2(output, 2) < 0) return false;
   for (std::size_t i = 0; i < plan.command->fds.size(); ++i) {
-    if (::dup2(first + static_cast<int>(i), plan.command->fds[i].target) < 0) return false;
+    if (::dup2(parked[i], plan.command->fds[i].target) < 0) return false;
   }
   ::close_range(3, ~0U, CLOSE_RANGE_CLOEXEC);
   for (const FdMapping& mapping : plan.command->fds) {
@@ -142,8 +151,10 @@ std::string Exit::Describe() const {
 
 Result<Process> Process::Start(const Command& command) {
   ASSAY_CHECK(!command.argv.empty(), "a command needs a program");
+  ASSAY_CHECK(command.fds.size() <= kMostMapped, "too many descriptors");
   for (const FdMapping& mapping : command.fds) {
-    ASSAY_CHECK(mapping.target > 2 && mapping.target < kParking, "descriptor target out of range");
+    ASSAY_CHECK(mapping.target > 2 && mapping.target < kMostTarget,
+                "descriptor target out of range");
   }
   std::array<int, 2> output{}, report{};
   if (::pipe2(output.data(), O_CLOEXEC) != 0) return SystemError("cannot make a pipe");
@@ -177,7 +188,8 @@ Result<Process> Process::Start(const Command& command) {
   } while (got < 0 && errno == EINTR);
   if (got == static_cast<ssize_t>(sizeof error)) {
     return Fail(ErrorKind::kEnvironment, fmt::format("cannot execute: {}", std::strerror(error)),
-                command.argv[0], "check that the program is installed and executable");
+                command.argv[0],
+                CureOf(error, {}, "check that the program is installed and executable"));
   }
   return process;
 }

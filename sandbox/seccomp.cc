@@ -24,7 +24,7 @@ struct SyscallRow {
 };
 
 constexpr SyscallRow kAllowed[] = {
-    {SyscallSet::kRuntime, "mmap munmap mprotect mremap brk madvise mincore membarrier"},
+    {SyscallSet::kRuntime, "munmap mprotect mremap brk madvise mincore membarrier"},
     {SyscallSet::kRuntime, "read readv pread64 preadv write writev close close_range lseek"},
     {SyscallSet::kRuntime, "stat lstat fstat newfstatat statx access faccessat faccessat2"},
     {SyscallSet::kRuntime, "readlink readlinkat getcwd getdents64 fadvise64 statfs fstatfs"},
@@ -39,13 +39,12 @@ constexpr SyscallRow kAllowed[] = {
     {SyscallSet::kTempFiles, "open openat"},
     {SyscallSet::kTempFiles, "unlink unlinkat mkdir mkdirat rmdir rename renameat renameat2"},
     {SyscallSet::kTempFiles, "ftruncate fallocate pwrite64 pwritev fsync fdatasync"},
-    {SyscallSet::kSharedMemory, "memfd_create ftruncate fallocate"},
-    {SyscallSet::kDevice,
-     "ioctl open openat pipe pipe2 eventfd2 epoll_create1 epoll_ctl epoll_wait"},
-    {SyscallSet::kDevice, "epoll_pwait mlock munlock mlock2 mbind get_mempolicy set_mempolicy"},
+    {SyscallSet::kDevice, "ioctl open openat pipe pipe2 eventfd2 epoll_create1 epoll_ctl epoll_wait"},
+    {SyscallSet::kDevice, "epoll_pwait mlock munlock mlock2 mbind get_mempolicy set_mempolicy mmap"},
     {SyscallSet::kDevice, "sched_setaffinity sched_getscheduler sched_getparam getpriority msync"},
     {SyscallSet::kDevice, "bind listen getsockname getsockopt setsockopt symlink symlinkat"},
-    {SyscallSet::kSanitizers, "pipe pipe2 personality msync"},
+    {SyscallSet::kDevice, "memfd_create ftruncate fallocate"},
+    {SyscallSet::kSanitizers, "mmap pipe pipe2 personality msync"},
 };
 
 /// Needed to get from bubblewrap to the worker's main, and never again.
@@ -114,6 +113,19 @@ Status AddReadOnlyOpen(scmp_filter_ctx filter) {
   });
 }
 
+/// Memory of a worker's own is private: what is shared and anonymous outlives the unmapping of all
+/// but one of its pages, and no count of a process shows it then.
+Status AddPrivateMemory(scmp_filter_ctx filter) {
+  constexpr scmp_datum_t kBoth = MAP_SHARED | MAP_ANONYMOUS;
+  for (const scmp_datum_t allowed :
+       {scmp_datum_t{0}, scmp_datum_t{MAP_SHARED}, scmp_datum_t{MAP_ANONYMOUS}}) {
+    ASSAY_TRY_VOID(ForEachName("mmap", [filter, allowed](int number) {
+      return AllowIf(filter, number, SCMP_A3(SCMP_CMP_MASKED_EQ, kBoth, allowed));
+    }));
+  }
+  return {};
+}
+
 Status AddProcessRules(scmp_filter_ctx filter, std::span<const SyscallSet> sets,
                        FilterStage stage) {
   const bool threads = Contains(sets, SyscallSet::kThreads);
@@ -171,6 +183,9 @@ Result<Filter> BuildFilter(std::span<const SyscallSet> sets, FilterStage stage) 
   }
   if (Contains(sets, SyscallSet::kRuntime) && !Contains(sets, SyscallSet::kTempFiles)) {
     ASSAY_TRY_VOID(AddReadOnlyOpen(filter.get()));
+  }
+  if (Contains(sets, SyscallSet::kRuntime) && !Contains(sets, SyscallSet::kSanitizers)) {
+    ASSAY_TRY_VOID(AddPrivateMemory(filter.get()));
   }
   ASSAY_TRY_VOID(AddProcessRules(filter.get(), sets, stage));
   ASSAY_TRY_VOID(ForEachName(kDeadly, [&filter](int number) {

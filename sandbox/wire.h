@@ -8,6 +8,7 @@
 
 #include <cstdint>
 #include <string>
+#include <string_view>
 
 #include "base/error.h"
 #include "base/json.h"
@@ -21,5 +22,13 @@ inline constexpr int kWorkerSocket = 3;
 Json ErrorToJson(const Error& error);
 /// Reads an error that a worker sent; what cannot be read becomes kInternal.
 Error ErrorFromJson(const Json& json);
+
+/// A worker's words inside of a sentence of ours: one line in quotation marks, bounded. The worker runs
+/// hostile code; what it says must be seen to be its words, and never look like our advice.
+std::string Quoted(std::string_view words);
+
+/// What the worker of that name said in declining a request, as an error of ours. Whatever kind it
+/// claims, the exit code is that of the environment; its advice is left out, and ours is in its place.
+Error OfWorker(const Error& said, std::string_view worker);
 
 }  // namespace assay::sandbox

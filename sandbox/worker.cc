@@ -4,16 +4,19 @@
 #include <fmt/format.h>
 #include <poll.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <array>
+#include <cerrno>
 #include <charconv>
 #include <cstring>
 #include <optional>
 #include <utility>
 
+#include "base/limits.h"
 #include "sandbox/wire.h"
 
 namespace assay::sandbox {
@@ -34,6 +37,16 @@ void SealAgainstResizing(int fd) {
   const int seals = ::fcntl(fd, F_GET_SEALS);
   if (seals < 0) return;  // Not a memory file.
   ::fcntl(fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL);
+}
+
+/// Bytes that memory files take, holes not counted.
+std::uint64_t FilledBytes(const std::vector<int>& fds) {
+  std::uint64_t bytes = 0;
+  for (const int fd : fds) {
+    struct stat info{};
+    if (::fstat(fd, &info) == 0) bytes += static_cast<std::uint64_t>(info.st_blocks) * 512;
+  }
+  return bytes;
 }
 
 double CpuSecondsOf(pid_t pid) {
@@ -63,8 +76,9 @@ Usage UsageOf(pid_t pid) {
   const ssize_t got = ::read(file.get(), text.data(), text.size());
   if (got <= 0) return {};
   const std::string_view status(text.data(), static_cast<std::size_t>(got));
-  return {1024 * (NumberAfter(status, "\nRssAnon:") + NumberAfter(status, "\nRssShmem:")),
-          NumberAfter(status, "\nThreads:")};
+  return {1024 * (NumberAfter(status, "\nRssAnon:") + NumberAfter(status, "\nVmSwap:") +
+                  NumberAfter(status, "\nVmPTE:")),
+          1024 * NumberAfter(status, "\nRssShmem:"), NumberAfter(status, "\nThreads:")};
 }
 
 Worker::Worker(Policy policy, Process process, UniqueFd socket)
@@ -100,8 +114,12 @@ Status Worker::Greet(Deadline deadline) {
     const int timeout = PollTimeout(deadline);
     if (failed || timeout == 0) {
       const Reply end = failed ? Died() : Ended(CallOutcome::kTimedOut, "no greeting in time");
+      // What fork says at a limit, through bubblewrap or the worker.
+      const bool at_limit = end.detail.find(std::strerror(EAGAIN)) != std::string::npos;
+      constexpr std::string_view kAskDoctor = "run `assay doctor`, which says what is missing";
       return Fail(ErrorKind::kEnvironment, "the worker did not start: " + end.detail,
-                  "worker " + policy_.name(), "run `assay doctor`, which says what is missing");
+                  "worker " + policy_.name(),
+                  at_limit ? CureOf(EAGAIN, {}, kAskDoctor) : std::string(kAskDoctor));
     }
     pollfd watched{socket_.get(), POLLIN, 0};
     ::poll(&watched, 1, timeout);
@@ -116,7 +134,7 @@ Reply Worker::Ended(CallOutcome outcome, std::string reason) {
   Reply reply;
   reply.outcome = outcome;
   reply.detail = std::move(reason);
-  if (!tail.empty()) reply.detail += "; it said: " + tail;
+  if (!tail.empty()) reply.detail += "; it said: " + Quoted(tail);
   return reply;
 }
 
@@ -127,12 +145,18 @@ Reply Worker::Died() {
   return Ended(CallOutcome::kCrashed, DecodeJailedExit(policy_, *exit).Describe());
 }
 
-std::string Worker::OverLimit() const {
+std::uint64_t Worker::HeldBytes() const { return UsageOf(pid_).Held(0); }
+
+std::string Worker::OverLimit(std::uint64_t filled, const MemoryWatch& watch) const {
   const Usage usage = UsageOf(pid_);
-  const std::uint64_t resident = policy_.resident_bytes();
-  if (resident != 0 && usage.resident_bytes > resident) {
-    return fmt::format("killed at its memory limit: {} MiB resident, {} MiB allowed",
-                       usage.resident_bytes >> 20, resident >> 20);
+  const std::uint64_t held = usage.Held(filled);
+  const std::uint64_t allowed = policy_.resident_bytes();
+  if (allowed != 0 && held > allowed) {
+    return fmt::format("killed at its memory limit: {} MiB held, {} MiB allowed", held >> 20,
+                       allowed >> 20);
+  }
+  if (watch) {
+    if (std::string reason = watch(held); !reason.empty()) return reason;
   }
   // The kernel's own limit does not bind root, and is not set without a jail.
   const auto threads = policy_.LimitOf(Resource::kProcesses);
@@ -149,7 +173,7 @@ Result<Reply> Worker::Accept(Message message) {
     return Ended(CallOutcome::kProtocol, "the worker answered a request that was not asked");
   }
   if (const auto error = message.header.find("error"); error != message.header.end()) {
-    return std::unexpected(ErrorFromJson(*error));
+    return std::unexpected(OfWorker(ErrorFromJson(*error), policy_.name()));
   }
   const auto body = message.header.find("body");
   if (body == message.header.end() || !body->is_object()) {
@@ -164,7 +188,8 @@ Result<Reply> Worker::Accept(Message message) {
   return reply;
 }
 
-Result<Reply> Worker::Serve(const Request& request, milliseconds allowed) {
+Result<Reply> Worker::Serve(const Request& request, milliseconds allowed,
+                            const MemoryWatch& watch) {
   ASSAY_CHECK(!dead_, "a dead worker was asked");
   const auto start = steady_clock::now();
   const Deadline deadline = start + allowed;
@@ -176,8 +201,19 @@ Result<Reply> Worker::Serve(const Request& request, milliseconds allowed) {
     return reply;
   };
   for (const int fd : request.fds) SealAgainstResizing(fd);
+  const std::uint64_t filled_before = FilledBytes(request.fds);
 
   FrameWriter writer({{"id", next_id_++}, {"body", request.header}}, request.payload, request.fds);
+  // The worker would hang up on it, which looks like a crash.
+  if (const FrameLimits most;
+      writer.header_bytes() > most.header_bytes || request.payload.size() > most.payload_bytes) {
+    return Fail(
+        ErrorKind::kUsage,
+        fmt::format("the request has {} bytes beside a text of {}; a worker takes {} and {}",
+                    writer.header_bytes(), request.payload.size(), most.header_bytes,
+                    most.payload_bytes),
+        "worker " + policy_.name(), "use smaller headers, kernels and plans");
+  }
   FrameReader reader(request.reply_limits);
   bool sent = false;
   bool output_open = true;
@@ -208,7 +244,9 @@ Result<Reply> Worker::Serve(const Request& request, milliseconds allowed) {
     }
     if (now >= next_watch) {
       next_watch = now + kWatchInterval;
-      if (std::string reason = OverLimit(); !reason.empty()) {
+      const std::uint64_t filled_now = FilledBytes(request.fds);
+      const std::uint64_t filled = filled_now - std::min(filled_now, filled_before);
+      if (std::string reason = OverLimit(filled, watch); !reason.empty()) {
         return finish(Ended(CallOutcome::kCrashed, std::move(reason)));
       }
     }

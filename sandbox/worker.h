@@ -5,8 +5,10 @@
 // a thread that outlives the worker (see process.h).
 #pragma once
 
+#include <algorithm>
 #include <chrono>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
@@ -24,6 +26,9 @@ struct WorkerLaunch {
   std::vector<std::string> arguments;
 };
 
+/// Told what a busy worker holds, every few milliseconds; says why it must end, or nothing.
+using MemoryWatch = std::function<std::string(std::uint64_t bytes)>;
+
 class Worker {
  public:
   /// Starts the process. Greet must follow.
@@ -33,8 +38,12 @@ class Worker {
   Status Greet(Deadline deadline);
 
   /// Sends `request` and waits for the reply. After any other outcome than kReplied the process is
-  /// dead.
-  Result<Reply> Serve(const Request& request, std::chrono::milliseconds deadline);
+  /// dead. What a worker says in declining is quoted, and decides nothing (OfWorker in wire.h).
+  Result<Reply> Serve(const Request& request, std::chrono::milliseconds deadline,
+                      const MemoryWatch& watch = {});
+
+  /// What it holds while it is idle.
+  std::uint64_t HeldBytes() const;
 
   /// False once the process has ended, has sent something unasked, or has used so much time that it
   /// should be replaced.
@@ -48,8 +57,9 @@ class Worker {
   Reply Ended(CallOutcome outcome, std::string reason);
   Reply Died();
   Result<Reply> Accept(Message message);
-  /// Why the worker must be killed for what it holds; empty if it may go on.
-  std::string OverLimit() const;
+  /// Why the worker must be killed for what it holds; empty if it may go on. `filled`: bytes of the
+  /// request's memory files that have come to be since it began.
+  std::string OverLimit(std::uint64_t filled, const MemoryWatch& watch) const;
 
   Policy policy_;
   Process process_;
@@ -62,8 +72,14 @@ class Worker {
 
 /// What a process holds at the moment; zeroes when it cannot be read.
 struct Usage {
-  std::uint64_t resident_bytes = 0;  ///< Anonymous and shared.
+  std::uint64_t private_bytes = 0;  ///< Anonymous, swapped out, and page tables.
+  std::uint64_t shared_bytes = 0;   ///< Of memory files, as far as they are mapped.
   std::uint64_t threads = 0;
+
+  /// All of it, where the process has also filled `filled` bytes of memory files, mapped or not.
+  std::uint64_t Held(std::uint64_t filled) const {
+    return private_bytes + std::max(shared_bytes, filled);
+  }
 };
 Usage UsageOf(pid_t pid);
 

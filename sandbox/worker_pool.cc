@@ -3,9 +3,12 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <charconv>
 #include <cstdlib>
 #include <deque>
+#include <fstream>
 #include <future>
+#include <limits>
 #include <system_error>
 #include <thread>
 
@@ -48,6 +51,43 @@ class WorkerPool::Starter {
   std::jthread thread_;
 };
 
+namespace {
+
+/// The number that a line of a file under /proc or /sys begins with behind `key`; the largest there
+/// is where there is none ("max").
+std::uint64_t NumberIn(const Path& file, std::string_view key) {
+  std::ifstream stream(file);
+  for (std::string line; std::getline(stream, line);) {
+    if (!line.starts_with(key)) continue;
+    const std::size_t digits = line.find_first_of("0123456789", key.size());
+    std::uint64_t value = 0;
+    if (digits != std::string::npos &&
+        std::from_chars(line.data() + digits, line.data() + line.size(), value).ec == std::errc()) {
+      return value;
+    }
+  }
+  return std::numeric_limits<std::uint64_t>::max();
+}
+
+}  // namespace
+
+std::uint64_t MachineMemory(const Path& root) {
+  constexpr std::uint64_t kUnknown = std::numeric_limits<std::uint64_t>::max();
+  const std::uint64_t kibibytes = NumberIn(root / "proc/meminfo", "MemTotal:");
+  std::uint64_t memory = kibibytes > kUnknown / 1024 ? kUnknown : kibibytes * 1024;
+  // "0::/group" of version 2; a limit of a parent holds for the group as well.
+  std::ifstream groups(root / "proc/self/cgroup");
+  for (std::string line; std::getline(groups, line);) {
+    if (!line.starts_with("0::/")) continue;
+    const Path mount = root / "sys/fs/cgroup";
+    for (Path group = mount / line.substr(4); group.native().size() >= mount.native().size();
+         group = group.parent_path()) {
+      memory = std::min(memory, NumberIn(group / "memory.max", ""));
+    }
+  }
+  return std::min(memory, NumberIn(root / "sys/fs/cgroup/memory/memory.limit_in_bytes", ""));
+}
+
 Result<WorkerLaunch> StandardLaunch(const PoolOptions& options, WorkerKind kind) {
   WorkerLaunch launch{PolicyFor(kind), options.worker_program, {std::string(Name(kind))}};
   if (launch.program.empty()) launch.program = ProgramFolder() / "assay-worker";
@@ -82,6 +122,7 @@ Result<std::unique_ptr<WorkerPool>> WorkerPool::Create(PoolOptions options) {
   if (options.workers_per_kind == 0) {
     options.workers_per_kind = std::max(1u, std::thread::hardware_concurrency());
   }
+  if (options.total_bytes == 0) options.total_bytes = MachineMemory() / 4 * 3;
   if (!options.launch) {
     options.launch = [standard = options](WorkerKind kind) {
       return StandardLaunch(standard, kind);
@@ -135,6 +176,7 @@ Result<std::unique_ptr<Worker>> WorkerPool::Take(const Key& key) {
       std::unique_ptr<Worker> worker = std::move(group.idle.back());
       group.idle.pop_back();
       if (worker->Reusable()) return worker;
+      held_.erase(worker.get());
       --group.running;  // Killed and reaped as it goes out of scope.
     }
     ++group.running;
@@ -145,16 +187,55 @@ Result<std::unique_ptr<Worker>> WorkerPool::Take(const Key& key) {
 }
 
 void WorkerPool::GiveBack(const Key& key, std::unique_ptr<Worker> worker) {
+  // One that holds too much beside the others is not kept warm.
+  const bool keep =
+      worker != nullptr && worker->Reusable() && Watch(worker.get(), worker->HeldBytes()).empty();
   {
     const std::lock_guard lock(mutex_);
     Group& group = groups_[key];
-    if (worker != nullptr && worker->Reusable()) {
+    if (keep) {
       group.idle.push_back(std::move(worker));
     } else {
+      held_.erase(worker.get());
       --group.running;
     }
   }
   changed_.notify_all();
+}
+
+std::uint64_t WorkerPool::Total() const {
+  std::uint64_t total = 0;
+  for (const auto& [worker, bytes] : held_) total += bytes;
+  return total;
+}
+
+std::string WorkerPool::Watch(const Worker* worker, std::uint64_t bytes) {
+  std::vector<std::unique_ptr<Worker>> ended;  // Killed and reaped without the lock.
+  std::string reason;
+  {
+    const std::lock_guard lock(mutex_);
+    held_[worker] = bytes;
+    if (Total() <= options_.total_bytes) return {};
+    for (auto& [key, group] : groups_) {
+      for (std::unique_ptr<Worker>& idle : group.idle) {
+        held_.erase(idle.get());
+        ended.push_back(std::move(idle));
+        --group.running;
+      }
+      group.idle.clear();
+    }
+    const auto most =
+        std::ranges::max_element(held_, {}, [](const auto& entry) { return entry.second; });
+    if (Total() > options_.total_bytes && most->first == worker) {
+      reason = fmt::format(
+          "killed because all workers together hold {} MiB, and {} MiB are allowed on this "
+          "machine; this one held "
+          "most, {} MiB",
+          Total() >> 20, options_.total_bytes >> 20, bytes >> 20);
+    }
+  }
+  if (!ended.empty()) changed_.notify_all();
+  return reason;
 }
 
 Result<Reply> WorkerPool::Call(WorkerKind kind, const Request& request,
@@ -167,7 +248,9 @@ Result<Reply> WorkerPool::Call(WorkerKind kind, const Request& request,
   }
   const Key key{kind, request.role};
   ASSAY_TRY(std::unique_ptr<Worker> worker, Take(key));
-  Result<Reply> reply = worker->Serve(request, deadline);
+  const Worker* const busy = worker.get();
+  Result<Reply> reply = worker->Serve(
+      request, deadline, [this, busy](std::uint64_t bytes) { return Watch(busy, bytes); });
   GiveBack(key, std::move(worker));
   return reply;
 }

@@ -9,11 +9,15 @@
 // stay cold. A first request costs the start (jail some 10 ms, NVRTC some 100 ms); later ones a
 // round trip (about 0.1 ms).
 //
+// All workers together may hold so much memory (`total_bytes`), whatever each may hold alone. Beyond
+// it idle workers are ended; where that does not help, the busy one that holds most.
+//
 // Thread-safe. Destruction kills all workers; no call may be in flight then.
 #pragma once
 
 #include <chrono>
 #include <condition_variable>
+#include <cstdint>
 #include <functional>
 #include <map>
 #include <memory>
@@ -35,6 +39,7 @@ struct PoolOptions {
   ToolkitSearch toolkit;  ///< Where the compile worker's NVRTC is looked for, at its first start.
   unsigned workers_per_kind = 0;  ///< 0: as many as the machine has threads.
   int gpu = 0;                    ///< Which one the GPU's worker opens.
+  std::uint64_t total_bytes = 0;  ///< 0: three quarters of MachineMemory().
   bool unsafe_no_jail = false;  ///< Runs hostile code without namespaces. Reported by isolation().
   JailProbe jail;
   std::chrono::milliseconds start_deadline = std::chrono::seconds(60);
@@ -42,6 +47,9 @@ struct PoolOptions {
   /// other programs here.
   std::function<Result<WorkerLaunch>(WorkerKind)> launch;
 };
+
+/// Memory of this machine, or of the control group that this process runs in, whichever is less.
+std::uint64_t MachineMemory(const Path& root = "/");
 
 /// `assay-worker KIND` under PolicyFor(KIND), with the toolkit for the compile worker.
 Result<WorkerLaunch> StandardLaunch(const PoolOptions& options, WorkerKind kind);
@@ -70,6 +78,10 @@ class WorkerPool final : public Workers {
   Result<std::unique_ptr<Worker>> Take(const Key& key);
   Result<std::unique_ptr<Worker>> Start(WorkerKind kind);
   void GiveBack(const Key& key, std::unique_ptr<Worker> worker);
+  /// Notes what `worker` holds; makes room among the idle ones where all hold too much. Why `worker`
+  /// must end, or nothing.
+  std::string Watch(const Worker* worker, std::uint64_t bytes);
+  std::uint64_t Total() const;  ///< With the mutex held.
 
   PoolOptions options_;
   Path bubblewrap_;
@@ -77,6 +89,7 @@ class WorkerPool final : public Workers {
   mutable std::mutex mutex_;
   std::condition_variable changed_;
   std::map<Key, Group> groups_;
+  std::map<const Worker*, std::uint64_t> held_;  ///< What each was last seen to hold.
   std::size_t started_ = 0;
   std::unique_ptr<Starter> starter_;
 };

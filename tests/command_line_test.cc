@@ -135,13 +135,5 @@ TEST(CommandLine, AResumedRunStartsNoProgramThatTheCommandLineDoesNotName) {
   EXPECT_TRUE(std::filesystem::exists(victim));
 }
 
-TEST(CommandLine, AFileSizeLimitIsAnErrorNotTheEnd) {
-  const Scratch scratch;
-  const Ran ran = Shell("ulimit -f 16; \"$ASSAY\" generate rms_norm --model exec/false --out " +
-                        (scratch / "run").string() + " --json");
-  EXPECT_EQ(ran.exit, 3) << ran.err;
-  EXPECT_THAT(ran.err, HasSubstr("assay generate --resume"));
-}
-
 }  // namespace
 }  // namespace assay::tests

@@ -40,17 +40,22 @@ class Scratch {
   Path path_;
 };
 
-/// `environment` entries ("NAME=VALUE") are added to this process's.
-inline Ran RunProgram(const Path& program, const std::vector<std::string>& arguments,
-                      const std::vector<std::string>& environment = {}) {
-  const Scratch scratch;
-  const std::string out = (scratch / "out").string();
-  const std::string err = (scratch / "err").string();
+/// Starts a program with its standard output and error in these files; the process id, or -1. `environment` entries ("NAME=VALUE")
+/// are added to this process's.
+inline pid_t StartProgram(const Path& program, const std::vector<std::string>& arguments,
+                          const std::vector<std::string>& environment, const Path& out,
+                          const Path& err = {}) {
   posix_spawn_file_actions_t actions;
   posix_spawn_file_actions_init(&actions);
   posix_spawn_file_actions_addopen(&actions, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
-  posix_spawn_file_actions_addopen(&actions, STDOUT_FILENO, out.c_str(), O_WRONLY | O_CREAT, 0600);
-  posix_spawn_file_actions_addopen(&actions, STDERR_FILENO, err.c_str(), O_WRONLY | O_CREAT, 0600);
+  posix_spawn_file_actions_addopen(&actions, STDOUT_FILENO, out.c_str(),
+                                   O_WRONLY | O_CREAT | O_TRUNC, 0600);
+  if (err.empty()) {
+    posix_spawn_file_actions_adddup2(&actions, STDOUT_FILENO, STDERR_FILENO);
+  } else {
+    posix_spawn_file_actions_addopen(&actions, STDERR_FILENO, err.c_str(),
+                                     O_WRONLY | O_CREAT | O_TRUNC, 0600);
+  }
   std::vector<std::string> argv_text = {program.string()};
   argv_text.insert(argv_text.end(), arguments.begin(), arguments.end());
   std::vector<char*> argv;
@@ -67,17 +72,27 @@ inline Ran RunProgram(const Path& program, const std::vector<std::string>& argum
   std::vector<char*> envp;
   for (std::string& text : env_text) envp.push_back(text.data());
   envp.push_back(nullptr);
+  pid_t child = -1;
+  if (::posix_spawn(&child, program.c_str(), &actions, nullptr, argv.data(), envp.data()) != 0)
+    child = -1;
+  posix_spawn_file_actions_destroy(&actions);
+  return child;
+}
 
+/// Runs it to its end.
+inline Ran RunProgram(const Path& program, const std::vector<std::string>& arguments,
+                      const std::vector<std::string>& environment = {}) {
+  const Scratch scratch;
   Ran ran;
-  pid_t child = 0;
-  if (::posix_spawn(&child, program.c_str(), &actions, nullptr, argv.data(), envp.data()) == 0) {
+  const pid_t child =
+      StartProgram(program, arguments, environment, scratch / "out", scratch / "err");
+  if (child > 0) {
     int status = 0;
     ::waitpid(child, &status, 0);
     ran.exit = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
   }
-  posix_spawn_file_actions_destroy(&actions);
-  ran.out = ReadFile(out).value_or("");
-  ran.err = ReadFile(err).value_or("");
+  ran.out = ReadFile(scratch / "out").value_or("");
+  ran.err = ReadFile(scratch / "err").value_or("");
   return ran;
 }
 

@@ -67,21 +67,14 @@ Environment WithDefaults(const Environment& given) {
   return environment;
 }
 
-// What a replayed transcript adds to the model's replies.
-struct Replay {
-  std::map<int, std::vector<std::uint64_t>> holdout_seeds;
-  std::string author;
-};
-
-Result<Replay> ReplayOf(const models::ModelSpec& spec) {
-  Replay replay{.holdout_seeds = {}, .author = spec.spec};
-  if (!spec.spec.starts_with("replay/")) return replay;
+// Whose replies a model gives, for the certificate. Of a transcript that is all that is taken beside its replies: its holdout
+// seeds say what its author was judged by, and choose nothing here.
+Result<std::string> AuthorOf(const models::ModelSpec& spec) {
+  if (!spec.spec.starts_with("replay/")) return spec.spec;
   ASSAY_TRY(const models::ParsedSpec parsed, models::ParseModelSpec(spec.spec));
-  ASSAY_TRY(runs::Transcript transcript, runs::ReadTranscript(parsed.name));
-  replay.holdout_seeds = std::move(transcript.holdout_seeds);
-  if (!transcript.header.model.empty()) replay.author = transcript.header.model;
-  if (transcript.header.by_hand) replay.author = "written by hand";
-  return replay;
+  ASSAY_TRY(const runs::Transcript transcript, runs::ReadTranscript(parsed.name));
+  if (transcript.header.by_hand) return "written by hand";
+  return transcript.header.model.empty() ? spec.spec : transcript.header.model;
 }
 
 std::vector<std::string> AnsweredRequests(const runs::RunState& state) {
@@ -102,7 +95,7 @@ Result<RunOutcome> Generate(const GenerateRequest& request, Environment& given) 
             prompts::PromptLibrary::Load(environment.prompts));
   ASSAY_TRY(std::string continuation, prompts.Render("continue.md", {}));
   ASSAY_TRY(const Meter meter, Meter::Make(request.budget, request.model.spec));
-  ASSAY_TRY(Replay replay, ReplayOf(request.model));
+  ASSAY_TRY(std::string author, AuthorOf(request.model));
 
   // Everything that can be wrong with the request is found before a folder is made.
   std::unique_ptr<models::Model> own_model;
@@ -141,8 +134,7 @@ Result<RunOutcome> Generate(const GenerateRequest& request, Environment& given) 
                   .meter = meter,
                   .model = model,
                   .desk = desk,
-                  .holdout_seeds = std::move(replay.holdout_seeds),
-                  .author = std::move(replay.author)};
+                  .author = std::move(author)};
   Result<runs::RunStopped> ended = RunLoop(run, parts);
   if (!ended) {
     std::string& cure = ended.error().cure;

@@ -84,9 +84,7 @@ void JudgeDesk::Work(Judge& judge) {
     done.attempt = task.attempt;
     JudgeContext context;
     context.holdout_seed = [&] {
-      const std::size_t drawn = done.holdout_seeds.size();
-      const std::uint64_t seed =
-          drawn < task.holdout_seeds.size() ? task.holdout_seeds[drawn] : entropy_();
+      const std::uint64_t seed = entropy_();
       done.holdout_seeds.push_back(seed);
       return seed;
     };

@@ -57,8 +57,6 @@ class JudgeDesk {
     int attempt = 0;
     verdict::Candidate candidate;
     std::vector<verdict::Counterexample> regressions;
-    std::vector<std::uint64_t>
-        holdout_seeds;  ///< Recorded ones to be used first (replay of a recorded run).
   };
   struct Done {
     int attempt = 0;

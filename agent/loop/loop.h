@@ -21,8 +21,6 @@ struct LoopParts {
   const Meter& meter;
   models::Model& model;
   JudgeDesk& desk;
-  std::map<int, std::vector<std::uint64_t>>
-      holdout_seeds;   ///< Recorded ones, when a recorded run is replayed.
   std::string author;  ///< For the certificate where a reply names no model.
 };
 

@@ -1,16 +1,27 @@
-// Runs of transcripts: a recorded run, replayed, takes the same course; a changed prompt is found
-// out.
+// Runs of transcripts: a recorded run, replayed, takes the same course, judged by seeds of its own; a changed prompt is found out.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <set>
+
 #include "agent/loop/generate.h"
 #include "agent/testing/fakes.h"
+#include "base/text.h"
+#include "runs/transcript.h"
 
 namespace assay::loop {
 namespace {
 
 using ::testing::HasSubstr;
 using testing::ReplyWith;
+
+// A verdict but for the seeds that its gates drew; any other text as it is.
+std::string WithoutSeeds(const std::string& text) {
+  auto verdict = ParseJson(text, "verdict.json");
+  if (!verdict || !verdict->is_object() || !verdict->contains("gates")) return text;
+  for (Json& gate : (*verdict)["gates"]) gate.erase("seeds");
+  return PrettyJson(*verdict);
+}
 
 // A recorded run, replayed, takes the same course: same verdicts, same transcript, same usage.
 class RecordReplayTest : public ::testing::TestWithParam<StrategyKind> {};
@@ -53,17 +64,33 @@ TEST_P(RecordReplayTest, ReplayIsTheSameRun) {
   };
   ASSERT_EQ(below("a"), below("b"));
   for (const std::string& file : below("a")) {
-    EXPECT_EQ(testing::Slurp(folder.path() / "a/attempts" / file),
-              testing::Slurp(folder.path() / "b/attempts" / file))
+    EXPECT_EQ(WithoutSeeds(testing::Slurp(folder.path() / "a/attempts" / file)),
+              WithoutSeeds(testing::Slurp(folder.path() / "b/attempts" / file)))
         << file;
   }
   // Whose replies they are is recorded, not how they were had. When a verdict falls among the
-  // replies is up to the threads that judge: the lines agree, not their order.
+  // replies is up to the threads that judge: the lines agree, not their order. The seeds differ.
   const auto exchanges = [&](const char* name) {
     const std::string text = testing::Slurp(folder.path() / name / "transcript.jsonl");
-    return testing::SortedLines(text.substr(text.find('\n')));
+    std::string asked;
+    for (const std::string_view line :
+         SplitLines(std::string_view(text).substr(text.find('\n') + 1))) {
+      if (line.find("holdout_seeds") == std::string_view::npos) asked += std::string(line) + "\n";
+    }
+    return testing::SortedLines(asked);
   };
   EXPECT_EQ(exchanges("a"), exchanges("b"));
+  const auto seeds = [&](const char* name) {
+    std::set<std::uint64_t> drawn;
+    const auto written = runs::ReadTranscript(folder.path() / name / "transcript.jsonl");
+    EXPECT_TRUE(written);
+    for (const auto& [attempt, values] : written->holdout_seeds)
+      drawn.insert(values.begin(), values.end());
+    return drawn;
+  };
+  const std::set<std::uint64_t> first = seeds("a");
+  ASSERT_FALSE(first.empty());
+  for (const std::uint64_t seed : seeds("b")) EXPECT_FALSE(first.contains(seed)) << seed;
 }
 
 INSTANTIATE_TEST_SUITE_P(Strategies, RecordReplayTest,

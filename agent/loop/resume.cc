@@ -23,6 +23,14 @@ std::unexpected<Error> Changed(const char* option, const std::string& was) {
               "repeat it as it was, or begin a new run");
 }
 
+// Text in an object of a document that anybody may have written; empty where there is none.
+std::string TextAt(const Json& document, const char* object, const char* key) {
+  const auto outer = document.find(object);
+  if (outer == document.end() || !outer->is_object()) return {};
+  const auto inner = outer->find(key);
+  return inner != outer->end() && inner->is_string() ? inner->get<std::string>() : std::string();
+}
+
 // One word of a shell, whatever is in it.
 std::string Quoted(const std::string& text) {
   const bool plain = !text.empty() && std::ranges::all_of(text, [](char c) {
@@ -121,13 +129,12 @@ Status CheckVetted(const runs::RunFolder& run, const ops::Instance& instance) {
   ASSAY_TRY(const Json certificate, ReadJsonFile((folder / "certificate.json").string()));
   const auto candidate = runs::ExtractCandidate(accepted->JoinedReply());
   if (!candidate) return wrong("the accepted reply holds no kernel");
-  const Json digests = certificate.value("sha256", Json::object());
-  if (digests.value("kernel.cu", "") != Sha256Hex(candidate->kernel) ||
-      digests.value("launch.json", "") != Sha256Hex(candidate->launch)) {
+  if (TextAt(certificate, "sha256", "kernel.cu") != Sha256Hex(candidate->kernel) ||
+      TextAt(certificate, "sha256", "launch.json") != Sha256Hex(candidate->launch)) {
     return wrong("its source is not the accepted reply's");
   }
-  const Json op = certificate.value("op", Json::object());
-  if (op.value("sha256", "") != instance.op.digest) return wrong("its op is not the run's");
+  if (TextAt(certificate, "op", "sha256") != instance.op.digest)
+    return wrong("its op is not the run's");
   return {};
 }
 

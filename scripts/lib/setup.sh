@@ -11,6 +11,36 @@ ASSAY_PACKAGES=(
   libgtest-dev libgmock-dev libbenchmark-dev libcpp-httplib-dev
 )
 
+# For scripts/fuzz.sh alone: Debian 12 and Ubuntu 24.04 both have them.
+ASSAY_FUZZ_PACKAGES=(clang-19 libclang-rt-19-dev)
+
+# What a failed command said, by the cause that people can do something about: a table of what programs write, and what it means.
+# explain LOG FALLBACK
+explain() {
+  local log=$1 fallback=$2
+  if grep -qiE 'no space left|not enough free space|disk quota exceeded' "$log"; then
+    echo "$fallback: the disk is full ($(df -h --output=target,avail . | tail -1 | tr -s ' ')); free space and try again"
+  elif grep -qiE 'temporary failure (in name )?resolv|could not resolve|name or service not known|network is unreachable|failed to establish a new connection|connection (refused|timed out)|unable to connect|could not connect' "$log"; then
+    echo "$fallback: there is no network; connect this machine, or set http_proxy and https_proxy"
+  elif grep -qiE 'no matching distribution|could not find a version' "$log"; then
+    echo "$fallback: NVIDIA has no such wheel for this machine ($(uname -m), $(python3 --version 2>&1)); install the CUDA Toolkit, or set CUDA_HOME to one"
+  elif grep -qiE 'certificate verify failed|ssl.*certificate' "$log"; then
+    echo "$fallback: the server's certificate is not trusted; install ca-certificates and set the clock"
+  elif grep -qiE 'could not get lock|unable to acquire the dpkg' "$log"; then
+    echo "$fallback: another package manager is at work; wait for it and try again"
+  elif grep -qiE 'unable to locate package|has no installation candidate' "$log"; then
+    echo "$fallback: $(grep -iEm1 'unable to locate package|has no installation candidate' "$log"); Debian 12, Ubuntu 24.04 or newer are needed"
+  elif grep -qiE 'password is required|a terminal is required|not in the sudoers|not allowed to' "$log"; then
+    echo "$fallback: this user may not use sudo here; run as root once, or let an administrator install them"
+  elif grep -qiE 'killed signal terminated|killed *\(program cc1plus\)|virtual memory exhausted|out of memory' "$log"; then
+    echo "$fallback: memory ran out; build with fewer jobs (CMAKE_BUILD_PARALLEL_LEVEL=1) or on a larger machine"
+  elif grep -qiE 'read-only file system|permission denied' "$log"; then
+    echo "$fallback: $(grep -iEm1 'read-only file system|permission denied' "$log")"
+  else
+    echo "$fallback"
+  fi
+}
+
 as_root() {
   if [ "$(id -u)" -eq 0 ]; then "$@"; else sudo "$@"; fi
 }
@@ -23,10 +53,17 @@ install_packages() {
   done
   [ ${#missing[@]} -eq 0 ] && return
   command -v apt-get >/dev/null || die "these packages are missing and there is no apt-get: ${missing[*]}"
+  [ "$(id -u)" -eq 0 ] || command -v sudo >/dev/null \
+    || die "these packages are missing, and this user is not root and has no sudo: apt-get install ${missing[*]}"
   say "installing from the distribution: ${missing[*]}"
-  as_root env DEBIAN_FRONTEND=noninteractive apt-get update -qq >/dev/null
-  as_root env DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends "${missing[@]}" >/dev/null \
-    || die "apt-get could not install: ${missing[*]}"
+  local log
+  log=$(mktemp) || die "cannot write to ${TMPDIR:-/tmp}: the disk is full or read-only"
+  as_root env DEBIAN_FRONTEND=noninteractive LC_ALL=C apt-get update -qq >"$log" 2>&1 \
+    || die "$(explain "$log" "apt-get could not fetch the lists of packages")"
+  # Lists that could not be fetched are warnings to apt-get; what lacks then is said by the next step, which knows both.
+  as_root env DEBIAN_FRONTEND=noninteractive LC_ALL=C apt-get install -y -qq --no-install-recommends "${missing[@]}" >>"$log" 2>&1 \
+    || { tail -5 "$log" >&2; die "$(explain "$log" "apt-get could not install ${missing[*]}")"; }
+  rm -f "$log"
 }
 
 # Prints the root of a CUDA Toolkit with NVRTC and its headers, or nothing. Finding none is no failure: callers run under set -e.
@@ -50,9 +87,14 @@ provide_cuda() {
     if [ ! -f "$ASSAY_CUDA_ROOT/include/nvrtc.h" ]; then
       install_packages python3 python3-pip
       say "no CUDA Toolkit found: taking NVRTC and its headers from NVIDIA's PyPI wheels into .deps/ (about 100 MB)"
+      local log
+      mkdir -p .deps || die "cannot make .deps/ here: $PWD is full or read-only"
+      log=.deps/pip.log
       python3 -m pip install --quiet --no-deps --upgrade --target .deps/cuda \
         'nvidia-cuda-nvrtc==13.0.*' 'nvidia-cuda-runtime==13.0.*' 'nvidia-cuda-crt==13.0.*' 'nvidia-cuda-cccl==13.0.*' \
-        >&2 || die "pip could not fetch NVRTC; install the CUDA Toolkit, or set CUDA_HOME to one"
+        >"$log" 2>&1 || { rm -rf .deps/cuda; tail -3 "$log" >&2; die "$(explain "$log" "pip could not fetch NVRTC")"; }
+      [ -f "$ASSAY_CUDA_ROOT/include/nvrtc.h" ] \
+        || die "NVIDIA's wheels lie otherwise than expected: there is no $ASSAY_CUDA_ROOT/include/nvrtc.h; install the CUDA Toolkit, or set CUDA_HOME to one"
     fi
   fi
   export ASSAY_CUDA_ROOT
@@ -63,11 +105,11 @@ provide_cuda() {
 build() {
   local preset=$1; shift
   local log="build/$preset.log"
-  mkdir -p build
+  mkdir -p build || die "cannot make build/ here: $PWD is full or read-only"
   say "building (preset $preset; log in $log)"
   { cmake --preset "$preset" -DASSAY_CUDA_ROOT="$ASSAY_CUDA_ROOT" &&
     cmake --build --preset "$preset" ${1:+--target "$@"}; } >"$log" 2>&1 \
-    || { grep -nE 'error|Error|FAILED' "$log" | head -40 >&2; tail -20 "$log" >&2; die "the build failed; see $log"; }
+    || { grep -nE 'error|Error|FAILED' "$log" | head -40 >&2; tail -20 "$log" >&2; die "$(explain "$log" "the build failed; see $log")"; }
 }
 
 # say_skipped LOG: which tests of ctest's last run were skipped, and why.

@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cstring>
 #include <utility>
 
 #include "validator/emu/memory.h"
@@ -24,7 +23,7 @@ void FillAgain(const BufferSpec& spec, const MemoryRegion& region) {
   if (region.lazy != nullptr) {
     region.lazy->FillAgain();
   } else {
-    std::memset(region.data, FillByte(spec), region.size);
+    std::fill_n(region.data, region.size, static_cast<std::byte>(FillByte(spec)));
   }
   if (region.defined != nullptr) region.defined->Reset(region.size, StartsDefined(spec));
 }
@@ -34,7 +33,7 @@ MemoryRegion RegionFor(Device& device, const BufferSpec& spec, std::span<std::by
   MemoryRegion region;
   if (spec.fill != BufferFill::kProvided) {
     if (memory.size() <= kLargeBuffer) {
-      std::memset(memory.data(), FillByte(spec), memory.size());
+      std::ranges::fill(memory, static_cast<std::byte>(FillByte(spec)));  // may be empty
     } else {
       device.fills.push_back(std::make_unique<LazyFill>(memory, FillByte(spec)));
       region.lazy = device.fills.back().get();

@@ -3,11 +3,14 @@
 #include <algorithm>
 
 #include "base/digest.h"
+#include "base/text.h"
 
 namespace assay::engine {
 namespace {
 
 constexpr std::size_t kMaxDiagnostics = 256;
+/// Bytes of a worker's own words.
+constexpr std::size_t kMostStatus = 1000;
 
 Result<Diagnostic> ReadDiagnostic(const Json& json, std::string place) {
   ASSAY_TRY(ObjectReader reader, ObjectReader::Of(json, std::move(place)));
@@ -92,7 +95,8 @@ Result<CompileOutcome> ReadCompileReply(const Json& header, std::string_view pay
               ReadDiagnostic(diagnostics[i], place + ": /diagnostics/" + std::to_string(i)));
     outcome.diagnostics.push_back(std::move(diagnostic));
   }
-  ASSAY_TRY(outcome.detail, reader.Optional<std::string>("status", ""));
+  ASSAY_TRY(const std::string status, reader.Optional<std::string>("status", ""));
+  outcome.detail = OneLine(status, kMostStatus);
   if (!ok) return outcome;
   ASSAY_TRY(const std::string version, reader.Required<std::string>("nvrtc"));
   outcome.kernel.compiler = "NVRTC " + version;

@@ -5,7 +5,15 @@
 #include <utility>
 #include <vector>
 
+#include "base/text.h"
+
 namespace assay::engine {
+namespace {
+
+/// Bytes of a worker's own words.
+constexpr std::size_t kMostReason = 1000;
+
+}  // namespace
 
 Report EngineFailure(std::string reason) {
   Report report;
@@ -54,6 +62,7 @@ Result<Report> RunInWorker(sandbox::Workers& workers, const WorkerRun& run,
     return EngineFailure(
         fmt::format("the {}'s report cannot be read: {}", run.name, ToString(report.error())));
   }
+  report->reason = OneLine(report->reason, kMostReason);
   const std::size_t expected = buffers.size();
   if (report->stop == Stop::kCompleted &&
       (report->unwritten_bytes.size() != expected || report->first_unwritten.size() != expected))

@@ -47,8 +47,8 @@ struct Tools {
 struct Options {
   campaign::Effort effort = campaign::Effort::kStandard;
   std::uint64_t seed = 0;
-  /// Fresh seeds for the holdout gate; from the system at gate time unless a replayed run gives the
-  /// recorded ones.
+  /// Fresh seeds for the holdout gate; drawn at gate time, from the system or from what no author
+  /// chooses: never from a record.
   std::function<std::uint64_t()> holdout_seed;
   bool unsafe_no_jail = false;
   std::size_t device_cases = 0;  ///< On a GPU; 0: as many as the effort says.

@@ -470,5 +470,18 @@ TEST(FactsJsonTest, WhatIsNotAsItShouldBeIsRefused) {
   EXPECT_NE(refused([](Json& j) { j = Json::array(); }), "read");
 }
 
+// Its address is known, so anyone may call it, and with it whatever else there is: what is only declared has no variables to pass it in.
+TEST(Facts, FunctionsThatAreOnlyDeclaredHaveNoVariables) {
+  std::string declared, parameters;
+  for (int i = 0; i < 200; ++i)
+    parameters += (i > 0 ? ", .param .b64 p" : ".param .b64 p") + std::to_string(i);
+  for (int f = 0; f < 50; ++f)
+    declared += ".extern .func (.param .b64 r) far" + std::to_string(f) + "(" + parameters + ");\n";
+  const std::string defined = ".func near(.param .b64 a)\n{\nret;\n}\n.global .u64 table = near;\n";
+  const Facts facts = Kernel("", defined + declared);
+  EXPECT_EQ(facts.functions.size(), 52u);
+  EXPECT_EQ(Kernel("", defined).functions.size(), 2u);
+}
+
 }  // namespace
 }  // namespace assay::facts

@@ -28,9 +28,11 @@ void Solver::Start() {
   for (std::uint32_t f = 0; f < module_.functions.size(); ++f) {
     const ptx::Function& function = module_.functions[f];
     if (function.is_entry) {
-      for (std::uint32_t i = 0; i < function.params.size(); ++i) {
+      for (std::uint32_t i = 0; i < function.params.size(); ++i, ++parameter) {
         const auto variable = static_cast<std::uint32_t>(function.returns.size()) + i;
-        out_.contents_[out_.first_variable_[f] + variable].Add(parameter++);
+        // What is only declared has no variables.
+        if (variable < function.variables.size())
+          out_.contents_[out_.first_variable_[f] + variable].Add(parameter);
       }
     }
   }
@@ -51,7 +53,9 @@ void Solver::AnyoneMayCall() {
   for (std::uint32_t f = 0; f < module_.functions.size(); ++f) {
     const ptx::Function& function = module_.functions[f];
     if (function.is_entry) continue;
-    for (std::uint32_t i = 0; i < function.returns.size() + function.params.size(); ++i) {
+    const std::size_t passed = std::min(function.returns.size() + function.params.size(),
+                                        function.variables.size());  // 0: only declared
+    for (std::uint32_t i = 0; i < passed; ++i) {
       Put(out_.contents_[out_.first_variable_[f] + i], Origins::kMemory);
       SetEscaped(out_.first_variable_[f] + i, {true, f, 0});
       if (i < function.registers.size()) Put(out_.cells_[RegisterCell(f, i)], Origins::kMemory);
