@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include "base/digest.h"
 #include "sandbox/health.h"
 
 namespace assay::cli {
@@ -56,6 +57,15 @@ std::map<std::string, std::string> Workbench::Versions() {
   std::map<std::string, std::string> versions = {{"assay", ASSAY_VERSION},
                                                  {"jail", toolbox_->isolation().description}};
   if (const auto health = sandbox::ProbeCompiler(workers())) versions["nvrtc"] = health->nvrtc;
+  return versions;
+}
+
+Result<std::map<std::string, std::string>> Workbench::JudgeVersions() {
+  std::map<std::string, std::string> versions = Versions();
+  for (const char* const name : {"assay", "assay-worker"}) {
+    ASSAY_TRY(const std::string program, ReadFile(ProgramFolder() / name, 4ull << 30));
+    versions[std::string(name) + " sha256"] = Sha256Hex(program);
+  }
   return versions;
 }
 

@@ -10,6 +10,8 @@ ASSAY_PACKAGES=(
   nlohmann-json3-dev libcli11-dev libfmt-dev libcurl4-openssl-dev libssl-dev libsqlite3-dev libzstd-dev
   libgtest-dev libgmock-dev libbenchmark-dev libcpp-httplib-dev
 )
+# What tests alone run: a Slurm of their own.
+ASSAY_TEST_PACKAGES=(slurmctld slurmd slurm-client munge)
 
 as_root() {
   if [ "$(id -u)" -eq 0 ]; then "$@"; else sudo "$@"; fi
