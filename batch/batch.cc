@@ -168,7 +168,12 @@ Result<BatchOutcome> RunBatch(const BatchRequest& request, BatchEnvironment& env
     for (const Known& each : known)
       state.instances[each.record.instance].up_to_date = EventOf(each, keys[each.index].digest());
     outcome.summary = Summarise(state, request.folder);
-    if (request.resume) outcome.folder = request.folder;
+    if (!request.resume) return outcome;
+    outcome.folder = request.folder;
+    // An earlier process may have ended between its last event and the summary.
+    std::error_code error;
+    if (std::filesystem::exists(request.folder / "summary.json", error)) return outcome;
+    ASSAY_TRY(outcome.summary, WriteSummary(state, request.folder));
     return outcome;
   }
 

@@ -105,7 +105,8 @@ TEST_F(BatchTest, WhatIsWrittenIsWhatTheSchemasSay) {
   EXPECT_EQ(ToJson(*read), summary);
   const Json event_schema = schema("batch_event");
   int events = 0;
-  for (const std::string_view line : SplitLines(testing::Slurp(out / "events.jsonl"))) {
+  const std::string log = testing::Slurp(out / "events.jsonl");
+  for (const std::string_view line : SplitLines(log)) {
     EXPECT_EQ(testing::Violation(event_schema, *ParseJson(line, "e"), "e"), "") << line;
     ++events;
   }
