@@ -45,6 +45,7 @@ CLI::Validator WholeNumber();
 CLI::Validator NumberFrom(double low, double high);
 
 void AddGenerate(CLI::App& app, Session& session);
+void AddBatch(CLI::App& app, Session& session);
 void AddCheck(CLI::App& app, Session& session);
 void AddReplay(CLI::App& app, Session& session);
 void AddSanitize(CLI::App& app, Session& session);

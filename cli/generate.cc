@@ -11,6 +11,7 @@
 
 #include "agent/loop/resume.h"
 #include "cli/command.h"
+#include "cli/generate_options.h"
 #include "cli/instance.h"
 #include "cli/progress.h"
 #include "cli/workbench.h"
@@ -21,11 +22,8 @@ namespace {
 struct Request {
   InstanceOptions instance;
   WorkbenchOptions tools;
-  models::ModelSpec model;
-  std::string key_file;
-  std::optional<double> temperature;
-  loop::StrategyOptions strategy;
-  std::string strategy_name = "refine";
+  ModelOptions model;
+  StrategyWords strategy;
   std::string feedback = "full";
   std::string resume;
   std::string out;
@@ -67,21 +65,21 @@ Result<loop::GenerateRequest> Resumed(const Request& request) {
   ASSAY_TRY(loop::GenerateRequest resumed,
             loop::RequestOfRun(request.resume, ops::Library::Default(),
                                {.op = request.instance.op,
-                                .model = request.model.spec,
-                                .base_url = request.model.base_url,
-                                .key_file = request.key_file,
-                                .exec_variables = request.model.exec_variables,
+                                .model = request.model.spec.spec,
+                                .base_url = request.model.spec.base_url,
+                                .key_file = request.model.key_file,
+                                .exec_variables = request.model.spec.exec_variables,
                                 .prices = request.prices,
                                 .unsafe_no_jail = request.tools.unsafe_no_jail}));
   const auto take = [&request](const char* name, auto& into, const auto& value) {
     if (request.given.contains(name)) into = value;
   };
-  take("--connect-seconds", resumed.model.connect_seconds, request.model.connect_seconds);
-  take("--idle-seconds", resumed.model.idle_seconds, request.model.idle_seconds);
-  take("--total-seconds", resumed.model.total_seconds, request.model.total_seconds);
-  take("--tries", resumed.model.tries, request.model.tries);
+  take("--connect-seconds", resumed.model.connect_seconds, request.model.spec.connect_seconds);
+  take("--idle-seconds", resumed.model.idle_seconds, request.model.spec.idle_seconds);
+  take("--total-seconds", resumed.model.total_seconds, request.model.spec.total_seconds);
+  take("--tries", resumed.model.tries, request.model.spec.tries);
   take("--attempts", resumed.strategy.attempts,
-       std::max(resumed.strategy.attempts, request.strategy.attempts));
+       std::max(resumed.strategy.attempts, request.strategy.options.attempts));
   if (request.budget_usd > 0) resumed.budget.usd = request.budget_usd;
   if (request.budget_tokens > 0) resumed.budget.tokens = request.budget_tokens;
   if (request.budget_seconds > 0) resumed.budget.seconds = request.budget_seconds;
@@ -90,7 +88,7 @@ Result<loop::GenerateRequest> Resumed(const Request& request) {
 
 /// The model asked for; without one, the op's own transcript.
 Result<std::string> ChooseModel(const Request& request, const ops::OpSpec& op) {
-  if (!request.model.spec.empty()) return request.model.spec;
+  if (!request.model.spec.spec.empty()) return request.model.spec.spec;
   if (op.transcript) {
     Say("no --model was given: replaying the transcript that ships with the op, " +
         op.transcript->string());
@@ -112,15 +110,11 @@ Result<loop::GenerateRequest> Build(const Request& request) {
   ASSAY_TRY(ops::Instance instance, MakeInstance(request.instance, request.tools.arch));
   loop::GenerateRequest built{
       .instance = std::move(instance), .model = {}, .strategy = {}, .budget = {}};
-  built.model = request.model;
+  built.model = ModelOf(request.model);
   ASSAY_TRY(built.model.spec, ChooseModel(request, built.instance.op));
-  built.model.key_file = request.key_file;
-  built.model.temperature = request.temperature;
-  const auto strategy = loop::ParseStrategyKind(request.strategy_name);
   const auto feedback = prompts::ParseFeedbackMode(request.feedback);
-  ASSAY_CHECK(strategy && feedback, "the parser lets only known words through");
-  built.strategy = request.strategy;
-  built.strategy.kind = *strategy;
+  ASSAY_CHECK(feedback, "the parser lets only known words through");
+  built.strategy = StrategyOf(request.strategy);
   built.feedback = *feedback;
   built.budget = {.usd = request.budget_usd,
                   .tokens = request.budget_tokens,
@@ -173,50 +167,6 @@ Result<int> Generate(const Request& request, bool json) {
   return outcome.ExitCode();
 }
 
-void AddModelOptions(CLI::App& command, Request& request) {
-  models::ModelSpec& model = request.model;
-  const auto add = [&command](const char* name, auto& value, const char* what) {
-    return command.add_option(name, value, what)->group("Model");
-  };
-  add("--model", model.spec,
-      "openai/MODEL, anthropic/MODEL, exec/COMMAND or replay/FILE. Default: the op's transcript.");
-  add("--exec-env", model.exec_variables,
-      "Variable that an exec/ program gets besides PATH, HOME, locale, proxies and the like.")
-      ->allow_extra_args(false);
-  add("--base-url", model.base_url, "Server of an OpenAI-compatible or Anthropic API.");
-  add("--key-file", request.key_file, "File that holds the API key alone.");
-  add("--temperature", request.temperature, "Default: the server's.")->check(NumberFrom(0, 2));
-  add("--max-output-tokens", model.max_output_tokens, "Of one reply.")
-      ->check(CLI::Range(256, 1 << 20));
-  add("--connect-seconds", model.connect_seconds, "Time to connect.")->check(CLI::Range(1, 3600));
-  add("--idle-seconds", model.idle_seconds, "Time without a byte.")->check(CLI::Range(1, 86400));
-  add("--total-seconds", model.total_seconds, "Time for one try of a request.")
-      ->check(CLI::Range(1, 86400));
-  add("--tries", model.tries, "Of one request, with growing waits between them.")
-      ->check(CLI::Range(1, 100));
-}
-
-void AddStrategyOptions(CLI::App& command, Request& request) {
-  loop::StrategyOptions& strategy = request.strategy;
-  const auto add = [&command](const char* name, auto& value, const char* what) {
-    return command.add_option(name, value, what)->group("Strategy");
-  };
-  add("--strategy", request.strategy_name, "refine, sample, restart or beam.")
-      ->check(CLI::IsMember({"refine", "sample", "restart", "beam"}));
-  add("--attempts", strategy.attempts, "Candidates to judge at most.")->check(CLI::Range(1, 10000));
-  add("--samples", strategy.samples, "Independent first attempts.")->check(CLI::Range(1, 1000));
-  add("--width", strategy.width, "beam: lines kept.")->check(CLI::Range(1, 1000));
-  add("--depth", strategy.depth, "beam: attempts of a line before it is given up (0: no limit).")
-      ->check(CLI::Range(0, 1000));
-  add("--stagnation", strategy.stagnation,
-      "restart: attempts without progress before a new conversation.")
-      ->check(CLI::Range(1, 1000));
-  command
-      .add_flag("--optimize", strategy.optimize,
-                "After acceptance go on for speed; the accepted kernel stays as the floor.")
-      ->group("Strategy");
-}
-
 void AddBudgetOptions(CLI::App& command, Request& request) {
   const auto add = [&command](const char* name, auto& value, const char* what,
                               const CLI::Validator& check) {
@@ -240,8 +190,8 @@ void AddGenerate(CLI::App& app, Session& session) {
       app.add_subcommand("generate", "Ask a model for a kernel until one passes every gate.");
   auto request = std::make_shared<Request>();
   AddInstanceOptions(*command, request->instance, OpArgument::kPositionalOptional);
-  AddModelOptions(*command, *request);
-  AddStrategyOptions(*command, *request);
+  AddModelOptions(*command, request->model);
+  AddStrategyOptions(*command, request->strategy);
   command
       ->add_option("--feedback", request->feedback,
                    "full: the model sees the counterexample; aggregate: the gate only.")

@@ -81,8 +81,8 @@ int Main(int argc, char** argv) {
   app.option_defaults()->always_capture_default();
 
   Session session;
-  for (auto* add : {&AddGenerate, &AddCheck, &AddReplay, &AddSanitize, &AddCorpus, &AddReward,
-                    &AddOps, &AddDoctor}) {
+  for (auto* add : {&AddGenerate, &AddBatch, &AddCheck, &AddReplay, &AddSanitize, &AddCorpus,
+                    &AddReward, &AddOps, &AddDoctor}) {
     (*add)(app, session);
   }
   try {

@@ -6,7 +6,6 @@
 #include <fstream>
 #include <iostream>
 
-#include "base/digest.h"
 #include "base/text.h"
 #include "cli/command.h"
 #include "cli/instance.h"
@@ -24,16 +23,6 @@ struct Request {
   std::uint64_t seed = 1;
   WorkbenchOptions tools;
 };
-
-// Programs are part of the key: another build is another judge.
-Result<std::map<std::string, std::string>> JudgeVersions(Workbench& bench) {
-  std::map<std::string, std::string> versions = bench.Versions();
-  for (const char* const name : {"assay", "assay-worker"}) {
-    ASSAY_TRY(const std::string program, ReadFile(ProgramFolder() / name, 4ull << 30));
-    versions[std::string(name) + " sha256"] = Sha256Hex(program);
-  }
-  return versions;
-}
 
 // What an earlier process wrote: keys by line. A torn last line goes.
 Result<std::vector<std::string>> EarlierKeys(const Path& out) {
@@ -113,11 +102,11 @@ Result<Totals> RewardAll(std::istream& input, const Request& request, rewards::R
 Result<int> Reward(const Request& request) {
   ASSAY_TRY(auto bench, Workbench::Make(request.tools));
   ASSAY_TRY_VOID(bench->CheckTarget(request.tools.arch));
-  rewards::JudgeFacts facts{.engine = request.tools.engine,
-                            .effort = request.effort,
-                            .seed = request.seed,
-                            .unsafe_no_jail = request.tools.unsafe_no_jail};
-  ASSAY_TRY(facts.versions, JudgeVersions(*bench));
+  runs::JudgeFacts facts{.engine = request.tools.engine,
+                         .effort = request.effort,
+                         .seed = request.seed,
+                         .unsafe_no_jail = request.tools.unsafe_no_jail};
+  ASSAY_TRY(facts.versions, bench->JudgeVersions());
   const auto judge = [&](const ops::Instance& instance, const verdict::Candidate& candidate,
                          std::uint64_t holdout_seed) {
     std::uint64_t drawn = 0;

@@ -5,6 +5,7 @@
 #include <charconv>
 #include <ranges>
 
+#include "base/digest.h"
 #include "cli/surroundings.h"
 #include "sandbox/health.h"
 
@@ -100,6 +101,15 @@ std::map<std::string, std::string> Workbench::Versions() {
   if (const auto health = sandbox::ProbeCompiler(workers())) versions["nvrtc"] = health->nvrtc;
   if (with_gpu_) {
     if (const auto device = toolbox_->gpu().Describe()) versions["gpu"] = *device;
+  }
+  return versions;
+}
+
+Result<std::map<std::string, std::string>> Workbench::JudgeVersions() {
+  std::map<std::string, std::string> versions = Versions();
+  for (const char* const name : {"assay", "assay-worker"}) {
+    ASSAY_TRY(const std::string program, ReadFile(ProgramFolder() / name, 4ull << 30));
+    versions[std::string(name) + " sha256"] = Sha256Hex(program);
   }
   return versions;
 }

@@ -51,6 +51,8 @@ class Workbench {
   Status CheckTarget(const std::string& arch);
   /// Tool versions, for run.json and certificates.
   std::map<std::string, std::string> Versions();
+  /// The same and the digests of our programs: another build is another judge.
+  Result<std::map<std::string, std::string>> JudgeVersions();
 
  private:
   Workbench(std::unique_ptr<engine::Toolbox> toolbox, bool with_gpu)

@@ -3,9 +3,9 @@
 #include <algorithm>
 
 #include "base/digest.h"
-#include "rewards/judgement.h"
 #include "runs/extract.h"
 #include "runs/folder.h"
+#include "runs/judgement.h"
 
 namespace assay::dataset {
 namespace {
@@ -71,7 +71,14 @@ AttemptRecord RecordOf(const runs::RunState& state, const runs::Attempt& attempt
 }
 
 bool IsJudgement(const Path& file) {
-  return file.filename().string().ends_with(rewards::kJudgementSuffix);
+  return file.filename().string().ends_with(runs::kJudgementSuffix);
+}
+
+// A batch has a log of its own beside its batch.json; what was judged stands in the runs below it.
+bool IsRun(const Path& folder) {
+  std::error_code error;
+  return std::filesystem::exists(folder / "events.jsonl", error) &&
+         !std::filesystem::exists(folder / "batch.json", error);
 }
 
 // Any other file is taken for a database, which says what is wrong with it.
@@ -117,19 +124,19 @@ Result<RunRecord> ReadRun(const Path& folder, const Origin& origin) {
 
 Result<RunRecord> ReadJudgement(const Path& file, const Origin& origin) {
   ASSAY_TRY(const Json json, ReadJsonFile(file.string()));
-  ASSAY_TRY(rewards::Judged judged, rewards::JudgedFromJson(json, file.string()));
+  ASSAY_TRY(runs::Judged judged, runs::JudgedFromJson(json, file.string()));
   AttemptRecord attempt{.number = 1,
                         .kind = "candidate",
                         .target = {.op = judged.op,
                                    .op_digest = judged.op_digest,
                                    .binding = judged.binding,
                                    .arch = judged.arch},
-                        .model = judged.line.model.empty() ? "unknown" : judged.line.model};
-  ASSAY_TRY(attempt.prompt, MessagesFromJson(judged.line.prompt, file.string() + ": /prompt"));
-  attempt.reply = judged.line.reply;
-  if (!judged.line.candidate.kernel.empty()) {
-    attempt.kernel = judged.line.candidate.kernel;
-    attempt.launch = judged.line.candidate.launch;
+                        .model = judged.model.empty() ? "unknown" : judged.model};
+  ASSAY_TRY(attempt.prompt, MessagesFromJson(judged.prompt, file.string() + ": /prompt"));
+  attempt.reply = judged.reply;
+  if (!judged.candidate.kernel.empty()) {
+    attempt.kernel = judged.candidate.kernel;
+    attempt.launch = judged.candidate.launch;
     if (attempt.reply.empty()) attempt.reply = AnswerOf(*attempt.kernel, *attempt.launch, "cuda");
   }
   attempt.verdict = std::move(judged.verdict);
@@ -146,8 +153,7 @@ Result<RunRecord> ReadJudgement(const Path& file, const Origin& origin) {
 
 Result<std::vector<Path>> FindRuns(const Path& path) {
   std::error_code error;
-  if (IsJudgement(path) || std::filesystem::exists(path / "events.jsonl", error))
-    return std::vector<Path>{path};
+  if (IsJudgement(path) || IsRun(path)) return std::vector<Path>{path};
   std::vector<Path> found;
   auto walk = std::filesystem::recursive_directory_iterator(path, error);
   if (error) {
@@ -156,7 +162,8 @@ Result<std::vector<Path>> FindRuns(const Path& path) {
   }
   for (; walk != std::filesystem::recursive_directory_iterator(); walk.increment(error)) {
     if (error) break;
-    if (walk->path().filename() == "events.jsonl") found.push_back(walk->path().parent_path());
+    if (walk->path().filename() == "events.jsonl" && IsRun(walk->path().parent_path()))
+      found.push_back(walk->path().parent_path());
     if (IsJudgement(walk->path())) found.push_back(walk->path());
   }
   std::ranges::sort(found);

@@ -5,7 +5,7 @@
 #include "agent/loop/generate.h"
 #include "agent/testing/fakes.h"
 #include "dataset/testing/synthetic.h"
-#include "rewards/judgement.h"
+#include "runs/judgement.h"
 
 namespace assay::dataset {
 namespace {
@@ -102,15 +102,15 @@ TEST(ReadRun, AJudgementOfATrainerIsARunOfOne) {
   TemporaryFolder folder;
   const RunRecord run = testing::SyntheticRun(1, 3, "softmax");
   const AttemptRecord& attempt = run.attempts.front();
-  rewards::Judged judged{.key = std::string(64, 'a'),
-                         .op = "softmax",
-                         .op_digest = attempt.target.op_digest,
-                         .binding = attempt.target.binding,
-                         .arch = "sm_90",
-                         .judge = {{"assay", "0.1.0"}},
-                         .verdict = attempt.verdict};
-  judged.line.candidate = {*attempt.kernel, *attempt.launch};
-  ASSERT_TRUE(rewards::JudgementFolder(folder.path() / "cache").Keep(judged));
+  runs::Judged judged{.key = std::string(64, 'a'),
+                      .op = "softmax",
+                      .op_digest = attempt.target.op_digest,
+                      .binding = attempt.target.binding,
+                      .arch = "sm_90",
+                      .judge = {{"assay", "0.1.0"}},
+                      .verdict = attempt.verdict};
+  judged.candidate = {*attempt.kernel, *attempt.launch};
+  ASSERT_TRUE(runs::JudgementFolder(folder.path() / "cache").Keep(judged));
   auto corpus = Corpus::Open(folder.path() / "c.sqlite", Database::Access::kWrite);
   EXPECT_EQ(IngestFrom(*corpus, folder.path() / "cache", {})->added.attempts, 1u);
   EXPECT_EQ(IngestFrom(*corpus, folder.path() / "cache", {})->added.attempts, 0u);

@@ -49,7 +49,8 @@ Json ToJson(const RewardLine& reward) {
           {"feedback", reward.feedback}};
 }
 
-Rewarder::Rewarder(JudgeFunction judge, FindOp find, JudgeFacts facts, std::string arch, Path cache)
+Rewarder::Rewarder(JudgeFunction judge, FindOp find, runs::JudgeFacts facts, std::string arch,
+                   Path cache)
     : judge_(std::move(judge)),
       find_(std::move(find)),
       facts_(std::move(facts)),
@@ -73,7 +74,9 @@ Result<Rewarder::Task> Rewarder::Prepare(std::string_view text, const std::strin
   Task task;
   ASSAY_TRY(task.line, ParseCandidate(text, place));
   ASSAY_TRY(task.instance, InstanceFor(task.line));
-  task.key = KeyOf(facts_, task.instance, task.line);
+  task.key =
+      runs::JudgementKey(facts_, task.instance, task.line.candidate,
+                         task.line.malformed ? std::optional(task.line.reply) : std::nullopt);
   return task;
 }
 
@@ -102,15 +105,17 @@ Result<RewardLine> Rewarder::Reward(std::string_view text, std::uint64_t index) 
   reward.score = ScoreOf(*judged);
   Explain(*judged, task.line.candidate.kernel, reward);
   if (known) return reward;
-  Judged record{.key = task.key,
-                .op = task.instance.op.name,
-                .op_digest = task.instance.op.digest,
-                .arch = task.instance.arch,
-                .judge = facts_.versions,
-                .line = std::move(task.line),
-                .verdict = *std::move(judged)};
-  for (const auto& [variable, dtype] : task.instance.binding)
-    record.binding[variable] = Name(dtype);
+  const runs::Judged record{.key = task.key,
+                            .op = task.instance.op.name,
+                            .op_digest = task.instance.op.digest,
+                            .binding = runs::BindingWords(task.instance),
+                            .arch = task.instance.arch,
+                            .judge = facts_.versions,
+                            .candidate = std::move(task.line.candidate),
+                            .reply = std::move(task.line.reply),
+                            .model = std::move(task.line.model),
+                            .prompt = std::move(task.line.prompt),
+                            .verdict = *std::move(judged)};
   ASSAY_TRY_VOID(cache_.Keep(record));
   return reward;
 }

@@ -13,8 +13,9 @@
 #include <map>
 #include <string>
 
-#include "rewards/judgement.h"
+#include "rewards/candidate.h"
 #include "rewards/score.h"
+#include "runs/judgement.h"
 
 namespace assay::rewards {
 
@@ -39,7 +40,7 @@ using FindOp = std::function<Result<ops::OpSpec>(const std::string&)>;
 
 class Rewarder {
  public:
-  Rewarder(JudgeFunction judge, FindOp find, JudgeFacts facts, std::string arch, Path cache);
+  Rewarder(JudgeFunction judge, FindOp find, runs::JudgeFacts facts, std::string arch, Path cache);
 
   /// Judges the line, unless its verdict is known. Fails where a verdict cannot be kept.
   Result<RewardLine> Reward(std::string_view line, std::uint64_t index);
@@ -60,9 +61,9 @@ class Rewarder {
 
   JudgeFunction judge_;
   FindOp find_;
-  JudgeFacts facts_;
+  runs::JudgeFacts facts_;
   std::string arch_;
-  JudgementFolder cache_;
+  runs::JudgementFolder cache_;
   std::map<std::string, ops::OpSpec> ops_;
   std::uint64_t judged_ = 0;
   std::uint64_t known_ = 0;

@@ -21,7 +21,7 @@ struct Desk {
   int judged = 0;
   std::uint64_t seed = 0;
 
-  Rewarder Make(const Path& cache = {}, JudgeFacts facts = {}) {
+  Rewarder Make(const Path& cache = {}, runs::JudgeFacts facts = {}) {
     return Rewarder(
         [this](const ops::Instance& instance, const verdict::Candidate& candidate,
                std::uint64_t holdout_seed) {
@@ -86,8 +86,10 @@ TEST(Rewarder, WhatIsKnownByItsKeyIsNotJudgedAgain) {
   EXPECT_EQ(desk.judged, 1);
   EXPECT_EQ(again.known(), 1u);
   // Anything that a verdict depends on makes it another judgement.
-  const JudgeFacts others[] = {{.versions = {{"assay", "2"}}}, {.effort = "thorough"}, {.seed = 2}};
-  for (const JudgeFacts& facts : others) (void)desk.Make(folder.path(), facts).Reward(line, 0);
+  const runs::JudgeFacts others[] = {
+      {.versions = {{"assay", "2"}}}, {.effort = "thorough"}, {.seed = 2}};
+  for (const runs::JudgeFacts& facts : others)
+    (void)desk.Make(folder.path(), facts).Reward(line, 0);
   EXPECT_EQ(desk.judged, 4);
   (void)desk.Make(folder.path())
       .Reward(Line(ReplyWith("refute race data_race"), ", \"arch\": \"sm_80\""), 0);

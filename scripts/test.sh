@@ -10,7 +10,7 @@ cd "$(dirname "$0")/.."
 
 preset=${1:-release}
 [ $# -gt 0 ] && shift
-install_packages "${ASSAY_PACKAGES[@]}"
+install_packages "${ASSAY_PACKAGES[@]}" "${ASSAY_TEST_PACKAGES[@]}"
 provide_cuda
 build "$preset"
 say "running the tests"

@@ -82,10 +82,13 @@ const Allowed& Layers() {
       {"agent/loop",
        {"base", "ops", "runs", "agent/models", "agent/prompts", "validator/findings",
         "validator/verdict", "validator/campaign", "validator/gates"}},
+      {"batch",
+       {"base", "ops", "runs", "agent/models", "agent/prompts", "agent/loop", "validator/findings",
+        "validator/verdict"}},
       {"corpus", {"base", "validator/findings", "validator/gates"}},
       {"cli",
        {"base", "ops", "sandbox", "runs", "rewards", "dataset", "agent/models", "agent/prompts",
-        "agent/loop", "corpus", "validator/findings", "validator/execution", "validator/cases",
+        "agent/loop", "batch", "corpus", "validator/findings", "validator/execution", "validator/cases",
         "validator/engine", "validator/oracle", "validator/verdict", "validator/campaign",
         "validator/gates", "validator/sanitize"}},
   };
@@ -179,7 +182,7 @@ TEST(Layering, TheRoomsOfTheAgentAreHeldApart) {
 TEST(Layering, EveryFolderWithSourcesHasARow) {
   const fs::path root = ASSAY_SOURCE_DIR;
   for (const char* top : {"base", "ops", "sandbox", "validator", "workers", "runs", "rewards",
-                          "dataset", "agent", "corpus", "cli"}) {
+                          "dataset", "agent", "batch", "corpus", "cli"}) {
     for (const auto& entry : fs::recursive_directory_iterator(root / top)) {
       if (entry.path().extension() != ".h") continue;
       const std::string path = fs::relative(entry.path(), root);

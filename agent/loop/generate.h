@@ -25,6 +25,7 @@
 #include "agent/models/model.h"
 #include "agent/models/providers.h"
 #include "agent/prompts/feedback.h"
+#include "agent/prompts/task_prompt.h"
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/file.h"
@@ -69,6 +70,7 @@ struct GenerateRequest {
   std::string engine = "emulator";
   std::uint64_t seed = 1;
   bool unsafe_no_jail = false;
+  std::optional<prompts::Sister> sister;  ///< Shown to the model with the task.
   Path out;             ///< The run's folder. Empty: runs/<id> in the working directory.
   bool resume = false;  ///< `out` holds a run to be continued (resume.h).
 };

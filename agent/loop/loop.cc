@@ -68,7 +68,7 @@ class Loop {
     for (const runs::Draft& draft : Next()) {
       ASSAY_TRY(std::vector<runs::Message> messages,
                 prompts::Compose(state(), draft, parts_.request.instance, parts_.prompts,
-                                 parts_.request.feedback));
+                                 parts_.request.feedback, parts_.request.sister));
       const int number = static_cast<int>(state().attempts.size() + planned.attempts.size()) + 1;
       planned.attempts.push_back({number, draft.kind, draft.parent, std::move(messages)});
     }

@@ -80,6 +80,16 @@ Status ReadSettings(const Json& json, const std::string& place, GenerateRequest&
   return reader.Finish();
 }
 
+Result<prompts::Sister> SisterFromJson(const Json& json, const std::string& place) {
+  ASSAY_TRY(ObjectReader reader, ObjectReader::Of(json, place));
+  prompts::Sister sister;
+  ASSAY_TRY(sister.instance, reader.Required<std::string>("instance"));
+  ASSAY_TRY(sister.candidate.kernel, reader.Required<std::string>("kernel"));
+  ASSAY_TRY(sister.candidate.launch, reader.Required<std::string>("launch"));
+  ASSAY_TRY_VOID(reader.Finish());
+  return sister;
+}
+
 // The library's op of that name, where it has one. Names alone: Library::Find takes paths as well.
 Result<ops::OpSpec> FromLibrary(const ops::Library& library, const std::string& name) {
   for (const ops::Library::Entry& entry : library.List()) {
@@ -144,36 +154,42 @@ Json RequestToJson(const GenerateRequest& request,
   options["total_seconds"] = model.total_seconds;
   options["tries"] = model.tries;
   const StrategyOptions& strategy = request.strategy;
-  return {{"schema", "assay.run/1"},
-          {"instance", request.instance.Id()},
-          {"op",
-           {{"name", request.instance.op.name},
-            {"folder", request.instance.op.folder.string()},
-            {"sha256", request.instance.op.digest}}},
-          {"binding", std::move(binding)},
-          {"arch", request.instance.arch},
-          {"model", model.spec},
-          {"model_options", std::move(options)},
-          {"settings",
-           {{"strategy", Name(strategy.kind)},
-            {"attempts", strategy.attempts},
-            {"samples", strategy.samples},
-            {"width", strategy.width},
-            {"depth", strategy.depth},
-            {"stagnation", strategy.stagnation},
-            {"optimize", strategy.optimize},
-            {"feedback", Name(request.feedback)},
-            {"effort", Name(request.effort)},
-            {"engine", request.engine},
-            {"seed", request.seed}}},
-          {"budget",
-           {{"usd", request.budget.usd},
-            {"tokens", request.budget.tokens},
-            {"seconds", request.budget.seconds},
-            {"prices", request.budget.prices.string()}}},
-          {"unsafe_no_jail", request.unsafe_no_jail},
-          {"prompts", prompts_digest},
-          {"versions", versions}};
+  Json json = {{"schema", "assay.run/1"},
+               {"instance", request.instance.Id()},
+               {"op",
+                {{"name", request.instance.op.name},
+                 {"folder", request.instance.op.folder.string()},
+                 {"sha256", request.instance.op.digest}}},
+               {"binding", std::move(binding)},
+               {"arch", request.instance.arch},
+               {"model", model.spec},
+               {"model_options", std::move(options)},
+               {"settings",
+                {{"strategy", Name(strategy.kind)},
+                 {"attempts", strategy.attempts},
+                 {"samples", strategy.samples},
+                 {"width", strategy.width},
+                 {"depth", strategy.depth},
+                 {"stagnation", strategy.stagnation},
+                 {"optimize", strategy.optimize},
+                 {"feedback", Name(request.feedback)},
+                 {"effort", Name(request.effort)},
+                 {"engine", request.engine},
+                 {"seed", request.seed}}},
+               {"budget",
+                {{"usd", request.budget.usd},
+                 {"tokens", request.budget.tokens},
+                 {"seconds", request.budget.seconds},
+                 {"prices", request.budget.prices.string()}}},
+               {"unsafe_no_jail", request.unsafe_no_jail},
+               {"prompts", prompts_digest},
+               {"versions", versions}};
+  if (request.sister) {
+    json["sister"] = {{"instance", request.sister->instance},
+                      {"kernel", request.sister->candidate.kernel},
+                      {"launch", request.sister->candidate.launch}};
+  }
+  return json;
 }
 
 Result<GenerateRequest> RequestFromJson(const Json& json, const std::string& place,
@@ -210,6 +226,10 @@ Result<GenerateRequest> RequestFromJson(const Json& json, const std::string& pla
   ASSAY_TRY(const Json budget, reader.Required<Json>("budget"));
   ASSAY_TRY_VOID(ReadBudget(budget, reader.PlaceOf("budget"), request.budget));
   ASSAY_TRY(request.unsafe_no_jail, reader.Required<bool>("unsafe_no_jail"));
+  if (reader.Has("sister")) {
+    ASSAY_TRY(const Json sister, reader.Required<Json>("sister"));
+    ASSAY_TRY(request.sister, SisterFromJson(sister, reader.PlaceOf("sister")));
+  }
   for (const char* const key : {"instance", "prompts", "versions"}) reader.Ignore(key);
   ASSAY_TRY_VOID(reader.Finish());
   return request;

@@ -22,6 +22,7 @@ TEST(SchemaTest, ARunIsWhatTheSchemasSay) {
   GenerateRequest request{.instance = testing::RmsNorm(), .model = {.spec = "exec/scripted"}};
   request.out = folder.path() / "run";
   request.model.temperature = 0.5;
+  request.sister = prompts::Sister{"rms_norm-T=f32-sm_90", {"kernel", "{}"}};
   testing::ScriptedModel broken({ReplyWith("refute race data_race"), "no code"});
   Environment environment{.clock = clock,
                           .make_judges = testing::ScriptedJudges(),

@@ -283,7 +283,8 @@ void HttpModel::OnRefused(Call& call) {
                                                                  message, at_least.count() / 1000),
                                                      "wait, or use another model")));
   }
-  Retry(call, NetworkError(message), at_least);
+  // 529 is what Anthropic answers when it is overloaded.
+  Retry(call, NetworkError(message), at_least, status == 429 || status == 529);
 }
 
 void HttpModel::CheckDeadlines() {
@@ -301,7 +302,7 @@ void HttpModel::CheckDeadlines() {
   }
 }
 
-void HttpModel::Retry(Call& call, Error error, milliseconds at_least) {
+void HttpModel::Retry(Call& call, Error error, milliseconds at_least, bool throttled) {
   StopTransfer(call);
   if (call.tried >= options_.tries) {
     error.message += fmt::format(" (tried {} times)", call.tried);
@@ -319,6 +320,7 @@ void HttpModel::Retry(Call& call, Error error, milliseconds at_least) {
   ModelEvent event{.ticket = call.ticket, .kind = ModelEvent::Kind::kRetrying};
   event.error = redactor_.Redact(std::move(error));
   event.wait = wait;
+  event.throttled = throttled;
   event.lost = LostIn(call);
   events_.push_back(std::move(event));
 }

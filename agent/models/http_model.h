@@ -80,7 +80,8 @@ class HttpModel final : public Model {
   void Progress(Call& call);
 
   /// Ends the try; the call is tried again if `error` can be cured by that and tries are left.
-  void Retry(Call& call, Error error, std::chrono::milliseconds at_least = {});
+  void Retry(Call& call, Error error, std::chrono::milliseconds at_least = {},
+             bool throttled = false);
   void Finish(Call& call, Result<ModelReply> reply);
   void StopTransfer(Call& call);
   Usage LostIn(const Call& call) const;

@@ -59,7 +59,8 @@ struct ModelEvent {
   std::uint64_t output_tokens = 0;
   Error error{};
   std::chrono::milliseconds wait{0};
-  Usage lost{};  ///< kRetrying, failed kDone: what the try cost, paid for nothing.
+  bool throttled = false;  ///< kRetrying: the service says that it is asked too much.
+  Usage lost{};            ///< kRetrying, failed kDone: what the try cost, paid for nothing.
   Result<ModelReply> reply{ModelReply{}};
 };
 

@@ -1,7 +1,5 @@
 #include "agent/prompts/compose.h"
 
-#include "agent/prompts/task_prompt.h"
-
 namespace assay::prompts {
 namespace {
 
@@ -25,10 +23,11 @@ FeedbackInput InputFor(const runs::RunState& state, const runs::Attempt& last,
 
 Result<std::vector<runs::Message>> Compose(const runs::RunState& state, const runs::Draft& draft,
                                            const ops::Instance& instance,
-                                           const PromptLibrary& prompts, FeedbackMode mode) {
-  if (draft.kind == runs::DraftKind::kFirst) return TaskMessages(instance, prompts);
+                                           const PromptLibrary& prompts, FeedbackMode mode,
+                                           const std::optional<Sister>& sister) {
+  if (draft.kind == runs::DraftKind::kFirst) return TaskMessages(instance, prompts, sister);
   if (draft.kind == runs::DraftKind::kRestart) {
-    ASSAY_TRY(std::vector<runs::Message> messages, TaskMessages(instance, prompts));
+    ASSAY_TRY(std::vector<runs::Message> messages, TaskMessages(instance, prompts, sister));
     ASSAY_TRY(const std::string summary,
               RestartPrompt(InputFor(state, state.attempts.back(), instance, prompts, mode)));
     // One user message: many services refuse two in a row.

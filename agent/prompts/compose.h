@@ -6,13 +6,15 @@
 
 #include "agent/prompts/feedback.h"
 #include "agent/prompts/prompt.h"
+#include "agent/prompts/task_prompt.h"
 #include "runs/state.h"
 
 namespace assay::prompts {
 
-/// The messages that `draft` adds to its parent's conversation.
+/// The messages that `draft` adds to its parent's conversation. `sister`: shown with the task.
 Result<std::vector<runs::Message>> Compose(const runs::RunState& state, const runs::Draft& draft,
                                            const ops::Instance& instance,
-                                           const PromptLibrary& prompts, FeedbackMode mode);
+                                           const PromptLibrary& prompts, FeedbackMode mode,
+                                           const std::optional<Sister>& sister = std::nullopt);
 
 }  // namespace assay::prompts

@@ -67,6 +67,22 @@ TEST(PromptsTest, EveryFamilyOfFindingsHasItsRepairTemplate) {
   }
 }
 
+TEST(TaskPromptTest, ASistersKernelIsShownWithTheTask) {
+  const auto prompts = PromptLibrary::Load(testing::PromptsFolder());
+  ASSERT_TRUE(prompts);
+  const ops::Instance instance = testing::RmsNorm();
+  const auto alone = TaskMessages(instance, *prompts);
+  const auto with = TaskMessages(
+      instance, *prompts, Sister{"rms_norm-T=f32-sm_90", {"__global__ void sister();\n", "{}"}});
+  ASSERT_TRUE(with) << ToString(with.error());
+  ASSERT_EQ(with->size(), 2u);
+  // The task itself comes first and is the same, so that what providers cache stays.
+  EXPECT_TRUE((*with)[1].text.starts_with((*alone)[1].text));
+  EXPECT_THAT((*with)[1].text, HasSubstr("rms_norm-T=f32-sm_90"));
+  EXPECT_THAT((*with)[1].text, HasSubstr("```cuda\n__global__ void sister();\n```"));
+  EXPECT_THAT((*alone)[1].text, Not(HasSubstr("sister")));
+}
+
 TEST(TaskPromptTest, SaysWhatTheOpIs) {
   const auto prompts = PromptLibrary::Load(testing::PromptsFolder());
   ASSERT_TRUE(prompts);

@@ -211,10 +211,19 @@ Result<Variables> TaskVariables(const ops::Instance& instance, const PromptLibra
 }
 
 Result<std::vector<runs::Message>> TaskMessages(const ops::Instance& instance,
-                                                const PromptLibrary& prompts) {
+                                                const PromptLibrary& prompts,
+                                                const std::optional<Sister>& sister) {
   ASSAY_TRY(std::string system, prompts.Render("system.md", {}));
   ASSAY_TRY(const Variables variables, TaskVariables(instance, prompts));
   ASSAY_TRY(std::string task, prompts.Render("task.md", variables));
+  if (sister) {
+    Variables shown = {{"sister", sister->instance},
+                       {"kernel", ValidUtf8(sister->candidate.kernel)},
+                       {"launch", ValidUtf8(sister->candidate.launch)}};
+    for (auto& [name, value] : shown) DropFinalNewline(value);
+    ASSAY_TRY(const std::string text, prompts.Render("sister.md", shown));
+    task += "\n" + text;
+  }
   return std::vector<runs::Message>{{runs::Role::kSystem, std::move(system), true},
                                     {runs::Role::kUser, std::move(task), true}};
 }

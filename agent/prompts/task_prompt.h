@@ -6,6 +6,7 @@
 // the contract itself is always whole.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -13,12 +14,21 @@
 #include "agent/prompts/prompt.h"
 #include "ops/op.h"
 #include "runs/conversation.h"
+#include "validator/verdict/candidate.h"
 
 namespace assay::prompts {
 
-/// The system message and the task, marked as a prefix worth caching.
+/// A kernel that was accepted for another instance of the op: other dtypes, or another target.
+struct Sister {
+  std::string instance;  ///< Its id.
+  verdict::Candidate candidate;
+};
+
+/// The system message and the task, marked as a prefix worth caching. `sister`, where there is one,
+/// is shown after the task (sister.md).
 Result<std::vector<runs::Message>> TaskMessages(const ops::Instance& instance,
-                                                const PromptLibrary& prompts);
+                                                const PromptLibrary& prompts,
+                                                const std::optional<Sister>& sister = std::nullopt);
 
 /// The variables of task.md, by themselves (tests, `assay ops show`).
 Result<Variables> TaskVariables(const ops::Instance& instance, const PromptLibrary& prompts);

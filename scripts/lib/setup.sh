@@ -10,6 +10,8 @@ ASSAY_PACKAGES=(
   nlohmann-json3-dev libcli11-dev libfmt-dev libcurl4-openssl-dev libssl-dev libsqlite3-dev libzstd-dev
   libgtest-dev libgmock-dev libbenchmark-dev libcpp-httplib-dev
 )
+# What tests alone run: a Slurm of their own.
+ASSAY_TEST_PACKAGES=(slurmctld slurmd slurm-client munge)
 
 # For scripts/fuzz.sh alone: Debian 12 and Ubuntu 24.04 both have them.
 ASSAY_FUZZ_PACKAGES=(clang-19 libclang-rt-19-dev)

@@ -1,8 +1,8 @@
-#include "rewards/judgement.h"
+#include "runs/judgement.h"
 
 #include "base/digest.h"
 
-namespace assay::rewards {
+namespace assay::runs {
 namespace {
 
 constexpr std::string_view kSchema = "assay.judgement/1";
@@ -27,18 +27,23 @@ Result<std::map<std::string, std::string>> Words(ObjectReader& reader, std::stri
 
 }  // namespace
 
-std::string KeyOf(const JudgeFacts& judge, const ops::Instance& instance,
-                  const CandidateLine& line) {
+std::map<std::string, std::string> BindingWords(const ops::Instance& instance) {
   std::map<std::string, std::string> binding;
   for (const auto& [variable, dtype] : instance.binding) binding[variable] = Name(dtype);
+  return binding;
+}
+
+std::string JudgementKey(const JudgeFacts& judge, const ops::Instance& instance,
+                         const verdict::Candidate& candidate,
+                         const std::optional<std::string>& malformed) {
   const Json key = {{"schema", kSchema},
                     {"op", instance.op.name},
                     {"op_digest", instance.op.digest},
-                    {"binding", WordsToJson(binding)},
+                    {"binding", WordsToJson(BindingWords(instance))},
                     {"arch", instance.arch},
-                    {"kernel", Sha256Hex(line.candidate.kernel)},
-                    {"launch", Sha256Hex(line.candidate.launch)},
-                    {"malformed", line.malformed ? Sha256Hex(line.reply) : ""},
+                    {"kernel", Sha256Hex(candidate.kernel)},
+                    {"launch", Sha256Hex(candidate.launch)},
+                    {"malformed", malformed ? Sha256Hex(*malformed) : ""},
                     {"judge", WordsToJson(judge.versions)},
                     {"engine", judge.engine},
                     {"effort", judge.effort},
@@ -55,11 +60,11 @@ Json ToJson(const Judged& judged) {
           {"binding", WordsToJson(judged.binding)},
           {"arch", judged.arch},
           {"judge", WordsToJson(judged.judge)},
-          {"model", judged.line.model},
-          {"prompt", judged.line.prompt},
-          {"kernel", judged.line.candidate.kernel},
-          {"launch", judged.line.candidate.launch},
-          {"reply", judged.line.reply},
+          {"model", judged.model},
+          {"prompt", judged.prompt},
+          {"kernel", judged.candidate.kernel},
+          {"launch", judged.candidate.launch},
+          {"reply", judged.reply},
           {"verdict", verdict::ToJson(judged.verdict)}};
 }
 
@@ -77,27 +82,24 @@ Result<Judged> JudgedFromJson(const Json& json, const std::string& place) {
   ASSAY_TRY(judged.binding, Words(reader, "binding"));
   ASSAY_TRY(judged.arch, reader.Required<std::string>("arch"));
   ASSAY_TRY(judged.judge, Words(reader, "judge"));
-  ASSAY_TRY(judged.line.model, reader.Required<std::string>("model"));
-  ASSAY_TRY(judged.line.prompt, reader.Required<Json>("prompt"));
-  ASSAY_TRY(judged.line.candidate.kernel, reader.Required<std::string>("kernel"));
-  ASSAY_TRY(judged.line.candidate.launch, reader.Required<std::string>("launch"));
-  ASSAY_TRY(judged.line.reply, reader.Required<std::string>("reply"));
+  ASSAY_TRY(judged.model, reader.Required<std::string>("model"));
+  ASSAY_TRY(judged.prompt, reader.Required<Json>("prompt"));
+  ASSAY_TRY(judged.candidate.kernel, reader.Required<std::string>("kernel"));
+  ASSAY_TRY(judged.candidate.launch, reader.Required<std::string>("launch"));
+  ASSAY_TRY(judged.reply, reader.Required<std::string>("reply"));
   ASSAY_TRY(const Json verdict_json, reader.Required<Json>("verdict"));
   ASSAY_TRY(judged.verdict, verdict::VerdictFromJson(verdict_json, reader.PlaceOf("verdict")));
   ASSAY_TRY_VOID(reader.Finish());
   return judged;
 }
 
-Path JudgementFolder::FileOf(const std::string& key) const {
-  return root_ / key.substr(0, 2) / (key.substr(2) + std::string(kJudgementSuffix));
-}
-
 std::optional<verdict::Verdict> JudgementFolder::Find(const std::string& key) const {
-  std::error_code error;
-  if (root_.empty() || !std::filesystem::exists(FileOf(key), error)) return std::nullopt;
-  const Result<Json> json = ReadJsonFile(FileOf(key).string());
+  if (store_.root().empty()) return std::nullopt;
+  const std::optional<std::string> text = store_.GetRecord(key, kJudgementKind);
+  if (!text) return std::nullopt;
+  const Result<Json> json = ParseJson(*text, key);
   if (!json) return std::nullopt;
-  Result<Judged> judged = JudgedFromJson(*json, FileOf(key).string());
+  Result<Judged> judged = JudgedFromJson(*json, key);
   if (!judged || judged->key != key) return std::nullopt;
   return std::move(judged->verdict);
 }
@@ -105,10 +107,8 @@ std::optional<verdict::Verdict> JudgementFolder::Find(const std::string& key) co
 Status JudgementFolder::Keep(const Judged& judged) const {
   const bool conclusive = judged.verdict.outcome == verdict::Outcome::kAccepted ||
                           judged.verdict.outcome == verdict::Outcome::kRefuted;
-  if (root_.empty() || !conclusive) return {};
-  const Path file = FileOf(judged.key);
-  ASSAY_TRY_VOID(MakeFolders(file.parent_path()));
-  return WriteFileAtomically(file, CompactJson(ToJson(judged)) + "\n");
+  if (store_.root().empty() || !conclusive) return {};
+  return store_.PutRecord(judged.key, kJudgementKind, CompactJson(ToJson(judged)) + "\n");
 }
 
-}  // namespace assay::rewards
+}  // namespace assay::runs

@@ -1,0 +1,427 @@
+#include "batch/plan.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <set>
+
+#include "agent/loop/budget.h"
+#include "agent/loop/request_json.h"
+#include "agent/models/secret.h"
+
+namespace assay::batch {
+namespace {
+
+constexpr std::string_view kPlanSchema = "assay.batch_plan/1";
+constexpr std::size_t kMostInstances = 100'000;
+
+using Models = std::map<std::string, models::ModelSpec>;
+
+template <class T>
+Result<T> Count(ObjectReader& reader, std::string_view key, T fallback, std::uint64_t least,
+                std::uint64_t most) {
+  ASSAY_TRY(const std::uint64_t value,
+            reader.Optional<std::uint64_t>(key, static_cast<std::uint64_t>(fallback)));
+  if (value >= least && value <= most) return static_cast<T>(value);
+  return Fail(ErrorKind::kMalformedInput, fmt::format("must be between {} and {}", least, most),
+              reader.PlaceOf(key));
+}
+
+template <class Parse, class T>
+Status Word(ObjectReader& reader, std::string_view key, const Parse& parse,
+            std::initializer_list<std::string> words, T& value) {
+  if (!reader.Has(key)) return {};
+  ASSAY_TRY(const std::string word, reader.Required<std::string>(key));
+  if (const auto parsed = parse(word)) {
+    value = *parsed;
+    return {};
+  }
+  const std::vector<std::string> known(words);
+  const std::string nearest = Nearest(word, known);
+  std::string all;
+  for (const std::string& each : known) all += (all.empty() ? "" : ", ") + each;
+  return Fail(ErrorKind::kMalformedInput, "unknown value '" + word + "'", reader.PlaceOf(key),
+              (nearest.empty() ? "" : "did you mean '" + nearest + "'? ") + "it may be " + all);
+}
+
+Result<loop::Budget> ReadBudget(ObjectReader& parent, loop::Budget budget) {
+  if (!parent.Has("budget")) return budget;
+  ASSAY_TRY(const Json json, parent.Required<Json>("budget"));
+  ASSAY_TRY(ObjectReader reader, ObjectReader::Of(json, parent.PlaceOf("budget")));
+  ASSAY_TRY(budget.usd, reader.Optional<double>("usd", budget.usd));
+  ASSAY_TRY(budget.tokens, reader.Optional<std::uint64_t>("tokens", budget.tokens));
+  ASSAY_TRY(budget.seconds, reader.Optional<std::uint64_t>("seconds", budget.seconds));
+  ASSAY_TRY_VOID(reader.Finish());
+  if (budget.usd >= 0) return budget;
+  return Fail(ErrorKind::kMalformedInput, "must be at least 0", reader.PlaceOf("usd"));
+}
+
+Result<models::ModelSpec> ReadModel(const Json& json, const std::string& place,
+                                    models::ModelSpec model) {
+  ASSAY_TRY(ObjectReader reader, ObjectReader::Of(json, place));
+  ASSAY_TRY(model.spec, reader.Required<std::string>("model"));
+  ASSAY_TRY(model.base_url, reader.Optional<std::string>("base_url", {}));
+  ASSAY_TRY(const std::string key_file, reader.Optional<std::string>("key_file", {}));
+  model.key_file = key_file;
+  ASSAY_TRY(model.exec_variables, reader.Optional<std::vector<std::string>>("exec_variables", {}));
+  ASSAY_TRY(model.max_output_tokens,
+            Count(reader, "max_output_tokens", model.max_output_tokens, 256, 1u << 20));
+  if (reader.Has("temperature")) {
+    ASSAY_TRY(model.temperature, reader.Required<double>("temperature"));
+  }
+  ASSAY_TRY_VOID(reader.Finish());
+  ASSAY_TRY_VOID(models::ParseModelSpec(model.spec));
+  return model;
+}
+
+Result<Models> ReadModels(ObjectReader& plan, const models::ModelSpec& base) {
+  Models known;
+  if (!plan.Has("models")) return known;
+  ASSAY_TRY(const Json json, plan.Required<Json>("models"));
+  if (!json.is_object())
+    return Fail(ErrorKind::kMalformedInput, "must be an object", plan.PlaceOf("models"));
+  for (const auto& [name, value] : json.items()) {
+    ASSAY_TRY(known[name], ReadModel(value, plan.PlaceOf("models") + "/" + name, base));
+  }
+  return known;
+}
+
+// A name of the plan's, or what --model takes.
+Result<models::ModelSpec> ModelOf(const std::string& word, const std::string& place,
+                                  const Models& known, models::ModelSpec base) {
+  if (const auto found = known.find(word); found != known.end()) return found->second;
+  base.spec = word;
+  if (models::ParseModelSpec(word)) return base;
+  std::vector<std::string> names;
+  for (const auto& [name, model] : known) names.push_back(name);
+  const std::string nearest = Nearest(word, names);
+  return Fail(ErrorKind::kMalformedInput, "'" + word + "' names no model", place,
+              (nearest.empty() ? "" : "did you mean '" + nearest + "'? ") +
+                  "write a name of \"models\", or " + models::ProviderChoices());
+}
+
+Status ReadDtypes(ObjectReader& reader, Settings& settings) {
+  if (!reader.Has("dtypes")) return {};
+  ASSAY_TRY(const Json json, reader.Required<Json>("dtypes"));
+  const std::string place = reader.PlaceOf("dtypes");
+  if (json == "all" || json == "default") {
+    settings.dtypes = json == "all" ? DtypeChoice::kAll : DtypeChoice::kDefault;
+    return {};
+  }
+  if (!json.is_array() || json.empty()) {
+    return Fail(ErrorKind::kMalformedInput, "must be \"all\", \"default\" or a list of bindings",
+                place, R"(e.g. [{"T": "bf16"}, {"T": "f16"}])");
+  }
+  settings.dtypes = DtypeChoice::kListed;
+  settings.bindings.clear();
+  for (std::size_t i = 0; i < json.size(); ++i) {
+    const std::string at = place + "/" + std::to_string(i);
+    if (!json[i].is_object())
+      return Fail(ErrorKind::kMalformedInput, R"(must be an object, e.g. {"T": "bf16"})", at);
+    std::map<std::string, std::string>& binding = settings.bindings.emplace_back();
+    for (const auto& [variable, dtype] : json[i].items()) {
+      ASSAY_TRY(binding[variable], json_detail::Convert<std::string>(dtype, at + "/" + variable));
+    }
+  }
+  return {};
+}
+
+Result<Settings> ReadSettings(ObjectReader& reader, Settings settings, const Models& known) {
+  if (reader.Has("model")) {
+    ASSAY_TRY(const std::string word, reader.Required<std::string>("model"));
+    ASSAY_TRY(settings.model, ModelOf(word, reader.PlaceOf("model"), known, settings.model));
+  }
+  ASSAY_TRY_VOID(ReadDtypes(reader, settings));
+  ASSAY_TRY(settings.archs, reader.Optional("archs", settings.archs));
+  if (settings.archs.empty())
+    return Fail(ErrorKind::kMalformedInput, "names no target", reader.PlaceOf("archs"));
+  ASSAY_TRY(const std::int64_t priority,
+            reader.Optional<std::int64_t>("priority", settings.priority));
+  settings.priority = static_cast<int>(std::clamp<std::int64_t>(priority, -1'000'000, 1'000'000));
+  loop::StrategyOptions& strategy = settings.strategy;
+  ASSAY_TRY(strategy.attempts, Count(reader, "attempts", strategy.attempts, 1, 100'000));
+  ASSAY_TRY(strategy.samples, Count(reader, "samples", strategy.samples, 1, 1000));
+  ASSAY_TRY(strategy.width, Count(reader, "width", strategy.width, 1, 1000));
+  ASSAY_TRY(strategy.depth, Count(reader, "depth", strategy.depth, 0, 1000));
+  ASSAY_TRY(strategy.stagnation, Count(reader, "stagnation", strategy.stagnation, 1, 1000));
+  ASSAY_TRY_VOID(Word(reader, "strategy", loop::ParseStrategyKind,
+                      {"refine", "sample", "restart", "beam"}, strategy.kind));
+  ASSAY_TRY(strategy.optimize, reader.Optional("optimize", strategy.optimize));
+  ASSAY_TRY_VOID(Word(reader, "feedback", prompts::ParseFeedbackMode, {"full", "aggregate"},
+                      settings.feedback));
+  ASSAY_TRY_VOID(Word(
+      reader, "effort", [](const std::string& word) { return loop::ParseEffort(word); },
+      {"quick", "standard", "thorough"}, settings.effort));
+  ASSAY_TRY(settings.seed, reader.Optional("seed", settings.seed));
+  ASSAY_TRY(settings.budget, ReadBudget(reader, settings.budget));
+  return settings;
+}
+
+Result<models::RequestLimits> ReadLimits(ObjectReader& plan, models::RequestLimits limits) {
+  if (!plan.Has("limits")) return limits;
+  ASSAY_TRY(const Json json, plan.Required<Json>("limits"));
+  ASSAY_TRY(ObjectReader reader, ObjectReader::Of(json, plan.PlaceOf("limits")));
+  ASSAY_TRY(limits.at_once, Count(reader, "requests", limits.at_once, 0, 10'000));
+  ASSAY_TRY(limits.requests_per_minute,
+            reader.Optional("requests_per_minute", limits.requests_per_minute));
+  ASSAY_TRY(limits.tokens_per_minute,
+            reader.Optional("tokens_per_minute", limits.tokens_per_minute));
+  ASSAY_TRY_VOID(reader.Finish());
+  return limits;
+}
+
+// Words that end up on a command line of a cluster: nothing in them is more than a word.
+Status CheckWord(const ObjectReader& reader, std::string_view key, const std::string& word) {
+  const bool plain = std::ranges::all_of(word, [](char c) {
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' ||
+           c == '-' || c == '.' || c == ',';
+  });
+  if (plain && !word.starts_with("-")) return {};
+  return Fail(ErrorKind::kMalformedInput, "'" + word + "' is no name", reader.PlaceOf(key));
+}
+
+Result<Resources> ReadResources(ObjectReader& plan, Resources resources) {
+  if (!plan.Has("resources")) return resources;
+  ASSAY_TRY(const Json json, plan.Required<Json>("resources"));
+  ASSAY_TRY(ObjectReader reader, ObjectReader::Of(json, plan.PlaceOf("resources")));
+  for (const auto& [key, value] :
+       {std::pair("partition", &resources.partition), std::pair("account", &resources.account),
+        std::pair("memory", &resources.memory)}) {
+    ASSAY_TRY(*value, reader.Optional<std::string>(key, *value));
+    ASSAY_TRY_VOID(CheckWord(reader, key, *value));
+  }
+  ASSAY_TRY(resources.cpus, Count(reader, "cpus", resources.cpus, 0, 100'000));
+  ASSAY_TRY(resources.minutes, Count(reader, "minutes", resources.minutes, 0, 10'000'000));
+  ASSAY_TRY(resources.gpus, Count(reader, "gpus", resources.gpus, 0, 1000));
+  ASSAY_TRY_VOID(reader.Finish());
+  return resources;
+}
+
+// Every choice of dtypes, the first variable's slowest.
+std::vector<std::map<std::string, std::string>> AllBindings(const ops::OpSpec& op) {
+  std::vector<std::map<std::string, std::string>> bindings(1);
+  for (const auto& [variable, dtypes] : op.dtypes) {
+    std::vector<std::map<std::string, std::string>> more;
+    for (const auto& binding : bindings) {
+      for (const DType dtype : dtypes) {
+        more.push_back(binding);
+        more.back()[variable] = Name(dtype);
+      }
+    }
+    bindings = std::move(more);
+  }
+  return bindings;
+}
+
+Json BudgetToJson(const loop::Budget& budget) {
+  return {{"usd", budget.usd}, {"tokens", budget.tokens}, {"seconds", budget.seconds}};
+}
+
+bool Repeats(const models::ModelSpec& asked, const models::ModelSpec& said) {
+  const std::string address = models::PublicUrl(asked.base_url);
+  const bool variables = std::ranges::all_of(asked.exec_variables, [&](const std::string& name) {
+    return std::ranges::find(said.exec_variables, name) != said.exec_variables.end();
+  });
+  return asked.spec == said.spec && variables &&
+         (asked.base_url.empty() || address == models::PublicUrl(said.base_url)) &&
+         (asked.key_file.empty() || asked.key_file == said.key_file);
+}
+
+}  // namespace
+
+Status AddOp(Plan& plan, const ops::Library& library, const std::string& name,
+             const Settings& settings) {
+  ASSAY_TRY(const ops::OpSpec op, library.Find(name));
+  models::ModelSpec model = settings.model;
+  if (model.spec.empty()) {
+    if (!op.transcript) {
+      return Fail(ErrorKind::kUsage,
+                  "no model was given, and the op '" + op.name + "' ships no transcript", "--model",
+                  "choose " + models::ProviderChoices());
+    }
+    model.spec = "replay/" + op.transcript->string();
+  }
+  const auto bindings = settings.dtypes == DtypeChoice::kAll ? AllBindings(op)
+                        : settings.dtypes == DtypeChoice::kListed
+                            ? settings.bindings
+                            : std::vector<std::map<std::string, std::string>>(1);
+  for (const auto& binding : bindings) {
+    for (const std::string& arch : settings.archs) {
+      Task task{.request = {}, .priority = settings.priority};
+      ASSAY_TRY(task.request.instance, ops::MakeInstance(op, binding, arch));
+      task.request.model = model;
+      task.request.strategy = settings.strategy;
+      task.request.budget = settings.budget;
+      task.request.budget.prices = plan.budget.prices;
+      task.request.feedback = settings.feedback;
+      task.request.effort = settings.effort;
+      task.request.engine = settings.engine;
+      task.request.seed = settings.seed;
+      task.request.unsafe_no_jail = settings.unsafe_no_jail;
+      if (plan.tasks.size() >= kMostInstances)
+        return Fail(ErrorKind::kUsage, "the plan has more than 100000 instances", name);
+      plan.tasks.push_back(std::move(task));
+    }
+  }
+  return {};
+}
+
+Result<Plan> ReadPlan(const Json& json, const std::string& place, const ops::Library& library,
+                      const Settings& base, Plan plan) {
+  ASSAY_TRY(ObjectReader reader, ObjectReader::Of(json, place));
+  ASSAY_TRY(const std::string schema, reader.Required<std::string>("schema"));
+  if (schema != kPlanSchema) {
+    return Fail(ErrorKind::kMalformedInput, "the schema is '" + schema + "'",
+                reader.PlaceOf("schema"), "this version reads " + std::string(kPlanSchema));
+  }
+  ASSAY_TRY(const std::string prices,
+            reader.Optional<std::string>("prices", plan.budget.prices.string()));
+  plan.budget.prices = prices;
+  ASSAY_TRY(plan.budget, ReadBudget(reader, plan.budget));
+  ASSAY_TRY(plan.limits, ReadLimits(reader, plan.limits));
+  ASSAY_TRY(plan.resources, ReadResources(reader, plan.resources));
+  ASSAY_TRY(plan.share, reader.Optional<bool>("share", plan.share));
+  ASSAY_TRY(const Models known, ReadModels(reader, base.model));
+  Settings defaults = base;
+  if (reader.Has("defaults")) {
+    ASSAY_TRY(const Json object, reader.Required<Json>("defaults"));
+    ASSAY_TRY(ObjectReader at, ObjectReader::Of(object, reader.PlaceOf("defaults")));
+    ASSAY_TRY(defaults, ReadSettings(at, base, known));
+    ASSAY_TRY_VOID(at.Finish());
+  }
+  ASSAY_TRY(const Json ops, reader.Required<Json>("ops"));
+  ASSAY_TRY_VOID(reader.Finish());
+  if (!ops.is_array())
+    return Fail(ErrorKind::kMalformedInput, "must be an array", reader.PlaceOf("ops"));
+  for (std::size_t i = 0; i < ops.size(); ++i) {
+    const std::string at = reader.PlaceOf("ops") + "/" + std::to_string(i);
+    ASSAY_TRY(ObjectReader op, ObjectReader::Of(ops[i], at));
+    ASSAY_TRY(const std::string name, op.Required<std::string>("op"));
+    ASSAY_TRY(const Settings settings, ReadSettings(op, defaults, known));
+    ASSAY_TRY_VOID(op.Finish());
+    Status added = AddOp(plan, library, name, settings);
+    if (!added) return std::unexpected(WithPlace(std::move(added.error()), at));
+  }
+  return plan;
+}
+
+Status CheckPlan(const Plan& plan) {
+  if (plan.tasks.empty()) {
+    return Fail(ErrorKind::kUsage, "the plan has no instance", "assay batch",
+                "name ops, or give --all or --plan; assay ops list shows the ops");
+  }
+  std::set<std::string> ids;
+  for (const Task& task : plan.tasks) {
+    if (!ids.insert(task.id()).second) {
+      return Fail(ErrorKind::kUsage, "the instance is planned twice", task.id(),
+                  "name it once; a batch makes one kernel an instance");
+    }
+    loop::Budget either = task.request.budget;
+    either.usd = std::max(either.usd, plan.budget.usd);
+    ASSAY_TRY_VOID(loop::Meter::Make(either, task.request.model.spec));
+  }
+  return {};
+}
+
+Json PlanToJson(const Plan& plan, const std::vector<std::string>& keys,
+                const std::map<std::string, std::string>& versions,
+                const std::string& prompts_digest) {
+  Json instances = Json::array();
+  for (std::size_t i = 0; i < plan.tasks.size(); ++i) {
+    const Task& task = plan.tasks[i];
+    instances.push_back({{"instance", task.id()},
+                         {"key", keys[i]},
+                         {"priority", task.priority},
+                         {"request", loop::RequestToJson(task.request, versions, prompts_digest)}});
+  }
+  const Resources& resources = plan.resources;
+  return {{"instances", std::move(instances)},
+          {"budget", BudgetToJson(plan.budget)},
+          {"prices", plan.budget.prices.string()},
+          {"share", plan.share},
+          {"limits",
+           {{"requests", plan.limits.at_once},
+            {"requests_per_minute", plan.limits.requests_per_minute},
+            {"tokens_per_minute", plan.limits.tokens_per_minute}}},
+          {"resources",
+           {{"partition", resources.partition},
+            {"account", resources.account},
+            {"cpus", resources.cpus},
+            {"memory", resources.memory},
+            {"minutes", resources.minutes},
+            {"gpus", resources.gpus}}}};
+}
+
+Result<Plan> PlanFromJson(const Json& json, const std::string& place, const ops::Library& library,
+                          const std::vector<std::string>& given) {
+  ASSAY_TRY(ObjectReader reader, ObjectReader::Of(json, place));
+  Plan plan;
+  ASSAY_TRY(const std::string prices, reader.Required<std::string>("prices"));
+  plan.budget.prices = prices;
+  ASSAY_TRY(plan.budget, ReadBudget(reader, plan.budget));
+  ASSAY_TRY(plan.limits, ReadLimits(reader, plan.limits));
+  ASSAY_TRY(plan.resources, ReadResources(reader, plan.resources));
+  ASSAY_TRY(plan.share, reader.Required<bool>("share"));
+  ASSAY_TRY(const Json instances, reader.Required<Json>("instances"));
+  if (!instances.is_array())
+    return Fail(ErrorKind::kMalformedInput, "must be an array", reader.PlaceOf("instances"));
+  // An op of a folder has to be named again.
+  std::map<std::string, std::string> named;
+  for (const std::string& op : given) {
+    ASSAY_TRY(const ops::OpSpec spec, library.Find(op));
+    named[spec.name] = op;
+  }
+  for (std::size_t i = 0; i < instances.size(); ++i) {
+    const std::string at = reader.PlaceOf("instances") + "/" + std::to_string(i);
+    ASSAY_TRY(ObjectReader instance, ObjectReader::Of(instances[i], at));
+    for (const char* const key : {"instance", "key"}) instance.Ignore(key);
+    ASSAY_TRY(const std::int64_t priority, instance.Required<std::int64_t>("priority"));
+    ASSAY_TRY(const Json request, instance.Required<Json>("request"));
+    ASSAY_TRY_VOID(instance.Finish());
+    const Json op = request.is_object() ? request.value("op", Json::object()) : Json::object();
+    const auto known = named.find(op.is_object() && op.contains("name") && op["name"].is_string()
+                                      ? op["name"].get<std::string>()
+                                      : std::string());
+    Task task{.request = {}, .priority = static_cast<int>(priority)};
+    ASSAY_TRY(task.request, loop::RequestFromJson(request, at + "/request", library,
+                                                  known == named.end() ? "" : known->second));
+    task.request.budget.prices = plan.budget.prices;
+    plan.tasks.push_back(std::move(task));
+  }
+  return plan;
+}
+
+Status TrustPlan(Plan& plan, const Said& said) {
+  constexpr const char* kWhy = "; a batch's folder may come from anybody";
+  for (Task& task : plan.tasks) {
+    models::ModelSpec& model = task.request.model;
+    const bool replay = model.spec.starts_with("replay/") && model.base_url.empty() &&
+                        model.key_file.empty() && model.exec_variables.empty();
+    const auto repeated = std::ranges::find_if(
+        said.models, [&](const models::ModelSpec& each) { return Repeats(model, each); });
+    if (repeated != said.models.end()) {
+      model.base_url = repeated->base_url;
+    } else if (!replay) {
+      return Fail(ErrorKind::kUsage,
+                  "the batch asks to use " + model.spec +
+                      (model.base_url.empty() ? "" : " at " + models::PublicUrl(model.base_url)) +
+                      kWhy,
+                  task.id(),
+                  "if that is what you want, say it again: the --plan that it began with, or "
+                  "--model, --base-url, --key-file and --exec-env as they were");
+    }
+    if (task.request.unsafe_no_jail && !said.unsafe_no_jail) {
+      return Fail(ErrorKind::kUsage,
+                  std::string("the batch asks to run kernels without a jail") + kWhy, task.id(),
+                  "if that is what you want, say it again: --unsafe-no-jail");
+    }
+  }
+  if (!plan.budget.prices.empty() && plan.budget.prices != said.prices) {
+    return Fail(ErrorKind::kUsage,
+                "the batch asks to read prices from " + plan.budget.prices.string() + kWhy,
+                "--prices", "say it again: --prices " + plan.budget.prices.string());
+  }
+  return {};
+}
+
+}  // namespace assay::batch
