@@ -10,6 +10,8 @@ ASSAY_PACKAGES=(
   nlohmann-json3-dev libcli11-dev libfmt-dev libcurl4-openssl-dev libssl-dev libsqlite3-dev libzstd-dev
   libgtest-dev libgmock-dev libbenchmark-dev libcpp-httplib-dev
 )
+# Tests of pages look at them in a browser. Where none can be had, these tests say so and do not run.
+ASSAY_PAGE_PACKAGES=(chromium)
 
 as_root() {
   if [ "$(id -u)" -eq 0 ]; then "$@"; else sudo "$@"; fi

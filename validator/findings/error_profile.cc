@@ -10,7 +10,10 @@ namespace {
 std::size_t BinOf(double allowances) {
   if (!(allowances > 0)) return 0;
   if (!std::isfinite(allowances)) return ErrorProfile::kBins - 1;
-  const int octave = std::ilogb(allowances) - ErrorProfile::kFirstOctave + 1;
+  // An error of just the allowance, which ties of a rounding have, is within it.
+  const int log = std::ilogb(allowances);
+  const bool power = std::ldexp(1.0, log) == allowances;
+  const int octave = log - (power ? 1 : 0) - ErrorProfile::kFirstOctave + 1;
   return static_cast<std::size_t>(std::clamp(octave, 0, static_cast<int>(ErrorProfile::kBins) - 1));
 }
 

@@ -28,8 +28,8 @@ struct GrowthPoint {
 };
 
 struct ErrorProfile {
-  /// Errors fall into bins by octaves of allowances: bin 0 holds those below 2^kFirstOctave, bin i those from 2^(kFirstOctave + i - 1)
-  /// up to the next, the last one all above.
+  /// Errors fall into bins by octaves of allowances: bin 0 holds those up to 2^kFirstOctave, bin i those above
+  /// 2^(kFirstOctave + i - 1) up to the next, the last one all above. An allowance ends a bin.
   static constexpr int kFirstOctave = -12;
   static constexpr std::size_t kBins = 26;
   static constexpr std::int64_t kMostRows = 24;

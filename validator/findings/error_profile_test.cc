@@ -17,10 +17,11 @@ TEST(ErrorProfile, CountsByOctavesOfAllowances) {
   profile.Add(5, std::nan(""));
   EXPECT_EQ(profile.elements(), 6u);
   EXPECT_EQ(profile.histogram[0], 1u);
-  // [1/2, 1) and [1, 2) stand side by side: the line between them is the allowance.
-  const std::size_t allowance = 1 - ErrorProfile::kFirstOctave;
-  EXPECT_EQ(profile.histogram[allowance - 1], 1u);
-  EXPECT_EQ(profile.histogram[allowance], 2u);
+  // (1/2, 1] and (1, 2] stand side by side: the line between them is the allowance.
+  const std::size_t beyond = 1 - ErrorProfile::kFirstOctave;
+  EXPECT_EQ(profile.histogram[beyond - 2], 1u);
+  EXPECT_EQ(profile.histogram[beyond - 1], 1u);
+  EXPECT_EQ(profile.histogram[beyond], 1u);
   EXPECT_EQ(profile.histogram[ErrorProfile::kBins - 1], 2u);
   EXPECT_EQ(profile.Worst(), ErrorProfile::kBeyond);
 }
