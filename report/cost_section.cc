@@ -103,6 +103,9 @@ Html GatesTable(const RunView& run) {
   html += E("div", {{"class", "scroll"}},
             E("table", {}, HeadRow({"gate", "#cases", "#instructions", "#time", ""}),
               E("tbody", {}, rows)));
+  html += E("p", {{"class", "small soft"}},
+            "Gates that read the same runs of the kernel show the same counts; the time of these "
+            "runs stands with the first of them.");
   return html;
 }
 

@@ -117,14 +117,14 @@ Html HeatMap(const ErrorProfile& profile) {
                 "end");
   if (right - kLeft > 90) canvas.Text({(kLeft + right) / 2, bottom + 14}, "column", "middle");
   const std::string words = fmt::format(
-      "The worst case, {} by {}: largest error {} allowances. ",
+      "The worst case, {} by {}: largest error {} the allowance. ",
       Plural(static_cast<std::uint64_t>(profile.rows), "row"),
       Plural(static_cast<std::uint64_t>(profile.columns), "column"),
-      profile.Worst() >= ErrorProfile::kBeyond ? "beyond all"
-                                               : fmt::format("{:.3g}", profile.Worst()));
+      profile.Worst() >= ErrorProfile::kBeyond ? "infinitely many times"
+                                               : fmt::format("{:.3g} times", profile.Worst()));
   Html legend = E("span", {{"class", "legend"}},
                   E("span", {}, E("span", {{"class", "key info"}}, ""),
-                    "within, darker is nearer to the allowance"),
+                    "within, stronger is nearer to the allowance"),
                   E("span", {}, E("span", {{"class", "key bad"}}, ""), "beyond"));
   return E("figure", {}, canvas.Take("Map of errors", words),
            E("figcaption", {}, E("b", {}, "Where in ", Head(profile.output, 60), ". "), words,

@@ -129,8 +129,8 @@ class LineLexer {
         Until("*/", TokenKind::kComment);
       } else if (rest.front() == '#' && OnlySpaceSoFar()) {
         directive = true;
-        Take(1 + Span(rest.substr(1), [](char c) { return c == ' ' || IsName(c); }),
-             TokenKind::kDirective);
+        const std::size_t hash = 1 + Span(rest.substr(1), [](char c) { return c == ' '; });
+        Take(hash + Span(rest.substr(hash), IsName), TokenKind::kDirective);
       } else if (rest.front() == '"' || rest.front() == '\'') {
         Quoted(rest.front());
       } else if (rest.starts_with("R\"")) {

@@ -10,13 +10,16 @@ std::string Plain(const Json& value) {
 }
 
 // The members of an object of the request, one a line; what leads to servers and keys is nobody's business but the run's.
-Html Members(const RunView& run, const char* key) {
+Html Members(const RunView& run, const char* key, std::string_view prefix = {}) {
   const auto object = run.request.find(key);
   Html rows;
   if (object == run.request.end() || !object->is_object()) return rows;
   for (const auto& [name, value] : object->items()) {
-    if (value.is_object() || value.is_array() || name == "folder") continue;
-    rows += E("dt", {}, Spaced(Head(name, 80)));
+    // Budgets of nothing are no limit, and empty texts were not given.
+    const bool given = value.is_boolean() || (value.is_number() && value.get<double>() != 0) ||
+                       (value.is_string() && !value.get<std::string>().empty());
+    if (!given || name == "folder") continue;
+    rows += E("dt", {}, prefix, Spaced(Head(name, 80)));
     rows += E("dd", {}, Plain(value));
   }
   return rows;
@@ -29,7 +32,9 @@ Html RequestSection(const RunView& run) {
   rows += E("dd", {}, Head(run.instance, 200));
   rows += E("dt", {}, "model");
   rows += E("dd", {}, Head(run.model, 200));
-  for (const char* const key : {"settings", "budget", "versions"}) rows += Members(run, key);
+  rows += Members(run, "settings");
+  rows += Members(run, "budget", "at most, ");
+  rows += Members(run, "versions");
   rows += E("dt", {}, "prompts");
   rows += E("dd", {{"class", "mono"}}, Head(run.prompts_digest, 80));
   rows += E("dt", {}, "began, and ended");

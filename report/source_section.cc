@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <cmath>
 
 #include "base/text.h"
 #include "report/sections.h"
@@ -33,12 +34,13 @@ Html BranchWords(const verdict::Verdict& verdict, std::size_t unreached) {
   for (const verdict::GateResult& gate : verdict.gates) {
     for (const Statistic& statistic : gate.statistics) {
       if (statistic.name != "branch_sides") continue;
-      return E(
-          "p", {},
-          fmt::format("{} sides of branches were reached by some case, {}. ",
-                      Count(static_cast<std::uint64_t>(std::clamp(statistic.value, 0.0, 1e15))),
-                      unreached == 0 ? "all that there are" : Count(unreached) + " by none"),
-          E("span", {{"class", "soft"}}, Head(statistic.note, 200)));
+      const auto count = [](double value) {
+        return Count(
+            static_cast<std::uint64_t>(std::isfinite(value) ? std::clamp(value, 0.0, 1e15) : 0.0));
+      };
+      return E("p", {},
+               fmt::format("Of the {} sides of branches in the PTX, some case reached {}.",
+                           count(statistic.limit), count(statistic.value)));
     }
   }
   return unreached == 0 ? Html()

@@ -29,7 +29,7 @@ header { padding-top: clamp(1.5rem, 5vw, 3.5rem); }
 footer { padding-block: 2rem 3rem; color: var(--soft); font-size: .875rem; }
 h1 { font-size: clamp(1.6rem, 5vw, 2.4rem); line-height: 1.15; letter-spacing: -.02em; margin: .2rem 0 .5rem; font-weight: 680; }
 h2 { font-size: 1.3rem; letter-spacing: -.01em; margin: 3rem 0 .75rem; font-weight: 650; }
-h3 { font-size: 1.05rem; margin: 0; font-weight: 650; }
+h3 { font-size: 1.05rem; margin: 0; font-weight: 650; } section > h3 { margin-top: 1.75rem; }
 h4 { font-size: 1rem; margin: 0 0 .35rem; font-weight: 650; line-height: 1.4; }
 p { margin: .5rem 0; max-width: 46rem; }
 a { color: var(--info); text-underline-offset: .15em; }
@@ -122,7 +122,7 @@ th, td { text-align: left; padding: .35rem .75rem .35rem 0; border-bottom: 1px s
 th { font-weight: 600; color: var(--soft); font-size: .82rem; white-space: nowrap; }
 td.n, th.n { text-align: right; font-variant-numeric: tabular-nums; white-space: nowrap; }
 td:last-child, th:last-child { padding-right: 0; }
-td .drawing { min-width: 7rem; max-width: 16rem; }
+td .drawing { min-width: 7rem; max-width: 16rem; margin-top: .4rem; } td + td.n, th + th.n { padding-left: .5rem; }
 td.cell { background: var(--wash); color: var(--tone); font-weight: 600; padding-inline: .6rem; white-space: nowrap; }
 .matrix td.cell { text-align: center; padding-inline: .3rem; border-left: 2px solid var(--paper); } .matrix tbody th { color: var(--ink); font-weight: 500; padding-right: 1rem; }
 .legend { display: flex; flex-wrap: wrap; gap: .2rem 1rem; font-size: .82rem; color: var(--soft); }

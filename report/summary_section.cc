@@ -1,5 +1,8 @@
 #include <fmt/format.h>
 
+#include <set>
+#include <utility>
+
 #include "base/text.h"
 #include "report/sections.h"
 #include "report/words.h"
@@ -33,11 +36,15 @@ std::string Examined(const verdict::Verdict& verdict) {
   return text;
 }
 
+// Gates of one campaign read the same runs and count them each: those count once.
 std::uint64_t StepsOf(const RunView& run) {
   std::uint64_t steps = 0;
   for (const AttemptView& attempt : run.attempts) {
     if (!attempt.verdict) continue;
-    for (const verdict::GateResult& gate : attempt.verdict->gates) steps += gate.steps;
+    std::set<std::pair<std::uint64_t, std::uint64_t>> counted;
+    for (const verdict::GateResult& gate : attempt.verdict->gates) {
+      if (counted.emplace(gate.cases, gate.steps).second) steps += gate.steps;
+    }
   }
   return steps;
 }

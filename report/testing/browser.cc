@@ -92,6 +92,7 @@ std::unique_ptr<Browser> Browser::Start(std::string& why) {
   browser->session_ = attached.value("sessionId", "");
   for (const char* const domain : {"Page", "Network", "Log", "Runtime"})
     browser->Send(std::string(domain) + ".enable", Json::object());
+  browser->Send("Page.setLifecycleEventsEnabled", {{"enabled", true}});
   return browser;
 }
 
@@ -152,12 +153,17 @@ Shown Browser::Show(const Path& page, const Screen& screen) {
                         {"value", screen.dark ? "dark" : "light"}};
   Send("Emulation.setEmulatedMedia", {{"media", ""}, {"features", Json::array({feature})}});
   Send("Emulation.setScriptExecutionDisabled", {{"value", true}});
-  Send("Page.navigate", {{"url", "about:blank"}});
   events_.clear();
-  Send("Page.navigate", {{"url", "file://" + std::filesystem::absolute(page).string()}});
-  const auto loaded = [this] {
+  const Json going =
+      Send("Page.navigate", {{"url", "file://" + std::filesystem::absolute(page).string()}});
+  // Of this navigation: an earlier page may still be telling that it is there.
+  const std::string loader = going.value("loaderId", "");
+  const auto loaded = [&] {
     for (const Json& event : events_) {
-      if (event.value("method", "") == "Page.loadEventFired") return true;
+      if (event.value("method", "") == "Page.lifecycleEvent" &&
+          event["params"].value("loaderId", "") == loader &&
+          event["params"].value("name", "") == "load")
+        return true;
     }
     return false;
   };

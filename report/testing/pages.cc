@@ -70,7 +70,7 @@ void WriteHostileRun(const Path& folder) {
     finding.accesses.push_back(finding.accesses.front());
     finding.accesses.back().site.line = 4'000'000'000;
     finding.statistics = {{.name = attack, .value = 1e308, .limit = -1e308, .note = attack}};
-    record(runs::AttemptJudged{number, std::move(verdict), {}, attack, ""});
+    record(runs::AttemptJudged{number, std::move(verdict), {}, "", ""});
   }
   record(runs::RunStopped{verdict::Outcome::kRefuted, attack, true});
 }
