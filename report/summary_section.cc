@@ -103,7 +103,7 @@ Html SummarySection(const RunView& run) {
     }
   }
   if (const std::uint64_t steps = StepsOf(run); steps > 0)
-    figures += Figure("instructions emulated", Count(steps), "a thread's each");
+    figures += Figure("instructions", Count(steps), "of threads, emulated");
   figures += Figure("time", Duration(run.seconds));
   if (const std::uint64_t tokens = run.answered.input_tokens + run.answered.output_tokens;
       tokens > 0) {
