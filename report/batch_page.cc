@@ -95,34 +95,39 @@ Html Matrix(const BatchView& batch, Ration& ration) {
     }
   }
   Html head = E("th", {{"scope", "col"}}, "instance");
-  for (const std::string& gate : gates) head += E("th", {{"scope", "col"}}, Head(gate, 24));
   head += E("th", {{"scope", "col"}}, "outcome");
   head += E("th", {{"scope", "col"}, {"class", "n"}}, "attempts");
-  Html rows;
-  std::size_t shown = 0, left_out = 0;
+  for (const std::string& gate : gates) head += E("th", {{"scope", "col"}}, Head(gate, 24));
+  Html rows, reasons;
+  std::size_t shown = 0;
   for (const BatchRow& row : batch.rows) {
-    if (shown == kMostRows) {
-      ++left_out;
-      continue;
-    }
-    ++shown;
-    Html cells = E("th", {{"scope", "row"}}, Head(row.instance, 120));
+    if (++shown > kMostRows) break;
+    const std::string sister = row.sister.empty() ? "" : "began from " + Head(row.sister, 120);
+    Html cells = E("th", {{"scope", "row"}, {"title", sister}}, Head(row.instance, 120));
+    cells += E("td", {}, StateTag(row.up_to_date ? "up to date" : Head(row.outcome, 24)));
+    cells += E("td", {{"class", "n"}}, Count(row.attempts));
     for (const std::string& gate : gates) cells += GateCell(row, gate);
-    Html outcome = StateTag(row.up_to_date ? "up to date" : Head(row.outcome, 24));
-    if (row.outcome != "accepted" && !row.reason.empty())
-      outcome += E("div", {{"class", "small soft"}}, Head(row.reason, 200));
-    if (!row.sister.empty())
-      outcome += E("div", {{"class", "small soft"}}, "began from ", Head(row.sister, 120));
-    rows +=
-        E("tr", {}, cells, E("td", {}, outcome), E("td", {{"class", "n"}}, Count(row.attempts)));
+    rows += E("tr", {}, cells);
+    if (row.outcome == "accepted" || row.reason.empty()) continue;
+    reasons += E("tr", {}, E("td", {}, Head(row.instance, 120)),
+                 E("td", {}, StateTag(Head(row.outcome, 24))), E("td", {}, Head(row.reason, 300)));
   }
   Html html = E("h2", {{"id", "gates"}}, "Instances and gates");
   html += ration.Take(
       E("div", {{"class", "scroll"}},
         E("table", {{"class", "matrix"}}, E("thead", {}, E("tr", {}, head)), E("tbody", {}, rows))),
       "The table is");
-  if (left_out > 0)
-    html += E("p", {{"class", "cut"}}, Plural(left_out, "more instance"), " left out here.");
+  if (batch.rows.size() > kMostRows) {
+    html += E("p", {{"class", "cut"}}, Plural(batch.rows.size() - kMostRows, "more instance"),
+              " left out here.");
+  }
+  if (!reasons.empty()) {
+    html += E("h3", {}, "Those that were not accepted, and why");
+    html += ration.Take(
+        E("div", {{"class", "scroll"}},
+          E("table", {}, HeadRow({"instance", "outcome", "reason"}), E("tbody", {}, reasons))),
+        "The table is");
+  }
   return E("section", {}, html);
 }
 

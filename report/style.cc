@@ -122,9 +122,9 @@ th, td { text-align: left; padding: .35rem .75rem .35rem 0; border-bottom: 1px s
 th { font-weight: 600; color: var(--soft); font-size: .82rem; white-space: nowrap; }
 td.n, th.n { text-align: right; font-variant-numeric: tabular-nums; white-space: nowrap; }
 td:last-child, th:last-child { padding-right: 0; }
-td .drawing { min-width: 7rem; max-width: 16rem; margin-top: .4rem; } td + td.n, th + th.n { padding-left: .5rem; }
+td .drawing { min-width: 7rem; max-width: 16rem; margin-top: .3rem; } td + td.n, th + th.n { padding-left: .5rem; }
 td.cell { background: var(--wash); color: var(--tone); font-weight: 600; padding-inline: .6rem; white-space: nowrap; }
-.matrix td.cell { text-align: center; padding-inline: .3rem; border-left: 2px solid var(--paper); } .matrix tbody th { color: var(--ink); font-weight: 500; padding-right: 1rem; }
+.matrix td.cell { text-align: center; padding-inline: .3rem; border-left: 2px solid var(--paper); } .matrix td + td.n { padding-right: 1rem; } .matrix tbody th { white-space: nowrap; color: var(--ink); font-weight: 500; padding-right: 1rem; }
 .legend { display: flex; flex-wrap: wrap; gap: .2rem 1rem; font-size: .82rem; color: var(--soft); }
 .key { display: inline-block; width: .7rem; height: .7rem; border-radius: .15rem; margin-right: .35rem; vertical-align: -.05rem; background: var(--soft); }
 .key.info { background: var(--info); } .key.good { background: var(--good); } .key.warn { background: var(--warn); } .key.bad { background: var(--bad); } .key.track { background: var(--line); }
