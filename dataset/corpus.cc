@@ -36,8 +36,12 @@ std::string EndingGate(const Verdict& verdict) {
   return {};
 }
 
-Verdict WithoutCounterexamples(Verdict verdict) {
-  for (GateResult& result : verdict.gates) result.counterexamples.clear();
+// What stands in tables of its own, or is for drawing only.
+Verdict Bare(Verdict verdict) {
+  for (GateResult& result : verdict.gates) {
+    result.counterexamples.clear();
+    result.errors.clear();
+  }
   return verdict;
 }
 
@@ -227,8 +231,7 @@ Status Corpus::AddAttempt(std::int64_t run, const AttemptRecord& attempt, Added&
   ASSAY_TRY(const std::string prompt, Keep(CompactJson(ToJson(attempt.prompt))));
   ASSAY_TRY(const std::string reply, Keep(attempt.reply));
   const Verdict& verdict = attempt.verdict;
-  ASSAY_TRY(const std::string kept_verdict,
-            Keep(CompactJson(verdict::ToJson(WithoutCounterexamples(verdict)))));
+  ASSAY_TRY(const std::string kept_verdict, Keep(CompactJson(verdict::ToJson(Bare(verdict)))));
   std::uint64_t cases = 0;
   std::uint64_t steps = 0;
   double seconds = 0;

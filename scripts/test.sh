@@ -11,6 +11,7 @@ cd "$(dirname "$0")/.."
 preset=${1:-release}
 [ $# -gt 0 ] && shift
 install_packages "${ASSAY_PACKAGES[@]}" "${ASSAY_TEST_PACKAGES[@]}"
+(install_packages "${ASSAY_PAGE_PACKAGES[@]}") || say "tests of pages in a browser will not run"
 provide_cuda
 build "$preset"
 say "running the tests"

@@ -38,6 +38,10 @@ TEST(CommandLine, WhatIsWrongComesWithPlaceAndCure) {
       {{"generate", "rms_norm", "--model", "openai/m", "--base-url", "http://"}, "--base-url: "},
       {{"generate", "--resume", "/nowhere"}, "there is no run in this folder"},
       {{"generate", "--resume", "/nowhere", "--seed", "2"}, "--seed: cannot be changed"},
+      {{"report", "/nowhere"}, "there is no run in this folder"},
+      {{"runs", "show", "/nowhere"}, "there is no run in this folder"},
+      {{"runs", "compare", "/nowhere/attempts/x", "/nowhere"}, "names no attempt"},
+      {{"runs", "lst"}, "assay runs: there is no command 'lst'\n  fix: did you mean 'list'?"},
   };
   for (const auto& [arguments, expected] : cases) {
     const Ran ran = Assay(arguments);
@@ -133,6 +137,27 @@ TEST(CommandLine, AResumedRunStartsNoProgramThatTheCommandLineDoesNotName) {
   // The twin: who names it gets it.
   Shell("\"$ASSAY\" generate --resume " + run + " --model 'exec/touch " + victim + "'");
   EXPECT_TRUE(std::filesystem::exists(victim));
+}
+
+TEST(CommandLine, CleaningTouchesNothingUntilItIsTold) {
+  const Scratch scratch;
+  const std::string run = (scratch / "run").string();
+  Shell("\"$ASSAY\" generate rms_norm --model exec/false --out " + run);
+  ASSERT_TRUE(std::filesystem::exists(run));
+  const std::string folder = scratch.path().string();
+  EXPECT_THAT(Assay({"runs", "clean", folder}).err, HasSubstr("nothing says which runs are to go"));
+  for (const char* const bad : {"30", "-1d", "1.5d", "d", "99999999999999999999d", "30days"})
+    EXPECT_EQ(Assay({"runs", "clean", folder, "--older-than", bad}).exit, 3) << bad;
+  const Ran young = Assay({"runs", "clean", folder, "--older-than", "1h", "--yes"});
+  EXPECT_THAT(young.out, HasSubstr("within the limits"));
+  const Ran dry = Assay({"runs", "clean", folder, "--keep-bytes", "0"});
+  EXPECT_EQ(dry.exit, 0);
+  EXPECT_THAT(dry.out, HasSubstr("to go"));
+  EXPECT_TRUE(std::filesystem::exists(run));
+  const Ran done = Assay({"runs", "clean", folder, "--keep-bytes", "0", "--yes", "--json"});
+  EXPECT_EQ(done.exit, 0) << done.err;
+  EXPECT_EQ(ParseJson(done.out, "stdout")->at("runs").at(0).at("removed"), true);
+  EXPECT_FALSE(std::filesystem::exists(run));
 }
 
 }  // namespace

@@ -126,6 +126,41 @@ TEST_F(Demo, EveryCounterexampleReplaysTheSame) {
   EXPECT_GE(replayed, 3);
 }
 
+TEST_F(Demo, HasAPageAndStandsInTheList) {
+  const Path page = *scratch_ / "page.html";
+  const Ran report = Assay({"report", run().string(), "--out", page.string(), "--json"});
+  ASSERT_EQ(report.exit, 0) << report.err;
+  EXPECT_EQ(Parse(report.out)["attempts"], 4);
+  const std::string html = Read(page);
+  EXPECT_LT(html.size(), 1'000'000u);
+  EXPECT_THAT(html, HasSubstr("<strong>accepted</strong>"));
+  // What this judge records is what the page draws.
+  EXPECT_THAT(html, HasSubstr("Map of errors"));
+
+  const Ran list = Assay({"runs", "list", scratch_->path().string(), "--json"});
+  ASSERT_EQ(list.exit, 0) << list.err;
+  ASSERT_EQ(Parse(list.out)["runs"].size(), 1u);
+  EXPECT_EQ(Parse(list.out)["runs"][0]["state"], "accepted");
+  EXPECT_EQ(Parse(list.out)["runs"][0]["vetted"], true);
+  const Ran show = Assay({"runs", "show", run().string()});
+  EXPECT_EQ(show.exit, 0);
+  EXPECT_THAT(show.out, HasSubstr("accepted"));
+  const Ran compare =
+      Assay({"runs", "compare", (run() / "attempts/1").string(), run().string(), "--json"});
+  ASSERT_EQ(compare.exit, 0) << compare.err;
+  EXPECT_EQ(Parse(compare.out)["after"]["attempt"]["attempt"], 4);
+  EXPECT_THAT(Parse(compare.out)["diff"].get<std::string>(), HasSubstr("@@ -"));
+  EXPECT_FALSE(Parse(compare.out)["findings"]["gone"].empty());
+  EXPECT_TRUE(Parse(compare.out)["findings"]["came"].empty());
+
+  // Its kernel is vetted: it stays, whatever is asked for.
+  const Ran clean =
+      Assay({"runs", "clean", scratch_->path().string(), "--keep-bytes", "0", "--yes"});
+  EXPECT_EQ(clean.exit, 0) << clean.err;
+  EXPECT_THAT(clean.out, HasSubstr("holds a vetted kernel"));
+  EXPECT_TRUE(std::filesystem::exists(run() / "events.jsonl"));
+}
+
 TEST(Generate, TheSameAgainstAChatCompletionsServer) {
   const std::vector<std::string> replies = DemoReplies();
   ASSERT_EQ(replies.size(), 4u);

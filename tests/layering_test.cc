@@ -76,6 +76,7 @@ const Allowed& Layers() {
         "validator/engine", "validator/oracle", "validator/verdict", "validator/gates"}},
       {"rewards", {"base", "ops", "runs", "validator/findings", "validator/verdict"}},
       {"dataset", {"base", "ops", "runs", "rewards", "validator/findings", "validator/verdict"}},
+      {"report", {"base", "ops", "runs", "validator/findings", "validator/verdict"}},
       {"agent/models", {"base", "runs"}},
       {"agent/prompts",
        {"base", "ops", "runs", "validator/findings", "validator/cases", "validator/verdict"}},
@@ -87,10 +88,27 @@ const Allowed& Layers() {
         "validator/verdict"}},
       {"corpus", {"base", "validator/findings", "validator/gates"}},
       {"cli",
-       {"base", "ops", "sandbox", "runs", "rewards", "dataset", "agent/models", "agent/prompts",
-        "agent/loop", "batch", "corpus", "validator/findings", "validator/execution", "validator/cases",
-        "validator/engine", "validator/oracle", "validator/verdict", "validator/campaign",
-        "validator/gates", "validator/sanitize"}},
+       {"base",
+        "ops",
+        "sandbox",
+        "runs",
+        "rewards",
+        "dataset",
+        "report",
+        "agent/models",
+        "agent/prompts",
+        "agent/loop",
+        "batch",
+        "corpus",
+        "validator/findings",
+        "validator/execution",
+        "validator/cases",
+        "validator/engine",
+        "validator/oracle",
+        "validator/verdict",
+        "validator/campaign",
+        "validator/gates",
+        "validator/sanitize"}},
   };
   return kLayers;
 }
@@ -182,7 +200,7 @@ TEST(Layering, TheRoomsOfTheAgentAreHeldApart) {
 TEST(Layering, EveryFolderWithSourcesHasARow) {
   const fs::path root = ASSAY_SOURCE_DIR;
   for (const char* top : {"base", "ops", "sandbox", "validator", "workers", "runs", "rewards",
-                          "dataset", "agent", "batch", "corpus", "cli"}) {
+                          "dataset", "report", "agent", "batch", "corpus", "cli"}) {
     for (const auto& entry : fs::recursive_directory_iterator(root / top)) {
       if (entry.path().extension() != ".h") continue;
       const std::string path = fs::relative(entry.path(), root);

@@ -13,6 +13,9 @@ ASSAY_PACKAGES=(
 # What tests alone run: a Slurm of their own.
 ASSAY_TEST_PACKAGES=(slurmctld slurmd slurm-client munge)
 
+# Tests of pages look at them in a browser. Where none can be had, these tests say so and do not run.
+ASSAY_PAGE_PACKAGES=(chromium)
+
 # For scripts/fuzz.sh alone: Debian 12 and Ubuntu 24.04 both have them.
 ASSAY_FUZZ_PACKAGES=(clang-19 libclang-rt-19-dev)
 

@@ -115,6 +115,12 @@ void Campaign::Gather(const Task& task, const CaseRun& run, Harvest& harvest) {
       KeepWorst(harvest.statistics, statistic);
     for (const auto& [output, growth] : run.comparison->growth)
       harvest.growth[output].Merge(growth);
+    for (const auto& [output, profile] : run.comparison->profiles) {
+      ErrorProfile described = profile;
+      described.where = cases::Describe(run.probe.case_, trial_.instance);
+      const auto [known, first] = harvest.profiles.emplace(output, described);
+      if (!first) known->second.Merge(described);
+    }
   }
   for (const Examiner& examiner : trial_.examiners) {
     for (Finding& finding : examiner.examine(run)) {

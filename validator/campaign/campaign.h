@@ -47,6 +47,7 @@ struct Harvest {
   std::uint64_t orders_tried = 0;     ///< and those that were run the other way round.
   std::vector<Statistic> statistics;  ///< The worst of each name over all runs.
   std::map<std::string, oracle::Growth, std::less<>> growth;  ///< By output, over all runs.
+  std::map<std::string, ErrorProfile, std::less<>> profiles;  ///< The same.
   verdict::Ledger ledger;  ///< Every task that was planned, and what became of it.
 };
 

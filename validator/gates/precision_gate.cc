@@ -15,6 +15,12 @@ void RunPrecisionGate(GateContext& context, verdict::GateResult& result) {
   campaign::Campaign& campaign = context.Cases();
   campaign.Fill("precision", result);
   result.statistics = campaign.harvest().statistics;
+  for (const auto& [output, profile] : campaign.harvest().profiles) {
+    result.errors.push_back(profile);
+    const auto growth = campaign.harvest().growth.find(output);
+    if (growth != campaign.harvest().growth.end())
+      result.errors.back().growth = growth->second.Points();
+  }
   // Reductions of one length say nothing about growth; those of all cases together do.
   for (const auto& [output, growth] : campaign.harvest().growth) {
     const auto fit = growth.Fit();

@@ -75,10 +75,20 @@ class OutputComparer {
   void CheckElements() {
     const double unit = UnitRoundoff(contract_.accumulate);
     const bool any_nan = contract_.nan_policy == "any";
+    const std::int64_t columns = truth_.shape.empty() ? 1 : truth_.shape.back();
+    const auto elements = static_cast<std::int64_t>(truth_.value.size());
+    ErrorProfile& profile =
+        out_.profiles
+            .emplace(name_, ErrorProfile::Of(name_, columns > 0 ? elements / columns : 0, columns))
+            .first->second;
     bool first_wrong = true, first_imprecise = true;
     for (std::size_t i = 0; i < truth_.value.size(); ++i) {
       const ElementCheck check = CheckElement(truth_, i, GotAt(i), any_nan, unit);
-      if (check.verdict == ElementClass::kUnconstrained) ++unconstrained_;
+      if (check.verdict == ElementClass::kUnconstrained) {
+        ++unconstrained_;
+      } else {
+        profile.Add(static_cast<std::int64_t>(i), check.allowances);
+      }
       if (std::isfinite(check.allowances) && check.allowances > worst_.check.allowances)
         worst_ = {i, check};
       if (check.verdict == ElementClass::kWrong) {

@@ -82,4 +82,17 @@ std::optional<GrowthFit> Growth::Fit() const {
   return fit;
 }
 
+std::vector<GrowthPoint> Growth::Points() const {
+  std::vector<GrowthPoint> points;
+  for (const Bin& bin : bins_) {
+    if (bin.elements < kFewestElements || !(bin.error2 > kVisible * bin.ideal2)) continue;
+    const GrowthPoint point{.terms = std::exp2(bin.log_length / bin.elements),
+                            .error = std::sqrt((bin.error2 - bin.ideal2) / bin.unit2),
+                            .typical = std::sqrt(bin.typical2 / bin.unit2),
+                            .elements = bin.elements};
+    if (std::isfinite(point.error) && std::isfinite(point.typical)) points.push_back(point);
+  }
+  return points;
+}
+
 }  // namespace assay::oracle

@@ -14,6 +14,9 @@
 
 #include <array>
 #include <optional>
+#include <vector>
+
+#include "validator/findings/error_profile.h"
 
 namespace assay::oracle {
 
@@ -38,6 +41,8 @@ class Growth {
 
   /// Nothing where fewer than three octaves show an error above the output's own rounding.
   std::optional<GrowthFit> Fit() const;
+  /// The octaves that show an error above the output's own rounding, for drawing.
+  std::vector<GrowthPoint> Points() const;
 
  private:
   struct Bin {

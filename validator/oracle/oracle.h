@@ -100,6 +100,7 @@ struct Comparison {
   std::vector<Statistic>
       statistics;  ///< Always filled: worst element in allowances, worst row, bias, hot row ...
   std::map<std::string, Growth, std::less<>> growth;  ///< By output; to be merged over cases.
+  std::map<std::string, ErrorProfile, std::less<>> profiles;  ///< The same; without their growth.
 };
 
 /// Compares `outputs` with the truth. `plan` text and the case are for messages only.

@@ -72,15 +72,20 @@ Json GateToJson(const GateResult& result) {
   for (const Counterexample& counterexample : result.counterexamples) {
     counterexamples.push_back(ToJson(counterexample));
   }
-  return {{"gate", result.gate},
-          {"status", Name(result.status)},
-          {"reason", result.reason},
-          {"cases", result.cases},
-          {"steps", result.steps},
-          {"seeds", result.seeds},
-          {"statistics", std::move(statistics)},
-          {"counterexamples", std::move(counterexamples)},
-          {"seconds", result.seconds}};
+  Json json = {{"gate", result.gate},
+               {"status", Name(result.status)},
+               {"reason", result.reason},
+               {"cases", result.cases},
+               {"steps", result.steps},
+               {"seeds", result.seeds},
+               {"statistics", std::move(statistics)},
+               {"counterexamples", std::move(counterexamples)},
+               {"seconds", result.seconds}};
+  if (!result.errors.empty()) {
+    Json& errors = json["errors"] = Json::array();
+    for (const ErrorProfile& profile : result.errors) errors.push_back(ToJson(profile));
+  }
+  return json;
 }
 
 Result<GateResult> GateFromJson(const Json& json, std::string place) {
@@ -98,6 +103,7 @@ Result<GateResult> GateFromJson(const Json& json, std::string place) {
   ASSAY_TRY(result.statistics, ListFromJson<Statistic>(reader, "statistics", StatisticFromJson));
   ASSAY_TRY(result.counterexamples,
             ListFromJson<Counterexample>(reader, "counterexamples", CounterexampleFromJson));
+  ASSAY_TRY(result.errors, ListFromJson<ErrorProfile>(reader, "errors", ErrorProfileFromJson));
   ASSAY_TRY(result.seconds, reader.Optional<double>("seconds", 0));
   ASSAY_TRY_VOID(reader.Finish());
   return result;

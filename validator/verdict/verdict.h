@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "base/json.h"
+#include "validator/findings/error_profile.h"
 #include "validator/findings/finding.h"
 #include "validator/verdict/counterexample.h"
 #include "validator/verdict/ledger.h"
@@ -34,6 +35,7 @@ struct GateResult {
   std::uint64_t steps = 0;           ///< Emulated thread-level instructions.
   std::vector<std::uint64_t> seeds;  ///< Recorded for the certificate.
   std::vector<Statistic> statistics;
+  std::vector<ErrorProfile> errors;             ///< How they lie, an output each; for drawing.
   std::vector<Counterexample> counterexamples;  ///< Up to three, distinct findings.
   double seconds = 0;                           ///< Left out of comparisons between runs.
 };
