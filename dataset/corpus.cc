@@ -44,7 +44,7 @@ Verdict WithoutCounterexamples(Verdict verdict) {
 // What is run, apart from who is judged and what was found.
 std::string CaseDigest(const Counterexample& counterexample) {
   Json json = verdict::ToJson(counterexample);
-  for (const char* const key : {"kernel", "launch", "findings", "description", "engine"})
+  for (const char* const key : {"kernel", "launch", "findings", "description", "engine", "worst"})
     json.erase(key);
   return Sha256Hex(CompactJson(json));
 }
