@@ -31,6 +31,7 @@ Result<int> Check(const Request& request, bool json) {
   if (!request.counterexamples.empty()) ASSAY_TRY_VOID(MakeFolders(request.counterexamples));
   ASSAY_TRY(auto bench, Workbench::Make(request.tools));
   ASSAY_TRY_VOID(bench->CheckTarget(request.tools.arch));
+  ASSAY_TRY_VOID(bench->CheckReference(instance));
 
   ProgressPrinter progress;
   gates::Tools tools = bench->MakeTools();

@@ -137,6 +137,7 @@ Result<int> Generate(const Request& request, bool json) {
   ASSAY_TRY(auto bench, Workbench::Make(tool_options));
 
   ASSAY_TRY_VOID(bench->CheckTarget(built.instance.arch));
+  ASSAY_TRY_VOID(bench->CheckReference(built.instance));
 
   std::signal(SIGINT, &OnInterrupt);
   ProgressPrinter progress;

@@ -47,6 +47,8 @@ class Workbench {
   Clock& clock() { return clock_; }
   /// For a Gatekeeper; without progress.
   gates::Tools MakeTools();
+  /// Before minutes of judging, or a model's tokens: does the op's reference compile?
+  Status CheckReference(const ops::Instance& instance) { return oracle_.Check(instance); }
   /// Fails when the compiler does not know `arch`: nothing could be judged for it.
   Status CheckTarget(const std::string& arch);
   /// Tool versions, for run.json and certificates.

@@ -48,7 +48,7 @@ Verdict Bare(Verdict verdict) {
 // What is run, apart from who is judged and what was found.
 std::string CaseDigest(const Counterexample& counterexample) {
   Json json = verdict::ToJson(counterexample);
-  for (const char* const key : {"kernel", "launch", "findings", "description", "engine"})
+  for (const char* const key : {"kernel", "launch", "findings", "description", "engine", "worst"})
     json.erase(key);
   return Sha256Hex(CompactJson(json));
 }

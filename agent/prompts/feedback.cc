@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <map>
 #include <set>
 
@@ -63,7 +64,7 @@ std::vector<Told> Select(const verdict::Verdict& verdict) {
 }
 
 std::string Where(const SourceSite& site) {
-  if (site.line > 0) return fmt::format("line {}", site.line);
+  if (site.line > 0) return DescribeLine(site);
   return site.instruction.empty() ? "" : "`" + site.instruction + "`";
 }
 
@@ -124,22 +125,32 @@ std::string Facts(const Told& told) {
       index += (index.empty() ? "" : ", ") + std::to_string(i);
     facts += Bullet("element", fmt::format("{}[{}]", element.output, index));
     facts += Bullet("expected", Number(element.expected));
-    facts += Bullet("got",
-                    fmt::format("{} (off by {}, allowed {})", Number(element.got),
-                                Number(element.got - element.expected), Number(element.allowance)));
+    std::string got = Number(element.got);
+    const double off = element.got - element.expected;
+    if (std::isfinite(off)) got += fmt::format(" (off by {}", Number(off));
+    if (std::isfinite(off) && std::isfinite(element.allowance))
+      got += fmt::format(", allowed {}", Number(element.allowance));
+    if (std::isfinite(off)) got += ")";
+    facts += Bullet("got", got);
   }
   std::size_t statistics = 0;
   for (const Statistic& statistic : finding.statistics) {
+    if (!WorthTelling(finding, statistic)) continue;
     if (++statistics > kMaxStatistics) break;
-    std::string text =
-        fmt::format("{} (limit {})", Number(statistic.value), Number(statistic.limit));
-    if (!statistic.note.empty()) text += ", " + statistic.note;
+    std::string text = statistic.name == kRaceReach ? std::string() : Number(statistic.value);
+    if (statistic.limit != 0) text += fmt::format(" (limit {})", Number(statistic.limit));
+    if (!statistic.note.empty()) text += (text.empty() ? "" : ", ") + statistic.note;
     facts += Bullet(statistic.name, text);
   }
   facts += Bullet("missing", finding.missing);
   facts += Bullet("likely cause", finding.cause);
   for (const std::string& line : DescribeOrigins(finding))
     facts += Bullet("origin of the error", line);
+  const verdict::Counterexample& counterexample = *told.counterexample;
+  if (&finding != &counterexample.findings.front()) return facts;
+  facts += Bullet("worst seen, on a larger case", DescribeWorst(counterexample));
+  if (counterexample.worst)
+    facts += Bullet("likely cause, by larger cases", counterexample.worst->cause);
   return facts;
 }
 
@@ -251,7 +262,7 @@ Result<std::string> RenderFindings(const FeedbackInput& input) {
   std::vector<std::string> families = FamiliesOf(*input.last.verdict);
   if (number == 0) {
     text = Flat(Shorten(WhyUndecided(input), kMaxMessage)) + "\n\n";
-    families = {"other"};
+    families = {"undecided"};
   }
   for (const std::string& family : families) {
     ASSAY_TRY(const std::string advice, Advice(input.prompts, family));
@@ -341,8 +352,12 @@ std::string SourceExcerpt(const Finding& finding, std::string_view kernel) {
     std::string& note = shown[line];
     if (note.find(what) == std::string::npos) note += (note.empty() ? "" : "; ") + what;
   };
-  for (const Access& access : finding.accesses)
-    show(access.site.line, access.what.empty() ? "here" : access.what);
+  for (const Access& access : finding.accesses) {
+    const std::string what = access.what.empty() ? "here" : access.what;
+    show(access.site.line, what);
+    for (const std::uint32_t line : access.site.called_at)
+      show(line, "calls what does the " + what);
+  }
   constexpr double kWorthShowing = 0.1;
   for (const ErrorShare& share : finding.origins) {
     if (share.share >= kWorthShowing)

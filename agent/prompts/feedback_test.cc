@@ -3,6 +3,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <cmath>
+
 #include "agent/testing/fakes.h"
 
 namespace assay::prompts {
@@ -115,6 +117,53 @@ TEST_F(FeedbackTest, AWrongValueComesWithExpectedAndGot) {
   EXPECT_THAT(text, HasSubstr("element: y[0, 3]"));
   EXPECT_THAT(text, HasSubstr("expected: 1.5"));
   EXPECT_THAT(text, HasSubstr("got: -2 (off by -3.5, allowed 0.001)"));
+}
+
+TEST_F(FeedbackTest, WhatIsNoNumberIsOffByNothing) {
+  Finding finding = Wrong("y[0, 3] is nan");
+  finding.element->got = std::nan("");
+  finding.statistics = {{"worst_element_in_allowances", 0, 1, "y[0]"}, {"largest_ulps", 4, 0, ""}};
+  Refute("numeric", {CounterexampleOf(finding, "numeric")});
+  const std::string text = Repair();
+  EXPECT_THAT(text, HasSubstr("got: nan\n"));
+  EXPECT_THAT(text, Not(HasSubstr("off by")));
+  EXPECT_THAT(text, Not(HasSubstr("limit 0")));
+  EXPECT_THAT(text, Not(HasSubstr("largest_ulps")));
+}
+
+TEST_F(FeedbackTest, TheWorstOfLargerCasesStandsBesideTheShrunkOne) {
+  verdict::Counterexample small = CounterexampleOf(Wrong("y[0, 3] is off"), "numeric");
+  EXPECT_EQ(DescribeWorst(small), "");
+  small.worst = verdict::WorstSeen{.ratio = 512, .description = "tokens=4096", .cause = "a guess"};
+  Refute("numeric", {small});
+  const std::string text = Repair();
+  EXPECT_THAT(text,
+              HasSubstr("worst seen, on a larger case: 512 times what is allowed [tokens=4096]"));
+  EXPECT_THAT(text, HasSubstr("likely cause, by larger cases: a guess"));
+  const auto back = verdict::CounterexampleFromJson(ToJson(small), "c");
+  ASSERT_TRUE(back) << ToString(back.error());
+  EXPECT_EQ(back->worst, small.worst);
+}
+
+TEST_F(FeedbackTest, ALineOfAHelperShowsTheCall) {
+  Finding finding = Race();
+  finding.accesses[0].site.called_at = {1};
+  Refute("race", {CounterexampleOf(finding, "race")});
+  const std::string text = Repair();
+  EXPECT_THAT(text, HasSubstr("line 3, called at line 1"));
+  EXPECT_THAT(text, HasSubstr("<-- calls what does the write"));
+}
+
+TEST_F(FeedbackTest, AnUndecidedVerdictSaysWhatToChange) {
+  verdict_.outcome = verdict::Outcome::kInconclusive;
+  verdict::GateResult gate;
+  gate.gate = "memory";
+  gate.status = verdict::GateStatus::kInconclusive;
+  gate.reason = "step_limit: 400000000 instructions [tokens=4096]";
+  verdict_.gates.push_back(gate);
+  const std::string text = Repair();
+  EXPECT_THAT(text, HasSubstr("[tokens=4096]"));
+  EXPECT_THAT(text, HasSubstr("split its longest loop"));
 }
 
 TEST_F(FeedbackTest, APrecisionFindingShowsTheLineWhereTheErrorEntered) {

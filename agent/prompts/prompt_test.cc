@@ -5,6 +5,7 @@
 
 #include "agent/prompts/task_prompt.h"
 #include "agent/testing/fakes.h"
+#include "ops/properties.h"
 #include "validator/findings/finding.h"
 
 namespace assay::prompts {
@@ -100,6 +101,55 @@ TEST(TaskPromptTest, SaysWhatTheOpIs) {
   // The worked example is about another op.
   EXPECT_THAT(task, HasSubstr("`row_sum`"));
   EXPECT_THAT(task, Not(HasSubstr("{{")));
+}
+
+TEST(TaskPromptTest, SaysWhatAPropertyAsksAndWhereBitsMustMatch) {
+  const auto prompts = PromptLibrary::Load(testing::PromptsFolder());
+  ops::Instance instance = testing::RmsNorm();
+  instance.op.properties = {{"independent_rows", {"x", "tokens"}},
+                            {"permutation_equivariant", {"tokens"}}};
+  std::string said = TaskVariables(instance, *prompts)->at("properties");
+  EXPECT_THAT(said,
+              HasSubstr("independent_rows x tokens: a row of an output along `tokens` depends "
+                        "on no other row of `x`"));
+  EXPECT_THAT(said, Not(HasSubstr("Bits must agree")));
+  instance.op.properties.push_back({"deterministic", {}});
+  said = TaskVariables(instance, *prompts)->at("properties");
+  EXPECT_THAT(said, HasSubstr("no other row of `x`. Bits must agree."));
+  EXPECT_THAT(said, HasSubstr("permuted alike. To within the allowed error."));
+  EXPECT_THAT(said, HasSubstr("equal inputs give equal bits"));
+}
+
+TEST(TaskPromptTest, EveryPropertyHasItsWords) {
+  const auto prompts = PromptLibrary::Load(testing::PromptsFolder());
+  for (const ops::PropertyRow& row : ops::PropertyRows()) {
+    ops::Instance instance = testing::RmsNorm();
+    instance.op.properties = {{std::string(row.name), {"x", "y"}}};
+    EXPECT_THAT(TaskVariables(instance, *prompts)->at("properties"),
+                HasSubstr(std::string(row.name)));
+    EXPECT_THAT(TaskVariables(instance, *prompts)->at("properties"), HasSubstr(": ")) << row.name;
+  }
+}
+
+TEST(TaskPromptTest, SaysWhetherTensorCoresAndTf32AreAllowed) {
+  const auto prompts = PromptLibrary::Load(testing::PromptsFolder());
+  ops::Instance instance = testing::RmsNorm();
+  const auto said = [&] { return TaskVariables(instance, *prompts)->at("precision"); };
+  instance.op.contract.tensor_cores = true;
+  EXPECT_THAT(said(), HasSubstr("may multiply the 16-bit inputs"));
+  instance.binding["T"] = DType::kF32;
+  EXPECT_THAT(said(), HasSubstr("not allowed for these dtypes: TF32"));
+  EXPECT_THAT(said(), Not(HasSubstr("may multiply")));
+  instance.op.contract.tensor_cores = false;
+  EXPECT_THAT(said(), HasSubstr("no room for TF32"));
+}
+
+TEST(SystemPromptTest, SaysWhatAPlanCanDoAndWhatBuffersPromise) {
+  const auto prompts = PromptLibrary::Load(testing::PromptsFolder());
+  const auto text = prompts->Render("system.md", {});
+  ASSERT_TRUE(text);
+  for (const char* const said : {"256 bytes", "tensor_maps", "grids but one come out as 0"})
+    EXPECT_THAT(*text, HasSubstr(said));
 }
 
 TEST(TaskPromptTest, TheExampleIsNeverTheOpItself) {

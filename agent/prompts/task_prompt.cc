@@ -2,7 +2,9 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <array>
+#include <iterator>
 
 #include "base/text.h"
 #include "ops/properties.h"
@@ -34,6 +36,12 @@ constexpr std::array<TargetLimits, 11> kTargets = {{
     {"sm_120", 99, 1536, "Blackwell (RTX)"},
     {"sm_121", 99, 1536, "Blackwell (Spark)"},
 }};
+
+constexpr std::string_view kLimitsApply =
+    "\nA launch beyond them is refuted at any shape of the domain: registers of a block are those "
+    "of a thread times its threads, and "
+    "static\nand dynamic shared memory count together. So is a kernel that spills more than 1024 "
+    "bytes of registers.";
 
 std::string Number(double value) { return fmt::format("{:g}", value); }
 
@@ -101,7 +109,28 @@ std::string DescribeTensors(const ops::Instance& instance,
   return text.empty() ? "none\n" : text;
 }
 
-std::string DescribeContract(const ops::Contract& contract) {
+// Where the bound leaves room for the way in which tensor cores add, and where it does not.
+std::string DescribeTensorCores(const ops::Instance& instance) {
+  const bool wide = std::ranges::any_of(instance.op.inputs, [&](const ops::TensorSpec& input) {
+    const DType type = instance.TypeOf(input);
+    return !input.is_scalar && IsFloat(type) && Precision(type) > 11;
+  });
+  if (instance.op.contract.tensor_cores && !wide) {
+    return "Tensor cores (mma, wgmma) may multiply the 16-bit inputs, with f32 accumulators. "
+           "Intermediate results that are "
+           "rounded to 16 bits\nfor them count as errors of yours.\n";
+  }
+  if (instance.op.contract.tensor_cores) {
+    return "Tensor cores are not allowed for these dtypes: TF32 and 16-bit operands drop bits of "
+           "f32 inputs.\n";
+  }
+  return "Tensor cores are not provided for: the allowed error has no room for TF32, for operands "
+         "of 16 bits, or for sums "
+         "that truncate.\n";
+}
+
+std::string DescribeContract(const ops::Instance& instance) {
+  const ops::Contract& contract = instance.op.contract;
   std::string text = fmt::format(
       "Accumulate in {} (or wider), round once when storing. The allowed error of an element is "
       "what an honest implementation\n"
@@ -111,6 +140,7 @@ std::string DescribeContract(const ops::Contract& contract) {
   text += contract.approximate_functions
               ? "The hardware's approximate functions (rsqrt, exp, division) are allowed.\n"
               : "Approximate functions are not allowed: use the correctly rounded ones.\n";
+  text += DescribeTensorCores(instance);
   text += contract.reassociation ? "Sums may be reordered.\n"
                                  : "Sums must be added in the reference's order.\n";
   for (const auto& [output, exact] : contract.exact_outputs) {
@@ -120,6 +150,46 @@ std::string DescribeContract(const ops::Contract& contract) {
                                              : "NaN policy: " + contract.nan_policy + ".\n";
   if (!contract.why.empty()) text += contract.why + "\n";
   return text;
+}
+
+// What a property asks of a kernel. {0} and {1} are its arguments.
+struct PropertyWords {
+  std::string_view name;
+  std::string_view meaning;
+  bool bits_of_deterministic = false;  ///< Bits must agree where the op is deterministic as well.
+};
+constexpr PropertyWords kPropertyWords[] = {
+    {"deterministic",
+     "equal inputs give equal bits, on every run and under every schedule: no atomics on "
+     "floating-point values whose order "
+     "could differ"},
+    {"any_alignment", "pointers are aligned to their dtype only, not to 256 bytes"},
+    {"independent_rows", "a row of an output along `{1}` depends on no other row of `{0}`", true},
+    {"permutation_equivariant", "inputs permuted along `{0}` give outputs permuted alike"},
+    {"scale_equivariant", "doubling `{0}` doubles `{1}`", true},
+    {"linear", "`{1}` of a sum of two `{0}` is the sum of theirs"},
+    {"scale_invariant", "doubling `{0}` changes nothing"},
+    {"shift_invariant", "adding a constant to `{0}` changes nothing"},
+    {"idempotent", "`{1}` taken for `{0}` gives `{1}` again"},
+    {"padding_neutral", "zeros appended along `{0}` change nothing"},
+    {"batch_split", "the first half along `{0}` alone gives the first half of the outputs"},
+};
+
+std::string DescribeProperty(const ops::OpSpec& op, const ops::Property& property) {
+  std::string text = "- " + ops::PropertyText(property);
+  const auto words = std::ranges::find(kPropertyWords, property.name, &PropertyWords::name);
+  if (words == std::end(kPropertyWords)) return text;
+  std::string meaning(words->meaning);
+  for (std::size_t i = 0; i < property.arguments.size(); ++i) {
+    const std::string place = fmt::format("{{{}}}", i);
+    for (auto at = meaning.find(place); at != std::string::npos; at = meaning.find(place))
+      meaning.replace(at, place.size(), property.arguments[i]);
+  }
+  text += ": " + meaning;
+  if (property.name == "deterministic" || property.name == "any_alignment") return text + ".";
+  return text + (words->bits_of_deterministic && ops::IsDeterministic(op)
+                     ? ". Bits must agree."
+                     : ". To within the allowed error.");
 }
 
 template <class T, class F>
@@ -158,9 +228,9 @@ std::string DescribeTarget(std::string_view arch) {
         ", {} KiB of shared memory in all\nwhen it is dynamic (`shared_bytes`). {} resident "
         "threads a multiprocessor. {}.",
         target.shared_kib, target.threads_per_sm, target.note);
-    return text;
+    return text + std::string(kLimitsApply);
   }
-  return text + ".";
+  return text + "." + std::string(kLimitsApply);
 }
 
 Result<Variables> TaskVariables(const ops::Instance& instance, const PromptLibrary& prompts) {
@@ -186,11 +256,11 @@ Result<Variables> TaskVariables(const ops::Instance& instance, const PromptLibra
        Listed(
            op.constraints, [](const ops::Expression& e) { return "- `" + e.text() + "`"; },
            "none beyond the ranges above: every shape in them must work\n")},
-      {"precision", DescribeContract(op.contract)},
+      {"precision", DescribeContract(instance)},
       {"properties",
        Listed(
            op.properties,
-           [](const ops::Property& property) { return "- " + ops::PropertyText(property); },
+           [&](const ops::Property& property) { return DescribeProperty(op, property); },
            "none\n")},
       {"workloads", Listed(
                         workloads,

@@ -126,12 +126,19 @@ void Campaign::Gather(const Task& task, const CaseRun& run, Harvest& harvest) {
     for (Finding& finding : examiner.examine(run)) {
       Hit* known = FindKnown(harvest.hits, examiner.gate, finding);
       if (known == nullptr) {
-        harvest.hits.push_back({examiner.gate, run.probe, std::move(finding), task.wants});
-      } else if (run.probe.prelude.size() <= known->probe.prelude.size() &&
-                 cases::ShortlexLess(trial_.instance, run.probe.case_, known->probe.case_)) {
-        // The simplest of its cases is the best start for shrinking.
-        *known = {examiner.gate, run.probe, std::move(finding), task.wants};
+        Hit hit{examiner.gate, run.probe, std::move(finding), task.wants};
+        hit.worst = WorstOf({}, hit.finding, run.probe.case_, trial_.instance);
+        harvest.hits.push_back(std::move(hit));
+        continue;
       }
+      known->worst = WorstOf(known->worst, finding, run.probe.case_, trial_.instance);
+      // The simplest of its cases is the best start for shrinking, unless it shows less of a race.
+      const RaceReach reach = RaceReachOf(finding), known_reach = RaceReachOf(known->finding);
+      const bool simpler =
+          run.probe.prelude.size() <= known->probe.prelude.size() &&
+          cases::ShortlexLess(trial_.instance, run.probe.case_, known->probe.case_);
+      if (reach > known_reach || (reach == known_reach && simpler))
+        *known = {examiner.gate, run.probe, std::move(finding), task.wants, known->worst};
     }
   }
   const std::string reason = run.Inconclusive();
@@ -310,12 +317,11 @@ void Campaign::Fill(std::string_view gate, verdict::GateResult& result) {
   }
   if (!harvest_.hits.empty()) {
     // Refuted elsewhere before all cases ran: this gate has seen too little to pass.
-    SetInconclusive(result,
-                    fmt::format("only {} cases ran before another gate refuted", harvest_.cases));
+    SetInconclusive(result, "another gate refuted before all cases ran");
     return;
   }
+  // What was tried, against what was planned, stands in the ledger, once for all gates.
   result.status = verdict::GateStatus::kPassed;
-  result.reason = fmt::format("{} cases", harvest_.ledger.examined());
 }
 
 }  // namespace assay::campaign

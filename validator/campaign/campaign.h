@@ -34,6 +34,7 @@ struct Hit {
   cases::Probe probe;
   Finding finding;
   Wants wants;
+  verdict::WorstSeen worst = {};  ///< Over all cases that showed the defect.
 };
 
 /// What a set of runs gave.

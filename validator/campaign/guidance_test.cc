@@ -35,10 +35,10 @@ facts::Facts Program(const std::vector<std::pair<How, std::int64_t>>& integers,
   facts::Facts program;
   for (const auto& [how, value] : integers)
     program.constants.push_back(
-        {.how = how, .real = false, .integer = value, .number = 0, .with = {}, .own_line = 0});
+        {.how = how, .real = false, .integer = value, .number = 0, .own_line = 0});
   for (const auto& [how, value] : reals)
     program.constants.push_back(
-        {.how = how, .real = true, .integer = 0, .number = value, .with = {}, .own_line = 0});
+        {.how = how, .real = true, .integer = 0, .number = value, .own_line = 0});
   return program;
 }
 

@@ -1,11 +1,15 @@
 #include "validator/campaign/minimise.h"
 
 #include <algorithm>
+#include <cmath>
+#include <optional>
+#include <utility>
 
 #include "ops/properties.h"
 #include "validator/campaign/origins.h"
 #include "validator/cases/shrink.h"
 #include "validator/findings/render.h"
+#include "validator/oracle/causes.h"
 
 namespace assay::campaign {
 namespace {
@@ -13,10 +17,46 @@ namespace {
 bool Shows(const Trial& trial, const CaseRun& run, const Finding& guilty) {
   for (const Examiner& examiner : trial.examiners) {
     for (const Finding& finding : examiner.examine(run)) {
-      if (SameDefect(finding, guilty)) return true;
+      // A race of one warp would ask for less than one of the block needs.
+      if (SameDefect(finding, guilty) && RaceReachOf(finding) >= RaceReachOf(guilty)) return true;
     }
   }
   return false;
+}
+
+/// How many times what is allowed; 0 where that is no number.
+double RatioOf(const Finding& finding) {
+  double ratio = 0;
+  if (finding.kind == FindingKind::kWrongValue || finding.kind == FindingKind::kPrecisionElement) {
+    if (!finding.element || !(finding.element->allowance > 0)) return 0;
+    ratio =
+        std::fabs(finding.element->got - finding.element->expected) / finding.element->allowance;
+  } else {
+    const std::string_view part = finding.kind == FindingKind::kPrecisionRow    ? "_row_"
+                                  : finding.kind == FindingKind::kPrecisionBias ? "bias_"
+                                                                                : "";
+    for (const Statistic& statistic : finding.statistics) {
+      if (part.empty() || statistic.name.find(part) == std::string::npos || !(statistic.limit > 0))
+        continue;
+      ratio = std::max(ratio, std::fabs(statistic.value) / statistic.limit);
+    }
+  }
+  return std::isfinite(ratio) ? ratio : 0;
+}
+
+/// What other cases showed, as far as it adds to what the shrunk one shows and does not contradict
+/// what shadow values say of it.
+std::optional<verdict::WorstSeen> Beside(verdict::WorstSeen worst, const Finding& guilty) {
+  constexpr double kWorse = 1.5;
+  if (!(worst.ratio > kWorse * RatioOf(guilty))) worst.ratio = 0;
+  const oracle::Blame blame = oracle::BlameOf(worst.cause);
+  const bool finite = !guilty.element || std::isfinite(guilty.element->got);
+  const bool rounding = finite && !guilty.origins.empty();
+  if (!guilty.cause.empty() || (blame == oracle::Blame::kRounding && !rounding) ||
+      (blame == oracle::Blame::kFormula && rounding))
+    worst.cause.clear();
+  if (worst.ratio == 0 && worst.cause.empty()) return std::nullopt;
+  return worst;
 }
 
 // Hits in the order in which they deserve a counterexample: the first of each kind, by gate, then
@@ -39,6 +79,17 @@ std::vector<const Hit*> InOrder(const Trial& trial, std::span<const Hit> hits) {
 }
 
 }  // namespace
+
+verdict::WorstSeen WorstOf(verdict::WorstSeen worst, const Finding& finding,
+                           const cases::Case& value, const ops::Instance& instance) {
+  const double ratio = RatioOf(finding);
+  const bool worse = ratio > worst.ratio;
+  if (!finding.cause.empty() && (worse || worst.cause.empty())) worst.cause = finding.cause;
+  if (!worse) return worst;
+  worst.ratio = ratio;
+  worst.description = cases::Describe(value, instance);
+  return worst;
+}
 
 Wants WantsFor(FindingKind kind, Wants wants) {
   const std::string_view family = FamilyOf(kind);
@@ -117,6 +168,10 @@ Minimised Minimise(const Trial& trial, std::span<const Hit> hits, std::size_t li
       continue;
     }
     counterexamples.push_back(CounterexampleFor(trial, hit->gate, run, hit->finding));
+    verdict::Counterexample& made = counterexamples.back();
+    const std::string_view family = FamilyOf(hit->finding.kind);
+    if (!made.findings.empty() && (family == "numeric" || family == "precision"))
+      made.worst = Beside(hit->worst, made.findings.front());
   }
   return minimised;
 }

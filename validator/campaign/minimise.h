@@ -33,6 +33,10 @@ std::vector<Finding> FindingsOf(const Trial& trial, const CaseRun& run, const Fi
 Wants ReplayWants(const ops::Instance& instance, const ops::LaunchPlan& plan,
                   const cases::Probe& probe);
 
+/// `worst`, or what this case shows of the same defect where that is worse.
+verdict::WorstSeen WorstOf(verdict::WorstSeen worst, const Finding& finding,
+                           const cases::Case& value, const ops::Instance& instance);
+
 /// What a run must be asked for so that a finding of this kind can show.
 Wants WantsFor(FindingKind kind, Wants wants);
 

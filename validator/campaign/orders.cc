@@ -26,7 +26,7 @@ void Explain(const OrderReport& order, const std::string& output, Finding& findi
     finding.cause = why.message;
     return;
   }
-  finding.cause = "results are combined in the order in which blocks and warps come";
+  finding.cause = "what stays there depends on the order in which blocks and warps come";
 }
 
 void CompareSchedules(const TensorMap& plain, const TensorMap& other, const OrderReport& order,

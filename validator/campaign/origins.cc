@@ -6,6 +6,7 @@
 #include <cmath>
 
 #include "validator/findings/render.h"
+#include "validator/oracle/causes.h"
 
 namespace assay::campaign {
 namespace {
@@ -24,8 +25,13 @@ std::string Percent(double share) {
 }
 
 std::string LineOf(const SourceSite& site) {
-  if (site.line != 0) return fmt::format("line {}", site.line);
+  if (site.line != 0) return DescribeLine(site);
   return site.ptx_line != 0 ? fmt::format("PTX line {}", site.ptx_line) : "other lines";
+}
+
+/// ", in `ex2.approx.ftz.f32 %f5, %f4;`"
+std::string InstructionOf(const SourceSite& site) {
+  return site.instruction.empty() ? std::string() : fmt::format(", in `{}`", site.instruction);
 }
 
 /// The part of the output that a finding is about.
@@ -63,15 +69,37 @@ bool DeservesTrace(const Finding& finding) {
   return FamilyOf(finding.kind) == "precision" || finding.kind == FindingKind::kWrongValue;
 }
 
+/// The first infinity or NaN on the way to an element that is one.
+void ExplainNotFinite(const ErrorTrace& trace, Finding& finding) {
+  const ErrorShare& top = trace.origin.shares.front();
+  finding.origins = trace.origin.shares;
+  finding.origin = fmt::format("the first infinity or NaN that reaches it arises at {}{}",
+                               LineOf(top.site), InstructionOf(top.site));
+  if (trace.elements != 1) return;
+  finding.origin +=
+      std::isfinite(trace.exact)
+          ? fmt::format("; the same operations in FP64 give {:.9g}", trace.exact)
+          : "; the same operations in FP64 give none either: it is no matter of range";
+}
+
 void Explain(const ErrorTrace& trace, Finding& finding) {
   const ErrorOrigin& origin = trace.origin;
   const bool rounding = trace.rounding >= kExplains * trace.error && !origin.shares.empty();
+  if (trace.not_finite) {
+    if (!origin.shares.empty()) ExplainNotFinite(trace, finding);
+    return;
+  }
+  // What shadow values contradict is not said beside them.
+  const oracle::Blame blame = oracle::BlameOf(finding.cause);
+  if ((rounding && blame == oracle::Blame::kFormula) ||
+      (trace.rounding < kExplains * trace.error && origin.lost == 0 &&
+       blame == oracle::Blame::kRounding))
+    finding.cause.clear();
   if (rounding) {
     finding.origins = origin.shares;
     const ErrorShare& top = origin.shares.front();
-    finding.origin = trace.overflowed ? fmt::format("{} overflows", LineOf(top.site))
-                                      : fmt::format("{} of the error enters at {}",
-                                                    Percent(top.share), LineOf(top.site));
+    finding.origin =
+        fmt::format("{} of the error enters at {}", Percent(top.share), LineOf(top.site));
     if (trace.elements == 1) {
       finding.origin += fmt::format("; the same operations in FP64 give {:.9g}", trace.exact);
     }
@@ -110,7 +138,15 @@ void AddOrigins(const Runner& runner, const CaseRun& run, const verdict::Candida
     if (++traced > kMostTraced) break;
     const auto trace = runner.Trace(run.probe, FocusOf(finding, output->shape));
     // Whatever goes wrong here takes nothing from the finding.
-    if (trace && *trace) Explain(**trace, finding);
+    if (!trace || !*trace) continue;
+    const std::string said = finding.cause;
+    Explain(**trace, finding);
+    if (said.empty() || !finding.cause.empty()) continue;
+    // Findings about one output come of one error.
+    for (Finding& other : findings) {
+      if (other.cause == said && other.element && other.element->output == finding.element->output)
+        other.cause.clear();
+    }
   }
   SourceText source;
   source.Add("kernel.cu", candidate.kernel);

@@ -1,9 +1,9 @@
 // Where the error of a finding comes from: the failing case is run once more with shadow values
 // (docs/shadow-values.md), and the source lines whose rounding made the difference are named.
 //
-// Three answers are possible: lines with their shares; "not a matter of rounding", when the kernel's own
-// operations in FP64 are as wrong as its result; or none, when the case is too large, a limit was
-// reached, or the picture is too uncertain to help anyone.
+// Four answers are possible: lines with their shares; the line where the first infinity or NaN arose; "not a matter of rounding",
+// when the kernel's own operations in FP64 are as wrong as its result; or none, when the case is too large, a limit was reached, or
+// the picture is too uncertain to help anyone. A likely cause that contradicts the answer is taken back.
 //
 // A function of the probe and the findings alone, so that replay says the same again.
 // Cost: one more run, tens of times slower, of a case that was shrunk before.

@@ -127,6 +127,65 @@ INSTANTIATE_TEST_SUITE_P(All, EmbeddingTest,
                                   std::to_string(std::get<0>(each.param));
                          });
 
+/// row_sum with `body` as what a thread does for its row, judged on one case.
+class WordsTest : public OriginsTest {
+ protected:
+  static Finding Judged(const std::string& body) {
+    const Candidate candidate{
+        "extern \"C\" __global__ void row_sum(const float* x, float* y, long long rows, long long "
+        "columns) {\n"
+        "  const long long row = blockIdx.x * 128ll + threadIdx.x;\n"
+        "  if (row >= rows) return;\n"
+        "  x += row * columns;\n" +
+            body + "}\n",
+        Variant("row_sum", "scale").launch};
+    cases::Case value;
+    value.axes = {{"rows", 12}, {"columns", 300}};
+    value.seed = 5;
+    const std::vector<Counterexample> found =
+        Counterexamples(InstanceOf("row_sum", "f32"), candidate, value, false);
+    EXPECT_FALSE(found.empty()) << "not refuted";
+    return found.empty() ? Finding{} : found.front().findings.front();
+  }
+};
+
+TEST_F(WordsTest, ASkippedElementIsNoNarrowAccumulator) {
+  const Finding finding = Judged(
+      "  float sum = 0;\n"
+      "  for (long long j = 1; j < columns; ++j) sum += x[j];\n"
+      "  y[row] = sum;\n");
+  EXPECT_EQ(finding.cause.find("narrower"), std::string::npos) << finding.cause;
+}
+
+TEST_F(WordsTest, ANarrowAccumulatorIsOne) {
+  const Finding finding = Judged(
+      "  float sum = 0;\n"
+      "  for (long long j = 0; j < columns; ++j) {\n"
+      "    sum = __uint_as_float((__float_as_uint(sum + x[j]) + 0x800u) & 0xfffff000u);\n"
+      "  }\n"
+      "  y[row] = sum;\n");
+  EXPECT_NE(finding.cause.find("narrower"), std::string::npos)
+      << finding.cause << "; " << finding.origin;
+}
+
+TEST_F(WordsTest, TheLineWhereTheFirstNanAroseIsNamed) {
+  const Finding finding = Judged(
+      "  float idle = -__uint_as_float(0x7f800000u);\n"
+      "  if (columns > 1000) idle = 0;\n"
+      "  float sum = idle - idle;\n"
+      "  for (long long j = 0; j < columns; ++j) sum += x[j];\n"
+      "  y[row] = sum;\n");
+  EXPECT_EQ(finding.cause, "");
+  EXPECT_NE(finding.origin.find("the first infinity or NaN that reaches it arises at line 7"),
+            std::string::npos)
+      << finding.origin;
+}
+
+TEST_F(WordsTest, WhatIsFiniteHasNoSuchLine) {
+  const Finding finding = Judged("  y[row] = x[0] + 100 * x[1];\n");
+  EXPECT_EQ(finding.origin.find("first infinity"), std::string::npos) << finding.origin;
+}
+
 struct Guilty {
   const char* op;
   const char* variant;

@@ -74,6 +74,10 @@ std::string CaseRun::Inconclusive() const {
     case Stop::kFault:
       return "the engine reports a fault without a finding: " + report.reason;
     case Stop::kStepLimit:
+      return fmt::format(
+          "{}{}; on this case threads have to do less (split the longest loop), or a loop has no "
+          "end",
+          Name(report.stop), report.reason.empty() ? "" : ": " + report.reason);
     case Stop::kUnsupported:
     case Stop::kResourceLimit:
     case Stop::kEngineFailure:
@@ -244,14 +248,15 @@ Result<std::optional<ErrorTrace>> Runner::Trace(const cases::Probe& probe,
     const double result = got->second.At(static_cast<std::int64_t>(first + i));
     const double exact = trace.origin.exact[i];
     // What is unknown, or infinite by rights, says nothing.
-    if (!std::isfinite(value) || !std::isfinite(exact)) continue;
-    trace.overflowed = trace.overflowed || !std::isfinite(result);
+    if (!std::isfinite(value)) continue;
+    trace.not_finite = trace.not_finite || !std::isfinite(result);
+    if (!std::isfinite(exact) || !std::isfinite(result)) continue;
     trace.error += std::fabs(result - value);
     trace.rounding += std::fabs(result - exact);
     trace.formula += std::fabs(exact - value);
     trace.allowed += truth->second.allowance[first + i];
   }
-  if (trace.overflowed) trace.error = trace.rounding = HUGE_VAL;
+  if (trace.not_finite) trace.error = trace.rounding = HUGE_VAL;
   if (!(trace.error > 0)) return std::nullopt;
   return trace;
 }

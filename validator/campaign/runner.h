@@ -73,7 +73,7 @@ struct ErrorTrace {
   double allowed = 0;   ///< Of the allowances.
   double exact = 0;     ///< Of the first element.
   std::int64_t elements = 0;
-  bool overflowed = false;  ///< Something is infinite that need not be.
+  bool not_finite = false;  ///< Something is infinite, or no number, that need not be.
 };
 
 struct CaseRun {

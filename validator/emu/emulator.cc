@@ -78,6 +78,32 @@ void AddModuleVariables(Device& device) {
   }
 }
 
+/// An output that undefined bytes were written to is written: what is wrong is the value. Stores say
+/// so themselves; asynchronous copies do here. False where a race explains the bytes: without it they
+/// would have been defined in time.
+bool ExplainUndefined(const Device& device, std::size_t buffer, Report& report) {
+  const MemoryRegion& region = device.buffers[buffer].region;
+  if (report.stop != Stop::kCompleted || !region.is_output || !region.defined->WrittenUndefined())
+    return true;
+  const auto told = [&](const Finding& finding) {
+    return finding.kind == FindingKind::kUninitialisedUse && finding.memory &&
+           finding.memory->buffer == region.name;
+  };
+  if (std::ranges::any_of(report.findings, told)) return true;
+  const auto raced = [](const Finding& finding) { return finding.kind == FindingKind::kDataRace; };
+  if (std::ranges::any_of(report.findings, raced)) return false;
+  Finding finding;
+  finding.kind = FindingKind::kUninitialisedUse;
+  finding.memory = PlaceIn(region, "global", region.base + region.defined->FirstUndefined(), 0);
+  finding.message = fmt::format(
+      "undefined bytes are copied to the output '{}'; the first that is undefined in the end is "
+      "{}[{}]",
+      region.name, region.name, finding.memory->index);
+  finding.missing = "a value for the bytes of shared memory that are copied";
+  report.findings.push_back(std::move(finding));
+  return true;
+}
+
 void FinishReport(Device& device, Report& report) {
   // Whose definedness is tracked says itself what was never written.
   if (!device.track_defined) {
@@ -95,6 +121,10 @@ void FinishReport(Device& device, Report& report) {
       unwritten = region.defined->CountUndefined();
       if (unwritten > 0)
         first = static_cast<std::int64_t>(region.defined->FirstUndefined() / region.element_bytes);
+      if (unwritten > 0 && !ExplainUndefined(device, i, report)) {
+        unwritten = 0;
+        first = -1;
+      }
     }
     report.unwritten_bytes.push_back(unwritten);
     report.first_unwritten.push_back(first);

@@ -33,6 +33,23 @@ std::string_view SpaceName(MemoryRegion::Kind kind) {
   }
 }
 
+/// The lines of the user's file that `frame`, a frame of `index`, was inlined into, innermost first.
+std::vector<std::uint32_t> CallsAround(const ptx::Module& module, std::int32_t index,
+                                       const ptx::SourceLocation& frame) {
+  std::vector<std::uint32_t> lines;
+  bool within = false;
+  while (index >= 0 && static_cast<std::size_t>(index) < module.locations.size() &&
+         lines.size() < kMostCallSites) {
+    const ptx::SourceLocation& at = module.locations[static_cast<std::size_t>(index)];
+    if (within && at.file == frame.file && at.line != 0) lines.push_back(at.line);
+    within = within || (at.file == frame.file && at.line == frame.line);
+    // The parser links a location only to an older one.
+    if (at.inlined_at >= index) break;
+    index = at.inlined_at;
+  }
+  return lines;
+}
+
 }  // namespace
 
 int FirstLane(LaneMask lanes) { return std::countr_zero(lanes); }
@@ -56,6 +73,7 @@ SourceSite SiteOf(const Device& device, std::uint32_t pc) {
     }
     site.line = location.line;
     site.column = location.column;
+    if (site.line != 0) site.called_at = CallsAround(device.program.module, index, location);
   }
   return site;
 }

@@ -1,5 +1,6 @@
 #include "validator/findings/finding.h"
 
+#include <algorithm>
 #include <cmath>
 #include <utility>
 
@@ -68,6 +69,7 @@ Json SiteToJson(const SourceSite& site) {
   Json json = Json::object();
   if (!site.file.empty()) json["file"] = site.file;
   if (site.line != 0) json["line"] = site.line;
+  if (!site.called_at.empty()) json["called_at"] = site.called_at;
   if (site.column != 0) json["column"] = site.column;
   if (site.ptx_line != 0) json["ptx_line"] = site.ptx_line;
   if (!site.instruction.empty()) json["instruction"] = site.instruction;
@@ -177,6 +179,11 @@ Result<SourceSite> SourceSiteFromJson(const Json& json, std::string place) {
   SourceSite site;
   ASSAY_TRY(site.file, reader.Optional<std::string>("file", ""));
   ASSAY_TRY(site.line, Unsigned<std::uint32_t>(reader, "line", 0));
+  ASSAY_TRY(const auto calls, reader.Optional<std::vector<std::int64_t>>("called_at", {}));
+  if (calls.size() > kMostCallSites ||
+      std::ranges::any_of(calls, [](std::int64_t line) { return line < 1 || line > 0xffffffff; }))
+    return Fail(ErrorKind::kMalformedInput, "must be a few lines", reader.PlaceOf("called_at"));
+  for (const std::int64_t line : calls) site.called_at.push_back(static_cast<std::uint32_t>(line));
   ASSAY_TRY(site.column, Unsigned<std::uint32_t>(reader, "column", 0));
   ASSAY_TRY(site.ptx_line, Unsigned<std::uint32_t>(reader, "ptx_line", 0));
   ASSAY_TRY(site.instruction, reader.Optional<std::string>("instruction", ""));

@@ -81,10 +81,14 @@ std::optional<FindingKind> ParseFindingKind(std::string_view name);
 
 using Dim3 = std::array<std::uint32_t, 3>;  ///< x, y, z
 
-/// A line of the candidate: the outermost frame of what was inlined, i.e. a line of kernel.cu where PTX has line information.
+/// A line of the candidate: where PTX has line information, the innermost line of kernel.cu. What it was inlined into, a helper's
+/// callers in kernel.cu, stands beside it.
+inline constexpr std::size_t kMostCallSites = 8;
 struct SourceSite {
   std::string file;  ///< "kernel.cu"; empty without line information.
   std::uint32_t line = 0;
+  std::vector<std::uint32_t> called_at =
+      {};  ///< Lines of the calls that were inlined, innermost first.
   std::uint32_t column = 0;
   std::uint32_t ptx_line = 0;
   std::string instruction;  ///< The PTX instruction, as printed.
@@ -147,6 +151,10 @@ struct ErrorShare {
 };
 inline constexpr std::size_t kMostErrorShares = 8;
 
+/// Of a race, as one of its statistics: how far apart two threads of any of its occurrences were.
+inline constexpr std::string_view kRaceReach = "race_reach";
+enum class RaceReach : std::uint8_t { kUnknown, kWarp, kBlock, kGrid };
+
 struct Finding {
   FindingKind kind{};
   std::string message;           ///< One sentence, the whole story in brief.
@@ -176,6 +184,10 @@ Result<std::vector<Finding>> FindingsFromJson(const Json& json, std::string plac
 /// Total order used before anything is shown: kind, then source line, then thread, then the rest. Duplicates (same kind and same
 /// sites) are merged, thread counts added.
 void SortAndMerge(std::vector<Finding>& findings);
+
+RaceReach RaceReachOf(const Finding& finding);
+/// kRaceReach as a statistic of a finding.
+Statistic StatisticOf(RaceReach reach);
 
 /// Two findings are *the same defect* for shrinking and replay if kind and source lines agree.
 bool SameDefect(const Finding& a, const Finding& b);

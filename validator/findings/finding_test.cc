@@ -92,6 +92,35 @@ TEST(Finding, SortsByKindThenLineThenThreadAndMergesDuplicates) {
   EXPECT_EQ(findings[2].accesses[0].site.line, 20u);
 }
 
+TEST(Finding, CallSitesAndTheReachOfARaceTravelAsJson) {
+  Finding race = Race(14, 18, 1);
+  race.accesses[0].site.called_at = {30, 41};
+  race.statistics = {StatisticOf(RaceReach::kBlock)};
+  const auto back = FindingFromJson(ToJson(race), "f");
+  ASSERT_TRUE(back);
+  EXPECT_EQ(*back, race);
+  EXPECT_EQ(RaceReachOf(*back), RaceReach::kBlock);
+  EXPECT_EQ(RaceReachOf(Race(14, 18, 1)), RaceReach::kUnknown);
+  race.accesses[0].site.called_at.assign(kMostCallSites + 1, 1);
+  EXPECT_FALSE(FindingFromJson(ToJson(race), "f"));
+}
+
+TEST(Finding, MergedRacesAskForTheOrderThatTheWidestNeeds) {
+  Finding warp = Race(14, 18, 1), block = Race(14, 18, 40);
+  warp.missing = "no __syncwarp()";
+  warp.statistics = {StatisticOf(RaceReach::kWarp)};
+  block.missing = "no barrier";
+  block.statistics = {StatisticOf(RaceReach::kBlock)};
+  for (std::vector<Finding> findings : {std::vector{warp, block}, std::vector{block, warp}}) {
+    SortAndMerge(findings);
+    ASSERT_EQ(findings.size(), 1u);
+    EXPECT_EQ(findings[0].missing, "no barrier");
+  }
+  std::vector<Finding> narrow = {warp, warp};
+  SortAndMerge(narrow);
+  EXPECT_EQ(narrow[0].missing, "no __syncwarp()");
+}
+
 TEST(Finding, SameDefectIgnoresThreadsAndTheOrderOfSides) {
   EXPECT_TRUE(SameDefect(Race(14, 18, 1), Race(14, 18, 30)));
   EXPECT_TRUE(SameDefect(Race(14, 18, 1), Race(18, 14, 1)));

@@ -91,8 +91,30 @@ void SortAndMerge(std::vector<Finding>& findings) {
     }
     for (std::size_t i = 0; i < twin->accesses.size(); ++i)
       twin->accesses[i].threads += finding.accesses[i].threads;
+    // The order that is missing is the one that all copies need.
+    if (RaceReachOf(finding) > RaceReachOf(*twin)) {
+      twin->missing = std::move(finding.missing);
+      twin->statistics = std::move(finding.statistics);
+    }
   }
   findings = std::move(merged);
+}
+
+RaceReach RaceReachOf(const Finding& finding) {
+  const auto found = std::ranges::find(finding.statistics, kRaceReach, &Statistic::name);
+  if (found == finding.statistics.end() || !(found->value >= 1 && found->value <= 3))
+    return RaceReach::kUnknown;
+  return static_cast<RaceReach>(static_cast<int>(found->value));
+}
+
+Statistic StatisticOf(RaceReach reach) {
+  constexpr std::string_view kNotes[] = {"not known", "lanes of one warp", "warps of one block",
+                                         "threads of different blocks"};
+  const auto index = static_cast<std::size_t>(reach);
+  return {.name = std::string(kRaceReach),
+          .value = static_cast<double>(index),
+          .limit = 0,
+          .note = std::string(kNotes[index])};
 }
 
 bool SameDefect(const Finding& a, const Finding& b) {

@@ -45,16 +45,40 @@ std::string NoteOf(const Access& access) {
   return note;
 }
 
-/// What tells something: numbers beyond their limit. Of a numeric comparison that leaves a dozen
-/// numbers behind, the first one, the worst element, shows in any case; the JSON form holds all.
-bool Shows(const Finding& finding, const Statistic& statistic) {
+}  // namespace
+
+bool WorthTelling(const Finding& finding, const Statistic& statistic) {
+  // The words of `missing` follow from it.
+  if (statistic.name == kRaceReach) return statistic.value > 0;
   const std::string_view family = FamilyOf(finding.kind);
   if (family != "precision" && family != "numeric") return true;
-  if (&statistic == &finding.statistics.front()) return true;
-  return statistic.limit > 0 && !(std::fabs(statistic.value) <= statistic.limit);
+  // A comparison leaves a dozen numbers behind.
+  if (statistic.limit > 0 && !(std::fabs(statistic.value) <= statistic.limit)) return true;
+  return &statistic == &finding.statistics.front() && statistic.value != 0;
 }
 
-}  // namespace
+std::string Describe(const Statistic& statistic) {
+  std::string text = statistic.name == kRaceReach
+                         ? statistic.name
+                         : fmt::format("{} = {:.6g}", statistic.name, statistic.value);
+  if (statistic.limit != 0) text += fmt::format(" (limit {:.6g})", statistic.limit);
+  return statistic.note.empty() ? text : text + ": " + statistic.note;
+}
+
+std::string DescribeValues(const ElementPlace& element) {
+  std::string text = fmt::format("expected {:.9g}, got {:.9g}", element.expected, element.got);
+  if (std::isfinite(element.allowance) && std::isfinite(element.got) &&
+      std::isfinite(element.expected))
+    text += fmt::format(", allowance {:.3g}", element.allowance);
+  return text;
+}
+
+std::string DescribeLine(const SourceSite& site) {
+  if (site.line == 0) return {};
+  std::string text = fmt::format("line {}", site.line);
+  for (const std::uint32_t line : site.called_at) text += fmt::format(", called at line {}", line);
+  return text;
+}
 
 void SourceText::Add(std::string_view file, std::string_view text) {
   std::vector<std::string> lines;
@@ -101,12 +125,12 @@ std::string Describe(const ErrorShare& share) {
   code = code.substr(0, code.find_last_not_of(" \t\r") + 1);
   constexpr std::size_t kLongest = 120;
   const bool cut = code.size() > kLongest;
-  return fmt::format("{} {}{}: {} of the error", site.line != 0 ? "line" : "PTX line",
-                     site.line != 0 ? site.line : site.ptx_line,
-                     code.empty()
-                         ? std::string()
-                         : fmt::format(": `{}{}`", code.substr(0, kLongest), cut ? "..." : ""),
-                     part);
+  return fmt::format(
+      "{}{}: {} of the error",
+      site.line != 0 ? DescribeLine(site) : fmt::format("PTX line {}", site.ptx_line),
+      code.empty() ? std::string()
+                   : fmt::format(": `{}{}`", code.substr(0, kLongest), cut ? "..." : ""),
+      part);
 }
 
 std::vector<std::string> DescribeOrigins(const Finding& finding) {
@@ -143,6 +167,11 @@ std::string RenderText(const Finding& finding, const SourceText& source) {
     std::string_view line = source.Line(access.site.file, access.site.line);
     if (line.empty()) line = access.site.excerpt;
     text += Excerpt(access.site, line, NoteOf(access));
+    for (const std::uint32_t caller : access.site.called_at) {
+      const std::string_view call = source.Line(access.site.file, caller);
+      text += fmt::format("  called at {}:{}\n", access.site.file, caller);
+      if (!call.empty()) text += fmt::format("{:>6} | {}\n", caller, call);
+    }
     if (!access.site.instruction.empty() && !line.empty()) {
       text += fmt::format("  instruction: {} (PTX line {})\n", access.site.instruction,
                           access.site.ptx_line);
@@ -158,14 +187,11 @@ std::string RenderText(const Finding& finding, const SourceText& source) {
   }
   if (finding.element) {
     const ElementPlace& element = *finding.element;
-    text += fmt::format("  element: {}[{}]: expected {:.9g}, got {:.9g}, allowance {:.3g}\n",
-                        element.output, fmt::join(element.index, ", "), element.expected,
-                        element.got, element.allowance);
+    text += fmt::format("  element: {}[{}]: {}\n", element.output, fmt::join(element.index, ", "),
+                        DescribeValues(element));
   }
   for (const Statistic& statistic : finding.statistics) {
-    if (!Shows(finding, statistic)) continue;
-    text += fmt::format("  {} = {:.6g} (limit {:.6g}){}{}\n", statistic.name, statistic.value,
-                        statistic.limit, statistic.note.empty() ? "" : ": ", statistic.note);
+    if (WorthTelling(finding, statistic)) text += "  " + Describe(statistic) + "\n";
   }
   if (!finding.missing.empty()) text += fmt::format("  missing: {}\n", finding.missing);
   if (!finding.cause.empty()) text += fmt::format("  likely cause: {}\n", finding.cause);

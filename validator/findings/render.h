@@ -38,6 +38,15 @@ void FillExcerpts(std::vector<Finding>& findings, const SourceText& source);
 /// Several lines, ending in a newline.
 std::string RenderText(const Finding& finding, const SourceText& source);
 
+/// What tells something to whoever repairs the kernel: the worst element, and numbers beyond their limit. The JSON form holds all.
+bool WorthTelling(const Finding& finding, const Statistic& statistic);
+/// "worst_row_relative_error = 0.04 (limit 0.001): row 3"; without a limit where there is none.
+std::string Describe(const Statistic& statistic);
+/// "expected 3, got 2.5, allowance 0.001": nothing is said of an allowance that is no number.
+std::string DescribeValues(const ElementPlace& element);
+/// "line 7, called at line 30"; empty without line information.
+std::string DescribeLine(const SourceSite& site);
+
 /// "line 24: `atomicAdd(&out[i], v);`: 97 % of the error".
 std::string Describe(const ErrorShare& share);
 /// What is known of where the error entered, a sentence each: the conclusion, then the lines that

@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <cmath>
+
 namespace assay {
 namespace {
 
@@ -73,6 +75,45 @@ TEST(Render, NumbersWithinTheirLimitsAreLeftOut) {
   EXPECT_EQ(text.find("correctly_rounded_share"), std::string::npos) << text;
   finding.kind = FindingKind::kDataRace;
   EXPECT_NE(RenderText(finding, {}).find("correctly_rounded_share"), std::string::npos);
+}
+
+TEST(Render, ALimitIsToldOnlyWhereThereIsOne) {
+  Finding finding;
+  finding.kind = FindingKind::kDataRace;
+  finding.statistics = {{"occurrences", 5, 0, ""}, {"share", 0.5, 0.25, ""}};
+  const std::string text = RenderText(finding, {});
+  EXPECT_NE(text.find("occurrences = 5\n"), std::string::npos) << text;
+  EXPECT_NE(text.find("share = 0.5 (limit 0.25)\n"), std::string::npos) << text;
+  EXPECT_EQ(text.find("limit 0)"), std::string::npos) << text;
+}
+
+TEST(Render, AllowancesAreToldOfNumbersOnly) {
+  Finding finding;
+  finding.kind = FindingKind::kWrongValue;
+  finding.element = ElementPlace{
+      .output = "y", .index = {1}, .expected = 2, .got = std::nan(""), .allowance = 0.5};
+  EXPECT_NE(RenderText(finding, {}).find("element: y[1]: expected 2, got nan\n"),
+            std::string::npos);
+  finding.element->got = 3;
+  EXPECT_NE(RenderText(finding, {}).find("expected 2, got 3, allowance 0.5\n"), std::string::npos);
+}
+
+TEST(Render, ALineOfAHelperComesWithItsCall) {
+  Finding finding;
+  finding.kind = FindingKind::kOutOfBounds;
+  finding.message = "read past the end";
+  finding.accesses = {{.what = "read",
+                       .site = {.file = "kernel.cu", .line = 1, .called_at = {2}},
+                       .thread = {},
+                       .threads = 1}};
+  SourceText source;
+  source.Add("kernel.cu", "float at(i) { return x[i]; }\ny = at(9);\n");
+  std::string text = RenderText(finding, source);
+  EXPECT_NE(text.find("  called at kernel.cu:2\n     2 | y = at(9);\n"), std::string::npos) << text;
+  EXPECT_EQ(DescribeLine(finding.accesses[0].site), "line 1, called at line 2");
+  finding.accesses[0].site.called_at.clear();
+  text = RenderText(finding, source);
+  EXPECT_EQ(text.find("called at"), std::string::npos) << text;
 }
 
 TEST(Render, OriginsAreNamedWithTheirLines) {

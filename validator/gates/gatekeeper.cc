@@ -113,6 +113,13 @@ Judgement Gatekeeper::Judge(const ops::Instance& instance, const verdict::Candid
   verdict.unsafe_no_jail = impl_->options.unsafe_no_jail;
   GateContext context(instance, candidate, impl_->tools, impl_->options);
   try {
+    // What no candidate could pass is no candidate's fault, and not found after the first cases.
+    if (const Status op = impl_->tools.oracle.Check(instance); !op) {
+      verdict.outcome = verdict::Outcome::kInconclusive;
+      verdict.reason =
+          "the op itself is at fault, no candidate was judged: " + ToString(op.error());
+      return judgement;
+    }
     RunGates(context, impl_->tools.clock, verdict);
     if (context.campaign != nullptr) verdict.ledger = context.campaign->LedgerOfAll();
     verdict.ledger.Add(context.ledger);

@@ -245,6 +245,73 @@ TEST(GatekeeperTest, AFailingOracleIsInconclusive) {
   EXPECT_THAT(judgement.verdict.reason, HasSubstr("oracle"));
 }
 
+TEST(GatekeeperTest, AReferenceThatDoesNotCompileIsToldAtOnce) {
+  FakeBench bench;
+  bench.oracle.broken = true;
+  const Judgement judgement = bench.Judge();
+  EXPECT_EQ(judgement.verdict.outcome, Outcome::kInconclusive);
+  EXPECT_FALSE(judgement.vetted);
+  EXPECT_THAT(judgement.verdict.reason, HasSubstr("the op itself is at fault"));
+  EXPECT_THAT(judgement.verdict.reason, HasSubstr("does not compile"));
+  EXPECT_TRUE(judgement.verdict.gates.empty());
+  EXPECT_EQ(bench.engine.runs, 0);
+  EXPECT_EQ(bench.compiler.calls, 0);
+}
+
+TEST(GatekeeperTest, TheWorstCaseIsKeptBesideTheShrunkOne) {
+  // Wrong by one unit of allowance more for each element of the case.
+  FakeBench bench([](FakeRun& run) {
+    FakeEngine::Good()(run);
+    const double size = static_cast<double>(run.n());
+    run.Floats("y")[0] = static_cast<float>(run.Floats("y")[0] + 16 + size);
+  });
+  const Judgement judgement = bench.Judge();
+  const Counterexample& counterexample = *judgement.verdict.Counterexamples().at(0);
+  ASSERT_TRUE(counterexample.worst) << RenderVerdict(judgement.verdict);
+  EXPECT_GT(counterexample.worst->ratio, 1);
+  EXPECT_THAT(counterexample.worst->description, HasSubstr("n="));
+  EXPECT_THAT(RenderVerdict(judgement.verdict), HasSubstr("worst seen: "));
+}
+
+TEST(GatekeeperTest, WhereNoCaseIsWorseNothingIsKept) {
+  FakeBench bench([](FakeRun& run) {
+    FakeEngine::Good()(run);
+    run.Floats("y")[0] = std::nanf("");
+  });
+  const Counterexample counterexample = *bench.Judge().verdict.Counterexamples().at(0);
+  EXPECT_FALSE(counterexample.worst);
+}
+
+TEST(GatekeeperTest, ARaceKeepsItsReachWhenItsCaseIsShrunk) {
+  FakeBench bench([](FakeRun& run) {
+    FakeEngine::Good()(run);
+    if (run.n() <= 3) return;
+    Finding race = MakeFinding(FindingKind::kDataRace, 2, "race on line 2");
+    const bool wide = run.n() > 20;
+    race.missing = wide ? "no barrier" : "no __syncwarp()";
+    race.statistics = {StatisticOf(wide ? RaceReach::kBlock : RaceReach::kWarp)};
+    run.report.findings = {race};
+  });
+  const Judgement judgement = bench.Judge();
+  const Counterexample& counterexample = GateOf(judgement.verdict, "race").counterexamples.at(0);
+  EXPECT_EQ(counterexample.findings.front().missing, "no barrier");
+  EXPECT_EQ(counterexample.probe->case_.axes.at("n"), 21);
+}
+
+TEST(GatekeeperTest, BytesWrittenFromUndefinedOnesAreNotCalledUnwritten) {
+  FakeBench bench([](FakeRun& run) {
+    FakeEngine::Good()(run);
+    run.report.unwritten_bytes[run.Find("y")] = 4;
+    run.report.first_unwritten[run.Find("y")] = 0;
+    Finding use = MakeFinding(FindingKind::kUninitialisedUse, 3, "undefined bytes are stored");
+    use.memory = MemoryPlace{.space = "global", .buffer = "y"};
+    run.report.findings = {use};
+  });
+  const Judgement judgement = bench.Judge();
+  EXPECT_EQ(judgement.verdict.outcome, Outcome::kRefuted);
+  EXPECT_THAT(RenderVerdict(judgement.verdict), Not(HasSubstr("never written")));
+}
+
 TEST(GatekeeperTest, ThrowingToolsAreInternalOrInconclusiveNeverAccepted) {
   FakeBench bench([](FakeRun&) { throw std::runtime_error("boom"); });
   const Judgement judgement = bench.Judge();

@@ -62,7 +62,7 @@ void RunHoldoutGate(GateContext& context, verdict::GateResult& result) {
   }
   if (!harvest.inconclusive.empty()) return SetInconclusive(result, harvest.inconclusive);
   result.status = verdict::GateStatus::kPassed;
-  result.reason = fmt::format("{} fresh cases", harvest.cases);
+  result.reason = "fresh seeds, neighbouring shapes";
 }
 
 }  // namespace assay::gates

@@ -64,9 +64,11 @@ std::vector<Finding> ExamineMemory(const campaign::CaseRun& run) {
   }
   if (run.error || faulted) return findings;
   for (const campaign::OutputState& output : run.outputs) {
+    // What was written from undefined bytes is undefined, and not unwritten.
     const bool reported = std::ranges::any_of(findings, [&](const Finding& finding) {
-      return finding.kind == FindingKind::kUnwrittenOutput && finding.memory &&
-             finding.memory->buffer == output.name;
+      return (finding.kind == FindingKind::kUnwrittenOutput ||
+              finding.kind == FindingKind::kUninitialisedUse) &&
+             finding.memory && finding.memory->buffer == output.name;
     });
     if (output.unwritten_bytes > 0 && !reported) findings.push_back(Unwritten(output));
   }

@@ -1,7 +1,5 @@
 // The property gate: metamorphic properties that the op declares (validator/campaign/properties.h),
 // checked on small cases of several kinds.
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <array>
 #include <numeric>
@@ -153,7 +151,7 @@ void RunPropertyGate(GateContext& context, verdict::GateResult& result) {
     if (applied == 0) return SetInconclusive(result, "no case fits the property " + text);
   }
   result.status = verdict::GateStatus::kPassed;
-  result.reason = fmt::format("{} on {} cases", names, result.cases);
+  result.reason = names;
 }
 
 }  // namespace assay::gates

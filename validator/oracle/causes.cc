@@ -3,10 +3,11 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <bit>
 #include <cmath>
 #include <cstdint>
+#include <iterator>
 #include <optional>
+#include <string_view>
 #include <vector>
 
 #include "validator/oracle/element.h"
@@ -14,24 +15,65 @@
 namespace assay::oracle {
 namespace {
 
-// An honest kernel's error is some way below `typical`, so an observed one of a narrower type is,
-// too.
-constexpr double kTypicalOverReal = 3;
 // exp of more than this leaves f32; nothing near it leaves f16 by sums or products of few terms.
 constexpr double kLargestExponent = 80;
 constexpr double kNarrowRange = 6e4;
 // Share of the bad elements that must lie where a cause predicts them.
 constexpr double kMost = 0.95;
+// A distribution is told from so many bad elements, of so many that differ from zero: one or two
+// would fit any cause.
+constexpr double kFewestBad = 4;
+constexpr double kFewestNonzero = 6;
+// Truncated operands shrink every term alike, by less than this.
+constexpr double kRoundedFactor = 0x1p-7;
 
-// Fewer results may be short by chance.
-constexpr int kFewestForBits = 24;
+/// How a cause begins, and whether it blames rounding or the formula.
+struct CauseRow {
+  Blame blame;
+  std::string_view head;
+};
+enum class Cause : std::uint8_t {
+  kAllZeros,
+  kSomeZeros,
+  kScale,
+  kNearScale,
+  kRowScale,
+  kSign,
+  kTruncated,
+  kTwice,
+  kFewBits,
+  kCancels,
+  kEps,
+  kApproximate,
+  kNarrow,
+  kShrink,
+  kTruncatedSums
+};
+using enum Cause;
+constexpr CauseRow kCauseRows[] = {
+    {Blame::kFormula, "the output is mostly zeros"},
+    {Blame::kFormula, "some elements are zero that should not be"},
+    {Blame::kFormula, "every element is off by the same factor"},
+    {Blame::kEither, "every element is off by about the same factor"},
+    {Blame::kFormula, "the elements of the row are off by the same factor"},
+    {Blame::kFormula, "the sign is wrong"},
+    {Blame::kRounding, "the result is truncated"},
+    {Blame::kRounding, "results are rounded twice"},
+    {Blame::kRounding, "no result uses more than"},
+    {Blame::kRounding, "rows whose mean is far above their deviation are off"},
+    {Blame::kFormula, "only rows whose variance is not far above eps are off"},
+    {Blame::kRounding, "an approximate function"},
+    {Blame::kRounding, "errors have the size that arithmetic in"},
+    {Blame::kRounding, "magnitudes shrink"},
+    {Blame::kRounding, "additions that truncate"},
+};
+std::string_view Head(Cause cause) { return kCauseRows[static_cast<std::size_t>(cause)].head; }
 
-/// Significant bits of a finite number, the trailing zeros left out.
-int BitsOf(double value) {
-  if (value == 0) return 0;
-  constexpr std::uint64_t kHidden = std::uint64_t{1} << 52;
-  const std::uint64_t significand = (std::bit_cast<std::uint64_t>(value) & (kHidden - 1)) | kHidden;
-  return 53 - std::countr_zero(significand);
+/// "1.25"; next to one the distance from it, which six digits would not show.
+std::string Factor(double factor) {
+  const double off = factor - 1;
+  if (std::fabs(off) >= 5e-4) return fmt::format("{:.6g}", factor);
+  return fmt::format("1 {} {:.2g}", off < 0 ? '-' : '+', std::fabs(off));
 }
 
 /// One row of an input, as statistics see it.
@@ -91,6 +133,8 @@ std::string CauseInNormalisation(const ops::Instance& instance, const TensorMap&
   const std::size_t columns = truth.value.size() / rows.size();
   const double unit = UnitRoundoff(truth.dtype);
   double bad = 0, tiny = 0, grown = 0, one_sided = 0, farthest = 0;
+  const bool others = std::ranges::any_of(
+      rows, [&](const InputRow& row) { return !(*eps > unit / 4 * row.variance); });
   for (std::size_t i = 0; i < truth.value.size(); ++i) {
     const double value = truth.value[i];
     const double result = got.At(static_cast<std::int64_t>(i));
@@ -110,145 +154,120 @@ std::string CauseInNormalisation(const ops::Instance& instance, const TensorMap&
   // E[x^2] - E[x]^2 is off by mean / deviation times what a deviation's own roundings do.
   const double cancelled = UnitRoundoff(instance.op.contract.accumulate) * 10 * (farthest + 1);
   if (one_sided >= kMost * bad && shape.effective_roundoff < cancelled) {
-    return "rows whose mean is far above their deviation are off: the variance is computed as "
-           "E[x^2] - E[x]^2, which cancels";
+    return fmt::format("{}: the variance is computed as E[x^2] - E[x]^2, which cancels",
+                       Head(kCancels));
   }
-  if (tiny >= kMost * bad && grown > 0.5 * bad) {
-    return "only rows whose variance is not far above eps are off, and they are too large: eps is "
-           "missing, or smaller than the op's";
+  // "Only" says something where there are other rows.
+  if (tiny >= kMost * bad && grown > 0.5 * bad && others) {
+    return fmt::format("{}, and they are too large: eps is missing, or smaller than the op's",
+                       Head(kEps));
   }
   return {};
 }
 
 }  // namespace
 
-ErrorShape ShapeOf(const ops::Contract& contract, const OutputTruth& truth, const Tensor& got) {
-  ErrorShape shape;
-  double beyond = 0, zeros = 0, shrunk = 0, constrained = 0;
-  int most_bits = 0, tellable = 0;
-  double got_truth = 0, truth2 = 0, error2 = 0, typical2 = 0;
-  for (std::size_t i = 0; i < truth.value.size(); ++i) {
-    const double value = truth.value[i];
-    const double result = got.At(static_cast<std::int64_t>(i));
-    if (!std::isfinite(value) || !std::isfinite(result) || !std::isfinite(truth.allowance[i]))
-      continue;
-    constrained += 1;
-    const double error = result - value;
-    if (std::fabs(error) > truth.allowance[i]) {
-      beyond += 1;
-      if (std::fabs(result) < std::fabs(value)) shrunk += 1;
-      if (result == 0 && value != 0) zeros += 1;
-      const double excess =
-          std::max(0.0, std::fabs(error) - std::fabs(Rounded(truth.dtype, value) - value));
-      error2 += excess * excess;
-      typical2 += truth.typical[i] * truth.typical[i];
-    }
-    most_bits = std::max(most_bits, BitsOf(result));
-    if (result != 0) ++tellable;
-    got_truth += result * value;
-    truth2 += value * value;
-    if (IsFloat(truth.dtype)) {
-      const double off =
-          std::fabs(result - Rounded(truth.dtype, value)) / UlpAt(truth.dtype, value);
-      shape.largest_ulps = std::max(shape.largest_ulps, off);
-    }
-  }
-  if (constrained == 0) return shape;
-  if (tellable >= kFewestForBits) shape.bits = most_bits;
-  shape.beyond = beyond / constrained;
-  shape.zeros = zeros / constrained;
-  shape.shrunk = beyond > 0 ? shrunk / beyond : 0;
-  if (truth2 > 0) {
-    shape.scale = got_truth / truth2;
-    double rest = 0, got2 = 0;
-    for (std::size_t i = 0; i < truth.value.size(); ++i) {
-      const double result = got.At(static_cast<std::int64_t>(i));
-      const double value = truth.value[i];
-      if (!std::isfinite(value) || !std::isfinite(result) || !std::isfinite(truth.allowance[i]))
-        continue;
-      rest += (result - shape.scale * value) * (result - shape.scale * value);
-      got2 += result * result;
-    }
-    shape.scale_rest = got2 > 0 ? std::sqrt(rest / got2) : 1;
-  }
-  if (typical2 > 0) {
-    shape.effective_roundoff =
-        kTypicalOverReal * UnitRoundoff(contract.accumulate) * std::sqrt(error2 / typical2);
-  }
-  return shape;
+Blame BlameOf(std::string_view cause) {
+  const auto row = std::ranges::find_if(
+      kCauseRows, [&](const CauseRow& each) { return cause.starts_with(each.head); });
+  return row == std::end(kCauseRows) ? Blame::kEither : row->blame;
+}
+
+std::string CauseOfShrinking() {
+  return fmt::format(
+      "{}, as truncation instead of rounding to nearest makes them, somewhere on the way",
+      Head(kShrink));
+}
+
+std::string CauseOfGrowth() {
+  return fmt::format("{}, or partial sums in a type narrower than the contract",
+                     Head(kTruncatedSums));
 }
 
 std::string CauseOfOverflow(const ops::Instance& instance, const TensorMap& inputs,
                             const OutputTruth& truth, const Tensor& got) {
   const std::vector<InputRow> rows = RowsBehind(instance, inputs, truth);
-  if (const auto eps = EpsOf(instance, inputs); eps && !rows.empty()) {
-    const std::size_t columns = truth.value.size() / rows.size();
-    bool constant = true;
-    for (std::size_t i = 0; i < truth.value.size(); ++i) {
-      if (std::isfinite(truth.value[i]) && !std::isfinite(got.At(static_cast<std::int64_t>(i))))
-        constant = constant && rows[i / columns].variance < *eps;
+  if (rows.empty()) return {};
+  const std::size_t columns = std::max<std::size_t>(1, truth.value.size() / rows.size());
+  std::vector<bool> bad(rows.size());
+  bool large = true;
+  for (std::size_t i = 0; i < truth.value.size(); ++i) {
+    if (!std::isfinite(truth.value[i])) continue;
+    const double result = got.At(static_cast<std::int64_t>(i));
+    if (std::isfinite(result)) continue;
+    bad[i / columns] = true;
+  }
+  // A cause that says which rows fail is believed where no others do, and where there are others.
+  const auto predicts = [&](const auto& may_fail) {
+    std::size_t failed = 0, spared = 0, others = 0;
+    for (std::size_t row = 0; row < rows.size(); ++row) {
+      if (bad[row] && !may_fail(rows[row])) return false;
+      if (bad[row]) ++failed;
+      if (!bad[row] && may_fail(rows[row])) ++spared;
+      if (!bad[row] && !may_fail(rows[row])) ++others;
     }
-    if (constant) return "a division by zero in rows without variance: eps is missing";
-  }
-  bool exponents = !rows.empty();
-  const std::size_t columns =
-      rows.empty() ? 1 : std::max<std::size_t>(1, truth.value.size() / rows.size());
-  for (std::size_t i = 0; exponents && i < truth.value.size(); ++i) {
-    if (!std::isfinite(truth.value[i]) || std::isfinite(got.At(static_cast<std::int64_t>(i))))
-      continue;
-    const double largest = rows[i / columns].largest;
-    exponents = largest > kLargestExponent && largest < kNarrowRange;
-  }
-  if (exponents) {
+    return failed > spared && others > 0;
+  };
+  if (const auto eps = EpsOf(instance, inputs);
+      eps && predicts([&](const InputRow& row) { return row.variance < *eps; }))
+    return "a division by zero in rows without variance: eps is missing";
+  for (std::size_t row = 0; row < rows.size(); ++row)
+    large = large && (!bad[row] || rows[row].largest < kNarrowRange);
+  if (large && predicts([](const InputRow& row) { return row.largest > kLargestExponent; })) {
     return "only rows with values beyond 80 overflow: exp of them does, where the row's maximum is "
            "not subtracted first";
   }
-  return "overflow of an intermediate: narrower than the contract's accumulator, or exp without "
-         "the "
-         "maximum subtracted first";
+  return {};
 }
 
 std::string LikelyCause(const ops::Instance& instance, const TensorMap& inputs,
                         const OutputTruth& truth, const Tensor& got, const Groups& groups,
                         const ErrorShape& shape) {
   const ops::Contract& contract = instance.op.contract;
-  if (shape.beyond == 0) return {};
-  const bool is_float = IsFloat(truth.dtype);
-  if (shape.zeros > 0.5 || (shape.zeros > 0 && shape.zeros == shape.beyond)) {
-    return shape.zeros > 0.5
-               ? "the output is mostly zeros: it was not computed, or computed from zeroed data"
-               : "some elements are zero that should not be: they were skipped, or their "
-                 "contributions lost";
+  if (shape.bad < 2) return {};
+  if (shape.zeros > 0.5 && shape.zero_rows > 1 && shape.nonzero >= kFewestNonzero)
+    return fmt::format("{}: it was not computed, or computed from zeroed data", Head(kAllZeros));
+  if (shape.zero_elements == shape.bad || shape.zeros > 0.5) {
+    return fmt::format("{}: they were skipped, or their contributions lost", Head(kSomeZeros));
   }
-  if (!is_float) return {};
+  if (!IsFloat(truth.dtype) || shape.bad < kFewestBad || shape.nonzero < kFewestNonzero) return {};
   const double unit = UnitRoundoff(truth.dtype);
-  if (std::fabs(shape.scale - 1) > 4 * unit &&
-      shape.scale_rest < std::max(4 * unit, 0.02 * std::fabs(shape.scale - 1))) {
-    return fmt::format(
-        "every element is off by the same factor, {:.6g}: a scale is missing, applied twice, or "
-        "wrong",
-        shape.scale);
+  const double off = std::fabs(shape.scale - 1);
+  if (off > 4 * unit && shape.scale > 0 && shape.scale_rest < std::max(4 * unit, 0.02 * off)) {
+    if (shape.rows < 2) {
+      return fmt::format("{}, {}: what they have in common (a sum, a mean, a scale) is wrong",
+                         Head(kRowScale), Factor(shape.scale));
+    }
+    if (off < kRoundedFactor) {
+      return fmt::format(
+          "{}, {}: a constant or a scale is not exact, or operands are cut to fewer bits (TF32, "
+          "bf16), which shrinks every term alike",
+          Head(kNearScale), Factor(shape.scale));
+    }
+    return fmt::format("{}, {}: a scale is missing, applied twice, or wrong", Head(kScale),
+                       Factor(shape.scale));
   }
-  if (shape.scale < -0.5 && shape.scale_rest < 0.1) return "the sign is wrong";
-  if (shape.largest_ulps <= 1.01 && groups.bias.MeanTowardZero() < -0.3) {
-    return "the result is truncated to the output's dtype instead of rounded to nearest";
+  if (shape.scale < -0.5 && shape.scale_rest < 0.1) return std::string(Head(kSign));
+  if (std::string cause = CauseInNormalisation(instance, inputs, truth, got, shape); !cause.empty())
+    return cause;
+  if (shape.truncated > kMost && groups.bias.MeanTowardZero() < -0.3) {
+    return fmt::format("{} to the output's dtype instead of rounded to nearest", Head(kTruncated));
   }
-  if (shape.largest_ulps <= 2.01 && shape.beyond < 0.6) {
-    return fmt::format("results are rounded twice, through an intermediate of {} or narrower",
+  if (shape.largest_ulps <= 2.01 && shape.beyond < 0.6 && Precision(truth.dtype) <= 11) {
+    return fmt::format("{}, through an intermediate of {} or narrower", Head(kTwice),
                        Name(truth.dtype));
   }
-  if (shape.bits > 0 && shape.bits <= Precision(truth.dtype) - 4) {
-    return fmt::format("no result uses more than {} of the {} bits that {} has: {}", shape.bits,
+  if (shape.bits > 0 && shape.bits <= Precision(truth.dtype) - 4 &&
+      shape.bits + 4 <= shape.truth_bits) {
+    return fmt::format("{} {} of the {} bits that {} has: {}", Head(kFewBits), shape.bits,
                        Precision(truth.dtype), Name(truth.dtype),
                        shape.shrunk > 0.95 ? "results are truncated to a narrower type"
                                            : "results are rounded twice, first to a narrower type");
   }
-  if (std::string cause = CauseInNormalisation(instance, inputs, truth, got, shape); !cause.empty())
-    return cause;
   if (!contract.approximate_functions && shape.effective_roundoff < UnitRoundoff(DType::kF16) / 8 &&
       shape.effective_roundoff > 2 * UnitRoundoff(contract.accumulate)) {
-    return "an approximate function (__expf, __fdividef, fast-math), which the contract does not "
-           "allow";
+    return fmt::format("{} (__expf, __fdividef, fast-math), which the contract does not allow",
+                       Head(kApproximate));
   }
   const double roundoff = shape.effective_roundoff;
   if (roundoff > 4 * UnitRoundoff(contract.accumulate) &&
@@ -260,9 +279,8 @@ std::string LikelyCause(const ops::Instance& instance, const TensorMap& inputs,
                                     ? "f16 or TF32"
                                     : "fewer bits (f16, or operands in TF32)";
     return fmt::format(
-        "errors have the size that arithmetic in {} gives, not {}: an accumulator or an "
-        "intermediate is narrower than the contract",
-        suspect, Name(contract.accumulate));
+        "{} {} gives, not {}: an accumulator or an intermediate may be narrower than the contract",
+        Head(kNarrow), suspect, Name(contract.accumulate));
   }
   return {};
 }

@@ -286,10 +286,7 @@ class OutputComparer {
         std::fabs(mean), bias.Limit(), bias.StandardError(), bias.elements);
     finding.element = PlaceOf(worst_.index);
     finding.statistics = statistics_;
-    finding.cause = !cause_.empty() ? cause_
-                    : zero_bias && mean < 0
-                        ? "truncation instead of rounding to nearest, somewhere on the way"
-                        : "";
+    finding.cause = !cause_.empty() ? cause_ : zero_bias && mean < 0 ? CauseOfShrinking() : "";
     out_.precision.push_back(std::move(finding));
   }
 
@@ -310,10 +307,7 @@ class OutputComparer {
         fit->longest, kHonestGrowth);
     finding.element = PlaceOf(worst_.index);
     finding.statistics = statistics_;
-    finding.cause =
-        groups_.bias.MeanTowardZero() < 0
-            ? "additions that truncate, or partial sums in a type narrower than the contract"
-            : "";
+    finding.cause = groups_.bias.MeanTowardZero() < 0 ? CauseOfGrowth() : "";
     out_.precision.push_back(std::move(finding));
   }
 

@@ -9,6 +9,7 @@
 #include "base/rng.h"
 #include "ops/op.h"
 #include "ops/reference_on_host.h"
+#include "validator/oracle/causes.h"
 #include "validator/oracle/cells.h"
 #include "validator/oracle/oracle.h"
 #include "validator/oracle/randomness.h"
@@ -41,6 +42,7 @@ namespace assay::oracle {
 namespace {
 
 using ::testing::HasSubstr;
+using ::testing::Not;
 
 template <class T>
 T* DataOf(Tensor& tensor) {
@@ -236,6 +238,119 @@ TEST(CompareRmsNorm, ConstantRowsDoNotRefuteHonestKernels) {
     return 0.1 * static_cast<double>(1 + i / 4096);
   });
   EXPECT_FALSE(RandomnessOf(test.data.inputs).exchangeable);
+}
+
+// ---- likely causes: what must not be said ----
+
+// The first finding's cause.
+std::string CauseIn(const Comparison& result) {
+  if (!result.numeric.empty()) return result.numeric[0].cause;
+  return result.precision.empty() ? "nothing was found" : result.precision[0].cause;
+}
+
+TEST(LikelyCause, IsSaidOfManyElementsNotOfOne) {
+  const auto scaled = [](const RmsCase& test) {
+    return CauseIn(
+        test.Run([&](std::int64_t row, std::int64_t h) { return HonestY(test, row, h, 1) * 1.5; }));
+  };
+  EXPECT_THAT(scaled(MakeRms("f32", 16, 64, 5)),
+              HasSubstr("every element is off by the same factor, 1.5"));
+  EXPECT_EQ(scaled(MakeRms("f32", 1, 1, 5)), "");
+  EXPECT_EQ(scaled(MakeRms("f32", 1, 3, 5)), "");
+}
+
+TEST(LikelyCause, OfOneRowIsWhatTheRowHasInCommon) {
+  const RmsCase test = MakeRms("f32", 1, 64, 5);
+  const std::string cause = CauseIn(
+      test.Run([&](std::int64_t row, std::int64_t h) { return HonestY(test, row, h, 1) * 1.5; }));
+  EXPECT_THAT(cause, HasSubstr("the elements of the row are off by the same factor, 1.5"));
+  EXPECT_THAT(cause, Not(HasSubstr("a scale is missing")));
+}
+
+TEST(LikelyCause, AFactorNextToOneIsPrintedAsSuchAndMayBeFewerBits) {
+  const RmsCase test = MakeRms("f32", 16, 64, 5);
+  const std::string cause = CauseIn(test.Run(
+      [&](std::int64_t row, std::int64_t h) { return HonestY(test, row, h, 1) * (1 - 4e-4); }));
+  EXPECT_THAT(cause, HasSubstr("about the same factor, 1 - 0.0004"));
+  EXPECT_THAT(cause, HasSubstr("TF32"));
+  EXPECT_THAT(cause, Not(HasSubstr("a scale is missing")));
+}
+
+TEST(LikelyCause, MostlyZerosIsSaidOfOutputsNotOfOneRow) {
+  const auto zero_rows = [](std::int64_t rows, std::int64_t zeros) {
+    const RmsCase test = MakeRms("f32", rows, 32, 5);
+    return CauseIn(test.Run([&](std::int64_t row, std::int64_t h) {
+      return row < zeros ? 0 : HonestY(test, row, h, 1);
+    }));
+  };
+  EXPECT_THAT(zero_rows(8, 7), HasSubstr("mostly zeros"));
+  EXPECT_THAT(zero_rows(1, 1), HasSubstr("some elements are zero"));
+  EXPECT_THAT(zero_rows(8, 1), HasSubstr("some elements are zero"));
+}
+
+TEST(LikelyCause, RowsThatAreTooSmallAreNotTruncated) {
+  // A variance that came out too large shrinks a row by part of an ulp: magnitudes are too small,
+  // and results are rounded to nearest all the same.
+  const RmsCase test = MakeRms("bf16", 32, 256, 6);
+  const Comparison result = test.Run([&](std::int64_t row, std::int64_t h) {
+    return Bf16Format::nearest(HonestY(test, row, h, 1) * (1 - 2.5e-3));
+  });
+  ASSERT_FALSE(result.precision.empty() && result.numeric.empty());
+  EXPECT_THAT(CauseIn(result), Not(HasSubstr("truncated")));
+}
+
+TEST(LikelyCause, FewBitsAreSaidOfResultsThatNeedMore) {
+  // A neighbour's value in place of one's own: where all truths are powers of two, few bits are right.
+  RmsCase test = MakeRms("f32", 8, 64, 5);
+  OutputTruth& y = test.truth.outputs.at("y");
+  for (std::size_t i = 0; i < y.value.size(); ++i) {
+    y.value[i] = std::ldexp(1.0, static_cast<int>(i % 5));
+    y.allowance[i] = y.typical[i] = y.independent[i] = 1e-9;
+  }
+  const Comparison result = test.Run([&](std::int64_t row, std::int64_t h) {
+    const std::int64_t i = row * 64 + h;
+    return std::ldexp(1.0, static_cast<int>((i % 7 == 0 ? i + 1 : i) % 5));
+  });
+  ASSERT_FALSE(result.numeric.empty());
+  EXPECT_THAT(CauseIn(result), Not(HasSubstr("bits")));
+}
+
+TEST(LikelyCause, NanIsNoOverflowWithoutEvidence) {
+  const RmsCase test = MakeRms("bf16", 8, 32, 9);
+  for (const double odd : {std::nan(""), double{INFINITY}}) {
+    // Lanes that had nothing to do made them, in every row or in some.
+    for (const std::int64_t rows : {8, 3}) {
+      const Comparison result = test.Run([&](std::int64_t row, std::int64_t h) {
+        return row < rows && h > 20 ? odd : HonestY(test, row, h, 1);
+      });
+      ASSERT_EQ(result.numeric.size(), 1u);
+      EXPECT_EQ(result.numeric[0].cause, "");
+    }
+  }
+}
+
+TEST(LikelyCause, OverflowIsSaidWhereItTellsRowsApart) {
+  const RmsCase test = MakeRms("f32", 8, 32, 9, [](Rng& rng, std::int64_t i) {
+    return rng.Normal() + (i / 32 < 3 ? 100 : 0);
+  });
+  const auto with = [&](std::int64_t rows) {
+    return test
+        .Run([&](std::int64_t row, std::int64_t h) {
+          return row < rows ? double{INFINITY} : HonestY(test, row, h, 1);
+        })
+        .numeric.at(0)
+        .cause;
+  };
+  EXPECT_THAT(with(3), HasSubstr("exp of them does"));
+  EXPECT_EQ(with(8), "");  // Rows without large values as well: it is something else.
+}
+
+TEST(LikelyCause, IsSortedByWhatItBlames) {
+  EXPECT_EQ(BlameOf("errors have the size that arithmetic in bf16 gives, not f32: ..."),
+            Blame::kRounding);
+  EXPECT_EQ(BlameOf("every element is off by the same factor, 2: ..."), Blame::kFormula);
+  EXPECT_EQ(BlameOf(""), Blame::kEither);
+  EXPECT_EQ(BlameOf(CauseOfShrinking()), Blame::kRounding);
 }
 
 // ---- embedding_rmsnorm_backward: hot rows ----

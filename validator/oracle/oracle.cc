@@ -79,6 +79,8 @@ Oracle::Oracle(engine::Compiler& compiler, engine::Engine& engine)
     : impl_(std::make_unique<Impl>(compiler, engine)) {}
 Oracle::~Oracle() = default;
 
+Status Oracle::Check(const ops::Instance& instance) { return impl_->runner.Check(instance); }
+
 Result<cases::Materialised> Oracle::Materialise(const ops::Instance& instance,
                                                 const cases::Case& value) {
   ASSAY_TRY(cases::Materialised filled, cases::MaterialisePlain(instance, value));

@@ -69,6 +69,10 @@ class Oracle {
   Oracle(engine::Compiler& compiler, engine::Engine& engine);
   virtual ~Oracle();
 
+  /// Can the op judge anything? Compiles its reference, which later truths need anyway. An error is
+  /// a fault of the op, and the same for every candidate. Virtual for tests.
+  virtual Status Check(const ops::Instance& instance);
+
   /// Inputs of a case, those that the op's generator makes among them: the way to inputs for
   /// whatever runs a kernel. Generated inputs are the FP64 result of the generator, rounded to
   /// their dtype; kept by case. Errors are faults of the case, the op or the machine.

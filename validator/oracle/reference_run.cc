@@ -188,6 +188,14 @@ Result<engine::CompiledKernel> ReferenceRunner::Compile(const ops::Instance& ins
   return compiled_.emplace(key, std::move(outcome.kernel)).first->second;
 }
 
+Status ReferenceRunner::Check(const ops::Instance& instance) {
+  const ops::Instance wide = Widened(instance, {});
+  ASSAY_TRY(const ops::LaunchPlan plan, ReadPlan(wide.op));
+  if (const auto compiled = Compile(instance, {}, plan); !compiled)
+    return std::unexpected(compiled.error());
+  return {};
+}
+
 Result<Cells> ReferenceRunner::Run(const ops::Instance& instance, const NumberType& type,
                                    const ops::AxisValues& axes, const TensorMap& inputs) {
   return Run(instance, type, axes, inputs, nullptr);

@@ -51,6 +51,9 @@ class ReferenceRunner {
   ReferenceRunner(engine::Compiler& compiler, engine::Engine& engine)
       : compiler_(compiler), engine_(engine) {}
 
+  /// Does the reference compile?
+  Status Check(const ops::Instance& instance);
+
   /// Errors are faults of the op (its reference does not compile, has findings, is not covered by
   /// the engine) or of the machine.
   Result<Cells> Run(const ops::Instance& instance, const NumberType& type,

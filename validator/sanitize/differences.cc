@@ -70,7 +70,7 @@ void Explain(const OrderReport& order, const std::string& buffer, Finding& findi
     }
   }
   if (why == nullptr) {
-    finding.cause = "results are combined in the order in which blocks and warps come";
+    finding.cause = "what stays there depends on the order in which blocks and warps come";
     return;
   }
   finding.accesses = why->accesses;

@@ -1,5 +1,7 @@
 #include "validator/verdict/counterexample.h"
 
+#include <fmt/format.h>
+
 #include "validator/findings/render.h"
 #include "validator/verdict/read_json.h"
 
@@ -13,6 +15,16 @@ Result<T> NarrowFromJson(ObjectReader& reader, std::string_view key, T limit) {
   ASSAY_TRY(const std::uint64_t value, reader.Required<std::uint64_t>(key));
   if (value > limit) return Fail(ErrorKind::kMalformedInput, "is too large", reader.PlaceOf(key));
   return static_cast<T>(value);
+}
+
+Result<WorstSeen> WorstFromJson(const Json& json, std::string place) {
+  ASSAY_TRY(ObjectReader reader, ObjectReader::Of(json, std::move(place)));
+  WorstSeen worst;
+  ASSAY_TRY(worst.ratio, reader.Required<double>("ratio"));
+  ASSAY_TRY(worst.description, reader.Optional<std::string>("description", ""));
+  ASSAY_TRY(worst.cause, reader.Optional<std::string>("cause", ""));
+  ASSAY_TRY_VOID(reader.Finish());
+  return worst;
 }
 
 }  // namespace
@@ -45,26 +57,38 @@ Json ToJson(const Counterexample& counterexample) {
   const cases::Probe probe = counterexample.probe.value_or(cases::Probe{});
   Json prelude = Json::array();
   for (const cases::Case& before : probe.prelude) prelude.push_back(ToJson(before));
-  return {{"schema", kCounterexampleSchema},
-          {"gate", counterexample.gate},
-          {"op", counterexample.op},
-          {"op_digest", counterexample.op_digest},
-          {"binding", std::move(binding)},
-          {"arch", counterexample.arch},
-          {"engine", counterexample.engine},
-          {"case", counterexample.probe ? ToJson(probe.case_) : Json(nullptr)},
-          {"description", counterexample.description},
-          {"prelude", std::move(prelude)},
-          {"reuse_addresses", probe.reuse_addresses},
-          {"schedule", ToJson(probe.schedule)},
-          {"perturbation_seed", probe.perturbation_seed},
-          {"poison", probe.poison},
-          {"misalign", probe.misalign},
-          {"ends_only", probe.ends_only},
-          {"property", counterexample.property},
-          {"findings", ToJson(counterexample.findings)},
-          {"kernel", counterexample.kernel},
-          {"launch", counterexample.launch}};
+  Json json = {{"schema", kCounterexampleSchema},
+               {"gate", counterexample.gate},
+               {"op", counterexample.op},
+               {"op_digest", counterexample.op_digest},
+               {"binding", std::move(binding)},
+               {"arch", counterexample.arch},
+               {"engine", counterexample.engine},
+               {"case", counterexample.probe ? ToJson(probe.case_) : Json(nullptr)},
+               {"description", counterexample.description},
+               {"prelude", std::move(prelude)},
+               {"reuse_addresses", probe.reuse_addresses},
+               {"schedule", ToJson(probe.schedule)},
+               {"perturbation_seed", probe.perturbation_seed},
+               {"poison", probe.poison},
+               {"misalign", probe.misalign},
+               {"ends_only", probe.ends_only},
+               {"property", counterexample.property},
+               {"findings", ToJson(counterexample.findings)},
+               {"kernel", counterexample.kernel},
+               {"launch", counterexample.launch}};
+  if (counterexample.worst) {
+    json["worst"] = {{"ratio", counterexample.worst->ratio},
+                     {"description", counterexample.worst->description},
+                     {"cause", counterexample.worst->cause}};
+  }
+  return json;
+}
+
+std::string DescribeWorst(const Counterexample& counterexample) {
+  if (!counterexample.worst || !(counterexample.worst->ratio > 0)) return {};
+  return fmt::format("{:.3g} times what is allowed [{}]", counterexample.worst->ratio,
+                     counterexample.worst->description);
 }
 
 Result<Counterexample> CounterexampleFromJson(const Json& json, std::string place) {
@@ -101,6 +125,10 @@ Result<Counterexample> CounterexampleFromJson(const Json& json, std::string plac
   ASSAY_TRY(counterexample.property, reader.Optional<std::string>("property", ""));
   ASSAY_TRY(const Json findings, reader.Required<Json>("findings"));
   ASSAY_TRY(counterexample.findings, FindingsFromJson(findings, reader.PlaceOf("findings")));
+  if (reader.Has("worst")) {
+    ASSAY_TRY(const Json worst, reader.Required<Json>("worst"));
+    ASSAY_TRY(counterexample.worst, WorstFromJson(worst, reader.PlaceOf("worst")));
+  }
   ASSAY_TRY(counterexample.kernel, reader.Required<std::string>("kernel"));
   ASSAY_TRY(counterexample.launch, reader.Required<std::string>("launch"));
   ASSAY_TRY_VOID(reader.Finish());

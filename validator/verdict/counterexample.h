@@ -19,6 +19,14 @@
 
 namespace assay::verdict {
 
+/// What other cases showed of the same defect: a case is shrunk to the smallest, whose error may be the mildest.
+struct WorstSeen {
+  double ratio = 0;         ///< Times what is allowed; 0: the shrunk case shows no less.
+  std::string description;  ///< Of the case that showed it.
+  std::string cause;        ///< Likely cause, where the shrunk case is too small to tell.
+  bool operator==(const WorstSeen&) const = default;
+};
+
 struct Counterexample {
   std::string gate;
   std::string op;  ///< Name; `op_digest` guards against a changed op.
@@ -32,7 +40,11 @@ struct Counterexample {
   std::string property;               ///< For the property gate: which one.
   std::string description;            ///< "tokens=3 hidden=5 ids=[0,0,1]", for people and prompts.
   std::vector<Finding> findings;      ///< Guilty first.
+  std::optional<WorstSeen> worst;     ///< Of the guilty one.
 };
+
+/// A line for people and prompts: "37 times what is allowed [rows=4096]", or nothing.
+std::string DescribeWorst(const Counterexample& counterexample);
 
 /// One without a probe, about `candidate` as it was judged for `instance` on the engine of that
 /// name; the findings get the source lines that they are about.

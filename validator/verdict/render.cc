@@ -61,7 +61,14 @@ std::string RenderCounterexample(const Counterexample& counterexample) {
     text += fmt::format("  case: {}\n", counterexample.description);
   text += Surroundings(counterexample);
   const SourceText source = SourceOf(counterexample);
-  for (const Finding& finding : counterexample.findings) text += RenderText(finding, source);
+  for (std::size_t i = 0; i < counterexample.findings.size(); ++i) {
+    text += RenderText(counterexample.findings[i], source);
+    if (i > 0) continue;
+    if (const std::string worst = DescribeWorst(counterexample); !worst.empty())
+      text += fmt::format("  worst seen: {}\n", worst);
+    if (counterexample.worst && !counterexample.worst->cause.empty())
+      text += fmt::format("  likely cause, by larger cases: {}\n", counterexample.worst->cause);
+  }
   return text;
 }
 

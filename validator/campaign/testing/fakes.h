@@ -128,6 +128,11 @@ class FakeEngine final : public engine::Engine {
 class FakeOracle final : public oracle::Oracle {
  public:
   FakeOracle(engine::Compiler& compiler, engine::Engine& engine) : Oracle(compiler, engine) {}
+  Status Check(const ops::Instance&) override {
+    if (broken)
+      return Fail(ErrorKind::kMalformedInput, "does not compile: x is undefined", "reference.cu");
+    return {};
+  }
   Result<std::shared_ptr<const oracle::Truth>> Evaluate(
       const ops::Instance&, const cases::Case&, const cases::Materialised& inputs) override {
     if (fail) return Fail(ErrorKind::kUnsupported, "the reference is not covered", "reference.cu");
@@ -146,6 +151,7 @@ class FakeOracle final : public oracle::Oracle {
     return std::shared_ptr<const oracle::Truth>(std::move(truth));
   }
   bool fail = false;
+  bool broken = false;
 };
 
 /// An op, a candidate and all that runs it.

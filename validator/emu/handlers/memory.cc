@@ -277,6 +277,7 @@ void Store(Warp& base, const Decoded& op) {
         std::uint64_t{bytes} * static_cast<unsigned>(std::popcount(warp.exec));
   }
   if (!access.local) warp.device->last_progress = warp.device->counters.steps;
+  if ((op.flags & kFlagOrderMatters) != 0) warp.device->counters.used_atomics = true;
   if constexpr (kMonitored) {
     if (warp.device->race) {
       const std::byte* registers[kMostElements];
@@ -421,6 +422,8 @@ Handler ResolveStore(const Instruction& in, Decoded& decoded) {
   if (decoded.operand_count - std::size_t{1} > kMostElements) return nullptr;
   const int bits = RegisterBitsOf(decoded, 1, decoded.operand_count);
   decoded.aux = PackOrder(in);
+  // Of two strong stores that nothing orders, the later one stays.
+  if (UnpackOrder(decoded).order != Order::kWeak) decoded.flags |= kFlagOrderMatters;
   switch (ptx::BitsOf(in.type())) {
     case 8:
       return Finish(decoded, StoreSized<std::uint8_t>(bits));

@@ -88,6 +88,7 @@ void AccessPath::CheckProxy(const WarpAccess& read, ProxyFences& fences) {
       race.offset = offset;
       race.bytes = write.traits.bytes;
       race.same_warp = write.issuer == read.warp;
+      race.across_warps = !race.same_warp;
       log_.Add(race);
     }
   };
@@ -319,6 +320,8 @@ void AccessPath::Report(const WarpAccess& access, std::uint32_t shift, std::uint
     race.offset = begin;
     race.bytes = access.bytes;
     race.same_warp = earlier.issuer == access.warp;
+    race.across_warps = !race.same_warp;
+    race.across_blocks = order_.BlockOf(earlier.issuer) != order_.BlockOf(access.warp);
     const bool both_write =
         earlier.traits.kind == AccessKind::kWrite && access.kind == AccessKind::kWrite;
     if (hit.conflict == Conflict::kWeak && both_write) {
@@ -379,6 +382,7 @@ void AccessPath::ReportSiblings(const WarpAccess& access, LaneMask lanes) {
   race.offset = access.offsets[first];
   race.bytes = access.bytes;
   race.same_warp = true;
+  race.one_instruction = true;
   log_.Add(race);
 }
 

@@ -128,7 +128,10 @@ struct Race {
   std::uint64_t offset = 0;
   std::uint32_t bytes = 0;
   std::uint64_t occurrences = 1;  ///< Pairs with the same two program counters.
-  bool same_warp = false;
+  bool same_warp = false;         ///< Of the first of them.
+  bool across_warps = false;      ///< Of any of them.
+  bool across_blocks = false;     ///< Of any of them.
+  bool one_instruction = false;   ///< Of all of them: lanes of one instruction, at one time.
 };
 
 class RaceDetector {

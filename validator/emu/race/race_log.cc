@@ -30,27 +30,40 @@ RaceSide SideOf(const WarpAccess& access, std::uint8_t lane, bool async) {
   return side;
 }
 
+namespace {
+
+void CountIn(Race& known, const Race& race, bool settled) {
+  ++known.occurrences;
+  if (settled) return;
+  known.across_warps = known.across_warps || race.across_warps;
+  known.across_blocks = known.across_blocks || race.across_blocks;
+  known.one_instruction = known.one_instruction && race.one_instruction;
+}
+
+}  // namespace
+
 void RaceLog::Add(const Race& race) {
   const auto [low, high] = std::minmax(race.earlier.pc, race.later.pc);
   if (race.race_class == Race::Class::kSameValue) {
     const auto graver = index_.find({low, high, Race::Class::kRace});
     if (graver != index_.end()) {
-      ++races_[graver->second].occurrences;
+      CountIn(races_[graver->second], race, graver->second < settled_);
       return;
     }
   }
   const auto [at, fresh] = index_.try_emplace({low, high, race.race_class}, races_.size());
   if (!fresh) {
-    ++races_[at->second].occurrences;
+    CountIn(races_[at->second], race, at->second < settled_);
     return;
   }
   if (race.race_class == Race::Class::kRace) {
     const auto milder = index_.find({low, high, Race::Class::kSameValue});
     if (milder != index_.end() && milder->second >= settled_) {
-      const std::uint64_t occurrences = races_[milder->second].occurrences + 1;
+      const Race mild = races_[milder->second];
       at->second = milder->second;
       races_[at->second] = race;
-      races_[at->second].occurrences = occurrences;
+      CountIn(races_[at->second], mild, false);
+      races_[at->second].occurrences = mild.occurrences + 1;
       index_.erase(milder);
       return;
     }

@@ -16,7 +16,8 @@ namespace assay::emu {
 RaceSide SideOf(const Record& record, std::uint8_t lane);
 RaceSide SideOf(const WarpAccess& access, std::uint8_t lane, bool async);
 
-/// Of one pair of program counters, writes of the same value are not told apart from other races:
+/// How far apart threads were is known of all occurrences together: the first may be within a warp,
+/// and the next between blocks. Of one pair of program counters, writes of the same value are not told apart from other races:
 /// the graver class stands for both.
 class RaceLog {
  public:

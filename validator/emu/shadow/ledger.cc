@@ -91,9 +91,9 @@ void Ledger::KeepLargest() {
 }
 
 ValueId Ledger::End(double actual, double shadow, NumberFormat format) {
-  if (!std::isfinite(shadow)) return kExact;
-  if (overflowed_ &&
-      (!std::isfinite(actual) || std::fabs(actual - shadow) > kHealed * std::fabs(shadow))) {
+  const bool nonfinite = overflowed_ && !std::isfinite(actual);
+  if (!std::isfinite(shadow) && !nonfinite) return kExact;
+  if (overflowed_ && (nonfinite || std::fabs(actual - shadow) > kHealed * std::fabs(shadow))) {
     values_.push_back(
         {actual, shadow, static_cast<std::uint32_t>(contributions_.size()), 1, format});
     contributions_.push_back({overflow_site_, HUGE_VAL});

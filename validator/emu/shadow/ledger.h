@@ -8,8 +8,8 @@
 // actual, no contributions", which is true of inputs, integers and constants.
 //
 // A value is built in steps: Begin, then AddScaled for each operand (times the derivative by it) and
-// Charge for what rounding added, then End. An actual value that overflowed has one contribution of
-// infinite size, from the site where that happened.
+// Charge for what rounding added, then End. An actual value that is infinite or no number has one
+// contribution of infinite size, from the site where the first such value arose that reached it.
 //
 // Values are immutable and shared: moves copy ids. Unreachable ones are reclaimed by Collect, which
 // the owner of the ids calls between instructions.
@@ -74,7 +74,8 @@ class Ledger {
   void AddScaled(ValueId id, double derivative);
   /// Rounding at `site` added `error`.
   void Charge(SiteId site, double error);
-  /// kExact when nothing has contributed, or when `shadow` is not a number to compare with.
+  /// kExact when nothing has contributed, or when `shadow` is not a number to compare with (unless
+  /// `actual` is none either, and the site where that began is known).
   ValueId End(double actual, double shadow, NumberFormat format);
 
   /// A number without a history that is about to be taken apart.

@@ -71,8 +71,9 @@ void ShadowTracker::RunMatrix(CoreWarp& warp, const Decoded& op, const Plan& pla
             const Number& y = b[column * static_cast<std::size_t>(k) + i];
             exact += x.actual * y.actual;
             shadow += x.shadow * y.shadow;
-            ledger_.AddScaled(x.id, y.actual);
-            ledger_.AddScaled(y.id, x.actual);
+            // Zero times what is no number is none either.
+            ledger_.AddScaled(x.id, std::isfinite(x.actual) ? y.actual : 1);
+            ledger_.AddScaled(y.id, std::isfinite(y.actual) ? x.actual : 1);
           }
           const double actual = ToDouble(format, BitsAt(at, BytesOf(format)));
           const double rounding = actual - exact;

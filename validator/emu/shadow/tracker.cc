@@ -245,17 +245,32 @@ void ShadowTracker::WriteMemory(ValueId id, NumberFormat format, std::uint64_t k
 
 ValueId ShadowTracker::Result(const Plan& plan, const Formula& exact, double shadow,
                               const Number* operands, std::size_t count, double actual) {
+  if (!std::isfinite(actual)) return NotFinite(plan, shadow, operands, count, actual);
   // FP64 arithmetic cannot be checked in FP64.
-  double rounding =
-      plan.to == NumberFormat::kF64 && std::isfinite(actual) ? 0 : actual - exact.value;
-  const bool noise = std::isfinite(actual) && std::fabs(rounding) <= kNoise * std::fabs(actual);
-  if (!std::isfinite(exact.value) || std::isnan(actual) || noise) rounding = 0;
+  double rounding = plan.to == NumberFormat::kF64 ? 0 : actual - exact.value;
+  const bool noise = std::fabs(rounding) <= kNoise * std::fabs(actual);
+  if (!std::isfinite(exact.value) || noise) rounding = 0;
   bool history = false;
   for (std::size_t i = 0; i < count; ++i) history = history || operands[i].id != kExact;
   if (!history && rounding == 0) return kExact;
   ledger_.Begin();
   for (std::size_t i = 0; i < count; ++i) ledger_.AddScaled(operands[i].id, exact.derivative[i]);
   if (rounding != 0) Charge(plan, rounding);
+  return ledger_.End(actual, shadow, plan.to);
+}
+
+// Infinity or NaN comes from an operand that is one, or begins here. Infinities that are constants
+// of the kernel have no history, and a NaN made of them (-inf - -inf) begins where it is made.
+ValueId ShadowTracker::NotFinite(const Plan& plan, double shadow, const Number* operands,
+                                 std::size_t count, double actual) {
+  bool begins = true;
+  ledger_.Begin();
+  for (std::size_t i = 0; i < count; ++i) {
+    if (std::isfinite(operands[i].actual)) continue;
+    ledger_.AddScaled(operands[i].id, 1);
+    begins = begins && std::isnan(actual) && !std::isnan(operands[i].actual);
+  }
+  if (begins) Charge(plan, HUGE_VAL);
   return ledger_.End(actual, shadow, plan.to);
 }
 

@@ -83,6 +83,9 @@ class ShadowTracker {
   /// The value of an operation with this result.
   ValueId Result(const Plan& plan, const Formula& exact, double shadow, const Number* operands,
                  std::size_t count, double actual);
+  /// The same where `actual` is infinite or no number.
+  ValueId NotFinite(const Plan& plan, double shadow, const Number* operands, std::size_t count,
+                    double actual);
   /// Rounding of the value that is being built.
   void Charge(const Plan& plan, double error);
   ValueId Converted(const Plan& plan, const Number& from, double actual);

@@ -15,6 +15,7 @@ std::uint64_t MaskOf(std::uint64_t low, std::uint64_t count) {
 
 void DefinedMap::Reset(std::uint64_t bytes, bool initially_defined) {
   undefined_ = initially_defined ? 0 : bytes;
+  written_undefined_ = false;
   chosen_.clear();
   const std::uint64_t pages = (bytes + kPageBytes - 1) / kPageBytes;
   // A block's shared memory is reset for every block: its pages are reused instead of freed.
@@ -80,6 +81,7 @@ void DefinedMap::SetChosen(std::uint64_t offset, std::uint8_t choice) {
 }
 
 void DefinedMap::Set(std::uint64_t offset, std::uint64_t bytes, bool defined) {
+  written_undefined_ = written_undefined_ || !defined;
   if (!chosen_.empty() && !defined)
     std::erase_if(chosen_, [&](const auto& byte) {
       return byte.first >= offset && byte.first - offset < bytes;

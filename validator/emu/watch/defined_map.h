@@ -23,6 +23,8 @@ class DefinedMap {
   void Reset(std::uint64_t bytes, bool initially_defined);
 
   bool AllDefined() const { return undefined_ == 0; }
+  /// True once bytes were written that are undefined, since the last Reset.
+  bool WrittenUndefined() const { return written_undefined_; }
   /// True when all of [offset, offset + bytes) are defined. The range lies within the region.
   bool Defined(std::uint64_t offset, std::uint64_t bytes) const {
     const std::uint64_t bit = offset % 64;
@@ -65,6 +67,7 @@ class DefinedMap {
   std::uint64_t live_pages_ = 0;
   std::uint64_t undefined_ = 0;  // Bytes.
   bool initially_defined_ = true;
+  bool written_undefined_ = false;
 };
 
 }  // namespace assay::emu

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <limits>
+#include <utility>
 #include <vector>
 
 namespace assay::emu {
@@ -15,6 +16,7 @@ using Exact = __int128;
 
 constexpr int kMaxDepth = 24;
 constexpr std::uint32_t kMaxDistance = 512;
+constexpr int kMostLooks = 2000;
 
 /// What CUDA calls the special registers that make indices.
 struct SpecialName {
@@ -38,10 +40,17 @@ class Follower {
   /// The value of a source operand as it stood before `pc`, had no 32-bit operation wrapped.
   Exact Value(const DecodedOperand& operand, std::uint32_t pc, bool is_signed, int depth) {
     const Exact held = Held(operand, is_signed);
-    if (depth >= kMaxDepth || operand.kind != DecodedOperand::Kind::kSlot) return held;
+    if (depth >= kMaxDepth || operand.kind != DecodedOperand::Kind::kSlot || ++looks_ > kMostLooks)
+      return held;
     const Decoded* const definition = Definition(operand.slot, pc);
-    if (definition == nullptr) return held;
-    return Result(*definition, held, operand.bits, is_signed, depth + 1);
+    if (definition != nullptr) {
+      const Exact exact = Result(*definition, held, operand.bits, is_signed, depth + 1);
+      if (found_) return exact;
+    }
+    // The value of a loop's last round comes from further down.
+    const Decoded* const around = DefinitionAhead(operand.slot, pc);
+    if (around != nullptr) Result(*around, held, operand.bits, is_signed, depth + 1);
+    return held;
   }
 
  private:
@@ -118,6 +127,31 @@ class Follower {
     return nullptr;
   }
 
+  /// The definition of `slot` that a later round of a loop around `pc` sees.
+  const Decoded* DefinitionAhead(Slot slot, std::uint32_t pc) const {
+    const FunctionCode& code = warp_.device->program.functions[warp_.frame->function];
+    if (slot < code.constant_slots) return nullptr;
+    const Decoded* definition = nullptr;
+    for (std::uint32_t at = pc; at < code.end_pc && at - pc < kMaxDistance; ++at) {
+      const Decoded& op = warp_.At(at);
+      if (op.rules.effect == ptx::Effect::kBranch && op.target <= pc) return definition;
+      for (std::size_t i = 0; i < op.destinations; ++i) {
+        if (op.operands[i].kind == DecodedOperand::Kind::kSlot && op.operands[i].slot == slot)
+          definition = &op;
+      }
+    }
+    return nullptr;
+  }
+
+  /// A sum that a loop adds to: its register holds what came of the last addition of `b`.
+  static std::optional<Exact> BeforeLastRound(Exact held, Exact b) {
+    constexpr Exact kLargestStride = Exact{1} << 28;
+    if (b <= 0 || b > kLargestStride || held >= 0) return std::nullopt;
+    const Exact before = held - b + (Exact{1} << 32);
+    if (before > std::numeric_limits<std::int32_t>::max()) return std::nullopt;
+    return before;
+  }
+
   /// The exact result of `op`, or `held` where the operation is not one of index arithmetic.
   Exact Result(const Decoded& op, Exact held, int bits, bool is_signed, int depth) {
     const ptx::Instruction& in = *op.source;
@@ -138,6 +172,13 @@ class Follower {
         if (from == ptx::Type::kU32 || from == ptx::Type::kB32) return source(0, false);
         return held;
       }
+      case Operation::kSelect:
+      case Operation::kLeast:
+      case Operation::kGreatest:
+        for (std::size_t i = 0; i < 2 && i + 1 < op.operand_count; ++i) {
+          if (s[i].bits == bits && Held(s[i], is_signed) == held) return source(i, is_signed);
+        }
+        return held;
       case Operation::kProduct:
       case Operation::kMultiplyAdd: {
         if (in.Has(Mod::kHi) || !ptx::IsInteger(in.type())) return held;
@@ -157,9 +198,18 @@ class Follower {
       case Operation::kDifference: {
         if (op.operand_count != 3 || !ptx::IsInteger(in.type()) || ptx::BitsOf(in.type()) < 32)
           return held;
-        const Exact a = source(0, is_signed), b = source(1, is_signed);
+        Exact a = source(0, is_signed), b = source(1, is_signed);
         const bool sum = op.rules.operation == Operation::kSum;
         exact = sum ? a + b : a - b;
+        if (sum && bits == 32 && is_signed &&
+            static_cast<std::uint32_t>(exact) != static_cast<std::uint32_t>(held)) {
+          // An operand that the loop has overwritten with the sum itself.
+          if (Held(s[0], true) != held) std::swap(a, b);
+          if (const auto before = BeforeLastRound(held, b)) {
+            a = *before;
+            exact = a + b;
+          }
+        }
         text = fmt::format("{} {} {}", Print(a), sum ? '+' : '-', Print(b));
         break;
       }
@@ -196,6 +246,7 @@ class Follower {
 
   CoreWarp& warp_;
   int lane_;
+  int looks_ = 0;
   std::optional<WrappedIndex> found_;
 };
 

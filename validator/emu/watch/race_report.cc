@@ -3,7 +3,11 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <map>
+#include <string>
+#include <utility>
 
+#include "validator/emu/program.h"
 #include "validator/emu/site.h"
 
 namespace assay::emu {
@@ -50,7 +54,83 @@ bool HasBarrier(const Device& device, std::uint32_t low, std::uint32_t high) {
   return false;
 }
 
-std::string MissingEdge(const Device& device, const Race& race, std::string_view space) {
+/// True when a jump back stands behind a place in the code, to a place before it.
+bool InLoop(const Device& device, std::uint32_t pc) {
+  const Program::Impl& program = device.program;
+  const FunctionCode& code = program.functions[program.function_of[pc]];
+  for (std::uint32_t at = pc; at < code.end_pc; ++at) {
+    const Decoded& op = program.code[at];
+    if (op.source->opcode == ptx::Opcode::kBra && op.target <= pc) return true;
+  }
+  return false;
+}
+
+bool WaitsForCopies(const Device& device, std::uint32_t pc) {
+  const FunctionCode& code = device.program.functions[device.program.function_of[pc]];
+  for (std::uint32_t at = code.first_pc; at + 1 < code.end_pc; ++at) {
+    const ptx::Opcode opcode = device.program.InstructionAt(at).opcode;
+    if (opcode == ptx::Opcode::kCpAsyncWaitAll || opcode == ptx::Opcode::kCpAsyncWaitGroup)
+      return true;
+  }
+  return false;
+}
+
+RaceReach ReachOf(const Race& race) {
+  return race.across_blocks  ? RaceReach::kGrid
+         : race.across_warps ? RaceReach::kBlock
+                             : RaceReach::kWarp;
+}
+
+bool IsPlainWrite(const RaceSide& side) {
+  return side.kind == AccessKind::kWrite && !side.atomic && !side.async;
+}
+
+/// Of a copy that nobody has waited for, or whose arrival only its own thread knows of.
+std::string MissingWait(const Device& device, const Race& race, std::string_view copy,
+                        std::string_view use) {
+  if (device.program.InstructionAt(race.earlier.pc).opcode != ptx::Opcode::kCpAsync) {
+    return fmt::format(
+        "no wait between the copy of {} and {}: the copy's mbarrier or bulk group says when it has "
+        "arrived",
+        copy, use);
+  }
+  const std::string wait =
+      fmt::format("no cp.async.wait_group (or wait_all) between the copy of {} and {}", copy, use);
+  if (race.same_warp && race.earlier.lane == race.later.lane) return wait;
+  if (!WaitsForCopies(device, race.earlier.pc))
+    return wait + ", and no barrier behind it for other threads";
+  return fmt::format(
+      "a wait, or a barrier behind it, between the copy of {} and {}: cp.async.wait_group shows "
+      "the "
+      "data to the thread that waits, a barrier after it to the others",
+      copy, use);
+}
+
+/// Of two writes by one statement: no order makes both right.
+std::string MissingGuard(const Device& device, const Race& race, RaceReach reach,
+                         std::string_view line) {
+  if (reach == RaceReach::kGrid) {
+    return fmt::format(
+        "a guard: nothing orders {0} in one block before {0} in another, and both write the "
+        "element; "
+        "let one block write it, or give each its own",
+        line);
+  }
+  std::string text = fmt::format(
+      "a guard: two threads write one element at {}; let one of them write it, or give each its "
+      "own",
+      line);
+  const bool rounds = race.earlier.pc != race.later.pc || InLoop(device, race.later.pc);
+  if (rounds && !race.one_instruction) {
+    text +=
+        fmt::format(" (where the writes belong to different rounds of a loop: a {} between them)",
+                    reach == RaceReach::kWarp ? "__syncwarp()" : "barrier");
+  }
+  return text;
+}
+
+std::string MissingEdge(const Device& device, const Race& race, RaceReach reach,
+                        std::string_view space) {
   const std::string from = LineOf(device, race.earlier.pc);
   const std::string to = LineOf(device, race.later.pc);
   switch (race.race_class) {
@@ -69,22 +149,35 @@ std::string MissingEdge(const Device& device, const Race& race, std::string_view
     default:
       break;
   }
-  const std::uint32_t warps = device.launch.warps;
-  const bool same_block = space == "shared" || race.earlier.warp / warps == race.later.warp / warps;
-  if (same_block) {
-    const std::string_view what = race.same_warp ? "__syncwarp()" : "barrier";
-    const std::uint32_t low = std::min(race.earlier.pc, race.later.pc);
-    const std::uint32_t high = std::max(race.earlier.pc, race.later.pc);
-    if (HasBarrier(device, low, high)) {
-      // The two are separated in one direction: what is open is the way round, through the loop.
-      return fmt::format("no {} between {} and the next round's {}", what, LineOf(device, high),
-                         LineOf(device, low));
-    }
-    return fmt::format("no {} between {} and {}", what, LineOf(device, low), LineOf(device, high));
+  if (race.earlier.async && race.earlier.kind != AccessKind::kRead)
+    return MissingWait(device, race, from, to);
+  if (IsPlainWrite(race.earlier) && IsPlainWrite(race.later) && from == to)
+    return MissingGuard(device, race, reach, from);
+  if (reach == RaceReach::kGrid && space == "shared")
+    return fmt::format("no barrier of the cluster between {} and {}", from, to);
+  if (reach == RaceReach::kGrid) {
+    return fmt::format(
+        "nothing orders {} in one block before {} in another: use atomics, or another launch", from,
+        to);
   }
-  return fmt::format(
-      "nothing orders {} in one block before {} in another: use atomics, or another launch", from,
-      to);
+  const std::string_view what = reach == RaceReach::kWarp ? "__syncwarp()" : "barrier";
+  const std::uint32_t low = std::min(race.earlier.pc, race.later.pc);
+  const std::uint32_t high = std::max(race.earlier.pc, race.later.pc);
+  if (HasBarrier(device, low, high)) {
+    // The two are separated in one direction: what is open is the way round, through the loop.
+    return fmt::format("no {} between {} and the next round's {}", what, LineOf(device, high),
+                       LineOf(device, low));
+  }
+  return fmt::format("no {} between {} and {}", what, LineOf(device, low), LineOf(device, high));
+}
+
+/// By the lines of both sides: unrolled copies of a line are one place, whose widest race decides
+/// what order is missing.
+using Lines = std::pair<std::string, std::string>;
+Lines LinesOf(const Device& device, const Race& race) {
+  Lines lines = {LineOf(device, race.earlier.pc), LineOf(device, race.later.pc)};
+  if (lines.second < lines.first) std::swap(lines.first, lines.second);
+  return lines;
 }
 
 FindingKind KindOf(Race::Class race_class) {
@@ -96,6 +189,12 @@ FindingKind KindOf(Race::Class race_class) {
 }  // namespace
 
 void ReportRaces(Device& device) {
+  std::map<Lines, RaceReach> reaches;
+  for (std::size_t i = device.reported_races; i < device.race->races().size(); ++i) {
+    const Race& race = device.race->races()[i];
+    RaceReach& reach = reaches[LinesOf(device, race)];
+    reach = std::max(reach, ReachOf(race));
+  }
   for (; device.reported_races < device.race->races().size(); ++device.reported_races) {
     const Race& race = device.race->races()[device.reported_races];
     Finding finding;
@@ -108,14 +207,16 @@ void ReportRaces(Device& device) {
             : std::string("the same address");
     const std::string_view space =
         finding.memory ? std::string_view(finding.memory->space) : "global";
-    finding.missing = MissingEdge(device, race, space);
+    const RaceReach reach = reaches[LinesOf(device, race)];
+    finding.missing = MissingEdge(device, race, reach, space);
     finding.message = fmt::format(
         "{} at {} and {} at {} both touch {} ({} memory) without {} between them{}",
         finding.accesses[0].what, LineOf(device, race.later.pc), finding.accesses[1].what,
         LineOf(device, race.earlier.pc), where, space,
         race.race_class == Race::Class::kProxy ? "a proxy fence" : "an order",
         finding.kind == FindingKind::kSameValueRace ? "; both wrote the same value" : "");
-    finding.statistics = {{.name = "occurrences", .value = static_cast<double>(race.occurrences)}};
+    finding.statistics = {{.name = "occurrences", .value = static_cast<double>(race.occurrences)},
+                          StatisticOf(reach)};
     device.findings.Add(std::move(finding), race.later.pc, race.earlier.pc);
   }
 }

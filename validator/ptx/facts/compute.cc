@@ -205,7 +205,7 @@ Facts FactsOf(const ptx::Module& module, const FactsOptions& options) {
   }
   const Origins origins(module);
   FindMemory(module, origins, sites, facts);
-  FindConstants(module, origins, sites, facts);
+  FindConstants(module, sites, facts);
   FindFlow(module, facts);
   return facts;
 }

@@ -30,8 +30,7 @@ std::vector<std::string> NamesOf(const ptx::Module& module, const Origins& origi
 void FindMemory(const ptx::Module& module, const Origins& origins, const SiteFinder& sites,
                 Facts& facts);
 /// Facts::constants.
-void FindConstants(const ptx::Module& module, const Origins& origins, const SiteFinder& sites,
-                   Facts& facts);
+void FindConstants(const ptx::Module& module, const SiteFinder& sites, Facts& facts);
 /// Loops, calls, barriers and dependence of blocks, in Facts::functions.
 void FindFlow(const ptx::Module& module, Facts& facts);
 

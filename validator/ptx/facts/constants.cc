@@ -1,12 +1,12 @@
-// Constants that decide or divide something, and what with.
+// Constants that decide or divide something.
 #include <algorithm>
 #include <bit>
+#include <cstdint>
 #include <optional>
 #include <set>
 #include <tuple>
 
 #include "validator/ptx/facts/compute_impl.h"
-#include "validator/ptx/isa.h"
 
 namespace assay::facts {
 
@@ -54,26 +54,18 @@ Constant ConstantOf(Constant::How how, const Operand& operand) {
 
 }  // namespace
 
-void FindConstants(const ptx::Module& module, const Origins& origins, const SiteFinder& sites,
-                   Facts& facts) {
-  std::set<std::tuple<Constant::How, bool, std::uint64_t, std::vector<std::string>, std::uint32_t>>
-      seen;
-  for (std::uint32_t f = 0; f < module.functions.size(); ++f) {
-    for (const Instruction& in : module.functions[f].body) {
+void FindConstants(const ptx::Module& module, const SiteFinder& sites, Facts& facts) {
+  std::set<std::tuple<Constant::How, bool, std::uint64_t, std::uint32_t>> seen;
+  for (const ptx::Function& function : module.functions) {
+    for (const Instruction& in : function.body) {
       const auto how = HowOf(ptx::FormOf(in).rules.operation);
       if (!how) continue;
-      OriginSet with;
-      for (std::size_t i = ptx::RulesOf(in).written(); i < in.operands.size(); ++i)
-        with.Add(origins.Of(f, in.operands[i]));
       for (const Operand& operand : in.operands) {
         if (operand.kind != Operand::Kind::kImmediate || facts.constants.size() >= kMostConstants)
           continue;
         Constant constant = ConstantOf(*how, operand);
-        if (!with.everything()) constant.with = NamesOf(module, origins, with);
         constant.own_line = sites.OwnLine(in);
-        if (seen.emplace(constant.how, constant.real, operand.bits, constant.with,
-                         constant.own_line)
-                .second)
+        if (seen.emplace(constant.how, constant.real, operand.bits, constant.own_line).second)
           facts.constants.push_back(std::move(constant));
       }
     }

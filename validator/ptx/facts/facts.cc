@@ -53,7 +53,6 @@ void Members(Constant*, T& of, const Each& each) {
   each("real", of.real);
   each("integer", of.integer);
   each("number", of.number);
-  each("with", of.with);
   each("own_line", of.own_line);
 }
 template <class T, class Each>

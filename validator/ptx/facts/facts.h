@@ -71,9 +71,6 @@ struct Constant {
   bool real = false;  ///< `number` counts, not `integer`.
   std::int64_t integer = 0;
   double number = 0;
-  /// What the other operand is computed from: entry parameters by position ("kernel#2"), special
-  /// registers ("%ctaid"), variables by name, "memory" for what was loaded. Empty: not known.
-  std::vector<std::string> with;
   std::uint32_t own_line = 0;
   bool operator==(const Constant&) const = default;
 };

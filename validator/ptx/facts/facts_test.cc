@@ -5,6 +5,7 @@
 
 #include <filesystem>
 #include <functional>
+#include <optional>
 
 #include "base/file.h"
 #include "validator/ptx/facts/compute.h"
@@ -272,26 +273,26 @@ TEST(StateTest, SharedMemoryDoesNotOutliveALaunch) {
 
 // --- constants
 
-std::vector<std::string> Compared(const Facts& facts, std::int64_t value) {
+std::optional<Constant::How> HowIs(const Facts& facts, std::int64_t value) {
   for (const Constant& constant : facts.constants) {
-    if (!constant.real && constant.integer == value) return constant.with;
+    if (!constant.real && constant.integer == value) return constant.how;
   }
-  return {"not found"};
+  return std::nullopt;
 }
 
-TEST(ConstantsTest, WithWhatTheyAreComparedWith) {
+TEST(ConstantsTest, ThatDecideOrDivideSomething) {
   const Facts facts = Kernel(
       "setp.eq.s32 %p1, %r1, 4096;\n"
       "mul.lo.s32 %r2, %r1, 3; add.s32 %r3, %r2, 1; cvt.s64.s32 %d2, %r3; rem.s64 %d3, %d2, 77;\n"
       "mov.u32 %r4, %tid.x; and.b32 %r5, %r4, 63;\n"
       "ld.global.u32 %r6, [%d1]; setp.eq.s32 %p1, %r6, 1234;\n"
       "shr.u32 %r7, %r1, 6; setp.gt.f32 %p2, %f1, 0f42F70000;\n add.s32 %r8, %r1, 555;");
-  EXPECT_THAT(Compared(facts, 4096), ElementsAre("k#1"));
-  EXPECT_THAT(Compared(facts, 77), ElementsAre("k#1"));
-  EXPECT_THAT(Compared(facts, 63), ElementsAre("%tid"));
-  EXPECT_THAT(Compared(facts, 1234), ElementsAre("memory"));
-  EXPECT_THAT(Compared(facts, 6), ElementsAre("k#1"));
-  EXPECT_THAT(Compared(facts, 555), ElementsAre("not found"));
+  EXPECT_EQ(HowIs(facts, 4096), Constant::How::kCompared);
+  EXPECT_EQ(HowIs(facts, 77), Constant::How::kDivisor);
+  EXPECT_EQ(HowIs(facts, 63), Constant::How::kMask);
+  EXPECT_EQ(HowIs(facts, 1234), Constant::How::kCompared);
+  EXPECT_EQ(HowIs(facts, 6), Constant::How::kShift);
+  EXPECT_EQ(HowIs(facts, 555), std::nullopt);
   const auto real = std::ranges::find(facts.constants, true, &Constant::real);
   ASSERT_NE(real, facts.constants.end());
   EXPECT_EQ(real->number, 123.5);

@@ -1,0 +1,100 @@
+// What findings say beyond their kind. Compiled with: nvcc -ptx -arch=sm_90 -lineinfo words.cu
+#include <cuda_pipeline.h>
+
+#define KERNEL extern "C" __global__ void
+
+// Lanes write one element, with one instruction.
+KERNEL lanes_write_one(const float* x, float* y, int n) { y[threadIdx.x / 2] = x[threadIdx.x]; }
+
+// Warps write one element.
+KERNEL warps_write_one(const float* x, float* y, int n) { y[threadIdx.x % 32] = x[threadIdx.x]; }
+
+// Rounds of a loop write one element, by different threads.
+KERNEL rounds_write_one(const float* x, float* y, int n) {
+#pragma unroll 1
+  for (int r = 0; r < n; ++r) y[(threadIdx.x + r) % 64] = x[threadIdx.x] + r;
+}
+
+// A write and a read by neighbours: within a warp where there is one warp, across warps else.
+KERNEL neighbour(const float* x, float* y, int n) {
+  __shared__ float s[64];
+  s[threadIdx.x] = x[threadIdx.x];
+  y[threadIdx.x] = s[threadIdx.x ^ n];
+}
+
+// The first pairs that race are of one warp, later ones of two.
+KERNEL widens(const float* x, float* y, int n) {
+  __shared__ float s[64];
+#pragma unroll
+  for (int r = 1; r <= 32; r *= 32) {
+    s[threadIdx.x] = x[threadIdx.x];
+    y[threadIdx.x] = s[threadIdx.x ^ r];
+    __syncthreads();
+  }
+}
+
+KERNEL copy_without_wait(const float* x, float* y, int n) {
+  __shared__ alignas(16) float s[128];
+  __pipeline_memcpy_async(&s[threadIdx.x * 4], &x[threadIdx.x * 4], 16);
+  __pipeline_commit();
+  y[threadIdx.x] = s[127 - threadIdx.x * 4];
+}
+KERNEL copy_unwaited_by_its_own(const float* x, float* y, int n) {
+  __shared__ alignas(16) float s[128];
+  __pipeline_memcpy_async(&s[threadIdx.x * 4], &x[threadIdx.x * 4], 16);
+  __pipeline_commit();
+  y[threadIdx.x] = s[threadIdx.x * 4];
+}
+KERNEL copy_without_barrier(const float* x, float* y, int n) {
+  __shared__ alignas(16) float s[128];
+  __pipeline_memcpy_async(&s[threadIdx.x * 4], &x[threadIdx.x * 4], 16);
+  __pipeline_commit();
+  __pipeline_wait_prior(0);
+  y[threadIdx.x] = s[127 - threadIdx.x * 4];
+}
+KERNEL copy_in_order(const float* x, float* y, int n) {
+  __shared__ alignas(16) float s[128];
+  __pipeline_memcpy_async(&s[threadIdx.x * 4], &x[threadIdx.x * 4], 16);
+  __pipeline_commit();
+  __pipeline_wait_prior(0);
+  __syncwarp();
+  y[threadIdx.x] = s[127 - threadIdx.x * 4];
+}
+
+// An index that a loop adds to until it wraps.
+KERNEL wraps_in_a_loop(const float* x, float* y, int n) {
+  float sum = 0;
+#pragma unroll 1
+  for (int i = n; sum < 100; i += 1024) sum += x[i < 0 ? i : 0];
+  y[0] = sum;
+}
+// An index that is negative by itself.
+KERNEL negative(const float* x, float* y, int n) { y[0] = x[n]; }
+
+// The defect is in a helper, which two lines call.
+static __device__ __forceinline__ float element(const float* x, int i) {
+  return x[i + 1];
+}
+KERNEL through_a_helper(const float* x, float* y, int n) {
+  float a = 0;
+  if (n < 100) a = element(x, 0);
+  y[0] = a + element(x, n);
+}
+
+// Stores that do not race, and of which the last one stays.
+KERNEL volatile_stores(const float* x, float* y, int n) { *static_cast<volatile float*>(y) = blockIdx.x; }
+KERNEL plain_stores(const float* x, float* y, int n) { y[blockIdx.x] = blockIdx.x; }
+
+// Undefined bytes that a bulk copy takes to an output, and defined ones.
+KERNEL copies_undefined(const float* x, float* y, int n) {
+  __shared__ alignas(16) float s[32];
+  if (threadIdx.x < n) s[threadIdx.x] = 1;
+  asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
+  __syncthreads();
+  if (threadIdx.x == 0) {
+    const unsigned from = static_cast<unsigned>(__cvta_generic_to_shared(s));
+    asm volatile("cp.async.bulk.global.shared::cta.bulk_group [%0], [%1], 128;" ::"l"(y), "r"(from) : "memory");
+    asm volatile("cp.async.bulk.commit_group;" ::: "memory");
+    asm volatile("cp.async.bulk.wait_group 0;" ::: "memory");
+  }
+}
