@@ -80,6 +80,7 @@ struct AccessEvent {
   const std::byte* const* registers = nullptr;
   std::uint32_t register_bytes = 0;             ///< A lane.
   const Published* const* read_from = nullptr;  ///< WarpAccess::read_from.
+  Published* aside = nullptr;                   ///< WarpAccess::aside.
 };
 /// Tells the race detector of `bytes` a lane.
 void ReportAccess(CoreWarp& warp, const Decoded& op, const LaneAccess& access, std::uint32_t bytes,

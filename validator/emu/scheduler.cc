@@ -137,6 +137,8 @@ class LaunchRunner {
   void Round() {
     std::uint64_t ran = 0;
     std::uint32_t waiting_for_cluster = 0;
+    quiet_rounds_ = engine_.last_progress == progress_ ? quiet_rounds_ + 1 : 0;
+    progress_ = engine_.last_progress;
     engine_.hold.waits = false;
     for (std::size_t i = 0; i < engine_.resident.size() && !engine_.stopped; ++i) {
       std::size_t at = i;
@@ -266,9 +268,28 @@ class LaunchRunner {
     std::uint64_t ran = 0;
     const std::size_t count = block.warps.size();
     const std::size_t start = engine_.rng.Below(count);
-    for (std::size_t i = 0; i < count && !engine_.stopped; ++i) {
-      ran += RunWarp(*block.warps[(start + i) % count], 1 + engine_.rng.Below(64));
+    for (std::size_t i = 0; i < count && !engine_.stopped; ++i)
+      ran += RunPatiently(*block.warps[(start + i) % count], 1 + engine_.rng.Below(64));
+    return ran;
+  }
+
+  /// A turn. Where many blocks are there, who has polled in vain for several turns has fewer of
+  /// them, as long as somebody changes memory: the looking of those who wait costs more than what
+  /// they wait for.
+  std::uint64_t RunPatiently(CoreWarp& warp, std::uint64_t budget) {
+    constexpr std::uint64_t kTurnsInVain = 3, kFewest = 32;
+    constexpr std::uint32_t kMany = 64;
+    if (live_ >= kMany && warp.idle_rounds > kTurnsInVain && quiet_rounds_ < kQuietRounds &&
+        engine_.rng.Below(std::min(warp.idle_rounds, kFewest)) != 0) {
+      // Time goes by: what happens next is told from what happened last by the steps so far.
+      ++engine_.counters.steps;
+      return 1;
     }
+    const std::uint64_t progress = engine_.last_progress;
+    const std::uint64_t ran = RunWarp(warp, budget);
+    const bool looked = ran != 0 && warp.last_access != kNoPc &&
+                        (warp.At(warp.last_access).flags & kFlagOrderMatters) != 0;
+    warp.idle_rounds = looked && engine_.last_progress == progress ? warp.idle_rounds + 1 : 0;
     return ran;
   }
 
@@ -311,6 +332,10 @@ class LaunchRunner {
   std::size_t next_ = 0;
   std::uint32_t live_ = 0;
   std::uint64_t idle_rounds_ = 0;
+  /// Rounds since memory changed last. After so many of them everybody has a turn.
+  static constexpr std::uint64_t kQuietRounds = 8;
+  std::uint64_t quiet_rounds_ = 0;
+  std::uint64_t progress_ = 0;
   std::uint64_t lowest_ = std::uint64_t{1} << 32;
 };
 

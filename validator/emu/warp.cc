@@ -10,6 +10,7 @@
 #include "validator/emu/watch/choice.h"
 #include "validator/emu/watch/machine.h"
 #include "validator/emu/watch/undefined.h"
+#include "validator/emu/weak/stale.h"
 #include "validator/emu/work.h"
 
 namespace assay::emu {
@@ -328,6 +329,8 @@ std::uint64_t RunWarp(CoreWarp& warp, std::uint64_t budget) {
   if (device.hold.pair != nullptr && warp.alive != 0 && IsHeld(warp)) return 0;
   std::uint64_t ran = 0;
   while (ran < budget && warp.alive != 0 && !device.stopped) {
+    if (device.stale != nullptr) [[unlikely]]
+      device.stale->FinishLoads(warp);
     bool fair_turn = false;
     const int chosen = ChooseSplit(warp, fair_turn);
     if (chosen < 0) break;

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <bit>
 #include <cmath>
 #include <cstring>
@@ -200,6 +201,33 @@ template <class T>
   }
 }
 
+/// So do the floats that a loop around a swap computes (updates.h): of the lanes, those that will
+/// put their value there.
+template <class Op, class T>
+[[gnu::noinline]] void NoteSwaps(CoreWarp& warp, const Decoded& op, const LaneAccess& access,
+                                 const DecodedOperand& expected) {
+  Device& device = *warp.device;
+  const std::uint32_t pc = warp.PcOf(op);
+  if (!device.contention->EndsUpdate(pc)) return;
+  std::array<std::uintptr_t, kWarpSize> swapped{};
+  std::size_t count = 0;
+  for (int i = 0; i < kWarpSize; ++i) {
+    const int lane = device.reverse_lanes ? kWarpSize - 1 - i : i;
+    const MemoryRegion* const region = access.RegionOf(lane);
+    if ((access.lanes >> lane & 1) == 0 || region == nullptr) continue;
+    if constexpr (std::is_same_v<Op, CompareAndSwap>) {
+      T old;
+      std::memcpy(&old, access.at(lane), sizeof(T));
+      const auto end = swapped.begin() + static_cast<std::ptrdiff_t>(count);
+      if (!(old == warp.Lanes<T>(expected.slot)[lane]) ||
+          std::find(swapped.begin(), end, access.pointer[lane]) != end)
+        continue;
+      swapped[count++] = access.pointer[lane];
+    }
+    device.contention->OnSwap(warp, pc, lane, *region, access.at(lane), sizeof(T));
+  }
+}
+
 template <bool kMonitored, class Op, class T>
 void ReadModifyWrite(Warp& base, const Decoded& op) {
   CoreWarp& warp = Core(base);
@@ -229,6 +257,10 @@ void ReadModifyWrite(Warp& base, const Decoded& op) {
   const Context context{.flush = !in_shared};
   if constexpr (kMonitored && std::is_same_v<Op, Add> && !std::is_integral_v<T>) {
     if (device.contention != nullptr) NoteFloatAdds<T>(warp, op, access, b, count, context.flush);
+  }
+  if constexpr (kMonitored && sizeof(T) <= 8 &&
+                (std::is_same_v<Op, CompareAndSwap> || std::is_same_v<Op, Exchange>)) {
+    if (device.contention != nullptr) NoteSwaps<Op, T>(warp, op, access, b[0]);
   }
   if constexpr (kMonitored) {
     if (device.race) {

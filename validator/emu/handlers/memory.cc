@@ -199,13 +199,16 @@ void Load(Warp& base, const Decoded& op) {
   Addresses(warp, address, access);
   if constexpr (kMonitored) CheckAddressDefined(warp, op, address, warp.exec);
   if (!Resolve(warp, op, space, warp.exec, bytes, AccessType::kLoad, access)) return;
-  if (IsGlobal(space))
-    warp.device->counters.bytes_read +=
-        std::uint64_t{bytes} * static_cast<unsigned>(std::popcount(warp.exec));
   if ((op.flags & kFlagOrderMatters) != 0) {
     warp.device->counters.used_atomics = true;
     warp.device->counters.strong_loads = true;
+    if constexpr (kMonitored) {
+      if (warp.device->stale != nullptr && warp.device->stale->Postpone(warp, op, access)) return;
+    }
   }
+  if (IsGlobal(space))
+    warp.device->counters.bytes_read +=
+        std::uint64_t{bytes} * static_cast<unsigned>(std::popcount(warp.exec));
   const bool moved = MovedAsQuads<true, Memory, Register>(warp, op, 0, count, access);
   for (std::uint32_t e = 0; e < count; ++e) {
     const DecodedOperand& target = op.operands[e];
@@ -261,6 +264,32 @@ void Load(Warp& base, const Decoded& op) {
   }
 }
 
+/// A strong store of one lane is about to be made: true when it came before a newer one instead, so
+/// that memory stays as it is (stale.h).
+template <class Memory, class Register>
+[[gnu::noinline]] bool StoredEarlier(CoreWarp& warp, const Decoded& op, const LaneAccess& access,
+                                     AccessEvent event) {
+  const int lane = FirstLane(access.lanes);
+  const MemoryRegion* const region = access.RegionOf(lane);
+  const DecodedOperand& source = op.operands[1];
+  if (std::popcount(access.lanes) != 1 || region == nullptr || !region->writable ||
+      warp.chosen_place != 0 ||
+      (warp.device->track_defined && (warp.frame->undefined[source.shadow] >> lane & 1u) != 0))
+    return false;
+  StaleReads& stale = *warp.device->stale;
+  const auto place =
+      stale.PlaceEarlier(warp, warp.PcOf(op), lane, *region, access.pointer[lane], sizeof(Memory));
+  if (!place) return false;
+  Published aside;
+  event.aside = &aside;
+  ReportAccess(warp, op, access, sizeof(Memory), event);
+  const Memory value = static_cast<Memory>(warp.Lanes<Register>(source.slot)[lane]);
+  std::byte bytes[sizeof(Memory)];
+  std::memcpy(bytes, &value, sizeof(Memory));
+  stale.StoreEarlier(*place, bytes, std::move(aside));
+  return true;
+}
+
 template <bool kMonitored, class Memory, class Register>
 void Store(Warp& base, const Decoded& op) {
   CoreWarp& warp = Core(base);
@@ -283,12 +312,20 @@ void Store(Warp& base, const Decoded& op) {
       const std::byte* registers[kMostElements];
       for (std::uint32_t e = 0; e < count; ++e)
         registers[e] = warp.Lanes<std::byte>(op.operands[1 + e].slot);
-      ReportAccess(warp, op, access, bytes,
-                   {.kind = AccessKind::kWrite,
-                    .order = UnpackOrder(op),
-                    .element_bytes = sizeof(Memory),
-                    .registers = registers,
-                    .register_bytes = sizeof(Register)});
+      const AccessEvent event{.kind = AccessKind::kWrite,
+                              .order = UnpackOrder(op),
+                              .element_bytes = sizeof(Memory),
+                              .registers = registers,
+                              .register_bytes = sizeof(Register)};
+      if (warp.device->stale != nullptr && event.order.order != Order::kWeak) [[unlikely]] {
+        const bool waits = warp.device->stale->LetLoadWait(warp, op, access);
+        const bool stored = count == 1 && StoredEarlier<Memory, Register>(warp, op, access, event);
+        if (!stored) ReportAccess(warp, op, access, bytes, event);
+        if (waits) warp.outcome = Outcome::kYield;
+        if (stored) return;
+      } else {
+        ReportAccess(warp, op, access, bytes, event);
+      }
     }
   }
   const bool moved = MovedAsQuads<false, Memory, Register>(warp, op, 1, count, access);

@@ -30,11 +30,16 @@ struct RaceDetector::Impl {
         path(order, table, shadow, log) {}
 
   void Access(const WarpAccess& access, const AccessBy& by) {
+    const std::size_t known = log.races().size();
     path.Access(access, by);
+    if (log.races().size() != known) [[unlikely]]
+      ExplainRaces(known);
     Synchronise(access);
     if (watch != nullptr && by.async && access.kind != AccessKind::kRead) ReportAsync(access);
   }
   void ReportAsync(const WarpAccess& access);
+  /// The races from that one on have just been found.
+  void ExplainRaces(std::size_t first);
   /// What the access publishes and learns, beyond being made.
   void Synchronise(const WarpAccess& access);
   bool exhausted() const { return too_large || shadow.exhausted(); }
@@ -107,7 +112,7 @@ void RaceDetector::OnAccess(const WarpAccess& access) {
 bool RaceDetector::OnBarrierArrive(BlockNumber block, std::uint32_t barrier, WarpNumber warp,
                                    LaneMask lanes, bool waits) {
   if (exhausted()) return true;
-  impl_->sync.OnArrival(warp, lanes);
+  impl_->sync.OnArrival(warp);
   return impl_->order.BarrierArrive(block, barrier, warp, lanes, waits);
 }
 
@@ -117,7 +122,7 @@ void RaceDetector::OnBarrierComplete(BlockNumber block, std::uint32_t barrier) {
 
 void RaceDetector::OnWarpBarrier(WarpNumber warp, LaneMask lanes) {
   if (exhausted()) return;
-  impl_->sync.OnArrival(warp, lanes);
+  impl_->sync.OnArrival(warp);
   if (impl_->order.WarpBarrier(warp, lanes)) impl_->sync.OnWarpMeets(warp);
 }
 
@@ -258,6 +263,18 @@ RaceDetector::Gap RaceDetector::GapBetween(WarpNumber writer, int writer_lane, s
   return impl_->sync.GapBetween(writer, writer_lane, time, reader, reader_lane);
 }
 
+void RaceDetector::Impl::ExplainRaces(std::size_t first) {
+  for (std::size_t i = first; i < log.races().size(); ++i) {
+    const Race& race = log.races()[i];
+    if (race.earlier.kind == AccessKind::kRead || race.later.kind != AccessKind::kRead ||
+        race.earlier.async || race.later.async ||
+        order.BlockOf(race.earlier.warp) == order.BlockOf(race.later.warp))
+      continue;
+    log.Explain(i, sync.GapBetween(race.earlier.warp, race.earlier.lane, race.earlier.time,
+                                   race.later.warp, race.later.lane));
+  }
+}
+
 void RaceDetector::Impl::ReportAsync(const WarpAccess& access) {
   for (LaneMask rest = access.lanes; rest != 0; rest &= rest - 1)
     watch->OnAsyncWrite(access.region, access.offsets[std::countr_zero(rest)], access.bytes);
@@ -305,10 +322,12 @@ void RaceDetector::Impl::Synchronise(const WarpAccess& access) {
       continue;
     }
     if (reads) {
-      sync.OnStrongRead(access.warp, lane, at, acquires, reach,
+      sync.OnStrongRead(access.warp, lane, at, access.pc, acquires, reach,
                         access.read_from == nullptr ? nullptr : access.read_from[lane]);
     }
-    if (writes) {
+    if (access.aside != nullptr) {
+      *access.aside = sync.OnOvertakenWrite(access.warp, lane, at, releases, reach);
+    } else if (writes) {
       sync.OnStrongWrite(access.warp, lane, at, access.bytes, access.kind == AccessKind::kReadWrite,
                          releases, reach);
     }

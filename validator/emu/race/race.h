@@ -15,6 +15,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <vector>
 
 #include "validator/emu/semantics/warp_size.h"
@@ -98,6 +99,23 @@ struct WarpAccess {
   /// Reads, by lane: what the write had published that the lane read from, where that is not the
   /// newest one. Null, as a whole or for a lane: the newest.
   const Published* const* read_from = nullptr;
+  /// Not null: a strong store that comes before a newer one, which stands in memory and stays there
+  /// (stale.h). What it publishes goes here, for those who still read it.
+  Published* aside = nullptr;
+};
+
+/// Why a thread does not know of another one's access.
+struct OrderGap {
+  enum class Kind : std::uint8_t {
+    kRelease,  ///< Nothing was released since.
+    kScope,    ///< It was, but at a scope that does not include the thread's block.
+    kAcquire,  ///< What was written after the release has been read, and not acquired.
+    kSignal,   ///< Nothing that was written after the release has been read.
+  };
+  static constexpr std::uint32_t kNowhere = 0xffffffffu;
+  Kind kind = Kind::kRelease;
+  std::uint32_t read_pc = kNowhere;  ///< kAcquire, kScope: the read of the signal, where known.
+  bool elsewhere = false;  ///< Another thread of the block made that read; barriers lie between.
 };
 
 struct RaceSide {
@@ -108,8 +126,9 @@ struct RaceSide {
   bool atomic = false;
   Order order = Order::kWeak;
   Scope scope = Scope::kCta;
-  bool async = false;  ///< Made by a copy that this thread started (cp.async, bulk), not by the
-                       ///< thread itself.
+  bool async = false;      ///< Made by a copy that this thread started (cp.async, bulk), not by the
+                           ///< thread itself.
+  std::uint32_t time = 0;  ///< Its stamp; of the earlier side.
 };
 
 struct Race {
@@ -132,6 +151,7 @@ struct Race {
   bool across_warps = false;      ///< Of any of them.
   bool across_blocks = false;     ///< Of any of them.
   bool one_instruction = false;   ///< Of all of them: lanes of one instruction, at one time.
+  std::optional<OrderGap> gap;  ///< Of a read behind a write, by a thread of another block.
 };
 
 class RaceDetector {
@@ -235,13 +255,7 @@ class RaceDetector {
   /// Does that access of another thread, stamped `time`, happen before whatever this lane does next?
   bool Knows(WarpNumber warp, int lane, WarpNumber other, int other_lane, std::uint32_t time);
   Published PublishedAt(RegionId region, std::uint64_t offset);
-  /// Why a lane does not know of another thread's access.
-  enum class Gap : std::uint8_t {
-    kRelease,  ///< Nothing was released since.
-    kScope,    ///< It was, but at a scope that does not include the lane's block.
-    kAcquire,  ///< The lane has read what was written after the release, and not acquired.
-    kSignal,   ///< It has not read anything that was written after the release.
-  };
+  using Gap = OrderGap;
   Gap GapBetween(WarpNumber writer, int writer_lane, std::uint32_t time, WarpNumber reader,
                  int reader_lane);
 

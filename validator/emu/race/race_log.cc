@@ -14,6 +14,7 @@ RaceSide SideOf(const Record& record, std::uint8_t lane) {
   side.order = record.traits.order;
   side.scope = record.traits.scope;
   side.async = record.traits.async();
+  side.time = record.time;
   return side;
 }
 

@@ -25,6 +25,8 @@ class RaceLog {
   /// its count.
   void BeginLaunch() { settled_ = races_.size(); }
   void Add(const Race& race);
+  /// What is missing between the two sides of a race.
+  void Explain(std::size_t index, const OrderGap& gap) { races_[index].gap = gap; }
   const std::vector<Race>& races() const { return races_; }
 
  private:

@@ -105,12 +105,13 @@ void SyncObjects::Take(WarpNumber warp, LaneMask lanes, const Chain& chain, std:
   }
 }
 
-void SyncObjects::AddPending(WarpNumber warp, int lane, const ChainPtr& chain, std::size_t seen,
-                             Location at) {
+void SyncObjects::AddPending(WarpNumber warp, int lane, const Pending& read) {
   LaneState& state = Lane(warp, lane);
   for (Pending& pending : state.pending) {
-    if (pending.chain == chain) {
-      pending.seen = std::max(pending.seen, seen);
+    if (pending.chain == read.chain) {
+      const std::size_t seen = std::max(pending.seen, read.seen);
+      pending = read;
+      pending.seen = seen;
       return;
     }
   }
@@ -125,7 +126,7 @@ void SyncObjects::AddPending(WarpNumber warp, int lane, const ChainPtr& chain, s
     }
     state.pending.erase(state.pending.begin());
   }
-  state.pending.push_back(Pending{chain, seen, at});
+  state.pending.push_back(read);
 }
 
 void SyncObjects::NoteRead(std::vector<Pending>& reads, const Pending& read) {
@@ -182,8 +183,10 @@ void SyncObjects::OnFence(WarpNumber warp, LaneMask lanes, bool acquires, bool r
       const int lane = std::countr_zero(rest);
       LaneState* state = FindLane(warp, lane);
       if (state == nullptr) break;
-      for (const Pending& pending : state->pending)
+      for (Pending& pending : state->pending) {
         Take(warp, 1u << lane, *pending.chain, 0, pending.seen, reach, sequential);
+        pending.narrow = true;
+      }
       for (std::size_t r = 0; r <= static_cast<std::size_t>(reach); ++r) {
         if (state->spilled[r] == nullptr) continue;
         order_.Learn(warp, 1u << lane, state->spilled[r]);
@@ -247,16 +250,8 @@ void SyncObjects::SettleOpen(BlockNumber block) {
   std::erase_if(open_fences_, [&](const OpenFence& fence) { return fence.block == block; });
 }
 
-void SyncObjects::Arrive(WarpNumber warp, LaneMask lanes) {
-  const BlockNumber block = order_.BlockOf(warp);
+void SyncObjects::MeetOpen(BlockNumber block) {
   for (OpenFence& fence : open_fences_) fence.met = fence.met || fence.block == block;
-  for (LaneMask rest = lanes; rest != 0; rest &= rest - 1) {
-    const int lane = std::countr_zero(rest);
-    const LaneState* const state = FindLane(warp, lane);
-    if (state == nullptr) return;
-    for (const Pending& pending : state->pending)
-      Take(warp, 1u << lane, *pending.chain, 0, pending.seen, Reach::kDevice);
-  }
 }
 
 Published SyncObjects::PublishedAt(Location at) const {
@@ -267,23 +262,52 @@ Published SyncObjects::PublishedAt(Location at) const {
                                        : Published{found->second, found->second->log.size()};
 }
 
+std::optional<RaceDetector::Gap> SyncObjects::GapAt(const LaneState& state, WarpNumber writer,
+                                                    int writer_lane, Time time,
+                                                    BlockNumber to) const {
+  using Kind = RaceDetector::Gap::Kind;
+  const BlockNumber from = order_.BlockOf(writer);
+  for (const Pending& pending : state.pending) {
+    for (std::size_t i = 0; i < pending.seen; ++i) {
+      const Message& message = pending.chain->log[i];
+      if (message.sequential || (message.clock->BlockBase(from) < time &&
+                                 message.clock->LaneTime(writer, writer_lane) < time))
+        continue;
+      Reach needed{};
+      const bool reaches = Needed(message, to, needed);
+      return RaceDetector::Gap{
+          .kind = reaches && !pending.narrow ? Kind::kAcquire : Kind::kScope,
+          .read_pc = pending.pc,
+      };
+    }
+  }
+  return std::nullopt;
+}
+
 RaceDetector::Gap SyncObjects::GapBetween(WarpNumber writer, int writer_lane, Time time,
                                           WarpNumber reader, int reader_lane) {
   using Gap = RaceDetector::Gap;
+  using Kind = Gap::Kind;
   const BlockNumber from = order_.BlockOf(writer);
   const BlockNumber to = order_.BlockOf(reader);
-  const auto covers = [&](const Message& message) {
-    return message.clock->BlockBase(from) >= time ||
-           message.clock->LaneTime(writer, writer_lane) >= time;
-  };
   if (const LaneState* state = FindLane(reader, reader_lane)) {
-    for (const Pending& pending : state->pending) {
-      for (std::size_t i = 0; i < pending.seen; ++i) {
-        Reach needed{};
-        const Message& message = pending.chain->log[i];
-        if (message.sequential || !covers(message)) continue;
-        return Needed(message, to, needed) ? Gap::kAcquire : Gap::kScope;
-      }
+    if (const auto gap = GapAt(*state, writer, writer_lane, time, to)) return *gap;
+  }
+  // Or a thread of the block read the signal, and told the reader by a barrier.
+  const std::uint32_t warps = order_.warps_per_block();
+  for (WarpNumber warp = to * warps; warp < (to + 1) * warps; ++warp) {
+    for (int lane = 0; lane < kWarpSize && lanes_.contains(warp); ++lane) {
+      const LaneState& state = *FindLane(warp, lane);
+      if (state.pending.empty()) continue;
+      auto gap = GapAt(state, writer, writer_lane, time, to);
+      if (!gap) continue;
+      const bool told = std::ranges::any_of(state.pending, [&](const Pending& pending) {
+        return pending.pc == gap->read_pc &&
+               order_.LaneKnows(reader, reader_lane, warp, lane, pending.time);
+      });
+      if (!told) continue;
+      gap->elsewhere = true;
+      return *gap;
     }
   }
   const Reach needed = from == to                                       ? Reach::kBlock
@@ -298,19 +322,19 @@ RaceDetector::Gap SyncObjects::GapBetween(WarpNumber writer, int writer_lane, Ti
   bool narrow = false;
   for (std::size_t r = 0; r < kReaches; ++r) {
     if (fenced(r) < time) continue;
-    if (r >= static_cast<std::size_t>(needed)) return Gap::kSignal;
+    if (r >= static_cast<std::size_t>(needed)) return Gap{.kind = Kind::kSignal};
     narrow = true;
   }
-  return narrow ? Gap::kScope : Gap::kRelease;
+  return Gap{.kind = narrow ? Kind::kScope : Kind::kRelease};
 }
 
-void SyncObjects::OnStrongRead(WarpNumber warp, int lane, Location at, bool acquires, Reach reach,
-                               const Published* read_from) {
+void SyncObjects::OnStrongRead(WarpNumber warp, int lane, Location at, std::uint32_t pc,
+                               bool acquires, Reach reach, const Published* read_from) {
   const Published newest = read_from == nullptr ? PublishedAt(at) : Published{};
   const ChainPtr& chain = read_from == nullptr ? newest.log : read_from->log;
   const std::size_t seen = read_from == nullptr ? newest.count : read_from->count;
   if (sequential_fences_ && chain != nullptr) {
-    const Pending read{chain, seen, at};
+    const Pending read{.chain = chain, .seen = seen, .at = at};
     NoteRead(block_meetings_[order_.BlockOf(warp)].fresh_reads, read);
     NoteRead(warp_meetings_[warp].fresh_reads, read);
   }
@@ -333,7 +357,13 @@ void SyncObjects::OnStrongRead(WarpNumber warp, int lane, Location at, bool acqu
   }
   // A wider acquiring fence may still come.
   if (chain != nullptr && (!acquires || reach != Reach::kDevice))
-    AddPending(warp, lane, chain, seen, at);
+    AddPending(warp, lane,
+               {.chain = chain,
+                .seen = seen,
+                .at = at,
+                .pc = pc,
+                .time = order_.NowOf(warp),
+                .narrow = acquires});
 }
 
 void SyncObjects::MessagesOf(WarpNumber warp, int lane, Location at, bool releases, Reach reach,
@@ -406,6 +436,15 @@ void SyncObjects::OnStrongWrite(WarpNumber warp, int lane, Location at, std::uin
   if (!read_modify_write) Break(at, bytes);
   if (scratch_.empty()) return;
   Append(regions_[at.region][at.offset], scratch_);
+}
+
+Published SyncObjects::OnOvertakenWrite(WarpNumber warp, int lane, Location at, bool releases,
+                                        Reach reach) {
+  scratch_.clear();
+  MessagesOf(warp, lane, at, releases, reach, scratch_);
+  ChainPtr chain;
+  Append(chain, scratch_);
+  return chain == nullptr ? Published{} : Published{chain, chain->log.size()};
 }
 
 void SyncObjects::Break(Location at, std::uint32_t bytes) {
@@ -484,7 +523,11 @@ void SyncObjects::MbarrierWait(Location at, WarpNumber warp, LaneMask lanes, boo
     return;
   }
   for (LaneMask rest = lanes; rest != 0; rest &= rest - 1)
-    AddPending(warp, std::countr_zero(rest), chain, chain->log.size(), at);
+    AddPending(warp, std::countr_zero(rest),
+               {.chain = chain,
+                .seen = chain->log.size(),
+                .at = at,
+                .time = order_.NowOf(warp)});
 }
 
 std::pair<WarpNumber, Time> SyncObjects::MbarrierAgent(Location at) {

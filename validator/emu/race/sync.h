@@ -32,6 +32,7 @@
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <optional>
 #include <unordered_map>
 #include <vector>
 
@@ -86,12 +87,11 @@ class SyncObjects {
   void SettleFences(BlockNumber block) {
     if (!open_fences_.empty()) SettleOpen(block);
   }
-  /// Lanes arrive at a barrier of their block or warp. With FollowFenceOrder: what open fences will
-  /// learn is for all who meet there, and so is what the lanes have read. A barrier waits until what
-  /// its threads asked for before it is done (PTX ISA, bar): no load behind it comes before a read
-  /// of a signal ahead of it, although the model of consistency would want a fence as well.
-  void OnArrival(WarpNumber warp, LaneMask lanes) {
-    if (follow_fences_) Arrive(warp, lanes);
+  /// A warp arrives at a barrier of its block or of itself: what open fences of the block will learn
+  /// is for all who meet there. What was read and not acquired stays so: a barrier is no acquire
+  /// pattern.
+  void OnArrival(WarpNumber warp) {
+    if (!open_fences_.empty()) MeetOpen(order_.BlockOf(warp));
   }
   Published PublishedAt(Location at) const;
   RaceDetector::Gap GapBetween(WarpNumber writer, int writer_lane, Time time, WarpNumber reader,
@@ -107,10 +107,13 @@ class SyncObjects {
     return sequential_fences_ || (!lanes_.empty() && lanes_.contains(warp));
   }
   /// `from`: what had been published where the read took its value from; null: all there is.
-  void OnStrongRead(WarpNumber warp, int lane, Location at, bool acquires, Reach reach,
-                    const Published* from = nullptr);
+  void OnStrongRead(WarpNumber warp, int lane, Location at, std::uint32_t pc, bool acquires,
+                    Reach reach, const Published* from = nullptr);
   void OnStrongWrite(WarpNumber warp, int lane, Location at, std::uint32_t bytes,
                      bool read_modify_write, bool releases, Reach reach);
+  /// A store that a newer one has overtaken: what is known at the location stays; what it publishes
+  /// itself is returned.
+  Published OnOvertakenWrite(WarpNumber warp, int lane, Location at, bool releases, Reach reach);
   void OnWeakWrite(Location at, std::uint32_t bytes) { Break(at, bytes); }
 
   void MbarrierInit(Location at);
@@ -140,6 +143,9 @@ class SyncObjects {
     ChainPtr chain;
     std::size_t seen = 0;
     Location at;
+    std::uint32_t pc = RaceDetector::Gap::kNowhere;  ///< Of the read, and its stamp.
+    Time time = 0;
+    bool narrow = false;  ///< It was acquired, at a scope that may not reach the releaser.
   };
   struct Released {
     Location at;
@@ -195,7 +201,10 @@ class SyncObjects {
   bool Needed(const Message& message, BlockNumber block, Reach& needed) const;
   void Take(WarpNumber warp, LaneMask lanes, const Chain& chain, std::size_t from, std::size_t to,
             Reach reach, bool sequential = false);
-  void AddPending(WarpNumber warp, int lane, const ChainPtr& chain, std::size_t seen, Location at);
+  void AddPending(WarpNumber warp, int lane, const Pending& read);
+  /// Which of those reads saw something that was published behind the access?
+  std::optional<RaceDetector::Gap> GapAt(const LaneState& state, WarpNumber writer, int writer_lane,
+                                         Time time, BlockNumber to) const;
   /// A fence whose place in the order of this run's sequentially consistent ones is open.
   struct OpenFence {
     BlockNumber block = 0;
@@ -206,7 +215,7 @@ class SyncObjects {
     ClockPtr knew;
   };
   void JoinFenceOrder(const OpenFence& fence);
-  void Arrive(WarpNumber warp, LaneMask lanes);
+  void MeetOpen(BlockNumber block);
   void SettleOpen(BlockNumber block);
   void Append(ChainPtr& chain, const std::vector<Message>& messages);
   void Break(Location at, std::uint32_t bytes);

@@ -31,7 +31,7 @@ extern "C" __global__ void last_block_no_release(const float* x, float* partial,
                                                  float* out) {
   LastBlock<false, true>(x, partial, ticket, out);
 }
-// The barrier waits for the ticket: as the programming guide has it.
+// The barrier behind the ticket is no acquire, although the programming guide had it so.
 extern "C" __global__ void last_block_barrier(const float* x, float* partial, unsigned* ticket,
                                               float* out) {
   LastBlock<true, false>(x, partial, ticket, out);
@@ -126,4 +126,50 @@ extern "C" __global__ void benign_peek(volatile int* best, int* out) {
   const int mine = static_cast<int>(blockIdx.x * 7 % 5) * 10;
   if (threadIdx.x == 0 && mine > *best) atomicMax(const_cast<int*>(best), mine);
   if (threadIdx.x == 0) out[blockIdx.x] = mine;
+}
+
+// The last block's sums are added up by a thread that has heard of it at the barrier.
+template <bool kAcquire>
+__device__ void HandedOn(const float* x, volatile float* partial, unsigned* ticket, float* out) {
+  __shared__ bool last;
+  if (threadIdx.x == 0) {
+    float sum = 0;
+    for (int i = 0; i < 32; ++i) sum += x[blockIdx.x * 32 + i];
+    partial[blockIdx.x] = sum;
+    __threadfence();
+    last = atomicAdd(ticket, 1u) == gridDim.x - 1;
+    if (kAcquire) __threadfence();
+  }
+  __syncthreads();
+  if (!last || threadIdx.x != 5) return;
+  float sum = 0;
+  for (unsigned b = 0; b < gridDim.x; ++b) sum += partial[b];
+  *out = sum;
+}
+extern "C" __global__ void handed_on(const float* x, float* partial, unsigned* ticket, float* out) {
+  HandedOn<true>(x, partial, ticket, out);
+}
+extern "C" __global__ void handed_on_no_acquire(const float* x, float* partial, unsigned* ticket,
+                                                float* out) {
+  HandedOn<false>(x, partial, ticket, out);
+}
+
+// The first block fills a slot and says so, the second overwrites it: the slot is the second's.
+template <bool kFences>
+__device__ void Overwrite(volatile int* slot, volatile int* flag) {
+  if (threadIdx.x != 0) return;
+  if (blockIdx.x == 0) {
+    *slot = 1;
+    if (kFences) __threadfence();
+    *flag = 1;
+  } else {
+    while (*flag == 0) {
+    }
+    if (kFences) __threadfence();
+    *slot = 2;
+  }
+}
+extern "C" __global__ void overwrite(int* slot, int* flag) { Overwrite<true>(slot, flag); }
+extern "C" __global__ void overwrite_no_fences(int* slot, int* flag) {
+  Overwrite<false>(slot, flag);
 }

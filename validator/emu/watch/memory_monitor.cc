@@ -310,6 +310,7 @@ void ReportAccess(CoreWarp& warp, const Decoded& op, const LaneAccess& access, s
   event.element_bytes = what.element_bytes;
   event.reversed = warp.device->reverse_lanes;
   event.read_from = what.read_from;
+  event.aside = what.aside;
   if (what.registers != nullptr) event.values = &values;
   const auto report = [&](const MemoryRegion& region, LaneMask lanes) {
     const std::uint64_t shift = region.race_offset - reinterpret_cast<std::uintptr_t>(region.data);
@@ -317,9 +318,9 @@ void ReportAccess(CoreWarp& warp, const Decoded& op, const LaneAccess& access, s
     event.lanes = lanes;
     event.region = region.race_region;
     event.siblings_may_agree = region.kind == MemoryRegion::Kind::kShared;
-    if (device.stale != nullptr && what.kind != AccessKind::kRead)
+    if (device.stale != nullptr && what.kind != AccessKind::kRead && what.aside == nullptr)
       device.stale->OnWrite(event, access.pointer, region);
-    if (strong && device.contention != nullptr) {
+    if (strong && device.contention != nullptr && what.aside == nullptr) {
       const bool matters = !what.atomic || (op.flags & kFlagOrderMatters) != 0;
       device.contention->OnStrong(event, warp.strong_accesses, region, matters);
     }

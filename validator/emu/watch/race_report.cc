@@ -156,6 +156,8 @@ std::string MissingEdge(const Device& device, const Race& race, RaceReach reach,
   if (reach == RaceReach::kGrid && space == "shared")
     return fmt::format("no barrier of the cluster between {} and {}", from, to);
   if (reach == RaceReach::kGrid) {
+    if (race.gap && race.gap->kind == OrderGap::Kind::kAcquire)
+      return MissingAcquire(device, *race.gap, from, to, "reader");
     return fmt::format(
         "nothing orders {} in one block before {} in another: use atomics, or another launch", from,
         to);
@@ -187,6 +189,25 @@ FindingKind KindOf(Race::Class race_class) {
 }
 
 }  // namespace
+
+std::string MissingAcquire(const Device& device, const OrderGap& gap, const std::string& from,
+                           const std::string& to, std::string_view who) {
+  std::string text = fmt::format("an acquire before {}", to);
+  if (gap.read_pc == OrderGap::kNowhere)
+    return text + ": __threadfence() between the read of the signal and it, or an acquire there";
+  const std::string signal = LineOf(device, gap.read_pc);
+  text += fmt::format(
+      ": the {} needs a fence (__threadfence()) or ld.acquire after {}, where the signal that "
+      "follows {} is read",
+      who, signal, from);
+  if (gap.elsewhere) {
+    text += fmt::format(
+        "; another thread of the block reads it, and the barrier between the two is no acquire: "
+        "that thread must fence between {} and the barrier",
+        signal);
+  }
+  return text;
+}
 
 void ReportRaces(Device& device) {
   std::map<Lines, RaceReach> reaches;

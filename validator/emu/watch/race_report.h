@@ -9,4 +9,9 @@ namespace assay::emu {
 /// launch's state still stands.
 void ReportRaces(Device& device);
 
+/// What an access at line `to` lacks that has not acquired what follows the one at `from`. `who`:
+/// what its thread is called.
+std::string MissingAcquire(const Device& device, const OrderGap& gap, const std::string& from,
+                           const std::string& to, std::string_view who);
+
 }  // namespace assay::emu

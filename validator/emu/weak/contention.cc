@@ -44,15 +44,13 @@ void Contention::EndBlock(RegionId shared_region) {
   }
 }
 
-void Contention::OnFloatAdd(const CoreWarp& warp, std::uint32_t pc, int lane,
-                            const MemoryRegion& region, const std::byte* at, const std::byte* value,
-                            std::uint32_t bytes, Combine combine, bool flush) {
-  if (bytes > kMostBytes || std::ranges::find(settled_, pc) != settled_.end()) return;
+Contention::Sum* Contention::SumAt(const CoreWarp& warp, int lane, const MemoryRegion& region,
+                                   const std::byte* at) {
   const auto offset = region.race_offset + static_cast<std::uint64_t>(at - region.data);
   auto& sums = sums_[region.race_region];
   auto found = sums.find(offset);
   if (found == sums.end()) {
-    if (places_ >= kMostPlaces) return;
+    if (places_ >= kMostPlaces) return nullptr;
     ++places_;
     found = sums.emplace(offset, Sum{}).first;
   }
@@ -60,28 +58,62 @@ void Contention::OnFloatAdd(const CoreWarp& warp, std::uint32_t pc, int lane,
   const bool ordered = std::ranges::any_of(sum.adds, [&](const Add& add) {
     return race_.Knows(warp.number, lane, add.warp, add.lane, add.time);
   });
-  if (ordered || sum.adds.empty()) {
-    sum.adds.clear();
-    std::memcpy(sum.before.data(), at, bytes);
+  if (ordered) sum.adds.clear();
+  return sum.adds.size() == kMostAdds ? nullptr : &sum;
+}
+
+void Contention::OnFloatAdd(const CoreWarp& warp, std::uint32_t pc, int lane,
+                            const MemoryRegion& region, const std::byte* at, const std::byte* value,
+                            std::uint32_t bytes, Combine combine, bool flush) {
+  if (bytes > kMostBytes || std::ranges::find(settled_, pc) != settled_.end()) return;
+  Sum* const sum = SumAt(warp, lane, region, at);
+  if (sum == nullptr) return;
+  if (sum->adds.empty()) std::memcpy(sum->before.data(), at, bytes);
+  Add& add = sum->adds.emplace_back(Add{.warp = warp.number,
+                                        .time = race_.Now(warp.number),
+                                        .pc = pc,
+                                        .lane = static_cast<std::uint8_t>(lane)});
+  std::memcpy(add.value.data(), value, bytes);
+  if (sum->adds.size() >= 2) {
+    Judge(*sum, region, at, bytes, [&](Bytes& result, const Add& each) {
+      combine(result.data(), each.value.data(), flush);
+    });
   }
-  if (sum.adds.size() == kMostAdds) return;
+}
+
+bool Contention::EndsUpdate(std::uint32_t pc) {
+  return std::ranges::find(settled_, pc) == settled_.end() && updates_.IsUpdate(pc);
+}
+
+void Contention::OnSwap(CoreWarp& warp, std::uint32_t pc, int lane, const MemoryRegion& region,
+                        const std::byte* at, std::uint32_t bytes) {
+  Sum* const sum = SumAt(warp, lane, region, at);
+  if (sum == nullptr) return;
+  // Additions of another kind at the same place: their order matters too, but not to these.
+  if (!sum->adds.empty() && sum->adds.front().pc != pc) sum->adds.clear();
+  if (sum->adds.empty()) sum->before = updates_.Found(warp, pc, lane);
   Add add{.warp = warp.number,
           .time = race_.Now(warp.number),
           .pc = pc,
-          .lane = static_cast<std::uint8_t>(lane)};
-  std::memcpy(add.value.data(), value, bytes);
-  sum.adds.push_back(add);
-  if (sum.adds.size() >= 2) Judge(sum, region, at, bytes, combine, flush);
+          .lane = static_cast<std::uint8_t>(lane),
+          .inputs = updates_.Inputs(warp, pc, lane)};
+  add.value = updates_.Apply(warp, pc, add.inputs, updates_.Found(warp, pc, lane));
+  sum->adds.push_back(std::move(add));
+  if (sum->adds.size() >= 2) {
+    Judge(*sum, region, at, bytes, [&](Bytes& result, const Add& each) {
+      result = updates_.Apply(warp, pc, each.inputs, result);
+    });
+  }
 }
 
 /// The same additions in other orders: the last two, all from the end, by their bits.
 void Contention::Judge(const Sum& sum, const MemoryRegion& region, const std::byte* at,
-                       std::uint32_t bytes, Combine combine, bool flush) {
+                       std::uint32_t bytes, const Apply& apply) {
   const std::size_t n = sum.adds.size();
   std::vector<std::size_t> order(n);
   const auto total = [&] {
     Bytes result = sum.before;
-    for (const std::size_t i : order) combine(result.data(), sum.adds[i].value.data(), flush);
+    for (const std::size_t i : order) apply(result, sum.adds[i]);
     return result;
   };
   std::iota(order.begin(), order.end(), std::size_t{0});
@@ -121,11 +153,13 @@ void Contention::Judge(const Sum& sum, const MemoryRegion& region, const std::by
   const bool shared = region.kind == MemoryRegion::Kind::kShared;
   finding.memory = PlaceIn(region, shared ? "shared" : "global",
                            region.base + static_cast<std::uint64_t>(at - region.data), bytes);
+  const bool update = updates_.IsUpdate(last.pc);
   finding.message = fmt::format(
-      "{} at {} adds floats to {} in the order in which threads come: the same {} values give the "
-      "bits {} in one order and {} in another",
-      finding.accesses[0].what, LineOf(engine_, last.pc), Where(*finding.memory), n,
-      Hex(plain, bytes), Hex(other, bytes));
+      "{} at {} {} {} in the order in which threads come: the same {} {} give the bits {} in one "
+      "order and {} in another",
+      finding.accesses[0].what, LineOf(engine_, last.pc),
+      update ? "puts what was computed of floats into" : "adds floats to", Where(*finding.memory),
+      n, update ? "computations" : "values", Hex(plain, bytes), Hex(other, bytes));
   finding.missing = fmt::format("an order between the additions at {} and at {}",
                                 LineOf(engine_, before.pc), LineOf(engine_, last.pc));
   finding.cause = "float sums depend on the order of their terms";

@@ -18,9 +18,11 @@ struct Result {
 Result Launched(const std::string& entry, const std::vector<double>& x, double first,
                 const Schedule& schedule = {}, bool order = true) {
   TestRun run(TestRun::TestData("order.ptx"));
-  const bool floats = entry.starts_with("sum_floats") || entry == "sum_in_turn";
+  const bool swaps = entry.ends_with("_by_swaps") || entry.ends_with("_by_exchanges");
+  const bool floats =
+      entry.starts_with("sum_floats") || entry == "sum_in_turn" || entry == "largest_by_swaps";
   const DType dtype = floats ? DType::kF32 : DType::kI32;
-  const bool warp = entry == "sum_floats_of_a_warp";
+  const bool warp = entry.starts_with("sum_floats_of_a_warp");
   const auto n = static_cast<std::uint32_t>(x.size());
   const auto in = run.Buffer("x", dtype, x);
   const auto out =
@@ -29,7 +31,7 @@ Result Launched(const std::string& entry, const std::vector<double>& x, double f
       run.Buffer("more", DType::kI32, {entry == "first_come" ? -1.0 : 0.0}, BufferRole::kWorkspace);
   std::vector<Argument> args = {TestRun::Ptr(in), TestRun::Ptr(out), TestRun::Ptr(more)};
   if (entry == "first_come") args = {TestRun::Ptr(more), TestRun::Ptr(out)};
-  if (entry.starts_with("sum_floats") || entry == "sum_integers") args.pop_back();
+  if (entry.starts_with("sum_floats") || entry == "sum_integers" || swaps) args.pop_back();
   run.AddLaunch(entry, {warp ? 1 : n, 1, 1}, {warp ? n : 32, 1, 1}, args);
   run.execution.schedule = schedule;
   run.execution.checks.order = order;
@@ -74,6 +76,33 @@ TEST(Contention, ExactSumsAndIntegersDoNotDepend) {
 TEST(Contention, SumsInTurnHaveOneOrder) {
   for (const Policy policy : {Policy::kSequential, Policy::kPermuted})
     EXPECT_TRUE(Launched("sum_in_turn", kThirds, 0, {policy, 5}).report.order.sums.empty());
+}
+
+TEST(Contention, LoopsAroundASwapAreSums) {
+  const Report report = Launched("sum_floats_by_swaps", kThirds, 0).report;
+  ASSERT_EQ(report.order.sums.size(), 1u);
+  const Finding& sum = report.order.sums.front();
+  EXPECT_EQ(sum.accesses[0].site.line, 46u);
+  EXPECT_NE(sum.message.find("puts what was computed of floats into out[0]"), std::string::npos)
+      << sum.message;
+  EXPECT_EQ(Launched("sum_floats_of_a_warp_by_swaps", kThirds, 0).report.order.sums.size(), 1u);
+  EXPECT_EQ(Launched("sum_floats_by_exchanges", kThirds, 0).report.order.sums.size(), 1u);
+}
+
+// The other orders are computed on the warp that runs: the result is the plain one's.
+TEST(Contention, ComputingOtherOrdersChangesNothing) {
+  for (const std::string entry : {"sum_floats_by_swaps", "sum_floats_of_a_warp_by_swaps",
+                                  "sum_floats_by_exchanges", "largest_by_swaps"})
+    EXPECT_EQ(Launched(entry, kThirds, 0).out, Launched(entry, kThirds, 0, {}, false).out) << entry;
+}
+
+TEST(Contention, SwapsThatCommuteAreNone) {
+  EXPECT_TRUE(Launched("sum_floats_by_swaps", kWhole, 0).report.order.sums.empty());
+  EXPECT_TRUE(Launched("sum_floats_by_swaps", {1.0 / 3, 0.1}, 0).report.order.sums.empty());
+  EXPECT_TRUE(Launched("sum_floats_by_exchanges", kWhole, 0).report.order.sums.empty());
+  EXPECT_TRUE(Launched("largest_by_swaps", kThirds, 0).report.order.sums.empty());
+  EXPECT_TRUE(Launched("sum_integers_by_swaps", kWhole, 0).report.order.sums.empty());
+  EXPECT_TRUE(Launched("first_come", kWhole, 0).report.order.sums.empty());
 }
 
 TEST(Contention, NobodyAsksNobodyCounts) {

@@ -1,12 +1,8 @@
 #include "validator/emu/weak/stale.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <bit>
 #include <cstring>
-
-#include "validator/emu/site.h"
 
 namespace assay::emu {
 namespace {
@@ -23,14 +19,6 @@ std::uint8_t MaskIn(std::uint64_t cell, std::uint64_t offset, std::uint64_t byte
   return mask;
 }
 
-std::string Printed(const StaleReads::Old& old, std::uint32_t bytes) {
-  if (bytes > sizeof(std::uint64_t)) return {};
-  if (std::countr_one(old.defined) < static_cast<int>(bytes)) return "uninitialised memory";
-  std::uint64_t value = 0;
-  std::memcpy(&value, old.bytes.data(), bytes);
-  return fmt::format("{:#x}", value);
-}
-
 }  // namespace
 
 StaleReads::StaleReads(Device& device, RaceDetector& race, std::uint32_t percent)
@@ -45,6 +33,7 @@ StaleReads::StaleReads(Device& device, RaceDetector& race, std::uint32_t percent
 void StaleReads::BeginLaunch() {
   regions_.clear();
   cells_ = 0;
+  waiting_.clear();
 }
 
 void StaleReads::EndBlock(RegionId shared_region) {
@@ -79,7 +68,7 @@ void StaleReads::OnWrite(const WarpAccess& write, const std::uintptr_t* pointers
   if (!strong && !regions_.contains(write.region)) return;
   if (strong) race_.SettleFences(write.warp);
   const std::uint32_t time = race_.Now(write.warp);
-  ++number_;
+  number_ += kStep;
   for (int i = 0; i < kWarpSize; ++i) {
     const int lane = write.reversed ? kWarpSize - 1 - i : i;
     if ((write.lanes >> lane & 1u) == 0) continue;
@@ -89,7 +78,10 @@ void StaleReads::OnWrite(const WarpAccess& write, const std::uintptr_t* pointers
       Forget(write.region, offset, write.bytes);
       continue;
     }
-    if (cells_ >= kCellsKept) BeginLaunch();
+    if (cells_ >= kCellsKept) {
+      regions_.clear();
+      cells_ = 0;
+    }
     Cells& cells = regions_[write.region];
     const std::uint64_t last = (offset + write.bytes - 1) / kCell;
     for (std::uint64_t number = offset / kCell; number <= last; ++number) {
@@ -107,6 +99,7 @@ void StaleReads::OnWrite(const WarpAccess& write, const std::uintptr_t* pointers
                                     .lanes = 0,
                                     .time = time,
                                     .pc = write.pc,
+                                    .atomic = write.atomic,
                                     .published = race_.PublishedAt(write.region, offset)});
       }
       Write& entry = cell.writes.back();
@@ -178,28 +171,32 @@ std::uint64_t StaleReads::FloorOf(const Cell& cell, WarpNumber warp, int lane, s
   return floor;
 }
 
+StaleReads::View StaleReads::ViewOf(const CoreWarp& warp, int lane, const MemoryRegion& region,
+                                    std::uintptr_t pointer, std::uint32_t bytes) {
+  View view;
+  const auto found = regions_.find(region.race_region);
+  if (found == regions_.end() || bytes > kMostBytes) return view;
+  race_.SettleFences(warp.number);
+  view.offset = region.race_offset + (pointer - reinterpret_cast<std::uintptr_t>(region.data));
+  view.first = view.offset / kCell;
+  view.last = (view.offset + bytes - 1) / kCell;
+  for (std::uint64_t number = view.first; number <= view.last; ++number) {
+    const auto at = found->second.find(number);
+    if (at == found->second.end()) continue;
+    view.cells[number - view.first] = &at->second;
+    view.any = true;
+    view.floor = std::max(view.floor, FloorOf(at->second, warp.number, lane,
+                                              MaskIn(number, view.offset, bytes, kCell)));
+  }
+  return view;
+}
+
 std::optional<StaleReads::Old> StaleReads::Read(const CoreWarp& warp, std::uint32_t pc, int lane,
                                                 const MemoryRegion& region, std::uintptr_t pointer,
                                                 std::uint32_t bytes) {
-  const auto found = regions_.find(region.race_region);
-  if (found == regions_.end() || bytes > kMostBytes) return std::nullopt;
-  race_.SettleFences(warp.number);
-  const auto in_region = pointer - reinterpret_cast<std::uintptr_t>(region.data);
-  const std::uint64_t offset = region.race_offset + in_region;
-  const std::uint64_t first = offset / kCell;
-  const std::uint64_t last = (offset + bytes - 1) / kCell;
-  std::array<Cell*, kMostBytes / kCell + 1> cells{};
-  std::uint64_t floor = 0;
-  bool any = false;
-  for (std::uint64_t number = first; number <= last; ++number) {
-    const auto at = found->second.find(number);
-    if (at == found->second.end()) continue;
-    cells[number - first] = &at->second;
-    any = true;
-    floor = std::max(floor,
-                     FloorOf(at->second, warp.number, lane, MaskIn(number, offset, bytes, kCell)));
-  }
-  if (!any) return std::nullopt;
+  const View view = ViewOf(warp, lane, region, pointer, bytes);
+  if (!view.any) return std::nullopt;
+  const auto& [cells, offset, first, last, floor, any] = view;
 
   // The writes that the load may miss, all from one of them on.
   std::vector<const Write*> missable;
@@ -234,7 +231,8 @@ std::optional<StaleReads::Old> StaleReads::Read(const CoreWarp& warp, std::uint3
   for (std::uint32_t byte = 0; byte < bytes; ++byte) {
     const std::uint64_t number = (offset + byte) / kCell;
     const std::uint32_t at = static_cast<std::uint32_t>((offset + byte) % kCell);
-    bool defined = region.defined == nullptr || region.defined->Defined(in_region + byte, 1);
+    const std::uint64_t in_region = offset - region.race_offset + byte;
+    bool defined = region.defined == nullptr || region.defined->Defined(in_region, 1);
     if (const Cell* const cell = cells[number - first]) {
       for (const Write& write : cell->writes) {
         if (write.number < missed.number || (write.mask >> at & 1u) == 0) continue;
@@ -246,106 +244,22 @@ std::optional<StaleReads::Old> StaleReads::Read(const CoreWarp& warp, std::uint3
     if (defined) old.defined |= 1u << byte;
   }
   ++taken_;
-  const std::int32_t note = NoteTaken(warp, pc, lane, missed, region, in_region, bytes, old);
-  const std::uint64_t seen = missed.number - 1;
+  const std::int32_t note =
+      NoteTaken(warp, pc, lane, missed, region, offset - region.race_offset, bytes, &old);
+  // What it has seen is the state before that write, whatever may still come in between.
+  std::uint64_t seen = floor;
+  for (const Cell* const cell : cells) {
+    if (cell == nullptr) continue;
+    for (const Write& write : cell->writes) {
+      if (write.number < missed.number) seen = std::max(seen, write.number);
+    }
+  }
   for (Cell* const cell : cells) {
     if (cell != nullptr) See(*cell, warp.number, lane, seen, true, note);
   }
   // Whoever polls has not gone round for nothing.
   engine_.last_progress = engine_.counters.steps;
   return old;
-}
-
-std::int32_t StaleReads::NoteTaken(const CoreWarp& warp, std::uint32_t pc, int lane,
-                                   const Write& missed, const MemoryRegion& region,
-                                   std::uint64_t offset, std::uint32_t bytes, const Old& old) {
-  auto known = std::ranges::find_if(
-      notes_, [&](const Note& n) { return n.load_pc == pc && n.store_pc == missed.pc; });
-  if (known == notes_.end()) {
-    if (notes_.size() == kNotesKept) return -1;
-    Note note{.load_pc = pc, .store_pc = missed.pc};
-    Finding& finding = note.finding;
-    finding.kind = FindingKind::kStaleRead;
-    const std::uint32_t warps = engine_.launch.warps;
-    Access load{.what = VerbOf(engine_.program.InstructionAt(pc)),
-                .site = SiteOf(engine_, pc),
-                .thread = ThreadOf(warp, lane),
-                .value = Printed(old, bytes)};
-    Access store{.what = VerbOf(engine_.program.InstructionAt(missed.pc)),
-                 .site = SiteOf(engine_, missed.pc),
-                 .thread = ThreadOf(engine_, missed.warp / warps, missed.warp % warps,
-                                    FirstLane(missed.lanes))};
-    const bool shared = region.kind == MemoryRegion::Kind::kShared;
-    finding.memory = PlaceIn(region, shared ? "shared" : "global", region.base + offset, bytes);
-    const std::string from = LineOf(engine_, missed.pc);
-    const std::string to = LineOf(engine_, pc);
-    const bool same_block = missed.warp / warps == warp.number / warps;
-    switch (
-        race_.GapBetween(missed.warp, FirstLane(missed.lanes), missed.time, warp.number, lane)) {
-      case RaceDetector::Gap::kRelease:
-        finding.missing =
-            same_block ? fmt::format(
-                             "a barrier between {} and {} (or a release behind the one and an "
-                             "acquire before the other)",
-                             from, to)
-                       : fmt::format(
-                             "a release behind {}: __threadfence() between it and the store or "
-                             "atomic that signals it, or a release there",
-                             from);
-        break;
-      case RaceDetector::Gap::kScope:
-        finding.missing = fmt::format(
-            "a scope that includes both blocks: what was released behind {} and read before {} is "
-            "for its own block only",
-            from, to);
-        break;
-      case RaceDetector::Gap::kAcquire:
-        finding.missing = fmt::format(
-            "an acquire before {}: __threadfence() between the read of the signal and it, or an "
-            "acquire there",
-            to);
-        break;
-      case RaceDetector::Gap::kSignal:
-        finding.missing = fmt::format(
-            "a release behind {} that the reader has seen: the fence belongs between it and the "
-            "store "
-            "or atomic that signals it, and nothing that the thread at {} has read was written "
-            "behind "
-            "one",
-            from, to);
-        break;
-    }
-    const MemoryPlace& place = *finding.memory;
-    finding.message = fmt::format(
-        "{} at {} of {} returned {}, although {} at {} had come before: nothing orders that before "
-        "the read, and the memory model lets it be missed",
-        load.what, to,
-        place.buffer.empty() ? std::string("memory")
-                             : fmt::format("{}[{}]", place.buffer, place.index),
-        load.value.empty() ? std::string("an earlier value") : load.value, store.what, from);
-    finding.accesses = {std::move(load), std::move(store)};
-    notes_.push_back(std::move(note));
-    known = notes_.end() - 1;
-  }
-  ++known->taken;
-  known->last = taken_;
-  return static_cast<std::int32_t>(known - notes_.begin());
-}
-
-std::vector<Finding> StaleReads::Notes() const {
-  std::vector<const Note*> order;
-  for (const Note& note : notes_) order.push_back(&note);
-  std::ranges::stable_sort(order, [](const Note* a, const Note* b) {
-    const bool a_open = a->seen_later < a->taken, b_open = b->seen_later < b->taken;
-    return a_open != b_open ? a_open : a->last > b->last;
-  });
-  std::vector<Finding> findings;
-  for (const Note* note : order) {
-    findings.push_back(note->finding);
-    findings.back().statistics = {
-        {.name = "occurrences", .value = static_cast<double>(note->taken)}};
-  }
-  return findings;
 }
 
 }  // namespace assay::emu

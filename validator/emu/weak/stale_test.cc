@@ -4,6 +4,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <set>
 
 #include "validator/emu/test_support.h"
@@ -84,13 +85,65 @@ TEST(StaleReads, WhatIsMissingIsNamed) {
   };
   EXPECT_NE(missing("last_thread_no_acquire").find("an acquire before line 52"), std::string::npos)
       << missing("last_thread_no_acquire");
+  EXPECT_NE(missing("last_thread_no_acquire").find("ld.acquire after line 49, where the signal"),
+            std::string::npos)
+      << missing("last_thread_no_acquire");
   EXPECT_NE(missing("last_thread_narrow").find("scope"), std::string::npos)
       << missing("last_thread_narrow");
 }
 
+// Whoever reads behind the barrier has not acquired what another thread has only read.
+TEST(StaleReads, ABarrierIsNoAcquire) {
+  for (const std::string entry : {"last_block_barrier", "handed_on_no_acquire"}) {
+    std::string missing;
+    for (const Schedule& schedule : Stale()) {
+      const Report report = LastBlock(entry, schedule).Run();
+      if (!HasFinding(report, FindingKind::kUninitialisedUse)) continue;
+      ASSERT_FALSE(report.stale_reads.empty()) << entry;
+      missing = report.stale_reads.front().missing;
+      if (missing.find("ld.acquire after") != std::string::npos) break;
+    }
+    EXPECT_NE(missing.find("needs a fence (__threadfence()) or ld.acquire after line"),
+              std::string::npos)
+        << entry << ": " << missing;
+    EXPECT_EQ(missing.find("another thread of the block reads it") != std::string::npos,
+              entry == "handed_on_no_acquire")
+        << missing;
+  }
+}
+
+TEST(StaleReads, AStoreThatHasNotSeenTheOtherMayEndBehindIt) {
+  const auto slot = [](const std::string& entry, std::uint64_t seed, Report& report) {
+    TestRun run(TestRun::TestData("stale.ptx"));
+    const auto at = run.Zeros("slot", DType::kI32, 1, BufferRole::kOutput);
+    const auto flag = run.Zeros("flag", DType::kI32, 1, BufferRole::kWorkspace);
+    run.AddLaunch(entry, {2, 1, 1}, {32, 1, 1}, {TestRun::Ptr(at), TestRun::Ptr(flag)});
+    run.execution.schedule = {Policy::kSequential, seed, 100};
+    report = run.Run();
+    EXPECT_EQ(report.stop, Stop::kCompleted) << Show(report);
+    EXPECT_TRUE(report.findings.empty()) << Show(report);
+    return run.At(at, 0);
+  };
+  std::set<double> seen;
+  for (std::uint64_t seed = 0; seed < 20; ++seed) {
+    Report report;
+    EXPECT_EQ(slot("overwrite", seed, report), 2);
+    seen.insert(slot("overwrite_no_fences", seed, report));
+    if (*seen.begin() != 1) continue;
+    const auto note = std::ranges::find_if(report.stale_reads, [](const Finding& each) {
+      return each.memory && each.memory->buffer == "slot";
+    });
+    ASSERT_NE(note, report.stale_reads.end());
+    EXPECT_NE(note->message.find("ended behind"), std::string::npos) << note->message;
+    EXPECT_NE(note->missing.find("a release behind line 162"), std::string::npos) << note->missing;
+    break;
+  }
+  EXPECT_EQ(*seen.begin(), 1);
+}
+
 TEST(StaleReads, ALastBlockWithBothEdgesIsRightUnderAll) {
   for (const Schedule& schedule : Stale()) {
-    for (const std::string entry : {"last_block", "last_block_barrier", "last_thread"}) {
+    for (const std::string entry : {"last_block", "handed_on", "last_thread"}) {
       TestRun run = LastBlock(entry, schedule);
       const Report report = run.Run();
       EXPECT_EQ(report.stop, Stop::kCompleted) << Show(report);
