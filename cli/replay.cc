@@ -28,11 +28,16 @@ Result<int> Replay(const Request& request, bool json) {
                     "', which is not one of the library's; a counterexample may come from anybody",
                 request.file, "if that is what you want, say it: --op FOLDER");
   }
-  if (recorded.engine != "emulator") {
+  // Nor does it open a device: that is for the command line to say.
+  ASSAY_TRY(const Engines engines, ParseEngines(request.tools.engine));
+  if (recorded.engine != "emulator" && !(recorded.engine == "gpu" && engines.gpu)) {
+    const bool gpu = recorded.engine == "gpu";
     return Fail(
         ErrorKind::kUsage,
-        "it was found on the engine '" + recorded.engine + "', which this version does not have",
-        request.file, "judge the candidate anew: assay check");
+        "it was found on the engine '" + recorded.engine + "', which " +
+            (gpu ? "was not asked for" : "this version does not have"),
+        request.file,
+        gpu ? "say it again: --engine gpu,emulator" : "judge the candidate anew: assay check");
   }
   InstanceOptions options{.op = request.op.empty() ? recorded.op : request.op, .dtypes = {}};
   for (const auto& [variable, dtype] : recorded.binding)
@@ -44,7 +49,6 @@ Result<int> Replay(const Request& request, bool json) {
   }
   WorkbenchOptions tool_options = request.tools;
   tool_options.arch = recorded.arch;
-  tool_options.engine = recorded.engine;
   ASSAY_TRY(auto bench, Workbench::Make(tool_options));
   gates::Gatekeeper gatekeeper(bench->MakeTools(), {});
   std::optional<Elapsed> elapsed(std::in_place, "replaying");
