@@ -7,6 +7,7 @@
 #include <tuple>
 
 #include "validator/ptx/facts/compute_impl.h"
+#include "validator/ptx/isa.h"
 
 namespace assay::facts {
 
