@@ -97,7 +97,8 @@ Html Matrix(const BatchView& batch, Ration& ration) {
   Html head = E("th", {{"scope", "col"}}, "instance");
   head += E("th", {{"scope", "col"}}, "outcome");
   head += E("th", {{"scope", "col"}, {"class", "n"}}, "attempts");
-  for (const std::string& gate : gates) head += E("th", {{"scope", "col"}}, Head(gate, 24));
+  for (const std::string& gate : gates)
+    head += E("th", {{"scope", "col"}, {"class", "gate"}}, Head(gate, 24));
   Html rows, reasons;
   std::size_t shown = 0;
   for (const BatchRow& row : batch.rows) {
