@@ -97,14 +97,15 @@ Html Matrix(const BatchView& batch, Ration& ration) {
   Html head = E("th", {{"scope", "col"}}, "instance");
   head += E("th", {{"scope", "col"}}, "outcome");
   head += E("th", {{"scope", "col"}, {"class", "n"}}, "attempts");
-  for (const std::string& gate : gates) head += E("th", {{"scope", "col"}}, Head(gate, 24));
+  for (const std::string& gate : gates)
+    head += E("th", {{"scope", "col"}, {"class", "gate"}}, Head(gate, 24));
   Html rows, reasons;
   std::size_t shown = 0;
   for (const BatchRow& row : batch.rows) {
     if (++shown > kMostRows) break;
     const std::string sister = row.sister.empty() ? "" : "began from " + Head(row.sister, 120);
     Html cells = E("th", {{"scope", "row"}, {"title", sister}}, Head(row.instance, 120));
-    cells += E("td", {}, StateTag(row.up_to_date ? "up to date" : Head(row.outcome, 24)));
+    cells += E("td", {}, StateTag(Head(row.outcome, 24)), row.up_to_date ? " up to date" : "");
     cells += E("td", {{"class", "n"}}, Count(row.attempts));
     for (const std::string& gate : gates) cells += GateCell(row, gate);
     rows += E("tr", {}, cells);

@@ -53,7 +53,8 @@ nav ul { list-style: none; display: flex; flex-wrap: wrap; gap: .25rem 1.25rem; 
 .figures dd { margin: 0; font-size: 1.15rem; font-variant-numeric: tabular-nums; font-weight: 600; line-height: 1.3; }
 .figures dd small { display: block; font-weight: 400; font-size: .8rem; color: var(--soft); }
 
-.tag { display: inline-block; font-size: .8rem; font-weight: 600; line-height: 1.5; padding: 0 .55rem; border-radius: 1rem; color: var(--tone); background: var(--wash); white-space: nowrap; }
+.tag { display: inline-block; font-size: .8rem; font-weight: 600; line-height: 1.5; padding: 0 .55rem; border-radius: 1rem; color: var(--tone); background: var(--wash); max-width: 100%; }
+th .tag, td .tag { white-space: nowrap; }
 .timeline { list-style: none; margin: 0; padding: 0; }
 .timeline > li { position: relative; padding: 0 0 2.25rem 2rem; }
 .timeline > li::before { content: ""; position: absolute; left: .36rem; top: .5rem; width: .8rem; height: .8rem; border-radius: 50%; background: var(--tone, var(--soft)); box-shadow: 0 0 0 .25rem var(--paper); z-index: 1; }
@@ -62,7 +63,7 @@ nav ul { list-style: none; display: flex; flex-wrap: wrap; gap: .25rem 1.25rem; 
 .timeline > li > .top { display: flex; flex-wrap: wrap; align-items: baseline; gap: .25rem .75rem; }
 .timeline .facts { color: var(--soft); font-size: .875rem; margin: .1rem 0 .6rem; }
 .gates { list-style: none; display: flex; flex-wrap: wrap; gap: .3rem; padding: 0; margin: .6rem 0; font-size: .8rem; }
-.gates li { padding: .05rem .5rem; border: 1px solid var(--line); border-radius: .3rem; color: var(--soft); background: var(--card); white-space: nowrap; }
+.gates li { padding: .05rem .5rem; border: 1px solid var(--line); border-radius: .3rem; color: var(--soft); background: var(--card); max-width: 100%; }
 .gates li::before { content: attr(data-mark) " "; font-weight: 700; }
 .gates .passed::before { color: var(--good); }
 .gates .refuted { border-color: var(--bad); color: var(--bad); background: var(--bad-wash); }
@@ -75,7 +76,7 @@ nav ul { list-style: none; display: flex; flex-wrap: wrap; gap: .25rem 1.25rem; 
 .card .missing { border-left: 3px solid var(--bad); padding-left: .75rem; }
 .beside { display: grid; grid-template-columns: minmax(0, 1fr); gap: 1rem; }
 @media (min-width: 52rem) { .beside.drawn { grid-template-columns: minmax(0, 1fr) 21rem; } }
-.facts-list { display: grid; grid-template-columns: max-content minmax(0, 1fr); gap: .1rem 1rem; margin: .6rem 0; font-size: .9rem; }
+.facts-list { display: grid; grid-template-columns: fit-content(14rem) minmax(0, 1fr); gap: .1rem 1rem; margin: .6rem 0; font-size: .9rem; }
 .facts-list dt { color: var(--soft); }
 .facts-list dd { margin: 0; font-variant-numeric: tabular-nums; }
 details { margin: .6rem 0; }
@@ -124,7 +125,8 @@ td.n, th.n { text-align: right; font-variant-numeric: tabular-nums; white-space:
 td:last-child, th:last-child { padding-right: 0; }
 td .drawing { min-width: 7rem; max-width: 16rem; margin-top: .3rem; } td + td.n, th + th.n { padding-left: .5rem; }
 td.cell { background: var(--wash); color: var(--tone); font-weight: 600; padding-inline: .6rem; white-space: nowrap; }
-.matrix td.cell { text-align: center; padding-inline: .3rem; border-left: 2px solid var(--paper); } .matrix td + td.n { padding-right: 1rem; } .matrix tbody th { white-space: nowrap; color: var(--ink); font-weight: 500; padding-right: 1rem; }
+.matrix td.cell { text-align: center; padding-inline: .3rem; border-left: 2px solid var(--paper); } .matrix thead th { vertical-align: bottom; } .matrix th.gate { writing-mode: vertical-rl; transform: rotate(180deg); padding: .5rem .2rem; border: 0; text-align: left; width: 2.4rem; }
+.matrix td + td.n { padding-right: 1rem; } .matrix tbody th { white-space: nowrap; color: var(--ink); font-weight: 500; padding-right: 1rem; }
 .legend { display: flex; flex-wrap: wrap; gap: .2rem 1rem; font-size: .82rem; color: var(--soft); }
 .key { display: inline-block; width: .7rem; height: .7rem; border-radius: .15rem; margin-right: .35rem; vertical-align: -.05rem; background: var(--soft); }
 .key.info { background: var(--info); } .key.good { background: var(--good); } .key.warn { background: var(--warn); } .key.bad { background: var(--bad); } .key.track { background: var(--line); }
