@@ -103,6 +103,9 @@ TEST(ShapesTest, HugeShapesPassTheLimitsOf32Bits) {
       return y > limit && y < limit + limit / 64;
     });
   };
+  EXPECT_TRUE(past(std::int64_t{1} << 24));
+  EXPECT_TRUE(past((std::int64_t{1} << 31) /
+                   static_cast<std::int64_t>(SizeOf(instance.TypeOf(instance.op.outputs[0])))));
   EXPECT_TRUE(past(std::int64_t{1} << 31));
   EXPECT_TRUE(past(std::int64_t{1} << 32));
   for (const ShapeChoice& shape : huge) EXPECT_TRUE(ops::ResolveAxes(instance.op, shape.axes));
