@@ -4,8 +4,10 @@
 #include <array>
 #include <bit>
 #include <cmath>
+#include <set>
 
 #include "validator/campaign/node_values.h"
+#include "validator/campaign/turns.h"
 
 namespace assay::campaign {
 namespace {
@@ -47,6 +49,14 @@ bool Uses(const facts::Decision& decision, Op op) {
   return std::ranges::find(decision.nodes, op, &Node::op) != decision.nodes.end();
 }
 
+/// No case changes it: it hangs on the turns of a loop alone.
+bool CountsAlone(const facts::Decision& decision) {
+  return Uses(decision, Op::kCounter) && !Uses(decision, Op::kParameter) &&
+         !Uses(decision, Op::kMemory) && std::ranges::none_of(decision.nodes, [](const Node& node) {
+           return node.op == Op::kSpecial && node.value >= 12 && node.value < 16;
+         });
+}
+
 bool DependsOnThread(const facts::Decision& decision) {
   return std::ranges::any_of(decision.nodes, [](const Node& node) {
     const std::int64_t group = node.value / 4;
@@ -85,34 +95,83 @@ void Decisions::AddPlan(const ops::LaunchPlan& plan) {
   }
 }
 
-void Decisions::AddProgram(const facts::Facts& program, const engine::CompiledKernel& compiled) {
+std::vector<std::int64_t> Decisions::TurnsOfLoops(const facts::Facts& program,
+                                                  const engine::CompiledKernel& compiled) const {
+  constexpr std::int64_t kMostTurns = 1 << 20;
+  constexpr std::size_t kMostKept = 6;
+  std::set<std::int64_t> turns;
+  const std::vector<ops::AxisValues> bases = BasesOf(instance_);
+  const auto point = bases.empty() ? std::nullopt : At(bases.back());
+  if (!point) return {};
   for (const facts::Decision& decision : program.decisions) {
+    if (!CountsAlone(decision)) continue;
+    for (std::size_t i = 0; i < plan_.kernels.size(); ++i) {
+      const auto lowered = compiled.lowered.find(plan_.kernels[i].entry);
+      if (lowered == compiled.lowered.end() || lowered->second != decision.entry) continue;
+      View view{.decision = &decision, .kernel = i, .input = {}};
+      const auto sign_at = [&](std::int64_t turn) {
+        view.turn = turn;
+        const auto outcome = Of(view, *point, 0);
+        return outcome ? outcome->sign : 2;
+      };
+      const int first = sign_at(0);
+      std::int64_t low = 0;
+      std::int64_t high = 1;
+      while (high < kMostTurns && sign_at(high) == first) {
+        low = high;
+        high *= 2;
+      }
+      if (high >= kMostTurns) continue;
+      while (high - low > 1) {
+        const std::int64_t middle = low + (high - low) / 2;
+        (sign_at(middle) == first ? low : high) = middle;
+      }
+      for (const std::int64_t turn : {low, high, high + 1}) {
+        if (turn > 1 && turns.size() < kMostKept) turns.insert(turn);
+      }
+    }
+  }
+  return {turns.begin(), turns.end()};
+}
+
+void Decisions::AddProgram(const facts::Facts& program, const engine::CompiledKernel& compiled) {
+  std::vector<std::int64_t> turns = TurnsOfLoops(program, compiled);
+  turns.insert(turns.begin(), {0, 1});
+  std::vector<View> plain;
+  for (const facts::Decision& decision : program.decisions) {
+    if (CountsAlone(decision)) continue;
     for (std::size_t i = 0; i < plan_.kernels.size(); ++i) {
       const auto lowered = compiled.lowered.find(plan_.kernels[i].entry);
       if (lowered == compiled.lowered.end() || lowered->second != decision.entry) continue;
       View view{.decision = &decision, .kernel = i, .input = {}};
       view.periodic = Uses(decision, Op::kAnd) || Uses(decision, Op::kRemainder) ||
                       Uses(decision, Op::kMultiplyHigh) || Uses(decision, Op::kShiftRight);
+      bool of_case = true;
       for (const Node& node : decision.nodes) {
         if (node.op != Op::kMemory || node.value < 0 ||
             static_cast<std::size_t>(node.value) >= plan_.kernels[i].args.size())
           continue;
-        const std::string& name = plan_.kernels[i].args[static_cast<std::size_t>(node.value)];
-        view.input = instance_.op.FindInput(name) != nullptr ? name : "?";
+        view.input = plan_.kernels[i].args[static_cast<std::size_t>(node.value)];
+        // Of workspace: nothing that a case holds.
+        of_case = of_case && instance_.op.FindInput(view.input) != nullptr;
       }
-      if (view.input == "?") continue;  // of workspace: nothing that a case holds
-      for (const std::int64_t turn : {0, 1}) {
-        for (const bool second_way : {false, true}) {
-          for (const bool last_thread : {false, true}) {
-            if ((turn > 0 && !Uses(decision, Op::kCounter)) ||
-                (second_way && !Uses(decision, Op::kChoice)) ||
-                (last_thread && !DependsOnThread(decision)) || views_.size() >= kMostViews)
-              continue;
-            view.turn = turn;
-            view.second_way = second_way;
-            view.last_thread = last_thread;
-            for (view.rest = 0; view.rest <= MostRest(decision); ++view.rest)
-              views_.push_back(view);
+      if (of_case) plain.push_back(view);
+    }
+  }
+  // Each as it is before any in its other views.
+  for (const bool second_way : {false, true}) {
+    for (const bool last_thread : {false, true}) {
+      for (const std::int64_t turn : turns) {
+        for (View view : plain) {
+          if ((turn > 0 && !Uses(*view.decision, Op::kCounter)) ||
+              (second_way && !Uses(*view.decision, Op::kChoice)) ||
+              (last_thread && !DependsOnThread(*view.decision)))
+            continue;
+          view.turn = turn;
+          view.second_way = second_way;
+          view.last_thread = last_thread;
+          for (view.rest = 0; view.rest <= MostRest(*view.decision); ++view.rest) {
+            if (views_.size() < kMostViews) views_.push_back(view);
           }
         }
       }
@@ -155,7 +214,10 @@ std::uint32_t Decisions::BranchLine(std::size_t number) const {
 }
 
 std::optional<Outcome> Decisions::Of(std::size_t number, const Point& point, double element) const {
-  const View& view = views_[number];
+  return Of(views_[number], point, element);
+}
+
+std::optional<Outcome> Decisions::Of(const View& view, const Point& point, double element) const {
   if (view.expression != nullptr) {
     const std::vector<ops::Expression::Kink> kinks = view.expression->Kinks(point.axes);
     if (!kinks[view.kink]) return std::nullopt;

@@ -2,7 +2,7 @@
 //
 // A program's comparison (facts::Decision) is computed here for a shape: parameters are what the plan
 // passes, special registers those of the first or of the last thread, loops in their first or second
-// turn. Each such view of it is a decision of its own. A plan's comparisons, minima and maxima are
+// turn, or where what they count passes a constant. Each such view of it is a decision of its own. A plan's comparisons, minima and maxima are
 // decisions as well: `min(ceil_div(rows, 8), 2112)` compares two numbers at every shape.
 //
 // A few last digits that are cut off (`n & 7`) are compared with each number that they can be.
@@ -78,6 +78,10 @@ class Decisions {
   };
   void AddPlan(const ops::LaunchPlan& plan);
   void AddProgram(const facts::Facts& program, const engine::CompiledKernel& compiled);
+  /// Turns of loops at which what they count passes a constant, ascending.
+  std::vector<std::int64_t> TurnsOfLoops(const facts::Facts& program,
+                                         const engine::CompiledKernel& compiled) const;
+  std::optional<Outcome> Of(const View& view, const Point& point, double element) const;
 
   const ops::Instance& instance_;
   const ops::LaunchPlan& plan_;

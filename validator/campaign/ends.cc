@@ -40,12 +40,13 @@ constexpr std::uint8_t kOtherPoison = 0x5a;
 constexpr std::uint64_t kStepsToConfirm = 1'500'000'000;
 constexpr std::int64_t kMostToConfirm = 1 << 22;
 
-// Elements of a fresh output that no longer hold what was there before the launch: zeros, or the
-// poison at the ends of it.
+// Elements of a fresh output that no longer hold what was there before the launch. The emulator fills
+// a page with poison when a kernel first gets there, so that a zero beside anything else was written;
+// a page of nothing but zeros may never have been touched.
 std::vector<std::int64_t> WrittenElements(const Tensor& tensor, std::uint8_t poison) {
+  constexpr std::int64_t kPage = 4096;
   const auto size = static_cast<std::int64_t>(SizeOf(tensor.dtype));
   const auto bytes = static_cast<std::int64_t>(tensor.memory.size());
-  std::array<std::byte, 8> zeros{};
   std::array<std::byte, 8> poisoned;
   poisoned.fill(static_cast<std::byte>(poison));
   std::vector<std::int64_t> written;
@@ -55,12 +56,17 @@ std::vector<std::int64_t> WrittenElements(const Tensor& tensor, std::uint8_t poi
     if (data < 0) break;  // ENXIO: only a hole is left
     const off_t hole = ::lseek(tensor.memory.fd(), data, SEEK_HOLE);
     const std::int64_t end = hole < 0 ? bytes : std::min<std::int64_t>(hole, bytes);
-    for (std::int64_t i = data / size; i * size < end && scanned < kMostScanned; ++i) {
-      const std::byte* element = tensor.Element(i);
-      scanned += size;
-      if (std::memcmp(element, zeros.data(), static_cast<std::size_t>(size)) != 0 &&
-          std::memcmp(element, poisoned.data(), static_cast<std::size_t>(size)) != 0)
-        written.push_back(i);
+    for (std::int64_t page = data / kPage * kPage; page < end && scanned < kMostScanned;
+         page += kPage) {
+      const std::int64_t last = std::min(page + kPage, bytes);
+      scanned += kPage;
+      const std::byte* first = tensor.Element(page / size);
+      if (std::all_of(first, first + (last - page), [](std::byte b) { return b == std::byte{0}; }))
+        continue;
+      for (std::int64_t i = page / size; i * size < last; ++i) {
+        if (std::memcmp(tensor.Element(i), poisoned.data(), static_cast<std::size_t>(size)) != 0)
+          written.push_back(i);
+      }
     }
     at = std::max<std::int64_t>(end, at + 1);
   }

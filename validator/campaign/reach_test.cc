@@ -93,8 +93,8 @@ bool Any(const ReachedCases& reached, Holds holds) {
 }
 
 TEST(ReachTest, MeetsTwoConditionsOnOneAxis) {
-  const Given setup("ceil_div(rows, 4)", {AxisPast(2, 1024), AxisModulo(2, 8, 5)});
-  EXPECT_TRUE(Any(setup.Reach(), [](const ops::AxisValues& axes) {
+  const Given given("ceil_div(rows, 4)", {AxisPast(2, 1024), AxisModulo(2, 8, 5)});
+  EXPECT_TRUE(Any(given.Reach(), [](const ops::AxisValues& axes) {
     return axes.at("columns") > 1024 && axes.at("columns") % 8 == 5;
   }));
 }
@@ -104,17 +104,17 @@ TEST(ReachTest, MeetsEachRestOfALongRow) {
   Builder builder;
   const auto columns = builder.Add(Op::kParameter, 2);
   const auto seven = builder.Add(Op::kConstant, 7);
-  const Given setup(
+  const Given given(
       "ceil_div(rows, 4)",
       {AxisPast(2, 1024), builder.Compare(builder.Add(Op::kAnd, 0, {columns, seven}), 0)});
-  EXPECT_TRUE(Any(setup.Reach(), [](const ops::AxisValues& axes) {
+  EXPECT_TRUE(Any(given.Reach(), [](const ops::AxisValues& axes) {
     return axes.at("columns") > 1024 && axes.at("columns") % 8 == 5;
   }));
 }
 
 TEST(ReachTest, MeetsConditionsOnTwoAxes) {
-  const Given setup("ceil_div(rows, 4)", {AxisPast(1, 5), AxisModulo(2, 37, 36)});
-  EXPECT_TRUE(Any(setup.Reach(), [](const ops::AxisValues& axes) {
+  const Given given("ceil_div(rows, 4)", {AxisPast(1, 5), AxisModulo(2, 37, 36)});
+  EXPECT_TRUE(Any(given.Reach(), [](const ops::AxisValues& axes) {
     return axes.at("rows") > 5 && axes.at("columns") % 37 == 36;
   }));
 }
@@ -126,10 +126,41 @@ TEST(ReachTest, SolvesEquationsOfAxes) {
   const auto seven = builder.Add(Op::kConstant, 7);
   const auto product = builder.Add(Op::kMultiply, 0, {rows, seven});
   const auto sum = builder.Add(Op::kAdd, 0, {product, columns});
-  const Given setup("ceil_div(rows, 4)", {builder.Compare(sum, 1999)});
-  EXPECT_TRUE(Any(setup.Reach(), [](const ops::AxisValues& axes) {
+  const Given given("ceil_div(rows, 4)", {builder.Compare(sum, 1999)});
+  EXPECT_TRUE(Any(given.Reach(), [](const ops::AxisValues& axes) {
     return 7 * axes.at("rows") + axes.at("columns") == 1999;
   }));
+}
+
+TEST(ReachTest, SolvesEquationsBesideAnotherCondition) {
+  // 3 * rows == columns + 11 && rows > 9
+  Builder builder;
+  const auto rows = builder.Add(Op::kParameter, 1);
+  const auto three = builder.Add(Op::kConstant, 3);
+  const auto product = builder.Add(Op::kMultiply, 0, {rows, three});
+  const auto columns = builder.Add(Op::kParameter, 2);
+  const auto difference = builder.Add(Op::kSubtract, 0, {product, columns});
+  const Given given("ceil_div(rows, 4)", {builder.Compare(difference, 11), AxisPast(1, 9)});
+  EXPECT_TRUE(Any(given.Reach(), [](const ops::AxisValues& axes) {
+    return 3 * axes.at("rows") == axes.at("columns") + 11 && axes.at("rows") > 9;
+  }));
+}
+
+TEST(ReachTest, FollowsLoopsToTheTurnThatIsTreatedInItsOwnWay) {
+  // start += 32: start >= 4064 && start + 33 == columns
+  const auto counter = [](Builder& builder) {
+    const auto start = builder.Add(Op::kConstant, 0);
+    const auto step = builder.Add(Op::kConstant, 32);
+    return builder.Add(Op::kCounter, 0, {start, step});
+  };
+  Builder limit;
+  Builder last;
+  const auto columns = last.Add(Op::kParameter, 2);
+  const auto rest = last.Add(Op::kSubtract, 0, {columns, counter(last)});
+  const Given given("ceil_div(rows, 4)",
+                    {limit.Compare(counter(limit), 4064), last.Compare(rest, 33)});
+  EXPECT_TRUE(Any(given.Reach(),
+                  [](const ops::AxisValues& axes) { return axes.at("columns") == 4064 + 33; }));
 }
 
 TEST(ReachTest, GoesPastLimitsThatStandInThePlanAlone) {
@@ -151,14 +182,14 @@ TEST(ReachTest, WhatIsTooLargeIsLeftToItsEnds) {
 }
 
 TEST(ReachTest, WhatCasesHadIsNotTriedAgain) {
-  const Given setup("ceil_div(rows, 4)", {AxisPast(2, 100)});
+  const Given given("ceil_div(rows, 4)", {AxisPast(2, 100)});
   ReachRequest request;
   for (const std::int64_t columns : {1, 99, 100, 101, 200})
     request.tried.push_back({{"rows", 2}, {"columns", columns}, {"table", 2}});
-  EXPECT_TRUE(setup.Reach(request).cases.empty());
+  EXPECT_TRUE(given.Reach(request).cases.empty());
   request.tried.pop_back();
   request.tried.pop_back();
-  EXPECT_TRUE(Any(setup.Reach(request),
+  EXPECT_TRUE(Any(given.Reach(request),
                   [](const ops::AxisValues& axes) { return axes.at("columns") > 100; }));
 }
 
@@ -171,8 +202,8 @@ TEST(ReachTest, AimsElementsAtWhatTheyAreComparedWith) {
   const auto one = builder.Add(Op::kConstant, 1);
   const auto half = builder.Add(Op::kShiftRight, 0, {table, one});
   const auto difference = builder.Add(Op::kSubtract, 0, {whole, half});
-  const Given setup("ceil_div(rows, 4)", {builder.Compare(difference, 0)});
-  const ReachedCases reached = setup.Reach();
+  const Given given("ceil_div(rows, 4)", {builder.Compare(difference, 0)});
+  const ReachedCases reached = given.Reach();
   ASSERT_FALSE(reached.cases.empty());
   for (const cases::Case& value : reached.cases) {
     const auto& ids = value.profiles.at("ids");
@@ -188,8 +219,8 @@ TEST(DecisionsTest, SeeLoopsInTheirFirstAndSecondTurn) {
   const auto at = builder.Add(Op::kCounter, 0, {start, step});
   const auto columns = builder.Add(Op::kParameter, 2);
   const auto rest = builder.Add(Op::kSubtract, 0, {columns, at});
-  const Given setup("rows", {builder.Compare(rest, 4095)});
-  const Decisions decisions(setup.instance, setup.plan, setup.compiled);
+  const Given given("rows", {builder.Compare(rest, 4095)});
+  const Decisions decisions(given.instance, given.plan, given.compiled);
   ASSERT_EQ(decisions.size(), 2u);
   const auto point = decisions.At({{"rows", 2}, {"columns", 5000}, {"table", 2}});
   ASSERT_TRUE(point);

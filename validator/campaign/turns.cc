@@ -10,8 +10,9 @@ namespace assay::campaign {
 namespace {
 
 constexpr std::size_t kMostTurns = 600;
-constexpr std::int64_t kWalk = 320;      ///< Extents that are walked one by one for what repeats,
-constexpr std::int64_t kShortWalk = 40;  ///< and for what does not.
+constexpr std::size_t kMostSecond = 400;  ///< More of them, from the first ones.
+constexpr std::int64_t kWalk = 320;       ///< Extents that are walked one by one for what repeats,
+constexpr std::int64_t kShortWalk = 40;   ///< and for what does not.
 
 std::vector<const ops::Axis*> VariablesOf(const ops::Instance& instance) {
   std::vector<const ops::Axis*> variables;
@@ -42,9 +43,43 @@ class TurnFinder {
     for (const ops::AxisValues& base : bases) {
       for (const ops::Axis* axis : axes_) {
         Walk(base, *axis);
-        Leap(base, *axis);
+        Leap(base, *axis, shape_decisions_);
       }
     }
+    Equations(bases);
+  }
+
+  /// What hangs on several axes at once, where one of them is where something else turns.
+  void Equations(const std::vector<ops::AxisValues>& bases) {
+    if (bases.empty()) return;
+    std::vector<std::size_t> equations;
+    for (const std::size_t d : shape_decisions_) {
+      if (DependsOnTwo(d, bases.back())) equations.push_back(d);
+    }
+    if (equations.empty()) return;
+    constexpr std::size_t kMostStarts = 120;
+    most_ = kMostTurns + kMostSecond;
+    const std::vector<ops::AxisValues> starts(
+        turns_.begin(),
+        turns_.begin() + static_cast<std::ptrdiff_t>(std::min(turns_.size(), kMostStarts)));
+    for (const ops::AxisValues& start : starts) {
+      for (const ops::Axis* axis : axes_) Leap(start, *axis, equations);
+    }
+  }
+
+  bool DependsOnTwo(std::size_t decision, const ops::AxisValues& base) const {
+    const auto gap_at = [&](const ops::AxisValues& axes) -> std::optional<double> {
+      const auto point = decisions_.At(axes);
+      const auto outcome = point ? decisions_.Of(decision, *point) : std::nullopt;
+      return outcome ? std::optional(outcome->gap) : std::nullopt;
+    };
+    const auto here = gap_at(base);
+    int depends = 0;
+    for (const ops::Axis* axis : axes_) {
+      const auto there = gap_at(Moved(base, *axis, base.at(axis->name) * 64));
+      depends += here && there && *here != *there;
+    }
+    return depends > 1;
   }
 
   /// One by one along small extents: the first of each outcome.
@@ -67,7 +102,8 @@ class TurnFinder {
 
   /// In doublings, then between two of them where an outcome changes. What repeats changes all the
   /// time: the walk has seen it.
-  void Leap(const ops::AxisValues& base, const ops::Axis& axis) {
+  void Leap(const ops::AxisValues& base, const ops::Axis& axis,
+            const std::vector<std::size_t>& of) {
     constexpr int kMostChanges = 3;
     std::vector<std::int64_t> values;
     std::vector<Decisions::Point> points;
@@ -80,7 +116,7 @@ class TurnFinder {
       }
       if (value >= most) break;
     }
-    for (const std::size_t d : shape_decisions_) {
+    for (const std::size_t d : of) {
       std::vector<std::size_t> changes;
       for (std::size_t i = 1; i < points.size(); ++i) {
         if (CodeOf(decisions_.Of(d, points[i])) != CodeOf(decisions_.Of(d, points[i - 1])))
@@ -122,7 +158,7 @@ class TurnFinder {
   }
 
   void AddTurn(const ops::AxisValues& axes) {
-    if (turns_.size() < kMostTurns && seen_.insert(axes).second) turns_.push_back(axes);
+    if (turns_.size() < most_ && seen_.insert(axes).second) turns_.push_back(axes);
   }
 
   const ops::Instance& instance_;
@@ -130,6 +166,7 @@ class TurnFinder {
   std::vector<const ops::Axis*> axes_;
   std::vector<std::size_t> shape_decisions_;
   std::vector<ops::AxisValues> turns_;
+  std::size_t most_ = kMostTurns;
   std::set<ops::AxisValues> seen_;
 };
 

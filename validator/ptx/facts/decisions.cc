@@ -498,10 +498,10 @@ class Slice {
   std::size_t depth_ = 0;
 };
 
-/// Does it hang on anything that a case can change?
+/// Does it hang on anything that a case can change, or on how often a loop has turned?
 bool Depends(const Decision& decision) {
   return std::ranges::any_of(decision.nodes, [](const Node& node) {
-    return node.op == Op::kParameter || node.op == Op::kMemory ||
+    return node.op == Op::kParameter || node.op == Op::kMemory || node.op == Op::kCounter ||
            (node.op == Op::kSpecial && node.value >= 12 && node.value < 16);
   });
 }
