@@ -37,7 +37,7 @@ constexpr std::int64_t kMostScanned = 64 << 20;
 // Another garbage than that of the probe.
 constexpr std::uint8_t kOtherPoison = 0x5a;
 // What a whole grid may take that seems to leave an output unwritten.
-constexpr std::uint64_t kStepsToConfirm = 1'500'000'000;
+constexpr std::uint64_t kStepsToConfirm = 6'000'000'000;
 constexpr std::int64_t kMostToConfirm = 1 << 22;
 
 // Elements of a fresh output that no longer hold what was there before the launch. The emulator fills
@@ -222,6 +222,8 @@ Status Runner::RunEnds(const cases::Probe& probe, CaseRun& run) const {
       Compare({}, observed, run);
       return {};
     }
+    leave_out("the end of an output seems unwritten, and the whole grid takes too long");
+    return {};
   }
   if (other) {
     for (const auto& [name, tensor] : other->calls.front().outputs) {

@@ -164,7 +164,7 @@ std::vector<Task> Campaign::Longest() {
     for (const ops::Axis& other : trial_.instance.op.axes) small[other.name] = other.min;
     const auto fits = [&](const Result<ops::AxisValues>& axes) {
       return axes && cases::TotalElements(trial_.instance, *axes) <= most &&
-             StepsFor(*axes) <= static_cast<double>(trial_.effort.campaign_steps) / 64;
+             StepsFor(*axes) <= static_cast<double>(trial_.effort.campaign_steps) / 160;
     };
     std::int64_t length = std::min<std::int64_t>(axis.max, most);
     auto solved = cases::SolveNear(trial_.instance.op, axis.name, length, small);
@@ -178,7 +178,7 @@ std::vector<Task> Campaign::Longest() {
       continue;
     }
     // Ordinary values: what is rounded too early shows after many additions only.
-    if (StepsFor(*solved) <= static_cast<double>(trial_.effort.campaign_steps) / 128) {
+    if (StepsFor(*solved) <= static_cast<double>(trial_.effort.campaign_steps) / 320) {
       planned.push_back(TaskFor(
           cases::MakeCase(trial_.instance, *cases::FindRecipe("biased"), *solved,
                           DeriveSeed(trial_.seed, "longest") + 100 + planned.size(), "long"),
@@ -236,7 +236,7 @@ std::vector<Task> Campaign::Long() {
       const auto solved = cases::SolveNear(trial_.instance.op, axis.name, value - 1, small);
       if (!solved || cases::TotalElements(trial_.instance, *solved) > trial_.effort.long_elements)
         break;
-      if (StepsFor(*solved) > static_cast<double>(trial_.effort.campaign_steps) / 32) break;
+      if (StepsFor(*solved) > static_cast<double>(trial_.effort.campaign_steps) / 160) break;
       longest = *solved;
     }
     if (!longest) {
