@@ -312,7 +312,29 @@ Expression Expression::Constant(std::int64_t value) {
   return constant;
 }
 
+namespace {
+
+bool HasKink(std::uint8_t code) {
+  return (code >= kEqual && code <= kGreaterEqual) || code == kMin || code == kMax;
+}
+
+}  // namespace
+
 Result<std::int64_t> Expression::Evaluate(const AxisValues& values) const {
+  return Run(values, nullptr);
+}
+
+std::vector<Expression::Kink> Expression::Kinks(const AxisValues& values) const {
+  std::vector<Kink> by_token(program_.size());
+  const Result<std::int64_t> value = Run(values, &by_token);
+  std::vector<Kink> kinks;
+  for (std::size_t at = 0; at < program_.size(); ++at) {
+    if (HasKink(program_[at].code)) kinks.push_back(value ? by_token[at] : std::nullopt);
+  }
+  return kinks;
+}
+
+Result<std::int64_t> Expression::Run(const AxisValues& values, std::vector<Kink>* kinks) const {
   std::vector<std::int64_t> stack;
   for (std::size_t at = 0; at < program_.size(); ++at) {
     const Token& token = program_[at];
@@ -355,6 +377,7 @@ Result<std::int64_t> Expression::Evaluate(const AxisValues& values) const {
     const std::int64_t b = stack.back();
     stack.pop_back();
     const std::int64_t a = stack.back();
+    if (kinks != nullptr && HasKink(token.code)) (*kinks)[at] = {a, b};
     switch (Apply(code, a, b, stack.back())) {
       case Trouble::kNone:
         break;

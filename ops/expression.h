@@ -12,8 +12,10 @@
 
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "base/error.h"
@@ -35,6 +37,10 @@ class Expression {
   const std::vector<std::string>& names() const { return names_; }
   const std::string& text() const { return text_; }
   const std::string& place() const { return place_; }
+  /// Both operands of each comparison, minimum and maximum, in the order written: where they change
+  /// sides, the expression has a kink. Nothing for those that are not evaluated at `values`.
+  using Kink = std::optional<std::pair<std::int64_t, std::int64_t>>;
+  std::vector<Kink> Kinks(const AxisValues& values) const;
   /// Integer literals that occur in it (tile sizes: case generation aims at their neighbours).
   std::vector<std::int64_t> Literals() const;
 
@@ -44,6 +50,9 @@ class Expression {
     std::int64_t value = 0;  // literal, or index into names_
     std::uint32_t column = 0;
   };
+  /// `kinks`, by token, may be null.
+  Result<std::int64_t> Run(const AxisValues& values, std::vector<Kink>* kinks) const;
+
   std::string text_ = "1";
   std::string place_;
   std::vector<Token> program_ = {{0, 1, 1}};  // code 0: a literal

@@ -105,5 +105,18 @@ TEST(Expression, NamesAndLiterals) {
   EXPECT_EQ(*Expression{}.Evaluate({}), 1);
 }
 
+TEST(Expression, KinksAreWhatIsCompared) {
+  const Expression grid = *Expression::Parse("min(ceil_div(rows, 8), 2112) * (columns > 5)", "f");
+  using Kink = Expression::Kink;
+  EXPECT_EQ(grid.Kinks({{"rows", 17}, {"columns", 4}}),
+            (std::vector<Kink>{Kink({3, 2112}), Kink({4, 5})}));
+  // Where it has no value, it has no kinks, but their number stays.
+  EXPECT_EQ(grid.Kinks({{"rows", 17}}), (std::vector<Kink>{std::nullopt, std::nullopt}));
+  // What is not evaluated is not compared.
+  const Expression guarded = *Expression::Parse("a == 0 || 8 % a < b", "f");
+  EXPECT_EQ(guarded.Kinks({{"a", 0}, {"b", 3}}), (std::vector<Kink>{Kink({0, 0}), std::nullopt}));
+  EXPECT_TRUE(Expression::Parse("a + 2 * b", "f")->Kinks({{"a", 1}, {"b", 1}}).empty());
+}
+
 }  // namespace
 }  // namespace assay::ops

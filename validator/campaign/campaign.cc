@@ -58,10 +58,23 @@ std::uint64_t ThreadsOf(const ops::Instance& instance, const ops::LaunchPlan& pl
   return threads;
 }
 
+std::uint64_t BlocksOf(const ops::Instance& instance, const ops::LaunchPlan& plan,
+                       const ops::AxisValues& axes) {
+  const auto complete = ops::ResolveAxes(instance.op, axes);
+  if (!complete) return 0;
+  const auto resolved = ops::Resolve(plan, instance, *complete);
+  if (!resolved) return 0;
+  std::uint64_t most = 0;
+  for (const ops::ResolvedKernel& kernel : resolved->kernels)
+    most = std::max(most, std::uint64_t{kernel.grid[0]} * kernel.grid[1] * kernel.grid[2]);
+  return most;
+}
+
 Campaign::Campaign(const Trial& trial) : trial_(trial) {}
 
 double Campaign::StepsFor(const ops::AxisValues& axes) const {
   const std::int64_t elements = cases::TotalElements(trial_.instance, axes);
+  if (const auto estimate = costs_.Estimate(axes, elements)) return *estimate;
   const std::uint64_t threads = ThreadsOf(trial_.instance, trial_.plan, axes);
   return static_cast<double>(elements) * std::max(marginal_steps_, 1.0) +
          static_cast<double>(threads) * steps_per_thread_;
@@ -86,6 +99,7 @@ void Campaign::Learn(const CaseRun& run) {
   const std::int64_t elements = cases::TotalElements(trial_.instance, run.probe.case_.axes);
   const double calls = static_cast<double>(1 + run.probe.prelude.size());
   const double steps = static_cast<double>(run.report.counters.steps) / calls;
+  if (elements != INT64_MAX) costs_.Learn(run.probe.case_.axes, elements, steps);
   const auto threads =
       static_cast<double>(ThreadsOf(trial_.instance, trial_.plan, run.probe.case_.axes));
   // Tiny cases are all overhead: whole blocks run for a handful of elements.
@@ -239,31 +253,47 @@ bool Campaign::Execute(const std::vector<Task>& planned, std::string_view gate, 
   return true;
 }
 
+// A new wave is a row here and a function that plans it. Shares are limits, not parts of a whole: what
+// a wave leaves is there for the next. What is kept for late waves is out of reach of earlier ones.
+constexpr Campaign::Wave Campaign::kWaves[] = {
+    {"regressions", &Campaign::Regressions, 25, 0},
+    {"smoke", &Campaign::Smoke, 25, 0},
+    {"tiny", &Campaign::Tiny, 25, 0, true},
+    {"shapes", &Campaign::Shapes, 25, 0},
+    {"reached", &Campaign::Reached, 10, 8},
+    {"values", &Campaign::Values, 25, 0},
+    {"patterns", &Campaign::Patterns, 5, 2},
+    {"aimed", &Campaign::Aimed, 25, 0},
+    {"paired", &Campaign::Paired, 10, 2},
+    {"long", &Campaign::Long, 20, 5},
+    {"longest", &Campaign::Longest, 10, 2},
+    {"varied", &Campaign::Varied, 25, 0},
+    {"surroundings", &Campaign::Surroundings, 25, 12},
+    {"huge", &Campaign::Huge, 25, 0},
+};
+
 void Campaign::Run() {
-  using Wave = std::vector<Task> (Campaign::*)();
-  constexpr Wave kWaves[] = {&Campaign::Regressions, &Campaign::Smoke,        &Campaign::Tiny,
-                             &Campaign::Shapes,      &Campaign::Values,       &Campaign::Aimed,
-                             &Campaign::Paired,      &Campaign::Long,         &Campaign::Longest,
-                             &Campaign::Varied,      &Campaign::Surroundings, &Campaign::Huge};
-  for (const Wave wave : kWaves) {
-    std::vector<Task> planned = (this->*wave)();
+  for (const Wave& wave : kWaves) {
+    std::vector<Task> planned = (this->*wave.plan)();
     if (!harvest_.inconclusive.empty()) return;
-    Trim(planned);
-    // Tiny cases are so cheap, and so good a start for shrinking, that all of them run.
-    const bool tiny = wave == &Campaign::Tiny;
-    if (!Execute(planned, "memory", harvest_, tiny ? planned.size() : kBatchesAfterRefutation))
+    Trim(planned, wave);
+    if (!Execute(planned, "memory", harvest_,
+                 wave.whole ? planned.size() : kBatchesAfterRefutation))
       return;
-    if (tiny) harvest_.batches_since_hit = 0;
+    if (wave.whole) harvest_.batches_since_hit = 0;
   }
 }
 
-// Leaves out the costliest probes of a wave where it would go beyond a quarter of the budget, or
-// beyond what is left of it: kernels that are quadratic in an axis cost more than was foreseen.
-void Campaign::Trim(std::vector<Task>& planned) {
-  const auto budget = static_cast<double>(trial_.effort.campaign_steps);
-  const double left = budget - static_cast<double>(harvest_.steps);
-  const double allowed = std::clamp(left, 0.0, budget / 4);
+void Campaign::Trim(std::vector<Task>& planned, const Wave& wave) {
+  const double hundredth = static_cast<double>(trial_.effort.campaign_steps) / 100;
+  double left = 100 * hundredth - static_cast<double>(harvest_.steps);
+  for (const Wave& other : kWaves) {
+    if (&other > &wave) left -= other.kept * hundredth;
+  }
+  const double allowed = std::clamp(left, 0.0, wave.share * hundredth);
   const auto cost = [&](const Task& p) {
+    // The ends of a huge shape have a limit of their own, and take little of it.
+    if (p.probe.ends_only) return 0.0;
     return StepsFor(p.probe.case_.axes) * static_cast<double>(1 + p.probe.prelude.size());
   };
   double total = 0;

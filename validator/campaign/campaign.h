@@ -1,11 +1,8 @@
 // The campaign: which cases a candidate is tried on, in waves, and what came of them.
 //
-// Waves run from cheap and telling to costly: known regressions, a handful of small shapes, every
-// recipe of values on the tiniest shapes, every shape, calls again and again where a kernel keeps
-// state, every recipe on middling shapes, cases aimed at the program's constants, one and two at a
-// time, long axes, variations of what reached something new, other schedules and surroundings
-// (poison, alignment, calls before), huge shapes at their ends. A wave is a list of probes; within
-// it, probes run in batches of fixed size. After a refutation the tiniest shapes and two more
+// Waves run from cheap and telling to costly: the table in campaign.cc, and docs/cases.md for what
+// each of them tries. A wave is a list of probes; within it, probes run in batches of fixed size. It
+// may spend its share of the emulated instructions, and leaves to the others what it does not need. After a refutation the tiniest shapes and two more
 // batches run, so that one round of feedback may carry several distinct defects, then the campaign
 // ends.
 //
@@ -20,6 +17,7 @@
 #include <vector>
 
 #include "base/rng.h"
+#include "validator/campaign/costs.h"
 #include "validator/campaign/guidance.h"
 #include "validator/campaign/repetitions.h"
 #include "validator/campaign/trial.h"
@@ -56,6 +54,10 @@ struct Harvest {
 std::uint64_t ThreadsOf(const ops::Instance& instance, const ops::LaunchPlan& plan,
                         const ops::AxisValues& axes);
 
+/// Blocks of the largest launch at a shape; 0 where the plan does not hold for it.
+std::uint64_t BlocksOf(const ops::Instance& instance, const ops::LaunchPlan& plan,
+                       const ops::AxisValues& axes);
+
 class Campaign {
  public:
   static constexpr std::size_t kBatchesAfterRefutation = 2;
@@ -80,7 +82,7 @@ class Campaign {
   verdict::Ledger LedgerOfAll() const;
   /// A task for one case, with the step limit that fits its size.
   Task TaskFor(cases::Case value, std::string purpose) const;
-  /// Estimated steps for a case at this shape, from the runs so far.
+  /// Estimated steps for a case at this shape, from what those so far took.
   double StepsFor(const ops::AxisValues& axes) const;
   /// Hits turned into minimal counterexamples, at most three in all.
   const std::vector<verdict::Counterexample>& Counterexamples();
@@ -88,11 +90,25 @@ class Campaign {
   void Fill(std::string_view gate, verdict::GateResult& result);
 
  private:
+  /// A wave: what it tries, the most that it may spend, and what the waves before leave to it, in
+  /// hundredths of the budget.
+  struct Wave {
+    std::string_view name;
+    std::vector<Task> (Campaign::*plan)();
+    int share;
+    int kept;
+    /// Runs whole after a refutation: so cheap, and so good a start for shrinking.
+    bool whole = false;
+  };
+  static const Wave kWaves[];
+
   std::vector<Task> Regressions();
   std::vector<Task> Smoke();
   std::vector<Task> Tiny();
   std::vector<Task> Shapes();
+  std::vector<Task> Reached();
   std::vector<Task> Values();
+  std::vector<Task> Patterns();
   std::vector<Task> Long();
   std::vector<Task> Aimed();
   std::vector<Task> Paired();
@@ -106,7 +122,9 @@ class Campaign {
   void AddRepeatedCalls(const std::vector<cases::Case>& pool, std::size_t count, Rng& rng,
                         std::vector<Task>& planned) const;
 
-  void Trim(std::vector<Task>& planned);
+  /// Leaves out the costliest tasks of what would go beyond the share.
+  void Trim(std::vector<Task>& planned, const Wave& wave);
+  Task EndsOf(ops::AxisValues axes, std::string purpose, std::uint64_t seed) const;
   /// A run that reached its step limit, again: under a larger limit, then on smaller cases in its
   /// place. Limits are learned from tiny cases, and a kernel may be costlier than they show.
   CaseRun Again(Task& task, CaseRun run, Harvest& harvest) const;
@@ -124,6 +142,7 @@ class Campaign {
   double steps_per_element_ = 0;    ///< The most of any run, overheads included: for limits.
   double steps_per_thread_ = 0;     ///< Of threads with next to nothing to do: for estimates.
   double marginal_steps_ = 0;       ///< For each element, beyond what its threads cost anyway.
+  Costs costs_;                     ///< Of whole cases, by shape.
   bool schedule_matters_ = false;
   bool flags_are_read_ = false;  ///< By strong loads, which may return old values.
   bool minimised_ = false;

@@ -18,7 +18,7 @@ struct EffortRow {
   std::size_t mixed_cases;     ///< Every input with a profile of its own.
   std::size_t schedules;       ///< Orders of blocks and warps explored where they may matter.
   std::size_t guided_cases;    ///< Aimed at branch sides that no case has reached.
-  std::size_t huge_shapes;     ///< With more than 2^31 elements, of which only the ends are run.
+  std::size_t huge_shapes;     ///< Past limits of 32-bit numbers, of which only the ends are run.
   std::size_t property_cases;  ///< For each declared property.
   std::size_t holdout_cases;
   std::size_t device_cases;      ///< On a GPU, where there is one.

@@ -183,6 +183,14 @@ std::vector<verdict::Unreached> Coverage::Unreached() const {
   return unreached;
 }
 
+std::set<std::uint32_t> Coverage::HalfReached() const {
+  std::set<std::uint32_t> lines;
+  for (const auto& [line, branch] : branches_) {
+    if (branch.sides != kBothSides) lines.insert(line);
+  }
+  return lines;
+}
+
 std::size_t Coverage::sides() const {
   std::size_t count = 0;
   for (const auto& [line, branch] : branches_)

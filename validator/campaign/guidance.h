@@ -11,6 +11,7 @@
 #include <cstdint>
 #include <functional>
 #include <map>
+#include <set>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -29,6 +30,8 @@ class Coverage {
   /// Sides of branches that never ran, in the order of lines. Copies of one source line that the
   /// compiler made are told once, with their number.
   std::vector<verdict::Unreached> Unreached() const;
+  /// Lines in the PTX of branches of which one side ran.
+  std::set<std::uint32_t> HalfReached() const;
   std::size_t branches() const { return branches_.size(); }
   /// Sides that ran, of 2 * branches().
   std::size_t sides() const;

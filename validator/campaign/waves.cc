@@ -64,7 +64,7 @@ std::vector<Task> Campaign::Tiny() {
         cases::TotalElements(trial_.instance, *axes) > trial_.effort.max_elements)
       continue;
     for (const cases::Recipe& recipe : cases::AllRecipes()) {
-      if (!cases::Applies(recipe, trial_.instance)) continue;
+      if (!cases::Applies(recipe, trial_.instance) || recipe.wide) continue;
       planned.push_back(TaskFor(
           cases::MakeCase(trial_.instance, recipe, *axes, seed + planned.size(), "edge"), "tiny"));
     }
@@ -95,7 +95,7 @@ std::vector<Task> Campaign::Values() {
   const std::uint64_t seed = DeriveSeed(trial_.seed, "values");
   std::size_t number = 0;
   for (const cases::Recipe& recipe : cases::AllRecipes()) {
-    if (!cases::Applies(recipe, trial_.instance)) continue;
+    if (!cases::Applies(recipe, trial_.instance) || recipe.wide) continue;
     for (std::size_t i = 0; i < std::min(trial_.effort.recipe_shapes, middling.size()); ++i) {
       planned.push_back(TaskFor(
           cases::MakeCase(trial_.instance, recipe,
@@ -164,7 +164,7 @@ std::vector<Task> Campaign::Longest() {
     for (const ops::Axis& other : trial_.instance.op.axes) small[other.name] = other.min;
     const auto fits = [&](const Result<ops::AxisValues>& axes) {
       return axes && cases::TotalElements(trial_.instance, *axes) <= most &&
-             StepsFor(*axes) <= static_cast<double>(trial_.effort.campaign_steps) / 64;
+             StepsFor(*axes) <= static_cast<double>(trial_.effort.campaign_steps) / 160;
     };
     std::int64_t length = std::min<std::int64_t>(axis.max, most);
     auto solved = cases::SolveNear(trial_.instance.op, axis.name, length, small);
@@ -176,6 +176,13 @@ std::vector<Task> Campaign::Longest() {
       harvest_.ledger.Planned("long");
       harvest_.ledger.LeaveOut("long", "no long extent fits the budget", axis.name);
       continue;
+    }
+    // Ordinary values: what is rounded too early shows after many additions only.
+    if (StepsFor(*solved) <= static_cast<double>(trial_.effort.campaign_steps) / 320) {
+      planned.push_back(TaskFor(
+          cases::MakeCase(trial_.instance, *cases::FindRecipe("biased"), *solved,
+                          DeriveSeed(trial_.seed, "longest") + 100 + planned.size(), "long"),
+          "long"));
     }
     cases::Case value =
         cases::MakeCase(trial_.instance, *cases::FindRecipe("exact"), *solved,
@@ -229,10 +236,7 @@ std::vector<Task> Campaign::Long() {
       const auto solved = cases::SolveNear(trial_.instance.op, axis.name, value - 1, small);
       if (!solved || cases::TotalElements(trial_.instance, *solved) > trial_.effort.long_elements)
         break;
-      // By the costliest element so far: many kernels are quadratic in an axis.
-      const auto elements = static_cast<double>(cases::TotalElements(trial_.instance, *solved));
-      if (elements * steps_per_element_ > static_cast<double>(trial_.effort.campaign_steps) / 16)
-        break;
+      if (StepsFor(*solved) > static_cast<double>(trial_.effort.campaign_steps) / 160) break;
       longest = *solved;
     }
     if (!longest) {
@@ -350,27 +354,6 @@ Task Campaign::After(const Repetition& repetition, const cases::Case& judged,
   for (const cases::Case& before : one.probe.prelude)
     one.wants.max_steps += TaskFor(before, "").wants.max_steps;
   return one;
-}
-
-// More elements than 2^31, of which only the ends are run: where an index of 32 bits wraps.
-std::vector<Task> Campaign::Huge() {
-  std::vector<Task> planned;
-  const std::uint64_t seed = DeriveSeed(trial_.seed, "huge");
-  for (const cases::ShapeChoice& shape : cases::HugeShapes(trial_.instance)) {
-    if (planned.size() >= trial_.effort.huge_shapes) break;
-    cases::Case value{
-        .axes = shape.axes, .seed = seed + planned.size(), .profiles = {}, .origin = shape.origin};
-    for (const ops::TensorSpec& spec : trial_.instance.op.inputs) {
-      if (!spec.is_scalar && !spec.IsGenerated() &&
-          cases::ClassOf(spec, trial_.instance.TypeOf(spec)) == cases::InputClass::kFloat)
-        value.profiles[spec.name] = {.kind = "ends", .parameters = {}, .literal = {}};
-    }
-    Task task = TaskFor(std::move(value), "huge");
-    task.probe.ends_only = true;
-    task.wants.max_steps = kHugeSteps;
-    planned.push_back(std::move(task));
-  }
-  return planned;
 }
 
 }  // namespace assay::campaign

@@ -173,6 +173,58 @@ double Ends(const FillContext& context, std::int64_t index) {
   return sign * static_cast<double>(1 + rng.Below(3));
 }
 
+// Small integers, none of them 0, but for whole warps of zeros: in front, at the end, or in between.
+double Padded(const FillContext& context, std::int64_t index) {
+  constexpr std::int64_t kRun = 128;
+  const std::int64_t row = index / context.row;
+  const std::int64_t column = index % context.row;
+  const std::int64_t run = context.row > 2 * kRun ? kRun : context.row / 3;
+  const std::int64_t whole = context.row / kRun * kRun;
+  bool zero = false;
+  switch ((static_cast<std::int64_t>(context.stream % 3) + row) % 3) {
+    case 0:
+      zero = column < run;
+      break;
+    case 1:
+      zero = column >= (whole > run ? whole - run : context.row - run);
+      break;
+    default:
+      zero = column / std::max<std::int64_t>(run, 1) % 2 == 1;
+  }
+  if (zero) return 0;
+  Rng rng = At(context, index);
+  const double sign = Sign(rng.Next());
+  return sign * static_cast<double>(1 + rng.Below(3));
+}
+
+// Not a power of two, nor a multiple of one: sums of it are rounded.
+double ConstantRows(const FillContext& context, std::int64_t index) {
+  const auto step = static_cast<double>(Hash(context, index / context.row) % 23);
+  return Scaled(context, 0.1 * (step - 11.5));
+}
+
+// The maximum, 4, stands in each row two or three times, in different warps and once at the end.
+double Ties(const FillContext& context, std::int64_t index) {
+  const std::int64_t row = index / context.row;
+  const std::int64_t column = index % context.row;
+  const auto first =
+      static_cast<std::int64_t>(Hash(context, row) % static_cast<std::uint64_t>(context.row));
+  const bool third = row % 2 == 1;
+  if (column == first || column == (first + context.row / 2) % context.row ||
+      (third && column == context.row - 1))
+    return 4.0;
+  return static_cast<double>(At(context, index).Between(-3, 3));
+}
+
+// In the last place, or (every other row) in the first one past the last multiple of 32.
+double LateMaximum(const FillContext& context, std::int64_t index) {
+  const std::int64_t row = index / context.row;
+  const std::int64_t column = index % context.row;
+  const std::int64_t place =
+      row % 2 == 0 ? context.row - 1 : std::min(context.row / 32 * 32, context.row - 1);
+  return Scaled(context, At(context, index).Normal() + (column == place ? 12.0 : 0.0));
+}
+
 // --- integers that are not indices
 
 double UniformInteger(const FillContext& context, std::int64_t index) {
@@ -219,6 +271,22 @@ double IndexAllEqual(const FillContext& context, std::int64_t) {
 
 double IndexSorted(const FillContext& context, std::int64_t index) {
   return std::floor(Fraction(index, context.elements) * (static_cast<double>(context.bound) - 1.0));
+}
+
+// Each index several times in a row, ascending.
+double IndexSortedRuns(const FillContext& context, std::int64_t index) {
+  return std::min(static_cast<double>(context.bound) - 1.0,
+                  std::floor(static_cast<double>(index) / 3));
+}
+
+// Ascending in runs, but for one step down: between the lanes 31 and 32, or inside of a warp.
+double IndexSortedButOne(const FillContext& context, std::int64_t index) {
+  const std::int64_t place = Mix64(context.stream) % 3 == 0 ? 17 : 32;
+  const double sorted = IndexSorted(context, index);
+  const double before = IndexSorted(context, place - 1);
+  if (index < place || context.elements <= place + 1) return std::min(sorted, before);
+  // What comes after goes back to an index that there was, and on from there.
+  return std::max(0.0, sorted - std::max(1.0, std::floor(before / 2)));
 }
 
 double IndexLast(const FillContext& context, std::int64_t) {
@@ -351,6 +419,32 @@ constexpr std::array kRows = {
                {kNone, kNone},
                Ends,
                "small integers at both ends of a huge tensor, zeros between"},
+    ProfileRow{"padded",
+               kFloat,
+               9,
+               true,
+               false,
+               {kNone, kNone},
+               Padded,
+               "small integers and whole warps of zeros"},
+    ProfileRow{
+        "constant_rows", kFloat, 7, false, false, {kNone, kNone}, ConstantRows, "one value a row"},
+    ProfileRow{"ties",
+               kFloat,
+               9,
+               true,
+               false,
+               {kNone, kNone},
+               Ties,
+               "small integers, the largest several times"},
+    ProfileRow{"late_maximum",
+               kFloat,
+               10,
+               false,
+               false,
+               {kNone, kNone},
+               LateMaximum,
+               "the largest value at the end"},
     ProfileRow{"zero", kInteger, 0, true, false, {kNone, kNone}, Zero, "all zeros"},
     ProfileRow{
         "constant", kInteger, 1, true, false, {{{"value", 2}, kNone}}, Constant, "one value"},
@@ -370,6 +464,22 @@ constexpr std::array kRows = {
         "sorted", kIndex, 2, true, false, {kNone, kNone}, IndexSorted, "ascending, evenly spread"},
     ProfileRow{"last", kIndex, 1, true, false, {kNone, kNone}, IndexLast, "the last everywhere"},
     ProfileRow{"reversed", kIndex, 3, true, false, {kNone, kNone}, IndexReversed, "descending"},
+    ProfileRow{"sorted_runs",
+               kIndex,
+               2,
+               true,
+               false,
+               {kNone, kNone},
+               IndexSortedRuns,
+               "ascending, each three times"},
+    ProfileRow{"sorted_but_one",
+               kIndex,
+               5,
+               true,
+               false,
+               {kNone, kNone},
+               IndexSortedButOne,
+               "ascending but for one step down"},
     ProfileRow{"uniform", kIndex, 4, true, false, {kNone, kNone}, IndexUniform, "uniform"},
     ProfileRow{
         "permutation", kIndex, 5, true, false, {kNone, kNone}, IndexPermutation, "no duplicates"},

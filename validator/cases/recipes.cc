@@ -41,6 +41,14 @@ constexpr std::array kRecipes = {
     Recipe{"extremes", "extremes", "edges", "extremes", false, "the ends of each range"},
     Recipe{"specials", "specials", "uniform", "uniform", true, "NaN and infinities here and there"},
     Recipe{"infinite_rows", "infinite_rows", "uniform", "uniform", true, "whole rows of -inf"},
+    Recipe{"padded", "padded", "sorted_but_one", "uniform", false,
+           "whole warps of zeros in front, in the middle or at the end of a row", true, true},
+    Recipe{"level", "constant_rows", "sorted_runs", "constant", false, "one value a row", true,
+           true},
+    Recipe{"ties", "ties", "sorted_but_one", "uniform", false,
+           "the largest value twice or three times, warps apart", true, true},
+    Recipe{"late", "late_maximum", "last", "uniform", false,
+           "the largest value in the row's last place, or behind its last full chunk", true, true},
 };
 
 // The recipe's word for this input, or an empty one where the default serves.
@@ -93,7 +101,7 @@ Case MakeMixedCase(const ops::Instance& instance, ops::AxisValues axes, std::uin
   Rng rng(DeriveSeed(seed, "recipes"));
   for (const ops::TensorSpec& spec : instance.op.inputs) {
     std::size_t drawn = rng.Below(kRecipes.size());
-    while (kRecipes[drawn].alone) drawn = rng.Below(kRecipes.size());
+    while (kRecipes[drawn].alone || kRecipes[drawn].wide) drawn = rng.Below(kRecipes.size());
     Set(value, kRecipes[drawn], spec, instance.TypeOf(spec));
   }
   return value;

@@ -25,6 +25,8 @@ struct Recipe {
   /// Not mixed with other recipes: next to large values, whether intermediate products underflow
   /// would hang on the order of their factors, which is nobody's fault.
   bool alone = false;
+  /// A pattern along rows of several warps: says nothing on shorter ones, and is not mixed either.
+  bool wide = false;
 };
 
 std::span<const Recipe> AllRecipes();

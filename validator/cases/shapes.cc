@@ -244,15 +244,26 @@ std::vector<ShapeChoice> HugeShapes(const ops::Instance& instance) {
   // and multiples, because kernels go different ways for them.
   struct Row {
     int bits;
+    bool of_bytes;
     bool longest_first;
     std::int64_t least_granule;
   };
-  constexpr std::array<Row, 4> kRows = {
-      {{31, true, 1}, {32, true, 16}, {31, false, 16}, {32, false, 1}}};
-  for (const auto& [bits, longest_first, least_granule] : kRows) {
-    const std::int64_t target = (std::int64_t{1} << bits) + (std::int64_t{1} << (bits - 7));
+  // Bytes first: offsets of 32 bits wrap in them before indices do. 2^24: what a float counts to, and
+  // __umul24.
+  constexpr std::array<Row, 8> kRows = {{{31, true, true, 1},
+                                         {31, true, false, 16},
+                                         {31, false, true, 1},
+                                         {24, false, true, 1},
+                                         {32, false, true, 16},
+                                         {31, false, false, 16},
+                                         {24, false, false, 16},
+                                         {32, false, false, 1}}};
+  for (const auto& [bits, of_bytes, longest_first, least_granule] : kRows) {
     for (const auto* specs : {&op.inputs, &op.outputs}) {
       for (const ops::TensorSpec& spec : *specs) {
+        const std::int64_t limit = (std::int64_t{1} << bits) + (std::int64_t{1} << (bits - 7));
+        const std::int64_t target =
+            of_bytes ? limit / static_cast<std::int64_t>(SizeOf(instance.TypeOf(spec))) : limit;
         std::vector<const ops::Axis*> along;
         for (const ops::Expression& extent : spec.shape) {
           const ops::Axis* axis = op.FindAxis(extent.text());

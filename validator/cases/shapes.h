@@ -58,7 +58,8 @@ std::vector<ShapeChoice> ScaledWorkloads(const ops::Instance& instance, std::int
 /// blocks), the others small. Not for running: for evaluating plans.
 std::vector<ShapeChoice> ExtremeShapes(const ops::Instance& instance);
 
-/// Shapes of which one tensor has just more elements than 2^31, or than 2^32: as long as possible
+/// Shapes of which one tensor has just more than 2^31 bytes, or elements than 2^31, 2^24 or 2^32: as
+/// long as possible
 /// along the axes with the most room (then along the leading ones), as short as that allows along
 /// the others, so that a row costs little. Nothing where the op's axes do not reach that far.
 std::vector<ShapeChoice> HugeShapes(const ops::Instance& instance);

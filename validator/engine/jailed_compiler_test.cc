@@ -17,7 +17,7 @@ Json GoodHeader() {
     "diagnostics": [{"severity": "warning", "file": "kernel.cu", "line": 3, "column": 1, "code": "177-D", "message": "unused", "excerpt": "", "context": ""}],
     "ptx_bytes": 4, "cubin_bytes": 2, "lowered": {"k": "_Z1k"},
     "resources": {"_Z1k": {"registers": 28, "spill_store_bytes": 8, "shared_bytes": 1024}},
-    "program": {"facts": {"fault": "", "uses": [], "constants": [], "variables": [], "memory": [],
+    "program": {"facts": {"fault": "", "uses": [], "constants": [], "decisions": [], "variables": [], "memory": [],
       "memory_left_out": 0, "atomics": [], "atomics_left_out": 0, "functions": []}}})");
 }
 

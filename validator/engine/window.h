@@ -3,11 +3,18 @@
 // A grid of millions of blocks cannot be emulated, but the blocks at its ends can, and that is where
 // an index computed in 32 bits shows. What a skipped block would have done must not matter to the
 // others, so a grid is cut only where the launch is known not to let blocks depend on each other
-// (facts of the program; clusters and cooperation of the plan) and hands nothing but its results on:
-// no buffer of it that is not an input is used by a later launch.
+// (facts of the program; clusters and cooperation of the plan).
 //
-//   if (!engine::CutToEnds(binding.execution, kernel.facts.get())) ...  // this plan cannot be cut
+// A cut launch may hand something on: a later one then finds undefined what the skipped blocks would
+// have written. That is told, for whoever runs it has to find out which results hang on it (by
+// running it twice, over different garbage). What is filled before the first launch would hide it;
+// so such a buffer bars the cut.
+//
+//   const engine::Cut cut = engine::CutToEnds(binding.execution, kernel.facts.get());
+//   if (cut == engine::Cut::kRefused) ...  // this plan cannot be cut
 #pragma once
+
+#include <cstdint>
 
 #include "validator/execution/execution.h"
 #include "validator/ptx/facts/facts.h"
@@ -17,11 +24,26 @@ namespace assay::engine {
 /// Grids of at most this many blocks run whole.
 inline constexpr std::uint64_t kWholeGrid = 1024;
 
-/// May launch number `launch` be cut, by the rule above? Not where the program is unknown (null).
-bool MayCut(const Execution& execution, const facts::Facts* program, std::size_t launch);
+enum class Cut : std::uint8_t {
+  kRefused,      ///< Blocks may depend on each other, or a filled buffer is handed on.
+  kIndependent,  ///< What the blocks left compute is what they compute in the whole grid.
+  kHandedOn,     ///< Unless it is undefined, for a later launch uses what a cut one wrote.
+};
 
-/// Leaves the first block and the last two of every grid beyond kWholeGrid. False, and nothing is
-/// changed, where one of them may not be cut.
-bool CutToEnds(Execution& execution, const facts::Facts* program);
+/// Of cutting launch number `launch`, by the rule above. An unknown program (null) bars it.
+Cut MayCut(const Execution& execution, const facts::Facts* program, std::size_t launch);
+
+/// A grid of `blocks` blocks loops over so much that only one block of it can be run.
+constexpr bool LastBlockOnly(std::int64_t elements, std::uint64_t blocks) {
+  constexpr std::int64_t kForOneBlock = 1 << 18;
+  constexpr std::int64_t kForAll = 1 << 22;
+  return blocks <= kWholeGrid ? elements > kForAll
+                              : elements / static_cast<std::int64_t>(blocks) > kForOneBlock;
+}
+
+/// Leaves the first block and the last two of every grid beyond kWholeGrid; or, where
+/// `last_block_only`, the last one of every grid of more than a few. Nothing is changed where one of
+/// them may not be cut.
+Cut CutToEnds(Execution& execution, const facts::Facts* program, bool last_block_only = false);
 
 }  // namespace assay::engine

@@ -40,7 +40,7 @@ TEST(WindowTest, LeavesTheEndsOfLargeGrids) {
   const facts::Facts program = Program();
   Execution execution = Two("plain", "plain", false);
   execution.launches[1].grid = {100, 1, 1};
-  ASSERT_TRUE(CutToEnds(execution, &program));
+  ASSERT_EQ(CutToEnds(execution, &program), Cut::kIndependent);
   EXPECT_EQ(execution.launches[0].only, (std::vector<BlockRange>{{0, 1}, {4998, 2}}));
   EXPECT_TRUE(execution.launches[1].only.empty());
 }
@@ -48,27 +48,47 @@ TEST(WindowTest, LeavesTheEndsOfLargeGrids) {
 TEST(WindowTest, CutsNothingThatIsHandedOn) {
   const facts::Facts program = Program();
   Execution execution = Two("plain", "plain", true);
-  EXPECT_FALSE(CutToEnds(execution, &program));
+  EXPECT_EQ(CutToEnds(execution, &program), Cut::kRefused);
   EXPECT_TRUE(execution.launches[0].only.empty());
   // The last launch may be cut all the same.
-  EXPECT_FALSE(MayCut(execution, &program, 0));
-  EXPECT_TRUE(MayCut(execution, &program, 1));
+  EXPECT_EQ(MayCut(execution, &program, 0), Cut::kRefused);
+  EXPECT_EQ(MayCut(execution, &program, 1), Cut::kIndependent);
+}
+
+TEST(WindowTest, TellsWhatIsHandedOnUndefined) {
+  const facts::Facts program = Program();
+  Execution execution = Two("plain", "plain", true);
+  execution.buffers[1].fill = BufferFill::kUninitialised;
+  EXPECT_EQ(CutToEnds(execution, &program), Cut::kHandedOn);
+  EXPECT_FALSE(execution.launches[0].only.empty());
+  // What is filled would pass for what the skipped blocks wrote.
+  execution.buffers[1].fill = BufferFill::kZero;
+  EXPECT_EQ(CutToEnds(execution, &program), Cut::kRefused);
+}
+
+TEST(WindowTest, LeavesOneBlockOfGridsThatLoop) {
+  const facts::Facts program = Program();
+  Execution execution = Two("plain", "plain", false);
+  execution.launches[1].grid = {100, 1, 1};
+  ASSERT_EQ(CutToEnds(execution, &program, true), Cut::kIndependent);
+  EXPECT_EQ(execution.launches[0].only, (std::vector<BlockRange>{{4999, 1}}));
+  EXPECT_EQ(execution.launches[1].only, (std::vector<BlockRange>{{99, 1}}));
 }
 
 TEST(WindowTest, CutsNoAtomicsClustersOrCooperation) {
   const facts::Facts program = Program();
   for (const char* entry : {"atomics", "calls", "not_there"}) {
     Execution one = Two("plain", entry, false);
-    EXPECT_FALSE(CutToEnds(one, &program)) << entry;
+    EXPECT_EQ(CutToEnds(one, &program), Cut::kRefused) << entry;
   }
   Execution execution = Two("plain", "plain", false);
-  EXPECT_FALSE(CutToEnds(execution, nullptr));
+  EXPECT_EQ(CutToEnds(execution, nullptr), Cut::kRefused);
   execution = Two("plain", "plain", false);
   execution.launches[0].cooperative = true;
-  EXPECT_FALSE(CutToEnds(execution, &program));
+  EXPECT_EQ(CutToEnds(execution, &program), Cut::kRefused);
   execution.launches[0].cooperative = false;
   execution.launches[0].cluster = {2, 1, 1};
-  EXPECT_FALSE(CutToEnds(execution, &program));
+  EXPECT_EQ(CutToEnds(execution, &program), Cut::kRefused);
 }
 
 }  // namespace

@@ -110,7 +110,7 @@ bool CutToWanted(engine::Binding& binding, const facts::Facts* program, const Wa
     Launch& launch = execution.launches[i];
     if (std::uint64_t{launch.grid[0]} * launch.grid[1] * launch.grid[2] <= engine::kWholeGrid)
       continue;
-    if (!engine::MayCut(execution, program, i)) return false;
+    if (engine::MayCut(execution, program, i) != engine::Cut::kIndependent) return false;
     const Launch whole = launch;
     MakeBlocksSmall(launch);
     std::set<std::uint64_t> blocks;

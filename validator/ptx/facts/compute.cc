@@ -206,6 +206,7 @@ Facts FactsOf(const ptx::Module& module, const FactsOptions& options) {
   const Origins origins(module);
   FindMemory(module, origins, sites, facts);
   FindConstants(module, sites, facts);
+  FindDecisions(module, origins, sites, facts);
   FindFlow(module, facts);
   return facts;
 }

@@ -31,6 +31,9 @@ void FindMemory(const ptx::Module& module, const Origins& origins, const SiteFin
                 Facts& facts);
 /// Facts::constants.
 void FindConstants(const ptx::Module& module, const SiteFinder& sites, Facts& facts);
+/// Facts::decisions (decisions.cc).
+void FindDecisions(const ptx::Module& module, const Origins& origins, const SiteFinder& sites,
+                   Facts& facts);
 /// Loops, calls, barriers and dependence of blocks, in Facts::functions.
 void FindFlow(const ptx::Module& module, Facts& facts);
 

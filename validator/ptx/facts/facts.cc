@@ -28,6 +28,20 @@ struct Words<Constant::How> {
                                                              "shift"};
 };
 
+template <>
+struct Words<Node::Op> {
+  static constexpr std::array<std::string_view, 30> kNames = {
+      "constant", "parameter", "special", "memory", "counter", "choice", "select", "convert",
+      "add",      "sub",       "mul",     "mulhi",  "div",     "rem",    "and",    "or",
+      "xor",      "not",       "neg",     "abs",    "shl",     "shr",    "min",    "max",
+      "eq",       "ne",        "lt",      "le",     "gt",      "ge"};
+};
+template <>
+struct Words<Node::Type> {
+  static constexpr std::array<std::string_view, 8> kNames = {"u16", "s16", "u32",  "s32",
+                                                             "u64", "s64", "real", "bool"};
+};
+
 // Each struct once: `each(key, member)` for its members, used to write and to read.
 template <class T, class Each>
 void Members(Site*, T& of, const Each& each) {
@@ -53,6 +67,22 @@ void Members(Constant*, T& of, const Each& each) {
   each("real", of.real);
   each("integer", of.integer);
   each("number", of.number);
+  each("own_line", of.own_line);
+}
+template <class T, class Each>
+void Members(Node*, T& of, const Each& each) {
+  each("op", of.op);
+  each("type", of.type);
+  each("value", of.value);
+  each("of", of.of);
+}
+template <class T, class Each>
+void Members(Decision*, T& of, const Each& each) {
+  each("entry", of.entry);
+  each("nodes", of.nodes);
+  each("left", of.left);
+  each("right", of.right);
+  each("branch_line", of.branch_line);
   each("own_line", of.own_line);
 }
 template <class T, class Each>
@@ -114,6 +144,7 @@ void Members(Facts*, T& of, const Each& each) {
   each("fault", of.fault);
   each("uses", of.uses);
   each("constants", of.constants);
+  each("decisions", of.decisions);
   each("variables", of.variables);
   each("memory", of.memory);
   each("memory_left_out", of.memory_left_out);
@@ -232,6 +263,41 @@ Status Read(const Json& json, const std::string& place, T& out) {
   }
 }
 
+std::size_t OperandsOf(Node::Op op) {
+  using Op = Node::Op;
+  switch (op) {
+    case Op::kConstant:
+    case Op::kParameter:
+    case Op::kSpecial:
+    case Op::kMemory:
+      return 0;
+    case Op::kConvert:
+    case Op::kNot:
+    case Op::kNegate:
+    case Op::kAbsolute:
+      return 1;
+    case Op::kSelect:
+      return 3;
+    default:
+      return 2;
+  }
+}
+
+/// Whoever evaluates them relies on their order.
+Status CheckDecisions(const Facts& facts, const std::string& place) {
+  for (const Decision& decision : facts.decisions) {
+    bool sound = decision.left < decision.nodes.size() && decision.right < decision.nodes.size();
+    for (std::size_t i = 0; i < decision.nodes.size(); ++i) {
+      const Node& node = decision.nodes[i];
+      sound = sound && node.of.size() == OperandsOf(node.op) &&
+              std::ranges::all_of(node.of, [&](std::uint32_t operand) { return operand < i; });
+    }
+    if (!sound)
+      return Fail(ErrorKind::kMalformedInput, "is not in postfix order", place + "/decisions");
+  }
+  return {};
+}
+
 }  // namespace
 
 std::string_view Name(Answer answer) {
@@ -254,6 +320,7 @@ Json ToJson(const Facts& facts) { return Write(facts); }
 Result<Facts> FactsFromJson(const Json& json, const std::string& place) {
   Facts facts;
   ASSAY_TRY_VOID(Read(json, place, facts));
+  ASSAY_TRY_VOID(CheckDecisions(facts, place));
   return facts;
 }
 

@@ -75,6 +75,61 @@ struct Constant {
   bool operator==(const Constant&) const = default;
 };
 
+/// One step in which a value is computed. Steps stand in postfix order: `of` are the numbers of
+/// earlier ones of the same list.
+struct Node {
+  enum class Op : std::uint8_t {
+    kConstant,   ///< `value`; of a real type, the bits of a double.
+    kParameter,  ///< Entry parameter number `value`.
+    kSpecial,    ///< Component `value` % 4 of %tid, %ntid, %ctaid, %nctaid; 16: %laneid.
+    kMemory,     ///< An element of the buffer that parameter `value` points to, as a number.
+    kCounter,    ///< of[0] + n * of[1], n counting the turns of a loop.
+    kChoice,     ///< of[0] or of[1], by the way that was taken.
+    kSelect,     ///< of[0] ? of[1] : of[2]
+    kConvert,
+    kAdd,
+    kSubtract,
+    kMultiply,
+    kMultiplyHigh,
+    kDivide,
+    kRemainder,
+    kAnd,
+    kOr,
+    kXor,
+    kNot,
+    kNegate,
+    kAbsolute,
+    kShiftLeft,
+    kShiftRight,
+    kMin,
+    kMax,
+    kEqual,  ///< This and what follows: 0 or 1.
+    kNotEqual,
+    kLess,
+    kLessEqual,
+    kGreater,
+    kGreaterEqual,
+  } op = Op::kConstant;
+  enum class Type : std::uint8_t { kU16, kS16, kU32, kS32, kU64, kS64, kReal, kBool };
+  Type type = Type::kS64;
+  std::int64_t value = 0;
+  std::vector<std::uint32_t> of;
+  auto operator<=>(const Node&) const = default;
+};
+
+/// Two values that a program compares: by a comparison, a minimum or a maximum; a part of a number
+/// that is cut off or looked at (`n & 15`) counts as compared with 0. For guidance alone: where
+/// several ways lead to a value, some are followed.
+struct Decision {
+  std::string entry;
+  std::vector<Node> nodes;
+  std::uint32_t left = 0;  ///< Into `nodes`.
+  std::uint32_t right = 0;
+  std::uint32_t branch_line = 0;  ///< In the PTX: the first branch that it decides, or 0.
+  std::uint32_t own_line = 0;
+  bool operator==(const Decision&) const = default;
+};
+
 /// A variable in global or constant memory: it outlives the launch.
 struct Variable {
   std::string name;   ///< In the PTX.
@@ -149,6 +204,9 @@ struct Facts {
   std::string fault;
   std::vector<Use> uses;
   std::vector<Constant> constants;  ///< Distinct, in the order of the text.
+  /// Of entries, distinct, in the order of the text: those that are computed from what is listed in
+  /// Node alone. The first few dozen.
+  std::vector<Decision> decisions;
   std::vector<Variable> variables;
   std::vector<MemoryUse> memory;
   std::uint64_t memory_left_out = 0;

@@ -484,5 +484,77 @@ TEST(Facts, FunctionsThatAreOnlyDeclaredHaveNoVariables) {
   EXPECT_EQ(Kernel("", defined).functions.size(), 2u);
 }
 
+// --- decisions
+
+std::vector<Node::Op> OpsOf(const Decision& decision) {
+  std::vector<Node::Op> ops;
+  for (const Node& node : decision.nodes) ops.push_back(node.op);
+  return ops;
+}
+
+TEST(DecisionsTest, AreComputedFromParameters) {
+  using enum Node::Op;
+  const Facts facts = Kernel(
+      "and.b32 %r2, %r1, 7;\nsetp.ne.s32 %p1, %r2, 5;\n@%p1 bra $L;\nadd.s32 %r3, %r1, 1;\n$L:");
+  // What is masked, then what it is compared with.
+  ASSERT_EQ(facts.decisions.size(), 2u);
+  EXPECT_EQ(facts.decisions[0].branch_line, 0u);
+  const Decision& compared = facts.decisions[1];
+  EXPECT_EQ(compared.entry, "k");
+  EXPECT_NE(compared.branch_line, 0u);
+  EXPECT_THAT(OpsOf(compared), testing::Contains(kParameter));
+  EXPECT_THAT(OpsOf(compared), testing::Contains(kAnd));
+  EXPECT_EQ(compared.nodes[compared.right].op, kConvert);
+}
+
+TEST(DecisionsTest, LoopsCountAndWaysAreChosen) {
+  using enum Node::Op;
+  const Facts counted = Kernel(
+      "mov.u32 %r2, 0;\n$L:\nadd.s32 %r2, %r2, 4096;\nsetp.lt.s32 %p1, %r2, %r1;\n@%p1 bra $L;");
+  ASSERT_EQ(counted.decisions.size(), 1u);
+  EXPECT_THAT(OpsOf(counted.decisions[0]), testing::Contains(kCounter));
+  const Facts chosen = Kernel(
+      "mov.u32 %r2, 3;\nsetp.lt.s32 %p1, %r1, 9;\n@%p1 bra $L;\nmov.u32 %r2, "
+      "%r1;\n$L:\nsetp.eq.s32 %p2, %r2, 77;");
+  ASSERT_EQ(chosen.decisions.size(), 2u);
+  EXPECT_THAT(OpsOf(chosen.decisions[1]), testing::Contains(kChoice));
+}
+
+TEST(DecisionsTest, ElementsAreNamedByTheirBuffer) {
+  using enum Node::Op;
+  const Facts facts = Kernel("ld.global.u32 %r2, [%d1];\nsetp.eq.s32 %p1, %r2, %r1;");
+  ASSERT_EQ(facts.decisions.size(), 1u);
+  const auto loaded = std::ranges::find(facts.decisions[0].nodes, kMemory, &Node::op);
+  ASSERT_NE(loaded, facts.decisions[0].nodes.end());
+  EXPECT_EQ(loaded->value, 0);
+}
+
+TEST(DecisionsTest, WhatIsNotKnownIsNoDecision) {
+  // Of other lanes, of shared memory, and of nothing that a case changes.
+  EXPECT_THAT(Kernel("shfl.sync.bfly.b32 %r2, %r1, 1, 31, -1;\nsetp.eq.s32 %p1, %r2, 5;").decisions,
+              IsEmpty());
+  EXPECT_THAT(
+      Kernel("ld.shared.u32 %r2, [s];\nsetp.eq.s32 %p1, %r2, 5;", ".shared .align 4 .b8 s[16];\n")
+          .decisions,
+      IsEmpty());
+  EXPECT_THAT(Kernel("mov.u32 %r2, %tid.x;\nsetp.eq.s32 %p1, %r2, 5;").decisions, IsEmpty());
+}
+
+TEST(DecisionsTest, AreReadStrictly) {
+  Facts facts;
+  Decision& decision = facts.decisions.emplace_back();
+  decision.nodes = {{Node::Op::kParameter, Node::Type::kS32, 1, {}},
+                    {Node::Op::kNot, Node::Type::kS32, 0, {0}}};
+  decision.left = 1;
+  EXPECT_TRUE(FactsFromJson(ToJson(facts), "facts"));
+  decision.nodes[1].of = {1};  // of itself
+  EXPECT_FALSE(FactsFromJson(ToJson(facts), "facts"));
+  decision.nodes[1].of = {0, 0};  // too many
+  EXPECT_FALSE(FactsFromJson(ToJson(facts), "facts"));
+  decision.nodes[1].of = {0};
+  decision.right = 2;  // not there
+  EXPECT_FALSE(FactsFromJson(ToJson(facts), "facts"));
+}
+
 }  // namespace
 }  // namespace assay::facts

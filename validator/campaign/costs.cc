@@ -1,0 +1,51 @@
+#include "validator/campaign/costs.h"
+
+#include <algorithm>
+#include <cmath>
+
+namespace assay::campaign {
+namespace {
+
+std::vector<double> LogsOf(const ops::AxisValues& axes) {
+  std::vector<double> logs;
+  for (const auto& [name, extent] : axes)
+    logs.push_back(std::log2(static_cast<double>(std::max<std::int64_t>(extent, 1))));
+  return logs;
+}
+
+}  // namespace
+
+void Costs::Learn(const ops::AxisValues& axes, std::int64_t elements, double steps) {
+  if (steps < 1 || elements < 1) return;
+  Sample sample{LogsOf(axes), std::log2(static_cast<double>(elements)), std::log2(steps)};
+  // Values may cost as well: the dearest case of a shape counts.
+  const auto known = std::ranges::find(samples_, sample.logs, &Sample::logs);
+  if (known != samples_.end()) {
+    known->steps = std::max(known->steps, sample.steps);
+  } else if (samples_.size() < kMost) {
+    samples_.push_back(std::move(sample));
+  }
+}
+
+std::optional<double> Costs::Estimate(const ops::AxisValues& axes, std::int64_t elements) const {
+  const std::vector<double> logs = LogsOf(axes);
+  const Sample* nearest = nullptr;
+  double distance = HUGE_VAL;
+  for (const Sample& sample : samples_) {
+    if (sample.logs.size() != logs.size()) continue;
+    double sum = 0;
+    for (std::size_t i = 0; i < logs.size(); ++i) sum += std::fabs(logs[i] - sample.logs[i]);
+    if (sum >= distance) continue;
+    distance = sum;
+    nearest = &sample;
+  }
+  if (nearest == nullptr) return std::nullopt;
+  double product = 0;
+  for (std::size_t i = 0; i < logs.size(); ++i) product += logs[i] - nearest->logs[i];
+  const double more =
+      std::log2(static_cast<double>(std::max<std::int64_t>(elements, 1))) - nearest->elements;
+  const double ratio = more > 0 ? std::clamp(product, more, 2 * more) : std::min(product, more);
+  return std::exp2(nearest->steps + ratio);
+}
+
+}  // namespace assay::campaign

@@ -1,0 +1,38 @@
+// Costs: what cases took, and what another shape will take by that.
+//
+// The nearest shape that ran is scaled: by each axis' ratio, for most kernels do so much for each
+// index of each axis; but by no more than the square of the ratio of elements, which a kernel that is
+// quadratic in an axis comes to. So an estimate is exact in the long run of what was tried, and grows
+// with what was not.
+//
+// Deterministic; cost linear in the number of shapes kept.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+#include "ops/op.h"
+
+namespace assay::campaign {
+
+class Costs {
+ public:
+  static constexpr std::size_t kMost = 256;
+
+  /// A case at `axes` with so many elements took `steps`.
+  void Learn(const ops::AxisValues& axes, std::int64_t elements, double steps);
+  /// Nothing before anything of some size ran.
+  std::optional<double> Estimate(const ops::AxisValues& axes, std::int64_t elements) const;
+
+ private:
+  struct Sample {
+    std::vector<double> logs;  ///< Of the extents, in the order of the axes' names.
+    double elements = 0;       ///< In logarithms as well,
+    double steps = 0;          ///< and these.
+  };
+  std::vector<Sample> samples_;
+};
+
+}  // namespace assay::campaign

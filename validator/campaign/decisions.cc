@@ -1,0 +1,299 @@
+#include "validator/campaign/decisions.h"
+
+#include <algorithm>
+#include <array>
+#include <bit>
+#include <cmath>
+#include <set>
+
+#include "validator/campaign/node_values.h"
+#include "validator/campaign/turns.h"
+
+namespace assay::campaign {
+namespace {
+
+using facts::Node;
+using Op = Node::Op;
+using Type = Node::Type;
+
+constexpr std::size_t kMostViews = 320;
+
+Outcome Difference(Type type, const Value& a, const Value& b) {
+  Outcome outcome;
+  outcome.sign = Compare(type, a, b);
+  if (a.is_real || IsSigned(type)) {
+    outcome.gap = AsReal(a) - AsReal(b);
+  } else {
+    outcome.gap = static_cast<double>(static_cast<std::uint64_t>(a.bits)) -
+                  static_cast<double>(static_cast<std::uint64_t>(b.bits));
+  }
+  return outcome;
+}
+
+/// What `n & mask` or `n % by` can be at most, where that is compared with 0 and small.
+std::int64_t MostRest(const facts::Decision& decision) {
+  constexpr std::int64_t kSmall = 8;
+  const Node& right = decision.nodes[decision.right];
+  const Node* left = &decision.nodes[decision.left];
+  if (left->op == Op::kConvert) left = &decision.nodes[left->of[0]];
+  const Node* zero = &right;
+  if (zero->op == Op::kConvert) zero = &decision.nodes[zero->of[0]];
+  if (zero->op != Op::kConstant || zero->value != 0) return 0;
+  if (left->op != Op::kAnd && left->op != Op::kRemainder) return 0;
+  const Node& by = decision.nodes[left->of[1]];
+  const std::int64_t most = left->op == Op::kAnd ? by.value : by.value - 1;
+  return by.op == Op::kConstant && most < kSmall ? std::max<std::int64_t>(most, 0) : 0;
+}
+
+bool Uses(const facts::Decision& decision, Op op) {
+  return std::ranges::find(decision.nodes, op, &Node::op) != decision.nodes.end();
+}
+
+/// No case changes it: it hangs on the turns of a loop alone.
+bool CountsAlone(const facts::Decision& decision) {
+  return Uses(decision, Op::kCounter) && !Uses(decision, Op::kParameter) &&
+         !Uses(decision, Op::kMemory) && std::ranges::none_of(decision.nodes, [](const Node& node) {
+           return node.op == Op::kSpecial && node.value >= 12 && node.value < 16;
+         });
+}
+
+bool DependsOnThread(const facts::Decision& decision) {
+  return std::ranges::any_of(decision.nodes, [](const Node& node) {
+    const std::int64_t group = node.value / 4;
+    return node.op == Op::kSpecial && (group == 0 || group == 2 || group == 4);
+  });
+}
+
+}  // namespace
+
+Decisions::Decisions(const ops::Instance& instance, const ops::LaunchPlan& plan,
+                     const engine::CompiledKernel& compiled)
+    : instance_(instance), plan_(plan) {
+  AddPlan(plan);
+  if (compiled.facts != nullptr) AddProgram(*compiled.facts, compiled);
+}
+
+void Decisions::AddPlan(const ops::LaunchPlan& plan) {
+  std::vector<std::string> seen;
+  const auto add = [&](const ops::Expression& expression, std::size_t kernel) {
+    if (std::ranges::find(seen, expression.text()) != seen.end()) return;
+    seen.push_back(expression.text());
+    // Their number is the same at all values.
+    const std::size_t kinks = expression.Kinks({}).size();
+    for (std::size_t k = 0; k < kinks; ++k)
+      views_.push_back({.expression = &expression, .kink = k, .kernel = kernel, .input = {}});
+  };
+  for (std::size_t i = 0; i < plan.kernels.size(); ++i) {
+    const ops::KernelPlan& kernel = plan.kernels[i];
+    for (const auto* extents : {&kernel.grid, &kernel.block, &kernel.cluster}) {
+      for (const ops::Expression& extent : *extents) add(extent, i);
+    }
+    add(kernel.shared_bytes, i);
+  }
+  for (const ops::WorkspacePlan& workspace : plan.workspace) {
+    for (const ops::Expression& extent : workspace.shape) add(extent, 0);
+  }
+}
+
+std::vector<std::int64_t> Decisions::TurnsOfLoops(const facts::Facts& program,
+                                                  const engine::CompiledKernel& compiled) const {
+  constexpr std::int64_t kMostTurns = 1 << 20;
+  constexpr std::size_t kMostKept = 6;
+  std::set<std::int64_t> turns;
+  const std::vector<ops::AxisValues> bases = BasesOf(instance_);
+  const auto point = bases.empty() ? std::nullopt : At(bases.back());
+  if (!point) return {};
+  for (const facts::Decision& decision : program.decisions) {
+    if (!CountsAlone(decision)) continue;
+    for (std::size_t i = 0; i < plan_.kernels.size(); ++i) {
+      const auto lowered = compiled.lowered.find(plan_.kernels[i].entry);
+      if (lowered == compiled.lowered.end() || lowered->second != decision.entry) continue;
+      View view{.decision = &decision, .kernel = i, .input = {}};
+      const auto sign_at = [&](std::int64_t turn) {
+        view.turn = turn;
+        const auto outcome = Of(view, *point, 0);
+        return outcome ? outcome->sign : 2;
+      };
+      const int first = sign_at(0);
+      std::int64_t low = 0;
+      std::int64_t high = 1;
+      while (high < kMostTurns && sign_at(high) == first) {
+        low = high;
+        high *= 2;
+      }
+      if (high >= kMostTurns) continue;
+      while (high - low > 1) {
+        const std::int64_t middle = low + (high - low) / 2;
+        (sign_at(middle) == first ? low : high) = middle;
+      }
+      for (const std::int64_t turn : {low, high, high + 1}) {
+        if (turn > 1 && turns.size() < kMostKept) turns.insert(turn);
+      }
+    }
+  }
+  return {turns.begin(), turns.end()};
+}
+
+void Decisions::AddProgram(const facts::Facts& program, const engine::CompiledKernel& compiled) {
+  std::vector<std::int64_t> turns = TurnsOfLoops(program, compiled);
+  turns.insert(turns.begin(), {0, 1});
+  std::vector<View> plain;
+  for (const facts::Decision& decision : program.decisions) {
+    if (CountsAlone(decision)) continue;
+    for (std::size_t i = 0; i < plan_.kernels.size(); ++i) {
+      const auto lowered = compiled.lowered.find(plan_.kernels[i].entry);
+      if (lowered == compiled.lowered.end() || lowered->second != decision.entry) continue;
+      View view{.decision = &decision, .kernel = i, .input = {}};
+      view.periodic = Uses(decision, Op::kAnd) || Uses(decision, Op::kRemainder) ||
+                      Uses(decision, Op::kMultiplyHigh) || Uses(decision, Op::kShiftRight);
+      bool of_case = true;
+      for (const Node& node : decision.nodes) {
+        if (node.op != Op::kMemory || node.value < 0 ||
+            static_cast<std::size_t>(node.value) >= plan_.kernels[i].args.size())
+          continue;
+        view.input = plan_.kernels[i].args[static_cast<std::size_t>(node.value)];
+        // Of workspace: nothing that a case holds.
+        of_case = of_case && instance_.op.FindInput(view.input) != nullptr;
+      }
+      if (of_case) plain.push_back(view);
+    }
+  }
+  // Each as it is before any in its other views.
+  for (const bool second_way : {false, true}) {
+    for (const bool last_thread : {false, true}) {
+      for (const std::int64_t turn : turns) {
+        for (View view : plain) {
+          if ((turn > 0 && !Uses(*view.decision, Op::kCounter)) ||
+              (second_way && !Uses(*view.decision, Op::kChoice)) ||
+              (last_thread && !DependsOnThread(*view.decision)))
+            continue;
+          view.turn = turn;
+          view.second_way = second_way;
+          view.last_thread = last_thread;
+          for (view.rest = 0; view.rest <= MostRest(*view.decision); ++view.rest) {
+            if (views_.size() < kMostViews) views_.push_back(view);
+          }
+        }
+      }
+    }
+  }
+}
+
+std::optional<Decisions::Point> Decisions::At(const ops::AxisValues& axes) const {
+  auto complete = ops::ResolveAxes(instance_.op, axes);
+  if (!complete) return std::nullopt;
+  Point point;
+  point.axes = std::move(*complete);
+  for (const ops::KernelPlan& plan : plan_.kernels) {
+    Point::Kernel& kernel = point.kernels.emplace_back();
+    kernel.runs = true;
+    for (std::size_t d = 0; d < 3; ++d) {
+      kernel.grid[d] = plan.grid[d].Evaluate(point.axes).value_or(0);
+      kernel.block[d] = plan.block[d].Evaluate(point.axes).value_or(0);
+      kernel.runs = kernel.runs && kernel.grid[d] > 0 && kernel.block[d] > 0;
+    }
+    std::int64_t buffers = 0;
+    for (const std::string& name : plan.args) {
+      const ops::TensorSpec* input = instance_.op.FindInput(name);
+      if (const auto axis = point.axes.find(name); axis != point.axes.end()) {
+        kernel.parameters.emplace_back(axis->second);
+      } else if (input != nullptr && input->is_scalar) {
+        kernel.parameters.emplace_back();
+      } else {
+        // Addresses are aligned, and not null.
+        kernel.parameters.emplace_back(++buffers << 32);
+      }
+    }
+  }
+  return point;
+}
+
+std::uint32_t Decisions::BranchLine(std::size_t number) const {
+  const View& view = views_[number];
+  return view.decision != nullptr ? view.decision->branch_line : 0;
+}
+
+std::optional<Outcome> Decisions::Of(std::size_t number, const Point& point, double element) const {
+  return Of(views_[number], point, element);
+}
+
+std::optional<Outcome> Decisions::Of(const View& view, const Point& point, double element) const {
+  if (view.expression != nullptr) {
+    const std::vector<ops::Expression::Kink> kinks = view.expression->Kinks(point.axes);
+    if (!kinks[view.kink]) return std::nullopt;
+    const auto [left, right] = *kinks[view.kink];
+    return Difference(Type::kS64, {false, left, 0}, {false, right, 0});
+  }
+  const Point::Kernel& kernel = point.kernels[view.kernel];
+  if (!kernel.runs) return std::nullopt;
+  const facts::Decision& decision = *view.decision;
+  std::array<Value, 64> values;
+  const std::size_t count = decision.nodes.size();
+  if (count > values.size()) return std::nullopt;
+  for (std::size_t i = 0; i < count; ++i) {
+    const Node& node = decision.nodes[i];
+    const auto at = [&](std::size_t operand) { return As(node.type, values[node.of[operand]]); };
+    std::optional<Value> value;
+    switch (node.op) {
+      case Op::kConstant:
+        value = node.type == Type::kReal ? Value{true, 0, std::bit_cast<double>(node.value)}
+                                         : Integer(node.type, node.value);
+        break;
+      case Op::kParameter:
+        if (static_cast<std::size_t>(node.value) < kernel.parameters.size()) {
+          if (const auto& given = kernel.parameters[static_cast<std::size_t>(node.value)])
+            value = Integer(node.type, *given);
+        }
+        break;
+      case Op::kSpecial: {
+        const auto component = static_cast<std::size_t>(node.value % 4);
+        const std::array<std::int64_t, 5> groups = {
+            view.last_thread && component < 3 ? kernel.block[component] - 1 : 0,
+            component < 3 ? kernel.block[component] : 0,
+            view.last_thread && component < 3 ? kernel.grid[component] - 1 : 0,
+            component < 3 ? kernel.grid[component] : 0,
+            view.last_thread ? (kernel.block[0] * kernel.block[1] * kernel.block[2] - 1) % 32 : 0};
+        const auto group = static_cast<std::size_t>(node.value) / 4;
+        if (node.value >= 0 && group < groups.size()) value = Integer(node.type, groups[group]);
+        break;
+      }
+      case Op::kMemory:
+        value = Value{true, 0, element};
+        break;
+      case Op::kCounter: {
+        const Value turns = Integer(node.type, view.turn);
+        if (const auto by = Apply(Op::kMultiply, node.type, turns, at(1)))
+          value = Apply(Op::kAdd, node.type, at(0), *by);
+        break;
+      }
+      case Op::kChoice:
+        value = at(view.second_way ? 1 : 0);
+        break;
+      case Op::kSelect:
+        value = As(Type::kBool, values[node.of[0]]).bits != 0 ? at(1) : at(2);
+        break;
+      case Op::kConvert:
+        value = at(0);
+        break;
+      default:
+        if (node.op >= Op::kEqual) {
+          const Value& left = values[node.of[0]];
+          // Both sides were converted to the type that is compared.
+          const Type type = decision.nodes[node.of[0]].type;
+          const bool holds = Holds(node.op, Compare(type, left, As(type, values[node.of[1]])));
+          value = Integer(Type::kBool, holds ? 1 : 0);
+        } else {
+          const Value first = at(0);
+          const Value second = node.of.size() > 1 ? at(1) : Value{};
+          value = Apply(node.op, node.type, first, second);
+        }
+    }
+    if (!value) return std::nullopt;
+    values[i] = *value;
+  }
+  const Type type = decision.nodes[decision.left].type;
+  const Value right = view.rest != 0 ? Integer(type, view.rest) : values[decision.right];
+  return Difference(type, values[decision.left], As(type, right));
+}
+
+}  // namespace assay::campaign

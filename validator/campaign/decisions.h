@@ -1,0 +1,91 @@
+// Decisions: where a candidate's program and launch plan compare two values, as functions of a case.
+//
+// A program's comparison (facts::Decision) is computed here for a shape: parameters are what the plan
+// passes, special registers those of the first or of the last thread, loops in their first or second
+// turn, or where what they count passes a constant. Each such view of it is a decision of its own. A plan's comparisons, minima and maxima are
+// decisions as well: `min(ceil_div(rows, 8), 2112)` compares two numbers at every shape.
+//
+// A few last digits that are cut off (`n & 7`) are compared with each number that they can be.
+//
+// The outcome says which side is larger. What two cases have in common in all outcomes, a program
+// that only looks at shapes treats alike; so cases are wanted that differ (reach.h).
+//
+// For guidance alone: nothing follows from an outcome but which cases run. Cost: a microsecond for a
+// decision and a shape. Borrows everything it is made of.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "ops/launch_plan.h"
+#include "ops/op.h"
+#include "validator/engine/compiler.h"
+#include "validator/ptx/facts/facts.h"
+
+namespace assay::campaign {
+
+/// How two values compare: the sign of left - right, and by how much.
+struct Outcome {
+  int sign = 0;
+  double gap = 0;
+};
+
+class Decisions {
+ public:
+  Decisions(const ops::Instance& instance, const ops::LaunchPlan& plan,
+            const engine::CompiledKernel& compiled);
+
+  /// A shape with what the plan makes of it.
+  struct Point {
+    ops::AxisValues axes;  ///< Complete.
+    struct Kernel {
+      bool runs = false;
+      std::vector<std::optional<std::int64_t>> parameters;
+      std::array<std::int64_t, 3> grid{}, block{};
+    };
+    std::vector<Kernel> kernels;  ///< Of the plan.
+  };
+  /// Nothing for axes that the op does not admit.
+  std::optional<Point> At(const ops::AxisValues& axes) const;
+
+  std::size_t size() const { return views_.size(); }
+  bool IsOfPlan(std::size_t number) const { return views_[number].expression != nullptr; }
+  /// Line in the PTX of the branch that it decides, or 0.
+  std::uint32_t BranchLine(std::size_t number) const;
+  /// The input whose elements it looks at; empty for what hangs on the shape alone.
+  const std::string& Input(std::size_t number) const { return views_[number].input; }
+  /// Does it look at a number's last digits, so that its outcomes come back in turns?
+  bool IsPeriodic(std::size_t number) const { return views_[number].periodic; }
+  /// Nothing where it does not come up, or hangs on what is not known. `element` stands for all
+  /// elements of the input.
+  std::optional<Outcome> Of(std::size_t number, const Point& point, double element = 0) const;
+
+ private:
+  struct View {
+    const ops::Expression* expression = nullptr;
+    std::size_t kink = 0;
+    const facts::Decision* decision = nullptr;
+    std::size_t kernel = 0;  ///< Of the plan.
+    std::int64_t rest = 0;   ///< Of what is cut off a number: compared with this, not with 0.
+    std::int64_t turn = 0;
+    bool second_way = false;
+    bool last_thread = false;
+    bool periodic = false;
+    std::string input;
+  };
+  void AddPlan(const ops::LaunchPlan& plan);
+  void AddProgram(const facts::Facts& program, const engine::CompiledKernel& compiled);
+  /// Turns of loops at which what they count passes a constant, ascending.
+  std::vector<std::int64_t> TurnsOfLoops(const facts::Facts& program,
+                                         const engine::CompiledKernel& compiled) const;
+  std::optional<Outcome> Of(const View& view, const Point& point, double element) const;
+
+  const ops::Instance& instance_;
+  const ops::LaunchPlan& plan_;
+  std::vector<View> views_;
+};
+
+}  // namespace assay::campaign

@@ -1,0 +1,396 @@
+#include "validator/campaign/reach.h"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <map>
+#include <optional>
+#include <queue>
+
+#include "validator/campaign/turns.h"
+#include "validator/cases/profiles.h"
+#include "validator/cases/recipes.h"
+#include "validator/cases/shapes.h"
+
+namespace assay::campaign {
+namespace {
+
+// Sizes of the lists that are searched.
+constexpr std::size_t kMostTried = 400;
+constexpr std::size_t kMostPool = 4'000;   ///< Combinations of them.
+constexpr std::size_t kMostDistinct = 64;  ///< Decisions that differ somewhere.
+constexpr std::size_t kMostTooLarge = 4;
+constexpr std::int64_t kSteps = 40;  ///< Steps away from a turn that are tried.
+/// What an outcome is worth that no case had, in pairs that no case had.
+constexpr int kWorthOfPlan = 200;
+constexpr int kWorthOfHalfReached = 200;
+constexpr int kWorthOfOne = 20;
+
+constexpr std::uint8_t kUnknown = kUnknownOutcome;
+using Outcomes = std::vector<std::uint8_t>;  ///< By decision: see CodeOf.
+
+class Search {
+ public:
+  Search(const ops::Instance& instance, const Decisions& decisions, const ReachRequest& request)
+      : instance_(instance), decisions_(decisions), request_(request) {
+    for (const ops::Axis& axis : instance.op.axes) {
+      if (axis.kind == ops::Axis::Kind::kVariable) axes_.push_back(&axis);
+    }
+    for (std::size_t i = 0; i < decisions.size(); ++i)
+      (decisions.Input(i).empty() ? shape_decisions_ : value_decisions_).push_back(i);
+  }
+
+  ReachedCases Run() {
+    ReachedCases reached;
+    if (shape_decisions_.empty() && value_decisions_.empty()) return reached;
+    turns_ = TurnsOf(instance_, decisions_);
+    KeepDistinct();
+    MarkTried();
+    FillPool();
+    PickShapes(reached);
+    PickTooLarge(reached);
+    PickValues(reached);
+    return reached;
+  }
+
+ private:
+  struct Candidate {
+    ops::AxisValues axes;
+    double cost = 0;
+    Outcomes outcomes;
+  };
+
+  std::optional<Decisions::Point> PointAt(const ops::AxisValues& axes) const {
+    return decisions_.At(axes);
+  }
+
+  Outcomes OutcomesAt(const Decisions::Point& point, const std::vector<std::size_t>& of) const {
+    Outcomes outcomes;
+    outcomes.reserve(of.size());
+    for (const std::size_t d : of) outcomes.push_back(CodeOf(decisions_.Of(d, point)));
+    return outcomes;
+  }
+
+  /// Decisions that agree at all turns are one.
+  void KeepDistinct() {
+    std::vector<Decisions::Point> points;
+    for (const ops::AxisValues& axes : turns_) {
+      if (auto point = PointAt(axes)) points.push_back(std::move(*point));
+    }
+    std::map<Outcomes, std::size_t> known;
+    for (const std::size_t d : shape_decisions_) {
+      Outcomes outcomes;
+      for (const Decisions::Point& point : points)
+        outcomes.push_back(CodeOf(decisions_.Of(d, point)));
+      const bool turns = std::ranges::any_of(
+          outcomes, [&](std::uint8_t code) { return code != outcomes.front(); });
+      if (!turns) continue;
+      const int worth = decisions_.IsOfPlan(d) ? kWorthOfPlan
+                        : request_.half_reached.contains(decisions_.BranchLine(d))
+                            ? kWorthOfHalfReached
+                            : kWorthOfOne;
+      const auto [at, fresh] = known.try_emplace(std::move(outcomes), distinct_.size());
+      if (!fresh) {
+        worth_[at->second] = std::max(worth_[at->second], worth);
+      } else if (distinct_.size() < kMostDistinct) {
+        distinct_.push_back(d);
+        worth_.push_back(worth);
+      } else {
+        known.erase(at);
+      }
+    }
+    single_.assign(distinct_.size() * 3, false);
+    pairs_.assign(single_.size() * single_.size(), false);
+  }
+
+  void MarkTried() {
+    std::set<ops::AxisValues> marked;
+    for (const ops::AxisValues& axes : request_.tried) {
+      if (marked.size() >= kMostTried) break;
+      if (!marked.insert(axes).second) continue;
+      if (const auto point = PointAt(axes)) Mark(OutcomesAt(*point, distinct_));
+    }
+  }
+
+  /// What of `outcomes` is new.
+  int Gain(const Outcomes& outcomes) const {
+    int gain = 0;
+    for (std::size_t i = 0; i < outcomes.size(); ++i) {
+      if (outcomes[i] == kUnknown) continue;
+      const std::size_t one = i * 3 + outcomes[i];
+      if (!single_[one]) gain += worth_[i];
+      for (std::size_t j = i + 1; j < outcomes.size(); ++j) {
+        if (outcomes[j] != kUnknown && !pairs_[one * single_.size() + j * 3 + outcomes[j]]) ++gain;
+      }
+    }
+    return gain;
+  }
+
+  int GainOfSingles(const Outcomes& outcomes) const {
+    int gain = 0;
+    for (std::size_t i = 0; i < outcomes.size(); ++i) {
+      if (outcomes[i] != kUnknown && !single_[i * 3 + outcomes[i]]) gain += worth_[i];
+    }
+    return gain;
+  }
+
+  void Mark(const Outcomes& outcomes) {
+    for (std::size_t i = 0; i < outcomes.size(); ++i) {
+      if (outcomes[i] == kUnknown) continue;
+      const std::size_t one = i * 3 + outcomes[i];
+      single_[one] = true;
+      for (std::size_t j = i + 1; j < outcomes.size(); ++j) {
+        if (outcomes[j] != kUnknown) pairs_[one * single_.size() + j * 3 + outcomes[j]] = true;
+      }
+    }
+  }
+
+  void AddToPool(const ops::AxisValues& axes) {
+    if (pool_.size() >= kMostPool || !pooled_.insert(axes).second) return;
+    const auto point = PointAt(axes);
+    if (!point || cases::TotalElements(instance_, axes) > request_.max_elements) return;
+    Candidate candidate{.axes = axes, .cost = request_.cost(axes), .outcomes = {}};
+    if (candidate.cost > request_.steps / 4) return;
+    candidate.outcomes = OutcomesAt(*point, distinct_);
+    pool_.push_back(std::move(candidate));
+  }
+
+  void FillPool() {
+    for (const ops::AxisValues& axes : turns_) AddToPool(axes);
+    // Axis values of the turns, combined two at a time; then small steps past the turns.
+    std::map<std::string, std::set<std::int64_t>> values;
+    for (const Candidate& candidate : pool_) {
+      for (const auto& [name, value] : candidate.axes) values[name].insert(value);
+    }
+    for (const ops::AxisValues& base : BasesOf(instance_)) {
+      for (std::size_t a = 0; a < axes_.size(); ++a) {
+        for (std::size_t b = a + 1; b < axes_.size(); ++b) {
+          for (const std::int64_t one : values[axes_[a]->name]) {
+            for (const std::int64_t two : values[axes_[b]->name]) {
+              if (pool_.size() >= kMostPool / 2) break;
+              AddToPool(Moved(Moved(base, *axes_[a], one), *axes_[b], two));
+            }
+          }
+        }
+      }
+    }
+    const std::vector<ops::AxisValues> turns = turns_;
+    for (std::int64_t step = 1; step <= kSteps; ++step) {
+      for (const ops::AxisValues& turn : turns) {
+        const auto longest = std::ranges::max_element(
+            axes_, {}, [&](const ops::Axis* axis) { return turn.at(axis->name); });
+        if (longest == axes_.end()) continue;
+        const std::int64_t value = turn.at((*longest)->name) + step;
+        if (value <= (*longest)->max) AddToPool(Moved(turn, **longest, value));
+      }
+    }
+  }
+
+  void PickShapes(ReachedCases& reached) {
+    if (request_.shapes == 0) return;
+    // A step costs as much as a share of the budget at least: tiny cases are alike.
+    const double floor = request_.pair_steps / static_cast<double>(request_.shapes) + 1;
+    const auto rank = [&](const Candidate& candidate, int gain) {
+      return static_cast<double>(gain) / (candidate.cost + floor);
+    };
+    // Gains only fall: one that is still the largest when it is counted anew is the largest.
+    struct Entry {
+      double rank;
+      std::size_t candidate;
+      bool operator<(const Entry& other) const {
+        return rank != other.rank ? rank < other.rank : candidate > other.candidate;
+      }
+    };
+    std::priority_queue<Entry> queue;
+    for (std::size_t i = 0; i < pool_.size(); ++i)
+      queue.push({rank(pool_[i], Gain(pool_[i].outcomes)), i});
+    double left = request_.steps;
+    double left_for_pairs = request_.pair_steps;
+    while (!queue.empty() && picked_.size() < request_.shapes) {
+      const Entry best = queue.top();
+      queue.pop();
+      const Candidate& candidate = pool_[best.candidate];
+      const int gain = Gain(candidate.outcomes);
+      if (gain == 0) continue;
+      const double now = rank(candidate, gain);
+      if (!queue.empty() && now < queue.top().rank) {
+        queue.push({now, best.candidate});
+        continue;
+      }
+      const int single = GainOfSingles(candidate.outcomes);
+      if (candidate.cost > (single > 0 ? left : std::min(left, left_for_pairs))) continue;
+      left -= candidate.cost;
+      if (single == 0) left_for_pairs -= candidate.cost;
+      Mark(candidate.outcomes);
+      picked_.push_back(best.candidate);
+      reached.cases.push_back(Make(candidate.axes, reached.cases.size(), "exact"));
+      if (single > 0 && candidate.cost < left / 8)
+        reached.cases.push_back(Make(candidate.axes, reached.cases.size(), "plain"));
+    }
+  }
+
+  cases::Case Make(const ops::AxisValues& axes, std::size_t number, std::string_view recipe) const {
+    return cases::MakeCase(instance_, *cases::FindRecipe(recipe), axes, request_.seed + number,
+                           "reached");
+  }
+
+  void PickTooLarge(ReachedCases& reached) {
+    for (std::size_t i = 0; i < distinct_.size(); ++i) {
+      if (!decisions_.IsOfPlan(distinct_[i])) continue;
+      for (std::uint8_t code = 0; code < kUnknown; ++code) {
+        if (single_[i * 3 + code] || reached.too_large.size() >= kMostTooLarge) continue;
+        const ops::AxisValues* cheapest = nullptr;
+        for (const ops::AxisValues& turn : turns_) {
+          if (CodeAt(decisions_, distinct_[i], turn) != code) continue;
+          if (cheapest == nullptr ||
+              cases::TotalElements(instance_, turn) < cases::TotalElements(instance_, *cheapest))
+            cheapest = &turn;
+        }
+        if (cheapest == nullptr ||
+            std::ranges::find(reached.too_large, *cheapest) != reached.too_large.end())
+          continue;
+        reached.too_large.push_back(*cheapest);
+        if (const auto point = PointAt(*cheapest)) Mark(OutcomesAt(*point, distinct_));
+      }
+    }
+  }
+
+  /// The element at which a decision comes out even, if it turns on elements at all.
+  std::optional<double> Solve(std::size_t decision, const Decisions::Point& point, bool whole,
+                              double most) const {
+    const auto gap = [&](double element) { return decisions_.Of(decision, point, element); };
+    const auto at_zero = gap(0);
+    if (!at_zero) return std::nullopt;
+    const auto even = [&](double element) {
+      if (!(element >= (whole ? 0 : -HUGE_VAL)) || element > most) return false;
+      const auto outcome = gap(element);
+      return outcome && outcome->sign == 0;
+    };
+    // Secants settle what is linear at once.
+    double x0 = 0;
+    double y0 = at_zero->gap;
+    double x1 = 1;
+    for (int round = 0; round < 8; ++round) {
+      const auto y1 = gap(x1);
+      if (!y1) break;
+      if (even(x1)) break;
+      if (y1->gap == y0) break;
+      const double next = x1 - y1->gap * (x1 - x0) / (y1->gap - y0);
+      x0 = x1;
+      y0 = y1->gap;
+      x1 = whole ? std::round(next) : next;
+      if (!std::isfinite(x1)) return std::nullopt;
+    }
+    const bool turns = std::ranges::any_of(std::array{1.0, 2.0, 100.0, -1.0, 1e4}, [&](double x) {
+      const auto outcome = gap(x);
+      return outcome && outcome->gap != at_zero->gap;
+    });
+    if (!turns) return std::nullopt;
+    if (even(x1)) return x1;
+    for (std::int64_t x = 1; x <= 4096 && static_cast<double>(x) <= most; ++x) {
+      if (even(static_cast<double>(x))) return static_cast<double>(x);
+    }
+    return even(0) ? std::optional<double>(0) : std::nullopt;
+  }
+
+  /// Shapes at which elements are aimed, with the outcomes of decisions on shapes there.
+  struct Place {
+    Decisions::Point point;
+    ops::AxisValues axes;
+    Outcomes outcomes;
+  };
+
+  std::vector<Place> Places() const {
+    constexpr std::size_t kMostPlaces = 96;
+    std::vector<Place> places;
+    const auto add = [&](const ops::AxisValues& axes) {
+      if (places.size() >= kMostPlaces) return;
+      if (auto point = PointAt(axes)) {
+        Outcomes outcomes = OutcomesAt(*point, distinct_);
+        places.push_back({std::move(*point), axes, std::move(outcomes)});
+      }
+    };
+    for (const ops::AxisValues& base : BasesOf(instance_)) add(base);
+    for (const std::size_t picked : picked_) add(pool_[picked].axes);
+    for (const Candidate& candidate : pool_) {
+      if (candidate.cost <= request_.steps / 64) add(candidate.axes);
+    }
+    return places;
+  }
+
+  void PickValues(ReachedCases& reached) {
+    const std::vector<Place> places = Places();
+    std::size_t made = 0;
+    std::set<std::pair<std::string, std::pair<double, ops::AxisValues>>> known;
+    for (const std::size_t d : value_decisions_) {
+      const ops::TensorSpec* spec = instance_.op.FindInput(decisions_.Input(d));
+      if (spec == nullptr || spec->is_scalar || spec->IsGenerated()) continue;
+      const bool index =
+          cases::ClassOf(*spec, instance_.TypeOf(*spec)) == cases::InputClass::kIndex;
+      const bool whole = !IsFloat(instance_.TypeOf(*spec));
+      std::vector<std::optional<double>> elements;
+      for (const Place& place : places) {
+        const double most =
+            index ? static_cast<double>(BoundOf(*spec, place.point.axes) - 1) : HUGE_VAL;
+        elements.push_back(Solve(d, place.point, whole, most));
+      }
+      // With each outcome of each decision on shapes once, as far as that goes.
+      std::vector<bool> met(single_.size(), false);
+      for (std::size_t mine = 0; mine < std::max<std::size_t>(2, request_.values / 4); ++mine) {
+        std::size_t best = places.size();
+        int most_new = mine == 0 ? -1 : 0;
+        for (std::size_t p = 0; p < places.size(); ++p) {
+          if (!elements[p] || known.contains({spec->name, {*elements[p], places[p].axes}}))
+            continue;
+          int fresh = 0;
+          const Outcomes& outcomes = places[p].outcomes;
+          for (std::size_t i = 0; i < outcomes.size(); ++i)
+            fresh += outcomes[i] != kUnknown && !met[i * 3 + outcomes[i]];
+          if (fresh <= most_new) continue;
+          most_new = fresh;
+          best = p;
+        }
+        if (best == places.size() || made >= request_.values) break;
+        const Place& place = places[best];
+        const double x = *elements[best];
+        known.insert({spec->name, {x, place.axes}});
+        for (std::size_t i = 0; i < place.outcomes.size(); ++i) {
+          if (place.outcomes[i] != kUnknown) met[i * 3 + place.outcomes[i]] = true;
+        }
+        cases::Case aimed = Make(place.axes, 1'000 + made++, "plain");
+        aimed.profiles[spec->name] = {
+            .kind = "literal", .parameters = {}, .literal = {x, x + 1, x - 1, x, x, x + 1, x - 1}};
+        reached.cases.push_back(std::move(aimed));
+      }
+    }
+  }
+
+  std::int64_t BoundOf(const ops::TensorSpec& spec, const ops::AxisValues& axes) const {
+    const auto bound = axes.find(spec.domain.of);
+    return bound == axes.end() ? 1 : bound->second;
+  }
+
+  const ops::Instance& instance_;
+  const Decisions& decisions_;
+  const ReachRequest& request_;
+  std::vector<const ops::Axis*> axes_;
+  std::vector<std::size_t> shape_decisions_;
+  std::vector<std::size_t> value_decisions_;
+  std::vector<ops::AxisValues> turns_;
+  std::vector<std::size_t> distinct_;  ///< Decisions whose outcomes are told apart,
+  std::vector<int> worth_;             ///< and what an outcome of each is worth.
+  std::vector<bool> single_;           ///< By decision and outcome: some case had it.
+  std::vector<bool> pairs_;
+  std::vector<Candidate> pool_;
+  std::set<ops::AxisValues> pooled_;
+  std::vector<std::size_t> picked_;
+};
+
+}  // namespace
+
+ReachedCases CasesThatReach(const ops::Instance& instance, const Decisions& decisions,
+                            const ReachRequest& request) {
+  return Search(instance, decisions, request).Run();
+}
+
+}  // namespace assay::campaign

@@ -1,0 +1,248 @@
+#include "validator/campaign/reach.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+
+#include "validator/campaign/costs.h"
+#include "validator/cases/test_instance.h"
+
+namespace assay::campaign {
+namespace {
+
+using facts::Node;
+using Op = Node::Op;
+using Type = Node::Type;
+
+/// y[rows, columns] from ids[rows] in [0, table): an op without constraints.
+ops::Instance Instance() {
+  ops::Instance instance = cases::GatherInstance();
+  instance.op.constraints.clear();
+  return instance;
+}
+
+/// One kernel k(ids, rows, columns, table) on a grid of `blocks`.
+ops::LaunchPlan Plan(const std::string& blocks) {
+  ops::LaunchPlan plan;
+  ops::KernelPlan& kernel = plan.kernels.emplace_back();
+  kernel.entry = "k";
+  kernel.grid = {cases::Parse(blocks), cases::Parse("1"), cases::Parse("1")};
+  kernel.block = {cases::Parse("128"), cases::Parse("1"), cases::Parse("1")};
+  kernel.args = {"ids", "rows", "columns", "table"};
+  return plan;
+}
+
+/// Makes decisions node by node.
+class Builder {
+ public:
+  std::uint32_t Add(Op op, std::int64_t value, std::vector<std::uint32_t> of = {},
+                    Type type = Type::kS64) {
+    decision.nodes.push_back({op, type, value, std::move(of)});
+    return static_cast<std::uint32_t>(decision.nodes.size() - 1);
+  }
+  facts::Decision Compare(std::uint32_t left, std::int64_t right) {
+    decision.entry = "k";
+    decision.left = left;
+    decision.right = Add(Op::kConstant, right);
+    return decision;
+  }
+  facts::Decision decision;
+};
+
+facts::Decision AxisPast(std::int64_t parameter, std::int64_t limit) {
+  Builder builder;
+  return builder.Compare(builder.Add(Op::kParameter, parameter), limit);
+}
+
+facts::Decision AxisModulo(std::int64_t parameter, std::int64_t by, std::int64_t rest) {
+  Builder builder;
+  const auto axis = builder.Add(Op::kParameter, parameter);
+  const auto divisor = builder.Add(Op::kConstant, by);
+  return builder.Compare(builder.Add(Op::kRemainder, 0, {axis, divisor}), rest);
+}
+
+struct Given {
+  ops::Instance instance = Instance();
+  ops::LaunchPlan plan;
+  engine::CompiledKernel compiled;
+
+  Given(const std::string& blocks, std::vector<facts::Decision> list) : plan(Plan(blocks)) {
+    facts::Facts program;
+    program.decisions = std::move(list);
+    compiled.facts = std::make_shared<const facts::Facts>(std::move(program));
+    compiled.lowered["k"] = "k";
+  }
+  ReachedCases Reach(ReachRequest request = {}) const {
+    const Decisions decisions(instance, plan, compiled);
+    request.cost = [this](const ops::AxisValues& axes) {
+      return static_cast<double>(cases::TotalElements(instance, axes));
+    };
+    request.steps = 1e8;
+    request.pair_steps = 1e8;
+    request.shapes = 24;
+    request.values = 8;
+    return CasesThatReach(instance, decisions, request);
+  }
+};
+
+template <class Holds>
+bool Any(const ReachedCases& reached, Holds holds) {
+  return std::ranges::any_of(reached.cases,
+                             [&](const cases::Case& value) { return holds(value.axes); });
+}
+
+TEST(ReachTest, MeetsTwoConditionsOnOneAxis) {
+  const Given given("ceil_div(rows, 4)", {AxisPast(2, 1024), AxisModulo(2, 8, 5)});
+  EXPECT_TRUE(Any(given.Reach(), [](const ops::AxisValues& axes) {
+    return axes.at("columns") > 1024 && axes.at("columns") % 8 == 5;
+  }));
+}
+
+TEST(ReachTest, MeetsEachRestOfALongRow) {
+  // A switch may treat two rests alike: no comparison tells 5 from 4.
+  Builder builder;
+  const auto columns = builder.Add(Op::kParameter, 2);
+  const auto seven = builder.Add(Op::kConstant, 7);
+  const Given given(
+      "ceil_div(rows, 4)",
+      {AxisPast(2, 1024), builder.Compare(builder.Add(Op::kAnd, 0, {columns, seven}), 0)});
+  EXPECT_TRUE(Any(given.Reach(), [](const ops::AxisValues& axes) {
+    return axes.at("columns") > 1024 && axes.at("columns") % 8 == 5;
+  }));
+}
+
+TEST(ReachTest, MeetsConditionsOnTwoAxes) {
+  const Given given("ceil_div(rows, 4)", {AxisPast(1, 5), AxisModulo(2, 37, 36)});
+  EXPECT_TRUE(Any(given.Reach(), [](const ops::AxisValues& axes) {
+    return axes.at("rows") > 5 && axes.at("columns") % 37 == 36;
+  }));
+}
+
+TEST(ReachTest, SolvesEquationsOfAxes) {
+  Builder builder;
+  const auto rows = builder.Add(Op::kParameter, 1);
+  const auto columns = builder.Add(Op::kParameter, 2);
+  const auto seven = builder.Add(Op::kConstant, 7);
+  const auto product = builder.Add(Op::kMultiply, 0, {rows, seven});
+  const auto sum = builder.Add(Op::kAdd, 0, {product, columns});
+  const Given given("ceil_div(rows, 4)", {builder.Compare(sum, 1999)});
+  EXPECT_TRUE(Any(given.Reach(), [](const ops::AxisValues& axes) {
+    return 7 * axes.at("rows") + axes.at("columns") == 1999;
+  }));
+}
+
+TEST(ReachTest, SolvesEquationsBesideAnotherCondition) {
+  // 3 * rows == columns + 11 && rows > 9
+  Builder builder;
+  const auto rows = builder.Add(Op::kParameter, 1);
+  const auto three = builder.Add(Op::kConstant, 3);
+  const auto product = builder.Add(Op::kMultiply, 0, {rows, three});
+  const auto columns = builder.Add(Op::kParameter, 2);
+  const auto difference = builder.Add(Op::kSubtract, 0, {product, columns});
+  const Given given("ceil_div(rows, 4)", {builder.Compare(difference, 11), AxisPast(1, 9)});
+  EXPECT_TRUE(Any(given.Reach(), [](const ops::AxisValues& axes) {
+    return 3 * axes.at("rows") == axes.at("columns") + 11 && axes.at("rows") > 9;
+  }));
+}
+
+TEST(ReachTest, FollowsLoopsToTheTurnThatIsTreatedInItsOwnWay) {
+  // start += 32: start >= 4064 && start + 33 == columns
+  const auto counter = [](Builder& builder) {
+    const auto start = builder.Add(Op::kConstant, 0);
+    const auto step = builder.Add(Op::kConstant, 32);
+    return builder.Add(Op::kCounter, 0, {start, step});
+  };
+  Builder limit;
+  Builder last;
+  const auto columns = last.Add(Op::kParameter, 2);
+  const auto rest = last.Add(Op::kSubtract, 0, {columns, counter(last)});
+  const Given given("ceil_div(rows, 4)",
+                    {limit.Compare(counter(limit), 4064), last.Compare(rest, 33)});
+  EXPECT_TRUE(Any(given.Reach(),
+                  [](const ops::AxisValues& axes) { return axes.at("columns") == 4064 + 33; }));
+}
+
+TEST(ReachTest, GoesPastLimitsThatStandInThePlanAlone) {
+  const Given capped("min(ceil_div(rows, 8), 2112)", {});
+  EXPECT_TRUE(Any(capped.Reach(), [](const ops::AxisValues& axes) {
+    return axes.at("rows") > 8 * 2112 && axes.at("rows") <= 8 * 2112 + 16;
+  }));
+  // Without one there is nothing to aim at.
+  EXPECT_TRUE(Given("ceil_div(rows, 8)", {}).Reach().cases.empty());
+}
+
+TEST(ReachTest, WhatIsTooLargeIsLeftToItsEnds) {
+  const Given capped("min(rows, 1000000)", {});
+  const ReachedCases reached = capped.Reach({.max_elements = 1 << 16});
+  EXPECT_FALSE(
+      Any(reached, [](const ops::AxisValues& axes) { return axes.at("rows") > 1'000'000; }));
+  EXPECT_TRUE(std::ranges::any_of(
+      reached.too_large, [](const ops::AxisValues& axes) { return axes.at("rows") > 1'000'000; }));
+}
+
+TEST(ReachTest, WhatCasesHadIsNotTriedAgain) {
+  const Given given("ceil_div(rows, 4)", {AxisPast(2, 100)});
+  ReachRequest request;
+  for (const std::int64_t columns : {1, 99, 100, 101, 200})
+    request.tried.push_back({{"rows", 2}, {"columns", columns}, {"table", 2}});
+  EXPECT_TRUE(given.Reach(request).cases.empty());
+  request.tried.pop_back();
+  request.tried.pop_back();
+  EXPECT_TRUE(Any(given.Reach(request),
+                  [](const ops::AxisValues& axes) { return axes.at("columns") > 100; }));
+}
+
+TEST(ReachTest, AimsElementsAtWhatTheyAreComparedWith) {
+  // ids[i] == table / 2
+  Builder builder;
+  const auto element = builder.Add(Op::kMemory, 0, {}, Type::kReal);
+  const auto whole = builder.Add(Op::kConvert, 0, {element});
+  const auto table = builder.Add(Op::kParameter, 3);
+  const auto one = builder.Add(Op::kConstant, 1);
+  const auto half = builder.Add(Op::kShiftRight, 0, {table, one});
+  const auto difference = builder.Add(Op::kSubtract, 0, {whole, half});
+  const Given given("ceil_div(rows, 4)", {builder.Compare(difference, 0)});
+  const ReachedCases reached = given.Reach();
+  ASSERT_FALSE(reached.cases.empty());
+  for (const cases::Case& value : reached.cases) {
+    const auto& ids = value.profiles.at("ids");
+    ASSERT_EQ(ids.kind, "literal");
+    EXPECT_EQ(ids.literal.front(), static_cast<double>(value.axes.at("table") / 2));
+  }
+}
+
+TEST(DecisionsTest, SeeLoopsInTheirFirstAndSecondTurn) {
+  Builder builder;
+  const auto start = builder.Add(Op::kConstant, 0);
+  const auto step = builder.Add(Op::kConstant, 4096);
+  const auto at = builder.Add(Op::kCounter, 0, {start, step});
+  const auto columns = builder.Add(Op::kParameter, 2);
+  const auto rest = builder.Add(Op::kSubtract, 0, {columns, at});
+  const Given given("rows", {builder.Compare(rest, 4095)});
+  const Decisions decisions(given.instance, given.plan, given.compiled);
+  ASSERT_EQ(decisions.size(), 2u);
+  const auto point = decisions.At({{"rows", 2}, {"columns", 5000}, {"table", 2}});
+  ASSERT_TRUE(point);
+  EXPECT_EQ(decisions.Of(0, *point)->sign, 1);
+  EXPECT_EQ(decisions.Of(1, *point)->sign, -1);
+  EXPECT_EQ(decisions.Of(1, *point)->gap, 5000 - 4096 - 4095);
+}
+
+TEST(CostsTest, GrowByAxesAndByNoMoreThanTheSquare) {
+  Costs costs;
+  EXPECT_FALSE(costs.Estimate({{"m", 4}, {"n", 4}}, 32));
+  costs.Learn({{"m", 4}, {"n", 4}}, 16, 1'000);
+  EXPECT_NEAR(*costs.Estimate({{"m", 4}, {"n", 4}}, 16), 1'000, 1);
+  EXPECT_NEAR(*costs.Estimate({{"m", 4}, {"n", 8}}, 32), 2'000, 2);
+  // Elements that do not grow as fast as the product of the axes, as in m + n.
+  EXPECT_NEAR(*costs.Estimate({{"m", 8}, {"n", 8}}, 32), 4'000, 4);
+  EXPECT_NEAR(*costs.Estimate({{"m", 64}, {"n", 64}}, 32), 4'000, 4);
+  // The nearest counts, and of one shape the dearest.
+  costs.Learn({{"m", 4}, {"n", 1024}}, 4'096, 50'000);
+  costs.Learn({{"m", 4}, {"n", 1024}}, 4'096, 90'000);
+  EXPECT_NEAR(*costs.Estimate({{"m", 4}, {"n", 2048}}, 8'192), 180'000, 200);
+}
+
+}  // namespace
+}  // namespace assay::campaign

@@ -1,0 +1,208 @@
+#include "validator/campaign/turns.h"
+
+#include <algorithm>
+#include <array>
+#include <set>
+
+#include "validator/cases/shapes.h"
+
+namespace assay::campaign {
+namespace {
+
+constexpr std::size_t kMostTurns = 600;
+constexpr std::size_t kMostSecond = 400;  ///< More of them, from the first ones.
+constexpr std::int64_t kWalk = 320;       ///< Extents that are walked one by one for what repeats,
+constexpr std::int64_t kShortWalk = 40;   ///< and for what does not.
+
+std::vector<const ops::Axis*> VariablesOf(const ops::Instance& instance) {
+  std::vector<const ops::Axis*> variables;
+  for (const ops::Axis& axis : instance.op.axes) {
+    if (axis.kind == ops::Axis::Kind::kVariable) variables.push_back(&axis);
+  }
+  return variables;
+}
+
+class TurnFinder {
+ public:
+  TurnFinder(const ops::Instance& instance, const Decisions& decisions)
+      : instance_(instance), decisions_(decisions), axes_(VariablesOf(instance)) {
+    for (std::size_t i = 0; i < decisions.size(); ++i) {
+      if (decisions.Input(i).empty()) shape_decisions_.push_back(i);
+    }
+  }
+
+  std::vector<ops::AxisValues> Run() {
+    FindTurns();
+    return std::move(turns_);
+  }
+
+ private:
+  void FindTurns() {
+    const std::vector<ops::AxisValues> bases = BasesOf(instance_);
+    for (const ops::AxisValues& base : bases) AddTurn(base);
+    for (const ops::AxisValues& base : bases) {
+      for (const ops::Axis* axis : axes_) {
+        Walk(base, *axis);
+        Leap(base, *axis, shape_decisions_);
+      }
+    }
+    Equations(bases);
+  }
+
+  /// What hangs on several axes at once, where one of them is where something else turns.
+  void Equations(const std::vector<ops::AxisValues>& bases) {
+    if (bases.empty()) return;
+    std::vector<std::size_t> equations;
+    for (const std::size_t d : shape_decisions_) {
+      if (DependsOnTwo(d, bases.back())) equations.push_back(d);
+    }
+    if (equations.empty()) return;
+    constexpr std::size_t kMostStarts = 120;
+    most_ = kMostTurns + kMostSecond;
+    const std::vector<ops::AxisValues> starts(
+        turns_.begin(),
+        turns_.begin() + static_cast<std::ptrdiff_t>(std::min(turns_.size(), kMostStarts)));
+    for (const ops::AxisValues& start : starts) {
+      for (const ops::Axis* axis : axes_) Leap(start, *axis, equations);
+    }
+  }
+
+  bool DependsOnTwo(std::size_t decision, const ops::AxisValues& base) const {
+    const auto gap_at = [&](const ops::AxisValues& axes) -> std::optional<double> {
+      const auto point = decisions_.At(axes);
+      const auto outcome = point ? decisions_.Of(decision, *point) : std::nullopt;
+      return outcome ? std::optional(outcome->gap) : std::nullopt;
+    };
+    const auto here = gap_at(base);
+    int depends = 0;
+    for (const ops::Axis* axis : axes_) {
+      const auto there = gap_at(Moved(base, *axis, base.at(axis->name) * 64));
+      depends += here && there && *here != *there;
+    }
+    return depends > 1;
+  }
+
+  /// One by one along small extents: the first of each outcome.
+  void Walk(const ops::AxisValues& base, const ops::Axis& axis) {
+    std::vector<std::array<bool, 4>> seen(decisions_.size());
+    for (std::int64_t value = axis.min; value <= std::min(axis.max, axis.min + kWalk); ++value) {
+      const ops::AxisValues axes = Moved(base, axis, value);
+      const auto point = decisions_.At(axes);
+      if (!point) continue;
+      bool fresh = false;
+      for (const std::size_t d : shape_decisions_) {
+        if (value > axis.min + kShortWalk && !decisions_.IsPeriodic(d)) continue;
+        const std::uint8_t code = CodeOf(decisions_.Of(d, *point));
+        fresh = fresh || !seen[d][code];
+        seen[d][code] = true;
+      }
+      if (fresh) AddTurn(axes);
+    }
+  }
+
+  /// In doublings, then between two of them where an outcome changes. What repeats changes all the
+  /// time: the walk has seen it.
+  void Leap(const ops::AxisValues& base, const ops::Axis& axis,
+            const std::vector<std::size_t>& of) {
+    constexpr int kMostChanges = 3;
+    std::vector<std::int64_t> values;
+    std::vector<Decisions::Point> points;
+    const std::int64_t most = std::min<std::int64_t>(axis.max, std::int64_t{1} << 34);
+    for (std::int64_t value = std::max<std::int64_t>(axis.min, 1);;
+         value = std::min(2 * value, most)) {
+      if (auto point = decisions_.At(Moved(base, axis, value))) {
+        values.push_back(value);
+        points.push_back(std::move(*point));
+      }
+      if (value >= most) break;
+    }
+    for (const std::size_t d : of) {
+      std::vector<std::size_t> changes;
+      for (std::size_t i = 1; i < points.size(); ++i) {
+        if (CodeOf(decisions_.Of(d, points[i])) != CodeOf(decisions_.Of(d, points[i - 1])))
+          changes.push_back(i);
+      }
+      if (changes.size() > kMostChanges) continue;
+      for (const std::size_t i : changes) Between(d, base, axis, values[i - 1], values[i]);
+    }
+  }
+
+  /// From < over = to >, as far as that happens between the two.
+  void Between(std::size_t decision, const ops::AxisValues& base, const ops::Axis& axis,
+               std::int64_t low, std::int64_t end) {
+    const std::uint8_t last = CodeAt(decisions_, decision, Moved(base, axis, end));
+    for (int change = 0; change < 3; ++change) {
+      const std::uint8_t code = CodeAt(decisions_, decision, Moved(base, axis, low));
+      if (code == last) return;
+      std::int64_t high = end;
+      while (high - low > 1) {
+        const std::int64_t middle = Admitted(base, axis, low + (high - low) / 2, high);
+        if (middle >= high) break;
+        (CodeAt(decisions_, decision, Moved(base, axis, middle)) == code ? low : high) = middle;
+      }
+      for (const std::int64_t value : {low, high, Admitted(base, axis, high + 1, axis.max)}) {
+        if (value >= axis.min && value <= axis.max) AddTurn(Moved(base, axis, value));
+      }
+      low = high;
+    }
+  }
+
+  /// The next extent that the op's constraints admit, below `end`, or `end`.
+  std::int64_t Admitted(const ops::AxisValues& base, const ops::Axis& axis, std::int64_t value,
+                        std::int64_t end) const {
+    constexpr std::int64_t kFar = 128;
+    for (std::int64_t near = value; near < std::min(end, value + kFar); ++near) {
+      if (ops::ResolveAxes(instance_.op, Moved(base, axis, near))) return near;
+    }
+    return end;
+  }
+
+  void AddTurn(const ops::AxisValues& axes) {
+    if (turns_.size() < most_ && seen_.insert(axes).second) turns_.push_back(axes);
+  }
+
+  const ops::Instance& instance_;
+  const Decisions& decisions_;
+  std::vector<const ops::Axis*> axes_;
+  std::vector<std::size_t> shape_decisions_;
+  std::vector<ops::AxisValues> turns_;
+  std::size_t most_ = kMostTurns;
+  std::set<ops::AxisValues> seen_;
+};
+
+}  // namespace
+
+std::uint8_t CodeAt(const Decisions& decisions, std::size_t number, const ops::AxisValues& axes) {
+  const auto point = decisions.At(axes);
+  return point ? CodeOf(decisions.Of(number, *point)) : kUnknownOutcome;
+}
+
+ops::AxisValues Moved(const ops::AxisValues& base, const ops::Axis& axis, std::int64_t value) {
+  ops::AxisValues moved = base;
+  moved[axis.name] = value;
+  return moved;
+}
+
+std::vector<ops::AxisValues> BasesOf(const ops::Instance& instance) {
+  const std::vector<const ops::Axis*> variables = VariablesOf(instance);
+  std::vector<ops::AxisValues> bases;
+  constexpr std::array<std::int64_t, 6> kUnlike = {5, 3, 7, 4, 6, 9};
+  for (int kind = 0; kind < 3; ++kind) {
+    ops::AxisValues wanted;
+    for (std::size_t i = 0; i < variables.size(); ++i) {
+      const std::int64_t value = kind == 0   ? variables[i]->min
+                                 : kind == 1 ? 2
+                                             : kUnlike[i % kUnlike.size()];
+      wanted[variables[i]->name] = std::clamp(value, variables[i]->min, variables[i]->max);
+    }
+    const auto solved = cases::SolveAxes(instance.op, {}, wanted);
+    if (solved && std::ranges::find(bases, *solved) == bases.end()) bases.push_back(*solved);
+  }
+  return bases;
+}
+
+std::vector<ops::AxisValues> TurnsOf(const ops::Instance& instance, const Decisions& decisions) {
+  return TurnFinder(instance, decisions).Run();
+}
+
+}  // namespace assay::campaign

@@ -1,0 +1,129 @@
+// Waves that go where no ordinary case comes: to outcomes of decisions that nothing had, to patterns
+// along rows of several warps, and past 2^24 to 2^32 elements.
+#include <algorithm>
+#include <cmath>
+
+#include "base/rng.h"
+#include "validator/campaign/campaign.h"
+#include "validator/campaign/decisions.h"
+#include "validator/campaign/reach.h"
+#include "validator/cases/profiles.h"
+#include "validator/cases/recipes.h"
+#include "validator/cases/shapes.h"
+#include "validator/engine/window.h"
+
+namespace assay::campaign {
+
+Task Campaign::EndsOf(ops::AxisValues axes, std::string purpose, std::uint64_t seed) const {
+  cases::Case value{.axes = std::move(axes), .seed = seed, .profiles = {}, .origin = purpose};
+  for (const ops::TensorSpec& spec : trial_.instance.op.inputs) {
+    if (!spec.is_scalar && !spec.IsGenerated() &&
+        cases::ClassOf(spec, trial_.instance.TypeOf(spec)) == cases::InputClass::kFloat)
+      value.profiles[spec.name] = {.kind = "ends", .parameters = {}, .literal = {}};
+  }
+  Task task = TaskFor(std::move(value), std::move(purpose));
+  task.probe.ends_only = true;
+  task.wants.max_steps = kHugeSteps;
+  return task;
+}
+
+// Outcomes of the program's and the plan's decisions that no case had, alone and in pairs.
+std::vector<Task> Campaign::Reached() {
+  const Decisions decisions(trial_.instance, trial_.plan, trial_.compiled);
+  ReachRequest request;
+  for (const cases::Case& value : tried_) request.tried.push_back(value.axes);
+  request.half_reached = coverage_.HalfReached();
+  request.cost = [this](const ops::AxisValues& axes) { return StepsFor(axes); };
+  request.max_elements = 2 * trial_.effort.long_elements + (1 << 16);
+  request.steps = static_cast<double>(trial_.effort.campaign_steps) / 12;
+  // Pairs are many, and most kernels right in all of them.
+  request.pair_steps = std::min(request.steps, 4e6 + 0.25 * static_cast<double>(harvest_.steps));
+  request.shapes = trial_.effort.guided_cases / 2;
+  request.values = trial_.effort.guided_cases / 8;
+  request.seed = DeriveSeed(trial_.seed, "reached");
+  ReachedCases reached = CasesThatReach(trial_.instance, decisions, request);
+  std::vector<Task> planned;
+  for (cases::Case& value : reached.cases) planned.push_back(TaskFor(std::move(value), "reached"));
+  if (trial_.effort.huge_shapes == 0) return planned;
+  for (ops::AxisValues& axes : reached.too_large)
+    planned.push_back(EndsOf(std::move(axes), "reached", request.seed + planned.size()));
+  return planned;
+}
+
+// Rows of several warps, blocks and chunks whose values lie in patterns: runs of zeros, ties, order
+// with one exception.
+std::vector<Task> Campaign::Patterns() {
+  std::vector<Task> planned;
+  const std::uint64_t seed = DeriveSeed(trial_.seed, "patterns");
+  const ops::OpSpec& op = trial_.instance.op;
+  for (const std::int64_t longest : {390, 1291}) {
+    ops::AxisValues wanted;
+    // What indices choose among is shorter than their number: they repeat.
+    for (const ops::Axis& axis : op.axes) wanted[axis.name] = longest == 390 ? 70 : 37;
+    for (const ops::TensorSpec& spec : op.inputs) {
+      if (!spec.domain.of.empty()) wanted[spec.domain.of] = 19;
+    }
+    for (const ops::TensorSpec& spec : op.inputs) {
+      if (spec.is_scalar || spec.shape.empty() || !IsFloat(trial_.instance.TypeOf(spec))) continue;
+      wanted[spec.shape.back().text()] = longest;
+      break;
+    }
+    std::int64_t rows = 70;
+    auto axes = cases::SolveAxes(op, {}, wanted);
+    while (axes && rows > 3 &&
+           (cases::TotalElements(trial_.instance, *axes) > trial_.effort.max_elements ||
+            StepsFor(*axes) > static_cast<double>(trial_.effort.campaign_steps) / 400)) {
+      rows /= 2;
+      for (auto& [name, extent] : wanted) {
+        if (extent != longest) extent = std::min(extent, rows);
+      }
+      axes = cases::SolveAxes(op, {}, wanted);
+    }
+    if (!axes || cases::TotalElements(trial_.instance, *axes) > trial_.effort.max_elements)
+      continue;
+    for (const cases::Recipe& recipe : cases::AllRecipes()) {
+      if (!recipe.wide || !cases::Applies(recipe, trial_.instance)) continue;
+      planned.push_back(
+          TaskFor(cases::MakeCase(trial_.instance, recipe, *axes, seed + planned.size(), "value"),
+                  "patterns"));
+    }
+  }
+  return planned;
+}
+
+// Shapes past limits of 32-bit numbers, of which only the ends are run: where an index wraps.
+std::vector<Task> Campaign::Huge() {
+  // A block that loops over millions of elements costs as much as all else.
+  constexpr std::size_t kMostLoops = 2;
+  std::vector<Task> planned;
+  const std::uint64_t seed = DeriveSeed(trial_.seed, "huge");
+  std::size_t loops = 0;
+  for (const cases::ShapeChoice& shape : cases::HugeShapes(trial_.instance)) {
+    if (planned.size() >= trial_.effort.huge_shapes) break;
+    const std::int64_t elements = cases::TotalElements(trial_.instance, shape.axes);
+    const std::uint64_t blocks = BlocksOf(trial_.instance, trial_.plan, shape.axes);
+    Task task = EndsOf(shape.axes, "huge", seed + planned.size());
+    // By far too much for three blocks, as far as can be told from small cases.
+    constexpr double kDoubt = 8;
+    if (blocks > 2 && 3 * StepsFor(shape.axes) / static_cast<double>(blocks) >
+                          kDoubt * static_cast<double>(kHugeSteps)) {
+      harvest_.ledger.Planned("huge");
+      LeaveOut(task, "takes too long even at its ends", harvest_);
+      continue;
+    }
+    if (blocks > 0 && engine::LastBlockOnly(elements, blocks)) {
+      const double steps = static_cast<double>(elements) / static_cast<double>(blocks) *
+                           std::max(marginal_steps_, 4.0);
+      if (loops >= kMostLoops || steps > 2.0 * static_cast<double>(kHugeSteps)) {
+        harvest_.ledger.Planned("huge");
+        LeaveOut(task, "takes too long even at its ends", harvest_);
+        continue;
+      }
+      ++loops;
+    }
+    planned.push_back(std::move(task));
+  }
+  return planned;
+}
+
+}  // namespace assay::campaign
