@@ -6,6 +6,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <ctime>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -24,6 +25,7 @@ struct KernelCase {
   enum class Grows : std::uint8_t { kNumber, kGrid, kTiles } grows = Grows::kNumber;
   std::uint32_t fixed;  ///< The other of the two; for tiles, what one block makes of the matrix.
   std::vector<std::uint32_t> sizes;
+  bool in_pipelines = false;
 };
 
 std::vector<KernelCase> Cases() {
@@ -41,8 +43,8 @@ std::vector<KernelCase> Cases() {
       {"tiled_gemm16", 256, DType::kF32, Grows::kTiles, 16, {128, 256, 512}},
       {"tiled_gemm64", 256, DType::kF32, Grows::kTiles, 64, {128, 256, 512}},
       {"naive_gemm", 256, DType::kF32, Grows::kTiles, 16, {128, 256}},
-      {"pipeline", 160, DType::kI32, Grows::kNumber, 8, {64, 128, 256}},
-      {"copies", 256, DType::kI32, Grows::kNumber, 8, {64, 128, 256}},
+      {"pipeline", 160, DType::kI32, Grows::kNumber, 8, {64, 128, 256}, true},
+      {"copies", 256, DType::kI32, Grows::kNumber, 8, {64, 128, 256}, true},
   };
 }
 
@@ -110,24 +112,32 @@ Timed Run(const emu::Program& program, const KernelCase& bench, std::uint32_t si
   return best;
 }
 
+Result<std::shared_ptr<const emu::Program>> LoadKernels(const std::string& file) {
+  const auto text = ReadFile(std::string(ASSAY_SOURCE_DIR) + "/bench/kernels/" + file);
+  if (!text) return std::unexpected(text.error());
+  return emu::Program::Load(*text);
+}
+
 double Rounded(double value) { return std::strtod(fmt::format("{:.3g}", value).c_str(), nullptr); }
 
 }  // namespace
 
 Json RaceKernelRows(std::string_view only) {
   Json rows = Json::array();
-  const auto text = ReadFile(std::string(ASSAY_SOURCE_DIR) + "/bench/kernels/sync.ptx");
-  const auto program = text ? emu::Program::Load(*text) : std::unexpected(text.error());
-  if (!program) {
-    fmt::print(stderr, "{}\n", ToString(program.error()));
+  const auto sync = LoadKernels("sync.ptx");
+  const auto pipelines = LoadKernels("pipeline.ptx");
+  for (const auto* program : {&sync, &pipelines}) {
+    if (*program) continue;
+    fmt::print(stderr, "{}\n", ToString(program->error()));
     return rows;
   }
   for (const KernelCase& bench : Cases()) {
     if (!only.empty() && only != bench.entry) continue;
+    const emu::Program& program = bench.in_pipelines ? **pipelines : **sync;
     double before = 0;
     for (const std::uint32_t size : bench.sizes) {
-      const Timed without = Run(**program, bench, size, false);
-      const Timed with = Run(**program, bench, size, true);
+      const Timed without = Run(program, bench, size, false);
+      const Timed with = Run(program, bench, size, true);
       Json row = {{"kernel", bench.entry},
                   {"grows", bench.grows == KernelCase::Grows::kGrid ? "grid" : "n"},
                   {"size", size},

@@ -1,4 +1,4 @@
-// The second half of race_bench: whole kernels (bench/kernels/sync.cu) in the emulator, with race
+// The second half of race_bench: whole kernels (bench/kernels/{sync,pipeline}.cu) in the emulator, with race
 // checking and without it, for sizes that double.
 #pragma once
 
