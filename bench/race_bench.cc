@@ -1,8 +1,9 @@
 // What the race detector costs: nanoseconds for each warp-wide access, and shadow bytes for each
-// byte of memory touched. Drives the detector as the emulator would, without an emulator. Prints
-// one JSON document; numbers are for reading, no test looks at them.
+// byte of memory touched. Drives the detector as the emulator would, without an emulator; then whole
+// kernels in the emulator, with race checking and without it (race_kernels.h). Prints one JSON
+// document; numbers are for reading, no test looks at them.
 //
-//   build/release/bin/race_bench [SCENARIO] > race.json
+//   build/release/bin/race_bench [SCENARIO|KERNEL] > race.json
 #include <array>
 #include <cstdint>
 #include <cstdio>
@@ -12,6 +13,7 @@
 #include <vector>
 
 #include "base/json.h"
+#include "bench/race_kernels.h"
 #include "validator/emu/race/race.h"
 
 namespace assay::emu {
@@ -234,5 +236,7 @@ int main(int argc, char** argv) {
                    {"shadow_bytes_per_byte",
                     static_cast<double>(shadow) / static_cast<double>(scenario.touched_bytes)}});
   }
-  std::printf("%s\n", out.dump(2).c_str());
+  const assay::Json document = {{"detector", out},
+                                {"kernels", assay::RaceKernelRows(argc > 1 ? argv[1] : "")}};
+  std::printf("%s\n", document.dump(2).c_str());
 }

@@ -136,6 +136,9 @@ void StartBlock(Device& device, Block& block, BlockNumber number) {
   block.next_warp = 0;
   block.done = false;
   PrepareShared(device, block);
+  if (device.race && launch.blocks_per_cluster == 1 &&
+      block.shared_storage.size() > kSharedAlignment)
+    device.race->OnBlockRegion(number, block.race_region);
   for (NamedBarrier& barrier : block.barriers) {
     barrier = NamedBarrier{};
     barrier.lanes.assign(launch.warps, 0);

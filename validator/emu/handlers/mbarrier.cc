@@ -122,6 +122,26 @@ enum ArriveBits : std::uint32_t {
   kRelaxed = 64
 };
 
+/// Of `lanes`, those that arrive at the first one's barrier before its phase is over: what they
+/// release is told to the race detector at once.
+LaneMask ArriveTogether(const LaneAccess& access, LaneMask lanes, const std::uint32_t* counts) {
+  const MbarrierPlace place = MbarrierAt(access, FirstLane(lanes));
+  const std::uint64_t word = Load(place);
+  const std::uint64_t pending = IsBarrier(word) ? Decode(word).pending : 0;
+  LaneMask together = 0;
+  std::uint64_t arrivals = 0;
+  for (LaneMask rest = lanes; rest != 0; rest &= rest - 1) {
+    const int lane = std::countr_zero(rest);
+    const MbarrierPlace other = MbarrierAt(access, lane);
+    if (other.region != place.region || other.offset != place.offset) break;
+    if (counts != nullptr && counts[lane] == 0) continue;
+    together |= LaneMask{1} << lane;
+    arrivals += counts == nullptr ? 1 : counts[lane];
+    if (arrivals >= pending) break;
+  }
+  return together;
+}
+
 void RunArrive(Warp& base, const Decoded& op) {
   CoreWarp& warp = Core(base);
   LaneAccess access;
@@ -130,6 +150,7 @@ void RunArrive(Warp& base, const Decoded& op) {
   ReportMbarrierAccess(warp, op, access, false);
   const auto* const counts =
       (op.aux & kHasCount) != 0 ? warp.Lanes<std::uint32_t>(op.operands[at + 1].slot) : nullptr;
+  LaneMask told = 0;
   for (LaneMask rest = warp.exec; rest != 0 && warp.outcome != Outcome::kStop; rest &= rest - 1) {
     const int lane = std::countr_zero(rest);
     const std::uint32_t count = counts == nullptr ? 1 : counts[lane];
@@ -145,10 +166,12 @@ void RunArrive(Warp& base, const Decoded& op) {
     update.drop = (op.aux & kDrops) != 0;
     update.must_not_complete = (op.aux & kNoComplete) != 0;
     const MbarrierPlace place = MbarrierAt(access, lane);
-    if (warp.device->race && update.arrivals != 0) {
-      warp.device->race->OnMbarrierArrive(place.region, place.offset, warp.number,
-                                          LaneMask{1} << lane, ScopeOf(*op.source),
-                                          (op.aux & kRelaxed) != 0);
+    if (warp.device->race && update.arrivals != 0 && (told >> lane & 1) == 0) {
+      const LaneMask now =
+          (op.aux & kExpects) != 0 ? LaneMask{1} << lane : ArriveTogether(access, rest, counts);
+      told |= now;
+      warp.device->race->OnMbarrierArrive(place.region, place.offset, warp.number, now,
+                                          ScopeOf(*op.source), (op.aux & kRelaxed) != 0);
     }
     const std::uint64_t before = UpdateMbarrier(warp, op, lane, place, update);
     if (at > 0 && op.operands[0].kind == DecodedOperand::Kind::kSlot) {
@@ -168,6 +191,15 @@ void RunWait(Warp& base, const Decoded& op) {
   const bool parity = op.source->Has(Mod::kParity);
   const DecodedOperand& state = op.operands[2];
   LaneMask over = 0;
+  LaneMask together = 0;  // Lanes whose wait for `shared` is over.
+  MbarrierPlace shared{};
+  const auto tell = [&] {
+    if (warp.device->race && together != 0) {
+      warp.device->race->OnMbarrierWait(shared.region, shared.offset, warp.number, together,
+                                        ScopeOf(*op.source), op.source->Has(Mod::kRelaxed));
+    }
+    together = 0;
+  };
   for (LaneMask rest = warp.exec; rest != 0; rest &= rest - 1) {
     const int lane = std::countr_zero(rest);
     const MbarrierPlace place = MbarrierAt(access, lane);
@@ -179,12 +211,11 @@ void RunWait(Warp& base, const Decoded& op) {
                                : Decode(warp.Lanes<std::uint64_t>(state.slot)[lane]).phase;
     if (Decode(word).phase == waited) continue;
     over |= LaneMask{1} << lane;
-    if (warp.device->race) {
-      warp.device->race->OnMbarrierWait(place.region, place.offset, warp.number,
-                                        LaneMask{1} << lane, ScopeOf(*op.source),
-                                        op.source->Has(Mod::kRelaxed));
-    }
+    if (place.region != shared.region || place.offset != shared.offset) tell();
+    shared = place;
+    together |= LaneMask{1} << lane;
   }
+  tell();
   const DecodedOperand& target = op.operands[0];
   if (target.kind == DecodedOperand::Kind::kPredicate) {
     LaneMask& d = warp.predicates[target.slot];

@@ -46,7 +46,7 @@ void AccessPath::Access(const WarpAccess& access, const AccessBy& by) {
   by_ = by;
   actor_.warp = access.warp;
   actor_.traits = TraitsOf(access, by.async);
-  if (!by.async) order_.OnTouch(access.warp, access.lanes);
+  if (!by.async && by.time == 0) order_.OnTouch(access.warp, access.lanes);
   actor_.record = 0;
   if (IsRow(access)) {
     SetRecord(access, 1);
@@ -159,7 +159,7 @@ void AccessPath::SetRecord(const WarpAccess& access, LaneMask pattern) {
     actor_.record = table_.NewPinned(record);
     by_.pins->push_back(actor_.record);
   } else {
-    record.time = order_.NowOf(access.warp);
+    record.time = by_.time != 0 ? by_.time : order_.NowOf(access.warp);
     actor_.record = table_.Intern(record);
   }
   actor_.pattern = pattern;

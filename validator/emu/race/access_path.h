@@ -26,7 +26,8 @@ struct AccessBy {
   WarpNumber stamped = 0;  ///< Whose stamp the record carries.
   bool async = false;
   std::vector<RecordId>* pins =
-      nullptr;  ///< A bulk copy: its records, to be filled in when it is done.
+      nullptr;    ///< A bulk copy: its records, to be filled in when it is done.
+  Time time = 0;  ///< When it was made; 0: now.
 };
 
 class AccessPath {

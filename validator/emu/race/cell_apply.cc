@@ -1,5 +1,6 @@
 // How CellRules goes about an access: the plain case, the memo, whole warps, single lanes.
 #include <algorithm>
+#include <bit>
 
 #include "validator/emu/race/cell_rules.h"
 
@@ -56,18 +57,27 @@ void CellRules::DecideReaders(const Actor& actor, Ref readers, ReadersMemo& memo
   memo.new_readers = 0;
   memo.new_generation = 0;
   if (actor.traits.read_only_path()) return;
+  const bool writes = actor.traits.writes();
+  const Element own_element{actor.record, static_cast<std::uint8_t>(actor.lane), false};
+  const std::uint32_t size = table_.SizeOf(readers);
+  if (!writes && size >= kManyReaders && size < 2 * table_.TidySizeOf(readers) &&
+      IsPlainReader(table_.First(readers), actor, memo.line)) {
+    // All of them are alike in that: one more, and now and then a look through all of them.
+    memo.plain = true;
+    const Ref after = table_.Append(readers, own_element);
+    memo.new_readers = WithLane(after, LaneOf(after) - actor.lane);
+    memo.new_generation = table_.Generation(after);
+    return;
+  }
   elements_.clear();
   table_.Decode(readers, elements_);
   const Time now = order_.NowOf(actor.warp);
   const BlockNumber block = order_.BlockOf(actor.warp);
-  const bool writes = actor.traits.writes();
   bool among_them = false;
   std::size_t kept = 0;
   for (const Element& element : elements_) {
     const Record& record = table_.record(element.record);
-    const Traits& traits = record.traits;
-    if (traits.writes() || traits.strong() || traits.read_only_path()) return;
-    if (memo.line && traits.bytes != actor.traits.bytes) return;
+    if (!IsPlainReader(record, actor, memo.line)) return;
     // A read that nothing can be ordered after yet stays. Others are superseded by a reader that
     // knows them.
     const bool own = SameThreads(record, element.lane, actor, memo.line);
@@ -81,15 +91,55 @@ void CellRules::DecideReaders(const Actor& actor, Ref readers, ReadersMemo& memo
   memo.plain = true;
   if (writes) return;
   Ref after = readers;
-  if (among_them) {
+  if (among_them && size < kManyReaders) {
     table_.Use(after);
   } else {
     elements_.resize(kept);
-    elements_.push_back(Element{actor.record, static_cast<std::uint8_t>(actor.lane), false});
+    if (kept >= kFewReaders) TidyReaders(kept >= kManyReaders);
+    elements_.push_back(own_element);
     after = table_.Encode(elements_);
   }
   memo.new_readers = WithLane(after, LaneOf(after) - actor.lane);
   memo.new_generation = table_.Generation(after);
+}
+
+bool CellRules::IsPlainReader(const Record& record, const Actor& actor, bool line) const {
+  const Traits& traits = record.traits;
+  return !traits.writes() && !traits.strong() && !traits.read_only_path() &&
+         (!line || traits.bytes == actor.traits.bytes);
+}
+
+/// Of reads that nobody will ever be ordered after, one of each instruction stands for all: a write
+/// races with either. With `all`, a thread's later read stands for its earlier ones as well.
+void CellRules::TidyReaders(bool all) {
+  // Those that stay move to the end, the last ones first; a table of places by hash finds them.
+  const std::size_t size = elements_.size();
+  readers_seen_.assign(std::bit_ceil(2 * size), 0);
+  std::size_t first = size;
+  for (std::size_t i = size; i-- > 0;) {
+    const Element element = elements_[i];
+    const Record& record = table_.record(element.record);
+    const bool immortal = order_.NeverKnown(record.warp, record.time);
+    std::uint32_t* seen = nullptr;
+    if (immortal || all) {
+      const auto alike = [&](const Element& other) {
+        const Record& later = table_.record(other.record);
+        if (later.traits != record.traits) return false;
+        return immortal ? later.pc == record.pc && order_.NeverKnown(later.warp, later.time)
+                        : later.warp == record.warp && other.lane == element.lane &&
+                              later.pattern == record.pattern;
+      };
+      const std::uint64_t key = immortal ? record.pc : ~std::uint64_t{record.warp};
+      std::size_t at = (key * 0x9e3779b97f4a7c15u >> 32) % readers_seen_.size();
+      while (readers_seen_[at] != 0 && !alike(elements_[readers_seen_[at] - 1]))
+        at = (at + 1) % readers_seen_.size();
+      seen = &readers_seen_[at];
+      if (*seen != 0) continue;
+    }
+    elements_[--first] = element;
+    if (seen != nullptr) *seen = static_cast<std::uint32_t>(first + 1);
+  }
+  elements_.erase(elements_.begin(), elements_.begin() + static_cast<std::ptrdiff_t>(first));
 }
 
 /// A read-modify-write of device scope; the cell holds read-modify-writes of the same size and

@@ -159,10 +159,12 @@ bool CellRules::CheckWarpWide(const Actor& actor) {
   return true;
 }
 
-/// Outdone by a weak access, or by one of the same block: narrow scopes then look at both alike.
+/// Outdone by a weak access, or by one of the same block: narrow scopes, if there are any, then look
+/// at both alike.
 bool CellRules::OutdoneBy(const Record& later, const Record& old) const {
   if (!Outdoes(later.traits, old.traits)) return false;
-  return !later.traits.strong() || order_.BlockOf(later.issuer) == order_.BlockOf(old.issuer);
+  return !later.traits.strong() || !narrow_scopes_ ||
+         order_.BlockOf(later.issuer) == order_.BlockOf(old.issuer);
 }
 
 void CellRules::InsertRead(const Actor& actor) {

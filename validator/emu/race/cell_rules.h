@@ -83,6 +83,11 @@ class CellRules {
   /// Beyond so many, elements are kept only for what they can race with, no longer as evidence of
   /// order.
   static constexpr std::size_t kEvidenceKept = 32;
+  /// From so many readers on, those that nobody can be ordered after are told apart by their
+  /// instructions only;
+  static constexpr std::size_t kFewReaders = 8;
+  /// and one more is just added, with a look through all of them whenever they have doubled.
+  static constexpr std::size_t kManyReaders = 32;
 
   struct Item {
     RecordId record = 0;
@@ -117,6 +122,8 @@ class CellRules {
   bool ApplyAtomic(const Actor& actor, Ref& writers, Ref& readers);
   bool ChangeReaders(const Actor& actor, Ref& readers, bool line);
   void DecideReaders(const Actor& actor, Ref readers, ReadersMemo& memo);
+  bool IsPlainReader(const Record& record, const Actor& actor, bool line) const;
+  void TidyReaders(bool all);
   bool ApplyWarpWide(const Actor& actor, Ref& writers, Ref& readers, bool line);
   void ApplyByLanes(const Actor& actor, Ref& writers, Ref& readers, std::vector<CellRace>& races);
   bool SameThreads(const Record& record, std::uint32_t lane, const Actor& actor, bool line) const {
@@ -166,6 +173,7 @@ class CellRules {
   std::vector<bool> dropped_;
   std::vector<Element> elements_;
   std::vector<Element> reader_elements_;
+  std::vector<std::uint32_t> readers_seen_;  // Of TidyReaders: places in elements_, plus one.
   // The last answer of KnownToWarp.
   std::uint64_t known_version_ = 0;
   std::uint64_t known_collections_ = 0;

@@ -5,29 +5,29 @@
 
 namespace assay::emu {
 
-void Clock::RaiseBlock(BlockNumber block, Time time) {
+void Clock::Layer::RaiseBlock(BlockNumber block, Time time) {
   if (time == 0) return;
-  const auto at = std::lower_bound(blocks_.begin(), blocks_.end(), block,
+  const auto at = std::lower_bound(blocks.begin(), blocks.end(), block,
                                    [](const BlockEntry& e, BlockNumber b) { return e.block < b; });
-  if (at != blocks_.end() && at->block == block) {
+  if (at != blocks.end() && at->block == block) {
     at->base = std::max(at->base, time);
   } else {
-    blocks_.insert(at, BlockEntry{block, time});
+    blocks.insert(at, BlockEntry{block, time});
   }
 }
 
-void Clock::RaiseLanes(WarpNumber warp, LaneMask lanes, Time time) {
+void Clock::Layer::RaiseLanes(WarpNumber warp, LaneMask lanes, Time time) {
   if (time == 0 || lanes == 0) return;
-  auto at = std::lower_bound(warps_.begin(), warps_.end(), warp,
+  auto at = std::lower_bound(warps.begin(), warps.end(), warp,
                              [](const WarpEntry& e, WarpNumber w) { return e.warp < w; });
-  if (at == warps_.end() || at->warp != warp) {
-    at = warps_.insert(at, WarpEntry{});
+  if (at == warps.end() || at->warp != warp) {
+    at = warps.insert(at, WarpEntry{});
     at->warp = warp;
   }
   Raise(*at, lanes, time);
 }
 
-void Clock::Raise(WarpEntry& entry, LaneMask lanes, Time time) {
+void Clock::Layer::Raise(WarpEntry& entry, LaneMask lanes, Time time) {
   if (lanes == kAllLanes) {
     entry.all = std::max(entry.all, time);
     if (entry.detail < 0 && entry.mask_time <= entry.all) entry.mask = 0, entry.mask_time = 0;
@@ -45,143 +45,228 @@ void Clock::Raise(WarpEntry& entry, LaneMask lanes, Time time) {
     for (std::size_t lane = 0; lane < detail.size(); ++lane) {
       detail[lane] = (entry.mask >> lane & 1u) != 0 ? entry.mask_time : 0;
     }
-    entry.detail = static_cast<std::int32_t>(details_.size());
+    entry.detail = static_cast<std::int32_t>(details.size());
     entry.mask = 0;
     entry.mask_time = 0;
-    details_.push_back(detail);
+    details.push_back(detail);
   }
-  Detail& detail = details_[static_cast<std::size_t>(entry.detail)];
+  Detail& detail = details[static_cast<std::size_t>(entry.detail)];
   for (LaneMask rest = lanes; rest != 0; rest &= rest - 1) {
     Time& known = detail[static_cast<std::size_t>(std::countr_zero(rest))];
     known = std::max(known, time);
   }
 }
 
-void Clock::Join(const Clock& other) {
-  if (blocks_.empty() && warps_.empty()) {
+void Clock::Layer::Join(const Layer& other) {
+  if (other.empty()) return;
+  if (empty()) {
     *this = other;
     return;
   }
-  // Entries arrive sorted, so that most joins append or meet an equal key; a plain merge keeps both
-  // sides linear.
-  std::vector<BlockEntry> blocks;
-  blocks.reserve(blocks_.size() + other.blocks_.size());
-  auto a = blocks_.begin();
-  auto b = other.blocks_.begin();
-  while (a != blocks_.end() || b != other.blocks_.end()) {
-    if (b == other.blocks_.end() || (a != blocks_.end() && a->block < b->block)) {
-      blocks.push_back(*a++);
-    } else if (a == blocks_.end() || b->block < a->block) {
-      blocks.push_back(*b++);
+  // A few entries into many: nearly all stay where they are.
+  if (8 * other.size() < size()) {
+    for (const BlockEntry& entry : other.blocks) RaiseBlock(entry.block, entry.base);
+    for (const WarpEntry& entry : other.warps) {
+      RaiseLanes(entry.warp, kAllLanes, entry.all);
+      for (int lane = 0; entry.detail >= 0 && lane < kWarpSize; ++lane)
+        RaiseLanes(entry.warp, 1u << lane, other.At(entry, lane));
+      RaiseLanes(entry.warp, entry.mask, entry.mask_time);
+    }
+    return;
+  }
+  // Both are sorted: a plain merge.
+  std::vector<BlockEntry> all_blocks;
+  all_blocks.reserve(blocks.size() + other.blocks.size());
+  auto a = blocks.begin();
+  auto b = other.blocks.begin();
+  while (a != blocks.end() || b != other.blocks.end()) {
+    if (b == other.blocks.end() || (a != blocks.end() && a->block < b->block)) {
+      all_blocks.push_back(*a++);
+    } else if (a == blocks.end() || b->block < a->block) {
+      all_blocks.push_back(*b++);
     } else {
-      blocks.push_back(BlockEntry{a->block, std::max(a->base, b->base)});
+      all_blocks.push_back(BlockEntry{a->block, std::max(a->base, b->base)});
       ++a, ++b;
     }
   }
-  blocks_ = std::move(blocks);
+  blocks = std::move(all_blocks);
 
-  std::vector<WarpEntry> warps;
-  warps.reserve(warps_.size() + other.warps_.size());
-  auto wa = warps_.begin();
-  auto wb = other.warps_.begin();
-  while (wa != warps_.end() || wb != other.warps_.end()) {
-    if (wb == other.warps_.end() || (wa != warps_.end() && wa->warp < wb->warp)) {
-      warps.push_back(*wa++);
+  std::vector<WarpEntry> all_warps;
+  all_warps.reserve(warps.size() + other.warps.size());
+  auto wa = warps.begin();
+  auto wb = other.warps.begin();
+  while (wa != warps.end() || wb != other.warps.end()) {
+    if (wb == other.warps.end() || (wa != warps.end() && wa->warp < wb->warp)) {
+      all_warps.push_back(*wa++);
       continue;
     }
     WarpEntry merged;
     merged.warp = wb->warp;
-    if (wa != warps_.end() && wa->warp == wb->warp) merged = *wa++;
+    if (wa != warps.end() && wa->warp == wb->warp) merged = *wa++;
     Raise(merged, kAllLanes, wb->all);
     if (wb->detail >= 0) {
-      const Detail& detail = other.details_[static_cast<std::size_t>(wb->detail)];
+      const Detail& detail = other.details[static_cast<std::size_t>(wb->detail)];
       for (std::size_t lane = 0; lane < detail.size(); ++lane) {
         if (detail[lane] != 0) Raise(merged, 1u << lane, detail[lane]);
       }
     } else if (wb->mask != 0) {
       Raise(merged, wb->mask, wb->mask_time);
     }
-    warps.push_back(merged);
+    all_warps.push_back(merged);
     ++wb;
   }
-  warps_ = std::move(warps);
+  warps = std::move(all_warps);
 }
 
-const Clock::WarpEntry* Clock::Find(WarpNumber warp) const {
-  const auto at = std::lower_bound(warps_.begin(), warps_.end(), warp,
+const Clock::WarpEntry* Clock::Layer::Find(WarpNumber warp) const {
+  const auto at = std::lower_bound(warps.begin(), warps.end(), warp,
                                    [](const WarpEntry& e, WarpNumber w) { return e.warp < w; });
-  return at != warps_.end() && at->warp == warp ? &*at : nullptr;
+  return at != warps.end() && at->warp == warp ? &*at : nullptr;
 }
 
-Time Clock::At(const WarpEntry& entry, int lane) const {
+Time Clock::Layer::At(const WarpEntry& entry, int lane) const {
   if (entry.detail >= 0) {
     return std::max(
-        entry.all,
-        details_[static_cast<std::size_t>(entry.detail)][static_cast<std::size_t>(lane)]);
+        entry.all, details[static_cast<std::size_t>(entry.detail)][static_cast<std::size_t>(lane)]);
   }
   return (entry.mask >> lane & 1u) != 0 ? std::max(entry.all, entry.mask_time) : entry.all;
 }
 
-Time Clock::BlockBase(BlockNumber block) const {
-  const auto at = std::lower_bound(blocks_.begin(), blocks_.end(), block,
+Time Clock::Layer::BlockBase(BlockNumber block) const {
+  const auto at = std::lower_bound(blocks.begin(), blocks.end(), block,
                                    [](const BlockEntry& e, BlockNumber b) { return e.block < b; });
-  return at != blocks_.end() && at->block == block ? at->base : 0;
+  return at != blocks.end() && at->block == block ? at->base : 0;
+}
+
+void Clock::Layer::DropWarps(WarpNumber first, WarpNumber last) {
+  std::erase_if(warps, [&](const WarpEntry& e) { return e.warp >= first && e.warp < last; });
+  if (warps.empty()) details.clear();
+}
+
+std::uint64_t Clock::Layer::bytes() const {
+  return blocks.capacity() * sizeof(BlockEntry) + warps.capacity() * sizeof(WarpEntry) +
+         details.capacity() * sizeof(Detail);
+}
+
+Clock::Clock(const Clock& other) { *this = other; }
+
+Clock& Clock::operator=(const Clock& other) {
+  if (this == &other) return *this;
+  other.Settle();
+  below_ = other.below_;
+  top_ = other.top_;
+  place_ = {};
+  made_from_ = other.place_.line != 0 ? other.place_ : other.made_from_;
+  return *this;
+}
+
+void Clock::Settle() const {
+  if (top_.size() + top_.details.size() <= kAbove) return;
+  if (below_ == nullptr) {
+    below_ = std::make_shared<Layer>(std::move(top_));
+  } else {
+    auto both = std::make_shared<Layer>(*below_);
+    both->Join(top_);
+    below_ = std::move(both);
+  }
+  top_ = {};
+}
+
+void Clock::Join(const Clock& other) {
+  if (CoversByPlace(other)) return;
+  if (empty() && place_.line == 0) {
+    *this = other;
+    return;
+  }
+  if (other.below_ != nullptr && other.below_ != below_) {
+    other.Settle();
+    if (below_ == nullptr || other.CoversByPlace(*this)) {
+      below_ = other.below_;
+    } else {
+      auto both = std::make_shared<Layer>(*below_);
+      both->Join(*other.below_);
+      below_ = std::move(both);
+    }
+  }
+  top_.Join(other.top_);
+  if (made_from_.line == 0) made_from_ = other.place_.line != 0 ? other.place_ : other.made_from_;
+}
+
+Time Clock::BlockBase(BlockNumber block) const {
+  const Time above = top_.BlockBase(block);
+  return below_ == nullptr ? above : std::max(above, below_->BlockBase(block));
 }
 
 Time Clock::LaneTime(WarpNumber warp, int lane) const {
-  const WarpEntry* entry = Find(warp);
-  return entry == nullptr ? 0 : At(*entry, lane);
+  const WarpEntry* above = top_.Find(warp);
+  const WarpEntry* below = below_ == nullptr ? nullptr : below_->Find(warp);
+  return std::max(above == nullptr ? 0 : top_.At(*above, lane),
+                  below == nullptr ? 0 : below_->At(*below, lane));
 }
 
 Time Clock::LanesTime(WarpNumber warp, LaneMask lanes) const {
-  const WarpEntry* entry = Find(warp);
-  if (entry == nullptr) return 0;
+  const WarpEntry* above = top_.Find(warp);
+  const WarpEntry* below = below_ == nullptr ? nullptr : below_->Find(warp);
+  if (above == nullptr && below == nullptr) return 0;
   Time least = kNever;
   for (LaneMask rest = lanes; rest != 0; rest &= rest - 1) {
-    least = std::min(least, At(*entry, std::countr_zero(rest)));
+    const int lane = std::countr_zero(rest);
+    least = std::min(least, std::max(above == nullptr ? 0 : top_.At(*above, lane),
+                                     below == nullptr ? 0 : below_->At(*below, lane)));
   }
   return least;
 }
 
 Time Clock::AnyLaneTime(WarpNumber warp) const {
-  const WarpEntry* entry = Find(warp);
-  if (entry == nullptr) return 0;
-  Time most = std::max(entry->all, entry->mask_time);
-  if (entry->detail >= 0) {
-    const Detail& detail = details_[static_cast<std::size_t>(entry->detail)];
+  Time most = 0;
+  for (const Layer* layer : {static_cast<const Layer*>(&top_), below_.get()}) {
+    const WarpEntry* entry = layer == nullptr ? nullptr : layer->Find(warp);
+    if (entry == nullptr) continue;
+    most = std::max({most, entry->all, entry->mask_time});
+    if (entry->detail < 0) continue;
+    const Detail& detail = layer->details[static_cast<std::size_t>(entry->detail)];
     most = std::max(most, *std::max_element(detail.begin(), detail.end()));
   }
   return most;
 }
 
-bool Clock::Covers(const Clock& other) const {
-  for (const BlockEntry& entry : other.blocks_) {
+bool Clock::CoversLayer(const Layer& other) const {
+  for (const BlockEntry& entry : other.blocks) {
     if (BlockBase(entry.block) < entry.base) return false;
   }
-  for (const WarpEntry& theirs : other.warps_) {
-    const WarpEntry* ours = Find(theirs.warp);
-    if (ours == nullptr) return false;
-    if (ours->all < theirs.all) return false;
-    for (int lane = 0; lane < kWarpSize; ++lane) {
-      if (At(*ours, lane) < other.At(theirs, lane)) return false;
+  for (const WarpEntry& theirs : other.warps) {
+    if (LanesTime(theirs.warp, kAllLanes) < theirs.all) return false;
+    if (theirs.mask != 0 && LanesTime(theirs.warp, theirs.mask) < theirs.mask_time) return false;
+    for (int lane = 0; theirs.detail >= 0 && lane < kWarpSize; ++lane) {
+      if (LaneTime(theirs.warp, lane) < other.At(theirs, lane)) return false;
     }
   }
   return true;
 }
 
-void Clock::DropWarps(WarpNumber first, WarpNumber last) {
-  std::erase_if(warps_, [&](const WarpEntry& e) { return e.warp >= first && e.warp < last; });
-  if (warps_.empty()) details_.clear();
+bool Clock::Covers(const Clock& other) const {
+  if (CoversByPlace(other)) return true;
+  if (!CoversLayer(other.top_)) return false;
+  return other.below_ == nullptr || other.below_ == below_ || CoversLayer(*other.below_);
 }
 
-std::uint64_t Clock::bytes() const {
-  return sizeof(Clock) + blocks_.capacity() * sizeof(BlockEntry) +
-         warps_.capacity() * sizeof(WarpEntry) + details_.capacity() * sizeof(Detail);
+void Clock::DropWarps(WarpNumber first, WarpNumber last) {
+  if (below_ != nullptr) {
+    auto both = std::make_shared<Layer>(*below_);
+    both->Join(top_);
+    both->DropWarps(first, last);
+    below_ = std::move(both);
+    top_ = {};
+    return;
+  }
+  top_.DropWarps(first, last);
 }
 
 ClockPtr Joined(const ClockPtr& a, const ClockPtr& b) {
   if (b == nullptr || a == b) return a;
   if (a == nullptr) return b;
+  if (a->CoversByPlace(*b)) return a;
+  if (b->CoversByPlace(*a)) return b;
   if (a->Covers(*b)) return a;
   if (b->Covers(*a)) return b;
   auto joined = std::make_shared<Clock>(*a);

@@ -12,7 +12,14 @@
 // belong to no block's base.
 //
 // A Clock is a value; clocks that several threads share are immutable behind ClockPtr. Not
-// thread-safe. Cost: Knows is two binary searches; Join is linear in both sizes.
+// thread-safe.
+//
+// Cost. Threads that hand a lock around copy what all others know again and again, with a word of
+// their own added. Two things keep that from growing with the number of threads: a clock is a layer
+// that copies share and a few entries above it; and a clock knows a *line* of clocks each of which
+// covers those before, its own place in it and the place that it was made from, so that mostly
+// nothing has to be compared. Otherwise Covers and Join are linear in both sizes; what is asked of
+// a thread or block is a few binary searches.
 //
 //   Clock clock;
 //   clock.RaiseBlock(3, 7);                    // everything of block 3 stamped 7 or less
@@ -35,9 +42,25 @@ inline constexpr Time kNever = 0xffffffffu;
 
 class Clock {
  public:
-  void RaiseBlock(BlockNumber block, Time time);
+  /// A place in a line of clocks. Line 0: none.
+  struct Place {
+    std::uint64_t line = 0;
+    std::uint64_t step = 0;
+  };
+
+  Clock() = default;
+  /// The copy shares the layer below, and is made from the original's place.
+  Clock(const Clock& other);
+  Clock& operator=(const Clock& other);
+  Clock(Clock&&) = default;
+  Clock& operator=(Clock&&) = default;
+  ~Clock() = default;
+
+  void RaiseBlock(BlockNumber block, Time time) { top_.RaiseBlock(block, time); }
   /// All those lanes of `warp` up to `time`.
-  void RaiseLanes(WarpNumber warp, LaneMask lanes, Time time);
+  void RaiseLanes(WarpNumber warp, LaneMask lanes, Time time) {
+    top_.RaiseLanes(warp, lanes, time);
+  }
   void Join(const Clock& other);
 
   /// Up to which stamp every thread of the block is known.
@@ -50,12 +73,24 @@ class Clock {
   Time AnyLaneTime(WarpNumber warp) const;
   /// True when joining `other` into this clock would change nothing.
   bool Covers(const Clock& other) const;
+  /// The same, if their places tell; false says nothing.
+  bool CoversByPlace(const Clock& other) const {
+    const Place& at = other.place_;
+    return at.line != 0 && ((place_.line == at.line && place_.step >= at.step) ||
+                            (made_from_.line == at.line && made_from_.step >= at.step));
+  }
+
+  const Place& place() const { return place_; }
+  const Place& made_from() const { return made_from_; }
+  /// Gives a clock that has no place one. It covers all that stand before it in that line, and stays
+  /// as it is from here on.
+  void SetPlace(const Place& place) const { place_ = place; }
 
   /// Forgets the entries of warps [first, last): their block's base has caught up with them.
   void DropWarps(WarpNumber first, WarpNumber last);
 
-  bool empty() const { return blocks_.empty() && warps_.empty(); }
-  std::uint64_t bytes() const;
+  bool empty() const { return top_.empty() && (below_ == nullptr || below_->empty()); }
+  std::uint64_t bytes() const { return sizeof(Clock) + top_.bytes(); }
 
  private:
   struct BlockEntry {
@@ -63,7 +98,7 @@ class Clock {
     Time base = 0;
   };
   /// Lanes of `mask` are known up to `mask_time`, all lanes up to `all`. When one mask is not
-  /// enough, `detail` indexes `details_`, which then holds every lane's time.
+  /// enough, `detail` indexes `details`, which then holds every lane's time.
   struct WarpEntry {
     WarpNumber warp = 0;
     Time all = 0;
@@ -73,13 +108,36 @@ class Clock {
   };
   using Detail = std::array<Time, kWarpSize>;
 
-  const WarpEntry* Find(WarpNumber warp) const;
-  void Raise(WarpEntry& entry, LaneMask lanes, Time time);
-  Time At(const WarpEntry& entry, int lane) const;
+  struct Layer {
+    std::vector<BlockEntry> blocks;  // Sorted by block.
+    std::vector<WarpEntry> warps;    // Sorted by warp.
+    std::vector<Detail> details;
 
-  std::vector<BlockEntry> blocks_;  // Sorted by block.
-  std::vector<WarpEntry> warps_;    // Sorted by warp.
-  std::vector<Detail> details_;
+    void RaiseBlock(BlockNumber block, Time time);
+    void RaiseLanes(WarpNumber warp, LaneMask lanes, Time time);
+    void Raise(WarpEntry& entry, LaneMask lanes, Time time);
+    void Join(const Layer& other);
+    Time BlockBase(BlockNumber block) const;
+    const WarpEntry* Find(WarpNumber warp) const;
+    Time At(const WarpEntry& entry, int lane) const;
+    void DropWarps(WarpNumber first, WarpNumber last);
+    bool empty() const { return blocks.empty() && warps.empty(); }
+    std::size_t size() const { return blocks.size() + warps.size(); }
+    std::uint64_t bytes() const;
+  };
+  using LayerPtr = std::shared_ptr<const Layer>;
+  /// Entries above the shared layer that are still copied one by one.
+  static constexpr std::size_t kAbove = 24;
+
+  void Settle() const;
+  bool CoversLayer(const Layer& other) const;
+
+  // What a clock says is both together. A clock that is copied often moves what stands above into
+  // a layer that its copies share, which changes nothing of what it says.
+  mutable LayerPtr below_;
+  mutable Layer top_;
+  mutable Place place_;
+  Place made_from_;
 };
 
 using ClockPtr = std::shared_ptr<const Clock>;

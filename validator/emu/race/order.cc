@@ -162,14 +162,14 @@ bool ThreadOrder::WarpKnows(WarpNumber warp, WarpNumber other, Time stamp) {
   const Focus& focus = Focused(warp);
   if (other - focus.first < warps_per_block_) {  // The same block's, and no agent.
     const BlockState& state = *focus.state;
-    if (stamp <= state.base || (other == warp && stamp <= focus.own->own_all)) {
+    if (stamp <= state.base || (other == warp && stamp <= focus.own->own_all && !only_bases_)) {
       return state.ghosts.empty() || !HasGhost(state, other);
     }
   }
   const WarpState& own = *focus.own;
   if (stamp == kNever || own.split != nullptr) return false;
   if (IsTwin(other) && KnowsTwin(warp, other, stamp)) return true;
-  if (own.common == nullptr) return false;
+  if (own.common == nullptr || only_bases_) return false;
   if (!IsAgent(other)) {
     const BlockNumber other_block = BlockOf(other);
     if (stamp <= own.common->BlockBase(other_block) && !HasGhost(At(other_block), other))
@@ -187,9 +187,19 @@ bool ThreadOrder::KnowsTwin(WarpNumber warp, WarpNumber twin_warp, Time stamp) {
          *std::min_element(twin->published.begin(), twin->published.end()) >= stamp;
 }
 
+bool ThreadOrder::TwinIsKnown(WarpNumber warp, LaneMask lanes, Time stamp) {
+  const Twin* twin = WarpAt(warp).twin.get();
+  if (twin == nullptr) return false;
+  for (LaneMask rest = lanes; rest != 0; rest &= rest - 1) {
+    if (twin->published[static_cast<std::size_t>(std::countr_zero(rest))] < stamp) return false;
+  }
+  return true;
+}
+
 ThreadOrder::Knowledge ThreadOrder::WarpKnowledge(WarpNumber warp, WarpNumber other, Time stamp) {
   if (stamp == kNever) return Knowledge::kNone;
   if (WarpKnows(warp, other, stamp)) return Knowledge::kAll;
+  if (only_bases_) return Knowledge::kSome;
   const BlockNumber block = BlockOf(warp);
   const WarpState& own = WarpAt(warp);
   if (own.split != nullptr) return Knowledge::kSome;
@@ -218,6 +228,7 @@ bool ThreadOrder::LaneKnows(WarpNumber warp, int lane, WarpNumber other, int oth
     if (other_block == block) {
       const BlockState& state = At(block);
       if (stamp <= state.base && !IsGhost(state, other, other_lane, stamp, true)) return true;
+      if (only_bases_) return false;
       if (other == warp && stamp <= own.own_all && !IsGhost(state, other, other_lane, stamp, false))
         return true;
     }
@@ -234,6 +245,7 @@ bool ThreadOrder::LaneKnows(WarpNumber warp, int lane, WarpNumber other, int oth
       const Twin* twin = WarpAt(owner).twin.get();
       const auto l = static_cast<std::size_t>(other_lane);
       if (twin != nullptr && stamp <= twin->published[l]) return true;
+      if (only_bases_) return false;
       if (twin != nullptr && owner == warp && other_lane == lane && stamp <= twin->known[l])
         return true;
     }
@@ -276,7 +288,19 @@ bool ThreadOrder::SnapshotKnows(const Snapshot& snapshot, WarpNumber other, int 
   return snapshot.clock != nullptr && stamp <= snapshot.clock->LaneTime(other, other_lane);
 }
 
-ClockPtr ThreadOrder::Export(const Snapshot& snapshot) {
+LaneMask ThreadOrder::Alike(WarpNumber warp, int lane) {
+  const BlockNumber block = BlockOf(warp);
+  const WarpState& own = WarpAt(warp);
+  if (LiveAt(block).has_twins || !At(block).ghosts.empty()) return 1u << lane;
+  if (own.split == nullptr) return kAllLanes;
+  const ClockPtr& clock = ClockOf(own, lane);
+  LaneMask alike = 0;
+  for (int other = 0; other < kWarpSize; ++other)
+    alike |= LaneMask{ClockOf(own, other) == clock} << other;
+  return alike;
+}
+
+ClockPtr ThreadOrder::Export(const Snapshot& snapshot, LaneMask owners) {
   const BlockNumber block = BlockOf(snapshot.warp);
   BlockState& state = At(block);
   state.published = std::max(state.published, snapshot.now);
@@ -285,7 +309,7 @@ ClockPtr ThreadOrder::Export(const Snapshot& snapshot) {
   clock->RaiseBlock(block, snapshot.base);
   if (snapshot.own_all > snapshot.base)
     clock->RaiseLanes(snapshot.warp, kAllLanes, snapshot.own_all);
-  clock->RaiseLanes(snapshot.warp, 1u << snapshot.lane, snapshot.now);
+  clock->RaiseLanes(snapshot.warp, owners, snapshot.now);
   return clock;
 }
 
@@ -300,17 +324,21 @@ Clock ThreadOrder::ExportLanes(WarpNumber warp, LaneMask lanes) {
 
 void ThreadOrder::Learn(WarpNumber warp, LaneMask lanes, const ClockPtr& clock) {
   if (clock == nullptr || clock->empty()) return;
-  ++version_;
   WarpState& state = WarpAt(warp);
   if (state.split == nullptr && (lanes | state.gone) == kAllLanes) {
-    state.common = Joined(state.common, clock);
+    ClockPtr after = Joined(state.common, clock);
+    if (after == state.common) return;
+    ++version_;
+    state.common = std::move(after);
     return;
   }
   for (LaneMask rest = lanes; rest != 0; rest &= rest - 1) {
     const int lane = std::countr_zero(rest);
     const ClockPtr& before = ClockOf(state, lane);
     const ClockPtr after = Joined(before, clock);
-    if (after != before) SetClock(state, 1u << lane, after);
+    if (after == before) continue;
+    ++version_;
+    SetClock(state, 1u << lane, after);
   }
 }
 

@@ -86,6 +86,16 @@ class ThreadOrder {
   /// True only when each lane of `warp` knows each lane of `other` up to `stamp`: the cheap answer
   /// for whole warps. False says nothing: ask lane by lane.
   bool WarpKnows(WarpNumber warp, WarpNumber other, Time stamp);
+  /// While on: nobody knows more than what complete barriers of its block have told everybody.
+  /// Accesses that are made up for later (waiting_reads.h) must not know what came since.
+  void OnlyBases(bool on) {
+    ++version_;
+    only_bases_ = on;
+  }
+  /// Did threads of the block exit since the last barrier that they took part in?
+  bool HasGhosts(BlockNumber block) { return !At(block).ghosts.empty(); }
+  /// The whole block was told, by a barrier, of the copies of those lanes up to `stamp`.
+  bool TwinIsKnown(WarpNumber warp, LaneMask lanes, Time stamp);
   /// Does this lane know that lane's accesses up to `stamp`? A thread does not need to ask about
   /// itself.
   bool LaneKnows(WarpNumber warp, int lane, WarpNumber other, int other_lane, Time stamp);
@@ -93,8 +103,10 @@ class ThreadOrder {
   Snapshot Take(WarpNumber warp, int lane);
   /// Did the snapshot's owner know that lane's accesses up to `stamp`?
   bool SnapshotKnows(const Snapshot& snapshot, WarpNumber other, int other_lane, Time stamp) const;
-  /// The snapshot as a clock to hand over, its owner included.
-  ClockPtr Export(const Snapshot& snapshot);
+  /// Lanes of the warp that would take the same snapshot now, but for whose it is.
+  LaneMask Alike(WarpNumber warp, int lane);
+  /// The snapshot as a clock to hand over, its owners included: lanes of its warp.
+  ClockPtr Export(const Snapshot& snapshot, LaneMask owners);
   /// What these lanes together know, themselves up to now included, to hand over.
   Clock ExportLanes(WarpNumber warp, LaneMask lanes);
   /// These lanes learn what `clock` knows.
@@ -181,6 +193,7 @@ class ThreadOrder {
   std::uint32_t threads_per_block_ = 32;
   Focus focus_;
   std::uint64_t version_ = 0;
+  bool only_bases_ = false;
   std::vector<std::unique_ptr<Live>> spare_;  // Of blocks that have ended.
   std::vector<std::unique_ptr<Chunk>> chunks_;
   // The block that was asked for last: events come in runs.

@@ -88,21 +88,24 @@ void ThreadOrder::CompleteFull(BlockNumber block) {
     if (warp.split != nullptr || warp.common != first) uniform = false;
   }
   if (!uniform) {
-    auto joined = std::make_shared<Clock>();
+    ClockPtr shared;
+    const Clock* previous = nullptr;
     for (const WarpState& warp : live.warps) {
-      const Clock* previous = nullptr;
       for (int lane = 0; lane < kWarpSize; ++lane) {
-        if ((warp.gone >> lane & 1u) != 0) continue;
         const ClockPtr& clock = ClockOf(warp, lane);
-        if (clock != nullptr && clock.get() != previous) joined->Join(*clock);
+        if ((warp.gone >> lane & 1u) != 0 || clock.get() == previous) continue;
+        shared = Joined(shared, clock);
         previous = clock.get();
       }
     }
-    // The base speaks for the block's own threads from here on, except for ghosts.
-    if (state.ghosts.empty())
-      joined->DropWarps(block * warps_per_block_, (block + 1) * warps_per_block_);
-    ClockPtr shared;
-    if (!joined->empty()) shared = std::move(joined);
+    // The base speaks for the block's own threads from here on, except for ghosts. A clock that has
+    // a place is worth more as it is.
+    if (shared != nullptr && shared->place().line == 0 && state.ghosts.empty()) {
+      auto others = std::make_shared<Clock>(*shared);
+      others->DropWarps(block * warps_per_block_, (block + 1) * warps_per_block_);
+      shared.reset();
+      if (!others->empty()) shared = std::move(others);
+    }
     for (WarpState& warp : live.warps) {
       warp.common = shared;
       warp.split.reset();

@@ -9,6 +9,7 @@
 #include "validator/emu/race/proxy.h"
 #include "validator/emu/race/shadow.h"
 #include "validator/emu/race/sync.h"
+#include "validator/emu/race/waiting_reads.h"
 
 namespace assay::emu {
 namespace {
@@ -26,11 +27,18 @@ struct RaceDetector::Impl {
   explicit Impl(std::uint64_t max_shadow_bytes)
       : sync(order),
         proxies(order),
+        waiting(order),
         shadow(table, max_shadow_bytes),
         path(order, table, shadow, log) {}
 
   void Access(const WarpAccess& access, const AccessBy& by) {
     const std::size_t known = log.races().size();
+    if (WaitingReads::Own* const own = waiting.Find(access.region)) {
+      const bool may_wait = access.kind == AccessKind::kRead && access.order == Order::kWeak &&
+                            !access.atomic && !access.read_only_path && !by.async;
+      if (may_wait && waiting.Wait(*own, access)) return;
+      if (waiting.OnAccess(*own, access, by.async, by.stamped)) MakeUp(*own);
+    }
     path.Access(access, by);
     if (log.races().size() != known) [[unlikely]]
       ExplainRaces(known);
@@ -40,6 +48,8 @@ struct RaceDetector::Impl {
   void ReportAsync(const WarpAccess& access);
   /// The races from that one on have just been found.
   void ExplainRaces(std::size_t first);
+  /// Accesses of reads that have waited (waiting_reads.h).
+  void MakeUp(WaitingReads::Own& own);
   /// What the access publishes and learns, beyond being made.
   void Synchronise(const WarpAccess& access);
   bool exhausted() const { return too_large || shadow.exhausted(); }
@@ -47,6 +57,7 @@ struct RaceDetector::Impl {
   ThreadOrder order;
   SyncObjects sync;
   ProxyFences proxies;
+  WaitingReads waiting;
   RecordTable table;
   Shadow shadow;
   RaceLog log;
@@ -70,7 +81,8 @@ RaceDetector::~RaceDetector() = default;
 const std::vector<Race>& RaceDetector::races() const { return impl_->log.races(); }
 bool RaceDetector::exhausted() const { return impl_->exhausted(); }
 std::uint64_t RaceDetector::shadow_bytes() const {
-  return impl_->shadow.peak_bytes() + impl_->order.bytes() + impl_->sync.bytes();
+  return impl_->shadow.peak_bytes() + impl_->order.bytes() + impl_->sync.bytes() +
+         impl_->waiting.bytes();
 }
 
 void RaceDetector::BeginLaunch(const Shape& shape) {
@@ -82,6 +94,7 @@ void RaceDetector::BeginLaunch(const Shape& shape) {
   impl.order.Begin(shape);
   impl.sync.Begin();
   impl.proxies.Begin();
+  impl.waiting.Begin();
   impl.shadow.Clear();
   impl.path.BeginLaunch(shape.narrow_scopes);
   impl.bulks.clear();
@@ -91,11 +104,16 @@ void RaceDetector::SetReadOnly(RegionId region) {
   if (!exhausted()) impl_->shadow.SetReadOnly(region);
 }
 
+void RaceDetector::OnBlockRegion(BlockNumber block, RegionId region) {
+  if (!exhausted()) impl_->waiting.Add(block, region);
+}
+
 void RaceDetector::EndBlock(BlockNumber block, RegionId shared_region) {
   if (exhausted()) return;
   impl_->sync.EndRegion(shared_region);
   impl_->sync.EndBlock(block);
   impl_->proxies.EndBlock(block);
+  impl_->waiting.EndBlock(block, shared_region);
   impl_->order.EndBlock(block);
   impl_->shadow.DropRegion(shared_region);
 }
@@ -116,7 +134,10 @@ bool RaceDetector::OnBarrierArrive(BlockNumber block, std::uint32_t barrier, War
 }
 
 void RaceDetector::OnBarrierComplete(BlockNumber block, std::uint32_t barrier) {
-  if (!exhausted() && impl_->order.BarrierComplete(block, barrier)) impl_->sync.OnBlockMeets(block);
+  if (exhausted() || !impl_->order.BarrierComplete(block, barrier)) return;
+  impl_->sync.OnBlockMeets(block);
+  WaitingReads::Own* own = nullptr;
+  if (impl_->waiting.OnBlockMeets(block, own)) impl_->MakeUp(*own);
 }
 
 void RaceDetector::OnWarpBarrier(WarpNumber warp, LaneMask lanes) {
@@ -266,6 +287,27 @@ void RaceDetector::Impl::ExplainRaces(std::size_t first) {
     log.Explain(i, sync.GapBetween(race.earlier.warp, race.earlier.lane, race.earlier.time,
                                    race.later.warp, race.later.lane));
   }
+}
+
+void RaceDetector::Impl::MakeUp(WaitingReads::Own& own) {
+  std::vector<WaitingReads::Read> reads = waiting.Take(own);
+  alignas(64) std::uint64_t offsets[kWarpSize];
+  WarpAccess access;
+  access.region = WaitingReads::RegionOf(own);
+  access.offsets = offsets;
+  order.OnlyBases(true);
+  for (const WaitingReads::Read& read : reads) {
+    std::copy(read.offsets.begin(), read.offsets.end(), offsets);
+    access.warp = read.warp;
+    access.lanes = read.lanes;
+    access.bytes = read.bytes;
+    access.element_bytes = read.element_bytes;
+    access.is_row = read.is_row;
+    access.pc = read.pc;
+    path.Access(access, AccessBy{read.warp, false, nullptr, read.time});
+  }
+  order.OnlyBases(false);
+  waiting.GiveBack(std::move(reads));
 }
 
 void RaceDetector::Impl::ReportAsync(const WarpAccess& access) {

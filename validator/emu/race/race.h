@@ -40,14 +40,11 @@ using WarpNumber = std::uint32_t;
 using BlockNumber = std::uint32_t;
 using RegionId = std::uint32_t;
 
-struct MessageLog;
+struct Messages;
 
-/// What had been published at a location at some moment: the first `count` messages of its log
-/// (sync.h). Handed back to the detector when a load reads what stood there at that moment.
-struct Published {
-  std::shared_ptr<MessageLog> log;
-  std::size_t count = 0;
-};
+/// What had been published at a location at some moment (sync.h). Handed back to the detector when
+/// a load reads what stood there at that moment.
+using Published = std::shared_ptr<const Messages>;
 
 /// Hears of writes that no instruction of a thread makes: asynchronous copies.
 class WriteWatch {
@@ -176,6 +173,8 @@ class RaceDetector {
   /// Writes to this region are findings by themselves (an input): its reads are then not worth
   /// remembering. Holds for this launch.
   void SetReadOnly(RegionId region);
+  /// This region is the block's own: no other block will ever access it. Saves time, mostly.
+  void OnBlockRegion(BlockNumber block, RegionId region);
   /// A block has ended; its shared region may be forgotten.
   void EndBlock(BlockNumber block, RegionId shared_region);
 

@@ -28,6 +28,7 @@ struct Mix {
   int copy = 0, copy_wait = 0, mbarrier = 0, cluster = 0, read_only = 0;
   bool whole_warps = false;    ///< Accesses are warp-wide.
   bool scattered = false;      ///< In shapes other than rows as well: strides, repeats, at random.
+  bool own_memory = false;     ///< Mostly the block's own.
   bool device_scopes = false;  ///< No strong access is of less than device scope.
 
   int weights() const {
@@ -43,6 +44,9 @@ class Trace {
   Trace(const Mix& mix, std::uint64_t seed)
       : mix_(mix), rng_(seed), shape_(MakeShape()), fast_(1ull << 30), slow_(shape_) {
     fast_.BeginLaunch(shape_);
+    for (BlockNumber b = 0; b < shape_.blocks; ++b) {
+      if (rng_.Below(4) != 0) fast_.OnBlockRegion(b, 100 + b);
+    }
     lanes_ = mix.whole_warps ? kAllLanes : 0xfu;
     places_ = 1 + rng_.Below(mix.events < 20 ? 2 : 6);
     live_.assign(shape_.blocks * shape_.warps_per_block, lanes_);
@@ -132,7 +136,8 @@ class Trace {
     access.warp = warp;
     access.lanes = lanes;
     access.pc = ++pc_;
-    access.region = rng_.Below(4) == 0 ? 100 + BlockOf(warp) : 1;
+    access.region = rng_.Below(mix_.own_memory ? 2 : 4) == 0 ? 100 + BlockOf(warp) : 1;
+    if (mix_.own_memory && rng_.Below(4) != 0) access.region = 100 + BlockOf(warp);
     access.bytes = rng_.Below(6) == 0 ? 1u << rng_.Below(4) : 4;
     std::uint64_t base = 8 * rng_.Below(places_) / access.bytes * access.bytes;
     std::uint64_t stride = rng_.Below(2) == 0 ? 0 : access.bytes;

@@ -6,8 +6,8 @@ namespace assay::emu {
 
 namespace {
 
-std::uint32_t HashOf(const std::vector<std::uint32_t>& elements) {
-  std::uint64_t hash = elements.size();
+std::uint32_t HashOf(std::uint32_t parent, const std::vector<std::uint32_t>& elements) {
+  std::uint64_t hash = elements.size() + (std::uint64_t{parent} << 32);
   for (const std::uint32_t e : elements) hash = (hash ^ e) * 0x9e3779b97f4a7c15u;
   return static_cast<std::uint32_t>(hash >> 32);
 }
@@ -65,6 +65,7 @@ RecordId RecordTable::NewPinned(const Record& record) {
 
 void RecordTable::BeginMark() {
   marked_.assign(records_.size(), false);
+  marked_sets_.assign(sets_.size(), false);
   for (const RecordId id : pinned_) marked_[id] = true;
 }
 
@@ -73,8 +74,12 @@ void RecordTable::Mark(Ref ref) {
     marked_[IndexOf(ref)] = true;
     return;
   }
-  for (const std::uint32_t element : sets_[IndexOf(ref)].elements)
-    marked_[IndexOf(element & ~kSetBit)] = true;
+  for (std::uint32_t index = IndexOf(ref); index != 0 && !marked_sets_[index];
+       index = sets_[index].parent) {
+    marked_sets_[index] = true;
+    for (const std::uint32_t element : sets_[index].elements)
+      marked_[IndexOf(element & ~kSetBit)] = true;
+  }
 }
 
 void RecordTable::Sweep() {
@@ -95,27 +100,35 @@ void RecordTable::Decode(Ref ref, std::vector<Element>& out) const {
     out.push_back(Element{IndexOf(ref), static_cast<std::uint8_t>(lane), false});
     return;
   }
-  for (const std::uint32_t e : sets_[IndexOf(ref)].elements) {
-    out.push_back(Element{IndexOf(e & ~kSetBit), static_cast<std::uint8_t>((e + lane) & kLaneOfRef),
-                          IsSet(e)});
+  std::size_t at = out.size() + sets_[IndexOf(ref)].size;
+  out.resize(at);
+  for (std::uint32_t index = IndexOf(ref); index != 0; index = sets_[index].parent) {
+    const auto& elements = sets_[index].elements;
+    for (auto e = elements.rbegin(); e != elements.rend(); ++e) {
+      out[--at] = Element{IndexOf(*e & ~kSetBit),
+                          static_cast<std::uint8_t>((*e + lane) & kLaneOfRef), IsSet(*e)};
+    }
   }
 }
 
 const Record& RecordTable::First(Ref ref) const {
-  return IsSet(ref) ? records_[IndexOf(sets_[IndexOf(ref)].elements.front() & ~kSetBit)]
+  return IsSet(ref) ? records_[IndexOf(sets_[IndexOf(ref)].first & ~kSetBit)]
                     : records_[IndexOf(ref)];
 }
 
 void RecordTable::ReleaseSet(std::uint32_t index) {
-  Set& set = sets_[index];
-  if (--set.users != 0) return;
-  std::uint32_t* at = &BucketOf(set.hash);
-  while (*at != index) at = &sets_[*at].next;
-  *at = set.next;
-  set_elements_ -= set.elements.size();
-  set.elements.clear();
-  ++set.generation;
-  free_sets_.push_back(index);
+  while (index != 0) {
+    Set& set = sets_[index];
+    if (--set.users != 0) return;
+    std::uint32_t* at = &BucketOf(set.hash);
+    while (*at != index) at = &sets_[*at].next;
+    *at = set.next;
+    set_elements_ -= set.elements.size();
+    set.elements.clear();
+    ++set.generation;
+    free_sets_.push_back(index);
+    index = set.parent;
+  }
 }
 
 void RecordTable::Rehash() {
@@ -138,32 +151,51 @@ Ref RecordTable::Encode(const std::vector<Element>& elements, std::uint32_t user
     key_.push_back((e.later_value ? kSetBit : 0u) | e.record << kLaneBits |
                    ((e.lane - lane) & kLaneOfRef));
   }
-  const std::uint32_t hash = HashOf(key_);
-  std::uint32_t index = BucketOf(hash);
-  while (index != 0 && (sets_[index].hash != hash || sets_[index].elements != key_))
-    index = sets_[index].next;
-  if (index == 0) {
-    if (!free_sets_.empty()) {
-      index = free_sets_.back();
-      free_sets_.pop_back();
-    } else if (sets_.size() < kMaxRecords) {
-      index = static_cast<std::uint32_t>(sets_.size());
-      sets_.emplace_back();
-      if (sets_.size() > buckets_.size()) Rehash();
-    } else {
-      full_ = true;
-      return 0;
-    }
-    Set& set = sets_[index];
-    set.elements.assign(key_.begin(), key_.end());
-    set.hash = hash;
-    std::uint32_t& bucket = BucketOf(hash);
-    set.next = bucket;
-    bucket = index;
-    set_elements_ += key_.size();
-  }
+  const std::uint32_t index = FindOrMake(0);
   sets_[index].users += users;
-  return kSetBit | index << kLaneBits | lane;
+  return index == 0 ? 0 : kSetBit | index << kLaneBits | lane;
+}
+
+Ref RecordTable::Append(Ref ref, const Element& element) {
+  key_.assign(1, (element.later_value ? kSetBit : 0u) | element.record << kLaneBits |
+                     ((element.lane - LaneOf(ref)) & kLaneOfRef));
+  const std::uint32_t index = FindOrMake(IndexOf(ref));
+  ++sets_[index].users;
+  return index == 0 ? 0 : kSetBit | index << kLaneBits | LaneOf(ref);
+}
+
+std::uint32_t RecordTable::FindOrMake(std::uint32_t parent) {
+  const std::uint32_t hash = HashOf(parent, key_);
+  std::uint32_t index = BucketOf(hash);
+  while (index != 0 && (sets_[index].hash != hash || sets_[index].parent != parent ||
+                        sets_[index].elements != key_))
+    index = sets_[index].next;
+  if (index != 0) return index;
+  if (!free_sets_.empty()) {
+    index = free_sets_.back();
+    free_sets_.pop_back();
+  } else if (sets_.size() < kMaxRecords) {
+    index = static_cast<std::uint32_t>(sets_.size());
+    sets_.emplace_back();
+    if (sets_.size() > buckets_.size()) Rehash();
+  } else {
+    full_ = true;
+    return 0;
+  }
+  const auto own = static_cast<std::uint32_t>(key_.size());
+  Set& set = sets_[index];
+  set.elements.assign(key_.begin(), key_.end());
+  set.hash = hash;
+  set.parent = parent;
+  set.first = parent != 0 ? sets_[parent].first : key_.front();
+  set.size = parent != 0 ? sets_[parent].size + own : own;
+  set.tidy = parent != 0 ? sets_[parent].tidy : own;
+  sets_[parent].users += parent != 0 ? 1u : 0u;
+  std::uint32_t& bucket = BucketOf(hash);
+  set.next = bucket;
+  bucket = index;
+  set_elements_ += key_.size();
+  return index;
 }
 
 Ref RecordTable::Combine(Ref writers, Ref readers) {

@@ -3,7 +3,9 @@
 // A *record* is one warp's access: warp, stamp, program counter, traits. A *reference* (Ref) is a
 // record and the lane that made the access at the cell, or a counted *set* of such pairs. Sets are
 // shared by content, with lanes relative to the reference's, so that the cells of a coalesced
-// access have one set between them. Records are collected by marking, sets by counting.
+// access have one set between them. Records are collected by marking, sets by counting. A large set
+// grows by one at a time: it is then the set before and one element more, so that what thousands of
+// warps read costs each of them the same.
 //
 // Not thread-safe. Memory: 36 bytes a record, 8 bytes an element of a set; reported through
 // `bytes()`.
@@ -70,6 +72,12 @@ class RecordTable {
   void Decode(Ref ref, std::vector<Element>& out) const;
   /// A reference to these elements, counted `users` times.
   Ref Encode(const std::vector<Element>& elements, std::uint32_t users = 1);
+  /// A reference to what `ref`, a set, refers to, and one element more. Counted
+  /// once, and the set before stays as it is.
+  Ref Append(Ref ref, const Element& element);
+  /// Elements of a set, and how many it had when somebody looked through all of them last.
+  std::uint32_t SizeOf(Ref ref) const { return IsSet(ref) ? sets_[IndexOf(ref)].size : 1; }
+  std::uint32_t TidySizeOf(Ref ref) const { return IsSet(ref) ? sets_[IndexOf(ref)].tidy : 1; }
   /// One reference to what these two refer to, in their place.
   Ref Combine(Ref writers, Ref readers);
   /// What a combined reference stands for, as a pair again.
@@ -111,7 +119,11 @@ class RecordTable {
  private:
   struct Set {
     std::vector<std::uint32_t>
-        elements;  // later_value << 31 | record << 5 | lane from the reference's.
+        elements;              // later_value << 31 | record << 5 | lane from the reference's.
+    std::uint32_t parent = 0;  // The set whose elements come before these; counted as a user's.
+    std::uint32_t first = 0;   // Of all elements.
+    std::uint32_t size = 0;    // All elements, the parent's too;
+    std::uint32_t tidy = 0;    // and of the eldest parent, or of itself.
     std::uint32_t users = 0;
     std::uint32_t generation = 0;
     std::uint32_t hash = 0;
@@ -124,10 +136,13 @@ class RecordTable {
   RecordId Allocate(const Record& record);
   void ReleaseSet(std::uint32_t index);
   void Rehash();
+  /// The set of key_, behind `parent`.
+  std::uint32_t FindOrMake(std::uint32_t parent);
 
   std::vector<Record> records_{1};  // 0 is nobody.
   std::vector<RecordId> pinned_;
   std::vector<bool> marked_;
+  std::vector<bool> marked_sets_;
   std::vector<RecordId> free_records_;
   std::size_t collect_at_ = 1u << 16;
   std::uint64_t collections_ = 0;

@@ -16,7 +16,11 @@ constexpr Location kNowhere{0xffffffffu, ~0ull};
 
 void SyncObjects::Begin() {
   lanes_.clear();
+  warp_found_ = nullptr;
+  meetings_ = {};
+  found_ = nullptr;
   regions_.clear();
+  last_steps_.assign(1, 0);
   mbarriers_.clear();
   clusters_.clear();
   block_meetings_.clear();
@@ -30,12 +34,15 @@ void SyncObjects::Begin() {
 }
 
 void SyncObjects::EndRegion(RegionId region) {
+  found_ = nullptr;
   regions_.erase(region);
   mbarriers_.erase(region);
 }
 
 void SyncObjects::EndBlock(BlockNumber block) {
   if (lanes_.empty() && !sequential_fences_) return;
+  warp_found_ = nullptr;
+  meetings_ = {};
   const std::uint32_t warps = order_.warps_per_block();
   for (std::uint32_t w = 0; w < warps; ++w) {
     const auto lanes = lanes_.find(block * warps + w);
@@ -56,14 +63,23 @@ void SyncObjects::EndBlock(BlockNumber block) {
 }
 
 SyncObjects::LaneState& SyncObjects::Lane(WarpNumber warp, int lane) {
-  std::unique_ptr<WarpLanes>& lanes = lanes_[warp];
-  if (lanes == nullptr) lanes = std::make_unique<WarpLanes>();
-  return (*lanes)[static_cast<std::size_t>(lane)];
+  if (warp_found_ == nullptr || warp_found_number_ != warp) {
+    std::unique_ptr<WarpLanes>& lanes = lanes_[warp];
+    if (lanes == nullptr) lanes = std::make_unique<WarpLanes>();
+    warp_found_ = lanes.get();
+    warp_found_number_ = warp;
+  }
+  return (*warp_found_)[static_cast<std::size_t>(lane)];
 }
 
 SyncObjects::LaneState* SyncObjects::FindLane(WarpNumber warp, int lane) {
-  const auto at = lanes_.find(warp);
-  return at == lanes_.end() ? nullptr : &(*at->second)[static_cast<std::size_t>(lane)];
+  if (warp_found_ == nullptr || warp_found_number_ != warp) {
+    const auto at = lanes_.find(warp);
+    if (at == lanes_.end()) return nullptr;
+    warp_found_ = at->second.get();
+    warp_found_number_ = warp;
+  }
+  return &(*warp_found_)[static_cast<std::size_t>(lane)];
 }
 
 bool SyncObjects::Needed(const Message& message, BlockNumber block, Reach& needed) const {
@@ -79,45 +95,40 @@ bool SyncObjects::Needed(const Message& message, BlockNumber block, Reach& neede
   return message.reach >= Reach::kDevice;
 }
 
-void SyncObjects::Take(WarpNumber warp, LaneMask lanes, const Chain& chain, std::size_t from,
-                       std::size_t to, Reach reach, bool sequential) {
+void SyncObjects::Take(WarpNumber warp, LaneMask lanes, const Messages& messages, Reach reach,
+                       bool sequential) {
+  const bool wide = reach == Reach::kDevice;
+  if (wide) order_.Learn(warp, lanes, messages.wide);
+  if (sequential) order_.Learn(warp, lanes, messages.sequential);
+  if (wide && !messages.narrow) return;
   const BlockNumber block = order_.BlockOf(warp);
-  const ClockPtr* only = nullptr;
-  std::shared_ptr<Clock> joined;
-  for (std::size_t i = from; i < to; ++i) {
+  ClockPtr joined;
+  for (std::size_t i = 0; i < messages.count; ++i) {
+    const Message& message = (*messages.log)[i];
     Reach needed{};
-    if (chain.log[i].sequential && !sequential) continue;
-    if (!Needed(chain.log[i], block, needed) || needed > reach) continue;
-    if (only == nullptr) {
-      only = &chain.log[i].clock;
-      continue;
-    }
-    if (joined == nullptr) joined = std::make_shared<Clock>(**only);
-    joined->Join(*chain.log[i].clock);
+    if (wide && message.reach == Reach::kDevice) continue;
+    if (Needed(message, block, needed) && needed <= reach) joined = Joined(joined, message.clock);
   }
-  if (joined != nullptr) {
-    order_.Learn(warp, lanes, joined);
-  } else if (only != nullptr) {
-    order_.Learn(warp, lanes, *only);
-  }
+  order_.Learn(warp, lanes, joined);
 }
 
 void SyncObjects::AddPending(WarpNumber warp, int lane, const Pending& read) {
   LaneState& state = Lane(warp, lane);
   for (Pending& pending : state.pending) {
-    if (pending.chain == read.chain) {
-      const std::size_t seen = std::max(pending.seen, read.seen);
-      pending = read;
-      pending.seen = seen;
-      return;
-    }
+    if (pending.messages->chain != read.messages->chain) continue;
+    if (pending.messages->version < read.messages->version) pending.messages = read.messages;
+    pending.at = read.at;
+    pending.pc = read.pc;
+    pending.time = read.time;
+    pending.narrow = read.narrow;
+    return;
   }
   if (state.pending.size() == kPendingKept) {
-    const Pending& oldest = state.pending.front();
-    for (std::size_t i = 0; i < oldest.seen; ++i) {
+    const Messages& oldest = *state.pending.front().messages;
+    for (std::size_t i = 0; i < oldest.count; ++i) {
       Reach needed{};
-      const Message& message = oldest.chain->log[i];
-      if (message.sequential || !Needed(message, order_.BlockOf(warp), needed)) continue;
+      const Message& message = (*oldest.log)[i];
+      if (!Needed(message, order_.BlockOf(warp), needed)) continue;
       ClockPtr& spilled = state.spilled[static_cast<std::size_t>(needed)];
       spilled = Joined(spilled, message.clock);
     }
@@ -126,22 +137,58 @@ void SyncObjects::AddPending(WarpNumber warp, int lane, const Pending& read) {
   state.pending.push_back(read);
 }
 
-void SyncObjects::NoteRead(std::vector<Pending>& reads, const Pending& read) {
+void SyncObjects::NoteRead(std::vector<Pending>& reads, const Published& messages, Location at) {
   for (Pending& known : reads) {
-    if (known.chain != read.chain) continue;
-    known.seen = std::max(known.seen, read.seen);
+    if (known.messages == messages) return;
+    if (known.messages->chain != messages->chain) continue;
+    if (known.messages->version < messages->version) known.messages = messages;
     return;
   }
   if (reads.size() == kReadsKept) reads.erase(reads.begin());
-  reads.push_back(read);
+  reads.push_back(Pending{messages, at});
+}
+
+/// What the warp's block, and the warp, have met for; only where a fence.sc was seen.
+SyncObjects::Meetings SyncObjects::MeetingsOf(WarpNumber warp) {
+  if (meetings_.of_warp == nullptr || meetings_of_ != warp) {
+    meetings_ = {&block_meetings_[order_.BlockOf(warp)], &warp_meetings_[warp]};
+    meetings_of_ = warp;
+  }
+  return meetings_;
+}
+
+/// What a fence knew is made a clock only when somebody is told.
+void SyncObjects::NoteFence(Meeting& meeting, WarpNumber warp, LaneMask lanes) {
+  constexpr std::size_t kFencesKept = 64;
+  auto& fresh = meeting.fresh_fences;
+  for (LaneMask rest = lanes; rest != 0;) {
+    const int lane = std::countr_zero(rest);
+    Fenced fenced{order_.Take(warp, lane), rest & order_.Alike(warp, lane)};
+    rest &= ~fenced.lanes;
+    // A thread's later fence knows what its earlier one knew.
+    std::erase_if(fresh, [&](const Fenced& old) {
+      return old.snapshot.warp == warp && (old.lanes & ~fenced.lanes) == 0;
+    });
+    fresh.push_back(std::move(fenced));
+  }
+  if (fresh.size() < kFencesKept) return;
+  auto joined = std::make_shared<Clock>();
+  if (meeting.more_fences != nullptr) joined->Join(*meeting.more_fences);
+  for (const Fenced& fenced : fresh) joined->Join(*order_.Export(fenced.snapshot, fenced.lanes));
+  meeting.more_fences = std::move(joined);
+  fresh.clear();
 }
 
 void SyncObjects::Meet(Meeting& meeting) {
-  if (meeting.fresh_fences != nullptr) {
-    meeting.fences = Joined(meeting.fences, meeting.fresh_fences);
-    meeting.fresh_fences.reset();
+  if (!meeting.fresh_fences.empty() || meeting.more_fences != nullptr) {
+    meeting.told = 0;
+    meeting.fences = Joined(meeting.fences, meeting.more_fences);
+    meeting.more_fences.reset();
+    for (const Fenced& fenced : meeting.fresh_fences)
+      meeting.fences = Joined(meeting.fences, order_.Export(fenced.snapshot, fenced.lanes));
+    meeting.fresh_fences.clear();
   }
-  for (const Pending& read : meeting.fresh_reads) NoteRead(meeting.reads, read);
+  for (const Pending& read : meeting.fresh_reads) NoteRead(meeting.reads, read.messages, read.at);
   meeting.fresh_reads.clear();
 }
 
@@ -156,8 +203,7 @@ void SyncObjects::OnWarpMeets(WarpNumber warp) {
 }
 
 void SyncObjects::TakeReads(WarpNumber warp, LaneMask lanes, const std::vector<Pending>& reads) {
-  for (const Pending& read : reads)
-    Take(warp, lanes, *read.chain, 0, read.seen, Reach::kDevice, true);
+  for (const Pending& read : reads) Take(warp, lanes, *read.messages, Reach::kDevice, true);
 }
 
 void SyncObjects::OnFence(WarpNumber warp, LaneMask lanes, bool acquires, bool releases,
@@ -167,11 +213,10 @@ void SyncObjects::OnFence(WarpNumber warp, LaneMask lanes, bool acquires, bool r
   sequential = sequential && reach == Reach::kDevice;
   if (sequential) {
     sequential_fences_ = true;
-    Meeting* const meetings[] = {&block_meetings_[order_.BlockOf(warp)], &warp_meetings_[warp]};
-    for (Meeting* meeting : meetings) {
+    const Meetings meetings = MeetingsOf(warp);
+    for (Meeting* meeting : {meetings.of_block, meetings.of_warp}) {
       TakeReads(warp, lanes, meeting->reads);
-      if (meeting->fresh_fences == nullptr) meeting->fresh_fences = std::make_shared<Clock>();
-      meeting->fresh_fences->Join(order_.ExportLanes(warp, lanes));
+      NoteFence(*meeting, warp, lanes);
     }
   }
   if (acquires) {
@@ -180,7 +225,7 @@ void SyncObjects::OnFence(WarpNumber warp, LaneMask lanes, bool acquires, bool r
       LaneState* state = FindLane(warp, lane);
       if (state == nullptr) break;
       for (Pending& pending : state->pending) {
-        Take(warp, 1u << lane, *pending.chain, 0, pending.seen, reach, sequential);
+        Take(warp, 1u << lane, *pending.messages, reach, sequential);
         pending.narrow = true;
       }
       for (std::size_t r = 0; r <= static_cast<std::size_t>(reach); ++r) {
@@ -210,6 +255,7 @@ void SyncObjects::OnFence(WarpNumber warp, LaneMask lanes, bool acquires, bool r
         state.fence[r] = snapshot;
         state.exported[r].reset();
       }
+      state.told = 0;
     }
     order_.Tick(order_.BlockOf(warp));
   }
@@ -224,12 +270,21 @@ std::vector<ClockPtr*> SyncObjects::FenceOrders(BlockNumber block, Reach reach) 
   return orders;
 }
 
-Published SyncObjects::PublishedAt(Location at) const {
+/// Of a location that has had messages; null: never.
+Published* SyncObjects::FindPublished(Location at) const {
+  if (found_ != nullptr && found_at_ == at) return found_;
   const auto region = regions_.find(at.region);
-  if (region == regions_.end()) return {};
-  const auto found = region->second.find(at.offset);
-  return found == region->second.end() ? Published{}
-                                       : Published{found->second, found->second->log.size()};
+  if (region == regions_.end()) return nullptr;
+  const auto place = region->second.find(at.offset);
+  if (place == region->second.end()) return nullptr;
+  found_at_ = at;
+  found_ = &place->second;
+  return found_;
+}
+
+Published SyncObjects::PublishedAt(Location at) const {
+  const Published* found = FindPublished(at);
+  return found == nullptr ? nullptr : *found;
 }
 
 std::optional<RaceDetector::Gap> SyncObjects::GapAt(const LaneState& state, WarpNumber writer,
@@ -238,10 +293,10 @@ std::optional<RaceDetector::Gap> SyncObjects::GapAt(const LaneState& state, Warp
   using Kind = RaceDetector::Gap::Kind;
   const BlockNumber from = order_.BlockOf(writer);
   for (const Pending& pending : state.pending) {
-    for (std::size_t i = 0; i < pending.seen; ++i) {
-      const Message& message = pending.chain->log[i];
-      if (message.sequential || (message.clock->BlockBase(from) < time &&
-                                 message.clock->LaneTime(writer, writer_lane) < time))
+    for (std::size_t i = 0; i < pending.messages->count; ++i) {
+      const Message& message = (*pending.messages->log)[i];
+      if (message.clock->BlockBase(from) < time &&
+          message.clock->LaneTime(writer, writer_lane) < time)
         continue;
       Reach needed{};
       const bool reaches = Needed(message, to, needed);
@@ -300,69 +355,70 @@ RaceDetector::Gap SyncObjects::GapBetween(WarpNumber writer, int writer_lane, Ti
 
 void SyncObjects::OnStrongRead(WarpNumber warp, int lane, Location at, std::uint32_t pc,
                                bool acquires, Reach reach, const Published* read_from) {
-  const Published newest = read_from == nullptr ? PublishedAt(at) : Published{};
-  const ChainPtr& chain = read_from == nullptr ? newest.log : read_from->log;
-  const std::size_t seen = read_from == nullptr ? newest.count : read_from->count;
-  if (sequential_fences_ && chain != nullptr) {
-    const Pending read{.chain = chain, .seen = seen, .at = at};
-    NoteRead(block_meetings_[order_.BlockOf(warp)].fresh_reads, read);
-    NoteRead(warp_meetings_[warp].fresh_reads, read);
+  static const Published kNothing;
+  const Published* const newest = read_from != nullptr ? read_from : FindPublished(at);
+  const Published& messages = newest != nullptr ? *newest : kNothing;
+  if (sequential_fences_ && messages != nullptr) {
+    const Meetings meetings = MeetingsOf(warp);
+    NoteRead(meetings.of_block->fresh_reads, messages, at);
+    NoteRead(meetings.of_warp->fresh_reads, messages, at);
   }
   if (acquires) {
     // Also what earlier strong reads of this location saw: read, then acquire operation on the same
     // location.
     if (LaneState* state = FindLane(warp, lane)) {
       for (const Pending& pending : state->pending) {
-        if (pending.at == at) Take(warp, 1u << lane, *pending.chain, 0, pending.seen, reach);
+        if (pending.at == at) Take(warp, 1u << lane, *pending.messages, reach);
       }
     }
-    if (chain == nullptr) return;
+    if (messages == nullptr) return;
     LaneState& state = Lane(warp, lane);
-    std::size_t from = 0;
-    if (state.acquired.lock() == chain && state.acquired_reach == reach) from = state.acquired_seen;
-    Take(warp, 1u << lane, *chain, from, seen, reach);
-    state.acquired = chain;
-    state.acquired_seen = std::max(from, seen);
-    state.acquired_reach = reach;
+    if (state.acquired != messages || state.acquired_reach != reach) {
+      Take(warp, 1u << lane, *messages, reach);
+      state.acquired = messages;
+      state.acquired_reach = reach;
+    }
   }
   // A wider acquiring fence may still come.
-  if (chain != nullptr && (!acquires || reach != Reach::kDevice))
+  if (messages != nullptr && (!acquires || reach != Reach::kDevice)) {
     AddPending(warp, lane,
-               {.chain = chain,
-                .seen = seen,
+               {.messages = messages,
                 .at = at,
                 .pc = pc,
                 .time = order_.NowOf(warp),
                 .narrow = acquires});
+  }
 }
 
+/// What a strong write says there, as far as the chain has not got it.
 void SyncObjects::MessagesOf(WarpNumber warp, int lane, Location at, bool releases, Reach reach,
-                             std::vector<Message>& out) {
+                             std::uint64_t chain, std::vector<Message>& out) {
   const BlockNumber block = order_.BlockOf(warp);
   if (sequential_fences_) {
-    const auto add = [&](const auto& meetings, auto key) {
-      const auto met = meetings.find(key);
-      if (met != meetings.end() && met->second.fences != nullptr)
-        out.push_back(Message{met->second.fences, block, Reach::kDevice, true});
-    };
-    add(block_meetings_, block);
-    add(warp_meetings_, warp);
+    const Meetings meetings = MeetingsOf(warp);
+    for (Meeting* met : {meetings.of_block, meetings.of_warp}) {
+      if (met->fences == nullptr || (chain != 0 && met->told == chain)) continue;
+      met->told = chain;
+      out.push_back(Message{met->fences, block, Reach::kDevice, true});
+    }
   }
   LaneState* state = FindLane(warp, lane);
-  if (state != nullptr) {
+  if (state != nullptr && (chain == 0 || state->told != chain)) {
     for (std::size_t r = kReaches; r-- > 0;) {
       const Snapshot& snapshot = state->fence[r];
       if (snapshot.now == 0) continue;
       if (r + 1 < kReaches && state->fence[r + 1].now == snapshot.now) continue;
-      if (state->exported[r] == nullptr) state->exported[r] = order_.Export(snapshot);
+      if (state->exported[r] == nullptr)
+        state->exported[r] = order_.Export(snapshot, 1u << snapshot.lane);
       out.push_back(Message{state->exported[r], block, static_cast<Reach>(r)});
     }
     for (const Released& released : state->released) {
       if (released.at == at) out.push_back(released.message);
     }
+    state->told = chain;
   }
   if (!releases) return;
-  const Message message{order_.Export(order_.Take(warp, lane)), block, reach};
+  const Message message{order_.Export(order_.Take(warp, lane), 1u << lane), block, reach};
   out.push_back(message);
   order_.Tick(block);
   LaneState& own = Lane(warp, lane);
@@ -372,55 +428,83 @@ void SyncObjects::MessagesOf(WarpNumber warp, int lane, Location at, bool releas
   own.released.push_back(Released{at, message});
 }
 
-void SyncObjects::Append(ChainPtr& chain, const std::vector<Message>& messages) {
-  if (messages.empty()) return;
-  if (chain == nullptr) chain = std::make_shared<Chain>();
-  for (const Message& message : messages) {
-    const bool known = std::any_of(chain->log.rbegin(), chain->log.rend(), [&](const Message& m) {
-      return m.clock == message.clock && m.reach == message.reach &&
-             m.sequential == message.sequential;
-    });
-    if (!known) chain->log.push_back(message);
+void SyncObjects::Place(const ClockPtr& clock, const ClockPtr& before) {
+  if (clock == nullptr || clock->place().line != 0) return;
+  // It may go on in the line that its maker learned from, or in the location's: if it covers the
+  // last one there.
+  for (const Clock::Place& at :
+       {before != nullptr ? before->place() : Clock::Place{}, clock->made_from()}) {
+    if (at.line == 0 || last_steps_[at.line] != at.step) continue;
+    clock->SetPlace({at.line, ++last_steps_[at.line]});
+    return;
   }
-  // A lock that is taken for ever: join what the same block released, in a new chain, since readers
-  // hold on to the old one.
-  if (chain->log.size() < 64 || chain->log.size() < 2 * chain->compact) return;
-  std::map<std::tuple<BlockNumber, Reach, bool>, std::shared_ptr<Clock>> groups;
-  for (const Message& message : chain->log) {
-    std::shared_ptr<Clock>& group = groups[{message.block, message.reach, message.sequential}];
-    if (group == nullptr) group = std::make_shared<Clock>();
-    group->Join(*message.clock);
+  clock->SetPlace({last_steps_.size(), 1});
+  last_steps_.push_back(1);
+}
+
+/// A lock that is taken for ever: joins what the same block released, in a new log, since earlier
+/// states hold on to the old one.
+void SyncObjects::Compact(Messages& messages) {
+  std::map<std::tuple<BlockNumber, Reach>, ClockPtr> groups;
+  for (std::size_t i = 0; i < messages.count; ++i) {
+    const Message& message = (*messages.log)[i];
+    ClockPtr& group = groups[{message.block, message.reach}];
+    group = Joined(group, message.clock);
   }
-  auto compacted = std::make_shared<Chain>();
+  messages.log = std::make_shared<MessageLog>();
   for (auto& [key, clock] : groups)
-    compacted->log.push_back(
-        Message{std::move(clock), std::get<0>(key), std::get<1>(key), std::get<2>(key)});
-  compacted->compact = compacted->log.size();
-  chain = std::move(compacted);
+    messages.log->push_back(Message{std::move(clock), std::get<0>(key), std::get<1>(key)});
+  messages.count = messages.compact = messages.log->size();
+}
+
+void SyncObjects::Append(Published& published, const std::vector<Message>& messages) {
+  auto next =
+      published == nullptr ? std::make_shared<Messages>() : std::make_shared<Messages>(*published);
+  if (next->chain == 0) next->chain = next_chain_++;
+  ++next->version;
+  for (const Message& message : messages) {
+    if (message.reach == Reach::kDevice) {
+      ClockPtr& joined = message.sequential ? next->sequential : next->wide;
+      const ClockPtr before = joined;
+      joined = Joined(joined, message.clock);
+      Place(joined, before);
+    }
+    if (message.sequential) continue;
+    next->narrow = next->narrow || message.reach != Reach::kDevice;
+    if (next->log == nullptr) next->log = std::make_shared<MessageLog>();
+    next->log->push_back(message);
+    ++next->count;
+  }
+  if (next->count >= 64 && next->count >= 2 * next->compact) Compact(*next);
+  published = std::move(next);
 }
 
 void SyncObjects::OnStrongWrite(WarpNumber warp, int lane, Location at, std::uint32_t bytes,
                                 bool read_modify_write, bool releases, Reach reach) {
   scratch_.clear();
-  MessagesOf(warp, lane, at, releases, reach, scratch_);
+  // A plain write begins a chain of its own, that has nothing yet.
+  Published* const before = read_modify_write ? FindPublished(at) : nullptr;
+  const std::uint64_t chain = before == nullptr ? 0 : (*before)->chain;
+  MessagesOf(warp, lane, at, releases, reach, chain, scratch_);
   if (!read_modify_write) Break(at, bytes);
   if (scratch_.empty()) return;
-  Append(regions_[at.region][at.offset], scratch_);
+  Append(before != nullptr ? *before : regions_[at.region][at.offset], scratch_);
 }
 
 Published SyncObjects::OnOvertakenWrite(WarpNumber warp, int lane, Location at, bool releases,
                                         Reach reach) {
   scratch_.clear();
-  MessagesOf(warp, lane, at, releases, reach, scratch_);
-  ChainPtr chain;
-  Append(chain, scratch_);
-  return chain == nullptr ? Published{} : Published{chain, chain->log.size()};
+  MessagesOf(warp, lane, at, releases, reach, 0, scratch_);
+  Published published;
+  if (!scratch_.empty()) Append(published, scratch_);
+  return published;
 }
 
 void SyncObjects::Break(Location at, std::uint32_t bytes) {
   const auto region = regions_.find(at.region);
   if (region == regions_.end()) return;
   auto& chains = region->second;
+  found_ = nullptr;
   for (auto it = chains.lower_bound(at.offset);
        it != chains.end() && it->first < at.offset + bytes;) {
     it = chains.erase(it);
@@ -444,12 +528,22 @@ void SyncObjects::CollectAll(Phase& phase, BlockNumber block,
   }
 }
 
-SyncObjects::ChainPtr SyncObjects::Completed(Phase& phase) {
-  auto chain = std::make_shared<Chain>();
-  for (Phase::Part& part : phase.parts)
-    chain->log.push_back(Message{std::move(part.clock), part.block, part.reach});
+Published SyncObjects::Completed(Phase& phase) {
+  auto messages = std::make_shared<Messages>();
+  messages->chain = next_chain_++;
+  messages->log = std::make_shared<MessageLog>();
+  for (Phase::Part& part : phase.parts) {
+    Place(part.clock, nullptr);
+    if (part.reach == Reach::kDevice) {
+      messages->wide = Joined(messages->wide, part.clock);
+    } else {
+      messages->narrow = true;
+    }
+    messages->log->push_back(Message{std::move(part.clock), part.block, part.reach});
+  }
+  messages->count = messages->log->size();
   phase.parts.clear();
-  return chain;
+  return messages;
 }
 
 void SyncObjects::MbarrierInit(Location at) { mbarriers_[at.region].erase(at.offset); }
@@ -462,7 +556,7 @@ void SyncObjects::MbarrierArrive(Location at, WarpNumber warp, LaneMask lanes, b
   if (lanes_.contains(warp)) {
     for (LaneMask rest = lanes; rest != 0; rest &= rest - 1) {
       scratch_.clear();
-      MessagesOf(warp, std::countr_zero(rest), at, false, reach, scratch_);
+      MessagesOf(warp, std::countr_zero(rest), at, false, reach, 0, scratch_);
       CollectAll(phase, block, scratch_);
     }
   }
@@ -486,15 +580,15 @@ void SyncObjects::MbarrierPhaseComplete(Location at) {
 
 void SyncObjects::MbarrierWait(Location at, WarpNumber warp, LaneMask lanes, bool acquires,
                                Reach reach) {
-  const ChainPtr chain = mbarriers_[at.region][at.offset].completed;
-  if (chain == nullptr) return;
+  const Published completed = mbarriers_[at.region][at.offset].completed;
+  if (completed == nullptr) return;
   if (acquires) {
-    Take(warp, lanes, *chain, 0, chain->log.size(), reach);
+    Take(warp, lanes, *completed, reach);
     return;
   }
   for (LaneMask rest = lanes; rest != 0; rest &= rest - 1)
     AddPending(warp, std::countr_zero(rest),
-               {.chain = chain, .seen = chain->log.size(), .at = at, .time = order_.NowOf(warp)});
+               {.messages = completed, .at = at, .time = order_.NowOf(warp)});
 }
 
 std::pair<WarpNumber, Time> SyncObjects::MbarrierAgent(Location at) {
@@ -510,7 +604,7 @@ void SyncObjects::ClusterArrive(WarpNumber warp, LaneMask lanes, bool releases) 
   if (lanes_.contains(warp)) {
     for (LaneMask rest = lanes; rest != 0; rest &= rest - 1) {
       scratch_.clear();
-      MessagesOf(warp, std::countr_zero(rest), kNowhere, false, Reach::kCluster, scratch_);
+      MessagesOf(warp, std::countr_zero(rest), kNowhere, false, Reach::kCluster, 0, scratch_);
       CollectAll(phase, block, scratch_);
     }
   }
@@ -525,16 +619,15 @@ void SyncObjects::ClusterComplete(std::uint32_t cluster) {
 void SyncObjects::ClusterWait(WarpNumber warp, LaneMask lanes) {
   const auto at = clusters_.find(order_.ClusterOf(order_.BlockOf(warp)));
   if (at == clusters_.end() || at->second.completed == nullptr) return;
-  const Chain& chain = *at->second.completed;
-  Take(warp, lanes, chain, 0, chain.log.size(), Reach::kCluster);
+  Take(warp, lanes, *at->second.completed, Reach::kCluster);
 }
 
 std::uint64_t SyncObjects::bytes() const {
   std::uint64_t total = lanes_.size() * sizeof(WarpLanes);
-  for (const auto& [region, chains] : regions_) {
-    for (const auto& [offset, chain] : chains) {
-      total += sizeof(Chain) + chain->log.capacity() * sizeof(Message);
-      for (const Message& message : chain->log) total += message.clock->bytes();
+  for (const auto& [region, places] : regions_) {
+    for (const auto& [offset, messages] : places) {
+      total += sizeof(Messages) + messages->count * sizeof(Message);
+      if (messages->wide != nullptr) total += messages->wide->bytes();
     }
   }
   return total;

@@ -21,8 +21,10 @@
 // A relaxed access without fences publishes and learns nothing; `red` never reads.
 // mbarriers and cluster barriers collect messages by phase and hand over the last complete phase.
 //
-// Cost: nothing for kernels without fences and without acquire or release operations. Not
-// thread-safe.
+// Cost: nothing for kernels without fences and without acquire or release operations. What was
+// published at a location since the last plain write is kept joined: who acquires at device scope
+// takes one clock, however many released there, and mostly by pointer (clock.h, lines). Acquirers of
+// narrower scope look at the messages one by one. Not thread-safe.
 //
 // Kept short of the letter: a relaxed write continues its own thread's earlier release operation on
 // the same location only for the last kReleasedKept locations that the thread released.
@@ -61,10 +63,21 @@ struct Message {
   Reach reach = Reach::kBlock;
   bool sequential = false;  ///< Only for a fence.sc.
 };
-/// Append-only, so that readers can remember how much of it they saw.
-struct MessageLog {
-  std::vector<Message> log;
-  std::size_t compact = 0;  ///< Length after the last compaction.
+/// Append-only, so that states of the location share it.
+using MessageLog = std::vector<Message>;
+
+/// What is published at a location. Immutable: a later state is another object.
+struct Messages {
+  std::uint64_t chain = 0;  ///< The same from one plain write of the location to the next.
+  std::uint64_t version = 0;
+  /// All that reaches the whole device, joined; and all that is only for fence.sc.
+  ClockPtr wide;
+  ClockPtr sequential;
+  /// Message by message, the sequential ones aside: the first `count` of the log.
+  std::shared_ptr<MessageLog> log;
+  std::size_t count = 0;
+  bool narrow = false;      ///< Some of them reach less than the device.
+  std::size_t compact = 0;  ///< Length of the log after it was last compacted.
 };
 
 class SyncObjects {
@@ -125,11 +138,8 @@ class SyncObjects {
   static constexpr std::size_t kReleasedKept = 16;
   static constexpr std::size_t kPendingKept = 16;
 
-  using Chain = MessageLog;
-  using ChainPtr = std::shared_ptr<Chain>;
   struct Pending {
-    ChainPtr chain;
-    std::size_t seen = 0;
+    Published messages;
     Location at;
     std::uint32_t pc = RaceDetector::Gap::kNowhere;  ///< Of the read, and its stamp.
     Time time = 0;
@@ -146,16 +156,23 @@ class SyncObjects {
     std::array<ClockPtr, kReaches>
         spilled;  // Pending messages joined, by the reach that an acquire needs.
     std::vector<Released> released;
-    std::weak_ptr<Chain> acquired;  // What was acquired last, so that spinning does it once.
-    std::size_t acquired_seen = 0;
+    Published acquired;  // What was acquired last, so that spinning does it once.
     Reach acquired_reach = Reach::kBlock;
+    std::uint64_t told = 0;  // The chain that has all that this lane has to say, by itself.
   };
   using WarpLanes = std::array<LaneState, kWarpSize>;
+  /// Lanes that fenced together, knowing the same.
+  struct Fenced {
+    Snapshot snapshot;
+    LaneMask lanes = 0;
+  };
   /// What sequentially consistent fences and strong reads of a block (or warp) have left since it
   /// last met, and what everybody in it has in common since then. Device-wide fences only.
   struct Meeting {
-    std::shared_ptr<Clock> fresh_fences;
+    std::vector<Fenced> fresh_fences;
+    ClockPtr more_fences;  // Fresh ones, too, joined: there were many.
     ClockPtr fences;
+    std::uint64_t told = 0;  // The chain that `fences` was published in last.
     std::vector<Pending> fresh_reads;
     std::vector<Pending> reads;
   };
@@ -171,47 +188,68 @@ class SyncObjects {
   };
   struct Mbarrier {
     Phase collecting;
-    ChainPtr completed;
+    Published completed;
     WarpNumber agent = 0;
     Time phase = 1;
   };
   struct ClusterBarrier {
     Phase collecting;
-    ChainPtr completed;
+    Published completed;
   };
 
   LaneState& Lane(WarpNumber warp, int lane);
   LaneState* FindLane(WarpNumber warp, int lane);
   void MessagesOf(WarpNumber warp, int lane, Location at, bool releases, Reach reach,
-                  std::vector<Message>& out);
+                  std::uint64_t chain, std::vector<Message>& out);
   /// The least reach that an acquirer in `block` needs, or nothing when the message does not reach
   /// it.
   bool Needed(const Message& message, BlockNumber block, Reach& needed) const;
-  void Take(WarpNumber warp, LaneMask lanes, const Chain& chain, std::size_t from, std::size_t to,
-            Reach reach, bool sequential = false);
+  void Take(WarpNumber warp, LaneMask lanes, const Messages& messages, Reach reach,
+            bool sequential = false);
   void AddPending(WarpNumber warp, int lane, const Pending& read);
   /// Which of those reads saw something that was published behind the access?
   std::optional<RaceDetector::Gap> GapAt(const LaneState& state, WarpNumber writer, int writer_lane,
                                          Time time, BlockNumber to) const;
   /// The orders of the sequentially consistent fences so far that a fence of that reach stands in.
   std::vector<ClockPtr*> FenceOrders(BlockNumber block, Reach reach);
-  void Append(ChainPtr& chain, const std::vector<Message>& messages);
+  void Append(Published& published, const std::vector<Message>& messages);
+  static void Compact(Messages& messages);
+  /// Puts a clock that covers `before`, or begins with it, into a line of such.
+  void Place(const ClockPtr& clock, const ClockPtr& before);
+  Published* FindPublished(Location at) const;
+  void NoteFence(Meeting& meeting, WarpNumber warp, LaneMask lanes);
   void Break(Location at, std::uint32_t bytes);
-  static void NoteRead(std::vector<Pending>& reads, const Pending& read);
-  static void Meet(Meeting& meeting);
+  static void NoteRead(std::vector<Pending>& reads, const Published& messages, Location at);
+  struct Meetings {
+    Meeting* of_block = nullptr;
+    Meeting* of_warp = nullptr;
+  };
+  Meetings MeetingsOf(WarpNumber warp);
+  void Meet(Meeting& meeting);
   void TakeReads(WarpNumber warp, LaneMask lanes, const std::vector<Pending>& reads);
   static void Collect(Phase& phase, BlockNumber block, Reach reach, const Clock& clock);
   static void CollectAll(Phase& phase, BlockNumber block, const std::vector<Message>& messages);
-  static ChainPtr Completed(Phase& phase);
+  Published Completed(Phase& phase);
 
   ThreadOrder& order_;
   std::unordered_map<WarpNumber, std::unique_ptr<WarpLanes>> lanes_;
-  std::unordered_map<RegionId, std::map<std::uint64_t, ChainPtr>> regions_;  // By offset.
+  // The warp that was looked up last.
+  WarpNumber warp_found_number_ = 0;
+  WarpLanes* warp_found_ = nullptr;
+  using Places = std::map<std::uint64_t, Published>;  // By offset.
+  mutable std::unordered_map<RegionId, Places> regions_;
+  // The place that was looked up last.
+  mutable Location found_at_{0xffffffffu, ~0ull};
+  mutable Published* found_ = nullptr;
+  std::uint64_t next_chain_ = 1;
+  std::vector<std::uint64_t> last_steps_ = std::vector<std::uint64_t>(1);  // By line of clocks.
   std::unordered_map<RegionId, std::map<std::uint64_t, Mbarrier>> mbarriers_;
   std::unordered_map<std::uint32_t, ClusterBarrier> clusters_;
   // By block, and by warp; only where a fence.sc was seen.
   std::unordered_map<BlockNumber, Meeting> block_meetings_;
   std::unordered_map<WarpNumber, Meeting> warp_meetings_;
+  Meetings meetings_;  // Of the warp that was looked up last.
+  WarpNumber meetings_of_ = 0;
   bool sequential_fences_ = false;
   bool follow_fences_ = false;
   /// What the sequentially consistent fences so far knew that reach the device, a cluster, a block.

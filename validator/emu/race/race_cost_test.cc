@@ -1,0 +1,209 @@
+// What is left out to save time must not be left out of the verdict: reads that wait for a barrier
+// (waiting_reads.h), readers in great numbers (record_table.h, RecordTable::Append), and clocks that
+// go by their places (clock.h). Each as a pair.
+#include <gtest/gtest.h>
+
+#include <array>
+
+#include "validator/emu/race/clock.h"
+#include "validator/emu/race/race_driver.h"
+
+namespace assay::emu {
+namespace {
+
+constexpr LaneMask kLane0 = 1;
+constexpr RegionId kOwn = 7;
+
+/// A block of `warps` warps whose memory is region kOwn.
+Driver OwnMemory(std::uint32_t warps) { return Driver({.warps_per_block = warps, .blocks = 1}); }
+
+void UseOwn(Driver& d) {
+  d.race.OnBlockRegion(0, kOwn);
+  d.region = kOwn;
+}
+
+TEST(RaceCost, AReadThatWaitsRacesWithAWriteBeforeTheBarrier) {
+  for (const bool barrier : {false, true}) {
+    Driver d = OwnMemory(2);
+    UseOwn(d);
+    d.WriteRow(0, 0);
+    d.Sync(0);
+    const auto read = d.ReadRow(1, 0);
+    if (barrier) d.Sync(0);
+    const auto write = d.WriteRow(0, 0);
+    ASSERT_EQ(d.count(), barrier ? 0u : 1u);
+    if (barrier) continue;
+    EXPECT_EQ(d.race.races().front().earlier.pc, read);
+    EXPECT_EQ(d.race.races().front().later.pc, write);
+    EXPECT_EQ(d.race.races().front().earlier.warp, 1u);
+  }
+}
+
+TEST(RaceCost, AReadOfWhatWasWrittenSinceTheBarrierDoesNotWait) {
+  for (const bool barrier : {false, true}) {
+    Driver d = OwnMemory(2);
+    UseOwn(d);
+    d.Sync(0);
+    d.Write(0, kLane0, 64);
+    if (barrier) d.Sync(0);
+    d.Read(1, kLane0, 64);
+    EXPECT_EQ(d.count(), barrier ? 0u : 1u);
+  }
+}
+
+TEST(RaceCost, WhatAWarpLearnsAfterItsReadIsNotWhatItKnewThere) {
+  // Warp 0 reads; warp 1 reads, and learns of warp 0's read only then. A write that comes after
+  // warp 1's read alone races with warp 0's.
+  for (const bool ordered : {false, true}) {
+    Driver d = OwnMemory(3);
+    UseOwn(d);
+    d.Read(0, kLane0, 0);
+    if (!ordered) d.Read(1, kLane0, 0);
+    if (ordered) d.Sync(0, 1, 0, 2);
+    if (ordered) d.Read(1, kLane0, 0);
+    d.race.OnBarrierArrive(0, 2, 1, kAllLanes, false);  // What warp 1 has done and knows so far.
+    if (!ordered) d.Sync(0, 1, 0, 2);
+    d.race.OnBarrierArrive(0, 2, 2, kAllLanes, true);
+    d.race.OnBarrierComplete(0, 2);
+    d.Write(2, kLane0, 0);
+    EXPECT_EQ(d.count(), ordered ? 0u : 1u);
+  }
+}
+
+TEST(RaceCost, ReadsOfThreadsThatLeftBeforeTheBarrierAreKept) {
+  for (const bool leaves : {true, false}) {
+    Driver d = OwnMemory(2);
+    UseOwn(d);
+    d.ReadRow(0, 0);
+    if (leaves) {
+      d.race.OnThreadExit(0, kAllLanes);
+      d.race.OnBarrierArrive(0, 0, 1, kAllLanes, true);
+      d.race.OnBarrierComplete(0, 0);
+    } else {
+      d.Sync(0);
+    }
+    d.WriteRow(1, 0);
+    EXPECT_EQ(d.count(), leaves ? 1u : 0u);
+  }
+}
+
+TEST(RaceCost, ACopyUnderWayIsSeenByReadsUntilAllWereTold) {
+  for (const bool waited : {false, true}) {
+    Driver d = OwnMemory(2);
+    UseOwn(d);
+    const std::uint64_t token = d.Copy(0, kAllLanes, 1, 0, 0);
+    if (waited) d.WaitCopies(0, kAllLanes, token);
+    d.Sync(0);
+    d.ReadRow(1, 0);
+    EXPECT_EQ(d.count(), waited ? 0u : 1u);
+  }
+}
+
+TEST(RaceCost, ACopyIntoWhatIsStillReadRaces) {
+  for (const bool barrier : {false, true}) {
+    Driver d = OwnMemory(2);
+    UseOwn(d);
+    d.ReadRow(1, 0);
+    if (barrier) d.Sync(0);
+    d.Copy(0, kAllLanes, 1, 0, 0);
+    EXPECT_EQ(d.count(), barrier ? 0u : 1u);
+  }
+}
+
+TEST(RaceCost, AnAtomicOfWhatIsStillReadRaces) {
+  for (const bool barrier : {false, true}) {
+    Driver d = OwnMemory(2);
+    UseOwn(d);
+    d.Read(1, kLane0, 0);
+    if (barrier) d.Sync(0);
+    d.Atom(0, kLane0, 0, Order::kRelaxed, Scope::kCta);
+    EXPECT_EQ(d.count(), barrier ? 0u : 1u);
+  }
+}
+
+TEST(RaceCost, OfThousandsOfReadersTheUnorderedOneIsFound) {
+  // All warps read a word and tell the last one by a ticket; one of them only reads.
+  constexpr std::uint32_t kBlocks = 3000;
+  for (const std::uint32_t silent : {kBlocks, 0u, 31u, 1717u}) {
+    Driver d({.warps_per_block = 1, .blocks = kBlocks});
+    for (WarpNumber w = 0; w + 1 < kBlocks; ++w) {
+      d.next_pc = 1;
+      d.Read(w, kLane0, 0);
+      if (w == silent) continue;
+      d.Fence(w, kLane0);
+      d.next_pc = 2;
+      d.Atom(w, kLane0, 64);
+    }
+    d.next_pc = 3;
+    d.Atom(kBlocks - 1, kLane0, 64);
+    d.Fence(kBlocks - 1, kLane0);
+    d.Write(kBlocks - 1, kLane0, 0);
+    ASSERT_EQ(d.count(), silent < kBlocks ? 1u : 0u);
+    if (silent == kBlocks) continue;
+    EXPECT_EQ(d.race.races().front().earlier.warp, silent);
+  }
+}
+
+TEST(RaceCost, ReadersOfBlocksThatEndedAreKeptOncePerInstruction) {
+  constexpr std::uint32_t kBlocks = 3000;
+  Driver d({.warps_per_block = 1, .blocks = kBlocks});
+  for (WarpNumber w = 0; w + 1 < kBlocks; ++w) {
+    d.next_pc = 1 + w % 2;
+    d.Read(w, kLane0, 0);
+    d.race.EndBlock(w, 1000 + w);
+  }
+  d.next_pc = 3;
+  d.Write(kBlocks - 1, kLane0, 0);
+  ASSERT_EQ(d.count(), 2u);
+  EXPECT_NE(d.race.races()[0].earlier.pc, d.race.races()[1].earlier.pc);
+}
+
+TEST(Clock, ByItsPlaceKnowsWhatStandsBeforeIt) {
+  Clock first;
+  first.RaiseBlock(3, 5);
+  first.SetPlace({1, 1});
+  Clock second(first);
+  second.RaiseLanes(40, 1u << 5, 9);
+  EXPECT_TRUE(second.CoversByPlace(first));
+  EXPECT_FALSE(first.CoversByPlace(second));
+  second.SetPlace({1, 2});
+  Clock beside(first);
+  beside.RaiseBlock(4, 1);
+  EXPECT_FALSE(beside.CoversByPlace(second));
+  EXPECT_FALSE(beside.Covers(second));
+  beside.Join(second);
+  EXPECT_TRUE(beside.Covers(second));
+  EXPECT_EQ(beside.LaneTime(40, 5), 9u);
+  EXPECT_EQ(beside.BlockBase(3), 5u);
+}
+
+TEST(Clock, ItsLayersAnswerAsOne) {
+  // The same raises into one clock, and into one that is copied again and again.
+  Clock flat;
+  Clock layered;
+  for (std::uint32_t i = 0; i < 500; ++i) {
+    const WarpNumber warp = i * 37 % 101;
+    const LaneMask lanes = i % 3 == 0 ? kAllLanes : 1u << i % 32 | 1u << (i * 7 % 32);
+    flat.RaiseLanes(warp, lanes, i + 1);
+    flat.RaiseBlock(i % 13, i);
+    Clock copy(layered);
+    copy.RaiseLanes(warp, lanes, i + 1);
+    copy.RaiseBlock(i % 13, i);
+    layered = copy;
+  }
+  for (WarpNumber warp = 0; warp < 102; ++warp) {
+    EXPECT_EQ(flat.AnyLaneTime(warp), layered.AnyLaneTime(warp));
+    EXPECT_EQ(flat.LanesTime(warp, kAllLanes), layered.LanesTime(warp, kAllLanes));
+    for (int lane = 0; lane < kWarpSize; ++lane)
+      ASSERT_EQ(flat.LaneTime(warp, lane), layered.LaneTime(warp, lane));
+  }
+  for (BlockNumber block = 0; block < 14; ++block)
+    EXPECT_EQ(flat.BlockBase(block), layered.BlockBase(block));
+  EXPECT_TRUE(flat.Covers(layered));
+  EXPECT_TRUE(layered.Covers(flat));
+  layered.RaiseLanes(7, 1u << 3, 10000);
+  EXPECT_FALSE(flat.Covers(layered));
+}
+
+}  // namespace
+}  // namespace assay::emu

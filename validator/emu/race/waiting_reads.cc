@@ -1,0 +1,195 @@
+#include "validator/emu/race/waiting_reads.h"
+
+#include <algorithm>
+#include <bit>
+#include <utility>
+
+namespace assay::emu {
+namespace {
+
+constexpr std::uint32_t kLogGranule = 8;
+/// For 256 KiB: shared memory is smaller.
+constexpr std::size_t kGranules = 1024;
+constexpr std::size_t kWords = kGranules / 64;
+constexpr std::uint32_t kWidest = 16;
+
+/// A set of granules.
+struct Granules {
+  std::array<std::uint64_t, kWords> words{};
+
+  bool Has(std::uint64_t granule) const { return (words[granule / 64] >> granule % 64 & 1u) != 0; }
+  void Add(std::uint64_t granule) { words[granule / 64] |= std::uint64_t{1} << granule % 64; }
+  void Join(const Granules& other) {
+    for (std::size_t w = 0; w < kWords; ++w) words[w] |= other.words[w];
+  }
+};
+
+/// Calls f for each granule that the access touches, some of them several times; stops when f says
+/// false. The last granule stands for all behind it.
+template <class F>
+bool ForGranules(const WarpAccess& access, F&& f) {
+  constexpr std::uint64_t kLast = kGranules - 1;
+  std::uint64_t last = ~std::uint64_t{0};
+  for (LaneMask rest = access.lanes; rest != 0; rest &= rest - 1) {
+    const std::uint64_t offset = access.offsets[std::countr_zero(rest)];
+    const std::uint64_t first = std::min(offset >> kLogGranule, kLast);
+    const std::uint64_t end = std::min((offset + access.bytes - 1) >> kLogGranule, kLast);
+    if (first == last && end == last) continue;
+    for (std::uint64_t granule = first; granule <= end; ++granule) {
+      if (!f(granule)) return false;
+    }
+    last = end;
+  }
+  return true;
+}
+
+/// Copies that were started between two barriers.
+struct Copies {
+  struct Of {
+    WarpNumber warp = 0;
+    LaneMask lanes = 0;
+    Time time = 0;
+  };
+  Granules written;
+  std::vector<Of> by;
+};
+
+}  // namespace
+
+struct WaitingReads::Own {
+  RegionId region = 0;
+  Granules read;               // Reads wait.
+  Granules blocked;            // No reads may wait: since the last barrier,
+  Granules always;             // for ever,
+  std::vector<Copies> copies;  // until these are known to all; the last ones are still to come.
+  bool copying = false;
+  std::vector<Read> reads;
+};
+
+WaitingReads::WaitingReads(ThreadOrder& order) : order_(order) {}
+WaitingReads::~WaitingReads() = default;
+
+void WaitingReads::Begin() {
+  owns_.clear();
+  regions_.clear();
+  found_.fill({});
+  waiting_ = 0;
+}
+
+void WaitingReads::Add(BlockNumber block, RegionId region) {
+  auto own = std::make_unique<Own>();
+  own->region = region;
+  owns_[region] = std::move(own);
+  regions_[block] = region;
+  found_.fill({});
+}
+
+void WaitingReads::EndBlock(BlockNumber block, RegionId region) {
+  regions_.erase(block);
+  const auto own = owns_.find(region);
+  if (own == owns_.end()) return;
+  waiting_ -= own->second->reads.size();
+  GiveBack(std::move(own->second->reads));
+  owns_.erase(own);
+  found_.fill({});
+}
+
+WaitingReads::Own* WaitingReads::Look(RegionId region) {
+  const auto own = owns_.find(region);
+  Found& found = found_[region % found_.size()];
+  found = {region, own == owns_.end() ? nullptr : own->second.get()};
+  return found.own;
+}
+
+bool WaitingReads::Wait(Own& own, const WarpAccess& read) {
+  if (read.bytes > kWidest || waiting_ >= kMost) return false;
+  if (!ForGranules(read, [&](std::uint64_t granule) { return !own.blocked.Has(granule); }))
+    return false;
+  ForGranules(read, [&](std::uint64_t granule) {
+    own.read.Add(granule);
+    return true;
+  });
+  if (own.reads.capacity() == 0 && !spare_.empty()) {
+    own.reads = std::move(spare_.back());
+    spare_.pop_back();
+  }
+  Read& waiting = own.reads.emplace_back();
+  waiting.warp = read.warp;
+  waiting.lanes = read.lanes;
+  waiting.time = order_.NowOf(read.warp);
+  waiting.pc = read.pc;
+  waiting.bytes = static_cast<std::uint16_t>(read.bytes);
+  waiting.element_bytes = static_cast<std::uint16_t>(read.element_bytes);
+  waiting.is_row = read.is_row;
+  for (std::size_t lane = 0; lane < kWarpSize; ++lane)
+    waiting.offsets[lane] = static_cast<std::uint32_t>(read.offsets[lane]);
+  order_.OnTouch(read.warp, read.lanes);
+  ++waiting_;
+  return true;
+}
+
+bool WaitingReads::OnAccess(Own& own, const WarpAccess& access, bool async, WarpNumber stamped) {
+  const bool strong = access.atomic || access.order != Order::kWeak;
+  const bool plain = !strong && !async;
+  const bool writes = access.kind != AccessKind::kRead;
+  bool meets = false;
+  const auto look = [&](std::uint64_t granule) {
+    meets = meets || own.read.Has(granule);
+    if (plain && !writes) return true;
+    own.blocked.Add(granule);
+    if (plain) return true;
+    // Copies of a lane are waited for, and then a barrier tells everybody; of all else nobody keeps
+    // track here.
+    if (!strong && writes && IsTwin(stamped)) {
+      if (!own.copying) own.copies.emplace_back();
+      own.copying = true;
+      own.copies.back().written.Add(granule);
+    } else {
+      own.always.Add(granule);
+    }
+    return true;
+  };
+  ForGranules(access, look);
+  if (own.copying && async && writes && IsTwin(stamped))
+    own.copies.back().by.push_back({access.warp, access.lanes, order_.NowOf(access.warp)});
+  return meets;
+}
+
+bool WaitingReads::OnBlockMeets(BlockNumber block, Own*& own) {
+  own = nullptr;
+  const auto region = regions_.find(block);
+  if (region == regions_.end()) return false;
+  own = Find(region->second);
+  own->copying = false;
+  // Threads that are gone have not met anybody: what they did stays as it is.
+  if (order_.HasGhosts(block)) return !own->reads.empty();
+  std::erase_if(own->copies, [&](const Copies& copies) {
+    return std::all_of(copies.by.begin(), copies.by.end(), [&](const Copies::Of& of) {
+      return order_.TwinIsKnown(of.warp, of.lanes, of.time);
+    });
+  });
+  own->blocked = own->always;
+  for (const Copies& copies : own->copies) own->blocked.Join(copies.written);
+  if (own->reads.empty()) return false;
+  waiting_ -= own->reads.size();
+  own->reads.clear();
+  own->read = {};
+  return false;
+}
+
+RegionId WaitingReads::RegionOf(const Own& own) { return own.region; }
+
+std::vector<WaitingReads::Read> WaitingReads::Take(Own& own) {
+  waiting_ -= own.reads.size();
+  own.read = {};
+  return std::exchange(own.reads, {});
+}
+
+void WaitingReads::GiveBack(std::vector<Read>&& reads) {
+  constexpr std::size_t kSpare = 16;
+  if (reads.capacity() == 0 || spare_.size() >= kSpare) return;
+  spare_.push_back(std::move(reads));
+  spare_.back().clear();
+}
+
+}  // namespace assay::emu
