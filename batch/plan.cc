@@ -127,6 +127,9 @@ Status ReadDtypes(ObjectReader& reader, Settings& settings) {
 }
 
 Result<Settings> ReadSettings(ObjectReader& reader, Settings settings, const Models& known) {
+  // Known whether they are there or not: what is misspelled may be meant for one of them.
+  for (const char* const key : {"model", "dtypes", "strategy", "feedback", "effort", "budget"})
+    reader.Ignore(key);
   if (reader.Has("model")) {
     ASSAY_TRY(const std::string word, reader.Required<std::string>("model"));
     ASSAY_TRY(settings.model, ModelOf(word, reader.PlaceOf("model"), known, settings.model));
@@ -274,6 +277,8 @@ Result<Plan> ReadPlan(const Json& json, const std::string& place, const ops::Lib
     return Fail(ErrorKind::kMalformedInput, "the schema is '" + schema + "'",
                 reader.PlaceOf("schema"), "this version reads " + std::string(kPlanSchema));
   }
+  for (const char* const key : {"budget", "limits", "resources", "models", "defaults"})
+    reader.Ignore(key);
   ASSAY_TRY(const std::string prices,
             reader.Optional<std::string>("prices", plan.budget.prices.string()));
   plan.budget.prices = prices;

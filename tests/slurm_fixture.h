@@ -71,7 +71,9 @@ class Slurm {
     for (const char* const name : {"munge", "state", "log", "spool.n1", "spool.n2"}) {
       if (!MakeFolders(folder_ / name)) return "cannot make folders";
     }
-    ::chmod(folder_.c_str(), 0755);  // munged wants folders that nobody else can write to
+    // munged wants folders that everybody may enter and nobody else may write to.
+    ::chmod(folder_.parent_path().c_str(), 0755);
+    ::chmod(folder_.c_str(), 0755);
     ::chmod((folder_ / "munge").c_str(), 0711);
     const std::string key = (folder_ / "munge/key").string();
     if (RunProgram(FindProgram("mungekey"), {"-c", "-k", key, "-b", "1024"}).exit != 0)
