@@ -98,3 +98,13 @@ KERNEL copies_undefined(const float* x, float* y, int n) {
     asm volatile("cp.async.bulk.wait_group 0;" ::: "memory");
   }
 }
+
+// A barrier that some threads pass by.
+KERNEL passes_by(const float* x, float* y, int n) {
+  __shared__ float s[64];
+  s[threadIdx.x] = x[threadIdx.x];
+  if (threadIdx.x < 32) {
+    __syncthreads();
+    y[threadIdx.x] = s[threadIdx.x + 32];
+  }
+}

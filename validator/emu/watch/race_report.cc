@@ -165,6 +165,10 @@ std::string MissingEdge(const Device& device, const Race& race, RaceReach reach,
   const std::string_view what = reach == RaceReach::kWarp ? "__syncwarp()" : "barrier";
   const std::uint32_t low = std::min(race.earlier.pc, race.later.pc);
   const std::uint32_t high = std::max(race.earlier.pc, race.later.pc);
+  if (HasBarrier(device, low, high) && !InLoop(device, high)) {
+    return fmt::format("a barrier between {} and {} that both threads take part in",
+                       LineOf(device, low), LineOf(device, high));
+  }
   if (HasBarrier(device, low, high)) {
     // The two are separated in one direction: what is open is the way round, through the loop.
     return fmt::format("no {} between {} and the next round's {}", what, LineOf(device, high),
