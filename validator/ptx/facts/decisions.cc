@@ -154,7 +154,7 @@ class Flow {
       const auto rules = ptx::AssignRules(ptx::FormOf(in), in);
       for (std::size_t o = 0; o < in.operands.size(); ++o) {
         const bool written =
-            in.opcode == Opcode::kCall ? o == 0 : o < rules.size() && rules[o]->written;
+            in.opcode == Opcode::kCall ? o == 0 : o < rules.size() && rules[o].written;
         if (written) Define(in.operands[o], i);
       }
     }
