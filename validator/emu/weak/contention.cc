@@ -212,8 +212,13 @@ void Contention::OnStrong(const WarpAccess& access, std::uint32_t number,
             const bool shared = region.kind == MemoryRegion::Kind::kShared;
             finding.memory = PlaceIn(region, shared ? "shared" : "global",
                                      region.base + offset - region.race_offset, access.bytes);
+            // A write sees nothing: the last one stays.
             finding.message = fmt::format(
-                "{} at {} sees in {} whether {} at {} came first, and nothing orders the two",
+                fmt::runtime(access.kind == AccessKind::kWrite
+                                 ? "{} at {} decides {} where it comes after {} at {}, and nothing "
+                                   "orders the two"
+                                 : "{} at {} sees in {} whether {} at {} came first, and nothing "
+                                   "orders the two"),
                 finding.accesses[0].what, LineOf(engine_, access.pc), Where(*finding.memory),
                 finding.accesses[1].what, LineOf(engine_, last.pc));
             finding.missing = fmt::format("an order between {} and {}", LineOf(engine_, last.pc),
