@@ -365,8 +365,6 @@ TEST(WorkerPool, AMissingProgramOrToolkitIsNamed) {
   ASSERT_TRUE(pool);
   EXPECT_EQ((*pool)->Call(WorkerKind::kCompile, Asking("echo"), kPatience).error().place,
             "/nonexistent/cuda");
-  EXPECT_EQ((*pool)->Call(WorkerKind::kGpu, Asking("echo"), kPatience).error().kind,
-            ErrorKind::kUnsupported);
 }
 
 TEST(FakeWorkers, AreAFunction) {
