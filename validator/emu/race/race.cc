@@ -130,6 +130,7 @@ void RaceDetector::OnAccess(const WarpAccess& access) {
 bool RaceDetector::OnBarrierArrive(BlockNumber block, std::uint32_t barrier, WarpNumber warp,
                                    LaneMask lanes, bool waits) {
   if (exhausted()) return true;
+  impl_->sync.OnArrival(warp);
   return impl_->order.BarrierArrive(block, barrier, warp, lanes, waits);
 }
 
@@ -142,12 +143,14 @@ void RaceDetector::OnBarrierComplete(BlockNumber block, std::uint32_t barrier) {
 
 void RaceDetector::OnWarpBarrier(WarpNumber warp, LaneMask lanes) {
   if (exhausted()) return;
+  impl_->sync.OnArrival(warp);
   if (impl_->order.WarpBarrier(warp, lanes)) impl_->sync.OnWarpMeets(warp);
 }
 
 void RaceDetector::OnClusterArrive(BlockNumber, WarpNumber warp, LaneMask lanes,
                                    bool relaxed_arrive) {
   if (exhausted()) return;
+  impl_->sync.SettleFences(impl_->order.BlockOf(warp));
   impl_->sync.ClusterArrive(warp, lanes, !relaxed_arrive);
 }
 
@@ -200,6 +203,7 @@ void RaceDetector::OnMbarrierInit(RegionId region, std::uint64_t offset) {
 void RaceDetector::OnMbarrierArrive(RegionId region, std::uint64_t offset, WarpNumber warp,
                                     LaneMask lanes, Scope scope, bool relaxed) {
   if (exhausted()) return;
+  impl_->sync.SettleFences(impl_->order.BlockOf(warp));
   impl_->sync.MbarrierArrive({region, offset}, warp, lanes, !relaxed, ReachOf(scope));
 }
 
@@ -262,6 +266,9 @@ void RaceDetector::OnWarpgroupWait(WarpNumber warp, LaneMask lanes, std::uint64_
 }
 
 void RaceDetector::FollowFenceOrder() { impl_->sync.FollowFenceOrder(); }
+void RaceDetector::SettleFences(WarpNumber warp) {
+  if (!exhausted()) impl_->sync.SettleFences(impl_->order.BlockOf(warp));
+}
 void RaceDetector::SetWriteWatch(WriteWatch* watch) { impl_->watch = watch; }
 std::uint32_t RaceDetector::Now(WarpNumber warp) { return impl_->order.NowOf(warp); }
 bool RaceDetector::Knows(WarpNumber warp, int lane, WarpNumber other, int other_lane,
@@ -341,6 +348,7 @@ void RaceDetector::Impl::Synchronise(const WarpAccess& access) {
   if (!strong && (!writes || !sync.HasChains(access.region))) return;
   const bool acquires = Acquires(access.order);
   const bool releases = Releases(access.order);
+  if (strong) sync.SettleFences(order.BlockOf(access.warp));
   if (strong && !acquires && !releases && !sync.HasLanes(access.warp) &&
       !sync.HasChains(access.region))
     return;

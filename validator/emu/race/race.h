@@ -246,6 +246,9 @@ class RaceDetector {
   /// that this order hides are found by other runs.
   void FollowFenceOrder();
   void SetWriteWatch(WriteWatch* watch);
+  /// A thread of this warp is about to look at memory: fences of its block get their places in that
+  /// order.
+  void SettleFences(WarpNumber warp);
   /// The stamp of an access that a lane of `warp` makes now.
   std::uint32_t Now(WarpNumber warp);
   /// Does that access of another thread, stamped `time`, happen before whatever this lane does next?

@@ -94,6 +94,18 @@ class SyncObjects {
   /// Fences that are sequentially consistent know what those before them in this run knew
   /// (RaceDetector::FollowFenceOrder).
   void FollowFenceOrder() { follow_fences_ = true; }
+  /// The block's fences that have no place in that order yet get the next one. A fence's place is
+  /// left open while nobody in its block does anything that could tell: it may be any from when it
+  /// ran, and the last is the one that shows the least.
+  void SettleFences(BlockNumber block) {
+    if (!open_fences_.empty()) SettleOpen(block);
+  }
+  /// A warp arrives at a barrier of its block or of itself: what open fences of the block will learn
+  /// is for all who meet there. What was read and not acquired stays so: a barrier is no acquire
+  /// pattern.
+  void OnArrival(WarpNumber warp) {
+    if (!open_fences_.empty()) MeetOpen(order_.BlockOf(warp));
+  }
   Published PublishedAt(Location at) const;
   RaceDetector::Gap GapBetween(WarpNumber writer, int writer_lane, Time time, WarpNumber reader,
                                int reader_lane);
@@ -210,8 +222,18 @@ class SyncObjects {
   /// Which of those reads saw something that was published behind the access?
   std::optional<RaceDetector::Gap> GapAt(const LaneState& state, WarpNumber writer, int writer_lane,
                                          Time time, BlockNumber to) const;
-  /// The orders of the sequentially consistent fences so far that a fence of that reach stands in.
-  std::vector<ClockPtr*> FenceOrders(BlockNumber block, Reach reach);
+  /// A fence whose place in the order of this run's sequentially consistent ones is open.
+  struct OpenFence {
+    BlockNumber block = 0;
+    WarpNumber warp = 0;
+    LaneMask lanes = 0;
+    Reach reach = Reach::kBlock;
+    bool met = false;  ///< A barrier has come since.
+    ClockPtr knew;
+  };
+  void JoinFenceOrder(const OpenFence& fence);
+  void MeetOpen(BlockNumber block);
+  void SettleOpen(BlockNumber block);
   void Append(Published& published, const std::vector<Message>& messages);
   static void Compact(Messages& messages);
   /// Puts a clock that covers `before`, or begins with it, into a line of such.
@@ -253,6 +275,7 @@ class SyncObjects {
   bool sequential_fences_ = false;
   bool follow_fences_ = false;
   /// What the sequentially consistent fences so far knew that reach the device, a cluster, a block.
+  std::vector<OpenFence> open_fences_;
   ClockPtr device_fences_;
   std::unordered_map<std::uint32_t, ClockPtr> cluster_fences_;
   std::unordered_map<BlockNumber, ClockPtr> block_fences_;

@@ -66,6 +66,7 @@ void StaleReads::OnWrite(const WarpAccess& write, const std::uintptr_t* pointers
                          const MemoryRegion& region) {
   const bool strong = write.atomic || write.order != Order::kWeak;
   if (!strong && !regions_.contains(write.region)) return;
+  if (strong) race_.SettleFences(write.warp);
   const std::uint32_t time = race_.Now(write.warp);
   number_ += kStep;
   for (int i = 0; i < kWarpSize; ++i) {
@@ -175,6 +176,7 @@ StaleReads::View StaleReads::ViewOf(const CoreWarp& warp, int lane, const Memory
   View view;
   const auto found = regions_.find(region.race_region);
   if (found == regions_.end() || bytes > kMostBytes) return view;
+  race_.SettleFences(warp.number);
   view.offset = region.race_offset + (pointer - reinterpret_cast<std::uintptr_t>(region.data));
   view.first = view.offset / kCell;
   view.last = (view.offset + bytes - 1) / kCell;
