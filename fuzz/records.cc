@@ -6,9 +6,9 @@
 #include "dataset/read_run.h"
 #include "fuzz/target.h"
 #include "rewards/candidate.h"
-#include "rewards/judgement.h"
 #include "runs/emit.h"
 #include "runs/events.h"
+#include "runs/judgement.h"
 #include "runs/state.h"
 #include "runs/transcript.h"
 
@@ -89,9 +89,9 @@ void Candidates(std::string_view input) {
 
 void Judgement(std::string_view input) {
   WithJson(input, "j.json", [](const Json& json) {
-    const auto judged = rewards::JudgedFromJson(json, "j.json");
+    const auto judged = runs::JudgedFromJson(json, "j.json");
     if (!judged) return CheckError(judged.error(), "j.json");
-    CheckRoundTrip(*judged, rewards::JudgedFromJson);
+    CheckRoundTrip(*judged, runs::JudgedFromJson);
   });
 }
 

@@ -265,7 +265,7 @@ void RaceDetector::OnWarpgroupWait(WarpNumber warp, LaneMask lanes, std::uint64_
   if (!exhausted()) impl_->BulkWait(warp, lanes, token, false);
 }
 
-void RaceDetector::FollowFenceOrder() { impl_->sync.FollowFenceOrder(); }
+void RaceDetector::FollowFenceOrder(std::uint64_t seed) { impl_->sync.FollowFenceOrder(seed); }
 void RaceDetector::SettleFences(WarpNumber warp) {
   if (!exhausted()) impl_->sync.SettleFences(impl_->order.BlockOf(warp));
 }

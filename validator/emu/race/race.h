@@ -244,7 +244,8 @@ class RaceDetector {
   /// From now on knowledge follows this run's own order of sequentially consistent fences as well:
   /// a later one knows what an earlier one knew, as the model says of the order that they had. Races
   /// that this order hides are found by other runs.
-  void FollowFenceOrder();
+  /// `seed`: decides which of the places that are left to a fence it takes.
+  void FollowFenceOrder(std::uint64_t seed);
   void SetWriteWatch(WriteWatch* watch);
   /// A thread of this warp is about to look at memory: fences of its block get their places in that
   /// order.

@@ -212,7 +212,7 @@ void SyncObjects::TakeReads(WarpNumber warp, LaneMask lanes, const std::vector<P
 void SyncObjects::OnFence(WarpNumber warp, LaneMask lanes, bool acquires, bool releases,
                           bool sequential, Reach reach) {
   if (follow_fences_) SettleFences(order_.BlockOf(warp));
-  const bool ordered = sequential && follow_fences_;
+  const bool ordered = sequential && follow_fences_.has_value();
   // Within a block there are barriers, and no idiom that needs narrower ones.
   sequential = sequential && reach == Reach::kDevice;
   if (sequential) {
@@ -257,6 +257,7 @@ void SyncObjects::OnFence(WarpNumber warp, LaneMask lanes, bool acquires, bool r
   if (ordered) {
     open_fences_.push_back({order_.BlockOf(warp), warp, lanes, reach, false,
                             std::make_shared<Clock>(order_.ExportLanes(warp, lanes))});
+    if (follow_fences_->Below(4) != 0) SettleOpen(order_.BlockOf(warp));
     // What a lane does behind the fence is not what the fence will publish.
     order_.Tick(order_.BlockOf(warp));
   }

@@ -38,6 +38,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "base/rng.h"
 #include "validator/emu/race/order.h"
 
 namespace assay::emu {
@@ -93,10 +94,10 @@ class SyncObjects {
                Reach reach);
   /// Fences that are sequentially consistent know what those before them in this run knew
   /// (RaceDetector::FollowFenceOrder).
-  void FollowFenceOrder() { follow_fences_ = true; }
-  /// The block's fences that have no place in that order yet get the next one. A fence's place is
-  /// left open while nobody in its block does anything that could tell: it may be any from when it
-  /// ran, and the last is the one that shows the least.
+  void FollowFenceOrder(std::uint64_t seed) { follow_fences_.emplace(seed); }
+  /// The block's fences that have no place in that order yet get the next one. By chance a fence has
+  /// its place when it runs, or it is left open while nobody in its block does anything that could
+  /// tell: the first place shows what a missing acquire does, the last one what a missing release.
   void SettleFences(BlockNumber block) {
     if (!open_fences_.empty()) SettleOpen(block);
   }
@@ -273,7 +274,7 @@ class SyncObjects {
   Meetings meetings_;  // Of the warp that was looked up last.
   WarpNumber meetings_of_ = 0;
   bool sequential_fences_ = false;
-  bool follow_fences_ = false;
+  std::optional<Rng> follow_fences_;
   /// What the sequentially consistent fences so far knew that reach the device, a cluster, a block.
   std::vector<OpenFence> open_fences_;
   ClockPtr device_fences_;

@@ -26,7 +26,7 @@ StaleReads::StaleReads(Device& device, RaceDetector& race, std::uint32_t percent
       race_(race),
       percent_(percent),
       rng_(DeriveSeed(device.execution.schedule.seed, "stale reads")) {
-  race_.FollowFenceOrder();
+  race_.FollowFenceOrder(DeriveSeed(device.execution.schedule.seed, "fence order"));
   race_.SetWriteWatch(this);
 }
 

@@ -62,8 +62,10 @@ TEST(StaleReads, NoneWithoutTheWish) {
 }
 
 TEST(StaleReads, ALastBlockWithoutReleaseAddsWhatNobodyHasWritten) {
-  TestRun run = LastBlock("last_block_no_release", {Policy::kSequential, 0, 100});
-  const Report report = run.Run();
+  // Some block fences behind its ticket when the last one has done so.
+  Report report;
+  for (std::uint64_t seed = 0; seed < 40 && report.stale_reads.empty(); ++seed)
+    report = LastBlock("last_block_no_release", {Policy::kSequential, seed, 100}).Run();
   // The sums of the other blocks are not there yet: the buffer was never written.
   EXPECT_TRUE(HasFinding(report, FindingKind::kUninitialisedUse)) << Show(report);
   ASSERT_FALSE(report.stale_reads.empty());
@@ -96,8 +98,9 @@ TEST(StaleReads, WhatIsMissingIsNamed) {
 TEST(StaleReads, ABarrierIsNoAcquire) {
   for (const std::string entry : {"last_block_barrier", "handed_on_no_acquire"}) {
     std::string missing;
-    for (const Schedule& schedule : Stale()) {
-      const Report report = LastBlock(entry, schedule).Run();
+    // The last block must have fenced before another one did.
+    for (std::uint64_t seed = 0; seed < 40; ++seed) {
+      const Report report = LastBlock(entry, {Policy::kSequential, seed, 100}).Run();
       if (!HasFinding(report, FindingKind::kUninitialisedUse)) continue;
       ASSERT_FALSE(report.stale_reads.empty()) << entry;
       missing = report.stale_reads.front().missing;
