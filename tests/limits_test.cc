@@ -41,7 +41,7 @@ void PrintTo(const LimitCase& limit, std::ostream* out) { *out << limit.name; }
 
 std::vector<LimitCase> Cases() {
   std::vector<LimitCase> cases;
-  for (const char* const n : {"4", "5", "6", "8", "12", "16", "24", "32", "48", "63"}) {
+  for (const char* const n : {"5", "6", "8", "12", "16", "24", "32", "48", "63"}) {
     const std::string limit = std::string("ulimit -n ") + n;
     cases.push_back({std::string("files_") + n,
                      limit + "; " + kCheck,
@@ -53,7 +53,7 @@ std::vector<LimitCase> Cases() {
                      std::string("ulimit -n ") + n + "; " + kDoctor,
                      0,
                      {"ok   jail", "ok   NVRTC"}});
-  for (const char* const n : {"4", "16"})
+  for (const char* const n : {"6", "16"})
     cases.push_back(
         {std::string("files_look_") + n, std::string("ulimit -n ") + n + "; " + kLook, 0, {}});
   for (const char* const kib : {"16", "32", "64", "128", "256", "512", "1000"}) {

@@ -43,11 +43,15 @@ class Program {
     operands_.push_back(std::make_unique<std::vector<DecodedOperand>>());
     std::vector<DecodedOperand>& flat = *operands_.back();
     Decoded decoded;
-    const ptx::OperandRules rules = ptx::RulesOf(instruction);
-    const std::size_t destinations = rules.written();
+    // Forms without a row (of later chips) have one result, and no constants whose width it says.
+    constexpr int kAnyWidth = 64;
+    const bool known = instruction.form != 0;
+    const std::size_t destinations = known ? ptx::RulesOf(instruction).written() : 1;
     for (std::size_t i = 0; i < instruction.operands.size(); ++i) {
-      Flatten(instruction.operands[i], ptx::BitsOf(rules[i], instruction, instruction.operands[i]),
-              flat);
+      const ptx::Operand& operand = instruction.operands[i];
+      const int bits =
+          known ? ptx::BitsOf(ptx::RulesOf(instruction)[i], instruction, operand) : kAnyWidth;
+      Flatten(operand, bits, flat);
       if (i + 1 == destinations) decoded.destinations = static_cast<std::uint16_t>(flat.size());
     }
     decoded.operands = flat.data();
