@@ -94,7 +94,7 @@ std::vector<Task> Campaign::Patterns() {
 // Shapes past limits of 32-bit numbers, of which only the ends are run: where an index wraps.
 std::vector<Task> Campaign::Huge() {
   // A block that loops over millions of elements costs as much as all else.
-  constexpr std::size_t kMostLoops = 2;
+  constexpr std::size_t kMostLoops = 4;
   std::vector<Task> planned;
   const std::uint64_t seed = DeriveSeed(trial_.seed, "huge");
   std::size_t loops = 0;
@@ -114,7 +114,7 @@ std::vector<Task> Campaign::Huge() {
     if (blocks > 0 && engine::LastBlockOnly(elements, blocks)) {
       const double steps = static_cast<double>(elements) / static_cast<double>(blocks) *
                            std::max(marginal_steps_, 4.0);
-      if (loops >= kMostLoops || steps > 2.0 * static_cast<double>(kHugeSteps)) {
+      if (loops >= kMostLoops || steps > kDoubt * static_cast<double>(kHugeSteps)) {
         harvest_.ledger.Planned("huge");
         LeaveOut(task, "takes too long even at its ends", harvest_);
         continue;
