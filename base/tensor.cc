@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cstring>
-
 #include <utility>
 
 namespace assay {

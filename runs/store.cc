@@ -28,8 +28,8 @@ std::unexpected<Error> SystemError(const std::string& what, const Path& path) {
 // No two writers of any machine have the same: a process id means little on a shared file system.
 std::string FreshName() {
   std::array<unsigned char, 16> bytes{};
-  ASSAY_CHECK(::getrandom(bytes.data(), bytes.size(), 0) ==
-                  static_cast<ssize_t>(bytes.size()), "getrandom");
+  ASSAY_CHECK(::getrandom(bytes.data(), bytes.size(), 0) == static_cast<ssize_t>(bytes.size()),
+              "getrandom");
   std::string name(kTemporary);
   for (const unsigned char byte : bytes) {
     name += "0123456789abcdef"[byte >> 4];

@@ -68,8 +68,8 @@ std::vector<Place> PlacesFor(const Device& device, std::size_t count) {
   constexpr std::uint64_t kGranules[] = {512, 512, 65536, std::uint64_t{2} << 20};
   Rng rng(DeriveSeed(schedule.seed, "addresses"));
   const bool high = rng.Below(2) == 0 && count + 8 < kAllocations;
-  const auto first =
-      static_cast<std::uint32_t>(high ? kAllocations - 1 - count - rng.Below(8) : rng.Below(kAllocations));
+  const auto first = static_cast<std::uint32_t>(high ? kAllocations - 1 - count - rng.Below(8)
+                                                     : rng.Below(kAllocations));
   const std::uint64_t granule = kGranules[rng.Below(std::size(kGranules))];
   for (std::size_t i = count; i > 1; --i) std::swap(places[i - 1], places[rng.Below(i)]);
   for (Place& place : places) {

@@ -29,8 +29,8 @@ std::vector<campaign::Task> CasesFor(GateContext& context) {
     tasks.push_back({*known.probe, {}, "regression"});
   }
   const std::vector<ops::AxisValues>& shapes = context.Cases().shapes();
-  const std::size_t wanted = context.options.device_cases > 0 ? context.options.device_cases
-                                                              : context.effort.device_cases;
+  const std::size_t wanted =
+      context.options.device_cases > 0 ? context.options.device_cases : context.effort.device_cases;
   Rng rng(DeriveSeed(context.options.seed, "device"));
   while (!shapes.empty() && tasks.size() < wanted) {
     const ops::AxisValues& axes = shapes[rng.Below(shapes.size())];

@@ -52,7 +52,7 @@ struct Options {
   std::function<std::uint64_t()> holdout_seed;
   bool unsafe_no_jail = false;
   std::size_t device_cases = 0;  ///< On a GPU; 0: as many as the effort says.
-  unsigned jobs = 0;  ///< Cases run at a time; 0: as many as the machine has threads.
+  unsigned jobs = 0;             ///< Cases run at a time; 0: as many as the machine has threads.
   std::vector<verdict::Counterexample>
       regressions;  ///< Known counterexamples of this instance: their cases run first.
 };

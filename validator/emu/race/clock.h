@@ -31,8 +31,8 @@
 #include <memory>
 #include <vector>
 
-#include "validator/emu/semantics/warp_size.h"
 #include "validator/emu/race/race.h"
+#include "validator/emu/semantics/warp_size.h"
 
 namespace assay::emu {
 

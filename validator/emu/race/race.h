@@ -148,7 +148,7 @@ struct Race {
   bool across_warps = false;      ///< Of any of them.
   bool across_blocks = false;     ///< Of any of them.
   bool one_instruction = false;   ///< Of all of them: lanes of one instruction, at one time.
-  std::optional<OrderGap> gap;  ///< Of a read behind a write, by a thread of another block.
+  std::optional<OrderGap> gap;    ///< Of a read behind a write, by a thread of another block.
 };
 
 class RaceDetector {

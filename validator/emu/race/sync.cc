@@ -413,12 +413,9 @@ void SyncObjects::OnStrongRead(WarpNumber warp, int lane, Location at, std::uint
   }
   // A wider acquiring fence may still come.
   if (messages != nullptr && (!acquires || reach != Reach::kDevice)) {
-    AddPending(warp, lane,
-               {.messages = messages,
-                .at = at,
-                .pc = pc,
-                .time = order_.NowOf(warp),
-                .narrow = acquires});
+    AddPending(
+        warp, lane,
+        {.messages = messages, .at = at, .pc = pc, .time = order_.NowOf(warp), .narrow = acquires});
   }
 }
 

@@ -3,10 +3,10 @@
 #include <bit>
 #include <cstring>
 
-#include "validator/emu/semantics/tensor_levels.h"
 #include "validator/emu/semantics/floating.h"
 #include "validator/emu/semantics/half.h"
 #include "validator/emu/semantics/soft.h"
+#include "validator/emu/semantics/tensor_levels.h"
 
 namespace assay::emu {
 
