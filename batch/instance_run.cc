@@ -168,9 +168,7 @@ InstanceEnded RunInstance(const RunInputs& inputs, const RunTools& tools) {
     return ended;
   }
   ended.end = EndOf(outcome->outcome);
-  // What an earlier life of this batch judged is judged: a resumption says the same as one that was
-  // not needed (agent/loop/loop.cc adds whose word it is, for runs that may come from anybody).
-  ended.reason = outcome->reason.substr(0, outcome->reason.find(", says the run's record"));
+  ended.reason = outcome->reason;
   // A run whose attempts are used up, or whose model has nothing more to say, is at its end.
   ended.resumable = outcome->resumable && ended.end == End::kInconclusive &&
                     outcome->attempts < task.request.strategy.attempts;

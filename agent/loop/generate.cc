@@ -4,6 +4,7 @@
 #include <sys/random.h>
 
 #include <cstdlib>
+#include <set>
 
 #include "agent/loop/budget.h"
 #include "agent/loop/loop.h"
@@ -125,6 +126,11 @@ Result<RunOutcome> Generate(const GenerateRequest& request, Environment& given) 
                                  model.Notice(), request.resume});
   }
 
+  std::set<int> judged_before;
+  for (const runs::Attempt& attempt : run.state().attempts) {
+    if (attempt.verdict) judged_before.insert(attempt.number);
+  }
+
   // After the model: a judge's thread wakes it, and must be gone before it is.
   JudgeDesk desk(request.instance, std::move(judges), environment.entropy,
                  [&model] { model.Wake(); });
@@ -142,9 +148,16 @@ Result<RunOutcome> Generate(const GenerateRequest& request, Environment& given) 
     return std::unexpected(std::move(ended.error()));
   }
   const runs::RunStopped stopped = *std::move(ended);
-  if (environment.observe) environment.observe(RunEnded{stopped.outcome, stopped.reason});
-
   RunOutcome outcome;
+  const runs::Attempt* const best = run.state().Accepted();
+  outcome.of_record = best != nullptr && judged_before.contains(best->number);
+  if (environment.observe) {
+    constexpr std::string_view kOfRecord =
+        ", says the run's record; nothing was judged now (assay check judges anew)";
+    environment.observe(RunEnded{stopped.outcome,
+                                 stopped.reason + std::string(outcome.of_record ? kOfRecord : "")});
+  }
+
   outcome.outcome = stopped.outcome;
   outcome.reason = stopped.reason;
   outcome.resumable = stopped.resumable;
@@ -165,6 +178,7 @@ Json ToJson(const RunOutcome& outcome) {
                {"reason", outcome.reason},      {"run", outcome.folder.string()},
                {"attempts", outcome.attempts},  {"tokens", ToJson(outcome.usage)},
                {"resumable", outcome.resumable}};
+  if (outcome.of_record) json["of_record"] = true;
   if (outcome.vetted) json["vetted"] = outcome.vetted->string();
   if (outcome.usd) json["usd"] = *outcome.usd;
   return json;

@@ -148,6 +148,8 @@ struct Environment {
 struct RunOutcome {
   verdict::Outcome outcome = verdict::Outcome::kInconclusive;
   std::string reason;  ///< One line for people, with what to do next.
+  bool of_record =
+      false;  ///< The accepted kernel was judged before this process began: the record says so.
   Path folder;
   std::optional<Path> vetted;  ///< The emitted kernel's folder.
   int attempts = 0;            ///< Judged ones.

@@ -181,7 +181,6 @@ class Loop {
     const int number = event.attempt;
     ASSAY_TRY_VOID(run_.Record(std::move(event)));
     judging_.erase(number);
-    judged_here_.insert(number);
     const verdict::Verdict& verdict = *state().Find(number)->verdict;
     Tell(Judged{number, &verdict});
     if (verdict.outcome != verdict::Outcome::kInternalError) return {};
@@ -276,10 +275,6 @@ class Loop {
       stopped.reason = fmt::format(
           "attempt {} passed every gate{}", accepted->number,
           accepted->vetted.empty() ? "; it is not emitted, because the jail was off" : "");
-      if (!judged_here_.contains(accepted->number)) {
-        stopped.reason +=
-            ", says the run's record; nothing was judged now (assay check judges anew)";
-      }
     } else if (judged > 0 && refuted == judged) {
       stopped.outcome = verdict::Outcome::kRefuted;
       const std::string all =
@@ -315,7 +310,6 @@ class Loop {
   std::chrono::steady_clock::time_point began_;
   std::map<int, runs::Usage> asking_;  // requests under way, and what they have cost so far
   std::set<int> judging_;
-  std::set<int> judged_here_;  // by this process; the others are the record's word
   std::set<int> told_;
 };
 

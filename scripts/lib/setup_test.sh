@@ -34,7 +34,7 @@ missing='dpkg-query() { return 1; }; install_packages some-package'
 wheels='export ASSAY_HIDE_CUDA=1; install_packages() { :; }; provide_cuda; echo "root $ASSAY_CUDA_ROOT"'
 
 # Packages.
-stub apt-get 'echo "E: Failed to fetch http://deb.debian.org/x  Temporary failure resolving deb.debian.org" >&2; exit 100'
+stub apt-get 'echo "E: Failed to fetch http://mirror.example/x  Temporary failure resolving mirror.example" >&2; exit 100'
 stub sudo 'exec "$@"'
 expect no_network 3 'there is no network' "$missing"
 stub apt-get 'case " $* " in *" install "*) echo "E: Unable to locate package some-package"; exit 100;; esac'

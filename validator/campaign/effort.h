@@ -30,8 +30,10 @@ const EffortRow& RowOf(Effort effort);
 
 /// Steps after which a run of a tiny case is stopped.
 inline constexpr std::uint64_t kTinySteps = 20'000'000;
-/// Steps after which the ends of a huge case are left out.
+/// Steps that the ends of a huge case are planned with.
 inline constexpr std::uint64_t kHugeSteps = 40'000'000;
+/// Steps after which they are left out: plans are guesses from small cases.
+inline constexpr std::uint64_t kMostHugeSteps = 8 * kHugeSteps;
 /// Steps granted to a case of `elements` elements when tiny ones needed `steps_per_element`, run by
 /// `threads` threads: those that find nothing to do take steps as well.
 std::uint64_t StepLimit(std::int64_t elements, double steps_per_element, std::uint64_t threads);

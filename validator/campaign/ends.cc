@@ -163,7 +163,7 @@ Status Runner::RunEnds(const cases::Probe& probe, CaseRun& run) const {
       run.left_out = "blocks of this plan may depend on each other";
       return std::nullopt;
     }
-    made->execution.limits.max_steps = 8 * kHugeSteps;
+    made->execution.limits.max_steps = kMostHugeSteps;
     ASSAY_TRY(run.report, engine_.Run(made->execution, made->buffers, engine::Trust::kCandidate));
     NameTheKernelFile(run.report);
     run.steps += run.report.counters.steps;

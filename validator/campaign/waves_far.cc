@@ -104,9 +104,8 @@ std::vector<Task> Campaign::Huge() {
     const std::uint64_t blocks = BlocksOf(trial_.instance, trial_.plan, shape.axes);
     Task task = EndsOf(shape.axes, "huge", seed + planned.size());
     // By far too much for three blocks, as far as can be told from small cases.
-    constexpr double kDoubt = 8;
-    if (blocks > 2 && 3 * StepsFor(shape.axes) / static_cast<double>(blocks) >
-                          kDoubt * static_cast<double>(kHugeSteps)) {
+    constexpr auto kMost = static_cast<double>(kMostHugeSteps);
+    if (blocks > 2 && 3 * StepsFor(shape.axes) / static_cast<double>(blocks) > kMost) {
       harvest_.ledger.Planned("huge");
       LeaveOut(task, "takes too long even at its ends", harvest_);
       continue;
@@ -114,7 +113,7 @@ std::vector<Task> Campaign::Huge() {
     if (blocks > 0 && engine::LastBlockOnly(elements, blocks)) {
       const double steps = static_cast<double>(elements) / static_cast<double>(blocks) *
                            std::max(marginal_steps_, 4.0);
-      if (loops >= kMostLoops || steps > kDoubt * static_cast<double>(kHugeSteps)) {
+      if (loops >= kMostLoops || steps > kMost) {
         harvest_.ledger.Planned("huge");
         LeaveOut(task, "takes too long even at its ends", harvest_);
         continue;

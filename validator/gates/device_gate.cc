@@ -143,7 +143,8 @@ Result<std::vector<Finding>> Repeat(const campaign::Runner& gpu, const campaign:
     const campaign::CaseRun again = gpu.Run(task.probe, wants);
     if (again.error) return std::unexpected(*again.error);
     if (!again.report.findings.empty()) return again.report.findings;
-    if (again.report.stop != Stop::kCompleted) break;
+    if (again.report.stop != Stop::kCompleted)
+      return Fail(ErrorKind::kLimit, again.Inconclusive(), "gpu");
     if (!SameBits(first, again.kept)) return std::vector{OtherBits(first, again.kept)};
   }
   return std::vector<Finding>{};
@@ -201,11 +202,15 @@ void RunDeviceGate(GateContext& context, verdict::GateResult& result) {
   };
   for (std::size_t i = 0; i < runs.size(); ++i) {
     std::vector<Finding> found = Disagreements(runs[i], emulated[i].kept);
+    if (found.empty() && inconclusive.empty()) {
+      inconclusive = runs[i].Inconclusive();
+      if (inconclusive.empty() && !runs[i].comparison)
+        inconclusive = "a case ran on the GPU, but its results were compared with nothing";
+    }
     if (!found.empty() && (guilty == nullptr || size(runs[i]) < size(*guilty))) {
       guilty = &runs[i];
       findings = std::move(found);
     }
-    if (found.empty() && inconclusive.empty()) inconclusive = runs[i].Inconclusive();
     if (runs[i].kept.empty() || emulated[i].kept.empty()) continue;
     ++compared;
     if (SameBits(runs[i].kept, emulated[i].kept)) ++equal;
@@ -214,6 +219,7 @@ void RunDeviceGate(GateContext& context, verdict::GateResult& result) {
   result.statistics.push_back({"same_bits_as_the_emulator", static_cast<double>(equal),
                                static_cast<double>(compared), "cases, of those compared"});
   if (guilty != nullptr) return Refute(context, *guilty, std::move(findings), result);
+  if (runs.empty()) inconclusive = "no case could be made for the GPU";
   if (!inconclusive.empty()) return SetInconclusive(result, inconclusive);
   const bool repeats = ops::IsDeterministic(context.instance.op) && largest < runs.size();
   if (repeats) {

@@ -105,6 +105,21 @@ TEST(DeviceGateTest, AGpuThatFailsProvesNothing) {
   EXPECT_THAT(judgement.verdict.reason, HasSubstr("fallen off"));
 }
 
+TEST(DeviceGateTest, ARepetitionThatDoesNotEndProvesNothing) {
+  // Every case runs once; what comes again and again is the largest.
+  TwoWitnesses both([calls = std::make_shared<std::atomic<int>>(0)](FakeRun& run) {
+    FakeEngine::Good()(run);
+    if (++*calls <= static_cast<int>(campaign::RowOf(campaign::Effort::kQuick).device_cases) + 3)
+      return;
+    run.report.stop = Stop::kResourceLimit;
+    run.report.reason = "the kernel did not end";
+  });
+  both.bench.instance.op.properties = {{"deterministic", {}}};
+  const Judgement judgement = both.Judge();
+  EXPECT_EQ(judgement.verdict.outcome, Outcome::kInconclusive);
+  EXPECT_THAT(judgement.verdict.reason, HasSubstr("did not end"));
+}
+
 TEST(EngineContractTest, WhatWasNotWatchedHasNotPassed) {
   FakeBench bench([](FakeRun& run) {
     FakeEngine::Good()(run);
