@@ -78,8 +78,7 @@ Result<Replayed> ReplayOne(Corpus& corpus, const std::string& digest, Workbench&
   ASSAY_TRY(const Json document, ParseJson(text, "counterexample " + digest));
   ASSAY_TRY(const verdict::Counterexample recorded,
             verdict::CounterexampleFromJson(document, "counterexample " + digest));
-  if (!recorded.findings.empty() && recorded.findings.front().kind == FindingKind::kMalformedReply)
-    return ReplayReply(corpus, digest, recorded);
+  if (recorded.kernel.empty()) return ReplayReply(corpus, digest, recorded);
   // A corpus may come from anywhere: ops are looked up by name, never by path.
   if (recorded.op.find('/') != std::string::npos)
     return Replayed{digest, Fate::kUnknown, "the op is no name"};

@@ -1,15 +1,18 @@
-// assay runs: the runs of a folder listed, shown, compared, cleaned away.
+// assay runs: the runs of a folder listed, shown, compared, cleaned away; a store rid of what nobody
+// needs.
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <charconv>
 #include <cstdio>
+#include <span>
 
 #include "base/text.h"
 #include "cli/command.h"
 #include "report/run_text.h"
 #include "report/words.h"
 #include "runs/inventory.h"
+#include "runs/store.h"
 
 namespace assay::cli {
 namespace {
@@ -122,7 +125,7 @@ struct Unit {
   std::string_view suffix;
   std::uint64_t factor;
 };
-Result<std::uint64_t> Quantity(const std::string& text, std::initializer_list<Unit> units,
+Result<std::uint64_t> Quantity(const std::string& text, std::span<const Unit> units,
                                const char* option, const char* example) {
   std::uint64_t value = 0;
   const char* const last = text.data() + text.size();
@@ -136,20 +139,21 @@ Result<std::uint64_t> Quantity(const std::string& text, std::initializer_list<Un
   return value * unit->factor;
 }
 
+constexpr Unit kAges[] = {{"d", 86400}, {"h", 3600}, {"w", 7 * 86400}};
+constexpr Unit kSizes[] = {{"", 1}, {"K", 1u << 10}, {"M", 1u << 20}, {"G", 1u << 30}};
+// More than there has been time: nothing is that old.
+constexpr std::uint64_t kMostSeconds = 8'000'000'000;
+
 Result<int> Clean(const CleanRequest& request, bool json) {
   runs::CleaningPolicy policy;
   if (!request.older_than.empty()) {
     ASSAY_TRY(const std::uint64_t seconds,
-              Quantity(request.older_than, {{"d", 86400}, {"h", 3600}, {"w", 7 * 86400}},
-                       "--older-than", "30d, 12h or 6w"));
-    // More than there has been time: nothing is that old.
-    policy.older_than = std::chrono::seconds(std::min<std::uint64_t>(seconds, 8'000'000'000));
+              Quantity(request.older_than, kAges, "--older-than", "30d, 12h or 6w"));
+    policy.older_than = std::chrono::seconds(std::min(seconds, kMostSeconds));
   }
   if (!request.keep_bytes.empty()) {
-    ASSAY_TRY(
-        policy.keep_bytes,
-        Quantity(request.keep_bytes, {{"", 1}, {"K", 1u << 10}, {"M", 1u << 20}, {"G", 1u << 30}},
-                 "--keep-bytes", "500M, 10G or a number of bytes"));
+    ASSAY_TRY(policy.keep_bytes, Quantity(request.keep_bytes, kSizes, "--keep-bytes",
+                                          "500M, 10G or a number of bytes"));
   }
   if (!policy.older_than && !policy.keep_bytes) {
     return Fail(ErrorKind::kUsage, "nothing says which runs are to go", "assay runs clean",
@@ -199,6 +203,39 @@ Result<int> Clean(const CleanRequest& request, bool json) {
           : fmt::format("{} would go, {}; {} would stay. Nothing was removed: give --yes",
                         report::Plural(count, "run"), report::Bytes(removed), report::Bytes(kept)));
   return failed ? kExitInconclusive : kExitDone;
+}
+
+struct CollectRequest {
+  std::string store = "store";
+  std::string grace = "1d";
+  bool yes = false;
+};
+
+Result<int> Collect(const CollectRequest& request, bool json) {
+  ASSAY_TRY(const std::uint64_t seconds,
+            Quantity(request.grace, kAges, "--grace", "1d, 12h or 6w"));
+  std::error_code error;
+  if (!std::filesystem::is_directory(request.store, error)) {
+    return Fail(ErrorKind::kUsage, "there is no store here", request.store,
+                "name the folder that assay batch was given as --store");
+  }
+  using Collection = runs::Store::Collection;
+  ASSAY_TRY(const runs::Store::Collected collected,
+            runs::Store(request.store)
+                .Collect(std::filesystem::file_time_type::clock::now(),
+                         std::chrono::seconds(std::min(seconds, kMostSeconds)),
+                         request.yes ? Collection::kRemove : Collection::kCountOnly));
+  if (json) {
+    ASSAY_TRY_VOID(PrintJson({{"schema", "assay.runs_collect/1"},
+                              {"dry_run", !request.yes},
+                              {"artefacts", collected.removed},
+                              {"bytes", collected.bytes},
+                              {"kept", collected.kept}}));
+  }
+  Say(fmt::format("{} {}, {}; {} kept{}", report::Plural(collected.removed, "artefact"),
+                  request.yes ? "removed" : "would go", report::Bytes(collected.bytes),
+                  collected.kept, request.yes ? "" : ". Nothing was removed: give --yes"));
+  return kExitDone;
 }
 
 void AddJson(CLI::App& command, Session& session) {
@@ -267,6 +304,27 @@ void AddClean(CLI::App& runs, Session& session) {
   });
 }
 
+void AddCollect(CLI::App& runs, Session& session) {
+  CLI::App* command = runs.add_subcommand(
+      "collect", "Remove artefacts of a store that no vetted kernel needs; says what would go.");
+  auto request = std::make_shared<CollectRequest>();
+  command->add_option("store", request->store, "The store (assay batch --store).");
+  command
+      ->add_option("--grace", request->grace,
+                   "What was put within so long stays: somebody may be about to need it.")
+      ->capture_default_str();
+  command->add_flag("--yes", request->yes, "Remove them. Without it nothing is touched.");
+  AddJson(*command, session);
+  command->footer(
+      "Vetted kernels and their records always stay; left behind are files of writers that were "
+      "killed, and of kernels that newer ones replaced.\n"
+      "Example:\n  assay runs collect store --yes\n"
+      "Exit codes: 0 done, 3 bad input, or a reference that cannot be read.");
+  command->callback([&session, request] {
+    session.run = [&session, request] { return Collect(*request, session.json); };
+  });
+}
+
 }  // namespace
 
 void AddRuns(CLI::App& app, Session& session) {
@@ -276,6 +334,7 @@ void AddRuns(CLI::App& app, Session& session) {
   AddShow(*runs, session);
   AddCompare(*runs, session);
   AddClean(*runs, session);
+  AddCollect(*runs, session);
 }
 
 }  // namespace assay::cli

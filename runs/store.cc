@@ -240,7 +240,8 @@ Status Store::Release(const std::string& run) const {
 }
 
 Result<Store::Collected> Store::Collect(std::filesystem::file_time_type now,
-                                        std::chrono::seconds grace) const {
+                                        std::chrono::seconds grace, Collection how) const {
+  const bool remove = how == Collection::kRemove;
   ASSAY_TRY(const std::set<std::string> needed, Needed(root_ / "refs"));
   const auto before = now - grace;
   Collected collected;
@@ -250,14 +251,15 @@ Result<Store::Collected> Store::Collect(std::filesystem::file_time_type now,
       const auto changed = ChangedAt(file);
       if (!changed) continue;
       if (name.starts_with(kTemporary)) {
-        if (*changed < before) ::unlink(file.c_str());
+        if (remove && *changed < before) ::unlink(file.c_str());
         continue;
       }
       const std::string digest = shelf.filename().string() + name;
       if (!IsDigest(digest)) continue;
       std::error_code error;
       const std::uintmax_t bytes = std::filesystem::file_size(file, error);
-      if (!needed.contains(digest) && *changed < before && Remove(file, before)) {
+      const bool garbage = !needed.contains(digest) && *changed < before;
+      if (garbage && (!remove || Remove(file, before))) {
         ++collected.removed;
         collected.bytes += error ? 0 : bytes;
       } else {

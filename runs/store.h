@@ -58,12 +58,15 @@ class Store {
 
   struct Collected {
     std::uint64_t removed = 0;
-    std::uint64_t bytes = 0;
-    std::uint64_t kept = 0;  ///< Blobs that are needed, or young.
+    std::uint64_t bytes = 0;  ///< Of those that were removed.
+    std::uint64_t kept = 0;   ///< Blobs that are needed, or young.
   };
+  enum class Collection : std::uint8_t { kRemove, kCountOnly };
   /// Removes the blobs that no run needs and nobody has put for `grace` before `now`, and what
-  /// writers left behind that died. Fails, removing nothing, where a reference cannot be read.
-  Result<Collected> Collect(std::filesystem::file_time_type now, std::chrono::seconds grace) const;
+  /// writers left behind that died; or only counts them. Fails, removing nothing, where a reference
+  /// cannot be read.
+  Result<Collected> Collect(std::filesystem::file_time_type now, std::chrono::seconds grace,
+                            Collection how = Collection::kRemove) const;
 
   /// Where a blob lies; the store need not have it.
   Path FileOf(const std::string& digest) const;

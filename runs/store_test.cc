@@ -69,6 +69,10 @@ TEST_F(StoreTest, CollectsWhatNobodyNeedsAndNothingYoung) {
   ASSERT_TRUE(store_.Refer("runs/a", {needed}));
   MakeOld(needed);
   MakeOld(garbage);
+  const auto counted = store_.Collect(Now(), hours(24), Store::Collection::kCountOnly);
+  ASSERT_TRUE(counted) << ToString(counted.error());
+  EXPECT_EQ(counted->removed, 1u);
+  EXPECT_TRUE(store_.Has(garbage));
   const auto collected = store_.Collect(Now(), hours(24));
   ASSERT_TRUE(collected) << ToString(collected.error());
   EXPECT_EQ(collected->removed, 1u);

@@ -50,6 +50,34 @@ TEST(CorpusEndToEnd, EveryExportedFailureOfARunFailsAgain) {
   EXPECT_EQ((*ParseJson(stats.out, "out"))["attempts_to_acceptance"]["4"], 1);
 }
 
+// A reply that holds no candidate is read again; one whose candidate is malformed is judged again.
+TEST(CorpusEndToEnd, MalformedRepliesFailAgainAsTheyDid) {
+  const Scratch scratch;
+  Json lines = Json::array({{{"schema", "assay.transcript/1"},
+                             {"written", "by hand"},
+                             {"note", "for a test"},
+                             {"instance", "rms_norm"},
+                             {"model", "a person"}}});
+  for (const std::string& says : {std::string("I cannot."), Reply("__global__", "__globule__")}) {
+    lines.push_back({{"type", "exchange"},
+                     {"name", "attempt-" + std::to_string(lines.size())},
+                     {"reply", {{"text", says}, {"stop", "end"}}}});
+  }
+  std::string transcript;
+  for (const Json& line : lines) transcript += CompactJson(line) + "\n";
+  ASSERT_TRUE(WriteFileAtomically(scratch / "replies.jsonl", transcript));
+  const std::string run = (scratch / "run").string();
+  const std::string corpus = (scratch / "c.sqlite").string();
+  ASSERT_EQ(Assay({"generate", "rms_norm", "--attempts", "2", "--out", run, "--model",
+                   "replay/" + (scratch / "replies.jsonl").string()})
+                .exit,
+            1);
+  ASSERT_EQ(Assay({"corpus", "ingest", run, "--corpus", corpus}).exit, 0);
+  const Ran replayed = Assay({"corpus", "replay", "--corpus", corpus, "--json"});
+  EXPECT_EQ(replayed.exit, 0) << replayed.err;
+  EXPECT_EQ((*ParseJson(replayed.out, "out"))["fates"]["same"], 2) << replayed.out;
+}
+
 TEST(RewardEndToEnd, InOrderCachedAndResumed) {
   const Scratch scratch;
   const std::vector<std::string> replies = {Reply(), Reply("+ eps", ""), "I cannot.", Reply()};
