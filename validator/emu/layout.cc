@@ -137,6 +137,7 @@ void PlaceFrame(const ptx::Function& function, FunctionCode& code, std::size_t f
     frame = AlignUp(frame, std::max<std::uint64_t>(16, align));
     place.where = PlacedVariable::Where::kFrame;
     place.offset = frame;
+    code.in_frame.push_back(static_cast<std::uint32_t>(i));
     frame += variable.bytes + kFrameGap;
   }
   code.param_bytes = param;
@@ -188,6 +189,14 @@ void LayOut(Program::Impl& impl) {
     PlaceFrame(module.functions[f], impl.functions[f],
                module.functions[f].returns.size() + module.functions[f].params.size());
   }
+}
+
+const PlacedVariable* FunctionCode::FrameVariableAt(std::uint64_t offset) const {
+  const auto after = std::ranges::upper_bound(
+      in_frame, offset, {}, [this](std::uint32_t i) { return variables[i].offset; });
+  if (after == in_frame.begin()) return nullptr;
+  const PlacedVariable& place = variables[*(after - 1)];
+  return offset - place.offset < place.bytes ? &place : nullptr;
 }
 
 }  // namespace assay::emu

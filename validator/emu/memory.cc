@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <optional>
 
 #include "validator/emu/handlers/address_lanes.h"
 #include "validator/emu/site.h"
@@ -218,41 +219,69 @@ std::uint32_t AddRegion(Device& device, MemoryRegion region, std::uint64_t misal
   return number;
 }
 
-bool InLocalVariable(const CoreWarp& warp, int lane, std::uint64_t address, std::uint32_t bytes) {
+namespace {
+
+/// A local variable or stack block as one lane sees it, and what makes it another lane's as well.
+struct LocalPlace {
+  std::uint64_t start = 0, end = 0;
+  const Frame* frame = nullptr;  ///< Null where it is this lane's alone.
+  std::uint32_t base = 0;        ///< Of `frame` in the lane's local memory.
+  std::uint32_t return_pc = 0;   ///< Of the warp's frame, where `frame` is its caller.
+
+  /// Is this the lane's too, and are the bytes in it?
+  bool Holds(const CoreWarp& warp, int lane, std::uint64_t address, std::uint32_t bytes) const {
+    const auto at = static_cast<std::size_t>(lane);
+    return frame != nullptr && frame->base[at] == base && address >= start &&
+           address + bytes <= end &&
+           (frame == warp.frame || warp.frame->return_pc[at] == return_pc);
+  }
+};
+
+/// The variable of the lane's frames that holds the bytes.
+std::optional<LocalPlace> LocalPlaceOf(const CoreWarp& warp, int lane, std::uint64_t address,
+                                       std::uint32_t bytes) {
   // The caller's frames as well: pointers to locals are handed down.
-  std::uint32_t depth = warp.frame->depth;
+  const auto at = static_cast<std::size_t>(lane);
+  const std::uint32_t top = warp.frame->depth;
+  std::uint32_t depth = top;
   const Frame* frame = warp.frame;
   while (true) {
     const FunctionCode& code = warp.device->program.functions[frame->function];
-    const std::uint64_t base = frame->base[static_cast<std::size_t>(lane)];
-    const std::uint64_t allocated = frame->allocated[static_cast<std::size_t>(lane)];
-    if (address >= base && address < base + code.frame_bytes + allocated) {
-      for (std::size_t i = 0; i < code.variables.size(); ++i) {
-        const PlacedVariable& place = code.variables[i];
-        if (place.where != PlacedVariable::Where::kFrame) continue;
-        const std::uint64_t start = base + place.offset;
-        if (address >= start && address + bytes <= start + place.bytes) {
-          return true;
-        }
+    const std::uint64_t base = frame->base[at];
+    if (address >= base && address < base + code.frame_bytes + frame->allocated[at]) {
+      if (const PlacedVariable* const variable = code.FrameVariableAt(address - base)) {
+        const std::uint64_t start = base + variable->offset;
+        if (address + bytes > start + variable->bytes) return std::nullopt;
+        return LocalPlace{.start = start,
+                          .end = start + variable->bytes,
+                          .frame = depth + 1 >= top ? frame : nullptr,
+                          .base = frame->base[at],
+                          .return_pc = warp.frame->return_pc[at]};
       }
       for (const StackBlock& block : frame->blocks) {
+        const std::uint64_t end = std::uint64_t{block.start} + block.bytes;
         if (block.lane == static_cast<std::uint32_t>(lane) && address >= block.start &&
-            address + bytes <= std::uint64_t{block.start} + block.bytes)
-          return true;
+            address + bytes <= end)
+          return LocalPlace{.start = block.start, .end = end};
       }
-      return false;
+      return std::nullopt;
     }
-    if (depth == 0) return false;
+    if (depth == 0) return std::nullopt;
     // The frame that called this one, for this lane: the function that the return address lies in.
-    const std::uint32_t caller =
-        warp.device->program.function_of[frame->return_pc[static_cast<std::size_t>(lane)] - 1];
+    const std::uint32_t caller = warp.device->program.function_of[frame->return_pc[at] - 1];
     --depth;
     const auto found = std::ranges::find_if(warp.frames, [&](const auto& other) {
       return other->depth == depth && other->function == caller;
     });
-    if (found == warp.frames.end()) return false;
+    if (found == warp.frames.end()) return std::nullopt;
     frame = found->get();
   }
+}
+
+}  // namespace
+
+bool InLocalVariable(const CoreWarp& warp, int lane, std::uint64_t address, std::uint32_t bytes) {
+  return LocalPlaceOf(warp, lane, address, bytes).has_value();
 }
 
 void Addresses(CoreWarp& warp, const DecodedOperand& operand, LaneAccess& access) {
@@ -317,6 +346,7 @@ bool Resolve(CoreWarp& warp, const Decoded& op, Space space, LaneMask lanes, std
     }
   }
   // Lane by lane: lanes in several regions, local memory, or a fault.
+  LocalPlace place;  // Of a lane before, which is mostly that of the next as well.
   for (int lane = 0; lane < kWarpSize; ++lane) {
     access.region[lane] = nullptr;
     if ((lanes >> lane & 1) == 0) continue;
@@ -324,9 +354,13 @@ bool Resolve(CoreWarp& warp, const Decoded& op, Space space, LaneMask lanes, std
     const Window lane_window = WindowOf(space, address);
     if (lane_window == Window::kLocal) {
       const std::uint64_t local = address & ~kWindowMask;
-      if (!InLocalVariable(warp, lane, local, bytes) || local % alignment != 0) {
-        return Fault(warp, op, space, lanes, bytes, alignment, type, access);
+      if (!place.Holds(warp, lane, local, bytes)) {
+        const std::optional<LocalPlace> found = LocalPlaceOf(warp, lane, local, bytes);
+        if (!found) return Fault(warp, op, space, lanes, bytes, alignment, type, access);
+        place = *found;
       }
+      if (local % alignment != 0)
+        return Fault(warp, op, space, lanes, bytes, alignment, type, access);
       access.pointer[lane] = reinterpret_cast<std::uintptr_t>(
           warp.local.data() + static_cast<std::uint64_t>(lane) * warp.local_stride + local);
       access.local = true;

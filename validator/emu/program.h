@@ -94,6 +94,7 @@ struct FunctionCode {
   std::uint32_t predicate_count = 0;
   std::vector<ConstantSlot> constants;
   std::vector<PlacedVariable> variables;  ///< By VariableIndex of the function.
+  std::vector<std::uint32_t> in_frame;    ///< Those of `variables` in the frame, by offset.
   std::uint64_t frame_bytes = 0;          ///< Of local memory a thread.
   std::uint64_t param_bytes = 0;          ///< Of a kernel's parameters.
   bool is_builtin = false;                ///< vprintf, malloc, ...: no body, handled by the core.
@@ -104,6 +105,9 @@ struct FunctionCode {
     DecodedOperand place;
   };
   std::vector<RegisterParameter> register_parameters;
+
+  /// The variable of the frame that holds the byte at `offset`, or null.
+  const PlacedVariable* FrameVariableAt(std::uint64_t offset) const;
 };
 
 /// What a call instruction needs, indexed by Decoded::aux.

@@ -2,6 +2,8 @@
 // compared.
 #include <gtest/gtest.h>
 
+#include <set>
+
 #include "base/rng.h"
 #include "validator/oracle/testing/bench_test.h"
 
@@ -42,6 +44,7 @@ std::vector<Shape> Shapes() {
   };
 }
 
+class ShippedReferences : public BenchTest<> {};
 class ShippedOps : public BenchTest<::testing::TestWithParam<Shape>> {};
 
 TEST_P(ShippedOps, NaiveCandidatesAreRight) {
@@ -74,6 +77,45 @@ TEST_P(ShippedOps, NaiveCandidatesAreRight) {
 
 std::string NameOf(const ::testing::TestParamInfo<Shape>& each) {
   return std::string(each.param.op) + "_" + std::to_string(each.index);
+}
+
+/// Notes which functions of the prelude the compiler did not inline.
+class CallsOfReferences final : public engine::Compiler {
+ public:
+  explicit CallsOfReferences(engine::Compiler& compiler) : compiler_(compiler) {}
+  Result<engine::CompileOutcome> Compile(const engine::CompileRequest& request) override {
+    auto outcome = compiler_.Compile(request);
+    if (!outcome || outcome->kernel.facts == nullptr) return outcome;
+    ++compiled;
+    for (const facts::Function& function : outcome->kernel.facts->functions) {
+      for (const std::string& callee : function.calls) {
+        if (callee.contains("5assay")) calls.insert(callee);
+      }
+    }
+    return outcome;
+  }
+
+  int compiled = 0;
+  std::set<std::string> calls;
+
+ private:
+  engine::Compiler& compiler_;
+};
+
+// A call costs the emulator what twenty instructions do, and passes numbers through local memory. An
+// operator that calls itself, if only once, is enough: references then take four times as long.
+TEST_F(ShippedReferences, AreInlinedAsAWhole) {
+  CallsOfReferences compiler(bench_->compiler());
+  LocalEngine engine;
+  Oracle oracle(compiler, engine);
+  const ops::Library library({Path(ASSAY_SOURCE_DIR) / "ops"});
+  for (const ops::Library::Entry& entry : library.List()) {
+    const ops::OpSpec op = *ops::LoadOp(entry.folder);
+    EXPECT_TRUE(oracle.Check(*ops::MakeInstance(op, {}, "sm_90"))) << entry.name;
+    EXPECT_TRUE(compiler.calls.empty()) << entry.name << ": " << *compiler.calls.begin();
+    compiler.calls.clear();
+  }
+  EXPECT_GE(compiler.compiled, 11);
 }
 
 INSTANTIATE_TEST_SUITE_P(All, ShippedOps, ::testing::ValuesIn(Shapes()), NameOf);

@@ -190,8 +190,13 @@ struct Bounded {
     return x != 0 && granularity_of(x) == magnitude(x);
   }
   friend ASSAY_DEVICE Bounded operator*(const Bounded& x, const Bounded& y) {
-    if (x.distributes(y)) return x.distributed() * y;
-    if (y.distributes(x)) return x * y.distributed();
+    // Not by recursion: a function that calls itself is never inlined, and calls cost the emulator
+    // several times what the product does.
+    if (x.distributes(y)) return product(x.distributed(), y);
+    if (y.distributes(x)) return product(x, y.distributed());
+    return product(x, y);
+  }
+  static ASSAY_DEVICE Bounded product(const Bounded& x, const Bounded& y) {
     const double ex = x.hard(), ey = y.hard();
     const double tx = x.correlated(), ty = y.correlated();
     const double v = x.v * y.v;
@@ -218,17 +223,20 @@ struct Bounded {
     return r;
   }
   friend ASSAY_DEVICE Bounded operator/(const Bounded& x, const Bounded& y) {
+    return x.n > 1 ? quotient(x.running(), y) : quotient(x, y);
+  }
+  /// As the sum of a mean that may be taken as it runs (Welford): then the sum, which may be exact or
+  /// cancel, never occurs.
+  ASSAY_DEVICE Bounded running() const {
+    Bounded sum = *this;
+    sum.g = -1;
+    sum = sum.settled();
+    sum.e += kSlack * kUnit * a;
+    sum.t += kSlack * kUnit * a;
+    return sum;
+  }
+  static ASSAY_DEVICE Bounded quotient(const Bounded& x, const Bounded& y) {
     const double v = x.v / y.v;
-    if (x.n > 1) {
-      // A mean may be taken as it runs (Welford): then the sum, which may be exact or cancel, never
-      // occurs.
-      Bounded running = x;
-      running.g = -1;
-      running = running.settled();
-      running.e += kSlack * kUnit * x.a;
-      running.t += kSlack * kUnit * x.a;
-      return running / y;
-    }
     double rounding = (C::approximate ? 2 : 1) * kSlack * kUnit * magnitude(v) + kTiny;
     // __fdividef is zero where the divisor lies between 2^126 and 2^128 (CUDA C++ Programming Guide).
     if (C::approximate && C::format::precision == 24 && magnitude(y.v) + y.hard() > 0x1p126)

@@ -334,12 +334,10 @@ std::optional<std::pair<std::uint64_t, std::uint64_t>> LocalVariableAt(const Cor
                                                                        std::uint64_t address) {
   const FunctionCode& code = warp.device->program.functions[warp.frame->function];
   const std::uint64_t base = warp.frame->base[static_cast<std::size_t>(lane)];
-  for (const PlacedVariable& place : code.variables) {
-    if (place.where != PlacedVariable::Where::kFrame) continue;
-    const std::uint64_t start = base + place.offset;
-    if (address >= start && address < start + place.bytes) return std::pair(start, place.bytes);
-  }
-  return std::nullopt;
+  const PlacedVariable* const place =
+      address >= base ? code.FrameVariableAt(address - base) : nullptr;
+  if (place == nullptr) return std::nullopt;
+  return std::pair(base + place->offset, place->bytes);
 }
 
 }  // namespace

@@ -18,6 +18,11 @@ namespace {
 /// Rounds without a change of memory before states are looked at.
 constexpr std::uint32_t kQuietRounds = 3;
 
+/// States are looked at so often while rounds double: a warp that computes for long without a store
+/// is not held up by being looked at each round, and one that goes in circles meets itself again at
+/// any distance.
+constexpr std::uint32_t kSamplesAnOctave = 64;
+
 /// Places that a finding names.
 constexpr std::size_t kShownPolls = 3;
 
@@ -83,6 +88,18 @@ std::uint64_t StateOf(const CoreWarp& warp) {
     for (const std::uint32_t pc : frame->return_pc) hash = Mix(hash, pc);
   }
   return MixBytes(hash, warp.local.data(), warp.local.size());
+}
+
+/// What StateOf costs, in instructions of a warp, about.
+std::uint64_t CostOfState(const CoreWarp& warp) {
+  constexpr std::uint64_t kLocalBytes = 16;
+  constexpr std::uint64_t kSlots = 8;
+  std::uint64_t cost = warp.local.size() / kLocalBytes;
+  for (const auto& frame : warp.frames) {
+    const FunctionCode& code = warp.device->program.functions[frame->function];
+    cost += code.slot_count * kSlots + (code.end_pc - code.first_pc);
+  }
+  return cost;
 }
 
 int ReadySplits(const CoreWarp& warp) {
@@ -168,6 +185,12 @@ void SpinWatch::Reset() {
 }
 
 void SpinWatch::Sample(const CoreWarp& warp, int ready, Seen& seen) const {
+  if (seen.cost == 0) {
+    seen.cost = CostOfState(warp);
+    seen.paid = warp.executed;
+  }
+  if (warp.executed - seen.paid < seen.cost) return;
+  seen.paid = warp.executed;
   const std::uint64_t state = StateOf(warp);
   if (seen.samples > 0 && state == seen.state) {
     // Several splits take turns: each must have had one.
@@ -186,6 +209,8 @@ bool SpinWatch::AllSpin() {
     return false;
   }
   if (++quiet_rounds_ < kQuietRounds) return false;
+  const std::uint32_t stride = std::bit_floor(quiet_rounds_) / kSamplesAnOctave;
+  if (stride > 1 && quiet_rounds_ % stride != 0) return false;
   bool any = false;
   bool all = true;
   for (const auto& block : engine_.resident) {

@@ -8,8 +8,9 @@
 // with patience is still waiting. Loops that count their rounds never repeat a state: those end at
 // the step limit.
 //
-// Cost: nothing while memory changes; after a few quiet rounds one hash of the register files a
-// round. States are compared with one remembered state, which is renewed at every power of two
+// Cost: nothing while memory changes; after a few quiet rounds hashes of registers and local memory,
+// as many as the logarithm of the rounds, and none before a warp has run for as long as one takes.
+// States are compared with one remembered state, which is renewed at every power of two
 // (Brent), so that memory is constant and a cycle is found within a few times its length.
 //
 //   SpinWatch watch(device);
@@ -37,6 +38,8 @@ class SpinWatch {
     std::uint64_t state = 0;
     std::uint64_t executed = 0;  ///< CoreWarp::executed when `state` was taken.
     std::uint64_t samples = 0;
+    std::uint64_t cost = 0;  ///< Of a look at the state, in instructions; 0: not asked yet.
+    std::uint64_t paid = 0;  ///< CoreWarp::executed at the last look.
     bool repeats = false;
   };
   void Sample(const CoreWarp& warp, int ready, Seen& seen) const;

@@ -33,6 +33,7 @@ class LocalBench {
   static Result<std::unique_ptr<LocalBench>> Create();
 
   Oracle& oracle() { return oracle_; }
+  engine::Compiler& compiler() { return compiler_; }
 
   /// A candidate, given as texts, on a case: compiled, run, compared. Findings of the run itself
   /// are errors here.
