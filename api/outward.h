@@ -1,7 +1,7 @@
 // From our values to those of the public headers.
 //
 // Inside, the functions of include/assay are written as all others are, with assay::Result; at the border an error becomes the public
-// one, and an exception (memory that is used up) an error.
+// one, and an exception (memory that is used up, a failed check of ours) an error.
 #pragma once
 
 #include <exception>
@@ -9,6 +9,7 @@
 
 #include "assay/error.h"
 #include "assay/judge.h"
+#include "base/check.h"
 #include "base/error.h"
 #include "ops/op.h"
 #include "validator/verdict/verdict.h"
@@ -26,6 +27,7 @@ assay::Result<ops::Instance> InstanceOf(const Environment& environment, const Qu
 /// What `work` returns, with the error that the caller may see.
 template <class Work>
 auto AtBorder(const Work& work) -> Result<typename decltype(work())::value_type> {
+  ThrowOnFailedChecks();
   try {
     auto result = work();
     if (result) return *std::move(result);
