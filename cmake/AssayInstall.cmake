@@ -16,9 +16,8 @@ install(DIRECTORY ops DESTINATION share/assay COMPONENT programs
   PATTERN "*.cc" EXCLUDE PATTERN "*.h" EXCLUDE PATTERN "*.in" EXCLUDE PATTERN CMakeLists.txt EXCLUDE)
 install(DIRECTORY prompts DESTINATION share/assay COMPONENT programs)
 install(FILES scripts/jsonl_to_parquet.py DESTINATION share/assay/scripts COMPONENT programs)
-file(GLOB_RECURSE schemas CONFIGURE_DEPENDS RELATIVE "${CMAKE_SOURCE_DIR}" */schema/*.schema.json */schemas/*.schema.json)
-list(FILTER schemas EXCLUDE REGEX "^build/")
-install(FILES ${schemas} DESTINATION share/assay/schemas COMPONENT programs)
+install(DIRECTORY runs/schema/ batch/schemas/ dataset/schemas/ rewards/schemas/ DESTINATION share/assay/schemas COMPONENT programs
+  FILES_MATCHING PATTERN "*.schema.json")
 
 install(DIRECTORY include/assay DESTINATION include COMPONENT library)
 install(TARGETS assay_api EXPORT assayTargets
