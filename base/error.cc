@@ -1,9 +1,17 @@
 #include "base/error.h"
 
+#include <atomic>
 #include <cstdio>
 #include <cstdlib>
 
+#include "base/check.h"
+
 namespace assay {
+namespace {
+
+std::atomic<bool> checks_throw = false;
+
+}  // namespace
 
 std::string ToString(const Error& error) {
   std::string text;
@@ -38,10 +46,14 @@ Error WithPlace(Error error, std::string_view place) {
   return error;
 }
 
+void ThrowOnFailedChecks() { checks_throw = true; }
+
 void CheckFailed(const char* condition, std::string_view message, std::source_location where) {
-  std::fprintf(stderr, "%s:%u: internal error: CHECK(%s) failed%s%.*s\n", where.file_name(),
-               static_cast<unsigned>(where.line()), condition, message.empty() ? "" : ": ",
-               static_cast<int>(message.size()), message.data());
+  const std::string text = std::string(where.file_name()) + ":" + std::to_string(where.line()) +
+                           ": internal error: CHECK(" + condition + ") failed" +
+                           (message.empty() ? "" : ": ") + std::string(message);
+  if (checks_throw) throw CheckFailure(text);
+  std::fprintf(stderr, "%s\n", text.c_str());
   std::fflush(stderr);
   std::abort();
 }

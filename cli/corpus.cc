@@ -4,6 +4,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "base/environment.h"
 #include "cli/command.h"
 #include "cli/corpus_replay.h"
 #include "dataset/export.h"
@@ -112,18 +113,12 @@ Result<int> Split(SplitRequest request, bool json) {
   return kExitDone;
 }
 
-// scripts/ stands beside or above the program, or below share/assay.
 Result<Path> FindScript(const std::string& name) {
-  Path folder = ProgramFolder();
-  for (int level = 0; level < 4 && !folder.empty(); ++level, folder = folder.parent_path()) {
-    for (const Path& candidate :
-         {folder / "scripts" / name, folder / "share/assay/scripts" / name}) {
-      std::error_code error;
-      if (std::filesystem::is_regular_file(candidate, error)) return candidate;
-    }
-  }
-  return Fail(ErrorKind::kEnvironment, "the script " + name + " is missing",
-              ProgramFolder().string(), "restore scripts/ from the sources");
+  Path script = OwnEnvironment().scripts / name;
+  std::error_code error;
+  if (std::filesystem::is_regular_file(script, error)) return script;
+  return Fail(ErrorKind::kEnvironment, "the script " + name + " is missing", script.string(),
+              "restore scripts/ from the sources");
 }
 
 Status ToParquet(const Path& folder) {

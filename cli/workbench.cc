@@ -6,6 +6,7 @@
 #include <ranges>
 
 #include "base/digest.h"
+#include "base/environment.h"
 #include "cli/surroundings.h"
 #include "sandbox/health.h"
 
@@ -107,9 +108,9 @@ std::map<std::string, std::string> Workbench::Versions() {
 
 Result<std::map<std::string, std::string>> Workbench::JudgeVersions() {
   std::map<std::string, std::string> versions = Versions();
-  for (const char* const name : {"assay", "assay-worker"}) {
-    ASSAY_TRY(const std::string program, ReadFile(ProgramFolder() / name, 4ull << 30));
-    versions[std::string(name) + " sha256"] = Sha256Hex(program);
+  for (const Path& file : {ProgramFolder() / "assay", OwnEnvironment().worker}) {
+    ASSAY_TRY(const std::string program, ReadFile(file, 4ull << 30));
+    versions[file.filename().string() + " sha256"] = Sha256Hex(program);
   }
   return versions;
 }

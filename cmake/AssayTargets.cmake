@@ -1,5 +1,18 @@
 include(GoogleTest)
 
+# Everything that ctest runs.
+add_custom_target(tests)
+
+# assay_left_out(RESULT LABEL...): whether tests with these labels are left out of this build.
+function(assay_left_out result)
+  set(${result} OFF PARENT_SCOPE)
+  foreach(label IN LISTS ARGN)
+    if(label IN_LIST ASSAY_LEAVE_OUT)
+      set(${result} ON PARENT_SCOPE)
+    endif()
+  endforeach()
+endfunction()
+
 # assay_library(NAME SOURCES a.cc ... DEPS other ...): the one library target of a folder.
 function(assay_library name)
   cmake_parse_arguments(ARG "" "" "SOURCES;DEPS" ${ARGN})
@@ -18,9 +31,19 @@ function(assay_test name)
     set(ARG_TIMEOUT 300)
   endif()
   add_executable(${name} ${ARG_SOURCES})
+  assay_left_out(left_out ${ARG_LABELS})
   target_link_libraries(${name} PRIVATE assay_options ${ARG_DEPS} GTest::gmock GTest::gtest_main)
   target_compile_definitions(${name} PRIVATE ASSAY_SOURCE_DIR="${CMAKE_SOURCE_DIR}"
     ASSAY_BINARY_DIR="${CMAKE_BINARY_DIR}")
+  if(ASSAY_SANITIZE)
+    # Tests spend their time in the libraries, and most of the compiler's time is theirs.
+    target_compile_options(${name} PRIVATE -O0)
+  endif()
+  if(left_out)
+    set_target_properties(${name} PROPERTIES EXCLUDE_FROM_ALL ON)
+    return()
+  endif()
+  add_dependencies(tests ${name})
   if(ARG_SHARDS)
     math(EXPR last "${ARG_SHARDS} - 1")
     foreach(shard RANGE ${last})

@@ -2,9 +2,9 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
-#include <cstdlib>
 #include <system_error>
 
+#include "base/environment.h"
 #include "base/file.h"
 #include "base/json.h"
 #include "ops/op.h"
@@ -19,31 +19,7 @@ bool HoldsOp(const Path& folder) {
 
 }  // namespace
 
-Library Library::Default() {
-  std::vector<Path> candidates;
-  Path folder = ProgramFolder();
-  // build/PRESET/bin is three below the source tree; an installed program has ../share/assay/ops.
-  candidates.push_back(folder / ".." / "share" / "assay" / "ops");
-  for (int up = 0; up < 4; ++up) {
-    candidates.push_back(folder / "ops");
-    folder = folder.parent_path();
-  }
-  if (const char* extra = std::getenv("ASSAY_OPS"); extra != nullptr) {
-    std::string_view rest = extra;
-    while (!rest.empty()) {
-      const std::size_t colon = rest.find(':');
-      if (colon != 0) candidates.emplace_back(rest.substr(0, colon));
-      rest = colon == std::string_view::npos ? std::string_view{} : rest.substr(colon + 1);
-    }
-  }
-  std::vector<Path> roots;
-  std::error_code ignored;
-  for (const Path& candidate : candidates) {
-    if (std::filesystem::is_directory(candidate, ignored))
-      roots.push_back(candidate.lexically_normal());
-  }
-  return Library(std::move(roots));
-}
+Library Library::Default() { return Library(OwnEnvironment().ops); }
 
 Result<OpSpec> Library::Find(std::string_view name_or_path) const {
   const Path path(name_or_path);

@@ -62,6 +62,7 @@ struct JailReport {
 /// The parts of the machine that the probe looks at, so that tests can describe another one.
 struct JailProbe {
   std::string search_path = "/usr/local/bin:/usr/bin:/bin";
+  Path bubblewrap{};  ///< Empty: `bwrap` in one of these.
   Path proc = "/proc";
 };
 

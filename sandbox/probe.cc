@@ -130,7 +130,8 @@ Error JailReport::AsError() const {
 
 Result<JailReport> ProbeJail(const JailProbe& probe) {
   JailReport report;
-  report.bubblewrap = FindProgram("bwrap", probe.search_path);
+  report.bubblewrap =
+      probe.bubblewrap.empty() ? FindProgram("bwrap", probe.search_path) : probe.bubblewrap;
   if (report.bubblewrap.empty()) {
     report.problems.push_back(
         {"bubblewrap (bwrap) is not installed",

@@ -88,12 +88,20 @@ std::uint64_t MachineMemory(const Path& root) {
   return std::min(memory, NumberIn(root / "sys/fs/cgroup/memory/memory.limit_in_bytes", ""));
 }
 
+PoolOptions PoolIn(const Environment& environment) {
+  const auto no_variable = [](const char*) { return std::string(); };
+  return {.worker_program = environment.worker,
+          .toolkit = ToolkitSearch::Default(no_variable, environment.toolkit),
+          .jail = {.bubblewrap = environment.bubblewrap}};
+}
+
 Result<WorkerLaunch> StandardLaunch(const PoolOptions& options, WorkerKind kind) {
   WorkerLaunch launch{PolicyFor(kind), options.worker_program, {std::string(Name(kind))}};
-  if (launch.program.empty()) launch.program = ProgramFolder() / "assay-worker";
+  if (launch.program.empty()) launch.program = OwnEnvironment().worker;
   if (std::error_code error; !std::filesystem::is_regular_file(launch.program, error)) {
     return Fail(ErrorKind::kEnvironment, "the worker's program is missing", launch.program.string(),
-                "build the target assay-worker; it must lie beside assay");
+                "build the target assay-worker: it lies beside assay, or in libexec/assay of an "
+                "installation");
   }
   if (options.unsafe_no_jail) {
     launch.policy.Allow(Weakening::kNoJail);

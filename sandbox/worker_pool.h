@@ -1,6 +1,6 @@
 // Warm workers for many threads: started on demand, kept, replaced when they die.
 //
-//   PoolOptions options;  // assay-worker beside this program, the machine's toolkit
+//   PoolOptions options;  // this program's assay-worker, the machine's toolkit
 //   ASSAY_TRY(auto pool, WorkerPool::Create(options));  // refused without a jail, with the cure
 //   ASSAY_TRY(Reply reply, pool->Call(WorkerKind::kCompile, request, 30s));
 //
@@ -26,6 +26,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/environment.h"
 #include "base/error.h"
 #include "base/file.h"
 #include "sandbox/toolkit.h"
@@ -35,7 +36,7 @@
 namespace assay::sandbox {
 
 struct PoolOptions {
-  Path worker_program;    ///< Empty: `assay-worker` beside this program.
+  Path worker_program;    ///< Empty: the one of OwnEnvironment().
   ToolkitSearch toolkit;  ///< Where the compile worker's NVRTC is looked for, at its first start.
   unsigned workers_per_kind = 0;  ///< 0: as many as the machine has threads.
   int gpu = 0;                    ///< Which one the GPU's worker opens.
@@ -47,6 +48,9 @@ struct PoolOptions {
   /// other programs here.
   std::function<Result<WorkerLaunch>(WorkerKind)> launch;
 };
+
+/// Workers, toolkit and jail of `environment`, and nothing that a variable of the process says.
+PoolOptions PoolIn(const Environment& environment);
 
 /// Memory of this machine, or of the control group that this process runs in, whichever is less.
 std::uint64_t MachineMemory(const Path& root = "/");

@@ -9,18 +9,18 @@
 namespace assay::workers {
 
 /// The functions that are used, with the types of the header.
-#define ASSAY_NVRTC_FUNCTIONS(X)                                                                \
-  X(nvrtcVersion)                                                                               \
-  X(nvrtcGetNumSupportedArchs)                                                                  \
-  X(nvrtcGetSupportedArchs)                                                                     \
-  X(nvrtcGetErrorString)                                                                        \
-  X(nvrtcCreateProgram)                                                                         \
-  X(nvrtcDestroyProgram)                                                                        \
-  X(nvrtcAddNameExpression)                                                                     \
-  X(nvrtcCompileProgram)                                                                        \
-  X(nvrtcGetProgramLogSize)                                                                     \
-  X(nvrtcGetProgramLog) X(nvrtcGetPTXSize) X(nvrtcGetPTX) X(nvrtcGetCUBINSize) X(nvrtcGetCUBIN) \
-      X(nvrtcGetLoweredName)
+#define ASSAY_NVRTC_FUNCTIONS(X) \
+  X(nvrtcVersion)                \
+  X(nvrtcGetNumSupportedArchs)   \
+  X(nvrtcGetSupportedArchs)      \
+  X(nvrtcGetErrorString)         \
+  X(nvrtcCreateProgram)          \
+  X(nvrtcDestroyProgram)         \
+  X(nvrtcAddNameExpression)      \
+  X(nvrtcCompileProgram)         \
+  X(nvrtcGetProgramLogSize)      \
+  X(nvrtcGetProgramLog)          \
+  X(nvrtcGetPTXSize) X(nvrtcGetPTX) X(nvrtcGetCUBINSize) X(nvrtcGetCUBIN) X(nvrtcGetLoweredName)
 
 struct Nvrtc::Api {
 #define X(name) decltype(&::name) name = nullptr;

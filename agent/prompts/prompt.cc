@@ -1,10 +1,10 @@
 #include "agent/prompts/prompt.h"
 
 #include <algorithm>
-#include <cstdlib>
 #include <set>
 
 #include "base/digest.h"
+#include "base/environment.h"
 #include "base/json.h"
 #include "base/text.h"
 
@@ -92,25 +92,7 @@ Result<PromptLibrary> PromptLibrary::Load(const Path& folder) {
   return library;
 }
 
-Path PromptLibrary::DefaultFolder() {
-  if (const char* const chosen = std::getenv("ASSAY_PROMPTS"); chosen != nullptr && *chosen != '\0')
-    return chosen;
-  const auto holds_prompts = [](const Path& folder) {
-    std::error_code error;
-    return std::filesystem::exists(folder / "system.md", error);
-  };
-  // bin/assay beside or below prompts/ (a build tree), or share/assay/prompts (an installation).
-  Path folder = ProgramFolder();
-  for (int level = 0; level < 4 && !folder.empty(); ++level, folder = folder.parent_path()) {
-    for (const Path& candidate : {folder / "prompts", folder / "share/assay/prompts"}) {
-      if (holds_prompts(candidate)) return candidate;
-    }
-  }
-#ifdef ASSAY_PROMPTS_SOURCE
-  if (holds_prompts(ASSAY_PROMPTS_SOURCE)) return ASSAY_PROMPTS_SOURCE;
-#endif
-  return ProgramFolder() / "prompts";
-}
+Path PromptLibrary::DefaultFolder() { return OwnEnvironment().prompts; }
 
 Result<std::string> PromptLibrary::Render(std::string_view name, const Variables& variables) const {
   const auto found = templates_.find(name);

@@ -30,8 +30,7 @@ class PromptLibrary {
  public:
   /// Reads every .md file below `folder`.
   static Result<PromptLibrary> Load(const Path& folder);
-  /// $ASSAY_PROMPTS, else prompts/ beside the program or above it, else in the source tree it was
-  /// built from.
+  /// Of the running program (base/environment.h).
   static Path DefaultFolder();
 
   /// `name` is the path below the folder, e.g. "repair/race.md".

@@ -5,7 +5,7 @@ say() { printf '\033[1m==>\033[0m %s\n' "$*" >&2; }
 die() { printf 'error: %s\n' "$*" >&2; exit 3; }
 
 ASSAY_PACKAGES=(
-  g++ cmake ninja-build pkg-config git ca-certificates
+  g++ cmake ninja-build mold pkg-config git ca-certificates
   bubblewrap libseccomp-dev
   nlohmann-json3-dev libcli11-dev libfmt-dev libcurl4-openssl-dev libssl-dev libsqlite3-dev libzstd-dev
   libgtest-dev libgmock-dev libbenchmark-dev libcpp-httplib-dev
@@ -15,6 +15,9 @@ ASSAY_TEST_PACKAGES=(slurmctld slurmd slurm-client munge)
 
 # Tests of pages look at them in a browser. Where none can be had, these tests say so and do not run.
 ASSAY_PAGE_PACKAGES=(chromium)
+
+# What scripts/format.sh and scripts/tidy.sh run; Debian 12 and Ubuntu 24.04 have them.
+ASSAY_LINT_PACKAGES=(clang-format-19 clang-tidy-19)
 
 # For scripts/fuzz.sh alone: Debian 12 and Ubuntu 24.04 both have them.
 ASSAY_FUZZ_PACKAGES=(clang-19 libclang-rt-19-dev)
@@ -104,6 +107,14 @@ provide_cuda() {
   fi
   export ASSAY_CUDA_ROOT
   say "CUDA: $ASSAY_CUDA_ROOT"
+}
+
+# configure PRESET [OPTION...]
+configure() {
+  local preset=$1; shift
+  mkdir -p build || die "cannot make build/ here: $PWD is full or read-only"
+  cmake --preset "$preset" -DASSAY_CUDA_ROOT="$ASSAY_CUDA_ROOT" "$@" >"build/$preset.configure.log" 2>&1 \
+    || { tail -20 "build/$preset.configure.log" >&2; die "$(explain "build/$preset.configure.log" "cmake failed")"; }
 }
 
 # build PRESET [TARGET...]
