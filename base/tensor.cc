@@ -1,5 +1,7 @@
 #include "base/tensor.h"
 
+#include <unistd.h>
+
 #include <algorithm>
 #include <cstring>
 #include <utility>
@@ -27,6 +29,20 @@ Result<Tensor> Tensor::Create(DType dtype, Shape shape) {
   }
   ASSAY_TRY(tensor.memory, SharedMemory::Create(bytes, "assay-tensor"));
   return tensor;
+}
+
+Result<Tensor> Tensor::Clone() const {
+  ASSAY_TRY(Tensor copy, Create(dtype, shape));
+  const auto size = static_cast<off_t>(memory.size());
+  for (off_t at = 0; at < size;) {
+    const off_t data = ::lseek(memory.fd(), at, SEEK_DATA);
+    if (data < 0) break;  // ENXIO: only a hole is left
+    const off_t hole = ::lseek(memory.fd(), data, SEEK_HOLE);
+    at = hole < 0 ? size : std::min(hole, size);
+    std::copy(memory.bytes().begin() + data, memory.bytes().begin() + at,
+              copy.memory.bytes().begin() + data);
+  }
+  return copy;
 }
 
 double Tensor::At(std::int64_t index) const { return LoadAsDouble(dtype, Element(index)); }

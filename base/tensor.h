@@ -26,6 +26,8 @@ struct Tensor {
 
   /// Zeroed tensor.
   static Result<Tensor> Create(DType dtype, Shape shape);
+  /// The same bytes in memory of its own. What was never touched stays so.
+  Result<Tensor> Clone() const;
 
   double At(std::int64_t index) const;
   void Set(std::int64_t index, double value);

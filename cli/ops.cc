@@ -30,8 +30,11 @@ std::string DTypesText(const OpSpec& op) {
 Json TensorsJson(const std::vector<ops::TensorSpec>& tensors) {
   Json array = Json::array();
   for (const auto& tensor : tensors) {
-    array.push_back(
-        {{"name", tensor.name}, {"shape", ShapeText(tensor)}, {"dtype", tensor.dtype_name}});
+    Json row = {{"name", tensor.name}, {"shape", ShapeText(tensor)}, {"dtype", tensor.dtype_name}};
+    if (!tensor.updates.empty()) row["updates"] = tensor.updates;
+    if (const std::string relation = ops::RelationText(tensor.relation); !relation.empty())
+      row["relation"] = relation;
+    array.push_back(std::move(row));
   }
   return array;
 }
@@ -91,6 +94,9 @@ Result<int> Show(const std::string& name, bool json) {
     for (const auto& tensor : list) {
       text += fmt::format("\n  {:8} {:14} {:24} {:6} {}", title, tensor.name, ShapeText(tensor),
                           tensor.dtype_name, tensor.description);
+      if (!tensor.updates.empty()) text += "; overwrites " + tensor.updates;
+      if (const std::string relation = ops::RelationText(tensor.relation); !relation.empty())
+        text += "; " + relation;
     }
   };
   tensors("input", op.inputs);

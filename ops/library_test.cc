@@ -17,7 +17,10 @@ const Library& Shipped() {
 
 // The reference's plan may use the dtype Real, which runs bind to their number type.
 Result<LaunchPlan> Plan(OpSpec op, const Path& file, bool reference) {
-  if (reference) op.dtypes["Real"] = {DType::kF64};
+  if (reference) {
+    op = ReferenceOf(op);
+    op.dtypes["Real"] = {DType::kF64};
+  }
   ASSAY_TRY(const Json document, ReadJsonFile(file.string()));
   return ParseLaunchPlan(document, file.string(), op);
 }

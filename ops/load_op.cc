@@ -9,6 +9,7 @@
 #include "base/json.h"
 #include "base/rng.h"
 #include "ops/load_contract.h"
+#include "ops/load_relation.h"
 #include "ops/load_sources.h"
 #include "ops/load_tensors.h"
 #include "ops/load_workloads.h"
@@ -71,10 +72,11 @@ class OpReader {
     reader.Ignore("tags");
     ASSAY_TRY_VOID(ReadDTypes(reader));
     ASSAY_TRY_VOID(ReadAxes(reader));
-    ASSAY_TRY_VOID(ReadTensors(reader, "inputs", true, op_.inputs));
-    ASSAY_TRY_VOID(ReadTensors(reader, "outputs", false, op_.outputs));
+    ASSAY_TRY_VOID(ReadInputs(reader));
+    ASSAY_TRY_VOID(ReadOutputs(reader));
     if (op_.outputs.empty())
       return Bad("the op has no outputs", reader.PlaceOf("outputs"), "name one");
+    ASSAY_TRY_VOID(CheckRelations(op_, file_));
     ASSAY_TRY_VOID(ReadConstraints(reader));
     ASSAY_TRY(op_.contract, ReadContract(reader, op_));
     ASSAY_TRY(op_.properties, ReadProperties(reader, op_));
@@ -178,16 +180,34 @@ class OpReader {
     return {};
   }
 
-  Status ReadTensors(ObjectReader& reader, const std::string& key, bool inputs,
-                     std::vector<TensorSpec>& out) {
-    ASSAY_TRY(const Json tensors, ObjectAt(reader, key, true));
+  Result<TensorSpec> ReadOne(ObjectReader& reader, const std::string& name, TensorRole role) {
+    ASSAY_TRY(TensorSpec tensor, ReadTensor(reader, name, role, op_));
+    ASSAY_TRY_VOID(reader.Finish());
+    return tensor;
+  }
+
+  Status ReadInputs(ObjectReader& reader) {
+    ASSAY_TRY(const Json tensors, ObjectAt(reader, "inputs", true));
     for (const std::string& name : KeysOf(tensors)) {
-      const std::string place = reader.PlaceOf(key) + "/" + name;
+      const std::string place = reader.PlaceOf("inputs") + "/" + name;
       ASSAY_TRY_VOID(Claim(name, place));
-      ASSAY_TRY(ObjectReader tensor_reader, ObjectReader::Of(tensors.at(name), place));
-      ASSAY_TRY(TensorSpec tensor, ReadTensor(tensor_reader, name, inputs, op_));
-      ASSAY_TRY_VOID(tensor_reader.Finish());
-      out.push_back(std::move(tensor));
+      ASSAY_TRY(ObjectReader tensor, ObjectReader::Of(tensors.at(name), place));
+      ASSAY_TRY(TensorSpec input, ReadOne(tensor, name, TensorRole::kInput));
+      op_.inputs.push_back(std::move(input));
+    }
+    return {};
+  }
+
+  Status ReadOutputs(ObjectReader& reader) {
+    ASSAY_TRY(const Json tensors, ObjectAt(reader, "outputs", true));
+    for (const std::string& name : KeysOf(tensors)) {
+      const std::string place = reader.PlaceOf("outputs") + "/" + name;
+      ASSAY_TRY_VOID(Claim(name, place));
+      ASSAY_TRY(ObjectReader tensor, ObjectReader::Of(tensors.at(name), place));
+      ASSAY_TRY(const bool hidden, tensor.Optional<bool>("hidden", false));
+      ASSAY_TRY(TensorSpec output,
+                ReadOne(tensor, name, hidden ? TensorRole::kHidden : TensorRole::kOutput));
+      (hidden ? op_.hidden : op_.outputs).push_back(std::move(output));
     }
     return {};
   }

@@ -6,6 +6,7 @@
 #include <system_error>
 
 #include "ops/launch_plan.h"
+#include "ops/names.h"
 
 namespace assay::ops {
 namespace {
@@ -28,8 +29,17 @@ Result<Path> Inside(const OpSpec& op, const std::string& relative, const std::st
   return op.folder / path;
 }
 
-Result<SourceRef> ReadSource(const OpSpec& op, const Json& object, const std::string& place) {
+// `kind` may be stated where it is not null.
+Result<SourceRef> ReadSource(const OpSpec& op, const Json& object, const std::string& place,
+                             std::string* kind) {
   ASSAY_TRY(ObjectReader reader, ObjectReader::Of(object, place));
+  if (kind != nullptr) {
+    ASSAY_TRY(*kind, reader.Optional<std::string>("kind", *kind));
+    if (std::ranges::find(TruthKinds(), *kind) == TruthKinds().end()) {
+      return UnknownName("kind of reference", *kind, {TruthKinds().begin(), TruthKinds().end()},
+                         reader.PlaceOf("kind"));
+    }
+  }
   ASSAY_TRY(const std::string source, reader.Required<std::string>("source"));
   ASSAY_TRY(const std::string launch, reader.Required<std::string>("launch"));
   ASSAY_TRY_VOID(reader.Finish());
@@ -62,10 +72,10 @@ Status CheckPlan(OpSpec op) {
 
 Status ReadSources(ObjectReader& reader, OpSpec& op) {
   ASSAY_TRY(const Json reference, reader.Required<Json>("reference"));
-  ASSAY_TRY(op.reference, ReadSource(op, reference, reader.PlaceOf("reference")));
+  ASSAY_TRY(op.reference, ReadSource(op, reference, reader.PlaceOf("reference"), &op.truth));
   if (reader.Has("generator")) {
     ASSAY_TRY(const Json generator, reader.Required<Json>("generator"));
-    ASSAY_TRY(op.generator, ReadSource(op, generator, reader.PlaceOf("generator")));
+    ASSAY_TRY(op.generator, ReadSource(op, generator, reader.PlaceOf("generator"), nullptr));
   }
   const bool generated = std::ranges::any_of(op.inputs, &TensorSpec::IsGenerated);
   if (generated && !op.generator) {
@@ -85,7 +95,7 @@ Status ReadSources(ObjectReader& reader, OpSpec& op) {
 }
 
 Status CheckPlans(const OpSpec& op) {
-  ASSAY_TRY_VOID(CheckPlan(op));
+  ASSAY_TRY_VOID(CheckPlan(ReferenceOf(op)));
   return op.generator ? CheckPlan(GeneratorOf(op)) : Status{};
 }
 

@@ -3,8 +3,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 
+#include "ops/load_relation.h"
 #include "ops/names.h"
 
 namespace assay::ops {
@@ -23,6 +25,15 @@ std::vector<DType> TypesOf(const OpSpec& op, const TensorSpec& tensor) {
   return {*ParseDType(tensor.dtype_name)};
 }
 
+/// Does `type` hold a value of the range?
+bool HoldsSome(DType type, double low, double high) {
+  if (IsFloat(type)) return low <= MaxFinite(type) && high >= -MaxFinite(type);
+  std::array<std::byte, 8> bytes{};
+  StoreFromDouble(type, std::ceil(low), bytes.data());  // saturates
+  const double nearest = LoadAsDouble(type, bytes.data());
+  return nearest >= low && nearest <= high;
+}
+
 Result<Domain> ReadDomain(ObjectReader& reader, const TensorSpec& tensor, const OpSpec& op) {
   Domain domain;
   ASSAY_TRY(const std::string kind, reader.Optional<std::string>("kind", "any"));
@@ -32,6 +43,11 @@ Result<Domain> ReadDomain(ObjectReader& reader, const TensorSpec& tensor, const 
     ASSAY_TRY(domain.high, reader.Required<double>("high"));
     if (!(domain.low <= domain.high)) {
       return Bad("the range is empty", reader.PlaceOf("low"), "give low <= high");
+    }
+    for (const DType type : TypesOf(op, tensor)) {
+      if (HoldsSome(type, domain.low, domain.high)) continue;
+      return Bad(fmt::format("no {} lies in the range", Name(type)), reader.PlaceOf("low"),
+                 "give ends that the dtype reaches");
     }
   } else if (kind == "index") {
     domain.kind = Domain::Kind::kIndex;
@@ -54,6 +70,12 @@ Result<Domain> ReadDomain(ObjectReader& reader, const TensorSpec& tensor, const 
       ASSAY_TRY(const double value,
                 json_detail::Convert<double>(values[i],
                                              fmt::format("{}/{}", reader.PlaceOf("values"), i)));
+      for (const DType type : TypesOf(op, tensor)) {
+        if (IsFloat(type) || (HoldsSome(type, value, value) && std::floor(value) == value))
+          continue;
+        return Bad(fmt::format("{} is no {}", value, Name(type)),
+                   fmt::format("{}/{}", reader.PlaceOf("values"), i), "list values of the dtype");
+      }
       domain.values.push_back(value);
     }
   } else if (kind == "generated") {
@@ -77,25 +99,55 @@ Result<Domain> ReadDomain(ObjectReader& reader, const TensorSpec& tensor, const 
   return domain;
 }
 
+// What an output says of its relation to truth and inputs.
+Status ReadOutput(ObjectReader& reader, const OpSpec& op, TensorSpec& tensor) {
+  if (reader.Has("relation")) {
+    ASSAY_TRY(const Json relation, reader.Required<Json>("relation"));
+    ASSAY_TRY(tensor.relation, ReadRelation(relation, reader.PlaceOf("relation")));
+  }
+  ASSAY_TRY(tensor.updates, reader.Optional<std::string>("updates", ""));
+  if (tensor.updates.empty()) return {};
+  const TensorSpec* input = op.FindInput(tensor.updates);
+  if (input == nullptr) {
+    std::vector<std::string> names;
+    for (const TensorSpec& known : op.inputs) names.push_back(known.name);
+    return UnknownName("input", tensor.updates, std::move(names), reader.PlaceOf("updates"));
+  }
+  if (input->is_scalar) {
+    return Bad("a scalar is passed by value: nobody sees it overwritten", reader.PlaceOf("updates"),
+               "give the input the shape [1]");
+  }
+  tensor.shape = input->shape;
+  tensor.dtype_name = input->dtype_name;
+  return {};
+}
+
 }  // namespace
 
-Result<TensorSpec> ReadTensor(ObjectReader& reader, const std::string& name, bool is_input,
+Result<TensorSpec> ReadTensor(ObjectReader& reader, const std::string& name, TensorRole role,
                               const OpSpec& op) {
   TensorSpec tensor;
   tensor.name = name;
+  if (role == TensorRole::kOutput) ASSAY_TRY_VOID(ReadOutput(reader, op, tensor));
+  const bool given = !tensor.updates.empty() && !reader.Has("shape") && !reader.Has("dtype");
+  ASSAY_TRY(tensor.description, reader.Optional<std::string>("description", ""));
+  if (given) return tensor;
   ASSAY_TRY(const Json shape, reader.Required<Json>("shape"));
   tensor.is_scalar = shape.is_null();
-  if (tensor.is_scalar && !is_input) {
+  if (tensor.is_scalar && role != TensorRole::kInput) {
     return Bad("an output has a shape", reader.PlaceOf("shape"), "write [1] for a single number");
   }
   if (!tensor.is_scalar) {
     ASSAY_TRY(tensor.shape,
               ReadExpressions(shape, reader.PlaceOf("shape"), AxisNames(op), kMaxRank));
   }
+  if (role == TensorRole::kHidden) {
+    tensor.dtype_name = Name(DType::kF64);
+    return tensor;
+  }
   ASSAY_TRY(tensor.dtype_name, reader.Required<std::string>("dtype"));
   ASSAY_TRY_VOID(CheckDType(op, tensor.dtype_name, reader.PlaceOf("dtype")));
-  ASSAY_TRY(tensor.description, reader.Optional<std::string>("description", ""));
-  if (is_input && reader.Has("domain")) {
+  if (role == TensorRole::kInput && reader.Has("domain")) {
     ASSAY_TRY(const Json domain, reader.Required<Json>("domain"));
     ASSAY_TRY(ObjectReader domain_reader, ObjectReader::Of(domain, reader.PlaceOf("domain")));
     ASSAY_TRY(tensor.domain, ReadDomain(domain_reader, tensor, op));

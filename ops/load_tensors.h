@@ -1,6 +1,7 @@
 // One input or output of op.json, with its domain, checked against the axes and dtypes read so far.
 #pragma once
 
+#include <cstdint>
 #include <string>
 
 #include "base/error.h"
@@ -9,9 +10,12 @@
 
 namespace assay::ops {
 
-/// Reads all keys of a tensor but does not finish `reader`. Only an input may have a domain and may
-/// be a scalar.
-Result<TensorSpec> ReadTensor(ObjectReader& reader, const std::string& name, bool is_input,
+enum class TensorRole : std::uint8_t { kInput, kOutput, kHidden };
+
+/// Reads all keys of a tensor but `hidden`, and does not finish `reader`. Only an input may have a
+/// domain and may be a scalar; only an output has a relation, or overwrites an input (those are read
+/// before); a hidden output has a shape alone.
+Result<TensorSpec> ReadTensor(ObjectReader& reader, const std::string& name, TensorRole role,
                               const OpSpec& op);
 
 }  // namespace assay::ops

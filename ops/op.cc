@@ -4,6 +4,7 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <array>
 #include <cctype>
 
 #include "ops/names.h"
@@ -36,14 +37,42 @@ const TensorSpec* OpSpec::FindOutput(std::string_view output) const {
 }
 const Axis* OpSpec::FindAxis(std::string_view axis) const { return FindByName(axes, axis); }
 
+std::span<const std::string_view> TruthKinds() {
+  static constexpr std::array<std::string_view, 1> kKinds = {"cuda"};
+  return kKinds;
+}
+
+bool OpSpec::Chooses() const {
+  return std::ranges::any_of(outputs, [](const TensorSpec& output) {
+    return output.relation.kind == Relation::Kind::kChoice;
+  });
+}
+
+OpSpec ReferenceOf(const OpSpec& op) {
+  OpSpec seen = op;
+  seen.outputs.clear();
+  seen.hidden.clear();
+  for (const auto* specs : {&op.outputs, &op.hidden}) {
+    for (const TensorSpec& spec : *specs) {
+      const bool chosen = spec.relation.kind == Relation::Kind::kChoice;
+      TensorSpec& added = (chosen ? seen.inputs : seen.outputs).emplace_back(spec);
+      added.relation = {};
+      added.updates.clear();
+    }
+  }
+  return seen;
+}
+
 OpSpec GeneratorOf(const OpSpec& op) {
   ASSAY_CHECK(op.generator.has_value(), "asked for the generator of an op without one");
   OpSpec made = op;
   made.inputs.clear();
   made.outputs.clear();
+  made.hidden.clear();
   for (const TensorSpec& spec : op.inputs)
     (spec.IsGenerated() ? made.outputs : made.inputs).push_back(spec);
   made.reference = *op.generator;
+  made.truth = TruthKinds().front();
   made.generator.reset();
   made.digest += "/generator";
   made.contract = {};

@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <map>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -18,6 +19,7 @@
 #include "base/json.h"
 #include "base/tensor.h"
 #include "ops/expression.h"
+#include "ops/relation.h"
 
 namespace assay::ops {
 
@@ -58,6 +60,8 @@ struct TensorSpec {
   std::string dtype_name;         ///< "bf16", or a binding variable such as "T".
   Domain domain;
   std::string description;
+  Relation relation;    ///< Of an output.
+  std::string updates;  ///< Of an output: the input whose memory it overwrites; else empty.
 
   /// Filled by the op's generator, not by a value profile.
   bool IsGenerated() const { return domain.kind == Domain::Kind::kGenerated; }
@@ -105,9 +109,12 @@ struct OpSpec {
   std::map<std::string, std::vector<DType>, std::less<>>
       dtypes;  ///< Binding variable -> choices; the first is the default.
   std::vector<TensorSpec> inputs;
-  std::vector<TensorSpec> outputs;
+  std::vector<TensorSpec> outputs;  ///< What a candidate writes.
+  /// What the reference writes for the judge alone: scores of choices, masks. In f64.
+  std::vector<TensorSpec> hidden;
   std::vector<Expression> constraints;
   SourceRef reference;
+  std::string truth = "cuda";          ///< Kind of the reference: one of TruthKinds().
   std::optional<SourceRef> generator;  ///< Makes the generated inputs from the others.
   Contract contract;
   std::vector<Property> properties;
@@ -118,7 +125,16 @@ struct OpSpec {
   const TensorSpec* FindInput(std::string_view input) const;
   const TensorSpec* FindOutput(std::string_view output) const;
   const Axis* FindAxis(std::string_view axis) const;
+  /// Is an output chosen by computed scores?
+  bool Chooses() const;
 };
+
+/// The op as its reference sees it: choices are inputs, which the judge makes or takes from a
+/// candidate; hidden outputs are outputs; and nothing is overwritten.
+OpSpec ReferenceOf(const OpSpec& op);
+
+/// Kinds of references that op.json may name; the first is the default.
+std::span<const std::string_view> TruthKinds();
 
 /// The generator of an op that has one, as an op: plain inputs in, generated ones out.
 OpSpec GeneratorOf(const OpSpec& op);

@@ -117,6 +117,16 @@ TEST_F(OpTest, ErrorsNamePlaceAndCure) {
               HasSubstr("an index has an integer dtype"));
   EXPECT_THAT(Broken("\"kind\": \"choice\"", "\"kind\": \"chose\""),
               HasSubstr("unknown kind of domain 'chose'"));
+  EXPECT_THAT(Broken("{\"kind\": \"index\", \"of\": \"rows\"}",
+                     "{\"kind\": \"choice\", \"values\": [1, 2.5]}"),
+              HasSubstr("/inputs/ids/domain/values/1: 2.5 is no i64"));
+  EXPECT_THAT(
+      Broken("\"dtype\": \"i64\", \"domain\": {\"kind\": \"index\", \"of\": \"rows\"}",
+             "\"dtype\": \"u8\", \"domain\": {\"kind\": \"range\", \"low\": 256, \"high\": 300}"),
+      HasSubstr("no u8 lies in the range"));
+  EXPECT_THAT(
+      Broken("{\"source\": \"reference.cu\"", "{\"kind\": \"cud\", \"source\": \"reference.cu\""),
+      HasSubstr("/reference/kind: unknown kind of reference 'cud'"));
   EXPECT_THAT(Broken("\"y\": {", "\"x\": {"), HasSubstr("the name 'x' is taken"));
   EXPECT_THAT(Broken("\"exact_outputs\": []", "\"exact_outputs\": [\"z\"]"),
               HasSubstr("unknown output 'z'"));

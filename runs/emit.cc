@@ -86,6 +86,7 @@ Json CertificateOf(const gates::VettedKernel& kernel, const Provenance& provenan
           {"arch", instance.arch},
           {"outcome", verdict::Name(kernel.verdict().outcome)},
           {"engine", kernel.verdict().engine},
+          {"truth", kernel.verdict().truth},
           {"sha256",
            {{"kernel.cu", Sha256Hex(kernel.candidate().kernel)},
             {"launch.json", Sha256Hex(kernel.candidate().launch)},

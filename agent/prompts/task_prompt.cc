@@ -103,6 +103,12 @@ std::string DescribeTensors(const ops::Instance& instance,
     text += fmt::format("- `{}`: {}, {}", tensor.name, Name(instance.TypeOf(tensor)),
                         DescribeShape(tensor));
     if (inputs) text += "; " + DescribeDomain(tensor.domain);
+    if (!tensor.updates.empty()) {
+      text += fmt::format("; overwrites `{}`: one piece of memory, which holds `{}` before",
+                          tensor.updates, tensor.updates);
+    }
+    if (const std::string relation = ops::RelationText(tensor.relation); !relation.empty())
+      text += "; " + relation;
     if (!tensor.description.empty()) text += ". " + tensor.description;
     text += "\n";
   }

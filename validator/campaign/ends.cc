@@ -85,6 +85,17 @@ void KeepEqual(const Tensor& tensor, const Tensor& other, std::vector<std::int64
   });
 }
 
+/// What an output holds otherwise than the input that it overwrites. What was written as it was
+/// cannot be told from what was not.
+std::vector<std::int64_t> ChangedElements(const Tensor& tensor, const Tensor& before,
+                                          std::vector<std::int64_t> written) {
+  const std::size_t size = SizeOf(tensor.dtype);
+  std::erase_if(written, [&](std::int64_t i) {
+    return std::memcmp(tensor.Element(i), before.Element(i), size) == 0;
+  });
+  return written;
+}
+
 /// The last element: in grids that loop the first block writes it, in others the last one.
 bool EndIsUnwritten(const Tensor& tensor, std::uint8_t poison) {
   std::array<std::byte, 8> poisoned;
@@ -139,7 +150,12 @@ Status Runner::RunEnds(const cases::Probe& probe, CaseRun& run) const {
     run.left_out = "inputs that a generator makes cannot be made in part";
     return {};
   }
-  ASSAY_TRY(const cases::Materialised filled, cases::Materialise(instance, probe.case_));
+  auto inputs = cases::Materialise(instance, probe.case_);
+  if (!inputs && inputs.error().kind == ErrorKind::kUnsupported) {
+    run.left_out = ToString(inputs.error());
+    return {};
+  }
+  ASSAY_TRY(const cases::Materialised filled, std::move(inputs));
   const auto plan = ops::Resolve(*subject_.plan, instance, filled.axes);
   if (!plan) {
     // The format gate speaks of plans that do not hold.
@@ -206,7 +222,12 @@ Status Runner::RunEnds(const cases::Probe& probe, CaseRun& run) const {
   bool unwritten = false;
   for (const auto& [name, tensor] : bound->calls.front().outputs) {
     auto written = WrittenElements(tensor, probe.poison);
-    unwritten = unwritten || EndIsUnwritten(tensor, probe.poison);
+    const std::string& updates = instance.op.FindOutput(name)->updates;
+    if (updates.empty()) {
+      unwritten = unwritten || EndIsUnwritten(tensor, probe.poison);
+    } else {
+      written = ChangedElements(tensor, filled.inputs.find(updates)->second, std::move(written));
+    }
     if (!written.empty()) wanted[name] = std::move(written);
   }
   if (unwritten && elements <= kMostToConfirm) {

@@ -183,7 +183,8 @@ void Runner::Compare(const Wants& wants, const Observed& observed, CaseRun& run)
                           return state.unwritten_bytes == 0;
                         });
   if (!wants.compare || !complete) return;
-  const auto truth = oracle_.Evaluate(*subject_.instance, run.probe.case_, observed.inputs);
+  const auto truth =
+      oracle_.EvaluateFor(*subject_.instance, run.probe.case_, observed.inputs, observed.outputs);
   if (!truth) {
     run.error = WithPlace(truth.error(), "oracle");
     return;
@@ -231,7 +232,8 @@ Result<std::optional<ErrorTrace>> Runner::Trace(const cases::Probe& probe,
   if (run.report.stop != Stop::kCompleted || !run.report.origin ||
       run.report.origin->exact.size() != count)
     return std::nullopt;
-  ASSAY_TRY(const auto truths, oracle_.Evaluate(*subject_.instance, probe.case_, observed.inputs));
+  ASSAY_TRY(const auto truths, oracle_.EvaluateFor(*subject_.instance, probe.case_, observed.inputs,
+                                                   observed.outputs));
   const auto truth = truths->outputs.find(focus.output);
   const auto got = observed.outputs.find(focus.output);
   const auto first = static_cast<std::size_t>(focus.first);

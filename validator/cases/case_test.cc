@@ -5,6 +5,7 @@
 
 #include <cmath>
 #include <limits>
+#include <set>
 
 #include "validator/cases/recipes.h"
 #include "validator/cases/test_instance.h"
@@ -116,6 +117,26 @@ TEST(RecipeTest, SetsTheIdeaAndLeavesTheRest) {
   EXPECT_EQ(value.profiles.at("x").kind, "biased");
   EXPECT_EQ(value.profiles.at("ids").kind, "zipf");
   EXPECT_FALSE(value.profiles.contains("scale"));
+}
+
+TEST(RecipeTest, ScalarsTakeTheEndsOfTheirRangeAndNothingElseOfARecipe) {
+  ops::Instance instance = GatherInstance();
+  for (const Recipe& recipe : AllRecipes()) {
+    EXPECT_FALSE(MakeCase(instance, recipe, {}, 1, "edge").profiles.contains("scale"))
+        << recipe.name;
+  }
+  instance.op.inputs[2].domain.kind = ops::Domain::Kind::kRange;
+  instance.op.inputs[2].domain.low = -3;
+  instance.op.inputs[2].domain.high = 5;
+  const ops::AxisValues axes = {{"rows", 2}, {"columns", 2}, {"table", 3}};
+  std::set<double> ends;
+  for (std::uint64_t seed = 0; seed < 20; ++seed) {
+    const auto filled =
+        MaterialisePlain(instance, MakeCase(instance, *FindRecipe("extremes"), axes, seed, "edge"));
+    ASSERT_TRUE(filled) << ToString(filled.error());
+    ends.insert(filled->inputs.find("scale")->second.At(0));
+  }
+  EXPECT_EQ(ends, (std::set<double>{-3, 5}));
 }
 
 TEST(RecipeTest, SpecialValuesNeedADomainThatAllowsThem) {

@@ -227,13 +227,24 @@ double LateMaximum(const FillContext& context, std::int64_t index) {
 
 // --- integers that are not indices
 
+// A double as an integer, however large.
+std::int64_t Whole(double value) {
+  constexpr double kMost = 0x1p62;
+  return static_cast<std::int64_t>(std::clamp(value, -kMost, kMost));
+}
+
+// Bytes are taken whole: packed data is held in them.
 double UniformInteger(const FillContext& context, std::int64_t index) {
   if (context.dtype == DType::kBool) return static_cast<double>(At(context, index).Below(2));
   const auto& domain = *context.domain;
-  const bool ranged = domain.kind == ops::Domain::Kind::kRange;
   const bool is_signed = IsSignedInteger(context.dtype);
-  const auto low = ranged ? static_cast<std::int64_t>(domain.low) : (is_signed ? -100 : 0);
-  const auto high = ranged ? static_cast<std::int64_t>(domain.high) : 100;
+  const bool byte = SizeOf(context.dtype) == 1;
+  std::int64_t low = is_signed ? (byte ? -128 : -100) : 0;
+  std::int64_t high = byte ? (is_signed ? 127 : 255) : 100;
+  if (domain.kind == ops::Domain::Kind::kRange) {
+    low = Whole(std::ceil(domain.low));
+    high = Whole(std::floor(domain.high));
+  }
   return static_cast<double>(At(context, index).Between(low, std::max(low, high)));
 }
 

@@ -1,5 +1,7 @@
 #include "validator/cases/profiles.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <array>
 #include <cmath>
@@ -10,6 +12,9 @@ namespace {
 
 using enum InputClass;
 
+// Elements of a tensor of which none may be left untouched.
+constexpr std::int64_t kMostDense = std::int64_t{1} << 28;
+
 // Keeps a value inside the domain; for a range also after rounding to the dtype.
 double Limit(const ops::Domain& domain, DType dtype, double value) {
   if (std::isnan(value)) return domain.allow_nan || !IsFloat(dtype) ? value : 0.0;
@@ -19,6 +24,10 @@ double Limit(const ops::Domain& domain, DType dtype, double value) {
   }
   if (domain.kind != ops::Domain::Kind::kRange || std::isinf(value)) return value;
   value = std::clamp(value, domain.low, domain.high);
+  if (!IsFloat(dtype)) {
+    return std::clamp(std::round(value), std::ceil(domain.low),
+                      std::max(std::ceil(domain.low), std::floor(domain.high)));
+  }
   std::array<std::byte, 8> bytes{};
   StoreFromDouble(dtype, value, bytes.data());
   const double rounded = LoadAsDouble(dtype, bytes.data());
@@ -102,7 +111,16 @@ Status Fill(const ops::TensorSpec& spec, const Profile& profile, std::uint64_t s
   }
   const ProfileRow& row = *FindProfile(profile.kind, input_class);
   // Untouched pages of a memfd read as zeros and cost nothing, which huge tensors rely on.
-  if (row.kind == "zero" && spec.domain.kind != ops::Domain::Kind::kRange) return {};
+  const bool has_zero = spec.domain.kind != ops::Domain::Kind::kRange ||
+                        (spec.domain.low <= 0 && spec.domain.high >= 0);
+  const bool sparse = row.kind == "zero" || row.kind == "ends";
+  if (sparse && !has_zero && tensor.elements > kMostDense) {
+    return Fail(
+        ErrorKind::kUnsupported,
+        fmt::format("{} elements of a range without 0 are too many to be filled", tensor.elements),
+        "case: profile of " + spec.name);
+  }
+  if (row.kind == "zero" && has_zero) return {};
   FillContext context{
       .stream = stream,
       .dtype = tensor.dtype,
@@ -116,7 +134,7 @@ Status Fill(const ops::TensorSpec& spec, const Profile& profile, std::uint64_t s
     context.parameter[i] =
         given == profile.parameters.end() ? row.parameters[i].fallback : given->second;
   }
-  const bool ends = row.kind == "ends" && spec.domain.kind != ops::Domain::Kind::kRange;
+  const bool ends = row.kind == "ends" && has_zero;
   for (std::int64_t i = 0; i < tensor.elements; ++i) {
     if (ends && !InEnds(tensor.elements, i)) i = tensor.elements - kLastElements;
     tensor.Set(i, Limit(spec.domain, tensor.dtype, row.value(context, i)));

@@ -6,6 +6,7 @@
 #include <cmath>
 #include <map>
 #include <set>
+#include <tuple>
 
 #include "validator/cases/test_instance.h"
 
@@ -48,6 +49,38 @@ TEST(ProfilesTest, EveryProfileRespectsARange) {
         EXPECT_LE(tensor.At(i), 0.7) << row.kind << " " << Name(dtype);
       }
     }
+  }
+}
+
+TEST(ProfilesTest, IntegersStayInTheirRangeAndReachItsEnds) {
+  ops::TensorSpec spec = FloatTensor("q", {"n"}, "u8");
+  spec.domain.kind = ops::Domain::Kind::kRange;
+  spec.domain.low = 2.5;
+  spec.domain.high = 6.5;
+  for (const ProfileRow& row : AllProfiles()) {
+    if (row.applies != InputClass::kInteger) continue;
+    for (const DType dtype : {DType::kU8, DType::kI8, DType::kI32, DType::kI64}) {
+      const Tensor tensor = Filled(spec, std::string(row.kind), dtype, {300});
+      std::set<double> seen;
+      for (std::int64_t i = 0; i < tensor.elements; ++i) seen.insert(tensor.At(i));
+      EXPECT_GE(*seen.begin(), 3) << row.kind << " " << Name(dtype);
+      EXPECT_LE(*seen.rbegin(), 6) << row.kind << " " << Name(dtype);
+      if (row.kind == "uniform") {
+        EXPECT_EQ(seen, (std::set<double>{3, 4, 5, 6}));
+      }
+    }
+  }
+}
+
+TEST(ProfilesTest, BytesAreTakenWhole) {
+  for (const auto [dtype, low, high] :
+       {std::tuple{DType::kU8, 0, 255}, std::tuple{DType::kI8, -128, 127}}) {
+    const Tensor tensor = Filled(FloatTensor("q", {"n"}), "uniform", dtype, {20000});
+    std::set<double> seen;
+    for (std::int64_t i = 0; i < tensor.elements; ++i) seen.insert(tensor.At(i));
+    EXPECT_EQ(seen.size(), 256u);
+    EXPECT_EQ(*seen.begin(), low);
+    EXPECT_EQ(*seen.rbegin(), high);
   }
 }
 
@@ -178,6 +211,24 @@ TEST(ProfilesTest, HugeZerosTouchNothing) {
   const Tensor tensor =
       Filled(FloatTensor("x", {"n"}), "zero", DType::kF32, {std::int64_t{1} << 32});
   EXPECT_EQ(tensor.At(tensor.elements - 1), 0);
+}
+
+TEST(ProfilesTest, HugeRangesAreSparseWhereTheyMayBeAndElseRefused) {
+  ops::TensorSpec spec = FloatTensor("v", {"n"});
+  spec.domain.kind = ops::Domain::Kind::kRange;
+  spec.domain.high = 8;
+  for (const char* kind : {"zero", "ends"}) {
+    spec.domain.low = 0;
+    const Tensor sparse = Filled(spec, kind, DType::kF32, {std::int64_t{1} << 33});
+    EXPECT_EQ(sparse.At(std::int64_t{1} << 32), 0);
+    spec.domain.low = 1;
+    Tensor dense = Tensor::Create(DType::kF32, {std::int64_t{1} << 33}).value();
+    const Status refused = Fill(spec, {.kind = kind, .parameters = {}, .literal = {}}, 1, 0, dense);
+    ASSERT_FALSE(refused);
+    EXPECT_EQ(refused.error().kind, ErrorKind::kUnsupported);
+    // A small one is filled.
+    EXPECT_GE(Filled(spec, kind, DType::kF32, {50}).At(25), 1);
+  }
 }
 
 TEST(ProfilesTest, EndsFillsBothEndsAndTouchesNothingBetween) {

@@ -53,7 +53,11 @@ constexpr std::array kRecipes = {
 
 // The recipe's word for this input, or an empty one where the default serves.
 std::string_view KindFor(const Recipe& recipe, const ops::TensorSpec& spec, DType dtype) {
-  if (spec.is_scalar || spec.IsGenerated()) return {};
+  // Scalars stay plain, but for the ends of their range, where parameters turn something off.
+  const bool ends = spec.is_scalar && recipe.integers == "extremes" &&
+                    spec.domain.kind == ops::Domain::Kind::kRange;
+  if ((spec.is_scalar && !ends) || spec.IsGenerated()) return {};
+  if (ends) return "extremes";
   std::string_view kind;
   const InputClass input_class = ClassOf(spec, dtype);
   if (input_class == InputClass::kFloat) kind = recipe.floats;

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <set>
 #include <utility>
 
 #include "validator/emu/memory.h"
@@ -19,8 +20,11 @@ std::uint8_t FillByte(const BufferSpec& spec) {
 
 bool StartsDefined(const BufferSpec& spec) { return spec.fill != BufferFill::kUninitialised; }
 
-void FillAgain(const BufferSpec& spec, const MemoryRegion& region) {
-  if (region.lazy != nullptr) {
+void FillAgain(const BufferSpec& spec, const PlacedBuffer& buffer) {
+  const MemoryRegion& region = buffer.region;
+  if (spec.fill == BufferFill::kProvided) {
+    std::ranges::copy(buffer.first, region.data);
+  } else if (region.lazy != nullptr) {
     region.lazy->FillAgain();
   } else {
     std::fill_n(region.data, region.size, static_cast<std::byte>(FillByte(spec)));
@@ -92,6 +96,9 @@ bool AddBuffers(Device& device, std::span<const std::span<std::byte>> buffers) {
     device.End(Stop::kEngineFailure, ToString(lives.error()));
     return false;
   }
+  std::set<std::uint32_t> restored;
+  for (const Launch& launch : device.execution.launches)
+    restored.insert(launch.fresh.begin(), launch.fresh.end());
   std::vector<Place> places = PlacesFor(device, specs.size());
   std::uint32_t last = 0;
   for (const Place& place : places) last = std::max(last, place.allocation);
@@ -106,7 +113,11 @@ bool AddBuffers(Device& device, std::span<const std::span<std::byte>> buffers) {
     }
     if (spec.reuse) places[i] = places[spec.reuse->buffer];
     PlacedBuffer placed{.region = RegionFor(device, spec, buffers[i].first(bytes)),
-                        .allocation = places[i].allocation};
+                        .allocation = places[i].allocation,
+                        .first = {}};
+    if (spec.fill == BufferFill::kProvided && restored.contains(static_cast<std::uint32_t>(i)))
+      placed.first.assign(buffers[i].begin(),
+                          buffers[i].begin() + static_cast<std::ptrdiff_t>(bytes));
     TrackRegion(device, placed.region, placed.allocation, places[i].offset + spec.misalign,
                 StartsDefined(spec));
     if (!spec.reuse) device.regions[placed.allocation] = placed.region;
@@ -122,7 +133,7 @@ void PlaceBuffers(Device& device, std::uint32_t number) {
     device.regions[device.buffers[i].allocation] = device.buffers[i].region;
   }
   for (const std::uint32_t buffer : device.execution.launches[number].fresh)
-    FillAgain(device.execution.buffers[buffer], device.buffers[buffer].region);
+    FillAgain(device.execution.buffers[buffer], device.buffers[buffer]);
 }
 
 }  // namespace assay::emu

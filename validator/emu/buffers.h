@@ -8,7 +8,8 @@
 // their own for the whole run. One that takes over another's address (BufferSpec::reuse) moves into
 // that one's allocation when its launch comes, and what lay there is gone: kernels that kept the
 // address find the new buffer, with its own bounds and content. Device::buffers keeps the regions of
-// all of them, before, during and after their lives. Launch::fresh fills some anew in their place.
+// all of them, before, during and after their lives. Launch::fresh fills some anew in their place, or restores what they
+// were handed over with.
 //
 //   if (AddBuffers(device, memory)) PlaceBuffers(device, 0);
 #pragma once

@@ -69,6 +69,7 @@ struct MemoryRegion {
 struct PlacedBuffer {
   MemoryRegion region;
   std::uint32_t allocation = 0;
+  std::vector<std::byte> first;  ///< What a provided buffer holds, where a launch restores it.
 };
 
 /// How a control instruction ended, or one that touches memory: those only by the last two.

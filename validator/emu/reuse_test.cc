@@ -234,6 +234,25 @@ TEST(Fresh, ACallIsMadeAgainOnTheSameMemory) {
   }
 }
 
+TEST(Fresh, WhatWasHandedOverIsThereAgain) {
+  for (const bool fresh : {false, true}) {
+    Calls run("copy", 32);
+    const auto x = run.Add({1, 2, 3, 4}, 4);
+    const auto state = run.Buffer("state", DType::kF32, {9, 8, 7, 6}, BufferRole::kOutput);
+    run.execution.launches[0].args[1] = TestRun::Ptr(state);
+    run.execution.launches.push_back(run.execution.launches[0]);
+    run.execution.launches[1].args[2] = TestRun::Int(3);
+    if (fresh) run.execution.launches[1].fresh = {state};
+    const Report report = run.Run();
+    ASSERT_EQ(report.stop, Stop::kCompleted) << Show(report);
+    EXPECT_TRUE(report.findings.empty()) << Show(report);
+    EXPECT_EQ(report.unwritten_bytes[state], 0u);
+    EXPECT_EQ(run.At(state, 2), 3);
+    EXPECT_EQ(run.At(state, 3), fresh ? 6 : 4);
+    EXPECT_EQ(run.At(x, 3), 4);
+  }
+}
+
 TEST(Fresh, LargeBuffersAreFilledAgainWhereTheyWereTouched) {
   Calls run("sparse", 8);
   const auto x = run.Add({1, 2, 3, 4, 5, 6, 7, 8}, 20 << 20);

@@ -45,10 +45,12 @@ class CallBinder {
                  BufferFill fill, SharedMemory& memory) {
     const auto size = static_cast<std::uint32_t>(SizeOf(dtype));
     // A tensor map can only be made of aligned memory.
-    const bool mapped = std::ranges::any_of(call_.plan->tensor_maps,
-                                            [&](const auto& map) { return map.tensor == name; });
+    const ops::TensorSpec* output = instance_.op.FindOutput(name);
+    const bool mapped = std::ranges::any_of(call_.plan->tensor_maps, [&](const auto& map) {
+      return map.tensor == name || (output != nullptr && map.tensor == output->updates);
+    });
     index_[name] = static_cast<std::uint32_t>(binding_.buffers.size());
-    if (fill != BufferFill::kProvided) filled_.push_back(index_[name]);
+    if (role != BufferRole::kInput) filled_.push_back(index_[name]);
     std::optional<BufferReuse> reuse;
     if (const auto freed = freed_.find(name); freed != freed_.end())
       reuse = BufferReuse{.buffer = freed->second, .launch = first_launch_};
@@ -63,13 +65,19 @@ class CallBinder {
     binding_.buffers.push_back(&memory);
   }
 
+  bool IsUpdated(const ops::TensorSpec& input) const {
+    return std::ranges::any_of(instance_.op.outputs, [&](const ops::TensorSpec& output) {
+      return output.updates == input.name;
+    });
+  }
+
   Status AddInputs() {
     for (const ops::TensorSpec& spec : instance_.op.inputs) {
       const auto found = call_.inputs->find(spec.name);
       if (found == call_.inputs->end()) {
         return Fail(ErrorKind::kInternal, "input '" + spec.name + "' was not materialised");
       }
-      if (spec.is_scalar) continue;
+      if (spec.is_scalar || IsUpdated(spec)) continue;
       // Engines take mutable memory for the sake of outputs; inputs are mapped copy-on-write.
       Tensor& tensor = const_cast<Tensor&>(found->second);
       AddBuffer(spec.name, tensor.dtype, tensor.elements, BufferRole::kInput, BufferFill::kProvided,
@@ -84,11 +92,15 @@ class CallBinder {
       if (!spec.is_scalar) {
         ASSAY_TRY(shape, ops::ResolveShape(spec, *call_.axes));
       }
-      ASSAY_TRY(Tensor tensor, Tensor::Create(instance_.TypeOf(spec), std::move(shape)));
+      const bool updates = !spec.updates.empty();
+      ASSAY_TRY(Tensor tensor, updates ? call_.inputs->find(spec.updates)->second.Clone()
+                                       : Tensor::Create(instance_.TypeOf(spec), std::move(shape)));
       Tensor& kept = bound_.outputs.emplace(spec.name, std::move(tensor)).first->second;
       bound_.buffer_of[spec.name] = binding_.buffers.size();
       AddBuffer(spec.name, kept.dtype, kept.elements, BufferRole::kOutput,
-                BufferFill::kUninitialised, kept.memory);
+                updates ? BufferFill::kProvided : BufferFill::kUninitialised, kept.memory);
+      // One piece of memory with two names.
+      if (updates) index_[spec.updates] = index_[spec.name];
     }
     return {};
   }

@@ -1,8 +1,8 @@
 // Binding: a resolved launch plan, a compiled kernel and the calls to make become one Execution
 // with its buffers.
 //
-// The plan's names turn into buffers (inputs as handed over, outputs and workspace poisoned or
-// zeroed as the plan says) and scalars (axes as i64, scalar inputs by value in their dtype; the
+// The plan's names turn into buffers (inputs as handed over, outputs and workspace poisoned, or
+// zeroed as the plan says, or filled with the input that they overwrite) and scalars (axes as i64, scalar inputs by value in their dtype; the
 // engine narrows them to the kernel's parameters, checked). Several calls may be made in one
 // context, each with buffers of its own: module-scope state of the kernel survives from one to the
 // next. With reuse_addresses their buffers lie where those of the call before lay, which are freed.
@@ -11,7 +11,7 @@
 //   ASSAY_TRY(Report report, engine.Run(binding.execution, binding.buffers, Trust::kCandidate));
 //   const TensorMap& y = binding.calls.back().outputs;
 //
-// Cost: creating the outputs; inputs are not copied. A Binding owns its outputs and workspace and
+// Cost: creating the outputs; inputs are not copied, unless overwritten. A Binding owns its outputs and workspace and
 // borrows the inputs.
 #pragma once
 
@@ -31,7 +31,8 @@ namespace assay::engine {
 
 /// One call of all the plan's kernels, or the same call several times over on the same memory:
 /// outputs and workspace are filled anew in between, and the last one's outputs stay. Inputs are
-/// mapped copy-on-write by whoever runs them, so they stay as they are.
+/// mapped copy-on-write by whoever runs them, so they stay as they are; of one that an output
+/// overwrites the kernels get a copy, under both names, which each call finds as it was.
 struct Call {
   const ops::ResolvedPlan* plan = nullptr;
   const ops::AxisValues* axes = nullptr;

@@ -161,6 +161,32 @@ TEST_F(BindTest, OneCallIsMadeSeveralTimesOnItsBuffers) {
   EXPECT_TRUE(CheckBuffers(execution));
 }
 
+TEST_F(BindTest, AnOutputThatOverwritesAnInputIsACopyOfItWithTwoNames) {
+  ops::TensorSpec next = Spec("x_out", {"n"}, "bf16");
+  next.updates = "x";
+  instance_.op.outputs.push_back(next);
+  plan_.kernels[0].args = {"x", "sums", "y", "factor", "x_out"};
+  inputs_.find("x")->second.Set(4, 7);
+  const std::vector<Call> calls = {{&plan_, &axes_, &inputs_, 2}, {&plan_, &axes_, &inputs_}};
+  const auto binding = Bind(instance_, compiled_, calls, {.reuse_addresses = true});
+  ASSERT_TRUE(binding) << ToString(binding.error());
+  const Execution& execution = binding->execution;
+  // y, x_out, sums, twice.
+  ASSERT_EQ(execution.buffers.size(), 6u);
+  EXPECT_EQ(execution.buffers[1].role, BufferRole::kOutput);
+  EXPECT_EQ(execution.buffers[1].fill, BufferFill::kProvided);
+  EXPECT_EQ(execution.launches[0].args[0].buffer, 1u);
+  EXPECT_EQ(execution.launches[0].args[4].buffer, 1u);
+  // Each call finds it as it was; and the input itself stays.
+  EXPECT_THAT(execution.launches[1].fresh, testing::ElementsAre(0, 1, 2));
+  EXPECT_EQ(execution.buffers[4].reuse, (BufferReuse{1, 2}));
+  EXPECT_TRUE(CheckBuffers(execution));
+  const Tensor& out = binding->calls[1].outputs.find("x_out")->second;
+  EXPECT_NE(binding->buffers[4], &inputs_.find("x")->second.memory);
+  EXPECT_EQ(binding->buffers[4], &out.memory);
+  EXPECT_EQ(out.At(4), 7);
+}
+
 TEST_F(BindTest, UnknownNamesAreErrorsWithAPlace) {
   plan_.kernels[0].args = {"nobody"};
   const auto unknown = BindOnce();

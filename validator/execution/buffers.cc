@@ -61,7 +61,7 @@ Status CheckBuffers(const Execution& execution) {
     }
     for (const std::uint32_t buffer : launch.fresh) {
       const bool filled = buffer < lives.size() && lives[buffer].Holds(l) &&
-                          execution.buffers[buffer].fill != BufferFill::kProvided;
+                          execution.buffers[buffer].role != BufferRole::kInput;
       if (filled) continue;
       return Fail(ErrorKind::kMalformedInput,
                   fmt::format("{} is no buffer that lives then and can be filled anew", buffer),

@@ -22,7 +22,7 @@ namespace assay {
 enum class BufferRole : std::uint8_t { kInput, kOutput, kWorkspace };
 /// What a buffer holds before the first launch.
 enum class BufferFill : std::uint8_t {
-  kProvided,       ///< The bytes handed over; all defined.
+  kProvided,       ///< The bytes handed over; all defined. An output that starts so is updated.
   kZero,           ///< Zeros; defined.
   kUninitialised,  ///< Poisoned with `poison`; every byte undefined until written.
 };
@@ -89,7 +89,7 @@ struct Launch {
   /// afforded.
   std::vector<BlockRange> only;
   /// Buffers that hold their first content again before this launch, undefined bytes and all: a
-  /// call is made once more on the same memory. None that is provided.
+  /// call is made once more on the same memory. No inputs: nobody writes those.
   std::vector<std::uint32_t> fresh;
 };
 

@@ -121,9 +121,10 @@ TEST(Reuse, LivesThatDoNotFitTogetherAreRefused) {
   EXPECT_FALSE(ExecutionFromJson(json));
 }
 
-TEST(Fresh, NamesBuffersThatLiveAndHaveAFill) {
+TEST(Fresh, NamesBuffersThatLiveAndMayBeWritten) {
   Execution execution = Reusing();
-  execution.buffers[1].fill = execution.buffers[2].fill = BufferFill::kUninitialised;
+  execution.buffers[1].fill = BufferFill::kUninitialised;
+  execution.buffers[1].role = execution.buffers[2].role = BufferRole::kOutput;
   execution.launches[1].fresh = {1};
   execution.launches[3].fresh = {2};
   const Json json = ToJson(execution);
@@ -131,7 +132,7 @@ TEST(Fresh, NamesBuffersThatLiveAndHaveAFill) {
   const auto back = ExecutionFromJson(json);
   ASSERT_TRUE(back) << ToString(back.error());
   EXPECT_EQ(ToJson(*back), json);
-  for (const std::uint32_t wrong : {0u, 1u, 4u, ~0u}) {  // provided, freed, nobody
+  for (const std::uint32_t wrong : {0u, 1u, 4u, ~0u}) {  // an input, freed, nobody
     execution.launches[3].fresh = {wrong};
     EXPECT_FALSE(ExecutionFromJson(ToJson(execution))) << wrong;
   }

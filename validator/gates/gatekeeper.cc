@@ -109,6 +109,7 @@ Judgement Gatekeeper::Judge(const ops::Instance& instance, const verdict::Candid
   verdict::Verdict& verdict = judgement.verdict;
   verdict.instance = instance.Id();
   verdict.engine = std::string(impl_->tools.engine.name());
+  verdict.truth = instance.op.truth;
   if (impl_->tools.gpu != nullptr) verdict.engine += "," + std::string(impl_->tools.gpu->name());
   verdict.unsafe_no_jail = impl_->options.unsafe_no_jail;
   GateContext context(instance, candidate, impl_->tools, impl_->options);

@@ -5,14 +5,26 @@
 
 namespace assay::oracle {
 
+namespace {
+
+bool IsExact(const ops::Instance& instance, const ops::TensorSpec& spec) {
+  using Kind = ops::Relation::Kind;
+  if (spec.relation.kind == Kind::kExact || instance.op.contract.exact_outputs.contains(spec.name))
+    return true;
+  // Integers that are said to be within an allowance are rounded results.
+  return !IsFloat(instance.TypeOf(spec)) && spec.relation.kind != Kind::kAllowance;
+}
+
+}  // namespace
+
 std::optional<TruthPoint> ReadCell(const ops::Instance& instance, const ops::TensorSpec& spec,
                                    const Tensor& cells, std::int64_t index) {
   if (index < 0 || index >= cells.elements / 6) return std::nullopt;
   const Cell& cell = reinterpret_cast<const Cell*>(cells.memory.bytes().data())[index];
   if (cell.value == 0 && cell.hard == 0 && cell.terms == 0) return std::nullopt;
   const DType dtype = instance.TypeOf(spec);
-  if (!IsFloat(dtype) || instance.op.contract.exact_outputs.contains(spec.name))
-    return TruthPoint{index, cell.value, 0};
+  if (IsExact(instance, spec)) return TruthPoint{index, cell.value, 0};
+  if (!IsFloat(dtype)) return TruthPoint{index, cell.value, cell.hard};
   return TruthPoint{index, cell.value,
                     cell.hard + UlpAt(dtype, std::fabs(cell.value) + cell.hard) / 2};
 }
@@ -24,7 +36,10 @@ OutputTruth ReadCells(const ops::Instance& instance, const ops::TensorSpec& spec
   truth.ordinary = exchangeable;
   truth.shape = cells.shape;
   truth.shape.pop_back();
-  truth.exact = !IsFloat(truth.dtype) || instance.op.contract.exact_outputs.contains(spec.name);
+  truth.exact = IsExact(instance, spec);
+  truth.keeps_zero_sign = spec.relation.keeps_zero_sign;
+  // Scores that a kernel compares are stored nowhere.
+  const bool stored = instance.op.FindOutput(spec.name) != nullptr;
   const auto count = static_cast<std::size_t>(cells.elements / 6);
   const auto* data = reinterpret_cast<const Cell*>(cells.memory.bytes().data());
   truth.value.resize(count);
@@ -41,8 +56,9 @@ OutputTruth ReadCells(const ops::Instance& instance, const ops::TensorSpec& spec
   for (std::size_t i = 0; i < count; ++i) sums = sums || data[i].terms > 1;
   for (std::size_t i = 0; i < count; ++i) {
     const Cell& cell = data[i];
-    const double half_ulp =
-        IsFloat(truth.dtype) ? UlpAt(truth.dtype, std::fabs(cell.value) + cell.hard) / 2 : 0;
+    const double half_ulp = stored && IsFloat(truth.dtype)
+                                ? UlpAt(truth.dtype, std::fabs(cell.value) + cell.hard) / 2
+                                : 0;
     truth.value[i] = cell.value;
     truth.allowance[i] = truth.exact    ? 0
                          : rounds_again ? cell.hard + half_ulp

@@ -1,4 +1,5 @@
-// Compare: every element against its allowance, then rows, columns and signs.
+// Outputs whose elements have truths of their own: every element against its allowance, then rows,
+// columns and signs.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -9,6 +10,7 @@
 #include "validator/oracle/element.h"
 #include "validator/oracle/groups.h"
 #include "validator/oracle/oracle.h"
+#include "validator/oracle/relations.h"
 
 namespace assay::oracle {
 namespace {
@@ -24,19 +26,19 @@ constexpr double kGrowthErrors = 4;
 /// Compares one output.
 class OutputComparer {
  public:
-  OutputComparer(const ops::Instance& instance, const TensorMap& inputs, std::string name,
-                 const OutputTruth& truth, const Tensor& got, Comparison& out)
-      : scatters_(truth.shape.size() > 1 && std::ranges::any_of(instance.op.inputs,
-                                                                [](const ops::TensorSpec& input) {
-                                                                  return input.domain.kind ==
-                                                                         ops::Domain::Kind::kIndex;
-                                                                })),
-        instance_(instance),
-        inputs_(inputs),
-        contract_(instance.op.contract),
-        name_(std::move(name)),
-        truth_(truth),
-        got_(got),
+  OutputComparer(const Compared& output, Comparison& out)
+      : scatters_(output.truth.shape.size() > 1 &&
+                  std::ranges::any_of(output.instance.op.inputs,
+                                      [](const ops::TensorSpec& input) {
+                                        return input.domain.kind == ops::Domain::Kind::kIndex;
+                                      })),
+        any_nan_(output.AnyNan()),
+        instance_(output.instance),
+        inputs_(output.inputs),
+        contract_(output.instance.op.contract),
+        name_(output.spec.name),
+        truth_(output.truth),
+        got_(output.got),
         out_(out) {}
 
   void Run() {
@@ -74,7 +76,6 @@ class OutputComparer {
 
   void CheckElements() {
     const double unit = UnitRoundoff(contract_.accumulate);
-    const bool any_nan = contract_.nan_policy == "any";
     const std::int64_t columns = truth_.shape.empty() ? 1 : truth_.shape.back();
     const auto elements = static_cast<std::int64_t>(truth_.value.size());
     ErrorProfile& profile =
@@ -83,7 +84,7 @@ class OutputComparer {
             .first->second;
     bool first_wrong = true, first_imprecise = true;
     for (std::size_t i = 0; i < truth_.value.size(); ++i) {
-      const ElementCheck check = CheckElement(truth_, i, GotAt(i), any_nan, unit);
+      const ElementCheck check = CheckElement(truth_, i, GotAt(i), any_nan_, unit);
       if (check.verdict == ElementClass::kUnconstrained) {
         ++unconstrained_;
       } else {
@@ -340,6 +341,7 @@ class OutputComparer {
   }
 
   const bool scatters_;  // Rows, and indices among the inputs that say where contributions go.
+  const bool any_nan_;   // It is open what becomes of NaN.
   const ops::Instance& instance_;
   const TensorMap& inputs_;
   const ops::Contract& contract_;
@@ -359,20 +361,6 @@ class OutputComparer {
 
 }  // namespace
 
-Comparison Compare(const ops::Instance& instance, const Truth& truth, const cases::Case&,
-                   const cases::Materialised& inputs, const TensorMap& outputs) {
-  Comparison comparison;
-  for (const ops::TensorSpec& spec : instance.op.outputs) {
-    const auto expected = truth.outputs.find(spec.name);
-    const auto got = outputs.find(spec.name);
-    ASSAY_CHECK(expected != truth.outputs.end() && got != outputs.end(),
-                "outputs and truth belong to the same case");
-    ASSAY_CHECK(static_cast<std::size_t>(got->second.elements) == expected->second.value.size(),
-                "same shape");
-    OutputComparer(instance, inputs.inputs, spec.name, expected->second, got->second, comparison)
-        .Run();
-  }
-  return comparison;
-}
+void CompareElements(const Compared& output, Comparison& out) { OutputComparer(output, out).Run(); }
 
 }  // namespace assay::oracle

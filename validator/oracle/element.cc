@@ -21,9 +21,13 @@ double Rounded(DType type, double value) {
   return LoadAsDouble(type, bytes.data());
 }
 
+namespace {
+double Spacing(DType type, double value) { return IsFloat(type) ? UlpAt(type, value) : 1; }
+}  // namespace
+
 bool IsInOrder(DType type, double value, double slack, double got) {
   if (got == Rounded(type, value)) return true;
-  return slack > 0 && std::fabs(got - value) <= slack + UlpAt(type, std::fabs(value) + slack) / 2;
+  return slack > 0 && std::fabs(got - value) <= slack + Spacing(type, std::fabs(value) + slack) / 2;
 }
 
 ElementCheck CheckElement(const OutputTruth& truth, std::size_t index, double got, bool any_nan,
@@ -36,6 +40,9 @@ ElementCheck CheckElement(const OutputTruth& truth, std::size_t index, double go
     return std::isnan(got) ? ElementCheck{} : wrong;
   }
   if (std::isinf(allowance)) return {ElementClass::kUnconstrained, 0, 0};
+  if (truth.keeps_zero_sign && value == 0 && got == 0 && truth.typical[index] == 0 &&
+      std::signbit(got) != std::signbit(value))
+    return wrong;
   if (truth.exact) return got == value ? ElementCheck{} : wrong;
   if (std::isnan(got)) return wrong;
   if (std::isinf(value)) return got == value ? ElementCheck{} : wrong;
@@ -54,7 +61,7 @@ ElementCheck CheckElement(const OutputTruth& truth, std::size_t index, double go
   check.allowances = allowance > 0 ? magnitude / allowance : magnitude > 0 ? kInfinity : 0;
   if (magnitude <= allowance) return check;
   const double narrow = UnitRoundoff(DType::kBF16) / unit_roundoff;
-  const double gross = kGross * narrow * truth.typical[index] + 8 * UlpAt(truth.dtype, value);
+  const double gross = kGross * narrow * truth.typical[index] + 8 * Spacing(truth.dtype, value);
   check.verdict = magnitude > gross ? ElementClass::kWrong : ElementClass::kImprecise;
   return check;
 }

@@ -1,11 +1,14 @@
 #include "validator/oracle/oracle.h"
 
+#include <limits>
 #include <list>
 #include <mutex>
 
+#include "base/digest.h"
 #include "base/json.h"
 #include "ops/prelude.h"
 #include "validator/oracle/cells.h"
+#include "validator/oracle/choices.h"
 #include "validator/oracle/generator.h"
 #include "validator/oracle/randomness.h"
 #include "validator/oracle/reference_run.h"
@@ -24,20 +27,39 @@ std::size_t BytesOf(const Truth& truth) {
 }
 
 /// What the reference's own order gives.
-Result<void> AddInOrder(ReferenceRunner& runner, const ops::Instance& instance,
-                        const cases::Materialised& inputs, Truth& truth) {
+Result<void> AddInOrder(TruthSource& source, const ops::Instance& instance,
+                        const ops::AxisValues& axes, const TensorMap& inputs, Truth& truth) {
   NumberType separate{.kind = NumberType::Kind::kRounded,
                       .format = instance.op.contract.accumulate};
   NumberType fused = separate, bounded;
   fused.fused = true;
   bounded.in_order = true;
-  ASSAY_TRY(const Cells first, runner.Run(instance, separate, inputs.axes, inputs.inputs));
-  ASSAY_TRY(const Cells second, runner.Run(instance, fused, inputs.axes, inputs.inputs));
-  ASSAY_TRY(const Cells slack, runner.Run(instance, bounded, inputs.axes, inputs.inputs));
+  ASSAY_TRY(const Cells first, source.Run(instance, separate, axes, inputs));
+  ASSAY_TRY(const Cells second, source.Run(instance, fused, axes, inputs));
+  ASSAY_TRY(const Cells slack, source.Run(instance, bounded, axes, inputs));
   for (auto& [name, output] : truth.outputs)
     ReadInOrder(first.find(name)->second, second.find(name)->second, slack.find(name)->second,
                 output);
   return {};
+}
+
+/// Elements that the op leaves open are open.
+void OpenWhereUndefined(const ops::OpSpec& op, Truth& truth) {
+  for (const ops::TensorSpec& spec : op.outputs) {
+    if (spec.relation.where.empty()) continue;
+    OutputTruth& output = truth.outputs.find(spec.name)->second;
+    const std::vector<double>& mask = truth.outputs.find(spec.relation.where)->second.value;
+    for (std::size_t i = 0; i < output.value.size(); ++i) {
+      if (mask[i * mask.size() / output.value.size()] != 0) continue;
+      output.value[i] = 0;
+      output.allowance[i] = std::numeric_limits<double>::infinity();
+      if (!output.in_order.empty()) output.in_order[i] = output.allowance[i];
+    }
+  }
+}
+
+std::string KeyOf(const ops::Instance& instance, const cases::Case& value) {
+  return instance.Id() + " " + instance.op.digest + " " + CompactJson(cases::ToJson(value));
 }
 
 }  // namespace
@@ -46,6 +68,7 @@ struct Oracle::Impl {
   Impl(engine::Compiler& compiler, engine::Engine& engine) : runner(compiler, engine) {}
 
   ReferenceRunner runner;
+  std::vector<std::unique_ptr<TruthSource>> sources;  ///< Of other kinds.
   Generator generator{runner};
   std::mutex mutex;
   struct Entry {
@@ -54,6 +77,51 @@ struct Oracle::Impl {
   };
   std::list<Entry> entries;  // most recently used first
   std::size_t bytes = 0;
+
+  Result<TruthSource*> SourceOf(const ops::Instance& instance) {
+    if (instance.op.truth == runner.kind()) return &runner;
+    for (const auto& source : sources) {
+      if (source->kind() == instance.op.truth) return source.get();
+    }
+    return Fail(ErrorKind::kUnsupported,
+                "nothing here runs references of the kind '" + instance.op.truth + "'",
+                instance.op.name + ": /reference/kind");
+  }
+
+  /// What the reference writes, for inputs with choices among them.
+  Result<Truth> Run(const ops::Instance& instance, const ops::AxisValues& axes,
+                    const Randomness& randomness, const TensorMap& inputs) {
+    NumberType type;
+    type.independent = randomness.independent;
+    type.trending = randomness.trending;
+    ASSAY_TRY(TruthSource* const source, SourceOf(instance));
+    ASSAY_TRY(const Cells cells, source->Run(instance, type, axes, inputs));
+    Truth truth;
+    for (const auto* specs : {&instance.op.outputs, &instance.op.hidden}) {
+      for (const ops::TensorSpec& spec : *specs) {
+        const auto written = cells.find(spec.name);
+        if (written == cells.end()) continue;  // a choice, which the reference reads
+        OutputTruth output = ReadCells(instance, spec, written->second, randomness.exchangeable);
+        output.ordinary = output.ordinary && !TensorCoresApply(instance);
+        truth.outputs[spec.name] = std::move(output);
+      }
+    }
+    if (!instance.op.contract.reassociation)
+      ASSAY_TRY_VOID(AddInOrder(*source, instance, axes, inputs, truth));
+    OpenWhereUndefined(instance.op, truth);
+    return truth;
+  }
+
+  /// `made`: outputs whose choices are taken where they are right; may be null.
+  Result<Truth> Compute(const ops::Instance& instance, const cases::Materialised& inputs,
+                        const TensorMap* made) {
+    const Randomness randomness = RandomnessOf(inputs.inputs);
+    const auto run = [&](const TensorMap& all) {
+      return Run(instance, inputs.axes, randomness, all);
+    };
+    if (!instance.op.Chooses()) return run(inputs.inputs);
+    return TruthOfChoices(instance, inputs, made, run);
+  }
 
   std::shared_ptr<const Truth> Find(const std::string& key) {
     const std::lock_guard lock(mutex);
@@ -79,7 +147,14 @@ Oracle::Oracle(engine::Compiler& compiler, engine::Engine& engine)
     : impl_(std::make_unique<Impl>(compiler, engine)) {}
 Oracle::~Oracle() = default;
 
-Status Oracle::Check(const ops::Instance& instance) { return impl_->runner.Check(instance); }
+void Oracle::Serve(std::unique_ptr<TruthSource> source) {
+  impl_->sources.push_back(std::move(source));
+}
+
+Status Oracle::Check(const ops::Instance& instance) {
+  ASSAY_TRY(TruthSource* const source, impl_->SourceOf(instance));
+  return source->Check(instance);
+}
 
 Result<cases::Materialised> Oracle::Materialise(const ops::Instance& instance,
                                                 const cases::Case& value) {
@@ -96,39 +171,49 @@ Result<std::shared_ptr<const Truth>> Oracle::Evaluate(const ops::Instance& insta
                 "a contract with an f64 accumulator needs a truth beyond f64",
                 instance.op.name + ": /precision/accumulate", "choose f32");
   }
-  std::string key =
-      instance.Id() + " " + instance.op.digest + " " + CompactJson(cases::ToJson(value));
+  std::string key = KeyOf(instance, value);
   if (auto found = impl_->Find(key)) return found;
-  const Randomness randomness = RandomnessOf(inputs.inputs);
-  NumberType type;
-  type.independent = randomness.independent;
-  type.trending = randomness.trending;
-  ASSAY_TRY(const Cells cells, impl_->runner.Run(instance, type, inputs.axes, inputs.inputs));
-  auto truth = std::make_shared<Truth>();
+  ASSAY_TRY(Truth truth, impl_->Compute(instance, inputs, nullptr));
+  auto kept = std::make_shared<const Truth>(std::move(truth));
+  impl_->Keep(std::move(key), kept);
+  return kept;
+}
+
+Result<std::shared_ptr<const Truth>> Oracle::EvaluateFor(const ops::Instance& instance,
+                                                         const cases::Case& value,
+                                                         const cases::Materialised& inputs,
+                                                         const TensorMap& outputs) {
+  ASSAY_TRY(std::shared_ptr<const Truth> truth, Evaluate(instance, value, inputs));
+  if (!instance.op.Chooses() || ChoseAlike(instance.op, *truth, outputs)) return truth;
+  std::string key = KeyOf(instance, value) + " chosen";
   for (const ops::TensorSpec& spec : instance.op.outputs) {
-    OutputTruth output =
-        ReadCells(instance, spec, cells.find(spec.name)->second, randomness.exchangeable);
-    output.ordinary = output.ordinary && !TensorCoresApply(instance);
-    truth->outputs[spec.name] = std::move(output);
+    if (spec.relation.kind != ops::Relation::Kind::kChoice) continue;
+    const std::span<const std::byte> bytes = outputs.find(spec.name)->second.memory.bytes();
+    key += " " + Sha256Hex(bytes);
   }
-  if (!instance.op.contract.reassociation)
-    ASSAY_TRY_VOID(AddInOrder(impl_->runner, instance, inputs, *truth));
-  impl_->Keep(std::move(key), truth);
-  return truth;
+  if (auto found = impl_->Find(key)) return found;
+  ASSAY_TRY(Truth theirs, impl_->Compute(instance, inputs, &outputs));
+  auto kept = std::make_shared<const Truth>(std::move(theirs));
+  impl_->Keep(std::move(key), kept);
+  return kept;
 }
 
 Result<SparseTruth> Oracle::EvaluateAt(const ops::Instance& instance,
                                        const cases::Materialised& inputs,
                                        const SparseElements& wanted) {
+  if (instance.op.Chooses()) {
+    return Fail(ErrorKind::kUnsupported, "what follows from a choice hangs on all of its scores",
+                instance.op.name);
+  }
   NumberType type;
   type.independent = false;
-  ASSAY_TRY(const Cells cells,
-            impl_->runner.RunAt(instance, type, inputs.axes, inputs.inputs, wanted));
+  ASSAY_TRY(TruthSource* const source, impl_->SourceOf(instance));
+  ASSAY_TRY(const Cells cells, source->RunAt(instance, type, inputs.axes, inputs.inputs, wanted));
   SparseTruth truth;
   for (const auto& [name, elements] : wanted) {
     const ops::TensorSpec* spec = instance.op.FindOutput(name);
     const auto found = cells.find(name);
-    if (spec == nullptr || found == cells.end()) continue;
+    if (spec == nullptr || found == cells.end() || !spec->relation.HoldsElements()) continue;
     for (const std::int64_t index : elements) {
       if (const auto point = ReadCell(instance, *spec, found->second, index))
         truth[name].push_back(*point);

@@ -23,12 +23,16 @@
 
 namespace assay::oracle {
 
+class TruthSource;
+
 /// One output: truth and allowance for each element, row-major.
 struct OutputTruth {
   Shape shape;
   DType dtype = DType::kF32;
   /// Bits must agree (integer outputs, exact mode).
   bool exact = false;
+  /// -0 is no 0 where no honest error could have changed its sign.
+  bool keeps_zero_sign = false;
   /// Terms in no particular order, rounded to nearest: errors grow like the square root of the
   /// length.
   bool ordinary = true;
@@ -51,6 +55,7 @@ struct OutputTruth {
 };
 
 struct Truth {
+  /// Hidden ones and choices too.
   std::map<std::string, OutputTruth, std::less<>> outputs;
 };
 
@@ -69,6 +74,10 @@ class Oracle {
   Oracle(engine::Compiler& compiler, engine::Engine& engine);
   virtual ~Oracle();
 
+  /// Truths of ops whose reference is of another kind than CUDA come from `source`. Before the first
+  /// truth is asked for.
+  void Serve(std::unique_ptr<TruthSource> source);
+
   /// Can the op judge anything? Compiles its reference, which later truths need anyway. An error is
   /// a fault of the op, and the same for every candidate. Virtual for tests.
   virtual Status Check(const ops::Instance& instance);
@@ -84,9 +93,19 @@ class Oracle {
                                                         const cases::Case& value,
                                                         const cases::Materialised& inputs);
 
+  /// The truth that `outputs` are to be held to: that of Evaluate, but for what follows from choices
+  /// (ops/relation.h). Where a candidate chose otherwise than the truth, and rightly so, everything
+  /// else is computed for its choice.
+  Result<std::shared_ptr<const Truth>> EvaluateFor(const ops::Instance& instance,
+                                                   const cases::Case& value,
+                                                   const cases::Materialised& inputs,
+                                                   const TensorMap& outputs);
+
   /// Truth of some elements only, for shapes with more than can be computed: for each output, the
-  /// elements of `wanted` for which there is a truth (not all, and none that is exactly 0).
-  /// kUnsupported where the reference cannot be run in part, kLimit where that takes too long.
+  /// elements of `wanted` for which there is a truth (not all, none that is exactly 0, and none of
+  /// outputs whose elements have no truths of their own).
+  /// kUnsupported where the reference cannot be run in part, or follows from choices, which hang on
+  /// all scores; kLimit where that takes too long.
   virtual Result<SparseTruth> EvaluateAt(const ops::Instance& instance,
                                          const cases::Materialised& inputs,
                                          const SparseElements& wanted);

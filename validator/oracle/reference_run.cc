@@ -61,10 +61,11 @@ Result<ops::LaunchPlan> ReadPlan(const ops::OpSpec& op) {
   return ops::ParseLaunchPlan(document, file, op);
 }
 
-/// The op as its reference sees it: outputs are cells of doubles, workspace of dtype "Real" is
-/// words of doubles.
+/// The op as its reference sees it (ops::ReferenceOf): outputs are cells of doubles, workspace of
+/// dtype "Real" is words of doubles.
 ops::Instance Widened(const ops::Instance& instance, const NumberType& type) {
   ops::Instance wide = instance;
+  wide.op = ops::ReferenceOf(instance.op);
   for (ops::TensorSpec& output : wide.op.outputs) {
     output.dtype_name = "f64";
     output.shape.push_back(ops::Expression::Constant(type.CellWords()));

@@ -1,5 +1,5 @@
 // Runs an op's reference in a number type of the prelude (ops/prelude): compile, bind wide outputs,
-// run on an engine, collect the cells.
+// run on an engine, collect the cells. The source of truth of kind "cuda" (truth_source.h).
 //
 // Thread-safe; compiled references are kept.
 #pragma once
@@ -14,57 +14,34 @@
 #include "ops/op.h"
 #include "validator/engine/compiler.h"
 #include "validator/engine/engine.h"
+#include "validator/oracle/truth_source.h"
 
 namespace assay::oracle {
 
 /// May products be added by tensor cores, which truncate? Not those of f32 inputs: TF32 drops bits.
 bool TensorCoresApply(const ops::Instance& instance);
 
-/// Which number type `Real` is.
-struct NumberType {
-  enum class Kind : std::uint8_t { kBounded, kRounded } kind = Kind::kBounded;
-  bool independent = true;     ///< kBounded: roundings may be taken for independent.
-  bool in_order = false;       ///< kBounded: sums and products cost nothing (oracle.h, in_order).
-  bool fused = false;          ///< kRounded: products are not rounded before they are added.
-  bool trending = false;       ///< kBounded: values drift along the index.
-  DType format = DType::kF32;  ///< kRounded: bf16, f16 or f32.
-  enum class Rounding : std::uint8_t {
-    kNearest,
-    kTowardZero,
-    kStochastic
-  } rounding = Rounding::kNearest;
-  std::uint64_t seed = 0;  ///< kStochastic.
-
-  /// Doubles that a Real, or a stored output element, takes.
-  std::int64_t RealWords() const { return kind == Kind::kBounded ? 9 : 2; }
-  std::int64_t CellWords() const { return kind == Kind::kBounded ? 6 : 1; }
-};
-
-/// Output -> f64 tensor of the output's shape with one more axis, of CellWords() elements.
-using Cells = TensorMap;
-
-/// Output -> numbers of the elements that are asked for.
-using Wanted = std::map<std::string, std::vector<std::int64_t>, std::less<>>;
-
-class ReferenceRunner {
+class ReferenceRunner final : public TruthSource {
  public:
   ReferenceRunner(engine::Compiler& compiler, engine::Engine& engine)
       : compiler_(compiler), engine_(engine) {}
 
-  /// Does the reference compile?
-  Status Check(const ops::Instance& instance);
+  std::string_view kind() const override { return "cuda"; }
+  Standing standing() const override { return Standing::kDerived; }
 
-  /// Errors are faults of the op (its reference does not compile, has findings, is not covered by
-  /// the engine) or of the machine.
+  /// Does the reference compile?
+  Status Check(const ops::Instance& instance) override;
+
   Result<Cells> Run(const ops::Instance& instance, const NumberType& type,
-                    const ops::AxisValues& axes, const TensorMap& inputs);
+                    const ops::AxisValues& axes, const TensorMap& inputs) override;
 
   /// The same, but only those threads run, in blocks as small as the grid has room for, which, by the
   /// reference's convention (one thread an output element, or one a row), write the `wanted` elements
   /// of each output; at most kBlocksOfAnOutput blocks for each output. Cells of other elements are zero. kUnsupported where the plan cannot be cut
   /// so.
   Result<Cells> RunAt(const ops::Instance& instance, const NumberType& type,
-                      const ops::AxisValues& axes, const TensorMap& inputs, const Wanted& wanted);
+                      const ops::AxisValues& axes, const TensorMap& inputs,
+                      const Wanted& wanted) override;
   static constexpr std::size_t kBlocksOfAnOutput = 6;
 
  private:

@@ -41,6 +41,10 @@ std::vector<Shape> Shapes() {
       {"scatter_add", {{"tokens", 90}, {"hidden", 17}, {"rows", 6}}},
       {"cumsum", {{"rows", 2}, {"columns", 1}}},
       {"cumsum", {{"rows", 3}, {"columns", 300}}},
+      {"moe_router", {{"tokens", 1}, {"hidden", 1}, {"experts", 1}, {"chosen", 1}}},
+      {"moe_router", {{"tokens", 6}, {"hidden", 40}, {"experts", 33}, {"chosen", 4}}},
+      {"adamw", {{"n", 1}}},
+      {"adamw", {{"n", 300}}},
   };
 }
 

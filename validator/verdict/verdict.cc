@@ -136,10 +136,15 @@ std::vector<const Counterexample*> Verdict::Counterexamples() const {
 Json ToJson(const Verdict& verdict) {
   Json gates = Json::array();
   for (const GateResult& result : verdict.gates) gates.push_back(GateToJson(result));
-  return {{"schema", kVerdictSchema},  {"outcome", Name(verdict.outcome)},
-          {"reason", verdict.reason},  {"instance", verdict.instance},
-          {"engine", verdict.engine},  {"unsafe_no_jail", verdict.unsafe_no_jail},
-          {"gates", std::move(gates)}, {"ledger", ToJson(verdict.ledger)}};
+  return {{"schema", kVerdictSchema},
+          {"outcome", Name(verdict.outcome)},
+          {"reason", verdict.reason},
+          {"instance", verdict.instance},
+          {"engine", verdict.engine},
+          {"truth", verdict.truth},
+          {"unsafe_no_jail", verdict.unsafe_no_jail},
+          {"gates", std::move(gates)},
+          {"ledger", ToJson(verdict.ledger)}};
 }
 
 Result<Verdict> VerdictFromJson(const Json& json, std::string place) {
@@ -150,6 +155,7 @@ Result<Verdict> VerdictFromJson(const Json& json, std::string place) {
   ASSAY_TRY(verdict.reason, reader.Optional<std::string>("reason", ""));
   ASSAY_TRY(verdict.instance, reader.Required<std::string>("instance"));
   ASSAY_TRY(verdict.engine, reader.Required<std::string>("engine"));
+  ASSAY_TRY(verdict.truth, reader.Optional<std::string>("truth", verdict.truth));
   ASSAY_TRY(verdict.unsafe_no_jail, reader.Required<bool>("unsafe_no_jail"));
   ASSAY_TRY(verdict.gates, ListFromJson<GateResult>(reader, "gates", GateFromJson));
   // Verdicts written before there was a ledger have none.

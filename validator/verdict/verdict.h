@@ -48,6 +48,7 @@ struct Verdict {
   std::string reason;  ///< One line for people.
   std::string instance;
   std::string engine;
+  std::string truth = "cuda";     ///< Kind of the reference behind all truths (OpSpec::truth).
   bool unsafe_no_jail = false;    ///< Bars emission.
   std::vector<GateResult> gates;  ///< In the order run.
   Ledger ledger;                  ///< What was tried, and what was left out.

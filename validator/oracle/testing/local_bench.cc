@@ -72,8 +72,8 @@ Result<TensorMap> LocalBench::Outputs(const ops::Instance& instance, const std::
 Result<Comparison> LocalBench::Judge(const ops::Instance& instance, const std::string& kernel,
                                      const std::string& launch, const cases::Case& value) {
   ASSAY_TRY(const cases::Materialised inputs, oracle_.Materialise(instance, value));
-  ASSAY_TRY(const auto truth, oracle_.Evaluate(instance, value, inputs));
   ASSAY_TRY(const TensorMap outputs, Outputs(instance, kernel, launch, inputs));
+  ASSAY_TRY(const auto truth, oracle_.EvaluateFor(instance, value, inputs, outputs));
   return Compare(instance, *truth, value, inputs, outputs);
 }
 

@@ -1,0 +1,85 @@
+// Where truths come from: one interface, and an implementation for each kind of reference that
+// op.json may name (`"reference": {"kind": ...}`; OpSpec::truth).
+//
+//   kind   what runs                                         standing
+//   cuda   the op's CUDA reference in a number type of the   derived: every element carries the bound
+//          prelude, on an engine (reference_run.h)           of its honest error
+//
+// A source is asked for cells: truth and error of each output element, as the prelude's BoundedCell
+// lays them out (cells.h). One that has values alone estimates the errors, and is weaker: its
+// standing is kEstimated, and its kind stands in verdict and certificate, where whoever reads an
+// acceptance sees what it rests on. The op's generator, which makes inputs, is always CUDA.
+//
+// A further kind: a class, a name in ops::TruthKinds(), and one Oracle::Serve where the oracle is made.
+//
+// Implementations are thread-safe. What they run is hostile (op files are): in a jail, never here.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/dtype.h"
+#include "base/error.h"
+#include "base/tensor.h"
+#include "ops/op.h"
+
+namespace assay::oracle {
+
+/// Which number type `Real` is.
+struct NumberType {
+  enum class Kind : std::uint8_t { kBounded, kRounded } kind = Kind::kBounded;
+  bool independent = true;     ///< kBounded: roundings may be taken for independent.
+  bool in_order = false;       ///< kBounded: sums and products cost nothing (oracle.h, in_order).
+  bool fused = false;          ///< kRounded: products are not rounded before they are added.
+  bool trending = false;       ///< kBounded: values drift along the index.
+  DType format = DType::kF32;  ///< kRounded: bf16, f16 or f32.
+  enum class Rounding : std::uint8_t {
+    kNearest,
+    kTowardZero,
+    kStochastic
+  } rounding = Rounding::kNearest;
+  std::uint64_t seed = 0;  ///< kStochastic.
+
+  /// Doubles that a Real, or a stored output element, takes.
+  std::int64_t RealWords() const { return kind == Kind::kBounded ? 9 : 2; }
+  std::int64_t CellWords() const { return kind == Kind::kBounded ? 6 : 1; }
+};
+
+/// Output -> f64 tensor of the output's shape with one more axis, of CellWords() elements.
+using Cells = TensorMap;
+
+/// Output -> numbers of the elements that are asked for.
+using Wanted = std::map<std::string, std::vector<std::int64_t>, std::less<>>;
+
+/// What the errors of a truth are.
+enum class Standing : std::uint8_t {
+  kDerived,    ///< Bounds that hold for every honest kernel.
+  kEstimated,  ///< Guesses from values: an acceptance is worth less.
+};
+
+class TruthSource {
+ public:
+  virtual ~TruthSource() = default;
+  virtual std::string_view kind() const = 0;
+  virtual Standing standing() const = 0;
+
+  /// Is the reference one that can be run at all?
+  virtual Status Check(const ops::Instance& instance) = 0;
+
+  /// All outputs of ops::ReferenceOf(instance.op), for all of its inputs. Errors are faults of the op
+  /// (its reference does not compile, has findings, is not covered) or of the machine. A source may
+  /// refuse kRounded numbers with kUnsupported: the op must then allow reassociation.
+  virtual Result<Cells> Run(const ops::Instance& instance, const NumberType& type,
+                            const ops::AxisValues& axes, const TensorMap& inputs) = 0;
+
+  /// The same for some elements of shapes that are too large to be computed whole; cells of others
+  /// are zero. kUnsupported where that cannot be done.
+  virtual Result<Cells> RunAt(const ops::Instance& instance, const NumberType& type,
+                              const ops::AxisValues& axes, const TensorMap& inputs,
+                              const Wanted& wanted) = 0;
+};
+
+}  // namespace assay::oracle
