@@ -91,6 +91,12 @@ void Compare(const ops::Instance& instance, const std::string& text, const Varia
   }
 }
 
+void SetTrouble(CaseRun run, PropertyCheck& check) {
+  check.unending = run.report.stop == Stop::kStepLimit && run.plan_findings.empty() &&
+                   run.report.findings.empty();
+  check.trouble = std::move(run.probe);
+}
+
 /// Do all inputs hold their literals as they stand, neither rounded nor limited?
 bool IsVerbatim(const cases::Case& value, const cases::Materialised& filled) {
   for (const auto& [input, profile] : value.profiles) {
@@ -145,7 +151,7 @@ Result<PropertyCheck> CheckProperty(const ops::Instance& instance, const ops::Pr
   if (row->needs_outputs) {
     ASSAY_TRY(CaseRun first, run(*base));
     if (!Usable(first)) {
-      check.trouble = first.probe;
+      SetTrouble(std::move(first), check);
       return check;
     }
     runs.push_back(std::move(first));
@@ -170,7 +176,7 @@ Result<PropertyCheck> CheckProperty(const ops::Instance& instance, const ops::Pr
   while (runs.size() < all.size()) {
     ASSAY_TRY(CaseRun next, run(all[runs.size()]));
     if (!Usable(next)) {
-      check.trouble = next.probe;
+      SetTrouble(std::move(next), check);
       return check;
     }
     runs.push_back(std::move(next));

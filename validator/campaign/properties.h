@@ -24,7 +24,8 @@ struct PropertyCheck {
   /// A run, of the case or of a twin, that was not clean: it has findings of other gates, or did
   /// not run to its end. What it tells is for the caller to find out; the property was not checked.
   std::optional<cases::Probe> trouble;
-  bool exact = false;  ///< Bits were to agree.
+  bool unending = false;  ///< That run reached the limit of steps, and found nothing till then.
+  bool exact = false;     ///< Bits were to agree.
   std::uint64_t steps = 0;
 };
 

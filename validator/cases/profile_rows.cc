@@ -111,6 +111,24 @@ double Cancelling(const FillContext& context, std::int64_t index) {
   return Scaled(context, (index % 2 == 0 ? 1.0 : -1.0 + rest) * magnitude);
 }
 
+// In each row, or in each column, a large value and later its opposite, ordinary ones around them: what
+// sums lose next to the large one stays when it is gone, so that it shows in narrow results, too, how
+// the terms were grouped.
+double Absorbing(const FillContext& context, std::int64_t index) {
+  const std::int64_t rows = std::max<std::int64_t>(1, context.elements / context.row);
+  const bool along_rows = rows < 2 || (context.row > 1 && (Mix64(context.stream) & 1) == 0);
+  const std::int64_t line = along_rows ? index / context.row : index % context.row;
+  const std::int64_t at = along_rows ? index % context.row : index / context.row;
+  const std::int64_t half = std::max<std::int64_t>(1, (along_rows ? context.row : rows) / 2);
+  const std::uint64_t places = Hash(context, line);
+  const auto first = static_cast<std::int64_t>(places % static_cast<std::uint64_t>(half));
+  const auto second =
+      half + static_cast<std::int64_t>((places >> 32) % static_cast<std::uint64_t>(half));
+  if (at != first && at != second) return Scaled(context, At(context, index).Normal());
+  const double large = std::ldexp(1.0, IsNarrow(context.dtype) ? 14 : 20);
+  return at == first ? large : -large;
+}
+
 double Sorted(const FillContext& context, std::int64_t index) {
   return Scaled(context, -2.0 + 4.0 * Fraction(index, context.elements));
 }
@@ -372,6 +390,14 @@ constexpr std::array kRows = {
                {kNone, kNone},
                Cancelling,
                "pairs that nearly cancel"},
+    ProfileRow{"absorbing",
+               kFloat,
+               12,
+               false,
+               false,
+               {kNone, kNone},
+               Absorbing,
+               "a large value and its opposite in each row or column"},
     ProfileRow{"outliers",
                kFloat,
                10,

@@ -169,6 +169,28 @@ TEST(ProfilesTest, CancellingPairsNearlyCancel) {
   EXPECT_LT(std::fabs(sum), 1e-4 * magnitudes);
 }
 
+TEST(ProfilesTest, AbsorbingValuesCancelAlongRowsOrColumns) {
+  constexpr std::int64_t kRows = 6, kColumns = 50;
+  int along_rows = 0;
+  for (std::uint64_t stream = 0; stream < 20; ++stream) {
+    const Tensor tensor = Filled(FloatTensor("x", {"m", "n"}), "absorbing", DType::kF16,
+                                 {kRows, kColumns}, 0, stream);
+    std::vector<double> rows(kRows), columns(kColumns);
+    int large = 0;
+    for (std::int64_t i = 0; i < tensor.elements; ++i) {
+      rows[static_cast<std::size_t>(i / kColumns)] += tensor.At(i);
+      columns[static_cast<std::size_t>(i % kColumns)] += tensor.At(i);
+      large += std::fabs(tensor.At(i)) >= 0x1p14 ? 1 : 0;
+    }
+    const bool by_row = large == 2 * kRows;
+    EXPECT_TRUE(by_row || large == 2 * kColumns) << large;
+    for (const double sum : by_row ? rows : columns) EXPECT_LT(std::fabs(sum), 200);
+    along_rows += by_row ? 1 : 0;
+  }
+  EXPECT_GT(along_rows, 3);
+  EXPECT_LT(along_rows, 17);
+}
+
 TEST(ProfilesTest, DenormalsAreDenormal) {
   const Tensor tensor = Filled(FloatTensor("x", {"n"}), "denormals", DType::kF16, {100});
   for (std::int64_t i = 0; i < tensor.elements; ++i) {

@@ -84,6 +84,13 @@ const Recipe* FindRecipe(std::string_view name) {
   return found == kRecipes.end() ? nullptr : &*found;
 }
 
+const Recipe& OrderRecipe() {
+  static constexpr Recipe kOrders{"orders", "absorbing",
+                                  "zipf",   "uniform",
+                                  false,    "large values that cancel, ordinary ones between them"};
+  return kOrders;
+}
+
 bool Applies(const Recipe& recipe, const ops::Instance& instance) {
   return !recipe.special ||
          std::ranges::any_of(instance.op.inputs, [](const ops::TensorSpec& spec) {

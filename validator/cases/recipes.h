@@ -31,6 +31,9 @@ struct Recipe {
 
 std::span<const Recipe> AllRecipes();
 const Recipe* FindRecipe(std::string_view name);
+/// For comparing orders: sums of other groups differ by more than a narrow output rounds away. Not
+/// among the others.
+const Recipe& OrderRecipe();
 /// False when the recipe has nothing to say about this op: no NaN or infinity allowed anywhere.
 bool Applies(const Recipe& recipe, const ops::Instance& instance);
 

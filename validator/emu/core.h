@@ -245,6 +245,8 @@ class FindingSink {
   /// Adds, or counts threads on, the finding of the same kind at the same program counters. False
   /// when it is a repetition.
   bool Add(Finding finding, std::uint32_t pc, std::uint32_t other_pc);
+  /// From now on races alone are taken: whatever else comes may come of what was found already.
+  void OnlyRaces() { only_races_ = true; }
   std::vector<Finding> Take();
   bool empty() const { return findings_.empty(); }
 
@@ -255,6 +257,7 @@ class FindingSink {
     std::uint32_t other_pc;
   };
   std::uint32_t limit_;
+  bool only_races_ = false;
   std::vector<Entry> entries_;
   std::vector<Finding> findings_;
 };
@@ -316,6 +319,10 @@ struct Device {
   Stop stop = Stop::kCompleted;
   std::string reason;
   std::uint64_t last_progress = 0;  ///< Steps when memory last changed.
+  /// Steps when a read went out of bounds, and what that is called; 0: none did. The run goes on for a
+  /// while, so that races behind the read are seen, and ends as a fault.
+  std::uint64_t faulted = 0;
+  std::string fault;
   std::uint64_t heap_bytes = 0;
   RegionId next_race_region = 1;
   std::uint64_t memory_bytes = 0;

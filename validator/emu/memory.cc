@@ -67,9 +67,11 @@ std::string CauseOfOutside(const MemoryPlace& place) {
   return {};
 }
 
-/// Why the first lane that fails does so, and how many fail the same way.
-bool Fault(CoreWarp& warp, const Decoded& op, Space space, LaneMask lanes, std::uint32_t bytes,
-           std::uint32_t alignment, AccessType type, const LaneAccess& access) {
+/// Why the first lane that fails does so, and how many fail the same way. The run ends, but for loads
+/// out of bounds while races are looked for: the lanes of those are returned, whose registers may hold
+/// anything from now on, and keep what they have.
+LaneMask Fault(CoreWarp& warp, const Decoded& op, Space space, LaneMask lanes, std::uint32_t bytes,
+               std::uint32_t alignment, AccessType type, const LaneAccess& access) {
   Device& device = *warp.device;
   const auto classify = [&](int lane) -> FindingKind {
     const std::uint64_t address = access.address[lane];
@@ -102,6 +104,9 @@ bool Fault(CoreWarp& warp, const Decoded& op, Space space, LaneMask lanes, std::
     if (now == kind) failing |= LaneMask{1} << lane;
   }
   ASSAY_CHECK(failing != 0, "a lane that failed must fail again");
+  const bool goes_on = kind == FindingKind::kOutOfBounds && type == AccessType::kLoad &&
+                       op.source->opcode == ptx::Opcode::kLd && device.race != nullptr;
+  if (goes_on && device.faulted != 0) return failing;
   const int first = FirstLane(failing);
   MemoryPlace place = PlaceOf(warp, space, access.address[first], first, bytes);
   const std::string what = place.buffer.empty() ? fmt::format("address {:#x}", place.address)
@@ -149,9 +154,15 @@ bool Fault(CoreWarp& warp, const Decoded& op, Space space, LaneMask lanes, std::
   }
   Report1(warp, kind, warp.PcOf(op), failing, std::move(message), VerbOf(*op.source),
           std::move(place), {}, std::move(cause));
+  if (goes_on) {
+    device.faulted = std::max<std::uint64_t>(1, device.counters.steps);
+    device.fault = Name(kind);
+    device.findings.OnlyRaces();
+    return failing;
+  }
   device.End(Stop::kFault, std::string(Name(kind)));
   warp.outcome = Outcome::kStop;
-  return false;
+  return 0;
 }
 
 /// Before lanes access a buffer that is not filled yet.
@@ -345,6 +356,10 @@ bool Resolve(CoreWarp& warp, const Decoded& op, Space space, LaneMask lanes, std
       }
     }
   }
+  const auto without_faults = [&] {
+    const LaneMask gone = Fault(warp, op, space, lanes, bytes, alignment, type, access);
+    return gone != 0 && Resolve(warp, op, space, lanes & ~gone, bytes, type, access, alignment);
+  };
   // Lane by lane: lanes in several regions, local memory, or a fault.
   LocalPlace place;  // Of a lane before, which is mostly that of the next as well.
   for (int lane = 0; lane < kWarpSize; ++lane) {
@@ -356,11 +371,10 @@ bool Resolve(CoreWarp& warp, const Decoded& op, Space space, LaneMask lanes, std
       const std::uint64_t local = address & ~kWindowMask;
       if (!place.Holds(warp, lane, local, bytes)) {
         const std::optional<LocalPlace> found = LocalPlaceOf(warp, lane, local, bytes);
-        if (!found) return Fault(warp, op, space, lanes, bytes, alignment, type, access);
+        if (!found) return without_faults();
         place = *found;
       }
-      if (local % alignment != 0)
-        return Fault(warp, op, space, lanes, bytes, alignment, type, access);
+      if (local % alignment != 0) return without_faults();
       access.pointer[lane] = reinterpret_cast<std::uintptr_t>(
           warp.local.data() + static_cast<std::uint64_t>(lane) * warp.local_stride + local);
       access.local = true;
@@ -372,7 +386,7 @@ bool Resolve(CoreWarp& warp, const Decoded& op, Space space, LaneMask lanes, std
     if (region == nullptr || region->freed || region->size < bytes ||
         plain - region->base > region->size - bytes || address % alignment != 0 ||
         (type != AccessType::kLoad && !region->writable)) {
-      return Fault(warp, op, space, lanes, bytes, alignment, type, access);
+      return without_faults();
     }
     access.pointer[lane] = reinterpret_cast<std::uintptr_t>(region->data + (plain - region->base));
     access.region[lane] = region;

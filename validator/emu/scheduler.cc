@@ -315,6 +315,9 @@ class LaunchRunner {
   }
 
   void CheckLimits() {
+    constexpr std::uint64_t kStepsBehindFault = 1'000'000;
+    if (engine_.faulted != 0 && engine_.counters.steps - engine_.faulted > kStepsBehindFault)
+      engine_.End(Stop::kFault, engine_.fault);
     const std::uint64_t limit = engine_.execution.limits.max_steps;
     if (engine_.stopped || engine_.counters.steps < limit) return;
     engine_.End(
@@ -353,6 +356,7 @@ void RunLaunch(Device& device) {
   if (device.stale != nullptr) device.stale->BeginLaunch();
   if (device.contention != nullptr) device.contention->BeginLaunch();
   LaunchRunner(device).Run();
+  if (device.faulted != 0) device.End(Stop::kFault, device.fault);
   if (device.race) ReportRaces(device);
   device.resident.clear();
   device.memory_bytes = 0;

@@ -224,6 +224,7 @@ void ReportUndefined(CoreWarp& warp, std::uint32_t pc, LaneMask lanes, std::stri
 }
 
 bool FindingSink::Add(Finding finding, std::uint32_t pc, std::uint32_t other_pc) {
+  if (only_races_ && FamilyOf(finding.kind) != "race") return false;
   for (std::size_t i = 0; i < entries_.size(); ++i) {
     if (entries_[i].kind != finding.kind || entries_[i].pc != pc ||
         entries_[i].other_pc != other_pc)

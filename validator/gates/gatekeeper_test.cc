@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "ops/properties.h"
 #include "validator/gates/testing/fakes.h"
 #include "validator/verdict/render.h"
 
@@ -234,6 +235,27 @@ TEST(GatekeeperTest, EveryWayToStopEarlyIsInconclusive) {
     const Judgement judgement = bench.Judge();
     EXPECT_EQ(judgement.verdict.outcome, Outcome::kInconclusive) << Name(stop);
     EXPECT_FALSE(judgement.vetted);
+  }
+}
+
+// What a property's run may take is no limit of the candidate's: as a case it runs to its end.
+TEST(GatekeeperTest, TwinsOfAPropertyThatTakeLongAreLeftOutAndNotHeldAgainstIt) {
+  constexpr std::uint64_t kLimitOfProperties = 200'000'000;
+  for (const std::int64_t longer_than : {1 << 30, 12, 0}) {
+    FakeBench bench([longer_than](FakeRun& run) {
+      FakeEngine::Good()(run);
+      if (run.n() > longer_than && run.execution.limits.max_steps == kLimitOfProperties)
+        run.report.stop = Stop::kStepLimit;
+    });
+    bench.instance.op.properties = {ops::PropertyFromText("scale_equivariant x y")};
+    const Judgement judgement = bench.Judge();
+    const std::string text = RenderVerdict(judgement.verdict);
+    if (longer_than == 0) {
+      EXPECT_EQ(judgement.verdict.outcome, Outcome::kInconclusive) << text;
+      EXPECT_THAT(judgement.verdict.reason, HasSubstr("no case fits the property"));
+    } else {
+      EXPECT_EQ(judgement.verdict.outcome, Outcome::kAccepted) << text;
+    }
   }
 }
 

@@ -11,7 +11,8 @@
 namespace assay::gates {
 
 void RunPolicyGate(GateContext& context, verdict::GateResult& result) {
-  std::vector<Finding> findings = policy::CheckSourcePolicy(context.candidate.kernel);
+  std::vector<Finding> findings =
+      policy::CheckSourcePolicy(context.candidate.kernel, context.instance.arch);
   if (!findings.empty()) return RefuteText(context, std::move(findings), result);
   const Result<engine::CompileOutcome>& compilation = context.Compile();
   const bool compiled = compilation && compilation->kind == engine::CompileOutcome::Kind::kCompiled;

@@ -22,17 +22,27 @@ constexpr std::array<std::string_view, 4> kRecipes = {"plain", "mixed", "exact",
 // Where bits must agree there is no truth to compute, and only the last bits may tell.
 constexpr std::uint64_t kExactFactor = 8;
 
+// Of the campaign's steps, what one case of a property may cost; and how many such shapes are enough.
+constexpr double kCostlyShare = 100;
+constexpr std::size_t kFewestCheap = 8;
+
 // Small shapes with at least two of something, so that there are other rows. The campaign's shapes
 // vary one axis after another, from short to long: whoever takes the first few meets only tiny rows,
 // so they are taken in steps of about the golden section.
 std::vector<ops::AxisValues> SmallShapes(GateContext& context) {
-  std::vector<ops::AxisValues> shapes;
+  constexpr std::int64_t kMostElements = 6'000;
+  std::vector<ops::AxisValues> shapes, costly;
   for (const ops::AxisValues& axes : context.Cases().shapes()) {
     const std::int64_t elements = cases::TotalElements(context.instance, axes);
     const bool several =
         std::ranges::any_of(axes, [](const auto& axis) { return axis.second > 1; });
-    if (elements <= 6'000 && several) shapes.push_back(axes);
+    if (elements > kMostElements || !several) continue;
+    const bool cheap = context.Cases().StepsFor(axes) <=
+                       static_cast<double>(context.effort.campaign_steps) / kCostlyShare;
+    (cheap ? shapes : costly).push_back(axes);
   }
+  // Whoever starts hundreds of threads for a row pays for each of them, however small the shape.
+  if (shapes.size() < kFewestCheap) shapes.insert(shapes.end(), costly.begin(), costly.end());
   std::size_t step = std::max<std::size_t>(1, shapes.size() * 618 / 1000);
   while (std::gcd(step, shapes.size()) > 1) ++step;
   std::vector<ops::AxisValues> spread;
@@ -68,8 +78,10 @@ void Refute(GateContext& context, const ops::Property& property, cases::Probe pr
   result.counterexamples.push_back(std::move(counterexample));
 }
 
-// A run of a property that was not clean is a case like any other: all gates look at it.
-void Examine(GateContext& context, const cases::Probe& trouble, verdict::GateResult& result) {
+// A run of a property that was not clean is a case like any other: all gates look at it. False: it
+// only had more to do than such runs may take, and as a case it is clean.
+bool Examine(GateContext& context, const cases::Probe& trouble, bool unending,
+             verdict::GateResult& result) {
   campaign::Task task = context.Cases().TaskFor(trouble.case_, "property twins");
   task.probe = trouble;
   campaign::Harvest harvest;
@@ -77,14 +89,17 @@ void Examine(GateContext& context, const cases::Probe& trouble, verdict::GateRes
   context.ledger.Add(harvest.ledger);
   campaign::Minimised minimised = campaign::Minimise(context.Trial(), harvest.hits, 1);
   if (minimised.counterexamples.empty()) {
-    return SetInconclusive(result, harvest.inconclusive.empty()
-                                       ? "a transformed case could not be compared [" +
-                                             cases::Describe(trouble.case_, context.instance) + "]"
-                                       : harvest.inconclusive);
+    if (unending && harvest.hits.empty() && harvest.inconclusive.empty()) return false;
+    SetInconclusive(result, harvest.inconclusive.empty()
+                                ? "a transformed case could not be compared [" +
+                                      cases::Describe(trouble.case_, context.instance) + "]"
+                                : harvest.inconclusive);
+    return true;
   }
   result.status = verdict::GateStatus::kRefuted;
   result.reason = "a transformed case shows what no other case did";
   result.counterexamples = std::move(minimised.counterexamples);
+  return true;
 }
 
 }  // namespace
@@ -129,8 +144,13 @@ void RunPropertyGate(GateContext& context, verdict::GateResult& result) {
       if (!check) return SetInconclusive(result, ToString(check.error()));
       result.steps += check->steps;
       if (check->trouble) {
-        context.ledger.Planned(wave, applied);
-        return Examine(context, *check->trouble, result);
+        if (Examine(context, *check->trouble, check->unending, result)) {
+          context.ledger.Planned(wave, applied);
+          return;
+        }
+        unfit = "no end within the steps that a case of a property may take";
+        example = cases::Describe(check->trouble->case_, context.instance);
+        continue;
       }
       if (check->applied) {
         ++applied;

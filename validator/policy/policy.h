@@ -18,8 +18,10 @@
 
 namespace assay::policy {
 
-/// kForbiddenConstruct findings, in the order of lines.
-std::vector<Finding> CheckSourcePolicy(std::string_view source);
+/// kForbiddenConstruct findings, in the order of lines. `arch`: the target that is judged. Only for one
+/// that names its features (sm_90a) may a source ask for them: for sm_90 it would be another kernel
+/// than the one that its users compile for sm_90a.
+std::vector<Finding> CheckSourcePolicy(std::string_view source, std::string_view arch = "sm_90");
 /// The same. None for a program that has a `fault` does not mean that nothing is forbidden.
 std::vector<Finding> CheckPtxPolicy(const facts::Facts& program);
 

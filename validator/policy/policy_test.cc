@@ -95,6 +95,10 @@ INSTANTIATE_TEST_SUITE_P(
         Row{"rtc in an expression", "#if 1 && defined(__CUDACC_RTC__)\n#endif",
             "#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 900\n#endif"},
         Row{"version", "#if __CUDACC_VER_MAJOR__ >= 13\n#endif", "#ifdef __CUDACC__\n#endif"},
+        Row{"features of the target", "#if defined(__CUDA_ARCH_FEAT_SM90_ALL)\n#endif",
+            "#if __CUDA_ARCH__ == 900\n#endif"},
+        Row{"features by their number", "int a = __CUDA_ARCH_SPECIFIC__;",
+            "int a = __CUDA_ARCH__;"},
         Row{"file", "const char* f = __FILE__;", "const char* f = \"__FILE__\";"},
         Row{"line number", "int a = __LINE__;", "int a__LINE__ = 1;"},
         Row{"counter", "int a = __COUNTER__;", "int counter = 1;"},
@@ -118,6 +122,12 @@ INSTANTIATE_TEST_SUITE_P(
       }
       return name;
     });
+
+TEST(SourceMacros, FeaturesMayBeAskedForWhereTheTargetNamesThem) {
+  constexpr std::string_view kSource = "#ifdef __CUDA_ARCH_FEAT_SM90_ALL\n#endif\n";
+  EXPECT_EQ(CheckSourcePolicy(kSource, "sm_90").size(), 1u);
+  EXPECT_TRUE(CheckSourcePolicy(kSource, "sm_90a").empty());
+}
 
 TEST(SourceScanTest, SurvivesAnyBytes) {
   for (const std::string text :

@@ -33,8 +33,10 @@ constexpr auto kTelling = std::to_array<std::string_view>(
 
 /// Reserved names that conditions may ask for: the target and the language fix them.
 constexpr auto kFixed = std::to_array<std::string_view>(
-    {"__CUDA_ARCH__", "__CUDA_ARCH_FEAT_*", "__CUDA_ARCH_SPECIFIC__",
-     "__CUDA_ARCH_FAMILY_SPECIFIC__", "__CUDACC__", "__cplusplus", "__cpp_*", "ASSAY_*"});
+    {"__CUDA_ARCH__", "__CUDACC__", "__cplusplus", "__cpp_*", "ASSAY_*"});
+/// Set for sm_90a and not for sm_90, though the code of either runs on the same chip.
+constexpr auto kFeatures = std::to_array<std::string_view>(
+    {"__CUDA_ARCH_FEAT_*", "__CUDA_ARCH_SPECIFIC__", "__CUDA_ARCH_FAMILY_SPECIFIC__"});
 
 /// Macros of headers that some compilers read unasked and others do not. A source may bring its own
 /// where there is none, and nothing else may hang on that.
@@ -80,7 +82,8 @@ bool IsCondition(std::string_view directive) {
 
 class MacroFinder {
  public:
-  explicit MacroFinder(std::span<const SourceToken> tokens) : tokens_(tokens) {}
+  MacroFinder(std::span<const SourceToken> tokens, bool with_features)
+      : tokens_(tokens), with_features_(with_features) {}
 
   std::vector<MacroUse> Run() {
     pastes_ = std::ranges::any_of(tokens_, [](const SourceToken& token) { return Pastes(token); });
@@ -107,13 +110,18 @@ class MacroFinder {
 
   void One(const SourceToken& token) {
     if (token.kind != Kind::kIdentifier || FitsAny(token.text, kFixed)) return;
+    if (FitsAny(token.text, kFeatures)) {
+      if (!with_features_) Add(token);
+      return;
+    }
     if (FitsAny(token.text, kTelling) || (pastes_ && IsHead(token.text))) Add(token);
   }
 
   void Condition(std::size_t at) {
     for (const SourceToken& token : tokens_[at].inner) {
       if (token.kind != Kind::kIdentifier || FitsAny(token.text, kTelling)) continue;
-      if (IsReserved(token.text) && !FitsAny(token.text, kFixed)) Add(token);
+      if (IsReserved(token.text) && !FitsAny(token.text, kFixed) && !FitsAny(token.text, kFeatures))
+        Add(token);
       if (FitsAny(token.text, kOfHeaders) && !OnlyBringsItsOwn(at)) Add(token);
     }
   }
@@ -129,14 +137,15 @@ class MacroFinder {
   }
 
   std::span<const SourceToken> tokens_;
+  bool with_features_;
   std::vector<MacroUse> found_;
   bool pastes_ = false;
 };
 
 }  // namespace
 
-std::vector<MacroUse> CompilerMacros(std::span<const SourceToken> tokens) {
-  return MacroFinder(tokens).Run();
+std::vector<MacroUse> CompilerMacros(std::span<const SourceToken> tokens, bool with_features) {
+  return MacroFinder(tokens, with_features).Run();
 }
 
 }  // namespace assay::policy

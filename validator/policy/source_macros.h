@@ -26,6 +26,6 @@ struct MacroUse {
 };
 
 /// Each use of such a macro in the order of the text, each name once a line.
-std::vector<MacroUse> CompilerMacros(std::span<const SourceToken> tokens);
+std::vector<MacroUse> CompilerMacros(std::span<const SourceToken> tokens, bool with_features);
 
 }  // namespace assay::policy

@@ -157,14 +157,17 @@ std::string Line(std::span<const SourceToken> tokens) {
 
 class Checker {
  public:
-  explicit Checker(std::string_view source) : tokens_(ScanSource(source)) {}
+  Checker(std::string_view source, std::string_view arch)
+      : tokens_(ScanSource(source)),
+        with_features_(!arch.empty() && (arch.back() == 'a' || arch.back() == 'f')) {}
 
   std::vector<Finding> Run() {
-    for (const MacroUse& macro : CompilerMacros(tokens_)) {
+    for (const MacroUse& macro : CompilerMacros(tokens_, with_features_)) {
       Forbid(macro.line, macro.what,
              "what is judged must be what is shipped, and compiled by another compiler, in another "
              "file or at another time the kernel would be another one",
-             "write one kernel for all compilers; __CUDA_ARCH__ may be asked for");
+             "write one kernel for all compilers; __CUDA_ARCH__ may be asked for, and what only "
+             "sm_90a has under that target");
     }
     Walk(tokens_, false);
     std::ranges::stable_sort(
@@ -320,6 +323,7 @@ class Checker {
   }
 
   std::vector<SourceToken> tokens_;
+  bool with_features_;
   std::vector<Finding> findings_;
   const std::vector<SourceToken>* walked_ = nullptr;  ///< The tokens, or those of one directive.
   std::size_t at_ = 0;                                ///< Where in them.
@@ -327,6 +331,8 @@ class Checker {
 
 }  // namespace
 
-std::vector<Finding> CheckSourcePolicy(std::string_view source) { return Checker(source).Run(); }
+std::vector<Finding> CheckSourcePolicy(std::string_view source, std::string_view arch) {
+  return Checker(source, arch).Run();
+}
 
 }  // namespace assay::policy

@@ -266,10 +266,16 @@ void RaceDetector::OnWarpgroupWait(WarpNumber warp, LaneMask lanes, std::uint64_
 }
 
 void RaceDetector::FollowFenceOrder(std::uint64_t seed) { impl_->sync.FollowFenceOrder(seed); }
-void RaceDetector::SettleFences(WarpNumber warp) {
-  if (!exhausted()) impl_->sync.SettleFences(impl_->order.BlockOf(warp));
+void RaceDetector::SettleBeforeRead(WarpNumber warp, int lane) {
+  if (!exhausted()) impl_->sync.SettleBeforeRead(warp, lane);
 }
-void RaceDetector::SetWriteWatch(WriteWatch* watch) { impl_->watch = watch; }
+bool RaceDetector::HasLateFences(WarpNumber warp) const {
+  return !exhausted() && impl_->sync.HasLateFences(warp);
+}
+void RaceDetector::SetWriteWatch(WriteWatch* watch) {
+  impl_->watch = watch;
+  impl_->sync.SetWriteWatch(watch);
+}
 std::uint32_t RaceDetector::Now(WarpNumber warp) { return impl_->order.NowOf(warp); }
 bool RaceDetector::Knows(WarpNumber warp, int lane, WarpNumber other, int other_lane,
                          std::uint32_t time) {
@@ -348,7 +354,7 @@ void RaceDetector::Impl::Synchronise(const WarpAccess& access) {
   if (!strong && (!writes || !sync.HasChains(access.region))) return;
   const bool acquires = Acquires(access.order);
   const bool releases = Releases(access.order);
-  if (strong) sync.SettleFences(order.BlockOf(access.warp));
+  if (strong) sync.SettleBefore(access, acquires);
   if (strong && !acquires && !releases && !sync.HasLanes(access.warp) &&
       !sync.HasChains(access.region))
     return;

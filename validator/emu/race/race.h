@@ -247,9 +247,10 @@ class RaceDetector {
   /// `seed`: decides which of the places that are left to a fence it takes.
   void FollowFenceOrder(std::uint64_t seed);
   void SetWriteWatch(WriteWatch* watch);
-  /// A thread of this warp is about to look at memory: fences of its block get their places in that
-  /// order.
-  void SettleFences(WarpNumber warp);
+  /// A thread is about to look at memory: fences before it get their places in that order.
+  void SettleBeforeRead(WarpNumber warp, int lane);
+  /// Are there fences of the warp's block that may stay open across stores?
+  bool HasLateFences(WarpNumber warp) const;
   /// The stamp of an access that a lane of `warp` makes now.
   std::uint32_t Now(WarpNumber warp);
   /// Does that access of another thread, stamped `time`, happen before whatever this lane does next?

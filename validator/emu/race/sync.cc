@@ -27,6 +27,8 @@ void SyncObjects::Begin() {
   warp_meetings_.clear();
   sequential_fences_ = false;
   open_fences_.clear();
+  late_.clear();
+  late_places_.clear();
   device_fences_.reset();
   cluster_fences_.clear();
   block_fences_.clear();
@@ -41,8 +43,7 @@ void SyncObjects::EndRegion(RegionId region) {
 }
 
 void SyncObjects::EndBlock(BlockNumber block) {
-  // Nobody was there to see where they belong: they come last.
-  std::erase_if(open_fences_, [&](const OpenFence& fence) { return fence.block == block; });
+  EndLate(block);
   if (lanes_.empty() && !sequential_fences_) return;
   warp_found_ = nullptr;
   meetings_ = {};
@@ -211,7 +212,7 @@ void SyncObjects::TakeReads(WarpNumber warp, LaneMask lanes, const std::vector<P
 
 void SyncObjects::OnFence(WarpNumber warp, LaneMask lanes, bool acquires, bool releases,
                           bool sequential, Reach reach) {
-  if (follow_fences_) SettleFences(order_.BlockOf(warp));
+  if (follow_fences_) SettleBeforeFence(warp, lanes, acquires, sequential);
   const bool ordered = sequential && follow_fences_.has_value();
   // Within a block there are barriers, and no idiom that needs narrower ones.
   sequential = sequential && reach == Reach::kDevice;
@@ -255,51 +256,14 @@ void SyncObjects::OnFence(WarpNumber warp, LaneMask lanes, bool acquires, bool r
     order_.Tick(order_.BlockOf(warp));
   }
   if (ordered) {
-    open_fences_.push_back({order_.BlockOf(warp), warp, lanes, reach, false,
+    open_fences_.push_back({order_.BlockOf(warp), warp, lanes, reach, false, order_.NowOf(warp),
                             std::make_shared<Clock>(order_.ExportLanes(warp, lanes))});
-    if (follow_fences_->Below(4) != 0) SettleOpen(order_.BlockOf(warp));
+    const bool open = (follow_fences_->Below(4) == 0) != late_fences_;
+    if (late_fences_) BeginLate(order_.BlockOf(warp));
+    if (!open) SettleOpen(order_.BlockOf(warp));
     // What a lane does behind the fence is not what the fence will publish.
     order_.Tick(order_.BlockOf(warp));
   }
-}
-
-/// Two fences whose scopes include each other are ordered, one way or the other: here as they get
-/// their places. Fences of one instruction are taken to be in both orders, which says more than the
-/// model and so allows less.
-void SyncObjects::JoinFenceOrder(const OpenFence& fence) {
-  ClockPtr* const orders[] = {&block_fences_[fence.block],
-                              &cluster_fences_[order_.ClusterOf(fence.block)], &device_fences_};
-  const WarpNumber first = fence.block * order_.warps_per_block();
-  for (std::size_t r = 0; r <= static_cast<std::size_t>(fence.reach); ++r) {
-    *orders[r] = Joined(*orders[r], fence.knew);
-    // What the lanes write behind the fence publishes what the fence has learned.
-    for (LaneMask rest = fence.lanes; rest != 0; rest &= rest - 1) {
-      LaneState& state = Lane(fence.warp, std::countr_zero(rest));
-      for (std::size_t of = 0; of < kReaches; ++of) {
-        if (state.fence[of].now == 0) continue;
-        state.fence[of].clock = Joined(state.fence[of].clock, *orders[r]);
-        state.exported[of].reset();
-        state.told = 0;
-      }
-    }
-    if (!fence.met) {
-      order_.Learn(fence.warp, fence.lanes, *orders[r]);
-      continue;
-    }
-    for (std::uint32_t w = 0; w < order_.warps_per_block(); ++w)
-      order_.Learn(first + w, kAllLanes, *orders[r]);
-  }
-}
-
-void SyncObjects::SettleOpen(BlockNumber block) {
-  for (const OpenFence& fence : open_fences_) {
-    if (fence.block == block) JoinFenceOrder(fence);
-  }
-  std::erase_if(open_fences_, [&](const OpenFence& fence) { return fence.block == block; });
-}
-
-void SyncObjects::MeetOpen(BlockNumber block) {
-  for (OpenFence& fence : open_fences_) fence.met = fence.met || fence.block == block;
 }
 
 /// Of a location that has had messages; null: never.

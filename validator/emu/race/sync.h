@@ -94,12 +94,22 @@ class SyncObjects {
                Reach reach);
   /// Fences that are sequentially consistent know what those before them in this run knew
   /// (RaceDetector::FollowFenceOrder).
-  void FollowFenceOrder(std::uint64_t seed) { follow_fences_.emplace(seed); }
+  void FollowFenceOrder(std::uint64_t seed);
+  /// Whoever keeps what was published at a location hears when that has changed afterwards.
+  void SetWriteWatch(WriteWatch* watch) { watch_ = watch; }
   /// The block's fences that have no place in that order yet get the next one. By chance a fence has
   /// its place when it runs, or it is left open while nobody in its block does anything that could
   /// tell: the first place shows what a missing acquire does, the last one what a missing release.
   void SettleFences(BlockNumber block) {
     if (!open_fences_.empty()) SettleOpen(block);
+  }
+  /// Before a strong load, and before any strong access: the fences that it decides about get their
+  /// places. In every other run fences stay open across the stores behind them (late_fences.cc).
+  void SettleBeforeRead(WarpNumber warp, int lane);
+  void SettleBefore(const WarpAccess& access, bool acquires);
+  /// Has the warp's block fences that stay open?
+  bool HasLateFences(WarpNumber warp) const {
+    return late_fences_ && late_.contains(order_.BlockOf(warp));
   }
   /// A warp arrives at a barrier of its block or of itself: what open fences of the block will learn
   /// is for all who meet there. What was read and not acquired stays so: a barrier is no acquire
@@ -230,11 +240,42 @@ class SyncObjects {
     LaneMask lanes = 0;
     Reach reach = Reach::kBlock;
     bool met = false;  ///< A barrier has come since.
+    Time time = 0;
     ClockPtr knew;
   };
   void JoinFenceOrder(const OpenFence& fence);
   void MeetOpen(BlockNumber block);
   void SettleOpen(BlockNumber block);
+  /// A thread that knows of stores behind an open fence, since when.
+  struct Witness {
+    WarpNumber warp = 0;
+    int lane = 0;
+    Time time = 0;
+    bool ended = false;
+  };
+  /// What came behind a block's open fences.
+  struct Late {
+    struct Place {
+      Location cell;       ///< The offset counts cells.
+      bool again = false;  ///< Overwritten since.
+    };
+    std::vector<Place> places;  ///< Where it wrote.
+    std::vector<Witness> witnesses;
+    bool ended = false;
+  };
+  bool Covers(const OpenFence& fence, WarpNumber warp, int lane) const {
+    return fence.met ? order_.BlockOf(warp) == fence.block
+                     : fence.warp == warp && (fence.lanes >> lane & 1u) != 0;
+  }
+  static void Overwrite(Late& late, Location cell);
+  bool Witnesses(Late& late, WarpNumber warp, int lane);
+  bool IsWitness(const Late& late, WarpNumber warp, LaneMask lanes) const;
+  bool MustFollow(BlockNumber block, const Late& late, WarpNumber warp, LaneMask lanes);
+  void SettleBeforeFence(WarpNumber warp, LaneMask lanes, bool acquires, bool sequential);
+  void BeginLate(BlockNumber block);
+  void ForgetLate(BlockNumber block);
+  void EndLate(BlockNumber block);
+  void TellLate(BlockNumber block, const Late& late, const ClockPtr& order);
   void Append(Published& published, const std::vector<Message>& messages);
   static void Compact(Messages& messages);
   /// Puts a clock that covers `before`, or begins with it, into a line of such.
@@ -277,6 +318,10 @@ class SyncObjects {
   std::optional<Rng> follow_fences_;
   /// What the sequentially consistent fences so far knew that reach the device, a cluster, a block.
   std::vector<OpenFence> open_fences_;
+  bool late_fences_ = false;
+  WriteWatch* watch_ = nullptr;
+  std::map<BlockNumber, Late> late_;  ///< By block with open fences; only with late_fences_.
+  std::map<std::pair<RegionId, std::uint64_t>, std::vector<BlockNumber>> late_places_;
   ClockPtr device_fences_;
   std::unordered_map<std::uint32_t, ClockPtr> cluster_fences_;
   std::unordered_map<BlockNumber, ClockPtr> block_fences_;

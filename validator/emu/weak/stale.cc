@@ -66,7 +66,6 @@ void StaleReads::OnWrite(const WarpAccess& write, const std::uintptr_t* pointers
                          const MemoryRegion& region) {
   const bool strong = write.atomic || write.order != Order::kWeak;
   if (!strong && !regions_.contains(write.region)) return;
-  if (strong) race_.SettleFences(write.warp);
   const std::uint32_t time = race_.Now(write.warp);
   number_ += kStep;
   for (int i = 0; i < kWarpSize; ++i) {
@@ -137,8 +136,9 @@ void StaleReads::See(Cell& cell, WarpNumber warp, int lane, std::uint64_t number
     reader =
         &cell.readers.emplace_back(Reader{.warp = warp, .lane = static_cast<std::uint8_t>(lane)});
   }
+  // All that it took in a row, as who polls does, was looked at again.
   if (reader->note >= 0 && number > reader->number)
-    ++notes_[static_cast<std::size_t>(reader->note)].seen_later;
+    notes_[static_cast<std::size_t>(reader->note)].seen_later += reader->in_a_row;
   reader->time = race_.Now(warp);
   reader->number = number;
   reader->note = note;
@@ -176,7 +176,7 @@ StaleReads::View StaleReads::ViewOf(const CoreWarp& warp, int lane, const Memory
   View view;
   const auto found = regions_.find(region.race_region);
   if (found == regions_.end() || bytes > kMostBytes) return view;
-  race_.SettleFences(warp.number);
+  race_.SettleBeforeRead(warp.number, lane);
   view.offset = region.race_offset + (pointer - reinterpret_cast<std::uintptr_t>(region.data));
   view.first = view.offset / kCell;
   view.last = (view.offset + bytes - 1) / kCell;

@@ -82,6 +82,8 @@ std::optional<StaleReads::Earlier> StaleReads::PlaceEarlier(const CoreWarp& warp
                                                             int lane, const MemoryRegion& region,
                                                             std::uintptr_t pointer,
                                                             std::uint32_t bytes) {
+  // Whether something comes before a newer store depends on the place of the fences before it.
+  if (race_.HasLateFences(warp.number)) return std::nullopt;
   const View view = ViewOf(warp, lane, region, pointer, bytes);
   // Stores that wrote all of these bytes, in every cell the same one, each with room before it.
   std::vector<Earlier> places;
