@@ -152,6 +152,7 @@ InstanceEnded RunInstance(const RunInputs& inputs, const RunTools& tools) {
         .variable = variable,
         .prompts = tools.prompts,
         .versions = tools.versions,
+        .signer = tools.signer,
         .model = &limited};
     return loop::Generate(request, environment);
   };

@@ -46,6 +46,7 @@ struct RunTools {
   std::function<std::optional<std::string>(const std::string&)> variable{};
   Path prompts{};
   std::map<std::string, std::string> versions{};
+  std::shared_ptr<const runs::SigningKey> signer{};  ///< Of vetted folders; null: none.
 };
 
 struct RunInputs {

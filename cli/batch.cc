@@ -49,6 +49,7 @@ struct Request {
   std::string resume;
   bool recheck = false;
   std::string store = "store";
+  std::string sign_key;
   WorkbenchOptions tools;  // its `jobs` are worker processes
   // Of a task of a cluster: written by the submitting shell.
   std::string task;
@@ -169,7 +170,8 @@ Result<Desk> MakeDesk(const Request& request, const batch::Plan& plan,
   return desk;
 }
 
-batch::RunTools ToolsOf(Desk& desk, const std::map<std::string, std::string>& versions) {
+batch::RunTools ToolsOf(Desk& desk, const std::map<std::string, std::string>& versions,
+                        std::shared_ptr<const runs::SigningKey> signer) {
   return {.clock = desk.bench->clock(),
           .limiters = *desk.limiters,
           .purse = *desk.purse,
@@ -185,7 +187,8 @@ batch::RunTools ToolsOf(Desk& desk, const std::map<std::string, std::string>& ve
             return judges;
           },
           .interrupted = &Interrupted,
-          .versions = versions};
+          .versions = versions,
+          .signer = std::move(signer)};
 }
 
 std::string Variable(const char* name) {
@@ -206,6 +209,8 @@ Result<int> RunTask(const Request& request) {
   ASSAY_TRY(const batch::Plan plan,
             batch::PlanOfTask(folder, request.digest, library, request.ops));
   ASSAY_TRY(Desk desk, MakeDesk(request, plan, batch::ShareOf(plan.limits, request.jobs), {}));
+  ASSAY_TRY(auto signer, SignerOf(request.sign_key));
+  ASSAY_TRY(const auto versions, desk.bench->JudgeVersions());
   const std::string job = Variable("SLURM_ARRAY_JOB_ID");
   std::unique_ptr<batch::Cluster> cluster = batch::MakeFilesCluster();
   if (!job.empty()) {
@@ -224,7 +229,7 @@ Result<int> RunTask(const Request& request) {
                                    .job = job,
                                    .number = number,
                                    .node = node},
-                                  plan, ToolsOf(desk, desk.bench->Versions()), *cluster));
+                                  plan, ToolsOf(desk, versions, std::move(signer)), *cluster));
   constexpr const char* kWords[] = {"ran", "had been done before", "is another task's",
                                     "was interrupted"};
   Say(fmt::format("{} {} (node {})", plan.tasks[array[number]].id(),
@@ -289,6 +294,10 @@ Result<std::vector<std::string>> TaskCommand(const Request& request) {
   add("--workers", std::to_string(request.tools.jobs));
   add("--jobs", std::to_string(request.jobs));
   if (request.tools.unsafe_no_jail) command.push_back("--unsafe-no-jail");
+  if (!request.sign_key.empty()) {
+    std::error_code error;
+    add("--sign-key", std::filesystem::absolute(request.sign_key, error).string());
+  }
   return command;
 }
 
@@ -299,6 +308,7 @@ Result<int> Run(const Request& request, bool json) {
   const bool resume = !request.resume.empty();
   ASSAY_TRY(batch::Plan plan, resume ? ResumedPlan(request, library) : PlanOf(request, library));
   ASSAY_TRY_VOID(batch::CheckPlan(plan));
+  ASSAY_TRY(auto signer, SignerOf(request.sign_key));
   std::chrono::milliseconds earlier{0};
   if (resume) {
     ASSAY_TRY(const batch::BatchState state, batch::BatchFolder::Look(request.resume));
@@ -311,8 +321,7 @@ Result<int> Run(const Request& request, bool json) {
       ASSAY_TRY_VOID(desk.bench->CheckTarget(task.request.instance.arch));
   }
   ASSAY_TRY(const auto judge, desk.bench->JudgeVersions());
-  const auto versions = desk.bench->Versions();
-  batch::LocalExecutor local(ToolsOf(desk, versions), request.jobs);
+  batch::LocalExecutor local(ToolsOf(desk, judge, std::move(signer)), request.jobs);
   std::unique_ptr<batch::Cluster> cluster;
   std::unique_ptr<batch::SlurmExecutor> slurm;
   if (request.executor != "local") {
@@ -347,7 +356,7 @@ Result<int> Run(const Request& request, bool json) {
         .observer = display,
         .purse = *desk.purse,
         .judge = judge,
-        .versions = versions,
+        .versions = judge,
         .interrupted = &Interrupted};
     ASSAY_TRY(outcome, batch::RunBatch(asked, environment));
   }
@@ -452,6 +461,7 @@ void AddBatch(CLI::App& app, Session& session) {
       "--store", request->store,
       "Artefacts of all batches: what is there for an instance's key is up to date.");
   command->add_option("--resume", request->resume, "Continue the batch in this folder.");
+  AddSignOption(*command, request->sign_key);
   command->add_flag("--recheck", request->recheck,
                     "Judge again, under today's judge, what the store holds; say what drifted.");
   command->add_flag("--no-share", request->alone,

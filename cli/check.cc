@@ -1,11 +1,15 @@
 // assay check: judge a candidate that you already have.
+#include <fmt/format.h>
+
 #include <random>
 
 #include "base/file.h"
 #include "cli/command.h"
 #include "cli/instance.h"
 #include "cli/progress.h"
+#include "cli/watch.h"
 #include "cli/workbench.h"
+#include "report/diagnostics.h"
 #include "validator/verdict/render.h"
 
 namespace assay::cli {
@@ -17,24 +21,56 @@ struct Request {
   WorkbenchOptions tools;
   std::string effort = "standard";
   std::string counterexamples;
+  std::string sarif;
+  std::string format = "text";
   std::uint64_t seed = 1;
   std::size_t device_cases = 0;
+  bool watch = false;
 };
 
-Result<int> Check(const Request& request, bool json) {
-  ASSAY_TRY(const ops::Instance instance, MakeInstance(request.instance, request.tools.arch));
-  const Path folder = request.folder;
+Result<verdict::Candidate> ReadCandidate(const Path& folder) {
   ASSAY_TRY(std::string kernel, ReadFile(folder / "kernel.cu", 16u << 20));
   ASSAY_TRY(std::string launch, ReadFile(folder / "launch.json", 16u << 20));
-  const verdict::Candidate candidate{.kernel = std::move(kernel), .launch = std::move(launch)};
-  // Before the judge's minutes, not after them.
-  if (!request.counterexamples.empty()) ASSAY_TRY_VOID(MakeFolders(request.counterexamples));
-  ASSAY_TRY(auto bench, Workbench::Make(request.tools));
-  ASSAY_TRY_VOID(bench->CheckTarget(request.tools.arch));
-  ASSAY_TRY_VOID(bench->CheckReference(instance));
+  return verdict::Candidate{.kernel = std::move(kernel), .launch = std::move(launch)};
+}
 
+Status Tell(const Request& request, const verdict::Verdict& verdict, bool json) {
+  const Path folder = request.folder;
+  const bool conclusive = verdict.outcome == verdict::Outcome::kAccepted ||
+                          verdict.outcome == verdict::Outcome::kRefuted;
+  const auto diagnostics = report::DiagnosticsOf(
+      verdict,
+      {.kernel = (folder / "kernel.cu").string(), .launch = (folder / "launch.json").string()});
+  if (request.format == "compiler") {
+    Say(report::CompilerText(diagnostics) +
+        fmt::format("{}: {}", Name(verdict.outcome), verdict.reason));
+  } else {
+    Say(verdict::RenderVerdict(verdict));
+  }
+  if (!request.sarif.empty()) {
+    ASSAY_TRY_VOID(WriteFileAtomically(
+        request.sarif,
+        PrettyJson(report::SarifLog(ASSAY_VERSION, diagnostics,
+                                    {.conclusive = conclusive, .reason = verdict.reason}))));
+  }
+  const auto counterexamples = verdict.Counterexamples();
+  if (!request.counterexamples.empty()) {
+    for (std::size_t i = 0; i < counterexamples.size(); ++i) {
+      const Path file =
+          Path(request.counterexamples) / ("counterexample-" + std::to_string(i + 1) + ".json");
+      ASSAY_TRY_VOID(WriteFileAtomically(file, PrettyJson(ToJson(*counterexamples[i]))));
+      Say("counterexample: " + file.string());
+    }
+  }
+  if (json) ASSAY_TRY_VOID(PrintJson(ToJson(verdict)));
+  return {};
+}
+
+Result<int> JudgeOnce(const Request& request, const ops::Instance& instance, Workbench& bench,
+                      bool json) {
+  ASSAY_TRY(const verdict::Candidate candidate, ReadCandidate(request.folder));
   ProgressPrinter progress;
-  gates::Tools tools = bench->MakeTools();
+  gates::Tools tools = bench.MakeTools();
   tools.progress = [&progress](const gates::Progress& step) { progress.On(step); };
   std::random_device entropy;
   gates::Gatekeeper gatekeeper(
@@ -46,19 +82,34 @@ Result<int> Check(const Request& request, bool json) {
               .regressions = {}});
   const gates::Judgement judgement = gatekeeper.Judge(instance, candidate);
   progress.Finish();
-
-  Say(verdict::RenderVerdict(judgement.verdict));
-  const auto counterexamples = judgement.verdict.Counterexamples();
-  if (!request.counterexamples.empty()) {
-    for (std::size_t i = 0; i < counterexamples.size(); ++i) {
-      const Path file =
-          Path(request.counterexamples) / ("counterexample-" + std::to_string(i + 1) + ".json");
-      ASSAY_TRY_VOID(WriteFileAtomically(file, PrettyJson(ToJson(*counterexamples[i]))));
-      Say("counterexample: " + file.string());
-    }
-  }
-  if (json) ASSAY_TRY_VOID(PrintJson(ToJson(judgement.verdict)));
+  ASSAY_TRY_VOID(Tell(request, judgement.verdict, json));
   return verdict::ExitCode(judgement.verdict.outcome);
+}
+
+// Judges, waits for a save, judges again: the workers, the reference and what is cached stay. Between
+// two saves a file may be half written or gone; that is said, and the next save awaited.
+Result<int> JudgeOnEverySave(const Request& request, const ops::Instance& instance,
+                             Workbench& bench) {
+  ASSAY_TRY(FolderWatch watch, FolderWatch::Make(request.folder, {"kernel.cu", "launch.json"}));
+  while (true) {
+    Result<int> exit = JudgeOnce(request, instance, bench, false);
+    if (!exit) Say("error: " + ToString(exit.error()));
+    Say("waiting for " + request.folder + " to be saved (Ctrl-C ends)");
+    ASSAY_TRY(const FolderWatch::Event event, watch.Wait());
+    if (event == FolderWatch::Event::kInterrupted) return exit;
+  }
+}
+
+Result<int> Check(const Request& request, bool json) {
+  ASSAY_TRY(const ops::Instance instance, MakeInstance(request.instance, request.tools.arch));
+  if (!request.watch) ASSAY_TRY_VOID(ReadCandidate(request.folder));
+  // Before the judge's minutes, not after them.
+  if (!request.counterexamples.empty()) ASSAY_TRY_VOID(MakeFolders(request.counterexamples));
+  ASSAY_TRY(auto bench, Workbench::Make(request.tools));
+  ASSAY_TRY_VOID(bench->CheckTarget(request.tools.arch));
+  ASSAY_TRY_VOID(bench->CheckReference(instance));
+  return request.watch ? JudgeOnEverySave(request, instance, *bench)
+                       : JudgeOnce(request, instance, *bench, json);
 }
 
 }  // namespace
@@ -75,12 +126,23 @@ void AddCheck(CLI::App& app, Session& session) {
                       "Cases on the GPU, where one is asked for (0: as the effort says).");
   command->add_option("--counterexamples", request->counterexamples,
                       "Folder to write the counterexamples to, for assay replay.");
+  command->add_option("--sarif", request->sarif,
+                      "File to write the findings to as SARIF 2.1.0, for code hosts.");
+  command
+      ->add_option("--format", request->format,
+                   "text, or compiler: a line a finding, as editors read it.")
+      ->check(CLI::IsMember({"text", "compiler"}));
   AddWorkbenchOptions(*command, request->tools);
-  command->add_flag("--json", session.json, "Print the verdict as one JSON document on stdout.");
+  CLI::Option* const json = command->add_flag("--json", session.json,
+                                              "Print the verdict as one JSON document on stdout.");
+  command
+      ->add_flag("--watch", request->watch, "Judge again whenever a file is saved, until Ctrl-C.")
+      ->excludes(json);
   command->footer(
       "Example:\n"
       "  assay check ops/rms_norm/naive --op rms_norm --dtype T=f16\n"
       "  assay check mine/ --op softmax --engine gpu,emulator\n"
+      "  assay check mine/ --op softmax --watch --format compiler\n"
       "Exit codes: 0 accepted, 1 refuted, 2 inconclusive, 3 usage or environment, 4 internal "
       "error.");
   command->callback([&session, request] {

@@ -52,6 +52,7 @@ void AddSanitize(CLI::App& app, Session& session);
 void AddCorpus(CLI::App& app, Session& session);
 void AddReward(CLI::App& app, Session& session);
 void AddReport(CLI::App& app, Session& session);
+void AddVerify(CLI::App& app, Session& session);
 void AddRuns(CLI::App& app, Session& session);
 void AddOps(CLI::App& app, Session& session);
 void AddDoctor(CLI::App& app, Session& session);

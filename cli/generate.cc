@@ -28,6 +28,7 @@ struct Request {
   std::string resume;
   std::string out;
   std::string prices;
+  std::string sign_key;
   std::string effort = "standard";
   std::uint64_t seed = 1;
   double budget_usd = 0;
@@ -56,7 +57,8 @@ Result<loop::GenerateRequest> Resumed(const Request& request) {
       "--model",           "--exec-env",       "--base-url",
       "--key-file",        "--prices",         "--unsafe-no-jail",
       "--connect-seconds", "--idle-seconds",   "--tries",
-      "--total-seconds",   "--jobs",           "--json"};
+      "--total-seconds",   "--jobs",           "--json",
+      "--sign-key"};
   for (const std::string& name : request.given) {
     if (std::ranges::find(kMayChange, name) != std::end(kMayChange)) continue;
     return Fail(ErrorKind::kUsage, "cannot be changed: a resumed run goes on as it began", name,
@@ -130,6 +132,7 @@ Result<loop::GenerateRequest> Build(const Request& request) {
 
 Result<int> Generate(const Request& request, bool json) {
   ASSAY_TRY(const loop::GenerateRequest built, Build(request));
+  ASSAY_TRY(auto signer, SignerOf(request.sign_key));
   WorkbenchOptions tool_options = request.tools;
   tool_options.engine = built.engine;
   tool_options.arch = built.instance.arch;
@@ -139,6 +142,7 @@ Result<int> Generate(const Request& request, bool json) {
   ASSAY_TRY_VOID(bench->CheckTarget(built.instance.arch));
   ASSAY_TRY_VOID(bench->CheckReference(built.instance));
 
+  ASSAY_TRY(auto versions, bench->JudgeVersions());
   std::signal(SIGINT, &OnInterrupt);
   ProgressPrinter progress;
   loop::Environment environment{
@@ -156,7 +160,8 @@ Result<int> Generate(const Request& request, bool json) {
       },
       .observe = [&progress](const loop::Notice& notice) { progress.On(notice); },
       .interrupted = [] { return interrupted != 0; },
-      .versions = bench->Versions()};
+      .versions = std::move(versions),
+      .signer = std::move(signer)};
   ASSAY_TRY(const loop::RunOutcome outcome, loop::Generate(built, environment));
   progress.Finish();
   if (outcome.resumable) {
@@ -202,6 +207,7 @@ void AddGenerate(CLI::App& app, Session& session) {
   AddBudgetOptions(*command, *request);
   command->add_option("--out", request->out, "Folder of the run. Default: runs/<id>.");
   command->add_option("--resume", request->resume, "Continue the run in this folder.");
+  AddSignOption(*command, request->sign_key);
   AddWorkbenchOptions(*command, request->tools);
   command->add_flag("--json", session.json, "Print one JSON document on stdout.");
   command->footer(

@@ -42,6 +42,19 @@ void AddModelOptions(CLI::App& command, ModelOptions& options) {
       ->check(CLI::Range(1, 100));
 }
 
+void AddSignOption(CLI::App& command, std::string& key_file) {
+  command.add_option(
+      "--sign-key", key_file,
+      "Private key (PEM, Ed25519, chmod 600) that signs vetted folders; assay verify "
+      "--key checks it.");
+}
+
+Result<std::shared_ptr<const runs::SigningKey>> SignerOf(const std::string& key_file) {
+  if (key_file.empty()) return nullptr;
+  ASSAY_TRY(runs::SigningKey key, runs::SigningKey::Load(key_file));
+  return std::make_shared<const runs::SigningKey>(std::move(key));
+}
+
 void AddStrategyOptions(CLI::App& command, StrategyWords& words) {
   loop::StrategyOptions& strategy = words.options;
   const auto add = [&command](const char* name, auto& value, const char* what) {

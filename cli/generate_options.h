@@ -2,6 +2,7 @@
 #pragma once
 
 #include <CLI/CLI.hpp>
+#include <memory>
 #include <optional>
 #include <string>
 
@@ -18,6 +19,11 @@ struct ModelOptions {
 /// --model, --exec-env, --base-url, --key-file, --temperature, --max-output-tokens, time-outs.
 void AddModelOptions(CLI::App& command, ModelOptions& options);
 models::ModelSpec ModelOf(const ModelOptions& options);
+
+/// --sign-key.
+void AddSignOption(CLI::App& command, std::string& key_file);
+/// The key in the file; null where none is named.
+Result<std::shared_ptr<const runs::SigningKey>> SignerOf(const std::string& key_file);
 
 struct StrategyWords {
   loop::StrategyOptions options;

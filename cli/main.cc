@@ -82,7 +82,7 @@ int Main(int argc, char** argv) {
 
   Session session;
   for (auto* add : {&AddGenerate, &AddBatch, &AddCheck, &AddReplay, &AddSanitize, &AddCorpus,
-                    &AddReward, &AddReport, &AddRuns, &AddOps, &AddDoctor}) {
+                    &AddReward, &AddReport, &AddVerify, &AddRuns, &AddOps, &AddDoctor}) {
     (*add)(app, session);
   }
   try {

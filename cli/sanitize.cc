@@ -8,6 +8,7 @@
 #include "cli/progress.h"
 #include "cli/workbench.h"
 #include "ops/sanitize_plan.h"
+#include "report/diagnostics.h"
 #include "validator/findings/render.h"
 
 namespace assay::cli {
@@ -19,6 +20,8 @@ struct Request {
   std::string checks = "memory,init,race,barrier";
   std::uint64_t seed = 0;
   int schedules = 0;
+  std::string sarif;
+  std::string format = "text";
   std::uint64_t max_steps = Limits{}.max_steps;
   WorkbenchOptions tools;
 };
@@ -100,6 +103,19 @@ Result<int> Sanitize(const Request& request, bool json) {
   const int exit = !outcome.findings.empty() ? kExitRefuted
                    : outcome.complete()      ? kExitDone
                                              : kExitInconclusive;
+  std::vector<report::Diagnostic> diagnostics;
+  for (const Finding& finding : outcome.findings) {
+    diagnostics.push_back(
+        report::DiagnosticOf(finding, {.kernel = request.kernel, .launch = request.launch}));
+  }
+  if (!request.sarif.empty()) {
+    ASSAY_TRY_VOID(WriteFileAtomically(
+        request.sarif,
+        PrettyJson(report::SarifLog(
+            ASSAY_VERSION, diagnostics,
+            {.conclusive = outcome.complete() || !outcome.findings.empty(),
+             .reason = fmt::format("{}: {}", Name(outcome.stop), outcome.reason)}))));
+  }
   if (json) {
     Json smallest = Json::array();
     for (const auto& small : outcome.smallest) smallest.push_back(ToJson(small, job.plan));
@@ -114,7 +130,8 @@ Result<int> Sanitize(const Request& request, bool json) {
                               {"orders_tried", outcome.orders_tried}}));
     return exit;
   }
-  for (std::size_t i = 0; i < outcome.findings.size(); ++i) {
+  if (request.format == "compiler" && !diagnostics.empty()) Say(report::CompilerText(diagnostics));
+  for (std::size_t i = 0; request.format == "text" && i < outcome.findings.size(); ++i) {
     std::string text = RenderText(outcome.findings[i], source);
     if (outcome.smallest[i]) text += Describe(*outcome.smallest[i], job.plan);
     Say(text);
@@ -151,6 +168,12 @@ void AddSanitize(CLI::App& app, Session& session) {
   command
       ->add_option("--max-steps", request->max_steps, "Thread-level instructions before giving up.")
       ->check(WholeNumber());
+  command->add_option("--sarif", request->sarif,
+                      "File to write the findings to as SARIF 2.1.0, for code hosts.");
+  command
+      ->add_option("--format", request->format,
+                   "text, or compiler: a line a finding, as editors read it.")
+      ->check(CLI::IsMember({"text", "compiler"}));
   AddWorkbenchOptions(*command, request->tools);
   command->add_flag("--json", session.json, "Print one JSON document on stdout.");
   command->footer(

@@ -1,13 +1,10 @@
 #include "runs/emit.h"
 
-#include <set>
-
 #include "base/digest.h"
+#include "runs/verify.h"
 
 namespace assay::runs {
 namespace {
-
-constexpr const char* kCertificate = "certificate.json";
 
 Json ResourcesToJson(const std::map<std::string, engine::Resources>& resources) {
   Json json = Json::object();
@@ -28,33 +25,24 @@ std::unexpected<Error> NotWhatWasJudged(const Path& file, const std::string& wha
               "restore the run's folder from a copy, or begin a new run");
 }
 
-// A certificate names all files beside it with their digests, and the digest of the prompts.
 Status Check(const Path& folder, const std::string& certificate) {
-  const Path file = folder / kCertificate;
+  const Path file = folder / kCertificateFile;
   ASSAY_TRY(const std::string text, ReadFile(file));
   if (!certificate.empty() && Sha256Hex(text) != certificate)
     return NotWhatWasJudged(file, "the certificate is not the one that the run recorded");
   ASSAY_TRY(const Json json, ParseJson(text, file.string()));
-  const auto found = json.find("sha256");
-  if (found == json.end() || !found->is_object())
-    return NotWhatWasJudged(file, "the certificate names no digests");
-  std::set<std::string> named = {kCertificate};
-  for (const auto& [name, digest] : found->items()) {
-    if (name == "prompts") continue;
-    if (name.find('/') != std::string::npos || !digest.is_string())
-      return NotWhatWasJudged(file, "the certificate names '" + name + "'");
-    ASSAY_TRY(const std::string content, ReadFile(folder / name));
-    if (Sha256Hex(content) != digest.get<std::string>())
-      return NotWhatWasJudged(folder / name, "the file is not the one that was vetted");
-    named.insert(name);
-  }
-  std::error_code error;
-  for (const auto& entry : std::filesystem::directory_iterator(folder, error)) {
-    if (!named.contains(entry.path().filename().string()))
-      return NotWhatWasJudged(entry.path(), "the certificate does not name this file");
-  }
-  if (error) return NotWhatWasJudged(folder, "cannot be listed: " + error.message());
-  return {};
+  return CheckFiles(folder, json);
+}
+
+// Over what was written, not over what was meant to be.
+Status Sign(const Path& folder, const SigningKey& key) {
+  const Path file = folder / kCertificateFile;
+  ASSAY_TRY(const std::string text, ReadFile(file));
+  ASSAY_TRY(const Json certificate, OpenSealed(text, file.string()));
+  ASSAY_TRY(auto files, FilesOf(certificate, file.string()));
+  files[kCertificateFile] = Sha256Hex(text);
+  return WriteFileAtomically(folder / kEnvelopeFile,
+                             SignStatement(StatementOf(files, certificate), key));
 }
 
 }  // namespace
@@ -79,28 +67,29 @@ Json CertificateOf(const gates::VettedKernel& kernel, const Provenance& provenan
       gates.push_back(std::move(shown));
     }
   }
-  return {{"schema", "assay.certificate/1"},
-          {"instance", instance.Id()},
-          {"op", {{"name", instance.op.name}, {"sha256", instance.op.digest}}},
-          {"binding", std::move(binding)},
-          {"arch", instance.arch},
-          {"outcome", verdict::Name(kernel.verdict().outcome)},
-          {"engine", kernel.verdict().engine},
-          {"truth", kernel.verdict().truth},
-          {"sha256",
-           {{"kernel.cu", Sha256Hex(kernel.candidate().kernel)},
-            {"launch.json", Sha256Hex(kernel.candidate().launch)},
-            {"kernel.ptx", Sha256Hex(kernel.compiled().ptx)},
-            {"kernel." + instance.arch + ".cubin", Sha256Hex(kernel.compiled().cubin)},
-            {"prompts", provenance.prompts_digest}}},
-          {"author", {{"model", provenance.author}, {"attempt", provenance.attempt}}},
-          {"compiler", kernel.compiled().compiler},
-          {"resources", ResourcesToJson(kernel.compiled().resources)},
-          {"gates", std::move(gates)},
-          {"skipped", std::move(skipped)},
-          {"ledger", verdict.at("ledger")},
-          {"versions", provenance.versions},
-          {"time", time}};
+  Json certificate = {{"schema", "assay.certificate/1"},
+                      {"instance", instance.Id()},
+                      {"op", {{"name", instance.op.name}, {"sha256", instance.op.digest}}},
+                      {"binding", std::move(binding)},
+                      {"arch", instance.arch},
+                      {"outcome", verdict::Name(kernel.verdict().outcome)},
+                      {"engine", kernel.verdict().engine},
+                      {"sha256",
+                       {{"kernel.cu", Sha256Hex(kernel.candidate().kernel)},
+                        {"launch.json", Sha256Hex(kernel.candidate().launch)},
+                        {"kernel.ptx", Sha256Hex(kernel.compiled().ptx)},
+                        {"kernel." + instance.arch + ".cubin", Sha256Hex(kernel.compiled().cubin)},
+                        {"prompts", provenance.prompts_digest}}},
+                      {"author", {{"model", provenance.author}, {"attempt", provenance.attempt}}},
+                      {"compiler", kernel.compiled().compiler},
+                      {"resources", ResourcesToJson(kernel.compiled().resources)},
+                      {"gates", std::move(gates)},
+                      {"skipped", std::move(skipped)},
+                      {"ledger", verdict.at("ledger")},
+                      {"versions", provenance.versions},
+                      {"time", time}};
+  if (provenance.signer != nullptr) certificate["signer"] = provenance.signer->Public().id();
+  return certificate;
 }
 
 Result<std::string> Emit(const gates::VettedKernel& kernel, const Provenance& provenance,
@@ -114,8 +103,9 @@ Result<std::string> Emit(const gates::VettedKernel& kernel, const Provenance& pr
   ASSAY_TRY_VOID(WriteFileAtomically(fresh / "kernel.ptx", kernel.compiled().ptx));
   ASSAY_TRY_VOID(WriteFileAtomically(fresh / ("kernel." + kernel.instance().arch + ".cubin"),
                                      kernel.compiled().cubin));
-  const std::string certificate = PrettyJson(CertificateOf(kernel, provenance, clock.Timestamp()));
-  ASSAY_TRY_VOID(WriteFileAtomically(fresh / kCertificate, certificate));
+  const std::string certificate = SealedText(CertificateOf(kernel, provenance, clock.Timestamp()));
+  ASSAY_TRY_VOID(WriteFileAtomically(fresh / kCertificateFile, certificate));
+  if (provenance.signer != nullptr) ASSAY_TRY_VOID(Sign(fresh, *provenance.signer));
   return Sha256Hex(certificate);
 }
 
@@ -125,7 +115,7 @@ Status Publish(const Path& folder, const std::string& certificate) {
   const Path old = folder.string() + ".old";
   if (std::filesystem::exists(fresh, error)) {
     // One that no record names is of a judgement that did not come to its end.
-    const Result<std::string> text = ReadFile(fresh / kCertificate);
+    const Result<std::string> text = ReadFile(fresh / kCertificateFile);
     if (!text || Sha256Hex(*text) != certificate) {
       std::filesystem::remove_all(fresh, error);
     } else {

@@ -5,15 +5,17 @@
 // (assay.certificate/1) into a folder that appears whole or not at all. The certificate names the
 // hashes of everything that went in and came out, every gate with its cases, seeds, limits and
 // time, what was skipped, and the tools' versions; but for times it is a function of the kernel and
-// its judgement.
+// its judgement. It carries its own digest, and with a key it is signed (runs/signature.h).
 #pragma once
 
 #include <map>
+#include <memory>
 #include <string>
 
 #include "base/clock.h"
 #include "base/file.h"
 #include "base/json.h"
+#include "runs/signature.h"
 #include "validator/gates/gatekeeper.h"
 
 namespace assay::runs {
@@ -24,6 +26,7 @@ struct Provenance {
   int attempt = 0;
   std::string prompts_digest;
   std::map<std::string, std::string> versions;  ///< Tools by name.
+  std::shared_ptr<const SigningKey> signer{};   ///< Null: nobody signs.
 };
 
 Json CertificateOf(const gates::VettedKernel& kernel, const Provenance& provenance,

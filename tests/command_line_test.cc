@@ -38,6 +38,8 @@ TEST(CommandLine, WhatIsWrongComesWithPlaceAndCure) {
       {{"generate", "rms_norm", "--model", "openai/m", "--base-url", "http://"}, "--base-url: "},
       {{"generate", "--resume", "/nowhere"}, "there is no run in this folder"},
       {{"generate", "--resume", "/nowhere", "--seed", "2"}, "--seed: cannot be changed"},
+      {{"verify", "/nowhere"}, "there is no such folder"},
+      {{"verify", kNaive, "--key", kNaive + "/kernel.cu"}, "no Ed25519 public key"},
       {{"report", "/nowhere"}, "there is no run in this folder"},
       {{"runs", "show", "/nowhere"}, "there is no run in this folder"},
       {{"runs", "compare", "/nowhere/attempts/x", "/nowhere"}, "names no attempt"},
@@ -73,6 +75,7 @@ TEST(CommandLine, EveryHelpHasAnExampleOfItsOwn) {
                                                   {"replay"},
                                                   {"sanitize"},
                                                   {"doctor"},
+                                                  {"verify"},
                                                   {"ops"},
                                                   {"ops", "list"},
                                                   {"ops", "show"}}) {

@@ -3,9 +3,11 @@
 #include <gtest/gtest.h>
 #include <httplib.h>
 
+#include <fstream>
 #include <thread>
 
 #include "base/json.h"
+#include "runs/testing/keys.h"
 #include "tests/program.h"
 
 namespace assay::tests {
@@ -79,11 +81,14 @@ void ExpectDemoOutcome(const Path& run) {
 
 // --- the demo
 
-class Demo : public testing::Test {
+class Demo : public ::testing::Test {
  protected:
   static void SetUpTestSuite() {
     scratch_ = new Scratch;
-    ran_ = new Ran(Assay({"generate", kDemoOp, "--out", (*scratch_ / "run").string()}));
+    assay::testing::WriteKeys(scratch_->path(), "ours");
+    assay::testing::WriteKeys(scratch_->path(), "other");
+    ran_ = new Ran(Assay({"generate", kDemoOp, "--out", (*scratch_ / "run").string(), "--sign-key",
+                          (*scratch_ / "ours.pem").string()}));
   }
   static void TearDownTestSuite() {
     delete ran_;
@@ -110,6 +115,35 @@ TEST_F(Demo, TheEmittedKernelIsAcceptedAgain) {
              "--op", kDemoOp, "--seed", "77", "--json"});
   EXPECT_EQ(check.exit, 0) << check.err;
   EXPECT_EQ(Parse(check.out)["outcome"], "accepted");
+}
+
+TEST_F(Demo, TheEmittedFolderVerifies) {
+  const std::string vetted = (run() / "vetted" / (std::string(kDemoOp) + "-T=bf16-sm_90")).string();
+  const std::string key = (*scratch_ / "ours.pub.pem").string();
+  const Ran right = Assay({"verify", vetted, "--key", key, "--current", "--json"});
+  EXPECT_EQ(right.exit, 0) << right.err;
+  EXPECT_THAT(right.err, HasSubstr("makes the same PTX and machine code"));
+  EXPECT_THAT(right.err, HasSubstr("planned cases"));
+  EXPECT_EQ(Parse(right.out)["outcome"], "verified");
+  EXPECT_EQ(Assay({"verify", vetted, "--key", (*scratch_ / "other.pub.pem").string()}).exit, 1);
+  // The key's bytes are nowhere in what the run left.
+  const std::string secret = Read(*scratch_ / "ours.pem").substr(28, 40);
+  for (const auto& entry : std::filesystem::recursive_directory_iterator(run())) {
+    if (!entry.is_regular_file()) continue;
+    EXPECT_THAT(Read(entry.path()), Not(HasSubstr(secret)));
+  }
+  EXPECT_THAT(ran_->err, Not(HasSubstr(secret)));
+  // A sample of each file, through the program.
+  const Path copy = *scratch_ / "copy";
+  for (const auto& entry : std::filesystem::directory_iterator(vetted)) {
+    std::filesystem::remove_all(copy);
+    std::filesystem::copy(vetted, copy);
+    std::string text = Read(entry.path());
+    text[text.size() / 2] = static_cast<char>(text[text.size() / 2] ^ 1);
+    std::ofstream(copy / entry.path().filename(), std::ios::binary) << text;
+    const Ran changed = Assay({"verify", copy.string(), "--key", key, "--no-compile"});
+    EXPECT_EQ(changed.exit, 1) << entry.path() << changed.err;
+  }
 }
 
 TEST_F(Demo, EveryCounterexampleReplaysTheSame) {
@@ -248,7 +282,7 @@ TEST(BadCandidate, EndlessTemplate) {
       Check("template <int N> struct A { static constexpr int v = A<N + 1>::v + A<N + 2>::v; };\n" +
                 Kernel("  y[0] = A<0>::v;"),
             kGoodPlan);
-  EXPECT_THAT(ran.exit, testing::AnyOf(1, 2)) << ran.err;
+  EXPECT_THAT(ran.exit, ::testing::AnyOf(1, 2)) << ran.err;
 }
 
 TEST(BadCandidate, PlanDividesByZero) {
@@ -292,7 +326,7 @@ TEST(BadRun, NoServerAtTheUrl) {
       Assay({"generate", "rms_norm", "--model", "openai/x", "--base-url", "http://127.0.0.1:9/v1",
              "--out", (scratch / "run").string(), "--budget-seconds", "5"},
             {"OPENAI_API_KEY=k", "no_proxy=127.0.0.1"});
-  EXPECT_THAT(ran.exit, testing::AnyOf(2, 3)) << ran.err;
+  EXPECT_THAT(ran.exit, ::testing::AnyOf(2, 3)) << ran.err;
   EXPECT_THAT(ran.err, HasSubstr("127.0.0.1:9"));
   EXPECT_TRUE(std::filesystem::exists(scratch / "run" / "events.jsonl"));
 }
@@ -310,7 +344,7 @@ TEST(BadRun, EmptyReply) {
   const Scratch scratch;
   const Ran ran = Assay({"generate", "rms_norm", "--model", "exec/true", "--attempts", "2", "--out",
                          (scratch / "run").string()});
-  EXPECT_THAT(ran.exit, testing::AnyOf(1, 2, 3)) << ran.err;
+  EXPECT_THAT(ran.exit, ::testing::AnyOf(1, 2, 3)) << ran.err;
   EXPECT_THAT(ran.err, HasSubstr("empty"));
   EXPECT_TRUE(std::filesystem::exists(scratch / "run" / "events.jsonl"));
 }

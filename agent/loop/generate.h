@@ -30,6 +30,7 @@
 #include "base/error.h"
 #include "base/file.h"
 #include "ops/op.h"
+#include "runs/signature.h"
 #include "validator/campaign/effort.h"
 #include "validator/gates/gatekeeper.h"
 #include "validator/verdict/verdict.h"
@@ -141,6 +142,7 @@ struct Environment {
   Path prompts{};  ///< Empty: PromptLibrary::DefaultFolder().
   std::map<std::string, std::string>
       versions{};  ///< Tool versions for run.json and the certificate.
+  std::shared_ptr<const runs::SigningKey> signer{};  ///< Of vetted folders; null: none.
   /// A model to use in place of the one that the request names (tests). It must outlive the call.
   models::Model* model = nullptr;
 };

@@ -165,7 +165,8 @@ class Loop {
                            {.author = reply.model,
                             .attempt = done.attempt,
                             .prompts_digest = parts_.prompts.digest(),
-                            .versions = parts_.environment.versions},
+                            .versions = parts_.environment.versions,
+                            .signer = parts_.environment.signer},
                            parts_.environment.clock, run_.path() / event.vetted));
     }
     const Path folder = run_.path() / event.vetted;

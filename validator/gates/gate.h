@@ -94,6 +94,12 @@ void RunHoldoutGate(GateContext& context, verdict::GateResult& result);
 
 // --- helpers for them
 
+/// What a candidate is compiled with: nothing of it but the source and the names of its entries is
+/// the author's choice.
+engine::CompileRequest RequestFor(const ops::Instance& instance,
+                                  const verdict::Candidate& candidate,
+                                  const ops::LaunchPlan& plan);
+
 /// A counterexample that needs no case: the candidate's text alone shows the findings.
 verdict::Counterexample TextCounterexample(const GateContext& context, std::string_view gate,
                                            std::vector<Finding> findings);

@@ -68,21 +68,27 @@ GateContext::GateContext(const ops::Instance& an_instance, const verdict::Candid
 
 GateContext::~GateContext() = default;
 
+engine::CompileRequest RequestFor(const ops::Instance& instance,
+                                  const verdict::Candidate& candidate,
+                                  const ops::LaunchPlan& plan) {
+  engine::CompileRequest request;
+  request.source = candidate.kernel;
+  request.arch = instance.arch;
+  request.headers = ops::HostHeaders();
+  request.pre_include = ops::kHostNames;
+  request.defines = ops::CandidateDefines(instance);
+  for (const ops::KernelPlan& kernel : plan.kernels) {
+    if (std::ranges::find(request.entries, kernel.entry) == request.entries.end()) {
+      request.entries.push_back(kernel.entry);
+    }
+  }
+  return request;
+}
+
 const Result<engine::CompileOutcome>& GateContext::Compile() {
   if (!compilation) {
     Report("compile", "compiling for " + instance.arch);
-    engine::CompileRequest request;
-    request.source = candidate.kernel;
-    request.arch = instance.arch;
-    request.headers = ops::HostHeaders();
-    request.pre_include = ops::kHostNames;
-    request.defines = ops::CandidateDefines(instance);
-    for (const ops::KernelPlan& kernel : plan->kernels) {
-      if (std::ranges::find(request.entries, kernel.entry) == request.entries.end()) {
-        request.entries.push_back(kernel.entry);
-      }
-    }
-    compilation = tools.compiler.Compile(request);
+    compilation = tools.compiler.Compile(RequestFor(instance, candidate, *plan));
   }
   return *compilation;
 }
