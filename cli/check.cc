@@ -6,6 +6,8 @@
 #include "cli/instance.h"
 #include "cli/progress.h"
 #include "cli/workbench.h"
+#include "runs/emit.h"
+#include "validator/findings/render.h"
 #include "validator/verdict/render.h"
 
 namespace assay::cli {
@@ -17,9 +19,29 @@ struct Request {
   WorkbenchOptions tools;
   std::string effort = "standard";
   std::string counterexamples;
+  std::string emit;
   std::uint64_t seed = 1;
   std::size_t device_cases = 0;
 };
+
+// Each finding as the terminal shows it.
+Json TextsOf(const std::vector<Finding>& findings, const std::string& kernel) {
+  SourceText source;
+  source.Add("kernel.cu", kernel);
+  Json texts = Json::array();
+  for (const Finding& finding : findings) texts.push_back(RenderText(finding, source));
+  return texts;
+}
+
+// What lies there is nobody's to throw away, but for a vetted kernel of an earlier time.
+Status CheckEmpty(const Path& folder) {
+  std::error_code error;
+  if (!std::filesystem::exists(folder, error) || std::filesystem::is_empty(folder, error) ||
+      std::filesystem::exists(folder / "certificate.json", error))
+    return {};
+  return Fail(ErrorKind::kUsage, "the folder holds other things than a vetted kernel",
+              folder.string(), "give --emit a folder of its own");
+}
 
 Result<int> Check(const Request& request, bool json) {
   ASSAY_TRY(const ops::Instance instance, MakeInstance(request.instance, request.tools.arch));
@@ -29,6 +51,9 @@ Result<int> Check(const Request& request, bool json) {
   const verdict::Candidate candidate{.kernel = std::move(kernel), .launch = std::move(launch)};
   // Before the judge's minutes, not after them.
   if (!request.counterexamples.empty()) ASSAY_TRY_VOID(MakeFolders(request.counterexamples));
+  Path emit = Path(request.emit).lexically_normal();
+  if (!emit.has_filename()) emit = emit.parent_path();
+  if (!emit.empty()) ASSAY_TRY_VOID(CheckEmpty(emit));
   ASSAY_TRY(auto bench, Workbench::Make(request.tools));
   ASSAY_TRY_VOID(bench->CheckTarget(request.tools.arch));
   ASSAY_TRY_VOID(bench->CheckReference(instance));
@@ -57,7 +82,24 @@ Result<int> Check(const Request& request, bool json) {
       Say("counterexample: " + file.string());
     }
   }
-  if (json) ASSAY_TRY_VOID(PrintJson(ToJson(judgement.verdict)));
+  if (!emit.empty() && judgement.vetted) {
+    ASSAY_TRY(auto versions, bench->JudgeVersions());
+    ASSAY_TRY(const std::string certificate,
+              runs::Emit(*judgement.vetted,
+                         {.author = {}, .prompts_digest = {}, .versions = std::move(versions)},
+                         bench->clock(), emit));
+    ASSAY_TRY_VOID(runs::Publish(emit, certificate));
+    Say("vetted kernel: " + emit.string());
+  }
+  if (json) {
+    Json document = ToJson(judgement.verdict);
+    document["text"] = verdict::RenderVerdict(judgement.verdict);
+    Json texts = Json::array();
+    for (const verdict::Counterexample* const each : counterexamples)
+      texts.push_back(TextsOf(each->findings, candidate.kernel));
+    document["texts"] = std::move(texts);
+    ASSAY_TRY_VOID(PrintJson(document));
+  }
   return verdict::ExitCode(judgement.verdict.outcome);
 }
 
@@ -75,12 +117,16 @@ void AddCheck(CLI::App& app, Session& session) {
                       "Cases on the GPU, where one is asked for (0: as the effort says).");
   command->add_option("--counterexamples", request->counterexamples,
                       "Folder to write the counterexamples to, for assay replay.");
+  command->add_option("--emit", request->emit,
+                      "Folder to write the kernel to, with its certificate and loaders, if it is "
+                      "accepted.");
   AddWorkbenchOptions(*command, request->tools);
   command->add_flag("--json", session.json, "Print the verdict as one JSON document on stdout.");
   command->footer(
       "Example:\n"
       "  assay check ops/rms_norm/naive --op rms_norm --dtype T=f16\n"
       "  assay check mine/ --op softmax --engine gpu,emulator\n"
+      "  assay check mine/ --op softmax --emit vetted/softmax\n"
       "Exit codes: 0 accepted, 1 refuted, 2 inconclusive, 3 usage or environment, 4 internal "
       "error.");
   command->callback([&session, request] {

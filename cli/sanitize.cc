@@ -103,6 +103,8 @@ Result<int> Sanitize(const Request& request, bool json) {
   if (json) {
     Json smallest = Json::array();
     for (const auto& small : outcome.smallest) smallest.push_back(ToJson(small, job.plan));
+    Json texts = Json::array();
+    for (const Finding& finding : outcome.findings) texts.push_back(RenderText(finding, source));
     ASSAY_TRY_VOID(PrintJson({{"schema", "assay.sanitize/1"},
                               {"stop", Name(outcome.stop)},
                               {"reason", outcome.reason},
@@ -111,7 +113,8 @@ Result<int> Sanitize(const Request& request, bool json) {
                               {"steps", outcome.counters.steps},
                               {"schedules", outcome.schedules},
                               {"orders", outcome.orders},
-                              {"orders_tried", outcome.orders_tried}}));
+                              {"orders_tried", outcome.orders_tried},
+                              {"texts", std::move(texts)}}));
     return exit;
   }
   for (std::size_t i = 0; i < outcome.findings.size(); ++i) {

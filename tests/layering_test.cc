@@ -71,8 +71,9 @@ const Allowed& Layers() {
       {"workers",
        {"base", "sandbox", "validator/findings", "validator/execution", "validator/ptx",
         "validator/ptx/facts", "validator/emu", "validator/gpu", "validator/engine"}},
+      {"loaders", {"base", "ops"}},
       {"runs",
-       {"base", "ops", "validator/findings", "validator/execution", "validator/cases",
+       {"base", "ops", "loaders", "validator/findings", "validator/execution", "validator/cases",
         "validator/engine", "validator/oracle", "validator/verdict", "validator/gates"}},
       {"rewards", {"base", "ops", "runs", "validator/findings", "validator/verdict"}},
       {"dataset", {"base", "ops", "runs", "rewards", "validator/findings", "validator/verdict"}},
@@ -199,7 +200,7 @@ TEST(Layering, TheRoomsOfTheAgentAreHeldApart) {
 
 TEST(Layering, EveryFolderWithSourcesHasARow) {
   const fs::path root = ASSAY_SOURCE_DIR;
-  for (const char* top : {"base", "ops", "sandbox", "validator", "workers", "runs", "rewards",
+  for (const char* top : {"base", "ops", "sandbox", "validator", "workers", "loaders", "runs", "rewards",
                           "dataset", "report", "agent", "batch", "corpus", "cli"}) {
     for (const auto& entry : fs::recursive_directory_iterator(root / top)) {
       if (entry.path().extension() != ".h") continue;
