@@ -10,6 +10,8 @@
 #include "cli/watch.h"
 #include "cli/workbench.h"
 #include "report/diagnostics.h"
+#include "runs/emit.h"
+#include "validator/findings/render.h"
 #include "validator/verdict/render.h"
 
 namespace assay::cli {
@@ -23,6 +25,7 @@ struct Request {
   std::string counterexamples;
   std::string sarif;
   std::string format = "text";
+  std::string emit;
   std::uint64_t seed = 1;
   std::size_t device_cases = 0;
   bool watch = false;
@@ -34,7 +37,32 @@ Result<verdict::Candidate> ReadCandidate(const Path& folder) {
   return verdict::Candidate{.kernel = std::move(kernel), .launch = std::move(launch)};
 }
 
-Status Tell(const Request& request, const verdict::Verdict& verdict, bool json) {
+// Each finding as the terminal shows it.
+Json TextsOf(const std::vector<Finding>& findings, const std::string& kernel) {
+  SourceText source;
+  source.Add("kernel.cu", kernel);
+  Json texts = Json::array();
+  for (const Finding& finding : findings) texts.push_back(RenderText(finding, source));
+  return texts;
+}
+
+Path EmitFolder(const Request& request) {
+  const Path folder = Path(request.emit).lexically_normal();
+  return folder.has_filename() ? folder : folder.parent_path();
+}
+
+// What lies there is nobody's to throw away, but for a vetted kernel of an earlier time.
+Status CheckEmpty(const Path& folder) {
+  std::error_code error;
+  if (!std::filesystem::exists(folder, error) || std::filesystem::is_empty(folder, error) ||
+      std::filesystem::exists(folder / "certificate.json", error))
+    return {};
+  return Fail(ErrorKind::kUsage, "the folder holds other things than a vetted kernel",
+              folder.string(), "give --emit a folder of its own");
+}
+
+Status Tell(const Request& request, const verdict::Verdict& verdict,
+            const verdict::Candidate& candidate, bool json) {
   const Path folder = request.folder;
   const bool conclusive = verdict.outcome == verdict::Outcome::kAccepted ||
                           verdict.outcome == verdict::Outcome::kRefuted;
@@ -62,7 +90,15 @@ Status Tell(const Request& request, const verdict::Verdict& verdict, bool json) 
       Say("counterexample: " + file.string());
     }
   }
-  if (json) ASSAY_TRY_VOID(PrintJson(ToJson(verdict)));
+  if (json) {
+    Json document = ToJson(verdict);
+    document["text"] = verdict::RenderVerdict(verdict);
+    Json texts = Json::array();
+    for (const verdict::Counterexample* const each : counterexamples)
+      texts.push_back(TextsOf(each->findings, candidate.kernel));
+    document["texts"] = std::move(texts);
+    ASSAY_TRY_VOID(PrintJson(document));
+  }
   return {};
 }
 
@@ -82,7 +118,17 @@ Result<int> JudgeOnce(const Request& request, const ops::Instance& instance, Wor
               .regressions = {}});
   const gates::Judgement judgement = gatekeeper.Judge(instance, candidate);
   progress.Finish();
-  ASSAY_TRY_VOID(Tell(request, judgement.verdict, json));
+  ASSAY_TRY_VOID(Tell(request, judgement.verdict, candidate, json));
+  if (!request.emit.empty() && judgement.vetted) {
+    const Path folder = EmitFolder(request);
+    ASSAY_TRY(auto versions, bench.JudgeVersions());
+    ASSAY_TRY(const std::string certificate,
+              runs::Emit(*judgement.vetted,
+                         {.author = {}, .prompts_digest = {}, .versions = std::move(versions)},
+                         bench.clock(), folder));
+    ASSAY_TRY_VOID(runs::Publish(folder, certificate));
+    Say("vetted kernel: " + folder.string());
+  }
   return verdict::ExitCode(judgement.verdict.outcome);
 }
 
@@ -105,6 +151,7 @@ Result<int> Check(const Request& request, bool json) {
   if (!request.watch) ASSAY_TRY_VOID(ReadCandidate(request.folder));
   // Before the judge's minutes, not after them.
   if (!request.counterexamples.empty()) ASSAY_TRY_VOID(MakeFolders(request.counterexamples));
+  if (!request.emit.empty()) ASSAY_TRY_VOID(CheckEmpty(EmitFolder(request)));
   ASSAY_TRY(auto bench, Workbench::Make(request.tools));
   ASSAY_TRY_VOID(bench->CheckTarget(request.tools.arch));
   ASSAY_TRY_VOID(bench->CheckReference(instance));
@@ -132,6 +179,9 @@ void AddCheck(CLI::App& app, Session& session) {
       ->add_option("--format", request->format,
                    "text, or compiler: a line a finding, as editors read it.")
       ->check(CLI::IsMember({"text", "compiler"}));
+  command->add_option("--emit", request->emit,
+                      "Folder to write the kernel to, with its certificate and loaders, if it is "
+                      "accepted.");
   AddWorkbenchOptions(*command, request->tools);
   CLI::Option* const json = command->add_flag("--json", session.json,
                                               "Print the verdict as one JSON document on stdout.");
@@ -143,6 +193,7 @@ void AddCheck(CLI::App& app, Session& session) {
       "  assay check ops/rms_norm/naive --op rms_norm --dtype T=f16\n"
       "  assay check mine/ --op softmax --engine gpu,emulator\n"
       "  assay check mine/ --op softmax --watch --format compiler\n"
+      "  assay check mine/ --op softmax --emit vetted/softmax\n"
       "Exit codes: 0 accepted, 1 refuted, 2 inconclusive, 3 usage or environment, 4 internal "
       "error.");
   command->callback([&session, request] {

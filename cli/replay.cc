@@ -55,10 +55,18 @@ Result<int> Replay(const Request& request, bool json) {
   ASSAY_TRY(const verdict::Counterexample replayed, gatekeeper.Replay(instance, recorded));
   elapsed.reset();
 
-  if (json) ASSAY_TRY_VOID(PrintJson(ToJson(replayed)));
   SourceText source;
   source.Add("kernel.cu", replayed.kernel);
-  for (const Finding& finding : replayed.findings) Say(RenderText(finding, source));
+  Json texts = Json::array();
+  for (const Finding& finding : replayed.findings) {
+    texts.push_back(RenderText(finding, source));
+    Say(texts.back().get<std::string>());
+  }
+  if (json) {
+    Json shown = ToJson(replayed);
+    shown["texts"] = std::move(texts);
+    ASSAY_TRY_VOID(PrintJson(shown));
+  }
   if (replayed.findings.empty()) {
     Say("the case passes now: no finding");
     return kExitDone;

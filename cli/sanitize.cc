@@ -119,6 +119,8 @@ Result<int> Sanitize(const Request& request, bool json) {
   if (json) {
     Json smallest = Json::array();
     for (const auto& small : outcome.smallest) smallest.push_back(ToJson(small, job.plan));
+    Json texts = Json::array();
+    for (const Finding& finding : outcome.findings) texts.push_back(RenderText(finding, source));
     ASSAY_TRY_VOID(PrintJson({{"schema", "assay.sanitize/1"},
                               {"stop", Name(outcome.stop)},
                               {"reason", outcome.reason},
@@ -127,7 +129,8 @@ Result<int> Sanitize(const Request& request, bool json) {
                               {"steps", outcome.counters.steps},
                               {"schedules", outcome.schedules},
                               {"orders", outcome.orders},
-                              {"orders_tried", outcome.orders_tried}}));
+                              {"orders_tried", outcome.orders_tried},
+                              {"texts", std::move(texts)}}));
     return exit;
   }
   if (request.format == "compiler" && !diagnostics.empty()) Say(report::CompilerText(diagnostics));

@@ -8,6 +8,8 @@
 #include <iterator>
 #include <optional>
 
+#include "ops/expression_steps.h"
+
 namespace assay::ops {
 namespace {
 
@@ -402,6 +404,85 @@ std::vector<std::int64_t> Expression::Literals() const {
     if (token.code == kLiteral) literals.push_back(token.value);
   }
   return literals;
+}
+
+namespace {
+
+using Step = ExpressionStep::Kind;
+
+Step StepOf(Code code) {
+  switch (code) {
+    case kLiteral:
+      return Step::kLiteral;
+    case kName:
+      return Step::kName;
+    case kNegate:
+      return Step::kNegate;
+    case kNot:
+      return Step::kNot;
+    case kAdd:
+      return Step::kAdd;
+    case kSubtract:
+      return Step::kSubtract;
+    case kMultiply:
+      return Step::kMultiply;
+    case kDivide:
+      return Step::kDivide;
+    case kRemainder:
+      return Step::kRemainder;
+    case kEqual:
+      return Step::kEqual;
+    case kNotEqual:
+      return Step::kNotEqual;
+    case kLess:
+      return Step::kLess;
+    case kLessEqual:
+      return Step::kLessEqual;
+    case kGreater:
+      return Step::kGreater;
+    case kGreaterEqual:
+      return Step::kGreaterEqual;
+    case kMin:
+      return Step::kMin;
+    case kMax:
+      return Step::kMax;
+    case kCeilDiv:
+      return Step::kCeilDiv;
+    case kRoundUp:
+      return Step::kRoundUp;
+    case kAndJump:
+      return Step::kAnd;
+    case kOrJump:
+      return Step::kOr;
+    case kBool:
+      break;
+  }
+  ASSAY_CHECK(false, "a step of its own");
+}
+
+}  // namespace
+
+std::vector<ExpressionStep> StepsOf(const Expression& expression) {
+  Parser parser(expression.text(), expression.place());
+  ASSAY_CHECK(parser.Run(), "what was parsed once is parsed again");
+  std::vector<ExpressionStep> steps;
+  std::vector<Code> open;  // && and || whose right side is not complete
+  for (const Item& item : parser.items) {
+    if (item.code == kAndJump || item.code == kOrJump) {
+      open.push_back(item.code);
+      continue;
+    }
+    ExpressionStep step{.kind = Step::kLiteral, .value = item.value, .name = {}};
+    if (item.code == kBool) {
+      step.kind = StepOf(open.back());
+      open.pop_back();
+    } else {
+      step.kind = StepOf(item.code);
+    }
+    if (item.code == kName) step.name = parser.names[static_cast<std::size_t>(item.value)];
+    steps.push_back(std::move(step));
+  }
+  return steps;
 }
 
 }  // namespace assay::ops

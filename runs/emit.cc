@@ -1,6 +1,7 @@
 #include "runs/emit.h"
 
 #include "base/digest.h"
+#include "loaders/loader.h"
 #include "runs/verify.h"
 
 namespace assay::runs {
@@ -16,6 +17,35 @@ Json ResourcesToJson(const std::map<std::string, engine::Resources>& resources) 
                    {"spill_load_bytes", use.spill_load_bytes}};
   }
   return json;
+}
+
+// Name -> content of all files but the certificate. Loaders are left out of a kernel that is called in
+// a way they do not know: it can be launched all the same.
+std::map<std::string, std::string> ContentsOf(const gates::VettedKernel& kernel) {
+  const ops::Instance& instance = kernel.instance();
+  const std::string cubin = "kernel." + instance.arch + ".cubin";
+  std::map<std::string, std::string> files = {{"kernel.cu", kernel.candidate().kernel},
+                                              {"launch.json", kernel.candidate().launch},
+                                              {"kernel.ptx", kernel.compiled().ptx},
+                                              {cubin, kernel.compiled().cubin}};
+  const Result<Json> launch = ParseJson(kernel.candidate().launch, "launch.json");
+  if (!launch) return files;
+  const Result<ops::LaunchPlan> plan = ops::ParseLaunchPlan(*launch, "launch.json", instance.op);
+  if (!plan) return files;
+  std::map<std::string, loaders::Reach> reach;
+  for (const verdict::AxisReach& axis : kernel.verdict().ledger.axes())
+    reach[axis.axis] = {.whole = axis.whole, .at_ends = axis.at_ends};
+  Result<loaders::Loader> loader =
+      loaders::MakeLoader({.instance = instance,
+                           .plan = *plan,
+                           .symbols = kernel.compiled().lowered,
+                           .reach = std::move(reach),
+                           .images = {{cubin, Sha256Hex(files.at(cubin))},
+                                      {"kernel.ptx", Sha256Hex(files.at("kernel.ptx"))}}});
+  if (!loader) return files;
+  files["kernel.py"] = std::move(loader->python);
+  files["kernel.hpp"] = std::move(loader->cpp);
+  return files;
 }
 
 Path FreshOf(const Path& folder) { return folder.string() + ".new"; }
@@ -45,10 +75,9 @@ Status Sign(const Path& folder, const SigningKey& key) {
                              SignStatement(StatementOf(files, certificate), key));
 }
 
-}  // namespace
-
-Json CertificateOf(const gates::VettedKernel& kernel, const Provenance& provenance,
-                   const std::string& time) {
+Json CertificateFor(const std::map<std::string, std::string>& files,
+                    const gates::VettedKernel& kernel, const Provenance& provenance,
+                    const std::string& time) {
   const ops::Instance& instance = kernel.instance();
   Json binding = Json::object();
   for (const auto& [variable, dtype] : instance.binding) binding[variable] = Name(dtype);
@@ -67,6 +96,9 @@ Json CertificateOf(const gates::VettedKernel& kernel, const Provenance& provenan
       gates.push_back(std::move(shown));
     }
   }
+  Json digests = Json::object();
+  for (const auto& [name, content] : files) digests[name] = Sha256Hex(content);
+  if (!provenance.prompts_digest.empty()) digests["prompts"] = provenance.prompts_digest;
   Json certificate = {{"schema", "assay.certificate/1"},
                       {"instance", instance.Id()},
                       {"op", {{"name", instance.op.name}, {"sha256", instance.op.digest}}},
@@ -74,12 +106,8 @@ Json CertificateOf(const gates::VettedKernel& kernel, const Provenance& provenan
                       {"arch", instance.arch},
                       {"outcome", verdict::Name(kernel.verdict().outcome)},
                       {"engine", kernel.verdict().engine},
-                      {"sha256",
-                       {{"kernel.cu", Sha256Hex(kernel.candidate().kernel)},
-                        {"launch.json", Sha256Hex(kernel.candidate().launch)},
-                        {"kernel.ptx", Sha256Hex(kernel.compiled().ptx)},
-                        {"kernel." + instance.arch + ".cubin", Sha256Hex(kernel.compiled().cubin)},
-                        {"prompts", provenance.prompts_digest}}},
+                      {"truth", kernel.verdict().truth},
+                      {"sha256", std::move(digests)},
                       {"author", {{"model", provenance.author}, {"attempt", provenance.attempt}}},
                       {"compiler", kernel.compiled().compiler},
                       {"resources", ResourcesToJson(kernel.compiled().resources)},
@@ -92,18 +120,24 @@ Json CertificateOf(const gates::VettedKernel& kernel, const Provenance& provenan
   return certificate;
 }
 
+}  // namespace
+
+Json CertificateOf(const gates::VettedKernel& kernel, const Provenance& provenance,
+                   const std::string& time) {
+  return CertificateFor(ContentsOf(kernel), kernel, provenance, time);
+}
+
 Result<std::string> Emit(const gates::VettedKernel& kernel, const Provenance& provenance,
                          Clock& clock, const Path& folder) {
   std::error_code error;
   const Path fresh = FreshOf(folder);
   std::filesystem::remove_all(fresh, error);
   ASSAY_TRY_VOID(MakeFolders(fresh));
-  ASSAY_TRY_VOID(WriteFileAtomically(fresh / "kernel.cu", kernel.candidate().kernel));
-  ASSAY_TRY_VOID(WriteFileAtomically(fresh / "launch.json", kernel.candidate().launch));
-  ASSAY_TRY_VOID(WriteFileAtomically(fresh / "kernel.ptx", kernel.compiled().ptx));
-  ASSAY_TRY_VOID(WriteFileAtomically(fresh / ("kernel." + kernel.instance().arch + ".cubin"),
-                                     kernel.compiled().cubin));
-  const std::string certificate = SealedText(CertificateOf(kernel, provenance, clock.Timestamp()));
+  const std::map<std::string, std::string> files = ContentsOf(kernel);
+  for (const auto& [name, content] : files)
+    ASSAY_TRY_VOID(WriteFileAtomically(fresh / name, content));
+  const std::string certificate =
+      SealedText(CertificateFor(files, kernel, provenance, clock.Timestamp()));
   ASSAY_TRY_VOID(WriteFileAtomically(fresh / kCertificateFile, certificate));
   if (provenance.signer != nullptr) ASSAY_TRY_VOID(Sign(fresh, *provenance.signer));
   return Sha256Hex(certificate);

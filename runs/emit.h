@@ -1,9 +1,9 @@
 // Emission: the only way out of a run for a kernel. Takes a VettedKernel, which only the Gatekeeper
 // can make, and nothing else.
 //
-// Writes kernel.cu, launch.json, kernel.ptx, kernel.<arch>.cubin and certificate.json
-// (assay.certificate/1) into a folder that appears whole or not at all. The certificate names the
-// hashes of everything that went in and came out, every gate with its cases, seeds, limits and
+// Writes kernel.cu, launch.json, kernel.ptx, kernel.<arch>.cubin, the loaders kernel.py and kernel.hpp
+// (loaders/loader.h) and certificate.json (assay.certificate/1) into a folder that appears whole or
+// not at all. The certificate names the hashes of everything that went in and came out, every gate with its cases, seeds, limits and
 // time, what was skipped, and the tools' versions; but for times it is a function of the kernel and
 // its judgement. It carries its own digest, and with a key it is signed (runs/signature.h).
 #pragma once
@@ -22,9 +22,9 @@ namespace assay::runs {
 
 /// Where a kernel comes from, for the certificate.
 struct Provenance {
-  std::string author;  ///< The model, as it names itself.
+  std::string author;  ///< The model, as it names itself; empty: somebody who did not say.
   int attempt = 0;
-  std::string prompts_digest;
+  std::string prompts_digest;                   ///< Empty: no model was prompted.
   std::map<std::string, std::string> versions;  ///< Tools by name.
   std::shared_ptr<const SigningKey> signer{};   ///< Null: nobody signs.
 };

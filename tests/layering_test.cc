@@ -72,8 +72,9 @@ const Allowed& Layers() {
       {"workers",
        {"base", "sandbox", "validator/findings", "validator/execution", "validator/ptx",
         "validator/ptx/facts", "validator/emu", "validator/gpu", "validator/engine"}},
+      {"loaders", {"base", "ops"}},
       {"runs",
-       {"base", "ops", "validator/findings", "validator/execution", "validator/cases",
+       {"base", "ops", "loaders", "validator/findings", "validator/execution", "validator/cases",
         "validator/engine", "validator/oracle", "validator/verdict", "validator/gates"}},
       {"rewards", {"base", "ops", "runs", "validator/findings", "validator/verdict"}},
       {"dataset", {"base", "ops", "runs", "rewards", "validator/findings", "validator/verdict"}},
@@ -208,8 +209,8 @@ TEST(Layering, TheRoomsOfTheAgentAreHeldApart) {
 TEST(Layering, EveryFolderWithSourcesHasARow) {
   const fs::path root = ASSAY_SOURCE_DIR;
   for (const char* top :
-       {"include", "base", "ops", "sandbox", "validator", "workers", "runs", "rewards", "dataset",
-        "report", "agent", "api", "batch", "corpus", "cli"}) {
+       {"include", "base", "ops", "sandbox", "validator", "workers", "loaders", "runs", "rewards",
+        "dataset", "report", "agent", "api", "batch", "corpus", "cli"}) {
     for (const auto& entry : fs::recursive_directory_iterator(root / top)) {
       if (entry.path().extension() != ".h") continue;
       const std::string path = fs::relative(entry.path(), root);

@@ -94,6 +94,7 @@ std::string DescribeWorst(const Counterexample& counterexample) {
 Result<Counterexample> CounterexampleFromJson(const Json& json, std::string place) {
   ASSAY_TRY(ObjectReader reader, ObjectReader::Of(json, std::move(place)));
   ASSAY_TRY_VOID(CheckSchema(reader, kCounterexampleSchema));
+  reader.Ignore("texts");  // `assay replay --json` says the findings in words as well
   Counterexample counterexample;
   ASSAY_TRY(counterexample.gate, reader.Required<std::string>("gate"));
   ASSAY_TRY(counterexample.op, reader.Required<std::string>("op"));
