@@ -40,6 +40,21 @@ Result<void> AddInOrder(ReferenceRunner& runner, const ops::Instance& instance,
   return {};
 }
 
+SparseTruth ReadPoints(const ops::Instance& instance, const Cells& cells,
+                       const SparseElements& wanted) {
+  SparseTruth truth;
+  for (const auto& [name, elements] : wanted) {
+    const ops::TensorSpec* spec = instance.op.FindOutput(name);
+    const auto found = cells.find(name);
+    if (spec == nullptr || found == cells.end()) continue;
+    for (const std::int64_t index : elements) {
+      if (const auto point = ReadCell(instance, *spec, found->second, index))
+        truth[name].push_back(*point);
+    }
+  }
+  return truth;
+}
+
 }  // namespace
 
 struct Oracle::Impl {
@@ -124,17 +139,17 @@ Result<SparseTruth> Oracle::EvaluateAt(const ops::Instance& instance,
   type.independent = false;
   ASSAY_TRY(const Cells cells,
             impl_->runner.RunAt(instance, type, inputs.axes, inputs.inputs, wanted));
-  SparseTruth truth;
-  for (const auto& [name, elements] : wanted) {
-    const ops::TensorSpec* spec = instance.op.FindOutput(name);
-    const auto found = cells.find(name);
-    if (spec == nullptr || found == cells.end()) continue;
-    for (const std::int64_t index : elements) {
-      if (const auto point = ReadCell(instance, *spec, found->second, index))
-        truth[name].push_back(*point);
-    }
-  }
-  return truth;
+  return ReadPoints(instance, cells, wanted);
+}
+
+Result<SparseTruth> Oracle::EvaluateSlice(const ops::Instance& instance,
+                                          const cases::Materialised& inputs, SparseElements wanted,
+                                          std::uint64_t seed) {
+  NumberType type;
+  type.independent = false;
+  ASSAY_TRY(const Cells cells,
+            impl_->runner.RunSlice(instance, type, inputs.axes, inputs.inputs, seed, wanted));
+  return ReadPoints(instance, cells, wanted);
 }
 
 }  // namespace assay::oracle
