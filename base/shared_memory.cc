@@ -1,14 +1,17 @@
 #include "base/shared_memory.h"
 
+#include <fcntl.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstring>
 #include <utility>
 
 #include "base/limits.h"
+#include "base/repeating_memory.h"
 
 namespace assay {
 namespace {
@@ -21,7 +24,51 @@ std::unexpected<Error> MemoryError(const char* what, std::size_t bytes) {
       "shared memory", CureOf(error, {}, "free memory or raise the process's limits (ulimit -a)"));
 }
 
+// Nobody may change it any more.
+constexpr int kPatternSeals = F_SEAL_WRITE | F_SEAL_GROW | F_SEAL_SHRINK;
+
+bool Repeats(int fd, std::size_t pattern) {
+  const int seals = ::fcntl(fd, F_GET_SEALS);
+  return pattern > 0 && pattern % kPatternPage == 0 && seals >= 0 &&
+         (seals & kPatternSeals) == kPatternSeals;
+}
+
+// The pattern again and again, its pages shared by all places until somebody writes there.
+Result<void*> MapRepeated(int fd, std::size_t pattern, std::size_t bytes) {
+  if (bytes / pattern > kMostRepetitions) {
+    return Fail(ErrorKind::kLimit, "a pattern is repeated too often", "shared memory");
+  }
+  void* const place =
+      ::mmap(nullptr, bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  if (place == MAP_FAILED) return MemoryError("cannot reserve shared memory", bytes);
+  for (std::size_t at = 0; at < bytes; at += pattern) {
+    const std::size_t length = std::min(pattern, bytes - at);
+    if (::mmap(static_cast<std::byte*>(place) + at, length, PROT_READ | PROT_WRITE,
+               MAP_PRIVATE | MAP_FIXED | MAP_NORESERVE, fd, 0) == MAP_FAILED) {
+      auto error = MemoryError("cannot map shared memory", bytes);
+      ::munmap(place, bytes);
+      return error;
+    }
+  }
+  return place;
+}
+
 }  // namespace
+
+Result<SharedMemory> Repeat(std::span<const std::byte> pattern, std::size_t bytes) {
+  ASSAY_CHECK(!pattern.empty() && pattern.size() % kPatternPage == 0);
+  UniqueFd fd(::memfd_create("assay-pattern", MFD_CLOEXEC | MFD_ALLOW_SEALING));
+  if (!fd) return MemoryError("cannot create shared memory", pattern.size());
+  for (std::size_t at = 0; at < pattern.size();) {
+    const ssize_t written =
+        ::pwrite(fd.get(), pattern.data() + at, pattern.size() - at, static_cast<off_t>(at));
+    if (written <= 0) return MemoryError("cannot fill shared memory", pattern.size());
+    at += static_cast<std::size_t>(written);
+  }
+  if (::fcntl(fd.get(), F_ADD_SEALS, kPatternSeals) != 0)
+    return MemoryError("cannot seal shared memory", pattern.size());
+  return SharedMemory::Map(std::move(fd), bytes, SharedMemory::Access::kPrivateCopy);
+}
 
 Result<SharedMemory> SharedMemory::Create(std::size_t bytes, const char* name) {
   UniqueFd fd(::memfd_create(name, MFD_CLOEXEC | MFD_ALLOW_SEALING));
@@ -34,7 +81,10 @@ Result<SharedMemory> SharedMemory::Create(std::size_t bytes, const char* name) {
 
 Result<SharedMemory> SharedMemory::Map(UniqueFd fd, std::size_t bytes, Access access) {
   struct stat info{};
-  if (::fstat(fd.get(), &info) != 0 || static_cast<std::size_t>(info.st_size) < bytes) {
+  const bool known = ::fstat(fd.get(), &info) == 0;
+  const std::size_t held = known ? static_cast<std::size_t>(info.st_size) : 0;
+  const bool repeats = held < bytes && access == Access::kPrivateCopy && Repeats(fd.get(), held);
+  if (!known || (held < bytes && !repeats)) {
     return Fail(ErrorKind::kMalformedInput, "shared memory is smaller than announced",
                 "shared memory");
   }
@@ -42,6 +92,11 @@ Result<SharedMemory> SharedMemory::Map(UniqueFd fd, std::size_t bytes, Access ac
   memory.fd_ = std::move(fd);
   memory.size_ = bytes;
   if (bytes == 0) return memory;
+  if (repeats) {
+    ASSAY_TRY(void* const place, MapRepeated(memory.fd_.get(), held, bytes));
+    memory.data_ = static_cast<std::byte*>(place);
+    return memory;
+  }
   const int flags = (access == Access::kPrivateCopy ? MAP_PRIVATE : MAP_SHARED) | MAP_NORESERVE;
   void* data = ::mmap(nullptr, bytes, PROT_READ | PROT_WRITE, flags, memory.fd_.get(), 0);
   if (data == MAP_FAILED) return MemoryError("cannot map shared memory", bytes);

@@ -22,7 +22,7 @@ class SharedMemory {
   SharedMemory() = default;
   /// New zeroed memory of `bytes` bytes (0 is allowed). `name` shows in /proc for debugging.
   static Result<SharedMemory> Create(std::size_t bytes, const char* name = "assay");
-  /// Maps memory received from another process. Fails if the descriptor holds fewer than `bytes` bytes.
+  /// Maps memory received from another process. Fails if it holds fewer than `bytes` bytes, unless it repeats (repeating_memory.h).
   static Result<SharedMemory> Map(UniqueFd fd, std::size_t bytes, Access access);
 
   SharedMemory(SharedMemory&& other) noexcept;

@@ -23,11 +23,12 @@ Html ReachBar(const verdict::AxisReach& axis) {
   };
   Canvas canvas(160, 10);
   canvas.Rect({0, 2}, {160, 6}, "fill-track");
-  canvas.Rect({0, 2}, {160 * share(axis.at_ends), 6}, "fill-info", 0.4);
+  canvas.Rect({0, 2}, {160 * share(std::max(axis.at_ends, axis.in_slices)), 6}, "fill-info", 0.4);
   canvas.Rect({0, 2}, {160 * share(axis.whole), 6}, "fill-info");
-  return canvas.Take("Reach of an axis",
-                     fmt::format("tried whole up to {}, at its ends up to {}, of {}", axis.whole,
-                                 axis.at_ends, axis.domain));
+  return canvas.Take(
+      "Reach of an axis",
+      fmt::format("tried whole up to {}, in slices up to {}, at its ends up to {}, of {}",
+                  axis.whole, axis.in_slices, axis.at_ends, axis.domain));
 }
 
 std::string Extent(std::int64_t extent) {
@@ -40,17 +41,36 @@ Html AxesTable(const verdict::Ledger& ledger) {
   for (const verdict::AxisReach& axis : ledger.axes()) {
     rows +=
         E("tr", {}, E("td", {}, Head(axis.axis, 80)), E("td", {{"class", "n"}}, Extent(axis.whole)),
+          E("td", {{"class", "n"}}, Extent(axis.in_slices)),
           E("td", {{"class", "n"}}, Extent(axis.at_ends)),
           E("td", {{"class", "n"}}, Extent(axis.domain)), E("td", {}, ReachBar(axis)));
   }
   Html html = E("h3", {}, "How far along each axis");
-  html += E("div", {{"class", "scroll"}},
-            E("table", {}, HeadRow({"axis", "#whole", "#at its ends", "#allowed", ""}),
-              E("tbody", {}, rows)));
+  html +=
+      E("div", {{"class", "scroll"}},
+        E("table", {}, HeadRow({"axis", "#whole", "#in slices", "#at its ends", "#allowed", ""}),
+          E("tbody", {}, rows)));
   html +=
       E("p", {{"class", "small soft"}},
-        "Longest extent of a case that ran whole; of one of which only the first and last blocks "
-        "ran; and that the op allows. Bars are logarithmic.");
+        "Longest extent of a case that ran whole; of one of which some blocks ran; of one of which "
+        "only the first and last blocks ran; and that the op allows. Bars are logarithmic.");
+  return html;
+}
+
+Html LaunchesTable(const verdict::Ledger& ledger) {
+  if (ledger.launches().empty()) return {};
+  Html rows;
+  for (const verdict::LaunchReach& launch : ledger.launches()) {
+    rows += E("tr", {}, E("td", {}, Head(launch.entry, 120)),
+              E("td", {{"class", "n"}}, Count(launch.whole)),
+              E("td", {{"class", "n"}}, launch.all > 0 ? Count(launch.run) : "–"),
+              E("td", {{"class", "n"}}, launch.all > 0 ? Count(launch.all) : "–"));
+  }
+  Html html = E("h3", {}, "How many blocks");
+  html +=
+      E("div", {{"class", "scroll"}},
+        E("table", {}, HeadRow({"kernel", "#largest launch run whole", "#run in a slice", "#of"}),
+          E("tbody", {}, rows)));
   return html;
 }
 
@@ -94,6 +114,7 @@ Html LedgerSection(const AttemptView& attempt) {
         ledger.Balanced() ? "" : " The ledger does not balance, so this proves nothing.");
   html += WavesTable(ledger);
   html += AxesTable(ledger);
+  html += LaunchesTable(ledger);
   return E("section", {}, html);
 }
 

@@ -74,6 +74,7 @@ Campaign::Campaign(const Trial& trial) : trial_(trial) {}
 
 double Campaign::StepsFor(const ops::AxisValues& axes) const {
   const std::int64_t elements = cases::TotalElements(trial_.instance, axes);
+  if (elements > trial_.effort.whole_elements) return kNominalSliceSteps;
   if (const auto estimate = costs_.Estimate(axes, elements)) return *estimate;
   const std::uint64_t threads = ThreadsOf(trial_.instance, trial_.plan, axes);
   return static_cast<double>(elements) * std::max(marginal_steps_, 1.0) +
@@ -87,6 +88,8 @@ Task Campaign::TaskFor(cases::Case value, std::string purpose) const {
                                       ThreadsOf(trial_.instance, trial_.plan, value.axes));
   planned.wants.determinism = ops::IsDeterministic(trial_.instance.op);
   planned.wants.coverage = true;
+  planned.probe.ends_only =
+      elements != INT64_MAX && elements > trial_.effort.whole_elements;
   planned.probe.case_ = std::move(value);
   planned.purpose = std::move(purpose);
   return planned;
@@ -162,18 +165,27 @@ void Campaign::Gather(const Task& task, const CaseRun& run, Harvest& harvest) {
   if (!reason.empty() || !run.left_out.empty())
     return LeaveOut(task, reason.empty() ? run.left_out : reason, harvest);
   harvest.ledger.Examined(task.purpose);
-  NoteReach(run.probe, harvest);
+  NoteReach(run, harvest);
 }
 
 void Campaign::LeaveOut(const Task& task, std::string_view reason, Harvest& harvest) const {
   harvest.ledger.LeaveOut(task.purpose, reason, cases::Describe(task.probe.case_, trial_.instance));
 }
 
-void Campaign::NoteReach(const cases::Probe& probe, Harvest& harvest) const {
+void Campaign::NoteReach(const CaseRun& run, Harvest& harvest) const {
+  const cases::Probe& probe = run.probe;
+  const auto extent_of = [&] {
+    if (!probe.ends_only) return verdict::Extent::kWhole;
+    if (!IsSlice(probe)) return verdict::Extent::kEnds;
+    const bool all =
+        std::ranges::all_of(run.parts, [](const LaunchPart& p) { return p.run == p.all; });
+    return all ? verdict::Extent::kWhole : verdict::Extent::kSlice;
+  };
+  for (const LaunchPart& part : run.parts) harvest.ledger.Ran(part.entry, part.run, part.all);
   for (const ops::Axis& axis : trial_.instance.op.axes) {
     const auto extent = probe.case_.axes.find(axis.name);
     if (axis.kind == ops::Axis::Kind::kVariable && extent != probe.case_.axes.end())
-      harvest.ledger.Tried(axis.name, extent->second, !probe.ends_only, axis.max);
+      harvest.ledger.Tried(axis.name, extent->second, extent_of(), axis.max);
   }
 }
 
@@ -269,6 +281,7 @@ constexpr Campaign::Wave Campaign::kWaves[] = {
     {"longest", &Campaign::Longest, 10, 2},
     {"varied", &Campaign::Varied, 25, 0},
     {"surroundings", &Campaign::Surroundings, 25, 12},
+    {"workloads", &Campaign::Workloads, 25, 0},
     {"huge", &Campaign::Huge, 25, 0},
 };
 
@@ -292,8 +305,8 @@ void Campaign::Trim(std::vector<Task>& planned, const Wave& wave) {
   }
   const double allowed = std::clamp(left, 0.0, wave.share * hundredth);
   const auto cost = [&](const Task& p) {
-    // The ends of a huge shape have a limit of their own, and take little of it.
-    if (p.probe.ends_only) return 0.0;
+    // Parts of a case have limits of their own, and take little of them.
+    if (p.probe.ends_only) return IsSlice(p.probe) ? kNominalSliceSteps : 0.0;
     return StepsFor(p.probe.case_.axes) * static_cast<double>(1 + p.probe.prelude.size());
   };
   double total = 0;

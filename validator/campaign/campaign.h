@@ -114,6 +114,7 @@ class Campaign {
   std::vector<Task> Paired();
   std::vector<Task> Longest();
   std::vector<Task> Varied();
+  std::vector<Task> Workloads();
   std::vector<Task> Huge();
   std::vector<Task> Surroundings();
   Task After(const Repetition& repetition, const cases::Case& judged, const cases::Case& other,
@@ -129,7 +130,7 @@ class Campaign {
   /// place. Limits are learned from tiny cases, and a kernel may be costlier than they show.
   CaseRun Again(Task& task, CaseRun run, Harvest& harvest) const;
   void LeaveOut(const Task& task, std::string_view reason, Harvest& harvest) const;
-  void NoteReach(const cases::Probe& probe, Harvest& harvest) const;
+  void NoteReach(const CaseRun& run, Harvest& harvest) const;
   void Learn(const CaseRun& run);
   void Gather(const Task& task, const CaseRun& run, Harvest& harvest);
 

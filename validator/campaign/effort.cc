@@ -4,6 +4,8 @@
 #include <array>
 
 #include "base/error.h"
+#include "validator/cases/case.h"
+#include "validator/cases/shapes.h"
 
 namespace assay::campaign {
 namespace {
@@ -13,10 +15,12 @@ constexpr std::array kRows = {
               .shapes = 14,
               .max_elements = 1 << 13,
               .long_elements = 1 << 14,
+              .whole_elements = 1 << 18,
               .recipe_shapes = 1,
               .mixed_cases = 4,
               .schedules = 2,
               .guided_cases = 16,
+              .sliced_cases = 2,
               .huge_shapes = 0,
               .property_cases = 4,
               .holdout_cases = 6,
@@ -27,10 +31,12 @@ constexpr std::array kRows = {
               .shapes = 72,
               .max_elements = 1 << 16,
               .long_elements = 1 << 18,
+              .whole_elements = 1 << 21,
               .recipe_shapes = 3,
               .mixed_cases = 32,
               .schedules = 6,
               .guided_cases = 128,
+              .sliced_cases = 16,
               .huge_shapes = 10,
               .property_cases = 8,
               .holdout_cases = 32,
@@ -41,10 +47,12 @@ constexpr std::array kRows = {
               .shapes = 160,
               .max_elements = 1 << 18,
               .long_elements = 1 << 21,
+              .whole_elements = 1 << 24,
               .recipe_shapes = 6,
               .mixed_cases = 64,
               .schedules = 12,
               .guided_cases = 256,
+              .sliced_cases = 48,
               .huge_shapes = 18,
               .property_cases = 24,
               .holdout_cases = 48,
@@ -59,6 +67,48 @@ const EffortRow& RowOf(Effort effort) {
   const auto found = std::ranges::find(kRows, effort, &EffortRow::effort);
   ASSAY_CHECK(found != kRows.end());
   return *found;
+}
+
+std::int64_t SmallestElements(const ops::Instance& instance) {
+  ops::AxisValues least;
+  for (const ops::Axis& axis : instance.op.axes) least[axis.name] = axis.min;
+  const auto solved = cases::SolveAxes(instance.op, {}, least);
+  if (!solved) return 0;
+  const std::int64_t elements = cases::TotalElements(instance, *solved);
+  return elements == INT64_MAX ? 0 : elements;
+}
+
+EffortRow FitTo(const EffortRow& row, const ops::Instance& instance) {
+  // Where several of the smallest shape fit, small cases are as good as any.
+  constexpr std::int64_t kSeveral = 8;
+  constexpr std::int64_t kAffordable = 1 << 14;
+  constexpr std::int64_t kRoom = 1 << 22;
+  const std::int64_t smallest = SmallestElements(instance);
+  if (smallest <= row.max_elements / kSeveral) return row;
+  EffortRow fitted = row;
+  // Twice as many, and then some: a dozen rows where a row is all, and long axes beside a large
+  // constant tensor.
+  const std::int64_t room = smallest + std::min(15 * smallest, kRoom);
+  fitted.max_elements = std::max(row.max_elements, room);
+  fitted.long_elements = std::max(row.long_elements, smallest + 2 * (room - smallest));
+  const double part =
+      std::clamp(static_cast<double>(kAffordable) / static_cast<double>(smallest), 0.1, 1.0);
+  const auto fewer = [&](auto count, int least) {
+    using Count = decltype(count);
+    return std::min(count, std::max(static_cast<Count>(least),
+                                    static_cast<Count>(static_cast<double>(count) * part)));
+  };
+  fitted.shapes = fewer(row.shapes, 12);
+  fitted.recipe_shapes = fewer(row.recipe_shapes, 1);
+  fitted.mixed_cases = fewer(row.mixed_cases, 4);
+  fitted.schedules = fewer(row.schedules, 2);
+  fitted.guided_cases = fewer(row.guided_cases, 12);
+  fitted.property_cases = fewer(row.property_cases, 2);
+  fitted.holdout_cases = fewer(row.holdout_cases, 6);
+  fitted.shrink_trials = fewer(row.shrink_trials, 12);
+  fitted.campaign_steps =
+      static_cast<std::uint64_t>(static_cast<double>(row.campaign_steps) / std::max(part, 0.25));
+  return fitted;
 }
 
 std::uint64_t StepLimit(std::int64_t elements, double steps_per_element, std::uint64_t threads) {

@@ -5,21 +5,25 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "ops/op.h"
+
 namespace assay::campaign {
 
 enum class Effort : std::uint8_t { kQuick, kStandard, kThorough };
 
 struct EffortRow {
   Effort effort;
-  std::size_t shapes;          ///< Distinct shapes in the campaign.
-  std::int64_t max_elements;   ///< Of all tensors of an ordinary case.
-  std::int64_t long_elements;  ///< Of the cases that stretch one axis.
-  std::size_t recipe_shapes;   ///< Shapes on which every recipe is tried.
-  std::size_t mixed_cases;     ///< Every input with a profile of its own.
-  std::size_t schedules;       ///< Orders of blocks and warps explored where they may matter.
-  std::size_t guided_cases;    ///< Aimed at branch sides that no case has reached.
-  std::size_t huge_shapes;     ///< Past limits of 32-bit numbers, of which only the ends are run.
-  std::size_t property_cases;  ///< For each declared property.
+  std::size_t shapes;           ///< Distinct shapes in the campaign.
+  std::int64_t max_elements;    ///< Of all tensors of an ordinary case.
+  std::int64_t long_elements;   ///< Of the cases that stretch one axis.
+  std::int64_t whole_elements;  ///< Beyond, some blocks of each launch run (slices.cc).
+  std::size_t recipe_shapes;    ///< Shapes on which every recipe is tried.
+  std::size_t mixed_cases;      ///< Every input with a profile of its own.
+  std::size_t schedules;        ///< Orders of blocks and warps explored where they may matter.
+  std::size_t guided_cases;     ///< Aimed at branch sides that no case has reached.
+  std::size_t sliced_cases;     ///< Workloads and longest extents, run in slices.
+  std::size_t huge_shapes;      ///< Past limits of 32-bit numbers, of which only the ends are run.
+  std::size_t property_cases;   ///< For each declared property.
   std::size_t holdout_cases;
   std::size_t device_cases;      ///< On a GPU, where there is one.
   int shrink_trials;             ///< For each counterexample.
@@ -27,6 +31,16 @@ struct EffortRow {
 };
 
 const EffortRow& RowOf(Effort effort);
+
+/// The row for an op: where even its smallest shape is large, because extents are constant, budgets
+/// of elements follow it, and fewer cases are tried. Other ops keep the row as it is.
+EffortRow FitTo(const EffortRow& row, const ops::Instance& instance);
+
+/// Elements of the op's smallest shape; 0 where none can be found.
+std::int64_t SmallestElements(const ops::Instance& instance);
+
+/// What a slice is taken to cost, where nothing else is known of it.
+inline constexpr double kNominalSliceSteps = 8e6;
 
 /// Steps after which a run of a tiny case is stopped.
 inline constexpr std::uint64_t kTinySteps = 20'000'000;

@@ -13,16 +13,12 @@
 //
 // What cannot be run so is left out, with the reason (CaseRun::left_out): plans whose blocks
 // communicate, loops that a block runs over everything, references that take too long.
-#include <fcntl.h>
-#include <fmt/format.h>
-#include <unistd.h>
-
 #include <algorithm>
 #include <array>
-#include <cmath>
 #include <cstring>
 
 #include "validator/campaign/effort.h"
+#include "validator/campaign/parts.h"
 #include "validator/campaign/runner.h"
 #include "validator/engine/bind.h"
 #include "validator/engine/window.h"
@@ -32,58 +28,11 @@ namespace {
 
 // Elements of one output that are compared, spread over what was written.
 constexpr std::size_t kMostCompared = 4096;
-// Written memory that is looked at.
-constexpr std::int64_t kMostScanned = 64 << 20;
 // Another garbage than that of the probe.
 constexpr std::uint8_t kOtherPoison = 0x5a;
 // What a whole grid may take that seems to leave an output unwritten.
 constexpr std::uint64_t kStepsToConfirm = 6'000'000'000;
 constexpr std::int64_t kMostToConfirm = 1 << 22;
-
-// Elements of a fresh output that no longer hold what was there before the launch. The emulator fills
-// a page with poison when a kernel first gets there, so that a zero beside anything else was written;
-// a page of nothing but zeros may never have been touched.
-std::vector<std::int64_t> WrittenElements(const Tensor& tensor, std::uint8_t poison) {
-  constexpr std::int64_t kPage = 4096;
-  const auto size = static_cast<std::int64_t>(SizeOf(tensor.dtype));
-  const auto bytes = static_cast<std::int64_t>(tensor.memory.size());
-  std::array<std::byte, 8> poisoned;
-  poisoned.fill(static_cast<std::byte>(poison));
-  std::vector<std::int64_t> written;
-  std::int64_t scanned = 0;
-  for (std::int64_t at = 0; at < bytes && scanned < kMostScanned;) {
-    const off_t data = ::lseek(tensor.memory.fd(), at, SEEK_DATA);
-    if (data < 0) break;  // ENXIO: only a hole is left
-    const off_t hole = ::lseek(tensor.memory.fd(), data, SEEK_HOLE);
-    const std::int64_t end = hole < 0 ? bytes : std::min<std::int64_t>(hole, bytes);
-    for (std::int64_t page = data / kPage * kPage; page < end && scanned < kMostScanned;
-         page += kPage) {
-      const std::int64_t last = std::min(page + kPage, bytes);
-      scanned += kPage;
-      const std::byte* first = tensor.Element(page / size);
-      if (std::all_of(first, first + (last - page), [](std::byte b) { return b == std::byte{0}; }))
-        continue;
-      for (std::int64_t i = page / size; i * size < last; ++i) {
-        if (std::memcmp(tensor.Element(i), poisoned.data(), static_cast<std::size_t>(size)) != 0)
-          written.push_back(i);
-      }
-    }
-    at = std::max<std::int64_t>(end, at + 1);
-  }
-  if (written.size() <= kMostCompared) return written;
-  std::vector<std::int64_t> some;
-  for (std::size_t i = 0; i < kMostCompared; ++i)
-    some.push_back(written[i * (written.size() - 1) / (kMostCompared - 1)]);
-  return some;
-}
-
-/// Does every element of `tensor` that is named hold the same bits in `other`?
-void KeepEqual(const Tensor& tensor, const Tensor& other, std::vector<std::int64_t>& elements) {
-  const std::size_t size = SizeOf(tensor.dtype);
-  std::erase_if(elements, [&](std::int64_t i) {
-    return std::memcmp(tensor.Element(i), other.Element(i), size) != 0;
-  });
-}
 
 /// What an output holds otherwise than the input that it overwrites. What was written as it was
 /// cannot be told from what was not.
@@ -96,50 +45,11 @@ std::vector<std::int64_t> ChangedElements(const Tensor& tensor, const Tensor& be
   return written;
 }
 
-/// The last element: in grids that loop the first block writes it, in others the last one.
-bool EndIsUnwritten(const Tensor& tensor, std::uint8_t poison) {
-  std::array<std::byte, 8> poisoned;
-  poisoned.fill(static_cast<std::byte>(poison));
-  return tensor.elements > 0 && std::memcmp(tensor.Element(tensor.elements - 1), poisoned.data(),
-                                            SizeOf(tensor.dtype)) == 0;
-}
-
 std::uint64_t MostBlocks(const Execution& execution) {
   std::uint64_t most = 1;
   for (const Launch& launch : execution.launches)
     most = std::max(most, std::uint64_t{launch.grid[0]} * launch.grid[1] * launch.grid[2]);
   return most;
-}
-
-bool Agrees(double got, const oracle::TruthPoint& truth) {
-  if (std::isnan(truth.value) || std::isnan(got)) return std::isnan(truth.value) == std::isnan(got);
-  return got == truth.value || std::fabs(got - truth.value) <= truth.allowance;
-}
-
-Finding WrongValue(const std::string& output, const Tensor& tensor,
-                   const oracle::TruthPoint& truth) {
-  Finding finding;
-  finding.kind = FindingKind::kWrongValue;
-  ElementPlace place{.output = output,
-                     .index = std::vector<std::int64_t>(tensor.shape.size()),
-                     .expected = truth.value,
-                     .got = tensor.At(truth.index),
-                     .allowance = truth.allowance};
-  std::int64_t rest = truth.index;
-  for (std::size_t axis = tensor.shape.size(); axis-- > 0;) {
-    place.index[axis] = rest % tensor.shape[axis];
-    rest /= tensor.shape[axis];
-  }
-  std::string index;
-  for (const std::int64_t coordinate : place.index)
-    index += (index.empty() ? "" : ", ") + std::to_string(coordinate);
-  finding.message =
-      fmt::format("{}[{}] is {}, but the op defines {}", output, index, place.got, place.expected);
-  finding.cause = fmt::format(
-      "element {} of {}: an index that is computed in 32 bits, or a size that is not provided for",
-      truth.index, tensor.elements);
-  finding.element = std::move(place);
-  return finding;
 }
 
 }  // namespace
@@ -221,7 +131,7 @@ Status Runner::RunEnds(const cases::Probe& probe, CaseRun& run) const {
   oracle::SparseElements wanted;
   bool unwritten = false;
   for (const auto& [name, tensor] : bound->calls.front().outputs) {
-    auto written = WrittenElements(tensor, probe.poison);
+    auto written = Spread(WrittenElements(tensor, probe.poison), kMostCompared);
     const std::string& updates = instance.op.FindOutput(name)->updates;
     if (updates.empty()) {
       unwritten = unwritten || EndIsUnwritten(tensor, probe.poison);
@@ -259,15 +169,7 @@ Status Runner::RunEnds(const cases::Probe& probe, CaseRun& run) const {
     run.left_out = ToString(truth.error());
     return {};
   }
-  run.comparison.emplace();
-  for (const auto& [name, points] : *truth) {
-    const Tensor& tensor = bound->calls.front().outputs.find(name)->second;
-    for (const oracle::TruthPoint& point : points) {
-      if (Agrees(tensor.At(point.index), point)) continue;
-      run.comparison->numeric.push_back(WrongValue(name, tensor, point));
-      break;
-    }
-  }
+  ComparePoints(instance, *truth, bound->calls.front().outputs, run.comparison.emplace());
   return {};
 }
 

@@ -86,6 +86,12 @@ std::string CaseRun::Inconclusive() const {
   return {};
 }
 
+bool IsSlice(const cases::Probe& probe) {
+  return probe.ends_only && std::ranges::none_of(probe.case_.profiles, [](const auto& profile) {
+           return profile.second.kind == "ends";
+         });
+}
+
 Runner::Runner(Subject subject, engine::Engine& engine, oracle::Oracle& oracle, unsigned jobs)
     : subject_(subject), engine_(engine), oracle_(oracle), jobs_(std::max(1u, jobs)) {}
 
@@ -94,6 +100,20 @@ struct Runner::Prepared {
   std::vector<cases::Materialised> inputs;
   std::vector<ops::ResolvedPlan> plans;
 };
+
+void Runner::NoteOutputs(const engine::BoundCall& judged, CaseRun& run) {
+  run.outputs.clear();
+  for (const auto& [name, tensor] : judged.outputs) {
+    const std::size_t buffer = judged.buffer_of.find(name)->second;
+    OutputState state{
+        .name = name, .shape = tensor.shape, .unwritten_bytes = 0, .first_unwritten = -1};
+    if (buffer < run.report.unwritten_bytes.size())
+      state.unwritten_bytes = run.report.unwritten_bytes[buffer];
+    if (buffer < run.report.first_unwritten.size())
+      state.first_unwritten = run.report.first_unwritten[buffer];
+    run.outputs.push_back(std::move(state));
+  }
+}
 
 Status Runner::RunOnce(const cases::Probe& probe, const Wants& wants, CaseRun& run,
                        Observed& observed, const OutputFocus* focus) const {
@@ -158,17 +178,7 @@ Status Runner::RunOnce(const cases::Probe& probe, const Wants& wants, CaseRun& r
   }
   run.steps += run.report.counters.steps;
   engine::BoundCall& judged = bound->calls.back();
-  run.outputs.clear();
-  for (const auto& [name, tensor] : judged.outputs) {
-    const std::size_t buffer = judged.buffer_of.find(name)->second;
-    OutputState state{
-        .name = name, .shape = tensor.shape, .unwritten_bytes = 0, .first_unwritten = -1};
-    if (buffer < run.report.unwritten_bytes.size())
-      state.unwritten_bytes = run.report.unwritten_bytes[buffer];
-    if (buffer < run.report.first_unwritten.size())
-      state.first_unwritten = run.report.first_unwritten[buffer];
-    run.outputs.push_back(std::move(state));
-  }
+  NoteOutputs(judged, run);
   observed.outputs = std::move(judged.outputs);
   observed.inputs = std::move(prepared.inputs.back());
   return {};
@@ -197,7 +207,8 @@ CaseRun Runner::Run(const cases::Probe& probe, const Wants& wants) const {
   CaseRun run;
   run.probe = probe;
   if (probe.ends_only) {
-    if (const Status status = RunEnds(probe, run); !status) run.error = status.error();
+    const Status status = IsSlice(probe) ? RunSlice(probe, wants, run) : RunEnds(probe, run);
+    if (!status) run.error = status.error();
     return run;
   }
   Observed observed;

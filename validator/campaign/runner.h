@@ -21,6 +21,7 @@
 #include "ops/launch_plan.h"
 #include "ops/op.h"
 #include "validator/cases/probe.h"
+#include "validator/engine/bind.h"
 #include "validator/engine/compiler.h"
 #include "validator/engine/engine.h"
 #include "validator/oracle/oracle.h"
@@ -39,6 +40,8 @@ struct Wants {
   /// schedule only.
   bool orders = false;
   std::uint64_t max_steps = 200'000'000;
+  /// What the blocks of a slice are to take together; all run where they take little more.
+  std::uint64_t slice_steps = 32'000'000;
   bool operator==(const Wants&) const = default;
 };
 
@@ -54,6 +57,13 @@ struct OutputState {
   Shape shape;
   std::uint64_t unwritten_bytes = 0;
   std::int64_t first_unwritten = -1;  ///< Element.
+};
+
+/// How much of a launch ran.
+struct LaunchPart {
+  std::string entry;
+  std::uint64_t run = 0;  ///< Blocks,
+  std::uint64_t all = 0;  ///< of these.
 };
 
 /// Elements of an output whose error is traced to its origin.
@@ -88,8 +98,9 @@ struct CaseRun {
   std::uint64_t orders_tried = 0;  ///< and those that were run the other way round.
   TensorMap kept;                  ///< Outputs, when asked for.
   std::uint64_t steps = 0;         ///< Of all engine runs it took.
-  /// Why a probe of the ends of a huge grid was not run: its plan cannot be cut, or takes too long.
-  /// Proves nothing, and bars nothing.
+  std::vector<LaunchPart> parts;   ///< Where a slice ran: of each launch.
+  /// Why a probe of a part of a case was not run: its plan cannot be cut, or takes too long. Proves
+  /// nothing, and bars nothing.
   std::string left_out;
 
   /// Why this run proves nothing, or empty. A run with findings refutes whatever else happened.
@@ -98,6 +109,9 @@ struct CaseRun {
 
 /// Line information carries the compiler's working directory: takes it off.
 void NameTheKernelFile(Report& report);
+
+/// Is only a slice of it to run, rather than the ends of something huge, which is zero elsewhere?
+bool IsSlice(const cases::Probe& probe);
 
 class Runner {
  public:
@@ -127,6 +141,8 @@ class Runner {
   };
   Status RunOnce(const cases::Probe& probe, const Wants& wants, CaseRun& run, Observed& observed,
                  const OutputFocus* focus = nullptr) const;
+  /// What of the outputs was left unwritten, by the run's report.
+  static void NoteOutputs(const engine::BoundCall& judged, CaseRun& run);
   void Compare(const Wants& wants, const Observed& observed, CaseRun& run) const;
   /// The run's schedule against the plain one (orders.cc).
   Status CompareWithPlain(const Wants& wants, const Observed& observed, CaseRun& run,
@@ -137,6 +153,8 @@ class Runner {
   Status BlameOldValues(const Wants& wants, const TensorMap& plain, CaseRun& run) const;
   /// Part of a huge case: see ends.cc.
   Status RunEnds(const cases::Probe& probe, CaseRun& run) const;
+  /// Some blocks of a case of any size: see slices.cc.
+  Status RunSlice(const cases::Probe& probe, const Wants& wants, CaseRun& run) const;
 
   Subject subject_;
   engine::Engine& engine_;

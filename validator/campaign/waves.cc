@@ -256,9 +256,12 @@ std::vector<Task> Campaign::Long() {
 // Cases that ran, the smallest first, without those that prove little or cost much.
 std::vector<cases::Case> Campaign::Pool() const {
   std::vector<cases::Case> pool = tried_;
+  const std::int64_t most =
+      std::min(trial_.effort.whole_elements,
+               std::max<std::int64_t>(20'000, 3 * SmallestElements(trial_.instance)));
   std::erase_if(pool, [&](const cases::Case& value) {
     const std::int64_t elements = cases::TotalElements(trial_.instance, value.axes);
-    return elements > 20'000 || elements < 8;
+    return elements > most || elements < 8;
   });
   std::ranges::stable_sort(pool, {}, [&](const cases::Case& value) {
     return cases::TotalElements(trial_.instance, value.axes);

@@ -1,6 +1,7 @@
 // Waves that go where no ordinary case comes: to outcomes of decisions that nothing had, to patterns
 // along rows of several warps, and past 2^24 to 2^32 elements.
 #include <algorithm>
+#include <array>
 #include <cmath>
 
 #include "base/rng.h"
@@ -87,6 +88,51 @@ std::vector<Task> Campaign::Patterns() {
           TaskFor(cases::MakeCase(trial_.instance, recipe, *axes, seed + planned.size(), "value"),
                   "patterns"));
     }
+  }
+  return planned;
+}
+
+// What models use, at its full size, and each axis as long as the op allows, in slices: rows, tiles
+// and tables that nothing small comes near.
+std::vector<Task> Campaign::Workloads() {
+  // Cells of the reference are 48 bytes, addresses 47 bits.
+  constexpr std::int64_t kMostElements = std::int64_t{1} << 35;
+  constexpr std::int64_t kBackground = 5;
+  const ops::OpSpec& op = trial_.instance.op;
+  std::vector<ops::AxisValues> shapes;
+  const auto add = [&](const Result<ops::AxisValues>& axes) {
+    if (!axes || cases::TotalElements(trial_.instance, *axes) > kMostElements) return;
+    const bool known =
+        std::ranges::any_of(tried_, [&](const cases::Case& value) { return value.axes == *axes; });
+    if (!known && std::ranges::find(shapes, *axes) == shapes.end()) shapes.push_back(*axes);
+  };
+  for (const ops::Axis& axis : op.axes) {
+    if (axis.kind != ops::Axis::Kind::kVariable) continue;
+    ops::AxisValues few;
+    for (const ops::Axis& other : op.axes) few[other.name] = kBackground;
+    add(cases::SolveNear(op, axis.name, axis.max, few));
+  }
+  for (const ops::Workload& workload : op.workloads) add(workload.axes);
+  std::vector<Task> planned;
+  const std::uint64_t seed = DeriveSeed(trial_.seed, "workloads");
+  constexpr std::array<std::string_view, 3> kIndices = {"landmarks", "uniform", "zipf"};
+  for (const ops::AxisValues& axes : shapes) {
+    const std::size_t number = planned.size();
+    cases::Case value = cases::MakeCase(trial_.instance, *cases::FindRecipe("plain"), axes,
+                                        seed + number, "workload");
+    for (const ops::TensorSpec& spec : op.inputs) {
+      if (!spec.is_scalar && !spec.IsGenerated() &&
+          cases::ClassOf(spec, trial_.instance.TypeOf(spec)) == cases::InputClass::kIndex)
+        value.profiles[spec.name] = {.kind = std::string(kIndices[number % kIndices.size()])};
+    }
+    Task task = TaskFor(std::move(value), "workloads");
+    task.probe.ends_only = true;
+    if (number >= trial_.effort.sliced_cases) {
+      harvest_.ledger.Planned("workloads");
+      LeaveOut(task, "more than this effort tries", harvest_);
+      continue;
+    }
+    planned.push_back(std::move(task));
   }
   return planned;
 }

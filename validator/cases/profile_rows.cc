@@ -344,6 +344,30 @@ double IndexEdges(const FillContext& context, std::int64_t index) {
   return Hash(context, index) % 2 == 0 ? 0.0 : static_cast<double>(context.bound - 1);
 }
 
+// Where programs put their marks: halves and quarters of the range and powers of two, each with its
+// neighbours, among ordinary indices.
+double IndexLandmarks(const FillContext& context, std::int64_t index) {
+  Rng rng = At(context, index);
+  std::int64_t place = 0;
+  switch (rng.Below(6)) {
+    case 0:
+      place = context.bound / 2;
+      break;
+    case 1:
+      place = context.bound * static_cast<std::int64_t>(1 + rng.Below(3)) / 4;
+      break;
+    case 2:
+      place = (std::int64_t{1} << rng.Below(40)) + rng.Between(-1, 1);
+      break;
+    case 3:
+      place = context.bound - 1 - static_cast<std::int64_t>(rng.Below(2));
+      break;
+    default:
+      place = static_cast<std::int64_t>(rng.Below(static_cast<std::uint64_t>(context.bound)));
+  }
+  return static_cast<double>(std::clamp<std::int64_t>(place, 0, context.bound - 1));
+}
+
 // Lanes of one warp meet on few rows, other warps on others.
 double IndexWarpDuplicates(const FillContext& context, std::int64_t index) {
   const std::int64_t group = index / 32 * 4 + (index % 32) / 11;
@@ -522,6 +546,14 @@ constexpr std::array kRows = {
         "permutation", kIndex, 5, true, false, {kNone, kNone}, IndexPermutation, "no duplicates"},
     ProfileRow{
         "edges", kIndex, 6, true, false, {kNone, kNone}, IndexEdges, "first and last index only"},
+    ProfileRow{"landmarks",
+               kIndex,
+               6,
+               true,
+               false,
+               {kNone, kNone},
+               IndexLandmarks,
+               "halves, quarters and powers of two of the range"},
     ProfileRow{"warp_duplicates",
                kIndex,
                7,

@@ -71,10 +71,14 @@ constexpr bool InEnds(std::int64_t elements, std::int64_t index) {
   return index < kFirstElements || index >= elements - kLastElements;
 }
 
+/// Beyond this, profiles whose values hang on nothing but the element's number repeat after
+/// kPatternBytes (base/repeating_memory.h): no page of them costs anything.
+constexpr std::int64_t kWholeBytes = 4 << 20;
+
 /// Checks kind and parameter names; `place` is for the error.
 Status CheckProfile(const Profile& profile, InputClass input_class, const std::string& place);
 
-/// Fills a zeroed tensor. `bound` is the extent of the axis that an index domain names, else 0. A
+/// Fills a zeroed tensor, or gives it memory that repeats. `bound` is the extent of the axis that an index domain names, else 0. A
 /// literal that is shorter than the tensor is repeated; an empty one means zeros.
 Status Fill(const ops::TensorSpec& spec, const Profile& profile, std::uint64_t stream,
             std::int64_t bound, Tensor& tensor);

@@ -39,7 +39,7 @@ struct GateContext {
   const verdict::Candidate& candidate;
   Tools& tools;
   const Options& options;
-  const campaign::EffortRow& effort;
+  const campaign::EffortRow effort;
   std::optional<ops::LaunchPlan> plan;  ///< Filled by the format gate.
   std::optional<Result<engine::CompileOutcome>>
       compilation;                           ///< Filled by the first who asks Compile().

@@ -64,7 +64,7 @@ GateContext::GateContext(const ops::Instance& an_instance, const verdict::Candid
       candidate(a_candidate),
       tools(some_tools),
       options(some_options),
-      effort(campaign::RowOf(some_options.effort)) {}
+      effort(campaign::FitTo(campaign::RowOf(some_options.effort), an_instance)) {}
 
 GateContext::~GateContext() = default;
 

@@ -62,6 +62,26 @@ std::string KeyOf(const ops::Instance& instance, const cases::Case& value) {
   return instance.Id() + " " + instance.op.digest + " " + CompactJson(cases::ToJson(value));
 }
 
+std::unexpected<Error> Chosen(const ops::Instance& instance) {
+  return Fail(ErrorKind::kUnsupported, "what follows from a choice hangs on all of its scores",
+              instance.op.name);
+}
+
+SparseTruth ReadPoints(const ops::Instance& instance, const Cells& cells,
+                       const SparseElements& wanted) {
+  SparseTruth truth;
+  for (const auto& [name, elements] : wanted) {
+    const ops::TensorSpec* spec = instance.op.FindOutput(name);
+    const auto found = cells.find(name);
+    if (spec == nullptr || found == cells.end() || !spec->relation.HoldsElements()) continue;
+    for (const std::int64_t index : elements) {
+      if (const auto point = ReadCell(instance, *spec, found->second, index))
+        truth[name].push_back(*point);
+    }
+  }
+  return truth;
+}
+
 }  // namespace
 
 struct Oracle::Impl {
@@ -201,25 +221,24 @@ Result<std::shared_ptr<const Truth>> Oracle::EvaluateFor(const ops::Instance& in
 Result<SparseTruth> Oracle::EvaluateAt(const ops::Instance& instance,
                                        const cases::Materialised& inputs,
                                        const SparseElements& wanted) {
-  if (instance.op.Chooses()) {
-    return Fail(ErrorKind::kUnsupported, "what follows from a choice hangs on all of its scores",
-                instance.op.name);
-  }
+  if (instance.op.Chooses()) return Chosen(instance);
   NumberType type;
   type.independent = false;
   ASSAY_TRY(TruthSource* const source, impl_->SourceOf(instance));
   ASSAY_TRY(const Cells cells, source->RunAt(instance, type, inputs.axes, inputs.inputs, wanted));
-  SparseTruth truth;
-  for (const auto& [name, elements] : wanted) {
-    const ops::TensorSpec* spec = instance.op.FindOutput(name);
-    const auto found = cells.find(name);
-    if (spec == nullptr || found == cells.end() || !spec->relation.HoldsElements()) continue;
-    for (const std::int64_t index : elements) {
-      if (const auto point = ReadCell(instance, *spec, found->second, index))
-        truth[name].push_back(*point);
-    }
-  }
-  return truth;
+  return ReadPoints(instance, cells, wanted);
+}
+
+Result<SparseTruth> Oracle::EvaluateSlice(const ops::Instance& instance,
+                                          const cases::Materialised& inputs, SparseElements wanted,
+                                          std::uint64_t seed) {
+  if (instance.op.Chooses()) return Chosen(instance);
+  NumberType type;
+  type.independent = false;
+  ASSAY_TRY(TruthSource* const source, impl_->SourceOf(instance));
+  ASSAY_TRY(const Cells cells,
+            source->RunSlice(instance, type, inputs.axes, inputs.inputs, seed, wanted));
+  return ReadPoints(instance, cells, wanted);
 }
 
 }  // namespace assay::oracle

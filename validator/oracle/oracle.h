@@ -109,6 +109,11 @@ class Oracle {
   virtual Result<SparseTruth> EvaluateAt(const ops::Instance& instance,
                                          const cases::Materialised& inputs,
                                          const SparseElements& wanted);
+  /// The same for a slice of a case of any size: of `wanted` as much as a few seconds allow, from
+  /// near and far, in an order that `seed` says.
+  virtual Result<SparseTruth> EvaluateSlice(const ops::Instance& instance,
+                                            const cases::Materialised& inputs,
+                                            SparseElements wanted, std::uint64_t seed);
 
  private:
   struct Impl;

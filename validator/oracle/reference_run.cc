@@ -6,19 +6,25 @@
 #include <algorithm>
 #include <array>
 #include <optional>
-#include <set>
 
 #include "base/file.h"
 #include "base/json.h"
 #include "ops/prelude.h"
 #include "validator/engine/bind.h"
-#include "validator/engine/window.h"
+#include "validator/oracle/reference_part.h"
 
 namespace assay::oracle {
 namespace {
 
-// What the parts of a huge reference may take: a few seconds.
+// What the parts of a huge reference may take, a thread a block: a few seconds.
 constexpr std::uint64_t kWindowSteps = 120'000'000;
+// What a slice of a reference may take: whole warps do 32 times as much in hardly more time.
+constexpr std::uint64_t kSliceSteps = 6'000'000'000;
+// Beyond one warp for each output, as many as take this (instructions of whole warps) and hold this
+// many elements.
+constexpr std::uint64_t kWarpSteps = 4'000'000;
+constexpr std::size_t kMostElements = 1 << 19;
+constexpr std::size_t kMostWarps = 48;
 
 std::string_view FormatName(DType type) {
   switch (type) {
@@ -75,68 +81,6 @@ ops::Instance Widened(const ops::Instance& instance, const NumberType& type) {
   return wide;
 }
 
-/// The thread of a one-dimensional launch that writes element `index`: there is a thread for each
-/// element of the leading axes (all of them, or all but the row's). Nothing where the grid fits no
-/// such reading.
-std::optional<std::uint64_t> ThreadWriting(const Launch& launch, const Shape& shape,
-                                           std::int64_t index) {
-  if (launch.grid[1] * launch.grid[2] * launch.block[1] * launch.block[2] != 1) return std::nullopt;
-  const std::int64_t threads = launch.block[0];
-  std::int64_t inner = 1;
-  for (std::size_t d = shape.size() + 1; d-- > 0;) {
-    std::int64_t rows = 1;
-    for (std::size_t i = 0; i < d; ++i) rows *= shape[i];
-    if ((rows + threads - 1) / threads == launch.grid[0])
-      return static_cast<std::uint64_t>(index / inner);
-    if (d > 0) inner *= shape[d - 1];
-  }
-  return std::nullopt;
-}
-
-/// The same threads in the smallest blocks that a grid has room for, so that little runs beside what
-/// is wanted. References know thread_index() alone.
-void MakeBlocksSmall(Launch& launch) {
-  constexpr std::uint64_t kMostBlocks = 0x7fffffff;
-  const std::uint64_t all = std::uint64_t{launch.grid[0]} * launch.block[0];
-  std::uint64_t threads = 1;
-  while ((all + threads - 1) / threads > kMostBlocks) threads *= 2;
-  launch.block[0] = static_cast<std::uint32_t>(threads);
-  launch.grid[0] = static_cast<std::uint32_t>((all + threads - 1) / threads);
-}
-
-/// Cuts every grid beyond kWholeGrid down to the threads that write what is wanted.
-bool CutToWanted(engine::Binding& binding, const facts::Facts* program, const Wanted& wanted) {
-  Execution& execution = binding.execution;
-  for (std::size_t i = 0; i < execution.launches.size(); ++i) {
-    Launch& launch = execution.launches[i];
-    if (std::uint64_t{launch.grid[0]} * launch.grid[1] * launch.grid[2] <= engine::kWholeGrid)
-      continue;
-    if (engine::MayCut(execution, program, i) != engine::Cut::kIndependent) return false;
-    const Launch whole = launch;
-    MakeBlocksSmall(launch);
-    std::set<std::uint64_t> blocks;
-    for (const auto& [name, elements] : wanted) {
-      const std::size_t buffer = binding.calls.front().buffer_of.find(name)->second;
-      const bool written = std::ranges::any_of(launch.args, [&](const Argument& argument) {
-        return argument.kind == Argument::Kind::kBuffer && argument.buffer == buffer;
-      });
-      Shape shape = binding.calls.front().outputs.find(name)->second.shape;
-      shape.pop_back();  // the words of a cell
-      std::set<std::uint64_t> mine;
-      for (const std::int64_t index : elements) {
-        if (!written || mine.size() >= ReferenceRunner::kBlocksOfAnOutput) break;
-        const auto thread = ThreadWriting(whole, shape, index);
-        if (!thread) return false;
-        mine.insert(*thread / launch.block[0]);
-      }
-      blocks.insert(mine.begin(), mine.end());
-    }
-    if (blocks.empty()) blocks.insert(0);
-    for (const std::uint64_t block : blocks) launch.only.push_back({block, 1});
-  }
-  return true;
-}
-
 std::string Describe(const engine::CompileOutcome& outcome) {
   std::vector<std::string> lines;
   for (const engine::Diagnostic& diagnostic : outcome.diagnostics) {
@@ -146,6 +90,12 @@ std::string Describe(const engine::CompileOutcome& outcome) {
   }
   if (lines.empty()) return outcome.detail.empty() ? "the compiler gave no reason" : outcome.detail;
   return fmt::format("{}", fmt::join(lines, "; "));
+}
+
+Error DefectOf(const Report& report, const ops::Instance& instance) {
+  return Error{ErrorKind::kMalformedInput,
+               "has a defect of its own: " + report.findings.front().message, Place(instance),
+               "correct the reference"};
 }
 
 }  // namespace
@@ -197,58 +147,93 @@ Status ReferenceRunner::Check(const ops::Instance& instance) {
   return {};
 }
 
-Result<Cells> ReferenceRunner::Run(const ops::Instance& instance, const NumberType& type,
-                                   const ops::AxisValues& axes, const TensorMap& inputs) {
-  return Run(instance, type, axes, inputs, nullptr);
-}
+struct ReferenceRunner::Bound {
+  ops::Instance wide;
+  engine::CompiledKernel compiled;
+  ops::ResolvedPlan plan;
+  engine::Binding binding;
+};
 
-Result<Cells> ReferenceRunner::RunAt(const ops::Instance& instance, const NumberType& type,
-                                     const ops::AxisValues& axes, const TensorMap& inputs,
-                                     const Wanted& wanted) {
-  return Run(instance, type, axes, inputs, &wanted);
-}
-
-Result<Cells> ReferenceRunner::Run(const ops::Instance& instance, const NumberType& type,
-                                   const ops::AxisValues& axes, const TensorMap& inputs,
-                                   const Wanted* wanted) {
-  const ops::Instance wide = Widened(instance, type);
-  ASSAY_TRY(const ops::LaunchPlan plan, ReadPlan(wide.op));
-  ASSAY_TRY(const engine::CompiledKernel compiled, Compile(instance, type, plan));
-  ASSAY_TRY(ops::ResolvedPlan resolved, ops::Resolve(plan, wide, axes));
+Result<std::unique_ptr<ReferenceRunner::Bound>> ReferenceRunner::Bind(const ops::Instance& instance,
+                                                                      const NumberType& type,
+                                                                      const ops::AxisValues& axes,
+                                                                      const TensorMap& inputs,
+                                                                      std::uint8_t poison) {
+  auto bound = std::make_unique<Bound>();
+  bound->wide = Widened(instance, type);
+  ASSAY_TRY(const ops::LaunchPlan plan, ReadPlan(bound->wide.op));
+  ASSAY_TRY(bound->compiled, Compile(instance, type, plan));
+  ASSAY_TRY(bound->plan, ops::Resolve(plan, bound->wide, axes));
   // Only now: a workspace that an implementation may have is not too large for its bounds.
   for (const ops::WorkspacePlan& workspace : plan.workspace) {
     if (workspace.dtype_name != "Real") continue;
     const auto found =
-        std::ranges::find(resolved.workspace, workspace.name, &ops::ResolvedWorkspace::name);
-    if (found != resolved.workspace.end()) found->elements *= type.RealWords();
+        std::ranges::find(bound->plan.workspace, workspace.name, &ops::ResolvedWorkspace::name);
+    if (found != bound->plan.workspace.end()) found->elements *= type.RealWords();
   }
-  const std::array calls = {engine::Call{.plan = &resolved, .axes = &axes, .inputs = &inputs}};
-  ASSAY_TRY(engine::Binding binding,
-            engine::Bind(wide, compiled, calls,
-                         {.poison = static_cast<std::uint8_t>(wanted != nullptr ? 0 : 0xff)}));
-  binding.execution.checks = Checks{.initialisation = true, .race = false, .barrier = true};
-  binding.execution.limits.max_steps = 200'000'000'000;
-  if (wanted != nullptr) {
-    // Terabytes of cells cannot be tracked byte by byte; the full runs of small cases are.
-    binding.execution.checks.initialisation = false;
-    binding.execution.limits.max_steps = kWindowSteps;
-    if (!CutToWanted(binding, compiled.facts.get(), *wanted)) {
-      return Fail(ErrorKind::kUnsupported, "cannot be run in part", Place(instance));
-    }
-  }
-  ASSAY_TRY(const Report report,
+  const std::array calls = {engine::Call{.plan = &bound->plan, .axes = &axes, .inputs = &inputs}};
+  ASSAY_TRY(bound->binding, engine::Bind(bound->wide, bound->compiled, calls, {.poison = poison}));
+  return bound;
+}
+
+Result<Report> ReferenceRunner::RunPart(const ops::Instance& instance, engine::Binding& binding,
+                                        std::uint64_t max_steps) {
+  // Terabytes of cells cannot be tracked byte by byte; the full runs of small cases are.
+  binding.execution.checks = Checks{.initialisation = false, .race = false, .barrier = true};
+  binding.execution.limits.max_steps = max_steps;
+  ASSAY_TRY(Report report,
             engine_.Run(binding.execution, binding.buffers, engine::Trust::kReference));
-  if (wanted != nullptr && report.stop != Stop::kCompleted) {
+  if (report.stop != Stop::kCompleted) {
     return Fail(ErrorKind::kLimit,
                 fmt::format("cannot be run to its end even in part ({}): {}", Name(report.stop),
                             report.reason),
                 Place(instance));
   }
-  if (!report.findings.empty()) {
-    return Fail(ErrorKind::kMalformedInput,
-                "has a defect of its own: " + report.findings.front().message, Place(instance),
-                "correct the reference");
+  if (!report.findings.empty()) return std::unexpected(DefectOf(report, instance));
+  return report;
+}
+
+Result<Cells> ReferenceRunner::RunAt(const ops::Instance& instance, const NumberType& type,
+                                     const ops::AxisValues& axes, const TensorMap& inputs,
+                                     const Wanted& wanted) {
+  ASSAY_TRY(const auto bound, Bind(instance, type, axes, inputs, 0));
+  if (!CutToWanted(bound->binding, bound->compiled.facts.get(), wanted, kBlocksOfAnOutput))
+    return Fail(ErrorKind::kUnsupported, "cannot be run in part", Place(instance));
+  ASSAY_TRY_VOID(RunPart(instance, bound->binding, kWindowSteps));
+  return std::move(bound->binding.calls.front().outputs);
+}
+
+Result<Cells> ReferenceRunner::RunSlice(const ops::Instance& instance, const NumberType& type,
+                                        const ops::AxisValues& axes, const TensorMap& inputs,
+                                        std::uint64_t seed, Wanted& wanted) {
+  ASSAY_TRY(const auto bound, Bind(instance, type, axes, inputs, 0));
+  engine::Binding& binding = bound->binding;
+  auto warps = WarpsOf(binding, bound->compiled.facts.get(), wanted, seed);
+  if (!warps) return Fail(ErrorKind::kUnsupported, "cannot be run in part", Place(instance));
+  CutToWarps(binding, *warps, 1);
+  ASSAY_TRY(const Report one, RunPart(instance, binding, kSliceSteps));
+  const std::uint64_t steps = std::max<std::uint64_t>(one.counters.warp_steps, 1);
+  const std::size_t elements = KeepWritten(*warps, 1, wanted, /*count_only=*/true);
+  std::size_t count = std::min<std::size_t>(
+      {kMostWarps, kWarpSteps / steps, kMostElements / std::max<std::size_t>(elements, 1)});
+  count = std::max<std::size_t>(count, 1);
+  if (count > 1) {
+    CutToWarps(binding, *warps, count);
+    ASSAY_TRY_VOID(RunPart(instance, binding, kSliceSteps));
   }
+  KeepWritten(*warps, count, wanted, /*count_only=*/false);
+  return std::move(binding.calls.front().outputs);
+}
+
+Result<Cells> ReferenceRunner::Run(const ops::Instance& instance, const NumberType& type,
+                                   const ops::AxisValues& axes, const TensorMap& inputs) {
+  ASSAY_TRY(const auto bound, Bind(instance, type, axes, inputs, 0xff));
+  engine::Binding& binding = bound->binding;
+  binding.execution.checks = Checks{.initialisation = true, .race = false, .barrier = true};
+  binding.execution.limits.max_steps = 200'000'000'000;
+  ASSAY_TRY(const Report report,
+            engine_.Run(binding.execution, binding.buffers, engine::Trust::kReference));
+  if (!report.findings.empty()) return std::unexpected(DefectOf(report, instance));
   if (report.stop != Stop::kCompleted) {
     const ErrorKind kind = report.stop == Stop::kUnsupported     ? ErrorKind::kUnsupported
                            : report.stop == Stop::kEngineFailure ? ErrorKind::kInternal
@@ -257,8 +242,7 @@ Result<Cells> ReferenceRunner::Run(const ops::Instance& instance, const NumberTy
                 Place(instance));
   }
   for (const auto& [name, buffer] : binding.calls.front().buffer_of) {
-    if (wanted == nullptr && buffer < report.unwritten_bytes.size() &&
-        report.unwritten_bytes[buffer] != 0) {
+    if (buffer < report.unwritten_bytes.size() && report.unwritten_bytes[buffer] != 0) {
       return Fail(ErrorKind::kMalformedInput,
                   fmt::format("leaves {} bytes of the output '{}' unwritten",
                               report.unwritten_bytes[buffer], name),

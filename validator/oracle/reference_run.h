@@ -4,7 +4,9 @@
 // Thread-safe; compiled references are kept.
 #pragma once
 
+#include <cstdint>
 #include <map>
+#include <memory>
 #include <mutex>
 #include <string>
 #include <vector>
@@ -12,8 +14,10 @@
 #include "base/tensor.h"
 #include "ops/launch_plan.h"
 #include "ops/op.h"
+#include "validator/engine/bind.h"
 #include "validator/engine/compiler.h"
 #include "validator/engine/engine.h"
+#include "validator/oracle/reference_part.h"
 #include "validator/oracle/truth_source.h"
 
 namespace assay::oracle {
@@ -44,9 +48,21 @@ class ReferenceRunner final : public TruthSource {
                       const Wanted& wanted) override;
   static constexpr std::size_t kBlocksOfAnOutput = 6;
 
+  /// The same with whole warps, which take hardly longer than single threads: of those that write
+  /// what is `wanted`, as many as a few seconds allow, in an order that `seed` says. Launches that
+  /// hand on what they wrote run whole. Takes out of `wanted` what was not computed. kLimit where
+  /// even one warp takes too long.
+  Result<Cells> RunSlice(const ops::Instance& instance, const NumberType& type,
+                         const ops::AxisValues& axes, const TensorMap& inputs, std::uint64_t seed,
+                         Wanted& wanted) override;
+
  private:
-  Result<Cells> Run(const ops::Instance& instance, const NumberType& type,
-                    const ops::AxisValues& axes, const TensorMap& inputs, const Wanted* wanted);
+  struct Bound;
+  Result<std::unique_ptr<Bound>> Bind(const ops::Instance& instance, const NumberType& type,
+                                      const ops::AxisValues& axes, const TensorMap& inputs,
+                                      std::uint8_t poison);
+  Result<Report> RunPart(const ops::Instance& instance, engine::Binding& binding,
+                         std::uint64_t max_steps);
   Result<engine::CompiledKernel> Compile(const ops::Instance& instance, const NumberType& type,
                                          const ops::LaunchPlan& plan);
 

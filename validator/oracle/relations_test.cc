@@ -481,6 +481,10 @@ class TwiceSource final : public TruthSource {
                       const TensorMap&, const Wanted&) override {
     return Fail(ErrorKind::kUnsupported, "whole truths only", "table");
   }
+  Result<Cells> RunSlice(const ops::Instance&, const NumberType&, const ops::AxisValues&,
+                         const TensorMap&, std::uint64_t, Wanted&) override {
+    return Fail(ErrorKind::kUnsupported, "whole truths only", "table");
+  }
 };
 
 TEST_F(Relations, TruthsOfAnotherKindComeFromTheSourceThatServesIt) {

@@ -80,6 +80,12 @@ class TruthSource {
   virtual Result<Cells> RunAt(const ops::Instance& instance, const NumberType& type,
                               const ops::AxisValues& axes, const TensorMap& inputs,
                               const Wanted& wanted) = 0;
+
+  /// The same for as many of `wanted`, in an order that `seed` says, as a few seconds allow. Takes out
+  /// of `wanted` what was not computed.
+  virtual Result<Cells> RunSlice(const ops::Instance& instance, const NumberType& type,
+                                 const ops::AxisValues& axes, const TensorMap& inputs,
+                                 std::uint64_t seed, Wanted& wanted) = 0;
 };
 
 }  // namespace assay::oracle

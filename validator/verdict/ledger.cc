@@ -48,8 +48,20 @@ Result<AxisReach> AxisFromJson(const Json& json, std::string place) {
   AxisReach reach;
   ASSAY_TRY(reach.axis, reader.Required<std::string>("axis"));
   ASSAY_TRY(reach.whole, reader.Required<std::int64_t>("whole"));
+  ASSAY_TRY(reach.in_slices, reader.Optional<std::int64_t>("in_slices", 0));
   ASSAY_TRY(reach.at_ends, reader.Required<std::int64_t>("at_ends"));
   ASSAY_TRY(reach.domain, reader.Required<std::int64_t>("domain"));
+  ASSAY_TRY_VOID(reader.Finish());
+  return reach;
+}
+
+Result<LaunchReach> LaunchFromJson(const Json& json, std::string place) {
+  ASSAY_TRY(ObjectReader reader, ObjectReader::Of(json, std::move(place)));
+  LaunchReach reach;
+  ASSAY_TRY(reach.entry, reader.Required<std::string>("entry"));
+  ASSAY_TRY(reach.whole, reader.Required<std::uint64_t>("whole"));
+  ASSAY_TRY(reach.run, reader.Required<std::uint64_t>("run"));
+  ASSAY_TRY(reach.all, reader.Required<std::uint64_t>("all"));
   ASSAY_TRY_VOID(reader.Finish());
   return reach;
 }
@@ -83,12 +95,26 @@ void Ledger::LeaveOut(std::string_view wave, std::string_view reason, std::strin
   }
 }
 
-void Ledger::Tried(std::string_view axis, std::int64_t extent, bool whole, std::int64_t domain) {
+void Ledger::Tried(std::string_view axis, std::int64_t length, Extent extent, std::int64_t domain) {
   auto found = std::ranges::find(axes_, axis, &AxisReach::axis);
   if (found == axes_.end())
     found = axes_.insert(axes_.end(), {.axis = std::string(axis), .domain = domain});
-  std::int64_t& longest = whole ? found->whole : found->at_ends;
-  longest = std::max(longest, extent);
+  std::int64_t& longest = extent == Extent::kWhole   ? found->whole
+                          : extent == Extent::kSlice ? found->in_slices
+                                                     : found->at_ends;
+  longest = std::max(longest, length);
+}
+
+void Ledger::Ran(std::string_view entry, std::uint64_t run, std::uint64_t all) {
+  auto found = std::ranges::find(launches_, entry, &LaunchReach::entry);
+  if (found == launches_.end())
+    found = launches_.insert(launches_.end(), {.entry = std::string(entry)});
+  if (run >= all) {
+    found->whole = std::max(found->whole, all);
+  } else if (all > found->all || (all == found->all && run > found->run)) {
+    found->run = run;
+    found->all = all;
+  }
 }
 
 void Ledger::Add(const Ledger& other) {
@@ -99,8 +125,13 @@ void Ledger::Add(const Ledger& other) {
     for (const LeftOut& out : row.left_out) LeaveOut(row.wave, out.reason, out.example, out.count);
   }
   for (const AxisReach& reach : other.axes_) {
-    Tried(reach.axis, reach.whole, true, reach.domain);
-    Tried(reach.axis, reach.at_ends, false, reach.domain);
+    Tried(reach.axis, reach.whole, Extent::kWhole, reach.domain);
+    Tried(reach.axis, reach.in_slices, Extent::kSlice, reach.domain);
+    Tried(reach.axis, reach.at_ends, Extent::kEnds, reach.domain);
+  }
+  for (const LaunchReach& reach : other.launches_) {
+    Ran(reach.entry, reach.whole, reach.whole);
+    if (reach.all > 0) Ran(reach.entry, reach.run, reach.all);
   }
   unreached_.insert(unreached_.end(), other.unreached_.begin(), other.unreached_.end());
 }
@@ -139,14 +170,22 @@ Json ToJson(const Ledger& ledger) {
   for (const AxisReach& reach : ledger.axes()) {
     axes.push_back({{"axis", reach.axis},
                     {"whole", reach.whole},
+                    {"in_slices", reach.in_slices},
                     {"at_ends", reach.at_ends},
                     {"domain", reach.domain}});
+  }
+  Json launches = Json::array();
+  for (const LaunchReach& reach : ledger.launches()) {
+    launches.push_back(
+        {{"entry", reach.entry}, {"whole", reach.whole}, {"run", reach.run}, {"all", reach.all}});
   }
   Json unreached = Json::array();
   for (const Unreached& each : ledger.unreached())
     unreached.push_back({{"what", each.what}, {"copies", each.copies}});
-  return {
-      {"rows", std::move(rows)}, {"axes", std::move(axes)}, {"unreached", std::move(unreached)}};
+  return {{"rows", std::move(rows)},
+          {"axes", std::move(axes)},
+          {"launches", std::move(launches)},
+          {"unreached", std::move(unreached)}};
 }
 
 Result<Ledger> LedgerFromJson(const Json& json, std::string place) {
@@ -154,6 +193,7 @@ Result<Ledger> LedgerFromJson(const Json& json, std::string place) {
   Ledger ledger;
   ASSAY_TRY(ledger.rows_, ListFromJson<LedgerRow>(reader, "rows", RowFromJson));
   ASSAY_TRY(ledger.axes_, ListFromJson<AxisReach>(reader, "axes", AxisFromJson));
+  ASSAY_TRY(ledger.launches_, ListFromJson<LaunchReach>(reader, "launches", LaunchFromJson));
   ASSAY_TRY(ledger.unreached_, ListFromJson<Unreached>(reader, "unreached", UnreachedFromJson));
   ASSAY_TRY_VOID(reader.Finish());
   return ledger;

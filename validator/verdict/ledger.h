@@ -4,8 +4,8 @@
 //
 //   planned == examined + the counts of left_out
 //
-// once the judgement has ended. Beside the cases: how long each axis was tried, whole and at the
-// ends of huge shapes, and which branches no case reached. It stands in verdict.json, in the
+// once the judgement has ended. Beside the cases: how long each axis was tried, whole, in slices and
+// at the ends of huge shapes, how many blocks of each kernel ran, and which branches no case reached. It stands in verdict.json, in the
 // certificate and on the terminal: `accepted` without a word about what was left out would be a lie.
 //
 // A value with one JSON form. Cost: one entry for each wave and reason, not for each case.
@@ -40,11 +40,24 @@ struct LedgerRow {
 /// How long an axis was tried. Elements.
 struct AxisReach {
   std::string axis;
-  std::int64_t whole = 0;    ///< The longest of a case that ran whole; 0: none.
-  std::int64_t at_ends = 0;  ///< The longest of one of which only the ends ran; 0: none.
-  std::int64_t domain = 0;   ///< The longest that the op allows.
+  std::int64_t whole = 0;      ///< The longest of a case that ran whole; 0: none.
+  std::int64_t in_slices = 0;  ///< The longest of one of which some blocks ran; 0: none.
+  std::int64_t at_ends = 0;    ///< The longest of one of which only the ends ran; 0: none.
+  std::int64_t domain = 0;     ///< The longest that the op allows.
   bool operator==(const AxisReach&) const = default;
 };
+
+/// How much of a kernel's launches ran. Blocks.
+struct LaunchReach {
+  std::string entry;
+  std::uint64_t whole = 0;  ///< Of the largest launch all of which ran,
+  std::uint64_t run = 0;    ///< and of the largest one of which a slice ran: those that did,
+  std::uint64_t all = 0;    ///< of these.
+  bool operator==(const LaunchReach&) const = default;
+};
+
+/// How a case ran.
+enum class Extent : std::uint8_t { kWhole, kSlice, kEnds };
 
 /// A side of a branch in the source that no case reached.
 struct Unreached {
@@ -60,13 +73,16 @@ class Ledger {
   /// Of what was planned: `count` cases taught nothing.
   void LeaveOut(std::string_view wave, std::string_view reason, std::string_view example,
                 std::uint64_t count = 1);
-  void Tried(std::string_view axis, std::int64_t extent, bool whole, std::int64_t domain);
+  void Tried(std::string_view axis, std::int64_t length, Extent extent, std::int64_t domain);
+  /// `run` blocks of `all` of a launch.
+  void Ran(std::string_view entry, std::uint64_t run, std::uint64_t all);
   /// Adds what another part of the judgement tried.
   void Add(const Ledger& other);
   void NotReached(std::vector<Unreached> unreached) { unreached_ = std::move(unreached); }
 
   const std::vector<LedgerRow>& rows() const { return rows_; }  ///< In the order of trying.
   const std::vector<AxisReach>& axes() const { return axes_; }
+  const std::vector<LaunchReach>& launches() const { return launches_; }
   const std::vector<Unreached>& unreached() const { return unreached_; }
 
   std::uint64_t planned() const;
@@ -86,6 +102,7 @@ class Ledger {
 
   std::vector<LedgerRow> rows_;
   std::vector<AxisReach> axes_;
+  std::vector<LaunchReach> launches_;
   std::vector<Unreached> unreached_;
 };
 

@@ -20,9 +20,14 @@ Ledger Sample() {
   ledger.LeaveOut("huge", "blocks of this plan may depend on each other", "rows=3");
   ledger.LeaveOut("huge", "blocks of this plan may depend on each other", "rows=9");
   ledger.LeaveOut("huge", "takes too long even at its ends", "rows=7");
-  ledger.Tried("rows", 65, true, 1000);
-  ledger.Tried("rows", 12, true, 1000);
-  ledger.Tried("rows", 900, false, 1000);
+  ledger.Tried("rows", 65, Extent::kWhole, 1000);
+  ledger.Tried("rows", 12, Extent::kWhole, 1000);
+  ledger.Tried("rows", 300, Extent::kSlice, 1000);
+  ledger.Tried("rows", 900, Extent::kEnds, 1000);
+  ledger.Ran("row_sum", 3, 3);
+  ledger.Ran("row_sum", 65, 65);
+  ledger.Ran("row_sum", 9, 300);
+  ledger.Ran("row_sum", 40, 200);
   ledger.NotReached({{.what = "kernel.cu:7: the branch, taken", .copies = 60}});
   return ledger;
 }
@@ -36,7 +41,11 @@ TEST(LedgerTest, CountsReasonsOnceAndKeepsTheFirstExample) {
   EXPECT_EQ(ledger.rows()[1].left_out[0].count, 2u);
   EXPECT_EQ(ledger.rows()[1].left_out[0].example, "rows=3");
   EXPECT_EQ(ledger.axes()[0].whole, 65);
+  EXPECT_EQ(ledger.axes()[0].in_slices, 300);
   EXPECT_EQ(ledger.axes()[0].at_ends, 900);
+  ASSERT_EQ(ledger.launches().size(), 1u);
+  EXPECT_EQ(ledger.launches()[0],
+            (LaunchReach{.entry = "row_sum", .whole = 65, .run = 9, .all = 300}));
 }
 
 TEST(LedgerTest, WhatIsUnaccountedForShows) {

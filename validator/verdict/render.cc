@@ -43,7 +43,7 @@ std::string Surroundings(const Counterexample& counterexample) {
   if (probe.perturbation_seed != 0) {
     text += "  approximate instructions perturbed within their documented error\n";
   }
-  if (probe.ends_only) text += "  only the ends of each large grid were run\n";
+  if (probe.ends_only) text += "  only some blocks of each large grid were run\n";
   if (!counterexample.property.empty())
     text += fmt::format("  property: {}\n", counterexample.property);
   return text;
@@ -87,10 +87,17 @@ std::string RenderLedger(const Ledger& ledger) {
   std::string axes;
   for (const AxisReach& reach : ledger.axes()) {
     axes += fmt::format("{}{} {}", axes.empty() ? "" : ", ", reach.axis, reach.whole);
+    if (reach.in_slices > reach.whole) axes += fmt::format(" (in slices {})", reach.in_slices);
     if (reach.at_ends > reach.whole) axes += fmt::format(" (at its ends {})", reach.at_ends);
     axes += fmt::format(" of {}", reach.domain);
   }
   if (!axes.empty()) text += "longest: " + axes + "\n";
+  std::string blocks;
+  for (const LaunchReach& reach : ledger.launches()) {
+    blocks += fmt::format("{}{} {}", blocks.empty() ? "" : ", ", reach.entry, reach.whole);
+    if (reach.all > 0) blocks += fmt::format(" ({} of {} in a slice)", reach.run, reach.all);
+  }
+  if (!blocks.empty()) text += "blocks of the largest launches: " + blocks + "\n";
   for (const LedgerRow& row : ledger.rows()) {
     for (const LeftOut& out : row.left_out) {
       text += fmt::format("left out: {} {}: {}{}\n", out.count, row.wave, out.reason,

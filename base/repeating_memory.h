@@ -1,0 +1,36 @@
+// Memory that repeats a pattern: inputs of gigabytes whose values are a function of place, at the cost
+// of one megabyte.
+//
+// The pattern is a memory file that nobody may change any more (sealed), mapped again and again, so
+// that every place of the memory lies on a page of the pattern. Pages are shared until somebody
+// writes there, and then are that process' own. Whoever is handed the descriptor knows by the seals
+// that a file shorter than the memory is a pattern, and maps it in the same way
+// (SharedMemory::Map, kPrivateCopy); any other file that is too short is an error.
+//
+// kPatternBytes is a prime number of pages: no stride of a power of two, and no index that wraps at
+// one, comes back to the same place of the pattern.
+//
+//   ASSAY_TRY(SharedMemory memory, Repeat(pattern, bytes));
+//
+// Cost: a system call for each repetition, two microseconds.
+#pragma once
+
+#include <cstddef>
+#include <span>
+
+#include "base/error.h"
+#include "base/shared_memory.h"
+
+namespace assay {
+
+inline constexpr std::size_t kPatternPage = 4096;
+/// A pattern of the usual length.
+inline constexpr std::size_t kPatternBytes = 257 * kPatternPage;
+/// Mappings of one memory; a process has 65,530 of them by default.
+inline constexpr std::size_t kMostRepetitions = 1 << 14;
+
+/// `bytes` bytes that repeat `pattern`, which is whole pages. Writes stay in this process. kLimit
+/// where it would be repeated more than kMostRepetitions times.
+Result<SharedMemory> Repeat(std::span<const std::byte> pattern, std::size_t bytes);
+
+}  // namespace assay

@@ -1,0 +1,63 @@
+#include "base/repeating_memory.h"
+
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <vector>
+
+namespace assay {
+namespace {
+
+std::vector<std::byte> Pattern() {
+  std::vector<std::byte> pattern(3 * kPatternPage);
+  for (std::size_t i = 0; i < pattern.size(); ++i)
+    pattern[i] = static_cast<std::byte>(i * 7 + i / 251);
+  return pattern;
+}
+
+TEST(RepeatingMemory, EveryPlaceHoldsThePatternsByteInBothProcesses) {
+  const std::vector<std::byte> pattern = Pattern();
+  const std::size_t bytes = 5 * pattern.size() + 1234;
+  const auto memory = Repeat(pattern, bytes);
+  ASSERT_TRUE(memory) << ToString(memory.error());
+  ASSERT_EQ(memory->size(), bytes);
+  // As a worker maps it.
+  const auto mapped =
+      SharedMemory::Map(UniqueFd(::dup(memory->fd())), bytes, SharedMemory::Access::kPrivateCopy);
+  ASSERT_TRUE(mapped) << ToString(mapped.error());
+  for (std::size_t i = 0; i < bytes; ++i) {
+    ASSERT_EQ(memory->bytes()[i], pattern[i % pattern.size()]) << i;
+    ASSERT_EQ(mapped->bytes()[i], pattern[i % pattern.size()]) << i;
+  }
+}
+
+TEST(RepeatingMemory, AWriteShowsNowhereElse) {
+  const std::vector<std::byte> pattern = Pattern();
+  auto memory = Repeat(pattern, 3 * pattern.size());
+  ASSERT_TRUE(memory);
+  memory->bytes()[pattern.size() + 1] = std::byte{0xee};
+  EXPECT_EQ(memory->bytes()[1], pattern[1]);
+  EXPECT_EQ(memory->bytes()[2 * pattern.size() + 1], pattern[1]);
+  const auto mapped = SharedMemory::Map(UniqueFd(::dup(memory->fd())), 3 * pattern.size(),
+                                        SharedMemory::Access::kPrivateCopy);
+  ASSERT_TRUE(mapped);
+  EXPECT_EQ(mapped->bytes()[pattern.size() + 1], pattern[1]);
+  const std::byte other{0};
+  EXPECT_LT(::pwrite(memory->fd(), &other, 1, 0), 0) << "the pattern is sealed";
+}
+
+TEST(RepeatingMemory, FilesThatAreTooShortAreErrorsUnlessSealed) {
+  const auto plain = SharedMemory::Create(2 * kPatternPage);
+  ASSERT_TRUE(plain);
+  for (const auto access : {SharedMemory::Access::kPrivateCopy, SharedMemory::Access::kReadWrite}) {
+    EXPECT_FALSE(SharedMemory::Map(UniqueFd(::dup(plain->fd())), 2 * kPatternPage + 1, access));
+  }
+  const auto pattern = Repeat(Pattern(), 4 * kPatternPage);
+  ASSERT_TRUE(pattern);
+  // What all repetitions share cannot be written through.
+  EXPECT_FALSE(SharedMemory::Map(UniqueFd(::dup(pattern->fd())), 4 * kPatternPage,
+                                 SharedMemory::Access::kReadWrite));
+}
+
+}  // namespace
+}  // namespace assay

@@ -1,0 +1,40 @@
+// o[b, i] = sum over j of p[j] * v[b, j], p = softmax over j of cap(scale * dot(q[b, i], k[b, j]))
+#include "assay/reference.cuh"
+
+using T = ASSAY_T;
+
+// One thread a query. `scores` holds a row for each.
+__global__ void attention(const T* q, const T* k, const T* v, float scale, float softcap,
+                          int causal, Real* scores, Out<T>* o, int64 heads, int64 queries,
+                          int64 keys, int64 dim) {
+  const int64 row = thread_index();
+  if (row >= heads * queries) return;
+  const int64 head = row / queries;
+  // Aligned to the end: the last query sees all keys.
+  const int64 visible = causal ? keys - queries + row % queries + 1 : keys;
+  Real* s = scores + row * keys;
+  Real largest = 0;
+  for (int64 j = 0; j < visible; ++j) {
+    Real dot = 0;
+    for (int64 c = 0; c < dim; ++c)
+      dot += Real(q[row * dim + c]) * Real(k[(head * keys + j) * dim + c]);
+    Real score = dot * Real(scale);
+    if (softcap > 0) score = Real(softcap) * tanh(score / Real(softcap));
+    s[j] = score;
+    largest = j == 0 ? score : max(largest, score);
+  }
+  Real sum = 0;
+  for (int64 j = 0; j < visible; ++j) {
+    s[j] = exp(s[j] - largest);
+    sum += s[j];
+  }
+  for (int64 c = 0; c < dim; ++c) {
+    Real value = 0;
+    // Tensor cores multiply T by T, so the probabilities may be rounded: by flash kernels as they are, by
+    // those that store them once they are normalised. The sum above is not rounded by either.
+    for (int64 j = 0; j < visible; ++j) {
+      value += may_round_to<T>(s[j], sum) * Real(v[(head * keys + j) * dim + c]);
+    }
+    o[row * dim + c] = value / sum;
+  }
+}

@@ -1,0 +1,139 @@
+#include "validator/campaign/parts.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <cstring>
+#include <utility>
+
+#include "validator/oracle/element.h"
+
+namespace assay::campaign {
+namespace {
+
+// Written memory that is looked at.
+constexpr std::int64_t kMostScanned = 64 << 20;
+
+// The rules for single elements (validator/oracle/element.h), for truths that come one by one.
+class PointCheck {
+ public:
+  PointCheck(const ops::Instance& instance, const ops::TensorSpec& spec)
+      : any_nan_(instance.op.contract.nan_policy == "any"),
+        unit_(UnitRoundoff(instance.op.contract.accumulate)) {
+    truth_.dtype = instance.TypeOf(spec);
+    truth_.value = truth_.allowance = truth_.typical = {0};
+  }
+
+  bool Agrees(double got, const oracle::TruthPoint& point) {
+    if (got == point.value || std::fabs(got - point.value) <= point.allowance) return true;
+    truth_.value[0] = point.value;
+    truth_.allowance[0] = point.allowance;
+    const oracle::ElementClass verdict =
+        oracle::CheckElement(truth_, 0, got, any_nan_, unit_).verdict;
+    return verdict == oracle::ElementClass::kRight ||
+           verdict == oracle::ElementClass::kUnconstrained;
+  }
+
+ private:
+  bool any_nan_;
+  double unit_;
+  oracle::OutputTruth truth_;
+};
+
+Finding WrongValue(const std::string& output, const Tensor& tensor,
+                   const oracle::TruthPoint& truth) {
+  Finding finding;
+  finding.kind = FindingKind::kWrongValue;
+  ElementPlace place{.output = output,
+                     .index = IndexOf(truth.index, tensor.shape),
+                     .expected = truth.value,
+                     .got = tensor.At(truth.index),
+                     .allowance = truth.allowance};
+  std::string index;
+  for (const std::int64_t coordinate : place.index)
+    index += (index.empty() ? "" : ", ") + std::to_string(coordinate);
+  finding.message =
+      fmt::format("{}[{}] is {}, but the op defines {}", output, index, place.got, place.expected);
+  finding.cause = fmt::format(
+      "element {} of {}: an index that is computed in 32 bits, or a size that is not provided for",
+      truth.index, tensor.elements);
+  finding.element = std::move(place);
+  return finding;
+}
+
+}  // namespace
+
+// The emulator fills a page with poison when a kernel first gets there, so that a zero beside anything else was written;
+// a page of nothing but zeros may never have been touched.
+std::vector<std::int64_t> WrittenElements(const Tensor& tensor, std::uint8_t poison) {
+  constexpr std::int64_t kPage = 4096;
+  const auto size = static_cast<std::int64_t>(SizeOf(tensor.dtype));
+  const auto bytes = static_cast<std::int64_t>(tensor.memory.size());
+  std::array<std::byte, 8> poisoned;
+  poisoned.fill(static_cast<std::byte>(poison));
+  std::vector<std::int64_t> written;
+  std::int64_t scanned = 0;
+  for (std::int64_t at = 0; at < bytes && scanned < kMostScanned;) {
+    const off_t data = ::lseek(tensor.memory.fd(), at, SEEK_DATA);
+    if (data < 0) break;  // ENXIO: only a hole is left
+    const off_t hole = ::lseek(tensor.memory.fd(), data, SEEK_HOLE);
+    const std::int64_t end = hole < 0 ? bytes : std::min<std::int64_t>(hole, bytes);
+    for (std::int64_t page = data / kPage * kPage; page < end && scanned < kMostScanned;
+         page += kPage) {
+      const std::int64_t last = std::min(page + kPage, bytes);
+      scanned += kPage;
+      const std::byte* first = tensor.Element(page / size);
+      if (std::all_of(first, first + (last - page), [](std::byte b) { return b == std::byte{0}; }))
+        continue;
+      for (std::int64_t i = page / size; i * size < last; ++i) {
+        if (std::memcmp(tensor.Element(i), poisoned.data(), static_cast<std::size_t>(size)) != 0)
+          written.push_back(i);
+      }
+    }
+    at = std::max<std::int64_t>(end, at + 1);
+  }
+  return written;
+}
+
+std::vector<std::int64_t> Spread(std::vector<std::int64_t> elements, std::size_t most) {
+  if (elements.size() <= most) return elements;
+  std::vector<std::int64_t> some;
+  for (std::size_t i = 0; i < most; ++i)
+    some.push_back(elements[i * (elements.size() - 1) / (most - 1)]);
+  return some;
+}
+
+void KeepEqual(const Tensor& tensor, const Tensor& other, std::vector<std::int64_t>& elements) {
+  const std::size_t size = SizeOf(tensor.dtype);
+  std::erase_if(elements, [&](std::int64_t i) {
+    return std::memcmp(tensor.Element(i), other.Element(i), size) != 0;
+  });
+}
+
+bool EndIsUnwritten(const Tensor& tensor, std::uint8_t poison) {
+  std::array<std::byte, 8> poisoned;
+  poisoned.fill(static_cast<std::byte>(poison));
+  return tensor.elements > 0 && std::memcmp(tensor.Element(tensor.elements - 1), poisoned.data(),
+                                            SizeOf(tensor.dtype)) == 0;
+}
+
+void ComparePoints(const ops::Instance& instance, const oracle::SparseTruth& truth,
+                   const TensorMap& outputs, oracle::Comparison& comparison) {
+  for (const auto& [name, points] : truth) {
+    const ops::TensorSpec* spec = instance.op.FindOutput(name);
+    const auto found = outputs.find(name);
+    if (spec == nullptr || found == outputs.end()) continue;
+    PointCheck check(instance, *spec);
+    for (const oracle::TruthPoint& point : points) {
+      if (check.Agrees(found->second.At(point.index), point)) continue;
+      comparison.numeric.push_back(WrongValue(name, found->second, point));
+      break;
+    }
+  }
+}
+
+}  // namespace assay::campaign

@@ -1,0 +1,35 @@
+// What judging a part of a case has in common, be it the ends of a huge one (ends.cc) or a slice of
+// any (slices.cc): which elements the blocks that ran wrote, and whether they hold what the op
+// defines.
+//
+// Outputs start as files without a page. What a kernel wrote lies on pages that are no holes any
+// more, and differs from the poison that the emulator lays there first.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "base/tensor.h"
+#include "ops/op.h"
+#include "validator/oracle/oracle.h"
+
+namespace assay::campaign {
+
+/// Elements of a fresh output that no longer hold what was there before the launch, ascending. At
+/// most 64 MiB of written pages are looked at.
+std::vector<std::int64_t> WrittenElements(const Tensor& tensor, std::uint8_t poison);
+
+/// At most `most` of them, evenly, the first and the last included.
+std::vector<std::int64_t> Spread(std::vector<std::int64_t> elements, std::size_t most);
+
+/// Keeps of `elements` those that hold the same bits in both.
+void KeepEqual(const Tensor& tensor, const Tensor& other, std::vector<std::int64_t>& elements);
+
+/// The last element: in grids that loop the first block writes it, in others the last one.
+bool EndIsUnwritten(const Tensor& tensor, std::uint8_t poison);
+
+/// The first element of each output that is not what the op defines, as a finding of `comparison`.
+void ComparePoints(const ops::Instance& instance, const oracle::SparseTruth& truth,
+                   const TensorMap& outputs, oracle::Comparison& comparison);
+
+}  // namespace assay::campaign

@@ -1,0 +1,198 @@
+// Judging a slice of a case of any size: some blocks of each launch, from its beginning, its end and
+// between, on inputs whose every value is there but costs nothing (base/repeating_memory.h), compared
+// at what these blocks wrote.
+//
+// Only launches are cut whose blocks are known not to depend on each other, and that hand nothing on
+// to a later one (engine::MayCut); the others run whole. One block runs first and tells what blocks
+// take; then as many run as the budget has room for, all of them where it has. Memory and race
+// monitors watch those that run. What they wrote is seen from the pages of the outputs; the oracle
+// computes as much of it as it can afford, in whole warps (Oracle::EvaluateSlice).
+//
+// Where all blocks ran, outputs left unwritten are a finding as in any other case. Where the end of an
+// output was not written though the last block ran, the whole grid runs if it can be afforded.
+//
+// What cannot be run so is left out, with the reason (CaseRun::left_out).
+#include <algorithm>
+#include <array>
+
+#include "base/rng.h"
+#include "validator/campaign/parts.h"
+#include "validator/campaign/runner.h"
+#include "validator/engine/bind.h"
+#include "validator/engine/window.h"
+
+namespace assay::campaign {
+namespace {
+
+// What the blocks of a slice may take.
+constexpr std::uint64_t kMostSliceSteps = 400'000'000;
+// Places that blocks are taken from, and how many neighbours at each.
+constexpr std::uint64_t kPlaces = 9;
+constexpr std::uint64_t kMostNeighbours = 32;
+
+std::uint64_t Blocks(const Launch& launch) {
+  return std::uint64_t{launch.grid[0]} * launch.grid[1] * launch.grid[2];
+}
+
+/// About `count` blocks of `all`: the first and the last ones, and runs of neighbours between them.
+std::vector<BlockRange> Choose(std::uint64_t all, std::uint64_t count, std::uint64_t seed) {
+  if (count >= all) return {};
+  const std::uint64_t places = std::clamp<std::uint64_t>(count, 1, kPlaces);
+  const std::uint64_t length = std::clamp<std::uint64_t>(count / places, 1, kMostNeighbours);
+  if (places == 1 || all <= places * length) return {{all - 1, 1}};
+  Rng rng(DeriveSeed(seed, "slice"));
+  std::vector<BlockRange> chosen;
+  const std::uint64_t stride = all / places;
+  for (std::uint64_t place = 0; place < places; ++place) {
+    // Each place lies in a part of its own, so that none overlap.
+    const std::uint64_t room = stride - length;
+    std::uint64_t first = place * stride + (room > 0 ? rng.Below(room + 1) : 0);
+    if (place == 0) first = 0;
+    if (place + 1 == places) first = all - length;
+    chosen.push_back({first, length});
+  }
+  return chosen;
+}
+
+std::uint64_t CountOf(const Launch& launch) {
+  if (launch.only.empty()) return Blocks(launch);
+  std::uint64_t count = 0;
+  for (const BlockRange& range : launch.only) count += range.count;
+  return count;
+}
+
+bool IsLimit(const Report& report) {
+  return report.stop == Stop::kStepLimit || report.stop == Stop::kResourceLimit;
+}
+
+}  // namespace
+
+Status Runner::RunSlice(const cases::Probe& probe, const Wants& wants, CaseRun& run) const {
+  const ops::Instance& instance = *subject_.instance;
+  if (instance.op.generator) {
+    run.left_out = "inputs that a generator makes cannot be made in part";
+    return {};
+  }
+  if (!probe.prelude.empty()) {
+    run.left_out = "calls before a slice are not made";
+    return {};
+  }
+  if (std::ranges::any_of(instance.op.outputs,
+                          [](const ops::TensorSpec& output) { return !output.updates.empty(); })) {
+    run.left_out = "a slice runs more than once, on what the first run would have overwritten";
+    return {};
+  }
+  const auto filled = cases::Materialise(instance, probe.case_);
+  if (!filled) {
+    if (filled.error().kind != ErrorKind::kLimit) return std::unexpected(filled.error());
+    run.left_out = ToString(filled.error());
+    return {};
+  }
+  const auto plan = ops::Resolve(*subject_.plan, instance, filled->axes);
+  if (!plan) {
+    // The format gate speaks of plans that do not hold.
+    run.left_out = ToString(plan.error());
+    return {};
+  }
+  const std::array calls = {
+      engine::Call{.plan = &*plan, .axes = &filled->axes, .inputs = &filled->inputs}};
+  auto bound = engine::Bind(instance, *subject_.compiled, calls,
+                            {.poison = probe.poison, .misalign = probe.misalign});
+  if (!bound) {
+    run.left_out = ToString(bound.error());
+    return {};
+  }
+  Execution& execution = bound->execution;
+  execution.schedule = probe.schedule;
+  execution.perturbation_seed = probe.perturbation_seed;
+  std::vector<std::size_t> cut;
+  for (std::size_t i = 0; i < execution.launches.size(); ++i) {
+    if (Blocks(execution.launches[i]) > 1 &&
+        engine::MayCut(execution, subject_.compiled->facts.get(), i) == engine::Cut::kIndependent)
+      cut.push_back(i);
+  }
+  const auto run_with = [&](std::uint64_t count, std::uint64_t limit) -> Status {
+    for (const std::size_t i : cut) {
+      Launch& launch = execution.launches[i];
+      launch.only = Choose(Blocks(launch), count, probe.case_.seed + i);
+    }
+    execution.limits.max_steps = limit;
+    ASSAY_TRY(run.report, engine_.Run(execution, bound->buffers, engine::Trust::kCandidate));
+    NameTheKernelFile(run.report);
+    run.steps += run.report.counters.steps;
+    return {};
+  };
+  const auto finish = [&] {
+    run.parts.clear();
+    for (std::size_t i = 0; i < execution.launches.size(); ++i) {
+      run.parts.push_back(
+          {plan->kernels[i].entry, CountOf(execution.launches[i]), Blocks(execution.launches[i])});
+    }
+    return Status{};
+  };
+  const auto leave_out = [&](const char* reason) {
+    run.left_out = reason;
+    run.report.findings.clear();
+    run.report.stop = Stop::kCompleted;
+    return Status{};
+  };
+
+  // The last block alone, where grids can be cut; else everything.
+  ASSAY_TRY_VOID(run_with(1, kMostSliceSteps));
+  if (IsLimit(run.report) && run.report.findings.empty()) {
+    return leave_out(cut.empty() ? "blocks may depend on each other, and all take too long"
+                                 : "one block takes too long");
+  }
+  if (run.report.stop != Stop::kCompleted || !run.report.findings.empty()) return finish();
+  bool whole = cut.empty();
+  if (!whole) {
+    const std::uint64_t a_block =
+        std::max<std::uint64_t>(run.report.counters.steps / cut.size(), 1);
+    std::uint64_t all = 0;
+    for (const std::size_t i : cut) all = std::max(all, Blocks(execution.launches[i]));
+    std::uint64_t count = std::max<std::uint64_t>(wants.slice_steps / a_block, 3);
+    if (count * a_block > kMostSliceSteps) count = 1;
+    // Nothing is left to guess where all can run for little more.
+    if (all <= 4 * count && all * a_block <= 4 * wants.slice_steps) count = all;
+    if (count > 1) {
+      ASSAY_TRY_VOID(run_with(count, 2 * kMostSliceSteps));
+      if (IsLimit(run.report) && run.report.findings.empty())
+        return leave_out("some blocks take far longer than the last one");
+    }
+    whole = count >= all;
+    const bool unwritten = std::ranges::any_of(
+        bound->calls.front().outputs,
+        [&](const auto& output) { return EndIsUnwritten(output.second, probe.poison); });
+    if (!whole && unwritten && run.report.stop == Stop::kCompleted && run.report.findings.empty() &&
+        all * a_block <= kMostSliceSteps) {
+      ASSAY_TRY_VOID(run_with(all, 2 * kMostSliceSteps));
+      if (IsLimit(run.report) && run.report.findings.empty())
+        return leave_out("the end of an output seems unwritten, and the whole grid takes too long");
+      whole = true;
+    }
+  }
+  ASSAY_TRY_VOID(finish());
+  if (run.report.stop != Stop::kCompleted || !run.report.findings.empty()) return {};
+  if (whole) {
+    NoteOutputs(bound->calls.front(), run);
+    if (std::ranges::any_of(run.outputs,
+                            [](const OutputState& output) { return output.unwritten_bytes != 0; }))
+      return {};
+  }
+  oracle::SparseElements wanted;
+  for (const auto& [name, tensor] : bound->calls.front().outputs) {
+    auto written = WrittenElements(tensor, probe.poison);
+    if (!written.empty()) wanted[name] = std::move(written);
+  }
+  if (wanted.empty()) return leave_out("the blocks that ran wrote nothing");
+  const auto truth = oracle_.EvaluateSlice(instance, *filled, std::move(wanted), probe.case_.seed);
+  if (!truth) {
+    run.left_out = ToString(truth.error());
+    return {};
+  }
+  ComparePoints(instance, *truth, bound->calls.front().outputs, run.comparison.emplace());
+  if (wants.keep_outputs) run.kept = std::move(bound->calls.front().outputs);
+  return {};
+}
+
+}  // namespace assay::campaign

@@ -1,0 +1,200 @@
+// Slices: that judging some blocks of a case says what judging all of it says, and that ops whose
+// constant extents leave no small case are judged like any others (corpus/large).
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cstring>
+#include <filesystem>
+
+#include "base/file.h"
+#include "base/rng.h"
+#include "validator/campaign/parts.h"
+#include "validator/cases/recipes.h"
+#include "validator/cases/shapes.h"
+#include "validator/gates/gate.h"
+#include "validator/gates/gatekeeper.h"
+#include "validator/gates/testing/real_bench.h"
+#include "validator/verdict/render.h"
+
+namespace assay::gates {
+namespace {
+
+using verdict::Candidate;
+using verdict::Outcome;
+
+Candidate CandidateIn(const Path& folder) {
+  return {ReadFile(folder / "kernel.cu").value(), ReadFile(folder / "launch.json").value()};
+}
+
+class SlicesTest : public testing::Test {
+ protected:
+  static void SetUpTestSuite() { bench_ = RealBench::Make().release(); }
+  static void TearDownTestSuite() {
+    delete bench_;
+    bench_ = nullptr;
+  }
+  void SetUp() override { ASSERT_EQ(bench_->fault, ""); }
+  static RealBench* bench_;
+};
+RealBench* SlicesTest::bench_ = nullptr;
+
+// Runs `count` random cases of a candidate both ways, and hands both runs to `check`.
+template <class Check>
+void RunBothWays(RealBench& bench, const std::string& op, const Candidate& candidate, int count,
+                 Check check) {
+  const ops::Instance instance =
+      ops::MakeInstance(bench.library.Find(op).value(), {}, "sm_90").value();
+  Tools tools = bench.tools();
+  const Options options;
+  GateContext context(instance, candidate, tools, options);
+  verdict::GateResult format;
+  RunFormatGate(context, format);
+  ASSERT_EQ(format.status, verdict::GateStatus::kPassed) << format.reason;
+  const auto shapes =
+      cases::GenerateShapes(instance, {.max_elements = 1 << 15, .count = 60, .seed = 7});
+  ASSERT_TRUE(shapes) << ToString(shapes.error());
+  Rng rng(DeriveSeed(11, op));
+  for (int i = 0; i < count; ++i) {
+    cases::Probe probe;
+    probe.case_ =
+        cases::MakeCase(instance, *cases::FindRecipe(i % 2 == 0 ? "exact" : "plain"),
+                        (*shapes)[rng.Below(shapes->size())].axes, rng.Below(1000), "random");
+    campaign::Wants wants;
+    wants.keep_outputs = true;
+    wants.slice_steps = 3;  // as few blocks as there may be
+    const campaign::CaseRun whole = context.CaseRunner().Run(probe, wants);
+    probe.ends_only = true;
+    const campaign::CaseRun slice = context.CaseRunner().Run(probe, wants);
+    ASSERT_FALSE(whole.error) << ToString(*whole.error);
+    ASSERT_FALSE(slice.error) << ToString(*slice.error);
+    check(whole, slice, cases::Describe(probe.case_, instance));
+  }
+}
+
+TEST_F(SlicesTest, HoldTheBitsOfWholeRunsAndFindNothingWhereTheyFindNothing) {
+  for (const char* op : {"rms_norm", "softmax", "gemm", "cumsum", "attention", "cross_entropy",
+                         "layer_norm", "row_sum", "scatter_add", "embedding_rmsnorm_backward"}) {
+    int cut = 0, judged = 0;
+    const Candidate candidate = CandidateIn(Path(ASSAY_SOURCE_DIR) / "ops" / op / "naive");
+    RunBothWays(
+        *bench_, op, candidate, 20,
+        [&](const auto& whole, const auto& slice, const std::string& text) {
+          EXPECT_TRUE(whole.report.findings.empty()) << op << " " << text;
+          EXPECT_TRUE(slice.report.findings.empty()) << op << " " << text;
+          if (!slice.left_out.empty()) return;
+          ASSERT_TRUE(slice.comparison) << op << " " << text;
+          EXPECT_TRUE(slice.comparison->numeric.empty()) << op << " " << text;
+          ++judged;
+          cut += std::ranges::any_of(slice.parts,
+                                     [](const auto& part) { return part.run < part.all; });
+          for (const auto& [name, tensor] : slice.kept) {
+            const Tensor& other = whole.kept.find(name)->second;
+            for (const std::int64_t i : campaign::WrittenElements(tensor, 0xff))
+              ASSERT_EQ(std::memcmp(tensor.Element(i), other.Element(i), SizeOf(tensor.dtype)), 0)
+                  << op << " " << text << " " << name << " " << i;
+          }
+        });
+    // Most are judged; and where blocks are independent, some of them in part.
+    EXPECT_GE(judged, 15) << op;
+    const bool independent = std::string_view(op) != "scatter_add" &&
+                             std::string_view(op) != "embedding_rmsnorm_backward";
+    if (independent) EXPECT_GE(cut, 3) << op;
+  }
+}
+
+TEST_F(SlicesTest, FindWhatWholeRunsFindWhereEveryBlockIsWrong) {
+  Candidate candidate = CandidateIn(Path(ASSAY_SOURCE_DIR) / "ops" / "row_sum" / "naive");
+  const std::string right = "y[row] = T(sum)";
+  const std::size_t at = candidate.kernel.find(right);
+  ASSERT_NE(at, std::string::npos);
+  candidate.kernel.replace(at, right.size(), "y[row] = T(2 * sum + 1)");
+  int found = 0;
+  RunBothWays(*bench_, "row_sum", candidate, 20,
+              [&](const auto& whole, const auto& slice, const std::string& text) {
+                ASSERT_TRUE(whole.comparison && slice.comparison) << text;
+                const bool wrong = !whole.comparison->numeric.empty();
+                EXPECT_EQ(wrong, !slice.comparison->numeric.empty()) << text;
+                if (!wrong) return;
+                ++found;
+                EXPECT_TRUE(slice.comparison->numeric[0].element) << text;
+              });
+  EXPECT_GE(found, 15);
+}
+
+TEST_F(SlicesTest, OutputsLeftUnwrittenShowWhereAllBlocksRan) {
+  Candidate candidate = CandidateIn(Path(ASSAY_SOURCE_DIR) / "ops" / "row_sum" / "naive");
+  const std::string right = "if (threadIdx.x == 0) y[row]";
+  const std::size_t at = candidate.kernel.find(right);
+  ASSERT_NE(at, std::string::npos);
+  candidate.kernel.replace(at, right.size(), "if (threadIdx.x == 0 && row != rows - 1) y[row]");
+  int found = 0;
+  RunBothWays(*bench_, "row_sum", candidate, 12,
+              [&](const auto& whole, const auto& slice, const std::string& text) {
+                ASSERT_EQ(whole.outputs.size(), 1u);
+                EXPECT_GT(whole.outputs[0].unwritten_bytes, 0u) << text;
+                // The last block leaves the output's end unwritten, so that all of them run.
+                if (!slice.left_out.empty()) return;
+                ASSERT_EQ(slice.outputs.size(), 1u) << text;
+                found += slice.outputs[0].unwritten_bytes > 0;
+              });
+  EXPECT_GE(found, 8);
+}
+
+struct Expectation {
+  std::string op;
+  std::map<std::string, std::string> dtypes;
+  std::vector<std::string> gates;  ///< Empty: it is right.
+};
+
+Expectation ReadExpectation(const Path& path) {
+  const Json json = ReadJsonFile(path.string()).value();
+  Expectation expectation{.op = json.at("op"), .dtypes = json.at("dtypes"), .gates = {}};
+  if (json.contains("gates")) expectation.gates = json.at("gates");
+  return expectation;
+}
+
+class LargeTest : public SlicesTest, public testing::WithParamInterface<std::string> {};
+
+TEST_P(LargeTest, IsJudgedLikeAnyOther) {
+  const Path corpus = Path(ASSAY_SOURCE_DIR) / "corpus" / "large";
+  const Path folder = corpus / "kernels" / GetParam();
+  const Expectation expectation = ReadExpectation(folder / "expect.json");
+  const ops::Library library{{Path(ASSAY_SOURCE_DIR) / "ops", corpus / "ops"}};
+  const ops::Instance instance =
+      ops::MakeInstance(library.Find(expectation.op).value(), expectation.dtypes, "sm_90").value();
+  Options options;
+  options.holdout_seed = [] { return 20'260'101; };
+  Gatekeeper gatekeeper(bench_->tools(), options);
+  const Judgement judgement = gatekeeper.Judge(instance, CandidateIn(folder));
+  const std::string text = RenderVerdict(judgement.verdict);
+  EXPECT_TRUE(judgement.verdict.ledger.Balanced()) << text;
+  if (expectation.gates.empty()) {
+    EXPECT_EQ(judgement.verdict.outcome, Outcome::kAccepted) << text;
+    return;
+  }
+  ASSERT_EQ(judgement.verdict.outcome, Outcome::kRefuted) << text;
+  const auto all = judgement.verdict.Counterexamples();
+  EXPECT_TRUE(std::ranges::any_of(all, [&](const verdict::Counterexample* each) {
+    return std::ranges::find(expectation.gates, each->gate) != expectation.gates.end();
+  })) << text;
+  // What was found can be found again from the counterexample alone.
+  const auto again = gatekeeper.Replay(instance, *all.front());
+  ASSERT_TRUE(again) << ToString(again.error());
+  ASSERT_FALSE(again->findings.empty()) << text;
+  EXPECT_EQ(again->findings.front().kind, all.front()->findings.front().kind);
+}
+
+std::vector<std::string> Kernels() {
+  std::vector<std::string> names;
+  for (const auto& entry :
+       std::filesystem::directory_iterator(Path(ASSAY_SOURCE_DIR) / "corpus" / "large" / "kernels"))
+    names.push_back(entry.path().filename());
+  std::ranges::sort(names);
+  return names;
+}
+
+INSTANTIATE_TEST_SUITE_P(Corpus, LargeTest, testing::ValuesIn(Kernels()),
+                         [](const auto& param) { return param.param; });
+
+}  // namespace
+}  // namespace assay::gates

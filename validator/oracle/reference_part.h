@@ -1,0 +1,48 @@
+// Which threads of a reference write which elements of its outputs, and running those alone.
+//
+// By convention a reference has one thread for each element of an output, or one for each row of it
+// (docs/ops.md); the grid tells which. What skipped threads would have done must not matter to the
+// others (engine::MayCut).
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "validator/engine/bind.h"
+#include "validator/oracle/truth_source.h"
+#include "validator/ptx/facts/facts.h"
+
+namespace assay::oracle {
+
+/// Cuts every grid beyond engine::kWholeGrid down to single threads that write what is wanted, at most
+/// `most` for each output. False where it cannot be cut so.
+bool CutToWanted(engine::Binding& binding, const facts::Facts* program, const Wanted& wanted,
+                 std::size_t most);
+
+/// The warps that write what is wanted of one output.
+struct OutputWarps {
+  std::size_t launch = 0;
+  std::string output;
+  std::int64_t inner = 1;            ///< Elements of a thread.
+  std::vector<std::uint64_t> warps;  ///< In the order of running them.
+};
+
+/// For each output the warps that write what is wanted, drawn from near and far in an order that
+/// `seed` says; their launches then have blocks of one warp. Launches whose threads hand something on
+/// stay whole. Nothing where no output can be cut so.
+std::optional<std::vector<OutputWarps>> WarpsOf(engine::Binding& binding,
+                                                const facts::Facts* program, const Wanted& wanted,
+                                                std::uint64_t seed);
+
+/// Leaves the first `count` warps for each output.
+void CutToWarps(engine::Binding& binding, const std::vector<OutputWarps>& warps, std::size_t count);
+
+/// Keeps of `wanted` what the first `count` warps write, unless `count_only`, and says how much that
+/// is.
+std::size_t KeepWritten(const std::vector<OutputWarps>& warps, std::size_t count, Wanted& wanted,
+                        bool count_only);
+
+}  // namespace assay::oracle
