@@ -73,7 +73,7 @@ TEST(ProfilesTest, IntegersStayInTheirRangeAndReachItsEnds) {
 }
 
 TEST(ProfilesTest, BytesAreTakenWhole) {
-  for (const auto [dtype, low, high] :
+  for (const auto& [dtype, low, high] :
        {std::tuple{DType::kU8, 0, 255}, std::tuple{DType::kI8, -128, 127}}) {
     const Tensor tensor = Filled(FloatTensor("q", {"n"}), "uniform", dtype, {20000});
     std::set<double> seen;
