@@ -20,13 +20,10 @@ using ::testing::HasSubstr;
 
 std::string PlanOf(const std::string& entry, const std::string& threads, const std::string& args,
                    const std::string& workspace = "") {
-  return fmt::format(R"({{"schema": "assay.launch/1", "kernels": [{{"entry": "{}", "grid": ["ceil_div({}, 32)"],
-    "block": [32], "args": [{}]
-}
-}]{}
-}
-})",
-                     entry, threads, args, workspace);
+  return fmt::format(
+      R"json({{"schema": "assay.launch/1", "kernels": [
+  {{"entry": "{}", "grid": ["ceil_div({}, 32)"], "block": [32], "args": [{}]}}]{}}})json",
+      entry, threads, args, workspace);
 }
 
 /// A text with one piece replaced.
@@ -92,11 +89,9 @@ __global__ void gather(const float* code, const int* index, Out<float>* y, int64
   const int64 i = thread_index();
   if (i < rows * dim) y[i] = Real(code[index[i / dim] * dim + i % dim]);
 })";
-constexpr std::string_view kNearestPlan = R"({"schema": "assay.launch/1", "kernels": [
-  {"entry": "distances", "grid": ["ceil_div(rows * codes, 32)"], "block": [32], "args": ["x", "code", "distance", "rows", "codes", "dim"]
-},
-  {"entry": "gather", "grid": ["ceil_div(rows * dim, 32)"], "block": [32], "args": ["code", "index", "y", "rows", "dim"]}]
-})";
+constexpr std::string_view kNearestPlan = R"json({"schema": "assay.launch/1", "kernels": [
+  {"entry": "distances", "grid": ["ceil_div(rows * codes, 32)"], "block": [32], "args": ["x", "code", "distance", "rows", "codes", "dim"]},
+  {"entry": "gather", "grid": ["ceil_div(rows * dim, 32)"], "block": [32], "args": ["code", "index", "y", "rows", "dim"]}]})json";
 constexpr std::string_view kNearestKernel = R"(
 extern "C" __global__ void nearest(const float* x, const float* code, int* index, float* y, long long rows,
                                    long long codes, long long dim) {
@@ -452,6 +447,58 @@ extern "C" __global__ void gemv(const unsigned char* w, const unsigned char* sca
               HasSubstr("numeric: y["));
   EXPECT_THAT(Said(instance, With(kernel, "(bits & 8 ? -value : value)", "value"), plan, value),
               HasSubstr("numeric: y["));
+}
+
+// ---- rows of lengths that come from values
+
+TEST_F(Relations, RaggedRowsAreOffsetsThatAGeneratorMakesFit) {
+  folder_.Write("generator.cu", R"(#include "assay/reference.cuh"
+__global__ void cut(const float* share, Out<int>* offsets, int64 batch, int64 total) {
+  const int64 row = thread_index();
+  if (row > batch) return;
+  double before = 0, all = 0;
+  for (int64 b = 0; b < batch; ++b) {
+    if (b < row) before += share[b];
+    all += share[b];
+  }
+  offsets[row] = Real(int64(double(total) * before / all));
+})");
+  folder_.Write("generator.json",
+                PlanOf("cut", "batch + 1", R"("share", "offsets", "batch", "total")"));
+  const std::string plan = PlanOf("sums", "batch", R"("x", "offsets", "y", "batch")");
+  const ops::Instance instance = Loaded(
+      R"({"schema": "assay.op/1", "name": "sums", "axes": {"batch": {"type": "var", "min": 1, "max": 64},
+    "total": {"type": "var", "min": 1, "max": 4096}},
+  "inputs": {"x": {"shape": ["total"], "dtype": "f32"},
+    "share": {"shape": ["batch"], "dtype": "f32", "domain": {"kind": "range", "low": 0.001, "high": 1}},
+    "offsets": {"shape": ["batch + 1"], "dtype": "i32", "domain": {"kind": "generated"}}},
+  "outputs": {"y": {"shape": ["batch"], "dtype": "f32"}},
+  "generator": {"source": "generator.cu", "launch": "generator.json"},
+  "reference": {"source": "reference.cu", "launch": "reference.json"}})",
+      R"(#include "assay/reference.cuh"
+__global__ void sums(const float* x, const int* offsets, Out<float>* y, int64 batch) {
+  const int64 row = thread_index();
+  if (row >= batch) return;
+  Real sum = 0;
+  for (int64 i = offsets[row]; i < offsets[row + 1]; ++i) sum += Real(x[i]);
+  y[row] = sum;
+})",
+      plan);
+  const std::string kernel = R"(
+extern "C" __global__ void sums(const float* x, const int* offsets, float* y, long long batch) {
+  const long long row = blockIdx.x * 32ll + threadIdx.x;
+  if (row >= batch) return;
+  float sum = 0.0f;
+  for (int i = offsets[row]; i < offsets[row + 1]; ++i) sum += x[i];
+  y[row] = sum;
+})";
+  cases::Case value;
+  value.axes = {{"batch", 7}, {"total", 90}};
+  EXPECT_EQ(Said(instance, kernel, plan, value), "");
+  EXPECT_THAT(Said(instance, With(kernel, "offsets[row + 1]", "offsets[row + 1] - 1"), plan, value),
+              HasSubstr("numeric: y["));
+  value.axes = {{"batch", 40}, {"total", 5}};  // most rows are empty
+  EXPECT_EQ(Said(instance, kernel, plan, value), "");
 }
 
 // ---- where truths come from
