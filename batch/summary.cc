@@ -6,193 +6,13 @@
 #include <array>
 
 #include "base/text.h"
-#include "batch/events.h"
+#include "batch/fields.h"
 
 namespace assay::batch {
 namespace {
 
 constexpr std::array<std::string_view, 5> kEnds = {"accepted", "refuted", "inconclusive", "failed",
                                                    "waiting"};
-
-Json UsageToJson(const runs::Usage& usage) {
-  return {{"input", usage.input_tokens},
-          {"cached_input", usage.cached_input_tokens},
-          {"output", usage.output_tokens}};
-}
-
-Json UsdToJson(const std::optional<double>& usd) { return usd ? Json(*usd) : Json(nullptr); }
-
-Json ToJson(const InstanceRow& row) {
-  Json binding = Json::object();
-  for (const auto& [variable, dtype] : row.binding) binding[variable] = dtype;
-  Json attempts = Json::array();
-  for (const AttemptRow& attempt : row.attempts) {
-    attempts.push_back({{"attempt", attempt.attempt},
-                        {"kind", attempt.kind},
-                        {"parent", attempt.parent},
-                        {"outcome", attempt.outcome},
-                        {"gate", attempt.gate},
-                        {"finding", attempt.finding}});
-  }
-  Json gates = Json::array();
-  for (const GateRow& gate : row.gates)
-    gates.push_back({{"gate", gate.gate}, {"status", gate.status}});
-  return {{"instance", row.instance},
-          {"op", row.op},
-          {"op_sha256", row.op_sha256},
-          {"binding", std::move(binding)},
-          {"arch", row.arch},
-          {"model", row.model},
-          {"outcome", Name(row.end)},
-          {"reason", row.reason},
-          {"up_to_date", row.up_to_date},
-          {"resumable", row.resumable},
-          {"sister", row.sister},
-          {"attempts", std::move(attempts)},
-          {"gates", std::move(gates)},
-          {"tokens", UsageToJson(row.tokens)},
-          {"usd", UsdToJson(row.usd)},
-          {"kernel", row.kernel},
-          {"run", row.run},
-          {"vetted", row.vetted}};
-}
-
-Json ToJson(const Totals& totals) {
-  Json outcomes = Json::object();
-  for (const auto& [name, count] : totals.ends) outcomes[name] = count;
-  return {{"instances", totals.instances},        {"outcomes", std::move(outcomes)},
-          {"up_to_date", totals.up_to_date},      {"attempts", totals.attempts},
-          {"tokens", UsageToJson(totals.tokens)}, {"usd", totals.usd}};
-}
-
-Json ToJson(const Measured& measured) {
-  Json instances = Json::array();
-  for (const InstanceCost& cost : measured.instances) {
-    instances.push_back({{"instance", cost.instance},
-                         {"began", cost.began},
-                         {"ended", cost.ended},
-                         {"seconds", cost.seconds},
-                         {"where", cost.where},
-                         {"starts", cost.starts},
-                         {"cpu_seconds", cost.cpu_seconds},
-                         {"max_rss_bytes", cost.max_rss_bytes},
-                         {"lost_tokens", cost.lost_tokens}});
-  }
-  return {{"batch", measured.batch},     {"executor", measured.executor},
-          {"began", measured.began},     {"ended", measured.ended},
-          {"seconds", measured.seconds}, {"starts", measured.starts},
-          {"stopped", measured.stopped}, {"instances", std::move(instances)}};
-}
-
-// The elements of an array below `reader`, each read as an object by `read`.
-template <class Read>
-Status EachIn(ObjectReader& reader, std::string_view key, const Read& read) {
-  ASSAY_TRY(const Json array, reader.Required<Json>(key));
-  if (!array.is_array())
-    return Fail(ErrorKind::kMalformedInput, "must be an array", reader.PlaceOf(key));
-  for (std::size_t i = 0; i < array.size(); ++i) {
-    ASSAY_TRY(ObjectReader element,
-              ObjectReader::Of(array[i], reader.PlaceOf(key) + "/" + std::to_string(i)));
-    ASSAY_TRY_VOID(read(element));
-    ASSAY_TRY_VOID(element.Finish());
-  }
-  return {};
-}
-
-Result<runs::Usage> ReadUsage(ObjectReader& parent) {
-  ASSAY_TRY(const Json json, parent.Required<Json>("tokens"));
-  ASSAY_TRY(ObjectReader reader, ObjectReader::Of(json, parent.PlaceOf("tokens")));
-  runs::Usage usage;
-  ASSAY_TRY(usage.input_tokens, reader.Required<std::uint64_t>("input"));
-  ASSAY_TRY(usage.cached_input_tokens, reader.Required<std::uint64_t>("cached_input"));
-  ASSAY_TRY(usage.output_tokens, reader.Required<std::uint64_t>("output"));
-  ASSAY_TRY_VOID(reader.Finish());
-  return usage;
-}
-
-Result<int> Number(ObjectReader& reader, std::string_view key) {
-  ASSAY_TRY(const std::uint64_t value, reader.Required<std::uint64_t>(key));
-  return static_cast<int>(std::min<std::uint64_t>(value, 1'000'000'000));
-}
-
-Status ReadInstance(ObjectReader& reader, InstanceRow& row) {
-  ASSAY_TRY(row.instance, reader.Required<std::string>("instance"));
-  ASSAY_TRY(row.op, reader.Required<std::string>("op"));
-  ASSAY_TRY(row.op_sha256, reader.Required<std::string>("op_sha256"));
-  ASSAY_TRY(const Json binding, reader.Required<Json>("binding"));
-  if (!binding.is_object())
-    return Fail(ErrorKind::kMalformedInput, "must be an object", reader.PlaceOf("binding"));
-  for (const auto& [variable, dtype] : binding.items()) {
-    ASSAY_TRY(row.binding[variable],
-              json_detail::Convert<std::string>(dtype, reader.PlaceOf("binding")));
-  }
-  ASSAY_TRY(row.arch, reader.Required<std::string>("arch"));
-  ASSAY_TRY(row.model, reader.Required<std::string>("model"));
-  ASSAY_TRY(const std::string outcome, reader.Required<std::string>("outcome"));
-  const std::optional<End> end = ParseEnd(outcome);
-  if (!end) {
-    return Fail(ErrorKind::kMalformedInput, "unknown outcome '" + outcome + "'",
-                reader.PlaceOf("outcome"));
-  }
-  row.end = *end;
-  ASSAY_TRY(row.reason, reader.Required<std::string>("reason"));
-  ASSAY_TRY(row.up_to_date, reader.Required<bool>("up_to_date"));
-  ASSAY_TRY(row.resumable, reader.Required<bool>("resumable"));
-  ASSAY_TRY(row.sister, reader.Required<std::string>("sister"));
-  ASSAY_TRY_VOID(EachIn(reader, "attempts", [&row](ObjectReader& at) -> Status {
-    AttemptRow& attempt = row.attempts.emplace_back();
-    ASSAY_TRY(attempt.attempt, Number(at, "attempt"));
-    ASSAY_TRY(attempt.kind, at.Required<std::string>("kind"));
-    ASSAY_TRY(attempt.parent, Number(at, "parent"));
-    ASSAY_TRY(attempt.outcome, at.Required<std::string>("outcome"));
-    ASSAY_TRY(attempt.gate, at.Required<std::string>("gate"));
-    ASSAY_TRY(attempt.finding, at.Required<std::string>("finding"));
-    return {};
-  }));
-  ASSAY_TRY_VOID(EachIn(reader, "gates", [&row](ObjectReader& at) -> Status {
-    GateRow& gate = row.gates.emplace_back();
-    ASSAY_TRY(gate.gate, at.Required<std::string>("gate"));
-    ASSAY_TRY(gate.status, at.Required<std::string>("status"));
-    return {};
-  }));
-  ASSAY_TRY(row.tokens, ReadUsage(reader));
-  ASSAY_TRY(const Json usd, reader.Required<Json>("usd"));
-  if (!usd.is_null()) {
-    ASSAY_TRY(row.usd, json_detail::Convert<double>(usd, reader.PlaceOf("usd")));
-  }
-  ASSAY_TRY(row.kernel, reader.Required<std::string>("kernel"));
-  ASSAY_TRY(row.run, reader.Required<std::string>("run"));
-  ASSAY_TRY(row.vetted, reader.Required<std::string>("vetted"));
-  return {};
-}
-
-Result<Measured> ReadMeasured(ObjectReader& parent) {
-  ASSAY_TRY(const Json json, parent.Required<Json>("measured"));
-  ASSAY_TRY(ObjectReader reader, ObjectReader::Of(json, parent.PlaceOf("measured")));
-  Measured measured;
-  ASSAY_TRY(measured.batch, reader.Required<std::string>("batch"));
-  ASSAY_TRY(measured.executor, reader.Required<std::string>("executor"));
-  ASSAY_TRY(measured.began, reader.Required<std::string>("began"));
-  ASSAY_TRY(measured.ended, reader.Required<std::string>("ended"));
-  ASSAY_TRY(measured.seconds, reader.Required<double>("seconds"));
-  ASSAY_TRY(measured.starts, reader.Required<std::uint64_t>("starts"));
-  ASSAY_TRY(measured.stopped, reader.Required<std::string>("stopped"));
-  ASSAY_TRY_VOID(EachIn(reader, "instances", [&measured](ObjectReader& at) -> Status {
-    InstanceCost& cost = measured.instances.emplace_back();
-    ASSAY_TRY(cost.instance, at.Required<std::string>("instance"));
-    ASSAY_TRY(cost.began, at.Required<std::string>("began"));
-    ASSAY_TRY(cost.ended, at.Required<std::string>("ended"));
-    ASSAY_TRY(cost.seconds, at.Required<double>("seconds"));
-    ASSAY_TRY(cost.where, at.Required<std::string>("where"));
-    ASSAY_TRY(cost.starts, at.Required<std::uint64_t>("starts"));
-    ASSAY_TRY(cost.cpu_seconds, at.Required<double>("cpu_seconds"));
-    ASSAY_TRY(cost.max_rss_bytes, at.Required<std::uint64_t>("max_rss_bytes"));
-    ASSAY_TRY(cost.lost_tokens, at.Required<std::uint64_t>("lost_tokens"));
-    return {};
-  }));
-  ASSAY_TRY_VOID(reader.Finish());
-  return measured;
-}
 
 std::string Plural(std::uint64_t count, const std::string& what) {
   return fmt::format("{} {}{}", count, what, count == 1 ? "" : "s");
@@ -230,6 +50,57 @@ std::string RenderDrift(const Summary& summary) {
 
 }  // namespace
 
+static constexpr auto JsonFields(const AttemptRow*) {
+  using A = AttemptRow;
+  return std::tuple(Required("attempt", &A::attempt), Required("kind", &A::kind),
+                    Required("parent", &A::parent), Required("outcome", &A::outcome),
+                    Required("gate", &A::gate), Required("finding", &A::finding));
+}
+static constexpr auto JsonFields(const GateRow*) {
+  return std::tuple(Required("gate", &GateRow::gate), Required("status", &GateRow::status));
+}
+static constexpr auto JsonFields(const InstanceRow*) {
+  using I = InstanceRow;
+  return std::tuple(Required("instance", &I::instance), Required("op", &I::op),
+                    Required("op_sha256", &I::op_sha256), Required("binding", &I::binding),
+                    Required("arch", &I::arch), Required("model", &I::model),
+                    Required("outcome", &I::end), Required("reason", &I::reason),
+                    Required("up_to_date", &I::up_to_date), Required("resumable", &I::resumable),
+                    Required("sister", &I::sister), Required("attempts", &I::attempts),
+                    Required("gates", &I::gates), Required<Tokens>("tokens", &I::tokens),
+                    Required("usd", &I::usd), Required("kernel", &I::kernel),
+                    Required("run", &I::run), Required("vetted", &I::vetted));
+}
+static constexpr auto JsonFields(const Totals*) {
+  using T = Totals;
+  return std::tuple(Required("instances", &T::instances), Required("outcomes", &T::ends),
+                    Required("up_to_date", &T::up_to_date), Required("attempts", &T::attempts),
+                    Required<Tokens>("tokens", &T::tokens), Required("usd", &T::usd));
+}
+static constexpr auto JsonFields(const InstanceCost*) {
+  using I = InstanceCost;
+  return std::tuple(
+      Required("instance", &I::instance), Required("began", &I::began),
+      Required("ended", &I::ended), Required("seconds", &I::seconds), Required("where", &I::where),
+      Required("starts", &I::starts), Required("cpu_seconds", &I::cpu_seconds),
+      Required("max_rss_bytes", &I::max_rss_bytes), Required("lost_tokens", &I::lost_tokens));
+}
+static constexpr auto JsonFields(const Measured*) {
+  using M = Measured;
+  return std::tuple(Required("batch", &M::batch), Required("executor", &M::executor),
+                    Required("began", &M::began), Required("ended", &M::ended),
+                    Required("seconds", &M::seconds), Required("starts", &M::starts),
+                    Required("stopped", &M::stopped), Required("instances", &M::instances));
+}
+static constexpr auto JsonFields(const Summary*) {
+  using S = Summary;
+  return std::tuple(Schema(kSummarySchema), Required("kind", &S::kind),
+                    Required("instances", &S::instances), Required("totals", &S::totals),
+                    Required("drift", &S::drift), Required("measured", &S::measured));
+}
+
+std::span<const std::string_view> JsonWords(const End*) { return kEnds; }
+
 std::string_view Name(End end) { return kEnds[static_cast<std::size_t>(end)]; }
 
 std::optional<End> ParseEnd(std::string_view name) {
@@ -252,40 +123,12 @@ Totals Sum(const std::vector<InstanceRow>& instances) {
   return totals;
 }
 
-Json ToJson(const Summary& summary) {
-  Json instances = Json::array();
-  for (const InstanceRow& row : summary.instances) instances.push_back(ToJson(row));
-  Json drift = Json::array();
-  for (const DriftRow& row : summary.drift) drift.push_back(ToJson(row));
-  return {{"schema", kSummarySchema},          {"kind", summary.kind},
-          {"instances", std::move(instances)}, {"totals", ToJson(summary.totals)},
-          {"drift", std::move(drift)},         {"measured", ToJson(summary.measured)}};
-}
+Json ToJson(const Summary& summary) { return WriteJson(summary); }
 
 Result<Summary> SummaryFromJson(const Json& json, const std::string& place) {
-  ASSAY_TRY(ObjectReader reader, ObjectReader::Of(json, place));
-  ASSAY_TRY(const std::string schema, reader.Required<std::string>("schema"));
-  if (schema != kSummarySchema) {
-    return Fail(ErrorKind::kMalformedInput, "schema '" + schema + "' is not known",
-                reader.PlaceOf("schema"), "use the version of assay that wrote the file");
-  }
-  Summary summary;
-  ASSAY_TRY(summary.kind, reader.Required<std::string>("kind"));
-  ASSAY_TRY_VOID(EachIn(reader, "instances", [&summary](ObjectReader& at) {
-    return ReadInstance(at, summary.instances.emplace_back());
-  }));
-  reader.Ignore("totals");  // they follow
-  summary.totals = Sum(summary.instances);
-  ASSAY_TRY(const Json drift, reader.Required<Json>("drift"));
-  if (!drift.is_array())
-    return Fail(ErrorKind::kMalformedInput, "must be an array", reader.PlaceOf("drift"));
-  for (std::size_t i = 0; i < drift.size(); ++i) {
-    ASSAY_TRY(DriftRow row,
-              DriftFromJson(drift[i], reader.PlaceOf("drift") + "/" + std::to_string(i)));
-    summary.drift.push_back(std::move(row));
-  }
-  ASSAY_TRY(summary.measured, ReadMeasured(reader));
-  ASSAY_TRY_VOID(reader.Finish());
+  ASSAY_TRY(Summary summary, ReadJson<Summary>(json, place));
+  summary.totals =
+      Sum(summary.instances);  // They follow; what is written of them counts for nothing.
   return summary;
 }
 

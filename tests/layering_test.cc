@@ -7,10 +7,12 @@
 #include <algorithm>
 #include <filesystem>
 #include <fstream>
+#include <iterator>
 #include <map>
 #include <regex>
 #include <set>
 #include <string>
+#include <vector>
 
 namespace assay {
 namespace {
@@ -152,9 +154,13 @@ std::vector<std::string> Violations(const std::string& file, std::istream& text)
   return violations;
 }
 
-TEST(Layering, NoForbiddenInclude) {
-  const fs::path root = ASSAY_SOURCE_DIR;
+struct Walk {
   int files = 0;
+  std::vector<std::string> violations;
+};
+
+Walk WalkTree(const fs::path& root) {
+  Walk walk;
   for (const auto& [layer, allowed] : Layers()) {
     if (!fs::exists(root / layer)) continue;
     for (const auto& entry : fs::recursive_directory_iterator(root / layer)) {
@@ -166,11 +172,49 @@ TEST(Layering, NoForbiddenInclude) {
           path.find("/testing/") != std::string::npos)
         continue;
       std::ifstream text(entry.path());
-      for (const std::string& violation : Violations(path, text)) ADD_FAILURE() << violation;
-      ++files;
+      std::ranges::move(Violations(path, text), std::back_inserter(walk.violations));
+      ++walk.files;
     }
   }
-  EXPECT_GT(files, 20);
+  return walk;
+}
+
+TEST(Layering, NoForbiddenInclude) {
+  const Walk walk = WalkTree(ASSAY_SOURCE_DIR);
+  for (const std::string& violation : walk.violations) ADD_FAILURE() << violation;
+  EXPECT_GT(walk.files, 20);
+}
+
+// The real folders, copied, each with one include that its layer may not have.
+TEST(Layering, AForbiddenIncludeInACopyOfTheTreeIsFound) {
+  struct Planted {
+    const char* file;
+    const char* include;
+  };
+  constexpr Planted kPlanted[] = {{"validator/emu/scheduler.h", "validator/engine/engine.h"},
+                                  {"validator/emu/race/race_detector.h", "validator/emu/warp.h"},
+                                  {"validator/gates/gate.h", "agent/loop/loop.h"},
+                                  {"agent/models/model.h", "agent/loop/loop.h"}};
+  const fs::path copy = fs::path(testing::TempDir()) / "assay_layering_test";
+  fs::remove_all(copy);
+  for (const char* const folder : {"validator/emu", "validator/gates", "agent"}) {
+    fs::create_directories(copy / folder);
+    fs::copy(fs::path(ASSAY_SOURCE_DIR) / folder, copy / folder, fs::copy_options::recursive);
+  }
+  EXPECT_TRUE(WalkTree(copy).violations.empty());
+  for (const Planted& planted : kPlanted) {
+    ASSERT_TRUE(fs::exists(copy / planted.file)) << planted.file;
+    std::ofstream(copy / planted.file, std::ios::app) << "#include \"" << planted.include << "\"\n";
+  }
+  const std::vector<std::string> violations = WalkTree(copy).violations;
+  EXPECT_EQ(violations.size(), std::size(kPlanted));
+  for (const Planted& planted : kPlanted) {
+    EXPECT_TRUE(std::ranges::any_of(violations, [&](const std::string& violation) {
+      return violation.starts_with(planted.file) &&
+             violation.find(planted.include) != std::string::npos;
+    })) << planted.file;
+  }
+  fs::remove_all(copy);
 }
 
 TEST(Layering, TheCheckItselfFires) {

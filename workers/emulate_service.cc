@@ -1,10 +1,10 @@
 #include "workers/emulate_service.h"
 
-#include <list>
 #include <memory>
 #include <utility>
 
 #include "base/digest.h"
+#include "base/lru.h"
 #include "validator/emu/emulator.h"
 #include "workers/mapped_buffers.h"
 
@@ -13,28 +13,19 @@ namespace {
 
 constexpr std::size_t kKeptPrograms = 8;
 
-/// Decoded programs, most recently used first.
+/// Decoded programs.
 class ProgramCache {
  public:
   Result<std::shared_ptr<const emu::Program>> Get(const std::string& ptx) {
-    const std::string digest = Sha256Hex(ptx);
-    for (auto entry = entries_.begin(); entry != entries_.end(); ++entry) {
-      if (entry->digest != digest) continue;
-      entries_.splice(entries_.begin(), entries_, entry);
-      return entry->program;
-    }
+    std::string digest = Sha256Hex(ptx);
+    if (const auto* const known = kept_.Find(digest)) return *known;
     ASSAY_TRY(std::shared_ptr<const emu::Program> program, emu::Program::Load(ptx));
-    entries_.push_front({digest, program});
-    if (entries_.size() > kKeptPrograms) entries_.pop_back();
+    kept_.Keep(std::move(digest), program);
     return program;
   }
 
  private:
-  struct Entry {
-    std::string digest;
-    std::shared_ptr<const emu::Program> program;
-  };
-  std::list<Entry> entries_;
+  Lru<std::shared_ptr<const emu::Program>> kept_{kKeptPrograms};
 };
 
 Report Unsupported(const Error& error, std::size_t buffers) {

@@ -2,7 +2,6 @@
 
 #include <fmt/format.h>
 
-#include <array>
 #include <string_view>
 #include <vector>
 
@@ -27,8 +26,11 @@ Status CheckBaseUrl(const std::string& url) {
               "--base-url", "write it in full, e.g. http://localhost:8000/v1");
 }
 
-Result<std::unique_ptr<Model>> MakeHttp(const Protocol& protocol, const ModelSpec& spec,
-                                        const std::string& name, const ProviderContext& context) {
+/// A service that is HTTP with JSON.
+template <const Protocol& (*kProtocol)()>
+Result<std::unique_ptr<Model>> MakeHttp(const ModelSpec& spec, const std::string& name,
+                                        const ProviderContext& context) {
+  const Protocol& protocol = kProtocol();
   ASSAY_TRY_VOID(CheckBaseUrl(spec.base_url));
   const bool home = spec.base_url.empty() || spec.base_url.starts_with(protocol.home);
   const std::vector<std::string> variables =
@@ -65,16 +67,6 @@ Result<std::unique_ptr<Model>> MakeHttp(const Protocol& protocol, const ModelSpe
                                      context.clock, context.rng);
 }
 
-Result<std::unique_ptr<Model>> MakeOpenAi(const ModelSpec& spec, const std::string& name,
-                                          const ProviderContext& context) {
-  return MakeHttp(OpenAiProtocol(), spec, name, context);
-}
-
-Result<std::unique_ptr<Model>> MakeAnthropic(const ModelSpec& spec, const std::string& name,
-                                             const ProviderContext& context) {
-  return MakeHttp(AnthropicProtocol(), spec, name, context);
-}
-
 Result<std::unique_ptr<Model>> MakeExec(const ModelSpec& spec, const std::string& name,
                                         const ProviderContext& context) {
   ASSAY_TRY(std::vector<std::string> environment,
@@ -91,14 +83,15 @@ Result<std::unique_ptr<Model>> MakeReplay(const ModelSpec&, const std::string& n
   return std::make_unique<ReplayModel>(std::move(transcript), name);
 }
 
-constexpr std::array<Provider, 4> kProviders = {{
+constexpr Provider kProviders[] = {
     {"openai", "openai/gpt-5", "OpenAI, and every server that speaks chat completions (--base-url)",
-     &MakeOpenAi},
-    {"anthropic", "anthropic/claude-sonnet-4-5", "Anthropic messages", &MakeAnthropic},
+     &MakeHttp<OpenAiProtocol>},
+    {"anthropic", "anthropic/claude-sonnet-4-5", "Anthropic messages",
+     &MakeHttp<AnthropicProtocol>},
     {"exec", "exec/COMMAND", "a program: prompt on standard input, reply on standard output",
      &MakeExec},
     {"replay", "replay/FILE", "a transcript, offline and free", &MakeReplay},
-}};
+};
 
 }  // namespace
 

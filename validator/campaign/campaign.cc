@@ -265,24 +265,9 @@ bool Campaign::Execute(const std::vector<Task>& planned, std::string_view gate, 
   return true;
 }
 
-// A new wave is a row here and a function that plans it. Shares are limits, not parts of a whole: what
-// a wave leaves is there for the next. What is kept for late waves is out of reach of earlier ones.
 constexpr Campaign::Wave Campaign::kWaves[] = {
-    {"regressions", &Campaign::Regressions, 25, 0},
-    {"smoke", &Campaign::Smoke, 25, 0},
-    {"tiny", &Campaign::Tiny, 25, 0, true},
-    {"shapes", &Campaign::Shapes, 25, 0},
-    {"reached", &Campaign::Reached, 10, 8},
-    {"values", &Campaign::Values, 25, 0},
-    {"patterns", &Campaign::Patterns, 5, 2},
-    {"aimed", &Campaign::Aimed, 25, 0},
-    {"paired", &Campaign::Paired, 10, 2},
-    {"long", &Campaign::Long, 20, 5},
-    {"longest", &Campaign::Longest, 10, 2},
-    {"varied", &Campaign::Varied, 25, 0},
-    {"surroundings", &Campaign::Surroundings, 25, 12},
-    {"workloads", &Campaign::Workloads, 25, 0},
-    {"huge", &Campaign::Huge, 25, 0},
+#define WAVE(Name, name, share, kept, whole) {name, &Campaign::Name, share, kept, whole},
+#include "validator/campaign/waves.def"
 };
 
 void Campaign::Run() {

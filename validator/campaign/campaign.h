@@ -1,6 +1,6 @@
 // The campaign: which cases a candidate is tried on, in waves, and what came of them.
 //
-// Waves run from cheap and telling to costly: the table in campaign.cc, and docs/cases.md for what
+// Waves run from cheap and telling to costly: the table in waves.def, and docs/cases.md for what
 // each of them tries. A wave is a list of probes; within it, probes run in batches of fixed size. It
 // may spend its share of the emulated instructions, and leaves to the others what it does not need. After a refutation the tiniest shapes and two more
 // batches run, so that one round of feedback may carry several distinct defects, then the campaign
@@ -90,33 +90,18 @@ class Campaign {
   void Fill(std::string_view gate, verdict::GateResult& result);
 
  private:
-  /// A wave: what it tries, the most that it may spend, and what the waves before leave to it, in
-  /// hundredths of the budget.
+  /// A row of waves.def.
   struct Wave {
     std::string_view name;
     std::vector<Task> (Campaign::*plan)();
     int share;
     int kept;
-    /// Runs whole after a refutation: so cheap, and so good a start for shrinking.
-    bool whole = false;
+    bool whole;
   };
   static const Wave kWaves[];
 
-  std::vector<Task> Regressions();
-  std::vector<Task> Smoke();
-  std::vector<Task> Tiny();
-  std::vector<Task> Shapes();
-  std::vector<Task> Reached();
-  std::vector<Task> Values();
-  std::vector<Task> Patterns();
-  std::vector<Task> Long();
-  std::vector<Task> Aimed();
-  std::vector<Task> Paired();
-  std::vector<Task> Longest();
-  std::vector<Task> Varied();
-  std::vector<Task> Workloads();
-  std::vector<Task> Huge();
-  std::vector<Task> Surroundings();
+#define WAVE(Name, name, share, kept, whole) std::vector<Task> Name();
+#include "validator/campaign/waves.def"
   Task After(const Repetition& repetition, const cases::Case& judged, const cases::Case& other,
              Rng& rng) const;
   std::vector<cases::Case> Pool() const;

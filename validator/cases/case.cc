@@ -2,8 +2,8 @@
 
 #include <algorithm>
 #include <cmath>
-#include <limits>
 
+#include "base/fields.h"
 #include "base/rng.h"
 #include "validator/cases/profiles.h"
 
@@ -16,23 +16,12 @@ constexpr std::size_t kMaxLiteral = 4096;
 constexpr std::int64_t kSpelledElements = 12;
 
 Json NumberToJson(double value) {
-  if (std::isnan(value)) return "nan";
-  if (std::isinf(value)) return value > 0 ? "inf" : "-inf";
   // Integers print without a fraction: ids=[0,0,1].
   if (std::nearbyint(value) == value && std::fabs(value) < 0x1p53 &&
       !(value == 0 && std::signbit(value))) {
     return static_cast<std::int64_t>(value);
   }
-  return value;
-}
-
-Result<double> NumberFromJson(const Json& json, const std::string& place) {
-  if (json.is_number()) return json.get<double>();
-  if (json == "nan") return std::numeric_limits<double>::quiet_NaN();
-  if (json == "inf") return std::numeric_limits<double>::infinity();
-  if (json == "-inf") return -std::numeric_limits<double>::infinity();
-  return Fail(ErrorKind::kMalformedInput, "must be a number, or \"nan\", \"inf\" or \"-inf\"",
-              place);
+  return AnyNumber::Write(value);
 }
 
 Json ProfileToJson(const Profile& profile) {
@@ -58,7 +47,7 @@ Result<Profile> ProfileFromJson(const Json& json, const std::string& place) {
     }
     for (std::size_t i = 0; i < values.size(); ++i) {
       ASSAY_TRY(const double value,
-                NumberFromJson(values[i], reader.PlaceOf("values") + "/" + std::to_string(i)));
+                AnyNumber::Read(values[i], reader.PlaceOf("values") + "/" + std::to_string(i)));
       profile.literal.push_back(value);
     }
     ASSAY_TRY_VOID(reader.Finish());
@@ -66,7 +55,7 @@ Result<Profile> ProfileFromJson(const Json& json, const std::string& place) {
   }
   for (const auto& [key, value] : json.items()) {
     if (key == "kind") continue;
-    ASSAY_TRY(const double number, NumberFromJson(value, reader.PlaceOf(key)));
+    ASSAY_TRY(const double number, AnyNumber::Read(value, reader.PlaceOf(key)));
     profile.parameters[key] = number;
   }
   return profile;

@@ -73,7 +73,7 @@ Json RequestHeader(const CompileRequest& request) {
 
 JailedCompiler::JailedCompiler(sandbox::Workers& workers) : JailedCompiler(workers, Options{}) {}
 JailedCompiler::JailedCompiler(sandbox::Workers& workers, Options options)
-    : workers_(workers), options_(options) {}
+    : workers_(workers), options_(options), kept_(options.kept) {}
 
 std::string DigestOf(const CompileRequest& request) {
   return Sha256Hex(CompactJson(RequestHeader(request)) + '\0' + request.source);
@@ -162,21 +162,14 @@ Result<CompileOutcome> JailedCompiler::Compile(const CompileRequest& request) {
   const std::string digest = DigestOf(request);
   {
     const std::lock_guard lock(mutex_);
-    if (const auto found = kept_.find(digest); found != kept_.end()) {
-      recent_.splice(recent_.begin(), recent_, std::ranges::find(recent_, digest));
-      return found->second;
-    }
+    if (const CompileOutcome* const known = kept_.Find(digest)) return *known;
   }
   ASSAY_TRY(CompileOutcome outcome, Ask(request));
   const bool repeatable = outcome.kind == CompileOutcome::Kind::kCompiled ||
                           outcome.kind == CompileOutcome::Kind::kRefused;
   if (repeatable) {
     const std::lock_guard lock(mutex_);
-    if (kept_.emplace(digest, outcome).second) recent_.push_front(digest);
-    while (recent_.size() > options_.kept) {
-      kept_.erase(recent_.back());
-      recent_.pop_back();
-    }
+    kept_.Keep(digest, outcome);
   }
   return outcome;
 }

@@ -9,11 +9,10 @@
 #pragma once
 
 #include <chrono>
-#include <list>
-#include <map>
 #include <mutex>
 #include <string>
 
+#include "base/lru.h"
 #include "sandbox/workers.h"
 #include "validator/engine/compiler.h"
 
@@ -37,8 +36,7 @@ class JailedCompiler final : public Compiler {
   sandbox::Workers& workers_;
   Options options_;
   std::mutex mutex_;
-  std::list<std::string> recent_;  ///< Digests, most recent first.
-  std::map<std::string, CompileOutcome> kept_;
+  Lru<CompileOutcome> kept_;  ///< By digest.
 };
 
 /// Digest of all that goes into a compilation.

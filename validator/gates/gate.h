@@ -1,5 +1,4 @@
-// What a gate is: a row of the table in gates.cc. One file a gate; adding one is adding a file and
-// a row.
+// What a gate is: a row of gates.def and a file. Adding one is adding these two.
 //
 // Gates of the stage kCases share one campaign (validator/campaign/campaign.h): each run of a case
 // is examined by all of them, and each reports what it saw. `examine` is a pure function of a run;
@@ -75,22 +74,12 @@ std::span<const campaign::Examiner> Examiners();
 
 // --- the gates, one file each
 
-void RunFormatGate(GateContext& context, verdict::GateResult& result);
-void RunPolicyGate(GateContext& context, verdict::GateResult& result);
-void RunCompileGate(GateContext& context, verdict::GateResult& result);
-void RunMemoryGate(GateContext& context, verdict::GateResult& result);
-std::vector<Finding> ExamineMemory(const campaign::CaseRun& run);
-void RunRaceGate(GateContext& context, verdict::GateResult& result);
-std::vector<Finding> ExamineRace(const campaign::CaseRun& run);
-void RunNumericGate(GateContext& context, verdict::GateResult& result);
-std::vector<Finding> ExamineNumeric(const campaign::CaseRun& run);
-void RunPrecisionGate(GateContext& context, verdict::GateResult& result);
-std::vector<Finding> ExaminePrecision(const campaign::CaseRun& run);
-void RunPropertyGate(GateContext& context, verdict::GateResult& result);
-void RunDeviceGate(GateContext& context, verdict::GateResult& result);
-/// What a GPU says of one probe; for replay.
-Result<std::vector<Finding>> FindingsOnDevice(GateContext& context, const cases::Probe& probe);
-void RunHoldoutGate(GateContext& context, verdict::GateResult& result);
+#define GATE(Name, name, stage, refutes) \
+  void Run##Name##Gate(GateContext& context, verdict::GateResult& result);
+#define EXAMINING_GATE(Name, name, refutes) \
+  GATE(Name, name, kCases, refutes)         \
+  std::vector<Finding> Examine##Name(const campaign::CaseRun& run);
+#include "validator/gates/gates.def"
 
 // --- helpers for them
 
@@ -100,6 +89,8 @@ engine::CompileRequest RequestFor(const ops::Instance& instance,
                                   const verdict::Candidate& candidate,
                                   const ops::LaunchPlan& plan);
 
+/// What a GPU says of one probe; for replay.
+Result<std::vector<Finding>> FindingsOnDevice(GateContext& context, const cases::Probe& probe);
 /// A counterexample that needs no case: the candidate's text alone shows the findings.
 verdict::Counterexample TextCounterexample(const GateContext& context, std::string_view gate,
                                            std::vector<Finding> findings);

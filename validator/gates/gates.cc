@@ -1,6 +1,5 @@
 // The table of gates, and what they share.
 #include <algorithm>
-#include <array>
 #include <thread>
 
 #include "ops/host_headers.h"
@@ -15,35 +14,22 @@ void NotHere(verdict::GateResult& result, std::string reason) {
   result.status = verdict::GateStatus::kSkipped;
   result.reason = std::move(reason);
 }
+
+constexpr Gate kGates[] = {
+#define GATE(Name, name, stage, refutes) {name, Stage::stage, Run##Name##Gate, nullptr, refutes},
+#define EXAMINING_GATE(Name, name, refutes) \
+  {name, Stage::kCases, Run##Name##Gate, Examine##Name, refutes},
+#include "validator/gates/gates.def"
+};
+
+}  // namespace
+
 void RunTrainingGate(GateContext&, verdict::GateResult& result) {
   NotHere(result, "the op ships no training run");
 }
 void RunSpeedGate(GateContext&, verdict::GateResult& result) {
   NotHere(result, "speed is not judged");
 }
-
-constexpr std::array kGates = {
-    Gate{"format", Stage::kFormat, RunFormatGate, nullptr, "no kernel, or a malformed plan"},
-    Gate{"policy", Stage::kSource, RunPolicyGate, nullptr,
-         "constructs that a kernel has no business using"},
-    Gate{"compile", Stage::kCompile, RunCompileGate, nullptr,
-         "errors, warnings, resources beyond the target"},
-    Gate{"memory", Stage::kCases, RunMemoryGate, ExamineMemory,
-         "bad accesses, undefined values, unwritten outputs"},
-    Gate{"race", Stage::kCases, RunRaceGate, ExamineRace,
-         "races, divergent barriers, dependence on the schedule"},
-    Gate{"numeric", Stage::kCases, RunNumericGate, ExamineNumeric, "wrong results"},
-    Gate{"precision", Stage::kCases, RunPrecisionGate, ExaminePrecision,
-         "error beyond the contract"},
-    Gate{"property", Stage::kCases, RunPropertyGate, nullptr, "broken metamorphic properties"},
-    Gate{"training", Stage::kDevice, RunTrainingGate, nullptr, "a training run that drifts"},
-    Gate{"device", Stage::kDevice, RunDeviceGate, nullptr,
-         "disagreement with the emulator on a GPU"},
-    Gate{"speed", Stage::kDevice, RunSpeedGate, nullptr, "slower than the op's bar"},
-    Gate{"holdout", Stage::kHoldout, RunHoldoutGate, nullptr, "any of the above on fresh cases"},
-};
-
-}  // namespace
 
 std::span<const Gate> AllGates() { return kGates; }
 

@@ -11,10 +11,6 @@
 namespace assay::oracle {
 namespace {
 
-// A probe's inputs are made for the run, its comparison and its shrinking: what is recent counts.
-constexpr std::size_t kKeptBytes = std::size_t{64} << 20;
-constexpr std::size_t kKeptCases = 256;
-
 ops::Instance AsOp(const ops::Instance& instance) {
   ops::Instance made = instance;
   made.op = ops::GeneratorOf(instance.op);
@@ -25,32 +21,25 @@ ops::Instance AsOp(const ops::Instance& instance) {
 
 bool Generator::FillKept(const std::string& key, TensorMap& tensors) {
   const std::lock_guard lock(mutex_);
-  const auto found = std::ranges::find(entries_, key, &Entry::key);
-  if (found == entries_.end()) return false;
-  for (const auto& [name, bytes] : found->inputs) {
+  const Bytes* const known = kept_.Find(key);
+  if (known == nullptr) return false;
+  for (const auto& [name, bytes] : *known) {
     const std::span<std::byte> to = tensors.find(name)->second.memory.bytes();
     std::memcpy(to.data(), bytes.data(), std::min(to.size(), bytes.size()));
   }
-  entries_.splice(entries_.begin(), entries_, found);
   return true;
 }
 
 void Generator::Keep(std::string key, const TensorMap& tensors) {
-  Entry entry{.key = std::move(key), .inputs = {}};
+  Bytes inputs;
   std::size_t size = 0;
   for (const auto& [name, tensor] : tensors) {
     const std::span<const std::byte> bytes = tensor.memory.bytes();
-    entry.inputs[name].assign(bytes.begin(), bytes.end());
+    inputs[name].assign(bytes.begin(), bytes.end());
     size += bytes.size();
   }
-  if (size > kKeptBytes) return;
   const std::lock_guard lock(mutex_);
-  bytes_ += size;
-  entries_.push_front(std::move(entry));
-  while (bytes_ > kKeptBytes || entries_.size() > kKeptCases) {
-    for (const auto& [name, bytes] : entries_.back().inputs) bytes_ -= bytes.size();
-    entries_.pop_back();
-  }
+  kept_.Keep(std::move(key), std::move(inputs), size);
 }
 
 Status Generator::Fill(const ops::Instance& instance, const cases::Case& value,

@@ -11,12 +11,12 @@
 #pragma once
 
 #include <cstddef>
-#include <list>
 #include <map>
 #include <mutex>
 #include <string>
 #include <vector>
 
+#include "base/lru.h"
 #include "validator/cases/case.h"
 #include "validator/oracle/reference_run.h"
 
@@ -33,17 +33,13 @@ class Generator {
 
  private:
   using Bytes = std::map<std::string, std::vector<std::byte>, std::less<>>;
-  struct Entry {
-    std::string key;
-    Bytes inputs;
-  };
   bool FillKept(const std::string& key, TensorMap& tensors);
   void Keep(std::string key, const TensorMap& tensors);
 
   ReferenceRunner& runner_;
   std::mutex mutex_;
-  std::list<Entry> entries_;  ///< Latest first.
-  std::size_t bytes_ = 0;
+  // A probe's inputs are made for the run, its comparison and its shrinking: what is recent counts.
+  Lru<Bytes> kept_{256, std::size_t{64} << 20};
 };
 
 }  // namespace assay::oracle
