@@ -59,8 +59,12 @@ class Writer {
     std::string tail(kCppTail);
     const std::string end = "//@end@\n";
     tail.replace(tail.find(end), end.size(), fmt::format("}}  // namespace {}\n", Namespace()));
-    return Introduction() + head + "// The kernel's own.\n\n" + Tables() + Structs() + Functions() +
-           tail;
+    return Introduction() + head +
+           "// The kernel's own.\n\n"
+           "#pragma GCC diagnostic push\n"
+           "#pragma GCC diagnostic ignored \"-Wtautological-compare\"  // plans may say what is "
+           "so\n\n" +
+           Tables() + Structs() + Functions() + "\n#pragma GCC diagnostic pop\n" + tail;
   }
 
  private:
