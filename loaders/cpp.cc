@@ -239,10 +239,10 @@ class Writer {
     const DType type = input_.instance.TypeOf(tensor);
     std::vector<std::string> extents;
     for (const ops::Expression& extent : tensor.shape) extents.push_back(extent.text());
-    return fmt::format("      {{{}, Kind::{}, &call.{}, {}, {}, {}, {}, 0, 0, {{}}}},\n",
+    return fmt::format("      {{{}, Kind::{}, &call.{}, {}, {}, {}, {}, 0, 0, {{}}, {}}},\n",
                        Quote(tensor.name), kind, names_.Of(tensor.name), TypeText(type),
                        AlignmentOf(input_, tensor.name, type), ListOf(tensor.shape),
-                       Quote(Joined(extents)));
+                       Quote(Joined(extents)), Quote(tensor.updates));
   }
 
   std::string ScalarRow(const ops::TensorSpec& scalar) const {

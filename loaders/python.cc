@@ -198,9 +198,11 @@ class Writer {
 
   std::string TensorRow(const ops::TensorSpec& tensor) const {
     const DType type = input_.instance.TypeOf(tensor);
-    return fmt::format("    Tensor({}, {}, rank={}, align={}),\n", Quote(tensor.name),
+    const std::string updates =
+        tensor.updates.empty() ? "" : fmt::format(", updates={}", Quote(tensor.updates));
+    return fmt::format("    Tensor({}, {}, rank={}, align={}{}),\n", Quote(tensor.name),
                        Quote(Name(type)), tensor.shape.size(),
-                       AlignmentOf(input_, tensor.name, type));
+                       AlignmentOf(input_, tensor.name, type), updates);
   }
 
   std::string ScalarRow(const ops::TensorSpec& scalar) const {

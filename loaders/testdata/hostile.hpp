@@ -249,10 +249,10 @@ inline std::vector<Operand> operands_of(const Call& call, const Axes& axes) {
   const double infinity = std::numeric_limits<double>::infinity();
   (void)infinity;
   return {
-      {"torch", Kind::input, &call.torch, DType::f32, 4, {add(multiply(2, axes.lambda), 0), add(axes.int_, axes.KERNEL_)}, "2 * lambda + 0, int + KERNEL", 0, 0, {}},
-      {"shape", Kind::input, &call.shape, DType::i64, 8, {axes.lambda, axes.add}, "lambda, add", 0, 0, {}},
+      {"torch", Kind::input, &call.torch, DType::f32, 4, {add(multiply(2, axes.lambda), 0), add(axes.int_, axes.KERNEL_)}, "2 * lambda + 0, int + KERNEL", 0, 0, {}, ""},
+      {"shape", Kind::input, &call.shape, DType::i64, 8, {axes.lambda, axes.add}, "lambda, add", 0, 0, {}, ""},
       {"return", Kind::scalar, nullptr, DType::f32, 1, {}, "", call.return_, 0, {0.5, 2, {}, false, false}},
-      {"Tensor", Kind::output, &call.Tensor_, DType::f32, 4, {multiply(axes.lambda, axes.int_), axes.NULL_}, "lambda * int, NULL", 0, 0, {}},
+      {"Tensor", Kind::output, &call.Tensor_, DType::f32, 4, {multiply(axes.lambda, axes.int_), axes.NULL_}, "lambda * int, NULL", 0, 0, {}, ""},
       {"lambda", Kind::axis, nullptr, DType::i64, 1, {}, "", 0, axes.lambda, {}},
       {"int", Kind::axis, nullptr, DType::i64, 1, {}, "", 0, axes.int_, {}},
       {"ceil_div", Kind::axis, nullptr, DType::i64, 1, {}, "", 0, axes.ceil_div, {}},

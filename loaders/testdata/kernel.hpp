@@ -238,9 +238,9 @@ inline std::vector<Operand> operands_of(const Call& call, const Axes& axes) {
   const double infinity = std::numeric_limits<double>::infinity();
   (void)infinity;
   return {
-      {"src", Kind::input, &call.src, DType::bf16, 2, {axes.tokens, axes.hidden}, "tokens, hidden", 0, 0, {}},
-      {"index", Kind::input, &call.index, DType::i64, 8, {axes.tokens}, "tokens", 0, 0, {}},
-      {"out", Kind::output, &call.out, DType::bf16, 2, {axes.rows, axes.hidden}, "rows, hidden", 0, 0, {}},
+      {"src", Kind::input, &call.src, DType::bf16, 2, {axes.tokens, axes.hidden}, "tokens, hidden", 0, 0, {}, ""},
+      {"index", Kind::input, &call.index, DType::i64, 8, {axes.tokens}, "tokens", 0, 0, {}, ""},
+      {"out", Kind::output, &call.out, DType::bf16, 2, {axes.rows, axes.hidden}, "rows, hidden", 0, 0, {}, ""},
       {"tokens", Kind::axis, nullptr, DType::i64, 1, {}, "", 0, axes.tokens, {}},
       {"hidden", Kind::axis, nullptr, DType::i64, 1, {}, "", 0, axes.hidden, {}},
       {"rows", Kind::axis, nullptr, DType::i64, 1, {}, "", 0, axes.rows, {}},
