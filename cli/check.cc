@@ -118,7 +118,6 @@ Result<int> JudgeOnce(const Request& request, const ops::Instance& instance, Wor
               .regressions = {}});
   const gates::Judgement judgement = gatekeeper.Judge(instance, candidate);
   progress.Finish();
-  ASSAY_TRY_VOID(Tell(request, judgement.verdict, candidate, json));
   if (!request.emit.empty() && judgement.vetted) {
     const Path folder = EmitFolder(request);
     ASSAY_TRY(auto versions, bench.JudgeVersions());
@@ -127,8 +126,10 @@ Result<int> JudgeOnce(const Request& request, const ops::Instance& instance, Wor
                          {.author = {}, .prompts_digest = {}, .versions = std::move(versions)},
                          bench.clock(), folder));
     ASSAY_TRY_VOID(runs::Publish(folder, certificate));
-    Say("vetted kernel: " + folder.string());
   }
+  ASSAY_TRY_VOID(Tell(request, judgement.verdict, candidate, json));
+  if (!request.emit.empty() && judgement.vetted)
+    Say("vetted kernel: " + EmitFolder(request).string());
   return verdict::ExitCode(judgement.verdict.outcome);
 }
 

@@ -59,8 +59,12 @@ class Writer {
     std::string tail(kCppTail);
     const std::string end = "//@end@\n";
     tail.replace(tail.find(end), end.size(), fmt::format("}}  // namespace {}\n", Namespace()));
-    return Introduction() + head + "// The kernel's own.\n\n" + Tables() + Structs() + Functions() +
-           tail;
+    return Introduction() + head +
+           "// The kernel's own.\n\n"
+           "#pragma GCC diagnostic push\n"
+           "#pragma GCC diagnostic ignored \"-Wtautological-compare\"  // plans may say what is "
+           "so\n\n" +
+           Tables() + Structs() + Functions() + "\n#pragma GCC diagnostic pop\n" + tail;
   }
 
  private:
@@ -235,10 +239,10 @@ class Writer {
     const DType type = input_.instance.TypeOf(tensor);
     std::vector<std::string> extents;
     for (const ops::Expression& extent : tensor.shape) extents.push_back(extent.text());
-    return fmt::format("      {{{}, Kind::{}, &call.{}, {}, {}, {}, {}, 0, 0, {{}}}},\n",
+    return fmt::format("      {{{}, Kind::{}, &call.{}, {}, {}, {}, {}, 0, 0, {{}}, {}}},\n",
                        Quote(tensor.name), kind, names_.Of(tensor.name), TypeText(type),
                        AlignmentOf(input_, tensor.name, type), ListOf(tensor.shape),
-                       Quote(Joined(extents)));
+                       Quote(Joined(extents)), Quote(tensor.updates));
   }
 
   std::string ScalarRow(const ops::TensorSpec& scalar) const {

@@ -72,7 +72,7 @@ std::string_view CallOf(Step kind) {
     case Step::kDivide:
       return "divide";
     case Step::kRemainder:
-      return "remainder";
+      return "modulo";
     case Step::kMin:
       return "minimum";
     case Step::kMax:

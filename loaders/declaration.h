@@ -46,7 +46,7 @@ class Names {
   std::map<std::string, std::string, std::less<>> names_;
 };
 
-/// An expression in a language. Calls named add, subtract, multiply, divide, remainder, negate, minimum,
+/// An expression in a language. Calls named add, subtract, multiply, divide, modulo, negate, minimum,
 /// maximum, ceil_div and round_up are checked by the runtime of either language.
 struct Dialect {
   std::string_view conjunction;  ///< "and", "&&"

@@ -117,6 +117,31 @@ TEST(Loader, NamesThatAreWordsOfTheLanguagesStandForThemselvesNowhere) {
   ExpectGolden(loader->cpp, "hostile.hpp");
 }
 
+// An output that updates an input: its own twin, the shipped ops, have none.
+TEST(Loader, WhatIsOverwrittenIsNamed) {
+  ops::TestFolder folder("loader-updates");
+  folder.Write("op.json", R"json({
+    "schema": "assay.op/1", "name": "step", "summary": "x -= 0.5 * g",
+    "axes": {"n": {"type": "var", "min": 1, "max": 64}},
+    "inputs": {"x": {"shape": ["n"], "dtype": "f32"}, "g": {"shape": ["n"], "dtype": "f32"}},
+    "outputs": {"stepped": {"updates": "x"}},
+    "reference": {"source": "reference.cu", "launch": "reference.json"}})json");
+  folder.Write("reference.cu", "");
+  folder.Write("reference.json", ops::kAnyPlan);
+  const Json launch = *ParseJson(R"json({"schema": "assay.launch/1",
+    "kernels": [{"entry": "k", "grid": ["n"], "block": [32], "args": ["x", "g", "n"]}]})json",
+                                 "launch.json");
+  const Made made = Make(folder.path(), launch);
+  const auto loader = MakeLoader(made.input());
+  ASSERT_TRUE(loader) << ToString(loader.error());
+  EXPECT_THAT(loader->python,
+              HasSubstr(R"(Tensor("stepped", "f32", rank=1, align=4, updates="x"))"));
+  EXPECT_THAT(loader->cpp, HasSubstr(R"("n", 0, 0, {}, "x"},)"));
+  const auto plain = MakeLoader(Shipped("softmax").input());
+  ASSERT_TRUE(plain);
+  EXPECT_THAT(plain->python, Not(HasSubstr("updates=")));
+}
+
 TEST(Loader, WhatNoPlanCouldSayIsRefused) {
   const auto with = [](auto change) {
     Made made = Shipped("softmax");

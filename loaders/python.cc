@@ -14,14 +14,14 @@ using NameSet = std::set<std::string, std::less<>>;
 
 // Words of the language, and what the functions below call.
 constexpr const char* kReserved[] = {
-    "False",     "None",      "True",      "and",      "as",       "assert",   "async",
-    "await",     "break",     "class",     "continue", "def",      "del",      "elif",
-    "else",      "except",    "finally",   "for",      "from",     "global",   "if",
-    "import",    "in",        "is",        "lambda",   "nonlocal", "not",      "or",
-    "pass",      "raise",     "return",    "try",      "while",    "with",     "yield",
-    "shape",     "given",     "axes",      "add",      "subtract", "multiply", "divide",
-    "remainder", "negate",    "ceil_div",  "round_up", "minimum",  "maximum",  "Plan",
-    "Launch",    "Workspace", "TensorMap", "int",      "KERNEL",   "__debug__"};
+    "False",  "None",      "True",      "and",      "as",       "assert",   "async",
+    "await",  "break",     "class",     "continue", "def",      "del",      "elif",
+    "else",   "except",    "finally",   "for",      "from",     "global",   "if",
+    "import", "in",        "is",        "lambda",   "nonlocal", "not",      "or",
+    "pass",   "raise",     "return",    "try",      "while",    "with",     "yield",
+    "shape",  "given",     "axes",      "add",      "subtract", "multiply", "divide",
+    "modulo", "negate",    "ceil_div",  "round_up", "minimum",  "maximum",  "Plan",
+    "Launch", "Workspace", "TensorMap", "int",      "KERNEL",   "__debug__"};
 
 // What stands at the left margin of a Python text.
 void AddTopLevelNames(std::string_view text, NameSet& names) {
@@ -198,9 +198,11 @@ class Writer {
 
   std::string TensorRow(const ops::TensorSpec& tensor) const {
     const DType type = input_.instance.TypeOf(tensor);
-    return fmt::format("    Tensor({}, {}, rank={}, align={}),\n", Quote(tensor.name),
+    const std::string updates =
+        tensor.updates.empty() ? "" : fmt::format(", updates={}", Quote(tensor.updates));
+    return fmt::format("    Tensor({}, {}, rank={}, align={}{}),\n", Quote(tensor.name),
                        Quote(Name(type)), tensor.shape.size(),
-                       AlignmentOf(input_, tensor.name, type));
+                       AlignmentOf(input_, tensor.name, type), updates);
   }
 
   std::string ScalarRow(const ops::TensorSpec& scalar) const {

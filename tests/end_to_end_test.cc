@@ -73,8 +73,8 @@ void ExpectDemoOutcome(const Path& run) {
   for (const auto& [axis, value] : smallest.items()) EXPECT_EQ(value, 1) << axis;
   EXPECT_EQ(Parse(Read(run / "attempts/4/verdict.json"))["outcome"], "accepted");
   const Path vetted = run / "vetted" / (std::string(kDemoOp) + "-T=bf16-sm_90");
-  for (const char* file :
-       {"kernel.cu", "launch.json", "kernel.ptx", "kernel.sm_90.cubin", "certificate.json"}) {
+  for (const char* file : {"kernel.cu", "launch.json", "kernel.ptx", "kernel.sm_90.cubin",
+                           "kernel.py", "kernel.hpp", "certificate.json"}) {
     EXPECT_TRUE(std::filesystem::exists(vetted / file)) << file;
   }
 }

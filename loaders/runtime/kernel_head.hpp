@@ -70,6 +70,7 @@ struct Operand {
   double number = 0;         ///< A scalar of a float type.
   std::int64_t integer = 0;  ///< Any other scalar, and an axis.
   Domain domain;
+  std::string updates;  ///< Of an output: the input that it is, as the kernel changes it.
 };
 
 struct Workspace {
@@ -139,7 +140,7 @@ inline std::int64_t divide(std::int64_t a, std::int64_t b) {
   check_divisor(a, b);
   return a / b;
 }
-inline std::int64_t remainder(std::int64_t a, std::int64_t b) {
+inline std::int64_t modulo(std::int64_t a, std::int64_t b) {
   check_divisor(a, b);
   return a % b;
 }

@@ -49,6 +49,7 @@ class Tensor:
     dtype: str
     rank: int
     align: int  # bytes that its address is a multiple of
+    updates: str = ""  # of an output: the input that it is a copy of, which the kernel then changes
 
 
 @dataclass(frozen=True)
@@ -142,7 +143,7 @@ def divide(a: int, b: int) -> int:
     return _fit(abs(a) // abs(b) * (1 if (a < 0) == (b < 0) else -1))
 
 
-def remainder(a: int, b: int) -> int:
+def modulo(a: int, b: int) -> int:
     if type(a) is not int or type(b) is not int:
         return a % b
     return subtract(a, multiply(divide(a, b), b))

@@ -42,6 +42,7 @@ struct Calls {
   int (*cuMemFreeAsync)(Address, void*);
   int (*cuMemsetD8Async)(Address, unsigned char, std::size_t, void*);
   int (*cuMemcpyDtoHAsync_v2)(void*, Address, std::size_t, void*);
+  int (*cuMemcpyDtoDAsync_v2)(Address, Address, std::size_t, void*);
   int (*cuStreamSynchronize)(void*);
   int (*cuLaunchKernelEx)(const Config*, void*, void**, void**);
   int (*cuTensorMapEncodeTiled)(MapImage*, int, std::uint32_t, void*, const std::uint64_t*, const std::uint64_t*,
@@ -73,6 +74,7 @@ inline const Calls& calls() {
     ASSAY_FIND(cuMemFreeAsync);
     ASSAY_FIND(cuMemsetD8Async);
     ASSAY_FIND(cuMemcpyDtoHAsync_v2);
+    ASSAY_FIND(cuMemcpyDtoDAsync_v2);
     ASSAY_FIND(cuStreamSynchronize);
     ASSAY_FIND(cuLaunchKernelEx);
     ASSAY_FIND(cuTensorMapEncodeTiled);
@@ -543,7 +545,13 @@ class Kernel {
     if (current() != context_)
       throw Refused("another context is current than when the kernel was loaded", "load a kernel for each context");
     run(plan, operands, stream);
-    if (watch != nullptr && watch->due()) check_call(call, operands, stream);
+    // What was changed in place is not there any more to be given to a reference.
+    bool gone = false;
+    for (const Operand& output : operands) {
+      for (const Operand& input : operands)
+        gone = gone || (input.tensor != nullptr && output.tensor != nullptr && in_place(output, input));
+    }
+    if (watch != nullptr && watch->due() && !gone) check_call(call, operands, stream);
   }
 
  private:
@@ -653,6 +661,11 @@ class Kernel {
     }
   }
 
+  /// An output that updates an input may lie where it lies.
+  static bool in_place(const Operand& output, const Operand& input) {
+    return !output.updates.empty() && output.updates == input.name && output.tensor->data == input.tensor->data;
+  }
+
   static void check_overlaps(const std::vector<Operand>& operands) {
     using Kind = Operand::Kind;
     const auto range = [](const Operand& operand) {
@@ -662,7 +675,7 @@ class Kernel {
     for (const Operand& output : operands) {
       if (output.kind != Kind::output) continue;
       for (const Operand& other : operands) {
-        if (&other == &output || other.tensor == nullptr) continue;
+        if (&other == &output || other.tensor == nullptr || in_place(output, other)) continue;
         const auto a = range(output), b = range(other);
         if (a.first < b.second && b.first < a.second)
           throw Refused(output.name + " and " + other.name + " overlap", "give the output memory of its own");
@@ -722,6 +735,14 @@ class Kernel {
     std::map<std::string, driver::Address> addresses;
     for (const Operand& operand : operands) {
       if (operand.tensor != nullptr) addresses[operand.name] = reinterpret_cast<driver::Address>(operand.tensor->data);
+    }
+    for (const Operand& output : operands) {
+      if (output.updates.empty()) continue;
+      const driver::Address from = addresses.at(output.updates), to = addresses.at(output.name);
+      const std::size_t bytes = bytes_of(output.shape, output.dtype);
+      if (from != to && bytes > 0)
+        driver::check(driver::calls().cuMemcpyDtoDAsync_v2(to, from, bytes, stream), "cuMemcpyDtoDAsync");
+      addresses[output.updates] = to;
     }
     for (const Workspace& buffer : plan.workspace) {
       const std::size_t bytes = bytes_of(buffer.shape, buffer.dtype);

@@ -82,6 +82,7 @@ struct Operand {
   double number = 0;         ///< A scalar of a float type.
   std::int64_t integer = 0;  ///< Any other scalar, and an axis.
   Domain domain;
+  std::string updates;  ///< Of an output: the input that it is, as the kernel changes it.
 };
 
 struct Workspace {
@@ -151,7 +152,7 @@ inline std::int64_t divide(std::int64_t a, std::int64_t b) {
   check_divisor(a, b);
   return a / b;
 }
-inline std::int64_t remainder(std::int64_t a, std::int64_t b) {
+inline std::int64_t modulo(std::int64_t a, std::int64_t b) {
   check_divisor(a, b);
   return a % b;
 }
@@ -171,6 +172,9 @@ inline std::int64_t extent(const Tensor& tensor, std::size_t at) {
 }
 
 // The kernel's own.
+
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wtautological-compare"  // plans may say what is so
 
 inline constexpr const char* instance = "scatter_add-T=bf16-sm_90";
 inline constexpr const char* arch = "sm_90";
@@ -234,9 +238,9 @@ inline std::vector<Operand> operands_of(const Call& call, const Axes& axes) {
   const double infinity = std::numeric_limits<double>::infinity();
   (void)infinity;
   return {
-      {"src", Kind::input, &call.src, DType::bf16, 2, {axes.tokens, axes.hidden}, "tokens, hidden", 0, 0, {}},
-      {"index", Kind::input, &call.index, DType::i64, 8, {axes.tokens}, "tokens", 0, 0, {}},
-      {"out", Kind::output, &call.out, DType::bf16, 2, {axes.rows, axes.hidden}, "rows, hidden", 0, 0, {}},
+      {"src", Kind::input, &call.src, DType::bf16, 2, {axes.tokens, axes.hidden}, "tokens, hidden", 0, 0, {}, ""},
+      {"index", Kind::input, &call.index, DType::i64, 8, {axes.tokens}, "tokens", 0, 0, {}, ""},
+      {"out", Kind::output, &call.out, DType::bf16, 2, {axes.rows, axes.hidden}, "rows, hidden", 0, 0, {}, ""},
       {"tokens", Kind::axis, nullptr, DType::i64, 1, {}, "", 0, axes.tokens, {}},
       {"hidden", Kind::axis, nullptr, DType::i64, 1, {}, "", 0, axes.hidden, {}},
       {"rows", Kind::axis, nullptr, DType::i64, 1, {}, "", 0, axes.rows, {}},
@@ -272,6 +276,8 @@ inline Plan plan_of(const Axes& axes) {
   });
   return plan;
 }
+
+#pragma GCC diagnostic pop
 
 // The driver, opened at run time: its header need not be installed.
 
@@ -316,6 +322,7 @@ struct Calls {
   int (*cuMemFreeAsync)(Address, void*);
   int (*cuMemsetD8Async)(Address, unsigned char, std::size_t, void*);
   int (*cuMemcpyDtoHAsync_v2)(void*, Address, std::size_t, void*);
+  int (*cuMemcpyDtoDAsync_v2)(Address, Address, std::size_t, void*);
   int (*cuStreamSynchronize)(void*);
   int (*cuLaunchKernelEx)(const Config*, void*, void**, void**);
   int (*cuTensorMapEncodeTiled)(MapImage*, int, std::uint32_t, void*, const std::uint64_t*, const std::uint64_t*,
@@ -347,6 +354,7 @@ inline const Calls& calls() {
     ASSAY_FIND(cuMemFreeAsync);
     ASSAY_FIND(cuMemsetD8Async);
     ASSAY_FIND(cuMemcpyDtoHAsync_v2);
+    ASSAY_FIND(cuMemcpyDtoDAsync_v2);
     ASSAY_FIND(cuStreamSynchronize);
     ASSAY_FIND(cuLaunchKernelEx);
     ASSAY_FIND(cuTensorMapEncodeTiled);
@@ -817,7 +825,13 @@ class Kernel {
     if (current() != context_)
       throw Refused("another context is current than when the kernel was loaded", "load a kernel for each context");
     run(plan, operands, stream);
-    if (watch != nullptr && watch->due()) check_call(call, operands, stream);
+    // What was changed in place is not there any more to be given to a reference.
+    bool gone = false;
+    for (const Operand& output : operands) {
+      for (const Operand& input : operands)
+        gone = gone || (input.tensor != nullptr && output.tensor != nullptr && in_place(output, input));
+    }
+    if (watch != nullptr && watch->due() && !gone) check_call(call, operands, stream);
   }
 
  private:
@@ -927,6 +941,11 @@ class Kernel {
     }
   }
 
+  /// An output that updates an input may lie where it lies.
+  static bool in_place(const Operand& output, const Operand& input) {
+    return !output.updates.empty() && output.updates == input.name && output.tensor->data == input.tensor->data;
+  }
+
   static void check_overlaps(const std::vector<Operand>& operands) {
     using Kind = Operand::Kind;
     const auto range = [](const Operand& operand) {
@@ -936,7 +955,7 @@ class Kernel {
     for (const Operand& output : operands) {
       if (output.kind != Kind::output) continue;
       for (const Operand& other : operands) {
-        if (&other == &output || other.tensor == nullptr) continue;
+        if (&other == &output || other.tensor == nullptr || in_place(output, other)) continue;
         const auto a = range(output), b = range(other);
         if (a.first < b.second && b.first < a.second)
           throw Refused(output.name + " and " + other.name + " overlap", "give the output memory of its own");
@@ -996,6 +1015,14 @@ class Kernel {
     std::map<std::string, driver::Address> addresses;
     for (const Operand& operand : operands) {
       if (operand.tensor != nullptr) addresses[operand.name] = reinterpret_cast<driver::Address>(operand.tensor->data);
+    }
+    for (const Operand& output : operands) {
+      if (output.updates.empty()) continue;
+      const driver::Address from = addresses.at(output.updates), to = addresses.at(output.name);
+      const std::size_t bytes = bytes_of(output.shape, output.dtype);
+      if (from != to && bytes > 0)
+        driver::check(driver::calls().cuMemcpyDtoDAsync_v2(to, from, bytes, stream), "cuMemcpyDtoDAsync");
+      addresses[output.updates] = to;
     }
     for (const Workspace& buffer : plan.workspace) {
       const std::size_t bytes = bytes_of(buffer.shape, buffer.dtype);

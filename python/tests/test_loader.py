@@ -25,7 +25,7 @@ def inputs(tokens: int, hidden: int) -> tuple[Any, Any]:
 
 def test_expressions_come_to_what_the_judge_has(scatter: ModuleType) -> None:
     rows = module_of(TESTDATA / "expressions.py", "golden_expressions")
-    names = ("negate", "add", "subtract", "multiply", "divide", "remainder", "ceil_div", "round_up")
+    names = ("negate", "add", "subtract", "multiply", "divide", "modulo", "ceil_div", "round_up")
     for name in (*names, "minimum", "maximum"):
         setattr(rows, name, getattr(scatter, name))
     refused = 0
@@ -72,6 +72,14 @@ def test_what_the_certificate_does_not_cover_is_refused_with_the_cure(scatter: M
             kernel.check_axes({**good, "tokens": 258})
     finally:
         kernel.strict = False
+
+
+def test_loaded_twice_it_is_two_operators(scatter: ModuleType) -> None:
+    again = module_of(TESTDATA / "kernel.py", "golden_kernel_again")
+    assert again.KERNEL.qualified != scatter.KERNEL.qualified
+    for module in (again, scatter):
+        with pytest.raises(module.Refused, match="src lies on cpu"):
+            module.scatter_add(*inputs(4, 8), rows=3)
 
 
 def test_strides_and_addresses_are_looked_at(
@@ -248,6 +256,32 @@ def test_a_pairing_that_cannot_be_made_says_what_is_missing(scatter: ModuleType)
         scatter.KERNEL.differentiable(other)
     with pytest.raises(scatter.Refused, match="'out' is the gradient of no input"):
         scatter.KERNEL.differentiable(other, feed={"rstd": lambda values: None})
+
+
+def test_a_pair_has_gradients() -> None:
+    from torch._subclasses.fake_tensor import FakeTensorMode
+
+    forward = module_of(TESTDATA / "kernel.py", "golden_kernel_with_gradient")
+    strides: list[Any] = []
+
+    def op(grad: Any, index: Any) -> Any:
+        strides.append(grad.stride())
+        return grad[index]
+
+    backward = SimpleNamespace(
+        inputs=[forward.Tensor("grad_out", "bf16", 2, 2), forward.Tensor("index", "i64", 1, 8)],
+        outputs=[forward.Tensor("grad_src", "bf16", 2, 2)],
+        given=[],
+        op=op,
+    )
+    forward.KERNEL.differentiable(SimpleNamespace(KERNEL=backward))
+    with FakeTensorMode():
+        src = torch.empty(4, 8, dtype=torch.bfloat16, device="cuda", requires_grad=True)
+        index = torch.empty(4, dtype=torch.int64, device="cuda")
+        out = forward.scatter_add(src, index, rows=3)
+        (gradient,) = torch.autograd.grad(out.sum(), src)
+        assert (gradient.shape, gradient.dtype) == (src.shape, torch.bfloat16)
+    assert strides == [(8, 1)]  # the gradient of a sum arrives with strides of 0
 
 
 # --- watching
