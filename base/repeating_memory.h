@@ -12,7 +12,7 @@
 //
 //   ASSAY_TRY(SharedMemory memory, Repeat(pattern, bytes));
 //
-// Cost: a system call for each repetition, two microseconds.
+// Cost: the pattern, or a 128th of the memory where that is more; 128 system calls at most.
 #pragma once
 
 #include <cstddef>
@@ -26,11 +26,14 @@ namespace assay {
 inline constexpr std::size_t kPatternPage = 4096;
 /// A pattern of the usual length.
 inline constexpr std::size_t kPatternBytes = 257 * kPatternPage;
-/// Mappings of one memory; a process has 65,530 of them by default.
-inline constexpr std::size_t kMostRepetitions = 1 << 14;
+/// Mappings of one memory: a process has 65,530 of them by default, and many of these memories. The
+/// file holds a long memory's pattern several times over.
+inline constexpr std::size_t kMostRepetitions = 128;
+/// Of the file: beyond 128 GiB no memory can be made so.
+inline constexpr std::size_t kMostPatternBytes = std::size_t{1} << 30;
 
 /// `bytes` bytes that repeat `pattern`, which is whole pages. Writes stay in this process. kLimit
-/// where it would be repeated more than kMostRepetitions times.
+/// where the file would be longer than kMostPatternBytes.
 Result<SharedMemory> Repeat(std::span<const std::byte> pattern, std::size_t bytes);
 
 }  // namespace assay

@@ -31,6 +31,17 @@ TEST(RepeatingMemory, EveryPlaceHoldsThePatternsByteInBothProcesses) {
   }
 }
 
+TEST(RepeatingMemory, ALongMemoryTakesAHundredMappingsAndFewPages) {
+  const std::vector<std::byte> pattern = Pattern();
+  const std::size_t bytes = 100'000 * pattern.size() + 1;
+  const auto memory = Repeat(pattern, bytes);
+  ASSERT_TRUE(memory) << ToString(memory.error());
+  for (std::size_t i = 0; i < bytes; i += 9'999'991)
+    ASSERT_EQ(memory->bytes()[i], pattern[i % pattern.size()]) << i;
+  EXPECT_EQ(memory->bytes()[bytes - 1], pattern[0]);
+  EXPECT_FALSE(Repeat(pattern, std::size_t{1} << 40)) << "its file would be too long";
+}
+
 TEST(RepeatingMemory, AWriteShowsNowhereElse) {
   const std::vector<std::byte> pattern = Pattern();
   auto memory = Repeat(pattern, 3 * pattern.size());

@@ -59,10 +59,15 @@ Result<SharedMemory> Repeat(std::span<const std::byte> pattern, std::size_t byte
   ASSAY_CHECK(!pattern.empty() && pattern.size() % kPatternPage == 0);
   UniqueFd fd(::memfd_create("assay-pattern", MFD_CLOEXEC | MFD_ALLOW_SEALING));
   if (!fd) return MemoryError("cannot create shared memory", pattern.size());
-  for (std::size_t at = 0; at < pattern.size();) {
-    const ssize_t written =
-        ::pwrite(fd.get(), pattern.data() + at, pattern.size() - at, static_cast<off_t>(at));
-    if (written <= 0) return MemoryError("cannot fill shared memory", pattern.size());
+  // A long memory's file holds the pattern several times.
+  const std::size_t most = kMostRepetitions * pattern.size();
+  const std::size_t length = std::max<std::size_t>(1, (bytes + most - 1) / most) * pattern.size();
+  if (length > kMostPatternBytes)
+    return Fail(ErrorKind::kLimit, "too much memory for a pattern", "shared memory");
+  for (std::size_t at = 0; at < length;) {
+    const std::span<const std::byte> rest = pattern.subspan(at % pattern.size());
+    const ssize_t written = ::pwrite(fd.get(), rest.data(), rest.size(), static_cast<off_t>(at));
+    if (written <= 0) return MemoryError("cannot fill shared memory", length);
     at += static_cast<std::size_t>(written);
   }
   if (::fcntl(fd.get(), F_ADD_SEALS, kPatternSeals) != 0)

@@ -137,7 +137,7 @@ std::string Surroundings(const verdict::Counterexample& counterexample) {
   if (probe.misalign > 0) add(fmt::format("buffers {} bytes off alignment", probe.misalign));
   if (probe.perturbation_seed != 0)
     add("approximate functions perturbed within their documented error");
-  if (probe.ends_only) add("only the first and last blocks run");
+  if (probe.ends_only) add("only some blocks of each launch run");
   return text;
 }
 

@@ -7,6 +7,7 @@
 
 #include "ops/properties.h"
 #include "validator/campaign/minimise.h"
+#include "validator/cases/profiles.h"
 #include "validator/cases/shapes.h"
 
 namespace assay::campaign {
@@ -74,11 +75,33 @@ Campaign::Campaign(const Trial& trial) : trial_(trial) {}
 
 double Campaign::StepsFor(const ops::AxisValues& axes) const {
   const std::int64_t elements = cases::TotalElements(trial_.instance, axes);
-  if (elements > trial_.effort.whole_elements) return kNominalSliceSteps;
+  return elements > trial_.effort.whole_elements ? kNominalSliceSteps : WholeStepsFor(axes);
+}
+
+double Campaign::WholeStepsFor(const ops::AxisValues& axes) const {
+  const std::int64_t elements = cases::TotalElements(trial_.instance, axes);
   if (const auto estimate = costs_.Estimate(axes, elements)) return *estimate;
   const std::uint64_t threads = ThreadsOf(trial_.instance, trial_.plan, axes);
   return static_cast<double>(elements) * std::max(marginal_steps_, 1.0) +
          static_cast<double>(threads) * steps_per_thread_;
+}
+
+void Campaign::MakeAffordable(cases::Case& value) const {
+  const auto complete = ops::ResolveAxes(trial_.instance.op, value.axes);
+  if (!complete) return;
+  for (auto& [name, profile] : value.profiles) {
+    const ops::TensorSpec* spec = trial_.instance.op.FindInput(name);
+    if (spec == nullptr || profile.kind == "zero" || profile.kind == "literal" ||
+        cases::IsWithoutPlace(profile.kind))
+      continue;
+    const DType type = trial_.instance.TypeOf(*spec);
+    const auto shape = ops::ResolveShape(*spec, *complete);
+    const auto elements = shape ? ElementCount(*shape) : 0;
+    if (!elements || *elements <= cases::kWholeBytes / static_cast<std::int64_t>(SizeOf(type)))
+      continue;
+    const bool is_float = cases::ClassOf(*spec, type) == cases::InputClass::kFloat;
+    profile = {.kind = is_float ? "biased" : "uniform", .parameters = {}, .literal = {}};
+  }
 }
 
 Task Campaign::TaskFor(cases::Case value, std::string purpose) const {
@@ -88,9 +111,9 @@ Task Campaign::TaskFor(cases::Case value, std::string purpose) const {
                                       ThreadsOf(trial_.instance, trial_.plan, value.axes));
   planned.wants.determinism = ops::IsDeterministic(trial_.instance.op);
   planned.wants.coverage = true;
-  planned.probe.ends_only =
-      elements != INT64_MAX && elements > trial_.effort.whole_elements;
+  planned.probe.ends_only = elements != INT64_MAX && elements > trial_.effort.whole_elements;
   planned.probe.case_ = std::move(value);
+  if (planned.probe.ends_only) MakeAffordable(planned.probe.case_);
   planned.purpose = std::move(purpose);
   return planned;
 }

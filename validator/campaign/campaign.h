@@ -84,6 +84,8 @@ class Campaign {
   Task TaskFor(cases::Case value, std::string purpose) const;
   /// Estimated steps for a case at this shape, from what those so far took.
   double StepsFor(const ops::AxisValues& axes) const;
+  /// The same for all blocks, even where only a slice would run.
+  double WholeStepsFor(const ops::AxisValues& axes) const;
   /// Hits turned into minimal counterexamples, at most three in all.
   const std::vector<verdict::Counterexample>& Counterexamples();
   /// Turns the campaign's part of a gate into its result.
@@ -111,6 +113,14 @@ class Campaign {
   /// Leaves out the costliest tasks of what would go beyond the share.
   void Trim(std::vector<Task>& planned, const Wave& wave);
   Task EndsOf(ops::AxisValues axes, std::string purpose, std::uint64_t seed) const;
+  /// Takes profiles that are without place where others would have to be filled, element by element.
+  void MakeAffordable(cases::Case& value) const;
+  /// Are there launches that cannot be cut, because blocks may depend on each other or on an earlier
+  /// launch?
+  bool RunsWhole() const;
+  /// The same shape, halved along its longest axes until a whole run is affordable.
+  ops::AxisValues Affordable(ops::AxisValues axes) const;
+  Task SliceOf(ops::AxisValues axes, std::string purpose, std::uint64_t seed) const;
   /// A run that reached its step limit, again: under a larger limit, then on smaller cases in its
   /// place. Limits are learned from tiny cases, and a kernel may be costlier than they show.
   CaseRun Again(Task& task, CaseRun run, Harvest& harvest) const;

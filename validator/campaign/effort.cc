@@ -81,28 +81,27 @@ std::int64_t SmallestElements(const ops::Instance& instance) {
 EffortRow FitTo(const EffortRow& row, const ops::Instance& instance) {
   // Where several of the smallest shape fit, small cases are as good as any.
   constexpr std::int64_t kSeveral = 8;
-  constexpr std::int64_t kAffordable = 1 << 14;
+  constexpr std::int64_t kAffordable = 1 << 13;
   constexpr std::int64_t kRoom = 1 << 22;
   const std::int64_t smallest = SmallestElements(instance);
   if (smallest <= row.max_elements / kSeveral) return row;
   EffortRow fitted = row;
-  // Twice as many, and then some: a dozen rows where a row is all, and long axes beside a large
-  // constant tensor.
-  const std::int64_t room = smallest + std::min(15 * smallest, kRoom);
+  // More than a warp of rows where a row is all, and long axes beside a large constant tensor.
+  const std::int64_t room = smallest + std::min(40 * smallest, kRoom);
   fitted.max_elements = std::max(row.max_elements, room);
   fitted.long_elements = std::max(row.long_elements, smallest + 2 * (room - smallest));
   const double part =
-      std::clamp(static_cast<double>(kAffordable) / static_cast<double>(smallest), 0.1, 1.0);
+      std::clamp(static_cast<double>(kAffordable) / static_cast<double>(smallest), 0.05, 1.0);
   const auto fewer = [&](auto count, int least) {
     using Count = decltype(count);
     return std::min(count, std::max(static_cast<Count>(least),
                                     static_cast<Count>(static_cast<double>(count) * part)));
   };
-  fitted.shapes = fewer(row.shapes, 12);
-  fitted.recipe_shapes = fewer(row.recipe_shapes, 1);
+  fitted.shapes = fewer(row.shapes, 8);
+  fitted.recipe_shapes = fewer(row.recipe_shapes, 0);
   fitted.mixed_cases = fewer(row.mixed_cases, 4);
-  fitted.schedules = fewer(row.schedules, 2);
-  fitted.guided_cases = fewer(row.guided_cases, 12);
+  fitted.schedules = fewer(row.schedules, 1);
+  fitted.guided_cases = fewer(row.guided_cases, 8);
   fitted.property_cases = fewer(row.property_cases, 2);
   fitted.holdout_cases = fewer(row.holdout_cases, 6);
   fitted.shrink_trials = fewer(row.shrink_trials, 12);

@@ -67,6 +67,21 @@ Finding WrongValue(const std::string& output, const Tensor& tensor,
 
 }  // namespace
 
+Finding PlanFinding(const Error& error) {
+  Finding finding;
+  finding.kind = FindingKind::kMalformedPlan;
+  finding.message = (error.place.empty() ? "" : error.place + ": ") + error.message;
+  finding.cause = error.cure;
+  return finding;
+}
+
+void RefuseUnwatched(const Checks& asked, std::string_view engine, Report& report) {
+  const std::string missing = NotWatched(asked, report.watched);
+  if (missing.empty() || report.stop != Stop::kCompleted || !report.findings.empty()) return;
+  report.stop = Stop::kEngineFailure;
+  report.reason = fmt::format("the engine '{}' did not watch: {}", engine, missing);
+}
+
 // The emulator fills a page with poison when a kernel first gets there, so that a zero beside anything else was written;
 // a page of nothing but zeros may never have been touched.
 std::vector<std::int64_t> WrittenElements(const Tensor& tensor, std::uint8_t poison) {

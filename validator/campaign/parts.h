@@ -1,19 +1,28 @@
-// What judging a part of a case has in common, be it the ends of a huge one (ends.cc) or a slice of
-// any (slices.cc): which elements the blocks that ran wrote, and whether they hold what the op
-// defines.
+// What judging a whole case and judging a part of it have in common; and what parts have, be it the
+// ends of a huge one (ends.cc) or a slice of any (slices.cc): which elements the blocks that ran
+// wrote, and whether they hold what the op defines.
 //
 // Outputs start as files without a page. What a kernel wrote lies on pages that are no holes any
 // more, and differs from the poison that the emulator lays there first.
 #pragma once
 
 #include <cstdint>
+#include <string_view>
 #include <vector>
 
 #include "base/tensor.h"
 #include "ops/op.h"
+#include "validator/execution/execution.h"
 #include "validator/oracle/oracle.h"
 
 namespace assay::campaign {
+
+/// A plan that does not hold for a shape, as a finding.
+Finding PlanFinding(const Error& error);
+
+/// A run that ended well and without findings, but was not watched as asked, proves nothing: it
+/// becomes a failure of the engine.
+void RefuseUnwatched(const Checks& asked, std::string_view engine, Report& report);
 
 /// Elements of a fresh output that no longer hold what was there before the launch, ascending. At
 /// most 64 MiB of written pages are looked at.

@@ -10,18 +10,11 @@
 #include <exception>
 #include <thread>
 
+#include "validator/campaign/parts.h"
 #include "validator/engine/bind.h"
 
 namespace assay::campaign {
 namespace {
-
-Finding PlanFinding(const Error& error) {
-  Finding finding;
-  finding.kind = FindingKind::kMalformedPlan;
-  finding.message = (error.place.empty() ? "" : error.place + ": ") + error.message;
-  finding.cause = error.cure;
-  return finding;
-}
 
 struct RepeatedCall {
   const cases::Case* value = nullptr;
@@ -170,12 +163,7 @@ Status Runner::RunOnce(const cases::Probe& probe, const Wants& wants, CaseRun& r
   }
   ASSAY_TRY(run.report, engine_.Run(bound->execution, bound->buffers, engine::Trust::kCandidate));
   NameTheKernelFile(run.report);
-  // Only what was watched can pass; a run that stopped early or found something says enough.
-  if (const std::string missing = NotWatched(bound->execution.checks, run.report.watched);
-      !missing.empty() && run.report.stop == Stop::kCompleted && run.report.findings.empty()) {
-    run.report.stop = Stop::kEngineFailure;
-    run.report.reason = fmt::format("the engine '{}' did not watch: {}", engine_.name(), missing);
-  }
+  RefuseUnwatched(bound->execution.checks, engine_.name(), run.report);
   run.steps += run.report.counters.steps;
   engine::BoundCall& judged = bound->calls.back();
   NoteOutputs(judged, run);

@@ -61,8 +61,13 @@ std::uint64_t CountOf(const Launch& launch) {
   return count;
 }
 
-bool IsLimit(const Report& report) {
-  return report.stop == Stop::kStepLimit || report.stop == Stop::kResourceLimit;
+/// It ended for being long: a loop over millions of elements also looks like one without end.
+bool IsTooLong(const Report& report) {
+  const bool endless = std::ranges::any_of(report.findings, [](const Finding& finding) {
+    return finding.kind == FindingKind::kLivelock || finding.kind == FindingKind::kDeadlock;
+  });
+  return endless || ((report.stop == Stop::kStepLimit || report.stop == Stop::kResourceLimit) &&
+                     report.findings.empty());
 }
 
 }  // namespace
@@ -89,8 +94,11 @@ Status Runner::RunSlice(const cases::Probe& probe, const Wants& wants, CaseRun& 
     return {};
   }
   const auto plan = ops::Resolve(*subject_.plan, instance, filled->axes);
+  if (!plan && plan.error().kind != ErrorKind::kLimit) {
+    run.plan_findings.push_back(PlanFinding(plan.error()));
+    return {};
+  }
   if (!plan) {
-    // The format gate speaks of plans that do not hold.
     run.left_out = ToString(plan.error());
     return {};
   }
@@ -105,6 +113,7 @@ Status Runner::RunSlice(const cases::Probe& probe, const Wants& wants, CaseRun& 
   Execution& execution = bound->execution;
   execution.schedule = probe.schedule;
   execution.perturbation_seed = probe.perturbation_seed;
+  execution.checks.coverage = wants.coverage;
   std::vector<std::size_t> cut;
   for (std::size_t i = 0; i < execution.launches.size(); ++i) {
     if (Blocks(execution.launches[i]) > 1 &&
@@ -119,6 +128,7 @@ Status Runner::RunSlice(const cases::Probe& probe, const Wants& wants, CaseRun& 
     execution.limits.max_steps = limit;
     ASSAY_TRY(run.report, engine_.Run(execution, bound->buffers, engine::Trust::kCandidate));
     NameTheKernelFile(run.report);
+    RefuseUnwatched(execution.checks, engine_.name(), run.report);
     run.steps += run.report.counters.steps;
     return {};
   };
@@ -139,7 +149,7 @@ Status Runner::RunSlice(const cases::Probe& probe, const Wants& wants, CaseRun& 
 
   // The last block alone, where grids can be cut; else everything.
   ASSAY_TRY_VOID(run_with(1, kMostSliceSteps));
-  if (IsLimit(run.report) && run.report.findings.empty()) {
+  if (IsTooLong(run.report)) {
     return leave_out(cut.empty() ? "blocks may depend on each other, and all take too long"
                                  : "one block takes too long");
   }
@@ -156,8 +166,7 @@ Status Runner::RunSlice(const cases::Probe& probe, const Wants& wants, CaseRun& 
     if (all <= 4 * count && all * a_block <= 4 * wants.slice_steps) count = all;
     if (count > 1) {
       ASSAY_TRY_VOID(run_with(count, 2 * kMostSliceSteps));
-      if (IsLimit(run.report) && run.report.findings.empty())
-        return leave_out("some blocks take far longer than the last one");
+      if (IsTooLong(run.report)) return leave_out("some blocks take far longer than the last one");
     }
     whole = count >= all;
     const bool unwritten = std::ranges::any_of(
@@ -166,7 +175,7 @@ Status Runner::RunSlice(const cases::Probe& probe, const Wants& wants, CaseRun& 
     if (!whole && unwritten && run.report.stop == Stop::kCompleted && run.report.findings.empty() &&
         all * a_block <= kMostSliceSteps) {
       ASSAY_TRY_VOID(run_with(all, 2 * kMostSliceSteps));
-      if (IsLimit(run.report) && run.report.findings.empty())
+      if (IsTooLong(run.report))
         return leave_out("the end of an output seems unwritten, and the whole grid takes too long");
       whole = true;
     }
@@ -190,6 +199,9 @@ Status Runner::RunSlice(const cases::Probe& probe, const Wants& wants, CaseRun& 
     run.left_out = ToString(truth.error());
     return {};
   }
+  const bool any =
+      std::ranges::any_of(*truth, [](const auto& output) { return !output.second.empty(); });
+  if (!any) return leave_out("no value of the slice could be told from nothing");
   ComparePoints(instance, *truth, bound->calls.front().outputs, run.comparison.emplace());
   if (wants.keep_outputs) run.kept = std::move(bound->calls.front().outputs);
   return {};

@@ -168,7 +168,8 @@ std::vector<Task> Campaign::Longest() {
     };
     std::int64_t length = std::min<std::int64_t>(axis.max, most);
     auto solved = cases::SolveNear(trial_.instance.op, axis.name, length, small);
-    while (!fits(solved) && length > trial_.effort.max_elements) {
+    constexpr std::int64_t kShort = 256;
+    while (!fits(solved) && length > kShort) {
       length /= 2;
       solved = cases::SolveNear(trial_.instance.op, axis.name, length, small);
     }

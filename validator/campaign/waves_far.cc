@@ -12,6 +12,7 @@
 #include "validator/cases/recipes.h"
 #include "validator/cases/shapes.h"
 #include "validator/engine/window.h"
+#include "validator/ptx/facts/facts.h"
 
 namespace assay::campaign {
 
@@ -25,6 +26,14 @@ Task Campaign::EndsOf(ops::AxisValues axes, std::string purpose, std::uint64_t s
   Task task = TaskFor(std::move(value), std::move(purpose));
   task.probe.ends_only = true;
   task.wants.max_steps = kHugeSteps;
+  return task;
+}
+
+Task Campaign::SliceOf(ops::AxisValues axes, std::string purpose, std::uint64_t seed) const {
+  Task task = TaskFor(
+      cases::MakeCase(trial_.instance, *cases::FindRecipe("plain"), std::move(axes), seed, purpose),
+      purpose);
+  task.probe.ends_only = true;
   return task;
 }
 
@@ -46,8 +55,14 @@ std::vector<Task> Campaign::Reached() {
   std::vector<Task> planned;
   for (cases::Case& value : reached.cases) planned.push_back(TaskFor(std::move(value), "reached"));
   if (trial_.effort.huge_shapes == 0) return planned;
-  for (ops::AxisValues& axes : reached.too_large)
-    planned.push_back(EndsOf(std::move(axes), "reached", request.seed + planned.size()));
+  // Beyond, blocks that loop over everything are too many for a slice.
+  constexpr std::int64_t kMostSliced = std::int64_t{1} << 31;
+  for (ops::AxisValues& axes : reached.too_large) {
+    const std::uint64_t seed = request.seed + planned.size();
+    planned.push_back(cases::TotalElements(trial_.instance, axes) < kMostSliced
+                          ? SliceOf(std::move(axes), "reached", seed)
+                          : EndsOf(std::move(axes), "reached", seed));
+  }
   return planned;
 }
 
@@ -92,6 +107,29 @@ std::vector<Task> Campaign::Patterns() {
   return planned;
 }
 
+bool Campaign::RunsWhole() const {
+  return trial_.plan.kernels.size() > 1 ||
+         std::ranges::any_of(trial_.plan.kernels, [&](const ops::KernelPlan& kernel) {
+           const auto lowered = trial_.compiled.lowered.find(kernel.entry);
+           return lowered == trial_.compiled.lowered.end() ||
+                  MayBe(facts::BlocksDepend(trial_.compiled.facts.get(), lowered->second));
+         });
+}
+
+ops::AxisValues Campaign::Affordable(ops::AxisValues axes) const {
+  constexpr double kAffordableSteps = 1e8;
+  while (WholeStepsFor(axes) > kAffordableSteps) {
+    const auto longest =
+        std::ranges::max_element(axes, {}, [](const auto& axis) { return axis.second; });
+    if (longest == axes.end() || longest->second < 2) break;
+    const auto halved =
+        cases::SolveNear(trial_.instance.op, longest->first, longest->second / 2, axes);
+    if (!halved || halved->at(longest->first) >= longest->second) break;
+    axes = *halved;
+  }
+  return axes;
+}
+
 // What models use, at its full size, and each axis as long as the op allows, in slices: rows, tiles
 // and tables that nothing small comes near.
 std::vector<Task> Campaign::Workloads() {
@@ -114,19 +152,25 @@ std::vector<Task> Campaign::Workloads() {
   }
   for (const ops::Workload& workload : op.workloads) add(workload.axes);
   std::vector<Task> planned;
+  const bool whole = RunsWhole();
   const std::uint64_t seed = DeriveSeed(trial_.seed, "workloads");
   constexpr std::array<std::string_view, 3> kIndices = {"landmarks", "uniform", "zipf"};
   for (const ops::AxisValues& axes : shapes) {
     const std::size_t number = planned.size();
-    cases::Case value = cases::MakeCase(trial_.instance, *cases::FindRecipe("plain"), axes,
-                                        seed + number, "workload");
+    const ops::AxisValues affordable = whole ? Affordable(axes) : axes;
+    if (affordable != axes) {
+      harvest_.ledger.Planned("workloads");
+      LeaveOut(SliceOf(axes, "workloads", seed + number),
+               "its blocks may depend on each other, and all take too long; a smaller case ran in "
+               "its place",
+               harvest_);
+    }
+    Task task = SliceOf(affordable, "workloads", seed + number);
     for (const ops::TensorSpec& spec : op.inputs) {
       if (!spec.is_scalar && !spec.IsGenerated() &&
           cases::ClassOf(spec, trial_.instance.TypeOf(spec)) == cases::InputClass::kIndex)
-        value.profiles[spec.name] = {.kind = std::string(kIndices[number % kIndices.size()])};
+        task.probe.case_.profiles[spec.name].kind = kIndices[number % kIndices.size()];
     }
-    Task task = TaskFor(std::move(value), "workloads");
-    task.probe.ends_only = true;
     if (number >= trial_.effort.sliced_cases) {
       harvest_.ledger.Planned("workloads");
       LeaveOut(task, "more than this effort tries", harvest_);

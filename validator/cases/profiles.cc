@@ -38,15 +38,19 @@ double Limit(const ops::Domain& domain, DType dtype, double value) {
   return value;
 }
 
-// Profiles whose values hang on nothing but the stream and the element's number: what a large tensor
-// may repeat. Positions in rows and in the whole tensor would come out wrong.
-bool IsWithoutPlace(const ProfileRow& row) {
-  constexpr std::array kKinds = {
-      "constant", "integers",  "uniform", "normal", "biased",    "signed_zeros",    "cancelling",
-      "low",      "high",      "large",   "tiny",   "minute",    "mixed_exponents", "denormals",
-      "extremes", "all_equal", "last",    "edges",  "landmarks", "warp_duplicates", "zipf",
-      "choice"};
-  return std::ranges::find(kKinds, row.kind) != kKinds.end();
+/// Every element by itself; or, where values may repeat and the tensor is large, a pattern of them.
+template <class Value>
+Status FillWith(Value value, bool repeats, Tensor& tensor) {
+  const auto size = static_cast<std::int64_t>(SizeOf(tensor.dtype));
+  if (!repeats || tensor.elements <= kWholeBytes / size) {
+    for (std::int64_t i = 0; i < tensor.elements; ++i) tensor.Set(i, value(i));
+    return {};
+  }
+  const auto period = static_cast<std::int64_t>(kPatternBytes) / size;
+  ASSAY_TRY(Tensor pattern, Tensor::Create(tensor.dtype, {period}));
+  for (std::int64_t i = 0; i < period; ++i) pattern.Set(i, value(i));
+  ASSAY_TRY(tensor.memory, Repeat(pattern.memory.bytes(), tensor.memory.size()));
+  return {};
 }
 
 }  // namespace
@@ -55,6 +59,16 @@ InputClass ClassOf(const ops::TensorSpec& spec, DType dtype) {
   if (spec.domain.kind == ops::Domain::Kind::kIndex) return InputClass::kIndex;
   if (spec.domain.kind == ops::Domain::Kind::kChoice) return InputClass::kChoice;
   return IsFloat(dtype) ? InputClass::kFloat : InputClass::kInteger;
+}
+
+// Not those that look at positions in a row or in the whole tensor.
+bool IsWithoutPlace(std::string_view kind) {
+  constexpr std::array kKinds = {
+      "constant", "integers",  "uniform", "normal", "biased",    "signed_zeros",    "cancelling",
+      "low",      "high",      "large",   "tiny",   "minute",    "mixed_exponents", "denormals",
+      "extremes", "all_equal", "last",    "edges",  "landmarks", "warp_duplicates", "zipf",
+      "choice"};
+  return std::ranges::find(kKinds, kind) != kKinds.end();
 }
 
 const ProfileRow* FindProfile(std::string_view kind, InputClass input_class) {
@@ -115,12 +129,13 @@ Status Fill(const ops::TensorSpec& spec, const Profile& profile, std::uint64_t s
   }
   if (profile.kind == "literal") {
     if (profile.literal.empty()) return {};
-    for (std::int64_t i = 0; i < tensor.elements; ++i) {
-      double value = profile.literal[static_cast<std::size_t>(i) % profile.literal.size()];
-      if (input_class == kIndex) value = std::clamp(value, 0.0, static_cast<double>(bound - 1));
-      tensor.Set(i, Limit(spec.domain, tensor.dtype, value));
-    }
-    return {};
+    return FillWith(
+        [&](std::int64_t i) {
+          double value = profile.literal[static_cast<std::size_t>(i) % profile.literal.size()];
+          if (input_class == kIndex) value = std::clamp(value, 0.0, static_cast<double>(bound - 1));
+          return Limit(spec.domain, tensor.dtype, value);
+        },
+        /*repeats=*/true, tensor);
   }
   const ProfileRow& row = *FindProfile(profile.kind, input_class);
   // Untouched pages of a memfd read as zeros and cost nothing, which huge tensors rely on.
@@ -147,21 +162,17 @@ Status Fill(const ops::TensorSpec& spec, const Profile& profile, std::uint64_t s
     context.parameter[i] =
         given == profile.parameters.end() ? row.parameters[i].fallback : given->second;
   }
-  const auto size = static_cast<std::int64_t>(SizeOf(tensor.dtype));
-  const auto period = static_cast<std::int64_t>(kPatternBytes) / size;
-  if (tensor.elements > kWholeBytes / size && IsWithoutPlace(row)) {
-    ASSAY_TRY(Tensor pattern, Tensor::Create(tensor.dtype, {period}));
-    for (std::int64_t i = 0; i < period; ++i)
-      pattern.Set(i, Limit(spec.domain, tensor.dtype, row.value(context, i)));
-    ASSAY_TRY(tensor.memory, Repeat(pattern.memory.bytes(), tensor.memory.size()));
+  // Untouched between the ends.
+  if (row.kind == "ends" && has_zero) {
+    for (std::int64_t i = 0; i < tensor.elements; ++i) {
+      if (!InEnds(tensor.elements, i)) i = tensor.elements - kLastElements;
+      tensor.Set(i, Limit(spec.domain, tensor.dtype, row.value(context, i)));
+    }
     return {};
   }
-  const bool ends = row.kind == "ends" && has_zero;
-  for (std::int64_t i = 0; i < tensor.elements; ++i) {
-    if (ends && !InEnds(tensor.elements, i)) i = tensor.elements - kLastElements;
-    tensor.Set(i, Limit(spec.domain, tensor.dtype, row.value(context, i)));
-  }
-  return {};
+  return FillWith(
+      [&](std::int64_t i) { return Limit(spec.domain, tensor.dtype, row.value(context, i)); },
+      IsWithoutPlace(row.kind), tensor);
 }
 
 }  // namespace assay::cases

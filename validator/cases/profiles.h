@@ -75,6 +75,9 @@ constexpr bool InEnds(std::int64_t elements, std::int64_t index) {
 /// kPatternBytes (base/repeating_memory.h): no page of them costs anything.
 constexpr std::int64_t kWholeBytes = 4 << 20;
 
+/// Hang the values of this profile on nothing but seed and number, so that they may repeat?
+bool IsWithoutPlace(std::string_view kind);
+
 /// Checks kind and parameter names; `place` is for the error.
 Status CheckProfile(const Profile& profile, InputClass input_class, const std::string& place);
 

@@ -8,6 +8,7 @@
 #include <set>
 #include <tuple>
 
+#include "base/repeating_memory.h"
 #include "validator/cases/test_instance.h"
 
 namespace assay::cases {
@@ -261,6 +262,46 @@ TEST(ProfilesTest, EndsFillsBothEndsAndTouchesNothingBetween) {
   EXPECT_EQ(tensor.At(std::int64_t{1} << 31), 0);
   const Tensor small = Filled(FloatTensor("x", {"n"}), "ends", DType::kF32, {100});
   for (std::int64_t i = 0; i < 100; ++i) EXPECT_NE(small.At(i), 0) << i;
+}
+
+TEST(ProfilesTest, LargeTensorsRepeatWhatHasNoPlaceAndHoldEveryValue) {
+  constexpr std::int64_t kElements = 5'000'000;
+  const ops::TensorSpec spec = FloatTensor("x", {"n"});
+  const std::int64_t period = static_cast<std::int64_t>(kPatternBytes) / 4;
+  const Tensor large = Filled(spec, "normal", DType::kF32, {kElements});
+  const Tensor small = Filled(spec, "normal", DType::kF32, {period});
+  for (std::int64_t i = 0; i < kElements; i += 997)
+    ASSERT_EQ(large.At(i), small.At(i % period)) << i;
+  EXPECT_EQ(large.At(kElements - 1), small.At((kElements - 1) % period));
+  // Rows do not repeat at any power of two.
+  for (std::int64_t step = 1; step < kElements / 2; step *= 2) {
+    int same = 0;
+    for (std::int64_t i = 0; i < 64; ++i) same += large.At(i) == large.At(i + step);
+    EXPECT_LT(same, 8) << step;
+  }
+}
+
+TEST(ProfilesTest, WhatHasAPlaceIsFilledElementByElement) {
+  constexpr std::int64_t kElements = 3'000'000;
+  const ops::TensorSpec spec = FloatTensor("x", {"n"});
+  const Tensor sorted = Filled(spec, "sorted", DType::kF32, {kElements});
+  for (std::int64_t i = 0; i + 100'000 < kElements; i += 100'000)
+    ASSERT_LT(sorted.At(i), sorted.At(i + 100'000)) << i;
+}
+
+TEST(ProfilesTest, LandmarksNameTheMiddleOfTheRange) {
+  ops::TensorSpec spec = FloatTensor("ids", {"n"}, "i64");
+  spec.domain.kind = ops::Domain::Kind::kIndex;
+  for (const std::int64_t bound : {1, 2, 1000, 128'256}) {
+    const Tensor ids = Filled(spec, "landmarks", DType::kI64, {256}, bound);
+    int middle = 0;
+    for (std::int64_t i = 0; i < ids.elements; ++i) {
+      ASSERT_GE(ids.At(i), 0);
+      ASSERT_LT(ids.At(i), static_cast<double>(bound));
+      middle += ids.At(i) == static_cast<double>(bound / 2);
+    }
+    EXPECT_GE(middle, 16) << bound;
+  }
 }
 
 }  // namespace

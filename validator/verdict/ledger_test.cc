@@ -85,7 +85,9 @@ TEST(LedgerTest, RoundTripsThroughJson) {
 TEST(LedgerTest, PrintsEachWaveOnceAndEachReasonWithItsExample) {
   const std::string text = RenderLedger(Sample());
   EXPECT_THAT(text, HasSubstr("tried: 11 of 14 planned cases: 8 smoke, 3 of 6 huge\n"));
-  EXPECT_THAT(text, HasSubstr("longest: rows 65 (at its ends 900) of 1000\n"));
+  EXPECT_THAT(text, HasSubstr("longest: rows 65 (in slices 300) (at its ends 900) of 1000\n"));
+  EXPECT_THAT(text,
+              HasSubstr("blocks of the largest launches: row_sum 65 (9 of 300 in a slice)\n"));
   EXPECT_THAT(
       text, HasSubstr("left out: 2 huge: blocks of this plan may depend on each other [rows=3]\n"));
   EXPECT_THAT(text, HasSubstr("no case reached: kernel.cu:7: the branch, taken (60 copies)\n"));
