@@ -55,6 +55,7 @@ void AddReport(CLI::App& app, Session& session);
 void AddVerify(CLI::App& app, Session& session);
 void AddRuns(CLI::App& app, Session& session);
 void AddOps(CLI::App& app, Session& session);
+void AddImport(CLI::App& app, Session& session);
 void AddDoctor(CLI::App& app, Session& session);
 
 }  // namespace assay::cli

@@ -16,6 +16,10 @@
 // select_less(a, b, x, y), round_to<T>(x) for casts that the op itself prescribes, and x.settled()
 // for a sum that is to be taken as one rounded number inside a larger sum.
 //
+// More of them, with decisions that may go either way, are in functions.cuh: sin cos atan log1p expm1
+// log2 log10 pow erfinv sigmoid softplus floor ceil round trunc sign scaled, less less_equal equal,
+// select(decision, x, y).
+//
 // average(sum, count) is a quotient that may also be kept as a running mean (Welford).
 // affine(x, mean, factor, shift) is (x - mean) * factor + shift, which may also be multiplied out.
 // may_round_to<T>(x) marks a cast that implementations may make but need not, such as that of
@@ -23,6 +27,7 @@
 #pragma once
 
 #include "assay/bounded.cuh"
+#include "assay/functions.cuh"
 #include "assay/rounded.cuh"
 
 #ifndef ASSAY_PRELUDE_TYPES_ONLY
@@ -69,11 +74,19 @@ template <class T>
 using Out = BoundedCell<OpContract, T>;
 #endif
 
+/// cos(2 pi k / n) and sin(2 pi k / n).
+ASSAY_DEVICE Real turn_cos(int64 k, int64 n) { return Turn<Real>::of(cosine_of_turn(k, n)); }
+ASSAY_DEVICE Real turn_sin(int64 k, int64 n) {
+  return Turn<Real>::of(cosine_of_turn(4 * k - n, 4 * n));
+}
+
 }  // namespace assay
 
 using assay::int64;
 using assay::Out;
 using assay::Real;
+using assay::turn_cos;
+using assay::turn_sin;
 #endif
 
 namespace assay {
@@ -82,6 +95,16 @@ ASSAY_DEVICE int64 thread_index() {
   return static_cast<int64>(blockIdx.x) * blockDim.x + threadIdx.x;
 }
 }  // namespace assay
+using assay::Decision;
+using assay::floor_div;
+using assay::floor_mod;
+using assay::greater;
+using assay::greater_or_equal;
+using assay::larger_of;
+using assay::lesser;
+using assay::lesser_or_equal;
 using assay::may_round_to;
 using assay::round_to;
+using assay::smaller_of;
 using assay::thread_index;
+using assay::wrapped;

@@ -1,0 +1,28 @@
+"""What is refused, by name and with what to do: each function says what in its last word."""
+
+import torch
+
+
+def draws(x: "f32[n]"):
+    """random"""
+    return x * torch.rand_like(x)
+
+
+def reads_value(x: "f32[n]"):
+    """values"""
+    return x * float(x.sum().item())
+
+
+def sizes_from_data(x: "f32[n]"):
+    """values"""
+    return x[x > 0]
+
+
+def branches_on_data(x: "f32[n]"):
+    """values"""
+    return x if x.sum() > 0 else -x
+
+
+def chooses_computed(x: "f32[rows, k]", w: "f32[k, n]"):
+    """differ"""
+    return (x @ w).argmax(-1)

@@ -1,0 +1,461 @@
+"""torch.export of a problem's function, as plain data.
+
+Every extent is free (Dim.AUTO); parameters and buffers are arguments like all others. What torch's
+guards say of the extents becomes constraints. Here torch ends: nothing behind this file imports it.
+"""
+
+import re
+import traceback
+
+import sympy
+import torch
+
+from . import index
+from .graph import Graph, InputSpec, Node, Refused, Tensor
+
+DTYPES = {
+    torch.bool: "bool",
+    torch.int8: "i8",
+    torch.uint8: "u8",
+    torch.int16: "i16",
+    torch.int32: "i32",
+    torch.int64: "i64",
+    torch.float8_e4m3fn: "f8e4m3",
+    torch.float8_e5m2: "f8e5m2",
+    torch.bfloat16: "bf16",
+    torch.float16: "f16",
+    torch.float32: "f32",
+    torch.float64: "f64",
+    torch.complex64: "c64",
+    torch.complex128: "c128",
+}
+# Kept whole: their own rows have better bounds than what torch would make of them.
+KEPT = (
+    "aten.scaled_dot_product_attention.default",
+    "aten.rms_norm.default",
+    "aten.logsumexp.default",
+    "aten.silu.default",
+    "aten.softplus.default",
+    "aten.linalg_vector_norm.default",
+    "aten.addcmul.default",
+    "aten.addcdiv.default",
+    "aten.one_hot.default",
+    "aten.tril.default",
+    "aten.triu.default",
+    "aten.scatter_add.default",
+    "aten.index_add.default",
+    "aten.hardsigmoid.default",
+    "aten.hardswish.default",
+    "aten.square.default",
+    "aten.lerp.Scalar",
+    "aten.lerp.Tensor",
+)
+
+
+class Flat(torch.nn.Module):
+    """The function over a flat list of tensors: arguments, then parameters, then buffers."""
+
+    def __init__(self, problem, names):
+        super().__init__()
+        self.problem, self.names = problem, names
+        # Not a submodule: its parameters come as arguments.
+        object.__setattr__(self, "module", problem.function if isinstance(problem.function, torch.nn.Module) else None)
+
+    def forward(self, *tensors):
+        given = len(self.problem.tensors)
+        arguments = self.problem.assemble(list(tensors[:given]))
+        if self.module is None:
+            return self.problem.function(*arguments)
+        state = dict(zip(self.names, tensors[given:]))
+        return torch.func.functional_call(self.module, state, tuple(arguments))
+
+
+def state_of(problem):
+    """Parameters and buffers: (name, tensor, origin)."""
+    module = problem.function
+    if not isinstance(module, torch.nn.Module):
+        return []
+    found = [(n, p.detach(), "parameter") for n, p in module.named_parameters()]
+    found += [(n, b.detach(), "buffer") for n, b in module.named_buffers()]
+    return found
+
+
+def program(problem, specialised=False):
+    """The exported program, not decomposed yet, with the flat list of example tensors."""
+    state = state_of(problem)
+    flat = Flat(problem, [n for n, _, _ in state])
+    tensors = [t for _, t in problem.tensors] + [t for _, t, _ in state]
+    free = torch.export.Dim.AUTO
+    own = len(problem.tensors)
+
+    def shapes(which):
+        if specialised:
+            which = "none"
+        return (
+            tuple(
+                {d: free for d in range(t.dim())} if which == "all" or (which == "arguments" and i < own) else None
+                for i, t in enumerate(tensors)
+            ),
+        )
+
+    last = None
+    for which in ("all", "arguments", "none"):
+        try:
+            with torch.no_grad():
+                exported = torch.export.export(flat, tuple(tensors), dynamic_shapes=shapes(which), strict=False)
+            return exported, tensors, state, which
+        except Exception as error:  # noqa: BLE001 - a problem's code may raise anything
+            last = last or error
+    text = str(last).strip() or type(last).__name__
+    raise explained(last, text)
+
+
+def explained(error, text):
+    first = next((line.strip() for line in text.splitlines() if line.strip()), type(error).__name__)
+    if "DataDependent" in type(error).__name__ or "data-dependent" in text or "_local_scalar_dense" in text:
+        return Refused(
+            "its result's shape or its control flow depends on values: " + first[:300],
+            "keep it a tensor: torch.where instead of if, masks instead of sizes",
+        )
+    frames = traceback.extract_tb(error.__traceback__)
+    where = next((f"line {f.lineno}: {f.line}" for f in reversed(frames) if f.filename.endswith("problem.py")), "")
+    return Refused(f"torch.export could not take the function: {type(error).__name__}: {first[:300]}" + (f" ({where})" if where else ""))
+
+
+def keep_own_frames():
+    """Stack traces of nodes hold the frames of the problem's file, not those called forward alone."""
+    base = torch.fx.proxy.TracerBase
+
+    def own(self, summary):
+        return traceback.StackSummary.from_list([f for f in summary if f.filename.endswith("problem.py")])
+
+    for tracer in [base, *base.__subclasses__()]:
+        if "_filter_traceback_frames" in vars(tracer):
+            tracer._filter_traceback_frames = own
+
+
+class Converter:
+    def __init__(self, names):
+        self.names = names  # torch's symbol -> our axis
+
+    def integer(self, e):
+        """A size of torch's as an index expression."""
+        e = sympy.sympify(e)
+        if e.is_Integer:
+            return sympy.Integer(int(e))
+        if e.is_Symbol:
+            if e not in self.names:
+                raise Refused("its result's size depends on values", "use a form of fixed size: a mask, or padding to the largest size")
+            return self.names[e]
+        if isinstance(e, (sympy.Add, sympy.Mul)):
+            parts = [self.integer(a) for a in e.args]
+            return sympy.Add(*parts) if isinstance(e, sympy.Add) else sympy.Mul(*parts)
+        if isinstance(e, sympy.Pow) and e.exp.is_Integer and e.exp > 0:
+            return self.integer(e.base) ** int(e.exp)
+        name = type(e).__name__
+        if name in ("FloorDiv", "CleanDiv"):
+            return index.floordiv(self.integer(e.args[0]), self.integer(e.args[1]))
+        if name in ("Mod", "PythonMod"):
+            return index.mod(self.integer(e.args[0]), self.integer(e.args[1]))
+        if name == "ModularIndexing":
+            a, b, c = (self.integer(x) for x in e.args)
+            return index.mod(index.floordiv(a, b), c)
+        if name in ("Max", "Min"):
+            return (sympy.Max if name == "Max" else sympy.Min)(*(self.integer(a) for a in e.args))
+        if name in ("CeilToInt", "FloorToInt", "TruncToInt") and type(e.args[0]).__name__ == "IntTrueDiv":
+            a, b = (self.integer(x) for x in e.args[0].args)
+            return index.floordiv(a + b - 1 if name == "CeilToInt" else a, b)
+        raise Refused(f"the extent {e} is no expression that an op can have", "make the extents simpler")
+
+    def number(self, e):
+        """A float that is computed of sizes, as a tree (values.scalar_text)."""
+        e = sympy.sympify(e)
+        if e.is_number:
+            return float(e)
+        name = type(e).__name__
+        if name in ("ToFloat",):
+            return ("axis", self.integer(e.args[0]))
+        if name in ("FloatPow", "Pow", "PowByNatural"):
+            base, power = e.args
+            return ("pow", self.number(base), float(power) if power.is_number else self.number(power))
+        if name in ("FloatTrueDiv", "IntTrueDiv"):
+            return ("/", self.number(e.args[0]), self.number(e.args[1]))
+        if isinstance(e, sympy.Mul):
+            return ("*", *(self.number(a) for a in e.args))
+        if isinstance(e, sympy.Add):
+            return ("+", *(self.number(a) for a in e.args))
+        if name.startswith("OpaqueUnaryFn_sqrt"):
+            return ("sqrt", self.number(e.args[0]))
+        return ("axis", self.integer(e))
+
+    def tensor(self, value):
+        if isinstance(value, torch.Tensor):
+            return Tensor([self.integer(extent(s)) for s in value.shape], dtype_of(value.dtype))
+        if isinstance(value, (list, tuple)):
+            return [self.tensor(v) for v in value]
+        return None
+
+
+def extent(size):
+    return size.node.expr if isinstance(size, torch.SymInt) else int(size)
+
+
+def dtype_of(dtype):
+    if dtype not in DTYPES:
+        raise Refused(f"tensors of {dtype} are not supported", "use one of " + ", ".join(str(d) for d in DTYPES))
+    return DTYPES[dtype]
+
+
+def source_of(node):
+    """(line, text) of the problem's own Python behind a node."""
+    found = re.findall(r'File "([^"]+)", line (\d+)[^\n]*\n\s+([^\n]*)', node.meta.get("stack_trace") or "")
+    for file, line, text in reversed(found):
+        if file.endswith("problem.py"):
+            return int(line), text.strip()
+    return 0, ""
+
+
+def statistics(tensor):
+    """What the example says of an input's values."""
+    if tensor.numel() == 0:
+        return {}
+    if tensor.dtype == torch.bool:
+        return {"min": 0.0, "max": 1.0, "mean": 0.5, "std": 0.5}
+    values = tensor.detach().to(torch.float64).flatten()[: 1 << 20]
+    finite = values[torch.isfinite(values)]
+    found = {"infinite": bool(finite.numel() < values.numel())}
+    if finite.numel():
+        found |= {"min": finite.min().item(), "max": finite.max().item(), "mean": finite.mean().item()}
+        found["std"] = finite.std().item() if finite.numel() > 1 else 0.0
+    return found
+
+
+def axis_names(exported, tensors, specs, hints, problem_names):
+    """torch's symbols as axes, named after what the problem calls the number, or after input and dimension.
+    Where the problem names sizes itself (`problem_names`), one name is one axis.
+    """
+    placeholders = [n for n in exported.graph.nodes if n.op == "placeholder"]
+    taken = {name for name, _ in specs}
+    names, examples, order = {}, {}, []
+    shape_env = None
+    sized = {}
+    for node in placeholders:
+        value = node.meta.get("val")
+        if not isinstance(value, torch.Tensor):
+            continue
+        for s in value.shape:
+            if isinstance(s, torch.SymInt):
+                shape_env = s.node.shape_env
+    hinted = dict(getattr(shape_env, "backed_var_to_val", None) or getattr(shape_env, "var_to_val", {}) or {})
+    for node, (name, _), tensor in zip(placeholders, specs, tensors):
+        value = node.meta.get("val")
+        if not isinstance(value, torch.Tensor):
+            continue
+        for d, s in enumerate(value.shape):
+            e = extent(s)
+            if isinstance(e, int):
+                continue
+            for symbol in sorted(e.free_symbols, key=str):
+                example = int(tensor.shape[d]) if e == symbol else int(hinted.get(symbol, 0)) or None
+                sized.setdefault(symbol, (f"{name}_{d}" if e == symbol else f"{name}_{d}_part", example))
+                if e == symbol and not sized[symbol][1]:
+                    sized[symbol] = (f"{name}_{d}", example)
+                if symbol not in order:
+                    order.append(symbol)
+    from .kernels import identifier
+
+    same = {}
+    for symbol in order:
+        fallback, example = sized[symbol]
+        candidates = [h for h, number in hints.items() if number == example]
+        wanted = candidates[0].lower() if len(candidates) == 1 else fallback
+        if problem_names and len(candidates) == 1 and candidates[0] in same:
+            names[symbol] = same[candidates[0]]
+            continue
+        name = identifier(wanted, taken)
+        if len(candidates) == 1:
+            same[candidates[0]] = index.axis(name)
+        taken.add(name)
+        names[symbol] = index.axis(name)
+        examples[name] = example or 1
+    return names, examples, shape_env
+
+
+def constraints_of(shape_env, converter):
+    """Guards on extents that are not of the form s != 1, as expressions of an op."""
+    texts, notes = [], []
+    for guard in getattr(shape_env, "guards", []) or []:
+        e = guard.expr
+        if not isinstance(e, (sympy.Eq, sympy.Le, sympy.Lt, sympy.Ge, sympy.Gt)):
+            continue
+        left, right = e.lhs, e.rhs
+        if any(s not in converter.names for s in e.free_symbols):
+            continue
+        number = right if right.is_number else left if left.is_number else None
+        if number is not None and not isinstance(e, sympy.Eq) and abs(int(number)) <= 2:
+            continue
+        sign = {sympy.Eq: "==", sympy.Le: "<=", sympy.Lt: "<", sympy.Ge: ">=", sympy.Gt: ">"}
+        word = next(t for c, t in sign.items() if isinstance(e, c))
+        try:
+            a, b = converter.integer(left), converter.integer(right)
+        except Refused:
+            notes.append(f"the guard {e} is not among the constraints")
+            continue
+        if word == "==" and index.same(a, b):
+            continue
+        if word == "<=" and index.nonnegative(b - a) or word == "<" and index.nonnegative(b - a - 1):
+            continue
+        if word == ">=" and index.nonnegative(a - b) or word == ">" and index.nonnegative(a - b - 1):
+            continue
+        text = f"{index.code(a, 1)} {word} {index.code(b, 1)}"
+        if text not in texts:
+            texts.append(text)
+    return texts, notes
+
+
+def finite(bound, otherwise):
+    """A bound of torch's as an integer, where it is one."""
+    return int(bound) if isinstance(bound, (int, sympy.Integer)) else otherwise
+
+
+def export(problem, specialised=False):
+    keep_own_frames()
+    exported, tensors, state, how = program(problem, specialised)
+    table = torch.export.default_decompositions()
+    for name in KEPT:
+        packet, overload = name.removeprefix("aten.").split(".")
+        operator = getattr(getattr(torch.ops.aten, packet, None), overload, None)
+        if operator is not None and operator in table:
+            del table[operator]
+    lowered = exported.run_decompositions(table)
+    from .kernels import identifier
+
+    taken, specs = set(), []
+    for name, _ in problem.tensors:
+        specs.append((identifier(name, taken), "argument"))
+        taken.add(specs[-1][0])
+    for name, _, origin in state:
+        specs.append((identifier(name, taken), origin))
+        taken.add(specs[-1][0])
+    names, examples, shape_env = axis_names(lowered, tensors, specs, problem.hints, problem.names_sizes)
+    converter = Converter(names)
+    nodes, inputs, placeholders, outputs = {}, [], [], []
+    order, constants = [], {}
+    signature = lowered.graph_signature
+    lifted = {**getattr(signature, "inputs_to_lifted_tensor_constants", {})}
+    waiting = list(zip(specs, tensors))
+
+    def converted(a):
+        if isinstance(a, torch.fx.Node):
+            value = a.meta.get("val")
+            if isinstance(value, torch.SymInt):
+                return converter.integer(value.node.expr)
+            if isinstance(value, torch.SymFloat):
+                return converter.number(value.node.expr)
+            if isinstance(value, (torch.SymBool, int, float)) and a not in nodes:
+                return value if isinstance(value, (int, float)) else True
+            return nodes[a]
+        if isinstance(a, torch.SymInt):
+            return converter.integer(a.node.expr)
+        if isinstance(a, (list, tuple)):
+            return [converted(x) for x in a]
+        if isinstance(a, torch.dtype):
+            return dtype_of(a)
+        if isinstance(a, (torch.device, torch.layout, torch.memory_format)):
+            return None
+        return a
+
+    for node in lowered.graph.nodes:
+        if node.op == "placeholder":
+            value = node.meta.get("val")
+            if node.name in lifted:
+                constant = lowered.constants[lifted[node.name]]
+                nodes[node] = Node(identifier(node.name), "constant", [constant.detach().cpu().flatten().tolist()], {}, converter.tensor(value))
+                order.append(nodes[node])
+                if constant.numel() > 4096:
+                    raise Refused("a constant tensor of more than 4096 elements", "give it to the function as an input")
+                continue
+            (name, origin), tensor = waiting.pop(0)
+            spec = InputSpec(name, converter.tensor(value), origin, statistics(tensor))
+            inputs.append(spec)
+            nodes[node] = Node(name, "placeholder", [], {}, spec.tensor)
+            placeholders.append(nodes[node])
+        elif node.op == "call_function":
+            value = node.meta.get("val")
+            if isinstance(value, (torch.SymInt, torch.SymFloat, torch.SymBool, int, float, bool)):
+                if "_local_scalar_dense" in str(node.target):
+                    raise Refused(
+                        "aten._local_scalar_dense.default reads a value on the host (.item())",
+                        "keep it a tensor: torch.where instead of if, masks instead of sizes",
+                    )
+                continue
+            target = "getitem" if node.target.__name__ == "getitem" else str(node.target)
+            if target.startswith(("aten._assert", "aten.sym_", "aten._check")):
+                continue
+            line, text = source_of(node)
+            made = Node(
+                node.name,
+                target,
+                [converted(a) for a in node.args],
+                {k: converted(v) for k, v in node.kwargs.items()},
+                converter.tensor(value),
+                text,
+                line,
+            )
+            from .graph import walk
+
+            for used in walk([made.args, made.kwargs]):
+                used.users.append(made)
+            nodes[node] = made
+            order.append(made)
+        elif node.op == "get_attr":
+            raise Refused("control flow on data (torch.cond, map, scan)", "write it with torch.where or a loop of fixed length")
+        elif node.op == "output":
+            results = node.args[0]
+            taken_outputs = taken | set(examples)
+            for spec, result in zip(signature.output_specs, results):
+                if result is None:
+                    continue
+                kind = spec.kind.name
+                if not isinstance(result, torch.fx.Node) or not isinstance(result.meta.get("val"), torch.Tensor):
+                    raise Refused("a result is no tensor", "return tensors alone")
+                if kind == "USER_INPUT_MUTATION":
+                    position = [n.name for n in lowered.graph.nodes if n.op == "placeholder"].index(spec.target)
+                    wanted = specs[position][0] + "_after"
+                    inputs[position].mutated = True
+                elif kind == "USER_OUTPUT":
+                    wanted = "out"
+                else:
+                    raise Refused(f"a result of the kind {kind}")
+                name = identifier(wanted, taken_outputs)
+                taken_outputs.add(name)
+                outputs.append((name, nodes[result]))
+                nodes[result].users.append(None)
+    if not outputs:
+        raise Refused("the function returns nothing")
+    if len([n for n, _ in outputs if n.startswith("out")]) > 1:
+        renames = {}
+        count = 0
+        for position, (name, node) in enumerate(outputs):
+            if name.startswith("out"):
+                wanted = problem.output_names[count] if count < len(problem.output_names) else f"out{count}"
+                count += 1
+                renames[position] = identifier(wanted, taken | set(examples) | {n for n, _ in outputs})
+        outputs = [(renames.get(i, n), node) for i, (n, node) in enumerate(outputs)]
+    elif problem.output_names:
+        outputs = [
+            (identifier(problem.output_names[0], taken | set(examples)) if n.startswith("out") else n, node) for n, node in outputs
+        ]
+    constraints, notes = constraints_of(shape_env, converter)
+    axes = {}
+    for symbol, axis in names.items():
+        bounds = lowered.range_constraints.get(symbol)
+        low = finite(bounds.lower if bounds is not None else 1, 1)
+        high = finite(bounds.upper if bounds is not None else None, None)
+        low = 1 if low <= 2 else low
+        axes[axis.name] = {"min": low, "max": high if high is not None and high < 1 << 40 else None, "example": examples[axis.name]}
+    if how == "arguments" and state:
+        notes.append("extents of parameters are constants: torch.export could not free them")
+    elif how == "none" and not specialised:
+        notes.append("all extents are constants: torch.export could not free them")
+    return Graph(inputs, placeholders, order, outputs, axes, constraints, notes)

@@ -1,0 +1,393 @@
+"""The op folder's files: op.json, reference.cu, reference.json, workloads.jsonl, the naive candidate.
+
+What the function does not say is inferred from how it uses its inputs, and listed for review in
+import.json: domains (indices, positive numbers, probabilities), extents' ranges, properties.
+"""
+
+import hashlib
+import json
+import pathlib
+import re
+
+import sympy
+
+from . import index
+from .graph import Node, Refused, walk
+from .kernels import Planner, identifier, printable
+from .lower import Lowering
+from .naive import SHIM
+from .values import Input, Literal, Pointwise, Value, View, kind_of
+
+FLOATS = ("bf16", "f16", "f32")
+PLAIN = {
+    "f32": "float",
+    "f64": "double",
+    "bool": "bool",
+    "i8": "signed char",
+    "u8": "unsigned char",
+    "i16": "short",
+    "u16": "unsigned short",
+    "i32": "int",
+    "u32": "unsigned int",
+    "i64": "int64",
+    "u64": "unsigned long long",
+}
+CANDIDATE = {"bf16": "__nv_bfloat16", "f16": "__half", "f8e4m3": "__nv_fp8_e4m3", "f8e5m2": "__nv_fp8_e5m2"}
+
+
+def binding(graph, specialised):
+    """What T stands for: (dtype, choices), or (None, []) where no float tensor comes in."""
+    inputs = [s.tensor.dtype for s in graph.inputs if s.tensor.dtype in FLOATS]
+    if not inputs:
+        return None, []
+    narrow = [d for d in inputs if d != "f32"]
+    bound = max(set(narrow), key=narrow.count) if narrow else "f32"
+    if specialised:
+        return bound, [bound]
+    elsewhere = {n.dtype for n in graph.nodes if hasattr(n.meta, "dtype")} & {"bf16", "f16"}
+    if bound == "f32":
+        return bound, ["f32"] if elsewhere else ["f32", "bf16", "f16"]
+    other = {"bf16": "f16", "f16": "bf16"}[bound]
+    if other in elsewhere or other in inputs:
+        return bound, [bound]
+    return bound, [bound, other, "f32"] if "f32" not in inputs else [bound, other]
+
+
+def is_used(node, inputs):
+    return bool(node.users)
+
+
+# --- domains
+POSITIVE = {"aten.log.default", "aten.log2.default", "aten.log10.default", "aten.sqrt.default", "aten.rsqrt.default", "aten.log1p.default"}
+THROUGH = {"aten._to_copy.default", "aten.clone.default", "aten.view.default", "aten.expand.default", "aten.permute.default",
+           "aten.unsqueeze.default", "aten.squeeze.dims", "aten.alias.default", "aten.slice.Tensor", "aten.select.int", "getitem",
+           "aten.split_with_sizes.default"}  # fmt: skip
+
+
+def shown(value):
+    return float(f"{value:.6g}")
+
+
+def domains(graph, uses, axes, extra_axes):
+    """input -> domain, with a line for review each."""
+    found, notes, failures = {}, [], []
+    by_name = {s.name: s for s in graph.inputs}
+    positive = {}
+    for node, spec in zip(graph.placeholders, graph.inputs):
+        if kind_of(spec.tensor.dtype) != "real":
+            continue
+        waiting, seen = [(node, 0.0)], set()
+        while waiting:
+            at, offset = waiting.pop()
+            if at in seen:
+                continue
+            seen.add(at)
+            for user in at.users:
+                if user is None:
+                    continue
+                if user.target in THROUGH:
+                    waiting.append((user, offset))
+                elif user.target in ("aten.add.Tensor", "aten.add.Scalar") and isinstance(user.args[1], (int, float)):
+                    waiting.append((user, offset + float(user.args[1])))
+                elif user.target in POSITIVE or (
+                    user.target == "aten.pow.Tensor_Scalar" and isinstance(user.args[1], float) and user.args[1] != int(user.args[1])
+                ):
+                    floor = -1.0 if "log1p" in user.target else 0.0
+                    positive[spec.name] = max(positive.get(spec.name, -1e30), floor - offset)
+                elif user.target.startswith("aten._native_batch_norm_legit_no_training") and user.args[4] is at:
+                    positive[spec.name] = 0.0
+    for name, kind, detail in uses:
+        if name not in by_name or kind_of(by_name[name].tensor.dtype) != "int":
+            continue
+        if kind == "index":
+            detail = sympy.expand(detail)
+            axis = next((a for a, e in {**{n: index.axis(n) for n in axes}, **extra_axes}.items() if index.same(e, detail)), None)
+            if axis is None:
+                axis = identifier("classes" if not extra_axes else "count", set(axes) | set(extra_axes) | set(by_name))
+                extra_axes[axis] = detail
+            before = found.get(name)
+            if before is None:
+                found[name] = {"kind": "index", "of": axis}
+                notes.append(f"{name} holds indices below {axis}")
+        elif kind == "distinct":
+            failures.append(name)
+    for spec in graph.inputs:
+        stats, name = spec.statistics, spec.name
+        kind = kind_of(spec.tensor.dtype)
+        if name in found or kind == "bool":
+            continue
+        if kind == "int":
+            low, high = stats.get("min", 0), stats.get("max", 1)
+            low, high = (int(min(low, 0)), int(max(high, 1)))
+            found[name] = {"kind": "range", "low": low, "high": high}
+            notes.append(f"{name} is taken for whole numbers from {low} to {high}, as in the example: review this")
+            continue
+        domain = {}
+        low, high, std, mean = (stats.get(k, d) for k, d in (("min", -1.0), ("max", 1.0), ("std", 1.0), ("mean", 0.0)))
+        if name in positive and low >= positive[name]:
+            least = positive[name]
+            if high <= 1 and low >= 0 and least >= 0:
+                domain = {"kind": "range", "low": shown(max(least, 2.0**-10)), "high": 1.0}
+                notes.append(f"{name} is taken for numbers from {domain['low']} to 1: it goes through a function of positive numbers")
+            else:
+                top = max(4.0, 2 * high)
+                domain = {"kind": "range", "low": shown(least + 2.0**-10 if least <= 0 else least), "high": shown(top)}
+                notes.append(f"{name} is taken for numbers from {domain['low']} to {domain['high']}: it goes through a function of positive numbers")
+        elif std == std and std > 0 and (abs(mean) > std / 2 or not 0.5 <= std <= 2):
+            domain = {"typical_mean": shown(mean) if abs(mean) > std / 10 else 0.0, "typical_scale": shown(std)}
+            notes.append(f"{name} is typically {domain['typical_mean']} +- {domain['typical_scale']}, as in the example")
+        if stats.get("infinite"):
+            domain["allow_infinity"] = True
+        if domain:
+            found[name] = domain
+    return found, notes, failures
+
+
+# --- properties
+def properties(graph, deterministic=True):
+    return ["deterministic"] if deterministic else []
+
+
+def reached(graph):
+    """Inputs that an output hangs on."""
+    marks, waiting = set(), [n for _, n in graph.outputs]
+    while waiting:
+        node = waiting.pop()
+        if node in marks:
+            continue
+        marks.add(node)
+        waiting += list(walk([node.args, node.kwargs]))
+    return marks
+
+
+def largest_power(number):
+    power = 1
+    while power < number:
+        power *= 2
+    return power
+
+
+def make(problem, graph, options):
+    """All files of the op folder as {name: text}, and what to tell."""
+    specialised = options.get("specialised", False)
+    bound, choices = binding(graph, specialised)
+    lowering = Lowering(graph, {"bound": bound, "variable": len(choices) > 1, "strict": options.get("strict", False)})
+    outputs = lowering.run()
+    live = reached(graph)
+    axes = list(graph.axes)
+    types = {d: PLAIN.get(d, f"assay::{d}") for d in set(PLAIN) | set(CANDIDATE)}
+    if bound:
+        types[bound] = "T"
+    for name, value, dtype in outputs:
+        if not isinstance(value, Value):
+            raise Refused(f"the output '{name}' is complex", "return torch.view_as_real(...)")
+        if dtype in ("f64", "c64", "c128"):
+            raise Refused(f"the output '{name}' is f64: truths are computed in f64, so nothing can be held to it", "compute in f32")
+        if kind_of(dtype) != "real" and value.kind == "real":
+            raise Refused(
+                f"the output '{name}' is a whole number made of computed ones: an honest kernel may fall to either neighbour",
+                "return the number before it is cast",
+            )
+    names = set(axes) | {v.name for v in lowering.inputs}
+    planner = Planner(outputs, lowering.inputs, axes, types)
+    kernels, workspaces = planner.write()
+    extra_axes = {}
+    found, notes, failures = domains(graph, lowering.uses, axes, extra_axes)
+    if failures:
+        raise Refused(
+            f"several elements of '{failures[0]}' may point to one place, and which of them wins is chance",
+            "use an accumulating form (index_add, scatter_add, index_put_ with accumulate=True), or gather instead",
+        )
+    used_inputs = set()
+    for kernel in kernels:
+        used_inputs |= set(kernel.args)
+    inputs = {}
+    dropped = []
+    for spec, node in zip(graph.inputs, graph.placeholders):
+        if spec.name not in used_inputs:
+            dropped.append(spec.name)
+            continue
+        entry = {
+            "shape": [shape_entry(e) for e in spec.tensor.shape],
+            "dtype": "T" if spec.tensor.dtype == bound else spec.tensor.dtype,
+        }
+        if spec.name in found:
+            entry["domain"] = found[spec.name]
+        inputs[spec.name] = entry
+    if dropped:
+        notes.append("no output hangs on " + ", ".join(dropped))
+    op_axes = {}
+    limits = axis_limits(graph, {**options, "named": problem.names_sizes and not problem.workloads})
+    for name, axis in graph.axes.items():
+        if not mentions(name, graph, kernels):
+            continue
+        if specialised:
+            op_axes[name] = {"type": "const", "value": axis["example"]}
+        else:
+            op_axes[name] = {"type": "var", "min": axis["min"], "max": limits[name]}
+        if problem.axes.get(name):
+            op_axes[name]["description"] = printable(problem.axes[name])
+    for name, expression in extra_axes.items():
+        if expression.is_Integer:
+            op_axes[name] = {"type": "const", "value": int(expression)}
+        else:
+            op_axes[name] = {"type": "expr", "expression": index.code(expression)}
+    op = {
+        "schema": "assay.op/1",
+        "name": identifier(problem.name)[:60],
+        "summary": printable(problem.summary) or f"{problem.name}, imported from PyTorch.",
+        "axes": op_axes,
+    }
+    if bound:
+        op["dtypes"] = {"T": choices}
+    op["inputs"] = inputs
+    op["outputs"] = {
+        name: {"shape": [shape_entry(e) for e in value.shape] or [1], "dtype": "T" if dtype == bound else dtype}
+        for name, value, dtype in outputs
+    }
+    constraints = [c for c in graph.constraints + lowering.constraints + at_least_one(graph) if not specialised]
+    if constraints:
+        op["constraints"] = constraints[:64]
+    op["reference"] = {"source": "reference.cu", "launch": "reference.json"}
+    op["precision"] = {"accumulate": "f32"}
+    if lowering.products:
+        op["precision"]["tensor_cores"] = True
+    op["properties"] = properties(graph)
+    if len(kernels) > 64:
+        raise Refused(f"the function takes {len(kernels)} kernels", "split it into several")
+    source = pathlib.Path(problem.source).read_text(errors="replace")
+    provenance = {
+        "schema": "assay.import/1",
+        "kind": options["kind"],
+        "function": printable(options.get("function", "")),
+        "source_sha256": hashlib.sha256(source.encode("utf-8", "replace")).hexdigest(),
+        "licence": licence_of(source),
+        "torch": options.get("torch", ""),
+        "options": {k: bool(options.get(k)) for k in ("strict", "specialised")},
+        "axes": {n: a["example"] for n, a in graph.axes.items() if n in op_axes},
+        "inferred": notes + graph.notes,
+    }
+    prologue = describe(op, graph, provenance)
+    tables = table_text(planner)
+    reference = prologue + '#include "assay/reference.cuh"\n\n'
+    if bound:
+        reference += "using T = ASSAY_T;\n\n"
+    reference += tables + "\n".join(k.text for k in kernels)
+    plan = launch(kernels, workspaces, "Real")
+    workloads = []
+    example = {n: op_axes[n] and graph.axes[n]["example"] for n in op_axes if n in graph.axes and op_axes[n]["type"] == "var"}
+    if example and all(v and v <= op_axes[n]["max"] for n, v in example.items()):
+        workloads.append({"axes": example, "note": "the example"})
+    known = {n for n in op_axes if op_axes[n]["type"] == "var"}
+    for w in problem.workloads:
+        kept = {n.lower(): v for n, v in w["axes"].items() if n.lower() in known}
+        if set(kept) == known and all(op_axes[n]["min"] <= v <= op_axes[n]["max"] for n, v in kept.items()):
+            workloads.append({"axes": kept, "note": printable(w.get("note", ""))})
+    files = {
+        "op.json": dump(op),
+        "reference.cu": reference,
+        "reference.json": dump(plan),
+        "import.json": dump(provenance),
+        "naive/kernel.cu": naive(prologue, tables, kernels, bound, types),
+        "naive/launch.json": dump(launch(kernels, workspaces, "f32")),
+    }
+    if workloads:
+        files["workloads.jsonl"] = "".join(json.dumps(w) + "\n" for w in workloads)
+    return files, {"name": op["name"], "notes": provenance["inferred"], "kernels": len(kernels), "axes": provenance["axes"]}
+
+
+def mentions(name, graph, kernels):
+    symbol = index.axis(name)
+    shapes = [s.tensor.shape for s in graph.inputs] + [n.shape for _, n in graph.outputs]
+    return any(symbol in sympy.sympify(e).free_symbols for shape in shapes for e in shape) or any(name in k.args for k in kernels)
+
+
+def at_least_one(graph):
+    """Constraints that keep extents from becoming empty: a window is no larger than what it slides over."""
+    texts = []
+    for shape in [n.shape for n in graph.nodes if hasattr(n.meta, "shape")]:
+        for e in shape:
+            e = sympy.sympify(e)
+            if e.is_Integer or index.nonnegative(e - 1):
+                continue
+            if isinstance(e, index.FloorDiv) and index.nonnegative(e.args[0] - e.args[1]):
+                continue
+            text = f"{index.code(e)} >= 1"
+            if text not in texts:
+                texts.append(text)
+    return texts
+
+
+def axis_limits(graph, options):
+    """The largest value of each axis: sixteen times the example's; 4096 where the problem names sizes without
+    an example."""
+    limits = {}
+    for name, axis in graph.axes.items():
+        top = 4096 if options.get("named") else max(64, 16 * largest_power(axis["example"] or 1))
+        if axis["max"] is not None:
+            top = min(top, axis["max"])
+        limits[name] = max(top, axis["min"])
+    return limits
+
+
+def shape_entry(e):
+    e = sympy.sympify(e)
+    return int(e) if e.is_Integer else index.code(e)
+
+
+def launch(kernels, workspaces, real):
+    plan = {
+        "schema": "assay.launch/1",
+        "kernels": [{"entry": k.entry, "grid": k.grid, "block": k.block, "args": k.args} for k in kernels],
+    }
+    if workspaces:
+        dtype = {"real": real, "int": "i64", "bool": "bool"}
+        plan["workspace"] = [
+            {"name": n, "dtype": dtype[kind], "shape": [shape_entry(e) for e in shape] or [1]} for n, kind, shape in workspaces
+        ]
+    return plan
+
+
+def describe(op, graph, provenance):
+    lines = [f"// {op['name']}: {op['summary']}", "//", "// Lowered from PyTorch; the comments quote the lines that it came from."]
+    if provenance["licence"]:
+        lines.append(f"// {provenance['licence']}")
+    return "\n".join(lines) + "\n"
+
+
+def licence_of(source):
+    found = re.search(r"^[#\s]*((?:SPDX-License-Identifier|Copyright|License)[^\n]{0,160})", source, re.M | re.I)
+    return printable(found[1].strip()) if found else ""
+
+
+def table_text(planner):
+    text = ""
+    for value, name in planner.tables.items():
+        ctype = {"real": "double", "int": "int64", "bool": "bool"}[value.kind]
+        numbers = ", ".join(("true" if n else "false") if value.kind == "bool" else literal(n) for n in value.numbers)
+        text += f"__device__ const {ctype} {name}[] = {{{numbers}}};\n"
+    return text + ("\n" if text else "")
+
+
+def literal(number):
+    if isinstance(number, float):
+        if number != number or number in (float("inf"), float("-inf")):
+            raise Refused("a constant tensor holds numbers that are not finite", "give it to the function as an input")
+        return repr(number)
+    return f"{int(number)}ll"
+
+
+def naive(prologue, tables, kernels, bound, types):
+    text = prologue + "#include <cuda_bf16.h>\n#include <cuda_fp16.h>\n#include <cuda_fp8.h>\n\n"
+    if bound:
+        text += "using T = ASSAY_T;\n"
+    text += SHIM + "\n" + tables.replace("const double", "const float")
+    body = "\n".join(k.text for k in kernels)
+    return text + body.replace("__global__ void", 'extern "C" __global__ void')
+
+
+def dump(document):
+    return json.dumps(document, indent=2) + "\n"
+
+
+__all__ = ["make", "Input", "Literal", "Node", "Pointwise", "View", "is_used"]

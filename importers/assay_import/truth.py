@@ -1,0 +1,101 @@
+"""The function in f64 by torch itself, for `assay import --check`.
+
+The exported graph, before it is decomposed, is run with f64 in place of every wider float: so the
+check does not share torch's decompositions, nor any of ours, with what it checks. Permitted roundings
+are not made, as the reference's truth does not make them; with --strict, prescribed ones are.
+"""
+
+import torch
+
+from . import export
+from .graph import Refused
+
+NARROW = (torch.bfloat16, torch.float16)
+WIDE = (torch.bfloat16, torch.float16, torch.float32)
+EIGHT = (torch.float8_e4m3fn, torch.float8_e5m2)
+NAMES = {name: dtype for dtype, name in export.DTYPES.items()}
+
+
+class Exact(torch.fx.Interpreter):
+    """Runs a graph with f64 for all floats."""
+
+    def __init__(self, module, strict):
+        super().__init__(module)
+        self.strict = strict
+
+    def run_node(self, n):
+        result = super().run_node(n)
+        value = n.meta.get("val")
+        if n.op == "call_function" and isinstance(result, torch.Tensor) and isinstance(value, torch.Tensor):
+            if value.dtype in EIGHT:
+                limit = torch.finfo(value.dtype).max
+                return result.clamp(-limit, limit).to(value.dtype).to(torch.float64)
+            if self.strict and value.dtype in NARROW:
+                return result.to(value.dtype).to(torch.float64)
+        return result
+
+    def call_function(self, target, args, kwargs):
+        name = str(target)
+        if name.startswith(("aten._assert", "aten.sym_constrain")) or "assert" in name:
+            return None
+        exchange = lambda a: torch.float64 if a in (*WIDE, *EIGHT) else a  # noqa: E731
+        args, kwargs = torch.utils._pytree.tree_map_only(torch.dtype, exchange, (args, kwargs))
+        return super().call_function(target, args, kwargs)
+
+    def call_module(self, target, args, kwargs):
+        return None  # guards on extents
+
+
+def tensors_of(case, data):
+    """The inputs of one case, by name."""
+    found = {}
+    for name, place in case["inputs"].items():
+        raw = bytearray(data[place["offset"] : place["offset"] + place["bytes"]])
+        dtype = NAMES[place["dtype"]]
+        if not raw:
+            found[name] = torch.empty(place["shape"], dtype=dtype)
+            continue
+        found[name] = torch.frombuffer(raw, dtype=torch.uint8).view(dtype).reshape(place["shape"])
+    return found
+
+
+def answer(problem, request):
+    """{"cases": [{output: hexadecimal f64}]} for the cases of a request."""
+    graph = export.export(problem, request.get("specialised", False))
+    exported, examples, state, _ = export.program(problem, request.get("specialised", False))
+    with open(request["check"]["data"], "rb", closefd=False) as file:
+        data = file.read()
+    lifted = exported.graph_signature.inputs_to_lifted_tensor_constants
+    results = []
+    for case in request["check"]["cases"]:
+        given = tensors_of(case, data)
+        arguments, own = [], {}
+        waiting = list(zip(graph.inputs, examples))
+        for node in exported.graph.nodes:
+            if node.op != "placeholder":
+                continue
+            if node.name in lifted:
+                tensor = exported.constants[lifted[node.name]]
+            else:
+                spec, example = waiting.pop(0)
+                tensor = given.get(spec.name, example)
+                own[spec.name] = len(arguments)
+            arguments.append(tensor.to(torch.float64) if tensor.dtype in (*WIDE, *EIGHT) else tensor.clone())
+        with torch.no_grad():
+            made = Exact(exported.graph_module, request.get("strict", False)).run(*arguments)
+        made = [m for m in torch.utils._pytree.tree_leaves(made) if isinstance(m, torch.Tensor)]
+        after = [n for n, _ in graph.outputs if n.endswith("_after")]
+        named = [n for n, _ in graph.outputs if n not in after]
+        if len(made) < len(named):
+            raise Refused("torch returned fewer tensors than were exported")
+        outputs = dict(zip(named, made[len(made) - len(named) :]))
+        for n in after:
+            outputs[n] = arguments[own[n.removesuffix("_after")]]
+        results.append({n: hexadecimal(t) for n, t in outputs.items()})
+    return {"cases": results}
+
+
+def hexadecimal(tensor):
+    """The elements as f64, little end first."""
+    flat = tensor.detach().to(torch.float64).contiguous().flatten()
+    return bytes(flat.view(torch.uint8).tolist()).hex()

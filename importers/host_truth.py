@@ -1,0 +1,162 @@
+"""Runs an imported reference on the host, in double, without the emulator: the C++ compiler takes its text, with the
+reference language's words as plain functions of double. For tests of lowering alone; the judge never does this.
+"""
+
+import ctypes
+import json
+import math
+import pathlib
+import re
+import subprocess
+import tempfile
+
+import torch
+
+SHIM = r"""
+#include <cmath>
+#include <cstdint>
+typedef long long int64;
+typedef double Real;
+typedef bool Decision;
+typedef double T;
+static int64 thread_number;
+static int64 thread_index() { return thread_number; }
+namespace assay {
+typedef double bf16; typedef double f16; typedef double f32; typedef double f8e4m3; typedef double f8e5m2;
+static double infinity() { return INFINITY; }
+}
+struct e4m3 {};
+template <class U> double may_round_to(double x) { return x; }
+template <class U> double may_round_to(double x, double) { return x; }
+static double eight(double x) {
+  if (x == 0 || !std::isfinite(x)) return x;
+  int e; std::frexp(x, &e); e = e - 1 < -6 ? -6 : e - 1;
+  const double q = std::ldexp(1.0, e - 3), r = std::nearbyint(x / q) * q;
+  return r > 448 ? 448 : r < -448 ? -448 : r;
+}
+template <class U> double round_to(double x) { return eight(x); }
+static bool less(double a, double b) { return a < b; }
+static bool less_equal(double a, double b) { return a <= b; }
+static bool equal(double a, double b) { return a == b; }
+template <class N> bool greater(N a, N b) { return a > b; }
+template <class N> bool lesser(N a, N b) { return a < b; }
+template <class N> bool greater_or_equal(N a, N b) { return a >= b; }
+template <class N> bool lesser_or_equal(N a, N b) { return a <= b; }
+static bool holds(bool x) { return x; }
+template <class U> U select(bool c, U x, U y) { return c ? x : y; }
+static int64 whole(double x) { return (int64)x; }
+static int64 wrapped(int64 i, int64 n) { return i < 0 ? i + n : i; }
+static int64 larger_of(int64 a, int64 b) { return a < b ? b : a; }
+static int64 smaller_of(int64 a, int64 b) { return a < b ? a : b; }
+static int64 floor_div(int64 a, int64 b) { return a / b - (a % b != 0 && (a < 0) != (b < 0)); }
+static int64 floor_mod(int64 a, int64 b) { return a - floor_div(a, b) * b; }
+static double max(double a, double b) { return a != a || a >= b ? a : b; }
+static double min(double a, double b) { return a != a || a <= b ? a : b; }
+static double average(double s, double n) { return s / n; }
+static double affine(double x, double m, double f, double s) { return (x - m) * f + s; }
+static double rsqrt(double x) { return 1 / std::sqrt(x); }
+static double sigmoid(double x) { return 1 / (1 + std::exp(-x)); }
+static double softplus(double x) { return std::fmax(x, 0.0) + std::log1p(std::exp(-std::fabs(x))); }
+static double sign(double x) { return x > 0 ? 1 : x < 0 ? -1 : x; }
+static double turn_cos(int64 k, int64 n) { return std::cos(2 * M_PI * (double)(k % n) / (double)n); }
+static double turn_sin(int64 k, int64 n) { return std::sin(2 * M_PI * (double)(k % n) / (double)n); }
+#define abs std::fabs
+#define round std::nearbyint
+#define __global__ static
+#define __device__ static
+"""
+
+
+def evaluate(expression, axes):
+    if isinstance(expression, int):
+        return expression
+    names = {"ceil_div": lambda a, b: -(-a // b), "round_up": lambda a, b: -(-a // b) * b, "min": min, "max": max}
+    return eval(expression.replace("/", "//"), {"__builtins__": {}}, {**names, **axes})  # noqa: S307 - our own text
+
+
+def satisfied(op, axes):
+    try:
+        return all(evaluate(re.sub(r"&&", " and ", c), axes) for c in op.get("constraints", []))
+    except ZeroDivisionError:
+        return False
+
+
+def axes_of(op, generator, reach):
+    """Random extents that satisfy the op's constraints, or None."""
+    for _ in range(400):
+        axes = {}
+        for name, axis in op["axes"].items():
+            if axis["type"] == "const":
+                axes[name] = axis["value"]
+            elif axis["type"] == "var":
+                high = min(axis["max"], max(axis["min"], reach))
+                axes[name] = int(torch.randint(axis["min"], high + 1, (), generator=generator))
+        for name, axis in op["axes"].items():
+            if axis["type"] == "expr":
+                axes[name] = evaluate(axis["expression"], axes)
+        if satisfied(op, axes):
+            return axes
+    return None
+
+
+WIDTHS = {"i8": torch.int8, "u8": torch.uint8, "i16": torch.int16, "i32": torch.int32, "i64": torch.int64, "bool": torch.bool}
+
+
+def inputs_of(op, axes, generator):
+    found = {}
+    for name, spec in op["inputs"].items():
+        shape = [evaluate(e, axes) for e in spec["shape"]]
+        domain = spec.get("domain", {})
+        kind = domain.get("kind", "any")
+        if kind == "index":
+            value = torch.randint(0, axes[domain["of"]], shape, generator=generator)
+        elif kind == "range" and spec["dtype"] in WIDTHS:
+            value = torch.randint(int(domain["low"]), int(domain["high"]) + 1, shape, generator=generator)
+        elif kind == "range":
+            value = torch.rand(shape, generator=generator, dtype=torch.float64) * (domain["high"] - domain["low"]) + domain["low"]
+        elif spec["dtype"] in WIDTHS:
+            value = torch.randint(0, 2, shape, generator=generator)
+        else:
+            value = torch.randn(shape, generator=generator, dtype=torch.float64)
+        found[name] = value.to(WIDTHS.get(spec["dtype"], torch.float64)).contiguous()
+    return found
+
+
+class Host:
+    """A compiled reference."""
+
+    def __init__(self, files):
+        self.op = json.loads(files["op.json"])
+        self.plan = json.loads(files["reference.json"])
+        text = files["reference.cu"].replace('#include "assay/reference.cuh"', SHIM).replace("using T = ASSAY_T;", "")
+        text = re.sub(r"Out<[^>]*>\*", "double*", text)
+        text = re.sub(r"const (float|assay::\w+)\*", "const double*", text)
+        for kernel in self.plan["kernels"]:
+            head = re.search(r"__global__ void " + kernel["entry"] + r"\(([^)]*)\)", text)
+            count = len(head[1].split(","))
+            types = [re.sub(r"\s*\w+$", "", p.strip()) for p in head[1].split(",")]
+            casts = ", ".join(f"({t})a[{i}]" if "*" in t else f"(int64)(intptr_t)a[{i}]" for i, t in enumerate(types))
+            text += f'extern "C" void run_{kernel["entry"]}(void** a, int64 n) {{ for (thread_number = 0; thread_number < n; ++thread_number) {kernel["entry"]}({casts}); }}\n'
+            assert count == len(kernel["args"])
+        self.folder = tempfile.TemporaryDirectory()
+        source = pathlib.Path(self.folder.name) / "reference.cc"
+        source.write_text(text)
+        library = source.with_suffix(".so")
+        done = subprocess.run(["c++", "-O1", "-w", "-shared", "-fPIC", "-o", str(library), str(source)], capture_output=True, text=True)
+        if done.returncode:
+            raise AssertionError(done.stderr[:2000] + "\n" + files["reference.cu"])
+        self.library = ctypes.CDLL(str(library))
+
+    def run(self, axes, inputs):
+        buffers = dict(inputs)
+        for name, spec in self.op["outputs"].items():
+            buffers[name] = torch.full([evaluate(e, axes) for e in spec["shape"]], math.nan, dtype=torch.float64)
+        for spec in self.plan.get("workspace", []):
+            dtype = {"Real": torch.float64, "i64": torch.int64, "bool": torch.bool}[spec["dtype"]]
+            buffers[spec["name"]] = torch.zeros([evaluate(e, axes) for e in spec["shape"]], dtype=dtype)
+        for kernel in self.plan["kernels"]:
+            threads = evaluate(kernel["grid"][0], axes) * kernel["block"][0]
+            values = [buffers[a].data_ptr() if a in buffers else axes[a] for a in kernel["args"]]
+            array = (ctypes.c_void_p * len(values))(*[ctypes.c_void_p(v) for v in values])
+            getattr(self.library, "run_" + kernel["entry"])(array, ctypes.c_longlong(threads))
+        return {name: buffers[name] for name in self.op["outputs"]}

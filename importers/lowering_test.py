@@ -1,0 +1,220 @@
+#!/usr/bin/env python3
+"""Tests of the package assay_import. They need torch: $ASSAY_PYTHON, .deps/torch, or this Python's own.
+
+Without torch they are skipped (exit 77) with a line that says how to get it.
+"""
+
+import importlib.util
+import os
+import pathlib
+import re
+import sys
+import tempfile
+import unittest
+
+HERE = pathlib.Path(__file__).resolve().parent
+CORPUS = HERE.parent / "corpus" / "torch"
+sys.dont_write_bytecode = True
+
+if importlib.util.find_spec("torch") is None:
+    for python in (os.environ.get("ASSAY_PYTHON", ""), str(HERE.parent / ".deps/torch/bin/python3")):
+        if python and os.path.exists(python) and not os.environ.get("ASSAY_LOWERING_TEST"):
+            os.execve(python, [python, *sys.argv], {**os.environ, "ASSAY_LOWERING_TEST": "1"})
+    print("skipped: there is no torch; scripts/fetch_torch.sh fetches it, or set ASSAY_PYTHON to a Python that has it")
+    sys.exit(77)
+
+sys.path.insert(0, str(HERE))
+os.environ.setdefault("TORCH_LOGS", "-all")
+
+from assay_import import __main__ as package  # noqa: E402
+from assay_import import index, lower, table  # noqa: E402
+
+
+def imported(source, function="f", **options):
+    """The package's answer for a problem given as text."""
+    with tempfile.TemporaryDirectory() as folder:
+        path = pathlib.Path(folder) / "problem.py"
+        path.write_text("import torch\nimport torch.nn.functional as F\n" + source)
+        return package.answer({"kind": "torch", "path": str(path), "function": function, **options})
+
+
+def reference(source, **options):
+    answer = imported(source, **options)
+    if "refused" in answer:
+        raise AssertionError(answer["refused"])
+    return answer["files"]["reference.cu"]
+
+
+class Index(unittest.TestCase):
+    def setUp(self):
+        self.n, self.m = index.axis("n"), index.axis("m")
+        self.i, self.j = index.variable("i", self.n), index.variable("j", self.m)
+
+    def test_divisions_of_what_was_flattened_disappear(self):
+        flat = self.i * self.m + self.j
+        self.assertEqual(index.floordiv(flat, self.m), self.i)
+        self.assertEqual(index.mod(flat, self.m), self.j)
+
+    def test_divisions_that_are_needed_stay(self):
+        self.assertTrue(index.mod(self.i, self.m).has(index.Mod))
+        self.assertTrue(index.floordiv(self.i + 1, self.n).has(index.FloorDiv))
+
+    def test_sums_of_extents_divide_too(self):
+        width = self.n + 1
+        flat = self.j * width + self.i
+        self.assertEqual(index.floordiv(flat, width), self.j)
+        self.assertEqual(index.mod(flat, width), self.i)
+
+    def test_reshapes_stay_apart(self):
+        half = index.axis("half")
+        k = index.variable("k", half)
+        old, new = [self.n, 2 * half], [self.n, 2, half]
+        two = index.variable("t", 2)
+        self.assertEqual(index.regroup([self.i, two, k], old, new), [self.i, two * half + k])
+        both = index.variable("b", 2 * half)
+        self.assertEqual(index.regroup([self.i, both], new, old)[0], self.i)
+
+    def test_code_is_right_whatever_the_signs(self):
+        values = {"n": 5, "m": 3, "i": 4, "j": 2}
+        for e in (
+            self.i * self.m - self.j - 1,
+            (self.n + 1) * (self.m + 2) - self.i,
+            -self.i + self.n * self.m,
+            index.FloorDiv(self.i + 7, self.m) * self.n,
+            index.Mod(self.i * 5, self.n + 1) - 2 * self.j,
+        ):
+            expected = e.replace(index.FloorDiv, lambda a, b: a // b).replace(index.Mod, lambda a, b: a % b)
+            got = eval(index.code(e).replace("/", "//"), {}, values)  # noqa: S307
+            self.assertEqual(got, int(expected.subs({s: values[s.name] for s in e.free_symbols})), index.code(e))
+
+    def test_addresses_agree_with_flat_numbers(self):
+        values = {"n": 5, "m": 3, "i": 4, "j": 2}
+        indices, extents = [self.i, self.j - 1, self.i + 2], [self.n, self.m, self.n + 3]
+        flat = index.flatten(indices, extents)
+        got = eval(index.address(indices, extents), {}, values)  # noqa: S307
+        self.assertEqual(got, int(flat.subs({s: values[s.name] for s in flat.free_symbols})))
+
+
+class Table(unittest.TestCase):
+    def test_every_row_is_lowered_or_refused_with_a_reason(self):
+        for row in table.OPERATORS.values():
+            if row.refused:
+                self.assertTrue(row.cure, row.name)
+            elif row.lower == "pointwise":
+                special = hasattr(lower.Lowering, "point_" + row.name.split(".")[1])
+                self.assertTrue(special or row.code or row.whole, row.name)
+            else:
+                self.assertTrue(hasattr(lower.Lowering, "lower_" + row.lower), row.name)
+            self.assertTrue(row.refused or row.charge, row.name)
+
+    def test_no_name_stands_twice(self):
+        self.assertEqual(len(table.OPERATORS), sum(len(rows) for _, rows in table.GROUPS))
+
+    def test_operators_of_the_published_sets_have_rows(self):
+        lines = [line for line in (HERE / "published_operators.tsv").read_text().splitlines() if not line.startswith("#")]
+        names = [line.split("\t")[0] for line in lines[1:]]
+        self.assertEqual(len(names), 113)
+        for name in names:
+            self.assertIn("aten." + name, table.OPERATORS)
+
+
+class Lowering(unittest.TestCase):
+    def test_a_row_reduction_stands_before_its_row(self):
+        text = reference('def f(x: "bf16[rows, columns]"):\n    return torch.softmax(x, -1)\n')
+        self.assertEqual(text.count("__global__"), 1)
+        self.assertLess(text.index("softmax_sum +="), text.index("/ softmax_sum"))
+        self.assertIn("// 4: return torch.softmax(x, -1)", text)
+
+    def test_a_product_and_what_follows_are_one_kernel(self):
+        text = reference(
+            'def f(x: "bf16[m, k]", w: "bf16[n, k]", b: "bf16[n]"):\n    return F.relu(F.linear(x, w, b)) * 2\n'
+        )
+        self.assertEqual(text.count("__global__"), 1)
+
+    def test_operands_that_cost_are_stored_before_a_product(self):
+        text = reference('def f(x: "f32[m, k]", w: "f32[k, n]"):\n    return torch.exp(x) @ w\n')
+        self.assertEqual(text.count("__global__"), 2)
+
+    def test_boundaries_of_16_bits_are_permitted_roundings(self):
+        source = 'def f(x: "bf16[n]", y: "bf16[n]"):\n    return (x + y) * y\n'
+        self.assertIn("may_round_to<T>(", reference(source))
+        strict = reference(source, strict=True)
+        self.assertIn("round_to<T>(", strict)
+        self.assertNotIn("may_round_to", strict)
+        wide = reference('def f(x: "f32[n]", y: "f32[n]"):\n    return (x + y) * y\n', specialised=True)
+        self.assertNotIn("round_to", wide)
+
+    def test_written_out_norms_are_affine(self):
+        source = 'def f(x: "f32[n, h]", w: "f32[h]", b: "f32[h]"):\n    m = x.mean(-1, keepdim=True)\n    v = ((x - m) ** 2).mean(-1, keepdim=True)\n    return (x - m) * torch.rsqrt(v + 1e-5) * w + b\n'
+        self.assertIn("affine(", reference(source))
+        other = 'def f(x: "f32[n, h]", m: "f32[n, 1]", w: "f32[h]", b: "f32[h]"):\n    return (x - m) * w + b\n'
+        self.assertNotIn("affine(", reference(other))
+
+    def test_probabilities_may_be_rounded_before_the_division(self):
+        source = 'def f(q: "bf16[h, n, d]", k: "bf16[h, m, d]", v: "bf16[h, m, d]"):\n    return F.scaled_dot_product_attention(q, k, v)\n'
+        self.assertRegex(reference(source), r"may_round_to<T>\(\w+\[[^\]]+\], \w+\)")
+
+    def test_a_sum_by_its_count_is_an_average(self):
+        self.assertIn("average(", reference('def f(x: "f32[n, h]"):\n    return x.sum(-1) / x.shape[-1]\n'))
+        self.assertNotIn("average(", reference('def f(x: "f32[n, h]"):\n    return x.sum(-1) / 7\n'))
+
+    def test_choices_among_inputs_are_imported_and_those_among_computed_numbers_refused(self):
+        self.assertNotIn("refused", imported('def f(x: "f32[n, h]"):\n    return x.argmax(-1)\n'))
+        refused = imported('def f(x: "f32[n, h]"):\n    return torch.exp(x).argmax(-1)\n')["refused"]
+        self.assertIn("aten.argmax.default", refused["what"])
+        self.assertEqual(refused["line"], 4)
+
+    def test_scatters_that_depend_on_chance_are_refused(self):
+        self.assertNotIn(
+            "refused", imported('def f(x: "f32[n, h]", i: "i64[m]", y: "f32[m, h]"):\n    return x.index_add(0, i, y)\n')
+        )
+        refused = imported('def f(x: "f32[n, h]", i: "i64[m]", y: "f32[m, h]"):\n    return x.index_copy(0, i, y)\n')["refused"]
+        self.assertIn("chance", refused["what"])
+
+    def test_random_operators_are_refused_by_name(self):
+        refused = imported('def f(x: "f32[n]"):\n    return x * torch.rand_like(x)\n')["refused"]
+        self.assertIn("aten.rand_like.default draws random numbers", refused["what"])
+        self.assertTrue(refused["cure"])
+
+    def test_domains_follow_use(self):
+        import json
+
+        def domain(source, name):
+            return json.loads(imported(source)["files"]["op.json"])["inputs"][name].get("domain")
+
+        self.assertEqual(
+            domain('def f(t: "f32[vocab, h]", i: "i64[n]"):\n    return F.embedding(i, t)\n', "i"),
+            {"kind": "index", "of": "vocab"},
+        )
+        positive = "def f(x):\n    return torch.log(x)\ndef f_inputs():\n    return [torch.rand(6, 8) * 3 + 0.1]\n"
+        self.assertEqual(domain(positive, "x")["kind"], "range")
+        anything = "def f(x):\n    return torch.exp(x)\ndef f_inputs():\n    return [torch.randn(6, 8)]\n"
+        self.assertIsNone(domain(anything, "x"))
+
+    def test_extents_are_variables_unless_told_otherwise(self):
+        import json
+
+        source = 'def f(x: "f32[n, 24]"):\n    return x * 2\n'
+        free = json.loads(imported(source)["files"]["op.json"])
+        self.assertEqual({a["type"] for a in free["axes"].values()}, {"var"})
+        fixed = json.loads(imported(source, specialised=True)["files"]["op.json"])
+        self.assertEqual(fixed["inputs"]["x"]["shape"], [6, 24])
+
+    def test_no_name_of_the_problem_becomes_code(self):
+        source = 'def f(x: "f32[n]"):\n    y = x * 2  # */ " \\\\ \n    return y\n'
+        text = reference(source)
+        for line in text.splitlines():
+            self.assertFalse(line.rstrip().endswith("\\"), line)
+
+    def test_problems_of_the_corpus_that_are_to_be_refused_are(self):
+        source = (CORPUS / "refused.py").read_text()
+        for name, word in re.findall(r'def (\w+)\([^\n]*\n\s+"""(\w+)"""', source):
+            with self.subTest(name):
+                answer = imported(source, function=name)
+                self.assertIn("refused", answer)
+                self.assertIn(word, answer["refused"]["what"])
+                self.assertTrue(answer["refused"]["cure"])
+
+
+if __name__ == "__main__":
+    unittest.main()
