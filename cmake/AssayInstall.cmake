@@ -15,6 +15,7 @@ install(TARGETS assay-worker RUNTIME DESTINATION libexec/assay COMPONENT program
 install(DIRECTORY ops DESTINATION share/assay COMPONENT programs
   PATTERN "*.cc" EXCLUDE PATTERN "*.h" EXCLUDE PATTERN "*.in" EXCLUDE PATTERN CMakeLists.txt EXCLUDE)
 install(DIRECTORY prompts DESTINATION share/assay COMPONENT programs)
+install(DIRECTORY importers/assay_import DESTINATION share/assay/importers COMPONENT programs PATTERN __pycache__ EXCLUDE)
 install(FILES scripts/jsonl_to_parquet.py DESTINATION share/assay/scripts COMPONENT programs)
 install(DIRECTORY runs/schema/ batch/schemas/ dataset/schemas/ rewards/schemas/ DESTINATION share/assay/schemas COMPONENT programs
   FILES_MATCHING PATTERN "*.schema.json")

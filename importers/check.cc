@@ -127,11 +127,17 @@ Result<Agreement> CheckImport(const Problem& problem, const ops::Instance& insta
   for (std::size_t i = 0; i < all.size(); ++i) {
     ASSAY_TRY(const auto truth, oracle.Evaluate(instance, all[i], inputs[i]));
     const Json& torch = answer["cases"][i];
-    for (const auto& [name, output] : truth->outputs) {
-      if (!torch.is_object() || !torch.contains(name) || !torch[name].is_string())
-        return Fail(ErrorKind::kMalformedInput, fmt::format("lacks the output '{}'", name), place);
-      ASSAY_TRY(const auto values, Doubles(torch[name].get<std::string>(), place));
-      Compare(name, output, values, cases::Describe(all[i], instance), agreement);
+    for (const ops::TensorSpec& spec : instance.op.outputs) {
+      // Of equal scores either side may name another one.
+      if (spec.relation.kind == ops::Relation::Kind::kChoice) continue;
+      const auto found = truth->outputs.find(spec.name);
+      if (found == truth->outputs.end() || !torch.is_object() || !torch.contains(spec.name) ||
+          !torch[spec.name].is_string()) {
+        return Fail(ErrorKind::kMalformedInput, fmt::format("lacks the output '{}'", spec.name),
+                    place);
+      }
+      ASSAY_TRY(const auto values, Doubles(torch[spec.name].get<std::string>(), place));
+      Compare(spec.name, found->second, values, cases::Describe(all[i], instance), agreement);
     }
     ++agreement.cases;
   }

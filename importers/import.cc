@@ -4,9 +4,9 @@
 
 #include <algorithm>
 #include <array>
+#include <cctype>
 #include <system_error>
 
-#include "base/text.h"
 #include "ops/names.h"
 
 namespace assay::importers {

@@ -5,6 +5,7 @@ Without torch they are skipped (exit 77) with a line that says how to get it.
 """
 
 import importlib.util
+import json
 import os
 import pathlib
 import re
@@ -158,11 +159,32 @@ class Lowering(unittest.TestCase):
         self.assertIn("average(", reference('def f(x: "f32[n, h]"):\n    return x.sum(-1) / x.shape[-1]\n'))
         self.assertNotIn("average(", reference('def f(x: "f32[n, h]"):\n    return x.sum(-1) / 7\n'))
 
-    def test_choices_among_inputs_are_imported_and_those_among_computed_numbers_refused(self):
-        self.assertNotIn("refused", imported('def f(x: "f32[n, h]"):\n    return x.argmax(-1)\n'))
-        refused = imported('def f(x: "f32[n, h]"):\n    return torch.exp(x).argmax(-1)\n')["refused"]
+    def test_a_choice_that_is_an_output_is_the_judges_and_a_hidden_one_is_refused(self):
+        files = imported('def f(x: "f32[n, h]"):\n    return torch.exp(x).argmax(-1)\n')["files"]
+        outputs = json.loads(files["op.json"])["outputs"]
+        self.assertEqual(outputs["out"]["relation"], {"kind": "choice", "scores": "out_scores", "best": "largest"})
+        self.assertTrue(outputs["out_scores"]["hidden"])
+        self.assertNotIn("naive/kernel.cu", files)
+        refused = imported('def f(x: "f32[n, h]", y: "f32[h, m]"):\n    return y[torch.exp(x).argmax(-1)]\n')["refused"]
         self.assertIn("aten.argmax.default", refused["what"])
         self.assertEqual(refused["line"], 4)
+
+    def test_what_is_written_to_is_updated(self):
+        files = imported('def f(x: "f32[n]", y: "f32[n]"):\n    x.add_(y)\n    return x * 2\n')["files"]
+        self.assertEqual(json.loads(files["op.json"])["outputs"]["x_after"], {"updates": "x"})
+
+    def test_rows_that_no_kernel_mixes_are_independent(self):
+        def rows(source):
+            return json.loads(imported(source)["files"]["op.json"])["properties"]
+
+        self.assertIn({"independent_rows": ["x", "n"]}, rows('def f(x: "f32[n, h]"):\n    return torch.softmax(x, -1)\n'))
+        self.assertNotIn({"independent_rows": ["x", "n"]}, rows('def f(x: "f32[n, h]"):\n    return torch.softmax(x, 0)\n'))
+        self.assertNotIn({"independent_rows": ["x", "n"]}, rows('def f(x: "f32[n, h]"):\n    return torch.flip(x, [0])\n'))
+
+    def test_sums_by_index_promise_no_order(self):
+        source = 'def f(x: "f32[n, h]", i: "i64[m]", y: "f32[m, h]"):\n    return x.index_add(0, i, y)\n'
+        self.assertNotIn("deterministic", json.loads(imported(source)["files"]["op.json"])["properties"])
+        self.assertIn("deterministic", json.loads(imported('def f(x: "f32[n]"):\n    return x * 2\n')["files"]["op.json"])["properties"])
 
     def test_scatters_that_depend_on_chance_are_refused(self):
         self.assertNotIn(
@@ -177,8 +199,6 @@ class Lowering(unittest.TestCase):
         self.assertTrue(refused["cure"])
 
     def test_domains_follow_use(self):
-        import json
-
         def domain(source, name):
             return json.loads(imported(source)["files"]["op.json"])["inputs"][name].get("domain")
 
@@ -192,8 +212,6 @@ class Lowering(unittest.TestCase):
         self.assertIsNone(domain(anything, "x"))
 
     def test_extents_are_variables_unless_told_otherwise(self):
-        import json
-
         source = 'def f(x: "f32[n, 24]"):\n    return x * 2\n'
         free = json.loads(imported(source)["files"]["op.json"])
         self.assertEqual({a["type"] for a in free["axes"].values()}, {"var"})

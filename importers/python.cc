@@ -184,7 +184,6 @@ sandbox::Policy ImportPolicy(const Python& python, const Path& package, const Pa
       .Environment("HOME", "/tmp")
       .Environment("TMPDIR", "/tmp")
       .Environment("USER", "assay")
-      .Environment("PYTHONPATH", "/assay")
       .Environment("PYTHONDONTWRITEBYTECODE", "1")
       .Environment("CUDA_VISIBLE_DEVICES", "")
       .Allow(sandbox::SyscallSet::kRuntime)
@@ -220,12 +219,15 @@ sandbox::Policy ImportPolicy(const Python& python, const Path& package, const Pa
 Result<Json> RunInJail(const Python& python, const Path& problem, Json request,
                        std::span<const std::byte> data, const RunOptions& options) {
   Path package = options.package;
-  if (package.empty()) ASSAY_TRY(package, PackageFolder());
+  if (package.empty()) {
+    ASSAY_TRY(package, PackageFolder());
+  }
   sandbox::Policy policy = ImportPolicy(python, package, problem);
   Path bubblewrap;
   if (options.unsafe_no_jail) {
     policy.Allow(sandbox::Weakening::kNoJail).Environment("PYTHONPATH", package.string());
   } else {
+    policy.Environment("PYTHONPATH", "/assay");
     ASSAY_TRY(const sandbox::JailReport report, sandbox::ProbeJail());
     if (!report.works) return std::unexpected(report.AsError());
     bubblewrap = report.bubblewrap;

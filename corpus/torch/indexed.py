@@ -95,3 +95,26 @@ def fp8_scaled(x: "bf16[rows, 32]"):
     """Rounded to e4m3 with a scale a row, and back."""
     scale = x.float().abs().amax(-1, keepdim=True).clamp_min(1e-6) / 448.0
     return (x.float() / scale).to(torch.float8_e4m3fn).to(torch.float32) * scale
+
+
+def moe_route(x: "bf16[tokens, hidden]", gate: "bf16[experts, hidden]"):
+    """The two best experts of each token, and their shares."""
+    scores = F.linear(x.float(), gate.float())
+    best, which = torch.topk(scores, 2, dim=-1)
+    return torch.softmax(best, dim=-1), which
+
+
+def greedy_token(hidden: "bf16[tokens, width]", head: "bf16[vocab, width]"):
+    """The most likely token."""
+    return F.linear(hidden, head).argmax(-1)
+
+
+def append_in_place(cache: "f32[slots, hidden]", new: "f32[slots, hidden]"):
+    """A cache that is written to."""
+    cache.mul_(0.9).add_(new)
+    return cache.sum(-1)
+
+
+def quantise_int8(x: "f32[rows, columns]", scale: "f32[rows]"):
+    """Whole numbers of 8 bits."""
+    return torch.clamp(torch.round(x / (scale.abs()[:, None] + 0.1)), -128, 127).to(torch.int8)

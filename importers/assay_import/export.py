@@ -98,21 +98,27 @@ def program(problem, specialised=False):
             ),
         )
 
-    last = None
+    first = None
     for which in ("all", "arguments", "none"):
         try:
             with torch.no_grad():
                 exported = torch.export.export(flat, tuple(tensors), dynamic_shapes=shapes(which), strict=False)
             return exported, tensors, state, which
         except Exception as error:  # noqa: BLE001 - a problem's code may raise anything
-            last = last or error
-    text = str(last).strip() or type(last).__name__
-    raise explained(last, text)
+            first = first or error
+            if on_data(error):
+                break
+    raise explained(first, str(first).strip() or type(first).__name__)
+
+
+def on_data(error):
+    text = str(error)
+    return "DataDependent" in type(error).__name__ or "data-dependent" in text or "_local_scalar_dense" in text
 
 
 def explained(error, text):
     first = next((line.strip() for line in text.splitlines() if line.strip()), type(error).__name__)
-    if "DataDependent" in type(error).__name__ or "data-dependent" in text or "_local_scalar_dense" in text:
+    if on_data(error):
         return Refused(
             "its result's shape or its control flow depends on values: " + first[:300],
             "keep it a tensor: torch.where instead of if, masks instead of sizes",
@@ -272,6 +278,8 @@ def axis_names(exported, tensors, specs, hints, problem_names):
         if problem_names and len(candidates) == 1 and candidates[0] in same:
             names[symbol] = same[candidates[0]]
             continue
+        if wanted != fallback and wanted in taken and not problem_names:
+            wanted = fallback  # another extent that happens to have the same size
         name = identifier(wanted, taken)
         if len(candidates) == 1:
             same[candidates[0]] = index.axis(name)
@@ -311,6 +319,20 @@ def constraints_of(shape_env, converter):
         if text not in texts:
             texts.append(text)
     return texts, notes
+
+
+CHOOSERS = ("aten.topk.default", "aten.sort.default", "aten.sort.stable", "aten.max.dim", "aten.min.dim")
+
+
+def choice_of(node):
+    """The operator whose index an output is, where it is one's: as it is, or as another integer."""
+    while node.target == "aten._to_copy.default" and node.dtype in ("i32", "i64"):
+        node = node.args[0]
+    if node.target == "getitem" and int(node.args[1]) == 1 and node.args[0].target in CHOOSERS:
+        return node.args[0]
+    if node.target in ("aten.argmax.default", "aten.argmin.default"):
+        return node
+    return None
 
 
 def finite(bound, otherwise):
@@ -446,6 +468,11 @@ def export(problem, specialised=False):
         outputs = [
             (identifier(problem.output_names[0], taken | set(examples)) if n.startswith("out") else n, node) for n, node in outputs
         ]
+    choices = {}
+    for name, node in outputs:
+        chosen = choice_of(node)
+        if chosen is not None and chosen not in choices.values() and node.dtype in ("i64", "i32"):
+            choices[name] = chosen
     constraints, notes = constraints_of(shape_env, converter)
     axes = {}
     for symbol, axis in names.items():
@@ -458,4 +485,4 @@ def export(problem, specialised=False):
         notes.append("extents of parameters are constants: torch.export could not free them")
     elif how == "none" and not specialised:
         notes.append("all extents are constants: torch.export could not free them")
-    return Graph(inputs, placeholders, order, outputs, axes, constraints, notes)
+    return Graph(inputs, placeholders, order, outputs, axes, constraints, notes, choices)

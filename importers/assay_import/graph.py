@@ -67,6 +67,7 @@ class Graph:
     axes: dict  # name -> {"min", "max", "example"}
     constraints: list  # expressions as text
     notes: list = field(default_factory=list)
+    choices: dict = field(default_factory=dict)  # output -> the Node whose index it is
 
 
 def walk(args):

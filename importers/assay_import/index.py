@@ -229,7 +229,8 @@ def regroup(indices, old, new):
 
 def address(indices, extents):
     """Row-major number of an element, as C++: factored, as people write it."""
-    if not any(sympy.sympify(i).has(FloorDiv, Mod) for i in indices):
+    flat = flatten(indices, extents) if any(sympy.sympify(i).has(FloorDiv, Mod) for i in indices) else None
+    if flat is None or flat.has(FloorDiv, Mod):
         text, plain = "", True
         for index, extent in zip(indices, extents):
             index, extent = sympy.sympify(index), sympy.sympify(extent)
@@ -246,7 +247,7 @@ def address(indices, extents):
                 text = code(index, 0)
                 plain = index.is_Symbol or index.is_Integer
         return text or "0"
-    return code(flatten(indices, extents))
+    return code(flat)
 
 
 def test(a, b):

@@ -70,6 +70,8 @@ class Body:
         self.inputs, self.workspaces, self.axes = {}, {}, set()
         self.threads = []  # loop variables that are threads
         self.row = []  # those of the loops over a thread's row
+        self.first = None  # what indexes the first dimension of what the kernel writes
+        self.reads = []  # (name, index of its first dimension) of every input and workspace that is read
         self.trial, self.partial = False, []
         self.unrounded = None
         self.counts = {}
@@ -218,11 +220,13 @@ class Body:
     def load(self, value, indices):
         name = self.planner.workspace(value)
         self.workspaces[name] = value
+        self.reads.append((name, indices[0] if indices else None))
         text = f"{name}[{self.address(indices, value.shape)}]"
         return f"Decision({text})" if value.kind == "bool" else text
 
-    def use_input(self, value):
+    def use_input(self, value, indices):
         self.inputs[value.name] = value
+        self.reads.append((value.name, indices[0] if indices else None))
 
     def cheap(self, value):
         """Products read their operands often: what is more than a load is stored."""
@@ -256,8 +260,9 @@ def printable(text):
 class Written:
     """A kernel: its text and its place in the launch plan."""
 
-    def __init__(self, entry, text, args, grid, block):
+    def __init__(self, entry, text, args, grid, block, target, extent, first, reads):
         self.entry, self.text, self.args, self.grid, self.block = entry, text, args, grid, block
+        self.target, self.extent, self.first, self.reads = target, extent, first, reads
 
 
 class Planner:
@@ -346,7 +351,7 @@ class Planner:
                 text = f"Real(int64({text}))"
             body.line(f"{name}[{flat}] = {text};")
 
-        self._write_kernel(value, name, store, f"Out<{ctype}>* {name}", unrounded=True)
+        self._write_kernel(value, name, store, f"Out<{ctype}>* {name}", unrounded=dtype != "hidden")
 
     def _write_kernel(self, root, name, store, parameter, unrounded):
         if root.always_stored:
@@ -385,7 +390,8 @@ class Planner:
         text += line + "\n" + "\n".join(body.scopes[0].lines) + "\n}\n"
         block = 128 if not body.by_row else 32
         grid = f"ceil_div({index.code(threads)}, {block})"
-        self.kernels.append(Written(entry, text, args, [grid], [block]))
+        extent = root.shape[0] if root.shape else None
+        self.kernels.append(Written(entry, text, args, [grid], [block], name, extent, body.first, body.reads))
         self.names.discard(entry)
 
     def _open(self, body, extents, hints):
@@ -431,7 +437,14 @@ class Planner:
         body = Body(self, root)
         body.by_row = True
         indices = self._open(body, root.threads, [f"i{d}" for d in range(len(root.threads))])
-        root.write(body, indices, lambda i, t: store(body, i, t))
+        kept = []
+
+        def noted(where, text):
+            kept.append(bool(indices) and where[0] == indices[0])
+            store(body, where, text)
+
+        root.write(body, indices, noted)
+        body.first = indices[0] if kept and all(kept) else None
         return body
 
     def _rows(self, root, name, store, unrounded):
@@ -461,6 +474,7 @@ class Planner:
 
         def write(variables):
             everything = indices + variables
+            body.first = everything[0] if everything else None
             body.row = [v for v in variables if sympy.sympify(v).is_Symbol]
             for d, v in enumerate(everything):
                 if sympy.sympify(v).is_Symbol:

@@ -47,8 +47,11 @@ class Lowering(Complexes, Moves, Products):
         self.strict = options.get("strict", False)
         self.variable = options.get("variable", False)  # T has several choices
         self.products = False
+        self.atomics = False
         self.constraints = []  # what operators need that torch's guards do not say
         self.inputs = []
+        self.choices = {node: name for name, node in graph.choices.items()}
+        self.chosen = {}  # output name -> (Input that stands for the choice, hidden output, what is best)
         self.uses = []  # (input name, what is known of it)
 
     # --- dtypes
@@ -136,7 +139,8 @@ class Lowering(Complexes, Moves, Products):
             self.env[node] = value
         for node in self.graph.nodes:
             self.env[node] = self.lower(node)
-        return [(name, self.env[node], node.dtype) for name, node in self.graph.outputs]
+        made = [(name, self.env[node], node.dtype) for name, node in self.graph.outputs if name not in self.chosen]
+        return made + [(hidden, scores, "hidden") for _, hidden, scores, _ in self.chosen.values()]
 
     def lower(self, node):
         if node.target == "constant":
@@ -639,6 +643,22 @@ class Lowering(Complexes, Moves, Products):
         value.exact = True
         return unsqueezed(value, dims, rank) if keep else value
 
+    def choice(self, node, x, dim, shape, largest, ordered=True, keep=False):
+        """The index of an extreme (or of several) as an output that is a choice: the reference reads it, and puts
+        out the scores by which the judge holds it right. None where it is no output, or not along the last axis."""
+        if node not in self.choices or dim % len(x.shape) != len(x.shape) - 1 or x.kind != "real" or keep:
+            return None
+        name = self.choices[node]
+        if name not in self.chosen:
+            dtype = next(n.dtype for output, n in self.graph.outputs if output == name)
+            made = Input(name, shape, "int", dtype)
+            relation = {"kind": "choice", "scores": name + "_scores", "best": "largest" if largest else "smallest"}
+            if not ordered:
+                relation["order"] = "any"
+            scores = View(x, x.shape, lambda i: i, node.name + "_scores")
+            self.chosen[name] = (made, name + "_scores", scores, relation)
+        return self.chosen[name][0]
+
     def must_be_exact(self, node, x):
         if not is_exact(x):
             raise Refused(
@@ -652,6 +672,11 @@ class Lowering(Complexes, Moves, Products):
         dim = _get(node.args, 1, node.kwargs.get("dim"))
         keep = bool(_get(node.args, 2, node.kwargs.get("keepdim", False)))
         largest = "argmax" in node.target
+        if dim is not None:
+            shape = [e for d, e in enumerate(x.shape) if d != int(dim) % len(x.shape)]
+            choice = self.choice(node, x, int(dim), shape, largest, keep=keep)
+            if choice is not None:
+                return choice
         if dim is None:
             flat = View(x, [index.product(x.shape)], lambda i: index.unflatten(i[0], x.shape))
             return self.arg_extreme(node, flat, 0, largest, node.name, False)
@@ -662,6 +687,10 @@ class Lowering(Complexes, Moves, Products):
         dim = int(node.args[1])
         keep = bool(_get(node.args, 2, node.kwargs.get("keepdim", False)))
         largest = ".max." in node.target
+        shape = [e for d, e in enumerate(x.shape) if d != dim % len(x.shape)]
+        choice = self.choice(node, x, dim, shape, largest, keep=keep)
+        if choice is not None:
+            return [self.extreme(node, x, [dim], largest, node.name, keep), choice]
         return [
             self.extreme(node, x, [dim], largest, node.name, keep),
             lambda: self.arg_extreme(node, x, dim, largest, node.name + "_index", keep),

@@ -308,7 +308,7 @@ class Moves:
         ]
         return self.gathered(node, x, parts, [x.shape[d] for d in used], function)
 
-    def scattered(self, node, name, x, loops, parts, extents, place, source, where, accumulate, start=None):
+    def scattered(self, node, name, x, loops, parts, extents, place, source, where, accumulate):
         """x, with elements of a source put where indices point: one loop over the source an element.
 
         `parts` are index values with the map from loop variables; `place` lists, for each, the axis of x it
@@ -316,6 +316,8 @@ class Moves:
         """
         for (part, _), extent in zip(parts, extents):
             self.indexes(part, extent)
+        if accumulate:
+            self.atomics = True  # honest kernels add by atomics, in any order
         if not accumulate:
             for part, _ in parts:
                 seen = part
@@ -338,17 +340,13 @@ class Moves:
             body.line("}")
 
         value = Reduction(name, x.shape, x.kind, loops, "0", step, [x], node)
-        plain = step
-        if not accumulate or start is None:
-            inner_emit = value.emit
+        plain = value.emit
 
-            def emit(body, indices):
-                text = body.value(x, indices)
-                value.start = text
-                return inner_emit(body, indices)
+        def emit(body, indices):
+            value.start = body.value(x, indices)
+            return plain(body, indices)
 
-            value.emit = emit
-        del plain
+        value.emit = emit
         value.exact = not accumulate
         return self.finished(node, value) if accumulate else value
 

@@ -12,11 +12,11 @@ import re
 import sympy
 
 from . import index
-from .graph import Node, Refused, walk
+from .graph import Refused
 from .kernels import Planner, identifier, printable
 from .lower import Lowering
 from .naive import SHIM
-from .values import Input, Literal, Pointwise, Value, View, kind_of
+from .values import Value, kind_of
 
 FLOATS = ("bf16", "f16", "f32")
 PLAIN = {
@@ -53,8 +53,33 @@ def binding(graph, specialised):
     return bound, [bound, other, "f32"] if "f32" not in inputs else [bound, other]
 
 
-def is_used(node, inputs):
-    return bool(node.users)
+# --- properties
+def properties(graph, kernels, op, atomics):
+    """What holds by construction: equal bits every time, where no atomics are to be expected, and rows that hang on no other row of an input.
+
+    The first axis of an input keeps its rows apart where every output has that axis first, and every kernel on the
+    way from the input to an output reads what it reads at the row that it writes.
+    """
+    # Sums by index, and into one number, are added by atomics: honestly so, and in any order.
+    whole = any(o.get("shape") == [1] for o in op["outputs"].values())
+    found = [] if atomics or whole else ["deterministic"]
+    for spec in graph.inputs:
+        shape = spec.tensor.shape
+        if spec.name not in op["inputs"] or not shape or not shape[0].is_Symbol or shape[0] in shape[1:]:
+            continue
+        axis = shape[0]
+        if any(not o.get("shape") or o["shape"][0] != axis.name for o in op["outputs"].values()):
+            continue
+        tainted, apart = {spec.name}, True
+        for kernel in kernels:  # in the order of their launches
+            reads = [first for name, first in kernel.reads if name in tainted]
+            if not reads:
+                continue
+            tainted.add(kernel.target)
+            apart = apart and kernel.extent == axis and kernel.first is not None and all(r == kernel.first for r in reads)
+        if apart:
+            found.append({"independent_rows": [spec.name, axis.name]})
+    return found
 
 
 # --- domains
@@ -68,7 +93,7 @@ def shown(value):
     return float(f"{value:.6g}")
 
 
-def domains(graph, uses, axes, extra_axes):
+def domains(graph, uses, axes, extra_axes, used):
     """input -> domain, with a line for review each."""
     found, notes, failures = {}, [], []
     by_name = {s.name: s for s in graph.inputs}
@@ -114,7 +139,7 @@ def domains(graph, uses, axes, extra_axes):
     for spec in graph.inputs:
         stats, name = spec.statistics, spec.name
         kind = kind_of(spec.tensor.dtype)
-        if name in found or kind == "bool":
+        if name in found or kind == "bool" or name not in used:
             continue
         if kind == "int":
             low, high = stats.get("min", 0), stats.get("max", 1)
@@ -143,23 +168,6 @@ def domains(graph, uses, axes, extra_axes):
     return found, notes, failures
 
 
-# --- properties
-def properties(graph, deterministic=True):
-    return ["deterministic"] if deterministic else []
-
-
-def reached(graph):
-    """Inputs that an output hangs on."""
-    marks, waiting = set(), [n for _, n in graph.outputs]
-    while waiting:
-        node = waiting.pop()
-        if node in marks:
-            continue
-        marks.add(node)
-        waiting += list(walk([node.args, node.kwargs]))
-    return marks
-
-
 def largest_power(number):
     power = 1
     while power < number:
@@ -173,7 +181,6 @@ def make(problem, graph, options):
     bound, choices = binding(graph, specialised)
     lowering = Lowering(graph, {"bound": bound, "variable": len(choices) > 1, "strict": options.get("strict", False)})
     outputs = lowering.run()
-    live = reached(graph)
     axes = list(graph.axes)
     types = {d: PLAIN.get(d, f"assay::{d}") for d in set(PLAIN) | set(CANDIDATE)}
     if bound:
@@ -183,16 +190,12 @@ def make(problem, graph, options):
             raise Refused(f"the output '{name}' is complex", "return torch.view_as_real(...)")
         if dtype in ("f64", "c64", "c128"):
             raise Refused(f"the output '{name}' is f64: truths are computed in f64, so nothing can be held to it", "compute in f32")
-        if kind_of(dtype) != "real" and value.kind == "real":
-            raise Refused(
-                f"the output '{name}' is a whole number made of computed ones: an honest kernel may fall to either neighbour",
-                "return the number before it is cast",
-            )
-    names = set(axes) | {v.name for v in lowering.inputs}
-    planner = Planner(outputs, lowering.inputs, axes, types)
+    types["hidden"] = "double"
+    chosen = [made for made, _, _, _ in lowering.chosen.values()]
+    planner = Planner(outputs, lowering.inputs + chosen, axes, types)
     kernels, workspaces = planner.write()
     extra_axes = {}
-    found, notes, failures = domains(graph, lowering.uses, axes, extra_axes)
+    found, notes, failures = domains(graph, lowering.uses, axes, extra_axes, {a for k in kernels for a in k.args})
     if failures:
         raise Refused(
             f"several elements of '{failures[0]}' may point to one place, and which of them wins is chance",
@@ -217,7 +220,7 @@ def make(problem, graph, options):
     if dropped:
         notes.append("no output hangs on " + ", ".join(dropped))
     op_axes = {}
-    limits = axis_limits(graph, {**options, "named": problem.names_sizes and not problem.workloads})
+    limits = axis_limits(graph, problem)
     for name, axis in graph.axes.items():
         if not mentions(name, graph, kernels):
             continue
@@ -241,10 +244,7 @@ def make(problem, graph, options):
     if bound:
         op["dtypes"] = {"T": choices}
     op["inputs"] = inputs
-    op["outputs"] = {
-        name: {"shape": [shape_entry(e) for e in value.shape] or [1], "dtype": "T" if dtype == bound else dtype}
-        for name, value, dtype in outputs
-    }
+    op["outputs"] = outputs_of(graph, lowering, outputs, bound, specs={s.name: s for s in graph.inputs}, inputs=inputs)
     constraints = [c for c in graph.constraints + lowering.constraints + at_least_one(graph) if not specialised]
     if constraints:
         op["constraints"] = constraints[:64]
@@ -252,7 +252,7 @@ def make(problem, graph, options):
     op["precision"] = {"accumulate": "f32"}
     if lowering.products:
         op["precision"]["tensor_cores"] = True
-    op["properties"] = properties(graph)
+    op["properties"] = properties(graph, kernels, op, lowering.atomics)
     if len(kernels) > 64:
         raise Refused(f"the function takes {len(kernels)} kernels", "split it into several")
     source = pathlib.Path(problem.source).read_text(errors="replace")
@@ -276,11 +276,12 @@ def make(problem, graph, options):
     plan = launch(kernels, workspaces, "Real")
     workloads = []
     example = {n: op_axes[n] and graph.axes[n]["example"] for n in op_axes if n in graph.axes and op_axes[n]["type"] == "var"}
-    if example and all(v and v <= op_axes[n]["max"] for n, v in example.items()):
+    if example and not problem.names_sizes and all(v and v <= op_axes[n]["max"] for n, v in example.items()):
         workloads.append({"axes": example, "note": "the example"})
     known = {n for n in op_axes if op_axes[n]["type"] == "var"}
     for w in problem.workloads:
-        kept = {n.lower(): v for n, v in w["axes"].items() if n.lower() in known}
+        every = {**problem.fixed, **w["axes"]}
+        kept = {n.lower(): v for n, v in every.items() if n.lower() in known}
         if set(kept) == known and all(op_axes[n]["min"] <= v <= op_axes[n]["max"] for n, v in kept.items()):
             workloads.append({"axes": kept, "note": printable(w.get("note", ""))})
     files = {
@@ -288,12 +289,36 @@ def make(problem, graph, options):
         "reference.cu": reference,
         "reference.json": dump(plan),
         "import.json": dump(provenance),
-        "naive/kernel.cu": naive(prologue, tables, kernels, bound, types),
-        "naive/launch.json": dump(launch(kernels, workspaces, "f32")),
     }
+    if not lowering.chosen:  # a reference is told what was chosen; a candidate is not
+        files["naive/kernel.cu"] = naive(prologue, tables, kernels, bound, types)
+        files["naive/launch.json"] = dump(launch(kernels, workspaces, "f32"))
     if workloads:
         files["workloads.jsonl"] = "".join(json.dumps(w) + "\n" for w in workloads)
     return files, {"name": op["name"], "notes": provenance["inferred"], "kernels": len(kernels), "axes": provenance["axes"]}
+
+
+def outputs_of(graph, lowering, outputs, bound, specs, inputs):
+    """Outputs in the function's order, then what the reference writes for the judge alone."""
+    values = {name: (value, dtype) for name, value, dtype in outputs}
+    found = {}
+    for name, _ in graph.outputs:
+        if name in lowering.chosen:
+            made, _, _, relation = lowering.chosen[name]
+            found[name] = {"shape": [shape_entry(e) for e in made.shape] or [1], "dtype": made.dtype, "relation": relation}
+            continue
+        value, dtype = values[name]
+        updated = name.removesuffix("_after")
+        if updated != name and updated in inputs and specs[updated].mutated:
+            found[name] = {"updates": updated}
+            continue
+        found[name] = {"shape": [shape_entry(e) for e in value.shape] or [1], "dtype": "T" if dtype == bound else dtype}
+        if kind_of(dtype) != "real" and value.kind == "real":
+            # A whole number made of computed ones: near an edge either neighbour is honest.
+            found[name]["relation"] = "allowance"
+    for _, hidden, scores, _ in lowering.chosen.values():
+        found[hidden] = {"shape": [shape_entry(e) for e in scores.shape], "hidden": True}
+    return found
 
 
 def mentions(name, graph, kernels):
@@ -318,12 +343,22 @@ def at_least_one(graph):
     return texts
 
 
-def axis_limits(graph, options):
-    """The largest value of each axis: sixteen times the example's; 4096 where the problem names sizes without
-    an example."""
+def axis_limits(graph, problem):
+    """The largest value of each axis: twice the largest workload's; 4096 where the problem names a size without an
+    example; else sixteen times the example's."""
+    used = {}
+    for w in problem.workloads:
+        for name, value in {**problem.fixed, **w["axes"]}.items():
+            if isinstance(value, int):
+                used[name.lower()] = max(used.get(name.lower(), 1), value)
     limits = {}
     for name, axis in graph.axes.items():
-        top = 4096 if options.get("named") else max(64, 16 * largest_power(axis["example"] or 1))
+        if name in used:
+            top = 2 * largest_power(used[name])
+        elif problem.names_sizes and name in {h.lower() for h in problem.hints}:
+            top = 4096
+        else:
+            top = max(64, 16 * largest_power(axis["example"] or 1))
         if axis["max"] is not None:
             top = min(top, axis["max"])
         limits[name] = max(top, axis["min"])
@@ -389,5 +424,3 @@ def naive(prologue, tables, kernels, bound, types):
 def dump(document):
     return json.dumps(document, indent=2) + "\n"
 
-
-__all__ = ["make", "Input", "Literal", "Node", "Pointwise", "View", "is_used"]

@@ -37,6 +37,7 @@ class Problem:
         self.workloads = workloads or []
         self.output_names = output_names or []
         self.summary = summary
+        self.fixed = {}  # axes that are constants of the problem, with their values
         self.names_sizes = False  # equal names in `hints` are equal sizes
         self.axes = {}  # axis -> description, where the file names axes itself
         if isinstance(function, torch.nn.Module):
@@ -285,6 +286,7 @@ def from_definition(folder):
     )
     problem.axes = {name: axis.get("description", "") for name, axis in axes.items()}
     problem.names_sizes = True
+    problem.fixed = {name: int(axis["value"]) for name, axis in axes.items() if axis.get("type") == "const"}
     return problem
 
 

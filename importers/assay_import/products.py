@@ -4,7 +4,7 @@ import sympy
 
 from . import index
 from .graph import Refused
-from .values import Choice, Kernel, Literal, Pointwise, Reduction, View, broadcast, cast_text, is_exact, real_text, unsqueezed
+from .values import Choice, Gather, Kernel, Literal, Pointwise, Reduction, View, broadcast, cast_text, is_exact, real_text, unsqueezed
 
 
 def _get(items, position, default):
@@ -541,6 +541,19 @@ class Products:
             shape[dim] = sympy.sympify(count)
         threads = [e for d, e in enumerate(x.shape) if d != dim]
         before = "greater" if descending else "lesser"
+        ordered = not topk or bool(_get(node.args, 4, True))
+        choice = self.choice(node, x, dim, shape, descending, ordered)
+        if choice is not None:
+            picked = Gather(
+                node.name,
+                shape,
+                x,
+                [(choice, lambda i: i)],
+                [x.shape[dim]],
+                lambda i, s: [*i[:dim], s[0], *i[dim + 1 :]],
+                node,
+            )
+            return [picked, choice]
 
         def make(which):
             def write(body, indices, store):

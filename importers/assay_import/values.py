@@ -47,7 +47,7 @@ class Input(Value):
 
     def emit(self, body, indices):
         flat = body.address(indices, self.shape)
-        body.use_input(self)
+        body.use_input(self, indices)
         if self.kind == "real":
             return f"Real({self.name}[{flat}])"
         if self.kind == "bool":
