@@ -21,8 +21,8 @@ struct Probe {
   std::uint8_t poison = 0xff;  ///< What outputs and workspace hold before the first launch.
   std::uint32_t misalign = 0;  ///< Bytes by which every buffer misses a 256-byte boundary, rounded
                                ///< down to its element size.
-  /// Only the first and last blocks of each large grid run, and what they wrote is judged: for
-  /// shapes with more elements than can be computed (engine/window.h).
+  /// Only some blocks of each grid run, and what they wrote is judged: a slice (campaign/slices.cc);
+  /// or where inputs have the profile `ends`, the first and last blocks (campaign/ends.cc).
   bool ends_only = false;
   bool operator==(const Probe&) const = default;
 };
