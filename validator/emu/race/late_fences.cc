@@ -43,7 +43,7 @@ void SyncObjects::JoinFenceOrder(const OpenFence& fence) {
   const bool ended = late != late_.end() && late->second.ended;
   for (std::size_t r = 0; r <= static_cast<std::size_t>(fence.reach); ++r) {
     *orders[r] = Joined(*orders[r], fence.knew);
-    if (late != late_.end()) TellLate(fence.block, late->second, *orders[r]);
+    if (late != late_.end()) TellLate(fence.block, late->second, *orders[r], static_cast<Reach>(r));
     if (ended) continue;
     // What the lanes write behind the fence publishes what the fence has learned.
     for (LaneMask rest = fence.lanes; rest != 0; rest &= rest - 1) {
@@ -93,10 +93,13 @@ void SyncObjects::ForgetLate(BlockNumber block) {
   late_.erase(late);
 }
 
-/// The block's fences have got their places, and know `order`: so does what they were followed by.
-void SyncObjects::TellLate(BlockNumber block, const Late& late, const ClockPtr& order) {
+/// The block's fences have got their places, and know `order` as far as `reach`: so does what they
+/// were followed by.
+void SyncObjects::TellLate(BlockNumber block, const Late& late, const ClockPtr& order,
+                           Reach reach) {
   for (const Witness& witness : late.witnesses) {
-    if (!witness.ended) order_.Learn(witness.warp, 1u << witness.lane, order);
+    if (!witness.ended && Includes(reach, block, order_.BlockOf(witness.warp)))
+      order_.Learn(witness.warp, 1u << witness.lane, order);
   }
   for (const Late::Place& place : late.places) {
     const std::uint64_t start = place.cell.offset * kCell;
@@ -106,7 +109,7 @@ void SyncObjects::TellLate(BlockNumber block, const Late& late, const ClockPtr& 
     if (region == regions_.end()) continue;
     auto& chains = region->second;
     for (auto at = chains.lower_bound(start); at != chains.end() && at->first < start + kCell; ++at)
-      Append(at->second, {Message{order, block, Reach::kDevice}});
+      Append(at->second, {Message{order, block, reach}});
   }
 }
 
@@ -153,13 +156,21 @@ bool SyncObjects::MustFollow(BlockNumber block, const Late& late, WarpNumber war
   return false;
 }
 
-void SyncObjects::SettleBeforeFence(WarpNumber warp, LaneMask lanes, bool acquires,
-                                    bool sequential) {
+bool SyncObjects::Includes(Reach reach, BlockNumber from, BlockNumber to) const {
+  if (from == to) return true;
+  return reach >=
+         (order_.ClusterOf(from) == order_.ClusterOf(to) ? Reach::kCluster : Reach::kDevice);
+}
+
+void SyncObjects::SettleBeforeFence(WarpNumber warp, LaneMask lanes, bool acquires, bool sequential,
+                                    Reach reach) {
   if (open_fences_.empty()) return;
   const BlockNumber own = order_.BlockOf(warp);
   if (!late_fences_ || !sequential) SettleOpen(own);
   std::vector<BlockNumber> first;
   for (const auto& [block, late] : late_) {
+    // A fence for its own block neither has an order with those of others nor acquires from them.
+    if (!Includes(reach, own, block)) continue;
     if (block == own ? acquires && IsWitness(late, warp, lanes)
                      : MustFollow(block, late, warp, lanes))
       first.push_back(block);

@@ -212,7 +212,7 @@ void SyncObjects::TakeReads(WarpNumber warp, LaneMask lanes, const std::vector<P
 
 void SyncObjects::OnFence(WarpNumber warp, LaneMask lanes, bool acquires, bool releases,
                           bool sequential, Reach reach) {
-  if (follow_fences_) SettleBeforeFence(warp, lanes, acquires, sequential);
+  if (follow_fences_) SettleBeforeFence(warp, lanes, acquires, sequential, reach);
   const bool ordered = sequential && follow_fences_.has_value();
   // Within a block there are barriers, and no idiom that needs narrower ones.
   sequential = sequential && reach == Reach::kDevice;

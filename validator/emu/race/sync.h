@@ -271,11 +271,14 @@ class SyncObjects {
   bool Witnesses(Late& late, WarpNumber warp, int lane);
   bool IsWitness(const Late& late, WarpNumber warp, LaneMask lanes) const;
   bool MustFollow(BlockNumber block, const Late& late, WarpNumber warp, LaneMask lanes);
-  void SettleBeforeFence(WarpNumber warp, LaneMask lanes, bool acquires, bool sequential);
+  void SettleBeforeFence(WarpNumber warp, LaneMask lanes, bool acquires, bool sequential,
+                         Reach reach);
+  /// Does what reaches so far from the one block include the other?
+  bool Includes(Reach reach, BlockNumber from, BlockNumber to) const;
   void BeginLate(BlockNumber block);
   void ForgetLate(BlockNumber block);
   void EndLate(BlockNumber block);
-  void TellLate(BlockNumber block, const Late& late, const ClockPtr& order);
+  void TellLate(BlockNumber block, const Late& late, const ClockPtr& order, Reach reach);
   void Append(Published& published, const std::vector<Message>& messages);
   static void Compact(Messages& messages);
   /// Puts a clock that covers `before`, or begins with it, into a line of such.
