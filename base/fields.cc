@@ -28,14 +28,16 @@ Status CheckSchema(const JsonSchema& schema, ObjectReader& reader) {
 }
 
 std::unexpected<Error> UnknownWord(const Json& json, std::span<const std::string_view> words,
-                                   const std::string& place) {
+                                   const std::string& place, std::string_view otherwise) {
   const std::vector<std::string> known(words.begin(), words.end());
   const std::string word = json.is_string() ? json.get<std::string>() : CompactJson(json);
   const std::string nearest = Nearest(word, known);
-  std::string cure = "one of";
-  for (const std::string& each : known) cure += (&each == known.data() ? " " : ", ") + each;
+  std::string cure(otherwise);
+  if (cure.empty()) {
+    for (const std::string& each : known) cure += (cure.empty() ? "one of " : ", ") + each;
+  }
   return Fail(ErrorKind::kMalformedInput, "unknown value '" + word + "'", place,
-              nearest.empty() ? cure : "did you mean '" + nearest + "'?");
+              nearest.empty() || !otherwise.empty() ? cure : "did you mean '" + nearest + "'?");
 }
 
 Result<std::int64_t> ReadInteger(const Json& json, std::int64_t least, std::int64_t most,

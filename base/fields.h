@@ -75,6 +75,7 @@ template <class C, class... Ts>
 struct JsonTagged {
   std::string_view key;
   std::variant<Ts...> C::* member;
+  std::string_view otherwise;
 };
 template <class C, class M>
 struct JsonInlined {
@@ -97,10 +98,11 @@ constexpr JsonMember<Presence::kSparse, Form, C, M> Sparse(std::string_view key,
   return {key, member};
 }
 /// A variant among our rows: which of its types it holds stands under `key`, by that type's `std::string_view JsonTag(const T*)`, and
-/// the rows of that type's table stand beside it.
+/// the rows of that type's table stand beside it. `otherwise` is the cure where it is none of them.
 template <class C, class... Ts>
-constexpr JsonTagged<C, Ts...> Tagged(std::string_view key, std::variant<Ts...> C::* member) {
-  return {key, member};
+constexpr JsonTagged<C, Ts...> Tagged(std::string_view key, std::variant<Ts...> C::* member,
+                                      std::string_view otherwise) {
+  return {key, member, otherwise};
 }
 /// The rows of a member's own table, among ours.
 template <class C, class M>
@@ -164,7 +166,7 @@ Status ReadMember(const JsonSchema& schema, ObjectReader& reader, T&) {
 }
 
 std::unexpected<Error> UnknownWord(const Json& json, std::span<const std::string_view> words,
-                                   const std::string& place);
+                                   const std::string& place, std::string_view otherwise = {});
 Result<std::int64_t> ReadInteger(const Json& json, std::int64_t least, std::int64_t most,
                                  const std::string& place);
 Status MustBeList(const Json& json, const std::string& place);
@@ -220,7 +222,7 @@ Status json_detail::ReadMember(const JsonTagged<C, Ts...>& row, ObjectReader& re
   constexpr std::array<std::string_view, sizeof...(Ts)> kTags = {
       JsonTag(static_cast<const Ts*>(nullptr))...};
   ASSAY_TRY(const Json tag, reader.Required<Json>(row.key));
-  Status status = UnknownWord(tag, kTags, reader.PlaceOf(row.key));
+  Status status = UnknownWord(tag, kTags, reader.PlaceOf(row.key), row.otherwise);
   const auto read = [&]<class Each>(const Each*) {
     if (tag != JsonTag(static_cast<const Each*>(nullptr))) return;
     Each each;
@@ -256,6 +258,21 @@ struct JsonForm<E> {
     const std::span<const std::string_view> words = JsonWords(static_cast<const E*>(nullptr));
     for (std::size_t i = 0; i < words.size(); ++i) {
       if (json == words[i]) return static_cast<E>(i);
+    }
+    return json_detail::UnknownWord(json, words, place);
+  }
+};
+
+/// An enum of which only Name() is known here: the values it may have.
+template <auto... kValues>
+struct Words {
+  using E = std::common_type_t<decltype(kValues)...>;
+  static Json Write(E value) { return Name(value); }
+  static Result<E> Read(const Json& json, const std::string& place) {
+    const std::array<std::string_view, sizeof...(kValues)> words = {Name(kValues)...};
+    constexpr std::array<E, sizeof...(kValues)> kAll = {kValues...};
+    for (std::size_t i = 0; i < words.size(); ++i) {
+      if (json == words[i]) return kAll[i];
     }
     return json_detail::UnknownWord(json, words, place);
   }

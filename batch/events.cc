@@ -48,7 +48,8 @@ static constexpr auto JsonFields(const BatchStopped*) {
 static constexpr auto JsonFields(const StampedEvent*) {
   using S = StampedEvent;
   return std::tuple(Required("n", &S::number), Required("time", &S::time),
-                    Required("ms", &S::milliseconds), Tagged("type", &S::event));
+                    Required("ms", &S::milliseconds),
+                    Tagged("type", &S::event, "continue the batch with the version that began it"));
 }
 
 Json Tokens::Write(const runs::Usage& usage) {

@@ -4,6 +4,7 @@
 // Being the first gate that runs the candidate, it also reports what no other gate claims: traps,
 // and launches or plans that fail for some shape only.
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 
@@ -14,17 +15,8 @@ namespace assay::gates {
 namespace {
 
 std::string Place(const campaign::OutputState& output) {
-  std::string text = output.name + "[";
-  std::int64_t rest = output.first_unwritten;
-  std::vector<std::int64_t> index(output.shape.size());
-  for (std::size_t axis = output.shape.size(); axis-- > 0;) {
-    index[axis] = output.shape[axis] > 0 ? rest % output.shape[axis] : 0;
-    rest = output.shape[axis] > 0 ? rest / output.shape[axis] : 0;
-  }
-  for (std::size_t axis = 0; axis < index.size(); ++axis) {
-    text += fmt::format("{}{}", axis > 0 ? "," : "", index[axis]);
-  }
-  return text + "]";
+  return fmt::format("{}[{}]", output.name,
+                     fmt::join(IndexOf(output.first_unwritten, output.shape), ","));
 }
 
 std::uint64_t Elements(const Shape& shape) {
