@@ -56,7 +56,7 @@ void WriteHostileRun(const Path& folder) {
     verdict.engine = attack;
     verdict.ledger.Planned(attack, 3);
     verdict.ledger.LeaveOut(attack, attack, attack, 3);
-    verdict.ledger.Tried(attack, -5, true, -9);
+    verdict.ledger.Tried(attack, -5, verdict::Extent::kWhole, -9);
     verdict.ledger.NotReached(
         {{attack, 1}, {"kernel.cu:2: " + attack, 2}, {"kernel.cu:99999999999999999999: x", 1}});
     verdict::GateResult& gate = verdict.gates.back();
