@@ -41,6 +41,7 @@ extern "C" __global__ void moe_router(const T* __restrict__ x, const T* __restri
     }
     if (k == 0) first = logits[best];
     total += expf(logits[best] - first);
+    __syncwarp();  // Shuffles order no memory: all have read `taken` before it changes.
     if (lane == 0) {
       taken[best] = true;
       expert[token * chosen + k] = best;
