@@ -57,8 +57,8 @@ const Allowed& Layers() {
        {"base", "ops", "sandbox", "validator/findings", "validator/execution",
         "validator/ptx/facts", "validator/cases"}},
       {"validator/oracle",
-       {"base", "ops", "validator/findings", "validator/execution", "validator/cases",
-        "validator/engine"}},
+       {"base", "ops", "validator/findings", "validator/execution", "validator/ptx/facts",
+        "validator/cases", "validator/engine"}},
       {"validator/verdict",
        {"base", "ops", "validator/findings", "validator/execution", "validator/cases"}},
       {"validator/policy", {"base", "validator/findings", "validator/ptx/facts"}},
@@ -196,7 +196,7 @@ TEST(Layering, AForbiddenIncludeInACopyOfTheTreeIsFound) {
     const char* include;
   };
   constexpr Planted kPlanted[] = {{"validator/emu/scheduler.h", "validator/engine/engine.h"},
-                                  {"validator/emu/race/race_detector.h", "validator/emu/warp.h"},
+                                  {"validator/emu/race/race.h", "validator/emu/warp.h"},
                                   {"validator/gates/gate.h", "agent/loop/loop.h"},
                                   {"agent/models/model.h", "agent/loop/loop.h"}};
   const fs::path copy = fs::path(testing::TempDir()) / "assay_layering_test";

@@ -86,8 +86,7 @@ std::span<const campaign::Examiner> Examiners();
 /// What a candidate is compiled with: nothing of it but the source and the names of its entries is
 /// the author's choice.
 engine::CompileRequest RequestFor(const ops::Instance& instance,
-                                  const verdict::Candidate& candidate,
-                                  const ops::LaunchPlan& plan);
+                                  const verdict::Candidate& candidate, const ops::LaunchPlan& plan);
 
 /// What a GPU says of one probe; for replay.
 Result<std::vector<Finding>> FindingsOnDevice(GateContext& context, const cases::Probe& probe);
