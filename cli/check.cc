@@ -5,6 +5,7 @@
 
 #include "base/file.h"
 #include "cli/command.h"
+#include "cli/generate_options.h"
 #include "cli/instance.h"
 #include "cli/progress.h"
 #include "cli/watch.h"
@@ -26,6 +27,7 @@ struct Request {
   std::string sarif;
   std::string format = "text";
   std::string emit;
+  std::string sign_key;
   std::uint64_t seed = 1;
   std::size_t device_cases = 0;
   bool watch = false;
@@ -105,6 +107,7 @@ Status Tell(const Request& request, const verdict::Verdict& verdict,
 Result<int> JudgeOnce(const Request& request, const ops::Instance& instance, Workbench& bench,
                       bool json) {
   ASSAY_TRY(const verdict::Candidate candidate, ReadCandidate(request.folder));
+  ASSAY_TRY(auto signer, SignerOf(request.sign_key));
   ProgressPrinter progress;
   gates::Tools tools = bench.MakeTools();
   tools.progress = [&progress](const gates::Progress& step) { progress.On(step); };
@@ -121,10 +124,12 @@ Result<int> JudgeOnce(const Request& request, const ops::Instance& instance, Wor
   if (!request.emit.empty() && judgement.vetted) {
     const Path folder = EmitFolder(request);
     ASSAY_TRY(auto versions, bench.JudgeVersions());
-    ASSAY_TRY(const std::string certificate,
-              runs::Emit(*judgement.vetted,
-                         {.author = {}, .prompts_digest = {}, .versions = std::move(versions)},
-                         bench.clock(), folder));
+    ASSAY_TRY(const std::string certificate, runs::Emit(*judgement.vetted,
+                                                        {.author = {},
+                                                         .prompts_digest = {},
+                                                         .versions = std::move(versions),
+                                                         .signer = std::move(signer)},
+                                                        bench.clock(), folder));
     ASSAY_TRY_VOID(runs::Publish(folder, certificate));
   }
   ASSAY_TRY_VOID(Tell(request, judgement.verdict, candidate, json));
@@ -183,6 +188,7 @@ void AddCheck(CLI::App& app, Session& session) {
   command->add_option("--emit", request->emit,
                       "Folder to write the kernel to, with its certificate and loaders, if it is "
                       "accepted.");
+  AddSignOption(*command, request->sign_key);
   AddWorkbenchOptions(*command, request->tools);
   CLI::Option* const json = command->add_flag("--json", session.json,
                                               "Print the verdict as one JSON document on stdout.");

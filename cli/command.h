@@ -53,6 +53,8 @@ void AddCorpus(CLI::App& app, Session& session);
 void AddReward(CLI::App& app, Session& session);
 void AddReport(CLI::App& app, Session& session);
 void AddVerify(CLI::App& app, Session& session);
+void AddMcp(CLI::App& app, Session& session);
+void AddServe(CLI::App& app, Session& session);
 void AddRuns(CLI::App& app, Session& session);
 void AddOps(CLI::App& app, Session& session);
 void AddImport(CLI::App& app, Session& session);

@@ -83,7 +83,7 @@ int Main(int argc, char** argv) {
   Session session;
   for (auto* add :
        {&AddGenerate, &AddBatch, &AddCheck, &AddReplay, &AddSanitize, &AddCorpus, &AddReward,
-        &AddReport, &AddVerify, &AddRuns, &AddOps, &AddImport, &AddDoctor}) {
+        &AddReport, &AddVerify, &AddServe, &AddMcp, &AddRuns, &AddOps, &AddImport, &AddDoctor}) {
     (*add)(app, session);
   }
   try {

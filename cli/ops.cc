@@ -1,4 +1,6 @@
 // assay ops list | show: the library.
+#include "cli/ops.h"
+
 #include <fmt/format.h>
 
 #include "cli/command.h"
@@ -39,8 +41,9 @@ Json TensorsJson(const std::vector<ops::TensorSpec>& tensors) {
   return array;
 }
 
-Result<int> List(bool json) {
-  const ops::Library library = ops::Library::Default();
+}  // namespace
+
+Result<OpsListed> ListOps(const ops::Library& library) {
   Json array = Json::array();
   std::string text;
   for (const auto& entry : library.List()) {
@@ -60,27 +63,22 @@ Result<int> List(bool json) {
     return Fail(ErrorKind::kEnvironment, "no ops were found", "ops/",
                 "set ASSAY_OPS to a folder of ops, or run assay from its source tree");
   }
-  if (json)
-    ASSAY_TRY_VOID(PrintJson({{"ops", array}}));
-  else
-    Say(text);
-  return kExitDone;
+  return OpsListed{.text = std::move(text), .json = {{"ops", std::move(array)}}};
 }
 
-Result<int> Show(const std::string& name, bool json) {
-  ASSAY_TRY(const OpSpec op, ops::Library::Default().Find(name));
-  if (json) {
-    ASSAY_TRY_VOID(PrintJson({{"name", op.name},
-                              {"summary", op.summary},
-                              {"folder", op.folder.string()},
-                              {"digest", op.digest},
-                              {"dtypes", DTypesText(op)},
-                              {"inputs", TensorsJson(op.inputs)},
-                              {"outputs", TensorsJson(op.outputs)},
-                              {"accumulate", Name(op.contract.accumulate)},
-                              {"transcript", op.transcript.has_value()}}));
-    return kExitDone;
-  }
+Json OpToJson(const OpSpec& op) {
+  return {{"name", op.name},
+          {"summary", op.summary},
+          {"folder", op.folder.string()},
+          {"digest", op.digest},
+          {"dtypes", DTypesText(op)},
+          {"inputs", TensorsJson(op.inputs)},
+          {"outputs", TensorsJson(op.outputs)},
+          {"accumulate", Name(op.contract.accumulate)},
+          {"transcript", op.transcript.has_value()}};
+}
+
+std::string OpToText(const OpSpec& op) {
   std::string text = op.name + ": " + op.summary + "\n  folder   " + op.folder.string() +
                      "\n  dtypes   " + DTypesText(op) + "\n  axes    ";
   for (const auto& axis : op.axes) {
@@ -104,7 +102,26 @@ Result<int> Show(const std::string& name, bool json) {
   text += fmt::format("\n  contract accumulate in {} or better{}", Name(op.contract.accumulate),
                       op.contract.approximate_functions ? ", approximate functions allowed" : "");
   for (const auto& property : op.properties) text += "\n  property " + ops::PropertyText(property);
-  Say(text);
+  return text;
+}
+
+namespace {
+
+Result<int> List(bool json) {
+  ASSAY_TRY(const OpsListed listed, ListOps(ops::Library::Default()));
+  if (json)
+    ASSAY_TRY_VOID(PrintJson(listed.json));
+  else
+    Say(listed.text);
+  return kExitDone;
+}
+
+Result<int> Show(const std::string& name, bool json) {
+  ASSAY_TRY(const OpSpec op, ops::Library::Default().Find(name));
+  if (json)
+    ASSAY_TRY_VOID(PrintJson(OpToJson(op)));
+  else
+    Say(OpToText(op));
   return kExitDone;
 }
 

@@ -50,6 +50,11 @@ void Judgement(std::string_view input);
 void Packed(std::string_view input);
 void CorpusFile(std::string_view input);
 
+// service.cc: clients of the service, agents, signed folders
+void Envelope(std::string_view input);
+void Mcp(std::string_view input);
+void ServiceCheck(std::string_view input);
+
 // replies.cc: servers and models
 void OpenAiReply(std::string_view input);
 void AnthropicReply(std::string_view input);

@@ -76,6 +76,8 @@ TEST(CommandLine, EveryHelpHasAnExampleOfItsOwn) {
                                                   {"sanitize"},
                                                   {"doctor"},
                                                   {"verify"},
+                                                  {"serve"},
+                                                  {"mcp"},
                                                   {"ops"},
                                                   {"ops", "list"},
                                                   {"ops", "show"}}) {

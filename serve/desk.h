@@ -1,0 +1,143 @@
+// The desk: takes jobs, has them judged in fair turns, and never loses one.
+//
+//   ASSAY_TRY(auto desk, Desk::Open("state", options, judge));
+//   ASSAY_TRY(const auto jobs, desk->Submit("ann", {{.kind = "check", .request = text}}));
+//   const Desk::News news = desk->Wait("ann", jobs.front().number, 0, 10s);
+//
+// A job is in the journal before Submit returns it, and its document (the verdict) and its vetted
+// kernel are on the disk before it is said to have ended. A job that was being judged when the
+// process died is judged again; a job that has ended is not. So a client that names its job by a key
+// of its own, and asks again until it is answered, gets one verdict.
+//
+// What judges is injected and runs on threads of the desk. A client sees its own jobs alone. Where
+// the journal can no longer be written the desk stops: nothing is acknowledged that could be lost.
+//
+//   <folder>/journal.jsonl  jobs/<number>.json  vetted/<number>/
+//
+// Thread-safe.
+#pragma once
+
+#include <chrono>
+#include <condition_variable>
+#include <deque>
+#include <functional>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <set>
+#include <stop_token>
+#include <thread>
+#include <vector>
+
+#include "serve/fair_queue.h"
+#include "serve/journal.h"
+#include "validator/gates/gatekeeper.h"
+
+namespace assay::serve {
+
+/// What a judge is asked. `progress` and `stop` live as long as the call.
+struct Call {
+  const Job& job;
+  Path vetted;  ///< Where a vetted kernel is emitted to (runs::Emit); the desk publishes it.
+  std::function<void(const gates::Progress&)> progress;
+  std::stop_token stop;  ///< Nobody waits for the answer any more.
+};
+struct Answer {
+  std::string outcome;
+  std::string reason;
+  Json document;            ///< The verdict, or the reward.
+  std::string certificate;  ///< Of what was emitted; empty: nothing was.
+};
+/// Called by several threads, `thread` from 0. What it throws is an internal error of this job.
+using JudgeFunction = std::function<Answer(const Call& call, unsigned thread)>;
+
+struct DeskOptions {
+  unsigned judges = 1;
+  std::size_t waiting = 256;   ///< Jobs of a client that are not over.
+  std::size_t keep = 10'000;   ///< Jobs that are over, kept at the next start.
+  std::size_t together = 256;  ///< Of one submission.
+};
+
+struct Asked {
+  std::string kind;
+  std::string request;
+  std::string key = {};
+};
+
+class Desk {
+ public:
+  static Result<std::unique_ptr<Desk>> Open(const Path& folder, const DeskOptions& options,
+                                            JudgeFunction judge);
+  /// Jobs under way are left to the next start.
+  ~Desk();
+
+  /// Several are a group: all or none. Fails with kLimit where the client has too many, with kUsage
+  /// where a key stands for another request.
+  Result<std::vector<Job>> Submit(const std::string& client, std::vector<Asked> asked);
+  std::optional<Job> Find(const std::string& client, std::uint64_t number) const;
+  /// The jobs of a group, by number; empty where there is none.
+  std::vector<Job> Group(const std::string& client, std::uint64_t group) const;
+  /// The latest `most` of a client.
+  std::vector<Job> List(const std::string& client, std::size_t most) const;
+  /// The document of a job that has ended.
+  Result<std::string> Document(const std::string& client, std::uint64_t number) const;
+  /// Its vetted folder; nothing where there is none.
+  std::optional<Path> Vetted(const std::string& client, std::uint64_t number) const;
+  /// False where the job was over.
+  Result<bool> Cancel(const std::string& client, std::uint64_t number);
+
+  struct Event {
+    std::uint64_t number = 0;  ///< From 1, of this job and process.
+    std::string name;          ///< "state", "progress", "ended"
+    Json data;
+  };
+  struct News {
+    std::vector<Event> events;  ///< After `seen`; old ones may be gone.
+    bool over = false;          ///< There will be no more.
+  };
+  /// Waits until something happens to the job, or for `most`.
+  News Wait(const std::string& client, std::uint64_t number, std::uint64_t seen,
+            std::chrono::milliseconds most) const;
+
+  /// No answer will come any more; waits end.
+  void Stop();
+  bool stopping() const;
+  /// Why nothing can be taken; empty: all is well.
+  std::string fault() const;
+
+ private:
+  struct Live {
+    Job job;
+    std::deque<Event> events = {};
+    std::uint64_t told = 0;
+    std::stop_source stop = {};
+  };
+  Desk(Path folder, const DeskOptions& options, JudgeFunction judge, Journal::Opened opened);
+  void Work(unsigned thread);
+  Answer Judge(Live& live, const Job& job, unsigned thread);
+  void End(Live& live, Answer answer);
+  void Tell(Live& live, std::string name, Json data);
+  const Live* At(const std::string& client, std::uint64_t number) const;
+  Path FileOf(std::uint64_t number) const;
+  Path VettedOf(std::uint64_t number) const;
+  void Break(const Error& error);
+
+  const Path folder_;
+  const DeskOptions options_;
+  const JudgeFunction judge_;
+  Journal journal_;
+
+  mutable std::mutex mutex_;
+  mutable std::condition_variable changed_;
+  std::map<std::uint64_t, std::unique_ptr<Live>> jobs_;
+  std::map<std::pair<std::string, std::string>, std::uint64_t> keys_;
+  std::map<std::string, std::size_t> waiting_;
+  FairQueue queue_;
+  std::uint64_t next_ = 1;
+  bool stopping_ = false;
+  std::string fault_;
+  std::vector<std::thread> threads_;
+};
+
+}  // namespace assay::serve
