@@ -145,6 +145,7 @@ void RunPropertyGate(GateContext& context, verdict::GateResult& result) {
     // A case that does not fit is drawn anew; what counts is how many of those wanted were found.
     std::string unfit;
     std::string example;
+    bool too_slow = false;
     for (std::size_t i = 0; i < shapes.size() + wanted && applied < wanted; ++i) {
       cases::Probe probe;
       probe.case_ =
@@ -159,6 +160,7 @@ void RunPropertyGate(GateContext& context, verdict::GateResult& result) {
           context.ledger.Planned(wave, applied);
           return;
         }
+        too_slow = true;
         unfit = "no end within the steps that a case of a property may take";
         example = cases::Describe(check->trouble->case_, context.instance);
         continue;
@@ -180,6 +182,10 @@ void RunPropertyGate(GateContext& context, verdict::GateResult& result) {
     context.ledger.Planned(wave, wanted);
     context.ledger.LeaveOut(wave, unfit, example, wanted - std::min(wanted, applied));
     tried += applied;
+    // Cases that fit the property and that only this candidate could not run: it is not proven.
+    if (applied == 0 && too_slow)
+      return SetInconclusive(
+          result, "no case of the property " + text + " ended within the steps that it may take");
     // One that no case fits stands in the ledger, and decides nothing by itself.
     if (applied > 0) names += (names.empty() ? "" : ", ") + text;
   }
