@@ -117,6 +117,7 @@ class Moves:
         x = self.value(node.args[0])
         dim = int(node.args[1]) % len(x.shape)
         step = sympy.sympify(node.args[3])
+        self.within((node.shape[dim] - 1) * step + node.shape[-1] - 1, x.shape[dim])
         return self.view(node, x, lambda i: [v * step + i[-1] if d == dim else v for d, v in enumerate(i[:-1])])
 
     def lower_flip(self, node, row):
