@@ -109,7 +109,7 @@ Result<Agreement> CheckImport(const Problem& problem, const ops::Instance& insta
                      {"shape", tensor.shape}};
       data.insert(data.end(), bytes.begin(), bytes.end());
     }
-    asked.push_back({{"inputs", std::move(given)}});
+    asked.push_back({{"inputs", std::move(given)}, {"axes", made.axes}});
     inputs.push_back(std::move(made));
   }
   Json request = RequestFor(problem);

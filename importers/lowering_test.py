@@ -9,6 +9,7 @@ import json
 import os
 import pathlib
 import re
+import shutil
 import sys
 import tempfile
 import unittest
@@ -232,6 +233,48 @@ class Lowering(unittest.TestCase):
                 self.assertIn("refused", answer)
                 self.assertIn(word, answer["refused"]["what"])
                 self.assertTrue(answer["refused"]["cure"])
+
+
+@unittest.skipUnless(shutil.which("c++"), "no C++ compiler")
+class Truth(unittest.TestCase):
+    """References against torch in f64, on the host. ASSAY_ALL_PROBLEMS=1 takes all of corpus/torch."""
+
+    SOME = {
+        "elementwise": ["mish", "int_mix", "elu_chain"],
+        "norms": ["layer_norm_by_hand", "group_norm"],
+        "rows": ["masked_softmax", "exclusive_cumprod", "sort_rows", "cross_entropy"],
+        "products": ["mlp", "conv2d_strided", "conv_transposed", "bilinear_twice"],
+        "attention": ["attention_window", "rope_interleaved", "decode_paged"],
+        "indexed": ["graph_aggregate", "selective_state", "moe_route", "append_in_place"],
+        "spectral": ["fft_convolution", "transform_2d"],
+    }
+
+    def test_references_compute_what_the_functions_do(self):
+        import host_truth
+
+        problems = self.SOME
+        if os.environ.get("ASSAY_ALL_PROBLEMS"):
+            problems = {
+                p.stem: re.findall(r"^def (\w+)", p.read_text(), re.M)
+                for p in sorted(CORPUS.glob("*.py"))
+                if p.stem not in ("refused", "import_all")
+            }
+        for file, names in problems.items():
+            for name in names:
+                with self.subTest(f"{file}:{name}"):
+                    compared = host_truth.compare(CORPUS / f"{file}.py", name)
+                    self.assertNotIsInstance(compared, str)
+                    self.assertLessEqual(compared[0], 1e-12, compared[1])
+
+    def test_a_wrong_reference_is_told(self):
+        import host_truth
+
+        answer = imported('def f(x: "f32[n, h]"):\n    return x.sum(-1)\n')
+        answer["files"]["reference.cu"] = answer["files"]["reference.cu"].replace("k < h", "k < h - 1")
+        host = host_truth.Host(answer["files"])
+        x = host_truth.torch.ones(3, 4, dtype=host_truth.torch.float64)
+        got = host.run({"n": 3, "h": 4}, {"x": x})["out"]
+        self.assertGreater(host_truth.relative(x.sum(-1), got), 0.1)
 
 
 if __name__ == "__main__":

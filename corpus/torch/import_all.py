@@ -3,7 +3,8 @@
 
     corpus/torch/import_all.py --assay build/release/bin/assay --out /tmp/ops [--cases 50] [--judge] [NAME...]
 
---judge also judges each op's naive candidate, at quick effort.
+--judge also judges each op's naive candidate, at quick effort. --host needs no assay, but a Python with torch and a C++
+compiler: references run in double on this machine, outside of any jail (importers/host_truth.py).
 """
 
 import argparse
@@ -35,18 +36,39 @@ def run(command):
     return done.returncode, document, said
 
 
+def on_host(path, name, cases):
+    """What --host says of a problem, and whether it is not as it should be."""
+    sys.path.insert(0, str(HERE.parent.parent / "importers"))
+    import host_truth
+
+    compared = host_truth.compare(path, name, cases)
+    if isinstance(compared, str):
+        return "refused: " + compared[:110], True
+    worst, _ = compared
+    return f"{cases} cases, {worst:.1e}" + ("" if worst <= 1e-12 else " **differs**"), worst > 1e-12
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--assay", default=str(HERE.parent.parent / "build/release/bin/assay"))
-    parser.add_argument("--out", required=True)
+    parser.add_argument("--out", default="")
+    parser.add_argument("--host", action="store_true")
     parser.add_argument("--cases", type=int, default=50)
     parser.add_argument("--judge", action="store_true")
     parser.add_argument("--write")
     parser.add_argument("names", nargs="*")
     options = parser.parse_args()
+    if not options.host and not options.out:
+        parser.error("--out FOLDER says where the ops go")
     rows, failed = [], 0
     for path, name, doc in problems():
         if options.names and name not in options.names and path.stem not in options.names:
+            continue
+        if options.host:
+            verdict, wrong = on_host(path, name, options.cases)
+            failed += wrong != (path.stem == "refused")
+            rows.append((path.stem, name, doc, verdict, ""))
+            print(f"{path.stem:12} {name:26} {verdict}", file=sys.stderr, flush=True)
             continue
         folder = pathlib.Path(options.out) / name
         code, document, said = run(

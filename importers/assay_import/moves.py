@@ -77,16 +77,28 @@ class Moves:
             start = extent + start
         return dim, sympy.sympify(start), sympy.sympify(step)
 
+    def within(self, last, extent):
+        """The last index that is read lies below the extent: a constraint, where that is not known."""
+        if not index.nonnegative(extent - 1 - last):
+            text = f"{index.code(last, 1)} < {index.code(extent, 1)}"
+            if text not in self.constraints:
+                self.constraints.append(text)
+
     def lower_slice_(self, node, row):
         x = self.value(node.args[0])
         dim, start, step = self.span(node, x.shape, 1)
+        self.within(start + (node.shape[dim] - 1) * step, x.shape[dim])
         return self.view(node, x, lambda i: [v * step + start if d == dim else v for d, v in enumerate(i)])
 
     def lower_select(self, node, row):
         x = self.value(node.args[0])
         dim = int(node.args[1]) % len(x.shape)
         at = integer(node.args[2])
-        at = x.shape[dim] + at if isinstance(at, int) and at < 0 else sympy.sympify(at)
+        if isinstance(at, int) and at < 0:
+            self.within(sympy.Integer(-at - 1), x.shape[dim])
+            at = x.shape[dim] + at
+        at = sympy.sympify(at)
+        self.within(at, x.shape[dim])
         return self.view(node, x, lambda i: [*i[:dim], at, *i[dim:]])
 
     def lower_split(self, node, row):
@@ -105,6 +117,7 @@ class Moves:
         x = self.value(node.args[0])
         dim = int(node.args[1]) % len(x.shape)
         step = sympy.sympify(node.args[3])
+        self.within((node.shape[dim] - 1) * step + node.shape[-1] - 1, x.shape[dim])
         return self.view(node, x, lambda i: [v * step + i[-1] if d == dim else v for d, v in enumerate(i[:-1])])
 
     def lower_flip(self, node, row):
@@ -134,7 +147,7 @@ class Moves:
 
         return self.view(node, x, spread)
 
-    def chosen(self, node, kind, parts):
+    def by_index(self, node, kind, parts):
         value = Choice(node.name, node.shape, kind, parts, node)
         value.exact = all(is_exact(v) for _, v, _ in parts)
         return value
@@ -156,7 +169,7 @@ class Moves:
                 )
             )
             start = end
-        return self.chosen(node, kind, parts)
+        return self.by_index(node, kind, parts)
 
     def as_kind(self, value, kind):
         if value.kind == kind:
@@ -184,7 +197,7 @@ class Moves:
             return tests
 
         fill = Literal(_get(node.args, 2, 0), x.kind)
-        return self.chosen(
+        return self.by_index(
             node,
             x.kind,
             [
@@ -216,7 +229,7 @@ class Moves:
 
         kind = "real" if "real" in (x.kind, source.kind) else x.kind
         parts = [(inside, self.as_kind(source, kind), place), (lambda i: [], self.as_kind(x, kind), lambda i: i)]
-        return self.chosen(node, kind, parts)
+        return self.by_index(node, kind, parts)
 
     # --- by index
     def indexes(self, value, extent):

@@ -539,6 +539,7 @@ class Products:
         shape = list(x.shape)
         if count is not None:
             shape[dim] = sympy.sympify(count)
+            self.within(shape[dim] - 1, x.shape[dim])
         threads = [e for d, e in enumerate(x.shape) if d != dim]
         before = "greater" if descending else "lesser"
         ordered = not topk or bool(_get(node.args, 4, True))

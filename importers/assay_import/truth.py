@@ -5,6 +5,7 @@ check does not share torch's decompositions, nor any of ours, with what it check
 are not made, as the reference's truth does not make them; with --strict, prescribed ones are.
 """
 
+import sympy
 import torch
 
 from . import export
@@ -59,38 +60,52 @@ def tensors_of(case, data):
     return found
 
 
+def of_size(example, spec, axes):
+    """An input that the op lacks, since no output hangs on what it holds: zeros of the case's size."""
+    sizes = {symbol: axes.get(symbol.name, 1) for e in spec.tensor.shape for symbol in sympy.sympify(e).free_symbols}
+    shape = [int(sympy.sympify(e).subs(sizes)) for e in spec.tensor.shape]
+    return example if list(example.shape) == shape else torch.zeros(shape, dtype=example.dtype)
+
+
+def outputs_of(exported, graph, examples, given, axes, strict):
+    """What the function makes of one case's inputs: output -> tensor."""
+    lifted = exported.graph_signature.inputs_to_lifted_tensor_constants
+    arguments, own, waiting = [], {}, list(zip(graph.inputs, examples))
+    for node in exported.graph.nodes:
+        if node.op != "placeholder":
+            continue
+        if node.name in lifted:
+            tensor = exported.constants[lifted[node.name]]
+        else:
+            spec, example = waiting.pop(0)
+            tensor = given[spec.name] if spec.name in given else of_size(example, spec, axes)
+            own[spec.name] = len(arguments)
+        arguments.append(tensor.to(torch.float64) if tensor.dtype in (*WIDE, *EIGHT) else tensor.clone())
+        if arguments[-1] is tensor:
+            arguments[-1] = tensor.clone()  # functions may write to their arguments
+    with torch.no_grad():
+        made = Exact(exported.graph_module, strict).run(*arguments)
+    made = [m for m in torch.utils._pytree.tree_leaves(made) if isinstance(m, torch.Tensor)]
+    after = [n for n, _ in graph.outputs if n.endswith("_after")]
+    named = [n for n, _ in graph.outputs if n not in after]
+    if len(made) < len(named):
+        raise Refused("torch returned fewer tensors than were exported")
+    outputs = dict(zip(named, made[len(made) - len(named) :]))
+    for n in after:
+        outputs[n] = arguments[own[n.removesuffix("_after")]]
+    return outputs
+
+
 def answer(problem, request):
     """{"cases": [{output: hexadecimal f64}]} for the cases of a request."""
-    graph = export.export(problem, request.get("specialised", False))
-    exported, examples, state, _ = export.program(problem, request.get("specialised", False))
+    specialised, strict = request.get("specialised", False), request.get("strict", False)
+    graph = export.export(problem, specialised)
+    exported, examples, _, _ = export.program(problem, specialised)
     with open(request["check"]["data"], "rb", closefd=False) as file:
         data = file.read()
-    lifted = exported.graph_signature.inputs_to_lifted_tensor_constants
     results = []
     for case in request["check"]["cases"]:
-        given = tensors_of(case, data)
-        arguments, own = [], {}
-        waiting = list(zip(graph.inputs, examples))
-        for node in exported.graph.nodes:
-            if node.op != "placeholder":
-                continue
-            if node.name in lifted:
-                tensor = exported.constants[lifted[node.name]]
-            else:
-                spec, example = waiting.pop(0)
-                tensor = given.get(spec.name, example)
-                own[spec.name] = len(arguments)
-            arguments.append(tensor.to(torch.float64) if tensor.dtype in (*WIDE, *EIGHT) else tensor.clone())
-        with torch.no_grad():
-            made = Exact(exported.graph_module, request.get("strict", False)).run(*arguments)
-        made = [m for m in torch.utils._pytree.tree_leaves(made) if isinstance(m, torch.Tensor)]
-        after = [n for n, _ in graph.outputs if n.endswith("_after")]
-        named = [n for n, _ in graph.outputs if n not in after]
-        if len(made) < len(named):
-            raise Refused("torch returned fewer tensors than were exported")
-        outputs = dict(zip(named, made[len(made) - len(named) :]))
-        for n in after:
-            outputs[n] = arguments[own[n.removesuffix("_after")]]
+        outputs = outputs_of(exported, graph, examples, tensors_of(case, data), case["axes"], strict)
         results.append({n: hexadecimal(t) for n, t in outputs.items()})
     return {"cases": results}
 
