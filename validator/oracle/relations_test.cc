@@ -171,9 +171,9 @@ TEST_F(Relations, WrongChoicesAreRefuted) {
     return Said(instance, kernel, kNearestLaunch, Random());
   };
   EXPECT_THAT(said(With(kNearestKernel, "sum < least", "sum > least")),
-              AllOf(HasSubstr("numeric: index["), HasSubstr("which was not chosen, has")));
+              AllOf(HasSubstr("index["), HasSubstr("which was not chosen, has")));
   EXPECT_THAT(said(With(kNearestKernel, "c < codes; ++c", "c < codes - 3; ++c")),
-              HasSubstr("numeric: index["));
+              HasSubstr("index["));
   EXPECT_THAT(said(With(kNearestKernel, "index[row] = int(best)", "index[row] = int(best) + 100")),
               HasSubstr("which is no index: there are 12 candidates"));
   // Distances in half the digits: far from wrong, and not within what f32 may do.
@@ -215,7 +215,7 @@ TEST_F(Relations, ARouterMayBreakTiesAsItLikesButNotForgetWhoWasChosen) {
   EXPECT_THAT(
       Said(instance, With(naive, "int e = lane; e < experts", "int e = lane; e + 1 < experts"),
            plan, value),
-      HasSubstr("numeric: expert["));
+      HasSubstr("expert["));
 }
 
 // ---- ties in any order
@@ -378,7 +378,7 @@ extern "C" __global__ void mixed(const float* x, int a, unsigned char b, bool c,
   const float big = x[f] * float(b) + float(e);
   y[i] = (c ? big : -big) + float(a) + x[i] / (x[i] * x[i] + float(d));
 })";
-  std::set<std::string> answers;
+  std::set<bool> answers;
   for (std::uint64_t seed = 0; seed < 8; ++seed) {
     cases::Case value;
     value.axes = {{"n", 20}};
@@ -386,9 +386,7 @@ extern "C" __global__ void mixed(const float* x, int a, unsigned char b, bool c,
     EXPECT_EQ(Said(instance, kernel, plan, value), "");
     EXPECT_THAT(Said(instance, With(kernel, "float(a)", "float(a + 1)"), plan, value),
                 HasSubstr("y["));
-    const std::string unsigned_ =
-        Said(instance, With(kernel, "c ? big : -big", "big"), plan, value);
-    answers.insert(unsigned_.substr(0, 4));
+    answers.insert(Said(instance, With(kernel, "c ? big : -big", "big"), plan, value).empty());
   }
   EXPECT_EQ(answers.size(), 2u);  // some seeds say true
 }
