@@ -73,8 +73,8 @@ def run(
     assert process.stdout is not None and process.stderr is not None
     errors: list[bytes] = []
     reader = threading.Thread(target=_pass_on, args=(process.stderr, progress, errors))
-    reader.start()
     try:
+        reader.start()
         output = process.stdout.read()
         code = process.wait()
     except BaseException:
@@ -82,7 +82,8 @@ def run(
         process.wait()
         raise
     finally:
-        reader.join()
+        if reader.is_alive():
+            reader.join()
         process.stdout.close()
         process.stderr.close()
     try:

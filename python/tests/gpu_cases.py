@@ -62,6 +62,20 @@ def attention(q: Any, k: Any, v: Any, scale: float, softcap: float, causal: int)
     return torch.softmax(scores, -1) @ v
 
 
+def adamw(
+    param: Any, grad: Any, m: Any, v: Any, rate: float, beta1: float, beta2: float, decay: float,
+    eps: float, correction1: float, correction2: float,
+) -> Any:  # fmt: skip
+    m, v = beta1 * m + (1 - beta1) * grad, beta2 * v + (1 - beta2) * grad.square()
+    step = rate * (m / correction1) / ((v / correction2).sqrt() + eps)
+    return param - rate * decay * param - step, m, v
+
+
+def moe_router(x: Any, weight: Any, chosen: int) -> Any:
+    best = torch.topk(x @ weight.t(), chosen)
+    return best.indices, torch.softmax(best.values, -1)
+
+
 def arguments(op: str, dtype: torch.dtype, small: bool = False) -> tuple[list[Any], dict[str, int]]:
     """Positional arguments, in the op's order, and axes that no input tells."""
     generator = torch.Generator(device="cuda").manual_seed(7)
@@ -96,6 +110,11 @@ def arguments(op: str, dtype: torch.dtype, small: bool = False) -> tuple[list[An
         return [normal(rows, columns), index(rows, 97), normal(97, columns), weight, 1e-5], {}
     if op == "attention":
         return [normal(3, 33, 64), normal(3, 65, 64), normal(3, 65, 64), 0.125, 30.0, 1], {}
+    if op == "adamw":
+        moments = [normal(rows).float() * 0.1, normal(rows).float().square()]
+        return [normal(rows), normal(rows), *moments, 0.01, 0.9, 0.99, 0.1, 1e-8, 0.19, 0.02], {}
+    if op == "moe_router":
+        return [normal(rows, columns), normal(17, columns, scale=0.1)], {"chosen": 3}
     raise KeyError(f"no inputs are known for the op {op}: add them to gpu_cases.py")
 
 

@@ -19,9 +19,9 @@ from conftest import SOURCE
 SOFTMAX = SOURCE / "ops" / "softmax" / "naive"
 RACY = """
 __global__ void k(int* out) {
-  __shared__ int x;
-  x = threadIdx.x;
-  out[threadIdx.x] = x;
+  __shared__ int x[64];
+  x[threadIdx.x] = threadIdx.x;
+  out[threadIdx.x] = x[63 - threadIdx.x];
 }
 """
 LAUNCH = {
@@ -111,7 +111,7 @@ def test_the_sanitizer_finds_the_race(judge: None) -> None:
     finding = report.findings[0]
     assert finding.kind == "data_race" and finding.site is not None and finding.site.line in (4, 5)
     assert "kernel.cu:" in str(report) and "error: data_race" in str(report)
-    fixed = RACY.replace("x = threadIdx.x;", "if (threadIdx.x == 0) x = 7;\n  __syncthreads();")
+    fixed = RACY.replace("  out[", "  __syncthreads();\n  out[")
     assert assay.sanitize(fixed, LAUNCH).clean
 
 
