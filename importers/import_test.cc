@@ -129,7 +129,7 @@ TEST_F(Hostile, LoopsForEver) {
 }
 
 TEST_F(Hostile, AllocatesWithoutEnd) {
-  const auto answer = Run("kept = [bytearray(1 << 33) for _ in range(1000)]");
+  const auto answer = Run("kept = [bytearray(1 << 36) for _ in range(1000)]");
   ASSERT_FALSE(answer);
   EXPECT_EQ(answer.error().kind, ErrorKind::kLimit);
   EXPECT_THAT(answer.error().message, HasSubstr("memory ran out"));

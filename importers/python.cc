@@ -179,6 +179,8 @@ sandbox::Policy ImportPolicy(const Python& python, const Path& package, const Pa
   sandbox::Policy policy("import");
   policy.SystemLibraries()
       .Proc()
+      // torch opens it as it is loaded; getrandom() will not do.
+      .Devices("/dev", "urandom")
       .Tmpfs("/tmp", 512 * kMiB)
       .Environment("LANG", "C.UTF-8")
       .Environment("HOME", "/tmp")

@@ -149,6 +149,12 @@ Status AddProcessRules(scmp_filter_ctx filter, std::span<const SyscallSet> sets,
     return AllowIf(filter, number,
                    SCMP_A1(SCMP_CMP_EQ, TCGETS));  // isatty() of the standard streams
   }));
+  if (Contains(sets, SyscallSet::kTempFiles)) {
+    // What fcntl(F_SETFD) may do as well: Python marks its files so, and takes no other way.
+    ASSAY_TRY_VOID(ForEachName("ioctl", [filter](int number) {
+      return AllowIf(filter, number, SCMP_A1(SCMP_CMP_EQ, FIOCLEX));
+    }));
+  }
   if (stage == FilterStage::kLaunch) {
     ASSAY_TRY_VOID(AddAllowed(filter, kLaunchOnly));
     return AddAllowed(filter, "kill tgkill prlimit64");
