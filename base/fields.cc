@@ -50,7 +50,7 @@ Result<std::int64_t> ReadInteger(const Json& json, std::int64_t least, std::int6
 
 Status MustBeList(const Json& json, const std::string& place) {
   if (json.is_array()) return {};
-  return Fail(ErrorKind::kMalformedInput, "must be a list", place);
+  return Fail(ErrorKind::kMalformedInput, "must be an array", place);
 }
 
 Status MustBeObject(const Json& json, const std::string& place) {

@@ -71,6 +71,7 @@ Result<Log> ReadLog(const Path& path) {
     if (!event) {
       std::string_view at = event.error().place;
       if (at.starts_with(place)) at.remove_prefix(place.size());
+      if (at.starts_with(": ")) at.remove_prefix(2);
       return Damaged(std::string(at) + " " + event.error().message, path, number);
     }
     if (event->number != log.events.size())

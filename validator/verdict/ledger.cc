@@ -191,6 +191,8 @@ Json ToJson(const Ledger& ledger) {
 Result<Ledger> LedgerFromJson(const Json& json, std::string place) {
   ASSAY_TRY(ObjectReader reader, ObjectReader::Of(json, std::move(place)));
   Ledger ledger;
+  // One without rows tells of no case: no judgement leaves such a one.
+  ASSAY_TRY_VOID(reader.Required<Json>("rows"));
   ASSAY_TRY(ledger.rows_, ListFromJson<LedgerRow>(reader, "rows", RowFromJson));
   ASSAY_TRY(ledger.axes_, ListFromJson<AxisReach>(reader, "axes", AxisFromJson));
   ASSAY_TRY(ledger.launches_, ListFromJson<LaunchReach>(reader, "launches", LaunchFromJson));
