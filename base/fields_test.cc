@@ -85,7 +85,8 @@ TEST(Fields, RefusalsNamePlaceAndCure) {
               HasSubstr("f: /worst: must be a number, \"nan\""));
   EXPECT_THAT(Refusal(head + R"("wurst":1})"), HasSubstr("the key 'worst' is missing"));
   EXPECT_THAT(Refusal(head + R"("worst":1,"cuonts":{}})"), HasSubstr("did you mean 'counts'?"));
-  EXPECT_THAT(Refusal(head + R"("worst":1,"points":{}})"), HasSubstr("f: /points: must be an array"));
+  EXPECT_THAT(Refusal(head + R"("worst":1,"points":{}})"),
+              HasSubstr("f: /points: must be an array"));
   EXPECT_THAT(Refusal(head + R"("worst":1,"points":[{"x":1},{"x":2,"y":256}]})"),
               HasSubstr("f: /points/1/y: must be between 0 and 255"));
   EXPECT_THAT(Refusal(head + R"("worst":1,"points":[{"x":13}]})"),
