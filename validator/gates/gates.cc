@@ -74,6 +74,7 @@ engine::CompileRequest RequestFor(const ops::Instance& instance,
 const Result<engine::CompileOutcome>& GateContext::Compile() {
   if (!compilation) {
     Report("compile", "compiling for " + instance.arch);
+    ASSAY_CHECK(plan.has_value(), "the format gate has read the plan");
     compilation = tools.compiler.Compile(RequestFor(instance, candidate, *plan));
   }
   return *compilation;
@@ -81,6 +82,7 @@ const Result<engine::CompileOutcome>& GateContext::Compile() {
 
 campaign::Runner& GateContext::CaseRunner() {
   if (runner == nullptr) {
+    ASSAY_CHECK(plan.has_value(), "the format gate has read the plan");
     const unsigned jobs =
         options.jobs > 0 ? options.jobs : std::max(1u, std::thread::hardware_concurrency());
     runner = std::make_unique<campaign::Runner>(
@@ -92,6 +94,7 @@ campaign::Runner& GateContext::CaseRunner() {
 
 const campaign::Trial& GateContext::Trial() {
   if (!trial) {
+    ASSAY_CHECK(plan.has_value(), "the format gate has read the plan");
     trial.emplace(campaign::Trial{
         .instance = instance,
         .candidate = candidate,
