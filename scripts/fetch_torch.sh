@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Fetches PyTorch (CPU) into .deps/torch, a virtual environment of its own, for `assay import`. Judging needs none of it.
+# Fetches PyTorch into .deps/torch, a virtual environment of its own, for `assay import`. Judging needs none of it.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 . scripts/lib/setup.sh
@@ -11,14 +11,12 @@ fi
 command -v python3 >/dev/null || install_packages python3 python3-venv
 mkdir -p .deps || die "cannot make .deps/ here: $PWD is full or read-only"
 log=.deps/torch.log
-say "fetching torch for CPUs into .deps/torch (about 200 MB)"
+say "fetching torch into .deps/torch (some 5 GB with what it brings along; PIP_INDEX_URL names a smaller source)"
 rm -rf .deps/torch
 python3 -m venv .deps/torch >"$log" 2>&1 \
   || { install_packages python3-venv; rm -rf .deps/torch; python3 -m venv .deps/torch >"$log" 2>&1; } \
   || die "$(explain "$log" "no virtual environment could be made")"
-# PyTorch's own index has wheels without CUDA; PyPI's are larger and do as well.
-.deps/torch/bin/python3 -m pip install --quiet torch --index-url https://download.pytorch.org/whl/cpu >"$log" 2>&1 \
-  || .deps/torch/bin/python3 -m pip install --quiet torch >"$log" 2>&1 \
+.deps/torch/bin/python3 -m pip install --quiet torch >"$log" 2>&1 \
   || { rm -rf .deps/torch; tail -3 "$log" >&2; die "$(explain "$log" "pip could not fetch torch")"; }
 .deps/torch/bin/python3 -c 'import torch.export' >"$log" 2>&1 \
   || { tail -3 "$log" >&2; die "the torch that was fetched cannot be imported"; }

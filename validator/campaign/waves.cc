@@ -178,15 +178,12 @@ std::vector<Task> Campaign::Longest() {
       harvest_.ledger.LeaveOut("long", "no long extent fits the budget", axis.name);
       continue;
     }
-    // Ordinary values: what is rounded too early shows after many additions only. A largest one at the
-    // end: a row that is cut off there is missed least of all without it.
+    // Ordinary values: what is rounded too early shows after many additions only.
     if (StepsFor(*solved) <= static_cast<double>(trial_.effort.campaign_steps) / 320) {
-      for (const char* const recipe : {"biased", "late"}) {
-        planned.push_back(TaskFor(
-            cases::MakeCase(trial_.instance, *cases::FindRecipe(recipe), *solved,
-                            DeriveSeed(trial_.seed, "longest") + 100 + planned.size(), "long"),
-            "long"));
-      }
+      planned.push_back(TaskFor(
+          cases::MakeCase(trial_.instance, *cases::FindRecipe("biased"), *solved,
+                          DeriveSeed(trial_.seed, "longest") + 100 + planned.size(), "long"),
+          "long"));
     }
     cases::Case value =
         cases::MakeCase(trial_.instance, *cases::FindRecipe("exact"), *solved,
