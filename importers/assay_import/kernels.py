@@ -25,7 +25,7 @@ RESERVED = set(
     typedef typename union unsigned using virtual void volatile while xor T U V Real Out Decision int64 thread
     exp exp2 expm1 log log2 log10 log1p sqrt rsqrt tanh erf erfinv abs min max fma sin cos tan atan pow sigmoid floor
     ceil round trunc sign select select_less less less_equal equal holds whole average affine scaled round_to
-    may_round_to thread_index settled softplus turn_cos turn_sin greater lesser
+    may_rescale may_round_to thread_index settled softplus turn_cos turn_sin greater lesser
     greater_or_equal lesser_or_equal wrapped larger_of smaller_of floor_div floor_mod sum_of assay main INFINITY NAN isnan isinf gamma j0 j1 jn y0
     y1 yn signbit fmod remainder threadIdx blockIdx blockDim gridDim warpSize""".split()
 )

@@ -113,7 +113,6 @@ struct Oracle::Impl {
                     const Randomness& randomness, const TensorMap& inputs) {
     NumberType type;
     type.independent = randomness.independent;
-    type.trending = randomness.trending;
     ASSAY_TRY(TruthSource* const source, SourceOf(instance));
     ASSAY_TRY(const Cells cells, source->Run(instance, type, axes, inputs));
     Truth truth;

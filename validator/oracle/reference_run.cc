@@ -49,7 +49,6 @@ std::vector<std::string> NumberDefines(const ops::Instance& instance, const Numb
   }
   return {fmt::format("ASSAY_CONTRACT_FORMAT={}", FormatName(contract.accumulate)),
           fmt::format("ASSAY_INDEPENDENT={}", flag(type.independent)),
-          fmt::format("ASSAY_TRENDING={}", flag(type.trending)),
           fmt::format("ASSAY_IN_ORDER={}", flag(type.in_order)),
           fmt::format("ASSAY_APPROXIMATE={}", flag(contract.approximate_functions)),
           fmt::format("ASSAY_TENSOR_CORES={}", flag(TensorCoresApply(instance))),

@@ -34,7 +34,6 @@ struct NumberType {
   bool independent = true;     ///< kBounded: roundings may be taken for independent.
   bool in_order = false;       ///< kBounded: sums and products cost nothing (oracle.h, in_order).
   bool fused = false;          ///< kRounded: products are not rounded before they are added.
-  bool trending = false;       ///< kBounded: values drift along the index.
   DType format = DType::kF32;  ///< kRounded: bf16, f16 or f32.
   enum class Rounding : std::uint8_t {
     kNearest,

@@ -18,9 +18,8 @@ namespace assay {
 struct F32Contract {
   using format = F32Format;
   static constexpr double lambda = 4.0;      ///< Confidence of the probabilistic bound.
-  static constexpr bool independent = true;  ///< False: roundings may conspire (constant rows), so
-                                             ///< n - 1 replaces lambda sqrt(n - 1).
-  static constexpr bool trending = false;    ///< True: values drift along the index (sorted data).
+  static constexpr bool independent = true;  ///< False: roundings may conspire (constant rows,
+                                             ///< ramps), so n - 1 replaces lambda sqrt(n - 1).
   /// Sums and products are evaluated as they are written: what is exact when it goes in is charged
   /// nothing, since a Rounded run says which result comes out.
   static constexpr bool in_order = false;
@@ -291,15 +290,14 @@ template <class C>
 ASSAY_DEVICE Bounded<C> average(const Bounded<C>& sum, const Bounded<C>& count) {
   if (sum.n < 2 || C::in_order) return sum / count;
   const double adds = sum.n - 1;
-  const bool conspire = C::trending || !C::independent;
   // Each step's quotient is off by 4 u |x - mean| / k where it is approximate (__fdividef).
   const double steps = Bounded<C>::kSlack + (C::approximate ? 4 : 0) +
-                       (conspire ? adds : smaller(adds, C::lambda * ::sqrt(adds)));
+                       (C::independent ? smaller(adds, C::lambda * ::sqrt(adds)) : adds);
   const double hard = sum.e + Bounded<C>::kUnit * sum.a * steps;
   const double typical = sum.t + Bounded<C>::kUnit * sum.a * ::sqrt(adds);
   Bounded<C> mean = Bounded<C>::result(
       sum.v, larger(sum.hard(), hard),
-      larger(sum.correlated(), conspire ? hard : smaller(hard, typical)), sum.length(), -1);
+      larger(sum.correlated(), C::independent ? smaller(hard, typical) : hard), sum.length(), -1);
   mean.w = sum.w;
   return mean / count;
 }
@@ -457,6 +455,18 @@ ASSAY_DEVICE Bounded<C> may_round_to(const Bounded<C>& x, const Bounded<C>& divi
 template <class T, class C>
 ASSAY_DEVICE Bounded<C> may_round_to(const Bounded<C>& x) {
   return may_round_to<T>(x, Bounded<C>(1));
+}
+
+/// A number that an implementation may keep multiplied by a constant, as scores by log2(e) where powers
+/// of two are taken of them: rounded once more, also where it is exact.
+template <class C>
+ASSAY_DEVICE Bounded<C> may_rescale(const Bounded<C>& x) {
+  Bounded<C> r = x.settled();
+  const double rounding = Bounded<C>::kUnit * magnitude(r.v);
+  r.e = r.guarded(r.e + rounding);
+  r.t = r.guarded(r.t + rounding);
+  if (r.v != 0) r.g = -1;
+  return r;
 }
 
 /// What is stored for an output element.

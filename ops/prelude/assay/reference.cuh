@@ -24,6 +24,7 @@
 // affine(x, mean, factor, shift) is (x - mean) * factor + shift, which may also be multiplied out.
 // may_round_to<T>(x) marks a cast that implementations may make but need not, such as that of
 // attention's probabilities; may_round_to<T>(x, divisor) one that may also follow a division.
+// may_rescale(x) marks a number that may be kept multiplied by a constant, such as log2(e).
 #pragma once
 
 #include "assay/bounded.cuh"
@@ -44,9 +45,6 @@ using Out = RoundedCell<Real, T>;
 #ifndef ASSAY_INDEPENDENT
 #define ASSAY_INDEPENDENT true
 #endif
-#ifndef ASSAY_TRENDING
-#define ASSAY_TRENDING false
-#endif
 #ifndef ASSAY_IN_ORDER
 #define ASSAY_IN_ORDER false
 #endif
@@ -63,7 +61,6 @@ struct OpContract {
   using format = ASSAY_CONTRACT_FORMAT;
   static constexpr double lambda = 4.0;
   static constexpr bool independent = ASSAY_INDEPENDENT;
-  static constexpr bool trending = ASSAY_TRENDING;
   static constexpr bool in_order = ASSAY_IN_ORDER;
   static constexpr bool approximate = ASSAY_APPROXIMATE;
   static constexpr bool tensor_cores = ASSAY_TENSOR_CORES;
@@ -103,6 +100,7 @@ using assay::greater_or_equal;
 using assay::larger_of;
 using assay::lesser;
 using assay::lesser_or_equal;
+using assay::may_rescale;
 using assay::may_round_to;
 using assay::round_to;
 using assay::smaller_of;
