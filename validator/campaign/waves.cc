@@ -287,8 +287,8 @@ std::vector<Task> Campaign::Surroundings() {
     const std::vector<ops::Axis>& axes = trial_.instance.op.axes;
     if (axes.empty()) return pool.back();
     const std::string& axis = axes[turn % axes.size()].name;
-    return *std::ranges::max_element(
-        pool, {}, [&](const cases::Case& value) { return value.axes.at(axis); });
+    return *std::ranges::max_element(pool, {},
+                                     [&](const cases::Case& value) { return value.axes.at(axis); });
   };
   const std::size_t rounds = trial_.effort.schedules;
   const bool orders_show = schedule_matters_ && ops::IsDeterministic(trial_.instance.op);
