@@ -314,7 +314,8 @@ std::vector<Task> Campaign::Surroundings() {
   }
   // No small integers: their sums are the same in any order.
   if (orders_show) {
-    for (std::size_t i = 0; i < (rounds + 1) / 2; ++i) {
+    const std::size_t turns = std::max((rounds + 1) / 2, trial_.instance.op.axes.size());
+    for (std::size_t i = 0; i < turns; ++i) {
       for (const bool plain : {true, false}) {
         const cases::Recipe& recipe = plain ? *cases::FindRecipe("plain") : cases::OrderRecipe();
         const cases::Case& shape = plain ? draw_large() : draw_along(i);
