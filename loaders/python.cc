@@ -174,8 +174,9 @@ class Writer {
       if (axis.kind != ops::Axis::Kind::kVariable) continue;
       const auto found = input_.reach.find(axis.name);
       const Reach reach = found == input_.reach.end() ? Reach{} : found->second;
-      text += fmt::format("    Axis({}, low={}, high={}, whole={}, at_ends={}),\n",
-                          Quote(axis.name), axis.min, axis.max, reach.whole, reach.at_ends);
+      text += fmt::format("    Axis({}, low={}, high={}, whole={}, in_slices={}, at_ends={}),\n",
+                          Quote(axis.name), axis.min, axis.max, reach.whole, reach.in_slices,
+                          reach.at_ends);
     }
     text += "]\nINPUTS: list[Tensor | Scalar] = [\n";
     for (const ops::TensorSpec& input : op_.inputs)

@@ -42,11 +42,19 @@ McpServer::~McpServer() {
   {
     const std::lock_guard lock(mutex_);
     closing_ = true;
+  }
+  Abandon();
+  thread_.join();
+}
+
+void McpServer::Abandon() {
+  {
+    const std::lock_guard lock(mutex_);
+    abandoned_ = true;
     queue_.clear();
     running_stop_.request_stop();
   }
   changed_.notify_all();
-  thread_.join();
 }
 
 void McpServer::Finish() {
@@ -149,6 +157,7 @@ void McpServer::OnCall(const Json& id, const Json& params) {
   if (!IsId(token)) token = nullptr;
   {
     const std::lock_guard lock(mutex_);
+    if (abandoned_) return;
     const bool taken =
         (running_ && *running_ == id) ||
         std::ranges::any_of(queue_, [&](const Pending& one) { return one.id == id; });

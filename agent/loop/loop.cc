@@ -152,6 +152,10 @@ class Loop {
   }
 
   Status OnJudged(JudgeDesk::Done done) {
+    if (done.broken_off) {
+      judging_.erase(done.attempt);
+      return {};
+    }
     runs::AttemptJudged event{
         done.attempt, std::move(done.judgement.verdict), std::move(done.holdout_seeds), {}};
     const bool emit = done.judgement.vetted && Improves(event.verdict);

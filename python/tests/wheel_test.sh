@@ -1,6 +1,8 @@
 #!/usr/bin/env bash
 # wheel_test.sh SOURCE: from an empty virtual environment: the wheel is built and installed, the README's script judges a kernel, and
-# uninstalling leaves nothing. Prints the wheel's size. ASSAY_WHEEL names a wheel to be tried instead of building one.
+# uninstalling leaves nothing. Prints the wheel's size. ASSAY_WHEEL names a wheel to be tried instead of building one. Where
+# ASSAY_TORCH_PYTHON names a Python with torch (scripts/fetch_torch.sh makes .deps/torch), kernels are judged against a torch function
+# as well, by the same wheel beside that torch.
 set -euo pipefail
 source=$(realpath "$1")
 scratch=$(mktemp -d)
@@ -41,6 +43,17 @@ for file in kernel.py kernel.hpp certificate.json; do
   [ -f "$scratch/work/vetted/row_sum/$file" ] || fail "the script left no $file"
 done
 "$scratch/venv/bin/assay" ops list 2>&1 | grep -q softmax || fail "the command assay"
+
+torch=${ASSAY_TORCH_PYTHON:-$source/.deps/torch/bin/python}
+if "$torch" -c 'import torch' 2>/dev/null; then
+  "${pip[@]}" install -q --no-deps --no-index --target "$scratch/beside" "$wheel" || fail "pip install --target"
+  (cd "$scratch/work" && env -u ASSAY_PROGRAM -u ASSAY_OPS PATH=/usr/bin:/bin PYTHONPATH="$scratch/beside" \
+    "$torch" "$source/python/tests/torch_softmax.py" "$scratch/work") >"$scratch/said" 2>&1 \
+    || { cat "$scratch/said"; fail "a torch function as the op"; }
+  echo "judged against a torch function"
+else
+  echo "not judged against a torch function: $torch has no torch (scripts/fetch_torch.sh, or ASSAY_TORCH_PYTHON)"
+fi
 
 "${pip[@]}" uninstall -q -y assay || fail "pip uninstall"
 inside | diff "$scratch/before" - || fail "pip uninstall left these"
