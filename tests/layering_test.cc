@@ -62,6 +62,9 @@ const Allowed& Layers() {
       {"validator/verdict",
        {"base", "ops", "validator/findings", "validator/execution", "validator/cases"}},
       {"validator/policy", {"base", "validator/findings", "validator/ptx/facts"}},
+      {"validator/cost",
+       {"base", "ops", "sandbox", "validator/findings", "validator/execution", "validator/cases",
+        "validator/engine"}},
       {"validator/campaign",
        {"base", "ops", "validator/findings", "validator/execution", "validator/ptx/facts",
         "validator/cases", "validator/engine", "validator/oracle", "validator/verdict"}},
@@ -123,6 +126,7 @@ const Allowed& Layers() {
         "validator/oracle",
         "validator/verdict",
         "validator/campaign",
+        "validator/cost",
         "validator/gates",
         "validator/sanitize"}},
   };
