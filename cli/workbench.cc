@@ -21,6 +21,8 @@ void AddWorkbenchOptions(CLI::App& command, WorkbenchOptions& options) {
         const auto engines = ParseEngines(text);
         return engines ? std::string() : ToString(engines.error());
       });
+  command.add_flag("--speed", options.speed,
+                   "Time the op's workloads on the GPU as well, and hold them to the op's bar.");
   command.add_option("--arch", options.arch, "Target architecture, e.g. sm_80, sm_90, sm_90a.");
   command.add_option("--jobs", options.jobs, "Worker processes of a kind (0: one a core).")
       ->check(CLI::Range(0, 1024));
@@ -38,6 +40,10 @@ Result<Engines> ParseEngines(std::string_view text) {
       emulator = true;
       continue;
     }
+    if (word == "speed") {
+      engines.speed = true;
+      continue;
+    }
     int number = 0;
     const std::string_view digits = word.starts_with("gpu:") ? word.substr(4) : "0";
     const auto [end, fault] = std::from_chars(digits.data(), digits.data() + digits.size(), number);
@@ -53,19 +59,30 @@ Result<Engines> ParseEngines(std::string_view text) {
                 "a GPU alone sees no races and no undefined values: nothing could be accepted",
                 "--engine", "gpu,emulator");
   }
+  if (engines.speed && !engines.gpu) {
+    return Fail(ErrorKind::kUsage, "speed is measured on a GPU, and none was asked for", "--speed",
+                "--engine gpu,emulator --speed");
+  }
   return engines;
 }
 
 Result<std::unique_ptr<Workbench>> Workbench::Make(const WorkbenchOptions& options) {
   ASSAY_TRY_VOID(CheckLimits());
-  ASSAY_TRY(const Engines engines, ParseEngines(options.engine));
+  ASSAY_TRY(const Engines engines, ParseEngines(options.Engine()));
   engine::Toolbox::Options toolbox_options;
   toolbox_options.jail = !options.unsafe_no_jail;
   toolbox_options.pool.workers_per_kind = options.jobs;
   toolbox_options.pool.gpu = engines.gpu.value_or(0);
   ASSAY_TRY(auto toolbox, engine::Toolbox::Create(std::move(toolbox_options)));
   if (engines.gpu) ASSAY_TRY_VOID(toolbox->gpu().Describe());
-  return std::unique_ptr<Workbench>(new Workbench(std::move(toolbox), engines.gpu.has_value()));
+  std::unique_ptr<Workbench> bench(new Workbench(std::move(toolbox), engines.gpu.has_value()));
+  if (engines.speed) {
+    engine::GpuEngine& gpu = bench->toolbox_->gpu();
+    ASSAY_TRY(Rates rates, gpu.Measure());
+    bench->gpu_truths_ = std::make_unique<oracle::Oracle>(bench->compiler(), gpu);
+    bench->meter_.emplace(speed::Instruments{gpu, *bench->gpu_truths_}, std::move(rates));
+  }
+  return bench;
 }
 
 gates::Tools Workbench::MakeTools() {
@@ -74,7 +91,8 @@ gates::Tools Workbench::MakeTools() {
           .oracle = oracle_,
           .clock = clock_,
           .progress = {},
-          .gpu = gpu()};
+          .gpu = gpu(),
+          .meter = meter()};
 }
 
 Status Workbench::CheckTarget(const std::string& arch) {

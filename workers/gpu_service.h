@@ -5,6 +5,10 @@
 // {"action": "run", "execution": ..., "ptx_bytes": n} with n bytes of PTX and then machine code as
 // the payload, and descriptors as for the emulator, is answered with {"report": <Report>}.
 //
+// "time" and "repeat" take a "plan" beside what "run" takes (validator/execution/timing.h) and answer
+// with {"report": ..., "answer": <Timing or Stress>}; "rates" is answered with {"answer": <Rates>}; "product"
+// takes {"product": <MatrixProduct>} and is answered with {"seconds": ...}.
+//
 // The device is opened before the worker is sealed. One service serves one thread.
 #pragma once
 

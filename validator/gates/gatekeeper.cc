@@ -187,6 +187,14 @@ Result<verdict::Counterexample> Gatekeeper::Replay(const ops::Instance& instance
     ASSAY_TRY(again.findings, FindingsOnDevice(context, probe));
     return again;
   }
+  if (counterexample.gate == "speed") {
+    if (impl_->tools.meter == nullptr) {
+      return Fail(ErrorKind::kUsage, "the counterexample is about timed calls on a GPU", "replay",
+                  "--engine gpu,emulator --speed");
+    }
+    ASSAY_TRY(again.findings, FindingsOnClock(context, probe));
+    return again;
+  }
   if (!counterexample.property.empty()) {
     ASSAY_TRY(campaign::PropertyCheck check,
               campaign::CheckProperty(instance, ops::PropertyFromText(counterexample.property),

@@ -23,6 +23,10 @@
 #include "validator/verdict/candidate.h"
 #include "validator/verdict/verdict.h"
 
+namespace assay::speed {
+class Meter;
+}
+
 namespace assay::gates {
 
 /// Progress for people; called from the judging thread.
@@ -42,6 +46,7 @@ struct Tools {
   std::function<Status(engine::Engine& engine, std::uint64_t seed)> known_answers =
       engine::CheckKnownAnswers;
   engine::Engine* gpu = nullptr;  ///< The second witness; null: none.
+  speed::Meter* meter = nullptr;  ///< What speed is judged with, beside `gpu`; null: it is not.
 };
 
 struct Options {
