@@ -76,7 +76,7 @@ def driver():
 def tell(row):
     where = f"{row['name']} {row['dtype']}"
     if "workloads" not in row:
-        return f"{where:44} {row.get('error', '')[:300]}\n"
+        return f"{where:44} {str(row.get('error', ''))[:300]}\n"
     text = ""
     for at in row["workloads"]:
         if "left_out" in at:

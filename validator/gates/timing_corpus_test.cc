@@ -63,7 +63,7 @@ TEST_P(TimingCorpusTest, FallsAtTheGateThatIsNamed) {
   EXPECT_EQ(found->status, verdict::GateStatus::kRefuted) << RenderVerdict(judgement.verdict);
 }
 INSTANTIATE_TEST_SUITE_P(Corpus, TimingCorpusTest, testing::ValuesIn(Names()),
-                         [](const auto& info) { return info.param; });
+                         [](const auto& kind) { return kind.param; });
 
 }  // namespace
 }  // namespace assay::gates
