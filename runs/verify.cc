@@ -266,7 +266,8 @@ class Verifier {
                                             .cubin = compiled_->cubin,
                                             .ptx = compiled_->ptx}));
       for (const auto& [name, text] : made) {
-        if (files->at(name) != Sha256Hex(text)) return name;
+        const auto named = files->find(name);
+        if (named == files->end() || named->second != Sha256Hex(text)) return name;
       }
       return std::string();
     }();

@@ -314,13 +314,14 @@ class Team {
     const auto result = http_->Get(path.c_str());
     return result && result->status == 200 ? result->body : std::string();
   }
-  /// What the job's stream says, up to `word` or its end.
+  /// What the job's stream says, up to the event that holds `word` or its end.
   std::string EventsTo(std::uint64_t job, const std::string& word) {
     std::string said;
     http_->Get(("/v1/jobs/" + std::to_string(job) + "/events").c_str(),
                [&](const char* bytes, std::size_t size) {
                  said.append(bytes, size);
-                 return word.empty() || said.find(word) == std::string::npos;
+                 const std::size_t at = word.empty() ? std::string::npos : said.find(word);
+                 return at == std::string::npos || said.find("\n\n", at) == std::string::npos;
                });
     return said;
   }
@@ -352,7 +353,7 @@ TEST(Serve, AModelWritesAKernelThroughAKill) {
   EXPECT_EQ(models.at("models"), (Json{{"hand", {{"attempts", 4}}}, {"slow", {{"attempts", 1}}}}));
   EXPECT_THAT(models.dump(), Not(HasSubstr("replay")));
 
-  Json request = {{"op", op}, {"model", "hand"}, {"effort", "quick"}};
+  const Json request = {{"op", op}, {"model", "hand"}};
   const std::pair<const char*, Json> changes[] = {{"model", "anns"},
                                                   {"model", "none"},
                                                   {"model", "exec/touch x"},
