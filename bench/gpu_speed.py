@@ -11,6 +11,7 @@ says what was left out. It is written anew after each step, so that a run that i
 import argparse
 import datetime
 import json
+import os
 import pathlib
 import subprocess
 import sys
@@ -43,7 +44,7 @@ def bench(arguments, op, dtype, folder, more, seconds):
     command += more + arguments.extra
     start = time.monotonic()
     try:
-        run = subprocess.run(command, capture_output=True, text=True, timeout=max(seconds, 1))
+        run = subprocess.run(command, capture_output=True, text=True, timeout=max(seconds, 1), env=surroundings())
     except subprocess.TimeoutExpired:
         return {"exit": None, "error": f"not done within {seconds:.0f} s"}
     result = {"exit": run.returncode, "took_seconds": round(time.monotonic() - start, 2)}
@@ -52,6 +53,16 @@ def bench(arguments, op, dtype, folder, more, seconds):
     except json.JSONDecodeError:
         result["error"] = run.stderr[-2000:]
     return result
+
+
+def surroundings():
+    """Where cuBLASLt came as a wheel, its folder is a root that assay looks in."""
+    environment = dict(os.environ)
+    for site in sys.path:
+        for root in (pathlib.Path(site) / "nvidia/cu13", pathlib.Path(site)):
+            if any((root / folder / "libcublasLt.so.13").exists() for folder in ("lib", "nvidia/cublas/lib")):
+                environment.setdefault("CUDA_PATH", str(root))
+    return environment
 
 
 def plain():

@@ -148,15 +148,17 @@ Result<int> Generate(const Request& request, bool json) {
   ProgressPrinter progress;
   loop::Environment environment{
       .clock = bench->clock(),
-      .make_judges = [&bench](const loop::JudgeSettings& settings)
+      .make_judges = [&bench, &built](const loop::JudgeSettings& settings)
           -> Result<std::vector<std::unique_ptr<loop::Judge>>> {
         std::vector<std::unique_ptr<loop::Judge>> judges;
+        gates::Tools tools = bench->MakeTools();
+        if (built.strategy.optimize) bench->AddModel(tools);
         judges.push_back(std::make_unique<loop::GatekeeperJudge>(
-            bench->MakeTools(), gates::Options{.effort = settings.effort,
-                                               .seed = settings.seed,
-                                               .holdout_seed = {},
-                                               .unsafe_no_jail = settings.unsafe_no_jail,
-                                               .regressions = {}}));
+            std::move(tools), gates::Options{.effort = settings.effort,
+                                             .seed = settings.seed,
+                                             .holdout_seed = {},
+                                             .unsafe_no_jail = settings.unsafe_no_jail,
+                                             .regressions = {}}));
         return judges;
       },
       .observe = [&progress](const loop::Notice& notice) { progress.On(notice); },

@@ -9,6 +9,7 @@
 #include "base/environment.h"
 #include "cli/surroundings.h"
 #include "sandbox/health.h"
+#include "validator/cost/sample.h"
 
 namespace assay::cli {
 
@@ -93,6 +94,35 @@ gates::Tools Workbench::MakeTools() {
           .progress = {},
           .gpu = gpu(),
           .meter = meter()};
+}
+
+void Workbench::AddModel(gates::Tools& tools) {
+  if (meter() != nullptr) return;
+  tools.model =
+      [&workers = workers()](
+          const ops::Instance& instance, const ops::LaunchPlan& plan,
+          const engine::CompiledKernel& compiled) -> Result<std::vector<speed::SpeedEstimate>> {
+    const cost::Chip* const chip = cost::ChipOf(instance.arch);
+    if (chip == nullptr)
+      return Fail(ErrorKind::kUnsupported, "no chip of the table is of " + instance.arch, "--arch");
+    const cost::Sampler sampler(workers, {});
+    ASSAY_TRY(const auto modelled,
+              sampler.Workloads({.instance = instance, .plan = plan, .compiled = compiled}, *chip));
+    std::vector<speed::SpeedEstimate> estimates;
+    for (const cost::SpeedEstimate& each : modelled) {
+      std::string workload;
+      for (const ops::Axis& axis : instance.op.axes) {
+        if (const auto found = each.axes.find(axis.name); found != each.axes.end())
+          workload += fmt::format("{}{}={}", workload.empty() ? "" : " ", axis.name, found->second);
+      }
+      const bool known = each.left_out.empty();
+      estimates.push_back({.workload = std::move(workload),
+                           .seconds = std::nullopt,
+                           .share = known ? each.ShareOfLimit() : 0,
+                           .limiter = known ? each.Words() : each.left_out});
+    }
+    return estimates;
+  };
 }
 
 Status Workbench::CheckTarget(const std::string& arch) {

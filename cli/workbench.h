@@ -54,6 +54,8 @@ class Workbench {
   Clock& clock() { return clock_; }
   /// For a Gatekeeper; without progress.
   gates::Tools MakeTools();
+  /// What the cost model makes of kernels where none is timed (docs/cost.md).
+  void AddModel(gates::Tools& tools);
   /// Before minutes of judging, or a model's tokens: does the op's reference compile?
   Status CheckReference(const ops::Instance& instance) { return oracle_.Check(instance); }
   /// Fails when the compiler does not know `arch`: nothing could be judged for it.

@@ -111,6 +111,11 @@ Result<WorkerLaunch> StandardLaunch(const PoolOptions& options, WorkerKind kind)
   if (kind == WorkerKind::kGpu) {
     BindDriver(launch.policy);
     launch.arguments.insert(launch.arguments.end(), {"--gpu", std::to_string(options.gpu)});
+    if (const std::optional<Path> library = FindMatrixLibrary(options.toolkit)) {
+      launch.policy.ReadOnly(*library, Path("/cuda/lib") / library->filename());
+      launch.arguments.insert(launch.arguments.end(),
+                              {"--matrix-library", launch.policy.Inside(*library).string()});
+    }
   }
   if (kind == WorkerKind::kCompile) {
     ASSAY_TRY(const Toolkit toolkit, FindToolkit(options.toolkit));

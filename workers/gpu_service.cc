@@ -102,9 +102,10 @@ Result<sandbox::Answer> Serve(gpu::Device& device, sandbox::Message request) {
 
 }  // namespace
 
-Result<sandbox::Service> MakeGpuService(int number) {
+Result<sandbox::Service> MakeGpuService(int number, std::string matrix_library) {
   ASSAY_TRY(const gpu::Driver driver, gpu::OpenDriver());
   ASSAY_TRY(std::shared_ptr<gpu::Device> device, gpu::Device::Open(driver, number));
+  device->UseMatrixLibrary(std::move(matrix_library));
   return [device](sandbox::Message request) { return Serve(*device, std::move(request)); };
 }
 

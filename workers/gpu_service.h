@@ -12,12 +12,14 @@
 // The device is opened before the worker is sealed. One service serves one thread.
 #pragma once
 
+#include <string>
+
 #include "base/error.h"
 #include "sandbox/serve.h"
 
 namespace assay::workers {
 
-/// `device`: the GPU's number.
-Result<sandbox::Service> MakeGpuService(int device);
+/// `device`: the GPU's number. `matrix_library`: cuBLASLt's file; empty: where the loader finds it.
+Result<sandbox::Service> MakeGpuService(int device, std::string matrix_library);
 
 }  // namespace assay::workers

@@ -194,11 +194,10 @@ class Loop {
                 "please report it with the run's folder");
   }
 
-  /// The first accepted kernel is emitted; later ones (--optimize) only where they take fewer steps
-  /// or less time.
+  /// The first accepted kernel is emitted; later ones (--optimize) only where they run faster.
   bool Improves(const verdict::Verdict& verdict) const {
     const runs::Attempt* const floor = state().Accepted();
-    return floor == nullptr || runs::CostOfRunning(verdict) < runs::CostOfRunning(*floor->verdict);
+    return floor == nullptr || runs::RunsFaster(verdict, *floor->verdict);
   }
 
   /// Models may think for minutes without a word; nobody should wonder whether we still wait.

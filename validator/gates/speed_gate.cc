@@ -40,6 +40,31 @@ Result<speed::Stressed> StressOf(GateContext& context, const ops::Workload& work
                                      workload, {.seed = context.options.seed}, kRepetitions);
 }
 
+/// What kernels are compared by comes first, and less of it is better.
+Statistic TimesTheLimit(std::span<const speed::SpeedEstimate> estimates, double bar) {
+  const double share = speed::GeometricMean(estimates);
+  return {"times_the_limit", share > 0 ? 1 / share : 0, bar > 0 ? 1 / bar : 0,
+          "geometric mean over the workloads"};
+}
+
+/// Nothing is refuted by a model: the gate stays skipped, and its statistics compare kernels.
+void Model(GateContext& context, verdict::GateResult& result) {
+  context.Report("speed", "modelling the workloads");
+  const auto estimates =
+      context.tools.model(context.instance, *context.plan, context.Compile()->kernel);
+  if (!estimates || estimates->empty() ||
+      !std::ranges::all_of(*estimates, [](const auto& at) { return at.share > 0; })) {
+    result.reason = "neither measured nor modelled" +
+                    (estimates ? std::string() : ": " + ToString(estimates.error()));
+    return;
+  }
+  result.statistics.push_back(TimesTheLimit(*estimates, 0));
+  for (const speed::SpeedEstimate& at : *estimates)
+    result.statistics.push_back({at.workload, at.share, 0, "of the limit at best; " + at.limiter});
+  result.reason = fmt::format("not measured; by the model at best {:.1f} % of what the chip allows",
+                              100 * speed::GeometricMean(*estimates));
+}
+
 }  // namespace
 
 Result<std::vector<Finding>> FindingsOnClock(GateContext& context, const cases::Probe& probe) {
@@ -53,6 +78,7 @@ Result<std::vector<Finding>> FindingsOnClock(GateContext& context, const cases::
 }
 
 void RunSpeedGate(GateContext& context, verdict::GateResult& result) {
+  if (context.tools.meter == nullptr && context.tools.model) return Model(context, result);
   if (context.tools.meter == nullptr) {
     result.reason = "speed was not asked for (--engine gpu,emulator --speed)";
     return;
@@ -106,10 +132,7 @@ void RunSpeedGate(GateContext& context, verdict::GateResult& result) {
                            stressed->repetitions, stressed->conditions);
   }
   const double share = speed::GeometricMean(estimates);
-  // What kernels are compared by comes first, and less of it is better.
-  result.statistics.push_back({"times_the_limit", share > 0 ? 1 / share : 0,
-                               contract->bar > 0 ? 1 / contract->bar : 0,
-                               "geometric mean over the workloads"});
+  result.statistics.push_back(TimesTheLimit(estimates, contract->bar));
   result.statistics.insert(result.statistics.end(), statistics.begin(), statistics.end());
   if (share < contract->bar) {
     result.status = verdict::GateStatus::kRefuted;

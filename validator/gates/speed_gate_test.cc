@@ -124,6 +124,31 @@ TEST(SpeedGateTest, WithoutAMeterItIsSkippedAndBarsNothing) {
   EXPECT_EQ(judgement.verdict.outcome, Outcome::kAccepted);
 }
 
+TEST(SpeedGateTest, AModelComparesAndRefutesNothing) {
+  for (const double share : {0.25, 0.0}) {
+    FakeBench bench;
+    bench.instance.op.workloads = {{.axes = {{"n", 8}}, .note = ""}};
+    Tools tools = bench.tools();
+    tools.model = [share](const ops::Instance&, const ops::LaunchPlan&,
+                          const engine::CompiledKernel&) {
+      return std::vector<speed::SpeedEstimate>{{.workload = "n=8",
+                                                .seconds = std::nullopt,
+                                                .share = share,
+                                                .limiter = "bank conflicts"}};
+    };
+    const Judgement judgement =
+        Gatekeeper(tools, bench.options).Judge(bench.instance, bench.candidate);
+    EXPECT_EQ(judgement.verdict.outcome, Outcome::kAccepted);
+    const GateResult& gate = GateOf(judgement.verdict, "speed");
+    EXPECT_EQ(gate.status, GateStatus::kSkipped);
+    // A workload of which nothing is known would let kernels be compared on other work.
+    ASSERT_THAT(gate.statistics, SizeIs(share > 0 ? 2 : 0));
+    if (share <= 0) continue;
+    EXPECT_EQ(gate.statistics[0].value, 4);
+    EXPECT_THAT(gate.statistics[1].note, HasSubstr("bank conflicts"));
+  }
+}
+
 TEST(SpeedGateTest, PassesAtTheBarAndSaysHowNearTheLimitItIs) {
   Timed timed;
   timed.stopwatch.seconds = 2e-3;

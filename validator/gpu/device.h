@@ -20,6 +20,7 @@
 #include <memory>
 #include <span>
 #include <string>
+#include <utility>
 
 #include "base/error.h"
 #include "validator/execution/execution.h"
@@ -55,6 +56,8 @@ class Device {
   Report Repeat(const Execution& execution, const StressPlan& plan,
                 std::span<const std::span<std::byte>> buffers, Stress& stress);
 
+  /// Where cuBLASLt is; empty: where the loader finds it. It is opened when it is first needed.
+  void UseMatrixLibrary(std::string file) { matrix_library_ = std::move(file); }
   /// Takes about a second.
   Result<Rates> MeasureRates();
   /// Median time of the vendor's library, with cold caches.
@@ -101,6 +104,7 @@ class Device {
   std::string name_;
   DeviceMemory memory_;
   Management management_;
+  std::string matrix_library_;
   std::unique_ptr<MatrixLibrary> matrices_;
   Module module_ = nullptr;
   Module tools_ = nullptr;

@@ -31,7 +31,7 @@ Result<double> Device::TimeProduct(const MatrixProduct& product, const Scratch& 
       std::max({product.m, product.n, product.k}) > (std::int64_t{1} << 20))
     return Fail(ErrorKind::kUsage, "no extents of a matrix product", "gpu");
   if (matrices_ == nullptr) {
-    ASSAY_TRY(matrices_, MatrixLibrary::Open());
+    ASSAY_TRY(matrices_, MatrixLibrary::Open(matrix_library_));
   }
   const std::uint64_t size = product.dtype == "f32" ? 4 : 2;
   const auto extent = [](std::int64_t value) { return static_cast<std::uint64_t>(value); };

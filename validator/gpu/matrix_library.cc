@@ -15,9 +15,7 @@ constexpr int kReal32 = 0, kReal16 = 2, kRealB16 = 14;
 constexpr int kCompute32 = 68;
 constexpr int kWorkspaceBytes = 1;
 
-constexpr std::array kLibraries = {"libcublasLt.so.13", "libcublasLt.so.12",
-                                   "/usr/local/cuda/lib64/libcublasLt.so.13",
-                                   "/usr/local/cuda/lib64/libcublasLt.so.12"};
+constexpr std::array kLibraries = {"libcublasLt.so.13", "libcublasLt.so.12"};
 
 /// cublasLtMatmulHeuristicResult_t.
 struct Choice {
@@ -57,11 +55,13 @@ MatrixLibrary::~MatrixLibrary() {
   if (handle_ != nullptr) calls_->destroy(handle_);
 }
 
-Result<std::unique_ptr<MatrixLibrary>> MatrixLibrary::Open() {
-  void* library = nullptr;
-  for (const char* name : kLibraries) {
-    library = ::dlopen(name, RTLD_NOW | RTLD_LOCAL);
-    if (library != nullptr) break;
+Result<std::unique_ptr<MatrixLibrary>> MatrixLibrary::Open(const std::string& file) {
+  void* library = file.empty() ? nullptr : ::dlopen(file.c_str(), RTLD_NOW | RTLD_LOCAL);
+  if (library == nullptr) {
+    for (const char* name : kLibraries) {
+      library = ::dlopen(name, RTLD_NOW | RTLD_LOCAL);
+      if (library != nullptr) break;
+    }
   }
   if (library == nullptr)
     return Fail(ErrorKind::kEnvironment, "there is no cuBLASLt that can be opened", "gpu",

@@ -1,7 +1,7 @@
 // The vendor's matrix products (cuBLASLt), opened at run time: what a kernel is measured against, and
 // how the card's matrix rate is found.
 //
-//   ASSAY_TRY(auto library, MatrixLibrary::Open());
+//   ASSAY_TRY(auto library, MatrixLibrary::Open({}));
 //   ASSAY_TRY(auto multiply, library->Plan(product, a, b, c, workspace, bytes));
 //   multiply(stream);    // a cuBLAS code
 //
@@ -11,6 +11,7 @@
 
 #include <functional>
 #include <memory>
+#include <string>
 
 #include "base/error.h"
 #include "validator/execution/timing.h"
@@ -20,8 +21,8 @@ namespace assay::gpu {
 
 class MatrixLibrary {
  public:
-  /// kEnvironment where there is none.
-  static Result<std::unique_ptr<MatrixLibrary>> Open();
+  /// `file`, or what the loader finds where it is empty. kEnvironment where there is none.
+  static Result<std::unique_ptr<MatrixLibrary>> Open(const std::string& file);
   ~MatrixLibrary();
 
   /// The library's first choice for `product` on operands at these addresses (256-byte aligned). The
