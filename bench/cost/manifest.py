@@ -14,6 +14,7 @@ bench/cost/agreement.py.
 from __future__ import annotations
 
 import argparse
+import concurrent.futures
 import json
 import random
 import subprocess
@@ -64,6 +65,8 @@ def main() -> int:
     parser.add_argument("--assay", default=str(ROOT / "build" / "release" / "bin" / "assay"))
     parser.add_argument("--nvcc", default="/usr/local/cuda/bin/nvcc")
     parser.add_argument("--only", default="", help="kernels whose id holds one of these words")
+    parser.add_argument("--jobs", type=int, default=2)
+    parser.add_argument("--steps", help="of a sample, with --cost")
     parser.add_argument("--cost", action="store_true", help="estimate instead of compiling for a GPU")
     options = parser.parse_args()
     out = options.folder
@@ -72,9 +75,16 @@ def main() -> int:
     words = [word for word in options.only.split(",") if word]
     rows = [row for row in kernels(variants) if not words or any(word in row["id"] for word in words)]
     done, failed = [], []
-    for row in rows:
+
+    def make(row: dict) -> subprocess.CompletedProcess[str]:
         more = ["--json"] if options.cost else ["--export", str(out / row["id"])]
-        result = run_assay(options.assay, row, more)
+        if options.cost and options.steps:
+            more += ["--steps", options.steps]
+        return run_assay(options.assay, row, more)
+
+    with concurrent.futures.ThreadPoolExecutor(options.jobs) as pool:
+        results = list(pool.map(make, rows))
+    for row, result in zip(rows, results):
         if result.returncode != 0:
             failed.append(row["id"])
             print(f"{row['id']}: {result.stderr.strip().splitlines()[-1:]}", file=sys.stderr)

@@ -51,6 +51,11 @@ __device__ void visit(const T* row, long long columns, int lane, Each each) {
 #endif
 }
 
+__device__ float* scratch() {
+  __shared__ float part[kThreads * @PITCH@];
+  return part;
+}
+
 template <class Join>
 __device__ float reduce(float value, Join join) {
   if (kGroup == 1) return value;
@@ -59,7 +64,7 @@ __device__ float reduce(float value, Join join) {
       value = join(value, __shfl_xor_sync(0xffffffffu, value, offset));
     return value;
   }
-  __shared__ float part[kThreads * @PITCH@];
+  float* const part = scratch();
   const int me = threadIdx.x;
   __syncthreads();
   part[me * @PITCH@] = value;

@@ -66,11 +66,11 @@ class LaunchModel {
     Units();
     Memory();
     Waits();
-    At(Limiter::kLaunch) = chip_.launch_seconds;
     Describe();
-    const auto worst = std::ranges::max_element(e.seconds);
-    e.limiter = static_cast<Limiter>(worst - e.seconds.begin());
-    e.bound = *worst;
+    // Nothing of a launch is done while it is being launched.
+    e.bound = chip_.launch_seconds + std::ranges::max(e.seconds);
+    At(Limiter::kLaunch) = chip_.launch_seconds;
+    e.limiter = static_cast<Limiter>(std::ranges::max_element(e.seconds) - e.seconds.begin());
     return std::move(estimate_);
   }
 

@@ -47,7 +47,7 @@ TEST(Estimate, ACopyIsLimitedByMemory) {
         EstimateSpeed(H100(), std::vector<LaunchShape>{Copy(sampled)}, buffers);
     EXPECT_EQ(estimate.limiter, Limiter::kDram) << sampled;
     EXPECT_NEAR(estimate.launches[0].dram_bytes, 2.0 * 4 * (1 << 26), 1) << sampled;
-    EXPECT_NEAR(estimate.ShareOfLimit(), 1, 1e-6) << sampled;
+    EXPECT_NEAR(estimate.ShareOfLimit(), 1, 0.02) << sampled;
     EXPECT_DOUBLE_EQ(estimate.launches[0].sectors_a_request, 4);
   }
 }
@@ -76,7 +76,7 @@ TEST(Estimate, AWaveMoreIsATail) {
   busy.counts.pipes[static_cast<std::size_t>(Pipe::kAlu)] = 2'000'000;
   const auto bound = [&](std::uint32_t blocks) {
     busy.grid = {blocks, 1, 1};
-    return EstimateSpeed(H100(), std::vector<LaunchShape>{busy}, {}).bound;
+    return EstimateSpeed(H100(), std::vector<LaunchShape>{busy}, {}).bound - H100().launch_seconds;
   };
   EXPECT_DOUBLE_EQ(bound(1), bound(132));
   EXPECT_NEAR(bound(133), 2 * bound(132), 1e-9);
@@ -91,7 +91,7 @@ TEST(Estimate, FewBlocksWaitForThemselves) {
                                            Buffer("y", 8 * 256, BufferRole::kOutput)};
   const SpeedEstimate estimate = EstimateSpeed(H100(), std::vector<LaunchShape>{few}, buffers);
   EXPECT_EQ(estimate.limiter, Limiter::kLatency);
-  EXPECT_NEAR(estimate.bound, 1e6 / H100().clock_hz, 1e-9);
+  EXPECT_NEAR(estimate.bound, H100().launch_seconds + 1e6 / H100().clock_hz, 1e-9);
   EXPECT_NE(estimate.Words().find("the grid fills 1 % of the chip"), std::string::npos)
       << estimate.Words();
 }
@@ -118,7 +118,7 @@ TEST(Estimate, MatrixProductsByTypeAndHow) {
     shape.counts.buffers.clear();
     auto& products = group ? shape.counts.group_products : shape.counts.products;
     products[static_cast<std::size_t>(type)] = 1'000'000'000;
-    return EstimateSpeed(H100(), std::vector<LaunchShape>{shape}, {}).bound;
+    return EstimateSpeed(H100(), std::vector<LaunchShape>{shape}, {}).bound - H100().launch_seconds;
   };
   // 989 TFLOP/s of halves, by whole warp groups.
   const double peak = 132 * 2e9 / bound(MatrixType::kHalf, true);
