@@ -131,6 +131,16 @@ struct ChosenPath {
   std::uint32_t origin = kNoPc;
 };
 
+/// Lanes of an access whose place the machine chose (machine.h).
+struct ChosenPlaces {
+  LaneMask lanes = 0;
+  std::uint32_t origin = kNoPc;  ///< The pc of that choice.
+  std::uint32_t pc = kNoPc;      ///< The access.
+  LaneBitsets open{};            ///< Bits of the address that may be others.
+
+  bool Holds(int lane) const { return (lanes >> lane & 1) != 0; }
+};
+
 struct Split {
   std::uint32_t pc = 0;
   LaneMask mask = 0;
@@ -176,10 +186,7 @@ struct CoreWarp : Warp {
   LaneMask cluster_released = 0;  ///< Lanes whose phase completed before they waited.
   std::unique_ptr<AsyncGroups> async;
   std::vector<ChosenPath> chosen_paths;
-  /// During an access: lanes whose place the machine chose, and the pc of that choice.
-  LaneMask chosen_place = 0;
-  std::uint32_t chosen_place_origin = kNoPc;
-  std::uint32_t chosen_place_pc = kNoPc;
+  ChosenPlaces chosen_place;  ///< Of the access that runs.
   /// While a store runs whose data may be addresses (machine.h): registers that hold whole ones.
   std::vector<std::pair<std::uint32_t, LaneMask>> whole_addresses;
 
@@ -263,6 +270,17 @@ class FindingSink {
   std::vector<Finding> findings_;
 };
 
+/// What the machine chose at an instruction.
+struct MachineChoice {
+  enum class Kind : std::uint8_t {
+    kRegister,
+    kAddress,
+    kSharedAddress,  ///< Of shared memory.
+    kApproximation
+  } kind = Kind::kRegister;
+  std::string what;  ///< For findings.
+};
+
 /// Where bytes in memory that the machine chose come from.
 struct StoredChoice {
   std::uint32_t origin = kNoPc;
@@ -309,11 +327,10 @@ struct Device {
   Rng rng;
   std::size_t reported_races = 0;  ///< Of race->races(), already findings.
   std::map<std::uint32_t, std::string>
-      undefined_reads;  ///< By pc: the first place found undefined.
-  std::map<std::uint32_t, std::string>
-      choices;  ///< By pc: what the machine chose there, for the findings that follow from it.
-  std::vector<StoredChoice> stored_choices;       ///< By number (StoredChoiceNumber).
-  std::shared_ptr<ChoiceRegions> choice_regions;  ///< Made when a branch first asks.
+      undefined_reads;                             ///< By pc: the first place found undefined.
+  std::map<std::uint32_t, MachineChoice> choices;  ///< By pc.
+  std::vector<StoredChoice> stored_choices;        ///< By number (StoredChoiceNumber).
+  std::shared_ptr<ChoiceRegions> choice_regions;   ///< Made when a branch first asks.
   bool monitored = false;
   bool track_defined = false;
   bool reverse_lanes = false;

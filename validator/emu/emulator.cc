@@ -73,8 +73,10 @@ void AddModuleVariables(Device& device) {
       std::memcpy(region.data + relocation.offset, &value, relocation.bytes);
       if (region.defined == nullptr) continue;
       const std::uint8_t number = StoredChoiceNumber(device, {.whole_address = true});
-      for (std::uint64_t byte = relocation.to_function ? 0 : 1; byte < relocation.bytes; ++byte)
-        region.defined->SetChosen(relocation.offset + byte, number);
+      // The lowest byte of a variable's address is promised.
+      const std::uint64_t first = relocation.to_function ? 0 : 1;
+      if (relocation.bytes > first)
+        region.defined->SetChosen(relocation.offset + first, relocation.bytes - first, number);
     }
   }
 }

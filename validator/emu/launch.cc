@@ -81,8 +81,7 @@ void MarkPointers(Device& device, const ptx::Function& function, const FunctionC
     const std::size_t variable = function.returns.size() + i;
     if (launch.args[i].kind != Argument::Kind::kBuffer || pointers[variable]) continue;
     const PlacedVariable& place = code.variables[variable];
-    for (std::uint64_t byte = 1; byte < place.bytes; ++byte)
-      defined->SetChosen(place.offset + byte, number);
+    if (place.bytes > 1) defined->SetChosen(place.offset + 1, place.bytes - 1, number);
   }
 }
 

@@ -46,9 +46,10 @@ LaneMask UndefinedLanes(CoreWarp& warp, const LaneAccess& access, std::uint32_t 
 void MarkStored(CoreWarp& warp, const Decoded& op, const LaneAccess& access, std::uint32_t offset,
                 std::uint32_t bytes, LaneMask undefined, std::uint32_t origin, LaneMask chosen = 0,
                 bool whole_address = false);
-/// A store whose place the machine chose (machine.h), before its bytes are marked.
-void StoreAtChosenPlace(CoreWarp& warp, const Decoded& op, const LaneAccess& access,
-                        std::uint32_t offset, std::uint32_t bytes);
+/// A store of `bytes` a lane some of whose places the machine chose (machine.h), after its bytes were
+/// marked.
+void StoreAtChosenPlaces(CoreWarp& warp, const Decoded& op, const LaneAccess& access,
+                         std::uint32_t bytes, const ChosenPlaces& places);
 /// The same for what register `source` holds, byte by byte.
 void MarkStoredRegister(CoreWarp& warp, const Decoded& op, const LaneAccess& access,
                         std::uint32_t offset, std::uint32_t bytes, const DecodedOperand& source);

@@ -12,6 +12,8 @@
 #include "validator/emu/handlers/rows.h"
 #include "validator/emu/memory.h"
 #include "validator/emu/scheduler.h"
+#include "validator/emu/watch/copied_bytes.h"
+#include "validator/emu/watch/machine.h"
 
 namespace assay::emu {
 
@@ -32,19 +34,21 @@ using ptx::Opcode;
 using ptx::Space;
 
 /// The bytes take their place; returns the newest token.
-std::uint64_t Deliver(const std::vector<AsyncGroups::Copy>& copies) {
+std::uint64_t Deliver(CoreWarp& warp, int lane, const std::vector<AsyncGroups::Copy>& copies) {
   std::uint64_t token = 0;
   for (const AsyncGroups::Copy& copy : copies) {
     std::memcpy(copy.destination, copy.data.data(), copy.bytes);
-    if (copy.region->defined != nullptr)
-      copy.region->defined->SetBits(copy.offset, copy.bytes, ~copy.undefined);
+    PutBytes(warp, copy.pc, lane, *copy.region, copy.offset, copy.bytes, copy.known);
+    if (copy.open != 0)
+      StoreAtChosenPlace(warp, copy.pc, lane, *copy.region, copy.offset, copy.bytes, copy.open,
+                         copy.choice);
     token = std::max(token, copy.token);
   }
   return token;
 }
 
 void Arrive(CoreWarp& warp, int lane, const std::vector<AsyncGroups::Copy>& copies) {
-  const std::uint64_t token = Deliver(copies);
+  const std::uint64_t token = Deliver(warp, lane, copies);
   if (warp.device->race && !copies.empty())
     warp.device->race->OnAsyncWait(warp.number, static_cast<std::uint8_t>(lane), token);
 }
@@ -79,12 +83,15 @@ void CopyAsync(Warp& base, const Decoded& op) {
   LaneAccess from;
   Addresses(warp, op.operands[0], to);
   Addresses(warp, op.operands[1], from);
+  const ChosenPlaces put = CheckCopyAddress(warp, op, op.operands[0], warp.exec);
   if (!Resolve(warp, op, Space::kShared, warp.exec, bytes, AccessType::kStore, to)) return;
   // A source size below the copy size reads less and fills up with zeros; of zero it reads nothing.
   std::uint32_t sizes[kWarpSize];
   std::fill_n(sizes, kWarpSize, bytes);
   LaneMask reading = warp.exec;
+  ChosenPlaces sized;
   if (op.operand_count > 3) {
+    sized = CheckCopyNumber(warp, op, op.operands[3], warp.exec);
     const DecodedOperand& size = op.operands[3];
     if (size.kind == DecodedOperand::Kind::kPredicate) {
       LaneMask ignored = warp.predicates[size.slot];
@@ -99,6 +106,7 @@ void CopyAsync(Warp& base, const Decoded& op) {
     if ((reading >> lane & 1) == 0) sizes[lane] = 0;
     if (sizes[lane] == 0) reading &= ~(LaneMask{1} << lane);
   }
+  const ChosenPlaces taken = Either(CheckCopyAddress(warp, op, op.operands[1], reading), sized);
   // Lanes with the same source size are checked together; the address must be aligned to the whole
   // copy.
   LaneAccess checked = from;
@@ -136,6 +144,7 @@ void CopyAsync(Warp& base, const Decoded& op) {
     AsyncGroups::Copy copy;
     copy.destination = to.at(lane);
     copy.bytes = bytes;
+    copy.pc = warp.PcOf(op);
     copy.token = token;
     copy.region = to.RegionOf(lane);
     copy.offset = static_cast<std::uint64_t>(to.at(lane) - to.RegionOf(lane)->data);
@@ -143,11 +152,15 @@ void CopyAsync(Warp& base, const Decoded& op) {
       std::memcpy(copy.data.data(), checked.at(lane), sizes[lane]);
       device.counters.bytes_read += sizes[lane];
       const MemoryRegion& source = *checked.RegionOf(lane);
-      if (source.defined != nullptr) {
-        const auto start = static_cast<std::uint64_t>(checked.at(lane) - source.data);
-        if (!source.defined->Defined(start, sizes[lane]))
-          copy.undefined = ~source.defined->Bits(start, sizes[lane]) & ((1u << sizes[lane]) - 1);
-      }
+      copy.known =
+          BytesOf(source, static_cast<std::uint64_t>(checked.at(lane) - source.data), sizes[lane]);
+      // What is filled up is zero.
+      if (!copy.known.AllDefined()) copy.known.states.resize(bytes, 1);
+    }
+    if (taken.Holds(lane)) copy.known.Choose(bytes, NumberOf(device, taken));
+    if (put.Holds(lane)) {
+      copy.open = put.open[static_cast<std::size_t>(lane)];
+      copy.choice = put.origin;
     }
     // Until it arrives, nobody may rely on what the destination holds.
     if (copy.region->defined != nullptr) copy.region->defined->Set(copy.offset, bytes, false);
@@ -215,9 +228,9 @@ AsyncGroups& GroupsOf(CoreWarp& warp) {
 
 std::uint64_t DeliverCopies(CoreWarp& warp, int index) {
   AsyncGroups::Lane& lane = GroupsOf(warp).lanes[static_cast<std::size_t>(index)];
-  std::uint64_t token = Deliver(lane.open.copies);
+  std::uint64_t token = Deliver(warp, index, lane.open.copies);
   for (const AsyncGroups::Group& group : lane.committed)
-    token = std::max(token, Deliver(group.copies));
+    token = std::max(token, Deliver(warp, index, group.copies));
   lane.open.copies.clear();
   // Groups stay countable, empty.
   for (AsyncGroups::Group& group : lane.committed) group.copies.clear();

@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "validator/emu/core.h"
+#include "validator/emu/watch/copied_bytes.h"
 
 namespace assay::emu {
 
@@ -19,7 +19,10 @@ struct AsyncGroups {
     std::uint64_t token = 0;  ///< The race detector's.
     MemoryRegion* region = nullptr;
     std::uint64_t offset = 0;
-    std::uint32_t undefined = 0;  ///< Bit i: byte i of `data` is undefined.
+    std::uint32_t pc = 0;
+    CopiedBytes known;             ///< Of `data`.
+    std::uint64_t open = 0;        ///< Bits of the destination's address that the machine chose,
+    std::uint32_t choice = kNoPc;  ///< and where.
   };
   struct Group {
     std::vector<Copy> copies;
@@ -44,6 +47,8 @@ struct AsyncGroups {
     std::uint64_t group = 0;  ///< Number of its group, when committed.
     /// What its accumulators will be: shadow index and undefined bits, of those that have any.
     std::vector<std::pair<std::uint32_t, LaneBitsets>> undefined;
+    /// All of those bits are the machine's choice: the pc of one, or else kNoPc.
+    std::uint32_t choice = kNoPc;
   };
   std::vector<Product> in_flight;
   std::uint64_t product_groups = 0;  ///< Committed so far.

@@ -3,6 +3,7 @@
 // Like bulk copies they are done when issued, and an mbarrier or a bulk group says who may rely on it.
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <bit>
 #include <cstring>
 #include <vector>
@@ -38,6 +39,7 @@ void StoreAsync(Warp& base, const Decoded& op) {
   const auto bytes = static_cast<std::uint32_t>(count) * width;
   const bool reduces = op.source->opcode == Opcode::kRedAsync;
   const Combine combine = reduces ? CombinerOf(*op.source, op.source->type()) : nullptr;
+  const ChosenPlaces put = CheckCopyAddress(warp, op, op.operands[0], warp.exec);
   for (LaneMask rest = warp.exec; rest != 0 && warp.outcome != Outcome::kStop; rest &= rest - 1) {
     const int lane = std::countr_zero(rest);
     Side to;
@@ -48,9 +50,7 @@ void StoreAsync(Warp& base, const Decoded& op) {
     if (reduces) AsReduction(to, width);
     const std::uint64_t token =
         warp.device->race ? warp.device->race->OnBulkIssue(nullptr, &to.event) : 0;
-    DefinedMap* const defined = to.access.RegionOf(lane)->defined;
-    const auto start =
-        static_cast<std::uint64_t>(to.access.at(lane) - to.access.RegionOf(lane)->data);
+    CopiedBytes stored;
     for (std::size_t i = 0; i < count; ++i) {
       const DecodedOperand& source = op.operands[1 + i];
       const std::byte* const value =
@@ -60,10 +60,13 @@ void StoreAsync(Warp& base, const Decoded& op) {
       } else {
         std::memcpy(to.access.at(lane) + i * width, value, width);
       }
-      if (defined == nullptr) continue;
-      const bool bad = (warp.frame->undefined[source.shadow] >> lane & 1) != 0;
-      if (bad || !reduces) defined->Set(start + i * width, width, !bad);
+      const CopiedBytes one = BytesOf(warp, source, lane, width);
+      if (one.AllDefined()) continue;
+      stored.states.resize(bytes, 1);
+      std::ranges::copy(one.states, stored.states.begin() + static_cast<std::ptrdiff_t>(i * width));
     }
+    if (reduces) stored = Combined(stored, BytesTaken(warp, {}, to, lane, bytes));
+    PutCopied(warp, op, put, to, lane, bytes, stored);
     warp.device->last_progress = warp.device->counters.steps;
     const std::uint64_t barrier = BulkAddress(warp, op.operands[op.operand_count - 1u], lane);
     if (!CompleteTransfer(warp, op, lane, barrier, bytes, {&token, 1})) return;
@@ -77,6 +80,9 @@ void ReduceBulk(Warp& base, const Decoded& op) {
   const bool to_global = in.Has(Mod::kBulkGroup);
   const auto width = static_cast<std::uint32_t>(ptx::BitsOf(in.type()) / 8);
   const Combine combine = CombinerOf(in, in.type());
+  const ChosenPlaces put = CheckCopyAddress(warp, op, op.operands[0], warp.exec);
+  const ChosenPlaces taken = Either(CheckCopyAddress(warp, op, op.operands[1], warp.exec),
+                                    CheckCopyNumber(warp, op, op.operands[2], warp.exec));
   const auto* const sizes = warp.Lanes<std::uint32_t>(op.operands[2].slot);
   for (LaneMask rest = warp.exec; rest != 0; rest &= rest - 1) {
     const int lane = std::countr_zero(rest);
@@ -97,16 +103,11 @@ void ReduceBulk(Warp& base, const Decoded& op) {
     AsReduction(to, width);
     const std::uint64_t token =
         warp.device->race ? warp.device->race->OnBulkIssue(&from.event, &to.event) : 0;
-    const MemoryRegion& source = *from.access.RegionOf(lane);
-    const MemoryRegion& target = *to.access.RegionOf(lane);
-    const auto source_start = static_cast<std::uint64_t>(from.access.at(lane) - source.data);
-    const auto target_start = static_cast<std::uint64_t>(to.access.at(lane) - target.data);
-    for (std::uint32_t at = 0; at < bytes; at += width) {
+    for (std::uint32_t at = 0; at < bytes; at += width)
       combine(to.access.at(lane) + at, from.access.at(lane) + at, to_global);
-      const bool bad =
-          source.defined != nullptr && !source.defined->Defined(source_start + at, width);
-      if (bad && target.defined != nullptr) target.defined->Set(target_start + at, width, false);
-    }
+    PutCopied(warp, op, put, to, lane, bytes,
+              Combined(BytesTaken(warp, taken, from, lane, bytes),
+                       BytesTaken(warp, {}, to, lane, bytes)));
     warp.device->last_progress = warp.device->counters.steps;
     warp.device->counters.atomics += bytes / width;
     if ((op.flags & kFlagOrderMatters) != 0) warp.device->counters.used_atomics = true;

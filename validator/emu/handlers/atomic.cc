@@ -273,7 +273,7 @@ void ReadModifyWrite(Warp& base, const Decoded& op) {
     }
   }
   bool changed = false;
-  LaneMask chosen_place = 0;
+  ChosenPlaces places;
   for (std::uint32_t e = 0; e < count; ++e) {
     const T* const sb = warp.Lanes<T>(b[e].slot);
     const T* const sc = warp.Lanes<T>(c[e].slot);
@@ -327,9 +327,10 @@ void ReadModifyWrite(Warp& base, const Decoded& op) {
         if (std::is_same_v<Op, Exchange>) stored = frame.undefined[b[e].shadow];
         const LaneMask unset = UnsetLanes(frame, b[e].shadow) | UnsetLanes(frame, c[e].shadow);
         const bool from_register = (frame.undefined[b[e].shadow] & access.lanes) != 0;
-        if (e == 0 && warp.chosen_place != 0) [[unlikely]]
-          chosen_place = TakeChosenPlace(warp, op) & access.lanes;
-        if (chosen_place != 0 && !from_register) choice_origin = warp.chosen_place_origin;
+        if (e == 0 && warp.chosen_place.lanes != 0) [[unlikely]]
+          places = TakeChosenPlaces(warp, op);
+        const LaneMask chosen_place = places.lanes & access.lanes;
+        if (chosen_place != 0 && !from_register) choice_origin = places.origin;
         MarkStored(warp, op, access, e * static_cast<std::uint32_t>(sizeof(T)), sizeof(T),
                    stored | chosen_place, from_register ? frame.origin[b[e].shadow] : choice_origin,
                    (stored | chosen_place) & ~unset);
@@ -342,6 +343,10 @@ void ReadModifyWrite(Warp& base, const Decoded& op) {
         }
       }
     }
+  }
+  if constexpr (kMonitored) {
+    if (places.lanes != 0) [[unlikely]]
+      SpreadChosenStore(warp, access, bytes, places);
   }
   // A compare-and-swap that keeps failing is polling, not progress.
   if (changed) device.last_progress = device.counters.steps;

@@ -4,6 +4,7 @@
 
 #include "validator/emu/handlers/mbarrier.h"
 #include "validator/emu/site.h"
+#include "validator/emu/watch/machine.h"
 
 namespace assay::emu {
 
@@ -38,6 +39,25 @@ bool ResolveSide(CoreWarp& warp, const Decoded& op, ptx::Space space, std::uint6
   side.event.kind = writes ? AccessKind::kWrite : AccessKind::kRead;
   side.event.pc = warp.PcOf(op);
   return true;
+}
+
+CopiedBytes BytesTaken(CoreWarp& warp, const ChosenPlaces& from, const Side& side, int lane,
+                       std::uint32_t bytes) {
+  const MemoryRegion& region = *side.access.RegionOf(lane);
+  CopiedBytes taken =
+      BytesOf(region, static_cast<std::uint64_t>(side.access.at(lane) - region.data), bytes);
+  if (from.Holds(lane)) taken.Choose(bytes, NumberOf(*warp.device, from));
+  return taken;
+}
+
+void PutCopied(CoreWarp& warp, const Decoded& op, const ChosenPlaces& to, const Side& side,
+               int lane, std::uint32_t bytes, const CopiedBytes& copied) {
+  MemoryRegion& region = *side.access.RegionOf(lane);
+  const auto start = static_cast<std::uint64_t>(side.access.at(lane) - region.data);
+  PutBytes(warp, warp.PcOf(op), lane, region, start, bytes, copied);
+  if (to.Holds(lane))
+    StoreAtChosenPlace(warp, warp.PcOf(op), lane, region, start, bytes,
+                       to.open[static_cast<std::size_t>(lane)], to.origin);
 }
 
 std::uint64_t BulkAddress(CoreWarp& warp, const DecodedOperand& operand, int lane) {

@@ -7,6 +7,7 @@
 #include <string>
 
 #include "validator/emu/memory.h"
+#include "validator/emu/watch/copied_bytes.h"
 
 namespace assay::emu {
 
@@ -24,6 +25,13 @@ struct Side {
 bool ResolveSide(CoreWarp& warp, const Decoded& op, ptx::Space space, std::uint64_t address,
                  int lane, std::uint32_t bytes, bool writes, Side& side,
                  std::uint32_t alignment = 16);
+
+/// What is known of `bytes` that a lane's side holds; `from` says whether the machine chose the side.
+CopiedBytes BytesTaken(CoreWarp& warp, const ChosenPlaces& from, const Side& side, int lane,
+                       std::uint32_t bytes);
+/// Marks `bytes` of a lane's side as written; `to` says whether the machine chose the side.
+void PutCopied(CoreWarp& warp, const Decoded& op, const ChosenPlaces& to, const Side& side,
+               int lane, std::uint32_t bytes, const CopiedBytes& copied);
 
 /// What an address operand gives a lane.
 std::uint64_t BulkAddress(CoreWarp& warp, const DecodedOperand& operand, int lane);

@@ -25,23 +25,24 @@ using ptx::Mod;
 using ptx::Opcode;
 using ptx::Space;
 
-void MoveBytes(CoreWarp& warp, const Side& to, const Side& from, int lane, std::uint32_t bytes) {
+/// Where a copy's sides lie by the machine's choice.
+struct ChosenSides {
+  ChosenPlaces to, from;
+  ChosenSides(CoreWarp& warp, const Decoded& op)
+      : to(CheckCopyAddress(warp, op, op.operands[0], warp.exec)),
+        from(Either(CheckCopyAddress(warp, op, op.operands[1], warp.exec),
+                    CheckCopyNumber(warp, op, op.operands[2], warp.exec))) {}
+};
+
+void MoveBytes(CoreWarp& warp, const Decoded& op, const ChosenSides& chosen, const Side& to,
+               const Side& from, int lane, std::uint32_t bytes) {
   MemoryRegion* const target = to.access.RegionOf(lane);
   const MemoryRegion* const source = from.access.RegionOf(lane);
   std::memmove(to.access.at(lane), from.access.at(lane), bytes);
   warp.device->last_progress = warp.device->counters.steps;
   if (source->kind != MemoryRegion::Kind::kShared) warp.device->counters.bytes_read += bytes;
   if (target->kind != MemoryRegion::Kind::kShared) warp.device->counters.bytes_written += bytes;
-  if (target->defined == nullptr) return;
-  const auto to_start = static_cast<std::uint64_t>(to.access.at(lane) - target->data);
-  const auto from_start = static_cast<std::uint64_t>(from.access.at(lane) - source->data);
-  if (source->defined == nullptr || source->defined->Defined(from_start, bytes)) {
-    target->defined->Set(to_start, bytes, true);
-    return;
-  }
-  for (std::uint32_t i = 0; i < bytes; i += 16) {
-    target->defined->SetBits(to_start + i, 16, source->defined->Bits(from_start + i, 16));
-  }
+  PutCopied(warp, op, chosen.to, to, lane, bytes, BytesTaken(warp, chosen.from, from, lane, bytes));
 }
 
 std::uint64_t IssueToDetector(CoreWarp& warp, const Side& from, const Side& to, int lane) {
@@ -55,6 +56,7 @@ void CopyToShared(Warp& base, const Decoded& op) {
   CoreWarp& warp = Core(base);
   const Instruction& in = *op.source;
   const bool multicast = in.Has(Mod::kMulticastCluster);
+  const ChosenSides chosen(warp, op);
   const auto* const sizes = warp.Lanes<std::uint32_t>(op.operands[2].slot);
   for (LaneMask rest = warp.exec; rest != 0 && warp.outcome != Outcome::kStop; rest &= rest - 1) {
     const int lane = std::countr_zero(rest);
@@ -77,7 +79,7 @@ void CopyToShared(Warp& base, const Decoded& op) {
                        multicast ? InBlock(to_address, rank) : to_address, lane, bytes, true, to))
         return;
       const std::uint64_t token = IssueToDetector(warp, from, to, lane);
-      MoveBytes(warp, to, from, lane, bytes);
+      MoveBytes(warp, op, chosen, to, from, lane, bytes);
       if (!CompleteTransfer(warp, op, lane,
                             multicast ? InBlock(barrier_address, rank) : barrier_address, bytes,
                             {&token, 1}))
@@ -90,6 +92,7 @@ void CopyToShared(Warp& base, const Decoded& op) {
 /// operands: destination, source, size.
 void CopyToGlobal(Warp& base, const Decoded& op) {
   CoreWarp& warp = Core(base);
+  const ChosenSides chosen(warp, op);
   const auto* const sizes = warp.Lanes<std::uint32_t>(op.operands[2].slot);
   for (LaneMask rest = warp.exec; rest != 0; rest &= rest - 1) {
     const int lane = std::countr_zero(rest);
@@ -107,7 +110,7 @@ void CopyToGlobal(Warp& base, const Decoded& op) {
                      true, to))
       return;
     const std::uint64_t token = IssueToDetector(warp, from, to, lane);
-    MoveBytes(warp, to, from, lane, bytes);
+    MoveBytes(warp, op, chosen, to, from, lane, bytes);
     GroupsOf(warp).lanes[static_cast<std::size_t>(lane)].bulk_open.push_back(token);
   }
 }

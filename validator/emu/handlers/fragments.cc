@@ -13,6 +13,7 @@
 #include "validator/emu/handlers/warp_memory.h"
 #include "validator/emu/memory.h"
 #include "validator/emu/semantics/matrix_layout.h"
+#include "validator/emu/watch/machine.h"
 #include "validator/emu/watch/undefined.h"
 
 namespace assay::emu {
@@ -28,6 +29,15 @@ void SetUndefined(CoreWarp& warp, const Decoded& op, const DecodedOperand& targe
                   const LaneBitsets& undefined) {
   if (!warp.device->track_defined || target.kind != DecodedOperand::Kind::kSlot) return;
   SetUndefinedBits(*warp.frame, target, warp.exec, undefined, warp.PcOf(op));
+}
+
+/// Of what was set undefined: all that is in no lane of `unset` is what the machine chose.
+void SetClass(CoreWarp& warp, const DecodedOperand& target, LaneMask unset, std::uint32_t choice) {
+  Frame& frame = *warp.frame;
+  if (!warp.device->track_defined) return;
+  const LaneMask undefined = frame.undefined[target.shadow] & warp.exec;
+  frame.machine[target.shadow] |= undefined & ~unset;
+  if (undefined != 0 && (undefined & unset) == 0) frame.origin[target.shadow] = choice;
 }
 
 /// The lanes in which some of the `bits` bits from bit `first` on are undefined.
@@ -87,10 +97,21 @@ void LoadMatrices(Warp& base, const Decoded& op) {
     const int lane = std::countr_zero(rest);
     std::memcpy(rows + static_cast<std::size_t>(lane) * kRowBytes, access.at(lane), kRowBytes);
   }
-  // By element of the row: the lanes in whose row it is undefined.
+  // By element of the row: the lanes in whose row it is undefined, and those in which the machine
+  // chose it.
   LaneMask undefined[8] = {};
-  if (warp.device->track_defined && UndefinedLanes(warp, access, 0, kRowBytes) != 0) {
-    for (std::uint32_t e = 0; e < 8; ++e) undefined[e] = UndefinedLanes(warp, access, 2 * e, 2);
+  LaneMask chosen[8] = {};
+  const ChosenPlaces places = TakeChosenPlaces(warp, op);
+  std::uint32_t choice = places.origin;
+  if (warp.device->track_defined &&
+      (places.lanes | UndefinedLanes(warp, access, 0, kRowBytes)) != 0) {
+    for (std::uint32_t e = 0; e < 8; ++e) {
+      undefined[e] = UndefinedLanes(warp, access, 2 * e, 2);
+      const LoadedChoice loaded = ChoiceLoaded(warp, op, access, 2 * e, 2, undefined[e]);
+      if (loaded.chosen != 0) choice = loaded.origin;
+      chosen[e] = loaded.chosen | (places.lanes & lanes & ~undefined[e]);
+      undefined[e] |= chosen[e];
+    }
   }
   if (warp.device->race) ReportAccess(warp, op, access, kRowBytes, {.element_bytes = 2});
   for (std::size_t j = 0; j < count; ++j) {
@@ -98,16 +119,19 @@ void LoadMatrices(Warp& base, const Decoded& op) {
     if (target.kind != DecodedOperand::Kind::kSlot) continue;
     auto* const d = warp.Lanes<std::uint16_t>(target.slot);
     LaneBitsets bad{};
+    LaneMask unset = 0;
     for (int lane = 0; lane < kWarpSize; ++lane) {
       if ((warp.exec >> lane & 1) == 0) continue;
       for (int e = 0; e < 2; ++e) {
         const Pair at = ElementAt(j, lane, e, transposed);
         std::memcpy(d + 2 * lane + e, rows + at.lane * kRowBytes + at.byte, 2);
-        if ((undefined[at.byte / 2] >> at.lane & 1) != 0)
-          AddBits(bad, LaneMask{1} << lane, 16 * static_cast<std::uint32_t>(e), 16);
+        if ((undefined[at.byte / 2] >> at.lane & 1) == 0) continue;
+        AddBits(bad, LaneMask{1} << lane, 16 * static_cast<std::uint32_t>(e), 16);
+        if ((chosen[at.byte / 2] >> at.lane & 1) == 0) unset |= LaneMask{1} << lane;
       }
     }
     SetUndefined(warp, op, target, bad);
+    if (choice != kNoPc) SetClass(warp, target, unset, choice);
   }
 }
 
@@ -123,17 +147,21 @@ void StoreMatrices(Warp& base, const Decoded& op) {
     return;
   std::byte rows[kWarpSize * kRowBytes] = {};
   LaneMask undefined[8] = {};
+  LaneMask chosen[8] = {};
   std::uint32_t origin = kNoPc;
   for (std::size_t j = 0; j < count; ++j) {
     const DecodedOperand& source = op.operands[1 + j];
     const auto* const s = warp.Lanes<std::uint16_t>(source.slot);
     const LaneMask bad[2] = {UndefinedOf(warp, source, 0, 16), UndefinedOf(warp, source, 16, 16)};
     if ((bad[0] | bad[1]) != 0) origin = warp.frame->origin[source.shadow];
+    const LaneMask by_machine = ChosenLanes(*warp.frame, source.shadow);
     for (int lane = 0; lane < kWarpSize; ++lane) {
       for (int e = 0; e < 2; ++e) {
         const Pair at = ElementAt(j, lane, e, transposed);
         std::memcpy(rows + at.lane * kRowBytes + at.byte, s + 2 * lane + e, 2);
-        if ((bad[e] >> lane & 1) != 0) undefined[at.byte / 2] |= LaneMask{1} << at.lane;
+        if ((bad[e] >> lane & 1) == 0) continue;
+        undefined[at.byte / 2] |= LaneMask{1} << at.lane;
+        if ((by_machine >> lane & 1) != 0) chosen[at.byte / 2] |= LaneMask{1} << at.lane;
       }
     }
   }
@@ -152,7 +180,8 @@ void StoreMatrices(Warp& base, const Decoded& op) {
   }
   if (warp.device->track_defined) {
     for (std::uint32_t e = 0; e < 8; ++e)
-      MarkStored(warp, op, access, 2 * e, 2, undefined[e], origin);
+      MarkStored(warp, op, access, 2 * e, 2, undefined[e], origin, chosen[e]);
+    StoreAtChosenPlaces(warp, op, access, kRowBytes, TakeChosenPlaces(warp, op));
   }
   warp.device->last_progress = warp.device->counters.steps;
 }
@@ -165,19 +194,26 @@ void LoadFragment(Warp& base, const Decoded& op) {
   const FragmentInMemory memory(warp, op, registers);
   CheckAddressDefined(warp, op, op.operands[registers], warp.exec);
   const std::uint32_t bytes = memory.piece_bytes();
+  const ChosenPlaces places = TakeChosenPlaces(warp, op);
   for (std::size_t r = 0; r < registers; ++r) {
     const DecodedOperand& target = op.operands[r];
     const std::size_t width = target.bits / 8u;
     alignas(8) std::byte values[kWarpSize * 8];
     LaneBitsets undefined{};
+    LaneMask unset = 0;
+    std::uint32_t choice = places.origin;
     for (int p = 0; p < memory.pieces(); ++p) {
       std::uint64_t addresses[kWarpSize];
       std::byte piece[kWarpSize * 8];
-      LaneMask bad = 0;
+      LoadedLanes loaded;
       memory.Place(static_cast<int>(r), p, addresses);
-      if (!LoadLanes(warp, op, FragmentSpace(*op.source), warp.exec, addresses, bytes, piece, &bad))
+      if (!LoadLanes(warp, op, FragmentSpace(*op.source), warp.exec, addresses, bytes, piece,
+                     loaded))
         return;
-      AddBits(undefined, bad, 8 * bytes * static_cast<std::uint32_t>(p), 8 * bytes);
+      if (loaded.chosen != 0) choice = loaded.choice;
+      unset |= loaded.undefined & ~loaded.chosen;
+      AddBits(undefined, loaded.undefined | (places.lanes & warp.exec),
+              8 * bytes * static_cast<std::uint32_t>(p), 8 * bytes);
       for (std::size_t lane = 0; lane < kWarpSize; ++lane) {
         std::memcpy(values + lane * width + static_cast<std::size_t>(p) * bytes,
                     piece + lane * bytes, bytes);
@@ -189,6 +225,7 @@ void LoadFragment(Warp& base, const Decoded& op) {
       if ((warp.exec >> lane & 1) != 0) std::memcpy(d + lane * width, values + lane * width, width);
     }
     SetUndefined(warp, op, target, undefined);
+    if (choice != kNoPc) SetClass(warp, target, unset, choice);
   }
 }
 
@@ -198,6 +235,7 @@ void StoreFragment(Warp& base, const Decoded& op) {
   CheckAddressDefined(warp, op, op.operands[0], warp.exec);
   const auto registers = static_cast<std::size_t>(memory.registers());
   const std::uint32_t bytes = memory.piece_bytes();
+  const ChosenPlaces places = TakeChosenPlaces(warp, op);
   for (std::size_t r = 0; r < registers; ++r) {
     const DecodedOperand& source = op.operands[1 + r];
     const std::size_t width = source.bits / 8u;
@@ -210,9 +248,14 @@ void StoreFragment(Warp& base, const Decoded& op) {
         std::memcpy(piece + lane * bytes, s + lane * width + static_cast<std::size_t>(p) * bytes,
                     bytes);
       }
-      if (!StoreLanes(
-              warp, op, FragmentSpace(*op.source), warp.exec, addresses, bytes, piece,
-              UndefinedOf(warp, source, 8 * bytes * static_cast<std::uint32_t>(p), 8 * bytes)))
+      const LaneMask bad =
+          UndefinedOf(warp, source, 8 * bytes * static_cast<std::uint32_t>(p), 8 * bytes);
+      const StoredLanes what{.undefined = bad,
+                             .chosen = bad & ChosenLanes(*warp.frame, source.shadow),
+                             .origin = warp.frame->origin[source.shadow],
+                             .places = &places};
+      if (!StoreLanes(warp, op, FragmentSpace(*op.source), warp.exec, addresses, bytes, piece,
+                      what))
         return;
     }
   }

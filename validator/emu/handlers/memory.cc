@@ -128,11 +128,12 @@ template <class Memory, class Register>
 
 /// What is read at an index that the machine chose is its choice.
 void MarkReadAtChosenPlace(CoreWarp& warp, const Decoded& op) {
-  const LaneMask lanes = TakeChosenPlace(warp, op) & warp.exec;
+  const ChosenPlaces places = TakeChosenPlaces(warp, op);
+  const LaneMask lanes = places.lanes & warp.exec;
   if (lanes == 0) return;
   for (std::size_t d = 0; d < op.destinations; ++d) {
     if (op.operands[d].kind != DecodedOperand::Kind::kSink)
-      SetChosen(*warp.frame, op.operands[d].shadow, lanes, warp.chosen_place_origin);
+      SetChosen(*warp.frame, op.operands[d].shadow, lanes, places.origin);
   }
 }
 
@@ -246,7 +247,7 @@ void Load(Warp& base, const Decoded& op) {
     }
   }
   if constexpr (kMonitored) {
-    if (warp.chosen_place != 0) [[unlikely]]
+    if (warp.chosen_place.lanes != 0) [[unlikely]]
       MarkReadAtChosenPlace(warp, op);
     if (warp.device->race) {
       AccessEvent event{.order = UnpackOrder(op),
@@ -273,7 +274,7 @@ template <class Memory, class Register>
   const MemoryRegion* const region = access.RegionOf(lane);
   const DecodedOperand& source = op.operands[1];
   if (std::popcount(access.lanes) != 1 || region == nullptr || !region->writable ||
-      warp.chosen_place != 0 ||
+      warp.chosen_place.lanes != 0 ||
       (warp.device->track_defined && (warp.frame->undefined[source.shadow] >> lane & 1u) != 0))
     return false;
   StaleReads& stale = *warp.device->stale;
@@ -349,6 +350,10 @@ void Store(Warp& base, const Decoded& op) {
                            sizeof(Memory), source);
       }
     }
+  }
+  if constexpr (kMonitored) {
+    if (warp.chosen_place.lanes != 0) [[unlikely]]
+      StoreAtChosenPlaces(warp, op, access, bytes, TakeChosenPlaces(warp, op));
   }
 }
 
@@ -524,7 +529,7 @@ std::uint64_t AddressOf(Warp& warp, const Decoded& op, std::size_t operand, int 
 
 bool LoadLanes(Warp& base, const Decoded& op, Space space, LaneMask lanes,
                const std::uint64_t* addresses, std::uint32_t bytes, std::byte* out,
-               LaneMask* undefined) {
+               LoadedLanes& loaded) {
   CoreWarp& warp = Core(base);
   LaneAccess access;
   std::memcpy(access.address, addresses, sizeof(access.address));
@@ -534,15 +539,20 @@ bool LoadLanes(Warp& base, const Decoded& op, Space space, LaneMask lanes,
     const int lane = std::countr_zero(rest);
     std::memcpy(out + static_cast<std::size_t>(lane) * bytes, access.at(lane), bytes);
   }
-  if (undefined != nullptr)
-    *undefined = warp.device->track_defined ? UndefinedLanes(warp, access, 0, bytes) : 0;
+  loaded = {};
+  if (warp.device->track_defined) loaded.undefined = UndefinedLanes(warp, access, 0, bytes);
+  if (loaded.undefined != 0) {
+    const LoadedChoice choice = ChoiceLoaded(warp, op, access, 0, bytes, loaded.undefined);
+    loaded.chosen = choice.chosen;
+    loaded.choice = choice.origin;
+  }
   if (warp.device->race) ReportAccess(warp, op, access, bytes, {.order = OrderOf(*op.source)});
   return true;
 }
 
 bool StoreLanes(Warp& base, const Decoded& op, Space space, LaneMask lanes,
                 const std::uint64_t* addresses, std::uint32_t bytes, const std::byte* in,
-                LaneMask undefined) {
+                const StoredLanes& what) {
   CoreWarp& warp = Core(base);
   LaneAccess access;
   std::memcpy(access.address, addresses, sizeof(access.address));
@@ -559,7 +569,10 @@ bool StoreLanes(Warp& base, const Decoded& op, Space space, LaneMask lanes,
     const int lane = std::countr_zero(rest);
     std::memcpy(access.at(lane), in + static_cast<std::size_t>(lane) * bytes, bytes);
   }
-  if (warp.device->track_defined) MarkStored(warp, op, access, 0, bytes, undefined, kNoPc);
+  if (warp.device->track_defined) {
+    MarkStored(warp, op, access, 0, bytes, what.undefined, what.origin, what.chosen);
+    if (what.places != nullptr) StoreAtChosenPlaces(warp, op, access, bytes, *what.places);
+  }
   warp.device->last_progress = warp.device->counters.steps;
   return true;
 }

@@ -16,6 +16,7 @@
 #include "validator/emu/handlers/partial_rows.h"
 #include "validator/emu/scheduler.h"
 #include "validator/emu/tensor_map.h"
+#include "validator/emu/watch/machine.h"
 
 namespace assay::emu {
 namespace {
@@ -126,21 +127,16 @@ class SharedBox {
   std::byte* at(std::uint64_t packed) const {
     return data_ + Place(packed / kPiece * kPiece) + packed % kPiece;
   }
-  bool Defined(std::uint64_t packed, std::uint32_t bytes) const {
-    return region_.defined == nullptr || region_.defined->Defined(Offset(packed), bytes);
-  }
-  void SetDefined(std::uint64_t packed, std::uint32_t bytes, bool defined) const {
-    if (region_.defined != nullptr) region_.defined->Set(Offset(packed), bytes, defined);
-  }
-
- private:
+  /// Of the region.
   std::uint64_t Offset(std::uint64_t packed) const {
     return start_ + Place(packed / kPiece * kPiece) + packed % kPiece;
   }
+  MemoryRegion& region() const { return region_; }
 
+ private:
   const TensorMap& map_;
   std::byte* data_;
-  const MemoryRegion& region_;
+  MemoryRegion& region_;
   std::uint64_t start_;
   std::uint64_t address_;
 };
@@ -162,8 +158,28 @@ std::uint64_t Issue(CoreWarp& warp, const WarpAccess* read, const WarpAccess* wr
   return warp.device->race ? warp.device->race->OnBulkIssue(read, write) : 0;
 }
 
-bool LoadBox(CoreWarp& warp, const Decoded& op, int lane, const TensorMap& map,
-             const Coordinates& first, std::uint64_t address, std::uint64_t barrier) {
+/// Where the machine chose what a tensor copy moves: in shared memory, and in the tensor.
+struct ChosenBoxes {
+  ChosenPlaces shared, tensor;
+  ChosenBoxes(CoreWarp& warp, const Decoded& op, std::size_t shared_at, std::size_t map_at)
+      : shared(CheckCopyAddress(warp, op, op.operands[shared_at], warp.exec)) {
+    for (std::size_t d = 0; d < op.immediate; ++d)
+      tensor = Either(tensor, CheckCopyNumber(warp, op, op.operands[map_at + 1 + d], warp.exec));
+  }
+};
+
+/// Bytes [at, at + bytes) of a copy.
+CopiedBytes PartOf(const CopiedBytes& copied, std::uint64_t at, std::uint32_t bytes) {
+  CopiedBytes part;
+  if (copied.AllDefined()) return part;
+  const auto first = copied.states.begin() + static_cast<std::ptrdiff_t>(at);
+  part.states.assign(first, first + bytes);
+  return part;
+}
+
+bool LoadBox(CoreWarp& warp, const Decoded& op, const ChosenBoxes& chosen, int lane,
+             const TensorMap& map, const Coordinates& first, std::uint64_t address,
+             std::uint64_t barrier) {
   const auto box_bytes = static_cast<std::uint32_t>(map.box_bytes());
   Side to;
   if (!ResolveSide(warp, op, Space::kSharedCluster, address, lane, box_bytes, true, to,
@@ -173,12 +189,17 @@ bool LoadBox(CoreWarp& warp, const Decoded& op, int lane, const TensorMap& map,
   const std::uint64_t fill = FillOf(map);
   const std::uint32_t width = map.element_bytes;
   const std::uint32_t pitch = map.box[0] * width;
+  const auto put = [&](std::uint64_t packed, const CopiedBytes& element) {
+    PutBytes(warp, warp.PcOf(op), lane, box.region(), box.Offset(packed), width, element);
+  };
+  CopiedBytes filled;
+  if (chosen.tensor.Holds(lane)) filled.Choose(width, NumberOf(*warp.device, chosen.tensor));
   std::vector<std::uint64_t> tokens = {Issue(warp, nullptr, &to.event)};
   for (const Row& row : RowsOf(map, first)) {
     for (std::uint32_t at = 0; at < pitch; at += width) {
       if (at >= row.skip && at < row.skip + row.bytes) continue;
       std::memcpy(box.at(row.packed + at), &fill, width);
-      box.SetDefined(row.packed + at, width, true);
+      put(row.packed + at, filled);
     }
     if (row.bytes == 0) continue;
     Side from;
@@ -186,15 +207,16 @@ bool LoadBox(CoreWarp& warp, const Decoded& op, int lane, const TensorMap& map,
       return false;
     const MemoryRegion& source = *from.access.RegionOf(lane);
     if (source.writable) tokens.push_back(Issue(warp, &from.event, nullptr));
-    const auto start = static_cast<std::uint64_t>(from.access.at(lane) - source.data);
-    const bool whole = source.defined == nullptr || source.defined->Defined(start, row.bytes);
+    const CopiedBytes taken = BytesTaken(warp, chosen.tensor, from, lane, row.bytes);
     for (std::uint32_t at = 0; at < row.bytes; at += width) {
       std::memcpy(box.at(row.packed + row.skip + at), from.access.at(lane) + at, width);
-      box.SetDefined(row.packed + row.skip + at, width,
-                     whole || source.defined->Defined(start + at, width));
+      put(row.packed + row.skip + at, PartOf(taken, at, width));
     }
     warp.device->counters.bytes_read += row.bytes;
   }
+  if (chosen.shared.Holds(lane))
+    StoreAtChosenPlace(warp, warp.PcOf(op), lane, box.region(), box.Offset(0), box_bytes,
+                       chosen.shared.open[static_cast<std::size_t>(lane)], chosen.shared.origin);
   warp.device->last_progress = warp.device->counters.steps;
   return CompleteTransfer(warp, op, lane, barrier, box_bytes, tokens);
 }
@@ -204,6 +226,7 @@ void CopyToShared(Warp& base, const Decoded& op) {
   CoreWarp& warp = Core(base);
   const bool multicast = op.source->Has(Mod::kMulticastCluster);
   const std::size_t barrier_at = 2 + static_cast<std::size_t>(op.immediate);
+  const ChosenBoxes chosen(warp, op, 0, 1);
   for (LaneMask rest = warp.exec; rest != 0 && warp.outcome != Outcome::kStop; rest &= rest - 1) {
     const int lane = std::countr_zero(rest);
     TensorMap map;
@@ -212,13 +235,14 @@ void CopyToShared(Warp& base, const Decoded& op) {
     const std::uint64_t to = BulkAddress(warp, op.operands[0], lane);
     const std::uint64_t barrier = BulkAddress(warp, op.operands[barrier_at], lane);
     if (!multicast) {
-      if (!LoadBox(warp, op, lane, map, first, to, barrier)) return;
+      if (!LoadBox(warp, op, chosen, lane, map, first, to, barrier)) return;
       continue;
     }
     std::uint32_t ranks = warp.Lanes<std::uint16_t>(op.operands[barrier_at + 1].slot)[lane];
     for (; ranks != 0; ranks &= ranks - 1) {
       const auto rank = static_cast<std::uint32_t>(std::countr_zero(ranks));
-      if (!LoadBox(warp, op, lane, map, first, InBlock(to, rank), InBlock(barrier, rank))) return;
+      if (!LoadBox(warp, op, chosen, lane, map, first, InBlock(to, rank), InBlock(barrier, rank)))
+        return;
     }
   }
 }
@@ -227,6 +251,7 @@ void CopyToShared(Warp& base, const Decoded& op) {
 void CopyToGlobal(Warp& base, const Decoded& op) {
   CoreWarp& warp = Core(base);
   const bool reduces = op.source->opcode == Opcode::kCpReduceAsyncBulkTensor;
+  const ChosenBoxes chosen(warp, op, 1 + static_cast<std::size_t>(op.immediate), 0);
   for (LaneMask rest = warp.exec; rest != 0; rest &= rest - 1) {
     const int lane = std::countr_zero(rest);
     TensorMap map;
@@ -262,19 +287,22 @@ void CopyToGlobal(Warp& base, const Decoded& op) {
         to.event.returns_value = false;
       }
       tokens.push_back(Issue(warp, nullptr, &to.event));
-      const MemoryRegion& target = *to.access.RegionOf(lane);
-      const auto start = static_cast<std::uint64_t>(to.access.at(lane) - target.data);
+      CopiedBytes moved;
       for (std::uint32_t at = 0; at < row.bytes; at += width) {
         const std::uint64_t packed = row.packed + row.skip + at;
-        const bool defined = box.Defined(packed, width);
+        const CopiedBytes element = BytesOf(box.region(), box.Offset(packed), width);
         if (reduces) {
           combine(to.access.at(lane) + at, box.at(packed), true);
         } else {
           std::memcpy(to.access.at(lane) + at, box.at(packed), width);
         }
-        if (target.defined != nullptr && (!reduces || !defined))
-          target.defined->Set(start + at, width, defined);
+        if (element.AllDefined()) continue;
+        moved.states.resize(row.bytes, 1);
+        std::ranges::copy(element.states, moved.states.begin() + static_cast<std::ptrdiff_t>(at));
       }
+      if (chosen.shared.Holds(lane)) moved.Choose(row.bytes, NumberOf(*warp.device, chosen.shared));
+      if (reduces) moved = Combined(moved, BytesTaken(warp, {}, to, lane, row.bytes));
+      PutCopied(warp, op, chosen.tensor, to, lane, row.bytes, moved);
       warp.device->counters.bytes_written += row.bytes;
     }
     warp.device->last_progress = warp.device->counters.steps;

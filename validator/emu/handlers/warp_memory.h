@@ -12,18 +12,29 @@
 
 namespace assay::emu {
 
+struct ChosenPlaces;
+
 /// Loads `bytes` (1 to 16) for each lane of `lanes` from addresses[lane] in `space` (generic,
-/// global, shared, ...) to out + lane * bytes. `undefined`, if not null, receives the lanes of
-/// which a byte was undefined. False: faulted.
+/// global, shared, ...) to out + lane * bytes. False: faulted.
+struct LoadedLanes {
+  LaneMask undefined = 0;      ///< A byte was,
+  LaneMask chosen = 0;         ///< and all that were are what the machine chose,
+  std::uint32_t choice = ~0u;  ///< at this pc.
+};
 bool LoadLanes(Warp& warp, const Decoded& op, ptx::Space space, LaneMask lanes,
                const std::uint64_t* addresses, std::uint32_t bytes, std::byte* out,
-               LaneMask* undefined);
+               LoadedLanes& loaded);
 
-/// Stores `bytes` from in + lane * bytes. Lanes in `undefined` store undefined bytes. False:
-/// faulted.
+/// Stores `bytes` from in + lane * bytes. False: faulted.
+struct StoredLanes {
+  LaneMask undefined = 0;      ///< Store undefined bytes;
+  LaneMask chosen = 0;         ///< of them, those whose bytes the machine chose;
+  std::uint32_t origin = ~0u;  ///< the pc that made them so.
+  const ChosenPlaces* places = nullptr;
+};
 bool StoreLanes(Warp& warp, const Decoded& op, ptx::Space space, LaneMask lanes,
                 const std::uint64_t* addresses, std::uint32_t bytes, const std::byte* in,
-                LaneMask undefined);
+                const StoredLanes& what);
 
 /// The address that an address operand (`op.operands[index]`, already holding base plus nothing)
 /// gives a lane: the register, 32 or 64 bits wide, plus op.immediate.

@@ -18,6 +18,8 @@
 #include "validator/emu/semantics/matrix.h"
 #include "validator/emu/semantics/matrix_layout.h"
 #include "validator/emu/site.h"
+#include "validator/emu/watch/copied_bytes.h"
+#include "validator/emu/watch/machine.h"
 #include "validator/emu/watch/undefined.h"
 
 namespace assay::emu {
@@ -135,21 +137,29 @@ std::uint64_t WordOf(CoreWarp& warp, const DecodedOperand& operand) {
   return warp.Lanes<std::uint64_t>(operand.slot)[FirstLane(warp.exec)];
 }
 
+/// Register `operand`, some of whose lanes are undefined, takes part.
+void AddClass(const CoreWarp& warp, const DecodedOperand& operand, UndefinedClass& classes) {
+  const Frame& frame = *warp.frame;
+  if (UnsetLanes(frame, operand.shadow) != 0) classes.Add(false, kNoPc);
+  if (ChosenLanes(frame, operand.shadow) != 0) classes.Add(true, frame.origin[operand.shadow]);
+}
+
 void RegistersToA(CoreWarp& warp, const Decoded& op, const Product& product, u32* a,
-                  std::vector<bool>& undefined) {
+                  UndefinedOuter& undefined) {
   const int per_register = 32 / product.bits;
   const u32 mask = product.bits == 32 ? ~u32{0} : (u32{1} << product.bits) - 1;
-  undefined.assign(kRows, false);
+  undefined.at.assign(kRows, false);
   for (int r = 0; r < 4; ++r) {
     const DecodedOperand& operand = op.operands[product.a_at() + static_cast<std::size_t>(r)];
     const auto* const lanes = warp.Lanes<u32>(operand.slot);
     const LaneMask bad = warp.device->track_defined ? warp.frame->undefined[operand.shadow] : 0;
+    if (bad != 0) AddClass(warp, operand, undefined);
     for (int lane = 0; lane < kWarpSize; ++lane) {
       for (int e = 0; e < per_register; ++e) {
         const MatrixPlace at =
             WgmmaOperandPlace(0, lane, r * per_register + e, product.stored_k(), product.bits);
         a[at.column * kRows + at.row] = lanes[lane] >> (e * product.bits) & mask;
-        if ((bad >> lane & 1) != 0) undefined[static_cast<std::size_t>(at.row)] = true;
+        if ((bad >> lane & 1) != 0) undefined.at[static_cast<std::size_t>(at.row)] = true;
       }
     }
   }
@@ -168,7 +178,7 @@ int SparseForm(const Product& product) {
 /// A with what it leaves out, from the half that it holds. Rows whose metadata are undefined are
 /// flagged.
 void Expand(CoreWarp& warp, const Decoded& op, const Product& product, u32* stored, u32* a,
-            std::vector<bool>& undefined) {
+            UndefinedOuter& undefined) {
   const DecodedOperand& metadata = op.operands[product.metadata_at()];
   const int selector = static_cast<int>(op.source->operands[4].bits);
   // tf32 ignores these bits; no element may look absent by them.
@@ -180,11 +190,12 @@ void Expand(CoreWarp& warp, const Decoded& op, const Product& product, u32* stor
                product.integer ? 0 : TensorAbsent(TensorOf(product.a)), stored, a);
   if (!warp.device->track_defined) return;
   const LaneMask bad = warp.frame->undefined[metadata.shadow];
+  if (bad != 0) AddClass(warp, metadata, undefined);
   for (int lane = 0; lane < kWarpSize; ++lane) {
     const bool contributes = product.bits == 8 || lane % 4 / 2 == selector;
     if ((bad >> lane & 1) == 0 || !contributes) continue;
-    undefined[static_cast<std::size_t>(lane / 4)] = true;
-    undefined[static_cast<std::size_t>(lane / 4) + 8] = true;
+    undefined.at[static_cast<std::size_t>(lane / 4)] = true;
+    undefined.at[static_cast<std::size_t>(lane / 4) + 8] = true;
   }
 }
 
@@ -233,7 +244,8 @@ void ForAccumulators(const Product& product, Visit visit) {
 /// What of the sums that a product adds to is undefined. Accumulators in flight are what their
 /// product will make them; copies of such are taken for defined.
 std::vector<LaneBitsets> UndefinedSums(const CoreWarp& warp, const Decoded& op,
-                                       const Product& product, bool accumulate) {
+                                       const Product& product, bool accumulate,
+                                       UndefinedClass& classes) {
   std::vector<LaneBitsets> sums(static_cast<std::size_t>(product.registers()));
   const Frame& frame = *warp.frame;
   for (std::size_t r = 0; accumulate && r < sums.size(); ++r) {
@@ -242,11 +254,14 @@ std::vector<LaneBitsets> UndefinedSums(const CoreWarp& warp, const Decoded& op,
     if (!IsInFlight(warp, frame.origin[sum.shadow])) {
       for (int lane = 0; lane < kWarpSize; ++lane)
         sums[r][static_cast<std::size_t>(lane)] = UndefinedBits(frame, sum, lane);
+      AddClass(warp, sum, classes);
       continue;
     }
     for (const AsyncGroups::Product& before : warp.async->in_flight) {
       for (const auto& [shadow, bits] : before.undefined) {
-        if (shadow == sum.shadow) sums[r] = bits;
+        if (shadow != sum.shadow) continue;
+        sums[r] = bits;
+        classes.Add(before.choice != kNoPc, before.choice);
       }
     }
   }
@@ -254,9 +269,11 @@ std::vector<LaneBitsets> UndefinedSums(const CoreWarp& warp, const Decoded& op,
 }
 
 /// Until it is waited for, nobody may touch the accumulators.
-void PutInFlight(CoreWarp& warp, const Decoded& op, const std::vector<LaneBitsets>& undefined) {
+void PutInFlight(CoreWarp& warp, const Decoded& op, const std::vector<LaneBitsets>& undefined,
+                 std::uint32_t choice) {
   AsyncGroups::Product& product = GroupsOf(warp).in_flight.emplace_back();
   product.pc = warp.PcOf(op);
+  product.choice = choice;
   product.frame = warp.frame;
   for (std::size_t r = 0; r < undefined.size(); ++r) {
     const DecodedOperand& sum = op.operands[r];
@@ -289,7 +306,9 @@ void Land(CoreWarp& warp, std::uint64_t first) {
       DecodedOperand sum;
       sum.bits = 32;
       sum.shadow = shadow;
-      SetUndefinedBits(frame, sum, warp.exec, bits, product.pc);
+      const bool chosen = product.choice != kNoPc;
+      SetUndefinedBits(frame, sum, warp.exec, bits, chosen ? product.choice : product.pc);
+      if (chosen) frame.machine[shadow] |= frame.undefined[shadow] & warp.exec;
     }
   }
 }
@@ -314,14 +333,20 @@ void RunProduct(Warp& base, const Decoded& op) {
   alignas(64) u32 b[kMaxN * kMaxK];
   alignas(64) u32 c[kRows * kMaxN] = {};
   alignas(64) u32 d[kRows * kMaxN];
-  std::vector<bool> rows;
-  std::vector<bool> columns;
+  UndefinedOuter rows;
+  UndefinedOuter columns;
   std::vector<std::uint64_t>& tokens = GroupsOf(warp).products_open;
   const auto read = [&](std::size_t operand, SharedMatrix matrix, bool by_columns, u32* out,
-                        std::vector<bool>& undefined) {
-    CheckAddressDefined(warp, op, op.operands[operand], warp.exec);
+                        UndefinedOuter& undefined) {
+    const ChosenPlaces places = CheckCopyNumber(warp, op, op.operands[operand], warp.exec);
     const MatrixDescriptor descriptor = UnpackDescriptor(WordOf(warp, op.operands[operand]));
-    return ReadShared(warp, op, descriptor, matrix, by_columns, out, undefined, tokens);
+    if (!ReadShared(warp, op, descriptor, matrix, by_columns, out, undefined, tokens)) return false;
+    // A descriptor holds the address of what it describes.
+    if (places.lanes != 0 && !MayBeOfSharedAddress(*warp.device, places.origin)) {
+      undefined.at.assign(undefined.at.size(), true);
+      undefined.Add(true, places.origin);
+    }
+    return true;
   };
   u32* const held = product.sparse ? stored : a;
   if (product.a_registers) {
@@ -355,18 +380,24 @@ void RunProduct(Warp& base, const Decoded& op) {
   Multiply(product, in, a, b, c, d);
   // By register: the bits that come out undefined.
   std::vector<LaneBitsets> undefined;
-  if (track) undefined = UndefinedSums(warp, op, product, accumulate);
+  UndefinedClass classes;
+  if (track) undefined = UndefinedSums(warp, op, product, accumulate, classes);
   ForAccumulators(product, [&](int r, int shift, int lane, MatrixPlace at) {
     if ((warp.exec >> lane & 1) == 0) return;
     u32& word = warp.Lanes<u32>(op.operands[r].slot)[lane];
     word = (word & ~(mask << shift)) | (d[at.column * kRows + at.row] & mask) << shift;
     if (!track) return;
-    if (rows[static_cast<std::size_t>(at.row)] || columns[static_cast<std::size_t>(at.column)]) {
+    if (rows.at[static_cast<std::size_t>(at.row)] ||
+        columns.at[static_cast<std::size_t>(at.column)]) {
       undefined[static_cast<std::size_t>(r)][static_cast<std::size_t>(lane)] |= std::uint64_t{mask}
                                                                                 << shift;
     }
   });
-  if (track) PutInFlight(warp, op, undefined);
+  const bool unset = rows.unset || columns.unset || classes.unset;
+  for (const std::uint32_t choice : {rows.choice, columns.choice}) {
+    if (choice != kNoPc) classes.choice = choice;
+  }
+  if (track) PutInFlight(warp, op, undefined, unset ? kNoPc : classes.choice);
 }
 
 void FenceProducts(Warp& base, const Decoded&) { GroupsOf(Core(base)).products_fenced = true; }

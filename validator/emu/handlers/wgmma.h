@@ -34,11 +34,25 @@ struct SharedMatrix {
   int first = 0;  ///< The first row or column that is read.
 };
 
+/// Of what class undefined operands are (machine.h).
+struct UndefinedClass {
+  bool unset = false;            ///< Some are not initialised.
+  std::uint32_t choice = kNoPc;  ///< Some are the machine's choice: the pc of one.
+  void Add(bool chosen, std::uint32_t origin) {
+    if (chosen) choice = origin;
+    unset = unset || !chosen;
+  }
+};
+/// Which rows of A or columns of B are undefined.
+struct UndefinedOuter : UndefinedClass {
+  std::vector<bool> at;
+};
+
 /// Reads elements to out[l * outer + i] (`by_columns`, for A) or out[i * k + l] (B), raw bits, low.
 /// Rows or columns with undefined bytes are flagged in `undefined` (outer of them) when definedness
 /// is tracked. Adds the race detector's tokens. False: faulted.
 bool ReadShared(CoreWarp& warp, const Decoded& op, const MatrixDescriptor& descriptor,
                 const SharedMatrix& matrix, bool by_columns, std::uint32_t* out,
-                std::vector<bool>& undefined, std::vector<std::uint64_t>& tokens);
+                UndefinedOuter& undefined, std::vector<std::uint64_t>& tokens);
 
 }  // namespace assay::emu

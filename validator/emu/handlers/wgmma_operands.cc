@@ -3,6 +3,7 @@
 #include <cstring>
 
 #include "validator/emu/handlers/wgmma.h"
+#include "validator/emu/watch/machine.h"
 
 namespace assay::emu {
 namespace {
@@ -70,7 +71,7 @@ std::uint64_t ChunkAddress(const MatrixDescriptor& descriptor, bool k_major, int
 
 bool ReadShared(CoreWarp& warp, const Decoded& op, const MatrixDescriptor& descriptor,
                 const SharedMatrix& matrix, bool by_columns, std::uint32_t* out,
-                std::vector<bool>& undefined, std::vector<std::uint64_t>& tokens) {
+                UndefinedOuter& undefined, std::vector<std::uint64_t>& tokens) {
   const int per_chunk = 128 / matrix.element_bits;
   // Chunks by outer, then by k; a chunk holds elements along the major dimension.
   const int chunks_outer = matrix.k_major ? matrix.outer : matrix.outer / per_chunk;
@@ -80,7 +81,7 @@ bool ReadShared(CoreWarp& warp, const Decoded& op, const MatrixDescriptor& descr
   const auto place = [&](int i, int l) {
     return static_cast<std::size_t>(by_columns ? l * matrix.outer + i : i * matrix.k + l);
   };
-  undefined.assign(static_cast<std::size_t>(matrix.outer), false);
+  undefined.at.assign(static_cast<std::size_t>(matrix.outer), false);
   for (int begin = 0; begin < total; begin += kWarpSize) {
     const int count = std::min(kWarpSize, total - begin);
     const LaneMask lanes = count == kWarpSize ? kAllLanes : (LaneMask{1} << count) - 1;
@@ -107,10 +108,14 @@ bool ReadShared(CoreWarp& warp, const Decoded& op, const MatrixDescriptor& descr
         const int column = matrix.k_major ? k * per_chunk + e : k;
         out[place(row, column)] = element;
         if ((bad >> i & 1) != 0) {
-          const LaneMask element_bad = UndefinedLanes(
-              warp, access, static_cast<std::uint32_t>(e) * static_cast<std::uint32_t>(bytes),
-              static_cast<std::uint32_t>(bytes));
-          if ((element_bad >> i & 1) != 0) undefined[static_cast<std::size_t>(row)] = true;
+          const auto offset = static_cast<std::uint32_t>(static_cast<std::size_t>(e) * bytes);
+          const LaneMask self = LaneMask{1} << i;
+          if ((UndefinedLanes(warp, access, offset, static_cast<std::uint32_t>(bytes)) & self) == 0)
+            continue;
+          undefined.at[static_cast<std::size_t>(row)] = true;
+          const LoadedChoice choice =
+              ChoiceLoaded(warp, op, access, offset, static_cast<std::uint32_t>(bytes), self);
+          undefined.Add(choice.chosen != 0, choice.origin);
         }
       }
     }

@@ -75,17 +75,28 @@ std::uint32_t DefinedMap::Bits(std::uint64_t offset, std::uint32_t bytes) const 
   return bits;
 }
 
-void DefinedMap::SetChosen(std::uint64_t offset, std::uint8_t choice) {
-  Set(offset, 1, false);
-  chosen_[offset] = choice;
+void DefinedMap::SetChosen(std::uint64_t offset, std::uint64_t bytes, std::uint8_t choice) {
+  Set(offset, bytes, false);
+  SetChoices(offset, bytes, choice);
+}
+
+void DefinedMap::SetChoices(std::uint64_t offset, std::uint64_t bytes, std::uint8_t choice) {
+  while (bytes > 0) {
+    const std::uint64_t within = offset % kPageBytes;
+    const std::uint64_t count = std::min(bytes, kPageBytes - within);
+    auto found = chosen_.find(offset / kPageBytes);
+    if (found == chosen_.end() && choice != 0)
+      found = chosen_.emplace(offset / kPageBytes, std::make_unique<Choices>()).first;
+    if (found != chosen_.end())
+      std::fill_n(found->second->begin() + static_cast<std::ptrdiff_t>(within), count, choice);
+    offset += count;
+    bytes -= count;
+  }
 }
 
 void DefinedMap::Set(std::uint64_t offset, std::uint64_t bytes, bool defined) {
   written_undefined_ = written_undefined_ || !defined;
-  if (!chosen_.empty() && !defined)
-    std::erase_if(chosen_, [&](const auto& byte) {
-      return byte.first >= offset && byte.first - offset < bytes;
-    });
+  if (!chosen_.empty() && !defined) SetChoices(offset, bytes, 0);
   while (bytes > 0) {
     const std::uint64_t page = offset / kPageBytes;
     const std::uint64_t within = offset % kPageBytes;

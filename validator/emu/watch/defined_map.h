@@ -40,12 +40,12 @@ class DefinedMap {
   /// Sets byte offset + i to bit i.
   void SetBits(std::uint64_t offset, std::uint32_t bytes, std::uint32_t bits);
 
-  /// Makes a byte undefined because the machine chose it: `choice` says which choice (not 0).
-  void SetChosen(std::uint64_t offset, std::uint8_t choice);
+  /// Makes bytes undefined because the machine chose them: `choice` says which choice (not 0).
+  void SetChosen(std::uint64_t offset, std::uint64_t bytes, std::uint8_t choice);
   /// Of an undefined byte: the choice that made it so, or 0 for one that is not initialised.
   std::uint8_t Choice(std::uint64_t offset) const {
-    const auto found = chosen_.find(offset);
-    return found == chosen_.end() ? std::uint8_t{0} : found->second;
+    const auto found = chosen_.find(offset / kPageBytes);
+    return found == chosen_.end() ? std::uint8_t{0} : (*found->second)[offset % kPageBytes];
   }
 
   /// Undefined bytes in the region, and the first of them (or the region's size).
@@ -56,13 +56,17 @@ class DefinedMap {
  private:
   static constexpr std::uint64_t kPageBytes = 4096;
   using Page = std::array<std::uint64_t, kPageBytes / 64>;
+  using Choices = std::array<std::uint8_t, kPageBytes>;
 
   bool DefinedRange(std::uint64_t offset, std::uint64_t bytes) const;
   Page& Touch(std::uint64_t page);
   bool PageBit(std::uint64_t page) const;
 
   std::vector<std::unique_ptr<Page>> pages_;
-  std::unordered_map<std::uint64_t, std::uint8_t> chosen_;  // Meant for undefined bytes only.
+  void SetChoices(std::uint64_t offset, std::uint64_t bytes, std::uint8_t choice);
+
+  // By page, where there are any; meant for undefined bytes only.
+  std::unordered_map<std::uint64_t, std::unique_ptr<Choices>> chosen_;
   std::uint64_t bytes_ = 0;
   std::uint64_t live_pages_ = 0;
   std::uint64_t undefined_ = 0;  // Bytes.

@@ -97,6 +97,29 @@ std::string Describe(const Pointee& pointee) {
   return pointee.narrow ? "the address of a local variable" : "an address";
 }
 
+void NameChoice(CoreWarp& warp, std::uint32_t pc, MachineChoice choice) {
+  const auto kind = choice.kind;
+  const auto [named, first] = warp.device->choices.try_emplace(pc, std::move(choice));
+  // One instruction that has met addresses of several spaces: what is right for shared ones is.
+  if (!first && kind == MachineChoice::Kind::kSharedAddress) named->second.kind = kind;
+}
+
+/// Of a special register, the bits that differ from machine to machine: no chip has 1,024
+/// multiprocessors, and none 64 warps in one.
+std::uint64_t OpenBitsOf(ptx::SpecialRegister special) {
+  using ptx::SpecialRegister;
+  switch (special) {
+    case SpecialRegister::kSmid:
+    case SpecialRegister::kNsmid:
+      return (1u << 10) - 1;
+    case SpecialRegister::kWarpid:
+    case SpecialRegister::kNwarpid:
+      return (1u << 6) - 1;
+    default:
+      return ~std::uint64_t{0};
+  }
+}
+
 /// The marks that a boundary puts on its sources while it runs.
 class Marks {
  public:
@@ -106,9 +129,8 @@ class Marks {
     for (const Boundary::Source& source : boundary.sources) {
       if (source.kinds == 0) {
         LaneBitsets all;
-        all.fill(~std::uint64_t{0});
+        all.fill(OpenBitsOf(NameRegister()));
         Mark(source.operand, kAllLanes, all);
-        Name();
         continue;
       }
       if ((source.kinds & 0xf) == kApproximateBits || (source.kinds & 0xf) == kApproximateValue) {
@@ -193,14 +215,16 @@ class Marks {
     return true;
   }
 
-  void Name() {
+  ptx::SpecialRegister NameRegister() {
     const ptx::Instruction& in = *op_.source;
     for (const ptx::Operand& operand : in.operands) {
       if (operand.kind == ptx::Operand::Kind::kSpecial && IsChosenByMachine(operand.special)) {
-        warp_.device->choices.try_emplace(warp_.PcOf(op_), std::string(ptx::Name(operand.special)));
-        return;
+        NameChoice(warp_, warp_.PcOf(op_),
+                   {MachineChoice::Kind::kRegister, std::string(ptx::Name(operand.special))});
+        return operand.special;
       }
     }
+    return ptx::SpecialRegister::kClock;
   }
 
   /// Is this source used for what addresses are for, next to what the other one holds in this lane?
@@ -256,7 +280,8 @@ class Marks {
       if (!compared || (distance < kNear && -distance < kNear)) lanes |= LaneMask{1} << lane;
     }
     if (lanes == 0) return;
-    warp_.device->choices.try_emplace(warp_.PcOf(op_), "the last bits of an approximate function");
+    NameChoice(warp_, warp_.PcOf(op_),
+               {MachineChoice::Kind::kApproximation, "the last bits of an approximate function"});
     Mark(source.operand, lanes, bits);
   }
 
@@ -287,7 +312,11 @@ class Marks {
       lanes |= LaneMask{1} << lane;
       whole |= LaneMask{1} << lane;
       if (!named_) {
-        warp_.device->choices.try_emplace(warp_.PcOf(op_), Describe(pointee));
+        const bool shared =
+            pointee.region != nullptr && pointee.region->kind == MemoryRegion::Kind::kShared;
+        NameChoice(warp_, warp_.PcOf(op_),
+                   {shared ? MachineChoice::Kind::kSharedAddress : MachineChoice::Kind::kAddress,
+                    Describe(pointee)});
         named_ = true;
       }
     }
@@ -340,6 +369,30 @@ std::optional<std::pair<std::uint64_t, std::uint64_t>> LocalVariableAt(const Cor
   return std::pair(base + place->offset, place->bytes);
 }
 
+/// Bytes of a region.
+struct Stretch {
+  std::uint64_t start = 0;
+  std::uint64_t end = 0;
+  bool operator==(const Stretch&) const = default;
+};
+
+/// Where an access of `bytes` at `offset` may have been meant, when the bits `open` of its address
+/// may be others. Where that is anywhere: the stretch of kMost bytes around it, so that a chosen
+/// place in a buffer of gigabytes costs no more than one in a small one.
+Stretch MeantBy(const MemoryRegion& region, std::uint64_t offset, std::uint64_t bytes,
+                std::uint64_t open) {
+  constexpr std::uint64_t kMost = std::uint64_t{1} << 18;
+  const std::uint64_t address = region.base + offset;
+  std::uint64_t start = offset / kMost * kMost;
+  std::uint64_t end = start + kMost;
+  if (open < kMost) {
+    const std::uint64_t lowest = address & ~open;
+    start = lowest > region.base ? lowest - region.base : 0;
+    end = (address | open) - region.base + bytes;
+  }
+  return {start, std::min(std::max(end, offset + bytes), region.size)};
+}
+
 }  // namespace
 
 void RunBoundary(Warp& base, const Decoded& op) {
@@ -381,17 +434,22 @@ void ChoiceOf::Pass(Frame& frame, const DecodedOperand& target, LaneMask lanes) 
   frame.origin[target.shadow] = origin_;
 }
 
+bool MayBeOfSharedAddress(const Device& device, std::uint32_t origin) {
+  const auto what = device.choices.find(origin);
+  return what == device.choices.end() || what->second.kind == MachineChoice::Kind::kSharedAddress;
+}
+
 void NoteChosenPlace(CoreWarp& warp, const Decoded& op, const DecodedOperand& operand,
                      LaneMask chosen) {
   const std::uint32_t origin = warp.frame->origin[operand.shadow];
   const auto what = warp.device->choices.find(origin);
-  const bool from_address = what == warp.device->choices.end() || !what->second.starts_with('%');
-  const ptx::Space space = op.source->space;
-  const bool shared = space == ptx::Space::kShared || space == ptx::Space::kSharedCta ||
-                      space == ptx::Space::kSharedCluster;
-  const bool local = space == ptx::Space::kLocal;
-  const std::uint8_t kinds = shared ? kAddressShared : local ? kAddressLocal : kAddressGeneric;
+  const bool from_address = what == warp.device->choices.end() ||
+                            what->second.kind == MachineChoice::Kind::kAddress ||
+                            what->second.kind == MachineChoice::Kind::kSharedAddress;
+  const std::uint8_t kinds =
+      op.source->space == ptx::Space::kLocal ? kAddressLocal : kAddressGeneric | kAddressShared;
   LaneMask places = 0;
+  LaneBitsets places_open{};
   for (LaneMask rest = chosen; rest != 0; rest &= rest - 1) {
     const int lane = std::countr_zero(rest);
     const std::uint64_t value =
@@ -402,11 +460,13 @@ void NoteChosenPlace(CoreWarp& warp, const Decoded& op, const DecodedOperand& op
     if (region != nullptr &&
         (region->of_system || region->kind == MemoryRegion::Kind::kGridWorkspace))
       continue;
+    const std::uint64_t open = UndefinedBits(*warp.frame, operand, lane);
     if (from_address) {
       // Swizzles by the bits of a shared address are the same wherever the array lies.
-      if (region != nullptr && region->kind == MemoryRegion::Kind::kShared) continue;
+      if (region != nullptr && region->kind == MemoryRegion::Kind::kShared &&
+          MayBeOfSharedAddress(*warp.device, origin))
+        continue;
       const std::uint64_t ones = operand.bits == 64 ? ~std::uint64_t{0} : 0xffffffffu;
-      const std::uint64_t open = UndefinedBits(*warp.frame, operand, lane);
       if (open == (OnesAbove(pointee.promised) & ones)) continue;
       // An address that was aligned further keeps its object.
       const bool upper_only = open != 0 && (open | (open - 1)) == ones && (open & ~ones) == 0 &&
@@ -414,24 +474,29 @@ void NoteChosenPlace(CoreWarp& warp, const Decoded& op, const DecodedOperand& op
       if (upper_only && pointee.object != nullptr && (value & ~open) == 0) continue;
     }
     places |= LaneMask{1} << lane;
+    places_open[static_cast<std::size_t>(lane)] = open;
   }
   if (places == 0) return;
-  warp.chosen_place = places;
-  warp.chosen_place_origin = origin;
-  warp.chosen_place_pc = warp.PcOf(op);
+  warp.chosen_place = {.lanes = places, .origin = origin, .pc = warp.PcOf(op), .open = places_open};
 }
 
-LaneMask TakeChosenPlace(CoreWarp& warp, const Decoded& op) {
-  const LaneMask places = warp.chosen_place;
-  warp.chosen_place = 0;
-  return warp.chosen_place_pc == warp.PcOf(op) ? places : 0;
+ChosenPlaces TakeChosenPlaces(CoreWarp& warp, const Decoded& op) {
+  ChosenPlaces places = warp.chosen_place;
+  warp.chosen_place.lanes = 0;
+  if (places.pc != warp.PcOf(op)) places.lanes = 0;
+  return places;
 }
 
-void SpreadChosenStore(CoreWarp& warp, const LaneAccess& access, LaneMask lanes) {
-  const std::uint8_t number =
-      StoredChoiceNumber(*warp.device, {.origin = warp.chosen_place_origin});
-  constexpr std::uint64_t kMostBytes = 4096;
-  for (LaneMask rest = lanes & access.lanes; rest != 0; rest &= rest - 1) {
+std::uint8_t NumberOf(Device& device, const ChosenPlaces& places) {
+  return StoredChoiceNumber(device, {.origin = places.origin});
+}
+
+void SpreadChosenStore(CoreWarp& warp, const LaneAccess& access, std::uint32_t bytes,
+                       const ChosenPlaces& places) {
+  const std::uint8_t number = NumberOf(*warp.device, places);
+  const MemoryRegion* last = nullptr;
+  Stretch before;
+  for (LaneMask rest = places.lanes & access.lanes; rest != 0; rest &= rest - 1) {
     const int lane = std::countr_zero(rest);
     MemoryRegion* const region = access.RegionOf(lane);
     if (region == nullptr) {
@@ -440,12 +505,30 @@ void SpreadChosenStore(CoreWarp& warp, const LaneAccess& access, LaneMask lanes)
       std::fill_n(warp.local_defined.data() + static_cast<std::uint64_t>(lane) * warp.local_stride +
                       variable->first,
                   variable->second, number);
-    } else if (region->kind == MemoryRegion::Kind::kShared && region->defined != nullptr &&
-               region->size <= kMostBytes) {
-      for (std::uint64_t byte = 0; byte < region->size; ++byte)
-        region->defined->SetChosen(byte, number);
-      return;
+      continue;
     }
+    // What reaches an output is reported at once.
+    if (region->defined == nullptr || region->is_output) continue;
+    const Stretch meant =
+        MeantBy(*region, static_cast<std::uint64_t>(access.at(lane) - region->data), bytes,
+                places.open[static_cast<std::size_t>(lane)]);
+    if (region == last && meant == before) continue;
+    region->defined->SetChosen(meant.start, meant.end - meant.start, number);
+    last = region;
+    before = meant;
+  }
+}
+
+void StoreAtChosenPlace(CoreWarp& warp, std::uint32_t pc, int lane, MemoryRegion& region,
+                        std::uint64_t offset, std::uint64_t bytes, std::uint64_t open,
+                        std::uint32_t origin) {
+  if (region.is_output) {
+    ReportChosenOutput(warp, pc, LaneMask{1} << lane, region, offset,
+                       static_cast<std::uint32_t>(bytes), origin);
+  } else if (region.defined != nullptr) {
+    const Stretch meant = MeantBy(region, offset, bytes, open);
+    region.defined->SetChosen(meant.start, meant.end - meant.start,
+                              StoredChoiceNumber(*warp.device, {.origin = origin}));
   }
 }
 
@@ -499,16 +582,28 @@ LoadedChoice ChoiceLoaded(CoreWarp& warp, const Decoded& op, const LaneAccess& a
   }
   if (result.chosen != 0 && result.origin == kNoPc) {
     result.origin = warp.PcOf(op);
-    warp.device->choices.try_emplace(result.origin, "the address of a buffer");
+    NameChoice(warp, result.origin, {MachineChoice::Kind::kAddress, "the address of a buffer"});
   }
   return result;
+}
+
+void ReportChosenOutput(CoreWarp& warp, std::uint32_t pc, LaneMask lanes,
+                        const MemoryRegion& output, std::uint64_t offset, std::uint32_t bytes,
+                        std::uint32_t origin) {
+  MemoryPlace place = PlaceIn(output, "global", output.base + offset, bytes);
+  const std::string sink = fmt::format("the output {}[{}] depends", place.buffer, place.index);
+  if (origin == kNoPc) {
+    origin = pc;
+    NameChoice(warp, origin, {MachineChoice::Kind::kAddress, "the address of a buffer"});
+  }
+  ReportChoice(warp, pc, lanes, sink, VerbOf(*warp.At(pc).source), origin, std::move(place));
 }
 
 void ReportChoice(CoreWarp& warp, std::uint32_t pc, LaneMask lanes, const std::string& sink,
                   std::string what, std::uint32_t origin, std::optional<MemoryPlace> memory) {
   const auto found = warp.device->choices.find(origin);
   const std::string choice =
-      found == warp.device->choices.end() ? "what the machine chooses" : found->second;
+      found == warp.device->choices.end() ? "what the machine chooses" : found->second.what;
   const std::string line = LineOf(*warp.device, origin);
   Report1(warp, FindingKind::kMachineDependent, pc, lanes,
           fmt::format("{} on {} (at {}), which the machine chooses", sink, choice, line),

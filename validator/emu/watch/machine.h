@@ -73,17 +73,29 @@ class ChoiceOf {
   std::uint32_t origin_ = kNoPc;
 };
 
+/// Was it a shared address that gave the choice of `origin`, as far as is known? Swizzles by the bits of one are the same
+/// wherever the array lies.
+bool MayBeOfSharedAddress(const Device& device, std::uint32_t origin);
 /// An address operand some of whose lanes hold chosen bits: which of them are more than an address
 /// (an index was chosen as well) is kept in the warp until the access takes it.
 void NoteChosenPlace(CoreWarp& warp, const Decoded& op, const DecodedOperand& operand,
                      LaneMask chosen);
 /// The lanes whose place was chosen, once.
-LaneMask TakeChosenPlace(CoreWarp& warp, const Decoded& op);
-/// After a store at chosen places: variables of which any element may have been meant.
-void SpreadChosenStore(CoreWarp& warp, const LaneAccess& access, LaneMask lanes);
+ChosenPlaces TakeChosenPlaces(CoreWarp& warp, const Decoded& op);
+/// After a store of `bytes` a lane at chosen places: whatever may have been meant holds a choice,
+/// the bytes that were hit among it.
+void SpreadChosenStore(CoreWarp& warp, const LaneAccess& access, std::uint32_t bytes,
+                       const ChosenPlaces& places);
+/// The same of one store of `bytes` at `offset` in a region, where the bits `open` of the address were
+/// chosen at `origin`. What reaches an output is reported.
+void StoreAtChosenPlace(CoreWarp& warp, std::uint32_t pc, int lane, MemoryRegion& region,
+                        std::uint64_t offset, std::uint64_t bytes, std::uint64_t open,
+                        std::uint32_t origin);
 
 /// The number by which memory knows a choice; never 0 or 1 (core.h).
 std::uint8_t StoredChoiceNumber(Device& device, StoredChoice choice);
+/// The number of what is read at chosen places.
+std::uint8_t NumberOf(Device& device, const ChosenPlaces& places);
 StoredChoice StoredChoiceAt(const Device& device, std::uint8_t number);
 
 /// What a load finds of the machine's choice in the bytes of `lanes`, all of which have undefined
@@ -95,6 +107,12 @@ struct LoadedChoice {
 };
 LoadedChoice ChoiceLoaded(CoreWarp& warp, const Decoded& op, const LaneAccess& access,
                           std::uint32_t offset, std::uint32_t bytes, LaneMask lanes);
+
+/// Reports that what `origin` gave reaches `bytes` of an output at `offset`, or decides whether they
+/// are written.
+void ReportChosenOutput(CoreWarp& warp, std::uint32_t pc, LaneMask lanes,
+                        const MemoryRegion& output, std::uint64_t offset, std::uint32_t bytes,
+                        std::uint32_t origin);
 
 /// Reports that what `origin` gave decides something: `sink` says what ("the output y[3] depends").
 void ReportChoice(CoreWarp& warp, std::uint32_t pc, LaneMask lanes, const std::string& sink,

@@ -73,16 +73,15 @@ LaneMask UndefinedLanes(CoreWarp& warp, const LaneAccess& access, std::uint32_t 
 
 namespace {
 
-void ReportChosenOutput(CoreWarp& warp, const Decoded& op, const LaneAccess& access,
-                        std::uint32_t offset, std::uint32_t bytes, LaneMask lanes,
-                        std::uint32_t origin) {
+/// The output bytes of the first of `lanes`.
+void ReportChosenStore(CoreWarp& warp, const Decoded& op, const LaneAccess& access,
+                       std::uint32_t offset, std::uint32_t bytes, LaneMask lanes,
+                       std::uint32_t origin) {
   const int first = FirstLane(lanes);
   const MemoryRegion& region = *access.RegionOf(first);
-  const auto address =
-      static_cast<std::uint64_t>(access.at(first) - region.data) + offset + region.base;
-  MemoryPlace place = PlaceIn(region, "global", address, bytes);
-  const std::string sink = fmt::format("the output {}[{}] depends", place.buffer, place.index);
-  ReportChoice(warp, warp.PcOf(op), lanes, sink, VerbOf(*op.source), origin, std::move(place));
+  ReportChosenOutput(warp, warp.PcOf(op), lanes, region,
+                     static_cast<std::uint64_t>(access.at(first) - region.data) + offset, bytes,
+                     origin);
 }
 
 /// Stores a register some of whose lanes the machine chose: byte by byte, and by class.
@@ -154,15 +153,14 @@ void MarkStored(CoreWarp& warp, const Decoded& op, const LaneAccess& access, std
     if (region->defined == nullptr || (defined && region->defined->AllDefined())) continue;
     const auto at = static_cast<std::uint64_t>(access.at(lane) - region->data) + offset;
     if ((chosen >> lane & 1) != 0 && !region->is_output) {
-      for (std::uint32_t byte = 0; byte < bytes; ++byte)
-        region->defined->SetChosen(at + byte, number);
+      region->defined->SetChosen(at, bytes, number);
       continue;
     }
     // What reaches an output is reported here, once: an output of the machine's choice is written.
     region->defined->Set(at, bytes, defined || (chosen >> lane & 1) != 0);
   }
   if (const LaneMask by_machine = to_output & chosen; by_machine != 0)
-    ReportChosenOutput(warp, op, access, offset, bytes, by_machine, origin);
+    ReportChosenStore(warp, op, access, offset, bytes, by_machine, origin);
   to_output &= ~chosen;
   if (to_output != 0) {
     const int first = FirstLane(to_output);
@@ -180,8 +178,6 @@ void MarkStored(CoreWarp& warp, const Decoded& op, const LaneAccess& access, std
 void MarkStoredRegister(CoreWarp& warp, const Decoded& op, const LaneAccess& access,
                         std::uint32_t offset, std::uint32_t bytes, const DecodedOperand& source) {
   const Frame& frame = *warp.frame;
-  if (warp.chosen_place != 0) [[unlikely]]
-    StoreAtChosenPlace(warp, op, access, offset, bytes);
   const LaneMask undefined = frame.undefined[source.shadow];
   const std::uint32_t origin = frame.origin[source.shadow];
   if ((undefined & ChosenLanes(frame, source.shadow) & access.lanes) != 0) [[unlikely]]
@@ -198,19 +194,16 @@ void MarkStoredRegister(CoreWarp& warp, const Decoded& op, const LaneAccess& acc
   }
 }
 
-void StoreAtChosenPlace(CoreWarp& warp, const Decoded& op, const LaneAccess& access,
-                        std::uint32_t offset, std::uint32_t bytes) {
-  const LaneMask lanes = TakeChosenPlace(warp, op) & access.lanes;
-  if (lanes == 0) return;
+void StoreAtChosenPlaces(CoreWarp& warp, const Decoded& op, const LaneAccess& access,
+                         std::uint32_t bytes, const ChosenPlaces& places) {
   LaneMask to_output = 0;
-  for (LaneMask rest = lanes; rest != 0; rest &= rest - 1) {
+  for (LaneMask rest = places.lanes & access.lanes; rest != 0; rest &= rest - 1) {
     const int lane = std::countr_zero(rest);
     const MemoryRegion* const region = access.RegionOf(lane);
     if (region != nullptr && region->is_output) to_output |= LaneMask{1} << lane;
   }
-  if (to_output != 0)
-    ReportChosenOutput(warp, op, access, offset, bytes, to_output, warp.chosen_place_origin);
-  SpreadChosenStore(warp, access, lanes);
+  if (to_output != 0) ReportChosenStore(warp, op, access, 0, bytes, to_output, places.origin);
+  SpreadChosenStore(warp, access, bytes, places);
 }
 
 AccessOrder OrderOf(const ptx::Instruction& in) {

@@ -21,6 +21,8 @@ using ptx::Mod;
 using ptx::Operation;
 using ptx::Type;
 
+__extension__ typedef unsigned __int128 Exact;
+
 std::uint64_t OnesOf(int bits) {
   return bits >= 64 ? ~std::uint64_t{0} : (std::uint64_t{1} << bits) - 1;
 }
@@ -302,12 +304,57 @@ class Propagation {
 
   void Upward() {
     ByLane([&](int lane) {
-      // An offset that the machine chose leaves nothing of an address known, or the sum would look
-      // like one that was moved about.
-      if (MovesAddress(lane)) return ~std::uint64_t{0};
       const std::uint64_t bits = Together(lane);
-      return bits | (0 - bits);
+      const std::uint64_t open = (bits | (0 - bits)) & ReachOf(lane);
+      // An offset that the machine chose, however large, leaves nothing of an address known, or the
+      // sum would look like one that was moved about.
+      return open >> 63 != 0 && MovesAddress(lane) ? ~std::uint64_t{0} : open;
     });
+  }
+  /// The bits of a sum, difference or product that undefined bits of its sources can reach: those
+  /// below the common front of the least and the greatest result.
+  std::uint64_t ReachOf(int lane) const {
+    constexpr std::uint64_t kAll = ~std::uint64_t{0};
+    const int bits = op_.operands[0].bits;
+    if (op_.operands[0].kind != DecodedOperand::Kind::kSlot || sources_.size() < 2) return kAll;
+    Exact least[3] = {};
+    Exact greatest[3] = {};
+    for (std::size_t i = 0; i < std::min<std::size_t>(sources_.size(), 3); ++i) {
+      if (sources_[i].kind != DecodedOperand::Kind::kSlot || sources_[i].bits > 64) return kAll;
+      const std::uint64_t open = BitsOf(sources_[i], lane);
+      const std::uint64_t value = ReadLane(warp_, sources_[i], lane);
+      least[i] = value & ~open;
+      greatest[i] = (value | open) & OnesOf(sources_[i].bits);
+    }
+    switch (op_.rules.operation) {
+      case Operation::kSum:
+        least[0] += least[1];
+        greatest[0] += greatest[1];
+        break;
+      case Operation::kDifference: {  // a - b is a + ~b + 1.
+        const Exact ones = OnesOf(bits);
+        least[0] += (ones - greatest[1]) + 1;
+        greatest[0] += (ones - least[1]) + 1;
+        break;
+      }
+      case Operation::kProduct:
+      case Operation::kMultiplyAdd: {
+        // Of a wide product of signed numbers: those that are not negative.
+        const int positive = op_.source->Has(Mod::kWide) ? sources_[0].bits - 1 : 32;
+        if (greatest[0] >> positive != 0 || greatest[1] >> positive != 0) return kAll;
+        least[0] *= least[1];
+        greatest[0] *= greatest[1];
+        if (op_.rules.operation == Operation::kProduct) break;
+        least[0] += least[2];
+        greatest[0] += greatest[2];
+        break;
+      }
+      default:
+        return kAll;
+    }
+    const Exact apart = least[0] ^ greatest[0];
+    if (apart >> bits != 0) return kAll;
+    return OnesOf(static_cast<int>(std::bit_width(static_cast<std::uint64_t>(apart))));
   }
   bool MovesAddress(int lane) const {
     if (op_.operands[0].bits != 64 || (unset_ >> lane & 1) != 0) return false;
