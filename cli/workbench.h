@@ -22,6 +22,7 @@ struct WorkbenchOptions {
   std::string engine = "emulator";  ///< Or "gpu,emulator", "gpu:1,emulator".
   std::string arch = "sm_90";
   bool unsafe_no_jail = false;
+  bool no_cache = false;
   unsigned jobs = 0;  ///< Workers a kind; 0: as many as there are cores.
 };
 
@@ -31,7 +32,7 @@ struct Engines {
 /// "emulator", "gpu,emulator", "gpu:1,emulator".
 Result<Engines> ParseEngines(std::string_view text);
 
-/// --engine, --arch, --jobs, --unsafe-no-jail.
+/// --engine, --arch, --jobs, --unsafe-no-jail, --no-cache.
 void AddWorkbenchOptions(CLI::App& command, WorkbenchOptions& options);
 
 class Workbench {
