@@ -30,6 +30,9 @@ void AddWorkbenchOptions(CLI::App& command, WorkbenchOptions& options) {
   command.add_flag(
       "--unsafe-no-jail", options.unsafe_no_jail,
       "Run untrusted code without namespaces. Stands in the verdict and bars emission.");
+  command.add_flag("--no-cache", options.no_cache,
+                   "Compile references anew, and keep none beyond this run ($ASSAY_CACHE, else the "
+                   "user's cache folder).");
 }
 
 Result<Engines> ParseEngines(std::string_view text) {
@@ -74,6 +77,7 @@ Result<std::unique_ptr<Workbench>> Workbench::Make(const WorkbenchOptions& optio
   toolbox_options.jail = !options.unsafe_no_jail;
   toolbox_options.pool.workers_per_kind = options.jobs;
   toolbox_options.pool.gpu = engines.gpu.value_or(0);
+  if (!options.no_cache) toolbox_options.compilations = OwnEnvironment().cache;
   ASSAY_TRY(auto toolbox, engine::Toolbox::Create(std::move(toolbox_options)));
   if (engines.gpu) ASSAY_TRY_VOID(toolbox->gpu().Describe());
   std::unique_ptr<Workbench> bench(new Workbench(std::move(toolbox), engines.gpu.has_value()));

@@ -23,6 +23,7 @@ struct WorkbenchOptions {
   std::string engine = "emulator";  ///< Or "gpu,emulator", "gpu:1,emulator", with ",speed" behind.
   std::string arch = "sm_90";
   bool unsafe_no_jail = false;
+  bool no_cache = false;
   unsigned jobs = 0;   ///< Workers a kind; 0: as many as there are cores.
   bool speed = false;  ///< Judge speed as well: the same as ",speed" behind the engines.
   /// The engines with what is judged beside them, as a run's record keeps them.
@@ -36,7 +37,7 @@ struct Engines {
 /// "emulator", "gpu,emulator", "gpu:1,emulator", "gpu,emulator,speed".
 Result<Engines> ParseEngines(std::string_view text);
 
-/// --engine, --arch, --jobs, --unsafe-no-jail.
+/// --engine, --arch, --jobs, --unsafe-no-jail, --no-cache.
 void AddWorkbenchOptions(CLI::App& command, WorkbenchOptions& options);
 
 class Workbench {

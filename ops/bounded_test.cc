@@ -20,7 +20,7 @@ struct WithTensorCores : F32Contract {
   static constexpr bool tensor_cores = true;
 };
 struct Dependent : F32Contract {
-  static constexpr bool independent = false;
+  static bool independent() { return false; }
 };
 
 using Terms = std::vector<float>;
@@ -280,7 +280,7 @@ TEST(Bounded, RunningMeansStayWithinTheAverage) {
 }
 
 struct Drifting : F32Contract {
-  static constexpr bool independent = false;
+  static bool independent() { return false; }
 };
 
 TEST(Bounded, RunningMeansOfRampsNeedTheirOwnAllowance) {
@@ -309,7 +309,7 @@ TEST(Bounded, RunningMeansOfRampsNeedTheirOwnAllowance) {
 }
 
 struct Repeating : F32Contract {
-  static constexpr bool independent = false;
+  static bool independent() { return false; }
 };
 
 TEST(Bounded, MeansOfScaledTermsStayWithinTheAverage) {

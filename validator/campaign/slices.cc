@@ -8,15 +8,24 @@
 // monitors watch those that run. What they wrote is seen from the pages of the outputs; the oracle
 // computes as much of it as it can afford, in whole warps (Oracle::EvaluateSlice).
 //
+// What an op overwrites is copied for each run, and seen by what changed.
+//
 // Where all blocks ran, outputs left unwritten are a finding as in any other case. Where the end of an
 // output was not written though the last block ran, the whole grid runs if it can be afforded.
 //
+// Truths that follow from choices are those of whole rows, as a case of their own (rows.h).
+//
 // What cannot be run so is left out, with the reason (CaseRun::left_out).
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
 #include <algorithm>
 #include <array>
+#include <utility>
 
 #include "base/rng.h"
 #include "validator/campaign/parts.h"
+#include "validator/campaign/rows.h"
 #include "validator/campaign/runner.h"
 #include "validator/engine/bind.h"
 #include "validator/engine/window.h"
@@ -29,6 +38,9 @@ constexpr std::uint64_t kMostSliceSteps = 400'000'000;
 // Places that blocks are taken from, and how many neighbours at each.
 constexpr std::uint64_t kPlaces = 9;
 constexpr std::uint64_t kMostNeighbours = 32;
+// Rows that are compared as a case of their own.
+constexpr std::size_t kMostRows = 48;
+constexpr std::size_t kMostCopied = std::size_t{384} << 20;
 
 std::uint64_t Blocks(const Launch& launch) {
   return std::uint64_t{launch.grid[0]} * launch.grid[1] * launch.grid[2];
@@ -61,6 +73,15 @@ std::uint64_t CountOf(const Launch& launch) {
   return count;
 }
 
+/// Of tensors that the op overwrites: each run has a copy.
+std::size_t BytesCopied(const ops::Instance& instance, const TensorMap& inputs) {
+  std::size_t bytes = 0;
+  for (const ops::TensorSpec& output : instance.op.outputs) {
+    if (!output.updates.empty()) bytes += inputs.find(output.updates)->second.memory.size();
+  }
+  return bytes;
+}
+
 /// It ended for being long: a loop over millions of elements also looks like one without end.
 bool IsTooLong(const Report& report) {
   const bool endless = std::ranges::any_of(report.findings, [](const Finding& finding) {
@@ -82,11 +103,6 @@ Status Runner::RunSlice(const cases::Probe& probe, const Wants& wants, CaseRun& 
     run.left_out = "calls before a slice are not made";
     return {};
   }
-  if (std::ranges::any_of(instance.op.outputs,
-                          [](const ops::TensorSpec& output) { return !output.updates.empty(); })) {
-    run.left_out = "a slice runs more than once, on what the first run would have overwritten";
-    return {};
-  }
   const auto filled = cases::Materialise(instance, probe.case_);
   if (!filled) {
     if (filled.error().kind != ErrorKind::kLimit) return std::unexpected(filled.error());
@@ -104,23 +120,38 @@ Status Runner::RunSlice(const cases::Probe& probe, const Wants& wants, CaseRun& 
   }
   const std::array calls = {
       engine::Call{.plan = &*plan, .axes = &filled->axes, .inputs = &filled->inputs}};
-  auto bound = engine::Bind(instance, *subject_.compiled, calls,
-                            {.poison = probe.poison, .misalign = probe.misalign});
+  const std::size_t copied = BytesCopied(instance, filled->inputs);
+  if (copied > kMostCopied) {
+    run.left_out = "tensors that are overwritten are too large to be copied";
+    return {};
+  }
+  const auto bind = [&]() -> Result<engine::Binding> {
+    ASSAY_TRY(engine::Binding made,
+              engine::Bind(instance, *subject_.compiled, calls,
+                           {.poison = probe.poison, .misalign = probe.misalign}));
+    made.execution.schedule = probe.schedule;
+    made.execution.perturbation_seed = probe.perturbation_seed;
+    made.execution.checks.coverage = wants.coverage;
+    return made;
+  };
+  auto bound = bind();
   if (!bound) {
     run.left_out = ToString(bound.error());
     return {};
   }
   Execution& execution = bound->execution;
-  execution.schedule = probe.schedule;
-  execution.perturbation_seed = probe.perturbation_seed;
-  execution.checks.coverage = wants.coverage;
   std::vector<std::size_t> cut;
   for (std::size_t i = 0; i < execution.launches.size(); ++i) {
     if (Blocks(execution.launches[i]) > 1 &&
         engine::MayCut(execution, subject_.compiled->facts.get(), i) == engine::Cut::kIndependent)
       cut.push_back(i);
   }
+  bool ran = false;
   const auto run_with = [&](std::uint64_t count, std::uint64_t limit) -> Status {
+    // What the run before has overwritten is there anew.
+    if (std::exchange(ran, true) && copied > 0) {
+      ASSAY_TRY(*bound, bind());
+    }
     for (const std::size_t i : cut) {
       Launch& launch = execution.launches[i];
       launch.only = Choose(Blocks(launch), count, probe.case_.seed + i);
@@ -169,9 +200,11 @@ Status Runner::RunSlice(const cases::Probe& probe, const Wants& wants, CaseRun& 
       if (IsTooLong(run.report)) return leave_out("some blocks take far longer than the last one");
     }
     whole = count >= all;
-    const bool unwritten = std::ranges::any_of(
-        bound->calls.front().outputs,
-        [&](const auto& output) { return EndIsUnwritten(output.second, probe.poison); });
+    const bool unwritten =
+        std::ranges::any_of(bound->calls.front().outputs, [&](const auto& output) {
+          return instance.op.FindOutput(output.first)->updates.empty() &&
+                 EndIsUnwritten(output.second, probe.poison);
+        });
     if (!whole && unwritten && run.report.stop == Stop::kCompleted && run.report.findings.empty() &&
         all * a_block <= kMostSliceSteps) {
       ASSAY_TRY_VOID(run_with(all, 2 * kMostSliceSteps));
@@ -190,11 +223,15 @@ Status Runner::RunSlice(const cases::Probe& probe, const Wants& wants, CaseRun& 
   }
   oracle::SparseElements wanted;
   for (const auto& [name, tensor] : bound->calls.front().outputs) {
-    auto written = WrittenElements(tensor, probe.poison);
+    const std::string& updates = instance.op.FindOutput(name)->updates;
+    auto written = updates.empty() ? WrittenElements(tensor, probe.poison)
+                                   : ChangedElements(tensor, filled->inputs.find(updates)->second);
     if (!written.empty()) wanted[name] = std::move(written);
   }
   if (wanted.empty()) return leave_out("the blocks that ran wrote nothing");
-  const auto truth = oracle_.EvaluateSlice(instance, *filled, std::move(wanted), probe.case_.seed);
+  if (instance.op.Chooses()) return CompareRows(*filled, bound->calls.front().outputs, wanted, run);
+  const auto truth =
+      oracle_.EvaluateSlice(instance, probe.case_, *filled, std::move(wanted), probe.case_.seed);
   if (!truth) {
     run.left_out = ToString(truth.error());
     return {};
@@ -204,6 +241,35 @@ Status Runner::RunSlice(const cases::Probe& probe, const Wants& wants, CaseRun& 
   if (!any) return leave_out("no value of the slice could be told from nothing");
   ComparePoints(instance, *truth, bound->calls.front().outputs, run.comparison.emplace());
   if (wants.keep_outputs) run.kept = std::move(bound->calls.front().outputs);
+  return {};
+}
+
+Status Runner::CompareRows(const cases::Materialised& filled, const TensorMap& outputs,
+                           const oracle::SparseElements& wanted, CaseRun& run) const {
+  const ops::Instance& instance = *subject_.instance;
+  const auto axis = AxisOfRows(instance.op);
+  if (!axis) {
+    run.left_out = "what follows from a choice hangs on all of its scores";
+    return {};
+  }
+  const std::vector<std::int64_t> rows = Spread(RowsWritten(outputs, wanted), kMostRows);
+  if (rows.empty()) {
+    run.left_out = "the blocks that ran wrote no whole row";
+    return {};
+  }
+  cases::Materialised some{.axes = filled.axes, .inputs = {}};
+  some.axes[*axis] = static_cast<std::int64_t>(rows.size());
+  ASSAY_TRY(some.inputs, TakeRows(instance.op.inputs, filled.inputs, *axis, rows));
+  ASSAY_TRY(const TensorMap got, TakeRows(instance.op.outputs, outputs, *axis, rows));
+  cases::Case value = run.probe.case_;
+  value.origin = fmt::format("rows {} of {}", fmt::join(rows, " "), filled.axes.at(*axis));
+  const auto truth = oracle_.EvaluateFor(instance, value, some, got);
+  if (!truth) {
+    run.left_out = ToString(truth.error());
+    return {};
+  }
+  run.comparison = oracle::Compare(instance, **truth, value, some, got);
+  NameRows(rows, *run.comparison);
   return {};
 }
 

@@ -314,7 +314,7 @@ ASSAY_DEVICE Bounded<C> sign(const Bounded<C>& x) {
 template <class C>
 ASSAY_DEVICE Bounded<C> scaled(const Bounded<C>& sum, const Bounded<C>& factor) {
   const bool free =
-      C::in_order || sum.n < 2 || (factor.hard() == 0 && Bounded<C>::is_power_of_two(factor.v));
+      C::in_order() || sum.n < 2 || (factor.hard() == 0 && Bounded<C>::is_power_of_two(factor.v));
   return free ? sum * factor : sum.distributed() * factor;
 }
 
