@@ -3,11 +3,13 @@
 #include <fmt/format.h>
 
 #include <charconv>
+#include <cstdlib>
 #include <ranges>
 
 #include "base/digest.h"
 #include "base/environment.h"
 #include "cli/surroundings.h"
+#include "importers/python_truth.h"
 #include "sandbox/health.h"
 
 namespace assay::cli {
@@ -65,7 +67,17 @@ Result<std::unique_ptr<Workbench>> Workbench::Make(const WorkbenchOptions& optio
   toolbox_options.pool.gpu = engines.gpu.value_or(0);
   ASSAY_TRY(auto toolbox, engine::Toolbox::Create(std::move(toolbox_options)));
   if (engines.gpu) ASSAY_TRY_VOID(toolbox->gpu().Describe());
-  return std::unique_ptr<Workbench>(new Workbench(std::move(toolbox), engines.gpu.has_value()));
+  std::unique_ptr<Workbench> bench(new Workbench(std::move(toolbox), engines.gpu.has_value()));
+  // Started at the first truth of an op whose reference is Python, and not before.
+  bench->oracle_.Serve(std::make_unique<importers::PythonTruth>(
+      [] {
+        return importers::FindPython("", [](const char* name) {
+          const char* const value = std::getenv(name);
+          return std::string(value == nullptr ? "" : value);
+        });
+      },
+      importers::RunOptions{.unsafe_no_jail = options.unsafe_no_jail}));
+  return bench;
 }
 
 gates::Tools Workbench::MakeTools() {
