@@ -98,7 +98,7 @@ class Judge:
             (at / "kernel.cu").write_text(text)
             (at / "launch.json").write_text(json.dumps(plan, indent=2) + "\n")
         for dtype in choices[:1] if self.options.first else choices:
-            if (op / "naive").exists() and not self.options.twins:
+            if (op / "naive/kernel.cu").exists() and not self.options.twins:
                 self.judge(name, op, op / "naive", "naive", dtype, "accepted")
             if not self.options.twins:
                 self.judge(name, op, folder / "right", "optimised", dtype, "accepted")

@@ -452,11 +452,13 @@ def tensors_of(problem):
 def whole(problem, specialised=False):
     """The exported program as torch has it, not decomposed, and its graph as plain data."""
     keep_own_frames()
-    exported, tensors, state, how = program(problem, specialised)
     try:
+        exported, tensors, state, how = program(problem, specialised)
         lowered = exported.run_decompositions(decompositions())
-    except (NotImplementedError, RuntimeError):
-        # What torch.func wraps around tensors stays in the program, and cannot be copied with it.
+    except (NotImplementedError, RuntimeError, Refused) as error:
+        # What torch.func wraps around tensors stays in the program, and can neither be read nor copied with it.
+        if not any(word in str(error) for word in ("TensorWrapper", "data pointer", "storage")):
+            raise
         exported, tensors, state, how = program(problem, specialised, traced=True)
         lowered = exported.run_decompositions(decompositions())
     from .kernels import identifier

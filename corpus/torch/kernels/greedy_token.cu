@@ -21,7 +21,7 @@ extern "C" __global__ void greedy_token(const T* hidden, const T* head, long lon
     float sum = 0;
     for (long long c = lane; c < width; c += 32)
       sum = fmaf(static_cast<float>(hidden[blockIdx.x * width + c]), static_cast<float>(head[word * width + c]), sum);
-    sum = warp_sum(sum);  //~ coarse: sum = static_cast<float>(__float2bfloat16(warp_sum(sum) * 0.1f));
+    sum = warp_sum(sum);  //~ coarse: sum = rintf(warp_sum(sum) * 0.5f);
     if (sum > top || at == vocab) top = sum, at = word;
   }
   if (lane == 0) tops[warp] = top, places[warp] = at;
