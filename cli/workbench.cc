@@ -3,11 +3,13 @@
 #include <fmt/format.h>
 
 #include <charconv>
+#include <cstdlib>
 #include <ranges>
 
 #include "base/digest.h"
 #include "base/environment.h"
 #include "cli/surroundings.h"
+#include "importers/python_truth.h"
 #include "sandbox/health.h"
 #include "validator/cost/sample.h"
 
@@ -87,6 +89,15 @@ Result<std::unique_ptr<Workbench>> Workbench::Make(const WorkbenchOptions& optio
     bench->gpu_truths_ = std::make_unique<oracle::Oracle>(bench->compiler(), gpu);
     bench->meter_.emplace(speed::Instruments{gpu, *bench->gpu_truths_}, std::move(rates));
   }
+  // Started at the first truth of an op whose reference is Python, and not before.
+  bench->oracle_.Serve(std::make_unique<importers::PythonTruth>(
+      [] {
+        return importers::FindPython("", [](const char* name) {
+          const char* const value = std::getenv(name);
+          return std::string(value == nullptr ? "" : value);
+        });
+      },
+      importers::RunOptions{.unsafe_no_jail = options.unsafe_no_jail}));
   return bench;
 }
 

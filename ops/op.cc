@@ -38,7 +38,7 @@ const TensorSpec* OpSpec::FindOutput(std::string_view output) const {
 const Axis* OpSpec::FindAxis(std::string_view axis) const { return FindByName(axes, axis); }
 
 std::span<const std::string_view> TruthKinds() {
-  static constexpr std::array<std::string_view, 1> kKinds = {"cuda"};
+  static constexpr std::array<std::string_view, 2> kKinds = {"cuda", "python"};
   return kKinds;
 }
 

@@ -64,6 +64,10 @@ void Conclude(verdict::Verdict& verdict) {
   verdict.reason = "every gate passed";
   if (const std::string qualification = verdict.ledger.Qualification(); !qualification.empty())
     verdict.reason += "; " + qualification;
+  if (verdict.truth != ops::TruthKinds().front()) {
+    verdict.reason += "; truths are values of a reference in " + verdict.truth +
+                      ", what error is honest is estimated and not derived";
+  }
 }
 
 void RunGates(GateContext& context, Clock& clock, verdict::Verdict& verdict) {

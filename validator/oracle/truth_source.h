@@ -4,6 +4,8 @@
 //   kind   what runs                                         standing
 //   cuda   the op's CUDA reference in a number type of the   derived: every element carries the bound
 //          prelude, on an engine (reference_run.h)           of its honest error
+//   python a function over torch, in f64, in the jail        estimated: errors are guessed from
+//          (importers/python_truth.h)                        disturbed runs
 //
 // A source is asked for cells: truth and error of each output element, as the prelude's BoundedCell
 // lays them out (cells.h). One that has values alone estimates the errors, and is weaker: its
