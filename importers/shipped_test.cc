@@ -96,7 +96,7 @@ std::vector<Sample> Samples() {
 }
 
 INSTANTIATE_TEST_SUITE_P(Ops, ShippedImports, ::testing::ValuesIn(Samples()),
-                         [](const auto& info) { return std::string(info.param.op); });
+                         [](const auto& kind) { return std::string(kind.param.op); });
 
 // Each op of the library is among them.
 TEST(ShippedLibrary, IsHeldToItsTorchFunctionsWhole) {
