@@ -273,7 +273,7 @@ Result<Settings> ReadSettings(const std::vector<std::string>& words) {
 
 int Main(const std::vector<std::string>& words) {
   const auto settings = ReadSettings(words);
-  auto toolbox = engine::Toolbox::Create({.pool = {.workers_per_kind = kJobs}});
+  const auto toolbox = engine::Toolbox::Create({.pool = {.workers_per_kind = kJobs}});
   for (const Error* error :
        {settings ? nullptr : &settings.error(), toolbox ? nullptr : &toolbox.error()}) {
     if (error == nullptr) continue;

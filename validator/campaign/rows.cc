@@ -13,7 +13,7 @@ namespace assay::campaign {
 namespace {
 
 bool HasRows(const ops::TensorSpec& spec, const std::string& axis) {
-  return !spec.is_scalar && ops::DimensionOf(spec, axis) == 0;
+  return !spec.is_scalar && ops::DimensionOf(spec, axis).value_or(1) == 0;
 }
 
 /// Does it extend along the axis in any other way than by its rows?

@@ -64,7 +64,7 @@ std::vector<Member> Members() {
     for (const Json& wrong : json.at("wrong")) {
       Member member = right;
       member.name = family + "_" + wrong.at("name").get<std::string>();
-      member.what = wrong.at("what");
+      member.what = wrong.at("what").get<std::string>();
       for (const Json& edit : wrong.at("edits")) {
         if (!Edit(member.candidate, edit.at(0), edit.at(1))) member.candidate.kernel.clear();
       }
