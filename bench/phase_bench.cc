@@ -197,7 +197,7 @@ Result<Json> Measure(engine::Toolbox& toolbox, const Settings& settings, const S
   ASSAY_TRY(const ops::Instance instance, ops::MakeInstance(op, dtypes, "sm_90"));
   if (subject.folder.empty() && !op.naive)
     return Fail(ErrorKind::kUsage, "the op has no known-good candidate", subject.op);
-  const Path folder = subject.folder.empty() ? *op.naive : subject.folder;
+  const Path folder = subject.folder.empty() ? op.naive.value_or(Path()) : subject.folder;
   ASSAY_TRY(const std::string kernel, ReadFile(folder / "kernel.cu"));
   ASSAY_TRY(const std::string launch, ReadFile(folder / "launch.json"));
   Ledger* ledger = nullptr;
