@@ -196,9 +196,9 @@ std::vector<Task> Campaign::PastGrids() const {
           if (each.kind == ops::Axis::Kind::kVariable)
             variables[each.name] = each.name == axis.name ? times * constant + 1 : each.min;
         }
-        auto axes = ops::ResolveAxes(trial_.instance.op, variables);
-        if (axes)
-          planned.push_back(SliceOf(*std::move(axes), "huge", DeriveSeed(trial_.seed, "grids")));
+        if (ops::ResolveAxes(trial_.instance.op, variables))
+          planned.push_back(
+              SliceOf(std::move(variables), "huge", DeriveSeed(trial_.seed, "grids")));
       }
     }
   }
