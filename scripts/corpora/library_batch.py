@@ -4,8 +4,8 @@
     scripts/corpora/library_batch.py --assay build/release/bin/assay --out /tmp/library              # all that is below
     scripts/corpora/library_batch.py --assay ... --out DIR --effort quick --wrong 2 --ops softmax,gemm
 
-Each instance of each op has a transcript: up to --wrong of the wrong kernels that corpus/hostile and corpus/adversarial know for that op,
-up to --mutants changes of one token in the naive kernel (mutants.py), other ones at each dtype, one kernel that does not compile, then the naive one. A wrong kernel is tried at every dtype, since one that names its types is wrong at the others too;
+Each instance of each op (dtypes x targets) has a transcript: up to --wrong of the wrong kernels that corpus/hostile and corpus/adversarial know for that op,
+up to --mutants changes of one token in the naive kernel (mutants.py), other ones at each dtype and target, one kernel that does not compile, then the naive one. A wrong kernel is tried at every dtype, since one that names its types is wrong at the others too;
 one that happens to be right there ends the transcript early, so those come last. Four things are shown, and printed as one JSON document:
 
 1. the batch runs to its end: every instance has its kernel;
@@ -16,6 +16,7 @@ one that happens to be right there ends the transcript early, so those come last
 Exit status 0 where all four hold.
 """
 import argparse
+import itertools
 import json
 import os
 import pathlib
@@ -44,26 +45,26 @@ def wrong_kernels(op):
                 yield folder, dtypes
 
 
-def write_plan(out, ops, wrong, most_mutants, effort):
+def write_plan(out, ops, archs, wrong, most_mutants, effort):
     """One entry of the plan for each instance, each with a transcript of its own."""
     entries, failing = [], 0
     for op in ops:
         naive = ROOT / "ops" / op / "naive"
         changed = [source for _, source in mutants((naive / "kernel.cu").read_text())]
         bindings = list(choices(op))
-        for number, dtypes in enumerate(bindings):
-            known = list(wrong_kernels(op))
+        for number, (dtypes, arch) in enumerate(itertools.product(bindings, archs)):
+            known = list(wrong_kernels(op))[number % len(archs) :: len(archs)]
             certain = [reply(folder) for folder, its in known if its in ({}, dtypes)][:wrong]
             other = [reply(folder) for folder, its in known if its not in ({}, dtypes)][: wrong - len(certain)]
-            replies = certain + [reply(naive, lambda _, source=source: source) for source in changed[number :: len(bindings)][:most_mutants]] + other
+            replies = certain + [reply(naive, lambda _, source=source: source) for source in changed[number :: len(bindings) * len(archs)][:most_mutants]] + other
             replies += [reply(naive).replace("__global__", "__globule__", 1), reply(naive)]
             failing += len(replies) - 1
-            name = "-".join([op, *dtypes.values()])
+            name = "-".join([op, *dtypes.values(), arch])
             lines = [{"schema": "assay.transcript/1", "written": "by hand", "note": "from the corpora", "instance": name, "model": "a person"}]
             lines += [{"type": "exchange", "name": f"attempt-{n}", "reply": {"text": text, "stop": "end"}} for n, text in enumerate(replies, 1)]
             file = out / f"{name}.jsonl"
             file.write_text("".join(json.dumps(line) + "\n" for line in lines))
-            entries.append({"op": op, "dtypes": [dtypes], "model": f"replay/{file}", "attempts": len(replies)})
+            entries.append({"op": op, "dtypes": [dtypes], "archs": [arch], "model": f"replay/{file}", "attempts": len(replies)})
     plan = out / "plan.json"
     plan.write_text(json.dumps({"schema": "assay.batch_plan/1", "defaults": {"effort": effort}, "ops": entries}, indent=1))
     return plan, len(entries), failing
@@ -109,6 +110,7 @@ def main():
     parser.add_argument("--assay", default=str(ROOT / "build/release/bin/assay"))
     parser.add_argument("--out", required=True, type=pathlib.Path)
     parser.add_argument("--ops", default="", help="a comma between; default: all")
+    parser.add_argument("--archs", default="sm_90", help="a comma between; each has its share of the wrong kernels")
     parser.add_argument("--wrong", type=int, default=100, help="wrong kernels an instance at most")
     parser.add_argument("--mutants", type=int, default=0, help="mutants an instance at most")
     parser.add_argument("--effort", default="standard")
@@ -119,7 +121,7 @@ def main():
     out = options.out.resolve()
     out.mkdir(parents=True)
     ops = options.ops.split(",") if options.ops else sorted(path.parent.name for path in ROOT.glob("ops/*/naive"))
-    plan, instances, failing = write_plan(out, ops, options.wrong, options.mutants, options.effort)
+    plan, instances, failing = write_plan(out, ops, options.archs.split(","), options.wrong, options.mutants, options.effort)
     command = [options.assay, "batch", "--plan", str(plan), "--jobs", options.jobs]
     shown = {"instances": instances, "failing_replies": failing}
     holds = {}
