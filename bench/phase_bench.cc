@@ -197,7 +197,7 @@ Result<Json> Measure(engine::Toolbox& toolbox, const Settings& settings, const S
   ASSAY_TRY(const ops::Instance instance, ops::MakeInstance(op, dtypes, "sm_90"));
   if (subject.folder.empty() && !op.naive)
     return Fail(ErrorKind::kUsage, "the op has no known-good candidate", subject.op);
-  const Path folder = subject.folder.empty() ? *op.naive : subject.folder;
+  const Path folder = subject.folder.empty() ? op.naive.value_or(Path()) : subject.folder;
   ASSAY_TRY(const std::string kernel, ReadFile(folder / "kernel.cu"));
   ASSAY_TRY(const std::string launch, ReadFile(folder / "launch.json"));
   Ledger* ledger = nullptr;
@@ -273,7 +273,7 @@ Result<Settings> ReadSettings(const std::vector<std::string>& words) {
 
 int Main(const std::vector<std::string>& words) {
   const auto settings = ReadSettings(words);
-  auto toolbox = engine::Toolbox::Create({.pool = {.workers_per_kind = kJobs}});
+  const auto toolbox = engine::Toolbox::Create({.pool = {.workers_per_kind = kJobs}});
   for (const Error* error :
        {settings ? nullptr : &settings.error(), toolbox ? nullptr : &toolbox.error()}) {
     if (error == nullptr) continue;

@@ -56,8 +56,8 @@ void Tell(const Request& request, const ops::Instance& instance, const cost::Chi
       Say("  not estimated: " + estimate.left_out);
       continue;
     }
-    Say(fmt::format("  at best {:.0f} % of the op's own limit; {}", 100 * estimate.ShareOfLimit(),
-                    estimate.Words()));
+    Say(fmt::format("  its tensors alone take {:.0f} % of the bound; {}",
+                    100 * estimate.ShareOfLimit(), estimate.Words()));
     for (const cost::LaunchEstimate& launch : estimate.launches) {
       Say(fmt::format(
           "  {:24} {:3.0f} % of it: {} blocks of {} threads ({:.2f} waves), {} registers, {} bytes "

@@ -110,7 +110,7 @@ Result<Json> DocumentOf(const loop::RunOutcome& outcome, const std::string& mode
                    {"reason", outcome.reason},        {"model", model},
                    {"attempts", std::move(attempts)}, {"tokens", ToJson(outcome.usage)}};
   if (outcome.usd) document["usd"] = *outcome.usd;
-  if (const runs::Attempt* const accepted = state.Accepted())
+  if (const runs::Attempt* const accepted = state.Accepted(); accepted && accepted->verdict)
     document["verdict"] = serve::ForAuthor(*accepted->verdict);
   return document;
 }

@@ -232,7 +232,7 @@ class Lowering(unittest.TestCase):
             "    return x * s, ((at[None] < o[1:, None]).to(x.dtype) @ x), m.sum(), c * 2\n"
         )["files"]
         op = json.loads(files["op.json"])
-        self.assertIn("assay::offset_of(i, b - 1, total, seed)", files["generator.cu"])
+        self.assertIn("assay::offset_of(i, (b - 1), total, seed)", files["generator.cu"])
         self.assertIn("assay::causal(", files["generator.cu"])
         self.assertEqual(op["inputs"]["s"], {"shape": None, "dtype": "f32", "domain": {"kind": "range", "low": 0.0, "high": 1.0}})
         self.assertEqual(op["inputs"]["c"]["domain"], {"kind": "choice", "values": [1.0, 2.0]})

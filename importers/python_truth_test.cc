@@ -150,9 +150,10 @@ TEST_F(PythonReference, WhatItDoesWrongIsTheOpsFault) {
 
 TEST_F(PythonReference, GivesNoTruthOfSingleElements) {
   const ops::Instance instance = Loaded();
-  const auto inputs = bench_->oracle().Materialise(instance, Sized(2, 8));
+  const cases::Case value = Sized(2, 8);
+  const auto inputs = bench_->oracle().Materialise(instance, value);
   ASSERT_TRUE(inputs);
-  const auto points = bench_->oracle().EvaluateAt(instance, *inputs, {{"y", {0}}});
+  const auto points = bench_->oracle().EvaluateAt(instance, value, *inputs, {{"y", {0}}});
   ASSERT_FALSE(points);
   EXPECT_EQ(points.error().kind, ErrorKind::kUnsupported);
 }

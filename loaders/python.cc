@@ -252,13 +252,14 @@ class Writer {
   std::string Extent(const AxisSource& source) const {
     const std::string extent =
         fmt::format("shape[{}][{}]", Quote(source.tensor->name), source.dimension);
+    const std::string other = source.other ? Of(*source.other) : std::string();
     switch (source.undo) {
       case AxisSource::Undo::kDivide:
-        return fmt::format("divide({}, {})", extent, Of(*source.other));
+        return fmt::format("divide({}, {})", extent, other);
       case AxisSource::Undo::kSubtract:
-        return fmt::format("subtract({}, {})", extent, Of(*source.other));
+        return fmt::format("subtract({}, {})", extent, other);
       case AxisSource::Undo::kAdd:
-        return fmt::format("add({}, {})", extent, Of(*source.other));
+        return fmt::format("add({}, {})", extent, other);
       case AxisSource::Undo::kNothing:
         break;
     }

@@ -1,13 +1,13 @@
 // What generators of inputs are made of (assay/generators.cuh): each word does what its name says, for
 // every seed.
-#include "assay/generators.cuh"
-
 #include <gtest/gtest.h>
 
 #include <set>
 #include <vector>
 
 #include "ops/reference_on_host.h"
+// Behind what stands in for CUDA.
+#include "assay/generators.cuh"
 
 namespace assay {
 namespace {

@@ -155,6 +155,8 @@ Result<AxisValues> ResolveAxes(const OpSpec& op, const AxisValues& variables) {
         }
         break;
       case Axis::Kind::kExpression: {
+        if (!axis.expression)
+          return Fail(ErrorKind::kInternal, "is derived and has no expression", place(axis.name));
         ASSAY_TRY(const std::int64_t value, axis.expression->Evaluate(values));
         if (value < 0) {
           return Fail(ErrorKind::kMalformedInput, fmt::format("comes to {}", value),

@@ -100,7 +100,7 @@ class Verifier {
     result_.engine = OneLine(Word(certificate_, "engine"), kMostWords);
     result_.signer = OneLine(Word(certificate_, "signer"), kMostWords);
     auto ledger = verdict::LedgerFromJson(Part(certificate_, "ledger"), file.string());
-    if (ledger) result_.ledger = *std::move(ledger);
+    if (ledger) result_.ledger = *ledger;
     const Json skipped = Part(certificate_, "skipped");
     if (skipped.is_array()) {
       for (const Json& gate : skipped) {

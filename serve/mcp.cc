@@ -147,8 +147,9 @@ void McpServer::OnRequest(const Json& id, const std::string& method, const Json&
 
 void McpServer::OnCall(const Json& id, const Json& params) {
   const Json name = At(params, "name");
-  const auto tool = std::ranges::find_if(
-      tools_, [&](const Tool& one) { return name.is_string() && one.name == name; });
+  const auto tool = std::ranges::find_if(tools_, [&](const Tool& one) {
+    return name.is_string() && one.name == name.get<std::string>();
+  });
   if (tool == tools_.end()) return Refuse(id, kInvalidParams, "there is no tool of that name");
   Json arguments = At(params, "arguments");
   if (arguments.is_null()) arguments = Json::object();

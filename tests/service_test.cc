@@ -402,6 +402,35 @@ TEST(Serve, AModelWritesAKernelThroughAKill) {
   EXPECT_EQ(team.End(), 0);
 }
 
+// The end of a service breaks judgements off; that is no verdict on what was judged.
+TEST(Serve, WhatItsEndBrokeOffIsJudgedAtTheNextStart) {
+  const Scratch scratch;
+  const Path file = scratch / "models.json";
+  const Path op = Path(ASSAY_SOURCE_DIR) / "ops" / "embedding_rmsnorm_backward";
+  std::ofstream(file) << Json{{"schema", "assay.serve_models/1"},
+                              {"models",
+                               {{"hand",
+                                 {{"model", "replay/" + (op / "transcript.jsonl").string()},
+                                  {"attempts", 1}}}}}}
+                             .dump();
+  std::filesystem::permissions(file, std::filesystem::perms::owner_all);
+  Team team(scratch.path());
+  team.Begin({"--models", file.string()});
+  const std::uint64_t job =
+      team.Post("/v1/generations",
+                {{"op", "embedding_rmsnorm_backward"}, {"model", "hand"}, {"effort", "quick"}})
+          .second.at("job");
+  EXPECT_THAT(team.EventsTo(job, "\"gate\":\"memory\""), Not(HasSubstr("judged")));
+  EXPECT_EQ(team.End(), 0);
+  const Path events = scratch / "state" / "runs" / std::to_string(job) / "events.jsonl";
+  EXPECT_THAT(Read(events), HasSubstr("reply_received"));
+  EXPECT_THAT(Read(events), Not(HasSubstr("\"attempt_judged\"")));
+  team.Begin({"--models", file.string()});
+  EXPECT_THAT(team.EventsTo(job, ""), HasSubstr("\"outcome\":\"refuted\""));
+  EXPECT_THAT(Read(events), HasSubstr("\"attempt_judged\""));
+  EXPECT_EQ(team.End(), 0);
+}
+
 TEST(Serve, TheFileOfModelsIsItsOperatorsAlone) {
   const Scratch scratch;
   const Path file = scratch / "models.json";

@@ -5,8 +5,8 @@
 
 #include "base/digest.h"
 #include "base/lru.h"
+#include "validator/emu/count.h"
 #include "validator/emu/emulator.h"
-#include "validator/emu/watch/costs.h"
 #include "workers/mapped_buffers.h"
 
 namespace assay::workers {

@@ -49,7 +49,7 @@ std::vector<runs::Draft> Restart(const runs::RunState& state, const StrategyOpti
   std::vector<int> scores;
   for (const runs::Attempt& attempt : state.attempts) {
     if (attempt.parent == 0) scores.clear();
-    scores.push_back(runs::HowFar(*attempt.verdict));
+    if (attempt.verdict) scores.push_back(runs::HowFar(*attempt.verdict));
   }
   const auto patience = static_cast<std::size_t>(std::max(options.stagnation, 1));
   if (scores.size() > patience) {
@@ -101,7 +101,7 @@ std::vector<runs::Draft> Optimise(const runs::RunState& state, const runs::Attem
     origin = state.Find(origin->parent);
     ++repairs;
   }
-  const bool refuted = last.verdict->outcome == verdict::Outcome::kRefuted;
+  const bool refuted = last.verdict && last.verdict->outcome == verdict::Outcome::kRefuted;
   if (refuted && origin->kind == runs::DraftKind::kOptimize && repairs < kRepairsOfAnOptimisation)
     return {{runs::DraftKind::kRepair, last.number}};
   return {{runs::DraftKind::kOptimize, floor.number}};

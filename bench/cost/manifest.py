@@ -8,7 +8,7 @@ compiles each kernel (naive ones of every op and dtype, corpus/right, bench/cost
 driver, and bench/cost/measure.py. Needs a CUDA toolkit here: the judge's compiler and nvcc.
 
 With --cost, the model's estimates of the same kernels go to FOLDER/estimates.json, for
-bench/cost/agreement.py.
+bench/cost/agreement.py; each is kept beside it, so that a run that was cut off goes on where it was.
 """
 
 from __future__ import annotations
@@ -76,22 +76,31 @@ def main() -> int:
     rows = [row for row in kernels(variants) if not words or any(word in row["id"] for word in words)]
     done, failed = [], []
 
-    def make(row: dict) -> subprocess.CompletedProcess[str]:
+    def make(row: dict) -> str | None:
+        """What went wrong, if anything did. Estimates that are there already are kept."""
+        kept = out / f"{row['id']}.json"
+        if options.cost and kept.is_file():
+            return None
         more = ["--json"] if options.cost else ["--export", str(out / row["id"])]
         if options.cost and options.steps:
             more += ["--steps", options.steps]
-        return run_assay(options.assay, row, more)
+        result = run_assay(options.assay, row, more)
+        if result.returncode != 0:
+            return f"{row['id']}: {result.stderr.strip().splitlines()[-1:]}"
+        if options.cost:
+            kept.write_text(result.stdout)
+        return None
 
     with concurrent.futures.ThreadPoolExecutor(options.jobs) as pool:
         results = list(pool.map(make, rows))
-    for row, result in zip(rows, results):
-        if result.returncode != 0:
+    for row, problem in zip(rows, results):
+        if problem is not None:
             failed.append(row["id"])
-            print(f"{row['id']}: {result.stderr.strip().splitlines()[-1:]}", file=sys.stderr)
+            print(problem, file=sys.stderr)
             continue
         entry = {"id": row["id"], "op": row["op"], "kernel": row["name"], "dtype": row["dtype"]}
         if options.cost:
-            entry["estimate"] = json.loads(result.stdout)
+            entry["estimate"] = json.loads((out / f"{row['id']}.json").read_text())
         done.append(entry)
     if options.cost:
         document = {"schema": "assay.cost-estimates/1", "kernels": done}

@@ -19,15 +19,15 @@ from .opfile import dump, largest_power, licence_of, shown
 APART = 3
 
 
-def made_at(problem, sizes):
+def made_at(problem, sizes, seed=0):
     """What the function returns at these sizes of its axes, as a list of tensors."""
-    torch.manual_seed(0)
+    torch.manual_seed(seed)
     arguments = []
     for name, example in problem.tensors:
         shape = [sizes[s] if isinstance(s, str) else s for s in problem.shapes.get(name, list(example.shape))]
         said = problem.said.get(name, {})
         value = recipes.example(torch, shape, example.dtype, said, sizes)
-        if value is None and shape == list(example.shape):
+        if value is None and shape == list(example.shape) and not problem.names_sizes:
             value = example.clone()
         if value is None:
             value = torch.randn(shape).to(example.dtype) if example.dtype.is_floating_point else torch.zeros(shape, dtype=example.dtype)
@@ -67,6 +67,9 @@ def make(problem, options):
     before, after = made_at(problem, first), made_at(problem, second)
     if len(before) != len(after):
         raise Refused("how many tensors it returns hangs on the sizes")
+    for seed in (1, 2):
+        if [m.shape for m in made_at(problem, first, seed)] != [m.shape for m in before]:
+            raise Refused("a result's size hangs on values", "give results of a fixed size, padded")
     floats = [t.dtype for n, t in problem.tensors if t.dtype.is_floating_point and n not in problem.scalars and dtype_of(t.dtype) in ("bf16", "f16", "f32")]
     bound = next((dtype_of(d) for d in floats if d != torch.float32), "f32" if floats else None)
     as_bound = lambda d: "T" if d == bound else d  # noqa: E731

@@ -125,10 +125,11 @@ Status Runner::RunEnds(const cases::Probe& probe, CaseRun& run) const {
     if (updates.empty()) {
       unwritten = unwritten || EndIsUnwritten(tensor, probe.poison);
     } else {
+      const Tensor& now = tensor;
       const Tensor& before = filled.inputs.find(updates)->second;
       const std::size_t size = SizeOf(tensor.dtype);
       std::erase_if(written, [&](std::int64_t i) {
-        return std::memcmp(tensor.Element(i), before.Element(i), size) == 0;
+        return std::memcmp(now.Element(i), before.Element(i), size) == 0;
       });
     }
     if (!written.empty()) wanted[name] = std::move(written);

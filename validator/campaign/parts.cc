@@ -114,24 +114,6 @@ std::vector<std::int64_t> WrittenElements(const Tensor& tensor, std::uint8_t poi
   return written;
 }
 
-std::vector<std::int64_t> ChangedElements(const Tensor& tensor, const Tensor& before) {
-  constexpr std::size_t kPage = 4096;
-  const std::size_t size = SizeOf(tensor.dtype);
-  const std::size_t bytes = tensor.memory.size();
-  const std::byte* const now = tensor.memory.bytes().data();
-  const std::byte* const then = before.memory.bytes().data();
-  std::vector<std::int64_t> changed;
-  for (std::size_t page = 0; page < bytes; page += kPage) {
-    const std::size_t end = std::min(page + kPage, bytes);
-    if (std::memcmp(now + page, then + page, end - page) == 0) continue;
-    for (std::size_t at = page; at < end; at += size) {
-      if (std::memcmp(now + at, then + at, size) != 0)
-        changed.push_back(static_cast<std::int64_t>(at / size));
-    }
-  }
-  return changed;
-}
-
 std::vector<std::int64_t> Spread(std::vector<std::int64_t> elements, std::size_t most) {
   if (elements.size() <= most) return elements;
   std::vector<std::int64_t> some;

@@ -28,10 +28,6 @@ void RefuseUnwatched(const Checks& asked, std::string_view engine, Report& repor
 /// most 64 MiB of written pages are looked at.
 std::vector<std::int64_t> WrittenElements(const Tensor& tensor, std::uint8_t poison);
 
-/// What holds other bits than the input that it overwrites, ascending. What was written as it was
-/// cannot be told from what was not.
-std::vector<std::int64_t> ChangedElements(const Tensor& tensor, const Tensor& before);
-
 /// At most `most` of them, evenly, the first and the last included.
 std::vector<std::int64_t> Spread(std::vector<std::int64_t> elements, std::size_t most);
 

@@ -13,7 +13,7 @@ namespace assay::campaign {
 namespace {
 
 bool HasRows(const ops::TensorSpec& spec, const std::string& axis) {
-  return !spec.is_scalar && ops::DimensionOf(spec, axis) == 0;
+  return !spec.is_scalar && ops::DimensionOf(spec, axis).value_or(1) == 0;
 }
 
 /// Does it extend along the axis in any other way than by its rows?
@@ -39,7 +39,13 @@ std::optional<std::string> AxisOfRows(const ops::OpSpec& op) {
       return output.updates.empty() && HasRows(output, axis.name) &&
              !Otherwise(op, output, axis.name);
     };
-    if (std::ranges::all_of(op.inputs, independent) && std::ranges::all_of(op.outputs, has_rows))
+    // Where no input has such rows, which of them is meant stands in values, and taking some out is
+    // another case.
+    const auto taken = [&](const ops::TensorSpec& input) {
+      return !input.is_scalar && ops::DimensionOf(input, axis.name) == 0;
+    };
+    if (std::ranges::any_of(op.inputs, taken) && std::ranges::all_of(op.inputs, independent) &&
+        std::ranges::all_of(op.outputs, has_rows))
       return axis.name;
   }
   return std::nullopt;

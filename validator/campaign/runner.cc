@@ -314,6 +314,7 @@ void Runner::RunInOrder(std::span<const Task> tasks,
   while (taken < tasks.size()) {
     std::unique_lock lock(mutex);
     changed.wait(lock, [&] { return runs[taken].has_value(); });
+    // NOLINTNEXTLINE(bugprone-unchecked-optional-access): waited for
     CaseRun run = *std::move(runs[taken]);
     runs[taken].reset();
     lock.unlock();

@@ -8,7 +8,7 @@
 // monitors watch those that run. What they wrote is seen from the pages of the outputs; the oracle
 // computes as much of it as it can afford, in whole warps (Oracle::EvaluateSlice).
 //
-// What an op overwrites is copied for each run, and seen by what changed.
+// Ops that overwrite tensors are left out.
 //
 // Where all blocks ran, outputs left unwritten are a finding as in any other case. Where the end of an
 // output was not written though the last block ran, the whole grid runs if it can be afforded.
@@ -40,7 +40,6 @@ constexpr std::uint64_t kPlaces = 9;
 constexpr std::uint64_t kMostNeighbours = 32;
 // Rows that are compared as a case of their own.
 constexpr std::size_t kMostRows = 48;
-constexpr std::size_t kMostCopied = std::size_t{384} << 20;
 
 std::uint64_t Blocks(const Launch& launch) {
   return std::uint64_t{launch.grid[0]} * launch.grid[1] * launch.grid[2];
@@ -73,15 +72,6 @@ std::uint64_t CountOf(const Launch& launch) {
   return count;
 }
 
-/// Of tensors that the op overwrites: each run has a copy.
-std::size_t BytesCopied(const ops::Instance& instance, const TensorMap& inputs) {
-  std::size_t bytes = 0;
-  for (const ops::TensorSpec& output : instance.op.outputs) {
-    if (!output.updates.empty()) bytes += inputs.find(output.updates)->second.memory.size();
-  }
-  return bytes;
-}
-
 /// It ended for being long: a loop over millions of elements also looks like one without end.
 bool IsTooLong(const Report& report) {
   const bool endless = std::ranges::any_of(report.findings, [](const Finding& finding) {
@@ -97,6 +87,11 @@ Status Runner::RunSlice(const cases::Probe& probe, const Wants& wants, CaseRun& 
   const ops::Instance& instance = *subject_.instance;
   if (instance.op.generator) {
     run.left_out = "inputs that a generator makes cannot be made in part";
+    return {};
+  }
+  if (std::ranges::any_of(instance.op.outputs,
+                          [](const ops::TensorSpec& output) { return !output.updates.empty(); })) {
+    run.left_out = "tensors that are overwritten are not judged in part";
     return {};
   }
   if (!probe.prelude.empty()) {
@@ -120,38 +115,23 @@ Status Runner::RunSlice(const cases::Probe& probe, const Wants& wants, CaseRun& 
   }
   const std::array calls = {
       engine::Call{.plan = &*plan, .axes = &filled->axes, .inputs = &filled->inputs}};
-  const std::size_t copied = BytesCopied(instance, filled->inputs);
-  if (copied > kMostCopied) {
-    run.left_out = "tensors that are overwritten are too large to be copied";
-    return {};
-  }
-  const auto bind = [&]() -> Result<engine::Binding> {
-    ASSAY_TRY(engine::Binding made,
-              engine::Bind(instance, *subject_.compiled, calls,
-                           {.poison = probe.poison, .misalign = probe.misalign}));
-    made.execution.schedule = probe.schedule;
-    made.execution.perturbation_seed = probe.perturbation_seed;
-    made.execution.checks.coverage = wants.coverage;
-    return made;
-  };
-  auto bound = bind();
+  auto bound = engine::Bind(instance, *subject_.compiled, calls,
+                            {.poison = probe.poison, .misalign = probe.misalign});
   if (!bound) {
     run.left_out = ToString(bound.error());
     return {};
   }
   Execution& execution = bound->execution;
+  execution.schedule = probe.schedule;
+  execution.perturbation_seed = probe.perturbation_seed;
+  execution.checks.coverage = wants.coverage;
   std::vector<std::size_t> cut;
   for (std::size_t i = 0; i < execution.launches.size(); ++i) {
     if (Blocks(execution.launches[i]) > 1 &&
         engine::MayCut(execution, subject_.compiled->facts.get(), i) == engine::Cut::kIndependent)
       cut.push_back(i);
   }
-  bool ran = false;
   const auto run_with = [&](std::uint64_t count, std::uint64_t limit) -> Status {
-    // What the run before has overwritten is there anew.
-    if (std::exchange(ran, true) && copied > 0) {
-      ASSAY_TRY(*bound, bind());
-    }
     for (const std::size_t i : cut) {
       Launch& launch = execution.launches[i];
       launch.only = Choose(Blocks(launch), count, probe.case_.seed + i);
@@ -200,14 +180,12 @@ Status Runner::RunSlice(const cases::Probe& probe, const Wants& wants, CaseRun& 
       if (IsTooLong(run.report)) return leave_out("some blocks take far longer than the last one");
     }
     whole = count >= all;
-    const bool unwritten =
-        std::ranges::any_of(bound->calls.front().outputs, [&](const auto& output) {
-          return instance.op.FindOutput(output.first)->updates.empty() &&
-                 EndIsUnwritten(output.second, probe.poison);
-        });
+    const bool unwritten = std::ranges::any_of(
+        bound->calls.front().outputs,
+        [&](const auto& output) { return EndIsUnwritten(output.second, probe.poison); });
     if (!whole && unwritten && run.report.stop == Stop::kCompleted && run.report.findings.empty() &&
-        all * a_block <= kMostSliceSteps) {
-      ASSAY_TRY_VOID(run_with(all, 2 * kMostSliceSteps));
+        all * a_block <= 4 * kMostSliceSteps) {
+      ASSAY_TRY_VOID(run_with(all, 8 * kMostSliceSteps));
       if (IsTooLong(run.report))
         return leave_out("the end of an output seems unwritten, and the whole grid takes too long");
       whole = true;
@@ -223,9 +201,7 @@ Status Runner::RunSlice(const cases::Probe& probe, const Wants& wants, CaseRun& 
   }
   oracle::SparseElements wanted;
   for (const auto& [name, tensor] : bound->calls.front().outputs) {
-    const std::string& updates = instance.op.FindOutput(name)->updates;
-    auto written = updates.empty() ? WrittenElements(tensor, probe.poison)
-                                   : ChangedElements(tensor, filled->inputs.find(updates)->second);
+    auto written = WrittenElements(tensor, probe.poison);
     if (!written.empty()) wanted[name] = std::move(written);
   }
   if (wanted.empty()) return leave_out("the blocks that ran wrote nothing");

@@ -298,7 +298,8 @@ std::vector<Task> Campaign::Surroundings() {
     Task one = TaskFor(schedule_matters_ && i % 2 == 0 ? draw_large() : draw(), "schedules");
     // Many kernels round to fewer bits at their end, and hide which sums they made.
     if (orders_show && i % 4 == 2)
-      one = TaskFor(cases::MakeCase(trial_.instance, cases::OrderRecipe(), draw_along(i / 4).axes,
+      one = TaskFor(cases::MakeCase(trial_.instance, cases::OrderRecipe(),
+                                    i % 8 == 2 ? one.probe.case_.axes : draw_along(i / 8).axes,
                                     rng.Next() % 1'000'000, "orders"),
                     "schedules");
     one.probe.schedule = {.policy = kPolicies[i % 3], .seed = rng.Next() % 1'000'000};
@@ -316,12 +317,12 @@ std::vector<Task> Campaign::Surroundings() {
   if (orders_show) {
     const std::size_t turns = std::max((rounds + 1) / 2, trial_.instance.op.axes.size());
     for (std::size_t i = 0; i < turns; ++i) {
-      for (const bool plain : {true, false}) {
-        const cases::Recipe& recipe = plain ? *cases::FindRecipe("plain") : cases::OrderRecipe();
-        const cases::Case& shape = plain ? draw_large() : draw_along(i);
-        Task one = TaskFor(
-            cases::MakeCase(trial_.instance, recipe, shape.axes, rng.Next() % 1'000'000, "random"),
-            "orders");
+      for (const auto& [recipe, shape] : {std::pair(cases::FindRecipe("plain"), &draw_large()),
+                                          std::pair(&cases::OrderRecipe(), &draw_large()),
+                                          std::pair(&cases::OrderRecipe(), &draw_along(i))}) {
+        Task one = TaskFor(cases::MakeCase(trial_.instance, *recipe, shape->axes,
+                                           rng.Next() % 1'000'000, "random"),
+                           "orders");
         one.wants.orders = true;
         planned.push_back(std::move(one));
       }

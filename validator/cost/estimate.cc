@@ -270,13 +270,10 @@ std::string SpeedEstimate::Words() const {
       break;
     case Limiter::kLatency:
       text += fmt::format(
-          ": {} blocks of {} threads for {} multiprocessors' worth of {} places each ({}), and a "
-          "block waits for itself most of the time",
-          launch->blocks, launch->needs.threads, chip, launch->occupancy.blocks,
+          ": {} blocks of {} threads, of which a multiprocessor holds {} at once (limit: {}); each "
+          "waits for itself most of the time",
+          launch->blocks, launch->needs.threads, launch->occupancy.blocks,
           Name(launch->occupancy.limit));
-      break;
-    case Limiter::kMatrix:
-      text += launch->occupancy.warps == 0 ? "" : ", which is where it should be";
       break;
     default:
       break;

@@ -47,7 +47,7 @@ class SampleTest : public ::testing::Test {
   Result<SpeedEstimate> At(const std::string& op, const std::string& source,
                            const std::string& launch, const ops::AxisValues& axes) {
     ASSAY_TRY(const Loaded loaded, Load(toolbox_->compiler(), op, source, launch));
-    const Sampler sampler(toolbox_->workers(), {.steps = 2'000'000});
+    const Sampler sampler(toolbox_->workers(), {.steps = 2'000'000, .most_steps = 60'000'000});
     return sampler.At(loaded.subject(), {.axes = axes, .note = "a test"}, *FindChip("h100"));
   }
   std::unique_ptr<engine::Toolbox> toolbox_;

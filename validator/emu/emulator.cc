@@ -8,6 +8,7 @@
 #include <cstring>
 
 #include "validator/emu/buffers.h"
+#include "validator/emu/count.h"
 #include "validator/emu/launch.h"
 #include "validator/emu/memory.h"
 #include "validator/emu/scheduler.h"

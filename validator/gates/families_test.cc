@@ -3,7 +3,7 @@
 // replays.
 //
 // variants.json: {"op", "dtypes", "wrong": [{"name", "what", "edits": [["text", "other text"], ...]}]}.
-// A text occurs once in kernel.cu or launch.json.
+// A text occurs once in kernel.cu or launch.json. What is "open" is accepted so far, and says why.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -62,9 +62,10 @@ std::vector<Member> Members() {
                                      ReadFile(folder / "launch.json").value()}};
     members.push_back(right);
     for (const Json& wrong : json.at("wrong")) {
+      if (wrong.contains("open")) continue;
       Member member = right;
       member.name = family + "_" + wrong.at("name").get<std::string>();
-      member.what = wrong.at("what");
+      member.what = wrong.at("what").get<std::string>();
       for (const Json& edit : wrong.at("edits")) {
         if (!Edit(member.candidate, edit.at(0), edit.at(1))) member.candidate.kernel.clear();
       }

@@ -206,6 +206,7 @@ Result<verdict::Counterexample> Gatekeeper::Replay(const ops::Instance& instance
     again.findings = std::move(check.findings);
     return again;
   }
+  if (!context.plan) return Fail(ErrorKind::kInternal, "there is no launch plan to run");
   const campaign::CaseRun run =
       context.CaseRunner().Run(probe, campaign::ReplayWants(instance, *context.plan, probe));
   if (run.error) return std::unexpected(*run.error);

@@ -53,6 +53,8 @@ struct Device::Slots {
   std::vector<PreparedLaunch> prepared;
   std::span<const BufferSpec> specs;
   std::span<const std::span<std::byte>> host;
+  /// What outputs that overwrite an input start as; their host memory comes to hold results.
+  std::vector<std::vector<std::byte>> first;
 };
 
 }  // namespace assay::gpu

@@ -128,6 +128,35 @@ TEST(GpuTimingTest, WorkSkippedAfterTheFirstCallsIsSeen) {
   EXPECT_THAT(bench.timing.calls, SizeIs(7));
 }
 
+TEST(GpuTimingTest, AnOutputThatOverwritesItsInputStartsAnewEachTime) {
+  for (const bool repeated : {false, true}) {
+    Bench bench;
+    for (std::size_t slot = 0; slot < 2; ++slot) {
+      bench.execution.buffers[3 * slot + 1].fill = BufferFill::kProvided;
+      bench.y[slot] = {10, 20, 30, 40};
+    }
+    std::set<float> found;
+    bench.before = [&](FakeLaunch& launch) { found.insert(launch.At<float*>(1)[0]); };
+    if (repeated) {
+      Stress stress;
+      bench.device->Repeat(bench.execution, {.beside = StressPlan::Beside::kItself}, bench.buffers,
+                           stress);
+      EXPECT_EQ(stress.changed, -1);
+    } else {
+      bench.Time();
+      EXPECT_THAT(bench.timing.changed, IsEmpty());
+    }
+    EXPECT_THAT(found, testing::ElementsAre(10.0f));
+  }
+}
+
+TEST(GpuTimingTest, NoInputsComeTwiceInARow) {
+  Bench bench;
+  bench.Time({.slots = 2, .warm_ups = 3, .rounds = 9});
+  for (std::size_t i = 1; i < bench.timing.calls.size(); ++i)
+    EXPECT_NE(bench.timing.calls[i].slot, bench.timing.calls[i - 1].slot) << i;
+}
+
 TEST(GpuTimingTest, AFaultOfATimedCallIsAFinding) {
   Bench bench;
   bench.code = 700;

@@ -187,7 +187,8 @@ struct Oracle::Impl {
     auto shared = std::make_shared<const Kept>(std::move(computed));
     const std::lock_guard lock(mutex);
     ++counts.computed;
-    kept.Keep(std::move(key), shared, BytesOf(*shared) + key.size());
+    const std::size_t bytes = BytesOf(*shared) + key.size();
+    kept.Keep(std::move(key), shared, bytes);
     return shared;
   }
 };

@@ -24,10 +24,10 @@ extern "C" __global__ void layer_norm(const T* x, const T* weight, const T* bias
   const T* in = x + blockIdx.x * hidden;
   float sum = 0, squares = 0;
   for (long long j = threadIdx.x; j < hidden; j += 128) sum += static_cast<float>(in[j]);
-  const float mean = block_sum(sum) / static_cast<float>(hidden);
+  const float mean = block_sum(sum) / static_cast<float>(hidden);  //~ mean: const float mean = static_cast<float>(T(block_sum(sum) / static_cast<float>(hidden)));
   for (long long j = threadIdx.x; j < hidden; j += 128) {
     const float apart = static_cast<float>(in[j]) - mean;
-    squares += apart * apart;  //~ one_pass: squares += static_cast<float>(in[j]) * static_cast<float>(in[j]) - mean * mean;
+    squares += apart * apart;
   }
   const float scale = rsqrtf(block_sum(squares) / static_cast<float>(hidden) + 1e-5f);  //~ eps: const float scale = rsqrtf(block_sum(squares) / static_cast<float>(hidden) + 1e-4f);
   for (long long j = threadIdx.x; j < hidden; j += 128)

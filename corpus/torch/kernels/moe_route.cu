@@ -28,7 +28,8 @@ extern "C" __global__ void moe_route(const T* x, const T* gate, float* out0, lon
     which[round] = at;
   }
   if (threadIdx.x != 0) return;
-  const float share = 1.0f / (1.0f + expf(best[1] - best[0]));
-  out0[blockIdx.x * 2] = share, out0[blockIdx.x * 2 + 1] = 1.0f - share;  //~ raw: out0[blockIdx.x * 2] = share, out0[blockIdx.x * 2 + 1] = share;
+  const float less = expf(best[1] - best[0]);
+  out0[blockIdx.x * 2] = 1.0f / (1.0f + less);
+  out0[blockIdx.x * 2 + 1] = less / (1.0f + less);  //~ rest: out0[blockIdx.x * 2 + 1] = 1.0f - 1.0f / (1.0f + less);
   out1[blockIdx.x * 2] = which[0], out1[blockIdx.x * 2 + 1] = which[1];
 }

@@ -12,20 +12,15 @@
 //
 // Blocks run with small turns of their warps, so that the cache sees them side by side. Nothing else
 // watches: no monitor, no shadow. Where it is off it costs nothing; where it is on, five times the
-// plain interpreter.
-//
-//   ASSAY_TRY(auto program, emu::Program::Load(ptx));
-//   const Counted counted = emu::Count(*program, execution, buffers, options);
+// plain interpreter. emu::Count (count.h) is how it is run.
 #pragma once
 
 #include <cstdint>
 #include <memory>
-#include <span>
 #include <unordered_map>
 #include <vector>
 
 #include "validator/emu/core.h"
-#include "validator/emu/emulator.h"
 #include "validator/emu/memory.h"
 #include "validator/emu/watch/machine_work.h"
 #include "validator/emu/watch/sectors.h"
@@ -35,14 +30,6 @@ namespace assay::emu {
 
 /// Instructions of a warp's turn while costs are counted.
 inline constexpr std::uint64_t kTurnOfCosts = 32;
-
-struct Counted {
-  Report report;
-  std::vector<LaunchCounts> launches;  ///< In order, as many as began.
-};
-/// Runs `execution` as Run does, without its monitors, and counts.
-Counted Count(const Program& program, const Execution& execution,
-              std::span<const std::span<std::byte>> buffers, const CountOptions& options);
 
 class CostWatch {
  public:

@@ -5,6 +5,7 @@
 
 #include <string>
 
+#include "validator/emu/count.h"
 #include "validator/emu/test_support.h"
 
 namespace assay::emu {

@@ -2,9 +2,9 @@
 // when its result is there.
 //
 // PTX is not machine code. Copies of registers vanish in the assembler, sums of 64 bits become two
-// instructions, a division becomes a routine. The figures here are those of the code that ptxas 13
-// emits for sm_80 and sm_90, counted in its listings and rounded; throughput follows from them by the
-// tables of the chip (validator/cost/chips.h).
+// instructions, a division becomes a routine. The figures here are rough ones of what an assembler makes
+// of each on sm_80 and sm_90, estimated and not counted in listings; throughput follows from them by
+// the tables of the chip (validator/cost/chips.h).
 //
 // Pure; thread-safe.
 //
