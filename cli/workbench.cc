@@ -116,14 +116,14 @@ void Workbench::AddModel(gates::Tools& tools) {
   tools.model =
       [&workers = workers()](
           const ops::Instance& instance, const ops::LaunchPlan& plan,
-          const engine::CompiledKernel& compiled) -> Result<std::vector<speed::SpeedEstimate>> {
+          const engine::CompiledKernel& compiled) -> Result<std::vector<speed::WorkloadSpeed>> {
     const cost::Chip* const chip = cost::ChipOf(instance.arch);
     if (chip == nullptr)
       return Fail(ErrorKind::kUnsupported, "no chip of the table is of " + instance.arch, "--arch");
     const cost::Sampler sampler(workers, {});
     ASSAY_TRY(const auto modelled,
               sampler.Workloads({.instance = instance, .plan = plan, .compiled = compiled}, *chip));
-    std::vector<speed::SpeedEstimate> estimates;
+    std::vector<speed::WorkloadSpeed> estimates;
     for (const cost::SpeedEstimate& each : modelled) {
       std::string workload;
       for (const ops::Axis& axis : instance.op.axes) {

@@ -208,8 +208,8 @@ TEST(Answer, IsReadBackWhateverItHolds) {
 }
 
 // With the trainers' own libraries, where they are installed.
-int Python(const std::string& arguments) {
-  const int status = std::system(("python3 " + arguments + " >/dev/null 2>&1").c_str());
+int Python(const std::string& arguments, const std::string& output = "/dev/null") {
+  const int status = std::system(("python3 " + arguments + " >" + output + " 2>&1").c_str());
   return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
 }
 
@@ -218,6 +218,8 @@ TEST(Export, DatasetsLoadsEveryConfiguration) {
   TemporaryFolder folder;
   Corpus corpus = Filled(folder.path() / "c.sqlite");
   for (const auto kind : {FileKind::kJsonl, FileKind::kJsonlZst, FileKind::kParquet}) {
+    // What datasets reads zstd with is no part of it.
+    if (kind == FileKind::kJsonlZst && Python("-c 'import zstandard'") != 0) continue;
     const Path out = folder.path() / ("out" + std::to_string(static_cast<int>(kind)));
     const auto to_parquet = [](const Path& place) -> Status {
       if (Python(ASSAY_SOURCE_DIR "/scripts/jsonl_to_parquet.py " + place.string()) == 0) return {};
@@ -234,7 +236,8 @@ TEST(Export, DatasetsLoadsEveryConfiguration) {
         text += "assert d['" + part + "'].num_rows == " + std::to_string(rows) + "\n";
     }
     ASSERT_TRUE(WriteFileAtomically(script, text));
-    EXPECT_EQ(Python(script.string()), 0) << text;
+    const Path output = folder.path() / "load.txt";
+    EXPECT_EQ(Python(script.string(), output.string()), 0) << text << *ReadFile(output);
   }
 }
 

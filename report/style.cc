@@ -135,6 +135,7 @@ td.cell { background: var(--wash); color: var(--tone); font-weight: 600; padding
   .timeline > li { padding-left: 1.5rem; } .timeline > li::before { left: 0; } .timeline > li::after { left: .38rem; }
   .card { padding: .8rem .85rem; } .verdict { padding: .85rem 1rem; }
   pre.code { font-size: .74rem; } pre.code span { padding-left: 3.2rem; } pre.code span::before { width: 2.4rem; }
+  .matrix tbody th { white-space: normal; overflow-wrap: anywhere; min-width: 8rem; padding-right: .5rem; }
   .facts-list { grid-template-columns: minmax(0, 1fr); gap: 0; } .facts-list dd { margin-bottom: .4rem; }
 }
 @media print {

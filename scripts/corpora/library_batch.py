@@ -6,7 +6,7 @@
 
 Each instance of each op has a transcript: up to --wrong of the wrong kernels that corpus/hostile and corpus/adversarial know for that op,
 up to --mutants changes of one token in the naive kernel (mutants.py), other ones at each dtype, one kernel that does not compile, then the naive one. A wrong kernel is tried at every dtype, since one that names its types is wrong at the others too;
-one that happens to be right there ends the transcript early. Four things are shown, and printed as one JSON document:
+one that happens to be right there ends the transcript early, so those come last. Four things are shown, and printed as one JSON document:
 
 1. the batch runs to its end: every instance has its kernel;
 2. the same batch, killed with SIGKILL at --kills random points and resumed, comes to the same summary (but for `measured`);
@@ -37,11 +37,11 @@ def reply(folder, change=lambda kernel: kernel):
 
 
 def wrong_kernels(op):
-    """Folders of kernels that are refuted for this op at some binding."""
+    """Folders of kernels that are refuted for this op, each with the dtypes at which it is; none: at all."""
     for kind, expected in ("hostile", "refuted"), ("adversarial", None):
-        for _, folder, its_op, _, outcome in described(ROOT / "corpus" / kind, kind, expected):
+        for _, folder, its_op, dtypes, outcome in described(ROOT / "corpus" / kind, kind, expected):
             if its_op == op and outcome == "refuted":
-                yield folder
+                yield folder, dtypes
 
 
 def write_plan(out, ops, wrong, most_mutants, effort):
@@ -52,8 +52,10 @@ def write_plan(out, ops, wrong, most_mutants, effort):
         changed = [source for _, source in mutants((naive / "kernel.cu").read_text())]
         bindings = list(choices(op))
         for number, dtypes in enumerate(bindings):
-            replies = [reply(folder) for folder in wrong_kernels(op)][:wrong]
-            replies += [reply(naive, lambda _, source=source: source) for source in changed[number :: len(bindings)][:most_mutants]]
+            known = list(wrong_kernels(op))
+            certain = [reply(folder) for folder, its in known if its in ({}, dtypes)][:wrong]
+            other = [reply(folder) for folder, its in known if its not in ({}, dtypes)][: wrong - len(certain)]
+            replies = certain + [reply(naive, lambda _, source=source: source) for source in changed[number :: len(bindings)][:most_mutants]] + other
             replies += [reply(naive).replace("__global__", "__globule__", 1), reply(naive)]
             failing += len(replies) - 1
             name = "-".join([op, *dtypes.values()])

@@ -56,8 +56,8 @@ Finding WrongValue(const std::string& output, const Tensor& tensor,
   std::string index;
   for (const std::int64_t coordinate : place.index)
     index += (index.empty() ? "" : ", ") + std::to_string(coordinate);
-  finding.message =
-      fmt::format("{}[{}] is {}, but the op defines {}", output, index, place.got, place.expected);
+  finding.message = fmt::format("{}[{}] is {}, but the op defines {}", output, index,
+                                oracle::Shown(place.got), oracle::Shown(place.expected));
   finding.cause = fmt::format(
       "element {} of {}: an index that is computed in 32 bits, or a size that is not provided for",
       truth.index, tensor.elements);

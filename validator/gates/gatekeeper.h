@@ -20,7 +20,7 @@
 #include "validator/engine/engine.h"
 #include "validator/engine/known_answers.h"
 #include "validator/oracle/oracle.h"
-#include "validator/speed/estimate.h"
+#include "validator/speed/workload_speed.h"
 #include "validator/verdict/candidate.h"
 #include "validator/verdict/verdict.h"
 
@@ -49,7 +49,7 @@ struct Tools {
   engine::Engine* gpu = nullptr;  ///< The second witness; null: none.
   speed::Meter* meter = nullptr;  ///< What speed is judged with, beside `gpu`; null: it is not.
   /// Without a meter: what a model makes of the op's workloads. Compares kernels and refutes none.
-  std::function<Result<std::vector<speed::SpeedEstimate>>(
+  std::function<Result<std::vector<speed::WorkloadSpeed>>(
       const ops::Instance&, const ops::LaunchPlan&, const engine::CompiledKernel&)>
       model;
 };

@@ -41,7 +41,7 @@ Result<speed::Stressed> StressOf(GateContext& context, const ops::Workload& work
 }
 
 /// What kernels are compared by comes first, and less of it is better.
-Statistic TimesTheLimit(std::span<const speed::SpeedEstimate> estimates, double bar) {
+Statistic TimesTheLimit(std::span<const speed::WorkloadSpeed> estimates, double bar) {
   const double share = speed::GeometricMean(estimates);
   return {"times_the_limit", share > 0 ? 1 / share : 0, bar > 0 ? 1 / bar : 0,
           "geometric mean over the workloads"};
@@ -59,7 +59,7 @@ void Model(GateContext& context, verdict::GateResult& result) {
     return;
   }
   result.statistics.push_back(TimesTheLimit(*estimates, 0));
-  for (const speed::SpeedEstimate& at : *estimates)
+  for (const speed::WorkloadSpeed& at : *estimates)
     result.statistics.push_back({at.workload, at.share, 0, "of the limit at best; " + at.limiter});
   result.reason = fmt::format("not measured; by the model at best {:.1f} % of what the chip allows",
                               100 * speed::GeometricMean(*estimates));
@@ -90,7 +90,7 @@ void RunSpeedGate(GateContext& context, verdict::GateResult& result) {
   }
   const auto contract = ops::SpeedOf(context.instance.op);
   if (!contract) return SetInconclusive(result, ToString(contract.error()));
-  std::vector<speed::SpeedEstimate> estimates;
+  std::vector<speed::WorkloadSpeed> estimates;
   std::vector<Statistic> statistics;
   std::string library, left_out;
   std::size_t scaled = 0;
@@ -106,7 +106,7 @@ void RunSpeedGate(GateContext& context, verdict::GateResult& result) {
       left_out = at.workload + ": " + at.left_out;
       continue;
     }
-    estimates.push_back(at.Estimate());
+    estimates.push_back(at.Summary());
     if (!at.scaled.empty()) ++scaled;
     if (largest == nullptr || at.limit.bytes > most_bytes) {
       largest = &workload;
@@ -136,7 +136,7 @@ void RunSpeedGate(GateContext& context, verdict::GateResult& result) {
   result.statistics.insert(result.statistics.end(), statistics.begin(), statistics.end());
   if (share < contract->bar) {
     result.status = verdict::GateStatus::kRefuted;
-    const auto worst = std::ranges::min_element(estimates, {}, &speed::SpeedEstimate::share);
+    const auto worst = std::ranges::min_element(estimates, {}, &speed::WorkloadSpeed::share);
     result.reason =
         fmt::format("{:.1f} % of what the card allows, {:.0f} % is asked for; worst at {} ({})",
                     100 * share, 100 * contract->bar, worst->workload, worst->limiter);

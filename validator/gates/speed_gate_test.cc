@@ -131,7 +131,7 @@ TEST(SpeedGateTest, AModelComparesAndRefutesNothing) {
     Tools tools = bench.tools();
     tools.model = [share](const ops::Instance&, const ops::LaunchPlan&,
                           const engine::CompiledKernel&) {
-      return std::vector<speed::SpeedEstimate>{{.workload = "n=8",
+      return std::vector<speed::WorkloadSpeed>{{.workload = "n=8",
                                                 .seconds = std::nullopt,
                                                 .share = share,
                                                 .limiter = "bank conflicts"}};

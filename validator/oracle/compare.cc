@@ -208,7 +208,7 @@ class OutputComparer {
         count > 1 ? fmt::format("; {} of {} elements are off", count, truth_.value.size()) : "";
     if (kind == FindingKind::kWrongValue) {
       finding.message =
-          fmt::format("{} is {:.9g}, but the op defines {:.9g}{}", where, got, value, others);
+          fmt::format("{} is {}, but the op defines {}{}", where, Shown(got), Shown(value), others);
       finding.cause =
           std::isnan(value) && !std::isnan(got)
               ? "NaN in the input must reach the output; max, min or fast-math swallowed it"

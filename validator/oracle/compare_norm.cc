@@ -105,8 +105,8 @@ void CompareNorm(const Compared& output, Comparison& out) {
                                  .allowance = worst_limit};
   const std::string where = output.spec.name + Subscript(finding.element->index);
   finding.message =
-      not_finite ? fmt::format("{} is {:.9g}, but the op defines {:.9g}", where,
-                               finding.element->got, finding.element->expected)
+      not_finite ? fmt::format("{} is {}, but the op defines {}", where,
+                               Shown(finding.element->got), Shown(finding.element->expected))
                  : fmt::format(
                        "the vector around {} is off by {:.3g} in norm; honest {} arithmetic stays "
                        "below {:.3g}; {} of {} vectors are off",

@@ -1,5 +1,7 @@
 #include "validator/oracle/element.h"
 
+#include <fmt/format.h>
+
 #include <array>
 #include <cmath>
 #include <limits>
@@ -13,6 +15,8 @@ constexpr double kInfinity = std::numeric_limits<double>::infinity();
 constexpr double kGross = 4;
 
 }  // namespace
+
+std::string Shown(double value) { return std::isnan(value) ? "nan" : fmt::format("{:.9g}", value); }
 
 double Rounded(DType type, double value) {
   if (!IsFloat(type)) return value;

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <string>
 
 #include "validator/oracle/oracle.h"
 
@@ -31,5 +32,8 @@ bool IsInOrder(DType type, double value, double slack, double got);
 
 /// `value` rounded to the output's dtype, as a double.
 double Rounded(DType type, double value);
+
+/// As findings say it: nine digits, and no sign of a NaN, which means nothing.
+std::string Shown(double value);
 
 }  // namespace assay::oracle

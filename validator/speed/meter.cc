@@ -127,7 +127,7 @@ bool Measurement::UseLibrary() const {
   return library && *library <= Median() * (1 + std::max(Spread(), 0.01));
 }
 
-SpeedEstimate Measurement::Estimate() const {
+WorkloadSpeed Measurement::Summary() const {
   return {.workload = workload,
           .seconds = Median(),
           .share = share,

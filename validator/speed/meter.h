@@ -28,7 +28,7 @@
 #include "validator/engine/compiler.h"
 #include "validator/engine/stopwatch.h"
 #include "validator/oracle/oracle.h"
-#include "validator/speed/estimate.h"
+#include "validator/speed/workload_speed.h"
 
 namespace assay::speed {
 
@@ -84,7 +84,7 @@ struct Measurement {
   double Spread() const;
   /// The library is as fast, or faster, within the spread.
   bool UseLibrary() const;
-  SpeedEstimate Estimate() const;
+  WorkloadSpeed Summary() const;
 };
 Json ToJson(const Measurement& measurement);
 

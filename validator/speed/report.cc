@@ -37,10 +37,10 @@ Json ToJson(const Measurement& measurement) {
 Json ReportOf(const ops::Instance& instance, const Rates& rates,
               std::span<const Measurement> measurements) {
   Json all = Json::array();
-  std::vector<SpeedEstimate> estimates;
+  std::vector<WorkloadSpeed> estimates;
   for (const Measurement& measurement : measurements) {
     all.push_back(ToJson(measurement));
-    if (measurement.share > 0) estimates.push_back(measurement.Estimate());
+    if (measurement.share > 0) estimates.push_back(measurement.Summary());
   }
   return {{"schema", "assay.speed/1"},
           {"instance", instance.Id()},

@@ -18,22 +18,22 @@
 
 namespace assay::speed {
 
-struct SpeedEstimate {
+struct WorkloadSpeed {
   std::string workload;           ///< "rows=8192 columns=4096".
   std::optional<double> seconds;  ///< The median, where it was measured.
   double share = 0;               ///< Of the limit, 0..1.
   std::string limiter;  ///< In words: "memory: 0.8 of the copy bandwidth", "bank conflicts".
-  bool operator==(const SpeedEstimate&) const = default;
+  bool operator==(const WorkloadSpeed&) const = default;
 };
 
 /// What two kernels are compared by: the geometric mean of the shares, 0 where there are none.
-inline double GeometricMean(std::span<const SpeedEstimate> estimates) {
+inline double GeometricMean(std::span<const WorkloadSpeed> estimates) {
   double sum = 0;
-  for (const SpeedEstimate& estimate : estimates) sum += std::log(estimate.share);
+  for (const WorkloadSpeed& estimate : estimates) sum += std::log(estimate.share);
   return estimates.empty() ? 0 : std::exp(sum / static_cast<double>(estimates.size()));
 }
 
-inline Json ToJson(const SpeedEstimate& estimate) {
+inline Json ToJson(const WorkloadSpeed& estimate) {
   Json json = {
       {"workload", estimate.workload}, {"share", estimate.share}, {"limiter", estimate.limiter}};
   if (estimate.seconds) json["seconds"] = *estimate.seconds;
