@@ -27,6 +27,15 @@ Status CheckSchema(const JsonSchema& schema, ObjectReader& reader) {
               reader.PlaceOf("schema"), "this version reads " + std::string(schema.name));
 }
 
+std::optional<std::size_t> FindWord(const Json& json, std::span<const std::string_view> words) {
+  const auto* const word = json.get_ptr<const std::string*>();
+  if (word == nullptr) return std::nullopt;
+  for (std::size_t i = 0; i < words.size(); ++i) {
+    if (words[i] == *word) return i;
+  }
+  return std::nullopt;
+}
+
 std::unexpected<Error> UnknownWord(const Json& json, std::span<const std::string_view> words,
                                    const std::string& place, std::string_view otherwise) {
   const std::vector<std::string> known(words.begin(), words.end());

@@ -15,6 +15,7 @@
 #include <array>
 #include <concepts>
 #include <cstdint>
+#include <filesystem>
 #include <limits>
 #include <map>
 #include <optional>
@@ -81,6 +82,19 @@ template <class C, class M>
 struct JsonInlined {
   M C::* member;
 };
+template <class C, class M, class Row>
+struct JsonWithin {
+  M C::* member;
+  Row row;
+};
+template <Presence kHow, class Rows>
+struct JsonNested {
+  std::string_view key;
+  Rows rows;
+};
+struct JsonIgnored {
+  std::string_view key;
+};
 
 /// Rows. `Form` says how the member is written, where that is not what its type says.
 template <class Form = void, class C, class M>
@@ -109,6 +123,19 @@ template <class C, class M>
 constexpr JsonInlined<C, M> Inlined(M C::* member) {
   return {member};
 }
+/// A row of a member's own table, among ours. Of an optional member that is not there the default is written, and nothing kept of
+/// what is read: a row before this one says whether it is there.
+template <class C, class M, class Row>
+constexpr JsonWithin<C, M, Row> Within(M C::* member, Row row) {
+  return {member, row};
+}
+/// Rows of the value itself that stand in an object of their own, under `key`.
+template <Presence kHow = Presence::kRequired, class... Rows>
+constexpr JsonNested<kHow, std::tuple<Rows...>> Nested(std::string_view key, Rows... rows) {
+  return {key, std::tuple(rows...)};
+}
+/// A key that may be there and is not read.
+constexpr JsonIgnored Ignored(std::string_view key) { return {key}; }
 /// The key "schema" with this text, and no other.
 constexpr JsonSchema Schema(std::string_view name) { return {name}; }
 
@@ -140,10 +167,16 @@ template <class T, class C, class M>
 void WriteMember(const JsonInlined<C, M>& row, const T& value, Json& json);
 template <class T, class C, class... Ts>
 void WriteMember(const JsonTagged<C, Ts...>& row, const T& value, Json& json);
+template <class T, class C, class M, class Row>
+void WriteMember(const JsonWithin<C, M, Row>& within, const T& value, Json& json);
+template <class T, Presence kHow, class Rows>
+void WriteMember(const JsonNested<kHow, Rows>& nested, const T& value, Json& json);
 template <class T>
 void WriteMember(const JsonSchema& schema, const T&, Json& json) {
   json["schema"] = schema.name;
 }
+template <class T>
+void WriteMember(const JsonIgnored&, const T&, Json&) {}
 
 template <class T, Presence kHow, class Form, class C, class M>
 Status ReadMember(const JsonMember<kHow, Form, C, M>& row, ObjectReader& reader, T& value) {
@@ -159,12 +192,23 @@ template <class T, class C, class M>
 Status ReadMember(const JsonInlined<C, M>& row, ObjectReader& reader, T& value);
 template <class T, class C, class... Ts>
 Status ReadMember(const JsonTagged<C, Ts...>& row, ObjectReader& reader, T& value);
+template <class T, class C, class M, class Row>
+Status ReadMember(const JsonWithin<C, M, Row>& within, ObjectReader& reader, T& value);
+template <class T, Presence kHow, class Rows>
+Status ReadMember(const JsonNested<kHow, Rows>& nested, ObjectReader& reader, T& value);
 Status CheckSchema(const JsonSchema& schema, ObjectReader& reader);
 template <class T>
 Status ReadMember(const JsonSchema& schema, ObjectReader& reader, T&) {
   return CheckSchema(schema, reader);
 }
+template <class T>
+Status ReadMember(const JsonIgnored& row, ObjectReader& reader, T&) {
+  reader.Ignore(row.key);
+  return {};
+}
 
+/// Which of `words` it is.
+std::optional<std::size_t> FindWord(const Json& json, std::span<const std::string_view> words);
 std::unexpected<Error> UnknownWord(const Json& json, std::span<const std::string_view> words,
                                    const std::string& place, std::string_view otherwise = {});
 Result<std::int64_t> ReadInteger(const Json& json, std::int64_t least, std::int64_t most,
@@ -179,9 +223,9 @@ concept HasJsonFields = requires { JsonFields(static_cast<const T*>(nullptr)); }
 template <class T>
 concept HasJsonWords = requires { JsonWords(static_cast<const T*>(nullptr)); };
 
-/// The members of `value` that `reader` holds; for objects that hold more. Finish is the caller's.
-template <HasJsonFields T>
-Status ReadMembers(ObjectReader& reader, T& value) {
+/// By rows that are given, where a type stands in more than one form: std::tuple(Required(...), ...).
+template <class Rows, class T>
+Status ReadRows(const Rows& rows, ObjectReader& reader, T& value) {
   Status status;
   std::apply(
       [&](const auto&... row) {
@@ -189,15 +233,24 @@ Status ReadMembers(ObjectReader& reader, T& value) {
         static_cast<void>(
             (true && ... && (status = json_detail::ReadMember(row, reader, value)).has_value()));
       },
-      JsonFields(static_cast<const T*>(nullptr)));
-  ASSAY_TRY_VOID(std::move(status));
+      rows);
+  return status;
+}
+template <class Rows, class T>
+void WriteRows(const Rows& rows, const T& value, Json& json) {
+  std::apply([&](const auto&... row) { (json_detail::WriteMember(row, value, json), ...); }, rows);
+}
+
+/// The members of `value` that `reader` holds; for objects that hold more. Finish is the caller's.
+template <HasJsonFields T>
+Status ReadMembers(ObjectReader& reader, T& value) {
+  ASSAY_TRY_VOID(ReadRows(JsonFields(static_cast<const T*>(nullptr)), reader, value));
   if constexpr (requires { JsonCheck(value, reader); }) ASSAY_TRY_VOID(JsonCheck(value, reader));
   return {};
 }
 template <HasJsonFields T>
 void WriteMembers(const T& value, Json& json) {
-  std::apply([&](const auto&... row) { (json_detail::WriteMember(row, value, json), ...); },
-             JsonFields(static_cast<const T*>(nullptr)));
+  WriteRows(JsonFields(static_cast<const T*>(nullptr)), value, json);
 }
 
 template <class T, class C, class M>
@@ -207,6 +260,46 @@ void json_detail::WriteMember(const JsonInlined<C, M>& row, const T& value, Json
 template <class T, class C, class M>
 Status json_detail::ReadMember(const JsonInlined<C, M>& row, ObjectReader& reader, T& value) {
   return ReadMembers(reader, value.*row.member);
+}
+
+template <class T, class C, class M, class Row>
+void json_detail::WriteMember(const JsonWithin<C, M, Row>& within, const T& value, Json& json) {
+  const M& inner = value.*within.member;
+  if constexpr (requires { *inner; }) {
+    WriteMember(within.row, inner ? *inner : typename M::value_type{}, json);
+  } else {
+    WriteMember(within.row, inner, json);
+  }
+}
+template <class T, class C, class M, class Row>
+Status json_detail::ReadMember(const JsonWithin<C, M, Row>& within, ObjectReader& reader,
+                               T& value) {
+  M& inner = value.*within.member;
+  if constexpr (requires { *inner; }) {
+    typename M::value_type nowhere{};
+    return ReadMember(within.row, reader, inner ? *inner : nowhere);
+  } else {
+    return ReadMember(within.row, reader, inner);
+  }
+}
+
+template <class T, Presence kHow, class Rows>
+void json_detail::WriteMember(const JsonNested<kHow, Rows>& nested, const T& value, Json& json) {
+  Json object = Json::object();
+  WriteRows(nested.rows, value, object);
+  json[std::string(nested.key)] = std::move(object);
+}
+template <class T, Presence kHow, class Rows>
+Status json_detail::ReadMember(const JsonNested<kHow, Rows>& nested, ObjectReader& reader,
+                               T& value) {
+  if (kHow != Presence::kRequired && !reader.Has(nested.key)) {
+    reader.Ignore(nested.key);
+    return {};
+  }
+  ASSAY_TRY(const Json object, reader.Required<Json>(nested.key));
+  ASSAY_TRY(ObjectReader inner, ObjectReader::Of(object, reader.PlaceOf(nested.key)));
+  ASSAY_TRY_VOID(ReadRows(nested.rows, inner, value));
+  return inner.Finish();
 }
 
 template <class T, class C, class... Ts>
@@ -256,10 +349,18 @@ struct JsonForm<E> {
   }
   static Result<E> Read(const Json& json, const std::string& place) {
     const std::span<const std::string_view> words = JsonWords(static_cast<const E*>(nullptr));
-    for (std::size_t i = 0; i < words.size(); ++i) {
-      if (json == words[i]) return static_cast<E>(i);
-    }
+    if (const auto found = json_detail::FindWord(json, words)) return static_cast<E>(*found);
     return json_detail::UnknownWord(json, words, place);
+  }
+};
+
+/// An enum of another namespace: its values' names stand in `kNames`, in order.
+template <class E, const auto& kNames>
+struct WordsOf {
+  static Json Write(E value) { return kNames[static_cast<std::size_t>(value)]; }
+  static Result<E> Read(const Json& json, const std::string& place) {
+    if (const auto found = json_detail::FindWord(json, kNames)) return static_cast<E>(*found);
+    return json_detail::UnknownWord(json, kNames, place);
   }
 };
 
@@ -271,9 +372,7 @@ struct Words {
   static Result<E> Read(const Json& json, const std::string& place) {
     const std::array<std::string_view, sizeof...(kValues)> words = {Name(kValues)...};
     constexpr std::array<E, sizeof...(kValues)> kAll = {kValues...};
-    for (std::size_t i = 0; i < words.size(); ++i) {
-      if (json == words[i]) return kAll[i];
-    }
+    if (const auto found = json_detail::FindWord(json, words)) return kAll[*found];
     return json_detail::UnknownWord(json, words, place);
   }
 };
@@ -285,6 +384,16 @@ struct JsonForm<T> {
   static Json Write(const T& value) { return value; }
   static Result<T> Read(const Json& json, const std::string& place) {
     return json_detail::Convert<T>(json, place);
+  }
+};
+
+/// An integer of these, ends included.
+template <std::integral T, std::int64_t kLeast, std::int64_t kMost>
+struct Between {
+  static Json Write(T value) { return value; }
+  static Result<T> Read(const Json& json, const std::string& place) {
+    ASSAY_TRY(const std::int64_t value, json_detail::ReadInteger(json, kLeast, kMost, place));
+    return static_cast<T>(value);
   }
 };
 
@@ -301,23 +410,26 @@ struct JsonForm<T> {
   }
 };
 
-template <class T>
-struct JsonForm<std::vector<T>> {
+/// A list whose items have this form.
+template <class T, class Form>
+struct ListOf {
   static Json Write(const std::vector<T>& values) {
     Json json = Json::array();
-    for (const T& value : values) json.push_back(WriteJson(value));
+    for (const T& value : values) json.push_back(Form::Write(value));
     return json;
   }
   static Result<std::vector<T>> Read(const Json& json, const std::string& place) {
     ASSAY_TRY_VOID(json_detail::MustBeList(json, place));
     std::vector<T> values;
     for (std::size_t i = 0; i < json.size(); ++i) {
-      ASSAY_TRY(T value, ReadJson<T>(json[i], place + "/" + std::to_string(i)));
+      ASSAY_TRY(T value, Form::Read(json[i], place + "/" + std::to_string(i)));
       values.push_back(std::move(value));
     }
     return values;
   }
 };
+template <class T>
+struct JsonForm<std::vector<T>> : ListOf<T, JsonForm<T>> {};
 
 template <class T, std::size_t kSize>
 struct JsonForm<std::array<T, kSize>> {
@@ -336,6 +448,14 @@ struct JsonForm<std::array<T, kSize>> {
       ASSAY_TRY(values[i], ReadJson<T>(json[i], place + "/" + std::to_string(i)));
     }
     return values;
+  }
+};
+
+template <>
+struct JsonForm<std::filesystem::path> {
+  static Json Write(const std::filesystem::path& path) { return path.string(); }
+  static Result<std::filesystem::path> Read(const Json& json, const std::string& place) {
+    return ReadJson<std::string>(json, place);
   }
 };
 

@@ -41,6 +41,39 @@ static constexpr auto JsonFields(const Shape*) {
                     Sparse("counts", &Shape::counts), Sparse("block", &Shape::block));
 }
 
+struct Limits {
+  std::uint32_t percent = 50;
+  std::optional<Point> corner;
+  std::vector<double> known;
+  bool operator==(const Limits&) const = default;
+};
+struct NullForNaN {
+  static Json Write(double value) { return std::isnan(value) ? Json(nullptr) : Json(value); }
+  static Result<double> Read(const Json& json, const std::string& place) {
+    if (json.is_null()) return std::nan("");
+    return ReadJson<double>(json, place);
+  }
+};
+struct CornerX {
+  static Json Write(const std::optional<Point>& point) {
+    return point ? Json(point->x) : Json(nullptr);
+  }
+  static Result<std::optional<Point>> Read(const Json& json, const std::string& place) {
+    if (json.is_null()) return std::nullopt;
+    ASSAY_TRY(const int x, ReadJson<int>(json, place));
+    return Point{.x = x};
+  }
+};
+static constexpr auto JsonFields(const Limits*) {
+  using L = Limits;
+  return std::tuple(Nested("of", Required<Between<std::uint32_t, 0, 100>>("percent", &L::percent)),
+                    Required<CornerX>("corner", &L::corner),
+                    Within(&L::corner, Required("corner_y", &Point::y)),
+                    Nested<Presence::kOptional>(
+                        "values", Required<ListOf<double, NullForNaN>>("known", &L::known)),
+                    Ignored("remark"));
+}
+
 namespace {
 
 using ::testing::HasSubstr;
@@ -96,6 +129,41 @@ TEST(Fields, RefusalsNamePlaceAndCure) {
   EXPECT_THAT(
       Refusal(R"({"schema":"test.shape/1","name":"a","colour":"gren","area":null,"worst":1})"),
       HasSubstr("f: /colour: unknown value 'gren'\n  fix: did you mean 'green'?"));
+}
+
+TEST(Fields, RowsStandInObjectsOfTheirOwnOrAmongOthers) {
+  const Limits all{.percent = 7, .corner = Point{.x = 3, .y = 9}, .known = {1.5}};
+  const Json json = WriteJson(all);
+  EXPECT_EQ(CompactJson(json),
+            R"({"of":{"percent":7},"corner":3,"corner_y":9,"values":{"known":[1.5]}})");
+  EXPECT_EQ(ReadJson<Limits>(json, "f"), all);
+  // Without the member its rows stand there all the same, and nothing is kept of them.
+  const Limits without{.percent = 7, .corner = std::nullopt, .known = {}};
+  EXPECT_EQ(CompactJson(WriteJson(without)),
+            R"({"of":{"percent":7},"corner":null,"corner_y":7,"values":{"known":[]}})");
+  EXPECT_EQ(
+      ReadJson<Limits>(Parse(R"({"of":{"percent":7},"corner":null,"corner_y":8,"remark":1})"), "f"),
+      without);
+  EXPECT_TRUE(std::isnan(
+      ReadJson<Limits>(
+          Parse(R"({"of":{"percent":7},"corner":1,"corner_y":8,"values":{"known":[null]}})"), "f")
+          ->known.at(0)));
+}
+
+TEST(Fields, RowsOfARangeAndInObjectsRefuseWithTheirPlace) {
+  const auto refusal = [](std::string_view text) {
+    const auto read = ReadJson<Limits>(Parse(text), "f");
+    return read ? "was read" : ToString(read.error());
+  };
+  EXPECT_THAT(refusal(R"({"of":{"percent":101},"corner":1,"corner_y":8})"),
+              HasSubstr("f: /of/percent: must be between 0 and 100"));
+  EXPECT_THAT(refusal(R"({"of":{"percent":1,"precent":1},"corner":1,"corner_y":8})"),
+              HasSubstr("f: /of/precent: unknown key"));
+  EXPECT_THAT(refusal(R"({"corner":1,"corner_y":8})"), HasSubstr("the key 'of' is missing"));
+  EXPECT_THAT(refusal(R"({"of":{"percent":1},"corner":1})"),
+              HasSubstr("the key 'corner_y' is missing"));
+  EXPECT_THAT(refusal(R"({"of":{"percent":1},"corner":1,"corner_y":8,"values":{"known":[1,"x"]}})"),
+              HasSubstr("f: /values/known/1: must be a number"));
 }
 
 }  // namespace

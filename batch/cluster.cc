@@ -1,109 +1,21 @@
 #include "batch/cluster.h"
 
-#include <fcntl.h>
 #include <fmt/format.h>
-#include <poll.h>
-#include <spawn.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
 #include <algorithm>
-#include <array>
-#include <cerrno>
 #include <charconv>
-#include <cstring>
 #include <optional>
 #include <sstream>
 
+#include "base/command.h"
 #include "base/text.h"
-
-extern char** environ;
 
 namespace assay::batch {
 namespace {
 
-constexpr std::size_t kMostOutput = 64u << 20;
-
-struct Ran {
-  int exit = -1;
-  std::string out;
-  std::string err;
-};
-
-struct Pipe {
-  UniqueFd read;
-  UniqueFd write;
-};
-
-Result<Pipe> MakePipe() {
-  std::array<int, 2> ends{};
-  if (::pipe2(ends.data(), O_CLOEXEC) != 0) {
-    return Fail(ErrorKind::kEnvironment,
-                std::string("cannot make a pipe: ") + std::strerror(errno));
-  }
-  return Pipe{UniqueFd(ends[0]), UniqueFd(ends[1])};
-}
-
-// Reads both to their ends; a program that says much on one must not wait for the other.
-void Drain(Pipe& out, Pipe& err, Ran& ran) {
-  std::array<char, 8192> buffer{};
-  const auto read = [&](Pipe& pipe, std::string& into) {
-    const ssize_t got = ::read(pipe.read.get(), buffer.data(), buffer.size());
-    if (got < 0 && errno == EINTR) return;
-    if (got <= 0) return pipe.read.Reset();
-    if (into.size() < kMostOutput) into.append(buffer.data(), static_cast<std::size_t>(got));
-  };
-  while (out.read || err.read) {
-    std::array<pollfd, 2> fds = {{{out.read.get(), POLLIN, 0}, {err.read.get(), POLLIN, 0}}};
-    if (::poll(fds.data(), fds.size(), -1) < 0 && errno != EINTR) return;
-    if (fds[0].revents != 0) read(out, ran.out);
-    if (fds[1].revents != 0) read(err, ran.err);
-  }
-}
-
-// Runs a program with `input` on its standard input. Scripts are far smaller than a pipe holds.
-Result<Ran> RunCommand(const std::vector<std::string>& words, const std::string& input = {}) {
-  ASSAY_TRY(Pipe in, MakePipe());
-  ASSAY_TRY(Pipe out, MakePipe());
-  ASSAY_TRY(Pipe err, MakePipe());
-  posix_spawn_file_actions_t actions;
-  posix_spawn_file_actions_init(&actions);
-  posix_spawn_file_actions_adddup2(&actions, in.read.get(), STDIN_FILENO);
-  posix_spawn_file_actions_adddup2(&actions, out.write.get(), STDOUT_FILENO);
-  posix_spawn_file_actions_adddup2(&actions, err.write.get(), STDERR_FILENO);
-  std::vector<std::string> copies = words;
-  std::vector<char*> argv;
-  for (std::string& word : copies) argv.push_back(word.data());
-  argv.push_back(nullptr);
-  pid_t child = 0;
-  // In a group of its own: Ctrl-C is for us, and we still want its answer.
-  posix_spawnattr_t attributes;
-  posix_spawnattr_init(&attributes);
-  posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETPGROUP);
-  const int failed = ::posix_spawnp(&child, argv[0], &actions, &attributes, argv.data(), environ);
-  posix_spawnattr_destroy(&attributes);
-  posix_spawn_file_actions_destroy(&actions);
-  if (failed != 0) {
-    return Fail(ErrorKind::kEnvironment, "cannot run " + words[0] + ": " + std::strerror(failed),
-                words[0], "install Slurm's client programs, or use --executor local");
-  }
-  in.read.Reset();
-  out.write.Reset();
-  err.write.Reset();
-  for (std::string_view rest = input; !rest.empty();) {
-    const ssize_t written = ::write(in.write.get(), rest.data(), rest.size());
-    if (written < 0 && errno == EINTR) continue;
-    if (written < 0) break;  // it did not want to know: its exit says why
-    rest.remove_prefix(static_cast<std::size_t>(written));
-  }
-  in.write.Reset();
-  Ran ran;
-  Drain(out, err, ran);
-  int status = 0;
-  while (::waitpid(child, &status, 0) < 0 && errno == EINTR) {
-  }
-  ran.exit = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
-  return ran;
+Result<Ran> RunSlurm(const std::vector<std::string>& words, const std::string& input = {}) {
+  return RunCommand(
+      words, {.input = input, .cure = "install Slurm's client programs, or use --executor local"});
 }
 
 std::unexpected<Error> Refused(const std::string& program, const Ran& ran) {
@@ -160,7 +72,7 @@ class SlurmCluster final : public Cluster {
   Result<std::string> Submit(const Submission& submission) override {
     std::vector<std::string> words = {"sbatch"};
     for (std::string& word : SbatchArguments(submission)) words.push_back(std::move(word));
-    ASSAY_TRY(const Ran ran, RunCommand(words, SlurmScript(submission)));
+    ASSAY_TRY(const Ran ran, RunSlurm(words, SlurmScript(submission)));
     if (ran.exit != 0) return Refused("sbatch", ran);
     // "17" or "17;cluster"
     const std::string job(Strip(ran.out).substr(0, Strip(ran.out).find(';')));
@@ -171,7 +83,7 @@ class SlurmCluster final : public Cluster {
   Result<std::set<TaskId>> Active(const std::vector<std::string>& jobs) override {
     if (jobs.empty()) return std::set<TaskId>{};
     ASSAY_TRY(const Ran ran,
-              RunCommand({"squeue", "-h", "-r", "-o", "%F %K %T", "-j", Joined(jobs)}));
+              RunSlurm({"squeue", "-h", "-r", "-o", "%F %K %T", "-j", Joined(jobs)}));
     // A job that the controller has forgotten is not active.
     if (ran.exit != 0 && ran.err.find("Invalid job id") != std::string::npos) {
       if (jobs.size() == 1) return std::set<TaskId>{};
@@ -188,7 +100,7 @@ class SlurmCluster final : public Cluster {
 
   Status Cancel(const std::vector<std::string>& jobs) override {
     for (const std::string& job : jobs) {
-      ASSAY_TRY(const Ran ran, RunCommand({"scancel", job}));
+      ASSAY_TRY(const Ran ran, RunSlurm({"scancel", job}));
       const bool gone = ran.err.find("Invalid job id") != std::string::npos ||
                         ran.err.find("already completed") != std::string::npos;
       if (ran.exit != 0 && !gone) return Refused("scancel", ran);
@@ -198,8 +110,8 @@ class SlurmCluster final : public Cluster {
 
   std::map<TaskId, Account> Accounts(const std::vector<std::string>& jobs) override {
     if (jobs.empty()) return {};
-    const auto ran = RunCommand({"sacct", "-n", "-P", "-X", "-j", Joined(jobs), "-o",
-                                 "JobID,State,NodeList,Elapsed,TotalCPU"});
+    const auto ran = RunSlurm({"sacct", "-n", "-P", "-X", "-j", Joined(jobs), "-o",
+                               "JobID,State,NodeList,Elapsed,TotalCPU"});
     return ran && ran->exit == 0 ? ParseAccounts(ran->out) : std::map<TaskId, Account>{};
   }
 };
@@ -297,7 +209,7 @@ std::unique_ptr<Cluster> MakeFilesCluster() {
 
 Result<std::unique_ptr<Cluster>> MakeSlurmCluster() {
   for (const char* const program : {"sbatch", "squeue", "scancel"}) {
-    ASSAY_TRY(const Ran ran, RunCommand({program, "--version"}));
+    ASSAY_TRY(const Ran ran, RunSlurm({program, "--version"}));
     if (ran.exit != 0) return Refused(program, ran);
   }
   return std::make_unique<SlurmCluster>();

@@ -17,58 +17,93 @@ constexpr std::size_t kMostInstances = 100'000;
 
 using Models = std::map<std::string, models::ModelSpec>;
 
-template <class T>
-Result<T> Count(ObjectReader& reader, std::string_view key, T fallback, std::uint64_t least,
-                std::uint64_t most) {
-  ASSAY_TRY(const std::uint64_t value,
-            reader.Optional<std::uint64_t>(key, static_cast<std::uint64_t>(fallback)));
-  if (value >= least && value <= most) return static_cast<T>(value);
-  return Fail(ErrorKind::kMalformedInput, fmt::format("must be between {} and {}", least, most),
-              reader.PlaceOf(key));
-}
-
-template <class Parse, class T>
-Status Word(ObjectReader& reader, std::string_view key, const Parse& parse,
-            std::initializer_list<std::string> words, T& value) {
-  if (!reader.Has(key)) return {};
-  ASSAY_TRY(const std::string word, reader.Required<std::string>(key));
-  if (const auto parsed = parse(word)) {
-    value = *parsed;
-    return {};
+struct Dollars {
+  static Json Write(double value) { return value; }
+  static Result<double> Read(const Json& json, const std::string& place) {
+    ASSAY_TRY(const double value, ReadJson<double>(json, place));
+    if (value >= 0) return value;
+    return Fail(ErrorKind::kMalformedInput, "must be at least 0", place);
   }
-  const std::vector<std::string> known(words);
-  const std::string nearest = Nearest(word, known);
-  std::string all;
-  for (const std::string& each : known) all += (all.empty() ? "" : ", ") + each;
-  return Fail(ErrorKind::kMalformedInput, "unknown value '" + word + "'", reader.PlaceOf(key),
-              (nearest.empty() ? "" : "did you mean '" + nearest + "'? ") + "it may be " + all);
+};
+
+/// A word that ends up on a command line of a cluster: nothing in it is more than a word.
+struct PlainWord {
+  static Json Write(const std::string& word) { return word; }
+  static Result<std::string> Read(const Json& json, const std::string& place) {
+    ASSAY_TRY(std::string word, ReadJson<std::string>(json, place));
+    const bool plain = std::ranges::all_of(word, [](char c) {
+      return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
+             c == '_' || c == '-' || c == '.' || c == ',';
+    });
+    if (plain && !word.starts_with("-")) return word;
+    return Fail(ErrorKind::kMalformedInput, "'" + word + "' is no name", place);
+  }
+};
+
+template <std::int64_t kLeast, std::int64_t kMost>
+using Count = Between<int, kLeast, kMost>;
+template <std::int64_t kMost>
+using UpTo = Between<std::uint32_t, 0, kMost>;
+
+// What a file does not say stays as it is: the command line's words, or the plan's defaults.
+constexpr auto BudgetRows() {
+  using B = loop::Budget;
+  return Nested<Presence::kOptional>("budget", Optional<Dollars>("usd", &B::usd),
+                                     Optional("tokens", &B::tokens),
+                                     Optional("seconds", &B::seconds));
+}
+constexpr auto WholeRows() {
+  using L = models::RequestLimits;
+  using R = Resources;
+  return std::tuple(
+      Within(&Plan::budget, BudgetRows()),
+      Within(&Plan::budget, Optional("prices", &loop::Budget::prices)),
+      Optional("share", &Plan::share),
+      Within(&Plan::limits,
+             Nested<Presence::kOptional>("limits", Optional<UpTo<10'000>>("requests", &L::at_once),
+                                         Optional("requests_per_minute", &L::requests_per_minute),
+                                         Optional("tokens_per_minute", &L::tokens_per_minute))),
+      Within(&Plan::resources, Nested<Presence::kOptional>(
+                                   "resources", Optional<PlainWord>("partition", &R::partition),
+                                   Optional<PlainWord>("account", &R::account),
+                                   Optional<UpTo<100'000>>("cpus", &R::cpus),
+                                   Optional<PlainWord>("memory", &R::memory),
+                                   Optional<UpTo<10'000'000>>("minutes", &R::minutes),
+                                   Optional<UpTo<1000>>("gpus", &R::gpus))));
+}
+constexpr auto SettingsRows() {
+  using S = Settings;
+  using O = loop::StrategyOptions;
+  return std::tuple(Optional("archs", &S::archs),
+                    Optional<Count<-1'000'000, 1'000'000>>("priority", &S::priority),
+                    Within(&S::strategy, Optional<Count<1, 100'000>>("attempts", &O::attempts)),
+                    Within(&S::strategy, Optional<Count<1, 1000>>("samples", &O::samples)),
+                    Within(&S::strategy, Optional<Count<1, 1000>>("width", &O::width)),
+                    Within(&S::strategy, Optional<Count<0, 1000>>("depth", &O::depth)),
+                    Within(&S::strategy, Optional<Count<1, 1000>>("stagnation", &O::stagnation)),
+                    Within(&S::strategy, Optional<loop::StrategyWords>("strategy", &O::kind)),
+                    Within(&S::strategy, Optional("optimize", &O::optimize)),
+                    Optional<loop::FeedbackWords>("feedback", &S::feedback),
+                    Optional<loop::EffortWords>("effort", &S::effort), Optional("seed", &S::seed),
+                    Within(&S::budget, BudgetRows()));
+}
+constexpr auto ModelRows() {
+  using M = models::ModelSpec;
+  return std::tuple(
+      Required("model", &M::spec), Optional("base_url", &M::base_url),
+      Optional("key_file", &M::key_file), Optional("exec_variables", &M::exec_variables),
+      Optional<Between<std::uint32_t, 256, 1 << 20>>("max_output_tokens", &M::max_output_tokens),
+      Sparse("temperature", &M::temperature));
 }
 
-Result<loop::Budget> ReadBudget(ObjectReader& parent, loop::Budget budget) {
-  if (!parent.Has("budget")) return budget;
-  ASSAY_TRY(const Json json, parent.Required<Json>("budget"));
-  ASSAY_TRY(ObjectReader reader, ObjectReader::Of(json, parent.PlaceOf("budget")));
-  ASSAY_TRY(budget.usd, reader.Optional<double>("usd", budget.usd));
-  ASSAY_TRY(budget.tokens, reader.Optional<std::uint64_t>("tokens", budget.tokens));
-  ASSAY_TRY(budget.seconds, reader.Optional<std::uint64_t>("seconds", budget.seconds));
-  ASSAY_TRY_VOID(reader.Finish());
-  if (budget.usd >= 0) return budget;
-  return Fail(ErrorKind::kMalformedInput, "must be at least 0", reader.PlaceOf("usd"));
-}
-
+// Of the command line's model stays how it is asked, not where: no key of one goes to another.
 Result<models::ModelSpec> ReadModel(const Json& json, const std::string& place,
                                     models::ModelSpec model) {
+  model.base_url.clear();
+  model.key_file.clear();
+  model.exec_variables.clear();
   ASSAY_TRY(ObjectReader reader, ObjectReader::Of(json, place));
-  ASSAY_TRY(model.spec, reader.Required<std::string>("model"));
-  ASSAY_TRY(model.base_url, reader.Optional<std::string>("base_url", {}));
-  ASSAY_TRY(const std::string key_file, reader.Optional<std::string>("key_file", {}));
-  model.key_file = key_file;
-  ASSAY_TRY(model.exec_variables, reader.Optional<std::vector<std::string>>("exec_variables", {}));
-  ASSAY_TRY(model.max_output_tokens,
-            Count(reader, "max_output_tokens", model.max_output_tokens, 256, 1u << 20));
-  if (reader.Has("temperature")) {
-    ASSAY_TRY(model.temperature, reader.Required<double>("temperature"));
-  }
+  ASSAY_TRY_VOID(ReadRows(ModelRows(), reader, model));
   ASSAY_TRY_VOID(reader.Finish());
   ASSAY_TRY_VOID(models::ParseModelSpec(model.spec));
   return model;
@@ -113,91 +148,22 @@ Status ReadDtypes(ObjectReader& reader, Settings& settings) {
                 place, R"(e.g. [{"T": "bf16"}, {"T": "f16"}])");
   }
   settings.dtypes = DtypeChoice::kListed;
-  settings.bindings.clear();
-  for (std::size_t i = 0; i < json.size(); ++i) {
-    const std::string at = place + "/" + std::to_string(i);
-    if (!json[i].is_object())
-      return Fail(ErrorKind::kMalformedInput, R"(must be an object, e.g. {"T": "bf16"})", at);
-    std::map<std::string, std::string>& binding = settings.bindings.emplace_back();
-    for (const auto& [variable, dtype] : json[i].items()) {
-      ASSAY_TRY(binding[variable], json_detail::Convert<std::string>(dtype, at + "/" + variable));
-    }
-  }
+  ASSAY_TRY(settings.bindings, ReadJson<decltype(settings.bindings)>(json, place));
   return {};
 }
 
 Result<Settings> ReadSettings(ObjectReader& reader, Settings settings, const Models& known) {
   // Known whether they are there or not: what is misspelled may be meant for one of them.
-  for (const char* const key : {"model", "dtypes", "strategy", "feedback", "effort", "budget"})
-    reader.Ignore(key);
+  for (const char* const key : {"model", "dtypes"}) reader.Ignore(key);
   if (reader.Has("model")) {
     ASSAY_TRY(const std::string word, reader.Required<std::string>("model"));
     ASSAY_TRY(settings.model, ModelOf(word, reader.PlaceOf("model"), known, settings.model));
   }
   ASSAY_TRY_VOID(ReadDtypes(reader, settings));
-  ASSAY_TRY(settings.archs, reader.Optional("archs", settings.archs));
+  ASSAY_TRY_VOID(ReadRows(SettingsRows(), reader, settings));
   if (settings.archs.empty())
     return Fail(ErrorKind::kMalformedInput, "names no target", reader.PlaceOf("archs"));
-  ASSAY_TRY(const std::int64_t priority,
-            reader.Optional<std::int64_t>("priority", settings.priority));
-  settings.priority = static_cast<int>(std::clamp<std::int64_t>(priority, -1'000'000, 1'000'000));
-  loop::StrategyOptions& strategy = settings.strategy;
-  ASSAY_TRY(strategy.attempts, Count(reader, "attempts", strategy.attempts, 1, 100'000));
-  ASSAY_TRY(strategy.samples, Count(reader, "samples", strategy.samples, 1, 1000));
-  ASSAY_TRY(strategy.width, Count(reader, "width", strategy.width, 1, 1000));
-  ASSAY_TRY(strategy.depth, Count(reader, "depth", strategy.depth, 0, 1000));
-  ASSAY_TRY(strategy.stagnation, Count(reader, "stagnation", strategy.stagnation, 1, 1000));
-  ASSAY_TRY_VOID(Word(reader, "strategy", loop::ParseStrategyKind,
-                      {"refine", "sample", "restart", "beam"}, strategy.kind));
-  ASSAY_TRY(strategy.optimize, reader.Optional("optimize", strategy.optimize));
-  ASSAY_TRY_VOID(Word(reader, "feedback", prompts::ParseFeedbackMode, {"full", "aggregate"},
-                      settings.feedback));
-  ASSAY_TRY_VOID(Word(
-      reader, "effort", [](const std::string& word) { return loop::ParseEffort(word); },
-      {"quick", "standard", "thorough"}, settings.effort));
-  ASSAY_TRY(settings.seed, reader.Optional("seed", settings.seed));
-  ASSAY_TRY(settings.budget, ReadBudget(reader, settings.budget));
   return settings;
-}
-
-Result<models::RequestLimits> ReadLimits(ObjectReader& plan, models::RequestLimits limits) {
-  if (!plan.Has("limits")) return limits;
-  ASSAY_TRY(const Json json, plan.Required<Json>("limits"));
-  ASSAY_TRY(ObjectReader reader, ObjectReader::Of(json, plan.PlaceOf("limits")));
-  ASSAY_TRY(limits.at_once, Count(reader, "requests", limits.at_once, 0, 10'000));
-  ASSAY_TRY(limits.requests_per_minute,
-            reader.Optional("requests_per_minute", limits.requests_per_minute));
-  ASSAY_TRY(limits.tokens_per_minute,
-            reader.Optional("tokens_per_minute", limits.tokens_per_minute));
-  ASSAY_TRY_VOID(reader.Finish());
-  return limits;
-}
-
-// Words that end up on a command line of a cluster: nothing in them is more than a word.
-Status CheckWord(const ObjectReader& reader, std::string_view key, const std::string& word) {
-  const bool plain = std::ranges::all_of(word, [](char c) {
-    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' ||
-           c == '-' || c == '.' || c == ',';
-  });
-  if (plain && !word.starts_with("-")) return {};
-  return Fail(ErrorKind::kMalformedInput, "'" + word + "' is no name", reader.PlaceOf(key));
-}
-
-Result<Resources> ReadResources(ObjectReader& plan, Resources resources) {
-  if (!plan.Has("resources")) return resources;
-  ASSAY_TRY(const Json json, plan.Required<Json>("resources"));
-  ASSAY_TRY(ObjectReader reader, ObjectReader::Of(json, plan.PlaceOf("resources")));
-  for (const auto& [key, value] :
-       {std::pair("partition", &resources.partition), std::pair("account", &resources.account),
-        std::pair("memory", &resources.memory)}) {
-    ASSAY_TRY(*value, reader.Optional<std::string>(key, *value));
-    ASSAY_TRY_VOID(CheckWord(reader, key, *value));
-  }
-  ASSAY_TRY(resources.cpus, Count(reader, "cpus", resources.cpus, 0, 100'000));
-  ASSAY_TRY(resources.minutes, Count(reader, "minutes", resources.minutes, 0, 10'000'000));
-  ASSAY_TRY(resources.gpus, Count(reader, "gpus", resources.gpus, 0, 1000));
-  ASSAY_TRY_VOID(reader.Finish());
-  return resources;
 }
 
 // Every choice of dtypes, the first variable's slowest.
@@ -214,10 +180,6 @@ std::vector<std::map<std::string, std::string>> AllBindings(const ops::OpSpec& o
     bindings = std::move(more);
   }
   return bindings;
-}
-
-Json BudgetToJson(const loop::Budget& budget) {
-  return {{"usd", budget.usd}, {"tokens", budget.tokens}, {"seconds", budget.seconds}};
 }
 
 bool Repeats(const models::ModelSpec& asked, const models::ModelSpec& said) {
@@ -277,15 +239,8 @@ Result<Plan> ReadPlan(const Json& json, const std::string& place, const ops::Lib
     return Fail(ErrorKind::kMalformedInput, "the schema is '" + schema + "'",
                 reader.PlaceOf("schema"), "this version reads " + std::string(kPlanSchema));
   }
-  for (const char* const key : {"budget", "limits", "resources", "models", "defaults"})
-    reader.Ignore(key);
-  ASSAY_TRY(const std::string prices,
-            reader.Optional<std::string>("prices", plan.budget.prices.string()));
-  plan.budget.prices = prices;
-  ASSAY_TRY(plan.budget, ReadBudget(reader, plan.budget));
-  ASSAY_TRY(plan.limits, ReadLimits(reader, plan.limits));
-  ASSAY_TRY(plan.resources, ReadResources(reader, plan.resources));
-  ASSAY_TRY(plan.share, reader.Optional<bool>("share", plan.share));
+  for (const char* const key : {"models", "defaults"}) reader.Ignore(key);
+  ASSAY_TRY_VOID(ReadRows(WholeRows(), reader, plan));
   ASSAY_TRY(const Models known, ReadModels(reader, base.model));
   Settings defaults = base;
   if (reader.Has("defaults")) {
@@ -339,34 +294,16 @@ Json PlanToJson(const Plan& plan, const std::vector<std::string>& keys,
                          {"priority", task.priority},
                          {"request", loop::RequestToJson(task.request, versions, prompts_digest)}});
   }
-  const Resources& resources = plan.resources;
-  return {{"instances", std::move(instances)},
-          {"budget", BudgetToJson(plan.budget)},
-          {"prices", plan.budget.prices.string()},
-          {"share", plan.share},
-          {"limits",
-           {{"requests", plan.limits.at_once},
-            {"requests_per_minute", plan.limits.requests_per_minute},
-            {"tokens_per_minute", plan.limits.tokens_per_minute}}},
-          {"resources",
-           {{"partition", resources.partition},
-            {"account", resources.account},
-            {"cpus", resources.cpus},
-            {"memory", resources.memory},
-            {"minutes", resources.minutes},
-            {"gpus", resources.gpus}}}};
+  Json json = {{"instances", std::move(instances)}};
+  WriteRows(WholeRows(), plan, json);
+  return json;
 }
 
 Result<Plan> PlanFromJson(const Json& json, const std::string& place, const ops::Library& library,
                           const std::vector<std::string>& given) {
   ASSAY_TRY(ObjectReader reader, ObjectReader::Of(json, place));
   Plan plan;
-  ASSAY_TRY(const std::string prices, reader.Required<std::string>("prices"));
-  plan.budget.prices = prices;
-  ASSAY_TRY(plan.budget, ReadBudget(reader, plan.budget));
-  ASSAY_TRY(plan.limits, ReadLimits(reader, plan.limits));
-  ASSAY_TRY(plan.resources, ReadResources(reader, plan.resources));
-  ASSAY_TRY(plan.share, reader.Required<bool>("share"));
+  ASSAY_TRY_VOID(ReadRows(WholeRows(), reader, plan));
   ASSAY_TRY(const Json instances, reader.Required<Json>("instances"));
   if (!instances.is_array())
     return Fail(ErrorKind::kMalformedInput, "must be an array", reader.PlaceOf("instances"));

@@ -1,9 +1,7 @@
 // assay corpus: the database of judged attempts, and what trainers load of it.
 #include <fmt/format.h>
-#include <spawn.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
+#include "base/command.h"
 #include "base/environment.h"
 #include "cli/command.h"
 #include "cli/corpus_replay.h"
@@ -123,15 +121,8 @@ Result<Path> FindScript(const std::string& name) {
 
 Status ToParquet(const Path& folder) {
   ASSAY_TRY(const Path script, FindScript("jsonl_to_parquet.py"));
-  std::vector<std::string> words = {"python3", script.string(), folder.string()};
-  std::vector<char*> argv;
-  for (std::string& word : words) argv.push_back(word.data());
-  argv.push_back(nullptr);
-  pid_t child = 0;
-  int status = 0;
-  const bool ran = ::posix_spawnp(&child, "python3", nullptr, nullptr, argv.data(), environ) == 0 &&
-                   ::waitpid(child, &status, 0) == child;
-  if (ran && WIFEXITED(status) && WEXITSTATUS(status) == 0) return {};
+  const auto ran = RunCommand({"python3", script.string(), folder.string()}, {.attached = true});
+  if (ran && ran->Succeeded()) return {};
   return Fail(
       ErrorKind::kEnvironment, "Parquet could not be written", script.string(),
       "it needs python3 with pyarrow (python3 -m pip install pyarrow); --as jsonl.zst needs "

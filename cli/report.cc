@@ -1,10 +1,8 @@
 // assay report: a page about a run or a batch.
 #include <fmt/format.h>
-#include <spawn.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
 #include "agent/loop/budget.h"
+#include "base/command.h"
 #include "cli/command.h"
 #include "report/page.h"
 #include "report/words.h"
@@ -32,14 +30,9 @@ Result<report::Price> Prices(const std::string& file) {
 
 // The desktop's own opener, told the page's path and nothing else. What it starts is not waited for.
 void OpenPage(const Path& page) {
-  std::string program = "xdg-open", path = std::filesystem::absolute(page).string();
-  char* arguments[] = {program.data(), path.data(), nullptr};
-  pid_t child = 0;
-  int status = 0;
-  const bool started =
-      ::posix_spawnp(&child, program.c_str(), nullptr, nullptr, arguments, environ) == 0;
-  if (!started || ::waitpid(child, &status, 0) != child || !WIFEXITED(status) ||
-      WEXITSTATUS(status) != 0)
+  const auto ran =
+      RunCommand({"xdg-open", std::filesystem::absolute(page).string()}, {.attached = true});
+  if (!ran || !ran->Succeeded())
     Say("note: no program to open pages was found (xdg-open); open " + page.string() + " yourself");
 }
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "base/digest.h"
+#include "base/fields.h"
 #include "ops/prelude.h"
 #include "runs/emit.h"
 
@@ -11,24 +12,6 @@ namespace {
 
 constexpr std::string_view kSchema = "assay.instance_record/1";
 constexpr std::string_view kVersion = "version ";
-
-Json WordsToJson(const std::map<std::string, std::string>& words) {
-  Json json = Json::object();
-  for (const auto& [key, value] : words) json[key] = value;
-  return json;
-}
-
-Result<std::map<std::string, std::string>> Words(ObjectReader& reader, std::string_view key) {
-  ASSAY_TRY(const Json json, reader.Required<Json>(key));
-  if (!json.is_object())
-    return Fail(ErrorKind::kMalformedInput, "must be an object", reader.PlaceOf(key));
-  std::map<std::string, std::string> words;
-  for (const auto& [name, value] : json.items()) {
-    ASSAY_TRY(words[name],
-              json_detail::Convert<std::string>(value, reader.PlaceOf(key) + "/" + name));
-  }
-  return words;
-}
 
 // A name of a vetted folder's file: nothing that leads elsewhere.
 bool IsFileName(std::string_view name) {
@@ -50,9 +33,25 @@ std::optional<InstanceRecord> Read(const Store& store, const std::string& key) {
 
 }  // namespace
 
+static constexpr auto JsonFields(const InstanceRecord*) {
+  using I = InstanceRecord;
+  return std::tuple(Schema(kSchema), Within(&I::key, Required("parts", &InstanceKey::parts)),
+                    Required("instance", &I::instance), Required("op", &I::op),
+                    Required("binding", &I::binding), Required("arch", &I::arch),
+                    Required("certificate", &I::certificate), Required("files", &I::files),
+                    Required("vetted", &I::vetted), Required("author", &I::author));
+}
+static Status JsonCheck(const InstanceRecord& record, const ObjectReader& reader) {
+  for (const auto& [name, digest] : record.files) {
+    if (IsFileName(name) && IsDigest(digest)) continue;
+    return Fail(ErrorKind::kMalformedInput, "names no file of a vetted folder",
+                reader.PlaceOf("files") + "/" + name);
+  }
+  return {};
+}
+
 std::string InstanceKey::digest() const {
-  return Sha256Hex(
-      CompactJson({{"schema", "assay.instance_key/1"}, {"parts", WordsToJson(parts)}}));
+  return Sha256Hex(CompactJson({{"schema", "assay.instance_key/1"}, {"parts", parts}}));
 }
 
 InstanceKey KeyOf(const InstanceFacts& facts) {
@@ -60,7 +59,7 @@ InstanceKey KeyOf(const InstanceFacts& facts) {
   InstanceKey key;
   key.parts = {{"op", instance.op.name + " " + instance.op.digest},
                {"preludes", ops::PreludeDigest()},
-               {"binding", CompactJson(WordsToJson(BindingWords(instance)))},
+               {"binding", CompactJson(BindingWords(instance))},
                {"arch", instance.arch},
                {"prompts", facts.prompts_digest},
                {"model", CompactJson(facts.model)},
@@ -103,43 +102,9 @@ std::vector<Change> JudgementChanges(const InstanceKey& before, const InstanceKe
   return changes;
 }
 
-Json ToJson(const InstanceRecord& record) {
-  return {{"schema", kSchema},
-          {"parts", WordsToJson(record.key.parts)},
-          {"instance", record.instance},
-          {"op", record.op},
-          {"binding", WordsToJson(record.binding)},
-          {"arch", record.arch},
-          {"certificate", record.certificate},
-          {"files", WordsToJson(record.files)},
-          {"vetted", record.vetted},
-          {"author", record.author}};
-}
-
+Json ToJson(const InstanceRecord& record) { return WriteJson(record); }
 Result<InstanceRecord> InstanceRecordFromJson(const Json& json, const std::string& place) {
-  ASSAY_TRY(ObjectReader reader, ObjectReader::Of(json, place));
-  ASSAY_TRY(const std::string schema, reader.Required<std::string>("schema"));
-  if (schema != kSchema) {
-    return Fail(ErrorKind::kMalformedInput, "schema '" + schema + "' is not known",
-                reader.PlaceOf("schema"), "use the version of assay that wrote the file");
-  }
-  InstanceRecord record;
-  ASSAY_TRY(record.key.parts, Words(reader, "parts"));
-  ASSAY_TRY(record.instance, reader.Required<std::string>("instance"));
-  ASSAY_TRY(record.op, reader.Required<std::string>("op"));
-  ASSAY_TRY(record.binding, Words(reader, "binding"));
-  ASSAY_TRY(record.arch, reader.Required<std::string>("arch"));
-  ASSAY_TRY(record.certificate, reader.Required<std::string>("certificate"));
-  ASSAY_TRY(record.files, Words(reader, "files"));
-  ASSAY_TRY(record.vetted, reader.Required<std::string>("vetted"));
-  ASSAY_TRY(record.author, reader.Required<std::string>("author"));
-  ASSAY_TRY_VOID(reader.Finish());
-  for (const auto& [name, digest] : record.files) {
-    if (IsFileName(name) && IsDigest(digest)) continue;
-    return Fail(ErrorKind::kMalformedInput, "names no file of a vetted folder",
-                reader.PlaceOf("files") + "/" + name);
-  }
-  return record;
+  return ReadJson<InstanceRecord>(json, place);
 }
 
 Status KeepRecord(const Store& store, InstanceRecord record, const Path& vetted,

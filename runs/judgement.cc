@@ -1,31 +1,28 @@
 #include "runs/judgement.h"
 
 #include "base/digest.h"
+#include "base/fields.h"
 
 namespace assay::runs {
 namespace {
 
 constexpr std::string_view kSchema = "assay.judgement/1";
 
-Json WordsToJson(const std::map<std::string, std::string>& words) {
-  Json json = Json::object();
-  for (const auto& [key, value] : words) json[key] = value;
-  return json;
-}
-
-Result<std::map<std::string, std::string>> Words(ObjectReader& reader, std::string_view key) {
-  ASSAY_TRY(const Json json, reader.Required<Json>(key));
-  if (!json.is_object())
-    return Fail(ErrorKind::kMalformedInput, "must be an object", reader.PlaceOf(key));
-  std::map<std::string, std::string> words;
-  for (const auto& [name, value] : json.items()) {
-    ASSAY_TRY(words[name],
-              json_detail::Convert<std::string>(value, reader.PlaceOf(key) + "/" + name));
-  }
-  return words;
-}
+using VerdictForm = JsonThrough<&verdict::VerdictFromJson>;
 
 }  // namespace
+
+static constexpr auto JsonFields(const Judged*) {
+  using J = Judged;
+  using C = verdict::Candidate;
+  return std::tuple(Schema(kSchema), Required("key", &J::key), Required("op", &J::op),
+                    Required("op_digest", &J::op_digest), Required("binding", &J::binding),
+                    Required("arch", &J::arch), Required("judge", &J::judge),
+                    Required("model", &J::model), Required("prompt", &J::prompt),
+                    Within(&J::candidate, Required("kernel", &C::kernel)),
+                    Within(&J::candidate, Required("launch", &C::launch)),
+                    Required("reply", &J::reply), Required<VerdictForm>("verdict", &J::verdict));
+}
 
 std::map<std::string, std::string> BindingWords(const ops::Instance& instance) {
   std::map<std::string, std::string> binding;
@@ -39,12 +36,12 @@ std::string JudgementKey(const JudgeFacts& judge, const ops::Instance& instance,
   const Json key = {{"schema", kSchema},
                     {"op", instance.op.name},
                     {"op_digest", instance.op.digest},
-                    {"binding", WordsToJson(BindingWords(instance))},
+                    {"binding", BindingWords(instance)},
                     {"arch", instance.arch},
                     {"kernel", Sha256Hex(candidate.kernel)},
                     {"launch", Sha256Hex(candidate.launch)},
                     {"malformed", malformed ? Sha256Hex(*malformed) : ""},
-                    {"judge", WordsToJson(judge.versions)},
+                    {"judge", judge.versions},
                     {"engine", judge.engine},
                     {"effort", judge.effort},
                     {"seed", judge.seed},
@@ -52,45 +49,9 @@ std::string JudgementKey(const JudgeFacts& judge, const ops::Instance& instance,
   return Sha256Hex(CompactJson(key));
 }
 
-Json ToJson(const Judged& judged) {
-  return {{"schema", kSchema},
-          {"key", judged.key},
-          {"op", judged.op},
-          {"op_digest", judged.op_digest},
-          {"binding", WordsToJson(judged.binding)},
-          {"arch", judged.arch},
-          {"judge", WordsToJson(judged.judge)},
-          {"model", judged.model},
-          {"prompt", judged.prompt},
-          {"kernel", judged.candidate.kernel},
-          {"launch", judged.candidate.launch},
-          {"reply", judged.reply},
-          {"verdict", verdict::ToJson(judged.verdict)}};
-}
-
+Json ToJson(const Judged& judged) { return WriteJson(judged); }
 Result<Judged> JudgedFromJson(const Json& json, const std::string& place) {
-  ASSAY_TRY(ObjectReader reader, ObjectReader::Of(json, place));
-  ASSAY_TRY(const std::string schema, reader.Required<std::string>("schema"));
-  if (schema != kSchema) {
-    return Fail(ErrorKind::kMalformedInput, "schema '" + schema + "' is not known",
-                reader.PlaceOf("schema"), "use the version of assay that wrote the file");
-  }
-  Judged judged;
-  ASSAY_TRY(judged.key, reader.Required<std::string>("key"));
-  ASSAY_TRY(judged.op, reader.Required<std::string>("op"));
-  ASSAY_TRY(judged.op_digest, reader.Required<std::string>("op_digest"));
-  ASSAY_TRY(judged.binding, Words(reader, "binding"));
-  ASSAY_TRY(judged.arch, reader.Required<std::string>("arch"));
-  ASSAY_TRY(judged.judge, Words(reader, "judge"));
-  ASSAY_TRY(judged.model, reader.Required<std::string>("model"));
-  ASSAY_TRY(judged.prompt, reader.Required<Json>("prompt"));
-  ASSAY_TRY(judged.candidate.kernel, reader.Required<std::string>("kernel"));
-  ASSAY_TRY(judged.candidate.launch, reader.Required<std::string>("launch"));
-  ASSAY_TRY(judged.reply, reader.Required<std::string>("reply"));
-  ASSAY_TRY(const Json verdict_json, reader.Required<Json>("verdict"));
-  ASSAY_TRY(judged.verdict, verdict::VerdictFromJson(verdict_json, reader.PlaceOf("verdict")));
-  ASSAY_TRY_VOID(reader.Finish());
-  return judged;
+  return ReadJson<Judged>(json, place);
 }
 
 std::optional<verdict::Verdict> JudgementFolder::Find(const std::string& key) const {

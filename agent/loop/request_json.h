@@ -5,9 +5,15 @@
 #include <string>
 
 #include "agent/loop/generate.h"
-#include "base/json.h"
+#include "base/fields.h"
 
 namespace assay::loop {
+
+using StrategyWords = Words<StrategyKind::kRefine, StrategyKind::kSample, StrategyKind::kRestart,
+                            StrategyKind::kBeam>;
+using FeedbackWords = Words<prompts::FeedbackMode::kFull, prompts::FeedbackMode::kAggregate>;
+inline constexpr std::array<std::string_view, 3> kEfforts = {"quick", "standard", "thorough"};
+using EffortWords = WordsOf<campaign::Effort, kEfforts>;
 
 /// Schema assay.run/1. `settings` within it is what a replay needs to take the same course.
 Json RequestToJson(const GenerateRequest& request,

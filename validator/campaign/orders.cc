@@ -4,6 +4,7 @@
 #include <iterator>
 
 #include "validator/campaign/runner.h"
+#include "validator/findings/old_values.h"
 
 namespace assay::campaign {
 namespace {
@@ -47,20 +48,6 @@ void CompareSchedules(const TensorMap& plain, const TensorMap& other, const Orde
                                    .allowance = 0};
     Explain(order, name, finding);
     findings.push_back(std::move(finding));
-  }
-}
-
-/// What a thread does with an old value; not what it does to others.
-bool MayComeOfOldValues(const Finding& finding) {
-  switch (finding.kind) {
-    case FindingKind::kDataRace:
-    case FindingKind::kSameValueRace:
-    case FindingKind::kReadOnlyCacheWrite:
-    case FindingKind::kBarrierDivergence:
-    case FindingKind::kBarrierMisuse:
-      return false;
-    default:
-      return true;
   }
 }
 

@@ -15,51 +15,17 @@ constexpr std::size_t kMaxLiteral = 4096;
 // Values are spelled out in descriptions up to this many elements an input.
 constexpr std::int64_t kSpelledElements = 12;
 
-Json NumberToJson(double value) {
-  // Integers print without a fraction: ids=[0,0,1].
-  if (std::nearbyint(value) == value && std::fabs(value) < 0x1p53 &&
-      !(value == 0 && std::signbit(value))) {
-    return static_cast<std::int64_t>(value);
-  }
-  return AnyNumber::Write(value);
-}
-
-Json ProfileToJson(const Profile& profile) {
-  Json json = {{"kind", profile.kind}};
-  for (const auto& [name, value] : profile.parameters) json[name] = NumberToJson(value);
-  if (profile.kind == "literal") {
-    Json values = Json::array();
-    for (const double value : profile.literal) values.push_back(NumberToJson(value));
-    json["values"] = std::move(values);
-  }
-  return json;
-}
-
-Result<Profile> ProfileFromJson(const Json& json, const std::string& place) {
-  ASSAY_TRY(ObjectReader reader, ObjectReader::Of(json, place));
-  Profile profile;
-  ASSAY_TRY(profile.kind, reader.Required<std::string>("kind"));
-  if (profile.kind == "literal") {
-    ASSAY_TRY(const Json values, reader.Required<Json>("values"));
-    if (!values.is_array() || values.size() > kMaxLiteral) {
-      return Fail(ErrorKind::kMalformedInput, "must be an array of at most 4096 numbers",
-                  reader.PlaceOf("values"));
+/// Integers print without a fraction: ids=[0,0,1].
+struct PlainNumber : AnyNumber {
+  static Json Write(double value) {
+    if (std::nearbyint(value) == value && std::fabs(value) < 0x1p53 &&
+        !(value == 0 && std::signbit(value))) {
+      return static_cast<std::int64_t>(value);
     }
-    for (std::size_t i = 0; i < values.size(); ++i) {
-      ASSAY_TRY(const double value,
-                AnyNumber::Read(values[i], reader.PlaceOf("values") + "/" + std::to_string(i)));
-      profile.literal.push_back(value);
-    }
-    ASSAY_TRY_VOID(reader.Finish());
-    return profile;
+    return AnyNumber::Write(value);
   }
-  for (const auto& [key, value] : json.items()) {
-    if (key == "kind") continue;
-    ASSAY_TRY(const double number, AnyNumber::Read(value, reader.PlaceOf(key)));
-    profile.parameters[key] = number;
-  }
-  return profile;
-}
+};
+using Literal = ListOf<double, PlainNumber>;
 
 const Profile* FindGiven(const Case& value, const std::string& input) {
   const auto found = value.profiles.find(input);
@@ -86,7 +52,7 @@ std::string Spell(const Tensor& tensor) {
   std::string text = tensor.shape.empty() ? "" : "[";
   for (std::int64_t i = 0; i < tensor.elements; ++i) {
     if (i > 0) text += ",";
-    const Json number = NumberToJson(tensor.At(i));
+    const Json number = PlainNumber::Write(tensor.At(i));
     text += number.is_string() ? number.get<std::string>() : number.dump();
   }
   return text + (tensor.shape.empty() ? "" : "]");
@@ -98,43 +64,54 @@ std::int64_t BoundOf(const ops::TensorSpec& spec, const ops::AxisValues& axes) {
 }
 
 }  // namespace
+}  // namespace assay::cases
 
-Json ToJson(const Case& value) {
-  Json axes = Json::object();
-  for (const auto& [name, extent] : value.axes) axes[name] = extent;
-  Json json = {{"axes", std::move(axes)}, {"seed", value.seed}};
-  Json profiles = Json::object();
-  for (const auto& [input, profile] : value.profiles) profiles[input] = ProfileToJson(profile);
-  json["profiles"] = std::move(profiles);
-  json["origin"] = value.origin;
-  return json;
+namespace assay {
+
+/// Its kind, and beside it its parameters, or the values of a literal.
+template <>
+struct JsonForm<cases::Profile> {
+  static Json Write(const cases::Profile& profile) {
+    Json json = {{"kind", profile.kind}};
+    for (const auto& [name, value] : profile.parameters)
+      json[name] = cases::PlainNumber::Write(value);
+    if (profile.kind == "literal") json["values"] = cases::Literal::Write(profile.literal);
+    return json;
+  }
+  static Result<cases::Profile> Read(const Json& json, const std::string& place) {
+    ASSAY_TRY(ObjectReader reader, ObjectReader::Of(json, place));
+    cases::Profile profile;
+    ASSAY_TRY(profile.kind, reader.Required<std::string>("kind"));
+    if (profile.kind == "literal") {
+      ASSAY_TRY(const Json values, reader.Required<Json>("values"));
+      if (values.size() > cases::kMaxLiteral) {
+        return Fail(ErrorKind::kMalformedInput, "must be an array of at most 4096 numbers",
+                    reader.PlaceOf("values"));
+      }
+      ASSAY_TRY(profile.literal, cases::Literal::Read(values, reader.PlaceOf("values")));
+      ASSAY_TRY_VOID(reader.Finish());
+      return profile;
+    }
+    for (const auto& [key, value] : json.items()) {
+      if (key == "kind") continue;
+      ASSAY_TRY(profile.parameters[key], cases::PlainNumber::Read(value, reader.PlaceOf(key)));
+    }
+    return profile;
+  }
+};
+
+}  // namespace assay
+
+namespace assay::cases {
+
+static constexpr auto JsonFields(const Case*) {
+  using C = Case;
+  return std::tuple(Required("axes", &C::axes), Required("seed", &C::seed),
+                    Optional("profiles", &C::profiles), Optional("origin", &C::origin));
 }
-
+Json ToJson(const Case& value) { return WriteJson(value); }
 Result<Case> CaseFromJson(const Json& json, std::string place) {
-  ASSAY_TRY(ObjectReader reader, ObjectReader::Of(json, std::move(place)));
-  Case value;
-  ASSAY_TRY(const Json axes, reader.Required<Json>("axes"));
-  if (!axes.is_object()) {
-    return Fail(ErrorKind::kMalformedInput, "must be an object of axis values",
-                reader.PlaceOf("axes"));
-  }
-  for (const auto& [name, extent] : axes.items()) {
-    ASSAY_TRY(value.axes[name],
-              json_detail::Convert<std::int64_t>(extent, reader.PlaceOf("axes") + "/" + name));
-  }
-  ASSAY_TRY(value.seed, reader.Required<std::uint64_t>("seed"));
-  ASSAY_TRY(const Json profiles, reader.Optional<Json>("profiles", Json::object()));
-  if (!profiles.is_object()) {
-    return Fail(ErrorKind::kMalformedInput, "must be an object of profiles by input",
-                reader.PlaceOf("profiles"));
-  }
-  for (const auto& [input, profile] : profiles.items()) {
-    ASSAY_TRY(value.profiles[input],
-              ProfileFromJson(profile, reader.PlaceOf("profiles") + "/" + input));
-  }
-  ASSAY_TRY(value.origin, reader.Optional<std::string>("origin", ""));
-  ASSAY_TRY_VOID(reader.Finish());
-  return value;
+  return ReadJson<Case>(json, place);
 }
 
 std::string Describe(const Case& value, const ops::Instance& instance) {
@@ -162,7 +139,8 @@ std::string Describe(const Case& value, const ops::Instance& instance) {
     const Profile profile = given != nullptr ? *given : DefaultProfile(spec, instance.TypeOf(spec));
     std::string parameters;
     for (const auto& [name, number] : profile.parameters) {
-      parameters += (parameters.empty() ? "" : ",") + name + "=" + NumberToJson(number).dump();
+      parameters +=
+          (parameters.empty() ? "" : ",") + name + "=" + PlainNumber::Write(number).dump();
     }
     add(spec.name + "~" + profile.kind + (parameters.empty() ? "" : "(" + parameters + ")"));
     seeded = seeded || profile.kind != "literal";

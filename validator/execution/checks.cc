@@ -1,50 +1,37 @@
-// The monitors: one row each.
-#include "base/json.h"
-#include "validator/execution/execution.h"
+#include "validator/execution/json_fields.h"
 
 namespace assay {
 namespace {
 
-struct CheckRow {
-  std::string_view name;
-  bool Checks::* on;
-};
-constexpr CheckRow kChecks[] = {
-    {"bounds", &Checks::bounds},
-    {"initialisation", &Checks::initialisation},
-    {"race", &Checks::race},
-    {"barrier", &Checks::barrier},
-    {"coverage", &Checks::coverage},
-    {"order", &Checks::order},
-    {"shadow_values", &Checks::shadow_values},
-};
+constexpr std::array<std::string_view, 4> kPolicies = {"sequential", "permuted", "reversed",
+                                                       "priorities"};
 
 }  // namespace
 
+std::span<const std::string_view> JsonWords(const Schedule::Policy*) { return kPolicies; }
+
 std::string NotWatched(const Checks& asked, const Checks& watched) {
   std::string missing;
-  for (const CheckRow& row : kChecks) {
-    if (!(asked.*row.on) || watched.*row.on) continue;
-    if (!missing.empty()) missing += ", ";
-    missing += row.name;
-  }
+  const auto compare = [&](const auto& row) {
+    if (!(asked.*row.member) || watched.*row.member) return;
+    missing += (missing.empty() ? "" : ", ") + std::string(row.key);
+  };
+  std::apply([&](const auto&... row) { (compare(row), ...); },
+             JsonFields(static_cast<const Checks*>(nullptr)));
   return missing;
 }
 
-Json ToJson(const Checks& checks) {
-  Json json = Json::object();
-  for (const CheckRow& row : kChecks) json[std::string(row.name)] = checks.*row.on;
-  return json;
-}
-
+Json ToJson(const Checks& checks) { return WriteJson(checks); }
+Json ToJson(const OrderPair& pair) { return WriteJson(pair); }
+Json ToJson(const Schedule& schedule) { return WriteJson(schedule); }
 Result<Checks> ChecksFromJson(const Json& json, std::string place) {
-  ASSAY_TRY(ObjectReader reader, ObjectReader::Of(json, std::move(place)));
-  Checks checks;
-  for (const CheckRow& row : kChecks) {
-    ASSAY_TRY(checks.*row.on, reader.Required<bool>(std::string(row.name)));
-  }
-  ASSAY_TRY_VOID(reader.Finish());
-  return checks;
+  return ReadJson<Checks>(json, place);
+}
+Result<OrderPair> OrderPairFromJson(const Json& json, std::string place) {
+  return ReadJson<OrderPair>(json, place);
+}
+Result<Schedule> ScheduleFromJson(const Json& json, std::string place) {
+  return ReadJson<Schedule>(json, place);
 }
 
 }  // namespace assay

@@ -4,6 +4,8 @@
 #include <cmath>
 #include <numeric>
 
+#include "base/fields.h"
+
 namespace assay {
 namespace {
 
@@ -17,32 +19,61 @@ std::size_t BinOf(double allowances) {
   return static_cast<std::size_t>(std::clamp(octave, 0, static_cast<int>(ErrorProfile::kBins) - 1));
 }
 
-// Three digits: what is drawn needs no more.
-double Short(double value) {
-  if (value == 0 || !std::isfinite(value)) return 0;
-  const double scale = std::pow(10.0, 2 - std::floor(std::log10(std::fabs(value))));
-  return std::isfinite(scale) ? std::round(value * scale) / scale : value;
-}
-
-Result<double> Finite(const Json& json, const std::string& place) {
-  if (json.is_number()) {
-    if (const double value = json.get<double>(); std::isfinite(value) && value >= 0) return value;
+/// Three digits: what is drawn needs no more.
+struct Drawn {
+  static Json Write(double value) {
+    if (value == 0 || !std::isfinite(value)) return 0.0;
+    const double scale = std::pow(10.0, 2 - std::floor(std::log10(std::fabs(value))));
+    return std::isfinite(scale) ? std::round(value * scale) / scale : value;
   }
-  return Fail(ErrorKind::kMalformedInput, "must be a finite number, 0 or more", place);
-}
+  static Result<double> Read(const Json& json, const std::string& place) {
+    if (json.is_number()) {
+      if (const double value = json.get<double>(); std::isfinite(value) && value >= 0) return value;
+    }
+    return Fail(ErrorKind::kMalformedInput, "must be a finite number, 0 or more", place);
+  }
+};
 
-Result<GrowthPoint> PointFromJson(const Json& json, const std::string& place) {
-  if (!json.is_array() || json.size() != 4)
-    return Fail(ErrorKind::kMalformedInput, "must be [terms, error, typical, elements]", place);
-  GrowthPoint point;
-  ASSAY_TRY(point.terms, Finite(json[0], place));
-  ASSAY_TRY(point.error, Finite(json[1], place));
-  ASSAY_TRY(point.typical, Finite(json[2], place));
-  ASSAY_TRY(point.elements, Finite(json[3], place));
-  return point;
-}
+/// [terms, error, typical, elements]
+struct DrawnPoint {
+  static Json Write(const GrowthPoint& point) {
+    return Json::array({Drawn::Write(point.terms), Drawn::Write(point.error),
+                        Drawn::Write(point.typical), point.elements});
+  }
+  static Result<GrowthPoint> Read(const Json& json, const std::string& place) {
+    if (!json.is_array() || json.size() != 4)
+      return Fail(ErrorKind::kMalformedInput, "must be [terms, error, typical, elements]", place);
+    GrowthPoint point;
+    ASSAY_TRY(point.terms, Drawn::Read(json[0], place));
+    ASSAY_TRY(point.error, Drawn::Read(json[1], place));
+    ASSAY_TRY(point.typical, Drawn::Read(json[2], place));
+    ASSAY_TRY(point.elements, Drawn::Read(json[3], place));
+    return point;
+  }
+};
 
 }  // namespace
+
+static constexpr auto JsonFields(const ErrorProfile*) {
+  using E = ErrorProfile;
+  return std::tuple(
+      Required("output", &E::output), Required("histogram", &E::histogram),
+      Optional("where", &E::where), Required("rows", &E::rows), Required("columns", &E::columns),
+      Required<Between<std::int64_t, 0, E::kMostRows>>("map_rows", &E::map_rows),
+      Required<Between<std::int64_t, 0, E::kMostColumns>>("map_columns", &E::map_columns),
+      Required<ListOf<double, Drawn>>("map", &E::map),
+      Optional<ListOf<GrowthPoint, DrawnPoint>>("growth", &E::growth));
+}
+static Status JsonCheck(const ErrorProfile& profile, const ObjectReader& reader) {
+  if (profile.rows < profile.map_rows || profile.columns < profile.map_columns ||
+      profile.map.size() != static_cast<std::size_t>(profile.map_rows * profile.map_columns))
+    return Fail(ErrorKind::kMalformedInput, "must have map_rows times map_columns numbers",
+                reader.PlaceOf("map"));
+  if (profile.growth.size() > 64)
+    return Fail(ErrorKind::kMalformedInput, "must be an array of at most 64 points",
+                reader.PlaceOf("growth"));
+  return {};
+}
 
 ErrorProfile ErrorProfile::Of(std::string output, std::int64_t rows, std::int64_t columns) {
   ErrorProfile profile;
@@ -85,67 +116,9 @@ std::uint64_t ErrorProfile::elements() const {
 
 double ErrorProfile::Worst() const { return map.empty() ? 0 : *std::ranges::max_element(map); }
 
-Json ToJson(const ErrorProfile& profile) {
-  Json map = Json::array();
-  for (const double cell : profile.map) map.push_back(Short(cell));
-  Json growth = Json::array();
-  for (const GrowthPoint& point : profile.growth) {
-    growth.push_back(Json::array(
-        {Short(point.terms), Short(point.error), Short(point.typical), point.elements}));
-  }
-  return {{"output", profile.output},
-          {"histogram", profile.histogram},
-          {"where", profile.where},
-          {"rows", profile.rows},
-          {"columns", profile.columns},
-          {"map_rows", profile.map_rows},
-          {"map_columns", profile.map_columns},
-          {"map", std::move(map)},
-          {"growth", std::move(growth)}};
-}
-
+Json ToJson(const ErrorProfile& profile) { return WriteJson(profile); }
 Result<ErrorProfile> ErrorProfileFromJson(const Json& json, std::string place) {
-  ASSAY_TRY(ObjectReader reader, ObjectReader::Of(json, std::move(place)));
-  ErrorProfile profile;
-  ASSAY_TRY(profile.output, reader.Required<std::string>("output"));
-  ASSAY_TRY(const Json histogram, reader.Required<Json>("histogram"));
-  if (!histogram.is_array() || histogram.size() != ErrorProfile::kBins) {
-    return Fail(ErrorKind::kMalformedInput,
-                "must be an array of " + std::to_string(ErrorProfile::kBins) + " counts",
-                reader.PlaceOf("histogram"));
-  }
-  for (std::size_t i = 0; i < ErrorProfile::kBins; ++i) {
-    ASSAY_TRY(profile.histogram[i],
-              json_detail::Convert<std::uint64_t>(histogram[i], reader.PlaceOf("histogram")));
-  }
-  ASSAY_TRY(profile.where, reader.Optional<std::string>("where", ""));
-  ASSAY_TRY(profile.rows, reader.Required<std::int64_t>("rows"));
-  ASSAY_TRY(profile.columns, reader.Required<std::int64_t>("columns"));
-  ASSAY_TRY(profile.map_rows, reader.Required<std::int64_t>("map_rows"));
-  ASSAY_TRY(profile.map_columns, reader.Required<std::int64_t>("map_columns"));
-  ASSAY_TRY(const Json map, reader.Required<Json>("map"));
-  const auto within = [](std::int64_t value, std::int64_t most) {
-    return value >= 0 && value <= most;
-  };
-  if (!within(profile.map_rows, ErrorProfile::kMostRows) ||
-      !within(profile.map_columns, ErrorProfile::kMostColumns) || profile.rows < profile.map_rows ||
-      profile.columns < profile.map_columns || !map.is_array() ||
-      map.size() != static_cast<std::size_t>(profile.map_rows * profile.map_columns)) {
-    return Fail(ErrorKind::kMalformedInput, "must have map_rows times map_columns numbers",
-                reader.PlaceOf("map"));
-  }
-  for (const Json& cell : map) {
-    ASSAY_TRY(profile.map.emplace_back(), Finite(cell, reader.PlaceOf("map")));
-  }
-  ASSAY_TRY(const Json growth, reader.Optional<Json>("growth", Json::array()));
-  if (!growth.is_array() || growth.size() > 64)
-    return Fail(ErrorKind::kMalformedInput, "must be an array of at most 64 points",
-                reader.PlaceOf("growth"));
-  for (const Json& point : growth) {
-    ASSAY_TRY(profile.growth.emplace_back(), PointFromJson(point, reader.PlaceOf("growth")));
-  }
-  ASSAY_TRY_VOID(reader.Finish());
-  return profile;
+  return ReadJson<ErrorProfile>(json, place);
 }
 
 }  // namespace assay

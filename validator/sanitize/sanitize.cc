@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "validator/findings/old_values.h"
 #include "validator/sanitize/parts.h"
 
 namespace assay::sanitize {
@@ -13,20 +14,6 @@ constexpr std::size_t kShrunkFindings = 4;
 /// Values that a defect made up differ for that reason.
 bool ExplainsDifferences(const Finding& finding) {
   return FamilyOf(finding.kind) == "race" || finding.kind == FindingKind::kUninitialisedUse;
-}
-
-/// What a thread does with an old value; not what it does to others.
-bool MayComeOfOldValues(const Finding& finding) {
-  switch (finding.kind) {
-    case FindingKind::kDataRace:
-    case FindingKind::kSameValueRace:
-    case FindingKind::kReadOnlyCacheWrite:
-    case FindingKind::kBarrierDivergence:
-    case FindingKind::kBarrierMisuse:
-      return false;
-    default:
-      return true;
-  }
 }
 
 class Exploration {

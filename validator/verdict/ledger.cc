@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <numeric>
 
-#include "validator/verdict/read_json.h"
+#include "base/fields.h"
 
 namespace assay::verdict {
 namespace {
@@ -22,61 +22,33 @@ std::uint64_t Sum(const std::vector<LedgerRow>& rows, Member member) {
       [&](std::uint64_t sum, const LedgerRow& row) { return sum + member(row); });
 }
 
-Result<LeftOut> LeftOutFromJson(const Json& json, std::string place) {
-  ASSAY_TRY(ObjectReader reader, ObjectReader::Of(json, std::move(place)));
-  LeftOut out;
-  ASSAY_TRY(out.reason, reader.Required<std::string>("reason"));
-  ASSAY_TRY(out.example, reader.Optional<std::string>("example", ""));
-  ASSAY_TRY(out.count, reader.Required<std::uint64_t>("count"));
-  ASSAY_TRY_VOID(reader.Finish());
-  return out;
-}
-
-Result<LedgerRow> RowFromJson(const Json& json, std::string place) {
-  ASSAY_TRY(ObjectReader reader, ObjectReader::Of(json, std::move(place)));
-  LedgerRow row;
-  ASSAY_TRY(row.wave, reader.Required<std::string>("wave"));
-  ASSAY_TRY(row.planned, reader.Required<std::uint64_t>("planned"));
-  ASSAY_TRY(row.examined, reader.Required<std::uint64_t>("examined"));
-  ASSAY_TRY(row.left_out, ListFromJson<LeftOut>(reader, "left_out", LeftOutFromJson));
-  ASSAY_TRY_VOID(reader.Finish());
-  return row;
-}
-
-Result<AxisReach> AxisFromJson(const Json& json, std::string place) {
-  ASSAY_TRY(ObjectReader reader, ObjectReader::Of(json, std::move(place)));
-  AxisReach reach;
-  ASSAY_TRY(reach.axis, reader.Required<std::string>("axis"));
-  ASSAY_TRY(reach.whole, reader.Required<std::int64_t>("whole"));
-  ASSAY_TRY(reach.in_slices, reader.Optional<std::int64_t>("in_slices", 0));
-  ASSAY_TRY(reach.at_ends, reader.Required<std::int64_t>("at_ends"));
-  ASSAY_TRY(reach.domain, reader.Required<std::int64_t>("domain"));
-  ASSAY_TRY_VOID(reader.Finish());
-  return reach;
-}
-
-Result<LaunchReach> LaunchFromJson(const Json& json, std::string place) {
-  ASSAY_TRY(ObjectReader reader, ObjectReader::Of(json, std::move(place)));
-  LaunchReach reach;
-  ASSAY_TRY(reach.entry, reader.Required<std::string>("entry"));
-  ASSAY_TRY(reach.whole, reader.Required<std::uint64_t>("whole"));
-  ASSAY_TRY(reach.run, reader.Required<std::uint64_t>("run"));
-  ASSAY_TRY(reach.all, reader.Required<std::uint64_t>("all"));
-  ASSAY_TRY_VOID(reader.Finish());
-  return reach;
-}
-
-Result<Unreached> UnreachedFromJson(const Json& json, std::string place) {
-  ASSAY_TRY(ObjectReader reader, ObjectReader::Of(json, std::move(place)));
-  Unreached unreached;
-  ASSAY_TRY(unreached.what, reader.Required<std::string>("what"));
-  ASSAY_TRY(unreached.copies, reader.Required<std::uint64_t>("copies"));
-  ASSAY_TRY_VOID(reader.Finish());
-  return unreached;
-}
-
 }  // namespace
 
+static constexpr auto JsonFields(const LeftOut*) {
+  using L = LeftOut;
+  return std::tuple(Required("reason", &L::reason), Optional("example", &L::example),
+                    Required("count", &L::count));
+}
+static constexpr auto JsonFields(const LedgerRow*) {
+  using L = LedgerRow;
+  return std::tuple(Required("wave", &L::wave), Required("planned", &L::planned),
+                    Required("examined", &L::examined), Optional("left_out", &L::left_out));
+}
+static constexpr auto JsonFields(const AxisReach*) {
+  using A = AxisReach;
+  return std::tuple(Required("axis", &A::axis), Required("whole", &A::whole),
+                    Optional("in_slices", &A::in_slices), Required("at_ends", &A::at_ends),
+                    Required("domain", &A::domain));
+}
+static constexpr auto JsonFields(const LaunchReach*) {
+  using L = LaunchReach;
+  return std::tuple(Required("entry", &L::entry), Required("whole", &L::whole),
+                    Required("run", &L::run), Required("all", &L::all));
+}
+static constexpr auto JsonFields(const Unreached*) {
+  using U = Unreached;
+  return std::tuple(Required("what", &U::what), Required("copies", &U::copies));
+}
 LedgerRow& Ledger::Row(std::string_view wave) {
   const auto found = std::ranges::find(rows_, wave, &LedgerRow::wave);
   if (found != rows_.end()) return *found;
@@ -156,47 +128,21 @@ std::string Ledger::Qualification() const {
 }
 
 Json ToJson(const Ledger& ledger) {
-  Json rows = Json::array();
-  for (const LedgerRow& row : ledger.rows()) {
-    Json left_out = Json::array();
-    for (const LeftOut& out : row.left_out)
-      left_out.push_back({{"reason", out.reason}, {"example", out.example}, {"count", out.count}});
-    rows.push_back({{"wave", row.wave},
-                    {"planned", row.planned},
-                    {"examined", row.examined},
-                    {"left_out", std::move(left_out)}});
-  }
-  Json axes = Json::array();
-  for (const AxisReach& reach : ledger.axes()) {
-    axes.push_back({{"axis", reach.axis},
-                    {"whole", reach.whole},
-                    {"in_slices", reach.in_slices},
-                    {"at_ends", reach.at_ends},
-                    {"domain", reach.domain}});
-  }
-  Json launches = Json::array();
-  for (const LaunchReach& reach : ledger.launches()) {
-    launches.push_back(
-        {{"entry", reach.entry}, {"whole", reach.whole}, {"run", reach.run}, {"all", reach.all}});
-  }
-  Json unreached = Json::array();
-  for (const Unreached& each : ledger.unreached())
-    unreached.push_back({{"what", each.what}, {"copies", each.copies}});
-  return {{"rows", std::move(rows)},
-          {"axes", std::move(axes)},
-          {"launches", std::move(launches)},
-          {"unreached", std::move(unreached)}};
+  return {{"rows", WriteJson(ledger.rows())},
+          {"axes", WriteJson(ledger.axes())},
+          {"launches", WriteJson(ledger.launches())},
+          {"unreached", WriteJson(ledger.unreached())}};
 }
 
 Result<Ledger> LedgerFromJson(const Json& json, std::string place) {
+  using L = Ledger;
   ASSAY_TRY(ObjectReader reader, ObjectReader::Of(json, std::move(place)));
   Ledger ledger;
   // One without rows tells of no case: no judgement leaves such a one.
-  ASSAY_TRY_VOID(reader.Required<Json>("rows"));
-  ASSAY_TRY(ledger.rows_, ListFromJson<LedgerRow>(reader, "rows", RowFromJson));
-  ASSAY_TRY(ledger.axes_, ListFromJson<AxisReach>(reader, "axes", AxisFromJson));
-  ASSAY_TRY(ledger.launches_, ListFromJson<LaunchReach>(reader, "launches", LaunchFromJson));
-  ASSAY_TRY(ledger.unreached_, ListFromJson<Unreached>(reader, "unreached", UnreachedFromJson));
+  const auto rows =
+      std::tuple(Required("rows", &L::rows_), Optional("axes", &L::axes_),
+                 Optional("launches", &L::launches_), Optional("unreached", &L::unreached_));
+  ASSAY_TRY_VOID(ReadRows(rows, reader, ledger));
   ASSAY_TRY_VOID(reader.Finish());
   return ledger;
 }

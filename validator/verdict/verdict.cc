@@ -13,19 +13,11 @@ constexpr std::array<std::string_view, 4> kOutcomes = {"accepted", "refuted", "i
 constexpr std::array<std::string_view, 4> kStatuses = {"passed", "refuted", "inconclusive",
                                                        "skipped"};
 
+using CounterexampleForm = JsonThrough<&CounterexampleFromJson>;
+using LedgerForm = JsonThrough<&LedgerFromJson>;
+using ProfileForm = JsonThrough<&ErrorProfileFromJson>;
+
 }  // namespace
-}  // namespace assay::verdict
-
-namespace assay {
-template <>
-struct JsonForm<verdict::Counterexample> : JsonThrough<&verdict::CounterexampleFromJson> {};
-template <>
-struct JsonForm<verdict::Ledger> : JsonThrough<&verdict::LedgerFromJson> {};
-template <>
-struct JsonForm<ErrorProfile> : JsonThrough<&ErrorProfileFromJson> {};
-}  // namespace assay
-
-namespace assay::verdict {
 
 static constexpr std::span<const std::string_view> JsonWords(const Outcome*) { return kOutcomes; }
 static constexpr std::span<const std::string_view> JsonWords(const GateStatus*) {
@@ -36,8 +28,10 @@ static constexpr auto JsonFields(const GateResult*) {
   return std::tuple(
       Required("gate", &G::gate), Required("status", &G::status), Optional("reason", &G::reason),
       Optional("cases", &G::cases), Optional("steps", &G::steps), Optional("seeds", &G::seeds),
-      Optional("statistics", &G::statistics), Optional("counterexamples", &G::counterexamples),
-      Optional("seconds", &G::seconds), Sparse("errors", &G::errors));
+      Optional("statistics", &G::statistics),
+      Optional<ListOf<Counterexample, CounterexampleForm>>("counterexamples", &G::counterexamples),
+      Optional("seconds", &G::seconds),
+      Sparse<ListOf<ErrorProfile, ProfileForm>>("errors", &G::errors));
 }
 static constexpr auto JsonFields(const Verdict*) {
   using V = Verdict;
@@ -46,7 +40,7 @@ static constexpr auto JsonFields(const Verdict*) {
                     Optional("reason", &V::reason), Required("instance", &V::instance),
                     Required("engine", &V::engine), Optional("truth", &V::truth),
                     Required("unsafe_no_jail", &V::unsafe_no_jail), Optional("gates", &V::gates),
-                    Optional("ledger", &V::ledger));
+                    Optional<LedgerForm>("ledger", &V::ledger));
 }
 
 std::string_view Name(Outcome outcome) { return kOutcomes[static_cast<std::size_t>(outcome)]; }
