@@ -29,6 +29,7 @@ struct Request {
   std::string emit;
   std::string sign_key;
   std::uint64_t seed = 1;
+  std::optional<std::uint64_t> holdout_seed;
   std::size_t device_cases = 0;
   bool watch = false;
 };
@@ -112,13 +113,16 @@ Result<int> JudgeOnce(const Request& request, const ops::Instance& instance, Wor
   gates::Tools tools = bench.MakeTools();
   tools.progress = [&progress](const gates::Progress& step) { progress.On(step); };
   std::random_device entropy;
-  gates::Gatekeeper gatekeeper(
-      tools, {.effort = ParseEffort(request.effort),
-              .seed = request.seed,
-              .holdout_seed = [&entropy] { return (std::uint64_t{entropy()} << 32) | entropy(); },
-              .unsafe_no_jail = request.tools.unsafe_no_jail,
-              .device_cases = request.device_cases,
-              .regressions = {}});
+  gates::Gatekeeper gatekeeper(tools, {.effort = ParseEffort(request.effort),
+                                       .seed = request.seed,
+                                       .holdout_seed =
+                                           [&] {
+                                             return request.holdout_seed.value_or(
+                                                 (std::uint64_t{entropy()} << 32) | entropy());
+                                           },
+                                       .unsafe_no_jail = request.tools.unsafe_no_jail,
+                                       .device_cases = request.device_cases,
+                                       .regressions = {}});
   const gates::Judgement judgement = gatekeeper.Judge(instance, candidate);
   progress.Finish();
   if (!request.emit.empty() && judgement.vetted) {
@@ -185,9 +189,16 @@ void AddCheck(CLI::App& app, Session& session) {
       ->add_option("--format", request->format,
                    "text, or compiler: a line a finding, as editors read it.")
       ->check(CLI::IsMember({"text", "compiler"}));
-  command->add_option("--emit", request->emit,
-                      "Folder to write the kernel to, with its certificate and loaders, if it is "
-                      "accepted.");
+  CLI::Option* const emit =
+      command->add_option("--emit", request->emit,
+                          "Folder to write the kernel to, with its certificate and loaders, if it "
+                          "is accepted.");
+  command
+      ->add_option("--holdout-seed", request->holdout_seed,
+                   "Seed of the held-out cases, to see those of a verdict again. Default: the "
+                   "system's, which nobody can write a kernel for.")
+      ->check(WholeNumber())
+      ->excludes(emit);
   AddSignOption(*command, request->sign_key);
   AddWorkbenchOptions(*command, request->tools);
   CLI::Option* const json = command->add_flag("--json", session.json,

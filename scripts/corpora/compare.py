@@ -4,7 +4,8 @@
     scripts/corpora/compare.py before.jsonl after.jsonl
 
 Prints each candidate whose verdict differs: the outcome, or the first place where the documents differ. Exit status 1 if an outcome changed,
-0 otherwise.
+0 otherwise. Seeds of held-out cases are new in every judgement and not compared; where such cases refute, verdicts differ as these do, unless
+both were judged with one seed: judge.py ... -- --holdout-seed 5.
 """
 import json
 import sys
@@ -13,6 +14,10 @@ import sys
 def read(path):
     with open(path) as lines:
         verdicts = [json.loads(line) for line in lines]
+    for line in verdicts:
+        for gate in line.get("verdict", {}).get("gates", []):
+            if gate["gate"] == "holdout":
+                gate.pop("seeds", None)
     return {(line["name"], json.dumps(line["dtypes"], sort_keys=True), line["seed"]): line for line in verdicts}
 
 
