@@ -14,6 +14,7 @@ struct HostDim3 {
 };
 inline thread_local HostDim3 blockIdx, threadIdx, blockDim{1, 1, 1}, gridDim{1, 1, 1};
 #define __global__
+inline void __syncwarp() {}
 
 #define ASSAY_PRELUDE_TYPES_ONLY
 #include "assay/reference.cuh"

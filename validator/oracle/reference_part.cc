@@ -11,30 +11,36 @@ namespace {
 
 constexpr std::uint32_t kWarp = 32;
 
-/// Elements that each thread of a one-dimensional launch writes: there is a thread for each element of
+/// Which extent of its blocks counts what a launch has one of for each element or row: threads, or
+/// groups of lanes where blocks are [lanes, n].
+std::size_t UnitAxis(const Launch& launch) { return launch.block[1] > 1 ? 1 : 0; }
+
+/// Elements that each thread, or group of lanes, of a launch writes: there is one for each element of
 /// the leading axes (all of them, or all but the row's). Nothing where the grid fits no such reading.
-std::optional<std::int64_t> ElementsOfAThread(const Launch& launch, const Shape& shape) {
-  if (launch.grid[1] * launch.grid[2] * launch.block[1] * launch.block[2] != 1) return std::nullopt;
-  const std::int64_t threads = launch.block[0];
+std::optional<std::int64_t> ElementsOfAUnit(const Launch& launch, const Shape& shape) {
+  const bool lanes = UnitAxis(launch) == 1;
+  if (launch.grid[1] * launch.grid[2] * launch.block[2] != 1) return std::nullopt;
+  const std::int64_t units = launch.block[UnitAxis(launch)];
   std::int64_t inner = 1;
   for (std::size_t d = shape.size() + 1; d-- > 0;) {
     std::int64_t rows = 1;
     for (std::size_t i = 0; i < d; ++i) rows *= shape[i];
-    if ((rows + threads - 1) / threads == launch.grid[0]) return inner;
+    // Nobody has lanes for each element of a row.
+    const bool elements = d == shape.size() && d > 1;
+    if ((rows + units - 1) / units == launch.grid[0] && !(lanes && elements)) return inner;
     if (d > 0) inner *= shape[d - 1];
   }
   return std::nullopt;
 }
 
-/// The same threads in the smallest blocks that a grid has room for, so that little runs beside what
-/// is wanted. References know thread_index() alone.
-void MakeBlocksSmall(Launch& launch) {
+/// The same units in the smallest blocks of at least `units` that a grid has room for, so that little
+/// runs beside what is wanted. References know thread_index() and row_index() alone.
+void MakeBlocksSmall(Launch& launch, std::size_t axis, std::uint64_t units) {
   constexpr std::uint64_t kMostBlocks = 0x7fffffff;
-  const std::uint64_t all = std::uint64_t{launch.grid[0]} * launch.block[0];
-  std::uint64_t threads = 1;
-  while ((all + threads - 1) / threads > kMostBlocks) threads *= 2;
-  launch.block[0] = static_cast<std::uint32_t>(threads);
-  launch.grid[0] = static_cast<std::uint32_t>((all + threads - 1) / threads);
+  const std::uint64_t all = std::uint64_t{launch.grid[0]} * launch.block[axis];
+  while ((all + units - 1) / units > kMostBlocks) units *= 2;
+  launch.block[axis] = static_cast<std::uint32_t>(units);
+  launch.grid[0] = static_cast<std::uint32_t>((all + units - 1) / units);
 }
 
 bool WrittenBy(const Launch& launch, std::size_t buffer) {
@@ -61,17 +67,18 @@ bool CutToWanted(engine::Binding& binding, const facts::Facts* program, const Wa
       continue;
     if (engine::MayCut(execution, program, i) != engine::Cut::kIndependent) return false;
     const Launch whole = launch;
-    MakeBlocksSmall(launch);
+    const std::size_t axis = UnitAxis(whole);
+    MakeBlocksSmall(launch, axis, 1);
     std::set<std::uint64_t> blocks;
     for (const auto& [name, elements] : wanted) {
       const std::size_t buffer = binding.calls.front().buffer_of.find(name)->second;
       if (!WrittenBy(launch, buffer)) continue;
-      const auto inner = ElementsOfAThread(whole, ShapeOf(binding, name));
+      const auto inner = ElementsOfAUnit(whole, ShapeOf(binding, name));
       if (!inner) return false;
       std::set<std::uint64_t> mine;
       for (const std::int64_t index : elements) {
         if (mine.size() >= most) break;
-        mine.insert(static_cast<std::uint64_t>(index / *inner) / launch.block[0]);
+        mine.insert(static_cast<std::uint64_t>(index / *inner) / launch.block[axis]);
       }
       blocks.insert(mine.begin(), mine.end());
     }
@@ -82,17 +89,6 @@ bool CutToWanted(engine::Binding& binding, const facts::Facts* program, const Wa
 }
 
 namespace {
-
-// The same threads in blocks of one warp, where the grid has room for them.
-bool MakeBlocksWarps(Launch& launch) {
-  constexpr std::uint64_t kMostBlocks = 0x7fffffff;
-  if (launch.grid[1] * launch.grid[2] * launch.block[1] * launch.block[2] != 1) return false;
-  const std::uint64_t all = std::uint64_t{launch.grid[0]} * launch.block[0];
-  if (launch.block[0] <= kWarp || (all + kWarp - 1) / kWarp > kMostBlocks) return true;
-  launch.block[0] = kWarp;
-  launch.grid[0] = static_cast<std::uint32_t>((all + kWarp - 1) / kWarp);
-  return true;
-}
 
 // Near and far in turn: steps of about the golden section meet all, each far from those before.
 void Shuffle(std::vector<std::uint64_t>& warps, std::uint64_t seed) {
@@ -120,13 +116,16 @@ std::optional<std::vector<OutputWarps>> WarpsOf(engine::Binding& binding,
     for (const auto& [name, elements] : wanted) {
       const std::size_t buffer = binding.calls.front().buffer_of.find(name)->second;
       if (!WrittenBy(launch, buffer)) continue;
-      const auto inner = ElementsOfAThread(launch, ShapeOf(binding, name));
+      const auto inner = ElementsOfAUnit(launch, ShapeOf(binding, name));
       known = known && inner;
       if (inner) mine.push_back({.launch = i, .output = name, .inner = *inner, .warps = {}});
     }
-    if (!known || mine.empty() || !MakeBlocksWarps(launch)) continue;
+    if (!known || mine.empty()) continue;
+    const std::size_t axis = UnitAxis(launch);
+    const std::uint32_t of_warp = axis == 0 ? kWarp : std::max(kWarp / launch.block[0], 1u);
+    MakeBlocksSmall(launch, axis, std::min(of_warp, launch.block[axis]));
     for (OutputWarps& one : mine) {
-      const auto of_block = one.inner * static_cast<std::int64_t>(launch.block[0]);
+      const auto of_block = one.inner * static_cast<std::int64_t>(launch.block[axis]);
       for (const std::int64_t index : wanted.find(one.output)->second) {
         const auto warp = static_cast<std::uint64_t>(index / of_block);
         if (one.warps.empty() || one.warps.back() != warp) one.warps.push_back(warp);

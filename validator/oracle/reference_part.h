@@ -1,7 +1,7 @@
 // Which threads of a reference write which elements of its outputs, and running those alone.
 //
-// By convention a reference has one thread for each element of an output, or one for each row of it
-// (docs/ops.md); the grid tells which. What skipped threads would have done must not matter to the
+// By convention a reference has one thread for each element of an output, or one for each row of it,
+// or, in blocks of [lanes, n], so many lanes for each row (docs/ops.md); the grid tells which. What skipped threads would have done must not matter to the
 // others (engine::MayCut).
 #pragma once
 
@@ -26,7 +26,7 @@ bool CutToWanted(engine::Binding& binding, const facts::Facts* program, const Wa
 struct OutputWarps {
   std::size_t launch = 0;
   std::string output;
-  std::int64_t inner = 1;            ///< Elements of a thread.
+  std::int64_t inner = 1;            ///< Elements of a block.
   std::vector<std::uint64_t> warps;  ///< In the order of running them.
 };
 

@@ -91,18 +91,33 @@ namespace assay {
 ASSAY_DEVICE int64 thread_index() {
   return static_cast<int64>(blockIdx.x) * blockDim.x + threadIdx.x;
 }
+
+/// Where lanes share a row, because rows may be long and their elements share work: blocks are [lanes, n],
+/// lanes 1 or 32. This is the row, the lane, and a point that all lanes of the row reach before any goes on.
+ASSAY_DEVICE int64 row_index() {
+  return static_cast<int64>(blockIdx.x) * blockDim.y + threadIdx.y;
+}
+ASSAY_DEVICE int64 lane_index() { return threadIdx.x; }
+ASSAY_DEVICE int64 lane_count() { return blockDim.x; }
+ASSAY_DEVICE void sync_row() {
+  if (blockDim.x > 1) __syncwarp();
+}
 }  // namespace assay
 using assay::Decision;
 using assay::floor_div;
 using assay::floor_mod;
 using assay::greater;
 using assay::greater_or_equal;
+using assay::lane_count;
+using assay::lane_index;
 using assay::larger_of;
 using assay::lesser;
 using assay::lesser_or_equal;
 using assay::may_rescale;
 using assay::may_round_to;
 using assay::round_to;
+using assay::row_index;
 using assay::smaller_of;
+using assay::sync_row;
 using assay::thread_index;
 using assay::wrapped;
