@@ -45,7 +45,7 @@ explain() {
   said=$(tail -c 32768 | grep -v '^sudo: unable to resolve host' || true)
   says() { grep -qiE "$1" <<<"$said"; }
   room=$(little_room)
-  if says 'no space left|not enough free space|disk quota exceeded'; then
+  if says "no space left|(not|n't have) enough free space|disk quota exceeded"; then
     echo "$fallback: the disk is full (${room:-$(df -h --output=target,avail . | awk 'END { print $1 " has " $2 " left" }')}); free space and try again"
   elif says 'password is required|a terminal is required|not in the sudoers|not allowed to'; then
     echo "$fallback: this user may not use sudo here; run as root once, or let an administrator install them"

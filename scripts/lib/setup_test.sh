@@ -40,7 +40,7 @@ expect no_network 3 'there is no network' "$missing"
 stub apt-get 'case " $* " in *" install "*) echo "E: Unable to locate package some-package"; exit 100;; esac'
 stub sudo 'exec "$@"'
 expect old_distribution 3 'Debian 12, Ubuntu 24.04 or newer' "$missing"
-stub apt-get 'case " $* " in *" install "*) echo "E: You don'"'"'t have enough free space in /var/cache/apt/archives/."; echo "No space left on device"; exit 100;; esac'
+stub apt-get 'case " $* " in *" install "*) echo "E: You don'"'"'t have enough free space in /var/cache/apt/archives/."; exit 100;; esac'
 stub sudo 'exec "$@"'
 expect disk_full 3 'the disk is full' "$missing"
 stub apt-get 'echo "E: Could not get lock /var/lib/dpkg/lock-frontend" >&2; exit 100'
