@@ -4,6 +4,7 @@
 #
 #   scripts/bare_root.sh debian12                    the demo as root, then as an ordinary user with sudo, each on a root of its own
 #   scripts/bare_root.sh ubuntu24.04 --failures      what the set-up says without network, sudo, room on the disk, a wheel: a table
+#   scripts/bare_root.sh debian12 --failures -- no_sudo          some of its rows
 #   scripts/bare_root.sh debian12 --as user -- scripts/test.sh release -LE corpus
 #   scripts/bare_root.sh debian12 --keep it -- bash  a shell there; what it leaves is found again by --keep it
 #
@@ -195,6 +196,7 @@ failed=0
 expect() {
   local name=$1 words=$2 said status=0
   shift 2
+  case " ${only[*]} " in *" $name "*|"  ") ;; *) return 0 ;; esac
   said=$(
     while [ "$1" != -- ]; do
       case $1 in
@@ -219,6 +221,7 @@ expect() {
 
 make_base
 if [ -n "$failures" ]; then
+  only=("$@")
   expect no_network             'there is no network'                  --no-network -- scripts/demo.sh
   expect no_sudo                'is not root and has no sudo'          --as plain -- scripts/demo.sh
   expect disk_full_packages     'the disk is full'                     --disk 300m -- scripts/demo.sh
