@@ -15,9 +15,14 @@ say "fetching torch into .deps/torch (some 5 GB with what it brings along; PIP_I
 rm -rf .deps/torch
 python3 -m venv .deps/torch >"$log" 2>&1 \
   || { install_packages python3-venv; rm -rf .deps/torch; python3 -m venv .deps/torch >"$log" 2>&1; } \
-  || die "$(explain "$log" "no virtual environment could be made")"
-.deps/torch/bin/python3 -m pip install --quiet torch >"$log" 2>&1 \
-  || { rm -rf .deps/torch; tail -3 "$log" >&2; die "$(explain "$log" "pip could not fetch torch")"; }
+  || die "$(explain "no virtual environment could be made" <"$log")"
+# What it said is kept in memory: where the disk is full, a log is the first that is lost.
+said=$(.deps/torch/bin/python3 -m pip install --quiet torch 2>&1) || {
+  why=$(explain "pip could not fetch torch" <<<"$said")
+  rm -rf .deps/torch
+  tail -3 <<<"$said" >&2
+  die "$why"
+}
 .deps/torch/bin/python3 -c 'import torch.export' >"$log" 2>&1 \
   || { tail -3 "$log" >&2; die "the torch that was fetched cannot be imported"; }
 say "torch: $(.deps/torch/bin/python3 -c 'import torch; print(torch.__version__)') in .deps/torch"

@@ -25,28 +25,46 @@ ASSAY_FUZZ_PACKAGES=(clang-19 libclang-rt-19-dev)
 # Programs speak English, so that explain() knows what they say, whatever this machine's language is and whether it is installed.
 export LC_ALL=C.UTF-8
 
+# Where there is hardly any room left, and how much; or nothing. A full disk often keeps a program from saying so, for logs lie on it.
+little_room() {
+  local folder left
+  for folder in . "${TMPDIR:-/tmp}" /var/cache; do
+    left=$(df -k --output=avail "$folder" 2>/dev/null | tail -1 | tr -dc 0-9)
+    if [ -n "$left" ] && [ "$left" -lt $((32 * 1024)) ]; then
+      echo "$(df --output=target "$folder" | tail -1) has $left KiB left"
+      return 0
+    fi
+  done
+}
+
 # What a failed command said, by the cause that people can do something about: a table of what programs write, and what it means.
-# explain LOG FALLBACK
+# explain FALLBACK <WHAT_IT_SAID
 explain() {
-  local log=$1 fallback=$2
-  if grep -qiE 'no space left|not enough free space|disk quota exceeded' "$log"; then
-    echo "$fallback: the disk is full ($(df -h --output=target,avail . | tail -1 | tr -s ' ')); free space and try again"
-  elif grep -qiE 'temporary failure (in name )?resolv|could not resolve|name or service not known|network is unreachable|failed to establish a new connection|connection (refused|timed out)|unable to connect|could not connect' "$log"; then
-    echo "$fallback: there is no network; connect this machine, or set http_proxy and https_proxy"
-  elif grep -qiE 'no matching distribution|could not find a version' "$log"; then
-    echo "$fallback: NVIDIA has no such wheel for this machine ($(uname -m), $(python3 --version 2>&1)); install the CUDA Toolkit, or set CUDA_HOME to one"
-  elif grep -qiE 'certificate verify failed|ssl.*certificate' "$log"; then
-    echo "$fallback: the server's certificate is not trusted; install ca-certificates and set the clock"
-  elif grep -qiE 'could not get lock|unable to acquire the dpkg' "$log"; then
-    echo "$fallback: another package manager is at work; wait for it and try again"
-  elif grep -qiE 'unable to locate package|has no installation candidate' "$log"; then
-    echo "$fallback: $(grep -iEm1 'unable to locate package|has no installation candidate' "$log"); Debian 12, Ubuntu 24.04 or newer are needed"
-  elif grep -qiE 'password is required|a terminal is required|not in the sudoers|not allowed to' "$log"; then
+  local fallback=$1 said room
+  # A machine whose name stands in no table makes sudo warn, each time, and work.
+  said=$(tail -c 32768 | grep -v '^sudo: unable to resolve host' || true)
+  says() { grep -qiE "$1" <<<"$said"; }
+  room=$(little_room)
+  if says "no space left|(not|n't have) enough free space|disk quota exceeded"; then
+    echo "$fallback: the disk is full (${room:-$(df -h --output=target,avail . | awk 'END { print $1 " has " $2 " left" }')}); free space and try again"
+  elif says 'password is required|a terminal is required|not in the sudoers|not allowed to'; then
     echo "$fallback: this user may not use sudo here; run as root once, or let an administrator install them"
-  elif grep -qiE 'killed signal terminated|killed *\(program cc1plus\)|virtual memory exhausted|out of memory' "$log"; then
+  elif says 'temporary failure (in name )?resolv|could not resolve|name or service not known|network is unreachable|failed to establish a new connection|connection (refused|timed out)|unable to connect|could not connect'; then
+    echo "$fallback: there is no network; connect this machine, or set http_proxy and https_proxy"
+  elif says 'no matching distribution|could not find a version'; then
+    echo "$fallback: NVIDIA has no such wheel for this machine ($(uname -m), $(python3 --version 2>&1)); install the CUDA Toolkit, or set CUDA_HOME to one"
+  elif says 'certificate verify failed|ssl.*certificate'; then
+    echo "$fallback: the server's certificate is not trusted; install ca-certificates and set the clock"
+  elif says 'could not get lock|unable to acquire the dpkg'; then
+    echo "$fallback: another package manager is at work; wait for it and try again"
+  elif says 'unable to locate package|has no installation candidate'; then
+    echo "$fallback: $(grep -iEm1 'unable to locate package|has no installation candidate' <<<"$said"); Debian 12, Ubuntu 24.04 or newer are needed"
+  elif says 'killed signal terminated|killed *\(program cc1plus\)|virtual memory exhausted|out of memory'; then
     echo "$fallback: memory ran out; build with fewer jobs (CMAKE_BUILD_PARALLEL_LEVEL=1) or on a larger machine"
-  elif grep -qiE 'read-only file system|permission denied' "$log"; then
-    echo "$fallback: $(grep -iEm1 'read-only file system|permission denied' "$log")"
+  elif says 'read-only file system|permission denied'; then
+    echo "$fallback: $(grep -iEm1 'read-only file system|permission denied' <<<"$said")"
+  elif [ -n "$room" ]; then
+    echo "$fallback: the disk is full ($room); free space and try again"
   else
     echo "$fallback"
   fi
@@ -67,13 +85,17 @@ install_packages() {
   [ "$(id -u)" -eq 0 ] || command -v sudo >/dev/null \
     || die "these packages are missing, and this user is not root and has no sudo: apt-get install ${missing[*]}"
   say "installing from the distribution: ${missing[*]}"
-  local log
+  # sudo forgets variables, and with them the way out of a network that has proxies.
+  local log name surroundings=(DEBIAN_FRONTEND=noninteractive LC_ALL=C)
+  for name in http_proxy https_proxy no_proxy; do
+    [ -z "${!name:-}" ] || surroundings+=("$name=${!name}")
+  done
   log=$(mktemp) || die "cannot write to ${TMPDIR:-/tmp}: the disk is full or read-only"
-  as_root env DEBIAN_FRONTEND=noninteractive LC_ALL=C apt-get update -qq >"$log" 2>&1 \
-    || die "$(explain "$log" "apt-get could not fetch the lists of packages")"
+  as_root env "${surroundings[@]}" apt-get update -qq >"$log" 2>&1 \
+    || die "$(explain "apt-get could not fetch the lists of packages" <"$log")"
   # Lists that could not be fetched are warnings to apt-get; what lacks then is said by the next step, which knows both.
-  as_root env DEBIAN_FRONTEND=noninteractive LC_ALL=C apt-get install -y -qq --no-install-recommends "${missing[@]}" >>"$log" 2>&1 \
-    || { tail -5 "$log" >&2; die "$(explain "$log" "apt-get could not install ${missing[*]}")"; }
+  as_root env "${surroundings[@]}" apt-get install -y -qq --no-install-recommends "${missing[@]}" >>"$log" 2>&1 \
+    || { tail -5 "$log" >&2; die "$(explain "apt-get could not install ${missing[*]}" <"$log")"; }
   rm -f "$log"
 }
 
@@ -98,12 +120,16 @@ provide_cuda() {
     if [ ! -f "$ASSAY_CUDA_ROOT/include/nvrtc.h" ]; then
       install_packages python3 python3-pip
       say "no CUDA Toolkit found: taking NVRTC and its headers from NVIDIA's PyPI wheels into .deps/ (about 100 MB)"
-      local log
+      local said why
       mkdir -p .deps || die "cannot make .deps/ here: $PWD is full or read-only"
-      log=.deps/pip.log
-      python3 -m pip install --quiet --no-deps --upgrade --target .deps/cuda \
+      said=$(python3 -m pip install --quiet --no-deps --upgrade --target .deps/cuda \
         'nvidia-cuda-nvrtc==13.0.*' 'nvidia-cuda-runtime==13.0.*' 'nvidia-cuda-crt==13.0.*' 'nvidia-cuda-cccl==13.0.*' \
-        >"$log" 2>&1 || { rm -rf .deps/cuda; tail -3 "$log" >&2; die "$(explain "$log" "pip could not fetch NVRTC")"; }
+        2>&1) || {
+        why=$(explain "pip could not fetch NVRTC" <<<"$said")
+        rm -rf .deps/cuda
+        tail -3 <<<"$said" >&2
+        die "$why"
+      }
       [ -f "$ASSAY_CUDA_ROOT/include/nvrtc.h" ] \
         || die "NVIDIA's wheels lie otherwise than expected: there is no $ASSAY_CUDA_ROOT/include/nvrtc.h; install the CUDA Toolkit, or set CUDA_HOME to one"
     fi
@@ -117,7 +143,7 @@ configure() {
   local preset=$1; shift
   mkdir -p build || die "cannot make build/ here: $PWD is full or read-only"
   cmake --preset "$preset" -DASSAY_CUDA_ROOT="$ASSAY_CUDA_ROOT" "$@" >"build/$preset.configure.log" 2>&1 \
-    || { tail -20 "build/$preset.configure.log" >&2; die "$(explain "build/$preset.configure.log" "cmake failed")"; }
+    || { tail -20 "build/$preset.configure.log" >&2; die "$(explain "cmake failed" <"build/$preset.configure.log")"; }
 }
 
 # build PRESET [TARGET...]
@@ -128,7 +154,7 @@ build() {
   say "building (preset $preset; log in $log)"
   { cmake --preset "$preset" -DASSAY_CUDA_ROOT="$ASSAY_CUDA_ROOT" &&
     cmake --build --preset "$preset" ${1:+--target "$@"}; } >"$log" 2>&1 \
-    || { grep -nE 'error|Error|FAILED' "$log" | head -40 >&2; tail -20 "$log" >&2; die "$(explain "$log" "the build failed; see $log")"; }
+    || { grep -nE 'error|Error|FAILED' "$log" | head -40 >&2 || true; tail -20 "$log" >&2; die "$(explain "the build failed; see $log" <"$log")"; }
 }
 
 # say_skipped LOG: which tests of ctest's last run were skipped, and why.

@@ -361,9 +361,10 @@ void RaceDetector::Impl::Synchronise(const WarpAccess& access) {
   const Reach reach = access.order == Order::kVolatile ? Reach::kDevice : ReachOf(access.scope);
   const bool reads = access.kind == AccessKind::kRead ||
                      (access.kind == AccessKind::kReadWrite && access.returns_value);
-  for (int i = 0; i < kWarpSize; ++i) {
-    const int lane = access.reversed ? kWarpSize - 1 - i : i;
-    if ((access.lanes >> lane & 1u) == 0) continue;
+  for (LaneMask rest = access.lanes; rest != 0;) {
+    const int lane =
+        access.reversed ? kWarpSize - 1 - std::countl_zero(rest) : std::countr_zero(rest);
+    rest &= ~(LaneMask{1} << lane);
     const Location at{access.region, access.offsets[lane]};
     if (!strong) {
       sync.OnWeakWrite(at, access.bytes);

@@ -116,15 +116,19 @@ void SyncObjects::Take(WarpNumber warp, LaneMask lanes, const Messages& messages
   order_.Learn(warp, lanes, joined);
 }
 
-void SyncObjects::AddPending(WarpNumber warp, int lane, const Pending& read) {
+void SyncObjects::AddPending(WarpNumber warp, int lane, const Published& messages, Location at,
+                             std::uint32_t pc, bool narrow) {
   LaneState& state = Lane(warp, lane);
+  // Threads that spin read the same again and again: nothing is copied then.
   for (Pending& pending : state.pending) {
-    if (pending.messages->chain != read.messages->chain) continue;
-    if (pending.messages->version < read.messages->version) pending.messages = read.messages;
-    pending.at = read.at;
-    pending.pc = read.pc;
-    pending.time = read.time;
-    pending.narrow = read.narrow;
+    if (pending.messages != messages) {
+      if (pending.messages->chain != messages->chain) continue;
+      if (pending.messages->version < messages->version) pending.messages = messages;
+    }
+    pending.at = at;
+    pending.pc = pc;
+    pending.time = order_.NowOf(warp);
+    pending.narrow = narrow;
     return;
   }
   if (state.pending.size() == kPendingKept) {
@@ -138,7 +142,8 @@ void SyncObjects::AddPending(WarpNumber warp, int lane, const Pending& read) {
     }
     state.pending.erase(state.pending.begin());
   }
-  state.pending.push_back(read);
+  state.pending.push_back(
+      {.messages = messages, .at = at, .pc = pc, .time = order_.NowOf(warp), .narrow = narrow});
 }
 
 void SyncObjects::NoteRead(std::vector<Pending>& reads, const Published& messages, Location at) {
@@ -162,23 +167,34 @@ SyncObjects::Meetings SyncObjects::MeetingsOf(WarpNumber warp) {
 }
 
 /// What a fence knew is made a clock only when somebody is told.
-void SyncObjects::NoteFence(Meeting& meeting, WarpNumber warp, LaneMask lanes) {
-  constexpr std::size_t kFencesKept = 64;
-  auto& fresh = meeting.fresh_fences;
+void SyncObjects::NoteFence(const Meetings& meetings, WarpNumber warp, LaneMask lanes) {
   for (LaneMask rest = lanes; rest != 0;) {
     const int lane = std::countr_zero(rest);
-    Fenced fenced{order_.Take(warp, lane), rest & order_.Alike(warp, lane)};
+    const bool alone = (rest & (rest - 1)) == 0;
+    const Fenced fenced{order_.Take(warp, lane), alone ? rest : rest & order_.Alike(warp, lane)};
     rest &= ~fenced.lanes;
-    // A thread's later fence knows what its earlier one knew.
-    std::erase_if(fresh, [&](const Fenced& old) {
-      return old.snapshot.warp == warp && (old.lanes & ~fenced.lanes) == 0;
-    });
-    fresh.push_back(std::move(fenced));
+    for (Meeting* meeting : {meetings.of_block, meetings.of_warp}) NoteFenced(*meeting, fenced);
   }
+}
+
+void SyncObjects::NoteFenced(Meeting& meeting, const Fenced& fenced) {
+  constexpr std::size_t kFencesKept = 64;
+  auto& fresh = meeting.fresh_fences;
+  // A thread's later fence knows what its earlier one knew, and mostly takes its place.
+  std::size_t kept = 0;
+  for (std::size_t i = 0; i < fresh.size(); ++i) {
+    Fenced& old = fresh[i];
+    if (old.snapshot.warp == fenced.snapshot.warp && (old.lanes & ~fenced.lanes) == 0) continue;
+    if (kept != i) fresh[kept] = std::move(old);
+    ++kept;
+  }
+  fresh.resize(std::max(kept + 1, fresh.size()));
+  fresh[kept] = fenced;
+  fresh.resize(kept + 1);
   if (fresh.size() < kFencesKept) return;
   auto joined = std::make_shared<Clock>();
   if (meeting.more_fences != nullptr) joined->Join(*meeting.more_fences);
-  for (const Fenced& fenced : fresh) joined->Join(*order_.Export(fenced.snapshot, fenced.lanes));
+  for (const Fenced& one : fresh) joined->Join(*order_.Export(one.snapshot, one.lanes));
   meeting.more_fences = std::move(joined);
   fresh.clear();
 }
@@ -219,10 +235,9 @@ void SyncObjects::OnFence(WarpNumber warp, LaneMask lanes, bool acquires, bool r
   if (sequential) {
     sequential_fences_ = true;
     const Meetings meetings = MeetingsOf(warp);
-    for (Meeting* meeting : {meetings.of_block, meetings.of_warp}) {
+    for (Meeting* meeting : {meetings.of_block, meetings.of_warp})
       TakeReads(warp, lanes, meeting->reads);
-      NoteFence(*meeting, warp, lanes);
-    }
+    NoteFence(meetings, warp, lanes);
   }
   if (acquires) {
     for (LaneMask rest = lanes; rest != 0; rest &= rest - 1) {
@@ -377,9 +392,7 @@ void SyncObjects::OnStrongRead(WarpNumber warp, int lane, Location at, std::uint
   }
   // A wider acquiring fence may still come.
   if (messages != nullptr && (!acquires || reach != Reach::kDevice)) {
-    AddPending(
-        warp, lane,
-        {.messages = messages, .at = at, .pc = pc, .time = order_.NowOf(warp), .narrow = acquires});
+    AddPending(warp, lane, messages, at, pc, acquires);
   }
 }
 
@@ -580,8 +593,7 @@ void SyncObjects::MbarrierWait(Location at, WarpNumber warp, LaneMask lanes, boo
     return;
   }
   for (LaneMask rest = lanes; rest != 0; rest &= rest - 1)
-    AddPending(warp, std::countr_zero(rest),
-               {.messages = completed, .at = at, .time = order_.NowOf(warp)});
+    AddPending(warp, std::countr_zero(rest), completed, at, RaceDetector::Gap::kNowhere, false);
 }
 
 std::pair<WarpNumber, Time> SyncObjects::MbarrierAgent(Location at) {

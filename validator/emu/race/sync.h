@@ -229,7 +229,8 @@ class SyncObjects {
   bool Needed(const Message& message, BlockNumber block, Reach& needed) const;
   void Take(WarpNumber warp, LaneMask lanes, const Messages& messages, Reach reach,
             bool sequential = false);
-  void AddPending(WarpNumber warp, int lane, const Pending& read);
+  void AddPending(WarpNumber warp, int lane, const Published& messages, Location at,
+                  std::uint32_t pc, bool narrow);
   /// Which of those reads saw something that was published behind the access?
   std::optional<RaceDetector::Gap> GapAt(const LaneState& state, WarpNumber writer, int writer_lane,
                                          Time time, BlockNumber to) const;
@@ -284,7 +285,6 @@ class SyncObjects {
   /// Puts a clock that covers `before`, or begins with it, into a line of such.
   void Place(const ClockPtr& clock, const ClockPtr& before);
   Published* FindPublished(Location at) const;
-  void NoteFence(Meeting& meeting, WarpNumber warp, LaneMask lanes);
   void Break(Location at, std::uint32_t bytes);
   static void NoteRead(std::vector<Pending>& reads, const Published& messages, Location at);
   struct Meetings {
@@ -292,6 +292,8 @@ class SyncObjects {
     Meeting* of_warp = nullptr;
   };
   Meetings MeetingsOf(WarpNumber warp);
+  void NoteFence(const Meetings& meetings, WarpNumber warp, LaneMask lanes);
+  void NoteFenced(Meeting& meeting, const Fenced& fenced);
   void Meet(Meeting& meeting);
   void TakeReads(WarpNumber warp, LaneMask lanes, const std::vector<Pending>& reads);
   static void Collect(Phase& phase, BlockNumber block, Reach reach, const Clock& clock);
