@@ -103,6 +103,8 @@ def axes_of(op, generator, reach, examples):
 
 WIDTHS = {"i8": torch.int8, "u8": torch.uint8, "i16": torch.int16, "i32": torch.int32, "i64": torch.int64, "bool": torch.bool}
 
+EIGHT = {"f8e4m3": torch.float8_e4m3fn, "f8e5m2": torch.float8_e5m2}
+
 
 def integer(text, axes):
     """A C++ index expression over axes."""
@@ -153,6 +155,8 @@ def inputs_of(op, axes, generator, made=""):
             value = torch.randint(0, 2, shape, generator=generator)
         else:
             value = torch.randn(shape, generator=generator, dtype=torch.float64)
+        if spec["dtype"] in EIGHT:
+            value = value.to(EIGHT[spec["dtype"]])  # numbers that 8 bits hold
         found[name] = value.to(WIDTHS.get(spec["dtype"], torch.float64)).contiguous()
     return found
 

@@ -87,7 +87,7 @@ def properties(graph, kernels, op, atomics):
 POSITIVE = {"aten.log.default", "aten.log2.default", "aten.log10.default", "aten.sqrt.default", "aten.rsqrt.default", "aten.log1p.default"}
 THROUGH = {"aten._to_copy.default", "aten.clone.default", "aten.view.default", "aten.expand.default", "aten.permute.default",
            "aten.unsqueeze.default", "aten.squeeze.dims", "aten.alias.default", "aten.slice.Tensor", "aten.select.int", "getitem",
-           "aten.split_with_sizes.default"}  # fmt: skip
+           "aten.split_with_sizes.default", "aten._local_scalar_dense.default"}  # fmt: skip
 
 
 def shown(value):

@@ -14,6 +14,8 @@ from .graph import Refused
 NARROW = (torch.bfloat16, torch.float16)
 WIDE = (torch.bfloat16, torch.float16, torch.float32)
 EIGHT = (torch.float8_e4m3fn, torch.float8_e5m2)
+# What makes numbers of the default dtype where none is named.
+MAKERS = ("aten.full.default", "aten.scalar_tensor.default", "aten.arange.default", "aten.arange.start", "aten.arange.start_step", "aten.linspace.default")
 NAMES = {name: dtype for dtype, name in export.DTYPES.items()}
 
 
@@ -41,6 +43,8 @@ class Exact(torch.fx.Interpreter):
             return None
         exchange = lambda a: torch.float64 if a in (*WIDE, *EIGHT) else a  # noqa: E731
         args, kwargs = torch.utils._pytree.tree_map_only(torch.dtype, exchange, (args, kwargs))
+        if name in MAKERS and kwargs.get("dtype") is None and any(isinstance(a, float) for a in args):
+            kwargs = {**kwargs, "dtype": torch.float64}
         return super().call_function(target, args, kwargs)
 
     def call_module(self, target, args, kwargs):
