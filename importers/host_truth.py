@@ -26,6 +26,7 @@ typedef double bf16; typedef double f16; typedef double f32; typedef double f8e4
 static double infinity() { return INFINITY; }
 }
 struct e4m3 {};
+static double may_rescale(double x) { return x; }
 template <class U> double may_round_to(double x) { return x; }
 template <class U> double may_round_to(double x, double) { return x; }
 static double eight(double x) {

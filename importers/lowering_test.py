@@ -172,6 +172,11 @@ class Lowering(unittest.TestCase):
         source = 'def f(q: "bf16[h, n, d]", k: "bf16[h, m, d]", v: "bf16[h, m, d]"):\n    return F.scaled_dot_product_attention(q, k, v)\n'
         self.assertRegex(reference(source), r"may_round_to<T>\(\w+\[[^\]]+\], \w+\)")
 
+    def test_scores_of_products_may_be_kept_multiplied(self):
+        self.assertIn("may_rescale(", reference('def f(q: "f32[n, d]", k: "f32[m, d]"):\n    return torch.softmax(q @ k.T * 0.125, -1) @ k\n'))
+        self.assertNotIn("may_rescale(", reference('def f(q: "f32[n, d]", k: "f32[m, d]"):\n    return torch.softmax(q @ k.T * 0.125, -1)\n'))
+        self.assertNotIn("may_rescale(", reference('def f(x: "f32[n, d]"):\n    return torch.softmax(x * 2, -1)\n'))
+
     def test_a_sum_by_its_count_is_an_average(self):
         self.assertIn("average(", reference('def f(x: "f32[n, h]"):\n    return x.sum(-1) / x.shape[-1]\n'))
         self.assertNotIn("average(", reference('def f(x: "f32[n, h]"):\n    return x.sum(-1) / 7\n'))

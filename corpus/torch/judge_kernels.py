@@ -6,10 +6,12 @@
 A file of kernels/ holds one kernel with its launch plan in a comment. A line may end in `//~ TWIN: LINE`: the twin TWIN has
 LINE in its place, and is wrong: it cheats on precision, masks, ties or tails. The naive and the optimised kernel must be accepted at
 every dtype (with --first: at the op's first), each twin be refuted at the first. Prints a table; exit 1 where something came out otherwise.
+--write FILE keeps what was judged: a kernel whose text and op are those of a row of the file is not judged again at the same effort.
 Needs a Python with torch, as `assay import` does; --ops FOLDER takes ops that were imported before.
 """
 
 import argparse
+import hashlib
 import json
 import pathlib
 import re
@@ -57,6 +59,12 @@ def run(command):
 class Judge:
     def __init__(self, options):
         self.options, self.rows, self.failed = options, [], 0
+        self.known = {}
+        if options.write and pathlib.Path(options.write).exists():
+            document = json.loads(pathlib.Path(options.write).read_text())
+            for row in document["judged"]:
+                if "digest" in row:
+                    self.known[row["digest"], row["dtype"], row.get("effort", document["effort"])] = row
 
     def imported(self, name):
         folder = pathlib.Path(self.options.ops or self.options.out) / name
@@ -74,6 +82,12 @@ class Judge:
 
     def judge(self, name, op, candidate, what, dtype, wanted):
         start = time.monotonic()
+        texts = [p.read_bytes() for p in (op / "op.json", op / "reference.cu", candidate / "kernel.cu", candidate / "launch.json")]
+        digest = hashlib.sha256(b"\0".join(texts)).hexdigest()[:16]
+        before = self.known.get((digest, dtype, self.options.effort))
+        if before is not None and before["outcome"] == wanted:
+            self.rows.append({**before, "wanted": wanted})
+            return
         command = [self.options.assay, "check", str(candidate), "--op", str(op), "--effort", self.options.effort, "--json"]
         if dtype:
             command += ["--dtype", f"T={dtype}"]
@@ -82,9 +96,36 @@ class Judge:
         right = outcome == wanted
         self.failed += not right
         kinds = "" if outcome == "accepted" else document.get("reason", said.strip()[-200:])
-        self.rows.append({"problem": name, "kernel": what, "dtype": dtype, "outcome": outcome, "wanted": wanted, "reason": kinds})
+        self.rows.append(
+            {
+                "problem": name,
+                "kernel": what,
+                "dtype": dtype,
+                "effort": self.options.effort,
+                "outcome": outcome,
+                "wanted": wanted,
+                "reason": kinds[:160],
+                "digest": digest,
+            }
+        )
+        self.save()
         mark = "" if right else "   <<<"
         print(f"{name:24} {what:12} {dtype:8} {outcome:12} {time.monotonic() - start:5.1f} s  {kinds[:110]}{mark}", flush=True)
+
+    def save(self):
+        """What was judged, and what the file held of other kernels, dtypes and efforts."""
+        if not self.options.write:
+            return
+        of = lambda r: (r["problem"], r["kernel"], r["dtype"], r.get("effort", ""))  # noqa: E731
+        rows = {of(r): r for r in [*self.known.values(), *self.rows]}
+        document = {
+            "date": time.strftime("%Y-%m-%d"),
+            "chip": "none: the emulator",
+            "effort": self.options.effort,
+            "command": f"corpus/torch/judge_kernels.py --effort {self.options.effort}" + (" --first" if self.options.first else ""),
+            "judged": [rows[key] for key in sorted(rows)],
+        }
+        pathlib.Path(self.options.write).write_text(json.dumps(document, indent=1) + "\n")
 
     def problem(self, path):
         name = path.stem
@@ -123,9 +164,7 @@ def main():
     for path in sorted((HERE / "kernels").glob("*.cu")):
         if not options.names or path.stem in options.names:
             judge.problem(path)
-    if options.write:
-        document = {"date": time.strftime("%Y-%m-%d"), "chip": "none: the emulator", "effort": options.effort, "judged": judge.rows}
-        pathlib.Path(options.write).write_text(json.dumps(document, indent=1) + "\n")
+    judge.save()
     right = sum(r["wanted"] == r["outcome"] for r in judge.rows)
     print(f"{right} of {len(judge.rows)} as they should be")
     sys.exit(1 if judge.failed else 0)

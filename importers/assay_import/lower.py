@@ -16,6 +16,7 @@ from .complexes import Complexes
 from .moves import Moves
 from .products import Products
 from .values import (
+    HEAVY,
     Choice,
     Complex,
     Constant,
@@ -751,9 +752,13 @@ class Lowering(Complexes, Moves, Products):
         return unsqueezed(value, dims, len(x.shape)) if keep else value
 
     # --- softmax and its relatives
-    def softmax_parts(self, node, x, dim):
+    def softmax_parts(self, node, x, dim, kept=False):
+        """Largest, shifted, exponentials, sums. Attention's scores may be `kept` multiplied by log2(e), for powers of two: their scale
+        is multiplied in anyway. Without one, an fma takes the powers and rounds nothing more (docs/precision.md, "Casts")."""
         rank = len(x.shape)
         dim = dim % rank
+        if kept and x.cost >= HEAVY:
+            x = Pointwise(node.name + "_score", x.shape, "real", [x], lambda a: f"may_rescale({a})", node)
         largest = self.extreme(node, x, [dim], True, node.name + "_max")
         kept = unsqueezed(largest, [dim], rank)
         shifted = Pointwise(node.name + "_shifted", x.shape, "real", [x, kept], lambda a, m: f"{a} - {m}", node)
@@ -764,7 +769,7 @@ class Lowering(Complexes, Moves, Products):
     def lower_softmax(self, node, row):
         x = self.value(node.args[0])
         dim = int(node.args[1]) % len(x.shape)
-        _, _, weights, total = self.softmax_parts(node, x, dim)
+        _, _, weights, total = self.softmax_parts(node, x, dim, kept=feeds_product(node))
         kept = unsqueezed(total, [dim], len(x.shape))
         value = self.point(node, [weights, kept], lambda e, s: f"{e} / {s}", weight=2)
         value.softmax = (weights, total, dim)
@@ -930,6 +935,25 @@ class Lowering(Complexes, Moves, Products):
                 )
             )
         return out
+
+
+PASSES = ("aten._to_copy.default", "aten.view.default", "aten.expand.default", "aten.permute.default", "aten.clone.default", "aten.unsqueeze.default")
+
+
+def feeds_product(node):
+    """Is a softmax the left operand of a product, as attention's is?"""
+    waiting, seen = [node], set()
+    while waiting:
+        at = waiting.pop()
+        for user in at.users:
+            if user is None or user in seen:
+                continue
+            seen.add(user)
+            if user.target in ("aten.bmm.default", "aten.mm.default") and user.args[0] is at:
+                return True
+            if user.target in PASSES:
+                waiting.append(user)
+    return False
 
 
 def _get(items, position, default):

@@ -79,6 +79,7 @@ def load_module(path, name="problem"):
     path = pathlib.Path(path)
     spec = importlib.util.spec_from_file_location(name, path)
     module = importlib.util.module_from_spec(spec)
+    devices.enter()
     try:
         spec.loader.exec_module(module)
     except Refused:
@@ -393,7 +394,6 @@ def free_roots():
 def load(kind, path, function="", numbers=True):
     """The problem. `numbers`: are floats that a definition takes by value arguments, or constants?"""
     free_roots()
-    devices.enter()
     if kind == "torch":
         return torch_function(path, function)
     if kind == "kernelbench":

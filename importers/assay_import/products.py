@@ -555,7 +555,7 @@ class Products:
                 ],
                 node,
             )
-        _, _, weights, total = self.softmax_parts(node, scores, rank - 1)
+        _, _, weights, total = self.softmax_parts(node, scores, rank - 1, kept=True)
         kept = unsqueezed(total, [rank - 1], rank)
         normal = self.point(node, [weights, kept], lambda e, s: f"{e} / {s}", weight=2, shape=scores.shape, name=name + "_p")
         normal.softmax = (weights, total, rank - 1)

@@ -38,7 +38,6 @@ COMPUTED = {
     math.floor: ("aten.floor.default", {}),
     math.ceil: ("aten.ceil.default", {}),
     torch._sym_sqrt: ("aten.sqrt.default", {}),
-    torch.sym_sqrt: ("aten.sqrt.default", {}),
 }
 ITEM = "aten._local_scalar_dense.default"
 

@@ -13,6 +13,7 @@ import sympy
 from . import index
 
 CTYPE = {"real": "Real", "int": "int64", "bool": "Decision"}
+HEAVY = 100  # what a reduction costs
 ZERO_OF = {"real": "0", "int": "0", "bool": "false"}
 
 
@@ -214,7 +215,7 @@ class Reduction(Value):
         super().__init__(name, shape, kind, node)
         self.loops, self.start, self.step, self.parts = loops, start, step, parts
         self.finish, self.heavy, self.boundary = finish, heavy, boundary
-        self.cost = 100
+        self.cost = HEAVY
 
     def emit(self, body, indices):
         body.claim(self, indices)
