@@ -59,12 +59,11 @@ def run(command):
 class Judge:
     def __init__(self, options):
         self.options, self.rows, self.failed = options, [], 0
-        self.known = {}
+        self.before, self.known = [], {}
         if options.write and pathlib.Path(options.write).exists():
             document = json.loads(pathlib.Path(options.write).read_text())
-            for row in document["judged"]:
-                if "digest" in row:
-                    self.known[row["digest"], row["dtype"], row.get("effort", document["effort"])] = row
+            self.before = [{"effort": document["effort"], **row} for row in document["judged"]]
+            self.known = {(r["digest"], r["dtype"], r["effort"]): r for r in self.before if "digest" in r}
 
     def imported(self, name):
         folder = pathlib.Path(self.options.ops or self.options.out) / name
@@ -116,8 +115,8 @@ class Judge:
         """What was judged, and what the file held of other kernels, dtypes and efforts."""
         if not self.options.write:
             return
-        of = lambda r: (r["problem"], r["kernel"], r["dtype"], r.get("effort", ""))  # noqa: E731
-        rows = {of(r): r for r in [*self.known.values(), *self.rows]}
+        of = lambda r: (r["problem"], r["kernel"], r["dtype"], r["effort"])  # noqa: E731
+        rows = {of(r): r for r in [*self.before, *self.rows]}
         document = {
             "date": time.strftime("%Y-%m-%d"),
             "chip": "none: the emulator",
