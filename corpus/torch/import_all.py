@@ -113,6 +113,11 @@ def main():
         data.append({"set": path.stem, "problem": name, **measured})
         print(f"{path.stem:12} {name:26} {verdict:32} {judged}", file=sys.stderr, flush=True)
     if options.data:
+        file = pathlib.Path(options.data)
+        if options.names and file.exists():  # the others' stand
+            made = {(d["set"], d["problem"]) for d in data}
+            data = [d for d in json.loads(file.read_text())["problems"] if (d["set"], d["problem"]) not in made] + data
+            data.sort(key=lambda d: (d["set"], d["problem"]))
         document = {
             "date": datetime.date.today().isoformat(),
             "chip": "none: " + ("references in double, compiled by c++" if options.host else "the emulator"),
@@ -122,7 +127,7 @@ def main():
             "limit": LIMIT,
             "problems": data,
         }
-        pathlib.Path(options.data).write_text(json.dumps(document, indent=1) + "\n")
+        file.write_text(json.dumps(document, indent=1) + "\n")
     lines = ["| set | problem | | reference against torch, f64 |" + (" naive |" if options.judge else ""), "|---|---|---|---|" + ("---|" if options.judge else "")]
     lines += [f"| {s} | {n} | {d} | {v} |" + (f" {j} |" if options.judge else "") for s, n, d, v, j in rows]
     text = "\n".join(lines)
