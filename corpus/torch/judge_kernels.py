@@ -6,7 +6,7 @@
 A file of kernels/ holds one kernel with its launch plan in a comment. A line may end in `//~ TWIN: LINE`: the twin TWIN has
 LINE in its place, and is wrong: it cheats on precision, masks, ties or tails. The naive and the optimised kernel must be accepted at
 every dtype (with --first: at the op's first), each twin be refuted at the first. Prints a table; exit 1 where something came out otherwise.
---write FILE keeps what was judged: a kernel whose text and op are those of a row of the file is not judged again at the same effort.
+--table PAGE DATA writes a table of such a file between the marks of a page, and judges nothing. --write FILE keeps what was judged: a kernel whose text and op are those of a row of the file is not judged again at the same effort.
 Needs a Python with torch, as `assay import` does; --ops FOLDER takes ops that were imported before.
 """
 
@@ -20,6 +20,7 @@ import sys
 import time
 
 HERE = pathlib.Path(__file__).resolve().parent
+BEGIN, END = "<!-- kernels: begin -->", "<!-- kernels: end -->"
 MARK = re.compile(r"^(\s*)(.*?)\s*//~ (\w+): (.*)$")
 
 
@@ -147,7 +148,29 @@ class Judge:
                 self.judge(name, op, folder / twin, twin, choices[0], "refuted")
 
 
+def table(document):
+    """What was judged, a line a problem: the dtypes at which kernels came out as they should, and those at which they did not."""
+    lines = ["| problem | naive accepted at | optimised accepted at | twins refuted | otherwise |", "|---|---|---|---|---|"]
+    problems = {}
+    for row in document["judged"]:
+        problems.setdefault(row["problem"], []).append(row)
+    for name, rows in sorted(problems.items()):
+        right = [r for r in rows if r["outcome"] == r["wanted"]]
+        at = lambda what: ", ".join(sorted({r["dtype"] or "its own" for r in right if r["kernel"] == what})) or "-"  # noqa: E731
+        twins = ", ".join(sorted({r["kernel"] for r in right if r["wanted"] == "refuted"})) or "-"
+        other = "; ".join(f"{r['kernel']} {r['dtype']}: {r['outcome']}" for r in rows if r["outcome"] != r["wanted"]) or "-"
+        lines.append(f"| {name} | {at('naive')} | {at('optimised')} | {twins} | {other} |")
+    total = sum(r["outcome"] == r["wanted"] for r in document["judged"])
+    lines += ["", f"{total} of {len(document['judged'])} judgements as they should be."]
+    return "\n".join(lines)
+
+
 def main():
+    if sys.argv[1:2] == ["--table"]:
+        page, data = (pathlib.Path(a) for a in sys.argv[2:4])
+        head, rest = page.read_text().split(BEGIN)
+        page.write_text(head + BEGIN + "\n\n" + table(json.loads(data.read_text())) + "\n\n" + END + rest.split(END)[1])
+        return
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--assay", default=str(HERE.parent.parent / "build/release/bin/assay"))
     parser.add_argument("--python", default="", help="a Python with torch")

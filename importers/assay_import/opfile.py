@@ -459,7 +459,14 @@ def at_least_one(graph):
                 continue
             if isinstance(e, index.FloorDiv) and index.nonnegative(e.args[0] - e.args[1]):
                 continue
-            text = f"{index.code(e)} >= 1"
+            # a / b + c >= 1 where a >= (1 - c) b: without a quotient of what may be negative.
+            quotients = [part for part in sympy.Add.make_args(e) if isinstance(part, index.FloorDiv)]
+            rest = e - quotients[0] if len(quotients) == 1 else None
+            if rest is not None and rest.is_Integer:
+                above, below = quotients[0].args
+                text = f"{index.code(above, 1)} >= {index.code(sympy.expand((1 - rest) * below), 1)}"
+            else:
+                text = f"{index.code(e)} >= 1"
             if text not in texts:
                 texts.append(text)
     return texts
