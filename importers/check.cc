@@ -15,6 +15,8 @@ namespace {
 
 constexpr std::int64_t kLargestExtent = 24;
 constexpr std::int64_t kMostElements = 1 << 15;
+/// Where f32 arithmetic errs by t, f64 arithmetic errs by 2^-29 t, and 32 times that is told as 1e-12.
+constexpr double kOfTypical = 0x1p-24 / 1e-12;
 
 /// Elements of hexadecimal f64, little end first.
 Result<std::vector<double>> Doubles(const std::string& text, const std::string& place) {
@@ -48,8 +50,12 @@ void Compare(const std::string& name, const oracle::OutputTruth& truth,
     if (!std::isfinite(a) || !std::isfinite(b) || truth.exact) {
       worst = INFINITY;
     } else {
-      // Sums that cancel are as exact as what they are made of.
-      worst = std::max(worst, std::fabs(a - b) / std::max(std::fabs(b), scale));
+      // Sums that cancel are as exact as what they are made of: what f32 arithmetic would err by says how
+      // large that is.
+      const double made_of = i < truth.typical.size() && std::isfinite(truth.typical[i])
+                                 ? truth.typical[i] * kOfTypical
+                                 : 0;
+      worst = std::max(worst, std::fabs(a - b) / std::max({std::fabs(b), scale, made_of}));
     }
   }
   if (worst >= agreement.worst) {

@@ -172,6 +172,11 @@ class Lowering(unittest.TestCase):
         source = 'def f(q: "bf16[h, n, d]", k: "bf16[h, m, d]", v: "bf16[h, m, d]"):\n    return F.scaled_dot_product_attention(q, k, v)\n'
         self.assertRegex(reference(source), r"may_round_to<T>\(\w+\[[^\]]+\], \w+\)")
 
+    def test_scores_of_products_may_be_kept_multiplied(self):
+        self.assertIn("may_rescale(", reference('def f(q: "f32[n, d]", k: "f32[m, d]"):\n    return torch.softmax(q @ k.T * 0.125, -1) @ k\n'))
+        self.assertNotIn("may_rescale(", reference('def f(q: "f32[n, d]", k: "f32[m, d]"):\n    return torch.softmax(q @ k.T * 0.125, -1)\n'))
+        self.assertNotIn("may_rescale(", reference('def f(x: "f32[n, d]"):\n    return torch.softmax(x * 2, -1)\n'))
+
     def test_a_sum_by_its_count_is_an_average(self):
         self.assertIn("average(", reference('def f(x: "f32[n, h]"):\n    return x.sum(-1) / x.shape[-1]\n'))
         self.assertNotIn("average(", reference('def f(x: "f32[n, h]"):\n    return x.sum(-1) / 7\n'))
@@ -270,6 +275,58 @@ class Lowering(unittest.TestCase):
         sized = 'def f(x: "f32[n]"):\n    return x[x > 0]\n'
         self.assertIn("refused", imported(sized, value_only=True))
 
+    def test_numbers_taken_out_of_tensors_stay_numbers(self):
+        self.assertIn("* Real(s[0])", reference('def f(x: "f32[n]", s: "f32[1]"):\n    return x * s.item()\n').replace("float", "Real"))
+        # float() of a number that is computed asks for no value.
+        self.assertEqual(reference('def f(x: "f32[n]"):\n    return x / max(float(x.norm().item()), 1e-6)\n').count("__global__"), 1)
+        files = imported('def f(x: "f32[n, m]", k: "i64[1]"):\n    return torch.narrow(x, 1, k.item(), 3)\n')["files"]
+        op = json.loads(files["op.json"])
+        axis = op["inputs"]["k"]["domain"]["of"]
+        self.assertEqual(op["axes"][axis], {"type": "expr", "expression": "m - 2"})
+        sized = imported('def f(x: "f32[n]", k: "i64[1]"):\n    return x[: int(k.item())].sum()\n')["refused"]
+        self.assertIn("size depends on values", sized["what"])
+        chosen = imported('def f(x: "f32[n]", k: "i64[1]"):\n    return x if k.item() > 3 else -x\n')["refused"]
+        self.assertIn("--value-only", chosen["cure"])
+
+    def test_what_is_written_at_a_number_is_as_long_as_the_slice(self):
+        source = 'def f(x: "f32[n, m]", y: "f32[n, 4]", k: "i64[1]"):\n    s = int(k.item())\n    x[:, s : s + 4] = y\n    return x * 1\n'
+        self.assertIn("4 == y_1", json.dumps(json.loads(imported(source)["files"]["op.json"])).replace("y_1 == 4", "4 == y_1"))
+
+    def test_computed_indices_stay_below_what_they_index(self):
+        # How many of the offsets are not larger is at most how many there are: a constraint between two extents.
+        source = 'def f(w: "f32[4, h]", o: "i32[5] offsets of n", x: "f32[n]"):\n    at = (torch.arange(x.shape[0])[:, None] >= o[None, 1:-1]).sum(1)\n    return w[at] * x[:, None]\n'
+        op = json.loads(imported(source)["files"]["op.json"])
+        self.assertIn("o_0 - 2 < w_0", op["constraints"])
+        self.assertEqual(op["axes"]["w_0"]["type"], "var")
+        # A sum of numbers reaches as far as in the example: neither its terms nor what they index are then free.
+        source = 'def f(w: "f32[9, h]", c: "i64[n, 3] in 0..2"):\n    return w[c.sum(1)]\n'
+        axes = json.loads(imported(source)["files"]["op.json"])["axes"]
+        self.assertEqual((axes["w_0"]["type"], axes["c_1"]["type"], axes["n"]["type"]), ("const", "const", "var"))
+
+    def test_words_of_python_are_given_back(self):
+        with tempfile.TemporaryDirectory() as folder:
+            path = pathlib.Path(folder) / "problem.py"
+            path.write_text("import torch\ndef f(x: 'f32[n]'):\n    assert isinstance(0.5, float) and int('12') == 12 and max([3, 4]) == 4\n    return x * float(x.sum().item())\n")
+            self.assertIn("files", package.answer({"kind": "torch", "path": str(path), "function": "f"}))
+        self.assertIs(type(float("0.5")), float)
+
+    def test_devices_that_are_not_here_are_the_cpu(self):
+        source = 'def f(x: "f32[n]"):\n    with torch.device("cuda"):\n        y = torch.ones(x.shape[0])\n    return x.cuda() + y.to(torch.device("cuda:1")) + torch.zeros(1, device="cuda")\n'
+        self.assertIn("files", imported(source))
+
+    def test_arguments_by_keyword_and_left_out(self):
+        source = 'from typing import Optional\ndef f(x: "f32[n, h]", *, w: "f32[h]", b: "Optional[torch.Tensor]" = None, eps: float = 0.5):\n    return x * w + eps\n'
+        op = json.loads(imported(source)["files"]["op.json"])
+        self.assertEqual(list(op["inputs"]), ["x", "w"])
+
+    def test_gradients_that_the_function_takes_itself(self):
+        source = 'def f(x: "f32[n]"):\n    x = x.detach().requires_grad_(True)\n    torch.sin(x).sum().backward()\n    return x.grad\n'
+        self.assertIn("cos(", reference(source))
+
+    def test_a_median_is_an_element_and_its_index_is_refused(self):
+        self.assertIn("files", imported('def f(x: "f32[n, h]"):\n    return x.median(-1).values\n'))
+        self.assertIn("promises none", imported('def f(x: "f32[n, h]"):\n    return x.median(-1).indices\n')["refused"]["what"])
+
     def test_random_operators_are_refused_by_name(self):
         refused = imported('def f(x: "f32[n]"):\n    return x * torch.rand_like(x)\n')["refused"]
         self.assertIn("aten.rand_like.default draws random numbers", refused["what"])
@@ -326,6 +383,9 @@ class Truth(unittest.TestCase):
         "training": ["layer_norm_gradient", "max_pool_gradient"],
         "serving": ["cache_write", "ragged_mean", "int4_product", "segment_largest"],
         "spectral": ["fft_convolution", "transform_2d"],
+        "scalars": ["dynamic_scale", "window_at", "write_at", "bias_corrected", "polar_rope", "running_logsumexp", "middle_of_rows", "mean_by_index"],
+        "recurrent": ["gated_delta", "segsum"],
+        "packed": ["nf4_lookup", "fp8_tensorwise", "page_gather_scale"],
     }
 
     def test_references_compute_what_the_functions_do(self):

@@ -272,6 +272,11 @@ Result<Json> RunInJail(const Python& python, const Path& problem, Json request,
                 problem.string(), "see what the file does when it is loaded and called");
   }
   ASSAY_TRY(const std::string content, Content(answer.get()));
+  if (content.empty()) {
+    return Fail(ErrorKind::kMalformedInput,
+                "it ended the process that imports it before there was an answer", problem.string(),
+                "see what the file does when it is loaded and called");
+  }
   return ParseJson(content, "what the import of " + problem.string() + " answered");
 }
 

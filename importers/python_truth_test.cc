@@ -79,7 +79,7 @@ class PythonReference : public oracle::BenchTest<> {
     if (served_) return;
     served_ = true;
     bench_->oracle().Serve(std::make_unique<PythonTruth>(
-        find, RunOptions{.time = std::chrono::seconds(40),
+        find, RunOptions{.time = std::chrono::seconds(300),
                          .package = Path(ASSAY_SOURCE_DIR) / "importers"}));
   }
   void TearDown() override {

@@ -38,7 +38,7 @@ class HostileTorch : public ::testing::Test {
     if (!folder_.empty()) std::filesystem::remove_all(folder_);
   }
 
-  Result<Imported> Take(const std::string& text, int seconds = 120) {
+  Result<Imported> Take(const std::string& text, int seconds = 300) {
     std::ofstream(folder_ / "problem.py") << "import torch\n" << text;
     Problem problem{
         .kind = "torch", .source = folder_ / "problem.py", .function = "f", .name = "f"};
@@ -112,6 +112,59 @@ TEST_F(HostileTorch, PatchesThePackageToWriteElsewhere) {
       std::string(kSum));
   ASSERT_FALSE(imported);
   EXPECT_THAT(imported.error().message, HasSubstr("which no op has"));
+}
+
+TEST_F(HostileTorch, EndsTheProcessAsIfAllWereWell) {
+  const auto imported = Take("import os\ndef f(x: 'f32[n]'):\n    os._exit(0)\n");
+  ASSERT_FALSE(imported);
+  EXPECT_THAT(imported.error().message, HasSubstr("before there was an answer"));
+}
+
+TEST_F(HostileTorch, AnswersInThePackagesPlace) {
+  const auto imported = Take(
+      "import json, os\n"
+      "os.write(4, json.dumps({'files': {'op.json': '{}'}, 'told': {}}).encode())\n"
+      "os._exit(0)\n" +
+      std::string(kSum));
+  ASSERT_FALSE(imported);
+  EXPECT_THAT(imported.error().message, HasSubstr("has no reference"));
+}
+
+TEST_F(HostileTorch, FillsItsScratch) {
+  const auto imported =
+      Take("with open('/tmp/big', 'wb') as big:\n    while True: big.write(b'x' * (1 << 24))\n" +
+           std::string(kSum));
+  ASSERT_FALSE(imported);
+  EXPECT_THAT(imported.error().message, HasSubstr("the problem file cannot be loaded: OSError"));
+}
+
+TEST_F(HostileTorch, CallsItselfWithoutEnd) {
+  const auto imported = Take("def f(x: 'f32[n]'):\n    return f(x)\n");
+  ASSERT_FALSE(imported);
+  EXPECT_THAT(imported.error().message, HasSubstr("RecursionError"));
+}
+
+TEST_F(HostileTorch, KillsWhatItSees) {
+  const auto imported = Take(
+      "import os\n"
+      "for process in range(1, 400):\n"
+      "    try: os.kill(process, 9)\n"
+      "    except OSError: pass\n" +
+      std::string(kSum));
+  ASSERT_FALSE(imported);
+  EXPECT_THAT(imported.error().message, HasSubstr("ended the process that imports it (killed"));
+}
+
+TEST_F(HostileTorch, StartsThreadsWithoutEnd) {
+  const auto imported = Take(
+      "import threading, time\n"
+      "while True:\n"
+      "    threading.Thread(target=time.sleep, args=(1000,), daemon=True).start()\n" +
+          std::string(kSum),
+      30);
+  ASSERT_FALSE(imported);
+  EXPECT_THAT(imported.error().message,
+              ::testing::AnyOf(HasSubstr("thread"), HasSubstr("memory"), HasSubstr("within")));
 }
 
 }  // namespace

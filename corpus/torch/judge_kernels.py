@@ -6,10 +6,12 @@
 A file of kernels/ holds one kernel with its launch plan in a comment. A line may end in `//~ TWIN: LINE`: the twin TWIN has
 LINE in its place, and is wrong: it cheats on precision, masks, ties or tails. The naive and the optimised kernel must be accepted at
 every dtype (with --first: at the op's first), each twin be refuted at the first. Prints a table; exit 1 where something came out otherwise.
+--table PAGE DATA writes a table of such a file between the marks of a page, and judges nothing. --write FILE keeps what was judged: a kernel whose text and op are those of a row of the file is not judged again at the same effort.
 Needs a Python with torch, as `assay import` does; --ops FOLDER takes ops that were imported before.
 """
 
 import argparse
+import hashlib
 import json
 import pathlib
 import re
@@ -18,6 +20,7 @@ import sys
 import time
 
 HERE = pathlib.Path(__file__).resolve().parent
+BEGIN, END = "<!-- kernels: begin -->", "<!-- kernels: end -->"
 MARK = re.compile(r"^(\s*)(.*?)\s*//~ (\w+): (.*)$")
 
 
@@ -57,6 +60,11 @@ def run(command):
 class Judge:
     def __init__(self, options):
         self.options, self.rows, self.failed = options, [], 0
+        self.before, self.known = [], {}
+        if options.write and pathlib.Path(options.write).exists():
+            document = json.loads(pathlib.Path(options.write).read_text())
+            self.before = [{"effort": document["effort"], **row} for row in document["judged"]]
+            self.known = {(r["digest"], r["dtype"], r["effort"]): r for r in self.before if "digest" in r}
 
     def imported(self, name):
         folder = pathlib.Path(self.options.ops or self.options.out) / name
@@ -74,6 +82,12 @@ class Judge:
 
     def judge(self, name, op, candidate, what, dtype, wanted):
         start = time.monotonic()
+        texts = [p.read_bytes() for p in (op / "op.json", op / "reference.cu", candidate / "kernel.cu", candidate / "launch.json")]
+        digest = hashlib.sha256(b"\0".join(texts)).hexdigest()[:16]
+        before = self.known.get((digest, dtype, self.options.effort))
+        if before is not None and before["outcome"] == wanted:
+            self.rows.append({**before, "wanted": wanted})
+            return
         command = [self.options.assay, "check", str(candidate), "--op", str(op), "--effort", self.options.effort, "--json"]
         if dtype:
             command += ["--dtype", f"T={dtype}"]
@@ -82,9 +96,36 @@ class Judge:
         right = outcome == wanted
         self.failed += not right
         kinds = "" if outcome == "accepted" else document.get("reason", said.strip()[-200:])
-        self.rows.append({"problem": name, "kernel": what, "dtype": dtype, "outcome": outcome, "wanted": wanted, "reason": kinds})
+        self.rows.append(
+            {
+                "problem": name,
+                "kernel": what,
+                "dtype": dtype,
+                "effort": self.options.effort,
+                "outcome": outcome,
+                "wanted": wanted,
+                "reason": kinds[:160],
+                "digest": digest,
+            }
+        )
+        self.save()
         mark = "" if right else "   <<<"
         print(f"{name:24} {what:12} {dtype:8} {outcome:12} {time.monotonic() - start:5.1f} s  {kinds[:110]}{mark}", flush=True)
+
+    def save(self):
+        """What was judged, and what the file held of other kernels, dtypes and efforts."""
+        if not self.options.write:
+            return
+        of = lambda r: (r["problem"], r["kernel"], r["dtype"], r["effort"])  # noqa: E731
+        rows = {of(r): r for r in [*self.before, *self.rows]}
+        document = {
+            "date": time.strftime("%Y-%m-%d"),
+            "chip": "none: the emulator",
+            "effort": self.options.effort,
+            "command": f"corpus/torch/judge_kernels.py --effort {self.options.effort}" + (" --first" if self.options.first else ""),
+            "judged": [rows[key] for key in sorted(rows)],
+        }
+        pathlib.Path(self.options.write).write_text(json.dumps(document, indent=1) + "\n")
 
     def problem(self, path):
         name = path.stem
@@ -107,7 +148,29 @@ class Judge:
                 self.judge(name, op, folder / twin, twin, choices[0], "refuted")
 
 
+def table(document):
+    """What was judged, a line a problem: the dtypes at which kernels came out as they should, and those at which they did not."""
+    lines = ["| problem | naive accepted at | optimised accepted at | twins refuted | otherwise |", "|---|---|---|---|---|"]
+    problems = {}
+    for row in document["judged"]:
+        problems.setdefault(row["problem"], []).append(row)
+    for name, rows in sorted(problems.items()):
+        right = [r for r in rows if r["outcome"] == r["wanted"]]
+        at = lambda what: ", ".join(sorted({r["dtype"] or "its own" for r in right if r["kernel"] == what})) or "-"  # noqa: E731
+        twins = ", ".join(sorted({r["kernel"] for r in right if r["wanted"] == "refuted"})) or "-"
+        other = "; ".join(f"{r['kernel']} {r['dtype']}: {r['outcome']}" for r in rows if r["outcome"] != r["wanted"]) or "-"
+        lines.append(f"| {name} | {at('naive')} | {at('optimised')} | {twins} | {other} |")
+    total = sum(r["outcome"] == r["wanted"] for r in document["judged"])
+    lines += ["", f"{total} of {len(document['judged'])} judgements as they should be."]
+    return "\n".join(lines)
+
+
 def main():
+    if sys.argv[1:2] == ["--table"]:
+        page, data = (pathlib.Path(a) for a in sys.argv[2:4])
+        head, rest = page.read_text().split(BEGIN)
+        page.write_text(head + BEGIN + "\n\n" + table(json.loads(data.read_text())) + "\n\n" + END + rest.split(END)[1])
+        return
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--assay", default=str(HERE.parent.parent / "build/release/bin/assay"))
     parser.add_argument("--python", default="", help="a Python with torch")
@@ -123,9 +186,7 @@ def main():
     for path in sorted((HERE / "kernels").glob("*.cu")):
         if not options.names or path.stem in options.names:
             judge.problem(path)
-    if options.write:
-        document = {"date": time.strftime("%Y-%m-%d"), "chip": "none: the emulator", "effort": options.effort, "judged": judge.rows}
-        pathlib.Path(options.write).write_text(json.dumps(document, indent=1) + "\n")
+    judge.save()
     right = sum(r["wanted"] == r["outcome"] for r in judge.rows)
     print(f"{right} of {len(judge.rows)} as they should be")
     sys.exit(1 if judge.failed else 0)

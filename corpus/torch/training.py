@@ -87,3 +87,10 @@ def wasserstein(p: "f32[rows, columns] in 0.01..1", q: "f32[rows, columns] in 0.
     """Distance of two histograms: of their running sums."""
     p, q = p / p.sum(-1, keepdim=True), q / q.sum(-1, keepdim=True)
     return (p.cumsum(-1) - q.cumsum(-1)).abs().sum(-1)
+
+
+def avg_pool_gradient(x: "f32[batch, 3, 8, 9]", out: "f32[batch, 3, 5, 5]"):
+    """Gradient of average pooling, padding counted and not, derived."""
+    first = grad(lambda a: (F.avg_pool2d(a, 3, 2, 1) * out[:, :, :4]).sum())(x)
+    second = grad(lambda a: (F.avg_pool2d(a, 3, 2, 1, count_include_pad=False) * out[:, :, :4]).sum())(x)
+    return first, second

@@ -6,7 +6,7 @@ import sympy
 from . import index
 from .graph import Node, Refused
 from .table import VIEWS
-from .values import Choice, Complex, Literal, Pointwise, Reduction, View
+from .values import Choice, Complex, Literal, Pointwise, Reduction, View, broadcast
 
 # Operators that treat both parts alike.
 PARTWISE = {"add", "sub", "neg", "sum", "mean"}
@@ -65,6 +65,18 @@ class Complexes:
         shape = x.shape[:-1]
         return Complex(
             View(x, shape, lambda i: [*i, sympy.Integer(0)], node.name), View(x, shape, lambda i: [*i, sympy.Integer(1)], node.name)
+        )
+
+    def lower_complex_of(self, node, row):
+        a, b = (self.value(x) for x in node.args[:2])
+        spread = lambda v: View(v, node.shape, lambda i: broadcast(v, i, node.shape), node.name)  # noqa: E731
+        return Complex(spread(a), spread(b))
+
+    def lower_polar(self, node, row):
+        parts = [self.value(x) for x in node.args[:2]]
+        return Complex(
+            self.point(node, parts, lambda r, t: f"{r} * cos({t})", kind="real", weight=9, name=node.name + "_re"),
+            self.point(node, parts, lambda r, t: f"{r} * sin({t})", kind="real", weight=9, name=node.name + "_im"),
         )
 
     # --- Fourier transforms

@@ -10,8 +10,8 @@ import traceback
 import sympy
 import torch
 
-from . import index, recipes
-from .graph import Graph, InputSpec, Node, Refused, Tensor
+from . import index, recipes, scalars
+from .graph import Graph, InputSpec, Node, Refused, Tensor, Untold, walk
 
 DTYPES = {
     torch.bool: "bool",
@@ -49,6 +49,8 @@ KEPT = (
     "aten.square.default",
     "aten.lerp.Scalar",
     "aten.lerp.Tensor",
+    "aten.complex.default",
+    "aten.polar.default",
 )
 
 
@@ -99,7 +101,7 @@ class Traced(torch.nn.Module):
         return self.graph_module(*tensors)
 
 
-def program(problem, specialised=False, traced=False):
+def program(problem, specialised=False, traced=False, again=False):
     """The exported program, not decomposed yet, with the flat list of example tensors."""
     state = state_of(problem)
     flat = Flat(problem, [n for n, _, _ in state])
@@ -127,6 +129,13 @@ def program(problem, specialised=False, traced=False):
             return exported, tensors, state, which
         except Exception as error:  # noqa: BLE001 - a problem's code may raise anything
             first = first or error
+            if on_data(error) and not again:
+                # Python's own words for numbers ask for values that they do not need.
+                with scalars.taught(problem.function):
+                    try:
+                        return program(problem, specialised, traced, again=True)
+                    except Refused:
+                        break
             if on_data(error):
                 break
     raise explained(first, str(first).strip() or type(first).__name__)
@@ -456,8 +465,9 @@ def whole(problem, specialised=False):
         exported, tensors, state, how = program(problem, specialised)
         lowered = exported.run_decompositions(decompositions())
     except (NotImplementedError, RuntimeError, Refused) as error:
-        # What torch.func wraps around tensors stays in the program, and can neither be read nor copied with it.
-        if not any(word in str(error) for word in ("TensorWrapper", "data pointer", "storage")):
+        # What torch.func wraps around tensors stays in the program, and can neither be read nor copied with it; and a function
+        # that derives by itself needs tensors that record what is done with them.
+        if not any(word in str(error) for word in ("TensorWrapper", "data pointer", "storage", "require grad", "constant's list")):
             raise
         exported, tensors, state, how = program(problem, specialised, traced=True)
         lowered = exported.run_decompositions(decompositions())
@@ -486,6 +496,10 @@ def whole(problem, specialised=False):
     def converted(a):
         if isinstance(a, torch.fx.Node):
             value = a.meta.get("val")
+            if a in nodes:
+                return nodes[a]
+            if scalars.of_values(value, converter.names):
+                return Untold()
             if isinstance(value, torch.SymInt):
                 return converter.integer(value.node.expr)
             if isinstance(value, torch.SymFloat):
@@ -502,6 +516,12 @@ def whole(problem, specialised=False):
         if isinstance(a, (torch.device, torch.layout, torch.memory_format)):
             return None
         return a
+
+    def take(node, made):
+        for used in walk([made.args, made.kwargs]):
+            used.users.append(made)
+        nodes[node] = made
+        order.append(made)
 
     for node in lowered.graph.nodes:
         if node.op == "placeholder":
@@ -530,11 +550,9 @@ def whole(problem, specialised=False):
         elif node.op == "call_function":
             value = node.meta.get("val")
             if isinstance(value, (torch.SymInt, torch.SymFloat, torch.SymBool, int, float, bool)):
-                if "_local_scalar_dense" in str(node.target):
-                    raise Refused(
-                        "aten._local_scalar_dense.default reads a value on the host (.item())",
-                        VALUES_CURE,
-                    )
+                made = scalars.node_of(node, converter.names, converted)
+                if made is not None:
+                    take(node, made)
                 continue
             target = "getitem" if node.target.__name__ == "getitem" else str(node.target)
             if target.startswith(("aten._assert", "aten.sym_", "aten._check")):
@@ -549,12 +567,7 @@ def whole(problem, specialised=False):
                 text,
                 line,
             )
-            from .graph import walk
-
-            for used in walk([made.args, made.kwargs]):
-                used.users.append(made)
-            nodes[node] = made
-            order.append(made)
+            take(node, made)
         elif node.op == "get_attr":
             raise Refused("control flow on data (torch.cond, map, scan)", "write it with torch.where or a loop of fixed length")
         elif node.op == "output":

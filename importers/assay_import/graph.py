@@ -47,6 +47,10 @@ class Node:
         return self.meta.dtype
 
 
+class Untold:
+    """A number that values decide in a way that has no row: the end of a slice, say, which nobody reads where its length is known."""
+
+
 @dataclass
 class InputSpec:
     """An argument of the function, or a parameter or buffer of its module."""

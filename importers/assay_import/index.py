@@ -59,9 +59,12 @@ def nonnegative(e):
         return bool(e >= 0)
     shifted = {s: s + 1 for s in e.free_symbols if s.is_positive}
     e = sympy.expand(e.xreplace(shifted)) if shifted else e
-    return all(
-        sympy.Mul.make_args(t)[0].is_nonnegative if not t.is_number else bool(t >= 0) for t in sympy.Add.make_args(e)
-    ) and not any(_is_negative(t) for t in sympy.Add.make_args(e))
+    return all(not _is_negative(t) and all(_factor_nonnegative(f) for f in sympy.Mul.make_args(t)) for t in sympy.Add.make_args(e))
+
+
+def _factor_nonnegative(factor):
+    # A quotient is at least 0 where its numerator is: windows that do not fit have extents below 1.
+    return nonnegative(factor.args[0]) if isinstance(factor, FloorDiv) else bool(factor.is_nonnegative)
 
 
 def _is_negative(term):

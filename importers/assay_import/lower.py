@@ -10,12 +10,13 @@ import re
 import sympy
 
 from . import index
-from .graph import Node, Refused, Tensor
+from .graph import Node, Refused, Tensor, Untold
 from .table import OPERATORS
 from .complexes import Complexes
 from .moves import Moves
 from .products import Products
 from .values import (
+    HEAVY,
     Choice,
     Complex,
     Constant,
@@ -28,6 +29,7 @@ from .values import (
     View,
     ZERO_OF,
     cast_text,
+    highest,
     is_exact,
     kind_of,
     real_text,
@@ -35,6 +37,7 @@ from .values import (
     unsqueezed,
 )
 
+SIZES_CURE = "keep it a tensor: torch.where instead of if, masks instead of sizes"
 WRAPPED = {"i8": "signed char", "u8": "unsigned char", "i16": "short", "u16": "unsigned short", "i32": "int", "u32": "unsigned"}
 COMPARISONS = re.compile(r"aten\.(eq|ne|lt|le|gt|ge|logical_\w+|isnan|isinf)\.")
 
@@ -82,6 +85,8 @@ class Lowering(Complexes, Moves, Products):
             return Literal(x, kind if kind in ("real",) else "real")
         if isinstance(x, (int, sympy.Expr)):
             return Literal(x, kind or "int")
+        if isinstance(x, Untold):
+            raise Refused("a number that values decide is used as a size, or computed in a way that is not lowered", SIZES_CURE)
         raise Refused(f"an argument of the kind {type(x).__name__} is not understood")
 
     def point(self, node, parts, text, kind=None, exact=False, weight=1, shape=None, name=None, dtype=None):
@@ -195,6 +200,17 @@ class Lowering(Complexes, Moves, Products):
         kind = kind_of(node.dtype)
         if kind == "int" and "real" in kinds:
             kind = "real"
+        if isinstance(alpha, Node):
+            factor, times = self.value(alpha), y
+            y = Pointwise(
+                node.name + "_scaled",
+                node.shape,
+                kind,
+                [factor, times],
+                lambda a, b: f"{cast_text(a, factor.kind, kind)} * {cast_text(b, times.kind, kind)}",
+                node,
+            )
+            alpha, kinds[1] = 1, kind
         one = alpha in (1, 1.0)
         if kind == "bool":
             return self.point(node, [x, y], lambda a, b: f"{a} || {b}", kind="bool", exact=True)
@@ -209,6 +225,10 @@ class Lowering(Complexes, Moves, Products):
             return out
 
         value = self.point(node, [x, y], text, kind=kind)
+        if kind == "int" and one and sign == "+" and None not in (highest(x), highest(y)):
+            value.highest = highest(x) + highest(y)
+        if kind == "int" and one and sign == "-" and isinstance(y, Literal) and highest(x) is not None:
+            value.highest = highest(x) - highest(y)
         if sign == "-" and one:
             value.difference = (x, y)
         return value
@@ -318,7 +338,10 @@ class Lowering(Complexes, Moves, Products):
                 out = f"min({out}, {limit})" if kind == "real" else f"smaller_of({out}, {limit})"
             return out
 
-        return self.point(node, parts, text, kind=kind, exact=True)
+        value = self.point(node, parts, text, kind=kind, exact=True)
+        if high is not None and kind == "int":
+            value.highest = highest(parts[-1])
+        return value
 
     def point_clamp(self, node, row):
         return self.bounds(node, _get(node.args, 1, node.kwargs.get("min")), _get(node.args, 2, node.kwargs.get("max")))
@@ -415,9 +438,11 @@ class Lowering(Complexes, Moves, Products):
         if source == target:
             if source != "real":
                 if node.dtype in WRAPPED and source == "int":
-                    return self.point(
+                    value = self.point(
                         node, [x], lambda a: f"int64(static_cast<{WRAPPED[node.dtype]}>({a}))", exact=True, weight=0
                     )
+                    value.highest = highest(x)
+                    return value
                 return renamed(x, node)
             before = node.args[0].dtype
             if kind_of(before) == "real" and not narrows(before, node.dtype) or not self.boundary(node.dtype):
@@ -437,6 +462,9 @@ class Lowering(Complexes, Moves, Products):
         name = node.target.split(".")[1]
         number = {"full": 1, "full_like": 1, "scalar_tensor": 0}.get(name)
         number = node.args[number] if number is not None else {"ones_like": 1}.get(name, 0)
+        if isinstance(number, Node):
+            wanted = kind_of(node.dtype)
+            return View(self.as_kind(self.value(number), wanted), node.shape, lambda indices: [], node.name)
         value = Literal(number, kind_of(node.dtype))
         if value.kind == "real" and isinstance(number, bool):
             value.number = int(number)
@@ -476,6 +504,11 @@ class Lowering(Complexes, Moves, Products):
         )
         value.exact = is_exact(x)
         return value
+
+    def lower_item(self, node, row):
+        x = self.value(node.args[0])
+        rank = len(x.shape)
+        return View(x, [], lambda i: [sympy.Integer(0)] * rank, node.name)
 
     def lower_nothing(self, node, row):
         return None
@@ -538,14 +571,16 @@ class Lowering(Complexes, Moves, Products):
 
     def lower_sum(self, node, row):
         x = self.value(node.args[0])
+        source = x.kind
         if x.kind != "real" and kind_of(node.dtype) == "real" or x.kind == "bool":
-            source = x.kind
             target = kind_of(node.dtype)
             x = Pointwise(node.name + "_term", x.shape, target, [x], lambda a: cast_text(a, source, target), node, weight=0)
         dims = self.dims_of(node, 1, len(x.shape))
         keep = bool(_get(node.args, 2, node.kwargs.get("keepdim", False)))
         value = self.sum_of(node, x, dims, node.name)
         value.is_sum = True
+        if source == "bool":
+            value.highest = index.product([x.shape[d] for d in dims])  # how many there are
         value = unsqueezed(value, dims, len(x.shape)) if keep else value
         return self.finished(node, value)
 
@@ -645,6 +680,7 @@ class Lowering(Complexes, Moves, Products):
 
         value.emit = emit
         value.exact = True
+        value.highest = x.shape[dims[0]] - 1
         return unsqueezed(value, dims, rank) if keep else value
 
     def choice(self, node, x, dim, shape, largest, ordered=True, keep=False, first=False):
@@ -716,9 +752,13 @@ class Lowering(Complexes, Moves, Products):
         return unsqueezed(value, dims, len(x.shape)) if keep else value
 
     # --- softmax and its relatives
-    def softmax_parts(self, node, x, dim):
+    def softmax_parts(self, node, x, dim, kept=False):
+        """Largest, shifted, exponentials, sums. Attention's scores may be `kept` multiplied by log2(e), for powers of two: their scale
+        is multiplied in anyway. Without one, an fma takes the powers and rounds nothing more (docs/precision.md, "Casts")."""
         rank = len(x.shape)
         dim = dim % rank
+        if kept and x.cost >= HEAVY:
+            x = Pointwise(node.name + "_score", x.shape, "real", [x], lambda a: f"may_rescale({a})", node)
         largest = self.extreme(node, x, [dim], True, node.name + "_max")
         kept = unsqueezed(largest, [dim], rank)
         shifted = Pointwise(node.name + "_shifted", x.shape, "real", [x, kept], lambda a, m: f"{a} - {m}", node)
@@ -729,7 +769,7 @@ class Lowering(Complexes, Moves, Products):
     def lower_softmax(self, node, row):
         x = self.value(node.args[0])
         dim = int(node.args[1]) % len(x.shape)
-        _, _, weights, total = self.softmax_parts(node, x, dim)
+        _, _, weights, total = self.softmax_parts(node, x, dim, kept=feeds_product(node))
         kept = unsqueezed(total, [dim], len(x.shape))
         value = self.point(node, [weights, kept], lambda e, s: f"{e} / {s}", weight=2)
         value.softmax = (weights, total, dim)
@@ -895,6 +935,25 @@ class Lowering(Complexes, Moves, Products):
                 )
             )
         return out
+
+
+PASSES = ("aten._to_copy.default", "aten.view.default", "aten.expand.default", "aten.permute.default", "aten.clone.default", "aten.unsqueeze.default")
+
+
+def feeds_product(node):
+    """Is a softmax the left operand of a product, as attention's is?"""
+    waiting, seen = [node], set()
+    while waiting:
+        at = waiting.pop()
+        for user in at.users:
+            if user is None or user in seen:
+                continue
+            seen.add(user)
+            if user.target in ("aten.bmm.default", "aten.mm.default") and user.args[0] is at:
+                return True
+            if user.target in PASSES:
+                waiting.append(user)
+    return False
 
 
 def _get(items, position, default):

@@ -4,7 +4,7 @@ import sympy
 
 from . import index
 from .graph import Node, Refused
-from .values import Choice, Gather, Input, Literal, Pointwise, Ramp, Reduction, Table, View, broadcast, cast_text, is_exact, kind_of
+from .values import Choice, ChoiceAt, Gather, Input, Literal, Pointwise, Ramp, Reduction, Table, View, broadcast, cast_text, is_exact, kind_of, extents_behind, highest
 
 
 def integer(x, default=None):
@@ -93,14 +93,29 @@ class Moves:
 
     def lower_slice_(self, node, row):
         x = self.value(node.args[0])
+        if isinstance(_get(node.args, 2, None), Node):
+            return self.slice_at(node, x)
         dim, start, step = self.span(node, x.shape, 1)
         self.within(start + (node.shape[dim] - 1) * step, x.shape[dim])
         return self.view(node, x, lambda i: [v * step + start if d == dim else v for d, v in enumerate(i)])
+
+    def slice_at(self, node, x):
+        """As many elements as are known, from a place that a tensor holds."""
+        dim = int(_get(node.args, 1, 0)) % len(x.shape)
+        step = integer(_get(node.args, 4, None), 1)
+        place, room = self.value(node.args[2]), x.shape[dim] - (node.shape[dim] - 1) * step
+        self.within((node.shape[dim] - 1) * step, x.shape[dim])
+        return self.gathered(
+            node, x, [(place, lambda i: [])], [room], lambda i, s: [s[0] + v * step if d == dim else v for d, v in enumerate(i)]
+        )
 
     def lower_select(self, node, row):
         x = self.value(node.args[0])
         dim = int(node.args[1]) % len(x.shape)
         at = integer(node.args[2])
+        if isinstance(at, Node):
+            place = self.value(at)
+            return self.gathered(node, x, [(place, lambda i: [])], [x.shape[dim]], lambda i, s: [*i[:dim], s[0], *i[dim:]])
         if isinstance(at, int) and at < 0:
             self.within(sympy.Integer(-at - 1), x.shape[dim])
             at = x.shape[dim] + at
@@ -213,8 +228,43 @@ class Moves:
             ],
         )
 
+    def scatter_at(self, node, x, source):
+        """The source from a place on that a tensor holds, else x."""
+        select = "select" in node.target
+        dim = int(node.args[2]) % len(x.shape)
+        if not select and integer(_get(node.args, 5, None), 1) != 1:
+            raise Refused("a slice with a step is written to", "write to all elements and choose with torch.where", node)
+        count = sympy.Integer(1) if select else source.shape[dim]
+        place, room = self.value(node.args[3]), x.shape[dim] - count + 1
+        self.within(count - 1, x.shape[dim])
+        self.indexes(place, room)
+        if not select:
+            self.as_long(node, node.args[3], _get(node.args, 4, None), count)
+        kind = "real" if "real" in (x.kind, source.kind) else x.kind
+        source, x = self.as_kind(source, kind), self.as_kind(x, kind)
+
+        def parts(at):
+            moved = lambda i: [v for d, v in enumerate(i) if d != dim] if select else [v - at if d == dim else v for d, v in enumerate(i)]  # noqa: E731
+            inside = lambda i: [(at - 1, i[dim]), (i[dim], at + count)]  # noqa: E731
+            return [(inside, source, moved), (lambda i: [], x, lambda i: i)]
+
+        value = ChoiceAt(node.name, node.shape, kind, place, room, parts, [source, x], node)
+        value.exact = is_exact(source) and is_exact(x)
+        return value
+
+    def as_long(self, node, start, end, count):
+        """A slice from a place on that a tensor holds is as long as what is written to it: a constraint, since torch asks only when it runs."""
+        sides = end.args if isinstance(end, Node) and end.target == "aten.add.Tensor" else []
+        length = next((other for one, other in (sides, sides[::-1]) if one is start), None) if len(sides) == 2 else None
+        if not isinstance(length, (int, sympy.Expr)):
+            raise Refused("a slice is written to whose length values decide", "write slices of known length", node)
+        if not index.same(sympy.sympify(length), count):
+            self.constraints.append(f"{index.code(sympy.sympify(length), 1)} == {index.code(count, 1)}")
+
     def lower_slice_scatter(self, node, row):
         x, source = self.value(node.args[0]), self.value(node.args[1])
+        if isinstance(node.args[3], Node):
+            return self.scatter_at(node, x, source)
         if "select" in node.target:
             dim = int(node.args[2]) % len(x.shape)
             start, step = integer(node.args[3]), sympy.Integer(1)
@@ -251,11 +301,20 @@ class Moves:
                 if part.kind == "int":
                     self.indexes(part, extent)
 
+    def reaches(self, part, extent):
+        """Keeps a computed index below its extent: by a constraint, where extents say how far it reaches; else by keeping the extents
+        that it hangs on as they are in the example."""
+        top = highest(part)
+        if top is not None:
+            self.within(top, extent)
+        elif extent.is_Symbol:
+            self.bounded |= {str(extent)} | extents_behind(part)
+
     def gathered(self, node, base, parts, extents, function):
         for (part, _), extent in zip(parts, extents):
             self.indexes(part, extent)
-            if computed_of_inputs(part) and sympy.sympify(extent).is_Symbol:
-                self.bounded.add(str(extent))
+            if computed_of_inputs(part):
+                self.reaches(part, sympy.sympify(extent))
             if part.kind == "real" and not is_exact(part):
                 note = "an index is made of computed numbers: near a step an honest kernel may read the element beside it"
                 if note not in self.notes:
@@ -417,15 +476,30 @@ class Moves:
             "amin": (lambda s, t: f"{s} = {words[1]}({s}, {t});", high),
         }[how]
 
+        rows = "index_reduce" in node.target  # one index for all of a row
+
         def full(variables, indices):
             return [variables[0] if d == dim else i for d, i in enumerate(indices)]
 
         def smaller(variables, indices):
+            if rows:
+                return []
             return [(indices[d], at.shape[d]) for d in range(len(x.shape)) if d != dim and not index.same(at.shape[d], x.shape[d])]
 
         def over(name, element, statement, start):
             return self.scattered(
-                node, name, x, [("k", at.shape[dim])], [(at, full)], [x.shape[dim]], [dim], element, smaller, True, statement, start
+                node,
+                name,
+                x,
+                [("k", at.shape[0] if rows else at.shape[dim])],
+                [(at, (lambda v, i: [v[0]]) if rows else full)],
+                [x.shape[dim]],
+                [dim],
+                element,
+                smaller,
+                True,
+                statement,
+                start,
             )
 
         value = over(node.name + "_all", (source, full), update, None if own else neutral)
@@ -466,9 +540,11 @@ class Moves:
 
         exact = is_exact(sequence) and is_exact(x)
         value = Reduction(name, x.shape, kind, [("k", sequence.shape[-1])], "0", step, [sequence, x], node)
+        value.highest = sequence.shape[-1]
         if not real or not exact:
             return value
         counted = Pointwise(name, x.shape, "int", [value], lambda a: f"whole({a})", node)
+        counted.highest = value.highest
         counted.exact = True
         return counted
 

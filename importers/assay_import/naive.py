@@ -19,6 +19,7 @@ using f32 = float;
 __device__ float infinity() { return __int_as_float(0x7f800000); }
 }  // namespace assay
 __device__ int64 thread_index() { return static_cast<int64>(blockIdx.x) * blockDim.x + threadIdx.x; }
+__device__ float may_rescale(float x) { return x; }
 template <class U>
 __device__ float may_round_to(float x) { return x; }
 template <class U>

@@ -87,7 +87,7 @@ def properties(graph, kernels, op, atomics):
 POSITIVE = {"aten.log.default", "aten.log2.default", "aten.log10.default", "aten.sqrt.default", "aten.rsqrt.default", "aten.log1p.default"}
 THROUGH = {"aten._to_copy.default", "aten.clone.default", "aten.view.default", "aten.expand.default", "aten.permute.default",
            "aten.unsqueeze.default", "aten.squeeze.dims", "aten.alias.default", "aten.slice.Tensor", "aten.select.int", "getitem",
-           "aten.split_with_sizes.default"}  # fmt: skip
+           "aten.split_with_sizes.default", "aten._local_scalar_dense.default"}  # fmt: skip
 
 
 def shown(value):
@@ -459,7 +459,14 @@ def at_least_one(graph):
                 continue
             if isinstance(e, index.FloorDiv) and index.nonnegative(e.args[0] - e.args[1]):
                 continue
-            text = f"{index.code(e)} >= 1"
+            # a / b + c >= 1 where a >= (1 - c) b: without a quotient of what may be negative.
+            quotients = [part for part in sympy.Add.make_args(e) if isinstance(part, index.FloorDiv)]
+            rest = e - quotients[0] if len(quotients) == 1 else None
+            if rest is not None and rest.is_Integer:
+                above, below = quotients[0].args
+                text = f"{index.code(above, 1)} >= {index.code(sympy.expand((1 - rest) * below), 1)}"
+            else:
+                text = f"{index.code(e)} >= 1"
             if text not in texts:
                 texts.append(text)
     return texts

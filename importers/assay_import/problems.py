@@ -4,6 +4,7 @@ Each loader yields a Problem: the function (or module), its example tensors by n
 others, and what the file says besides (sizes by name, workloads, a licence line).
 """
 
+import functools
 import importlib.util
 import inspect
 import json
@@ -13,7 +14,7 @@ import re
 
 import torch
 
-from . import recipes
+from . import devices, recipes
 from .graph import Refused
 
 DTYPE_NAMES = {
@@ -78,6 +79,7 @@ def load_module(path, name="problem"):
     path = pathlib.Path(path)
     spec = importlib.util.spec_from_file_location(name, path)
     module = importlib.util.module_from_spec(spec)
+    devices.enter()
     try:
         spec.loader.exec_module(module)
     except Refused:
@@ -100,18 +102,54 @@ def sizes_of(module):
 
 def parameters_of(function):
     target = function.forward if isinstance(function, torch.nn.Module) else function
-    return [p for p in inspect.signature(target).parameters.values()]
+    try:
+        every = inspect.signature(target).parameters.values()
+    except (TypeError, ValueError):
+        raise Refused(f"the arguments of a {type(target).__name__} are not known", "name a function of Python: not a scripted or a built-in one") from None
+    return [p for p in every if p.kind not in (p.VAR_POSITIONAL, p.VAR_KEYWORD)]
 
 
-SHORT = {"bf16": "bfloat16", "f16": "float16", "f32": "float32", "i32": "int32", "i64": "int64", "u8": "uint8", "i8": "int8"}
+def by_position(function, parameters):
+    """The function with its keyword-only arguments as the last positional ones."""
+    named = [p.name for p in parameters if p.kind is p.KEYWORD_ONLY]
+    if not named or isinstance(function, torch.nn.Module):
+        return function
+    first = len(parameters) - len(named)
+
+    @functools.wraps(function)
+    def called(*arguments):
+        return function(*arguments[:first], **dict(zip(named, arguments[first:])))
+
+    return called
+
+
+SHORT = {
+    "bf16": "bfloat16",
+    "f16": "float16",
+    "f32": "float32",
+    "f64": "float64",
+    "f8e4m3": "float8_e4m3fn",
+    "f8e5m2": "float8_e5m2",
+    "i8": "int8",
+    "u8": "uint8",
+    "i16": "int16",
+    "i32": "int32",
+    "i64": "int64",
+}
 SCALARS = (torch.float32, torch.int32, torch.int64)
 
 
 def dtype_named(text):
     dtype = DTYPE_NAMES.get(SHORT.get(text, text))
     if dtype is None:
-        raise Refused(f"'{text}' is no dtype", "use bf16, f16, f32, i32, i64, bool")
+        raise Refused(f"'{text}' is no dtype", "use " + ", ".join([*SHORT, "bool"]))
     return dtype
+
+
+def says_dtype(annotation):
+    """Is an annotation one of ours, rather than a type of Python's?"""
+    word = re.match(r"\s*['\"]?(\w+)", annotation)
+    return word is not None and (word[1] in SHORT or word[1] in DTYPE_NAMES)
 
 
 def example_for(name, annotation, hints, literals=()):
@@ -155,6 +193,7 @@ def torch_function(path, function_name):
     if not callable(function):
         raise Refused(f"'{function_name}' cannot be called")
     parameters = parameters_of(function)
+    function = by_position(function, parameters)
     hints, annotated = sizes_of(module), False
     said, scalars, shapes = {}, set(), {}
     torch.manual_seed(0)
@@ -171,13 +210,14 @@ def torch_function(path, function_name):
         texts = [p.annotation for p in parameters if isinstance(p.annotation, str)]
         literals = {int(n) for text in texts for extents in re.findall(r"\[([^\]]*)\]", text) for n in re.findall(r"\b\d+\b", extents)}
         for p in parameters:
-            if isinstance(p.annotation, str):
+            has_default = p.default is not inspect.Parameter.empty
+            if isinstance(p.annotation, str) and not (has_default and not says_dtype(p.annotation)):
                 made, known, number, shapes[p.name] = example_for(p.name, p.annotation.strip("'\""), hints, literals)
                 arguments.append(made)
                 said[p.name] = known
                 if number:
                     scalars.add(p.name)
-            elif p.default is not inspect.Parameter.empty:
+            elif has_default:
                 arguments.append(p.default)
             else:
                 raise Refused(

@@ -355,28 +355,27 @@ class Products:
         def update(body, accumulator, text, at):
             body.line(f"{accumulator} += {text};")
 
-        def count(indices):
-            if divisor is not None:
-                return sympy.sympify(divisor)
-            if not ceiling and (include or all(p == 0 for p in padding)):
-                return index.product(window)
-            return None
-
         def finish(body, accumulator, indices):
-            known = count(indices)
-            if known is not None:
-                return f"{accumulator} / Real(int64({body.code(known)}))"
-            texts = []
-            for o, k, s, p, extent in zip(indices[lead:], window, stride, padding, x.shape[lead:]):
-                low = body.code(o * s - p)
-                end = f"smaller_of({low} + {body.code(k, 2)}, {body.code(extent + p)})"
-                if include:
-                    texts.append(f"({end} - ({low}))")
-                else:
-                    texts.append(f"(smaller_of({end}, {body.code(extent)}) - larger_of({low}, 0))")
-            return f"{accumulator} / Real(int64({' * '.join(texts)}))"
+            return f"{accumulator} / {window_count(body, indices[lead:], x.shape[lead:], window, stride, padding, ceiling, include, divisor)}"
 
         value = self.pooled(node, x, window, stride, padding, [sympy.Integer(1)] * spatial, "0", update, node.name, finish=finish)
+        return self.finished(node, value)
+
+    def lower_avg_pool_backward(self, node, row):
+        grad, x = self.value(node.args[0]), self.value(node.args[1])
+        window, stride, padding = spread(node.args[2], 2), spread(node.args[3] or node.args[2], 2), spread(node.args[4], 2)
+        ceiling, include, divisor = bool(node.args[5]), bool(node.args[6]), _get(node.args, 7, None)
+        lead = len(x.shape) - 2
+
+        def step(body, accumulator, indices, variables):
+            body.cheap(grad)
+            tests, at = self.windows_of(indices[lead:], variables, stride, padding, [sympy.Integer(1)] * 2, grad.shape[lead:])
+            with body.branch() as scope:
+                count = window_count(body, at, x.shape[lead:], window, stride, padding, ceiling, include, divisor)
+                body.line(f"{accumulator} += {body.value(grad, [*indices[:lead], *at])} / {count};")
+            guarded(body, tests, scope.lines)
+
+        value = Reduction(node.name, x.shape, "real", list(zip("uv", window)), "0", step, [grad], node, heavy=True)
         return self.finished(node, value)
 
     def lower_adaptive_pool(self, node, row):
@@ -556,7 +555,7 @@ class Products:
                 ],
                 node,
             )
-        _, _, weights, total = self.softmax_parts(node, scores, rank - 1)
+        _, _, weights, total = self.softmax_parts(node, scores, rank - 1, kept=True)
         kept = unsqueezed(total, [rank - 1], rank)
         normal = self.point(node, [weights, kept], lambda e, s: f"{e} / {s}", weight=2, shape=scores.shape, name=name + "_p")
         normal.softmax = (weights, total, rank - 1)
@@ -623,6 +622,68 @@ class Products:
 
         return [make(0), indices_of]
 
+    def lower_logcumsumexp(self, node, row):
+        x = self.value(node.args[0])
+        if not x.shape:
+            return x
+        dim = int(node.args[1]) % len(x.shape)
+
+        def write(body, indices, store):
+            top, total = body.fresh(node.name + "_top"), body.fresh(node.name + "_sum")
+            body.line(f"Real {top} = Real(-assay::infinity());")
+            body.line(f"Real {total} = 0;")
+            with body.loop("k", x.shape[dim]) as k:
+                at = [*indices[:dim], k, *indices[dim:]]
+                text = body.value(x, at)
+                higher = body.fresh(node.name + "_higher")
+                body.line(f"const Real {higher} = max({top}, {text});")
+                # The first term is exp(0), whatever it is, also where it is -infinity.
+                body.line(f"{total} = {body.code(k)} == 0 ? Real(1) : {total} * exp({top} - {higher}) + exp({text} - {higher});")
+                body.line(f"{top} = {higher};")
+                store(at, f"log({total}) + {top}")
+
+        threads = [e for d, e in enumerate(x.shape) if d != dim]
+        return Kernel(node.name, x.shape, "real", threads, write, [x], node, self.boundary(node.dtype))
+
+    def lower_kth(self, node, row):
+        """The element of a rank, found by how many come before it."""
+        x = self.value(node.args[0])
+        every = node.target == "aten.median.default" or not x.shape
+        if every:
+            base, shape = x, [index.product(x.shape)]
+            x = View(base, shape, lambda i: index.unflatten(i[0], base.shape), node.name)
+            dim, which, keep = 0, index.floordiv(shape[0] - 1, 2), False
+        elif "kthvalue" in node.target:
+            dim, which, keep = int(_get(node.args, 2, -1)) % len(x.shape), sympy.sympify(node.args[1]) - 1, bool(_get(node.args, 3, False))
+        else:
+            dim, keep = int(node.args[1]) % len(x.shape), bool(_get(node.args, 2, False))
+            which = index.floordiv(x.shape[dim] - 1, 2)
+        self.within(which, x.shape[dim])
+        rank = len(x.shape)
+
+        def write(body, indices, store):
+            with body.loop("k", x.shape[dim]) as k:
+                mine = body.value(x, [*indices[:dim], k, *indices[dim:]])
+                before = body.fresh(node.name + "_before")
+                body.line(f"int64 {before} = 0;")
+                with body.loop("l", x.shape[dim]) as other:
+                    text = body.value(x, [*indices[:dim], other, *indices[dim:]])
+                    body.line(f"if (lesser({text}, {mine}) || (!lesser({mine}, {text}) && {body.code(other)} < {body.code(k)})) ++{before};")
+                with body.block(f"if ({before} == {body.code(which, 1)}) {{"):
+                    store(indices, mine)
+
+        shape = [e for d, e in enumerate(x.shape) if d != dim]
+        value = Kernel(node.name, shape, x.kind, shape, write, [x], node)
+        value.exact = is_exact(x)
+        found = unsqueezed(value, [dim], rank) if keep else value
+        if node.target == "aten.median.default":
+            return found
+
+        def which_one():
+            raise Refused(f"the index that {node.target} returns: of equal elements, torch promises none", "take the value alone", node)
+
+        return [found, which_one]
+
     def lower_sort(self, node, row):
         """The rank of an element is how many come before it; ties keep their order."""
         x = self.value(node.args[0])
@@ -687,6 +748,26 @@ class Products:
             return make(1)
 
         return [make(0), indices_of]
+
+
+def window_count(body, place, extents, window, stride, padding, ceiling, include, divisor):
+    """By what the sum of an averaging window is divided, as C++."""
+    known = None
+    if divisor is not None:
+        known = sympy.sympify(divisor)
+    elif not ceiling and (include or all(p == 0 for p in padding)):
+        known = index.product(window)
+    if known is not None:
+        return f"Real(int64({body.code(known)}))"
+    texts = []
+    for o, k, s, p, extent in zip(place, window, stride, padding, extents):
+        low = body.code(o * s - p)
+        end = f"smaller_of({low} + {body.code(k, 2)}, {body.code(extent + p)})"
+        if include:
+            texts.append(f"({end} - ({low}))")
+        else:
+            texts.append(f"(smaller_of({end}, {body.code(extent)}) - larger_of({low}, 0))")
+    return f"Real(int64({' * '.join(texts)}))"
 
 
 def lead_of(value, indices, lead):

@@ -106,6 +106,7 @@ POINTWISE = [
     _point("aten.pow.Tensor_Scalar", "", "products, sqrt, or pow's", how="products for small integers, sqrt and rsqrt for halves, else pow", cost=4),
     _point("aten.pow.Tensor_Tensor", "pow({0}, {1})", "2 + 1.173 abs(y ln x) ulp, and log's times y", cost=12),
     _point("aten.pow.Scalar", "pow({0}, {1})", "2 + 1.173 abs(y ln x) ulp, and log's times y", cost=12),
+    _point("aten.hypot.default", "sqrt({0} * {0} + {1} * {1})", "of the formula", cost=6),
     _point("aten.square.default", "{0} * {0}", "2 u", whole="{0} * {0}"),
     _point("aten.floor.default", "floor({0})", "one, where x is closer to an integer than its error", whole="{0}", exact=True),
     _point("aten.ceil.default", "ceil({0})", "one, where x is closer to an integer than its error", whole="{0}", exact=True),
@@ -156,6 +157,7 @@ POINTWISE = [
 ]
 
 MAKES = [
+    Op("aten._local_scalar_dense.default", "item", how="the one element as a number (.item()): in arithmetic, or as the place of an element or of a slice of known length", charge="none", exact=True, cost=0),
     Op("aten.full.default", "full", how="a constant", charge="none", exact=True, cost=0),
     Op("aten.full_like.default", "full", how="a constant", charge="none", exact=True, cost=0),
     Op("aten.zeros_like.default", "full", how="a constant", charge="none", exact=True, cost=0),
@@ -196,6 +198,8 @@ VIEWS = [
     _view("aten.diagonal.default", "both indices alike", "diagonal"),
     _view("aten._conj.default", "the imaginary part negated", "itself"),
     _view("aten.view_as_real.default", "real and imaginary parts along a last axis", "view_as_real"),
+    Op("aten.complex.default", "complex_of", how="real and imaginary parts", charge="none", exact=True, cost=0),
+    Op("aten.polar.default", "polar", how="abs cos(angle), abs sin(angle)", charge="those of cos and sin, and 2 u", cost=9),
     _view("aten.view_as_complex.default", "pairs as complex numbers", "view_as_complex"),
 ]
 
@@ -210,6 +214,7 @@ GATHERS = [
     Op("aten.index_add.default", "index_add", how="self and alpha times all rows of the source whose index points here", charge=_SUM, rows="linear"),
     Op("aten.index_put.default", "index_put", how="the last of the values whose indices point here (all, with accumulate), else self", charge="none, or a sum", rows="by index", exact=True),
     Op("aten.scatter_reduce.two", "scatter_reduce", how="self and all elements of the source whose index points here: their sum, product, mean, largest or smallest", charge="a sum, 2 u a factor, or none", rows="by index"),
+    Op("aten.index_reduce.default", "scatter_reduce", how="as scatter_reduce, whole rows at a time", charge="a sum, 2 u a factor, or none", rows="by index"),
     Op("aten.searchsorted.Tensor", "search", how="how many of the sorted numbers are smaller (or not larger)", charge="none", rows="each element"),
     Op("aten.bucketize.Tensor", "search", how="how many of the boundaries are smaller (or not larger)", charge="none", rows="each element"),
     Op("aten.bincount.default", "bincount", how="how many elements have each value below `minlength`, which no value exceeds, or the sum of their weights", charge=_SUM, rows="linear"),
@@ -249,6 +254,10 @@ REDUCTIONS = [
     Op("aten.cummin.default", "cummax", how="a thread a row; the last index that has the minimum so far", charge="none", rows="each row", exact=True),
     Op("aten.sort.default", "sort", how="the rank of each element: how many come before it", charge="none", rows="each row", exact=True),
     Op("aten.sort.stable", "sort", how="the rank of each element: how many come before it", charge="none", rows="each row", exact=True),
+    Op("aten.logcumsumexp.default", "logcumsumexp", how="a thread a row: largest so far, and the sum of exp(x - it)", charge="of the formula", rows="each row"),
+    Op("aten.median.dim", "kth", how="the element of rank (n - 1) / 2; not its index", charge="none", rows="each row", exact=True),
+    Op("aten.median.default", "kth", how="the element of rank (n - 1) / 2", charge="none", rows="each row", exact=True),
+    Op("aten.kthvalue.default", "kth", how="the element of rank k - 1; not its index", charge="none", rows="each row", exact=True),
     Op("aten.topk.default", "sort", how="the first k of the sorted row", charge="none", rows="each row", exact=True),
 ]
 
@@ -283,6 +292,7 @@ LAYERS = [
     Op("aten.avg_pool2d.default", "avg_pool", how="the sum of a window by its count", charge="a sum", rows="linear"),
     Op("aten.avg_pool3d.default", "avg_pool", how="the sum of a window by its count", charge="a sum", rows="linear"),
     Op("aten.max_pool2d_with_indices_backward.default", "max_pool_backward", how="gradients of the windows whose largest element is here", charge=_SUM, rows="linear"),
+    Op("aten.avg_pool2d_backward.default", "avg_pool_backward", how="gradients of the windows that hold the element, each by its count", charge="a sum", rows="linear"),
     Op("aten.adaptive_avg_pool1d.default", "adaptive_pool", how="means of windows from floor(i n / m) to ceil((i + 1) n / m)", charge="a sum", rows="linear"),
     Op("aten._adaptive_avg_pool2d.default", "adaptive_pool", how="means of windows from floor(i n / m) to ceil((i + 1) n / m)", charge="a sum", rows="linear"),
     Op("aten._adaptive_avg_pool3d.default", "adaptive_pool", how="means of windows from floor(i n / m) to ceil((i + 1) n / m)", charge="a sum", rows="linear"),
@@ -292,6 +302,7 @@ LAYERS = [
 ]
 
 IGNORED = [
+    Op("aten.sym_storage_offset.default", "nothing", how="where a tensor begins, which no result hangs on", charge="none", rows="-"),
     Op("aten.sym_size.int", "nothing", how="an extent", charge="none", rows="-"),
     Op("aten._assert_tensor_metadata.default", "nothing", how="holds for all shapes that are imported", charge="none", rows="-"),
     Op("aten._assert_scalar.default", "nothing", how="a constraint of the op", charge="none", rows="-"),
@@ -299,7 +310,7 @@ IGNORED = [
 ]
 
 REFUSED = [
-    _no("aten._local_scalar_dense.default", "reads a value on the host (.item())", "keep it a tensor: torch.where instead of if, masks instead of sizes"),
+    _no("aten._embedding_bag.default", "adds rows between offsets", "give each row its bag, and add with index_add"),
     _no("aten.nonzero.default", _SIZES, _SIZES_CURE),
     _no("aten.masked_select.default", _SIZES, _SIZES_CURE),
     _no("aten._unique2.default", _SIZES, _SIZES_CURE),

@@ -14,15 +14,17 @@ from .graph import Refused
 NARROW = (torch.bfloat16, torch.float16)
 WIDE = (torch.bfloat16, torch.float16, torch.float32)
 EIGHT = (torch.float8_e4m3fn, torch.float8_e5m2)
+# What makes numbers of the default dtype where none is named.
+MAKERS = ("aten.full.default", "aten.scalar_tensor.default", "aten.arange.default", "aten.arange.start", "aten.arange.start_step", "aten.linspace.default")
 NAMES = {name: dtype for dtype, name in export.DTYPES.items()}
 
 
 class Exact(torch.fx.Interpreter):
-    """Runs a graph with f64 for all floats."""
+    """Runs a graph with f64 (or another type) for all floats."""
 
-    def __init__(self, module, strict):
+    def __init__(self, module, strict, wide=torch.float64):
         super().__init__(module)
-        self.strict = strict
+        self.strict, self.wide = strict, wide
 
     def run_node(self, n):
         result = super().run_node(n)
@@ -30,17 +32,19 @@ class Exact(torch.fx.Interpreter):
         if n.op == "call_function" and isinstance(result, torch.Tensor) and isinstance(value, torch.Tensor):
             if value.dtype in EIGHT:
                 limit = torch.finfo(value.dtype).max
-                return result.clamp(-limit, limit).to(value.dtype).to(torch.float64)
+                return result.clamp(-limit, limit).to(value.dtype).to(self.wide)
             if self.strict and value.dtype in NARROW:
-                return result.to(value.dtype).to(torch.float64)
+                return result.to(value.dtype).to(self.wide)
         return result
 
     def call_function(self, target, args, kwargs):
         name = str(target)
         if name.startswith(("aten._assert", "aten.sym_constrain")) or "assert" in name:
             return None
-        exchange = lambda a: torch.float64 if a in (*WIDE, *EIGHT) else a  # noqa: E731
+        exchange = lambda a: self.wide if a in (*WIDE, *EIGHT) else a  # noqa: E731
         args, kwargs = torch.utils._pytree.tree_map_only(torch.dtype, exchange, (args, kwargs))
+        if name in MAKERS and kwargs.get("dtype") is None and any(isinstance(a, float) for a in args):
+            kwargs = {**kwargs, "dtype": self.wide}
         return super().call_function(target, args, kwargs)
 
     def call_module(self, target, args, kwargs):
@@ -67,8 +71,8 @@ def of_size(example, spec, axes):
     return example if list(example.shape) == shape else torch.zeros(shape, dtype=example.dtype)
 
 
-def outputs_of(exported, graph, examples, given, axes, strict):
-    """What the function makes of one case's inputs: output -> tensor."""
+def outputs_of(exported, graph, examples, given, axes, strict, wide=torch.float64):
+    """What the function makes of one case's inputs, in f64 or another type: output -> tensor."""
     lifted = exported.graph_signature.inputs_to_lifted_tensor_constants
     arguments, own, waiting = [], {}, list(zip(graph.inputs, examples))
     for node in exported.graph.nodes:
@@ -81,11 +85,11 @@ def outputs_of(exported, graph, examples, given, axes, strict):
             tensor = given[spec.name] if spec.name in given else of_size(example, spec, axes)
             tensor = tensor.reshape(()) if spec.origin == "scalar" else tensor
             own[spec.name] = len(arguments)
-        arguments.append(tensor.to(torch.float64) if tensor.dtype in (*WIDE, *EIGHT) else tensor.clone())
+        arguments.append(tensor.to(wide) if tensor.dtype in (*WIDE, *EIGHT, torch.float64) else tensor.clone())
         if arguments[-1] is tensor:
             arguments[-1] = tensor.clone()  # functions may write to their arguments
     with torch.no_grad():
-        made = Exact(exported.graph_module, strict).run(*arguments)
+        made = Exact(exported.graph_module, strict, wide).run(*arguments)
     made = [m for m in torch.utils._pytree.tree_leaves(made) if isinstance(m, torch.Tensor)]
     named = [n for n, _ in graph.outputs if n not in graph.updates]
     if len(made) < len(named):

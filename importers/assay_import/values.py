@@ -13,6 +13,7 @@ import sympy
 from . import index
 
 CTYPE = {"real": "Real", "int": "int64", "bool": "Decision"}
+HEAVY = 100  # what a reduction costs
 ZERO_OF = {"real": "0", "int": "0", "bool": "false"}
 
 
@@ -24,6 +25,7 @@ def kind_of(dtype):
 
 class Value:
     cost = 0  # arithmetic that reading one element repeats
+    highest = None  # of a whole number: no element exceeds this expression
     always_stored = False  # has a kernel and a buffer of its own
 
     def __init__(self, name, shape, kind, node=None):
@@ -164,6 +166,23 @@ class Choice(Value):
         return [v for _, v, _ in self.parts]
 
 
+class ChoiceAt(Choice):
+    """A choice that hangs on an integer which a tensor holds: `made(symbol)` are the parts."""
+
+    def __init__(self, name, shape, kind, place, extent, made, values, node=None):
+        super().__init__(name, shape, kind, [], node)
+        self.place, self.extent, self.made, self.values = place, extent, made, values
+        self.cost = 1 + place.cost + sum(v.cost for v in values)
+
+    def emit(self, body, indices):
+        symbol = body.let_index(self.place, body.value(self.place, []), self.extent)
+        self.parts = self.made(symbol)
+        return super().emit(body, indices)
+
+    def operands(self):
+        return [self.place, *self.values]
+
+
 class Gather(Value):
     """Elements of `base` at indices that other values hold. `function(indices, loaded)` maps; the
     loaded integers are symbols by then. `extents` bound them: negative ones count from the end."""
@@ -196,7 +215,7 @@ class Reduction(Value):
         super().__init__(name, shape, kind, node)
         self.loops, self.start, self.step, self.parts = loops, start, step, parts
         self.finish, self.heavy, self.boundary = finish, heavy, boundary
-        self.cost = 100
+        self.cost = HEAVY
 
     def emit(self, body, indices):
         body.claim(self, indices)
@@ -322,6 +341,29 @@ def is_exact(value):
     if isinstance(value, View):
         return is_exact(value.base)
     return getattr(value, "exact", False) or value.kind == "int"
+
+
+def highest(value):
+    """What no element of a whole number exceeds, as an expression of extents; None where that is not known."""
+    while isinstance(value, View) and value.highest is None:
+        value = value.base
+    if isinstance(value, Literal) and value.kind == "int":
+        return sympy.sympify(value.number)
+    return value.highest
+
+
+def extents_behind(value):
+    """The extents of all loops and tensors that a value hangs on."""
+    waiting, seen, found = [value], set(), set()
+    while waiting:
+        at = waiting.pop()
+        if id(at) in seen:
+            continue
+        seen.add(id(at))
+        waiting += at.operands()
+        if isinstance(at, Reduction):
+            found |= {s.name for _, e in at.loops for s in sympy.sympify(e).free_symbols}
+    return found
 
 
 def strip(value):

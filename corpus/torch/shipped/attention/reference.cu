@@ -48,7 +48,8 @@ __global__ void softmax_exp_kernel(float scale, float softcap, int causal, const
     const Real where_2 = select(gt_3, mul_16_2, mul_15_2);
     // 132: return torch.softmax(scores.masked_fill(~seen, float("-inf")), -1).to(q.dtype) @ v
     const Real where_1_2 = select(bitwise_not_2, Real(-assay::infinity()), where_2);
-    softmax_max = max(softmax_max, where_1_2);
+    const Real softmax_score_2 = may_rescale(where_1_2);
+    softmax_max = max(softmax_max, softmax_score_2);
   }
   for (int64 i2 = 0; i2 < keys; ++i2) {
     const Decision le = Decision(int64(i2) <= add);
@@ -64,7 +65,8 @@ __global__ void softmax_exp_kernel(float scale, float softcap, int causal, const
     const Real where = select(gt_3, mul_16, mul_15);
     // 132: return torch.softmax(scores.masked_fill(~seen, float("-inf")), -1).to(q.dtype) @ v
     const Real where_1 = select(bitwise_not, Real(-assay::infinity()), where);
-    const Real softmax_shifted = where_1 - softmax_max;
+    const Real softmax_score = may_rescale(where_1);
+    const Real softmax_shifted = softmax_score - softmax_max;
     const Real softmax_exp_2 = exp(softmax_shifted);
     softmax_exp[(i0 * queries + i1) * keys + i2] = softmax_exp_2;
   }
