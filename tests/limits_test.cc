@@ -129,6 +129,40 @@ TEST_P(Limits, AreNamedWithTheCure) {
 INSTANTIATE_TEST_SUITE_P(Table, Limits, ::testing::ValuesIn(Cases()),
                          [](const auto& limit) { return limit.param.name; });
 
+/// Each combination of limits of which at least one is too low: what is too low is named, all of it at once, but that nothing else is
+/// looked at where the stack is too small.
+TEST(Combinations, NameAllThatIsTooLow) {
+  const std::vector<std::vector<std::string>> kLevels = {
+      {"", "ulimit -n 5", "ulimit -n 16", "ulimit -n 63"},
+      {"", "ulimit -s 100", "ulimit -s 1000"},
+      {"", "ulimit -v 1000000", "ulimit -v 4000000"},
+      {"", "ulimit -f 8", "ulimit -f 65535"}};
+  const Scratch scratch;
+  std::size_t all = 1;
+  for (const auto& levels : kLevels) all *= levels.size();
+  for (std::size_t number = 1; number < all; ++number) {
+    std::vector<std::string> set;
+    std::string script;
+    std::size_t rest = number;
+    for (const auto& levels : kLevels) {
+      const std::string& limit = levels[rest % levels.size()];
+      rest /= levels.size();
+      if (limit.empty()) continue;
+      set.push_back(limit);
+      script += limit + "; ";
+    }
+    const Ran ran = Script(script + kCheck, scratch.path());
+    EXPECT_EQ(ran.exit, 3) << script << ran.err;
+    EXPECT_THAT(ran.err, HasSubstr("raise it: ")) << script;
+    const bool stack = script.find("-s ") != std::string::npos;
+    for (const std::string& limit : set) {
+      if (!stack || limit.find("-s ") != std::string::npos) {
+        EXPECT_THAT(ran.err, HasSubstr("(" + limit + ")")) << script;
+      }
+    }
+  }
+}
+
 /// File systems of a size, or read-only, need a mount of one's own.
 class FileSystems : public ::testing::Test {
  protected:
@@ -174,16 +208,17 @@ TEST_F(FileSystems, CounterexamplesThatDoNotFitAreAnError) {
   EXPECT_THAT(ran.err, HasSubstr("Read-only file system"));
 }
 
-/// The limit on processes does not bind root, so another user tries.
-TEST(Processes, TooFewAreNamed) {
+/// Runs the command with that limit; the one on processes does not bind root, so another user tries.
+Ran AsNobody(const std::string& limit, const std::string& command, const Scratch& scratch) {
   const std::string nobody =
       ::geteuid() == 0 ? "setpriv --reuid=65534 --regid=65534 --clear-groups " : "";
-  const Scratch scratch;
   std::filesystem::permissions(scratch.path(), std::filesystem::perms::all);
-  const auto with = [&](const std::string& limit) {
-    return Script("cd /; exec " + nobody + "bash -c '" + limit + " " + kDoctor + "'",
-                  scratch.path());
-  };
+  return Script("cd /; exec " + nobody + "bash -c '" + limit + " " + command + "'", scratch.path());
+}
+
+TEST(Processes, TooFewAreNamed) {
+  const Scratch scratch;
+  const auto with = [&](const std::string& limit) { return AsNobody(limit, kDoctor, scratch); };
   if (with("").exit != 0) GTEST_SKIP() << "this user cannot run assay";
   for (const char* const n : {"1", "2", "5", "10", "20", "50"}) {
     const std::string limit = std::string("ulimit -u ") + n;
@@ -195,6 +230,20 @@ TEST(Processes, TooFewAreNamed) {
     }
   }
   EXPECT_EQ(with("ulimit -u 1;").exit, 3);
+}
+
+/// Where the model's program is the one process too many, the limit is named, and not the program.
+TEST(Processes, TooFewForTheModelAreNamed) {
+  const Scratch scratch;
+  if (AsNobody("", kDoctor, scratch).exit != 0) GTEST_SKIP() << "this user cannot run assay";
+  for (int n = 16; n <= 32; n += 2) {
+    const std::string limit = "ulimit -u " + std::to_string(n);
+    const Ran ran = AsNobody(limit + ";", kGenerate + "$SCRATCH/run" + std::to_string(n), scratch);
+    EXPECT_EQ(ran.exit, 3) << n << "\n" << ran.err;
+    if (ran.err.find("Resource temporarily unavailable") != std::string::npos) {
+      EXPECT_THAT(ran.err, HasSubstr("(" + limit + ")")) << n;
+    }
+  }
 }
 
 }  // namespace

@@ -16,6 +16,8 @@
 #include <cstring>
 #include <utility>
 
+#include "base/limits.h"
+
 namespace assay::models {
 namespace {
 
@@ -181,8 +183,9 @@ struct Pipe {
 Result<Pipe> MakePipe() {
   int ends[2];
   if (::pipe2(ends, O_CLOEXEC) != 0) {
-    return Fail(ErrorKind::kEnvironment, std::string("cannot make a pipe: ") + std::strerror(errno),
-                "exec/", "raise the limit on open files (ulimit -n)");
+    const int error = errno;
+    return Fail(ErrorKind::kEnvironment, std::string("cannot make a pipe: ") + std::strerror(error),
+                "exec/", CureOf(error, {}, "raise the limit on open files (ulimit -n)"));
   }
   return Pipe{UniqueFd(ends[0]), UniqueFd(ends[1])};
 }
@@ -214,9 +217,10 @@ Result<GuardedProgram> GuardedProgram::Start(const std::vector<std::string>& arg
       {in.read.get(), out.write.get(), err.write.get(), alive.read.get(), report.write.get()}};
   const pid_t guard = ::fork();
   if (guard < 0) {
+    const int error = errno;
     return Fail(ErrorKind::kEnvironment,
-                std::string("cannot start a process: ") + std::strerror(errno), "exec/" + argv[0],
-                "raise the limit on processes (ulimit -u)");
+                std::string("cannot start a process: ") + std::strerror(error), "exec/" + argv[0],
+                CureOf(error, {}, "raise the limit on processes (ulimit -u)"));
   }
   if (guard == 0) Guard(plan);
   GuardedProgram program;
@@ -232,8 +236,12 @@ Result<GuardedProgram> GuardedProgram::Start(const std::vector<std::string>& arg
     got = ::read(report.read.get(), &error, sizeof error);
   } while (got < 0 && errno == EINTR);
   if (got == static_cast<ssize_t>(sizeof error)) {
-    return Fail(ErrorKind::kUsage, std::string("cannot start the program: ") + std::strerror(error),
-                "exec/" + argv[0], "name a program that is on the PATH, or its full path");
+    // The guard may be the last process that this user may have.
+    const bool exhausted = error == EAGAIN || error == ENOMEM || error == EMFILE || error == ENFILE;
+    return Fail(exhausted ? ErrorKind::kEnvironment : ErrorKind::kUsage,
+                std::string("cannot start the program: ") + std::strerror(error), "exec/" + argv[0],
+                exhausted ? CureOf(error, {}, "end other programs")
+                          : "name a program that is on the PATH, or its full path");
   }
   for (const UniqueFd* const fd : {&program.in, &program.out, &program.err})
     SetNonBlocking(fd->get());
