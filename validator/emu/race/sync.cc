@@ -66,24 +66,20 @@ void SyncObjects::EndBlock(BlockNumber block) {
   block_meetings_.erase(block);
 }
 
-SyncObjects::LaneState& SyncObjects::Lane(WarpNumber warp, int lane) {
-  if (warp_found_ == nullptr || warp_found_number_ != warp) {
-    std::unique_ptr<WarpLanes>& lanes = lanes_[warp];
-    if (lanes == nullptr) lanes = std::make_unique<WarpLanes>();
-    warp_found_ = lanes.get();
-    warp_found_number_ = warp;
-  }
-  return (*warp_found_)[static_cast<std::size_t>(lane)];
+SyncObjects::WarpLanes& SyncObjects::MakeLanes(WarpNumber warp) {
+  std::unique_ptr<WarpLanes>& lanes = lanes_[warp];
+  if (lanes == nullptr) lanes = std::make_unique<WarpLanes>();
+  warp_found_ = lanes.get();
+  warp_found_number_ = warp;
+  return *warp_found_;
 }
 
-SyncObjects::LaneState* SyncObjects::FindLane(WarpNumber warp, int lane) {
-  if (warp_found_ == nullptr || warp_found_number_ != warp) {
-    const auto at = lanes_.find(warp);
-    if (at == lanes_.end()) return nullptr;
-    warp_found_ = at->second.get();
-    warp_found_number_ = warp;
-  }
-  return &(*warp_found_)[static_cast<std::size_t>(lane)];
+SyncObjects::WarpLanes* SyncObjects::SeekLanes(WarpNumber warp) {
+  const auto at = lanes_.find(warp);
+  if (at == lanes_.end()) return nullptr;
+  warp_found_ = at->second.get();
+  warp_found_number_ = warp;
+  return warp_found_;
 }
 
 bool SyncObjects::Needed(const Message& message, BlockNumber block, Reach& needed) const {
@@ -157,13 +153,9 @@ void SyncObjects::NoteRead(std::vector<Pending>& reads, const Published& message
   reads.push_back(Pending{messages, at});
 }
 
-/// What the warp's block, and the warp, have met for; only where a fence.sc was seen.
-SyncObjects::Meetings SyncObjects::MeetingsOf(WarpNumber warp) {
-  if (meetings_.of_warp == nullptr || meetings_of_ != warp) {
-    meetings_ = {&block_meetings_[order_.BlockOf(warp)], &warp_meetings_[warp]};
-    meetings_of_ = warp;
-  }
-  return meetings_;
+void SyncObjects::SeekMeetings(WarpNumber warp) {
+  meetings_ = {&block_meetings_[order_.BlockOf(warp)], &warp_meetings_[warp]};
+  meetings_of_ = warp;
 }
 
 /// What a fence knew is made a clock only when somebody is told.
@@ -180,17 +172,19 @@ void SyncObjects::NoteFence(const Meetings& meetings, WarpNumber warp, LaneMask 
 void SyncObjects::NoteFenced(Meeting& meeting, const Fenced& fenced) {
   constexpr std::size_t kFencesKept = 64;
   auto& fresh = meeting.fresh_fences;
-  // A thread's later fence knows what its earlier one knew, and mostly takes its place.
-  std::size_t kept = 0;
-  for (std::size_t i = 0; i < fresh.size(); ++i) {
-    Fenced& old = fresh[i];
-    if (old.snapshot.warp == fenced.snapshot.warp && (old.lanes & ~fenced.lanes) == 0) continue;
-    if (kept != i) fresh[kept] = std::move(old);
-    ++kept;
+  // A thread's later fence knows what its earlier one knew, and takes its place: that of several
+  // earlier ones, where lanes fence together that fenced apart.
+  const auto covered = [&](const Fenced& old) {
+    return old.snapshot.warp == fenced.snapshot.warp && (old.lanes & ~fenced.lanes) == 0;
+  };
+  const auto first = std::ranges::find_if(fresh, covered);
+  if (first != fresh.end()) {
+    *first = fenced;
+    if ((fenced.lanes & (fenced.lanes - 1)) != 0)
+      fresh.erase(std::remove_if(first + 1, fresh.end(), covered), fresh.end());
+    return;
   }
-  fresh.resize(std::max(kept + 1, fresh.size()));
-  fresh[kept] = fenced;
-  fresh.resize(kept + 1);
+  fresh.push_back(fenced);
   if (fresh.size() < kFencesKept) return;
   auto joined = std::make_shared<Clock>();
   if (meeting.more_fences != nullptr) joined->Join(*meeting.more_fences);
@@ -281,9 +275,7 @@ void SyncObjects::OnFence(WarpNumber warp, LaneMask lanes, bool acquires, bool r
   }
 }
 
-/// Of a location that has had messages; null: never.
-Published* SyncObjects::FindPublished(Location at) const {
-  if (found_ != nullptr && found_at_ == at) return found_;
+Published* SyncObjects::SeekPublished(Location at) const {
   const auto region = regions_.find(at.region);
   if (region == regions_.end()) return nullptr;
   const auto place = region->second.find(at.offset);
@@ -371,8 +363,10 @@ void SyncObjects::OnStrongRead(WarpNumber warp, int lane, Location at, std::uint
   const Published& messages = newest != nullptr ? *newest : kNothing;
   if (sequential_fences_ && messages != nullptr) {
     const Meetings meetings = MeetingsOf(warp);
-    NoteRead(meetings.of_block->fresh_reads, messages, at);
-    NoteRead(meetings.of_warp->fresh_reads, messages, at);
+    for (std::vector<Pending>* reads :
+         {&meetings.of_block->fresh_reads, &meetings.of_warp->fresh_reads}) {
+      if (reads->empty() || reads->back().messages != messages) NoteRead(*reads, messages, at);
+    }
   }
   if (acquires) {
     // Also what earlier strong reads of this location saw: read, then acquire operation on the same
@@ -394,6 +388,17 @@ void SyncObjects::OnStrongRead(WarpNumber warp, int lane, Location at, std::uint
   if (messages != nullptr && (!acquires || reach != Reach::kDevice)) {
     AddPending(warp, lane, messages, at, pc, acquires);
   }
+}
+
+/// Would MessagesOf say nothing new there to a chain?
+bool SyncObjects::HasSaidAll(WarpNumber warp, int lane, std::uint64_t chain) {
+  if (sequential_fences_) {
+    const Meetings meetings = MeetingsOf(warp);
+    for (const Meeting* met : {meetings.of_block, meetings.of_warp})
+      if (met->fences != nullptr && met->told != chain) return false;
+  }
+  const LaneState* const state = FindLane(warp, lane);
+  return state == nullptr || state->told == chain;
 }
 
 /// What a strong write says there, as far as the chain has not got it.
@@ -487,9 +492,10 @@ void SyncObjects::Append(Published& published, const std::vector<Message>& messa
 
 void SyncObjects::OnStrongWrite(WarpNumber warp, int lane, Location at, std::uint32_t bytes,
                                 bool read_modify_write, bool releases, Reach reach) {
-  scratch_.clear();
   // A plain write begins a chain of its own, that has nothing yet.
   Published* const before = read_modify_write ? FindPublished(at) : nullptr;
+  if (before != nullptr && !releases && HasSaidAll(warp, lane, (*before)->chain)) return;
+  scratch_.clear();
   const std::uint64_t chain = before == nullptr ? 0 : (*before)->chain;
   MessagesOf(warp, lane, at, releases, reach, chain, scratch_);
   if (!read_modify_write) Break(at, bytes);

@@ -220,8 +220,19 @@ class SyncObjects {
     Published completed;
   };
 
-  LaneState& Lane(WarpNumber warp, int lane);
-  LaneState* FindLane(WarpNumber warp, int lane);
+  // Events of one warp, at one place, come in runs: the last answer is kept, and looked at first.
+  LaneState& Lane(WarpNumber warp, int lane) {
+    const bool found = warp_found_ != nullptr && warp_found_number_ == warp;
+    return (found ? *warp_found_ : MakeLanes(warp))[static_cast<std::size_t>(lane)];
+  }
+  LaneState* FindLane(WarpNumber warp, int lane) {
+    const bool found = warp_found_ != nullptr && warp_found_number_ == warp;
+    WarpLanes* const lanes = found ? warp_found_ : SeekLanes(warp);
+    return lanes == nullptr ? nullptr : &(*lanes)[static_cast<std::size_t>(lane)];
+  }
+  WarpLanes& MakeLanes(WarpNumber warp);
+  WarpLanes* SeekLanes(WarpNumber warp);
+  bool HasSaidAll(WarpNumber warp, int lane, std::uint64_t chain);
   void MessagesOf(WarpNumber warp, int lane, Location at, bool releases, Reach reach,
                   std::uint64_t chain, std::vector<Message>& out);
   /// The least reach that an acquirer in `block` needs, or nothing when the message does not reach
@@ -284,14 +295,23 @@ class SyncObjects {
   static void Compact(Messages& messages);
   /// Puts a clock that covers `before`, or begins with it, into a line of such.
   void Place(const ClockPtr& clock, const ClockPtr& before);
-  Published* FindPublished(Location at) const;
+  /// Of a location that has had messages; null: never.
+  Published* FindPublished(Location at) const {
+    return found_ != nullptr && found_at_ == at ? found_ : SeekPublished(at);
+  }
+  Published* SeekPublished(Location at) const;
   void Break(Location at, std::uint32_t bytes);
   static void NoteRead(std::vector<Pending>& reads, const Published& messages, Location at);
   struct Meetings {
     Meeting* of_block = nullptr;
     Meeting* of_warp = nullptr;
   };
-  Meetings MeetingsOf(WarpNumber warp);
+  /// What the warp's block, and the warp, have met for; only where a fence.sc was seen.
+  Meetings MeetingsOf(WarpNumber warp) {
+    if (meetings_.of_warp == nullptr || meetings_of_ != warp) SeekMeetings(warp);
+    return meetings_;
+  }
+  void SeekMeetings(WarpNumber warp);
   void NoteFence(const Meetings& meetings, WarpNumber warp, LaneMask lanes);
   void NoteFenced(Meeting& meeting, const Fenced& fenced);
   void Meet(Meeting& meeting);
