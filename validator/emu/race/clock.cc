@@ -204,15 +204,25 @@ Time Clock::LaneTime(WarpNumber warp, int lane) const {
                   below == nullptr ? 0 : below_->At(*below, lane));
 }
 
+Time Clock::Layer::Least(const WarpEntry& entry, LaneMask lanes) const {
+  if (entry.detail < 0)
+    return (lanes & ~entry.mask) == 0 ? std::max(entry.all, entry.mask_time) : entry.all;
+  Time least = kNever;
+  for (LaneMask rest = lanes; rest != 0; rest &= rest - 1)
+    least = std::min(least, At(entry, std::countr_zero(rest)));
+  return least;
+}
+
 Time Clock::LanesTime(WarpNumber warp, LaneMask lanes) const {
   const WarpEntry* above = top_.Find(warp);
   const WarpEntry* below = below_ == nullptr ? nullptr : below_->Find(warp);
   if (above == nullptr && below == nullptr) return 0;
+  if (below == nullptr) return top_.Least(*above, lanes);
+  if (above == nullptr) return below_->Least(*below, lanes);
   Time least = kNever;
   for (LaneMask rest = lanes; rest != 0; rest &= rest - 1) {
     const int lane = std::countr_zero(rest);
-    least = std::min(least, std::max(above == nullptr ? 0 : top_.At(*above, lane),
-                                     below == nullptr ? 0 : below_->At(*below, lane)));
+    least = std::min(least, std::max(top_.At(*above, lane), below_->At(*below, lane)));
   }
   return least;
 }
@@ -235,10 +245,15 @@ bool Clock::CoversLayer(const Layer& other) const {
     if (BlockBase(entry.block) < entry.base) return false;
   }
   for (const WarpEntry& theirs : other.warps) {
-    if (LanesTime(theirs.warp, kAllLanes) < theirs.all) return false;
+    if (theirs.all != 0 && LanesTime(theirs.warp, kAllLanes) < theirs.all) return false;
     if (theirs.mask != 0 && LanesTime(theirs.warp, theirs.mask) < theirs.mask_time) return false;
-    for (int lane = 0; theirs.detail >= 0 && lane < kWarpSize; ++lane) {
-      if (LaneTime(theirs.warp, lane) < other.At(theirs, lane)) return false;
+    if (theirs.detail < 0) continue;
+    const WarpEntry* above = top_.Find(theirs.warp);
+    const WarpEntry* below = below_ == nullptr ? nullptr : below_->Find(theirs.warp);
+    for (int lane = 0; lane < kWarpSize; ++lane) {
+      const Time known = std::max(above == nullptr ? 0 : top_.At(*above, lane),
+                                  below == nullptr ? 0 : below_->At(*below, lane));
+      if (known < other.At(theirs, lane)) return false;
     }
   }
   return true;

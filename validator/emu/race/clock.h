@@ -120,6 +120,8 @@ class Clock {
     Time BlockBase(BlockNumber block) const;
     const WarpEntry* Find(WarpNumber warp) const;
     Time At(const WarpEntry& entry, int lane) const;
+    /// The least of those lanes' times.
+    Time Least(const WarpEntry& entry, LaneMask lanes) const;
     void DropWarps(WarpNumber first, WarpNumber last);
     bool empty() const { return blocks.empty() && warps.empty(); }
     std::size_t size() const { return blocks.size() + warps.size(); }
