@@ -186,6 +186,9 @@ run() {
   if [ -n "$ccache" ]; then lowers=$(layer ccache "$quiet_install ccache"):$lowers; fi
   local over=$base/runs/${keep:-$number} status=0
   mkdir -p "$over"
+  # Two mounts of one overlay's files spoil them; whoever runs there holds this as long as it runs.
+  exec 8>"$over/held"
+  flock -n 8 || die "$over is in use by an earlier run, which goes on"
   in_root "$lowers" "$over" "$@" || status=$?
   if [ -z "$keep" ]; then rm -rf "$over"; fi
   return $status
