@@ -149,6 +149,11 @@ class Runner {
                           Observed& plain) const;
   /// The plain run again, with single pairs of accesses the other way round.
   Status TurnPairs(const Wants& wants, const Observed& observed, CaseRun& run) const;
+  /// Of the contests of a plain run, the first one that gives other outputs when a pair of its is run
+  /// the other way round; null where none does.
+  Result<const Finding*> GuiltyContest(cases::Probe probe, const Wants& wants,
+                                       const OrderReport& order, const Observed& plain,
+                                       CaseRun& run) const;
   /// Old values were read, and it went wrong: whether it does without them.
   Status BlameOldValues(const Wants& wants, const TensorMap& plain, CaseRun& run) const;
   /// Part of a huge case: see ends.cc.
