@@ -79,6 +79,7 @@ void Members(Node*, T& of, const Each& each) {
 template <class T, class Each>
 void Members(Decision*, T& of, const Each& each) {
   each("entry", of.entry);
+  each("limit", of.limit);
   each("nodes", of.nodes);
   each("left", of.left);
   each("right", of.right);
