@@ -14,6 +14,7 @@ assay::Result<std::unique_ptr<Bench>> Bench::Make(const Environment& environment
   toolbox_options.jail = !options.unsafe_no_jail;
   toolbox_options.pool = sandbox::PoolIn(environment);
   toolbox_options.pool.workers_per_kind = options.workers;
+  toolbox_options.compilations = environment.cache;
   ASSAY_TRY(auto toolbox, engine::Toolbox::Create(std::move(toolbox_options)));
   return std::unique_ptr<Bench>(new Bench(std::move(toolbox)));
 }

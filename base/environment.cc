@@ -8,6 +8,7 @@
 #include <string>
 #include <string_view>
 #include <system_error>
+#include <utility>
 
 #include "base/file.h"
 
@@ -49,6 +50,17 @@ std::optional<Environment> Above(const Path& file, bool checkouts) {
     folder = folder.parent_path();
   }
   return std::nullopt;
+}
+
+/// XDG Base Directory Specification: a relative path is as good as none.
+Path CacheFolder() {
+  if (const char* const chosen = std::getenv("ASSAY_CACHE"); chosen != nullptr) return chosen;
+  for (const auto& [variable, folder] :
+       {std::pair{"XDG_CACHE_HOME", "assay"}, std::pair{"HOME", ".cache/assay"}}) {
+    const char* const root = std::getenv(variable);
+    if (root != nullptr && Path(root).is_absolute()) return Path(root) / folder;
+  }
+  return {};
 }
 
 }  // namespace
@@ -96,6 +108,7 @@ Environment OwnEnvironment() {
   }
   if (const char* const chosen = std::getenv("ASSAY_PROMPTS"); chosen != nullptr && *chosen != '\0')
     environment.prompts = chosen;
+  environment.cache = CacheFolder();
   return environment;
 }
 

@@ -10,7 +10,8 @@ namespace assay {
 using api::Environment;
 
 /// Looks from the program upwards: share/assay of an installation, or ops/ and prompts/ of a checkout it was built in. Then $ASSAY_OPS
-/// (more folders of ops, separated by colons) and $ASSAY_PROMPTS. Cost: a few look-ups of files.
+/// (more folders of ops, separated by colons) and $ASSAY_PROMPTS. The cache is $ASSAY_CACHE (empty: none), $XDG_CACHE_HOME/assay or
+/// ~/.cache/assay. Cost: a few look-ups of files.
 Environment OwnEnvironment();
 
 }  // namespace assay

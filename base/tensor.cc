@@ -33,6 +33,12 @@ Result<Tensor> Tensor::Create(DType dtype, Shape shape) {
 
 Result<Tensor> Tensor::Clone() const {
   ASSAY_TRY(Tensor copy, Create(dtype, shape));
+  // Huge ones are mostly holes, which are left as they are.
+  constexpr std::size_t kMostDense = std::size_t{512} << 20;
+  if (memory.size() <= kMostDense) {
+    std::ranges::copy(memory.bytes(), copy.memory.bytes().begin());
+    return copy;
+  }
   const auto size = static_cast<off_t>(memory.size());
   for (off_t at = 0; at < size;) {
     const off_t data = ::lseek(memory.fd(), at, SEEK_DATA);

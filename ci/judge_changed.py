@@ -27,8 +27,13 @@ EFFORTS = ("quick", "standard", "thorough")
 KNOWN_KEYS = {"op", "dtype", "arch", "effort"}
 
 
+def shown(text):
+    """On one line: names of a change's files may hold line breaks, and lines are commands to some hosts."""
+    return "".join(char if char.isprintable() else "?" for char in str(text))
+
+
 def fail(place, message, fix):
-    print(f"error: {place}: {message}\n  fix: {fix}", file=sys.stderr)
+    print(f"error: {shown(place)}: {shown(message)}\n  fix: {shown(fix)}", file=sys.stderr)
     sys.exit(3)
 
 
@@ -49,6 +54,31 @@ def inside(path):
     root = pathlib.Path.cwd().resolve()
     resolved = (root / path).resolve()
     return resolved if resolved == root or root in resolved.parents else None
+
+
+def no_links(path):
+    """A link of a change's would show what it leads to, or have it written: what lies around a repository
+    (.git/config with its token, for one) is none of the change's."""
+    for place in [path, *path.parents]:
+        if place.is_symlink():
+            fail(place, "is a link", "put a file or a folder in its place")
+    for folder, folders, files in os.walk(path):
+        for name in folders + files:
+            if os.path.islink(os.path.join(folder, name)):
+                fail(os.path.join(folder, name), "is a link", "put a file or a folder in its place")
+
+
+def report_folder(name):
+    """Where the report goes: nothing that a change brought."""
+    out = pathlib.Path(name)
+    if not out.is_absolute():
+        if names(git("ls-files", "-z", "--", name)):
+            fail(name, "is part of the repository", "take it out, or name another folder with --out")
+        for place in [out, *out.parents]:
+            if place.is_symlink():
+                fail(place, "is a link", "remove it, or name another folder with --out")
+    out.mkdir(parents=True, exist_ok=True)
+    return out
 
 
 def read_judge(folder):
@@ -91,7 +121,11 @@ def kernels(base, judge_all):
         for needed in ("kernel.cu", "launch.json"):
             if not (folder / needed).is_file():
                 fail(str(folder / needed), "is not there", "a kernel is kernel.cu and launch.json")
+        for needed in ("kernel.cu", "launch.json", "judge.json"):
+            no_links(folder / needed)
         asked = read_judge(folder)
+        if "/" in asked["op"]:
+            no_links(pathlib.Path(os.path.normpath(asked["op"])))
         if not judge_all:
             watched = ["" if name == "." else name + "/"]
             if "/" in asked["op"]:
@@ -184,7 +218,9 @@ def code_quality(logs):
 
 
 def cell(text):
-    return text.replace("\\", "\\\\").replace("|", "\\|").replace("<", "&lt;").replace("\n", " ")
+    """In a table of Markdown: words and nothing that would be drawn or followed."""
+    text = shown(text.replace("\n", " ")).replace("<", "&lt;")
+    return "".join("\\" + char if char in "\\|[]`" else char for char in text)
 
 
 def main():
@@ -201,11 +237,10 @@ def main():
     if options.base.startswith("-"):
         fail("--base", "is no commit", "name a branch or a commit")
     os.chdir(git("rev-parse", "--show-toplevel").rstrip("\n"))
-    out = pathlib.Path(options.out)
-    out.mkdir(parents=True, exist_ok=True)
+    out = report_folder(options.out)
     rows, logs, worst = [], [], 0
     for number, (folder, asked) in enumerate(kernels(options.base, options.all), 1):
-        print(f"judging {folder} ({asked['op']})", flush=True)
+        print(shown(f"judging {folder} ({asked['op']})"), flush=True)
         code, verdict, log = judge(options.assay, folder, asked, options.effort, out, number)
         logs.append(log)
         rows.append((folder, asked, verdict))

@@ -51,6 +51,7 @@ class Repository(unittest.TestCase):
         self.fake.write_text(FAKE)
         self.fake.chmod(0o755)
         self.git("init", "-q", "-b", "main")
+        self.write(".gitignore", "assay-report/\n")
         self.kernel("kernels/a b", "accepted")
         self.kernel("kernels/c", "accepted")
         self.commit()
@@ -141,6 +142,60 @@ class Repository(unittest.TestCase):
         self.run_it("--github")
         for line in re.split("[\r\n]", self.ran.stdout):
             self.assertFalse(line.startswith("::stop"), line)
+
+    def refused(self, words):
+        self.commit()
+        self.assertEqual(self.run_it(), 3, self.ran.stdout)
+        self.assertIn(words, self.ran.stderr)
+        self.git("reset", "-q", "--hard", "main")
+
+    def test_links_lead_nowhere(self):
+        secret = pathlib.Path(self.scratch.name) / "secret"
+        secret.write_text("token")
+        self.branch()
+        for name in ("kernel.cu", "launch.json", "judge.json"):
+            for target in (secret, "../../.git/config"):
+                file = self.root / "kernels/c" / name
+                file.unlink()
+                file.symlink_to(target)
+                self.refused("is a link")
+        self.kernel("kernels/c", "accepted", judge={"op": "ops/mine/"})
+        self.write("ops/mine/op.json", "{}")
+        (self.root / "ops/mine/reference.cu").symlink_to("../../.git/config")
+        self.refused("reference.cu: is a link")
+        self.write("elsewhere/op.json", "{}")
+        self.kernel("kernels/c", "accepted", judge={"op": "ops/mine/"})
+        (self.root / "ops").mkdir(exist_ok=True)
+        (self.root / "ops/mine").symlink_to("../elsewhere")
+        self.refused("ops/mine: is a link")
+        self.assertEqual(self.run_it(), 0)
+
+    def test_the_report_goes_where_no_change_leads_it(self):
+        home = pathlib.Path(self.scratch.name) / "home"
+        home.mkdir()
+        self.branch()
+        self.kernel("kernels/c", "refuted")
+        (self.root / "assay-report").symlink_to(home)
+        self.refused("is part of the repository")
+        self.kernel("kernels/c", "refuted")
+        (self.root / "assay-report").mkdir()
+        (self.root / "assay-report/summary.md").symlink_to(home / "profile")
+        self.git("add", "-f", "assay-report")
+        self.refused("is part of the repository")
+        self.assertEqual(list(home.iterdir()), [])
+        (self.root / "assay-report").symlink_to(home)  # left by another job
+        self.assertEqual(self.run_it(), 3)
+        self.assertIn("is a link", self.ran.stderr)
+
+    def test_a_name_of_a_folder_is_no_command(self):
+        self.branch()
+        self.kernel("kernels/x\n::error::owned", "refuted")
+        self.kernel("kernels/[a](http:x)", "refuted")
+        self.commit()
+        self.assertEqual(self.run_it("--github"), 1)
+        for line in (self.ran.stdout + self.ran.stderr).splitlines():
+            self.assertFalse(line.startswith("::error::owned"), line)
+        self.assertIn("\\[a\\](http:x)", self.left("summary.md"))
 
     def test_the_worst_decides(self):
         self.branch()

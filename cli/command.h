@@ -47,6 +47,8 @@ CLI::Validator NumberFrom(double low, double high);
 void AddGenerate(CLI::App& app, Session& session);
 void AddBatch(CLI::App& app, Session& session);
 void AddCheck(CLI::App& app, Session& session);
+void AddCost(CLI::App& app, Session& session);
+void AddBench(CLI::App& app, Session& session);
 void AddReplay(CLI::App& app, Session& session);
 void AddSanitize(CLI::App& app, Session& session);
 void AddCorpus(CLI::App& app, Session& session);

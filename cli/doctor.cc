@@ -80,18 +80,52 @@ Finding CheckKeys() {
           "replay/ and exec/ need none"};
 }
 
-/// A GPU is asked a question with a known answer, in its jailed worker.
-Finding CheckGpu(sandbox::Workers& workers) {
+/// A GPU is asked a question with a known answer, in its jailed worker; then what it can be measured by.
+std::vector<Finding> CheckGpu(sandbox::Workers& workers) {
   engine::GpuEngine gpu(workers);
   const auto device = gpu.Describe();
   if (!device) {
     return {
-        "GPU", State::kOptional,
-        "none that works, so kernels are judged on the emulator alone: " + device.error().message,
-        ""};
+        {"GPU", State::kOptional,
+         "none that works, so kernels are judged on the emulator alone: " + device.error().message,
+         ""}};
   }
-  return {"GPU", State::kOptional, *device + "; --engine gpu,emulator takes it as a second witness",
-          ""};
+  std::vector<Finding> findings = {
+      {"GPU", State::kOptional,
+       *device + "; --engine gpu,emulator takes it as a second witness, gpu:N,emulator another one",
+       ""}};
+  const auto rates = gpu.Measure();
+  if (!rates) {
+    findings.push_back({"GPU speed", State::kOptional,
+                        "cannot be measured: " + rates.error().message, rates.error().cure});
+    return findings;
+  }
+  findings.push_back({"GPU speed", State::kOptional,
+                      fmt::format("copies {:.0f} GB/s, a launch takes {:.1f} us, L2 has {} MiB; "
+                                  "--speed judges by them",
+                                  rates->copy_bytes_per_second * 1e-9, rates->launch_seconds * 1e6,
+                                  rates->l2_bytes >> 20),
+                      ""});
+  std::string products;
+  for (const MatrixRate& rate : rates->matrix) {
+    products += fmt::format("{}{} {:.0f} TFLOP/s", products.empty() ? "" : ", ", rate.dtype,
+                            rate.operations_per_second * 1e-12);
+  }
+  if (products.empty()) {
+    findings.push_back({"cuBLASLt", State::kOptional,
+                        rates->no_matrix + ": matrix products have no limit and no baseline",
+                        "install CUDA's cuBLAS where the loader finds it (ldconfig)"});
+  } else {
+    findings.push_back({"cuBLASLt", State::kOptional, products, ""});
+  }
+  const Conditions& now = rates->now;
+  findings.push_back({"GPU clocks", State::kOptional,
+                      now.unknown.empty()
+                          ? fmt::format("{} MHz, memory {} MHz, {:.0f} W, {} C", now.sm_mhz,
+                                        now.memory_mhz, now.watts, now.celsius)
+                          : "are not recorded beside times: " + now.unknown,
+                      ""});
+  return findings;
 }
 
 Result<int> Doctor(const WorkbenchOptions& options, bool json) {
@@ -102,7 +136,9 @@ Result<int> Doctor(const WorkbenchOptions& options, bool json) {
   else
     findings.push_back(FromError("NVRTC", pool.error()));
   for (auto* check : {&CheckOps, &CheckPrompts, &CheckKeys}) findings.push_back((*check)());
-  if (pool) findings.push_back(CheckGpu(**pool));
+  if (pool) {
+    for (Finding& finding : CheckGpu(**pool)) findings.push_back(std::move(finding));
+  }
 
   bool works = true;
   Json array = Json::array();

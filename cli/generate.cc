@@ -123,7 +123,7 @@ Result<loop::GenerateRequest> Build(const Request& request) {
                   .seconds = request.budget_seconds,
                   .prices = request.prices};
   built.effort = ParseEffort(request.effort);
-  built.engine = request.tools.engine;
+  built.engine = request.tools.Engine();
   built.seed = request.seed;
   built.unsafe_no_jail = request.tools.unsafe_no_jail;
   built.out = request.out;
@@ -135,6 +135,7 @@ Result<int> Generate(const Request& request, bool json) {
   ASSAY_TRY(auto signer, SignerOf(request.sign_key));
   WorkbenchOptions tool_options = request.tools;
   tool_options.engine = built.engine;
+  tool_options.speed = false;  // The engines say so.
   tool_options.arch = built.instance.arch;
   tool_options.unsafe_no_jail = built.unsafe_no_jail;
   ASSAY_TRY(auto bench, Workbench::Make(tool_options));
@@ -147,15 +148,17 @@ Result<int> Generate(const Request& request, bool json) {
   ProgressPrinter progress;
   loop::Environment environment{
       .clock = bench->clock(),
-      .make_judges = [&bench](const loop::JudgeSettings& settings)
+      .make_judges = [&bench, &built](const loop::JudgeSettings& settings)
           -> Result<std::vector<std::unique_ptr<loop::Judge>>> {
         std::vector<std::unique_ptr<loop::Judge>> judges;
+        gates::Tools tools = bench->MakeTools();
+        if (built.strategy.optimize) bench->AddModel(tools);
         judges.push_back(std::make_unique<loop::GatekeeperJudge>(
-            bench->MakeTools(), gates::Options{.effort = settings.effort,
-                                               .seed = settings.seed,
-                                               .holdout_seed = {},
-                                               .unsafe_no_jail = settings.unsafe_no_jail,
-                                               .regressions = {}}));
+            std::move(tools), gates::Options{.effort = settings.effort,
+                                             .seed = settings.seed,
+                                             .holdout_seed = {},
+                                             .unsafe_no_jail = settings.unsafe_no_jail,
+                                             .regressions = {}}));
         return judges;
       },
       .observe = [&progress](const loop::Notice& notice) { progress.On(notice); },

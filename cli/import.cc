@@ -22,6 +22,7 @@ struct Request {
   bool check = false;
   bool strict = false;
   bool specialised = false;
+  bool value_only = false;
   std::size_t cases = 50;
   std::uint64_t seed = 1;
   WorkbenchOptions tools;
@@ -48,6 +49,12 @@ Result<int> Import(const Request& request, bool json) {
   ASSAY_TRY(importers::Problem problem, importers::ParseProblem(request.kind, request.source));
   problem.strict = request.strict;
   problem.specialised = request.specialised;
+  problem.value_only = request.value_only;
+  if (request.value_only && request.check) {
+    return Fail(ErrorKind::kUsage,
+                "the function itself is the reference: there is nothing to compare it with",
+                "--value-only --check", "leave --check out");
+  }
   if (!request.name.empty()) problem.name = request.name;
   const importers::RunOptions options{.unsafe_no_jail = request.tools.unsafe_no_jail};
   ASSAY_TRY(const importers::Python python, importers::FindPython(request.python, &EnvironmentOf));
@@ -60,7 +67,7 @@ Result<int> Import(const Request& request, bool json) {
   ASSAY_TRY(auto bench, Workbench::Make(request.tools));
   ASSAY_TRY(const ops::Instance instance, ops::MakeInstance(op, {}, request.tools.arch));
   ASSAY_TRY_VOID(bench->CheckReference(instance));
-  Say("  reference compiles");
+  Say(request.value_only ? "  reference runs" : "  reference compiles");
   Json document = {{"name", op.name},
                    {"folder", folder.string()},
                    {"digest", op.digest},
@@ -113,6 +120,10 @@ void AddImport(CLI::App& app, Session& session) {
       "--strict", request->strict,
       "Casts to 16 bits are part of the op; without it, a kernel may leave them out.");
   command->add_flag("--specialised", request->specialised, "Extents stay those of the example.");
+  command->add_flag(
+      "--value-only", request->value_only,
+      "The function itself is the reference, where no graph can be made of it. What error is "
+      "honest is then estimated, not derived: verdicts say so.");
   AddWorkbenchOptions(*command, request->tools);
   command->add_flag("--json", session.json, "Print one JSON document on stdout.");
   command->footer(

@@ -81,9 +81,9 @@ int Main(int argc, char** argv) {
   app.option_defaults()->always_capture_default();
 
   Session session;
-  for (auto* add :
-       {&AddGenerate, &AddBatch, &AddCheck, &AddReplay, &AddSanitize, &AddCorpus, &AddReward,
-        &AddReport, &AddVerify, &AddServe, &AddMcp, &AddRuns, &AddOps, &AddImport, &AddDoctor}) {
+  for (auto* add : {&AddGenerate, &AddBatch, &AddCheck, &AddBench, &AddCost, &AddReplay,
+                    &AddSanitize, &AddCorpus, &AddReward, &AddReport, &AddVerify, &AddServe,
+                    &AddMcp, &AddRuns, &AddOps, &AddImport, &AddDoctor}) {
     (*add)(app, session);
   }
   try {

@@ -2,10 +2,13 @@
 #include "serve/mcp.h"
 
 #include <fmt/format.h>
+#include <poll.h>
+#include <sys/eventfd.h>
 #include <unistd.h>
 
 #include <array>
 #include <random>
+#include <thread>
 
 #include "cli/command.h"
 #include "cli/instance.h"
@@ -81,8 +84,8 @@ Result<ToolAnswer> Check(Workbench& bench, const Request& request, const ToolCal
                                                    .unsafe_no_jail = request.tools.unsafe_no_jail,
                                                    .regressions = {}});
   const verdict::Verdict verdict = gatekeeper.Judge(check.instance, check.candidate).verdict;
-  return ToolAnswer{.text = verdict::RenderForPrompt(verdict) + verdict.reason + "\n" +
-                            verdict::RenderLedger(verdict.ledger),
+  return ToolAnswer{.text = verdict::RenderForPrompt(verdict) + serve::ReasonForAuthor(verdict) +
+                            "\n" + verdict::RenderLedger(verdict.ledger),
                     .structured = serve::ForAuthor(verdict)};
 }
 
@@ -264,6 +267,32 @@ void ReadLines(serve::McpServer& server) {
   if (!line.empty() || too_long) end();
 }
 
+// Tells the server when nobody reads what it writes: a client that has died asks for no judgement,
+// though its last requests be still there.
+class ReaderWatch {
+ public:
+  explicit ReaderWatch(serve::McpServer& server) : done_(::eventfd(0, EFD_CLOEXEC)) {
+    thread_ = std::thread([this, &server] {
+      // Of a pipe, a socket or a terminal the end is told; a file has none.
+      pollfd fds[] = {{STDOUT_FILENO, 0, 0}, {done_.get(), POLLIN, 0}};
+      while (::poll(fds, 2, -1) < 0 && errno == EINTR) {
+      }
+      if ((fds[0].revents & (POLLERR | POLLHUP)) != 0) server.Abandon();
+    });
+  }
+  ReaderWatch(const ReaderWatch&) = delete;
+  ReaderWatch& operator=(const ReaderWatch&) = delete;
+  ~ReaderWatch() {
+    const std::uint64_t one = 1;
+    [[maybe_unused]] const ssize_t ignored = ::write(done_.get(), &one, sizeof one);
+    thread_.join();
+  }
+
+ private:
+  const UniqueFd done_;
+  std::thread thread_;
+};
+
 Result<int> Mcp(const Request& request) {
   ASSAY_TRY(auto bench, Workbench::Make(request.tools));
   serve::McpServer server(MakeTools(*bench, request), ASSAY_VERSION, [](const std::string& line) {
@@ -271,6 +300,7 @@ Result<int> Mcp(const Request& request) {
     std::fputc('\n', stdout);
     std::fflush(stdout);
   });
+  const ReaderWatch watch(server);
   ReadLines(server);
   server.Finish();
   return kExitDone;

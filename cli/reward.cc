@@ -102,7 +102,7 @@ Result<Totals> RewardAll(std::istream& input, const Request& request, rewards::R
 Result<int> Reward(const Request& request) {
   ASSAY_TRY(auto bench, Workbench::Make(request.tools));
   ASSAY_TRY_VOID(bench->CheckTarget(request.tools.arch));
-  runs::JudgeFacts facts{.engine = request.tools.engine,
+  runs::JudgeFacts facts{.engine = request.tools.Engine(),
                          .effort = request.effort,
                          .seed = request.seed,
                          .unsafe_no_jail = request.tools.unsafe_no_jail};

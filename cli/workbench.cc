@@ -3,12 +3,15 @@
 #include <fmt/format.h>
 
 #include <charconv>
+#include <cstdlib>
 #include <ranges>
 
 #include "base/digest.h"
 #include "base/environment.h"
 #include "cli/surroundings.h"
+#include "importers/python_truth.h"
 #include "sandbox/health.h"
+#include "validator/cost/sample.h"
 
 namespace assay::cli {
 
@@ -21,12 +24,17 @@ void AddWorkbenchOptions(CLI::App& command, WorkbenchOptions& options) {
         const auto engines = ParseEngines(text);
         return engines ? std::string() : ToString(engines.error());
       });
+  command.add_flag("--speed", options.speed,
+                   "Time the op's workloads on the GPU as well, and hold them to the op's bar.");
   command.add_option("--arch", options.arch, "Target architecture, e.g. sm_80, sm_90, sm_90a.");
   command.add_option("--jobs", options.jobs, "Worker processes of a kind (0: one a core).")
       ->check(CLI::Range(0, 1024));
   command.add_flag(
       "--unsafe-no-jail", options.unsafe_no_jail,
       "Run untrusted code without namespaces. Stands in the verdict and bars emission.");
+  command.add_flag("--no-cache", options.no_cache,
+                   "Compile references anew, and keep none beyond this run ($ASSAY_CACHE, else the "
+                   "user's cache folder).");
 }
 
 Result<Engines> ParseEngines(std::string_view text) {
@@ -36,6 +44,10 @@ Result<Engines> ParseEngines(std::string_view text) {
     const std::string_view word(part);
     if (word == "emulator") {
       emulator = true;
+      continue;
+    }
+    if (word == "speed") {
+      engines.speed = true;
       continue;
     }
     int number = 0;
@@ -53,19 +65,40 @@ Result<Engines> ParseEngines(std::string_view text) {
                 "a GPU alone sees no races and no undefined values: nothing could be accepted",
                 "--engine", "gpu,emulator");
   }
+  if (engines.speed && !engines.gpu) {
+    return Fail(ErrorKind::kUsage, "speed is measured on a GPU, and none was asked for", "--speed",
+                "--engine gpu,emulator --speed");
+  }
   return engines;
 }
 
 Result<std::unique_ptr<Workbench>> Workbench::Make(const WorkbenchOptions& options) {
   ASSAY_TRY_VOID(CheckLimits());
-  ASSAY_TRY(const Engines engines, ParseEngines(options.engine));
+  ASSAY_TRY(const Engines engines, ParseEngines(options.Engine()));
   engine::Toolbox::Options toolbox_options;
   toolbox_options.jail = !options.unsafe_no_jail;
   toolbox_options.pool.workers_per_kind = options.jobs;
   toolbox_options.pool.gpu = engines.gpu.value_or(0);
+  if (!options.no_cache) toolbox_options.compilations = OwnEnvironment().cache;
   ASSAY_TRY(auto toolbox, engine::Toolbox::Create(std::move(toolbox_options)));
   if (engines.gpu) ASSAY_TRY_VOID(toolbox->gpu().Describe());
-  return std::unique_ptr<Workbench>(new Workbench(std::move(toolbox), engines.gpu.has_value()));
+  std::unique_ptr<Workbench> bench(new Workbench(std::move(toolbox), engines.gpu.has_value()));
+  if (engines.speed) {
+    engine::GpuEngine& gpu = bench->toolbox_->gpu();
+    ASSAY_TRY(Rates rates, gpu.Measure());
+    bench->gpu_truths_ = std::make_unique<oracle::Oracle>(bench->compiler(), gpu);
+    bench->meter_.emplace(speed::Instruments{gpu, *bench->gpu_truths_}, std::move(rates));
+  }
+  // Started at the first truth of an op whose reference is Python, and not before.
+  bench->oracle_.Serve(std::make_unique<importers::PythonTruth>(
+      [] {
+        return importers::FindPython("", [](const char* name) {
+          const char* const value = std::getenv(name);
+          return std::string(value == nullptr ? "" : value);
+        });
+      },
+      importers::RunOptions{.unsafe_no_jail = options.unsafe_no_jail}));
+  return bench;
 }
 
 gates::Tools Workbench::MakeTools() {
@@ -74,7 +107,37 @@ gates::Tools Workbench::MakeTools() {
           .oracle = oracle_,
           .clock = clock_,
           .progress = {},
-          .gpu = gpu()};
+          .gpu = gpu(),
+          .meter = meter()};
+}
+
+void Workbench::AddModel(gates::Tools& tools) {
+  if (meter() != nullptr) return;
+  tools.model =
+      [&workers = workers()](
+          const ops::Instance& instance, const ops::LaunchPlan& plan,
+          const engine::CompiledKernel& compiled) -> Result<std::vector<speed::SpeedEstimate>> {
+    const cost::Chip* const chip = cost::ChipOf(instance.arch);
+    if (chip == nullptr)
+      return Fail(ErrorKind::kUnsupported, "no chip of the table is of " + instance.arch, "--arch");
+    const cost::Sampler sampler(workers, {});
+    ASSAY_TRY(const auto modelled,
+              sampler.Workloads({.instance = instance, .plan = plan, .compiled = compiled}, *chip));
+    std::vector<speed::SpeedEstimate> estimates;
+    for (const cost::SpeedEstimate& each : modelled) {
+      std::string workload;
+      for (const ops::Axis& axis : instance.op.axes) {
+        if (const auto found = each.axes.find(axis.name); found != each.axes.end())
+          workload += fmt::format("{}{}={}", workload.empty() ? "" : " ", axis.name, found->second);
+      }
+      const bool known = each.left_out.empty();
+      estimates.push_back({.workload = std::move(workload),
+                           .seconds = std::nullopt,
+                           .share = known ? each.ShareOfLimit() : 0,
+                           .limiter = known ? each.Words() : each.left_out});
+    }
+    return estimates;
+  };
 }
 
 Status Workbench::CheckTarget(const std::string& arch) {

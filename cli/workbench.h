@@ -15,23 +15,29 @@
 #include "validator/engine/toolbox.h"
 #include "validator/gates/gatekeeper.h"
 #include "validator/oracle/oracle.h"
+#include "validator/speed/meter.h"
 
 namespace assay::cli {
 
 struct WorkbenchOptions {
-  std::string engine = "emulator";  ///< Or "gpu,emulator", "gpu:1,emulator".
+  std::string engine = "emulator";  ///< Or "gpu,emulator", "gpu:1,emulator", with ",speed" behind.
   std::string arch = "sm_90";
   bool unsafe_no_jail = false;
-  unsigned jobs = 0;  ///< Workers a kind; 0: as many as there are cores.
+  bool no_cache = false;
+  unsigned jobs = 0;   ///< Workers a kind; 0: as many as there are cores.
+  bool speed = false;  ///< Judge speed as well: the same as ",speed" behind the engines.
+  /// The engines with what is judged beside them, as a run's record keeps them.
+  std::string Engine() const { return engine + (speed ? ",speed" : ""); }
 };
 
 struct Engines {
   std::optional<int> gpu;  ///< The GPU's number, where one is asked for beside the emulator.
+  bool speed = false;      ///< Needs a GPU.
 };
-/// "emulator", "gpu,emulator", "gpu:1,emulator".
+/// "emulator", "gpu,emulator", "gpu:1,emulator", "gpu,emulator,speed".
 Result<Engines> ParseEngines(std::string_view text);
 
-/// --engine, --arch, --jobs, --unsafe-no-jail.
+/// --engine, --arch, --jobs, --unsafe-no-jail, --no-cache.
 void AddWorkbenchOptions(CLI::App& command, WorkbenchOptions& options);
 
 class Workbench {
@@ -42,11 +48,15 @@ class Workbench {
   sandbox::Workers& workers() { return toolbox_->workers(); }
   engine::Compiler& compiler() { return toolbox_->compiler(); }
   engine::Engine& engine() { return toolbox_->emulator(); }
+  /// Null unless speed was asked for.
+  speed::Meter* meter() { return meter_ ? &*meter_ : nullptr; }
   /// Null unless it was asked for.
   engine::Engine* gpu() { return with_gpu_ ? &toolbox_->gpu() : nullptr; }
   Clock& clock() { return clock_; }
   /// For a Gatekeeper; without progress.
   gates::Tools MakeTools();
+  /// What the cost model makes of kernels where none is timed (docs/cost.md).
+  void AddModel(gates::Tools& tools);
   /// Before minutes of judging, or a model's tokens: does the op's reference compile?
   Status CheckReference(const ops::Instance& instance) { return oracle_.Check(instance); }
   /// Fails when the compiler does not know `arch`: nothing could be judged for it.
@@ -66,6 +76,8 @@ class Workbench {
   SystemClock clock_;
   std::unique_ptr<engine::Toolbox> toolbox_;
   oracle::Oracle oracle_;
+  std::unique_ptr<oracle::Oracle> gpu_truths_;  ///< References on the GPU.
+  std::optional<speed::Meter> meter_;
 };
 
 }  // namespace assay::cli

@@ -10,8 +10,13 @@
 include(GNUInstallDirs)
 include(CMakePackageConfigHelpers)
 
-install(TARGETS assay RUNTIME DESTINATION bin COMPONENT programs)
-install(TARGETS assay-worker RUNTIME DESTINATION libexec/assay COMPONENT programs)
+if(ASSAY_BUILT)
+  install(PROGRAMS "${ASSAY_BUILT}/bin/assay" DESTINATION bin COMPONENT programs)
+  install(PROGRAMS "${ASSAY_BUILT}/bin/assay-worker" DESTINATION libexec/assay COMPONENT programs)
+else()
+  install(TARGETS assay RUNTIME DESTINATION bin COMPONENT programs)
+  install(TARGETS assay-worker RUNTIME DESTINATION libexec/assay COMPONENT programs)
+endif()
 install(DIRECTORY ops DESTINATION share/assay COMPONENT programs
   PATTERN "*.cc" EXCLUDE PATTERN "*.h" EXCLUDE PATTERN "*.in" EXCLUDE PATTERN CMakeLists.txt EXCLUDE)
 install(DIRECTORY prompts DESTINATION share/assay COMPONENT programs)
@@ -20,6 +25,9 @@ install(FILES scripts/jsonl_to_parquet.py DESTINATION share/assay/scripts COMPON
 install(DIRECTORY runs/schema/ batch/schemas/ dataset/schemas/ rewards/schemas/ DESTINATION share/assay/schemas COMPONENT programs
   FILES_MATCHING PATTERN "*.schema.json")
 
+if(ASSAY_BUILT)
+  return()
+endif()
 install(DIRECTORY include/assay DESTINATION include COMPONENT library)
 install(TARGETS assay_api EXPORT assayTargets
   LIBRARY DESTINATION "${CMAKE_INSTALL_LIBDIR}" COMPONENT library NAMELINK_COMPONENT library)

@@ -56,7 +56,7 @@ AttemptRecord RecordOf(const runs::RunState& state, const runs::Attempt& attempt
                        .model = TextAt(state.request, "model"),
                        .prompt = PromptOf(state, attempt),
                        .reply = reply.text,
-                       .verdict = *attempt.verdict,
+                       .verdict = attempt.verdict.value_or(verdict::Verdict{}),
                        .input_tokens = reply.usage.input_tokens,
                        .cached_tokens = reply.usage.cached_input_tokens,
                        .output_tokens = reply.usage.output_tokens,

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "base/rng.h"
+#include "validator/cases/shapes.h"
 
 namespace assay::importers {
 namespace {
@@ -78,7 +79,14 @@ std::vector<cases::Case> CheckCases(const ops::Instance& instance, std::size_t c
         drawn = std::clamp<std::int64_t>(8 * ((drawn + 7) / 8), axis.min, axis.max);
       value.axes[axis.name] = drawn;
     }
-    if (!ops::ResolveAxes(instance.op, value.axes)) continue;
+    if (!ops::ResolveAxes(instance.op, value.axes)) {
+      // Constraints may leave little: the nearest extents that they admit.
+      auto near = attempt < 40 * count
+                      ? Result<ops::AxisValues>(Fail(ErrorKind::kUnsupported, "later", ""))
+                      : cases::SolveAxes(instance.op, {}, value.axes);
+      if (!near) continue;
+      value.axes = *std::move(near);
+    }
     if (cases::TotalElements(instance, value.axes) > kMostElements && attempt < 399 * count)
       continue;
     found.push_back(std::move(value));

@@ -81,9 +81,9 @@ def satisfied(op, axes):
         return False
 
 
-def axes_of(op, generator, reach):
-    """Random extents that satisfy the op's constraints, or None."""
-    for _ in range(400):
+def axes_of(op, generator, reach, examples):
+    """Random extents that satisfy the op's constraints, or None. Later ones are like the example's, one by one."""
+    for attempt in range(1200):
         axes = {}
         for name, axis in op["axes"].items():
             if axis["type"] == "const":
@@ -91,6 +91,8 @@ def axes_of(op, generator, reach):
             elif axis["type"] == "var":
                 high = min(axis["max"], max(axis["min"], reach))
                 axes[name] = int(torch.randint(axis["min"], high + 1, (), generator=generator))
+                if attempt >= 200 and name in examples and int(torch.randint(0, 3, (), generator=generator)) > 0:
+                    axes[name] = min(max(examples[name] * int(torch.randint(1, 3, (), generator=generator)), axis["min"]), axis["max"])
         for name, axis in op["axes"].items():
             if axis["type"] == "expr":
                 axes[name] = evaluate(axis["expression"], axes)
@@ -102,13 +104,46 @@ def axes_of(op, generator, reach):
 WIDTHS = {"i8": torch.int8, "u8": torch.uint8, "i16": torch.int16, "i32": torch.int32, "i64": torch.int64, "bool": torch.bool}
 
 
-def inputs_of(op, axes, generator):
+def integer(text, axes):
+    """A C++ index expression over axes."""
+    return int(eval(text.replace("/", "//"), {"__builtins__": {}}, dict(axes)))  # noqa: S307 - our own text
+
+
+def generated(name, shape, spec, text, axes, generator):
+    """What the op's generator might make of an input: its words, with torch's random numbers."""
+    line = re.search(rf"^  {name}\[i\] = (.*);$", text, re.M)[1]
+    count = math.prod(shape)
+    draw = lambda *a, **k: torch.randint(*a, generator=generator, **k)  # noqa: E731
+    if found := re.search(r"permuted\(i, (.+), seed\)", line):
+        return torch.randperm(integer(found[1], axes), generator=generator)[:count].reshape(shape)
+    if found := re.search(r"page_of\(.*, ([^,]+), seed\)", line):
+        return draw(0, integer(found[1], axes), shape)
+    if found := re.search(r"offset_of\(i, (.+), ([^,]+), seed\)", line):
+        total = integer(found[2], axes)
+        inner = draw(0, total + 1, (count - 2,)).sort().values if count > 2 else torch.empty(0, dtype=torch.int64)
+        return torch.cat([torch.zeros(1), inner, torch.full((1,), total)])[:count]
+    if "ascending(" in line:
+        values = torch.rand(shape, generator=generator, dtype=torch.float64).sort(-1).values * 4 - 2
+        return (values * 4).floor() if spec["dtype"] in WIDTHS else values
+    if "class_of(" in line:
+        return torch.nn.functional.one_hot(draw(0, shape[-1], shape[:-1]), shape[-1])
+    seen = torch.ones(shape, dtype=torch.bool).tril(shape[-1] - shape[-2])
+    return seen if spec["dtype"] == "bool" else torch.zeros(shape, dtype=torch.float64).masked_fill(~seen, -math.inf)
+
+
+def inputs_of(op, axes, generator, made=""):
+    """Random inputs of a case; `made` is the text of the op's generator."""
     found = {}
     for name, spec in op["inputs"].items():
-        shape = [evaluate(e, axes) for e in spec["shape"]]
+        shape = [evaluate(e, axes) for e in spec["shape"] or []]
         domain = spec.get("domain", {})
         kind = domain.get("kind", "any")
-        if kind == "index":
+        if kind == "generated":
+            value = generated(name, shape, spec, made, axes, generator)
+        elif kind == "choice":
+            value = torch.tensor(domain["values"])[torch.randint(0, len(domain["values"]), shape, generator=generator)]
+            value = value.to(torch.float32).to(torch.float64)
+        elif kind == "index":
             value = torch.randint(0, axes[domain["of"]], shape, generator=generator)
         elif kind == "range" and spec["dtype"] in WIDTHS:
             value = torch.randint(int(domain["low"]), int(domain["high"]) + 1, shape, generator=generator)
@@ -131,11 +166,17 @@ class Host:
         text = files["reference.cu"].replace('#include "assay/reference.cuh"', SHIM).replace("using T = ASSAY_T;", "")
         text = re.sub(r"Out<[^>]*>\*", "double*", text)
         text = re.sub(r"const (float|assay::\w+)\*", "const double*", text)
+        text = re.sub(r"([(,]\s*)(?:float) (\w+)", r"\1double \2", text)
         for kernel in self.plan["kernels"]:
             head = re.search(r"__global__ void " + kernel["entry"] + r"\(([^)]*)\)", text)
             count = len(head[1].split(","))
             types = [re.sub(r"\s*\w+$", "", p.strip()) for p in head[1].split(",")]
-            casts = ", ".join(f"({t})a[{i}]" if "*" in t else f"(int64)(intptr_t)a[{i}]" for i, t in enumerate(types))
+            numbers = {n for n, spec in self.op["inputs"].items() if spec["shape"] is None}
+            given = zip(types, kernel["args"])
+            casts = ", ".join(
+                f"({t})a[{i}]" if "*" in t else f"*(const {'double' if t == 'double' else t}*)a[{i}]" if n in numbers else f"(int64)(intptr_t)a[{i}]"
+                for i, (t, n) in enumerate(given)
+            )
             text += f'extern "C" void run_{kernel["entry"]}(void** a, int64 n) {{ for (thread_number = 0; thread_number < n; ++thread_number) {kernel["entry"]}({casts}); }}\n'
             assert count == len(kernel["args"])
         self.folder = tempfile.TemporaryDirectory()
@@ -169,26 +210,28 @@ class Host:
 def compare(path, function, cases=4, reach=9, seed=1):
     """Imports FILE:FUNCTION, outside of the jail, and runs reference and torch in f64 on random cases: (worst relative
     difference, where it was), or the refusal as text. For problems that are our own."""
-    from assay_import import __main__ as package
-    from assay_import import export, problems, truth
+    from assay_import import export, opfile, problems, truth
+    from assay_import.graph import Refused
 
     with tempfile.TemporaryDirectory() as folder:
         copy = pathlib.Path(folder) / "problem.py"
         copy.write_text(pathlib.Path(path).read_text())
-        answer = package.answer({"kind": "torch", "path": str(copy), "function": function, "name": function})
-        if "refused" in answer:
-            return answer["refused"]["what"]
-        host = Host(answer["files"])
-        problem = problems.load("torch", str(copy), function)
-        exported, examples, _, _ = export.program(problem)
-        graph = export.export(problem)
+        try:
+            problem = problems.load("torch", str(copy), function)
+            exported, graph = export.whole(problem)
+            files, _ = opfile.make(problem, graph, {"kind": "torch", "function": function})
+        except Refused as refused:
+            return refused.what
+        host = Host(files)
+        examples = export.tensors_of(problem)
+        known = json.loads(files["import.json"])["axes"]
         generator = torch.Generator().manual_seed(seed)
         worst, where = 0.0, ""
         for _ in range(cases):
-            axes = axes_of(host.op, generator, reach)
+            axes = axes_of(host.op, generator, reach, known)
             if axes is None:
                 raise AssertionError(f"no shape satisfies {host.op.get('constraints')}")
-            given = inputs_of(host.op, axes, generator)
+            given = inputs_of(host.op, axes, generator, files.get("generator.cu", ""))
             expected = truth.outputs_of(exported, graph, examples, given, axes, False)
             chosen = {n for n, o in host.op["outputs"].items() if isinstance(o.get("relation"), dict)}
             got = host.run(axes, {**given, **{n: expected[n].contiguous() for n in chosen}})

@@ -12,9 +12,9 @@
 namespace assay::importers {
 namespace {
 
-constexpr std::array<std::string_view, 9> kFiles = {
-    "op.json",      "reference.cu",   "reference.json",  "import.json",      "workloads.jsonl",
-    "generator.cu", "generator.json", "naive/kernel.cu", "naive/launch.json"};
+constexpr std::array<std::string_view, 10> kFiles = {
+    "op.json",         "reference.cu", "reference.py",   "reference.json",  "import.json",
+    "workloads.jsonl", "generator.cu", "generator.json", "naive/kernel.cu", "naive/launch.json"};
 constexpr std::size_t kLargestFile = 4u << 20;
 constexpr std::size_t kMostNotes = 200;
 
@@ -97,7 +97,8 @@ Json RequestFor(const Problem& problem) {
           {"function", problem.function},
           {"name", problem.name},
           {"strict", problem.strict},
-          {"specialised", problem.specialised}};
+          {"specialised", problem.specialised},
+          {"value_only", problem.value_only}};
 }
 
 Result<Imported> ReadAnswer(const Json& answer, const Problem& problem) {
@@ -113,7 +114,8 @@ Result<Imported> ReadAnswer(const Json& answer, const Problem& problem) {
     imported.files[name] = content.get<std::string>();
     if (imported.files[name].size() > kLargestFile) return Bad(name + " is too large");
   }
-  for (const char* needed : {"op.json", "reference.cu", "reference.json", "import.json"}) {
+  const char* const reference = problem.value_only ? "reference.py" : "reference.cu";
+  for (const char* needed : {"op.json", reference, "reference.json", "import.json"}) {
     if (!imported.files.contains(needed)) return Bad(fmt::format("has no {}", needed));
   }
   ASSAY_TRY(const Json op, ParseJson(imported.files["op.json"], "op.json"));

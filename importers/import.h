@@ -27,6 +27,7 @@ struct Problem {
   std::string name;          ///< Of the op; empty: as the problem calls it.
   bool strict = false;       ///< 16-bit boundaries are prescribed roundings.
   bool specialised = false;  ///< Extents stay what they are in the example.
+  bool value_only = false;   ///< The function itself is the reference (python_truth.h).
 };
 
 /// "FILE:FUNCTION" of kind "torch", a path otherwise.

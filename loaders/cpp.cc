@@ -136,13 +136,14 @@ class Writer {
     text +=
         "/// Extents that vary.\n"
         "inline const std::vector<Axis>& axis_table() {\n"
-        "  static const std::vector<Axis> all = {\n      // name, low, high, whole, at_ends\n";
+        "  static const std::vector<Axis> all = {\n"
+        "      // name, low, high, whole, in_slices, at_ends\n";
     for (const ops::Axis& axis : op_.axes) {
       if (axis.kind != ops::Axis::Kind::kVariable) continue;
       const auto found = input_.reach.find(axis.name);
       const Reach reach = found == input_.reach.end() ? Reach{} : found->second;
-      text += fmt::format("      {{{}, {}, {}, {}, {}}},\n", Quote(axis.name), axis.min, axis.max,
-                          reach.whole, reach.at_ends);
+      text += fmt::format("      {{{}, {}, {}, {}, {}, {}}},\n", Quote(axis.name), axis.min,
+                          axis.max, reach.whole, reach.in_slices, reach.at_ends);
     }
     return text + "  };\n  return all;\n}\n";
   }

@@ -28,8 +28,9 @@ namespace assay::loaders {
 
 /// How long the judge tried an axis (validator/verdict/ledger.h).
 struct Reach {
-  std::int64_t whole = 0;
-  std::int64_t at_ends = 0;
+  std::int64_t whole = 0;      ///< Of a case all of which ran.
+  std::int64_t in_slices = 0;  ///< Of one of which some blocks ran.
+  std::int64_t at_ends = 0;    ///< Of one of which the ends ran.
 };
 
 struct LoaderInput {

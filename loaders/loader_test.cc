@@ -61,8 +61,8 @@ void ExpectGolden(const std::string& text, const std::string& name) {
 
 TEST(Loader, IsWhatTheGoldenFilesHold) {
   const Made made = Shipped("scatter_add");
-  const auto loader =
-      MakeLoader(made.input({{"tokens", {257, 0}}, {"hidden", {64, 4096}}, {"rows", {31, 0}}}));
+  const auto loader = MakeLoader(
+      made.input({{"tokens", {257, 0, 0}}, {"hidden", {64, 0, 4096}}, {"rows", {31, 1000, 0}}}));
   ASSERT_TRUE(loader) << ToString(loader.error());
   ExpectGolden(loader->python, "kernel.py");
   ExpectGolden(loader->cpp, "kernel.hpp");
@@ -109,7 +109,8 @@ TEST(Loader, NamesThatAreWordsOfTheLanguagesStandForThemselvesNowhere) {
     "tensor_maps": [{"name": "axes", "tensor": "def", "shape": ["int"], "box": [8]}]})json",
                                  "launch.json");
   const Made made = Make(folder.path(), launch);
-  const auto loader = MakeLoader(made.input());
+  const auto loader = MakeLoader(made.input(
+      {{"lambda", {64, 0, 0}}, {"int", {64, 0, 0}}, {"add", {9, 0, 0}}, {"NULL", {9, 0, 0}}}));
   ASSERT_TRUE(loader) << ToString(loader.error());
   EXPECT_THAT(loader->python, Not(HasSubstr("abort")));
   EXPECT_THAT(loader->cpp, Not(HasSubstr("#error")));

@@ -174,8 +174,9 @@ class Writer {
       if (axis.kind != ops::Axis::Kind::kVariable) continue;
       const auto found = input_.reach.find(axis.name);
       const Reach reach = found == input_.reach.end() ? Reach{} : found->second;
-      text += fmt::format("    Axis({}, low={}, high={}, whole={}, at_ends={}),\n",
-                          Quote(axis.name), axis.min, axis.max, reach.whole, reach.at_ends);
+      text += fmt::format("    Axis({}, low={}, high={}, whole={}, in_slices={}, at_ends={}),\n",
+                          Quote(axis.name), axis.min, axis.max, reach.whole, reach.in_slices,
+                          reach.at_ends);
     }
     text += "]\nINPUTS: list[Tensor | Scalar] = [\n";
     for (const ops::TensorSpec& input : op_.inputs)
@@ -251,13 +252,14 @@ class Writer {
   std::string Extent(const AxisSource& source) const {
     const std::string extent =
         fmt::format("shape[{}][{}]", Quote(source.tensor->name), source.dimension);
+    const std::string other = source.other ? Of(*source.other) : std::string();
     switch (source.undo) {
       case AxisSource::Undo::kDivide:
-        return fmt::format("divide({}, {})", extent, Of(*source.other));
+        return fmt::format("divide({}, {})", extent, other);
       case AxisSource::Undo::kSubtract:
-        return fmt::format("subtract({}, {})", extent, Of(*source.other));
+        return fmt::format("subtract({}, {})", extent, other);
       case AxisSource::Undo::kAdd:
-        return fmt::format("add({}, {})", extent, Of(*source.other));
+        return fmt::format("add({}, {})", extent, other);
       case AxisSource::Undo::kNothing:
         break;
     }

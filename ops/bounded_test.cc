@@ -20,7 +20,7 @@ struct WithTensorCores : F32Contract {
   static constexpr bool tensor_cores = true;
 };
 struct Dependent : F32Contract {
-  static constexpr bool independent = false;
+  static bool independent() { return false; }
 };
 
 using Terms = std::vector<float>;
@@ -280,7 +280,7 @@ TEST(Bounded, RunningMeansStayWithinTheAverage) {
 }
 
 struct Drifting : F32Contract {
-  static constexpr bool trending = true;
+  static bool independent() { return false; }
 };
 
 TEST(Bounded, RunningMeansOfRampsNeedTheirOwnAllowance) {
@@ -309,7 +309,7 @@ TEST(Bounded, RunningMeansOfRampsNeedTheirOwnAllowance) {
 }
 
 struct Repeating : F32Contract {
-  static constexpr bool independent = false;
+  static bool independent() { return false; }
 };
 
 TEST(Bounded, MeansOfScaledTermsStayWithinTheAverage) {
@@ -475,6 +475,25 @@ TEST(Bounded, ProductsOfThreeMayBeTakenInAnyOrder) {
     }
   }
   EXPECT_GT(beyond_one_rounding, 0);
+}
+
+TEST(Bounded, ExactScoresAreRoundedWhereTheyAreKeptInPowersOfTwo) {
+  // exp(a - b) as exp2(a log2(e) - b log2(e)), products rounded: large scores err, equal ones do not.
+  constexpr float kLog2e = 1.44269504f;
+  Rng rng(19);
+  int beyond_exact = 0;
+  for (int round = 0; round < 1000; ++round) {
+    const auto a = static_cast<float>(rng.Below(2000));
+    const float b = a + static_cast<float>(rng.Below(8));
+    const Honest exact = exp(Honest(f32{a}) - Honest(f32{b}));
+    const Honest kept = exp(may_rescale(Honest(f32{a})) - may_rescale(Honest(f32{b})));
+    const volatile float scaled_a = a * kLog2e, scaled_b = b * kLog2e;
+    const double error = std::fabs(std::exp2(static_cast<double>(scaled_a - scaled_b)) - kept.v);
+    ASSERT_LE(error, kept.hard()) << a << " " << b;
+    if (error > exact.hard()) ++beyond_exact;
+  }
+  EXPECT_GT(beyond_exact, 100);
+  EXPECT_EQ(may_rescale(Honest(0)).hard(), 0);
 }
 
 TEST(Bounded, IndependentErrorsStaySoThroughAQuotient) {

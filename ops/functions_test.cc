@@ -25,6 +25,11 @@ Pair Product(Rng& rng, double scale) {
   return {Honest(f32{a}) * Honest(f32{b}), a * b};
 }
 
+template <class N>
+N square_plus(const N& x) {
+  return x * x + N(0.75);
+}
+
 TEST(Functions, BoundTheirFloatTwins) {
   Rng rng(31);
   for (int i = 0; i < 20000; ++i) {
@@ -39,6 +44,19 @@ TEST(Functions, BoundTheirFloatTwins) {
     check(cos(x.truth), std::cos(x.got), "cos");
     check(atan(x.truth), std::atan(x.got), "atan");
     check(expm1(x.truth), std::expm1(x.got), "expm1");
+    check(asinh(x.truth), std::asinh(x.got), "asinh");
+    const Pair y = Product(rng, 1);
+    check(atan2(square_plus(y.truth), x.truth), std::atan2(square_plus(y.got), x.got), "atan2");
+    // Away from the ends, where the slopes have none.
+    const Honest inner = x.truth / (Honest(1) + abs(x.truth));
+    const float within = x.got / (1.0f + std::fabs(x.got));
+    if (std::fabs(within) < 0.97f) {
+      check(asin(inner), std::asin(within), "asin");
+      check(acos(inner), std::acos(within), "acos");
+      check(atanh(inner), std::atanh(within), "atanh");
+    }
+    check(acosh(square_plus(x.truth) + Honest(0.5)), std::acosh(square_plus(x.got) + 0.5f),
+          "acosh");
     check(sigmoid(x.truth), 1.0f / (1.0f + std::exp(-x.got)), "sigmoid");
     check(softplus(x.truth), std::fmax(x.got, 0.0f) + std::log1p(std::exp(-std::fabs(x.got))),
           "softplus");
@@ -52,6 +70,10 @@ TEST(Functions, BoundTheirFloatTwins) {
 }
 
 TEST(Functions, AreRight) {
+  EXPECT_NEAR(asin(Honest(1)).v, 1.5707963267948966, 1e-15);
+  EXPECT_NEAR(acos(Honest(-1)).v, 3.141592653589793, 1e-15);
+  EXPECT_NEAR(atan2(Honest(-1), Honest(-1)).v, -2.356194490192345, 1e-15);
+  EXPECT_EQ(acosh(Honest(1)).v, 0);
   EXPECT_NEAR(erfinv(Honest(0.5)).v, 0.47693627620446987, 1e-15);
   EXPECT_NEAR(erfinv(Honest(-0.999)).v, -2.326753765513524, 1e-13);
   EXPECT_TRUE(std::isinf(erfinv(Honest(1)).v));
@@ -165,6 +187,13 @@ TEST(Functions, RoundedHasThemAll) {
   EXPECT_EQ(whole(floor(Float(f32{2.5f}))), 2);
   EXPECT_EQ(pow(x, Float(2)).v, 0.5625);
   EXPECT_EQ(scaled(x, Float(2)).v, 1.5);
+}
+
+TEST(Functions, AnAngleInDoubtMayBeATurnOff) {
+  const Honest doubtful = Honest(0.1) * Honest(0.1) - Honest(0.01);
+  EXPECT_GT(atan2(doubtful, Honest(-1)).hard(), 6.28);
+  EXPECT_LT(atan2(doubtful, Honest(1)).hard(), 1e-6) << "on the other side there is no jump";
+  EXPECT_LT(atan2(Honest(0.25), Honest(-1)).hard(), 2e-6);
 }
 
 }  // namespace

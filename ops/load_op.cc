@@ -15,6 +15,7 @@
 #include "ops/load_workloads.h"
 #include "ops/names.h"
 #include "ops/op.h"
+#include "ops/speed.h"
 
 namespace assay::ops {
 namespace {
@@ -81,6 +82,8 @@ class OpReader {
     ASSAY_TRY(op_.contract, ReadContract(reader, op_));
     ASSAY_TRY(op_.properties, ReadProperties(reader, op_));
     ASSAY_TRY_VOID(ReadSources(reader, op_));
+    ASSAY_TRY(const Json speed, ObjectAt(reader, "speed", false));
+    ASSAY_TRY_VOID(ReadSpeed(speed, reader.PlaceOf("speed"), op_));
     ASSAY_TRY_VOID(reader.Finish());
     ASSAY_TRY_VOID(CheckPlans(op_));
     ASSAY_TRY_VOID(CheckSatisfiable());

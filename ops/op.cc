@@ -38,7 +38,7 @@ const TensorSpec* OpSpec::FindOutput(std::string_view output) const {
 const Axis* OpSpec::FindAxis(std::string_view axis) const { return FindByName(axes, axis); }
 
 std::span<const std::string_view> TruthKinds() {
-  static constexpr std::array<std::string_view, 1> kKinds = {"cuda"};
+  static constexpr std::array<std::string_view, 2> kKinds = {"cuda", "python"};
   return kKinds;
 }
 
@@ -155,6 +155,8 @@ Result<AxisValues> ResolveAxes(const OpSpec& op, const AxisValues& variables) {
         }
         break;
       case Axis::Kind::kExpression: {
+        if (!axis.expression)
+          return Fail(ErrorKind::kInternal, "is derived and has no expression", place(axis.name));
         ASSAY_TRY(const std::int64_t value, axis.expression->Evaluate(values));
         if (value < 0) {
           return Fail(ErrorKind::kMalformedInput, fmt::format("comes to {}", value),

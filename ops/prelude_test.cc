@@ -111,6 +111,18 @@ TEST(Prelude, Granularity) {
   EXPECT_EQ(granularity_of(std::numeric_limits<double>::infinity()), -1);
 }
 
+TEST(Prelude, GranularityOfElementsIsThatOfTheirNumbers) {
+  const auto check = [](float x) {
+    ASSERT_EQ(granularity_of_element(x), granularity_of(static_cast<double>(x))) << x;
+  };
+  for (unsigned bits = 0; bits < 0x10000; ++bits) {
+    check(to_float(bf16{static_cast<unsigned short>(bits)}));
+    check(to_float(f16{static_cast<unsigned short>(bits)}));
+  }
+  Rng rng(18);
+  for (int i = 0; i < 200000; ++i) check(float_of(static_cast<unsigned>(rng.Next() >> 32)));
+}
+
 TEST(Rounded, IsCorrectlyRoundedFloat) {
   Rng rng(16);
   using Float = Rounded<F32Format>;

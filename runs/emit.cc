@@ -1,8 +1,8 @@
 #include "runs/emit.h"
 
 #include "base/digest.h"
-#include "loaders/loader.h"
 #include "runs/verify.h"
+#include "runs/vetted_loaders.h"
 
 namespace assay::runs {
 namespace {
@@ -28,23 +28,13 @@ std::map<std::string, std::string> ContentsOf(const gates::VettedKernel& kernel)
                                               {"launch.json", kernel.candidate().launch},
                                               {"kernel.ptx", kernel.compiled().ptx},
                                               {cubin, kernel.compiled().cubin}};
-  const Result<Json> launch = ParseJson(kernel.candidate().launch, "launch.json");
-  if (!launch) return files;
-  const Result<ops::LaunchPlan> plan = ops::ParseLaunchPlan(*launch, "launch.json", instance.op);
-  if (!plan) return files;
-  std::map<std::string, loaders::Reach> reach;
-  for (const verdict::AxisReach& axis : kernel.verdict().ledger.axes())
-    reach[axis.axis] = {.whole = axis.whole, .at_ends = axis.at_ends};
-  Result<loaders::Loader> loader =
-      loaders::MakeLoader({.instance = instance,
-                           .plan = *plan,
-                           .symbols = kernel.compiled().lowered,
-                           .reach = std::move(reach),
-                           .images = {{cubin, Sha256Hex(files.at(cubin))},
-                                      {"kernel.ptx", Sha256Hex(files.at("kernel.ptx"))}}});
-  if (!loader) return files;
-  files["kernel.py"] = std::move(loader->python);
-  files["kernel.hpp"] = std::move(loader->cpp);
+  const auto loaders = LoadersOf({.instance = instance,
+                                  .launch = kernel.candidate().launch,
+                                  .symbols = kernel.compiled().lowered,
+                                  .ledger = kernel.verdict().ledger,
+                                  .cubin = kernel.compiled().cubin,
+                                  .ptx = kernel.compiled().ptx});
+  if (loaders) files.insert(loaders->begin(), loaders->end());
   return files;
 }
 
@@ -140,6 +130,24 @@ Result<std::string> Emit(const gates::VettedKernel& kernel, const Provenance& pr
       SealedText(CertificateFor(files, kernel, provenance, clock.Timestamp()));
   ASSAY_TRY_VOID(WriteFileAtomically(fresh / kCertificateFile, certificate));
   if (provenance.signer != nullptr) ASSAY_TRY_VOID(Sign(fresh, *provenance.signer));
+  return Sha256Hex(certificate);
+}
+
+Result<std::string> EmitCopy(const Path& from, const Path& folder) {
+  ASSAY_TRY(const std::string certificate, ReadFile(from / kCertificateFile));
+  ASSAY_TRY_VOID(Check(from, Sha256Hex(certificate)));
+  std::error_code error;
+  const Path fresh = FreshOf(folder);
+  std::filesystem::remove_all(fresh, error);
+  ASSAY_TRY_VOID(MakeFolders(fresh));
+  ASSAY_TRY(const Json json, ParseJson(certificate, (from / kCertificateFile).string()));
+  ASSAY_TRY(auto files, FilesOf(json, (from / kCertificateFile).string()));
+  if (json.contains("signer")) files[kEnvelopeFile] = "";
+  for (const auto& [name, digest] : files) {
+    ASSAY_TRY(const std::string content, ReadFile(from / name));
+    ASSAY_TRY_VOID(WriteFileAtomically(fresh / name, content));
+  }
+  ASSAY_TRY_VOID(WriteFileAtomically(fresh / kCertificateFile, certificate));
   return Sha256Hex(certificate);
 }
 

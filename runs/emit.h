@@ -38,6 +38,9 @@ Json CertificateOf(const gates::VettedKernel& kernel, const Provenance& provenan
 Result<std::string> Emit(const gates::VettedKernel& kernel, const Provenance& provenance,
                          Clock& clock, const Path& folder);
 
+/// Writes the vetted folder `from`, which is whole, beside `folder` as Emit does.
+Result<std::string> EmitCopy(const Path& from, const Path& folder);
+
 /// Puts what Emit wrote in place of what `folder` held, where that has not been done, and checks
 /// that the folder holds it: the certificate has the digest `certificate` (empty: a record that
 /// names none), every file has the digest that the certificate says, and there is no other file.

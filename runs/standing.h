@@ -10,8 +10,11 @@ namespace assay::runs {
 /// lowest. Higher is better.
 int HowFar(const verdict::Verdict& verdict);
 
-/// What running the kernel costs, to compare accepted ones: the speed gate's first statistic where
-/// it measured, else emulated thread-level instructions a case. 0 where neither is known.
+/// What running the kernel costs, for people: the speed gate's first statistic where it measured or
+/// modelled, else emulated thread-level instructions a case. 0 where neither is known.
 double CostOfRunning(const verdict::Verdict& verdict);
+
+/// Does `verdict`'s kernel run faster than `other`'s, by what is known of both?
+bool RunsFaster(const verdict::Verdict& verdict, const verdict::Verdict& other);
 
 }  // namespace assay::runs

@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <optional>
+
 #include "runs/testing/fakes.h"
 
 namespace assay::runs {
@@ -27,6 +29,27 @@ TEST(CostOfRunningTest, MeasuredTimeBeforeCountedSteps) {
   speed.statistics = {{.name = "median_us", .value = 3.5}};
   verdict.gates.push_back(speed);
   EXPECT_EQ(CostOfRunning(verdict), 3.5);
+}
+
+TEST(RunsFasterTest, ComparesWhatIsKnownOfBoth) {
+  const auto kernel = [](double steps, std::optional<double> times) {
+    verdict::Verdict verdict;
+    verdict::GateResult numeric;
+    numeric.gate = "numeric";
+    numeric.cases = 1;
+    numeric.steps = static_cast<std::uint64_t>(steps);
+    verdict::GateResult speed;
+    speed.gate = "speed";
+    if (times) speed.statistics = {{"times_the_limit", *times, 0, ""}};
+    verdict.gates = {numeric, speed};
+    return verdict;
+  };
+  EXPECT_TRUE(RunsFaster(kernel(900, 2), kernel(100, 3)));
+  EXPECT_FALSE(RunsFaster(kernel(100, 3), kernel(900, 2)));
+  EXPECT_FALSE(RunsFaster(kernel(100, 3), kernel(100, 3)));
+  // Timed and not timed: by their steps.
+  EXPECT_TRUE(RunsFaster(kernel(100, 3), kernel(900, std::nullopt)));
+  EXPECT_FALSE(RunsFaster(kernel(900, 3), kernel(100, std::nullopt)));
 }
 
 }  // namespace

@@ -2,10 +2,12 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <set>
 
 #include "base/digest.h"
 #include "base/text.h"
+#include "runs/vetted_loaders.h"
 #include "validator/gates/gate.h"
 #include "validator/verdict/render.h"
 
@@ -22,9 +24,20 @@ std::unexpected<Error> Broken(const Path& file, std::string what) {
               "restore the folder from a copy, or vet the kernel again");
 }
 
-bool IsFileName(std::string_view name) {
-  return !name.empty() && name.size() <= 255 && name != "." && name != ".." &&
-         name.find('/') == std::string_view::npos && name.find('\0') == std::string_view::npos;
+// What a vetted folder holds beside certificate and envelope, and nothing else: a file of any other
+// name would be one that nobody judged, and some names are read by who works in that folder.
+bool IsVettedFile(std::string_view name) {
+  constexpr std::string_view kFiles[] = {"kernel.cu", "launch.json", "kernel.ptx", "kernel.py",
+                                         "kernel.hpp"};
+  if (std::ranges::find(kFiles, name) != std::end(kFiles)) return true;
+  constexpr std::string_view kHead = "kernel.sm_";
+  constexpr std::string_view kTail = ".cubin";
+  if (!name.starts_with(kHead) || !name.ends_with(kTail)) return false;
+  const std::string_view chip =
+      name.substr(kHead.size(), name.size() - kHead.size() - kTail.size());
+  return !chip.empty() && chip.size() <= 8 && std::ranges::all_of(chip, [](char c) {
+    return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z');
+  });
 }
 
 // A word of a certificate; empty where there is none.
@@ -54,6 +67,7 @@ class Verifier {
     Signature();
     const bool op = Op();
     Sources(op);
+    Loaders();
     Judge();
     return std::move(result_);
   }
@@ -86,7 +100,7 @@ class Verifier {
     result_.engine = OneLine(Word(certificate_, "engine"), kMostWords);
     result_.signer = OneLine(Word(certificate_, "signer"), kMostWords);
     auto ledger = verdict::LedgerFromJson(Part(certificate_, "ledger"), file.string());
-    if (ledger) result_.ledger = *std::move(ledger);
+    if (ledger) result_.ledger = *ledger;
     const Json skipped = Part(certificate_, "skipped");
     if (skipped.is_array()) {
       for (const Json& gate : skipped) {
@@ -103,10 +117,25 @@ class Verifier {
   }
 
   void Files() {
-    const Status checked = CheckFiles(folder_, certificate_);
+    Status checked = CheckFiles(folder_, certificate_);
     const auto files = FilesOf(certificate_, (folder_ / kCertificateFile).string());
+    if (checked) checked = HasSources(*files);
     Add("files", checked,
         files ? fmt::format("{} files are what the certificate says", files->size()) : "");
+  }
+
+  // A certificate that named less would leave the rest unsaid.
+  Status HasSources(const std::map<std::string, std::string>& files) const {
+    const std::string cubin = "kernel." + Word(certificate_, "arch") + ".cubin";
+    for (const std::string& name :
+         {std::string("kernel.cu"), std::string("launch.json"), std::string("kernel.ptx"), cubin}) {
+      if (!files.contains(name))
+        return Broken(folder_ / kCertificateFile, "the certificate does not name " + name);
+    }
+    if (files.contains("kernel.py") != files.contains("kernel.hpp") ||
+        files.size() > (files.contains("kernel.py") ? 6u : 4u))
+      return Broken(folder_ / kCertificateFile, "the certificate does not name what a judge emits");
+    return {};
   }
 
   Status CheckSignature() {
@@ -214,7 +243,44 @@ class Verifier {
     if (outcome.kernel.ptx != ptx) return "they compile to other PTX";
     ASSAY_TRY(const std::string cubin, ReadFile(folder_ / ("kernel." + instance_.arch + ".cubin")));
     if (outcome.kernel.cubin != cubin) return "they compile to other machine code";
+    compiled_ = outcome.kernel;
     return std::string();
+  }
+
+  // kernel.py and kernel.hpp are programs that whoever uses the kernel runs: a certificate that anybody
+  // could have written says nothing of them, but what they must be follows from the rest.
+  void Loaders() {
+    const auto files = FilesOf(certificate_, (folder_ / kCertificateFile).string());
+    if (!files || !files->contains("kernel.py")) return;
+    if (!compiled_) {
+      const bool asked = options_.compiler != nullptr || !options_.no_compiler.empty();
+      return Add("loaders", asked ? Standing::kUnknown : Standing::kNotAsked,
+                 "not made again: that needs the sources compiled");
+    }
+    const auto differs = [&]() -> Result<std::string> {
+      ASSAY_TRY(const std::string launch, ReadFile(folder_ / "launch.json"));
+      ASSAY_TRY(const auto made, LoadersOf({.instance = instance_,
+                                            .launch = launch,
+                                            .symbols = compiled_->lowered,
+                                            .ledger = result_.ledger,
+                                            .cubin = compiled_->cubin,
+                                            .ptx = compiled_->ptx}));
+      for (const auto& [name, text] : made) {
+        const auto named = files->find(name);
+        if (named == files->end() || named->second != Sha256Hex(text)) return name;
+      }
+      return std::string();
+    }();
+    if (!differs) return Add("loaders", Standing::kUnknown, Said(differs.error()));
+    if (differs->empty()) {
+      return Add("loaders", Standing::kHolds,
+                 "kernel.py and kernel.hpp are what follows from the rest");
+    }
+    Add("loaders", Standing::kUnknown,
+        fmt::format(
+            "{} is not what this version writes: it is another version's, or somebody else's; "
+            "read it before it is run, or vet the kernel again",
+            *differs));
   }
 
   void Sources(bool op) {
@@ -260,6 +326,7 @@ class Verifier {
   std::string text_;
   Json certificate_;
   ops::Instance instance_;
+  std::optional<engine::CompiledKernel> compiled_;  ///< Where it is what the folder holds.
 };
 
 }  // namespace
@@ -272,8 +339,7 @@ Result<std::map<std::string, std::string>> FilesOf(const Json& certificate,
   std::map<std::string, std::string> files;
   for (const auto& [name, digest] : found->items()) {
     if (name == "prompts") continue;  // of what the model was asked with, which is no file here
-    if (!IsFileName(name) || name == kCertificateFile || name == kEnvelopeFile ||
-        !digest.is_string())
+    if (!IsVettedFile(name) || !digest.is_string())
       return Broken(file, "the certificate names '" + name + "'");
     files[name] = digest.get<std::string>();
   }

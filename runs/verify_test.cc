@@ -9,6 +9,7 @@
 #include "runs/testing/fakes.h"
 #include "runs/testing/keys.h"
 #include "runs/testing/schema.h"
+#include "runs/vetted_loaders.h"
 
 namespace assay::runs {
 namespace {
@@ -30,6 +31,7 @@ class OneCompiler final : public engine::Compiler {
         "\x7f"
         "ELF";
     outcome.kernel.compiler = version;
+    for (const std::string& entry : request.entries) outcome.kernel.lowered[entry] = "_Z1k";
     return outcome;
   }
   engine::CompileOutcome::Kind kind = engine::CompileOutcome::Kind::kCompiled;
@@ -292,6 +294,61 @@ TEST_F(VerifyTest, WhateverStandsInACertificateAnAnswerComes) {
         EXPECT_EQ(Name(verification.outcome()), "refused") << key << wrong;
       }
     }
+  }
+}
+
+// Without a key anybody may write a certificate, and kernel.py is a program.
+TEST_F(VerifyTest, LoadersAreWhatFollowsFromTheRest) {
+  const Json plan = *ParseJson(launch_, "launch");
+  std::map<std::string, std::string> symbols;
+  for (const Json& kernel : plan.at("kernels")) symbols[kernel.at("entry")] = "_Z1k";
+  const std::string cubin =
+      "\x7f"
+      "ELF";
+  const verdict::Ledger ledger = Ledger();
+  auto loaders = LoadersOf({.instance = instance_,
+                            .launch = launch_,
+                            .symbols = symbols,
+                            .ledger = ledger,
+                            .cubin = cubin,
+                            .ptx = kPtx});
+  ASSERT_TRUE(loaders) << ToString(loaders.error());
+  const auto make = [&](const std::map<std::string, std::string>& more) {
+    Json digests = Json::object();
+    for (const auto& [name, text] : more) digests[name] = Sha256Hex(text);
+    Make(folder_, "", {{"sha256", digests}});
+    for (const auto& [name, text] : more) Put(folder_ / name, text);
+  };
+  make(*loaders);
+  EXPECT_EQ(Outcome(), "verified") << RenderText(Ask());
+  EXPECT_THAT(RenderText(Ask()), HasSubstr("what follows from the rest"));
+  for (const char* const name : {"kernel.py", "kernel.hpp"}) {
+    auto changed = *loaders;
+    changed.at(name) += "\nimport os\n";
+    make(changed);
+    EXPECT_EQ(Outcome(), "inconclusive") << name;
+    EXPECT_THAT(RenderText(Ask()), HasSubstr("read it before it is run")) << name;
+  }
+  make({{"kernel.py", loaders->at("kernel.py")}});
+  EXPECT_EQ(Outcome(), "refused") << "one without the other";
+  // A module of this name would be taken for torch by who works in the folder.
+  for (const char* const name : {"torch.py", "__init__.py", "kernel.pyc", "kernel.sm_90.cubin.py",
+                                 "kernel.sm_.cubin", "kernel.sm_80.cubin"}) {
+    auto more = *loaders;
+    more[name] = "x";
+    make(more);
+    EXPECT_EQ(Outcome(), "refused") << name;
+  }
+}
+
+TEST_F(VerifyTest, ACertificateNamesEverythingThatIsEmitted) {
+  for (const char* const name : {"kernel.cu", "launch.json", "kernel.ptx", "kernel.sm_90.cubin"}) {
+    Make(folder_);
+    Json certificate = Certificate();
+    certificate.at("sha256").erase(name);
+    Put(folder_ / "certificate.json", SealedText(certificate));
+    std::filesystem::remove(folder_ / name);
+    EXPECT_EQ(Outcome(), "refused") << name;
   }
 }
 

@@ -126,6 +126,21 @@ std::optional<Toolkit> ToolkitIn(const Path& root) {
   return std::nullopt;
 }
 
+std::optional<Path> FindMatrixLibrary(const ToolkitSearch& search) {
+  std::vector<Path> roots = search.roots;
+  if (!search.explicit_root.empty()) roots.insert(roots.begin(), search.explicit_root);
+  for (const Path& root : roots) {
+    std::vector<Path> folders = {root / "nvidia/cublas/lib"};
+    for (const Layout& layout : Layouts()) folders.push_back(root / layout.libraries);
+    for (const Path& folder : folders) {
+      for (const char* name : {"libcublasLt.so.13", "libcublasLt.so.12"}) {
+        if (IsFile(folder / name)) return Resolved(folder / name);
+      }
+    }
+  }
+  return std::nullopt;
+}
+
 Result<Toolkit> FindToolkit(const ToolkitSearch& search) {
   if (!search.explicit_root.empty()) {
     if (auto toolkit = ToolkitIn(search.explicit_root)) return *toolkit;

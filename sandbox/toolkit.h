@@ -40,5 +40,8 @@ struct ToolkitSearch {
 /// Looks in one root for any of the layouts.
 std::optional<Toolkit> ToolkitIn(const Path& root);
 Result<Toolkit> FindToolkit(const ToolkitSearch& search);
+/// cuBLASLt in any of the roots, links resolved: what matrix products are measured against. Not every
+/// toolkit has it, and nothing but speed needs it.
+std::optional<Path> FindMatrixLibrary(const ToolkitSearch& search);
 
 }  // namespace assay::sandbox

@@ -111,6 +111,11 @@ Result<WorkerLaunch> StandardLaunch(const PoolOptions& options, WorkerKind kind)
   if (kind == WorkerKind::kGpu) {
     BindDriver(launch.policy);
     launch.arguments.insert(launch.arguments.end(), {"--gpu", std::to_string(options.gpu)});
+    if (const std::optional<Path> library = FindMatrixLibrary(options.toolkit)) {
+      launch.policy.ReadOnly(*library, Path("/cuda/lib") / library->filename());
+      launch.arguments.insert(launch.arguments.end(),
+                              {"--matrix-library", launch.policy.Inside(*library).string()});
+    }
   }
   if (kind == WorkerKind::kCompile) {
     ASSAY_TRY(const Toolkit toolkit, FindToolkit(options.toolkit));
@@ -120,13 +125,18 @@ Result<WorkerLaunch> StandardLaunch(const PoolOptions& options, WorkerKind kind)
   return launch;
 }
 
-Result<std::unique_ptr<WorkerPool>> WorkerPool::Create(PoolOptions options) {
+PoolOptions Completed(PoolOptions options) {
   if (options.toolkit.explicit_root.empty() && options.toolkit.roots.empty()) {
     options.toolkit = ToolkitSearch::Default([](const char* name) {
       const char* value = std::getenv(name);
       return std::string(value != nullptr ? value : "");
     });
   }
+  return options;
+}
+
+Result<std::unique_ptr<WorkerPool>> WorkerPool::Create(PoolOptions given) {
+  PoolOptions options = Completed(std::move(given));
   if (options.workers_per_kind == 0) {
     options.workers_per_kind = std::max(1u, std::thread::hardware_concurrency());
   }

@@ -49,6 +49,9 @@ struct PoolOptions {
   std::function<Result<WorkerLaunch>(WorkerKind)> launch;
 };
 
+/// With the usual order of searching for the toolkit, where none is given.
+PoolOptions Completed(PoolOptions options);
+
 /// Workers, toolkit and jail of `environment`, and nothing that a variable of the process says.
 PoolOptions PoolIn(const Environment& environment);
 

@@ -10,6 +10,7 @@ namespace assay::serve {
 namespace {
 
 constexpr std::size_t kMostEvents = 64;
+constexpr std::size_t kEventsKept = 8;  // of a job that is over
 
 Json StateOf(const Job& job) { return {{"state", Name(job.state)}}; }
 Json EndOf(const Job& job) { return {{"outcome", job.outcome}, {"reason", job.reason}}; }
@@ -29,8 +30,12 @@ Result<std::unique_ptr<Desk>> Desk::Open(const Path& folder, const DeskOptions& 
     if (!live->job.certificate.empty() && std::filesystem::exists(vetted.string() + ".new", error))
       ASSAY_TRY_VOID(runs::Publish(vetted, live->job.certificate));
   }
-  for (unsigned thread = 0; thread < options.judges; ++thread)
-    desk->threads_.emplace_back([raw = desk.get(), thread] { raw->Work(thread); });
+  const auto work = [raw = desk.get()](FairQueue& queue) {
+    const auto thread = static_cast<unsigned>(raw->threads_.size());
+    raw->threads_.emplace_back([raw, thread, &queue] { raw->Work(thread, queue); });
+  };
+  for (unsigned i = 0; i < options.judges; ++i) work(desk->queue_);
+  for (unsigned i = 0; i < options.generations; ++i) work(desk->generations_);
   return desk;
 }
 
@@ -40,20 +45,29 @@ Desk::Desk(Path folder, const DeskOptions& options, JudgeFunction judge, Journal
       judge_(std::move(judge)),
       journal_(std::move(opened.journal)),
       next_(opened.next) {
+  for (const std::uint64_t number : opened.forgotten) RemoveFilesOf(number);
+  for (Job& job : opened.jobs) Take(std::move(job));
+}
+
+Desk::Live& Desk::Take(Job job) {
+  if (!job.key.empty()) keys_[{job.client, job.key}] = job.number;
+  if (!job.Over()) {
+    QueueOf(job).Push(job.client, job.number);
+    Waiting& waiting = waiting_[job.client];
+    ++waiting.jobs;
+    waiting.bytes += job.request.size();
+    bytes_ += job.request.size();
+  }
+  const std::uint64_t number = job.number;
+  next_ = std::max(next_, number + 1);
+  return *(jobs_[number] = std::make_shared<Live>(Live{.job = std::move(job)}));
+}
+
+void Desk::RemoveFilesOf(std::uint64_t number) const {
   std::error_code error;
-  for (const std::uint64_t number : opened.forgotten) {
-    std::filesystem::remove(FileOf(number), error);
-    std::filesystem::remove_all(VettedOf(number), error);
-  }
-  for (Job& job : opened.jobs) {
-    if (!job.key.empty()) keys_[{job.client, job.key}] = job.number;
-    if (!job.Over()) {
-      queue_.Push(job.client, job.number);
-      ++waiting_[job.client];
-    }
-    const std::uint64_t number = job.number;
-    jobs_[number] = std::make_unique<Live>(Live{.job = std::move(job)});
-  }
+  std::filesystem::remove(FileOf(number), error);
+  std::filesystem::remove_all(VettedOf(number), error);
+  std::filesystem::remove_all(RunOf(number), error);
 }
 
 Desk::~Desk() {
@@ -90,10 +104,11 @@ Path Desk::VettedOf(std::uint64_t number) const {
   return folder_ / "vetted" / std::to_string(number);
 }
 
-const Desk::Live* Desk::At(const std::string& client, std::uint64_t number) const {
+Path Desk::RunOf(std::uint64_t number) const { return folder_ / "runs" / std::to_string(number); }
+
+std::shared_ptr<Desk::Live> Desk::At(const std::string& client, std::uint64_t number) const {
   const auto found = jobs_.find(number);
-  return found == jobs_.end() || found->second->job.client != client ? nullptr
-                                                                     : found->second.get();
+  return found == jobs_.end() || found->second->job.client != client ? nullptr : found->second;
 }
 
 void Desk::Tell(Live& live, std::string name, Json data) {
@@ -101,6 +116,36 @@ void Desk::Tell(Live& live, std::string name, Json data) {
   if (live.events.size() >= kMostEvents) live.events.pop_front();
   live.events.push_back({++live.told, std::move(name), std::move(data)});
   changed_.notify_all();
+}
+
+void Desk::Close(Live& live, Json end) {
+  Waiting& waiting = waiting_[live.job.client];
+  --waiting.jobs;
+  waiting.bytes -= live.job.request.size();
+  bytes_ -= live.job.request.size();
+  if (waiting.jobs == 0) waiting_.erase(live.job.client);
+  live.job.request = {};
+  while (live.events.size() >= kEventsKept) live.events.pop_front();
+  Tell(live, "ended", std::move(end));
+  Tidy();
+}
+
+// In the journal stands what was asked, for ever; here stands what is over. Neither may grow without end.
+void Desk::Tidy() {
+  if (!journal_.Grown()) return;
+  std::vector<const Job*> known;
+  for (const auto& [number, live] : jobs_) known.push_back(&live->job);
+  const std::vector<std::uint64_t> old = TooOld(known, options_.keep);
+  std::erase_if(known,
+                [&](const Job* job) { return std::ranges::binary_search(old, job->number); });
+  // What could not be written is there as it was; whether more can be is seen at the next event.
+  if (!journal_.Rewrite(known, next_)) return;
+  for (const std::uint64_t number : old) {
+    const Job& job = jobs_.at(number)->job;
+    if (!job.key.empty()) keys_.erase({job.client, job.key});
+    RemoveFilesOf(number);
+    jobs_.erase(number);
+  }
 }
 
 void Desk::Break(const Error& error) {
@@ -141,11 +186,19 @@ Result<std::vector<Job>> Desk::Submit(const std::string& client, std::vector<Ask
     fresh.push_back(job);
     jobs.push_back(std::move(job));
   }
-  if (waiting_[client] + fresh.size() > options_.waiting) {
+  const auto counted = waiting_.find(client);
+  const Waiting waiting = counted == waiting_.end() ? Waiting() : counted->second;
+  if (waiting.jobs + fresh.size() > options_.waiting) {
     return Fail(ErrorKind::kLimit,
-                "you have " + std::to_string(waiting_[client]) + " jobs waiting; at most " +
+                "you have " + std::to_string(waiting.jobs) + " jobs waiting; at most " +
                     std::to_string(options_.waiting) + " may be",
                 "", "wait for some of them to end");
+  }
+  std::size_t bytes = 0;
+  for (const Job& job : fresh) bytes += job.request.size();
+  if (waiting.bytes + bytes > options_.waiting_bytes || bytes_ + bytes > options_.all_bytes) {
+    return Fail(ErrorKind::kLimit, "what waits to be judged is too large together", "",
+                "wait for some jobs to end");
   }
   if (fresh.empty()) return jobs;
   if (asked.size() > 1) {
@@ -159,13 +212,8 @@ Result<std::vector<Job>> Desk::Submit(const std::string& client, std::vector<Ask
   if (const Status written = journal_.Submitted(fresh); !written)
     return std::unexpected(written.error());
   for (Job& job : fresh) {
-    if (!job.key.empty()) keys_[{client, job.key}] = job.number;
-    queue_.Push(client, job.number);
-    ++waiting_[client];
-    next_ = job.number + 1;
-    const std::uint64_t number = job.number;
-    jobs_[number] = std::make_unique<Live>(Live{.job = std::move(job)});
-    Tell(*jobs_[number], "state", StateOf(jobs_[number]->job));
+    Live& live = Take(std::move(job));
+    Tell(live, "state", StateOf(live.job));
   }
   changed_.notify_all();
   return jobs;
@@ -173,14 +221,15 @@ Result<std::vector<Job>> Desk::Submit(const std::string& client, std::vector<Ask
 
 std::optional<Job> Desk::Find(const std::string& client, std::uint64_t number) const {
   const std::lock_guard lock(mutex_);
-  const Live* const live = At(client, number);
+  const std::shared_ptr<Live> live = At(client, number);
   return live == nullptr ? std::nullopt : std::optional(live->job);
 }
 
 std::vector<Job> Desk::Group(const std::string& client, std::uint64_t group) const {
   const std::lock_guard lock(mutex_);
   std::vector<Job> jobs;
-  for (auto at = jobs_.lower_bound(std::max<std::uint64_t>(group, 1)); at != jobs_.end(); ++at) {
+  if (group == 0) return jobs;  // of those that are in none
+  for (auto at = jobs_.lower_bound(group); at != jobs_.end(); ++at) {
     const Job& job = at->second->job;
     if (job.group != group) break;  // they were submitted in one
     if (job.client == client) jobs.push_back(job);
@@ -217,25 +266,23 @@ std::optional<Path> Desk::Vetted(const std::string& client, std::uint64_t number
 
 Result<bool> Desk::Cancel(const std::string& client, std::uint64_t number) {
   const std::lock_guard lock(mutex_);
-  const auto found = jobs_.find(number);
-  if (found == jobs_.end() || found->second->job.client != client)
+  const std::shared_ptr<Live> found = At(client, number);
+  if (found == nullptr)
     return Fail(ErrorKind::kUsage, "there is no such job", std::to_string(number));
-  Live& live = *found->second;
+  Live& live = *found;
   if (live.job.Over()) return false;
   ASSAY_TRY_VOID(journal_.Cancelled(number));
-  queue_.Remove(client, number);
+  QueueOf(live.job).Remove(client, number);
   live.stop.request_stop();
   live.job.state = Job::State::kCancelled;
-  live.job.request.clear();
-  --waiting_[client];
-  Tell(live, "ended", {{"outcome", "cancelled"}, {"reason", "cancelled by the client"}});
+  Close(live, {{"outcome", "cancelled"}, {"reason", "cancelled by the client"}});
   return true;
 }
 
 Desk::News Desk::Wait(const std::string& client, std::uint64_t number, std::uint64_t seen,
                       std::chrono::milliseconds most) const {
   std::unique_lock lock(mutex_);
-  const Live* const live = At(client, number);
+  const std::shared_ptr<Live> live = At(client, number);
   if (live == nullptr) return {.events = {}, .over = true};
   if (seen > live->told) seen = 0;  // counted by an earlier process
   changed_.wait_for(lock, most, [&] { return stopping_ || live->told > seen || live->job.Over(); });
@@ -255,6 +302,7 @@ Desk::News Desk::Wait(const std::string& client, std::uint64_t number, std::uint
 Answer Desk::Judge(Live& live, const Job& job, unsigned thread) {
   const Call call{.job = job,
                   .vetted = VettedOf(job.number),
+                  .run = RunOf(job.number),
                   .progress =
                       [this, &live](const gates::Progress& progress) {
                         const std::lock_guard lock(mutex_);
@@ -262,6 +310,11 @@ Answer Desk::Judge(Live& live, const Job& job, unsigned thread) {
                              {{"gate", progress.gate},
                               {"detail", progress.detail},
                               {"fraction", progress.fraction}});
+                      },
+                  .tell =
+                      [this, &live](std::string name, Json data) {
+                        const std::lock_guard lock(mutex_);
+                        Tell(live, std::move(name), std::move(data));
                       },
                   .stop = live.stop.get_token()};
   try {
@@ -278,7 +331,6 @@ void Desk::End(Live& live, Answer answer) {
   Job ended = live.job;
   const std::string text = PrettyJson(answer.document);
   ended.state = Job::State::kEnded;
-  ended.request.clear();
   ended.outcome = std::move(answer.outcome);
   ended.reason = ValidUtf8(answer.reason);
   ended.document = Sha256Hex(text);
@@ -290,18 +342,18 @@ void Desk::End(Live& live, Answer answer) {
     written = runs::Publish(VettedOf(ended.number), ended.certificate);
   if (!written) return Break(written.error());
   live.job = std::move(ended);
-  --waiting_[live.job.client];
-  Tell(live, "ended", serve::EndOf(live.job));
+  Close(live, serve::EndOf(live.job));
 }
 
-void Desk::Work(unsigned thread) {
+void Desk::Work(unsigned thread, FairQueue& queue) {
   std::unique_lock lock(mutex_);
   while (true) {
-    changed_.wait(lock, [this] { return stopping_ || (fault_.empty() && queue_.size() > 0); });
+    changed_.wait(lock, [&] { return stopping_ || (fault_.empty() && queue.size() > 0); });
     if (stopping_) return;
-    const std::optional<std::uint64_t> number = queue_.Pop();
+    const std::optional<std::uint64_t> number = queue.Pop();
     if (!number) continue;
-    Live& live = *jobs_.at(*number);
+    const std::shared_ptr<Live> held = jobs_.at(*number);
+    Live& live = *held;
     live.job.state = Job::State::kRunning;
     Tell(live, "state", StateOf(live.job));
     const Job job = live.job;

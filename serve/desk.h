@@ -9,10 +9,15 @@
 // process died is judged again; a job that has ended is not. So a client that names its job by a key
 // of its own, and asks again until it is answered, gets one verdict.
 //
-// What judges is injected and runs on threads of the desk. A client sees its own jobs alone. Where
-// the journal can no longer be written the desk stops: nothing is acknowledged that could be lost.
+// What judges is injected and runs on threads of the desk: some for jobs that judge, some for those
+// that mostly wait for a model ("generate"), so that neither kind waits for the other. A client sees
+// its own jobs alone. Where the journal can no longer be written the desk stops: nothing is
+// acknowledged that could be lost.
 //
-//   <folder>/journal.jsonl  jobs/<number>.json  vetted/<number>/
+// What is kept is bounded: jobs of a client that are not over, by number and by bytes, and jobs that
+// are over, of which the oldest are forgotten as the journal grows.
+//
+//   <folder>/journal.jsonl  jobs/<number>.json  vetted/<number>/  runs/<number>/
 //
 // Thread-safe.
 #pragma once
@@ -40,8 +45,10 @@ namespace assay::serve {
 struct Call {
   const Job& job;
   Path vetted;  ///< Where a vetted kernel is emitted to (runs::Emit); the desk publishes it.
+  Path run;     ///< A folder of the job's own, which is there again when the job is begun again.
   std::function<void(const gates::Progress&)> progress;
-  std::stop_token stop;  ///< Nobody waits for the answer any more.
+  std::function<void(std::string name, Json data)> tell;  ///< An event of another kind.
+  std::stop_token stop;                                   ///< Nobody waits for the answer any more.
 };
 struct Answer {
   std::string outcome;
@@ -54,9 +61,12 @@ using JudgeFunction = std::function<Answer(const Call& call, unsigned thread)>;
 
 struct DeskOptions {
   unsigned judges = 1;
-  std::size_t waiting = 256;   ///< Jobs of a client that are not over.
-  std::size_t keep = 10'000;   ///< Jobs that are over, kept at the next start.
-  std::size_t together = 256;  ///< Of one submission.
+  unsigned generations = 1;               ///< Jobs of the kind "generate" at a time.
+  std::size_t waiting = 256;              ///< Jobs of a client that are not over.
+  std::size_t keep = 10'000;              ///< Jobs that are over.
+  std::size_t together = 256;             ///< Of one submission.
+  std::size_t waiting_bytes = 64u << 20;  ///< Of a client's requests that are not over,
+  std::size_t all_bytes = 512u << 20;     ///< and of everybody's.
 };
 
 struct Asked {
@@ -107,6 +117,7 @@ class Desk {
   std::string fault() const;
 
  private:
+  // Shared: whoever waits for a job or judges it keeps it, though it be forgotten meanwhile.
   struct Live {
     Job job;
     std::deque<Event> events = {};
@@ -114,13 +125,20 @@ class Desk {
     std::stop_source stop = {};
   };
   Desk(Path folder, const DeskOptions& options, JudgeFunction judge, Journal::Opened opened);
-  void Work(unsigned thread);
+  void Work(unsigned thread, FairQueue& queue);
   Answer Judge(Live& live, const Job& job, unsigned thread);
   void End(Live& live, Answer answer);
+  Live& Take(Job job);
   void Tell(Live& live, std::string name, Json data);
-  const Live* At(const std::string& client, std::uint64_t number) const;
+  /// A job is over: what it held is given back, and the end is told.
+  void Close(Live& live, Json end);
+  void Tidy();
+  void RemoveFilesOf(std::uint64_t number) const;
+  std::shared_ptr<Live> At(const std::string& client, std::uint64_t number) const;
+  FairQueue& QueueOf(const Job& job) { return job.kind == "generate" ? generations_ : queue_; }
   Path FileOf(std::uint64_t number) const;
   Path VettedOf(std::uint64_t number) const;
+  Path RunOf(std::uint64_t number) const;
   void Break(const Error& error);
 
   const Path folder_;
@@ -130,10 +148,16 @@ class Desk {
 
   mutable std::mutex mutex_;
   mutable std::condition_variable changed_;
-  std::map<std::uint64_t, std::unique_ptr<Live>> jobs_;
+  std::map<std::uint64_t, std::shared_ptr<Live>> jobs_;
   std::map<std::pair<std::string, std::string>, std::uint64_t> keys_;
-  std::map<std::string, std::size_t> waiting_;
+  struct Waiting {
+    std::size_t jobs = 0;
+    std::size_t bytes = 0;
+  };
+  std::map<std::string, Waiting> waiting_;
+  std::size_t bytes_ = 0;  ///< Of all requests that are not over.
   FairQueue queue_;
+  FairQueue generations_;
   std::uint64_t next_ = 1;
   bool stopping_ = false;
   std::string fault_;

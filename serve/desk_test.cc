@@ -235,5 +235,61 @@ TEST_F(DeskTest, AVerdictThatWasChangedIsNotShown) {
   EXPECT_FALSE(desk_->Document("ann", job));
 }
 
+// What mostly waits for a model holds up nobody who wants a kernel judged, nor the other way round.
+TEST_F(DeskTest, ModelsAndJudgesDoNotWaitForEachOther) {
+  Open({.judges = 1, .generations = 1});
+  const std::uint64_t check = Submit("ann", "x");
+  WaitForCalls(1);
+  const auto run = desk_->Submit("ann", {{.kind = "generate", .request = "g"}});
+  ASSERT_TRUE(run);
+  WaitForCalls(2);  // both are under way
+  const auto waiting = desk_->Submit("ann", {{.kind = "generate", .request = "h"}});
+  EXPECT_TRUE(*desk_->Cancel("ann", waiting->front().number));
+  Let(2);
+  WaitForEnd("ann", check);
+  WaitForEnd("ann", run->front().number);
+  EXPECT_EQ(asked_, (std::vector<std::string>{"x", "g"}));
+}
+
+TEST_F(DeskTest, WhatWaitsIsBoundedInBytesAsWell) {
+  Open({.waiting_bytes = 100, .all_bytes = 150});
+  Submit("ann", std::string(60, 'x'));
+  EXPECT_FALSE(desk_->Submit("ann", {{.kind = "check", .request = std::string(60, 'y')}}));
+  Submit("bob", std::string(80, 'x'));
+  EXPECT_FALSE(desk_->Submit("cid", {{.kind = "check", .request = std::string(60, 'y')}}))
+      << "everybody's together";
+  Let(2);
+  for (const char* const client : {"ann", "bob"})
+    WaitForEnd(client, desk_->List(client, 1).front().number);
+  Submit("ann", std::string(90, 'x'));
+}
+
+// A service that runs for months: neither its memory nor its journal grows without end.
+TEST_F(DeskTest, WhatIsLongOverIsForgottenWhileItRuns) {
+  Open({.keep = 2, .waiting_bytes = 64u << 20});
+  Let(100);
+  std::vector<std::uint64_t> jobs;
+  for (int i = 0; i < 5; ++i) {
+    jobs.push_back(
+        Submit("ann", std::string(12u << 20, static_cast<char>('a' + i)), "k" + std::to_string(i)));
+    WaitForEnd("ann", jobs.back());
+  }
+  EXPECT_FALSE(desk_->Find("ann", jobs[0]));
+  EXPECT_FALSE(std::filesystem::exists(folder_.path() / "jobs" / "1.json"));
+  EXPECT_TRUE(desk_->Find("ann", jobs[4]));
+  EXPECT_LT(std::filesystem::file_size(folder_.path() / "journal.jsonl"), 40u << 20);
+  EXPECT_EQ(Submit("ann", "new", "k0"), 6u) << "its key is free again, its number is not";
+  WaitForEnd("ann", 6);
+  Open();
+  EXPECT_TRUE(desk_->Find("ann", 6));
+}
+
+TEST_F(DeskTest, JobsThatWereSubmittedAloneAreNoGroup) {
+  Open();
+  Let(2);
+  WaitForEnd("ann", Submit("ann", "x"));
+  EXPECT_TRUE(desk_->Group("ann", 0).empty());
+}
+
 }  // namespace
 }  // namespace assay::serve

@@ -1,10 +1,13 @@
 #include "serve/http_service.h"
 
+#include <fmt/format.h>
+
 #include <atomic>
 #include <charconv>
 #include <ranges>
 #include <thread>
 
+#include "base/digest.h"
 #include "runs/signature.h"
 #include "runs/verify.h"
 #include "serve/bounded_server.h"
@@ -137,6 +140,13 @@ struct HttpService::Impl {
               "send 'Authorization: Bearer TOKEN'"});
       return false;
     }
+    // Taken apart by the library, a body of many small parts would take many times its size.
+    if (request.get_header_value("Content-Type").starts_with("multipart/")) {
+      Refuse(response, 415,
+             {ErrorKind::kUsage, "a body is JSON and nothing around it", "Content-Type",
+              "send 'Content-Type: application/json'"});
+      return false;
+    }
     const std::string length = request.get_header_value("Content-Length");
     const auto bytes = NumberOf(length);
     if (!length.empty() && (!bytes || *bytes > options.body_bytes)) {
@@ -153,6 +163,10 @@ struct HttpService::Impl {
     const std::string client = ClientOf(request);
     const std::vector<std::string> parts = Parts(request.path);
     if (parts.size() < 2 || parts[0] != "v1") return NotThere(response);
+    if (parts.size() == 2 && parts[1] == "models") {
+      return Give(response, 200,
+                  {{"models", options.models ? options.models(client) : Json::object()}});
+    }
     if (parts.size() == 2 && parts[1] == "jobs") {
       Json jobs = Json::array();
       for (const Job& job : desk.List(client, kMostListed)) jobs.push_back(Shown(job));
@@ -204,22 +218,14 @@ struct HttpService::Impl {
   }
 
   // Only names that the certificate names are looked for: a name is never made into a path before.
+  // What is given out is what was recorded, to the byte.
   void Vetted(const std::string& client, std::uint64_t number, const std::string& name,
               Response& response) {
     const std::optional<Path> folder = desk.Vetted(client, number);
-    if (!folder) return NotThere(response);
-    const auto text = ReadFile(*folder / runs::kCertificateFile);
-    const auto certificate = text ? ParseJson(*text, runs::kCertificateFile)
-                                  : Result<Json>(std::unexpected(text.error()));
-    auto files =
-        certificate
-            ? runs::FilesOf(*certificate, runs::kCertificateFile)
-            : Result<std::map<std::string, std::string>>(std::unexpected(certificate.error()));
+    const std::optional<Job> job = desk.Find(client, number);
+    if (!folder || !job) return NotThere(response);
+    auto files = Files(*folder, job->certificate);
     if (!files) return Refuse(response, files.error());
-    for (const char* const more : {runs::kCertificateFile, runs::kEnvelopeFile}) {
-      std::error_code error;
-      if (std::filesystem::exists(*folder / more, error)) files->emplace(more, "");
-    }
     if (name.empty()) {
       Json list = Json::object();
       for (const auto& [file, digest] : *files) list[file] = digest;
@@ -228,7 +234,26 @@ struct HttpService::Impl {
     if (!files->contains(name)) return NotThere(response);
     const auto bytes = ReadFile(*folder / name);
     if (!bytes) return Refuse(response, bytes.error());
+    if (const std::string& digest = files->at(name); !digest.empty() && Sha256Hex(*bytes) != digest)
+      return Refuse(response, NotAsRecorded(name).error());
     response.set_content(*bytes, "application/octet-stream");
+  }
+
+  static std::unexpected<Error> NotAsRecorded(const std::string& file) {
+    return Fail(ErrorKind::kEnvironment, "the file is not the one that was recorded", file,
+                "the operator has to restore the state folder from a copy");
+  }
+
+  // Names and digests; the envelope, whose bytes no record names, has none.
+  static Result<std::map<std::string, std::string>> Files(const Path& folder,
+                                                          const std::string& digest) {
+    ASSAY_TRY(const std::string text, ReadFile(folder / runs::kCertificateFile));
+    if (Sha256Hex(text) != digest) return NotAsRecorded(runs::kCertificateFile);
+    ASSAY_TRY(const Json certificate, ParseJson(text, runs::kCertificateFile));
+    ASSAY_TRY(auto files, runs::FilesOf(certificate, runs::kCertificateFile));
+    files[runs::kCertificateFile] = digest;
+    if (certificate.contains("signer")) files[runs::kEnvelopeFile] = "";
+    return files;
   }
 
   void Stream(const std::string& client, std::uint64_t number, const Request& request,
@@ -240,11 +265,19 @@ struct HttpService::Impl {
                       {ErrorKind::kLimit, "you follow as many jobs as one may", "",
                        "end one of the streams"});
       }
+      // Who follows jobs leaves room for those who submit them.
+      if (2 * all_streams >= options.connections) {
+        return Refuse(response, 503,
+                      {ErrorKind::kLimit, "as many jobs are followed as may be", "",
+                       "ask for the state of the job instead: GET /v1/jobs/N"});
+      }
       ++streams[client];
+      ++all_streams;
     }
     const std::shared_ptr<void> counted(nullptr, [this, client](void*) {
       const std::lock_guard lock(mutex);
       --streams[client];
+      --all_streams;
     });
     const auto seen = std::make_shared<std::uint64_t>(
         NumberOf(request.get_header_value("Last-Event-ID")).value_or(0));
@@ -266,25 +299,42 @@ struct HttpService::Impl {
         });
   }
 
-  void Post(const Request& request, Response& response) {
+  // The body is read here, as it is: the library would take a form apart, which is what clients say
+  // that say nothing (curl --data), and has another limit for those.
+  void Post(const Request& request, Response& response, const httplib::ContentReader& reader) {
     const std::string client = ClientOf(request);
-    const Result<std::vector<Job>> jobs = Submit(client, request);
+    std::string body;
+    const bool whole = reader([&](const char* bytes, std::size_t size) {
+      if (size > options.body_bytes - body.size()) return false;
+      body.append(bytes, size);
+      return true;
+    });
+    if (!whole) {
+      return Refuse(response, body.size() < options.body_bytes ? 400 : 413,
+                    {ErrorKind::kUsage, "the body cannot be read", "",
+                     fmt::format("send {} bytes at most, all of them in {} s", options.body_bytes,
+                                 options.request_time.count() / 1000)});
+    }
+    const Result<std::vector<Job>> jobs = Submit(client, request.path, body);
     if (!jobs) return Refuse(response, jobs.error());
-    if (request.path == "/v1/checks") return Give(response, 202, Shown(jobs->front()));
+    if (request.path != "/v1/rewards") return Give(response, 202, Shown(jobs->front()));
     const Job& first = jobs->front();
     Give(response, 202,
          {{"batch", first.group == 0 ? first.number : first.group}, {"of", jobs->size()}});
   }
 
-  Result<std::vector<Job>> Submit(const std::string& client, const Request& request) {
-    ASSAY_TRY(Json body, ParseJson(request.body, "body"));
+  Result<std::vector<Job>> Submit(const std::string& client, const std::string& path,
+                                  const std::string& text) {
+    ASSAY_TRY(Json body, ParseJson(text, "body"));
     ASSAY_TRY(ObjectReader reader, ObjectReader::Of(body, "body"));
     ASSAY_TRY(const std::string key, KeyOf(reader));
     std::vector<Asked> asked;
-    if (request.path == "/v1/checks") {
+    if (path == "/v1/checks" || path == "/v1/generations") {
       body.erase("key");
-      asked.push_back({.kind = "check", .request = CompactJson(body), .key = key});
-    } else if (request.path == "/v1/rewards") {
+      asked.push_back({.kind = path == "/v1/checks" ? "check" : "generate",
+                       .request = CompactJson(body),
+                       .key = key});
+    } else if (path == "/v1/rewards") {
       ASSAY_TRY(const Json candidates, reader.Required<Json>("candidates"));
       ASSAY_TRY_VOID(reader.Finish());
       if (!candidates.is_array())
@@ -295,10 +345,10 @@ struct HttpService::Impl {
                          .key = key.empty() ? key : key + "#" + std::to_string(asked.size())});
       }
     } else {
-      return Fail(ErrorKind::kUsage, "nothing can be sent there", request.path,
-                  "/v1/checks and /v1/rewards take candidates");
+      return Fail(ErrorKind::kUsage, "nothing can be sent there", path,
+                  "/v1/checks, /v1/rewards and /v1/generations take requests");
     }
-    for (const Asked& one : asked) ASSAY_TRY_VOID(check(one.kind, one.request));
+    for (const Asked& one : asked) ASSAY_TRY_VOID(check(client, one.kind, one.request));
     return desk.Submit(client, std::move(asked));
   }
 
@@ -329,7 +379,9 @@ struct HttpService::Impl {
       };
     };
     server.Get(".*", bind(&Impl::Get));
-    server.Post(".*", bind(&Impl::Post));
+    server.Post(".*",
+                [this](const Request& request, Response& response,
+                       const httplib::ContentReader& reader) { Post(request, response, reader); });
     server.Delete(".*", bind(&Impl::Delete));
     server.set_exception_handler([](const Request&, Response& response, std::exception_ptr) {
       Refuse(response, 500, {ErrorKind::kInternal, "the service failed at this", "", ""});
@@ -362,6 +414,7 @@ struct HttpService::Impl {
   BoundedServer server;
   std::mutex mutex;
   std::map<std::string, std::size_t> streams;
+  std::size_t all_streams = 0;
   int port = -1;
   std::atomic<bool> ended{false};
   std::thread thread;

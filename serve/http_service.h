@@ -3,6 +3,8 @@
 //   GET    /v1/health                        nobody needs a token for this
 //   POST   /v1/checks                        {"key", "op", "binding", "arch", "effort", "kernel", "launch"}
 //   POST   /v1/rewards                       {"key", "candidates": [...]}: each as a line of `assay reward`
+//   GET    /v1/models                        what may be asked to write kernels
+//   POST   /v1/generations                   {"key", "op", "binding", "arch", "effort", "model", "attempts"}
 //   GET    /v1/rewards/N                     what has been judged of that batch, in order
 //   GET    /v1/jobs                          the client's latest jobs
 //   GET    /v1/jobs/N                        one of them
@@ -32,14 +34,18 @@ struct ServiceOptions {
   int port = 0;  ///< 0: any.
   std::size_t body_bytes = 8u << 20;
   std::size_t connections = 64;
-  std::size_t streams = 8;  ///< Of events, a client.
+  std::size_t streams =
+      8;  ///< Of events, a client. All together hold half of the connections at most.
+  /// What GET /v1/models answers this client. Empty: no models.
+  std::function<Json(const std::string& client)> models;
   std::chrono::milliseconds request_time{20'000};
   std::chrono::milliseconds write_time{20'000};
   std::chrono::milliseconds heartbeat{10'000};  ///< Of streams.
 };
 
-/// Is a request of this kind fit to be judged? Before it is taken.
-using CheckFunction = std::function<Status(const std::string& kind, const std::string& request)>;
+/// Is a request of this kind fit to be judged, of this client? Before it is taken.
+using CheckFunction = std::function<Status(const std::string& client, const std::string& kind,
+                                           const std::string& request)>;
 
 class HttpService {
  public:

@@ -36,11 +36,12 @@ class HttpServiceTest : public ::testing::Test {
     ::chmod(file.c_str(), 0600);
     desk_ = *Desk::Open(folder_.path() / "state", {.waiting = 8},
                         [this](const Call& call, unsigned) { return Judge(call); });
-    service_ = *HttpService::Start(options, *Tokens::Load(file), *desk_,
-                                   [](const std::string&, const std::string& request) -> Status {
-                                     if (request.find("unfit") == std::string::npos) return {};
-                                     return Fail(ErrorKind::kUsage, "no op 'unfit'", "body: /op");
-                                   });
+    service_ = *HttpService::Start(
+        options, *Tokens::Load(file), *desk_,
+        [](const std::string&, const std::string&, const std::string& request) -> Status {
+          if (request.find("unfit") == std::string::npos) return {};
+          return Fail(ErrorKind::kUsage, "no op 'unfit'", "body: /op");
+        });
   }
   Answer Judge(const Call& call) {
     if (call.job.request.find("hold") != std::string::npos) {
@@ -318,6 +319,71 @@ TEST_F(HttpServiceTest, GarbageIsAnsweredOrClosed) {
     EXPECT_THAT(Raw(sock, ""), Not(HasSubstr("HTTP/1.1 20"))) << text;
   }
   EXPECT_EQ(Get("/v1/jobs").first, 200);
+}
+
+// As curl sends it when it is told nothing: the library has a limit of its own for forms.
+TEST_F(HttpServiceTest, ABodyIsTakenWhateverItIsSaidToBe) {
+  httplib::Client http = Http();
+  const std::string body = R"({"op": "x", "kernel": ")" + std::string(50'000, 'k') + "\"}";
+  EXPECT_EQ(http.Post("/v1/checks", body, "application/x-www-form-urlencoded")->status, 202);
+  EXPECT_EQ(http.Post("/v1/checks", body, "text/plain")->status, 202);
+  EXPECT_EQ(
+      http.Post("/v1/checks", "--b\r\n\r\n--b--\r\n", "multipart/form-data; boundary=b")->status,
+      415);
+}
+
+TEST_F(HttpServiceTest, StreamsLeaveRoomForThoseWhoSubmit) {
+  // A connection is open a moment longer than its answer is read: one more than two that follow
+  // and one that asks.
+  Start({.connections = 4, .streams = 3});
+  const std::string at = "/v1/jobs/" + std::to_string(Submit("hold"));
+  std::mutex mutex;
+  std::condition_variable changed;
+  std::size_t following = 0;
+  std::vector<std::jthread> followers;
+  for (int follower = 0; follower < 2; ++follower)
+    followers.emplace_back([&] {
+      bool begun = false;
+      Http().Get((at + "/events").c_str(), [&](const char*, std::size_t) {
+        const std::lock_guard lock(mutex);
+        if (!std::exchange(begun, true)) ++following;
+        changed.notify_all();
+        return true;
+      });
+    });
+  {
+    std::unique_lock lock(mutex);
+    changed.wait(lock, [&] { return following == 2; });
+  }
+  EXPECT_EQ(Get(at + "/events", kAnn).first, 503);
+  EXPECT_EQ(Seen(Http().Delete(at.c_str())).first, 200);
+}
+
+TEST_F(HttpServiceTest, AVettedFileThatWasChangedIsNotGivenOut) {
+  const std::uint64_t job = Submit("emit");
+  Events(job);
+  const std::string at = "/v1/jobs/" + std::to_string(job) + "/vetted";
+  const Path folder = folder_.path() / "state" / "vetted" / std::to_string(job);
+  ASSERT_TRUE(WriteFileAtomically(folder / "kernel.cu", "other"));
+  EXPECT_EQ(Get(at + "/kernel.cu").first, 503);
+  EXPECT_EQ(Get(at + "/certificate.json").first, 200);
+  // A certificate that names other files, as one that leads out of the folder.
+  ASSERT_TRUE(WriteFileAtomically(folder / "certificate.json",
+                                  R"({"sha256": {"kernel.cu": "x", "../../../tokens": "x"}})"));
+  for (const char* const name : {"", "/certificate.json", "/kernel.cu"})
+    EXPECT_EQ(Get(at + name).first, 503) << name;
+}
+
+TEST_F(HttpServiceTest, NoModelsAreOfferedUnlessSomebodySetThem) {
+  EXPECT_EQ(Get("/v1/models").second.at("models"), Json::object());
+  Start({.models = [](const std::string& client) { return Json{{client, Json::object()}}; }});
+  EXPECT_TRUE(Get("/v1/models", kBob).second.at("models").contains("bob"));
+  EXPECT_EQ(Get("/v1/models", "").first, 401);
+  const auto [status, json] = Post("/v1/generations", R"({"op": "x", "model": "m", "key": "k"})");
+  EXPECT_EQ(status, 202) << json;
+  EXPECT_EQ(json.at("kind"), "generate");
+  EXPECT_EQ(Post("/v1/generations", R"({"op": "x", "model": "m", "key": "k"})").second.at("job"),
+            json.at("job"));
 }
 
 }  // namespace

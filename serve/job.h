@@ -15,7 +15,7 @@ struct Job {
   std::string client;
   std::string key;          ///< The client's own name for it: asked again, it is the same job.
   std::uint64_t group = 0;  ///< The first job of those submitted together; 0: alone.
-  std::string kind;         ///< "check" or "reward".
+  std::string kind;         ///< "check", "reward" or "generate".
   std::string request;      ///< JSON, as it was submitted; empty once it is over.
   std::string digest;       ///< SHA-256 of kind and request.
   State state = State::kQueued;

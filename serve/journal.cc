@@ -16,6 +16,7 @@ namespace {
 
 constexpr std::string_view kSchema = "assay.serve_journal/1";
 constexpr std::uintmax_t kMaxBytes = 4ull << 30;
+constexpr std::uint64_t kGrown = 32u << 20;
 
 std::unexpected<Error> SystemError(const std::string& what, const Path& path) {
   const int error = errno;
@@ -121,25 +122,6 @@ Result<State> Read(const Path& file) {
   return state;
 }
 
-// Of the jobs that are over, the latest `keep`. A group is kept or forgotten as one: its rewards are
-// fetched together.
-std::vector<std::uint64_t> Forget(State& state, std::size_t keep) {
-  std::size_t over = 0;
-  for (const auto& [number, job] : state.jobs) over += job.Over() ? 1 : 0;
-  std::vector<std::uint64_t> forgotten;
-  for (auto at = state.jobs.begin(); at != state.jobs.end() && over > keep;) {
-    const std::uint64_t group = at->second.group;
-    auto end = std::next(at);
-    while (group != 0 && end != state.jobs.end() && end->second.group == group) ++end;
-    if (!std::all_of(at, end, [](const auto& entry) { return entry.second.Over(); })) {
-      at = end;
-      continue;
-    }
-    for (; at != end; at = state.jobs.erase(at), --over) forgotten.push_back(at->first);
-  }
-  return forgotten;
-}
-
 }  // namespace
 
 Result<Journal::Opened> Journal::Open(const Path& folder, std::size_t keep) {
@@ -152,25 +134,39 @@ Result<Journal::Opened> Journal::Open(const Path& folder, std::size_t keep) {
                 "stop it, or name another folder with --state");
   }
   ASSAY_TRY(State state, Read(file));
-  std::vector<std::uint64_t> forgotten = Forget(state, keep);
-  std::string text =
-      CompactJson({{"event", "began"}, {"schema", kSchema}, {"next", state.next}}) + "\n";
+  std::vector<const Job*> known;
+  for (const auto& [number, job] : state.jobs) known.push_back(&job);
+  std::vector<std::uint64_t> forgotten = TooOld(known, keep);
+  for (const std::uint64_t number : forgotten) state.jobs.erase(number);
+  known.clear();
+  for (const auto& [number, job] : state.jobs) known.push_back(&job);
+  Journal journal(file, std::move(lock));
+  ASSAY_TRY_VOID(journal.Rewrite(known, state.next));
   std::vector<Job> jobs;
-  for (auto& [number, job] : state.jobs) {
-    text += CompactJson({{"event", "submitted"}, {"jobs", Json::array({ToJson(job)})}}) + "\n";
-    if (job.state == Job::State::kEnded) text += CompactJson(EndOf(job)) + "\n";
-    if (job.state == Job::State::kCancelled) text += CompactJson(CancelOf(number)) + "\n";
-    jobs.push_back(std::move(job));
-  }
-  ASSAY_TRY_VOID(WriteFileAtomically(file, text));
-  UniqueFd fd(::open(file.c_str(), O_WRONLY | O_APPEND | O_CLOEXEC));
-  if (!fd) return SystemError("cannot open for appending", file);
-  const UniqueFd parent(::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
-  if (!parent || ::fsync(parent.get()) != 0) return SystemError("cannot sync", folder);
-  return Opened{.journal = Journal(file, std::move(lock), std::move(fd), text.size()),
+  for (auto& [number, job] : state.jobs) jobs.push_back(std::move(job));
+  return Opened{.journal = std::move(journal),
                 .jobs = std::move(jobs),
                 .forgotten = std::move(forgotten),
                 .next = state.next};
+}
+
+Status Journal::Rewrite(std::span<const Job* const> jobs, std::uint64_t next) {
+  std::string text = CompactJson({{"event", "began"}, {"schema", kSchema}, {"next", next}}) + "\n";
+  for (const Job* const job : jobs) {
+    text += CompactJson({{"event", "submitted"}, {"jobs", Json::array({ToJson(*job)})}}) + "\n";
+    if (job->state == Job::State::kEnded) text += CompactJson(EndOf(*job)) + "\n";
+    if (job->state == Job::State::kCancelled) text += CompactJson(CancelOf(job->number)) + "\n";
+  }
+  ASSAY_TRY_VOID(WriteFileAtomically(file_, text));
+  // From here on the old file is nobody's: without the new one nothing can be recorded.
+  fd_.Reset(::open(file_.c_str(), O_WRONLY | O_APPEND | O_CLOEXEC));
+  if (!fd_) return SystemError("cannot open for appending", file_);
+  length_ = text.size();
+  grown_ = kGrown + 2 * text.size();
+  const Path folder = file_.parent_path();
+  const UniqueFd parent(::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  if (!parent || ::fsync(parent.get()) != 0) return SystemError("cannot sync", folder);
+  return {};
 }
 
 Status Journal::Append(const Json& event) {
@@ -204,5 +200,22 @@ Status Journal::Submitted(std::span<const Job> jobs) {
 Status Journal::Ended(const Job& job) { return Append(EndOf(job)); }
 
 Status Journal::Cancelled(std::uint64_t number) { return Append(CancelOf(number)); }
+
+std::vector<std::uint64_t> TooOld(std::span<const Job* const> jobs, std::size_t keep) {
+  auto over = static_cast<std::size_t>(
+      std::ranges::count_if(jobs, [](const Job* job) { return job->Over(); }));
+  std::vector<std::uint64_t> old;
+  for (auto at = jobs.begin(); at != jobs.end() && over > keep;) {
+    const std::uint64_t group = (*at)->group;
+    auto end = std::next(at);
+    while (group != 0 && end != jobs.end() && (*end)->group == group) ++end;
+    if (std::all_of(at, end, [](const Job* job) { return job->Over(); })) {
+      over -= static_cast<std::size_t>(end - at);
+      for (auto one = at; one != end; ++one) old.push_back((*one)->number);
+    }
+    at = end;
+  }
+  return old;
+}
 
 }  // namespace assay::serve

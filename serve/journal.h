@@ -9,7 +9,8 @@
 // A process killed at any instruction leaves whole lines and perhaps the beginning of one, which was
 // acknowledged to nobody and is dropped. Jobs that were submitted and neither ended nor cancelled
 // are queued again. Opening writes the file anew, by rename, without what is no longer needed: the
-// requests of jobs that are over, and the oldest of these beyond `keep`.
+// requests of jobs that are over, and the oldest of these beyond `keep`. A process that runs for long
+// does the same where the file has grown (Grown, Rewrite): it is read whole at the next start.
 //
 // One process at a time (flock). Not thread-safe. Cost: one fdatasync an event.
 #pragma once
@@ -35,16 +36,25 @@ class Journal {
   Status Ended(const Job& job);
   Status Cancelled(std::uint64_t number);
 
+  /// Is most of the file of no more use?
+  bool Grown() const { return length_ > grown_; }
+  /// Leaves these jobs in the file and nothing else. Where that fails the file is as it was.
+  Status Rewrite(std::span<const Job* const> jobs, std::uint64_t next);
+
  private:
-  Journal(Path file, UniqueFd lock, UniqueFd fd, std::uint64_t length)
-      : file_(std::move(file)), lock_(std::move(lock)), fd_(std::move(fd)), length_(length) {}
+  Journal(Path file, UniqueFd lock) : file_(std::move(file)), lock_(std::move(lock)) {}
   Status Append(const Json& event);
 
   Path file_;
   UniqueFd lock_;
   UniqueFd fd_;
-  std::uint64_t length_;  ///< Of what is whole.
+  std::uint64_t length_ = 0;  ///< Of what is whole.
+  std::uint64_t grown_ = 0;
 };
+
+/// Of the jobs that are over, all but the latest `keep`; `jobs` by number. Those that were submitted
+/// together are kept or forgotten together: their rewards are fetched as one.
+std::vector<std::uint64_t> TooOld(std::span<const Job* const> jobs, std::size_t keep);
 
 struct Journal::Opened {
   Journal journal;

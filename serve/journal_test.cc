@@ -124,5 +124,27 @@ TEST_F(JournalTest, OneProcessHasIt) {
   EXPECT_THAT(ToString(second.error()), HasSubstr("another process"));
 }
 
+TEST_F(JournalTest, WrittenAnewItHoldsWhatIsWantedAndGoesOn) {
+  auto opened = Open();
+  ASSERT_TRUE(opened.journal.Submitted(std::vector<Job>{MakeJob(1), MakeJob(2)}));
+  ASSERT_TRUE(opened.journal.Ended(Ended(MakeJob(1))));
+  EXPECT_FALSE(opened.journal.Grown());
+  Job big = MakeJob(3);
+  big.request.assign(40u << 20, 'x');
+  ASSERT_TRUE(opened.journal.Submitted(std::vector<Job>{big}));
+  EXPECT_TRUE(opened.journal.Grown());
+  const Job second = MakeJob(2);
+  const std::vector<const Job*> kept = {&second};
+  ASSERT_TRUE(opened.journal.Rewrite(kept, 9));
+  EXPECT_FALSE(opened.journal.Grown());
+  ASSERT_TRUE(opened.journal.Cancelled(2));
+  EXPECT_FALSE(Journal::Open(folder_.path(), 1)) << "it is still locked";
+  opened.journal = Journal(std::move(opened.journal));
+  const std::string text = testing::Slurp(File());
+  EXPECT_LT(text.size(), 1000u);
+  EXPECT_THAT(text, HasSubstr("\"next\":9"));
+  EXPECT_THAT(text, HasSubstr("cancelled"));
+}
+
 }  // namespace
 }  // namespace assay::serve

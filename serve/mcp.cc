@@ -42,11 +42,19 @@ McpServer::~McpServer() {
   {
     const std::lock_guard lock(mutex_);
     closing_ = true;
+  }
+  Abandon();
+  thread_.join();
+}
+
+void McpServer::Abandon() {
+  {
+    const std::lock_guard lock(mutex_);
+    abandoned_ = true;
     queue_.clear();
     running_stop_.request_stop();
   }
   changed_.notify_all();
-  thread_.join();
 }
 
 void McpServer::Finish() {
@@ -139,8 +147,9 @@ void McpServer::OnRequest(const Json& id, const std::string& method, const Json&
 
 void McpServer::OnCall(const Json& id, const Json& params) {
   const Json name = At(params, "name");
-  const auto tool = std::ranges::find_if(
-      tools_, [&](const Tool& one) { return name.is_string() && one.name == name; });
+  const auto tool = std::ranges::find_if(tools_, [&](const Tool& one) {
+    return name.is_string() && one.name == name.get<std::string>();
+  });
   if (tool == tools_.end()) return Refuse(id, kInvalidParams, "there is no tool of that name");
   Json arguments = At(params, "arguments");
   if (arguments.is_null()) arguments = Json::object();
@@ -149,6 +158,7 @@ void McpServer::OnCall(const Json& id, const Json& params) {
   if (!IsId(token)) token = nullptr;
   {
     const std::lock_guard lock(mutex_);
+    if (abandoned_) return;
     const bool taken =
         (running_ && *running_ == id) ||
         std::ranges::any_of(queue_, [&](const Pending& one) { return one.id == id; });

@@ -61,6 +61,8 @@ class McpServer {
   void OnLongLine();
   /// Waits until everything that was asked is answered.
   void Finish();
+  /// Nobody reads any more: what waits is dropped, what is under way told to stop, and no call taken.
+  void Abandon();
 
  private:
   struct Pending {
@@ -91,6 +93,7 @@ class McpServer {
   std::optional<Json> running_;  ///< The id.
   std::stop_source running_stop_;
   bool closing_ = false;
+  bool abandoned_ = false;
   std::thread thread_;
 };
 

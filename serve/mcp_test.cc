@@ -187,5 +187,18 @@ TEST_F(McpTest, SomeCallsWaitAndOneMoreIsRefused) {
   for (int id = 2; id < 18; ++id) EXPECT_TRUE(Answer(id).contains("result")) << id;
 }
 
+TEST_F(McpTest, WhereNobodyReadsNothingIsDone) {
+  Begin();
+  Call(1, "hold");
+  Call(2, "later");
+  WaitForHold();
+  server_.Abandon();
+  server_.Finish();
+  EXPECT_TRUE(stopped_);
+  Call(3, "hello");
+  server_.Finish();
+  for (const int id : {1, 2, 3}) EXPECT_TRUE(Answer(id).is_null()) << id;
+}
+
 }  // namespace
 }  // namespace assay::serve

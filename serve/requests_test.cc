@@ -58,6 +58,27 @@ TEST_F(RequestsTest, WhatIsNotKnownIsRefused) {
   EXPECT_THAT(Refused({{"kernel", std::string(5u << 20, 'x')}}), HasSubstr("4 MiB"));
 }
 
+TEST_F(RequestsTest, AGenerationNamesAModelAndNothingOfWhereItIs) {
+  const auto parse = [&](const Json& changes) {
+    Json json = {{"op", "rms_norm"}, {"model", "small"}};
+    json.update(changes);
+    return ParseGenerate(
+        json, "body", [&](const std::string&) -> Result<ops::OpSpec> { return instance_.op; },
+        "sm_90");
+  };
+  const auto asked = parse({{"binding", {{"T", "f16"}}}, {"attempts", 3}});
+  ASSERT_TRUE(asked) << ToString(asked.error());
+  EXPECT_EQ(asked->instance.Id(), "rms_norm-T=f16-sm_90");
+  EXPECT_EQ(asked->model, "small");
+  EXPECT_EQ(asked->attempts, 3);
+  EXPECT_FALSE(parse(Json::object())->attempts);
+  for (const Json& changes :
+       {Json{{"attempts", 0}}, Json{{"attempts", -1}}, Json{{"attempts", 1e9}},
+        Json{{"base_url", "http://x"}}, Json{{"key_file", "/etc/shadow"}}, Json{{"kernel", "k"}},
+        Json{{"model", nullptr}}, Json{{"op", "/etc"}}, Json{{"effort", "none"}}})
+    EXPECT_FALSE(parse(changes)) << changes;
+}
+
 TEST_F(RequestsTest, TheAuthorSeesNothingOfTheHoldoutGate) {
   verdict::Verdict verdict;
   for (const char* const gate : {"numeric", "holdout"}) {
@@ -70,6 +91,14 @@ TEST_F(RequestsTest, TheAuthorSeesNothingOfTheHoldoutGate) {
     result.counterexamples.push_back(counterexample);
     verdict.gates.push_back(result);
   }
+  verdict.outcome = verdict::Outcome::kRefuted;
+  verdict.reason = "holdout: secret case";
+  EXPECT_THAT(ForAuthor(verdict).at("reason").get<std::string>(), HasSubstr("not shown"));
+  verdict.reason = "numeric: secret case";
+  EXPECT_EQ(ForAuthor(verdict).at("reason"), "numeric: secret case") << "which is shown anyway";
+  verdict.gates[1].status = verdict::GateStatus::kInconclusive;
+  EXPECT_THAT(ForAuthor(verdict).at("gates").at(1).dump(), Not(HasSubstr("secret")));
+  verdict.gates[1].status = verdict::GateStatus::kRefuted;
   const Json shown = ForAuthor(verdict);
   EXPECT_EQ(shown.at("gates").at(0).at("counterexamples").size(), 1u);
   EXPECT_THAT(shown.at("gates").at(1).dump(), Not(HasSubstr("secret")));

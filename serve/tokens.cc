@@ -76,6 +76,7 @@ Result<Tokens> Tokens::LoadOrMake(const Path& file) {
     text += '\n';
     const UniqueFd fd(::open(file.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600));
     if (!fd || ::write(fd.get(), text.data(), text.size()) != static_cast<ssize_t>(text.size())) {
+      if (fd) ::unlink(file.c_str());  // a part of a token would be taken for one at the next start
       return Fail(ErrorKind::kEnvironment, "cannot write a token", file.string(),
                   "check that the folder is writable");
     }

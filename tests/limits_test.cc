@@ -1,8 +1,8 @@
 // Limits that a shell, a container or a full disk sets: each ends in a message that names the limit and the cure, and in the exit code
 // of the environment, never in a signal. A table of scripts; each row has a twin that leaves enough.
 //
-// What no program can say: with fewer than four descriptors, or a stack below 16 KiB, the system's loader fails before main (/bin/true
-// included).
+// What no program can say: with fewer than four descriptors, or a stack of 16 KiB or less, the system's loader fails before main (/bin/true
+// included). With 16 KiB now and then only: Linux leaves up to 8 of them unused, at random, and the environment lies there as well.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <unistd.h>
@@ -56,7 +56,7 @@ std::vector<LimitCase> Cases() {
   for (const char* const n : {"6", "16"})
     cases.push_back(
         {std::string("files_look_") + n, std::string("ulimit -n ") + n + "; " + kLook, 0, {}});
-  for (const char* const kib : {"16", "32", "64", "128", "256", "512", "1000"}) {
+  for (const char* const kib : {"32", "64", "128", "256", "512", "1000"}) {
     const std::string limit = std::string("ulimit -s ") + kib;
     cases.push_back({std::string("stack_") + kib,
                      limit + "; " + kLook,

@@ -79,6 +79,7 @@ class Child {
     }
     return {};
   }
+  void CloseOutput() { out_.Reset(); }
   void Signal(int signal) const { ::kill(pid_, signal); }
   int EndOf() {
     in_.Reset();
@@ -274,6 +275,210 @@ TEST(Watch, EverySaveIsJudgedAndCtrlCEnds) {
   EXPECT_FALSE(watch.LineWith("waiting for").empty());
   watch.Signal(SIGINT);
   EXPECT_EQ(watch.EndOf(), 0) << "the last verdict's";
+}
+
+// The service as a program, which may be killed and begun again on its state.
+class Team {
+ public:
+  explicit Team(const Path& folder) : folder_(folder) {}
+  void Begin(std::vector<std::string> more) {
+    std::vector<std::string> words = {"serve", "--listen", "127.0.0.1:0", "--state",
+                                      (folder_ / "state").string()};
+    words.insert(words.end(), more.begin(), more.end());
+    child_ = std::make_unique<Child>(words, STDERR_FILENO);
+    const std::string said = child_->LineWith("serving on 127.0.0.1:");
+    ASSERT_FALSE(said.empty());
+    http_ =
+        std::make_unique<httplib::Client>("127.0.0.1", std::stoi(said.substr(said.rfind(':') + 1)));
+    http_->set_default_headers(
+        {{"Authorization", "Bearer " + Read(folder_ / "state" / "tokens").substr(6, 48)}});
+    http_->set_read_timeout(300);
+  }
+  void Kill() {
+    child_->Signal(SIGKILL);
+    child_->EndOf();
+  }
+  int End() {
+    child_->Signal(SIGTERM);
+    return child_->EndOf();
+  }
+  std::pair<int, Json> Post(const std::string& path, const Json& body) {
+    const auto result = http_->Post(path.c_str(), CompactJson(body), "application/json");
+    if (!result) return {0, nullptr};
+    return {result->status, *ParseJson(result->body, "answer")};
+  }
+  int Delete(std::uint64_t job) {
+    return http_->Delete(("/v1/jobs/" + std::to_string(job)).c_str())->status;
+  }
+  std::string Get(const std::string& path) {
+    const auto result = http_->Get(path.c_str());
+    return result && result->status == 200 ? result->body : std::string();
+  }
+  /// What the job's stream says, up to the event that holds `word` or its end.
+  std::string EventsTo(std::uint64_t job, const std::string& word) {
+    std::string said;
+    http_->Get(("/v1/jobs/" + std::to_string(job) + "/events").c_str(),
+               [&](const char* bytes, std::size_t size) {
+                 said.append(bytes, size);
+                 const std::size_t at = word.empty() ? std::string::npos : said.find(word);
+                 return at == std::string::npos || said.find("\n\n", at) == std::string::npos;
+               });
+    return said;
+  }
+
+ private:
+  const Path folder_;
+  std::unique_ptr<Child> child_;
+  std::unique_ptr<httplib::Client> http_;
+};
+
+TEST(Serve, AModelWritesAKernelThroughAKill) {
+  const Scratch scratch;
+  const Path file = scratch / "models.json";
+  const std::string op = "embedding_rmsnorm_backward";
+  const std::string transcript =
+      (Path(ASSAY_SOURCE_DIR) / "ops" / op / "transcript.jsonl").string();
+  const auto write = [&](const Json& models) {
+    std::ofstream(file) << Json{{"schema", "assay.serve_models/1"}, {"models", models}}.dump();
+    std::filesystem::permissions(file, std::filesystem::perms::owner_all);
+  };
+  write(
+      {{"hand",
+        {{"model", "replay/" + transcript}, {"attempts", 4}, {"clients", Json::array({"local"})}}},
+       {"slow", {{"model", "exec/sleep 600"}, {"attempts", 1}}},
+       {"anns", {{"model", "exec/true"}, {"clients", Json::array({"ann"})}}}});
+  Team team(scratch.path());
+  team.Begin({"--models", file.string()});
+  const Json models = *ParseJson(team.Get("/v1/models"), "models");
+  EXPECT_EQ(models.at("models"), (Json{{"hand", {{"attempts", 4}}}, {"slow", {{"attempts", 1}}}}));
+  EXPECT_THAT(models.dump(), Not(HasSubstr("replay")));
+
+  const Json request = {{"op", op}, {"model", "hand"}};
+  const std::pair<const char*, Json> changes[] = {{"model", "anns"},
+                                                  {"model", "none"},
+                                                  {"model", "exec/touch x"},
+                                                  {"model", "replay/" + transcript},
+                                                  {"attempts", 5},
+                                                  {"op", "/etc"},
+                                                  {"base_url", "http://127.0.0.1:1"}};
+  for (const auto& [key, value] : changes) {
+    Json bad = request;
+    bad[key] = value;
+    EXPECT_EQ(team.Post("/v1/generations", bad).first, 400) << bad;
+  }
+  const std::uint64_t slow =
+      team.Post("/v1/generations", {{"op", "row_sum"}, {"model", "slow"}}).second.at("job");
+  const std::uint64_t job = team.Post("/v1/generations", request).second.at("job");
+  EXPECT_THAT(team.EventsTo(slow, "event: attempt"), HasSubstr("event: attempt"));
+  EXPECT_EQ(team.Delete(slow), 200);  // or the other would wait for ten minutes
+  EXPECT_THAT(team.EventsTo(job, "event: judged"),
+              HasSubstr("event: judged\ndata: {\"attempt\":1,\"outcome\":\"refuted\""));
+  team.Kill();
+  const Path events = scratch / "state" / "runs" / std::to_string(job) / "events.jsonl";
+  const std::string before = Read(events);
+
+  team.Begin({"--models", file.string()});
+  const std::string said = team.EventsTo(job, "");
+  EXPECT_THAT(said, HasSubstr("\"outcome\":\"accepted\""));
+  EXPECT_THAT(said, Not(HasSubstr("judged\ndata: {\"attempt\":1,"))) << "that was known";
+  EXPECT_TRUE(Read(events).starts_with(before.substr(0, before.rfind('\n') + 1)));
+  const std::string at = "/v1/jobs/" + std::to_string(job);
+  const Json document = *ParseJson(team.Get(at + "/verdict"), "document");
+  EXPECT_EQ(document.at("schema"), "assay.generated/1");
+  EXPECT_EQ(document.at("outcome"), "accepted");
+  EXPECT_EQ(document.at("model"), "hand");
+  EXPECT_EQ(document.at("attempts").size(), 4u);
+  EXPECT_EQ(document.at("verdict").at("outcome"), "accepted");
+  EXPECT_THAT(document.dump(), Not(HasSubstr(scratch.path().string())));
+  EXPECT_THAT(document.dump(), Not(HasSubstr(transcript)));
+
+  const Path vetted = scratch / "vetted";
+  std::filesystem::create_directory(vetted);
+  const Json listed = *ParseJson(team.Get(at + "/vetted"), "files");
+  for (const auto& [name, digest] : listed.at("files").items())
+    std::ofstream(vetted / name, std::ios::binary) << team.Get(at + "/vetted/" + name);
+  const Ran verified = RunProgram(kAssay, {"verify", vetted.string(), "--current"});
+  EXPECT_EQ(verified.exit, 0) << verified.err;
+  EXPECT_EQ(team.End(), 0);
+}
+
+// The end of a service breaks judgements off; that is no verdict on what was judged.
+TEST(Serve, WhatItsEndBrokeOffIsJudgedAtTheNextStart) {
+  const Scratch scratch;
+  const Path file = scratch / "models.json";
+  const Path op = Path(ASSAY_SOURCE_DIR) / "ops" / "embedding_rmsnorm_backward";
+  std::ofstream(file) << Json{{"schema", "assay.serve_models/1"},
+                              {"models",
+                               {{"hand",
+                                 {{"model", "replay/" + (op / "transcript.jsonl").string()},
+                                  {"attempts", 1}}}}}}
+                             .dump();
+  std::filesystem::permissions(file, std::filesystem::perms::owner_all);
+  Team team(scratch.path());
+  team.Begin({"--models", file.string()});
+  const std::uint64_t job =
+      team.Post("/v1/generations",
+                {{"op", "embedding_rmsnorm_backward"}, {"model", "hand"}, {"effort", "quick"}})
+          .second.at("job");
+  EXPECT_THAT(team.EventsTo(job, "\"gate\":\"memory\""), Not(HasSubstr("judged")));
+  EXPECT_EQ(team.End(), 0);
+  const Path events = scratch / "state" / "runs" / std::to_string(job) / "events.jsonl";
+  EXPECT_THAT(Read(events), HasSubstr("reply_received"));
+  EXPECT_THAT(Read(events), Not(HasSubstr("\"attempt_judged\"")));
+  team.Begin({"--models", file.string()});
+  EXPECT_THAT(team.EventsTo(job, ""), HasSubstr("\"outcome\":\"refuted\""));
+  EXPECT_THAT(Read(events), HasSubstr("\"attempt_judged\""));
+  EXPECT_EQ(team.End(), 0);
+}
+
+TEST(Serve, TheFileOfModelsIsItsOperatorsAlone) {
+  const Scratch scratch;
+  const Path file = scratch / "models.json";
+  const auto refused = [&](const std::string& text, std::filesystem::perms perms) {
+    std::ofstream(file) << text;
+    std::filesystem::permissions(file, perms);
+    const Ran ran = RunProgram(kAssay, {"serve", "--listen", "127.0.0.1:0", "--state",
+                                        (scratch / "s").string(), "--models", file.string()});
+    EXPECT_EQ(ran.exit, 3) << text;
+    return ran.err;
+  };
+  using std::filesystem::perms;
+  const std::string right =
+      R"({"schema": "assay.serve_models/1", "models": {"m": {"model": "exec/true"}}})";
+  EXPECT_THAT(refused(right, perms::all), HasSubstr("chmod go-w"));
+  const auto own = perms::owner_read | perms::owner_write;
+  EXPECT_THAT(refused(R"({"schema": "assay.serve_models/1", "models": {}})", own),
+              HasSubstr("a model or more"));
+  EXPECT_THAT(refused(R"({"schema": "assay.serve_models/1", "models": {"m": {"modl": "x"}}})", own),
+              HasSubstr("model"));
+  EXPECT_THAT(refused(R"({"schema": "assay.serve_models/1",
+                          "models": {"m": {"model": "replay//nowhere.jsonl"}}})",
+                      own),
+              HasSubstr("nowhere.jsonl"));
+  EXPECT_THAT(refused(R"({"schema": "assay.serve_models/1",
+                          "models": {"a/b": {"model": "exec/true"}}})",
+                      own),
+              HasSubstr("plain name"));
+}
+
+// Its last request is still there, and nobody waits for the answer.
+TEST(Mcp, AClientThatDiesIsNotWorkedFor) {
+  Child child({"mcp"}, STDOUT_FILENO);
+  child.Say({{"jsonrpc", "2.0"}, {"id", 1}, {"method", "initialize"}, {"params", Json::object()}});
+  EXPECT_FALSE(child.LineWith("\"id\":1").empty());
+  Json arguments = CheckOf(Read(kNaive / "kernel.cu"));
+  arguments["effort"] = "thorough";
+  for (int id = 2; id < 18; ++id) {
+    child.Say(
+        {{"jsonrpc", "2.0"},
+         {"id", id},
+         {"method", "tools/call"},
+         {"params",
+          {{"name", "check"}, {"arguments", arguments}, {"_meta", {{"progressToken", "t"}}}}}});
+  }
+  EXPECT_FALSE(child.LineWith("notifications/progress").empty());  // it is at work
+  child.CloseOutput();
+  EXPECT_EQ(child.EndOf(), 0);  // sixteen thorough judgements would take many minutes
 }
 
 }  // namespace

@@ -5,6 +5,7 @@
 
 #include "base/digest.h"
 #include "base/lru.h"
+#include "validator/emu/count.h"
 #include "validator/emu/emulator.h"
 #include "workers/mapped_buffers.h"
 
@@ -40,17 +41,29 @@ Report Unsupported(const Error& error, std::size_t buffers) {
 Result<sandbox::Answer> RunRequest(ProgramCache& programs, sandbox::Message request) {
   ASSAY_TRY(ObjectReader header, ObjectReader::Of(request.header, "emulate request"));
   ASSAY_TRY(const std::string action, header.Required<std::string>("action"));
-  if (action != "run")
+  const bool counts = action == "count";
+  if (!counts && action != "run")
     return Fail(ErrorKind::kUsage, "unknown action '" + action + "'", header.PlaceOf("action"));
+  CountOptions options;
+  if (counts) {
+    ASSAY_TRY(const Json asked, header.Required<Json>("options"));
+    ASSAY_TRY(options, ReadJson<CountOptions>(asked, header.PlaceOf("options")));
+  }
   ASSAY_TRY(const Json document, header.Required<Json>("execution"));
   ASSAY_TRY_VOID(header.Finish());
   ASSAY_TRY(const Execution execution, ExecutionFromJson(document));
   ASSAY_TRY(const MappedBuffers mapped, MapBuffers(execution, std::move(request.fds)));
   auto program = programs.Get(request.payload);
-  const Report report = program ? emu::Run(**program, execution, mapped.bytes)
-                                : Unsupported(program.error(), execution.buffers.size());
   sandbox::Answer answer;
-  answer.header["report"] = ToJson(report);
+  if (!program) {
+    answer.header["report"] = ToJson(Unsupported(program.error(), execution.buffers.size()));
+  } else if (counts) {
+    const emu::Counted counted = emu::Count(**program, execution, mapped.bytes, options);
+    answer.header["report"] = ToJson(counted.report);
+    answer.header["counts"] = WriteJson(counted.launches);
+  } else {
+    answer.header["report"] = ToJson(emu::Run(**program, execution, mapped.bytes));
+  }
   return answer;
 }
 

@@ -3,7 +3,9 @@
 //
 // Request: header {"action": "run", "execution": <Execution without ptx>}, payload the PTX, one
 // descriptor a buffer in the order of the execution's buffers: inputs are mapped copy-on-write,
-// outputs and workspace shared. Reply: header {"report": <Report>}.
+// outputs and workspace shared. Reply: header {"report": <Report>}. The action "count", with
+// "options": <CountOptions>, runs the same without monitors, and its reply has the counts of each
+// launch beside: "counts": [<LaunchCounts>] (execution/launch_counts.h).
 //
 // PTX that the emulator does not cover or cannot read is a report with Stop::kUnsupported, which
 // nobody can take for a success. A request that does not hold together (a missing descriptor,

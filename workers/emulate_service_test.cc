@@ -5,6 +5,7 @@
 
 #include "base/shared_memory.h"
 #include "validator/execution/execution.h"
+#include "validator/execution/launch_counts.h"
 
 namespace assay::workers {
 namespace {
@@ -74,6 +75,27 @@ TEST_F(EmulateService, RunsAndWritesTheCallersMemory) {
     EXPECT_TRUE(report->findings.empty());
     EXPECT_TRUE(std::ranges::equal(x_.bytes(), y_.bytes()));
   }
+}
+
+TEST_F(EmulateService, CountsWhereItIsAskedTo) {
+  sandbox::Message message = Request(x_, y_);
+  message.header["action"] = "count";
+  message.header["options"] = WriteJson(CountOptions{.l1_bytes = {4096}});
+  const auto answer = service_(std::move(message));
+  ASSERT_TRUE(answer) << ToString(answer.error());
+  EXPECT_EQ(answer->header.at("report").at("stop"), "completed");
+  const auto counts = ReadJson<std::vector<LaunchCounts>>(answer->header.at("counts"), "counts");
+  ASSERT_TRUE(counts) << ToString(counts.error());
+  ASSERT_EQ(counts->size(), 1);
+  EXPECT_EQ(counts->at(0).loads.bytes, 32);
+  EXPECT_EQ(WriteJson(*counts), answer->header.at("counts"));
+  EXPECT_TRUE(std::ranges::equal(x_.bytes(), y_.bytes()));
+  const auto plain = service_(Request(x_, y_));
+  ASSERT_TRUE(plain);
+  EXPECT_FALSE(plain->header.contains("counts"));
+  sandbox::Message without = Request(x_, y_);
+  without.header["action"] = "count";
+  EXPECT_FALSE(service_(std::move(without)));
 }
 
 TEST_F(EmulateService, WhatIsNotCoveredIsNeverASuccess) {

@@ -1,5 +1,6 @@
 #include "workers/gpu_service.h"
 
+#include <algorithm>
 #include <memory>
 #include <utility>
 
@@ -9,38 +10,102 @@
 namespace assay::workers {
 namespace {
 
-Result<sandbox::Answer> Serve(gpu::Device& device, sandbox::Message request) {
-  sandbox::Answer answer;
-  ASSAY_TRY(ObjectReader header, ObjectReader::Of(request.header, "gpu request"));
-  ASSAY_TRY(const std::string action, header.Required<std::string>("action"));
-  if (action == "describe") {
-    ASSAY_TRY_VOID(header.Finish());
-    answer.header["device"] = device.name();
-    return answer;
-  }
-  if (action != "run")
-    return Fail(ErrorKind::kUsage, "unknown action '" + action + "'", header.PlaceOf("action"));
+struct Program {
+  Execution execution;
+  MappedBuffers mapped;
+};
+
+/// What "run", "time" and "repeat" have in common.
+Result<Program> ReadProgram(ObjectReader& header, sandbox::Message& request) {
   ASSAY_TRY(const Json document, header.Required<Json>("execution"));
   ASSAY_TRY(const std::uint64_t ptx_bytes, header.Required<std::uint64_t>("ptx_bytes"));
-  ASSAY_TRY_VOID(header.Finish());
   if (ptx_bytes > request.payload.size()) {
     return Fail(ErrorKind::kUsage, "the payload is shorter than its PTX",
                 header.PlaceOf("ptx_bytes"));
   }
-  ASSAY_TRY(Execution execution, ExecutionFromJson(document));
-  execution.ptx = request.payload.substr(0, ptx_bytes);
-  execution.cubin = request.payload.substr(ptx_bytes);
-  ASSAY_TRY(const MappedBuffers mapped, MapBuffers(execution, std::move(request.fds)));
-  answer.header["report"] = ToJson(device.Run(execution, mapped.bytes));
-  answer.last = device.spent();
-  return answer;
+  Program program;
+  ASSAY_TRY(program.execution, ExecutionFromJson(document));
+  program.execution.ptx = request.payload.substr(0, ptx_bytes);
+  program.execution.cubin = request.payload.substr(ptx_bytes);
+  ASSAY_TRY(program.mapped, MapBuffers(program.execution, std::move(request.fds)));
+  return program;
+}
+
+Result<sandbox::Answer> Describe(gpu::Device& device, ObjectReader& header, sandbox::Message&) {
+  ASSAY_TRY_VOID(header.Finish());
+  return sandbox::Answer{.header = {{"device", device.name()}}};
+}
+
+Result<sandbox::Answer> Run(gpu::Device& device, ObjectReader& header, sandbox::Message& request) {
+  ASSAY_TRY(const Program program, ReadProgram(header, request));
+  ASSAY_TRY_VOID(header.Finish());
+  const Json report = ToJson(device.Run(program.execution, program.mapped.bytes));
+  return sandbox::Answer{.header = {{"report", report}}, .last = device.spent()};
+}
+
+// What was timed leaves nothing behind: its context ends with the worker.
+Result<sandbox::Answer> Time(gpu::Device& device, ObjectReader& header, sandbox::Message& request) {
+  ASSAY_TRY(const Program program, ReadProgram(header, request));
+  ASSAY_TRY(const Json document, header.Required<Json>("plan"));
+  ASSAY_TRY_VOID(header.Finish());
+  ASSAY_TRY(const TimingPlan plan, ReadJson<TimingPlan>(document, header.PlaceOf("plan")));
+  Timing timing;
+  const Json report = ToJson(device.Time(program.execution, plan, program.mapped.bytes, timing));
+  return sandbox::Answer{.header = {{"report", report}, {"answer", WriteJson(timing)}},
+                         .last = true};
+}
+
+Result<sandbox::Answer> Repeat(gpu::Device& device, ObjectReader& header,
+                               sandbox::Message& request) {
+  ASSAY_TRY(const Program program, ReadProgram(header, request));
+  ASSAY_TRY(const Json document, header.Required<Json>("plan"));
+  ASSAY_TRY_VOID(header.Finish());
+  ASSAY_TRY(const StressPlan plan, ReadJson<StressPlan>(document, header.PlaceOf("plan")));
+  Stress stress;
+  const Json report = ToJson(device.Repeat(program.execution, plan, program.mapped.bytes, stress));
+  return sandbox::Answer{.header = {{"report", report}, {"answer", WriteJson(stress)}},
+                         .last = device.spent()};
+}
+
+// The vendor's library keeps memory of the card: it ends with the worker.
+Result<sandbox::Answer> MeasureRates(gpu::Device& device, ObjectReader& header, sandbox::Message&) {
+  ASSAY_TRY_VOID(header.Finish());
+  ASSAY_TRY(const Rates rates, device.MeasureRates());
+  return sandbox::Answer{.header = {{"answer", WriteJson(rates)}}, .last = true};
+}
+
+Result<sandbox::Answer> TimeProduct(gpu::Device& device, ObjectReader& header, sandbox::Message&) {
+  ASSAY_TRY(const Json document, header.Required<Json>("product"));
+  ASSAY_TRY_VOID(header.Finish());
+  ASSAY_TRY(const MatrixProduct product,
+            ReadJson<MatrixProduct>(document, header.PlaceOf("product")));
+  ASSAY_TRY(const double seconds, device.TimeProduct(product));
+  return sandbox::Answer{.header = {{"seconds", seconds}}, .last = true};
+}
+
+struct ActionRow {
+  std::string_view name;
+  Result<sandbox::Answer> (*serve)(gpu::Device&, ObjectReader&, sandbox::Message&);
+};
+constexpr ActionRow kActions[] = {{"describe", Describe},  {"run", Run},
+                                  {"time", Time},          {"repeat", Repeat},
+                                  {"rates", MeasureRates}, {"product", TimeProduct}};
+
+Result<sandbox::Answer> Serve(gpu::Device& device, sandbox::Message request) {
+  ASSAY_TRY(ObjectReader header, ObjectReader::Of(request.header, "gpu request"));
+  ASSAY_TRY(const std::string action, header.Required<std::string>("action"));
+  const auto row = std::ranges::find(kActions, action, &ActionRow::name);
+  if (row == std::end(kActions))
+    return Fail(ErrorKind::kUsage, "unknown action '" + action + "'", header.PlaceOf("action"));
+  return row->serve(device, header, request);
 }
 
 }  // namespace
 
-Result<sandbox::Service> MakeGpuService(int number) {
+Result<sandbox::Service> MakeGpuService(int number, std::string matrix_library) {
   ASSAY_TRY(const gpu::Driver driver, gpu::OpenDriver());
   ASSAY_TRY(std::shared_ptr<gpu::Device> device, gpu::Device::Open(driver, number));
+  device->UseMatrixLibrary(std::move(matrix_library));
   return [device](sandbox::Message request) { return Serve(*device, std::move(request)); };
 }
 

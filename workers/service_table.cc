@@ -15,7 +15,7 @@ Result<sandbox::Service> MakeCompile(const WorkerContext& context) {
 Result<sandbox::Service> MakeEmulate(const WorkerContext&) { return MakeEmulateService(); }
 
 Result<sandbox::Service> MakeGpu(const WorkerContext& context) {
-  return MakeGpuService(context.gpu);
+  return MakeGpuService(context.gpu, context.matrix_library);
 }
 
 constexpr std::array kServices{

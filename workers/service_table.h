@@ -16,6 +16,7 @@ namespace assay::workers {
 struct WorkerContext {
   CompilerPaths compiler;
   int gpu = 0;
+  std::string matrix_library;  ///< cuBLASLt; empty: where the loader finds it, if anywhere.
 };
 
 struct ServiceRow {

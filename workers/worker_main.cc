@@ -35,6 +35,7 @@ int Main(int argc, char** argv) {
   app.add_option("--builtins", builtins, "libnvrtc-builtins.so");
   app.add_option("--include", includes, "a folder of headers");
   app.add_option("--gpu", context.gpu, "the number of the GPU");
+  app.add_option("--matrix-library", context.matrix_library, "libcublasLt.so");
   CLI11_PARSE(app, argc, argv);
 
   context.compiler.nvrtc = nvrtc;

@@ -100,6 +100,7 @@ void JudgeDesk::Work(Judge& judge) {
     };
     context.regressions = std::move(task.regressions);
     done.judgement = judge.Assess(instance_, task.candidate, context);
+    done.broken_off = judge.BrokenOff();
 
     lock.lock();
     done_.push_back(std::move(done));

@@ -35,6 +35,9 @@ class Judge {
   virtual gates::Judgement Assess(const ops::Instance& instance,
                                   const verdict::Candidate& candidate,
                                   const JudgeContext& context) = 0;
+  /// Was the latest one broken off? Then its verdict says nothing of the candidate: it is not
+  /// recorded, and whoever resumes the run judges again.
+  virtual bool BrokenOff() const { return false; }
 };
 
 /// The real one. `tools` must outlive it; `options` apply to every judgement (seeds, regressions
@@ -62,6 +65,7 @@ class JudgeDesk {
     int attempt = 0;
     gates::Judgement judgement;
     std::vector<std::uint64_t> holdout_seeds;  ///< Those that were drawn.
+    bool broken_off = false;
   };
   struct Report {
     int attempt = 0;

@@ -152,6 +152,10 @@ class Loop {
   }
 
   Status OnJudged(JudgeDesk::Done done) {
+    if (done.broken_off) {
+      judging_.erase(done.attempt);
+      return {};
+    }
     runs::AttemptJudged event{
         done.attempt, std::move(done.judgement.verdict), std::move(done.holdout_seeds), {}};
     const bool emit = done.judgement.vetted && Improves(event.verdict);
@@ -182,7 +186,10 @@ class Loop {
     const int number = event.attempt;
     ASSAY_TRY_VOID(run_.Record(std::move(event)));
     judging_.erase(number);
-    const verdict::Verdict& verdict = *state().Find(number)->verdict;
+    const runs::Attempt* const judged = state().Find(number);
+    if (judged == nullptr || !judged->verdict)
+      return Fail(ErrorKind::kInternal, "a verdict was recorded and is not there");
+    const verdict::Verdict& verdict = *judged->verdict;
     Tell(Judged{number, &verdict});
     if (verdict.outcome != verdict::Outcome::kInternalError) return {};
     return Fail(ErrorKind::kInternal, "the judge failed: " + verdict.reason,
@@ -190,11 +197,10 @@ class Loop {
                 "please report it with the run's folder");
   }
 
-  /// The first accepted kernel is emitted; later ones (--optimize) only where they take fewer steps
-  /// or less time.
+  /// The first accepted kernel is emitted; later ones (--optimize) only where they run faster.
   bool Improves(const verdict::Verdict& verdict) const {
     const runs::Attempt* const floor = state().Accepted();
-    return floor == nullptr || runs::CostOfRunning(verdict) < runs::CostOfRunning(*floor->verdict);
+    return floor == nullptr || !floor->verdict || runs::RunsFaster(verdict, *floor->verdict);
   }
 
   /// Models may think for minutes without a word; nobody should wonder whether we still wait.

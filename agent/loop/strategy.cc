@@ -49,7 +49,7 @@ std::vector<runs::Draft> Restart(const runs::RunState& state, const StrategyOpti
   std::vector<int> scores;
   for (const runs::Attempt& attempt : state.attempts) {
     if (attempt.parent == 0) scores.clear();
-    scores.push_back(runs::HowFar(*attempt.verdict));
+    if (attempt.verdict) scores.push_back(runs::HowFar(*attempt.verdict));
   }
   const auto patience = static_cast<std::size_t>(std::max(options.stagnation, 1));
   if (scores.size() > patience) {
@@ -89,6 +89,24 @@ std::vector<runs::Draft> Beam(const runs::RunState& state, const StrategyOptions
   return drafts;
 }
 
+// An optimisation that was refuted may be a good idea with a bug: its finding is told and it is
+// repaired, so often. Then the floor is built on again.
+constexpr int kRepairsOfAnOptimisation = 2;
+
+std::vector<runs::Draft> Optimise(const runs::RunState& state, const runs::Attempt& floor) {
+  const runs::Attempt& last = state.attempts.back();
+  int repairs = 0;
+  const runs::Attempt* origin = &last;
+  while (origin->kind == runs::DraftKind::kRepair && origin->parent != 0) {
+    origin = state.Find(origin->parent);
+    ++repairs;
+  }
+  const bool refuted = last.verdict && last.verdict->outcome == verdict::Outcome::kRefuted;
+  if (refuted && origin->kind == runs::DraftKind::kOptimize && repairs < kRepairsOfAnOptimisation)
+    return {{runs::DraftKind::kRepair, last.number}};
+  return {{runs::DraftKind::kOptimize, floor.number}};
+}
+
 constexpr std::array<std::vector<runs::Draft> (*)(const runs::RunState&, const StrategyOptions&), 4>
     kStrategies = {&Refine, &Sample, &Restart, &Beam};
 
@@ -110,7 +128,7 @@ std::vector<runs::Draft> NextDrafts(const runs::RunState& state, const StrategyO
   if (const runs::Attempt* const accepted = state.Accepted()) {
     // The accepted kernel is the floor: every further attempt starts from it.
     if (!options.optimize || !AllJudged(state)) return {};
-    drafts = {{runs::DraftKind::kOptimize, accepted->number}};
+    drafts = Optimise(state, *accepted);
   } else if (AllJudged(state)) {
     const bool sampled = options.kind == StrategyKind::kRefine && options.samples > 1;
     const StrategyKind kind = sampled ? StrategyKind::kSample : options.kind;

@@ -113,10 +113,28 @@ TEST(StrategyTest, OptimizeKeepsTheAcceptedKernelAsTheFloor) {
   const StrategyOptions options{.attempts = 4, .optimize = true};
   EXPECT_THAT(NextDrafts(StateOf({{kFirst, "accept"}}), options),
               ElementsAre(runs::Draft{runs::DraftKind::kOptimize, 1}));
-  EXPECT_THAT(NextDrafts(StateOf({{kFirst, "accept"},
-                                  {runs::DraftKind::kOptimize, "refute race data_race"}}),
-                         options),
-              ElementsAre(runs::Draft{runs::DraftKind::kOptimize, 1}));
+  // One that is right and no faster is not built on.
+  EXPECT_THAT(
+      NextDrafts(StateOf({{kFirst, "accept"}, {runs::DraftKind::kOptimize, "accept"}}), options),
+      ElementsAre(runs::Draft{runs::DraftKind::kOptimize, 1}));
+}
+
+TEST(StrategyTest, ARefutedOptimisationIsRepairedTwice) {
+  constexpr const char* kRefuted = "refute race data_race";
+  const StrategyOptions options{.attempts = 9, .optimize = true};
+  runs::RunState state = StateOf({{kFirst, "accept"}, {runs::DraftKind::kOptimize, kRefuted}});
+  EXPECT_THAT(NextDrafts(state, options), ElementsAre(Repair(2)));
+  state =
+      StateOf({{kFirst, "accept"}, {runs::DraftKind::kOptimize, kRefuted}, {kRepair, kRefuted}});
+  state.attempts[2].parent = 2;
+  EXPECT_THAT(NextDrafts(state, options), ElementsAre(Repair(3)));
+  state = StateOf({{kFirst, "accept"},
+                   {runs::DraftKind::kOptimize, kRefuted},
+                   {kRepair, kRefuted},
+                   {kRepair, kRefuted}});
+  state.attempts[2].parent = 2;
+  state.attempts[3].parent = 3;
+  EXPECT_THAT(NextDrafts(state, options), ElementsAre(runs::Draft{runs::DraftKind::kOptimize, 1}));
 }
 
 TEST(StrategyTest, NeverMoreThanTheLimit) {

@@ -238,6 +238,43 @@ std::string WithoutDoubleBlankLines(std::string_view text) {
   return result;
 }
 
+// A kernel that is right and too slow has no finding: nothing is wrong with any case.
+const verdict::GateResult* TooSlow(const verdict::Verdict& verdict) {
+  const auto found = std::ranges::find_if(verdict.gates, [](const verdict::GateResult& gate) {
+    return gate.gate == "speed" && gate.status == verdict::GateStatus::kRefuted &&
+           gate.counterexamples.empty();
+  });
+  return found == verdict.gates.end() ? nullptr : &*found;
+}
+
+// Times and limits of the workloads, the farthest from its limit first; what bounds occupancy.
+std::string Measured(const verdict::Verdict& verdict) {
+  std::string measured;
+  for (const verdict::GateResult& gate : verdict.gates) {
+    if (gate.gate == "numeric" && gate.cases > 0) {
+      measured += fmt::format("- {:.6g} emulated thread-level instructions a case, over {} cases\n",
+                              static_cast<double>(gate.steps) / static_cast<double>(gate.cases),
+                              gate.cases);
+    }
+    if (gate.gate == "compile") {
+      for (const Statistic& statistic : gate.statistics) {
+        measured += fmt::format("- {}: {} {}, at most {}\n", statistic.note,
+                                Number(statistic.value), statistic.name, Number(statistic.limit));
+      }
+    }
+    if (gate.gate != "speed" || gate.statistics.empty()) continue;
+    const Statistic& mean = gate.statistics.front();
+    measured += fmt::format("- {} times the limit, {}\n", Number(mean.value), mean.note);
+    std::vector<Statistic> workloads(gate.statistics.begin() + 1, gate.statistics.end());
+    std::ranges::stable_sort(workloads, {}, &Statistic::value);
+    for (const Statistic& workload : workloads) {
+      measured +=
+          fmt::format("- {}: {:.1f} % {}\n", workload.name, 100 * workload.value, workload.note);
+    }
+  }
+  return measured.empty() ? "nothing yet" : measured;
+}
+
 // Why a verdict without findings is what it is: the judge could not decide.
 std::string WhyUndecided(const FeedbackInput& input) {
   if (input.mode == FeedbackMode::kAggregate) return "A gate could not reach a conclusion.";
@@ -260,7 +297,15 @@ Result<std::string> RenderFindings(const FeedbackInput& input) {
     text += finding + "\n";
   }
   std::vector<std::string> families = FamiliesOf(*input.last.verdict);
-  if (number == 0) {
+  if (const verdict::GateResult* const slow = TooSlow(*input.last.verdict);
+      number == 0 && slow != nullptr) {
+    text = "Every result is right, but the kernel is too slow.\n\n";
+    if (input.mode == FeedbackMode::kFull) {
+      text += fmt::format("{}\n\n{}\n", Flat(Shorten(slow->reason, kMaxMessage)),
+                          Measured(*input.last.verdict));
+    }
+    families = {"speed"};
+  } else if (number == 0) {
     text = Flat(Shorten(WhyUndecided(input), kMaxMessage)) + "\n\n";
     families = {"undecided"};
   }
@@ -405,22 +450,8 @@ Result<std::string> RestartPrompt(const FeedbackInput& input) {
 }
 
 Result<std::string> OptimizePrompt(const FeedbackInput& input) {
-  std::string measured;
-  for (const verdict::GateResult& gate : input.last.verdict->gates) {
-    if (gate.gate == "numeric" && gate.cases > 0) {
-      measured += fmt::format("- {:.6g} emulated thread-level instructions a case, over {} cases\n",
-                              static_cast<double>(gate.steps) / static_cast<double>(gate.cases),
-                              gate.cases);
-    }
-    if (gate.gate != "speed") continue;
-    for (const Statistic& statistic : gate.statistics) {
-      measured +=
-          fmt::format("- {}: {} {}\n", statistic.name, Number(statistic.value), statistic.note);
-    }
-  }
-  return input.prompts.Render("optimize.md",
-                              {{"measured", measured.empty() ? "nothing yet" : Trimmed(measured)},
-                               {"earlier", Trimmed(Earlier(input))}});
+  return input.prompts.Render("optimize.md", {{"measured", Trimmed(Measured(*input.last.verdict))},
+                                              {"earlier", Trimmed(Earlier(input))}});
 }
 
 }  // namespace assay::prompts

@@ -373,5 +373,33 @@ TEST_F(FeedbackTest, RestartSummarisesAndOptimizeShowsWhatWasMeasured) {
   EXPECT_THAT(*optimize, HasSubstr("attempt 5: accepted, cost 1234"));
 }
 
+TEST_F(FeedbackTest, AKernelThatIsRightAndTooSlowIsToldWhereItsTimeGoes) {
+  const auto slow = [&](FeedbackMode mode, bool measured) {
+    verdict::Verdict verdict = testing::VerdictOf(instance_, {}, "accept");
+    verdict.outcome = verdict::Outcome::kRefuted;
+    verdict::GateResult gate;
+    gate.gate = "speed";
+    gate.status = measured ? verdict::GateStatus::kRefuted : verdict::GateStatus::kSkipped;
+    gate.reason = "12.0 % of what the card allows, 50 % is asked for";
+    gate.statistics = {{"times_the_limit", 8.3, 2, "geometric mean over the workloads"},
+                       {"rows=9 columns=9", 0.9, 0.5, "of the limit (memory)"},
+                       {"rows=1 columns=7", 0.02, 0.5, "of the limit (launch)"}};
+    verdict.gates.push_back(gate);
+    return RepairPrompt(FeedbackInput{.instance = instance_,
+                                      .prompts = prompts_,
+                                      .mode = mode,
+                                      .last = {3, &verdict},
+                                      .earlier = {}})
+        .value();
+  };
+  const std::string full = slow(FeedbackMode::kFull, true);
+  EXPECT_THAT(full, HasSubstr("too slow"));
+  EXPECT_THAT(full, HasSubstr("50 % is asked for"));
+  // The farthest from its limit comes first.
+  EXPECT_LT(full.find("rows=1 columns=7: 2.0 %"), full.find("rows=9 columns=9: 90.0 %"));
+  EXPECT_THAT(slow(FeedbackMode::kAggregate, true), Not(HasSubstr("rows=1")));
+  EXPECT_THAT(slow(FeedbackMode::kFull, false), Not(HasSubstr("too slow")));
+}
+
 }  // namespace
 }  // namespace assay::prompts

@@ -10,7 +10,7 @@ import traceback
 import sympy
 import torch
 
-from . import index
+from . import index, recipes
 from .graph import Graph, InputSpec, Node, Refused, Tensor
 
 DTYPES = {
@@ -52,6 +52,12 @@ KEPT = (
 )
 
 
+VALUES_CURE = (
+    "keep it a tensor: torch.where instead of if, masks instead of sizes; or take the function itself as a weaker "
+    "reference, whose honest error is estimated: --value-only"
+)
+
+
 class Flat(torch.nn.Module):
     """The function over a flat list of tensors: arguments, then parameters, then buffers."""
 
@@ -80,11 +86,26 @@ def state_of(problem):
     return found
 
 
-def program(problem, specialised=False):
+class Traced(torch.nn.Module):
+    """A function as the operators that it ran, with every transform (torch.func.grad, vmap) gone into them."""
+
+    def __init__(self, flat, tensors):
+        super().__init__()
+        from torch.fx.experimental.proxy_tensor import make_fx
+
+        self.graph_module = make_fx(flat, tracing_mode="symbolic", _allow_non_fake_inputs=True)(*tensors)
+
+    def forward(self, *tensors):
+        return self.graph_module(*tensors)
+
+
+def program(problem, specialised=False, traced=False):
     """The exported program, not decomposed yet, with the flat list of example tensors."""
     state = state_of(problem)
     flat = Flat(problem, [n for n, _, _ in state])
     tensors = [t for _, t in problem.tensors] + [t for _, t, _ in state]
+    if traced:
+        flat = Traced(flat, tensors)
     free = torch.export.Dim.AUTO
     own = len(problem.tensors)
 
@@ -121,7 +142,7 @@ def explained(error, text):
     if on_data(error):
         return Refused(
             "its result's shape or its control flow depends on values: " + first[:300],
-            "keep it a tensor: torch.where instead of if, masks instead of sizes",
+            VALUES_CURE,
         )
     frames = traceback.extract_tb(error.__traceback__)
     where = next((f"line {f.lineno}: {f.line}" for f in reversed(frames) if f.filename.endswith("problem.py")), "")
@@ -168,10 +189,35 @@ class Converter:
             return index.mod(index.floordiv(a, b), c)
         if name in ("Max", "Min"):
             return (sympy.Max if name == "Max" else sympy.Min)(*(self.integer(a) for a in e.args))
-        if name in ("CeilToInt", "FloorToInt", "TruncToInt") and type(e.args[0]).__name__ == "IntTrueDiv":
-            a, b = (self.integer(x) for x in e.args[0].args)
-            return index.floordiv(a + b - 1 if name == "CeilToInt" else a, b)
+        if name in ("CeilToInt", "FloorToInt", "TruncToInt"):
+            over = self.ratio(e.args[0])
+            if over is not None:
+                a, b = over
+                return index.floordiv(a + b - 1 if name == "CeilToInt" else a, b)
         raise Refused(f"the extent {e} is no expression that an op can have", "make the extents simpler")
+
+    def ratio(self, e):
+        """A float of torch's as (numerator, denominator), both indices; None where it is no such quotient."""
+        name = type(e).__name__
+        if name == "IntTrueDiv":
+            return tuple(self.integer(x) for x in e.args)
+        if name == "ToFloat":
+            return self.integer(e.args[0]), sympy.Integer(1)
+        if isinstance(e, sympy.Mul):
+            above, below = sympy.Integer(1), sympy.Integer(1)
+            for factor in e.args:
+                if factor.is_number:
+                    number = sympy.nsimplify(factor, rational=True)
+                    if abs(number.q) > 1 << 20:
+                        return None
+                    above, below = above * number.p, below * number.q
+                    continue
+                inner = self.ratio(factor)
+                if inner is None:
+                    return None
+                above, below = above * inner[0], below * inner[1]
+            return above, below
+        return None
 
     def number(self, e):
         """A float that is computed of sizes, as a tree (values.scalar_text)."""
@@ -236,11 +282,18 @@ def statistics(tensor):
     return found
 
 
+def made_up(dtype):
+    """What integers hold of which there is no example: all that 8 bits do, or numbers of either sign."""
+    low, high = {"i8": (-128, 127), "u8": (0, 255)}.get(dtype, (-1000, 1000))
+    return {"min": low, "max": high}
+
+
 def axis_names(exported, tensors, specs, hints, problem_names):
     """torch's symbols as axes, named after what the problem calls the number, or after input and dimension.
     Where the problem names sizes itself (`problem_names`), one name is one axis.
     """
-    placeholders = [n for n in exported.graph.nodes if n.op == "placeholder"]
+    lifted = getattr(exported.graph_signature, "inputs_to_lifted_tensor_constants", {})
+    placeholders = [n for n in exported.graph.nodes if n.op == "placeholder" and n.name not in lifted]
     taken = {name for name, _ in specs}
     names, examples, order = {}, {}, []
     shape_env = None
@@ -321,6 +374,37 @@ def constraints_of(shape_env, converter):
     return texts, notes
 
 
+def name_bins(lowered, converter):
+    """As many bins as bincount's `minlength` says: values are taken for indices below it, as those of an embedding are."""
+    for node in lowered.graph.nodes:
+        if node.op != "call_function" or str(node.target) != "aten.bincount.default":
+            continue
+        size = extent(node.meta["val"].shape[0])
+        least = node.args[2] if len(node.args) > 2 else node.kwargs.get("minlength", 0)
+        if isinstance(least, torch.fx.Node):
+            least = least.meta["val"]
+        least = least.node.expr if isinstance(least, torch.SymInt) else least
+        if isinstance(size, int) or least == 0:
+            continue
+        converter.names[size] = converter.integer(least)
+
+
+def constraints_of_pads(exported, converter):
+    """What torch asks of extents that are mirrored or go round, which decomposed graphs no longer say."""
+    texts = []
+    for node in exported.graph.nodes:
+        if node.op != "call_function" or str(node.target) != "aten.pad.default" or len(node.args) < 3 or node.args[2] not in ("reflect", "circular"):
+            continue
+        shape = node.args[0].meta["val"].shape
+        for number, pad in enumerate(node.args[1]):
+            size = extent(shape[len(shape) - 1 - number // 2])
+            if not isinstance(pad, int) or isinstance(size, int) or pad <= 0:
+                continue
+            least = pad + 1 if node.args[2] == "reflect" else pad
+            texts.append(f"{index.code(converter.integer(size), 1)} >= {least}")
+    return sorted(set(texts))
+
+
 CHOOSERS = ("aten.topk.default", "aten.sort.default", "aten.sort.stable", "aten.max.dim", "aten.min.dim")
 
 
@@ -340,17 +424,45 @@ def finite(bound, otherwise):
     return int(bound) if isinstance(bound, (int, sympy.Integer)) else otherwise
 
 
-def export(problem, specialised=False):
-    keep_own_frames()
-    exported, tensors, state, how = program(problem, specialised)
+def decompositions():
+    """torch's own, but for operators that are kept whole; and for those that torch leaves whole and the table lacks, what torch
+    knows of them otherwise."""
+    from torch._decomp import decomposition_table
+
+    from .table import OPERATORS
+
     table = torch.export.default_decompositions()
     for name in KEPT:
         packet, overload = name.removeprefix("aten.").split(".")
         operator = getattr(getattr(torch.ops.aten, packet, None), overload, None)
         if operator is not None and operator in table:
             del table[operator]
-    lowered = exported.run_decompositions(table)
+    for operator, function in decomposition_table.items():
+        name = str(operator)
+        if name.startswith("aten.") and name not in OPERATORS and operator not in table:
+            table[operator] = function
+    return table
+
+
+def tensors_of(problem):
+    """The example tensors in the order of the exported program's arguments."""
+    return [t for _, t in problem.tensors] + [t for _, t, _ in state_of(problem)]
+
+
+def whole(problem, specialised=False):
+    """The exported program as torch has it, not decomposed, and its graph as plain data."""
+    keep_own_frames()
+    try:
+        exported, tensors, state, how = program(problem, specialised)
+        lowered = exported.run_decompositions(decompositions())
+    except (NotImplementedError, RuntimeError, Refused) as error:
+        # What torch.func wraps around tensors stays in the program, and can neither be read nor copied with it.
+        if not any(word in str(error) for word in ("TensorWrapper", "data pointer", "storage")):
+            raise
+        exported, tensors, state, how = program(problem, specialised, traced=True)
+        lowered = exported.run_decompositions(decompositions())
     from .kernels import identifier
+    from .values import kind_of
 
     taken, specs = set(), []
     for name, _ in problem.tensors:
@@ -360,9 +472,13 @@ def export(problem, specialised=False):
         specs.append((identifier(name, taken), origin))
         taken.add(specs[-1][0])
     names, examples, shape_env = axis_names(lowered, tensors, specs, problem.hints, problem.names_sizes)
-    converter = Converter(names)
+    converter = Converter(dict(names))
+    name_bins(lowered, converter)
     nodes, inputs, placeholders, outputs = {}, [], [], []
-    order, constants = [], {}
+    order, updates = [], {}
+    # Names of results: a list of those that are returned, or by the argument that is written to.
+    renamed = problem.output_names if isinstance(problem.output_names, dict) else {}
+    output_names = [] if renamed else list(problem.output_names)
     signature = lowered.graph_signature
     lifted = {**getattr(signature, "inputs_to_lifted_tensor_constants", {})}
     waiting = list(zip(specs, tensors))
@@ -399,6 +515,15 @@ def export(problem, specialised=False):
                 continue
             (name, origin), tensor = waiting.pop(0)
             spec = InputSpec(name, converter.tensor(value), origin, statistics(tensor))
+            if problem.names_sizes and origin == "argument" and kind_of(spec.tensor.dtype) == "int":
+                spec.statistics = made_up(spec.tensor.dtype)
+            given = problem.tensors[len(inputs)][0] if origin == "argument" else name
+            if origin == "argument":
+                spec.said = dict(problem.said.get(given, {}))
+                if given in problem.scalars:
+                    spec.origin = "scalar"
+            if not spec.said and (word := recipes.seen_in(torch, name, tensor)):
+                spec.said = {"word": word, "last": int(tensor.flatten()[-1]) if word == "offsets" else 0}
             inputs.append(spec)
             nodes[node] = Node(name, "placeholder", [], {}, spec.tensor)
             placeholders.append(nodes[node])
@@ -408,7 +533,7 @@ def export(problem, specialised=False):
                 if "_local_scalar_dense" in str(node.target):
                     raise Refused(
                         "aten._local_scalar_dense.default reads a value on the host (.item())",
-                        "keep it a tensor: torch.where instead of if, masks instead of sizes",
+                        VALUES_CURE,
                     )
                 continue
             target = "getitem" if node.target.__name__ == "getitem" else str(node.target)
@@ -442,40 +567,39 @@ def export(problem, specialised=False):
                 if not isinstance(result, torch.fx.Node) or not isinstance(result.meta.get("val"), torch.Tensor):
                     raise Refused("a result is no tensor", "return tensors alone")
                 if kind == "USER_INPUT_MUTATION":
-                    position = [n.name for n in lowered.graph.nodes if n.op == "placeholder"].index(spec.target)
-                    wanted = specs[position][0] + "_after"
-                    inputs[position].mutated = True
+                    position = [n.name for n in lowered.graph.nodes if n.op == "placeholder" and n.name not in lifted].index(spec.target)
+                    written = specs[position][0]
+                    wanted = renamed.get(problem.tensors[position][0] if position < len(problem.tensors) else "", written + "_after")
                 elif kind == "USER_OUTPUT":
                     wanted = "out"
                 else:
                     raise Refused(f"a result of the kind {kind}")
                 name = identifier(wanted, taken_outputs)
                 taken_outputs.add(name)
+                if kind == "USER_INPUT_MUTATION":
+                    updates[name] = written
                 outputs.append((name, nodes[result]))
                 nodes[result].users.append(None)
     if not outputs:
         raise Refused("the function returns nothing")
-    if len([n for n, _ in outputs if n.startswith("out")]) > 1:
-        renames = {}
-        count = 0
-        for position, (name, node) in enumerate(outputs):
-            if name.startswith("out"):
-                wanted = problem.output_names[count] if count < len(problem.output_names) else f"out{count}"
-                count += 1
-                renames[position] = identifier(wanted, taken | set(examples) | {n for n, _ in outputs})
-        outputs = [(renames.get(i, n), node) for i, (n, node) in enumerate(outputs)]
-    elif problem.output_names:
-        outputs = [
-            (identifier(problem.output_names[0], taken | set(examples)) if n.startswith("out") else n, node) for n, node in outputs
-        ]
+    returned = [position for position, (name, _) in enumerate(outputs) if name not in updates]
+    if len(returned) > 1 or output_names:
+        others = taken | set(examples) | set(updates)
+        for count, position in enumerate(returned):
+            wanted = output_names[count] if count < len(output_names) else f"out{count}"
+            outputs[position] = (identifier(wanted, others), outputs[position][1])
+            others.add(outputs[position][0])
     choices = {}
     for name, node in outputs:
         chosen = choice_of(node)
         if chosen is not None and chosen not in choices.values() and node.dtype in ("i64", "i32"):
             choices[name] = chosen
     constraints, notes = constraints_of(shape_env, converter)
+    constraints += [c for c in constraints_of_pads(exported, converter) if c not in constraints]
     axes = {}
     for symbol, axis in names.items():
+        if axis.name not in examples:
+            continue
         bounds = lowered.range_constraints.get(symbol)
         low = finite(bounds.lower if bounds is not None else 1, 1)
         high = finite(bounds.upper if bounds is not None else None, None)
@@ -485,4 +609,4 @@ def export(problem, specialised=False):
         notes.append("extents of parameters are constants: torch.export could not free them")
     elif how == "none" and not specialised:
         notes.append("all extents are constants: torch.export could not free them")
-    return Graph(inputs, placeholders, order, outputs, axes, constraints, notes, choices)
+    return exported, Graph(inputs, placeholders, order, outputs, axes, constraints, notes, choices, updates)

@@ -53,9 +53,9 @@ class InputSpec:
 
     name: str
     tensor: Tensor
-    origin: str  # "argument", "parameter", "buffer", "constant"
+    origin: str  # "argument", "scalar" (a number by value), "parameter", "buffer"
     statistics: dict  # of the example: min, max, mean, std, distinct (if few)
-    mutated: bool = False
+    said: dict = field(default_factory=dict)  # by an annotation, or by what the example holds (recipes.py)
 
 
 @dataclass
@@ -68,6 +68,7 @@ class Graph:
     constraints: list  # expressions as text
     notes: list = field(default_factory=list)
     choices: dict = field(default_factory=dict)  # output -> the Node whose index it is
+    updates: dict = field(default_factory=dict)  # output -> the input whose place it takes
 
 
 def walk(args):

@@ -23,12 +23,15 @@ RESERVED = set(
     else enum explicit extern false float for friend goto if inline int long mutable namespace new not operator or
     private protected public register return short signed sizeof static struct switch template this throw true try
     typedef typename union unsigned using virtual void volatile while xor T U V Real Out Decision int64 thread
-    exp exp2 expm1 log log2 log10 log1p sqrt rsqrt tanh erf erfinv abs min max fma sin cos tan atan pow sigmoid floor
+    acos acosh asin asinh atan2 atanh exp exp2 expm1 log log2 log10 log1p sqrt rsqrt tanh erf erfinv abs min max fma sin cos tan atan pow sigmoid floor
     ceil round trunc sign select select_less less less_equal equal holds whole average affine scaled round_to
-    may_round_to thread_index settled softplus turn_cos turn_sin greater lesser
+    may_rescale may_round_to thread_index settled softplus turn_cos turn_sin greater lesser
     greater_or_equal lesser_or_equal wrapped larger_of smaller_of floor_div floor_mod sum_of assay main INFINITY NAN isnan isinf gamma j0 j1 jn y0
     y1 yn signbit fmod remainder threadIdx blockIdx blockDim gridDim warpSize""".split()
 )
+
+
+PLAIN_SCALARS = {"f32": "float", "i32": "int", "i64": "int64"}
 
 
 def identifier(text, taken=()):
@@ -364,7 +367,7 @@ class Planner:
         for v in self.inputs:
             if v.name in body.inputs:
                 args.append(v.name)
-                parameters.append(f"const {self.types[v.dtype]}* {v.name}")
+                parameters.append(f"{PLAIN_SCALARS[v.dtype]} {v.name}" if v.scalar else f"const {self.types[v.dtype]}* {v.name}")
         for workspace, value in body.workspaces.items():
             if workspace == name:
                 continue

@@ -53,6 +53,8 @@ class Lowering(Complexes, Moves, Products):
         self.choices = {node: name for name, node in graph.choices.items()}
         self.chosen = {}  # output name -> (Input that stands for the choice, hidden output, what is best)
         self.uses = []  # (input name, what is known of it)
+        self.notes = []  # for review
+        self.bounded = set()  # axes that computed indices run along: only the example's extent is known to hold them
 
     # --- dtypes
     def format(self, dtype):
@@ -134,7 +136,7 @@ class Lowering(Complexes, Moves, Products):
     # --- the graph
     def run(self):
         for spec, node in zip(self.graph.inputs, self.graph.placeholders):
-            value = Input(spec.name, spec.tensor.shape, kind_of(spec.tensor.dtype), spec.tensor.dtype)
+            value = Input(spec.name, spec.tensor.shape, kind_of(spec.tensor.dtype), spec.tensor.dtype, spec.origin == "scalar")
             self.inputs.append(value)
             self.env[node] = value
         for node in self.graph.nodes:
@@ -572,8 +574,10 @@ class Lowering(Complexes, Moves, Products):
         x = self.value(node.args[0])
         dims = self.dims_of(node, 1, len(x.shape))
         correction = node.kwargs.get("correction", 1)
-        correction = 1 if correction is None else correction
         keep = bool(node.kwargs.get("keepdim", False))
+        if node.target == "aten.var.dim":
+            correction, keep = int(bool(_get(node.args, 2, True))), bool(_get(node.args, 3, keep))
+        correction = 1 if correction is None else correction
         mean = self.mean_of(node, x, dims, node.name + "_mean")
         squares = self.squares_of(node, x, mean, dims, node.name)
         count = index.product([x.shape[d] for d in dims]) - sympy.nsimplify(correction)
@@ -583,7 +587,7 @@ class Lowering(Complexes, Moves, Products):
         )
         shaped = lambda v: unsqueezed(v, dims, len(x.shape)) if keep else v  # noqa: E731
         if "var_mean" in node.target:
-            return [shaped(value), shaped(self.finished(node, mean, dtype=dtype) if False else mean)]
+            return [shaped(value), shaped(mean)]
         return shaped(value)
 
     def lower_prod(self, node, row):
@@ -643,9 +647,10 @@ class Lowering(Complexes, Moves, Products):
         value.exact = True
         return unsqueezed(value, dims, rank) if keep else value
 
-    def choice(self, node, x, dim, shape, largest, ordered=True, keep=False):
+    def choice(self, node, x, dim, shape, largest, ordered=True, keep=False, first=False):
         """The index of an extreme (or of several) as an output that is a choice: the reference reads it, and puts
-        out the scores by which the judge holds it right. None where it is no output, or not along the last axis."""
+        out the scores by which the judge holds it right. None where it is no output, or not along the last axis. `first`: of equal
+        ones torch promises the first."""
         if node not in self.choices or dim % len(x.shape) != len(x.shape) - 1 or x.kind != "real" or keep:
             return None
         name = self.choices[node]
@@ -655,6 +660,8 @@ class Lowering(Complexes, Moves, Products):
             relation = {"kind": "choice", "scores": name + "_scores", "best": "largest" if largest else "smallest"}
             if not ordered:
                 relation["order"] = "any"
+            if first:
+                relation["ties"] = "first"
             scores = View(x, x.shape, lambda i: i, node.name + "_scores")
             self.chosen[name] = (made, name + "_scores", scores, relation)
         return self.chosen[name][0]
@@ -674,7 +681,7 @@ class Lowering(Complexes, Moves, Products):
         largest = "argmax" in node.target
         if dim is not None:
             shape = [e for d, e in enumerate(x.shape) if d != int(dim) % len(x.shape)]
-            choice = self.choice(node, x, int(dim), shape, largest, keep=keep)
+            choice = self.choice(node, x, int(dim), shape, largest, keep=keep, first=True)
             if choice is not None:
                 return choice
         if dim is None:
@@ -688,7 +695,7 @@ class Lowering(Complexes, Moves, Products):
         keep = bool(_get(node.args, 2, node.kwargs.get("keepdim", False)))
         largest = ".max." in node.target
         shape = [e for d, e in enumerate(x.shape) if d != dim % len(x.shape)]
-        choice = self.choice(node, x, dim, shape, largest, keep=keep)
+        choice = self.choice(node, x, dim, shape, largest, keep=keep, first=True)
         if choice is not None:
             return [self.extreme(node, x, [dim], largest, node.name, keep), choice]
         return [

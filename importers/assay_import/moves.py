@@ -4,7 +4,7 @@ import sympy
 
 from . import index
 from .graph import Node, Refused
-from .values import Choice, Gather, Literal, Pointwise, Ramp, Reduction, View, broadcast, cast_text, is_exact
+from .values import Choice, Gather, Input, Literal, Pointwise, Ramp, Reduction, Table, View, broadcast, cast_text, is_exact, kind_of
 
 
 def integer(x, default=None):
@@ -63,9 +63,16 @@ class Moves:
 
     def lower_copy(self, node, row):
         x = self.value(node.args[1])
-        if node.args[0].dtype != node.args[1].dtype:
-            raise Refused("a copy into a tensor of another dtype", "cast it before", node)
-        return self.view(node, x, lambda i: broadcast(x, i, node.shape))
+        spread = self.view(node, x, lambda i: broadcast(x, i, node.shape))
+        source, target = node.args[1].dtype, node.args[0].dtype
+        if source == target:
+            return spread
+        kind, wanted = spread.kind, kind_of(target)
+        if kind == "real" and wanted != "real":
+            raise Refused("a copy of numbers into a tensor of integers", "cast it before", node)
+        value = self.point(node, [spread], lambda a: cast_text(a, kind, wanted), kind=wanted, weight=0, exact=source == "bool")
+        value.is_cast = kind == "real"
+        return value
 
     def span(self, node, shape, first):
         """dim, start, step of a slice, with negative and open ends resolved."""
@@ -247,6 +254,12 @@ class Moves:
     def gathered(self, node, base, parts, extents, function):
         for (part, _), extent in zip(parts, extents):
             self.indexes(part, extent)
+            if computed_of_inputs(part) and sympy.sympify(extent).is_Symbol:
+                self.bounded.add(str(extent))
+            if part.kind == "real" and not is_exact(part):
+                note = "an index is made of computed numbers: near a step an honest kernel may read the element beside it"
+                if note not in self.notes:
+                    self.notes.append(note)
         value = Gather(node.name, node.shape, base, parts, extents, function, node)
         value.exact = is_exact(base)
         return value
@@ -321,22 +334,20 @@ class Moves:
         ]
         return self.gathered(node, x, parts, [x.shape[d] for d in used], function)
 
-    def scattered(self, node, name, x, loops, parts, extents, place, source, where, accumulate):
+    def scattered(self, node, name, x, loops, parts, extents, place, source, where, accumulate, update=None, start=None):
         """x, with elements of a source put where indices point: one loop over the source an element.
 
         `parts` are index values with the map from loop variables; `place` lists, for each, the axis of x it
-        points along. `source(variables, indices)` are the indices into the source.
+        points along. `source(variables, indices)` are the indices into the source. `update` is the statement that
+        takes an element in, `start` what there is without any (else x).
         """
+        update = update or (lambda s, t: f"{s} {'+=' if accumulate else '='} {t};")
         for (part, _), extent in zip(parts, extents):
             self.indexes(part, extent)
         if accumulate:
             self.atomics = True  # honest kernels add by atomics, in any order
-        if not accumulate:
-            for part, _ in parts:
-                seen = part
-                while isinstance(seen, View):
-                    seen = seen.base
-                self.uses.append((seen.name, "distinct", None))
+        if not accumulate and not self.counts_places(parts, loops):
+            self.distinct(node, parts, extents)
 
         def step(body, accumulator, indices, variables):
             tests = []
@@ -347,7 +358,7 @@ class Moves:
             more = [body.test(a, b) for a, b in where(variables, indices)]
             with body.branch() as scope:
                 text = body.value(source[0], source[1](variables, indices))
-                body.line(f"{accumulator} {'+=' if accumulate else '='} {text};")
+                body.line(update(accumulator, text))
             body.line(f"if ({' && '.join(tests + more)}) {{")
             body.lines(scope.lines)
             body.line("}")
@@ -356,12 +367,110 @@ class Moves:
         plain = value.emit
 
         def emit(body, indices):
-            value.start = body.value(x, indices)
+            value.start = body.value(x, indices) if start is None else start
             return plain(body, indices)
 
         value.emit = emit
         value.exact = not accumulate
         return self.finished(node, value) if accumulate else value
+
+    def counts_places(self, parts, loops):
+        """Does some index, a ramp, tell all loop variables apart by itself, so that no two elements meet?"""
+        places = [index.variable(f"place{n}", e) for n, (_, e) in enumerate(loops)]
+        apart = set()
+        for part, at in parts:
+            indices = at(places, [])
+            seen, maps = part, []
+            while isinstance(seen, View):
+                maps.append(seen.function)
+                seen = seen.base
+            if not isinstance(seen, Ramp):
+                continue
+            for function in maps:
+                indices = function(indices)
+            number = sympy.expand(seen.function(indices))
+            apart |= {p for p in places if number.coeff(p) != 0 and number.free_symbols & set(places) == {p}}
+        return apart == {p for p, (_, e) in zip(places, loops) if e != 1}
+
+    def distinct(self, node, parts, extents):
+        """Notes that no two elements of the index point to one place: which of them won would be chance."""
+        if any(isinstance(b, Table) and len(set(b.numbers)) == len(b.numbers) for b in (base_of(p) for p, _ in parts)):
+            return
+        for (part, _), extent in zip(parts, extents):
+            self.uses.append((base_of(part).name, "distinct", sympy.sympify(extent)))
+
+    def lower_scatter_reduce(self, node, row):
+        x = self.value(node.args[0])
+        dim = int(node.args[1]) % len(x.shape)
+        at = self.value(node.args[2])
+        source = self.as_kind(self.value(node.args[3]), x.kind)
+        how = node.args[4]
+        own = bool(_get(node.args, 5, node.kwargs.get("include_self", True)))
+        real = x.kind == "real"
+        low, high = ("Real(-assay::infinity())", "Real(assay::infinity())") if real else ("-0x7fffffffffffffffll - 1", "0x7fffffffffffffffll")
+        words = ("max", "min") if real else ("larger_of", "smaller_of")
+        update, neutral = {
+            "sum": (lambda s, t: f"{s} += {t};", "0"),
+            "mean": (lambda s, t: f"{s} += {t};", "0"),
+            "prod": (lambda s, t: f"{s} = {s} * {t};", "1"),
+            "amax": (lambda s, t: f"{s} = {words[0]}({s}, {t});", low),
+            "amin": (lambda s, t: f"{s} = {words[1]}({s}, {t});", high),
+        }[how]
+
+        def full(variables, indices):
+            return [variables[0] if d == dim else i for d, i in enumerate(indices)]
+
+        def smaller(variables, indices):
+            return [(indices[d], at.shape[d]) for d in range(len(x.shape)) if d != dim and not index.same(at.shape[d], x.shape[d])]
+
+        def over(name, element, statement, start):
+            return self.scattered(
+                node, name, x, [("k", at.shape[dim])], [(at, full)], [x.shape[dim]], [dim], element, smaller, True, statement, start
+            )
+
+        value = over(node.name + "_all", (source, full), update, None if own else neutral)
+        if how != "mean" and own:
+            return value
+        one = Literal(1, x.kind)
+        count = over(node.name + "_count", (one, lambda v, i: []), lambda s, t: f"{s} += {t};", "1" if own and how == "mean" else "0")
+        if how == "mean":
+            divided = (lambda s, n: f"{s} / max({n}, Real(1))") if real else (lambda s, n: f"floor_div({s}, larger_of({n}, 1))")
+            value = self.point(node, [value, count], divided, weight=2, shape=x.shape)
+        if own:
+            return value
+        none = (lambda n: f"equal({n}, Real(0))") if real else (lambda n: f"Decision({n} == 0)")
+        return self.point(node, [value, count, x], lambda v, n, a: f"select({none(n)}, {a}, {v})", weight=2, shape=x.shape)
+
+    def lower_search(self, node, row):
+        """How many sorted numbers are smaller: what a binary search finds."""
+        bucketize = "bucketize" in node.target
+        sequence, x = (self.value(node.args[i]) for i in ((1, 0) if bucketize else (0, 1)))
+        if node.kwargs.get("sorter") is not None:
+            raise Refused("a search through a sorter", "sort the sequence before", node)
+        right = bool(node.kwargs.get("right", False)) or node.kwargs.get("side") == "right"
+        real = "real" in (sequence.kind, x.kind)
+        kind = "real" if real else "int"
+        name, kinds = node.name, (sequence.kind, x.kind)
+        if not isinstance(base_of(sequence), (Table, Ramp)):
+            self.uses.append((base_of(sequence).name, "ascending", None))
+
+        def step(body, accumulator, indices, variables):
+            mine = cast_text(body.value(x, indices), kinds[1], kind)
+            lead = [] if len(sequence.shape) == 1 else indices[:-1]
+            other = cast_text(body.value(sequence, [*lead, variables[0]]), kinds[0], kind)
+            if real:
+                test = f"{'less_equal' if right else 'less'}({other}, {mine})"
+                body.line(f"{accumulator} += select({test}, Real(1), Real(0));")
+            else:
+                body.line(f"{accumulator} += int64({other} {'<=' if right else '<'} {mine});")
+
+        exact = is_exact(sequence) and is_exact(x)
+        value = Reduction(name, x.shape, kind, [("k", sequence.shape[-1])], "0", step, [sequence, x], node)
+        if not real or not exact:
+            return value
+        counted = Pointwise(name, x.shape, "int", [value], lambda a: f"whole({a})", node)
+        counted.exact = True
+        return counted
 
     def lower_scatter(self, node, row):
         x = self.value(node.args[0])
@@ -419,9 +528,12 @@ class Moves:
 
     def lower_index_put(self, node, row):
         x = self.value(node.args[0])
-        given, used, rank, shape, first = self.advanced(node, x, node.args[1])
         source = self.as_kind(self.value(node.args[2]), x.kind)
         accumulate = bool(_get(node.args, 3, node.kwargs.get("accumulate", False)))
+        masks = [(d, a) for d, a in enumerate(node.args[1]) if a is not None]
+        if len(masks) == 1 and node_dtype(masks[0][1]) == "bool" and all(e == 1 for e in source.shape):
+            return self.masked(node, x, masks[0][0], self.value(masks[0][1]), source, accumulate)
+        given, used, rank, shape, first = self.advanced(node, x, node.args[1])
         rest = [d for d in range(len(x.shape)) if d not in used]
         result = [x.shape[d] for d in rest[: first if first <= len(rest) else len(rest)]]
         result = [x.shape[d] for d in rest[:first]] + shape + [x.shape[d] for d in rest[first:]]
@@ -444,12 +556,37 @@ class Moves:
             accumulate,
         )
 
-    def lower_bincount(self, node, row):
-        raise Refused(
-            "aten.bincount.default: its result's size depends on values",
-            "torch.nn.functional.one_hot(x, classes).sum(0) has a fixed size",
-            node,
+    def masked(self, node, x, at, mask, source, accumulate):
+        """x[..., mask] = one value: where the mask holds."""
+        rank = len(mask.shape)
+        placed = View(mask, x.shape, lambda i: i[at : at + rank])
+        one = View(source, x.shape, lambda i: [sympy.Integer(0)] * len(source.shape))
+        other = "{0} + {1}" if accumulate else "{1}"
+        return self.point(
+            node, [placed, x, one], lambda m, a, b: f"select({m}, {other.format(a, b)}, {a})", kind=x.kind, exact=not accumulate
         )
+
+    def lower_bincount(self, node, row):
+        """How many elements have each value below `minlength`, or the sum of their weights."""
+        x = self.value(node.args[0])
+        weights = _get(node.args, 1, node.kwargs.get("weights"))
+        bins = node.shape[0]
+        self.indexes(x, bins)
+        if weights is not None:
+            self.atomics = True
+            source = self.as_kind(self.value(weights), "real")
+        kind = "int" if weights is None else "real"
+
+        def step(body, accumulator, indices, variables):
+            test = f"{body.value(x, variables)} == {body.code(indices[0], 2)}"
+            with body.branch() as scope:
+                body.line(f"{accumulator} += {'1' if weights is None else body.value(source, variables)};")
+            body.line(f"if ({test}) {{")
+            body.lines(scope.lines)
+            body.line("}")
+
+        parts = [x] if weights is None else [x, source]
+        return Reduction(node.name, [bins], kind, [("k", x.shape[0])], "0", step, parts, node)
 
     def lower_one_hot(self, node, row):
         x = self.value(node.args[0])
@@ -458,6 +595,28 @@ class Moves:
         ramp = Ramp([classes], "int", lambda i: i[0])
         kept = View(x, [*x.shape, 1], lambda i: i[:-1])
         return self.point(node, [kept, ramp], lambda a, c: f"int64({a} == {c})", exact=True)
+
+
+def computed_of_inputs(value):
+    """Is an index made of what inputs hold, and not held by one? How far it reaches is then the function's to know."""
+    base = base_of(value)
+    if isinstance(base, Input) or base.node is not None and base.node.target in TRANSPARENT:
+        return False
+    waiting, seen = [base], set()
+    while waiting:
+        at = waiting.pop()
+        if isinstance(at, Input):
+            return True
+        if id(at) not in seen:
+            seen.add(id(at))
+            waiting += at.operands()
+    return False
+
+
+def base_of(value):
+    while isinstance(value, View):
+        value = value.base
+    return value
 
 
 def node_dtype(argument):

@@ -16,6 +16,7 @@ from .graph import Refused
 from .kernels import Planner, identifier, printable
 from .lower import Lowering
 from .naive import SHIM
+from .recipes import WAVES, Recipes
 from .values import Value, kind_of
 
 FLOATS = ("bf16", "f16", "f32")
@@ -37,7 +38,7 @@ CANDIDATE = {"bf16": "__nv_bfloat16", "f16": "__half", "f8e4m3": "__nv_fp8_e4m3"
 
 def binding(graph, specialised):
     """What T stands for: (dtype, choices), or (None, []) where no float tensor comes in."""
-    inputs = [s.tensor.dtype for s in graph.inputs if s.tensor.dtype in FLOATS]
+    inputs = [s.tensor.dtype for s in graph.inputs if s.tensor.dtype in FLOATS and s.origin != "scalar"]
     if not inputs:
         return None, []
     narrow = [d for d in inputs if d != "f32"]
@@ -95,7 +96,7 @@ def shown(value):
 
 def domains(graph, uses, axes, extra_axes, used):
     """input -> domain, with a line for review each."""
-    found, notes, failures = {}, [], []
+    found, notes, distinct, ascending = {}, [], {}, set()
     by_name = {s.name: s for s in graph.inputs}
     positive = {}
     for node, spec in zip(graph.placeholders, graph.inputs):
@@ -135,17 +136,20 @@ def domains(graph, uses, axes, extra_axes, used):
                 found[name] = {"kind": "index", "of": axis}
                 notes.append(f"{name} holds indices below {axis}")
         elif kind == "distinct":
-            failures.append(name)
+            distinct[name] = sympy.expand(detail)
+    ascending.update(n for n, k, _ in uses if k == "ascending" and n in by_name)
     for spec in graph.inputs:
         stats, name = spec.statistics, spec.name
         kind = kind_of(spec.tensor.dtype)
-        if name in found or kind == "bool" or name not in used:
+        if name not in used or said_domain(spec, found):
+            continue
+        if name in found or kind == "bool":
             continue
         if kind == "int":
             low, high = stats.get("min", 0), stats.get("max", 1)
             low, high = (int(min(low, 0)), int(max(high, 1)))
             found[name] = {"kind": "range", "low": low, "high": high}
-            notes.append(f"{name} is taken for whole numbers from {low} to {high}, as in the example: review this")
+            notes.append(f"{name} is taken for whole numbers from {low} to {high}: review this")
             continue
         domain = {}
         low, high, std, mean = (stats.get(k, d) for k, d in (("min", -1.0), ("max", 1.0), ("std", 1.0), ("mean", 0.0)))
@@ -161,11 +165,65 @@ def domains(graph, uses, axes, extra_axes, used):
         elif std == std and std > 0 and (abs(mean) > std / 2 or not 0.5 <= std <= 2):
             domain = {"typical_mean": shown(mean) if abs(mean) > std / 10 else 0.0, "typical_scale": shown(std)}
             notes.append(f"{name} is typically {domain['typical_mean']} +- {domain['typical_scale']}, as in the example")
+        if not domain and WAVES.search(name):
+            domain = {"kind": "range", "low": -1.0, "high": 1.0}
+            notes.append(f"{name} is taken for numbers from -1 to 1, as its name says")
         if stats.get("infinite"):
             domain["allow_infinity"] = True
         if domain:
             found[name] = domain
-    return found, notes, failures
+    return found, notes, distinct, ascending
+
+
+def said_domain(spec, found):
+    """The domain that an annotation names."""
+    if "values" in spec.said:
+        whole = kind_of(spec.tensor.dtype) == "int"
+        found[spec.name] = {"kind": "choice", "values": [int(v) if whole else v for v in spec.said["values"]]}
+    elif "low" in spec.said:
+        low, high = spec.said["low"], spec.said["high"]
+        whole = kind_of(spec.tensor.dtype) == "int"
+        found[spec.name] = {"kind": "range", "low": int(low) if whole else low, "high": int(high) if whole else high}
+    elif "mean" in spec.said:
+        found[spec.name] = {"typical_mean": spec.said["mean"], "typical_scale": spec.said["scale"]}
+    else:
+        return False
+    if spec.said.get("infinite"):
+        found[spec.name]["allow_infinity"] = True
+    return True
+
+
+def generated(graph, found, distinct, ascending, uses, recipes, notes):
+    """Gives inputs whose values belong together to the generator."""
+    for spec in graph.inputs:
+        if spec.name not in recipes.inputs:
+            continue
+        word = spec.said.get("word", "")
+        places = {n: sympy.expand(d) for n, k, d in uses if k == "index"}
+        extent = None
+        if spec.name in distinct and word not in ("distinct", "one_hot"):
+            word = "distinct"
+        if spec.name in ascending and word != "offsets":
+            word = "ascending"
+        if not word:
+            continue
+        if word in ("distinct", "pages"):
+            extent = distinct.get(spec.name, places.get(spec.name))
+        elif word == "offsets":
+            extent = ragged_total(graph, spec)
+            if extent is None:
+                notes.append(f"{spec.name} looks like offsets, but no axis is as long as its last")
+                continue
+        recipes.add(spec, word, extent)
+        notes[:] = [n for n in notes if not n.startswith(f"{spec.name} ")]
+        found[spec.name] = {"kind": "generated"}
+
+
+def ragged_total(graph, spec):
+    if "of" in spec.said:
+        return index.axis(spec.said["of"].lower())
+    names = [n for n, a in graph.axes.items() if a["example"] == spec.said.get("last")]
+    return index.axis(names[0]) if len(names) == 1 else None
 
 
 def largest_power(number):
@@ -195,12 +253,17 @@ def make(problem, graph, options):
     planner = Planner(outputs, lowering.inputs + chosen, axes, types)
     kernels, workspaces = planner.write()
     extra_axes = {}
-    found, notes, failures = domains(graph, lowering.uses, axes, extra_axes, {a for k in kernels for a in k.args})
-    if failures:
-        raise Refused(
-            f"several elements of '{failures[0]}' may point to one place, and which of them wins is chance",
-            "use an accumulating form (index_add, scatter_add, index_put_ with accumulate=True), or gather instead",
-        )
+    found, notes, distinct, ascending = domains(graph, lowering.uses, axes, extra_axes, {a for k in kernels for a in k.args})
+    notes += lowering.notes
+    own = {s.name for s in graph.inputs}
+    for name, kind, _ in lowering.uses:
+        if name not in own and kind == "distinct":
+            raise Refused(
+                f"several elements of a computed index ('{name}') may point to one place, and which of them wins is chance",
+                "use an accumulating form (index_add, scatter_add, index_put_ with accumulate=True), or make the index an input",
+            )
+        if name not in own and kind == "ascending":
+            raise Refused(f"a search through computed numbers ('{name}'): whether they are sorted is not known", "make them an input")
     used_inputs = set()
     for kernel in kernels:
         used_inputs |= set(kernel.args)
@@ -214,8 +277,8 @@ def make(problem, graph, options):
             "shape": [shape_entry(e) for e in spec.tensor.shape],
             "dtype": "T" if spec.tensor.dtype == bound else spec.tensor.dtype,
         }
-        if spec.name in found:
-            entry["domain"] = found[spec.name]
+        if spec.origin == "scalar":
+            entry = {"shape": None, "dtype": spec.tensor.dtype}
         inputs[spec.name] = entry
     if dropped:
         notes.append("no output hangs on " + ", ".join(dropped))
@@ -224,8 +287,10 @@ def make(problem, graph, options):
     for name, axis in graph.axes.items():
         if not mentions(name, graph, kernels):
             continue
-        if specialised:
+        if specialised or name in lowering.bounded:
             op_axes[name] = {"type": "const", "value": axis["example"]}
+            if not specialised:
+                notes.append(f"{name} is {axis['example']}: a computed index runs along it, which reaches as far as the example's")
         else:
             op_axes[name] = {"type": "var", "min": axis["min"], "max": limits[name]}
         if problem.axes.get(name):
@@ -235,6 +300,7 @@ def make(problem, graph, options):
             op_axes[name] = {"type": "const", "value": int(expression)}
         else:
             op_axes[name] = {"type": "expr", "expression": index.code(expression)}
+    only_values(op_axes, graph, notes)
     op = {
         "schema": "assay.op/1",
         "name": identifier(problem.name)[:60],
@@ -243,16 +309,28 @@ def make(problem, graph, options):
     }
     if bound:
         op["dtypes"] = {"T": choices}
+    recipes = Recipes(graph, inputs, types, list(op_axes))
+    generated(graph, found, distinct, ascending, lowering.uses, recipes, notes)
+    notes += recipes.notes
+    for name, entry in inputs.items():
+        if name in found:
+            entry["domain"] = found[name]
     op["inputs"] = inputs
-    op["outputs"] = outputs_of(graph, lowering, outputs, bound, specs={s.name: s for s in graph.inputs}, inputs=inputs)
-    constraints = [c for c in graph.constraints + lowering.constraints + at_least_one(graph) if not specialised]
+    op["outputs"] = outputs_of(graph, lowering, outputs, bound, inputs)
+    constraints = [c for c in graph.constraints + lowering.constraints + at_least_one(graph) + recipes.constraints if not specialised]
+    constraints = derived_axes(op_axes, constraints)
     if constraints:
         op["constraints"] = constraints[:64]
     op["reference"] = {"source": "reference.cu", "launch": "reference.json"}
+    made = recipes.files(dump)
+    if made:
+        op["generator"] = {"source": "generator.cu", "launch": "generator.json"}
     op["precision"] = {"accumulate": "f32"}
     if lowering.products:
         op["precision"]["tensor_cores"] = True
     op["properties"] = properties(graph, kernels, op, lowering.atomics)
+    if made:  # what a generator makes hangs on all of the input that it takes its seed from
+        op["properties"] = [p for p in op["properties"] if not isinstance(p, dict)]
     if len(kernels) > 64:
         raise Refused(f"the function takes {len(kernels)} kernels", "split it into several")
     source = pathlib.Path(problem.source).read_text(errors="replace")
@@ -289,6 +367,7 @@ def make(problem, graph, options):
         "reference.cu": reference,
         "reference.json": dump(plan),
         "import.json": dump(provenance),
+        **made,
     }
     if not lowering.chosen:  # a reference is told what was chosen; a candidate is not
         files["naive/kernel.cu"] = naive(prologue, tables, kernels, bound, types)
@@ -298,7 +377,7 @@ def make(problem, graph, options):
     return files, {"name": op["name"], "notes": provenance["inferred"], "kernels": len(kernels), "axes": provenance["axes"]}
 
 
-def outputs_of(graph, lowering, outputs, bound, specs, inputs):
+def outputs_of(graph, lowering, outputs, bound, inputs):
     """Outputs in the function's order, then what the reference writes for the judge alone."""
     values = {name: (value, dtype) for name, value, dtype in outputs}
     found = {}
@@ -308,9 +387,10 @@ def outputs_of(graph, lowering, outputs, bound, specs, inputs):
             found[name] = {"shape": [shape_entry(e) for e in made.shape] or [1], "dtype": made.dtype, "relation": relation}
             continue
         value, dtype = values[name]
-        updated = name.removesuffix("_after")
-        if updated != name and updated in inputs and specs[updated].mutated:
-            found[name] = {"updates": updated}
+        if name in graph.updates:
+            if graph.updates[name] not in inputs:
+                raise Refused(f"'{graph.updates[name]}' is written to, and nothing is read of it", "return the new values instead")
+            found[name] = {"updates": graph.updates[name]}
             continue
         found[name] = {"shape": [shape_entry(e) for e in value.shape] or [1], "dtype": "T" if dtype == bound else dtype}
         if kind_of(dtype) != "real" and value.kind == "real":
@@ -325,6 +405,48 @@ def mentions(name, graph, kernels):
     symbol = index.axis(name)
     shapes = [s.tensor.shape for s in graph.inputs] + [n.shape for _, n in graph.outputs]
     return any(symbol in sympy.sympify(e).free_symbols for shape in shapes for e in shape) or any(name in k.args for k in kernels)
+
+
+def only_values(op_axes, graph, notes):
+    """An axis whose own constraints leave one value is a constant."""
+    for name, axis in op_axes.items():
+        own = [c for c in graph.constraints if set(re.findall(r"[A-Za-z_]\w*", c)) - {"max", "min"} == {name}]
+        if axis["type"] != "var" or not any("==" in c for c in own):
+            continue
+        tests = [compile(c.replace("/", "//").replace("&&", " and "), name, "eval") for c in own]
+        words = {"__builtins__": {}, "max": max, "min": min}
+        left = []
+        for value in range(axis["min"], min(axis["max"], 4096) + 1):
+            try:
+                if all(eval(test, words, {name: value}) for test in tests):  # noqa: S307 - our own text
+                    left.append(value)
+            except ZeroDivisionError:
+                continue
+            if len(left) > 1:
+                break
+        if len(left) == 1:
+            op_axes[name] = {"type": "const", "value": left[0]}
+            notes.append(f"{name} is {left[0]}: the function's constraints leave no other")
+
+
+def derived_axes(op_axes, constraints):
+    """An axis that a constraint says is equal to an expression of others is derived from them, so that shapes can be found: (rest)."""
+    words = lambda text: set(re.findall(r"[A-Za-z_]\w*", text)) - {"max", "min"}  # noqa: E731
+    depends, kept = {}, []  # derived axis -> all that it hangs on
+    for constraint in constraints:
+        sides = constraint.split(" == ")
+        for name, other in (sides, sides[::-1]) if len(sides) == 2 else ():
+            used = words(other)
+            every = used.union(*(depends.get(u, set()) for u in used))
+            fits = op_axes.get(name, {}).get("type") == "var" and used and used <= set(op_axes) and name not in every
+            if fits and not any(name in d for d in depends.values()):
+                op_axes[name] = {**{k: v for k, v in op_axes[name].items() if k == "description"}, "type": "expr", "expression": other}
+                depends[name] = every
+                kept.append(f"{other} >= 1")
+                break
+        else:
+            kept.append(constraint)
+    return list(dict.fromkeys(kept))
 
 
 def at_least_one(graph):

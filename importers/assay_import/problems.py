@@ -7,11 +7,13 @@ others, and what the file says besides (sizes by name, workloads, a licence line
 import importlib.util
 import inspect
 import json
+import math
 import pathlib
 import re
 
 import torch
 
+from . import recipes
 from .graph import Refused
 
 DTYPE_NAMES = {
@@ -40,6 +42,9 @@ class Problem:
         self.fixed = {}  # axes that are constants of the problem, with their values
         self.names_sizes = False  # equal names in `hints` are equal sizes
         self.axes = {}  # axis -> description, where the file names axes itself
+        self.said = {}  # argument -> what its annotation says besides (recipes.parsed)
+        self.shapes = {}  # argument -> its extents as the file names them: axes or numbers
+        self.scalars = set()  # arguments that are numbers, passed by value
         if isinstance(function, torch.nn.Module):
             function.eval()
         self._arguments, self.tensors, self._slots = arguments, [], []
@@ -98,29 +103,44 @@ def parameters_of(function):
     return [p for p in inspect.signature(target).parameters.values()]
 
 
-def example_for(name, annotation, hints):
-    """An example tensor of an annotation such as "bf16[batch, 128]"; names of sizes go to `hints`."""
-    match = re.fullmatch(r"\s*(\w+)\s*\[([^\]]*)\]\s*", annotation)
-    short = {"bf16": "bfloat16", "f16": "float16", "f32": "float32", "i32": "int32", "i64": "int64", "u8": "uint8", "i8": "int8"}
+SHORT = {"bf16": "bfloat16", "f16": "float16", "f32": "float32", "i32": "int32", "i64": "int64", "u8": "uint8", "i8": "int8"}
+SCALARS = (torch.float32, torch.int32, torch.int64)
+
+
+def dtype_named(text):
+    dtype = DTYPE_NAMES.get(SHORT.get(text, text))
+    if dtype is None:
+        raise Refused(f"'{text}' is no dtype", "use bf16, f16, f32, i32, i64, bool")
+    return dtype
+
+
+def example_for(name, annotation, hints, literals=()):
+    """An example of an annotation such as "bf16[batch, 128]", "i64[tokens] distinct" or, a number that is passed by value,
+    "f32 in 0..1": (tensor, what it says besides, whether it is a number, its extents). Names of sizes go to `hints`;
+    none is one of the `literals`, the numbers that are extents elsewhere."""
+    match = re.fullmatch(r"\s*(\w+)\s*(\[([^\]]*)\])?\s*(.*)", annotation)
     if not match:
         raise Refused(f"the annotation of '{name}' is not understood: {annotation[:80]}", 'write it as "bf16[batch, 128]"')
-    dtype = DTYPE_NAMES.get(short.get(match[1], match[1]))
-    if dtype is None:
-        raise Refused(f"'{match[1]}' is no dtype", "use bf16, f16, f32, i32, i64, bool")
-    sizes = []
-    for text in (t.strip() for t in match[2].split(",") if t.strip()):
+    dtype, said = dtype_named(match[1]), recipes.parsed(match[4])
+    number = match[2] is None
+    if number and dtype not in SCALARS:
+        raise Refused(f"'{name}' is a number of the dtype {match[1]}", "numbers are f32, i32 or i64")
+    sizes, shape = [], []
+    for text in (t.strip() for t in (match[3] or "").split(",") if t.strip()):
+        shape.append(int(text) if text.isdigit() else text)
         if text.isdigit():
             sizes.append(int(text))
             continue
-        # Sizes of their own: export tells extents apart by their values.
+        # Sizes of their own: export tells extents apart by their values, and takes equal ones for one.
         size = hints.get(text, 6)
-        while text not in hints and size in hints.values():
+        while text not in hints and (size in hints.values() or size in literals):
             size += 2
         hints[text] = size
         sizes.append(size)
-    if dtype == torch.bool or not dtype.is_floating_point:
-        return torch.zeros(sizes, dtype=dtype)
-    return torch.randn(sizes).to(dtype)
+    made = recipes.example(torch, sizes, dtype, said, hints)
+    if made is None:
+        made = torch.randn(sizes).to(dtype) if dtype.is_floating_point else torch.zeros(sizes, dtype=dtype)
+    return made, said, number, shape
 
 
 def torch_function(path, function_name):
@@ -136,6 +156,7 @@ def torch_function(path, function_name):
         raise Refused(f"'{function_name}' cannot be called")
     parameters = parameters_of(function)
     hints, annotated = sizes_of(module), False
+    said, scalars, shapes = {}, set(), {}
     torch.manual_seed(0)
     for maker in (f"{function_name}_inputs", "example_inputs", "get_inputs"):
         if hasattr(module, maker):
@@ -147,9 +168,15 @@ def torch_function(path, function_name):
             break
     else:
         arguments, hints, annotated = [], {}, True
+        texts = [p.annotation for p in parameters if isinstance(p.annotation, str)]
+        literals = {int(n) for text in texts for extents in re.findall(r"\[([^\]]*)\]", text) for n in re.findall(r"\b\d+\b", extents)}
         for p in parameters:
             if isinstance(p.annotation, str):
-                arguments.append(example_for(p.name, p.annotation.strip("'\""), hints))
+                made, known, number, shapes[p.name] = example_for(p.name, p.annotation.strip("'\""), hints, literals)
+                arguments.append(made)
+                said[p.name] = known
+                if number:
+                    scalars.add(p.name)
             elif p.default is not inspect.Parameter.empty:
                 arguments.append(p.default)
             else:
@@ -166,10 +193,11 @@ def torch_function(path, function_name):
         [p.name for p in parameters],
         path,
         hints,
-        output_names=list(outputs),
+        output_names=outputs,
         summary=summary[0] if summary else "",
     )
-    problem.names_sizes = annotated
+    problem.names_sizes, problem.said, problem.scalars = annotated, said, scalars
+    problem.shapes = shapes
     return problem
 
 
@@ -199,6 +227,14 @@ def kernelbench(path):
     )
 
 
+# What numbers of definitions usually are.
+NUMBERS = (
+    (r"eps", {"values": [1e-6, 1e-5]}),
+    (r"scale", {"values": [0.125, 0.08838834764831845, 1.0]}),
+    (r"cap", {"values": [30.0, 50.0]}),
+)
+
+
 def definition(folder):
     """SOL-ExecBench's and flashinfer-trace's definition: axes, inputs, outputs, a reference in Python."""
     folder = pathlib.Path(folder)
@@ -225,7 +261,7 @@ def definition(folder):
     return path, document, workloads
 
 
-def from_definition(folder):
+def from_definition(folder, numbers=True):
     path, document, workloads = definition(folder)
     source = pathlib.Path("/tmp/problem.py")
     source.write_text(document["reference"])
@@ -243,8 +279,9 @@ def from_definition(folder):
             sizes[name] = int(first[name])
         else:
             sizes[name] = 5 + 2 * number
-    # Export distinguishes extents by value: variable axes take sizes of their own.
-    used = set()
+    # Export distinguishes extents by value: variable axes take sizes of their own, which are no constant's.
+    used = {size for name, size in sizes.items() if axes[name].get("type") == "const"}
+    used |= {int(e) for spec in document["inputs"].values() for e in spec.get("shape") or [] if not isinstance(e, str)}
     for name, axis in axes.items():
         if axis.get("type") == "var":
             size = min(sizes[name], 48)
@@ -259,16 +296,26 @@ def from_definition(folder):
         if axis.get("type") == "expr":
             sizes[name] = int(eval(axis["expression"], {"__builtins__": {}}, dict(sizes)))  # noqa: S307 - in the jail
     torch.manual_seed(0)
-    arguments, names = [], []
+    arguments, names, said, scalars, shapes = [], [], {}, set(), {}
     for name, spec in document["inputs"].items():
         names.append(name)
         dtype = DTYPE_NAMES.get(spec["dtype"])
         if spec.get("shape") is None:
-            arguments.append({"sm_scale": 0.125}.get(name, 1.0 if dtype is not None and dtype.is_floating_point else 1))
+            known = next((k for pattern, k in NUMBERS if re.search(pattern, name)), {"low": -2.0, "high": 2.0})
+            if dtype is not None and dtype.is_floating_point and not numbers:
+                arguments.append(known.get("values", [0.5])[0])
+            elif dtype is not None and dtype.is_floating_point:
+                # A number by value, whatever it is; whole ones may say extents, and stay as they are.
+                said[name] = known
+                scalars.add(name)
+                arguments.append(torch.tensor(known.get("values", [0.5])[0], dtype=torch.float32))
+            else:
+                arguments.append(1)
             continue
         if dtype is None:
             raise Refused(f"the input '{name}' has the dtype {spec['dtype']}", "dtypes of PyTorch up to 64 bits are supported")
         shape = [sizes[s] if isinstance(s, str) else int(s) for s in spec["shape"]]
+        shapes[name] = [s if axes.get(s, {}).get("type") == "var" else sizes[s] if isinstance(s, str) else int(s) for s in spec["shape"]]
         if dtype.is_floating_point:
             arguments.append(torch.randn(shape).to(dtype))
         else:
@@ -284,15 +331,31 @@ def from_definition(folder):
         output_names=list(document["outputs"]),
         summary=str(document.get("description", ""))[:300],
     )
+    problem.said, problem.scalars, problem.shapes = said, scalars, shapes
     problem.axes = {name: axis.get("description", "") for name, axis in axes.items()}
     problem.names_sizes = True
     problem.fixed = {name: int(axis["value"]) for name, axis in axes.items() if axis.get("type") == "const"}
     return problem
 
 
-def load(kind, path, function=""):
+def free_roots():
+    """math.sqrt of an extent is an expression of it: else torch takes the extent for the constant that it is in the example."""
+    plain = math.sqrt
+    if getattr(plain, "of_extents", False):
+        return
+
+    def sqrt(x):
+        return torch._sym_sqrt(x) if isinstance(x, (torch.SymInt, torch.SymFloat)) else plain(x)
+
+    sqrt.of_extents = True
+    math.sqrt = sqrt
+
+
+def load(kind, path, function="", numbers=True):
+    """The problem. `numbers`: are floats that a definition takes by value arguments, or constants?"""
+    free_roots()
     if kind == "torch":
         return torch_function(path, function)
     if kind == "kernelbench":
         return kernelbench(path)
-    return from_definition(path)
+    return from_definition(path, numbers)

@@ -258,10 +258,89 @@ class Products:
         value = self.pooled(node, x, window, stride, padding, dilation, "Real(-assay::infinity())", update, node.name)
         value.exact = is_exact(x)
 
-        def refuse():
-            raise Refused("the indices of a max pool are used", "keep the values alone", node)
+        def indices():
+            """Where the first largest element of each window lies, as a number within its channel."""
+            self.must_be_exact(node, x)
+            extents, best = x.shape[len(x.shape) - spatial :], {}
 
-        return [value, refuse]
+            def compare(body, accumulator, text, at):
+                with body.block(f"if ({accumulator} < 0 || greater({text}, {best[id(body)]})) {{", guard=True):
+                    body.line(f"{best[id(body)]} = {text};")
+                    body.line(f"{accumulator} = {body.code(index.flatten(at, extents))};")
+
+            found = self.pooled(node, x, window, stride, padding, dilation, "-1", compare, node.name + "_index", kind="int")
+            plain = found.emit
+
+            def emit(body, where):
+                best[id(body)] = body.fresh(node.name + "_best")
+                body.claim(found, where)
+                body.line(f"Real {best[id(body)]} = 0;")
+                return plain(body, where)
+
+            found.emit = emit
+            found.exact = True
+            return found
+
+        return [value, indices]
+
+    def lower_max_pool_backward(self, node, row):
+        grad, x, chosen = (self.value(node.args[i]) for i in (0, 1, 7))
+        lead = len(x.shape) - 2
+        window = spread(node.args[2], 2)
+        stride = spread(node.args[3] or node.args[2], 2)
+        padding, dilation = spread(node.args[4], 2), spread(node.args[5], 2)
+
+        def step(body, accumulator, indices, variables):
+            body.cheap(grad)
+            tests, at = self.windows_of(indices[lead:], variables, stride, padding, dilation, grad.shape[lead:])
+            with body.branch() as scope:
+                where = [*indices[:lead], *at]
+                mine = body.code(index.flatten(indices[lead:], x.shape[lead:]))
+                text = body.value(chosen, where)
+                body.line(f"if ({text} == {mine}) {accumulator} += {body.value(grad, where)};")
+            guarded(body, tests, scope.lines)
+
+        value = Reduction(node.name, x.shape, "real", list(zip("uv", window)), "0", step, [grad, chosen], node, heavy=True)
+        return self.finished(node, value)
+
+    def windows_of(self, places, offsets, stride, padding, dilation, extents):
+        """The window in which an element lies at an offset: (what must hold, its place)."""
+        tests, at = [], []
+        for i, k, s, p, d, extent in zip(places, offsets, stride, padding, dilation, extents):
+            spot = i + p - k * d
+            tests.append((sympy.Integer(-1), spot))
+            if s != 1:
+                tests.append((index.Mod(sympy.expand(spot), s), sympy.Integer(1)))
+                tests.append((spot, extent * s))
+                spot = index.FloorDiv(sympy.expand(spot), s)
+            else:
+                tests.append((spot, extent))
+            at.append(spot)
+        return [t for t in tests if not index.below_or_less(*t)], at
+
+    def lower_cdist(self, node, row):
+        a, b = self.value(node.args[0]), self.value(node.args[1])
+        order = float(node.args[2])
+        shape = [*node.shape, a.shape[-1]]
+        lead = len(shape) - 3
+        left = View(a, shape, lambda i: [*lead_of(a, i, lead), i[-3], i[-1]])
+        right = View(b, shape, lambda i: [*lead_of(b, i, lead), i[-2], i[-1]])
+        name = node.name
+        apart = Pointwise(name + "_apart", shape, "real", [left, right], lambda p, q: f"{p} - {q}", node)
+        dims = [len(shape) - 1]
+        if order == 2:
+            total = self.reduce(node, apart, dims, "0", lambda s, t: f"{s} += {t} * {t};", name=name + "_squares", heavy=True)
+            return self.point(node, [total], lambda s: f"sqrt({s})", weight=4)
+        if order == 1:
+            return self.finished(node, self.reduce(node, apart, dims, "0", lambda s, t: f"{s} += abs({t});", heavy=True))
+        if order == float("inf"):
+            return self.finished(node, self.reduce(node, apart, dims, "0", lambda s, t: f"{s} = max({s}, abs({t}));", heavy=True))
+        if order == 0:
+            count = lambda s, t: f"{s} += select(equal({t}, Real(0)), Real(0), Real(1));"  # noqa: E731
+            return self.finished(node, self.reduce(node, apart, dims, "0", count, heavy=True))
+        power = real_text(order)
+        total = self.reduce(node, apart, dims, "0", lambda s, t: f"{s} += pow(abs({t}), {power});", name=name + "_powers", heavy=True)
+        return self.point(node, [total], lambda s: f"pow({s}, {real_text(1 / order)})", weight=12)
 
     def lower_avg_pool(self, node, row):
         x = self.value(node.args[0])
@@ -330,6 +409,27 @@ class Products:
             (h, index.floordiv(n + m - 1, m) + (0 if n == m or m == 1 else 1)) for h, n, m in zip("uvw", x.shape[lead:], shape[lead:])
         ]
         value = Reduction(node.name, shape, "real", loops, "0", step, [x], node, finish, heavy=True)
+        return self.finished(node, value)
+
+    def lower_adaptive_pool_backward(self, node, row):
+        grad, x = self.value(node.args[0]), self.value(node.args[1])
+        lead = len(x.shape) - 2
+        outs, ins = grad.shape[lead:], x.shape[lead:]
+        start = lambda o, n, m: index.floordiv(o * n, m)  # noqa: E731
+        end = lambda o, n, m: index.floordiv((o + 1) * n + m - 1, m)  # noqa: E731
+
+        def step(body, accumulator, indices, variables):
+            tests, counts = [], []
+            for i, o, n, m in zip(indices[lead:], variables, ins, outs):
+                low, high = start(o, n, m), end(o, n, m)
+                tests += [(low, i + 1), (i, high)]
+                counts.append(body.code(high - low, 3))
+            with body.branch() as scope:
+                text = body.value(grad, [*indices[:lead], *variables])
+                body.line(f"{accumulator} += {text} / Real(int64({' * '.join(counts)}));")
+            guarded(body, [t for t in tests if not index.below_or_less(*t)], scope.lines)
+
+        value = Reduction(node.name, x.shape, "real", list(zip("uv", outs)), "0", step, [grad], node, heavy=True)
         return self.finished(node, value)
 
     def lower_upsample(self, node, row):
@@ -587,6 +687,13 @@ class Products:
             return make(1)
 
         return [make(0), indices_of]
+
+
+def lead_of(value, indices, lead):
+    """Indices of the leading axes of a value that is broadcast along them."""
+    own = value.shape[:-2]
+    skip = lead - len(own)
+    return [sympy.Integer(0) if extent == 1 else indices[skip + d] for d, extent in enumerate(own)]
 
 
 def guarded(body, tests, lines):

@@ -79,6 +79,7 @@ def outputs_of(exported, graph, examples, given, axes, strict):
         else:
             spec, example = waiting.pop(0)
             tensor = given[spec.name] if spec.name in given else of_size(example, spec, axes)
+            tensor = tensor.reshape(()) if spec.origin == "scalar" else tensor
             own[spec.name] = len(arguments)
         arguments.append(tensor.to(torch.float64) if tensor.dtype in (*WIDE, *EIGHT) else tensor.clone())
         if arguments[-1] is tensor:
@@ -86,21 +87,19 @@ def outputs_of(exported, graph, examples, given, axes, strict):
     with torch.no_grad():
         made = Exact(exported.graph_module, strict).run(*arguments)
     made = [m for m in torch.utils._pytree.tree_leaves(made) if isinstance(m, torch.Tensor)]
-    after = [n for n, _ in graph.outputs if n.endswith("_after")]
-    named = [n for n, _ in graph.outputs if n not in after]
+    named = [n for n, _ in graph.outputs if n not in graph.updates]
     if len(made) < len(named):
         raise Refused("torch returned fewer tensors than were exported")
     outputs = dict(zip(named, made[len(made) - len(named) :]))
-    for n in after:
-        outputs[n] = arguments[own[n.removesuffix("_after")]]
+    for n, written in graph.updates.items():
+        outputs[n] = arguments[own[written]]
     return outputs
 
 
-def answer(problem, request):
+def answer(problem, exported, graph, request):
     """{"cases": [{output: hexadecimal f64}]} for the cases of a request."""
-    specialised, strict = request.get("specialised", False), request.get("strict", False)
-    graph = export.export(problem, specialised)
-    exported, examples, _, _ = export.program(problem, specialised)
+    strict = request.get("strict", False)
+    examples = export.tensors_of(problem)
     with open(request["check"]["data"], "rb", closefd=False) as file:
         data = file.read()
     results = []

@@ -39,15 +39,17 @@ class Value:
 
 
 class Input(Value):
-    """A tensor argument."""
+    """A tensor argument, or a number that is passed by value."""
 
-    def __init__(self, name, shape, kind, dtype):
+    def __init__(self, name, shape, kind, dtype, scalar=False):
         super().__init__(name, shape, kind)
-        self.dtype = dtype
+        self.dtype, self.scalar = dtype, scalar
 
     def emit(self, body, indices):
-        flat = body.address(indices, self.shape)
         body.use_input(self, indices)
+        if self.scalar:
+            return f"Real({self.name})" if self.kind == "real" else f"int64({self.name})"
+        flat = body.address(indices, self.shape)
         if self.kind == "real":
             return f"Real({self.name}[{flat}])"
         if self.kind == "bool":

@@ -26,6 +26,9 @@ struct Environment {
   std::filesystem::path toolkit;
   /// The program `bwrap`. Empty: /usr/local/bin, /usr/bin and /bin are tried.
   std::filesystem::path bubblewrap;
+  /// Where compiled references outlive the process; made when there is something to keep. Only this user may write there. Empty:
+  /// nothing is kept.
+  std::filesystem::path cache = {};
 
   /// What `cmake --install` laid out below `prefix`.
   static Environment Installed(const std::filesystem::path& prefix);

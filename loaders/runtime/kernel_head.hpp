@@ -42,11 +42,13 @@ struct Tensor {
 
 // What is said of the kernel below.
 
-/// An extent. The certificate covers low to high; the judge itself ran shapes as long as `whole`, and the ends of
-/// shapes as long as `at_ends`.
+/// An extent. The op allows low to high; the judge ran shapes as long as `whole`, some blocks of shapes as long as
+/// `in_slices`, and the ends of shapes as long as `at_ends`.
 struct Axis {
   const char* name;
-  std::int64_t low, high, whole, at_ends;
+  std::int64_t low, high, whole, in_slices, at_ends;
+  /// The longest that the judge saw, each axis by itself.
+  std::int64_t tried() const { return std::max(whole, std::max(in_slices, at_ends)); }
 };
 
 /// A scalar's domain.

@@ -31,14 +31,20 @@ class Refused(ValueError):
 
 @dataclass(frozen=True)
 class Axis:
-    """An extent. The certificate covers low to high; the judge itself ran shapes as long as `whole`,
-    and the ends of shapes as long as `at_ends`."""
+    """An extent. The op allows low to high; the judge ran shapes as long as `whole`, some blocks of
+    shapes as long as `in_slices`, and the ends of shapes as long as `at_ends`."""
 
     name: str
     low: int
     high: int
     whole: int
+    in_slices: int
     at_ends: int
+
+    @property
+    def tried(self) -> int:
+        """The longest that the judge saw, each axis by itself."""
+        return max(self.whole, self.in_slices, self.at_ends)
 
 
 @dataclass(frozen=True)

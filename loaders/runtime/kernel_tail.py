@@ -393,7 +393,7 @@ class Kernel:
 
     def __init__(self, folder: pathlib.Path) -> None:
         self.folder = folder
-        self.strict = False  # refuse what is longer than the judge itself ran
+        self.strict = True  # False: all that the op allows, though nobody tried it
         self.watcher: Watch | None = None
         self._modules: dict[int, _Module] = {}
         self._ready: OrderedDict[tuple[Any, ...], _Ready] = OrderedDict()
@@ -539,8 +539,7 @@ class Kernel:
                     f"{spec.name} lies on {value.device}, and other inputs on cuda:{device}",
                     "put all inputs on one device",
                 )
-        key = (*(tuple(value.shape) for value in tensors.values()), *args[len(INPUTS) :])
-        ready = self._ready.get(key) or self._prepare(key, tensors, args)
+        ready = self._ready_for(tensors, args)
         values: dict[str, Any] = {spec.name: value for spec, value in tensors.items()}
         scalars = {
             spec.name: (spec.dtype, self._scalar(spec, value, ready.axes))
@@ -584,6 +583,11 @@ class Kernel:
                 f"{spec.name} is {value.dtype}, and {INSTANCE} was vetted for {spec.dtype}",
                 f"{spec.name}.to({_TORCH_DTYPES[spec.dtype]}), or a kernel vetted for that dtype",
             )
+        if value.layout != torch.strided or value.is_nested:
+            raise Refused(
+                f"{spec.name} is sparse, nested or of another layout, and only dense tensors were vetted",
+                f"{spec.name}.to_dense()",
+            )
         if value.dim() != spec.rank:
             raise Refused(
                 f"{spec.name} has {value.dim()} dimensions, and {spec.rank} are expected",
@@ -607,6 +611,19 @@ class Kernel:
                 f"{spec.name} begins at an address that is no multiple of {spec.align} bytes",
                 f"{spec.name}.clone()",
             )
+        # Storage can be taken away from under a tensor, as sharded training does between its steps.
+        size = value.element_size()
+        needed = (value.storage_offset() + value.numel()) * size if value.numel() else 0
+        if value.untyped_storage().nbytes() < needed:
+            raise Refused(
+                f"{spec.name} needs {needed} bytes, and its storage ends before",
+                "call the kernel while the tensor has its memory",
+            )
+
+    def _ready_for(self, tensors: dict[Tensor, torch.Tensor], args: Sequence[Any]) -> _Ready:
+        shape_of = (tuple(value.shape) for value in tensors.values())
+        key = (self.strict, *shape_of, *args[len(INPUTS) :])
+        return self._ready.get(key) or self._prepare(key, tensors, args)
 
     def _prepare(
         self, key: tuple[Any, ...], tensors: dict[Tensor, torch.Tensor], args: Sequence[Any]
@@ -644,11 +661,11 @@ class Kernel:
                     f"{axis.name} is {value}, and {INSTANCE} was vetted for {axis.low} to {axis.high}",
                     f"split the call, or widen {axis.name} in op.json and vet the kernel again",
                 )
-            tried = max(axis.whole, axis.at_ends)
-            if self.strict and value > tried:
+            if self.strict and value > axis.tried:
                 raise Refused(
-                    f"{axis.name} is {value}, and the judge itself ran {tried} at most",
-                    "unset strict, or vet it with more effort: assay check ... --effort thorough",
+                    f"{axis.name} is {value}, and the judge ran {axis.tried} at most",
+                    "vet it with more effort (assay check ... --effort thorough), add a workload of "
+                    "that size to the op, or take it unseen: KERNEL.strict = False",
                 )
         for text, holds in constraints(axes):
             if not holds:
@@ -681,6 +698,11 @@ class Kernel:
     def _module(self, device: int) -> _Module:
         module = self._modules.get(device)
         if module is None:
+            if torch.cuda.is_current_stream_capturing():
+                raise Refused(
+                    f"{INSTANCE} is not loaded yet, and a CUDA graph is being captured",
+                    "call it once before the capture",
+                )
             with self._lock:
                 module = self._modules.get(device) or _Module(self.folder, device)
                 self._modules[device] = module

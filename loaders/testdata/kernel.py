@@ -44,14 +44,20 @@ class Refused(ValueError):
 
 @dataclass(frozen=True)
 class Axis:
-    """An extent. The certificate covers low to high; the judge itself ran shapes as long as `whole`,
-    and the ends of shapes as long as `at_ends`."""
+    """An extent. The op allows low to high; the judge ran shapes as long as `whole`, some blocks of
+    shapes as long as `in_slices`, and the ends of shapes as long as `at_ends`."""
 
     name: str
     low: int
     high: int
     whole: int
+    in_slices: int
     at_ends: int
+
+    @property
+    def tried(self) -> int:
+        """The longest that the judge saw, each axis by itself."""
+        return max(self.whole, self.in_slices, self.at_ends)
 
 
 @dataclass(frozen=True)
@@ -194,9 +200,9 @@ IMAGES = {  # what holds the program, the preferred one first, and its SHA-256
     "kernel.ptx": "d9657e50116f295ed2619730493b11018e73fa798b576fffa7f01973aba8d929",
 }
 AXES: list[Axis] = [
-    Axis("tokens", low=1, high=1048576, whole=257, at_ends=0),
-    Axis("hidden", low=1, high=16384, whole=64, at_ends=4096),
-    Axis("rows", low=1, high=262144, whole=31, at_ends=0),
+    Axis("tokens", low=1, high=1048576, whole=257, in_slices=0, at_ends=0),
+    Axis("hidden", low=1, high=16384, whole=64, in_slices=0, at_ends=4096),
+    Axis("rows", low=1, high=262144, whole=31, in_slices=1000, at_ends=0),
 ]
 INPUTS: list[Tensor | Scalar] = [
     Tensor("src", "bf16", rank=2, align=2),
@@ -667,7 +673,7 @@ class Kernel:
 
     def __init__(self, folder: pathlib.Path) -> None:
         self.folder = folder
-        self.strict = False  # refuse what is longer than the judge itself ran
+        self.strict = True  # False: all that the op allows, though nobody tried it
         self.watcher: Watch | None = None
         self._modules: dict[int, _Module] = {}
         self._ready: OrderedDict[tuple[Any, ...], _Ready] = OrderedDict()
@@ -813,8 +819,7 @@ class Kernel:
                     f"{spec.name} lies on {value.device}, and other inputs on cuda:{device}",
                     "put all inputs on one device",
                 )
-        key = (*(tuple(value.shape) for value in tensors.values()), *args[len(INPUTS) :])
-        ready = self._ready.get(key) or self._prepare(key, tensors, args)
+        ready = self._ready_for(tensors, args)
         values: dict[str, Any] = {spec.name: value for spec, value in tensors.items()}
         scalars = {
             spec.name: (spec.dtype, self._scalar(spec, value, ready.axes))
@@ -858,6 +863,11 @@ class Kernel:
                 f"{spec.name} is {value.dtype}, and {INSTANCE} was vetted for {spec.dtype}",
                 f"{spec.name}.to({_TORCH_DTYPES[spec.dtype]}), or a kernel vetted for that dtype",
             )
+        if value.layout != torch.strided or value.is_nested:
+            raise Refused(
+                f"{spec.name} is sparse, nested or of another layout, and only dense tensors were vetted",
+                f"{spec.name}.to_dense()",
+            )
         if value.dim() != spec.rank:
             raise Refused(
                 f"{spec.name} has {value.dim()} dimensions, and {spec.rank} are expected",
@@ -881,6 +891,19 @@ class Kernel:
                 f"{spec.name} begins at an address that is no multiple of {spec.align} bytes",
                 f"{spec.name}.clone()",
             )
+        # Storage can be taken away from under a tensor, as sharded training does between its steps.
+        size = value.element_size()
+        needed = (value.storage_offset() + value.numel()) * size if value.numel() else 0
+        if value.untyped_storage().nbytes() < needed:
+            raise Refused(
+                f"{spec.name} needs {needed} bytes, and its storage ends before",
+                "call the kernel while the tensor has its memory",
+            )
+
+    def _ready_for(self, tensors: dict[Tensor, torch.Tensor], args: Sequence[Any]) -> _Ready:
+        shape_of = (tuple(value.shape) for value in tensors.values())
+        key = (self.strict, *shape_of, *args[len(INPUTS) :])
+        return self._ready.get(key) or self._prepare(key, tensors, args)
 
     def _prepare(
         self, key: tuple[Any, ...], tensors: dict[Tensor, torch.Tensor], args: Sequence[Any]
@@ -918,11 +941,11 @@ class Kernel:
                     f"{axis.name} is {value}, and {INSTANCE} was vetted for {axis.low} to {axis.high}",
                     f"split the call, or widen {axis.name} in op.json and vet the kernel again",
                 )
-            tried = max(axis.whole, axis.at_ends)
-            if self.strict and value > tried:
+            if self.strict and value > axis.tried:
                 raise Refused(
-                    f"{axis.name} is {value}, and the judge itself ran {tried} at most",
-                    "unset strict, or vet it with more effort: assay check ... --effort thorough",
+                    f"{axis.name} is {value}, and the judge ran {axis.tried} at most",
+                    "vet it with more effort (assay check ... --effort thorough), add a workload of "
+                    "that size to the op, or take it unseen: KERNEL.strict = False",
                 )
         for text, holds in constraints(axes):
             if not holds:
@@ -955,6 +978,11 @@ class Kernel:
     def _module(self, device: int) -> _Module:
         module = self._modules.get(device)
         if module is None:
+            if torch.cuda.is_current_stream_capturing():
+                raise Refused(
+                    f"{INSTANCE} is not loaded yet, and a CUDA graph is being captured",
+                    "call it once before the capture",
+                )
             with self._lock:
                 module = self._modules.get(device) or _Module(self.folder, device)
                 self._modules[device] = module

@@ -20,6 +20,8 @@ __global__ void attention(const T* q, const T* k, const T* v, float scale, float
       dot += Real(q[row * dim + c]) * Real(k[(head * keys + j) * dim + c]);
     Real score = dot * Real(scale);
     if (softcap > 0) score = Real(softcap) * tanh(score / Real(softcap));
+    // Kernels in powers of two keep scores multiplied by log2(e), which rounds them once more.
+    score = may_rescale(score);
     s[j] = score;
     largest = j == 0 ? score : max(largest, score);
   }

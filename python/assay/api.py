@@ -42,19 +42,22 @@ def op(
     if isinstance(what, (str, pathlib.Path, Op)):
         _, document = run(["ops", "show", str(what)], progress=progress)
         return Op.of(document)
-    file = inspect.getsourcefile(what)
-    if file is None or not pathlib.Path(file).exists() or "." in what.__qualname__:
+    try:
+        file = inspect.getsourcefile(what)
+    except TypeError:  # written in C, or an object that can be called
+        file = None
+    name = getattr(what, "__qualname__", "")
+    if file is None or not pathlib.Path(file).exists() or not name.isidentifier():
         raise AssayError(
-            f"{what!r} does not stand at the top of a file", fix="write it into a file of its own"
+            f"{what!r} does not stand at the top of a file",
+            kind="usage",
+            fix="write a function that calls it into a file of its own, def NAME(...)",
         )
     target = pathlib.Path(out) if out else pathlib.Path(file).with_name(what.__name__)
     words = ["import", "torch", f"{file}:{what.__name__}", "--out", str(target)]
     words += ["--python", sys.executable] + (["--strict"] if strict else [])
-    run(words, progress=progress)
-    folders = sorted(each.parent for each in target.glob("**/op.json"))
-    if len(folders) != 1:
-        raise AssayError(f"{len(folders)} ops were imported", place=str(target), fix="name one")
-    return op(folders[0])
+    _, document = run(words, progress=progress)
+    return op(pathlib.Path(document["folder"]))
 
 
 def check(

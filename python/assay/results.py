@@ -185,10 +185,12 @@ class Gate:
 
 @dataclass(frozen=True)
 class AxisReach:
-    """How long an axis was tried: whole, at the ends of huge shapes, and the longest that the op has."""
+    """How long an axis was tried: whole, in some blocks, at the ends of huge shapes, and the longest that
+    the op has."""
 
     axis: str
     whole: int
+    in_slices: int
     at_ends: int
     domain: int
 
@@ -225,7 +227,9 @@ class Verdict:
             for gate in raw["gates"]
         )
         reach = tuple(
-            AxisReach(each["axis"], each["whole"], each["at_ends"], each["domain"])
+            AxisReach(
+                each["axis"], each["whole"], each["in_slices"], each["at_ends"], each["domain"]
+            )
             for each in raw["ledger"]["axes"]
         )
         outcome = Outcome(raw["outcome"])

@@ -159,6 +159,14 @@ FILL
   kernel(call);
   context.synchronise();
 KEEP
+  {
+    // What is updated may lie where it lay.
+    auto placed = call;
+PLACE
+    kernel(placed);
+    context.synchronise();
+KEPT
+  }
   auto bad = call;
   bad.FIRST.dtype = DType::u8;
   std::puts(refusal([&] { kernel(bad); }).c_str());
@@ -192,7 +200,7 @@ def from_cpp(folder: pathlib.Path, module: Any, args: list[Any], given: dict[str
     assert namespace is not None
     with tempfile.TemporaryDirectory() as name:
         work = pathlib.Path(name)
-        fill, keep, outputs = "", "", []
+        fill, keep, place, kept, outputs = "", "", "", "", []
         for spec, arg in zip(module.INPUTS, args, strict=True):
             if isinstance(arg, torch.Tensor):
                 raw = arg.cpu().contiguous()
@@ -214,7 +222,12 @@ def from_cpp(folder: pathlib.Path, module: Any, args: list[Any], given: dict[str
             fill += f"  call.{spec.name} = {{context.fresh({size}), DType::{spec.dtype}, {{{words}}}, {{}}}};\n"
             keep += f'  context.write(call.{spec.name}.data, {size}, "{work / spec.name}.out");\n'
             outputs.append((spec, shape, work / f"{spec.name}.out"))
+            if spec.updates:
+                place += f'    placed.{spec.updates}.data = context.read("{work / spec.updates}");\n'
+                place += f"    placed.{spec.name}.data = placed.{spec.updates}.data;\n"
+                kept += f'    context.write(placed.{spec.name}.data, {size}, "{work / spec.name}.placed");\n'
         source = CPP.replace("NAMESPACE", namespace[1]).replace("FILL", fill).replace("KEEP", keep)
+        source = source.replace("PLACE", place).replace("KEPT", kept)
         source = source.replace("FOLDER", json.dumps(str(folder)))
         output = module.OUTPUTS[0]
         other = next(s.name for s in module.INPUTS if s.name != output.updates)
@@ -234,6 +247,8 @@ def from_cpp(folder: pathlib.Path, module: Any, args: list[Any], given: dict[str
         for spec, shape, file in outputs:
             flat = torch.frombuffer(bytearray(file.read_bytes()), dtype=torch.uint8)
             results.append(flat.view(module._TORCH_DTYPES[spec.dtype]).reshape(shape).cuda())
+            placed = file.with_suffix(".placed")
+            assert not spec.updates or placed.read_bytes() == file.read_bytes(), "in place: other bits"
         return tuple(results), ran.stdout
 
 
@@ -297,8 +312,51 @@ def try_kernel(folder: pathlib.Path) -> None:
     ):
         said = refusal(lambda bad=bad: function(bad, *args[1:], **given))
         report(f"{what}: refuses {name}", words in said and "fix:" in said, said.split("\n")[0])
+    try_unseen(module, what, args, given)
+    try_graph(module, what, args, given, got, op, dtype)
     empty = refusal(lambda: function(first[:0], *args[1:], **given))
     report(f"{what}: refuses an extent outside", "was vetted for" in empty, empty.split("\n")[0])
+
+
+def try_unseen(module: Any, what: str, args: list[Any], given: dict[str, int]) -> None:
+    """What is longer than anything that the judge ran is refused, and taken where that is said."""
+    tensors = {s.name: a.shape for s, a in zip(module.INPUTS, args, strict=True) if hasattr(a, "shape")}
+    axes = module.solve(tensors, given)
+    kernel, said = module.KERNEL, []
+    for axis in module.AXES:
+        if axis.tried >= axis.high:
+            continue
+        longer = {**axes, axis.name: axis.tried + 1}
+        try:
+            kernel.check_axes(longer)
+            said.append("taken")
+        except module.Refused as refused:
+            said.append(str(refused).split("\n")[0])
+    report(f"{what}: refuses what nobody tried", all("the judge ran" in s for s in said), str(said[:1]))
+
+
+def try_graph(
+    module: Any, what: str, args: list[Any], given: dict[str, int], got: Any, op: str, dtype: str
+) -> None:
+    """Captured once, replayed with other contents."""
+    function = getattr(module, op)
+    static = [a.clone() if isinstance(a, torch.Tensor) else a for a in args]
+    for each in static:
+        if isinstance(each, torch.Tensor) and each.is_floating_point():
+            each.zero_()
+    graph = torch.cuda.CUDAGraph()
+    torch.cuda.synchronize()
+    module.KERNEL.watch(lambda *a, **g: 1 / 0, rate=1.0)  # must not be asked
+    with torch.cuda.graph(graph):
+        results = as_tuple(function(*static, **given))
+    failed = module.KERNEL.watcher.failed
+    module.KERNEL.unwatch()
+    for each, source in zip(static, args, strict=True):
+        if isinstance(each, torch.Tensor):
+            each.copy_(source)
+    graph.replay()
+    torch.cuda.synchronize()
+    report(f"{what}: a CUDA graph", failed == 0 and same(results, got, op, dtype))
 
 
 def try_images(folder: pathlib.Path) -> None:

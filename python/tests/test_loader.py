@@ -65,13 +65,29 @@ def test_what_the_certificate_does_not_cover_is_refused_with_the_cure(scatter: M
     for axis, value in (("tokens", 0), ("hidden", 16385), ("rows", 262145)):
         with pytest.raises(scatter.Refused, match=f"{axis} is {value}, and .* was vetted for 1 to"):
             kernel.check_axes({**good, axis: value})
-    kernel.strict = True
+    # Seen whole, at its ends, in slices: each axis by itself.
+    kernel.check_axes({"tokens": 257, "hidden": 4096, "rows": 1000})
+    for axis, tried in (("tokens", 257), ("hidden", 4096), ("rows", 1000)):
+        with pytest.raises(scatter.Refused, match=f"the judge ran {tried} at most(?s:.*)strict = False"):
+            kernel.check_axes({**good, axis: tried + 1})
+
+
+def test_what_was_taken_unseen_is_refused_again_once_it_is_not(scatter: ModuleType) -> None:
+    kernel = scatter.KERNEL
+    src, index = inputs(258, 8)
+    tensors = {scatter.INPUTS[0]: src, scatter.INPUTS[1]: index}
+    with pytest.raises(scatter.Refused, match="the judge ran 257 at most"):
+        kernel._ready_for(tensors, (src, index, 3))
+    kernel.strict = False
     try:
-        kernel.check_axes({"tokens": 257, "hidden": 4096, "rows": 31})
-        with pytest.raises(scatter.Refused, match="the judge itself ran 257 at most"):
-            kernel.check_axes({**good, "tokens": 258})
+        ready = kernel._ready_for(tensors, (src, index, 3))
+        assert kernel._ready_for(tensors, (src, index, 3)) is ready
+        with pytest.raises(scatter.Refused, match="tokens is 1048577"):
+            kernel.check_axes({"tokens": 1048577, "hidden": 8, "rows": 3})
     finally:
-        kernel.strict = False
+        kernel.strict = True
+    with pytest.raises(scatter.Refused, match="the judge ran 257 at most"):
+        kernel._ready_for(tensors, (src, index, 3))
 
 
 def test_loaded_twice_it_is_two_operators(scatter: ModuleType) -> None:
@@ -93,6 +109,10 @@ def test_strides_and_addresses_are_looked_at(
             "is_contiguous": lambda: True,
             "stride": lambda: (1, 4),
             "data_ptr": lambda: 256,
+            "element_size": lambda: 2,
+            "storage_offset": lambda: 3,
+            "numel": lambda: 5,
+            "untyped_storage": lambda: SimpleNamespace(nbytes=lambda: 16),
         }
         scatter.KERNEL._check_place(spec, SimpleNamespace(**{**plain, **about}))
 
@@ -101,6 +121,45 @@ def test_strides_and_addresses_are_looked_at(
         check(is_contiguous=lambda: False)
     with pytest.raises(scatter.Refused, match=r"no multiple of 2 bytes(?s:.*)src.clone\(\)"):
         check(data_ptr=lambda: 257)
+    with pytest.raises(scatter.Refused, match="src needs 16 bytes, and its storage ends before"):
+        check(untyped_storage=lambda: SimpleNamespace(nbytes=lambda: 15))
+    check(numel=lambda: 0, untyped_storage=lambda: SimpleNamespace(nbytes=lambda: 0))
+    gone = torch.zeros(4, 8, dtype=torch.bfloat16)
+    gone.untyped_storage().resize_(0)
+    with pytest.raises(scatter.Refused, match="its storage ends before"):
+        scatter.KERNEL._check_place(
+            spec,
+            SimpleNamespace(
+                device=SimpleNamespace(type="cuda"),
+                is_contiguous=gone.is_contiguous,
+                data_ptr=gone.data_ptr,
+                element_size=gone.element_size,
+                storage_offset=gone.storage_offset,
+                numel=gone.numel,
+                untyped_storage=gone.untyped_storage,
+            ),
+        )
+
+
+def test_only_dense_tensors_are_taken(scatter: ModuleType) -> None:
+    src, index = inputs(4, 8)
+    nested = torch.nested.nested_tensor([src[0], src[1, :3]])
+    for bad in (src.to_sparse(), src.to_sparse_csr(), nested):
+        with pytest.raises((scatter.Refused, NotImplementedError, RuntimeError)):
+            scatter.scatter_add(bad, index, rows=3)
+        with pytest.raises(scatter.Refused, match="only dense tensors"):
+            scatter.KERNEL._check_form(scatter.INPUTS[0], bad)
+    scatter.KERNEL._check_form(scatter.INPUTS[0], src)
+
+
+def test_nothing_is_loaded_while_a_graph_is_captured(
+    scatter: ModuleType, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(torch.cuda, "is_current_stream_capturing", lambda: True)
+    with pytest.raises(scatter.Refused, match="is not loaded yet(?s:.*)fix: call it once before"):
+        scatter.KERNEL._module(0)
+    monkeypatch.setitem(scatter.KERNEL._modules, 0, "loaded")
+    assert scatter.KERNEL._module(0) == "loaded"
 
 
 def test_shapes_that_do_not_fit_each_other_are_refused(scatter: ModuleType) -> None:

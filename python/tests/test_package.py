@@ -14,7 +14,7 @@ import pytest
 import assay
 from assay import _program
 
-from conftest import SOURCE
+from conftest import SOURCE, module_of
 
 SOFTMAX = SOURCE / "ops" / "softmax" / "naive"
 RACY = """
@@ -103,6 +103,27 @@ def test_a_wrong_kernel_is_refuted_prints_and_replays(judge: None, tmp_path: pat
     assert str(again.findings[0]) == str(finding)
     kept = again.save(tmp_path / "counterexample.json")
     assert assay.replay(kept).findings[0].kind == finding.kind
+
+
+def test_a_function_of_torch_is_an_op(
+    judge: None, tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    pytest.importorskip("torch", reason="torch is not installed: pip install torch")
+    script = module_of(pathlib.Path(__file__).with_name("torch_softmax.py"), "torch_softmax")
+    monkeypatch.setattr("sys.argv", ["torch_softmax.py", str(tmp_path)])
+    assert script.main() == 0
+    assert "refuted" in capsys.readouterr().out
+    imported = assay.op(tmp_path / "softmax_of_mine")
+    assert [tensor.name for tensor in imported.inputs] == ["x"]
+    assert assay.op(script.softmax_of_mine, out=tmp_path / "softmax_of_mine") == imported  # again
+    (tmp_path / "by_hand").mkdir()
+    (tmp_path / "by_hand" / "op.json").write_text("{}")
+    with pytest.raises(assay.AssayError, match="holds an op that was not imported(?s:.*)fix:"):
+        assay.op(script.softmax_of_mine, out=tmp_path / "by_hand")
+    torch = pytest.importorskip("torch")
+    for what in (lambda x: x, torch.softmax, torch.nn.Softmax(-1), len):
+        with pytest.raises(assay.AssayError, match="does not stand at the top of a file(?s:.*)fix:"):
+            assay.op(what, out=tmp_path / "other")
 
 
 def test_the_sanitizer_finds_the_race(judge: None) -> None:

@@ -5,7 +5,7 @@
     scripts/corpora/library_batch.py --assay ... --out DIR --effort quick --wrong 2 --ops softmax,gemm
 
 Each instance of each op has a transcript: up to --wrong of the wrong kernels that corpus/hostile and corpus/adversarial know for that op,
-one without a kernel, then the naive kernel. A wrong kernel is tried at every dtype, since one that names its types is wrong at the others too;
+up to --mutants changes of one token in the naive kernel (mutants.py), other ones at each dtype, one kernel that does not compile, then the naive one. A wrong kernel is tried at every dtype, since one that names its types is wrong at the others too;
 one that happens to be right there ends the transcript early. Four things are shown, and printed as one JSON document:
 
 1. the batch runs to its end: every instance has its kernel;
@@ -28,11 +28,12 @@ import time
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "scripts" / "corpora"))
 from judge import choices, described  # noqa: E402
+from mutants import mutants  # noqa: E402
 
 
-def reply(folder):
+def reply(folder, change=lambda kernel: kernel):
     kernel, launch = ((folder / name).read_text() for name in ("kernel.cu", "launch.json"))
-    return f"```cuda\n{kernel}\n```\n```json\n{launch}\n```\n"
+    return f"```cuda\n{change(kernel)}\n```\n```json\n{launch}\n```\n"
 
 
 def wrong_kernels(op):
@@ -43,13 +44,16 @@ def wrong_kernels(op):
                 yield folder
 
 
-def write_plan(out, ops, wrong, effort):
+def write_plan(out, ops, wrong, most_mutants, effort):
     """One entry of the plan for each instance, each with a transcript of its own."""
     entries, failing = [], 0
     for op in ops:
-        for dtypes in choices(op):
+        naive = ROOT / "ops" / op / "naive"
+        changed = [source for _, source in mutants((naive / "kernel.cu").read_text())]
+        bindings = list(choices(op))
+        for number, dtypes in enumerate(bindings):
             replies = [reply(folder) for folder in wrong_kernels(op)][:wrong]
-            naive = ROOT / "ops" / op / "naive"
+            replies += [reply(naive, lambda _, source=source: source) for source in changed[number :: len(bindings)][:most_mutants]]
             replies += [reply(naive).replace("__global__", "__globule__", 1), reply(naive)]
             failing += len(replies) - 1
             name = "-".join([op, *dtypes.values()])
@@ -104,6 +108,7 @@ def main():
     parser.add_argument("--out", required=True, type=pathlib.Path)
     parser.add_argument("--ops", default="", help="a comma between; default: all")
     parser.add_argument("--wrong", type=int, default=100, help="wrong kernels an instance at most")
+    parser.add_argument("--mutants", type=int, default=0, help="mutants an instance at most")
     parser.add_argument("--effort", default="standard")
     parser.add_argument("--jobs", default=str(os.cpu_count()))
     parser.add_argument("--kills", type=int, default=5)
@@ -112,7 +117,7 @@ def main():
     out = options.out.resolve()
     out.mkdir(parents=True)
     ops = options.ops.split(",") if options.ops else sorted(path.parent.name for path in ROOT.glob("ops/*/naive"))
-    plan, instances, failing = write_plan(out, ops, options.wrong, options.effort)
+    plan, instances, failing = write_plan(out, ops, options.wrong, options.mutants, options.effort)
     command = [options.assay, "batch", "--plan", str(plan), "--jobs", options.jobs]
     shown = {"instances": instances, "failing_replies": failing}
     holds = {}

@@ -157,7 +157,11 @@ def summary(arguments, lines):
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+        epilog="Behind --: further options of assay check.",
+    )
     parser.add_argument("what", choices=("right", "campaign"))
     parser.add_argument("--out", type=pathlib.Path, required=True, help="where the judgements go, and are taken from when started again")
     parser.add_argument("--assay", default=str(corpora.ROOT / "build/release/bin/assay"))
@@ -171,8 +175,11 @@ def main():
     parser.add_argument("--jobs", type=int, default=os.cpu_count(), help="judgements at once (default: one a core)")
     parser.add_argument("--timeout", type=float, default=3600, help="seconds after which a judgement is an error")
     parser.add_argument("--limit-seconds", type=float, default=0, help="start nothing after this many seconds")
-    parser.add_argument("extra", nargs="*", help="further options of assay check, after --")
-    arguments = parser.parse_args()
+    # Cut at -- here: where a list of positionals may follow, versions of argparse differ.
+    own = sys.argv[1:]
+    at = own.index("--") if "--" in own else len(own)
+    arguments = parser.parse_args(own[:at])
+    arguments.extra = own[at + 1:]
 
     items = right_kernels() if arguments.what == "right" else campaign_kernels(10**6 if arguments.all else arguments.kernels, arguments.twins)
     items = [item for item in items if arguments.only in item[0]]

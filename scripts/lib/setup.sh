@@ -22,6 +22,9 @@ ASSAY_LINT_PACKAGES=(clang-format-19 clang-tidy-19)
 # For scripts/fuzz.sh alone: Debian 12 and Ubuntu 24.04 both have them.
 ASSAY_FUZZ_PACKAGES=(clang-19 libclang-rt-19-dev)
 
+# Programs speak English, so that explain() knows what they say, whatever this machine's language is and whether it is installed.
+export LC_ALL=C.UTF-8
+
 # What a failed command said, by the cause that people can do something about: a table of what programs write, and what it means.
 # explain LOG FALLBACK
 explain() {

@@ -20,9 +20,9 @@ int main(int argc, char** argv) {
                          .certificate = {}};
   });
   ASSAY_CHECK(desk.has_value(), desk ? "" : ToString(desk.error()));
-  auto service =
-      serve::HttpService::Start({}, *std::move(tokens), **desk,
-                                [](const std::string&, const std::string&) { return Status(); });
+  auto service = serve::HttpService::Start(
+      {}, *std::move(tokens), **desk,
+      [](const std::string&, const std::string&, const std::string&) { return Status(); });
   ASSAY_CHECK(service.has_value(), service ? "" : ToString(service.error()));
   std::printf("%d\n", (*service)->port());
   std::fflush(stdout);

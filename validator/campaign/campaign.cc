@@ -13,7 +13,7 @@
 namespace assay::campaign {
 namespace {
 
-// Fixed, so that where a campaign ends does not depend on the number of processors.
+// Where a campaign may end: fixed, so that it does not depend on the number of processors.
 constexpr std::size_t kBatch = 8;
 constexpr std::size_t kEnoughDefects = 3;
 // What a case is granted once the limit learned from tiny ones was too small, and how often it is
@@ -261,31 +261,27 @@ bool Campaign::Execute(const std::vector<Task>& planned, std::string_view gate, 
     for (std::size_t i = next; i < planned.size(); ++i) LeaveOut(planned[i], why, harvest);
     return false;
   };
-  for (std::size_t start = 0; start < planned.size(); start += kBatch) {
-    const std::size_t count = std::min(kBatch, planned.size() - start);
-    std::vector<CaseRun> runs =
-        trial_.runner.RunAll(std::span(planned).subspan(start, count), [&](std::size_t done) {
-          const std::size_t at = start + done;
-          trial_.Report(
-              gate, fmt::format("{}: case {} of {}", planned[at - 1].purpose, at, planned.size()),
-              static_cast<double>(at) / static_cast<double>(planned.size()));
-        });
-    for (std::size_t i = 0; i < count; ++i) {
-      Task task = planned[start + i];
-      const CaseRun run = Again(task, std::move(runs[i]), harvest);
-      Gather(task, run, harvest);
-    }
+  bool ended = false;
+  trial_.runner.RunInOrder(planned, [&](std::size_t i, CaseRun first) {
+    const std::size_t done = i + 1;
+    Task task = planned[i];
+    Gather(task, Again(task, std::move(first), harvest), harvest);
+    trial_.Report(gate, fmt::format("{}: case {} of {}", task.purpose, done, planned.size()),
+                  static_cast<double>(done) / static_cast<double>(planned.size()));
+    if (done % kBatch != 0 && done != planned.size()) return true;
     if (harvest.hits.empty()) {
       // More of what cannot be run proves nothing either.
-      if (!harvest.inconclusive.empty())
-        return end_before(start + count, "another case proved inconclusive");
-      continue;
+      if (harvest.inconclusive.empty()) return true;
+      ended = true;
+      return end_before(done, "another case proved inconclusive");
     }
-    if (harvest.hits.size() >= kEnoughDefects ||
-        harvest.batches_since_hit++ >= batches_after_refutation)
-      return end_before(start + count, "the candidate was refuted already");
-  }
-  return true;
+    if (harvest.hits.size() < kEnoughDefects &&
+        harvest.batches_since_hit++ < batches_after_refutation)
+      return true;
+    ended = true;
+    return end_before(done, "the candidate was refuted already");
+  });
+  return !ended;
 }
 
 constexpr Campaign::Wave Campaign::kWaves[] = {

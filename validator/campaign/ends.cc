@@ -34,17 +34,6 @@ constexpr std::uint8_t kOtherPoison = 0x5a;
 constexpr std::uint64_t kStepsToConfirm = 6'000'000'000;
 constexpr std::int64_t kMostToConfirm = 1 << 22;
 
-/// What an output holds otherwise than the input that it overwrites. What was written as it was
-/// cannot be told from what was not.
-std::vector<std::int64_t> ChangedElements(const Tensor& tensor, const Tensor& before,
-                                          std::vector<std::int64_t> written) {
-  const std::size_t size = SizeOf(tensor.dtype);
-  std::erase_if(written, [&](std::int64_t i) {
-    return std::memcmp(tensor.Element(i), before.Element(i), size) == 0;
-  });
-  return written;
-}
-
 std::uint64_t MostBlocks(const Execution& execution) {
   std::uint64_t most = 1;
   for (const Launch& launch : execution.launches)
@@ -136,7 +125,12 @@ Status Runner::RunEnds(const cases::Probe& probe, const Wants& wants, CaseRun& r
     if (updates.empty()) {
       unwritten = unwritten || EndIsUnwritten(tensor, probe.poison);
     } else {
-      written = ChangedElements(tensor, filled.inputs.find(updates)->second, std::move(written));
+      const Tensor& now = tensor;
+      const Tensor& before = filled.inputs.find(updates)->second;
+      const std::size_t size = SizeOf(tensor.dtype);
+      std::erase_if(written, [&](std::int64_t i) {
+        return std::memcmp(now.Element(i), before.Element(i), size) == 0;
+      });
     }
     if (!written.empty()) wanted[name] = std::move(written);
   }
@@ -164,7 +158,7 @@ Status Runner::RunEnds(const cases::Probe& probe, const Wants& wants, CaseRun& r
       }
     }
   }
-  const auto truth = oracle_.EvaluateAt(instance, filled, wanted);
+  const auto truth = oracle_.EvaluateAt(instance, probe.case_, filled, wanted);
   if (!truth) {
     run.left_out = ToString(truth.error());
     return {};

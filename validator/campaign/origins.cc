@@ -36,6 +36,7 @@ std::string InstructionOf(const SourceSite& site) {
 
 /// The part of the output that a finding is about.
 OutputFocus FocusOf(const Finding& finding, const Shape& shape) {
+  if (!finding.element) return {};
   std::int64_t flat = 0, total = 1;
   for (std::size_t axis = 0; axis < shape.size(); ++axis) {
     flat = flat * shape[axis] + finding.element->index[axis];

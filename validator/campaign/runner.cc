@@ -3,12 +3,12 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <atomic>
 #include <cmath>
 #include <condition_variable>
 #include <cstring>
 #include <exception>
 #include <thread>
+#include <utility>
 
 #include "validator/campaign/parts.h"
 #include "validator/engine/bind.h"
@@ -262,51 +262,78 @@ Result<std::optional<ErrorTrace>> Runner::Trace(const cases::Probe& probe,
   return trace;
 }
 
-std::vector<CaseRun> Runner::RunAll(std::span<const Task> tasks,
-                                    const std::function<void(std::size_t)>& done) const {
-  std::vector<CaseRun> runs(tasks.size());
+void Runner::RunInOrder(std::span<const Task> tasks,
+                        const std::function<bool(std::size_t, CaseRun)>& take) const {
   const auto run_one = [&](std::size_t i) noexcept {
+    CaseRun run;
     try {
-      runs[i] = Run(tasks[i].probe, tasks[i].wants);
+      run = Run(tasks[i].probe, tasks[i].wants);
     } catch (const std::exception& thrown) {
-      runs[i] = CaseRun{};
-      runs[i].probe = tasks[i].probe;
-      runs[i].error = Error{ErrorKind::kInternal, thrown.what(), "gates", {}};
+      run = CaseRun{};
+      run.probe = tasks[i].probe;
+      run.error = Error{ErrorKind::kInternal, thrown.what(), "gates", {}};
     }
+    return run;
   };
   const std::size_t threads = std::min<std::size_t>(jobs_, tasks.size());
   if (threads <= 1) {
     for (std::size_t i = 0; i < tasks.size(); ++i) {
-      run_one(i);
-      if (done) done(i + 1);
+      if (!take(i, run_one(i))) return;
     }
-    return runs;
+    return;
   }
-  std::atomic<std::size_t> next = 0;
-  std::size_t finished = 0;
+  std::vector<std::optional<CaseRun>> runs(tasks.size());
   std::mutex mutex;
   std::condition_variable changed;
+  std::size_t next = 0;   // to be started,
+  std::size_t taken = 0;  // and handed over.
+  const auto work = [&] {
+    std::unique_lock lock(mutex);
+    for (;;) {
+      changed.wait(lock, [&] { return next >= tasks.size() || next < taken + kAhead + threads; });
+      if (next >= tasks.size()) return;
+      const std::size_t mine = next++;
+      lock.unlock();
+      CaseRun run = run_one(mine);
+      lock.lock();
+      runs[mine] = std::move(run);
+      changed.notify_all();
+    }
+  };
   std::vector<std::jthread> workers;
-  for (std::size_t t = 0; t < threads; ++t) {
-    workers.emplace_back([&] {
-      for (std::size_t i = next.fetch_add(1); i < tasks.size(); i = next.fetch_add(1)) {
-        run_one(i);
-        const std::lock_guard lock(mutex);
-        ++finished;
-        changed.notify_one();
-      }
-    });
-  }
-  std::size_t reported = 0;
-  std::unique_lock lock(mutex);
-  while (reported < tasks.size()) {
-    changed.wait(lock, [&] { return finished > reported; });
-    reported = finished;
-    if (!done) continue;
+  for (std::size_t t = 0; t < threads; ++t) workers.emplace_back(work);
+  // Whatever ends this, nothing more is started, and `workers` joins before the rest goes.
+  struct Stop {
+    const std::function<void()> act;
+    ~Stop() { act(); }
+  } const stop{[&] {
+    const std::lock_guard lock(mutex);
+    next = tasks.size();
+    changed.notify_all();
+  }};
+  while (taken < tasks.size()) {
+    std::unique_lock lock(mutex);
+    changed.wait(lock, [&] { return runs[taken].has_value(); });
+    // NOLINTNEXTLINE(bugprone-unchecked-optional-access): waited for
+    CaseRun run = *std::move(runs[taken]);
+    runs[taken].reset();
     lock.unlock();
-    done(reported);
+    if (!take(taken, std::move(run))) return;
     lock.lock();
+    ++taken;
+    changed.notify_all();
   }
+}
+
+std::vector<CaseRun> Runner::RunAll(std::span<const Task> tasks,
+                                    const std::function<void(std::size_t)>& done) const {
+  std::vector<CaseRun> runs;
+  runs.reserve(tasks.size());
+  RunInOrder(tasks, [&](std::size_t i, CaseRun run) {
+    runs.push_back(std::move(run));
+    if (done) done(i + 1);
+    return true;
+  });
   return runs;
 }
 

@@ -5,7 +5,7 @@
 // (Examiner in trial.h); none runs the engine for itself.
 //
 // Nothing here depends on time: the same probe gives the same CaseRun. Run may be called from
-// several threads; RunAll does so, and returns runs in the order of the tasks.
+// several threads; RunInOrder does so, and hands runs over in the order of the tasks.
 #pragma once
 
 #include <cstdint>
@@ -130,6 +130,14 @@ class Runner {
   Result<std::optional<ErrorTrace>> Trace(const cases::Probe& probe,
                                           const OutputFocus& focus) const;
 
+  /// Runs tasks, a few at a time, and hands each run to `take`, in the order of the tasks and from the
+  /// calling thread, until that says false. Works ahead of what was taken, so that nobody waits for
+  /// the longest of a group: what is not taken any more is as if it had not run.
+  void RunInOrder(std::span<const Task> tasks,
+                  const std::function<bool(std::size_t, CaseRun)>& take) const;
+  /// How far ahead.
+  static constexpr std::size_t kAhead = 12;
+
   /// Runs all, a few at a time. `done` is called from the calling thread with the number of
   /// finished runs.
   std::vector<CaseRun> RunAll(std::span<const Task> tasks,
@@ -162,6 +170,10 @@ class Runner {
   Status RunEnds(const cases::Probe& probe, const Wants& wants, CaseRun& run) const;
   /// Some blocks of a case of any size: see slices.cc.
   Status RunSlice(const cases::Probe& probe, const Wants& wants, CaseRun& run) const;
+
+  /// What a slice wrote, row by row.
+  Status CompareRows(const cases::Materialised& filled, const TensorMap& outputs,
+                     const oracle::SparseElements& wanted, CaseRun& run) const;
 
   Subject subject_;
   engine::Engine& engine_;

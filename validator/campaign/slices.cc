@@ -8,15 +8,24 @@
 // monitors watch those that run. What they wrote is seen from the pages of the outputs; the oracle
 // computes as much of it as it can afford, in whole warps (Oracle::EvaluateSlice).
 //
+// Ops that overwrite tensors are left out.
+//
 // Where all blocks ran, outputs left unwritten are a finding as in any other case. Where the end of an
 // output was not written though the last block ran, the whole grid runs if it can be afforded.
 //
+// Truths that follow from choices are those of whole rows, as a case of their own (rows.h).
+//
 // What cannot be run so is left out, with the reason (CaseRun::left_out).
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
 #include <algorithm>
 #include <array>
+#include <utility>
 
 #include "base/rng.h"
 #include "validator/campaign/parts.h"
+#include "validator/campaign/rows.h"
 #include "validator/campaign/runner.h"
 #include "validator/engine/bind.h"
 #include "validator/engine/window.h"
@@ -29,6 +38,8 @@ constexpr std::uint64_t kMostSliceSteps = 400'000'000;
 // Places that blocks are taken from, and how many neighbours at each.
 constexpr std::uint64_t kPlaces = 9;
 constexpr std::uint64_t kMostNeighbours = 32;
+// Rows that are compared as a case of their own.
+constexpr std::size_t kMostRows = 48;
 
 std::uint64_t Blocks(const Launch& launch) {
   return std::uint64_t{launch.grid[0]} * launch.grid[1] * launch.grid[2];
@@ -79,13 +90,13 @@ Status Runner::RunSlice(const cases::Probe& probe, const Wants& wants, CaseRun& 
     run.left_out = "inputs that a generator makes cannot be made in part";
     return {};
   }
-  if (!probe.prelude.empty()) {
-    run.left_out = "calls before a slice are not made";
-    return {};
-  }
   if (std::ranges::any_of(instance.op.outputs,
                           [](const ops::TensorSpec& output) { return !output.updates.empty(); })) {
-    run.left_out = "a slice runs more than once, on what the first run would have overwritten";
+    run.left_out = "tensors that are overwritten are not judged in part";
+    return {};
+  }
+  if (!probe.prelude.empty()) {
+    run.left_out = "calls before a slice are not made";
     return {};
   }
   const auto filled = cases::Materialise(instance, probe.case_);
@@ -174,8 +185,8 @@ Status Runner::RunSlice(const cases::Probe& probe, const Wants& wants, CaseRun& 
         bound->calls.front().outputs,
         [&](const auto& output) { return EndIsUnwritten(output.second, probe.poison); });
     if (!whole && unwritten && run.report.stop == Stop::kCompleted && run.report.findings.empty() &&
-        all * a_block <= kMostSliceSteps) {
-      ASSAY_TRY_VOID(run_with(all, 2 * kMostSliceSteps));
+        all * a_block <= 4 * kMostSliceSteps) {
+      ASSAY_TRY_VOID(run_with(all, 8 * kMostSliceSteps));
       if (IsTooLong(run.report))
         return leave_out("the end of an output seems unwritten, and the whole grid takes too long");
       whole = true;
@@ -195,7 +206,9 @@ Status Runner::RunSlice(const cases::Probe& probe, const Wants& wants, CaseRun& 
     if (!written.empty()) wanted[name] = std::move(written);
   }
   if (wanted.empty()) return leave_out("the blocks that ran wrote nothing");
-  const auto truth = oracle_.EvaluateSlice(instance, *filled, std::move(wanted), probe.case_.seed);
+  if (instance.op.Chooses()) return CompareRows(*filled, bound->calls.front().outputs, wanted, run);
+  const auto truth =
+      oracle_.EvaluateSlice(instance, probe.case_, *filled, std::move(wanted), probe.case_.seed);
   if (!truth) {
     run.left_out = ToString(truth.error());
     return {};
@@ -205,6 +218,35 @@ Status Runner::RunSlice(const cases::Probe& probe, const Wants& wants, CaseRun& 
   if (!any) return leave_out("no value of the slice could be told from nothing");
   ComparePoints(instance, *truth, bound->calls.front().outputs, run.comparison.emplace());
   if (wants.keep_outputs) run.kept = std::move(bound->calls.front().outputs);
+  return {};
+}
+
+Status Runner::CompareRows(const cases::Materialised& filled, const TensorMap& outputs,
+                           const oracle::SparseElements& wanted, CaseRun& run) const {
+  const ops::Instance& instance = *subject_.instance;
+  const auto axis = AxisOfRows(instance.op);
+  if (!axis) {
+    run.left_out = "what follows from a choice hangs on all of its scores";
+    return {};
+  }
+  const std::vector<std::int64_t> rows = Spread(RowsWritten(outputs, wanted), kMostRows);
+  if (rows.empty()) {
+    run.left_out = "the blocks that ran wrote no whole row";
+    return {};
+  }
+  cases::Materialised some{.axes = filled.axes, .inputs = {}};
+  some.axes[*axis] = static_cast<std::int64_t>(rows.size());
+  ASSAY_TRY(some.inputs, TakeRows(instance.op.inputs, filled.inputs, *axis, rows));
+  ASSAY_TRY(const TensorMap got, TakeRows(instance.op.outputs, outputs, *axis, rows));
+  cases::Case value = run.probe.case_;
+  value.origin = fmt::format("rows {} of {}", fmt::join(rows, " "), filled.axes.at(*axis));
+  const auto truth = oracle_.EvaluateFor(instance, value, some, got);
+  if (!truth) {
+    run.left_out = ToString(truth.error());
+    return {};
+  }
+  run.comparison = oracle::Compare(instance, **truth, value, some, got);
+  NameRows(rows, *run.comparison);
   return {};
 }
 

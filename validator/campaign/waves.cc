@@ -282,6 +282,14 @@ std::vector<Task> Campaign::Surroundings() {
   const auto draw_large = [&]() -> const cases::Case& {
     return pool[pool.size() - 1 - rng.Below(1 + pool.size() / 8)];
   };
+  // What is added up lies along some axis: each in turn is the long one.
+  const auto draw_along = [&](std::size_t turn) -> const cases::Case& {
+    const std::vector<ops::Axis>& axes = trial_.instance.op.axes;
+    if (axes.empty()) return pool.back();
+    const std::string& axis = axes[turn % axes.size()].name;
+    return *std::ranges::max_element(pool, {},
+                                     [&](const cases::Case& value) { return value.axes.at(axis); });
+  };
   const std::size_t rounds = trial_.effort.schedules;
   const bool orders_show = schedule_matters_ && ops::IsDeterministic(trial_.instance.op);
   using Policy = Schedule::Policy;
@@ -290,8 +298,9 @@ std::vector<Task> Campaign::Surroundings() {
     Task one = TaskFor(schedule_matters_ && i % 2 == 0 ? draw_large() : draw(), "schedules");
     // Many kernels round to fewer bits at their end, and hide which sums they made.
     if (orders_show && i % 4 == 2)
-      one = TaskFor(cases::MakeCase(trial_.instance, cases::OrderRecipe(), one.probe.case_.axes,
-                                    one.probe.case_.seed, "orders"),
+      one = TaskFor(cases::MakeCase(trial_.instance, cases::OrderRecipe(),
+                                    i % 8 == 2 ? one.probe.case_.axes : draw_along(i / 8).axes,
+                                    rng.Next() % 1'000'000, "orders"),
                     "schedules");
     one.probe.schedule = {.policy = kPolicies[i % 3], .seed = rng.Next() % 1'000'000};
     planned.push_back(std::move(one));
@@ -306,13 +315,17 @@ std::vector<Task> Campaign::Surroundings() {
   }
   // No small integers: their sums are the same in any order.
   if (orders_show) {
-    for (std::size_t i = 0; i < (rounds + 1) / 2; ++i) {
-      const cases::Recipe& recipe = i % 2 == 0 ? *cases::FindRecipe("plain") : cases::OrderRecipe();
-      Task one = TaskFor(cases::MakeCase(trial_.instance, recipe, draw_large().axes,
-                                         rng.Next() % 1'000'000, "random"),
-                         "orders");
-      one.wants.orders = true;
-      planned.push_back(std::move(one));
+    const std::size_t turns = std::max((rounds + 1) / 2, trial_.instance.op.axes.size());
+    for (std::size_t i = 0; i < turns; ++i) {
+      for (const auto& [recipe, shape] : {std::pair(cases::FindRecipe("plain"), &draw_large()),
+                                          std::pair(&cases::OrderRecipe(), &draw_large()),
+                                          std::pair(&cases::OrderRecipe(), &draw_along(i))}) {
+        Task one = TaskFor(cases::MakeCase(trial_.instance, *recipe, shape->axes,
+                                           rng.Next() % 1'000'000, "random"),
+                           "orders");
+        one.wants.orders = true;
+        planned.push_back(std::move(one));
+      }
     }
   }
   constexpr std::uint8_t kPoisons[] = {0x00, 0x7f, 0x3c, 0x80};

@@ -190,6 +190,30 @@ std::vector<Task> Campaign::Workloads() {
   return planned;
 }
 
+// Each axis just past large constants of the launch plan, once and twice, the others as short as they
+// get: a grid that is capped there needs blocks that go on, and then once more.
+std::vector<Task> Campaign::PastGrids() const {
+  constexpr std::int64_t kLarge = 1024;
+  std::vector<Task> planned;
+  for (const std::int64_t constant : cases::ConstantsOf(trial_.plan)) {
+    if (constant < kLarge || constant > (std::int64_t{1} << 31)) continue;
+    for (const ops::Axis& axis : trial_.instance.op.axes) {
+      if (axis.kind != ops::Axis::Kind::kVariable) continue;
+      for (const std::int64_t times : {1, 2}) {
+        ops::AxisValues variables;
+        for (const ops::Axis& each : trial_.instance.op.axes) {
+          if (each.kind == ops::Axis::Kind::kVariable)
+            variables[each.name] = each.name == axis.name ? times * constant + 1 : each.min;
+        }
+        if (ops::ResolveAxes(trial_.instance.op, variables))
+          planned.push_back(
+              SliceOf(std::move(variables), "huge", DeriveSeed(trial_.seed, "grids")));
+      }
+    }
+  }
+  return planned;
+}
+
 // Shapes past limits of 32-bit numbers, of which only the ends are run: where an index wraps. First
 // those at which this program's own numbers outgrow their formats, at whatever cost: of right kernels
 // there are none.
@@ -197,6 +221,8 @@ std::vector<Task> Campaign::Huge() {
   // A block that loops over millions of elements costs as much as all else.
   constexpr std::size_t kMostLoops = 4;
   std::vector<Task> planned;
+  if (trial_.effort.huge_shapes > 0) planned = PastGrids();
+  const std::size_t most = planned.size() + past_limits_.size() + trial_.effort.huge_shapes;
   const std::uint64_t seed = DeriveSeed(trial_.seed, "huge");
   std::size_t loops = 0;
   for (const ops::AxisValues& axes : past_limits_) {
@@ -206,7 +232,7 @@ std::vector<Task> Campaign::Huge() {
     planned.push_back(std::move(task));
   }
   for (const cases::ShapeChoice& shape : cases::HugeShapes(trial_.instance)) {
-    if (planned.size() >= trial_.effort.huge_shapes + past_limits_.size()) break;
+    if (planned.size() >= most) break;
     const std::int64_t elements = cases::TotalElements(trial_.instance, shape.axes);
     const std::uint64_t blocks = BlocksOf(trial_.instance, trial_.plan, shape.axes);
     Task task = EndsOf(shape.axes, "huge", seed + planned.size());

@@ -8,11 +8,13 @@
 #include <cstring>
 
 #include "validator/emu/buffers.h"
+#include "validator/emu/count.h"
 #include "validator/emu/launch.h"
 #include "validator/emu/memory.h"
 #include "validator/emu/scheduler.h"
 #include "validator/emu/shadow/tracker.h"
 #include "validator/emu/site.h"
+#include "validator/emu/watch/costs.h"
 #include "validator/emu/watch/machine.h"
 #include "validator/emu/watch/machine_flow.h"
 #include "validator/emu/weak/contention.h"
@@ -107,8 +109,8 @@ bool ExplainUndefined(const Device& device, std::size_t buffer, Report& report) 
 }
 
 void FinishReport(Device& device, Report& report) {
-  // Whose definedness is tracked says itself what was never written.
-  if (!device.track_defined) {
+  // Whose definedness is tracked says itself what was never written; who counts does not ask.
+  if (!device.track_defined && device.costs == nullptr) {
     for (const auto& fill : device.fills) fill->TouchAll();
   }
   report.stop = device.stop;
@@ -138,6 +140,15 @@ void FinishReport(Device& device, Report& report) {
         {.ptx_line = site.ptx_line, .site = std::move(site), .sides = device.branch_sides[pc]});
   }
 }
+
+/// What counting adds to a run.
+struct Counting {
+  const CountOptions& options;
+  std::vector<LaunchCounts> launches;
+};
+
+Report RunOn(const Program& program, const Execution& execution,
+             std::span<const std::span<std::byte>> buffers, Counting* counting);
 
 }  // namespace
 
@@ -189,6 +200,24 @@ Result<std::shared_ptr<const Program>> Program::Load(std::string_view ptx) {
 
 Report Run(const Program& program, const Execution& execution,
            std::span<const std::span<std::byte>> buffers) {
+  return RunOn(program, execution, buffers, nullptr);
+}
+
+Counted Count(const Program& program, const Execution& execution,
+              std::span<const std::span<std::byte>> buffers, const CountOptions& options) {
+  Counting counting{.options = options, .launches = {}};
+  Execution plain = execution;
+  plain.checks = {.initialisation = false, .race = false};
+  Counted counted;
+  counted.report = RunOn(program, plain, buffers, &counting);
+  counted.launches = std::move(counting.launches);
+  return counted;
+}
+
+namespace {
+
+Report RunOn(const Program& program, const Execution& execution,
+             std::span<const std::span<std::byte>> buffers, Counting* counting) {
   Device device(program.impl(), execution);
   device.track_defined = execution.checks.initialisation;
   device.monitored = execution.checks.initialisation || execution.checks.race;
@@ -219,6 +248,11 @@ Report Run(const Program& program, const Execution& execution,
     contention = std::make_unique<Contention>(device, *device.race);
     device.contention = contention.get();
   }
+  std::unique_ptr<CostWatch> costs;
+  if (counting != nullptr) {
+    costs = std::make_unique<CostWatch>(device, counting->options);
+    device.costs = costs.get();
+  }
   if (device.race && execution.schedule.hold) device.hold.pair = &*execution.schedule.hold;
   if (!device.stopped && AddBuffers(device, buffers)) AddModuleVariables(device);
   for (std::uint32_t i = 0; i < execution.launches.size() && !device.stopped; ++i) {
@@ -239,7 +273,10 @@ Report Run(const Program& program, const Execution& execution,
   report.order.held = device.hold.held;
   FinishReport(device, report);
   if (shadow) shadow->Finish(report);
+  if (costs) counting->launches = costs->Take();
   return report;
 }
+
+}  // namespace
 
 }  // namespace assay::emu

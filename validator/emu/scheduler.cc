@@ -9,6 +9,7 @@
 
 #include "validator/emu/launch_shape.h"
 #include "validator/emu/site.h"
+#include "validator/emu/watch/costs.h"
 #include "validator/emu/watch/race_report.h"
 #include "validator/emu/watch/spin_watch.h"
 #include "validator/emu/weak/contention.h"
@@ -258,8 +259,9 @@ class LaunchRunner {
   std::uint64_t RunInOrder(Block& block) {
     std::uint64_t ran = 0;
     const std::size_t count = block.warps.size();
+    const std::uint64_t turn = engine_.costs != nullptr ? kTurnOfCosts : kQuantum;
     for (std::size_t i = 0; i < count && !engine_.stopped; ++i) {
-      ran += RunWarp(*block.warps[policy_ == Policy::kReversed ? count - 1 - i : i], kQuantum);
+      ran += RunWarp(*block.warps[policy_ == Policy::kReversed ? count - 1 - i : i], turn);
     }
     return ran;
   }
@@ -355,7 +357,9 @@ void RunLaunch(Device& device) {
   }
   if (device.stale != nullptr) device.stale->BeginLaunch();
   if (device.contention != nullptr) device.contention->BeginLaunch();
+  if (device.costs != nullptr) device.costs->BeginLaunch();
   LaunchRunner(device).Run();
+  if (device.costs != nullptr) device.costs->EndLaunch();
   if (device.faulted != 0) device.End(Stop::kFault, device.fault);
   if (device.race) ReportRaces(device);
   device.resident.clear();

@@ -8,6 +8,7 @@
 #include "validator/emu/shadow/tracker.h"
 #include "validator/emu/site.h"
 #include "validator/emu/watch/choice.h"
+#include "validator/emu/watch/costs.h"
 #include "validator/emu/watch/machine.h"
 #include "validator/emu/watch/undefined.h"
 #include "validator/emu/weak/stale.h"
@@ -143,7 +144,8 @@ enum class Watch : std::uint8_t {
   kNobody,
   kMonitors,
   kPaths,  ///< Monitors, while some lanes follow a path that the machine chose (choice.h).
-  kShadows
+  kShadows,
+  kCosts
 };
 
 template <Watch kWatch>
@@ -194,6 +196,8 @@ std::uint64_t RunSplit(CoreWarp& warp, std::uint64_t budget, std::uint32_t limit
           if constexpr (kWatch == Watch::kPaths) MarkPathResults(warp, op);
         } else if constexpr (kWatch == Watch::kShadows) {
           warp.device->shadow->Execute(warp, op);
+        } else if constexpr (kWatch == Watch::kCosts) {
+          warp.device->costs->Execute(warp, op);
         } else {
           op.run(warp, op);
         }
@@ -214,6 +218,8 @@ std::uint64_t RunSplit(CoreWarp& warp, std::uint64_t budget, std::uint32_t limit
         if constexpr (kWatch == Watch::kPaths) MarkPathResults(warp, op);
       } else if constexpr (kWatch == Watch::kShadows) {
         warp.device->shadow->Execute(warp, op);
+      } else if constexpr (kWatch == Watch::kCosts) {
+        warp.device->costs->Execute(warp, op);
       } else {
         op.run(warp, op);
       }
@@ -346,6 +352,7 @@ std::uint64_t RunWarp(CoreWarp& warp, std::uint64_t budget) {
         !warp.chosen_paths.empty() ? RunSplit<Watch::kPaths>(warp, turn, limit)
         : device.monitored         ? RunSplit<Watch::kMonitors>(warp, turn, limit)
         : device.shadow != nullptr ? RunSplit<Watch::kShadows>(warp, turn, limit)
+        : device.costs != nullptr  ? RunSplit<Watch::kCosts>(warp, turn, limit)
                                    : RunSplit<Watch::kNobody>(warp, turn, limit);
     ran += now;
     warp.executed += now;

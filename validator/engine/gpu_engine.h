@@ -16,13 +16,17 @@
 
 #include "sandbox/workers.h"
 #include "validator/engine/engine.h"
+#include "validator/engine/stopwatch.h"
+#include "validator/engine/worker_run.h"
 
 namespace assay::engine {
 
-class GpuEngine final : public Engine {
+class GpuEngine final : public Engine, public Stopwatch {
  public:
   struct Options {
     std::chrono::milliseconds deadline = std::chrono::seconds(30);  ///< Of one execution.
+    /// Of a workload's calls, or truth, at full size.
+    std::chrono::milliseconds long_deadline = std::chrono::minutes(3);
   };
 
   explicit GpuEngine(sandbox::Workers& workers) : GpuEngine(workers, Options{}) {}
@@ -31,10 +35,22 @@ class GpuEngine final : public Engine {
   std::string_view name() const override { return "gpu"; }
   Result<Report> Run(const Execution& execution, std::span<SharedMemory* const> buffers,
                      Trust trust) override;
+  Result<Timed> Time(const Execution& execution, const TimingPlan& plan,
+                     std::span<SharedMemory* const> buffers) override;
+  Result<Stressed> Repeat(const Execution& execution, const StressPlan& plan,
+                          std::span<SharedMemory* const> buffers) override;
+  Result<Rates> Measure() override;
+  Result<double> Time(const MatrixProduct& product) override;
+
   /// Which GPU it is, and with which driver; or why there is none.
   Result<std::string> Describe();
 
  private:
+  WorkerRun RunOf(std::string_view action, std::string_view program, const Execution& execution,
+                  std::chrono::milliseconds deadline) const;
+  /// A question that takes no execution: what the worker's reply says.
+  Result<Json> Ask(Json header, std::chrono::milliseconds deadline);
+
   sandbox::Workers& workers_;
   Options options_;
   std::mutex one_at_a_time_;

@@ -131,7 +131,8 @@ Result<CompileOutcome> ReadCompileReply(const Json& header, std::string_view pay
   return outcome;
 }
 
-Result<CompileOutcome> JailedCompiler::Ask(const CompileRequest& request) {
+Result<CompileOutcome> JailedCompiler::Ask(const CompileRequest& request, const CompileStore* store,
+                                           const std::string& digest) {
   sandbox::Request ask;
   ask.role = RoleOf(request.trust);
   ask.header = RequestHeader(request);
@@ -152,7 +153,11 @@ Result<CompileOutcome> JailedCompiler::Ask(const CompileRequest& request) {
       break;
   }
   auto read = ReadCompileReply(reply.message.header, reply.message.payload);
-  if (read) return read;
+  if (read) {
+    if (store != nullptr && read->kind == CompileOutcome::Kind::kCompiled)
+      store->Keep(digest, reply.message.header, reply.message.payload);
+    return read;
+  }
   outcome.kind = CompileOutcome::Kind::kCrashed;
   outcome.detail = "the worker's reply cannot be read: " + ToString(read.error());
   return outcome;
@@ -164,7 +169,19 @@ Result<CompileOutcome> JailedCompiler::Compile(const CompileRequest& request) {
     const std::lock_guard lock(mutex_);
     if (const CompileOutcome* const known = kept_.Find(digest)) return *known;
   }
-  ASSAY_TRY(CompileOutcome outcome, Ask(request));
+  const CompileStore* const store =
+      request.trust == Trust::kReference ? options_.store.get() : nullptr;
+  if (store != nullptr) {
+    if (const auto stored = store->Find(digest)) {
+      const auto outcome = ReadCompileReply(stored->header, stored->payload);
+      if (outcome && outcome->kind == CompileOutcome::Kind::kCompiled) {
+        const std::lock_guard lock(mutex_);
+        kept_.Keep(digest, *outcome);
+        return outcome;
+      }
+    }
+  }
+  ASSAY_TRY(CompileOutcome outcome, Ask(request, store, digest));
   const bool repeatable = outcome.kind == CompileOutcome::Kind::kCompiled ||
                           outcome.kind == CompileOutcome::Kind::kRefused;
   if (repeatable) {

@@ -3,17 +3,19 @@
 //
 // A source that does not compile is an outcome, and so are a worker that runs out of time or dies:
 // they say something about the source. Errors are about the machine (no NVRTC, no jail). Outcomes
-// of time-outs and crashes are not kept.
+// of time-outs and crashes are not kept. References may be kept beyond the process (compile_store.h).
 //
-// Thread-safe. Cost: 0.1 to 1 s a compilation, microseconds when kept.
+// Thread-safe. Cost: 0.1 to 1 s a compilation, microseconds when kept, milliseconds when stored.
 #pragma once
 
 #include <chrono>
+#include <memory>
 #include <mutex>
 #include <string>
 
 #include "base/lru.h"
 #include "sandbox/workers.h"
+#include "validator/engine/compile_store.h"
 #include "validator/engine/compiler.h"
 
 namespace assay::engine {
@@ -22,7 +24,8 @@ class JailedCompiler final : public Compiler {
  public:
   struct Options {
     std::chrono::milliseconds deadline = std::chrono::seconds(60);
-    std::size_t kept = 64;  ///< Most recent outcomes kept.
+    std::size_t kept = 64;                           ///< Most recent outcomes kept.
+    std::shared_ptr<const CompileStore> store = {};  ///< Of references; may be null.
   };
 
   explicit JailedCompiler(sandbox::Workers& workers);
@@ -31,7 +34,8 @@ class JailedCompiler final : public Compiler {
   Result<CompileOutcome> Compile(const CompileRequest& request) override;
 
  private:
-  Result<CompileOutcome> Ask(const CompileRequest& request);
+  Result<CompileOutcome> Ask(const CompileRequest& request, const CompileStore* store,
+                             const std::string& digest);
 
   sandbox::Workers& workers_;
   Options options_;

@@ -19,6 +19,7 @@ class Toolbox {
     bool jail = true;           ///< false is --unsafe-no-jail.
     sandbox::PoolOptions pool;  ///< `unsafe_no_jail` is taken from `jail`.
     JailedCompiler::Options compiler;
+    Path compilations;  ///< Folder in which compiled references are kept; empty: none are.
     EmulatorEngine::Options emulator;
     GpuEngine::Options gpu;
   };

@@ -22,9 +22,12 @@ Report EngineFailure(std::string reason) {
   return report;
 }
 
-Result<Report> RunInWorker(sandbox::Workers& workers, const WorkerRun& run,
-                           const Execution& execution, std::span<SharedMemory* const> buffers,
-                           Trust trust) {
+Result<WorkerAnswer> AskWorker(sandbox::Workers& workers, const WorkerRun& run,
+                               const Execution& execution, std::span<SharedMemory* const> buffers,
+                               Trust trust) {
+  const auto failed = [](std::string reason) {
+    return WorkerAnswer{.report = EngineFailure(std::move(reason))};
+  };
   ASSAY_CHECK(buffers.size() == execution.buffers.size());
   if (buffers.size() > sandbox::kMaxFrameFds) {
     return Fail(ErrorKind::kLimit, "more buffers than one request to a worker can carry",
@@ -33,7 +36,7 @@ Result<Report> RunInWorker(sandbox::Workers& workers, const WorkerRun& run,
   sandbox::Request request;
   request.role = RoleOf(trust);
   request.header = run.header;
-  request.header["action"] = "run";
+  request.header["action"] = run.action;
   request.header["execution"] = ToJson(execution);
   request.payload = run.payload;
   std::vector<UniqueFd> views;
@@ -46,28 +49,35 @@ Result<Report> RunInWorker(sandbox::Workers& workers, const WorkerRun& run,
     request.fds.push_back(view.get());
     views.push_back(std::move(view));
   }
-  ASSAY_TRY(const sandbox::Reply reply, workers.Call(run.kind, request, run.deadline));
+  ASSAY_TRY(sandbox::Reply reply, workers.Call(run.kind, request, run.deadline));
   if (reply.outcome == sandbox::CallOutcome::kTimedOut) {
     Report report = EngineFailure(run.hung + (reply.detail.empty() ? "" : ": ") + reply.detail);
     report.stop = Stop::kResourceLimit;
-    return report;
+    return WorkerAnswer{.report = std::move(report)};
   }
   if (reply.outcome != sandbox::CallOutcome::kReplied)
-    return EngineFailure(fmt::format("the {}'s worker ended: {}", run.name, reply.detail));
+    return failed(fmt::format("the {}'s worker ended: {}", run.name, reply.detail));
   const auto found = reply.message.header.find("report");
   if (!reply.message.header.is_object() || found == reply.message.header.end())
-    return EngineFailure(fmt::format("the {}'s reply holds no report", run.name));
+    return failed(fmt::format("the {}'s reply holds no report", run.name));
   auto report = ReportFromJson(*found);
   if (!report) {
-    return EngineFailure(
+    return failed(
         fmt::format("the {}'s report cannot be read: {}", run.name, ToString(report.error())));
   }
   report->reason = OneLine(report->reason, kMostReason);
   const std::size_t expected = buffers.size();
   if (report->stop == Stop::kCompleted &&
       (report->unwritten_bytes.size() != expected || report->first_unwritten.size() != expected))
-    return EngineFailure(fmt::format("the {}'s report does not speak of every buffer", run.name));
-  return report;
+    return failed(fmt::format("the {}'s report does not speak of every buffer", run.name));
+  return WorkerAnswer{.report = std::move(*report), .header = std::move(reply.message.header)};
+}
+
+Result<Report> RunInWorker(sandbox::Workers& workers, const WorkerRun& run,
+                           const Execution& execution, std::span<SharedMemory* const> buffers,
+                           Trust trust) {
+  ASSAY_TRY(WorkerAnswer answer, AskWorker(workers, run, execution, buffers, trust));
+  return std::move(answer.report);
 }
 
 }  // namespace assay::engine

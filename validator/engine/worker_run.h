@@ -17,14 +17,25 @@ Report EngineFailure(std::string reason);
 
 struct WorkerRun {
   sandbox::WorkerKind kind{};
-  std::string_view name;         ///< "emulator", in messages: "the emulator's worker ended".
-  std::string_view payload;      ///< The program.
+  std::string_view name;     ///< "emulator", in messages: "the emulator's worker ended".
+  std::string_view payload;  ///< The program.
+  std::string_view action = "run";
   Json header = Json::object();  ///< Beside action and execution.
   std::chrono::milliseconds deadline{0};
   std::string hung;  ///< What it means that the deadline passed.
 };
 
+/// A report, and the whole of what came with it, for who asked for more; empty where nothing came.
+struct WorkerAnswer {
+  Report report;
+  Json header = Json::object();
+};
+
 /// Inputs go as views that cannot be written, outputs and workspace as they are.
+Result<WorkerAnswer> AskWorker(sandbox::Workers& workers, const WorkerRun& run,
+                               const Execution& execution, std::span<SharedMemory* const> buffers,
+                               Trust trust);
+/// The same for who wants the report alone.
 Result<Report> RunInWorker(sandbox::Workers& workers, const WorkerRun& run,
                            const Execution& execution, std::span<SharedMemory* const> buffers,
                            Trust trust);

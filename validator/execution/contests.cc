@@ -19,6 +19,7 @@ std::size_t OrdersOf(const Finding& contest, std::size_t most) {
 }  // namespace
 
 const Finding* ContestOf(const OrderReport& report, std::size_t order) {
+  if (order >= report.orders.size()) return nullptr;
   for (const Finding& contest : report.contests) {
     const std::size_t kept = OrdersOf(contest, report.orders.size());
     if (order < kept) return &contest;

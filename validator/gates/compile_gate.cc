@@ -116,6 +116,8 @@ void CheckResources(const GateContext& context, const engine::CompiledKernel& co
     result.statistics.push_back({"registers", static_cast<double>(resources.registers),
                                  static_cast<double>(target.registers_per_thread), entry});
     const std::uint64_t spills = resources.spill_store_bytes + resources.spill_load_bytes;
+    result.statistics.push_back(
+        {"spilled_bytes", static_cast<double>(spills), static_cast<double>(kMaxSpillBytes), entry});
     if (spills > kMaxSpillBytes) {
       findings.push_back(
           Beyond(fmt::format("kernel '{}' spills {} bytes of registers to memory", entry, spills),

@@ -4,7 +4,9 @@
 #include <atomic>
 #include <cmath>
 #include <memory>
+#include <optional>
 
+#include "validator/engine/stopwatch.h"
 #include "validator/gates/testing/fakes.h"
 #include "validator/verdict/render.h"
 
@@ -92,6 +94,63 @@ TEST(DeviceGateTest, ADeterministicOpHasTheSameBitsEveryTime) {
     }
     ASSERT_EQ(gate.counterexamples.size(), 1u) << RenderVerdict(judgement.verdict);
     EXPECT_EQ(gate.counterexamples[0].findings.at(0).kind, FindingKind::kNondeterministic);
+  }
+}
+
+/// A GPU that can repeat a call under pressure.
+class PressedGpu final : public engine::Engine, public engine::Stopwatch {
+ public:
+  explicit PressedGpu(std::optional<StressPlan::Beside> changed) : changed_(changed) {}
+  std::string_view name() const override { return "gpu"; }
+  Result<Report> Run(const Execution& execution, std::span<SharedMemory* const> buffers,
+                     engine::Trust trust) override {
+    return plain_.Run(execution, buffers, trust);
+  }
+  Result<Timed> Time(const Execution&, const TimingPlan&, std::span<SharedMemory* const>) override {
+    return Timed{};
+  }
+  Result<Stressed> Repeat(const Execution& execution, const StressPlan& plan,
+                          std::span<SharedMemory* const>) override {
+    const bool twice = plan.beside == StressPlan::Beside::kItself;
+    EXPECT_EQ(execution.launches.size(), twice ? 2u : 1u);
+    conditions.push_back(plan);
+    return Stressed{
+        .report = {},
+        .stress = {
+            .made = plan.repetitions, .changed = plan.beside == changed_ ? 3 : -1, .slots = {}}};
+  }
+  Result<Rates> Measure() override { return Rates{}; }
+  Result<double> Time(const MatrixProduct&) override { return 1.0; }
+
+  std::vector<StressPlan> conditions;
+
+ private:
+  FakeEngine plain_;
+  std::optional<StressPlan::Beside> changed_;
+};
+
+TEST(DeviceGateTest, TheLargestCaseHasTheSameBitsUnderPressure) {
+  using Beside = StressPlan::Beside;
+  for (const std::optional<Beside> changed :
+       {std::optional<Beside>(), std::optional(Beside::kItself),
+        std::optional(Beside::kFewProcessors)}) {
+    FakeBench bench;
+    bench.instance.op.properties = {{"deterministic", {}}};
+    PressedGpu gpu(changed);
+    Tools tools = bench.tools();
+    tools.gpu = &gpu;
+    const Judgement judgement =
+        Gatekeeper(tools, bench.options).Judge(bench.instance, bench.candidate);
+    const GateResult& gate = GateOf(judgement.verdict, "device");
+    if (!changed) {
+      EXPECT_EQ(gate.status, GateStatus::kPassed) << gate.reason;
+      EXPECT_THAT(gate.reason, HasSubstr("300 times, under 6 conditions"));
+      EXPECT_EQ(gpu.conditions.size(), 6u);
+      continue;
+    }
+    ASSERT_EQ(gate.counterexamples.size(), 1u) << RenderVerdict(judgement.verdict);
+    EXPECT_EQ(gate.counterexamples[0].findings.at(0).kind, FindingKind::kNondeterministic);
+    EXPECT_EQ(gpu.conditions.back().beside, *changed);
   }
 }
 

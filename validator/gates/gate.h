@@ -90,6 +90,8 @@ engine::CompileRequest RequestFor(const ops::Instance& instance,
 
 /// What a GPU says of one probe; for replay.
 Result<std::vector<Finding>> FindingsOnDevice(GateContext& context, const cases::Probe& probe);
+/// What the stopwatch says of one workload; for replay.
+Result<std::vector<Finding>> FindingsOnClock(GateContext& context, const cases::Probe& probe);
 /// A counterexample that needs no case: the candidate's text alone shows the findings.
 verdict::Counterexample TextCounterexample(const GateContext& context, std::string_view gate,
                                            std::vector<Finding> findings);

@@ -64,6 +64,10 @@ void Conclude(verdict::Verdict& verdict) {
   verdict.reason = "every gate passed";
   if (const std::string qualification = verdict.ledger.Qualification(); !qualification.empty())
     verdict.reason += "; " + qualification;
+  if (verdict.truth != ops::TruthKinds().front()) {
+    verdict.reason += "; truths are values of a reference in " + verdict.truth +
+                      ", what error is honest is estimated and not derived";
+  }
 }
 
 void RunGates(GateContext& context, Clock& clock, verdict::Verdict& verdict) {
@@ -187,6 +191,14 @@ Result<verdict::Counterexample> Gatekeeper::Replay(const ops::Instance& instance
     ASSAY_TRY(again.findings, FindingsOnDevice(context, probe));
     return again;
   }
+  if (counterexample.gate == "speed") {
+    if (impl_->tools.meter == nullptr) {
+      return Fail(ErrorKind::kUsage, "the counterexample is about timed calls on a GPU", "replay",
+                  "--engine gpu,emulator --speed");
+    }
+    ASSAY_TRY(again.findings, FindingsOnClock(context, probe));
+    return again;
+  }
   if (!counterexample.property.empty()) {
     ASSAY_TRY(campaign::PropertyCheck check,
               campaign::CheckProperty(instance, ops::PropertyFromText(counterexample.property),
@@ -194,6 +206,7 @@ Result<verdict::Counterexample> Gatekeeper::Replay(const ops::Instance& instance
     again.findings = std::move(check.findings);
     return again;
   }
+  if (!context.plan) return Fail(ErrorKind::kInternal, "there is no launch plan to run");
   const campaign::CaseRun run =
       context.CaseRunner().Run(probe, campaign::ReplayWants(instance, *context.plan, probe));
   if (run.error) return std::unexpected(*run.error);

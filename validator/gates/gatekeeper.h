@@ -20,8 +20,13 @@
 #include "validator/engine/engine.h"
 #include "validator/engine/known_answers.h"
 #include "validator/oracle/oracle.h"
+#include "validator/speed/estimate.h"
 #include "validator/verdict/candidate.h"
 #include "validator/verdict/verdict.h"
+
+namespace assay::speed {
+class Meter;
+}
 
 namespace assay::gates {
 
@@ -42,6 +47,11 @@ struct Tools {
   std::function<Status(engine::Engine& engine, std::uint64_t seed)> known_answers =
       engine::CheckKnownAnswers;
   engine::Engine* gpu = nullptr;  ///< The second witness; null: none.
+  speed::Meter* meter = nullptr;  ///< What speed is judged with, beside `gpu`; null: it is not.
+  /// Without a meter: what a model makes of the op's workloads. Compares kernels and refutes none.
+  std::function<Result<std::vector<speed::SpeedEstimate>>(
+      const ops::Instance&, const ops::LaunchPlan&, const engine::CompiledKernel&)>
+      model;
 };
 
 struct Options {

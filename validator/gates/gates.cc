@@ -27,9 +27,6 @@ constexpr Gate kGates[] = {
 void RunTrainingGate(GateContext&, verdict::GateResult& result) {
   NotHere(result, "the op ships no training run");
 }
-void RunSpeedGate(GateContext&, verdict::GateResult& result) {
-  NotHere(result, "speed is not judged");
-}
 
 std::span<const Gate> AllGates() { return kGates; }
 

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "base/digest.h"
-#include "validator/execution/arguments.h"
+#include "validator/gpu/tools.h"
 
 namespace assay::gpu {
 namespace {
@@ -34,49 +34,6 @@ constexpr FaultRow kFaults[] = {
     {720, FindingKind::kLaunchFailure, "a cooperative launch that does not fit on the GPU at once"},
     {912, FindingKind::kLaunchFailure, "clusters that the GPU cannot form"},
 };
-
-constexpr int TypeInMaps(DType dtype) {
-  switch (dtype) {
-    case DType::kF16:
-      return 6;
-    case DType::kBF16:
-      return 9;
-    case DType::kF32:
-      return 7;
-    case DType::kF64:
-      return 8;
-    default:
-      break;
-  }
-  switch (SizeOf(dtype)) {
-    case 1:
-      return 0;
-    case 2:
-      return 1;
-    case 4:
-      return dtype == DType::kI32 ? 3 : 2;
-    default:
-      return dtype == DType::kI64 ? 5 : 4;
-  }
-}
-
-/// Writes 3 * x + i for its element i: arithmetic, special registers, loads and stores.
-constexpr char kCanary[] = R"(.version 7.0
-.target sm_70
-.address_size 64
-.visible .entry canary(.param .u64 at) {
-.reg .b64 %d<4>; .reg .b32 %r<4>;
-ld.param.u64 %d0, [at];
-cvta.to.global.u64 %d1, %d0;
-mov.u32 %r0, %tid.x;
-mul.wide.u32 %d2, %r0, 4;
-add.u64 %d3, %d1, %d2;
-ld.global.u32 %r1, [%d3];
-mad.lo.u32 %r2, %r1, 3, %r0;
-st.global.u32 [%d3], %r2;
-ret;
-}
-)";
 
 }  // namespace
 
@@ -106,6 +63,8 @@ Result<std::unique_ptr<Device>> Device::Open(const Driver& driver, int number) {
       new Device(driver, number,
                  fmt::format("{} (sm_{}{}), driver for CUDA {}.{}", name, major, minor,
                              version / 1000, version % 1000 / 10)));
+  char bus[64] = {};
+  if (driver.bus_id(bus, sizeof bus - 1, number) == kSuccess) device->management_.Open(bus);
   ASSAY_TRY_VOID(device->Renew());
   return device;
 }
@@ -121,6 +80,7 @@ Status Device::Renew() {
                 "nvidia-smi says how the GPU is; a reboot may be needed");
   };
   module_ = nullptr;
+  tools_ = nullptr;
   program_.clear();
   memory_.Forget();
   if (retained_) {
@@ -150,10 +110,10 @@ Status Device::Canary() {
   constexpr std::uint32_t kThreads = 256;
   std::array<std::uint32_t, kThreads> values{};
   for (std::uint32_t i = 0; i < kThreads; ++i) values[i] = i * 2654435761u;
-  Module module = nullptr;
-  if (const int code = driver_.module_load(&module, kCanary)) return fail(code, "cuModuleLoadData");
+  if (const int code = driver_.module_load(&tools_, kToolsPtx))
+    return fail(code, "cuModuleLoadData");
   Function function = nullptr;
-  if (const int code = driver_.module_function(&function, module, "canary"))
+  if (const int code = driver_.module_function(&function, tools_, "canary"))
     return fail(code, "cuModuleGetFunction");
   DeviceAddress at = 0;
   if (const int code = driver_.allocate(&at, sizeof values)) return fail(code, "cuMemAlloc");
@@ -167,7 +127,6 @@ Status Device::Canary() {
   if (const int code = driver_.to_host(got.data(), at, sizeof got))
     return fail(code, "cuMemcpyDtoH");
   driver_.free(at);
-  driver_.module_unload(module);
   for (std::uint32_t i = 0; i < kThreads; ++i) {
     if (got[i] == 3 * values[i] + i) continue;
     return Fail(ErrorKind::kEnvironment, name_ + " computes wrongly", "gpu",
@@ -199,82 +158,23 @@ void Device::NoteFault(const DriverFault& fault, std::string_view where, Report&
   report.findings.push_back(std::move(finding));
 }
 
+bool Device::Prepare(const assay::Launch& launch, PreparedLaunch& prepared, Report& report) {
+  std::string refusal = PrepareLaunch(driver_, module_, launch, memory_, prepared);
+  if (refusal.empty()) return true;
+  Finding finding;
+  finding.kind = FindingKind::kLaunchFailure;
+  finding.message = fmt::format("kernel '{}': {}", launch.entry, refusal);
+  report.findings.push_back(std::move(finding));
+  report.stop = Stop::kFault;
+  report.reason = std::move(refusal);
+  return false;
+}
+
 bool Device::Launch(const assay::Launch& launch, Report& report) {
+  PreparedLaunch prepared;
+  if (!Prepare(launch, prepared, report)) return false;
   const std::string where = "kernel '" + launch.entry + "'";
-  const auto refuse = [&](std::string message) {
-    Finding finding;
-    finding.kind = FindingKind::kLaunchFailure;
-    finding.message = where + ": " + message;
-    report.findings.push_back(std::move(finding));
-    report.stop = Stop::kFault;
-    report.reason = std::move(message);
-    return false;
-  };
-  Function function = nullptr;
-  if (driver_.module_function(&function, module_, launch.entry.c_str()) != kSuccess)
-    return refuse("the program has no such kernel");
-  // Arguments: one block of bytes each, as long as the kernel's parameter.
-  std::vector<std::vector<std::uint8_t>> values;
-  std::vector<TensorMapImage> maps(launch.args.size());
-  std::vector<void*> parameters;
-  for (std::size_t i = 0; i < launch.args.size(); ++i) {
-    const Argument& argument = launch.args[i];
-    std::size_t offset = 0, bytes = 0;
-    if (driver_.parameter_info(function, i, &offset, &bytes) != kSuccess)
-      return refuse(fmt::format("it takes fewer than the {} arguments given", launch.args.size()));
-    std::vector<std::uint8_t>& value = values.emplace_back();
-    if (argument.kind == Argument::Kind::kBuffer) {
-      const DeviceAddress address = memory_.AddressOf(argument.buffer);
-      value.resize(sizeof address);
-      std::memcpy(value.data(), &address, sizeof address);
-    } else if (argument.kind == Argument::Kind::kTensorMap) {
-      const TensorMapSpec& map = argument.map;
-      const std::vector<std::uint32_t> ones(map.shape.size(), 1);
-      const int code = driver_.encode_tiled(
-          &maps[i], TypeInMaps(map.dtype), static_cast<std::uint32_t>(map.shape.size()),
-          reinterpret_cast<void*>(memory_.AddressOf(argument.buffer)), map.shape.data(),
-          map.strides.data(), map.box.data(), ones.data(), 0, map.swizzle, 0, map.fill_nan ? 1 : 0);
-      if (code != kSuccess) {
-        return refuse(fmt::format("tensor map '{}': cuTensorMapEncodeTiled: {}", argument.name,
-                                  driver_.NameOf(code)));
-      }
-      value.resize(sizeof maps[i]);
-    } else {
-      value = FitScalar(argument, bytes);
-    }
-    if (value.size() != bytes) {
-      return refuse(fmt::format("argument '{}' has {} bytes, its parameter {}", argument.name,
-                                argument.bytes.size(), bytes));
-    }
-    parameters.push_back(argument.kind == Argument::Kind::kTensorMap
-                             ? static_cast<void*>(&maps[i])
-                             : static_cast<void*>(value.data()));
-  }
-  std::size_t offset = 0, bytes = 0;
-  if (driver_.parameter_info(function, launch.args.size(), &offset, &bytes) == kSuccess)
-    return refuse(fmt::format("it takes more than the {} arguments given", launch.args.size()));
-  if (launch.shared_bytes > 48 * 1024) {
-    const int code = driver_.function_attribute(function, kMaxDynamicSharedBytes,
-                                                static_cast<int>(launch.shared_bytes));
-    if (code != kSuccess)
-      return refuse(fmt::format("{} bytes of dynamic shared memory: {}", launch.shared_bytes,
-                                driver_.NameOf(code)));
-  }
-  std::vector<LaunchAttribute> attributes;
-  if (launch.cooperative) attributes.push_back({.id = LaunchAttribute::kCooperative, .value = {1}});
-  const std::uint64_t cluster =
-      std::uint64_t{launch.cluster[0]} * launch.cluster[1] * launch.cluster[2];
-  if (cluster > 1) {
-    if (cluster > 8) driver_.function_attribute(function, kNonPortableClusterSize, 1);
-    attributes.push_back({.id = LaunchAttribute::kClusterDimension,
-                          .value = {launch.cluster[0], launch.cluster[1], launch.cluster[2]}});
-  }
-  LaunchConfig config{.grid = {launch.grid[0], launch.grid[1], launch.grid[2]},
-                      .block = {launch.block[0], launch.block[1], launch.block[2]},
-                      .shared_bytes = static_cast<std::uint32_t>(launch.shared_bytes),
-                      .attributes = attributes.data(),
-                      .attribute_count = static_cast<std::uint32_t>(attributes.size())};
-  if (const int code = driver_.launch(&config, function, parameters.data(), nullptr)) {
+  if (const int code = Start(driver_, prepared, nullptr)) {
     NoteFault({code, "cuLaunchKernelEx"}, where, report);
     return false;
   }
@@ -298,33 +198,35 @@ void Device::Execute(const Execution& execution, std::span<const std::span<std::
     }
     if (const Outcome fault = memory_.Enter(i, launch.fresh, report.findings))
       return NoteFault(*fault, "", report);
-    // An empty grid is how a plan says that a kernel has nothing to do.
-    if (launch.grid[0] == 0 || launch.grid[1] == 0 || launch.grid[2] == 0) continue;
+    if (IsEmpty(launch)) continue;
     if (!Launch(launch, report)) return;
   }
   if (const Outcome fault = memory_.Leave(report.findings)) NoteFault(*fault, "", report);
 }
 
-Report Device::Run(const Execution& execution, std::span<const std::span<std::byte>> buffers) {
-  Report report;
-  report.unwritten_bytes.assign(buffers.size(), 0);
-  report.first_unwritten.assign(buffers.size(), -1);
+bool Device::Load(const Execution& execution, Report& report) {
+  report.unwritten_bytes.assign(execution.buffers.size(), 0);
+  report.first_unwritten.assign(execution.buffers.size(), -1);
   const std::string& code = execution.cubin.empty() ? execution.ptx : execution.cubin;
   std::string digest = Sha256Hex(code);
-  if (sick_ || digest != program_) {
-    if (const Status well = Renew(); !well) {
-      report.stop = Stop::kEngineFailure;
-      report.reason = ToString(well.error());
-      return report;
-    }
-    if (const int failed = driver_.module_load(&module_, code.c_str())) {
-      report.stop = Stop::kUnsupported;
-      report.reason = "cuModuleLoadData: " + driver_.NameOf(failed);
-      return report;
-    }
-    program_ = std::move(digest);
+  if (!sick_ && digest == program_) return true;
+  if (const Status well = Renew(); !well) {
+    report.stop = Stop::kEngineFailure;
+    report.reason = ToString(well.error());
+    return false;
   }
-  Execute(execution, buffers, report);
+  if (const int failed = driver_.module_load(&module_, code.c_str())) {
+    report.stop = Stop::kUnsupported;
+    report.reason = "cuModuleLoadData: " + driver_.NameOf(failed);
+    return false;
+  }
+  program_ = std::move(digest);
+  return true;
+}
+
+Report Device::Run(const Execution& execution, std::span<const std::span<std::byte>> buffers) {
+  Report report;
+  if (Load(execution, report)) Execute(execution, buffers, report);
   return report;
 }
 

@@ -19,6 +19,9 @@ using DeviceAddress = unsigned long long;
 using Function = void*;
 using Module = void*;
 using Context = void*;
+using Event = void*;
+using Stream = void*;  ///< Null: the context's own, in whose order everything runs.
+using Graph = void*;
 
 /// Codes that mean something to us; the names are the driver's.
 inline constexpr int kSuccess = 0;
@@ -52,7 +55,13 @@ struct alignas(64) TensorMapImage {
 /// CUfunction_attribute.
 inline constexpr int kMaxDynamicSharedBytes = 8;
 inline constexpr int kNonPortableClusterSize = 14;
+/// CUstream_flags, CUstreamCaptureMode.
+inline constexpr unsigned kNonBlocking = 1;
+inline constexpr int kCaptureThreadLocal = 1;
 /// CUdevice_attribute.
+inline constexpr int kProcessors = 16;
+inline constexpr int kL2Bytes = 38;
+inline constexpr int kSharedBytesOptIn = 97;
 inline constexpr int kComputeCapabilityMajor = 75;
 inline constexpr int kComputeCapabilityMinor = 76;
 
@@ -82,6 +91,21 @@ inline constexpr int kComputeCapabilityMinor = 76;
   X(function_attribute, "cuFuncSetAttribute", int(Function, int, int))                            \
   X(parameter_info, "cuFuncGetParamInfo", int(Function, std::size_t, std::size_t*, std::size_t*)) \
   X(launch, "cuLaunchKernelEx", int(const LaunchConfig*, Function, void**, void**))               \
+  X(bus_id, "cuDeviceGetPCIBusId", int(char*, int, int))                                          \
+  X(copy_async, "cuMemcpyDtoDAsync_v2", int(DeviceAddress, DeviceAddress, std::size_t, Stream))   \
+  X(fill_async, "cuMemsetD8Async", int(DeviceAddress, unsigned char, std::size_t, Stream))        \
+  X(event_create, "cuEventCreate", int(Event*, unsigned))                                         \
+  X(event_record, "cuEventRecord", int(Event, Stream))                                            \
+  X(event_elapsed, "cuEventElapsedTime", int(float*, Event, Event))                               \
+  X(event_destroy, "cuEventDestroy_v2", int(Event))                                               \
+  X(stream_create, "cuStreamCreate", int(Stream*, unsigned))                                      \
+  X(stream_destroy, "cuStreamDestroy_v2", int(Stream))                                            \
+  X(capture_begin, "cuStreamBeginCapture_v2", int(Stream, int))                                   \
+  X(capture_end, "cuStreamEndCapture", int(Stream, Graph*))                                       \
+  X(graph_make, "cuGraphInstantiateWithFlags", int(Graph*, Graph, unsigned long long))            \
+  X(graph_launch, "cuGraphLaunch", int(Graph, Stream))                                            \
+  X(graph_destroy, "cuGraphDestroy", int(Graph))                                                  \
+  X(graph_end, "cuGraphExecDestroy", int(Graph))                                                  \
   X(encode_tiled, "cuTensorMapEncodeTiled",                                                       \
     int(TensorMapImage*, int, std::uint32_t, void*, const std::uint64_t*, const std::uint64_t*,   \
         const std::uint32_t*, const std::uint32_t*, int, int, int, int))

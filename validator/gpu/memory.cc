@@ -150,7 +150,8 @@ Outcome DeviceMemory::MoveOut(std::uint32_t buffer, std::vector<Finding>& findin
   const Placed& placed = placed_[buffer];
   places_[placed.place].tenant = -1;
   if (Outcome fault = CheckGuards(buffer, findings)) return fault;
-  if (placed.bytes == 0) return std::nullopt;
+  // Nobody looks at workspace, which may be many times as large as all else.
+  if (placed.bytes == 0 || spec.role == BufferRole::kWorkspace) return std::nullopt;
   if (spec.role != BufferRole::kInput) {
     if (const int code = driver_.to_host(host_[buffer].data(), placed.address, placed.bytes))
       return DriverFault{code, "cuMemcpyDtoH"};
@@ -173,6 +174,13 @@ Outcome DeviceMemory::MoveOut(std::uint32_t buffer, std::vector<Finding>& findin
   finding.message = fmt::format("the input '{}' was written on the GPU: element {} has changed",
                                 spec.name, finding.memory->index);
   findings.push_back(std::move(finding));
+  return std::nullopt;
+}
+
+Outcome DeviceMemory::Read(std::uint32_t buffer, std::span<std::byte> to) const {
+  if (to.empty()) return std::nullopt;
+  if (const int code = driver_.to_host(to.data(), placed_[buffer].address, to.size()))
+    return DriverFault{code, "cuMemcpyDtoH"};
   return std::nullopt;
 }
 

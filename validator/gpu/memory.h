@@ -49,8 +49,13 @@ class DeviceMemory {
   /// filled anew. Buffers whose place is taken are copied back first.
   Outcome Enter(std::uint32_t number, std::span<const std::uint32_t> fresh,
                 std::vector<Finding>& findings);
-  /// Copies back what is written by rights, and says what was written without.
+  /// Copies back outputs, and says what was written without.
   Outcome Leave(std::vector<Finding>& findings);
+
+  /// A buffer's first content again, outside of the lives that Enter counts.
+  Outcome Refill(std::uint32_t buffer) { return Fill(buffer); }
+  /// What a buffer holds now. `to` has its size.
+  Outcome Read(std::uint32_t buffer, std::span<std::byte> to) const;
 
   DeviceAddress AddressOf(std::uint32_t buffer) const { return placed_[buffer].address; }
   std::uint64_t BytesOf(std::uint32_t buffer) const { return placed_[buffer].bytes; }

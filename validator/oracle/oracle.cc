@@ -1,11 +1,14 @@
 #include "validator/oracle/oracle.h"
 
+#include <fmt/format.h>
+
+#include <iterator>
 #include <limits>
-#include <list>
 #include <mutex>
 
 #include "base/digest.h"
 #include "base/json.h"
+#include "base/lru.h"
 #include "ops/prelude.h"
 #include "validator/oracle/cells.h"
 #include "validator/oracle/choices.h"
@@ -16,14 +19,27 @@
 namespace assay::oracle {
 namespace {
 
-// Truths are kept while they fit; the one used longest ago goes first.
-constexpr std::size_t kCacheBytes = std::size_t{512} << 20;
+// Truths are kept while they fit; the one used longest ago goes first. A campaign goes through more
+// than six hundred cases and returns to most of them, so that a number of entries would be a poor limit.
+constexpr std::size_t kKeptBytes = std::size_t{512} << 20;
+constexpr std::size_t kKeptPartBytes = std::size_t{64} << 20;
+constexpr std::size_t kMostKept = 1 << 16;
 
 std::size_t BytesOf(const Truth& truth) {
-  std::size_t bytes = 0;
-  for (const auto& [name, output] : truth.outputs)
-    bytes += output.value.size() * 4 * sizeof(double);
-  return bytes;
+  std::size_t numbers = 0;
+  for (const auto& [name, output] : truth.outputs) {
+    for (const auto* const each :
+         {&output.value, &output.allowance, &output.typical, &output.independent, &output.in_order,
+          &output.in_order_fused, &output.in_order_slack, &output.contributions})
+      numbers += each->capacity();
+  }
+  return numbers * sizeof(double);
+}
+
+std::size_t BytesOf(const SparseTruth& truth) {
+  std::size_t points = 0;
+  for (const auto& [name, output] : truth) points += output.capacity();
+  return points * sizeof(TruthPoint);
 }
 
 /// What the reference's own order gives.
@@ -59,7 +75,25 @@ void OpenWhereUndefined(const ops::OpSpec& op, Truth& truth) {
 }
 
 std::string KeyOf(const ops::Instance& instance, const cases::Case& value) {
-  return instance.Id() + " " + instance.op.digest + " " + CompactJson(cases::ToJson(value));
+  return instance.Id() + " " + instance.op.digest + " " +
+         Sha256Hex(CompactJson(cases::ToJson(value)));
+}
+
+/// Of a part: what was asked for decides which elements there are truths for.
+std::string KeyOfPart(const ops::Instance& instance, const cases::Case& value,
+                      const SparseElements& wanted, std::uint64_t seed) {
+  std::string key = fmt::format("{} part {}", KeyOf(instance, value), seed);
+  for (const auto& [name, elements] : wanted) {
+    // Millions of elements, in a few runs of neighbours.
+    std::string runs;
+    for (std::size_t i = 0, first = 0; i < elements.size(); ++i) {
+      if (i + 1 < elements.size() && elements[i + 1] == elements[i] + 1) continue;
+      fmt::format_to(std::back_inserter(runs), "{}-{} ", elements[first], elements[i]);
+      first = i + 1;
+    }
+    key += " " + name + " " + Sha256Hex(runs);
+  }
+  return key;
 }
 
 std::unexpected<Error> Chosen(const ops::Instance& instance) {
@@ -90,13 +124,10 @@ struct Oracle::Impl {
   ReferenceRunner runner;
   std::vector<std::unique_ptr<TruthSource>> sources;  ///< Of other kinds.
   Generator generator{runner};
-  std::mutex mutex;
-  struct Entry {
-    std::string key;
-    std::shared_ptr<const Truth> truth;
-  };
-  std::list<Entry> entries;  // most recently used first
-  std::size_t bytes = 0;
+  mutable std::mutex mutex;
+  Lru<std::shared_ptr<const Truth>> whole{kMostKept, kKeptBytes};
+  Lru<std::shared_ptr<const SparseTruth>> parts{kMostKept, kKeptPartBytes};
+  Counts counts;
 
   Result<TruthSource*> SourceOf(const ops::Instance& instance) {
     if (instance.op.truth == runner.kind()) return &runner;
@@ -113,7 +144,6 @@ struct Oracle::Impl {
                     const Randomness& randomness, const TensorMap& inputs) {
     NumberType type;
     type.independent = randomness.independent;
-    type.trending = randomness.trending;
     ASSAY_TRY(TruthSource* const source, SourceOf(instance));
     ASSAY_TRY(const Cells cells, source->Run(instance, type, axes, inputs));
     Truth truth;
@@ -143,23 +173,23 @@ struct Oracle::Impl {
     return TruthOfChoices(instance, inputs, made, run);
   }
 
-  std::shared_ptr<const Truth> Find(const std::string& key) {
+  template <class Kept>
+  std::shared_ptr<const Kept> Find(Lru<std::shared_ptr<const Kept>>& kept, std::string_view key) {
     const std::lock_guard lock(mutex);
-    for (auto entry = entries.begin(); entry != entries.end(); ++entry) {
-      if (entry->key != key) continue;
-      entries.splice(entries.begin(), entries, entry);
-      return entry->truth;
-    }
-    return nullptr;
+    const auto* const found = kept.Find(key);
+    if (found == nullptr) return nullptr;
+    ++counts.known;
+    return *found;
   }
-  void Keep(std::string key, std::shared_ptr<const Truth> truth) {
+  template <class Kept>
+  std::shared_ptr<const Kept> Keep(Lru<std::shared_ptr<const Kept>>& kept, std::string key,
+                                   Kept computed) {
+    auto shared = std::make_shared<const Kept>(std::move(computed));
     const std::lock_guard lock(mutex);
-    bytes += BytesOf(*truth);
-    entries.push_front({std::move(key), std::move(truth)});
-    while (entries.size() > 1 && (bytes > kCacheBytes || entries.size() > 512)) {
-      bytes -= BytesOf(*entries.back().truth);
-      entries.pop_back();
-    }
+    ++counts.computed;
+    const std::size_t bytes = BytesOf(*shared) + key.size();
+    kept.Keep(std::move(key), shared, bytes);
+    return shared;
   }
 };
 
@@ -192,11 +222,9 @@ Result<std::shared_ptr<const Truth>> Oracle::Evaluate(const ops::Instance& insta
                 instance.op.name + ": /precision/accumulate", "choose f32");
   }
   std::string key = KeyOf(instance, value);
-  if (auto found = impl_->Find(key)) return found;
+  if (auto found = impl_->Find(impl_->whole, key)) return found;
   ASSAY_TRY(Truth truth, impl_->Compute(instance, inputs, nullptr));
-  auto kept = std::make_shared<const Truth>(std::move(truth));
-  impl_->Keep(std::move(key), kept);
-  return kept;
+  return impl_->Keep(impl_->whole, std::move(key), std::move(truth));
 }
 
 Result<std::shared_ptr<const Truth>> Oracle::EvaluateFor(const ops::Instance& instance,
@@ -211,34 +239,41 @@ Result<std::shared_ptr<const Truth>> Oracle::EvaluateFor(const ops::Instance& in
     const std::span<const std::byte> bytes = outputs.find(spec.name)->second.memory.bytes();
     key += " " + Sha256Hex(bytes);
   }
-  if (auto found = impl_->Find(key)) return found;
+  if (auto found = impl_->Find(impl_->whole, key)) return found;
   ASSAY_TRY(Truth theirs, impl_->Compute(instance, inputs, &outputs));
-  auto kept = std::make_shared<const Truth>(std::move(theirs));
-  impl_->Keep(std::move(key), kept);
-  return kept;
+  return impl_->Keep(impl_->whole, std::move(key), std::move(theirs));
 }
 
-Result<SparseTruth> Oracle::EvaluateAt(const ops::Instance& instance,
+Result<SparseTruth> Oracle::EvaluateAt(const ops::Instance& instance, const cases::Case& value,
                                        const cases::Materialised& inputs,
                                        const SparseElements& wanted) {
   if (instance.op.Chooses()) return Chosen(instance);
+  std::string key = KeyOfPart(instance, value, wanted, 0) + " ends";
+  if (const auto found = impl_->Find(impl_->parts, key)) return *found;
   NumberType type;
   type.independent = false;
   ASSAY_TRY(TruthSource* const source, impl_->SourceOf(instance));
   ASSAY_TRY(const Cells cells, source->RunAt(instance, type, inputs.axes, inputs.inputs, wanted));
-  return ReadPoints(instance, cells, wanted);
+  return *impl_->Keep(impl_->parts, std::move(key), ReadPoints(instance, cells, wanted));
 }
 
-Result<SparseTruth> Oracle::EvaluateSlice(const ops::Instance& instance,
+Result<SparseTruth> Oracle::EvaluateSlice(const ops::Instance& instance, const cases::Case& value,
                                           const cases::Materialised& inputs, SparseElements wanted,
                                           std::uint64_t seed) {
   if (instance.op.Chooses()) return Chosen(instance);
+  std::string key = KeyOfPart(instance, value, wanted, seed);
+  if (const auto found = impl_->Find(impl_->parts, key)) return *found;
   NumberType type;
   type.independent = false;
   ASSAY_TRY(TruthSource* const source, impl_->SourceOf(instance));
   ASSAY_TRY(const Cells cells,
             source->RunSlice(instance, type, inputs.axes, inputs.inputs, seed, wanted));
-  return ReadPoints(instance, cells, wanted);
+  return *impl_->Keep(impl_->parts, std::move(key), ReadPoints(instance, cells, wanted));
+}
+
+Oracle::Counts Oracle::counts() const {
+  const std::lock_guard lock(impl_->mutex);
+  return impl_->counts;
 }
 
 }  // namespace assay::oracle

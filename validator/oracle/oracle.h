@@ -3,7 +3,9 @@
 //
 // It compiles the op's reference once per number type (double; a type that carries a running error
 // bound; see docs/precision.md) and runs it on an engine, in a process that never runs candidates.
-// Truths are cached by case.
+// Truths are kept by op and case, and those of parts by what was asked for, up to a number of bytes:
+// whoever judges several candidates of an op with one oracle, as a repair loop and a batch do, pays
+// for the truths of the cases that they share once.
 //
 //   ASSAY_TRY(auto truth, oracle.Evaluate(instance, case_, inputs));
 //   std::vector<Finding> findings = Compare(instance, truth, outputs, options);
@@ -106,14 +108,21 @@ class Oracle {
   /// outputs whose elements have no truths of their own).
   /// kUnsupported where the reference cannot be run in part, or follows from choices, which hang on
   /// all scores; kLimit where that takes too long.
-  virtual Result<SparseTruth> EvaluateAt(const ops::Instance& instance,
+  virtual Result<SparseTruth> EvaluateAt(const ops::Instance& instance, const cases::Case& value,
                                          const cases::Materialised& inputs,
                                          const SparseElements& wanted);
   /// The same for a slice of a case of any size: of `wanted` as much as a few seconds allow, from
   /// near and far, in an order that `seed` says.
-  virtual Result<SparseTruth> EvaluateSlice(const ops::Instance& instance,
+  virtual Result<SparseTruth> EvaluateSlice(const ops::Instance& instance, const cases::Case& value,
                                             const cases::Materialised& inputs,
                                             SparseElements wanted, std::uint64_t seed);
+
+  /// Truths that were computed, and those that were there already.
+  struct Counts {
+    std::uint64_t computed = 0;
+    std::uint64_t known = 0;
+  };
+  Counts counts() const;
 
  private:
   struct Impl;

@@ -34,8 +34,7 @@ void Follow(const Tensor& tensor, const Line& line, double centre, Tally& tally)
   bool has_previous = false;
   for (std::int64_t i = 0; i < line.count; ++i) {
     const double value = tensor.At(line.start + i * line.stride);
-    // Zeros add nothing and round nothing; NaN and infinity end all statistics of their row by
-    // themselves.
+    // Zeros are looked at apart (Look); NaN and infinity end all statistics of their row by themselves.
     if (value == 0 || !std::isfinite(value)) continue;
     if (has_previous) {
       tally.pairs += 1;
@@ -59,7 +58,8 @@ void Judge(const Tally& tally, Randomness& randomness) {
   const double noise = 3 / std::sqrt(tally.pairs);
   if (std::fabs(tally.same_side) > std::max(kSignCorrelation, noise) * tally.pairs) {
     randomness.exchangeable = false;
-    if (tally.same_side > 0) randomness.trending = true;
+    // Neighbours lie on the same side of the middle: sorted, or in blocks.
+    if (tally.same_side > 0) randomness.independent = false;
   }
 }
 
@@ -68,14 +68,19 @@ void Look(const Tensor& tensor, Randomness& randomness) {
   const std::int64_t rows = columns == 0 ? 0 : tensor.elements / columns;
   // A first look, spread over the whole tensor.
   std::vector<double> sample;
+  std::uint64_t zeros = 0;
   // Scattered, since a stride would fall in step with periodic data.
   const auto elements = static_cast<std::uint64_t>(tensor.elements);
   const std::uint64_t samples = std::min(elements, kSample);
   for (std::uint64_t i = 0; i < samples; ++i) {
     const double value =
         tensor.At(static_cast<std::int64_t>(elements <= kSample ? i : Mix64(i) % elements));
+    if (value == 0) ++zeros;
     if (value != 0 && std::isfinite(value)) sample.push_back(value);
   }
+  // A zero rounds nothing in a sum, but what becomes of it may: exp(0 - max) is added as often.
+  if (static_cast<double>(zeros) > kRepeats * static_cast<double>(samples))
+    randomness.independent = false;
   if (sample.size() < 8) return;
   const double centre = Median(sample);
   std::vector<double> magnitudes;

@@ -7,10 +7,12 @@
 #include <array>
 #include <optional>
 
+#include "base/digest.h"
 #include "base/file.h"
 #include "base/json.h"
 #include "ops/prelude.h"
 #include "validator/engine/bind.h"
+#include "validator/oracle/number_kind.h"
 #include "validator/oracle/reference_part.h"
 
 namespace assay::oracle {
@@ -48,9 +50,6 @@ std::vector<std::string> NumberDefines(const ops::Instance& instance, const Numb
             fmt::format("ASSAY_FUSED={}", flag(type.fused))};
   }
   return {fmt::format("ASSAY_CONTRACT_FORMAT={}", FormatName(contract.accumulate)),
-          fmt::format("ASSAY_INDEPENDENT={}", flag(type.independent)),
-          fmt::format("ASSAY_TRENDING={}", flag(type.trending)),
-          fmt::format("ASSAY_IN_ORDER={}", flag(type.in_order)),
           fmt::format("ASSAY_APPROXIMATE={}", flag(contract.approximate_functions)),
           fmt::format("ASSAY_TENSOR_CORES={}", flag(TensorCoresApply(instance))),
           fmt::format("ASSAY_COARSE_TANH={}", flag(contract.coarse_tanh))};
@@ -123,9 +122,10 @@ Result<engine::CompiledKernel> ReferenceRunner::Compile(const ops::Instance& ins
   for (const ops::KernelPlan& kernel : plan.kernels) request.entries.push_back(kernel.entry);
   request.want_cubin = false;
 
-  const std::string key =
-      fmt::format("{} {} {} {} {}", instance.op.digest, request.arch,
-                  fmt::join(request.defines, " "), ops::PreludeDigest(), plan.digest);
+  const bool bounded = type.kind == NumberType::Kind::kBounded;
+  const std::string key = fmt::format("{} {} {} {} {} {}", instance.op.digest, request.arch,
+                                      fmt::join(request.defines, " "), ops::PreludeDigest(),
+                                      plan.digest, bounded ? RunFlags(type) : 0);
   {
     const std::lock_guard lock(mutex_);
     if (const auto found = compiled_.find(key); found != compiled_.end()) return found->second;
@@ -134,6 +134,11 @@ Result<engine::CompiledKernel> ReferenceRunner::Compile(const ops::Instance& ins
   if (outcome.kind != engine::CompileOutcome::Kind::kCompiled) {
     return Fail(ErrorKind::kMalformedInput, "does not compile: " + Describe(outcome),
                 Place(instance), "correct the reference; docs/ops.md describes its language");
+  }
+  if (bounded) {
+    // One compilation serves all kinds of bounded numbers: the compiler keeps what it made.
+    ASSAY_TRY(outcome.kernel.ptx, WithRunFlags(outcome.kernel.ptx, RunFlags(type)));
+    outcome.kernel.digest = Sha256Hex(outcome.kernel.ptx);
   }
   const std::lock_guard lock(mutex_);
   return compiled_.emplace(key, std::move(outcome.kernel)).first->second;

@@ -4,6 +4,8 @@
 //   kind   what runs                                         standing
 //   cuda   the op's CUDA reference in a number type of the   derived: every element carries the bound
 //          prelude, on an engine (reference_run.h)           of its honest error
+//   python a function over torch, in f64, in the jail        estimated: errors are guessed from
+//          (importers/python_truth.h)                        disturbed runs
 //
 // A source is asked for cells: truth and error of each output element, as the prelude's BoundedCell
 // lays them out (cells.h). One that has values alone estimates the errors, and is weaker: its
@@ -34,7 +36,6 @@ struct NumberType {
   bool independent = true;     ///< kBounded: roundings may be taken for independent.
   bool in_order = false;       ///< kBounded: sums and products cost nothing (oracle.h, in_order).
   bool fused = false;          ///< kRounded: products are not rounded before they are added.
-  bool trending = false;       ///< kBounded: values drift along the index.
   DType format = DType::kF32;  ///< kRounded: bf16, f16 or f32.
   enum class Rounding : std::uint8_t {
     kNearest,

@@ -17,13 +17,14 @@ namespace assay {
 /// What the judge sets for a contract; the defaults are those of an f32 accumulator.
 struct F32Contract {
   using format = F32Format;
-  static constexpr double lambda = 4.0;      ///< Confidence of the probabilistic bound.
-  static constexpr bool independent = true;  ///< False: roundings may conspire (constant rows), so
-                                             ///< n - 1 replaces lambda sqrt(n - 1).
-  static constexpr bool trending = false;    ///< True: values drift along the index (sorted data).
+  static constexpr double lambda = 4.0;  ///< Confidence of the probabilistic bound.
+  // What hangs on the inputs of a run. Functions, so that one compiled reference serves them all
+  // (reference.cuh).
+  /// False: roundings may conspire (constant rows, ramps), so n - 1 replaces lambda sqrt(n - 1).
+  static ASSAY_DEVICE bool independent() { return true; }
   /// Sums and products are evaluated as they are written: what is exact when it goes in is charged
   /// nothing, since a Rounded run says which result comes out.
-  static constexpr bool in_order = false;
+  static ASSAY_DEVICE bool in_order() { return false; }
   static constexpr bool approximate = true;  ///< ex2.approx and the like are allowed.
   /// Products may be added by tensor cores, which truncate.
   static constexpr bool tensor_cores = false;
@@ -68,10 +69,10 @@ struct Bounded {
   /// An element of a tensor: exact.
   ASSAY_DEVICE Bounded(f8e4m3 x) { set(to_double(x), 0); }
   ASSAY_DEVICE Bounded(f8e5m2 x) { set(to_double(x), 0); }
-  ASSAY_DEVICE Bounded(bf16 x) { set(to_double(x), 0); }
-  ASSAY_DEVICE Bounded(f16 x) { set(to_double(x), 0); }
-  ASSAY_DEVICE Bounded(f32 x) { set(to_double(x), 0); }
-  ASSAY_DEVICE Bounded(float x) { set(to_double(x), 0); }
+  ASSAY_DEVICE Bounded(bf16 x) { element(to_float(x)); }
+  ASSAY_DEVICE Bounded(f16 x) { element(to_float(x)); }
+  ASSAY_DEVICE Bounded(f32 x) { element(to_float(x)); }
+  ASSAY_DEVICE Bounded(float x) { element(to_float(x)); }
 
   ASSAY_DEVICE void set(double value, double error) {
     v = value;
@@ -80,6 +81,14 @@ struct Bounded {
     q = value * value;
     n = value == 0 && error == 0 ? 0 : 1;
     g = error == 0 ? granularity_of(value) : -1;
+  }
+
+  ASSAY_DEVICE void element(float value) {
+    v = static_cast<double>(value);
+    a = magnitude(v);
+    q = v * v;
+    n = value == 0 ? 0 : 1;
+    g = granularity_of_element(value);
   }
 
   /// True where every order of summation is exact: all partial sums are multiples of g that the
@@ -93,9 +102,9 @@ struct Bounded {
   /// Errors beyond the accumulator's range are unbounded; a truth that is not finite is compared as
   /// it is.
   ASSAY_DEVICE double guarded(double error) const {
-    if (!is_finite(v)) return 0;
-    if (is_nan(error) || a + error > largest()) return infinity();
-    return error;
+    // No truth that is not finite has terms that are.
+    if (a + error <= largest()) return error;
+    return is_finite(v) ? infinity() : 0;
   }
   /// The one rounding of a result near x that is off by up to `error` already.
   static ASSAY_DEVICE double half_ulp(double x, double error) {
@@ -103,10 +112,10 @@ struct Bounded {
   }
   /// Largest error of an honest evaluation, the accumulation's own included.
   ASSAY_DEVICE double hard() const {
-    if (n < 2 || exact_sum() || (C::in_order && e == 0)) return guarded(e);
+    if (n < 2 || exact_sum() || (C::in_order() && e == 0)) return guarded(e);
     if (n == 2 && !C::tensor_cores) return guarded(e + half_ulp(v, e));
     const double adds = n - 1;
-    double factor = C::independent ? smaller(adds, C::lambda * ::sqrt(adds)) : adds;
+    double factor = C::independent() ? smaller(adds, C::lambda * ::sqrt(adds)) : adds;
     if (C::tensor_cores) factor += kTruncation * n + 1;
     return guarded(e + factor * kUnit * a);
   }
@@ -119,7 +128,7 @@ struct Bounded {
   ASSAY_DEVICE double correlated() const {
     if (n < 2 || exact_sum()) return guarded(t);
     if (n == 2 && !C::tensor_cores) return guarded(t + half_ulp(v, e));
-    if (!C::independent) return hard();
+    if (!C::independent()) return hard();
     const double truncation = C::tensor_cores ? (kTruncation * n + 1) * magnitude(v) : 0;
     return guarded(t + kUnit * (::sqrt((n - 1) * (v * v + q)) + truncation));
   }
@@ -175,7 +184,7 @@ struct Bounded {
   /// exact no longer is. Not a difference that carries errors already, where multiplying out is
   /// `affine`'s to allow, nor a power of two.
   ASSAY_DEVICE bool distributes(const Bounded& factor) const {
-    return n > 1 && factor.n < 2 && !C::in_order && (n > 2 || exact_sum()) &&
+    return n > 1 && factor.n < 2 && !C::in_order() && (n > 2 || exact_sum()) &&
            !(factor.e == 0 && is_power_of_two(factor.v));
   }
   ASSAY_DEVICE Bounded distributed() const {
@@ -183,7 +192,7 @@ struct Bounded {
     sum.g = -1;
     sum = sum.settled();
     sum.e = sum.guarded(sum.e + kUnit * a);
-    sum.t = sum.guarded(sum.t + (C::independent ? kUnit * ::sqrt(q) : kUnit * a));
+    sum.t = sum.guarded(sum.t + (C::independent() ? kUnit * ::sqrt(q) : kUnit * a));
     return sum;
   }
   static ASSAY_DEVICE bool is_power_of_two(double x) {
@@ -202,21 +211,20 @@ struct Bounded {
     const double v = x.v * y.v;
     const double len = larger(x.length(), y.length());
     const double mx = magnitude(x.v), my = magnitude(y.v);
-    if (ex == 0 && ey == 0 && x.g >= 0 && y.g >= 0) {
-      const double gx = x.n < 2 ? x.g : granularity_of(x.v);
-      const double gy = y.n < 2 ? y.g : granularity_of(y.v);
-      const double g = gx * gy;
-      if (v == 0 || (g > kTiny && magnitude(v) <= g * power_of_two(C::format::precision)))
-        return result(v, 0, 0, len, v == 0 ? 0 : g);
-    }
+    // What most products of references are, all conditions at once: branches would part the lanes.
+    const double gx = x.n < 2 ? x.g : granularity_of(x.v);
+    const double gy = y.n < 2 ? y.g : granularity_of(y.v);
+    const double g = gx * gy;
+    const bool exact_terms = (ex == 0) & (ey == 0) & (x.g >= 0) & (y.g >= 0);
+    const bool held = (g > kTiny) & (magnitude(v) <= g * power_of_two(C::format::precision));
+    if (exact_terms & ((v == 0) | held)) return result(v, 0, 0, len, v == 0 ? 0 : g);
     // Of two exact numbers there is but one product, rounded once at most. Of three (an exact product
     // times a number) there are several: (x y) z rounds once where x (y z) rounds twice.
     const bool exact = ex == 0 && ey == 0;
     const bool once = exact && x.len == 0 && y.len == 0;
-    const double rounding =
-        exact && (v == 0 || C::in_order)
-            ? 0
-            : (once ? half_ulp(v, 0) : kSlack * kUnit * magnitude(v)) + kTiny;
+    const double rounding = exact && (v == 0 || C::in_order())
+                                ? 0
+                                : (once ? half_ulp(v, 0) : kSlack * kUnit * magnitude(v)) + kTiny;
     Bounded r = result(v, mx * ey + my * ex + ex * ey + rounding,
                        mx * ty + my * tx + tx * ty + rounding, len, -1);
     r.w = x.w * my * my + y.w * mx * mx;
@@ -289,17 +297,16 @@ ASSAY_DEVICE Bounded<C> select_less(const Bounded<C>& a, const Bounded<C>& b, co
 /// where that of x is exact, and which rounds 1 / n and each product besides.
 template <class C>
 ASSAY_DEVICE Bounded<C> average(const Bounded<C>& sum, const Bounded<C>& count) {
-  if (sum.n < 2 || C::in_order) return sum / count;
+  if (sum.n < 2 || C::in_order()) return sum / count;
   const double adds = sum.n - 1;
-  const bool conspire = C::trending || !C::independent;
   // Each step's quotient is off by 4 u |x - mean| / k where it is approximate (__fdividef).
   const double steps = Bounded<C>::kSlack + (C::approximate ? 4 : 0) +
-                       (conspire ? adds : smaller(adds, C::lambda * ::sqrt(adds)));
+                       (C::independent() ? smaller(adds, C::lambda * ::sqrt(adds)) : adds);
   const double hard = sum.e + Bounded<C>::kUnit * sum.a * steps;
   const double typical = sum.t + Bounded<C>::kUnit * sum.a * ::sqrt(adds);
   Bounded<C> mean = Bounded<C>::result(
       sum.v, larger(sum.hard(), hard),
-      larger(sum.correlated(), conspire ? hard : smaller(hard, typical)), sum.length(), -1);
+      larger(sum.correlated(), C::independent() ? smaller(hard, typical) : hard), sum.length(), -1);
   mean.w = sum.w;
   return mean / count;
 }
@@ -310,9 +317,10 @@ template <class C>
 ASSAY_DEVICE Bounded<C> affine(const Bounded<C>& x, const Bounded<C>& mean,
                                const Bounded<C>& factor, const Bounded<C>& shift) {
   Bounded<C> r = (x - mean) * factor + shift;
-  if (C::in_order || (mean.v == 0 && mean.hard() == 0)) return r;
-  const double more = Bounded<C>::kUnit * (magnitude(factor.v) * (magnitude(x.v) + 2 * magnitude(mean.v)) +
-                                           magnitude(shift.v));
+  if (C::in_order() || (mean.v == 0 && mean.hard() == 0)) return r;
+  const double more =
+      Bounded<C>::kUnit *
+      (magnitude(factor.v) * (magnitude(x.v) + 2 * magnitude(mean.v)) + magnitude(shift.v));
   r.e = r.guarded(r.e + more);
   r.t = r.guarded(r.t + more);
   r.g = -1;
@@ -457,6 +465,18 @@ ASSAY_DEVICE Bounded<C> may_round_to(const Bounded<C>& x, const Bounded<C>& divi
 template <class T, class C>
 ASSAY_DEVICE Bounded<C> may_round_to(const Bounded<C>& x) {
   return may_round_to<T>(x, Bounded<C>(1));
+}
+
+/// A number that an implementation may keep multiplied by a constant, as scores by log2(e) where powers
+/// of two are taken of them: rounded once more, also where it is exact.
+template <class C>
+ASSAY_DEVICE Bounded<C> may_rescale(const Bounded<C>& x) {
+  Bounded<C> r = x.settled();
+  const double rounding = Bounded<C>::kUnit * magnitude(r.v);
+  r.e = r.guarded(r.e + rounding);
+  r.t = r.guarded(r.t + rounding);
+  if (r.v != 0) r.g = -1;
+  return r;
 }
 
 /// What is stored for an output element.

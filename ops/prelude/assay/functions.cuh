@@ -175,6 +175,71 @@ ASSAY_DEVICE Bounded<C> atan(const Bounded<C>& x) {
   return sloped(x, v, 1 / (1 + nearest * nearest),
                 4 * Bounded<C>::kUnit * magnitude(v) + Bounded<C>::kTiny);
 }
+/// A function that rises or falls throughout [low, high]: over an interval it moves no further than at
+/// its ends.
+template <class C, class F>
+ASSAY_DEVICE Bounded<C> monotone(const Bounded<C>& x, double low, double high, double own, F f) {
+  const double v = f(x.v);
+  own += Bounded<C>::kTiny;
+  const auto error = [&](double dx) {
+    if (dx == 0 || !is_finite(v)) return own;
+    const double left = f(larger(x.v - dx, low)), right = f(smaller(x.v + dx, high));
+    return larger(magnitude(right - v), magnitude(v - left)) + own;
+  };
+  return Bounded<C>::result(v, error(x.hard()), error(x.typical()), x.length(), -1);
+}
+struct Asin {
+  ASSAY_DEVICE double operator()(double x) const { return ::asin(x); }
+};
+struct Acos {
+  ASSAY_DEVICE double operator()(double x) const { return ::acos(x); }
+};
+struct Asinh {
+  ASSAY_DEVICE double operator()(double x) const { return ::asinh(x); }
+};
+struct Acosh {
+  ASSAY_DEVICE double operator()(double x) const { return ::acosh(x); }
+};
+struct Atanh {
+  ASSAY_DEVICE double operator()(double x) const { return ::atanh(x); }
+};
+/// asinf, acosf: 2 ulp; asinhf, atanhf: 3 ulp; acoshf: 4 ulp.
+template <class C>
+ASSAY_DEVICE Bounded<C> asin(const Bounded<C>& x) {
+  return monotone(x, -1, 1, 4 * Bounded<C>::kUnit * magnitude(::asin(x.v)), Asin());
+}
+template <class C>
+ASSAY_DEVICE Bounded<C> acos(const Bounded<C>& x) {
+  return monotone(x, -1, 1, 4 * Bounded<C>::kUnit * magnitude(::acos(x.v)), Acos());
+}
+template <class C>
+ASSAY_DEVICE Bounded<C> asinh(const Bounded<C>& x) {
+  return monotone(x, -infinity(), infinity(), 6 * Bounded<C>::kUnit * magnitude(::asinh(x.v)),
+                  Asinh());
+}
+template <class C>
+ASSAY_DEVICE Bounded<C> acosh(const Bounded<C>& x) {
+  return monotone(x, 1, infinity(), 8 * Bounded<C>::kUnit * magnitude(::acosh(x.v)), Acosh());
+}
+template <class C>
+ASSAY_DEVICE Bounded<C> atanh(const Bounded<C>& x) {
+  return monotone(x, -1, 1, 6 * Bounded<C>::kUnit * magnitude(::atanh(x.v)), Atanh());
+}
+/// atan2f: 3 ulp. Where y may be on either side of 0 and x is negative, the angle may be a turn off.
+template <class C>
+ASSAY_DEVICE Bounded<C> atan2(const Bounded<C>& y, const Bounded<C>& x) {
+  const double v = ::atan2(y.v, x.v),
+               own = 6 * Bounded<C>::kUnit * magnitude(v) + Bounded<C>::kTiny;
+  const auto error = [&](double dy, double dx) {
+    if (dy == 0 && dx == 0) return own;
+    if (magnitude(y.v) <= dy && x.v - dx < 0) return 6.2831853071795865 + own;
+    const double away = ::sqrt(x.v * x.v + y.v * y.v) - dx - dy;
+    return away > 0 ? smaller(3.1415926535897932, (dx + dy) / away) + own
+                    : 6.2831853071795865 + own;
+  };
+  return Bounded<C>::result(v, error(y.hard(), x.hard()), error(y.typical(), x.typical()),
+                            larger(x.length(), y.length()), -1);
+}
 /// log1pf: 1 ulp. log(1 + x), which loses small x, is another function.
 template <class C>
 ASSAY_DEVICE Bounded<C> log1p(const Bounded<C>& x) {
@@ -314,7 +379,7 @@ ASSAY_DEVICE Bounded<C> sign(const Bounded<C>& x) {
 template <class C>
 ASSAY_DEVICE Bounded<C> scaled(const Bounded<C>& sum, const Bounded<C>& factor) {
   const bool free =
-      C::in_order || sum.n < 2 || (factor.hard() == 0 && Bounded<C>::is_power_of_two(factor.v));
+      C::in_order() || sum.n < 2 || (factor.hard() == 0 && Bounded<C>::is_power_of_two(factor.v));
   return free ? sum * factor : sum.distributed() * factor;
 }
 
@@ -340,6 +405,11 @@ struct Turn<Bounded<C>> {
 ASSAY_ROUNDED_FUNCTION(sin, ::sin(x.v))
 ASSAY_ROUNDED_FUNCTION(cos, ::cos(x.v))
 ASSAY_ROUNDED_FUNCTION(atan, ::atan(x.v))
+ASSAY_ROUNDED_FUNCTION(asin, ::asin(x.v))
+ASSAY_ROUNDED_FUNCTION(acos, ::acos(x.v))
+ASSAY_ROUNDED_FUNCTION(asinh, ::asinh(x.v))
+ASSAY_ROUNDED_FUNCTION(acosh, ::acosh(x.v))
+ASSAY_ROUNDED_FUNCTION(atanh, ::atanh(x.v))
 ASSAY_ROUNDED_FUNCTION(log1p, ::log1p(x.v))
 ASSAY_ROUNDED_FUNCTION(expm1, ::expm1(x.v))
 ASSAY_ROUNDED_FUNCTION(log2, ::log2(x.v))
@@ -356,6 +426,10 @@ ASSAY_ROUNDED_FUNCTION(sign, Sign()(x.v))
 ASSAY_ROUNDED_TEMPLATE
 ASSAY_DEVICE ASSAY_ROUNDED_TYPE pow(const ASSAY_ROUNDED_TYPE& x, const ASSAY_ROUNDED_TYPE& y) {
   return ::pow(x.v, y.v);
+}
+ASSAY_ROUNDED_TEMPLATE
+ASSAY_DEVICE ASSAY_ROUNDED_TYPE atan2(const ASSAY_ROUNDED_TYPE& y, const ASSAY_ROUNDED_TYPE& x) {
+  return ::atan2(y.v, x.v);
 }
 ASSAY_ROUNDED_TEMPLATE
 ASSAY_DEVICE ASSAY_ROUNDED_TYPE scaled(const ASSAY_ROUNDED_TYPE& sum,

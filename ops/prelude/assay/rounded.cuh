@@ -141,6 +141,11 @@ ASSAY_DEVICE Rounded<F, R, S, B> may_round_to(const Rounded<F, R, S, B>& x,
   return x;
 }
 
+template <class F, Rounding R, unsigned long long S, bool B>
+ASSAY_DEVICE Rounded<F, R, S, B> may_rescale(const Rounded<F, R, S, B>& x) {
+  return x;
+}
+
 /// What is stored for an output element: its value before the rounding to the output's dtype.
 template <class R, class T>
 struct RoundedCell {

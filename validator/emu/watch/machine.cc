@@ -105,7 +105,7 @@ void NameChoice(CoreWarp& warp, std::uint32_t pc, MachineChoice choice) {
 }
 
 /// Of a special register, the bits that differ from machine to machine: no chip has 1,024
-/// multiprocessors, and none 64 warps in one.
+/// multiprocessors, and none more than 64 warps in one.
 std::uint64_t OpenBitsOf(ptx::SpecialRegister special) {
   using ptx::SpecialRegister;
   switch (special) {
@@ -113,8 +113,9 @@ std::uint64_t OpenBitsOf(ptx::SpecialRegister special) {
     case SpecialRegister::kNsmid:
       return (1u << 10) - 1;
     case SpecialRegister::kWarpid:
-    case SpecialRegister::kNwarpid:
       return (1u << 6) - 1;
+    case SpecialRegister::kNwarpid:
+      return (1u << 7) - 1;
     default:
       return ~std::uint64_t{0};
   }

@@ -9,6 +9,8 @@ namespace {
 FakeGpu* the_gpu = nullptr;
 int canary_function = 0;
 int kernel_function = 0;
+int sweep_function = 0;
+int tool_function = 0;
 
 }  // namespace
 
@@ -59,8 +61,13 @@ struct FakeCalls {
   static int ModuleLoad(Module* module, const void*) { return *module = the_gpu, Sticky(); }
   static int ModuleUnload(Module) { return 0; }
   static int ModuleFunction(Function* function, Module, const char* name) {
-    *function = std::string_view(name) == "canary" ? &canary_function : &kernel_function;
-    return std::string_view(name) == "missing" ? 500 : 0;
+    const std::string_view wanted(name);
+    *function = &kernel_function;
+    if (wanted == "canary") *function = &canary_function;
+    if (wanted == "sweep") *function = &sweep_function;
+    if (wanted == "nothing" || wanted == "hog" || wanted == "occupy" || wanted == "noise")
+      *function = &tool_function;
+    return wanted == "missing" ? 500 : 0;
   }
   static int FunctionAttribute(Function, int, int) { return 0; }
   static int ParameterInfo(Function, std::size_t index, std::size_t* offset, std::size_t* bytes) {
@@ -77,10 +84,66 @@ struct FakeCalls {
         values[i] = 3 * values[i] + i + (the_gpu->broken ? 1 : 0);
       return Sticky();
     }
+    if (function == &sweep_function) return ++the_gpu->sweeps, Sticky();
+    if (function == &tool_function) return Sticky();
+    if (the_gpu->recording_) {
+      the_gpu->recorded_.push_back(
+          [config, function, parameters] { return Launch(config, function, parameters, nullptr); });
+      return 0;
+    }
     ++the_gpu->launches;
+    the_gpu->clock += 1;
     the_gpu->pending_ = the_gpu->kernel(launch);
     return 0;
   }
+  static int BusId(char*, int, int) { return kInvalidValue; }
+  static int CopyAsync(DeviceAddress to, DeviceAddress from, std::size_t bytes, Stream) {
+    std::memcpy(reinterpret_cast<void*>(to), reinterpret_cast<const void*>(from), bytes);
+    the_gpu->clock += 1;
+    return Sticky();
+  }
+  static int FillAsync(DeviceAddress at, unsigned char byte, std::size_t bytes, Stream) {
+    the_gpu->clock += 0.25;
+    return Fill(at, byte, bytes);
+  }
+  static int EventCreate(Event* event, unsigned) {
+    *event = new char;
+    return 0;
+  }
+  static int EventRecord(Event event, Stream) {
+    return the_gpu->events_[event] = the_gpu->clock, 0;
+  }
+  static int EventElapsed(float* milliseconds, Event begin, Event end) {
+    *milliseconds =
+        static_cast<float>(1e3 * (the_gpu->events_.at(end) - the_gpu->events_.at(begin)));
+    return Sticky();
+  }
+  static int EventDestroy(Event event) {
+    the_gpu->events_.erase(event);
+    delete static_cast<char*>(event);
+    return 0;
+  }
+  static int StreamCreate(Stream* stream, unsigned) {
+    *stream = new char;
+    return 0;
+  }
+  static int StreamDestroy(Stream stream) { return delete static_cast<char*>(stream), 0; }
+  static int CaptureBegin(Stream, int) { return the_gpu->recording_ = true, 0; }
+  static int CaptureEnd(Stream, Graph* graph) {
+    the_gpu->recording_ = false;
+    *graph = the_gpu;
+    return 0;
+  }
+  static int GraphMake(Graph* runnable, Graph graph, unsigned long long) {
+    return *runnable = graph, 0;
+  }
+  static int GraphLaunch(Graph, Stream) {
+    for (const auto& launch : the_gpu->recorded_) {
+      if (const int code = launch()) return code;
+    }
+    return 0;
+  }
+  static int GraphDestroy(Graph) { return 0; }
   static int EncodeTiled(TensorMapImage*, int, std::uint32_t, void*, const std::uint64_t*,
                          const std::uint64_t*, const std::uint32_t*, const std::uint32_t*, int, int,
                          int, int) {
@@ -116,6 +179,21 @@ Driver FakeGpu::driver() const {
           .function_attribute = FakeCalls::FunctionAttribute,
           .parameter_info = FakeCalls::ParameterInfo,
           .launch = FakeCalls::Launch,
+          .bus_id = FakeCalls::BusId,
+          .copy_async = FakeCalls::CopyAsync,
+          .fill_async = FakeCalls::FillAsync,
+          .event_create = FakeCalls::EventCreate,
+          .event_record = FakeCalls::EventRecord,
+          .event_elapsed = FakeCalls::EventElapsed,
+          .event_destroy = FakeCalls::EventDestroy,
+          .stream_create = FakeCalls::StreamCreate,
+          .stream_destroy = FakeCalls::StreamDestroy,
+          .capture_begin = FakeCalls::CaptureBegin,
+          .capture_end = FakeCalls::CaptureEnd,
+          .graph_make = FakeCalls::GraphMake,
+          .graph_launch = FakeCalls::GraphLaunch,
+          .graph_destroy = FakeCalls::GraphDestroy,
+          .graph_end = FakeCalls::GraphDestroy,
           .encode_tiled = FakeCalls::EncodeTiled};
 }
 

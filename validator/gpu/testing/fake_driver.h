@@ -41,11 +41,16 @@ class FakeGpu {
   std::size_t room = std::size_t{1} << 30;   ///< Bytes that can be allocated.
   bool broken = false;                       ///< Computes the canary wrongly.
   int contexts = 0;                          ///< Made so far.
-  int launches = 0;                          ///< Of kernels that are no canaries.
+  int launches = 0;                          ///< Of kernels that are not ours.
+  double clock = 0;                          ///< Seconds; every launch of a kernel takes one.
+  int sweeps = 0;                            ///< Times that the caches were emptied.
 
  private:
   friend struct FakeCalls;
   std::map<DeviceAddress, std::vector<std::byte>> memory_;
+  std::map<Event, double> events_;
+  std::vector<std::function<int()>> recorded_;  ///< Launches of the graph, if one is recorded.
+  bool recording_ = false;
   int pending_ = 0;  ///< What the next synchronising call says; sticky until the context goes.
 };
 

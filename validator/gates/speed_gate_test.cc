@@ -1,0 +1,270 @@
+// The speed gate over a stopwatch that runs a C++ function call by call and says how long it took.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <cstring>
+#include <functional>
+#include <memory>
+#include <optional>
+
+#include "ops/test_folder.h"
+#include "validator/gates/testing/fakes.h"
+#include "validator/speed/meter.h"
+#include "validator/verdict/render.h"
+
+namespace assay::gates {
+namespace {
+
+using campaign::FakeEngine;
+using ::testing::HasSubstr;
+using ::testing::SizeIs;
+using verdict::GateResult;
+using verdict::GateStatus;
+using verdict::Outcome;
+
+/// Times calls of "y = 2 x" as Device::Time does: poison before each, bits compared after each.
+class FakeStopwatch final : public engine::Stopwatch {
+ public:
+  using Kernel = std::function<void(std::span<const float> x, std::span<float> y, int call)>;
+  Kernel kernel = Good();
+  double seconds = 1e-3;
+  std::optional<double> library;
+  Stop stop = Stop::kCompleted;
+  std::vector<Finding> findings;
+  std::optional<StressPlan::Beside> changed_beside;  ///< Where repetitions have other bits.
+  int calls = 0;
+  int conditions = 0;
+
+  static Kernel Good() {
+    return [](std::span<const float> x, std::span<float> y, int) {
+      for (std::size_t i = 0; i < x.size(); ++i) y[i] = 2 * x[i];
+    };
+  }
+
+  Result<Timed> Time(const Execution& execution, const TimingPlan& plan,
+                     std::span<SharedMemory* const> buffers) override {
+    Timed timed;
+    timed.report.stop = stop;
+    timed.report.reason = "the kernel did not end";
+    timed.report.findings = findings;
+    if (stop != Stop::kCompleted) return timed;
+    const std::size_t share = buffers.size() / plan.slots;
+    const auto floats = [&](std::size_t buffer) {
+      return std::span(reinterpret_cast<float*>(buffers[buffer]->bytes().data()),
+                       static_cast<std::size_t>(execution.buffers[buffer].elements));
+    };
+    for (std::uint32_t round = 0; round < plan.rounds && timed.timing.changed.empty(); ++round) {
+      for (std::uint32_t slot = 0; slot < plan.slots; ++slot) {
+        const std::span<float> y = floats(slot * share + 1);
+        std::vector<float> made(y.size(), std::nanf(""));
+        kernel(floats(slot * share), made, calls++);
+        timed.timing.calls.push_back({slot, seconds});
+        if (round > 0 && std::memcmp(made.data(), y.data(), y.size_bytes()) != 0)
+          timed.timing.changed.push_back(slot);
+        std::ranges::copy(made, y.begin());
+      }
+    }
+    return timed;
+  }
+  Result<Stressed> Repeat(const Execution&, const StressPlan& plan,
+                          std::span<SharedMemory* const>) override {
+    ++conditions;
+    const bool now = plan.beside == changed_beside;
+    return Stressed{.report = {},
+                    .stress = {.made = plan.repetitions, .changed = now ? 7 : -1, .slots = {}}};
+  }
+  Result<Rates> Measure() override { return Card(); }
+  Result<double> Time(const MatrixProduct&) override {
+    if (!library) return Fail(ErrorKind::kEnvironment, "no library", "test");
+    return *library;
+  }
+  /// 8 bytes an element: 2^20 elements need 1 ms.
+  static Rates Card() {
+    Rates rates;
+    rates.device = "a card";
+    rates.copy_bytes_per_second = 8.0 * (1 << 20) / 1e-3;
+    rates.launch_seconds = 1e-6;
+    rates.l2_bytes = 1 << 20;
+    rates.memory_bytes = std::uint64_t{1} << 33;
+    return rates;
+  }
+};
+
+struct Timed {
+  explicit Timed(const std::string& speed = R"({"bar": 0.4})") : folder("speed-gate") {
+    folder.Write("op.json", R"({"speed": )" + speed + "}");
+    bench.instance.op.folder = folder.path();
+    bench.instance.op.workloads = {{.axes = {{"n", 1 << 20}}, .note = "large"}};
+    bench.instance.op.properties = {{"deterministic", {}}};
+  }
+  Gatekeeper keeper() {
+    Tools tools = bench.tools();
+    tools.gpu = &gpu;
+    tools.meter = &meter;
+    return Gatekeeper(tools, bench.options);
+  }
+  const GateResult& Gate() {
+    judgement = keeper().Judge(bench.instance, bench.candidate);
+    return GateOf(judgement.verdict, "speed");
+  }
+
+  ops::TestFolder folder;
+  FakeBench bench;
+  FakeEngine gpu;
+  FakeStopwatch stopwatch;
+  speed::Meter meter{{stopwatch, bench.oracle}, FakeStopwatch::Card()};
+  Judgement judgement;
+};
+
+TEST(SpeedGateTest, WithoutAMeterItIsSkippedAndBarsNothing) {
+  FakeBench bench;
+  const Judgement judgement = bench.Judge();
+  EXPECT_EQ(GateOf(judgement.verdict, "speed").status, GateStatus::kSkipped);
+  EXPECT_EQ(judgement.verdict.outcome, Outcome::kAccepted);
+}
+
+TEST(SpeedGateTest, AModelComparesAndRefutesNothing) {
+  for (const double share : {0.25, 0.0}) {
+    FakeBench bench;
+    bench.instance.op.workloads = {{.axes = {{"n", 8}}, .note = ""}};
+    Tools tools = bench.tools();
+    tools.model = [share](const ops::Instance&, const ops::LaunchPlan&,
+                          const engine::CompiledKernel&) {
+      return std::vector<speed::SpeedEstimate>{{.workload = "n=8",
+                                                .seconds = std::nullopt,
+                                                .share = share,
+                                                .limiter = "bank conflicts"}};
+    };
+    const Judgement judgement =
+        Gatekeeper(tools, bench.options).Judge(bench.instance, bench.candidate);
+    EXPECT_EQ(judgement.verdict.outcome, Outcome::kAccepted);
+    const GateResult& gate = GateOf(judgement.verdict, "speed");
+    EXPECT_EQ(gate.status, GateStatus::kSkipped);
+    // A workload of which nothing is known would let kernels be compared on other work.
+    ASSERT_THAT(gate.statistics, SizeIs(share > 0 ? 2 : 0));
+    if (share <= 0) continue;
+    EXPECT_EQ(gate.statistics[0].value, 4);
+    EXPECT_THAT(gate.statistics[1].note, HasSubstr("bank conflicts"));
+  }
+}
+
+TEST(SpeedGateTest, PassesAtTheBarAndSaysHowNearTheLimitItIs) {
+  Timed timed;
+  timed.stopwatch.seconds = 2e-3;
+  const GateResult& gate = timed.Gate();
+  EXPECT_EQ(gate.status, GateStatus::kPassed) << gate.reason;
+  EXPECT_EQ(timed.judgement.verdict.outcome, Outcome::kAccepted);
+  ASSERT_THAT(gate.statistics, SizeIs(2));
+  // What kernels are compared by: less is better.
+  EXPECT_NEAR(gate.statistics[0].value, 2, 1e-9);
+  EXPECT_NEAR(gate.statistics[1].value, 0.5, 1e-9);
+  EXPECT_EQ(gate.statistics[1].limit, 0.4);
+  EXPECT_THAT(gate.statistics[1].note, HasSubstr("memory"));
+}
+
+TEST(SpeedGateTest, RefutesWhatStaysBelowTheBar) {
+  Timed timed;
+  timed.stopwatch.seconds = 3e-3;
+  const GateResult& gate = timed.Gate();
+  EXPECT_EQ(gate.status, GateStatus::kRefuted);
+  EXPECT_THAT(gate.reason, HasSubstr("40 % is asked for"));
+  EXPECT_FALSE(timed.judgement.vetted);
+}
+
+TEST(SpeedGateTest, WorkLeftOutInTimedCallsIsRefutedAndReplays) {
+  // From the second round on, or from the first timed call on: slots are fresh inputs, all checked.
+  for (const int first : {0, 1, 5}) {
+    Timed timed;
+    timed.stopwatch.seconds = 1e-3;
+    timed.stopwatch.kernel = [first](std::span<const float> x, std::span<float> y, int call) {
+      const std::size_t n = call >= first ? x.size() - 1 : x.size();
+      for (std::size_t i = 0; i < n; ++i) y[i] = 2 * x[i];
+    };
+    const GateResult& gate = timed.Gate();
+    EXPECT_EQ(gate.status, GateStatus::kRefuted) << first;
+    ASSERT_THAT(gate.counterexamples, SizeIs(1));
+    const Finding& finding = gate.counterexamples[0].findings.at(0);
+    EXPECT_EQ(finding.kind, FindingKind::kDeviceDisagreement) << finding.message;
+    EXPECT_THAT(finding.message, HasSubstr("in a timed call"));
+    const verdict::Counterexample found = gate.counterexamples[0];
+    const auto again = timed.keeper().Replay(timed.bench.instance, found);
+    ASSERT_TRUE(again) << ToString(again.error());
+    ASSERT_FALSE(again->findings.empty());
+    EXPECT_EQ(again->findings[0].kind, FindingKind::kDeviceDisagreement);
+    const auto alone =
+        Gatekeeper(timed.bench.tools(), timed.bench.options).Replay(timed.bench.instance, found);
+    EXPECT_THAT(ToString(alone.error()), HasSubstr("--speed"));
+  }
+}
+
+TEST(SpeedGateTest, OneResultForAllInputsIsRefuted) {
+  Timed timed;
+  auto kept = std::make_shared<std::vector<float>>();
+  timed.stopwatch.kernel = [kept](std::span<const float> x, std::span<float> y, int) {
+    if (kept->empty()) {
+      for (const float value : x) kept->push_back(2 * value);
+    }
+    std::ranges::copy(*kept, y.begin());
+  };
+  EXPECT_EQ(timed.Gate().status, GateStatus::kRefuted);
+}
+
+TEST(SpeedGateTest, OtherBitsOfTheLargestWorkloadUnderPressureAreRefuted) {
+  for (const bool promised : {true, false}) {
+    Timed timed;
+    timed.stopwatch.changed_beside = StressPlan::Beside::kBandwidth;
+    if (!promised) timed.bench.instance.op.properties.clear();
+    const GateResult& gate = timed.Gate();
+    if (!promised) {
+      EXPECT_EQ(gate.status, GateStatus::kPassed) << gate.reason;
+      EXPECT_EQ(timed.stopwatch.conditions, 0);
+      continue;
+    }
+    ASSERT_THAT(gate.counterexamples, SizeIs(1));
+    const Finding& finding = gate.counterexamples[0].findings.at(0);
+    EXPECT_EQ(finding.kind, FindingKind::kNondeterministic);
+    EXPECT_THAT(finding.message, HasSubstr("takes the memory's bandwidth"));
+  }
+}
+
+TEST(SpeedGateTest, WhatCouldNotBeTimedProvesNothing) {
+  Timed timed;
+  timed.stopwatch.stop = Stop::kResourceLimit;
+  const GateResult& gate = timed.Gate();
+  EXPECT_EQ(gate.status, GateStatus::kInconclusive);
+  EXPECT_THAT(gate.reason, HasSubstr("did not end"));
+}
+
+TEST(SpeedGateTest, SaysWhereTheLibraryIsAsFast) {
+  for (const double library : {1.9e-3, 2.5e-3}) {
+    Timed timed(R"({"library": {"m": "n", "n": "n", "k": "n"}})");
+    timed.stopwatch.seconds = 2e-3;
+    timed.stopwatch.library = library;
+    const GateResult& gate = timed.Gate();
+    EXPECT_EQ(gate.status, GateStatus::kPassed) << gate.reason;
+    EXPECT_EQ(gate.reason.find("use the library") != std::string::npos, library < 2e-3)
+        << gate.reason;
+  }
+}
+
+TEST(MeterTest, LargerThanTheCardIsHalvedAndSaysSo) {
+  Timed timed;
+  timed.bench.instance.op.axes[0].max = std::int64_t{1} << 40;
+  const ops::LaunchPlan plan =
+      ops::ParseLaunchPlan(ParseJson(timed.bench.candidate.launch, "test").value(), "test",
+                           timed.bench.instance.op)
+          .value();
+  const engine::CompiledKernel compiled = timed.bench.compiler.outcome.kernel;
+  const speed::Subject subject{timed.bench.instance, plan, compiled};
+  const auto whole = timed.meter.Fit(subject, {{"n", 1 << 20}}, {});
+  ASSERT_TRUE(whole) << ToString(whole.error());
+  EXPECT_EQ(whole->second, 0);
+  const auto halved = timed.meter.Fit(subject, {{"n", std::int64_t{1} << 36}}, {});
+  ASSERT_TRUE(halved) << ToString(halved.error());
+  EXPECT_GT(halved->second, 0);
+  EXPECT_LE(halved->first.at("n"), std::int64_t{1} << 27);
+}
+
+}  // namespace
+}  // namespace assay::gates

@@ -1,0 +1,134 @@
+// A kernel's speed on a GPU, at the sizes that real models use, as a share of what the card allows.
+//
+//   Meter meter({stopwatch, truth}, rates);
+//   Measurement at = meter.Measure(subject, workload, settings);
+//   if (at.findings.empty() && at.left_out.empty()) Use(at.share);
+//
+// A workload is timed on several sets of fresh inputs, in an order that nobody knows, each call on cold
+// caches with poisoned outputs (validator/execution/timing.h). Then the timed process is ended, and
+// every output is held to its truth: the op's reference in FP64 with error bounds, run on the same
+// card by another process. A workload that does not fit the card, or whose truth would not, is
+// halved along its longest axis until it does, and says so.
+//
+// The limit: bytes that must move over the measured copy bandwidth, operations over the rate of the
+// vendor's matrix products, or one launch after another; the longest of them.
+//
+// One measurement at a time. Cost: seconds a workload, most of them for the truths.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "ops/launch_plan.h"
+#include "ops/op.h"
+#include "ops/speed.h"
+#include "validator/cases/case.h"
+#include "validator/engine/compiler.h"
+#include "validator/engine/stopwatch.h"
+#include "validator/oracle/oracle.h"
+#include "validator/speed/estimate.h"
+
+namespace assay::speed {
+
+/// What measures. `truth` runs references where there is room for them: on the GPU.
+struct Instruments {
+  engine::Stopwatch& stopwatch;
+  oracle::Oracle& truth;
+};
+
+struct Subject {
+  const ops::Instance& instance;
+  const ops::LaunchPlan& plan;
+  const engine::CompiledKernel& compiled;
+};
+
+struct Settings {
+  std::uint64_t seed = 1;
+  std::uint32_t rounds = 10;
+  double most_seconds = 1;                            ///< Of timed calls of a workload.
+  std::int64_t most_outputs = std::int64_t{1} << 27;  ///< Elements of all outputs of a call.
+  bool check = true;  ///< Hold outputs to their truths. Off for what has been judged elsewhere.
+};
+
+/// Below this no kernel gets.
+struct Limit {
+  double seconds = 0;
+  std::string by;  ///< "memory", "arithmetic" or "launch".
+  double bytes = 0;
+  double operations = 0;
+};
+/// kUnsupported where the op's operations need a rate that was not measured, and are not few.
+Result<Limit> LimitOf(const ops::Instance& instance, const ops::SpeedContract& contract,
+                      const Rates& rates, const ops::AxisValues& axes, std::size_t launches);
+
+struct Measurement {
+  std::string workload;  ///< "m=64 n=4096 k=4096".
+  std::string note;
+  ops::AxisValues axes;         ///< As timed.
+  std::string scaled;           ///< What of the full size is missing, and why; empty: nothing.
+  std::string left_out;         ///< Why there are no times; empty: there are.
+  std::vector<double> seconds;  ///< Of each timed call, shortest first.
+  Limit limit;
+  double share = 0;               ///< Of the limit, by the median.
+  std::optional<double> library;  ///< Seconds of the vendor's library.
+  std::string no_library;         ///< Why not, where the op has one.
+  std::uint64_t checked = 0;      ///< Output elements held to a truth.
+  Conditions before, after;
+  std::vector<Finding> findings;      ///< What was wrong with the outputs, guards, inputs.
+  std::optional<cases::Case> guilty;  ///< Of the first finding.
+
+  double Median() const;
+  /// The middle half of the times, as a share of the median.
+  double Spread() const;
+  /// The library is as fast, or faster, within the spread.
+  bool UseLibrary() const;
+  SpeedEstimate Estimate() const;
+};
+Json ToJson(const Measurement& measurement);
+
+/// What came of running one call again and again under conditions that change who comes first.
+struct Stressed {
+  std::vector<Finding> findings;  ///< Of the first condition that showed any.
+  std::size_t repetitions = 0;    ///< Over all conditions.
+  std::size_t conditions = 0;
+  cases::Case case_;
+};
+
+class Meter {
+ public:
+  Meter(Instruments instruments, Rates rates)
+      : instruments_(instruments), rates_(std::move(rates)) {}
+  const Rates& rates() const { return rates_; }
+
+  /// What went wrong is in the measurement: findings of the kernel, or why it was left out.
+  Measurement Measure(const Subject& subject, const ops::Workload& workload,
+                      const Settings& settings);
+
+  /// The same call again and again, under all conditions of stress.h.
+  Result<Stressed> Stress(const Subject& subject, const ops::Workload& workload,
+                          const Settings& settings, std::uint32_t repetitions);
+
+  /// The largest of `axes` and its halves that fit card and settings; how many halvings.
+  Result<std::pair<ops::AxisValues, int>> Fit(const Subject& subject, ops::AxisValues axes,
+                                              const Settings& settings) const;
+
+ private:
+  struct Ring;
+  Result<Ring> MakeRing(const Subject& subject, const ops::AxisValues& axes,
+                        const Settings& settings, std::uint32_t slots);
+  Status Time(const Subject& subject, const Settings& settings, Ring& ring, Measurement& result);
+  Status Hold(const Subject& subject, Ring& ring, Measurement& result);
+  std::uint32_t SlotsFor(const Subject& subject, const ops::AxisValues& axes) const;
+
+  Instruments instruments_;
+  Rates rates_;
+};
+
+/// All workloads of an op, as a document (assay.speed/1).
+Json ReportOf(const ops::Instance& instance, const Rates& rates,
+              std::span<const Measurement> measurements);
+std::string TextOf(std::span<const Measurement> measurements);
+
+}  // namespace assay::speed
