@@ -122,6 +122,8 @@ class Campaign {
   /// The same shape, halved along its longest axes until a whole run is affordable.
   ops::AxisValues Affordable(ops::AxisValues axes) const;
   Task SliceOf(ops::AxisValues axes, std::string purpose, std::uint64_t seed) const;
+  /// Of these, the one for a shape of that size.
+  Task PartOf(ops::AxisValues axes, std::string purpose, std::uint64_t seed) const;
   /// A run that reached its step limit, again: under a larger limit, then on smaller cases in its
   /// place. Limits are learned from tiny cases, and a kernel may be costlier than they show.
   CaseRun Again(Task& task, CaseRun run, Harvest& harvest) const;
@@ -134,6 +136,7 @@ class Campaign {
   Harvest harvest_;
   std::vector<ops::AxisValues> shapes_;
   std::vector<cases::Case> tried_;
+  std::vector<ops::AxisValues> past_limits_;  ///< ReachedCases::past_limits.
   Coverage coverage_;
   std::vector<cases::Case> fresh_;  ///< Reached something new after the shapes were done.
   double steps_per_element_ = 0;    ///< The most of any run, overheads included: for limits.

@@ -17,6 +17,7 @@ using Op = Node::Op;
 using Type = Node::Type;
 
 constexpr std::size_t kMostViews = 320;
+constexpr std::size_t kMostNodes = 64;
 
 Outcome Difference(Type type, const Value& a, const Value& b) {
   Outcome outcome;
@@ -45,6 +46,19 @@ std::int64_t MostRest(const facts::Decision& decision) {
   return by.op == Op::kConstant && most < kSmall ? std::max<std::int64_t>(most, 0) : 0;
 }
 
+/// Operations whose low bits are the same in any width: a wider one gives what the narrow one would
+/// have given, had it had room.
+bool GrowsFreely(Op op) {
+  constexpr std::array kFree = {Op::kConstant, Op::kParameter, Op::kSpecial, Op::kCounter,
+                                Op::kChoice,   Op::kSelect,    Op::kConvert, Op::kAdd,
+                                Op::kSubtract, Op::kMultiply,  Op::kNegate,  Op::kShiftLeft};
+  return std::ranges::find(kFree, op) != kFree.end();
+}
+Type Whole(Type type) { return type == Type::kReal || type == Type::kBool ? type : Type::kS64; }
+Type Signed(Type type) {
+  return type == Type::kU32 ? Type::kS32 : type == Type::kU16 ? Type::kS16 : type;
+}
+
 bool Uses(const facts::Decision& decision, Op op) {
   return std::ranges::find(decision.nodes, op, &Node::op) != decision.nodes.end();
 }
@@ -70,7 +84,10 @@ Decisions::Decisions(const ops::Instance& instance, const ops::LaunchPlan& plan,
                      const engine::CompiledKernel& compiled)
     : instance_(instance), plan_(plan) {
   AddPlan(plan);
-  if (compiled.facts != nullptr) AddProgram(*compiled.facts, compiled);
+  AddConstantExtents(plan);
+  if (compiled.facts == nullptr) return;
+  AddLimits(*compiled.facts, compiled);
+  AddProgram(*compiled.facts, compiled);
 }
 
 void Decisions::AddPlan(const ops::LaunchPlan& plan) {
@@ -95,6 +112,86 @@ void Decisions::AddPlan(const ops::LaunchPlan& plan) {
   }
 }
 
+void Decisions::AddConstantExtents(const ops::LaunchPlan& plan) {
+  std::set<std::int64_t> extents;
+  for (const ops::KernelPlan& kernel : plan.kernels) {
+    for (std::size_t d = 0; d < 3; ++d) {
+      if (!kernel.grid[d].names().empty()) continue;
+      const std::int64_t blocks = kernel.grid[d].Evaluate({}).value_or(1);
+      const std::int64_t threads =
+          kernel.block[d].names().empty() ? kernel.block[d].Evaluate({}).value_or(1) : 1;
+      if (blocks < 2 || threads < 1 || threads > 1024 || blocks > INT32_MAX) continue;
+      extents.insert(blocks);
+      extents.insert(blocks * threads);
+    }
+  }
+  for (const std::int64_t extent : extents) {
+    for (const ops::Axis& axis : instance_.op.axes) {
+      if (axis.kind == ops::Axis::Kind::kVariable && axis.min <= extent && axis.max > extent)
+        views_.push_back({.axis = &axis, .extent = extent, .input = {}});
+    }
+  }
+}
+
+/// Of each node of `a`: which one of `b` is computed alike, or none.
+static std::vector<std::optional<std::uint32_t>> Matching(const facts::Decision& a,
+                                                          const facts::Decision& b) {
+  std::vector<std::optional<std::uint32_t>> matches(a.nodes.size());
+  if (a.nodes.size() > kMostNodes || b.nodes.size() > kMostNodes) return matches;
+  for (std::size_t i = 0; i < a.nodes.size(); ++i) {
+    const Node& left = a.nodes[i];
+    for (std::uint32_t j = 0; j < b.nodes.size() && !matches[i]; ++j) {
+      const Node& right = b.nodes[j];
+      bool same = left.op == right.op && left.type == right.type && left.value == right.value &&
+                  left.of.size() == right.of.size();
+      for (std::size_t k = 0; same && k < left.of.size(); ++k)
+        same = matches[left.of[k]] == right.of[k];
+      if (same) matches[i] = j;
+    }
+  }
+  return matches;
+}
+
+void Decisions::AddLimits(const facts::Facts& program, const engine::CompiledKernel& compiled) {
+  constexpr std::size_t kMostLimits = 48;
+  std::size_t added = 0;
+  for (const facts::Decision& limit : program.decisions) {
+    if (!limit.limit) continue;
+    View view{.decision = &limit, .input = {}};
+    view.last_thread = true;
+    const bool counts = Uses(limit, Op::kCounter);
+    for (const facts::Decision& loop : program.decisions) {
+      if (!counts || view.loop != nullptr || loop.limit || loop.entry != limit.entry ||
+          !Uses(loop, Op::kCounter))
+        continue;
+      const auto matches = Matching(limit, loop);
+      for (std::uint32_t n = 0; n < matches.size(); ++n) {
+        if (limit.nodes[n].op != Op::kCounter || !matches[n]) continue;
+        view.loop = &loop;
+        view.counter = n;
+      }
+    }
+    for (view.kernel = 0; view.kernel < plan_.kernels.size(); ++view.kernel) {
+      const auto lowered = compiled.lowered.find(plan_.kernels[view.kernel].entry);
+      if (lowered == compiled.lowered.end() || lowered->second != limit.entry) continue;
+      if (added++ < kMostLimits) views_.push_back(view);
+    }
+  }
+}
+
+std::int64_t Decisions::LastTurn(const View& view, const Point& point) const {
+  if (view.loop == nullptr) return 0;
+  View loop{.decision = view.loop, .kernel = view.kernel, .input = {}};
+  loop.last_thread = true;
+  const auto first = Of(loop, point, 0);
+  loop.turn = 1;
+  const auto second = Of(loop, point, 0);
+  if (!first || !second) return 0;
+  const double step = first->gap - second->gap;
+  const double turns = step == 0 ? 0 : first->gap / step;
+  return turns >= 1 && turns < 0x1p40 ? static_cast<std::int64_t>(turns) : 0;
+}
+
 std::vector<std::int64_t> Decisions::TurnsOfLoops(const facts::Facts& program,
                                                   const engine::CompiledKernel& compiled) const {
   constexpr std::int64_t kMostTurns = 1 << 20;
@@ -104,7 +201,7 @@ std::vector<std::int64_t> Decisions::TurnsOfLoops(const facts::Facts& program,
   const auto point = bases.empty() ? std::nullopt : At(bases.back());
   if (!point) return {};
   for (const facts::Decision& decision : program.decisions) {
-    if (!CountsAlone(decision)) continue;
+    if (decision.limit || !CountsAlone(decision)) continue;
     for (std::size_t i = 0; i < plan_.kernels.size(); ++i) {
       const auto lowered = compiled.lowered.find(plan_.kernels[i].entry);
       if (lowered == compiled.lowered.end() || lowered->second != decision.entry) continue;
@@ -139,7 +236,7 @@ void Decisions::AddProgram(const facts::Facts& program, const engine::CompiledKe
   turns.insert(turns.begin(), {0, 1});
   std::vector<View> plain;
   for (const facts::Decision& decision : program.decisions) {
-    if (CountsAlone(decision)) continue;
+    if (decision.limit || CountsAlone(decision)) continue;
     for (std::size_t i = 0; i < plan_.kernels.size(); ++i) {
       const auto lowered = compiled.lowered.find(plan_.kernels[i].entry);
       if (lowered == compiled.lowered.end() || lowered->second != decision.entry) continue;
@@ -224,20 +321,29 @@ std::optional<Outcome> Decisions::Of(const View& view, const Point& point, doubl
     const auto [left, right] = *kinks[view.kink];
     return Difference(Type::kS64, {false, left, 0}, {false, right, 0});
   }
+  if (view.axis != nullptr) {
+    const auto extent = point.axes.find(view.axis->name);
+    if (extent == point.axes.end()) return std::nullopt;
+    return Difference(Type::kS64, {false, extent->second, 0}, {false, view.extent, 0});
+  }
   const Point::Kernel& kernel = point.kernels[view.kernel];
   if (!kernel.runs) return std::nullopt;
   const facts::Decision& decision = *view.decision;
-  std::array<Value, 64> values;
+  const std::int64_t last_turn = decision.limit ? LastTurn(view, point) : 0;
+  std::array<Value, kMostNodes> values;
   const std::size_t count = decision.nodes.size();
   if (count > values.size()) return std::nullopt;
   for (std::size_t i = 0; i < count; ++i) {
     const Node& node = decision.nodes[i];
-    const auto at = [&](std::size_t operand) { return As(node.type, values[node.of[operand]]); };
+    const bool grows = decision.limit && GrowsFreely(node.op);
+    const Type of_node = grows ? Whole(node.type) : node.type;
+    const auto at = [&](std::size_t operand) { return As(of_node, values[node.of[operand]]); };
     std::optional<Value> value;
     switch (node.op) {
       case Op::kConstant:
-        value = node.type == Type::kReal ? Value{true, 0, std::bit_cast<double>(node.value)}
-                                         : Integer(node.type, node.value);
+        value = node.type == Type::kReal
+                    ? Value{true, 0, std::bit_cast<double>(node.value)}
+                    : Integer(grows ? Signed(node.type) : node.type, node.value);
         break;
       case Op::kParameter:
         if (static_cast<std::size_t>(node.value) < kernel.parameters.size()) {
@@ -261,9 +367,10 @@ std::optional<Outcome> Decisions::Of(const View& view, const Point& point, doubl
         value = Value{true, 0, element};
         break;
       case Op::kCounter: {
-        const Value turns = Integer(node.type, view.turn);
-        if (const auto by = Apply(Op::kMultiply, node.type, turns, at(1)))
-          value = Apply(Op::kAdd, node.type, at(0), *by);
+        const std::int64_t of_limit = view.loop != nullptr && view.counter == i ? last_turn : 0;
+        const Value turns = Integer(of_node, decision.limit ? of_limit : view.turn);
+        if (const auto by = Apply(Op::kMultiply, of_node, turns, at(1)))
+          value = Apply(Op::kAdd, of_node, at(0), *by);
         break;
       }
       case Op::kChoice:
@@ -285,14 +392,16 @@ std::optional<Outcome> Decisions::Of(const View& view, const Point& point, doubl
         } else {
           const Value first = at(0);
           const Value second = node.of.size() > 1 ? at(1) : Value{};
-          value = Apply(node.op, node.type, first, second);
+          value = Apply(node.op, of_node, first, second);
         }
     }
     if (!value) return std::nullopt;
     values[i] = *value;
   }
-  const Type type = decision.nodes[decision.left].type;
-  const Value right = view.rest != 0 ? Integer(type, view.rest) : values[decision.right];
+  const Type type = decision.limit ? Type::kS64 : decision.nodes[decision.left].type;
+  Value right = view.rest != 0 ? Integer(type, view.rest) : values[decision.right];
+  // An eighth past it, where more than the last element goes wrong.
+  if (decision.limit) right.bits += right.bits / 8;
   return Difference(type, values[decision.left], As(type, right));
 }
 

@@ -5,6 +5,10 @@
 // turn, or where what they count passes a constant. Each such view of it is a decision of its own. A plan's comparisons, minima and maxima are
 // decisions as well: `min(ceil_div(rows, 8), 2112)` compares two numbers at every shape.
 //
+// Where a number may outgrow its format (facts::Decision::limit), the largest one is looked at: that
+// of the last thread in the last turn of its loop. Extents of the plan that are the same at all shapes
+// (a grid of 132 blocks) are compared with every axis, as blocks and as threads.
+//
 // A few last digits that are cut off (`n & 7`) are compared with each number that they can be.
 //
 // The outcome says which side is larger. What two cases have in common in all outcomes, a program
@@ -52,7 +56,13 @@ class Decisions {
   std::optional<Point> At(const ops::AxisValues& axes) const;
 
   std::size_t size() const { return views_.size(); }
-  bool IsOfPlan(std::size_t number) const { return views_[number].expression != nullptr; }
+  bool IsOfPlan(std::size_t number) const {
+    return views_[number].expression != nullptr || views_[number].axis != nullptr;
+  }
+  /// Does it come out as `>` where a number outgrows its format?
+  bool IsLimit(std::size_t number) const {
+    return views_[number].decision != nullptr && views_[number].decision->limit;
+  }
   /// Line in the PTX of the branch that it decides, or 0.
   std::uint32_t BranchLine(std::size_t number) const;
   /// The input whose elements it looks at; empty for what hangs on the shape alone.
@@ -67,9 +77,13 @@ class Decisions {
   struct View {
     const ops::Expression* expression = nullptr;
     std::size_t kink = 0;
+    const ops::Axis* axis = nullptr;  ///< Compared with `extent`.
+    std::int64_t extent = 0;
     const facts::Decision* decision = nullptr;
-    std::size_t kernel = 0;  ///< Of the plan.
-    std::int64_t rest = 0;   ///< Of what is cut off a number: compared with this, not with 0.
+    const facts::Decision* loop = nullptr;  ///< Of a limit: what ends the loop that counts
+    std::uint32_t counter = 0;              ///< this of its nodes.
+    std::size_t kernel = 0;                 ///< Of the plan.
+    std::int64_t rest = 0;  ///< Of what is cut off a number: compared with this, not with 0.
     std::int64_t turn = 0;
     bool second_way = false;
     bool last_thread = false;
@@ -77,6 +91,10 @@ class Decisions {
     std::string input;
   };
   void AddPlan(const ops::LaunchPlan& plan);
+  void AddConstantExtents(const ops::LaunchPlan& plan);
+  void AddLimits(const facts::Facts& program, const engine::CompiledKernel& compiled);
+  /// The last turn of a limit's loop; 0 where it is not known.
+  std::int64_t LastTurn(const View& view, const Point& point) const;
   void AddProgram(const facts::Facts& program, const engine::CompiledKernel& compiled);
   /// Turns of loops at which what they count passes a constant, ascending.
   std::vector<std::int64_t> TurnsOfLoops(const facts::Facts& program,

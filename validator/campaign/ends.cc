@@ -43,7 +43,7 @@ std::uint64_t MostBlocks(const Execution& execution) {
 
 }  // namespace
 
-Status Runner::RunEnds(const cases::Probe& probe, CaseRun& run) const {
+Status Runner::RunEnds(const cases::Probe& probe, const Wants& wants, CaseRun& run) const {
   const ops::Instance& instance = *subject_.instance;
   if (instance.op.generator) {
     run.left_out = "inputs that a generator makes cannot be made in part";
@@ -78,7 +78,7 @@ Status Runner::RunEnds(const cases::Probe& probe, CaseRun& run) const {
       run.left_out = "blocks of this plan may depend on each other";
       return std::nullopt;
     }
-    made->execution.limits.max_steps = kMostHugeSteps;
+    made->execution.limits.max_steps = std::max(kMostHugeSteps, wants.part_steps);
     ASSAY_TRY(run.report, engine_.Run(made->execution, made->buffers, engine::Trust::kCandidate));
     NameTheKernelFile(run.report);
     run.steps += run.report.counters.steps;

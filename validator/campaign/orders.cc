@@ -4,6 +4,7 @@
 #include <iterator>
 
 #include "validator/campaign/runner.h"
+#include "validator/execution/contests.h"
 #include "validator/findings/old_values.h"
 
 namespace assay::campaign {
@@ -15,13 +16,15 @@ constexpr std::size_t kOrdersTried = 6;
 constexpr std::size_t kBlamed = 2;
 
 /// Lines and the missing order, from what the plain run noted: float sums in this output, then sums
-/// anywhere, then whoever saw who came first.
-void Explain(const OrderReport& order, const std::string& output, Finding& finding) {
+/// anywhere, then whoever saw who came first: `guilty`, where that is known.
+void Explain(const OrderReport& order, const std::string& output, const Finding* guilty,
+             Finding& finding) {
   for (const auto* facts : {&order.sums, &order.contests}) {
     if (facts->empty()) continue;
     const auto here = std::ranges::find_if(
         *facts, [&](const Finding& fact) { return fact.memory && fact.memory->buffer == output; });
-    const Finding& why = here != facts->end() ? *here : facts->front();
+    const bool known = guilty != nullptr && facts == &order.contests;
+    const Finding& why = known ? *guilty : here != facts->end() ? *here : facts->front();
     finding.accesses = why.accesses;
     finding.missing = why.missing;
     finding.cause = why.message;
@@ -31,7 +34,7 @@ void Explain(const OrderReport& order, const std::string& output, Finding& findi
 }
 
 void CompareSchedules(const TensorMap& plain, const TensorMap& other, const OrderReport& order,
-                      std::vector<Finding>& findings) {
+                      const Finding* guilty, std::vector<Finding>& findings) {
   for (const auto& [name, tensor] : plain) {
     const auto found = other.find(name);
     if (found == other.end()) continue;
@@ -46,7 +49,7 @@ void CompareSchedules(const TensorMap& plain, const TensorMap& other, const Orde
                                    .expected = tensor.At(*at),
                                    .got = found->second.At(*at),
                                    .allowance = 0};
-    Explain(order, name, finding);
+    Explain(order, name, guilty, finding);
     findings.push_back(std::move(finding));
   }
 }
@@ -68,7 +71,15 @@ Status Runner::CompareWithPlain(const Wants& wants, const Observed& observed, Ca
   ASSAY_TRY_VOID(RunOnce(probe, wants, reference, plain));
   run.steps += reference.steps;
   if (reference.report.stop == Stop::kCompleted) {
-    CompareSchedules(plain.outputs, observed.outputs, reference.report.order, run.nondeterminism);
+    const OrderReport& order = reference.report.order;
+    std::vector<Finding> differences;
+    CompareSchedules(plain.outputs, observed.outputs, order, nullptr, differences);
+    if (!differences.empty() && order.sums.empty() && order.contests.size() > 1) {
+      ASSAY_TRY(const Finding* const guilty, GuiltyContest(probe, wants, order, plain, run));
+      differences.clear();
+      CompareSchedules(plain.outputs, observed.outputs, order, guilty, differences);
+    }
+    std::ranges::move(differences, std::back_inserter(run.nondeterminism));
   } else if (!reference.report.findings.empty()) {
     // What goes wrong under the plain schedule is this case's finding as well.
     std::ranges::move(reference.report.findings, std::back_inserter(run.report.findings));
@@ -81,6 +92,25 @@ Status Runner::CompareWithPlain(const Wants& wants, const Observed& observed, Ca
                       {}};
   }
   return {};
+}
+
+Result<const Finding*> Runner::GuiltyContest(cases::Probe probe, const Wants& wants,
+                                             const OrderReport& order, const Observed& plain,
+                                             CaseRun& run) const {
+  std::size_t tried = 0;
+  for (const std::size_t number : OrdersToBlame(order)) {
+    if (tried++ == kOrdersTried) break;
+    probe.schedule.hold = order.orders[number];
+    CaseRun turned;
+    Observed other;
+    ASSAY_TRY_VOID(RunOnce(probe, wants, turned, other));
+    run.steps += turned.steps;
+    if (!turned.report.order.held || turned.report.stop != Stop::kCompleted) continue;
+    std::vector<Finding> differences;
+    CompareSchedules(plain.outputs, other.outputs, order, nullptr, differences);
+    if (!differences.empty()) return ContestOf(order, number);
+  }
+  return nullptr;
 }
 
 Status Runner::TurnPairs(const Wants& wants, const Observed& observed, CaseRun& run) const {
@@ -104,7 +134,8 @@ Status Runner::TurnPairs(const Wants& wants, const Observed& observed, CaseRun& 
     if (!turned.report.order.held || !ended) continue;
     ++run.orders_tried;
     if (turned.report.findings.empty()) {
-      CompareSchedules(observed.outputs, other.outputs, order, run.nondeterminism);
+      CompareSchedules(observed.outputs, other.outputs, order,
+                       ContestOf(order, i * pairs.size() / tried), run.nondeterminism);
     } else {
       std::ranges::move(turned.report.findings, std::back_inserter(run.nondeterminism));
     }
@@ -124,7 +155,8 @@ Status Runner::BlameOldValues(const Wants& wants, const TensorMap& plain, CaseRu
   Compare(wants, observed, without);
   run.steps += without.steps;
   if (!plain.empty() && without.report.stop == Stop::kCompleted)
-    CompareSchedules(plain, observed.outputs, without.report.order, without.nondeterminism);
+    CompareSchedules(plain, observed.outputs, without.report.order, nullptr,
+                     without.nondeterminism);
   if (without.error || WentWrong(without)) return {};
   run.nondeterminism.clear();
   const std::vector<Finding>& old = run.report.stale_reads;

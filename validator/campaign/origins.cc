@@ -80,7 +80,7 @@ void ExplainNotFinite(const ErrorTrace& trace, Finding& finding) {
   finding.origin +=
       std::isfinite(trace.exact)
           ? fmt::format("; the same operations in FP64 give {:.9g}", trace.exact)
-          : "; the same operations in FP64 give none either: it is no matter of range";
+          : "; the same operations in FP64 give no finite number either: it is no matter of range";
 }
 
 void Explain(const ErrorTrace& trace, Finding& finding) {

@@ -20,6 +20,7 @@ constexpr std::size_t kMostTried = 400;
 constexpr std::size_t kMostPool = 4'000;   ///< Combinations of them.
 constexpr std::size_t kMostDistinct = 64;  ///< Decisions that differ somewhere.
 constexpr std::size_t kMostTooLarge = 4;
+constexpr std::size_t kMostPastLimits = 2;
 constexpr std::int64_t kSteps = 40;  ///< Steps away from a turn that are tried.
 /// What an outcome is worth that no case had, in pairs that no case had.
 constexpr int kWorthOfPlan = 200;
@@ -49,6 +50,7 @@ class Search {
     FillPool();
     PickShapes(reached);
     PickTooLarge(reached);
+    PickPastLimits(reached);
     PickValues(reached);
     return reached;
   }
@@ -234,18 +236,53 @@ class Search {
                            "reached");
   }
 
+  double PartCost(const ops::AxisValues& axes) const {
+    return request_.part_cost ? request_.part_cost(axes)
+                              : static_cast<double>(cases::TotalElements(instance_, axes));
+  }
+
+  /// The cheapest turn at which a number has outgrown its format, or null.
+  const ops::AxisValues* CheapestPast(std::size_t limit) const {
+    constexpr std::uint8_t kPast = 2;
+    const ops::AxisValues* cheapest = nullptr;
+    for (const ops::AxisValues& turn : turns_) {
+      if (CodeAt(decisions_, limit, turn) != kPast) continue;
+      if (cheapest == nullptr || PartCost(turn) < PartCost(*cheapest)) cheapest = &turn;
+    }
+    return cheapest;
+  }
+
+  /// The smallest turn at which a decision comes out so, or null.
+  const ops::AxisValues* SmallestWith(std::size_t decision, std::uint8_t code) const {
+    const ops::AxisValues* smallest = nullptr;
+    for (const ops::AxisValues& turn : turns_) {
+      if (CodeAt(decisions_, decision, turn) != code) continue;
+      if (smallest == nullptr ||
+          cases::TotalElements(instance_, turn) < cases::TotalElements(instance_, *smallest))
+        smallest = &turn;
+    }
+    return smallest;
+  }
+
+  void PickPastLimits(ReachedCases& reached) {
+    constexpr std::uint8_t kPast = 2;
+    for (std::size_t i = 0; i < distinct_.size(); ++i) {
+      if (!decisions_.IsLimit(distinct_[i]) || single_[i * 3 + kPast] ||
+          reached.past_limits.size() >= kMostPastLimits)
+        continue;
+      const ops::AxisValues* const cheapest = CheapestPast(distinct_[i]);
+      if (cheapest == nullptr) continue;
+      reached.past_limits.push_back(*cheapest);
+      if (const auto point = PointAt(*cheapest)) Mark(OutcomesAt(*point, distinct_));
+    }
+  }
+
   void PickTooLarge(ReachedCases& reached) {
     for (std::size_t i = 0; i < distinct_.size(); ++i) {
       if (!decisions_.IsOfPlan(distinct_[i])) continue;
       for (std::uint8_t code = 0; code < kUnknown; ++code) {
         if (single_[i * 3 + code] || reached.too_large.size() >= kMostTooLarge) continue;
-        const ops::AxisValues* cheapest = nullptr;
-        for (const ops::AxisValues& turn : turns_) {
-          if (CodeAt(decisions_, distinct_[i], turn) != code) continue;
-          if (cheapest == nullptr ||
-              cases::TotalElements(instance_, turn) < cases::TotalElements(instance_, *cheapest))
-            cheapest = &turn;
-        }
+        const ops::AxisValues* const cheapest = SmallestWith(distinct_[i], code);
         if (cheapest == nullptr ||
             std::ranges::find(reached.too_large, *cheapest) != reached.too_large.end())
           continue;

@@ -28,6 +28,8 @@ struct ReachRequest {
   std::set<std::uint32_t> half_reached;
   /// Steps that a case at a shape will take.
   std::function<double(const ops::AxisValues&)> cost;
+  /// Steps that what runs of a case beyond the budget will take: its ends, or all of it.
+  std::function<double(const ops::AxisValues&)> part_cost;
   std::int64_t max_elements = 1 << 18;
   double steps = 0;       ///< For all of them together,
   double pair_steps = 0;  ///< and for those that show pairs alone.
@@ -40,6 +42,8 @@ struct ReachedCases {
   std::vector<cases::Case> cases;
   /// Outcomes of the plan's decisions that only shapes beyond the budget have: for their ends.
   std::vector<ops::AxisValues> too_large;
+  /// Where numbers outgrow their formats, which nothing within the budget shows: the smallest shapes.
+  std::vector<ops::AxisValues> past_limits;
 };
 
 ReachedCases CasesThatReach(const ops::Instance& instance, const Decisions& decisions,

@@ -181,6 +181,55 @@ TEST(ReachTest, WhatIsTooLargeIsLeftToItsEnds) {
       reached.too_large, [](const ops::AxisValues& axes) { return axes.at("rows") > 1'000'000; }));
 }
 
+TEST(ReachTest, GoesPastExtentsThatAreTheSameAtAllShapes) {
+  const ReachedCases reached = Given("400", {}).Reach();
+  EXPECT_TRUE(Any(reached, [](const ops::AxisValues& axes) { return axes.at("rows") > 400; }));
+  EXPECT_TRUE(
+      Any(reached, [](const ops::AxisValues& axes) { return axes.at("rows") > 400 * 128; }));
+}
+
+/// `left` of 32 bits, widened to reach memory.
+facts::Decision Widened(Builder& builder, std::uint32_t left) {
+  facts::Decision decision = builder.Compare(left, std::int64_t{1} << 31);
+  decision.limit = true;
+  return decision;
+}
+
+TEST(ReachTest, NumbersOutgrowTheirFormats) {
+  Builder builder;
+  const auto rows = builder.Add(Op::kParameter, 1, {}, Type::kS32);
+  const auto columns = builder.Add(Op::kParameter, 2, {}, Type::kS32);
+  const auto product = builder.Add(Op::kMultiply, 0, {rows, columns}, Type::kS32);
+  const ReachedCases reached = Given("ceil_div(rows, 4)", {Widened(builder, product)}).Reach();
+  ASSERT_EQ(reached.past_limits.size(), 1u);
+  const ops::AxisValues& axes = reached.past_limits.front();
+  EXPECT_GT(axes.at("rows") * axes.at("columns"), std::int64_t{1} << 31);
+  // Along one axis alone nothing does.
+  Builder alone;
+  const auto parameter = alone.Add(Op::kParameter, 1, {}, Type::kS32);
+  EXPECT_TRUE(Given("ceil_div(rows, 4)", {Widened(alone, parameter)}).Reach().past_limits.empty());
+}
+
+TEST(ReachTest, NumbersOutgrowTheirFormatsInTheLastTurnOfALoop) {
+  // for (row = blockIdx.x; row < rows; row += gridDim.x) ... row * columns
+  const auto counter = [](Builder& builder) {
+    const auto block = builder.Add(Op::kSpecial, 8, {}, Type::kU32);
+    const auto blocks = builder.Add(Op::kSpecial, 12, {}, Type::kU32);
+    return builder.Add(Op::kCounter, 0, {block, blocks}, Type::kS32);
+  };
+  Builder loop;
+  const auto rows = loop.Add(Op::kParameter, 1, {}, Type::kS32);
+  const auto left = loop.Add(Op::kSubtract, 0, {counter(loop), rows}, Type::kS32);
+  Builder index;
+  const auto columns = index.Add(Op::kParameter, 2, {}, Type::kS32);
+  const auto product = index.Add(Op::kMultiply, 0, {counter(index), columns}, Type::kS32);
+  const ReachedCases reached =
+      Given("132", {loop.Compare(left, 0), Widened(index, product)}).Reach();
+  ASSERT_EQ(reached.past_limits.size(), 1u);
+  const ops::AxisValues& axes = reached.past_limits.front();
+  EXPECT_GT(axes.at("rows") * axes.at("columns"), std::int64_t{1} << 31);
+}
+
 TEST(ReachTest, WhatCasesHadIsNotTriedAgain) {
   const Given given("ceil_div(rows, 4)", {AxisPast(2, 100)});
   ReachRequest request;

@@ -42,6 +42,8 @@ struct Wants {
   std::uint64_t max_steps = 200'000'000;
   /// What the blocks of a slice are to take together; all run where they take little more.
   std::uint64_t slice_steps = 32'000'000;
+  /// What a part of a case may take, where that is more than parts may take otherwise.
+  std::uint64_t part_steps = 0;
   bool operator==(const Wants&) const = default;
 };
 
@@ -157,10 +159,15 @@ class Runner {
                           Observed& plain) const;
   /// The plain run again, with single pairs of accesses the other way round.
   Status TurnPairs(const Wants& wants, const Observed& observed, CaseRun& run) const;
+  /// Of the contests of a plain run, the first one that gives other outputs when a pair of its is run
+  /// the other way round; null where none does.
+  Result<const Finding*> GuiltyContest(cases::Probe probe, const Wants& wants,
+                                       const OrderReport& order, const Observed& plain,
+                                       CaseRun& run) const;
   /// Old values were read, and it went wrong: whether it does without them.
   Status BlameOldValues(const Wants& wants, const TensorMap& plain, CaseRun& run) const;
   /// Part of a huge case: see ends.cc.
-  Status RunEnds(const cases::Probe& probe, CaseRun& run) const;
+  Status RunEnds(const cases::Probe& probe, const Wants& wants, CaseRun& run) const;
   /// Some blocks of a case of any size: see slices.cc.
   Status RunSlice(const cases::Probe& probe, const Wants& wants, CaseRun& run) const;
 

@@ -85,6 +85,7 @@ bool IsTooLong(const Report& report) {
 
 Status Runner::RunSlice(const cases::Probe& probe, const Wants& wants, CaseRun& run) const {
   const ops::Instance& instance = *subject_.instance;
+  const std::uint64_t most_steps = std::max(kMostSliceSteps, wants.part_steps);
   if (instance.op.generator) {
     run.left_out = "inputs that a generator makes cannot be made in part";
     return {};
@@ -159,7 +160,7 @@ Status Runner::RunSlice(const cases::Probe& probe, const Wants& wants, CaseRun& 
   };
 
   // The last block alone, where grids can be cut; else everything.
-  ASSAY_TRY_VOID(run_with(1, kMostSliceSteps));
+  ASSAY_TRY_VOID(run_with(1, most_steps));
   if (IsTooLong(run.report)) {
     return leave_out(cut.empty() ? "blocks may depend on each other, and all take too long"
                                  : "one block takes too long");
@@ -176,7 +177,7 @@ Status Runner::RunSlice(const cases::Probe& probe, const Wants& wants, CaseRun& 
     // Nothing is left to guess where all can run for little more.
     if (all <= 4 * count && all * a_block <= 4 * wants.slice_steps) count = all;
     if (count > 1) {
-      ASSAY_TRY_VOID(run_with(count, 2 * kMostSliceSteps));
+      ASSAY_TRY_VOID(run_with(count, 2 * most_steps));
       if (IsTooLong(run.report)) return leave_out("some blocks take far longer than the last one");
     }
     whole = count >= all;

@@ -27,7 +27,9 @@ class TurnFinder {
   TurnFinder(const ops::Instance& instance, const Decisions& decisions)
       : instance_(instance), decisions_(decisions), axes_(VariablesOf(instance)) {
     for (std::size_t i = 0; i < decisions.size(); ++i) {
-      if (decisions.Input(i).empty()) shape_decisions_.push_back(i);
+      if (!decisions.Input(i).empty()) continue;
+      shape_decisions_.push_back(i);
+      if (!decisions.IsLimit(i)) ordinary_.push_back(i);
     }
   }
 
@@ -43,17 +45,35 @@ class TurnFinder {
     for (const ops::AxisValues& base : bases) {
       for (const ops::Axis* axis : axes_) {
         Walk(base, *axis);
-        Leap(base, *axis, shape_decisions_);
+        Leap(base, *axis, ordinary_);
       }
     }
     Equations(bases);
+    Limits(bases);
+  }
+
+  /// Where numbers outgrow their formats: along each axis, the others small, or one of them as long as
+  /// it gets.
+  void Limits(const std::vector<ops::AxisValues>& bases) {
+    std::vector<std::size_t> limits;
+    for (const std::size_t d : shape_decisions_) {
+      if (decisions_.IsLimit(d)) limits.push_back(d);
+    }
+    if (limits.empty() || bases.empty()) return;
+    most_ += kMostSecond;
+    for (const ops::Axis* axis : axes_) {
+      Leap(bases.back(), *axis, limits);
+      for (const ops::Axis* other : axes_) {
+        if (other != axis) Leap(Moved(bases.back(), *other, other->max), *axis, limits);
+      }
+    }
   }
 
   /// What hangs on several axes at once, where one of them is where something else turns.
   void Equations(const std::vector<ops::AxisValues>& bases) {
     if (bases.empty()) return;
     std::vector<std::size_t> equations;
-    for (const std::size_t d : shape_decisions_) {
+    for (const std::size_t d : ordinary_) {
       if (DependsOnTwo(d, bases.back())) equations.push_back(d);
     }
     if (equations.empty()) return;
@@ -91,7 +111,8 @@ class TurnFinder {
       if (!point) continue;
       bool fresh = false;
       for (const std::size_t d : shape_decisions_) {
-        if (value > axis.min + kShortWalk && !decisions_.IsPeriodic(d)) continue;
+        if (decisions_.IsLimit(d) || (value > axis.min + kShortWalk && !decisions_.IsPeriodic(d)))
+          continue;
         const std::uint8_t code = CodeOf(decisions_.Of(d, *point));
         fresh = fresh || !seen[d][code];
         seen[d][code] = true;
@@ -165,6 +186,7 @@ class TurnFinder {
   const Decisions& decisions_;
   std::vector<const ops::Axis*> axes_;
   std::vector<std::size_t> shape_decisions_;
+  std::vector<std::size_t> ordinary_;  ///< Those that are no limits.
   std::vector<ops::AxisValues> turns_;
   std::size_t most_ = kMostTurns;
   std::set<ops::AxisValues> seen_;

@@ -37,6 +37,14 @@ Task Campaign::SliceOf(ops::AxisValues axes, std::string purpose, std::uint64_t 
   return task;
 }
 
+Task Campaign::PartOf(ops::AxisValues axes, std::string purpose, std::uint64_t seed) const {
+  // Beyond, blocks that loop over everything are too many for a slice.
+  constexpr std::int64_t kMostSliced = std::int64_t{1} << 31;
+  return cases::TotalElements(trial_.instance, axes) < kMostSliced
+             ? SliceOf(std::move(axes), std::move(purpose), seed)
+             : EndsOf(std::move(axes), std::move(purpose), seed);
+}
+
 // Outcomes of the program's and the plan's decisions that no case had, alone and in pairs.
 std::vector<Task> Campaign::Reached() {
   const Decisions decisions(trial_.instance, trial_.plan, trial_.compiled);
@@ -44,6 +52,12 @@ std::vector<Task> Campaign::Reached() {
   for (const cases::Case& value : tried_) request.tried.push_back(value.axes);
   request.half_reached = coverage_.HalfReached();
   request.cost = [this](const ops::AxisValues& axes) { return StepsFor(axes); };
+  const bool whole = RunsWhole();
+  request.part_cost = [this, whole](const ops::AxisValues& axes) {
+    const auto blocks =
+        static_cast<double>(whole ? 1 : BlocksOf(trial_.instance, trial_.plan, axes));
+    return WholeStepsFor(axes) / std::max(blocks, 1.0);
+  };
   request.max_elements = 2 * trial_.effort.long_elements + (1 << 16);
   request.steps = static_cast<double>(trial_.effort.campaign_steps) / 12;
   // Pairs are many, and most kernels right in all of them.
@@ -52,17 +66,12 @@ std::vector<Task> Campaign::Reached() {
   request.values = trial_.effort.guided_cases / 8;
   request.seed = DeriveSeed(trial_.seed, "reached");
   ReachedCases reached = CasesThatReach(trial_.instance, decisions, request);
+  past_limits_ = std::move(reached.past_limits);
   std::vector<Task> planned;
   for (cases::Case& value : reached.cases) planned.push_back(TaskFor(std::move(value), "reached"));
   if (trial_.effort.huge_shapes == 0) return planned;
-  // Beyond, blocks that loop over everything are too many for a slice.
-  constexpr std::int64_t kMostSliced = std::int64_t{1} << 31;
-  for (ops::AxisValues& axes : reached.too_large) {
-    const std::uint64_t seed = request.seed + planned.size();
-    planned.push_back(cases::TotalElements(trial_.instance, axes) < kMostSliced
-                          ? SliceOf(std::move(axes), "reached", seed)
-                          : EndsOf(std::move(axes), "reached", seed));
-  }
+  for (ops::AxisValues& axes : reached.too_large)
+    planned.push_back(PartOf(std::move(axes), "reached", request.seed + planned.size()));
   return planned;
 }
 
@@ -205,15 +214,23 @@ std::vector<Task> Campaign::PastGrids() const {
   return planned;
 }
 
-// Shapes past limits of 32-bit numbers, of which only the ends are run: where an index wraps.
+// Shapes past limits of 32-bit numbers, of which only the ends are run: where an index wraps. First
+// those at which this program's own numbers outgrow their formats, at whatever cost: of right kernels
+// there are none.
 std::vector<Task> Campaign::Huge() {
   // A block that loops over millions of elements costs as much as all else.
   constexpr std::size_t kMostLoops = 4;
   std::vector<Task> planned;
   if (trial_.effort.huge_shapes > 0) planned = PastGrids();
-  const std::size_t most = planned.size() + trial_.effort.huge_shapes;
+  const std::size_t most = planned.size() + past_limits_.size() + trial_.effort.huge_shapes;
   const std::uint64_t seed = DeriveSeed(trial_.seed, "huge");
   std::size_t loops = 0;
+  for (const ops::AxisValues& axes : past_limits_) {
+    if (trial_.effort.huge_shapes == 0) break;
+    Task task = PartOf(axes, "huge", seed + planned.size());
+    task.wants.part_steps = kMostLimitSteps;
+    planned.push_back(std::move(task));
+  }
   for (const cases::ShapeChoice& shape : cases::HugeShapes(trial_.instance)) {
     if (planned.size() >= most) break;
     const std::int64_t elements = cases::TotalElements(trial_.instance, shape.axes);

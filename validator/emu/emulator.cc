@@ -155,8 +155,10 @@ Report RunOn(const Program& program, const Execution& execution,
 std::string SourceName(const std::string& mangled) {
   if (!mangled.starts_with("_Z")) return mangled;  // The demangler would read "x" as a type.
   int status = 0;
+  // Of an array that is split, the compiler numbers the parts: "_ZZ1kE5found_$_0".
+  const std::string whole = mangled.substr(0, mangled.find("_$_"));
   const std::unique_ptr<char, decltype(&std::free)> text(
-      abi::__cxa_demangle(mangled.c_str(), nullptr, nullptr, &status), &std::free);
+      abi::__cxa_demangle(whole.c_str(), nullptr, nullptr, &status), &std::free);
   if (status != 0 || text == nullptr) return mangled;
   // Drop the enclosing function: what follows the last "::" outside of brackets.
   const std::string_view full = text.get();

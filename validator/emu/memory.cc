@@ -61,8 +61,10 @@ std::string CauseOfOutside(const MemoryPlace& place) {
   if (place.index >= elements) {
     const std::int64_t past = place.index - elements;
     if (past < 32)
-      return fmt::format("{} element{} past the end: a guard for the tail is missing", past + 1,
-                         past == 0 ? "" : "s");
+      return fmt::format(
+          "{} element{} past the end: a guard for the tail is missing, or a length is too "
+          "large",
+          past + 1, past == 0 ? "" : "s");
   }
   return {};
 }

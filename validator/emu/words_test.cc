@@ -23,6 +23,19 @@ Report RunWords(const std::string& entry, std::uint32_t threads, std::int32_t n,
   return run.Run();
 }
 
+/// copy_in_order, which is right, with `from` replaced.
+Report RunEditedCopy(std::string_view from, std::string_view to) {
+  std::string ptx = TestRun::TestData("words.ptx");
+  for (std::size_t at = ptx.find(from); at != std::string::npos; at = ptx.find(from, at))
+    ptx.replace(at, from.size(), to);
+  TestRun run(ptx);
+  const auto x = run.Buffer("x", DType::kF32, std::vector<double>(512));
+  const auto y = run.Zeros("y", DType::kF32, 512);
+  run.AddLaunch("copy_in_order", {1, 1, 1}, {32, 1, 1},
+                {TestRun::Ptr(x), TestRun::Ptr(y), TestRun::Int(0)});
+  return run.Run();
+}
+
 Finding Only(const Report& report) {
   EXPECT_EQ(report.findings.size(), 1u) << Show(report);
   return report.findings.empty() ? Finding{} : report.findings.front();
@@ -102,9 +115,20 @@ TEST(MissingWait, ACopyThatNobodyWaitedForNeedsItsWait) {
 
 TEST(MissingWait, OneThatWasWaitedForNeedsABarrierBehind) {
   const Finding finding = Only(RunWords("copy_without_barrier", 32, 0));
-  EXPECT_THAT(finding.missing, HasSubstr("a barrier behind it, between the copy"));
+  EXPECT_THAT(finding.missing, HasSubstr("a barrier behind the wait at"));
   const Report right = RunWords("copy_in_order", 32, 0);
   EXPECT_TRUE(right.findings.empty()) << Show(right);
+}
+
+TEST(MissingWait, OneThatWaitsForTooLittleIsNamed) {
+  const Finding left = Only(RunEditedCopy("cp.async.wait_group 0;", "cp.async.wait_group 1;"));
+  EXPECT_THAT(left.missing, HasSubstr("leaves the last group out"));
+  EXPECT_THAT(left.missing, Not(HasSubstr("barrier")));
+  const Finding never = Only(RunEditedCopy("cp.async.commit_group;", ""));
+  EXPECT_THAT(never.missing, HasSubstr("no cp.async.commit_group between the copy"));
+  EXPECT_THAT(never.missing, Not(HasSubstr("barrier")));
+  const Report all = RunEditedCopy("cp.async.wait_group 0;", "cp.async.wait_all;");
+  EXPECT_TRUE(all.findings.empty()) << Show(all);
 }
 
 // --- indices

@@ -244,16 +244,20 @@ std::string LikelyCause(const ops::Instance& instance, const TensorMap& inputs,
           "bf16), which shrinks every term alike",
           Head(kNearScale), Factor(shape.scale));
     }
-    return fmt::format("{}, {}: a scale is missing, applied twice, or wrong", Head(kScale),
-                       Factor(shape.scale));
+    return fmt::format(
+        "{}, {}: a scale, or a sum that they are divided by, is missing, applied twice, or wrong",
+        Head(kScale), Factor(shape.scale));
   }
   if (shape.scale < -0.5 && shape.scale_rest < 0.1) return std::string(Head(kSign));
   if (std::string cause = CauseInNormalisation(instance, inputs, truth, got, shape); !cause.empty())
     return cause;
-  if (shape.truncated > kMost && groups.bias.MeanTowardZero() < -0.3) {
+  if (shape.truncated > kMost && groups.bias.MeanTowardZero() < 0) {
     return fmt::format("{} to the output's dtype instead of rounded to nearest", Head(kTruncated));
   }
-  if (shape.largest_ulps <= 2.01 && shape.beyond < 0.6 && Precision(truth.dtype) <= 11) {
+  // Rounding twice goes either way.
+  const bool one_way = shape.bad >= 6 && shape.shrunk > kMost;
+  if (shape.largest_ulps <= 2.01 && shape.beyond < 0.6 && Precision(truth.dtype) <= 11 &&
+      !one_way) {
     return fmt::format("{}, through an intermediate of {} or narrower", Head(kTwice),
                        Name(truth.dtype));
   }
@@ -273,13 +277,14 @@ std::string LikelyCause(const ops::Instance& instance, const TensorMap& inputs,
   if (roundoff > 4 * UnitRoundoff(contract.accumulate) &&
       roundoff < 24 * UnitRoundoff(DType::kBF16)) {
     // How wide the narrow part is shows only roughly, where the output's own dtype suggests none.
-    const std::string suspect = Precision(truth.dtype) <= 11 ? std::string(Name(truth.dtype))
-                                : roundoff > UnitRoundoff(DType::kBF16) / 3 ? "bf16"
-                                : roundoff > UnitRoundoff(DType::kF16) / 3
-                                    ? "f16 or TF32"
-                                    : "fewer bits (f16, or operands in TF32)";
+    const std::string suspect =
+        Precision(truth.dtype) <= 11                ? std::string(Name(truth.dtype))
+        : roundoff > UnitRoundoff(DType::kBF16) / 3 ? "bf16 (or truncated TF32)"
+        : roundoff > UnitRoundoff(DType::kF16) / 3  ? "f16 or TF32"
+                                                    : "fewer bits (f16, or operands in TF32)";
     return fmt::format(
-        "{} {} gives, not {}: an accumulator or an intermediate may be narrower than the contract",
+        "{} {} gives, not {}: an accumulator, an operand or an intermediate may be narrower than "
+        "the contract",
         Head(kNarrow), suspect, Name(contract.accumulate));
   }
   return {};

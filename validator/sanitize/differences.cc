@@ -57,8 +57,10 @@ std::string Describe(const Schedule& schedule) {
 }
 
 /// Lines and the missing order, from what the plain run noted: float sums in this buffer, then sums
-/// anywhere, then whoever saw who came first, those of this buffer before others.
-void Explain(const OrderReport& order, const std::string& buffer, Finding& finding) {
+/// anywhere, then whoever saw who came first: `guilty`, where that is known, or else those of this
+/// buffer before others.
+void Explain(const OrderReport& order, const std::string& buffer, const Finding* guilty,
+             Finding& finding) {
   const auto here = [&](const Finding& each) {
     return each.memory && each.memory->buffer == buffer;
   };
@@ -66,7 +68,8 @@ void Explain(const OrderReport& order, const std::string& buffer, Finding& findi
   for (const auto* facts : {&order.sums, &order.contests}) {
     if (why == nullptr && !facts->empty()) {
       const auto at = std::ranges::find_if(*facts, here);
-      why = at != facts->end() ? &*at : &facts->front();
+      const bool known = guilty != nullptr && facts == &order.contests;
+      why = known ? guilty : at != facts->end() ? &*at : &facts->front();
     }
   }
   if (why == nullptr) {
@@ -126,8 +129,8 @@ std::vector<Finding> Blame(const Report& report, const std::string& consequence)
   return findings;
 }
 
-std::vector<Finding> Differences(const ops::SanitizePlan& plan, const Run& plain,
-                                 const Run& other) {
+std::vector<Finding> Differences(const ops::SanitizePlan& plan, const Run& plain, const Run& other,
+                                 const Finding* guilty) {
   std::vector<Finding> findings;
   for (std::size_t i = 0; i < plan.buffers.size(); ++i) {
     const ops::SanitizeBuffer& buffer = plan.buffers[i];
@@ -143,7 +146,7 @@ std::vector<Finding> Differences(const ops::SanitizePlan& plan, const Run& plain
                     index, ValueAt(buffer, plain.buffers[i], index), Describe(plain.schedule),
                     ValueAt(buffer, other.buffers[i], index), Describe(other.schedule));
     finding.memory = PlaceOf(buffer, index);
-    Explain(plain.report.order, buffer.name, finding);
+    Explain(plain.report.order, buffer.name, guilty, finding);
     findings.push_back(std::move(finding));
   }
   return findings;

@@ -34,8 +34,10 @@ Result<Run> RunOnce(const ops::SanitizePlan& plan, const Execution& execution,
 
 /// Outputs that were not written as a whole.
 std::vector<Finding> Unwritten(const ops::SanitizePlan& plan, const Report& report);
-/// The buffers that differ between two completed runs, one finding each.
-std::vector<Finding> Differences(const ops::SanitizePlan& plan, const Run& plain, const Run& other);
+/// The buffers that differ between two completed runs, one finding each. `guilty`: the contest of the
+/// plain run whose turn makes the difference; null: nobody knows.
+std::vector<Finding> Differences(const ops::SanitizePlan& plan, const Run& plain, const Run& other,
+                                 const Finding* guilty = nullptr);
 
 /// Float sums in results that have other bits in another order of their terms, which no run happened
 /// to show.

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "validator/execution/contests.h"
 #include "validator/findings/old_values.h"
 #include "validator/sanitize/parts.h"
 
@@ -100,7 +101,9 @@ class Exploration {
       ASSAY_TRY(const Run run, RunOnce(job_.plan, execution_, engine_));
       if (run.report.order.held) ++outcome.orders_tried;
       ASSAY_TRY_VOID(Note(run, outcome.findings));
-      if (run.report.stop == Stop::kCompleted) differences_ = Differences(job_.plan, plain, run);
+      if (run.report.stop == Stop::kCompleted)
+        differences_ = Differences(job_.plan, plain, run,
+                                   ContestOf(plain.report.order, i * pairs.size() / tried));
     }
     return {};
   }
@@ -109,6 +112,10 @@ class Exploration {
   /// makes the difference.
   Result<std::vector<Finding>> Compare(const Run& plain, const Run& run) {
     std::vector<Finding> differences = Differences(job_.plan, plain, run);
+    if (!differences.empty() && run.report.stale_reads.empty()) {
+      ASSAY_TRY(std::vector<Finding> blamed, BlamePair(plain));
+      if (!blamed.empty()) return blamed;
+    }
     if (differences.empty() || run.report.stale_reads.empty()) return differences;
     execution_.schedule.stale = 0;
     ASSAY_TRY(const Run fresh, RunOnce(job_.plan, execution_, engine_));
@@ -118,6 +125,26 @@ class Exploration {
       if (!others.empty()) return others;
     }
     return Blame(run.report, differences.front().message);
+  }
+
+  /// The differences that a single pair of accesses makes when it is run the other way round: of whole
+  /// schedules nobody can say which of the pairs it was.
+  Result<std::vector<Finding>> BlamePair(const Run& plain) {
+    const OrderReport& order = plain.report.order;
+    std::vector<Finding> blamed;
+    if (!order.sums.empty() || order.contests.size() < 2) return blamed;
+    const Schedule before = execution_.schedule;
+    std::size_t tried = 0;
+    for (const std::size_t number : OrdersToBlame(order)) {
+      if (tried++ == kOrdersTried || !blamed.empty()) break;
+      execution_.schedule = plain.schedule;
+      execution_.schedule.hold = order.orders[number];
+      ASSAY_TRY(const Run run, RunOnce(job_.plan, execution_, engine_));
+      if (run.report.stop == Stop::kCompleted)
+        blamed = Differences(job_.plan, plain, run, ContestOf(order, number));
+    }
+    execution_.schedule = before;
+    return blamed;
   }
 
   Status Note(const Run& run, std::vector<Finding>& findings) {

@@ -65,14 +65,45 @@ bool InLoop(const Device& device, std::uint32_t pc) {
   return false;
 }
 
-bool WaitsForCopies(const Device& device, std::uint32_t pc) {
-  const FunctionCode& code = device.program.functions[device.program.function_of[pc]];
-  for (std::uint32_t at = code.first_pc; at + 1 < code.end_pc; ++at) {
-    const ptx::Opcode opcode = device.program.InstructionAt(at).opcode;
-    if (opcode == ptx::Opcode::kCpAsyncWaitAll || opcode == ptx::Opcode::kCpAsyncWaitGroup)
-      return true;
+/// What stands between a copy and its use, in the order of the code. A use that stands before its
+/// copy is the next round's.
+struct WaitsBetween {
+  std::uint32_t wait_pc = 0;  ///< The one that waits for most; 0: there is none.
+  std::uint64_t left = 0;     ///< Groups that it leaves out.
+  bool committed = true;      ///< It waits for all copies, or the copy was committed before it.
+  bool barrier = false;       ///< Behind it; where there is none, anywhere.
+
+  bool ShowToAll() const { return wait_pc != 0 && committed && left == 0 && barrier; }
+};
+
+WaitsBetween WaitsOn(const Device& device, const Race& race) {
+  const Program::Impl& program = device.program;
+  const std::uint32_t function = program.function_of[race.earlier.pc];
+  WaitsBetween found;
+  if (function != program.function_of[race.later.pc]) return found;
+  bool committed = false;
+  const auto walk = [&](std::uint32_t pc, std::uint32_t end) {
+    for (; pc < end; ++pc) {
+      const ptx::Instruction& in = program.InstructionAt(pc);
+      if (program.code[pc].rules.effect == ptx::Effect::kBlock) found.barrier = true;
+      if (in.opcode == ptx::Opcode::kCpAsyncCommitGroup) committed = true;
+      const bool all = in.opcode == ptx::Opcode::kCpAsyncWaitAll;
+      if (!all && in.opcode != ptx::Opcode::kCpAsyncWaitGroup) continue;
+      const std::uint64_t left = all || in.operands.empty() ? 0 : in.operands[0].bits;
+      const bool covers = all || committed;
+      const bool better = covers == found.committed ? left < found.left : covers;
+      if (found.wait_pc != 0 && !better) continue;
+      found = {.wait_pc = pc, .left = left, .committed = covers, .barrier = false};
+    }
+  };
+  const FunctionCode& code = program.functions[function];
+  if (race.earlier.pc < race.later.pc) {
+    walk(race.earlier.pc + 1, race.later.pc);
+  } else {
+    walk(race.earlier.pc + 1, code.end_pc - 1);
+    walk(code.first_pc, race.later.pc);
   }
-  return false;
+  return found;
 }
 
 RaceReach ReachOf(const Race& race) {
@@ -96,14 +127,38 @@ std::string MissingWait(const Device& device, const Race& race, std::string_view
   }
   const std::string wait =
       fmt::format("no cp.async.wait_group (or wait_all) between the copy of {} and {}", copy, use);
-  if (race.same_warp && race.earlier.lane == race.later.lane) return wait;
-  if (!WaitsForCopies(device, race.earlier.pc))
-    return wait + ", and no barrier behind it for other threads";
+  const bool own = race.same_warp && race.earlier.lane == race.later.lane;
+  const WaitsBetween waits = WaitsOn(device, race);
+  if (waits.wait_pc == 0) {
+    if (own) return wait;
+    return wait + (waits.barrier ? ", before the barrier that other threads pass"
+                                 : ", and no barrier behind it for other threads");
+  }
+  const std::string place = LineOf(device, waits.wait_pc);
+  if (!waits.committed) {
+    return fmt::format(
+        "no cp.async.commit_group between the copy of {} and the wait at {}: it waits for groups "
+        "that are committed",
+        copy, place);
+  }
+  const std::string overtakes = fmt::format(
+      "no barrier between {} and the copy of {} that comes after it, which overwrites what other "
+      "threads still read",
+      use, copy);
+  if (waits.ShowToAll() && !own) return overtakes;
+  if (waits.left > 0 && (own || waits.barrier)) {
+    return fmt::format(
+        "the wait at {} leaves the last {} out, and the copy of {} is among them: wait for more "
+        "(cp.async.wait_group 0 waits for all){}",
+        place, waits.left == 1 ? "group" : fmt::format("{} groups", waits.left), copy,
+        own || !InLoop(device, race.earlier.pc) ? std::string()
+                                                : "; or, if it is a later round's: " + overtakes);
+  }
+  if (own) return fmt::format("{} on every way: the one at {} was not passed", wait, place);
   return fmt::format(
-      "a wait, or a barrier behind it, between the copy of {} and {}: cp.async.wait_group shows "
-      "the "
-      "data to the thread that waits, a barrier after it to the others",
-      copy, use);
+      "a barrier behind the wait at {}, between the copy of {} and {}: cp.async.wait_group shows "
+      "the data to the thread that waits, a barrier after it to the others{}",
+      place, copy, use, waits.left == 0 ? std::string() : " (and it leaves the last groups out)");
 }
 
 /// Of two writes by one statement: no order makes both right.
@@ -173,6 +228,10 @@ std::string MissingEdge(const Device& device, const Race& race, RaceReach reach,
     // The two are separated in one direction: what is open is the way round, through the loop.
     return fmt::format("no {} between {} and the next round's {}", what, LineOf(device, high),
                        LineOf(device, low));
+  }
+  if (from == to) {
+    return fmt::format("no {} between the accesses of {}: its rounds, or its reads and its writes",
+                       what, from);
   }
   return fmt::format("no {} between {} and {}", what, LineOf(device, low), LineOf(device, high));
 }

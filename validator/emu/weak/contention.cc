@@ -8,6 +8,7 @@
 #include <numeric>
 
 #include "validator/emu/site.h"
+#include "validator/execution/contests.h"
 
 namespace assay::emu {
 namespace {
@@ -200,6 +201,7 @@ void Contention::OnStrong(const WarpAccess& access, std::uint32_t number,
         if (Contest* const contest = ContestOf(access.pc, last.pc)) {
           const std::uint32_t warps = engine_.launch.warps;
           if (++contest->pairs == 1) {
+            contest->looks = !writes;
             Finding& finding = contest->finding;
             finding.kind = FindingKind::kNondeterministic;
             const auto side = [&](std::uint32_t pc, WarpNumber warp, int who) {
@@ -225,13 +227,13 @@ void Contention::OnStrong(const WarpAccess& access, std::uint32_t number,
                                           LineOf(engine_, access.pc));
           }
           // The later pairs of a site are like the first ones.
-          if (contest->kept < kMostOrders / 8 && orders_.size() < kMostOrders) {
-            ++contest->kept;
-            orders_.push_back({.launch = engine_.launch.number,
-                               .first_warp = last.warp,
-                               .first_access = last.number,
-                               .second_warp = access.warp,
-                               .second_access = number});
+          if (contest->orders.size() < kMostOrders / 8 && orders_ < kMostOrders) {
+            ++orders_;
+            contest->orders.push_back({.launch = engine_.launch.number,
+                                       .first_warp = last.warp,
+                                       .first_access = last.number,
+                                       .second_warp = access.warp,
+                                       .second_access = number});
           }
         }
       }
@@ -250,10 +252,13 @@ void Contention::Report(assay::Report& report) const {
   for (const Contest& contest : contests_) {
     report.order.contests.push_back(contest.finding);
     report.order.contests.back().statistics = {
-        {.name = "pairs", .value = static_cast<double>(contest.pairs)}};
+        {.name = kContestPairs, .value = static_cast<double>(contest.pairs)},
+        {.name = kContestOrders, .value = static_cast<double>(contest.orders.size())},
+        {.name = kContestLooks, .value = contest.looks ? 1.0 : 0.0}};
+    report.order.orders.insert(report.order.orders.end(), contest.orders.begin(),
+                               contest.orders.end());
   }
   report.order.pairs = pairs_;
-  report.order.orders = orders_;
 }
 
 }  // namespace assay::emu

@@ -85,8 +85,9 @@ class Contention {
     std::uint32_t pc = 0;
     std::uint32_t other_pc = 0;
     std::uint64_t pairs = 0;
+    bool looks = false;  ///< The later access only reads.
     Finding finding;
-    std::uint32_t kept = 0;
+    std::vector<OrderPair> orders;
   };
 
   /// Makes of a place's bytes what an addition makes of them.
@@ -108,7 +109,7 @@ class Contention {
   std::vector<Finding> inexact_;
   std::vector<Contest> contests_;
   std::uint64_t pairs_ = 0;
-  std::vector<OrderPair> orders_;
+  std::size_t orders_ = 0;  ///< Of all contests.
 };
 
 }  // namespace assay::emu

@@ -1,20 +1,10 @@
-// Facts::decisions: what a program compares, as computed from parameters, special registers and
-// loaded elements.
-//
-// From each comparison the definitions that reach its operands are followed backwards. Where
-// several reach, the value is either counted up in a loop (one of them adds to it) or depends on the
-// way taken (the first two ways are kept). What comes from elsewhere (shared memory, other lanes,
-// calls) is given up, and so is what takes too many steps.
+// Facts::decisions: what a program compares, and where its numbers outgrow their formats, as computed
+// from parameters, special registers and loaded elements (slice.h).
 #include <algorithm>
-#include <array>
-#include <bit>
-#include <map>
-#include <optional>
 #include <set>
 #include <tuple>
 
-#include "validator/ptx/facts/compute_impl.h"
-#include "validator/ptx/facts/flow.h"
+#include "validator/ptx/facts/slice.h"
 #include "validator/ptx/isa.h"
 
 namespace assay::facts {
@@ -29,474 +19,7 @@ using Op = Node::Op;
 using Type = Node::Type;
 
 constexpr std::size_t kMostDecisions = 96;
-constexpr std::size_t kMostNodes = 64;
-/// Instructions looked at for one module, in search of definitions.
-constexpr std::uint64_t kMostWork = 4'000'000;
-
-std::optional<Type> TypeOf(ptx::Type type) {
-  using P = ptx::Type;
-  switch (type) {
-    case P::kU8:
-    case P::kB8:
-    case P::kU16:
-    case P::kB16:
-      return Type::kU16;
-    case P::kS8:
-    case P::kS16:
-      return Type::kS16;
-    case P::kU32:
-    case P::kB32:
-      return Type::kU32;
-    case P::kS32:
-      return Type::kS32;
-    case P::kU64:
-    case P::kB64:
-      return Type::kU64;
-    case P::kS64:
-      return Type::kS64;
-    case P::kF16:
-    case P::kBF16:
-    case P::kF32:
-    case P::kF64:
-      return Type::kReal;
-    case P::kPred:
-      return Type::kBool;
-    default:
-      return std::nullopt;
-  }
-}
-
-/// Twice as wide, for mul.wide and mad.wide.
-Type Wider(Type type) {
-  switch (type) {
-    case Type::kU16:
-      return Type::kU32;
-    case Type::kS16:
-      return Type::kS32;
-    case Type::kU32:
-      return Type::kU64;
-    case Type::kS32:
-      return Type::kS64;
-    default:
-      return type;
-  }
-}
-
-std::optional<Op> OpOf(const Instruction& in) {
-  switch (in.opcode) {
-    case Opcode::kAdd:
-      return Op::kAdd;
-    case Opcode::kSub:
-      return Op::kSubtract;
-    case Opcode::kMul:
-      return in.Has(ptx::Mod::kHi) ? Op::kMultiplyHigh : Op::kMultiply;
-    case Opcode::kDiv:
-      return Op::kDivide;
-    case Opcode::kRem:
-      return Op::kRemainder;
-    case Opcode::kAnd:
-      return Op::kAnd;
-    case Opcode::kOr:
-      return Op::kOr;
-    case Opcode::kXor:
-      return Op::kXor;
-    case Opcode::kNot:
-      return Op::kNot;
-    case Opcode::kNeg:
-      return Op::kNegate;
-    case Opcode::kAbs:
-      return Op::kAbsolute;
-    case Opcode::kShl:
-      return Op::kShiftLeft;
-    case Opcode::kShr:
-      return Op::kShiftRight;
-    case Opcode::kMin:
-      return Op::kMin;
-    case Opcode::kMax:
-      return Op::kMax;
-    default:
-      return std::nullopt;
-  }
-}
-
-struct Comparison {
-  ptx::Mod mod;
-  Op op;
-};
-constexpr Comparison kComparisons[] = {
-    {ptx::Mod::kEq, Op::kEqual},    {ptx::Mod::kNe, Op::kNotEqual},
-    {ptx::Mod::kLt, Op::kLess},     {ptx::Mod::kLe, Op::kLessEqual},
-    {ptx::Mod::kGt, Op::kGreater},  {ptx::Mod::kGe, Op::kGreaterEqual},
-    {ptx::Mod::kEqu, Op::kEqual},   {ptx::Mod::kNeu, Op::kNotEqual},
-    {ptx::Mod::kLtu, Op::kLess},    {ptx::Mod::kLeu, Op::kLessEqual},
-    {ptx::Mod::kGtu, Op::kGreater}, {ptx::Mod::kGeu, Op::kGreaterEqual},
-    {ptx::Mod::kLo, Op::kLess},     {ptx::Mod::kLs, Op::kLessEqual},
-    {ptx::Mod::kHi, Op::kGreater},  {ptx::Mod::kHs, Op::kGreaterEqual},
-};
-std::optional<Op> ComparisonOf(const Instruction& in) {
-  for (const Comparison& row : kComparisons) {
-    if (in.Has(row.mod)) return row.op;
-  }
-  return std::nullopt;
-}
-
-/// The flow of one entry, looked at from its ends.
-class Flow {
- public:
-  explicit Flow(const ptx::Function& function)
-      : function_(function), before_(function.body.size()), defines_(function.registers.size()) {
-    const auto successors = ControlFlow(function);
-    for (std::uint32_t i = 0; i < successors.size(); ++i) {
-      for (const std::uint32_t next : successors[i]) before_[next].push_back(i);
-    }
-    for (std::uint32_t i = 0; i < function.body.size(); ++i) {
-      const Instruction& in = function.body[i];
-      const auto rules = ptx::AssignRules(ptx::FormOf(in), in);
-      for (std::size_t o = 0; o < in.operands.size(); ++o) {
-        const bool written =
-            in.opcode == Opcode::kCall ? o == 0 : o < rules.size() && rules[o].written;
-        if (written) Define(in.operands[o], i);
-      }
-    }
-  }
-
-  /// The definitions of `reg` that reach instruction `at`; empty where that takes too long.
-  std::vector<std::uint32_t> Reaching(ptx::RegisterIndex reg, std::uint32_t at,
-                                      std::uint64_t& work) const {
-    const std::vector<std::uint32_t>& all = defines_[reg];
-    if (all.size() <= 1) return all;
-    std::vector<bool> seen(before_.size(), false);
-    std::vector<std::uint32_t> open = before_[at];
-    std::vector<std::uint32_t> found;
-    while (!open.empty()) {
-      const std::uint32_t node = open.back();
-      open.pop_back();
-      if (seen[node]) continue;
-      seen[node] = true;
-      if (++work > kMostWork) return {};
-      const bool defines = std::ranges::binary_search(all, node);
-      if (defines) found.push_back(node);
-      if (!defines || function_.body[node].guard.present)
-        open.insert(open.end(), before_[node].begin(), before_[node].end());
-    }
-    std::ranges::sort(found);
-    return found;
-  }
-
- private:
-  void Define(const Operand& operand, std::uint32_t at) {
-    if (operand.kind == Operand::Kind::kRegister &&
-        (defines_[operand.reg].empty() || defines_[operand.reg].back() != at))
-      defines_[operand.reg].push_back(at);
-    for (const Operand& element : operand.elements) Define(element, at);
-  }
-
-  const ptx::Function& function_;
-  std::vector<std::vector<std::uint32_t>> before_;
-  std::vector<std::vector<std::uint32_t>> defines_;
-};
-
-/// Builds the nodes of one decision.
-class Slice {
- public:
-  Slice(const ptx::Module& module, std::uint32_t function, const Flow& flow, const Origins& origins,
-        std::uint64_t& work)
-      : module_(module),
-        function_(module.functions[function]),
-        number_(function),
-        flow_(flow),
-        origins_(origins),
-        work_(work) {}
-
-  using Number = std::optional<std::uint32_t>;
-
-  /// What `operand`, read as `type` by instruction `at`, is computed from.
-  Number Of(const Operand& operand, Type type, std::uint32_t at) {
-    switch (operand.kind) {
-      case Operand::Kind::kRegister: {
-        const Number value = Register(operand.reg, at);
-        if (!value || !operand.negated) return value;
-        return Add({Op::kNot, Type::kBool, 0, {*value}});
-      }
-      case Operand::Kind::kImmediate:
-        return Immediate(operand, type);
-      case Operand::Kind::kSpecial:
-        return Special(operand);
-      default:
-        return std::nullopt;
-    }
-  }
-
-  Number Constant(std::int64_t value, Type type) { return Add({Op::kConstant, type, value, {}}); }
-  Number Compute(Op op, Type type, std::vector<std::uint32_t> of) {
-    return Add({op, type, 0, std::move(of)});
-  }
-
-  /// The nodes that `left` and `right` need, in order.
-  void Finish(std::uint32_t left, std::uint32_t right, Decision& decision) const {
-    std::vector<bool> wanted(nodes_.size(), false);
-    wanted[left] = wanted[right] = true;
-    for (std::size_t i = nodes_.size(); i-- > 0;) {
-      for (const std::uint32_t of : nodes_[i].of) wanted[of] = wanted[of] || wanted[i];
-    }
-    std::vector<std::uint32_t> moved(nodes_.size(), 0);
-    for (std::size_t i = 0; i < nodes_.size(); ++i) {
-      if (!wanted[i]) continue;
-      moved[i] = static_cast<std::uint32_t>(decision.nodes.size());
-      Node node = nodes_[i];
-      for (std::uint32_t& of : node.of) of = moved[of];
-      decision.nodes.push_back(std::move(node));
-    }
-    decision.left = moved[left];
-    decision.right = moved[right];
-  }
-
- private:
-  /// A value that several definitions reach, while they are followed.
-  struct Meeting {
-    std::vector<std::uint32_t> definitions;
-    std::uint32_t mark = 0;
-  };
-
-  Number Add(Node node) {
-    if (nodes_.size() >= kMostNodes) return std::nullopt;
-    const auto [known, fresh] =
-        numbers_.try_emplace(node, static_cast<std::uint32_t>(nodes_.size()));
-    if (fresh) nodes_.push_back(std::move(node));
-    return known->second;
-  }
-
-  Number Immediate(const Operand& operand, Type type) {
-    if (operand.immediate_type == ptx::Type::kNone) {
-      if (type != Type::kReal) return Constant(static_cast<std::int64_t>(operand.bits), type);
-      return std::nullopt;
-    }
-    const double real =
-        operand.immediate_type == ptx::Type::kF32
-            ? static_cast<double>(std::bit_cast<float>(static_cast<std::uint32_t>(operand.bits)))
-            : std::bit_cast<double>(operand.bits);
-    return Constant(std::bit_cast<std::int64_t>(real), Type::kReal);
-  }
-
-  Number Special(const Operand& operand) {
-    using S = ptx::SpecialRegister;
-    constexpr std::array kKnown = {S::kTid, S::kNtid, S::kCtaid, S::kNctaid};
-    if (operand.special == S::kLaneid) return Add({Op::kSpecial, Type::kU32, 16, {}});
-    const auto found = std::ranges::find(kKnown, operand.special);
-    if (found == kKnown.end() || operand.component > 2) return std::nullopt;
-    return Add({Op::kSpecial, Type::kU32, (found - kKnown.begin()) * 4 + operand.component, {}});
-  }
-
-  Number Register(ptx::RegisterIndex reg, std::uint32_t at) {
-    const std::vector<std::uint32_t> definitions = flow_.Reaching(reg, at, work_);
-    if (definitions.empty() || depth_ > kMostNodes) return std::nullopt;
-    const auto key = std::pair(reg, definitions);
-    if (const auto known = known_.find(key); known != known_.end()) return known->second;
-    ++depth_;
-    const Number value = definitions.size() == 1 && !function_.body[definitions[0]].guard.present
-                             ? Result(reg, definitions[0])
-                             : Met(reg, definitions);
-    --depth_;
-    // Within a meeting a value may hang on its mark.
-    if (meetings_.empty()) known_[key] = value;
-    return value;
-  }
-
-  Number Met(ptx::RegisterIndex reg, const std::vector<std::uint32_t>& definitions) {
-    const auto key = std::pair(reg, definitions);
-    if (const auto open = meetings_.find(key); open != meetings_.end()) return open->second;
-    if (definitions.size() > 6) return std::nullopt;
-    // A mark that nothing else is equal to, and that no finished value contains.
-    const Number mark = Add({Op::kSpecial, Type::kU32, 1'000 + next_mark_++, {}});
-    if (!mark) return std::nullopt;
-    meetings_[key] = *mark;
-    std::vector<std::uint32_t> ways;
-    Number step;
-    Op direction = Op::kAdd;
-    Type type = Type::kS64;
-    for (const std::uint32_t definition : definitions) {
-      const Number way = Result(reg, definition);
-      if (!way || *way == *mark) continue;
-      const Node& node = nodes_[*way];
-      const bool counts = (node.op == Op::kAdd || node.op == Op::kSubtract) &&
-                          node.of[0] == *mark && !Contains(node.of[1], *mark);
-      const bool counts_too =
-          node.op == Op::kAdd && node.of[1] == *mark && !Contains(node.of[0], *mark);
-      if (counts || counts_too) {
-        step = node.of[counts ? 1 : 0];
-        direction = node.op;
-        type = node.type;
-      } else if (!Contains(*way, *mark)) {
-        ways.push_back(*way);
-      }
-    }
-    meetings_.erase(key);
-    if (ways.empty()) return std::nullopt;
-    Number value = ways[0];
-    const auto other =
-        std::ranges::find_if(ways, [&](std::uint32_t way) { return way != ways[0]; });
-    if (other != ways.end()) value = Add({Op::kChoice, nodes_[*other].type, 0, {ways[0], *other}});
-    if (!value || !step) return value;
-    if (direction == Op::kSubtract) step = Add({Op::kNegate, type, 0, {*step}});
-    if (!step) return std::nullopt;
-    return Add({Op::kCounter, type, 0, {*value, *step}});
-  }
-
-  bool Contains(std::uint32_t node, std::uint32_t part) const {
-    std::vector<bool> in(node + 1, false);
-    for (std::uint32_t i = part; i <= node; ++i) {
-      in[i] =
-          i == part || std::ranges::any_of(nodes_[i].of, [&](std::uint32_t of) { return in[of]; });
-    }
-    return part <= node && in[node];
-  }
-
-  /// The value that instruction `at` gives to `reg`.
-  Number Result(ptx::RegisterIndex reg, std::uint32_t at) {
-    const Instruction& in = function_.body[at];
-    if (in.operands.empty() || in.operands[0].kind != Operand::Kind::kRegister ||
-        in.operands[0].reg != reg)
-      return in.opcode == Opcode::kLd ? Loaded(in, at) : std::nullopt;
-    const std::optional<Type> type = TypeOf(in.type());
-    if (!type) return std::nullopt;
-    switch (in.opcode) {
-      case Opcode::kLd:
-        return Loaded(in, at);
-      case Opcode::kMov:
-        return Moved(in, *type, at);
-      case Opcode::kCvta:
-        return Of(in.operands[1], *type, at);
-      case Opcode::kCvt:
-        return Converted(in, *type, at);
-      case Opcode::kSelp: {
-        const Number first = Of(in.operands[1], *type, at);
-        const Number second = Of(in.operands[2], *type, at);
-        const Number which = Of(in.operands[3], Type::kBool, at);
-        if (!first || !second || !which) return std::nullopt;
-        return Compute(Op::kSelect, *type, {*which, *first, *second});
-      }
-      case Opcode::kSetp:
-        return Compared(in, at);
-      case Opcode::kMad:
-      case Opcode::kFma:
-        return Fused(in, *type, at);
-      default:
-        return Computed(in, *type, at);
-    }
-  }
-
-  Number Computed(const Instruction& in, Type type, std::uint32_t at) {
-    const std::optional<Op> op = OpOf(in);
-    if (!op) return std::nullopt;
-    const bool shift = *op == Op::kShiftLeft || *op == Op::kShiftRight;
-    std::vector<std::uint32_t> of;
-    for (std::size_t i = 1; i < in.operands.size() && i < 3; ++i) {
-      const Number value = Of(in.operands[i], shift && i == 2 ? Type::kU32 : type, at);
-      if (!value) return std::nullopt;
-      of.push_back(*value);
-    }
-    const bool unary = *op == Op::kNot || *op == Op::kNegate || *op == Op::kAbsolute;
-    if (of.size() != (unary ? 1u : 2u)) return std::nullopt;
-    if (in.Has(ptx::Mod::kWide)) return Wide(of[0], of[1], type);
-    return Compute(*op, type, std::move(of));
-  }
-
-  Number Wide(std::uint32_t left, std::uint32_t right, Type type) {
-    const Number a = Compute(Op::kConvert, type, {left});
-    const Number b = Compute(Op::kConvert, type, {right});
-    if (!a || !b) return std::nullopt;
-    return Compute(Op::kMultiply, Wider(type), {*a, *b});
-  }
-
-  Number Fused(const Instruction& in, Type type, std::uint32_t at) {
-    if (in.operands.size() < 4 || in.Has(ptx::Mod::kHi)) return std::nullopt;
-    const Type sum = in.Has(ptx::Mod::kWide) ? Wider(type) : type;
-    const Number a = Of(in.operands[1], type, at);
-    const Number b = Of(in.operands[2], type, at);
-    const Number c = Of(in.operands[3], sum, at);
-    if (!a || !b || !c) return std::nullopt;
-    const Number product =
-        sum != type ? Wide(*a, *b, type) : Compute(Op::kMultiply, type, {*a, *b});
-    if (!product) return std::nullopt;
-    return Compute(Op::kAdd, sum, {*product, *c});
-  }
-
-  Number Compared(const Instruction& in, std::uint32_t at) {
-    const std::optional<Op> op = ComparisonOf(in);
-    const std::optional<Type> type = TypeOf(in.type(in.types.size() - 1));
-    if (!op || !type) return std::nullopt;
-    const std::size_t first = in.operands[1].paired ? 2 : 1;
-    if (in.operands.size() != first + 2) return std::nullopt;
-    const Number a = Of(in.operands[first], *type, at);
-    const Number b = Of(in.operands[first + 1], *type, at);
-    if (!a || !b) return std::nullopt;
-    const Number left = Compute(Op::kConvert, *type, {*a});
-    const Number right = Compute(Op::kConvert, *type, {*b});
-    if (!left || !right) return std::nullopt;
-    return Compute(*op, Type::kBool, {*left, *right});
-  }
-
-  /// Moves between registers of numbers and of bits keep what was loaded a number.
-  Number Moved(const Instruction& in, Type type, std::uint32_t at) {
-    const Number value = Of(in.operands[1], type, at);
-    if (!value || nodes_[*value].op == Op::kMemory) return value;
-    const bool real = nodes_[*value].type == Type::kReal;
-    return real == (type == Type::kReal) || nodes_[*value].op == Op::kConstant ? value
-                                                                               : std::nullopt;
-  }
-
-  Number Converted(const Instruction& in, Type to, std::uint32_t at) {
-    const std::optional<Type> from = TypeOf(in.type(1));
-    if (!from) return std::nullopt;
-    const Number value = Of(in.operands[1], *from, at);
-    if (!value || nodes_[*value].op == Op::kMemory) return value;
-    const Number read = *from == Type::kReal ? value : Compute(Op::kConvert, *from, {*value});
-    return read ? Compute(Op::kConvert, to, {*read}) : std::nullopt;
-  }
-
-  Number Loaded(const Instruction& in, std::uint32_t) {
-    const Operand& address = in.operands[1];
-    if (in.space == ptx::Space::kParam || in.space == ptx::Space::kParamEntry) {
-      const std::optional<Type> type = TypeOf(in.type());
-      if (!type || !address.has_symbol || address.has_base_register || in.vector_width != 1 ||
-          address.symbol.scope != ptx::SymbolRef::Scope::kFunction || address.offset != 0)
-        return std::nullopt;
-      const ptx::Variable& variable = function_.variables[address.symbol.index];
-      const auto parameter =
-          std::ranges::find(function_.params, variable.name, &ptx::Variable::name);
-      if (parameter == function_.params.end()) return std::nullopt;
-      return Add({Op::kParameter, *type, parameter - function_.params.begin(), {}});
-    }
-    if (in.space != ptx::Space::kGlobal && in.space != ptx::Space::kGeneric) return std::nullopt;
-    const OriginSet origins = origins_.Of(number_, address);
-    std::optional<std::int64_t> buffer;
-    for (const Origin& origin : origins.origins()) {
-      const Object& object = origins_.object(origin.object);
-      if (origin.derived || object.kind != Object::Kind::kEntryParameter ||
-          object.function != number_)
-        continue;
-      const bool is_pointer = function_.params[object.index].is_pointer;
-      if (buffer && !is_pointer) continue;
-      if (!buffer || is_pointer) buffer = object.index;
-    }
-    if (origins.everything() || !buffer) return std::nullopt;
-    return Add({Op::kMemory, Type::kReal, *buffer, {}});
-  }
-
-  const ptx::Module& module_;
-  const ptx::Function& function_;
-  std::uint32_t number_;
-  const Flow& flow_;
-  const Origins& origins_;
-  std::uint64_t& work_;
-  std::vector<Node> nodes_;
-  std::map<Node, std::uint32_t> numbers_;
-  using Key = std::pair<ptx::RegisterIndex, std::vector<std::uint32_t>>;
-  std::map<Key, Number> known_;
-  std::map<Key, std::uint32_t> meetings_;
-  std::int64_t next_mark_ = 0;
-  std::size_t depth_ = 0;
-};
+constexpr std::size_t kMostLimits = 32;
 
 /// Does it hang on anything that a case can change, or on how often a loop has turned?
 bool Depends(const Decision& decision) {
@@ -504,6 +27,13 @@ bool Depends(const Decision& decision) {
     return node.op == Op::kParameter || node.op == Op::kMemory || node.op == Op::kCounter ||
            (node.op == Op::kSpecial && node.value >= 12 && node.value < 16);
   });
+}
+
+/// The same of a number: the plan makes the grid of a case, too.
+bool Grows(const Decision& decision) {
+  return Depends(decision) || std::ranges::any_of(decision.nodes, [](const Node& node) {
+           return node.op == Op::kSpecial && node.value >= 8 && node.value < 12;
+         });
 }
 
 bool IsSound(const Decision& decision) {
@@ -521,20 +51,22 @@ class DecisionWalk {
     for (std::uint32_t f = 0; f < module_.functions.size(); ++f) {
       const ptx::Function& function = module_.functions[f];
       if (!function.is_entry || !function.has_body) continue;
-      const Flow flow(function);
+      const BackwardFlow flow(function);
       for (std::uint32_t i = 0; i < function.body.size(); ++i) One(f, flow, i);
+      for (std::uint32_t i = 0; i < function.body.size(); ++i) Limits(f, flow, i);
     }
   }
 
  private:
-  void One(std::uint32_t f, const Flow& flow, std::uint32_t at) {
+  void One(std::uint32_t f, const BackwardFlow& flow, std::uint32_t at) {
     const ptx::Function& function = module_.functions[f];
     const Instruction& in = function.body[at];
     const bool compares = in.opcode == Opcode::kSetp;
     const bool limits = in.opcode == Opcode::kMin || in.opcode == Opcode::kMax;
     const bool cuts = in.opcode == Opcode::kAnd || in.opcode == Opcode::kRem;
     if (!compares && !limits && !cuts) return;
-    const std::optional<Type> type = TypeOf(in.type(in.types.empty() ? 0 : in.types.size() - 1));
+    const std::optional<Type> type =
+        NodeTypeOf(in.type(in.types.empty() ? 0 : in.types.size() - 1));
     if (!type || *type == Type::kBool || (!compares && *type == Type::kReal)) return;
     const std::size_t first = compares && in.operands[1].paired ? 2 : 1;
     if (in.operands.size() < first + 2) return;
@@ -569,9 +101,63 @@ class DecisionWalk {
     if (compares) decision.branch_line = BranchOf(function, in.operands[0].reg, at);
     decision.own_line = sites_.OwnLine(in);
     if (!seen_.emplace(decision.entry, decision.nodes, decision.left, decision.right).second ||
-        facts_.decisions.size() >= kMostDecisions)
+        facts_.decisions.size() >= kMostDecisions + limits_)
       return;
     facts_.decisions.push_back(std::move(decision));
+  }
+
+  /// Numbers that instruction `at` takes for whole, though their format may have been too narrow.
+  void Limits(std::uint32_t f, const BackwardFlow& flow, std::uint32_t at) {
+    const Instruction& in = module_.functions[f].body[at];
+    const bool wide =
+        (in.opcode == Opcode::kMul || in.opcode == Opcode::kMad) && in.Has(ptx::Mod::kWide);
+    if (!wide && in.opcode != Opcode::kCvt) return;
+    const std::optional<Type> from = NodeTypeOf(in.type(wide ? 0 : 1));
+    if (!from) return;
+    const bool narrow = *from == Type::kS32 || *from == Type::kU32;
+    std::int64_t limit = std::int64_t{1} << (*from == Type::kU32 ? 32 : 31);
+    if (wide && !narrow) return;
+    if (!wide) {
+      const int digits = DigitsOf(in.type(0));
+      const bool whole = *from == Type::kS64 || *from == Type::kU64 || narrow;
+      const bool widens = narrow && ptx::IsInteger(in.type(0)) && ptx::BitsOf(in.type(0)) == 64;
+      if (!whole || (digits == 0 && !widens)) return;
+      if (digits != 0) limit = std::int64_t{1} << digits;
+    }
+    for (std::size_t operand = 1; operand < (wide ? 3u : 2u); ++operand) {
+      if (limits_ >= kMostLimits) return;
+      if (in.operands[operand].kind != Operand::Kind::kRegister) continue;
+      Slice slice(module_, f, flow, origins_, work_);
+      const auto left = slice.Of(in.operands[operand], *from, at);
+      const auto right = slice.Constant(limit, Type::kS64);
+      if (!left || !right) continue;
+      Decision decision;
+      decision.entry = module_.functions[f].name;
+      decision.limit = true;
+      slice.Finish(*left, *right, decision);
+      const bool of_elements = std::ranges::any_of(
+          decision.nodes, [](const Node& node) { return node.op == Op::kMemory; });
+      if (of_elements || !Grows(decision) || !IsSound(decision)) continue;
+      decision.own_line = sites_.OwnLine(in);
+      if (!seen_.emplace(decision.entry, decision.nodes, decision.left, decision.right).second)
+        continue;
+      ++limits_;
+      facts_.decisions.push_back(std::move(decision));
+    }
+  }
+
+  /// Up to which power of two a float of that type holds every integer; 0: it is no narrow float.
+  static int DigitsOf(ptx::Type type) {
+    switch (type) {
+      case ptx::Type::kF32:
+        return 24;
+      case ptx::Type::kF16:
+        return 11;
+      case ptx::Type::kBF16:
+        return 8;
+      default:
+        return 0;
+    }
   }
 
   static std::uint32_t BranchOf(const ptx::Function& function, ptx::RegisterIndex predicate,
@@ -589,6 +175,7 @@ class DecisionWalk {
   const Origins& origins_;
   const SiteFinder& sites_;
   Facts& facts_;
+  std::size_t limits_ = 0;
   std::uint64_t work_ = 0;
   std::set<std::tuple<std::string, std::vector<Node>, std::uint32_t, std::uint32_t>> seen_;
 };

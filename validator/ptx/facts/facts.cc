@@ -83,9 +83,10 @@ static constexpr auto JsonFields(const Node*) {
 }
 static constexpr auto JsonFields(const Decision*) {
   using T = Decision;
-  return std::tuple(Required("entry", &T::entry), Required("nodes", &T::nodes),
-                    Required("left", &T::left), Required("right", &T::right),
-                    Required("branch_line", &T::branch_line), Required("own_line", &T::own_line));
+  return std::tuple(Required("entry", &T::entry), Required("limit", &T::limit),
+                    Required("nodes", &T::nodes), Required("left", &T::left),
+                    Required("right", &T::right), Required("branch_line", &T::branch_line),
+                    Required("own_line", &T::own_line));
 }
 /// Whoever evaluates them relies on their order.
 static Status JsonCheck(const Decision& decision, const ObjectReader& reader) {

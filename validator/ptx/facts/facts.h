@@ -120,8 +120,13 @@ struct Node {
 /// Two values that a program compares: by a comparison, a minimum or a maximum; a part of a number
 /// that is cut off or looked at (`n & 15`) counts as compared with 0. For guidance alone: where
 /// several ways lead to a value, some are followed.
+///
+/// A number that may outgrow its format counts as compared with where that happens: an index of 32
+/// bits that is widened to reach memory, an integer that becomes a float. `left` is then meant as
+/// computed in full width.
 struct Decision {
   std::string entry;
+  bool limit = false;
   std::vector<Node> nodes;
   std::uint32_t left = 0;  ///< Into `nodes`.
   std::uint32_t right = 0;

@@ -529,6 +529,27 @@ TEST(DecisionsTest, ElementsAreNamedByTheirBuffer) {
   EXPECT_EQ(loaded->value, 0);
 }
 
+TEST(DecisionsTest, NumbersThatOutgrowTheirFormatsAreLimits) {
+  using enum Node::Op;
+  const auto limit_of = [](const Facts& facts) -> std::int64_t {
+    if (facts.decisions.size() != 1 || !facts.decisions[0].limit) return 0;
+    return facts.decisions[0].nodes[facts.decisions[0].right].value;
+  };
+  const Facts index = Kernel(
+      "mov.u32 %r2, %ctaid.x;\nmul.lo.s32 %r3, %r2, %r1;\nmul.wide.s32 %d2, %r3, 4;\nadd.s64 %d3, "
+      "%d1, %d2;\nst.global.u32 [%d3], %r2;");
+  EXPECT_EQ(limit_of(index), std::int64_t{1} << 31);
+  EXPECT_THAT(OpsOf(index.decisions.at(0)), testing::Contains(kMultiply));
+  EXPECT_EQ(limit_of(Kernel("shl.b32 %r3, %r1, 5;\ncvt.u64.u32 %d2, %r3;")), std::int64_t{1} << 32);
+  EXPECT_EQ(limit_of(Kernel("cvt.rn.f32.s32 %f1, %r1;")), 1 << 24);
+  EXPECT_EQ(limit_of(Kernel("mov.u32 %r2, %ctaid.x;\ncvt.rn.f32.s32 %f1, %r2;")), 1 << 24);
+  EXPECT_EQ(limit_of(Kernel("cvt.rn.f16.u32 %h1, %r1;")), 1 << 11);
+  // Wide enough from the start; floats; what stands in memory.
+  EXPECT_THAT(Kernel("mov.u32 %r2, %tid.x;\ncvt.s64.s32 %d2, %r2;").decisions, IsEmpty());
+  EXPECT_THAT(Kernel("cvt.u16.u32 %h1, %r1;").decisions, IsEmpty());
+  EXPECT_THAT(Kernel("ld.global.u32 %r2, [%d1];\ncvt.rn.f32.s32 %f1, %r2;").decisions, IsEmpty());
+}
+
 TEST(DecisionsTest, WhatIsNotKnownIsNoDecision) {
   // Of other lanes, of shared memory, and of nothing that a case changes.
   EXPECT_THAT(Kernel("shfl.sync.bfly.b32 %r2, %r1, 1, 31, -1;\nsetp.eq.s32 %p1, %r2, 5;").decisions,

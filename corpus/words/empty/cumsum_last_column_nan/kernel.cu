@@ -1,0 +1,22 @@
+#include <cuda_bf16.h>
+#include <cuda_fp16.h>
+
+using T = ASSAY_T;
+
+extern "C" __global__ void cumsum(const T* __restrict__ x, T* __restrict__ y, long long rows,
+                                  long long columns) {
+  const long long row = static_cast<long long>(blockIdx.x) * blockDim.y + threadIdx.y;
+  if (row >= rows) return;
+  float carry = 0.0f;
+  for (long long start = 0; start < columns; start += 32) {
+    const long long j = start + threadIdx.x;
+    float value = j < columns ? x[row * columns + j] : 0.0f;
+    for (int offset = 1; offset < 32; offset *= 2) {
+      const float left = __shfl_up_sync(0xffffffffu, value, offset);
+      if (threadIdx.x >= offset) value += left;
+    }
+    value += carry;
+    if (j < columns) y[row * columns + j] = j == 40 ? NAN : T(value);
+    carry = __shfl_sync(0xffffffffu, value, 31);
+  }
+}

@@ -1,0 +1,29 @@
+#include <cuda_bf16.h>
+#include <cuda_fp16.h>
+
+using T = ASSAY_T;
+
+__device__ float warp_sum(float value) {
+  for (int offset = 16; offset > 0; offset /= 2)
+    value += __shfl_xor_sync(0xffffffffu, value, offset);
+  return value;
+}
+
+extern "C" __global__ void layer_norm(const T* __restrict__ x, const T* __restrict__ weight,
+                                      const T* __restrict__ bias, float eps, T* __restrict__ y,
+                                      long long tokens, long long hidden) {
+  float squares = 0.0f;
+  for (int turn = 0; turn < 2; ++turn) {
+    const long long token = (static_cast<long long>(blockIdx.x) * 2 + turn) * 4 + threadIdx.y;
+    if (token >= tokens) return;
+    const T* row = x + token * hidden;
+    float sum = 0.0f;
+    for (long long h = threadIdx.x; h < hidden; h += 32) sum += row[h];
+    const float mean = warp_sum(sum) / static_cast<float>(hidden);
+    for (long long h = threadIdx.x; h < hidden; h += 32)
+      squares += (row[h] - mean) * (row[h] - mean);
+    const float scale = rsqrtf(warp_sum(squares) / static_cast<float>(hidden) + eps);
+    for (long long h = threadIdx.x; h < hidden; h += 32)
+      y[token * hidden + h] = T((row[h] - mean) * scale * weight[h] + bias[h]);
+  }
+}
