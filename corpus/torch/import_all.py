@@ -116,8 +116,10 @@ def main():
         file = pathlib.Path(options.data)
         if options.names and file.exists():  # the others' stand
             made = {(d["set"], d["problem"]) for d in data}
-            data = [d for d in json.loads(file.read_text())["problems"] if (d["set"], d["problem"]) not in made] + data
-            data.sort(key=lambda d: (d["set"], d["problem"]))
+            every = {(path.stem, name): (number, doc) for number, (path, name, doc) in enumerate(problems())}
+            kept = [d for d in json.loads(file.read_text())["problems"] if (d["set"], d["problem"]) in every.keys() - made]
+            data = sorted(data + kept, key=lambda d: every[d["set"], d["problem"]])
+            rows = [(d["set"], d["problem"], every[d["set"], d["problem"]][1], told(d), "") for d in data]
         document = {
             "date": datetime.date.today().isoformat(),
             "chip": "none: " + ("references in double, compiled by c++" if options.host else "the emulator"),

@@ -1,6 +1,7 @@
 """What is refused, by name and with what to do: each function says what in its last word."""
 
 import torch
+import torch.nn.functional as F
 
 
 def draws(x: "f32[n]"):
@@ -26,3 +27,9 @@ def branches_on_data(x: "f32[n]"):
 def chooses_computed(x: "f32[rows, k]", w: "f32[k, n]", table: "f32[n, m]"):
     """differ"""
     return table[(x @ w).argmax(-1)]
+
+
+def unpooled(x: "f32[batch, 3, 8, 8]"):
+    """chance"""
+    y, at = F.max_pool2d(x, 2, return_indices=True)
+    return F.max_unpool2d(y, at, 2)

@@ -30,12 +30,6 @@ def lp_pool(x: "f32[batch, channels, 10, 12]"):
     return F.lp_pool2d(x, 2.0, 3, stride=2)
 
 
-def unpooled(x: "f32[batch, 3, 8, 8]"):
-    """Largest elements, put back to where they were."""
-    y, at = F.max_pool2d(x, 2, return_indices=True)
-    return F.max_unpool2d(y, at, 2)
-
-
 def local_response(x: "f32[batch, 8, 5, 6]"):
     """Local response normalisation."""
     return F.local_response_norm(x, 5)

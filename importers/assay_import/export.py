@@ -467,7 +467,7 @@ def whole(problem, specialised=False):
     except (NotImplementedError, RuntimeError, Refused) as error:
         # What torch.func wraps around tensors stays in the program, and can neither be read nor copied with it; and a function
         # that derives by itself needs tensors that record what is done with them.
-        if not any(word in str(error) for word in ("TensorWrapper", "data pointer", "storage", "require grad", "constant's list")):
+        if not any(word in str(error) for word in ("TensorWrapper", "data pointer", "storage", "require grad", "constant's list", "attribute 'constant'")):
             raise
         exported, tensors, state, how = program(problem, specialised, traced=True)
         lowered = exported.run_decompositions(decompositions())

@@ -164,6 +164,7 @@ MAKES = [
     Op("aten.ones_like.default", "full", how="a constant", charge="none", exact=True, cost=0),
     Op("aten.scalar_tensor.default", "full", how="a constant", charge="none", exact=True, cost=0),
     Op("aten.empty.memory_format", "full", how="zeros, where all of it is written later", charge="none", exact=True, cost=0),
+    Op("aten.empty_permuted.default", "full", how="zeros, where all of it is written later", charge="none", exact=True, cost=0),
     Op("aten.arange.start_step", "arange", how="start + i step", charge="none", exact=True, cost=0),
     Op("aten.tril.default", "tril", how="x where j <= i + diagonal, else 0", charge="none", exact=True),
     Op("aten.triu.default", "tril", how="x where j >= i + diagonal, else 0", charge="none", exact=True),
