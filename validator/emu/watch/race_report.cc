@@ -71,7 +71,7 @@ struct WaitsBetween {
   std::uint32_t wait_pc = 0;  ///< The one that waits for most; 0: there is none.
   std::uint64_t left = 0;     ///< Groups that it leaves out.
   bool committed = true;      ///< It waits for all copies, or the copy was committed before it.
-  bool barrier = false;       ///< Behind it; where there is none, anywhere.
+  bool barrier = false;       ///< That both threads pass: behind it; where there is none, anywhere.
 
   bool ShowToAll() const { return wait_pc != 0 && committed && left == 0 && barrier; }
 };
@@ -85,7 +85,8 @@ WaitsBetween WaitsOn(const Device& device, const Race& race) {
   const auto walk = [&](std::uint32_t pc, std::uint32_t end) {
     for (; pc < end; ++pc) {
       const ptx::Instruction& in = program.InstructionAt(pc);
-      if (program.code[pc].rules.effect == ptx::Effect::kBlock) found.barrier = true;
+      const bool lanes_meet = race.same_warp && in.opcode == ptx::Opcode::kBarWarpSync;
+      if (lanes_meet || program.code[pc].rules.effect == ptx::Effect::kBlock) found.barrier = true;
       if (in.opcode == ptx::Opcode::kCpAsyncCommitGroup) committed = true;
       const bool all = in.opcode == ptx::Opcode::kCpAsyncWaitAll;
       if (!all && in.opcode != ptx::Opcode::kCpAsyncWaitGroup) continue;
