@@ -47,7 +47,7 @@ std::string Kernel(const std::string& sum) {
   return R"(extern "C" __global__ void halved(const float* x, float* y, long long columns) {
   x += blockIdx.x * columns;
   y += blockIdx.x * columns;
-  float top = 0, largest = -INFINITY, sum = 0, scale = 1;
+  float top = 0, largest = -3.4e38f, sum = 0, scale = 1;
   for (long long i = 0; i < columns; ++i) top = fmaxf(top, fabsf(x[i])), largest = fmaxf(largest, x[i]);
   while (top * scale >= 1) scale *= 0.5f;
   for (long long i = 0; i < columns; ++i) )" +

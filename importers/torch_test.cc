@@ -62,8 +62,12 @@ TEST_F(HostileTorch, AnHonestProblemIsImported) {
 
 TEST_F(HostileTorch, ReadsAndSendsNothing) {
   const auto imported = Take(
-      "import os, socket\n"
-      "seen = [p for p in ('/etc/passwd', '/root', '/home', '/run', '/var') if os.path.exists(p)]\n"
+      "import os, socket, sys\n"
+      "seen = [p for p in ('/etc/passwd', '/run', '/var') if os.path.exists(p)]\n"
+      // A Python that a user has installed lies in a home folder: the way to it is there, and nothing beside it.
+      "own = sys.prefix.split('/') + sys.base_prefix.split('/')\n"
+      "homes = [h for h in ('/root', '/home') if os.path.isdir(h)]\n"
+      "seen += [h + '/' + f for h in homes for f in os.listdir(h) if f not in own]\n"
       "try:\n"
       "    socket.create_connection(('127.0.0.1', 22), 1)\n"
       "    seen.append('network')\n"
