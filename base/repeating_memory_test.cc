@@ -5,6 +5,8 @@
 
 #include <vector>
 
+#include "base/tensor.h"
+
 namespace assay {
 namespace {
 
@@ -55,6 +57,35 @@ TEST(RepeatingMemory, AWriteShowsNowhereElse) {
   EXPECT_EQ(mapped->bytes()[pattern.size() + 1], pattern[1]);
   const std::byte other{0};
   EXPECT_LT(::pwrite(memory->fd(), &other, 1, 0), 0) << "the pattern is sealed";
+}
+
+// The file holds the pattern alone. Whoever copies by what is a hole in it gets zeros for the rest.
+TEST(RepeatingMemory, ACloneHoldsEveryValueOrIsRefused) {
+  const std::vector<std::byte> pattern = Pattern();
+  const auto repeating = [&](std::int64_t elements) {
+    Tensor tensor{.dtype = DType::kU8, .shape = {elements}, .elements = elements, .memory = {}};
+    tensor.memory = *Repeat(pattern, static_cast<std::size_t>(elements));
+    return tensor;
+  };
+  const Tensor tensor = repeating(50'000'001);
+  const auto copy = tensor.Clone();
+  ASSERT_TRUE(copy) << ToString(copy.error());
+  EXPECT_EQ(FirstDifference(tensor, *copy), std::nullopt);
+  const auto large = repeating((std::int64_t{1} << 29) + 1).Clone();
+  ASSERT_FALSE(large) << "half a gigabyte of values that no file holds";
+  EXPECT_EQ(large.error().kind, ErrorKind::kLimit);
+}
+
+TEST(RepeatingMemory, AHugeCloneKeepsWhatIsThereAndItsHoles) {
+  auto tensor = Tensor::Create(DType::kU8, {std::int64_t{1} << 33});
+  ASSERT_TRUE(tensor) << ToString(tensor.error());
+  tensor->Set(0, 7);
+  tensor->Set(tensor->elements - 1, 9);
+  const auto copy = tensor->Clone();
+  ASSERT_TRUE(copy) << ToString(copy.error());
+  EXPECT_EQ(copy->At(0), 7);
+  EXPECT_EQ(copy->At(copy->elements - 1), 9);
+  EXPECT_EQ(copy->At(copy->elements / 2), 0);
 }
 
 TEST(RepeatingMemory, FilesThatAreTooShortAreErrorsUnlessSealed) {

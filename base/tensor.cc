@@ -1,5 +1,6 @@
 #include "base/tensor.h"
 
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -7,6 +8,12 @@
 #include <utility>
 
 namespace assay {
+namespace {
+
+// Of a copy. Larger tensors are mostly holes, which are left as they are.
+constexpr std::size_t kMostDense = std::size_t{512} << 20;
+
+}  // namespace
 
 Result<std::int64_t> ElementCount(const Shape& shape) {
   std::int64_t count = 1;
@@ -33,13 +40,17 @@ Result<Tensor> Tensor::Create(DType dtype, Shape shape) {
 
 Result<Tensor> Tensor::Clone() const {
   ASSAY_TRY(Tensor copy, Create(dtype, shape));
-  // Huge ones are mostly holes, which are left as they are.
-  constexpr std::size_t kMostDense = std::size_t{512} << 20;
   if (memory.size() <= kMostDense) {
     std::ranges::copy(memory.bytes(), copy.memory.bytes().begin());
     return copy;
   }
   const auto size = static_cast<off_t>(memory.size());
+  // The file of a memory that repeats holds the pattern alone: past its end there is no hole, but
+  // values.
+  struct stat info{};
+  if (::fstat(memory.fd(), &info) != 0 || info.st_size < size)
+    return Fail(ErrorKind::kLimit, "the tensor repeats a pattern and is too large to be copied",
+                "tensor");
   for (off_t at = 0; at < size;) {
     const off_t data = ::lseek(memory.fd(), at, SEEK_DATA);
     if (data < 0) break;  // ENXIO: only a hole is left
