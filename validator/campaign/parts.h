@@ -36,6 +36,9 @@ void KeepEqual(const Tensor& tensor, const Tensor& other, std::vector<std::int64
 
 /// The last element: in grids that loop the first block writes it, in others the last one.
 bool EndIsUnwritten(const Tensor& tensor, std::uint8_t poison);
+/// Why a case is left out whose end nobody is known to write.
+inline constexpr const char* kUnknownEnd =
+    "the end of an output seems unwritten, and the whole grid takes too long";
 
 /// The first element of each output that is not what the op defines, as a finding of `comparison`.
 void ComparePoints(const ops::Instance& instance, const oracle::SparseTruth& truth,

@@ -171,7 +171,10 @@ class Runner {
   /// Some blocks of a case of any size: see slices.cc.
   Status RunSlice(const cases::Probe& probe, const Wants& wants, CaseRun& run) const;
 
-  /// What a slice wrote, row by row.
+  /// What a slice wrote, against its truth.
+  Status CompareSlice(const cases::Materialised& filled, const TensorMap& outputs,
+                      oracle::SparseElements wanted, CaseRun& run) const;
+  /// The same, row by row.
   Status CompareRows(const cases::Materialised& filled, const TensorMap& outputs,
                      const oracle::SparseElements& wanted, CaseRun& run) const;
 

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cstdio>
 #include <cstring>
 #include <filesystem>
 
@@ -72,9 +73,11 @@ void RunBothWays(RealBench& bench, const std::string& op, const Candidate& candi
 }
 
 TEST_F(SlicesTest, HoldTheBitsOfWholeRunsAndFindNothingWhereTheyFindNothing) {
+  int all = 0, all_judged = 0, all_cut = 0;
   for (const char* op : {"rms_norm", "softmax", "gemm", "cumsum", "attention", "cross_entropy",
                          "layer_norm", "row_sum", "scatter_add", "embedding_rmsnorm_backward"}) {
     int cut = 0, judged = 0;
+    all += 20;
     const Candidate candidate = CandidateIn(Path(ASSAY_SOURCE_DIR) / "ops" / op / "naive");
     RunBothWays(
         *bench_, op, candidate, 20,
@@ -101,7 +104,12 @@ TEST_F(SlicesTest, HoldTheBitsOfWholeRunsAndFindNothingWhereTheyFindNothing) {
     if (independent) {
       EXPECT_GE(cut, 3) << op;
     }
+    all_judged += judged;
+    all_cut += cut;
   }
+  EXPECT_GE(all, 200);
+  std::printf("slices against whole runs: %d cases, %d judged both ways, %d of them in part\n", all,
+              all_judged, all_cut);
 }
 
 TEST_F(SlicesTest, FindWhatWholeRunsFindWhereEveryBlockIsWrong) {
@@ -142,6 +150,62 @@ TEST_F(SlicesTest, OutputsLeftUnwrittenShowWhereAllBlocksRan) {
                 found += slice.outputs[0].unwritten_bytes > 0;
               });
   EXPECT_GE(found, 8);
+}
+
+// One slice of `candidate` at `axes`.
+campaign::CaseRun Slice(RealBench& bench, const std::string& op,
+                        const std::map<std::string, std::string>& dtypes,
+                        const Candidate& candidate, const ops::AxisValues& axes) {
+  const ops::Instance instance =
+      ops::MakeInstance(bench.library.Find(op).value(), dtypes, "sm_90").value();
+  Tools tools = bench.tools();
+  const Options options;
+  GateContext context(instance, candidate, tools, options);
+  verdict::GateResult format;
+  RunFormatGate(context, format);
+  EXPECT_EQ(format.status, verdict::GateStatus::kPassed) << format.reason;
+  cases::Probe probe;
+  probe.case_ = cases::MakeCase(instance, *cases::FindRecipe("plain"), axes, 7, "random");
+  probe.ends_only = true;
+  campaign::CaseRun run = context.CaseRunner().Run(probe, {});
+  EXPECT_FALSE(run.error) << ToString(*run.error);
+  return run;
+}
+
+Candidate Edited(const std::string& op, const std::string& text, const std::string& other) {
+  Candidate candidate = CandidateIn(Path(ASSAY_SOURCE_DIR) / "ops" / op / "naive");
+  const std::size_t at = candidate.kernel.find(text);
+  EXPECT_NE(at, std::string::npos);
+  candidate.kernel.replace(at, text.size(), other);
+  return candidate;
+}
+
+// A quarter of a million blocks, which all together are too dear.
+ops::AxisValues ManyRows() { return {{"rows", 1 << 20}, {"columns", 1024}}; }
+
+TEST_F(SlicesTest, AnEndThatNobodyIsKnownToWriteIsSaid) {
+  const std::string store = "if (threadIdx.x == 0) y[row]";
+  const std::string no_end = "if (threadIdx.x == 0 && row != rows - 1) y[row]";
+  const campaign::CaseRun right =
+      Slice(*bench_, "row_sum", {}, Edited("row_sum", store, store), ManyRows());
+  EXPECT_EQ(right.left_out, "");
+  ASSERT_TRUE(right.comparison);
+  EXPECT_TRUE(right.comparison->numeric.empty());
+  const campaign::CaseRun unwritten =
+      Slice(*bench_, "row_sum", {}, Edited("row_sum", store, no_end), ManyRows());
+  EXPECT_NE(unwritten.left_out.find("the end of an output seems unwritten"), std::string::npos)
+      << unwritten.left_out;
+}
+
+TEST_F(SlicesTest, WhatIsWrongBesideAnUnknownEndIsFound) {
+  const campaign::CaseRun run =
+      Slice(*bench_, "row_sum", {},
+            Edited("row_sum", "if (threadIdx.x == 0) y[row] = T(sum)",
+                   "if (threadIdx.x == 0 && row != rows - 1) y[row] = T(2.0f * sum + 1.0f)"),
+            ManyRows());
+  EXPECT_EQ(run.left_out, "");
+  ASSERT_TRUE(run.comparison);
+  EXPECT_FALSE(run.comparison->numeric.empty());
 }
 
 struct Expectation {

@@ -75,12 +75,14 @@ bool CutToWanted(engine::Binding& binding, const facts::Facts* program, const Wa
       if (!WrittenBy(launch, buffer)) continue;
       const auto inner = ElementsOfAUnit(whole, ShapeOf(binding, name));
       if (!inner) return false;
-      std::set<std::uint64_t> mine;
-      for (const std::int64_t index : elements) {
-        if (mine.size() >= most) break;
-        mine.insert(static_cast<std::uint64_t>(index / *inner) / launch.block[axis]);
-      }
-      blocks.insert(mine.begin(), mine.end());
+      std::set<std::uint64_t> distinct;
+      for (const std::int64_t index : elements)
+        distinct.insert(static_cast<std::uint64_t>(index / *inner) / launch.block[axis]);
+      // From one end to the other: what goes wrong past a limit goes right before it.
+      const std::vector<std::uint64_t> mine(distinct.begin(), distinct.end());
+      const std::size_t count = std::min(mine.size(), most);
+      for (std::size_t n = 0; n < count; ++n)
+        blocks.insert(mine[count == 1 ? mine.size() - 1 : n * (mine.size() - 1) / (count - 1)]);
     }
     if (blocks.empty()) blocks.insert(0);
     for (const std::uint64_t block : blocks) launch.only.push_back({block, 1});
@@ -90,14 +92,18 @@ bool CutToWanted(engine::Binding& binding, const facts::Facts* program, const Wa
 
 namespace {
 
-// Near and far in turn: steps of about the golden section meet all, each far from those before.
+// The last and the first, then near and far in turn: steps of about the golden section meet all, each
+// far from those before.
 void Shuffle(std::vector<std::uint64_t>& warps, std::uint64_t seed) {
   const std::size_t count = warps.size();
-  if (count < 3) return;
+  if (count < 2) return;
   std::size_t step = std::max<std::size_t>(1, count * 618 / 1000);
   while (std::gcd(step, count) > 1) ++step;
-  std::vector<std::uint64_t> shuffled;
-  for (std::size_t i = 0; i < count; ++i) shuffled.push_back(warps[(seed + i * step) % count]);
+  std::vector<std::uint64_t> shuffled = {warps.back(), warps.front()};
+  for (std::size_t i = 0; i < count; ++i) {
+    const std::size_t at = (seed + i * step) % count;
+    if (at != 0 && at + 1 != count) shuffled.push_back(warps[at]);
+  }
   warps = std::move(shuffled);
 }
 

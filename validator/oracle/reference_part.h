@@ -18,7 +18,7 @@
 namespace assay::oracle {
 
 /// Cuts every grid beyond engine::kWholeGrid down to single threads that write what is wanted, at most
-/// `most` for each output. False where it cannot be cut so.
+/// `most` for each output, from its first to its last element. False where it cannot be cut so.
 bool CutToWanted(engine::Binding& binding, const facts::Facts* program, const Wanted& wanted,
                  std::size_t most);
 
@@ -30,8 +30,8 @@ struct OutputWarps {
   std::vector<std::uint64_t> warps;  ///< In the order of running them.
 };
 
-/// For each output the warps that write what is wanted, drawn from near and far in an order that
-/// `seed` says; their launches then have blocks of one warp. Launches whose threads hand something on
+/// For each output the warps that write what is wanted, the last and the first before others from near
+/// and far, in an order that `seed` says; their launches then have blocks of one warp. Launches whose threads hand something on
 /// stay whole. Nothing where no output can be cut so.
 std::optional<std::vector<OutputWarps>> WarpsOf(engine::Binding& binding,
                                                 const facts::Facts* program, const Wanted& wanted,
