@@ -295,7 +295,10 @@ std::vector<Task> Campaign::Surroundings() {
   using Policy = Schedule::Policy;
   constexpr Policy kPolicies[] = {Policy::kReversed, Policy::kPermuted, Policy::kPriorities};
   for (std::size_t i = 0; i < rounds * (schedule_matters_ ? 3 : 1); ++i) {
-    Task one = TaskFor(schedule_matters_ && i % 2 == 0 ? draw_large() : draw(), "schedules");
+    const cases::Case& drawn = !schedule_matters_ ? draw()
+                               : i % 2 == 0       ? draw_large()
+                                                  : draw_along(i / 2);
+    Task one = TaskFor(drawn, "schedules");
     // Many kernels round to fewer bits at their end, and hide which sums they made.
     if (orders_show && i % 4 == 2)
       one = TaskFor(cases::MakeCase(trial_.instance, cases::OrderRecipe(),
@@ -305,9 +308,9 @@ std::vector<Task> Campaign::Surroundings() {
     one.probe.schedule = {.policy = kPolicies[i % 3], .seed = rng.Next() % 1'000'000};
     planned.push_back(std::move(one));
   }
-  // Reads that nothing orders after a write may miss it.
+  // Reads that nothing orders after a write may miss it; what blocks hand on lies along some axis.
   for (std::size_t i = 0; i < (flags_are_read_ ? rounds : 0); ++i) {
-    Task one = TaskFor(i % 3 == 2 ? draw() : draw_large(), "old values");
+    Task one = TaskFor(i % 3 == 0 ? draw_large() : draw_along(i / 3 * 2 + i % 3 - 1), "old values");
     one.probe.schedule = {.policy = kPolicies[(i + 1) % 3],
                           .seed = rng.Next() % 1'000'000,
                           .stale = i % 2 == 0 ? 100u : 50u};
