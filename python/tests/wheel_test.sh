@@ -49,8 +49,9 @@ done
 torch=${ASSAY_TORCH_PYTHON:-$source/.deps/torch/bin/python}
 if "$torch" -c 'import torch' 2>/dev/null; then
   "${pip[@]}" install -q --no-deps --no-index --target "$scratch/beside" "$wheel" || fail "pip install --target"
-  (cd "$scratch/work" && env -u ASSAY_PROGRAM -u ASSAY_OPS PATH=/usr/bin:/bin PYTHONPATH="$scratch/beside" \
-    "$torch" "$source/python/tests/torch_softmax.py" "$scratch/work") >"$scratch/said" 2>&1 \
+  mkdir "$scratch/torch_work"
+  (cd "$scratch/torch_work" && env -u ASSAY_PROGRAM -u ASSAY_OPS PATH=/usr/bin:/bin PYTHONPATH="$scratch/beside" \
+    "$torch" "$source/python/tests/torch_softmax.py" "$scratch/torch_work") >"$scratch/said" 2>&1 \
     || { cat "$scratch/said"; fail "a torch function as the op"; }
   echo "judged against a torch function"
 else
