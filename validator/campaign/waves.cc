@@ -295,10 +295,7 @@ std::vector<Task> Campaign::Surroundings() {
   using Policy = Schedule::Policy;
   constexpr Policy kPolicies[] = {Policy::kReversed, Policy::kPermuted, Policy::kPriorities};
   for (std::size_t i = 0; i < rounds * (schedule_matters_ ? 3 : 1); ++i) {
-    const cases::Case& drawn = !schedule_matters_ ? draw()
-                               : i % 2 == 0       ? draw_large()
-                                                  : draw_along(i / 2);
-    Task one = TaskFor(drawn, "schedules");
+    Task one = TaskFor(schedule_matters_ && i % 2 == 0 ? draw_large() : draw(), "schedules");
     // Many kernels round to fewer bits at their end, and hide which sums they made.
     if (orders_show && i % 4 == 2)
       one = TaskFor(cases::MakeCase(trial_.instance, cases::OrderRecipe(),
@@ -308,9 +305,9 @@ std::vector<Task> Campaign::Surroundings() {
     one.probe.schedule = {.policy = kPolicies[i % 3], .seed = rng.Next() % 1'000'000};
     planned.push_back(std::move(one));
   }
-  // Reads that nothing orders after a write may miss it; what blocks hand on lies along some axis.
+  // Reads that nothing orders after a write may miss it.
   for (std::size_t i = 0; i < (flags_are_read_ ? rounds : 0); ++i) {
-    Task one = TaskFor(i % 3 == 0 ? draw_large() : draw_along(i / 3 * 2 + i % 3 - 1), "old values");
+    Task one = TaskFor(i % 3 == 2 ? draw() : draw_large(), "old values");
     one.probe.schedule = {.policy = kPolicies[(i + 1) % 3],
                           .seed = rng.Next() % 1'000'000,
                           .stale = i % 2 == 0 ? 100u : 50u};
@@ -336,6 +333,13 @@ std::vector<Task> Campaign::Surroundings() {
     Task one = TaskFor(draw(), "poison");
     one.probe.poison = kPoisons[i % std::size(kPoisons)];
     one.wants.determinism = false;
+    planned.push_back(std::move(one));
+  }
+  // What blocks hand on lies along some axis: old values are looked for along each.
+  for (std::size_t i = 0; i < (flags_are_read_ ? trial_.instance.op.axes.size() : 0); ++i) {
+    Task one = TaskFor(draw_along(i), "old values");
+    one.probe.schedule = {
+        .policy = kPolicies[i % 3], .seed = DeriveSeed(trial_.seed, "along") + i, .stale = 100};
     planned.push_back(std::move(one));
   }
   // Twice as many: where values are small integers, or a scalar bypasses the function, its error
