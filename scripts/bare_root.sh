@@ -12,6 +12,7 @@
 # --keep NAME            go on with what an earlier run of that name left            --disk SIZE    all that it may write, e.g. 64m
 # --packages             what the scripts need of the distribution is there already  --env NAME=VALUE
 # --ccache DIR           a compiler cache, so that the second build is cheap (this installs ccache there)
+# --mirror URL      where packages come from; needed where this machine is of another family    --security URL  of corrections
 # --at DIR               where roots lie (default /var/tmp/assay-bare); not on an overlay
 #
 # A root is made once, of the mirror that this machine's apt uses where it is of the same family, and never written again: each run gets an
@@ -69,18 +70,21 @@ fi
 # --- what is asked for
 distribution=${1:-}
 case $distribution in
-  debian12) suite=bookworm components=main mirror=http://deb.debian.org/debian security=http://deb.debian.org/debian-security script=() ;;
+  debian12) suite=bookworm components=main script=() ;;
   # Where debootstrap is older than the suite, its script is that of all Ubuntus.
-  ubuntu24.04) suite=noble components=main,universe mirror=http://archive.ubuntu.com/ubuntu security=http://security.ubuntu.com/ubuntu
+  ubuntu24.04) suite=noble components=main,universe
     script=(/usr/share/debootstrap/scripts/gutsy) ;;
   *) sed -n '2,/^set /{/^#/s/^# \{0,1\}//p}' "$self"; exit 2 ;;
 esac
 shift
+mirror= security=
 export at=/var/tmp/assay-bare as=root disk= network=yes ccache= lower= upper=
 keep= packages= failures= environment=()
 while [ $# -gt 0 ]; do
   case $1 in
     --as) as=$2; shift ;;
+    --mirror) mirror=$2; shift ;;
+    --security) security=$2; shift ;;
     --at) at=$(mkdir -p "$2" && readlink -f "$2"); shift ;;
     --keep) keep=$2; shift ;;
     --disk) disk=$2; shift ;;
@@ -128,18 +132,22 @@ make_base() {
   rm -rf "$base" && mkdir -p "$base"
   local own keyring=() log=$base/debootstrap.log
   if [ "$suite" = noble ]; then
-    own=$(own_mirror Ubuntu) && mirror=${own:-$mirror}
+    own=$(own_mirror Ubuntu) && mirror=${mirror:-$own}
+    [ -n "$mirror" ] || die "this machine's apt takes nothing from Ubuntu: name the archive with --mirror URL"
     keyring=(--keyring "$(ubuntu_keyring)")
     [ ! -e "/usr/share/debootstrap/scripts/$suite" ] || script=()
   else
-    own=$(own_mirror Debian) && mirror=${own:-$mirror}
-    own=$(own_mirror Debian-Security) && security=${own:-$security}
+    own=$(own_mirror Debian) && mirror=${mirror:-$own}
+    own=$(own_mirror Debian-Security) && security=${security:-$own}
+    [ -n "$mirror" ] || die "this machine's apt takes nothing from Debian: name the archive with --mirror URL"
   fi
   say "making a root of $distribution from $mirror in $base"
   debootstrap --variant=minbase "--components=$components" "${keyring[@]}" "$suite" "$base/root" "$mirror" "${script[@]}" >"$log" 2>&1 \
     || { tail -3 "$log" >&2; die "$(explain "debootstrap failed; see $log" <"$log")"; }
-  printf 'deb %s %s %s\n' "$mirror" $suite "${components//,/ }" "$mirror" $suite-updates "${components//,/ }" \
-    "$security" $suite-security "${components//,/ }" >"$base/root/etc/apt/sources.list"
+  {
+    printf 'deb %s %s %s\n' "$mirror" $suite "${components//,/ }" "$mirror" $suite-updates "${components//,/ }"
+    [ -z "$security" ] || printf 'deb %s %s %s\n' "$security" $suite-security "${components//,/ }"
+  } >"$base/root/etc/apt/sources.list"
   # Ubuntu's user 1000 may be there already under another name.
   chroot "$base/root" bash -c 'userdel -r ubuntu; useradd --uid 1000 --create-home --shell /bin/bash u' 2>/dev/null
   # Where this machine's network is seen through a certificate of its own, that root has it as well.
