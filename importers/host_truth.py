@@ -168,7 +168,7 @@ class Host:
     def __init__(self, files):
         self.op = json.loads(files["op.json"])
         self.plan = json.loads(files["reference.json"])
-        text = files["reference.cu"].replace('#include "assay/reference.cuh"', SHIM).replace("using T = ASSAY_T;", "")
+        text = files["reference.cu"].replace('#include "assay/reference.cuh"', SHIM).replace("using T = ASSAY_T;", "").replace(".settled()", "")
         text = re.sub(r"Out<[^>]*>\*", "double*", text)
         text = re.sub(r"const (float|assay::\w+)\*", "const double*", text)
         text = re.sub(r"([(,]\s*)(?:float) (\w+)", r"\1double \2", text)

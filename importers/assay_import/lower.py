@@ -42,6 +42,11 @@ WRAPPED = {"i8": "signed char", "u8": "unsigned char", "i16": "short", "u16": "u
 COMPARISONS = re.compile(r"aten\.(eq|ne|lt|le|gt|ge|logical_\w+|isnan|isinf)\.")
 
 
+def below_largest(x, settled=False):
+    """x - m, where m is the largest of the x. A sum is done before it is known which is the largest: m is not another of its terms."""
+    return (lambda a, m: f"{a} - {m}") if settled or is_exact(strip(x)) else (lambda a, m: f"{a}.settled() - {m}")
+
+
 class Lowering(Complexes, Moves, Products):
     def __init__(self, graph, options):
         self.graph = graph
@@ -757,11 +762,12 @@ class Lowering(Complexes, Moves, Products):
         is multiplied in anyway. Without one, an fma takes the powers and rounds nothing more (docs/precision.md, "Casts")."""
         rank = len(x.shape)
         dim = dim % rank
-        if kept and x.cost >= HEAVY:
+        rescaled = kept and x.cost >= HEAVY
+        if rescaled:
             x = Pointwise(node.name + "_score", x.shape, "real", [x], lambda a: f"may_rescale({a})", node)
         largest = self.extreme(node, x, [dim], True, node.name + "_max")
         kept = unsqueezed(largest, [dim], rank)
-        shifted = Pointwise(node.name + "_shifted", x.shape, "real", [x, kept], lambda a, m: f"{a} - {m}", node)
+        shifted = Pointwise(node.name + "_shifted", x.shape, "real", [x, kept], below_largest(x, rescaled), node)
         weights = Pointwise(node.name + "_exp", x.shape, "real", [shifted], lambda a: f"exp({a})", node, weight=8)
         total = self.reduce(node, weights, [dim], "0", lambda s, t: f"{s} += {t};", name=node.name + "_sum")
         return largest, shifted, weights, total
@@ -790,9 +796,8 @@ class Lowering(Complexes, Moves, Products):
         keep = bool(_get(node.args, 2, node.kwargs.get("keepdim", False)))
         largest = self.extreme(node, x, dims, True, node.name + "_max")
         kept = unsqueezed(largest, dims, rank)
-        weights = Pointwise(
-            node.name + "_exp", x.shape, "real", [x, kept], lambda a, m: f"exp({a} - {m})", node, weight=8
-        )
+        shift = below_largest(x)
+        weights = Pointwise(node.name + "_exp", x.shape, "real", [x, kept], lambda a, m: f"exp({shift(a, m)})", node, weight=8)
         total = self.reduce(node, weights, dims, "0", lambda s, t: f"{s} += {t};", name=node.name + "_sum")
         value = self.point(node, [total, largest], lambda s, m: f"log({s}) + {m}", weight=9, shape=total.shape)
         return unsqueezed(value, dims, rank) if keep else value

@@ -32,13 +32,13 @@ __global__ void share_kernel(const int* expert, const Real* mm, Out<float>* shar
   Real softmax_sum = 0;
   for (int64 k_2 = 0; k_2 < chosen; ++k_2) {
     const int64 expert_at_3 = wrapped(int64(expert[i0 * chosen + k_2]), experts);
-    const Real softmax_shifted_2 = mm[i0 * experts + expert_at_3] - softmax_max;
+    const Real softmax_shifted_2 = mm[i0 * experts + expert_at_3].settled() - softmax_max;
     const Real softmax_exp_2 = exp(softmax_shifted_2);
     softmax_sum += softmax_exp_2;
   }
   for (int64 i1 = 0; i1 < chosen; ++i1) {
     const int64 expert_at = wrapped(int64(expert[i0 * chosen + i1]), experts);
-    const Real softmax_shifted = mm[i0 * experts + expert_at] - softmax_max;
+    const Real softmax_shifted = mm[i0 * experts + expert_at].settled() - softmax_max;
     const Real softmax_exp = exp(softmax_shifted);
     const Real softmax = softmax_exp / softmax_sum;
     share[i0 * chosen + i1] = softmax;
