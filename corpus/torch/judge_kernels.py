@@ -2,32 +2,39 @@
 """Judges kernels written for problems of this folder: the naive one, the optimised one of kernels/NAME.cu, and its twins.
 
     corpus/torch/judge_kernels.py --out /tmp/ops [--assay build/release/bin/assay] [--effort quick] [--first] [NAME...]
+    corpus/torch/judge_kernels.py --import-only /tmp/ops                  # with torch, once
+    corpus/torch/judge_kernels.py --judge /tmp/ops --jobs 16 --effort standard --lines /tmp/lines.jsonl     # without, anywhere, again and again
+    corpus/torch/judge_kernels.py --collect docs/data/torch_kernels.json docs/torch-ops.md /tmp/lines.jsonl
 
 A file of kernels/ holds one kernel with its launch plan in a comment. A line may end in `//~ TWIN: LINE`: the twin TWIN has
-LINE in its place, and is wrong: it cheats on precision, masks, ties or tails. The naive and the optimised kernel must be accepted at
-every dtype (with --first: at the op's first), each twin be refuted at the first. Prints a table; exit 1 where something came out otherwise.
---table PAGE DATA writes a table of such a file between the marks of a page, and judges nothing. --write FILE keeps what was judged: a kernel whose text and op are those of a row of the file is not judged again at the same effort.
-Needs a Python with torch, as `assay import` does; --ops FOLDER takes ops that were imported before.
+LINE in its place, and is wrong: it cheats on precision, masks, ties or tails. NAME.naive.cu is the naive kernel of an op that is imported without one,
+because a choice is part of it. The naive and the optimised kernel must be accepted at every dtype (with --first: at the op's first), each twin be
+refuted at the first. Exit 1 where something came out otherwise.
+
+Importing needs a Python with torch, as `assay import` does. --lines keeps a line of JSON a judgement, and what stands there is not judged again
+(judging.py). --collect makes of such lines the document DATA, whose table it writes into PAGE.
 """
 
 import argparse
-import hashlib
 import json
 import pathlib
 import re
-import subprocess
 import sys
 import time
 
-HERE = pathlib.Path(__file__).resolve().parent
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
+import judging  # noqa: E402
+
+HERE = judging.HERE
 BEGIN, END = "<!-- kernels: begin -->", "<!-- kernels: end -->"
 MARK = re.compile(r"^(\s*)(.*?)\s*//~ (\w+): (.*)$")
+NOT_PROBLEMS = ("refused", "shipped", "judging")
 
 
 def source_of(name):
     """The file in which a problem stands."""
     for path in sorted(HERE.glob("*.py")):
-        if path.stem not in ("refused", "shipped") and re.search(rf"^def {name}\(", path.read_text(), re.M):
+        if path.stem not in NOT_PROBLEMS and re.search(rf"^def {name}\(", path.read_text(), re.M):
             return path
     raise SystemExit(f"no problem is called {name}")
 
@@ -49,103 +56,39 @@ def candidates(path):
     return plan, made
 
 
-def run(command):
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
-    try:
-        return done.returncode, json.loads(done.stdout), done.stderr
-    except ValueError:
-        return done.returncode, {}, done.stderr
+def written(folder, plan, text):
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / "kernel.cu").write_text(text)
+    (folder / "launch.json").write_text(json.dumps(plan, indent=2) + "\n")
+    return folder
 
 
-class Judge:
-    def __init__(self, options):
-        self.options, self.rows, self.failed = options, [], 0
-        self.before, self.known = [], {}
-        if options.write and pathlib.Path(options.write).exists():
-            document = json.loads(pathlib.Path(options.write).read_text())
-            self.before = [{"effort": document["effort"], **row} for row in document["judged"]]
-            self.known = {(r["digest"], r["dtype"], r["effort"]): r for r in self.before if "digest" in r}
-
-    def imported(self, name):
-        folder = pathlib.Path(self.options.ops or self.options.out) / name
-        if not (folder / "op.json").exists():
-            command = [self.options.assay, "import", "torch", f"{source_of(name)}:{name}", "--out", str(folder)]
-            if self.options.python:
-                command += ["--python", self.options.python]
-            code, _, said = run(command)
-            if code and "fetch_torch.sh" in said:
-                print("skipped: there is no torch; scripts/fetch_torch.sh fetches it, or set ASSAY_PYTHON to a Python that has it")
-                sys.exit(77)
-            if code:
-                raise SystemExit(f"{name} cannot be imported: {said}")
-        return folder
-
-    def judge(self, name, op, candidate, what, dtype, wanted):
-        start = time.monotonic()
-        texts = [p.read_bytes() for p in (op / "op.json", op / "reference.cu", candidate / "kernel.cu", candidate / "launch.json")]
-        digest = hashlib.sha256(b"\0".join(texts)).hexdigest()[:16]
-        before = self.known.get((digest, dtype, self.options.effort))
-        if before is not None and before["outcome"] == wanted:
-            self.rows.append({**before, "wanted": wanted})
-            return
-        command = [self.options.assay, "check", str(candidate), "--op", str(op), "--effort", self.options.effort, "--json"]
-        if dtype:
-            command += ["--dtype", f"T={dtype}"]
-        code, document, said = run(command)
-        outcome = document.get("outcome", f"exit {code}")
-        right = outcome == wanted
-        self.failed += not right
-        kinds = "" if outcome == "accepted" else document.get("reason", said.strip()[-200:])
-        self.rows.append(
-            {
+def asked(path, op, out, options):
+    """The judgements of one file of kernels/."""
+    name = path.stem
+    choices = json.loads((op / "op.json").read_text()).get("dtypes", {}).get("T", [""])
+    plan, made = candidates(path)
+    folders = {twin or "optimised": written(out / f"{name}.kernels" / (twin or "right"), plan, text) for twin, text in made.items()}
+    by_hand = path.with_suffix(".naive.cu")
+    if by_hand.exists():
+        plan, made = candidates(by_hand)
+        folders["naive"] = written(out / f"{name}.kernels" / "naive", plan, made[""])
+    elif (op / "naive/kernel.cu").exists():
+        folders["naive"] = op / "naive"
+    for what, folder in folders.items():
+        right = what in ("naive", "optimised")
+        if right and options.twins:
+            continue
+        for dtype in choices if right and not options.first else choices[:1]:
+            yield {
                 "problem": name,
                 "kernel": what,
                 "dtype": dtype,
-                "effort": self.options.effort,
-                "outcome": outcome,
-                "wanted": wanted,
-                "reason": kinds[:160],
-                "digest": digest,
+                "wanted": "accepted" if right else "refuted",
+                "op": op,
+                "candidate": folder,
+                "dtypes": {"T": dtype} if dtype else {},
             }
-        )
-        self.save()
-        mark = "" if right else "   <<<"
-        print(f"{name:24} {what:12} {dtype:8} {outcome:12} {time.monotonic() - start:5.1f} s  {kinds[:110]}{mark}", flush=True)
-
-    def save(self):
-        """What was judged, and what the file held of other kernels, dtypes and efforts."""
-        if not self.options.write:
-            return
-        of = lambda r: (r["problem"], r["kernel"], r["dtype"], r["effort"])  # noqa: E731
-        rows = {of(r): r for r in [*self.before, *self.rows]}
-        document = {
-            "date": time.strftime("%Y-%m-%d"),
-            "chip": "none: the emulator",
-            "effort": self.options.effort,
-            "command": f"corpus/torch/judge_kernels.py --effort {self.options.effort}" + (" --first" if self.options.first else ""),
-            "judged": [rows[key] for key in sorted(rows)],
-        }
-        pathlib.Path(self.options.write).write_text(json.dumps(document, indent=1) + "\n")
-
-    def problem(self, path):
-        name = path.stem
-        op = self.imported(name)
-        choices = json.loads((op / "op.json").read_text()).get("dtypes", {}).get("T", [""])
-        plan, made = candidates(path)
-        folder = pathlib.Path(self.options.out) / f"{name}.kernels"
-        for twin, text in made.items():
-            at = folder / (twin or "right")
-            at.mkdir(parents=True, exist_ok=True)
-            (at / "kernel.cu").write_text(text)
-            (at / "launch.json").write_text(json.dumps(plan, indent=2) + "\n")
-        for dtype in choices[:1] if self.options.first else choices:
-            if (op / "naive/kernel.cu").exists() and not self.options.twins:
-                self.judge(name, op, op / "naive", "naive", dtype, "accepted")
-            if not self.options.twins:
-                self.judge(name, op, folder / "right", "optimised", dtype, "accepted")
-        for twin in sorted(made):
-            if twin:
-                self.judge(name, op, folder / twin, twin, choices[0], "refuted")
 
 
 def table(document):
@@ -161,35 +104,53 @@ def table(document):
         other = "; ".join(f"{r['kernel']} {r['dtype']}: {r['outcome']}" for r in rows if r["outcome"] != r["wanted"]) or "-"
         lines.append(f"| {name} | {at('naive')} | {at('optimised')} | {twins} | {other} |")
     total = sum(r["outcome"] == r["wanted"] for r in document["judged"])
-    lines += ["", f"{total} of {len(document['judged'])} judgements as they should be."]
+    lines += ["", f"{total} of {len(document['judged'])} judgements as they should be, at {document['effort']} effort."]
     return "\n".join(lines)
 
 
+def collect(data, page, files):
+    """Of lines the document, and of the document the table. Of one kernel at one dtype the last line counts."""
+    of = lambda r: (r["problem"], r["kernel"], r["dtype"])  # noqa: E731
+    rows = {of(r): r for r in judging.read_lines(files).values()}
+    efforts = sorted({r["effort"] for r in rows.values()})
+    document = {
+        "date": time.strftime("%Y-%m-%d"),
+        "chip": "none: the emulator",
+        "effort": " and ".join(efforts),
+        "command": f"corpus/torch/judge_kernels.py --judge OPS --effort {efforts[0] if efforts else ''} --lines LINES",
+        "judged": [rows[key] for key in sorted(rows)],
+    }
+    data.write_text(json.dumps(document, indent=1) + "\n")
+    head, rest = page.read_text().split(BEGIN)
+    page.write_text(head + BEGIN + "\n\n" + table(document) + "\n\n" + END + rest.split(END)[1])
+
+
 def main():
-    if sys.argv[1:2] == ["--table"]:
-        page, data = (pathlib.Path(a) for a in sys.argv[2:4])
-        head, rest = page.read_text().split(BEGIN)
-        page.write_text(head + BEGIN + "\n\n" + table(json.loads(data.read_text())) + "\n\n" + END + rest.split(END)[1])
+    if sys.argv[1:2] == ["--collect"]:
+        collect(pathlib.Path(sys.argv[2]), pathlib.Path(sys.argv[3]), sys.argv[4:])
         return
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--assay", default=str(HERE.parent.parent / "build/release/bin/assay"))
-    parser.add_argument("--python", default="", help="a Python with torch")
-    parser.add_argument("--out", required=True, help="where ops and candidates go")
-    parser.add_argument("--ops", default="", help="ops that were imported before")
-    parser.add_argument("--effort", default="quick")
+    judging.arguments(parser, "quick")
+    parser.add_argument("--out", default="", help="where ops (but for --judge) and candidates go")
     parser.add_argument("--first", action="store_true", help="the first dtype of each op alone")
     parser.add_argument("--twins", action="store_true", help="twins alone")
-    parser.add_argument("--write", default="", help="a JSON file for the table")
     parser.add_argument("names", nargs="*")
     options = parser.parse_args()
-    judge = Judge(options)
+    folder = options.import_only or options.judge or options.out
+    if not folder:
+        parser.error("--out FOLDER says where ops and candidates go")
+    ops, out = pathlib.Path(folder), pathlib.Path(options.out or folder)
+    requests = []
     for path in sorted((HERE / "kernels").glob("*.cu")):
-        if not options.names or path.stem in options.names:
-            judge.problem(path)
-    judge.save()
-    right = sum(r["wanted"] == r["outcome"] for r in judge.rows)
-    print(f"{right} of {len(judge.rows)} as they should be")
-    sys.exit(1 if judge.failed else 0)
+        if "." in path.stem or (options.names and path.stem not in options.names):
+            continue
+        if not options.judge:
+            judging.import_op(options, source_of(path.stem), path.stem, ops / path.stem)
+        if not options.import_only:
+            requests += asked(path, ops / path.stem, out, options)
+    if options.import_only:
+        return
+    sys.exit(judging.conclude(judging.judge_all(options, requests)))
 
 
 if __name__ == "__main__":
