@@ -47,6 +47,11 @@ def below_largest(x, settled=False):
     return (lambda a, m: f"{a} - {m}") if settled or is_exact(strip(x)) else (lambda a, m: f"{a}.settled() - {m}")
 
 
+def is_extreme_of(m, x):
+    """Is m the largest or smallest of (some of) the x?"""
+    return getattr(strip(m), "extreme_of", None) is strip(x)
+
+
 class Lowering(Complexes, Moves, Products):
     def __init__(self, graph, options):
         self.graph = graph
@@ -220,7 +225,11 @@ class Lowering(Complexes, Moves, Products):
         if kind == "bool":
             return self.point(node, [x, y], lambda a, b: f"{a} || {b}", kind="bool", exact=True)
 
+        apart = below_largest(x) if one and sign == "-" and kind == kinds[0] == kinds[1] == "real" and is_extreme_of(y, x) else None
+
         def text(a, b):
+            if apart:
+                return apart(a, b)
             a, b = cast_text(a, kinds[0], kind), cast_text(b, kinds[1], kind)
             if not one:
                 b = f"{real_text(alpha) if kind == 'real' else int(alpha)} * {b}"
@@ -648,6 +657,7 @@ class Lowering(Complexes, Moves, Products):
             step = lambda s, t: f"{s} = {'larger_of' if largest else 'smaller_of'}({s}, {t});"  # noqa: E731
         value = self.reduce(node, x, dims, start, step, name=name)
         value.exact = is_exact(x)
+        value.extreme_of = strip(x)
         return unsqueezed(value, dims, len(x.shape)) if keep else value
 
     def lower_amax(self, node, row):
