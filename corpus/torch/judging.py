@@ -66,7 +66,7 @@ def named(row):
 def read_lines(paths):
     """Lines by name; a later one stands for an earlier one."""
     rows = {}
-    for path in map(pathlib.Path, paths):
+    for path in map(pathlib.Path, filter(None, paths)):
         for line in path.read_text().splitlines() if path.exists() else ():
             try:
                 row = json.loads(line)
