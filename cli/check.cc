@@ -31,6 +31,7 @@ struct Request {
   std::uint64_t seed = 1;
   std::optional<std::uint64_t> holdout_seed;
   std::size_t device_cases = 0;
+  bool every_gate = false;
   bool watch = false;
 };
 
@@ -121,6 +122,7 @@ Result<int> JudgeOnce(const Request& request, const ops::Instance& instance, Wor
                                                  (std::uint64_t{entropy()} << 32) | entropy());
                                            },
                                        .unsafe_no_jail = request.tools.unsafe_no_jail,
+                                       .every_gate = request.every_gate,
                                        .device_cases = request.device_cases,
                                        .regressions = {}});
   const gates::Judgement judgement = gatekeeper.Judge(instance, candidate);
@@ -181,6 +183,9 @@ void AddCheck(CLI::App& app, Session& session) {
   command->add_option("--seed", request->seed, "Seed of the cases.")->check(WholeNumber());
   command->add_option("--device-cases", request->device_cases,
                       "Cases on the GPU, where one is asked for (0: as the effort says).");
+  command->add_flag("--every-gate", request->every_gate,
+                    "Go on after a refutation by cases, to see what each gate says. The outcome "
+                    "is the same.");
   command->add_option("--counterexamples", request->counterexamples,
                       "Folder to write the counterexamples to, for assay replay.");
   command->add_option("--sarif", request->sarif,

@@ -79,6 +79,30 @@ std::string Describe(const sanitize::SmallLaunch& small, const ops::SanitizePlan
   return text + "\n";
 }
 
+Json ToJson(const std::optional<sanitize::Testimony>& witness) {
+  if (!witness) return nullptr;
+  return {{"stop", Name(witness->stop)},
+          {"reason", witness->reason},
+          {"runs", witness->runs},
+          {"findings", assay::ToJson(witness->findings)}};
+}
+
+void SayOf(const sanitize::Testimony& witness, const SourceText& source) {
+  Say(fmt::format("on the GPU: {} run{}, {} finding{}{}", witness.runs,
+                  witness.runs == 1 ? "" : "s", witness.findings.size(),
+                  witness.findings.size() == 1 ? "" : "s",
+                  witness.reason.empty() ? "" : ", " + witness.reason));
+  for (const Finding& finding : witness.findings) Say(RenderText(finding, source));
+}
+
+/// Of both engines: what either of them found, or that one could not run it.
+int ExitOf(const sanitize::Outcome& outcome) {
+  const bool seen = outcome.witness && !outcome.witness->findings.empty();
+  if (!outcome.findings.empty() || seen) return kExitRefuted;
+  const bool heard = !outcome.witness || outcome.witness->stop == Stop::kCompleted;
+  return outcome.complete() && heard ? kExitDone : kExitInconclusive;
+}
+
 Result<int> Sanitize(const Request& request, bool json) {
   sanitize::Job job;
   ASSAY_TRY(job.checks, ParseChecks(request.checks));
@@ -93,16 +117,15 @@ Result<int> Sanitize(const Request& request, bool json) {
   job.arch = request.tools.arch;
   ASSAY_TRY(auto bench, Workbench::Make(request.tools));
   std::optional<Elapsed> elapsed(std::in_place, "running");
-  ASSAY_TRY(sanitize::Outcome outcome, sanitize::Sanitize(job, bench->compiler(), bench->engine()));
+  ASSAY_TRY(sanitize::Outcome outcome,
+            sanitize::Sanitize(job, bench->compiler(), bench->engine(), bench->gpu()));
   elapsed.reset();
   ASSAY_TRY_VOID(Save(job.plan, outcome.buffers));
 
   SourceText source;
   source.Add(Path(request.kernel).filename().string(), job.text);
   FillExcerpts(outcome.findings, source);
-  const int exit = !outcome.findings.empty() ? kExitRefuted
-                   : outcome.complete()      ? kExitDone
-                                             : kExitInconclusive;
+  const int exit = ExitOf(outcome);
   std::vector<report::Diagnostic> diagnostics;
   for (const Finding& finding : outcome.findings) {
     diagnostics.push_back(
@@ -130,6 +153,7 @@ Result<int> Sanitize(const Request& request, bool json) {
                               {"schedules", outcome.schedules},
                               {"orders", outcome.orders},
                               {"orders_tried", outcome.orders_tried},
+                              {"witness", ToJson(outcome.witness)},
                               {"texts", std::move(texts)}}));
     return exit;
   }
@@ -141,6 +165,7 @@ Result<int> Sanitize(const Request& request, bool json) {
   }
   if (!outcome.complete())
     Say(fmt::format("inconclusive: {}: {}", Name(outcome.stop), outcome.reason));
+  if (outcome.witness) SayOf(*outcome.witness, source);
   const std::string orders = outcome.orders == 0
                                  ? std::string()
                                  : fmt::format(", {} of {} order{} tried", outcome.orders_tried,
@@ -182,6 +207,7 @@ void AddSanitize(CLI::App& app, Session& session) {
   command->footer(
       "Example:\n"
       "  assay sanitize kernel.cu --launch launch.json --schedules 20\n"
+      "  assay sanitize kernel.cu --launch launch.json --engine gpu,emulator\n"
       "  where launch.json holds\n"
       "    {\"schema\": \"assay.launch/1\",\n"
       "     \"kernels\": [{\"entry\": \"k\", \"grid\": [4], \"block\": [256], \"shared_bytes\": 0, "

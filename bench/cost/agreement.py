@@ -71,7 +71,7 @@ def join(estimates: dict, times: dict) -> tuple[list[dict], list[dict]]:
                 "median_us": time["median_us"],
                 "spread_us": time["spread_us"],
                 "calls": time["calls"],
-                "conditions": time["conditions"],
+                "conditions": time.get("conditions"),
                 "bound": estimate["model"]["bound"],
                 "limiter": estimate["limiter"],
                 "share_of_limit": estimate["share_of_limit"],

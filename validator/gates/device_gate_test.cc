@@ -22,7 +22,9 @@ using verdict::Outcome;
 
 /// A judge with a GPU that runs another kernel than its emulator.
 struct TwoWitnesses {
-  explicit TwoWitnesses(FakeEngine::Kernel on_gpu) : gpu(std::move(on_gpu)) {}
+  explicit TwoWitnesses(FakeEngine::Kernel on_gpu,
+                        FakeEngine::Kernel on_emulator = FakeEngine::Good())
+      : bench(std::move(on_emulator)), gpu(std::move(on_gpu)) {}
   Judgement Judge() { return keeper().Judge(bench.instance, bench.candidate); }
   Gatekeeper keeper() {
     Tools tools = bench.tools();
@@ -76,6 +78,19 @@ TEST(DeviceGateTest, RefutesWhatOnlyTheGpuGetsWrongAndShowsBothValues) {
   const auto alone = Gatekeeper(both.bench.tools(), both.bench.options)
                          .Replay(both.bench.instance, gate.counterexamples[0]);
   EXPECT_THAT(ToString(alone.error()), HasSubstr("--engine gpu,emulator"));
+}
+
+TEST(DeviceGateTest, AfterARefutationItIsAskedOnlyWhereEveryGateIs) {
+  for (const bool every : {false, true}) {
+    TwoWitnesses both(FakeEngine::Good(), WrongFrom(3));
+    both.bench.options.every_gate = every;
+    const Judgement judgement = both.Judge();
+    EXPECT_EQ(judgement.verdict.outcome, Outcome::kRefuted);
+    EXPECT_TRUE(judgement.verdict.reason.starts_with("numeric"));
+    EXPECT_FALSE(judgement.vetted);
+    EXPECT_EQ(GateOf(judgement.verdict, "device").status,
+              every ? GateStatus::kPassed : GateStatus::kSkipped);
+  }
 }
 
 TEST(DeviceGateTest, ADeterministicOpHasTheSameBitsEveryTime) {

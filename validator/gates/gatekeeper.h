@@ -61,6 +61,9 @@ struct Options {
   /// chooses: never from a record.
   std::function<std::uint64_t()> holdout_seed;
   bool unsafe_no_jail = false;
+  /// After a refutation by cases the later stages run as well: to see what each gate sees. The
+  /// outcome is the same.
+  bool every_gate = false;
   std::size_t device_cases = 0;  ///< On a GPU; 0: as many as the effort says.
   unsigned jobs = 0;             ///< Cases run at a time; 0: as many as the machine has threads.
   std::vector<verdict::Counterexample>

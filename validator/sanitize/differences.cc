@@ -51,7 +51,7 @@ bool Explained(const std::string& buffer, const Report& report) {
 /// "reversed order, seed 3": what replays a schedule.
 std::string Describe(const Schedule& schedule) {
   return fmt::format(
-      "{} order, seed {}{}{}", ToJson(schedule)["policy"].get<std::string>(), schedule.seed,
+      "in {} order, seed {}{}{}", ToJson(schedule)["policy"].get<std::string>(), schedule.seed,
       schedule.stale == 0 ? std::string() : fmt::format(", {} % old values", schedule.stale),
       schedule.hold ? ", one pair the other way round" : "");
 }
@@ -131,22 +131,31 @@ std::vector<Finding> Blame(const Report& report, const std::string& consequence)
 
 std::vector<Finding> Differences(const ops::SanitizePlan& plan, const Run& plain, const Run& other,
                                  const Finding* guilty) {
+  std::vector<Finding> findings =
+      DifferentBits(plan, {Describe(plain.schedule), &plain.buffers},
+                    {Describe(other.schedule), &other.buffers}, FindingKind::kNondeterministic);
+  for (Finding& finding : findings)
+    Explain(plain.report.order, finding.memory->buffer, guilty, finding);
+  return findings;
+}
+
+std::vector<Finding> DifferentBits(const ops::SanitizePlan& plan, const Ending& one,
+                                   const Ending& other, FindingKind kind) {
   std::vector<Finding> findings;
   for (std::size_t i = 0; i < plan.buffers.size(); ++i) {
     const ops::SanitizeBuffer& buffer = plan.buffers[i];
     if (!IsResult(plan, buffer)) continue;
-    const auto a = plain.buffers[i].bytes(), b = other.buffers[i].bytes();
-    const auto first = std::ranges::mismatch(a, b).in1;
-    if (first == a.end()) continue;
-    const auto index = (first - a.begin()) / static_cast<std::int64_t>(SizeOf(buffer.dtype));
+    const SharedMemory &here = (*one.buffers)[i], &there = (*other.buffers)[i];
+    const auto first = std::ranges::mismatch(here.bytes(), there.bytes()).in1;
+    if (first == here.bytes().end()) continue;
+    const auto index =
+        (first - here.bytes().begin()) / static_cast<std::int64_t>(SizeOf(buffer.dtype));
     Finding finding;
-    finding.kind = FindingKind::kNondeterministic;
-    finding.message =
-        fmt::format("{}[{}] is {} under one schedule ({}) and {} under another ({})", buffer.name,
-                    index, ValueAt(buffer, plain.buffers[i], index), Describe(plain.schedule),
-                    ValueAt(buffer, other.buffers[i], index), Describe(other.schedule));
+    finding.kind = kind;
+    finding.message = fmt::format("{}[{}] is {} ({}) and {} ({})", buffer.name, index,
+                                  ValueAt(buffer, here, index), one.how,
+                                  ValueAt(buffer, there, index), other.how);
     finding.memory = PlaceOf(buffer, index);
-    Explain(plain.report.order, buffer.name, guilty, finding);
     findings.push_back(std::move(finding));
   }
   return findings;

@@ -34,10 +34,23 @@ Result<Run> RunOnce(const ops::SanitizePlan& plan, const Execution& execution,
 
 /// Outputs that were not written as a whole.
 std::vector<Finding> Unwritten(const ops::SanitizePlan& plan, const Report& report);
+/// The results that a completed run left, and how it was run, in words: "in reversed order, seed 3".
+struct Ending {
+  std::string how;
+  const std::vector<SharedMemory>* buffers = nullptr;
+};
+/// The first element of each result that differs, one finding of `kind` each.
+std::vector<Finding> DifferentBits(const ops::SanitizePlan& plan, const Ending& one,
+                                   const Ending& other, FindingKind kind);
 /// The buffers that differ between two completed runs, one finding each. `guilty`: the contest of the
 /// plain run whose turn makes the difference; null: nobody knows.
 std::vector<Finding> Differences(const ops::SanitizePlan& plan, const Run& plain, const Run& other,
                                  const Finding* guilty = nullptr);
+
+/// What a second engine makes of `execution`. `emulated`: the results of the emulator's plain run, or
+/// null where it was not run to its end.
+Result<Testimony> Ask(engine::Engine& witness, const Job& job, Execution execution,
+                      const std::vector<SharedMemory>* emulated);
 
 /// Float sums in results that have other bits in another order of their terms, which no run happened
 /// to show.

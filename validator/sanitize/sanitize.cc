@@ -204,12 +204,18 @@ Result<Run> RunOnce(const ops::SanitizePlan& plan, const Execution& execution,
   return run;
 }
 
-Result<Outcome> Sanitize(const Job& job, engine::Compiler& compiler, engine::Engine& engine) {
+Result<Outcome> Sanitize(const Job& job, engine::Compiler& compiler, engine::Engine& engine,
+                         engine::Engine* witness) {
   ASSAY_TRY(const Program program, Load(job, compiler));
   Exploration exploration(job, engine, program);
   ASSAY_TRY(Outcome outcome, exploration.Explore());
   outcome.smallest.resize(outcome.findings.size());
   if (job.shrink) ASSAY_TRY_VOID(exploration.ShrinkAll(outcome));
+  if (witness != nullptr) {
+    const bool comparable = outcome.stop == Stop::kCompleted;
+    ASSAY_TRY(outcome.witness,
+              Ask(*witness, job, Bind(job.plan, program), comparable ? &outcome.buffers : nullptr));
+  }
   return outcome;
 }
 

@@ -45,6 +45,8 @@ struct Job {
 };
 
 inline constexpr int kSchedulesForAtomics = 8;
+/// Runs of the second witness, their results compared.
+inline constexpr int kWitnessRuns = 20;
 /// Of the pairs of accesses of which one saw who came first: so many are run the other way round.
 inline constexpr std::size_t kOrdersTried = 8;
 
@@ -58,6 +60,18 @@ struct SmallLaunch {
   std::vector<Sizes> kernels;
 };
 
+/// What a GPU makes of the same launches. It watches little (validator/gpu/device.h): no finding of
+/// its own acquits a kernel.
+struct Testimony {
+  Stop stop = Stop::kCompleted;  ///< Of the run that ended worst.
+  std::string reason;
+  int runs = 0;
+  /// What stopped it, guards that were written, results with other bits than the emulator's plain
+  /// run (device_disagreement) or than the run before (nondeterministic), which the plan does not
+  /// allow. Sorted and merged.
+  std::vector<Finding> findings;
+};
+
 struct Outcome {
   Stop stop = Stop::kCompleted;  ///< Of the schedule that ended worst.
   std::string reason;
@@ -69,14 +83,18 @@ struct Outcome {
   std::uint64_t orders = 0;  ///< Pairs of accesses in the first schedule that see who came first,
   std::uint64_t orders_tried = 0;     ///< and those that were run the other way round.
   std::vector<SharedMemory> buffers;  ///< After the first schedule, in the plan's order.
+  /// What the second witness said, where there was one; null: nobody was asked.
+  std::optional<Testimony> witness;
 
   /// False: the kernel was not run to an end that means anything, so that no findings say nothing.
   bool complete() const { return stop == Stop::kCompleted || stop == Stop::kFault; }
 };
 
 /// Errors: a kernel that does not compile, a plan that names what the kernel does not have, files
-/// that cannot be read. What the kernel does wrong is a finding.
-Result<Outcome> Sanitize(const Job& job, engine::Compiler& compiler, engine::Engine& engine);
+/// that cannot be read. What the kernel does wrong is a finding. `witness`: a GPU that runs the
+/// launches as well, or null; what it saw stands apart (Outcome::witness).
+Result<Outcome> Sanitize(const Job& job, engine::Compiler& compiler, engine::Engine& engine,
+                         engine::Engine* witness = nullptr);
 
 /// The n-th schedule of an exploration; 0 is the plain one.
 Schedule ScheduleNumber(int number, std::uint64_t seed);

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <functional>
 
 #include "validator/engine/toolbox.h"
 
@@ -78,7 +79,8 @@ class SanitizeTest : public testing::Test {
     toolbox_ = *std::move(toolbox);
   }
 
-  Outcome Run(const std::string& launch, std::string_view ptx = kCopy, int schedules = 0) {
+  Outcome Run(const std::string& launch, std::string_view ptx = kCopy, int schedules = 0,
+              engine::Engine* witness = nullptr) {
     const auto document = ParseJson(launch, "launch.json");
     EXPECT_TRUE(document) << ToString(document.error());
     const auto plan = ops::ParseSanitizePlan(*document, "launch.json", ".");
@@ -88,7 +90,7 @@ class SanitizeTest : public testing::Test {
     job.text = ptx;
     job.plan = *plan;
     job.schedules = schedules;
-    auto outcome = Sanitize(job, toolbox_->compiler(), toolbox_->emulator());
+    auto outcome = Sanitize(job, toolbox_->compiler(), toolbox_->emulator(), witness);
     EXPECT_TRUE(outcome) << ToString(outcome.error());
     return outcome ? *std::move(outcome) : Outcome{};
   }
@@ -149,6 +151,55 @@ TEST_F(SanitizeTest, TheSmallestLaunchIsFound) {
 
 TEST_F(SanitizeTest, MoreSchedulesRunOnRequest) {
   EXPECT_EQ(Run(Launch(4, kIota, kOutput), kCopy, 5).schedules, 5);
+}
+
+/// A GPU that runs what the emulator runs, and then does something of its own to the output.
+class Witness final : public engine::Engine {
+ public:
+  Witness(engine::Engine& emulator, std::function<void(int, std::span<std::byte>)> then)
+      : emulator_(emulator), then_(std::move(then)) {}
+  std::string_view name() const override { return "gpu"; }
+  Result<Report> Run(const Execution& execution, std::span<SharedMemory* const> buffers,
+                     engine::Trust trust) override {
+    EXPECT_EQ(execution.checks.race, false) << "a GPU cannot be asked for that";
+    ASSAY_TRY(Report report, emulator_.Run(execution, buffers, trust));
+    then_(++runs, buffers[1]->bytes());
+    return report;
+  }
+  int runs = 0;
+
+ private:
+  engine::Engine& emulator_;
+  std::function<void(int, std::span<std::byte>)> then_;
+};
+
+TEST_F(SanitizeTest, ASecondWitnessIsHeardApart) {
+  struct Row {
+    std::function<void(int, std::span<std::byte>)> then;
+    std::optional<FindingKind> seen;
+    int runs;
+  };
+  const auto change = [](std::span<std::byte> bytes) { bytes[4 * 5] ^= std::byte{1}; };
+  const Row rows[] = {{[](int, std::span<std::byte>) {}, std::nullopt, kWitnessRuns},
+                      {[&](int, std::span<std::byte> bytes) { change(bytes); },
+                       FindingKind::kDeviceDisagreement, 1},
+                      {[&](int run, std::span<std::byte> bytes) {
+                         if (run == 7) change(bytes);
+                       },
+                       FindingKind::kNondeterministic, 7}};
+  for (const Row& row : rows) {
+    Witness witness(toolbox_->emulator(), row.then);
+    const Outcome outcome = Run(Launch(4, kIota, kOutput), kCopy, 0, &witness);
+    EXPECT_TRUE(outcome.findings.empty());
+    ASSERT_TRUE(outcome.witness);
+    EXPECT_EQ(outcome.witness->runs, row.runs);
+    EXPECT_EQ(witness.runs, row.runs);
+    ASSERT_EQ(outcome.witness->findings.size(), row.seen ? 1u : 0u);
+    if (!row.seen) continue;
+    EXPECT_EQ(outcome.witness->findings[0].kind, *row.seen);
+    EXPECT_THAT(outcome.witness->findings[0].message, HasSubstr("y[5] is 5 (on the "));
+  }
+  EXPECT_FALSE(Run(Launch(4, kIota, kOutput)).witness) << "nobody was asked";
 }
 
 TEST_F(SanitizeTest, TheSameJobGivesTheSameFindings) {
