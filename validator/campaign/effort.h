@@ -47,7 +47,7 @@ inline constexpr std::uint64_t kTinySteps = 20'000'000;
 /// Steps that the ends of a huge case are planned with.
 inline constexpr std::uint64_t kHugeSteps = 40'000'000;
 /// Steps after which they are left out: plans are guesses from small cases.
-inline constexpr std::uint64_t kMostHugeSteps = 8 * kHugeSteps;
+inline constexpr std::uint64_t kMostHugeSteps = 16 * kHugeSteps;
 /// Steps for a part of a case in which a number outgrows its format, where nothing smaller shows it:
 /// all blocks of a grid that cannot be cut, or one that loops over millions of elements.
 inline constexpr std::uint64_t kMostLimitSteps = 4'000'000'000;
