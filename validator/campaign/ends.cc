@@ -94,7 +94,7 @@ Status Runner::RunEnds(const cases::Probe& probe, const Wants& wants, CaseRun& r
   ASSAY_TRY(const std::optional<engine::Binding> bound, run_over(probe.poison));
   if (!bound) return {};
   const auto leave_out = [&](std::string_view reason) {
-    run.left_out = reason;
+    run.left_out = ReasonOfALimit(run.report, reason);
     run.report.findings.clear();
     run.report.stop = Stop::kCompleted;
   };

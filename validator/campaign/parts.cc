@@ -84,6 +84,12 @@ void RefuseUnwatched(const Checks& asked, std::string_view engine, Report& repor
   report.reason = fmt::format("the engine '{}' did not watch: {}", engine, missing);
 }
 
+std::string ReasonOfALimit(const Report& report, std::string_view otherwise) {
+  return std::string(report.stop == Stop::kResourceLimit && !report.reason.empty()
+                         ? std::string_view(report.reason)
+                         : otherwise);
+}
+
 // The emulator fills a page with poison when a kernel first gets there, so that a zero beside anything else was written;
 // a page of nothing but zeros may never have been touched.
 std::vector<std::int64_t> WrittenElements(const Tensor& tensor, std::uint8_t poison) {

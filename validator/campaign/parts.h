@@ -7,6 +7,7 @@
 #pragma once
 
 #include <cstdint>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -27,6 +28,10 @@ void RefuseUnwatched(const Checks& asked, std::string_view engine, Report& repor
 /// Why a part of a case that shows no defect counts as left out all the same.
 inline constexpr std::string_view kUnknownEnd =
     "the end of an output seems unwritten, and the whole grid takes too long";
+
+/// Why a part is left out that did not come to its end: what the engine says of a limit of its own,
+/// memory or time, else `otherwise`.
+std::string ReasonOfALimit(const Report& report, std::string_view otherwise);
 
 /// Elements of a fresh output that no longer hold what was there before the launch, ascending. At
 /// most 64 MiB of written pages are looked at.

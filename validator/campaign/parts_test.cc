@@ -18,6 +18,15 @@ TEST(Parts, ChangedElementsAreThoseWhoseBitsDiffer) {
   EXPECT_FALSE(EndIsTheSame(after, before));
 }
 
+TEST(Parts, WhatTheEngineSaysOfItsOwnLimitIsTheReason) {
+  Report report;
+  report.reason = "too much memory";
+  report.stop = Stop::kResourceLimit;
+  EXPECT_EQ(ReasonOfALimit(report, "too long"), "too much memory");
+  report.stop = Stop::kStepLimit;
+  EXPECT_EQ(ReasonOfALimit(report, "too long"), "too long");
+}
+
 TEST(Parts, EverywhereHoldsBothEndsAndBothSidesOfPowersOfTwo) {
   const std::int64_t elements = (std::int64_t{1} << 24) + 1000;
   const auto some = Everywhere(elements, 3);

@@ -156,7 +156,7 @@ Status Runner::RunSlice(const cases::Probe& probe, const Wants& wants, CaseRun& 
                            : EndIsTheSame(output.second, filled->inputs.find(updates)->second);
   };
   const auto leave_out = [&](std::string_view reason) {
-    run.left_out = reason;
+    run.left_out = ReasonOfALimit(run.report, reason);
     run.report.findings.clear();
     run.report.stop = Stop::kCompleted;
     return Status{};
