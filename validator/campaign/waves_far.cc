@@ -262,6 +262,7 @@ std::vector<Task> Campaign::Huge() {
   const std::size_t most = planned.size() + past_limits_.size() + trial_.effort.huge_shapes;
   const std::uint64_t seed = DeriveSeed(trial_.seed, "huge");
   std::size_t loops = 0;
+  const bool whole = RunsWhole();
   for (const ops::AxisValues& axes : past_limits_) {
     if (trial_.effort.huge_shapes == 0) break;
     Task task = PartOf(axes, "huge", seed + planned.size());
@@ -276,8 +277,11 @@ std::vector<Task> Campaign::Huge() {
     // By far too much for three blocks, as far as can be told from small cases.
     constexpr auto kMost = static_cast<double>(kMostHugeSteps);
     constexpr double kByFar = 4;
+    // A slice of what cannot be cut is all of it.
+    const double blocks_run =
+        IsSlice(task.probe) && whole ? static_cast<double>(std::max<std::uint64_t>(blocks, 1)) : 3;
     if (blocks > 2 &&
-        3 * WholeStepsFor(shape.axes) / static_cast<double>(blocks) > kByFar * kMost) {
+        blocks_run * WholeStepsFor(shape.axes) / static_cast<double>(blocks) > kByFar * kMost) {
       harvest_.ledger.Planned("huge");
       LeaveOut(task, "takes too long even at its ends", harvest_);
       continue;
