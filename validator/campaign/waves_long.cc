@@ -12,22 +12,21 @@
 namespace assay::campaign {
 namespace {
 
-bool HasIndices(const ops::Instance& instance) {
-  return std::ranges::any_of(instance.op.inputs, [&](const ops::TensorSpec& spec) {
-    return !spec.is_scalar && !spec.IsGenerated() &&
-           cases::ClassOf(spec, instance.TypeOf(spec)) == cases::InputClass::kIndex;
-  });
+bool IsOf(cases::InputClass input_class, const ops::Instance& instance,
+          const ops::TensorSpec& spec) {
+  return !spec.is_scalar && !spec.IsGenerated() &&
+         cases::ClassOf(spec, instance.TypeOf(spec)) == input_class;
 }
 
-// The largest of the inputs far above zero, the others plain: weights that are as large would hide
-// how far a deviation from the mean is off.
+// The largest of the inputs as far above zero as leaves their dtype a dozen values for the spread, the
+// others plain: weights that are as large would hide how far a deviation from the mean is off. What is
+// lost between E[x^2] and the mean's square grows by the square of that distance, what a sum may lose
+// by itself. In bf16 it stays too short to tell them apart.
 cases::Case HighWhereLarge(const ops::Instance& instance, const ops::AxisValues& axes,
                            std::uint64_t seed) {
   cases::Case value = cases::MakeCase(instance, *cases::FindRecipe("plain"), axes, seed, "long");
   const auto size = [&](const ops::TensorSpec& spec) -> std::int64_t {
-    if (spec.is_scalar || spec.IsGenerated() ||
-        cases::ClassOf(spec, instance.TypeOf(spec)) != cases::InputClass::kFloat)
-      return 0;
+    if (!IsOf(cases::InputClass::kFloat, instance, spec)) return 0;
     const auto complete = ops::ResolveAxes(instance.op, axes);
     const auto shape = complete ? ops::ResolveShape(spec, *complete) : Result<Shape>(Shape{0});
     return shape ? ElementCount(*shape).value_or(0) : 0;
@@ -35,10 +34,25 @@ cases::Case HighWhereLarge(const ops::Instance& instance, const ops::AxisValues&
   std::int64_t most = 1;
   for (const ops::TensorSpec& spec : instance.op.inputs) most = std::max(most, size(spec));
   for (const ops::TensorSpec& spec : instance.op.inputs) {
-    if (size(spec) == most)
-      value.profiles[spec.name] = {.kind = "high", .parameters = {}, .literal = {}};
+    if (size(spec) != most) continue;
+    const double offset = std::min(4096.0, 0.35 / UnitRoundoff(instance.TypeOf(spec)));
+    value.profiles[spec.name] = {.kind = "high", .parameters = {{"offset", offset}}, .literal = {}};
   }
   return value;
+}
+
+// One index after the other for many places: each is the hot one, and its terms are neighbours. Values
+// of one sign, so that no term that is left out is made up for by another; nothing without indices.
+std::optional<cases::Case> OneIndexAfterTheOther(const ops::Instance& instance,
+                                                 const ops::AxisValues& axes, std::uint64_t seed) {
+  cases::Case value = cases::MakeCase(instance, *cases::FindRecipe("biased"), axes, seed, "long");
+  bool any = false;
+  for (const ops::TensorSpec& spec : instance.op.inputs) {
+    if (!IsOf(cases::InputClass::kIndex, instance, spec)) continue;
+    value.profiles[spec.name] = {.kind = "sorted", .parameters = {}, .literal = {}};
+    any = true;
+  }
+  return any ? std::optional(value) : std::nullopt;
 }
 
 }  // namespace
@@ -76,14 +90,11 @@ std::vector<Task> Campaign::Long() {
     }
     shapes.push_back(*std::move(longest));
   }
-  const bool indexed = HasIndices(trial_.instance);
   for (std::size_t i = 0; i < shapes.size(); ++i) {
     const std::uint64_t own = DeriveSeed(seed, "far") + i;
     planned.push_back(TaskFor(HighWhereLarge(trial_.instance, shapes[i], own), "long"));
-    if (!indexed) continue;
-    planned.push_back(TaskFor(
-        cases::MakeCase(trial_.instance, *cases::FindRecipe("sorted"), shapes[i], own, "long"),
-        "long"));
+    if (auto one_by_one = OneIndexAfterTheOther(trial_.instance, shapes[i], own))
+      planned.push_back(TaskFor(*std::move(one_by_one), "long"));
   }
   return planned;
 }

@@ -203,6 +203,7 @@ Result<Cells> ReferenceRunner::RunAt(const ops::Instance& instance, const Number
                                      const ops::AxisValues& axes, const TensorMap& inputs,
                                      const Wanted& wanted) {
   // Grids of few blocks run whole, unless that takes too long: each thread may loop over a long axis.
+  constexpr std::size_t kBothEnds = 2;
   for (const std::uint64_t whole_grid : {engine::kWholeGrid, std::uint64_t{1}}) {
     ASSAY_TRY(const auto bound, Bind(instance, type, axes, inputs, 0));
     engine::Binding& binding = bound->binding;
@@ -212,7 +213,8 @@ Result<Cells> ReferenceRunner::RunAt(const ops::Instance& instance, const Number
               std::uint64_t{launch.grid[0]} * launch.grid[1] * launch.grid[2];
           return blocks > 1 && blocks <= whole_grid;
         });
-    if (!CutToWanted(binding, bound->compiled.facts.get(), wanted, kBlocksOfAnOutput, whole_grid))
+    if (!CutToWanted(binding, bound->compiled.facts.get(), wanted,
+                     whole_grid == 1 ? kBothEnds : kBlocksOfAnOutput, whole_grid))
       return Fail(ErrorKind::kUnsupported, "cannot be run in part", Place(instance));
     const auto report = RunPart(instance, binding, kWindowSteps);
     if (report) return std::move(binding.calls.front().outputs);
