@@ -18,10 +18,10 @@ bool IsOf(cases::InputClass input_class, const ops::Instance& instance,
          cases::ClassOf(spec, instance.TypeOf(spec)) == input_class;
 }
 
-// The largest of the inputs as far above zero as leaves their dtype a dozen values for the spread, the
-// others plain: weights that are as large would hide how far a deviation from the mean is off. What is
-// lost between E[x^2] and the mean's square grows by the square of that distance, what a sum may lose
-// by itself. In bf16 it stays too short to tell them apart.
+// The largest of the inputs far above their spread, the others plain: weights that are as large would
+// hide how far a deviation from the mean is off. What is lost between E[x^2] and the mean's square grows
+// by the square of that distance, what any sum may lose by itself. In 16 bits this leaves so few values
+// that their roundings do not count as independent, and hides it.
 cases::Case HighWhereLarge(const ops::Instance& instance, const ops::AxisValues& axes,
                            std::uint64_t seed) {
   cases::Case value = cases::MakeCase(instance, *cases::FindRecipe("plain"), axes, seed, "long");
