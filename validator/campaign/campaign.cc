@@ -307,14 +307,15 @@ constexpr Campaign::Wave Campaign::kWaves[] = {
 };
 
 void Campaign::Run() {
+  const bool small = HasSmallShapes(trial_.instance);
   for (const Wave& wave : kWaves) {
     std::vector<Task> planned = (this->*wave.plan)();
     if (!harvest_.inconclusive.empty()) return;
     Trim(planned, wave);
-    if (!Execute(planned, "memory", harvest_,
-                 wave.whole ? planned.size() : kBatchesAfterRefutation))
+    const bool whole = wave.whole && small;
+    if (!Execute(planned, "memory", harvest_, whole ? planned.size() : kBatchesAfterRefutation))
       return;
-    if (wave.whole) harvest_.batches_since_hit = 0;
+    if (whole) harvest_.batches_since_hit = 0;
   }
 }
 

@@ -39,6 +39,9 @@ EffortRow FitTo(const EffortRow& row, const ops::Instance& instance);
 /// Elements of the op's smallest shape; 0 where none can be found.
 std::int64_t SmallestElements(const ops::Instance& instance);
 
+/// Are cases at the op's smallest shapes next to nothing?
+bool HasSmallShapes(const ops::Instance& instance);
+
 /// What a slice is taken to cost, where nothing else is known of it.
 inline constexpr double kNominalSliceSteps = 8e6;
 

@@ -21,6 +21,8 @@ namespace {
 
 // Elements of a case of which some are made, or copied, for a slice.
 constexpr std::int64_t kMostMade = std::int64_t{1} << 24;
+// Of any slice: cells of the reference are 48 bytes, addresses 47 bits.
+constexpr std::int64_t kMostElements = std::int64_t{1} << 35;
 
 /// Inputs that repeat a pattern cost nothing, however large. What is overwritten has to be copied, and
 /// what a generator makes has to be made: that takes inputs that are zero but for their ends.
@@ -28,6 +30,16 @@ bool NeedsZerosBetween(const ops::OpSpec& op) {
   return op.generator.has_value() ||
          std::ranges::any_of(op.outputs,
                              [](const ops::TensorSpec& output) { return !output.updates.empty(); });
+}
+
+/// The axis as long as the op and any slice allow, the others near `background`.
+std::optional<ops::AxisValues> AsLongAsCanBe(const ops::Instance& instance, const ops::Axis& axis,
+                                             const ops::AxisValues& background) {
+  for (std::int64_t length = axis.max; length >= axis.min && length > 0; length /= 2) {
+    const auto axes = cases::SolveNear(instance.op, axis.name, length, background);
+    if (axes && cases::TotalElements(instance, *axes) <= kMostElements) return *axes;
+  }
+  return std::nullopt;
 }
 
 }  // namespace
@@ -164,24 +176,23 @@ ops::AxisValues Campaign::Affordable(ops::AxisValues axes) const {
 // Then each axis as long as the op allows, the others at their shortest, with values of which the last
 // outweighs all before: in an average over a hundred thousand, nobody sees a few that are missing.
 std::vector<Task> Campaign::Workloads() {
-  // Cells of the reference are 48 bytes, addresses 47 bits.
-  constexpr std::int64_t kMostElements = std::int64_t{1} << 35;
   constexpr std::int64_t kBackground = 5;
   const ops::OpSpec& op = trial_.instance.op;
   std::vector<ops::AxisValues> shapes;
-  const auto add = [&](const Result<ops::AxisValues>& axes) {
-    if (!axes || cases::TotalElements(trial_.instance, *axes) > kMostElements) return;
+  const auto add = [&](const ops::AxisValues& axes) {
     const bool known =
-        std::ranges::any_of(tried_, [&](const cases::Case& value) { return value.axes == *axes; });
-    if (!known && std::ranges::find(shapes, *axes) == shapes.end()) shapes.push_back(*axes);
+        std::ranges::any_of(tried_, [&](const cases::Case& value) { return value.axes == axes; });
+    if (!known && std::ranges::find(shapes, axes) == shapes.end()) shapes.push_back(axes);
   };
   for (const ops::Axis& axis : op.axes) {
     if (axis.kind != ops::Axis::Kind::kVariable) continue;
     ops::AxisValues few;
     for (const ops::Axis& other : op.axes) few[other.name] = kBackground;
-    add(cases::SolveNear(op, axis.name, axis.max, few));
+    if (const auto longest = AsLongAsCanBe(trial_.instance, axis, few)) add(*longest);
   }
-  for (const ops::Workload& workload : op.workloads) add(workload.axes);
+  for (const ops::Workload& workload : op.workloads) {
+    if (cases::TotalElements(trial_.instance, workload.axes) <= kMostElements) add(workload.axes);
+  }
   std::vector<Task> planned;
   const bool whole = RunsWhole();
   const std::uint64_t seed = DeriveSeed(trial_.seed, "workloads");
@@ -225,7 +236,7 @@ std::optional<Task> Campaign::LateSlice(const ops::Axis& axis, std::uint64_t see
   if (axis.kind != ops::Axis::Kind::kVariable) return std::nullopt;
   ops::AxisValues shortest;
   for (const ops::Axis& other : op.axes) shortest[other.name] = other.min;
-  auto axes = cases::SolveNear(op, axis.name, axis.max, shortest);
+  auto axes = AsLongAsCanBe(trial_.instance, axis, shortest);
   if (axes && RunsWhole()) axes = Affordable(*axes);
   if (!axes || (NeedsZerosBetween(op) && cases::TotalElements(trial_.instance, *axes) > kMostMade))
     return std::nullopt;
