@@ -2,7 +2,9 @@
 // along rows of several warps, and past 2^24 to 2^32 elements.
 #include <algorithm>
 #include <array>
+#include <bit>
 #include <cmath>
+#include <set>
 
 #include "base/rng.h"
 #include "ops/properties.h"
@@ -262,6 +264,23 @@ std::optional<Task> Campaign::LateSlice(const ops::Axis& axis, std::uint64_t see
   return task;
 }
 
+namespace {
+
+/// Launches of the plan where one of them has some blocks, but so few that all of them run; else 0.
+std::uint64_t LaunchesWithAFewBlocks(const Trial& trial, const ops::AxisValues& axes) {
+  const auto complete = ops::ResolveAxes(trial.instance.op, axes);
+  if (!complete) return 0;
+  const auto resolved = ops::Resolve(trial.plan, trial.instance, *complete);
+  if (!resolved) return 0;
+  const bool any = std::ranges::any_of(resolved->kernels, [](const ops::ResolvedKernel& kernel) {
+    const std::uint64_t blocks = std::uint64_t{kernel.grid[0]} * kernel.grid[1] * kernel.grid[2];
+    return blocks > 1 && blocks <= engine::kWholeGrid;
+  });
+  return any ? resolved->kernels.size() : 0;
+}
+
+}  // namespace
+
 // Shapes past limits of 32-bit numbers, of which only the ends are run: where an index wraps. First
 // those at which this program's own numbers outgrow their formats, at whatever cost: of right kernels
 // there are none.
@@ -273,6 +292,7 @@ std::vector<Task> Campaign::Huge() {
   const std::size_t most = planned.size() + past_limits_.size() + trial_.effort.huge_shapes;
   const std::uint64_t seed = DeriveSeed(trial_.seed, "huge");
   std::size_t loops = 0;
+  std::set<std::size_t> costly_sizes;  // As powers of two.
   const bool whole = RunsWhole();
   for (const ops::AxisValues& axes : past_limits_) {
     if (trial_.effort.huge_shapes == 0) break;
@@ -295,6 +315,17 @@ std::vector<Task> Campaign::Huge() {
         blocks_run * WholeStepsFor(shape.axes) / static_cast<double>(blocks) > kByFar * kMost) {
       harvest_.ledger.Planned("huge");
       LeaveOut(task, "takes too long even at its ends", harvest_);
+      continue;
+    }
+    // Grids of few blocks run whole. If one of these takes its share of all steps, that is too long for
+    // most: one shape of each size has to tell.
+    const std::uint64_t launches = LaunchesWithAFewBlocks(trial_, shape.axes);
+    if (launches > 1 && blocks > engine::kWholeGrid &&
+        WholeStepsFor(shape.axes) / static_cast<double>(launches) > kByFar * kMost &&
+        !costly_sizes.insert(std::bit_width(static_cast<std::uint64_t>(elements))).second) {
+      harvest_.ledger.Planned("huge");
+      LeaveOut(task, "all blocks of a small grid take long; another shape of its size ran instead",
+               harvest_);
       continue;
     }
     if (blocks > 0 && engine::LastBlockOnly(elements, blocks)) {
