@@ -106,7 +106,7 @@ TEST_P(Jail, BoundsThreads) {
 
 TEST_P(Jail, EndsAtItsMemoryLimit) {
   const Reply reply = Outcome("allocate");
-  ASSERT_EQ(reply.outcome, CallOutcome::kCrashed) << reply.detail;
+  ASSERT_EQ(reply.outcome, CallOutcome::kOverLimit) << reply.detail;
   EXPECT_THAT(reply.detail, HasSubstr("memory limit"));
 }
 
@@ -162,7 +162,7 @@ TEST(NoJail, IsReportedAndStillFiltered) {
   EXPECT_NE(Answered(*pool, Asking("write", {{"path", "/tmp/assay-no-jail"}}))["errno"], 0);
   EXPECT_THAT(CompactJson(Answered(*pool, Asking("environment"))), Not(HasSubstr("HOME")));
   EXPECT_EQ(Ask(*pool, Asking("syscall", {{"number", SYS_ptrace}})).outcome, CallOutcome::kCrashed);
-  EXPECT_EQ(Ask(*pool, Asking("allocate")).outcome, CallOutcome::kCrashed);
+  EXPECT_EQ(Ask(*pool, Asking("allocate")).outcome, CallOutcome::kOverLimit);
 }
 
 TEST(JailOfAPool, IsReported) {

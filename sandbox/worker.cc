@@ -147,24 +147,26 @@ Reply Worker::Died() {
 
 std::uint64_t Worker::HeldBytes() const { return UsageOf(pid_).Held(0); }
 
-std::string Worker::OverLimit(std::uint64_t filled, const MemoryWatch& watch) const {
+std::optional<Reply> Worker::EndIfOverLimit(std::uint64_t filled, const MemoryWatch& watch) {
   const Usage usage = UsageOf(pid_);
   const std::uint64_t held = usage.Held(filled);
   const std::uint64_t allowed = policy_.resident_bytes();
   if (allowed != 0 && held > allowed) {
-    return fmt::format("killed at its memory limit: {} MiB held, {} MiB allowed", held >> 20,
-                       allowed >> 20);
+    return Ended(CallOutcome::kOverLimit,
+                 fmt::format("killed at its memory limit of {} MiB", allowed >> 20));
   }
   if (watch) {
-    if (std::string reason = watch(held); !reason.empty()) return reason;
+    if (std::string reason = watch(held); !reason.empty())
+      return Ended(CallOutcome::kCrashed, std::move(reason));
   }
   // The kernel's own limit does not bind root, and is not set without a jail.
   const auto threads = policy_.LimitOf(Resource::kProcesses);
   if (threads && usage.threads > *threads) {
-    return fmt::format("killed at its thread limit: {} threads, {} allowed", usage.threads,
-                       *threads);
+    return Ended(
+        CallOutcome::kCrashed,
+        fmt::format("killed at its thread limit: {} threads, {} allowed", usage.threads, *threads));
   }
-  return {};
+  return std::nullopt;
 }
 
 Result<Reply> Worker::Accept(Message message) {
@@ -246,9 +248,7 @@ Result<Reply> Worker::Serve(const Request& request, milliseconds allowed,
       next_watch = now + kWatchInterval;
       const std::uint64_t filled_now = FilledBytes(request.fds);
       const std::uint64_t filled = filled_now - std::min(filled_now, filled_before);
-      if (std::string reason = OverLimit(filled, watch); !reason.empty()) {
-        return finish(Ended(CallOutcome::kCrashed, std::move(reason)));
-      }
+      if (auto end = EndIfOverLimit(filled, watch)) return finish(*std::move(end));
     }
     std::array<pollfd, 3> watched{
         pollfd{socket_.get(), static_cast<short>(sent ? POLLIN : POLLIN | POLLOUT), 0},
@@ -277,8 +277,8 @@ Result<UniqueFd> ReadOnlyView(int fd) {
 }
 
 std::string_view Name(CallOutcome outcome) {
-  static constexpr std::array<std::string_view, 4> kNames{"replied", "crashed", "timed_out",
-                                                          "protocol"};
+  static constexpr std::array<std::string_view, 5> kNames{"replied", "crashed", "timed_out",
+                                                          "protocol", "over_limit"};
   return kNames.at(static_cast<std::size_t>(outcome));
 }
 

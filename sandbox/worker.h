@@ -10,6 +10,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -57,9 +58,9 @@ class Worker {
   Reply Ended(CallOutcome outcome, std::string reason);
   Reply Died();
   Result<Reply> Accept(Message message);
-  /// Why the worker must be killed for what it holds; empty if it may go on. `filled`: bytes of the
-  /// request's memory files that have come to be since it began.
-  std::string OverLimit(std::uint64_t filled, const MemoryWatch& watch) const;
+  /// The end of a worker that must be killed for what it holds; nothing if it may go on. `filled`:
+  /// bytes of the request's memory files that have come to be since it began.
+  std::optional<Reply> EndIfOverLimit(std::uint64_t filled, const MemoryWatch& watch);
 
   Policy policy_;
   Process process_;

@@ -228,7 +228,7 @@ TEST(WorkerPool, WhatAWorkerFillsCountsMappedOrNot) {
   Request request = Asking("fill", {{"bytes", 1u << 30}});
   request.fds = {sparse->fd()};
   const Reply reply = Ask(*pool, request);
-  ASSERT_EQ(reply.outcome, CallOutcome::kCrashed);
+  ASSERT_EQ(reply.outcome, CallOutcome::kOverLimit);
   EXPECT_THAT(reply.detail, HasSubstr("killed at its memory limit"));
   // The twins: little is written to a large file; much was there before.
   auto other = SharedMemory::Create(1u << 30);

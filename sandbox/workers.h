@@ -37,10 +37,11 @@ struct Request {
 };
 
 enum class CallOutcome {
-  kReplied,   ///< `message` holds the reply.
-  kCrashed,   ///< The worker died or was killed at its memory limit.
-  kTimedOut,  ///< The deadline passed and the worker was killed.
-  kProtocol,  ///< The worker sent something that is no reply, and was killed.
+  kReplied,    ///< `message` holds the reply.
+  kCrashed,    ///< The worker died, or was killed because all workers together held too much.
+  kTimedOut,   ///< The deadline passed and the worker was killed.
+  kProtocol,   ///< The worker sent something that is no reply, and was killed.
+  kOverLimit,  ///< It was killed at its own memory limit: the request takes more than one may.
 };
 std::string_view Name(CallOutcome outcome);
 

@@ -223,6 +223,23 @@ CaseRun Campaign::Again(Task& task, CaseRun run, Harvest& harvest) const {
     return !each.error && each.left_out.empty() && each.plan_findings.empty() &&
            each.report.stop == Stop::kStepLimit && each.report.findings.empty();
   };
+  if (IsSlice(task.probe) && run.left_out == kBlockTooLong) {
+    // What is long is the axis that it was made for: the others need not be.
+    cases::Case& value = task.probe.case_;
+    const auto longest =
+        std::ranges::max_element(value.axes, {}, [](const auto& axis) { return axis.second; });
+    if (longest == value.axes.end()) return run;
+    ops::AxisValues shortest;
+    for (const ops::Axis& axis : trial_.instance.op.axes) shortest[axis.name] = axis.min;
+    const auto narrow =
+        cases::SolveNear(trial_.instance.op, longest->first, longest->second, shortest);
+    if (!narrow || *narrow == value.axes) return run;
+    LeaveOut(task, fmt::format("{}; one with shorter other axes ran in its place", run.left_out),
+             harvest);
+    harvest.ledger.Planned(task.purpose);
+    value.axes = *narrow;
+    return trial_.runner.Run(task.probe, task.wants);
+  }
   if (task.probe.ends_only || !task.probe.prelude.empty() || !unending(run)) return run;
   if (task.wants.max_steps < kGenerousSteps) {
     task.wants.max_steps = kGenerousSteps;
@@ -290,14 +307,15 @@ constexpr Campaign::Wave Campaign::kWaves[] = {
 };
 
 void Campaign::Run() {
+  const bool small = HasSmallShapes(trial_.instance);
   for (const Wave& wave : kWaves) {
     std::vector<Task> planned = (this->*wave.plan)();
     if (!harvest_.inconclusive.empty()) return;
     Trim(planned, wave);
-    if (!Execute(planned, "memory", harvest_,
-                 wave.whole ? planned.size() : kBatchesAfterRefutation))
+    const bool whole = wave.whole && small;
+    if (!Execute(planned, "memory", harvest_, whole ? planned.size() : kBatchesAfterRefutation))
       return;
-    if (wave.whole) harvest_.batches_since_hit = 0;
+    if (whole) harvest_.batches_since_hit = 0;
   }
 }
 

@@ -12,6 +12,7 @@
 
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -107,7 +108,10 @@ class Campaign {
   Task After(const Repetition& repetition, const cases::Case& judged, const cases::Case& other,
              Rng& rng) const;
   std::vector<cases::Case> Pool() const;
-  std::vector<Task> PastGrids() const;
+  /// Slices past what caps a grid, and what could not be got past: in the ledger.
+  std::vector<Task> PastGrids();
+  /// A slice of an axis as long as the op allows, where what comes last outweighs all before it.
+  std::optional<Task> LateSlice(const ops::Axis& axis, std::uint64_t seed) const;
   void AddRepeatedCalls(const std::vector<cases::Case>& pool, std::size_t count, Rng& rng,
                         std::vector<Task>& planned) const;
 

@@ -10,6 +10,9 @@
 namespace assay::campaign {
 namespace {
 
+// Elements of a case that costs next to nothing.
+constexpr std::int64_t kAffordable = 1 << 13;
+
 constexpr std::array kRows = {
     EffortRow{.effort = Effort::kQuick,
               .shapes = 14,
@@ -78,10 +81,13 @@ std::int64_t SmallestElements(const ops::Instance& instance) {
   return elements == INT64_MAX ? 0 : elements;
 }
 
+bool HasSmallShapes(const ops::Instance& instance) {
+  return SmallestElements(instance) <= kAffordable;
+}
+
 EffortRow FitTo(const EffortRow& row, const ops::Instance& instance) {
   // Where several of the smallest shape fit, small cases are as good as any.
   constexpr std::int64_t kSeveral = 8;
-  constexpr std::int64_t kAffordable = 1 << 13;
   constexpr std::int64_t kRoom = 1 << 22;
   const std::int64_t smallest = SmallestElements(instance);
   if (smallest <= row.max_elements / kSeveral) return row;

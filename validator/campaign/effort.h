@@ -39,6 +39,9 @@ EffortRow FitTo(const EffortRow& row, const ops::Instance& instance);
 /// Elements of the op's smallest shape; 0 where none can be found.
 std::int64_t SmallestElements(const ops::Instance& instance);
 
+/// Are cases at the op's smallest shapes next to nothing?
+bool HasSmallShapes(const ops::Instance& instance);
+
 /// What a slice is taken to cost, where nothing else is known of it.
 inline constexpr double kNominalSliceSteps = 8e6;
 
@@ -47,7 +50,7 @@ inline constexpr std::uint64_t kTinySteps = 20'000'000;
 /// Steps that the ends of a huge case are planned with.
 inline constexpr std::uint64_t kHugeSteps = 40'000'000;
 /// Steps after which they are left out: plans are guesses from small cases.
-inline constexpr std::uint64_t kMostHugeSteps = 8 * kHugeSteps;
+inline constexpr std::uint64_t kMostHugeSteps = 16 * kHugeSteps;
 /// Steps for a part of a case in which a number outgrows its format, where nothing smaller shows it:
 /// all blocks of a grid that cannot be cut, or one that loops over millions of elements.
 inline constexpr std::uint64_t kMostLimitSteps = 4'000'000'000;

@@ -25,6 +25,7 @@ TEST(EffortTest, OpsThatMayBeSmallKeepTheirRow) {
     EXPECT_EQ(fitted.max_elements, row.max_elements);
     EXPECT_EQ(fitted.shapes, row.shapes);
     EXPECT_EQ(fitted.campaign_steps, row.campaign_steps);
+    EXPECT_TRUE(HasSmallShapes(instance));
   }
 }
 
@@ -33,6 +34,7 @@ TEST(EffortTest, BudgetsFollowWhatTheSmallestShapeTakes) {
   const ops::Instance large = OfConstant(4096, 4096);
   const std::int64_t smallest = SmallestElements(large);
   EXPECT_EQ(smallest, 4096 * 4096 + 1 + 1 + 4096);  // table, ids, scale and a row
+  EXPECT_FALSE(HasSmallShapes(large));
   const EffortRow fitted = FitTo(row, large);
   EXPECT_GT(fitted.max_elements, smallest);
   EXPECT_GT(fitted.long_elements, fitted.max_elements);

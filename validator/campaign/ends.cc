@@ -9,7 +9,8 @@
 // on blocks that were not run, and is not judged.
 //
 // Where the end of an output was not written, perhaps nobody writes it: a grid that is capped without
-// a loop. Then the whole grid runs, if it is not too large, and tells.
+// a loop. Then the whole grid runs, if it is not too large, and tells. Else the case counts as left out,
+// unless what was written is wrong.
 //
 // What cannot be run so is left out, with the reason (CaseRun::left_out): plans whose blocks
 // communicate, loops that a block runs over everything, references that take too long.
@@ -17,6 +18,7 @@
 #include <array>
 #include <cstring>
 
+#include "validator/campaign/blocks.h"
 #include "validator/campaign/effort.h"
 #include "validator/campaign/parts.h"
 #include "validator/campaign/runner.h"
@@ -45,12 +47,9 @@ std::uint64_t MostBlocks(const Execution& execution) {
 
 Status Runner::RunEnds(const cases::Probe& probe, const Wants& wants, CaseRun& run) const {
   const ops::Instance& instance = *subject_.instance;
-  if (instance.op.generator) {
-    run.left_out = "inputs that a generator makes cannot be made in part";
-    return {};
-  }
-  auto inputs = cases::Materialise(instance, probe.case_);
-  if (!inputs && inputs.error().kind == ErrorKind::kUnsupported) {
+  auto inputs = oracle_.Materialise(instance, probe.case_);
+  if (!inputs && (inputs.error().kind == ErrorKind::kUnsupported ||
+                  inputs.error().kind == ErrorKind::kLimit)) {
     run.left_out = ToString(inputs.error());
     return {};
   }
@@ -78,6 +77,14 @@ Status Runner::RunEnds(const cases::Probe& probe, const Wants& wants, CaseRun& r
       run.left_out = "blocks of this plan may depend on each other";
       return std::nullopt;
     }
+    for (Launch& launch : made->execution.launches) {
+      const auto writers = LastOfTurns(*subject_.plan, filled.axes);
+      // One block is as good as another where only one can run.
+      if (last_only && !launch.only.empty() && !writers.empty() &&
+          *writers.begin() < Blocks(launch))
+        launch.only = {{*writers.begin(), 1}};
+      if (!last_only) launch.only = WithBlocks(launch.only, writers, Blocks(launch));
+    }
     made->execution.limits.max_steps = std::max(kMostHugeSteps, wants.part_steps);
     ASSAY_TRY(run.report, engine_.Run(made->execution, made->buffers, engine::Trust::kCandidate));
     NameTheKernelFile(run.report);
@@ -86,8 +93,8 @@ Status Runner::RunEnds(const cases::Probe& probe, const Wants& wants, CaseRun& r
   };
   ASSAY_TRY(const std::optional<engine::Binding> bound, run_over(probe.poison));
   if (!bound) return {};
-  const auto leave_out = [&](const char* reason) {
-    run.left_out = reason;
+  const auto leave_out = [&](std::string_view reason) {
+    run.left_out = ReasonOfALimit(run.report, reason);
     run.report.findings.clear();
     run.report.stop = Stop::kCompleted;
   };

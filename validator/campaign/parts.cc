@@ -8,8 +8,10 @@
 #include <array>
 #include <cmath>
 #include <cstring>
+#include <set>
 #include <utility>
 
+#include "base/rng.h"
 #include "validator/oracle/element.h"
 
 namespace assay::campaign {
@@ -82,6 +84,12 @@ void RefuseUnwatched(const Checks& asked, std::string_view engine, Report& repor
   report.reason = fmt::format("the engine '{}' did not watch: {}", engine, missing);
 }
 
+std::string ReasonOfALimit(const Report& report, std::string_view otherwise) {
+  return std::string(report.stop == Stop::kResourceLimit && !report.reason.empty()
+                         ? std::string_view(report.reason)
+                         : otherwise);
+}
+
 // The emulator fills a page with poison when a kernel first gets there, so that a zero beside anything else was written;
 // a page of nothing but zeros may never have been touched.
 std::vector<std::int64_t> WrittenElements(const Tensor& tensor, std::uint8_t poison) {
@@ -114,6 +122,38 @@ std::vector<std::int64_t> WrittenElements(const Tensor& tensor, std::uint8_t poi
   return written;
 }
 
+std::vector<std::int64_t> ChangedElements(const Tensor& tensor, const Tensor& before) {
+  constexpr std::int64_t kTogether = 1024;
+  const std::size_t size = SizeOf(tensor.dtype);
+  std::vector<std::int64_t> changed;
+  for (std::int64_t first = 0; first < tensor.elements; first += kTogether) {
+    const std::int64_t last = std::min(first + kTogether, tensor.elements);
+    const auto bytes = static_cast<std::size_t>(last - first) * size;
+    if (std::memcmp(tensor.Element(first), before.Element(first), bytes) == 0) continue;
+    for (std::int64_t i = first; i < last; ++i) {
+      if (std::memcmp(tensor.Element(i), before.Element(i), size) != 0) changed.push_back(i);
+    }
+  }
+  return changed;
+}
+
+std::vector<std::int64_t> Everywhere(std::int64_t elements, std::uint64_t seed) {
+  constexpr std::int64_t kAbout = 32;
+  constexpr int kDrawn = 16;
+  std::set<std::int64_t> places = {0, elements};
+  for (std::int64_t power = kAbout; power < elements; power *= 2) places.insert(power);
+  Rng rng(DeriveSeed(seed, "everywhere"));
+  for (int i = 0; i < kDrawn && elements > 0; ++i)
+    places.insert(static_cast<std::int64_t>(rng.Below(static_cast<std::uint64_t>(elements))));
+  std::set<std::int64_t> some;
+  for (const std::int64_t place : places) {
+    for (std::int64_t i = place - kAbout; i < place + kAbout; ++i) {
+      if (i >= 0 && i < elements) some.insert(i);
+    }
+  }
+  return {some.begin(), some.end()};
+}
+
 std::vector<std::int64_t> Spread(std::vector<std::int64_t> elements, std::size_t most) {
   if (elements.size() <= most) return elements;
   std::vector<std::int64_t> some;
@@ -134,6 +174,12 @@ bool EndIsUnwritten(const Tensor& tensor, std::uint8_t poison) {
   poisoned.fill(static_cast<std::byte>(poison));
   return tensor.elements > 0 && std::memcmp(tensor.Element(tensor.elements - 1), poisoned.data(),
                                             SizeOf(tensor.dtype)) == 0;
+}
+
+bool EndIsTheSame(const Tensor& tensor, const Tensor& before) {
+  return tensor.elements > 0 &&
+         std::memcmp(tensor.Element(tensor.elements - 1), before.Element(tensor.elements - 1),
+                     SizeOf(tensor.dtype)) == 0;
 }
 
 void ComparePoints(const ops::Instance& instance, const oracle::SparseTruth& truth,

@@ -7,6 +7,7 @@
 #pragma once
 
 #include <cstdint>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -24,9 +25,24 @@ Finding PlanFinding(const Error& error);
 /// becomes a failure of the engine.
 void RefuseUnwatched(const Checks& asked, std::string_view engine, Report& report);
 
+/// Why a part of a case that shows no defect counts as left out all the same.
+inline constexpr std::string_view kUnknownEnd =
+    "the end of an output seems unwritten, and the whole grid takes too long";
+
+/// Why a part is left out that did not come to its end: what the engine says of a limit of its own,
+/// memory or time, else `otherwise`.
+std::string ReasonOfALimit(const Report& report, std::string_view otherwise);
+
 /// Elements of a fresh output that no longer hold what was there before the launch, ascending. At
 /// most 64 MiB of written pages are looked at.
 std::vector<std::int64_t> WrittenElements(const Tensor& tensor, std::uint8_t poison);
+
+/// Elements of an output that no longer hold the bits of the tensor that it overwrites, ascending.
+std::vector<std::int64_t> ChangedElements(const Tensor& tensor, const Tensor& before);
+
+/// Of a tensor of `elements`, some hundred: about both ends and each power of two, and drawn ones,
+/// ascending.
+std::vector<std::int64_t> Everywhere(std::int64_t elements, std::uint64_t seed);
 
 /// At most `most` of them, evenly, the first and the last included.
 std::vector<std::int64_t> Spread(std::vector<std::int64_t> elements, std::size_t most);
@@ -36,9 +52,8 @@ void KeepEqual(const Tensor& tensor, const Tensor& other, std::vector<std::int64
 
 /// The last element: in grids that loop the first block writes it, in others the last one.
 bool EndIsUnwritten(const Tensor& tensor, std::uint8_t poison);
-/// Why a case is left out whose end nobody is known to write.
-inline constexpr const char* kUnknownEnd =
-    "the end of an output seems unwritten, and the whole grid takes too long";
+/// The same of a tensor that is overwritten: what it held may be right by chance.
+bool EndIsTheSame(const Tensor& tensor, const Tensor& before);
 
 /// The first element of each output that is not what the op defines, as a finding of `comparison`.
 void ComparePoints(const ops::Instance& instance, const oracle::SparseTruth& truth,

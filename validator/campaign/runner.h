@@ -15,6 +15,7 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "base/tensor.h"
@@ -112,6 +113,9 @@ struct CaseRun {
 /// Line information carries the compiler's working directory: takes it off.
 void NameTheKernelFile(Report& report);
 
+/// Why a slice was left out whose other axes may be shorter.
+inline constexpr std::string_view kBlockTooLong = "one block takes too long";
+
 /// Is only a slice of it to run, rather than the ends of something huge, which is zero elsewhere?
 bool IsSlice(const cases::Probe& probe);
 
@@ -171,10 +175,10 @@ class Runner {
   /// Some blocks of a case of any size: see slices.cc.
   Status RunSlice(const cases::Probe& probe, const Wants& wants, CaseRun& run) const;
 
-  /// What a slice wrote, against its truth.
+  /// What a slice wrote, against the truths of as much of it as can be afforded.
   Status CompareSlice(const cases::Materialised& filled, const TensorMap& outputs,
                       oracle::SparseElements wanted, CaseRun& run) const;
-  /// The same, row by row.
+  /// The same of an op that chooses, row by row.
   Status CompareRows(const cases::Materialised& filled, const TensorMap& outputs,
                      const oracle::SparseElements& wanted, CaseRun& run) const;
 

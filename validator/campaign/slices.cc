@@ -8,12 +8,13 @@
 // monitors watch those that run. What they wrote is seen from the pages of the outputs; the oracle
 // computes as much of it as it can afford, in whole warps (Oracle::EvaluateSlice).
 //
-// Ops that overwrite tensors are left out.
+// What an op overwrites is copied for each run, and seen by what changed. What its blocks left as it
+// was they may never have been meant to write; so that is compared where all of them ran.
 //
 // Where all blocks ran, outputs left unwritten are a finding as in any other case. Where the end of an
-// output was not written though the last block ran, the whole grid runs. Where that takes too long,
-// what was written is compared, and the case counts as left out: whether anybody writes the end is not
-// known.
+// output was not written though the last block ran, and the block that would write it if the grid goes
+// over the output in turns, the whole grid runs. Where that takes too long, what was written is
+// compared, and the case counts as left out: whether anybody writes the end is not known.
 //
 // Truths that follow from choices are those of whole rows, as a case of their own (rows.h).
 //
@@ -23,9 +24,12 @@
 
 #include <algorithm>
 #include <array>
+#include <optional>
+#include <set>
+#include <string_view>
 #include <utility>
 
-#include "base/rng.h"
+#include "validator/campaign/blocks.h"
 #include "validator/campaign/parts.h"
 #include "validator/campaign/rows.h"
 #include "validator/campaign/runner.h"
@@ -35,43 +39,22 @@
 namespace assay::campaign {
 namespace {
 
-// What the blocks of a slice may take.
-constexpr std::uint64_t kMostSliceSteps = 400'000'000;
-// Places that blocks are taken from, and how many neighbours at each.
-constexpr std::uint64_t kPlaces = 9;
-constexpr std::uint64_t kMostNeighbours = 32;
+// What the blocks of a slice may take,
+constexpr std::uint64_t kMostSliceSteps = 800'000'000;
+// and what a whole grid may that seems to leave the end of an output unwritten.
+constexpr std::uint64_t kStepsToConfirm = 6'000'000'000;
 // Rows that are compared as a case of their own.
 constexpr std::size_t kMostRows = 48;
+// Of what the op overwrites: each run has a copy.
+constexpr std::size_t kMostCopied = std::size_t{512} << 20;
 
-std::uint64_t Blocks(const Launch& launch) {
-  return std::uint64_t{launch.grid[0]} * launch.grid[1] * launch.grid[2];
-}
-
-/// About `count` blocks of `all`: the first and the last ones, and runs of neighbours between them.
-std::vector<BlockRange> Choose(std::uint64_t all, std::uint64_t count, std::uint64_t seed) {
-  if (count >= all) return {};
-  const std::uint64_t places = std::clamp<std::uint64_t>(count, 1, kPlaces);
-  const std::uint64_t length = std::clamp<std::uint64_t>(count / places, 1, kMostNeighbours);
-  if (places == 1 || all <= places * length) return {{all - 1, 1}};
-  Rng rng(DeriveSeed(seed, "slice"));
-  std::vector<BlockRange> chosen;
-  const std::uint64_t stride = all / places;
-  for (std::uint64_t place = 0; place < places; ++place) {
-    // Each place lies in a part of its own, so that none overlap.
-    const std::uint64_t room = stride - length;
-    std::uint64_t first = place * stride + (room > 0 ? rng.Below(room + 1) : 0);
-    if (place == 0) first = 0;
-    if (place + 1 == places) first = all - length;
-    chosen.push_back({first, length});
+/// Of tensors that the op overwrites.
+std::size_t BytesCopied(const ops::Instance& instance, const TensorMap& inputs) {
+  std::size_t bytes = 0;
+  for (const ops::TensorSpec& output : instance.op.outputs) {
+    if (!output.updates.empty()) bytes += inputs.find(output.updates)->second.memory.size();
   }
-  return chosen;
-}
-
-std::uint64_t CountOf(const Launch& launch) {
-  if (launch.only.empty()) return Blocks(launch);
-  std::uint64_t count = 0;
-  for (const BlockRange& range : launch.only) count += range.count;
-  return count;
+  return bytes;
 }
 
 /// It ended for being long: a loop over millions of elements also looks like one without end.
@@ -88,20 +71,11 @@ bool IsTooLong(const Report& report) {
 Status Runner::RunSlice(const cases::Probe& probe, const Wants& wants, CaseRun& run) const {
   const ops::Instance& instance = *subject_.instance;
   const std::uint64_t most_steps = std::max(kMostSliceSteps, wants.part_steps);
-  if (instance.op.generator) {
-    run.left_out = "inputs that a generator makes cannot be made in part";
-    return {};
-  }
-  if (std::ranges::any_of(instance.op.outputs,
-                          [](const ops::TensorSpec& output) { return !output.updates.empty(); })) {
-    run.left_out = "tensors that are overwritten are not judged in part";
-    return {};
-  }
   if (!probe.prelude.empty()) {
     run.left_out = "calls before a slice are not made";
     return {};
   }
-  const auto filled = cases::Materialise(instance, probe.case_);
+  const auto filled = oracle_.Materialise(instance, probe.case_);
   if (!filled) {
     if (filled.error().kind != ErrorKind::kLimit) return std::unexpected(filled.error());
     run.left_out = ToString(filled.error());
@@ -118,26 +92,43 @@ Status Runner::RunSlice(const cases::Probe& probe, const Wants& wants, CaseRun& 
   }
   const std::array calls = {
       engine::Call{.plan = &*plan, .axes = &filled->axes, .inputs = &filled->inputs}};
-  auto bound = engine::Bind(instance, *subject_.compiled, calls,
-                            {.poison = probe.poison, .misalign = probe.misalign});
+  const std::size_t copied = BytesCopied(instance, filled->inputs);
+  if (copied > kMostCopied) {
+    run.left_out = "tensors that are overwritten are too large to be copied";
+    return {};
+  }
+  const auto bind = [&]() -> Result<engine::Binding> {
+    ASSAY_TRY(engine::Binding made,
+              engine::Bind(instance, *subject_.compiled, calls,
+                           {.poison = probe.poison, .misalign = probe.misalign}));
+    made.execution.schedule = probe.schedule;
+    made.execution.perturbation_seed = probe.perturbation_seed;
+    made.execution.checks.coverage = wants.coverage;
+    return made;
+  };
+  auto bound = bind();
   if (!bound) {
     run.left_out = ToString(bound.error());
     return {};
   }
   Execution& execution = bound->execution;
-  execution.schedule = probe.schedule;
-  execution.perturbation_seed = probe.perturbation_seed;
-  execution.checks.coverage = wants.coverage;
   std::vector<std::size_t> cut;
   for (std::size_t i = 0; i < execution.launches.size(); ++i) {
     if (Blocks(execution.launches[i]) > 1 &&
         engine::MayCut(execution, subject_.compiled->facts.get(), i) == engine::Cut::kIndependent)
       cut.push_back(i);
   }
+  std::set<std::uint64_t> writers;  // Blocks that write the ends of outputs, if the guess is right.
+  bool ran = false;
   const auto run_with = [&](std::uint64_t count, std::uint64_t limit) -> Status {
+    // What the run before has overwritten is there anew.
+    if (std::exchange(ran, true) && copied > 0) {
+      ASSAY_TRY(*bound, bind());
+    }
     for (const std::size_t i : cut) {
       Launch& launch = execution.launches[i];
-      launch.only = Choose(Blocks(launch), count, probe.case_.seed + i);
+      launch.only = WithBlocks(ChooseBlocks(Blocks(launch), count, probe.case_.seed + i), writers,
+                               Blocks(launch));
     }
     execution.limits.max_steps = limit;
     ASSAY_TRY(run.report, engine_.Run(execution, bound->buffers, engine::Trust::kCandidate));
@@ -149,13 +140,23 @@ Status Runner::RunSlice(const cases::Probe& probe, const Wants& wants, CaseRun& 
   const auto finish = [&] {
     run.parts.clear();
     for (std::size_t i = 0; i < execution.launches.size(); ++i) {
-      run.parts.push_back(
-          {plan->kernels[i].entry, CountOf(execution.launches[i]), Blocks(execution.launches[i])});
+      run.parts.push_back({plan->kernels[i].entry, BlocksThatRun(execution.launches[i]),
+                           Blocks(execution.launches[i])});
     }
     return Status{};
   };
-  const auto leave_out = [&](const char* reason) {
-    run.left_out = reason;
+  const auto written_of = [&](const std::string& name, const Tensor& tensor) {
+    const std::string& updates = instance.op.FindOutput(name)->updates;
+    return updates.empty() ? WrittenElements(tensor, probe.poison)
+                           : ChangedElements(tensor, filled->inputs.find(updates)->second);
+  };
+  const auto end_is_unwritten = [&](const auto& output) {
+    const std::string& updates = instance.op.FindOutput(output.first)->updates;
+    return updates.empty() ? EndIsUnwritten(output.second, probe.poison)
+                           : EndIsTheSame(output.second, filled->inputs.find(updates)->second);
+  };
+  const auto leave_out = [&](std::string_view reason) {
+    run.left_out = ReasonOfALimit(run.report, reason);
     run.report.findings.clear();
     run.report.stop = Stop::kCompleted;
     return Status{};
@@ -164,8 +165,9 @@ Status Runner::RunSlice(const cases::Probe& probe, const Wants& wants, CaseRun& 
   // The last block alone, where grids can be cut; else everything.
   ASSAY_TRY_VOID(run_with(1, most_steps));
   if (IsTooLong(run.report)) {
-    return leave_out(cut.empty() ? "blocks may depend on each other, and all take too long"
-                                 : "one block takes too long");
+    return leave_out(
+        cut.empty() ? std::string_view("blocks may depend on each other, and all take too long")
+                    : kBlockTooLong);
   }
   if (run.report.stop != Stop::kCompleted || !run.report.findings.empty()) return finish();
   bool whole = cut.empty();
@@ -175,22 +177,34 @@ Status Runner::RunSlice(const cases::Probe& probe, const Wants& wants, CaseRun& 
         std::max<std::uint64_t>(run.report.counters.steps / cut.size(), 1);
     std::uint64_t all = 0;
     for (const std::size_t i : cut) all = std::max(all, Blocks(execution.launches[i]));
+    const auto some_end_is_unwritten = [&] {
+      return std::ranges::any_of(bound->calls.front().outputs, end_is_unwritten);
+    };
+    for (const auto& output : bound->calls.front().outputs) {
+      if (!end_is_unwritten(output)) continue;
+      const auto& [name, tensor] = output;
+      const std::vector<std::int64_t> written = written_of(name, tensor);
+      for (const std::size_t i : cut) {
+        const std::uint64_t last = Blocks(execution.launches[i]) - 1;
+        if (const auto block = WriterOfTheEnd(written, tensor.elements, last))
+          writers.insert(*block);
+      }
+      writers.merge(LastOfTurns(*subject_.plan, filled->axes));
+    }
     std::uint64_t count = std::max<std::uint64_t>(wants.slice_steps / a_block, 3);
     if (count * a_block > kMostSliceSteps) count = 1;
     // Nothing is left to guess where all can run for little more.
     if (all <= 4 * count && all * a_block <= 4 * wants.slice_steps) count = all;
-    if (count > 1) {
+    if (count > 1 || !writers.empty()) {
       ASSAY_TRY_VOID(run_with(count, 2 * most_steps));
       if (IsTooLong(run.report)) return leave_out("some blocks take far longer than the last one");
     }
     whole = count >= all;
-    const bool unwritten = std::ranges::any_of(
-        bound->calls.front().outputs,
-        [&](const auto& output) { return EndIsUnwritten(output.second, probe.poison); });
-    if (!whole && unwritten && run.report.stop == Stop::kCompleted && run.report.findings.empty()) {
-      end_is_unknown = all * a_block > 4 * kMostSliceSteps;
+    if (!whole && run.report.stop == Stop::kCompleted && run.report.findings.empty() &&
+        some_end_is_unwritten()) {
+      end_is_unknown = all * a_block > kStepsToConfirm;
       if (!end_is_unknown) {
-        ASSAY_TRY_VOID(run_with(all, 8 * kMostSliceSteps));
+        ASSAY_TRY_VOID(run_with(all, 2 * kStepsToConfirm));
         if (IsTooLong(run.report)) return leave_out(kUnknownEnd);
         whole = true;
       }
@@ -206,7 +220,9 @@ Status Runner::RunSlice(const cases::Probe& probe, const Wants& wants, CaseRun& 
   }
   oracle::SparseElements wanted;
   for (const auto& [name, tensor] : bound->calls.front().outputs) {
-    auto written = WrittenElements(tensor, probe.poison);
+    const bool updates = !instance.op.FindOutput(name)->updates.empty();
+    auto written =
+        whole && updates ? Everywhere(tensor.elements, probe.case_.seed) : written_of(name, tensor);
     if (!written.empty()) wanted[name] = std::move(written);
   }
   if (wanted.empty()) return leave_out("the blocks that ran wrote nothing");
@@ -214,8 +230,7 @@ Status Runner::RunSlice(const cases::Probe& probe, const Wants& wants, CaseRun& 
   const bool agrees =
       run.comparison && run.comparison->numeric.empty() && run.comparison->precision.empty();
   if (end_is_unknown && agrees) return leave_out(kUnknownEnd);
-  if (wants.keep_outputs && !instance.op.Chooses())
-    run.kept = std::move(bound->calls.front().outputs);
+  if (wants.keep_outputs) run.kept = std::move(bound->calls.front().outputs);
   return {};
 }
 

@@ -153,51 +153,6 @@ std::vector<Task> Campaign::Paired() {
   return planned;
 }
 
-// One axis as long as the op allows, or as long as is affordable, the others as short as they can
-// be: counters of 16 bits, tables of a fixed number of tiles, indices of classes far up.
-std::vector<Task> Campaign::Longest() {
-  std::vector<Task> planned;
-  const std::int64_t most = 4 * trial_.effort.long_elements + 64;
-  for (const ops::Axis& axis : trial_.instance.op.axes) {
-    if (axis.kind != ops::Axis::Kind::kVariable) continue;
-    ops::AxisValues small;
-    for (const ops::Axis& other : trial_.instance.op.axes) small[other.name] = other.min;
-    const auto fits = [&](const Result<ops::AxisValues>& axes) {
-      return axes && cases::TotalElements(trial_.instance, *axes) <= most &&
-             StepsFor(*axes) <= static_cast<double>(trial_.effort.campaign_steps) / 160;
-    };
-    std::int64_t length = std::min<std::int64_t>(axis.max, most);
-    auto solved = cases::SolveNear(trial_.instance.op, axis.name, length, small);
-    constexpr std::int64_t kShort = 256;
-    while (!fits(solved) && length > kShort) {
-      length /= 2;
-      solved = cases::SolveNear(trial_.instance.op, axis.name, length, small);
-    }
-    if (!fits(solved)) {
-      harvest_.ledger.Planned("long");
-      harvest_.ledger.LeaveOut("long", "no long extent fits the budget", axis.name);
-      continue;
-    }
-    // Ordinary values: what is rounded too early shows after many additions only.
-    if (StepsFor(*solved) <= static_cast<double>(trial_.effort.campaign_steps) / 320) {
-      planned.push_back(TaskFor(
-          cases::MakeCase(trial_.instance, *cases::FindRecipe("biased"), *solved,
-                          DeriveSeed(trial_.seed, "longest") + 100 + planned.size(), "long"),
-          "long"));
-    }
-    cases::Case value =
-        cases::MakeCase(trial_.instance, *cases::FindRecipe("exact"), *solved,
-                        DeriveSeed(trial_.seed, "longest") + planned.size(), "long");
-    for (const ops::TensorSpec& spec : trial_.instance.op.inputs) {
-      if (!spec.is_scalar && !spec.IsGenerated() &&
-          cases::ClassOf(spec, trial_.instance.TypeOf(spec)) == cases::InputClass::kIndex)
-        value.profiles[spec.name] = {.kind = "last", .parameters = {}, .literal = {}};
-    }
-    planned.push_back(TaskFor(std::move(value), "long"));
-  }
-  return planned;
-}
-
 // What reached something new is worth another look: the same shape with other values, its
 // neighbours with the same ones.
 std::vector<Task> Campaign::Varied() {
@@ -217,38 +172,6 @@ std::vector<Task> Campaign::Varied() {
       moved.origin = "varied";
       planned.push_back(TaskFor(std::move(moved), "varied"));
       if (planned.size() % 3 == 0) break;
-    }
-  }
-  return planned;
-}
-
-// One axis as long as the budget allows, the others small: long sums, many blocks, hot rows.
-std::vector<Task> Campaign::Long() {
-  std::vector<Task> planned;
-  const std::uint64_t seed = DeriveSeed(trial_.seed, "long");
-  for (const ops::Axis& axis : trial_.instance.op.axes) {
-    if (axis.kind != ops::Axis::Kind::kVariable) continue;
-    ops::AxisValues small;
-    for (const ops::Axis& other : trial_.instance.op.axes)
-      small[other.name] = other.name == axis.name ? axis.min : 4;
-    // The largest power of two, less one, that fits.
-    std::optional<ops::AxisValues> longest;
-    for (std::int64_t value = 64; value <= std::min<std::int64_t>(axis.max, 1 << 24); value *= 2) {
-      const auto solved = cases::SolveNear(trial_.instance.op, axis.name, value - 1, small);
-      if (!solved || cases::TotalElements(trial_.instance, *solved) > trial_.effort.long_elements)
-        break;
-      if (StepsFor(*solved) > static_cast<double>(trial_.effort.campaign_steps) / 160) break;
-      longest = *solved;
-    }
-    if (!longest) {
-      harvest_.ledger.Planned("long");
-      harvest_.ledger.LeaveOut("long", "no long extent fits the budget", axis.name);
-      continue;
-    }
-    for (const std::string_view recipe : {"hot", "biased", "equal", "exact"}) {
-      planned.push_back(TaskFor(cases::MakeCase(trial_.instance, *cases::FindRecipe(recipe),
-                                                *longest, seed + planned.size(), "long"),
-                                "long"));
     }
   }
   return planned;

@@ -246,7 +246,16 @@ double LateMaximum(const FillContext& context, std::int64_t index) {
   const std::int64_t column = index % context.row;
   const std::int64_t place =
       row % 2 == 0 ? context.row - 1 : std::min(context.row / 32 * 32, context.row - 1);
-  return Scaled(context, At(context, index).Normal() + (column == place ? 12.0 : 0.0));
+  return Scaled(context,
+                At(context, index).Normal() + (column == place ? context.parameter[0] : 0.0));
+}
+
+// The last row of each matrix far above the others; of a vector, its last element.
+double LateRow(const FillContext& context, std::int64_t index) {
+  const bool late = context.row == context.elements
+                        ? index == context.elements - 1
+                        : index / context.row % context.rows == context.rows - 1;
+  return Scaled(context, At(context, index).Normal() + (late ? context.parameter[0] : 0.0));
 }
 
 // --- integers that are not indices
@@ -509,9 +518,17 @@ constexpr std::array kRows = {
                10,
                false,
                false,
-               {kNone, kNone},
+               {{{"peak", 12}, kNone}},
                LateMaximum,
                "the largest value at the end"},
+    ProfileRow{"late_row",
+               kFloat,
+               10,
+               false,
+               false,
+               {{{"peak", 100}, kNone}},
+               LateRow,
+               "the largest values in each matrix's last row"},
     ProfileRow{"zero", kInteger, 0, true, false, {kNone, kNone}, Zero, "all zeros"},
     ProfileRow{
         "constant", kInteger, 1, true, false, {{{"value", 2}, kNone}}, Constant, "one value"},

@@ -155,6 +155,7 @@ Status Fill(const ops::TensorSpec& spec, const Profile& profile, std::uint64_t s
       .domain = &spec.domain,
       .elements = tensor.elements,
       .row = tensor.shape.empty() ? 1 : std::max<std::int64_t>(1, tensor.shape.back()),
+      .rows = tensor.shape.size() < 2 ? 1 : std::max<std::int64_t>(1, tensor.shape.end()[-2]),
       .bound = bound,
       .parameter = {}};
   for (std::size_t i = 0; i < row.parameters.size(); ++i) {

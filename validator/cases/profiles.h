@@ -40,7 +40,8 @@ struct FillContext {
   DType dtype = DType::kF32;
   const ops::Domain* domain = nullptr;
   std::int64_t elements = 0;
-  std::int64_t row = 1;               ///< Extent of the innermost axis.
+  std::int64_t row = 1;               ///< Extent of the innermost axis,
+  std::int64_t rows = 1;              ///< and of the one around it.
   std::int64_t bound = 0;             ///< Indices lie in [0, bound).
   std::array<double, 2> parameter{};  ///< In the order of the row's parameters.
 };

@@ -254,6 +254,15 @@ TEST(ProfilesTest, HugeRangesAreSparseWhereTheyMayBeAndElseRefused) {
   }
 }
 
+TEST(ProfilesTest, LateRowsStandAtTheEndOfEachMatrixOrVector) {
+  const Tensor matrices =
+      Filled(FloatTensor("k", {"h", "n", "d"}), "late_row", DType::kF32, {3, 5, 4});
+  for (std::int64_t i = 0; i < matrices.elements; ++i)
+    EXPECT_EQ(matrices.At(i) > 50, i / 4 % 5 == 4) << i;
+  const Tensor vector = Filled(FloatTensor("x", {"n"}), "late_row", DType::kF32, {9});
+  for (std::int64_t i = 0; i < 9; ++i) EXPECT_EQ(vector.At(i) > 50, i == 8) << i;
+}
+
 TEST(ProfilesTest, EndsFillsBothEndsAndTouchesNothingBetween) {
   const Tensor tensor =
       Filled(FloatTensor("x", {"n"}), "ends", DType::kF32, {std::int64_t{1} << 32});

@@ -242,23 +242,29 @@ std::vector<ShapeChoice> HugeShapes(const ops::Instance& instance) {
   Collector collector(instance, kMostElements);
   // A margin, so that the last turn of a loop over the grid lies past the limit as well; odd extents
   // and multiples, because kernels go different ways for them.
+  // Outside in: the first axis, then from the last one on. What lies between, a batch and a row, is
+  // often what a block loops over.
+  enum class Order : std::uint8_t { kLongest, kLeading, kOutsideIn };
+  using enum Order;
   struct Row {
     int bits;
     bool of_bytes;
-    bool longest_first;
+    Order order;
     std::int64_t least_granule;
   };
   // Bytes first: offsets of 32 bits wrap in them before indices do. 2^24: what a float counts to, and
   // __umul24.
-  constexpr std::array<Row, 8> kRows = {{{31, true, true, 1},
-                                         {31, true, false, 16},
-                                         {31, false, true, 1},
-                                         {24, false, true, 1},
-                                         {32, false, true, 16},
-                                         {31, false, false, 16},
-                                         {24, false, false, 16},
-                                         {32, false, false, 1}}};
-  for (const auto& [bits, of_bytes, longest_first, least_granule] : kRows) {
+  constexpr std::array<Row, 10> kRows = {{{31, true, kLongest, 1},
+                                          {31, true, kLeading, 16},
+                                          {31, false, kOutsideIn, 1},
+                                          {32, false, kOutsideIn, 1},
+                                          {31, false, kLongest, 1},
+                                          {24, false, kLongest, 1},
+                                          {32, false, kLongest, 16},
+                                          {31, false, kLeading, 16},
+                                          {24, false, kLeading, 16},
+                                          {32, false, kLeading, 1}}};
+  for (const auto& [bits, of_bytes, order, least_granule] : kRows) {
     for (const auto* specs : {&op.inputs, &op.outputs}) {
       for (const ops::TensorSpec& spec : *specs) {
         const std::int64_t limit = (std::int64_t{1} << bits) + (std::int64_t{1} << (bits - 7));
@@ -269,7 +275,9 @@ std::vector<ShapeChoice> HugeShapes(const ops::Instance& instance) {
           const ops::Axis* axis = op.FindAxis(extent.text());
           if (axis != nullptr && axis->kind == ops::Axis::Kind::kVariable) along.push_back(axis);
         }
-        if (longest_first) std::ranges::stable_sort(along, std::greater<>(), &ops::Axis::max);
+        if (order == kOutsideIn && along.size() < 3) continue;
+        if (order == kOutsideIn) std::reverse(along.begin() + 1, along.end());
+        if (order == kLongest) std::ranges::stable_sort(along, std::greater<>(), &ops::Axis::max);
         ops::AxisValues small;
         for (const ops::Axis* axis : Variables(op)) small[axis->name] = 2;
         // Constraints often ask for multiples.

@@ -114,6 +114,20 @@ TEST(EmulatorEngineTest, TimeOutsAreLimitsOfTheEngine) {
   EXPECT_NE(report->reason.find("says nothing of the kernel"), std::string::npos) << report->reason;
 }
 
+TEST(EmulatorEngineTest, CasesThatTakeTooMuchMemoryAreLimitsOfTheEngine) {
+  Bench bench;
+  const auto report = bench.Run([](WorkerKind, const Request&, auto) -> Result<Reply> {
+    Reply reply;
+    reply.outcome = CallOutcome::kOverLimit;
+    reply.detail = "killed at its memory limit of 96 MiB";
+    return reply;
+  });
+  EXPECT_EQ(report->stop, Stop::kResourceLimit);
+  EXPECT_EQ(report->reason,
+            "the case takes more memory than the emulator may hold (killed at its memory limit of "
+            "96 MiB)");
+}
+
 TEST(EmulatorEngineTest, DeadlinesGrowWithTheStepsAndEnd) {
   Bench bench;
   std::chrono::milliseconds deadline{};

@@ -146,6 +146,7 @@ Result<CompileOutcome> JailedCompiler::Ask(const CompileRequest& request, const 
       outcome.kind = CompileOutcome::Kind::kTimedOut;
       return outcome;
     case sandbox::CallOutcome::kCrashed:
+    case sandbox::CallOutcome::kOverLimit:
     case sandbox::CallOutcome::kProtocol:
       outcome.kind = CompileOutcome::Kind::kCrashed;
       return outcome;

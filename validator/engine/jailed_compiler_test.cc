@@ -114,7 +114,9 @@ TEST(JailedCompilerTest, DeathsAndTimeOutsAreOutcomesAndNotKept) {
   EXPECT_EQ(compiler.Compile({.source = "a"})->kind, CompileOutcome::Kind::kCrashed);
   outcome = CallOutcome::kProtocol;
   EXPECT_EQ(compiler.Compile({.source = "a"})->kind, CompileOutcome::Kind::kCrashed);
-  EXPECT_EQ(calls, 3);
+  outcome = CallOutcome::kOverLimit;
+  EXPECT_EQ(compiler.Compile({.source = "a"})->kind, CompileOutcome::Kind::kCrashed);
+  EXPECT_EQ(calls, 4);
 }
 
 TEST(JailedCompilerTest, ErrorsOfTheMachineStayErrors) {

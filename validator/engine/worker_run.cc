@@ -55,6 +55,12 @@ Result<WorkerAnswer> AskWorker(sandbox::Workers& workers, const WorkerRun& run,
     report.stop = Stop::kResourceLimit;
     return WorkerAnswer{.report = std::move(report)};
   }
+  if (reply.outcome == sandbox::CallOutcome::kOverLimit) {
+    Report report = EngineFailure(fmt::format(
+        "the case takes more memory than the {} may hold ({})", run.name, reply.detail));
+    report.stop = Stop::kResourceLimit;
+    return WorkerAnswer{.report = std::move(report)};
+  }
   if (reply.outcome != sandbox::CallOutcome::kReplied)
     return failed(fmt::format("the {}'s worker ended: {}", run.name, reply.detail));
   const auto found = reply.message.header.find("report");

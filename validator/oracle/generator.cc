@@ -17,7 +17,59 @@ ops::Instance AsOp(const ops::Instance& instance) {
   return made;
 }
 
+const Cell* CellsOf(const Cells& cells, const std::string& name) {
+  return reinterpret_cast<const Cell*>(cells.find(name)->second.memory.bytes().data());
+}
+
 }  // namespace
+
+Status Generator::FillWhole(const ops::Instance& made, const cases::Materialised& filled,
+                            TensorMap& tensors) {
+  ASSAY_TRY(const Cells cells, runner_.Run(made, {}, filled.axes, filled.inputs));
+  for (auto& [name, tensor] : tensors) {
+    const Cell* const data = CellsOf(cells, name);
+    for (std::int64_t i = 0; i < tensor.elements; ++i) tensor.Set(i, data[i].value);
+  }
+  return {};
+}
+
+Status Generator::FillEnds(const ops::Instance& made, const cases::Materialised& filled,
+                           TensorMap& tensors) {
+  constexpr std::int64_t kAtEachEnd = 256;
+  constexpr std::int64_t kBetween = 16;
+  Wanted wanted;
+  for (const auto& [name, tensor] : tensors) {
+    const std::int64_t last = tensor.elements - kAtEachEnd;
+    if (tensor.elements > kMostWhole || last <= (kBetween + 2) * kAtEachEnd)
+      return Fail(ErrorKind::kLimit, "it makes too many elements, or each of too many", name);
+    std::vector<std::int64_t>& elements = wanted[name];
+    for (std::int64_t i = 0; i < kAtEachEnd; ++i) elements.push_back(i);
+    for (std::int64_t i = 1; i <= kBetween; ++i)
+      elements.push_back(last / (kBetween + 1) * i + kAtEachEnd);
+    for (std::int64_t i = last; i < tensor.elements; ++i) elements.push_back(i);
+  }
+  ASSAY_TRY(const Cells cells,
+            runner_.RunSlice(made, {}, filled.axes, filled.inputs, /*seed=*/0, wanted));
+  for (auto& [name, tensor] : tensors) {
+    const Cell* const data = CellsOf(cells, name);
+    const std::vector<std::int64_t>& computed = wanted[name];
+    // What was computed at both ends without a gap.
+    std::size_t front = 0, back = computed.size();
+    while (front < computed.size() && computed[front] == static_cast<std::int64_t>(front)) ++front;
+    for (std::int64_t i = tensor.elements; back > 0 && computed[back - 1] == i - 1; --i) --back;
+    if (front == 0 || front >= back || back == computed.size())
+      return Fail(ErrorKind::kLimit, "even its ends take too long", name);
+    // The innermost of either end are like what lies between.
+    const double between = data[computed[front]].value;
+    for (std::size_t i = front - 1; i <= back; ++i) {
+      if (data[computed[i]].value != between)
+        return Fail(ErrorKind::kLimit, "it makes other values between the ends", name);
+    }
+    for (std::int64_t i = 0; i < tensor.elements; ++i) tensor.Set(i, between);
+    for (const std::int64_t i : computed) tensor.Set(i, data[i].value);
+  }
+  return {};
+}
 
 bool Generator::FillKept(const std::string& key, TensorMap& tensors) {
   const std::lock_guard lock(mutex_);
@@ -56,13 +108,10 @@ Status Generator::Fill(const ops::Instance& instance, const cases::Case& value,
   std::string key =
       instance.Id() + " " + instance.op.digest + " " + CompactJson(cases::ToJson(plain));
   if (!FillKept(key, tensors)) {
-    const auto results = runner_.Run(made, {}, filled.axes, filled.inputs);
-    if (!results) return std::unexpected(WithPlace(results.error(), "generator"));
-    for (auto& [name, tensor] : tensors) {
-      const Tensor& cells = results->find(name)->second;
-      const auto* data = reinterpret_cast<const Cell*>(cells.memory.bytes().data());
-      for (std::int64_t i = 0; i < tensor.elements; ++i) tensor.Set(i, data[i].value);
-    }
+    const bool whole = cases::TotalElements(instance, value.axes) <= kMostWhole;
+    const Status made_all =
+        whole ? FillWhole(made, filled, tensors) : FillEnds(made, filled, tensors);
+    if (!made_all) return std::unexpected(WithPlace(made_all.error(), "generator"));
     Keep(std::move(key), tensors);
   }
   filled.inputs.merge(std::move(tensors));

@@ -4,6 +4,10 @@
 // A generator is written like a reference (docs/ops.md) and runs as one: its inputs are the op's
 // plain inputs, its outputs the generated ones. What it computes in FP64 is rounded to their dtypes.
 //
+// Beyond kMostWhole elements of a case, a generator runs for both ends and some places between them, and
+// what it makes must be one and the same everywhere between: so it is where inputs are zero but for their
+// ends.
+//
 //   ASSAY_TRY(cases::Materialised filled, cases::MaterialisePlain(instance, value));
 //   ASSAY_TRY_VOID(generator.Fill(instance, value, filled));
 //
@@ -11,6 +15,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <map>
 #include <mutex>
 #include <string>
@@ -26,12 +31,19 @@ class Generator {
  public:
   explicit Generator(ReferenceRunner& runner) : runner_(runner) {}
 
+  /// Elements of all tensors of a case for which it runs whole.
+  static constexpr std::int64_t kMostWhole = std::int64_t{1} << 24;
+
   /// Adds the generated inputs to the plain ones in `filled`, which are those of `value`. The op
   /// must have a generator. Errors are faults of the op (its generator does not compile, has
-  /// findings, leaves elements unwritten) or of the machine.
+  /// findings, leaves elements unwritten) or of the machine; kLimit where there are too many to make.
   Status Fill(const ops::Instance& instance, const cases::Case& value, cases::Materialised& filled);
 
  private:
+  Status FillWhole(const ops::Instance& made, const cases::Materialised& filled,
+                   TensorMap& tensors);
+  Status FillEnds(const ops::Instance& made, const cases::Materialised& filled, TensorMap& tensors);
+
   using Bytes = std::map<std::string, std::vector<std::byte>, std::less<>>;
   bool FillKept(const std::string& key, TensorMap& tensors);
   void Keep(std::string key, const TensorMap& tensors);

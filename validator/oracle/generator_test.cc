@@ -71,6 +71,32 @@ TEST_F(GeneratorTest, SavedStatisticsBelongToTheirRows) {
   }
 }
 
+// Past what a generator can make whole: inputs that are zero between their ends, and others.
+TEST_F(GeneratorTest, HugeCasesAreMadeWhereAllBetweenTheEndsIsAlike) {
+  const ops::Instance instance = Backward("bf16");
+  cases::Case huge = CaseOf(3);
+  huge.axes = {{"tokens", 1'048'000}, {"hidden", 2065}};
+  for (const char* input : {"x", "grad_out", "weight"}) huge.profiles[input].kind = "ends";
+  const auto filled = bench_->oracle().Materialise(instance, huge);
+  ASSERT_TRUE(filled.has_value()) << ToString(filled.error());
+  const Tensor& x = filled->inputs.at("x");
+  const Tensor& rstd = filled->inputs.at("rstd");
+  const std::int64_t hidden = 2065;
+  for (const std::int64_t row : {std::int64_t{0}, std::int64_t{3}, std::int64_t{600'000},
+                                 rstd.elements - 63, rstd.elements - 1}) {
+    double squares = 0;
+    for (std::int64_t h = 0; h < hidden; ++h)
+      squares += x.At(row * hidden + h) * x.At(row * hidden + h);
+    const auto mean = squares / static_cast<double>(hidden);
+    EXPECT_EQ(rstd.At(row), static_cast<float>(1 / std::sqrt(mean + double{1e-6f}))) << row;
+  }
+  EXPECT_GT(rstd.At(600'000), 100 * rstd.At(0));
+  huge.profiles["x"].kind = "normal";
+  const auto refused = bench_->oracle().Materialise(instance, huge);
+  ASSERT_FALSE(refused.has_value());
+  EXPECT_EQ(refused.error().kind, ErrorKind::kLimit);
+}
+
 TEST_F(GeneratorTest, FollowsTheCaseAndIsTheSameEveryTime) {
   const ops::Instance instance = Backward("f32");
   const auto first = bench_->oracle().Materialise(instance, CaseOf(3));

@@ -59,13 +59,16 @@ Shape ShapeOf(const engine::Binding& binding, const std::string& output) {
 }  // namespace
 
 bool CutToWanted(engine::Binding& binding, const facts::Facts* program, const Wanted& wanted,
-                 std::size_t most) {
+                 std::size_t most, std::uint64_t whole_grid) {
   Execution& execution = binding.execution;
   for (std::size_t i = 0; i < execution.launches.size(); ++i) {
     Launch& launch = execution.launches[i];
-    if (std::uint64_t{launch.grid[0]} * launch.grid[1] * launch.grid[2] <= engine::kWholeGrid)
-      continue;
-    if (engine::MayCut(execution, program, i) != engine::Cut::kIndependent) return false;
+    const std::uint64_t all = std::uint64_t{launch.grid[0]} * launch.grid[1] * launch.grid[2];
+    if (all <= whole_grid) continue;
+    if (engine::MayCut(execution, program, i) != engine::Cut::kIndependent) {
+      if (all <= engine::kWholeGrid) continue;
+      return false;
+    }
     const Launch whole = launch;
     const std::size_t axis = UnitAxis(whole);
     MakeBlocksSmall(launch, axis, 1);

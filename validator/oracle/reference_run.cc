@@ -12,6 +12,7 @@
 #include "base/json.h"
 #include "ops/prelude.h"
 #include "validator/engine/bind.h"
+#include "validator/engine/window.h"
 #include "validator/oracle/number_kind.h"
 #include "validator/oracle/reference_part.h"
 
@@ -201,11 +202,26 @@ Result<Report> ReferenceRunner::RunPart(const ops::Instance& instance, engine::B
 Result<Cells> ReferenceRunner::RunAt(const ops::Instance& instance, const NumberType& type,
                                      const ops::AxisValues& axes, const TensorMap& inputs,
                                      const Wanted& wanted) {
-  ASSAY_TRY(const auto bound, Bind(instance, type, axes, inputs, 0));
-  if (!CutToWanted(bound->binding, bound->compiled.facts.get(), wanted, kBlocksOfAnOutput))
-    return Fail(ErrorKind::kUnsupported, "cannot be run in part", Place(instance));
-  ASSAY_TRY_VOID(RunPart(instance, bound->binding, kWindowSteps));
-  return std::move(bound->binding.calls.front().outputs);
+  // Grids of few blocks run whole, unless that takes too long: each thread may loop over a long axis.
+  constexpr std::size_t kBothEnds = 2;
+  for (const std::uint64_t whole_grid : {engine::kWholeGrid, std::uint64_t{1}}) {
+    ASSAY_TRY(const auto bound, Bind(instance, type, axes, inputs, 0));
+    engine::Binding& binding = bound->binding;
+    const bool may_be_cut_further =
+        std::ranges::any_of(binding.execution.launches, [&](const Launch& launch) {
+          const std::uint64_t blocks =
+              std::uint64_t{launch.grid[0]} * launch.grid[1] * launch.grid[2];
+          return blocks > 1 && blocks <= whole_grid;
+        });
+    if (!CutToWanted(binding, bound->compiled.facts.get(), wanted,
+                     whole_grid == 1 ? kBothEnds : kBlocksOfAnOutput, whole_grid))
+      return Fail(ErrorKind::kUnsupported, "cannot be run in part", Place(instance));
+    const auto report = RunPart(instance, binding, kWindowSteps);
+    if (report) return std::move(binding.calls.front().outputs);
+    if (report.error().kind != ErrorKind::kLimit || !may_be_cut_further)
+      return std::unexpected(report.error());
+  }
+  return Fail(ErrorKind::kLimit, "takes too long even in part", Place(instance));
 }
 
 Result<Cells> ReferenceRunner::RunSlice(const ops::Instance& instance, const NumberType& type,

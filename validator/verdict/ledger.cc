@@ -120,6 +120,13 @@ std::string Ledger::Qualification() const {
   std::string text;
   if (const std::uint64_t count = left_out(); count > 0)
     text = fmt::format("{} of {} planned cases left out", count, planned());
+  for (const AxisReach& reach : axes_) {
+    const std::int64_t longest = std::max({reach.whole, reach.in_slices, reach.at_ends});
+    if (longest < reach.domain) {
+      text += fmt::format("{}{} tried to {} of {}", text.empty() ? "" : ", ", reach.axis, longest,
+                          reach.domain);
+    }
+  }
   if (!unreached_.empty()) {
     text += fmt::format("{}{} side{} of branches never reached", text.empty() ? "" : ", ",
                         unreached_.size(), unreached_.size() == 1 ? "" : "s");

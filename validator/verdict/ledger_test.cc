@@ -59,10 +59,13 @@ TEST(LedgerTest, WhatIsUnaccountedForShows) {
 
 TEST(LedgerTest, AnAcceptanceIsQualifiedExactlyWhereSomethingIsMissing) {
   EXPECT_EQ(Sample().Qualification(),
-            "3 of 14 planned cases left out, 1 side of branches never reached");
+            "3 of 14 planned cases left out, rows tried to 900 of 1000, 1 side of branches never "
+            "reached");
   Ledger whole;
   whole.Planned("smoke");
   whole.Examined("smoke");
+  whole.Tried("rows", 7, Extent::kWhole, 1000);
+  whole.Tried("rows", 1000, Extent::kSlice, 1000);
   EXPECT_EQ(whole.Qualification(), "");
 }
 

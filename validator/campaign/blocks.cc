@@ -1,0 +1,83 @@
+#include "validator/campaign/blocks.h"
+
+#include <algorithm>
+
+#include "base/rng.h"
+
+namespace assay::campaign {
+namespace {
+
+// Places that blocks are taken from, and how many neighbours at each.
+constexpr std::uint64_t kPlaces = 9;
+constexpr std::uint64_t kMostNeighbours = 32;
+
+}  // namespace
+
+std::uint64_t Blocks(const Launch& launch) {
+  return std::uint64_t{launch.grid[0]} * launch.grid[1] * launch.grid[2];
+}
+
+std::vector<BlockRange> ChooseBlocks(std::uint64_t all, std::uint64_t count, std::uint64_t seed) {
+  if (count >= all) return {};
+  const std::uint64_t places = std::clamp<std::uint64_t>(count, 1, kPlaces);
+  const std::uint64_t length = std::clamp<std::uint64_t>(count / places, 1, kMostNeighbours);
+  if (places == 1 || all <= places * length) return {{all - 1, 1}};
+  Rng rng(DeriveSeed(seed, "slice"));
+  std::vector<BlockRange> chosen;
+  const std::uint64_t stride = all / places;
+  for (std::uint64_t place = 0; place < places; ++place) {
+    // Each place lies in a part of its own, so that none overlap.
+    const std::uint64_t room = stride - length;
+    std::uint64_t first = place * stride + (room > 0 ? rng.Below(room + 1) : 0);
+    if (place == 0) first = 0;
+    if (place + 1 == places) first = all - length;
+    chosen.push_back({first, length});
+  }
+  return chosen;
+}
+
+std::vector<BlockRange> WithBlocks(std::vector<BlockRange> chosen,
+                                   const std::set<std::uint64_t>& more, std::uint64_t all) {
+  if (chosen.empty()) return chosen;  // all
+  for (const std::uint64_t block : more) {
+    const bool known = std::ranges::any_of(chosen, [&](const BlockRange& range) {
+      return block >= range.first && block - range.first < range.count;
+    });
+    if (!known && block < all) chosen.push_back({block, 1});
+  }
+  std::ranges::sort(chosen, {}, &BlockRange::first);
+  return chosen;
+}
+
+std::optional<std::uint64_t> WriterOfTheEnd(const std::vector<std::int64_t>& written,
+                                            std::int64_t elements, std::uint64_t last) {
+  if (written.empty()) return std::nullopt;
+  std::size_t run = 1;
+  while (run < written.size() && written[run] == written[run - 1] + 1) ++run;
+  if (static_cast<std::uint64_t>(written.front()) != last * run) return std::nullopt;
+  return static_cast<std::uint64_t>(elements - 1) / run % (last + 1);
+}
+
+std::set<std::uint64_t> LastOfTurns(const ops::LaunchPlan& plan, const ops::AxisValues& axes) {
+  std::set<std::uint64_t> blocks;
+  for (const ops::KernelPlan& kernel : plan.kernels) {
+    for (const ops::Expression& extent : kernel.grid) {
+      for (const ops::Expression::Kink& kink : extent.Kinks(axes)) {
+        if (!kink) continue;
+        const std::int64_t least = std::min(kink->first, kink->second);
+        const std::int64_t most = std::max(kink->first, kink->second);
+        if (least > 0) blocks.insert(static_cast<std::uint64_t>((most - 1) % least));
+      }
+    }
+  }
+  return blocks;
+}
+
+std::uint64_t BlocksThatRun(const Launch& launch) {
+  if (launch.only.empty()) return Blocks(launch);
+  std::uint64_t count = 0;
+  for (const BlockRange& range : launch.only) count += range.count;
+  return count;
+}
+
+}  // namespace assay::campaign

@@ -1,0 +1,41 @@
+// Which blocks of a launch run where not all of them can: for slices of a case (slices.cc) and for the
+// ends of a huge one (ends.cc).
+//
+// The last element of an output is written by the last block, or, where the blocks of a capped grid go
+// over an output in turns, by any other. Which one is guessed, from what a block wrote and from the
+// launch plan: a wrong guess costs a block, and whether the end was written is seen in any case.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <set>
+#include <vector>
+
+#include "ops/launch_plan.h"
+#include "validator/execution/execution.h"
+
+namespace assay::campaign {
+
+std::uint64_t Blocks(const Launch& launch);
+/// Those of them that run.
+std::uint64_t BlocksThatRun(const Launch& launch);
+
+/// About `count` blocks of `all`: the first and the last ones, and runs of neighbours between them, drawn
+/// by `seed`. None: all of them.
+std::vector<BlockRange> ChooseBlocks(std::uint64_t all, std::uint64_t count, std::uint64_t seed);
+
+/// The same blocks of `all` and `more`, ascending.
+std::vector<BlockRange> WithBlocks(std::vector<BlockRange> chosen,
+                                   const std::set<std::uint64_t>& more, std::uint64_t all);
+
+/// The block that writes the last of `elements`, where block `last` of a grid wrote `written`: if each
+/// block takes as many neighbours, one block after the other, and then all of them step over the whole
+/// grid. Nothing where it does not look so.
+std::optional<std::uint64_t> WriterOfTheEnd(const std::vector<std::int64_t>& written,
+                                            std::int64_t elements, std::uint64_t last);
+
+/// The blocks that come to the last of what a plan deals out to the blocks of a capped grid in turns:
+/// both numbers are operands of the minimum in its expression.
+std::set<std::uint64_t> LastOfTurns(const ops::LaunchPlan& plan, const ops::AxisValues& axes);
+
+}  // namespace assay::campaign

@@ -1,0 +1,56 @@
+#include "validator/campaign/blocks.h"
+
+#include <gtest/gtest.h>
+
+namespace assay::campaign {
+namespace {
+
+Launch Over(std::vector<BlockRange> only) {
+  Launch launch;
+  launch.grid = {100, 2, 1};
+  launch.only = std::move(only);
+  return launch;
+}
+
+TEST(Blocks, OfASliceHoldTheFirstAndTheLastAndDoNotOverlap) {
+  for (const std::uint64_t count : {2, 5, 9, 40, 500}) {
+    const auto chosen = ChooseBlocks(10'000, count, 3);
+    ASSERT_FALSE(chosen.empty()) << count;
+    EXPECT_EQ(chosen.front().first, 0u) << count;
+    EXPECT_EQ(chosen.back().first + chosen.back().count, 10'000u) << count;
+    for (std::size_t i = 1; i < chosen.size(); ++i)
+      EXPECT_GE(chosen[i].first, chosen[i - 1].first + chosen[i - 1].count) << count;
+  }
+  EXPECT_TRUE(ChooseBlocks(10, 10, 3).empty()) << "all";
+  EXPECT_EQ(BlocksThatRun(Over({})), 200u);
+  EXPECT_EQ(BlocksThatRun(Over({{0, 3}, {50, 2}})), 5u);
+}
+
+TEST(Blocks, MoreOfThemComeInOrderAndOnce) {
+  const auto with = WithBlocks({{0, 3}, {50, 2}}, {1, 7, 51, 99, 100}, 100);
+  ASSERT_EQ(with.size(), 4u);
+  EXPECT_EQ(with[1].first, 7u);
+  EXPECT_EQ(with[2].first, 50u);
+  EXPECT_EQ(with[3].first, 99u);
+  EXPECT_TRUE(WithBlocks({}, {1, 2}, 100).empty()) << "all run already";
+}
+
+TEST(Blocks, WhoWritesTheEndFollowsFromWhatABlockWrote) {
+  // Four elements a block, ten blocks, two turns and a half.
+  EXPECT_EQ(WriterOfTheEnd({36, 37, 38, 39, 76, 77, 78, 79}, 100, 9), 4u);
+  EXPECT_EQ(WriterOfTheEnd({36, 37, 38, 39}, 40, 9), 9u);
+  EXPECT_EQ(WriterOfTheEnd({30, 31, 32}, 100, 9), std::nullopt) << "not one block after the other";
+  EXPECT_EQ(WriterOfTheEnd({}, 100, 9), std::nullopt);
+}
+
+TEST(Blocks, WhoWritesTheEndFollowsFromACappedGrid) {
+  ops::LaunchPlan plan;
+  ops::KernelPlan& kernel = plan.kernels.emplace_back();
+  kernel.grid = {*ops::Expression::Parse("min(ceil_div(rows, 4), 2112)", "grid"),
+                 ops::Expression::Constant(1), ops::Expression::Constant(1)};
+  EXPECT_EQ(LastOfTurns(plan, {{"rows", 4 * 2112 + 1}}), (std::set<std::uint64_t>{0}));
+  EXPECT_EQ(LastOfTurns(plan, {{"rows", 4 * 2112 + 9}}), (std::set<std::uint64_t>{2}));
+}
+
+}  // namespace
+}  // namespace assay::campaign

@@ -1,0 +1,155 @@
+// Slices past what caps a grid: a persistent kernel's blocks have to go on there, and then once more.
+//
+// A plan says where that is: `min(ceil_div(rows, 4), 2112)` has two operands at every shape. The least
+// extents are searched for at which one that is the same at all shapes is passed by the other.
+#include <algorithm>
+#include <functional>
+#include <set>
+
+#include "base/rng.h"
+#include "validator/campaign/campaign.h"
+#include "validator/cases/shapes.h"
+
+namespace assay::campaign {
+namespace {
+
+// Caps below this are passed by ordinary cases.
+constexpr std::int64_t kLargeCap = 1024;
+
+/// A place where a grid is the smaller, or the larger, of two numbers.
+struct Kink {
+  const ops::Expression* grid;
+  std::size_t number;  ///< Among those of the expression.
+};
+
+/// What stands on both sides at a shape; nothing where that is not evaluated.
+ops::Expression::Kink SidesAt(const ops::OpSpec& op, const Kink& kink,
+                              const ops::AxisValues& variables) {
+  const auto complete = ops::ResolveAxes(op, variables);
+  if (!complete) return std::nullopt;
+  const auto sides = kink.grid->Kinks(*complete);
+  return kink.number < sides.size() ? sides[kink.number] : std::nullopt;
+}
+
+/// Where one side is a large number whatever the shape (`least` is another one), does the other pass
+/// it `times` over? The cap.
+std::optional<std::int64_t> CapPassed(const ops::Expression::Kink& least,
+                                      const ops::Expression::Kink& now, std::int64_t times) {
+  if (!least || !now) return std::nullopt;
+  const auto passes = [&](std::int64_t cap, std::int64_t before, std::int64_t other) {
+    return cap == before && cap >= kLargeCap && other / times >= cap && other > times * cap;
+  };
+  if (passes(now->second, least->second, now->first)) return now->second;
+  if (passes(now->first, least->first, now->second)) return now->first;
+  return std::nullopt;
+}
+
+struct Passed {
+  ops::AxisValues axes;
+  std::int64_t cap = 0;
+};
+
+/// The least extents that pass it: of the first axis of `along`, and where its longest is not enough, of
+/// the next ones as well; the others as short as they get.
+std::optional<Passed> Passing(const ops::OpSpec& op, const Kink& kink, std::int64_t times,
+                              const std::vector<const ops::Axis*>& along,
+                              const ops::AxisValues& least) {
+  const ops::Expression::Kink before = SidesAt(op, kink, least);
+  ops::AxisValues shape = least;
+  for (const ops::Axis* axis : along) {
+    const auto with = [&](std::int64_t extent) -> std::optional<ops::AxisValues> {
+      const auto solved = cases::SolveNear(op, axis->name, extent, shape);
+      if (!solved) return std::nullopt;
+      return *solved;
+    };
+    const auto passes = [&](std::int64_t extent) -> std::optional<Passed> {
+      auto one = with(extent);
+      if (!one) return std::nullopt;
+      const auto cap = CapPassed(before, SidesAt(op, kink, *one), times);
+      if (!cap) return std::nullopt;
+      return Passed{*std::move(one), *cap};
+    };
+    std::int64_t low = axis->min, high = axis->max;
+    if (passes(high)) {
+      while (low < high) {
+        const std::int64_t middle = low + (high - low) / 2;
+        if (passes(middle)) {
+          high = middle;
+        } else {
+          low = middle + 1;
+        }
+      }
+      return passes(low);
+    }
+    auto longest = with(axis->max);
+    if (longest && SidesAt(op, kink, *longest) != SidesAt(op, kink, shape))
+      shape = *std::move(longest);
+  }
+  return std::nullopt;
+}
+
+}  // namespace
+
+// Past what caps a grid, once and twice: blocks have to go on, and then once more.
+std::vector<Task> Campaign::PastGrids() {
+  constexpr std::int64_t kMostElements = std::int64_t{1} << 31;
+  const ops::OpSpec& op = trial_.instance.op;
+  std::vector<const ops::Axis*> axes;
+  ops::AxisValues shortest;
+  for (const ops::Axis& axis : op.axes) {
+    if (axis.kind != ops::Axis::Kind::kVariable) continue;
+    axes.push_back(&axis);
+    shortest[axis.name] = axis.min;
+  }
+  const auto least = cases::SolveAxes(op, {}, shortest);
+  std::vector<Task> planned;
+  if (!least) return planned;
+  std::vector<ops::AxisValues> known;
+  const auto add = [&](ops::AxisValues shape) {
+    if (std::ranges::find(known, shape) != known.end()) return;
+    known.push_back(shape);
+    const std::int64_t elements = cases::TotalElements(trial_.instance, shape);
+    Task task = SliceOf(std::move(shape), "huge", DeriveSeed(trial_.seed, "grids") + known.size());
+    if (elements > kMostElements) {
+      harvest_.ledger.Planned("huge");
+      LeaveOut(task, "what passes the cap of a grid is too large to run", harvest_);
+      return;
+    }
+    planned.push_back(std::move(task));
+  };
+  std::set<std::int64_t> caps;
+  for (const ops::KernelPlan& kernel : trial_.plan.kernels) {
+    for (const ops::Expression& grid : kernel.grid) {
+      const auto complete = ops::ResolveAxes(op, *least);
+      const std::size_t kinks = complete ? grid.Kinks(*complete).size() : 0;
+      for (std::size_t number = 0; number < kinks; ++number) {
+        for (const std::int64_t times : {1, 2}) {
+          for (std::size_t first = 0; first < axes.size(); ++first) {
+            // This axis before the others, the longer ones before the shorter.
+            std::vector<const ops::Axis*> along = axes;
+            std::ranges::stable_sort(along, std::greater<>(), &ops::Axis::max);
+            std::erase(along, axes[first]);
+            along.insert(along.begin(), axes[first]);
+            const auto shape = Passing(op, {&grid, number}, times, along, *least);
+            if (!shape) continue;
+            caps.insert(shape->cap);
+            add(shape->axes);
+          }
+        }
+      }
+    }
+  }
+  // Other large numbers of the plan: a grid that is always as large.
+  for (const std::int64_t constant : cases::ConstantsOf(trial_.plan)) {
+    if (constant < kLargeCap || constant > kMostElements || caps.contains(constant)) continue;
+    for (const ops::Axis* axis : axes) {
+      for (const std::int64_t times : {1, 2}) {
+        const auto past = cases::SolveNear(op, axis->name, times * constant + 1, *least);
+        if (past && past->at(axis->name) > times * constant) add(*past);
+      }
+    }
+  }
+  return planned;
+}
+
+}  // namespace assay::campaign

@@ -1,0 +1,147 @@
+// Waves that stretch one axis: long sums, many blocks, hot rows, counters that wrap.
+#include <algorithm>
+#include <optional>
+#include <utility>
+
+#include "base/rng.h"
+#include "validator/campaign/campaign.h"
+#include "validator/cases/profiles.h"
+#include "validator/cases/recipes.h"
+#include "validator/cases/shapes.h"
+
+namespace assay::campaign {
+namespace {
+
+bool IsOf(cases::InputClass input_class, const ops::Instance& instance,
+          const ops::TensorSpec& spec) {
+  return !spec.is_scalar && !spec.IsGenerated() &&
+         cases::ClassOf(spec, instance.TypeOf(spec)) == input_class;
+}
+
+// The largest of the inputs far above their spread, the others plain: weights that are as large would
+// hide how far a deviation from the mean is off. What is lost between E[x^2] and the mean's square grows
+// by the square of that distance, what any sum may lose by itself. In 16 bits this leaves so few values
+// that their roundings do not count as independent, and hides it.
+cases::Case HighWhereLarge(const ops::Instance& instance, const ops::AxisValues& axes,
+                           std::uint64_t seed) {
+  cases::Case value = cases::MakeCase(instance, *cases::FindRecipe("plain"), axes, seed, "long");
+  const auto size = [&](const ops::TensorSpec& spec) -> std::int64_t {
+    if (!IsOf(cases::InputClass::kFloat, instance, spec)) return 0;
+    const auto complete = ops::ResolveAxes(instance.op, axes);
+    const auto shape = complete ? ops::ResolveShape(spec, *complete) : Result<Shape>(Shape{0});
+    return shape ? ElementCount(*shape).value_or(0) : 0;
+  };
+  std::int64_t most = 1;
+  for (const ops::TensorSpec& spec : instance.op.inputs) most = std::max(most, size(spec));
+  for (const ops::TensorSpec& spec : instance.op.inputs) {
+    if (size(spec) != most) continue;
+    const double offset = std::min(4096.0, 0.35 / UnitRoundoff(instance.TypeOf(spec)));
+    value.profiles[spec.name] = {.kind = "high", .parameters = {{"offset", offset}}, .literal = {}};
+  }
+  return value;
+}
+
+// One index after the other for many places: each is the hot one, and its terms are neighbours. Values
+// of one sign, so that no term that is left out is made up for by another; nothing without indices.
+std::optional<cases::Case> OneIndexAfterTheOther(const ops::Instance& instance,
+                                                 const ops::AxisValues& axes, std::uint64_t seed) {
+  cases::Case value = cases::MakeCase(instance, *cases::FindRecipe("biased"), axes, seed, "long");
+  bool any = false;
+  for (const ops::TensorSpec& spec : instance.op.inputs) {
+    if (!IsOf(cases::InputClass::kIndex, instance, spec)) continue;
+    value.profiles[spec.name] = {.kind = "sorted", .parameters = {}, .literal = {}};
+    any = true;
+  }
+  return any ? std::optional(value) : std::nullopt;
+}
+
+}  // namespace
+
+// One axis as long as the budget allows, the others small: long sums, many blocks, hot rows; rows
+// whose mean lies far above their spread, which one pass over them loses; and one index after the
+// other for hundreds of places, so that each of them is the hot one.
+std::vector<Task> Campaign::Long() {
+  std::vector<Task> planned;
+  std::vector<ops::AxisValues> shapes;
+  const std::uint64_t seed = DeriveSeed(trial_.seed, "long");
+  for (const ops::Axis& axis : trial_.instance.op.axes) {
+    if (axis.kind != ops::Axis::Kind::kVariable) continue;
+    ops::AxisValues small;
+    for (const ops::Axis& other : trial_.instance.op.axes)
+      small[other.name] = other.name == axis.name ? axis.min : 4;
+    // The largest power of two, less one, that fits.
+    std::optional<ops::AxisValues> longest;
+    for (std::int64_t value = 64; value <= std::min<std::int64_t>(axis.max, 1 << 24); value *= 2) {
+      const auto solved = cases::SolveNear(trial_.instance.op, axis.name, value - 1, small);
+      if (!solved || cases::TotalElements(trial_.instance, *solved) > trial_.effort.long_elements)
+        break;
+      if (StepsFor(*solved) > static_cast<double>(trial_.effort.campaign_steps) / 160) break;
+      longest = *solved;
+    }
+    if (!longest) {
+      harvest_.ledger.Planned("long");
+      harvest_.ledger.LeaveOut("long", "no long extent fits the budget", axis.name);
+      continue;
+    }
+    for (const std::string_view recipe : {"hot", "biased", "equal", "exact"}) {
+      planned.push_back(TaskFor(cases::MakeCase(trial_.instance, *cases::FindRecipe(recipe),
+                                                *longest, seed + planned.size(), "long"),
+                                "long"));
+    }
+    shapes.push_back(*std::move(longest));
+  }
+  for (std::size_t i = 0; i < shapes.size(); ++i) {
+    const std::uint64_t own = DeriveSeed(seed, "far") + i;
+    planned.push_back(TaskFor(HighWhereLarge(trial_.instance, shapes[i], own), "long"));
+    if (auto one_by_one = OneIndexAfterTheOther(trial_.instance, shapes[i], own))
+      planned.push_back(TaskFor(*std::move(one_by_one), "long"));
+  }
+  return planned;
+}
+
+// One axis as long as the op allows, or as long as is affordable, the others as short as they can
+// be: counters of 16 bits, tables of a fixed number of tiles, indices of classes far up.
+std::vector<Task> Campaign::Longest() {
+  std::vector<Task> planned;
+  const std::int64_t most = 4 * trial_.effort.long_elements + 64;
+  for (const ops::Axis& axis : trial_.instance.op.axes) {
+    if (axis.kind != ops::Axis::Kind::kVariable) continue;
+    ops::AxisValues small;
+    for (const ops::Axis& other : trial_.instance.op.axes) small[other.name] = other.min;
+    const auto fits = [&](const Result<ops::AxisValues>& axes) {
+      return axes && cases::TotalElements(trial_.instance, *axes) <= most &&
+             StepsFor(*axes) <= static_cast<double>(trial_.effort.campaign_steps) / 160;
+    };
+    std::int64_t length = std::min<std::int64_t>(axis.max, most);
+    auto solved = cases::SolveNear(trial_.instance.op, axis.name, length, small);
+    constexpr std::int64_t kShort = 256;
+    while (!fits(solved) && length > kShort) {
+      length /= 2;
+      solved = cases::SolveNear(trial_.instance.op, axis.name, length, small);
+    }
+    if (!fits(solved)) {
+      harvest_.ledger.Planned("long");
+      harvest_.ledger.LeaveOut("long", "no long extent fits the budget", axis.name);
+      continue;
+    }
+    // Ordinary values: what is rounded too early shows after many additions only.
+    if (StepsFor(*solved) <= static_cast<double>(trial_.effort.campaign_steps) / 320) {
+      planned.push_back(TaskFor(
+          cases::MakeCase(trial_.instance, *cases::FindRecipe("biased"), *solved,
+                          DeriveSeed(trial_.seed, "longest") + 100 + planned.size(), "long"),
+          "long"));
+    }
+    cases::Case value =
+        cases::MakeCase(trial_.instance, *cases::FindRecipe("exact"), *solved,
+                        DeriveSeed(trial_.seed, "longest") + planned.size(), "long");
+    for (const ops::TensorSpec& spec : trial_.instance.op.inputs) {
+      if (!spec.is_scalar && !spec.IsGenerated() &&
+          cases::ClassOf(spec, trial_.instance.TypeOf(spec)) == cases::InputClass::kIndex)
+        value.profiles[spec.name] = {.kind = "last", .parameters = {}, .literal = {}};
+    }
+    planned.push_back(TaskFor(std::move(value), "long"));
+  }
+  return planned;
+}
+
+}  // namespace assay::campaign
