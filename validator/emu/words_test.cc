@@ -171,6 +171,12 @@ TEST(WrappedIndex, IsToldWhereItWasHandedOn) {
   }
 }
 
+TEST(WrappedIndex, IsToldWhereALoopFurtherOutAddedToIt) {
+  const Finding finding = Only(RunWords("wraps_around_a_loop", 32, 2'147'483'000));
+  EXPECT_EQ(finding.kind, FindingKind::kIndexOverflow);
+  EXPECT_THAT(finding.message, HasSubstr("the index wrapped: 2147483000 + 1000 = 2147484000"));
+}
+
 TEST(WrappedIndex, IsNotSaidOfAHashThatIsMeantToWrap) {
   const Finding finding = Only(RunWords("hashes_and_reads_beyond", 1, 65'000));
   EXPECT_EQ(finding.kind, FindingKind::kOutOfBounds);

@@ -135,6 +135,17 @@ static __device__ __noinline__ float at(const float* x, int i) { return x[i]; }
 KERNEL wraps_for_a_call(const float* x, float* y, int n) {
   y[threadIdx.x] = at(x, n * n);
 }
+KERNEL wraps_around_a_loop(const float* x, float* y, int n) {
+  int base = n;
+#pragma unroll 1
+  for (int round = 0; round < 2; ++round) {
+    float sum = 0;
+#pragma unroll 1
+    for (int i = threadIdx.x; i < 64; i += 32) sum += x[round == 0 ? i : base + i];
+    y[threadIdx.x] = sum;
+    base += 1000;
+  }
+}
 KERNEL hashes_and_reads_beyond(const float* x, float* y, int n) {
   unsigned hash = static_cast<unsigned>(n) * 2654435761u >> 20;
   y[0] = x[hash + 512u];

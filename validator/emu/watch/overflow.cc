@@ -17,7 +17,7 @@ using ptx::Operation;
 using Exact = __int128;
 
 constexpr int kMaxDepth = 24;
-constexpr std::uint32_t kMaxDistance = 512;
+constexpr std::uint32_t kMaxDistance = 1024;
 constexpr int kMostLooks = 2000;
 /// Definitions of a register that are looked at: where ways meet, each side has its own.
 constexpr std::size_t kMostDefinitions = 4;
@@ -218,7 +218,8 @@ class Follower {
     const Decoded* definition = nullptr;
     for (std::uint32_t at = pc; at < code.end_pc && at - pc < kMaxDistance; ++at) {
       const Decoded& op = warp_.At(at);
-      if (op.rules.effect == ptx::Effect::kBranch && op.target <= pc) return definition;
+      const bool round = op.rules.effect == ptx::Effect::kBranch && op.target <= pc;
+      if (round && definition != nullptr) return definition;  // Else of a loop further out.
       if (Defines(op, slot)) definition = &op;
     }
     return nullptr;
