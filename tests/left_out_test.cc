@@ -8,6 +8,7 @@
 #include <string>
 
 #include "runs/emit.h"
+#include "validator/execution/coverage.h"
 #include "validator/gates/testing/fakes.h"
 #include "validator/verdict/render.h"
 
@@ -47,14 +48,23 @@ void UncoveredPast30(FakeRun& run) {
   run.report.reason = "'foo.bar' in line 14";
 }
 
-void OneSided(FakeRun& run) {
+void Went(FakeRun& run, std::uint8_t sides) {
   FakeEngine::Good()(run);
   BranchCoverage branch;
   branch.ptx_line = 70;
   branch.site.file = "kernel.cu";
   branch.site.line = 3;
-  branch.sides = 1;
+  branch.sides = sides;
   run.report.coverage.push_back(branch);
+}
+
+void OneSided(FakeRun& run) { Went(run, kWentFirst); }
+void OneWay(FakeRun& run) { Went(run, kWentFirst | kOfSelection); }
+/// The other side is reached by what takes too long alone.
+void OtherSideGivenUp(FakeRun& run) {
+  const bool endless = run.n() >= 1'000'000;
+  Went(run, endless ? kBothWays : kWentFirst);
+  if (endless) run.report.stop = Stop::kStepLimit;
 }
 
 std::vector<Way> Ways() {
@@ -77,6 +87,9 @@ std::vector<Way> Ways() {
        Outcome::kInconclusive, FakeEngine::Good(),
        [](FakeBench& bench) { bench.compiler.outcome.kernel.resources.clear(); }},
       {"unreached", "kernel.cu:3", Outcome::kAccepted, OneSided, nothing},
+      {"one_way", "it went one way only", Outcome::kAccepted, OneWay, nothing},
+      {"given_up", "kernel.cu:3: the branch, not taken", Outcome::kAccepted, OtherSideGivenUp,
+       nothing},
   };
 }
 

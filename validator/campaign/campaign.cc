@@ -148,8 +148,9 @@ void Campaign::Gather(const Task& task, const CaseRun& run, Harvest& harvest) {
     Learn(run);
     tried_.push_back(run.probe.case_);
   }
-  if (coverage_.Add(run.report.coverage) && harvest.cases > kBatch)
-    fresh_.push_back(run.probe.case_);
+  // What ran and was given up, its results never looked at, has reached nothing.
+  const bool fresh = run.left_out.empty() && coverage_.Add(run.report.coverage);
+  if (fresh && harvest.cases > kBatch) fresh_.push_back(run.probe.case_);
   if (run.comparison) {
     for (const Statistic& statistic : run.comparison->statistics)
       KeepWorst(harvest.statistics, statistic);

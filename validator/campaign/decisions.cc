@@ -133,65 +133,6 @@ void Decisions::AddConstantExtents(const ops::LaunchPlan& plan) {
   }
 }
 
-/// Of each node of `a`: which one of `b` is computed alike, or none.
-static std::vector<std::optional<std::uint32_t>> Matching(const facts::Decision& a,
-                                                          const facts::Decision& b) {
-  std::vector<std::optional<std::uint32_t>> matches(a.nodes.size());
-  if (a.nodes.size() > kMostNodes || b.nodes.size() > kMostNodes) return matches;
-  for (std::size_t i = 0; i < a.nodes.size(); ++i) {
-    const Node& left = a.nodes[i];
-    for (std::uint32_t j = 0; j < b.nodes.size() && !matches[i]; ++j) {
-      const Node& right = b.nodes[j];
-      bool same = left.op == right.op && left.type == right.type && left.value == right.value &&
-                  left.of.size() == right.of.size();
-      for (std::size_t k = 0; same && k < left.of.size(); ++k)
-        same = matches[left.of[k]] == right.of[k];
-      if (same) matches[i] = j;
-    }
-  }
-  return matches;
-}
-
-void Decisions::AddLimits(const facts::Facts& program, const engine::CompiledKernel& compiled) {
-  constexpr std::size_t kMostLimits = 48;
-  std::size_t added = 0;
-  for (const facts::Decision& limit : program.decisions) {
-    if (!limit.limit) continue;
-    View view{.decision = &limit, .input = {}};
-    view.last_thread = true;
-    const bool counts = Uses(limit, Op::kCounter);
-    for (const facts::Decision& loop : program.decisions) {
-      if (!counts || view.loop != nullptr || loop.limit || loop.entry != limit.entry ||
-          !Uses(loop, Op::kCounter))
-        continue;
-      const auto matches = Matching(limit, loop);
-      for (std::uint32_t n = 0; n < matches.size(); ++n) {
-        if (limit.nodes[n].op != Op::kCounter || !matches[n]) continue;
-        view.loop = &loop;
-        view.counter = n;
-      }
-    }
-    for (view.kernel = 0; view.kernel < plan_.kernels.size(); ++view.kernel) {
-      const auto lowered = compiled.lowered.find(plan_.kernels[view.kernel].entry);
-      if (lowered == compiled.lowered.end() || lowered->second != limit.entry) continue;
-      if (added++ < kMostLimits) views_.push_back(view);
-    }
-  }
-}
-
-std::int64_t Decisions::LastTurn(const View& view, const Point& point) const {
-  if (view.loop == nullptr) return 0;
-  View loop{.decision = view.loop, .kernel = view.kernel, .input = {}};
-  loop.last_thread = true;
-  const auto first = Of(loop, point, 0);
-  loop.turn = 1;
-  const auto second = Of(loop, point, 0);
-  if (!first || !second) return 0;
-  const double step = first->gap - second->gap;
-  const double turns = step == 0 ? 0 : first->gap / step;
-  return turns >= 1 && turns < 0x1p40 ? static_cast<std::int64_t>(turns) : 0;
-}
-
 std::vector<std::int64_t> Decisions::TurnsOfLoops(const facts::Facts& program,
                                                   const engine::CompiledKernel& compiled) const {
   constexpr std::int64_t kMostTurns = 1 << 20;
@@ -329,7 +270,8 @@ std::optional<Outcome> Decisions::Of(const View& view, const Point& point, doubl
   const Point::Kernel& kernel = point.kernels[view.kernel];
   if (!kernel.runs) return std::nullopt;
   const facts::Decision& decision = *view.decision;
-  const std::int64_t last_turn = decision.limit ? LastTurn(view, point) : 0;
+  const std::vector<std::int64_t> last =
+      decision.limit ? LastTurns(view, point) : std::vector<std::int64_t>();
   std::array<Value, kMostNodes> values;
   const std::size_t count = decision.nodes.size();
   if (count > values.size()) return std::nullopt;
@@ -367,8 +309,8 @@ std::optional<Outcome> Decisions::Of(const View& view, const Point& point, doubl
         value = Value{true, 0, element};
         break;
       case Op::kCounter: {
-        const std::int64_t of_limit = view.loop != nullptr && view.counter == i ? last_turn : 0;
-        const Value turns = Integer(of_node, decision.limit ? of_limit : view.turn);
+        const bool still = view.varied != 0 && node.value != view.varied;
+        const Value turns = Integer(of_node, decision.limit ? last[i] : still ? 0 : view.turn);
         if (const auto by = Apply(Op::kMultiply, of_node, turns, at(1)))
           value = Apply(Op::kAdd, of_node, at(0), *by);
         break;

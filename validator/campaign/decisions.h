@@ -6,7 +6,8 @@
 // decisions as well: `min(ceil_div(rows, 8), 2112)` compares two numbers at every shape.
 //
 // Where a number may outgrow its format (facts::Decision::limit), the largest one is looked at: that
-// of the last thread in the last turn of its loop. Extents of the plan that are the same at all shapes
+// of the last thread in the last turn of its loops. A loop may end by another number than the one
+// that it counts up besides (a row's index and its first element): both have as many turns. Extents of the plan that are the same at all shapes
 // (a grid of 132 blocks) are compared with every axis, as blocks and as threads.
 //
 // A few last digits that are cut off (`n & 7`) are compared with each number that they can be.
@@ -22,6 +23,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "ops/launch_plan.h"
@@ -80,10 +82,11 @@ class Decisions {
     const ops::Axis* axis = nullptr;  ///< Compared with `extent`.
     std::int64_t extent = 0;
     const facts::Decision* decision = nullptr;
-    const facts::Decision* loop = nullptr;  ///< Of a limit: what ends the loop that counts
-    std::uint32_t counter = 0;              ///< this of its nodes.
-    std::size_t kernel = 0;                 ///< Of the plan.
-    std::int64_t rest = 0;  ///< Of what is cut off a number: compared with this, not with 0.
+    /// Of a limit: which of its nodes count, and what ends their loops.
+    std::vector<std::pair<std::uint32_t, const facts::Decision*>> loops;
+    std::int64_t varied = 0;  ///< Not 0: the one loop that `turn` is of; others are in their first.
+    std::size_t kernel = 0;   ///< Of the plan.
+    std::int64_t rest = 0;    ///< Of what is cut off a number: compared with this, not with 0.
     std::int64_t turn = 0;
     bool second_way = false;
     bool last_thread = false;
@@ -93,8 +96,12 @@ class Decisions {
   void AddPlan(const ops::LaunchPlan& plan);
   void AddConstantExtents(const ops::LaunchPlan& plan);
   void AddLimits(const facts::Facts& program, const engine::CompiledKernel& compiled);
-  /// The last turn of a limit's loop; 0 where it is not known.
-  std::int64_t LastTurn(const View& view, const Point& point) const;
+  /// What ends the loop in which a limit's node counts, or null: a comparison of what is counted, or
+  /// of what the same loop counts besides.
+  static const facts::Decision* EndOf(const facts::Facts& program, const facts::Decision& limit,
+                                      std::uint32_t counter);
+  /// The last turn of a limit's loops, by node; 0 where it is not known.
+  std::vector<std::int64_t> LastTurns(const View& view, const Point& point) const;
   void AddProgram(const facts::Facts& program, const engine::CompiledKernel& compiled);
   /// Turns of loops at which what they count passes a constant, ascending.
   std::vector<std::int64_t> TurnsOfLoops(const facts::Facts& program,

@@ -9,16 +9,18 @@
 #include <cstring>
 #include <set>
 #include <span>
+#include <tuple>
 
 #include "base/rng.h"
 #include "validator/cases/profiles.h"
 #include "validator/cases/recipes.h"
 #include "validator/cases/shapes.h"
+#include "validator/execution/coverage.h"
 
 namespace assay::campaign {
 namespace {
 
-constexpr std::uint8_t kBothSides = 3;
+bool WentOneWay(const BranchCoverage& branch) { return (branch.sides & kBothWays) != kBothWays; }
 
 /// One way to aim an axis at a constant: at constant * factor + delta, the other axes at `others`.
 struct AimRow {
@@ -165,8 +167,19 @@ bool Coverage::Add(const std::vector<BranchCoverage>& branches) {
 
 std::vector<verdict::Unreached> Coverage::Unreached() const {
   std::vector<BranchCoverage> partial;
+  std::map<std::tuple<std::string, std::uint32_t, std::uint32_t>, BranchCoverage> selections;
   for (const auto& [line, branch] : branches_) {
-    if (branch.sides != kBothSides) partial.push_back(branch);
+    const SourceSite& site = branch.site;
+    if ((branch.sides & kOfSelection) != 0 && site.line > 0) {
+      BranchCoverage& all =
+          selections.try_emplace({site.file, site.line, site.column}, branch).first->second;
+      all.sides |= branch.sides;
+    } else if (WentOneWay(branch)) {
+      partial.push_back(branch);
+    }
+  }
+  for (const auto& [place, all] : selections) {
+    if (WentOneWay(all)) partial.push_back(all);
   }
   std::ranges::stable_sort(partial, {},
                            [](const BranchCoverage& branch) { return branch.site.line; });
@@ -186,7 +199,7 @@ std::vector<verdict::Unreached> Coverage::Unreached() const {
 std::set<std::uint32_t> Coverage::HalfReached() const {
   std::set<std::uint32_t> lines;
   for (const auto& [line, branch] : branches_) {
-    if (branch.sides != kBothSides) lines.insert(line);
+    if (WentOneWay(branch)) lines.insert(line);
   }
   return lines;
 }
@@ -194,7 +207,7 @@ std::set<std::uint32_t> Coverage::HalfReached() const {
 std::size_t Coverage::sides() const {
   std::size_t count = 0;
   for (const auto& [line, branch] : branches_)
-    count += static_cast<std::size_t>(std::popcount(branch.sides));
+    count += static_cast<std::size_t>(std::popcount(std::uint8_t(branch.sides & kBothWays)));
   return count;
 }
 
@@ -202,9 +215,11 @@ std::string Describe(const BranchCoverage& partial) {
   const std::string place = partial.site.line > 0
                                 ? fmt::format("{}:{}", partial.site.file, partial.site.line)
                                 : fmt::format("PTX line {}", partial.ptx_line);
-  const std::string_view what = partial.sides == 0   ? "the branch"
-                                : partial.sides == 1 ? "the branch, not taken"
-                                                     : "the branch, taken";
+  const std::string_view what = (partial.sides & kOfSelection) != 0
+                                    ? "the selection's other side: it went one way only"
+                                : partial.sides == 0          ? "the branch"
+                                : partial.sides == kWentFirst ? "the branch, not taken"
+                                                              : "the branch, taken";
   return fmt::format("{}: {}", place, what);
 }
 

@@ -1,6 +1,6 @@
 // Guidance: what no case has reached yet, and which constants of the program may be the key to it.
 //
-// Coverage adds up, over all runs, which sides of which branches ran. Constants are the immediates
+// Coverage adds up, over all runs, which sides of which branches and selections ran. Constants are the immediates
 // that the PTX compares with, divides by or masks with: a kernel that treats `n == 4096`, `n % 64`
 // or `ids[i] == 77` in its own way carries the number in a setp, an and or a rem. Cases are aimed
 // at such numbers: axes set to them, next to them and past them, inputs holding them.
@@ -28,9 +28,10 @@ class Coverage {
   /// Adds a run's branches; true when one of its sides is new.
   bool Add(const std::vector<BranchCoverage>& branches);
   /// Sides of branches that never ran, in the order of lines. Copies of one source line that the
-  /// compiler made are told once, with their number.
+  /// compiler made are told once, with their number. Of selections, those of which all copies of one
+  /// place in the source went the same way, once a line.
   std::vector<verdict::Unreached> Unreached() const;
-  /// Lines in the PTX of branches of which one side ran.
+  /// Lines in the PTX of branches and selections of which one side ran.
   std::set<std::uint32_t> HalfReached() const;
   std::size_t branches() const { return branches_.size(); }
   /// Sides that ran, of 2 * branches().
@@ -41,7 +42,8 @@ class Coverage {
 };
 
 /// What no case reached: "kernel.cu:14: the branch, taken". Of the PTX: an `if` that is compiled to
-/// a jump around its body is taken where the condition fails.
+/// a jump around its body is taken where the condition fails. Of a selection, which way its operands
+/// stand says nothing to people: "the selection's other side".
 std::string Describe(const BranchCoverage& partial);
 
 struct ProgramConstants {

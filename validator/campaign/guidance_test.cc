@@ -6,6 +6,7 @@
 #include <cmath>
 
 #include "validator/cases/test_instance.h"
+#include "validator/execution/coverage.h"
 
 namespace assay::campaign {
 namespace {
@@ -26,6 +27,28 @@ TEST(CoverageTest, AddsUpSidesAndTellsWhatIsNew) {
   EXPECT_EQ(coverage.sides(), 3u);
   ASSERT_EQ(coverage.Unreached().size(), 1u);
   EXPECT_EQ(coverage.Unreached()[0].what, "kernel.cu:2: the branch, taken");
+}
+
+BranchCoverage Selection(std::uint32_t ptx_line, std::uint32_t line, std::uint8_t ways) {
+  return Branch(ptx_line, line, static_cast<std::uint8_t>(ways | kOfSelection));
+}
+
+TEST(CoverageTest, ASelectionThatWentOneWayIsToldOnceALine) {
+  Coverage coverage;
+  coverage.Add({Selection(10, 3, kWentFirst), Selection(11, 3, kWentFirst)});
+  const std::vector<verdict::Unreached> unreached = coverage.Unreached();
+  ASSERT_EQ(unreached.size(), 1u);
+  EXPECT_EQ(unreached[0].what, "kernel.cu:3: the selection's other side: it went one way only");
+  EXPECT_THAT(coverage.HalfReached(), testing::ElementsAre(10, 11));
+}
+
+TEST(CoverageTest, CopiesOfASelectionThatWentBothWaysTogetherAreNotTold) {
+  Coverage coverage;
+  coverage.Add({Selection(10, 3, kWentFirst), Selection(11, 3, kWentSecond)});
+  coverage.Add({Selection(20, 4, kWentFirst)});
+  coverage.Add({Selection(20, 4, kWentSecond)});
+  EXPECT_TRUE(coverage.Unreached().empty());
+  EXPECT_EQ(coverage.sides(), 4u);
 }
 
 using How = facts::Constant::How;

@@ -83,9 +83,18 @@ void ExplainNotFinite(const ErrorTrace& trace, Finding& finding) {
           : "; the same operations in FP64 give no finite number either: it is no matter of range";
 }
 
+/// Of one element: are all its roundings together within what it is allowed, so that they are none to
+/// blame, however much of the error they make? What is over the allowance then comes of the formula.
+bool RoundsHonestly(const ErrorTrace& trace) {
+  return trace.elements == 1 && trace.origin.lost == 0 && trace.origin.flipped == 0 &&
+         trace.rounding <= trace.allowed && trace.error > trace.allowed && trace.formula > 0;
+}
+
 void Explain(const ErrorTrace& trace, Finding& finding) {
   const ErrorOrigin& origin = trace.origin;
-  const bool rounding = trace.rounding >= kExplains * trace.error && !origin.shares.empty();
+  const bool honest = RoundsHonestly(trace);
+  const bool rounding =
+      !honest && trace.rounding >= kExplains * trace.error && !origin.shares.empty();
   if (trace.not_finite) {
     if (!origin.shares.empty()) ExplainNotFinite(trace, finding);
     return;
@@ -93,7 +102,7 @@ void Explain(const ErrorTrace& trace, Finding& finding) {
   // What shadow values contradict is not said beside them.
   const oracle::Blame blame = oracle::BlameOf(finding.cause);
   if ((rounding && blame == oracle::Blame::kFormula) ||
-      (trace.rounding < kExplains * trace.error && origin.lost == 0 &&
+      ((honest || trace.rounding < kExplains * trace.error) && origin.lost == 0 &&
        blame == oracle::Blame::kRounding))
     finding.cause.clear();
   if (rounding) {
@@ -109,6 +118,13 @@ void Explain(const ErrorTrace& trace, Finding& finding) {
           "; {} comparison{} would come out otherwise in FP64, so that shares are rough",
           origin.flipped, origin.flipped == 1 ? "" : "s");
     }
+    return;
+  }
+  if (honest && finding.kind != FindingKind::kWrongValue) {
+    finding.origin = fmt::format(
+        "not a matter of rounding: the same operations in FP64 give {:.9g}, and what is rounded on "
+        "the way ({:.3g}) is within what is allowed; what is computed differs from the op",
+        trace.exact, trace.rounding);
     return;
   }
   // A wrong value says already that it is no rounding.

@@ -1,7 +1,7 @@
 // Where the error of a finding comes from: the failing case is run once more with shadow values
 // (docs/shadow-values.md), and the source lines whose rounding made the difference are named.
 //
-// Four answers are possible: lines with their shares; the line where the first infinity or NaN arose; "not a matter of rounding",
+// Four answers are possible: lines with their shares, unless all roundings of an element are within its allowance; the line where the first infinity or NaN arose; "not a matter of rounding",
 // when the kernel's own operations in FP64 are as wrong as its result; or none, when the case is too large, a limit was reached, or
 // the picture is too uncertain to help anyone. A likely cause that contradicts the answer is taken back.
 //

@@ -197,6 +197,10 @@ constexpr Guilty kGuilty[] = {
     {"row_sum", "accumulator_f16", "f32", "value = __half("},
     {"row_sum", "truncate", "bf16", "__float2bfloat16_rz"},
     {"row_sum", "scale", "f32", nullptr},
+    // Rounding the result is half of the error and more, and honest.
+    {"row_sum", "scale", "bf16", nullptr},
+    {"softmax", "scale", "bf16", nullptr},
+    {"gemm", "scale", "f16", nullptr},
     {"scatter_add", "atomics_bf16", "bf16", "atomicAdd(&sums"},
     {"scatter_add", "accumulator_f16", "f32", "value = __half("},
     {"gemm", "accumulator_bf16", "bf16", "value = __nv_bfloat16("},

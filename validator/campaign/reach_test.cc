@@ -230,6 +230,34 @@ TEST(ReachTest, NumbersOutgrowTheirFormatsInTheLastTurnOfALoop) {
   EXPECT_GT(axes.at("rows") * axes.at("columns"), std::int64_t{1} << 31);
 }
 
+TEST(ReachTest, ALoopThatEndsByOneNumberEndsForWhatItCountsBesides) {
+  // for (row = blockIdx.x, base = row * columns; row < rows; row += gridDim.x, base += gridDim.x * columns)
+  constexpr std::int64_t kLoop = 17;
+  const auto reached = [](std::int64_t loop_of_base, std::uint32_t branch) {
+    Builder loop;
+    const auto block = loop.Add(Op::kSpecial, 8, {}, Type::kU32);
+    const auto blocks = loop.Add(Op::kSpecial, 12, {}, Type::kU32);
+    const auto row = loop.Add(Op::kCounter, kLoop, {block, blocks}, Type::kS32);
+    const auto rows = loop.Add(Op::kParameter, 1, {}, Type::kS32);
+    facts::Decision end = loop.Compare(loop.Add(Op::kSubtract, 0, {row, rows}, Type::kS32), 0);
+    end.branch_line = branch;
+    Builder index;
+    const auto columns = index.Add(Op::kParameter, 2, {}, Type::kS32);
+    const auto first = index.Add(Op::kMultiply, 0,
+                                 {index.Add(Op::kSpecial, 8, {}, Type::kU32), columns}, Type::kS32);
+    const auto step = index.Add(Op::kMultiply, 0,
+                                {index.Add(Op::kSpecial, 12, {}, Type::kU32), columns}, Type::kS32);
+    const auto base = index.Add(Op::kCounter, loop_of_base, {first, step}, Type::kS32);
+    return Given("132", {end, Widened(index, base)}).Reach().past_limits;
+  };
+  const auto past = reached(kLoop, 40);
+  ASSERT_EQ(past.size(), 1u);
+  EXPECT_GT(past.front().at("rows") * past.front().at("columns"), std::int64_t{1} << 31);
+  // Of another loop nothing follows, nor of a comparison that ends none.
+  EXPECT_TRUE(reached(kLoop + 1, 40).empty());
+  EXPECT_TRUE(reached(kLoop, 0).empty());
+}
+
 TEST(ReachTest, WhatCasesHadIsNotTriedAgain) {
   const Given given("ceil_div(rows, 4)", {AxisPast(2, 100)});
   ReachRequest request;

@@ -144,9 +144,10 @@ LaneMask Fault(CoreWarp& warp, const Decoded& op, Space space, LaneMask lanes, s
       kind = FindingKind::kIndexOverflow;
       message += fmt::format("; the index wrapped: {} does not fit into 32 bits and became {}",
                              index->expression, index->wrapped);
-      cause = fmt::format(
-          "the index is computed in 32 bits at {}{}{}: widen one factor to 64 bits first",
-          LineOf(device, index->pc), index->inputs.empty() ? "" : " from ", index->inputs);
+      cause = fmt::format("the index is {} 32 bits at {}{}{}: {}",
+                          index->cut ? "cut down to" : "computed in", LineOf(device, index->pc),
+                          index->inputs.empty() ? "" : " from ", index->inputs,
+                          index->cut ? "keep it in 64 bits" : "widen one factor to 64 bits first");
     }
   }
   if (kind == FindingKind::kMisaligned) {

@@ -4,6 +4,7 @@
 
 #include "validator/emu/handlers/rows.h"
 #include "validator/emu/program.h"
+#include "validator/emu/watch/selections.h"
 #include "validator/ptx/names.h"
 
 namespace assay::emu {
@@ -33,6 +34,8 @@ bool Resolve(const ptx::Instruction& instruction, Decoded& decoded) {
   decoded.propagate = kPropagateByRule;
   decoded.run = resolver(instruction, decoded);
   if (decoded.monitored == nullptr) decoded.monitored = decoded.run;
+  if (decoded.run != nullptr && decoded.rules.operation == ptx::Operation::kSelect)
+    decoded.monitored = &NoteSelection;
   return decoded.run != nullptr;
 }
 

@@ -147,6 +147,58 @@ TEST(WrappedIndex, IsNotSaidOfAnIndexThatIsNegativeByItself) {
   }
 }
 
+TEST(WrappedIndex, IsToldWhereItWasHandedOn) {
+  struct Row {
+    const char* entry;
+    const char* says;
+    const char* cure;
+  };
+  // 65000 * 65000 does not fit into 32 signed bits, and comes out negative.
+  constexpr Row kRows[] = {
+      {"wraps_when_cut", "the index wrapped: 4225000000 does not fit", "cut down to 32 bits"},
+      {"wraps_through_shared", "the index wrapped: 65000 * 65000", "widen one factor"},
+      {"wraps_in_one_lane", "the index wrapped: 65000 * 65000", "widen one factor"},
+      {"wraps_before_a_quotient", "the index wrapped: 65000 * 65000", "widen one factor"},
+      {"wraps_for_a_call", "the index wrapped: 65000 * 65000", "widen one factor"},
+  };
+  for (const Row& row : kRows) {
+    SCOPED_TRACE(row.entry);
+    const Finding finding = Only(RunWords(row.entry, 32, 65'000));
+    EXPECT_EQ(finding.kind, FindingKind::kIndexOverflow);
+    EXPECT_THAT(finding.message, HasSubstr(row.says));
+    EXPECT_THAT(finding.cause, HasSubstr(row.cure));
+    EXPECT_THAT(finding.cause, Not(HasSubstr("is negative")));
+  }
+}
+
+TEST(WrappedIndex, IsToldWhereALoopFurtherOutAddedToIt) {
+  const Finding finding = Only(RunWords("wraps_around_a_loop", 32, 2'147'483'000));
+  EXPECT_EQ(finding.kind, FindingKind::kIndexOverflow);
+  EXPECT_THAT(finding.message, HasSubstr("the index wrapped: 2147483000 + 1000 = 2147484000"));
+}
+
+TEST(WrappedIndex, IsNotSaidOfAHashThatIsMeantToWrap) {
+  const Finding finding = Only(RunWords("hashes_and_reads_beyond", 1, 65'000));
+  EXPECT_EQ(finding.kind, FindingKind::kOutOfBounds);
+  EXPECT_THAT(finding.message, Not(HasSubstr("wrapped")));
+}
+
+// --- fences
+
+TEST(MissingFence, IsNamedWhereAnAtomicLiesBetween) {
+  const Finding finding = Only(RunWords("hands_on_by_atomic", 1, 0, 4));
+  EXPECT_EQ(finding.kind, FindingKind::kDataRace);
+  EXPECT_THAT(finding.missing, HasSubstr("__threadfence() between it and the atomic add at line"));
+  EXPECT_THAT(finding.missing, HasSubstr("and an acquire before line"));
+  EXPECT_THAT(finding.missing, Not(HasSubstr("use atomics")));
+}
+
+TEST(MissingFence, IsNotSaidWhereNobodyLooksAtTheAtomic) {
+  const Finding finding = Only(RunWords("counts_beside", 1, 0, 2));
+  EXPECT_EQ(finding.kind, FindingKind::kDataRace);
+  EXPECT_THAT(finding.missing, Not(HasSubstr("__threadfence")));
+}
+
 // --- calls
 
 TEST(CallSites, ALineOfAHelperComesWithTheCall) {

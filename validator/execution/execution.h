@@ -196,7 +196,7 @@ struct Counters {
   std::uint64_t stale_reads = 0;  ///< and that did.
 };
 
-/// A branch of the source that ran, for coverage: bit 0 taken, bit 1 not taken.
+/// A branch or a selection that ran, and which ways it went (coverage.h).
 struct BranchCoverage {
   std::uint32_t ptx_line = 0;
   SourceSite site;

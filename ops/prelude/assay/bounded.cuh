@@ -110,10 +110,33 @@ struct Bounded {
   static ASSAY_DEVICE double half_ulp(double x, double error) {
     return error == 0 ? C::format::ulp(x) / 2 : kUnit * (magnitude(x) + error);
   }
+  /// Of a value of the accumulator: does its significand end in a one?
+  static ASSAY_DEVICE bool is_odd(double x) {
+    const double half = x / (2 * C::format::ulp(x));
+    return (half + 6755399441055744.0) - 6755399441055744.0 != half;
+  }
+  /// Of a sum of two exact numbers: what is lost at most.
+  ///
+  /// One rounding, but for sums that carry what they lost along (Kahan). Where the second term is the
+  /// larger, and the sum lies in a higher binade than it, what was lost is a multiple of half an ulp
+  /// of the sum: half an ulp, where more than a quarter was. The next term, or a zero, adds that, and
+  /// the tie goes to the even neighbour: so an odd sum may become its neighbour on the truth's side.
+  ASSAY_DEVICE double half_ulp_of_two() const {
+    const double once = half_ulp(v, e);
+    const double sum = C::format::nearest(v);
+    const double step = C::format::ulp(sum);
+    const double lost = magnitude(v - sum);
+    if (e != 0 || a != magnitude(v) || !is_finite(sum) || 4 * lost < step) return once;
+    const double apart = 2 * q - a * a;  // (|x| - |y|)^2
+    const double second = C::format::nearest((a + ::sqrt(apart > 0 ? apart : 0)) / 2);
+    const bool carries = C::format::ulp(second) < step;
+    // A quarter itself is a tie in what was lost, which an even second term wins.
+    return carries && is_odd(sum) && (4 * lost > step || is_odd(second)) ? step - lost : once;
+  }
   /// Largest error of an honest evaluation, the accumulation's own included.
   ASSAY_DEVICE double hard() const {
     if (n < 2 || exact_sum() || (C::in_order() && e == 0)) return guarded(e);
-    if (n == 2 && !C::tensor_cores) return guarded(e + half_ulp(v, e));
+    if (n == 2 && !C::tensor_cores) return guarded(e + half_ulp_of_two());
     const double adds = n - 1;
     double factor = C::independent() ? smaller(adds, C::lambda * ::sqrt(adds)) : adds;
     if (C::tensor_cores) factor += kTruncation * n + 1;

@@ -81,6 +81,9 @@ struct Messages {
   std::size_t compact = 0;  ///< Length of the log after it was last compacted.
 };
 
+/// Of messages that every waiter may take: bulk copies speak to whoever waits at their mbarrier.
+inline constexpr BlockNumber kAnyBlock = 0xffffffffu;
+
 class SyncObjects {
  public:
   explicit SyncObjects(ThreadOrder& order) : order_(order) {}

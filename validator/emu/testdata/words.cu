@@ -108,3 +108,57 @@ KERNEL passes_by(const float* x, float* y, int n) {
     y[threadIdx.x] = s[threadIdx.x + 32];
   }
 }
+
+// Indices that wrapped on the way: cut down from 64 bits, handed on, divided; and hashes, which are
+// meant to.
+KERNEL wraps_when_cut(const float* x, float* y, int n) {
+  long long wide = static_cast<long long>(n) * n;
+  unsigned cut = static_cast<unsigned>(wide >> (n & 1));  // No compiler does that in 32 bits.
+  y[threadIdx.x] = x[static_cast<int>(cut)];
+}
+KERNEL wraps_through_shared(const float* x, float* y, int n) {
+  __shared__ int base;
+  if (threadIdx.x == 0) base = n * n;
+  __syncthreads();
+  y[threadIdx.x] = x[base + static_cast<int>(threadIdx.x)];
+}
+KERNEL wraps_in_one_lane(const float* x, float* y, int n) {
+  int base = 0;
+  if (threadIdx.x == 0) base = n * n;
+  base = __shfl_sync(0xffffffffu, base, 0);
+  y[threadIdx.x] = x[base + static_cast<int>(threadIdx.x)];
+}
+KERNEL wraps_before_a_quotient(const float* x, float* y, int n) {
+  y[threadIdx.x] = x[(n * n + static_cast<int>(threadIdx.x)) / 4];
+}
+static __device__ __noinline__ float at(const float* x, int i) { return x[i]; }
+KERNEL wraps_for_a_call(const float* x, float* y, int n) {
+  y[threadIdx.x] = at(x, n * n);
+}
+KERNEL wraps_around_a_loop(const float* x, float* y, int n) {
+  int base = n;
+#pragma unroll 1
+  for (int round = 0; round < 2; ++round) {
+    float sum = 0;
+#pragma unroll 1
+    for (int i = threadIdx.x; i < 64; i += 32) sum += x[round == 0 ? i : base + i];
+    y[threadIdx.x] = sum;
+    base += 1000;
+  }
+}
+KERNEL hashes_and_reads_beyond(const float* x, float* y, int n) {
+  unsigned hash = static_cast<unsigned>(n) * 2654435761u >> 20;
+  y[0] = x[hash + 512u];
+}
+
+// A store handed to another block by an atomic, without fences; and an atomic that nobody looks at.
+KERNEL hands_on_by_atomic(const float* x, float* y, int n) {
+  y[blockIdx.x] = 1;
+  unsigned before = atomicAdd(reinterpret_cast<unsigned*>(y + 510), 1u);
+  if (before == gridDim.x - 1) y[511] = y[0];
+}
+KERNEL counts_beside(const float* x, float* y, int n) {
+  if (blockIdx.x == 0) y[0] = 1;
+  atomicAdd(reinterpret_cast<unsigned*>(y + 510), 1u);
+  if (blockIdx.x == 1) y[511] = y[0];
+}

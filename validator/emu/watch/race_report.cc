@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <map>
 #include <string>
 #include <utility>
@@ -185,6 +186,20 @@ std::string MissingGuard(const Device& device, const Race& race, RaceReach reach
   return text;
 }
 
+/// May the instruction hand on to, or learn from, threads of other blocks? `shadow`: stores or loads
+/// besides atomics, but for copies of the one at `but`.
+bool IsSignal(const Device& device, std::uint32_t pc, ptx::Shadow shadow, std::uint32_t but) {
+  const Decoded& op = device.program.code[pc];
+  const ptx::Instruction& in = *op.source;
+  if (in.space != ptx::Space::kGlobal && in.space != ptx::Space::kGeneric) return false;
+  if (op.rules.shadow == ptx::Shadow::kAtomic) return true;
+  constexpr std::array kStrong = {ptx::Mod::kVolatile, ptx::Mod::kRelaxed, ptx::Mod::kAcquire,
+                                  ptx::Mod::kRelease};
+  return op.rules.shadow == shadow &&
+         std::ranges::any_of(kStrong, [&](ptx::Mod mod) { return in.Has(mod); }) &&
+         LineOf(device, pc) != LineOf(device, but);
+}
+
 std::string MissingEdge(const Device& device, const Race& race, RaceReach reach,
                         std::string_view space) {
   const std::string from = LineOf(device, race.earlier.pc);
@@ -214,6 +229,8 @@ std::string MissingEdge(const Device& device, const Race& race, RaceReach reach,
   if (reach == RaceReach::kGrid) {
     if (race.gap && race.gap->kind == OrderGap::Kind::kAcquire)
       return MissingAcquire(device, *race.gap, from, to, "reader");
+    if (race.gap && SignalBetween(device, race.earlier.pc, race.later.pc))
+      return MissingRelease(device, *race.gap, race.earlier.pc, race.later.pc, "reader");
     return fmt::format(
         "nothing orders {} in one block before {} in another: use atomics, or another launch", from,
         to);
@@ -269,6 +286,62 @@ std::string MissingAcquire(const Device& device, const OrderGap& gap, const std:
         "; another thread of the block reads it, and the barrier between the two is no acquire: "
         "that thread must fence between {} and the barrier",
         signal);
+  }
+  return text;
+}
+
+std::optional<Signal> SignalBetween(const Device& device, std::uint32_t from, std::uint32_t to) {
+  const Program::Impl& program = device.program;
+  const std::uint32_t function = program.function_of[from];
+  if (function != program.function_of[to]) return std::nullopt;
+  const FunctionCode& code = program.functions[function];
+  Signal signal;
+  for (std::uint32_t pc = from + 1; pc < code.end_pc && signal.write_pc == kNoPc; ++pc) {
+    if (IsSignal(device, pc, ptx::Shadow::kStore, from)) signal.write_pc = pc;
+  }
+  for (std::uint32_t pc = to; pc-- > code.first_pc && signal.read_pc == kNoPc;) {
+    const Decoded& op = program.code[pc];
+    if (IsSignal(device, pc, ptx::Shadow::kLoad, to) && (op.flags & kFlagResultUsed) != 0)
+      signal.read_pc = pc;
+    signal.fenced = signal.fenced || op.rules.effect == ptx::Effect::kFence;
+  }
+  if (signal.write_pc == kNoPc || signal.read_pc == kNoPc) return std::nullopt;
+  return signal;
+}
+
+std::string MissingRelease(const Device& device, const OrderGap& gap, std::uint32_t from_pc,
+                           std::uint32_t to_pc, std::string_view who) {
+  const std::string from = LineOf(device, from_pc);
+  const std::string to = LineOf(device, to_pc);
+  const std::optional<Signal> signal = SignalBetween(device, from_pc, to_pc);
+  const std::string by =
+      signal ? fmt::format("the {} at {}", VerbOf(device.program.InstructionAt(signal->write_pc)),
+                           LineOf(device, signal->write_pc))
+             : std::string("the store or atomic");
+  const std::string which =
+      signal ? std::string(", which orders nothing by itself") : std::string(" that signals it");
+  std::string text;
+  switch (gap.kind) {
+    case OrderGap::Kind::kScope:
+      return fmt::format(
+          "a scope that includes both blocks: what was released behind {} and read before {} is "
+          "for its own block only (a fence of the device is __threadfence())",
+          from, to);
+    case OrderGap::Kind::kSignal:
+      text = fmt::format(
+          "a release behind {} that the {} has seen: the fence belongs between it and {}{}, and "
+          "nothing that the thread at {} has read was written behind one",
+          from, who, by, signal ? "" : which, to);
+      break;
+    default:
+      text = fmt::format(
+          "a release behind {}: __threadfence() between it and {}{}, or a release "
+          "there",
+          from, by, which);
+  }
+  if (signal && !signal->fenced) {
+    text += fmt::format("; and an acquire before {}: __threadfence() behind {}, for the {}", to,
+                        LineOf(device, signal->read_pc), who);
   }
   return text;
 }

@@ -40,23 +40,12 @@ std::string StaleReads::Missing(const CoreWarp& warp, std::uint32_t pc, int lane
             "other)",
             from, to);
       }
-      return fmt::format(
-          "a release behind {}: __threadfence() between it and the store or atomic that signals "
-          "it, or a release there",
-          from);
+      return MissingRelease(engine_, gap, missed.pc, pc, who);
     case Gap::Kind::kScope:
-      return fmt::format(
-          "a scope that includes both blocks: what was released behind {} and read before {} is "
-          "for its own block only",
-          from, to);
+    case Gap::Kind::kSignal:
+      return MissingRelease(engine_, gap, missed.pc, pc, who);
     case Gap::Kind::kAcquire:
       return MissingAcquire(engine_, gap, from, to, who);
-    case Gap::Kind::kSignal:
-      return fmt::format(
-          "a release behind {} that the {} has seen: the fence belongs between it and the store or "
-          "atomic that signals it, and nothing that the thread at {} has read was written behind "
-          "one",
-          from, who, to);
   }
   return {};
 }

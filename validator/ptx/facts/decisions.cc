@@ -100,9 +100,7 @@ class DecisionWalk {
     if (!Depends(decision) || !IsSound(decision)) return;
     if (compares) decision.branch_line = BranchOf(function, in.operands[0].reg, at);
     decision.own_line = sites_.OwnLine(in);
-    if (!seen_.emplace(decision.entry, decision.nodes, decision.left, decision.right).second ||
-        facts_.decisions.size() >= kMostDecisions + limits_)
-      return;
+    if (!IsNew(decision) || facts_.decisions.size() >= kMostDecisions + limits_) return;
     facts_.decisions.push_back(std::move(decision));
   }
 
@@ -139,11 +137,19 @@ class DecisionWalk {
           decision.nodes, [](const Node& node) { return node.op == Op::kMemory; });
       if (of_elements || !Grows(decision) || !IsSound(decision)) continue;
       decision.own_line = sites_.OwnLine(in);
-      if (!seen_.emplace(decision.entry, decision.nodes, decision.left, decision.right).second)
-        continue;
+      if (!IsNew(decision)) continue;
       ++limits_;
       facts_.decisions.push_back(std::move(decision));
     }
+  }
+
+  /// What loops alike compare alike is told of the first of them.
+  bool IsNew(const Decision& decision) {
+    std::vector<Node> nodes = decision.nodes;
+    for (Node& node : nodes) {
+      if (node.op == Op::kCounter) node.value = 0;
+    }
+    return seen_.emplace(decision.entry, std::move(nodes), decision.left, decision.right).second;
   }
 
   /// Up to which power of two a float of that type holds every integer; 0: it is no narrow float.
@@ -160,13 +166,23 @@ class DecisionWalk {
     }
   }
 
+  /// The branch or selection that `predicate` decides, alone or with others.
   static std::uint32_t BranchOf(const ptx::Function& function, ptx::RegisterIndex predicate,
                                 std::uint32_t at) {
     constexpr std::uint32_t kFar = 64;
+    std::set<ptx::RegisterIndex> deciding = {predicate};
+    const auto decides = [&](const Operand& operand) {
+      return operand.kind == Operand::Kind::kRegister && deciding.contains(operand.reg);
+    };
     for (std::uint32_t i = at + 1; i < function.body.size() && i < at + kFar; ++i) {
       const Instruction& in = function.body[i];
-      if (in.opcode == Opcode::kBra && in.guard.present && in.guard.predicate == predicate)
+      if (in.opcode == Opcode::kBra && in.guard.present && deciding.contains(in.guard.predicate))
         return in.ptx_line;
+      if (in.opcode == Opcode::kSelp && decides(in.operands.back())) return in.ptx_line;
+      const bool combines = in.type() == ptx::Type::kPred && in.operands.size() > 1 &&
+                            in.operands[0].kind == Operand::Kind::kRegister;
+      if (combines && std::any_of(in.operands.begin() + 1, in.operands.end(), decides))
+        deciding.insert(in.operands[0].reg);
     }
     return 0;
   }

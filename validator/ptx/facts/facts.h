@@ -83,7 +83,7 @@ struct Node {
     kParameter,  ///< Entry parameter number `value`.
     kSpecial,    ///< Component `value` % 4 of %tid, %ntid, %ctaid, %nctaid; 16: %laneid.
     kMemory,     ///< An element of the buffer that parameter `value` points to, as a number.
-    kCounter,    ///< of[0] + n * of[1], n counting the turns of a loop.
+    kCounter,    ///< of[0] + n * of[1], n counting the turns of loop `value` (0: of some loop).
     kChoice,     ///< of[0] or of[1], by the way that was taken.
     kSelect,     ///< of[0] ? of[1] : of[2]
     kConvert,

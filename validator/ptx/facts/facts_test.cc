@@ -520,6 +520,39 @@ TEST(DecisionsTest, LoopsCountAndWaysAreChosen) {
   EXPECT_THAT(OpsOf(chosen.decisions[1]), testing::Contains(kChoice));
 }
 
+TEST(DecisionsTest, WhatOneLoopCountsIsOfOneLoop) {
+  // The outer loop counts %r2 and %r3, the inner one %r4.
+  const Facts facts = Kernel(
+      "mov.u32 %r2, 0;\nmov.u32 %r3, 0;\n$O:\nmov.u32 %r4, 0;\n$I:\nadd.s32 %r4, %r4, "
+      "32;\nsetp.lt.s32 %p1, %r4, %r1;\n@%p1 bra $I;\ncvt.s64.s32 %d2, %r3;\nadd.s32 %r3, %r3, "
+      "%r1;\nadd.s32 %r2, %r2, 4;\nsetp.lt.s32 %p2, %r2, %r1;\n@%p2 bra $O;");
+  const auto loop_of = [](const Decision& decision) {
+    const auto counter = std::ranges::find(decision.nodes, Node::Op::kCounter, &Node::op);
+    return counter == decision.nodes.end() ? 0 : counter->value;
+  };
+  ASSERT_EQ(facts.decisions.size(), 3u);
+  const Decision& limit = facts.decisions[2];
+  ASSERT_TRUE(limit.limit);
+  EXPECT_NE(loop_of(limit), 0);
+  EXPECT_NE(loop_of(limit), loop_of(facts.decisions[0]));
+  EXPECT_EQ(loop_of(limit), loop_of(facts.decisions[1]));
+}
+
+TEST(DecisionsTest, ASelectionIsDecidedAsABranchIs) {
+  const Facts alone = Kernel("setp.lt.s32 %p1, %r1, 9;\nselp.b32 %r2, 1, 0, %p1;");
+  ASSERT_EQ(alone.decisions.size(), 1u);
+  EXPECT_NE(alone.decisions[0].branch_line, 0u);
+  const Facts together = Kernel(
+      "setp.lt.s32 %p1, %r1, 9;\nsetp.gt.s32 %p2, %r1, 3;\nand.pred %p3, %p1, %p2;\nselp.b32 "
+      "%r2, 1, 0, %p3;");
+  ASSERT_EQ(together.decisions.size(), 2u);
+  EXPECT_NE(together.decisions[0].branch_line, 0u);
+  EXPECT_EQ(together.decisions[0].branch_line, together.decisions[1].branch_line);
+  const Facts beside =
+      Kernel("setp.lt.s32 %p1, %r1, 9;\nsetp.gt.s32 %p2, %r1, 3;\nselp.b32 %r2, 1, 0, %p2;");
+  EXPECT_EQ(beside.decisions.at(0).branch_line, 0u);
+}
+
 TEST(DecisionsTest, ElementsAreNamedByTheirBuffer) {
   using enum Node::Op;
   const Facts facts = Kernel("ld.global.u32 %r2, [%d1];\nsetp.eq.s32 %p1, %r2, %r1;");

@@ -134,7 +134,10 @@ BackwardFlow::BackwardFlow(const ptx::Function& function)
     : function_(function), before_(function.body.size()), defines_(function.registers.size()) {
   const auto successors = ControlFlow(function);
   for (std::uint32_t i = 0; i < successors.size(); ++i) {
-    for (const std::uint32_t next : successors[i]) before_[next].push_back(i);
+    for (const std::uint32_t next : successors[i]) {
+      before_[next].push_back(i);
+      if (next <= i) loops_[next] = i;
+    }
   }
   for (std::uint32_t i = 0; i < function.body.size(); ++i) {
     const Instruction& in = function.body[i];
@@ -167,6 +170,14 @@ std::vector<std::uint32_t> BackwardFlow::Reaching(ptx::RegisterIndex reg, std::u
   }
   std::ranges::sort(found);
   return found;
+}
+
+std::uint32_t BackwardFlow::LoopOf(std::uint32_t at) const {
+  for (auto loop = loops_.upper_bound(at); loop != loops_.begin();) {
+    --loop;
+    if (loop->second >= at) return loop->first + 1;
+  }
+  return 0;
 }
 
 void BackwardFlow::Define(const Operand& operand, std::uint32_t at) {
@@ -267,6 +278,7 @@ Slice::Number Slice::Met(ptx::RegisterIndex reg, const std::vector<std::uint32_t
   meetings_[key] = *mark;
   std::vector<std::uint32_t> ways;
   Number step;
+  std::uint32_t loop = 0;
   Op direction = Op::kAdd;
   Type type = Type::kS64;
   for (const std::uint32_t definition : definitions) {
@@ -281,6 +293,7 @@ Slice::Number Slice::Met(ptx::RegisterIndex reg, const std::vector<std::uint32_t
       step = node.of[counts ? 1 : 0];
       direction = node.op;
       type = node.type;
+      loop = flow_.LoopOf(definition);
     } else if (!Contains(*way, *mark)) {
       ways.push_back(*way);
     }
@@ -293,7 +306,7 @@ Slice::Number Slice::Met(ptx::RegisterIndex reg, const std::vector<std::uint32_t
   if (!value || !step) return value;
   if (direction == Op::kSubtract) step = Add({Op::kNegate, type, 0, {*step}});
   if (!step) return std::nullopt;
-  return Add({Op::kCounter, type, 0, {*value, *step}});
+  return Add({Op::kCounter, type, loop, {*value, *step}});
 }
 
 bool Slice::Contains(std::uint32_t node, std::uint32_t part) const {

@@ -28,12 +28,17 @@ class BackwardFlow {
   std::vector<std::uint32_t> Reaching(ptx::RegisterIndex reg, std::uint32_t at,
                                       std::uint64_t& work) const;
 
+  /// The innermost loop around instruction `at`, numbered by where its jump back leads, from 1; 0:
+  /// none. By the order of the text.
+  std::uint32_t LoopOf(std::uint32_t at) const;
+
  private:
   void Define(const ptx::Operand& operand, std::uint32_t at);
 
   const ptx::Function& function_;
   std::vector<std::vector<std::uint32_t>> before_;
   std::vector<std::vector<std::uint32_t>> defines_;
+  std::map<std::uint32_t, std::uint32_t> loops_;  ///< By first instruction: the last.
 };
 
 /// Builds the nodes of one decision.

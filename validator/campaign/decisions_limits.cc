@@ -1,0 +1,89 @@
+// Decisions: where numbers outgrow their formats, in the last turns of the loops that count them up.
+#include <algorithm>
+
+#include "validator/campaign/decisions.h"
+
+namespace assay::campaign {
+namespace {
+
+using facts::Node;
+using Op = Node::Op;
+
+constexpr std::size_t kMostNodes = 64;
+
+/// Of each node of `a`: which one of `b` is computed alike, or none.
+std::vector<std::optional<std::uint32_t>> Matching(const facts::Decision& a,
+                                                   const facts::Decision& b) {
+  std::vector<std::optional<std::uint32_t>> matches(a.nodes.size());
+  if (a.nodes.size() > kMostNodes || b.nodes.size() > kMostNodes) return matches;
+  for (std::size_t i = 0; i < a.nodes.size(); ++i) {
+    const Node& left = a.nodes[i];
+    for (std::uint32_t j = 0; j < b.nodes.size() && !matches[i]; ++j) {
+      const Node& right = b.nodes[j];
+      // Loops alike count alike, whichever they are.
+      bool same = left.op == right.op && left.type == right.type &&
+                  (left.value == right.value || left.op == Op::kCounter) &&
+                  left.of.size() == right.of.size();
+      for (std::size_t k = 0; same && k < left.of.size(); ++k)
+        same = matches[left.of[k]] == right.of[k];
+      if (same) matches[i] = j;
+    }
+  }
+  return matches;
+}
+
+}  // namespace
+
+void Decisions::AddLimits(const facts::Facts& program, const engine::CompiledKernel& compiled) {
+  constexpr std::size_t kMostLimits = 48;
+  std::size_t added = 0;
+  for (const facts::Decision& limit : program.decisions) {
+    if (!limit.limit) continue;
+    View view{.decision = &limit, .input = {}};
+    view.last_thread = true;
+    for (std::uint32_t n = 0; n < limit.nodes.size(); ++n) {
+      if (limit.nodes[n].op != Op::kCounter) continue;
+      if (const facts::Decision* const end = EndOf(program, limit, n))
+        view.loops.push_back({n, end});
+    }
+    for (view.kernel = 0; view.kernel < plan_.kernels.size(); ++view.kernel) {
+      const auto lowered = compiled.lowered.find(plan_.kernels[view.kernel].entry);
+      if (lowered == compiled.lowered.end() || lowered->second != limit.entry) continue;
+      if (added++ < kMostLimits) views_.push_back(view);
+    }
+  }
+}
+
+const facts::Decision* Decisions::EndOf(const facts::Facts& program, const facts::Decision& limit,
+                                        std::uint32_t counter) {
+  const std::int64_t loop = limit.nodes[counter].value;
+  const facts::Decision* beside = nullptr;
+  for (const facts::Decision& end : program.decisions) {
+    if (end.limit || end.entry != limit.entry) continue;
+    if (Matching(limit, end)[counter]) return &end;
+    const bool counts_beside = std::ranges::any_of(end.nodes, [&](const Node& node) {
+      return node.op == Op::kCounter && node.value == loop && loop != 0;
+    });
+    if (counts_beside && end.branch_line != 0 && beside == nullptr) beside = &end;
+  }
+  return beside;
+}
+
+std::vector<std::int64_t> Decisions::LastTurns(const View& view, const Point& point) const {
+  std::vector<std::int64_t> last(view.decision->nodes.size(), 0);
+  for (const auto& [counter, end] : view.loops) {
+    View loop{.decision = end, .kernel = view.kernel, .input = {}};
+    loop.last_thread = true;
+    loop.varied = view.decision->nodes[counter].value;
+    const auto first = Of(loop, point, 0);
+    loop.turn = 1;
+    const auto second = Of(loop, point, 0);
+    if (!first || !second) continue;
+    const double step = first->gap - second->gap;
+    const double turns = step == 0 ? 0 : first->gap / step;
+    if (turns >= 1 && turns < 0x1p40) last[counter] = static_cast<std::int64_t>(turns);
+  }
+  return last;
+}
+
+}  // namespace assay::campaign
