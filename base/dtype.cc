@@ -56,6 +56,11 @@ int MinExponent(const Row& row) { return 1 - Bias(row); }
 // e4m3 spends its top exponent on numbers (all but the all-ones significand, which is NaN).
 int MaxExponent(const Row& row) { return row.has_infinity ? Bias(row) : Bias(row) + 1; }
 
+// A normal double. What is scaled by one within range is exact, and without the calls of ldexp.
+double PowerOfTwo(int exponent) {
+  return std::bit_cast<double>(static_cast<std::uint64_t>(1023 + exponent) << 52);
+}
+
 // Decodes a small float (at most 16 bits). Exact.
 double DecodeSmall(const Row& row, std::uint32_t bits) {
   const int mantissa_bits = row.precision - 1;
@@ -71,10 +76,10 @@ double DecodeSmall(const Row& row, std::uint32_t bits) {
   } else if (!row.has_infinity && exponent == exponent_mask && mantissa == mantissa_mask) {
     magnitude = std::numeric_limits<double>::quiet_NaN();
   } else if (exponent == 0) {
-    magnitude = std::ldexp(static_cast<double>(mantissa), MinExponent(row) - mantissa_bits);
+    magnitude = static_cast<double>(mantissa) * PowerOfTwo(MinExponent(row) - mantissa_bits);
   } else {
-    magnitude = std::ldexp(static_cast<double>(mantissa | (mantissa_mask + 1)),
-                           static_cast<int>(exponent) - Bias(row) - mantissa_bits);
+    magnitude = static_cast<double>(mantissa | (mantissa_mask + 1)) *
+                PowerOfTwo(static_cast<int>(exponent) - Bias(row) - mantissa_bits);
   }
   return negative ? -magnitude : magnitude;
 }
@@ -93,10 +98,13 @@ std::uint32_t EncodeSmall(const Row& row, double value) {
                                      : (exponent_mask << mantissa_bits) | (mantissa_mask - 1);
   if (std::isinf(value)) return sign | overflow;
   if (magnitude == 0) return sign;
-  int exponent = std::max(std::ilogb(magnitude), MinExponent(row));
-  // Scaling by a power of two is exact here: |value| is far above the double's own denormals whenever it matters.
-  const double scaled = std::ldexp(magnitude, mantissa_bits - exponent);
-  auto rounded = static_cast<std::uint64_t>(std::nearbyint(scaled));
+  // The exponent as it is kept: a double's own denormals are far below whatever these formats tell from
+  // zero.
+  const std::uint64_t kept = std::bit_cast<std::uint64_t>(magnitude);
+  int exponent = std::max(static_cast<int>(kept >> 52) - 1023, MinExponent(row));
+  // Exact, as is what is added and taken away again, but that it rounds to whole numbers, nearest even.
+  const double scaled = magnitude * PowerOfTwo(mantissa_bits - exponent);
+  auto rounded = static_cast<std::uint64_t>((scaled + 0x1p52) - 0x1p52);
   if (rounded > (2u * mantissa_mask + 1u)) {
     rounded >>= 1;
     ++exponent;

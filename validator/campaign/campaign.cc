@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <numeric>
 
 #include "ops/properties.h"
 #include "validator/campaign/minimise.h"
@@ -15,6 +16,7 @@ namespace {
 
 // Where a campaign may end: fixed, so that it does not depend on the number of processors.
 constexpr std::size_t kBatch = 8;
+static_assert(kBatch <= Runner::kAhead);
 constexpr std::size_t kEnoughDefects = 3;
 // What a case is granted once the limit learned from tiny ones was too small, and how often it is
 // halved when that is too little as well.
@@ -156,9 +158,12 @@ void Campaign::Gather(const Task& task, const CaseRun& run, Harvest& harvest) {
       KeepWorst(harvest.statistics, statistic);
     for (const auto& [output, growth] : run.comparison->growth)
       harvest.growth[output].Merge(growth);
+    const std::string where = run.comparison->profiles.empty()
+                                  ? std::string()
+                                  : cases::Describe(run.probe.case_, trial_.instance);
     for (const auto& [output, profile] : run.comparison->profiles) {
       ErrorProfile described = profile;
-      described.where = cases::Describe(run.probe.case_, trial_.instance);
+      described.where = where;
       const auto [known, first] = harvest.profiles.emplace(output, described);
       if (!first) known->second.Merge(described);
     }
@@ -270,6 +275,27 @@ CaseRun Campaign::Again(Task& task, CaseRun run, Harvest& harvest) const {
   return run;
 }
 
+std::vector<std::size_t> Campaign::LongestFirst(const std::vector<Task>& planned) const {
+  // Kinds of cost that are not comparable never meet in a wave: parts of cases, and whole ones.
+  std::vector<double> cost;
+  for (const Task& task : planned) {
+    const ops::AxisValues& axes = task.probe.case_.axes;
+    const double once = task.probe.ends_only
+                            ? static_cast<double>(cases::TotalElements(trial_.instance, axes))
+                            : WholeStepsFor(axes);
+    cost.push_back(once * static_cast<double>(1 + task.probe.prelude.size()));
+  }
+  std::vector<std::size_t> order(planned.size());
+  std::iota(order.begin(), order.end(), 0);
+  for (std::size_t first = 0; first < order.size(); first += kBatch) {
+    const auto begin = order.begin() + static_cast<std::ptrdiff_t>(first);
+    const auto end =
+        order.begin() + static_cast<std::ptrdiff_t>(std::min(first + kBatch, order.size()));
+    std::stable_sort(begin, end, [&](std::size_t a, std::size_t b) { return cost[a] > cost[b]; });
+  }
+  return order;
+}
+
 bool Campaign::Execute(const std::vector<Task>& planned, std::string_view gate, Harvest& harvest,
                        std::size_t batches_after_refutation) {
   for (const Task& task : planned) harvest.ledger.Planned(task.purpose);
@@ -280,7 +306,7 @@ bool Campaign::Execute(const std::vector<Task>& planned, std::string_view gate, 
     return false;
   };
   bool ended = false;
-  trial_.runner.RunInOrder(planned, [&](std::size_t i, CaseRun first) {
+  const auto take = [&](std::size_t i, CaseRun first) {
     const std::size_t done = i + 1;
     Task task = planned[i];
     Gather(task, Again(task, std::move(first), harvest), harvest);
@@ -298,7 +324,8 @@ bool Campaign::Execute(const std::vector<Task>& planned, std::string_view gate, 
       return true;
     ended = true;
     return end_before(done, "the candidate was refuted already");
-  });
+  };
+  trial_.runner.RunInOrder(planned, take, LongestFirst(planned));
   return !ended;
 }
 

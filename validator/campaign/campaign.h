@@ -115,6 +115,9 @@ class Campaign {
   void AddRepeatedCalls(const std::vector<cases::Case>& pool, std::size_t count, Rng& rng,
                         std::vector<Task>& planned) const;
 
+  /// Places of `planned` in an order of beginning: of the cases after which it is decided whether to go on,
+  /// the longest first, so that nobody waits for one that was begun last.
+  std::vector<std::size_t> LongestFirst(const std::vector<Task>& planned) const;
   /// Leaves out the costliest tasks of what would go beyond the share.
   void Trim(std::vector<Task>& planned, const Wave& wave);
   Task EndsOf(ops::AxisValues axes, std::string purpose, std::uint64_t seed) const;

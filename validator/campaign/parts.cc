@@ -90,14 +90,34 @@ std::string ReasonOfALimit(const Report& report, std::string_view otherwise) {
                          : otherwise);
 }
 
+namespace {
+
+/// Adds the elements of bytes [begin, end) of `tensor` that are not all poison.
+template <class Word>
+void AddWritten(const Tensor& tensor, std::int64_t begin, std::int64_t end, std::uint8_t poison,
+                std::vector<std::int64_t>& written) {
+  Word poisoned;
+  std::memset(&poisoned, poison, sizeof(Word));
+  constexpr auto kSize = static_cast<std::int64_t>(sizeof(Word));
+  for (std::int64_t i = begin / kSize; i * kSize < end; ++i) {
+    Word word;
+    std::memcpy(&word, tensor.Element(i), sizeof(Word));
+    if (word != poisoned) written.push_back(i);
+  }
+}
+
+}  // namespace
+
 // The emulator fills a page with poison when a kernel first gets there, so that a zero beside anything else was written;
 // a page of nothing but zeros may never have been touched.
 std::vector<std::int64_t> WrittenElements(const Tensor& tensor, std::uint8_t poison) {
   constexpr std::int64_t kPage = 4096;
   const auto size = static_cast<std::int64_t>(SizeOf(tensor.dtype));
   const auto bytes = static_cast<std::int64_t>(tensor.memory.size());
-  std::array<std::byte, 8> poisoned;
-  poisoned.fill(static_cast<std::byte>(poison));
+  const auto add = size == 1   ? &AddWritten<std::uint8_t>
+                   : size == 2 ? &AddWritten<std::uint16_t>
+                   : size == 4 ? &AddWritten<std::uint32_t>
+                               : &AddWritten<std::uint64_t>;
   std::vector<std::int64_t> written;
   std::int64_t scanned = 0;
   for (std::int64_t at = 0; at < bytes && scanned < kMostScanned;) {
@@ -112,10 +132,7 @@ std::vector<std::int64_t> WrittenElements(const Tensor& tensor, std::uint8_t poi
       const std::byte* first = tensor.Element(page / size);
       if (std::all_of(first, first + (last - page), [](std::byte b) { return b == std::byte{0}; }))
         continue;
-      for (std::int64_t i = page / size; i * size < last; ++i) {
-        if (std::memcmp(tensor.Element(i), poisoned.data(), static_cast<std::size_t>(size)) != 0)
-          written.push_back(i);
-      }
+      add(tensor, page, last, poison, written);
     }
     at = std::max<std::int64_t>(end, at + 1);
   }

@@ -4,12 +4,11 @@
 
 #include <algorithm>
 #include <cmath>
-#include <condition_variable>
 #include <cstring>
 #include <exception>
-#include <thread>
 #include <utility>
 
+#include "validator/campaign/in_order.h"
 #include "validator/campaign/parts.h"
 #include "validator/engine/bind.h"
 
@@ -263,7 +262,8 @@ Result<std::optional<ErrorTrace>> Runner::Trace(const cases::Probe& probe,
 }
 
 void Runner::RunInOrder(std::span<const Task> tasks,
-                        const std::function<bool(std::size_t, CaseRun)>& take) const {
+                        const std::function<bool(std::size_t, CaseRun)>& take,
+                        std::span<const std::size_t> order) const {
   const auto run_one = [&](std::size_t i) noexcept {
     CaseRun run;
     try {
@@ -275,54 +275,7 @@ void Runner::RunInOrder(std::span<const Task> tasks,
     }
     return run;
   };
-  const std::size_t threads = std::min<std::size_t>(jobs_, tasks.size());
-  if (threads <= 1) {
-    for (std::size_t i = 0; i < tasks.size(); ++i) {
-      if (!take(i, run_one(i))) return;
-    }
-    return;
-  }
-  std::vector<std::optional<CaseRun>> runs(tasks.size());
-  std::mutex mutex;
-  std::condition_variable changed;
-  std::size_t next = 0;   // to be started,
-  std::size_t taken = 0;  // and handed over.
-  const auto work = [&] {
-    std::unique_lock lock(mutex);
-    for (;;) {
-      changed.wait(lock, [&] { return next >= tasks.size() || next < taken + kAhead + threads; });
-      if (next >= tasks.size()) return;
-      const std::size_t mine = next++;
-      lock.unlock();
-      CaseRun run = run_one(mine);
-      lock.lock();
-      runs[mine] = std::move(run);
-      changed.notify_all();
-    }
-  };
-  std::vector<std::jthread> workers;
-  for (std::size_t t = 0; t < threads; ++t) workers.emplace_back(work);
-  // Whatever ends this, nothing more is started, and `workers` joins before the rest goes.
-  struct Stop {
-    const std::function<void()> act;
-    ~Stop() { act(); }
-  } const stop{[&] {
-    const std::lock_guard lock(mutex);
-    next = tasks.size();
-    changed.notify_all();
-  }};
-  while (taken < tasks.size()) {
-    std::unique_lock lock(mutex);
-    changed.wait(lock, [&] { return runs[taken].has_value(); });
-    // NOLINTNEXTLINE(bugprone-unchecked-optional-access): waited for
-    CaseRun run = *std::move(runs[taken]);
-    runs[taken].reset();
-    lock.unlock();
-    if (!take(taken, std::move(run))) return;
-    lock.lock();
-    ++taken;
-    changed.notify_all();
-  }
+  MakeInOrder(tasks.size(), jobs_, kAhead, run_one, take, order);
 }
 
 std::vector<CaseRun> Runner::RunAll(std::span<const Task> tasks,

@@ -11,7 +11,6 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
-#include <mutex>
 #include <optional>
 #include <span>
 #include <string>
@@ -136,9 +135,11 @@ class Runner {
 
   /// Runs tasks, a few at a time, and hands each run to `take`, in the order of the tasks and from the
   /// calling thread, until that says false. Works ahead of what was taken, so that nobody waits for
-  /// the longest of a group: what is not taken any more is as if it had not run.
+  /// the longest of a group: what is not taken any more is as if it had not run. `order`: see
+  /// MakeInOrder.
   void RunInOrder(std::span<const Task> tasks,
-                  const std::function<bool(std::size_t, CaseRun)>& take) const;
+                  const std::function<bool(std::size_t, CaseRun)>& take,
+                  std::span<const std::size_t> order = {}) const;
   /// How far ahead.
   static constexpr std::size_t kAhead = 12;
 
@@ -146,6 +147,9 @@ class Runner {
   /// finished runs.
   std::vector<CaseRun> RunAll(std::span<const Task> tasks,
                               const std::function<void(std::size_t)>& done = {}) const;
+
+  /// Runs at a time.
+  unsigned jobs() const { return jobs_; }
 
  private:
   struct Prepared;

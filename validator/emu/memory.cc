@@ -175,6 +175,12 @@ void TouchLanes(const LaneAccess& access, MemoryRegion& region, std::uint32_t by
     region.lazy->Touch(access.pointer[0] - data, std::uint64_t{kWarpSize} * bytes);
     return;
   }
+  const PointerSpan span = SpanOfPointersBest(access.pointer, access.lanes);
+  const std::uint64_t first = span.least - data;
+  const std::uint64_t last = span.greatest - data + bytes - 1;
+  // No page between these two that none of the lanes gets to: such a one stays as it is.
+  if (last / LazyFill::kPageBytes - first / LazyFill::kPageBytes <= 1)
+    return region.lazy->Touch(first, last - first + 1);
   for (LaneMask rest = access.lanes; rest != 0; rest &= rest - 1)
     region.lazy->Touch(access.pointer[std::countr_zero(rest)] - data, bytes);
 }

@@ -39,6 +39,9 @@ bool Resolve(CoreWarp& warp, const Decoded& op, ptx::Space space, LaneMask lanes
 /// Lanes of access.lanes whose bytes [offset, offset + bytes) are not all defined.
 LaneMask UndefinedLanes(CoreWarp& warp, const LaneAccess& access, std::uint32_t offset,
                         std::uint32_t bytes);
+/// Of a lane, the undefined bits of `bytes` (at most 8) at `offset` of its access, as they are loaded.
+std::uint64_t UndefinedBitsAt(const CoreWarp& warp, const LaneAccess& access, int lane,
+                              std::uint32_t offset, std::uint32_t bytes);
 /// Marks those bytes defined, or undefined in the lanes of `undefined`, whose bytes come from the
 /// instruction at `origin`. Of the lanes of `undefined`, `chosen` store what the machine chose;
 /// with

@@ -7,6 +7,7 @@
 #include "base/rng.h"
 #include "ops/properties.h"
 #include "validator/campaign/campaign.h"
+#include "validator/campaign/in_order.h"
 #include "validator/campaign/minimise.h"
 #include "validator/campaign/properties.h"
 #include "validator/cases/recipes.h"
@@ -25,6 +26,9 @@ constexpr std::uint64_t kExactFactor = 8;
 // Of the campaign's steps, what one case of a property may cost; and how many such shapes are enough.
 constexpr double kCostlyShare = 100;
 constexpr std::size_t kFewestCheap = 8;
+
+// Cases that are checked before those in front of them are looked at.
+constexpr std::size_t kAhead = 4;
 
 // Small shapes with at least two of something, so that there are other rows. The campaign's shapes
 // vary one axis after another, from short to long: whoever takes the first few meets only tiny rows,
@@ -133,6 +137,7 @@ void RunPropertyGate(GateContext& context, verdict::GateResult& result) {
     result.reason = "no shape of the op is small enough to be spelled out";
     return;
   }
+  const campaign::Runner& runner = context.CaseRunner();
   const std::uint64_t seed = DeriveSeed(context.options.seed, "properties");
   result.seeds = {context.options.seed};
   std::string names;
@@ -146,38 +151,61 @@ void RunPropertyGate(GateContext& context, verdict::GateResult& result) {
     std::string unfit;
     std::string example;
     bool too_slow = false;
-    for (std::size_t i = 0; i < shapes.size() + wanted && applied < wanted; ++i) {
-      cases::Probe probe;
-      probe.case_ =
-          cases::MakeCase(context.instance, *cases::FindRecipe(kRecipes[i % kRecipes.size()]),
-                          shapes[i % shapes.size()], seed + i, "value");
-      const auto check = campaign::CheckProperty(context.instance, property, probe,
-                                                 context.CaseRunner(), context.tools.oracle);
-      if (!check) return SetInconclusive(result, ToString(check.error()));
-      result.steps += check->steps;
-      if (check->trouble) {
-        if (Examine(context, *check->trouble, check->unending, result)) {
-          context.ledger.Planned(wave, applied);
-          return;
+    // As many at once as are missing, so that none is checked that nobody asks for.
+    bool ended = false;
+    for (std::size_t next = 0; next < shapes.size() + wanted && applied < wanted && !ended;) {
+      const std::size_t first = next;
+      const std::size_t count =
+          std::min<std::size_t>(wanted - applied, shapes.size() + wanted - first);
+      const auto probe_of = [&](std::size_t i) {
+        cases::Probe probe;
+        probe.case_ =
+            cases::MakeCase(context.instance, *cases::FindRecipe(kRecipes[i % kRecipes.size()]),
+                            shapes[i % shapes.size()], seed + i, "value");
+        return probe;
+      };
+      const auto check_one = [&](std::size_t nth) {
+        return campaign::CheckProperty(context.instance, property, probe_of(first + nth), runner,
+                                       context.tools.oracle);
+      };
+      const auto take = [&](std::size_t nth, const Result<campaign::PropertyCheck>& check) {
+        next = first + nth + 1;
+        ended = true;  // Unless this one is as it should be.
+        if (!check) {
+          SetInconclusive(result, ToString(check.error()));
+          return false;
         }
-        too_slow = true;
-        unfit = "no end within the steps that a case of a property may take";
-        example = cases::Describe(check->trouble->case_, context.instance);
-        continue;
-      }
-      if (check->applied) {
-        ++applied;
-        context.ledger.Examined(wave);
-      } else {
-        unfit = check->not_applied;
-        example = cases::Describe(probe.case_, context.instance);
-      }
-      if (check->exact) wanted = kExactFactor * context.effort.property_cases;
-      if (!check->findings.empty()) {
-        context.ledger.Planned(wave, applied);
-        return Refute(context, property, probe, check->findings.front(), result);
-      }
+        result.steps += check->steps;
+        if (check->trouble) {
+          if (Examine(context, *check->trouble, check->unending, result)) {
+            context.ledger.Planned(wave, applied);
+            return false;
+          }
+          too_slow = true;
+          unfit = "no end within the steps that a case of a property may take";
+          example = cases::Describe(check->trouble->case_, context.instance);
+          ended = false;
+          return true;
+        }
+        if (check->applied) {
+          ++applied;
+          context.ledger.Examined(wave);
+        } else {
+          unfit = check->not_applied;
+          example = cases::Describe(probe_of(first + nth).case_, context.instance);
+        }
+        if (check->exact) wanted = kExactFactor * context.effort.property_cases;
+        if (!check->findings.empty()) {
+          context.ledger.Planned(wave, applied);
+          Refute(context, property, probe_of(first + nth), check->findings.front(), result);
+          return false;
+        }
+        ended = false;
+        return true;
+      };
+      campaign::MakeInOrder(count, runner.jobs(), kAhead, check_one, take);
     }
+    if (ended) return;
     result.cases += applied;
     context.ledger.Planned(wave, wanted);
     context.ledger.LeaveOut(wave, unfit, example, wanted - std::min(wanted, applied));

@@ -39,4 +39,17 @@ AddressCheck CheckAddressesLevel(const std::uint64_t* address, LaneMask lanes, s
   return check;
 }
 
+PointerSpan SpanOfPointersLevel(const std::uintptr_t* pointer, LaneMask lanes) {
+  u64 least = ~u64{0};
+  u64 greatest = 0;
+  for (u64 i = 0; i < kWarpSize; ++i) {
+    const u64 counts = u64{0} - (u64{lanes} >> i & 1);
+    const u64 low = pointer[i] | ~counts;
+    const u64 high = pointer[i] & counts;
+    least = low < least ? low : least;
+    greatest = high > greatest ? high : greatest;
+  }
+  return {least, greatest};
+}
+
 }  // namespace assay::emu::inline ASSAY_EMU_LEVEL

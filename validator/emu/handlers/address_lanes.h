@@ -24,4 +24,11 @@ struct AddressCheck {
 AddressCheck CheckAddressesBest(const std::uint64_t* address, LaneMask lanes, std::uint64_t bytes,
                                 const AddressRange& range, std::uintptr_t* pointer);
 
+/// Where the pointers of `lanes` begin: the least and the greatest. At least one lane.
+struct PointerSpan {
+  std::uintptr_t least = 0;
+  std::uintptr_t greatest = 0;
+};
+PointerSpan SpanOfPointersBest(const std::uintptr_t* pointer, LaneMask lanes);
+
 }  // namespace assay::emu

@@ -39,6 +39,12 @@ constexpr std::uint32_t kReadOnlyPath = 1;
 /// Elements of the longest vector: .v8.
 constexpr std::size_t kMostElements = 8;
 
+/// Mostly all 32: to count bits is a call on processors that are not known to have an instruction.
+std::uint64_t CountLanes(LaneMask lanes) {
+  return lanes == kAllLanes ? std::uint64_t{kWarpSize}
+                            : static_cast<std::uint64_t>(std::popcount(lanes));
+}
+
 bool IsGlobal(Space space) { return space == Space::kGlobal || space == Space::kGeneric; }
 
 using Word4 [[gnu::vector_size(16)]] = std::uint32_t;
@@ -109,13 +115,12 @@ template <class Memory, class Register>
     SetUndefined(*warp.frame, target.shadow, access.lanes, undefined, origin);
   } else {
     LaneBitsets bits{};
-    for (std::uint32_t byte = 0; byte < sizeof(Memory); ++byte) {
-      const LaneMask bad = UndefinedLanes(warp, access, offset + byte, 1) & undefined;
-      for (LaneMask rest = bad; rest != 0; rest &= rest - 1)
-        bits[static_cast<std::size_t>(std::countr_zero(rest))] |= std::uint64_t{0xff} << 8 * byte;
+    for (LaneMask rest = undefined; rest != 0; rest &= rest - 1) {
+      const int lane = std::countr_zero(rest);
+      const std::uint64_t bad = UndefinedBitsAt(warp, access, lane, offset, sizeof(Memory));
+      bits[static_cast<std::size_t>(lane)] =
+          static_cast<std::uint64_t>(static_cast<Register>(static_cast<Memory>(bad)));
     }
-    for (std::uint64_t& word : bits)
-      word = static_cast<std::uint64_t>(static_cast<Register>(static_cast<Memory>(word)));
     SetUndefinedBits(*warp.frame, target, access.lanes, bits, origin);
   }
   warp.frame->machine[target.shadow] |=
@@ -208,8 +213,7 @@ void Load(Warp& base, const Decoded& op) {
     }
   }
   if (IsGlobal(space))
-    warp.device->counters.bytes_read +=
-        std::uint64_t{bytes} * static_cast<unsigned>(std::popcount(warp.exec));
+    warp.device->counters.bytes_read += std::uint64_t{bytes} * CountLanes(warp.exec);
   const bool moved = MovedAsQuads<true, Memory, Register>(warp, op, 0, count, access);
   for (std::uint32_t e = 0; e < count; ++e) {
     const DecodedOperand& target = op.operands[e];
@@ -303,8 +307,7 @@ void Store(Warp& base, const Decoded& op) {
   if constexpr (kMonitored) CheckAddressDefined(warp, op, address, warp.exec);
   if (!Resolve(warp, op, space, warp.exec, bytes, AccessType::kStore, access)) return;
   if (IsGlobal(space)) {
-    warp.device->counters.bytes_written +=
-        std::uint64_t{bytes} * static_cast<unsigned>(std::popcount(warp.exec));
+    warp.device->counters.bytes_written += std::uint64_t{bytes} * CountLanes(warp.exec);
   }
   if (!access.local) warp.device->last_progress = warp.device->counters.steps;
   if ((op.flags & kFlagOrderMatters) != 0) warp.device->counters.used_atomics = true;

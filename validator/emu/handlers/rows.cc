@@ -28,6 +28,7 @@ namespace assay::emu {
   AddressCheck CheckAddressesLevel(const std::uint64_t* address, LaneMask lanes,                  \
                                    std::uint64_t bytes, const AddressRange& range,                \
                                    std::uintptr_t* pointer);                                      \
+  PointerSpan SpanOfPointersLevel(const std::uintptr_t* pointer, LaneMask lanes);                 \
   }
 DECLARE_LEVEL(v2)
 DECLARE_LEVEL(v3)
@@ -46,13 +47,14 @@ struct Level {
   decltype(&TensorMultiplyIntegerBest) tensor_multiply_integer;
   decltype(&TensorMultiplyF64Best) tensor_multiply_f64;
   decltype(&CheckAddressesBest) check_addresses;
+  decltype(&SpanOfPointersBest) span_of_pointers;
 };
 #define LEVEL_ROW(LEVEL)                                                                        \
   Level {                                                                                       \
     LEVEL::ResolveInteger, LEVEL::ResolveArithmetic, LEVEL::ResolveMove, LEVEL::ResolveCompare, \
         LEVEL::ResolveFloatFamily, LEVEL::ResolveConvert, LEVEL::TensorMultiplyLevel,           \
         LEVEL::TensorMultiplyIntegerLevel, LEVEL::TensorMultiplyF64Level,                       \
-        LEVEL::CheckAddressesLevel                                                              \
+        LEVEL::CheckAddressesLevel, LEVEL::SpanOfPointersLevel                                  \
   }
 
 constexpr std::array kLevels = {LEVEL_ROW(v2), LEVEL_ROW(v3), LEVEL_ROW(v4)};
@@ -101,6 +103,10 @@ void TensorMultiplyF64Best(int m, int n, int k, const double* a, const double* b
 AddressCheck CheckAddressesBest(const std::uint64_t* address, LaneMask lanes, std::uint64_t bytes,
                                 const AddressRange& range, std::uintptr_t* pointer) {
   return Chosen().check_addresses(address, lanes, bytes, range, pointer);
+}
+
+PointerSpan SpanOfPointersBest(const std::uintptr_t* pointer, LaneMask lanes) {
+  return Chosen().span_of_pointers(pointer, lanes);
 }
 
 int SupportedLevels() {

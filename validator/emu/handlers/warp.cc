@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <cstring>
 
 #include "validator/emu/handlers/rows.h"
 #include "validator/emu/handlers/warp_sync.h"
@@ -12,16 +13,28 @@
 #include "validator/emu/watch/undefined.h"
 
 namespace assay::emu {
+namespace {
+
+/// Do all 32 lanes hold the same value?
+bool AreAlike(const std::uint32_t* lanes) {
+  std::uint32_t differs = 0;
+  for (int lane = 0; lane < kWarpSize; ++lane) differs |= lanes[lane] ^ lanes[0];
+  return differs == 0;
+}
+
+}  // namespace
 
 SyncGroups JoinWarp(CoreWarp& warp, const Decoded& op, const DecodedOperand& operand) {
   SyncGroups groups;
   const auto* const masks = warp.Lanes<std::uint32_t>(operand.slot);
   LaneMask waiting = 0;
   LaneMask waiting_need = 0;
+  // Nearly always all lanes give the same mask, a constant.
+  const bool alike = AreAlike(masks);
   for (LaneMask rest = warp.exec; rest != 0;) {
     const LaneMask mask = masks[FirstLane(rest)];
-    LaneMask group = 0;
-    for (LaneMask left = rest; left != 0; left &= left - 1) {
+    LaneMask group = alike ? rest : 0;
+    for (LaneMask left = alike ? 0 : rest; left != 0; left &= left - 1) {
       const int lane = std::countr_zero(left);
       if (masks[lane] == mask) group |= LaneMask{1} << lane;
     }
@@ -87,6 +100,71 @@ LaneMask ReadPredicate(const CoreWarp& warp, const DecodedOperand& source) {
 
 enum class Shuffle : std::uint64_t { kUp, kDown, kButterfly, kIndex };
 
+/// Which lane each lane of a shfl reads, were all of them there.
+struct ShuffleSources {
+  std::uint32_t from[kWarpSize];  ///< Itself, where the source is out of range.
+  LaneMask in_range = 0;
+};
+
+template <Shuffle kMode>
+void FindSources(const std::uint32_t* b, const std::uint32_t* c, ShuffleSources& sources) {
+  std::uint32_t valid[kWarpSize];
+  for (std::uint32_t lane = 0; lane < kWarpSize; ++lane) {
+    const std::uint32_t delta = b[lane] & 31;
+    const std::uint32_t clamp = c[lane] & 31;
+    const std::uint32_t segment = c[lane] >> 8 & 31;
+    const std::uint32_t lowest = lane & segment;
+    const std::uint32_t highest = lowest | (clamp & ~segment);
+    const std::uint32_t from = kMode == Shuffle::kUp          ? lane - delta
+                               : kMode == Shuffle::kDown      ? lane + delta
+                               : kMode == Shuffle::kButterfly ? lane ^ delta
+                                                              : lowest | (delta & ~segment);
+    // Below lane 0 there is nobody: those wrap to huge numbers, which are negative ones.
+    const auto far = static_cast<std::int32_t>(from);
+    const auto limit = static_cast<std::int32_t>(highest);
+    const bool reaches = kMode == Shuffle::kUp ? far >= limit : far <= limit;
+    sources.from[lane] = reaches ? from : lane;
+    valid[lane] = reaches ? 1 : 0;
+  }
+  for (int lane = 0; lane < kWarpSize; ++lane) sources.in_range |= valid[lane] << lane;
+}
+
+/// Of the lanes that shuffle, those whose source does not take part with them.
+LaneMask AbsentSources(const SyncGroups& groups, const ShuffleSources& sources) {
+  LaneMask absent = 0;
+  for (int g = 0; g < groups.count; ++g) {
+    const LaneMask lanes = groups.lanes[static_cast<std::size_t>(g)];
+    if (lanes == kAllLanes) continue;
+    for (LaneMask rest = lanes; rest != 0; rest &= rest - 1) {
+      const int lane = std::countr_zero(rest);
+      absent |= (~lanes >> sources.from[lane] & 1) << lane;
+    }
+  }
+  return absent;
+}
+
+/// Definedness of a shfl's result, where some of it is undefined.
+[[gnu::noinline]] void MarkShuffled(CoreWarp& warp, const Decoded& op,
+                                    const ShuffleSources& sources, LaneMask absent) {
+  const DecodedOperand& target = op.operands[0];
+  const DecodedOperand& source = op.operands[op.destinations];
+  const LaneMask source_undefined = warp.frame->undefined[source.shadow];
+  const ChoiceOf choice(*warp.frame, source);
+  LaneBitsets undefined{};
+  for (LaneMask rest = warp.exec; rest != 0; rest &= rest - 1) {
+    const auto lane = static_cast<std::size_t>(std::countr_zero(rest));
+    const std::uint32_t from = sources.from[lane];
+    if ((absent >> lane & 1) != 0) {
+      undefined[lane] = ~std::uint64_t{0};
+    } else if ((source_undefined >> from & 1) != 0) {
+      undefined[lane] = UndefinedBits(*warp.frame, source, static_cast<int>(from));
+    }
+  }
+  SetUndefinedBits(*warp.frame, target, warp.exec, undefined, warp.PcOf(op));
+  choice.Pass(*warp.frame, target, warp.exec & ~absent);
+}
+
+template <Shuffle kMode>
 void RunShuffle(Warp& base, const Decoded& op) {
   CoreWarp& warp = Core(base);
   if (warp.exec == 0) return;
@@ -95,76 +173,33 @@ void RunShuffle(Warp& base, const Decoded& op) {
   if (groups.count == 0) return;
   const DecodedOperand& target = op.operands[0];
   const auto* const a = warp.Lanes<std::uint32_t>(op.operands[first].slot);
-  const auto* const b = warp.Lanes<std::uint32_t>(op.operands[first + 1].slot);
-  const auto* const c = warp.Lanes<std::uint32_t>(op.operands[first + 2].slot);
-  std::uint32_t result[kWarpSize] = {};
-  LaneMask in_range = 0;
-  LaneMask absent = 0;
-  LaneBitsets undefined{};
-  const LaneMask source_undefined = warp.frame->undefined[op.operands[first].shadow];
-  const ChoiceOf choice(*warp.frame, op.operands[first]);
-  const auto mode = static_cast<Shuffle>(op.immediate);
-  for (int g = 0; g < groups.count; ++g) {
-    const LaneMask lanes = groups.lanes[static_cast<std::size_t>(g)];
-    for (LaneMask rest = lanes; rest != 0; rest &= rest - 1) {
-      const auto lane = static_cast<std::uint32_t>(std::countr_zero(rest));
-      const std::uint32_t delta = b[lane] & 31;
-      const std::uint32_t clamp = c[lane] & 31;
-      const std::uint32_t segment = c[lane] >> 8 & 31;
-      const std::uint32_t highest = (lane & segment) | (clamp & ~segment);
-      const std::uint32_t lowest = lane & segment;
-      std::uint32_t from = lane;
-      bool valid = false;
-      switch (mode) {
-        case Shuffle::kUp:
-          from = lane - delta;
-          valid = static_cast<std::int32_t>(from) >= static_cast<std::int32_t>(highest);
-          break;
-        case Shuffle::kDown:
-          from = lane + delta;
-          valid = from <= highest;
-          break;
-        case Shuffle::kButterfly:
-          from = lane ^ delta;
-          valid = from <= highest;
-          break;
-        case Shuffle::kIndex:
-          from = lowest | (delta & ~segment);
-          valid = from <= highest;
-          break;
-      }
-      if (valid) {
-        in_range |= LaneMask{1} << lane;
-      } else {
-        from = lane;
-      }
-      if ((lanes >> from & 1) == 0) {
-        absent |= LaneMask{1} << lane;
-        undefined[lane] = ~std::uint64_t{0};
-      }
-      if ((source_undefined & lanes) >> from & 1) [[unlikely]] {
-        undefined[lane] = UndefinedBits(*warp.frame, op.operands[first], static_cast<int>(from));
-      }
-      result[lane] = a[from];
-    }
-  }
+  ShuffleSources sources;
+  FindSources<kMode>(warp.Lanes<std::uint32_t>(op.operands[first + 1].slot),
+                     warp.Lanes<std::uint32_t>(op.operands[first + 2].slot), sources);
   if (target.kind == DecodedOperand::Kind::kSlot) {
+    // The result may lie where the source does.
+    std::uint32_t result[kWarpSize];
+    for (int lane = 0; lane < kWarpSize; ++lane) result[lane] = a[sources.from[lane] & 31];
     auto* const d = warp.Lanes<std::uint32_t>(target.slot);
-    for (LaneMask rest = warp.exec; rest != 0; rest &= rest - 1) {
-      const int lane = std::countr_zero(rest);
-      d[lane] = result[lane];
+    if (warp.exec == kAllLanes) {
+      std::memcpy(d, result, sizeof(result));
+    } else {
+      for (LaneMask rest = warp.exec; rest != 0; rest &= rest - 1) {
+        const int lane = std::countr_zero(rest);
+        d[lane] = result[lane];
+      }
     }
-  }
-  // What a lane that does not take part would give is undefined; whether that matters shows when
-  // the value is used.
-  if ((source_undefined | absent) == 0) [[likely]] {
-    SetUndefined(warp, op, target, 0, warp.exec);
-  } else if (target.kind == DecodedOperand::Kind::kSlot) {
-    SetUndefinedBits(*warp.frame, target, warp.exec, undefined, warp.PcOf(op));
-    choice.Pass(*warp.frame, target, warp.exec & ~absent);
+    // What a lane that does not take part would give is undefined; whether that matters shows when
+    // the value is used.
+    const LaneMask absent = AbsentSources(groups, sources);
+    if ((warp.frame->undefined[op.operands[first].shadow] | absent) == 0) [[likely]] {
+      SetUndefined(warp, op, target, 0, warp.exec);
+    } else {
+      MarkShuffled(warp, op, sources, absent);
+    }
   }
   if (op.destinations > 1) {
-    SetPredicate(warp, op.operands[1], in_range, warp.exec);
+    SetPredicate(warp, op.operands[1], sources.in_range, warp.exec);
     SetUndefined(warp, op, op.operands[1], 0, warp.exec);
   }
 }
@@ -318,11 +353,14 @@ void RunElect(Warp& base, const Decoded& op) {
   }
 }
 
-template <Handler kHandler>
-Handler Sync(Decoded& decoded) {
+Handler Sync(Decoded& decoded, Handler handler) {
   decoded.flags |= kFlagControl;
   decoded.propagate = kPropagateSelf;
-  return kHandler;
+  return handler;
+}
+template <Handler kHandler>
+Handler Sync(Decoded& decoded) {
+  return Sync(decoded, kHandler);
 }
 
 bool AreSlots(const Decoded& decoded, std::size_t first, std::size_t count, int bits) {
@@ -340,18 +378,16 @@ bool IsSlotOrSink(const DecodedOperand& operand, int bits) {
 }
 
 Handler ResolveShuffle(const Instruction& in, Decoded& decoded) {
-  constexpr std::pair<Mod, Shuffle> kModes[] = {{Mod::kUp, Shuffle::kUp},
-                                                {Mod::kDown, Shuffle::kDown},
-                                                {Mod::kBfly, Shuffle::kButterfly},
-                                                {Mod::kIdx, Shuffle::kIndex}};
+  constexpr std::pair<Mod, Handler> kModes[] = {{Mod::kUp, &RunShuffle<Shuffle::kUp>},
+                                                {Mod::kDown, &RunShuffle<Shuffle::kDown>},
+                                                {Mod::kBfly, &RunShuffle<Shuffle::kButterfly>},
+                                                {Mod::kIdx, &RunShuffle<Shuffle::kIndex>}};
   // Without .sync: removed from PTX for sm_70 and later.
   if (!in.Has(Mod::kSync) || decoded.destinations == 0 || !IsSlotOrSink(decoded.operands[0], 32))
     return nullptr;
   if (!AreSlots(decoded, decoded.destinations, 4, 32)) return nullptr;
-  for (const auto& [mod, mode] : kModes) {
-    if (!in.Has(mod)) continue;
-    decoded.immediate = static_cast<std::uint64_t>(mode);
-    return Sync<&RunShuffle>(decoded);
+  for (const auto& [mod, handler] : kModes) {
+    if (in.Has(mod)) return Sync(decoded, handler);
   }
   return nullptr;
 }

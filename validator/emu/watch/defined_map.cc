@@ -64,6 +64,12 @@ bool DefinedMap::DefinedRange(std::uint64_t offset, std::uint64_t bytes) const {
 }
 
 std::uint32_t DefinedMap::Bits(std::uint64_t offset, std::uint32_t bytes) const {
+  const std::uint32_t all = (std::uint32_t{1} << bytes) - 1;
+  if (offset % 64 + bytes <= 64) {
+    const Page* const words = pages_[offset / kPageBytes].get();
+    if (words == nullptr) return initially_defined_ ? all : 0;
+    return static_cast<std::uint32_t>((*words)[offset % kPageBytes / 64] >> offset % 64) & all;
+  }
   std::uint32_t bits = 0;
   for (std::uint32_t i = 0; i < bytes; ++i) {
     const Page* const words = pages_[(offset + i) / kPageBytes].get();

@@ -48,6 +48,9 @@ class DefinedMap {
     return found == chosen_.end() ? std::uint8_t{0} : (*found->second)[offset % kPageBytes];
   }
 
+  /// Are there bytes whose value the machine chose, or were there?
+  bool HasChoices() const { return !chosen_.empty(); }
+
   /// Undefined bytes in the region, and the first of them (or the region's size).
   std::uint64_t CountUndefined() const { return undefined_; }
   std::uint64_t FirstUndefined() const;

@@ -558,6 +558,8 @@ LoadedChoice ChoiceLoaded(CoreWarp& warp, const Decoded& op, const LaneAccess& a
   for (LaneMask rest = lanes; rest != 0; rest &= rest - 1) {
     const int lane = std::countr_zero(rest);
     const MemoryRegion* const region = access.RegionOf(lane);
+    if (region != nullptr && (region->defined == nullptr || !region->defined->HasChoices()))
+      continue;
     bool unset = false;
     std::uint8_t number = 0;
     bool one = true;

@@ -71,6 +71,26 @@ LaneMask UndefinedLanes(CoreWarp& warp, const LaneAccess& access, std::uint32_t 
   return undefined;
 }
 
+std::uint64_t UndefinedBitsAt(const CoreWarp& warp, const LaneAccess& access, int lane,
+                              std::uint32_t offset, std::uint32_t bytes) {
+  const MemoryRegion* const region = access.RegionOf(lane);
+  std::uint32_t defined = 0;
+  if (region == nullptr) {
+    const auto at = static_cast<std::uint64_t>(access.at(lane) - warp.local.data()) + offset;
+    for (std::uint32_t i = 0; i < bytes; ++i)
+      defined |= std::uint32_t{warp.local_defined[at + i] == 1} << i;
+  } else {
+    if (region->defined == nullptr || region->defined->AllDefined()) return 0;
+    const auto at = static_cast<std::uint64_t>(access.at(lane) - region->data) + offset;
+    defined = region->defined->Bits(at, bytes);
+  }
+  std::uint64_t bits = 0;
+  for (std::uint32_t i = 0; i < bytes; ++i) {
+    if ((defined >> i & 1) == 0) bits |= std::uint64_t{0xff} << 8 * i;
+  }
+  return bits;
+}
+
 namespace {
 
 /// The output bytes of the first of `lanes`.
