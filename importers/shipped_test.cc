@@ -94,11 +94,17 @@ std::vector<Sample> Samples() {
           {"embedding_rmsnorm_backward", {{"tokens", 20}, {"hidden", 17}, {"vocab", 5}}},
           {"moe_router", {{"tokens", 6}, {"hidden", 20}, {"experts", 13}, {"chosen", 4}}},
           {"attention", {{"heads", 2}, {"queries", 5}, {"keys", 23}, {"dim", 16}}},
-          {"adamw", {{"n", 200}}}};
+          {"adamw", {{"n", 200}}},
+          // Longer sums, and shorter ones.
+          {"gemm", {{"m", 3}, {"n", 3}, {"k", 3}}},
+          {"cross_entropy", {{"tokens", 3}, {"vocab", 600}}},
+          {"moe_router", {{"tokens", 3}, {"hidden", 300}, {"experts", 5}, {"chosen", 5}}},
+          {"attention", {{"heads", 2}, {"queries", 3}, {"keys", 150}, {"dim", 64}}}};
 }
 
-INSTANTIATE_TEST_SUITE_P(Ops, ShippedImports, ::testing::ValuesIn(Samples()),
-                         [](const auto& kind) { return std::string(kind.param.op); });
+INSTANTIATE_TEST_SUITE_P(Ops, ShippedImports, ::testing::ValuesIn(Samples()), [](const auto& kind) {
+  return std::string(kind.param.op) + "_" + std::to_string(kind.index);
+});
 
 // Each op of the library is among them.
 TEST(ShippedLibrary, IsHeldToItsTorchFunctionsWhole) {
@@ -110,6 +116,7 @@ TEST(ShippedLibrary, IsHeldToItsTorchFunctionsWhole) {
   for (const Sample& sample : Samples()) held.emplace_back(sample.op);
   std::ranges::sort(shipped);
   std::ranges::sort(held);
+  held.erase(std::ranges::unique(held).begin(), held.end());
   EXPECT_EQ(shipped, held);
 }
 
