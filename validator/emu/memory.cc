@@ -168,8 +168,9 @@ LaneMask Fault(CoreWarp& warp, const Decoded& op, Space space, LaneMask lanes, s
   return 0;
 }
 
-/// Before lanes access a buffer that is not filled yet.
-void TouchLanes(const LaneAccess& access, MemoryRegion& region, std::uint32_t bytes) {
+/// Before lanes access a buffer that is not filled yet. Few are: out of the way of all others.
+[[gnu::noinline]] void TouchLanes(const LaneAccess& access, MemoryRegion& region,
+                                  std::uint32_t bytes) {
   const auto data = reinterpret_cast<std::uintptr_t>(region.data);
   if (access.dense) {
     region.lazy->Touch(access.pointer[0] - data, std::uint64_t{kWarpSize} * bytes);
