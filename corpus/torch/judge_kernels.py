@@ -103,21 +103,23 @@ def table(document):
         twins = ", ".join(sorted({r["kernel"] for r in right if r["wanted"] == "refuted"})) or "-"
         other = "; ".join(f"{r['kernel']} {r['dtype']}: {r['outcome']}" for r in rows if r["outcome"] != r["wanted"]) or "-"
         lines.append(f"| {name} | {at('naive')} | {at('optimised')} | {twins} | {other} |")
-    total = sum(r["outcome"] == r["wanted"] for r in document["judged"])
-    lines += ["", f"{total} of {len(document['judged'])} judgements as they should be, at {document['effort']} effort."]
+    for effort in sorted({r["effort"] for r in document["judged"]}):
+        rows = [r for r in document["judged"] if r["effort"] == effort]
+        total = sum(r["outcome"] == r["wanted"] for r in rows)
+        lines += ["", f"At {effort} effort {total} of {len(rows)} judgements as they should be."]
     return "\n".join(lines)
 
 
 def collect(data, page, files):
-    """Of lines the document, and of the document the table. Of one kernel at one dtype the last line counts."""
+    """Of lines the document, and of the document the table. Of one kernel at one dtype the last line counts; what did not end is left out."""
     of = lambda r: (r["problem"], r["kernel"], r["dtype"])  # noqa: E731
-    rows = {of(r): r for r in judging.read_lines(files).values()}
+    rows = {of(r): r for r in judging.read_lines(files).values() if r["outcome"] != "not ended"}
     efforts = sorted({r["effort"] for r in rows.values()})
     document = {
         "date": time.strftime("%Y-%m-%d"),
         "chip": "none: the emulator",
         "effort": " and ".join(efforts),
-        "command": f"corpus/torch/judge_kernels.py --judge OPS --effort {efforts[0] if efforts else ''} --lines LINES",
+        "command": "corpus/torch/judge_kernels.py --judge OPS --effort EFFORT --lines LINES",
         "judged": [rows[key] for key in sorted(rows)],
     }
     data.write_text(json.dumps(document, indent=1) + "\n")

@@ -114,7 +114,7 @@ def judge_all(options, asked):
                 with open(options.lines, "a", encoding="utf-8") as file:
                     file.write(json.dumps(row, sort_keys=True) + "\n")
             what = " ".join(f"{v:24}" if k == "problem" else f"{v:12}" for k, v in request.items() if k != "wanted")
-            mark = "" if row["outcome"] == row["wanted"] else f"   <<< {row['wanted']} was expected"
+            mark = "" if row["wanted"] in (row["outcome"], "either") else f"   <<< {row['wanted']} was expected"
             print(f"{what} {row['outcome']:12} {row['seconds']:6.1f} s  {row['reason'][:110]}{mark}", flush=True)
         return row
 
