@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 
 #include "base/rng.h"
 #include "validator/cases/case.h"
@@ -13,22 +14,42 @@ namespace assay::cost {
 namespace {
 
 /// Places that blocks are taken from, and how many neighbours at each.
-constexpr std::uint64_t kPlaces = 5;
-constexpr std::uint64_t kMostNeighbours = 64;
+constexpr std::uint64_t kMostPlaces = 12;
+constexpr std::uint64_t kMostNeighbours = 32;
 
 std::uint64_t BlocksOf(const Launch& launch) {
   return std::uint64_t{launch.grid[0]} * launch.grid[1] * launch.grid[2];
 }
 
-/// About `count` blocks of `all`, evenly: runs of neighbours, the first and the last included. A
-/// single one comes from the middle, for the ends are often special.
+/// Part of a grid at which the n-th run begins. Multiples of the golden ratio, since what blocks have
+/// to do often repeats along a grid (rows of a causal mask), and even parts of it would all meet the
+/// same turn.
+std::uint64_t Begin(std::uint64_t all, std::uint64_t n) {
+  const double turns = 0.6180339887498949 * static_cast<double>(n);
+  return static_cast<std::uint64_t>((turns - std::floor(turns)) * static_cast<double>(all));
+}
+
+/// About `count` blocks of `all`: runs of two neighbours and more. Where there are many, the first and
+/// the last are among them; a few all come from between, for the ends are often special.
 std::vector<BlockRange> Choose(std::uint64_t all, std::uint64_t count) {
   if (count >= all) return {};
-  if (count < 2 * kPlaces) return {{all / 2, std::max<std::uint64_t>(count, 1)}};
-  const std::uint64_t length = std::min(count / kPlaces, kMostNeighbours);
+  const std::uint64_t places = std::clamp<std::uint64_t>(count / 2, 1, kMostPlaces);
+  const bool ends = places == kMostPlaces;
+  const std::uint64_t length =
+      std::clamp<std::uint64_t>(count / places, 1, std::min(kMostNeighbours, all / places));
+  std::vector<std::uint64_t> begins;
+  for (std::uint64_t n = 1; begins.size() < places - (ends ? 2 : 0); ++n)
+    begins.push_back(Begin(all - length + 1, n));
+  if (ends) begins.insert(begins.end(), {0, all - length});
+  std::ranges::sort(begins);
   std::vector<BlockRange> chosen;
-  for (std::uint64_t place = 0; place < kPlaces; ++place)
-    chosen.push_back({(all - length) / (kPlaces - 1) * place, length});
+  std::uint64_t free = 0;  // Runs of a small grid may meet.
+  for (const std::uint64_t begin : begins) {
+    const std::uint64_t first = std::max(begin, free);
+    if (first + length > all) break;
+    chosen.push_back({first, length});
+    free = first + length;
+  }
   return chosen;
 }
 
@@ -162,7 +183,7 @@ Result<SpeedEstimate> Sampler::At(const Subject& subject, const ops::Workload& w
   std::uint64_t count = 1;
   if (counted.report.stop == Stop::kCompleted && most > 1) {
     const std::uint64_t each = std::max<std::uint64_t>(counted.report.counters.steps, 1);
-    count = std::clamp<std::uint64_t>(options_.steps / each, 1, kPlaces * kMostNeighbours);
+    count = std::clamp<std::uint64_t>(options_.steps / each, 1, kMostPlaces * kMostNeighbours);
     if (most <= 2 * count) count = most;
   } else if (counted.report.stop == Stop::kFault && most > 1) {
     count = most;  // One that waits for others.

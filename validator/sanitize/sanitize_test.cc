@@ -107,6 +107,7 @@ class SanitizeTest : public testing::Test {
 
 constexpr std::string_view kIota =
     R"({"dtype": "i32", "elements": 128, "role": "input", "init": {"kind": "iota"}})";
+constexpr std::string_view kPlain = R"({"dtype": "i32", "elements": 128})";
 constexpr std::string_view kOutput = R"({"dtype": "i32", "elements": 128, "role": "output"})";
 
 TEST_F(SanitizeTest, CleanKernelsLeaveTheirResults) {
@@ -162,6 +163,7 @@ class Witness final : public engine::Engine {
   Result<Report> Run(const Execution& execution, std::span<SharedMemory* const> buffers,
                      engine::Trust trust) override {
     EXPECT_EQ(execution.checks.race, false) << "a GPU cannot be asked for that";
+    EXPECT_EQ(execution.buffers[1].role, BufferRole::kOutput) << "nothing else comes back";
     ASSAY_TRY(Report report, emulator_.Run(execution, buffers, trust));
     then_(++runs, buffers[1]->bytes());
     return report;
@@ -189,7 +191,7 @@ TEST_F(SanitizeTest, ASecondWitnessIsHeardApart) {
                        FindingKind::kNondeterministic, 7}};
   for (const Row& row : rows) {
     Witness witness(toolbox_->emulator(), row.then);
-    const Outcome outcome = Run(Launch(4, kIota, kOutput), kCopy, 0, &witness);
+    const Outcome outcome = Run(Launch(4, kIota, kPlain), kCopy, 0, &witness);
     EXPECT_TRUE(outcome.findings.empty());
     ASSERT_TRUE(outcome.witness);
     EXPECT_EQ(outcome.witness->runs, row.runs);

@@ -9,6 +9,10 @@ Result<Testimony> Ask(engine::Engine& witness, const Job& job, Execution executi
   execution.checks = {.bounds = false, .initialisation = false, .race = false, .barrier = false};
   execution.limits.max_steps = job.max_steps;
   execution.target_sm = job.arch;
+  // What it leaves in a buffer comes back from outputs alone.
+  for (BufferSpec& buffer : execution.buffers) {
+    if (buffer.role == BufferRole::kWorkspace) buffer.role = BufferRole::kOutput;
+  }
   Testimony testimony;
   std::optional<Run> first;
   while (testimony.runs < kWitnessRuns && testimony.findings.empty()) {
