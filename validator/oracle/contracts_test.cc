@@ -196,6 +196,101 @@ extern "C" __global__ void quantise(const float* x, float scale, Q* y, long long
   }
 }
 
+// ---- steps, and terms that come again
+
+constexpr const char* kStepOp =
+    R"({"schema": "assay.op/1", "name": "whole", "summary": "To whole numbers.",
+  "axes": {"rows": {"type": "var", "min": 1, "max": 4096}},
+  "inputs": {"x": {"shape": ["rows", 1], "dtype": "f32"}, "scale": {"shape": ["rows"], "dtype": "f32"}},
+  "outputs": {"y": {"shape": ["rows", 1], "dtype": "i8", "relation": "allowance"}},
+  "reference": {"source": "reference.cu", "launch": "reference.json"},
+  "precision": {"accumulate": "f32"}})";
+
+TEST_F(Contracts, BesideAStepBothIntegersAreHonestInARowOfOneToo) {
+  const std::string args = R"("x", "scale", "y", "rows")";
+  Write("op.json", kStepOp);
+  Write("reference.cu", R"(#include "assay/reference.cuh"
+__global__ void whole(const float* x, const float* scale, Out<signed char>* y, int64 rows) {
+  const int64 i = thread_index();
+  if (i < rows) y[i] = round(Real(x[i]) / (Real(scale[i]) + Real(0.1)));
+})");
+  Write("reference.json", Launch("whole", "rows", args));
+  const auto op = ops::LoadOp(folder_);
+  ASSERT_TRUE(op.has_value()) << ToString(op.error());
+  const ops::Instance instance = *ops::MakeInstance(*op, {}, "sm_90");
+  const auto judged = [&](const std::string& rounding, float x, float scale) {
+    const std::string kernel = R"(
+extern "C" __global__ void whole(const float* x, const float* scale, signed char* y, long long rows) {
+  const long long i = blockIdx.x * 32ll + threadIdx.x;
+  if (i < rows) y[i] = )" + rounding +
+                               R"((x[i] / (scale[i] + 0.1f));
+})";
+    cases::Case value;
+    value.axes = {{"rows", 1}};
+    value.seed = static_cast<std::uint64_t>(x);  // Truths are kept by case.
+    return Said(
+        Judge(instance, kernel, Launch("whole", "rows", args), value, [&](TensorMap& inputs) {
+          inputs.find("x")->second.Set(0, x);
+          inputs.find("scale")->second.Set(0, scale);
+        }));
+  };
+  // In f32 the tenth is lost and the quotient 1.5; in FP64 it is less.
+  EXPECT_EQ(judged("rintf", 4227858432.f, 2818572288.f), "");
+  EXPECT_EQ(judged("floorf", 4227858432.f, 2818572288.f), "");
+  // Off the step there is one answer.
+  EXPECT_EQ(judged("rintf", 4.9f, 1.9f), "");
+  EXPECT_NE(judged("ceilf", 4.9f, 1.9f), "") << "2.45 is 2";
+  EXPECT_NE(judged("rintf", 5.2f, 1.9f) + judged("floorf", 5.2f, 1.9f), "") << "2.6 is 3";
+}
+
+constexpr const char* kGatherOp =
+    R"({"schema": "assay.op/1", "name": "gather_sum", "summary": "Sums of values by number.",
+  "axes": {"rows": {"type": "var", "min": 1, "max": 64}, "terms": {"type": "var", "min": 1, "max": 8192}, "values": {"type": "var", "min": 1, "max": 64}},
+  "inputs": {"v": {"shape": ["values"], "dtype": "f32"}, "numbers": {"shape": ["rows", "terms"], "dtype": "i32", "domain": {"kind": "index", "of": "values"}}},
+  "outputs": {"y": {"shape": ["rows"], "dtype": "f32"}},
+  "reference": {"source": "reference.cu", "launch": "reference.json"},
+  "precision": {"accumulate": "f32"}})";
+
+TEST_F(Contracts, TermsThatIndicesBringAgainAreRoundedAlike) {
+  const std::string args = R"("v", "numbers", "y", "rows", "terms", "values")";
+  Write("op.json", kGatherOp);
+  Write("reference.cu", R"(#include "assay/reference.cuh"
+__global__ void gather_sum(const float* v, const int* numbers, Out<float>* y, int64 rows, int64 terms, int64 values) {
+  const int64 i = thread_index();
+  if (i >= rows) return;
+  Real sum = 0;
+  for (int64 k = 0; k < terms; ++k) sum += Real(v[numbers[i * terms + k]]);
+  y[i] = sum;
+})");
+  Write("reference.json", Launch("gather_sum", "rows", args));
+  const auto op = ops::LoadOp(folder_);
+  ASSERT_TRUE(op.has_value()) << ToString(op.error());
+  const ops::Instance instance = *ops::MakeInstance(*op, {}, "sm_90");
+  const auto judged = [&](const std::string& terms, std::uint64_t seed) {
+    const std::string kernel = R"(
+extern "C" __global__ void gather_sum(const float* v, const int* numbers, float* y, long long rows, long long terms, long long values) {
+  const long long i = blockIdx.x * 32ll + threadIdx.x;
+  if (i >= rows) return;
+  float sum = 0;
+  for (long long k = 0; k < )" +
+                               terms + R"(; ++k) sum += v[numbers[i * terms + k]];
+  y[i] = sum;
+})";
+    cases::Case value;
+    value.axes = {{"rows", 2}, {"terms", 4000}, {"values", 48}};
+    value.seed = seed;
+    return Said(
+        Judge(instance, kernel, Launch("gather_sum", "rows", args), value, [&](TensorMap& inputs) {
+          Tensor& numbers = inputs.find("numbers")->second;
+          for (std::int64_t k = 0; k < numbers.elements; ++k) numbers.Set(k, 3);
+        }));
+  };
+  for (std::uint64_t seed = 1; seed <= 8; ++seed) {
+    EXPECT_EQ(judged("terms", seed), "") << "seed " << seed;
+    EXPECT_NE(judged("terms - 2", seed), "") << "seed " << seed;
+  }
+}
+
 // ---- the ends of the formats
 
 std::string SumKernel(const std::string& term, const std::string& result = "T(sum)") {

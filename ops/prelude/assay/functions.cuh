@@ -334,8 +334,11 @@ ASSAY_DEVICE Bounded<C> stepped(const Bounded<C>& x, Step step) {
   const double v = step(x.v), hard = x.hard();
   if (!is_finite(hard)) return Bounded<C>::result(v, hard, hard, x.length(), -1);
   const double e = larger(step(x.v + hard) - v, v - step(x.v - hard));
-  const double t = e == 0 ? 0 : ::sqrt(smaller(1, 2 * x.typical()));
-  return Bounded<C>::result(v, e, smaller(e, t), x.length(), e == 0 ? granularity_of(v) : -1);
+  // How far it is to the step is known here, so that the chance is that of crossing it from x: none to
+  // speak of beyond four standard deviations (Chebyshev: 1/16), else all.
+  const double s = 4 * x.typical();
+  const double t = step(x.v + s) == v && step(x.v - s) == v ? e / 4 : e;
+  return Bounded<C>::result(v, e, t, x.length(), e == 0 ? granularity_of(v) : -1);
 }
 struct Floor {
   ASSAY_DEVICE double operator()(double x) const { return ::floor(x); }
