@@ -50,10 +50,11 @@ Result<Checks> ParseChecks(const std::string& list) {
 
 Status Save(const ops::SanitizePlan& plan, const std::vector<SharedMemory>& memories) {
   for (std::size_t i = 0; i < plan.buffers.size(); ++i) {
-    if (!plan.buffers[i].save) continue;
+    const auto& save = plan.buffers[i].save;
+    if (!save) continue;
     const auto bytes = memories[i].bytes();
-    ASSAY_TRY_VOID(WriteFileAtomically(
-        *plan.buffers[i].save, {reinterpret_cast<const char*>(bytes.data()), bytes.size()}));
+    ASSAY_TRY_VOID(
+        WriteFileAtomically(*save, {reinterpret_cast<const char*>(bytes.data()), bytes.size()}));
   }
   return {};
 }
@@ -160,7 +161,8 @@ Result<int> Sanitize(const Request& request, bool json) {
   if (request.format == "compiler" && !diagnostics.empty()) Say(report::CompilerText(diagnostics));
   for (std::size_t i = 0; request.format == "text" && i < outcome.findings.size(); ++i) {
     std::string text = RenderText(outcome.findings[i], source);
-    if (outcome.smallest[i]) text += Describe(*outcome.smallest[i], job.plan);
+    const auto& small = outcome.smallest[i];
+    if (small) text += Describe(*small, job.plan);
     Say(text);
   }
   if (!outcome.complete())

@@ -257,9 +257,9 @@ std::optional<Outcome> Decisions::Of(std::size_t number, const Point& point, dou
 
 std::optional<Outcome> Decisions::Of(const View& view, const Point& point, double element) const {
   if (view.expression != nullptr) {
-    const std::vector<ops::Expression::Kink> kinks = view.expression->Kinks(point.axes);
-    if (!kinks[view.kink]) return std::nullopt;
-    const auto [left, right] = *kinks[view.kink];
+    const ops::Expression::Kink kink = view.expression->Kinks(point.axes)[view.kink];
+    if (!kink) return std::nullopt;
+    const auto [left, right] = *kink;
     return Difference(Type::kS64, {false, left, 0}, {false, right, 0});
   }
   if (view.axis != nullptr) {

@@ -134,8 +134,9 @@ std::vector<Finding> Differences(const ops::SanitizePlan& plan, const Run& plain
   std::vector<Finding> findings =
       DifferentBits(plan, {Describe(plain.schedule), &plain.buffers},
                     {Describe(other.schedule), &other.buffers}, FindingKind::kNondeterministic);
-  for (Finding& finding : findings)
-    Explain(plain.report.order, finding.memory->buffer, guilty, finding);
+  for (Finding& finding : findings) {
+    if (finding.memory) Explain(plain.report.order, finding.memory->buffer, guilty, finding);
+  }
   return findings;
 }
 

@@ -28,7 +28,7 @@ class Exploration {
 
   Result<Outcome> Explore() {
     Outcome outcome;
-    std::optional<Run> plain;
+    Run plain;  // Of number 0.
     int wanted = std::max(1, job_.schedules);
     for (int number = 0; number < wanted; ++number) {
       execution_.schedule = ScheduleNumber(number, job_.seed);
@@ -45,17 +45,17 @@ class Exploration {
         if (job_.schedules == 0 && outcome.counters.used_atomics) wanted = kSchedulesForAtomics;
         plain = std::move(run);
       } else if (differences_.empty() && run.report.stop == Stop::kCompleted &&
-                 plain->report.stop == Stop::kCompleted) {
-        ASSAY_TRY(differences_, Compare(*plain, run));
+                 plain.report.stop == Stop::kCompleted) {
+        ASSAY_TRY(differences_, Compare(plain, run));
       }
       if (!outcome.complete()) break;
     }
-    if (outcome.complete() && wanted > 1) ASSAY_TRY_VOID(TurnPairs(*plain, outcome));
-    if (differences_.empty()) differences_ = OrderedSums(job_.plan, plain->report);
+    if (outcome.complete() && wanted > 1) ASSAY_TRY_VOID(TurnPairs(plain, outcome));
+    if (differences_.empty()) differences_ = OrderedSums(job_.plan, plain.report);
     if (std::ranges::none_of(outcome.findings, ExplainsDifferences))
       outcome.findings.insert(outcome.findings.end(), differences_.begin(), differences_.end());
     SortAndMerge(outcome.findings);
-    outcome.buffers = std::move(plain->buffers);
+    outcome.buffers = std::move(plain.buffers);
     return outcome;
   }
 
