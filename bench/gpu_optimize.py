@@ -54,10 +54,10 @@ def attempts(run, names):
         event = json.loads(line)
         if event.get("type") != "attempt_judged":
             continue
-        number = event["attempt"]
-        rows[number] = {"reply": names[number - 1] if number <= len(names) else None, "outcome": event["verdict"]["outcome"],
-                        "reason": event["verdict"]["reason"],
-                        "speed": event["verdict"].get("speed")}
+        number, verdict = event["attempt"], event["verdict"]
+        speed = next((gate for gate in verdict["gates"] if gate["gate"] == "speed"), None)
+        rows[number] = {"reply": names[number - 1] if number <= len(names) else None, "outcome": verdict["outcome"], "reason": verdict["reason"],
+                        "speed": speed and {"says": speed["reason"], "statistics": speed["statistics"]}}
     return [rows[number] for number in sorted(rows)]
 
 
