@@ -109,6 +109,7 @@ embedding_rmsnorm_backward_outputs = ["grad_table", "grad_weight"]
 
 def moe_router(like: "i64[chosen]", x: "bf16[tokens, hidden]", weight: "bf16[experts, hidden] about 0 +- 0.1"):
     """The best experts of each token, and their shares."""
+    assert weight.shape[0] <= 1024 and like.shape[0] <= 64
     best, which = torch.topk(x.float() @ weight.float().T, like.shape[0], dim=-1)
     return which.to(torch.int32), torch.softmax(best, -1)
 
