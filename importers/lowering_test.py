@@ -214,6 +214,20 @@ class Lowering(unittest.TestCase):
         self.assertNotIn({"independent_rows": ["x", "n"]}, rows('def f(x: "f32[n, h]"):\n    return torch.softmax(x, 0)\n'))
         self.assertNotIn({"independent_rows": ["x", "n"]}, rows('def f(x: "f32[n, h]"):\n    return torch.flip(x, [0])\n'))
 
+    def test_what_the_function_asserts_of_an_extent_is_its_limit(self):
+        def op(body):
+            return json.loads(imported('def f(x: "f32[n, h]"):\n' + body + "    return torch.softmax(x, -1)\n")["files"]["op.json"])
+
+        said = op("    assert x.shape[0] <= 1048576 and 4 <= x.shape[1] <= 256\n")
+        self.assertEqual([(axis["min"], axis["max"]) for axis in said["axes"].values()], [(1, 1048576), (4, 256)])
+        self.assertNotIn("constraints", said)
+        related = op("    assert x.shape[0] <= 2 * x.shape[1]\n")
+        self.assertEqual([axis["max"] for axis in related["axes"].values()], [4096, 4096])
+        self.assertEqual(len(related["constraints"]), 1)
+        # The example that an annotation leaves open may not be one that the function takes.
+        refused = imported('def f(x: "f32[n, h]"):\n    assert x.shape[1] >= 32\n    return x * 2\n')["refused"]
+        self.assertIn("tried with n = 6, h = 8: give an example that it takes by f_inputs()", refused["cure"])
+
     def test_sums_by_index_promise_no_order(self):
         source = 'def f(x: "f32[n, h]", i: "i64[m]", y: "f32[m, h]"):\n    return x.index_add(0, i, y)\n'
         self.assertNotIn("deterministic", json.loads(imported(source)["files"]["op.json"])["properties"])

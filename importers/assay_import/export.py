@@ -138,7 +138,7 @@ def program(problem, specialised=False, traced=False, again=False):
                         break
             if on_data(error):
                 break
-    raise explained(first, str(first).strip() or type(first).__name__)
+    raise explained(first, str(first).strip() or type(first).__name__, problem)
 
 
 def on_data(error):
@@ -146,7 +146,7 @@ def on_data(error):
     return "DataDependent" in type(error).__name__ or "data-dependent" in text or "_local_scalar_dense" in text
 
 
-def explained(error, text):
+def explained(error, text, problem):
     first = next((line.strip() for line in text.splitlines() if line.strip()), type(error).__name__)
     if on_data(error):
         return Refused(
@@ -155,7 +155,11 @@ def explained(error, text):
         )
     frames = traceback.extract_tb(error.__traceback__)
     where = next((f"line {f.lineno}: {f.line}" for f in reversed(frames) if f.filename.endswith("problem.py")), "")
-    return Refused(f"torch.export could not take the function: {type(error).__name__}: {first[:300]}" + (f" ({where})" if where else ""))
+    cure = ""
+    if isinstance(error, AssertionError) and where and problem.names_sizes and problem.hints:
+        tried = ", ".join(f"{name} = {size}" for name, size in problem.hints.items())
+        cure = f"the annotations leave sizes open, and it was tried with {tried}: give an example that it takes by {problem.name}_inputs() beside it"
+    return Refused(f"torch.export could not take the function: {type(error).__name__}: {first[:300]}" + (f" ({where})" if where else ""), cure)
 
 
 def keep_own_frames():
@@ -398,6 +402,22 @@ def name_bins(lowered, converter):
         converter.names[size] = converter.integer(least)
 
 
+def within_limits(axes, constraints):
+    """A constraint that names one axis and its largest or smallest value is that axis' limit: (rest)."""
+    kept = []
+    for text in constraints:
+        said = re.fullmatch(r"(\w+) (<=|>=) (\d+)", text)
+        if not said or said[1] not in axes:
+            kept.append(text)
+            continue
+        axis, value = axes[said[1]], int(said[3])
+        if said[2] == "<=":
+            axis["max"] = value if axis["max"] is None else min(axis["max"], value)
+        else:
+            axis["min"] = max(axis["min"], value)
+    return kept
+
+
 def constraints_of_pads(exported, converter):
     """What torch asks of extents that are mirrored or go round, which decomposed graphs no longer say."""
     texts = []
@@ -618,6 +638,7 @@ def whole(problem, specialised=False):
         high = finite(bounds.upper if bounds is not None else None, None)
         low = 1 if low <= 2 else low
         axes[axis.name] = {"min": low, "max": high if high is not None and high < 1 << 40 else None, "example": examples[axis.name]}
+    constraints = within_limits(axes, constraints)
     if how == "arguments" and state:
         notes.append("extents of parameters are constants: torch.export could not free them")
     elif how == "none" and not specialised:

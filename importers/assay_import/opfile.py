@@ -473,8 +473,8 @@ def at_least_one(graph):
 
 
 def axis_limits(graph, problem):
-    """The largest value of each axis: twice the largest workload's; 4096 where the problem names a size without an
-    example; else sixteen times the example's."""
+    """The largest value of each axis: what the function asserts; else twice the largest workload's; 4096 where the problem
+    names a size without an example; else sixteen times the example's."""
     used = {}
     for w in problem.workloads:
         for name, value in {**problem.fixed, **w["axes"]}.items():
@@ -482,14 +482,14 @@ def axis_limits(graph, problem):
                 used[name.lower()] = max(used.get(name.lower(), 1), value)
     limits = {}
     for name, axis in graph.axes.items():
-        if name in used:
+        if axis["max"] is not None:
+            top = axis["max"]
+        elif name in used:
             top = 2 * largest_power(used[name])
         elif problem.names_sizes and name in {h.lower() for h in problem.hints}:
             top = 4096
         else:
             top = max(64, 16 * largest_power(axis["example"] or 1))
-        if axis["max"] is not None:
-            top = min(top, axis["max"])
         limits[name] = max(top, axis["min"])
     return limits
 

@@ -10,30 +10,30 @@ __global__ void param_out_kernel(const T* param, const T* grad, const float* m, 
                                  float correction1, float correction2, Out<T>* param_out, int64 n) {
   const int64 i = thread_index();
   if (i >= n) return;
-  // 157: param.copy_((wide - rate * decay * wide - step).to(param.dtype))
+  // 170: param.copy_((wide - rate * decay * wide - step).to(param.dtype))
   const Real mul_10 = Real(rate) * Real(decay);
   const Real mul_11 = mul_10 * Real(param[i]);
   const Real sub_6 = Real(param[i]) - mul_11;
-  // 153: m.copy_(beta1 * m + (1 - beta1) * g)
+  // 166: m.copy_(beta1 * m + (1 - beta1) * g)
   const Real mul = Real(beta1) * Real(m[i]);
   const Real sub = Real(1) - Real(beta1);
   const Real mul_1 = sub * Real(grad[i]);
   const Real add = mul + mul_1;
-  // 155: step = rate * (m / correction1) / (torch.sqrt(v / correction2) + eps)
+  // 168: step = rate * (m / correction1) / (torch.sqrt(v / correction2) + eps)
   const Real div = add / Real(correction1);
   const Real mul_9 = Real(rate) * div;
-  // 154: v.copy_(beta2 * v + (1 - beta2) * (g * g))
+  // 167: v.copy_(beta2 * v + (1 - beta2) * (g * g))
   const Real mul_4 = Real(beta2) * Real(v[i]);
   const Real sub_3 = Real(1) - Real(beta2);
   const Real mul_5 = Real(grad[i]) * Real(grad[i]);
   const Real mul_6 = sub_3 * mul_5;
   const Real add_5 = mul_4 + mul_6;
-  // 155: step = rate * (m / correction1) / (torch.sqrt(v / correction2) + eps)
+  // 168: step = rate * (m / correction1) / (torch.sqrt(v / correction2) + eps)
   const Real div_1 = add_5 / Real(correction2);
   const Real sqrt_value = sqrt(div_1);
   const Real add_10 = sqrt_value + Real(eps);
   const Real div_2 = mul_9 / add_10;
-  // 157: param.copy_((wide - rate * decay * wide - step).to(param.dtype))
+  // 170: param.copy_((wide - rate * decay * wide - step).to(param.dtype))
   const Real sub_7 = sub_6 - div_2;
   param_out[i] = sub_7;
 }
@@ -42,7 +42,7 @@ __global__ void m_out_kernel(const T* grad, const float* m, float beta1, Out<flo
                              int64 n) {
   const int64 i = thread_index();
   if (i >= n) return;
-  // 153: m.copy_(beta1 * m + (1 - beta1) * g)
+  // 166: m.copy_(beta1 * m + (1 - beta1) * g)
   const Real mul = Real(beta1) * Real(m[i]);
   const Real sub = Real(1) - Real(beta1);
   const Real mul_1 = sub * Real(grad[i]);
@@ -54,7 +54,7 @@ __global__ void v_out_kernel(const T* grad, const float* v, float beta2, Out<flo
                              int64 n) {
   const int64 i = thread_index();
   if (i >= n) return;
-  // 154: v.copy_(beta2 * v + (1 - beta2) * (g * g))
+  // 167: v.copy_(beta2 * v + (1 - beta2) * (g * g))
   const Real mul_4 = Real(beta2) * Real(v[i]);
   const Real sub_3 = Real(1) - Real(beta2);
   const Real mul_5 = Real(grad[i]) * Real(grad[i]);

@@ -9,7 +9,7 @@ __global__ void loss_kernel(const T* logits, const int64* targets, Out<float>* l
                             int64 vocab) {
   const int64 i = thread_index();
   if (i >= tokens) return;
-  // 77: return torch.logsumexp(wide, -1) - wide.gather(1, targets[:, None]).squeeze(1)
+  // 85: return torch.logsumexp(wide, -1) - wide.gather(1, targets[:, None]).squeeze(1)
   Real logsumexp_sum = 0;
   Real logsumexp_max = Real(-assay::infinity());
   for (int64 k_2 = 0; k_2 < vocab; ++k_2) {

@@ -9,7 +9,7 @@ __global__ void mean_sum_kernel(const int64* ids, const T* table, Real* mean_sum
                                 int64 hidden, int64 vocab) {
   const int64 i = thread_index();
   if (i >= tokens) return;
-  // 100: scale = torch.rsqrt(x.square().mean(-1, keepdim=True) + eps)
+  // 110: scale = torch.rsqrt(x.square().mean(-1, keepdim=True) + eps)
   Real mean_sum_2 = 0;
   for (int64 k = 0; k < hidden; ++k) {
     const int64 ids_at = wrapped(int64(ids[i]), vocab);
@@ -24,7 +24,7 @@ __global__ void mean_1_sum_kernel(const T* grad_out, const int64* ids, const T* 
                                   int64 vocab) {
   const int64 i = thread_index();
   if (i >= tokens) return;
-  // 101: slope = scale * scale * (g * w * x).mean(-1, keepdim=True)
+  // 111: slope = scale * scale * (g * w * x).mean(-1, keepdim=True)
   Real mean_1_sum_2 = 0;
   for (int64 k = 0; k < hidden; ++k) {
     const Real mul_1 = Real(grad_out[i * hidden + k]) * Real(weight[k]);
@@ -43,21 +43,21 @@ __global__ void grad_table_kernel(const T* grad_out, const int64* ids, const T* 
   if (element >= hidden * vocab) return;
   const int64 i0 = element / hidden;
   const int64 i1 = element % hidden;
-  // 103: sums = torch.zeros_like(table, dtype=torch.float32).index_add(0, ids, rows)
+  // 113: sums = torch.zeros_like(table, dtype=torch.float32).index_add(0, ids, rows)
   Real index_add = Real(0);
   for (int64 k = 0; k < tokens; ++k) {
-    // 100: scale = torch.rsqrt(x.square().mean(-1, keepdim=True) + eps)
+    // 110: scale = torch.rsqrt(x.square().mean(-1, keepdim=True) + eps)
     const Real mean = average(mean_sum[k], Real(int64(hidden)));
     const Real add = mean + Real(eps);
     const Real rsqrt_value = rsqrt(add);
-    // 102: rows = scale * (g * w - x * slope)
+    // 112: rows = scale * (g * w - x * slope)
     const Real mul_4 = Real(grad_out[k * hidden + i1]) * Real(weight[i1]);
     const int64 ids_at = wrapped(int64(ids[k]), vocab);
-    // 101: slope = scale * scale * (g * w * x).mean(-1, keepdim=True)
+    // 111: slope = scale * scale * (g * w * x).mean(-1, keepdim=True)
     const Real mul = rsqrt_value * rsqrt_value;
     const Real mean_1 = average(mean_1_sum[k], Real(int64(hidden)));
     const Real mul_3 = mul * mean_1;
-    // 102: rows = scale * (g * w - x * slope)
+    // 112: rows = scale * (g * w - x * slope)
     const Real mul_5 = Real(table[ids_at * hidden + i1]) * mul_3;
     const Real sub = mul_4 - mul_5;
     const Real mul_6 = rsqrt_value * sub;
@@ -73,16 +73,16 @@ __global__ void grad_weight_kernel(const T* grad_out, const int64* ids, const T*
                                    int64 hidden, int64 vocab) {
   const int64 i = thread_index();
   if (i >= hidden) return;
-  // 104: return sums.to(table.dtype), (g * x * scale).sum(0).to(table.dtype)
+  // 114: return sums.to(table.dtype), (g * x * scale).sum(0).to(table.dtype)
   Real sum_1 = 0;
   for (int64 k = 0; k < tokens; ++k) {
     const int64 ids_at = wrapped(int64(ids[k]), vocab);
     const Real mul_7 = Real(grad_out[k * hidden + i]) * Real(table[ids_at * hidden + i]);
-    // 100: scale = torch.rsqrt(x.square().mean(-1, keepdim=True) + eps)
+    // 110: scale = torch.rsqrt(x.square().mean(-1, keepdim=True) + eps)
     const Real mean = average(mean_sum[k], Real(int64(hidden)));
     const Real add = mean + Real(eps);
     const Real rsqrt_value = rsqrt(add);
-    // 104: return sums.to(table.dtype), (g * x * scale).sum(0).to(table.dtype)
+    // 114: return sums.to(table.dtype), (g * x * scale).sum(0).to(table.dtype)
     const Real mul_8 = mul_7 * rsqrt_value;
     sum_1 += mul_8;
   }

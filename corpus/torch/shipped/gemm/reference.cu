@@ -10,7 +10,7 @@ __global__ void c_kernel(const T* a, const T* b, Out<T>* c, int64 m, int64 k, in
   if (element >= m * n) return;
   const int64 i0 = element / n;
   const int64 i1 = element % n;
-  // 33: return (a.float() @ b.float()).to(a.dtype)
+  // 37: return (a.float() @ b.float()).to(a.dtype)
   Real mm = 0;
   for (int64 k_2 = 0; k_2 < k; ++k_2) {
     mm += Real(a[i0 * k + k_2]) * Real(b[k_2 * n + i1]);

@@ -11,7 +11,7 @@ __global__ void mm_kernel(const T* x, const T* weight, Real* mm, int64 tokens, i
   if (element >= experts * tokens) return;
   const int64 i0 = element / experts;
   const int64 i1 = element % experts;
-  // 113: best, which = torch.topk(x.float() @ weight.float().T, like.shape[0], dim=-1)
+  // 123: best, which = torch.topk(x.float() @ weight.float().T, like.shape[0], dim=-1)
   Real mm_2 = 0;
   for (int64 k = 0; k < hidden; ++k) {
     mm_2 += Real(x[i0 * hidden + k]) * Real(weight[i1 * hidden + k]);
@@ -23,7 +23,7 @@ __global__ void share_kernel(const int* expert, const Real* mm, Out<float>* shar
                              int64 tokens, int64 experts) {
   const int64 i0 = thread_index();
   if (i0 >= tokens) return;
-  // 114: return which.to(torch.int32), torch.softmax(best, -1)
+  // 124: return which.to(torch.int32), torch.softmax(best, -1)
   Real softmax_max = Real(-assay::infinity());
   for (int64 k = 0; k < chosen; ++k) {
     const int64 expert_at_2 = wrapped(int64(expert[i0 * chosen + k]), experts);

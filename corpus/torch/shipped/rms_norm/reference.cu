@@ -9,7 +9,7 @@ __global__ void y_kernel(const T* x, const T* weight, float eps, Out<T>* y, int6
                          int64 hidden) {
   const int64 i0 = thread_index();
   if (i0 >= tokens) return;
-  // 53: return (wide * torch.rsqrt(wide.square().mean(-1, keepdim=True) + eps) * weight.float()).to(x.dtype)
+  // 59: return (wide * torch.rsqrt(wide.square().mean(-1, keepdim=True) + eps) * weight.float()).to(x.dtype)
   Real mean_sum = 0;
   for (int64 k = 0; k < hidden; ++k) {
     const Real square = Real(x[i0 * hidden + k]) * Real(x[i0 * hidden + k]);

@@ -9,9 +9,9 @@ __global__ void grad_x_kernel(const T* x, const T* weight, const T* grad_out, co
                               Out<T>* grad_x, int64 tokens, int64 hidden) {
   const int64 i0 = thread_index();
   if (i0 >= tokens) return;
-  // 68: return (r * (g * w - a * (r * r * dot))).to(x.dtype), (g * a * r).sum(0).to(x.dtype)
+  // 75: return (r * (g * w - a * (r * r * dot))).to(x.dtype), (g * a * r).sum(0).to(x.dtype)
   const Real mul_3 = Real(rstd[i0]) * Real(rstd[i0]);
-  // 67: dot = (g * w * a).mean(-1, keepdim=True)
+  // 74: dot = (g * w * a).mean(-1, keepdim=True)
   Real mean_sum = 0;
   for (int64 k = 0; k < hidden; ++k) {
     const Real mul = Real(grad_out[i0 * hidden + k]) * Real(weight[k]);
@@ -19,10 +19,10 @@ __global__ void grad_x_kernel(const T* x, const T* weight, const T* grad_out, co
     mean_sum += mul_1;
   }
   const Real mean = average(mean_sum, Real(int64(hidden)));
-  // 68: return (r * (g * w - a * (r * r * dot))).to(x.dtype), (g * a * r).sum(0).to(x.dtype)
+  // 75: return (r * (g * w - a * (r * r * dot))).to(x.dtype), (g * a * r).sum(0).to(x.dtype)
   const Real mul_4 = mul_3 * mean;
   for (int64 i1 = 0; i1 < hidden; ++i1) {
-    // 68: return (r * (g * w - a * (r * r * dot))).to(x.dtype), (g * a * r).sum(0).to(x.dtype)
+    // 75: return (r * (g * w - a * (r * r * dot))).to(x.dtype), (g * a * r).sum(0).to(x.dtype)
     const Real mul_2 = Real(grad_out[i0 * hidden + i1]) * Real(weight[i1]);
     const Real mul_5 = Real(x[i0 * hidden + i1]) * mul_4;
     const Real sub = mul_2 - mul_5;
@@ -35,7 +35,7 @@ __global__ void grad_weight_kernel(const T* x, const T* grad_out, const float* r
                                    Out<T>* grad_weight, int64 tokens, int64 hidden) {
   const int64 i = thread_index();
   if (i >= hidden) return;
-  // 68: return (r * (g * w - a * (r * r * dot))).to(x.dtype), (g * a * r).sum(0).to(x.dtype)
+  // 75: return (r * (g * w - a * (r * r * dot))).to(x.dtype), (g * a * r).sum(0).to(x.dtype)
   Real sum_1 = 0;
   for (int64 k = 0; k < tokens; ++k) {
     const Real mul_7 = Real(grad_out[k * hidden + i]) * Real(x[k * hidden + i]);

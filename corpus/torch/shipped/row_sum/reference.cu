@@ -8,7 +8,7 @@ using T = ASSAY_T;
 __global__ void y_kernel(const T* x, Out<T>* y, int64 rows, int64 columns) {
   const int64 i = thread_index();
   if (i >= rows) return;
-  // 9: return x.float().sum(-1).to(x.dtype)
+  // 10: return x.float().sum(-1).to(x.dtype)
   Real sum_1 = 0;
   for (int64 k = 0; k < columns; ++k) {
     sum_1 += Real(x[i * columns + k]);

@@ -11,7 +11,7 @@ __global__ void out_kernel(const T* src, const int64* index, Out<T>* out, int64 
   if (element >= hidden * rows) return;
   const int64 i0 = element / hidden;
   const int64 i1 = element % hidden;
-  // 85: return torch.zeros_like(like, dtype=torch.float32).index_add(0, index, src.float()).to(src.dtype)
+  // 94: return torch.zeros_like(like, dtype=torch.float32).index_add(0, index, src.float()).to(src.dtype)
   Real index_add = Real(0);
   for (int64 k = 0; k < tokens; ++k) {
     if (wrapped(int64(index[k]), rows) == i0) {

@@ -8,7 +8,7 @@ using T = ASSAY_T;
 __global__ void y_kernel(const T* x, Out<T>* y, int64 rows, int64 columns) {
   const int64 i0 = thread_index();
   if (i0 >= rows) return;
-  // 17: return torch.softmax(x.float(), -1).to(x.dtype)
+  // 19: return torch.softmax(x.float(), -1).to(x.dtype)
   Real softmax_max = Real(-assay::infinity());
   for (int64 k = 0; k < columns; ++k) {
     softmax_max = max(softmax_max, Real(x[i0 * columns + k]));
