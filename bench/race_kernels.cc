@@ -6,6 +6,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <ctime>
+#include <map>
 #include <memory>
 #include <string>
 #include <vector>
@@ -25,11 +26,14 @@ struct KernelCase {
   enum class Grows : std::uint8_t { kNumber, kGrid, kTiles } grows = Grows::kNumber;
   std::uint32_t fixed;  ///< The other of the two; for tiles, what one block makes of the matrix.
   std::vector<std::uint32_t> sizes;
-  bool in_pipelines = false;
+  /// Which module it is in. kNarrow: that of the others, beside a strong access of block scope, so
+  /// that a block's accesses may matter to another one of its block alone.
+  enum class In : std::uint8_t { kSync, kPipelines, kNarrow } in = In::kSync;
 };
 
 std::vector<KernelCase> Cases() {
   using Grows = KernelCase::Grows;
+  using In = KernelCase::In;
   return {
       {"lock_fence", 32, DType::kI32, Grows::kNumber, 64, {50, 100, 200, 400}},
       {"lock_acquire", 32, DType::kI32, Grows::kNumber, 64, {50, 100, 200, 400}},
@@ -43,8 +47,11 @@ std::vector<KernelCase> Cases() {
       {"tiled_gemm16", 256, DType::kF32, Grows::kTiles, 16, {128, 256, 512}},
       {"tiled_gemm64", 256, DType::kF32, Grows::kTiles, 64, {128, 256, 512}},
       {"naive_gemm", 256, DType::kF32, Grows::kTiles, 16, {128, 256}},
-      {"pipeline", 160, DType::kI32, Grows::kNumber, 8, {64, 128, 256}, true},
-      {"copies", 256, DType::kI32, Grows::kNumber, 8, {64, 128, 256}, true},
+      {"pipeline", 160, DType::kI32, Grows::kNumber, 8, {64, 128, 256}, In::kPipelines},
+      {"copies", 256, DType::kI32, Grows::kNumber, 8, {64, 128, 256}, In::kPipelines},
+      {"lock_fence", 32, DType::kI32, Grows::kGrid, 50, {64, 128, 256}, In::kNarrow},
+      {"lock_acquire", 32, DType::kI32, Grows::kGrid, 50, {64, 128, 256}, In::kNarrow},
+      {"ticket", 64, DType::kI32, Grows::kGrid, 16, {512, 1024, 2048}, In::kNarrow},
   };
 }
 
@@ -112,9 +119,21 @@ Timed Run(const emu::Program& program, const KernelCase& bench, std::uint32_t si
   return best;
 }
 
-Result<std::shared_ptr<const emu::Program>> LoadKernels(const std::string& file) {
-  const auto text = ReadFile(std::string(ASSAY_SOURCE_DIR) + "/bench/kernels/" + file);
+constexpr const char* kNarrowKernel = R"(
+.visible .entry narrow(.param .u64 place)
+{
+.reg .b32 %r<2>; .reg .b64 %rd<2>;
+ld.param.u64 %rd1, [place];
+ld.relaxed.cta.global.u32 %r1, [%rd1];
+ret;
+}
+)";
+
+Result<std::shared_ptr<const emu::Program>> LoadKernels(KernelCase::In in) {
+  const char* const file = in == KernelCase::In::kPipelines ? "pipeline.ptx" : "sync.ptx";
+  auto text = ReadFile(std::string(ASSAY_SOURCE_DIR) + "/bench/kernels/" + file);
   if (!text) return std::unexpected(text.error());
+  if (in == KernelCase::In::kNarrow) *text += kNarrowKernel;
   return emu::Program::Load(*text);
 }
 
@@ -124,16 +143,19 @@ double Rounded(double value) { return std::strtod(fmt::format("{:.3g}", value).c
 
 Json RaceKernelRows(std::string_view only) {
   Json rows = Json::array();
-  const auto sync = LoadKernels("sync.ptx");
-  const auto pipelines = LoadKernels("pipeline.ptx");
-  for (const auto* program : {&sync, &pipelines}) {
-    if (*program) continue;
-    fmt::print(stderr, "{}\n", ToString(program->error()));
-    return rows;
+  using In = KernelCase::In;
+  std::map<In, std::shared_ptr<const emu::Program>> programs;
+  for (const In in : {In::kSync, In::kPipelines, In::kNarrow}) {
+    auto program = LoadKernels(in);
+    if (!program) {
+      fmt::print(stderr, "{}\n", ToString(program.error()));
+      return rows;
+    }
+    programs[in] = *program;
   }
   for (const KernelCase& bench : Cases()) {
     if (!only.empty() && only != bench.entry) continue;
-    const emu::Program& program = bench.in_pipelines ? **pipelines : **sync;
+    const emu::Program& program = *programs.at(bench.in);
     double before = 0;
     for (const std::uint32_t size : bench.sizes) {
       const Timed without = Run(program, bench, size, false);
@@ -145,6 +167,7 @@ Json RaceKernelRows(std::string_view only) {
                   {"seconds_without", Rounded(without.seconds)},
                   {"seconds_with", Rounded(with.seconds)},
                   {"cost", Rounded(with.seconds / without.seconds)}};
+      if (bench.in == In::kNarrow) row["scopes"] = "narrow";
       if (before != 0) row["growth"] = Rounded(with.seconds / before);
       if (!with.error.empty()) row["error"] = with.error;
       before = with.seconds;

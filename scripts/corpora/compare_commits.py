@@ -4,6 +4,7 @@
     scripts/corpora/compare_commits.py main~20                            # against the working tree's commit
     scripts/corpora/compare_commits.py v1 v2 --only right,hostile --jobs 8
     scripts/corpora/compare_commits.py main~20 --explained differences.json
+    scripts/corpora/compare_commits.py main~1 --effort quick --only naive -- --holdout-seed 5
 
 Candidates are this tree's; each judge is built, with its own ops, in a worktree of its own under --work. One line of JSON is appended for
 each judgement as it ends, so that a start that was cut short goes on where it was, builds included.
@@ -19,6 +20,7 @@ import argparse
 import concurrent.futures
 import fnmatch
 import hashlib
+import itertools
 import json
 import os
 import pathlib
@@ -105,7 +107,10 @@ def main():
     parser.add_argument("--jobs", type=int, default=os.cpu_count(), help="judgements at once (default: one a core)")
     parser.add_argument("--limit-seconds", type=float, default=0, help="start no judgement after this many seconds")
     parser.add_argument("extra", nargs="*", help="further options of assay check, after --")
-    arguments = parser.parse_args()
+    # argparse gives what stands behind options and a -- to nobody.
+    ours = list(itertools.takewhile(lambda each: each != "--", sys.argv[1:]))
+    arguments = parser.parse_args(ours)
+    arguments.extra += sys.argv[2 + len(ours):]
     rows = json.loads(arguments.explained.read_text()) if arguments.explained else []
     arguments.work.mkdir(parents=True, exist_ok=True)
 

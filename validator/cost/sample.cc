@@ -30,7 +30,9 @@ std::uint64_t Begin(std::uint64_t all, std::uint64_t n) {
 }
 
 /// About `count` blocks of `all`: runs of two neighbours and more. Where there are many, the first and
-/// the last are among them; a few all come from between, for the ends are often special.
+/// the last are among them; a few all come from between, for the ends are often special. A slice of a
+/// case has the opposite rule (campaign/blocks.h: the ends first, other places by seed): what is wrong
+/// is sought where blocks are special, and what is usual where they are not.
 std::vector<BlockRange> Choose(std::uint64_t all, std::uint64_t count) {
   if (count >= all) return {};
   const std::uint64_t places = std::clamp<std::uint64_t>(count / 2, 1, kMostPlaces);

@@ -1,7 +1,7 @@
 // Counting at a shape of any size: some blocks of each launch run on the emulator, on inputs whose
 // every value is there but costs nothing, and their counts are extended to the grid.
 //
-// Blocks are taken in runs of neighbours from the grid's beginning and end and from between, so that
+// Blocks are taken in runs of neighbours from all over the grid, its ends where there are many, so that
 // what neighbours share is seen, and what distant ones do not. One block runs first and tells what
 // blocks take. Results are of no interest here, so a grid is cut whether or not its blocks depend on
 // each other; one that then waits for ever for a block that does not run is run whole where that can

@@ -438,6 +438,18 @@ class FunctionDecoder {
   std::uint32_t register_slots_ = 0;
 };
 
+/// A strong access of less than device scope to memory that several blocks may reach. What is
+/// shared is one block's own, but in clusters (RunLaunch).
+bool IsNarrow(const ptx::Instruction& in) {
+  const AccessOrder order = OrderOf(in);
+  if (order.order == Order::kWeak || order.scope >= Scope::kGpu) return false;
+  return std::ranges::any_of(ptx::MemoryRoles(in), [](const ptx::MemoryRole& role) {
+    const bool shared = role.space == ptx::Space::kShared || role.space == ptx::Space::kSharedCta ||
+                        role.space == ptx::Space::kSharedCluster;
+    return !shared && !role.mbarrier;
+  });
+}
+
 }  // namespace
 
 Status Decode(Program::Impl& impl) {
@@ -459,10 +471,7 @@ Status Decode(Program::Impl& impl) {
                                 "use another formulation of the kernel, or a GPU engine"));
     }
     decoded.rules.definedness = DefinednessOf(decoded);
-    const AccessOrder order = OrderOf(*decoded.source);
-    impl.narrow_scopes = impl.narrow_scopes ||
-                         (order.order != Order::kWeak && order.scope < Scope::kGpu) ||
-                         ptx::FamilyOf(decoded.source->opcode) == ptx::Family::kMbarrier;
+    impl.narrow_scopes = impl.narrow_scopes || IsNarrow(*decoded.source);
   }
   return {};
 }

@@ -8,7 +8,7 @@
 #include "validator/emu/launch_shape.h"
 #include "validator/emu/memory.h"
 #include "validator/emu/tensor_map.h"
-#include "validator/emu/watch/machine.h"
+#include "validator/emu/watch/machine_memory.h"
 #include "validator/execution/arguments.h"
 
 namespace assay::emu {

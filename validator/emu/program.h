@@ -162,7 +162,7 @@ struct Program::Impl {
   std::vector<SharedVariable> shared;
   std::vector<PlacedVariable>
       module_variables;        ///< By VariableIndex of the module; shared ones are placed.
-  bool narrow_scopes = false;  ///< Some strong access may be of less than device scope.
+  bool narrow_scopes = false;  ///< Some strong access may be narrow, shared memory aside.
   std::uint64_t shared_static_bytes = 0;  ///< Storage of all static shared variables.
   std::uint32_t dynamic_shared =
       0xffffffffu;                    ///< Index into `shared` of the dynamic variable, if any.

@@ -349,11 +349,12 @@ class LaunchRunner {
 void RunLaunch(Device& device) {
   device.resident.clear();
   if (device.race) {
-    device.race->BeginLaunch({.warps_per_block = device.launch.warps,
-                              .blocks = device.launch.blocks,
-                              .blocks_per_cluster = device.launch.blocks_per_cluster,
-                              .threads_per_block = device.launch.threads,
-                              .narrow_scopes = device.program.narrow_scopes});
+    device.race->BeginLaunch(
+        {.warps_per_block = device.launch.warps,
+         .blocks = device.launch.blocks,
+         .blocks_per_cluster = device.launch.blocks_per_cluster,
+         .threads_per_block = device.launch.threads,
+         .narrow_scopes = device.program.narrow_scopes || device.launch.blocks_per_cluster > 1});
   }
   if (device.stale != nullptr) device.stale->BeginLaunch();
   if (device.contention != nullptr) device.contention->BeginLaunch();

@@ -13,7 +13,7 @@
 #include "validator/emu/memory.h"
 #include "validator/emu/scheduler.h"
 #include "validator/emu/watch/copied_bytes.h"
-#include "validator/emu/watch/machine.h"
+#include "validator/emu/watch/machine_memory.h"
 
 namespace assay::emu {
 

@@ -16,6 +16,7 @@
 #include "validator/emu/scheduler.h"
 #include "validator/emu/site.h"
 #include "validator/emu/watch/machine.h"
+#include "validator/emu/watch/machine_memory.h"
 #include "validator/emu/watch/undefined.h"
 #include "validator/emu/weak/contention.h"
 

@@ -4,7 +4,7 @@
 
 #include "validator/emu/handlers/mbarrier.h"
 #include "validator/emu/site.h"
-#include "validator/emu/watch/machine.h"
+#include "validator/emu/watch/machine_memory.h"
 
 namespace assay::emu {
 

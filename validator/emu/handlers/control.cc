@@ -13,6 +13,7 @@
 #include "validator/emu/site.h"
 #include "validator/emu/watch/choice.h"
 #include "validator/emu/watch/machine.h"
+#include "validator/emu/watch/machine_memory.h"
 #include "validator/emu/watch/undefined.h"
 
 namespace assay::emu {

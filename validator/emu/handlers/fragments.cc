@@ -14,6 +14,7 @@
 #include "validator/emu/memory.h"
 #include "validator/emu/semantics/matrix_layout.h"
 #include "validator/emu/watch/machine.h"
+#include "validator/emu/watch/machine_memory.h"
 #include "validator/emu/watch/undefined.h"
 
 namespace assay::emu {

@@ -16,7 +16,7 @@
 #include "validator/emu/handlers/partial_rows.h"
 #include "validator/emu/scheduler.h"
 #include "validator/emu/tensor_map.h"
-#include "validator/emu/watch/machine.h"
+#include "validator/emu/watch/machine_memory.h"
 
 namespace assay::emu {
 namespace {

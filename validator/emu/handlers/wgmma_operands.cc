@@ -3,7 +3,7 @@
 #include <cstring>
 
 #include "validator/emu/handlers/wgmma.h"
-#include "validator/emu/watch/machine.h"
+#include "validator/emu/watch/machine_memory.h"
 
 namespace assay::emu {
 namespace {

@@ -15,7 +15,7 @@ void CellRules::Load(Ref writers, Ref readers) {
   std::uint32_t value = 0;
   for (const Element& element : elements_) {
     value += element.later_value ? 1 : 0;
-    items_.push_back(Item{element.record, element.lane, value});
+    items_.push_back(Item{element.record, element.lane, value, element.behind});
   }
 }
 
@@ -37,7 +37,7 @@ void CellRules::Store(Ref& writers, Ref& readers) {
       (&item == &items_[1] ? elements_ : reader_elements_)
           .push_back(Element{item.record, item.lane, false});
     } else if (together) {
-      elements_.push_back(Element{item.record, item.lane, item.value != value});
+      elements_.push_back(Element{item.record, item.lane, item.value != value, item.behind});
       value = item.value;
     } else {
       (TraitsOf(item).writes() ? elements_ : reader_elements_)

@@ -195,8 +195,14 @@ void CellRules::InsertWrite(const Actor& actor) {
   const std::uint32_t value = items_.empty() ? 0 : items_.back().value;
   const std::uint32_t cluster = order_.ClusterOf(order_.BlockOf(actor.warp));
 
-  // From the newest to the oldest: what covers an item is younger than it.
+  // From the newest to the oldest: what covers an item is younger than it. Of scopes that may be
+  // narrow: an item that two stores outdo and come after, in clusters of their own, is covered as
+  // well, since whoever races with it races with one of the two. Whether the older of them came
+  // after it is kept with the item (`behind`): a lock that is handed on through blocks costs each of
+  // them the same.
   dropped_.assign(items_.size(), false);
+  bool stores = false;     // Kept: a strong store,
+  bool far_store = false;  // and one from another cluster than the actor's.
   bool other_cluster =
       false;  // Kept: a read-modify-write of this value from another cluster than the actor's.
   for (std::size_t i = items_.size(); i-- > 0;) {
@@ -205,18 +211,29 @@ void CellRules::InsertWrite(const Actor& actor) {
     if (record.traits.read_only_path()) continue;
     const bool observed = continues && old.value == value && record.traits.writes() &&
                           (Observable(old) || !record.traits.strong());
-    if (Outdoes(traits, record.traits)) {
+    const bool outdone = Outdoes(traits, record.traits);
+    if (outdone) {
       // A later access of narrow scope cannot be in the block of both, if two that are far apart
       // are kept.
       const bool covered = OutdoneBy(own, record) || (observed && other_cluster);
       dropped_[i] = covered && (observed || SupersededByAll(i, actor));
     }
+    if (narrow_scopes_ && traits.strong() && !dropped_[i]) {
+      const bool far = old.behind && far_store;
+      const bool after = outdone && (far || !continues) && Superseded(old, actor);
+      dropped_[i] = far && after;
+      if (!continues) items_[i].behind = after && (old.behind || !stores);
+    }
     // A weak write ends what strong accesses before it were good for; if it was not ordered after
     // them, that was reported.
     if (!traits.strong() && record.traits.strong()) dropped_[i] = true;
-    if (!dropped_[i] && observed && IsReadModifyWrite(record.traits) &&
-        order_.ClusterOf(order_.BlockOf(record.issuer)) != cluster) {
-      other_cluster = true;
+    if (dropped_[i] || !record.traits.strong() || !record.traits.writes()) continue;
+    const bool far = order_.ClusterOf(order_.BlockOf(record.issuer)) != cluster;
+    if (!IsReadModifyWrite(record.traits)) {
+      stores = true;
+      far_store = far_store || far;
+    } else {
+      other_cluster = other_cluster || (observed && far);
     }
   }
   if (traits.strong() && items_.size() < kEvidenceKept) KeepEvidence(actor);

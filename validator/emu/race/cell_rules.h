@@ -93,6 +93,7 @@ class CellRules {
     RecordId record = 0;
     std::uint8_t lane = 0;
     std::uint32_t value = 0;  // Grows with each plain write.
+    bool behind = false;  // All strong stores that came later outdo it and are ordered after it.
   };
   /// What ApplyWarpWide found for some content, from lane 0's point of view. Holds while nobody
   /// learns anything.

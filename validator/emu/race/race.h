@@ -158,8 +158,8 @@ class RaceDetector {
     std::uint32_t blocks = 1;
     std::uint32_t blocks_per_cluster = 1;
     std::uint32_t threads_per_block = 0;  ///< 0: warps_per_block * 32.
-    /// False: the caller knows that all strong accesses of the launch are of device scope or wider
-    /// (volatile ones are). Atomics are then remembered in less, with the same verdicts.
+    /// False: the caller knows that all strong accesses are of device scope or wider (volatile ones
+    /// are), or of memory of one block alone. Atomics are then remembered in less, verdicts the same.
     bool narrow_scopes = true;
   };
 

@@ -1,6 +1,7 @@
 // What is left out to save time must not be left out of the verdict: reads that wait for a barrier
-// (waiting_reads.h), readers in great numbers (record_table.h, RecordTable::Append), and clocks that
-// go by their places (clock.h). Each as a pair.
+// (waiting_reads.h), readers in great numbers (record_table.h, RecordTable::Append), stores that
+// other blocks' stores cover (CellRules::InsertWrite), and clocks that go by their places (clock.h).
+// Each as a pair.
 #include <gtest/gtest.h>
 
 #include <array>
@@ -141,6 +142,57 @@ TEST(RaceCost, OfThousandsOfReadersTheUnorderedOneIsFound) {
     ASSERT_EQ(d.count(), silent < kBlocks ? 1u : 0u);
     if (silent == kBlocks) continue;
     EXPECT_EQ(d.race.races().front().earlier.warp, silent);
+  }
+}
+
+/// Each of the warps takes a lock and hands it on, with scopes that reach all of them.
+void HandOn(Driver& d, WarpNumber first, WarpNumber end, std::uint32_t warps_per_block) {
+  for (WarpNumber w = first; w < end; w += warps_per_block) {
+    d.Atom(w, kLane0, 0, Order::kAcquire);
+    d.Write(w, kLane0, 0, {Order::kRelease, Scope::kGpu});
+  }
+}
+
+TEST(RaceCost, OfALockThatManyBlocksHandOnFewAccessesAreKept) {
+  constexpr std::uint32_t kBlocks = 500;
+  Driver d({.warps_per_block = 1, .blocks = kBlocks});
+  HandOn(d, 0, kBlocks - 1, 1);
+  ASSERT_EQ(d.count(), 0u);
+  // Nobody told the last one anything: it races with all that is still known of the lock.
+  d.Write(kBlocks - 1, kLane0, 0);
+  EXPECT_GE(d.count(), 1u);
+  EXPECT_LE(d.count(), 4u);
+}
+
+TEST(RaceCost, ANarrowAccessMeetsALockThatOtherBlocksHadBefore) {
+  for (const BlockNumber last : {1u, 2u, 7u}) {
+    for (const bool told : {false, true}) {
+      Driver d({.warps_per_block = 2, .blocks = 8});
+      HandOn(d, 0, 2 * (last + 1), 2);
+      if (told) d.Sync(last);
+      // The other warp of the block that has the lock: with its own block's accesses it is as it
+      // should be, but others came before.
+      d.Read(2 * last + 1, kLane0, 0, {Order::kRelaxed, Scope::kCta});
+      EXPECT_EQ(d.count() == 0, told) << last;
+      if (!told) {
+        EXPECT_EQ(d.front_class(), Race::Class::kScopeTooNarrow);
+      }
+    }
+  }
+}
+
+TEST(RaceCost, ANarrowAccessMeetsAStoreThatNobodyHandedOn) {
+  // Block 0 stores beside the lock's order; those who hand it on later do not come after that store.
+  for (const bool beside : {false, true}) {
+    Driver d({.warps_per_block = 2, .blocks = 8});
+    HandOn(d, 0, 2, 2);
+    if (beside) d.Write(1, kLane0, 0, {Order::kRelaxed, Scope::kGpu});
+    HandOn(d, 2, 16, 2);
+    // Knows of the lock's order, by acquiring it, and no more.
+    d.Read(15, kLane0, 0, {Order::kAcquire, Scope::kGpu});
+    d.next_pc = 1000;
+    d.Read(15, kLane0, 0, {Order::kRelaxed, Scope::kCta});
+    EXPECT_EQ(d.count() == 0, !beside);
   }
 }
 

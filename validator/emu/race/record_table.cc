@@ -77,8 +77,7 @@ void RecordTable::Mark(Ref ref) {
   for (std::uint32_t index = IndexOf(ref); index != 0 && !marked_sets_[index];
        index = sets_[index].parent) {
     marked_sets_[index] = true;
-    for (const std::uint32_t element : sets_[index].elements)
-      marked_[IndexOf(element & ~kSetBit)] = true;
+    for (const std::uint32_t element : sets_[index].elements) marked_[RecordOf(element)] = true;
   }
 }
 
@@ -105,15 +104,14 @@ void RecordTable::Decode(Ref ref, std::vector<Element>& out) const {
   for (std::uint32_t index = IndexOf(ref); index != 0; index = sets_[index].parent) {
     const auto& elements = sets_[index].elements;
     for (auto e = elements.rbegin(); e != elements.rend(); ++e) {
-      out[--at] = Element{IndexOf(*e & ~kSetBit),
-                          static_cast<std::uint8_t>((*e + lane) & kLaneOfRef), IsSet(*e)};
+      out[--at] = Element{RecordOf(*e), static_cast<std::uint8_t>((*e + lane) & kLaneOfRef),
+                          IsSet(*e), (*e & kBehindBit) != 0};
     }
   }
 }
 
 const Record& RecordTable::First(Ref ref) const {
-  return IsSet(ref) ? records_[IndexOf(sets_[IndexOf(ref)].first & ~kSetBit)]
-                    : records_[IndexOf(ref)];
+  return IsSet(ref) ? records_[RecordOf(sets_[IndexOf(ref)].first)] : records_[IndexOf(ref)];
 }
 
 void RecordTable::ReleaseSet(std::uint32_t index) {
@@ -148,8 +146,8 @@ Ref RecordTable::Encode(const std::vector<Element>& elements, std::uint32_t user
     return elements[0].record << kLaneBits | lane;
   key_.clear();
   for (const Element& e : elements) {
-    key_.push_back((e.later_value ? kSetBit : 0u) | e.record << kLaneBits |
-                   ((e.lane - lane) & kLaneOfRef));
+    key_.push_back((e.later_value ? kSetBit : 0u) | (e.behind ? kBehindBit : 0u) |
+                   e.record << kLaneBits | ((e.lane - lane) & kLaneOfRef));
   }
   const std::uint32_t index = FindOrMake(0);
   sets_[index].users += users;
@@ -157,8 +155,8 @@ Ref RecordTable::Encode(const std::vector<Element>& elements, std::uint32_t user
 }
 
 Ref RecordTable::Append(Ref ref, const Element& element) {
-  key_.assign(1, (element.later_value ? kSetBit : 0u) | element.record << kLaneBits |
-                     ((element.lane - LaneOf(ref)) & kLaneOfRef));
+  key_.assign(1, (element.later_value ? kSetBit : 0u) | (element.behind ? kBehindBit : 0u) |
+                     element.record << kLaneBits | ((element.lane - LaneOf(ref)) & kLaneOfRef));
   const std::uint32_t index = FindOrMake(IndexOf(ref));
   ++sets_[index].users;
   return index == 0 ? 0 : kSetBit | index << kLaneBits | LaneOf(ref);

@@ -34,11 +34,12 @@ using RecordId = std::uint32_t;
 
 /// One element of a cell: a record and the lane of reference. `later_value`: it belongs to a later
 /// value of the cell than the element before it, i.e. a plain write (no read-modify-write) came
-/// between the two.
+/// between the two. `behind`: see CellRules::InsertWrite.
 struct Element {
   RecordId record = 0;
   std::uint8_t lane = 0;
   bool later_value = false;
+  bool behind = false;
   bool operator==(const Element&) const = default;
 };
 
@@ -47,7 +48,12 @@ using Ref = std::uint32_t;
 inline constexpr Ref kSetBit = 1u << 31;
 inline constexpr std::uint32_t kLaneBits = 5;
 inline constexpr std::uint32_t kLaneOfRef = (1u << kLaneBits) - 1;
-inline constexpr std::uint32_t kMaxRecords = 1u << 26;
+inline constexpr std::uint32_t kMaxRecords = 1u << 25;
+/// Of an element in a set, where kSetBit stands for later_value.
+inline constexpr std::uint32_t kBehindBit = 1u << 30;
+inline RecordId RecordOf(std::uint32_t element) {
+  return (element & ~(kSetBit | kBehindBit)) >> kLaneBits;
+}
 
 inline bool IsSet(Ref ref) { return (ref & kSetBit) != 0; }
 inline std::uint32_t IndexOf(Ref ref) { return (ref & ~kSetBit) >> kLaneBits; }
@@ -119,7 +125,7 @@ class RecordTable {
  private:
   struct Set {
     std::vector<std::uint32_t>
-        elements;              // later_value << 31 | record << 5 | lane from the reference's.
+        elements;  // later_value << 31 | behind << 30 | record << 5 | lane from the reference's.
     std::uint32_t parent = 0;  // The set whose elements come before these; counted as a user's.
     std::uint32_t first = 0;   // Of all elements.
     std::uint32_t size = 0;    // All elements, the parent's too;

@@ -4,8 +4,7 @@
 // something that lasts lies between (a store, an atomic, a barrier, the end of the thread), the
 // machine decides whether it happens: a finding. When nothing does, the sides differ in registers
 // only: every register that is written between becomes the machine's choice in those lanes,
-// whichever side they take, and stays so when the sides meet. So a back-off that reads a clock, or
-// a
+// whichever side they take, and stays so when the sides meet. So a back-off that reads a clock, or a
 // wait that polls so many times, costs nobody anything.
 //
 // Cost: nothing before the first such branch; then one pass over the function, kept.

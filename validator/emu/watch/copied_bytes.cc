@@ -6,6 +6,7 @@
 #include "validator/emu/memory.h"
 #include "validator/emu/site.h"
 #include "validator/emu/watch/machine.h"
+#include "validator/emu/watch/machine_memory.h"
 #include "validator/emu/watch/undefined.h"
 
 namespace assay::emu {

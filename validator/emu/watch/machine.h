@@ -1,25 +1,21 @@
 // What the machine chooses, and where it shows.
 //
-// A kernel may use addresses to reach memory, to compare and subtract within one object, and to
-// look
+// A kernel may use addresses to reach memory, to compare and subtract within one object, and to look
 // at the low bits that an alignment promises; it may read %smid. But nothing that it computes may
 // depend on where objects lie, where and when blocks run, or how large the machine is. So such
 // values are *undefined except for their purpose*: registers hold them with the bits that the
 // machine chooses marked undefined (undefined.h), in a class of their own, Frame::machine. That
-// class may be moved about, stored, loaded and used as an address; where it reaches an output of
-// the
-// op, or decides a branch one of whose sides does something that lasts (choice.h), there is a
-// finding,
-// machine_dependent.
+// class may be moved about, stored, loaded (machine_memory.h) and used as an address; where it
+// reaches an output of the op, or decides a branch one of whose sides does something that lasts
+// (choice.h), there is a finding, machine_dependent.
 //
 // Where the class comes from:
-//   boundaries (machine_flow.h)  instructions that use an address for more than its purpose, or
-// read
+//   boundaries (machine_flow.h)  instructions that use an address for more than its purpose, or read
 //                 a special register that the machine chooses; found when the module is loaded
 //   memory        bytes of stored addresses and of parameters that no one uses as addresses
 //   approximations  the last bits of ex2.approx and its like, where they are cut out or compared
-// with
-//                 a constant next to them; as parts of numbers they are what the error bounds allow
+//                 with a constant next to them; as parts of numbers they are what the error bounds
+//                 allow
 //   places        what is read at an index that the machine chose is its choice too
 //   paths         what is computed on one side of a branch that it decides
 //
@@ -35,10 +31,8 @@
 namespace assay::emu {
 
 /// Boundary::Source::kinds of what approximate functions gave, beside AddressKind. Their error
-/// bounds
-/// leave the last kApproximateTail bits of a result to the chip; kApproximateTail minus the number
-/// in
-/// the upper half of the byte is how many of them are left after shifts.
+/// bounds leave the last kApproximateTail bits of a result to the chip; kApproximateTail minus the
+/// number in the upper half of the byte is how many of them are left after shifts.
 inline constexpr std::uint8_t kApproximateBits = 8;
 /// The same, compared with a constant that is no round number.
 inline constexpr std::uint8_t kApproximateValue = 9;
@@ -73,47 +67,12 @@ class ChoiceOf {
   std::uint32_t origin_ = kNoPc;
 };
 
-/// Was it a shared address that gave the choice of `origin`, as far as is known? Swizzles by the bits of one are the same
-/// wherever the array lies.
+/// Was it a shared address that gave the choice of `origin`, as far as is known? Swizzles by the
+/// bits of one are the same wherever the array lies.
 bool MayBeOfSharedAddress(const Device& device, std::uint32_t origin);
-/// An address operand some of whose lanes hold chosen bits: which of them are more than an address
-/// (an index was chosen as well) is kept in the warp until the access takes it.
-void NoteChosenPlace(CoreWarp& warp, const Decoded& op, const DecodedOperand& operand,
-                     LaneMask chosen);
-/// The lanes whose place was chosen, once.
-ChosenPlaces TakeChosenPlaces(CoreWarp& warp, const Decoded& op);
-/// After a store of `bytes` a lane at chosen places: whatever may have been meant holds a choice,
-/// the bytes that were hit among it.
-void SpreadChosenStore(CoreWarp& warp, const LaneAccess& access, std::uint32_t bytes,
-                       const ChosenPlaces& places);
-/// The same of one store of `bytes` at `offset` in a region, where the bits `open` of the address were
-/// chosen at `origin`. What reaches an output is reported.
-void StoreAtChosenPlace(CoreWarp& warp, std::uint32_t pc, int lane, MemoryRegion& region,
-                        std::uint64_t offset, std::uint64_t bytes, std::uint64_t open,
-                        std::uint32_t origin);
-
-/// The number by which memory knows a choice; never 0 or 1 (core.h).
-std::uint8_t StoredChoiceNumber(Device& device, StoredChoice choice);
-/// The number of what is read at chosen places.
-std::uint8_t NumberOf(Device& device, const ChosenPlaces& places);
-StoredChoice StoredChoiceAt(const Device& device, std::uint8_t number);
-
-/// What a load finds of the machine's choice in the bytes of `lanes`, all of which have undefined
-/// ones: the lanes that hold nothing else undefined, and those that hold one address as it was.
-struct LoadedChoice {
-  LaneMask chosen = 0;
-  LaneMask whole_address = 0;
-  std::uint32_t origin = kNoPc;
-};
-LoadedChoice ChoiceLoaded(CoreWarp& warp, const Decoded& op, const LaneAccess& access,
-                          std::uint32_t offset, std::uint32_t bytes, LaneMask lanes);
-
-/// Reports that what `origin` gave reaches `bytes` of an output at `offset`, or decides whether they
-/// are written.
-void ReportChosenOutput(CoreWarp& warp, std::uint32_t pc, LaneMask lanes,
-                        const MemoryRegion& output, std::uint64_t offset, std::uint32_t bytes,
-                        std::uint32_t origin);
-
+/// Says what the machine chose at `pc`, for reports. Once said it stays, but that an instruction which
+/// has met a shared address is one of those.
+void NameChoice(CoreWarp& warp, std::uint32_t pc, MachineChoice choice);
 /// Reports that what `origin` gave decides something: `sink` says what ("the output y[3] depends").
 void ReportChoice(CoreWarp& warp, std::uint32_t pc, LaneMask lanes, const std::string& sink,
                   std::string what, std::uint32_t origin,

@@ -3,10 +3,8 @@
 // Addresses and some special registers are chosen by the machine (machine.h). Marking every such
 // register as undefined would send each address computation the slow way; so a static flow over the
 // registers of a function, which looks at no order, says instead which of them may hold an address:
-// what names a variable, what a pointer parameter or a load of a pointer gives, and what those
-// moves,
-// sums and selections give that keep an address an address. An instruction that uses such a
-// register
+// what names a variable, what a pointer parameter or a load of a pointer gives, and what those moves,
+// sums and selections give that keep an address an address. An instruction that uses such a register
 // in any other way, or reads a special register that the machine chooses, is a *boundary*: its
 // monitored handler is replaced by one that marks the chosen bits of its sources while it runs.
 // All other instructions are as they were, so that kernels without boundaries pay nothing.

@@ -1,7 +1,5 @@
-// What the machine chooses must not reach a result: for each source and each way, a kernel that
-// shows
-// it and one, nearly the same, that uses it for its purpose. Bodies compute %r1 for thread %r8,
-// with
+// What the machine chooses must not reach a result: for each source and each way, a kernel that shows
+// it and one, nearly the same, that uses it for its purpose. Bodies compute %r1 for thread %r8, with
 // the buffers' addresses in %rd1 (out), %rd2 (x, 64 words) and %rd3 (z, 64 words).
 #include "validator/emu/watch/machine.h"
 

@@ -379,8 +379,7 @@ class Propagation {
              (BitsOf(sources_[1], lane) != 0 ? std::uint64_t{0xffff} : 0);
     });
   }
-  /// Whether two values are equal: not, where bits differ that are no choice of the machine's.
-  /// (What
+  /// Whether two values are equal: not, where bits differ that are no choice of the machine's. (What
   /// is not initialised is a defect wherever it is compared.) An address is never null.
   void Decided() {
     LaneMask undefined = any_;

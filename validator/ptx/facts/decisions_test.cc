@@ -1,0 +1,139 @@
+// What a kernel decides by, as expressions of its parameters.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+
+#include "validator/ptx/facts/facts_of.h"
+
+namespace assay::facts {
+namespace {
+
+using testing::IsEmpty;
+
+std::vector<Node::Op> OpsOf(const Decision& decision) {
+  std::vector<Node::Op> ops;
+  for (const Node& node : decision.nodes) ops.push_back(node.op);
+  return ops;
+}
+
+TEST(DecisionsTest, AreComputedFromParameters) {
+  using enum Node::Op;
+  const Facts facts = Kernel(
+      "and.b32 %r2, %r1, 7;\nsetp.ne.s32 %p1, %r2, 5;\n@%p1 bra $L;\nadd.s32 %r3, %r1, 1;\n$L:");
+  // What is masked, then what it is compared with.
+  ASSERT_EQ(facts.decisions.size(), 2u);
+  EXPECT_EQ(facts.decisions[0].branch_line, 0u);
+  const Decision& compared = facts.decisions[1];
+  EXPECT_EQ(compared.entry, "k");
+  EXPECT_NE(compared.branch_line, 0u);
+  EXPECT_THAT(OpsOf(compared), testing::Contains(kParameter));
+  EXPECT_THAT(OpsOf(compared), testing::Contains(kAnd));
+  EXPECT_EQ(compared.nodes[compared.right].op, kConvert);
+}
+
+TEST(DecisionsTest, LoopsCountAndWaysAreChosen) {
+  using enum Node::Op;
+  const Facts counted = Kernel(
+      "mov.u32 %r2, 0;\n$L:\nadd.s32 %r2, %r2, 4096;\nsetp.lt.s32 %p1, %r2, %r1;\n@%p1 bra $L;");
+  ASSERT_EQ(counted.decisions.size(), 1u);
+  EXPECT_THAT(OpsOf(counted.decisions[0]), testing::Contains(kCounter));
+  const Facts chosen = Kernel(
+      "mov.u32 %r2, 3;\nsetp.lt.s32 %p1, %r1, 9;\n@%p1 bra $L;\nmov.u32 %r2, "
+      "%r1;\n$L:\nsetp.eq.s32 %p2, %r2, 77;");
+  ASSERT_EQ(chosen.decisions.size(), 2u);
+  EXPECT_THAT(OpsOf(chosen.decisions[1]), testing::Contains(kChoice));
+}
+
+TEST(DecisionsTest, WhatOneLoopCountsIsOfOneLoop) {
+  // The outer loop counts %r2 and %r3, the inner one %r4.
+  const Facts facts = Kernel(
+      "mov.u32 %r2, 0;\nmov.u32 %r3, 0;\n$O:\nmov.u32 %r4, 0;\n$I:\nadd.s32 %r4, %r4, "
+      "32;\nsetp.lt.s32 %p1, %r4, %r1;\n@%p1 bra $I;\ncvt.s64.s32 %d2, %r3;\nadd.s32 %r3, %r3, "
+      "%r1;\nadd.s32 %r2, %r2, 4;\nsetp.lt.s32 %p2, %r2, %r1;\n@%p2 bra $O;");
+  const auto loop_of = [](const Decision& decision) {
+    const auto counter = std::ranges::find(decision.nodes, Node::Op::kCounter, &Node::op);
+    return counter == decision.nodes.end() ? 0 : counter->value;
+  };
+  ASSERT_EQ(facts.decisions.size(), 3u);
+  const Decision& limit = facts.decisions[2];
+  ASSERT_TRUE(limit.limit);
+  EXPECT_NE(loop_of(limit), 0);
+  EXPECT_NE(loop_of(limit), loop_of(facts.decisions[0]));
+  EXPECT_EQ(loop_of(limit), loop_of(facts.decisions[1]));
+}
+
+TEST(DecisionsTest, ASelectionIsDecidedAsABranchIs) {
+  const Facts alone = Kernel("setp.lt.s32 %p1, %r1, 9;\nselp.b32 %r2, 1, 0, %p1;");
+  ASSERT_EQ(alone.decisions.size(), 1u);
+  EXPECT_NE(alone.decisions[0].branch_line, 0u);
+  const Facts together = Kernel(
+      "setp.lt.s32 %p1, %r1, 9;\nsetp.gt.s32 %p2, %r1, 3;\nand.pred %p3, %p1, %p2;\nselp.b32 "
+      "%r2, 1, 0, %p3;");
+  ASSERT_EQ(together.decisions.size(), 2u);
+  EXPECT_NE(together.decisions[0].branch_line, 0u);
+  EXPECT_EQ(together.decisions[0].branch_line, together.decisions[1].branch_line);
+  const Facts beside =
+      Kernel("setp.lt.s32 %p1, %r1, 9;\nsetp.gt.s32 %p2, %r1, 3;\nselp.b32 %r2, 1, 0, %p2;");
+  EXPECT_EQ(beside.decisions.at(0).branch_line, 0u);
+}
+
+TEST(DecisionsTest, ElementsAreNamedByTheirBuffer) {
+  using enum Node::Op;
+  const Facts facts = Kernel("ld.global.u32 %r2, [%d1];\nsetp.eq.s32 %p1, %r2, %r1;");
+  ASSERT_EQ(facts.decisions.size(), 1u);
+  const auto loaded = std::ranges::find(facts.decisions[0].nodes, kMemory, &Node::op);
+  ASSERT_NE(loaded, facts.decisions[0].nodes.end());
+  EXPECT_EQ(loaded->value, 0);
+}
+
+TEST(DecisionsTest, NumbersThatOutgrowTheirFormatsAreLimits) {
+  using enum Node::Op;
+  const auto limit_of = [](const Facts& facts) -> std::int64_t {
+    if (facts.decisions.size() != 1 || !facts.decisions[0].limit) return 0;
+    return facts.decisions[0].nodes[facts.decisions[0].right].value;
+  };
+  const Facts index = Kernel(
+      "mov.u32 %r2, %ctaid.x;\nmul.lo.s32 %r3, %r2, %r1;\nmul.wide.s32 %d2, %r3, 4;\nadd.s64 %d3, "
+      "%d1, %d2;\nst.global.u32 [%d3], %r2;");
+  EXPECT_EQ(limit_of(index), std::int64_t{1} << 31);
+  EXPECT_THAT(OpsOf(index.decisions.at(0)), testing::Contains(kMultiply));
+  EXPECT_EQ(limit_of(Kernel("shl.b32 %r3, %r1, 5;\ncvt.u64.u32 %d2, %r3;")), std::int64_t{1} << 32);
+  EXPECT_EQ(limit_of(Kernel("cvt.rn.f32.s32 %f1, %r1;")), 1 << 24);
+  EXPECT_EQ(limit_of(Kernel("mov.u32 %r2, %ctaid.x;\ncvt.rn.f32.s32 %f1, %r2;")), 1 << 24);
+  EXPECT_EQ(limit_of(Kernel("cvt.rn.f16.u32 %h1, %r1;")), 1 << 11);
+  // Wide enough from the start; floats; what stands in memory.
+  EXPECT_THAT(Kernel("mov.u32 %r2, %tid.x;\ncvt.s64.s32 %d2, %r2;").decisions, IsEmpty());
+  EXPECT_THAT(Kernel("cvt.u16.u32 %h1, %r1;").decisions, IsEmpty());
+  EXPECT_THAT(Kernel("ld.global.u32 %r2, [%d1];\ncvt.rn.f32.s32 %f1, %r2;").decisions, IsEmpty());
+}
+
+TEST(DecisionsTest, WhatIsNotKnownIsNoDecision) {
+  // Of other lanes, of shared memory, and of nothing that a case changes.
+  EXPECT_THAT(Kernel("shfl.sync.bfly.b32 %r2, %r1, 1, 31, -1;\nsetp.eq.s32 %p1, %r2, 5;").decisions,
+              IsEmpty());
+  EXPECT_THAT(
+      Kernel("ld.shared.u32 %r2, [s];\nsetp.eq.s32 %p1, %r2, 5;", ".shared .align 4 .b8 s[16];\n")
+          .decisions,
+      IsEmpty());
+  EXPECT_THAT(Kernel("mov.u32 %r2, %tid.x;\nsetp.eq.s32 %p1, %r2, 5;").decisions, IsEmpty());
+}
+
+TEST(DecisionsTest, AreReadStrictly) {
+  Facts facts;
+  Decision& decision = facts.decisions.emplace_back();
+  decision.nodes = {{Node::Op::kParameter, Node::Type::kS32, 1, {}},
+                    {Node::Op::kNot, Node::Type::kS32, 0, {0}}};
+  decision.left = 1;
+  EXPECT_TRUE(FactsFromJson(ToJson(facts), "facts"));
+  decision.nodes[1].of = {1};  // of itself
+  EXPECT_FALSE(FactsFromJson(ToJson(facts), "facts"));
+  decision.nodes[1].of = {0, 0};  // too many
+  EXPECT_FALSE(FactsFromJson(ToJson(facts), "facts"));
+  decision.nodes[1].of = {0};
+  decision.right = 2;  // not there
+  EXPECT_FALSE(FactsFromJson(ToJson(facts), "facts"));
+}
+
+}  // namespace
+}  // namespace assay::facts
