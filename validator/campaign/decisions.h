@@ -90,6 +90,7 @@ class Decisions {
     std::int64_t turn = 0;
     bool second_way = false;
     bool last_thread = false;
+    bool just_past = false;  ///< Of a limit: by no more than it takes.
     bool periodic = false;
     std::string input;
   };

@@ -49,7 +49,13 @@ void Decisions::AddLimits(const facts::Facts& program, const engine::CompiledKer
     for (view.kernel = 0; view.kernel < plan_.kernels.size(); ++view.kernel) {
       const auto lowered = compiled.lowered.find(plan_.kernels[view.kernel].entry);
       if (lowered == compiled.lowered.end() || lowered->second != limit.entry) continue;
-      if (added++ < kMostLimits) views_.push_back(view);
+      if (added++ >= kMostLimits) continue;
+      // First where numbers wrap to the front: inputs that are zero between their ends show nothing of
+      // what wraps to between them.
+      for (const bool just_past : {true, false}) {
+        view.just_past = just_past;
+        views_.push_back(view);
+      }
     }
   }
 }
