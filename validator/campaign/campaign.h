@@ -43,6 +43,7 @@ struct Harvest {
   std::size_t batches_since_hit = 0;
   std::uint64_t cases = 0;
   std::uint64_t steps = 0;
+  std::uint64_t part_steps = 0;  ///< Of parts of cases, among them.
   std::uint64_t orders = 0;  ///< Pairs of accesses that see who came first, over all plain runs,
   std::uint64_t orders_tried = 0;     ///< and those that were run the other way round.
   std::vector<Statistic> statistics;  ///< The worst of each name over all runs.
