@@ -1,5 +1,6 @@
 // Decisions: where numbers outgrow their formats, in the last turns of the loops that count them up.
 #include <algorithm>
+#include <bit>
 
 #include "validator/campaign/decisions.h"
 
@@ -90,6 +91,20 @@ std::vector<std::int64_t> Decisions::LastTurns(const View& view, const Point& po
     if (turns >= 1 && turns < 0x1p40) last[counter] = static_cast<std::int64_t>(turns);
   }
   return last;
+}
+
+std::optional<Decisions::Outgrown> Decisions::OutgrownAt(const ops::AxisValues& axes) const {
+  const std::optional<Point> point = At(axes);
+  if (!point) return std::nullopt;
+  for (const View& view : views_) {
+    if (!view.just_past) continue;
+    const auto outcome = Of(view, *point, 0);
+    if (!outcome || outcome->sign <= 0) continue;
+    const std::int64_t limit = view.decision->nodes[view.decision->right].value;
+    return Outgrown{.line = view.decision->own_line,
+                    .digits = std::countr_zero(static_cast<std::uint64_t>(limit))};
+  }
+  return std::nullopt;
 }
 
 }  // namespace assay::campaign
