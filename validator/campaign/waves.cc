@@ -1,6 +1,7 @@
 // The waves of a campaign: which cases each of them tries.
 #include <algorithm>
 #include <cmath>
+#include <iterator>
 #include <set>
 
 #include "base/rng.h"
@@ -122,6 +123,7 @@ std::vector<Task> Campaign::Aimed() {
                   trial_.effort.guided_cases, DeriveSeed(trial_.seed, "aimed"))) {
     planned.push_back(TaskFor(std::move(value), "aimed"));
   }
+  std::ranges::move(RippledRows(constants.integers), std::back_inserter(planned));
   return planned;
 }
 
