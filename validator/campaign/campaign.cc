@@ -144,6 +144,7 @@ void Campaign::Learn(const CaseRun& run) {
 void Campaign::Gather(const Task& task, const CaseRun& run, Harvest& harvest) {
   ++harvest.cases;
   harvest.steps += run.steps;
+  if (run.probe.ends_only) harvest.part_steps += run.steps;
   harvest.orders += run.orders;
   harvest.orders_tried += run.orders_tried;
   if (!run.probe.ends_only) {
@@ -348,25 +349,41 @@ void Campaign::Run() {
 }
 
 void Campaign::Trim(std::vector<Task>& planned, const Wave& wave) {
+  // Of what a wave plans for one purpose, that much runs whatever it costs: a purpose of which nothing
+  // ran would be passed by saying so.
+  constexpr std::ptrdiff_t kLeast = 2;
   const double hundredth = static_cast<double>(trial_.effort.campaign_steps) / 100;
-  double left = 100 * hundredth - static_cast<double>(harvest_.steps);
-  for (const Wave& other : kWaves) {
-    if (&other > &wave) left -= other.kept * hundredth;
-  }
-  const double allowed = std::clamp(left, 0.0, wave.share * hundredth);
   const auto cost = [&](const Task& p) {
     // Parts of a case have limits of their own, and take little of them.
-    if (p.probe.ends_only) return IsSlice(p.probe) ? kNominalSliceSteps : 0.0;
+    if (p.probe.ends_only) return kNominalSliceSteps;
     return StepsFor(p.probe.case_.axes) * static_cast<double>(1 + p.probe.prelude.size());
   };
-  double total = 0;
-  for (const Task& p : planned) total += cost(p);
-  while (total > allowed && planned.size() > 4) {
-    const auto costliest = std::ranges::max_element(planned, {}, cost);
-    total -= cost(*costliest);
-    harvest_.ledger.Planned(costliest->purpose);
-    LeaveOut(*costliest, "beyond the budget of emulated instructions", harvest_);
-    planned.erase(costliest);
+  // Parts of cases have a budget of their own: where blocks cannot be left out, one of them may take as
+  // much as everything else.
+  for (const bool parts : {false, true}) {
+    const auto counts = [&](const Task& p) { return p.probe.ends_only == parts; };
+    double left =
+        100 * hundredth -
+        static_cast<double>(parts ? harvest_.part_steps : harvest_.steps - harvest_.part_steps);
+    for (const Wave& other : kWaves) {
+      if (&other > &wave && !parts) left -= other.kept * hundredth;
+    }
+    const double allowed = std::clamp(left, 0.0, wave.share * hundredth);
+    double total = 0;
+    for (const Task& p : planned) total += counts(p) ? cost(p) : 0;
+    while (total > allowed) {
+      auto costliest = planned.end();
+      for (auto p = planned.begin(); p != planned.end(); ++p) {
+        const bool may_go =
+            counts(*p) && std::ranges::count(planned, p->purpose, &Task::purpose) > kLeast;
+        if (may_go && (costliest == planned.end() || cost(*p) > cost(*costliest))) costliest = p;
+      }
+      if (costliest == planned.end()) break;
+      total -= cost(*costliest);
+      harvest_.ledger.Planned(costliest->purpose);
+      LeaveOut(*costliest, "beyond the budget of emulated instructions", harvest_);
+      planned.erase(costliest);
+    }
   }
 }
 

@@ -13,6 +13,7 @@
 #include <cstdint>
 #include <map>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -43,6 +44,7 @@ struct Harvest {
   std::size_t batches_since_hit = 0;
   std::uint64_t cases = 0;
   std::uint64_t steps = 0;
+  std::uint64_t part_steps = 0;  ///< Of parts of cases, among them.
   std::uint64_t orders = 0;  ///< Pairs of accesses that see who came first, over all plain runs,
   std::uint64_t orders_tried = 0;     ///< and those that were run the other way round.
   std::vector<Statistic> statistics;  ///< The worst of each name over all runs.
@@ -110,6 +112,8 @@ class Campaign {
   std::vector<cases::Case> Pool() const;
   /// Slices past what caps a grid, and what could not be got past: in the ledger.
   std::vector<Task> PastGrids();
+  /// Cases of wave Aimed: rows just past constants, whose mean lies far above their spread, in 16 bits.
+  std::vector<Task> RippledRows(std::span<const std::int64_t> constants);
   /// A slice of an axis as long as the op allows, where what comes last outweighs all before it.
   std::optional<Task> LateSlice(const ops::Axis& axis, std::uint64_t seed) const;
   void AddRepeatedCalls(const std::vector<cases::Case>& pool, std::size_t count, Rng& rng,

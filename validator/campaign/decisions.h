@@ -75,6 +75,14 @@ class Decisions {
   /// elements of the input.
   std::optional<Outcome> Of(std::size_t number, const Point& point, double element = 0) const;
 
+  /// A number of the program of which less is kept, at a shape, than it has come to.
+  struct Outgrown {
+    std::uint32_t line = 0;  ///< In the author's file, or 0.
+    int digits = 0;          ///< It is kept whole below this power of two.
+  };
+  /// The first such number.
+  std::optional<Outgrown> OutgrownAt(const ops::AxisValues& axes) const;
+
  private:
   struct View {
     const ops::Expression* expression = nullptr;
@@ -90,6 +98,7 @@ class Decisions {
     std::int64_t turn = 0;
     bool second_way = false;
     bool last_thread = false;
+    bool just_past = false;  ///< Of a limit: by no more than it takes.
     bool periodic = false;
     std::string input;
   };

@@ -1,5 +1,6 @@
 // Decisions: where numbers outgrow their formats, in the last turns of the loops that count them up.
 #include <algorithm>
+#include <bit>
 
 #include "validator/campaign/decisions.h"
 
@@ -49,7 +50,13 @@ void Decisions::AddLimits(const facts::Facts& program, const engine::CompiledKer
     for (view.kernel = 0; view.kernel < plan_.kernels.size(); ++view.kernel) {
       const auto lowered = compiled.lowered.find(plan_.kernels[view.kernel].entry);
       if (lowered == compiled.lowered.end() || lowered->second != limit.entry) continue;
-      if (added++ < kMostLimits) views_.push_back(view);
+      if (added++ >= kMostLimits) continue;
+      // First where numbers wrap to the front: inputs that are zero between their ends show nothing of
+      // what wraps to between them.
+      for (const bool just_past : {true, false}) {
+        view.just_past = just_past;
+        views_.push_back(view);
+      }
     }
   }
 }
@@ -84,6 +91,20 @@ std::vector<std::int64_t> Decisions::LastTurns(const View& view, const Point& po
     if (turns >= 1 && turns < 0x1p40) last[counter] = static_cast<std::int64_t>(turns);
   }
   return last;
+}
+
+std::optional<Decisions::Outgrown> Decisions::OutgrownAt(const ops::AxisValues& axes) const {
+  const std::optional<Point> point = At(axes);
+  if (!point) return std::nullopt;
+  for (const View& view : views_) {
+    if (!view.just_past) continue;
+    const auto outcome = Of(view, *point, 0);
+    if (!outcome || outcome->sign <= 0) continue;
+    const std::int64_t limit = view.decision->nodes[view.decision->right].value;
+    return Outgrown{.line = view.decision->own_line,
+                    .digits = std::countr_zero(static_cast<std::uint64_t>(limit))};
+  }
+  return std::nullopt;
 }
 
 }  // namespace assay::campaign

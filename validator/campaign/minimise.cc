@@ -1,11 +1,14 @@
 #include "validator/campaign/minimise.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cmath>
 #include <optional>
 #include <utility>
 
 #include "ops/properties.h"
+#include "validator/campaign/decisions.h"
 #include "validator/campaign/origins.h"
 #include "validator/cases/shrink.h"
 #include "validator/findings/render.h"
@@ -78,6 +81,33 @@ std::vector<const Hit*> InOrder(const Trial& trial, std::span<const Hit> hits) {
   return first;
 }
 
+/// Blocks at both ends of something huge that meet at one place, and places that nobody comes to, have
+/// a cause that no order cures: a number that has come round.
+void BlameOutgrown(const Trial& trial, const CaseRun& run, std::vector<Finding>& findings) {
+  if (!run.probe.ends_only) return;
+  const auto concerned = [](const Finding& finding) {
+    return finding.cause.empty() &&
+           (FamilyOf(finding.kind) == "race" || finding.kind == FindingKind::kUnwrittenOutput ||
+            finding.kind == FindingKind::kOutOfBounds);
+  };
+  if (std::ranges::none_of(findings, concerned)) return;
+  const Decisions decisions(trial.instance, trial.plan, trial.compiled);
+  const auto outgrown = decisions.OutgrownAt(run.probe.case_.axes);
+  if (!outgrown) return;
+  const std::string number = outgrown->line == 0
+                                 ? std::string("a number of the kernel")
+                                 : fmt::format("the number at line {}", outgrown->line);
+  for (Finding& finding : findings) {
+    if (!concerned(finding)) continue;
+    finding.cause = fmt::format(
+        "{} comes to 2^{} and beyond at this shape, and its digits from there on are lost: the "
+        "index "
+        "wraps, and threads far apart meet at one place",
+        number, outgrown->digits);
+    finding.missing = fmt::format("room for {}: more than {} bits of it", number, outgrown->digits);
+  }
+}
+
 }  // namespace
 
 verdict::WorstSeen WorstOf(verdict::WorstSeen worst, const Finding& finding,
@@ -113,6 +143,7 @@ std::vector<Finding> FindingsOf(const Trial& trial, const CaseRun& run, const Fi
   if (guilty != nullptr) {
     std::ranges::stable_partition(all, [&](const Finding& f) { return SameDefect(f, *guilty); });
   }
+  BlameOutgrown(trial, run, all);
   SourceText source;
   source.Add("kernel.cu", trial.candidate.kernel);
   FillExcerpts(all, source);

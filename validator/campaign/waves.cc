@@ -1,6 +1,7 @@
 // The waves of a campaign: which cases each of them tries.
 #include <algorithm>
 #include <cmath>
+#include <iterator>
 #include <set>
 
 #include "base/rng.h"
@@ -122,6 +123,7 @@ std::vector<Task> Campaign::Aimed() {
                   trial_.effort.guided_cases, DeriveSeed(trial_.seed, "aimed"))) {
     planned.push_back(TaskFor(std::move(value), "aimed"));
   }
+  std::ranges::move(RippledRows(constants.integers), std::back_inserter(planned));
   return planned;
 }
 
@@ -205,13 +207,20 @@ std::vector<Task> Campaign::Surroundings() {
   const auto draw_large = [&]() -> const cases::Case& {
     return pool[pool.size() - 1 - rng.Below(1 + pool.size() / 8)];
   };
-  // What is added up lies along some axis: each in turn is the long one.
+  // What is added up lies along some axis: each in turn is the long one, as long as is affordable
+  // several times, so that parts of it are many.
   const auto draw_along = [&](std::size_t turn) -> const cases::Case& {
     const std::vector<ops::Axis>& axes = trial_.instance.op.axes;
     if (axes.empty()) return pool.back();
     const std::string& axis = axes[turn % axes.size()].name;
-    return *std::ranges::max_element(pool, {},
-                                     [&](const cases::Case& value) { return value.axes.at(axis); });
+    const cases::Case* longest = &pool.back();
+    for (const cases::Case& value : tried_) {
+      const bool affordable =
+          cases::TotalElements(trial_.instance, value.axes) <= trial_.effort.long_elements &&
+          StepsFor(value.axes) <= static_cast<double>(trial_.effort.campaign_steps) / 300;
+      if (affordable && value.axes.at(axis) > longest->axes.at(axis)) longest = &value;
+    }
+    return *longest;
   };
   const std::size_t rounds = trial_.effort.schedules;
   const bool orders_show = schedule_matters_ && ops::IsDeterministic(trial_.instance.op);
@@ -224,6 +233,11 @@ std::vector<Task> Campaign::Surroundings() {
       one = TaskFor(cases::MakeCase(trial_.instance, cases::OrderRecipe(),
                                     i % 8 == 2 ? one.probe.case_.axes : draw_along(i / 8).axes,
                                     rng.Next() % 1'000'000, "orders"),
+                    "schedules");
+    // And sums of ordinary values differ where parts of cancelling ones are exact.
+    if (orders_show && i % 8 == 4)
+      one = TaskFor(cases::MakeCase(trial_.instance, *cases::FindRecipe("plain"),
+                                    draw_along(1 + i / 8).axes, rng.Next() % 1'000'000, "orders"),
                     "schedules");
     one.probe.schedule = {.policy = kPolicies[i % 3], .seed = rng.Next() % 1'000'000};
     planned.push_back(std::move(one));
@@ -242,7 +256,8 @@ std::vector<Task> Campaign::Surroundings() {
     for (std::size_t i = 0; i < turns; ++i) {
       for (const auto& [recipe, shape] : {std::pair(cases::FindRecipe("plain"), &draw_large()),
                                           std::pair(&cases::OrderRecipe(), &draw_large()),
-                                          std::pair(&cases::OrderRecipe(), &draw_along(i))}) {
+                                          std::pair(&cases::OrderRecipe(), &draw_along(i)),
+                                          std::pair(cases::FindRecipe("plain"), &draw_along(i))}) {
         Task one = TaskFor(cases::MakeCase(trial_.instance, *recipe, shape->axes,
                                            rng.Next() % 1'000'000, "random"),
                            "orders");

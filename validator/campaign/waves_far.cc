@@ -71,9 +71,10 @@ Task Campaign::SliceOf(ops::AxisValues axes, std::string purpose, std::uint64_t 
 }
 
 Task Campaign::PartOf(ops::AxisValues axes, std::string purpose, std::uint64_t seed) const {
-  // Beyond, blocks that loop over everything are too many for a slice.
+  // Beyond, blocks that loop over everything are too many for a slice; and there is too much to copy.
   constexpr std::int64_t kMostSliced = std::int64_t{1} << 31;
-  return cases::TotalElements(trial_.instance, axes) < kMostSliced
+  const bool zeros_between = NeedsZerosBetween(trial_.instance.op);
+  return cases::TotalElements(trial_.instance, axes) < (zeros_between ? kMostMade : kMostSliced)
              ? SliceOf(std::move(axes), std::move(purpose), seed)
              : EndsOf(std::move(axes), std::move(purpose), seed);
 }

@@ -1,7 +1,10 @@
 // Waves that stretch one axis: long sums, many blocks, hot rows, counters that wrap.
 #include <algorithm>
 #include <optional>
+#include <set>
+#include <span>
 #include <utility>
+#include <vector>
 
 #include "base/rng.h"
 #include "validator/campaign/campaign.h"
@@ -18,25 +21,36 @@ bool IsOf(cases::InputClass input_class, const ops::Instance& instance,
          cases::ClassOf(spec, instance.TypeOf(spec)) == input_class;
 }
 
-// The largest of the inputs far above their spread, the others plain: weights that are as large would
-// hide how far a deviation from the mean is off. What is lost between E[x^2] and the mean's square grows
-// by the square of that distance, what any sum may lose by itself. In 16 bits this leaves so few values
-// that their roundings do not count as independent, and hides it.
-cases::Case HighWhereLarge(const ops::Instance& instance, const ops::AxisValues& axes,
-                           std::uint64_t seed) {
-  cases::Case value = cases::MakeCase(instance, *cases::FindRecipe("plain"), axes, seed, "long");
+/// The float inputs that are as large as the largest one.
+std::vector<const ops::TensorSpec*> LargestOf(const ops::Instance& instance,
+                                              const ops::AxisValues& axes) {
+  const auto complete = ops::ResolveAxes(instance.op, axes);
   const auto size = [&](const ops::TensorSpec& spec) -> std::int64_t {
-    if (!IsOf(cases::InputClass::kFloat, instance, spec)) return 0;
-    const auto complete = ops::ResolveAxes(instance.op, axes);
-    const auto shape = complete ? ops::ResolveShape(spec, *complete) : Result<Shape>(Shape{0});
+    if (!complete || !IsOf(cases::InputClass::kFloat, instance, spec)) return 0;
+    const auto shape = ops::ResolveShape(spec, *complete);
     return shape ? ElementCount(*shape).value_or(0) : 0;
   };
   std::int64_t most = 1;
   for (const ops::TensorSpec& spec : instance.op.inputs) most = std::max(most, size(spec));
+  std::vector<const ops::TensorSpec*> largest;
   for (const ops::TensorSpec& spec : instance.op.inputs) {
-    if (size(spec) != most) continue;
-    const double offset = std::min(4096.0, 0.35 / UnitRoundoff(instance.TypeOf(spec)));
-    value.profiles[spec.name] = {.kind = "high", .parameters = {{"offset", offset}}, .literal = {}};
+    if (size(spec) == most) largest.push_back(&spec);
+  }
+  return largest;
+}
+
+// The largest of the inputs far above their spread, the others plain: weights that are as large would
+// hide how far a deviation from the mean is off. What is lost between E[x^2] and the mean's square grows
+// by the square of that distance, what any sum may lose by itself. In 16 bits this leaves so few values
+// that their roundings do not count as independent, and hides it: there, rows just past a constant are
+// rippled instead (RippledRows).
+cases::Case HighWhereLarge(const ops::Instance& instance, const ops::AxisValues& axes,
+                           std::uint64_t seed) {
+  cases::Case value = cases::MakeCase(instance, *cases::FindRecipe("plain"), axes, seed, "long");
+  for (const ops::TensorSpec* const spec : LargestOf(instance, axes)) {
+    const double offset = std::min(4096.0, 0.35 / UnitRoundoff(instance.TypeOf(*spec)));
+    value.profiles[spec->name] = {
+        .kind = "high", .parameters = {{"offset", offset}}, .literal = {}};
   }
   return value;
 }
@@ -95,6 +109,44 @@ std::vector<Task> Campaign::Long() {
     planned.push_back(TaskFor(HighWhereLarge(trial_.instance, shapes[i], own), "long"));
     if (auto one_by_one = OneIndexAfterTheOther(trial_.instance, shapes[i], own))
       planned.push_back(TaskFor(*std::move(one_by_one), "long"));
+  }
+  return planned;
+}
+
+// Rows just past a constant of the program, one value each and a few just above it. What honest sums of so
+// few values may lose grows by their number, what one pass over them loses hardly does: so not
+// where rows are as long as can be, but where a kernel may begin to go another way.
+std::vector<Task> Campaign::RippledRows(std::span<const std::int64_t> constants) {
+  constexpr std::int64_t kShortest = 256, kLongest = 1 << 13, kRows = 24, kPast = 8;
+  constexpr std::size_t kMost = 4;
+  std::vector<Task> planned;
+  const ops::OpSpec& op = trial_.instance.op;
+  std::set<std::int64_t> lengths;
+  for (const std::int64_t constant : constants) {
+    if (constant >= kShortest && constant <= kLongest)
+      lengths.insert(constant / kPast * kPast + kPast);
+  }
+  ops::AxisValues few;
+  for (const ops::Axis& axis : op.axes) few[axis.name] = kRows;
+  const auto complete = cases::SolveAxes(op, {}, few);
+  if (!complete) return planned;
+  const auto largest = LargestOf(trial_.instance, *complete);
+  if (largest.empty() || SizeOf(trial_.instance.TypeOf(*largest.front())) != 2) return planned;
+  const ops::Axis* const along = op.FindAxis(largest.front()->shape.back().text());
+  if (along == nullptr || along->kind != ops::Axis::Kind::kVariable) return planned;
+  // The longest first: most kernels hold short rows in registers.
+  for (auto length = lengths.rbegin(); length != lengths.rend() && planned.size() < kMost;
+       ++length) {
+    const auto axes = cases::SolveNear(op, along->name, *length, few);
+    if (!axes || cases::TotalElements(trial_.instance, *axes) > trial_.effort.long_elements ||
+        StepsFor(*axes) > static_cast<double>(trial_.effort.campaign_steps) / 160)
+      continue;
+    cases::Case value =
+        cases::MakeCase(trial_.instance, *cases::FindRecipe("plain"), *axes,
+                        DeriveSeed(trial_.seed, "rippled") + planned.size(), "aimed");
+    for (const ops::TensorSpec* const spec : LargestOf(trial_.instance, *axes))
+      value.profiles[spec->name] = {.kind = "rippled", .parameters = {}, .literal = {}};
+    planned.push_back(TaskFor(std::move(value), "aimed"));
   }
   return planned;
 }

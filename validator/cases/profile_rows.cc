@@ -227,6 +227,15 @@ double ConstantRows(const FillContext& context, std::int64_t index) {
   return Scaled(context, 0.1 * (step - 11.5));
 }
 
+// One value a row, near the top of its binade, and here and there one that is a 256th of it higher: a
+// mean as far above the spread as bfloat16 can tell, so that what one pass over it loses shows before
+// the roundings of long sums do.
+double Rippled(const FillContext& context, std::int64_t index) {
+  const std::uint64_t row = Hash(context, index / context.row) % 32;
+  const bool high = At(context, index).Unit() < context.parameter[0];
+  return Scaled(context, (255.0 - static_cast<double>(row) + (high ? 1.0 : 0.0)) / 8.0);
+}
+
 // The maximum, 4, stands in each row two or three times, in different warps and once at the end.
 double Ties(const FillContext& context, std::int64_t index) {
   const std::int64_t row = index / context.row;
@@ -505,6 +514,14 @@ constexpr std::array kRows = {
                "small integers and whole warps of zeros"},
     ProfileRow{
         "constant_rows", kFloat, 7, false, false, {kNone, kNone}, ConstantRows, "one value a row"},
+    ProfileRow{"rippled",
+               kFloat,
+               9,
+               false,
+               false,
+               {{{"share", 1.0 / 96}, kNone}},
+               Rippled,
+               "one value a row, and a few just above it"},
     ProfileRow{"ties",
                kFloat,
                9,

@@ -1,8 +1,11 @@
 // Facts::decisions: what a program compares, and where its numbers outgrow their formats, as computed
 // from parameters, special registers and loaded elements (slice.h).
 #include <algorithm>
+#include <bit>
+#include <optional>
 #include <set>
 #include <tuple>
+#include <vector>
 
 #include "validator/ptx/facts/slice.h"
 #include "validator/ptx/isa.h"
@@ -104,39 +107,105 @@ class DecisionWalk {
     facts_.decisions.push_back(std::move(decision));
   }
 
-  /// Numbers that instruction `at` takes for whole, though their format may have been too narrow.
-  void Limits(std::uint32_t f, const BackwardFlow& flow, std::uint32_t at) {
-    const Instruction& in = module_.functions[f].body[at];
-    const bool wide =
-        (in.opcode == Opcode::kMul || in.opcode == Opcode::kMad) && in.Has(ptx::Mod::kWide);
-    if (!wide && in.opcode != Opcode::kCvt) return;
-    const std::optional<Type> from = NodeTypeOf(in.type(wide ? 0 : 1));
-    if (!from) return;
-    const bool narrow = *from == Type::kS32 || *from == Type::kU32;
-    std::int64_t limit = std::int64_t{1} << (*from == Type::kU32 ? 32 : 31);
-    if (wide && !narrow) return;
-    if (!wide) {
-      const int digits = DigitsOf(in.type(0));
-      const bool whole = *from == Type::kS64 || *from == Type::kU64 || narrow;
-      const bool widens = narrow && ptx::IsInteger(in.type(0)) && ptx::BitsOf(in.type(0)) == 64;
-      if (!whole || (digits == 0 && !widens)) return;
-      if (digits != 0) limit = std::int64_t{1} << digits;
+  /// A number of which an instruction keeps too little once it has reached `limit`.
+  struct Room {
+    const Operand* number;
+    Type type;
+    std::uint32_t at;  ///< Where it is read.
+    std::int64_t limit;
+  };
+
+  /// Numbers that instruction `at` takes for whole, though their format may have been too narrow; and
+  /// numbers of which it cuts off the upper digits, as 24-bit products do with both of their factors.
+  /// Fewer digits than those of an index are cut off on purpose.
+  std::vector<Room> RoomsOf(const ptx::Function& function, const BackwardFlow& flow,
+                            std::uint32_t at) {
+    constexpr int kIndexDigits = 16;
+    const Instruction& in = function.body[at];
+    std::vector<Room> rooms;
+    const auto add = [&](std::size_t operand, Type type, int digits) {
+      if (digits >= kIndexDigits && digits < 62 && operand < in.operands.size())
+        rooms.push_back({&in.operands[operand], type, at, std::int64_t{1} << digits});
+    };
+    const auto number_at = [&](std::size_t operand) {
+      return operand < in.operands.size() && in.operands[operand].kind == Operand::Kind::kImmediate
+                 ? std::optional(in.operands[operand].bits)
+                 : std::nullopt;
+    };
+    const std::optional<Type> type = NodeTypeOf(in.type(0));
+    const int bits = ptx::BitsOf(in.type(0));
+    const int sign = type == Type::kS32 || type == Type::kS64 ? 1 : 0;
+    switch (in.opcode) {
+      case Opcode::kMul24:
+      case Opcode::kMad24:
+        for (const std::size_t factor : {1, 2}) add(factor, type.value_or(Type::kU32), 24 - sign);
+        break;
+      case Opcode::kAnd: {
+        const auto mask = number_at(2);
+        if (!mask || !type || *type == Type::kBool) break;
+        const std::uint64_t ones = bits < 64 ? *mask & ((std::uint64_t{1} << bits) - 1) : *mask;
+        const bool together = ones != 0 && (ones & (ones + (ones & (~ones + 1)))) == 0;
+        const int digits = static_cast<int>(std::bit_width(ones));
+        if (together && digits < bits) add(1, *type, digits);
+        break;
+      }
+      case Opcode::kBfe: {
+        const auto first = number_at(2), count = number_at(3);
+        if (first && count && type && *first + *count < static_cast<unsigned>(bits))
+          add(1, *type, static_cast<int>(*first + *count) - sign);
+        break;
+      }
+      case Opcode::kShr: {
+        // Up and down again.
+        if (!number_at(2) || !type || in.operands[1].kind != Operand::Kind::kRegister) break;
+        const auto up = flow.Reaching(in.operands[1].reg, at, work_);
+        if (up.size() != 1 || function.body[up[0]].opcode != Opcode::kShl) break;
+        const Instruction& shl = function.body[up[0]];
+        if (shl.operands[2].kind != Operand::Kind::kImmediate || shl.operands[2].bits >= 64u) break;
+        const int digits = bits - static_cast<int>(shl.operands[2].bits) - sign;
+        if (digits >= kIndexDigits && digits < bits - sign)
+          rooms.push_back({&shl.operands[1], *type, up[0], std::int64_t{1} << digits});
+        break;
+      }
+      case Opcode::kMul:
+      case Opcode::kMad:
+        if (!in.Has(ptx::Mod::kWide) || bits != 32) break;
+        for (const std::size_t factor : {1, 2}) add(factor, *type, 32 - sign);
+        break;
+      case Opcode::kCvt: {
+        const std::optional<Type> from = NodeTypeOf(in.type(1));
+        const bool narrow = from == Type::kS32 || from == Type::kU32;
+        if (!narrow && from != Type::kS64 && from != Type::kU64) break;
+        if (const int digits = DigitsOf(in.type(0)); digits != 0) {
+          rooms.push_back({&in.operands[1], *from, at, std::int64_t{1} << digits});
+        } else if (narrow && ptx::IsInteger(in.type(0)) && bits == 64) {
+          add(1, *from, from == Type::kS32 ? 31 : 32);
+        }
+        break;
+      }
+      default:
+        break;
     }
-    for (std::size_t operand = 1; operand < (wide ? 3u : 2u); ++operand) {
+    return rooms;
+  }
+
+  void Limits(std::uint32_t f, const BackwardFlow& flow, std::uint32_t at) {
+    const ptx::Function& function = module_.functions[f];
+    for (const Room& room : RoomsOf(function, flow, at)) {
       if (limits_ >= kMostLimits) return;
-      if (in.operands[operand].kind != Operand::Kind::kRegister) continue;
+      if (room.number->kind != Operand::Kind::kRegister) continue;
       Slice slice(module_, f, flow, origins_, work_);
-      const auto left = slice.Of(in.operands[operand], *from, at);
-      const auto right = slice.Constant(limit, Type::kS64);
+      const auto left = slice.Of(*room.number, room.type, room.at);
+      const auto right = slice.Constant(room.limit, Type::kS64);
       if (!left || !right) continue;
       Decision decision;
-      decision.entry = module_.functions[f].name;
+      decision.entry = function.name;
       decision.limit = true;
       slice.Finish(*left, *right, decision);
       const bool of_elements = std::ranges::any_of(
           decision.nodes, [](const Node& node) { return node.op == Op::kMemory; });
       if (of_elements || !Grows(decision) || !IsSound(decision)) continue;
-      decision.own_line = sites_.OwnLine(in);
+      decision.own_line = sites_.OwnLine(function.body[at]);
       if (!IsNew(decision)) continue;
       ++limits_;
       facts_.decisions.push_back(std::move(decision));

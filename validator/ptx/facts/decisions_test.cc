@@ -102,6 +102,22 @@ TEST(DecisionsTest, NumbersThatOutgrowTheirFormatsAreLimits) {
   EXPECT_EQ(limit_of(Kernel("cvt.rn.f32.s32 %f1, %r1;")), 1 << 24);
   EXPECT_EQ(limit_of(Kernel("mov.u32 %r2, %ctaid.x;\ncvt.rn.f32.s32 %f1, %r2;")), 1 << 24);
   EXPECT_EQ(limit_of(Kernel("cvt.rn.f16.u32 %h1, %r1;")), 1 << 11);
+  // Upper digits that are cut off, whichever way.
+  const auto cut_at = [](const Facts& facts) -> std::int64_t {
+    const auto limit = std::ranges::find(facts.decisions, true, &Decision::limit);
+    return limit == facts.decisions.end() ? 0 : limit->nodes[limit->right].value;
+  };
+  EXPECT_EQ(cut_at(Kernel("mul24.lo.u32 %r2, %r1, 4;")), 1 << 24);
+  EXPECT_EQ(cut_at(Kernel("mad24.lo.s32 %r2, 4, %r1, 4;")), 1 << 23);
+  EXPECT_EQ(cut_at(Kernel("and.b32 %r2, %r1, 16777215;")), 1 << 24);
+  EXPECT_EQ(cut_at(Kernel("shl.b32 %r2, %r1, 2;\nand.b32 %r3, %r2, 67108860;")), 1 << 26);
+  EXPECT_EQ(cut_at(Kernel("shl.b32 %r2, %r1, 8;\nshr.s32 %r3, %r2, 8;")), 1 << 23);
+  EXPECT_EQ(cut_at(Kernel("bfe.u32 %r2, %r1, 0, 24;")), 1 << 24);
+  EXPECT_EQ(cut_at(Kernel("and.b32 %r2, %r1, 63;")), 0);
+  EXPECT_EQ(cut_at(Kernel("and.b32 %r2, %r1, -4;")), 0);
+  EXPECT_EQ(cut_at(Kernel("and.b32 %r2, %r1, 65537;")), 0);
+  EXPECT_EQ(cut_at(Kernel("mov.u32 %r2, %tid.x;\nmul24.lo.u32 %r3, %r2, 4;")), 0);
+  EXPECT_EQ(cut_at(Kernel("shr.s32 %r3, %r1, 8;")), 0);
   // Wide enough from the start; floats; what stands in memory.
   EXPECT_THAT(Kernel("mov.u32 %r2, %tid.x;\ncvt.s64.s32 %d2, %r2;").decisions, IsEmpty());
   EXPECT_THAT(Kernel("cvt.u16.u32 %h1, %r1;").decisions, IsEmpty());
