@@ -52,7 +52,10 @@ LaneMask CellRules::Evidence(std::size_t i, const Actor& actor) const {
   const Record& written = table_.record(items_[i].record);
   if (!Observable(items_[i])) return 0;
   LaneMask ordered = 0;
-  for (std::size_t z = i + 1; z < items_.size() && items_[z].value == items_[i].value; ++z) {
+  std::size_t end = i + 1;
+  while (end < items_.size() && items_[end].value == items_[i].value) ++end;
+  // From the newest on: mostly it is the last observer that the actor comes after.
+  for (std::size_t z = end; --z > i && ordered != actor.lanes;) {
     const Record& observer = table_.record(items_[z].record);
     if (!observer.traits.reads()) continue;
     // An observer that raced with what it saw shows nothing.
@@ -252,9 +255,12 @@ void CellRules::InsertWrite(const Actor& actor) {
 void CellRules::KeepEvidence(const Actor& actor) {
   for (std::size_t i = 0; i < items_.size(); ++i) {
     if (dropped_[i] || !Observable(items_[i])) continue;
+    std::optional<bool> ordered;  // Asked where there is a witness.
     for (std::size_t z = i + 1; z < items_.size() && items_[z].value == items_[i].value; ++z) {
-      if (dropped_[z] && TraitsOf(items_[z]).reads() && !Ordered(items_[i], actor))
-        dropped_[z] = false;
+      if (!dropped_[z] || !TraitsOf(items_[z]).reads()) continue;
+      if (!ordered) ordered = Ordered(items_[i], actor);
+      if (*ordered) break;
+      dropped_[z] = false;
     }
   }
 }
