@@ -25,21 +25,14 @@ using verdict::Counterexample;
 using verdict::GateResult;
 using verdict::GateStatus;
 
-class OriginsTest : public testing::Test {
+class OriginsTest : public gates::RealBenchTest<> {
  protected:
-  static void SetUpTestSuite() { bench_ = gates::RealBench::Make().release(); }
-  static void TearDownTestSuite() {
-    delete bench_;
-    bench_ = nullptr;
-  }
-  void SetUp() override { ASSERT_EQ(bench_->fault, ""); }
-
   static ops::Instance InstanceOf(const std::string& op, const std::string& dtype) {
     return ops::MakeInstance(bench_->library.Find(op).value(), {{"T", dtype}}, "sm_90").value();
   }
   static Candidate Variant(const std::string& op, const std::string& variant) {
-    const Path folder = Path(ASSAY_SOURCE_DIR) / "corpus/precision" / op / "dishonest" / variant;
-    return {ReadFile(folder / "kernel.cu").value(), ReadFile(folder / "launch.json").value()};
+    return gates::CandidateIn(Path(ASSAY_SOURCE_DIR) / "corpus/precision" / op / "dishonest" /
+                              variant);
   }
 
   /// The counterexample that a campaign would hand out for this case, or nothing when it passes.
@@ -78,10 +71,7 @@ class OriginsTest : public testing::Test {
     }
     return nullptr;
   }
-
-  static gates::RealBench* bench_;
 };
-gates::RealBench* OriginsTest::bench_ = nullptr;
 
 std::string Block(const std::string& reply, const std::string& language) {
   const std::string fence = "```" + language + "\n";

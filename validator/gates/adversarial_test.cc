@@ -7,9 +7,6 @@
 // names them.
 #include <gtest/gtest.h>
 
-#include <algorithm>
-#include <filesystem>
-
 #include "base/file.h"
 #include "base/json.h"
 #include "validator/gates/gatekeeper.h"
@@ -21,57 +18,26 @@ namespace {
 
 Path Root() { return Path(ASSAY_SOURCE_DIR) / "corpus" / "adversarial"; }
 
-std::vector<std::string> Names() {
-  std::vector<std::string> names;
-  for (const auto& entry : std::filesystem::recursive_directory_iterator(Root())) {
-    if (entry.path().filename() == "expect.json")
-      names.push_back(std::filesystem::relative(entry.path().parent_path(), Root()).string());
-  }
-  std::ranges::sort(names);
-  return names;
-}
-
-class AdversarialTest : public testing::TestWithParam<std::string> {
- protected:
-  static void SetUpTestSuite() { bench_ = RealBench::Make().release(); }
-  static void TearDownTestSuite() {
-    delete bench_;
-    bench_ = nullptr;
-  }
-  void SetUp() override { ASSERT_EQ(bench_->fault, ""); }
-  static RealBench* bench_;
-};
-RealBench* AdversarialTest::bench_ = nullptr;
+class AdversarialTest : public RealBenchTest<testing::TestWithParam<std::string>> {};
 
 TEST_P(AdversarialTest, ComesOutAsExpected) {
   const Path folder = Root() / GetParam();
   const auto json = ReadJsonFile((folder / "expect.json").string());
   ASSERT_TRUE(json) << ToString(json.error());
-  std::map<std::string, std::string> dtypes;
-  for (const auto& [variable, dtype] : json->at("dtypes").items())
-    dtypes[variable] = dtype.get<std::string>();
-  const ops::Instance instance =
-      ops::MakeInstance(bench_->library.Find(json->at("op").get<std::string>()).value(), dtypes,
-                        "sm_90")
-          .value();
+  const ops::Instance instance = InstanceOf(*json);
   Options options;
   options.seed = 1;
   options.holdout_seed = [] { return 20'261'122; };
   Gatekeeper gatekeeper(bench_->tools(), options);
-  const Judgement judgement = gatekeeper.Judge(
-      instance, {ReadFile(folder / "kernel.cu").value(), ReadFile(folder / "launch.json").value()});
+  const Judgement judgement = gatekeeper.Judge(instance, CandidateIn(folder));
   EXPECT_EQ(std::string(Name(judgement.verdict.outcome)), json->at("expect").get<std::string>())
       << json->at("what").get<std::string>() << '\n'
       << RenderVerdict(judgement.verdict);
   EXPECT_TRUE(judgement.verdict.outcome != verdict::Outcome::kAccepted || judgement.vetted);
 }
 
-std::string TestName(const testing::TestParamInfo<std::string>& info) {
-  std::string name = info.param;
-  std::ranges::replace(name, '/', '_');
-  return name;
-}
-INSTANTIATE_TEST_SUITE_P(Corpus, AdversarialTest, testing::ValuesIn(Names()), TestName);
+INSTANTIATE_TEST_SUITE_P(Corpus, AdversarialTest, testing::ValuesIn(FoldersBelow(Root())),
+                         NameOfFolder);
 
 }  // namespace
 }  // namespace assay::gates

@@ -58,8 +58,7 @@ std::vector<Member> Members() {
                        .what = "",
                        .op = json.at("op"),
                        .dtypes = json.at("dtypes"),
-                       .candidate = {ReadFile(folder / "kernel.cu").value(),
-                                     ReadFile(folder / "launch.json").value()}};
+                       .candidate = CandidateIn(folder)};
     members.push_back(right);
     for (const Json& wrong : json.at("wrong")) {
       if (wrong.contains("open")) continue;
@@ -75,17 +74,7 @@ std::vector<Member> Members() {
   return members;
 }
 
-class FamiliesTest : public testing::TestWithParam<Member> {
- protected:
-  static void SetUpTestSuite() { bench_ = RealBench::Make().release(); }
-  static void TearDownTestSuite() {
-    delete bench_;
-    bench_ = nullptr;
-  }
-  void SetUp() override { ASSERT_EQ(bench_->fault, ""); }
-  static RealBench* bench_;
-};
-RealBench* FamiliesTest::bench_ = nullptr;
+class FamiliesTest : public RealBenchTest<testing::TestWithParam<Member>> {};
 
 TEST_P(FamiliesTest, IsJudgedRightly) {
   const Member& member = GetParam();

@@ -17,7 +17,6 @@
 namespace assay::gates {
 namespace {
 
-using verdict::Candidate;
 using verdict::Counterexample;
 using verdict::Outcome;
 struct Expectation {
@@ -45,29 +44,17 @@ Result<Expectation> ReadExpectation(const Path& path) {
   return expectation;
 }
 
-class HostileTest : public testing::TestWithParam<std::string> {
+class HostileTest : public RealBenchTest<testing::TestWithParam<std::string>> {
  protected:
-  static void SetUpTestSuite() { bench_ = RealBench::Make().release(); }
-  static void TearDownTestSuite() {
-    delete bench_;
-    bench_ = nullptr;
-  }
-  void SetUp() override { ASSERT_EQ(bench_->fault, ""); }
-
   static Judgement Judge(const ops::Instance& instance, const Path& folder,
                          std::uint64_t seed = 0) {
-    Candidate candidate{ReadFile(folder / "kernel.cu").value(),
-                        ReadFile(folder / "launch.json").value()};
     Options options;
     options.seed = seed;
     options.holdout_seed = [seed] { return 20'260'101 + seed; };
     Gatekeeper gatekeeper(bench_->tools(), options);
-    return gatekeeper.Judge(instance, candidate);
+    return gatekeeper.Judge(instance, CandidateIn(folder));
   }
-
-  static RealBench* bench_;
 };
-RealBench* HostileTest::bench_ = nullptr;
 
 TEST_P(HostileTest, IsRefutedWithASmallCounterexample) {
   const Path folder = Path(ASSAY_SOURCE_DIR) / "corpus" / "hostile" / GetParam();
@@ -100,14 +87,7 @@ TEST_P(HostileTest, IsRefutedWithASmallCounterexample) {
 }
 
 std::vector<std::string> Folders(const char* corpus) {
-  std::vector<std::string> names;
-  for (const auto& entry :
-       std::filesystem::directory_iterator(Path(ASSAY_SOURCE_DIR) / "corpus" / corpus)) {
-    if (std::filesystem::exists(entry.path() / "expect.json"))
-      names.push_back(entry.path().filename());
-  }
-  std::ranges::sort(names);
-  return names;
+  return FoldersBelow(Path(ASSAY_SOURCE_DIR) / "corpus" / corpus);
 }
 
 INSTANTIATE_TEST_SUITE_P(Corpus, HostileTest, testing::ValuesIn(Folders("hostile")),

@@ -23,21 +23,7 @@ namespace {
 using verdict::Candidate;
 using verdict::Outcome;
 
-Candidate CandidateIn(const Path& folder) {
-  return {ReadFile(folder / "kernel.cu").value(), ReadFile(folder / "launch.json").value()};
-}
-
-class SlicesTest : public testing::Test {
- protected:
-  static void SetUpTestSuite() { bench_ = RealBench::Make().release(); }
-  static void TearDownTestSuite() {
-    delete bench_;
-    bench_ = nullptr;
-  }
-  void SetUp() override { ASSERT_EQ(bench_->fault, ""); }
-  static RealBench* bench_;
-};
-RealBench* SlicesTest::bench_ = nullptr;
+class SlicesTest : public RealBenchTest<> {};
 
 // Runs `count` random cases of a candidate both ways, and hands both runs to `check`, with the inputs.
 template <class Check>

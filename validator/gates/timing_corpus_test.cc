@@ -4,7 +4,6 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
-#include <filesystem>
 
 #include "base/file.h"
 #include "base/json.h"
@@ -19,41 +18,26 @@ Path Root() { return Path(ASSAY_SOURCE_DIR) / "corpus" / "timing"; }
 
 std::vector<std::string> Names() {
   std::vector<std::string> names;
-  for (const auto& entry : std::filesystem::directory_iterator(Root())) {
-    const auto about = ReadJsonFile((entry.path() / "expect.json").string());
-    if (about && about->value("gate", "") != "speed") names.push_back(entry.path().filename());
+  for (const std::string& name : FoldersBelow(Root())) {
+    const auto about = ReadJsonFile((Root() / name / "expect.json").string());
+    if (about && about->value("gate", "") != "speed") names.push_back(name);
   }
-  std::ranges::sort(names);
   return names;
 }
 
-class TimingCorpusTest : public testing::TestWithParam<std::string> {
- protected:
-  static void SetUpTestSuite() { bench_ = RealBench::Make().release(); }
-  static void TearDownTestSuite() {
-    delete bench_;
-    bench_ = nullptr;
-  }
-  void SetUp() override { ASSERT_EQ(bench_->fault, ""); }
-  static RealBench* bench_;
-};
-RealBench* TimingCorpusTest::bench_ = nullptr;
+class TimingCorpusTest : public RealBenchTest<testing::TestWithParam<std::string>> {};
 
 TEST_P(TimingCorpusTest, FallsAtTheGateThatIsNamed) {
   const Path folder = Root() / GetParam();
   const auto about = ReadJsonFile((folder / "expect.json").string());
   ASSERT_TRUE(about) << ToString(about.error());
-  const ops::Instance instance =
-      ops::MakeInstance(bench_->library.Find(about->at("op").get<std::string>()).value(),
-                        {{"T", about->at("dtypes").at("T").get<std::string>()}}, "sm_90")
-          .value();
+  const ops::Instance instance = InstanceOf(*about);
   Options options;
   options.effort = campaign::Effort::kQuick;
   options.seed = 1;
   options.holdout_seed = [] { return 20'261'122; };
   Gatekeeper gatekeeper(bench_->tools(), options);
-  const Judgement judgement = gatekeeper.Judge(
-      instance, {ReadFile(folder / "kernel.cu").value(), ReadFile(folder / "launch.json").value()});
+  const Judgement judgement = gatekeeper.Judge(instance, CandidateIn(folder));
   EXPECT_EQ(std::string(Name(judgement.verdict.outcome)), about->at("expect").get<std::string>())
       << RenderVerdict(judgement.verdict);
   if (!about->contains("gate")) return;
@@ -62,8 +46,7 @@ TEST_P(TimingCorpusTest, FallsAtTheGateThatIsNamed) {
   ASSERT_NE(found, judgement.verdict.gates.end());
   EXPECT_EQ(found->status, verdict::GateStatus::kRefuted) << RenderVerdict(judgement.verdict);
 }
-INSTANTIATE_TEST_SUITE_P(Corpus, TimingCorpusTest, testing::ValuesIn(Names()),
-                         [](const auto& kind) { return kind.param; });
+INSTANTIATE_TEST_SUITE_P(Corpus, TimingCorpusTest, testing::ValuesIn(Names()), NameOfFolder);
 
 }  // namespace
 }  // namespace assay::gates

@@ -5,9 +5,6 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <algorithm>
-#include <filesystem>
-
 #include "base/file.h"
 #include "base/json.h"
 #include "validator/gates/gatekeeper.h"
@@ -19,36 +16,13 @@ namespace {
 
 Path Root() { return Path(ASSAY_SOURCE_DIR) / "corpus" / "words"; }
 
-std::vector<std::string> Names() {
-  std::vector<std::string> names;
-  for (const auto& entry : std::filesystem::recursive_directory_iterator(Root())) {
-    if (entry.path().filename() == "expect.json")
-      names.push_back(std::filesystem::relative(entry.path().parent_path(), Root()).string());
-  }
-  std::ranges::sort(names);
-  return names;
-}
-
-class WordsTest : public testing::TestWithParam<std::string> {
- protected:
-  static void SetUpTestSuite() { bench_ = RealBench::Make().release(); }
-  static void TearDownTestSuite() {
-    delete bench_;
-    bench_ = nullptr;
-  }
-  void SetUp() override { ASSERT_EQ(bench_->fault, ""); }
-  static RealBench* bench_;
-};
-RealBench* WordsTest::bench_ = nullptr;
+class WordsTest : public RealBenchTest<testing::TestWithParam<std::string>> {};
 
 TEST_P(WordsTest, SaysWhatIsWrong) {
   const Path folder = Root() / GetParam();
   const auto json = ReadJsonFile((folder / "expect.json").string());
   ASSERT_TRUE(json) << ToString(json.error());
-  const ops::Instance instance =
-      ops::MakeInstance(bench_->library.Find(json->at("op").get<std::string>()).value(),
-                        json->at("dtypes").get<std::map<std::string, std::string>>(), "sm_90")
-          .value();
+  const ops::Instance instance = InstanceOf(*json);
   Options options;
   options.seed = 1;
   // Where a shape has to be huge, "effort" says so.
@@ -56,8 +30,7 @@ TEST_P(WordsTest, SaysWhatIsWrong) {
       json->contains("effort") ? campaign::Effort::kStandard : campaign::Effort::kQuick;
   options.holdout_seed = [] { return 20'261'122; };
   Gatekeeper gatekeeper(bench_->tools(), options);
-  const Judgement judgement = gatekeeper.Judge(
-      instance, {ReadFile(folder / "kernel.cu").value(), ReadFile(folder / "launch.json").value()});
+  const Judgement judgement = gatekeeper.Judge(instance, CandidateIn(folder));
   const std::string text = RenderVerdict(judgement.verdict);
   EXPECT_EQ(judgement.verdict.outcome, verdict::Outcome::kRefuted) << text;
   const auto says = json->at("says").get<std::vector<std::string>>();
@@ -67,12 +40,7 @@ TEST_P(WordsTest, SaysWhatIsWrong) {
   for (const std::string& words : never) EXPECT_THAT(text, testing::Not(testing::HasSubstr(words)));
 }
 
-std::string TestName(const testing::TestParamInfo<std::string>& info) {
-  std::string name = info.param;
-  std::ranges::replace(name, '/', '_');
-  return name;
-}
-INSTANTIATE_TEST_SUITE_P(Corpus, WordsTest, testing::ValuesIn(Names()), TestName);
+INSTANTIATE_TEST_SUITE_P(Corpus, WordsTest, testing::ValuesIn(FoldersBelow(Root())), NameOfFolder);
 
 }  // namespace
 }  // namespace assay::gates

@@ -1,18 +1,25 @@
 // Everything that judges, for tests of real candidates: jailed compiler, emulator, oracle and the
 // shipped ops. One for a test program, so that workers stay warm and truths are shared.
 //
-//   static void SetUpTestSuite() { bench_ = RealBench::Make().release(); }
-//   void SetUp() override { ASSERT_EQ(bench_->fault, ""); }
+//   class WordsTest : public RealBenchTest<testing::TestWithParam<std::string>> {};
+//   TEST_P(WordsTest, SaysWhatIsWrong) { ... Gatekeeper(bench_->tools(), options) ... }
 //
 // A machine that cannot judge (no jail, no assay-worker) fails the tests: skipped, they would read
 // as passed.
 #pragma once
 
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <map>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "base/clock.h"
 #include "base/file.h"
+#include "base/json.h"
 #include "ops/op.h"
 #include "validator/engine/toolbox.h"
 #include "validator/gates/gatekeeper.h"
@@ -41,5 +48,44 @@ struct RealBench {
   }
   Tools tools() { return {toolbox->compiler(), toolbox->emulator(), *oracle, clock, {}}; }
 };
+
+/// A test of real candidates. The bench lives as long as its suite.
+template <class Base = testing::Test>
+class RealBenchTest : public Base {
+ protected:
+  static void SetUpTestSuite() { bench_ = RealBench::Make(); }
+  static void TearDownTestSuite() { bench_ = nullptr; }
+  void SetUp() override { ASSERT_EQ(bench_->fault, ""); }
+
+  /// What expect.json says was written: the op, and its binding.
+  static ops::Instance InstanceOf(const Json& about) {
+    return ops::MakeInstance(bench_->library.Find(about.at("op").get<std::string>()).value(),
+                             about.at("dtypes").get<std::map<std::string, std::string>>(), "sm_90")
+        .value();
+  }
+  static inline std::unique_ptr<RealBench> bench_;
+};
+
+inline verdict::Candidate CandidateIn(const Path& folder) {
+  return {ReadFile(folder / "kernel.cu").value(), ReadFile(folder / "launch.json").value()};
+}
+
+/// The folders below a corpus's root that have an expect.json, as paths from there, in order.
+inline std::vector<std::string> FoldersBelow(const Path& root) {
+  std::vector<std::string> names;
+  for (const auto& entry : std::filesystem::recursive_directory_iterator(root)) {
+    if (entry.path().filename() == "expect.json")
+      names.push_back(std::filesystem::relative(entry.path().parent_path(), root).string());
+  }
+  std::ranges::sort(names);
+  return names;
+}
+
+/// Such a folder as the name of a test.
+inline std::string NameOfFolder(const testing::TestParamInfo<std::string>& info) {
+  std::string name = info.param;
+  std::ranges::replace(name, '/', '_');
+  return name;
+}
 
 }  // namespace assay::gates
