@@ -73,9 +73,6 @@ Result<InstanceEnded> EndedFromJson(const Json& json, const std::string& place) 
   return ReadJson<InstanceEnded>(json, place);
 }
 Json ToJson(const DriftRow& row) { return WriteJson(row); }
-Result<DriftRow> DriftFromJson(const Json& json, const std::string& place) {
-  return ReadJson<DriftRow>(json, place);
-}
 Json ToJson(const StampedEvent& stamped) { return WriteJson(stamped); }
 Result<StampedEvent> EventFromJson(const Json& json, const std::string& place) {
   return ReadJson<StampedEvent>(json, place);

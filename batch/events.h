@@ -75,7 +75,6 @@ Result<StampedEvent> EventFromJson(const Json& json, const std::string& place);
 Json ToJson(const InstanceEnded& ended);
 Result<InstanceEnded> EndedFromJson(const Json& json, const std::string& place);
 Json ToJson(const DriftRow& row);
-Result<DriftRow> DriftFromJson(const Json& json, const std::string& place);
 
 struct InstanceState {
   std::string sister;

@@ -63,12 +63,6 @@ Status Project(const Event& event, const Path& path) {
 
 }  // namespace
 
-bool HoldsBatch(const Path& path) {
-  std::error_code error;
-  return std::filesystem::exists(path / "batch.json", error) &&
-         std::filesystem::exists(path / kEvents, error);
-}
-
 BatchFolder::BatchFolder(Path path, Clock& clock)
     : path_(std::move(path)), clock_(clock), began_(clock.Now()) {}
 

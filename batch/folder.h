@@ -54,7 +54,4 @@ class BatchFolder {
   BatchState state_;
 };
 
-/// Whether `path` is a batch's folder.
-bool HoldsBatch(const Path& path);
-
 }  // namespace assay::batch

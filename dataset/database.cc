@@ -181,7 +181,6 @@ Result<std::optional<std::string>> Database::Text(std::string_view sql,
 }
 
 std::int64_t Database::LastId() const { return sqlite3_last_insert_rowid(impl_->connection.get()); }
-std::int64_t Database::Changes() const { return sqlite3_changes64(impl_->connection.get()); }
 
 Status Database::Atomically(const std::function<Status()>& work) {
   // IMMEDIATE: a writer waits here, before it has read anything that another could change.

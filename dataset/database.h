@@ -77,8 +77,6 @@ class Database {
                                           const std::vector<Value>& values = {});
   /// Id of the row that the last INSERT made.
   std::int64_t LastId() const;
-  /// Rows that the last statement changed.
-  std::int64_t Changes() const;
 
   /// All that `work` writes is there afterwards, or, where it fails, nothing of it. Not nested.
   Status Atomically(const std::function<Status()>& work);

@@ -86,11 +86,6 @@ void Desk::Stop() {
   changed_.notify_all();
 }
 
-bool Desk::stopping() const {
-  const std::lock_guard lock(mutex_);
-  return stopping_;
-}
-
 std::string Desk::fault() const {
   const std::lock_guard lock(mutex_);
   return fault_;

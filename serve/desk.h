@@ -112,7 +112,6 @@ class Desk {
 
   /// No answer will come any more; waits end.
   void Stop();
-  bool stopping() const;
   /// Why nothing can be taken; empty: all is well.
   std::string fault() const;
 
