@@ -5,6 +5,7 @@
 
 #include "validator/emu/handlers/fragment_memory.h"
 #include "validator/emu/watch/costs.h"
+#include "validator/emu/watch/propagation.h"
 
 namespace assay::emu {
 namespace {
@@ -26,12 +27,6 @@ bool IsLocal(Space space, std::uint64_t address) {
 
 LaneMask LanesBelow(std::size_t count) {
   return count >= kWarpSize ? kAllLanes : (LaneMask{1} << count) - 1;
-}
-
-/// Calls `each(lane)` for the lanes of a mask.
-template <class Each>
-void ForLanes(LaneMask lanes, Each each) {
-  for (LaneMask rest = lanes; rest != 0; rest &= rest - 1) each(std::countr_zero(rest));
 }
 
 /// Passes over the banks that a part of a warp takes: of each bank, its different words; of an atomic
@@ -130,7 +125,7 @@ std::uint32_t CostWatch::TouchGlobal(CoreWarp& warp, const Decoded& op, const Pl
   std::uint64_t sectors[2 * kWarpSize];
   std::size_t found = 0;
   bool ascending = true;
-  ForLanes(lanes, [&](int lane) {
+  ForEachLane(lanes, [&](int lane) {
     const std::uint64_t last = (addresses[lane] + bytes - 1) / kSectorBytes;
     for (std::uint64_t sector = addresses[lane] / kSectorBytes;
          sector <= last && found < std::size(sectors); ++sector) {
@@ -167,7 +162,7 @@ std::uint32_t CostWatch::TouchGlobal(CoreWarp& warp, const Decoded& op, const Pl
   if (plan.access == Access::kAtomic) {
     std::uint64_t places[kWarpSize];
     std::size_t different = 0;
-    ForLanes(lanes, [&](int lane) { places[different++] = addresses[lane]; });
+    ForEachLane(lanes, [&](int lane) { places[different++] = addresses[lane]; });
     std::sort(places, places + different);
     different = static_cast<std::size_t>(std::unique(places, places + different) - places);
     counts_->same_place += count - different;
@@ -218,7 +213,7 @@ void CostWatch::TouchShared(const CoreWarp& warp, const Decoded& op, const Plan&
   for (int first = 0; first < kWarpSize; first += part) {
     std::uint64_t touched[4 * kWarpSize];
     std::size_t count = 0;
-    ForLanes(lanes & (LanesBelow(static_cast<std::size_t>(part)) << first), [&](int lane) {
+    ForEachLane(lanes & (LanesBelow(static_cast<std::size_t>(part)) << first), [&](int lane) {
       // Where the variable lies in the block's memory, not in the address space of the emulator.
       const std::uint64_t own = addresses[lane] & kSharedOffsetMask;
       const std::uint64_t index = own >> kSharedVariableBits;
@@ -255,7 +250,7 @@ void CostWatch::TouchLocal(LaneMask lanes, const std::uint64_t* addresses, std::
   traffic.bytes += count * bytes;
   std::uint64_t places[kWarpSize];
   std::size_t found = 0;
-  ForLanes(lanes, [&](int lane) {
+  ForEachLane(lanes, [&](int lane) {
     places[found++] = addresses[lane] / 4 * 4 + static_cast<std::uint64_t>(lane) / 8;
   });
   std::sort(places, places + found);
@@ -279,7 +274,7 @@ std::uint32_t CostWatch::TouchBulk(CoreWarp& warp, const Decoded& op, BlockState
   const auto* const sizes = warp.Lanes<std::uint32_t>(size.slot);
   GlobalTraffic& traffic = loads ? counts_->loads : counts_->stores;
   std::uint32_t latency = options_.l2;
-  ForLanes(warp.exec, [&](int lane) {
+  ForEachLane(warp.exec, [&](int lane) {
     constexpr std::uint64_t kMostBytes = std::uint64_t{1} << 20;  // More is refused when it runs.
     const std::uint64_t bytes = std::min<std::uint64_t>(sizes[lane], kMostBytes);
     if (bytes == 0) return;
