@@ -19,6 +19,7 @@
 #include <ctime>
 #include <map>
 #include <mutex>
+#include <ranges>
 #include <set>
 #include <string>
 #include <string_view>
@@ -63,8 +64,11 @@ struct Phase {
 /// Seconds of one judgement. Runs are put down to the wave that reports next.
 class Ledger {
  public:
+  explicit Ledger(unsigned jobs) : jobs_(jobs) {}
+
   void Compiled(std::string what, double seconds) {
     const std::lock_guard lock(mutex_);
+    compiling_since_ += seconds;
     compiling_[std::move(what)].Add({.seconds = seconds, .runs = 1});
   }
   void Ran(const Execution& execution, engine::Trust trust, double seconds, const Report* report) {
@@ -77,6 +81,7 @@ class Ledger {
     programs_.insert(execution.ptx);
     if (report != nullptr && run.steps < 10'000) smallest_.push_back(seconds);
     (trust == engine::Trust::kCandidate ? candidate_ : reference_).Add(run);
+    longest_.push_back({last_, trust == engine::Trust::kCandidate, run});
     pending_[trust == engine::Trust::kCandidate ? 0 : 1].Add(run);
   }
   void Reported(const Progress& progress) {
@@ -86,7 +91,7 @@ class Ledger {
     Settle();
   }
 
-  Json ToJson(double seconds, double own, unsigned jobs) {
+  Json ToJson(double seconds, double own) {
     const std::lock_guard lock(mutex_);
     Settle();
     Phase compiling;
@@ -96,8 +101,22 @@ class Ledger {
       compiling.Add(phase);
     }
     Json waves = Json::object();
-    for (const auto& [wave, phases] : waves_)
-      waves[wave] = {{"candidate", phases[0].ToJson()}, {"reference", phases[1].ToJson()}};
+    for (const auto& [wave, of] : waves_) {
+      waves[wave] = {{"candidate", of.candidate.ToJson()},
+                     {"reference", of.reference.ToJson()},
+                     {"wall", of.wall},
+                     {"judge", of.own},
+                     {"idle", of.Idle(jobs_)}};
+    }
+    std::ranges::sort(longest_, std::ranges::greater{},
+                      [](const Single& each) { return each.run.seconds; });
+    Json longest = Json::array();
+    for (const Single& each : longest_ | std::views::take(kLongest)) {
+      Json json = each.run.ToJson();
+      json["wave"] = each.wave;
+      json["of"] = each.of_candidate ? "candidate" : "reference";
+      longest.push_back(std::move(json));
+    }
     const auto load_start = Time::now();
     for (const std::string& ptx : programs_) (void)emu::Program::Load(ptx);
     const double loading = Since(load_start);
@@ -115,18 +134,48 @@ class Ledger {
             {"judge_processor_seconds", own},
             {"median_seconds_of_a_run_below_10000_steps", message},
             {"messages_at_most", message * static_cast<double>(candidate_.runs + reference_.runs)},
-            {"idle", std::max(0.0, jobs * seconds - busy)},
-            {"waves", waves}};
+            {"idle", std::max(0.0, jobs_ * seconds - busy)},
+            {"waves", waves},
+            {"longest_runs", longest}};
   }
 
  private:
+  struct Wave {
+    Phase candidate, reference;
+    double wall = 0, own = 0, compiling = 0;
+
+    /// Seconds of cores in which nothing of ours ran. What was begun in one wave and ended in the next
+    /// counts where it ended.
+    double Idle(unsigned jobs) const {
+      return std::max(0.0, jobs * wall - candidate.seconds - reference.seconds - compiling - own);
+    }
+  };
+  struct Single {
+    std::string wave;  ///< That was reported last when it ended.
+    bool of_candidate;
+    Phase run;
+  };
+  static constexpr std::size_t kLongest = 12;
+
   void Settle() {
-    for (std::size_t i : {0u, 1u}) waves_[last_][i].Add(std::exchange(pending_[i], {}));
+    Wave& wave = waves_[last_];
+    wave.candidate.Add(std::exchange(pending_[0], {}));
+    wave.reference.Add(std::exchange(pending_[1], {}));
+    wave.compiling += std::exchange(compiling_since_, 0);
+    wave.wall += Since(std::exchange(settled_, Time::now()));
+    const std::clock_t now = std::clock();
+    wave.own += static_cast<double>(now - std::exchange(own_, now)) / CLOCKS_PER_SEC;
   }
+
+  unsigned jobs_;
+  Time::time_point settled_ = Time::now();
+  std::clock_t own_ = std::clock();
+  double compiling_since_ = 0;
+  std::vector<Single> longest_;
 
   std::mutex mutex_;
   std::map<std::string, Phase> compiling_;
-  std::map<std::string, std::array<Phase, 2>> waves_;  ///< Candidate, reference.
+  std::map<std::string, Wave> waves_;
   std::array<Phase, 2> pending_;
   Phase candidate_, reference_;
   std::set<std::string> programs_;
@@ -207,7 +256,7 @@ Result<Json> Measure(engine::Toolbox& toolbox, const Settings& settings, const S
   SystemClock clock;
   Json attempts = Json::array();
   for (int attempt = 0; attempt < (settings.twice ? 2 : 1); ++attempt) {
-    Ledger mine;
+    Ledger mine(kJobs);
     ledger = &mine;
     Options options;
     options.effort = settings.effort;
@@ -231,7 +280,7 @@ Result<Json> Measure(engine::Toolbox& toolbox, const Settings& settings, const S
                         {"cases", judgement.verdict.ledger.examined()},
                         {"truths_computed", after.computed - before.computed},
                         {"truths_known", after.known - before.known},
-                        {"phases", mine.ToJson(seconds, mine_own, kJobs)}});
+                        {"phases", mine.ToJson(seconds, mine_own)}});
   }
   return Json{{"instance", instance.Id()},
               {"candidate", subject.folder.empty() ? "naive" : subject.folder.filename().string()},

@@ -58,10 +58,10 @@ Result<std::optional<Path>> Companion(const OpSpec& op, const std::string& named
   return path;
 }
 
-Status CheckPlan(OpSpec op) {
+Status CheckPlan(OpSpec op, const Path& launch) {
   // What runs bind to their number type.
   op.dtypes["Real"] = {DType::kF64};
-  const std::string file = op.reference.launch.string();
+  const std::string file = launch.string();
   ASSAY_TRY(const Json document, ReadJsonFile(file));
   ASSAY_TRY(const LaunchPlan plan, ParseLaunchPlan(document, file, op));
   static_cast<void>(plan);
@@ -96,8 +96,15 @@ Status ReadSources(ObjectReader& reader, OpSpec& op) {
 
 Status CheckPlans(const OpSpec& op) {
   // What other kinds of references have in its place is their source's to read.
-  if (op.truth == TruthKinds().front()) ASSAY_TRY_VOID(CheckPlan(ReferenceOf(op)));
-  return op.generator ? CheckPlan(GeneratorOf(op)) : Status{};
+  if (op.truth == TruthKinds().front()) {
+    ASSAY_TRY_VOID(CheckPlan(ReferenceOf(op), op.reference.launch));
+    std::error_code ignored;
+    if (const Path parts = op.folder / kPartsFile; std::filesystem::exists(parts, ignored))
+      ASSAY_TRY_VOID(CheckPlan(ReferenceOf(op), parts));
+  }
+  if (!op.generator) return {};
+  const OpSpec generator = GeneratorOf(op);
+  return CheckPlan(generator, generator.reference.launch);
 }
 
 }  // namespace assay::ops

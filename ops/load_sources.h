@@ -1,11 +1,17 @@
 // The files beside op.json: reference, generator, known-good candidate, recorded transcript.
 #pragma once
 
+#include <string_view>
+
 #include "base/error.h"
 #include "base/json.h"
 #include "ops/op.h"
 
 namespace assay::ops {
+
+/// Beside the reference's launch file there may be another one, by which single elements are computed
+/// where it takes the whole to compute any of them by the first (docs/ops.md).
+inline constexpr std::string_view kPartsFile = "parts.json";
 
 /// Fills the paths of `op` from op.json. Each must exist and stay inside the op's folder. Reads no
 /// file; op.inputs must be there, for a generator goes with a generated input.

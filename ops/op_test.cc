@@ -178,6 +178,18 @@ TEST_F(OpTest, DigestFollowsReference) {
   EXPECT_NE(Load(std::string(kGood))->digest, before.digest);
 }
 
+TEST_F(OpTest, APlanForPartsIsHeldToTheSameRules) {
+  const std::string before = Load(std::string(kGood))->digest;
+  folder_.Write("parts.json", kAnyPlan);
+  const auto with = Load(std::string(kGood));
+  ASSERT_TRUE(with.has_value()) << ToString(with.error());
+  EXPECT_NE(with->digest, before);
+  folder_.Write("parts.json", R"({"schema": "assay.launch/1", "kernels": []})");
+  const auto broken = Load(std::string(kGood));
+  ASSERT_FALSE(broken.has_value());
+  EXPECT_THAT(ToString(broken.error()), HasSubstr("parts.json"));
+}
+
 TEST_F(OpTest, InstancesBindDTypes) {
   const OpSpec op = *Load(std::string(kGood));
   const Instance plain = *MakeInstance(op, {}, "sm_90");

@@ -15,6 +15,7 @@ struct HostDim3 {
 inline thread_local HostDim3 blockIdx, threadIdx, blockDim{1, 1, 1}, gridDim{1, 1, 1};
 #define __global__
 inline void __syncwarp() {}
+inline double __shfl_xor_sync(unsigned, double x, int) { return x; }
 
 #define ASSAY_PRELUDE_TYPES_ONLY
 #include "assay/reference.cuh"

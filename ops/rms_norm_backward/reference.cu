@@ -6,28 +6,31 @@
 
 using T = ASSAY_T;
 
-// One thread a row.
+// One thread a row, or a warp whose lanes share its elements.
 __global__ void rows(const T* x, const T* weight, const T* grad_out, const float* rstd,
                      Out<T>* grad_x, int64 tokens, int64 hidden) {
-  const int64 token = thread_index();
+  const int64 token = row_index();
   if (token >= tokens) return;
+  const int64 lane = lane_index(), lanes = lane_count();
   const T* row = x + token * hidden;
   const T* g = grad_out + token * hidden;
   Real dot = 0;
-  for (int64 h = 0; h < hidden; ++h) dot += Real(g[h]) * Real(weight[h]) * Real(row[h]);
+  for (int64 h = lane; h < hidden; h += lanes) dot += Real(g[h]) * Real(weight[h]) * Real(row[h]);
+  dot = sum_of_lanes(dot);
   const Real scale = rstd[token];
   const Real slope = scale * scale * (dot / Real(hidden));
-  for (int64 h = 0; h < hidden; ++h)
+  for (int64 h = lane; h < hidden; h += lanes)
     grad_x[token * hidden + h] = scale * (Real(g[h]) * Real(weight[h]) - Real(row[h]) * slope);
 }
 
-// One thread a column.
+// One thread a column, or a warp whose lanes share the tokens.
 __global__ void columns(const T* x, const T* grad_out, const float* rstd, Out<T>* grad_weight,
                         int64 tokens, int64 hidden) {
-  const int64 h = thread_index();
+  const int64 h = row_index();
   if (h >= hidden) return;
   Real sum = 0;
-  for (int64 token = 0; token < tokens; ++token)
+  for (int64 token = lane_index(); token < tokens; token += lane_count())
     sum += Real(grad_out[token * hidden + h]) * Real(x[token * hidden + h]) * Real(rstd[token]);
-  grad_weight[h] = sum;
+  sum = sum_of_lanes(sum);
+  if (lane_index() == 0) grad_weight[h] = sum;
 }

@@ -15,3 +15,17 @@ __global__ void store(const Real* sums, Out<T>* out, int64 rows, int64 hidden) {
   const int64 i = thread_index();
   if (i < rows * hidden) out[i] = sums[i];
 }
+
+// For parts: one thread an element, which looks for its rows of src.
+__global__ void add_element(const T* src, const int64* index, Out<T>* out, int64 tokens,
+                            int64 hidden, int64 rows) {
+  const int64 i = thread_index();
+  if (i >= rows * hidden) return;
+  const int64 row = i / hidden;
+  const int64 h = i % hidden;
+  Real sum = 0;
+  for (int64 t = 0; t < tokens; ++t) {
+    if (index[t] == row) sum += Real(src[t * hidden + h]);
+  }
+  out[i] = sum;
+}

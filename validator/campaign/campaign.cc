@@ -4,12 +4,14 @@
 
 #include <algorithm>
 #include <cmath>
+#include <iterator>
 #include <numeric>
 
 #include "ops/properties.h"
 #include "validator/campaign/minimise.h"
 #include "validator/cases/profiles.h"
 #include "validator/cases/shapes.h"
+#include "validator/engine/window.h"
 
 namespace assay::campaign {
 namespace {
@@ -276,16 +278,26 @@ CaseRun Campaign::Again(Task& task, CaseRun run, Harvest& harvest) const {
   return run;
 }
 
-std::vector<std::size_t> Campaign::LongestFirst(const std::vector<Task>& planned) const {
-  // Kinds of cost that are not comparable never meet in a wave: parts of cases, and whole ones.
-  std::vector<double> cost;
-  for (const Task& task : planned) {
-    const ops::AxisValues& axes = task.probe.case_.axes;
-    const double once = task.probe.ends_only
-                            ? static_cast<double>(cases::TotalElements(trial_.instance, axes))
-                            : WholeStepsFor(axes);
-    cost.push_back(once * static_cast<double>(1 + task.probe.prelude.size()));
+double Campaign::CostOf(const Task& task) const {
+  const ops::AxisValues& axes = task.probe.case_.axes;
+  const double whole = WholeStepsFor(axes);
+  if (!task.probe.ends_only) return whole * static_cast<double>(1 + task.probe.prelude.size());
+  const std::uint64_t blocks =
+      std::max<std::uint64_t>(BlocksOf(trial_.instance, trial_.plan, axes), 1);
+  const double block = whole / static_cast<double>(blocks);
+  double cost = std::max(block, static_cast<double>(task.wants.slice_steps));
+  if (IsSlice(task.probe)) {
+    if (RunsWhole()) cost = whole;
+  } else {
+    cost = blocks <= engine::kWholeGrid ? whole : 3 * block;
   }
+  // Whatever takes longer ends there.
+  return std::min(cost, static_cast<double>(kMostHugeSteps));
+}
+
+std::vector<std::size_t> Campaign::LongestFirst(const std::vector<Task>& planned) const {
+  std::vector<double> cost;
+  for (const Task& task : planned) cost.push_back(CostOf(task));
   std::vector<std::size_t> order(planned.size());
   std::iota(order.begin(), order.end(), 0);
   for (std::size_t first = 0; first < order.size(); first += kBatch) {
@@ -331,16 +343,25 @@ bool Campaign::Execute(const std::vector<Task>& planned, std::string_view gate, 
 }
 
 constexpr Campaign::Wave Campaign::kWaves[] = {
-#define WAVE(Name, name, share, kept, whole) {name, &Campaign::Name, share, kept, whole},
+#define WAVE(Name, name, share, kept, whole, joined) \
+  {name, &Campaign::Name, share, kept, whole, joined},
 #include "validator/campaign/waves.def"
 };
 
 void Campaign::Run() {
   const bool small = HasSmallShapes(trial_.instance);
+  std::vector<Task> waiting;
   for (const Wave& wave : kWaves) {
     std::vector<Task> planned = (this->*wave.plan)();
     if (!harvest_.inconclusive.empty()) return;
     Trim(planned, wave);
+    planned.insert(planned.begin(), std::make_move_iterator(waiting.begin()),
+                   std::make_move_iterator(waiting.end()));
+    waiting.clear();
+    if (&wave != std::end(kWaves) - 1 && (&wave + 1)->joined) {
+      waiting = std::move(planned);
+      continue;
+    }
     const bool whole = wave.whole && small;
     if (!Execute(planned, "memory", harvest_, whole ? planned.size() : kBatchesAfterRefutation))
       return;

@@ -102,10 +102,11 @@ class Campaign {
     int share;
     int kept;
     bool whole;
+    bool joined;
   };
   static const Wave kWaves[];
 
-#define WAVE(Name, name, share, kept, whole) std::vector<Task> Name();
+#define WAVE(Name, name, share, kept, whole, joined) std::vector<Task> Name();
 #include "validator/campaign/waves.def"
   Task After(const Repetition& repetition, const cases::Case& judged, const cases::Case& other,
              Rng& rng) const;
@@ -122,6 +123,8 @@ class Campaign {
   /// Places of `planned` in an order of beginning: of the cases after which it is decided whether to go on,
   /// the longest first, so that nobody waits for one that was begun last.
   std::vector<std::size_t> LongestFirst(const std::vector<Task>& planned) const;
+  /// Estimated steps of a task, as far as they tell which takes longer.
+  double CostOf(const Task& task) const;
   /// Leaves out the costliest tasks of what would go beyond the share.
   void Trim(std::vector<Task>& planned, const Wave& wave);
   Task EndsOf(ops::AxisValues axes, std::string purpose, std::uint64_t seed) const;

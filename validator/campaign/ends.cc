@@ -85,7 +85,7 @@ Status Runner::RunEnds(const cases::Probe& probe, const Wants& wants, CaseRun& r
         launch.only = {{*writers.begin(), 1}};
       if (!last_only) launch.only = WithBlocks(launch.only, writers, Blocks(launch));
     }
-    made->execution.limits.max_steps = std::max(kMostHugeSteps, wants.part_steps);
+    made->execution.limits.max_steps = wants.part_steps > 0 ? wants.part_steps : kMostHugeSteps;
     ASSAY_TRY(run.report, engine_.Run(made->execution, made->buffers, engine::Trust::kCandidate));
     NameTheKernelFile(run.report);
     run.steps += run.report.counters.steps;

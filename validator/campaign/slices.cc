@@ -70,7 +70,7 @@ bool IsTooLong(const Report& report) {
 
 Status Runner::RunSlice(const cases::Probe& probe, const Wants& wants, CaseRun& run) const {
   const ops::Instance& instance = *subject_.instance;
-  const std::uint64_t most_steps = std::max(kMostSliceSteps, wants.part_steps);
+  const std::uint64_t most_steps = wants.part_steps > 0 ? wants.part_steps : kMostSliceSteps;
   if (!probe.prelude.empty()) {
     run.left_out = "calls before a slice are not made";
     return {};

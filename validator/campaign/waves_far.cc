@@ -319,15 +319,19 @@ std::vector<Task> Campaign::Huge() {
       continue;
     }
     // Grids of few blocks run whole. If one of these takes its share of all steps, that is too long for
-    // most: one shape of each size has to tell.
+    // most: one shape of each size has to tell, and needs no more for that than if the guess were
+    // wrong by far.
     const std::uint64_t launches = LaunchesWithAFewBlocks(trial_, shape.axes);
     if (launches > 1 && blocks > engine::kWholeGrid &&
-        WholeStepsFor(shape.axes) / static_cast<double>(launches) > kByFar * kMost &&
-        !costly_sizes.insert(std::bit_width(static_cast<std::uint64_t>(elements))).second) {
-      harvest_.ledger.Planned("huge");
-      LeaveOut(task, "all blocks of a small grid take long; another shape of its size ran instead",
-               harvest_);
-      continue;
+        WholeStepsFor(shape.axes) / static_cast<double>(launches) > kByFar * kMost) {
+      if (!costly_sizes.insert(std::bit_width(static_cast<std::uint64_t>(elements))).second) {
+        harvest_.ledger.Planned("huge");
+        LeaveOut(task,
+                 "all blocks of a small grid take long; another shape of its size ran instead",
+                 harvest_);
+        continue;
+      }
+      task.wants.part_steps = static_cast<std::uint64_t>(kMost / kByFar);
     }
     if (blocks > 0 && engine::LastBlockOnly(elements, blocks)) {
       const double steps = static_cast<double>(elements) / static_cast<double>(blocks) *

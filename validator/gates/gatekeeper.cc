@@ -3,6 +3,9 @@
 #include <algorithm>
 #include <chrono>
 #include <exception>
+#include <functional>
+#include <future>
+#include <utility>
 
 #include "validator/campaign/campaign.h"
 #include "validator/campaign/minimise.h"
@@ -70,7 +73,10 @@ void Conclude(verdict::Verdict& verdict) {
   }
 }
 
-void RunGates(GateContext& context, Clock& clock, verdict::Verdict& verdict) {
+/// `op` is asked before the first gate of stage `ask`: can the op judge anything? If not, no gate has
+/// said anything.
+Status RunGates(GateContext& context, Clock& clock, Stage ask, const std::function<Status()>& op,
+                verdict::Verdict& verdict) {
   // What does not compile can be run by none of the later ones.
   const auto runs_after = [&](Stage ended_at) {
     return context.options.every_gate && ended_at >= Stage::kCases;
@@ -78,7 +84,14 @@ void RunGates(GateContext& context, Clock& clock, verdict::Verdict& verdict) {
   std::string ended_by;
   bool refuted = false;
   Stage ended_at{};
+  bool asked = false;
   for (const Gate& gate : AllGates()) {
+    if (gate.stage >= ask && !std::exchange(asked, true)) {
+      if (Status can = op(); !can) {
+        verdict.gates.clear();
+        return can;
+      }
+    }
     verdict::GateResult& result = verdict.gates.emplace_back();
     result.gate = std::string(gate.name);
     if (!ended_by.empty() && gate.stage != ended_at && !runs_after(ended_at)) {
@@ -99,6 +112,7 @@ void RunGates(GateContext& context, Clock& clock, verdict::Verdict& verdict) {
       refuted = result.status == verdict::GateStatus::kRefuted;
     }
   }
+  return {};
 }
 
 }  // namespace
@@ -122,14 +136,20 @@ Judgement Gatekeeper::Judge(const ops::Instance& instance, const verdict::Candid
   verdict.unsafe_no_jail = impl_->options.unsafe_no_jail;
   GateContext context(instance, candidate, impl_->tools, impl_->options);
   try {
-    // What no candidate could pass is no candidate's fault, and not found after the first cases.
-    if (const Status op = impl_->tools.oracle.Check(instance); !op) {
+    // What no candidate could pass is no candidate's fault, and not found after the first cases. Where
+    // there are several jobs, the reference compiles beside the candidate.
+    const bool beside = impl_->options.jobs != 1;
+    std::future<Status> check = std::async(beside ? std::launch::async : std::launch::deferred,
+                                           [&] { return impl_->tools.oracle.Check(instance); });
+    const auto can_judge = [&] { return check.get(); };
+    if (const Status op = RunGates(context, impl_->tools.clock,
+                                   beside ? Stage::kCases : Stage::kFormat, can_judge, verdict);
+        !op) {
       verdict.outcome = verdict::Outcome::kInconclusive;
       verdict.reason =
           "the op itself is at fault, no candidate was judged: " + ToString(op.error());
       return judgement;
     }
-    RunGates(context, impl_->tools.clock, verdict);
     if (context.campaign != nullptr) verdict.ledger = context.campaign->LedgerOfAll();
     verdict.ledger.Add(context.ledger);
     Conclude(verdict);

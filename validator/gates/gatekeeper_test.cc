@@ -269,16 +269,20 @@ TEST(GatekeeperTest, AFailingOracleIsInconclusive) {
 }
 
 TEST(GatekeeperTest, AReferenceThatDoesNotCompileIsToldAtOnce) {
-  FakeBench bench;
-  bench.oracle.broken = true;
-  const Judgement judgement = bench.Judge();
-  EXPECT_EQ(judgement.verdict.outcome, Outcome::kInconclusive);
-  EXPECT_FALSE(judgement.vetted);
-  EXPECT_THAT(judgement.verdict.reason, HasSubstr("the op itself is at fault"));
-  EXPECT_THAT(judgement.verdict.reason, HasSubstr("does not compile"));
-  EXPECT_TRUE(judgement.verdict.gates.empty());
-  EXPECT_EQ(bench.engine.runs, 0);
-  EXPECT_EQ(bench.compiler.calls, 0);
+  for (const unsigned jobs : {1u, 2u}) {
+    FakeBench bench;
+    bench.oracle.broken = true;
+    bench.options.jobs = jobs;
+    const Judgement judgement = bench.Judge();
+    EXPECT_EQ(judgement.verdict.outcome, Outcome::kInconclusive);
+    EXPECT_FALSE(judgement.vetted);
+    EXPECT_THAT(judgement.verdict.reason, HasSubstr("the op itself is at fault"));
+    EXPECT_THAT(judgement.verdict.reason, HasSubstr("does not compile"));
+    EXPECT_TRUE(judgement.verdict.gates.empty());
+    EXPECT_EQ(bench.engine.runs, 0);
+    // Where there are several jobs the candidate compiles beside the reference.
+    EXPECT_EQ(bench.compiler.calls, jobs == 1 ? 0 : 1);
+  }
 }
 
 TEST(GatekeeperTest, TheWorstCaseIsKeptBesideTheShrunkOne) {

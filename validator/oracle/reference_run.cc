@@ -5,11 +5,13 @@
 
 #include <algorithm>
 #include <array>
+#include <filesystem>
 #include <optional>
 
 #include "base/digest.h"
 #include "base/file.h"
 #include "base/json.h"
+#include "ops/load_sources.h"
 #include "ops/prelude.h"
 #include "validator/engine/bind.h"
 #include "validator/engine/window.h"
@@ -28,6 +30,9 @@ constexpr std::uint64_t kSliceSteps = 6'000'000'000;
 constexpr std::uint64_t kWarpSteps = 4'000'000;
 constexpr std::size_t kMostElements = 1 << 19;
 constexpr std::size_t kMostWarps = 48;
+// However dear they are, a few, as far as they take no more than this.
+constexpr std::size_t kFewWarps = 6;
+constexpr std::uint64_t kFewWarpSteps = 24'000'000;
 
 std::string_view FormatName(DType type) {
   switch (type) {
@@ -61,8 +66,8 @@ std::string Place(const ops::Instance& instance) {
                      instance.op.reference.source.string());
 }
 
-Result<ops::LaunchPlan> ReadPlan(const ops::OpSpec& op) {
-  const std::string file = op.reference.launch.string();
+Result<ops::LaunchPlan> ReadPlan(const ops::OpSpec& op, const Path& launch) {
+  const std::string file = launch.string();
   ASSAY_TRY(const Json document, ReadJsonFile(file));
   return ops::ParseLaunchPlan(document, file, op);
 }
@@ -108,9 +113,29 @@ bool TensorCoresApply(const ops::Instance& instance) {
   return instance.op.contract.tensor_cores;
 }
 
+struct ReferenceRunner::Plans {
+  ops::LaunchPlan whole;
+  std::optional<ops::LaunchPlan> parts;  ///< ops::kPartsFile
+
+  const ops::LaunchPlan& Of(Extent extent) const {
+    return extent == Extent::kPart && parts ? *parts : whole;
+  }
+};
+
+Result<ReferenceRunner::Plans> ReferenceRunner::ReadPlans(const ops::OpSpec& op) {
+  Plans plans;
+  ASSAY_TRY(plans.whole, ReadPlan(op, op.reference.launch));
+  std::error_code ignored;
+  if (const Path parts = op.folder / ops::kPartsFile; std::filesystem::exists(parts, ignored)) {
+    ASSAY_TRY(plans.parts, ReadPlan(op, parts));
+  }
+  return plans;
+}
+
+// One compilation serves both plans.
 Result<engine::CompiledKernel> ReferenceRunner::Compile(const ops::Instance& instance,
                                                         const NumberType& type,
-                                                        const ops::LaunchPlan& plan) {
+                                                        const Plans& plans) {
   engine::CompileRequest request;
   request.trust = engine::Trust::kReference;
   ASSAY_TRY(request.source, ReadFile(instance.op.reference.source, 4u << 20));
@@ -120,13 +145,19 @@ Result<engine::CompiledKernel> ReferenceRunner::Compile(const ops::Instance& ins
   for (std::string& define : NumberDefines(instance, type))
     request.defines.push_back(std::move(define));
   request.arch = instance.arch;
-  for (const ops::KernelPlan& kernel : plan.kernels) request.entries.push_back(kernel.entry);
+  for (const ops::LaunchPlan* const plan : {&plans.whole, &plans.Of(Extent::kPart)}) {
+    for (const ops::KernelPlan& kernel : plan->kernels) {
+      if (std::ranges::find(request.entries, kernel.entry) == request.entries.end())
+        request.entries.push_back(kernel.entry);
+    }
+  }
   request.want_cubin = false;
 
   const bool bounded = type.kind == NumberType::Kind::kBounded;
   const std::string key = fmt::format("{} {} {} {} {} {}", instance.op.digest, request.arch,
                                       fmt::join(request.defines, " "), ops::PreludeDigest(),
-                                      plan.digest, bounded ? RunFlags(type) : 0);
+                                      plans.whole.digest + plans.Of(Extent::kPart).digest,
+                                      bounded ? RunFlags(type) : 0);
   {
     const std::lock_guard lock(mutex_);
     if (const auto found = compiled_.find(key); found != compiled_.end()) return found->second;
@@ -147,8 +178,8 @@ Result<engine::CompiledKernel> ReferenceRunner::Compile(const ops::Instance& ins
 
 Status ReferenceRunner::Check(const ops::Instance& instance) {
   const ops::Instance wide = Widened(instance, {});
-  ASSAY_TRY(const ops::LaunchPlan plan, ReadPlan(wide.op));
-  if (const auto compiled = Compile(instance, {}, plan); !compiled)
+  ASSAY_TRY(const Plans plans, ReadPlans(wide.op));
+  if (const auto compiled = Compile(instance, {}, plans); !compiled)
     return std::unexpected(compiled.error());
   return {};
 }
@@ -164,11 +195,12 @@ Result<std::unique_ptr<ReferenceRunner::Bound>> ReferenceRunner::Bind(const ops:
                                                                       const NumberType& type,
                                                                       const ops::AxisValues& axes,
                                                                       const TensorMap& inputs,
-                                                                      std::uint8_t poison) {
+                                                                      Extent extent) {
   auto bound = std::make_unique<Bound>();
   bound->wide = Widened(instance, type);
-  ASSAY_TRY(const ops::LaunchPlan plan, ReadPlan(bound->wide.op));
-  ASSAY_TRY(bound->compiled, Compile(instance, type, plan));
+  ASSAY_TRY(const Plans plans, ReadPlans(bound->wide.op));
+  const ops::LaunchPlan& plan = plans.Of(extent);
+  ASSAY_TRY(bound->compiled, Compile(instance, type, plans));
   ASSAY_TRY(bound->plan, ops::Resolve(plan, bound->wide, axes));
   // Only now: a workspace that an implementation may have is not too large for its bounds.
   for (const ops::WorkspacePlan& workspace : plan.workspace) {
@@ -178,6 +210,8 @@ Result<std::unique_ptr<ReferenceRunner::Bound>> ReferenceRunner::Bind(const ops:
     if (found != bound->plan.workspace.end()) found->elements *= type.RealWords();
   }
   const std::array calls = {engine::Call{.plan = &bound->plan, .axes = &axes, .inputs = &inputs}};
+  // Of parts, what was not computed reads as zero.
+  const std::uint8_t poison = extent == Extent::kPart ? 0 : 0xff;
   ASSAY_TRY(bound->binding, engine::Bind(bound->wide, bound->compiled, calls, {.poison = poison}));
   return bound;
 }
@@ -205,7 +239,7 @@ Result<Cells> ReferenceRunner::RunAt(const ops::Instance& instance, const Number
   // Grids of few blocks run whole, unless that takes too long: each thread may loop over a long axis.
   constexpr std::size_t kBothEnds = 2;
   for (const std::uint64_t whole_grid : {engine::kWholeGrid, std::uint64_t{1}}) {
-    ASSAY_TRY(const auto bound, Bind(instance, type, axes, inputs, 0));
+    ASSAY_TRY(const auto bound, Bind(instance, type, axes, inputs, Extent::kPart));
     engine::Binding& binding = bound->binding;
     const bool may_be_cut_further =
         std::ranges::any_of(binding.execution.launches, [&](const Launch& launch) {
@@ -227,7 +261,7 @@ Result<Cells> ReferenceRunner::RunAt(const ops::Instance& instance, const Number
 Result<Cells> ReferenceRunner::RunSlice(const ops::Instance& instance, const NumberType& type,
                                         const ops::AxisValues& axes, const TensorMap& inputs,
                                         std::uint64_t seed, Wanted& wanted) {
-  ASSAY_TRY(const auto bound, Bind(instance, type, axes, inputs, 0));
+  ASSAY_TRY(const auto bound, Bind(instance, type, axes, inputs, Extent::kPart));
   engine::Binding& binding = bound->binding;
   auto warps = WarpsOf(binding, bound->compiled.facts.get(), wanted, seed);
   if (!warps) return Fail(ErrorKind::kUnsupported, "cannot be run in part", Place(instance));
@@ -235,9 +269,11 @@ Result<Cells> ReferenceRunner::RunSlice(const ops::Instance& instance, const Num
   ASSAY_TRY(const Report one, RunPart(instance, binding, kSliceSteps));
   const std::uint64_t steps = std::max<std::uint64_t>(one.counters.warp_steps, 1);
   const std::size_t elements = KeepWritten(*warps, 1, wanted, /*count_only=*/true);
-  std::size_t count = std::min<std::size_t>(
-      {kMostWarps, kWarpSteps / steps, kMostElements / std::max<std::size_t>(elements, 1)});
-  count = std::max<std::size_t>(count, 1);
+  const std::uint64_t affordable =
+      std::max(kWarpSteps / steps, std::min<std::uint64_t>(kFewWarps, kFewWarpSteps / steps));
+  const std::size_t count = std::max<std::size_t>(
+      1, std::min<std::size_t>(
+             {kMostWarps, affordable, kMostElements / std::max<std::size_t>(elements, 1)}));
   if (count > 1) {
     CutToWarps(binding, *warps, count);
     ASSAY_TRY_VOID(RunPart(instance, binding, kSliceSteps));
@@ -248,7 +284,7 @@ Result<Cells> ReferenceRunner::RunSlice(const ops::Instance& instance, const Num
 
 Result<Cells> ReferenceRunner::Run(const ops::Instance& instance, const NumberType& type,
                                    const ops::AxisValues& axes, const TensorMap& inputs) {
-  ASSAY_TRY(const auto bound, Bind(instance, type, axes, inputs, 0xff));
+  ASSAY_TRY(const auto bound, Bind(instance, type, axes, inputs, Extent::kWhole));
   engine::Binding& binding = bound->binding;
   binding.execution.checks = Checks{.initialisation = true, .race = false, .barrier = true};
   binding.execution.limits.max_steps = 200'000'000'000;

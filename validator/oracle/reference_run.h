@@ -57,14 +57,18 @@ class ReferenceRunner final : public TruthSource {
                          Wanted& wanted) override;
 
  private:
+  /// Of a case, what is computed: that decides by which plan.
+  enum class Extent : std::uint8_t { kWhole, kPart };
   struct Bound;
+  struct Plans;
   Result<std::unique_ptr<Bound>> Bind(const ops::Instance& instance, const NumberType& type,
                                       const ops::AxisValues& axes, const TensorMap& inputs,
-                                      std::uint8_t poison);
+                                      Extent extent);
+  static Result<Plans> ReadPlans(const ops::OpSpec& op);
   Result<Report> RunPart(const ops::Instance& instance, engine::Binding& binding,
                          std::uint64_t max_steps);
   Result<engine::CompiledKernel> Compile(const ops::Instance& instance, const NumberType& type,
-                                         const ops::LaunchPlan& plan);
+                                         const Plans& plans);
 
   engine::Compiler& compiler_;
   engine::Engine& engine_;

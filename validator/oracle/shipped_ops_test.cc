@@ -2,9 +2,12 @@
 // compared.
 #include <gtest/gtest.h>
 
+#include <cmath>
+#include <cstring>
 #include <set>
 
 #include "base/rng.h"
+#include "validator/oracle/reference_run.h"
 #include "validator/oracle/testing/bench_test.h"
 
 namespace assay::oracle {
@@ -23,6 +26,8 @@ std::vector<Shape> Shapes() {
       {"rms_norm", {{"tokens", 9}, {"hidden", 257}}},
       {"rms_norm_backward", {{"tokens", 1}, {"hidden", 1}}},
       {"rms_norm_backward", {{"tokens", 70}, {"hidden", 33}}},
+      {"rms_norm_backward", {{"tokens", 7}, {"hidden", 150}}},
+      {"rms_norm_backward", {{"tokens", 150}, {"hidden", 7}}},
       {"embedding_rmsnorm_backward", {{"tokens", 1}, {"hidden", 1}, {"vocab", 1}}},
       {"embedding_rmsnorm_backward", {{"tokens", 70}, {"hidden", 33}, {"vocab", 5}}},
       {"gemm", {{"m", 1}, {"n", 1}, {"k", 1}}},
@@ -120,6 +125,88 @@ TEST_F(ShippedReferences, AreInlinedAsAWhole) {
     compiler.calls.clear();
   }
   EXPECT_GE(compiler.compiled, 11);
+}
+
+// Whether one thread has a row or the lanes of a warp share it, numbers and bounds are the same: they
+// are those of sums whose order does not matter.
+struct Rows {
+  const char* op;
+  const char* rows;
+  ops::AxisValues others;
+};
+
+class SharedRows : public ShippedReferences {
+ protected:
+  /// The first `rows` of those that the cells or elements of a tensor have.
+  static Tensor First(const Tensor& tensor, std::int64_t rows) {
+    assay::Shape shape = tensor.shape;
+    shape.front() = rows;
+    Tensor some = *Tensor::Create(tensor.dtype, shape);
+    std::memcpy(some.memory.bytes().data(), tensor.memory.bytes().data(),
+                static_cast<std::size_t>(some.elements) * SizeOf(tensor.dtype));
+    return some;
+  }
+  static void ExpectNear(const Tensor& got, const Tensor& wanted, const std::string& name) {
+    ASSERT_EQ(got.elements, wanted.elements);
+    for (std::int64_t i = 0; i < got.elements; ++i) {
+      const double near = 1e-9 * std::fabs(wanted.At(i)) + 1e-300;
+      ASSERT_NEAR(got.At(i), wanted.At(i), near) << name << ", word " << i;
+    }
+  }
+};
+
+TEST_F(SharedRows, MeanTheSameAsRowsOfOneThread) {
+  // Lanes share where there are few rows; with these there are too many.
+  constexpr std::int64_t kFew = 12, kMany = 33;
+  LocalEngine engine;
+  ReferenceRunner runner(bench_->compiler(), engine);
+  for (const Rows& each :
+       {Rows{"softmax", "rows", {{"columns", 150}}},
+        Rows{"cross_entropy", "tokens", {{"vocab", 150}}},
+        Rows{"row_sum", "rows", {{"columns", 300}}}, Rows{"rms_norm", "tokens", {{"hidden", 300}}},
+        Rows{"layer_norm", "tokens", {{"hidden", 300}}}}) {
+    const ops::OpSpec op = *ops::LoadOp(Path(ASSAY_SOURCE_DIR) / "ops" / each.op);
+    const ops::Instance instance = *ops::MakeInstance(op, {{"T", "f16"}}, "sm_90");
+    ops::AxisValues axes = each.others;
+    axes[each.rows] = kMany;
+    const auto filled = bench_->oracle().Materialise(
+        instance, {.axes = axes, .seed = 3, .profiles = {}, .origin = "test"});
+    ASSERT_TRUE(filled.has_value()) << ToString(filled.error());
+    TensorMap few;
+    for (const ops::TensorSpec& spec : op.inputs) {
+      const Tensor& tensor = filled->inputs.find(spec.name)->second;
+      const bool of_rows = !spec.is_scalar && spec.shape.front().text() == each.rows;
+      few.emplace(spec.name, of_rows ? First(tensor, kFew) : *tensor.Clone());
+    }
+    const auto by_threads = runner.Run(instance, {}, filled->axes, filled->inputs);
+    axes = filled->axes;
+    axes[each.rows] = kFew;
+    const auto by_lanes = runner.Run(instance, {}, axes, few);
+    ASSERT_TRUE(by_threads && by_lanes) << each.op;
+    for (const auto& [name, cells] : *by_lanes)
+      ExpectNear(cells, First(by_threads->find(name)->second, kFew), each.op + (" " + name));
+  }
+}
+
+// parts.json computes single elements in another way than the whole, and the same.
+TEST_F(SharedRows, PartsAreThoseOfTheWhole) {
+  LocalEngine engine;
+  ReferenceRunner runner(bench_->compiler(), engine);
+  const ops::OpSpec op = *ops::LoadOp(Path(ASSAY_SOURCE_DIR) / "ops/scatter_add");
+  const ops::Instance instance = *ops::MakeInstance(op, {{"T", "f16"}}, "sm_90");
+  const cases::Case value{.axes = {{"tokens", 300}, {"hidden", 37}, {"rows", 11}},
+                          .seed = 5,
+                          .profiles = {},
+                          .origin = "test"};
+  const auto filled = bench_->oracle().Materialise(instance, value);
+  ASSERT_TRUE(filled.has_value()) << ToString(filled.error());
+  const auto whole = runner.Run(instance, {}, filled->axes, filled->inputs);
+  Wanted wanted;
+  for (std::int64_t i = 0; i < 37 * 11; ++i) wanted["out"].push_back(i);
+  const auto parts = runner.RunSlice(instance, {}, filled->axes, filled->inputs, 1, wanted);
+  ASSERT_TRUE(whole && parts);
+  ASSERT_EQ(wanted.at("out").size(), 37u * 11u);
+  ExpectNear(parts->find("out")->second, whole->find("out")->second, "out");
 }
 
 INSTANTIATE_TEST_SUITE_P(All, ShippedOps, ::testing::ValuesIn(Shapes()), NameOf);

@@ -223,10 +223,15 @@ struct Bounded {
   }
   friend ASSAY_DEVICE Bounded operator*(const Bounded& x, const Bounded& y) {
     // Not by recursion: a function that calls itself is never inlined, and calls cost the emulator
-    // several times what the product does.
-    if (x.distributes(y)) return product(x.distributed(), y);
-    if (y.distributes(x)) return product(x, y.distributed());
-    return product(x, y);
+    // several times what the product does. One product in the text, not three: compiling them is
+    // most of what a reference takes to compile.
+    Bounded left = x, right = y;
+    if (x.distributes(y)) {
+      left = x.distributed();
+    } else if (y.distributes(x)) {
+      right = y.distributed();
+    }
+    return product(left, right);
   }
   static ASSAY_DEVICE Bounded product(const Bounded& x, const Bounded& y) {
     const double ex = x.hard(), ey = y.hard();

@@ -102,6 +102,37 @@ ASSAY_DEVICE int64 lane_count() { return blockDim.x; }
 ASSAY_DEVICE void sync_row() {
   if (blockDim.x > 1) __syncwarp();
 }
+
+/// What the lane at that distance has. All lanes of the row ask at once.
+template <class R>
+ASSAY_DEVICE R of_other_lane(const R& x, unsigned distance) {
+  constexpr unsigned kWords = sizeof(R) / sizeof(double);
+  static_assert(kWords * sizeof(double) == sizeof(R));
+  R other;
+  const double* const mine = reinterpret_cast<const double*>(&x);
+  double* const theirs = reinterpret_cast<double*>(&other);
+#if defined(__CUDACC__)
+#pragma unroll
+#endif
+  for (unsigned i = 0; i < kWords; ++i)
+    theirs[i] = __shfl_xor_sync(0xffffffffu, mine[i], static_cast<int>(distance));
+  return other;
+}
+/// Of what each lane of a row has, the sum and the largest: the same on all lanes, and with one lane
+/// its own. All lanes of the row come here, those with nothing to do as well: with 0, or with what
+/// another has. The order of adding is another than along the row; that is for contracts that allow it.
+template <class R>
+ASSAY_DEVICE R sum_of_lanes(R x) {
+  for (unsigned distance = blockDim.x / 2; distance > 0; distance /= 2)
+    x = x + of_other_lane(x, distance);
+  return x;
+}
+template <class R>
+ASSAY_DEVICE R max_of_lanes(R x) {
+  for (unsigned distance = blockDim.x / 2; distance > 0; distance /= 2)
+    x = max(x, of_other_lane(x, distance));
+  return x;
+}
 }  // namespace assay
 using assay::Decision;
 using assay::floor_div;
@@ -113,11 +144,13 @@ using assay::lane_index;
 using assay::larger_of;
 using assay::lesser;
 using assay::lesser_or_equal;
+using assay::max_of_lanes;
 using assay::may_rescale;
 using assay::may_round_to;
 using assay::round_to;
 using assay::row_index;
 using assay::smaller_of;
+using assay::sum_of_lanes;
 using assay::sync_row;
 using assay::thread_index;
 using assay::wrapped;

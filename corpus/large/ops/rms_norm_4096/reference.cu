@@ -3,14 +3,17 @@
 
 using T = ASSAY_T;
 
-// One thread a row.
+// One thread a row, or a warp whose lanes share its elements.
 __global__ void rms_norm(const T* x, const T* weight, float eps, Out<T>* y, int64 tokens,
                          int64 hidden) {
-  const int64 token = thread_index();
+  const int64 token = row_index();
   if (token >= tokens) return;
+  const int64 lane = lane_index(), lanes = lane_count();
   const T* row = x + token * hidden;
   Real squares = 0;
-  for (int64 h = 0; h < hidden; ++h) squares += Real(row[h]) * Real(row[h]);
+  for (int64 h = lane; h < hidden; h += lanes) squares += Real(row[h]) * Real(row[h]);
+  squares = sum_of_lanes(squares);
   const Real scale = rsqrt(squares / Real(hidden) + Real(eps));
-  for (int64 h = 0; h < hidden; ++h) y[token * hidden + h] = Real(row[h]) * scale * Real(weight[h]);
+  for (int64 h = lane; h < hidden; h += lanes)
+    y[token * hidden + h] = Real(row[h]) * scale * Real(weight[h]);
 }
