@@ -31,6 +31,23 @@ TEST(CostOfRunningTest, MeasuredTimeBeforeCountedSteps) {
   EXPECT_EQ(CostOfRunning(verdict), 3.5);
 }
 
+TEST(MissedBarTest, IsToldWhereTheGateLetItStand) {
+  const auto missed = [](std::vector<Statistic> statistics) {
+    verdict::Verdict verdict;
+    verdict::GateResult speed;
+    speed.gate = "speed";
+    speed.reason = "how fast it is";
+    speed.statistics = std::move(statistics);
+    verdict.gates = {speed};
+    return MissedBar(verdict);
+  };
+  EXPECT_EQ(missed({{"times_the_limit", 5.3, 2, ""}}), "how fast it is");
+  EXPECT_EQ(missed({{"times_the_limit", 2, 2, ""}}), "");
+  // An op that asks for nothing; a gate that neither measured nor modelled.
+  EXPECT_EQ(missed({{"times_the_limit", 5.3, 0, ""}}), "");
+  EXPECT_EQ(missed({}), "");
+}
+
 TEST(RunsFasterTest, ComparesWhatIsKnownOfBoth) {
   const auto kernel = [](double steps, std::optional<double> times) {
     verdict::Verdict verdict;

@@ -172,6 +172,30 @@ TEST(SpeedGateTest, RefutesWhatStaysBelowTheBar) {
   EXPECT_FALSE(timed.judgement.vetted);
 }
 
+TEST(SpeedGateTest, BelowTheBarIsKeptWhereFasterOnesAreLookedForAndSaysSo) {
+  for (const double seconds : {2e-3, 3e-3}) {
+    Timed timed;
+    timed.bench.options.below_bar = true;
+    timed.stopwatch.seconds = seconds;
+    const GateResult& gate = timed.Gate();
+    EXPECT_EQ(timed.judgement.verdict.outcome, Outcome::kAccepted) << gate.reason;
+    EXPECT_TRUE(timed.judgement.vetted);
+    const bool met = seconds < 2.5e-3;
+    // Not passed: whoever asks for the bar is not told that it was met.
+    EXPECT_EQ(gate.status, met ? GateStatus::kPassed : GateStatus::kSkipped);
+    EXPECT_EQ(gate.reason.find("below the bar") == std::string::npos, met) << gate.reason;
+    ASSERT_FALSE(gate.statistics.empty());
+    EXPECT_EQ(gate.statistics[0].value <= gate.statistics[0].limit, met);
+  }
+}
+
+TEST(SpeedGateTest, WrongOutputsAreRefutedHoweverLowTheBar) {
+  Timed timed;
+  timed.bench.options.below_bar = true;
+  timed.stopwatch.kernel = [](std::span<const float>, std::span<float>, int) {};
+  EXPECT_EQ(timed.Gate().status, GateStatus::kRefuted);
+}
+
 TEST(SpeedGateTest, WorkLeftOutInTimedCallsIsRefutedAndReplays) {
   // From the second round on, or from the first timed call on: slots are fresh inputs, all checked.
   for (const int first : {0, 1, 5}) {
