@@ -4,6 +4,7 @@
 
 #include <optional>
 
+#include "runs/state.h"
 #include "runs/testing/fakes.h"
 
 namespace assay::runs {
@@ -29,6 +30,27 @@ TEST(CostOfRunningTest, MeasuredTimeBeforeCountedSteps) {
   speed.statistics = {{.name = "median_us", .value = 3.5}};
   verdict.gates.push_back(speed);
   EXPECT_EQ(CostOfRunning(verdict), 3.5);
+}
+
+TEST(AcceptedTest, WithoutAJailTheFastestIsTheFloor) {
+  const auto attempt = [](int number, double times, const char* vetted) {
+    Attempt made;
+    made.number = number;
+    made.vetted = vetted;
+    verdict::GateResult speed;
+    speed.gate = "speed";
+    speed.statistics = {{"times_the_limit", times, 2, ""}};
+    made.verdict.emplace();
+    made.verdict->outcome = verdict::Outcome::kAccepted;
+    made.verdict->gates = {speed};
+    return made;
+  };
+  RunState state;
+  state.attempts = {attempt(1, 7, ""), attempt(2, 5, ""), attempt(3, 6, "")};
+  EXPECT_EQ(state.Accepted()->number, 2);
+  // What was emitted is the floor, since only what is faster is emitted.
+  state.attempts.push_back(attempt(4, 6.5, "vetted/x"));
+  EXPECT_EQ(state.Accepted()->number, 4);
 }
 
 TEST(MissedBarTest, IsToldWhereTheGateLetItStand) {
