@@ -125,7 +125,7 @@ void RunSpeedGate(GateContext& context, verdict::GateResult& result) {
          fmt::format(
              "of the limit ({}), {:.3g} us, spread {:.1f} %{}{}", at.limit.by, 1e6 * at.Median(),
              100 * at.Spread(),
-             at.library ? fmt::format(", library {:.3g} us", 1e6 * *at.library) : "",
+             at.library ? fmt::format(", {} {:.3g} us", at.library_name, 1e6 * *at.library) : "",
              at.scaled.empty() ? "" : ", scaled " + at.scaled)});
   }
   // A workload that could not be timed says nothing, and would let the bar be met by the others.

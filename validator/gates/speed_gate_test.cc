@@ -30,6 +30,7 @@ class FakeStopwatch final : public engine::Stopwatch {
   Kernel kernel = Good();
   double seconds = 1e-3;
   std::optional<double> library;
+  std::vector<RowsPrimitive> rows;  ///< Those that were timed.
   Stop stop = Stop::kCompleted;
   std::vector<Finding> findings;
   std::optional<StressPlan::Beside> changed_beside;  ///< Where repetitions have other bits.
@@ -76,6 +77,11 @@ class FakeStopwatch final : public engine::Stopwatch {
   }
   Result<Rates> Measure() override { return Card(); }
   Result<double> Time(const MatrixProduct&) override {
+    if (!library) return Fail(ErrorKind::kEnvironment, "no library", "test");
+    return *library;
+  }
+  Result<double> Time(const RowsPrimitive& primitive) override {
+    rows.push_back(primitive);
     if (!library) return Fail(ErrorKind::kEnvironment, "no library", "test");
     return *library;
   }
@@ -270,6 +276,19 @@ TEST(SpeedGateTest, SaysWhereTheLibraryIsAsFast) {
     EXPECT_EQ(gate.reason.find("use the library") != std::string::npos, library < 2e-3)
         << gate.reason;
   }
+}
+
+TEST(SpeedGateTest, RowsOfTheLibraryAreABaselineAsWell) {
+  Timed timed(R"({"library": {"rows": "n", "columns": "2 * n", "of": "softmax"}})");
+  timed.stopwatch.seconds = 2e-3;
+  timed.stopwatch.library = 1e-3;
+  const GateResult& gate = timed.Gate();
+  EXPECT_THAT(gate.reason, HasSubstr("use the library"));
+  ASSERT_FALSE(timed.stopwatch.rows.empty());
+  EXPECT_EQ(timed.stopwatch.rows[0].operation, "softmax");
+  EXPECT_EQ(timed.stopwatch.rows[0].dtype, "f32");
+  EXPECT_EQ(timed.stopwatch.rows[0].rows, 1 << 20);
+  EXPECT_EQ(timed.stopwatch.rows[0].columns, 2 << 20);
 }
 
 TEST(MeterTest, LargerThanTheCardIsHalvedAndSaysSo) {
