@@ -45,6 +45,7 @@ Result<Generated> Generate(const Environment& environment, const GenerateRequest
                                                    .seed = settings.seed,
                                                    .holdout_seed = {},
                                                    .unsafe_no_jail = settings.unsafe_no_jail,
+                                                   .below_bar = settings.optimize,
                                                    .regressions = {}}));
           return judges;
         },

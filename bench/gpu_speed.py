@@ -3,10 +3,11 @@
 
     bench/gpu_speed.py --assay build/release/bin/assay --out bench/results/h100.json --minutes 8
     bench/gpu_speed.py --assay ... --out ... --minutes 8 -- --unsafe-no-jail       # what stands behind -- goes to assay
+    bench/gpu_speed.py --assay ... --out ... --minutes 4 --only naive --rounds 3 -- --unchecked --seconds 0.3   # every op and dtype
 
 In this order, as far as the minutes go: the timing tricks of corpus/timing (each must be found out, or be no faster than its honest
 twin), naive kernels and those of corpus/right at their ops' workloads in bf16, then the naive ones in f16 and f32. The document
-says what was left out. It is written anew after each step, so that a run that is cut keeps what it has. The table goes to stderr.
+says what was left out. The card's rates are measured by the first run and handed to the others. It is written anew after each step, so that a run that is cut keeps what it has. The table goes to stderr.
 """
 import argparse
 import datetime
@@ -15,6 +16,7 @@ import os
 import pathlib
 import subprocess
 import sys
+import tempfile
 import time
 
 ROOT = pathlib.Path(__file__).resolve().parents[1]
@@ -39,8 +41,10 @@ def steps(arguments):
             yield "kernels", f"naive/{op}", op, dtype, ROOT / "ops" / op / "naive", []
 
 
-def bench(arguments, op, dtype, folder, more, seconds):
+def bench(arguments, op, dtype, folder, more, seconds, rates):
     command = [arguments.assay, "bench", str(folder), "--op", op, "--dtype", f"T={dtype}", "--json", "--rounds", str(arguments.rounds)]
+    if rates.exists():
+        command += ["--rates", str(rates)]
     command += more + arguments.extra
     start = time.monotonic()
     try:
@@ -56,11 +60,12 @@ def bench(arguments, op, dtype, folder, more, seconds):
 
 
 def surroundings():
-    """Where cuBLASLt came as a wheel, its folder is a root that assay looks in."""
+    """Where cuBLASLt or cuDNN came as a wheel, its folder is a root that assay looks in."""
     environment = dict(os.environ)
     for site in sys.path:
         for root in (pathlib.Path(site) / "nvidia/cu13", pathlib.Path(site)):
-            if any((root / folder / "libcublasLt.so.13").exists() for folder in ("lib", "nvidia/cublas/lib")):
+            libraries = ("lib/libcublasLt.so.13", "nvidia/cublas/lib/libcublasLt.so.13", "nvidia/cudnn/lib/libcudnn.so.9")
+            if any((root / library).exists() for library in libraries):
                 environment.setdefault("CUDA_PATH", str(root))
     return environment
 
@@ -94,7 +99,7 @@ def tell(row):
             text += f"{where:44} {at['workload']:36} left out: {at['left_out'][:160]}\n"
             continue
         wrong = "  WRONG: " + at["findings"][0].splitlines()[0][:140] if at.get("findings") else ""
-        library = f"  library {1e6 * at['library_seconds']:.1f} us" if "library_seconds" in at else ""
+        library = f"  {at.get('library', 'library')} {1e6 * at['library_seconds']:.1f} us" if "library_seconds" in at else ""
         text += (f"{where:44} {at['workload']:36} {1e6 * at['seconds']:10.1f} us {100 * at['share']:6.1f} % ({at['limited_by']})"
                  f" spread {100 * at['spread']:.1f} %{library}{wrong}\n")
     return text
@@ -106,12 +111,14 @@ def main():
     parser.add_argument("--out", required=True)
     parser.add_argument("--minutes", type=float, default=8)
     parser.add_argument("--rounds", type=int, default=10)
+    parser.add_argument("--most", type=float, default=150, help="seconds for one kernel")
     parser.add_argument("--only", default="", help="part of a name; others are not timed")
     parser.add_argument("extra", nargs="*", help="what assay bench gets besides, behind --")
     arguments = parser.parse_args()
     end = time.monotonic() + 60 * arguments.minutes
     document = {"schema": "assay.speed_results/1", "date": datetime.date.today().isoformat(), "gpu": driver(),
                 "command": "bench/gpu_speed.py " + " ".join(sys.argv[1:]), "plain": plain(), "tricks": [], "kernels": [], "left_out": []}
+    rates = pathlib.Path(tempfile.mkdtemp()) / "rates.json"
     sys.stderr.write(f"plain harness: {json.dumps(document['plain'])}\n")
     for section, name, op, dtype, folder, more in steps(arguments):
         if arguments.only not in name:
@@ -120,11 +127,12 @@ def main():
         if left < 5:
             document["left_out"].append(f"{name} {dtype}")
             continue
-        row = {"name": name, "op": op, "dtype": dtype, **bench(arguments, op, dtype, folder, more, min(left, 150))}
+        row = {"name": name, "op": op, "dtype": dtype, **bench(arguments, op, dtype, folder, more, min(left, arguments.most), rates)}
         # The card's rates stand once.
         if "rates" in row:
-            rates = row.pop("rates")
-            document.setdefault("rates", rates)
+            document.setdefault("rates", row["rates"])
+            del row["rates"]
+            rates.write_text(json.dumps(document["rates"]))
         document[section].append(row)
         sys.stderr.write(tell(row))
         sys.stderr.flush()

@@ -152,6 +152,7 @@ batch::RunTools ToolsOf(Desk& desk, const std::map<std::string, std::string>& ve
                                                         .seed = settings.seed,
                                                         .holdout_seed = {},
                                                         .unsafe_no_jail = settings.unsafe_no_jail,
+                                                        .below_bar = settings.optimize,
                                                         .regressions = {}}));
             return judges;
           },

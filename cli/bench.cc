@@ -18,6 +18,7 @@ struct Request {
   std::vector<std::size_t> workloads;
   bool against_naive = false;
   bool unchecked = false;
+  std::string rates;  ///< A file.
 };
 
 /// A candidate as far as the compiler brings it: what is timed need not have been judged.
@@ -66,7 +67,12 @@ Result<std::vector<ops::Workload>> Chosen(const Request& request, const ops::OpS
 Result<int> Bench(const Request& request, bool json) {
   ASSAY_TRY(const ops::Instance instance, MakeInstance(request.instance, request.tools.arch));
   ASSAY_TRY(const std::vector<ops::Workload> workloads, Chosen(request, instance.op));
-  ASSAY_TRY(auto bench, Workbench::Make(request.tools));
+  WorkbenchOptions tools = request.tools;
+  if (!request.rates.empty()) {
+    ASSAY_TRY(const Json document, ReadJsonFile(request.rates));
+    ASSAY_TRY(tools.rates, ReadJson<Rates>(document, request.rates));
+  }
+  ASSAY_TRY(auto bench, Workbench::Make(tools));
   speed::Settings settings = request.settings;
   settings.check = !request.unchecked;
   ASSAY_TRY(const Compiled compiled, CompileFolder(request.folder, instance, *bench));
@@ -136,6 +142,9 @@ void AddBench(CLI::App& app, Session& session) {
                     "Time the op's naive kernel at the same shapes.");
   command->add_flag("--unchecked", request->unchecked,
                     "Do not hold outputs to their truths: nothing is known of what was timed.");
+  command->add_option("--rates", request->rates,
+                      "File with the \"rates\" that an earlier run on this card printed; they are "
+                      "not measured again.");
   AddWorkbenchOptions(*command, request->tools);
   command->add_flag("--json", session.json, "Print one JSON document on stdout.");
   command->footer(

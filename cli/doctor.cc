@@ -90,10 +90,20 @@ std::vector<Finding> CheckGpu(sandbox::Workers& workers) {
          "none that works, so kernels are judged on the emulator alone: " + device.error().message,
          ""}};
   }
+  const auto count = gpu.Count();
   std::vector<Finding> findings = {
       {"GPU", State::kOptional,
-       *device + "; --engine gpu,emulator takes it as a second witness, gpu:N,emulator another one",
+       fmt::format(
+           "{}{}; --engine gpu,emulator takes it as a second witness, gpu:N,emulator another "
+           "one, gpu:*,emulator all",
+           *device, count && *count > 1 ? fmt::format(", one of {}", *count) : ""),
        ""}};
+  const auto sanitizer = sandbox::FindSanitizer(sandbox::Completed({}).toolkit);
+  findings.push_back({"sanitizer", State::kOptional,
+                      sanitizer ? "compute-sanitizer (" + sanitizer->string() +
+                                      "): the device gate runs some cases under its tools"
+                                : "no compute-sanitizer: no case runs under its tools",
+                      sanitizer ? "" : "install the CUDA toolkit's compute-sanitizer"});
   const auto rates = gpu.Measure();
   if (!rates) {
     findings.push_back({"GPU speed", State::kOptional,
@@ -118,6 +128,12 @@ std::vector<Finding> CheckGpu(sandbox::Workers& workers) {
   } else {
     findings.push_back({"cuBLASLt", State::kOptional, products, ""});
   }
+  findings.push_back(
+      {"cuDNN", State::kOptional,
+       rates->tensors.empty()
+           ? rates->no_tensors + ": softmax and sums of rows have no baseline"
+           : rates->tensors + ", what softmax and sums of rows are measured against",
+       rates->tensors.empty() ? "install cuDNN 9 where the loader finds it, or as a wheel" : ""});
   const Conditions& now = rates->now;
   findings.push_back({"GPU clocks", State::kOptional,
                       now.unknown.empty()

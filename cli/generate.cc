@@ -158,6 +158,7 @@ Result<int> Generate(const Request& request, bool json) {
                                              .seed = settings.seed,
                                              .holdout_seed = {},
                                              .unsafe_no_jail = settings.unsafe_no_jail,
+                                             .below_bar = settings.optimize,
                                              .regressions = {}}));
         return judges;
       },

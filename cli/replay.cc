@@ -30,7 +30,7 @@ Result<int> Replay(const Request& request, bool json) {
   }
   // Nor does it open a device: that is for the command line to say.
   ASSAY_TRY(const Engines engines, ParseEngines(request.tools.engine));
-  if (recorded.engine != "emulator" && !(recorded.engine == "gpu" && engines.gpu)) {
+  if (recorded.engine != "emulator" && !(recorded.engine == "gpu" && engines.gpu())) {
     const bool gpu = recorded.engine == "gpu";
     return Fail(
         ErrorKind::kUsage,

@@ -280,6 +280,7 @@ Result<serve::Answer> ServiceJudge::Generate(const serve::Call& call) {
                                                        .seed = judge.seed,
                                                        .holdout_seed = {},
                                                        .unsafe_no_jail = judge.unsafe_no_jail,
+                                                       .below_bar = judge.optimize,
                                                        .regressions = {}}));
         return judges;
       },

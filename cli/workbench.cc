@@ -2,8 +2,10 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <charconv>
 #include <cstdlib>
+#include <numeric>
 #include <ranges>
 
 #include "base/digest.h"
@@ -19,7 +21,8 @@ void AddWorkbenchOptions(CLI::App& command, WorkbenchOptions& options) {
   command
       .add_option(
           "--engine", options.engine,
-          "Where kernels run: emulator, or gpu[:N],emulator, where cases run on a GPU as well.")
+          "Where kernels run: emulator, or gpu[:N],emulator, where cases run on a GPU as well; "
+          "gpu:0,gpu:1,emulator shares them out, gpu:*,emulator among all there are.")
       ->check([](const std::string& text) {
         const auto engines = ParseEngines(text);
         return engines ? std::string() : ToString(engines.error());
@@ -50,22 +53,27 @@ Result<Engines> ParseEngines(std::string_view text) {
       engines.speed = true;
       continue;
     }
+    if (word == "gpu:*" && !engines.gpu()) {
+      engines.all = true;
+      continue;
+    }
     int number = 0;
     const std::string_view digits = word.starts_with("gpu:") ? word.substr(4) : "0";
     const auto [end, fault] = std::from_chars(digits.data(), digits.data() + digits.size(), number);
     const bool whole = fault == std::errc{} && end == digits.data() + digits.size() && number >= 0;
-    if ((word != "gpu" && !word.starts_with("gpu:")) || !whole || engines.gpu) {
+    if ((word != "gpu" && !word.starts_with("gpu:")) || !whole || engines.all ||
+        std::ranges::find(engines.gpus, number) != engines.gpus.end()) {
       return Fail(ErrorKind::kUsage, fmt::format("'{}' is no choice of engines", text), "--engine",
-                  "emulator, gpu,emulator or gpu:N,emulator");
+                  "emulator, gpu,emulator, gpu:N,emulator, gpu:0,gpu:1,emulator or gpu:*,emulator");
     }
-    engines.gpu = number;
+    engines.gpus.push_back(number);
   }
   if (!emulator) {
     return Fail(ErrorKind::kUsage,
                 "a GPU alone sees no races and no undefined values: nothing could be accepted",
                 "--engine", "gpu,emulator");
   }
-  if (engines.speed && !engines.gpu) {
+  if (engines.speed && !engines.gpu()) {
     return Fail(ErrorKind::kUsage, "speed is measured on a GPU, and none was asked for", "--speed",
                 "--engine gpu,emulator --speed");
   }
@@ -78,14 +86,26 @@ Result<std::unique_ptr<Workbench>> Workbench::Make(const WorkbenchOptions& optio
   engine::Toolbox::Options toolbox_options;
   toolbox_options.jail = !options.unsafe_no_jail;
   toolbox_options.pool.workers_per_kind = options.jobs;
-  toolbox_options.pool.gpu = engines.gpu.value_or(0);
+  toolbox_options.pool.gpus = engines.gpus.empty() ? std::vector{0} : engines.gpus;
   if (!options.no_cache) toolbox_options.compilations = OwnEnvironment().cache;
+  if (engines.all) {
+    ASSAY_TRY(auto one, engine::Toolbox::Create(toolbox_options));
+    ASSAY_TRY(const unsigned count, one->gpu().Count());
+    toolbox_options.pool.gpus.resize(std::max(count, 1u));
+    std::iota(toolbox_options.pool.gpus.begin(), toolbox_options.pool.gpus.end(), 0);
+  }
   ASSAY_TRY(auto toolbox, engine::Toolbox::Create(std::move(toolbox_options)));
-  if (engines.gpu) ASSAY_TRY_VOID(toolbox->gpu().Describe());
-  std::unique_ptr<Workbench> bench(new Workbench(std::move(toolbox), engines.gpu.has_value()));
+  for (unsigned i = 0; engines.gpu() && i < toolbox->gpu().devices(); ++i)
+    ASSAY_TRY_VOID(toolbox->gpu().Describe(i));
+  std::unique_ptr<Workbench> bench(new Workbench(std::move(toolbox), engines.gpu()));
   if (engines.speed) {
     engine::GpuEngine& gpu = bench->toolbox_->gpu();
-    ASSAY_TRY(Rates rates, gpu.Measure());
+    Rates rates;
+    if (options.rates) {
+      rates = *options.rates;
+    } else {
+      ASSAY_TRY(rates, gpu.Measure());
+    }
     bench->gpu_truths_ = std::make_unique<oracle::Oracle>(bench->compiler(), gpu);
     bench->meter_.emplace(speed::Instruments{gpu, *bench->gpu_truths_}, std::move(rates));
   }
@@ -164,7 +184,12 @@ std::map<std::string, std::string> Workbench::Versions() {
                                                  {"jail", toolbox_->isolation().description}};
   if (const auto health = sandbox::ProbeCompiler(workers())) versions["nvrtc"] = health->nvrtc;
   if (with_gpu_) {
-    if (const auto device = toolbox_->gpu().Describe()) versions["gpu"] = *device;
+    std::string names;
+    for (unsigned i = 0; i < toolbox_->gpu().devices(); ++i) {
+      if (const auto device = toolbox_->gpu().Describe(i))
+        names += (names.empty() ? "" : "; ") + *device;
+    }
+    if (!names.empty()) versions["gpu"] = std::move(names);
   }
   return versions;
 }

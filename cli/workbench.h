@@ -9,6 +9,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "base/clock.h"
 #include "base/error.h"
@@ -20,21 +21,25 @@
 namespace assay::cli {
 
 struct WorkbenchOptions {
-  std::string engine = "emulator";  ///< Or "gpu,emulator", "gpu:1,emulator", with ",speed" behind.
+  /// Or "gpu,emulator", "gpu:1,emulator", "gpu:0,gpu:1,emulator", "gpu:*,emulator", with ",speed" behind.
+  std::string engine = "emulator";
   std::string arch = "sm_90";
   bool unsafe_no_jail = false;
   bool no_cache = false;
-  unsigned jobs = 0;   ///< Workers a kind; 0: as many as there are cores.
-  bool speed = false;  ///< Judge speed as well: the same as ",speed" behind the engines.
+  unsigned jobs = 0;           ///< Workers a kind; 0: as many as there are cores.
+  bool speed = false;          ///< Judge speed as well: the same as ",speed" behind the engines.
+  std::optional<Rates> rates;  ///< What this card can do, where that has been measured.
   /// The engines with what is judged beside them, as a run's record keeps them.
   std::string Engine() const { return engine + (speed ? ",speed" : ""); }
 };
 
 struct Engines {
-  std::optional<int> gpu;  ///< The GPU's number, where one is asked for beside the emulator.
-  bool speed = false;      ///< Needs a GPU.
+  std::vector<int> gpus;  ///< Numbers of those that are asked for beside the emulator.
+  bool all = false;       ///< "gpu:*": however many there are.
+  bool speed = false;     ///< Needs a GPU.
+  bool gpu() const { return all || !gpus.empty(); }
 };
-/// "emulator", "gpu,emulator", "gpu:1,emulator", "gpu,emulator,speed".
+/// "emulator", "gpu,emulator", "gpu:0,gpu:1,emulator", "gpu:*,emulator", "gpu,emulator,speed".
 Result<Engines> ParseEngines(std::string_view text);
 
 /// --engine, --arch, --jobs, --unsafe-no-jail, --no-cache.

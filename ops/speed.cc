@@ -32,14 +32,27 @@ Result<SpeedContract> ReadSpeed(const Json& object, const std::string& place, co
   if (reader.Has("library")) {
     ASSAY_TRY(const Json library, reader.Required<Json>("library"));
     ASSAY_TRY(ObjectReader extents, ObjectReader::Of(library, reader.PlaceOf("library")));
-    std::array<Expression, 3> product;
-    constexpr std::array<std::string_view, 3> kNames = {"m", "n", "k"};
-    for (std::size_t i = 0; i < kNames.size(); ++i) {
-      ASSAY_TRY(const Json text, extents.Required<Json>(kNames[i]));
-      ASSAY_TRY(product[i], ReadExpression(text, extents.PlaceOf(kNames[i]), axes));
+    const auto read = [&](std::string_view name) -> Result<Expression> {
+      ASSAY_TRY(const Json text, extents.Required<Json>(name));
+      return ReadExpression(text, extents.PlaceOf(name), axes);
+    };
+    if (extents.Has("of")) {
+      SpeedContract::Rows rows;
+      ASSAY_TRY(rows.operation, extents.Required<std::string>("of"));
+      if (rows.operation != "softmax" && rows.operation != "sum")
+        return UnknownName("operation", rows.operation, {"softmax", "sum"}, extents.PlaceOf("of"));
+      ASSAY_TRY(rows.rows, read("rows"));
+      ASSAY_TRY(rows.columns, read("columns"));
+      speed.rows = std::move(rows);
+    } else {
+      std::array<Expression, 3> product;
+      constexpr std::array<std::string_view, 3> kNames = {"m", "n", "k"};
+      for (std::size_t i = 0; i < kNames.size(); ++i) {
+        ASSAY_TRY(product[i], read(kNames[i]));
+      }
+      speed.product = std::move(product);
     }
     ASSAY_TRY_VOID(extents.Finish());
-    speed.product = std::move(product);
   }
   ASSAY_TRY(speed.bar, reader.Optional<double>("bar", 0.0));
   if (!(speed.bar >= 0 && speed.bar <= 1))

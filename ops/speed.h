@@ -4,11 +4,13 @@
 //   "speed": {"operations": "2 * m * n * k", "unit": "matrix", "bar": 0.3,
 //             "moved": {"table": "min(tokens, vocab) * hidden"},
 //             "library": {"m": "m", "n": "n", "k": "k"}}
+//             "library": {"of": "softmax", "rows": "rows", "columns": "columns"}
 //
 // All of it may be missing. Every tensor is moved once, whole, but for those of which `moved` says
 // how many elements; nothing is computed; nothing is asked. `unit` says which of a machine's rates
 // the operations go by: "matrix" (tensor cores, where inputs are 16 bits wide) or "scalar". `library`:
-// the op is a matrix product, row-major, that the vendor's library has. `bar`: the share of the
+// the op is a matrix product, row-major, that the vendor's library has; or the "softmax" or "sum" of
+// each row of its first input, which its library of tensor operations has. `bar`: the share of the
 // limit, over all workloads, that the speed gate asks for.
 #pragma once
 
@@ -26,6 +28,11 @@ struct SpeedContract {
   Expression operations = Expression::Constant(0);
   std::map<std::string, Expression, std::less<>> moved;  ///< Elements, by tensor.
   std::optional<std::array<Expression, 3>> product;      ///< m, n, k.
+  struct Rows {
+    std::string operation;  ///< "softmax" or "sum".
+    Expression rows = Expression::Constant(1), columns = Expression::Constant(1);
+  };
+  std::optional<Rows> rows;
   double bar = 0;
 };
 

@@ -56,6 +56,12 @@ TEST(SpeedContractTest, SaysWhatIsNoContract) {
   EXPECT_THAT(wrong(R"({"bar": 1.5})"), HasSubstr("between 0 and 1"));
   EXPECT_THAT(wrong(R"({"library": {"m": "m", "n": "n"}})"), HasSubstr("k"));
   EXPECT_THAT(wrong(R"({"bars": 0.5})"), HasSubstr("bars"));
+  EXPECT_THAT(wrong(R"({"library": {"of": "softmin", "rows": "m", "columns": "k"}})"),
+              HasSubstr("softmax"));
+  EXPECT_THAT(wrong(R"({"library": {"of": "softmax", "rows": "m"}})"), HasSubstr("columns"));
+  EXPECT_THAT(wrong(R"({"library": {"of": "sum", "rows": "m", "columns": "k", "n": "n"}})"),
+              HasSubstr("n"));
+  EXPECT_EQ(wrong(R"({"library": {"of": "sum", "rows": "m", "columns": "k"}})"), "no error");
   EXPECT_EQ(wrong(R"({"unit": "matrix", "bar": 0.5, "library": {"m": "m", "n": "n", "k": "k"}})"),
             "no error");
 }

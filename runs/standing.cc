@@ -5,11 +5,18 @@
 namespace assay::runs {
 namespace {
 
-std::optional<double> TimesTheLimit(const verdict::Verdict& verdict) {
+/// The gate that measured or modelled: its first statistic is the time over the limit, less is better.
+const verdict::GateResult* SpeedOf(const verdict::Verdict& verdict) {
   for (const verdict::GateResult& gate : verdict.gates) {
-    if (gate.gate == "speed" && !gate.statistics.empty()) return gate.statistics.front().value;
+    if (gate.gate == "speed" && !gate.statistics.empty()) return &gate;
   }
-  return std::nullopt;
+  return nullptr;
+}
+
+std::optional<double> TimesTheLimit(const verdict::Verdict& verdict) {
+  const verdict::GateResult* const speed = SpeedOf(verdict);
+  if (speed == nullptr) return std::nullopt;
+  return speed->statistics.front().value;
 }
 
 double StepsACase(const verdict::Verdict& verdict) {
@@ -33,6 +40,13 @@ int HowFar(const verdict::Verdict& verdict) {
 
 double CostOfRunning(const verdict::Verdict& verdict) {
   return TimesTheLimit(verdict).value_or(StepsACase(verdict));
+}
+
+std::string MissedBar(const verdict::Verdict& verdict) {
+  const verdict::GateResult* const speed = SpeedOf(verdict);
+  if (speed == nullptr) return {};
+  const Statistic& times = speed->statistics.front();
+  return times.limit > 0 && times.value > times.limit ? speed->reason : std::string();
 }
 
 bool RunsFaster(const verdict::Verdict& verdict, const verdict::Verdict& other) {

@@ -4,6 +4,7 @@
 
 #include <optional>
 
+#include "runs/state.h"
 #include "runs/testing/fakes.h"
 
 namespace assay::runs {
@@ -29,6 +30,44 @@ TEST(CostOfRunningTest, MeasuredTimeBeforeCountedSteps) {
   speed.statistics = {{.name = "median_us", .value = 3.5}};
   verdict.gates.push_back(speed);
   EXPECT_EQ(CostOfRunning(verdict), 3.5);
+}
+
+TEST(AcceptedTest, WithoutAJailTheFastestIsTheFloor) {
+  const auto attempt = [](int number, double times, const char* vetted) {
+    Attempt made;
+    made.number = number;
+    made.vetted = vetted;
+    verdict::GateResult speed;
+    speed.gate = "speed";
+    speed.statistics = {{"times_the_limit", times, 2, ""}};
+    made.verdict.emplace();
+    made.verdict->outcome = verdict::Outcome::kAccepted;
+    made.verdict->gates = {speed};
+    return made;
+  };
+  RunState state;
+  state.attempts = {attempt(1, 7, ""), attempt(2, 5, ""), attempt(3, 6, "")};
+  EXPECT_EQ(state.Accepted()->number, 2);
+  // What was emitted is the floor, since only what is faster is emitted.
+  state.attempts.push_back(attempt(4, 6.5, "vetted/x"));
+  EXPECT_EQ(state.Accepted()->number, 4);
+}
+
+TEST(MissedBarTest, IsToldWhereTheGateLetItStand) {
+  const auto missed = [](std::vector<Statistic> statistics) {
+    verdict::Verdict verdict;
+    verdict::GateResult speed;
+    speed.gate = "speed";
+    speed.reason = "how fast it is";
+    speed.statistics = std::move(statistics);
+    verdict.gates = {speed};
+    return MissedBar(verdict);
+  };
+  EXPECT_EQ(missed({{"times_the_limit", 5.3, 2, ""}}), "how fast it is");
+  EXPECT_EQ(missed({{"times_the_limit", 2, 2, ""}}), "");
+  // An op that asks for nothing; a gate that neither measured nor modelled.
+  EXPECT_EQ(missed({{"times_the_limit", 5.3, 0, ""}}), "");
+  EXPECT_EQ(missed({}), "");
 }
 
 TEST(RunsFasterTest, ComparesWhatIsKnownOfBoth) {

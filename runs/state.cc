@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "base/text.h"
+#include "runs/standing.h"
 
 namespace assay::runs {
 namespace {
@@ -123,7 +124,11 @@ int RunState::JudgedCount() const {
 const Attempt* RunState::Accepted() const {
   const Attempt* accepted = nullptr;
   for (const Attempt& attempt : attempts) {
-    if (attempt.Accepted() && (accepted == nullptr || !attempt.vetted.empty())) accepted = &attempt;
+    if (!attempt.Accepted()) continue;
+    // What was emitted replaced what was there. Without a jail nothing is, and the fastest counts.
+    const bool faster = accepted != nullptr && accepted->vetted.empty() && accepted->verdict &&
+                        attempt.verdict && RunsFaster(*attempt.verdict, *accepted->verdict);
+    if (accepted == nullptr || !attempt.vetted.empty() || faster) accepted = &attempt;
   }
   return accepted;
 }

@@ -270,6 +270,14 @@ Result<Answer> Family(Message&) {
   Forever();
 }
 
+/// Ends behind its answer, as a worker under a tool does, whose words come last.
+Result<Answer> Leave(Message&) {
+  fmt::print(stderr, "last words\n");
+  Answer answer = Say({{"left", true}});
+  answer.last = true;
+  return answer;
+}
+
 struct ActionRow {
   std::string_view name;
   Result<Answer> (*run)(Message&);
@@ -289,6 +297,7 @@ constexpr ActionRow kActions[] = {
     {"raw", &Raw},           {"frame", &Frame},
     {"family", &Family},     {"hold", &Hold},
     {"fill", &Fill},         {"shared", &Shared},
+    {"leave", &Leave},
 };
 
 Result<Answer> Act(Message message) {

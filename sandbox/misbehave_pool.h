@@ -27,7 +27,7 @@ inline std::unique_ptr<WorkerPool> MisbehavePool(const MisbehaveOptions& wanted 
   options.workers_per_kind = wanted.workers;
   options.unsafe_no_jail = wanted.unsafe_no_jail;
   options.total_bytes = wanted.total_bytes;
-  options.launch = [wanted](WorkerKind kind) -> Result<WorkerLaunch> {
+  options.launch = [wanted](WorkerKind kind, unsigned) -> Result<WorkerLaunch> {
     WorkerLaunch launch{PolicyFor(kind), ProgramFolder() / "sandbox_misbehave", wanted.arguments};
     if (launch.arguments.empty()) launch.arguments = {std::string(Name(kind))};
     if (wanted.unsafe_no_jail) launch.arguments.emplace_back("--no-jail");

@@ -12,7 +12,7 @@ namespace {
 constexpr std::uint64_t kMiB = 1ull << 20;
 constexpr std::uint64_t kGiB = 1ull << 30;
 
-constexpr std::array<std::string_view, 3> kKindNames{"compile", "emulate", "gpu"};
+constexpr std::array<std::string_view, 4> kKindNames{"compile", "emulate", "gpu", "gpu_tool"};
 
 /// What every worker gets.
 Policy Base(std::string name) {
@@ -74,7 +74,18 @@ Policy GpuPolicy() {
       .Allow(SyscallSet::kDevice)
       .Limit(Resource::kFileBytes, 64 * kGiB)
       .Limit(Resource::kOpenFiles, 1024)
-      .ResidentBytes(16 * kGiB);
+      // Sets of inputs and outputs that fill a good part of the card; what all workers hold together
+      // has its own limit.
+      .ResidentBytes(64 * kGiB);
+  return policy;
+}
+
+/// Threads and processes of the tool count as well, and what it notes of each byte of memory.
+Policy GpuToolPolicy() {
+  Policy policy = GpuPolicy();
+  policy.Allow(Weakening::kVendorTool)
+      .Limit(Resource::kProcesses, 1024)
+      .Environment("HOME", "/tmp");
   return policy;
 }
 
@@ -104,8 +115,8 @@ bool BuiltWithSanitizer() {
 }
 
 Policy PolicyFor(WorkerKind kind) {
-  static constexpr std::array<Policy (*)(), 3> kPolicies{&CompilePolicy, &EmulatePolicy,
-                                                         &GpuPolicy};
+  static constexpr std::array<Policy (*)(), 4> kPolicies{&CompilePolicy, &EmulatePolicy, &GpuPolicy,
+                                                         &GpuToolPolicy};
   return kPolicies.at(static_cast<std::size_t>(kind))();
 }
 

@@ -19,6 +19,7 @@ enum class WorkerKind : std::uint8_t {
   kCompile,  ///< NVRTC: source to PTX and SASS.
   kEmulate,  ///< The emulator: PTX on shared tensors.
   kGpu,      ///< Machine code on a GPU.
+  kGpuTool,  ///< The same under one of the vendor's tools, which ends with it.
 };
 std::string_view Name(WorkerKind kind);
 std::optional<WorkerKind> ParseWorkerKind(std::string_view name);

@@ -28,7 +28,8 @@ std::string_view Name(Resource resource) {
 }
 
 std::string_view Name(Weakening weakening) {
-  static constexpr std::array<std::string_view, 2> kNames{"no_jail", "sanitizer_runtime"};
+  static constexpr std::array<std::string_view, 3> kNames{"no_jail", "sanitizer_runtime",
+                                                          "vendor_tool"};
   return kNames.at(static_cast<std::size_t>(weakening));
 }
 
@@ -148,7 +149,11 @@ std::string Policy::Describe() const {
     text += fmt::format("  limit: {} {}\n", Name(resource), value);
   }
   if (resident_bytes_ != 0) text += fmt::format("  resident memory: {} bytes\n", resident_bytes_);
-  for (const SyscallSet set : syscalls_) text += fmt::format("  system calls: {}\n", Name(set));
+  if (Allows(Weakening::kVendorTool)) {
+    text += "  system calls: all\n";
+  } else {
+    for (const SyscallSet set : syscalls_) text += fmt::format("  system calls: {}\n", Name(set));
+  }
   for (const Weakening weakening : weakenings_) {
     text += fmt::format("  WEAKENED: {}\n", Name(weakening));
   }

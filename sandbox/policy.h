@@ -55,6 +55,9 @@ enum class Weakening : std::uint8_t {
   kNoJail,  ///< No namespaces: files and network of the host are within reach. Bars emission.
   kSanitizerRuntime,  ///< The program is built with a sanitizer: /proc, more system calls, no
                       ///< address-space limit.
+  kVendorTool,        ///< A tool of the GPU's vendor stands between us and the worker: it starts
+                      ///< processes and speaks over sockets inside the jail, so that no filter of
+                      ///< system calls is set. The namespaces are as everywhere.
 };
 std::string_view Name(Weakening weakening);
 

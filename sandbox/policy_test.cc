@@ -3,6 +3,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
 #include "sandbox/jail.h"
 #include "sandbox/policies.h"
 
@@ -87,8 +89,21 @@ TEST(Policies, NeverShareTheNetworkOrBindAnythingWritable) {
   }
 }
 
+TEST(Policies, OnlyAVendorsToolGoesWithoutAFilter) {
+  for (const WorkerKind kind :
+       {WorkerKind::kCompile, WorkerKind::kEmulate, WorkerKind::kGpu, WorkerKind::kGpuTool}) {
+    const Policy policy = PolicyFor(kind);
+    const std::vector<std::string> arguments = BubblewrapArguments(policy, 9);
+    const bool tool = kind == WorkerKind::kGpuTool;
+    EXPECT_EQ(std::ranges::find(arguments, "--seccomp") == arguments.end(), tool) << Name(kind);
+    EXPECT_EQ(policy.Describe().find("WEAKENED: vendor_tool") != std::string::npos, tool);
+    EXPECT_THAT(arguments, Contains("--unshare-net")) << Name(kind);
+  }
+}
+
 TEST(Policies, KindsHaveNames) {
-  for (const WorkerKind kind : {WorkerKind::kCompile, WorkerKind::kEmulate, WorkerKind::kGpu}) {
+  for (const WorkerKind kind :
+       {WorkerKind::kCompile, WorkerKind::kEmulate, WorkerKind::kGpu, WorkerKind::kGpuTool}) {
     EXPECT_EQ(ParseWorkerKind(Name(kind)), kind);
   }
   EXPECT_EQ(ParseWorkerKind("nosuch"), std::nullopt);

@@ -126,10 +126,41 @@ std::optional<Toolkit> ToolkitIn(const Path& root) {
   return std::nullopt;
 }
 
-std::optional<Path> FindMatrixLibrary(const ToolkitSearch& search) {
+namespace {
+
+std::vector<Path> RootsOf(const ToolkitSearch& search) {
   std::vector<Path> roots = search.roots;
   if (!search.explicit_root.empty()) roots.insert(roots.begin(), search.explicit_root);
-  for (const Path& root : roots) {
+  return roots;
+}
+
+}  // namespace
+
+std::optional<Path> FindTensorLibrary(const ToolkitSearch& search) {
+  for (const Path& root : RootsOf(search)) {
+    // Below a folder of wheels, or beside the toolkit's wheel in it.
+    std::vector<Path> folders = {root / "nvidia/cudnn/lib", root.parent_path() / "cudnn/lib"};
+    for (const Layout& layout : Layouts()) folders.push_back(root / layout.libraries);
+    for (const Path& folder : folders) {
+      if (IsFile(folder / "libcudnn.so.9")) return folder / "libcudnn.so.9";
+    }
+  }
+  return std::nullopt;
+}
+
+std::optional<Path> FindSanitizer(const ToolkitSearch& search) {
+  for (const Path& root : RootsOf(search)) {
+    for (const char* folder : {"compute-sanitizer", "extras/compute-sanitizer",
+                               "lib/nvidia-cuda-toolkit/compute-sanitizer"}) {
+      if (IsFile(root / folder / "compute-sanitizer"))
+        return Resolved(root / folder / "compute-sanitizer");
+    }
+  }
+  return std::nullopt;
+}
+
+std::optional<Path> FindMatrixLibrary(const ToolkitSearch& search) {
+  for (const Path& root : RootsOf(search)) {
     std::vector<Path> folders = {root / "nvidia/cublas/lib"};
     for (const Layout& layout : Layouts()) folders.push_back(root / layout.libraries);
     for (const Path& folder : folders) {

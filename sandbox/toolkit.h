@@ -43,5 +43,10 @@ Result<Toolkit> FindToolkit(const ToolkitSearch& search);
 /// cuBLASLt in any of the roots, links resolved: what matrix products are measured against. Not every
 /// toolkit has it, and nothing but speed needs it.
 std::optional<Path> FindMatrixLibrary(const ToolkitSearch& search);
+/// The same for cuDNN, which no toolkit has: a wheel beside the others, or the system's. Links are left
+/// as they are, since its parts lie beside it.
+std::optional<Path> FindTensorLibrary(const ToolkitSearch& search);
+/// compute-sanitizer itself, not the script in front of it: a second look at what a GPU runs.
+std::optional<Path> FindSanitizer(const ToolkitSearch& search);
 
 }  // namespace assay::sandbox

@@ -145,6 +145,15 @@ Reply Worker::Died() {
   return Ended(CallOutcome::kCrashed, DecodeJailedExit(policy_, *exit).Describe());
 }
 
+Reply Worker::WithLastWords(Reply reply, Deadline deadline) {
+  dead_ = true;
+  if (!process_.Wait(deadline))
+    return Ended(CallOutcome::kTimedOut, "the tool round the worker did not end");
+  process_.DrainOutput();
+  reply.detail = process_.OutputTail();
+  return reply;
+}
+
 std::uint64_t Worker::HeldBytes() const { return UsageOf(pid_).Held(0); }
 
 std::optional<Reply> Worker::EndIfOverLimit(std::uint64_t filled, const MemoryWatch& watch) {
@@ -235,7 +244,10 @@ Result<Reply> Worker::Serve(const Request& request, milliseconds allowed,
       return finish(Ended(CallOutcome::kProtocol, step.error().detail));
     }
     if (std::optional<Message> message = *std::move(step)) {
-      return finish(Accept(*std::move(message)));
+      Result<Reply> reply = Accept(*std::move(message));
+      if (reply && retiring_ && policy_.Allows(Weakening::kVendorTool))
+        return finish(WithLastWords(*std::move(reply), deadline));
+      return finish(std::move(reply));
     }
 
     const auto now = steady_clock::now();

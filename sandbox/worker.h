@@ -57,6 +57,8 @@ class Worker {
 
   Reply Ended(CallOutcome outcome, std::string reason);
   Reply Died();
+  /// A worker that ends behind its reply, under a tool: waits until both have, for what the tool says.
+  Reply WithLastWords(Reply reply, Deadline deadline);
   Result<Reply> Accept(Message message);
   /// The end of a worker that must be killed for what it holds; nothing if it may go on. `filled`:
   /// bytes of the request's memory files that have come to be since it began.

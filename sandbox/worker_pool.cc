@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <charconv>
 #include <cstdlib>
 #include <deque>
@@ -95,7 +96,54 @@ PoolOptions PoolIn(const Environment& environment) {
           .jail = {.bubblewrap = environment.bubblewrap}};
 }
 
-Result<WorkerLaunch> StandardLaunch(const PoolOptions& options, WorkerKind kind) {
+std::span<const std::string_view> VendorTools() {
+  static constexpr std::array<std::string_view, 4> kTools = {"memcheck", "initcheck", "racecheck",
+                                                             "synccheck"};
+  return kTools;
+}
+
+namespace {
+
+/// The GPU's worker: driver, libraries, number.
+Status AddGpu(const PoolOptions& options, unsigned lane, WorkerLaunch& launch) {
+  BindDriver(launch.policy);
+  ASSAY_CHECK(lane < options.gpus.size(), "a GPU that was not asked for");
+  launch.arguments.insert(launch.arguments.end(), {"--gpu", std::to_string(options.gpus[lane])});
+  for (const auto& [option, library] :
+       {std::pair("--matrix-library", FindMatrixLibrary(options.toolkit)),
+        std::pair("--tensor-library", FindTensorLibrary(options.toolkit))}) {
+    if (!library) continue;
+    // Beside it lie the parts that it opens by name.
+    const Path folder = library->parent_path();
+    if (launch.policy.Inside(*library) == *library && !folder.string().starts_with("/usr/lib"))
+      launch.policy.ReadOnly(folder, Path("/cuda") / (option + 2));
+    launch.arguments.insert(launch.arguments.end(),
+                            {option, launch.policy.Inside(*library).string()});
+  }
+  return {};
+}
+
+/// compute-sanitizer in front of the worker, which it starts. It is told to be brief: what is read is
+/// the end of what it says.
+Status PutBehindTool(const PoolOptions& options, std::string_view tool, WorkerLaunch& launch) {
+  const std::optional<Path> sanitizer = FindSanitizer(options.toolkit);
+  if (!sanitizer) {
+    return Fail(ErrorKind::kEnvironment, "compute-sanitizer is not installed", "gpu",
+                "install the CUDA toolkit's compute-sanitizer");
+  }
+  const std::string worker = launch.policy.Inside(launch.program).string();
+  std::vector<std::string> arguments = {
+      "--tool", std::string(tool), "--print-limit", "6", "--show-backtrace", "no", worker};
+  arguments.insert(arguments.end(), launch.arguments.begin(), launch.arguments.end());
+  launch.policy.ReadOnly(sanitizer->parent_path(), "/cuda/compute-sanitizer");
+  launch.program = *sanitizer;
+  launch.arguments = std::move(arguments);
+  return {};
+}
+
+}  // namespace
+
+Result<WorkerLaunch> StandardLaunch(const PoolOptions& options, WorkerKind kind, unsigned lane) {
   WorkerLaunch launch{PolicyFor(kind), options.worker_program, {std::string(Name(kind))}};
   if (launch.program.empty()) launch.program = OwnEnvironment().worker;
   if (std::error_code error; !std::filesystem::is_regular_file(launch.program, error)) {
@@ -108,14 +156,11 @@ Result<WorkerLaunch> StandardLaunch(const PoolOptions& options, WorkerKind kind)
     launch.arguments.emplace_back("--no-jail");
   }
   BindWorker(launch.policy, launch.program);
-  if (kind == WorkerKind::kGpu) {
-    BindDriver(launch.policy);
-    launch.arguments.insert(launch.arguments.end(), {"--gpu", std::to_string(options.gpu)});
-    if (const std::optional<Path> library = FindMatrixLibrary(options.toolkit)) {
-      launch.policy.ReadOnly(*library, Path("/cuda/lib") / library->filename());
-      launch.arguments.insert(launch.arguments.end(),
-                              {"--matrix-library", launch.policy.Inside(*library).string()});
-    }
+  if (kind == WorkerKind::kGpu) ASSAY_TRY_VOID(AddGpu(options, lane, launch));
+  if (kind == WorkerKind::kGpuTool) {
+    ASSAY_CHECK(lane < VendorTools().size());
+    ASSAY_TRY_VOID(AddGpu(options, 0, launch));
+    ASSAY_TRY_VOID(PutBehindTool(options, VendorTools()[lane], launch));
   }
   if (kind == WorkerKind::kCompile) {
     ASSAY_TRY(const Toolkit toolkit, FindToolkit(options.toolkit));
@@ -142,8 +187,8 @@ Result<std::unique_ptr<WorkerPool>> WorkerPool::Create(PoolOptions given) {
   }
   if (options.total_bytes == 0) options.total_bytes = MachineMemory() / 4 * 3;
   if (!options.launch) {
-    options.launch = [standard = options](WorkerKind kind) {
-      return StandardLaunch(standard, kind);
+    options.launch = [standard = options](WorkerKind kind, unsigned lane) {
+      return StandardLaunch(standard, kind, lane);
     };
   }
   if (options.unsafe_no_jail) {
@@ -174,8 +219,8 @@ std::size_t WorkerPool::started() const {
   return started_;
 }
 
-Result<std::unique_ptr<Worker>> WorkerPool::Start(WorkerKind kind) {
-  ASSAY_TRY(WorkerLaunch launch, options_.launch(kind));
+Result<std::unique_ptr<Worker>> WorkerPool::Start(const Key& key) {
+  ASSAY_TRY(WorkerLaunch launch, options_.launch(key.kind, key.lane));
   if (options_.unsafe_no_jail) launch.policy.Allow(Weakening::kNoJail);
   ASSAY_TRY(std::unique_ptr<Worker> worker, starter_->Start(launch, bubblewrap_));
   ASSAY_TRY_VOID(worker->Greet(std::chrono::steady_clock::now() + options_.start_deadline));
@@ -199,7 +244,7 @@ Result<std::unique_ptr<Worker>> WorkerPool::Take(const Key& key) {
     }
     ++group.running;
   }
-  Result<std::unique_ptr<Worker>> worker = Start(key.first);
+  Result<std::unique_ptr<Worker>> worker = Start(key);
   if (!worker) GiveBack(key, nullptr);
   return worker;
 }
@@ -264,7 +309,7 @@ Result<Reply> WorkerPool::Call(WorkerKind kind, const Request& request,
                             kMaxFrameFds),
                 "worker request", "put several tensors into one memory file");
   }
-  const Key key{kind, request.role};
+  const Key key{kind, request.role, request.lane};
   ASSAY_TRY(std::unique_ptr<Worker> worker, Take(key));
   const Worker* const busy = worker.get();
   Result<Reply> reply = worker->Serve(

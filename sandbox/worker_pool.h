@@ -4,8 +4,8 @@
 //   ASSAY_TRY(auto pool, WorkerPool::Create(options));  // refused without a jail, with the cure
 //   ASSAY_TRY(Reply reply, pool->Call(WorkerKind::kCompile, request, 30s));
 //
-// One worker serves one request at a time; up to `workers_per_kind` run for each pair of kind and
-// role, and further callers wait. The most recently used worker is taken first, so that the others
+// One worker serves one request at a time; up to `workers_per_kind` run for each kind, role and
+// lane, and further callers wait. The most recently used worker is taken first, so that the others
 // stay cold. A first request costs the start (jail some 10 ms, NVRTC some 100 ms); later ones a
 // round trip (about 0.1 ms).
 //
@@ -22,7 +22,9 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <span>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -39,15 +41,18 @@ struct PoolOptions {
   Path worker_program;    ///< Empty: the one of OwnEnvironment().
   ToolkitSearch toolkit;  ///< Where the compile worker's NVRTC is looked for, at its first start.
   unsigned workers_per_kind = 0;  ///< 0: as many as the machine has threads.
-  int gpu = 0;                    ///< Which one the GPU's worker opens.
+  std::vector<int> gpus = {0};    ///< Numbers of those that are used: a lane of kGpu each.
   std::uint64_t total_bytes = 0;  ///< 0: three quarters of MachineMemory().
   bool unsafe_no_jail = false;  ///< Runs hostile code without namespaces. Reported by isolation().
   JailProbe jail;
   std::chrono::milliseconds start_deadline = std::chrono::seconds(60);
   /// What to start for a kind, before the jail token is added. Empty: StandardLaunch. Tests put
   /// other programs here.
-  std::function<Result<WorkerLaunch>(WorkerKind)> launch;
+  std::function<Result<WorkerLaunch>(WorkerKind, unsigned lane)> launch;
 };
+
+/// Lanes of kGpuTool: the tools of compute-sanitizer, each a process of its own.
+std::span<const std::string_view> VendorTools();
 
 /// With the usual order of searching for the toolkit, where none is given.
 PoolOptions Completed(PoolOptions options);
@@ -58,8 +63,9 @@ PoolOptions PoolIn(const Environment& environment);
 /// Memory of this machine, or of the control group that this process runs in, whichever is less.
 std::uint64_t MachineMemory(const Path& root = "/");
 
-/// `assay-worker KIND` under PolicyFor(KIND), with the toolkit for the compile worker.
-Result<WorkerLaunch> StandardLaunch(const PoolOptions& options, WorkerKind kind);
+/// `assay-worker KIND` under PolicyFor(KIND), with the toolkit for the compile worker, and behind the
+/// tool for kGpuTool.
+Result<WorkerLaunch> StandardLaunch(const PoolOptions& options, WorkerKind kind, unsigned lane = 0);
 
 class WorkerPool final : public Workers {
  public:
@@ -75,7 +81,12 @@ class WorkerPool final : public Workers {
 
  private:
   class Starter;
-  using Key = std::pair<WorkerKind, std::string>;
+  struct Key {
+    WorkerKind kind{};
+    std::string role;
+    unsigned lane = 0;
+    auto operator<=>(const Key&) const = default;
+  };
   struct Group {
     std::vector<std::unique_ptr<Worker>> idle;
     unsigned running = 0;  ///< Idle and busy.
@@ -83,7 +94,7 @@ class WorkerPool final : public Workers {
 
   WorkerPool(PoolOptions options, Path bubblewrap, Isolation isolation);
   Result<std::unique_ptr<Worker>> Take(const Key& key);
-  Result<std::unique_ptr<Worker>> Start(WorkerKind kind);
+  Result<std::unique_ptr<Worker>> Start(const Key& key);
   void GiveBack(const Key& key, std::unique_ptr<Worker> worker);
   /// Notes what `worker` holds; makes room among the idle ones where all hold too much. Why `worker`
   /// must end, or nothing.

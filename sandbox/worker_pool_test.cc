@@ -45,6 +45,27 @@ TEST(WorkerPool, KeepsWorkersWarm) {
   EXPECT_EQ(pool->started(), 1u);
 }
 
+TEST(WorkerPool, LanesNeverShareAProcess) {
+  const auto pool = MisbehavePool();
+  Request request = Asking("echo");
+  Answered(*pool, request);
+  request.lane = 1;
+  Answered(*pool, request);
+  EXPECT_EQ(pool->started(), 2u);
+  request.lane = 0;
+  Answered(*pool, request);
+  EXPECT_EQ(pool->started(), 2u);
+}
+
+TEST(WorkerPool, AToolIsHeardToItsEnd) {
+  const auto pool = MisbehavePool();
+  const Reply heard = Ask(*pool, Asking("leave"), kPatience, WorkerKind::kGpuTool);
+  EXPECT_EQ(heard.outcome, CallOutcome::kReplied) << heard.detail;
+  EXPECT_THAT(heard.detail, HasSubstr("last words"));
+  // Others are not waited for.
+  EXPECT_EQ(Ask(*pool, Asking("leave")).detail, "");
+}
+
 TEST(WorkerPool, AWorkerOutlivesTheThreadThatFirstAsked) {
   const auto pool = MisbehavePool();
   std::thread([&] { Answered(*pool, Asking("echo")); }).join();
@@ -329,7 +350,7 @@ TEST(WorkerPool, CrashesOfSomeDoNotTouchOthers) {
 TEST(WorkerPool, AWorkerThatNeverGreetsIsAnEnvironmentError) {
   PoolOptions options;
   options.start_deadline = 200ms;
-  options.launch = [](WorkerKind kind) -> Result<WorkerLaunch> {
+  options.launch = [](WorkerKind kind, unsigned) -> Result<WorkerLaunch> {
     WorkerLaunch launch{PolicyFor(kind), ProgramFolder() / "sandbox_misbehave", {"--mute"}};
     BindWorker(launch.policy, launch.program);
     return launch;

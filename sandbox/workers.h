@@ -29,6 +29,9 @@ namespace assay::sandbox {
 
 struct Request {
   std::string role = "default";
+  /// Which worker of its kind, where they differ: of kGpu the GPU, counted among those asked for, of
+  /// kGpuTool the tool (VendorTools).
+  unsigned lane = 0;
   Json header = Json::object();
   std::string_view payload;  ///< Borrowed for the call.
   std::vector<int> fds;  ///< Borrowed for the call. Memory files are sealed against shrinking and
@@ -49,7 +52,8 @@ struct Reply {
   CallOutcome outcome = CallOutcome::kReplied;
   Message message;
   std::string
-      detail;  ///< Why there is no reply: the signal, the limit, the end of the worker's output.
+      detail;  ///< Why there is no reply: the signal, the limit, the end of the worker's output. With
+               ///< a reply: the last words of the tool round a worker that ended behind it.
   std::chrono::microseconds took{};
 };
 

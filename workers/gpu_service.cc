@@ -33,7 +33,7 @@ Result<Program> ReadProgram(ObjectReader& header, sandbox::Message& request) {
 
 Result<sandbox::Answer> Describe(gpu::Device& device, ObjectReader& header, sandbox::Message&) {
   ASSAY_TRY_VOID(header.Finish());
-  return sandbox::Answer{.header = {{"device", device.name()}}};
+  return sandbox::Answer{.header = {{"device", device.name()}, {"devices", device.count()}}};
 }
 
 Result<sandbox::Answer> Run(gpu::Device& device, ObjectReader& header, sandbox::Message& request) {
@@ -83,13 +83,23 @@ Result<sandbox::Answer> TimeProduct(gpu::Device& device, ObjectReader& header, s
   return sandbox::Answer{.header = {{"seconds", seconds}}, .last = true};
 }
 
+Result<sandbox::Answer> TimeRows(gpu::Device& device, ObjectReader& header, sandbox::Message&) {
+  ASSAY_TRY(const Json document, header.Required<Json>("rows"));
+  ASSAY_TRY_VOID(header.Finish());
+  ASSAY_TRY(const RowsPrimitive primitive,
+            ReadJson<RowsPrimitive>(document, header.PlaceOf("rows")));
+  ASSAY_TRY(const double seconds, device.TimeRows(primitive));
+  return sandbox::Answer{.header = {{"seconds", seconds}}, .last = true};
+}
+
 struct ActionRow {
   std::string_view name;
   Result<sandbox::Answer> (*serve)(gpu::Device&, ObjectReader&, sandbox::Message&);
 };
 constexpr ActionRow kActions[] = {{"describe", Describe},  {"run", Run},
                                   {"time", Time},          {"repeat", Repeat},
-                                  {"rates", MeasureRates}, {"product", TimeProduct}};
+                                  {"rates", MeasureRates}, {"product", TimeProduct},
+                                  {"rows", TimeRows}};
 
 Result<sandbox::Answer> Serve(gpu::Device& device, sandbox::Message request) {
   ASSAY_TRY(ObjectReader header, ObjectReader::Of(request.header, "gpu request"));
@@ -102,11 +112,18 @@ Result<sandbox::Answer> Serve(gpu::Device& device, sandbox::Message request) {
 
 }  // namespace
 
-Result<sandbox::Service> MakeGpuService(int number, std::string matrix_library) {
+Result<sandbox::Service> MakeGpuService(int number, GpuLibraries libraries, bool apart) {
   ASSAY_TRY(const gpu::Driver driver, gpu::OpenDriver());
   ASSAY_TRY(std::shared_ptr<gpu::Device> device, gpu::Device::Open(driver, number));
-  device->UseMatrixLibrary(std::move(matrix_library));
-  return [device](sandbox::Message request) { return Serve(*device, std::move(request)); };
+  device->UseMatrixLibrary(std::move(libraries.matrices));
+  device->UseTensorLibrary(std::move(libraries.tensors));
+  device->LayBuffersApart(apart);
+  return [device, apart](sandbox::Message request) {
+    Result<sandbox::Answer> answer = Serve(*device, std::move(request));
+    // A tool says what it has seen when the process ends.
+    if (answer && apart) answer->last = true;
+    return answer;
+  };
 }
 
 }  // namespace assay::workers

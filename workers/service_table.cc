@@ -3,7 +3,6 @@
 #include <array>
 
 #include "workers/emulate_service.h"
-#include "workers/gpu_service.h"
 
 namespace assay::workers {
 namespace {
@@ -15,13 +14,19 @@ Result<sandbox::Service> MakeCompile(const WorkerContext& context) {
 Result<sandbox::Service> MakeEmulate(const WorkerContext&) { return MakeEmulateService(); }
 
 Result<sandbox::Service> MakeGpu(const WorkerContext& context) {
-  return MakeGpuService(context.gpu, context.matrix_library);
+  return MakeGpuService(context.gpu, context.libraries);
+}
+
+// What a tool watches is laid out so that it sees what it looks for.
+Result<sandbox::Service> MakeGpuTool(const WorkerContext& context) {
+  return MakeGpuService(context.gpu, context.libraries, /*apart=*/true);
 }
 
 constexpr std::array kServices{
     ServiceRow{sandbox::WorkerKind::kCompile, &MakeCompile},
     ServiceRow{sandbox::WorkerKind::kEmulate, &MakeEmulate},
     ServiceRow{sandbox::WorkerKind::kGpu, &MakeGpu},
+    ServiceRow{sandbox::WorkerKind::kGpuTool, &MakeGpuTool},
 };
 
 }  // namespace

@@ -9,6 +9,7 @@
 #include "sandbox/policies.h"
 #include "sandbox/serve.h"
 #include "workers/compile_service.h"
+#include "workers/gpu_service.h"
 
 namespace assay::workers {
 
@@ -16,7 +17,7 @@ namespace assay::workers {
 struct WorkerContext {
   CompilerPaths compiler;
   int gpu = 0;
-  std::string matrix_library;  ///< cuBLASLt; empty: where the loader finds it, if anywhere.
+  GpuLibraries libraries;
 };
 
 struct ServiceRow {

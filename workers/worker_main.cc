@@ -28,14 +28,15 @@ int Main(int argc, char** argv) {
   std::vector<std::string> includes;
 
   CLI::App app("Serves requests of `assay`, which starts it", "assay-worker");
-  app.add_option("kind", kind_name, "compile, emulate or gpu")->required();
+  app.add_option("kind", kind_name, "compile, emulate, gpu or gpu_tool")->required();
   app.add_option("--fd", socket, "the socket's descriptor");
   app.add_flag("--no-jail", no_jail, "there is no jail around this process");
   app.add_option("--nvrtc", nvrtc, "libnvrtc.so");
   app.add_option("--builtins", builtins, "libnvrtc-builtins.so");
   app.add_option("--include", includes, "a folder of headers");
   app.add_option("--gpu", context.gpu, "the number of the GPU");
-  app.add_option("--matrix-library", context.matrix_library, "libcublasLt.so");
+  app.add_option("--matrix-library", context.libraries.matrices, "libcublasLt.so");
+  app.add_option("--tensor-library", context.libraries.tensors, "libcudnn.so");
   CLI11_PARSE(app, argc, argv);
 
   context.compiler.nvrtc = nvrtc;

@@ -106,8 +106,9 @@ Result<RunOutcome> Generate(const GenerateRequest& request, Environment& given) 
                                                            .rng = Rng(environment.entropy())}));
   }
   models::Model& model = environment.model != nullptr ? *environment.model : *own_model;
-  ASSAY_TRY(auto judges, environment.make_judges({request.effort, request.engine, request.seed,
-                                                  request.unsafe_no_jail}));
+  ASSAY_TRY(auto judges,
+            environment.make_judges({request.effort, request.engine, request.seed,
+                                     request.unsafe_no_jail, request.strategy.optimize}));
 
   const Json recorded = RequestToJson(request, environment.versions, prompts.digest());
   ASSAY_TRY(const Path folder, FreshFolder(request, environment.clock));

@@ -82,6 +82,7 @@ struct JudgeSettings {
   std::string engine;
   std::uint64_t seed = 0;
   bool unsafe_no_jail = false;
+  bool optimize = false;  ///< An op's bar of speed is told and refutes nothing.
 };
 
 // What an observer is told, in this order for an attempt. Pointers live for the call only.

@@ -282,6 +282,9 @@ class Loop {
       stopped.reason = fmt::format(
           "attempt {} passed every gate{}", accepted->number,
           accepted->vetted.empty() ? "; it is not emitted, because the jail was off" : "");
+      if (const std::string missed = accepted->verdict ? runs::MissedBar(*accepted->verdict) : "";
+          !missed.empty())
+        stopped.reason += "; the op's bar of speed is not met: " + missed;
     } else if (judged > 0 && refuted == judged) {
       stopped.outcome = verdict::Outcome::kRefuted;
       const std::string all =

@@ -264,7 +264,9 @@ std::string Measured(const verdict::Verdict& verdict) {
     }
     if (gate.gate != "speed" || gate.statistics.empty()) continue;
     const Statistic& mean = gate.statistics.front();
-    measured += fmt::format("- {} times the limit, {}\n", Number(mean.value), mean.note);
+    measured += fmt::format(
+        "- {} times the limit, {}{}\n", Number(mean.value), mean.note,
+        mean.limit > 0 ? fmt::format("; the op asks for at most {}", Number(mean.limit)) : "");
     std::vector<Statistic> workloads(gate.statistics.begin() + 1, gate.statistics.end());
     std::ranges::stable_sort(workloads, {}, &Statistic::value);
     for (const Statistic& workload : workloads) {

@@ -395,6 +395,10 @@ TEST_F(FeedbackTest, AKernelThatIsRightAndTooSlowIsToldWhereItsTimeGoes) {
   const std::string full = slow(FeedbackMode::kFull, true);
   EXPECT_THAT(full, HasSubstr("too slow"));
   EXPECT_THAT(full, HasSubstr("50 % is asked for"));
+  EXPECT_THAT(
+      full,
+      HasSubstr(
+          "8.3 times the limit, geometric mean over the workloads; the op asks for at most 2"));
   // The farthest from its limit comes first.
   EXPECT_LT(full.find("rows=1 columns=7: 2.0 %"), full.find("rows=9 columns=9: 90.0 %"));
   EXPECT_THAT(slow(FeedbackMode::kAggregate, true), Not(HasSubstr("rows=1")));

@@ -45,6 +45,8 @@ struct Chip {
   std::uint32_t l1_latency = 40;
   std::uint32_t l2_latency = 262;
   std::uint32_t dram_latency = 470;
+  /// Blocks that are handed to multiprocessors in a cycle, whatever they do.
+  double blocks_a_cycle = 1;
   /// A launch that does nothing, from the end of the one before to its own.
   double launch_seconds = 2e-6;
 };

@@ -165,6 +165,7 @@ class LaunchModel {
     const double rounds = std::max(1.0, busiest_ / resident_);
     const double cycles = std::max(rounds * path, Real(counts_.longest_path));
     At(Limiter::kLatency) = cycles / chip_.clock_hz;
+    At(Limiter::kHandOut) = blocks_ / chip_.blocks_a_cycle / chip_.clock_hz;
     if (path <= 0) return;
     estimate_.bytes_in_flight = Real(counts_.missed_sectors) * kSector / sampled_ *
                                 std::min(resident_, busiest_) * chip_.dram_latency / path;
@@ -232,6 +233,7 @@ std::string_view Name(Limiter limiter) {
       "matrix units",
       "atomics to the same places",
       "latency",
+      "handing out blocks",
       "launches"};
   return kNames[static_cast<std::size_t>(limiter)];
 }

@@ -45,6 +45,7 @@ enum class Limiter : std::uint8_t {
   kMatrix,
   kAtomics,  ///< To the same places.
   kLatency,  ///< Each block waits for itself, and too few others are there meanwhile.
+  kHandOut,  ///< Blocks are handed to multiprocessors one after another.
   kLaunch,
 };
 inline constexpr std::size_t kLimiterCount = static_cast<std::size_t>(Limiter::kLaunch) + 1;

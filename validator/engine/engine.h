@@ -20,6 +20,8 @@ class Engine {
   virtual ~Engine() = default;
   /// "emulator" or "gpu".
   virtual std::string_view name() const = 0;
+  /// Machines of which each runs one execution at a time. 0: as many run as are asked for.
+  virtual unsigned devices() const { return 0; }
   /// Runs `execution` on `buffers` (one an entry of execution.buffers, in order). A worker that
   /// dies, hangs or lies is a Report with Stop::kEngineFailure; Error only when no worker can be
   /// started. May be called from several threads.

@@ -2,9 +2,40 @@
 
 #include <fmt/format.h>
 
+#include "sandbox/worker_pool.h"
 #include "validator/engine/worker_run.h"
 
 namespace assay::engine {
+
+class GpuEngine::Held {
+ public:
+  /// The first of `begin` to `end` that is free, as soon as one is.
+  Held(GpuEngine& engine, std::size_t begin, std::size_t end) : engine_(engine) {
+    ASSAY_CHECK(begin < end && end <= engine.busy_.size(), "a GPU that was not asked for");
+    std::unique_lock lock(engine.mutex_);
+    engine.free_.wait(lock, [&] {
+      for (number_ = begin; number_ < end; ++number_) {
+        if (!engine.busy_[number_]) return true;
+      }
+      return false;
+    });
+    engine.busy_[number_] = true;
+  }
+  ~Held() {
+    {
+      const std::lock_guard lock(engine_.mutex_);
+      engine_.busy_[number_] = false;
+    }
+    engine_.free_.notify_all();
+  }
+  Held(const Held&) = delete;
+  Held& operator=(const Held&) = delete;
+  unsigned number() const { return static_cast<unsigned>(number_); }
+
+ private:
+  GpuEngine& engine_;
+  std::size_t number_ = 0;
+};
 
 WorkerRun GpuEngine::RunOf(std::string_view action, std::string_view program,
                            const Execution& execution, std::chrono::milliseconds deadline) const {
@@ -20,17 +51,18 @@ WorkerRun GpuEngine::RunOf(std::string_view action, std::string_view program,
 
 Result<Report> GpuEngine::Run(const Execution& execution, std::span<SharedMemory* const> buffers,
                               Trust trust) {
-  const std::lock_guard lock(one_at_a_time_);
+  const Held device(*this, 0, options_.devices);
   const std::string program = execution.ptx + execution.cubin;
   // References count every rounding, in FP64.
   const auto deadline = trust == Trust::kReference ? options_.long_deadline : options_.deadline;
-  return RunInWorker(workers_, RunOf("run", program, execution, deadline), execution, buffers,
-                     trust);
+  WorkerRun run = RunOf("run", program, execution, deadline);
+  run.lane = device.number();
+  return RunInWorker(workers_, run, execution, buffers, trust);
 }
 
 Result<Stopwatch::Timed> GpuEngine::Time(const Execution& execution, const TimingPlan& plan,
                                          std::span<SharedMemory* const> buffers) {
-  const std::lock_guard lock(one_at_a_time_);
+  const Held first(*this, 0, 1);
   const std::string program = execution.ptx + execution.cubin;
   WorkerRun run = RunOf("time", program, execution, options_.long_deadline);
   run.header["plan"] = WriteJson(plan);
@@ -44,7 +76,7 @@ Result<Stopwatch::Timed> GpuEngine::Time(const Execution& execution, const Timin
 
 Result<Stopwatch::Stressed> GpuEngine::Repeat(const Execution& execution, const StressPlan& plan,
                                               std::span<SharedMemory* const> buffers) {
-  const std::lock_guard lock(one_at_a_time_);
+  const Held first(*this, 0, 1);
   const std::string program = execution.ptx + execution.cubin;
   WorkerRun run = RunOf("repeat", program, execution, options_.long_deadline);
   run.header["plan"] = WriteJson(plan);
@@ -57,9 +89,23 @@ Result<Stopwatch::Stressed> GpuEngine::Repeat(const Execution& execution, const 
   return stressed;
 }
 
-Result<Json> GpuEngine::Ask(Json header, std::chrono::milliseconds deadline) {
-  const std::lock_guard lock(one_at_a_time_);
+std::span<const std::string_view> GpuEngine::Tools() const { return sandbox::VendorTools(); }
+
+Result<Inspector::Inspected> GpuEngine::Inspect(std::size_t tool, const Execution& execution,
+                                                std::span<SharedMemory* const> buffers) {
+  const std::string program = execution.ptx + execution.cubin;
+  WorkerRun run = RunOf("run", program, execution, options_.tool_deadline);
+  run.kind = sandbox::WorkerKind::kGpuTool;
+  run.lane = static_cast<unsigned>(tool);
+  run.hung = fmt::format("the kernel did not end under {}", Tools()[tool]);
+  ASSAY_TRY(WorkerAnswer answer, AskWorker(workers_, run, execution, buffers, Trust::kCandidate));
+  return Inspected{.report = std::move(answer.report), .words = std::move(answer.words)};
+}
+
+Result<Json> GpuEngine::Ask(Json header, std::chrono::milliseconds deadline, unsigned device) {
+  const Held held(*this, device, device + 1);
   sandbox::Request request;
+  request.lane = device;
   request.role = RoleOf(Trust::kReference);
   request.header = std::move(header);
   ASSAY_TRY(const sandbox::Reply reply,
@@ -85,10 +131,27 @@ Result<double> GpuEngine::Time(const MatrixProduct& product) {
   return header.Required<double>("seconds");
 }
 
-Result<std::string> GpuEngine::Describe() {
-  ASSAY_TRY(const Json reply, Ask({{"action", "describe"}}, options_.deadline));
+Result<double> GpuEngine::Time(const RowsPrimitive& primitive) {
+  ASSAY_TRY(const Json reply,
+            Ask({{"action", "rows"}, {"rows", WriteJson(primitive)}}, options_.long_deadline));
+  ASSAY_TRY(ObjectReader header, ObjectReader::Of(reply, "gpu reply"));
+  return header.Required<double>("seconds");
+}
+
+Result<std::string> GpuEngine::Describe(unsigned device) {
+  ASSAY_TRY(const Json reply, Ask({{"action", "describe"}}, options_.deadline, device));
   ASSAY_TRY(ObjectReader header, ObjectReader::Of(reply, "gpu reply"));
   return header.Required<std::string>("device");
+}
+
+Result<unsigned> GpuEngine::Count() {
+  ASSAY_TRY(const Json reply, Ask({{"action", "describe"}}, options_.deadline));
+  ASSAY_TRY(ObjectReader header, ObjectReader::Of(reply, "gpu reply"));
+  ASSAY_TRY(const std::int64_t count, header.Required<std::int64_t>("devices"));
+  constexpr std::int64_t kMost = 64;
+  if (count < 1 || count > kMost)
+    return Fail(ErrorKind::kEnvironment, "the GPU's worker counts no GPUs", "gpu");
+  return static_cast<unsigned>(count);
 }
 
 }  // namespace assay::engine

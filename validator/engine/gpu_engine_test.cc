@@ -5,8 +5,13 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <condition_variable>
 #include <cstring>
+#include <mutex>
+#include <thread>
+#include <vector>
 
+#include "base/shared_memory.h"
 #include "sandbox/jail.h"
 #include "sandbox/worker_pool.h"
 
@@ -40,6 +45,70 @@ st.global.f32 [%d4], %f1;
 ret;
 }
 )";
+}
+
+/// Workers that answer when so many have been asked at once.
+struct Meeting {
+  explicit Meeting(std::size_t of) : all(of) {}
+  Result<sandbox::Reply> Serve(const sandbox::Request& request) {
+    std::unique_lock lock(mutex);
+    lanes.push_back(request.lane);
+    met.notify_all();
+    met.wait(lock, [this] { return lanes.size() >= all; });
+    Report report;
+    report.unwritten_bytes = {0};
+    report.first_unwritten = {-1};
+    sandbox::Reply reply;
+    reply.message.header = {{"report", ToJson(report)}};
+    return reply;
+  }
+  std::size_t all;
+  std::mutex mutex;
+  std::condition_variable met;
+  std::vector<unsigned> lanes;
+};
+
+Execution OneBuffer() {
+  Execution execution;
+  execution.buffers = {{.name = "y", .elements = 1, .role = BufferRole::kOutput}};
+  return execution;
+}
+
+TEST(SeveralGpusTest, ExecutionsRunOnAllOfThemAtOnce) {
+  Meeting meeting(3);
+  sandbox::FakeWorkers workers(
+      [&](auto, const sandbox::Request& request, auto) { return meeting.Serve(request); });
+  GpuEngine engine(workers, {.devices = 3});
+  EXPECT_EQ(engine.devices(), 3u);
+  {
+    std::vector<std::jthread> running;
+    for (int i = 0; i < 3; ++i) {
+      running.emplace_back([&] {
+        SharedMemory y = SharedMemory::Create(4).value();
+        SharedMemory* const buffers[] = {&y};
+        const auto report = engine.Run(OneBuffer(), buffers, Trust::kCandidate);
+        ASSERT_TRUE(report) << ToString(report.error());
+        EXPECT_EQ(report->stop, Stop::kCompleted) << report->reason;
+      });
+    }
+  }
+  EXPECT_THAT(meeting.lanes, testing::UnorderedElementsAre(0u, 1u, 2u));
+}
+
+TEST(SeveralGpusTest, WhatIsTimedIsTimedOnTheFirst) {
+  std::vector<unsigned> lanes;
+  sandbox::FakeWorkers workers([&](auto, const sandbox::Request& request, auto) {
+    lanes.push_back(request.lane);
+    sandbox::Reply reply;
+    reply.message.header = {{"seconds", 1.5}, {"device", "a card"}, {"devices", 2}};
+    return Result<sandbox::Reply>(std::move(reply));
+  });
+  GpuEngine engine(workers, {.devices = 2});
+  EXPECT_EQ(engine.Time(MatrixProduct{}).value(), 1.5);
+  EXPECT_EQ(engine.Time(RowsPrimitive{}).value(), 1.5);
+  EXPECT_EQ(engine.Count().value(), 2u);
+  EXPECT_EQ(engine.Describe(1).value(), "a card");
+  EXPECT_THAT(lanes, testing::ElementsAre(0u, 0u, 0u, 1u));
 }
 
 class GpuEngineTest : public ::testing::Test {

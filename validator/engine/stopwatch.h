@@ -36,6 +36,7 @@ class Stopwatch {
   virtual Result<Rates> Measure() = 0;
   /// Seconds that the vendor's library takes.
   virtual Result<double> Time(const MatrixProduct& product) = 0;
+  virtual Result<double> Time(const RowsPrimitive& primitive) = 0;
 };
 
 }  // namespace assay::engine

@@ -1,5 +1,6 @@
 #include "validator/engine/toolbox.h"
 
+#include <algorithm>
 #include <array>
 
 namespace assay::engine {
@@ -20,6 +21,7 @@ std::shared_ptr<const CompileStore> StoreIn(const Path& folder, const sandbox::P
 
 Result<std::unique_ptr<Toolbox>> Toolbox::Create(Options options) {
   options.pool.unsafe_no_jail = !options.jail;
+  options.gpu.devices = static_cast<unsigned>(std::max<std::size_t>(options.pool.gpus.size(), 1));
   options.pool = sandbox::Completed(std::move(options.pool));
   if (!options.compilations.empty())
     options.compiler.store = StoreIn(options.compilations, options.pool);

@@ -35,6 +35,7 @@ Result<WorkerAnswer> AskWorker(sandbox::Workers& workers, const WorkerRun& run,
   }
   sandbox::Request request;
   request.role = RoleOf(trust);
+  request.lane = run.lane;
   request.header = run.header;
   request.header["action"] = run.action;
   request.header["execution"] = ToJson(execution);
@@ -76,7 +77,9 @@ Result<WorkerAnswer> AskWorker(sandbox::Workers& workers, const WorkerRun& run,
   if (report->stop == Stop::kCompleted &&
       (report->unwritten_bytes.size() != expected || report->first_unwritten.size() != expected))
     return failed(fmt::format("the {}'s report does not speak of every buffer", run.name));
-  return WorkerAnswer{.report = std::move(*report), .header = std::move(reply.message.header)};
+  return WorkerAnswer{.report = std::move(*report),
+                      .header = std::move(reply.message.header),
+                      .words = std::move(reply.detail)};
 }
 
 Result<Report> RunInWorker(sandbox::Workers& workers, const WorkerRun& run,

@@ -17,6 +17,7 @@ Report EngineFailure(std::string reason);
 
 struct WorkerRun {
   sandbox::WorkerKind kind{};
+  unsigned lane = 0;
   std::string_view name;     ///< "emulator", in messages: "the emulator's worker ended".
   std::string_view payload;  ///< The program.
   std::string_view action = "run";
@@ -29,6 +30,7 @@ struct WorkerRun {
 struct WorkerAnswer {
   Report report;
   Json header = Json::object();
+  std::string words;  ///< Of a tool round the worker (sandbox::Reply::detail).
 };
 
 /// Inputs go as views that cannot be written, outputs and workspace as they are.

@@ -83,6 +83,19 @@ constexpr auto JsonFields(const MatrixProduct*) {
                     Required("n", &MatrixProduct::n), Required("k", &MatrixProduct::k));
 }
 
+/// An operation on each row of a matrix, of the vendor's library of tensor operations: y from x, both
+/// of `dtype`, what is added up in f32.
+struct RowsPrimitive {
+  std::string operation = "softmax";  ///< "softmax": of each row. "sum": of each row, y[rows].
+  std::string dtype = "f32";          ///< bf16, f16 or f32.
+  std::int64_t rows = 1, columns = 1;
+};
+constexpr auto JsonFields(const RowsPrimitive*) {
+  return std::tuple(
+      Required("operation", &RowsPrimitive::operation), Required("dtype", &RowsPrimitive::dtype),
+      Required("rows", &RowsPrimitive::rows), Required("columns", &RowsPrimitive::columns));
+}
+
 struct MatrixRate {
   std::string dtype;
   double operations_per_second = 0;
@@ -101,6 +114,8 @@ struct Rates {
   std::uint64_t memory_bytes = 0;  ///< Free when asked.
   std::vector<MatrixRate> matrix;  ///< By the vendor's library.
   std::string no_matrix;           ///< Why `matrix` is empty.
+  std::string tensors;             ///< "cuDNN 9.10.1"; empty where there is none,
+  std::string no_tensors;          ///< and why.
   Conditions now;                  ///< Right behind the products.
 };
 constexpr auto JsonFields(const Rates*) {
@@ -109,7 +124,8 @@ constexpr auto JsonFields(const Rates*) {
       Required("copy_bytes_per_second", &Rates::copy_bytes_per_second),
       Required("launch_seconds", &Rates::launch_seconds), Required("l2_bytes", &Rates::l2_bytes),
       Required("memory_bytes", &Rates::memory_bytes), Required("matrix", &Rates::matrix),
-      Sparse("no_matrix", &Rates::no_matrix), Required("now", &Rates::now));
+      Sparse("no_matrix", &Rates::no_matrix), Sparse("tensors", &Rates::tensors),
+      Sparse("no_tensors", &Rates::no_tensors), Required("now", &Rates::now));
 }
 
 /// One call again and again, its outputs compared bit by bit with the first time's.

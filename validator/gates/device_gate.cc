@@ -14,6 +14,7 @@
 #include "validator/campaign/minimise.h"
 #include "validator/cases/recipes.h"
 #include "validator/cases/shapes.h"
+#include "validator/gates/device_tools.h"
 #include "validator/gates/gate.h"
 #include "validator/speed/stress.h"
 
@@ -60,11 +61,11 @@ std::vector<campaign::Task> CasesFor(GateContext& context) {
 }
 
 campaign::Runner RunnerOn(GateContext& context, engine::Engine& engine) {
-  constexpr unsigned kAhead = 4;  // One runs on the device, others are being prepared or compared.
+  constexpr unsigned kAhead = 4;  // One runs on a device, others are being prepared or compared.
   return {{&context.instance, &*context.plan, &context.Compile()->kernel},
           engine,
           context.tools.oracle,
-          kAhead};
+          kAhead * std::max(engine.devices(), 1u)};
 }
 
 campaign::Wants OnDevice(campaign::Wants wants) {
@@ -127,15 +128,34 @@ bool SameBits(const TensorMap& a, const TensorMap& b) {
   });
 }
 
-void Refute(GateContext& context, const campaign::CaseRun& run, std::vector<Finding> findings,
+/// What the vendor's tools are to watch: the smallest case, and the largest that they can run in
+/// seconds. They see one call, and no calls before it.
+std::vector<std::size_t> ForTools(GateContext& context, std::span<const campaign::Task> tasks) {
+  constexpr std::int64_t kMostElements = std::int64_t{1} << 20;
+  std::optional<std::size_t> smallest, largest;
+  const auto size = [&](std::size_t i) {
+    return cases::TotalElements(context.instance, tasks[i].probe.case_.axes);
+  };
+  for (std::size_t i = 0; i < tasks.size(); ++i) {
+    if (!tasks[i].probe.prelude.empty() || size(i) > kMostElements) continue;
+    if (!smallest || size(i) < size(*smallest)) smallest = i;
+    if (!largest || size(i) > size(*largest)) largest = i;
+  }
+  std::vector<std::size_t> chosen;
+  if (smallest) chosen.push_back(*smallest);
+  if (largest && largest != smallest) chosen.push_back(*largest);
+  return chosen;
+}
+
+void Refute(GateContext& context, const cases::Probe& probe, std::vector<Finding> findings,
             verdict::GateResult& result) {
   result.status = verdict::GateStatus::kRefuted;
   result.reason = std::to_string(findings.size()) + " findings on the GPU";
   verdict::Counterexample counterexample =
       verdict::MakeCounterexample(context.instance, context.candidate, context.tools.gpu->name(),
                                   result.gate, std::move(findings));
-  counterexample.probe = run.probe;
-  counterexample.description = cases::Describe(run.probe.case_, context.instance);
+  counterexample.probe = probe;
+  counterexample.description = cases::Describe(probe.case_, context.instance);
   result.counterexamples.push_back(std::move(counterexample));
 }
 
@@ -198,6 +218,10 @@ Result<std::vector<Finding>> FindingsOnDevice(GateContext& context, const cases:
     ASSAY_TRY(Repeated again, RepeatAll(context, gpu, task, run.kept));
     findings = std::move(again.findings);
   }
+  if (auto* const inspector = dynamic_cast<engine::Inspector*>(context.tools.gpu);
+      findings.empty() && inspector != nullptr && probe.prelude.empty()) {
+    findings = Inspect(context, *inspector, std::span(&probe.case_, 1)).findings;
+  }
   if (findings.empty() && run.report.stop != Stop::kCompleted)
     return Fail(ErrorKind::kLimit, run.Inconclusive(), "gpu");
   return findings;
@@ -249,7 +273,7 @@ void RunDeviceGate(GateContext& context, verdict::GateResult& result) {
   }
   result.statistics.push_back({"same_bits_as_the_emulator", static_cast<double>(equal),
                                static_cast<double>(compared), "cases, of those compared"});
-  if (guilty != nullptr) return Refute(context, *guilty, std::move(findings), result);
+  if (guilty != nullptr) return Refute(context, guilty->probe, std::move(findings), result);
   if (runs.empty()) inconclusive = "no case could be made for the GPU";
   if (!inconclusive.empty()) return SetInconclusive(result, inconclusive);
   std::string repeated;
@@ -258,8 +282,20 @@ void RunDeviceGate(GateContext& context, verdict::GateResult& result) {
     auto again = RepeatAll(context, gpu, tasks[largest], runs[largest].kept);
     if (!again) return SetInconclusive(result, ToString(again.error()));
     if (!again->findings.empty())
-      return Refute(context, runs[largest], std::move(again->findings), result);
+      return Refute(context, runs[largest].probe, std::move(again->findings), result);
     repeated = "; the largest " + again->text;
+  }
+  if (auto* const inspector = dynamic_cast<engine::Inspector*>(context.tools.gpu)) {
+    const std::vector<std::size_t> chosen = ForTools(context, tasks);
+    std::vector<cases::Case> cases;
+    for (const std::size_t i : chosen) cases.push_back(tasks[i].probe.case_);
+    context.Report("device", "under compute-sanitizer");
+    Inspection inspection = Inspect(context, *inspector, cases);
+    if (inspection.guilty) {
+      return Refute(context, tasks[chosen[*inspection.guilty]].probe,
+                    std::move(inspection.findings), result);
+    }
+    repeated += "; " + inspection.text;
   }
   result.status = verdict::GateStatus::kPassed;
   result.reason = fmt::format("{} cases on a GPU, {} with the emulator's very bits{}", runs.size(),

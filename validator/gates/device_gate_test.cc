@@ -1,11 +1,14 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <array>
 #include <atomic>
 #include <cmath>
 #include <memory>
 #include <optional>
 
+#include "validator/engine/inspector.h"
 #include "validator/engine/stopwatch.h"
 #include "validator/gates/testing/fakes.h"
 #include "validator/verdict/render.h"
@@ -136,6 +139,7 @@ class PressedGpu final : public engine::Engine, public engine::Stopwatch {
   }
   Result<Rates> Measure() override { return Rates{}; }
   Result<double> Time(const MatrixProduct&) override { return 1.0; }
+  Result<double> Time(const RowsPrimitive&) override { return 1.0; }
 
   std::vector<StressPlan> conditions;
 
@@ -202,6 +206,84 @@ TEST(EngineContractTest, WhatWasNotWatchedHasNotPassed) {
   const Judgement judgement = bench.Judge();
   EXPECT_EQ(judgement.verdict.outcome, Outcome::kInconclusive);
   EXPECT_THAT(judgement.verdict.reason, HasSubstr("did not watch: race"));
+}
+
+/// A GPU whose worker can be watched by tools.
+class WatchedGpu final : public engine::Engine, public engine::Inspector {
+ public:
+  std::string_view name() const override { return "gpu"; }
+  Result<Report> Run(const Execution& execution, std::span<SharedMemory* const> buffers,
+                     engine::Trust trust) override {
+    return plain_.Run(execution, buffers, trust);
+  }
+  std::span<const std::string_view> Tools() const override {
+    static constexpr std::array<std::string_view, 2> kTools = {"memcheck", "racecheck"};
+    return kTools;
+  }
+  Result<Inspected> Inspect(std::size_t tool, const Execution&,
+                            std::span<SharedMemory* const>) override {
+    if (!installed) return Fail(ErrorKind::kEnvironment, "compute-sanitizer is not installed");
+    ++inspected;
+    std::string text = tool == 0 ? "========= ERROR SUMMARY: 1 error\n"
+                                 : "========= RACECHECK SUMMARY: 0 hazards displayed\n";
+    if (tool == 0 && wrong) text = "========= Invalid __global__ write of size 4 bytes\n" + text;
+    if (tool == 1 && cut_off) text.clear();
+    return Inspected{.report = {}, .words = text};
+  }
+  bool installed = true, wrong = false, cut_off = false;
+  std::atomic<int> inspected = 0;
+
+ private:
+  FakeEngine plain_;
+};
+
+TEST(DeviceGateTest, WhatToolsSeeIsAFindingAndReplays) {
+  for (const bool wrong : {true, false}) {
+    FakeBench bench;
+    WatchedGpu gpu;
+    gpu.wrong = wrong;
+    Tools tools = bench.tools();
+    tools.gpu = &gpu;
+    const Judgement judgement =
+        Gatekeeper(tools, bench.options).Judge(bench.instance, bench.candidate);
+    const GateResult& gate = GateOf(judgement.verdict, "device");
+    EXPECT_GT(gpu.inspected, 1);
+    EXPECT_TRUE(judgement.verdict.ledger.Balanced());
+    if (!wrong) {
+      EXPECT_EQ(gate.status, GateStatus::kPassed) << gate.reason;
+      EXPECT_THAT(gate.reason, HasSubstr("under compute-sanitizer's tools"));
+      continue;
+    }
+    ASSERT_EQ(gate.counterexamples.size(), 1u) << RenderVerdict(judgement.verdict);
+    const Finding& finding = gate.counterexamples[0].findings.at(0);
+    EXPECT_EQ(finding.kind, FindingKind::kOutOfBounds);
+    EXPECT_THAT(finding.message, HasSubstr("memcheck"));
+    const auto again =
+        Gatekeeper(tools, bench.options).Replay(bench.instance, gate.counterexamples[0]);
+    ASSERT_TRUE(again) << ToString(again.error());
+    EXPECT_EQ(again->findings.at(0).kind, FindingKind::kOutOfBounds);
+  }
+}
+
+TEST(DeviceGateTest, WhatToolsCouldNotWatchStandsInTheLedgerAndBarsNothing) {
+  for (const bool installed : {true, false}) {
+    FakeBench bench;
+    WatchedGpu gpu;
+    gpu.installed = installed;
+    gpu.cut_off = true;
+    Tools tools = bench.tools();
+    tools.gpu = &gpu;
+    const Judgement judgement =
+        Gatekeeper(tools, bench.options).Judge(bench.instance, bench.candidate);
+    EXPECT_EQ(judgement.verdict.outcome, Outcome::kAccepted) << RenderVerdict(judgement.verdict);
+    const auto& rows = judgement.verdict.ledger.rows();
+    const auto row = std::ranges::find(rows, "under compute-sanitizer", &verdict::LedgerRow::wave);
+    ASSERT_NE(row, rows.end());
+    EXPECT_EQ(row->examined, installed ? row->planned / 2 : 0);
+    ASSERT_FALSE(row->left_out.empty());
+    EXPECT_THAT(row->left_out.back().reason,
+                HasSubstr(installed ? "came to no end" : "not installed"));
+  }
 }
 
 }  // namespace

@@ -64,6 +64,9 @@ struct Options {
   /// After a refutation by cases the later stages run as well: to see what each gate sees. The
   /// outcome is the same.
   bool every_gate = false;
+  /// A kernel below the op's bar of speed is told so and not refuted: faster ones are looked for
+  /// from there.
+  bool below_bar = false;
   std::size_t device_cases = 0;  ///< On a GPU; 0: as many as the effort says.
   unsigned jobs = 0;             ///< Cases run at a time; 0: as many as the machine has threads.
   std::vector<verdict::Counterexample>

@@ -1,6 +1,7 @@
 // The speed gate: the op's workloads at full size on a GPU, timed and held to their truths
 // (validator/speed/meter.h). It refutes a kernel whose timed calls are wrong, whatever it did when nobody
-// measured, and one that stays below the op's bar.
+// measured, and one that stays below the op's bar, unless it is to be the floor of a search for
+// faster ones (Options::below_bar): then the gate is skipped, and says what is missing.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -50,6 +51,8 @@ Statistic TimesTheLimit(std::span<const speed::WorkloadSpeed> estimates, double 
 /// Nothing is refuted by a model: the gate stays skipped, and its statistics compare kernels.
 void Model(GateContext& context, verdict::GateResult& result) {
   context.Report("speed", "modelling the workloads");
+  const auto contract = ops::SpeedOf(context.instance.op);
+  if (!contract) return SetInconclusive(result, ToString(contract.error()));
   const auto estimates =
       context.tools.model(context.instance, *context.plan, context.Compile()->kernel);
   if (!estimates || estimates->empty() ||
@@ -58,11 +61,15 @@ void Model(GateContext& context, verdict::GateResult& result) {
                     (estimates ? std::string() : ": " + ToString(estimates.error()));
     return;
   }
-  result.statistics.push_back(TimesTheLimit(*estimates, 0));
+  result.statistics.push_back(TimesTheLimit(*estimates, contract->bar));
   for (const speed::WorkloadSpeed& at : *estimates)
     result.statistics.push_back({at.workload, at.share, 0, "of the limit at best; " + at.limiter});
-  result.reason = fmt::format("not measured; by the model at best {:.1f} % of what the chip allows",
-                              100 * speed::GeometricMean(*estimates));
+  const double share = speed::GeometricMean(*estimates);
+  result.reason = fmt::format(
+      "not measured; by the model at best {:.1f} % of what the chip allows{}", 100 * share,
+      share < contract->bar
+          ? fmt::format(", below the {:.0f} % that are asked for", 100 * contract->bar)
+          : "");
 }
 
 }  // namespace
@@ -115,10 +122,11 @@ void RunSpeedGate(GateContext& context, verdict::GateResult& result) {
     if (at.UseLibrary()) library += (library.empty() ? "" : "; ") + at.workload;
     statistics.push_back(
         {at.workload, at.share, contract->bar,
-         fmt::format("of the limit ({}), {:.3g} us, spread {:.1f} %{}{}", at.limit.by,
-                     1e6 * at.Median(), 100 * at.Spread(),
-                     at.library ? fmt::format(", library {:.3g} us", 1e6 * *at.library) : "",
-                     at.scaled.empty() ? "" : ", scaled " + at.scaled)});
+         fmt::format(
+             "of the limit ({}), {:.3g} us, spread {:.1f} %{}{}", at.limit.by, 1e6 * at.Median(),
+             100 * at.Spread(),
+             at.library ? fmt::format(", {} {:.3g} us", at.library_name, 1e6 * *at.library) : "",
+             at.scaled.empty() ? "" : ", scaled " + at.scaled)});
   }
   // A workload that could not be timed says nothing, and would let the bar be met by the others.
   if (!left_out.empty()) return SetInconclusive(result, left_out);
@@ -135,11 +143,14 @@ void RunSpeedGate(GateContext& context, verdict::GateResult& result) {
   result.statistics.push_back(TimesTheLimit(estimates, contract->bar));
   result.statistics.insert(result.statistics.end(), statistics.begin(), statistics.end());
   if (share < contract->bar) {
-    result.status = verdict::GateStatus::kRefuted;
+    const bool kept = context.options.below_bar;
+    result.status = kept ? verdict::GateStatus::kSkipped : verdict::GateStatus::kRefuted;
     const auto worst = std::ranges::min_element(estimates, {}, &speed::WorkloadSpeed::share);
-    result.reason =
-        fmt::format("{:.1f} % of what the card allows, {:.0f} % is asked for; worst at {} ({})",
-                    100 * share, 100 * contract->bar, worst->workload, worst->limiter);
+    result.reason = fmt::format(
+        "{:.1f} % of what the card allows, {:.0f} % is asked for{}; worst at {} ({}){}",
+        100 * share, 100 * contract->bar,
+        kept ? ": below the bar, and kept only because faster kernels are looked for" : "",
+        worst->workload, worst->limiter, kept ? repeated : "");
     return;
   }
   result.status = verdict::GateStatus::kPassed;

@@ -30,6 +30,7 @@ class FakeStopwatch final : public engine::Stopwatch {
   Kernel kernel = Good();
   double seconds = 1e-3;
   std::optional<double> library;
+  std::vector<RowsPrimitive> rows;  ///< Those that were timed.
   Stop stop = Stop::kCompleted;
   std::vector<Finding> findings;
   std::optional<StressPlan::Beside> changed_beside;  ///< Where repetitions have other bits.
@@ -76,6 +77,11 @@ class FakeStopwatch final : public engine::Stopwatch {
   }
   Result<Rates> Measure() override { return Card(); }
   Result<double> Time(const MatrixProduct&) override {
+    if (!library) return Fail(ErrorKind::kEnvironment, "no library", "test");
+    return *library;
+  }
+  Result<double> Time(const RowsPrimitive& primitive) override {
+    rows.push_back(primitive);
     if (!library) return Fail(ErrorKind::kEnvironment, "no library", "test");
     return *library;
   }
@@ -172,6 +178,30 @@ TEST(SpeedGateTest, RefutesWhatStaysBelowTheBar) {
   EXPECT_FALSE(timed.judgement.vetted);
 }
 
+TEST(SpeedGateTest, BelowTheBarIsKeptWhereFasterOnesAreLookedForAndSaysSo) {
+  for (const double seconds : {2e-3, 3e-3}) {
+    Timed timed;
+    timed.bench.options.below_bar = true;
+    timed.stopwatch.seconds = seconds;
+    const GateResult& gate = timed.Gate();
+    EXPECT_EQ(timed.judgement.verdict.outcome, Outcome::kAccepted) << gate.reason;
+    EXPECT_TRUE(timed.judgement.vetted);
+    const bool met = seconds < 2.5e-3;
+    // Not passed: whoever asks for the bar is not told that it was met.
+    EXPECT_EQ(gate.status, met ? GateStatus::kPassed : GateStatus::kSkipped);
+    EXPECT_EQ(gate.reason.find("below the bar") == std::string::npos, met) << gate.reason;
+    ASSERT_FALSE(gate.statistics.empty());
+    EXPECT_EQ(gate.statistics[0].value <= gate.statistics[0].limit, met);
+  }
+}
+
+TEST(SpeedGateTest, WrongOutputsAreRefutedHoweverLowTheBar) {
+  Timed timed;
+  timed.bench.options.below_bar = true;
+  timed.stopwatch.kernel = [](std::span<const float>, std::span<float>, int) {};
+  EXPECT_EQ(timed.Gate().status, GateStatus::kRefuted);
+}
+
 TEST(SpeedGateTest, WorkLeftOutInTimedCallsIsRefutedAndReplays) {
   // From the second round on, or from the first timed call on: slots are fresh inputs, all checked.
   for (const int first : {0, 1, 5}) {
@@ -246,6 +276,19 @@ TEST(SpeedGateTest, SaysWhereTheLibraryIsAsFast) {
     EXPECT_EQ(gate.reason.find("use the library") != std::string::npos, library < 2e-3)
         << gate.reason;
   }
+}
+
+TEST(SpeedGateTest, RowsOfTheLibraryAreABaselineAsWell) {
+  Timed timed(R"({"library": {"rows": "n", "columns": "2 * n", "of": "softmax"}})");
+  timed.stopwatch.seconds = 2e-3;
+  timed.stopwatch.library = 1e-3;
+  const GateResult& gate = timed.Gate();
+  EXPECT_THAT(gate.reason, HasSubstr("use the library"));
+  ASSERT_FALSE(timed.stopwatch.rows.empty());
+  EXPECT_EQ(timed.stopwatch.rows[0].operation, "softmax");
+  EXPECT_EQ(timed.stopwatch.rows[0].dtype, "f32");
+  EXPECT_EQ(timed.stopwatch.rows[0].rows, 1 << 20);
+  EXPECT_EQ(timed.stopwatch.rows[0].columns, 2 << 20);
 }
 
 TEST(MeterTest, LargerThanTheCardIsHalvedAndSaysSo) {

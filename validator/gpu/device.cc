@@ -63,6 +63,7 @@ Result<std::unique_ptr<Device>> Device::Open(const Driver& driver, int number) {
       new Device(driver, number,
                  fmt::format("{} (sm_{}{}), driver for CUDA {}.{}", name, major, minor,
                              version / 1000, version % 1000 / 10)));
+  device->count_ = count;
   char bus[64] = {};
   if (driver.bus_id(bus, sizeof bus - 1, number) == kSuccess) device->management_.Open(bus);
   ASSAY_TRY_VOID(device->Renew());

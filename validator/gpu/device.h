@@ -30,6 +30,7 @@
 #include "validator/gpu/matrix_library.h"
 #include "validator/gpu/memory.h"
 #include "validator/gpu/prepared_launch.h"
+#include "validator/gpu/tensor_library.h"
 
 namespace assay::gpu {
 
@@ -40,9 +41,15 @@ class Device {
 
   /// "NVIDIA H100 80GB HBM3, driver 13.0".
   const std::string& name() const { return name_; }
+  /// GPUs that this machine has.
+  int count() const { return count_; }
 
   /// After a fault of a kernel the driver serves this process no more: another one has to go on.
   bool spent() const { return spent_; }
+
+  /// For a tool that watches this process: memory that it can tell apart and that is as undefined as
+  /// the kernel's own (DeviceMemory::LieApart).
+  void LayBuffersApart(bool apart) { memory_.LieApart(apart); }
 
   /// Runs the execution's machine code, or what the driver makes of its PTX where it has none.
   Report Run(const Execution& execution, std::span<const std::span<std::byte>> buffers);
@@ -58,10 +65,14 @@ class Device {
 
   /// Where cuBLASLt is; empty: where the loader finds it. It is opened when it is first needed.
   void UseMatrixLibrary(std::string file) { matrix_library_ = std::move(file); }
+  /// The same for cuDNN.
+  void UseTensorLibrary(std::string file) { tensor_library_ = std::move(file); }
   /// Takes about a second.
   Result<Rates> MeasureRates();
   /// Median time of the vendor's library, with cold caches.
   Result<double> TimeProduct(const MatrixProduct& product);
+  /// The same; the library's first row is looked at, so that what is timed is what is meant.
+  Result<double> TimeRows(const RowsPrimitive& primitive);
 
  private:
   Device(const Driver& driver, int number, std::string name)
@@ -96,16 +107,25 @@ class Device {
                     std::uint32_t blocks = 0, std::uint32_t shared_bytes = 0);
   Outcome Sweep(const Scratch& scratch);
   Outcome Between(const std::function<Outcome()>& work, double& seconds);
+  std::unexpected<Error> Failed(const DriverFault& fault, std::string_view what);
+  Outcome Noise(const Scratch& scratch, std::string_view dtype);
+  /// Median of a call of a library, each on cold caches.
+  Result<double> TimeCall(const std::function<int(Stream)>& call, std::string_view name,
+                          const Scratch& caches, int times);
+  Status ClearCachesWith(Scratch& caches) const;
   Result<double> TimeProduct(const MatrixProduct& product, const Scratch& caches, int times);
   int Attribute(int attribute) const;
 
   Driver driver_;
   int number_ = 0;
+  int count_ = 0;
   std::string name_;
   DeviceMemory memory_;
   Management management_;
   std::string matrix_library_;
   std::unique_ptr<MatrixLibrary> matrices_;
+  std::string tensor_library_;
+  std::unique_ptr<TensorLibrary> tensors_;
   Module module_ = nullptr;
   Module tools_ = nullptr;
   std::string program_;  ///< Digest of what is loaded.

@@ -2,7 +2,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 
+#include "base/dtype.h"
 #include "validator/gpu/device_parts.h"
 
 namespace assay::gpu {
@@ -17,81 +19,164 @@ double Median(std::vector<double> values) {
   return values.empty() ? 0 : values[values.size() / 2];
 }
 
+std::uint64_t SizeOfType(std::string_view dtype) { return dtype == "f32" ? 4 : 2; }
+
+/// Is `out` the softmax, or the sum, of the row `in`? Roughly: another operation would be far off.
+bool MeansTheSame(std::string_view operation, DType type, std::span<const std::byte> in,
+                  std::span<const std::byte> out) {
+  const std::size_t size = SizeOf(type), columns = in.size() / size;
+  const auto x = [&](std::size_t i) { return LoadAsDouble(type, &in[i * size]); };
+  const auto y = [&](std::size_t i) { return LoadAsDouble(type, &out[i * size]); };
+  double sum = 0, magnitude = 0, exponentials = 0;
+  for (std::size_t i = 0; i < columns; ++i) {
+    sum += x(i);
+    magnitude += std::abs(x(i));
+    exponentials += std::exp(x(i));
+  }
+  constexpr double kRoughly = 0.02;
+  if (operation == "sum") return std::abs(y(0) - sum) <= kRoughly * magnitude;
+  for (std::size_t i = 0; i < columns; ++i) {
+    const double right = std::exp(x(i)) / exponentials;
+    if (std::abs(y(i) - right) > kRoughly * right + MinNormal(type)) return false;
+  }
+  return true;
+}
+
 }  // namespace
 
+/// A failed call of the driver, while something of the vendor's was timed.
+std::unexpected<Error> Device::Failed(const DriverFault& fault, std::string_view what) {
+  sick_ = spent_ = spent_ || fault.code != kOutOfMemory;
+  return Fail(ErrorKind::kEnvironment,
+              fmt::format("{}: {}: {}", what, fault.call, driver_.NameOf(fault.code)), "gpu");
+}
+
+Outcome Device::Noise(const Scratch& scratch, std::string_view dtype) {
+  // Random mantissas and signs, magnitudes from 1 to 2: zeros would draw less power.
+  std::uint32_t keep = dtype == "f32" ? 0x807fffffu : dtype == "f16" ? 0x83ff83ffu : 0x807f807fu;
+  std::uint32_t set = dtype == "f32" ? 0x3f800000u : dtype == "f16" ? 0x3c003c00u : 0x3f803f80u;
+  DeviceAddress at = scratch.address;
+  std::uint64_t words = scratch.bytes / 4;
+  void* const arguments[] = {&at, &words, &keep, &set};
+  return StartTool("noise", arguments, nullptr);
+}
+
+Result<double> Device::TimeCall(const std::function<int(Stream)>& call, std::string_view name,
+                                const Scratch& caches, int times) {
+  std::vector<double> seconds;
+  for (int i = 0; i < times + 2; ++i) {
+    double took = 0;
+    int refused = 0;
+    Outcome fault = Sweep(caches);
+    if (!fault) {
+      fault = Between(
+          [&]() -> Outcome {
+            refused = call(nullptr);
+            return std::nullopt;
+          },
+          took);
+    }
+    if (fault) return Failed(*fault, name);
+    if (refused != 0)
+      return Fail(ErrorKind::kEnvironment, fmt::format("{} gives {}", name, refused), "gpu");
+    if (i >= 2) seconds.push_back(took);
+  }
+  return Median(std::move(seconds));
+}
+
 Result<double> Device::TimeProduct(const MatrixProduct& product, const Scratch& caches, int times) {
-  const auto fail = [&](const DriverFault& fault) {
-    sick_ = spent_ = spent_ || fault.code != kOutOfMemory;
-    return Fail(ErrorKind::kEnvironment,
-                fmt::format("a matrix product of the library: {}: {}", fault.call,
-                            driver_.NameOf(fault.code)),
-                "gpu");
-  };
+  constexpr std::string_view kName = "cublasLtMatmul";
   if (product.m < 1 || product.n < 1 || product.k < 1 ||
       std::max({product.m, product.n, product.k}) > (std::int64_t{1} << 20))
     return Fail(ErrorKind::kUsage, "no extents of a matrix product", "gpu");
   if (matrices_ == nullptr) {
     ASSAY_TRY(matrices_, MatrixLibrary::Open(matrix_library_));
   }
-  const std::uint64_t size = product.dtype == "f32" ? 4 : 2;
+  const std::uint64_t size = SizeOfType(product.dtype);
   const auto extent = [](std::int64_t value) { return static_cast<std::uint64_t>(value); };
   Scratch a(driver_), b(driver_), c(driver_), workspace(driver_);
   for (auto& [part, bytes] : {std::pair(&a, size * extent(product.m) * extent(product.k)),
                               std::pair(&b, size * extent(product.k) * extent(product.n)),
                               std::pair(&c, size * extent(product.m) * extent(product.n)),
                               std::pair(&workspace, kWorkspace)}) {
-    if (const Outcome fault = part->Allocate((bytes + 255) / 256 * 256)) return fail(*fault);
+    if (const Outcome fault = part->Allocate((bytes + 255) / 256 * 256))
+      return Failed(*fault, kName);
   }
-  // Random mantissas and signs, magnitudes from 1 to 2: zeros would draw less power.
-  std::uint32_t keep = product.dtype == "f32"   ? 0x807fffffu
-                       : product.dtype == "f16" ? 0x83ff83ffu
-                                                : 0x807f807fu;
-  std::uint32_t set = product.dtype == "f32"   ? 0x3f800000u
-                      : product.dtype == "f16" ? 0x3c003c00u
-                                               : 0x3f803f80u;
   for (const Scratch* part : {&a, &b}) {
-    DeviceAddress at = part->address;
-    std::uint64_t words = part->bytes / 4;
-    void* const arguments[] = {&at, &words, &keep, &set};
-    if (const Outcome fault = StartTool("noise", arguments, nullptr)) return fail(*fault);
+    if (const Outcome fault = Noise(*part, product.dtype)) return Failed(*fault, kName);
   }
   ASSAY_TRY(const auto multiply, matrices_->Plan(product, a.address, b.address, c.address,
                                                  workspace.address, workspace.bytes));
-  std::vector<double> seconds;
-  for (int i = 0; i < times + 2; ++i) {
-    double took = 0;
-    int refused = 0;
-    if (const Outcome fault = Sweep(caches)) return fail(*fault);
-    const Outcome fault = Between(
-        [&]() -> Outcome {
-          refused = multiply(nullptr);
-          return std::nullopt;
-        },
-        took);
-    if (fault) return fail(*fault);
-    if (refused != 0)
-      return Fail(ErrorKind::kEnvironment, fmt::format("cublasLtMatmul gives {}", refused), "gpu");
-    if (i >= 2) seconds.push_back(took);
-  }
-  return Median(std::move(seconds));
+  return TimeCall(multiply, kName, caches, times);
+}
+
+Status Device::ClearCachesWith(Scratch& caches) const {
+  const auto l2 = static_cast<std::uint64_t>(std::max(Attribute(kL2Bytes), 0));
+  if (caches.Allocate(std::max(std::uint64_t{16} << 20, 2 * l2)))
+    return Fail(ErrorKind::kEnvironment, "the GPU has no room to empty its caches with", "gpu");
+  return {};
 }
 
 Result<double> Device::TimeProduct(const MatrixProduct& product) {
   if (sick_) ASSAY_TRY_VOID(Renew());
   Scratch caches(driver_);
-  const auto l2 = static_cast<std::uint64_t>(std::max(Attribute(kL2Bytes), 0));
-  if (caches.Allocate(std::max(std::uint64_t{16} << 20, 2 * l2)))
-    return Fail(ErrorKind::kEnvironment, "the GPU has no room to empty its caches with", "gpu");
+  ASSAY_TRY_VOID(ClearCachesWith(caches));
   return TimeProduct(product, caches, kTimes);
+}
+
+Result<double> Device::TimeRows(const RowsPrimitive& primitive) {
+  if (sick_) ASSAY_TRY_VOID(Renew());
+  constexpr std::int64_t kMostElements = std::int64_t{1} << 34;
+  const auto type = ParseDType(primitive.dtype);
+  if (primitive.rows < 1 || primitive.columns < 1 || !type || !IsFloat(*type) ||
+      primitive.columns > kMostElements / primitive.rows)
+    return Fail(ErrorKind::kUsage, "no extents of rows", "gpu");
+  // Whatever it asks the loader for, a product's library is found by its name once it is open.
+  if (matrices_ == nullptr) {
+    if (auto matrices = MatrixLibrary::Open(matrix_library_)) matrices_ = *std::move(matrices);
+  }
+  if (tensors_ == nullptr) {
+    ASSAY_TRY(tensors_, TensorLibrary::Open(tensor_library_));
+  }
+  const std::string name = tensors_->Version();
+  ASSAY_TRY(const std::size_t room, tensors_->WorkspaceFor(primitive));
+  Scratch caches(driver_), x(driver_), y(driver_), workspace(driver_);
+  ASSAY_TRY_VOID(ClearCachesWith(caches));
+  const auto columns = static_cast<std::uint64_t>(primitive.columns);
+  const std::uint64_t row = SizeOf(*type) * columns;
+  const auto rows = static_cast<std::uint64_t>(primitive.rows);
+  const bool sum = primitive.operation == "sum";
+  const std::uint64_t result = sum ? SizeOf(*type) : row;
+  for (auto& [part, bytes] : {std::pair(&x, row * rows), std::pair(&y, result * rows),
+                              std::pair(&workspace, std::max<std::uint64_t>(room, 1))}) {
+    if (const Outcome fault = part->Allocate((bytes + 255) / 256 * 256))
+      return Failed(*fault, name);
+  }
+  if (const Outcome fault = Noise(x, primitive.dtype)) return Failed(*fault, name);
+  ASSAY_TRY(const auto call,
+            tensors_->Plan(primitive, x.address, y.address, workspace.address, room));
+  if (const int refused = call(nullptr)) {
+    return Fail(ErrorKind::kUnsupported,
+                fmt::format("{} has no {} of rows of {} at this shape ({})", name,
+                            primitive.operation, primitive.dtype, refused),
+                "gpu");
+  }
+  ASSAY_TRY(const double seconds, TimeCall(call, name, caches, kTimes));
+  std::vector<std::byte> in(row), out(result);
+  if (const int code = driver_.to_host(in.data(), x.address, in.size()))
+    return Failed({code, "cuMemcpyDtoH"}, name);
+  if (const int code = driver_.to_host(out.data(), y.address, out.size()))
+    return Failed({code, "cuMemcpyDtoH"}, name);
+  if (!MeansTheSame(primitive.operation, *type, in, out))
+    return Fail(ErrorKind::kEnvironment,
+                fmt::format("what {} makes of a row is not its {}", name, primitive.operation),
+                "gpu");
+  return seconds;
 }
 
 Result<Rates> Device::MeasureRates() {
   if (sick_) ASSAY_TRY_VOID(Renew());
-  const auto fail = [&](const DriverFault& fault) {
-    sick_ = spent_ = spent_ || fault.code != kOutOfMemory;
-    return Fail(ErrorKind::kEnvironment,
-                fmt::format("{}: {}", fault.call, driver_.NameOf(fault.code)), "gpu");
-  };
+  const auto fail = [&](const DriverFault& fault) { return Failed(fault, "the card's rates"); };
   Rates rates;
   rates.device = name_;
   rates.l2_bytes = static_cast<std::uint64_t>(std::max(Attribute(kL2Bytes), 0));
@@ -139,6 +224,12 @@ Result<Rates> Device::MeasureRates() {
     rates.matrix.push_back({dtype, 2 * side * side * side / *seconds});
   }
   rates.now = management_.Now();
+  const auto rows = TimeRows({.operation = "softmax", .dtype = "f32", .rows = 64, .columns = 64});
+  if (rows) {
+    rates.tensors = tensors_->Version();
+  } else {
+    rates.no_tensors = rows.error().message;
+  }
   return rates;
 }
 

@@ -153,6 +153,28 @@ TEST(GpuDeviceTest, ABufferThatTakesOverAnAddressFindsItsOwnContent) {
   EXPECT_EQ(bench.device->Run(bench.execution, buffers).findings.size(), 1u);
 }
 
+TEST(GpuDeviceTest, ApartForAToolNothingIsWrittenThatTheKernelDoesNotWrite) {
+  Bench bench;
+  bench.device->LayBuffersApart(true);
+  DeviceAddress x = 0, y = 0;
+  float before = 0;
+  const auto twice = bench.gpu.kernel;
+  bench.gpu.kernel = [&](FakeLaunch& launch) {
+    x = launch.At<DeviceAddress>(0);
+    y = launch.At<DeviceAddress>(1);
+    before = launch.At<float*>(1)[0];
+    return twice(launch);
+  };
+  EXPECT_EQ(bench.Run().stop, Stop::kCompleted);
+  EXPECT_EQ(bench.y, (std::vector<float>{2, 4, 6, 8}));
+  EXPECT_EQ(before, 0) << "poison would make defined what is not";
+  EXPECT_EQ(y % 16, 4u);
+  EXPECT_NE(x, 0u);
+  // The next run has memory of its own, and what was there before is given back.
+  bench.gpu.room = 64;
+  EXPECT_EQ(bench.Run().stop, Stop::kCompleted);
+}
+
 TEST(GpuDeviceTest, LaunchesThatDoNotFitTheKernelAreRefused) {
   Bench missing;
   missing.execution.launches[0].entry = "missing";

@@ -51,6 +51,7 @@ Outcome DeviceMemory::Lay(std::span<const BufferSpec> specs,
     place.bytes = std::max(
         place.bytes, kGuardBytes + RoundUp(specs[i].misalign + placed_[i].bytes) + kGuardBytes);
   }
+  if (apart_) return LayApart();
   needed_ = 0;
   for (Place& place : places_) {
     place.offset = needed_;
@@ -72,10 +73,32 @@ Outcome DeviceMemory::Lay(std::span<const BufferSpec> specs,
   return std::nullopt;
 }
 
+Outcome DeviceMemory::LayApart() {
+  for (const DeviceAddress address : alone_) driver_.free(address);
+  alone_.clear();
+  needed_ = 0;
+  for (std::size_t place = 0; place < places_.size(); ++place) {
+    // To the byte: what lies behind the last element is nobody's.
+    std::uint64_t bytes = 1;
+    for (std::size_t i = 0; i < placed_.size(); ++i) {
+      if (placed_[i].place == place) bytes = std::max(bytes, specs_[i].misalign + placed_[i].bytes);
+    }
+    DeviceAddress address = 0;
+    if (const int code = driver_.allocate(&address, bytes)) return DriverFault{code, "cuMemAlloc"};
+    alone_.push_back(address);
+    needed_ += bytes;
+  }
+  for (std::size_t i = 0; i < placed_.size(); ++i)
+    placed_[i].address = alone_[placed_[i].place] + specs_[i].misalign;
+  return std::nullopt;
+}
+
 Outcome DeviceMemory::Fill(std::uint32_t buffer) {
   const BufferSpec& spec = specs_[buffer];
   const Placed& placed = placed_[buffer];
   if (placed.bytes == 0) return std::nullopt;
+  if (apart_ && spec.fill != BufferFill::kProvided && spec.fill != BufferFill::kZero)
+    return std::nullopt;
   if (spec.fill == BufferFill::kProvided) {
     if (const int code = driver_.to_device(placed.address, host_[buffer].data(), placed.bytes))
       return DriverFault{code, "cuMemcpyHtoD"};
@@ -91,9 +114,9 @@ Outcome DeviceMemory::MoveIn(std::uint32_t buffer, std::vector<Finding>& finding
   Place& place = places_[placed_[buffer].place];
   if (place.tenant >= 0) {
     if (Outcome fault = MoveOut(static_cast<std::uint32_t>(place.tenant), findings)) return fault;
-    if (const int code =
-            driver_.fill(slab_ + place.offset, std::to_integer<unsigned char>(kGuard), place.bytes))
-      return DriverFault{code, "cuMemsetD8"};
+    const auto guard = std::to_integer<unsigned char>(kGuard);
+    const int code = apart_ ? kSuccess : driver_.fill(slab_ + place.offset, guard, place.bytes);
+    if (code != kSuccess) return DriverFault{code, "cuMemsetD8"};
   }
   place.tenant = buffer;
   placed_[buffer].lived = true;
@@ -114,6 +137,7 @@ Outcome DeviceMemory::Enter(std::uint32_t number, std::span<const std::uint32_t>
 }
 
 Outcome DeviceMemory::CheckGuards(std::uint32_t buffer, std::vector<Finding>& findings) {
+  if (apart_) return std::nullopt;
   const Placed& placed = placed_[buffer];
   const Place& place = places_[placed.place];
   const DeviceAddress begin = slab_ + place.offset;

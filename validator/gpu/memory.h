@@ -40,8 +40,13 @@ class DeviceMemory {
   DeviceMemory(const DeviceMemory&) = delete;
   DeviceMemory& operator=(const DeviceMemory&) = delete;
 
+  /// From now on every place is an allocation of its own without guards, and what begins undefined is
+  /// left so: then a tool that watches the process (compute-sanitizer) sees what is nobody's and what
+  /// nobody has written. It is the tool that says so; Leave does not.
+  void LieApart(bool apart) { apart_ = apart; }
+
   /// The slab went with the context that it was in.
-  void Forget() { slab_ = 0, capacity_ = 0; }
+  void Forget() { slab_ = 0, capacity_ = 0, alone_.clear(); }
 
   /// Room for all buffers. Nothing is copied yet.
   Outcome Lay(std::span<const BufferSpec> specs, std::span<const std::span<std::byte>> host);
@@ -74,11 +79,14 @@ class DeviceMemory {
     bool lived = false;
   };
   Outcome Fill(std::uint32_t buffer);
+  Outcome LayApart();
   Outcome MoveIn(std::uint32_t buffer, std::vector<Finding>& findings);
   Outcome MoveOut(std::uint32_t buffer, std::vector<Finding>& findings);
   Outcome CheckGuards(std::uint32_t buffer, std::vector<Finding>& findings);
 
   const Driver& driver_;
+  bool apart_ = false;
+  std::vector<DeviceAddress> alone_;  ///< A place's own allocation.
   DeviceAddress slab_ = 0;
   std::uint64_t capacity_ = 0;
   std::uint64_t needed_ = 0;

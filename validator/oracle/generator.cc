@@ -108,7 +108,7 @@ Status Generator::Fill(const ops::Instance& instance, const cases::Case& value,
   std::string key =
       instance.Id() + " " + instance.op.digest + " " + CompactJson(cases::ToJson(plain));
   if (!FillKept(key, tensors)) {
-    const bool whole = cases::TotalElements(instance, value.axes) <= kMostWhole;
+    const bool whole = whole_ || cases::TotalElements(instance, value.axes) <= kMostWhole;
     const Status made_all =
         whole ? FillWhole(made, filled, tensors) : FillEnds(made, filled, tensors);
     if (!made_all) return std::unexpected(WithPlace(made_all.error(), "generator"));

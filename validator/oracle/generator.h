@@ -29,7 +29,9 @@ namespace assay::oracle {
 
 class Generator {
  public:
-  explicit Generator(ReferenceRunner& runner) : runner_(runner) {}
+  /// `whole`: its machine runs grids of any size, and no parts of them (a GPU).
+  explicit Generator(ReferenceRunner& runner, bool whole = false)
+      : runner_(runner), whole_(whole) {}
 
   /// Elements of all tensors of a case for which it runs whole.
   static constexpr std::int64_t kMostWhole = std::int64_t{1} << 24;
@@ -49,6 +51,7 @@ class Generator {
   void Keep(std::string key, const TensorMap& tensors);
 
   ReferenceRunner& runner_;
+  bool whole_ = false;
   std::mutex mutex_;
   // A probe's inputs are made for the run, its comparison and its shrinking: what is recent counts.
   Lru<Bytes> kept_{256, std::size_t{64} << 20};

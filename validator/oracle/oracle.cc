@@ -120,11 +120,12 @@ SparseTruth ReadPoints(const ops::Instance& instance, const Cells& cells,
 }  // namespace
 
 struct Oracle::Impl {
-  Impl(engine::Compiler& compiler, engine::Engine& engine) : runner(compiler, engine) {}
+  Impl(engine::Compiler& compiler, engine::Engine& engine)
+      : runner(compiler, engine), generator(runner, engine.devices() > 0) {}
 
   ReferenceRunner runner;
   std::vector<std::unique_ptr<TruthSource>> sources;  ///< Of other kinds.
-  Generator generator{runner};
+  Generator generator;
   mutable std::mutex mutex;
   Lru<std::shared_ptr<const Truth>> whole{kMostKept, kKeptBytes};
   Lru<std::shared_ptr<const SparseTruth>> parts{kMostKept, kKeptPartBytes};

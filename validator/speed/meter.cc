@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <array>
+#include <optional>
 #include <thread>
 
 #include "base/rng.h"
@@ -158,14 +159,15 @@ Result<std::pair<ops::AxisValues, int>> Meter::Fit(const Subject& subject, ops::
   return Fail(ErrorKind::kLimit, "even a small part of it does not fit the card", op.name);
 }
 
-std::uint32_t Meter::SlotsFor(const Subject& subject, const ops::AxisValues& axes) const {
+std::uint32_t Meter::SlotsFor(const Subject& subject, const ops::AxisValues& axes,
+                              const Settings& settings) const {
   const auto size = SizeOfCall(subject, axes);
   const double bytes = size ? std::max(size->bytes, 1.0) : 1.0;
   const double memory = static_cast<double>(rates_.memory_bytes) * kShareOfMemory;
   const std::size_t buffers = subject.instance.op.inputs.size() +
                               subject.instance.op.outputs.size() + subject.plan.workspace.size();
   // A ring larger than the caches, of at least two sets: what was seen is never seen again at once.
-  const double wanted = 2 * static_cast<double>(rates_.l2_bytes) / bytes + 1;
+  const double wanted = settings.check ? 2 * static_cast<double>(rates_.l2_bytes) / bytes + 1 : 2.0;
   const double most =
       std::min({static_cast<double>(kMostSlots), memory / bytes,
                 static_cast<double>(kMostBuffers / std::max<std::size_t>(buffers, 1))});
@@ -176,12 +178,20 @@ Result<Meter::Ring> Meter::MakeRing(const Subject& subject, const ops::AxisValue
                                     const Settings& settings, std::uint32_t slots) {
   Ring ring;
   ASSAY_TRY(ring.plan, ops::Resolve(subject.plan, subject.instance, axes));
-  for (std::uint32_t i = 0; i < slots; ++i) {
-    ring.cases.push_back(CaseOf(subject.instance, axes,
-                                DeriveSeed(settings.seed, "speed " + std::to_string(i)) >> 16));
-    ASSAY_TRY(cases::Materialised inputs,
-              instruments_.truth.Materialise(subject.instance, ring.cases.back()));
-    ring.inputs.push_back(std::move(inputs));
+  std::vector<std::optional<Result<cases::Materialised>>> drawn(slots);
+  {
+    std::vector<std::jthread> drawing;
+    for (std::uint32_t i = 0; i < slots; ++i) {
+      ring.cases.push_back(CaseOf(subject.instance, axes,
+                                  DeriveSeed(settings.seed, "speed " + std::to_string(i)) >> 16));
+      drawing.emplace_back([&, i, value = ring.cases.back()] {
+        drawn[i].emplace(instruments_.truth.Materialise(subject.instance, value));
+      });
+    }
+  }
+  for (std::optional<Result<cases::Materialised>>& inputs : drawn) {
+    ASSAY_TRY(cases::Materialised each, *std::move(inputs));
+    ring.inputs.push_back(std::move(each));
   }
   std::vector<engine::Call> calls;
   for (const cases::Materialised& inputs : ring.inputs)
@@ -270,6 +280,39 @@ Result<Stressed> Meter::Stress(const Subject& subject, const ops::Workload& work
   return stressed;
 }
 
+Status Meter::TimeLibrary(const Subject& subject, const ops::SpeedContract& contract,
+                          const ops::AxisValues& axes, Measurement& result) {
+  std::string dtype;
+  for (const ops::TensorSpec& input : subject.instance.op.inputs) {
+    if (input.is_scalar) continue;
+    dtype = Name(subject.instance.TypeOf(input));
+    break;
+  }
+  Result<double> seconds = 0.0;
+  if (contract.product) {
+    MatrixProduct product{.dtype = dtype};
+    ASSAY_TRY(product.m, (*contract.product)[0].Evaluate(axes));
+    ASSAY_TRY(product.n, (*contract.product)[1].Evaluate(axes));
+    ASSAY_TRY(product.k, (*contract.product)[2].Evaluate(axes));
+    result.library_name = "cuBLASLt";
+    seconds = instruments_.stopwatch.Time(product);
+  } else if (contract.rows) {
+    RowsPrimitive primitive{.operation = contract.rows->operation, .dtype = dtype};
+    ASSAY_TRY(primitive.rows, contract.rows->rows.Evaluate(axes));
+    ASSAY_TRY(primitive.columns, contract.rows->columns.Evaluate(axes));
+    result.library_name = "cuDNN";
+    seconds = instruments_.stopwatch.Time(primitive);
+  } else {
+    return {};
+  }
+  if (seconds) {
+    result.library = *seconds;
+  } else {
+    result.no_library = seconds.error().message;
+  }
+  return {};
+}
+
 Measurement Meter::Measure(const Subject& subject, const ops::Workload& workload,
                            const Settings& settings) {
   Measurement result;
@@ -287,11 +330,11 @@ Measurement Meter::Measure(const Subject& subject, const ops::Workload& workload
     ASSAY_TRY(result.limit,
               LimitOf(subject.instance, contract, rates_, all, subject.plan.kernels.size()));
     const bool steady = ops::IsDeterministic(subject.instance.op);
-    const std::uint32_t slots = SlotsFor(subject, all);
+    const std::uint32_t slots = SlotsFor(subject, all, settings);
     ASSAY_TRY(Ring ring, MakeRing(subject, all, settings, slots));
     // Other bits each time: rounds by themselves, each held to the truth.
-    constexpr std::uint32_t kUnsteadyRounds = 3;
-    for (std::uint32_t i = 0; i < (steady ? 1 : kUnsteadyRounds); ++i) {
+    const std::uint32_t rounds = steady ? 1 : settings.check ? 3 : 2;
+    for (std::uint32_t i = 0; i < rounds; ++i) {
       ASSAY_TRY_VOID(Time(subject, settings, ring, result));
       const bool stopped = result.seconds.empty();
       if (settings.check && !stopped) ASSAY_TRY_VOID(Hold(subject, ring, result));
@@ -299,22 +342,7 @@ Measurement Meter::Measure(const Subject& subject, const ops::Workload& workload
     }
     std::ranges::sort(result.seconds);
     if (result.Median() > 0) result.share = std::min(1.0, result.limit.seconds / result.Median());
-    if (!contract.product) return {};
-    MatrixProduct product;
-    for (const ops::TensorSpec& input : subject.instance.op.inputs) {
-      if (input.is_scalar) continue;
-      product.dtype = Name(subject.instance.TypeOf(input));
-      break;
-    }
-    ASSAY_TRY(product.m, (*contract.product)[0].Evaluate(all));
-    ASSAY_TRY(product.n, (*contract.product)[1].Evaluate(all));
-    ASSAY_TRY(product.k, (*contract.product)[2].Evaluate(all));
-    if (const auto seconds = instruments_.stopwatch.Time(product)) {
-      result.library = *seconds;
-    } else {
-      result.no_library = seconds.error().message;
-    }
-    return {};
+    return TimeLibrary(subject, contract, all, result);
   };
   if (const Status status = measure(); !status) {
     result.left_out = ToString(status.error());

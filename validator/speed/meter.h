@@ -49,7 +49,9 @@ struct Settings {
   std::uint32_t rounds = 10;
   double most_seconds = 1;                            ///< Of timed calls of a workload.
   std::int64_t most_outputs = std::int64_t{1} << 27;  ///< Elements of all outputs of a call.
-  bool check = true;  ///< Hold outputs to their truths. Off for what has been judged elsewhere.
+  /// Hold outputs to their truths. Off for what has been judged elsewhere and plays no tricks: then two
+  /// sets of inputs do.
+  bool check = true;
 };
 
 /// Below this no kernel gets.
@@ -72,7 +74,8 @@ struct Measurement {
   std::vector<double> seconds;  ///< Of each timed call, shortest first.
   Limit limit;
   double share = 0;               ///< Of the limit, by the median.
-  std::optional<double> library;  ///< Seconds of the vendor's library.
+  std::optional<double> library;  ///< Seconds of the vendor's library,
+  std::string library_name;       ///< which is "cuBLASLt" or "cuDNN".
   std::string no_library;         ///< Why not, where the op has one.
   std::uint64_t checked = 0;      ///< Output elements held to a truth.
   Conditions before, after;
@@ -119,8 +122,12 @@ class Meter {
   Result<Ring> MakeRing(const Subject& subject, const ops::AxisValues& axes,
                         const Settings& settings, std::uint32_t slots);
   Status Time(const Subject& subject, const Settings& settings, Ring& ring, Measurement& result);
+  /// What the op's library takes at the same shape, where the contract names one.
+  Status TimeLibrary(const Subject& subject, const ops::SpeedContract& contract,
+                     const ops::AxisValues& axes, Measurement& result);
   Status Hold(const Subject& subject, Ring& ring, Measurement& result);
-  std::uint32_t SlotsFor(const Subject& subject, const ops::AxisValues& axes) const;
+  std::uint32_t SlotsFor(const Subject& subject, const ops::AxisValues& axes,
+                         const Settings& settings) const;
 
   Instruments instruments_;
   Rates rates_;

@@ -21,6 +21,7 @@ Json ToJson(const Measurement& measurement) {
   json["operations"] = measurement.limit.operations;
   json["share"] = measurement.share;
   if (measurement.library) {
+    json["library"] = measurement.library_name;
     json["library_seconds"] = *measurement.library;
     json["use_library"] = measurement.UseLibrary();
   }
@@ -60,7 +61,7 @@ std::string TextOf(std::span<const Measurement> measurements) {
         fmt::format("  {:44} {:9.1f} us  {:5.1f} % of the limit ({}), spread {:.1f} %", at.workload,
                     1e6 * at.Median(), 100 * at.share, at.limit.by, 100 * at.Spread());
     if (at.library) {
-      text += fmt::format(", library {:.1f} us{}", 1e6 * *at.library,
+      text += fmt::format(", {} {:.1f} us{}", at.library_name, 1e6 * *at.library,
                           at.UseLibrary() ? ": use the library" : "");
     }
     if (!at.scaled.empty()) text += " (" + at.scaled + ")";

@@ -15,6 +15,8 @@ using ptx::Opcode;
 
 constexpr std::size_t kMostSites = 6;
 constexpr std::uint32_t kRowBytes = 16;
+/// PTX instructions that a branch may lead round and become a predicate of.
+constexpr std::uint32_t kMostPredicated = 12;
 
 }  // namespace
 
@@ -70,9 +72,22 @@ void CostWatch::AddSites() {
   }
 }
 
-CostWatch::Plan CostWatch::MakePlan(const Decoded& op) const {
+bool CostWatch::IsPredicated(const Decoded& op, std::uint32_t pc) const {
+  if (op.rules.effect != ptx::Effect::kBranch || op.target <= pc ||
+      op.target - pc > kMostPredicated)
+    return false;
+  for (std::uint32_t at = pc + 1; at < op.target; ++at) {
+    const Decoded& within = engine_.program.code[at];
+    const bool forward = within.rules.effect == ptx::Effect::kBranch && within.target > at;
+    if (within.source != nullptr && !forward && WorkOf(*within.source).ends_region) return false;
+  }
+  return true;
+}
+
+CostWatch::Plan CostWatch::MakePlan(const Decoded& op, std::uint32_t pc) const {
   const ptx::Instruction& in = *op.source;
   Plan plan{.known = true, .work = WorkOf(in)};
+  if (IsPredicated(op, pc)) plan.work.ends_region = false;
   const std::uint32_t issues = plan.work.issues;
   plan.latency = issues == 0 && plan.work.special == 0 ? 0 : options_.arithmetic;
   if (issues > 1) plan.latency += 2 * (issues - 1);
@@ -135,12 +150,20 @@ CostWatch::Plan CostWatch::MakePlan(const Decoded& op) const {
               ? Access::kNone
               : Access::kUnknown;
   }
+  constexpr std::uint8_t kGlobal = 1, kShared = 2;
+  const bool constant = in.Has(Mod::kNc) || in.space == Space::kConst ||
+                        in.space == Space::kParam || in.space == Space::kParamEntry ||
+                        in.space == Space::kParamFunc;
+  if ((plan.reads || plan.writes) && !constant) {
+    const bool shared = in.space == Space::kShared || in.space == Space::kSharedCta;
+    plan.order = shared ? kShared : kGlobal;
+  }
   return plan;
 }
 
 const CostWatch::Plan& CostWatch::PlanOf(const CoreWarp& warp, const Decoded& op) {
   Plan& plan = plans_[warp.PcOf(op)];
-  if (!plan.known) plan = MakePlan(op);
+  if (!plan.known) plan = MakePlan(op, warp.PcOf(op));
   return plan;
 }
 
@@ -218,6 +241,12 @@ void CostWatch::Observe(CoreWarp& warp, const Decoded& op) {
   if (op.guard != kNoSlot) {
     const std::size_t guard = engine_.program.functions[warp.frame->function].slot_count + op.guard;
     if (guard < ready.size()) start = std::max(start, ready[guard]);
+  }
+  if (plan.order != 0) {
+    // Issued in order: what waits for its data keeps a later load waiting, unless it is known to read
+    // other memory.
+    if (plan.reads) start = std::max(start, state.stored[plan.order]);
+    if (plan.writes) state.stored[plan.order] = std::max(state.stored[plan.order], start);
   }
   std::uint64_t latency = plan.latency;
   if (plan.access != Access::kNone) latency = Touch(warp, op, plan, block);

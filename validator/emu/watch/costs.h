@@ -71,11 +71,15 @@ class CostWatch {
     bool cached = true;        ///< Through L1.
     bool reads = false;
     bool writes = false;
+    /// Stores and loads that may be of the same memory, for all that the assembler knows: those of one
+    /// group keep their order. 0: of neither.
+    std::uint8_t order = 0;
   };
   struct WarpState {
-    std::uint64_t start = 0;   ///< Of the basic block, in cycles.
-    std::uint64_t latest = 0;  ///< Start of the last of its instructions to start,
-    std::uint64_t issued = 0;  ///< and how many they are.
+    std::uint64_t start = 0;       ///< Of the basic block, in cycles.
+    std::uint64_t latest = 0;      ///< Start of the last of its instructions to start,
+    std::uint64_t issued = 0;      ///< and how many they are.
+    std::uint64_t stored[3] = {};  ///< Start of the last store so far, by Plan::order.
     std::uint64_t barriers = 0;
     bool at_barrier = false;
     std::uint64_t copies = 0;                     ///< When the last cp.async so far is there.
@@ -102,7 +106,9 @@ class CostWatch {
 
   void Observe(CoreWarp& warp, const Decoded& op);
   const Plan& PlanOf(const CoreWarp& warp, const Decoded& op);
-  Plan MakePlan(const Decoded& op) const;
+  Plan MakePlan(const Decoded& op, std::uint32_t pc) const;
+  /// A way round a few instructions, which the assembler makes predicates of.
+  bool IsPredicated(const Decoded& op, std::uint32_t pc) const;
   BlockState& StateOf(const Block& block);
   void Finish(BlockState& state);
   std::vector<std::uint64_t>& ReadyOf(WarpState& state, const CoreWarp& warp);

@@ -164,8 +164,10 @@ TEST(Costs, BankConflictsByStride) {
   }
 }
 
-LaunchCounts CountPlain(const std::string& registers, const std::string& code) {
-  const std::string body = ".visible .entry plain()\n{\n" + registers + code + "  ret;\n}\n";
+LaunchCounts CountPlain(const std::string& registers, const std::string& code,
+                        const std::string& globals = {}) {
+  const std::string body =
+      globals + ".visible .entry plain()\n{\n" + registers + code + "  ret;\n}\n";
   Execution execution;
   Launch launch;
   launch.entry = "plain";
@@ -228,6 +230,40 @@ TEST(Costs, ChainsWaitAndWhatIsIndependentDoesNot) {
   EXPECT_LE(waits.longest_path, 110 * 4);
   EXPECT_LE(runs.longest_path, 110);
   EXPECT_EQ(waits.path_cycles, waits.longest_path);
+}
+
+// A load behind a store waits for what the store waits for, unless it cannot read what is stored.
+TEST(Costs, LoadsKeepTheirPlaceBehindStores) {
+  const auto path = [](const std::string& space, const std::string& from) {
+    std::string code = "  mov.u64 %d1, scratch;\n  mov.u64 %d2, " + from + ";\n";
+    for (int i = 0; i < 20; ++i) {
+      code += "  ld." + space + ".f32 %f1, [%d2];\n  add.f32 %f2, %f1, %f1;\n";
+      code += "  st.global.f32 [%d1], %f2;\n";
+    }
+    return CountPlain("  .reg .f32 %f<4>;\n  .reg .b64 %d<4>;\n", code,
+                      ".global .align 16 .b8 scratch[1024];\n.shared .align 16 .b8 near[1024];\n")
+        .longest_path;
+  };
+  EXPECT_GT(path("global", "scratch"), 3 * path("shared", "near"));
+}
+
+// ptxas makes a predicate of a short way round: loads behind it need not wait for what is in it.
+TEST(Costs, AShortWayRoundEndsNothing) {
+  const std::string registers = "  .reg .f32 %f<90>;\n  .reg .b64 %d<4>;\n  .reg .pred %p<4>;\n";
+  const auto path = [&](int within) {
+    std::string code =
+        "  mov.u64 %d1, scratch;\n  setp.eq.u64 %p1, %d1, 0;\n  mov.f32 %f0, 0f00000000;\n";
+    for (int i = 0; i < 8; ++i) {
+      const std::string end = "$round" + std::to_string(i);
+      code += "  @%p1 bra " + end + ";\n  ld.global.f32 %f1, [%d1];\n";
+      for (int j = 0; j < within; ++j) code += "  add.f32 %f0, %f0, %f1;\n";
+      code += end + ":\n";
+    }
+    return CountPlain(registers, code, ".global .align 16 .b8 scratch[1024];\n").longest_path;
+  };
+  // Eight sums behind loads that are all under way, against eight loads one after another.
+  EXPECT_LT(3 * path(1), path(30));
+  EXPECT_GT(path(30), 8u * 30u);
 }
 
 TEST(Costs, ARunWithoutCountingIsAsBefore) {
