@@ -83,8 +83,9 @@ cases::Case RandomCase(const ops::Instance& instance, std::uint64_t seed) {
   cases::Case value;
   value.axes = RandomAxes(instance.op.name, rng);
   value.seed = rng.Next();
-  constexpr std::array kKinds = {"normal",   "uniform",         "biased",   "sorted",  "cancelling",
-                                 "outliers", "mixed_exponents", "constant", "integers"};
+  constexpr std::array kKinds = {"rippled",  "normal",     "uniform",  "biased",
+                                 "sorted",   "cancelling", "outliers", "mixed_exponents",
+                                 "constant", "integers"};
   for (const ops::TensorSpec& input : instance.op.inputs) {
     if (input.is_scalar || !IsFloat(instance.TypeOf(input))) continue;
     if (rng.Below(2) == 0) value.profiles[input.name].kind = kKinds[rng.Below(kKinds.size())];
