@@ -12,6 +12,7 @@ namespace {
 
 using ptx::Mod;
 using ptx::Opcode;
+using ptx::Space;
 
 constexpr std::size_t kMostSites = 6;
 constexpr std::uint32_t kRowBytes = 16;
