@@ -47,13 +47,17 @@ def write_transcript(path, op, names, variants):
             print(json.dumps({"type": "exchange", "name": f"attempt-{number}", "reply": {"text": reply(folder), "stop": "end"}}), file=out)
 
 
+def judged(run):
+    """The events of a run's judgements, as far as it came."""
+    file = run / "events.jsonl"
+    events = [json.loads(line) for line in file.read_text().splitlines()] if file.exists() else []
+    return [event for event in events if event.get("type") == "attempt_judged"]
+
+
 def attempts(run, names):
     """What the record says of each attempt."""
     rows = {}
-    for line in (run / "events.jsonl").read_text().splitlines():
-        event = json.loads(line)
-        if event.get("type") != "attempt_judged":
-            continue
+    for event in judged(run):
         number, verdict = event["attempt"], event["verdict"]
         speed = next((gate for gate in verdict["gates"] if gate["gate"] == "speed"), None)
         rows[number] = {"reply": names[number - 1] if number <= len(names) else None, "outcome": verdict["outcome"], "reason": verdict["reason"],
@@ -67,6 +71,8 @@ def main():
     parser.add_argument("--out", type=pathlib.Path, required=True)
     parser.add_argument("--minutes", type=float, default=10)
     parser.add_argument("--only", default="", help="ops, with commas between")
+    parser.add_argument("--replies", default="", help="of those that are written for an op only these, with commas between")
+    parser.add_argument("--engine", default="gpu,emulator", help="assay's; its first GPU is what times are taken on")
     parser.add_argument("--modelled", action="store_true")
     parser.add_argument("extra", nargs="*", help="further options of assay generate, after --")
     arguments = parser.parse_args()
@@ -79,6 +85,7 @@ def main():
         for op, (dtype, names) in REPLIES.items():
             if arguments.only and op not in arguments.only.split(","):
                 continue
+            names = tuple(name for name in names if not arguments.replies or name in arguments.replies.split(","))
             left = end - time.monotonic()
             if left < 5:
                 document["left_out"].append(op)
@@ -87,7 +94,7 @@ def main():
             command = [arguments.assay, "generate", op, "--dtype", f"T={dtype}", "--model", f"replay/{work / op}.jsonl", "--optimize",
                        "--effort", "quick", "--attempts", str(len(names)), "--out", str(work / op), *arguments.extra]
             if not arguments.modelled:
-                command += ["--engine", "gpu,emulator", "--speed"]
+                command += ["--engine", arguments.engine, "--speed"]
             start = time.monotonic()
             row = {"op": op, "dtype": dtype}
             try:
@@ -96,7 +103,8 @@ def main():
             except subprocess.TimeoutExpired:
                 row.update(exit=None, said=f"not done within {left:.0f} s")
             row["took_seconds"] = round(time.monotonic() - start, 1)
-            row["attempts"] = attempts(work / op, names) if (work / op / "events.jsonl").exists() else []
+            row["attempts"] = attempts(work / op, names)
+            row["emitted"] = [names[event["attempt"] - 1] for event in judged(work / op) if event.get("vetted")]
             document["ops"].append(row)
             arguments.out.write_text(json.dumps(document, indent=1) + "\n")
             print(f"{op}: exit {row['exit']}, {row['took_seconds']} s, {len(row['attempts'])} attempts judged", file=sys.stderr)

@@ -112,7 +112,7 @@ def main():
     parser.add_argument("--minutes", type=float, default=8)
     parser.add_argument("--rounds", type=int, default=10)
     parser.add_argument("--most", type=float, default=150, help="seconds for one kernel")
-    parser.add_argument("--only", default="", help="part of a name; others are not timed")
+    parser.add_argument("--only", default="", help="parts of names with their dtypes ('naive/gemm f32'), with commas between; others are not timed")
     parser.add_argument("extra", nargs="*", help="what assay bench gets besides, behind --")
     arguments = parser.parse_args()
     end = time.monotonic() + 60 * arguments.minutes
@@ -121,7 +121,7 @@ def main():
     rates = pathlib.Path(tempfile.mkdtemp()) / "rates.json"
     sys.stderr.write(f"plain harness: {json.dumps(document['plain'])}\n")
     for section, name, op, dtype, folder, more in steps(arguments):
-        if arguments.only not in name:
+        if not any(word in f"{name} {dtype}" for word in arguments.only.split(",")):
             continue
         left = end - time.monotonic()
         if left < 5:
@@ -139,6 +139,7 @@ def main():
         out = pathlib.Path(arguments.out)
         out.parent.mkdir(parents=True, exist_ok=True)
         out.write_text(json.dumps(document, indent=1) + "\n")
+    pathlib.Path(arguments.out).write_text(json.dumps(document, indent=1) + "\n")
     wrong = [row for row in document["kernels"] if row["exit"] == 1]
     sys.stderr.write(f"{len(document['kernels'])} kernels and {len(document['tricks'])} tricks; left out: {len(document['left_out'])}; "
                      f"right kernels with a wrong output: {len(wrong)}\n")
