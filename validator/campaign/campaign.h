@@ -111,6 +111,8 @@ class Campaign {
   Task After(const Repetition& repetition, const cases::Case& judged, const cases::Case& other,
              Rng& rng) const;
   std::vector<cases::Case> Pool() const;
+  /// Of wave Surroundings: a shape of many results; nothing where none is affordable.
+  std::optional<ops::AxisValues> ManyResults(const ops::Axis& axis, std::int64_t length) const;
   /// Slices past what caps a grid, and what could not be got past: in the ledger.
   std::vector<Task> PastGrids();
   /// Cases of wave Aimed: rows just past constants, whose mean lies far above their spread, in 16 bits.

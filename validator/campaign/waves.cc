@@ -195,6 +195,23 @@ std::vector<cases::Case> Campaign::Pool() const {
   return pool;
 }
 
+// One axis so long, or as long as it may be, and with it as many results as are affordable: an f32 sum
+// in another order tips the rounding of one 16-bit result among thousands.
+std::optional<ops::AxisValues> Campaign::ManyResults(const ops::Axis& axis,
+                                                     std::int64_t length) const {
+  if (axis.kind != ops::Axis::Kind::kVariable) return std::nullopt;
+  for (std::int64_t others = 512; others > 0; others /= 2) {
+    ops::AxisValues wanted;
+    for (const ops::Axis& other : trial_.instance.op.axes) wanted[other.name] = others;
+    const auto axes =
+        cases::SolveNear(trial_.instance.op, axis.name, std::min(length, axis.max), wanted);
+    if (axes && cases::TotalElements(trial_.instance, *axes) <= trial_.effort.long_elements &&
+        StepsFor(*axes) <= static_cast<double>(trial_.effort.campaign_steps) / 75)
+      return *axes;
+  }
+  return std::nullopt;
+}
+
 // The same cases under other schedules, with other poison, misaligned, after other calls, with
 // perturbed approximations.
 std::vector<Task> Campaign::Surroundings() {
@@ -207,12 +224,12 @@ std::vector<Task> Campaign::Surroundings() {
   const auto draw_large = [&]() -> const cases::Case& {
     return pool[pool.size() - 1 - rng.Below(1 + pool.size() / 8)];
   };
-  // What is added up lies along some axis: each in turn is the long one, as long as is affordable
-  // several times, so that parts of it are many.
+  // What is added up lies along some axis, often the last: each in turn is the long one, as long as is
+  // affordable several times, so that parts of it are many.
   const auto draw_along = [&](std::size_t turn) -> const cases::Case& {
     const std::vector<ops::Axis>& axes = trial_.instance.op.axes;
     if (axes.empty()) return pool.back();
-    const std::string& axis = axes[turn % axes.size()].name;
+    const std::string& axis = axes[axes.size() - 1 - turn % axes.size()].name;
     const cases::Case* longest = &pool.back();
     for (const cases::Case& value : tried_) {
       const bool affordable =
@@ -222,6 +239,21 @@ std::vector<Task> Campaign::Surroundings() {
     }
     return *longest;
   };
+  // Values of which other orders make other sums, along that axis.
+  const auto absorbing_along = [&](std::size_t turn, std::uint64_t seed) {
+    cases::Case value = cases::MakeCase(trial_.instance, cases::OrderRecipe(),
+                                        draw_along(turn).axes, seed, "orders");
+    const std::vector<ops::Axis>& axes = trial_.instance.op.axes;
+    for (auto& [name, profile] : value.profiles) {
+      const ops::TensorSpec* const spec = trial_.instance.op.FindInput(name);
+      if (spec == nullptr || axes.empty() || profile.kind != "absorbing") continue;
+      const auto dimension =
+          ops::DimensionOf(*spec, axes[axes.size() - 1 - turn % axes.size()].name);
+      const std::size_t behind = dimension ? spec->shape.size() - 1 - *dimension : 2;
+      if (behind < 2) profile.parameters = {{"along", behind == 0 ? 1 : 2}, {"wholly", 1}};
+    }
+    return value;
+  };
   const std::size_t rounds = trial_.effort.schedules;
   const bool orders_show = schedule_matters_ && ops::IsDeterministic(trial_.instance.op);
   using Policy = Schedule::Policy;
@@ -229,18 +261,32 @@ std::vector<Task> Campaign::Surroundings() {
   for (std::size_t i = 0; i < rounds * (schedule_matters_ ? 3 : 1); ++i) {
     Task one = TaskFor(schedule_matters_ && i % 2 == 0 ? draw_large() : draw(), "schedules");
     // Many kernels round to fewer bits at their end, and hide which sums they made.
-    if (orders_show && i % 4 == 2)
-      one = TaskFor(cases::MakeCase(trial_.instance, cases::OrderRecipe(),
-                                    i % 8 == 2 ? one.probe.case_.axes : draw_along(i / 8).axes,
+    if (orders_show && i % 8 == 2)
+      one = TaskFor(cases::MakeCase(trial_.instance, cases::OrderRecipe(), one.probe.case_.axes,
                                     rng.Next() % 1'000'000, "orders"),
                     "schedules");
+    if (orders_show && i % 8 == 6)
+      one = TaskFor(absorbing_along(i / 8, rng.Next() % 1'000'000), "schedules");
     // And sums of ordinary values differ where parts of cancelling ones are exact.
     if (orders_show && i % 8 == 4)
       one = TaskFor(cases::MakeCase(trial_.instance, *cases::FindRecipe("plain"),
-                                    draw_along(1 + i / 8).axes, rng.Next() % 1'000'000, "orders"),
+                                    draw_along(i / 8).axes, rng.Next() % 1'000'000, "orders"),
                     "schedules");
     one.probe.schedule = {.policy = kPolicies[i % 3], .seed = rng.Next() % 1'000'000};
     planned.push_back(std::move(one));
+  }
+  for (std::size_t i = 0; orders_show && i < trial_.instance.op.axes.size(); ++i) {
+    for (const std::int64_t length : {std::int64_t{1036}, std::int64_t{16396}}) {
+      const auto axes = ManyResults(trial_.instance.op.axes[i], length);
+      for (const Policy policy : {Policy::kPermuted, Policy::kPriorities}) {
+        if (!axes) continue;
+        Task one = TaskFor(cases::MakeCase(trial_.instance, *cases::FindRecipe("plain"), *axes,
+                                           rng.Next() % 1'000'000, "orders"),
+                           "schedules");
+        one.probe.schedule = {.policy = policy, .seed = rng.Next() % 1'000'000};
+        planned.push_back(std::move(one));
+      }
+    }
   }
   // Reads that nothing orders after a write may miss it.
   for (std::size_t i = 0; i < (flags_are_read_ ? rounds : 0); ++i) {
@@ -253,17 +299,19 @@ std::vector<Task> Campaign::Surroundings() {
   // No small integers: their sums are the same in any order.
   if (orders_show) {
     const std::size_t turns = std::max((rounds + 1) / 2, trial_.instance.op.axes.size());
+    const auto add = [&](cases::Case value) {
+      Task one = TaskFor(std::move(value), "orders");
+      one.wants.orders = true;
+      planned.push_back(std::move(one));
+    };
+    const auto made = [&](const cases::Recipe& recipe, const cases::Case& shape) {
+      return cases::MakeCase(trial_.instance, recipe, shape.axes, rng.Next() % 1'000'000, "random");
+    };
     for (std::size_t i = 0; i < turns; ++i) {
-      for (const auto& [recipe, shape] : {std::pair(cases::FindRecipe("plain"), &draw_large()),
-                                          std::pair(&cases::OrderRecipe(), &draw_large()),
-                                          std::pair(&cases::OrderRecipe(), &draw_along(i)),
-                                          std::pair(cases::FindRecipe("plain"), &draw_along(i))}) {
-        Task one = TaskFor(cases::MakeCase(trial_.instance, *recipe, shape->axes,
-                                           rng.Next() % 1'000'000, "random"),
-                           "orders");
-        one.wants.orders = true;
-        planned.push_back(std::move(one));
-      }
+      add(made(*cases::FindRecipe("plain"), draw_large()));
+      add(made(cases::OrderRecipe(), draw_large()));
+      add(absorbing_along(i, rng.Next() % 1'000'000));
+      add(made(*cases::FindRecipe("plain"), draw_along(i)));
     }
   }
   constexpr std::uint8_t kPoisons[] = {0x00, 0x7f, 0x3c, 0x80};

@@ -111,13 +111,16 @@ double Cancelling(const FillContext& context, std::int64_t index) {
   return Scaled(context, (index % 2 == 0 ? 1.0 : -1.0 + rest) * magnitude);
 }
 
-// In each row, or in each column, a large value and later its opposite, ordinary ones around them: what
-// sums lose next to the large one stays when it is gone, so that it shows in narrow results, too, how
-// the terms were grouped. In every second tensor an f32 sum loses the ordinary ones wholly: 2^26 has a
-// last place of 8, and f16, which ends below 2^16, has smaller ones instead.
+// In each row (along: 1), or in each column (2; 0: either, by the seed), a large value and later its
+// opposite, ordinary ones around them: what sums lose next to the large one stays when it is gone, so
+// that it shows in narrow results, too, how the terms were grouped. In every second tensor (wholly: in
+// all) an f32 sum loses the ordinary ones wholly: 2^26 has a last place of 8, and f16, which ends below
+// 2^16, has smaller ones instead.
 double Absorbing(const FillContext& context, std::int64_t index) {
   const std::int64_t rows = std::max<std::int64_t>(1, context.elements / context.row);
-  const bool along_rows = rows < 2 || (context.row > 1 && (Mix64(context.stream) & 1) == 0);
+  const bool drawn =
+      context.parameter[0] == 0 ? (Mix64(context.stream) & 1) == 0 : context.parameter[0] == 1;
+  const bool along_rows = rows < 2 || (context.row > 1 && drawn);
   const std::int64_t line = along_rows ? index / context.row : index % context.row;
   const std::int64_t at = along_rows ? index % context.row : index / context.row;
   const std::int64_t half = std::max<std::int64_t>(1, (along_rows ? context.row : rows) / 2);
@@ -125,7 +128,7 @@ double Absorbing(const FillContext& context, std::int64_t index) {
   const auto first = static_cast<std::int64_t>(places % static_cast<std::uint64_t>(half));
   const auto second =
       half + static_cast<std::int64_t>((places >> 32) % static_cast<std::uint64_t>(half));
-  const bool wholly = (Mix64(context.stream) & 2) == 0;
+  const bool wholly = context.parameter[1] != 0 || (Mix64(context.stream) & 2) == 0;
   const bool short_range = IsNarrow(context.dtype);
   if (at != first && at != second) {
     const double ordinary = Scaled(context, At(context, index).Normal());
@@ -443,7 +446,7 @@ constexpr std::array kRows = {
                12,
                false,
                false,
-               {kNone, kNone},
+               {{{"along", 0}, {"wholly", 0}}},
                Absorbing,
                "a large value and its opposite in each row or column"},
     ProfileRow{"outliers",

@@ -200,6 +200,37 @@ bool IsSignal(const Device& device, std::uint32_t pc, ptx::Shadow shadow, std::u
          LineOf(device, pc) != LineOf(device, but);
 }
 
+/// The fence that releases, for other blocks, what `from` writes before it comes to `signal`: one that
+/// its own thread passes, or that another passes behind a barrier of both. By the order of the code;
+/// kNoPc: there is none.
+std::uint32_t FenceBetween(const Device& device, std::uint32_t from, std::uint32_t signal) {
+  bool met = false, parted = false;
+  for (std::uint32_t pc = from + 1; pc < signal; ++pc) {
+    const Decoded& op = device.program.code[pc];
+    const ptx::Instruction& in = *op.source;
+    if (op.rules.effect == ptx::Effect::kBlock) met = true;
+    if (in.opcode == ptx::Opcode::kBra) parted = true;
+    const bool narrow =
+        in.Has(ptx::Mod::kCta) || in.Has(ptx::Mod::kCluster) || in.Has(ptx::Mod::kProxy);
+    if (op.rules.effect == ptx::Effect::kFence && !narrow && (met || !parted)) return pc;
+  }
+  return kNoPc;
+}
+
+/// Where store, fence and signal are there and the reader was too early all the same; else empty.
+std::string MissingWaitFor(const Device& device, std::uint32_t from, std::uint32_t to,
+                           std::string_view who) {
+  const std::optional<Signal> signal = SignalBetween(device, from, to);
+  const std::uint32_t fence = signal ? FenceBetween(device, from, signal->write_pc) : kNoPc;
+  if (fence == kNoPc) return {};
+  return fmt::format(
+      "a wait: the {} came to {} before the fence at {} behind {} was passed; what ended the wait "
+      "at {} was there already (a count that goes on from an earlier meeting, a flag that was not "
+      "taken back, a condition that holds too early)",
+      who, LineOf(device, to), LineOf(device, fence), LineOf(device, from),
+      LineOf(device, signal->read_pc));
+}
+
 std::string MissingEdge(const Device& device, const Race& race, RaceReach reach,
                         std::string_view space) {
   const std::string from = LineOf(device, race.earlier.pc);
@@ -231,6 +262,12 @@ std::string MissingEdge(const Device& device, const Race& race, RaceReach reach,
       return MissingAcquire(device, *race.gap, from, to, "reader");
     if (race.gap && SignalBetween(device, race.earlier.pc, race.later.pc))
       return MissingRelease(device, *race.gap, race.earlier.pc, race.later.pc, "reader");
+    // Who was to read what is written then has read before.
+    if (race.earlier.kind == AccessKind::kRead && IsPlainWrite(race.later)) {
+      if (std::string wait = MissingWaitFor(device, race.later.pc, race.earlier.pc, "reader");
+          !wait.empty())
+        return wait;
+    }
     return fmt::format(
         "nothing orders {} in one block before {} in another: use atomics, or another launch", from,
         to);
@@ -309,27 +346,6 @@ std::optional<Signal> SignalBetween(const Device& device, std::uint32_t from, st
   return signal;
 }
 
-namespace {
-
-/// The fence that releases, for other blocks, what `from` writes before it comes to `signal`: one that
-/// its own thread passes, or that another passes behind a barrier of both. By the order of the code;
-/// kNoPc: there is none.
-std::uint32_t FenceBetween(const Device& device, std::uint32_t from, std::uint32_t signal) {
-  bool met = false, parted = false;
-  for (std::uint32_t pc = from + 1; pc < signal; ++pc) {
-    const Decoded& op = device.program.code[pc];
-    const ptx::Instruction& in = *op.source;
-    if (op.rules.effect == ptx::Effect::kBlock) met = true;
-    if (in.opcode == ptx::Opcode::kBra) parted = true;
-    const bool narrow =
-        in.Has(ptx::Mod::kCta) || in.Has(ptx::Mod::kCluster) || in.Has(ptx::Mod::kProxy);
-    if (op.rules.effect == ptx::Effect::kFence && !narrow && (met || !parted)) return pc;
-  }
-  return kNoPc;
-}
-
-}  // namespace
-
 std::string MissingRelease(const Device& device, const OrderGap& gap, std::uint32_t from_pc,
                            std::uint32_t to_pc, std::string_view who) {
   const std::string from = LineOf(device, from_pc);
@@ -355,16 +371,8 @@ std::string MissingRelease(const Device& device, const OrderGap& gap, std::uint3
           from, who, by, signal ? "" : which, to);
       break;
     default:
-      if (const std::uint32_t fence =
-              signal ? FenceBetween(device, from_pc, signal->write_pc) : kNoPc;
-          fence != kNoPc) {
-        return fmt::format(
-            "a wait: the {} came to {} before the fence at {} behind {} was passed; what ended the "
-            "wait at {} was there already (a count that goes on from an earlier meeting, a flag "
-            "that "
-            "was not taken back, a condition that holds too early)",
-            who, to, LineOf(device, fence), from, LineOf(device, signal->read_pc));
-      }
+      if (std::string wait = MissingWaitFor(device, from_pc, to_pc, who); !wait.empty())
+        return wait;
       text = fmt::format(
           "a release behind {}: __threadfence() between it and {}{}, or a release "
           "there",

@@ -120,7 +120,7 @@ class DecisionWalk {
   /// Fewer digits than those of an index are cut off on purpose.
   std::vector<Room> RoomsOf(const ptx::Function& function, const BackwardFlow& flow,
                             std::uint32_t at) {
-    constexpr int kIndexDigits = 16;
+    constexpr int kIndexDigits = 15;
     const Instruction& in = function.body[at];
     std::vector<Room> rooms;
     const auto add = [&](std::size_t operand, Type type, int digits) {
@@ -178,6 +178,8 @@ class DecisionWalk {
         if (!narrow && from != Type::kS64 && from != Type::kU64) break;
         if (const int digits = DigitsOf(in.type(0)); digits != 0) {
           rooms.push_back({&in.operands[1], *from, at, std::int64_t{1} << digits});
+        } else if (ptx::IsInteger(in.type(0)) && bits == 16) {
+          add(1, *from, type == Type::kS16 ? 15 : 16);
         } else if (narrow && ptx::IsInteger(in.type(0)) && bits == 64) {
           add(1, *from, from == Type::kS32 ? 31 : 32);
         }

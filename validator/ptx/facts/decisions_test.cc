@@ -113,6 +113,8 @@ TEST(DecisionsTest, NumbersThatOutgrowTheirFormatsAreLimits) {
   EXPECT_EQ(cut_at(Kernel("shl.b32 %r2, %r1, 2;\nand.b32 %r3, %r2, 67108860;")), 1 << 26);
   EXPECT_EQ(cut_at(Kernel("shl.b32 %r2, %r1, 8;\nshr.s32 %r3, %r2, 8;")), 1 << 23);
   EXPECT_EQ(cut_at(Kernel("bfe.u32 %r2, %r1, 0, 24;")), 1 << 24);
+  EXPECT_EQ(cut_at(Kernel("cvt.u16.u32 %h1, %r1;")), 1 << 16);
+  EXPECT_EQ(cut_at(Kernel("cvt.s16.u32 %h1, %r1;")), 1 << 15);
   EXPECT_EQ(cut_at(Kernel("and.b32 %r2, %r1, 63;")), 0);
   EXPECT_EQ(cut_at(Kernel("and.b32 %r2, %r1, -4;")), 0);
   EXPECT_EQ(cut_at(Kernel("and.b32 %r2, %r1, 65537;")), 0);
@@ -120,7 +122,7 @@ TEST(DecisionsTest, NumbersThatOutgrowTheirFormatsAreLimits) {
   EXPECT_EQ(cut_at(Kernel("shr.s32 %r3, %r1, 8;")), 0);
   // Wide enough from the start; floats; what stands in memory.
   EXPECT_THAT(Kernel("mov.u32 %r2, %tid.x;\ncvt.s64.s32 %d2, %r2;").decisions, IsEmpty());
-  EXPECT_THAT(Kernel("cvt.u16.u32 %h1, %r1;").decisions, IsEmpty());
+  EXPECT_THAT(Kernel("mov.u32 %r2, %tid.x;\ncvt.u16.u32 %h1, %r2;").decisions, IsEmpty());
   EXPECT_THAT(Kernel("ld.global.u32 %r2, [%d1];\ncvt.rn.f32.s32 %f1, %r2;").decisions, IsEmpty());
 }
 
