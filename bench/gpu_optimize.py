@@ -99,7 +99,7 @@ def main():
             row = {"op": op, "dtype": dtype}
             try:
                 run = subprocess.run(command, capture_output=True, text=True, timeout=left, env=gpu_speed.surroundings())
-                row.update(exit=run.returncode, said=run.stderr[-1500:])
+                row.update(exit=run.returncode, said=run.stderr[-1500:].replace(str(work), "."))
             except subprocess.TimeoutExpired:
                 row.update(exit=None, said=f"not done within {left:.0f} s")
             row["took_seconds"] = round(time.monotonic() - start, 1)

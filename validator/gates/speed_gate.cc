@@ -142,22 +142,22 @@ void RunSpeedGate(GateContext& context, verdict::GateResult& result) {
   const double share = speed::GeometricMean(estimates);
   result.statistics.push_back(TimesTheLimit(estimates, contract->bar));
   result.statistics.insert(result.statistics.end(), statistics.begin(), statistics.end());
+  const std::string instead = library.empty() ? "" : "; use the library at " + library;
   if (share < contract->bar) {
     const bool kept = context.options.below_bar;
     result.status = kept ? verdict::GateStatus::kSkipped : verdict::GateStatus::kRefuted;
     const auto worst = std::ranges::min_element(estimates, {}, &speed::WorkloadSpeed::share);
     result.reason = fmt::format(
-        "{:.1f} % of what the card allows, {:.0f} % is asked for{}; worst at {} ({}){}",
+        "{:.1f} % of what the card allows, {:.0f} % is asked for{}; worst at {} ({}){}{}",
         100 * share, 100 * contract->bar,
         kept ? ": below the bar, and kept only because faster kernels are looked for" : "",
-        worst->workload, worst->limiter, kept ? repeated : "");
+        worst->workload, worst->limiter, kept ? repeated : "", instead);
     return;
   }
   result.status = verdict::GateStatus::kPassed;
-  result.reason =
-      fmt::format("{:.1f} % of what the card allows, over {} workloads{}{}{}", 100 * share,
-                  estimates.size(), scaled > 0 ? fmt::format(" ({} scaled)", scaled) : "", repeated,
-                  library.empty() ? "" : "; use the library at " + library);
+  result.reason = fmt::format(
+      "{:.1f} % of what the card allows, over {} workloads{}{}{}", 100 * share, estimates.size(),
+      scaled > 0 ? fmt::format(" ({} scaled)", scaled) : "", repeated, instead);
 }
 
 }  // namespace assay::gates

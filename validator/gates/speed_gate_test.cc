@@ -195,6 +195,16 @@ TEST(SpeedGateTest, BelowTheBarIsKeptWhereFasterOnesAreLookedForAndSaysSo) {
   }
 }
 
+TEST(SpeedGateTest, WhatIsTooSlowIsToldOfTheLibraryAsWell) {
+  for (const bool kept : {true, false}) {
+    Timed timed(R"({"bar": 0.4, "library": {"m": "n", "n": "n", "k": "n"}})");
+    timed.bench.options.below_bar = kept;
+    timed.stopwatch.seconds = 3e-3;
+    timed.stopwatch.library = 1e-3;
+    EXPECT_THAT(timed.Gate().reason, HasSubstr("use the library at n="));
+  }
+}
+
 TEST(SpeedGateTest, WrongOutputsAreRefutedHoweverLowTheBar) {
   Timed timed;
   timed.bench.options.below_bar = true;
