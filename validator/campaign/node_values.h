@@ -11,9 +11,10 @@ namespace assay::campaign {
 
 /// An integer as its 64 bits, or a real.
 struct Value {
-  bool is_real = false;
-  std::int64_t bits = 0;
-  double real = 0;
+  // Without initialisers: whoever computes a decision has an array of them, most of it never used.
+  bool is_real;
+  std::int64_t bits;
+  double real;
 };
 
 /// `bits` as a value of an integer type.

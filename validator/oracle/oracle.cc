@@ -23,7 +23,8 @@ namespace {
 // Truths are kept while they fit; the one used longest ago goes first. A campaign goes through more
 // than six hundred cases and returns to most of them, so that a number of entries would be a poor limit.
 constexpr std::size_t kKeptBytes = std::size_t{512} << 20;
-constexpr std::size_t kKeptPartBytes = std::size_t{64} << 20;
+// Of parts: a few rows of a vocabulary are ten megabytes, and an op has a dozen of such cases.
+constexpr std::size_t kKeptPartBytes = std::size_t{256} << 20;
 constexpr std::size_t kMostKept = 1 << 16;
 
 std::size_t BytesOf(const Truth& truth) {

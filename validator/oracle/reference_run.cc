@@ -32,7 +32,7 @@ constexpr std::size_t kMostElements = 1 << 19;
 constexpr std::size_t kMostWarps = 48;
 // However dear they are, a few, as far as they take no more than this.
 constexpr std::size_t kFewWarps = 6;
-constexpr std::uint64_t kFewWarpSteps = 24'000'000;
+constexpr std::uint64_t kFewWarpSteps = 12'000'000;
 
 std::string_view FormatName(DType type) {
   switch (type) {

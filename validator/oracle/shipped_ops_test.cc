@@ -42,6 +42,8 @@ std::vector<Shape> Shapes() {
       {"cross_entropy", {{"tokens", 7}, {"vocab", 133}}},
       {"attention", {{"heads", 1}, {"queries", 1}, {"keys", 1}, {"dim", 1}}},
       {"attention", {{"heads", 2}, {"queries", 5}, {"keys", 37}, {"dim", 40}}},
+      {"attention", {{"heads", 1}, {"queries", 3}, {"keys", 70}, {"dim", 5}}},
+      {"attention", {{"heads", 2}, {"queries", 9}, {"keys", 70}, {"dim", 37}}},
       {"scatter_add", {{"tokens", 1}, {"hidden", 1}, {"rows", 3}}},
       {"scatter_add", {{"tokens", 90}, {"hidden", 17}, {"rows", 6}}},
       {"cumsum", {{"rows", 2}, {"columns", 1}}},

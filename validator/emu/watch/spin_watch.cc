@@ -90,10 +90,11 @@ std::uint64_t StateOf(const CoreWarp& warp) {
   return MixBytes(hash, warp.local.data(), warp.local.size());
 }
 
-/// What StateOf costs, in instructions of a warp, about.
+/// Instructions of a warp that are worth a StateOf: three times what it costs, about. A warp with many
+/// registers that computes for long would spend a tenth of its time on being looked at otherwise.
 std::uint64_t CostOfState(const CoreWarp& warp) {
   constexpr std::uint64_t kLocalBytes = 16;
-  constexpr std::uint64_t kSlots = 8;
+  constexpr std::uint64_t kSlots = 24;
   std::uint64_t cost = warp.local.size() / kLocalBytes;
   for (const auto& frame : warp.frames) {
     const FunctionCode& code = warp.device->program.functions[frame->function];
