@@ -72,7 +72,7 @@ Result<std::uint32_t> Extent(const Expression& expression, const AxisValues& axe
 
 Result<ResolvedKernel> ResolveKernel(const KernelPlan& plan, const AxisValues& axes,
                                      std::string_view where) {
-  constexpr std::array<std::int64_t, 3> kGridLimits{2147483647, 65535, 65535};
+  constexpr std::array<std::int64_t, 3> kGridLimits{kMostBlocksAlongX, 65535, 65535};
   constexpr std::array<std::int64_t, 3> kBlockLimits{1024, 1024, 64};
   constexpr std::array<char, 3> kLetters{'x', 'y', 'z'};
   ResolvedKernel kernel;

@@ -57,6 +57,9 @@ Result<KernelPlan> ReadKernelPlan(const Json& document, const std::string& place
 /// handed to the compiler.
 bool IsEntryName(std::string_view entry);
 
+/// What CUDA takes of a grid along x; along y and z it is 65535.
+inline constexpr std::int64_t kMostBlocksAlongX = 2147483647;
+
 struct ResolvedKernel {
   std::string entry;
   std::array<std::uint32_t, 3> grid{}, block{}, cluster{};

@@ -14,6 +14,9 @@ constexpr std::uint64_t kSample = 2048;
 // Neighbours of equal magnitude, beyond what chance gives a bf16 normal (1 %).
 constexpr double kRepeats = 0.25;
 constexpr double kDistinct = 48;
+// A value that comes so often in a row is rounded alike each time, once the sum lies far above it: what
+// n roundings of d values lose grows by n / sqrt(d), not by sqrt(n).
+constexpr double kOften = 256;
 constexpr double kSignCorrelation = 0.3;
 
 // Elements `start + i * stride` of a tensor.
@@ -52,6 +55,18 @@ double Median(std::vector<double> values) {
   return *middle;
 }
 
+/// As how many values, all equally frequent, a row is drawn from: by how often two of the sorted sample
+/// are equal.
+double DifferentValues(const std::vector<double>& sorted) {
+  double equal = 0, same = 0;
+  for (std::size_t i = 1; i < sorted.size(); ++i) {
+    same = sorted[i] == sorted[i - 1] ? same + 1 : 0;
+    equal += same;
+  }
+  const auto count = static_cast<double>(sorted.size());
+  return count * (count - 1) / 2 / std::max(equal, 0.5);
+}
+
 void Judge(const Tally& tally, Randomness& randomness) {
   if (tally.pairs < 8) return;
   if (tally.repeats > kRepeats * tally.pairs) randomness.independent = false;
@@ -88,7 +103,8 @@ void Look(const Tensor& tensor, Randomness& randomness) {
   std::ranges::sort(magnitudes);
   const auto distinct = static_cast<double>(
       std::distance(magnitudes.begin(), std::unique(magnitudes.begin(), magnitudes.end())));
-  if (distinct < std::min(kDistinct, static_cast<double>(sample.size()) / 2))
+  if (distinct < std::min(kDistinct, static_cast<double>(sample.size()) / 2) ||
+      static_cast<double>(columns) > kOften * DifferentValues(magnitudes))
     randomness.independent = false;
 
   Tally along, across;

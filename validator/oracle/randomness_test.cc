@@ -30,6 +30,20 @@ TEST(Randomness, NormalsAreRandomInEveryDType) {
   }
 }
 
+TEST(Randomness, ValuesThatComeHundredsOfTimesInARowAreRoundedAlikeEachTime) {
+  const auto row = [](DType type, std::int64_t columns) {
+    return Of(type, {1, columns}, [](std::int64_t, Rng& rng) { return rng.Normal(); });
+  };
+  EXPECT_FALSE(row(DType::kBF16, 60'906).independent);
+  EXPECT_TRUE(row(DType::kBF16, 8'192).independent);
+  EXPECT_TRUE(row(DType::kF16, 60'906).independent);
+  EXPECT_TRUE(row(DType::kF32, 60'906).independent);
+  // The same values in rows that are short.
+  EXPECT_TRUE(Of(DType::kBF16, {600, 128}, [](std::int64_t, Rng& rng) {
+                return rng.Normal();
+              }).independent);
+}
+
 TEST(Randomness, ManyZerosAreRepeatedValuesFewAreNot) {
   const auto one_in = [](std::uint64_t often) {
     return Of(DType::kF32, {64, 64}, [often](std::int64_t, Rng& rng) {
