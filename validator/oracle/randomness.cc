@@ -16,7 +16,7 @@ constexpr double kRepeats = 0.25;
 constexpr double kDistinct = 48;
 // A value that comes so often in a row is rounded alike each time, once the sum lies far above it: what
 // n roundings of d values lose grows by n / sqrt(d), not by sqrt(n).
-constexpr double kOften = 256;
+constexpr double kOften = 32;
 constexpr double kSignCorrelation = 0.3;
 
 // Elements `start + i * stride` of a tensor.

@@ -30,7 +30,7 @@ TEST(Randomness, NormalsAreRandomInEveryDType) {
   }
 }
 
-TEST(Randomness, ValuesThatComeHundredsOfTimesInARowAreRoundedAlikeEachTime) {
+TEST(Randomness, ValuesThatComeAHundredTimesInARowAreRoundedAlikeEachTime) {
   const auto row = [](DType type, std::int64_t columns) {
     return Of(type, {1, columns}, [](std::int64_t, Rng& rng) { return rng.Normal(); });
   };
