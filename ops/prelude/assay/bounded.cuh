@@ -470,8 +470,9 @@ ASSAY_DEVICE Bounded<C> round_to(const Bounded<C>& x) {
 }
 
 /// A cast to T that an implementation may make, but need not: both are honest. With a divisor, it may
-/// be made before or after the division by it: softmax's probabilities are rounded as they are, or
-/// once they are normalised.
+/// be made before or after the division by it, or while both are still kept at another scale:
+/// softmax's probabilities are rounded as they are, once they are normalised, or over the largest score
+/// so far, where an ulp may be as much of them as it ever is.
 template <class T, class C>
 ASSAY_DEVICE Bounded<C> may_round_to(const Bounded<C>& x, const Bounded<C>& divisor) {
   using F = typename T::format;
@@ -483,8 +484,9 @@ ASSAY_DEVICE Bounded<C> may_round_to(const Bounded<C>& x, const Bounded<C>& divi
   const auto held = [&](double value, double ulp) {
     return F::nearest(value) == value && r.e < ulp / 4;
   };
-  const double ulp = larger(held(r.v, before) ? 0 : before, held(share, after) ? 0 : after);
+  double ulp = larger(held(r.v, before) ? 0 : before, held(share, after) ? 0 : after);
   if (ulp == 0) return r;
+  if (divisor.v != 1) ulp = larger(ulp, magnitude(r.v) * power_of_two(1 - F::precision));
   r.e = r.guarded(r.e + ulp / 2);
   r.g = -1;
   r.w += ulp * ulp / 12;
