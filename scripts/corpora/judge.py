@@ -69,9 +69,10 @@ def without_times(value):
     return value
 
 
-def judge(arguments, item, seed):
+def judge(arguments, item, seed, cores=1):
     name, folder, op, dtypes, expected = item
-    command = [arguments.assay, "check", str(folder), "--op", op, "--json", "--jobs", "1", "--seed", str(seed), "--effort", arguments.effort]
+    command = [arguments.assay, "check", str(folder), "--op", op, "--json", "--jobs", str(cores)]
+    command += ["--seed", str(seed), "--effort", arguments.effort]
     for variable, dtype in dtypes.items():
         command += ["--dtype", f"{variable}={dtype}"]
     command += arguments.extra
@@ -97,6 +98,7 @@ def main():
     parser.add_argument("--seeds", default="1:2", help="FIRST:END")
     parser.add_argument("--effort", default="standard")
     parser.add_argument("--jobs", type=int, default=2)
+    parser.add_argument("--cores", type=int, default=1, help="workers of each judgement")
     parser.add_argument("--limit-seconds", type=float, default=0, help="start nothing after this many seconds")
     parser.add_argument("--brief", action="store_true", help="outcomes without verdicts, unless unexpected")
     parser.add_argument("--times", action="store_true", help="the slowest ten, on stderr")
@@ -110,7 +112,7 @@ def main():
 
     def run(pair):
         late = arguments.limit_seconds and time.monotonic() - begun > arguments.limit_seconds
-        return None if late else judge(arguments, *pair)
+        return None if late else judge(arguments, *pair, arguments.cores)
 
     with concurrent.futures.ThreadPoolExecutor(arguments.jobs) as pool:
         for answer in pool.map(run, work):
