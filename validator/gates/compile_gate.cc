@@ -133,14 +133,14 @@ void CheckResources(const GateContext& context, const engine::CompiledKernel& co
       cases::GenerateShapes(context.instance, {.max_elements = INT64_MAX,
                                                .count = context.effort.shapes,
                                                .seed = context.options.seed,
-                                               .constants = cases::ConstantsOf(*context.plan)});
+                                               .constants = cases::ConstantsOf(context.Plan())});
   if (generated) {
     for (const cases::ShapeChoice& shape : *generated) shapes.push_back(shape.axes);
   }
   for (const ops::AxisValues& variables : shapes) {
     const auto axes = ops::ResolveAxes(context.instance.op, variables);
     if (!axes || !findings.empty()) continue;
-    const auto plan = ops::Resolve(*context.plan, context.instance, *axes);
+    const auto plan = ops::Resolve(context.Plan(), context.instance, *axes);
     if (!plan) continue;  // the format gate's business
     for (const ops::ResolvedKernel& launch : plan->kernels) {
       const auto mangled = compiled.lowered.find(launch.entry);
@@ -191,7 +191,7 @@ void RunCompileGate(GateContext& context, verdict::GateResult& result) {
   }
   std::vector<Finding> warnings = Diagnostics(*compilation, Diagnostic::Severity::kWarning);
   if (!warnings.empty()) return RefuteText(context, std::move(warnings), result);
-  for (const ops::KernelPlan& kernel : context.plan->kernels) {
+  for (const ops::KernelPlan& kernel : context.Plan().kernels) {
     if (compilation->kernel.lowered.contains(kernel.entry)) continue;
     return SetInconclusive(result,
                            "the compiler did not say what became of kernel '" + kernel.entry + "'");

@@ -62,7 +62,7 @@ std::vector<campaign::Task> CasesFor(GateContext& context) {
 
 campaign::Runner RunnerOn(GateContext& context, engine::Engine& engine) {
   constexpr unsigned kAhead = 4;  // One runs on a device, others are being prepared or compared.
-  return {{&context.instance, &*context.plan, &context.Compile()->kernel},
+  return {{&context.instance, &context.Plan(), &context.Compile()->kernel},
           engine,
           context.tools.oracle,
           kAhead * std::max(engine.devices(), 1u)};
@@ -193,7 +193,7 @@ Result<Repeated> RepeatAll(GateContext& context, const campaign::Runner& gpu,
             context.tools.oracle.Materialise(context.instance, task.probe.case_));
   ASSAY_TRY(
       speed::Stressed stressed,
-      speed::RunStressed(*stopwatch, {context.instance, *context.plan, context.Compile()->kernel},
+      speed::RunStressed(*stopwatch, {context.instance, context.Plan(), context.Compile()->kernel},
                          inputs, kRepetitions));
   return Repeated{
       std::move(stressed.findings),
@@ -204,7 +204,7 @@ Result<Repeated> RepeatAll(GateContext& context, const campaign::Runner& gpu,
 
 Result<std::vector<Finding>> FindingsOnDevice(GateContext& context, const cases::Probe& probe) {
   ASSAY_CHECK(context.tools.gpu != nullptr);
-  const campaign::Wants wants = campaign::ReplayWants(context.instance, *context.plan, probe);
+  const campaign::Wants wants = campaign::ReplayWants(context.instance, context.Plan(), probe);
   const campaign::Runner gpu = RunnerOn(context, *context.tools.gpu);
   const campaign::Task task{probe, wants, "replay"};
   const campaign::CaseRun run = gpu.Run(probe, OnDevice(wants));

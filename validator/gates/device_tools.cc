@@ -29,7 +29,7 @@ Watched WatchOne(GateContext& context, engine::Inspector& inspector, std::size_t
   const engine::CompiledKernel& compiled = context.Compile()->kernel;
   const auto inputs = context.tools.oracle.Materialise(context.instance, value);
   if (!inputs) return leave(ToString(inputs.error()));
-  const auto plan = ops::Resolve(*context.plan, context.instance, inputs->axes);
+  const auto plan = ops::Resolve(context.Plan(), context.instance, inputs->axes);
   if (!plan) return leave(ToString(plan.error()));
   const engine::Call call{.plan = &*plan, .axes = &inputs->axes, .inputs = &inputs->inputs};
   auto binding = engine::Bind(context.instance, compiled, std::span(&call, 1));

@@ -114,7 +114,7 @@ void CheckEntries(const GateContext& context, std::vector<Finding>& findings) {
                                  "define the kernels that launch.json names"));
     return;
   }
-  for (const ops::KernelPlan& kernel : context.plan->kernels) {
+  for (const ops::KernelPlan& kernel : context.Plan().kernels) {
     if (has(BaseName(kernel.entry))) continue;
     findings.push_back(Malformed(
         FindingKind::kMalformedPlan,
@@ -130,7 +130,7 @@ void CheckShapes(const GateContext& context, verdict::GateResult& result) {
   const cases::ShapeRequest request{.max_elements = INT64_MAX,
                                     .count = context.effort.shapes,
                                     .seed = context.options.seed,
-                                    .constants = cases::ConstantsOf(*context.plan)};
+                                    .constants = cases::ConstantsOf(context.Plan())};
   const auto generated = cases::GenerateShapes(context.instance, request);
   if (!generated) return SetInconclusive(result, ToString(generated.error()));
   for (const cases::ShapeChoice& shape : *generated) shapes.push_back(shape.axes);
@@ -142,7 +142,7 @@ void CheckShapes(const GateContext& context, verdict::GateResult& result) {
     const auto axes = ops::ResolveAxes(context.instance.op, variables);
     if (!axes) continue;
     ++result.cases;
-    const auto plan = ops::Resolve(*context.plan, context.instance, *axes);
+    const auto plan = ops::Resolve(context.Plan(), context.instance, *axes);
     // What needs more memory than there is says something about the shape, not about the plan.
     if (plan || plan.error().kind == ErrorKind::kLimit) continue;
     verdict::Counterexample counterexample =

@@ -47,6 +47,8 @@ struct GateContext {
   std::unique_ptr<campaign::Campaign> campaign;
   verdict::Ledger ledger;  ///< Of gates that run cases of their own; the campaign keeps its own.
 
+  /// Only after the format gate has passed.
+  const ops::LaunchPlan& Plan() const;
   /// Compiles, once.
   const Result<engine::CompileOutcome>& Compile();
   /// Runs the campaign, once. Only after the compile gate has passed.

@@ -232,7 +232,7 @@ Result<verdict::Counterexample> Gatekeeper::Replay(const ops::Instance& instance
   }
   if (!context.plan) return Fail(ErrorKind::kInternal, "there is no launch plan to run");
   const campaign::CaseRun run =
-      context.CaseRunner().Run(probe, campaign::ReplayWants(instance, *context.plan, probe));
+      context.CaseRunner().Run(probe, campaign::ReplayWants(instance, context.Plan(), probe));
   if (run.error) return std::unexpected(*run.error);
   again.findings = campaign::FindingsOf(context.Trial(), run, guilty);
   campaign::AddOrigins(context.CaseRunner(), run, candidate, again.findings);

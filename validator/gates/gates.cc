@@ -68,22 +68,25 @@ engine::CompileRequest RequestFor(const ops::Instance& instance,
   return request;
 }
 
+const ops::LaunchPlan& GateContext::Plan() const {
+  ASSAY_CHECK(plan.has_value(), "the format gate has read the plan");
+  return *plan;
+}
+
 const Result<engine::CompileOutcome>& GateContext::Compile() {
   if (!compilation) {
     Report("compile", "compiling for " + instance.arch);
-    ASSAY_CHECK(plan.has_value(), "the format gate has read the plan");
-    compilation = tools.compiler.Compile(RequestFor(instance, candidate, *plan));
+    compilation = tools.compiler.Compile(RequestFor(instance, candidate, Plan()));
   }
   return *compilation;
 }
 
 campaign::Runner& GateContext::CaseRunner() {
   if (runner == nullptr) {
-    ASSAY_CHECK(plan.has_value(), "the format gate has read the plan");
     const unsigned jobs =
         options.jobs > 0 ? options.jobs : std::max(1u, std::thread::hardware_concurrency());
     runner = std::make_unique<campaign::Runner>(
-        campaign::Runner::Subject{&instance, &*plan, &Compile()->kernel}, tools.engine,
+        campaign::Runner::Subject{&instance, &Plan(), &Compile()->kernel}, tools.engine,
         tools.oracle, jobs);
   }
   return *runner;
@@ -91,11 +94,10 @@ campaign::Runner& GateContext::CaseRunner() {
 
 const campaign::Trial& GateContext::Trial() {
   if (!trial) {
-    ASSAY_CHECK(plan.has_value(), "the format gate has read the plan");
     trial.emplace(campaign::Trial{
         .instance = instance,
         .candidate = candidate,
-        .plan = *plan,
+        .plan = Plan(),
         .compiled = Compile()->kernel,
         .runner = CaseRunner(),
         .engine = tools.engine.name(),

@@ -14,7 +14,7 @@ namespace assay::gates {
 namespace {
 
 speed::Measurement MeasureOf(GateContext& context, const ops::Workload& workload) {
-  return context.tools.meter->Measure({context.instance, *context.plan, context.Compile()->kernel},
+  return context.tools.meter->Measure({context.instance, context.Plan(), context.Compile()->kernel},
                                       workload, {.seed = context.options.seed});
 }
 
@@ -37,7 +37,7 @@ void Refute(GateContext& context, std::vector<Finding> findings,
 }
 
 Result<speed::Stressed> StressOf(GateContext& context, const ops::Workload& workload) {
-  return context.tools.meter->Stress({context.instance, *context.plan, context.Compile()->kernel},
+  return context.tools.meter->Stress({context.instance, context.Plan(), context.Compile()->kernel},
                                      workload, {.seed = context.options.seed}, kRepetitions);
 }
 
@@ -54,7 +54,7 @@ void Model(GateContext& context, verdict::GateResult& result) {
   const auto contract = ops::SpeedOf(context.instance.op);
   if (!contract) return SetInconclusive(result, ToString(contract.error()));
   const auto estimates =
-      context.tools.model(context.instance, *context.plan, context.Compile()->kernel);
+      context.tools.model(context.instance, context.Plan(), context.Compile()->kernel);
   if (!estimates || estimates->empty() ||
       !std::ranges::all_of(*estimates, [](const auto& at) { return at.share > 0; })) {
     result.reason = "neither measured nor modelled" +
@@ -131,7 +131,7 @@ void RunSpeedGate(GateContext& context, verdict::GateResult& result) {
   // A workload that could not be timed says nothing, and would let the bar be met by the others.
   if (!left_out.empty()) return SetInconclusive(result, left_out);
   std::string repeated;
-  if (ops::IsDeterministic(context.instance.op)) {
+  if (largest != nullptr && ops::IsDeterministic(context.instance.op)) {
     auto stressed = StressOf(context, *largest);
     if (!stressed) return SetInconclusive(result, ToString(stressed.error()));
     if (!stressed->findings.empty())

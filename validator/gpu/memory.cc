@@ -41,8 +41,8 @@ Outcome DeviceMemory::Lay(std::span<const BufferSpec> specs,
   placed_.assign(specs.size(), {});
   for (std::size_t i = 0; i < specs.size(); ++i) {
     placed_[i].bytes = SizeOf(specs[i].dtype) * static_cast<std::uint64_t>(specs[i].elements);
-    if (specs[i].reuse) {
-      placed_[i].place = placed_[specs[i].reuse->buffer].place;
+    if (const auto& reuse = specs[i].reuse) {
+      placed_[i].place = placed_[reuse->buffer].place;
     } else {
       placed_[i].place = places_.size();
       places_.emplace_back();
@@ -126,7 +126,8 @@ Outcome DeviceMemory::MoveIn(std::uint32_t buffer, std::vector<Finding>& finding
 Outcome DeviceMemory::Enter(std::uint32_t number, std::span<const std::uint32_t> fresh,
                             std::vector<Finding>& findings) {
   for (std::uint32_t i = 0; i < specs_.size(); ++i) {
-    const std::uint32_t begins = specs_[i].reuse ? specs_[i].reuse->launch : 0;
+    const auto& reuse = specs_[i].reuse;
+    const std::uint32_t begins = reuse ? reuse->launch : 0;
     if (placed_[i].lived || begins != number) continue;
     if (Outcome fault = MoveIn(i, findings)) return fault;
   }

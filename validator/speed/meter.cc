@@ -4,7 +4,7 @@
 
 #include <algorithm>
 #include <array>
-#include <optional>
+#include <future>
 #include <thread>
 
 #include "base/rng.h"
@@ -178,19 +178,16 @@ Result<Meter::Ring> Meter::MakeRing(const Subject& subject, const ops::AxisValue
                                     const Settings& settings, std::uint32_t slots) {
   Ring ring;
   ASSAY_TRY(ring.plan, ops::Resolve(subject.plan, subject.instance, axes));
-  std::vector<std::optional<Result<cases::Materialised>>> drawn(slots);
-  {
-    std::vector<std::jthread> drawing;
-    for (std::uint32_t i = 0; i < slots; ++i) {
-      ring.cases.push_back(CaseOf(subject.instance, axes,
-                                  DeriveSeed(settings.seed, "speed " + std::to_string(i)) >> 16));
-      drawing.emplace_back([&, i, value = ring.cases.back()] {
-        drawn[i].emplace(instruments_.truth.Materialise(subject.instance, value));
-      });
-    }
+  std::vector<std::future<Result<cases::Materialised>>> drawn;
+  for (std::uint32_t i = 0; i < slots; ++i) {
+    ring.cases.push_back(CaseOf(subject.instance, axes,
+                                DeriveSeed(settings.seed, "speed " + std::to_string(i)) >> 16));
+    drawn.push_back(std::async(std::launch::async, [&, value = ring.cases.back()] {
+      return instruments_.truth.Materialise(subject.instance, value);
+    }));
   }
-  for (std::optional<Result<cases::Materialised>>& inputs : drawn) {
-    ASSAY_TRY(cases::Materialised each, *std::move(inputs));
+  for (std::future<Result<cases::Materialised>>& inputs : drawn) {
+    ASSAY_TRY(cases::Materialised each, inputs.get());
     ring.inputs.push_back(std::move(each));
   }
   std::vector<engine::Call> calls;

@@ -20,7 +20,6 @@ namespace assay::emu {
 namespace {
 
 using ptx::Instruction;
-using ptx::Mod;
 using ptx::Opcode;
 
 void Branch(Warp& base, const Decoded& op) {

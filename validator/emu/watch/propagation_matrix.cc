@@ -11,6 +11,9 @@ namespace {
 using ptx::Mod;
 using ptx::Type;
 
+/// Where an element begins in its register, which has 64 bits at most.
+int BitOf(const MmaPlaces& places, int element) { return std::min(element * places.bits, 63); }
+
 /// Of the positions of a matrix, by columns: which are undefined.
 std::vector<bool> Gather(const Frame& frame, const DecodedOperand* operands,
                          const MmaPlaces& places) {
@@ -22,7 +25,7 @@ std::vector<bool> Gather(const Frame& frame, const DecodedOperand* operands,
       const std::uint64_t bits = UndefinedBits(frame, operands[r], lane);
       for (int e = 0; e < places.per_register; ++e) {
         const auto at = static_cast<std::size_t>(lane * each + r * places.per_register + e);
-        if ((bits >> (e * places.bits) & OnesOf(places.bits)) != 0)
+        if ((bits >> BitOf(places, e) & OnesOf(places.bits)) != 0)
           undefined[places.index[at]] = true;
       }
     });
@@ -82,7 +85,7 @@ void PropagateMatrix(CoreWarp& warp, const Decoded& op, std::uint32_t origin) {
       for (int e = 0; e < d_places.per_register; ++e) {
         const auto at = static_cast<std::size_t>(lane * each + r * d_places.per_register + e);
         if (d[d_places.index[at]])
-          bits[static_cast<std::size_t>(lane)] |= OnesOf(d_places.bits) << (e * d_places.bits);
+          bits[static_cast<std::size_t>(lane)] |= OnesOf(d_places.bits) << BitOf(d_places, e);
       }
     }
     SetUndefinedBits(frame, op.operands[r], warp.exec, bits, first);

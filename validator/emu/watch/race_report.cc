@@ -221,7 +221,8 @@ std::uint32_t FenceBetween(const Device& device, std::uint32_t from, std::uint32
 std::string MissingWaitFor(const Device& device, std::uint32_t from, std::uint32_t to,
                            std::string_view who) {
   const std::optional<Signal> signal = SignalBetween(device, from, to);
-  const std::uint32_t fence = signal ? FenceBetween(device, from, signal->write_pc) : kNoPc;
+  if (!signal) return {};
+  const std::uint32_t fence = FenceBetween(device, from, signal->write_pc);
   if (fence == kNoPc) return {};
   return fmt::format(
       "a wait: the {} came to {} before the fence at {} behind {} was passed; what ended the wait "

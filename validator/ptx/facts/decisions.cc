@@ -169,7 +169,7 @@ class DecisionWalk {
       }
       case Opcode::kMul:
       case Opcode::kMad:
-        if (!in.Has(ptx::Mod::kWide) || bits != 32) break;
+        if (!type || !in.Has(ptx::Mod::kWide) || bits != 32) break;
         for (const std::size_t factor : {1, 2}) add(factor, *type, 32 - sign);
         break;
       case Opcode::kCvt: {
