@@ -113,7 +113,7 @@ TEST(Export, RowsAreWhatTrainersAskFor) {
       ASSERT_TRUE(parsed);
       const auto counterexample = verdict::CounterexampleFromJson(*parsed, "counterexample");
       ASSERT_TRUE(counterexample);
-      EXPECT_EQ(counterexample->kernel, row["failing_kernel"]);
+      EXPECT_EQ(counterexample->kernel, row["failing_kernel"].get<std::string>());
       EXPECT_NE(row["failing_kernel"], row["fixed_kernel"]);
     }
   }
