@@ -133,6 +133,10 @@ Status Runner::RunOnce(const cases::Probe& probe, const Wants& wants, CaseRun& r
                              .misalign = probe.misalign,
                              .reuse_addresses = probe.reuse_addresses});
   if (!bound) {
+    if (bound.error().kind == ErrorKind::kLimit) {
+      run.left_out = ToString(bound.error());
+      return {};
+    }
     if (bound.error().kind != ErrorKind::kMalformedInput) return std::unexpected(bound.error());
     run.plan_findings.push_back(PlanFinding(bound.error()));
     return {};

@@ -4,6 +4,8 @@
 
 #include <algorithm>
 
+#include "validator/execution/numbered_blocks.h"
+
 namespace assay::emu {
 namespace {
 
@@ -40,8 +42,12 @@ std::string GridProblem(const Launch& launch) {
   const std::uint64_t blocks = Product(launch.grid), threads = Product(launch.block);
   if (blocks == 0 || threads == 0)
     return "a launch needs at least one block of at least one thread";
-  if (Exceeds(launch.grid, kMostBlocks) || blocks > kMostBlocks[0]) {
+  if (Exceeds(launch.grid, kMostBlocks)) {
     return fmt::format("a grid of {} blocks is beyond the device's limits", Text(launch.grid));
+  }
+  if (blocks > kMostNumberedBlocks) {
+    return fmt::format("a grid of {} has more blocks than are numbered here ({})",
+                       Text(launch.grid), kMostNumberedBlocks);
   }
   if (Exceeds(launch.block, kMostThreads) || threads > kMostThreadsOfBlock) {
     return fmt::format("a block of {} threads is beyond the limit of {}", Text(launch.block),

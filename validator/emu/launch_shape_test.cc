@@ -123,6 +123,7 @@ TEST(LaunchShape, BoundsOfTheModuleAndTheLaunchAreReconciled) {
       {"", Shape({2, 1, 1}, {2147483648u, 2147483648u, 4}), "beyond the limit of 1024"},
       {"", Shape({2, 1, 1}, {0, 1, 1}), "at least one"},
       {"", Shape({2, 65536, 1}, warp), "beyond the device's limits"},
+      {"", Shape({131072, 16513, 1}, warp), "more blocks than are numbered here"},
   };
   for (const Case& c : kCases) {
     SCOPED_TRACE(testing::Message() << c.directives << " -> " << c.problem);

@@ -1,7 +1,11 @@
 #include "validator/engine/bind.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cstring>
+
+#include "validator/execution/numbered_blocks.h"
 
 namespace assay::engine {
 namespace {
@@ -130,6 +134,14 @@ class CallBinder {
     if (lowered == compiled_.lowered.end()) {
       return Fail(ErrorKind::kMalformedInput, "the kernel '" + kernel.entry + "' was not compiled",
                   "launch.json: /kernels", "name a __global__ function of kernel.cu");
+    }
+    // Each extent is one that a GPU takes (ops::Resolve); how many blocks they make together limits no GPU.
+    const std::uint64_t blocks = std::uint64_t{kernel.grid[0]} * kernel.grid[1] * kernel.grid[2];
+    if (blocks > kMostNumberedBlocks) {
+      return Fail(ErrorKind::kLimit,
+                  fmt::format("a grid of {} x {} x {} has more blocks than are numbered here ({})",
+                              kernel.grid[0], kernel.grid[1], kernel.grid[2], kMostNumberedBlocks),
+                  "launch.json: /kernels", "let a block take several turns");
     }
     Launch launch{.entry = lowered->second,
                   .grid = kernel.grid,

@@ -89,6 +89,15 @@ TEST_F(BindTest, TurnsNamesIntoBuffersAndScalars) {
   EXPECT_EQ(launch.args[4].dtype, DType::kI64);
 }
 
+TEST_F(BindTest, BlocksThatHaveNoNumbersAreALimitOfOurs) {
+  plan_.kernels[0].grid = {131072, 16383, 1};
+  EXPECT_TRUE(BindOnce());
+  plan_.kernels[0].grid = {131072, 16384, 1};
+  const auto binding = BindOnce();
+  ASSERT_FALSE(binding);
+  EXPECT_EQ(binding.error().kind, ErrorKind::kLimit);
+}
+
 TEST_F(BindTest, BuffersAreTheTensorsOwnMemoryAndStayThereWhenMoved) {
   auto first = BindOnce();
   ASSERT_TRUE(first);
