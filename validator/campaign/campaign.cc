@@ -63,16 +63,18 @@ std::uint64_t ThreadsOf(const ops::Instance& instance, const ops::LaunchPlan& pl
   return threads;
 }
 
-std::uint64_t BlocksOf(const ops::Instance& instance, const ops::LaunchPlan& plan,
-                       const ops::AxisValues& axes) {
+BlockCounts BlocksOf(const ops::Instance& instance, const ops::LaunchPlan& plan,
+                     const ops::AxisValues& axes) {
   const auto complete = ops::ResolveAxes(instance.op, axes);
-  if (!complete) return 0;
+  if (!complete) return {};
   const auto resolved = ops::Resolve(plan, instance, *complete);
-  if (!resolved) return 0;
-  std::uint64_t most = 0;
-  for (const ops::ResolvedKernel& kernel : resolved->kernels)
-    most = std::max(most, std::uint64_t{kernel.grid[0]} * kernel.grid[1] * kernel.grid[2]);
-  return most;
+  if (!resolved || resolved->kernels.empty()) return {};
+  BlockCounts counts{.most = 0, .fewest = UINT64_MAX};
+  for (const ops::ResolvedKernel& kernel : resolved->kernels) {
+    const std::uint64_t blocks = std::uint64_t{kernel.grid[0]} * kernel.grid[1] * kernel.grid[2];
+    counts = {std::max(counts.most, blocks), std::min(counts.fewest, blocks)};
+  }
+  return counts;
 }
 
 Campaign::Campaign(const Trial& trial) : trial_(trial) {}
@@ -283,7 +285,7 @@ double Campaign::CostOf(const Task& task) const {
   const double whole = WholeStepsFor(axes);
   if (!task.probe.ends_only) return whole * static_cast<double>(1 + task.probe.prelude.size());
   const std::uint64_t blocks =
-      std::max<std::uint64_t>(BlocksOf(trial_.instance, trial_.plan, axes), 1);
+      std::max<std::uint64_t>(BlocksOf(trial_.instance, trial_.plan, axes).most, 1);
   const double block = whole / static_cast<double>(blocks);
   double cost = std::max(block, static_cast<double>(task.wants.slice_steps));
   if (IsSlice(task.probe)) {

@@ -84,6 +84,14 @@ void RefuseUnwatched(const Checks& asked, std::string_view engine, Report& repor
   report.reason = fmt::format("the engine '{}' did not watch: {}", engine, missing);
 }
 
+bool IsTooLong(const Report& report) {
+  const bool endless = std::ranges::any_of(report.findings, [](const Finding& finding) {
+    return finding.kind == FindingKind::kLivelock || finding.kind == FindingKind::kDeadlock;
+  });
+  return endless || ((report.stop == Stop::kStepLimit || report.stop == Stop::kResourceLimit) &&
+                     report.findings.empty());
+}
+
 std::string ReasonOfALimit(const Report& report, std::string_view otherwise) {
   return std::string(report.stop == Stop::kResourceLimit && !report.reason.empty()
                          ? std::string_view(report.reason)

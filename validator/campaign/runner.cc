@@ -198,8 +198,7 @@ CaseRun Runner::Run(const cases::Probe& probe, const Wants& wants) const {
   CaseRun run;
   run.probe = probe;
   if (probe.ends_only) {
-    const Status status = IsSlice(probe) ? RunSlice(probe, wants, run) : RunEnds(probe, wants, run);
-    if (!status) run.error = status.error();
+    if (const Status status = RunPart(probe, wants, run); !status) run.error = status.error();
     return run;
   }
   Observed observed;
