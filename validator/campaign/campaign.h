@@ -140,6 +140,10 @@ class Campaign {
   Task SliceOf(ops::AxisValues axes, std::string purpose, std::uint64_t seed) const;
   /// Of these, the one for a shape of that size.
   Task PartOf(ops::AxisValues axes, std::string purpose, std::uint64_t seed) const;
+  /// What the last blocks of a huge case add, where its blocks only add (sums.cc); nothing where that tells
+  /// nothing of this op and plan.
+  std::optional<Task> SumsOf(const ops::AxisValues& axes, std::string purpose,
+                             std::uint64_t seed) const;
   /// A run that reached its step limit, again: under a larger limit, then on smaller cases in its
   /// place. Limits are learned from tiny cases, and a kernel may be costlier than they show.
   CaseRun Again(Task& task, CaseRun run, Harvest& harvest) const;

@@ -80,7 +80,7 @@ std::string CaseRun::Inconclusive() const {
 
 bool IsSlice(const cases::Probe& probe) {
   return probe.ends_only && std::ranges::none_of(probe.case_.profiles, [](const auto& profile) {
-           return profile.second.kind == "ends";
+           return profile.second.kind == "ends" || profile.second.kind == "front";
          });
 }
 
@@ -194,7 +194,9 @@ CaseRun Runner::Run(const cases::Probe& probe, const Wants& wants) const {
   CaseRun run;
   run.probe = probe;
   if (probe.ends_only) {
-    const Status status = IsSlice(probe) ? RunSlice(probe, wants, run) : RunEnds(probe, wants, run);
+    const Status status = IsOfSums(probe)  ? RunSums(probe, wants, run)
+                          : IsSlice(probe) ? RunSlice(probe, wants, run)
+                                           : RunEnds(probe, wants, run);
     if (!status) run.error = status.error();
     return run;
   }

@@ -118,6 +118,9 @@ inline constexpr std::string_view kBlockTooLong = "one block takes too long";
 /// Is only a slice of it to run, rather than the ends of something huge, which is zero elsewhere?
 bool IsSlice(const cases::Probe& probe);
 
+/// Is only what some blocks add looked at (sums.cc)?
+bool IsOfSums(const cases::Probe& probe);
+
 class Runner {
  public:
   struct Subject {
@@ -178,6 +181,9 @@ class Runner {
   Status RunEnds(const cases::Probe& probe, const Wants& wants, CaseRun& run) const;
   /// Some blocks of a case of any size: see slices.cc.
   Status RunSlice(const cases::Probe& probe, const Wants& wants, CaseRun& run) const;
+
+  /// What some blocks of a huge case add: see sums.cc.
+  Status RunSums(const cases::Probe& probe, const Wants& wants, CaseRun& run) const;
 
   /// What a slice wrote, against the truths of as much of it as can be afforded.
   Status CompareSlice(const cases::Materialised& filled, const TensorMap& outputs,

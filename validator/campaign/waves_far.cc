@@ -10,6 +10,7 @@
 #include "ops/properties.h"
 #include "validator/campaign/campaign.h"
 #include "validator/campaign/decisions.h"
+#include "validator/campaign/parts.h"
 #include "validator/campaign/reach.h"
 #include "validator/cases/profiles.h"
 #include "validator/cases/recipes.h"
@@ -21,18 +22,8 @@ namespace assay::campaign {
 
 namespace {
 
-// Elements of a case of which some are made, or copied, for a slice.
-constexpr std::int64_t kMostMade = std::int64_t{1} << 24;
 // Of any slice: cells of the reference are 48 bytes, addresses 47 bits.
 constexpr std::int64_t kMostElements = std::int64_t{1} << 35;
-
-/// Inputs that repeat a pattern cost nothing, however large. What is overwritten has to be copied, and
-/// what a generator makes has to be made: that takes inputs that are zero but for their ends.
-bool NeedsZerosBetween(const ops::OpSpec& op) {
-  return op.generator.has_value() ||
-         std::ranges::any_of(op.outputs,
-                             [](const ops::TensorSpec& output) { return !output.updates.empty(); });
-}
 
 /// The axis as long as the op and any slice allow, the others near `background`.
 std::optional<ops::AxisValues> AsLongAsCanBe(const ops::Instance& instance, const ops::Axis& axis,
@@ -297,7 +288,9 @@ std::vector<Task> Campaign::Huge() {
   const bool whole = RunsWhole();
   for (const ops::AxisValues& axes : past_limits_) {
     if (trial_.effort.huge_shapes == 0) break;
-    Task task = PartOf(axes, "huge", seed + planned.size());
+    const bool too_long = whole && WholeStepsFor(axes) > static_cast<double>(kMostLimitSteps);
+    auto sums = too_long ? SumsOf(axes, "huge", seed + planned.size()) : std::nullopt;
+    Task task = sums ? *std::move(sums) : PartOf(axes, "huge", seed + planned.size());
     task.wants.part_steps = kMostLimitSteps;
     planned.push_back(std::move(task));
   }
@@ -314,6 +307,13 @@ std::vector<Task> Campaign::Huge() {
         IsSlice(task.probe) && whole ? static_cast<double>(std::max<std::uint64_t>(blocks, 1)) : 3;
     if (blocks > 2 &&
         blocks_run * WholeStepsFor(shape.axes) / static_cast<double>(blocks) > kByFar * kMost) {
+      auto sums = whole && blocks > engine::kWholeGrid
+                      ? SumsOf(shape.axes, "huge", seed + planned.size())
+                      : std::nullopt;
+      if (sums) {
+        planned.push_back(*std::move(sums));
+        continue;
+      }
       harvest_.ledger.Planned("huge");
       LeaveOut(task, "takes too long even at its ends", harvest_);
       continue;
