@@ -147,6 +147,10 @@ class Campaign {
   Task PartOf(ops::AxisValues axes, std::string purpose, std::uint64_t seed) const;
   /// The cases of a shape at which a number of the program has outgrown its format.
   std::vector<Task> PastLimit(const ops::AxisValues& axes, std::uint64_t seed) const;
+  /// What the last blocks of a huge case add, where its blocks only add (sums.cc); nothing where that tells
+  /// nothing of this op and plan.
+  std::optional<Task> SumsOf(const ops::AxisValues& axes, std::string purpose,
+                             std::uint64_t seed) const;
   /// A run that reached its step limit, again: under a larger limit, then on smaller cases in its
   /// place. Limits are learned from tiny cases, and a kernel may be costlier than they show.
   CaseRun Again(Task& task, CaseRun run, Harvest& harvest) const;

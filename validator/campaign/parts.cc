@@ -69,6 +69,12 @@ Finding WrongValue(const std::string& output, const Tensor& tensor,
 
 }  // namespace
 
+bool NeedsZerosBetween(const ops::OpSpec& op) {
+  return op.generator.has_value() ||
+         std::ranges::any_of(op.outputs,
+                             [](const ops::TensorSpec& output) { return !output.updates.empty(); });
+}
+
 Finding PlanFinding(const Error& error) {
   Finding finding;
   finding.kind = FindingKind::kMalformedPlan;

@@ -25,6 +25,13 @@ Finding PlanFinding(const Error& error);
 /// becomes a failure of the engine.
 void RefuseUnwatched(const Checks& asked, std::string_view engine, Report& report);
 
+/// Elements of a case of which some are made, or copied, for a part.
+inline constexpr std::int64_t kMostMade = std::int64_t{1} << 24;
+
+/// Inputs that repeat a pattern cost nothing, however large. What is overwritten has to be copied, and
+/// what a generator makes has to be made: that takes inputs that are zero but for their ends.
+bool NeedsZerosBetween(const ops::OpSpec& op);
+
 /// Why a part of a case that shows no defect counts as left out all the same.
 inline constexpr std::string_view kUnknownEnd =
     "the end of an output seems unwritten, and the whole grid takes too long";

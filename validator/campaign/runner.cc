@@ -80,7 +80,7 @@ std::string CaseRun::Inconclusive() const {
 
 bool IsSlice(const cases::Probe& probe) {
   return probe.ends_only && std::ranges::none_of(probe.case_.profiles, [](const auto& profile) {
-           return profile.second.kind == "ends";
+           return profile.second.kind == "ends" || profile.second.kind == "front";
          });
 }
 
@@ -198,7 +198,9 @@ CaseRun Runner::Run(const cases::Probe& probe, const Wants& wants) const {
   CaseRun run;
   run.probe = probe;
   if (probe.ends_only) {
-    if (const Status status = RunPart(probe, wants, run); !status) run.error = status.error();
+    const Status status =
+        IsOfSums(probe) ? RunSums(probe, wants, run) : RunPart(probe, wants, run);
+    if (!status) run.error = status.error();
     return run;
   }
   Observed observed;

@@ -120,6 +120,9 @@ inline constexpr std::string_view kBlockTooLong = "one block takes too long";
 /// Is only a slice of it to run, rather than the ends of something huge, which is zero elsewhere?
 bool IsSlice(const cases::Probe& probe);
 
+/// Is only what some blocks add looked at (sums.cc)?
+bool IsOfSums(const cases::Probe& probe);
+
 class Runner {
  public:
   struct Subject {
@@ -194,6 +197,9 @@ class Runner {
   /// column, to estimate from, where all of it may be worth trying and `only_if_by_far` is asked.
   Status RunColumns(const cases::Probe& probe, const Wants& wants, const Sliced& sliced,
                     bool only_if_by_far, CaseRun& run) const;
+
+  /// What some blocks of a huge case add: see sums.cc.
+  Status RunSums(const cases::Probe& probe, const Wants& wants, CaseRun& run) const;
 
   /// What a slice wrote, against the truths of as much of it as can be afforded.
   Status CompareSlice(const cases::Materialised& filled, const TensorMap& outputs,

@@ -11,6 +11,7 @@
 #include "validator/campaign/campaign.h"
 #include "validator/campaign/decisions.h"
 #include "validator/campaign/launches.h"
+#include "validator/campaign/parts.h"
 #include "validator/campaign/reach.h"
 #include "validator/cases/profiles.h"
 #include "validator/cases/recipes.h"
@@ -22,18 +23,8 @@ namespace assay::campaign {
 
 namespace {
 
-// Elements of a case of which some are made, or copied, for a slice.
-constexpr std::int64_t kMostMade = std::int64_t{1} << 24;
 // Of any slice: cells of the reference are 48 bytes, addresses 47 bits.
 constexpr std::int64_t kMostElements = std::int64_t{1} << 35;
-
-/// Inputs that repeat a pattern cost nothing, however large. What is overwritten has to be copied, and
-/// what a generator makes has to be made: that takes inputs that are zero but for their ends.
-bool NeedsZerosBetween(const ops::OpSpec& op) {
-  return op.generator.has_value() ||
-         std::ranges::any_of(op.outputs,
-                             [](const ops::TensorSpec& output) { return !output.updates.empty(); });
-}
 
 /// The axis as long as the op and any slice allow, the others near `background`.
 std::optional<ops::AxisValues> AsLongAsCanBe(const ops::Instance& instance, const ops::Axis& axis,
@@ -303,6 +294,12 @@ std::vector<Task> Campaign::PastLimit(const ops::AxisValues& axes, std::uint64_t
   constexpr std::size_t kMost = 4;
   constexpr std::array<std::string_view, 2> kRecipes = {"exact", "plain"};
   const ops::OpSpec& op = trial_.instance.op;
+  if (BlocksMayDepend() && WholeStepsFor(axes) > static_cast<double>(kMostLimitSteps)) {
+    if (auto sums = SumsOf(axes, "huge", seed)) {
+      sums->wants.part_steps = kMostLimitSteps;
+      return {*std::move(sums)};
+    }
+  }
   std::size_t count = kRecipes.size();
   for (const ops::TensorSpec& spec : op.inputs) {
     if (spec.is_scalar) count = std::max(count, std::min(spec.domain.values.size(), kMost));
@@ -359,6 +356,13 @@ std::vector<Task> Campaign::Huge() {
         IsSlice(task.probe) && whole ? static_cast<double>(std::max<std::uint64_t>(blocks, 1)) : 3;
     if (blocks > 2 &&
         blocks_run * WholeStepsFor(shape.axes) / static_cast<double>(blocks) > kByFar * kMost) {
+      auto sums = whole && blocks > engine::kWholeGrid
+                      ? SumsOf(shape.axes, "huge", seed + planned.size())
+                      : std::nullopt;
+      if (sums) {
+        planned.push_back(*std::move(sums));
+        continue;
+      }
       harvest_.ledger.Planned("huge");
       LeaveOut(task, "takes too long even at its ends", harvest_);
       continue;

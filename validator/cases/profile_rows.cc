@@ -200,6 +200,11 @@ double Ends(const FillContext& context, std::int64_t index) {
   return sign * static_cast<double>(1 + rng.Below(3));
 }
 
+// Small integers above 0 in front, zeros behind.
+double Front(const FillContext& context, std::int64_t index) {
+  return index < kFrontElements ? static_cast<double>(1 + At(context, index).Below(3)) : 0;
+}
+
 // Small integers, none of them 0, but for whole warps of zeros: in front, at the end, or in between.
 double Padded(const FillContext& context, std::int64_t index) {
   constexpr std::int64_t kRun = 128;
@@ -507,6 +512,14 @@ constexpr std::array kRows = {
                {kNone, kNone},
                Ends,
                "small integers at both ends of a huge tensor, zeros between"},
+    ProfileRow{"front",
+               kFloat,
+               18,
+               true,
+               false,
+               {kNone, kNone},
+               Front,
+               "small positive integers in front, zeros behind"},
     ProfileRow{"padded",
                kFloat,
                9,

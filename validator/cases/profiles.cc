@@ -141,7 +141,7 @@ Status Fill(const ops::TensorSpec& spec, const Profile& profile, std::uint64_t s
   // Untouched pages of a memfd read as zeros and cost nothing, which huge tensors rely on.
   const bool has_zero = spec.domain.kind != ops::Domain::Kind::kRange ||
                         (spec.domain.low <= 0 && spec.domain.high >= 0);
-  const bool sparse = row.kind == "zero" || row.kind == "ends";
+  const bool sparse = row.kind == "zero" || row.kind == "ends" || row.kind == "front";
   if (sparse && !has_zero && tensor.elements > kMostDense) {
     return Fail(
         ErrorKind::kUnsupported,
@@ -169,6 +169,11 @@ Status Fill(const ops::TensorSpec& spec, const Profile& profile, std::uint64_t s
       if (!InEnds(tensor.elements, i)) i = tensor.elements - kLastElements;
       tensor.Set(i, Limit(spec.domain, tensor.dtype, row.value(context, i)));
     }
+    return {};
+  }
+  if (row.kind == "front" && has_zero) {
+    for (std::int64_t i = 0; i < std::min(tensor.elements, kFrontElements); ++i)
+      tensor.Set(i, Limit(spec.domain, tensor.dtype, row.value(context, i)));
     return {};
   }
   return FillWith(

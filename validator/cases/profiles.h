@@ -72,6 +72,10 @@ constexpr bool InEnds(std::int64_t elements, std::int64_t index) {
   return index < kFirstElements || index >= elements - kLastElements;
 }
 
+/// The part that profile `front` fills; zeros behind it. Longer than a row or two of most ops: what comes
+/// round just past a limit of 32 bits comes back here.
+constexpr std::int64_t kFrontElements = 1 << 17;
+
 /// Beyond this, profiles whose values hang on nothing but the element's number repeat after
 /// kPatternBytes (base/repeating_memory.h): no page of them costs anything.
 constexpr std::int64_t kWholeBytes = 4 << 20;

@@ -273,6 +273,13 @@ TEST(ProfilesTest, EndsFillsBothEndsAndTouchesNothingBetween) {
   for (std::int64_t i = 0; i < 100; ++i) EXPECT_NE(small.At(i), 0) << i;
 }
 
+TEST(ProfilesTest, FrontFillsTheFrontAndNothingBehind) {
+  const Tensor tensor =
+      Filled(FloatTensor("x", {"n"}), "front", DType::kF32, {std::int64_t{1} << 32});
+  for (const std::int64_t i : {std::int64_t{0}, kFrontElements - 1}) EXPECT_GT(tensor.At(i), 0);
+  for (const std::int64_t i : {kFrontElements, tensor.elements - 1}) EXPECT_EQ(tensor.At(i), 0);
+}
+
 TEST(ProfilesTest, LargeTensorsRepeatWhatHasNoPlaceAndHoldEveryValue) {
   constexpr std::int64_t kElements = 5'000'000;
   const ops::TensorSpec spec = FloatTensor("x", {"n"});

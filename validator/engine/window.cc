@@ -1,22 +1,70 @@
 #include "validator/engine/window.h"
 
+#include <algorithm>
 #include <set>
+#include <string>
+#include <vector>
 
 namespace assay::engine {
 namespace {
 
+// Blocks that run whole where each loops over millions of elements.
+constexpr std::uint64_t kFew = 16;
+
 std::uint64_t Blocks(const Launch& launch) {
   return std::uint64_t{launch.grid[0]} * launch.grid[1] * launch.grid[2];
+}
+
+bool IsAlone(const Launch& launch) {
+  const std::uint64_t cluster =
+      std::uint64_t{launch.cluster[0]} * launch.cluster[1] * launch.cluster[2];
+  return !launch.cooperative && cluster <= 1;
+}
+
+/// Of the arguments of an entry, those that it stores to by anything but additions; nothing where that is not
+/// known.
+std::optional<std::set<std::size_t>> StoredTo(const facts::Facts& program,
+                                              const std::string& entry) {
+  if (program.memory_left_out > 0) return std::nullopt;
+  std::set<std::size_t> stored;
+  for (const facts::MemoryUse& use : program.memory) {
+    if (!use.writes || use.opcode == "red" || use.opcode == "atom" ||
+        use.space.starts_with("shared") || use.space == "local")
+      continue;
+    for (const std::string& origin : use.origins) {
+      const std::size_t mark = origin.rfind('#');
+      if (mark == std::string::npos) return std::nullopt;
+      if (origin.substr(0, mark) != entry) continue;
+      stored.insert(std::stoul(origin.substr(mark + 1)));
+    }
+  }
+  return stored;
+}
+
+/// Is all that launch `number` leaves to later ones what it has added up?
+bool HandsOnSumsAlone(const Execution& execution, const facts::Facts& program, std::size_t number) {
+  const Launch& launch = execution.launches[number];
+  const auto stored = StoredTo(program, launch.entry);
+  if (!stored) return number + 1 == execution.launches.size();
+  std::set<std::uint32_t> buffers;
+  for (const std::size_t argument : *stored) {
+    if (argument < launch.args.size() && launch.args[argument].kind == Argument::Kind::kBuffer)
+      buffers.insert(launch.args[argument].buffer);
+  }
+  for (std::size_t later = number + 1; later < execution.launches.size(); ++later) {
+    for (const Argument& argument : execution.launches[later].args) {
+      if (argument.kind == Argument::Kind::kBuffer && buffers.contains(argument.buffer))
+        return false;
+    }
+  }
+  return true;
 }
 
 }  // namespace
 
 Cut MayCut(const Execution& execution, const facts::Facts* program, std::size_t number) {
   const Launch& launch = execution.launches[number];
-  const std::uint64_t cluster =
-      std::uint64_t{launch.cluster[0]} * launch.cluster[1] * launch.cluster[2];
-  if (launch.cooperative || cluster > 1 || MayBe(facts::BlocksDepend(program, launch.entry)))
-    return Cut::kRefused;
+  if (!IsAlone(launch) || MayBe(facts::BlocksDepend(program, launch.entry))) return Cut::kRefused;
   std::set<std::uint32_t> touched;
   for (const Argument& argument : launch.args) {
     if (argument.kind == Argument::Kind::kBuffer &&
@@ -36,7 +84,6 @@ Cut MayCut(const Execution& execution, const facts::Facts* program, std::size_t 
 }
 
 Cut CutToEnds(Execution& execution, const facts::Facts* program, bool last_block_only) {
-  constexpr std::uint64_t kFew = 16;
   const std::uint64_t whole = last_block_only ? kFew : kWholeGrid;
   Cut cut = Cut::kIndependent;
   for (std::size_t i = 0; i < execution.launches.size(); ++i) {
@@ -55,6 +102,29 @@ Cut CutToEnds(Execution& execution, const facts::Facts* program, bool last_block
     }
   }
   return cut;
+}
+
+std::optional<std::size_t> CutToSums(Execution& execution, const facts::Facts* program,
+                                     bool last_block_only) {
+  const std::uint64_t few = last_block_only ? kFew : kWholeGrid;
+  std::vector<std::size_t> cut;
+  for (std::size_t i = 0; i < execution.launches.size(); ++i) {
+    const Launch& launch = execution.launches[i];
+    const bool adds = cut.empty() && Blocks(launch) > few && IsAlone(launch) &&
+                      facts::OnlyAdds(program, launch.entry) &&
+                      HandsOnSumsAlone(execution, *program, i);
+    if (!adds && Blocks(launch) <= kWholeGrid) continue;
+    if (!adds && (cut.empty() || MayCut(execution, program, i) != Cut::kIndependent))
+      return std::nullopt;
+    cut.push_back(i);
+  }
+  if (cut.empty()) return std::nullopt;
+  for (const std::size_t i : cut) {
+    const std::uint64_t blocks = Blocks(execution.launches[i]);
+    const std::uint64_t count = last_block_only ? 1 : 2;
+    execution.launches[i].only = {{blocks - count, count}};
+  }
+  return cut.front();
 }
 
 }  // namespace assay::engine

@@ -14,7 +14,9 @@
 //   if (cut == engine::Cut::kRefused) ...  // this plan cannot be cut
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
+#include <optional>
 
 #include "validator/execution/execution.h"
 #include "validator/ptx/facts/facts.h"
@@ -45,5 +47,12 @@ constexpr bool LastBlockOnly(std::int64_t elements, std::uint64_t blocks) {
 /// `last_block_only`, the last one of every grid of more than a few. Nothing is changed where one of
 /// them may not be cut.
 Cut CutToEnds(Execution& execution, const facts::Facts* program, bool last_block_only = false);
+
+/// Leaves the last two blocks, or the last one, of the first grid of more than a few whose blocks meet in
+/// floats that they add (facts::OnlyAdds), and of later grids beyond kWholeGrid, which must be such as may
+/// be cut. What the blocks add is what they add in the whole grid; nothing else of what they write is
+/// used later. Returns the number of that launch; nothing, and nothing is changed, where there is none such.
+std::optional<std::size_t> CutToSums(Execution& execution, const facts::Facts* program,
+                                     bool last_block_only = false);
 
 }  // namespace assay::engine

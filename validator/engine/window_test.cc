@@ -16,6 +16,8 @@ facts::Facts Program() {
   add("plain", facts::Answer::kNo);
   add("atomics", facts::Answer::kYes);
   add("calls", facts::Answer::kUnknown);
+  add("adds", facts::Answer::kYes);
+  program.functions.back().only_adds = facts::Answer::kYes;
   return program;
 }
 
@@ -64,6 +66,42 @@ TEST(WindowTest, TellsWhatIsHandedOnUndefined) {
   // What is filled would pass for what the skipped blocks wrote.
   execution.buffers[1].fill = BufferFill::kZero;
   EXPECT_EQ(CutToEnds(execution, &program), Cut::kRefused);
+}
+
+TEST(WindowTest, LeavesTheLastBlocksOfOnesThatAdd) {
+  const facts::Facts program = Program();
+  Execution execution = Two("adds", "plain", true);
+  execution.buffers[1].fill = BufferFill::kZero;
+  execution.launches[1].grid = {100, 1, 1};
+  EXPECT_EQ(CutToEnds(execution, &program), Cut::kRefused);
+  ASSERT_EQ(CutToSums(execution, &program), std::size_t{0});
+  EXPECT_EQ(execution.launches[0].only, (std::vector<BlockRange>{{4998, 2}}));
+  EXPECT_TRUE(execution.launches[1].only.empty());
+  // Where each loops over much, the last one, of few as well.
+  execution.launches[0].grid = {100, 1, 1};
+  ASSERT_EQ(CutToSums(execution, &program, true), std::size_t{0});
+  EXPECT_EQ(execution.launches[0].only, (std::vector<BlockRange>{{99, 1}}));
+}
+
+TEST(WindowTest, WhatIsHandedOnHasToBeSums) {
+  facts::Facts program = Program();
+  const auto cut = [&](const char* first, const char* second, bool shared) {
+    Execution execution = Two(first, second, shared);
+    return CutToSums(execution, &program);
+  };
+  // An earlier launch that would have to be cut, one that does more than add, and a later one that
+  // depends on others.
+  EXPECT_FALSE(cut("plain", "adds", true));
+  EXPECT_FALSE(cut("atomics", "plain", true));
+  EXPECT_FALSE(cut("adds", "atomics", true));
+  EXPECT_TRUE(cut("adds", "plain", true));
+  // What is stored besides is half of what it would be.
+  program.memory.push_back(
+      {.opcode = "st", .space = "global", .writes = true, .origins = {"adds#1"}});
+  EXPECT_FALSE(cut("adds", "plain", true));
+  EXPECT_TRUE(cut("adds", "plain", false));
+  program.memory.back().origins = {"memory"};
+  EXPECT_FALSE(cut("adds", "plain", false));
 }
 
 TEST(WindowTest, LeavesOneBlockOfGridsThatLoop) {

@@ -134,7 +134,8 @@ static constexpr auto JsonFields(const Function*) {
                     Required("recursive", &T::recursive), Required("barriers", &T::barriers),
                     Required("polls", &T::polls), Required("blocks_depend", &T::blocks_depend),
                     Required("blocks_depend_on", &T::blocks_depend_on),
-                    Required("bounds", &T::bounds), Required("ptx_line", &T::ptx_line));
+                    Required("only_adds", &T::only_adds), Required("bounds", &T::bounds),
+                    Required("ptx_line", &T::ptx_line));
 }
 static constexpr auto JsonFields(const Facts*) {
   using T = Facts;

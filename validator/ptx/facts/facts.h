@@ -198,6 +198,9 @@ struct Function {
   /// data race? (Atomics, fences, volatile or acquiring accesses outside of shared memory, clusters.)
   Answer blocks_depend = Answer::kUnknown;
   std::string blocks_depend_on;  ///< What shows it: "atom at PTX line 14".
+  /// Do blocks meet in nothing but floats that are added to memory, and that nobody looks at on the way?
+  /// Then each adds what it would add if it ran alone. kNo: there is more, or it is not known.
+  Answer only_adds = Answer::kNo;
   Bounds bounds;
   std::uint32_t ptx_line = 0;
   bool operator==(const Function&) const = default;
@@ -228,6 +231,11 @@ struct Facts {
 inline Answer BlocksDepend(const Facts* facts, std::string_view entry) {
   const Function* function = facts == nullptr ? nullptr : facts->FindFunction(entry);
   return function == nullptr ? Answer::kUnknown : function->blocks_depend;
+}
+/// Does each block add what it would add alone, and do nothing else that others see?
+inline bool OnlyAdds(const Facts* facts, std::string_view entry) {
+  const Function* function = facts == nullptr ? nullptr : facts->FindFunction(entry);
+  return function != nullptr && function->only_adds == Answer::kYes;
 }
 
 Json ToJson(const Facts& facts);

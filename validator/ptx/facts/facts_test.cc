@@ -188,6 +188,27 @@ TEST(FunctionsTest, BlocksThatMeetAndThoseThatDoNot) {
   EXPECT_EQ(BlocksDepend(nullptr, "k"), Answer::kUnknown);
 }
 
+TEST(FunctionsTest, BlocksThatOnlyAddFloats) {
+  const auto only_adds = [](const std::string& body) {
+    const Facts facts = Kernel(body);
+    return OnlyAdds(&facts, "k");
+  };
+  for (const char* body :
+       {"red.global.add.f32 [%d1], %f1;", "atom.global.add.f32 %f2, [%d1], %f1;",
+        "atom.global.add.f32 _, [%d1], %f1; red.global.add.f32 [%d1+4], %f1; bar.sync 0;"}) {
+    EXPECT_TRUE(only_adds(body)) << body;
+  }
+  for (const char* body : {"st.global.f32 [%d1], %f1;", "red.global.add.u32 [%d1], 1;",
+                           "red.global.add.f32 [%d1], %f1; membar.gl;",
+                           "red.global.add.f32 [%d1], %f1; atom.global.add.u32 _, [%d1], 1;",
+                           "atom.global.add.f32 %f2, [%d1], %f1; st.global.f32 [%d1+4], %f2;",
+                           "atom.global.exch.b32 %r2, [%d1], 1;",
+                           "red.global.add.f32 [%d1], %f1; ld.volatile.global.f32 %f2, [%d1];"}) {
+    EXPECT_FALSE(only_adds(body)) << body;
+  }
+  EXPECT_FALSE(OnlyAdds(nullptr, "k"));
+}
+
 TEST(FunctionsTest, CalleesCount) {
   const std::string functions =
       ".func quiet() { ret; }\n"

@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <optional>
 
 #include "validator/ptx/facts/compute_impl.h"
@@ -30,6 +31,33 @@ bool LetsBlocksMeet(const Instruction& in) {
   return strong || ptx::UpdatesMemory(form);
 }
 
+bool Mentions(const ptx::Operand& operand, ptx::RegisterIndex reg) {
+  const bool base = operand.kind == ptx::Operand::Kind::kAddress && operand.has_base_register;
+  if ((operand.kind == ptx::Operand::Kind::kRegister || base) && operand.reg == reg) return true;
+  return std::ranges::any_of(operand.elements,
+                             [&](const ptx::Operand& each) { return Mentions(each, reg); });
+}
+
+/// Does `in` add floats to memory, and nobody looks at what was there before?
+bool AddsBlindly(const ptx::Function& function, const Instruction& in) {
+  constexpr std::array kFloats = {ptx::Type::kF16,    ptx::Type::kF16x2, ptx::Type::kBF16,
+                                  ptx::Type::kBF16x2, ptx::Type::kF32,   ptx::Type::kF64};
+  constexpr std::array kOrders = {Mod::kAcquire, Mod::kRelease, Mod::kAcqRel};
+  if (in.opcode != ptx::Opcode::kRed && in.opcode != ptx::Opcode::kAtom) return false;
+  if (!in.Has(Mod::kAdd) || std::ranges::find(kFloats, in.type()) == kFloats.end() ||
+      std::ranges::any_of(kOrders, [&](Mod order) { return in.Has(order); }))
+    return false;
+  if (in.opcode == ptx::Opcode::kRed || in.operands[0].kind == ptx::Operand::Kind::kSink)
+    return true;
+  if (in.operands[0].kind != ptx::Operand::Kind::kRegister) return false;
+  const ptx::RegisterIndex old = in.operands[0].reg;
+  const auto times = std::ranges::count_if(function.body, [&](const Instruction& other) {
+    return std::ranges::any_of(other.operands,
+                               [&](const ptx::Operand& each) { return Mentions(each, old); });
+  });
+  return times == 1;
+}
+
 bool IsBlockBarrier(const Instruction& in) {
   return ptx::FormOf(in).rules.effect == ptx::Effect::kBlock;
 }
@@ -37,6 +65,7 @@ bool IsBlockBarrier(const Instruction& in) {
 /// Of one function alone.
 struct Own {
   const Instruction* meets = nullptr;  ///< The first that lets blocks see each other.
+  bool only_adds = true;               ///< All that do add blindly.
   bool barriers = false;
   Polling polling;
 };
@@ -54,7 +83,10 @@ void FindFlow(const ptx::Module& module, Facts& facts) {
   for (std::size_t f = 0; f < own.size(); ++f) {
     const ptx::Function& function = module.functions[f];
     for (const Instruction& in : function.body) {
-      if (own[f].meets == nullptr && LetsBlocksMeet(in)) own[f].meets = &in;
+      if (LetsBlocksMeet(in)) {
+        if (own[f].meets == nullptr) own[f].meets = &in;
+        own[f].only_adds = own[f].only_adds && AddsBlindly(function, in);
+      }
       own[f].barriers = own[f].barriers || IsBlockBarrier(in);
     }
     own[f].polling = PollingOf(function);
@@ -72,6 +104,7 @@ void FindFlow(const ptx::Module& module, Facts& facts) {
     bool polls = false;
     bool polls_unknown = false;
     const Instruction* meets = nullptr;
+    bool only_adds = true;
     for (const std::uint32_t reached : graph.Reached(f)) {
       unknown = unknown || graph.unknown[reached];
       recursive = recursive || graph.recursive[reached];
@@ -79,12 +112,15 @@ void FindFlow(const ptx::Module& module, Facts& facts) {
       polls = polls || !own[reached].polling.reads.empty();
       polls_unknown = polls_unknown || own[reached].polling.unknown;
       if (meets == nullptr) meets = own[reached].meets;
+      only_adds = only_adds && own[reached].only_adds;
     }
     const bool cluster = IsCluster(module.functions[f].bounds);
     out.calls_unknown = answer(unknown, false);
     out.recursive = answer(recursive, unknown);
     out.barriers = answer(barriers, unknown);
     out.polls = answer(polls, unknown || polls_unknown);
+    const bool adds = meets != nullptr && only_adds && !cluster && !unknown;
+    out.only_adds = adds ? Answer::kYes : Answer::kNo;
     out.blocks_depend = answer(meets != nullptr || cluster, unknown);
     if (meets != nullptr) {
       out.blocks_depend_on =
