@@ -4,8 +4,9 @@
 //
 // Only launches are cut whose blocks are known not to depend on each other, and that hand nothing on
 // to a later one (engine::MayCut); the others run whole. One block runs first and tells what blocks
-// take; then as many run as the budget has room for, all of them where it has. Memory and race
-// monitors watch those that run. What they wrote is seen from the pages of the outputs; the oracle
+// take; then as many run as the budget has room for, all of them where it has. Where one is estimated to
+// take more than the budget by itself, both ends run at once: that many would run after it, and it again
+// among them. Memory and race monitors watch those that run. What they wrote is seen from the pages of the outputs; the oracle
 // computes as much of it as it can afford, in whole warps (Oracle::EvaluateSlice).
 //
 // What an op overwrites is copied for each run, and seen by what changed. What its blocks left as it
@@ -41,6 +42,10 @@ namespace {
 
 // What the blocks of a slice may take,
 constexpr std::uint64_t kMostSliceSteps = 800'000'000;
+// as many as run where each is dearer than the budget,
+constexpr std::uint64_t kFewest = 3;
+// and where it is so by far;
+constexpr std::uint64_t kEnds = 2;
 // and what a whole grid may that seems to leave the end of an output unwritten.
 constexpr std::uint64_t kStepsToConfirm = 6'000'000'000;
 // Rows that are compared as a case of their own.
@@ -64,6 +69,15 @@ bool IsTooLong(const Report& report) {
   });
   return endless || ((report.stop == Stop::kStepLimit || report.stop == Stop::kResourceLimit) &&
                      report.findings.empty());
+}
+
+/// How many blocks run, where each takes that much.
+std::uint64_t BlocksFor(std::uint64_t a_block, std::uint64_t budget) {
+  // What the dearest slices spend on a block between the ends would do for a whole wave.
+  constexpr std::uint64_t kByFar = 3;
+  const std::uint64_t least = a_block > kByFar * budget ? kEnds : kFewest;
+  const std::uint64_t count = std::max(budget / std::max<std::uint64_t>(a_block, 1), least);
+  return count * a_block > kMostSliceSteps ? 1 : count;
 }
 
 /// Has a launch more blocks along x than any GPU takes? It fails with an error, in the open, at shapes of
@@ -171,8 +185,22 @@ Status Runner::RunSlice(const cases::Probe& probe, const Wants& wants, CaseRun& 
     return Status{};
   };
 
+  const auto some_end_is_unwritten = [&] {
+    return std::ranges::any_of(bound->calls.front().outputs, end_is_unwritten);
+  };
+  // Both ends at once, where it is known that there will be no more. If that was wrong, or the end was
+  // not written, there is more to find out.
+  std::uint64_t ran_at_once = 1;
+  if (!cut.empty() && wants.block_steps > wants.slice_steps) {
+    const std::uint64_t count = BlocksFor(wants.block_steps, wants.slice_steps);
+    if (count > 1) {
+      ASSAY_TRY_VOID(run_with(count, most_steps));
+      const bool clean = run.report.stop == Stop::kCompleted && run.report.findings.empty();
+      if (!IsTooLong(run.report) && !(clean && some_end_is_unwritten())) ran_at_once = count;
+    }
+  }
   // The last block alone, where grids can be cut; else everything.
-  ASSAY_TRY_VOID(run_with(1, most_steps));
+  if (ran_at_once == 1) ASSAY_TRY_VOID(run_with(1, most_steps));
   if (IsTooLong(run.report)) {
     return leave_out(
         cut.empty() ? std::string_view("blocks may depend on each other, and all take too long")
@@ -182,13 +210,12 @@ Status Runner::RunSlice(const cases::Probe& probe, const Wants& wants, CaseRun& 
   bool whole = cut.empty();
   bool end_is_unknown = false;
   if (!whole) {
+    std::uint64_t blocks_run = 0;
+    for (const std::size_t i : cut) blocks_run += BlocksThatRun(execution.launches[i]);
     const std::uint64_t a_block =
-        std::max<std::uint64_t>(run.report.counters.steps / cut.size(), 1);
+        std::max<std::uint64_t>(run.report.counters.steps / blocks_run, 1);
     std::uint64_t all = 0;
     for (const std::size_t i : cut) all = std::max(all, Blocks(execution.launches[i]));
-    const auto some_end_is_unwritten = [&] {
-      return std::ranges::any_of(bound->calls.front().outputs, end_is_unwritten);
-    };
     for (const auto& output : bound->calls.front().outputs) {
       if (!end_is_unwritten(output)) continue;
       const auto& [name, tensor] = output;
@@ -200,11 +227,10 @@ Status Runner::RunSlice(const cases::Probe& probe, const Wants& wants, CaseRun& 
       }
       writers.merge(LastOfTurns(*subject_.plan, filled->axes));
     }
-    std::uint64_t count = std::max<std::uint64_t>(wants.slice_steps / a_block, 3);
-    if (count * a_block > kMostSliceSteps) count = 1;
+    std::uint64_t count = std::max(BlocksFor(a_block, wants.slice_steps), ran_at_once);
     // Nothing is left to guess where all can run for little more.
     if (all <= 4 * count && all * a_block <= 4 * wants.slice_steps) count = all;
-    if (count > 1 || !writers.empty()) {
+    if (count > ran_at_once || !writers.empty()) {
       ASSAY_TRY_VOID(run_with(count, 2 * most_steps));
       if (IsTooLong(run.report)) return leave_out("some blocks take far longer than the last one");
     }
