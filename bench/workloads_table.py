@@ -38,12 +38,12 @@ def main():
             bench = subprocess.run([arguments.bench, f"{op}:{dtype}"], stdout=subprocess.PIPE, check=True)
             attempt = json.loads(bench.stdout)[0]["attempts"][0]
             wave = attempt["phases"]["waves"].get("workloads", {}).get("processor", 0) / CORES
-            row = next((each for each in attempt["ledger"] if each["wave"] == "workloads"), {"planned": 0, "left_out": []})
-            left_out = sum(each["count"] for each in row["left_out"])
+            row = next((each for each in attempt["ledger"] if each["wave"] == "workloads"), {"planned": 0})
+            left_out = sum(each["count"] for each in row.get("left_out", []))
             slowest = max(slowest, wave)
             print(f"| {op} | {dtype} | {workloads} | {row['planned']} | {left_out} | {wave:.1f} | {attempt['processor'] / CORES:.1f} "
                   f"| {attempt['seconds']:.1f} |", flush=True)
-            for each in row["left_out"]:
+            for each in row.get("left_out", []):
                 print(f"{op} {dtype}: {each['count']} left out: {each['reason']} [{each['example']}]", file=sys.stderr)
             if attempt["outcome"] != "accepted":
                 print(f"{op} {dtype}: {attempt['outcome']}", file=sys.stderr)

@@ -71,13 +71,17 @@ bool IsTooLong(const Report& report) {
                      report.findings.empty());
 }
 
-/// How many blocks run, where each takes that much.
-std::uint64_t BlocksFor(std::uint64_t a_block, std::uint64_t budget) {
+/// How many blocks run, where each takes that much. Of a slice that comes without an estimate, for it is a
+/// replay, no fewer than of one that had one.
+std::uint64_t BlocksFor(std::uint64_t a_block, const Wants& wants) {
   // What the dearest slices spend on a block between the ends would do for a whole wave.
   constexpr std::uint64_t kByFar = 3;
-  const std::uint64_t least = a_block > kByFar * budget ? kEnds : kFewest;
-  const std::uint64_t count = std::max(budget / std::max<std::uint64_t>(a_block, 1), least);
-  return count * a_block > kMostSliceSteps ? 1 : count;
+  const bool estimated = wants.block_steps > 0;
+  if (kFewest * a_block > kMostSliceSteps)
+    return !estimated && kEnds * a_block <= kMostSliceSteps ? kEnds : 1;
+  const bool dear = estimated && a_block > kByFar * wants.slice_steps;
+  return std::max(wants.slice_steps / std::max<std::uint64_t>(a_block, 1),
+                  dear ? kEnds : kFewest);
 }
 
 /// Has a launch more blocks along x than any GPU takes? It fails with an error, in the open, at shapes of
@@ -192,7 +196,7 @@ Status Runner::RunSlice(const cases::Probe& probe, const Wants& wants, CaseRun& 
   // not written, there is more to find out.
   std::uint64_t ran_at_once = 1;
   if (!cut.empty() && wants.block_steps > wants.slice_steps) {
-    const std::uint64_t count = BlocksFor(wants.block_steps, wants.slice_steps);
+    const std::uint64_t count = BlocksFor(wants.block_steps, wants);
     if (count > 1) {
       ASSAY_TRY_VOID(run_with(count, most_steps));
       const bool clean = run.report.stop == Stop::kCompleted && run.report.findings.empty();
@@ -227,7 +231,7 @@ Status Runner::RunSlice(const cases::Probe& probe, const Wants& wants, CaseRun& 
       }
       writers.merge(LastOfTurns(*subject_.plan, filled->axes));
     }
-    std::uint64_t count = std::max(BlocksFor(a_block, wants.slice_steps), ran_at_once);
+    std::uint64_t count = std::max(BlocksFor(a_block, wants), ran_at_once);
     // Nothing is left to guess where all can run for little more.
     if (all <= 4 * count && all * a_block <= 4 * wants.slice_steps) count = all;
     if (count > ran_at_once || !writers.empty()) {
