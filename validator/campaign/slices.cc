@@ -4,10 +4,10 @@
 //
 // Only launches are cut whose blocks are known not to depend on each other, and that hand nothing on
 // to a later one (engine::MayCut); the others run whole. One block runs first and tells what blocks
-// take; then as many run as the budget has room for, all of them where it has. Where one is estimated to
-// take more than the budget by itself, both ends run at once: that many would run after it, and it again
-// among them. Memory and race monitors watch those that run. What they wrote is seen from the pages of the outputs; the oracle
-// computes as much of it as it can afford, in whole warps (Oracle::EvaluateSlice).
+// take; then as many run as the budget has room for, all of them where it has. Where an estimate says
+// already which blocks that will be, they run at once. Memory and race monitors watch those that run.
+// What they wrote is seen from the pages of the outputs; the oracle computes as much of it as it can
+// afford, in whole warps (Oracle::EvaluateSlice).
 //
 // What an op overwrites is copied for each run, and seen by what changed. What its blocks left as it
 // was they may never have been meant to write; so that is compared where all of them ran.
@@ -192,12 +192,26 @@ Status Runner::RunSlice(const cases::Probe& probe, const Wants& wants, CaseRun& 
   const auto some_end_is_unwritten = [&] {
     return std::ranges::any_of(bound->calls.front().outputs, end_is_unwritten);
   };
-  // Both ends at once, where it is known that there will be no more. If that was wrong, or the end was
-  // not written, there is more to find out.
+  std::uint64_t all = 0;
+  for (const std::size_t i : cut) all = std::max(all, Blocks(execution.launches[i]));
+  const bool dear = wants.block_steps > wants.slice_steps;
+  // Where there will be no truth, one block is as good as several for the monitors. Asked for nothing, the
+  // oracle says whether the reference fits.
+  const auto nothing = dear && !instance.op.Chooses()
+                           ? oracle_.EvaluateSlice(instance, probe.case_, *filled, {}, 0)
+                           : Result<oracle::SparseTruth>();
+  const bool without_truth = !nothing && nothing.error().kind == ErrorKind::kLimit;
+  const auto count_for = [&](std::uint64_t a_block) {
+    const std::uint64_t count = without_truth ? 1 : BlocksFor(a_block, wants);
+    // Nothing is left to guess where all can run for little more.
+    return all <= 4 * count && all * a_block <= 4 * wants.slice_steps ? all : count;
+  };
+  // At once, where the estimate says which blocks it will be: both ends of what is dear, or as many as are
+  // ever chosen. If that was wrong, or the end was not written, there is more to find out.
   std::uint64_t ran_at_once = 1;
-  if (!cut.empty() && wants.block_steps > wants.slice_steps) {
-    const std::uint64_t count = BlocksFor(wants.block_steps, wants);
-    if (count > 1) {
+  if (!cut.empty() && wants.block_steps > 0) {
+    const std::uint64_t count = count_for(wants.block_steps);
+    if (count > 1 && (dear || count >= std::min(kMostChosen, all))) {
       ASSAY_TRY_VOID(run_with(count, most_steps));
       const bool clean = run.report.stop == Stop::kCompleted && run.report.findings.empty();
       if (!IsTooLong(run.report) && !(clean && some_end_is_unwritten())) ran_at_once = count;
@@ -218,8 +232,6 @@ Status Runner::RunSlice(const cases::Probe& probe, const Wants& wants, CaseRun& 
     for (const std::size_t i : cut) blocks_run += BlocksThatRun(execution.launches[i]);
     const std::uint64_t a_block =
         std::max<std::uint64_t>(run.report.counters.steps / blocks_run, 1);
-    std::uint64_t all = 0;
-    for (const std::size_t i : cut) all = std::max(all, Blocks(execution.launches[i]));
     for (const auto& output : bound->calls.front().outputs) {
       if (!end_is_unwritten(output)) continue;
       const auto& [name, tensor] = output;
@@ -231,10 +243,10 @@ Status Runner::RunSlice(const cases::Probe& probe, const Wants& wants, CaseRun& 
       }
       writers.merge(LastOfTurns(*subject_.plan, filled->axes));
     }
-    std::uint64_t count = std::max(BlocksFor(a_block, wants), ran_at_once);
-    // Nothing is left to guess where all can run for little more.
-    if (all <= 4 * count && all * a_block <= 4 * wants.slice_steps) count = all;
-    if (count > ran_at_once || !writers.empty()) {
+    std::uint64_t count = std::max(count_for(a_block), ran_at_once);
+    const bool the_same = std::min(count, kMostChosen) == std::min(ran_at_once, kMostChosen) &&
+                          (count >= all) == (ran_at_once >= all);
+    if (!the_same || !writers.empty()) {
       ASSAY_TRY_VOID(run_with(count, 2 * most_steps));
       if (IsTooLong(run.report)) return leave_out("some blocks take far longer than the last one");
     }

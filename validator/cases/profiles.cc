@@ -56,9 +56,10 @@ Status Scatter(Value value, std::uint64_t stream, Tensor& pattern) {
   ASSAY_TRY(Tensor drawn, Tensor::Create(pattern.dtype, {kDrawn}));
   for (std::int64_t i = 0; i < kDrawn; ++i) drawn.Set(i, value(i));
   std::byte* to = pattern.Element(0);
+  const std::byte* const first = drawn.Element(0);
   for (std::int64_t i = 0; i < pattern.elements; ++i, to += size) {
     const std::uint64_t from = Mix64(stream + static_cast<std::uint64_t>(i)) % kDrawn;
-    std::memcpy(to, drawn.Element(static_cast<std::int64_t>(from)), size);
+    std::memcpy(to, first + from * size, size);
   }
   return {};
 }

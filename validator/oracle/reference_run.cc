@@ -34,6 +34,9 @@ constexpr std::size_t kMostWarps = 48;
 constexpr std::size_t kFewWarps = 6;
 constexpr std::uint64_t kFewWarpSteps = 12'000'000;
 
+// Of one buffer (execution.cc).
+constexpr std::int64_t kMostWords = std::int64_t{1} << 36;
+
 std::string_view FormatName(DType type) {
   switch (type) {
     case DType::kBF16:
@@ -208,7 +211,12 @@ Result<std::unique_ptr<ReferenceRunner::Bound>> ReferenceRunner::Bind(const ops:
     if (workspace.dtype_name != "Real") continue;
     const auto found =
         std::ranges::find(bound->plan.workspace, workspace.name, &ops::ResolvedWorkspace::name);
-    if (found != bound->plan.workspace.end()) found->elements *= type.RealWords();
+    if (found == bound->plan.workspace.end()) continue;
+    if (found->elements > kMostWords / type.RealWords()) {
+      return Fail(ErrorKind::kLimit, "the reference's workspace is too large for the emulator",
+                  Place(instance) + ": workspace " + workspace.name);
+    }
+    found->elements *= type.RealWords();
   }
   const std::array calls = {engine::Call{.plan = &bound->plan, .axes = &axes, .inputs = &inputs}};
   // Of parts, what was not computed reads as zero.
