@@ -11,7 +11,7 @@
 // folder of ops. With --twice each is judged again with the same oracle, as a repair loop does: what is
 // left is what an attempt costs by itself. Runs of workers are wall time, summed over workers, so that
 // all phases together are more than the verdict's seconds where several work at once; the judge's own
-// are processor time. Workers stay warm, and nothing is kept on disk.
+// are processor time, and so is "processor", of all processes: of a wave, and of the attempt. Workers stay warm, and nothing is kept on disk.
 #include <algorithm>
 #include <array>
 #include <chrono>
@@ -27,6 +27,7 @@
 #include <vector>
 
 #include "base/file.h"
+#include "bench/processor_time.h"
 #include "validator/emu/emulator.h"
 #include "validator/engine/toolbox.h"
 #include "validator/gates/gatekeeper.h"
@@ -87,12 +88,15 @@ class Ledger {
   void Reported(const Progress& progress) {
     const std::size_t end = progress.detail.find(": case ");
     const std::lock_guard lock(mutex_);
-    last_ = end == std::string::npos ? progress.gate : progress.detail.substr(0, end);
+    std::string wave = end == std::string::npos ? progress.gate : progress.detail.substr(0, end);
+    if (wave != last_) SettleProcessor();
+    last_ = std::move(wave);
     Settle();
   }
 
   Json ToJson(double seconds, double own) {
     const std::lock_guard lock(mutex_);
+    SettleProcessor();
     Settle();
     Phase compiling;
     Json by_what = Json::object();
@@ -105,6 +109,7 @@ class Ledger {
       waves[wave] = {{"candidate", of.candidate.ToJson()},
                      {"reference", of.reference.ToJson()},
                      {"wall", of.wall},
+                     {"processor", of.processor},
                      {"judge", of.own},
                      {"idle", of.Idle(jobs_)}};
     }
@@ -143,6 +148,7 @@ class Ledger {
   struct Wave {
     Phase candidate, reference;
     double wall = 0, own = 0, compiling = 0;
+    double processor = 0;  ///< Of all processes.
 
     /// Seconds of cores in which nothing of ours ran. What was begun in one wave and ended in the next
     /// counts where it ended.
@@ -157,6 +163,11 @@ class Ledger {
   };
   static constexpr std::size_t kLongest = 12;
 
+  /// Once a wave: it looks at every process of the machine.
+  void SettleProcessor() {
+    const double now = ProcessorSecondsOfAll();
+    waves_[last_].processor += now - std::exchange(processor_, now);
+  }
   void Settle() {
     Wave& wave = waves_[last_];
     wave.candidate.Add(std::exchange(pending_[0], {}));
@@ -170,6 +181,7 @@ class Ledger {
   unsigned jobs_;
   Time::time_point settled_ = Time::now();
   std::clock_t own_ = std::clock();
+  double processor_ = ProcessorSecondsOfAll();
   double compiling_since_ = 0;
   std::vector<Single> longest_;
 
@@ -269,6 +281,7 @@ Result<Json> Measure(engine::Toolbox& toolbox, const Settings& settings, const S
                            .progress = [&](const Progress& each) { mine.Reported(each); }},
                           options);
     const std::clock_t own = std::clock();
+    const double processor = ProcessorSecondsOfAll();
     const auto before = oracle.counts();
     const auto start = Time::now();
     const Judgement judgement = gatekeeper.Judge(instance, {.kernel = kernel, .launch = launch});
@@ -277,7 +290,9 @@ Result<Json> Measure(engine::Toolbox& toolbox, const Settings& settings, const S
     const auto after = oracle.counts();
     attempts.push_back({{"outcome", std::string(Name(judgement.verdict.outcome))},
                         {"seconds", seconds},
+                        {"processor", ProcessorSecondsOfAll() - processor},
                         {"cases", judgement.verdict.ledger.examined()},
+                        {"ledger", verdict::ToJson(judgement.verdict.ledger).at("rows")},
                         {"truths_computed", after.computed - before.computed},
                         {"truths_known", after.known - before.known},
                         {"phases", mine.ToJson(seconds, mine_own)}});

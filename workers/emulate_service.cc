@@ -16,13 +16,17 @@ constexpr std::size_t kKeptPrograms = 8;
 /// Decoded programs.
 class ProgramCache {
  public:
-  Result<std::shared_ptr<const emu::Program>> Get(const std::string& ptx) {
-    // By the text itself: to compare it with a few others takes a tenth of what a digest would.
-    if (const auto* const known = kept_.Find(ptx)) return *known;
+  /// By the text itself where it came without a digest: to compare it with a few others takes a tenth of
+  /// what computing one would.
+  Result<std::shared_ptr<const emu::Program>> Get(const std::string& ptx,
+                                                  const std::string& digest) {
+    const std::string& key = digest.empty() ? ptx : digest;
+    if (const auto* const known = kept_.Find(key)) return *known;
     ASSAY_TRY(std::shared_ptr<const emu::Program> program, emu::Program::Load(ptx));
-    kept_.Keep(ptx, program);
+    kept_.Keep(key, program);
     return program;
   }
+  bool Has(const std::string& digest) { return kept_.Find(digest) != nullptr; }
 
  private:
   Lru<std::shared_ptr<const emu::Program>> kept_{kKeptPrograms};
@@ -48,11 +52,14 @@ Result<sandbox::Answer> RunRequest(ProgramCache& programs, sandbox::Message requ
     ASSAY_TRY(const Json asked, header.Required<Json>("options"));
     ASSAY_TRY(options, ReadJson<CountOptions>(asked, header.PlaceOf("options")));
   }
+  ASSAY_TRY(const std::string digest, header.Optional<std::string>("program", ""));
   ASSAY_TRY(const Json document, header.Required<Json>("execution"));
   ASSAY_TRY_VOID(header.Finish());
+  if (!digest.empty() && request.payload.empty() && !programs.Has(digest))
+    return sandbox::Answer{.header = {{"unknown_program", true}}};
   ASSAY_TRY(const Execution execution, ExecutionFromJson(document));
   ASSAY_TRY(const MappedBuffers mapped, MapBuffers(execution, std::move(request.fds)));
-  auto program = programs.Get(request.payload);
+  auto program = programs.Get(request.payload, digest);
   sandbox::Answer answer;
   if (!program) {
     answer.header["report"] = ToJson(Unsupported(program.error(), execution.buffers.size()));

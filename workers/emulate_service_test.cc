@@ -77,6 +77,26 @@ TEST_F(EmulateService, RunsAndWritesTheCallersMemory) {
   }
 }
 
+TEST_F(EmulateService, RunsWhatItWasGivenBeforeByItsDigest) {
+  const auto ask = [&](const char* digest, bool with_program) {
+    sandbox::Message message = Request(x_, y_);
+    message.header["program"] = digest;
+    if (!with_program) message.payload.clear();
+    return service_(std::move(message));
+  };
+  const auto unknown = ask("one", false);
+  ASSERT_TRUE(unknown) << ToString(unknown.error());
+  EXPECT_EQ(unknown->header, (Json{{"unknown_program", true}}));
+  for (const bool with_program : {true, false}) {
+    std::ranges::fill(y_.bytes(), std::byte{0});
+    const auto answer = ask("one", with_program);
+    ASSERT_TRUE(answer) << ToString(answer.error());
+    EXPECT_EQ(answer->header.at("report").at("stop"), "completed");
+    EXPECT_TRUE(std::ranges::equal(x_.bytes(), y_.bytes()));
+  }
+  EXPECT_TRUE(ask("another", false)->header.contains("unknown_program"));
+}
+
 TEST_F(EmulateService, CountsWhereItIsAskedTo) {
   sandbox::Message message = Request(x_, y_);
   message.header["action"] = "count";

@@ -10,6 +10,7 @@ namespace {
 // Places that blocks are taken from, and how many neighbours at each.
 constexpr std::uint64_t kPlaces = 9;
 constexpr std::uint64_t kMostNeighbours = 32;
+static_assert(kPlaces * kMostNeighbours == kMostChosen);
 
 }  // namespace
 

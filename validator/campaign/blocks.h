@@ -20,6 +20,8 @@ std::uint64_t Blocks(const Launch& launch);
 /// Those of them that run.
 std::uint64_t BlocksThatRun(const Launch& launch);
 
+/// However many are asked for, no more are chosen, but for all of them.
+inline constexpr std::uint64_t kMostChosen = 288;
 /// About `count` blocks of `all`: the first and the last ones, and runs of neighbours between them, drawn
 /// by `seed`. None: all of them.
 std::vector<BlockRange> ChooseBlocks(std::uint64_t all, std::uint64_t count, std::uint64_t seed);

@@ -92,6 +92,11 @@ double Campaign::WholeStepsFor(const ops::AxisValues& axes) const {
          static_cast<double>(threads) * steps_per_thread_;
 }
 
+double Campaign::BlockStepsFor(const ops::AxisValues& axes) const {
+  const std::uint64_t blocks = BlocksOf(trial_.instance, trial_.plan, axes).most;
+  return WholeStepsFor(axes) / static_cast<double>(std::max<std::uint64_t>(blocks, 1));
+}
+
 void Campaign::MakeAffordable(cases::Case& value) const {
   const auto complete = ops::ResolveAxes(trial_.instance.op, value.axes);
   if (!complete) return;
@@ -284,9 +289,8 @@ double Campaign::CostOf(const Task& task) const {
   const ops::AxisValues& axes = task.probe.case_.axes;
   const double whole = WholeStepsFor(axes);
   if (!task.probe.ends_only) return whole * static_cast<double>(1 + task.probe.prelude.size());
-  const std::uint64_t blocks =
-      std::max<std::uint64_t>(BlocksOf(trial_.instance, trial_.plan, axes).most, 1);
-  const double block = whole / static_cast<double>(blocks);
+  const std::uint64_t blocks = BlocksOf(trial_.instance, trial_.plan, axes).most;
+  const double block = BlockStepsFor(axes);
   double cost = std::max(block, static_cast<double>(task.wants.slice_steps));
   if (IsSlice(task.probe)) {
     if (RunsWhole()) cost = whole;
@@ -356,6 +360,12 @@ void Campaign::Run() {
   for (const Wave& wave : kWaves) {
     std::vector<Task> planned = (this->*wave.plan)();
     if (!harvest_.inconclusive.empty()) return;
+    for (Task& task : planned) {
+      constexpr double kMost = 1e18;  // Of what the estimate of something huge may come to.
+      if (IsSlice(task.probe))
+        task.wants.block_steps =
+            static_cast<std::uint64_t>(std::min(BlockStepsFor(task.probe.case_.axes), kMost));
+    }
     Trim(planned, wave);
     planned.insert(planned.begin(), std::make_move_iterator(waiting.begin()),
                    std::make_move_iterator(waiting.end()));

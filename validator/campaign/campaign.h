@@ -93,6 +93,8 @@ class Campaign {
   double StepsFor(const ops::AxisValues& axes) const;
   /// The same for all blocks, even where only a slice would run.
   double WholeStepsFor(const ops::AxisValues& axes) const;
+  /// The same for one block.
+  double BlockStepsFor(const ops::AxisValues& axes) const;
   /// Hits turned into minimal counterexamples, at most three in all.
   const std::vector<verdict::Counterexample>& Counterexamples();
   /// Turns the campaign's part of a gate into its result.

@@ -113,9 +113,10 @@ void AddWritten(const Tensor& tensor, std::int64_t begin, std::int64_t end, std:
   Word poisoned;
   std::memset(&poisoned, poison, sizeof(Word));
   constexpr auto kSize = static_cast<std::int64_t>(sizeof(Word));
-  for (std::int64_t i = begin / kSize; i * kSize < end; ++i) {
+  const std::byte* at = tensor.Element(begin / kSize);
+  for (std::int64_t i = begin / kSize; i * kSize < end; ++i, at += kSize) {
     Word word;
-    std::memcpy(&word, tensor.Element(i), sizeof(Word));
+    std::memcpy(&word, at, sizeof(Word));
     if (word != poisoned) written.push_back(i);
   }
 }

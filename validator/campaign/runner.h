@@ -42,6 +42,8 @@ struct Wants {
   std::uint64_t max_steps = 200'000'000;
   /// What the blocks of a slice are to take together; all run where they take little more.
   std::uint64_t slice_steps = 32'000'000;
+  /// What one block of a slice is estimated to take; 0: nobody knows.
+  std::uint64_t block_steps = 0;
   /// What a part of a case may take, where that is not what parts may take otherwise.
   std::uint64_t part_steps = 0;
   bool operator==(const Wants&) const = default;

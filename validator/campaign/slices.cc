@@ -4,9 +4,10 @@
 //
 // Only launches are cut whose blocks are known not to depend on each other, and that hand nothing on
 // to a later one (engine::MayCut); the others run whole. One block runs first and tells what blocks
-// take; then as many run as the budget has room for, all of them where it has. Memory and race
-// monitors watch those that run. What they wrote is seen from the pages of the outputs; the oracle
-// computes as much of it as it can afford, in whole warps (Oracle::EvaluateSlice).
+// take; then as many run as the budget has room for, all of them where it has. Where an estimate says
+// already which blocks that will be, they run at once. Memory and race monitors watch those that run.
+// What they wrote is seen from the pages of the outputs; the oracle computes as much of it as it can
+// afford, in whole warps (Oracle::EvaluateSlice).
 //
 // What an op overwrites is copied for each run, and seen by what changed. What its blocks left as it
 // was they may never have been meant to write; so that is compared where all of them ran.
@@ -40,7 +41,11 @@
 namespace assay::campaign {
 namespace {
 
-// What a whole grid may take that seems to leave the end of an output unwritten.
+// As many blocks as run where each is dearer than the budget,
+constexpr std::uint64_t kFewest = 3;
+// and where it is so by far;
+constexpr std::uint64_t kEnds = 2;
+// and what a whole grid may that seems to leave the end of an output unwritten.
 constexpr std::uint64_t kStepsToConfirm = 6'000'000'000;
 // Rows that are compared as a case of their own.
 constexpr std::size_t kMostRows = 48;
@@ -54,6 +59,19 @@ std::size_t BytesCopied(const ops::Instance& instance, const TensorMap& inputs) 
     if (!output.updates.empty()) bytes += inputs.find(output.updates)->second.memory.size();
   }
   return bytes;
+}
+
+/// How many blocks run, where each takes that much. Of a slice that comes without an estimate, for it is a
+/// replay, no fewer than of one that had one.
+std::uint64_t BlocksFor(std::uint64_t a_block, const Wants& wants) {
+  // What the dearest slices spend on a block between the ends would do for a whole wave.
+  constexpr std::uint64_t kByFar = 3;
+  const bool estimated = wants.block_steps > 0;
+  if (kFewest * a_block > kMostSliceSteps)
+    return !estimated && kEnds * a_block <= kMostSliceSteps ? kEnds : 1;
+  const bool dear = estimated && a_block > kByFar * wants.slice_steps;
+  return std::max(wants.slice_steps / std::max<std::uint64_t>(a_block, 1),
+                  dear ? kEnds : kFewest);
 }
 
 /// Has a launch more blocks along x than any GPU takes? It fails with an error, in the open, at shapes of
@@ -172,8 +190,36 @@ Status Runner::RunSlice(const cases::Probe& probe, const Wants& wants, Group gro
     ASSAY_TRY_VOID(RunColumns(probe, wants, {*filled, plan, own}, /*only_if_by_far=*/true, run));
     if (run.in_columns) return {};
   }
+  const auto some_end_is_unwritten = [&] {
+    return std::ranges::any_of(bound->calls.front().outputs, end_is_unwritten);
+  };
+  std::uint64_t all = 0;
+  for (const std::size_t i : cut) all = std::max(all, Blocks(execution.launches[i]));
+  const bool dear = wants.block_steps > wants.slice_steps;
+  // Where there will be no truth, one block is as good as several for the monitors. Asked for nothing, the
+  // oracle says whether the reference fits.
+  const auto nothing = dear && !instance.op.Chooses()
+                           ? oracle_.EvaluateSlice(instance, probe.case_, *filled, {}, 0)
+                           : Result<oracle::SparseTruth>();
+  const bool without_truth = !nothing && nothing.error().kind == ErrorKind::kLimit;
+  const auto count_for = [&](std::uint64_t a_block) {
+    const std::uint64_t count = without_truth ? 1 : BlocksFor(a_block, wants);
+    // Nothing is left to guess where all can run for little more.
+    return all <= 4 * count && all * a_block <= 4 * wants.slice_steps ? all : count;
+  };
+  // At once, where the estimate says which blocks it will be: both ends of what is dear, or as many as are
+  // ever chosen. If that was wrong, or the end was not written, there is more to find out.
+  std::uint64_t ran_at_once = 1;
+  if (!cut.empty() && wants.block_steps > 0) {
+    const std::uint64_t count = count_for(wants.block_steps);
+    if (count > 1 && (dear || count >= std::min(kMostChosen, all))) {
+      ASSAY_TRY_VOID(run_with(count, most_steps));
+      const bool clean = run.report.stop == Stop::kCompleted && run.report.findings.empty();
+      if (!IsTooLong(run.report) && !(clean && some_end_is_unwritten())) ran_at_once = count;
+    }
+  }
   // The last block alone, where grids can be cut; else everything.
-  ASSAY_TRY_VOID(run_with(1, most_steps));
+  if (ran_at_once == 1) ASSAY_TRY_VOID(run_with(1, most_steps));
   if (IsTooLong(run.report)) {
     if (may_run_in_columns)
       return RunColumns(probe, wants, {*filled, plan, own}, /*only_if_by_far=*/false, run);
@@ -185,13 +231,10 @@ Status Runner::RunSlice(const cases::Probe& probe, const Wants& wants, Group gro
   bool whole = cut.empty();
   bool end_is_unknown = false;
   if (!whole) {
+    std::uint64_t blocks_run = 0;
+    for (const std::size_t i : cut) blocks_run += BlocksThatRun(execution.launches[i]);
     const std::uint64_t a_block =
-        std::max<std::uint64_t>(run.report.counters.steps / cut.size(), 1);
-    std::uint64_t all = 0;
-    for (const std::size_t i : cut) all = std::max(all, Blocks(execution.launches[i]));
-    const auto some_end_is_unwritten = [&] {
-      return std::ranges::any_of(bound->calls.front().outputs, end_is_unwritten);
-    };
+        std::max<std::uint64_t>(run.report.counters.steps / blocks_run, 1);
     for (const auto& output : bound->calls.front().outputs) {
       if (!end_is_unwritten(output)) continue;
       const auto& [name, tensor] = output;
@@ -203,11 +246,10 @@ Status Runner::RunSlice(const cases::Probe& probe, const Wants& wants, Group gro
       }
       writers.merge(LastOfTurns(*subject_.plan, filled->axes));
     }
-    std::uint64_t count = std::max<std::uint64_t>(wants.slice_steps / a_block, 3);
-    if (count * a_block > kMostSliceSteps) count = 1;
-    // Nothing is left to guess where all can run for little more.
-    if (all <= 4 * count && all * a_block <= 4 * wants.slice_steps) count = all;
-    if (count > 1 || !writers.empty()) {
+    std::uint64_t count = std::max(count_for(a_block), ran_at_once);
+    const bool the_same = std::min(count, kMostChosen) == std::min(ran_at_once, kMostChosen) &&
+                          (count >= all) == (ran_at_once >= all);
+    if (!the_same || !writers.empty()) {
       ASSAY_TRY_VOID(run_with(count, 2 * most_steps));
       if (IsTooLong(run.report)) return leave_out("some blocks take far longer than the last one");
     }

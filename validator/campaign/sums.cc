@@ -52,14 +52,6 @@ bool Fails(const Report& report) {
   return report.stop != Stop::kCompleted || !report.findings.empty();
 }
 
-/// It came to a limit: a loop over millions of elements also looks like one without end.
-bool IsTooLong(const Report& report) {
-  return report.stop == Stop::kStepLimit || report.stop == Stop::kResourceLimit ||
-         std::ranges::any_of(report.findings, [](const Finding& finding) {
-           return finding.kind == FindingKind::kLivelock || finding.kind == FindingKind::kDeadlock;
-         });
-}
-
 /// Elements that are neither 0 nor untouched nor without a value.
 std::vector<std::int64_t> Added(const Tensor& tensor, std::uint8_t poison) {
   std::vector<std::int64_t> some = WrittenElements(tensor, poison);

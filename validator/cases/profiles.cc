@@ -5,9 +5,11 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <cstring>
 #include <vector>
 
 #include "base/repeating_memory.h"
+#include "base/rng.h"
 
 namespace assay::cases {
 namespace {
@@ -38,17 +40,45 @@ double Limit(const ops::Domain& domain, DType dtype, double value) {
   return value;
 }
 
+/// How the values of a large tensor may repeat.
+enum class Repeats : std::uint8_t {
+  kNot,
+  kInPattern,  ///< The same after a while.
+  kInAnyOrder  ///< And each is drawn by itself: the same ones may come in any order.
+};
+
+/// A hundredth of a pattern, drawn, and scattered over it: most of the work of a slice would be to draw
+/// a million numbers for each of its tensors.
+template <class Value>
+Status Scatter(Value value, std::uint64_t stream, Tensor& pattern) {
+  constexpr std::int64_t kDrawn = 1 << 13;
+  const std::size_t size = SizeOf(pattern.dtype);
+  ASSAY_TRY(Tensor drawn, Tensor::Create(pattern.dtype, {kDrawn}));
+  for (std::int64_t i = 0; i < kDrawn; ++i) drawn.Set(i, value(i));
+  std::byte* to = pattern.Element(0);
+  const std::byte* const first = drawn.Element(0);
+  for (std::int64_t i = 0; i < pattern.elements; ++i, to += size) {
+    const std::uint64_t from = Mix64(stream + static_cast<std::uint64_t>(i)) % kDrawn;
+    std::memcpy(to, first + from * size, size);
+  }
+  return {};
+}
+
 /// Every element by itself; or, where values may repeat and the tensor is large, a pattern of them.
 template <class Value>
-Status FillWith(Value value, bool repeats, Tensor& tensor) {
+Status FillWith(Value value, Repeats repeats, std::uint64_t stream, Tensor& tensor) {
   const auto size = static_cast<std::int64_t>(SizeOf(tensor.dtype));
-  if (!repeats || tensor.elements <= kWholeBytes / size) {
+  if (repeats == Repeats::kNot || tensor.elements <= kWholeBytes / size) {
     for (std::int64_t i = 0; i < tensor.elements; ++i) tensor.Set(i, value(i));
     return {};
   }
   const auto period = static_cast<std::int64_t>(kPatternBytes) / size;
   ASSAY_TRY(Tensor pattern, Tensor::Create(tensor.dtype, {period}));
-  for (std::int64_t i = 0; i < period; ++i) pattern.Set(i, value(i));
+  if (repeats == Repeats::kInAnyOrder) {
+    ASSAY_TRY_VOID(Scatter(value, stream, pattern));
+  } else {
+    for (std::int64_t i = 0; i < period; ++i) pattern.Set(i, value(i));
+  }
   ASSAY_TRY(tensor.memory, Repeat(pattern.memory.bytes(), tensor.memory.size()));
   return {};
 }
@@ -70,6 +100,19 @@ bool IsWithoutPlace(std::string_view kind) {
       "choice"};
   return std::ranges::find(kKinds, kind) != kKinds.end();
 }
+
+namespace {
+
+// Not what is drawn from an index's range: of a vocabulary, many more are to occur.
+Repeats HowItRepeats(std::string_view kind, InputClass input_class) {
+  constexpr std::array kDrawn = {"integers", "uniform", "normal", "biased",          "low",
+                                 "high",     "large",   "tiny",   "mixed_exponents", "minute"};
+  if (!IsWithoutPlace(kind)) return Repeats::kNot;
+  const bool drawn = input_class == kFloat && std::ranges::find(kDrawn, kind) != kDrawn.end();
+  return drawn ? Repeats::kInAnyOrder : Repeats::kInPattern;
+}
+
+}  // namespace
 
 const ProfileRow* FindProfile(std::string_view kind, InputClass input_class) {
   const auto found = std::ranges::find_if(AllProfiles(), [&](const ProfileRow& row) {
@@ -135,7 +178,7 @@ Status Fill(const ops::TensorSpec& spec, const Profile& profile, std::uint64_t s
           if (input_class == kIndex) value = std::clamp(value, 0.0, static_cast<double>(bound - 1));
           return Limit(spec.domain, tensor.dtype, value);
         },
-        /*repeats=*/true, tensor);
+        Repeats::kInPattern, stream, tensor);
   }
   const ProfileRow& row = *FindProfile(profile.kind, input_class);
   // Untouched pages of a memfd read as zeros and cost nothing, which huge tensors rely on.
@@ -178,7 +221,7 @@ Status Fill(const ops::TensorSpec& spec, const Profile& profile, std::uint64_t s
   }
   return FillWith(
       [&](std::int64_t i) { return Limit(spec.domain, tensor.dtype, row.value(context, i)); },
-      IsWithoutPlace(row.kind), tensor);
+      HowItRepeats(row.kind, input_class), stream, tensor);
 }
 
 }  // namespace assay::cases

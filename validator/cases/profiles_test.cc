@@ -284,16 +284,54 @@ TEST(ProfilesTest, LargeTensorsRepeatWhatHasNoPlaceAndHoldEveryValue) {
   constexpr std::int64_t kElements = 5'000'000;
   const ops::TensorSpec spec = FloatTensor("x", {"n"});
   const std::int64_t period = static_cast<std::int64_t>(kPatternBytes) / 4;
-  const Tensor large = Filled(spec, "normal", DType::kF32, {kElements});
-  const Tensor small = Filled(spec, "normal", DType::kF32, {period});
+  const Tensor cancelling = Filled(spec, "cancelling", DType::kF32, {kElements});
+  const Tensor first = Filled(spec, "cancelling", DType::kF32, {period});
   for (std::int64_t i = 0; i < kElements; i += 997)
-    ASSERT_EQ(large.At(i), small.At(i % period)) << i;
-  EXPECT_EQ(large.At(kElements - 1), small.At((kElements - 1) % period));
-  // Rows do not repeat at any power of two.
-  for (std::int64_t step = 1; step < kElements / 2; step *= 2) {
-    int same = 0;
-    for (std::int64_t i = 0; i < 64; ++i) same += large.At(i) == large.At(i + step);
-    EXPECT_LT(same, 8) << step;
+    ASSERT_EQ(cancelling.At(i), first.At(i % period)) << i;
+  EXPECT_EQ(cancelling.At(kElements - 1), first.At((kElements - 1) % period));
+  for (const char* kind : {"normal", "cancelling"}) {
+    const Tensor large = Filled(spec, kind, DType::kF32, {kElements});
+    for (std::int64_t i = 0; i + period < kElements; i += 997)
+      ASSERT_EQ(large.At(i), large.At(i + period)) << kind << i;
+    // Rows do not repeat at any power of two.
+    for (std::int64_t step = 1; step < kElements / 2; step *= 2) {
+      int same = 0;
+      for (std::int64_t i = 0; i < 64; ++i) same += large.At(i) == large.At(i + step);
+      EXPECT_LT(same, 8) << kind << step;
+    }
+  }
+}
+
+TEST(ProfilesTest, LargeTensorsHoldWhatSmallOnesDrawInAnotherOrder) {
+  constexpr std::int64_t kElements = 5'000'000;
+  const std::int64_t period = static_cast<std::int64_t>(kPatternBytes) / 4;
+  for (const char* kind : {"normal", "uniform", "integers", "mixed_exponents"}) {
+    const Tensor large = Filled(FloatTensor("x", {"n"}), kind, DType::kF32, {kElements});
+    const Tensor small = Filled(FloatTensor("x", {"n"}), kind, DType::kF32, {1 << 13});
+    std::set<double> drawn, seen;
+    for (std::int64_t i = 0; i < small.elements; ++i) drawn.insert(small.At(i));
+    double sum = 0, of_small = 0, squares = 0, of_small_squares = 0;
+    for (std::int64_t i = 0; i < period; ++i) {
+      seen.insert(large.At(i));
+      sum += large.At(i);
+      squares += large.At(i) * large.At(i);
+    }
+    for (std::int64_t i = 0; i < small.elements; ++i) {
+      of_small += small.At(i);
+      of_small_squares += small.At(i) * small.At(i);
+    }
+    EXPECT_EQ(seen, drawn) << kind;
+    const double times = static_cast<double>(period) / static_cast<double>(small.elements);
+    EXPECT_NEAR(squares, times * of_small_squares, 0.02 * squares) << kind;
+    EXPECT_NEAR(sum, times * of_small, 5 * std::sqrt(squares)) << kind;
+    // Nor do two inputs have their equals at the same places.
+    const Tensor other =
+        Filled(FloatTensor("y", {"n"}), kind, DType::kF32, {kElements}, 0, 12);
+    int alike = 0;
+    if (std::string_view(kind) != "normal") continue;
+    for (std::int64_t i = 1; i < 20'000; ++i)
+      alike += large.At(i) == large.At(0) && other.At(i) == other.At(0);
+    EXPECT_EQ(alike, 0) << kind;
   }
 }
 

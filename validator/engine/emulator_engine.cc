@@ -4,6 +4,8 @@
 
 #include <algorithm>
 
+#include "base/digest.h"
+
 #include "validator/engine/worker_run.h"
 
 namespace assay::engine {
@@ -11,6 +13,20 @@ namespace assay::engine {
 EmulatorEngine::EmulatorEngine(sandbox::Workers& workers) : EmulatorEngine(workers, Options{}) {}
 EmulatorEngine::EmulatorEngine(sandbox::Workers& workers, Options options)
     : workers_(workers), options_(options) {}
+
+// By the text itself, which is compared in less time than a digest takes to compute.
+std::string EmulatorEngine::DigestOf(const std::string& ptx) {
+  constexpr std::size_t kMost = 8;
+  const std::lock_guard lock(mutex_);
+  const auto found = std::ranges::find(digests_, ptx, &Digest::ptx);
+  if (found != digests_.end()) {
+    std::rotate(digests_.begin(), found, found + 1);
+  } else {
+    digests_.insert(digests_.begin(), {.ptx = ptx, .hex = Sha256Hex(ptx)});
+    if (digests_.size() > kMost) digests_.pop_back();
+  }
+  return digests_.front().hex;
+}
 
 Result<Report> EmulatorEngine::Run(const Execution& execution,
                                    std::span<SharedMemory* const> buffers, Trust trust) {
@@ -22,6 +38,7 @@ Result<Report> EmulatorEngine::Run(const Execution& execution,
       .kind = sandbox::WorkerKind::kEmulate,
       .name = name(),
       .payload = execution.ptx,
+      .digest = DigestOf(execution.ptx),
       .deadline = deadline,
       .hung = fmt::format("the emulator hung: it neither ended nor used up its {} steps within "
                           "{} s of the wall clock, which says nothing of the kernel",

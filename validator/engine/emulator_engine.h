@@ -1,8 +1,10 @@
 // The engine that every machine has: the PTX emulator in a jailed worker.
 //
-// Request to the `emulate` worker: header {"action": "run", "execution": <Execution without ptx>},
-// payload the PTX, one descriptor a buffer, in order; inputs as read-only views, which the worker
-// maps copy-on-write. Reply: header {"report": <Report>}.
+// Request to the `emulate` worker: header {"action": "run", "program": <digest of the PTX>, "execution":
+// <Execution without ptx>}, one descriptor a buffer, in order; inputs as read-only views, which the
+// worker maps copy-on-write. Reply: header {"report": <Report>}; or {"unknown_program": true}, and the
+// same is asked again with the PTX as payload. A reference's PTX has hundreds of kilobytes, and most of
+// its runs take less time than sending that.
 //
 // Candidates and reference runs go to workers of different roles and never meet in one process.
 // What the worker says is checked against the request (one entry a buffer), never believed beyond
@@ -12,6 +14,9 @@
 #pragma once
 
 #include <chrono>
+#include <mutex>
+#include <string>
+#include <vector>
 
 #include "sandbox/workers.h"
 #include "validator/engine/engine.h"
@@ -36,8 +41,17 @@ class EmulatorEngine final : public Engine {
                      Trust trust) override;
 
  private:
+  struct Digest {
+    std::string ptx;
+    std::string hex;
+  };
+
+  std::string DigestOf(const std::string& ptx);
+
   sandbox::Workers& workers_;
   Options options_;
+  std::mutex mutex_;
+  std::vector<Digest> digests_;  ///< Of the programs that ran last, the last one first.
 };
 
 }  // namespace assay::engine

@@ -5,6 +5,8 @@
 #include <gtest/gtest.h>
 #include <unistd.h>
 
+#include <map>
+
 namespace assay::engine {
 namespace {
 
@@ -51,11 +53,18 @@ Report GoodReport() {
   return report;
 }
 
+Reply WithoutProgram() {
+  Reply reply;
+  reply.message.header = {{"unknown_program", true}};
+  return reply;
+}
+
 TEST(EmulatorEngineTest, SendsExecutionPtxAndDescriptors) {
   Bench bench;
   const auto report = bench.Run([](WorkerKind kind, const Request& request, auto) -> Result<Reply> {
     EXPECT_EQ(kind, WorkerKind::kEmulate);
     EXPECT_EQ(request.role, "candidate");
+    if (request.payload.empty()) return WithoutProgram();
     EXPECT_EQ(request.payload, "ptx");
     EXPECT_TRUE(ExecutionFromJson(request.header.at("execution")));
     EXPECT_EQ(request.fds.size(), 2u);
@@ -66,6 +75,37 @@ TEST(EmulatorEngineTest, SendsExecutionPtxAndDescriptors) {
   });
   ASSERT_TRUE(report) << ToString(report.error());
   EXPECT_EQ(report->stop, Stop::kCompleted);
+}
+
+TEST(EmulatorEngineTest, SendsAProgramOnlyToWhoDoesNotHaveIt) {
+  Bench bench;
+  std::map<std::string, std::string> kept;  // By digest, as a worker keeps them.
+  std::vector<std::string> sent;
+  FakeWorkers workers([&](WorkerKind, const Request& request, auto) -> Result<Reply> {
+    const auto digest = request.header.at("program").get<std::string>();
+    if (!request.payload.empty()) {
+      sent.emplace_back(request.payload);
+      EXPECT_TRUE(kept.emplace(digest, request.payload).second);
+    } else if (!kept.contains(digest)) {
+      return WithoutProgram();
+    }
+    EXPECT_EQ(kept.at(digest), bench.execution.ptx);
+    return Answer(GoodReport());
+  });
+  EmulatorEngine engine(workers);
+  const std::vector<std::string> programs = {"one", "two", "one", "one", "two"};
+  for (const std::string& program : programs) {
+    bench.execution.ptx = program;
+    const auto report = engine.Run(bench.execution, bench.buffers, Trust::kCandidate);
+    ASSERT_TRUE(report) << ToString(report.error());
+    EXPECT_EQ(report->stop, Stop::kCompleted) << report->reason;
+  }
+  EXPECT_EQ(sent, (std::vector<std::string>{"one", "two"}));
+  // One that denies what it was just given is an engine that failed.
+  const auto denied =
+      bench.Run([](WorkerKind, const Request&, auto) -> Result<Reply> { return WithoutProgram(); });
+  ASSERT_TRUE(denied);
+  EXPECT_EQ(denied->stop, Stop::kEngineFailure);
 }
 
 TEST(EmulatorEngineTest, CandidatesAndReferencesNeverShareAWorker) {

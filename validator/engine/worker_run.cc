@@ -13,6 +13,13 @@ namespace {
 /// Bytes of a worker's own words.
 constexpr std::size_t kMostReason = 1000;
 
+/// It was asked by digest, and has no such program.
+bool IsWithoutProgram(const sandbox::Reply& reply) {
+  const Json& header = reply.message.header;
+  return reply.outcome == sandbox::CallOutcome::kReplied && header.is_object() &&
+         header.contains("unknown_program");
+}
+
 }  // namespace
 
 Report EngineFailure(std::string reason) {
@@ -39,7 +46,11 @@ Result<WorkerAnswer> AskWorker(sandbox::Workers& workers, const WorkerRun& run,
   request.header = run.header;
   request.header["action"] = run.action;
   request.header["execution"] = ToJson(execution);
-  request.payload = run.payload;
+  if (run.digest.empty()) {
+    request.payload = run.payload;
+  } else {
+    request.header["program"] = run.digest;
+  }
   std::vector<UniqueFd> views;
   for (std::size_t i = 0; i < buffers.size(); ++i) {
     if (execution.buffers[i].role != BufferRole::kInput) {
@@ -51,6 +62,10 @@ Result<WorkerAnswer> AskWorker(sandbox::Workers& workers, const WorkerRun& run,
     views.push_back(std::move(view));
   }
   ASSAY_TRY(sandbox::Reply reply, workers.Call(run.kind, request, run.deadline));
+  if (!run.digest.empty() && IsWithoutProgram(reply)) {
+    request.payload = run.payload;
+    ASSAY_TRY(reply, workers.Call(run.kind, request, run.deadline));
+  }
   if (reply.outcome == sandbox::CallOutcome::kTimedOut) {
     Report report = EngineFailure(run.hung + (reply.detail.empty() ? "" : ": ") + reply.detail);
     report.stop = Stop::kResourceLimit;

@@ -20,6 +20,8 @@ struct WorkerRun {
   unsigned lane = 0;
   std::string_view name;     ///< "emulator", in messages: "the emulator's worker ended".
   std::string_view payload;  ///< The program.
+  /// Of the program, where workers keep programs: then it goes only to those that do not have it.
+  std::string digest;
   std::string_view action = "run";
   Json header = Json::object();  ///< Beside action and execution.
   std::chrono::milliseconds deadline{0};

@@ -13,6 +13,27 @@
 #include "validator/gates/gate.h"
 
 namespace assay::gates {
+namespace {
+
+// Of the campaign's steps, what a held-out case may cost: one that takes a share of what all others do together is
+// no likelier to show what they do not. And how many such shapes are enough.
+constexpr double kCostlyShare = 40;
+constexpr std::size_t kFewestCheap = 8;
+
+std::vector<ops::AxisValues> HeldOutShapes(const GateContext& context,
+                                           const campaign::Campaign& campaign) {
+  std::vector<ops::AxisValues> shapes, costly;
+  const double most = static_cast<double>(context.effort.campaign_steps) / kCostlyShare;
+  for (const ops::AxisValues& used : campaign.shapes()) {
+    for (const cases::ShapeChoice& near :
+         cases::Neighbours(context.instance, used, context.effort.max_elements))
+      (campaign.StepsFor(near.axes) <= most ? shapes : costly).push_back(near.axes);
+  }
+  if (shapes.size() < kFewestCheap) shapes.insert(shapes.end(), costly.begin(), costly.end());
+  return shapes;
+}
+
+}  // namespace
 
 void RunHoldoutGate(GateContext& context, verdict::GateResult& result) {
   const std::uint64_t seed =
@@ -20,13 +41,7 @@ void RunHoldoutGate(GateContext& context, verdict::GateResult& result) {
   result.seeds = {seed};
   campaign::Campaign& campaign = context.Cases();
   Rng rng(DeriveSeed(seed, "holdout"));
-  std::vector<ops::AxisValues> shapes;
-  for (const ops::AxisValues& used : campaign.shapes()) {
-    for (const cases::ShapeChoice& near :
-         cases::Neighbours(context.instance, used, context.effort.max_elements)) {
-      shapes.push_back(near.axes);
-    }
-  }
+  const std::vector<ops::AxisValues> shapes = HeldOutShapes(context, campaign);
   if (shapes.empty()) return SetInconclusive(result, "no neighbouring shape fits the budget");
   std::vector<campaign::Task> tasks;
   for (std::size_t i = 0; i < context.effort.holdout_cases; ++i) {

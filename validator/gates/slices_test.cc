@@ -49,6 +49,9 @@ void RunBothWays(RealBench& bench, const std::string& op, const Candidate& candi
     campaign::Wants wants;
     wants.keep_outputs = true;
     wants.slice_steps = 3;  // as few blocks as there may be
+    // Known to be dear, rightly or by far too much, or not known.
+    constexpr std::uint64_t kEstimates[] = {0, 1'000, 350'000'000};
+    wants.block_steps = kEstimates[i % 3];
     const campaign::CaseRun whole = context.CaseRunner().Run(probe, wants);
     probe.ends_only = true;
     const campaign::CaseRun slice = context.CaseRunner().Run(probe, wants);

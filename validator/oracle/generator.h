@@ -53,8 +53,9 @@ class Generator {
   ReferenceRunner& runner_;
   bool whole_ = false;
   std::mutex mutex_;
-  // A probe's inputs are made for the run, its comparison and its shrinking: what is recent counts.
-  Lru<Bytes> kept_{256, std::size_t{64} << 20};
+  // A probe's inputs are made for the run, its comparison and its shrinking; and for the next candidate of a
+  // repair loop, which comes back to all cases of the one before.
+  Lru<Bytes> kept_{1 << 16, std::size_t{64} << 20};
 };
 
 }  // namespace assay::oracle

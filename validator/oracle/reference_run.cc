@@ -34,6 +34,9 @@ constexpr std::size_t kMostWarps = 48;
 constexpr std::size_t kFewWarps = 6;
 constexpr std::uint64_t kFewWarpSteps = 12'000'000;
 
+// Of one buffer (execution.cc).
+constexpr std::int64_t kMostWords = std::int64_t{1} << 36;
+
 std::string_view FormatName(DType type) {
   switch (type) {
     case DType::kBF16:
@@ -133,9 +136,8 @@ Result<ReferenceRunner::Plans> ReferenceRunner::ReadPlans(const ops::OpSpec& op)
 }
 
 // One compilation serves both plans.
-Result<engine::CompiledKernel> ReferenceRunner::Compile(const ops::Instance& instance,
-                                                        const NumberType& type,
-                                                        const Plans& plans) {
+Result<std::shared_ptr<const engine::CompiledKernel>> ReferenceRunner::Compile(
+    const ops::Instance& instance, const NumberType& type, const Plans& plans) {
   engine::CompileRequest request;
   request.trust = engine::Trust::kReference;
   ASSAY_TRY(request.source, ReadFile(instance.op.reference.source, 4u << 20));
@@ -173,7 +175,9 @@ Result<engine::CompiledKernel> ReferenceRunner::Compile(const ops::Instance& ins
     outcome.kernel.digest = Sha256Hex(outcome.kernel.ptx);
   }
   const std::lock_guard lock(mutex_);
-  return compiled_.emplace(key, std::move(outcome.kernel)).first->second;
+  return compiled_
+      .emplace(key, std::make_shared<const engine::CompiledKernel>(std::move(outcome.kernel)))
+      .first->second;
 }
 
 Status ReferenceRunner::Check(const ops::Instance& instance) {
@@ -186,7 +190,7 @@ Status ReferenceRunner::Check(const ops::Instance& instance) {
 
 struct ReferenceRunner::Bound {
   ops::Instance wide;
-  engine::CompiledKernel compiled;
+  std::shared_ptr<const engine::CompiledKernel> compiled;
   ops::ResolvedPlan plan;
   engine::Binding binding;
 };
@@ -207,12 +211,17 @@ Result<std::unique_ptr<ReferenceRunner::Bound>> ReferenceRunner::Bind(const ops:
     if (workspace.dtype_name != "Real") continue;
     const auto found =
         std::ranges::find(bound->plan.workspace, workspace.name, &ops::ResolvedWorkspace::name);
-    if (found != bound->plan.workspace.end()) found->elements *= type.RealWords();
+    if (found == bound->plan.workspace.end()) continue;
+    if (found->elements > kMostWords / type.RealWords()) {
+      return Fail(ErrorKind::kLimit, "the reference's workspace is too large for the emulator",
+                  Place(instance) + ": workspace " + workspace.name);
+    }
+    found->elements *= type.RealWords();
   }
   const std::array calls = {engine::Call{.plan = &bound->plan, .axes = &axes, .inputs = &inputs}};
   // Of parts, what was not computed reads as zero.
   const std::uint8_t poison = extent == Extent::kPart ? 0 : 0xff;
-  ASSAY_TRY(bound->binding, engine::Bind(bound->wide, bound->compiled, calls, {.poison = poison}));
+  ASSAY_TRY(bound->binding, engine::Bind(bound->wide, *bound->compiled, calls, {.poison = poison}));
   return bound;
 }
 
@@ -248,7 +257,7 @@ Result<Cells> ReferenceRunner::RunAt(const ops::Instance& instance, const Number
               std::uint64_t{launch.grid[0]} * launch.grid[1] * launch.grid[2];
           return blocks > 1 && blocks <= whole_grid;
         });
-    if (!CutToWanted(binding, bound->compiled.facts.get(), wanted,
+    if (!CutToWanted(binding, bound->compiled->facts.get(), wanted,
                      whole_grid == 1 ? kBothEnds : kBlocksOfAnOutput, whole_grid))
       return Fail(ErrorKind::kUnsupported, "cannot be run in part", Place(instance));
     const auto report = RunPart(instance, binding, kWindowSteps);
@@ -265,7 +274,7 @@ Result<Cells> ReferenceRunner::RunSlice(const ops::Instance& instance, const Num
   ASSAY_TRY(const auto bound, Bind(instance, type, axes, inputs, Extent::kPart));
   engine::Binding& binding = bound->binding;
   LeaveOutUnneeded(binding, wanted);
-  auto warps = WarpsOf(binding, bound->compiled.facts.get(), wanted, seed);
+  auto warps = WarpsOf(binding, bound->compiled->facts.get(), wanted, seed);
   if (!warps) return Fail(ErrorKind::kUnsupported, "cannot be run in part", Place(instance));
   CutToWarps(binding, *warps, 1);
   ASSAY_TRY(const Report one, RunPart(instance, binding, kSliceSteps));

@@ -67,13 +67,15 @@ class ReferenceRunner final : public TruthSource {
   static Result<Plans> ReadPlans(const ops::OpSpec& op);
   Result<Report> RunPart(const ops::Instance& instance, engine::Binding& binding,
                          std::uint64_t max_steps);
-  Result<engine::CompiledKernel> Compile(const ops::Instance& instance, const NumberType& type,
-                                         const Plans& plans);
+  /// Once for each; hundreds of kilobytes, which every run borrows.
+  Result<std::shared_ptr<const engine::CompiledKernel>> Compile(const ops::Instance& instance,
+                                                                const NumberType& type,
+                                                                const Plans& plans);
 
   engine::Compiler& compiler_;
   engine::Engine& engine_;
   std::mutex mutex_;
-  std::map<std::string, engine::CompiledKernel> compiled_;
+  std::map<std::string, std::shared_ptr<const engine::CompiledKernel>> compiled_;
 };
 
 }  // namespace assay::oracle
