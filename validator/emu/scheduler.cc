@@ -272,10 +272,13 @@ class LaunchRunner {
 
   /// A turn, in parts: who has done nothing but poll in one of them is put aside.
   std::uint64_t Turn(CoreWarp& warp, Poller& poller, std::uint64_t budget) {
-    constexpr std::uint64_t kPart = 256;
+    constexpr std::uint64_t kPart = 128;
     if (engine_.costs != nullptr) return RunWarp(warp, budget);
-    if (polling_.Waits(warp, poller)) return Wait();
     std::uint64_t ran = 0;
+    if (!poller.words.empty()) {
+      if (polling_.Waits(warp, poller)) return Wait();
+      if (polling_.LooksAgain(warp, poller, ran)) return ran;
+    }
     while (ran < budget && !engine_.stopped) {
       const std::uint64_t part = std::min(kPart, budget - ran);
       const std::uint64_t progress = engine_.last_progress;

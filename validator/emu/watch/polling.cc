@@ -51,9 +51,9 @@ const MemoryRegion* LastingRegion(const CoreWarp& warp, ptx::Space space, std::u
   if (IsShared(space, address)) {
     const MemoryRegion* const region = SharedRegion(*warp.block, address & 0xffffffffu);
     const std::vector<MemoryRegion>& own = warp.block->shared;
-    const bool is_own = region != nullptr && std::ranges::any_of(own, [&](const MemoryRegion& each) {
-      return &each == region;
-    });
+    const bool is_own =
+        region != nullptr &&
+        std::ranges::any_of(own, [&](const MemoryRegion& each) { return &each == region; });
     return is_own ? region : nullptr;
   }
   const MemoryRegion* const region = GenericRegion(*warp.device, address);
@@ -71,11 +71,11 @@ Polling::Look Polling::LookAt(std::uint32_t pc) {
   if (look != Look::kUnasked) return look;
   const Decoded& op = engine_.program.code[pc];
   const auto roles = ptx::MemoryRoles(*op.source);
-  const bool plain = op.rules.effect == ptx::Effect::kNone ||
-                     op.rules.effect == ptx::Effect::kBranch ||
-                     op.rules.effect == ptx::Effect::kWarp ||
-                     op.rules.effect == ptx::Effect::kFence;
-  const bool loads = op.rules.shadow == ptx::Shadow::kLoad || op.rules.shadow == ptx::Shadow::kAtomic;
+  const bool plain =
+      op.rules.effect == ptx::Effect::kNone || op.rules.effect == ptx::Effect::kBranch ||
+      op.rules.effect == ptx::Effect::kWarp || op.rules.effect == ptx::Effect::kFence;
+  const bool loads =
+      op.rules.shadow == ptx::Shadow::kLoad || op.rules.shadow == ptx::Shadow::kAtomic;
   const bool waits = roles.size() == 1 && roles[0].mbarrier && !roles[0].writes;
   if (!plain || (op.flags & kFlagVolatileSpecial) != 0) {
     look = Look::kOther;
@@ -124,8 +124,8 @@ void Polling::Save(const CoreWarp& warp, bool predicate, Slot slot) {
 bool Polling::SameAsSaved(const CoreWarp& warp) const {
   return std::ranges::all_of(saved_, [&](const Saved& saved) {
     if (saved.predicate)
-      return std::memcmp(saved.before.data(), &warp.frame->predicates[saved.slot], sizeof(LaneMask)) ==
-             0;
+      return std::memcmp(saved.before.data(), &warp.frame->predicates[saved.slot],
+                         sizeof(LaneMask)) == 0;
     return std::memcmp(saved.before.data(), warp.frame->slots + saved.slot * kSlotBytes,
                        kSlotBytes) == 0;
   });
@@ -143,10 +143,9 @@ bool Polling::NoteWords(CoreWarp& warp, const Decoded& op) {
   const bool mbarrier = roles[0].mbarrier;
   const ptx::Space space = mbarrier ? ptx::Space::kShared : op.source->space;
   const std::size_t elements = std::max<std::size_t>(op.destinations, 1);
-  const auto bytes =
-      mbarrier ? 8u
-               : static_cast<std::uint32_t>(elements) *
-                     static_cast<std::uint32_t>(ptx::BitsOf(op.source->type()) / 8);
+  const auto bytes = mbarrier ? 8u
+                              : static_cast<std::uint32_t>(elements) *
+                                    static_cast<std::uint32_t>(ptx::BitsOf(op.source->type()) / 8);
   if (bytes == 0 || bytes > sizeof(Poller::Word::seen)) return false;
   LaneAccess access;
   Addresses(warp, op.operands[op.destinations], access);
@@ -159,9 +158,8 @@ bool Polling::NoteWords(CoreWarp& warp, const Decoded& op) {
     if (!region->writable) continue;
     const std::byte* const at = HostAddress(warp, space, address, lane, bytes);
     if (at == nullptr) return false;
-    const auto known = std::ranges::find_if(words_, [&](const Poller::Word& word) {
-      return word.at == at && word.bytes == bytes;
-    });
+    const auto known = std::ranges::find_if(
+        words_, [&](const Poller::Word& word) { return word.at == at && word.bytes == bytes; });
     if (known != words_.end()) continue;
     if (words_.size() == kMostWords) return false;
     Poller::Word& word = words_.emplace_back(Poller::Word{.at = at, .bytes = bytes});
@@ -215,6 +213,15 @@ bool Polling::Follow(CoreWarp& warp, Poller& poller, std::uint64_t& ran) {
     return true;
   }
   poller.next_look = warp.executed + (kPause << std::min(poller.in_vain++, kMostDoublings));
+  return false;
+}
+
+bool Polling::LooksAgain(CoreWarp& warp, Poller& poller, std::uint64_t& ran) {
+  if (OnlyReady(warp) == nullptr) return false;
+  if (Follow(warp, poller, ran)) return true;
+  // It has found what it waited for.
+  poller.in_vain = 0;
+  poller.next_look = 0;
   return false;
 }
 

@@ -35,7 +35,7 @@ struct Poller {
     std::uint32_t bytes = 0;
     std::array<std::byte, 16> seen{};
   };
-  std::vector<Word> words;  ///< What it waits for; empty: it does not.
+  std::vector<Word> words;      ///< What it waits for; empty: it does not.
   std::uint64_t next_look = 0;  ///< CoreWarp::executed from which on it is worth following again.
   std::uint32_t in_vain = 0;    ///< Times that it was followed for nothing.
 
@@ -53,6 +53,9 @@ class Polling {
   bool Suspects(const CoreWarp& warp, const Poller& poller);
   /// Follows it for a few rounds; adds the instructions to `ran`. True: it is put aside.
   bool Follow(CoreWarp& warp, Poller& poller, std::uint64_t& ran);
+  /// The same for a warp that waited until now: most that wait for their turn find that it is not
+  /// theirs.
+  bool LooksAgain(CoreWarp& warp, Poller& poller, std::uint64_t& ran);
 
  private:
   /// What an instruction in a loop means for whoever may wait there.
@@ -76,7 +79,7 @@ class Polling {
   bool NoteWords(CoreWarp& warp, const Decoded& op);
 
   Device& engine_;
-  std::vector<Look> looks_;  ///< By pc.
+  std::vector<Look> looks_;   ///< By pc.
   std::vector<Saved> saved_;  ///< Registers that the round has written, as they were before it.
   std::vector<Poller::Word> words_;  ///< What it has read.
 };
