@@ -10,6 +10,7 @@
 #include "validator/emu/launch_shape.h"
 #include "validator/emu/site.h"
 #include "validator/emu/watch/costs.h"
+#include "validator/emu/watch/polling.h"
 #include "validator/emu/watch/race_report.h"
 #include "validator/emu/watch/spin_watch.h"
 #include "validator/emu/weak/contention.h"
@@ -34,7 +35,10 @@ constexpr std::uint64_t kMemoryOfResidents = std::uint64_t{192} << 20;
 class LaunchRunner {
  public:
   explicit LaunchRunner(Device& device)
-      : engine_(device), policy_(device.execution.schedule.policy), spin_watch_(device) {
+      : engine_(device),
+        policy_(device.execution.schedule.policy),
+        spin_watch_(device),
+        polling_(device) {
     const std::uint32_t clusters = device.launch.blocks / device.launch.blocks_per_cluster;
     if (const auto& only = device.launch.launch->only; !only.empty()) {
       ListClusters(only);
@@ -124,6 +128,7 @@ class LaunchRunner {
     }
     if (free == nullptr) {
       engine_.resident.push_back(std::make_unique<Block>());
+      pollers_.emplace_back(engine_.launch.warps);
       free = engine_.resident.back().get();
     }
     StartBlock(engine_, *free, number);
@@ -148,7 +153,7 @@ class LaunchRunner {
         at = engine_.rng.Below(engine_.resident.size());
       Block& block = *engine_.resident[at];
       if (block.done) continue;
-      const std::uint64_t now = RunBlock(block);
+      const std::uint64_t now = RunBlock(at);
       ran += now;
       block.steps += now;
       if (engine_.stopped) return;
@@ -185,7 +190,7 @@ class LaunchRunner {
     if (ran != 0) idle_rounds_ = 0;
     if (engine_.hold.waits) {
       spin_watch_.Reset();
-    } else if (spin_watch_.AllSpin()) {
+    } else if (spin_watch_.AllSpin(pollers_)) {
       BreakSpin();
     }
     CheckLimits();
@@ -243,52 +248,85 @@ class LaunchRunner {
     }
   }
 
-  std::uint64_t RunBlock(Block& block) {
+  std::uint64_t RunBlock(std::size_t at) {
+    Block& block = *engine_.resident[at];
+    std::vector<Poller>& pollers = pollers_[at];
     switch (policy_) {
       case Policy::kSequential:
       case Policy::kReversed:
-        return RunInOrder(block);
+        return RunInOrder(block, pollers);
       case Policy::kPermuted:
-        return RunRandomly(block);
+        return RunRandomly(block, pollers);
       case Policy::kPriorities:
-        return RunByPriority(block);
+        return RunByPriority(block, pollers);
     }
     return 0;
   }
 
-  std::uint64_t RunInOrder(Block& block) {
+  /// The turn of a warp that only looks at what has not changed: time goes by, since what happens
+  /// next is told from what happened last by the steps so far.
+  std::uint64_t Wait() {
+    ++engine_.counters.steps;
+    return 1;
+  }
+
+  /// A turn, in parts: who has done nothing but poll in one of them is put aside.
+  std::uint64_t Turn(CoreWarp& warp, Poller& poller, std::uint64_t budget) {
+    constexpr std::uint64_t kPart = 128;
+    if (engine_.costs != nullptr) return RunWarp(warp, budget);
+    std::uint64_t ran = 0;
+    if (!poller.words.empty()) {
+      if (polling_.Waits(warp, poller)) return Wait();
+      if (polling_.LooksAgain(warp, poller, ran)) return ran;
+    }
+    while (ran < budget && !engine_.stopped) {
+      const std::uint64_t part = std::min(kPart, budget - ran);
+      const std::uint64_t progress = engine_.last_progress;
+      const std::uint64_t now = RunWarp(warp, part);
+      ran += now;
+      if (now == 0) break;
+      const bool yields = warp.outcome == Outcome::kYield;
+      if (engine_.last_progress == progress && !engine_.stopped &&
+          polling_.Suspects(warp, poller) && polling_.Follow(warp, poller, ran))
+        break;
+      if (now < part || yields) break;
+    }
+    return ran;
+  }
+
+  std::uint64_t RunInOrder(Block& block, std::vector<Poller>& pollers) {
     std::uint64_t ran = 0;
     const std::size_t count = block.warps.size();
     const std::uint64_t turn = engine_.costs != nullptr ? kTurnOfCosts : kQuantum;
     for (std::size_t i = 0; i < count && !engine_.stopped; ++i) {
-      ran += RunWarp(*block.warps[policy_ == Policy::kReversed ? count - 1 - i : i], turn);
+      const std::size_t at = policy_ == Policy::kReversed ? count - 1 - i : i;
+      ran += Turn(*block.warps[at], pollers[at], turn);
     }
     return ran;
   }
 
-  std::uint64_t RunRandomly(Block& block) {
+  std::uint64_t RunRandomly(Block& block, std::vector<Poller>& pollers) {
     std::uint64_t ran = 0;
     const std::size_t count = block.warps.size();
     const std::size_t start = engine_.rng.Below(count);
-    for (std::size_t i = 0; i < count && !engine_.stopped; ++i)
-      ran += RunPatiently(*block.warps[(start + i) % count], 1 + engine_.rng.Below(64));
+    for (std::size_t i = 0; i < count && !engine_.stopped; ++i) {
+      const std::size_t at = (start + i) % count;
+      ran += RunPatiently(*block.warps[at], pollers[at], 1 + engine_.rng.Below(64));
+    }
     return ran;
   }
 
-  /// A turn. Where many blocks are there, who has polled in vain for several turns has fewer of
-  /// them, as long as somebody changes memory: the looking of those who wait costs more than what
-  /// they wait for.
-  std::uint64_t RunPatiently(CoreWarp& warp, std::uint64_t budget) {
+  /// A turn. Where many blocks are there, who has polled in vain for several turns and could not be
+  /// put aside has fewer of them, as long as somebody changes memory: the looking of those who wait
+  /// costs more than what they wait for.
+  std::uint64_t RunPatiently(CoreWarp& warp, Poller& poller, std::uint64_t budget) {
     constexpr std::uint64_t kTurnsInVain = 3, kFewest = 32;
     constexpr std::uint32_t kMany = 64;
     if (live_ >= kMany && warp.idle_rounds > kTurnsInVain && quiet_rounds_ < kQuietRounds &&
-        engine_.rng.Below(std::min(warp.idle_rounds, kFewest)) != 0) {
-      // Time goes by: what happens next is told from what happened last by the steps so far.
-      ++engine_.counters.steps;
-      return 1;
-    }
+        engine_.rng.Below(std::min(warp.idle_rounds, kFewest)) != 0)
+      return Wait();
     const std::uint64_t progress = engine_.last_progress;
-    const std::uint64_t ran = RunWarp(warp, budget);
+    const std::uint64_t ran = Turn(warp, poller, budget);
     const bool looked = ran != 0 && warp.last_access != kNoPc &&
                         (warp.At(warp.last_access).flags & kFlagOrderMatters) != 0;
     warp.idle_rounds = looked && engine_.last_progress == progress ? warp.idle_rounds + 1 : 0;
@@ -298,7 +336,8 @@ class LaunchRunner {
   /// PCT (Burckhardt and others 2010): the warp of highest priority runs; at random points it falls
   /// behind all others. A warp that runs long without blocking is taken to spin, and falls behind
   /// too.
-  std::uint64_t RunByPriority(Block& block) {
+  std::uint64_t RunByPriority(Block& block, std::vector<Poller>& pollers) {
+    bool waits = false;
     std::vector<CoreWarp*> by_priority;
     for (const auto& warp : block.warps) {
       if (!warp->finished()) by_priority.push_back(warp.get());
@@ -307,13 +346,18 @@ class LaunchRunner {
       return a->priority != b->priority ? a->priority > b->priority : a->index < b->index;
     });
     for (CoreWarp* const warp : by_priority) {
+      Poller& poller = pollers[warp->index];
+      if (polling_.Waits(*warp, poller)) {
+        waits = true;
+        continue;
+      }
       const std::uint64_t budget = 1 + engine_.rng.Below(512);
-      const std::uint64_t ran = RunWarp(*warp, budget);
+      const std::uint64_t ran = Turn(*warp, poller, budget);
       if (ran == 0) continue;
       if (engine_.rng.Below(8) == 0 || ++warp->idle_rounds % 16 == 0) warp->priority = lowest_--;
       return ran;
     }
-    return 0;
+    return waits ? Wait() : 0;
   }
 
   void CheckLimits() {
@@ -331,6 +375,8 @@ class LaunchRunner {
   Device& engine_;
   Policy policy_;
   SpinWatch spin_watch_;
+  Polling polling_;
+  std::vector<std::vector<Poller>> pollers_;  ///< By resident block, and warp.
   std::vector<std::uint32_t>
       order_;              ///< Clusters to start; empty: all, in the order of their numbers.
   std::size_t count_ = 0;  ///< How many they are.

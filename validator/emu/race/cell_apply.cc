@@ -203,6 +203,24 @@ bool CellRules::ApplyAtomic(const Actor& actor, Ref& writers, Ref& readers) {
   return true;
 }
 
+/// A strong access of device scope; the cell holds many such, all of one size: none of them can race
+/// with it. One more is added, with a look through all of them whenever they have doubled. False: not
+/// such a case.
+bool CellRules::ApplyWide(const Actor& actor, Ref& writers, Ref& readers) {
+  const Traits& traits = actor.traits;
+  if (readers != 0 || !IsSet(writers) || table_.WideBytesOf(writers) != traits.element_bytes ||
+      traits.reach() != Reach::kDevice || traits.read_only_path())
+    return false;
+  const std::uint32_t size = table_.SizeOf(writers);
+  if (size < kManyReaders || size >= 2 * table_.TidySizeOf(writers)) return false;
+  const bool store = traits.kind == AccessKind::kWrite;
+  const Ref after =
+      table_.Append(writers, Element{actor.record, static_cast<std::uint8_t>(actor.lane), store});
+  table_.Release(writers);
+  writers = after;
+  return true;
+}
+
 bool CellRules::ApplyWarpWide(const Actor& actor, Ref& writers, Ref& readers, bool line) {
   const std::uint64_t version = order_.version() + table_.collections();
   const Ref before_writers = writers == 0 ? 0 : WithLane(writers, LaneOf(writers) - actor.lane);

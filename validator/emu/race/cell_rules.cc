@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <bit>
+#include <numeric>
+#include <tuple>
 
 namespace assay::emu {
 namespace {
@@ -187,6 +189,7 @@ void CellRules::InsertRead(const Actor& actor) {
     return !evidence && OutdoneBy(own, record) &&
            (record.traits.read_only_path() || Superseded(old, actor));
   });
+  if (items_.size() >= kManyReaders && !line_) DropEarlierOfThreads();
   items_.push_back(Item{actor.record, lane, value});
   if (items_.size() > kRacedKept) DropImmortals();
 }
@@ -246,6 +249,7 @@ void CellRules::InsertWrite(const Actor& actor) {
   }
   items_.resize(kept);
   if (!traits.strong() && items_.size() > kRacedKept) DropRaced();
+  if (items_.size() >= kManyReaders && !line_) DropEarlierOfThreads();
   items_.push_back(
       Item{actor.record, static_cast<std::uint8_t>(actor.lane), continues ? value : value + 1});
   if (items_.size() > kRacedKept) DropImmortals();
@@ -274,6 +278,39 @@ void CellRules::DropRaced() {
     --extra;
     return true;
   });
+}
+
+/// Of many strong accesses, a thread's later one stands for its earlier ones that race with no more.
+/// Those are no evidence any longer, where there are so many.
+void CellRules::DropEarlierOfThreads() {
+  const auto key = [&](const Item& item) {
+    const Record& record = table_.record(item.record);
+    return std::tuple(record.warp, item.lane, record.pattern);
+  };
+  std::vector<std::size_t> order(items_.size());
+  std::iota(order.begin(), order.end(), std::size_t{0});
+  std::ranges::stable_sort(order, {}, [&](std::size_t i) { return key(items_[i]); });
+  dropped_.assign(items_.size(), false);
+  for (std::size_t first = 0; first < order.size();) {
+    std::size_t end = first + 1;
+    while (end < order.size() && key(items_[order[end]]) == key(items_[order[first]])) ++end;
+    // From the newest on, what stays: a handful of kinds.
+    std::vector<const Traits*> kept;
+    for (std::size_t i = end; i-- > first;) {
+      const Traits& traits = TraitsOf(items_[order[i]]);
+      if (!traits.strong()) continue;
+      const bool stands =
+          std::ranges::any_of(kept, [&](const Traits* later) { return Outdoes(*later, traits); });
+      dropped_[order[i]] = stands;
+      if (!stands) kept.push_back(&traits);
+    }
+    first = end;
+  }
+  std::size_t kept = 0;
+  for (std::size_t i = 0; i < items_.size(); ++i) {
+    if (!dropped_[i]) items_[kept++] = items_[i];
+  }
+  items_.resize(kept);
 }
 
 /// Of accesses that nobody will ever be ordered after, one of each kind is as good as all; of

@@ -68,7 +68,7 @@ class CellRules {
   /// Applies the access to a cell; races are appended to `races`.
   void ApplyCell(const Actor& actor, Ref& writers, Ref& readers, std::vector<CellRace>& races) {
     if (actor.traits.strong()) {
-      if (ApplyAtomic(actor, writers, readers)) return;
+      if (ApplyAtomic(actor, writers, readers) || ApplyWide(actor, writers, readers)) return;
     } else if (ApplyPlain(actor, writers, readers, false)) {
       return;
     }
@@ -121,6 +121,7 @@ class CellRules {
 
   bool ApplyPlain(const Actor& actor, Ref& writers, Ref& readers, bool line);
   bool ApplyAtomic(const Actor& actor, Ref& writers, Ref& readers);
+  bool ApplyWide(const Actor& actor, Ref& writers, Ref& readers);
   bool ChangeReaders(const Actor& actor, Ref& readers, bool line);
   void DecideReaders(const Actor& actor, Ref readers, ReadersMemo& memo);
   bool IsPlainReader(const Record& record, const Actor& actor, bool line) const;
@@ -160,6 +161,7 @@ class CellRules {
   void InsertRead(const Actor& actor);
   void InsertWrite(const Actor& actor);
   void KeepEvidence(const Actor& actor);
+  void DropEarlierOfThreads();
   void DropRaced();
   void DropImmortals();
 

@@ -188,6 +188,14 @@ std::uint32_t RecordTable::FindOrMake(std::uint32_t parent) {
   set.first = parent != 0 ? sets_[parent].first : key_.front();
   set.size = parent != 0 ? sets_[parent].size + own : own;
   set.tidy = parent != 0 ? sets_[parent].tidy : own;
+  set.wide_bytes = parent != 0 ? sets_[parent].wide_bytes
+                               : records_[RecordOf(key_.front())].traits.element_bytes;
+  for (const std::uint32_t element : key_) {
+    const Traits& traits = records_[RecordOf(element)].traits;
+    const bool alike = traits.strong() && !traits.read_only_path() &&
+                       traits.reach() == Reach::kDevice && traits.element_bytes == set.wide_bytes;
+    if (!alike) set.wide_bytes = 0;
+  }
   sets_[parent].users += parent != 0 ? 1u : 0u;
   std::uint32_t& bucket = BucketOf(hash);
   set.next = bucket;

@@ -102,6 +102,10 @@ class RecordTable {
   void Release(Ref ref) {
     if (IsSet(ref)) ReleaseSet(IndexOf(ref));
   }
+  /// Of a set of strong accesses of device scope that all have elements of that size, the size; otherwise 0.
+  std::uint16_t WideBytesOf(Ref ref) const {
+    return IsSet(ref) ? sets_[IndexOf(ref)].wide_bytes : std::uint16_t{0};
+  }
   /// Any record that the reference leads to; its width maps the bytes of a line to lanes.
   const Record& First(Ref ref) const;
   /// Changes when a set's number is given to another content.
@@ -126,10 +130,11 @@ class RecordTable {
   struct Set {
     std::vector<std::uint32_t>
         elements;  // later_value << 31 | behind << 30 | record << 5 | lane from the reference's.
-    std::uint32_t parent = 0;  // The set whose elements come before these; counted as a user's.
-    std::uint32_t first = 0;   // Of all elements.
-    std::uint32_t size = 0;    // All elements, the parent's too;
-    std::uint32_t tidy = 0;    // and of the eldest parent, or of itself.
+    std::uint32_t parent = 0;      // The set whose elements come before these; counted as a user's.
+    std::uint32_t first = 0;       // Of all elements.
+    std::uint32_t size = 0;        // All elements, the parent's too;
+    std::uint32_t tidy = 0;        // and of the eldest parent, or of itself.
+    std::uint16_t wide_bytes = 0;  // WideBytesOf
     std::uint32_t users = 0;
     std::uint32_t generation = 0;
     std::uint32_t hash = 0;

@@ -203,7 +203,7 @@ void SpinWatch::Sample(const CoreWarp& warp, int ready, Seen& seen) const {
   }
 }
 
-bool SpinWatch::AllSpin() {
+bool SpinWatch::AllSpin(const std::vector<std::vector<Poller>>& pollers) {
   if (engine_.last_progress != progress_) {
     progress_ = engine_.last_progress;
     Reset();
@@ -214,12 +214,14 @@ bool SpinWatch::AllSpin() {
   if (stride > 1 && quiet_rounds_ % stride != 0) return false;
   bool any = false;
   bool all = true;
-  for (const auto& block : engine_.resident) {
-    if (block->done) continue;
-    for (const auto& warp : block->warps) {
+  for (std::size_t i = 0; i < engine_.resident.size(); ++i) {
+    const Block& block = *engine_.resident[i];
+    if (block.done) continue;
+    for (const auto& warp : block.warps) {
       const int ready = warp->finished() ? 0 : ReadySplits(*warp);
       if (ready == 0) continue;
       any = true;
+      if (pollers[i][warp->index].Waits()) continue;
       Seen& seen = seen_[warp.get()];
       if (!seen.repeats) Sample(*warp, ready, seen);
       all = all && seen.repeats;

@@ -19,8 +19,10 @@
 
 #include <cstdint>
 #include <unordered_map>
+#include <vector>
 
 #include "validator/emu/core.h"
+#include "validator/emu/watch/polling.h"
 
 namespace assay::emu {
 
@@ -28,8 +30,9 @@ class SpinWatch {
  public:
   explicit SpinWatch(Device& device) : engine_(device) {}
 
-  /// To be called after each round of turns. True when every warp that can run repeats itself.
-  bool AllSpin();
+  /// To be called after each round of turns. True when every warp that can run repeats itself: those
+  /// that were put aside do (`pollers`, by resident block and warp).
+  bool AllSpin(const std::vector<std::vector<Poller>>& pollers);
   /// Forgets what was seen: something else than memory changed (a block began).
   void Reset();
 
