@@ -198,8 +198,7 @@ CaseRun Runner::Run(const cases::Probe& probe, const Wants& wants) const {
   CaseRun run;
   run.probe = probe;
   if (probe.ends_only) {
-    const Status status =
-        IsOfSums(probe) ? RunSums(probe, wants, run) : RunPart(probe, wants, run);
+    const Status status = IsOfSums(probe) ? RunSums(probe, wants, run) : RunPart(probe, wants, run);
     if (!status) run.error = status.error();
     return run;
   }

@@ -70,8 +70,7 @@ std::uint64_t BlocksFor(std::uint64_t a_block, const Wants& wants) {
   if (kFewest * a_block > kMostSliceSteps)
     return !estimated && kEnds * a_block <= kMostSliceSteps ? kEnds : 1;
   const bool dear = estimated && a_block > kByFar * wants.slice_steps;
-  return std::max(wants.slice_steps / std::max<std::uint64_t>(a_block, 1),
-                  dear ? kEnds : kFewest);
+  return std::max(wants.slice_steps / std::max<std::uint64_t>(a_block, 1), dear ? kEnds : kFewest);
 }
 
 /// Has a launch more blocks along x than any GPU takes? It fails with an error, in the open, at shapes of

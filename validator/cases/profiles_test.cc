@@ -325,8 +325,7 @@ TEST(ProfilesTest, LargeTensorsHoldWhatSmallOnesDrawInAnotherOrder) {
     EXPECT_NEAR(squares, times * of_small_squares, 0.02 * squares) << kind;
     EXPECT_NEAR(sum, times * of_small, 5 * std::sqrt(squares)) << kind;
     // Nor do two inputs have their equals at the same places.
-    const Tensor other =
-        Filled(FloatTensor("y", {"n"}), kind, DType::kF32, {kElements}, 0, 12);
+    const Tensor other = Filled(FloatTensor("y", {"n"}), kind, DType::kF32, {kElements}, 0, 12);
     int alike = 0;
     if (std::string_view(kind) != "normal") continue;
     for (std::int64_t i = 1; i < 20'000; ++i)

@@ -5,7 +5,6 @@
 #include <algorithm>
 
 #include "base/digest.h"
-
 #include "validator/engine/worker_run.h"
 
 namespace assay::engine {
