@@ -7,6 +7,7 @@
 #include "validator/emu/address_space.h"
 #include "validator/emu/memory.h"
 #include "validator/emu/scheduler.h"
+#include "validator/emu/weak/stale.h"
 #include "validator/ptx/isa.h"
 
 namespace assay::emu {
@@ -181,7 +182,11 @@ bool Polling::Round(CoreWarp& warp, std::uint64_t& ran) {
   for (std::uint64_t steps = 0; steps < kMostSteps; ++steps) {
     const Split* const split = OnlyReady(warp);
     if (split == nullptr || split->mask != start.mask || split->frame != start.frame) return false;
-    if (steps > 0 && split->pc == start.pc) return true;
+    if (steps > 0 && split->pc == start.pc) {
+      // A load that waits for the store behind it is made now, or its register is not what it read.
+      if (engine_.stale != nullptr) engine_.stale->FinishLoads(warp);
+      return engine_.last_progress == progress;
+    }
     const Look look = LookAt(split->pc);
     if (look == Look::kOther) return false;
     const Decoded& op = warp.At(split->pc);
