@@ -1,24 +1,23 @@
-// Cases of which the last blocks run and what they add is looked at (sums.cc): where blocks add floats to
-// memory, so that no part of the grid gives whole results, and the whole grid takes too long.
 #include <algorithm>
-#include <optional>
+#include <utility>
 
 #include "ops/properties.h"
 #include "validator/campaign/campaign.h"
 #include "validator/campaign/parts.h"
+#include "validator/campaign/sums.h"
 #include "validator/cases/profiles.h"
 #include "validator/cases/recipes.h"
 #include "validator/ptx/facts/facts.h"
 
 namespace assay::campaign {
 
-std::optional<Task> Campaign::SumsOf(const ops::AxisValues& axes, std::string purpose,
-                                     std::uint64_t seed) const {
-  const ops::OpSpec& op = trial_.instance.op;
-  const bool adds = std::ranges::any_of(trial_.plan.kernels, [&](const ops::KernelPlan& kernel) {
-    const auto lowered = trial_.compiled.lowered.find(kernel.entry);
-    return lowered != trial_.compiled.lowered.end() &&
-           facts::OnlyAdds(trial_.compiled.facts.get(), lowered->second);
+std::optional<cases::Case> CaseOfSums(const Trial& trial, const ops::AxisValues& axes,
+                                      std::string origin, std::uint64_t seed) {
+  const ops::OpSpec& op = trial.instance.op;
+  const bool adds = std::ranges::any_of(trial.plan.kernels, [&](const ops::KernelPlan& kernel) {
+    const auto lowered = trial.compiled.lowered.find(kernel.entry);
+    return lowered != trial.compiled.lowered.end() &&
+           facts::OnlyAdds(trial.compiled.facts.get(), lowered->second);
   });
   const auto complete = ops::ResolveAxes(op, axes);
   if (!adds || !complete || NeedsZerosBetween(op)) return std::nullopt;
@@ -35,11 +34,11 @@ std::optional<Task> Campaign::SumsOf(const ops::AxisValues& axes, std::string pu
   }
   if (front == nullptr) return std::nullopt;
   cases::Case value =
-      cases::MakeCase(trial_.instance, *cases::FindRecipe("plain"), axes, seed, purpose);
+      cases::MakeCase(trial.instance, *cases::FindRecipe("plain"), axes, seed, std::move(origin));
   for (const ops::TensorSpec& spec : op.inputs) {
     if (spec.is_scalar || spec.IsGenerated()) continue;
     cases::Profile& profile = value.profiles[spec.name];
-    switch (cases::ClassOf(spec, trial_.instance.TypeOf(spec))) {
+    switch (cases::ClassOf(spec, trial.instance.TypeOf(spec))) {
       case cases::InputClass::kFloat:
         profile = {.kind = "uniform", .parameters = {{"low", 0.5}, {"high", 2}}, .literal = {}};
         break;
@@ -53,9 +52,15 @@ std::optional<Task> Campaign::SumsOf(const ops::AxisValues& axes, std::string pu
     }
   }
   value.profiles[front->name] = {.kind = "front", .parameters = {}, .literal = {}};
-  const auto profiles = value.profiles;
-  Task task = TaskFor(std::move(value), std::move(purpose));
-  task.probe.case_.profiles = profiles;
+  return value;
+}
+
+std::optional<Task> Campaign::SumsOf(const ops::AxisValues& axes, std::string purpose,
+                                     std::uint64_t seed) const {
+  const auto value = CaseOfSums(trial_, axes, purpose, seed);
+  if (!value) return std::nullopt;
+  Task task = TaskFor(*value, std::move(purpose));
+  task.probe.case_.profiles = value->profiles;
   task.probe.ends_only = true;
   return task;
 }

@@ -3,10 +3,12 @@
 #include <algorithm>
 #include <bit>
 #include <cstring>
+#include <utility>
 
 #include "validator/emu/address_space.h"
 #include "validator/emu/memory.h"
 #include "validator/emu/scheduler.h"
+#include "validator/emu/weak/stale.h"
 #include "validator/ptx/isa.h"
 
 namespace assay::emu {
@@ -21,6 +23,8 @@ constexpr int kMostRounds = 12;
 /// Instructions until a warp that was followed for nothing is followed again: doubled each time.
 constexpr std::uint64_t kPause = 256;
 constexpr std::uint32_t kMostDoublings = 8;
+/// Of Device::last_progress: memory has not changed.
+constexpr std::uint64_t kNever = ~std::uint64_t{0};
 
 /// The only split that can run, or null.
 const Split* OnlyReady(const CoreWarp& warp) {
@@ -174,14 +178,30 @@ bool Polling::NoteWords(CoreWarp& warp, const Decoded& op) {
 /// Once round the loop, up to the instruction where the warp stands. False: it leaves, or does something
 /// else than wait.
 bool Polling::Round(CoreWarp& warp, std::uint64_t& ran) {
+  // Steps tell changes apart, but for those of one instruction after what else happened at its step.
+  const std::uint64_t before = std::exchange(engine_.last_progress, kNever);
+  const bool around = GoRound(warp, ran);
+  if (engine_.last_progress != kNever) return false;
+  engine_.last_progress = before;
+  return around;
+}
+
+bool Polling::GoRound(CoreWarp& warp, std::uint64_t& ran) {
+  // A load that waits for the store behind it is made now: registers hold what was read.
+  const auto finish_loads = [&] {
+    if (engine_.stale != nullptr) engine_.stale->FinishLoads(warp);
+  };
+  finish_loads();
   const Split start = *OnlyReady(warp);
-  const std::uint64_t progress = engine_.last_progress;
   saved_.clear();
   words_.clear();
   for (std::uint64_t steps = 0; steps < kMostSteps; ++steps) {
     const Split* const split = OnlyReady(warp);
     if (split == nullptr || split->mask != start.mask || split->frame != start.frame) return false;
-    if (steps > 0 && split->pc == start.pc) return true;
+    if (steps > 0 && split->pc == start.pc) {
+      finish_loads();
+      return true;
+    }
     const Look look = LookAt(split->pc);
     if (look == Look::kOther) return false;
     const Decoded& op = warp.At(split->pc);
@@ -196,7 +216,7 @@ bool Polling::Round(CoreWarp& warp, std::uint64_t& ran) {
     }
     const std::uint64_t now = RunWarp(warp, 1);
     ran += now;
-    if (now == 0 || engine_.stopped || engine_.last_progress != progress) return false;
+    if (now == 0 || engine_.stopped || engine_.last_progress != kNever) return false;
   }
   return false;
 }

@@ -74,6 +74,7 @@ class Polling {
 
   Look LookAt(std::uint32_t pc);
   bool Round(CoreWarp& warp, std::uint64_t& ran);
+  bool GoRound(CoreWarp& warp, std::uint64_t& ran);
   void Save(const CoreWarp& warp, bool predicate, Slot slot);
   bool SameAsSaved(const CoreWarp& warp) const;
   bool NoteWords(CoreWarp& warp, const Decoded& op);

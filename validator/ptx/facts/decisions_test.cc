@@ -120,6 +120,15 @@ TEST(DecisionsTest, NumbersThatOutgrowTheirFormatsAreLimits) {
   EXPECT_EQ(cut_at(Kernel("and.b32 %r2, %r1, 65537;")), 0);
   EXPECT_EQ(cut_at(Kernel("mov.u32 %r2, %tid.x;\nmul24.lo.u32 %r3, %r2, 4;")), 0);
   EXPECT_EQ(cut_at(Kernel("shr.s32 %r3, %r1, 8;")), 0);
+  // Both what a product of 24-bit numbers takes and what it gives.
+  const Facts product =
+      Kernel("mov.u32 %r2, %ctaid.x;\nmul24.lo.u32 %r3, %r2, %r1;\nmul.wide.u32 %d2, %r3, 4;\n");
+  EXPECT_EQ(std::ranges::count_if(product.decisions,
+                                  [](const Decision& each) {
+                                    return each.limit &&
+                                           each.nodes[each.right].value == std::int64_t{1} << 32;
+                                  }),
+            1);
   // Wide enough from the start; floats; what stands in memory.
   EXPECT_THAT(Kernel("mov.u32 %r2, %tid.x;\ncvt.s64.s32 %d2, %r2;").decisions, IsEmpty());
   EXPECT_THAT(Kernel("mov.u32 %r2, %tid.x;\ncvt.u16.u32 %h1, %r2;").decisions, IsEmpty());

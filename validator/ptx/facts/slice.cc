@@ -45,6 +45,9 @@ std::optional<Op> OpOf(const Instruction& in) {
       return Op::kSubtract;
     case Opcode::kMul:
       return in.Has(ptx::Mod::kHi) ? Op::kMultiplyHigh : Op::kMultiply;
+    case Opcode::kMul24:
+      // As long as its factors fit; whether they do is a decision of its own.
+      return in.Has(ptx::Mod::kHi) ? std::nullopt : std::optional(Op::kMultiply);
     case Opcode::kDiv:
       return Op::kDivide;
     case Opcode::kRem:
@@ -344,6 +347,7 @@ Slice::Number Slice::Result(ptx::RegisterIndex reg, std::uint32_t at) {
     case Opcode::kSetp:
       return Compared(in, at);
     case Opcode::kMad:
+    case Opcode::kMad24:
     case Opcode::kFma:
       return Fused(in, *type, at);
     default:
