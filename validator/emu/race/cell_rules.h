@@ -13,8 +13,8 @@
 // Most accesses are decided for a warp as a whole: a whole line of coalesced accesses is then one
 // cell. Tried in turn: the plain case (one weak writer that is ordered before the access, and
 // readers, of which a set changes alike in all cells where it stands, so that the change is looked
-// up); the atomic case (a read-modify-write meets read-modify-writes that it cannot race with); what
-// was decided before for the same cell content, from a memo; the full rules, first for whole warps,
+// up); the atomic case (a read-modify-write meets read-modify-writes that it cannot race with, or one
+// strong access more meets many that it cannot); what was decided before for the same cell content, from a memo; the full rules, first for whole warps,
 // then, for single cells only, lane by lane.
 //
 // Not thread-safe. Cost: linear in the cell's elements, which mostly are one writer and one reader.

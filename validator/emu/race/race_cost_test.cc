@@ -145,6 +145,57 @@ TEST(RaceCost, OfThousandsOfReadersTheUnorderedOneIsFound) {
   }
 }
 
+// A grid barrier: all add to a word and look at it, again and again; whoever sets it to zero must come
+// after each of them.
+TEST(RaceCost, OfThousandsWhoPolledTheUnorderedOneIsFound) {
+  constexpr std::uint32_t kBlocks = 300;
+  for (const std::uint32_t silent : {0u, 150u, 298u, kBlocks}) {
+    Driver d({.warps_per_block = 1, .blocks = kBlocks});
+    for (int look = 0; look < 8; ++look) {
+      for (WarpNumber w = 0; w + 1 < kBlocks; ++w) {
+        d.next_pc = 1;
+        if (look == 0) d.Atom(w, kLane0, 0);
+        d.next_pc = 2;
+        d.Read(w, kLane0, 0, kVolatileSys);
+      }
+    }
+    ASSERT_EQ(d.count(), 0u);
+    for (WarpNumber w = 0; w + 1 < kBlocks; ++w) {
+      if (w == silent) continue;
+      d.Fence(w, kLane0);
+      d.next_pc = 3;
+      d.Atom(w, kLane0, 64);
+    }
+    d.next_pc = 4;
+    d.Atom(kBlocks - 1, kLane0, 64);
+    d.Fence(kBlocks - 1, kLane0);
+    d.Write(kBlocks - 1, kLane0, 0);
+    ASSERT_EQ(d.count() > 0, silent < kBlocks) << silent;
+    for (const Race& race : d.race.races()) EXPECT_EQ(race.earlier.warp, silent);
+  }
+}
+
+// Of another size, or of a scope that does not reach the others, it races with one of them.
+TEST(RaceCost, WhoPollsOtherwiseThanThousandsDidIsFound) {
+  constexpr std::uint32_t kBlocks = 100;
+  struct Last {
+    std::uint32_t bytes;
+    Strength strength;
+    bool races;
+  };
+  for (const Last& last : {Last{4, kVolatileSys, false}, Last{2, kVolatileSys, true},
+                           Last{4, {Order::kRelaxed, Scope::kCta}, true}, Last{4, kWeakly, true}}) {
+    Driver d({.warps_per_block = 1, .blocks = kBlocks});
+    for (WarpNumber w = 0; w + 1 < kBlocks; ++w) {
+      d.Atom(w, kLane0, 0);
+      d.Read(w, kLane0, 0, kVolatileSys);
+    }
+    ASSERT_EQ(d.count(), 0u);
+    d.Write(kBlocks - 1, kLane0, 0, last.strength, last.bytes);
+    EXPECT_EQ(d.count() > 0, last.races) << last.bytes;
+  }
+}
+
 /// Each of the warps takes a lock and hands it on, with scopes that reach all of them.
 void HandOn(Driver& d, WarpNumber first, WarpNumber end, std::uint32_t warps_per_block) {
   for (WarpNumber w = first; w < end; w += warps_per_block) {
