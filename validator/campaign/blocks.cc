@@ -39,9 +39,10 @@ std::vector<BlockRange> ChooseBlocks(std::uint64_t all, std::uint64_t count, std
 
 std::vector<BlockRange> ChooseColumns(const Launch& launch, std::uint64_t count,
                                       std::uint64_t seed) {
+  constexpr std::uint64_t kMostRows = 64;
   const std::uint64_t columns = launch.grid[0];
   const std::uint64_t rows = std::uint64_t{launch.grid[1]} * launch.grid[2];
-  if (rows > kMostGridRows) return ChooseBlocks(Blocks(launch), count * kMostGridRows, seed);
+  if (rows > kMostRows) return ChooseBlocks(Blocks(launch), count * kMostRows, seed);
   std::vector<BlockRange> chosen;
   for (std::uint64_t row = 0; row < rows; ++row) {
     for (const BlockRange& range : ChooseBlocks(columns, count, seed))

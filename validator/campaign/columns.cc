@@ -8,7 +8,6 @@
 // run, the case counts as left out, unless something is wrong.
 #include <algorithm>
 #include <array>
-#include <set>
 
 #include "validator/campaign/blocks.h"
 #include "validator/campaign/parts.h"
@@ -31,32 +30,6 @@ bool ShowsADefect(const Report& report) {
   return report.stop != Stop::kCompleted || !report.findings.empty();
 }
 
-/// The columns that write, if blocks write one after the other, what the last place of a buffer comes round
-/// to where its number is cut to 32 bits, as elements or bytes, and a neighbour at each side.
-std::set<std::uint64_t> ComeRoundTo(const Execution& execution, const Launch& launch) {
-  constexpr std::int64_t kPeriod = std::int64_t{1} << 32;
-  const std::uint64_t columns = launch.grid[0];
-  std::set<std::uint64_t> blocks;
-  if (Blocks(launch) / columns > kMostGridRows) return blocks;
-  for (const Argument& argument : launch.args) {
-    if (argument.kind != Argument::Kind::kBuffer) continue;
-    const BufferSpec& buffer = execution.buffers[argument.buffer];
-    if (buffer.role == BufferRole::kInput) continue;
-    for (const std::int64_t period :
-         {kPeriod, kPeriod / static_cast<std::int64_t>(SizeOf(buffer.dtype))}) {
-      if (buffer.elements <= period) continue;
-      const double share = static_cast<double>((buffer.elements - 1) % period) /
-                           static_cast<double>(buffer.elements);
-      const auto block =
-          static_cast<std::uint64_t>(share * static_cast<double>(Blocks(launch))) % columns;
-      for (std::uint64_t column = block == 0 ? 0 : block - 1; column < block + 2; ++column) {
-        for (std::uint64_t at = column; at < Blocks(launch); at += columns) blocks.insert(at);
-      }
-    }
-  }
-  return blocks;
-}
-
 bool IsUndefined(const Finding& finding) { return finding.kind == FindingKind::kUninitialisedUse; }
 
 }  // namespace
@@ -75,8 +48,6 @@ Status Runner::RunColumns(const cases::Probe& probe, const Wants& wants, const S
       all = std::max(all, std::uint64_t{launch.grid[0]});
       launch.only = WithBlocks(ChooseColumns(launch, count, probe.case_.seed),
                                LastOfTurns(*subject_.plan, sliced.filled.axes), Blocks(launch));
-      if (count > 1)
-        launch.only = WithBlocks(launch.only, ComeRoundTo(made.execution, launch), Blocks(launch));
     }
     made.execution.schedule = probe.schedule;
     made.execution.perturbation_seed = probe.perturbation_seed;

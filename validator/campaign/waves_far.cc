@@ -179,22 +179,6 @@ ops::AxisValues Campaign::Affordable(ops::AxisValues axes) const {
   return axes;
 }
 
-namespace {
-
-/// The same, with nothing before what comes last: a sum of many ordinary values may honestly lose more
-/// than one that is large.
-Task OnlyTheLast(Task task) {
-  for (auto& [name, profile] : task.probe.case_.profiles) {
-    if (profile.kind == "late_maximum" || profile.kind == "late_row")
-      profile = {.kind = "only_last",
-                 .parameters = {{"behind", profile.kind == "late_row" ? 1.0 : 0.0}},
-                 .literal = {}};
-  }
-  return task;
-}
-
-}  // namespace
-
 // What models use, at its full size, and each axis as long as the op allows, in slices: rows, tiles
 // and tables that nothing small comes near.
 //
@@ -250,10 +234,7 @@ std::vector<Task> Campaign::Workloads() {
   }
   for (const ops::Axis& axis : op.axes) {
     auto late = LateSlice(axis, seed + 100 + planned.size());
-    if (!late || planned.size() >= trial_.effort.sliced_cases) continue;
-    Task last = OnlyTheLast(*late);
-    planned.push_back(*std::move(late));
-    if (planned.size() < trial_.effort.sliced_cases) planned.push_back(std::move(last));
+    if (late && planned.size() < trial_.effort.sliced_cases) planned.push_back(*std::move(late));
   }
   return planned;
 }

@@ -275,15 +275,6 @@ double LateRow(const FillContext& context, std::int64_t index) {
   return Scaled(context, At(context, index).Normal() + (late ? context.parameter[0] : 0.0));
 }
 
-// Nothing but the last place along the last axis but `behind`: what is left out at the end of a long sum is
-// all that there is, and zeros before it lose nothing that would hide it.
-double OnlyLast(const FillContext& context, std::int64_t index) {
-  const bool of_rows = context.parameter[0] != 0 && context.row != context.elements;
-  const bool last = of_rows ? index / context.row % context.rows == context.rows - 1
-                            : index % context.row == context.row - 1;
-  return last ? static_cast<double>(1 + At(context, index).Below(3)) : 0.0;
-}
-
 // --- integers that are not indices
 
 // A double as an integer, however large.
@@ -571,14 +562,6 @@ constexpr std::array kRows = {
                {{{"peak", 100}, kNone}},
                LateRow,
                "the largest values in each matrix's last row"},
-    ProfileRow{"only_last",
-               kFloat,
-               9,
-               true,
-               false,
-               {{{"behind", 0}, kNone}},
-               OnlyLast,
-               "small integers in the last place along an axis, zeros before it"},
     ProfileRow{"zero", kInteger, 0, true, false, {kNone, kNone}, Zero, "all zeros"},
     ProfileRow{
         "constant", kInteger, 1, true, false, {{{"value", 2}, kNone}}, Constant, "one value"},

@@ -263,13 +263,6 @@ TEST(ProfilesTest, LateRowsStandAtTheEndOfEachMatrixOrVector) {
   for (std::int64_t i = 0; i < 9; ++i) EXPECT_EQ(vector.At(i) > 50, i == 8) << i;
 }
 
-TEST(ProfilesTest, NothingButTheLastPlaceAlongAnAxisIsNotZero) {
-  const ops::TensorSpec spec = FloatTensor("x", {"n", "d"});
-  const Tensor columns = Filled(spec, "only_last", DType::kF32, {5, 4});
-  for (std::int64_t i = 0; i < columns.elements; ++i)
-    EXPECT_EQ(columns.At(i) >= 1, i % 4 == 3) << i;
-}
-
 TEST(ProfilesTest, EndsFillsBothEndsAndTouchesNothingBetween) {
   const Tensor tensor =
       Filled(FloatTensor("x", {"n"}), "ends", DType::kF32, {std::int64_t{1} << 32});
