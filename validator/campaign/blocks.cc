@@ -37,20 +37,6 @@ std::vector<BlockRange> ChooseBlocks(std::uint64_t all, std::uint64_t count, std
   return chosen;
 }
 
-std::vector<BlockRange> ChooseColumns(const Launch& launch, std::uint64_t count,
-                                      std::uint64_t seed) {
-  constexpr std::uint64_t kMostRows = 64;
-  const std::uint64_t columns = launch.grid[0];
-  const std::uint64_t rows = std::uint64_t{launch.grid[1]} * launch.grid[2];
-  if (rows > kMostRows) return ChooseBlocks(Blocks(launch), count * kMostRows, seed);
-  std::vector<BlockRange> chosen;
-  for (std::uint64_t row = 0; row < rows; ++row) {
-    for (const BlockRange& range : ChooseBlocks(columns, count, seed))
-      chosen.push_back({row * columns + range.first, range.count});
-  }
-  return chosen;
-}
-
 std::vector<BlockRange> WithBlocks(std::vector<BlockRange> chosen,
                                    const std::set<std::uint64_t>& more, std::uint64_t all) {
   if (chosen.empty()) return chosen;  // all

@@ -26,11 +26,6 @@ inline constexpr std::uint64_t kMostChosen = 288;
 /// by `seed`. None: all of them.
 std::vector<BlockRange> ChooseBlocks(std::uint64_t all, std::uint64_t count, std::uint64_t seed);
 
-/// About `count` columns of a launch's grid, chosen alike: their blocks in every row of it (y and z). None:
-/// all of them. Grids of more than a few rows are cut like those of one.
-std::vector<BlockRange> ChooseColumns(const Launch& launch, std::uint64_t count,
-                                      std::uint64_t seed);
-
 /// The same blocks of `all` and `more`, ascending.
 std::vector<BlockRange> WithBlocks(std::vector<BlockRange> chosen,
                                    const std::set<std::uint64_t>& more, std::uint64_t all);

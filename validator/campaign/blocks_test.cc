@@ -26,23 +26,6 @@ TEST(Blocks, OfASliceHoldTheFirstAndTheLastAndDoNotOverlap) {
   EXPECT_EQ(BlocksThatRun(Over({{0, 3}, {50, 2}})), 5u);
 }
 
-TEST(Blocks, ColumnsHoldTheSameBlocksOfEveryRow) {
-  Launch launch;
-  launch.grid = {1000, 4, 1};
-  const auto columns = ChooseColumns(launch, 3, 7);
-  Launch one = launch;
-  one.grid = {1000, 1, 1};
-  const auto of_one_row = ChooseColumns(one, 3, 7);
-  ASSERT_EQ(columns.size(), 4 * of_one_row.size());
-  EXPECT_EQ(columns.back(), (BlockRange{3999, 1}));
-  for (std::size_t i = 0; i < columns.size(); ++i)
-    EXPECT_EQ(columns[i].first % 1000, of_one_row[i % of_one_row.size()].first);
-  EXPECT_EQ(ChooseColumns(launch, 1, 7).size(), 4u);
-  EXPECT_TRUE(ChooseColumns(launch, 1000, 7).empty()) << "all";
-  launch.grid = {3, 100, 7};
-  EXPECT_EQ(ChooseColumns(launch, 1, 7).back(), (BlockRange{2099, 1}));
-}
-
 TEST(Blocks, MoreOfThemComeInOrderAndOnce) {
   const auto with = WithBlocks({{0, 3}, {50, 2}}, {1, 7, 51, 99, 100}, 100);
   ASSERT_EQ(with.size(), 4u);

@@ -63,18 +63,16 @@ std::uint64_t ThreadsOf(const ops::Instance& instance, const ops::LaunchPlan& pl
   return threads;
 }
 
-BlockCounts BlocksOf(const ops::Instance& instance, const ops::LaunchPlan& plan,
-                     const ops::AxisValues& axes) {
+std::uint64_t BlocksOf(const ops::Instance& instance, const ops::LaunchPlan& plan,
+                       const ops::AxisValues& axes) {
   const auto complete = ops::ResolveAxes(instance.op, axes);
-  if (!complete) return {};
+  if (!complete) return 0;
   const auto resolved = ops::Resolve(plan, instance, *complete);
-  if (!resolved || resolved->kernels.empty()) return {};
-  BlockCounts counts{.most = 0, .fewest = UINT64_MAX};
-  for (const ops::ResolvedKernel& kernel : resolved->kernels) {
-    const std::uint64_t blocks = std::uint64_t{kernel.grid[0]} * kernel.grid[1] * kernel.grid[2];
-    counts = {std::max(counts.most, blocks), std::min(counts.fewest, blocks)};
-  }
-  return counts;
+  if (!resolved) return 0;
+  std::uint64_t most = 0;
+  for (const ops::ResolvedKernel& kernel : resolved->kernels)
+    most = std::max(most, std::uint64_t{kernel.grid[0]} * kernel.grid[1] * kernel.grid[2]);
+  return most;
 }
 
 Campaign::Campaign(const Trial& trial) : trial_(trial) {}
@@ -93,7 +91,7 @@ double Campaign::WholeStepsFor(const ops::AxisValues& axes) const {
 }
 
 double Campaign::BlockStepsFor(const ops::AxisValues& axes) const {
-  const std::uint64_t blocks = BlocksOf(trial_.instance, trial_.plan, axes).most;
+  const std::uint64_t blocks = BlocksOf(trial_.instance, trial_.plan, axes);
   return WholeStepsFor(axes) / static_cast<double>(std::max<std::uint64_t>(blocks, 1));
 }
 
@@ -289,7 +287,7 @@ double Campaign::CostOf(const Task& task) const {
   const ops::AxisValues& axes = task.probe.case_.axes;
   const double whole = WholeStepsFor(axes);
   if (!task.probe.ends_only) return whole * static_cast<double>(1 + task.probe.prelude.size());
-  const std::uint64_t blocks = BlocksOf(trial_.instance, trial_.plan, axes).most;
+  const std::uint64_t blocks = BlocksOf(trial_.instance, trial_.plan, axes);
   const double block = BlockStepsFor(axes);
   double cost = std::max(block, static_cast<double>(task.wants.slice_steps));
   if (IsSlice(task.probe)) {

@@ -57,13 +57,9 @@ struct Harvest {
 std::uint64_t ThreadsOf(const ops::Instance& instance, const ops::LaunchPlan& plan,
                         const ops::AxisValues& axes);
 
-/// Blocks of the largest launch at a shape, and of the smallest; 0 where the plan does not hold for it.
-struct BlockCounts {
-  std::uint64_t most = 0;
-  std::uint64_t fewest = 0;
-};
-BlockCounts BlocksOf(const ops::Instance& instance, const ops::LaunchPlan& plan,
-                     const ops::AxisValues& axes);
+/// Blocks of the largest launch at a shape; 0 where the plan does not hold for it.
+std::uint64_t BlocksOf(const ops::Instance& instance, const ops::LaunchPlan& plan,
+                       const ops::AxisValues& axes);
 
 class Campaign {
  public:
@@ -138,17 +134,14 @@ class Campaign {
   Task EndsOf(ops::AxisValues axes, std::string purpose, std::uint64_t seed) const;
   /// Takes profiles that are without place where others would have to be filled, element by element.
   void MakeAffordable(cases::Case& value) const;
-  /// Are there launches that cannot be cut, because blocks may depend on each other,
-  bool BlocksMayDepend() const;
-  /// or on an earlier launch as well?
+  /// Are there launches that cannot be cut, because blocks may depend on each other or on an earlier
+  /// launch?
   bool RunsWhole() const;
-  /// The same shape, halved along its longest axes until what has to run of it is affordable.
+  /// The same shape, halved along its longest axes until a whole run is affordable.
   ops::AxisValues Affordable(ops::AxisValues axes) const;
   Task SliceOf(ops::AxisValues axes, std::string purpose, std::uint64_t seed) const;
   /// Of these, the one for a shape of that size.
   Task PartOf(ops::AxisValues axes, std::string purpose, std::uint64_t seed) const;
-  /// The cases of a shape at which a number of the program has outgrown its format.
-  std::vector<Task> PastLimit(const ops::AxisValues& axes, std::uint64_t seed) const;
   /// What the last blocks of a huge case add, where its blocks only add (sums.cc); nothing where that tells
   /// nothing of this op and plan.
   std::optional<Task> SumsOf(const ops::AxisValues& axes, std::string purpose,

@@ -17,11 +17,9 @@
 #include <algorithm>
 #include <array>
 #include <cstring>
-#include <string_view>
 
 #include "validator/campaign/blocks.h"
 #include "validator/campaign/effort.h"
-#include "validator/campaign/launches.h"
 #include "validator/campaign/parts.h"
 #include "validator/campaign/runner.h"
 #include "validator/engine/bind.h"
@@ -37,7 +35,6 @@ constexpr std::uint8_t kOtherPoison = 0x5a;
 // What a whole grid may take that seems to leave an output unwritten.
 constexpr std::uint64_t kStepsToConfirm = 6'000'000'000;
 constexpr std::int64_t kMostToConfirm = 1 << 22;
-constexpr std::string_view kEndsTooLong = "takes too long even at its ends";
 
 std::uint64_t MostBlocks(const Execution& execution) {
   std::uint64_t most = 1;
@@ -48,8 +45,7 @@ std::uint64_t MostBlocks(const Execution& execution) {
 
 }  // namespace
 
-Status Runner::RunEnds(const cases::Probe& probe, const Wants& wants, Group group,
-                       CaseRun& run) const {
+Status Runner::RunEnds(const cases::Probe& probe, const Wants& wants, CaseRun& run) const {
   const ops::Instance& instance = *subject_.instance;
   auto inputs = oracle_.Materialise(instance, probe.case_);
   if (!inputs && (inputs.error().kind == ErrorKind::kUnsupported ||
@@ -58,21 +54,19 @@ Status Runner::RunEnds(const cases::Probe& probe, const Wants& wants, Group grou
     return {};
   }
   ASSAY_TRY(const cases::Materialised filled, std::move(inputs));
-  const auto resolved = ops::Resolve(*subject_.plan, instance, filled.axes);
-  if (!resolved) {
+  const auto plan = ops::Resolve(*subject_.plan, instance, filled.axes);
+  if (!plan) {
     // The format gate speaks of plans that do not hold.
-    run.left_out = ToString(resolved.error());
+    run.left_out = ToString(plan.error());
     return {};
   }
-  const ops::ResolvedPlan plan = group == nullptr ? *resolved : Only(*resolved, *group);
-  const ops::Instance own = group == nullptr ? instance : WithOutputsOf(instance, plan);
   const std::array calls = {
-      engine::Call{.plan = &plan, .axes = &filled.axes, .inputs = &filled.inputs}};
+      engine::Call{.plan = &*plan, .axes = &filled.axes, .inputs = &filled.inputs}};
   const std::int64_t elements = cases::TotalElements(instance, probe.case_.axes);
   engine::Cut cut = engine::Cut::kRefused;
   // Nothing where it was left out.
   const auto run_over = [&](std::uint8_t poison) -> Result<std::optional<engine::Binding>> {
-    auto made = engine::Bind(own, *subject_.compiled, calls, {.poison = poison});
+    auto made = engine::Bind(instance, *subject_.compiled, calls, {.poison = poison});
     if (!made) {
       run.left_out = ToString(made.error());
       return std::nullopt;
@@ -101,7 +95,6 @@ Status Runner::RunEnds(const cases::Probe& probe, const Wants& wants, Group grou
   if (!bound) return {};
   const auto leave_out = [&](std::string_view reason) {
     run.left_out = ReasonOfALimit(run.report, reason);
-    run.too_long = run.report.stop != Stop::kCompleted || reason == kEndsTooLong;
     run.report.findings.clear();
     run.report.stop = Stop::kCompleted;
   };
@@ -110,7 +103,7 @@ Status Runner::RunEnds(const cases::Probe& probe, const Wants& wants, Group grou
     return finding.kind == FindingKind::kLivelock || finding.kind == FindingKind::kDeadlock;
   });
   if (endless || run.report.stop == Stop::kStepLimit || run.report.stop == Stop::kResourceLimit) {
-    leave_out(kEndsTooLong);
+    leave_out("takes too long even at its ends");
     return {};
   }
   const bool handed_on = cut == engine::Cut::kHandedOn;
@@ -148,7 +141,7 @@ Status Runner::RunEnds(const cases::Probe& probe, const Wants& wants, Group grou
     }
     if (!written.empty()) wanted[name] = std::move(written);
   }
-  if (unwritten && elements <= kMostToConfirm && group == nullptr) {
+  if (unwritten && elements <= kMostToConfirm) {
     Observed observed;
     CaseRun whole;
     whole.probe = probe;
@@ -175,7 +168,6 @@ Status Runner::RunEnds(const cases::Probe& probe, const Wants& wants, Group grou
   const auto truth = oracle_.EvaluateAt(instance, probe.case_, filled, wanted);
   if (!truth) {
     run.left_out = ToString(truth.error());
-    run.too_long = truth.error().kind == ErrorKind::kLimit;
     return {};
   }
   ComparePoints(instance, *truth, bound->calls.front().outputs, run.comparison.emplace());

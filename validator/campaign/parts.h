@@ -32,19 +32,16 @@ inline constexpr std::int64_t kMostMade = std::int64_t{1} << 24;
 /// what a generator makes has to be made: that takes inputs that are zero but for their ends.
 bool NeedsZerosBetween(const ops::OpSpec& op);
 
+/// It ended for being long: a loop over millions of elements also looks like one without end.
+bool IsTooLong(const Report& report);
+
 /// Why a part of a case that shows no defect counts as left out all the same.
 inline constexpr std::string_view kUnknownEnd =
     "the end of an output seems unwritten, and the whole grid takes too long";
 
-/// It ended for being long: a loop over millions of elements also looks like one without end.
-bool IsTooLong(const Report& report);
-
 /// Why a part is left out that did not come to its end: what the engine says of a limit of its own,
 /// memory or time, else `otherwise`.
 std::string ReasonOfALimit(const Report& report, std::string_view otherwise);
-
-/// What the blocks of a slice may take, where nothing else is said.
-inline constexpr std::uint64_t kMostSliceSteps = 800'000'000;
 
 /// Elements of a fresh output that no longer hold what was there before the launch, ascending. At
 /// most 64 MiB of written pages are looked at.

@@ -7,7 +7,6 @@
 #include <optional>
 #include <queue>
 
-#include "validator/campaign/least.h"
 #include "validator/campaign/turns.h"
 #include "validator/cases/profiles.h"
 #include "validator/cases/recipes.h"
@@ -22,8 +21,6 @@ constexpr std::size_t kMostPool = 4'000;   ///< Combinations of them.
 constexpr std::size_t kMostDistinct = 64;  ///< Decisions that differ somewhere.
 constexpr std::size_t kMostTooLarge = 4;
 constexpr std::size_t kMostPastLimits = 4;
-// Of a case that may be run in part (waves_far.cc).
-constexpr std::int64_t kMostElements = std::int64_t{1} << 35;
 constexpr std::int64_t kSteps = 40;  ///< Steps away from a turn that are tried.
 /// What an outcome is worth that no case had, in pairs that no case had.
 constexpr int kWorthOfPlan = 200;
@@ -31,7 +28,6 @@ constexpr int kWorthOfHalfReached = 200;
 constexpr int kWorthOfOne = 20;
 
 constexpr std::uint8_t kUnknown = kUnknownOutcome;
-constexpr std::uint8_t kPast = 2;            ///< Of a number that has outgrown its format.
 using Outcomes = std::vector<std::uint8_t>;  ///< By decision: see CodeOf.
 
 class Search {
@@ -49,7 +45,6 @@ class Search {
     ReachedCases reached;
     if (shape_decisions_.empty() && value_decisions_.empty()) return reached;
     turns_ = TurnsOf(instance_, decisions_);
-    AddLeastPastLimits();
     KeepDistinct();
     MarkTried();
     FillPool();
@@ -246,26 +241,9 @@ class Search {
                               : static_cast<double>(cases::TotalElements(instance_, axes));
   }
 
-  /// Where numbers outgrow their formats that grow by many axes at once, or beside one whose length is
-  /// no matter.
-  void AddLeastPastLimits() {
-    std::set<ops::AxisValues> known(turns_.begin(), turns_.end());
-    const auto cost = [&](const ops::AxisValues& axes) {
-      const bool fits = cases::TotalElements(instance_, axes) <= kMostElements;
-      return fits ? PartCost(axes) : HUGE_VAL;
-    };
-    for (const std::size_t d : shape_decisions_) {
-      if (!decisions_.IsLimit(d)) continue;
-      const auto past = [&](const ops::AxisValues& axes) {
-        return CodeAt(decisions_, d, axes) == kPast;
-      };
-      auto least = LeastShape(instance_, past, cost);
-      if (least && known.insert(*least).second) turns_.push_back(*std::move(least));
-    }
-  }
-
   /// The cheapest turn at which a number has outgrown its format, or null.
   const ops::AxisValues* CheapestPast(std::size_t limit) const {
+    constexpr std::uint8_t kPast = 2;
     const ops::AxisValues* cheapest = nullptr;
     for (const ops::AxisValues& turn : turns_) {
       if (CodeAt(decisions_, limit, turn) != kPast) continue;
@@ -287,6 +265,7 @@ class Search {
   }
 
   void PickPastLimits(ReachedCases& reached) {
+    constexpr std::uint8_t kPast = 2;
     for (std::size_t i = 0; i < distinct_.size(); ++i) {
       if (!decisions_.IsLimit(distinct_[i]) || single_[i * 3 + kPast] ||
           reached.past_limits.size() >= kMostPastLimits)

@@ -106,8 +106,6 @@ struct CaseRun {
   /// Why a probe of a part of a case was not run: its plan cannot be cut, or takes too long. Proves
   /// nothing, and bars nothing.
   std::string left_out;
-  bool too_long = false;    ///< It was left out for what it takes, so that less of it may run.
-  bool in_columns = false;  ///< Launches were cut that hand on what they write.
 
   /// Why this run proves nothing, or empty. A run with findings refutes whatever else happened.
   std::string Inconclusive() const;
@@ -181,24 +179,10 @@ class Runner {
                                        CaseRun& run) const;
   /// Old values were read, and it went wrong: whether it does without them.
   Status BlameOldValues(const Wants& wants, const TensorMap& plain, CaseRun& run) const;
-  /// Launches of the plan, by number; null: all of them.
-  using Group = const std::vector<std::size_t>*;
-  /// Part of a case: both of the following, and where they take too long, see apart.cc.
-  Status RunPart(const cases::Probe& probe, const Wants& wants, CaseRun& run) const;
   /// Part of a huge case: see ends.cc.
-  Status RunEnds(const cases::Probe& probe, const Wants& wants, Group group, CaseRun& run) const;
+  Status RunEnds(const cases::Probe& probe, const Wants& wants, CaseRun& run) const;
   /// Some blocks of a case of any size: see slices.cc.
-  Status RunSlice(const cases::Probe& probe, const Wants& wants, Group group, CaseRun& run) const;
-
-  struct Sliced {
-    const cases::Materialised& filled;
-    const ops::ResolvedPlan& plan;
-    const ops::Instance& own;  ///< With the outputs that the plan writes.
-  };
-  /// A slice in which launches are cut that hand on what they write: see columns.cc. Nothing but a first
-  /// column, to estimate from, where all of it may be worth trying and `only_if_by_far` is asked.
-  Status RunColumns(const cases::Probe& probe, const Wants& wants, const Sliced& sliced,
-                    bool only_if_by_far, CaseRun& run) const;
+  Status RunSlice(const cases::Probe& probe, const Wants& wants, CaseRun& run) const;
 
   /// What some blocks of a huge case add: see sums.cc.
   Status RunSums(const cases::Probe& probe, const Wants& wants, CaseRun& run) const;

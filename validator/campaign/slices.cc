@@ -31,7 +31,6 @@
 #include <utility>
 
 #include "validator/campaign/blocks.h"
-#include "validator/campaign/launches.h"
 #include "validator/campaign/parts.h"
 #include "validator/campaign/rows.h"
 #include "validator/campaign/runner.h"
@@ -41,7 +40,9 @@
 namespace assay::campaign {
 namespace {
 
-// As many blocks as run where each is dearer than the budget,
+// What the blocks of a slice may take,
+constexpr std::uint64_t kMostSliceSteps = 800'000'000;
+// as many as run where each is dearer than the budget,
 constexpr std::uint64_t kFewest = 3;
 // and where it is so by far;
 constexpr std::uint64_t kEnds = 2;
@@ -84,8 +85,7 @@ bool PastAnyGrid(const ops::LaunchPlan& plan, const ops::AxisValues& axes) {
 
 }  // namespace
 
-Status Runner::RunSlice(const cases::Probe& probe, const Wants& wants, Group group,
-                        CaseRun& run) const {
+Status Runner::RunSlice(const cases::Probe& probe, const Wants& wants, CaseRun& run) const {
   const ops::Instance& instance = *subject_.instance;
   const std::uint64_t most_steps = wants.part_steps > 0 ? wants.part_steps : kMostSliceSteps;
   if (!probe.prelude.empty()) {
@@ -98,53 +98,49 @@ Status Runner::RunSlice(const cases::Probe& probe, const Wants& wants, Group gro
     run.left_out = ToString(filled.error());
     return {};
   }
-  const auto resolved = ops::Resolve(*subject_.plan, instance, filled->axes);
-  if (!resolved) {
-    if (resolved.error().kind == ErrorKind::kLimit || PastAnyGrid(*subject_.plan, filled->axes)) {
-      run.left_out = ToString(resolved.error());
+  const auto plan = ops::Resolve(*subject_.plan, instance, filled->axes);
+  if (!plan) {
+    if (plan.error().kind == ErrorKind::kLimit || PastAnyGrid(*subject_.plan, filled->axes)) {
+      run.left_out = ToString(plan.error());
     } else {
-      run.plan_findings.push_back(PlanFinding(resolved.error()));
+      run.plan_findings.push_back(PlanFinding(plan.error()));
     }
     return {};
   }
-  const ops::ResolvedPlan plan = group == nullptr ? *resolved : Only(*resolved, *group);
-  const ops::Instance own = group == nullptr ? instance : WithOutputsOf(instance, plan);
   const std::array calls = {
-      engine::Call{.plan = &plan, .axes = &filled->axes, .inputs = &filled->inputs}};
+      engine::Call{.plan = &*plan, .axes = &filled->axes, .inputs = &filled->inputs}};
   const std::size_t copied = BytesCopied(instance, filled->inputs);
   if (copied > kMostCopied) {
     run.left_out = "tensors that are overwritten are too large to be copied";
     return {};
   }
-  const auto bind = [&](std::uint8_t poison) -> Result<engine::Binding> {
-    ASSAY_TRY(engine::Binding made, engine::Bind(own, *subject_.compiled, calls,
-                                                 {.poison = poison, .misalign = probe.misalign}));
+  const auto bind = [&]() -> Result<engine::Binding> {
+    ASSAY_TRY(engine::Binding made,
+              engine::Bind(instance, *subject_.compiled, calls,
+                           {.poison = probe.poison, .misalign = probe.misalign}));
     made.execution.schedule = probe.schedule;
     made.execution.perturbation_seed = probe.perturbation_seed;
     made.execution.checks.coverage = wants.coverage;
     return made;
   };
-  auto bound = bind(probe.poison);
+  auto bound = bind();
   if (!bound) {
     run.left_out = ToString(bound.error());
     return {};
   }
   Execution& execution = bound->execution;
   std::vector<std::size_t> cut;
-  bool hands_on = false, depends = false;
   for (std::size_t i = 0; i < execution.launches.size(); ++i) {
-    if (Blocks(execution.launches[i]) < 2) continue;
-    const engine::Cut may = engine::MayCut(execution, subject_.compiled->facts.get(), i);
-    if (may == engine::Cut::kIndependent) cut.push_back(i);
-    hands_on = hands_on || may == engine::Cut::kHandedOn;
-    depends = depends || may == engine::Cut::kRefused;
+    if (Blocks(execution.launches[i]) > 1 &&
+        engine::MayCut(execution, subject_.compiled->facts.get(), i) == engine::Cut::kIndependent)
+      cut.push_back(i);
   }
   std::set<std::uint64_t> writers;  // Blocks that write the ends of outputs, if the guess is right.
   bool ran = false;
   const auto run_with = [&](std::uint64_t count, std::uint64_t limit) -> Status {
     // What the run before has overwritten is there anew.
     if (std::exchange(ran, true) && copied > 0) {
-      ASSAY_TRY(*bound, bind(probe.poison));
+      ASSAY_TRY(*bound, bind());
     }
     for (const std::size_t i : cut) {
       Launch& launch = execution.launches[i];
@@ -161,7 +157,7 @@ Status Runner::RunSlice(const cases::Probe& probe, const Wants& wants, Group gro
   const auto finish = [&] {
     run.parts.clear();
     for (std::size_t i = 0; i < execution.launches.size(); ++i) {
-      run.parts.push_back({plan.kernels[i].entry, BlocksThatRun(execution.launches[i]),
+      run.parts.push_back({plan->kernels[i].entry, BlocksThatRun(execution.launches[i]),
                            Blocks(execution.launches[i])});
     }
     return Status{};
@@ -178,17 +174,11 @@ Status Runner::RunSlice(const cases::Probe& probe, const Wants& wants, Group gro
   };
   const auto leave_out = [&](std::string_view reason) {
     run.left_out = ReasonOfALimit(run.report, reason);
-    run.too_long = IsTooLong(run.report);
     run.report.findings.clear();
     run.report.stop = Stop::kCompleted;
     return Status{};
   };
 
-  const bool may_run_in_columns = hands_on && !depends;
-  if (may_run_in_columns) {
-    ASSAY_TRY_VOID(RunColumns(probe, wants, {*filled, plan, own}, /*only_if_by_far=*/true, run));
-    if (run.in_columns) return {};
-  }
   const auto some_end_is_unwritten = [&] {
     return std::ranges::any_of(bound->calls.front().outputs, end_is_unwritten);
   };
@@ -220,8 +210,6 @@ Status Runner::RunSlice(const cases::Probe& probe, const Wants& wants, Group gro
   // The last block alone, where grids can be cut; else everything.
   if (ran_at_once == 1) ASSAY_TRY_VOID(run_with(1, most_steps));
   if (IsTooLong(run.report)) {
-    if (may_run_in_columns)
-      return RunColumns(probe, wants, {*filled, plan, own}, /*only_if_by_far=*/false, run);
     return leave_out(
         cut.empty() ? std::string_view("blocks may depend on each other, and all take too long")
                     : kBlockTooLong);
@@ -295,7 +283,6 @@ Status Runner::CompareSlice(const cases::Materialised& filled, const TensorMap& 
   const auto truth = oracle_.EvaluateSlice(instance, value, filled, std::move(wanted), value.seed);
   if (!truth) {
     run.left_out = ToString(truth.error());
-    run.too_long = truth.error().kind == ErrorKind::kLimit;
     return {};
   }
   if (std::ranges::all_of(*truth, [](const auto& output) { return output.second.empty(); })) {

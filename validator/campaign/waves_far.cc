@@ -10,7 +10,6 @@
 #include "ops/properties.h"
 #include "validator/campaign/campaign.h"
 #include "validator/campaign/decisions.h"
-#include "validator/campaign/launches.h"
 #include "validator/campaign/parts.h"
 #include "validator/campaign/reach.h"
 #include "validator/cases/profiles.h"
@@ -78,10 +77,10 @@ std::vector<Task> Campaign::Reached() {
   for (const cases::Case& value : tried_) request.tried.push_back(value.axes);
   request.half_reached = coverage_.HalfReached();
   request.cost = [this](const ops::AxisValues& axes) { return StepsFor(axes); };
-  const bool whole = BlocksMayDepend();
+  const bool whole = RunsWhole();
   request.part_cost = [this, whole](const ops::AxisValues& axes) {
     const auto blocks =
-        static_cast<double>(whole ? 1 : BlocksOf(trial_.instance, trial_.plan, axes).most);
+        static_cast<double>(whole ? 1 : BlocksOf(trial_.instance, trial_.plan, axes));
     return WholeStepsFor(axes) / std::max(blocks, 1.0);
   };
   request.max_elements = 2 * trial_.effort.long_elements + (1 << 16);
@@ -142,32 +141,18 @@ std::vector<Task> Campaign::Patterns() {
   return planned;
 }
 
-bool Campaign::BlocksMayDepend() const {
-  return std::ranges::any_of(trial_.plan.kernels, [&](const ops::KernelPlan& kernel) {
-    const auto lowered = trial_.compiled.lowered.find(kernel.entry);
-    return lowered == trial_.compiled.lowered.end() ||
-           MayBe(facts::BlocksDepend(trial_.compiled.facts.get(), lowered->second));
-  });
-}
-
 bool Campaign::RunsWhole() const {
-  return HandsOn(trial_.instance.op, trial_.plan) || BlocksMayDepend();
+  return trial_.plan.kernels.size() > 1 ||
+         std::ranges::any_of(trial_.plan.kernels, [&](const ops::KernelPlan& kernel) {
+           const auto lowered = trial_.compiled.lowered.find(kernel.entry);
+           return lowered == trial_.compiled.lowered.end() ||
+                  MayBe(facts::BlocksDepend(trial_.compiled.facts.get(), lowered->second));
+         });
 }
 
-// Of launches that are cut, each by itself, one may have so few blocks that a block of it is as long as
-// all of the others.
 ops::AxisValues Campaign::Affordable(ops::AxisValues axes) const {
   constexpr double kAffordableSteps = 1e8;
-  constexpr double kAffordableBlock = 8e8;
-  const bool whole = RunsWhole();
-  const auto is_affordable = [&] {
-    if (whole) return WholeStepsFor(axes) <= kAffordableSteps;
-    if (trial_.plan.kernels.size() < 2) return true;
-    const std::uint64_t blocks = BlocksOf(trial_.instance, trial_.plan, axes).fewest;
-    return WholeStepsFor(axes) <=
-           kAffordableBlock * static_cast<double>(std::max<std::uint64_t>(blocks, 1));
-  };
-  while (!is_affordable()) {
+  while (WholeStepsFor(axes) > kAffordableSteps) {
     const auto longest =
         std::ranges::max_element(axes, {}, [](const auto& axis) { return axis.second; });
     if (longest == axes.end() || longest->second < 2) break;
@@ -203,17 +188,17 @@ std::vector<Task> Campaign::Workloads() {
     if (cases::TotalElements(trial_.instance, workload.axes) <= kMostElements) add(workload.axes);
   }
   std::vector<Task> planned;
+  const bool whole = RunsWhole();
   const std::uint64_t seed = DeriveSeed(trial_.seed, "workloads");
   constexpr std::array<std::string_view, 3> kIndices = {"landmarks", "uniform", "zipf"};
   for (const ops::AxisValues& axes : shapes) {
     const std::size_t number = planned.size();
-    const ops::AxisValues affordable = Affordable(axes);
+    const ops::AxisValues affordable = whole ? Affordable(axes) : axes;
     if (affordable != axes) {
       harvest_.ledger.Planned("workloads");
       LeaveOut(SliceOf(axes, "workloads", seed + number),
-               RunsWhole() ? "its blocks may depend on each other, and all take too long; a "
-                             "smaller case ran in its place"
-                           : "one block takes too long; a smaller case ran in its place",
+               "its blocks may depend on each other, and all take too long; a smaller case ran in "
+               "its place",
                harvest_);
     }
     const bool too_many =
@@ -246,7 +231,7 @@ std::optional<Task> Campaign::LateSlice(const ops::Axis& axis, std::uint64_t see
   ops::AxisValues shortest;
   for (const ops::Axis& other : op.axes) shortest[other.name] = other.min;
   auto axes = AsLongAsCanBe(trial_.instance, axis, shortest);
-  if (axes) axes = Affordable(*axes);
+  if (axes && RunsWhole()) axes = Affordable(*axes);
   if (!axes || (NeedsZerosBetween(op) && cases::TotalElements(trial_.instance, *axes) > kMostMade))
     return std::nullopt;
   cases::Case value =
@@ -288,44 +273,6 @@ std::uint64_t LaunchesWithAFewBlocks(const Trial& trial, const ops::AxisValues& 
 
 }  // namespace
 
-// A number may be used only where a scalar has one of the values that it chooses from, so each of them is
-// taken once; and one term out of thousands shows where sums are exact, others where they are not.
-std::vector<Task> Campaign::PastLimit(const ops::AxisValues& axes, std::uint64_t seed) const {
-  constexpr std::size_t kMost = 4;
-  constexpr std::array<std::string_view, 2> kRecipes = {"exact", "plain"};
-  const ops::OpSpec& op = trial_.instance.op;
-  if (BlocksMayDepend() && WholeStepsFor(axes) > static_cast<double>(kMostLimitSteps)) {
-    if (auto sums = SumsOf(axes, "huge", seed)) {
-      sums->wants.part_steps = kMostLimitSteps;
-      return {*std::move(sums)};
-    }
-  }
-  std::size_t count = kRecipes.size();
-  for (const ops::TensorSpec& spec : op.inputs) {
-    if (spec.is_scalar) count = std::max(count, std::min(spec.domain.values.size(), kMost));
-  }
-  std::vector<Task> tasks;
-  for (std::size_t i = 0; i < count; ++i) {
-    Task task = PartOf(axes, "huge", seed + i);
-    if (IsSlice(task.probe)) {
-      task.probe.case_.profiles =
-          TaskFor(cases::MakeCase(trial_.instance, *cases::FindRecipe(kRecipes[i % 2]), axes,
-                                  seed + i, "huge"),
-                  "huge")
-              .probe.case_.profiles;
-    }
-    for (const ops::TensorSpec& spec : op.inputs) {
-      const std::vector<double>& values = spec.domain.values;
-      if (!spec.is_scalar || values.empty()) continue;
-      task.probe.case_.profiles[spec.name] = {
-          .kind = "literal", .parameters = {}, .literal = {values[i % values.size()]}};
-    }
-    task.wants.part_steps = kMostLimitSteps;
-    tasks.push_back(std::move(task));
-  }
-  return tasks;
-}
-
 // Shapes past limits of 32-bit numbers, of which only the ends are run: where an index wraps. First
 // those at which this program's own numbers outgrow their formats, at whatever cost: of right kernels
 // there are none.
@@ -334,19 +281,23 @@ std::vector<Task> Campaign::Huge() {
   constexpr std::size_t kMostLoops = 4;
   std::vector<Task> planned;
   if (trial_.effort.huge_shapes > 0) planned = PastGrids();
+  const std::size_t most = planned.size() + past_limits_.size() + trial_.effort.huge_shapes;
   const std::uint64_t seed = DeriveSeed(trial_.seed, "huge");
   std::size_t loops = 0;
   std::set<std::size_t> costly_sizes;  // As powers of two.
-  const bool whole = BlocksMayDepend();
+  const bool whole = RunsWhole();
   for (const ops::AxisValues& axes : past_limits_) {
     if (trial_.effort.huge_shapes == 0) break;
-    for (Task& task : PastLimit(axes, seed + planned.size())) planned.push_back(std::move(task));
+    const bool too_long = whole && WholeStepsFor(axes) > static_cast<double>(kMostLimitSteps);
+    auto sums = too_long ? SumsOf(axes, "huge", seed + planned.size()) : std::nullopt;
+    Task task = sums ? *std::move(sums) : PartOf(axes, "huge", seed + planned.size());
+    task.wants.part_steps = kMostLimitSteps;
+    planned.push_back(std::move(task));
   }
-  const std::size_t most = planned.size() + trial_.effort.huge_shapes;
   for (const cases::ShapeChoice& shape : cases::HugeShapes(trial_.instance)) {
     if (planned.size() >= most) break;
     const std::int64_t elements = cases::TotalElements(trial_.instance, shape.axes);
-    const std::uint64_t blocks = BlocksOf(trial_.instance, trial_.plan, shape.axes).most;
+    const std::uint64_t blocks = BlocksOf(trial_.instance, trial_.plan, shape.axes);
     Task task = EndsOf(shape.axes, "huge", seed + planned.size());
     // By far too much for three blocks, as far as can be told from small cases.
     constexpr auto kMost = static_cast<double>(kMostHugeSteps);

@@ -58,37 +58,6 @@ Shape ShapeOf(const engine::Binding& binding, const std::string& output) {
 
 }  // namespace
 
-void LeaveOutUnneeded(engine::Binding& binding, const Wanted& wanted) {
-  const Execution& execution = binding.execution;
-  std::set<std::size_t> needed;
-  for (const auto& [name, elements] : wanted)
-    needed.insert(binding.calls.front().buffer_of.find(name)->second);
-  if (needed.empty()) return;
-  std::vector<bool> kept(execution.launches.size(), false);
-  // What one of them shares may be needed by those before it, and those behind.
-  for (bool more = true; more;) {
-    more = false;
-    for (std::size_t i = 0; i < kept.size(); ++i) {
-      if (kept[i]) continue;
-      std::set<std::size_t> touched;
-      for (const Argument& argument : execution.launches[i].args) {
-        if (argument.kind != Argument::Kind::kScalar &&
-            execution.buffers[argument.buffer].role != BufferRole::kInput)
-          touched.insert(argument.buffer);
-      }
-      if (std::ranges::none_of(touched, [&](std::size_t b) { return needed.contains(b); }))
-        continue;
-      needed.merge(touched);
-      kept[i] = more = true;
-    }
-  }
-  std::vector<Launch> launches;
-  for (std::size_t i = 0; i < kept.size(); ++i) {
-    if (kept[i]) launches.push_back(std::move(binding.execution.launches[i]));
-  }
-  binding.execution.launches = std::move(launches);
-}
-
 bool CutToWanted(engine::Binding& binding, const facts::Facts* program, const Wanted& wanted,
                  std::size_t most, std::uint64_t whole_grid) {
   Execution& execution = binding.execution;

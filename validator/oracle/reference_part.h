@@ -17,10 +17,6 @@
 
 namespace assay::oracle {
 
-/// Takes out the launches that neither write what is wanted nor share what they may write with one, at
-/// however many removes, that does.
-void LeaveOutUnneeded(engine::Binding& binding, const Wanted& wanted);
-
 /// Cuts every grid of more than `whole_grid` blocks down to single threads that write what is wanted,
 /// at most `most` for each output, from its first to its last element. False where one beyond
 /// engine::kWholeGrid cannot be cut so.

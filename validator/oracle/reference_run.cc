@@ -250,7 +250,6 @@ Result<Cells> ReferenceRunner::RunAt(const ops::Instance& instance, const Number
   for (const std::uint64_t whole_grid : {engine::kWholeGrid, std::uint64_t{1}}) {
     ASSAY_TRY(const auto bound, Bind(instance, type, axes, inputs, Extent::kPart));
     engine::Binding& binding = bound->binding;
-    LeaveOutUnneeded(binding, wanted);
     const bool may_be_cut_further =
         std::ranges::any_of(binding.execution.launches, [&](const Launch& launch) {
           const std::uint64_t blocks =
@@ -273,7 +272,6 @@ Result<Cells> ReferenceRunner::RunSlice(const ops::Instance& instance, const Num
                                         std::uint64_t seed, Wanted& wanted) {
   ASSAY_TRY(const auto bound, Bind(instance, type, axes, inputs, Extent::kPart));
   engine::Binding& binding = bound->binding;
-  LeaveOutUnneeded(binding, wanted);
   auto warps = WarpsOf(binding, bound->compiled->facts.get(), wanted, seed);
   if (!warps) return Fail(ErrorKind::kUnsupported, "cannot be run in part", Place(instance));
   CutToWarps(binding, *warps, 1);
