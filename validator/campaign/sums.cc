@@ -62,6 +62,25 @@ std::vector<std::int64_t> Added(const Tensor& tensor, std::uint8_t poison) {
   return Spread(std::move(some), kMostCompared);
 }
 
+/// Of the elements that were `computed`, those that are 0 in `truth`, and are allowed next to nothing.
+oracle::SparseTruth SumsOfNothing(const oracle::SparseTruth& truth,
+                                  const oracle::SparseTruth& computed) {
+  oracle::SparseTruth zeros;
+  for (const auto& [name, points] : computed) {
+    const auto known = truth.find(name);
+    for (const oracle::TruthPoint& point : points) {
+      oracle::TruthPoint zero{.index = point.index, .value = 0, .allowance = 0};
+      if (known != truth.end()) {
+        const auto found =
+            std::ranges::find(known->second, point.index, &oracle::TruthPoint::index);
+        if (found != known->second.end()) zero = *found;
+      }
+      if (zero.value == 0 && zero.allowance <= kNextToNothing) zeros[name].push_back(zero);
+    }
+  }
+  return zeros;
+}
+
 }  // namespace
 
 bool IsOfSums(const cases::Probe& probe) { return probe.ends_only && FrontOf(probe.case_); }
@@ -141,17 +160,23 @@ Status Runner::RunSums(const cases::Probe& probe, const Wants& wants, CaseRun& r
   constexpr std::string_view kPartsAlone =
       "all blocks take too long; what the last ones add is nothing that belongs elsewhere";
   if (wanted.empty()) return leave_out(kPartsAlone);
-  auto truth = oracle_.EvaluateAt(instance, probe.case_, *filled, wanted);
+  const auto truth = oracle_.EvaluateAt(instance, probe.case_, *filled, wanted);
   if (!truth) {
     run.left_out = ToString(truth.error());
     return {};
   }
-  for (auto& [name, points] : *truth) {
-    std::erase_if(points, [](const oracle::TruthPoint& point) {
-      return point.value != 0 || !(point.allowance <= kNextToNothing);
-    });
+  // What is exactly 0 looks as if it had not been computed. That it was, shows where terms are not 0.
+  cases::Case full = probe.case_;
+  full.profiles[front] = {
+      .kind = "uniform", .parameters = {{"low", 0.5}, {"high", 2}}, .literal = {}};
+  ASSAY_TRY(const cases::Materialised nonzero, oracle_.Materialise(instance, full));
+  const auto computed = oracle_.EvaluateAt(instance, full, nonzero, wanted);
+  if (!computed) {
+    run.left_out = ToString(computed.error());
+    return {};
   }
-  ComparePoints(instance, *truth, bound->calls.front().outputs, run.comparison.emplace());
+  const oracle::SparseTruth zeros = SumsOfNothing(*truth, *computed);
+  ComparePoints(instance, zeros, bound->calls.front().outputs, run.comparison.emplace());
   if (!run.comparison->numeric.empty()) return {};
   run.comparison.reset();
   return leave_out(kPartsAlone);

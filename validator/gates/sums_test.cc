@@ -62,6 +62,7 @@ TEST_P(SumsTest, FindWhatComesRoundAndNothingElse) {
   ASSERT_EQ(format.status, verdict::GateStatus::kPassed) << format.reason;
   EXPECT_TRUE(PastLimits(of_right).empty());
   for (const Json& wrong : json.at("wrong")) {
+    if (wrong.contains("open")) continue;
     const std::string name = wrong.at("name");
     Candidate candidate = right;
     for (const Json& edit : wrong.at("edits")) {
