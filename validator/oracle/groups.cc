@@ -74,31 +74,6 @@ double BiasSums::Limit() const {
   return elements > 0 ? (shared + ChanceLimit(variance)) / elements + 1e-12 : 0;
 }
 
-namespace {
-
-/// What the variance of a sum over a row is short of, where it was taken for that of errors independent of
-/// each other: casts that are allowed and not required are of what a row's elements share (the
-/// probabilities of a row of averages), and move them together where their factors agree in sign. So a row is
-/// one draw.
-class RowDraw {
- public:
-  void Add(double independent) {
-    sum_ += independent;
-    squares_ += independent * independent;
-  }
-  double TakeCovariance() {
-    const double covariance = sum_ * sum_ - squares_;
-    sum_ = squares_ = 0;
-    return std::max(covariance, 0.0);
-  }
-
- private:
-  double sum_ = 0;
-  double squares_ = 0;
-};
-
-}  // namespace
-
 Groups GroupErrors(const OutputTruth& truth, const Tensor& got) {
   Groups groups;
   const auto count = static_cast<std::size_t>(got.elements);
@@ -111,11 +86,8 @@ Groups GroupErrors(const OutputTruth& truth, const Tensor& got) {
   groups.ulps.resize(kUlpBins);
   if (columns == 0 || count == 0) return groups;
   groups.rows.resize(count / columns);
-  const bool has_rows = truth.shape.size() > 1;
-  if (has_rows) groups.columns.resize(columns);
-  RowDraw draw;
+  if (truth.shape.size() > 1) groups.columns.resize(columns);
   for (std::size_t i = 0; i < count; ++i) {
-    if (has_rows && i % columns == 0) groups.bias.variance += draw.TakeCovariance();
     const double value = truth.value[i];
     const double result = got.At(static_cast<std::int64_t>(i));
     const double ideal = Rounded(truth.dtype, value);
@@ -155,7 +127,6 @@ Groups GroupErrors(const OutputTruth& truth, const Tensor& got) {
     }
     // A rounding tips with a probability of about 2 tau, by one ulp.
     groups.bias.variance += tau * tau + 2 * tau;
-    if (has_rows) draw.Add(independent / ulp);
     groups.bias.elements += 1;
     const double distance = std::fabs(off);
     groups.largest_ulps = std::max(groups.largest_ulps, distance);
@@ -166,28 +137,7 @@ Groups GroupErrors(const OutputTruth& truth, const Tensor& got) {
             : 1 + static_cast<std::size_t>(std::ceil(std::log2(std::min(distance, 1e9))));
     groups.ulps[std::min(bin, kUlpBins - 1)] += 1;
   }
-  groups.bias.variance += draw.TakeCovariance();
   return groups;
-}
-
-bool RowsRepeat(const OutputTruth& truth) {
-  constexpr std::size_t kShare = 4;  // One pair of neighbours in so many.
-  const auto columns =
-      truth.shape.empty() ? std::size_t{0} : static_cast<std::size_t>(truth.shape.back());
-  if (columns == 0 || truth.shape.size() < 2 || !IsFloat(truth.dtype) ||
-      std::ranges::none_of(truth.independent, [](double part) { return part > 0; }))
-    return false;
-  const std::size_t rows = truth.value.size() / columns;
-  std::size_t alike = 0;
-  for (std::size_t row = 1; row < rows; ++row) {
-    bool same = true;
-    for (std::size_t i = row * columns; same && i < (row + 1) * columns; ++i) {
-      const double value = truth.value[i];
-      same = std::fabs(value - truth.value[i - columns]) <= UlpAt(truth.dtype, value);
-    }
-    alike += same ? 1 : 0;
-  }
-  return rows > 1 && kShare * alike > rows - 1;
 }
 
 }  // namespace assay::oracle

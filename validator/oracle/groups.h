@@ -37,10 +37,9 @@ struct GroupSums {
 };
 
 struct BiasSums {
-  double sum = 0;      ///< (got - rounded truth) in ulps
-  double typical = 0;  ///< typical errors in ulps
-  double variance =
-      0;  ///< of what chance does to the sum, a row's independent parts being one draw
+  double sum = 0;       ///< (got - rounded truth) in ulps
+  double typical = 0;   ///< typical errors in ulps
+  double variance = 0;  ///< of what chance does to the sum
   double elements = 0;
   double toward_zero = 0;  ///< Sum with the sign relative to the truth's: negative for truncation.
   /// What `sum` and `toward_zero` become where the errors of all elements share a sign and are as
@@ -65,11 +64,6 @@ struct Groups {
       ulps;  ///< Histogram of |got - rounded truth|: 0, 1, 2, 3-4, 5-8, ... ulps.
   double largest_ulps = 0;
 };
-
-/// Are neighbouring rows one and the same, to a last place, where casts are allowed that are not required?
-/// Then what is cast is level (probabilities of keys that all score alike), and its roundings are one draw
-/// over all terms and rows, as those of 1 / 10 ten times over.
-bool RowsRepeat(const OutputTruth& truth);
 
 /// Over the elements that are finite on both sides and constrained.
 Groups GroupErrors(const OutputTruth& truth, const Tensor& got);

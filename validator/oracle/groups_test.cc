@@ -69,55 +69,6 @@ TEST(Bias, TiesThatASharedErrorTipsAreHonest) {
   }
 }
 
-/// Four rows of 64, each off by what one rounding of the factors of its own terms may do.
-OutputTruth RowsOfSharedDraws(std::int64_t rows) {
-  constexpr std::int64_t kColumns = 64;
-  OutputTruth truth;
-  truth.shape = {rows, kColumns};
-  truth.dtype = DType::kBF16;
-  const double ulp = UlpAt(DType::kBF16, 1);
-  for (std::int64_t i = 0; i < rows * kColumns; ++i)
-    truth.value.push_back(1 +
-                          ulp * (static_cast<double>(i % 97) / 97 + static_cast<double>(i % 89)));
-  const std::size_t count = truth.value.size();
-  truth.allowance.assign(count, ulp);
-  truth.typical.assign(count, 0.1 * ulp);
-  truth.independent.assign(count, 0.1 * ulp);
-  truth.contributions.assign(count, 8);
-  return truth;
-}
-
-BiasSums BiasOf(const OutputTruth& truth, double (*off_by)(std::int64_t row)) {
-  const double ulp = UlpAt(DType::kBF16, 1);
-  Tensor got = *Tensor::Create(DType::kBF16, truth.shape);
-  for (std::int64_t i = 0; i < got.elements; ++i)
-    got.Set(i, truth.value[static_cast<std::size_t>(i)] + ulp * off_by(i / truth.shape[1]));
-  return GroupErrors(truth, got).bias;
-}
-
-// A row's probabilities are rounded once, for all columns: three rows of four, whose draws are two standard deviations
-// down, are chance; a quarter of an ulp off everywhere, over many rows, is none.
-TEST(Bias, ARowIsOneDraw) {
-  const BiasSums chance =
-      BiasOf(RowsOfSharedDraws(4), [](std::int64_t row) { return row == 0 ? 0.1 : -0.2; });
-  EXPECT_LT(chance.Mean(), -0.1);
-  EXPECT_LE(-chance.Mean(), chance.Limit());
-  const BiasSums biased = BiasOf(RowsOfSharedDraws(64), [](std::int64_t) { return -0.25; });
-  EXPECT_GT(-biased.Mean(), biased.Limit());
-  const BiasSums truncated = BiasOf(RowsOfSharedDraws(8), [](std::int64_t) { return -0.5; });
-  EXPECT_GT(-truncated.Mean(), truncated.Limit());
-}
-
-TEST(Bias, RowsThatAreTheSameAreToldFromRowsThatAreNot) {
-  OutputTruth truth = RowsOfSharedDraws(6);
-  EXPECT_FALSE(RowsRepeat(truth));
-  for (std::size_t i = 64; i < truth.value.size(); ++i) truth.value[i] = truth.value[i % 64];
-  EXPECT_TRUE(RowsRepeat(truth));
-  // Without casts that are allowed, nothing is level.
-  truth.independent.assign(truth.value.size(), 0);
-  EXPECT_FALSE(RowsRepeat(truth));
-}
-
 TEST(Bias, TheLimitOfManyStepsIsThatOfTheNormalDistribution) {
   const BiasSums bias{.sum = 0, .typical = 0, .variance = 1e6, .elements = 1e6};
   EXPECT_NEAR(bias.Limit() * 1e6 / 1e3, 6.48, 0.02);

@@ -14,7 +14,6 @@
 #include "validator/oracle/cells.h"
 #include "validator/oracle/choices.h"
 #include "validator/oracle/generator.h"
-#include "validator/oracle/groups.h"
 #include "validator/oracle/randomness.h"
 #include "validator/oracle/reference_run.h"
 
@@ -158,11 +157,6 @@ struct Oracle::Impl {
            });
   }
 
-  static bool RepeatsItsRows(const Truth& truth) {
-    return std::ranges::any_of(truth.outputs,
-                               [](const auto& output) { return RowsRepeat(output.second); });
-  }
-
   /// What the reference writes, for inputs with choices among them.
   Result<Truth> Run(const ops::Instance& instance, const ops::AxisValues& axes,
                     const Randomness& randomness, const TensorMap& inputs) {
@@ -192,9 +186,7 @@ struct Oracle::Impl {
     const Randomness randomness = RandomnessOf(inputs.inputs);
     const auto run = [&](const TensorMap& all) -> Result<Truth> {
       ASSAY_TRY(Truth truth, Run(instance, inputs.axes, randomness, all));
-      if (!randomness.independent ||
-          (!RepeatsItsTerms(inputs.inputs, truth) && !RepeatsItsRows(truth)))
-        return truth;
+      if (!randomness.independent || !RepeatsItsTerms(inputs.inputs, truth)) return truth;
       return Run(instance, inputs.axes, {.independent = false, .exchangeable = false}, all);
     };
     if (!instance.op.Chooses()) return run(inputs.inputs);
