@@ -4,6 +4,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <atomic>
+
 #include "agent/testing/fakes.h"
 
 namespace assay::loop {
@@ -47,7 +49,7 @@ class LoopTest : public ::testing::Test {
   std::function<void(const verdict::Candidate&, const JudgeContext&)> on_assess_;
   std::function<bool()> interrupted_;
   int judges_ = 1;
-  std::uint64_t entropy_ = 1000;
+  std::atomic<std::uint64_t> entropy_ = 1000;  // Judges ask side by side.
   std::vector<std::string> log_;
 };
 
