@@ -5,7 +5,6 @@
 #include <set>
 
 #include "validator/engine/window.h"
-#include "validator/execution/numbered_blocks.h"
 
 namespace assay::oracle {
 namespace {
@@ -37,8 +36,9 @@ std::optional<std::int64_t> ElementsOfAUnit(const Launch& launch, const Shape& s
 /// The same units in the smallest blocks of at least `units` that a grid has room for, so that little
 /// runs beside what is wanted. References know thread_index() and row_index() alone.
 void MakeBlocksSmall(Launch& launch, std::size_t axis, std::uint64_t units) {
+  constexpr std::uint64_t kMostBlocks = 0x7fffffff;
   const std::uint64_t all = std::uint64_t{launch.grid[0]} * launch.block[axis];
-  while ((all + units - 1) / units > kMostNumberedBlocks) units *= 2;
+  while ((all + units - 1) / units > kMostBlocks) units *= 2;
   launch.block[axis] = static_cast<std::uint32_t>(units);
   launch.grid[0] = static_cast<std::uint32_t>((all + units - 1) / units);
 }
