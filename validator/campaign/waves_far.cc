@@ -320,7 +320,7 @@ std::vector<Task> Campaign::Huge() {
     }
     // Grids of few blocks run whole. If one of these takes its share of all steps, that is too long for
     // most: one shape of each size has to tell, and needs no more for that than if the guess were
-    // wrong by far, twice over.
+    // wrong by far.
     const std::uint64_t launches = LaunchesWithAFewBlocks(trial_, shape.axes);
     if (launches > 1 && blocks > engine::kWholeGrid &&
         WholeStepsFor(shape.axes) / static_cast<double>(launches) > kByFar * kMost) {
@@ -331,7 +331,7 @@ std::vector<Task> Campaign::Huge() {
                  harvest_);
         continue;
       }
-      task.wants.part_steps = static_cast<std::uint64_t>(kMost / (kByFar * kByFar));
+      task.wants.part_steps = static_cast<std::uint64_t>(kMost / kByFar);
     }
     if (blocks > 0 && engine::LastBlockOnly(elements, blocks)) {
       const double steps = static_cast<double>(elements) / static_cast<double>(blocks) *
