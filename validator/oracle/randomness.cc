@@ -18,6 +18,10 @@ constexpr double kDistinct = 48;
 // n roundings of d values lose grows by n / sqrt(d), not by sqrt(n).
 constexpr double kOften = 32;
 constexpr double kSignCorrelation = 0.3;
+// Where nearly all are smaller, functions of them come out alike: exp(x) is 1, to a few roundings of 16
+// bits, and so is every probability of a row.
+constexpr double kAlike = 0x1p-8;
+constexpr double kNearlyAll = 0.75;
 
 // Elements `start + i * stride` of a tensor.
 struct Line {
@@ -83,7 +87,7 @@ void Look(const Tensor& tensor, Randomness& randomness) {
   const std::int64_t rows = columns == 0 ? 0 : tensor.elements / columns;
   // A first look, spread over the whole tensor.
   std::vector<double> sample;
-  std::uint64_t zeros = 0;
+  std::uint64_t zeros = 0, minute = 0;
   // Scattered, since a stride would fall in step with periodic data.
   const auto elements = static_cast<std::uint64_t>(tensor.elements);
   const std::uint64_t samples = std::min(elements, kSample);
@@ -91,10 +95,12 @@ void Look(const Tensor& tensor, Randomness& randomness) {
     const double value =
         tensor.At(static_cast<std::int64_t>(elements <= kSample ? i : Mix64(i) % elements));
     if (value == 0) ++zeros;
+    if (std::fabs(value) < kAlike) ++minute;
     if (value != 0 && std::isfinite(value)) sample.push_back(value);
   }
   // A zero rounds nothing in a sum, but what becomes of it may: exp(0 - max) is added as often.
-  if (static_cast<double>(zeros) > kRepeats * static_cast<double>(samples))
+  if (static_cast<double>(zeros) > kRepeats * static_cast<double>(samples) ||
+      static_cast<double>(minute) > kNearlyAll * static_cast<double>(samples))
     randomness.independent = false;
   if (sample.size() < 8) return;
   const double centre = Median(sample);

@@ -2,8 +2,8 @@
 //
 // lambda * sqrt(n) * u rests on roundings that are independent. Constant or periodic data break
 // that: 0.1 added a million times is rounded the same way each time, and so is exp(0 - max) for all
-// the zeros of a sparse row, and so are the few hundred values of bfloat16 in a row of tens of
-// thousands; along a ramp, partial sums cross their binades at even steps. And the
+// the zeros of a sparse row, exp(x) for all x that are minute, and so are the few hundred values of
+// bfloat16 in a row of tens of thousands; along a ramp, partial sums cross their binades at even steps. And the
 // typical error of a sum rests on terms in no particular order: sorted or alternating data have
 // partial sums that depend on the order in which a kernel adds. Both are looked for in the inputs;
 // where they are found, the oracle takes the deterministic bound, or leaves the typical error out.

@@ -54,6 +54,20 @@ TEST(Randomness, ManyZerosAreRepeatedValuesFewAreNot) {
   EXPECT_TRUE(one_in(10).independent);
 }
 
+TEST(Randomness, MinuteValuesMakeFunctionsOfThemAlike) {
+  const auto scaled = [](DType type, double scale) {
+    return Of(type, {64, 64}, [scale](std::int64_t, Rng& rng) { return scale * rng.Normal(); });
+  };
+  for (const DType type : {DType::kBF16, DType::kF16, DType::kF32}) {
+    EXPECT_FALSE(scaled(type, 0x1p-10).independent) << Name(type);
+    EXPECT_TRUE(scaled(type, 0x1p-6).independent) << Name(type);
+  }
+  // Some minute ones among others are none of it.
+  EXPECT_TRUE(Of(DType::kF32, {64, 64}, [](std::int64_t i, Rng& rng) {
+                return rng.Normal() * (i % 2 == 0 ? 1 : 0x1p-10);
+              }).independent);
+}
+
 TEST(Randomness, ConstantRowsAndColumnsAreNot) {
   EXPECT_FALSE(Of(DType::kF32, {64, 64}, [](std::int64_t, Rng&) { return 0.1; }).independent);
   EXPECT_FALSE(Of(DType::kF32, {64, 64}, [](std::int64_t i, Rng&) {

@@ -7,7 +7,8 @@
 //     min(n - 1, lambda * sqrt(n - 1)) * u * sum|terms|,
 // is charged once, when the sum is used in anything but a further sum (`hard()`), so that it does
 // not depend on the reference's order. Sums and products that every order evaluates exactly (small
-// integers) are recognised by their granularity and cost nothing.
+// integers) are recognised by their granularity and cost nothing. Terms too small for the sum that
+// they are added to are lost whole, and charged so (`absorbed`).
 #pragma once
 
 #include "assay/storage.cuh"
@@ -25,6 +26,8 @@ struct F32Contract {
   /// Sums and products are evaluated as they are written: what is exact when it goes in is charged
   /// nothing, since a Rounded run says which result comes out.
   static ASSAY_DEVICE bool in_order() { return false; }
+  /// How many lanes share a sum: each has a part of it, which this makes the whole, nearly.
+  static ASSAY_DEVICE double lanes() { return 1; }
   static constexpr bool approximate = true;  ///< ex2.approx and the like are allowed.
   /// Products may be added by tensor cores, which truncate.
   static constexpr bool tensor_cores = false;
@@ -199,7 +202,20 @@ struct Bounded {
       r.e += 2 * kTiny;
       r.t += 2 * kTiny;
     }
+    const double lost = absorbed(x, y, r);
+    r.e += lost;
+    r.t += lost;
     return r;
+  }
+  /// What a sum loses because one side is below half an ulp of the other: all of it, each time, and in
+  /// the same direction where terms have one sign. That is no chance, which `hard` takes roundings for.
+  /// Nothing where all is exact, or where roundings are taken to conspire anyway.
+  static ASSAY_DEVICE double absorbed(const Bounded& x, const Bounded& y, const Bounded& sum) {
+    const double less = smaller(x.a, y.a);
+    const double whole = C::lanes() * larger(x.a, y.a);
+    const bool exact = sum.g >= 0 && whole <= sum.g * power_of_two(C::format::precision);
+    const bool charged = sum.n > 2 && C::independent() && !C::in_order() && !exact;
+    return charged && less < kUnit * whole ? less : 0;
   }
   friend ASSAY_DEVICE Bounded operator-(const Bounded& x, const Bounded& y) { return x + -y; }
   /// A sum that is multiplied by a number may have had the number multiplied into its terms instead
@@ -243,16 +259,20 @@ struct Bounded {
     const double gx = x.n < 2 ? x.g : granularity_of(x.v);
     const double gy = y.n < 2 ? y.g : granularity_of(y.v);
     const double g = gx * gy;
+    const bool flushed = kFlushes & ((mx < kTiny) | (my < kTiny));
     const bool exact_terms = (ex == 0) & (ey == 0) & (x.g >= 0) & (y.g >= 0);
-    const bool held = (g > kTiny) & (magnitude(v) <= g * power_of_two(C::format::precision));
+    const bool held =
+        (g > kTiny) & (magnitude(v) <= g * power_of_two(C::format::precision)) & !flushed;
     if (exact_terms & ((v == 0) | held)) return result(v, 0, 0, len, v == 0 ? 0 : g);
     // Of two exact numbers there is but one product, rounded once at most. Of three (an exact product
     // times a number) there are several: (x y) z rounds once where x (y z) rounds twice.
     const bool exact = ex == 0 && ey == 0;
     const bool once = exact && x.len == 0 && y.len == 0;
-    const double rounding = exact && (v == 0 || C::in_order())
+    // A subnormal factor may be flushed, and the product with it, however large the other is.
+    const double rounding = exact && (v == 0 || (C::in_order() && !flushed))
                                 ? 0
-                                : (once ? half_ulp(v, 0) : kSlack * kUnit * magnitude(v)) + kTiny;
+                                : (once ? half_ulp(v, 0) : kSlack * kUnit * magnitude(v)) + kTiny +
+                                      (flushed ? magnitude(v) : 0);
     Bounded r = result(v, mx * ey + my * ex + ex * ey + rounding,
                        mx * ty + my * tx + tx * ty + rounding, len, -1);
     r.w = x.w * my * my + y.w * mx * mx;
@@ -277,6 +297,8 @@ struct Bounded {
     // __fdividef is zero where the divisor lies between 2^126 and 2^128 (CUDA C++ Programming Guide).
     if (C::approximate && C::format::precision == 24 && magnitude(y.v) + y.hard() > 0x1p126)
       rounding += magnitude(v);
+    // A subnormal dividend may be flushed.
+    if (kFlushes && magnitude(x.v) < kTiny) rounding += magnitude(v);
     Bounded r = result(v, quotient_error(v, x.hard(), y.v, y.hard()) + rounding,
                        quotient_error(v, x.correlated(), y.v, y.correlated()) + rounding,
                        larger(x.length(), y.length()), -1);

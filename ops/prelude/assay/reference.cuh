@@ -62,6 +62,8 @@ struct OpContract {
   static constexpr double lambda = 4.0;
   static ASSAY_DEVICE bool independent() { return (assay_run & 1u) != 0; }
   static ASSAY_DEVICE bool in_order() { return (assay_run & 2u) != 0; }
+  /// Blocks whose lanes share rows are [lanes, n] (below).
+  static ASSAY_DEVICE double lanes() { return blockDim.y > 1 ? blockDim.x : 1; }
   static constexpr bool approximate = ASSAY_APPROXIMATE;
   static constexpr bool tensor_cores = ASSAY_TENSOR_CORES;
   static constexpr bool coarse_tanh = ASSAY_COARSE_TANH;

@@ -1,0 +1,119 @@
+// What sums and products lose whole: terms below half an ulp of their sum, and subnormal factors (assay/bounded.cuh).
+#include <gtest/gtest.h>
+
+#include <array>
+#include <cmath>
+#include <cstddef>
+#include <vector>
+
+#include "base/rng.h"
+#include "ops/reference_on_host.h"
+
+namespace assay::ops {
+namespace {
+
+using Honest = Bounded<F32Contract>;
+struct Dependent : F32Contract {
+  static bool independent() { return false; }
+};
+struct Lanes : F32Contract {
+  static double lanes() { return 32; }
+};
+
+/// Exponentials of normal numbers: most are tiny beside a few.
+std::vector<float> Exponentials(Rng& rng, std::size_t count, double spread) {
+  std::vector<float> terms;
+  for (std::size_t i = 0; i < count; ++i) {
+    terms.push_back(static_cast<float>(std::exp(spread * rng.Normal())));
+  }
+  return terms;
+}
+float InARow(const std::vector<float>& terms) {
+  float sum = 0;
+  for (const float term : terms) sum += term;
+  return sum;
+}
+/// What a reference adds up, one lane or 32 of them.
+template <class C>
+Bounded<C> Added(const std::vector<float>& terms, std::size_t lanes) {
+  std::vector<Bounded<C>> parts(lanes);
+  for (std::size_t i = 0; i < terms.size(); ++i) parts[i % lanes] += Bounded<C>(f32{terms[i]});
+  for (std::size_t distance = lanes / 2; distance > 0; distance /= 2) {
+    for (std::size_t i = 0; i < distance; ++i) parts[i] = parts[i] + parts[i + distance];
+  }
+  return parts[0];
+}
+template <class C>
+double Chance(const Bounded<C>& sum) {
+  return C::lambda * std::sqrt(sum.n - 1) * Bounded<C>::kUnit * sum.a;
+}
+
+TEST(BoundedLosses, WhatASumAbsorbsIsNoChance) {
+  Rng rng(61);
+  int beyond_chance = 0, beyond_without_lanes = 0;
+  for (int round = 0; round < 24; ++round) {
+    const std::vector<float> terms = Exponentials(rng, 20'000U << (round % 3), 3);
+    const auto one = Added<F32Contract>(terms, 1);
+    const auto shared = Added<Lanes>(terms, 32);
+    const double error = std::fabs(static_cast<double>(InARow(terms)) - one.v);
+    ASSERT_LE(error, one.hard());
+    ASSERT_LE(error, 4 * one.typical());
+    // Each lane has a 32nd of the sum; what one that adds all up would have lost is charged all the same.
+    ASSERT_LE(error, shared.hard());
+    ASSERT_LE(error, 4 * shared.typical());
+    if (error > Chance(one)) ++beyond_chance;
+    if (error > Added<F32Contract>(terms, 32).hard()) ++beyond_without_lanes;
+    // Not without measure: some five times what chance may do, where (n - 1) u a is fifty times that.
+    EXPECT_LT(one.hard(), 10 * Chance(one));
+  }
+  EXPECT_GT(beyond_chance, 0);
+  EXPECT_GT(beyond_without_lanes, 0);
+}
+
+TEST(BoundedLosses, TermsLikeTheOthersAreChargedAsChance) {
+  Rng rng(67);
+  std::vector<float> terms;
+  for (int i = 0; i < 60'000; ++i) terms.push_back(static_cast<float>(1 + rng.Unit()));
+  for (const Honest& sum : {Added<F32Contract>(terms, 1), Added<F32Contract>(terms, 32)}) {
+    EXPECT_EQ(sum.e, 0);
+    EXPECT_EQ(sum.hard(), Chance(sum));
+  }
+  EXPECT_EQ(Added<Lanes>(terms, 32).e, 0);
+  // Where roundings are taken to conspire, n - 1 covers what is absorbed.
+  EXPECT_EQ(Added<Dependent>(Exponentials(rng, 20'000, 3), 1).e, 0);
+}
+
+TEST(BoundedLosses, SumsOfTwoAreRoundedOnce) {
+  const Honest sum = Honest(f32{1.0f}) + Honest(f32{0x1p-40f});
+  EXPECT_EQ(sum.e, 0);
+  EXPECT_LE(sum.hard(), 0x1p-24);
+}
+
+TEST(BoundedLosses, ExactSumsStayExact) {
+  std::vector<float> terms(1000, 1.0f);
+  terms[3] = 0x1.8p+23f;
+  const auto one = Added<F32Contract>(terms, 1);
+  EXPECT_TRUE(one.exact_sum());
+  EXPECT_EQ(one.hard(), 0);
+  // Of a lane's part a 32nd of the range is sure to stay exact with the others' parts.
+  terms[3] = 0x1.8p+18f;
+  EXPECT_EQ(Added<Lanes>(terms, 32).hard(), 0);
+}
+
+TEST(BoundedLosses, ASubnormalFactorMayBeFlushed) {
+  const float small = 0x1.8p-127f, large = 1.7f;
+  const Honest product = Honest(f32{large}) * Honest(f32{small});
+  ASSERT_GT(product.v, 0x1p-126);
+  EXPECT_GE(product.hard(), product.v);
+  // Powers of two make exact products, which may be flushed as well.
+  EXPECT_GE((Honest(f32{4.0f}) * Honest(f32{small})).hard(), 4.0 * static_cast<double>(small));
+  const Honest quotient = Honest(f32{small}) / Honest(f32{0.125f});
+  EXPECT_GE(quotient.hard(), quotient.v);
+  // The same result of normal factors is rounded, or flushed where it is subnormal itself.
+  const Honest normal = Honest(f32{0x1p-100f}) * Honest(f32{0x1.9p-26f});
+  EXPECT_LE(normal.hard(), 0x1.1p-126);
+  EXPECT_EQ((Honest(f32{0x1p-100f}) * Honest(f32{0x1.8p-24f})).hard(), 0);
+}
+
+}  // namespace
+}  // namespace assay::ops
