@@ -1,7 +1,7 @@
 // corpus/precision: variants of nine kinds of op, honest and dishonest. Honest ones pass every
 // case, dishonest ones are refuted by one.
 //
-// ASSAY_CORPUS_CASES sets the number of random cases for honest variants (3 by default, 200 for the
+// ASSAY_CORPUS_CASES sets the random cases for honest variants: their number, or FIRST:END to share them among processes (3 by default, 200 for the
 // full claim); ASSAY_CORPUS_TABLE names a file to which the rows of docs/precision.md's table are
 // added, and prints them.
 #include <fmt/format.h>
@@ -244,12 +244,16 @@ class PrecisionCorpus : public BenchTest<::testing::TestWithParam<const char*>> 
 
 TEST_P(PrecisionCorpus, HonestVariantsAreNeverRefuted) {
   const char* wanted = std::getenv("ASSAY_CORPUS_CASES");
-  const int count = wanted != nullptr ? std::atoi(wanted) : 3;
+  const std::string cases = wanted != nullptr ? wanted : "3";
+  const std::size_t colon = cases.find(':');
+  const int first = colon == std::string::npos ? 0 : std::stoi(cases);
+  const int end = std::stoi(colon == std::string::npos ? cases : cases.substr(colon + 1));
+  ASSERT_LT(first, end);
   const auto variants = Variants(GetParam(), "honest");
   EXPECT_GE(variants.size(), 4u);
   for (const std::string type : {"bf16", "f16", "f32"}) {
     const ops::Instance usual = InstanceOf(type), strict = InstanceOf(type, false);
-    for (int i = 0; i < count; ++i) {
+    for (int i = first; i < end; ++i) {
       const cases::Case value = RandomCase(usual, DeriveSeed(static_cast<std::uint64_t>(i), type));
       for (const Variant& variant : variants) {
         if (!Has(variant, type)) continue;
