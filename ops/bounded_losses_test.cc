@@ -115,5 +115,70 @@ TEST(BoundedLosses, ASubnormalFactorMayBeFlushed) {
   EXPECT_EQ((Honest(f32{0x1p-100f}) * Honest(f32{0x1.8p-24f})).hard(), 0);
 }
 
+float Kahan(const std::array<float, 3>& terms) {
+  volatile float sum = 0, lost = 0;
+  for (const float term : terms) {
+    const volatile float corrected = term - lost;
+    const volatile float next = sum + corrected;
+    const volatile float gained = next - sum;
+    lost = gained - corrected;
+    sum = next;
+  }
+  return sum;
+}
+
+TEST(BoundedLosses, KahanSumsOfTwoProductsRoundOnceMore) {
+  Rng rng(71);
+  int beyond_one_rounding = 0;
+  for (int round = 0; round < 300'000; ++round) {
+    std::array<float, 4> x{};
+    for (float& each : x) each = static_cast<float>(rng.Normal());
+    const Honest sum =
+        Honest(f32{x[0]}) * Honest(f32{x[1]}) + Honest(f32{x[2]}) * Honest(f32{x[3]});
+    const volatile float first = x[0] * x[1], second = x[2] * x[3];
+    const double error = std::fabs(static_cast<double>(Kahan({first, second, 0})) - sum.v);
+    ASSERT_LE(error, sum.hard());
+    if (error > sum.e + Honest::half_ulp(sum.v, sum.e)) ++beyond_one_rounding;
+    // No more than a quarter of an ulp for it.
+    ASSERT_LE(sum.hard(), sum.e + Honest::half_ulp(sum.v, sum.e) + F32Format::ulp(sum.v) / 4);
+  }
+  EXPECT_GT(beyond_one_rounding, 0);
+}
+
+TEST(BoundedLosses, CastsOfEqualProbabilitiesConspire) {
+  Rng rng(73);
+  double equal = 0, different = 0, different_limits = 0;
+  for (int round = 0; round < 200; ++round) {
+    for (const bool same : {true, false}) {
+      const int keys = 12 + static_cast<int>(rng.Below(50));
+      std::vector<Honest> weights;
+      Honest total = 0, sum = 0;
+      for (int i = 0; i < keys; ++i) {
+        weights.push_back(Honest(f32{same ? 1.0f : static_cast<float>(0.1 + rng.Unit())}));
+        total += weights.back();
+      }
+      double got = 0;
+      for (const Honest& weight : weights) {
+        const Honest value = f32{static_cast<float>(200 + rng.Normal())};
+        sum += may_round_to<f16>(weight, total) * value;
+        got += F16Format::nearest(weight.v / total.v) * value.v;
+      }
+      const Honest result = sum / total;
+      const double error = std::fabs(got - result.v);
+      ASSERT_LE(error, result.hard());
+      // The part that rows of elements have in common, and the part that they have not.
+      const double common = result.typical() - std::sqrt(result.w);
+      ASSERT_LE(error, common + std::sqrt(result.w) * 1.001);
+      (same ? equal : different) = std::max(same ? equal : different, error / std::sqrt(result.w));
+      if (!same) different_limits += common / std::sqrt(result.w) / 200;
+    }
+  }
+  // Seven standard deviations are exceeded where all are rounded alike, not where they are rounded
+  // each for itself; there hardly anything is common.
+  EXPECT_GT(equal, 7);
+  EXPECT_LT(different, 5);
+  EXPECT_LT(different_limits, 0.4);
+}
+
 }  // namespace
 }  // namespace assay::ops

@@ -146,7 +146,7 @@ TEST(Rounded, StochasticRoundingIsUnbiased) {
 }
 
 TEST(Prelude, WordsAreWhatTheOracleReserves) {
-  EXPECT_EQ(sizeof(Bounded<F32Contract>), 9 * sizeof(double));
+  EXPECT_EQ(sizeof(Bounded<F32Contract>), 10 * sizeof(double));
   EXPECT_EQ(sizeof(BoundedCell<F32Contract, bf16>), 6 * sizeof(double));
 }
 

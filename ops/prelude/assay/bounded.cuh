@@ -45,6 +45,7 @@ struct Bounded {
   double n = 0;    ///< How many terms that are not zero.
   double len = 0;  ///< Longest accumulation behind the terms.
   double w = 0;    ///< Variance of errors that are independent of each other.
+  double d = 0;    ///< What their sum is, with its sign, if casts are made that may be made.
   double g = 0;    ///< Power of two that divides all terms; 0: no term yet; -1: unknown, the terms
                    ///< are not exact.
 
@@ -129,10 +130,12 @@ struct Bounded {
     const double sum = C::format::nearest(v);
     const double step = C::format::ulp(sum);
     const double lost = magnitude(v - sum);
-    if (e != 0 || a != magnitude(v) || !is_finite(sum) || 4 * lost < step) return once;
+    if (!is_finite(sum) || (e == 0 && (a != magnitude(v) || 4 * lost < step))) return once;
     const double apart = 2 * q - a * a;  // (|x| - |y|)^2
     const double second = C::format::nearest((a + ::sqrt(apart > 0 ? apart : 0)) / 2);
     const bool carries = C::format::ulp(second) < step;
+    // Of terms that are rounded themselves it is not known what is lost.
+    if (e != 0) return carries ? once + step / 4 : once;
     // A quarter itself is a tie in what was lost, which an even second term wins.
     return carries && is_odd(sum) && (4 * lost > step || is_odd(second)) ? step - lost : once;
   }
@@ -148,8 +151,11 @@ struct Bounded {
   /// What an honest evaluation's error is like (its standard deviation, rather above than below)
   /// when terms come in no particular order.
   ASSAY_DEVICE double typical() const {
-    return w == 0 ? correlated() : guarded(correlated() + ::sqrt(w));
+    return w == 0 ? correlated() : guarded(correlated() + ::sqrt(w) + conspiring());
   }
+  /// Casts are taken for independent of each other; where their errors add up to more (equal
+  /// probabilities are all rounded alike), the rest is common to all.
+  ASSAY_DEVICE double conspiring() const { return larger(magnitude(d) - ::sqrt(w), 0); }
   /// Without the part whose errors are independent from term to term.
   ASSAY_DEVICE double correlated() const {
     if (n < 2 || exact_sum()) return guarded(t);
@@ -164,6 +170,7 @@ struct Bounded {
     Bounded r =
         result(v, hard(), correlated(), larger(n, len), exact_sum() ? granularity_of(v) : -1);
     r.w = w;
+    r.d = d;
     return r;
   }
   static ASSAY_DEVICE Bounded result(double v, double e, double t, double len, double g) {
@@ -183,6 +190,7 @@ struct Bounded {
   friend ASSAY_DEVICE Bounded operator-(const Bounded& x) {
     Bounded r = x;
     r.v = -x.v;
+    r.d = -x.d;
     return r;
   }
   friend ASSAY_DEVICE Bounded operator+(const Bounded& x, const Bounded& y) {
@@ -193,6 +201,7 @@ struct Bounded {
     r.a = x.a + y.a;
     r.q = x.q + y.q;
     r.w = x.w + y.w;
+    r.d = x.d + y.d;
     r.n = x.n + y.n;
     r.len = larger(x.len, y.len);
     r.g = x.g == 0 ? y.g : y.g == 0 ? x.g : smaller(x.g, y.g);
@@ -276,6 +285,7 @@ struct Bounded {
     Bounded r = result(v, mx * ey + my * ex + ex * ey + rounding,
                        mx * ty + my * tx + tx * ty + rounding, len, -1);
     r.w = x.w * my * my + y.w * mx * mx;
+    r.d = x.d * y.v + y.d * x.v;
     return r;
   }
   friend ASSAY_DEVICE Bounded operator/(const Bounded& x, const Bounded& y) {
@@ -305,6 +315,7 @@ struct Bounded {
     if (x.w == 0 && y.w == 0) return r;
     const double least = magnitude(y.v) - y.hard();
     r.w = least > 0 ? (x.w + v * v * y.w) / (least * least) : infinity();
+    r.d = (x.d - v * y.d) / y.v;
     return r;
   }
   static ASSAY_DEVICE double quotient_error(double v, double ex, double y, double ey) {
@@ -358,6 +369,7 @@ ASSAY_DEVICE Bounded<C> average(const Bounded<C>& sum, const Bounded<C>& count) 
       sum.v, larger(sum.hard(), hard),
       larger(sum.correlated(), C::independent() ? smaller(hard, typical) : hard), sum.length(), -1);
   mean.w = sum.w;
+  mean.d = sum.d;
   return mean / count;
 }
 
@@ -512,6 +524,7 @@ ASSAY_DEVICE Bounded<C> may_round_to(const Bounded<C>& x, const Bounded<C>& divi
   r.e = r.guarded(r.e + ulp / 2);
   r.g = -1;
   r.w += ulp * ulp / 12;
+  r.d += divisor.v * F::nearest(share) - r.v;
   return r;
 }
 template <class T, class C>
