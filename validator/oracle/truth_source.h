@@ -45,7 +45,7 @@ struct NumberType {
   std::uint64_t seed = 0;  ///< kStochastic.
 
   /// Doubles that a Real, or a stored output element, takes.
-  std::int64_t RealWords() const { return kind == Kind::kBounded ? 9 : 2; }
+  std::int64_t RealWords() const { return kind == Kind::kBounded ? 10 : 2; }
   std::int64_t CellWords() const { return kind == Kind::kBounded ? 6 : 1; }
 };
 
