@@ -45,13 +45,13 @@ TEST(Stats, CountAttemptsToAcceptanceAndWhatFeedbackCured) {
   EXPECT_EQ(stats.runs, 3u);
   EXPECT_EQ(stats.to_acceptance, (std::map<int, std::uint64_t>{{1, 1}, {4, 1}}));
   EXPECT_EQ(stats.never_accepted, 1u);
-  const Lesson& race = Of(stats, "data_race");
+  const Lesson race = Of(stats, "data_race");
   EXPECT_EQ(race.attempts, 3u);
   EXPECT_EQ(race.told, 2u);
   EXPECT_EQ(race.cured, 1u);  // the second time it was told
   EXPECT_EQ(race.accepted_next, 0u);
   EXPECT_EQ(race.accepted_later, 2u);  // both lead to the accepted one
-  const Lesson& lock = Of(stats, "deadlock");
+  const Lesson lock = Of(stats, "deadlock");
   EXPECT_EQ(lock.told, 3u);
   EXPECT_EQ(lock.cured, 3u);
   EXPECT_EQ(lock.accepted_next, 2u);
