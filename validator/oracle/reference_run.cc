@@ -22,17 +22,17 @@ namespace assay::oracle {
 namespace {
 
 // What the parts of a huge reference may take, a thread a block: a few seconds.
-constexpr std::uint64_t kWindowSteps = 120'000'000;
+constexpr std::uint64_t kWindowSteps = 150'000'000;
 // What a slice of a reference may take: whole warps do 32 times as much in hardly more time.
 constexpr std::uint64_t kSliceSteps = 6'000'000'000;
 // Beyond one warp for each output, as many as take this (instructions of whole warps) and hold this
 // many elements.
-constexpr std::uint64_t kWarpSteps = 4'000'000;
+constexpr std::uint64_t kWarpSteps = 5'000'000;
 constexpr std::size_t kMostElements = 1 << 19;
 constexpr std::size_t kMostWarps = 48;
 // However dear they are, a few, as far as they take no more than this.
 constexpr std::size_t kFewWarps = 6;
-constexpr std::uint64_t kFewWarpSteps = 12'000'000;
+constexpr std::uint64_t kFewWarpSteps = 15'000'000;
 
 // Of one buffer (execution.cc).
 constexpr std::int64_t kMostWords = std::int64_t{1} << 36;

@@ -222,9 +222,10 @@ struct Bounded {
   static ASSAY_DEVICE double absorbed(const Bounded& x, const Bounded& y, const Bounded& sum) {
     const double less = smaller(x.a, y.a);
     const double whole = C::lanes() * larger(x.a, y.a);
+    // Hardly a sum comes past this, so hardly a warp parts here.
+    if (!(less < kUnit * whole) || sum.n <= 2) return 0;
     const bool exact = sum.g >= 0 && whole <= sum.g * power_of_two(C::format::precision);
-    const bool charged = sum.n > 2 && C::independent() && !C::in_order() && !exact;
-    return charged && less < kUnit * whole ? less : 0;
+    return C::independent() && !C::in_order() && !exact ? less : 0;
   }
   friend ASSAY_DEVICE Bounded operator-(const Bounded& x, const Bounded& y) { return x + -y; }
   /// A sum that is multiplied by a number may have had the number multiplied into its terms instead
