@@ -46,9 +46,8 @@ std::vector<std::string> Quoted(std::string_view cell) {
 
 std::string Trimmed(const std::string& cell) {
   const std::size_t first = cell.find_first_not_of(' ');
-  return first == std::string::npos
-             ? ""
-             : cell.substr(first, cell.find_last_not_of(' ') + 1 - first);
+  return first == std::string::npos ? ""
+                                    : cell.substr(first, cell.find_last_not_of(' ') + 1 - first);
 }
 
 std::vector<Row> ReadRows(std::string_view document) {

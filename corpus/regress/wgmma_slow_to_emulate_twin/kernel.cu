@@ -18,7 +18,7 @@ extern "C" __global__ void gemm(const T* __restrict__ a, const T* __restrict__ b
   const long long i0 = blockIdx.y * 64ll, j0 = blockIdx.x * 8ll;
   const int thread = threadIdx.x;
   float d[4] = {};
-  for (long long start = 0; start < k && (start < 1000 || start + 16 < k); start += 16) {
+  for (long long start = 0; start < k && (start == 0 || start + 16 < k); start += 16) {
     for (int e = thread; e < 64 * 16; e += 128) {
       const int i = e / 16, l = e % 16;
       const bool inside = i0 + i < m && start + l < k;
