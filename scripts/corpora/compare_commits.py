@@ -98,7 +98,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("before")
     parser.add_argument("after", nargs="?", default="HEAD")
-    parser.add_argument("--only", default="naive,right,hostile,adversarial,precision", help="of naive, right, hostile, adversarial, precision")
+    parser.add_argument("--only", default="naive,right,hostile,adversarial,regress,precision", help="of naive, right, hostile, adversarial, regress, precision")
     parser.add_argument("--folder", action="append", default=[], help="further folders of candidates")
     parser.add_argument("--explained", type=pathlib.Path, help="rows that explain differences")
     parser.add_argument("--work", type=pathlib.Path, default=corpora.ROOT / "build/compare", help="trees, builds and judgements")

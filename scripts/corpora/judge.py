@@ -35,7 +35,7 @@ def candidates(only, folders):
         for op in sorted(path.parent.name for path in ROOT.glob("ops/*/naive")):
             for dtypes in choices(op):
                 yield f"naive/{op}", ROOT / "ops" / op / "naive", op, dtypes, "accepted"
-    for kind, expected in (("right", "accepted"), ("hostile", "refuted"), ("adversarial", None)):
+    for kind, expected in (("right", "accepted"), ("hostile", "refuted"), ("adversarial", None), ("regress", None)):
         if kind in only:
             yield from described(ROOT / "corpus" / kind, kind, expected)
     if "precision" in only:
@@ -61,6 +61,13 @@ def described(root, prefix, expected):
                 yield f"{prefix}/{folder.relative_to(root)}", folder, about["op"], dtypes, about.get("expect") or expected
 
 
+def asked(folder, op):
+    """What `assay check` is told of a kernel beside its dtypes: its op, one of the library or of its own corpus, and its target."""
+    about = json.loads((folder / "expect.json").read_text()) if (folder / "expect.json").exists() else {}
+    own = folder.parent / "ops" / op
+    return ["--op", str(own) if own.is_dir() else op] + (["--arch", about["arch"]] if "arch" in about else [])
+
+
 def without_times(value):
     if isinstance(value, dict):
         return {key: without_times(inner) for key, inner in value.items() if key not in ("seconds", "text")}
@@ -71,7 +78,7 @@ def without_times(value):
 
 def judge(arguments, item, seed, cores=1):
     name, folder, op, dtypes, expected = item
-    command = [arguments.assay, "check", str(folder), "--op", op, "--json", "--jobs", str(cores)]
+    command = [arguments.assay, "check", str(folder), *asked(folder, op), "--json", "--jobs", str(cores)]
     command += ["--seed", str(seed), "--effort", arguments.effort]
     for variable, dtype in dtypes.items():
         command += ["--dtype", f"{variable}={dtype}"]
@@ -93,7 +100,7 @@ def judge(arguments, item, seed, cores=1):
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--assay", default=str(ROOT / "build/release/bin/assay"))
-    parser.add_argument("--only", default="", help="of naive, right, hostile, adversarial, precision (default: all, or none with --folder)")
+    parser.add_argument("--only", default="", help="of naive, right, hostile, adversarial, regress, precision (default: all, or none with --folder)")
     parser.add_argument("--folder", action="append", default=[])
     parser.add_argument("--seeds", default="1:2", help="FIRST:END")
     parser.add_argument("--effort", default="standard")
@@ -104,7 +111,7 @@ def main():
     parser.add_argument("--times", action="store_true", help="the slowest ten, on stderr")
     parser.add_argument("extra", nargs="*", help="further options of assay check, after --")
     arguments = parser.parse_args()
-    only = arguments.only.split(",") if arguments.only else [] if arguments.folder else ["naive", "right", "hostile", "adversarial", "precision"]
+    only = arguments.only.split(",") if arguments.only else [] if arguments.folder else ["naive", "right", "hostile", "adversarial", "regress", "precision"]
     first, end = map(int, arguments.seeds.split(":"))
     work = [(item, seed) for seed in range(first, end) for item in candidates(only, arguments.folder)]
     outcomes, unexpected, times = collections.Counter(), [], []

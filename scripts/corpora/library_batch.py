@@ -4,7 +4,7 @@
     scripts/corpora/library_batch.py --assay build/release/bin/assay --out /tmp/library              # all that is below
     scripts/corpora/library_batch.py --assay ... --out DIR --effort quick --wrong 2 --ops softmax,gemm
 
-Each instance of each op (dtypes x targets) has a transcript: up to --wrong of the wrong kernels that corpus/hostile and corpus/adversarial know for that op,
+Each instance of each op (dtypes x targets) has a transcript: up to --wrong of the wrong kernels that corpus/hostile, corpus/adversarial and corpus/regress know for that op,
 up to --mutants changes of one token in the naive kernel (mutants.py), other ones at each dtype and target, one kernel that does not compile, then the naive one. A wrong kernel is tried at every dtype, since one that names its types is wrong at the others too;
 one that happens to be right there ends the transcript early, so those come last. Four things are shown, and printed as one JSON document:
 
@@ -40,7 +40,7 @@ def reply(folder, change=lambda kernel: kernel):
 
 def wrong_kernels(op):
     """Folders of kernels that are refuted for this op, each with the dtypes at which it is; none: at all."""
-    for kind, expected in ("hostile", "refuted"), ("adversarial", None):
+    for kind, expected in ("hostile", "refuted"), ("adversarial", None), ("regress", None):
         for _, folder, its_op, dtypes, outcome in described(ROOT / "corpus" / kind, kind, expected):
             if its_op == op and outcome == "refuted":
                 yield folder, dtypes

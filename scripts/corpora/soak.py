@@ -5,8 +5,8 @@
     scripts/corpora/soak.py campaign --out campaign.jsonl                  # 30 wrong kernels of the campaign's classes x 5 seeds
     scripts/corpora/soak.py campaign --all --twins --seeds 7:12 --out x.jsonl   # all of them, and their right twins
 
-right       ops/*/naive, corpus/right, and what is right of corpus/adversarial and corpus/precision, at every dtype
-campaign    wrong kernels of corpus/adversarial/campaign: each class in turn until there are --kernels of them
+right       ops/*/naive, corpus/right, and what is right of corpus/adversarial, corpus/regress and corpus/precision, at every dtype
+campaign    wrong kernels of corpus/adversarial/campaign and their like in corpus/regress: each class in turn until there are --kernels of them
 
 One line of JSON is appended to --out for each judgement, as it ends. Started again, the script goes on where it was: what stands in the file
 is not judged again, unless assay itself failed there. The first line holds the digest of the program; another program's file is refused.
@@ -34,16 +34,20 @@ CLASSES = ("plan", "two", "large", "long", "val", "unr")
 
 
 def right_kernels():
-    every = corpora.candidates(["naive", "right", "adversarial", "precision"], [])
+    every = corpora.candidates(["naive", "right", "adversarial", "regress", "precision"], [])
     return [item for item in every if item[4] == "accepted"]
+
+
+def class_of(name):
+    return name.rsplit("/", 1)[1].split("_")[0]
 
 
 def campaign_kernels(count, twins):
     """Wrong kernels, one of each class in turn; behind them the right twins."""
-    items = [item for item in corpora.candidates(["adversarial"], []) if "/campaign/" in item[0]]
+    items = [item for item in corpora.candidates(["adversarial", "regress"], []) if "/campaign/" in item[0] or class_of(item[0]) in CLASSES]
     wrong = {name: [] for name in CLASSES}
     for item in items:
-        prefix = item[0].rsplit("/", 1)[1].split("_")[0]
+        prefix = class_of(item[0])
         if item[4] == "refuted" and prefix in wrong:
             wrong[prefix].append(item)
     depth = max(map(len, wrong.values()))
@@ -94,7 +98,7 @@ def findings(verdict):
 
 def run(arguments, item, seed):
     name, folder, op, dtypes, expected = item
-    command = [arguments.assay, "check", str(folder), "--op", op, "--json", "--jobs", "1", "--seed", str(seed), "--effort", arguments.effort]
+    command = [arguments.assay, "check", str(folder), *corpora.asked(folder, op), "--json", "--jobs", "1", "--seed", str(seed), "--effort", arguments.effort]
     for variable, dtype in dtypes.items():
         command += ["--dtype", f"{variable}={dtype}"]
     line = {"name": name, "dtypes": dtypes, "seed": seed, "expected": expected}

@@ -1,0 +1,22 @@
+#include <cuda_bf16.h>
+#include <cuda_fp16.h>
+
+using T = ASSAY_T;
+
+__device__ float warp_sum(float value) {
+  for (int offset = 16; offset > 0; offset /= 2)
+    value += __shfl_xor_sync(0xffffffffu, value, offset);
+  return value;
+}
+
+extern "C" __global__ void row_sum(const T* __restrict__ x, T* __restrict__ y, long long rows,
+                                   long long columns) {
+  const int lane = threadIdx.x & 31;
+  for (long long row = static_cast<long long>(blockIdx.x) * 8 + (threadIdx.x >> 5); row < rows;
+       row += static_cast<long long>(gridDim.x) * 8) {
+    float sum = 0.0f;
+    for (long long j = lane; j < columns; j += 32) sum += static_cast<float>(x[row * columns + j]);
+    sum = warp_sum(sum);
+    if (lane == 0) y[row] = T(sum);
+  }
+}
