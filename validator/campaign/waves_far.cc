@@ -265,7 +265,6 @@ std::vector<Task> Campaign::Huge() {
   constexpr std::size_t kMostLoops = 4;
   std::vector<Task> planned;
   if (trial_.effort.huge_shapes > 0) planned = PastGrids();
-  const std::size_t most = planned.size() + past_limits_.size() + trial_.effort.huge_shapes;
   const std::uint64_t seed = DeriveSeed(trial_.seed, "huge");
   std::size_t loops = 0;
   std::set<std::size_t> costly_sizes;  // As powers of two.
@@ -276,8 +275,9 @@ std::vector<Task> Campaign::Huge() {
     auto sums = too_long ? SumsOf(axes, "huge", seed + planned.size()) : std::nullopt;
     Task task = sums ? *std::move(sums) : PartOf(axes, "huge", seed + planned.size());
     task.wants.part_steps = kMostLimitSteps;
-    planned.push_back(std::move(task));
+    std::ranges::move(WithEachFlag(std::move(task)), std::back_inserter(planned));
   }
+  const std::size_t most = planned.size() + trial_.effort.huge_shapes;
   for (const cases::ShapeChoice& shape : cases::HugeShapes(trial_.instance)) {
     if (planned.size() >= most) break;
     const std::int64_t elements = cases::TotalElements(trial_.instance, shape.axes);

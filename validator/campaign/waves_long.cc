@@ -198,11 +198,12 @@ std::optional<cases::Case> Campaign::LateAlong(const ops::Axis& axis, ops::AxisV
 std::vector<Task> Campaign::LatePast(std::span<const std::int64_t> constants) {
   constexpr std::int64_t kShortest = 64, kPast = 8;
   constexpr std::size_t kMost = 4;  // Of an axis.
+  const std::int64_t most_elements = 2 * trial_.effort.long_elements + (1 << 16);
   std::vector<Task> planned;
   const ops::OpSpec& op = trial_.instance.op;
   std::set<std::int64_t, std::greater<>> lengths;
   for (const std::int64_t constant : constants) {
-    if (constant < kShortest || constant > trial_.effort.long_elements) continue;
+    if (constant < kShortest || constant > most_elements) continue;
     for (const std::int64_t times : {1, 2})
       lengths.insert(times * constant / kPast * kPast + kPast);
   }
@@ -217,8 +218,8 @@ std::vector<Task> Campaign::LatePast(std::span<const std::int64_t> constants) {
       if (of_axis >= kMost) break;
       const auto axes = cases::SolveNear(op, axis.name, length, shortest);
       if (!axes || axes->at(axis.name) < length ||
-          cases::TotalElements(trial_.instance, *axes) > trial_.effort.long_elements ||
-          StepsFor(*axes) > static_cast<double>(trial_.effort.campaign_steps) / 160)
+          cases::TotalElements(trial_.instance, *axes) > most_elements ||
+          StepsFor(*axes) > static_cast<double>(trial_.effort.campaign_steps) / 16)
         continue;
       auto value = LateAlong(axis, *axes, "aimed", seed + planned.size());
       if (!value) break;
