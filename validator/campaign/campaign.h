@@ -119,6 +119,14 @@ class Campaign {
   std::vector<Task> PastGrids();
   /// Cases of wave Aimed: rows just past constants, whose mean lies far above their spread, in 16 bits.
   std::vector<Task> RippledRows(std::span<const std::int64_t> constants);
+  /// The task once for each value of the flags, integers of which the op names a few.
+  std::vector<Task> WithEachFlag(Task task) const;
+  /// Cases of wave Aimed: each axis just past constants, where what comes last outweighs all before it.
+  std::vector<Task> LatePast(std::span<const std::int64_t> constants);
+  /// Values of which the last along the axis outweigh all before; nothing where no input has it last, or last
+  /// but one.
+  std::optional<cases::Case> LateAlong(const ops::Axis& axis, ops::AxisValues axes,
+                                       std::string origin, std::uint64_t seed) const;
   /// A slice of an axis as long as the op allows, where what comes last outweighs all before it.
   std::optional<Task> LateSlice(const ops::Axis& axis, std::uint64_t seed) const;
   void AddRepeatedCalls(const std::vector<cases::Case>& pool, std::size_t count, Rng& rng,

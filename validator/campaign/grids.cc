@@ -4,10 +4,14 @@
 // extents are searched for at which one that is the same at all shapes is passed by the other.
 #include <algorithm>
 #include <functional>
+#include <iterator>
 #include <set>
+#include <utility>
+#include <vector>
 
 #include "base/rng.h"
 #include "validator/campaign/campaign.h"
+#include "validator/cases/profiles.h"
 #include "validator/cases/shapes.h"
 
 namespace assay::campaign {
@@ -90,6 +94,30 @@ std::optional<Passed> Passing(const ops::OpSpec& op, const Kink& kink, std::int6
 
 }  // namespace
 
+// Flags choose what is computed: a mask that begins at a number which comes round shows only where the
+// mask counts. Where few cases go, each is made with each value.
+std::vector<Task> Campaign::WithEachFlag(Task task) const {
+  std::size_t most = 1;
+  std::vector<const ops::TensorSpec*> flags;
+  for (const ops::TensorSpec& spec : trial_.instance.op.inputs) {
+    if (!spec.is_scalar || IsFloat(trial_.instance.TypeOf(spec)) ||
+        cases::ClassOf(spec, trial_.instance.TypeOf(spec)) != cases::InputClass::kChoice ||
+        spec.domain.values.size() < 2)
+      continue;
+    flags.push_back(&spec);
+    most = std::max(most, spec.domain.values.size());
+  }
+  std::vector<Task> tasks(most, task);
+  for (std::size_t number = 0; number < most; ++number) {
+    for (const ops::TensorSpec* const flag : flags) {
+      const auto& values = flag->domain.values;
+      tasks[number].probe.case_.profiles[flag->name] = {
+          .kind = "literal", .parameters = {}, .literal = {values[number % values.size()]}};
+    }
+  }
+  return tasks;
+}
+
 // Past what caps a grid, once and twice: blocks have to go on, and then once more.
 std::vector<Task> Campaign::PastGrids() {
   constexpr std::int64_t kMostElements = std::int64_t{1} << 31;
@@ -105,7 +133,7 @@ std::vector<Task> Campaign::PastGrids() {
   std::vector<Task> planned;
   if (!least) return planned;
   std::vector<ops::AxisValues> known;
-  const auto add = [&](ops::AxisValues shape) {
+  const auto add = [&](ops::AxisValues shape, std::int64_t times) {
     if (std::ranges::find(known, shape) != known.end()) return;
     known.push_back(shape);
     const std::int64_t elements = cases::TotalElements(trial_.instance, shape);
@@ -115,7 +143,8 @@ std::vector<Task> Campaign::PastGrids() {
       LeaveOut(task, "what passes the cap of a grid is too large to run", harvest_);
       return;
     }
-    planned.push_back(std::move(task));
+    if (times > 1) return planned.push_back(std::move(task));
+    std::ranges::move(WithEachFlag(std::move(task)), std::back_inserter(planned));
   };
   std::set<std::int64_t> caps;
   for (const ops::KernelPlan& kernel : trial_.plan.kernels) {
@@ -133,7 +162,7 @@ std::vector<Task> Campaign::PastGrids() {
             const auto shape = Passing(op, {&grid, number}, times, along, *least);
             if (!shape) continue;
             caps.insert(shape->cap);
-            add(shape->axes);
+            add(shape->axes, times);
           }
         }
       }
@@ -145,7 +174,7 @@ std::vector<Task> Campaign::PastGrids() {
     for (const ops::Axis* axis : axes) {
       for (const std::int64_t times : {1, 2}) {
         const auto past = cases::SolveNear(op, axis->name, times * constant + 1, *least);
-        if (past && past->at(axis->name) > times * constant) add(*past);
+        if (past && past->at(axis->name) > times * constant) add(*past, times);
       }
     }
   }

@@ -124,6 +124,7 @@ std::vector<Task> Campaign::Aimed() {
     planned.push_back(TaskFor(std::move(value), "aimed"));
   }
   std::ranges::move(RippledRows(constants.integers), std::back_inserter(planned));
+  std::ranges::move(LatePast(constants.integers), std::back_inserter(planned));
   return planned;
 }
 

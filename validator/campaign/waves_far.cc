@@ -168,7 +168,7 @@ ops::AxisValues Campaign::Affordable(ops::AxisValues axes) const {
 // and tables that nothing small comes near.
 //
 // Then each axis as long as the op allows, the others at their shortest, with values of which the last
-// outweighs all before: in an average over a hundred thousand, nobody sees a few that are missing.
+// outweighs all before (LateAlong).
 std::vector<Task> Campaign::Workloads() {
   constexpr std::int64_t kBackground = 5;
   const ops::OpSpec& op = trial_.instance.op;
@@ -225,7 +225,6 @@ std::vector<Task> Campaign::Workloads() {
 }
 
 std::optional<Task> Campaign::LateSlice(const ops::Axis& axis, std::uint64_t seed) const {
-  constexpr double kPeak = 100;
   const ops::OpSpec& op = trial_.instance.op;
   if (axis.kind != ops::Axis::Kind::kVariable) return std::nullopt;
   ops::AxisValues shortest;
@@ -234,24 +233,9 @@ std::optional<Task> Campaign::LateSlice(const ops::Axis& axis, std::uint64_t see
   if (axes && RunsWhole()) axes = Affordable(*axes);
   if (!axes || (NeedsZerosBetween(op) && cases::TotalElements(trial_.instance, *axes) > kMostMade))
     return std::nullopt;
-  cases::Case value =
-      cases::MakeCase(trial_.instance, *cases::FindRecipe("biased"), *axes, seed, "workloads");
-  bool late = false;
-  for (const ops::TensorSpec& spec : op.inputs) {
-    if (spec.is_scalar || spec.IsGenerated() ||
-        cases::ClassOf(spec, trial_.instance.TypeOf(spec)) != cases::InputClass::kFloat)
-      continue;
-    const auto dimension = ops::DimensionOf(spec, axis.name);
-    if (!dimension) continue;
-    const std::size_t behind = spec.shape.size() - 1 - *dimension;
-    if (behind > 1) continue;
-    late = true;
-    value.profiles[spec.name] = {.kind = behind == 0 ? "late_maximum" : "late_row",
-                                 .parameters = {{"peak", kPeak}},
-                                 .literal = {}};
-  }
-  if (!late) return std::nullopt;
-  Task task = TaskFor(std::move(value), "workloads");
+  auto value = LateAlong(axis, *std::move(axes), "workloads", seed);
+  if (!value) return std::nullopt;
+  Task task = TaskFor(*std::move(value), "workloads");
   task.probe.ends_only = true;
   return task;
 }
@@ -281,7 +265,6 @@ std::vector<Task> Campaign::Huge() {
   constexpr std::size_t kMostLoops = 4;
   std::vector<Task> planned;
   if (trial_.effort.huge_shapes > 0) planned = PastGrids();
-  const std::size_t most = planned.size() + past_limits_.size() + trial_.effort.huge_shapes;
   const std::uint64_t seed = DeriveSeed(trial_.seed, "huge");
   std::size_t loops = 0;
   std::set<std::size_t> costly_sizes;  // As powers of two.
@@ -292,8 +275,9 @@ std::vector<Task> Campaign::Huge() {
     auto sums = too_long ? SumsOf(axes, "huge", seed + planned.size()) : std::nullopt;
     Task task = sums ? *std::move(sums) : PartOf(axes, "huge", seed + planned.size());
     task.wants.part_steps = kMostLimitSteps;
-    planned.push_back(std::move(task));
+    std::ranges::move(WithEachFlag(std::move(task)), std::back_inserter(planned));
   }
+  const std::size_t most = planned.size() + trial_.effort.huge_shapes;
   for (const cases::ShapeChoice& shape : cases::HugeShapes(trial_.instance)) {
     if (planned.size() >= most) break;
     const std::int64_t elements = cases::TotalElements(trial_.instance, shape.axes);

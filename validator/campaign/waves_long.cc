@@ -1,12 +1,15 @@
 // Waves that stretch one axis: long sums, many blocks, hot rows, counters that wrap.
 #include <algorithm>
+#include <functional>
 #include <optional>
 #include <set>
 #include <span>
+#include <string>
 #include <utility>
 #include <vector>
 
 #include "base/rng.h"
+#include "ops/properties.h"
 #include "validator/campaign/campaign.h"
 #include "validator/cases/profiles.h"
 #include "validator/cases/recipes.h"
@@ -147,6 +150,82 @@ std::vector<Task> Campaign::RippledRows(std::span<const std::int64_t> constants)
     for (const ops::TensorSpec* const spec : LargestOf(trial_.instance, *axes))
       value.profiles[spec->name] = {.kind = "rippled", .parameters = {}, .literal = {}};
     planned.push_back(TaskFor(std::move(value), "aimed"));
+  }
+  return planned;
+}
+
+namespace {
+
+/// May results be made over all of an axis? Not where every output has it and no input's rows lie along it:
+/// each of its places is by itself there.
+bool MayBeReducedOver(const ops::OpSpec& op, const ops::Axis& axis) {
+  const bool missing = std::ranges::any_of(op.outputs, [&](const ops::TensorSpec& output) {
+    return !ops::DimensionOf(output, axis.name);
+  });
+  return missing || std::ranges::any_of(op.inputs, [&](const ops::TensorSpec& input) {
+           const auto dimension = ops::DimensionOf(input, axis.name);
+           return dimension && *dimension + 1 == input.shape.size();
+         });
+}
+
+}  // namespace
+
+// In an average over thousands, nobody sees a few that are missing: so what comes last weighs more than
+// all before.
+std::optional<cases::Case> Campaign::LateAlong(const ops::Axis& axis, ops::AxisValues axes,
+                                               std::string origin, std::uint64_t seed) const {
+  constexpr double kPeak = 100;
+  cases::Case value = cases::MakeCase(trial_.instance, *cases::FindRecipe("biased"),
+                                      std::move(axes), seed, std::move(origin));
+  bool late = false;
+  for (const ops::TensorSpec& spec : trial_.instance.op.inputs) {
+    if (!IsOf(cases::InputClass::kFloat, trial_.instance, spec)) continue;
+    const auto dimension = ops::DimensionOf(spec, axis.name);
+    if (!dimension) continue;
+    const std::size_t behind = spec.shape.size() - 1 - *dimension;
+    if (behind > 1) continue;
+    late = true;
+    value.profiles[spec.name] = {.kind = behind == 0 ? "late_maximum" : "late_row",
+                                 .parameters = {{"peak", kPeak}},
+                                 .literal = {}};
+  }
+  return late ? std::optional(std::move(value)) : std::nullopt;
+}
+
+// Each axis just past a constant of the program, and past its double, where a loop may begin its next turn, with
+// values of which the last outweighs all before: what a kernel leaves out from there on is then nearly all
+// of the result, not a thousandth of it.
+std::vector<Task> Campaign::LatePast(std::span<const std::int64_t> constants) {
+  constexpr std::int64_t kShortest = 64, kPast = 8;
+  constexpr std::size_t kMost = 4;  // Of an axis.
+  const std::int64_t most_elements = 2 * trial_.effort.long_elements + (1 << 16);
+  std::vector<Task> planned;
+  const ops::OpSpec& op = trial_.instance.op;
+  std::set<std::int64_t, std::greater<>> lengths;
+  for (const std::int64_t constant : constants) {
+    if (constant < kShortest || constant > most_elements) continue;
+    for (const std::int64_t times : {1, 2})
+      lengths.insert(times * constant / kPast * kPast + kPast);
+  }
+  ops::AxisValues shortest;
+  for (const ops::Axis& axis : op.axes) shortest[axis.name] = axis.min;
+  const std::uint64_t seed = DeriveSeed(trial_.seed, "late");
+  for (const ops::Axis& axis : op.axes) {
+    if (axis.kind != ops::Axis::Kind::kVariable || !MayBeReducedOver(op, axis)) continue;
+    std::size_t of_axis = 0;
+    // The longest first: what is short shows among ordinary values as well.
+    for (const std::int64_t length : lengths) {
+      if (of_axis >= kMost) break;
+      const auto axes = cases::SolveNear(op, axis.name, length, shortest);
+      if (!axes || axes->at(axis.name) < length ||
+          cases::TotalElements(trial_.instance, *axes) > most_elements ||
+          StepsFor(*axes) > static_cast<double>(trial_.effort.campaign_steps) / 16)
+        continue;
+      auto value = LateAlong(axis, *axes, "aimed", seed + planned.size());
+      if (!value) break;
+      ++of_axis;
+      planned.push_back(TaskFor(*std::move(value), "aimed"));
+    }
   }
   return planned;
 }
