@@ -4,10 +4,15 @@
 //
 // variants.json: {"op", "dtypes", "wrong": [{"name", "what", "edits": [["text", "other text"], ...]}]}.
 // A text occurs once in kernel.cu or launch.json. What is "open" is accepted so far, and says why.
+//
+// All of them take two cores twenty minutes. With ASSAY_FAMILIES=half, as CI has it, every second edit of
+// a family is judged, beginning with the first.
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cstdlib>
 #include <filesystem>
+#include <string_view>
 
 #include "base/file.h"
 #include "validator/gates/gatekeeper.h"
@@ -46,6 +51,8 @@ bool Edit(Candidate& candidate, const std::string& text, const std::string& othe
 }
 
 std::vector<Member> Members() {
+  const char* const asked = std::getenv("ASSAY_FAMILIES");
+  const bool half = asked != nullptr && std::string_view(asked) == "half";
   std::vector<Member> members;
   std::vector<Path> folders;
   for (const auto& entry : std::filesystem::directory_iterator(kFamilies))
@@ -60,8 +67,9 @@ std::vector<Member> Members() {
                        .dtypes = json.at("dtypes"),
                        .candidate = CandidateIn(folder)};
     members.push_back(right);
+    std::size_t number = 0;
     for (const Json& wrong : json.at("wrong")) {
-      if (wrong.contains("open")) continue;
+      if (wrong.contains("open") || (half && number++ % 2 == 1)) continue;
       Member member = right;
       member.name = family + "_" + wrong.at("name").get<std::string>();
       member.what = wrong.at("what").get<std::string>();
