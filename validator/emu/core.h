@@ -214,6 +214,9 @@ struct Block {
   Dim3 id{};
   std::uint32_t cluster = 0;
   std::uint32_t cluster_rank = 0;
+  /// By rank: where the blocks of its cluster live. Whoever has ended may have left its place to another
+  /// cluster's block (ClusterMember).
+  std::vector<Block*> members;
   Device* device = nullptr;
   std::vector<std::unique_ptr<CoreWarp>> warps;
   std::vector<std::byte> shared_storage;
@@ -228,6 +231,13 @@ struct Block {
   std::uint32_t next_warp = 0;
   bool done = true;
 };
+
+/// The block of that rank in `block`'s cluster, or null once it has ended.
+inline Block* ClusterMember(const Block& block, std::uint64_t rank) {
+  if (rank >= block.members.size()) return nullptr;
+  Block* const member = block.members[rank];
+  return !member->done && member->cluster == block.cluster ? member : nullptr;
+}
 
 /// The launch that runs.
 struct LaunchState {

@@ -192,11 +192,7 @@ MemoryRegion* SharedRegion(Block& block, std::uint64_t address) {
   Device& device = *block.device;
   Block* owner = &block;
   if (const std::uint64_t rank = address >> kSharedBlockBits; rank != 0) {
-    owner = nullptr;
-    for (const auto& sibling : device.resident) {
-      if (!sibling->done && sibling->cluster == block.cluster && sibling->cluster_rank + 1 == rank)
-        owner = sibling.get();
-    }
+    owner = ClusterMember(block, rank - 1);
     if (owner == nullptr) return nullptr;
     address &= kSharedOffsetMask;
   }
