@@ -87,6 +87,7 @@ enum class Wait : std::uint8_t {
   kWarpSync,  ///< At a warp-wide instruction, for the lanes of its mask.
   kBarrier,   ///< At a block's barrier.
   kCluster,   ///< At barrier.cluster.wait.
+  kAside,     ///< For nothing, while other lanes of its warp are followed (watch/polling.cc).
 };
 
 /// Local memory that alloca gave one lane; addresses are the lane's.
