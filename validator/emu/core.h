@@ -178,6 +178,7 @@ struct CoreWarp : Warp {
   std::uint64_t executed = 0;         ///< Instructions, ever.
   std::uint32_t turn_start = 0;       ///< Where the running split began its turn.
   std::uint32_t last_access = kNoPc;  ///< pc of the last access to memory.
+  std::uint32_t looked = 0;           ///< Not 0: had a strong access in this part of its turn.
   std::array<Split, kWarpSize + 1> splits;
   std::vector<std::unique_ptr<Frame>> frames;
   std::vector<std::byte> local;  ///< Local memory, lane after lane.

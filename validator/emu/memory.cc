@@ -338,6 +338,7 @@ bool Resolve(CoreWarp& warp, const Decoded& op, Space space, LaneMask lanes, std
   access.common = nullptr;
   if (lanes == 0) return true;
   warp.last_access = warp.PcOf(op);
+  warp.looked |= op.flags & kFlagOrderMatters;
   const int first = std::countr_zero(lanes);
   const Window window = WindowOf(space, access.address[first]);
   if (window != Window::kLocal) [[likely]] {

@@ -285,6 +285,7 @@ class LaunchRunner {
     while (ran < budget && !engine_.stopped) {
       const std::uint64_t part = std::min(kPart, budget - ran);
       const std::uint64_t progress = engine_.last_progress;
+      warp.looked = 0;
       const std::uint64_t now = RunWarp(warp, part);
       ran += now;
       if (now == 0) break;
@@ -330,8 +331,7 @@ class LaunchRunner {
       return Wait();
     const std::uint64_t progress = engine_.last_progress;
     const std::uint64_t ran = Turn(warp, poller, budget);
-    const bool looked = ran != 0 && warp.last_access != kNoPc &&
-                        (warp.At(warp.last_access).flags & kFlagOrderMatters) != 0;
+    const bool looked = ran != 0 && warp.looked != 0;
     warp.idle_rounds = looked && engine_.last_progress == progress ? warp.idle_rounds + 1 : 0;
     return ran;
   }

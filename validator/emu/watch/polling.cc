@@ -155,8 +155,10 @@ bool Polling::Waits(const CoreWarp& warp, Poller& poller) {
 }
 
 bool Polling::Suspects(const CoreWarp& warp, const Poller& poller) {
+  // What it looks at may be compared with a word of its own, which is read last.
   return warp.executed >= poller.next_look && warp.last_access != kNoPc &&
-         LookAt(warp.last_access) == Look::kPolls && !warp.finished() && LastRun(warp) != nullptr;
+         (warp.looked != 0 || LookAt(warp.last_access) == Look::kPolls) && !warp.finished() &&
+         LastRun(warp) != nullptr;
 }
 
 void Polling::Save(const CoreWarp& warp, bool predicate, Slot slot) {
