@@ -107,6 +107,7 @@ std::string WaitText(const CoreWarp& warp, const Split& split) {
     case Wait::kCluster:
       return fmt::format("waits at the cluster barrier ({})", where);
     case Wait::kReady:
+    case Wait::kAside:
       break;
   }
   return fmt::format("runs ({})", where);

@@ -12,21 +12,22 @@ namespace assay::emu {
 namespace {
 
 template <class Fn>
-void ForCluster(Device& device, std::uint32_t cluster, Fn fn) {
-  for (const auto& block : device.resident) {
-    if (!block->done && block->cluster == cluster) fn(*block);
+void ForCluster(const Block& block, Fn fn) {
+  for (std::size_t rank = 0; rank < block.members.size(); ++rank) {
+    if (Block* const member = ClusterMember(block, rank)) fn(*member);
   }
 }
 
-bool AllArrived(Device& device, std::uint32_t cluster) {
+bool AllArrived(const Block& one) {
   bool all = true;
-  ForCluster(device, cluster, [&](Block& block) {
+  ForCluster(one, [&](Block& block) {
     for (const auto& warp : block.warps) all = all && (warp->alive & ~warp->cluster_arrived) == 0;
   });
   return all;
 }
 
-void CompletePhase(Device& device, std::uint32_t cluster) {
+void CompletePhase(const Block& one) {
+  Device& device = *one.device;
   ++device.counters.barriers;
   device.last_progress = device.counters.steps;
   struct Waited {
@@ -35,7 +36,7 @@ void CompletePhase(Device& device, std::uint32_t cluster) {
     LaneMask lanes;
   };
   std::vector<Waited> waited;
-  ForCluster(device, cluster, [&](Block& block) {
+  ForCluster(one, [&](Block& block) {
     for (const auto& warp : block.warps) {
       warp->cluster_released |= warp->cluster_arrived;
       warp->cluster_arrived = 0;
@@ -50,7 +51,7 @@ void CompletePhase(Device& device, std::uint32_t cluster) {
     }
   });
   if (!device.race) return;
-  device.race->OnClusterComplete(cluster);
+  device.race->OnClusterComplete(one.cluster);
   for (const Waited& wait : waited)
     device.race->OnClusterWait(wait.block->number, wait.warp->number, wait.lanes);
 }
@@ -66,7 +67,7 @@ void ClusterArrive(CoreWarp& warp, LaneMask lanes, bool relaxed) {
   }
   warp.cluster_arrived |= lanes;
   if (device.race) device.race->OnClusterArrive(warp.block->number, warp.number, lanes, relaxed);
-  if (AllArrived(device, warp.block->cluster)) CompletePhase(device, warp.block->cluster);
+  if (AllArrived(*warp.block)) CompletePhase(*warp.block);
 }
 
 bool ClusterWaitOver(CoreWarp& warp, LaneMask lanes) {
@@ -77,13 +78,12 @@ bool ClusterWaitOver(CoreWarp& warp, LaneMask lanes) {
 }
 
 void RecheckCluster(Block& block) {
-  Device& device = *block.device;
-  if (device.launch.blocks_per_cluster == 1) return;
+  if (block.device->launch.blocks_per_cluster == 1) return;
   bool someone = false;
-  ForCluster(device, block.cluster, [&](Block& member) {
+  ForCluster(block, [&](Block& member) {
     for (const auto& warp : member.warps) someone = someone || warp->cluster_arrived != 0;
   });
-  if (someone && AllArrived(device, block.cluster)) CompletePhase(device, block.cluster);
+  if (someone && AllArrived(block)) CompletePhase(block);
 }
 
 }  // namespace assay::emu

@@ -87,6 +87,7 @@ enum class Wait : std::uint8_t {
   kWarpSync,  ///< At a warp-wide instruction, for the lanes of its mask.
   kBarrier,   ///< At a block's barrier.
   kCluster,   ///< At barrier.cluster.wait.
+  kAside,     ///< For nothing, while other lanes of its warp are followed (watch/polling.cc).
 };
 
 /// Local memory that alloca gave one lane; addresses are the lane's.
@@ -177,6 +178,7 @@ struct CoreWarp : Warp {
   std::uint64_t executed = 0;         ///< Instructions, ever.
   std::uint32_t turn_start = 0;       ///< Where the running split began its turn.
   std::uint32_t last_access = kNoPc;  ///< pc of the last access to memory.
+  std::uint32_t looked = 0;           ///< Not 0: had a strong access in this part of its turn.
   std::array<Split, kWarpSize + 1> splits;
   std::vector<std::unique_ptr<Frame>> frames;
   std::vector<std::byte> local;  ///< Local memory, lane after lane.
@@ -214,6 +216,9 @@ struct Block {
   Dim3 id{};
   std::uint32_t cluster = 0;
   std::uint32_t cluster_rank = 0;
+  /// By rank: where the blocks of its cluster live. Whoever has ended may have left its place to another
+  /// cluster's block (ClusterMember).
+  std::vector<Block*> members;
   Device* device = nullptr;
   std::vector<std::unique_ptr<CoreWarp>> warps;
   std::vector<std::byte> shared_storage;
@@ -228,6 +233,13 @@ struct Block {
   std::uint32_t next_warp = 0;
   bool done = true;
 };
+
+/// The block of that rank in `block`'s cluster, or null once it has ended.
+inline Block* ClusterMember(const Block& block, std::uint64_t rank) {
+  if (rank >= block.members.size()) return nullptr;
+  Block* const member = block.members[rank];
+  return !member->done && member->cluster == block.cluster ? member : nullptr;
+}
 
 /// The launch that runs.
 struct LaunchState {

@@ -192,11 +192,7 @@ MemoryRegion* SharedRegion(Block& block, std::uint64_t address) {
   Device& device = *block.device;
   Block* owner = &block;
   if (const std::uint64_t rank = address >> kSharedBlockBits; rank != 0) {
-    owner = nullptr;
-    for (const auto& sibling : device.resident) {
-      if (!sibling->done && sibling->cluster == block.cluster && sibling->cluster_rank + 1 == rank)
-        owner = sibling.get();
-    }
+    owner = ClusterMember(block, rank - 1);
     if (owner == nullptr) return nullptr;
     address &= kSharedOffsetMask;
   }
@@ -342,6 +338,7 @@ bool Resolve(CoreWarp& warp, const Decoded& op, Space space, LaneMask lanes, std
   access.common = nullptr;
   if (lanes == 0) return true;
   warp.last_access = warp.PcOf(op);
+  warp.looked |= op.flags & kFlagOrderMatters;
   const int first = std::countr_zero(lanes);
   const Window window = WindowOf(space, access.address[first]);
   if (window != Window::kLocal) [[likely]] {

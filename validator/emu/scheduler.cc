@@ -4,7 +4,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <functional>
 #include <numeric>
+#include <queue>
 #include <unordered_set>
 
 #include "validator/emu/launch_shape.h"
@@ -116,27 +118,27 @@ class LaunchRunner {
     if (next_ >= count_) return;
     const std::uint32_t blocks = engine_.launch.blocks_per_cluster;
     const BlockNumber first = Nth(next_++) * blocks;
-    for (std::uint32_t rank = 0; rank < blocks; ++rank) AdmitBlock(first + rank);
+    std::vector<Block*> members;
+    for (std::uint32_t rank = 0; rank < blocks && !engine_.stopped; ++rank)
+      members.push_back(AdmitBlock(first + rank));
+    for (Block* const member : members) member->members = members;
   }
 
-  void AdmitBlock(BlockNumber number) {
-    if (engine_.stopped) return;
-    Block* free = nullptr;
-    for (const auto& block : engine_.resident) {
-      if (block->done) free = block.get();
-      if (free != nullptr) break;
-    }
-    if (free == nullptr) {
+  Block* AdmitBlock(BlockNumber number) {
+    if (free_.empty()) {
+      free_.push(engine_.resident.size());
       engine_.resident.push_back(std::make_unique<Block>());
       pollers_.emplace_back(engine_.launch.warps);
-      free = engine_.resident.back().get();
     }
+    Block* const free = engine_.resident[free_.top()].get();
+    free_.pop();
     StartBlock(engine_, *free, number);
     ++live_;
     if (engine_.memory_bytes > engine_.execution.limits.max_memory_bytes) {
       engine_.End(Stop::kResourceLimit,
                   "the blocks that must be resident need more memory than the limit allows");
     }
+    return free;
   }
 
   /// One turn for every resident block.
@@ -159,6 +161,7 @@ class LaunchRunner {
       if (engine_.stopped) return;
       if (Finished(block)) {
         End(block);
+        free_.push(at);
         Admit();
         ran += 1;
         continue;
@@ -282,6 +285,7 @@ class LaunchRunner {
     while (ran < budget && !engine_.stopped) {
       const std::uint64_t part = std::min(kPart, budget - ran);
       const std::uint64_t progress = engine_.last_progress;
+      warp.looked = 0;
       const std::uint64_t now = RunWarp(warp, part);
       ran += now;
       if (now == 0) break;
@@ -327,8 +331,7 @@ class LaunchRunner {
       return Wait();
     const std::uint64_t progress = engine_.last_progress;
     const std::uint64_t ran = Turn(warp, poller, budget);
-    const bool looked = ran != 0 && warp.last_access != kNoPc &&
-                        (warp.At(warp.last_access).flags & kFlagOrderMatters) != 0;
+    const bool looked = ran != 0 && warp.looked != 0;
     warp.idle_rounds = looked && engine_.last_progress == progress ? warp.idle_rounds + 1 : 0;
     return ran;
   }
@@ -380,6 +383,8 @@ class LaunchRunner {
   std::vector<std::uint32_t>
       order_;              ///< Clusters to start; empty: all, in the order of their numbers.
   std::size_t count_ = 0;  ///< How many they are.
+  /// Places of `resident` whose blocks have ended: the first is taken first.
+  std::priority_queue<std::size_t, std::vector<std::size_t>, std::greater<>> free_;
   std::size_t next_ = 0;
   std::uint32_t live_ = 0;
   std::uint64_t idle_rounds_ = 0;

@@ -84,3 +84,24 @@ KERNEL back_and_forth(const int*, int* y, int n) {
     y[blockIdx.x] = 1;
   }
 }
+// One thread waits for its block, and compares what it sees with a word of the block: the others of its
+// warp stand behind the loop meanwhile.
+KERNEL for_its_block(const int* x, int* y, int n) {
+  __shared__ volatile int mine;
+  volatile int* serving = y + 1;
+  if (threadIdx.x == 0) {
+    mine = atomicAdd(&y[0], 1);
+    while (*serving != mine) {
+    }
+    __threadfence();
+  }
+  __syncthreads();
+  int sum = 0;
+  for (int i = 0; i < n; ++i) sum += x[i % 32];
+  if (threadIdx.x == 0) y[2] += sum;
+  __syncthreads();
+  if (threadIdx.x == 0) {
+    __threadfence();
+    *serving = mine + 1;
+  }
+}

@@ -38,6 +38,52 @@ const Split* OnlyReady(const CoreWarp& warp) {
   return only;
 }
 
+/// The split that ran last, where it can run again: the only one that can, or the one that passed over
+/// the others. Null where that is not known.
+const Split* LastRun(const CoreWarp& warp) {
+  if (const Split* const only = OnlyReady(warp)) return only;
+  const Split* last = nullptr;
+  for (int i = 0; i < warp.split_count; ++i) {
+    const Split& split = warp.splits[static_cast<std::size_t>(i)];
+    if (split.wait != Wait::kReady || split.passed_over != 0) continue;
+    if (last != nullptr) return nullptr;
+    last = &split;
+  }
+  return last;
+}
+
+/// All that can run but `one` cannot, for now. Are there any?
+bool SetOthersAside(CoreWarp& warp, const Split& one) {
+  bool any = false;
+  for (int i = 0; i < warp.split_count; ++i) {
+    Split& split = warp.splits[static_cast<std::size_t>(i)];
+    if (&split == &one || split.wait != Wait::kReady) continue;
+    split.wait = Wait::kAside;
+    any = true;
+  }
+  return any;
+}
+
+/// They can again; `first`: before whoever passed over them.
+void TakeBack(CoreWarp& warp, bool first) {
+  for (int i = 0; i < warp.split_count; ++i) {
+    Split& split = warp.splits[static_cast<std::size_t>(i)];
+    if (split.wait != Wait::kAside) continue;
+    split.wait = Wait::kReady;
+    if (first) split.passed_over = std::max(split.passed_over, kSplitPatience);
+  }
+}
+
+/// Does it stand where lanes that were set aside wait to be joined?
+bool MeetsOthers(const CoreWarp& warp, const Split& split) {
+  for (int i = 0; i < warp.split_count; ++i) {
+    const Split& other = warp.splits[static_cast<std::size_t>(i)];
+    if (other.wait == Wait::kAside && other.pc == split.pc && other.frame == split.frame)
+      return true;
+  }
+  return false;
+}
+
 bool IsShared(ptx::Space space, std::uint64_t address) {
   return space == ptx::Space::kShared || space == ptx::Space::kSharedCta ||
          space == ptx::Space::kSharedCluster ||
@@ -109,8 +155,10 @@ bool Polling::Waits(const CoreWarp& warp, Poller& poller) {
 }
 
 bool Polling::Suspects(const CoreWarp& warp, const Poller& poller) {
+  // What it looks at may be compared with a word of its own, which is read last.
   return warp.executed >= poller.next_look && warp.last_access != kNoPc &&
-         LookAt(warp.last_access) == Look::kPolls && !warp.finished() && OnlyReady(warp) != nullptr;
+         (warp.looked != 0 || LookAt(warp.last_access) == Look::kPolls) && !warp.finished() &&
+         LastRun(warp) != nullptr;
 }
 
 void Polling::Save(const CoreWarp& warp, bool predicate, Slot slot) {
@@ -197,7 +245,9 @@ bool Polling::GoRound(CoreWarp& warp, std::uint64_t& ran) {
   words_.clear();
   for (std::uint64_t steps = 0; steps < kMostSteps; ++steps) {
     const Split* const split = OnlyReady(warp);
-    if (split == nullptr || split->mask != start.mask || split->frame != start.frame) return false;
+    if (split == nullptr || split->mask != start.mask || split->frame != start.frame ||
+        MeetsOthers(warp, *split))
+      return false;
     if (steps > 0 && split->pc == start.pc) {
       finish_loads();
       return true;
@@ -222,15 +272,24 @@ bool Polling::GoRound(CoreWarp& warp, std::uint64_t& ran) {
 }
 
 bool Polling::Follow(CoreWarp& warp, Poller& poller, std::uint64_t& ran) {
-  bool again = warp.chosen_paths.empty();
+  const Split* const last = LastRun(warp);
+  bool again = last != nullptr && warp.chosen_paths.empty();
+  const bool others = again && SetOthersAside(warp, *last);
+  bool polls = false;
   for (int round = 0; again && round < kMostRounds; ++round) {
     const LaneMask carry = warp.carry;
     again = Round(warp, ran);
     if (!again || words_.empty() || carry != warp.carry || !SameAsSaved(warp)) continue;
-    poller.words = words_;
+    polls = true;
+    break;
+  }
+  if (others) TakeBack(warp, polls);
+  if (polls) {
+    // Others of its lanes may go on: it waits once they cannot.
+    if (!others) poller.words = words_;
     poller.in_vain = 0;
     poller.next_look = 0;
-    return true;
+    return !others;
   }
   poller.next_look = warp.executed + (kPause << std::min(poller.in_vain++, kMostDoublings));
   return false;

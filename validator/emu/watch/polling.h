@@ -9,8 +9,12 @@
 // counts as a change of memory, so that whoever waits has seen the newest of everything, and what a
 // thread has seen never becomes older.
 //
+// Lanes of a warp that poll while others of it could go on (`if (threadIdx.x == 0) while (...);`, and the
+// others stand behind it) are followed in the same way, and then let the others go first: lanes make
+// progress by themselves, so that it is an order like any other.
+//
 // Not put aside: loops that count their rounds, read a clock, store, call, or look at another
-// block's shared memory; and warps of which several groups of lanes run.
+// block's shared memory; and warps of which several groups of lanes can run.
 //
 // Cost: a test for each turn of a warp; loops are followed at a few times the cost of running them,
 // seldom where that comes to nothing. A waiting warp costs a comparison of what it looks at.
@@ -51,7 +55,8 @@ class Polling {
   static bool Waits(const CoreWarp& warp, Poller& poller);
   /// After a turn that changed nothing: did it poll?
   bool Suspects(const CoreWarp& warp, const Poller& poller);
-  /// Follows it for a few rounds; adds the instructions to `ran`. True: it is put aside.
+  /// Follows it for a few rounds; adds the instructions to `ran`. True: it is put aside. Where it
+  /// polls and other lanes of it could go on, those are next.
   bool Follow(CoreWarp& warp, Poller& poller, std::uint64_t& ran);
   /// The same for a warp that waited until now: most that wait for their turn find that it is not
   /// theirs.

@@ -50,6 +50,12 @@ TEST_P(Polls, WaitingByExchangeCostsLittle) {
   EXPECT_LT(report.counters.warp_steps, 64u * 4'000u * 4u);
 }
 
+TEST_P(Polls, WaitingForItsBlockCostsLittle) {
+  const Report report = Run("for_its_block", 128, 64, 400);
+  EXPECT_EQ(run_.At(y_, 2), 128 * 400);
+  EXPECT_LT(report.counters.warp_steps, 128u * 2u * 4'000u * 4u);
+}
+
 TEST_P(Polls, EitherOfTwoWordsWakes) {
   Run("either", 6, 32, 20'000);
   EXPECT_EQ(run_.At(y_, 2), 1);
