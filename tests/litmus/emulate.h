@@ -21,6 +21,6 @@ struct Emulated {
 Emulated Emulate(const Test& test, int seeds, const Outcome* until = nullptr);
 
 /// Schedules that are enough to show every outcome that is said to be shown.
-inline constexpr int kSeeds = 600;
+inline constexpr int kSeeds = 1800;
 
 }  // namespace assay::litmus
