@@ -2,6 +2,8 @@
 // emulator with all monitors, which must find nothing, and compared with the same computation here.
 #include <algorithm>
 #include <numeric>
+#include <string>
+#include <string_view>
 
 #include "ops/host_headers.h"
 #include "tests/libraries_fixture.h"
@@ -14,33 +16,41 @@ double SumOf(const Values& values, std::size_t first, std::size_t count) {
   return std::accumulate(begin, begin + static_cast<std::ptrdiff_t>(count), 0.0);
 }
 
+constexpr std::string_view kRandomNumbers = "curand_kernel.h";
+
+bool IsMissing(const engine::CompileOutcome& outcome, std::string_view header) {
+  const std::string said = "cannot open source file \"" + std::string(header) + "\"";
+  return outcome.diagnostics.size() == 1 &&
+         outcome.diagnostics.front().message.find(said) != std::string::npos;
+}
+
 // --- the toolkit's headers, after the names that a kernel finds without including anything
 TEST_P(Libraries, HeadersOfTheToolkitDoNotCollideWithTheHostsNames) {
   ASSERT_NE(toolbox_, nullptr) << "no jail: assay doctor says what is missing";
-  for (const char* const header : {"cfloat",
-                                   "climits",
-                                   "cmath",
-                                   "cooperative_groups.h",
-                                   "cstdint",
-                                   "cub/block/block_reduce.cuh",
-                                   "cuda/barrier",
-                                   "cuda/std/cfloat",
-                                   "cuda/std/climits",
-                                   "cuda/std/cmath",
-                                   "cuda/std/complex",
-                                   "cuda/std/cstdint",
-                                   "cuda/std/limits",
-                                   "cuda_bf16.h",
-                                   "cuda_fp16.h",
-                                   "cuda_fp8.h",
-                                   "curand_kernel.h",
-                                   "float.h",
-                                   "limits",
-                                   "math_constants.h",
-                                   "mma.h",
-                                   "type_traits"}) {
+  for (const std::string_view header : {"cfloat",
+                                        "climits",
+                                        "cmath",
+                                        "cooperative_groups.h",
+                                        "cstdint",
+                                        "cub/block/block_reduce.cuh",
+                                        "cuda/barrier",
+                                        "cuda/std/cfloat",
+                                        "cuda/std/climits",
+                                        "cuda/std/cmath",
+                                        "cuda/std/complex",
+                                        "cuda/std/cstdint",
+                                        "cuda/std/limits",
+                                        "cuda_bf16.h",
+                                        "cuda_fp16.h",
+                                        "cuda_fp8.h",
+                                        "curand_kernel.h",
+                                        "float.h",
+                                        "limits",
+                                        "math_constants.h",
+                                        "mma.h",
+                                        "type_traits"}) {
     engine::CompileRequest request;
-    request.source = std::string("#include <") + header + R"(>
+    request.source = std::string("#include <").append(header) + R"(>
 #define M_PI 3.14159f
 __global__ void k(float* x, int* y) {
   x[0] = -INFINITY + NAN + M_PI + FLT_MAX;
@@ -56,6 +66,8 @@ __global__ void k(float* x, int* y) {
     request.want_cubin = false;
     const auto outcome = toolbox_->compiler().Compile(request);
     ASSERT_TRUE(outcome) << ToString(outcome.error());
+    // A library of its own, which NVIDIA's wheels of the compiler do not bring along.
+    if (header == kRandomNumbers && IsMissing(*outcome, header)) continue;
     EXPECT_EQ(outcome->kind, engine::CompileOutcome::Kind::kCompiled) << header;
     for (const engine::Diagnostic& diagnostic : outcome->diagnostics)
       ADD_FAILURE() << header << ": " << diagnostic.file << ": " << diagnostic.message;
