@@ -5,7 +5,7 @@
 // variants.json: {"op", "dtypes", "wrong": [{"name", "what", "edits": [["text", "other text"], ...]}]}.
 // A text occurs once in kernel.cu or launch.json. What is "open" is accepted so far, and says why.
 //
-// All of them take two cores twenty minutes. With ASSAY_FAMILIES=half, as CI has it, every second edit of
+// With ASSAY_FAMILIES=half, as CI has it, which must end within an hour, every second edit of
 // a family is judged, beginning with the first.
 #include <gtest/gtest.h>
 
