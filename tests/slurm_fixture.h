@@ -86,8 +86,10 @@ class Slurm {
     if (!WaitUntil([&] { return std::filesystem::exists(Socket()); }, std::chrono::seconds(20)))
       return "munged does not start: " + Log("munged");
     if (!WriteFileAtomically(folder_ / "slurm.conf", Configuration())) return "no configuration";
-    // Newer daemons look for cgroups whatever the plugins, and ask systemd for them.
-    if (!WriteFileAtomically(folder_ / "cgroup.conf", "IgnoreSystemd=yes\n"))
+    // Newer daemons look for cgroups whatever the plugins. The first version of them is the one that
+    // is left alone until somebody asks for it; the second asks systemd, or makes a folder at once.
+    if (!WriteFileAtomically(folder_ / "cgroup.conf",
+                             "CgroupPlugin=cgroup/v1\nIgnoreSystemd=yes\n"))
       return "no configuration";
     controller_ = Spawn({FindProgram("slurmctld"), "-D", "-f", Conf()}, "slurmctld");
     for (int i = 0; i < 2; ++i) StartNode(i);
