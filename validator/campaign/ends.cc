@@ -98,11 +98,7 @@ Status Runner::RunEnds(const cases::Probe& probe, const Wants& wants, CaseRun& r
     run.report.findings.clear();
     run.report.stop = Stop::kCompleted;
   };
-  // A loop over billions of elements looks like one without end.
-  const bool endless = std::ranges::any_of(run.report.findings, [](const Finding& finding) {
-    return finding.kind == FindingKind::kLivelock || finding.kind == FindingKind::kDeadlock;
-  });
-  if (endless || run.report.stop == Stop::kStepLimit || run.report.stop == Stop::kResourceLimit) {
+  if (IsTooLong(run.report)) {
     leave_out("takes too long even at its ends");
     return {};
   }

@@ -91,11 +91,13 @@ void RefuseUnwatched(const Checks& asked, std::string_view engine, Report& repor
 }
 
 bool IsTooLong(const Report& report) {
-  const bool endless = std::ranges::any_of(report.findings, [](const Finding& finding) {
-    return finding.kind == FindingKind::kLivelock || finding.kind == FindingKind::kDeadlock;
+  // Another block might give what they wait for; a loop that waits for nothing never ends.
+  const bool waits = std::ranges::any_of(report.findings, [](const Finding& finding) {
+    return (finding.kind == FindingKind::kLivelock && !finding.missing.empty()) ||
+           finding.kind == FindingKind::kDeadlock;
   });
-  return endless || ((report.stop == Stop::kStepLimit || report.stop == Stop::kResourceLimit) &&
-                     report.findings.empty());
+  return waits || ((report.stop == Stop::kStepLimit || report.stop == Stop::kResourceLimit) &&
+                   report.findings.empty());
 }
 
 std::string ReasonOfALimit(const Report& report, std::string_view otherwise) {

@@ -32,7 +32,8 @@ inline constexpr std::int64_t kMostMade = std::int64_t{1} << 24;
 /// what a generator makes has to be made: that takes inputs that are zero but for their ends.
 bool NeedsZerosBetween(const ops::OpSpec& op);
 
-/// It ended for being long: a loop over millions of elements also looks like one without end.
+/// It ended for being long, or since it waits for what other blocks would do. Not a loop that is shown to
+/// go round for ever, whatever they do.
 bool IsTooLong(const Report& report);
 
 /// Why a part of a case that shows no defect counts as left out all the same.

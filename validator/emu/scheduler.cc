@@ -12,6 +12,7 @@
 #include "validator/emu/launch_shape.h"
 #include "validator/emu/site.h"
 #include "validator/emu/watch/costs.h"
+#include "validator/emu/watch/endless.h"
 #include "validator/emu/watch/polling.h"
 #include "validator/emu/watch/race_report.h"
 #include "validator/emu/watch/spin_watch.h"
@@ -369,6 +370,8 @@ class LaunchRunner {
       engine_.End(Stop::kFault, engine_.fault);
     const std::uint64_t limit = engine_.execution.limits.max_steps;
     if (engine_.stopped || engine_.counters.steps < limit) return;
+    if (engine_.costs == nullptr && ReportEndless(engine_))
+      return engine_.End(Stop::kFault, "a loop never ends");
     engine_.End(
         Stop::kStepLimit,
         fmt::format("{} thread-level instructions without an end; {} of {} blocks have finished",

@@ -6,7 +6,7 @@
 // that can run does, and no block waits to be started, nothing will ever change again, under any
 // schedule. What the machine chose (clocks, and what comes of them) is no part of a state: waiting
 // with patience is still waiting. Loops that count their rounds never repeat a state: those end at
-// the step limit.
+// the step limit (endless.h).
 //
 // Cost: nothing while memory changes; after a few quiet rounds hashes of registers and local memory,
 // as many as the logarithm of the rounds, and none before a warp has run for as long as one takes.
