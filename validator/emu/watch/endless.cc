@@ -33,9 +33,9 @@ bool ReadsWhatStays(const Decoded& op) {
 /// Is what it writes a function of its operands in the same lane?
 bool IsPlain(const Decoded& op) {
   if (op.rules.effect != ptx::Effect::kNone || (op.flags & kFlagVolatileSpecial) != 0) return false;
-  return ReadsWhatStays(op) || (op.rules.shadow != ptx::Shadow::kLoad &&
-                                op.rules.shadow != ptx::Shadow::kAtomic &&
-                                ptx::MemoryRoles(*op.source).empty());
+  return ReadsWhatStays(op) ||
+         (op.rules.shadow != ptx::Shadow::kLoad && op.rules.shadow != ptx::Shadow::kAtomic &&
+          ptx::MemoryRoles(*op.source).empty());
 }
 
 bool SamePlace(const DecodedOperand& a, const DecodedOperand& b) {
@@ -125,7 +125,8 @@ bool Follower::FindPlaces() {
   guard_ = kNoPc;
   for (const std::uint32_t pc : way_) {
     const Decoded& op = warp_.At(pc);
-    if (op.rules.effect == ptx::Effect::kCall || op.rules.effect == ptx::Effect::kStack) return false;
+    if (op.rules.effect == ptx::Effect::kCall || op.rules.effect == ptx::Effect::kStack)
+      return false;
     if ((op.flags & kFlagControl) == 0) continue;
     AddGuard(op);
     if (ptx::Leaves(op.rules.effect) && op.guard != kNoSlot) guard_ = pc;
@@ -210,7 +211,8 @@ void Report(Device& device, const CoreWarp& warp, const Follower& follower) {
       "a loop never ends: after {} round{} all that decides whether it goes on is what it was",
       follower.rounds(), follower.rounds() == 1 ? "" : "s");
   finding.cause =
-      "a counter that wraps round below its bound (an index of 32 bits), or one that is not moved on";
+      "a counter that wraps round below its bound (an index of 32 bits), or one that is not moved "
+      "on";
   const std::uint32_t pc = follower.guard() != kNoPc ? follower.guard() : follower.head();
   Access access;
   access.what = "goes on";
@@ -241,7 +243,8 @@ bool ReportEndless(Device& device) {
   const auto first = std::ranges::find(device.resident, false, &Block::done);
   if (first == device.resident.end()) return false;
   if (LooksAt(device, **first)) return true;
-  const auto last = std::ranges::find(device.resident.rbegin(), device.resident.rend(), false, &Block::done);
+  const auto last =
+      std::ranges::find(device.resident.rbegin(), device.resident.rend(), false, &Block::done);
   return !device.stopped && last->get() != first->get() && LooksAt(device, **last);
 }
 

@@ -24,7 +24,8 @@ std::string Loop(const std::string& body, const std::string& compared) {
   mov.u32 %r1, %tid.x;
   cvt.u64.u32 %rd5, %r1;
 AGAIN:
-)" + body + R"(
+)" + body +
+         R"(
   add.u32 %r1, %r1, %r2;
   cvt.u64.u32 %rd6, %r2;
   add.u64 %rd5, %rd5, %rd6;
@@ -51,9 +52,9 @@ class Endless : public ::testing::Test {
                     std::uint32_t threads = 64) {
     TestRun run(ptx);
     const std::uint32_t x = run.Buffer("x", DType::kI32, {0}, BufferRole::kOutput);
-    run.AddLaunch("loops", {2, 1, 1}, {threads, 1, 1},
-                  {TestRun::Ptr(x), TestRun::Value(DType::kI64, n),
-                   TestRun::Value(DType::kI32, step)});
+    run.AddLaunch(
+        "loops", {2, 1, 1}, {threads, 1, 1},
+        {TestRun::Ptr(x), TestRun::Value(DType::kI64, n), TestRun::Value(DType::kI32, step)});
     run.execution.limits.max_steps = 6'000'000;
     run.execution.checks = {};
     return run.Run();
@@ -106,8 +107,8 @@ TEST_F(Endless, WhereMemoryMayEndItNothingIsSaid) {
 TEST_F(Endless, AClockOrAnotherLaneMayEndItToo) {
   for (const char* const decides :
        {"mov.u32 %r5, %clock;", "shfl.sync.idx.b32 %r5, %r1, 0, 31, -1;"}) {
-    std::string text = Loop(std::string(kAdds) + decides + "\nsetp.eq.u32 %p2, %r5, 3;\n@%p2 bra DONE;",
-                            kNarrow);
+    std::string text =
+        Loop(std::string(kAdds) + decides + "\nsetp.eq.u32 %p2, %r5, 3;\n@%p2 bra DONE;", kNarrow);
     text.replace(text.rfind("ret;"), 4, "DONE: ret;");
     const Report report = Run(text, kPast32, 1 << 20);
     EXPECT_FALSE(HasFinding(report, FindingKind::kLivelock)) << decides << Show(report);

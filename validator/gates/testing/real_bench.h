@@ -24,6 +24,7 @@
 #include "validator/engine/toolbox.h"
 #include "validator/gates/gatekeeper.h"
 #include "validator/oracle/oracle.h"
+#include "validator/verdict/render.h"
 
 namespace assay::gates {
 
@@ -63,6 +64,29 @@ class RealBenchTest : public Base {
                              about.at("dtypes").get<std::map<std::string, std::string>>(), "sm_90")
         .value();
   }
+
+  /// What is known of a candidate holds of its judgement: how it comes out (`what` says why), that
+  /// nothing was left out of the ledger, that a right one is vetted, and that each counterexample
+  /// shows its finding again by itself.
+  static void ExpectOutcome(Gatekeeper& gatekeeper, const ops::Instance& instance,
+                            const Judgement& judgement, const std::string& outcome,
+                            const std::string& what) {
+    const std::string text = what + "\n" + RenderVerdict(judgement.verdict);
+    ASSERT_EQ(std::string(Name(judgement.verdict.outcome)), outcome) << text;
+    EXPECT_TRUE(judgement.verdict.ledger.Balanced()) << text;
+    EXPECT_EQ(judgement.vetted.has_value(),
+              judgement.verdict.outcome == verdict::Outcome::kAccepted);
+    if (judgement.verdict.outcome != verdict::Outcome::kRefuted) return;
+    const auto all = judgement.verdict.Counterexamples();
+    ASSERT_FALSE(all.empty()) << text;
+    for (const verdict::Counterexample* const each : all) {
+      const auto again = gatekeeper.Replay(instance, *each);
+      ASSERT_TRUE(again) << ToString(again.error());
+      ASSERT_FALSE(again->findings.empty()) << text;
+      EXPECT_EQ(again->findings.front().kind, each->findings.front().kind) << text;
+    }
+  }
+
   static inline std::unique_ptr<RealBench> bench_;
 };
 
