@@ -26,9 +26,10 @@ struct KernelCase {
   enum class Grows : std::uint8_t { kNumber, kGrid, kTiles } grows = Grows::kNumber;
   std::uint32_t fixed;  ///< The other of the two; for tiles, what one block makes of the matrix.
   std::vector<std::uint32_t> sizes;
-  /// Which module it is in. kNarrow: that of the others, beside a strong access of block scope, so
-  /// that a block's accesses may matter to another one of its block alone.
-  enum class In : std::uint8_t { kSync, kPipelines, kNarrow } in = In::kSync;
+  /// Which module it is in. kBeside: that of the others, beside a strong access of block scope, so
+  /// that a block's accesses may matter to another one of its block alone. kNarrow: one where they
+  /// do.
+  enum class In : std::uint8_t { kSync, kPipelines, kBeside, kNarrow } in = In::kSync;
 };
 
 std::vector<KernelCase> Cases() {
@@ -49,9 +50,17 @@ std::vector<KernelCase> Cases() {
       {"naive_gemm", 256, DType::kF32, Grows::kTiles, 16, {128, 256}},
       {"pipeline", 160, DType::kI32, Grows::kNumber, 8, {64, 128, 256}, In::kPipelines},
       {"copies", 256, DType::kI32, Grows::kNumber, 8, {64, 128, 256}, In::kPipelines},
-      {"lock_fence", 32, DType::kI32, Grows::kGrid, 50, {64, 128, 256}, In::kNarrow},
-      {"lock_acquire", 32, DType::kI32, Grows::kGrid, 50, {64, 128, 256}, In::kNarrow},
-      {"ticket", 64, DType::kI32, Grows::kGrid, 16, {512, 1024, 2048}, In::kNarrow},
+      {"lock_fence", 32, DType::kI32, Grows::kGrid, 50, {64, 128, 256}, In::kBeside},
+      {"lock_acquire", 32, DType::kI32, Grows::kGrid, 50, {64, 128, 256}, In::kBeside},
+      {"ticket", 64, DType::kI32, Grows::kGrid, 16, {512, 1024, 2048}, In::kBeside},
+      {"lock_lanes", 64, DType::kI32, Grows::kNumber, 1, {200, 400}, In::kBeside},
+      {"lock_both", 256, DType::kI32, Grows::kGrid, 20, {8, 16, 32}, In::kNarrow},
+      {"lock_warps", 256, DType::kI32, Grows::kGrid, 20, {8, 16, 32}, In::kNarrow},
+      {"lock_warps", 256, DType::kI32, Grows::kNumber, 8, {20, 40, 80}, In::kNarrow},
+      {"lock_warps", 1024, DType::kI32, Grows::kNumber, 8, {20, 40, 80}, In::kNarrow},
+      {"lock_shared", 256, DType::kI32, Grows::kNumber, 8, {20, 40, 80}, In::kNarrow},
+      {"lock_turns", 32, DType::kI32, Grows::kGrid, 20, {8, 16, 32}, In::kNarrow},
+      {"lock_turns", 32, DType::kI32, Grows::kNumber, 8, {20, 40, 80}, In::kNarrow},
   };
 }
 
@@ -130,10 +139,13 @@ ret;
 )";
 
 Result<std::shared_ptr<const emu::Program>> LoadKernels(KernelCase::In in) {
-  const char* const file = in == KernelCase::In::kPipelines ? "pipeline.ptx" : "sync.ptx";
+  using In = KernelCase::In;
+  const char* const file = in == In::kPipelines ? "pipeline.ptx"
+                           : in == In::kNarrow  ? "narrow.ptx"
+                                                : "sync.ptx";
   auto text = ReadFile(std::string(ASSAY_SOURCE_DIR) + "/bench/kernels/" + file);
   if (!text) return std::unexpected(text.error());
-  if (in == KernelCase::In::kNarrow) *text += kNarrowKernel;
+  if (in == In::kBeside) *text += kNarrowKernel;
   return emu::Program::Load(*text);
 }
 
@@ -145,7 +157,7 @@ Json RaceKernelRows(std::string_view only) {
   Json rows = Json::array();
   using In = KernelCase::In;
   std::map<In, std::shared_ptr<const emu::Program>> programs;
-  for (const In in : {In::kSync, In::kPipelines, In::kNarrow}) {
+  for (const In in : {In::kSync, In::kPipelines, In::kBeside, In::kNarrow}) {
     auto program = LoadKernels(in);
     if (!program) {
       fmt::print(stderr, "{}\n", ToString(program.error()));
@@ -163,11 +175,12 @@ Json RaceKernelRows(std::string_view only) {
       Json row = {{"kernel", bench.entry},
                   {"grows", bench.grows == KernelCase::Grows::kGrid ? "grid" : "n"},
                   {"size", size},
+                  {"threads", bench.threads},
                   {"instructions", with.steps},
                   {"seconds_without", Rounded(without.seconds)},
                   {"seconds_with", Rounded(with.seconds)},
                   {"cost", Rounded(with.seconds / without.seconds)}};
-      if (bench.in == In::kNarrow) row["scopes"] = "narrow";
+      if (bench.in == In::kBeside || bench.in == In::kNarrow) row["scopes"] = "narrow";
       if (before != 0) row["growth"] = Rounded(with.seconds / before);
       if (!with.error.empty()) row["error"] = with.error;
       before = with.seconds;

@@ -16,6 +16,7 @@ import unittest
 
 HERE = pathlib.Path(__file__).resolve().parent
 CORPUS = HERE.parent / "corpus" / "torch"
+GRAPHS_OF = "2.15."  # The torch whose graphs corpus/torch/shipped was made of.
 sys.dont_write_bytecode = True
 
 if importlib.util.find_spec("torch") is None:
@@ -431,7 +432,11 @@ class Truth(unittest.TestCase):
                     self.assertLessEqual(compared[0], 1e-12, compared[1])
 
     def test_shipped_ops_are_imported_as_they_stand(self):
-        """corpus/torch/shipped is what importing makes; ASSAY_REBASE=1 writes it again."""
+        """corpus/torch/shipped is what importing makes; ASSAY_REBASE=1 writes it again. Another torch may take a function apart
+        differently: then what it makes is another text, which the other tests hold to the function."""
+        import torch
+
+        known = torch.__version__.startswith(GRAPHS_OF)
         path = CORPUS / "shipped.py"
         for name in re.findall(r"^def (\w+)", path.read_text(), re.M):
             with self.subTest(name), tempfile.TemporaryDirectory() as folder:
@@ -444,6 +449,8 @@ class Truth(unittest.TestCase):
                     if os.environ.get("ASSAY_REBASE"):
                         kept.parent.mkdir(parents=True, exist_ok=True)
                         kept.write_text(answer["files"][file])
+                    if not known and kept.read_text() != answer["files"][file]:
+                        self.skipTest(f"torch {torch.__version__} makes another {file}; the kept ones are of {GRAPHS_OF}")
                     self.assertEqual(kept.read_text(), answer["files"][file])
 
     def test_a_wrong_reference_is_told(self):

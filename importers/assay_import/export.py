@@ -11,7 +11,7 @@ import sympy
 import torch
 
 from . import index, recipes, scalars
-from .graph import Graph, InputSpec, Node, Refused, Tensor, Untold, walk
+from .graph import Graph, InputSpec, Node, Refused, Tensor, Untold, renumber, walk
 
 DTYPES = {
     torch.bool: "bool",
@@ -643,4 +643,5 @@ def whole(problem, specialised=False):
         notes.append("extents of parameters are constants: torch.export could not free them")
     elif how == "none" and not specialised:
         notes.append("all extents are constants: torch.export could not free them")
+    renumber(order, [node for _, node in outputs])
     return exported, Graph(inputs, placeholders, order, outputs, axes, constraints, notes, choices, updates)

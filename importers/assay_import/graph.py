@@ -1,5 +1,7 @@
 """An exported graph as plain data: what torch knew of it that lowering needs, and no torch."""
 
+import builtins
+import keyword
 from dataclasses import dataclass, field
 
 
@@ -84,3 +86,26 @@ def walk(args):
             yield from walk(item)
         elif isinstance(item, dict):
             yield from walk(item.values())
+
+
+def renumber(nodes, results):
+    """Names the nodes that the results come from by operator and place: the second addition is add_1. What torch calls them hangs
+    on its version, which counts what it has thrown away since as well. What nobody needs is no user of them."""
+    needed, waiting = set(), list(results)
+    while waiting:
+        node = waiting.pop()
+        if node not in needed:
+            needed.add(node)
+            waiting += walk([node.args, node.kwargs])
+    counts = {}
+    for node in nodes:
+        if node not in needed:
+            continue
+        node.users = [user for user in node.users if user is None or user in needed]
+        base = (node.target.split(".") + [""])[1] or node.target
+        base = base.strip("_")
+        # A word of Python's is no name by itself.
+        first = 1 if hasattr(builtins, base) or keyword.iskeyword(base) else 0
+        count = counts.get(base, first)
+        counts[base] = count + 1
+        node.name = f"{base}_{count}" if count else base

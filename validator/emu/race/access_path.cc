@@ -46,6 +46,7 @@ void AccessPath::Access(const WarpAccess& access, const AccessBy& by) {
   by_ = by;
   actor_.warp = access.warp;
   actor_.traits = TraitsOf(access, by.async);
+  actor_.alone = (access.lanes & (access.lanes - 1)) == 0;
   if (!by.async && by.time == 0) order_.OnTouch(access.warp, access.lanes);
   actor_.record = 0;
   if (IsRow(access)) {

@@ -1,6 +1,7 @@
 // How CellRules goes about an access: the plain case, the memo, whole warps, single lanes.
 #include <algorithm>
 #include <bit>
+#include <span>
 
 #include "validator/emu/race/cell_rules.h"
 
@@ -16,6 +17,12 @@ void CellRules::Load(Ref writers, Ref readers) {
   for (const Element& element : elements_) {
     value += element.later_value ? 1 : 0;
     items_.push_back(Item{element.record, element.lane, value, element.behind});
+  }
+  // Stores that were just added (ApplyWide) were not held against those before them.
+  for (std::size_t i = items_.size(); i > table_.TidySizeOf(writers); --i) {
+    if (!elements_[i - 1].later_value) continue;
+    for (Item& item : std::span(items_).first(i - 1)) item.behind = false;
+    break;
   }
 }
 
@@ -161,8 +168,8 @@ bool CellRules::ApplyAtomic(const Actor& actor, Ref& writers, Ref& readers) {
             other.element_bytes == traits.element_bytes && other.reach() == Reach::kDevice);
   };
   const auto ordered = [&](Ref ref, const Record& record) {
-    return KnownToWarp(IndexOf(ref), actor) ||
-           (actor.pattern == 1 && SameThreads(record, LaneOf(ref), actor, false));
+    return (actor.pattern == 1 && SameThreads(record, LaneOf(ref), actor, false)) ||
+           Known(ref, record, actor);
   };
   const Record& last = table_.record(IndexOf(writers));
   if (!alike(last.traits)) {
@@ -191,7 +198,7 @@ bool CellRules::ApplyAtomic(const Actor& actor, Ref& writers, Ref& readers) {
     // narrower scope (KeepEvidence): where there is any, the full rules decide.
     if (order_.BlockOf(first.issuer) == block) {
       readers = 0;
-    } else if (narrow_scopes_) {
+    } else if (narrow_scopes_ && !ordered(readers, first)) {
       return false;
     }
     writers = fresh;
@@ -201,6 +208,97 @@ bool CellRules::ApplyAtomic(const Actor& actor, Ref& writers, Ref& readers) {
   readers = writers;
   writers = fresh;
   return true;
+}
+
+/// A strong write by the thread that was there last; the cell holds accesses that cannot race with
+/// it. So each round of a lock that one thread takes again and again costs the same, whoever else has
+/// had it. False: not such a case.
+bool CellRules::ApplyAgain(const Actor& actor, Ref& writers, Ref& readers) {
+  if (writers == 0 || actor.pattern != 1 || !actor.traits.writes() || actor.traits.async() ||
+      IsSet(readers))
+    return false;
+  if (!IsSet(writers)) return PairAgain(actor, writers, readers);
+  if (readers != 0 || table_.SizeOf(writers) > kEvidenceKept) return false;
+  elements_.clear();
+  table_.Decode(writers, elements_);
+  const bool wide = actor.traits.reach() == Reach::kDevice &&
+                    table_.WideBytesOf(writers) == actor.traits.element_bytes;
+  const Record& own = table_.record(actor.record);
+  if (!wide && std::ranges::any_of(elements_, [&](const Element& element) {
+        const Record& record = table_.record(element.record);
+        return !record.traits.strong() || Conflicts(record, own) != Conflict::kNone;
+      }))
+    return false;
+  if (!(actor.traits.reads() ? UpdateAgain(actor) : StoreAgain(actor))) return false;
+  const Ref after = table_.Encode(elements_);
+  table_.Release(writers);
+  writers = after;
+  return true;
+}
+
+/// The same where one thread has been, since a weak write at most: a write, or a write and a
+/// read-modify-write of its value (Store).
+bool CellRules::PairAgain(const Actor& actor, Ref& writers, Ref& readers) {
+  const Record& last = table_.record(IndexOf(writers));
+  const auto is_own = [&](const Record& record, Ref ref) {
+    return SameThreads(record, LaneOf(ref), actor, false) && record.traits.strong() &&
+           record.traits.writes() && record.traits.element_bytes == actor.traits.element_bytes;
+  };
+  if (!is_own(last, writers)) return false;
+  const bool reads = actor.traits.reads();
+  if (readers == 0 && reads && !last.traits.reads()) {
+    readers = writers;
+  } else if (!Outdoes(actor.traits, last.traits)) {
+    return false;
+  } else if (readers != 0) {
+    const Record& first = table_.record(IndexOf(readers));
+    if (!last.traits.reads() || !first.traits.writes()) return false;
+    if (!first.traits.strong()) {
+      if (!reads || !Known(readers, first, actor)) return false;
+    } else if (!is_own(first, readers) || first.traits.reads() ||
+               !(reads || first.traits == actor.traits)) {
+      return false;
+    }
+    if (!reads) readers = 0;
+  }
+  writers = actor.record << kLaneBits | actor.lane;
+  return true;
+}
+
+/// A read-modify-write: behind the thread's own store, or in the place of its own last one, which was
+/// a witness of nothing but what comes before it in its thread or has an earlier one (KeepEvidence).
+bool CellRules::UpdateAgain(const Actor& actor) {
+  Element& last = elements_.back();
+  const Record& before = table_.record(last.record);
+  if (!SameThreads(before, last.lane, actor, false)) return false;
+  if (before.traits.kind == AccessKind::kWrite) {
+    elements_.push_back(Element{actor.record, static_cast<std::uint8_t>(actor.lane), false});
+    return true;
+  }
+  if (!before.traits.writes() || !Outdoes(actor.traits, before.traits)) return false;
+  for (std::size_t i = elements_.size(); !elements_[--i].later_value && i > 0;) {
+    const Record& record = table_.record(elements_[i - 1].record);
+    if (!SameThreads(record, elements_[i - 1].lane, actor, false)) return false;
+    if (record.traits.reads()) break;
+  }
+  last.record = actor.record;
+  return true;
+}
+
+/// A store: in the place of the thread's own last one and of all that came after that. What that one
+/// was ordered after (Item::behind), this one is.
+bool CellRules::StoreAgain(const Actor& actor) {
+  for (std::size_t i = elements_.size(); i-- > 0;) {
+    const Record& record = table_.record(elements_[i].record);
+    if (!SameThreads(record, elements_[i].lane, actor, false)) return false;
+    if (record.traits == actor.traits) {
+      elements_.resize(i + 1);
+      elements_.back().record = actor.record;
+      return true;
+    }
+    if (!Outdoes(actor.traits, record.traits)) return false;
+  }
+  return false;
 }
 
 /// A strong access of device scope; the cell holds many such, all of one size: none of them can race
@@ -221,40 +319,51 @@ bool CellRules::ApplyWide(const Actor& actor, Ref& writers, Ref& readers) {
   return true;
 }
 
-bool CellRules::ApplyWarpWide(const Actor& actor, Ref& writers, Ref& readers, bool line) {
-  const std::uint64_t version = order_.version() + table_.collections();
-  const Ref before_writers = writers == 0 ? 0 : WithLane(writers, LaneOf(writers) - actor.lane);
-  const Ref before_readers = readers == 0 ? 0 : WithLane(readers, LaneOf(readers) - actor.lane);
-  const std::uint32_t hash =
-      before_writers * 0x9e3779b9u ^ before_readers * 0x85ebca6bu ^ actor.record * 0xc2b2ae35u;
-  Memo& memo = memo_[(hash ^ hash >> 16) % memo_.size()];
+CellRules::Question CellRules::QuestionOf(const Actor& actor, View view, Ref writers,
+                                          Ref readers) const {
+  return {.version = order_.version() + table_.collections(),
+          .writers = writers == 0 ? 0 : WithLane(writers, LaneOf(writers) - actor.lane),
+          .readers = readers == 0 ? 0 : WithLane(readers, LaneOf(readers) - actor.lane),
+          .generations = {table_.Generation(writers), table_.Generation(readers)},
+          .record = actor.record,
+          .view = view,
+          .lane = static_cast<std::uint8_t>(view == View::kLane ? actor.lane : 0)};
+}
+
+bool CellRules::Recall(const Question& question, const Actor& actor, Ref& writers, Ref& readers) {
+  const Memo& memo = MemoOf(question);
+  if (memo.question != question || memo.generations[0] != table_.Generation(memo.writers) ||
+      memo.generations[1] != table_.Generation(memo.readers)) {
+    return false;
+  }
   const auto turned = [&](Ref ref) {
     return ref == 0 ? 0 : WithLane(ref, LaneOf(ref) + actor.lane);
   };
-  if (memo.version == version && memo.record == actor.record && memo.line == line &&
-      memo.writers == before_writers && memo.readers == before_readers &&
-      memo.generations[0] == table_.Generation(before_writers) &&
-      memo.generations[1] == table_.Generation(before_readers) &&
-      memo.generations[2] == table_.Generation(memo.new_writers) &&
-      memo.generations[3] == table_.Generation(memo.new_readers)) {
-    table_.Use(memo.new_writers);
-    table_.Use(memo.new_readers);
-    table_.Release(writers);
-    table_.Release(readers);
-    writers = turned(memo.new_writers);
-    readers = turned(memo.new_readers);
-    return true;
-  }
+  table_.Use(memo.writers);
+  table_.Use(memo.readers);
+  table_.Release(writers);
+  table_.Release(readers);
+  writers = turned(memo.writers);
+  readers = turned(memo.readers);
+  return true;
+}
+
+void CellRules::Remember(const Question& question, const Actor& actor, Ref writers, Ref readers) {
+  MemoOf(question) = {.question = question,
+                      .writers = writers == 0 ? 0 : WithLane(writers, LaneOf(writers) - actor.lane),
+                      .readers = readers == 0 ? 0 : WithLane(readers, LaneOf(readers) - actor.lane),
+                      .generations = {table_.Generation(writers), table_.Generation(readers)}};
+}
+
+bool CellRules::ApplyWarpWide(const Actor& actor, Ref& writers, Ref& readers, bool line) {
+  const Question question = QuestionOf(actor, line ? View::kLine : View::kCell, writers, readers);
+  if (Recall(question, actor, writers, readers)) return true;
   warp_wide_ = true;
   line_ = line;
   undecided_ = false;
   Load(writers, readers);
   if (!CheckWarpWide(actor) || undecided_) return false;
-  if (actor.traits.writes()) {
-    InsertWrite(actor);
-  } else {
-    InsertRead(actor);
-  }
+  Insert(actor);
   if (undecided_) return false;
   // Of lines, all elements must map bytes to lanes alike.
   if (line && std::any_of(items_.begin(), items_.end(), [&](const Item& item) {
@@ -262,19 +371,8 @@ bool CellRules::ApplyWarpWide(const Actor& actor, Ref& writers, Ref& readers, bo
       })) {
     return false;
   }
-  const std::uint32_t old_generations[2] = {table_.Generation(writers), table_.Generation(readers)};
   Store(writers, readers);
-  memo.version = version;
-  memo.record = actor.record;
-  memo.line = line;
-  memo.writers = before_writers;
-  memo.readers = before_readers;
-  memo.new_writers = writers == 0 ? 0 : WithLane(writers, LaneOf(writers) - actor.lane);
-  memo.new_readers = readers == 0 ? 0 : WithLane(readers, LaneOf(readers) - actor.lane);
-  memo.generations[0] = old_generations[0];
-  memo.generations[1] = old_generations[1];
-  memo.generations[2] = table_.Generation(writers);
-  memo.generations[3] = table_.Generation(readers);
+  Remember(question, actor, writers, readers);
   return true;
 }
 
@@ -284,12 +382,18 @@ void CellRules::ApplyByLanes(const Actor& actor, Ref& writers, Ref& readers,
   line_ = false;
   Load(writers, readers);
   Check(actor, races);
-  if (actor.traits.writes()) {
-    InsertWrite(actor);
-  } else {
-    InsertRead(actor);
-  }
+  Insert(actor);
   Store(writers, readers);
+}
+
+/// Nobody else's lane fares alike: warps as a whole need not be looked at.
+void CellRules::ApplyAlone(const Actor& actor, Ref& writers, Ref& readers,
+                           std::vector<CellRace>& races) {
+  const Question question = QuestionOf(actor, View::kLane, writers, readers);
+  if (Recall(question, actor, writers, readers)) return;
+  const std::size_t before = races.size();
+  ApplyByLanes(actor, writers, readers, races);
+  if (races.size() == before) Remember(question, actor, writers, readers);
 }
 
 }  // namespace assay::emu

@@ -19,6 +19,7 @@ LaneMask CellRules::LanesOf(const Item& item) const {
 }
 
 Conflict CellRules::Conflicts(const Record& a, const Record& b) const {
+  if (NeverConflict(a.traits, b.traits)) return Conflict::kNone;
   const BlockNumber a_block = order_.BlockOf(a.issuer);
   const BlockNumber b_block = order_.BlockOf(b.issuer);
   return ConflictOf(a.traits, a_block, b.traits, b_block, order_.ClusterOf(a_block),
@@ -28,8 +29,11 @@ Conflict CellRules::Conflicts(const Record& a, const Record& b) const {
 std::optional<std::pair<int, int>> CellRules::UnorderedPair(const Item& item, const Actor& actor,
                                                             LaneMask lanes) const {
   const Record& record = table_.record(item.record);
-  if (order_.WarpKnows(actor.warp, record.warp, record.time)) return std::nullopt;
-  for (LaneMask theirs = LanesOf(item); theirs != 0; theirs &= theirs - 1) {
+  const LaneMask all = LanesOf(item);
+  if (!(std::has_single_bit(all) && std::has_single_bit(lanes)) &&
+      order_.WarpKnows(actor.warp, record.warp, record.time))
+    return std::nullopt;
+  for (LaneMask theirs = all; theirs != 0; theirs &= theirs - 1) {
     const int their_lane = std::countr_zero(theirs);
     for (LaneMask ours = lanes; ours != 0; ours &= ours - 1) {
       const int our_lane = std::countr_zero(ours);
@@ -47,7 +51,7 @@ std::optional<std::pair<int, int>> CellRules::UnorderedPair(const Item& item, co
 bool CellRules::Observable(const Item& item) const {
   const Traits& traits = TraitsOf(item);
   if (!traits.writes() || !traits.strong()) return false;
-  return IsReadModifyWrite(traits) || std::popcount(LanesOf(item)) == 1;
+  return IsReadModifyWrite(traits) || std::has_single_bit(LanesOf(item));
 }
 
 LaneMask CellRules::Evidence(std::size_t i, const Actor& actor) const {
@@ -255,18 +259,39 @@ void CellRules::InsertWrite(const Actor& actor) {
   if (items_.size() > kRacedKept) DropImmortals();
 }
 
-/// A writer that stays, and is ordered before the actor by evidence alone, needs its witnesses.
+/// A writer that stays, and is ordered before the actor by evidence alone, needs its witnesses: of
+/// each thread the first one, since who comes after a later one comes after that as well.
 void CellRules::KeepEvidence(const Actor& actor) {
   for (std::size_t i = 0; i < items_.size(); ++i) {
     if (dropped_[i] || !Observable(items_[i])) continue;
+    const Record& written = table_.record(items_[i].record);
     std::optional<bool> ordered;  // Asked where there is a witness.
     for (std::size_t z = i + 1; z < items_.size() && items_[z].value == items_[i].value; ++z) {
-      if (!dropped_[z] || !TraitsOf(items_[z]).reads()) continue;
+      const Record& witness = table_.record(items_[z].record);
+      if (!dropped_[z] || !witness.traits.reads() ||
+          Conflicts(written, witness) != Conflict::kNone) {
+        continue;
+      }
       if (!ordered) ordered = Ordered(items_[i], actor);
       if (*ordered) break;
-      dropped_[z] = false;
+      dropped_[z] = HasWitness(i, z);
     }
   }
+}
+
+/// Has the i-th item an earlier witness of the same threads than the z-th, that stays?
+bool CellRules::HasWitness(std::size_t i, std::size_t z) const {
+  const Record& written = table_.record(items_[i].record);
+  const Record& later = table_.record(items_[z].record);
+  for (std::size_t y = i + 1; y < z; ++y) {
+    const Record& earlier = table_.record(items_[y].record);
+    if (!dropped_[y] && earlier.warp == later.warp && items_[y].lane == items_[z].lane &&
+        earlier.pattern == later.pattern && earlier.traits.reads() &&
+        Conflicts(written, earlier) == Conflict::kNone) {
+      return true;
+    }
+  }
+  return false;
 }
 
 /// After a weak write, all that is left has raced with it and was reported, but for reads by the

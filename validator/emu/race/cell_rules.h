@@ -41,6 +41,8 @@ struct Actor {
   RecordId record = 0;
   LaneMask pattern = 1;  ///< Of the record.
   Traits traits;
+  /// `lane` is all there is of the access: what is decided is decided for that lane, not for warps.
+  bool alone = false;
 };
 
 /// A race found in a cell.
@@ -68,10 +70,14 @@ class CellRules {
   /// Applies the access to a cell; races are appended to `races`.
   void ApplyCell(const Actor& actor, Ref& writers, Ref& readers, std::vector<CellRace>& races) {
     if (actor.traits.strong()) {
-      if (ApplyAtomic(actor, writers, readers) || ApplyWide(actor, writers, readers)) return;
+      if (ApplyAtomic(actor, writers, readers) || ApplyAgain(actor, writers, readers) ||
+          ApplyWide(actor, writers, readers)) {
+        return;
+      }
     } else if (ApplyPlain(actor, writers, readers, false)) {
       return;
     }
+    if (actor.alone) return ApplyAlone(actor, writers, readers, races);
     if (ApplyWarpWide(actor, writers, readers, false)) return;
     ApplyByLanes(actor, writers, readers, races);
   }
@@ -95,15 +101,23 @@ class CellRules {
     std::uint32_t value = 0;  // Grows with each plain write.
     bool behind = false;  // All strong stores that came later outdo it and are ordered after it.
   };
-  /// What ApplyWarpWide found for some content, from lane 0's point of view. Holds while nobody
-  /// learns anything.
-  struct Memo {
-    std::uint64_t version = 0;
-    Ref writers = 0, readers = 0;          // Before,
-    Ref new_writers = 0, new_readers = 0;  // and after.
-    std::uint32_t generations[4] = {};
+  /// Whom something was decided for: every lane that the record may stand for, at a cell or in a
+  /// line, or one lane.
+  enum class View : std::uint8_t { kCell, kLine, kLane };
+  /// An access and the content that it meets, from lane 0's point of view.
+  struct Question {
+    std::uint64_t version = 0;  // Answers hold while nobody learns anything.
+    Ref writers = 0, readers = 0;
+    std::uint32_t generations[2] = {};
     RecordId record = 0;
-    bool line = false;
+    View view = View::kCell;
+    std::uint8_t lane = 0;  // With kLane.
+    bool operator==(const Question&) const = default;
+  };
+  struct Memo {
+    Question question;
+    Ref writers = 0, readers = 0;  // Afterwards.
+    std::uint32_t generations[2] = {};
   };
 
   /// What a weak access does to a set of readers, from lane 0's point of view. Holds while nobody
@@ -121,18 +135,37 @@ class CellRules {
 
   bool ApplyPlain(const Actor& actor, Ref& writers, Ref& readers, bool line);
   bool ApplyAtomic(const Actor& actor, Ref& writers, Ref& readers);
+  bool ApplyAgain(const Actor& actor, Ref& writers, Ref& readers);
+  bool PairAgain(const Actor& actor, Ref& writers, Ref& readers);
+  bool UpdateAgain(const Actor& actor);
+  bool StoreAgain(const Actor& actor);
   bool ApplyWide(const Actor& actor, Ref& writers, Ref& readers);
   bool ChangeReaders(const Actor& actor, Ref& readers, bool line);
   void DecideReaders(const Actor& actor, Ref readers, ReadersMemo& memo);
   bool IsPlainReader(const Record& record, const Actor& actor, bool line) const;
   void TidyReaders(bool all);
+  Question QuestionOf(const Actor& actor, View view, Ref writers, Ref readers) const;
+  Memo& MemoOf(const Question& question) {
+    const std::uint32_t hash = question.writers * 0x9e3779b9u ^ question.readers * 0x85ebca6bu ^
+                               question.record * 0xc2b2ae35u;
+    return memo_[(hash ^ hash >> 16) % memo_.size()];
+  }
+  bool Recall(const Question& question, const Actor& actor, Ref& writers, Ref& readers);
+  void Remember(const Question& question, const Actor& actor, Ref writers, Ref readers);
   bool ApplyWarpWide(const Actor& actor, Ref& writers, Ref& readers, bool line);
+  void ApplyAlone(const Actor& actor, Ref& writers, Ref& readers, std::vector<CellRace>& races);
   void ApplyByLanes(const Actor& actor, Ref& writers, Ref& readers, std::vector<CellRace>& races);
   bool SameThreads(const Record& record, std::uint32_t lane, const Actor& actor, bool line) const {
     return record.warp == actor.warp && lane == actor.lane && record.pattern == actor.pattern &&
            (!line || record.traits.bytes == actor.traits.bytes);
   }
   bool KnownToWarp(RecordId id, const Actor& actor);
+  /// Is what the reference, no set, stands for ordered before the actor? False says nothing.
+  bool Known(Ref ref, const Record& record, const Actor& actor) {
+    if (!actor.alone || record.pattern != 1) return KnownToWarp(IndexOf(ref), actor);
+    return order_.LaneKnows(actor.warp, static_cast<int>(actor.lane), record.warp,
+                            static_cast<int>(LaneOf(ref)), record.time);
+  }
 
   const Traits& TraitsOf(const Item& item) const { return table_.record(item.record).traits; }
   LaneMask LanesOf(const Item& item) const;
@@ -158,9 +191,13 @@ class CellRules {
   void Store(Ref& writers, Ref& readers);
   void Check(const Actor& actor, std::vector<CellRace>& races) const;
   bool CheckWarpWide(const Actor& actor);
+  void Insert(const Actor& actor) {
+    return actor.traits.writes() ? InsertWrite(actor) : InsertRead(actor);
+  }
   void InsertRead(const Actor& actor);
   void InsertWrite(const Actor& actor);
   void KeepEvidence(const Actor& actor);
+  bool HasWitness(std::size_t i, std::size_t z) const;
   void DropEarlierOfThreads();
   void DropRaced();
   void DropImmortals();
@@ -211,8 +248,8 @@ inline bool CellRules::ApplyPlain(const Actor& actor, Ref& writers, Ref& readers
     if (IsSet(writers)) return false;
     const Record& record = table_.record(IndexOf(writers));
     if (record.traits.strong() || actor.traits.read_only_path()) return false;
-    if (!KnownToWarp(IndexOf(writers), actor) &&
-        !(actor.pattern == 1 && SameThreads(record, LaneOf(writers), actor, line))) {
+    if (!(actor.pattern == 1 && SameThreads(record, LaneOf(writers), actor, line)) &&
+        !Known(writers, record, actor)) {
       return false;
     }
   }
@@ -227,11 +264,11 @@ inline bool CellRules::ApplyPlain(const Actor& actor, Ref& writers, Ref& readers
     const bool same = SameThreads(record, LaneOf(readers), actor, line);
     if (writes) {
       if (record.traits.read_only_path()) return false;
-      if (!(same && actor.pattern == 1) && !KnownToWarp(IndexOf(readers), actor)) return false;
+      if (!(same && actor.pattern == 1) && !Known(readers, record, actor)) return false;
     } else if (record.traits.read_only_path()) {
       if (!actor.traits.read_only_path()) return false;
     } else if (!same &&
-               (record.time >= order_.NowOf(actor.warp) || !KnownToWarp(IndexOf(readers), actor))) {
+               (record.time >= order_.NowOf(actor.warp) || !Known(readers, record, actor))) {
       // Mostly another warp's read of the same time, which nobody knows yet.
       return ChangeReaders(actor, readers, line);
     }

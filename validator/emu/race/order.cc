@@ -86,6 +86,7 @@ void ThreadOrder::OnExit(WarpNumber warp, LaneMask lanes) {
   ++version_;
   const LaneMask ghosts = lanes & state.touched & ~state.gone;
   state.gone |= lanes;
+  state.ghosts |= ghosts;
   if (ghosts != 0) At(block).ghosts.push_back(Ghost{warp, ghosts, At(block).base, state.own_all});
 }
 
@@ -263,7 +264,7 @@ Snapshot ThreadOrder::Take(WarpNumber warp, int lane) {
   snapshot.warp = warp;
   snapshot.lane = static_cast<std::uint8_t>(lane);
   snapshot.now = block_state.time;
-  if (live.has_twins || !block_state.ghosts.empty()) {
+  if (live.has_twins || own.ghosts != 0) {
     auto clock = std::make_shared<Clock>();
     Contribute(*clock, block, warp, 1u << lane);
     snapshot.clock = std::move(clock);
@@ -291,7 +292,7 @@ bool ThreadOrder::SnapshotKnows(const Snapshot& snapshot, WarpNumber other, int 
 LaneMask ThreadOrder::Alike(WarpNumber warp, int lane) {
   const BlockNumber block = BlockOf(warp);
   const WarpState& own = WarpAt(warp);
-  if (LiveAt(block).has_twins || !At(block).ghosts.empty()) return 1u << lane;
+  if (LiveAt(block).has_twins || own.ghosts != 0) return 1u << lane;
   if (own.split == nullptr) return kAllLanes;
   const ClockPtr& clock = ClockOf(own, lane);
   LaneMask alike = 0;

@@ -59,6 +59,7 @@ class ThreadOrder {
   BlockNumber BlockOf(WarpNumber warp) const { return warp / warps_per_block_; }
   std::uint32_t ClusterOf(BlockNumber block) const { return block / blocks_per_cluster_; }
   std::uint32_t warps_per_block() const { return warps_per_block_; }
+  std::uint32_t blocks_per_cluster() const { return blocks_per_cluster_; }
   /// The block's time: the stamp for an access made now.
   Time Now(BlockNumber block) { return At(block).time; }
   Time NowOf(WarpNumber warp) { return Focused(warp).state->time; }
@@ -132,7 +133,8 @@ class ThreadOrder {
     std::unique_ptr<Twin> twin;
     Time own_all = 0;
     LaneMask touched = 0;  // Lanes with accesses since the last complete barrier.
-    LaneMask gone = 0;     // Lanes that exited, or that never were.
+    LaneMask gone = 0;     // Lanes that exited, or that never were,
+    LaneMask ghosts = 0;   // and those of them that are ghosts.
   };
   struct BarrierState {
     std::uint32_t barrier = 0;

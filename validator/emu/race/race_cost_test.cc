@@ -247,6 +247,70 @@ TEST(RaceCost, ANarrowAccessMeetsAStoreThatNobodyHandedOn) {
   }
 }
 
+/// Takes a lock and gives it back, relaxed, with a fence behind and before.
+void Round(Driver& d, WarpNumber warp, Scope scope) {
+  d.Atom(warp, kLane0, 0, Order::kRelaxed, scope);
+  d.Fence(warp, kLane0, scope);
+  d.Fence(warp, kLane0, scope);
+  d.Atom(warp, kLane0, 0, Order::kRelaxed, scope);
+}
+
+TEST(RaceCost, OfALockThatAThreadTakesAgainAndAgainFewAccessesAreKept) {
+  for (const bool told : {false, true}) {
+    Driver d({.warps_per_block = 2, .blocks = 2});
+    d.Atom(0, kLane0, 0);
+    for (int i = 0; i < 500; ++i) Round(d, 2, Scope::kGpu);
+    ASSERT_EQ(d.count(), 0u);
+    if (told) d.Sync(1);
+    // The other warp of that block comes after the first block's access as the one that saw it does.
+    d.Write(3, kLane0, 0);
+    EXPECT_EQ(d.count() == 0, told);
+    EXPECT_LE(d.count(), 4u);
+  }
+}
+
+TEST(RaceCost, WhoSawTheFirstRoundsOfALockHasNotSeenWhatCameAfterThem) {
+  for (const bool after : {false, true}) {
+    Driver d({.warps_per_block = 2, .blocks = 2});
+    if (!after) d.Atom(0, kLane0, 0);
+    for (int i = 0; i < 20; ++i) Round(d, 2, Scope::kGpu);
+    d.Sync(1);
+    // The access of another block, between two rounds; of the second one nobody is told.
+    if (after) d.Atom(0, kLane0, 0);
+    for (int i = 0; i < 20; ++i) d.Atom(2, kLane0, 0);
+    d.Read(3, kLane0, 0, {Order::kRelaxed, Scope::kCta});
+    EXPECT_EQ(d.count() == 0, !after);
+    for (const Race& race : d.race.races()) EXPECT_EQ(race.earlier.warp, 0u);
+  }
+}
+
+TEST(RaceCost, ALockOfABlockHandsOnAsManyRoundsAsThereAreInThatBlockAlone) {
+  // Releases and acquires of block scope; the last one takes the lock in its block or another one.
+  for (const WarpNumber last : {1u, 3u, 5u}) {
+    for (const std::uint32_t cluster : {1u, 2u}) {
+      for (const Scope scope : {Scope::kCta, Scope::kCluster, Scope::kGpu}) {
+        Driver d({.warps_per_block = 2, .blocks = 4, .blocks_per_cluster = cluster});
+        for (std::uint64_t i = 0; i < 150; ++i) {
+          const WarpNumber warp = i % 3 == 0 ? 1 : 0;
+          d.Atom(warp, kLane0, 0, Order::kAcqRel, scope);
+          d.Write(warp, kLane0, 64);
+          d.Write(warp, kLane0, 128 + 4 * i);
+          d.Atom(warp, kLane0, 0, Order::kAcqRel, scope);
+        }
+        ASSERT_EQ(d.count(), 0u);
+        d.Atom(last, kLane0, 0, Order::kAcquire, Scope::kGpu);
+        const std::size_t before = d.count();
+        for (const std::uint64_t offset : {64u, 128u, 128u + 4 * 70, 128u + 4 * 149})
+          d.Read(last, kLane0, offset);
+        const Scope needed = last < 2                   ? Scope::kCta
+                             : last < 4 && cluster == 2 ? Scope::kCluster
+                                                        : Scope::kGpu;
+        EXPECT_EQ(d.count() == before, scope >= needed) << last << " " << cluster;
+      }
+    }
+  }
+}
+
 TEST(RaceCost, ReadersOfBlocksThatEndedAreKeptOncePerInstruction) {
   constexpr std::uint32_t kBlocks = 3000;
   Driver d({.warps_per_block = 1, .blocks = kBlocks});

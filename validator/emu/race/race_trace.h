@@ -30,6 +30,7 @@ struct Mix {
   bool scattered = false;      ///< In shapes other than rows as well: strides, repeats, at random.
   bool own_memory = false;     ///< Mostly the block's own.
   bool device_scopes = false;  ///< No strong access is of less than device scope.
+  bool stays = false;          ///< Mostly the threads of the last event go on.
 
   int weights() const {
     return weak + strong + atomic + fence + block_barrier + named_barrier + warp_barrier + exit +
@@ -180,14 +181,17 @@ class Trace {
   }
 
   void Step() {
-    const WarpNumber warp = static_cast<WarpNumber>(rng_.Below(live_.size()));
+    const bool same = mix_.stays && rng_.Below(4) != 0;
+    if (!same) last_warp_ = static_cast<WarpNumber>(rng_.Below(live_.size()));
+    const WarpNumber warp = last_warp_;
     int pick = static_cast<int>(rng_.Below(static_cast<std::uint64_t>(mix_.weights())));
     const auto chosen = [&](int weight) {
       const bool hit = pick >= 0 && pick < weight;
       pick -= weight;
       return hit;
     };
-    const LaneMask lanes = SomeLanes(warp);
+    const LaneMask lanes = same ? last_lanes_ & Ready(warp) : SomeLanes(warp);
+    last_lanes_ = lanes;
     if (lanes == 0) return;
     std::array<std::uint64_t, kWarpSize> offsets{};
     if (chosen(mix_.weak)) {
@@ -376,6 +380,8 @@ class Trace {
   ReferenceDetector slow_;
   LaneMask lanes_ = 0;
   std::uint64_t places_ = 1;
+  WarpNumber last_warp_ = 0;  // Of the last event.
+  LaneMask last_lanes_ = 0;
   std::vector<LaneMask> live_;
   std::vector<LaneMask> blocked_;
   std::vector<std::vector<std::uint64_t>> tokens_;  // By warp.

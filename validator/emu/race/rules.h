@@ -68,6 +68,13 @@ inline Conflict ConflictOf(const Traits& a, BlockNumber a_block, const Traits& b
   return Conflict::kSize;
 }
 
+/// True when the two do not conflict, whosever they are.
+inline bool NeverConflict(const Traits& a, const Traits& b) {
+  return a.element_bytes == b.element_bytes && a.strong() && b.strong() &&
+         a.reach() == Reach::kDevice && b.reach() == Reach::kDevice &&
+         !((a.flags | b.flags) & Traits::kReadOnlyPath);
+}
+
 /// True when whatever conflicts with `old` conflicts with `later` as well, scopes between blocks
 /// left aside: `old` may then be forgotten once it is ordered before `later`, because an access
 /// that is not ordered after `old` is not ordered after `later` either. Of strong accesses in

@@ -93,14 +93,45 @@ void SyncObjects::Take(WarpNumber warp, LaneMask lanes, const Messages& messages
   if (sequential) order_.Learn(warp, lanes, messages.sequential);
   if (wide && !messages.narrow) return;
   const BlockNumber block = order_.BlockOf(warp);
-  ClockPtr joined;
-  for (std::size_t i = 0; i < messages.count; ++i) {
-    const Message& message = (*messages.log)[i];
-    Reach needed{};
-    if (wide && message.reach == Reach::kDevice) continue;
-    if (Needed(message, block, needed) && needed <= reach) joined = Joined(joined, message.clock);
+  if (reach != Reach::kBlock && order_.blocks_per_cluster() > 1)
+    order_.Learn(warp, lanes, PartOfCluster(messages, order_.ClusterOf(block)));
+  order_.Learn(warp, lanes, PartOfBlock(messages, block));
+}
+
+template <class Takes>
+const ClockPtr& SyncObjects::JoinPart(const Messages& messages,
+                                      Messages::Part Messages::Parts::* which, std::uint32_t whose,
+                                      const Takes& takes) {
+  std::shared_ptr<Messages::Parts>& parts = messages.parts;
+  if (parts == nullptr) {
+    parts = std::make_shared<Messages::Parts>();
+  } else if (parts.use_count() > 1) {
+    parts = std::make_shared<Messages::Parts>(*parts);
   }
-  order_.Learn(warp, lanes, joined);
+  Messages::Part& part = (*parts).*which;
+  if (part.whose != whose) part = {.whose = whose};
+  const ClockPtr before = part.joined;
+  for (; part.count < messages.count; ++part.count) {
+    const Message& message = (*messages.log)[part.count];
+    if (takes(message)) part.joined = Joined(part.joined, message.clock);
+  }
+  if (part.joined != before) Place(part.joined, before);
+  return part.joined;
+}
+
+/// What somebody of the block takes, however narrow its scope is.
+const ClockPtr& SyncObjects::PartOfBlock(const Messages& messages, BlockNumber block) {
+  return JoinPart(messages, &Messages::Parts::of_block, block, [&](const Message& message) {
+    return message.block == block || message.block == kAnyBlock;
+  });
+}
+
+/// What somebody of the cluster takes whose scope is that wide, but for what reaches a block alone.
+const ClockPtr& SyncObjects::PartOfCluster(const Messages& messages, std::uint32_t cluster) {
+  return JoinPart(messages, &Messages::Parts::of_cluster, cluster, [&](const Message& message) {
+    return message.block != kAnyBlock && message.reach >= Reach::kCluster &&
+           order_.ClusterOf(message.block) == cluster;
+  });
 }
 
 void SyncObjects::AddPending(WarpNumber warp, int lane, const Published& messages, Location at,

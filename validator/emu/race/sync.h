@@ -23,8 +23,9 @@
 //
 // Cost: nothing for kernels without fences and without acquire or release operations. What was
 // published at a location since the last plain write is kept joined: who acquires at device scope
-// takes one clock, however many released there, and mostly by pointer (clock.h, lines). Acquirers of
-// narrower scope look at the messages one by one. Not thread-safe.
+// takes one clock, however many released there, and mostly by pointer (clock.h, lines). Of messages
+// and acquirers of narrower scope, those of the block, or cluster, that took last are kept joined;
+// others look at the messages one by one. Not thread-safe.
 //
 // Kept short of the letter: a relaxed write continues its own thread's earlier release operation on
 // the same location only for the last kReleasedKept locations that the thread released.
@@ -79,6 +80,20 @@ struct Messages {
   std::size_t count = 0;
   bool narrow = false;      ///< Some of them reach less than the device.
   std::size_t compact = 0;  ///< Length of the log after it was last compacted.
+
+  /// What a block, or a cluster, takes of the log's first `count`, joined. Later states go on from
+  /// there, so that a lock costs each of a block's threads the same.
+  struct Part {
+    std::uint32_t whose = ~0u;
+    std::size_t count = 0;
+    ClockPtr joined;
+  };
+  /// Of those who took last. States share it until one of them goes on.
+  struct Parts {
+    Part of_block;
+    Part of_cluster;
+  };
+  mutable std::shared_ptr<Parts> parts;
 };
 
 /// Of messages that every waiter may take: bulk copies speak to whoever waits at their mbarrier.
@@ -243,6 +258,11 @@ class SyncObjects {
   bool Needed(const Message& message, BlockNumber block, Reach& needed) const;
   void Take(WarpNumber warp, LaneMask lanes, const Messages& messages, Reach reach,
             bool sequential = false);
+  const ClockPtr& PartOfBlock(const Messages& messages, BlockNumber block);
+  const ClockPtr& PartOfCluster(const Messages& messages, std::uint32_t cluster);
+  template <class Takes>
+  const ClockPtr& JoinPart(const Messages& messages, Messages::Part Messages::Parts::* which,
+                           std::uint32_t whose, const Takes& takes);
   void AddPending(WarpNumber warp, int lane, const Published& messages, Location at,
                   std::uint32_t pc, bool narrow);
   /// Which of those reads saw something that was published behind the access?

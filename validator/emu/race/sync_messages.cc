@@ -198,6 +198,7 @@ void SyncObjects::Compact(Messages& messages) {
   for (auto& [key, clock] : groups)
     messages.log->push_back(Message{std::move(clock), std::get<0>(key), std::get<1>(key)});
   messages.count = messages.compact = messages.log->size();
+  messages.parts.reset();
 }
 
 void SyncObjects::Append(Published& published, const std::vector<Message>& messages) {

@@ -11,9 +11,9 @@ __global__ void param_out_kernel(const T* param, const T* grad, const float* m, 
   const int64 i = thread_index();
   if (i >= n) return;
   // 170: param.copy_((wide - rate * decay * wide - step).to(param.dtype))
-  const Real mul_10 = Real(rate) * Real(decay);
-  const Real mul_11 = mul_10 * Real(param[i]);
-  const Real sub_6 = Real(param[i]) - mul_11;
+  const Real mul_6 = Real(rate) * Real(decay);
+  const Real mul_7 = mul_6 * Real(param[i]);
+  const Real sub_2 = Real(param[i]) - mul_7;
   // 166: m.copy_(beta1 * m + (1 - beta1) * g)
   const Real mul = Real(beta1) * Real(m[i]);
   const Real sub = Real(1) - Real(beta1);
@@ -21,21 +21,21 @@ __global__ void param_out_kernel(const T* param, const T* grad, const float* m, 
   const Real add = mul + mul_1;
   // 168: step = rate * (m / correction1) / (torch.sqrt(v / correction2) + eps)
   const Real div = add / Real(correction1);
-  const Real mul_9 = Real(rate) * div;
+  const Real mul_5 = Real(rate) * div;
   // 167: v.copy_(beta2 * v + (1 - beta2) * (g * g))
-  const Real mul_4 = Real(beta2) * Real(v[i]);
-  const Real sub_3 = Real(1) - Real(beta2);
-  const Real mul_5 = Real(grad[i]) * Real(grad[i]);
-  const Real mul_6 = sub_3 * mul_5;
-  const Real add_5 = mul_4 + mul_6;
+  const Real mul_2 = Real(beta2) * Real(v[i]);
+  const Real sub_1 = Real(1) - Real(beta2);
+  const Real mul_3 = Real(grad[i]) * Real(grad[i]);
+  const Real mul_4 = sub_1 * mul_3;
+  const Real add_1 = mul_2 + mul_4;
   // 168: step = rate * (m / correction1) / (torch.sqrt(v / correction2) + eps)
-  const Real div_1 = add_5 / Real(correction2);
+  const Real div_1 = add_1 / Real(correction2);
   const Real sqrt_value = sqrt(div_1);
-  const Real add_10 = sqrt_value + Real(eps);
-  const Real div_2 = mul_9 / add_10;
+  const Real add_2 = sqrt_value + Real(eps);
+  const Real div_2 = mul_5 / add_2;
   // 170: param.copy_((wide - rate * decay * wide - step).to(param.dtype))
-  const Real sub_7 = sub_6 - div_2;
-  param_out[i] = sub_7;
+  const Real sub_3 = sub_2 - div_2;
+  param_out[i] = sub_3;
 }
 
 __global__ void m_out_kernel(const T* grad, const float* m, float beta1, Out<float>* m_out,
@@ -55,10 +55,10 @@ __global__ void v_out_kernel(const T* grad, const float* v, float beta2, Out<flo
   const int64 i = thread_index();
   if (i >= n) return;
   // 167: v.copy_(beta2 * v + (1 - beta2) * (g * g))
-  const Real mul_4 = Real(beta2) * Real(v[i]);
-  const Real sub_3 = Real(1) - Real(beta2);
-  const Real mul_5 = Real(grad[i]) * Real(grad[i]);
-  const Real mul_6 = sub_3 * mul_5;
-  const Real add_5 = mul_4 + mul_6;
-  v_out[i] = add_5;
+  const Real mul_2 = Real(beta2) * Real(v[i]);
+  const Real sub_1 = Real(1) - Real(beta2);
+  const Real mul_3 = Real(grad[i]) * Real(grad[i]);
+  const Real mul_4 = sub_1 * mul_3;
+  const Real add_1 = mul_2 + mul_4;
+  v_out[i] = add_1;
 }

@@ -28,41 +28,41 @@ __global__ void softmax_exp_kernel(float scale, float softcap, int causal, const
   const int64 i1 = element % queries;
   // 143: seen = (j <= i + (k.shape[1] - q.shape[1])) | (causal == 0)
   const int64 add = int64(i1) + int64(keys - queries);
-  const Decision eq_34 = Decision(int64(causal) == int64(0));
+  const Decision eq = Decision(int64(causal) == int64(0));
   // 141: scores = torch.where(softcap > 0, softcap * torch.tanh(scores / softcap), scores)
-  const Decision gt_3 = less(Real(0), Real(softcap));
+  const Decision gt = less(Real(0), Real(softcap));
   // 144: return torch.softmax(scores.masked_fill(~seen, float("-inf")), -1).to(q.dtype) @ v
   Real softmax_max = Real(-assay::infinity());
   for (int64 k_2 = 0; k_2 < keys; ++k_2) {
     // 143: seen = (j <= i + (k.shape[1] - q.shape[1])) | (causal == 0)
-    const Decision le_8_2 = Decision(int64(k_2) <= add);
-    const Decision bitwise_or_2 = le_8_2 || eq_34;
+    const Decision le_2 = Decision(int64(k_2) <= add);
+    const Decision bitwise_or_2 = le_2 || eq;
     // 144: return torch.softmax(scores.masked_fill(~seen, float("-inf")), -1).to(q.dtype) @ v
     const Decision bitwise_not_2 = !bitwise_or_2;
     // 140: scores = q.float() @ k.float().transpose(-1, -2) * scale
-    const Real mul_15_2 = bmm[(i0 * queries + i1) * keys + k_2] * Real(scale);
+    const Real mul_2 = bmm[(i0 * queries + i1) * keys + k_2] * Real(scale);
     // 141: scores = torch.where(softcap > 0, softcap * torch.tanh(scores / softcap), scores)
-    const Real div_2 = mul_15_2 / Real(softcap);
+    const Real div_2 = mul_2 / Real(softcap);
     const Real tanh_value_2 = tanh(div_2);
-    const Real mul_16_2 = Real(softcap) * tanh_value_2;
-    const Real where_2 = select(gt_3, mul_16_2, mul_15_2);
+    const Real mul_1_2 = Real(softcap) * tanh_value_2;
+    const Real where_2 = select(gt, mul_1_2, mul_2);
     // 144: return torch.softmax(scores.masked_fill(~seen, float("-inf")), -1).to(q.dtype) @ v
     const Real where_1_2 = select(bitwise_not_2, Real(-assay::infinity()), where_2);
     const Real softmax_score_2 = may_rescale(where_1_2);
     softmax_max = max(softmax_max, softmax_score_2);
   }
   for (int64 i2 = 0; i2 < keys; ++i2) {
-    const Decision le_8 = Decision(int64(i2) <= add);
-    const Decision bitwise_or = le_8 || eq_34;
+    const Decision le = Decision(int64(i2) <= add);
+    const Decision bitwise_or = le || eq;
     // 144: return torch.softmax(scores.masked_fill(~seen, float("-inf")), -1).to(q.dtype) @ v
     const Decision bitwise_not = !bitwise_or;
     // 140: scores = q.float() @ k.float().transpose(-1, -2) * scale
-    const Real mul_15 = bmm[(i0 * queries + i1) * keys + i2] * Real(scale);
+    const Real mul = bmm[(i0 * queries + i1) * keys + i2] * Real(scale);
     // 141: scores = torch.where(softcap > 0, softcap * torch.tanh(scores / softcap), scores)
-    const Real div = mul_15 / Real(softcap);
+    const Real div = mul / Real(softcap);
     const Real tanh_value = tanh(div);
-    const Real mul_16 = Real(softcap) * tanh_value;
-    const Real where = select(gt_3, mul_16, mul_15);
+    const Real mul_1 = Real(softcap) * tanh_value;
+    const Real where = select(gt, mul_1, mul);
     // 144: return torch.softmax(scores.masked_fill(~seen, float("-inf")), -1).to(q.dtype) @ v
     const Real where_1 = select(bitwise_not, Real(-assay::infinity()), where);
     const Real softmax_score = may_rescale(where_1);
