@@ -123,10 +123,11 @@ void RunSpeedGate(GateContext& context, verdict::GateResult& result) {
     statistics.push_back(
         {at.workload, at.share, contract->bar,
          fmt::format(
-             "of the limit ({}), {:.3g} us, spread {:.1f} %{}{}", at.limit.by, 1e6 * at.Median(),
+             "of the limit ({}), {:.3g} us, spread {:.1f} %{}{}{}", at.limit.by, 1e6 * at.Median(),
              100 * at.Spread(),
              at.library ? fmt::format(", {} {:.3g} us", at.library_name, 1e6 * *at.library) : "",
-             at.scaled.empty() ? "" : ", scaled " + at.scaled)});
+             at.scaled.empty() ? "" : ", scaled " + at.scaled,
+             at.held.empty() ? "" : "; " + at.held)});
   }
   // A workload that could not be timed says nothing, and would let the bar be met by the others.
   if (!left_out.empty()) return SetInconclusive(result, left_out);

@@ -101,6 +101,7 @@ struct Timed {
   explicit Timed(const std::string& speed = R"({"bar": 0.4})") : folder("speed-gate") {
     folder.Write("op.json", R"({"speed": )" + speed + "}");
     bench.instance.op.folder = folder.path();
+    bench.oracle.slices = true;
     bench.instance.op.workloads = {{.axes = {{"n", 1 << 20}}, .note = "large"}};
     bench.instance.op.properties = {{"deterministic", {}}};
   }
@@ -119,7 +120,7 @@ struct Timed {
   FakeBench bench;
   FakeEngine gpu;
   FakeStopwatch stopwatch;
-  speed::Meter meter{{stopwatch, bench.oracle}, FakeStopwatch::Card()};
+  speed::Meter meter{{stopwatch, gpu, bench.oracle, bench.oracle}, FakeStopwatch::Card()};
   Judgement judgement;
 };
 

@@ -5,13 +5,14 @@
 #include <algorithm>
 #include <array>
 #include <future>
-#include <thread>
+#include <optional>
 
 #include "base/rng.h"
 #include "ops/properties.h"
 #include "validator/cases/shapes.h"
 #include "validator/engine/bind.h"
 #include "validator/oracle/truth_source.h"
+#include "validator/speed/hold.h"
 #include "validator/speed/stress.h"
 
 namespace assay::speed {
@@ -22,7 +23,7 @@ constexpr std::size_t kMostBuffers = 60;
 constexpr std::uint32_t kMostSlots = 8;
 // Of the card's memory, for a ring of calls.
 constexpr double kShareOfMemory = 0.6;
-// The truth of an output element and what the judge makes of it on the way, on the card.
+// The whole truth of an output element and what the judge makes of it on the way, on the card.
 constexpr double kTruthBytes = 48;
 constexpr int kMostHalvings = 24;
 
@@ -95,16 +96,10 @@ cases::Case CaseOf(const ops::Instance& instance, const ops::AxisValues& axes, s
   return made;
 }
 
-std::vector<Finding> FindingsOf(const oracle::Comparison& comparison, std::string_view workload) {
-  std::vector<Finding> findings;
-  for (const auto* found : {&comparison.numeric, &comparison.precision}) {
-    for (const Finding& wrong : *found) {
-      Finding& finding = findings.emplace_back(wrong);
-      finding.kind = FindingKind::kDeviceDisagreement;
-      finding.message = fmt::format("in a timed call on the GPU ({}): {}", workload, wrong.message);
-    }
-  }
-  return findings;
+/// Of a call's outputs, whether the op leaves elements open: kernels need not write those.
+bool LeavesOpen(const ops::OpSpec& op) {
+  return std::ranges::any_of(
+      op.outputs, [](const ops::TensorSpec& output) { return !output.relation.where.empty(); });
 }
 
 }  // namespace
@@ -143,7 +138,8 @@ Result<std::pair<ops::AxisValues, int>> Meter::Fit(const Subject& subject, ops::
     ASSAY_TRY(const Size size, SizeOfCall(subject, all));
     const double memory = static_cast<double>(rates_.memory_bytes) * kShareOfMemory;
     double truth = 0;
-    if (settings.check) {
+    ASSAY_TRY(const bool whole, WholeTruthIsCheap(subject.instance, all));
+    if (settings.check && whole) {
       ASSAY_TRY(const double workspace, TruthWorkspace(subject.instance, all));
       truth = size.bytes + kTruthBytes * size.outputs + workspace;
     }
@@ -232,37 +228,78 @@ Status Meter::Time(const Subject& subject, const Settings& settings, Ring& ring,
   return {};
 }
 
-Status Meter::Hold(const Subject& subject, Ring& ring, Measurement& result) {
-  struct Held {
-    Status status;
-    std::vector<Finding> findings;
+Result<TensorMap> Meter::RunAlone(const Subject& subject, const Ring& ring, std::size_t slot,
+                                  std::vector<Finding>& findings) {
+  const cases::Materialised& inputs = ring.inputs[slot];
+  const std::array calls = {
+      engine::Call{.plan = &ring.plan, .axes = &inputs.axes, .inputs = &inputs.inputs}};
+  // Other poison than beneath timed calls: what neither writes differs.
+  constexpr std::uint8_t kPoison = 0xa5;
+  engine::BindOptions options;
+  if (!LeavesOpen(subject.instance.op)) options.poison = kPoison;
+  ASSAY_TRY(engine::Binding alone,
+            engine::Bind(subject.instance, subject.compiled, calls, options));
+  ASSAY_TRY(const Report report,
+            instruments_.engine.Run(alone.execution, alone.buffers, engine::Trust::kCandidate));
+  findings = report.findings;
+  if (findings.empty() && report.stop != Stop::kCompleted)
+    return Fail(ErrorKind::kLimit, "untimed: " + report.reason, "gpu");
+  return std::move(alone.calls.front().outputs);
+}
+
+Status Meter::Hold(const Subject& subject, const Settings& settings, Ring& ring,
+                   Measurement& result) {
+  const std::size_t slots = ring.cases.size();
+  const bool steady = ops::IsDeterministic(subject.instance.op);
+  const std::size_t chosen = DeriveSeed(settings.seed, "held") % slots;
+  ASSAY_TRY(const bool cheap, WholeTruthIsCheap(subject.instance, ring.inputs[chosen].axes));
+  const auto held = [&](std::size_t slot) {
+    return Held{ring.cases[slot], ring.inputs[slot], ring.binding.calls[slot].outputs};
   };
-  std::vector<Held> held(ring.cases.size());
-  std::vector<std::jthread> comparing;
-  for (std::size_t i = 0; i < ring.cases.size(); ++i) {
-    const TensorMap& outputs = ring.binding.calls[i].outputs;
-    auto truth =
-        instruments_.truth.EvaluateFor(subject.instance, ring.cases[i], ring.inputs[i], outputs);
-    if (!truth) return std::unexpected(truth.error());
-    // The next truth is being computed meanwhile.
-    comparing.emplace_back([&, i, truth = *truth] {
-      const oracle::Comparison comparison =
-          oracle::Compare(subject.instance, *truth, ring.cases[i], ring.inputs[i], outputs);
-      held[i].findings = FindingsOf(comparison, result.workload);
-    });
-    for (const auto& [name, tensor] : outputs)
-      result.checked += static_cast<std::uint64_t>(tensor.elements);
+  std::vector<std::future<Result<Holding>>> truths;
+  for (std::size_t slot = 0; slot < slots; ++slot) {
+    const Depth depth = slot != chosen ? Depth::kFew : cheap ? Depth::kWhole : Depth::kMany;
+    truths.push_back(std::async(std::launch::async, [&, slot, depth] {
+      return HoldToTruth(instruments_, subject.instance, held(slot), depth,
+                         DeriveSeed(settings.seed, "places"));
+    }));
   }
-  comparing.clear();
-  for (std::size_t i = 0; i < held.size(); ++i) {
-    if (held[i].findings.empty()) continue;
+  // Meanwhile the same calls on the GPU.
+  std::vector<std::vector<Finding>> findings(slots);
+  for (std::size_t slot = 0; slot < slots; ++slot) {
+    std::vector<Finding> wrong;
+    ASSAY_TRY(const TensorMap alone, RunAlone(subject, ring, slot, wrong));
+    if (wrong.empty()) {
+      ASSAY_TRY(Holding like, HoldToUntimed(instruments_, subject.instance, held(slot), alone));
+      result.compared += like.compared;
+      result.checked += like.elements;
+      wrong = InTimedCall(std::move(like.findings), result.workload);
+    }
+    findings[slot] = std::move(wrong);
+  }
+  std::size_t others = 0;
+  bool whole = false;
+  for (std::size_t slot = 0; slot < slots; ++slot) {
+    ASSAY_TRY(Holding holding, truths[slot].get());
+    result.checked += holding.elements;
+    whole = whole || (slot == chosen && holding.whole);
+    if (slot != chosen && holding.elements > 0) ++others;
     // What is wrong says more than that it was not always the same.
-    if (result.guilty != ring.cases[i]) result.findings.clear();
-    result.guilty = ring.cases[i];
-    result.findings.insert(result.findings.begin(), held[i].findings.begin(),
-                           held[i].findings.end());
-    break;
+    if (!holding.findings.empty())
+      findings[slot] = InTimedCall(std::move(holding.findings), result.workload);
   }
+  const auto wrong = std::ranges::find_if(findings, [](const auto& all) { return !all.empty(); });
+  if (wrong != findings.end()) {
+    const cases::Case& guilty = ring.cases[static_cast<std::size_t>(wrong - findings.begin())];
+    if (result.guilty != guilty) result.findings.clear();
+    result.guilty = guilty;
+    result.findings.insert(result.findings.begin(), wrong->begin(), wrong->end());
+  }
+  result.held =
+      fmt::format("{} of one set of inputs and places of {} of {} others held to truths; {}",
+                  whole ? "all outputs" : "places", others, slots - 1,
+                  steady ? "all have the bits of an untimed call"
+                         : "so are those that differ most from an untimed call's");
   return {};
 }
 
@@ -334,7 +371,7 @@ Measurement Meter::Measure(const Subject& subject, const ops::Workload& workload
     for (std::uint32_t i = 0; i < rounds; ++i) {
       ASSAY_TRY_VOID(Time(subject, settings, ring, result));
       const bool stopped = result.seconds.empty();
-      if (settings.check && !stopped) ASSAY_TRY_VOID(Hold(subject, ring, result));
+      if (settings.check && !stopped) ASSAY_TRY_VOID(Hold(subject, settings, ring, result));
       if (!result.findings.empty()) break;
     }
     std::ranges::sort(result.seconds);

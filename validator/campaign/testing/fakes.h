@@ -150,6 +150,18 @@ class FakeOracle final : public oracle::Oracle {
     }
     return std::shared_ptr<const oracle::Truth>(std::move(truth));
   }
+  Result<oracle::SparseTruth> EvaluateSlice(const ops::Instance& instance, const cases::Case& value,
+                                            const cases::Materialised& inputs,
+                                            oracle::SparseElements wanted,
+                                            std::uint64_t seed) override {
+    if (!slices) return Oracle::EvaluateSlice(instance, value, inputs, std::move(wanted), seed);
+    const Tensor& x = inputs.inputs.find("x")->second;
+    oracle::SparseTruth truth;
+    for (const std::int64_t i : wanted["y"])
+      truth["y"].push_back({i, 2 * x.At(i), UlpAt(DType::kF32, 2 * x.At(i))});
+    return truth;
+  }
+  bool slices = false;  ///< There are truths of parts.
   bool fail = false;
   bool broken = false;
 };
