@@ -14,6 +14,7 @@
 #include "base/file.h"
 #include "bench/processor_time.h"
 #include "validator/engine/toolbox.h"
+#include "validator/gates/gate.h"
 #include "validator/speed/meter.h"
 
 namespace assay::speed {
@@ -96,20 +97,17 @@ Json MeasureOp(engine::Toolbox& toolbox, const ops::Instance& instance) {
   Meter meter({card, card, whole, parts}, NoCard::Card());
   ops::LaunchPlan plan = *ops::ParseLaunchPlan(
       *ReadJsonFile((*instance.op.naive / "launch.json").string()), "launch.json", instance.op);
-  engine::CompileRequest request{.source = *ReadFile(*instance.op.naive / "kernel.cu"),
-                                 .arch = instance.arch,
-                                 .entries = {}};
-  request.defines = ops::ReferenceDefines(instance);
-  for (const ops::KernelPlan& kernel : plan.kernels) request.entries.push_back(kernel.entry);
-  const engine::CompiledKernel compiled = toolbox.compiler().Compile(request)->kernel;
+  verdict::Candidate candidate;
+  candidate.kernel = *ReadFile(*instance.op.naive / "kernel.cu");
+  const engine::CompiledKernel compiled =
+      toolbox.compiler().Compile(gates::RequestFor(instance, candidate, plan))->kernel;
   // The reference is compiled once.
   (void)parts.Check(instance);
   for (const ops::Workload& workload : instance.op.workloads) {
     Measurement at;
     const auto measure = [&](bool check) {
-      return Seconds([&] {
-        at = meter.Measure({instance, plan, compiled}, workload, {.check = check});
-      });
+      return Seconds(
+          [&] { at = meter.Measure({instance, plan, compiled}, workload, {.check = check}); });
     };
     const double inputs_of_two = measure(false);
     const double first = measure(true);

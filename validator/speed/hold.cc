@@ -44,8 +44,7 @@ std::uint64_t ElementsOf(const TensorMap& outputs) {
 }
 
 Result<Holding> HoldWhole(oracle::Oracle& oracle, const ops::Instance& instance, const Held& held) {
-  ASSAY_TRY(const auto truth,
-            oracle.EvaluateFor(instance, held.case_, held.inputs, held.outputs));
+  ASSAY_TRY(const auto truth, oracle.EvaluateFor(instance, held.case_, held.inputs, held.outputs));
   Holding holding{.findings = {}, .elements = ElementsOf(held.outputs), .whole = true};
   Take(oracle::Compare(instance, *truth, held.case_, held.inputs, held.outputs), holding.findings);
   return holding;
@@ -170,7 +169,8 @@ Result<bool> WholeTruthIsCheap(const ops::Instance& instance, const ops::AxisVal
 
 std::vector<std::int64_t> Places(std::int64_t elements, Depth depth, std::uint64_t seed) {
   const bool many = depth == Depth::kMany;
-  const std::int64_t run = many ? 2048 : 32;
+  // Many: what a warp of a reference with a thread a row writes, some rows of each.
+  const std::int64_t run = many ? 1 << 15 : 32;
   const int drawn = many ? 16 : 3;
   std::set<std::int64_t> starts = {0, elements - run, elements / 2};
   for (std::int64_t power = run; many && power < elements; power *= 2)
@@ -213,10 +213,10 @@ std::vector<Finding> OtherBits(const TensorMap& timed, const TensorMap& alone) {
                                    .expected = found->second.At(*at),
                                    .got = tensor.At(*at),
                                    .allowance = 0};
-    finding.message = fmt::format("{}[{}] is {}, but {} when the same call runs untimed", name,
-                                  fmt::join(finding.element->index, ", "),
-                                  oracle::Shown(finding.element->got),
-                                  oracle::Shown(finding.element->expected));
+    finding.message =
+        fmt::format("{}[{}] is {}, but {} when the same call runs untimed", name,
+                    fmt::join(finding.element->index, ", "), oracle::Shown(finding.element->got),
+                    oracle::Shown(finding.element->expected));
   }
   return findings;
 }
@@ -270,8 +270,7 @@ std::vector<Finding> InTimedCall(std::vector<Finding> findings, std::string_view
   for (Finding& finding : findings) {
     if (finding.kind != FindingKind::kNondeterministic)
       finding.kind = FindingKind::kDeviceDisagreement;
-    finding.message =
-        fmt::format("in a timed call on the GPU ({}): {}", workload, finding.message);
+    finding.message = fmt::format("in a timed call on the GPU ({}): {}", workload, finding.message);
   }
   return findings;
 }

@@ -26,10 +26,15 @@ constexpr double kShareOfMemory = 0.6;
 // The whole truth of an output element and what the judge makes of it on the way, on the card.
 constexpr double kTruthBytes = 48;
 constexpr int kMostHalvings = 24;
+// Of repetitions under each condition. Outputs of each are read from the card and compared.
+constexpr double kStressSeconds = 0.5;
+constexpr double kBytesComparedASecond = 4e9;
+constexpr std::uint32_t kFewestRepetitions = 3;
 
 struct Size {
   double bytes = 0;    ///< Of a call's tensors.
   double outputs = 0;  ///< Elements.
+  double output_bytes = 0;
 };
 
 Result<Size> SizeOfCall(const Subject& subject, const ops::AxisValues& axes) {
@@ -39,9 +44,12 @@ Result<Size> SizeOfCall(const Subject& subject, const ops::AxisValues& axes) {
       if (tensor.is_scalar) continue;
       ASSAY_TRY(const Shape shape, ops::ResolveShape(tensor, axes));
       ASSAY_TRY(const std::int64_t elements, ElementCount(shape));
-      size.bytes += static_cast<double>(elements) *
-                    static_cast<double>(SizeOf(subject.instance.TypeOf(tensor)));
-      if (tensors == &subject.instance.op.outputs) size.outputs += static_cast<double>(elements);
+      const double bytes = static_cast<double>(elements) *
+                           static_cast<double>(SizeOf(subject.instance.TypeOf(tensor)));
+      size.bytes += bytes;
+      if (tensors != &subject.instance.op.outputs) continue;
+      size.outputs += static_cast<double>(elements);
+      size.output_bytes += bytes;
     }
   }
   ASSAY_TRY(const ops::ResolvedPlan plan, ops::Resolve(subject.plan, subject.instance, axes));
@@ -304,9 +312,14 @@ Status Meter::Hold(const Subject& subject, const Settings& settings, Ring& ring,
 }
 
 Result<Stressed> Meter::Stress(const Subject& subject, const ops::Workload& workload,
-                               const Settings& settings, std::uint32_t repetitions) {
+                               const Settings& settings, std::uint32_t most, double seconds) {
   ASSAY_TRY(const auto fitting, Fit(subject, workload.axes, settings));
   ASSAY_TRY(const ops::AxisValues all, ops::ResolveAxes(subject.instance.op, fitting.first));
+  ASSAY_TRY(const Size size, SizeOfCall(subject, all));
+  const double each = seconds + size.output_bytes / kBytesComparedASecond;
+  const auto repetitions = static_cast<std::uint32_t>(
+      std::clamp(kStressSeconds / std::max(each, 1e-9), std::min<double>(kFewestRepetitions, most),
+                 static_cast<double>(most)));
   ASSAY_TRY(const Ring ring, MakeRing(subject, all, settings, 1));
   ASSAY_TRY(Stressed stressed,
             RunStressed(instruments_.stopwatch, subject, ring.inputs.front(), repetitions));

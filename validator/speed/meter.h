@@ -113,9 +113,10 @@ class Meter {
   Measurement Measure(const Subject& subject, const ops::Workload& workload,
                       const Settings& settings);
 
-  /// The same call again and again, under all conditions of stress.h.
+  /// The same call again and again, under all conditions of stress.h: `most` times under each, or as
+  /// often as fits a few seconds where a call takes `seconds`.
   Result<Stressed> Stress(const Subject& subject, const ops::Workload& workload,
-                          const Settings& settings, std::uint32_t repetitions);
+                          const Settings& settings, std::uint32_t most, double seconds);
 
   /// The largest of `axes` and its halves that fit card and settings; how many halvings.
   Result<std::pair<ops::AxisValues, int>> Fit(const Subject& subject, ops::AxisValues axes,
