@@ -15,6 +15,7 @@
 #include "bench/processor_time.h"
 #include "validator/engine/toolbox.h"
 #include "validator/gates/gate.h"
+#include "validator/oracle/truth_source.h"
 #include "validator/speed/meter.h"
 
 namespace assay::speed {
@@ -56,6 +57,21 @@ class NoCard final : public engine::Stopwatch, public engine::Engine {
   }
 };
 
+/// The emulator, where generated inputs are wanted whole.
+class WholeInputs final : public engine::Engine {
+ public:
+  explicit WholeInputs(engine::Engine& engine) : engine_(engine) {}
+  std::string_view name() const override { return engine_.name(); }
+  unsigned devices() const override { return 1; }
+  Result<Report> Run(const Execution& execution, std::span<SharedMemory* const> buffers,
+                     engine::Trust trust) override {
+    return engine_.Run(execution, buffers, trust);
+  }
+
+ private:
+  engine::Engine& engine_;
+};
+
 /// Truths that cost what comparing takes, and fit anything.
 class MadeUp final : public oracle::Oracle {
  public:
@@ -81,6 +97,21 @@ class MadeUp final : public oracle::Oracle {
     }
     return std::shared_ptr<const oracle::Truth>(std::move(truth));
   }
+  /// As many cells as a card would hand over.
+  Result<oracle::SparseTruth> EvaluateSome(const ops::Instance& instance, const cases::Case&,
+                                           const cases::Materialised& inputs,
+                                           const oracle::SparseElements& wanted) override {
+    oracle::SparseTruth truth;
+    for (const auto& [name, elements] : wanted) {
+      ASSAY_TRY(Shape shape, ops::ResolveShape(*instance.op.FindOutput(name), inputs.axes));
+      shape.push_back(oracle::NumberType{}.CellWords());
+      ASSAY_TRY(Tensor cells, Tensor::Create(DType::kF64, std::move(shape)));
+      std::ranges::fill(cells.memory.bytes(), std::byte{1});
+      for (const std::int64_t index : elements)
+        truth[name].push_back({.index = index, .value = 0, .allowance = 1});
+    }
+    return truth;
+  }
 };
 
 double Seconds(const std::function<void()>& work) {
@@ -93,7 +124,8 @@ Json MeasureOp(engine::Toolbox& toolbox, const ops::Instance& instance) {
   Json rows = Json::array();
   NoCard card;
   oracle::Oracle parts(toolbox.compiler(), toolbox.emulator());
-  MadeUp whole(toolbox.compiler(), toolbox.emulator());
+  WholeInputs whole_inputs(toolbox.emulator());
+  MadeUp whole(toolbox.compiler(), whole_inputs);
   Meter meter({card, card, whole, parts}, NoCard::Card());
   ops::LaunchPlan plan = *ops::ParseLaunchPlan(
       *ReadJsonFile((*instance.op.naive / "launch.json").string()), "launch.json", instance.op);

@@ -141,6 +141,22 @@ TEST(TimedOutputs, WhatNeitherCallWritesDiffers) {
   EXPECT_EQ(timed.Gate().status, GateStatus::kRefuted);
 }
 
+TEST(TimedOutputs, WithoutTruthsOfPartsTheWholeReferenceRunsAndSaysTheSame) {
+  for (const bool wrong : {true, false}) {
+    Large timed;
+    timed.bench.oracle.whole_only = true;
+    timed.PromiseNothing();
+    timed.Wrong([wrong](std::span<float> y) {
+      for (float& value : y) value = std::nextafter(value, 0.0f);
+      if (wrong) y[kBetween] *= 1.5f;
+    });
+    const GateResult& gate = timed.Gate();
+    EXPECT_EQ(gate.status, wrong ? GateStatus::kRefuted : GateStatus::kPassed) << gate.reason;
+    if (wrong) continue;
+    EXPECT_THAT(gate.statistics.at(1).note, HasSubstr("places of 0 of"));
+  }
+}
+
 TEST(TimedOutputs, AnElementWithoutATruthIsZero) {
   for (const float value : {0.0f, 1e-3f}) {
     Timed timed;
@@ -154,11 +170,17 @@ TEST(TimedOutputs, AnElementWithoutATruthIsZero) {
     y.Set(5, value);
     const speed::Instruments instruments{timed.stopwatch, timed.gpu, timed.bench.oracle,
                                          timed.bench.oracle};
-    const auto held = speed::HoldToUntimed(instruments, timed.bench.instance,
-                                           {case_, inputs, outputs}, alone);
-    ASSERT_TRUE(held) << ToString(held.error());
-    EXPECT_EQ(held->findings.empty(), value == 0);
-    EXPECT_EQ(held->compared, 8u);
+    const speed::Difference difference =
+        speed::CompareToUntimed(timed.bench.instance, outputs, alone);
+    EXPECT_THAT(difference.suspects, SizeIs(value == 0 ? 0 : 1));
+    EXPECT_THAT(difference.findings, IsEmpty());
+    for (const bool parts : {true, false}) {
+      timed.bench.oracle.whole_only = !parts;
+      const auto held = speed::HoldSuspects(instruments, timed.bench.instance,
+                                            {case_, inputs, outputs}, difference.suspects, parts);
+      ASSERT_TRUE(held) << ToString(held.error());
+      EXPECT_EQ(held->findings.empty(), value == 0);
+    }
   }
 }
 

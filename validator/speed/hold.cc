@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <map>
 #include <set>
 
 #include "base/rng.h"
@@ -41,13 +42,6 @@ std::uint64_t ElementsOf(const TensorMap& outputs) {
   for (const auto& [name, tensor] : outputs)
     elements += static_cast<std::uint64_t>(tensor.elements);
   return elements;
-}
-
-Result<Holding> HoldWhole(oracle::Oracle& oracle, const ops::Instance& instance, const Held& held) {
-  ASSAY_TRY(const auto truth, oracle.EvaluateFor(instance, held.case_, held.inputs, held.outputs));
-  Holding holding{.findings = {}, .elements = ElementsOf(held.outputs), .whole = true};
-  Take(oracle::Compare(instance, *truth, held.case_, held.inputs, held.outputs), holding.findings);
-  return holding;
 }
 
 Result<Holding> HoldRows(oracle::Oracle& oracle, const ops::Instance& instance, const Held& held,
@@ -88,26 +82,30 @@ Holding HoldPoints(const ops::Instance& instance, const oracle::SparseTruth& tru
   return holding;
 }
 
-Result<Holding> HoldParts(oracle::Oracle& oracle, const ops::Instance& instance, const Held& held,
-                          Depth depth, std::uint64_t seed) {
-  if (instance.op.Chooses())
-    return HoldRows(oracle, instance, held, depth == Depth::kMany ? kManyRows : kFewRows, seed);
+oracle::SparseElements PlacesOf(const TensorMap& outputs, Depth depth, std::uint64_t seed) {
   oracle::SparseElements wanted;
-  for (const auto& [name, tensor] : held.outputs)
+  for (const auto& [name, tensor] : outputs)
     wanted[name] = Places(tensor.elements, depth, DeriveSeed(seed, name));
-  ASSAY_TRY(const oracle::SparseTruth truth,
-            oracle.EvaluateSlice(instance, held.case_, held.inputs, std::move(wanted), seed));
-  return HoldPoints(instance, truth, held.outputs);
+  return wanted;
+}
+
+/// What the card's oracle says, or this machine's where the card runs no such reference.
+template <class Ask>
+auto FirstThatCan(const Instruments& instruments, const Ask& ask) {
+  auto answer = ask(instruments.truth);
+  if (answer || answer.error().kind != ErrorKind::kUnsupported) return answer;
+  auto other = ask(instruments.parts);
+  return other ? other : answer;
 }
 
 bool NothingInParts(const Error& error) {
   return error.kind == ErrorKind::kUnsupported || error.kind == ErrorKind::kLimit;
 }
 
-struct Difference {
+struct Apart {
   double size = 0;
   std::int64_t index = 0;
-  bool operator>(const Difference& other) const { return size > other.size; }
+  bool operator>(const Apart& other) const { return size > other.size; }
 };
 
 /// The largest ones, and where.
@@ -116,13 +114,13 @@ class Largest {
   void Add(double size, std::int64_t index) {
     if (kept_.size() == kSuspects && !(size > kept_.back().size)) return;
     if (kept_.size() == kSuspects) kept_.pop_back();
-    const Difference mine{size, index};
+    const Apart mine{size, index};
     kept_.insert(std::ranges::upper_bound(kept_, mine, std::greater{}), mine);
   }
-  const std::vector<Difference>& kept() const { return kept_; }
+  const std::vector<Apart>& kept() const { return kept_; }
 
  private:
-  std::vector<Difference> kept_;
+  std::vector<Apart> kept_;
 };
 
 /// Of elements that differ: which are held to their truths, ascending.
@@ -146,9 +144,57 @@ std::vector<std::int64_t> SuspectsOf(const Tensor& timed, const Tensor& alone) {
   }
   std::set<std::int64_t> some;
   for (const auto* each : {&absolute, &relative}) {
-    for (const Difference& difference : each->kept()) some.insert(difference.index);
+    for (const Apart& apart : each->kept()) some.insert(apart.index);
   }
   return {some.begin(), some.end()};
+}
+
+Finding OtherBits(const std::string& name, const Tensor& timed, const Tensor& alone,
+                  std::int64_t at) {
+  Finding finding;
+  finding.kind = FindingKind::kNondeterministic;
+  finding.element = ElementPlace{.output = name,
+                                 .index = IndexOf(at, timed.shape),
+                                 .expected = alone.At(at),
+                                 .got = timed.At(at),
+                                 .allowance = 0};
+  finding.message =
+      fmt::format("{}[{}] is {}, but {} when the same call runs untimed", name,
+                  fmt::join(finding.element->index, ", "), oracle::Shown(finding.element->got),
+                  oracle::Shown(finding.element->expected));
+  return finding;
+}
+
+using Truths = std::map<std::string, std::map<std::int64_t, oracle::TruthPoint>, std::less<>>;
+
+/// Of what was wanted and has no truth it is 0; flushed or not, that is no number of full precision.
+void AddTruths(const ops::Instance& instance, const oracle::SparseTruth& truth,
+               const oracle::SparseElements& wanted, Truths& all) {
+  for (const auto& [name, elements] : wanted) {
+    const ops::TensorSpec* const spec = instance.op.FindOutput(name);
+    if (spec == nullptr || !spec->relation.HoldsElements()) continue;
+    const DType dtype = instance.TypeOf(*spec);
+    const double tiny = IsFloat(dtype) ? MinNormal(dtype) : 0;
+    for (const std::int64_t index : elements)
+      all[name].try_emplace(index, oracle::TruthPoint{index, 0, tiny});
+    const auto found = truth.find(name);
+    if (found == truth.end()) continue;
+    for (const oracle::TruthPoint& point : found->second) all[name][point.index] = point;
+  }
+}
+
+/// One at a time: what is asked for alone is computed, so that no truth means that it is 0.
+Status AddOneByOne(oracle::Oracle& oracle, const ops::Instance& instance, const Held& held,
+                   const oracle::SparseElements& wanted, Truths& all) {
+  for (const auto& [name, elements] : wanted) {
+    for (const std::int64_t index : elements) {
+      const oracle::SparseElements one = {{name, {index}}};
+      ASSAY_TRY(const oracle::SparseTruth truth,
+                oracle.EvaluateSlice(instance, held.case_, held.inputs, one, held.case_.seed));
+      AddTruths(instance, truth, one, all);
+    }
+  }
+  return {};
 }
 
 }  // namespace
@@ -186,83 +232,101 @@ std::vector<std::int64_t> Places(std::int64_t elements, Depth depth, std::uint64
   return places;
 }
 
-Result<Holding> HoldToTruth(const Instruments& instruments, const ops::Instance& instance,
-                            const Held& held, Depth depth, std::uint64_t seed) {
-  if (depth == Depth::kWhole) return HoldWhole(instruments.truth, instance, held);
-  Result<Holding> parts = HoldParts(instruments.parts, instance, held, depth, seed);
-  if (parts && parts->elements > 0) return parts;
-  if (!parts && !NothingInParts(parts.error())) return parts;
-  if (depth == Depth::kFew) return Holding{};
-  return HoldWhole(instruments.truth, instance, held);
+Result<Holding> HoldWhole(const Instruments& instruments, const ops::Instance& instance,
+                          const Held& held) {
+  ASSAY_TRY(const auto truth, FirstThatCan(instruments, [&](oracle::Oracle& oracle) {
+              return oracle.EvaluateFor(instance, held.case_, held.inputs, held.outputs);
+            }));
+  Holding holding{.findings = {}, .elements = ElementsOf(held.outputs)};
+  Take(oracle::Compare(instance, *truth, held.case_, held.inputs, held.outputs), holding.findings);
+  return holding;
 }
 
-namespace {
+Result<std::optional<Holding>> HoldParts(const Instruments& instruments,
+                                         const ops::Instance& instance, const Held& held,
+                                         Depth depth, std::uint64_t seed) {
+  const auto hold = [&]() -> Result<Holding> {
+    if (instance.op.Chooses()) {
+      return HoldRows(instruments.parts, instance, held,
+                      depth == Depth::kMany ? kManyRows : kFewRows, seed);
+    }
+    ASSAY_TRY(const oracle::SparseTruth truth,
+              instruments.parts.EvaluateSlice(instance, held.case_, held.inputs,
+                                              PlacesOf(held.outputs, depth, seed), seed));
+    return HoldPoints(instance, truth, held.outputs);
+  };
+  Result<Holding> holding = hold();
+  if (holding) return std::move(*holding);
+  if (NothingInParts(holding.error())) return std::nullopt;
+  return std::unexpected(holding.error());
+}
 
-/// The first element of each output that has other bits than `alone`.
-std::vector<Finding> OtherBits(const TensorMap& timed, const TensorMap& alone) {
-  std::vector<Finding> findings;
+Result<Holding> HoldSome(const Instruments& instruments, const ops::Instance& instance,
+                         const Held& held, std::uint64_t seed) {
+  const oracle::SparseElements wanted = PlacesOf(held.outputs, Depth::kMany, seed);
+  const auto truth = FirstThatCan(instruments, [&](oracle::Oracle& oracle) {
+    return oracle.EvaluateSome(instance, held.case_, held.inputs, wanted);
+  });
+  if (!truth && truth.error().kind != ErrorKind::kUnsupported)
+    return std::unexpected(truth.error());
+  if (truth) {
+    Holding holding = HoldPoints(instance, *truth, held.outputs);
+    if (holding.elements > 0) return holding;
+  }
+  // What hangs on choices or is no matter of elements has whole truths alone.
+  return HoldWhole(instruments, instance, held);
+}
+
+Difference CompareToUntimed(const ops::Instance& instance, const TensorMap& timed,
+                            const TensorMap& alone) {
+  Difference difference;
   for (const auto& [name, tensor] : timed) {
     const auto found = alone.find(name);
     if (found == alone.end()) continue;
     const auto at = FirstDifference(tensor, found->second);
     if (!at) continue;
-    Finding& finding = findings.emplace_back();
-    finding.kind = FindingKind::kNondeterministic;
-    finding.element = ElementPlace{.output = name,
-                                   .index = IndexOf(*at, tensor.shape),
-                                   .expected = found->second.At(*at),
-                                   .got = tensor.At(*at),
-                                   .allowance = 0};
-    finding.message =
-        fmt::format("{}[{}] is {}, but {} when the same call runs untimed", name,
-                    fmt::join(finding.element->index, ", "), oracle::Shown(finding.element->got),
-                    oracle::Shown(finding.element->expected));
+    if (ops::IsDeterministic(instance.op))
+      difference.findings.push_back(OtherBits(name, tensor, found->second, *at));
+    for (const std::int64_t index : SuspectsOf(tensor, found->second))
+      difference.suspects.push_back({name, index, tensor.At(index)});
   }
-  return findings;
+  return difference;
 }
 
-/// Elements in which two calls differ most, absolutely and for their size, held to their truths.
 Result<Holding> HoldSuspects(const Instruments& instruments, const ops::Instance& instance,
-                             const Held& held, const TensorMap& alone) {
-  Holding all;
-  for (const auto& [name, tensor] : held.outputs) {
-    const auto other = alone.find(name);
-    if (other == alone.end() || other->second.elements != tensor.elements) continue;
-    for (const std::int64_t index : SuspectsOf(tensor, other->second)) {
-      // One at a time: what is asked for alone is computed, so that no truth means that it is 0.
-      auto truth = instruments.parts.EvaluateSlice(instance, held.case_, held.inputs,
-                                                   {{name, {index}}}, held.case_.seed);
-      if (!truth) {
-        if (!NothingInParts(truth.error())) return std::unexpected(truth.error());
-        return HoldWhole(instruments.truth, instance, held);
-      }
-      if ((*truth)[name].empty()) {
-        if (!instance.op.FindOutput(name)->relation.HoldsElements()) continue;
-        // Flushed or not, what is no number of full precision is 0.
-        const double tiny = IsFloat(tensor.dtype) ? MinNormal(tensor.dtype) : 0;
-        (*truth)[name].push_back({.index = index, .value = 0, .allowance = tiny});
-      }
-      Holding one = HoldPoints(instance, *truth, held.outputs);
-      all.elements += one.elements;
-      all.findings.insert(all.findings.end(), one.findings.begin(), one.findings.end());
-      if (!one.findings.empty()) break;
-    }
+                             const Held& held, const std::vector<Suspect>& suspects, bool parts) {
+  oracle::SparseElements wanted;
+  for (const Suspect& suspect : suspects) wanted[suspect.output].push_back(suspect.index);
+  for (auto& [name, elements] : wanted) {
+    std::ranges::sort(elements);
+    elements.erase(std::ranges::unique(elements).begin(), elements.end());
   }
-  return all;
-}
-
-}  // namespace
-
-Result<Holding> HoldToUntimed(const Instruments& instruments, const ops::Instance& instance,
-                              const Held& held, const TensorMap& alone) {
-  std::vector<Finding> other = OtherBits(held.outputs, alone);
+  if (wanted.empty()) return Holding{};
+  Truths truths;
+  if (parts && !instance.op.Chooses()) {
+    ASSAY_TRY_VOID(AddOneByOne(instruments.parts, instance, held, wanted, truths));
+  } else {
+    const auto truth = FirstThatCan(instruments, [&](oracle::Oracle& oracle) {
+      return oracle.EvaluateSome(instance, held.case_, held.inputs, wanted);
+    });
+    // What hangs on choices: what the last call made of them.
+    if (!truth && truth.error().kind == ErrorKind::kUnsupported)
+      return HoldWhole(instruments, instance, held);
+    if (!truth) return std::unexpected(truth.error());
+    AddTruths(instance, *truth, wanted, truths);
+  }
   Holding holding;
-  if (!other.empty()) {
-    ASSAY_TRY(holding, HoldSuspects(instruments, instance, held, alone));
+  for (const Suspect& suspect : suspects) {
+    const auto output = truths.find(suspect.output);
+    if (output == truths.end()) continue;
+    const oracle::TruthPoint& truth = output->second.at(suspect.index);
+    ++holding.elements;
+    if (campaign::Agrees(instance, *instance.op.FindOutput(suspect.output), suspect.got, truth))
+      continue;
+    holding.findings.push_back(campaign::WrongValue(
+        suspect.output, held.outputs.find(suspect.output)->second.shape, suspect.got, truth));
+    break;
   }
-  holding.compared = ElementsOf(alone);
-  if (ops::IsDeterministic(instance.op))
-    holding.findings.insert(holding.findings.end(), other.begin(), other.end());
   return holding;
 }
 

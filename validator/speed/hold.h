@@ -10,14 +10,19 @@
 //      about both ends, the middle, each power of two, and drawn places.
 //   3. The other sets at a few places each: results of another set are found there.
 //
+// Where a reference cannot be run in part, all of it runs on the card and only what is wanted is kept;
+// then the other sets are held to untimed calls alone.
+//
 // What is wrong in an untimed call as well, in an element of another set than the chosen one, and in
 // none of the places, is no matter of timing: cases are there for that.
 //
 // Cost: a call and a comparison of bits for each set of inputs, and what truths take on the emulator
-// (parts) and on the card (whole). Truths are kept by op and case in the oracles. Thread-safe.
+// (parts) and on the card (all). Truths are kept by op and case in the oracles. Thread-safe.
 #pragma once
 
 #include <cstdint>
+#include <optional>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -36,29 +41,44 @@ struct Held {
 enum class Depth : std::uint8_t {
   kFew,   ///< Some places.
   kMany,  ///< As many as a few seconds allow.
-  kWhole
 };
 
 struct Holding {
   std::vector<Finding> findings;
   std::uint64_t elements = 0;  ///< Held to a truth.
-  bool whole = false;          ///< All there are.
-  std::uint64_t compared = 0;  ///< Bit by bit.
 };
 
 /// Few outputs, and not much to compute for them, at `axes` (resolved).
 Result<bool> WholeTruthIsCheap(const ops::Instance& instance, const ops::AxisValues& axes);
 
-/// Holds a set to its truth. Where parts have none (a reference of another kind, a single row that is
-/// too long), whole ones take their place if `depth` is not kFew; with kFew, nothing is held then.
-Result<Holding> HoldToTruth(const Instruments& instruments, const ops::Instance& instance,
-                            const Held& held, Depth depth, std::uint64_t seed);
+Result<Holding> HoldWhole(const Instruments& instruments, const ops::Instance& instance,
+                          const Held& held);
+/// Nothing where the op's reference has no truths of parts, or they take too long.
+Result<std::optional<Holding>> HoldParts(const Instruments& instruments,
+                                         const ops::Instance& instance, const Held& held,
+                                         Depth depth, std::uint64_t seed);
+/// Where there are none: the places of kMany.
+Result<Holding> HoldSome(const Instruments& instruments, const ops::Instance& instance,
+                         const Held& held, std::uint64_t seed);
 
-/// Holds a set to what an untimed call gave. Where the two differ, the elements that differ most,
-/// absolutely and for their size, are held to their truths; other bits are a finding by themselves
-/// (kNondeterministic) where the op promises determinism.
-Result<Holding> HoldToUntimed(const Instruments& instruments, const ops::Instance& instance,
-                              const Held& held, const TensorMap& alone);
+/// An element in which a timed call differs from an untimed one.
+struct Suspect {
+  std::string output;
+  std::int64_t index = 0;
+  double got = 0;  ///< In the timed call.
+};
+
+/// A timed call beside an untimed one.
+struct Difference {
+  std::vector<Suspect> suspects;  ///< Elements that differ most, absolutely and for their size.
+  std::vector<Finding> findings;  ///< kNondeterministic; none where the op promises no determinism.
+};
+Difference CompareToUntimed(const ops::Instance& instance, const TensorMap& timed,
+                            const TensorMap& alone);
+
+/// Holds suspects to their truths. `parts`: the op has truths of parts.
+Result<Holding> HoldSuspects(const Instruments& instruments, const ops::Instance& instance,
+                             const Held& held, const std::vector<Suspect>& suspects, bool parts);
 
 /// As findings about a timed call of `workload`: kDeviceDisagreement, but for other bits.
 std::vector<Finding> InTimedCall(std::vector<Finding> findings, std::string_view workload);

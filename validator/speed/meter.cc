@@ -12,7 +12,7 @@
 #include "validator/cases/shapes.h"
 #include "validator/engine/bind.h"
 #include "validator/oracle/truth_source.h"
-#include "validator/speed/hold.h"
+#include "validator/speed/ring.h"
 #include "validator/speed/stress.h"
 
 namespace assay::speed {
@@ -104,20 +104,7 @@ cases::Case CaseOf(const ops::Instance& instance, const ops::AxisValues& axes, s
   return made;
 }
 
-/// Of a call's outputs, whether the op leaves elements open: kernels need not write those.
-bool LeavesOpen(const ops::OpSpec& op) {
-  return std::ranges::any_of(
-      op.outputs, [](const ops::TensorSpec& output) { return !output.relation.where.empty(); });
-}
-
 }  // namespace
-
-struct Meter::Ring {
-  std::vector<cases::Case> cases;
-  std::vector<cases::Materialised> inputs;
-  ops::ResolvedPlan plan;
-  engine::Binding binding;
-};
 
 double Measurement::Median() const { return seconds.empty() ? 0 : seconds[seconds.size() / 2]; }
 
@@ -236,81 +223,6 @@ Status Meter::Time(const Subject& subject, const Settings& settings, Ring& ring,
   return {};
 }
 
-Result<TensorMap> Meter::RunAlone(const Subject& subject, const Ring& ring, std::size_t slot,
-                                  std::vector<Finding>& findings) {
-  const cases::Materialised& inputs = ring.inputs[slot];
-  const std::array calls = {
-      engine::Call{.plan = &ring.plan, .axes = &inputs.axes, .inputs = &inputs.inputs}};
-  // Other poison than beneath timed calls: what neither writes differs.
-  constexpr std::uint8_t kPoison = 0xa5;
-  engine::BindOptions options;
-  if (!LeavesOpen(subject.instance.op)) options.poison = kPoison;
-  ASSAY_TRY(engine::Binding alone,
-            engine::Bind(subject.instance, subject.compiled, calls, options));
-  ASSAY_TRY(const Report report,
-            instruments_.engine.Run(alone.execution, alone.buffers, engine::Trust::kCandidate));
-  findings = report.findings;
-  if (findings.empty() && report.stop != Stop::kCompleted)
-    return Fail(ErrorKind::kLimit, "untimed: " + report.reason, "gpu");
-  return std::move(alone.calls.front().outputs);
-}
-
-Status Meter::Hold(const Subject& subject, const Settings& settings, Ring& ring,
-                   Measurement& result) {
-  const std::size_t slots = ring.cases.size();
-  const bool steady = ops::IsDeterministic(subject.instance.op);
-  const std::size_t chosen = DeriveSeed(settings.seed, "held") % slots;
-  ASSAY_TRY(const bool cheap, WholeTruthIsCheap(subject.instance, ring.inputs[chosen].axes));
-  const auto held = [&](std::size_t slot) {
-    return Held{ring.cases[slot], ring.inputs[slot], ring.binding.calls[slot].outputs};
-  };
-  std::vector<std::future<Result<Holding>>> truths;
-  for (std::size_t slot = 0; slot < slots; ++slot) {
-    const Depth depth = slot != chosen ? Depth::kFew : cheap ? Depth::kWhole : Depth::kMany;
-    truths.push_back(std::async(std::launch::async, [&, slot, depth] {
-      return HoldToTruth(instruments_, subject.instance, held(slot), depth,
-                         DeriveSeed(settings.seed, "places"));
-    }));
-  }
-  // Meanwhile the same calls on the GPU.
-  std::vector<std::vector<Finding>> findings(slots);
-  for (std::size_t slot = 0; slot < slots; ++slot) {
-    std::vector<Finding> wrong;
-    ASSAY_TRY(const TensorMap alone, RunAlone(subject, ring, slot, wrong));
-    if (wrong.empty()) {
-      ASSAY_TRY(Holding like, HoldToUntimed(instruments_, subject.instance, held(slot), alone));
-      result.compared += like.compared;
-      result.checked += like.elements;
-      wrong = InTimedCall(std::move(like.findings), result.workload);
-    }
-    findings[slot] = std::move(wrong);
-  }
-  std::size_t others = 0;
-  bool whole = false;
-  for (std::size_t slot = 0; slot < slots; ++slot) {
-    ASSAY_TRY(Holding holding, truths[slot].get());
-    result.checked += holding.elements;
-    whole = whole || (slot == chosen && holding.whole);
-    if (slot != chosen && holding.elements > 0) ++others;
-    // What is wrong says more than that it was not always the same.
-    if (!holding.findings.empty())
-      findings[slot] = InTimedCall(std::move(holding.findings), result.workload);
-  }
-  const auto wrong = std::ranges::find_if(findings, [](const auto& all) { return !all.empty(); });
-  if (wrong != findings.end()) {
-    const cases::Case& guilty = ring.cases[static_cast<std::size_t>(wrong - findings.begin())];
-    if (result.guilty != guilty) result.findings.clear();
-    result.guilty = guilty;
-    result.findings.insert(result.findings.begin(), wrong->begin(), wrong->end());
-  }
-  result.held =
-      fmt::format("{} of one set of inputs and places of {} of {} others held to truths; {}",
-                  whole ? "all outputs" : "places", others, slots - 1,
-                  steady ? "all have the bits of an untimed call"
-                         : "so are those that differ most from an untimed call's");
-  return {};
-}
-
 Result<Stressed> Meter::Stress(const Subject& subject, const ops::Workload& workload,
                                const Settings& settings, std::uint32_t most, double seconds) {
   ASSAY_TRY(const auto fitting, Fit(subject, workload.axes, settings));
@@ -384,9 +296,13 @@ Measurement Meter::Measure(const Subject& subject, const ops::Workload& workload
     for (std::uint32_t i = 0; i < rounds; ++i) {
       ASSAY_TRY_VOID(Time(subject, settings, ring, result));
       const bool stopped = result.seconds.empty();
-      if (settings.check && !stopped) ASSAY_TRY_VOID(Hold(subject, settings, ring, result));
+      if (settings.check && !stopped) {
+        ASSAY_TRY_VOID(HoldToTruths(subject, settings, ring, result));
+        ASSAY_TRY_VOID(HoldToUntimed(subject, ring, result));
+      }
       if (!result.findings.empty()) break;
     }
+    ASSAY_TRY_VOID(HoldSuspects(subject, ring, result));
     std::ranges::sort(result.seconds);
     if (result.Median() > 0) result.share = std::min(1.0, result.limit.seconds / result.Median());
     return TimeLibrary(subject, contract, all, result);

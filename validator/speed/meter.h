@@ -17,6 +17,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -130,15 +131,24 @@ class Meter {
   /// What the op's library takes at the same shape, where the contract names one.
   Status TimeLibrary(const Subject& subject, const ops::SpeedContract& contract,
                      const ops::AxisValues& axes, Measurement& result);
-  Status Hold(const Subject& subject, const Settings& settings, Ring& ring, Measurement& result);
+  Status HoldToTruths(const Subject& subject, const Settings& settings, Ring& ring,
+                      Measurement& result);
+  /// Leaves in the ring what is to be held to its truth because it differs.
+  Status HoldToUntimed(const Subject& subject, Ring& ring, Measurement& result);
+  Status HoldSuspects(const Subject& subject, Ring& ring, Measurement& result);
   /// What the call of a slot gives where nothing is timed.
   Result<TensorMap> RunAlone(const Subject& subject, const Ring& ring, std::size_t slot,
                              std::vector<Finding>& findings);
+  static void Blame(const Ring& ring, std::size_t slot, std::vector<Finding> findings,
+                    Measurement& result);
+  bool HasParts(const Subject& subject, const Measurement& result) const;
   std::uint32_t SlotsFor(const Subject& subject, const ops::AxisValues& axes,
                          const Settings& settings) const;
 
   Instruments instruments_;
   Rates rates_;
+  /// Workloads whose references cannot be run in part, or not in seconds.
+  std::set<std::string, std::less<>> without_parts_;
 };
 
 /// All workloads of an op, as a document (assay.speed/1).
