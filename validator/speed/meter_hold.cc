@@ -99,7 +99,8 @@ Status Meter::HoldToTruths(const Subject& subject, const Settings& settings, Rin
   // The first says whether there are any, and at what price.
   if (HasParts(subject, result) && !rest.empty()) {
     ASSAY_TRY(std::optional<Holding> first, parts_of(rest.front()));
-    if (first) {
+    // Where the few places that can be computed are all 0, they say nothing.
+    if (first && (whole || first->elements > 0)) {
       take(rest.front(), std::move(*first));
     } else {
       without_parts_.insert(NameOf(subject, result));
@@ -150,9 +151,8 @@ Status Meter::HoldToUntimed(const Subject& subject, Ring& ring, Measurement& res
 
 Status Meter::HoldSuspects(const Subject& subject, Ring& ring, Measurement& result) {
   for (std::size_t slot = 0; slot < ring.suspects.size(); ++slot) {
-    ASSAY_TRY(Holding holding,
-              speed::HoldSuspects(instruments_, subject.instance, ring.At(slot),
-                                  ring.suspects[slot], HasParts(subject, result)));
+    ASSAY_TRY(Holding holding, speed::HoldSuspects(instruments_, subject.instance, ring.At(slot),
+                                                   ring.suspects[slot], HasParts(subject, result)));
     result.checked += holding.elements;
     Blame(ring, slot, InTimedCall(std::move(holding.findings), result.workload), result);
   }

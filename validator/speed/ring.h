@@ -17,7 +17,9 @@ struct Meter::Ring {
   engine::Binding binding;
   std::vector<std::vector<Suspect>> suspects;  ///< By slot, of all rounds.
 
-  Held At(std::size_t slot) const { return {cases[slot], inputs[slot], binding.calls[slot].outputs}; }
+  Held At(std::size_t slot) const {
+    return {cases[slot], inputs[slot], binding.calls[slot].outputs};
+  }
 };
 
 }  // namespace assay::speed
