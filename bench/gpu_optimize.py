@@ -42,10 +42,10 @@ REPLIES = {
     "cross_entropy": {"f32": ("block_a_row_by_8", "right/cross_entropy_one_pass"), "bf16": ("block_a_row_by_8", "right/cross_entropy_one_pass")},
     "layer_norm": {"f32": ("block_a_row", "block_a_row_by_8"), "bf16": ("right/layer_norm_welford_pairs", "block_a_row_by_8")},
     "rms_norm_backward": {"f32": ("right/rms_norm_backward_kahan_parts",), "bf16": ("right/rms_norm_backward_kahan_parts",)},
-    "embedding_rmsnorm_backward": {"f32": ("right/embedding_backward_without_atomics",), "bf16": ("right/embedding_backward_without_atomics",)},
     "cumsum": {"f32": ("right/cumsum_block_scan",), "bf16": ("right/cumsum_block_scan",)},
     "gemm": {"f32": ("registers_4_by_4_near", "registers_8_by_8_spread"), "bf16": ("registers_8_by_8_spread", "right/gemm_wmma")},
     "attention": {"f32": ("right/attention_online",), "bf16": ("right/attention_online",)},
+    "embedding_rmsnorm_backward": {"f32": ("right/embedding_backward_without_atomics",), "bf16": ("right/embedding_backward_without_atomics",)},
 }
 
 
