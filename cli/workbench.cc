@@ -107,7 +107,8 @@ Result<std::unique_ptr<Workbench>> Workbench::Make(const WorkbenchOptions& optio
       ASSAY_TRY(rates, gpu.Measure());
     }
     bench->gpu_truths_ = std::make_unique<oracle::Oracle>(bench->compiler(), gpu);
-    bench->meter_.emplace(speed::Instruments{gpu, *bench->gpu_truths_}, std::move(rates));
+    bench->meter_.emplace(speed::Instruments{gpu, gpu, *bench->gpu_truths_, bench->oracle_},
+                          std::move(rates));
   }
   // Started at the first truth of an op whose reference is Python, and not before.
   bench->oracle_.Serve(std::make_unique<importers::PythonTruth>(

@@ -46,27 +46,6 @@ class PointCheck {
   oracle::OutputTruth truth_;
 };
 
-Finding WrongValue(const std::string& output, const Tensor& tensor,
-                   const oracle::TruthPoint& truth) {
-  Finding finding;
-  finding.kind = FindingKind::kWrongValue;
-  ElementPlace place{.output = output,
-                     .index = IndexOf(truth.index, tensor.shape),
-                     .expected = truth.value,
-                     .got = tensor.At(truth.index),
-                     .allowance = truth.allowance};
-  std::string index;
-  for (const std::int64_t coordinate : place.index)
-    index += (index.empty() ? "" : ", ") + std::to_string(coordinate);
-  finding.message = fmt::format("{}[{}] is {}, but the op defines {}", output, index,
-                                oracle::Shown(place.got), oracle::Shown(place.expected));
-  finding.cause = fmt::format(
-      "element {} of {}: an index that is computed in 32 bits, or a size that is not provided for",
-      truth.index, tensor.elements);
-  finding.element = std::move(place);
-  return finding;
-}
-
 }  // namespace
 
 bool NeedsZerosBetween(const ops::OpSpec& op) {
@@ -216,6 +195,32 @@ bool EndIsTheSame(const Tensor& tensor, const Tensor& before) {
                      SizeOf(tensor.dtype)) == 0;
 }
 
+bool Agrees(const ops::Instance& instance, const ops::TensorSpec& output, double got,
+            const oracle::TruthPoint& truth) {
+  return PointCheck(instance, output).Agrees(got, truth);
+}
+
+Finding WrongValue(const std::string& output, const Shape& shape, double got,
+                   const oracle::TruthPoint& truth) {
+  Finding finding;
+  finding.kind = FindingKind::kWrongValue;
+  ElementPlace place{.output = output,
+                     .index = IndexOf(truth.index, shape),
+                     .expected = truth.value,
+                     .got = got,
+                     .allowance = truth.allowance};
+  std::string index;
+  for (const std::int64_t coordinate : place.index)
+    index += (index.empty() ? "" : ", ") + std::to_string(coordinate);
+  finding.message = fmt::format("{}[{}] is {}, but the op defines {}", output, index,
+                                oracle::Shown(place.got), oracle::Shown(place.expected));
+  finding.cause = fmt::format(
+      "element {} of {}: an index that is computed in 32 bits, or a size that is not provided for",
+      truth.index, ElementCount(shape).value_or(0));
+  finding.element = std::move(place);
+  return finding;
+}
+
 void ComparePoints(const ops::Instance& instance, const oracle::SparseTruth& truth,
                    const TensorMap& outputs, oracle::Comparison& comparison) {
   for (const auto& [name, points] : truth) {
@@ -225,7 +230,8 @@ void ComparePoints(const ops::Instance& instance, const oracle::SparseTruth& tru
     PointCheck check(instance, *spec);
     for (const oracle::TruthPoint& point : points) {
       if (check.Agrees(found->second.At(point.index), point)) continue;
-      comparison.numeric.push_back(WrongValue(name, found->second, point));
+      comparison.numeric.push_back(
+          WrongValue(name, found->second.shape, found->second.At(point.index), point));
       break;
     }
   }

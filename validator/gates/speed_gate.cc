@@ -18,7 +18,7 @@ speed::Measurement MeasureOf(GateContext& context, const ops::Workload& workload
                                       workload, {.seed = context.options.seed});
 }
 
-/// Repetitions of the largest workload under each condition.
+/// Repetitions of the largest workload under each condition, at most.
 constexpr std::uint32_t kRepetitions = 50;
 
 void Refute(GateContext& context, std::vector<Finding> findings,
@@ -36,9 +36,12 @@ void Refute(GateContext& context, std::vector<Finding> findings,
   result.counterexamples.push_back(std::move(counterexample));
 }
 
-Result<speed::Stressed> StressOf(GateContext& context, const ops::Workload& workload) {
+/// `seconds` of a call.
+Result<speed::Stressed> StressOf(GateContext& context, const ops::Workload& workload,
+                                 double seconds) {
   return context.tools.meter->Stress({context.instance, context.Plan(), context.Compile()->kernel},
-                                     workload, {.seed = context.options.seed}, kRepetitions);
+                                     workload, {.seed = context.options.seed}, kRepetitions,
+                                     seconds);
 }
 
 /// What kernels are compared by comes first, and less of it is better.
@@ -80,7 +83,8 @@ Result<std::vector<Finding>> FindingsOnClock(GateContext& context, const cases::
   if (!again.left_out.empty()) return Fail(ErrorKind::kLimit, again.left_out, "gpu");
   if (!again.findings.empty() || !ops::IsDeterministic(context.instance.op))
     return std::move(again.findings);
-  ASSAY_TRY(speed::Stressed stressed, StressOf(context, {.axes = probe.case_.axes, .note = ""}));
+  ASSAY_TRY(speed::Stressed stressed,
+            StressOf(context, {.axes = probe.case_.axes, .note = ""}, again.Median()));
   return std::move(stressed.findings);
 }
 
@@ -102,7 +106,7 @@ void RunSpeedGate(GateContext& context, verdict::GateResult& result) {
   std::string library, left_out;
   std::size_t scaled = 0;
   const ops::Workload* largest = nullptr;
-  double most_bytes = 0;
+  double most_bytes = 0, seconds_of_largest = 0;
   for (const ops::Workload& workload : workloads) {
     context.Report("speed", fmt::format("workload {} of {}", result.cases + 1, workloads.size()),
                    static_cast<double>(result.cases) / static_cast<double>(workloads.size()));
@@ -118,21 +122,23 @@ void RunSpeedGate(GateContext& context, verdict::GateResult& result) {
     if (largest == nullptr || at.limit.bytes > most_bytes) {
       largest = &workload;
       most_bytes = at.limit.bytes;
+      seconds_of_largest = at.Median();
     }
     if (at.UseLibrary()) library += (library.empty() ? "" : "; ") + at.workload;
     statistics.push_back(
         {at.workload, at.share, contract->bar,
          fmt::format(
-             "of the limit ({}), {:.3g} us, spread {:.1f} %{}{}", at.limit.by, 1e6 * at.Median(),
+             "of the limit ({}), {:.3g} us, spread {:.1f} %{}{}{}", at.limit.by, 1e6 * at.Median(),
              100 * at.Spread(),
              at.library ? fmt::format(", {} {:.3g} us", at.library_name, 1e6 * *at.library) : "",
-             at.scaled.empty() ? "" : ", scaled " + at.scaled)});
+             at.scaled.empty() ? "" : ", scaled " + at.scaled,
+             at.held.empty() ? "" : "; " + at.held)});
   }
   // A workload that could not be timed says nothing, and would let the bar be met by the others.
   if (!left_out.empty()) return SetInconclusive(result, left_out);
   std::string repeated;
   if (largest != nullptr && ops::IsDeterministic(context.instance.op)) {
-    auto stressed = StressOf(context, *largest);
+    auto stressed = StressOf(context, *largest, seconds_of_largest);
     if (!stressed) return SetInconclusive(result, ToString(stressed.error()));
     if (!stressed->findings.empty())
       return Refute(context, std::move(stressed->findings), stressed->case_, result);

@@ -291,6 +291,19 @@ Result<SparseTruth> Oracle::EvaluateSlice(const ops::Instance& instance, const c
   return *impl_->Keep(impl_->parts, std::move(key), ReadPoints(instance, cells, wanted));
 }
 
+Result<SparseTruth> Oracle::EvaluateSome(const ops::Instance& instance, const cases::Case& value,
+                                         const cases::Materialised& inputs,
+                                         const SparseElements& wanted) {
+  if (instance.op.Chooses()) return Chosen(instance);
+  std::string key = KeyOfPart(instance, value, wanted, 0) + " of all";
+  if (const auto found = impl_->Find(impl_->parts, key)) return *found;
+  NumberType type;
+  type.independent = false;
+  ASSAY_TRY(TruthSource* const source, impl_->SourceOf(instance));
+  ASSAY_TRY(const Cells cells, source->Run(instance, type, inputs.axes, inputs.inputs));
+  return *impl_->Keep(impl_->parts, std::move(key), ReadPoints(instance, cells, wanted));
+}
+
 Oracle::Counts Oracle::counts() const {
   const std::lock_guard lock(impl_->mutex);
   return impl_->counts;

@@ -117,6 +117,12 @@ class Oracle {
                                             const cases::Materialised& inputs,
                                             SparseElements wanted, std::uint64_t seed);
 
+  /// The same where a reference cannot be run in part: all of it runs, and little is kept. Of every
+  /// element of `wanted` that has none the truth is exactly 0.
+  virtual Result<SparseTruth> EvaluateSome(const ops::Instance& instance, const cases::Case& value,
+                                           const cases::Materialised& inputs,
+                                           const SparseElements& wanted);
+
   /// Truths that were computed, and those that were there already.
   struct Counts {
     std::uint64_t computed = 0;

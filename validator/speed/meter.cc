@@ -5,13 +5,14 @@
 #include <algorithm>
 #include <array>
 #include <future>
-#include <thread>
+#include <optional>
 
 #include "base/rng.h"
 #include "ops/properties.h"
 #include "validator/cases/shapes.h"
 #include "validator/engine/bind.h"
 #include "validator/oracle/truth_source.h"
+#include "validator/speed/ring.h"
 #include "validator/speed/stress.h"
 
 namespace assay::speed {
@@ -22,13 +23,18 @@ constexpr std::size_t kMostBuffers = 60;
 constexpr std::uint32_t kMostSlots = 8;
 // Of the card's memory, for a ring of calls.
 constexpr double kShareOfMemory = 0.6;
-// The truth of an output element and what the judge makes of it on the way, on the card.
+// The whole truth of an output element and what the judge makes of it on the way, on the card.
 constexpr double kTruthBytes = 48;
 constexpr int kMostHalvings = 24;
+// Of repetitions under each condition. Outputs of each are read from the card and compared.
+constexpr double kStressSeconds = 0.5;
+constexpr double kBytesComparedASecond = 4e9;
+constexpr std::uint32_t kFewestRepetitions = 3;
 
 struct Size {
   double bytes = 0;    ///< Of a call's tensors.
   double outputs = 0;  ///< Elements.
+  double output_bytes = 0;
 };
 
 Result<Size> SizeOfCall(const Subject& subject, const ops::AxisValues& axes) {
@@ -38,9 +44,12 @@ Result<Size> SizeOfCall(const Subject& subject, const ops::AxisValues& axes) {
       if (tensor.is_scalar) continue;
       ASSAY_TRY(const Shape shape, ops::ResolveShape(tensor, axes));
       ASSAY_TRY(const std::int64_t elements, ElementCount(shape));
-      size.bytes += static_cast<double>(elements) *
-                    static_cast<double>(SizeOf(subject.instance.TypeOf(tensor)));
-      if (tensors == &subject.instance.op.outputs) size.outputs += static_cast<double>(elements);
+      const double bytes = static_cast<double>(elements) *
+                           static_cast<double>(SizeOf(subject.instance.TypeOf(tensor)));
+      size.bytes += bytes;
+      if (tensors != &subject.instance.op.outputs) continue;
+      size.outputs += static_cast<double>(elements);
+      size.output_bytes += bytes;
     }
   }
   ASSAY_TRY(const ops::ResolvedPlan plan, ops::Resolve(subject.plan, subject.instance, axes));
@@ -95,26 +104,7 @@ cases::Case CaseOf(const ops::Instance& instance, const ops::AxisValues& axes, s
   return made;
 }
 
-std::vector<Finding> FindingsOf(const oracle::Comparison& comparison, std::string_view workload) {
-  std::vector<Finding> findings;
-  for (const auto* found : {&comparison.numeric, &comparison.precision}) {
-    for (const Finding& wrong : *found) {
-      Finding& finding = findings.emplace_back(wrong);
-      finding.kind = FindingKind::kDeviceDisagreement;
-      finding.message = fmt::format("in a timed call on the GPU ({}): {}", workload, wrong.message);
-    }
-  }
-  return findings;
-}
-
 }  // namespace
-
-struct Meter::Ring {
-  std::vector<cases::Case> cases;
-  std::vector<cases::Materialised> inputs;
-  ops::ResolvedPlan plan;
-  engine::Binding binding;
-};
 
 double Measurement::Median() const { return seconds.empty() ? 0 : seconds[seconds.size() / 2]; }
 
@@ -143,7 +133,8 @@ Result<std::pair<ops::AxisValues, int>> Meter::Fit(const Subject& subject, ops::
     ASSAY_TRY(const Size size, SizeOfCall(subject, all));
     const double memory = static_cast<double>(rates_.memory_bytes) * kShareOfMemory;
     double truth = 0;
-    if (settings.check) {
+    ASSAY_TRY(const bool whole, WholeTruthIsCheap(subject.instance, all));
+    if (settings.check && whole) {
       ASSAY_TRY(const double workspace, TruthWorkspace(subject.instance, all));
       truth = size.bytes + kTruthBytes * size.outputs + workspace;
     }
@@ -232,44 +223,15 @@ Status Meter::Time(const Subject& subject, const Settings& settings, Ring& ring,
   return {};
 }
 
-Status Meter::Hold(const Subject& subject, Ring& ring, Measurement& result) {
-  struct Held {
-    Status status;
-    std::vector<Finding> findings;
-  };
-  std::vector<Held> held(ring.cases.size());
-  std::vector<std::jthread> comparing;
-  for (std::size_t i = 0; i < ring.cases.size(); ++i) {
-    const TensorMap& outputs = ring.binding.calls[i].outputs;
-    auto truth =
-        instruments_.truth.EvaluateFor(subject.instance, ring.cases[i], ring.inputs[i], outputs);
-    if (!truth) return std::unexpected(truth.error());
-    // The next truth is being computed meanwhile.
-    comparing.emplace_back([&, i, truth = *truth] {
-      const oracle::Comparison comparison =
-          oracle::Compare(subject.instance, *truth, ring.cases[i], ring.inputs[i], outputs);
-      held[i].findings = FindingsOf(comparison, result.workload);
-    });
-    for (const auto& [name, tensor] : outputs)
-      result.checked += static_cast<std::uint64_t>(tensor.elements);
-  }
-  comparing.clear();
-  for (std::size_t i = 0; i < held.size(); ++i) {
-    if (held[i].findings.empty()) continue;
-    // What is wrong says more than that it was not always the same.
-    if (result.guilty != ring.cases[i]) result.findings.clear();
-    result.guilty = ring.cases[i];
-    result.findings.insert(result.findings.begin(), held[i].findings.begin(),
-                           held[i].findings.end());
-    break;
-  }
-  return {};
-}
-
 Result<Stressed> Meter::Stress(const Subject& subject, const ops::Workload& workload,
-                               const Settings& settings, std::uint32_t repetitions) {
+                               const Settings& settings, std::uint32_t most, double seconds) {
   ASSAY_TRY(const auto fitting, Fit(subject, workload.axes, settings));
   ASSAY_TRY(const ops::AxisValues all, ops::ResolveAxes(subject.instance.op, fitting.first));
+  ASSAY_TRY(const Size size, SizeOfCall(subject, all));
+  const double each = seconds + size.output_bytes / kBytesComparedASecond;
+  const auto repetitions = static_cast<std::uint32_t>(
+      std::clamp(kStressSeconds / std::max(each, 1e-9), std::min<double>(kFewestRepetitions, most),
+                 static_cast<double>(most)));
   ASSAY_TRY(const Ring ring, MakeRing(subject, all, settings, 1));
   ASSAY_TRY(Stressed stressed,
             RunStressed(instruments_.stopwatch, subject, ring.inputs.front(), repetitions));
@@ -334,9 +296,13 @@ Measurement Meter::Measure(const Subject& subject, const ops::Workload& workload
     for (std::uint32_t i = 0; i < rounds; ++i) {
       ASSAY_TRY_VOID(Time(subject, settings, ring, result));
       const bool stopped = result.seconds.empty();
-      if (settings.check && !stopped) ASSAY_TRY_VOID(Hold(subject, ring, result));
+      if (settings.check && !stopped) {
+        ASSAY_TRY_VOID(HoldToTruths(subject, settings, ring, result));
+        ASSAY_TRY_VOID(HoldToUntimed(subject, ring, result));
+      }
       if (!result.findings.empty()) break;
     }
+    ASSAY_TRY_VOID(HoldSuspects(subject, ring, result));
     std::ranges::sort(result.seconds);
     if (result.Median() > 0) result.share = std::min(1.0, result.limit.seconds / result.Median());
     return TimeLibrary(subject, contract, all, result);

@@ -6,18 +6,18 @@
 //
 // A workload is timed on several sets of fresh inputs, in an order that nobody knows, each call on cold
 // caches with poisoned outputs (validator/execution/timing.h). Then the timed process is ended, and
-// every output is held to its truth: the op's reference in FP64 with error bounds, run on the same
-// card by another process. A workload that does not fit the card, or whose truth would not, is
-// halved along its longest axis until it does, and says so.
+// every output is held to what an untimed call gives and to truths (hold.h). A workload that does not
+// fit the card is halved along its longest axis until it does, and says so.
 //
 // The limit: bytes that must move over the measured copy bandwidth, operations over the rate of the
 // vendor's matrix products, or one launch after another; the longest of them.
 //
-// One measurement at a time. Cost: seconds a workload, most of them for the truths.
+// One measurement at a time. Cost: seconds a workload, most of them for inputs and truths.
 #pragma once
 
 #include <cstdint>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -32,10 +32,13 @@
 
 namespace assay::speed {
 
-/// What measures. `truth` runs references where there is room for them: on the GPU.
+/// What measures.
 struct Instruments {
   engine::Stopwatch& stopwatch;
-  oracle::Oracle& truth;
+  engine::Engine& engine;  ///< Makes the same calls untimed: the same GPU.
+  oracle::Oracle& truth;  ///< Whole ones; runs references where there is room for them: on the GPU.
+  oracle::Oracle&
+      parts;  ///< Of some elements; runs references where it takes a few of their threads.
 };
 
 struct Subject {
@@ -78,6 +81,8 @@ struct Measurement {
   std::string library_name;       ///< which is "cuBLASLt" or "cuDNN".
   std::string no_library;         ///< Why not, where the op has one.
   std::uint64_t checked = 0;      ///< Output elements held to a truth.
+  std::uint64_t compared = 0;     ///< Output elements held to those of an untimed call.
+  std::string held;               ///< Both in words; empty: neither.
   Conditions before, after;
   std::vector<Finding> findings;      ///< What was wrong with the outputs, guards, inputs.
   std::optional<cases::Case> guilty;  ///< Of the first finding.
@@ -109,9 +114,10 @@ class Meter {
   Measurement Measure(const Subject& subject, const ops::Workload& workload,
                       const Settings& settings);
 
-  /// The same call again and again, under all conditions of stress.h.
+  /// The same call again and again, under all conditions of stress.h: `most` times under each, or as
+  /// often as fits a few seconds where a call takes `seconds`.
   Result<Stressed> Stress(const Subject& subject, const ops::Workload& workload,
-                          const Settings& settings, std::uint32_t repetitions);
+                          const Settings& settings, std::uint32_t most, double seconds);
 
   /// The largest of `axes` and its halves that fit card and settings; how many halvings.
   Result<std::pair<ops::AxisValues, int>> Fit(const Subject& subject, ops::AxisValues axes,
@@ -125,12 +131,24 @@ class Meter {
   /// What the op's library takes at the same shape, where the contract names one.
   Status TimeLibrary(const Subject& subject, const ops::SpeedContract& contract,
                      const ops::AxisValues& axes, Measurement& result);
-  Status Hold(const Subject& subject, Ring& ring, Measurement& result);
+  Status HoldToTruths(const Subject& subject, const Settings& settings, Ring& ring,
+                      Measurement& result);
+  /// Leaves in the ring what is to be held to its truth because it differs.
+  Status HoldToUntimed(const Subject& subject, Ring& ring, Measurement& result);
+  Status HoldSuspects(const Subject& subject, Ring& ring, Measurement& result);
+  /// What the call of a slot gives where nothing is timed.
+  Result<TensorMap> RunAlone(const Subject& subject, const Ring& ring, std::size_t slot,
+                             std::vector<Finding>& findings);
+  static void Blame(const Ring& ring, std::size_t slot, std::vector<Finding> findings,
+                    Measurement& result);
+  bool HasParts(const Subject& subject, const Measurement& result) const;
   std::uint32_t SlotsFor(const Subject& subject, const ops::AxisValues& axes,
                          const Settings& settings) const;
 
   Instruments instruments_;
   Rates rates_;
+  /// Workloads whose references cannot be run in part, or not in seconds.
+  std::set<std::string, std::less<>> without_parts_;
 };
 
 /// All workloads of an op, as a document (assay.speed/1).

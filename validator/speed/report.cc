@@ -27,6 +27,8 @@ Json ToJson(const Measurement& measurement) {
   }
   if (!measurement.no_library.empty()) json["no_library"] = measurement.no_library;
   json["outputs_checked"] = measurement.checked;
+  json["outputs_compared"] = measurement.compared;
+  if (!measurement.held.empty()) json["held"] = measurement.held;
   json["before"] = WriteJson(measurement.before);
   json["after"] = WriteJson(measurement.after);
   Json findings = Json::array();

@@ -97,7 +97,7 @@ struct FakeRun {
 class FakeEngine final : public engine::Engine {
  public:
   using Kernel = std::function<void(FakeRun&)>;
-  explicit FakeEngine(Kernel kernel = Good()) : kernel_(std::move(kernel)) {}
+  explicit FakeEngine(Kernel does = Good()) : kernel(std::move(does)) {}
 
   static Kernel Good() {
     return [](FakeRun& run) {
@@ -112,16 +112,16 @@ class FakeEngine final : public engine::Engine {
     run.report.unwritten_bytes.assign(buffers.size(), 0);
     run.report.first_unwritten.assign(buffers.size(), -1);
     run.report.watched = execution.checks;
-    kernel_(run);
+    kernel(run);
     run.report.counters.steps += static_cast<std::uint64_t>(run.n()) * 10;
     const std::lock_guard lock(mutex_);
     ++runs;
     return run.report;
   }
+  Kernel kernel;
   int runs = 0;
 
  private:
-  Kernel kernel_;
   std::mutex mutex_;
 };
 
@@ -150,6 +150,32 @@ class FakeOracle final : public oracle::Oracle {
     }
     return std::shared_ptr<const oracle::Truth>(std::move(truth));
   }
+  Result<oracle::SparseTruth> EvaluateSlice(const ops::Instance& instance, const cases::Case& value,
+                                            const cases::Materialised& inputs,
+                                            oracle::SparseElements wanted,
+                                            std::uint64_t seed) override {
+    if (whole_only) return Fail(ErrorKind::kUnsupported, "cannot be run in part", "test");
+    if (!slices) return Oracle::EvaluateSlice(instance, value, inputs, std::move(wanted), seed);
+    return Points(inputs, wanted);
+  }
+  Result<oracle::SparseTruth> EvaluateSome(const ops::Instance&, const cases::Case&,
+                                           const cases::Materialised& inputs,
+                                           const oracle::SparseElements& wanted) override {
+    if (!whole_only) return Fail(ErrorKind::kUnsupported, "in parts alone", "test");
+    return Points(inputs, wanted);
+  }
+  static oracle::SparseTruth Points(const cases::Materialised& inputs,
+                                    const oracle::SparseElements& wanted) {
+    const Tensor& x = inputs.inputs.find("x")->second;
+    oracle::SparseTruth truth;
+    // As of the real one, none that is 0.
+    for (const std::int64_t i : wanted.at("y")) {
+      if (x.At(i) != 0) truth["y"].push_back({i, 2 * x.At(i), UlpAt(DType::kF32, 2 * x.At(i))});
+    }
+    return truth;
+  }
+  bool slices = false;      ///< There are truths of parts.
+  bool whole_only = false;  ///< There are none, though the whole reference runs.
   bool fail = false;
   bool broken = false;
 };
