@@ -270,8 +270,7 @@ std::optional<Outcome> Decisions::Of(const View& view, const Point& point, doubl
   const Point::Kernel& kernel = point.kernels[view.kernel];
   if (!kernel.runs) return std::nullopt;
   const facts::Decision& decision = *view.decision;
-  const std::vector<std::int64_t> last =
-      decision.limit ? LastTurns(view, point) : std::vector<std::int64_t>();
+  const std::vector<double> last = decision.limit ? LastTurns(view, point) : std::vector<double>();
   std::array<Value, kMostNodes> values;
   const std::size_t count = decision.nodes.size();
   if (count > values.size()) return std::nullopt;
@@ -310,7 +309,12 @@ std::optional<Outcome> Decisions::Of(const View& view, const Point& point, doubl
         break;
       case Op::kCounter: {
         const bool still = view.varied != 0 && node.value != view.varied;
-        const Value turns = Integer(of_node, decision.limit ? last[i] : still ? 0 : view.turn);
+        if (decision.limit) {
+          const Value by = Integer(of_node, Counted(view, last[i], at(1).bits));
+          value = Apply(Op::kAdd, of_node, at(0), by);
+          break;
+        }
+        const Value turns = Integer(of_node, still ? 0 : view.turn);
         if (const auto by = Apply(Op::kMultiply, of_node, turns, at(1)))
           value = Apply(Op::kAdd, of_node, at(0), *by);
         break;

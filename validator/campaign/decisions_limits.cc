@@ -1,6 +1,8 @@
 // Decisions: where numbers outgrow their formats, in the last turns of the loops that count them up.
 #include <algorithm>
+#include <array>
 #include <bit>
+#include <cmath>
 
 #include "validator/campaign/decisions.h"
 
@@ -33,6 +35,25 @@ std::vector<std::optional<std::uint32_t>> Matching(const facts::Decision& a,
   return matches;
 }
 
+/// Does it look at some digits of a number?
+bool IsOfDigits(const facts::Decision& decision) {
+  constexpr std::array kOfDigits = {Op::kAnd, Op::kRemainder, Op::kMultiplyHigh, Op::kShiftRight};
+  return std::ranges::any_of(decision.nodes, [&](const Node& node) {
+    return std::ranges::find(kOfDigits, node.op) != kOfDigits.end();
+  });
+}
+
+/// Does a loop's end compare what is counted next?
+bool LooksAhead(const facts::Decision& limit, std::uint32_t counter, const facts::Decision& end) {
+  const auto matches = Matching(limit, end);
+  const auto counted = matches[counter];
+  const auto step = matches[limit.nodes[counter].of[1]];
+  return counted && step && std::ranges::any_of(end.nodes, [&](const Node& node) {
+           return node.op == Op::kAdd && std::ranges::find(node.of, *counted) != node.of.end() &&
+                  std::ranges::find(node.of, *step) != node.of.end();
+         });
+}
+
 }  // namespace
 
 void Decisions::AddLimits(const facts::Facts& program, const engine::CompiledKernel& compiled) {
@@ -53,6 +74,12 @@ void Decisions::AddLimits(const facts::Facts& program, const engine::CompiledKer
       if (added++ >= kMostLimits) continue;
       // First where numbers wrap to the front: inputs that are zero between their ends show nothing of
       // what wraps to between them.
+      view.just_past = true;
+      if (!view.loops.empty()) {
+        view.any_thread = true;
+        views_.push_back(view);
+        view.any_thread = false;
+      }
       for (const bool just_past : {true, false}) {
         view.just_past = just_past;
         views_.push_back(view);
@@ -61,23 +88,33 @@ void Decisions::AddLimits(const facts::Facts& program, const engine::CompiledKer
   }
 }
 
+// A loop compares what it counts with more than its end: it looks at last digits, or takes minima.
 const facts::Decision* Decisions::EndOf(const facts::Facts& program, const facts::Decision& limit,
                                         std::uint32_t counter) {
   const std::int64_t loop = limit.nodes[counter].value;
-  const facts::Decision* beside = nullptr;
+  const facts::Decision* best = nullptr;
+  int best_rank = 0;
   for (const facts::Decision& end : program.decisions) {
     if (end.limit || end.entry != limit.entry) continue;
-    if (Matching(limit, end)[counter]) return &end;
+    const bool branches = end.branch_line != 0;
     const bool counts_beside = std::ranges::any_of(end.nodes, [&](const Node& node) {
       return node.op == Op::kCounter && node.value == loop && loop != 0;
     });
-    if (counts_beside && end.branch_line != 0 && beside == nullptr) beside = &end;
+    int rank = 0;
+    if (Matching(limit, end)[counter]) {
+      rank = branches && !IsOfDigits(end) ? 4 : branches ? 3 : 2;
+    } else if (counts_beside && branches) {
+      rank = 1;
+    }
+    if (rank <= best_rank) continue;
+    best_rank = rank;
+    best = &end;
   }
-  return beside;
+  return best;
 }
 
-std::vector<std::int64_t> Decisions::LastTurns(const View& view, const Point& point) const {
-  std::vector<std::int64_t> last(view.decision->nodes.size(), 0);
+std::vector<double> Decisions::LastTurns(const View& view, const Point& point) const {
+  std::vector<double> last(view.decision->nodes.size(), 0);
   for (const auto& [counter, end] : view.loops) {
     View loop{.decision = end, .kernel = view.kernel, .input = {}};
     loop.last_thread = true;
@@ -87,10 +124,21 @@ std::vector<std::int64_t> Decisions::LastTurns(const View& view, const Point& po
     const auto second = Of(loop, point, 0);
     if (!first || !second) continue;
     const double step = first->gap - second->gap;
-    const double turns = step == 0 ? 0 : first->gap / step;
-    if (turns >= 1 && turns < 0x1p40) last[counter] = static_cast<std::int64_t>(turns);
+    double turns = step == 0 ? 0 : first->gap / step;
+    if (view.any_thread && LooksAhead(*view.decision, counter, *end)) turns += 1;
+    if (!view.any_thread) turns = std::floor(turns);
+    if (turns > 0 && turns < 0x1p40) last[counter] = turns;
   }
   return last;
+}
+
+std::int64_t Decisions::Counted(const View& view, double turns, std::int64_t step) {
+  const double counted = turns * static_cast<double>(step);
+  if (!view.any_thread || turns == 0) return static_cast<std::int64_t>(counted);
+  // Short of where the loop ends: a quotient that was rounded up does not reach it.
+  constexpr double kRounded = 1e-3;
+  return static_cast<std::int64_t>(step > 0 ? std::ceil(counted - kRounded) - 1
+                                            : std::floor(counted + kRounded) + 1);
 }
 
 std::optional<Decisions::Outgrown> Decisions::OutgrownAt(const ops::AxisValues& axes) const {

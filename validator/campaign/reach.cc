@@ -20,7 +20,7 @@ constexpr std::size_t kMostTried = 400;
 constexpr std::size_t kMostPool = 4'000;   ///< Combinations of them.
 constexpr std::size_t kMostDistinct = 64;  ///< Decisions that differ somewhere.
 constexpr std::size_t kMostTooLarge = 4;
-constexpr std::size_t kMostPastLimits = 4;
+constexpr std::size_t kMostPastLimits = 6;
 constexpr std::int64_t kSteps = 40;  ///< Steps away from a turn that are tried.
 /// What an outcome is worth that no case had, in pairs that no case had.
 constexpr int kWorthOfPlan = 200;
