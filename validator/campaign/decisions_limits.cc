@@ -35,12 +35,19 @@ std::vector<std::optional<std::uint32_t>> Matching(const facts::Decision& a,
   return matches;
 }
 
-/// Does it look at some digits of a number?
-bool IsOfDigits(const facts::Decision& decision) {
-  constexpr std::array kOfDigits = {Op::kAnd, Op::kRemainder, Op::kMultiplyHigh, Op::kShiftRight};
-  return std::ranges::any_of(decision.nodes, [&](const Node& node) {
-    return std::ranges::find(kOfDigits, node.op) != kOfDigits.end();
-  });
+/// Does it look at some digits of what is counted?
+bool IsOfDigits(const facts::Decision& decision, std::uint32_t counter) {
+  constexpr std::array kOfDigits = {Op::kAnd,    Op::kOr,           Op::kXor,       Op::kRemainder,
+                                    Op::kDivide, Op::kMultiplyHigh, Op::kShiftRight};
+  std::vector<bool> counts(decision.nodes.size(), false);
+  for (std::uint32_t i = 0; i < decision.nodes.size(); ++i) {
+    const Node& node = decision.nodes[i];
+    counts[i] =
+        i == counter || std::ranges::any_of(node.of, [&](std::uint32_t of) { return counts[of]; });
+    if (i != counter && counts[i] && std::ranges::find(kOfDigits, node.op) != kOfDigits.end())
+      return true;
+  }
+  return false;
 }
 
 /// Does a loop's end compare what is counted next?
@@ -101,8 +108,8 @@ const facts::Decision* Decisions::EndOf(const facts::Facts& program, const facts
       return node.op == Op::kCounter && node.value == loop && loop != 0;
     });
     int rank = 0;
-    if (Matching(limit, end)[counter]) {
-      rank = branches && !IsOfDigits(end) ? 4 : branches ? 3 : 2;
+    if (const auto same = Matching(limit, end)[counter]) {
+      rank = branches && !IsOfDigits(end, *same) ? 4 : branches ? 3 : 2;
     } else if (counts_beside && branches) {
       rank = 1;
     }

@@ -264,16 +264,27 @@ class Search {
     return smallest;
   }
 
+  /// The smallest first: what is past at a large one as well has a shape of its own, by no more than it takes.
   void PickPastLimits(ReachedCases& reached) {
     constexpr std::uint8_t kPast = 2;
+    struct Limit {
+      std::size_t number;  ///< Into distinct_.
+      const ops::AxisValues* cheapest;
+      std::int64_t elements;
+    };
+    std::vector<Limit> limits;
     for (std::size_t i = 0; i < distinct_.size(); ++i) {
-      if (!decisions_.IsLimit(distinct_[i]) || single_[i * 3 + kPast] ||
-          reached.past_limits.size() >= kMostPastLimits)
-        continue;
+      if (!decisions_.IsLimit(distinct_[i])) continue;
       const ops::AxisValues* const cheapest = CheapestPast(distinct_[i]);
-      if (cheapest == nullptr) continue;
-      reached.past_limits.push_back(*cheapest);
-      if (const auto point = PointAt(*cheapest)) Mark(OutcomesAt(*point, distinct_));
+      if (cheapest != nullptr)
+        limits.push_back({i, cheapest, cases::TotalElements(instance_, *cheapest)});
+    }
+    std::ranges::stable_sort(limits, {}, &Limit::elements);
+    for (const Limit& limit : limits) {
+      if (single_[limit.number * 3 + kPast] || reached.past_limits.size() >= kMostPastLimits)
+        continue;
+      reached.past_limits.push_back(*limit.cheapest);
+      if (const auto point = PointAt(*limit.cheapest)) Mark(OutcomesAt(*point, distinct_));
     }
   }
 

@@ -240,6 +240,26 @@ TEST(ReachTest, NumbersOutgrowTheirFormatsInTheLastTurnOfALoop) {
             (std::int64_t{1} << 31) + std::max(axes.at("rows"), axes.at("columns")));
 }
 
+TEST(ReachTest, NumbersOutgrowTheirFormatsWhereTwoAxesAreNotEnough) {
+  Given given("ceil_div(rows, 4)", {});
+  for (ops::Axis& axis : given.instance.op.axes) axis.max = 4096;
+  Builder builder;
+  std::uint32_t product = builder.Add(Op::kParameter, 1, {}, Type::kS32);
+  for (const std::int64_t axis : {2, 3}) {
+    product = builder.Add(Op::kMultiply, 0,
+                          {product, builder.Add(Op::kParameter, axis, {}, Type::kS32)}, Type::kS32);
+  }
+  facts::Facts program;
+  program.decisions = {Widened(builder, product)};
+  given.compiled.facts = std::make_shared<const facts::Facts>(std::move(program));
+  const ReachedCases reached = given.Reach();
+  ASSERT_FALSE(reached.past_limits.empty());
+  const ops::AxisValues& axes = reached.past_limits.front();
+  const std::int64_t elements = axes.at("rows") * axes.at("columns") * axes.at("table");
+  EXPECT_GT(elements, std::int64_t{1} << 31);
+  EXPECT_LT(elements, (std::int64_t{1} << 31) + (std::int64_t{1} << 24));
+}
+
 TEST(ReachTest, ALoopEndsByABranchAndNotByTheDigitsThatItLooksAt) {
   // row = blockIdx.x; do { (row & 3) == 0; row * columns } while ((row += gridDim.x) < rows)
   const auto past = [](std::uint32_t branch_of_digits) {

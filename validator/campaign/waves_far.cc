@@ -273,7 +273,10 @@ std::vector<Task> Campaign::Huge() {
     if (trial_.effort.huge_shapes == 0) break;
     const bool too_long = whole && WholeStepsFor(axes) > static_cast<double>(kMostLimitSteps);
     auto sums = too_long ? SumsOf(axes, "huge", seed + planned.size()) : std::nullopt;
-    Task task = sums ? *std::move(sums) : PartOf(axes, "huge", seed + planned.size());
+    // A slice of it would be all of it.
+    Task task = sums       ? *std::move(sums)
+                : too_long ? EndsOf(axes, "huge", seed + planned.size())
+                           : PartOf(axes, "huge", seed + planned.size());
     task.wants.part_steps = kMostLimitSteps;
     std::ranges::move(WithEachFlag(std::move(task)), std::back_inserter(planned));
   }
