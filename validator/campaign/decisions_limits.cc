@@ -103,16 +103,14 @@ const facts::Decision* Decisions::EndOf(const facts::Facts& program, const facts
   int best_rank = 0;
   for (const facts::Decision& end : program.decisions) {
     if (end.limit || end.entry != limit.entry) continue;
-    const bool branches = end.branch_line != 0;
-    const bool counts_beside = std::ranges::any_of(end.nodes, [&](const Node& node) {
+    const auto same = Matching(limit, end)[counter];
+    const auto beside = std::ranges::find_if(end.nodes, [&](const Node& node) {
       return node.op == Op::kCounter && node.value == loop && loop != 0;
     });
-    int rank = 0;
-    if (const auto same = Matching(limit, end)[counter]) {
-      rank = branches && !IsOfDigits(end, *same) ? 4 : branches ? 3 : 2;
-    } else if (counts_beside && branches) {
-      rank = 1;
-    }
+    if (!same && (beside == end.nodes.end() || end.branch_line == 0)) continue;
+    const auto counted = same ? *same : static_cast<std::uint32_t>(beside - end.nodes.begin());
+    const bool ends = end.branch_line != 0 && !IsOfDigits(end, counted);
+    const int rank = ends && same ? 4 : ends ? 3 : same ? 2 : 1;
     if (rank <= best_rank) continue;
     best_rank = rank;
     best = &end;
