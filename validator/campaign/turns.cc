@@ -100,15 +100,17 @@ class TurnFinder {
             shape = *longest;
             continue;
           }
-          const std::int64_t least = Least(*axis, axis->max, [&](std::int64_t extent) {
+          const std::int64_t least = Least(axis->min, axis->max, [&](std::int64_t extent) {
             const auto one = with(extent);
             return one && is_past(*one);
           });
           shape = *with(least);
           // What constraints have moved may be shorter again.
           for (const ops::Axis* const other : axes_) {
-            shape[other->name] = Least(*other, shape[other->name], [&](std::int64_t extent) {
-              return is_past(Moved(shape, *other, extent));
+            std::int64_t& extent = shape[other->name];
+            const std::int64_t before = std::min(base.at(other->name), extent);
+            extent = Least(before, extent, [&](std::int64_t shorter) {
+              return is_past(Moved(shape, *other, shorter));
             });
           }
           AddTurn(shape);
@@ -120,8 +122,7 @@ class TurnFinder {
 
   /// The least extent for which `holds`, which it does for `most`: by bisection.
   template <class Holds>
-  static std::int64_t Least(const ops::Axis& axis, std::int64_t most, Holds holds) {
-    std::int64_t low = axis.min;
+  static std::int64_t Least(std::int64_t low, std::int64_t most, Holds holds) {
     while (low < most) {
       const std::int64_t middle = low + (most - low) / 2;
       if (holds(middle)) {
