@@ -13,6 +13,7 @@
 #include "base/json.h"
 #include "ops/load_sources.h"
 #include "ops/prelude.h"
+#include "validator/cases/case.h"
 #include "validator/engine/bind.h"
 #include "validator/engine/window.h"
 #include "validator/oracle/number_kind.h"
@@ -220,7 +221,7 @@ Result<std::unique_ptr<ReferenceRunner::Bound>> ReferenceRunner::Bind(const ops:
   }
   const std::array calls = {engine::Call{.plan = &bound->plan, .axes = &axes, .inputs = &inputs}};
   // Of parts, what was not computed reads as zero.
-  const std::uint8_t poison = extent == Extent::kPart ? 0 : 0xff;
+  const std::uint8_t poison = extent == Extent::kWhole ? 0xff : 0;
   ASSAY_TRY(bound->binding, engine::Bind(bound->wide, *bound->compiled, calls, {.poison = poison}));
   return bound;
 }
@@ -269,7 +270,11 @@ Result<Cells> ReferenceRunner::RunAt(const ops::Instance& instance, const Number
 Result<Cells> ReferenceRunner::RunSlice(const ops::Instance& instance, const NumberType& type,
                                         const ops::AxisValues& axes, const TensorMap& inputs,
                                         std::uint64_t seed, Wanted& wanted) {
-  ASSAY_TRY(const auto bound, Bind(instance, type, axes, inputs, Extent::kPart));
+  // What computes each element by itself is the dearer, where all of them are few.
+  constexpr std::int64_t kSmall = 1 << 20;
+  const bool small = cases::TotalElements(instance, axes) <= kSmall;
+  ASSAY_TRY(const auto bound,
+            Bind(instance, type, axes, inputs, small ? Extent::kSmallPart : Extent::kPart));
   engine::Binding& binding = bound->binding;
   auto warps = WarpsOf(binding, bound->compiled->facts.get(), wanted, seed);
   if (!warps) return Fail(ErrorKind::kUnsupported, "cannot be run in part", Place(instance));
