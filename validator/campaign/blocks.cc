@@ -68,16 +68,16 @@ std::set<std::uint64_t> LastOfTurns(const ops::LaunchPlan& plan, const ops::Axis
       const auto kinks = extent.Kinks(axes), elsewhere = extent.Kinks(ones);
       for (std::size_t k = 0; k < kinks.size(); ++k) {
         const ops::Expression::Kink& kink = kinks[k];
-        if (!kink) continue;
+        const ops::Expression::Kink& there = elsewhere[k] ? elsewhere[k] : kink;
+        if (!kink || !there) continue;
         const std::int64_t least = std::min(kink->first, kink->second);
         const std::int64_t most = std::max(kink->first, kink->second);
         // What is the same elsewhere is the cap, and below it nothing goes on in turns.
-        const auto is_cap = [&](std::int64_t here, std::int64_t there, std::int64_t other) {
-          return here == most && there == most && other != least;
+        const auto is_cap = [&](std::int64_t here, std::int64_t same, std::int64_t other) {
+          return here == most && same == most && other != least;
         };
-        const bool below = elsewhere[k] && least < most &&
-                           (is_cap(kink->first, elsewhere[k]->first, elsewhere[k]->second) ||
-                            is_cap(kink->second, elsewhere[k]->second, elsewhere[k]->first));
+        const bool below = least < most && (is_cap(kink->first, there->first, there->second) ||
+                                            is_cap(kink->second, there->second, there->first));
         if (least > 0 && !below) blocks.insert(static_cast<std::uint64_t>((most - 1) % least));
       }
     }
