@@ -104,7 +104,9 @@ class TurnFinder {
             const auto one = with(extent);
             return one && is_past(*one);
           });
-          shape = *with(least);
+          const auto shortest = with(least);
+          if (!shortest) break;
+          shape = *shortest;
           // What constraints have moved may be shorter again.
           for (const ops::Axis* const other : axes_) {
             std::int64_t& extent = shape[other->name];
