@@ -61,13 +61,24 @@ std::optional<std::uint64_t> WriterOfTheEnd(const std::vector<std::int64_t>& wri
 
 std::set<std::uint64_t> LastOfTurns(const ops::LaunchPlan& plan, const ops::AxisValues& axes) {
   std::set<std::uint64_t> blocks;
+  ops::AxisValues ones = axes;
+  for (auto& [name, extent] : ones) extent = 1;
   for (const ops::KernelPlan& kernel : plan.kernels) {
     for (const ops::Expression& extent : kernel.grid) {
-      for (const ops::Expression::Kink& kink : extent.Kinks(axes)) {
-        if (!kink) continue;
+      const auto kinks = extent.Kinks(axes), elsewhere = extent.Kinks(ones);
+      for (std::size_t k = 0; k < kinks.size(); ++k) {
+        const ops::Expression::Kink& kink = kinks[k];
+        const ops::Expression::Kink& there = elsewhere[k] ? elsewhere[k] : kink;
+        if (!kink || !there) continue;
         const std::int64_t least = std::min(kink->first, kink->second);
         const std::int64_t most = std::max(kink->first, kink->second);
-        if (least > 0) blocks.insert(static_cast<std::uint64_t>((most - 1) % least));
+        // What is the same elsewhere is the cap, and below it nothing goes on in turns.
+        const auto is_cap = [&](std::int64_t here, std::int64_t same, std::int64_t other) {
+          return here == most && same == most && other != least;
+        };
+        const bool below = least < most && (is_cap(kink->first, there->first, there->second) ||
+                                            is_cap(kink->second, there->second, there->first));
+        if (least > 0 && !below) blocks.insert(static_cast<std::uint64_t>((most - 1) % least));
       }
     }
   }

@@ -50,6 +50,8 @@ TEST(Blocks, WhoWritesTheEndFollowsFromACappedGrid) {
                  ops::Expression::Constant(1), ops::Expression::Constant(1)};
   EXPECT_EQ(LastOfTurns(plan, {{"rows", 4 * 2112 + 1}}), (std::set<std::uint64_t>{0}));
   EXPECT_EQ(LastOfTurns(plan, {{"rows", 4 * 2112 + 9}}), (std::set<std::uint64_t>{2}));
+  // Below the cap there are no turns.
+  EXPECT_TRUE(LastOfTurns(plan, {{"rows", 4 * 1500}}).empty());
 }
 
 }  // namespace

@@ -270,8 +270,7 @@ std::optional<Outcome> Decisions::Of(const View& view, const Point& point, doubl
   const Point::Kernel& kernel = point.kernels[view.kernel];
   if (!kernel.runs) return std::nullopt;
   const facts::Decision& decision = *view.decision;
-  const std::vector<std::int64_t> last =
-      decision.limit ? LastTurns(view, point) : std::vector<std::int64_t>();
+  const std::vector<double> last = decision.limit ? LastTurns(view, point) : std::vector<double>();
   std::array<Value, kMostNodes> values;
   const std::size_t count = decision.nodes.size();
   if (count > values.size()) return std::nullopt;
@@ -310,7 +309,12 @@ std::optional<Outcome> Decisions::Of(const View& view, const Point& point, doubl
         break;
       case Op::kCounter: {
         const bool still = view.varied != 0 && node.value != view.varied;
-        const Value turns = Integer(of_node, decision.limit ? last[i] : still ? 0 : view.turn);
+        if (decision.limit) {
+          const Value by = Integer(of_node, Counted(view, last[i], at(1).bits));
+          value = Apply(Op::kAdd, of_node, at(0), by);
+          break;
+        }
+        const Value turns = Integer(of_node, still ? 0 : view.turn);
         if (const auto by = Apply(Op::kMultiply, of_node, turns, at(1)))
           value = Apply(Op::kAdd, of_node, at(0), *by);
         break;
@@ -342,8 +346,10 @@ std::optional<Outcome> Decisions::Of(const View& view, const Point& point, doubl
   }
   const Type type = decision.limit ? Type::kS64 : decision.nodes[decision.left].type;
   Value right = view.rest != 0 ? Integer(type, view.rest) : values[decision.right];
-  // An eighth past it, where more than the last element goes wrong.
-  if (decision.limit && !view.just_past) right.bits += right.bits / 8;
+  // An eighth past it, where more than the last element goes wrong; or by as much as the last block may have
+  // threads too many, which find nothing to do.
+  constexpr int kMargin = 17;
+  if (decision.limit) right.bits += view.just_past ? right.bits >> kMargin : right.bits / 8;
   return Difference(type, values[decision.left], As(type, right));
 }
 

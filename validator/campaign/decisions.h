@@ -99,6 +99,9 @@ class Decisions {
     bool second_way = false;
     bool last_thread = false;
     bool just_past = false;  ///< Of a limit: by no more than it takes.
+    /// Of a limit: not the number that the last thread comes to, but the last one before its loop's end,
+    /// which some thread comes to where all of them together leave out none.
+    bool any_thread = false;
     bool periodic = false;
     std::string input;
   };
@@ -109,8 +112,11 @@ class Decisions {
   /// of what the same loop counts besides.
   static const facts::Decision* EndOf(const facts::Facts& program, const facts::Decision& limit,
                                       std::uint32_t counter);
-  /// The last turn of a limit's loops, by node; 0 where it is not known.
-  std::vector<std::int64_t> LastTurns(const View& view, const Point& point) const;
+  /// The last turn of a limit's loops, by node; 0 where it is not known. Of any thread: where it ends,
+  /// parts of a turn included.
+  std::vector<double> LastTurns(const View& view, const Point& point) const;
+  /// What a loop that counts by `step` has added up in that last turn.
+  static std::int64_t Counted(const View& view, double turns, std::int64_t step);
   void AddProgram(const facts::Facts& program, const engine::CompiledKernel& compiled);
   /// Turns of loops at which what they count passes a constant, ascending.
   std::vector<std::int64_t> TurnsOfLoops(const facts::Facts& program,

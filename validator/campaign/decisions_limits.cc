@@ -1,6 +1,8 @@
 // Decisions: where numbers outgrow their formats, in the last turns of the loops that count them up.
 #include <algorithm>
+#include <array>
 #include <bit>
+#include <cmath>
 
 #include "validator/campaign/decisions.h"
 
@@ -33,6 +35,32 @@ std::vector<std::optional<std::uint32_t>> Matching(const facts::Decision& a,
   return matches;
 }
 
+/// Does it look at some digits of what is counted?
+bool IsOfDigits(const facts::Decision& decision, std::uint32_t counter) {
+  constexpr std::array kOfDigits = {Op::kAnd,    Op::kOr,           Op::kXor,       Op::kRemainder,
+                                    Op::kDivide, Op::kMultiplyHigh, Op::kShiftRight};
+  std::vector<bool> counts(decision.nodes.size(), false);
+  for (std::uint32_t i = 0; i < decision.nodes.size(); ++i) {
+    const Node& node = decision.nodes[i];
+    counts[i] =
+        i == counter || std::ranges::any_of(node.of, [&](std::uint32_t of) { return counts[of]; });
+    if (i != counter && counts[i] && std::ranges::find(kOfDigits, node.op) != kOfDigits.end())
+      return true;
+  }
+  return false;
+}
+
+/// Does a loop's end compare what is counted next?
+bool LooksAhead(const facts::Decision& limit, std::uint32_t counter, const facts::Decision& end) {
+  const auto matches = Matching(limit, end);
+  const auto counted = matches[counter];
+  const auto step = matches[limit.nodes[counter].of[1]];
+  return counted && step && std::ranges::any_of(end.nodes, [&](const Node& node) {
+           return node.op == Op::kAdd && std::ranges::find(node.of, *counted) != node.of.end() &&
+                  std::ranges::find(node.of, *step) != node.of.end();
+         });
+}
+
 }  // namespace
 
 void Decisions::AddLimits(const facts::Facts& program, const engine::CompiledKernel& compiled) {
@@ -53,6 +81,12 @@ void Decisions::AddLimits(const facts::Facts& program, const engine::CompiledKer
       if (added++ >= kMostLimits) continue;
       // First where numbers wrap to the front: inputs that are zero between their ends show nothing of
       // what wraps to between them.
+      view.just_past = true;
+      if (!view.loops.empty()) {
+        view.any_thread = true;
+        views_.push_back(view);
+        view.any_thread = false;
+      }
       for (const bool just_past : {true, false}) {
         view.just_past = just_past;
         views_.push_back(view);
@@ -61,23 +95,31 @@ void Decisions::AddLimits(const facts::Facts& program, const engine::CompiledKer
   }
 }
 
+// A loop compares what it counts with more than its end: it looks at last digits, or takes minima.
 const facts::Decision* Decisions::EndOf(const facts::Facts& program, const facts::Decision& limit,
                                         std::uint32_t counter) {
   const std::int64_t loop = limit.nodes[counter].value;
-  const facts::Decision* beside = nullptr;
+  const facts::Decision* best = nullptr;
+  int best_rank = 0;
   for (const facts::Decision& end : program.decisions) {
     if (end.limit || end.entry != limit.entry) continue;
-    if (Matching(limit, end)[counter]) return &end;
-    const bool counts_beside = std::ranges::any_of(end.nodes, [&](const Node& node) {
+    const auto same = Matching(limit, end)[counter];
+    const auto beside = std::ranges::find_if(end.nodes, [&](const Node& node) {
       return node.op == Op::kCounter && node.value == loop && loop != 0;
     });
-    if (counts_beside && end.branch_line != 0 && beside == nullptr) beside = &end;
+    if (!same && (beside == end.nodes.end() || end.branch_line == 0)) continue;
+    const auto counted = same ? *same : static_cast<std::uint32_t>(beside - end.nodes.begin());
+    const bool ends = end.branch_line != 0 && !IsOfDigits(end, counted);
+    const int rank = ends && same ? 4 : ends ? 3 : same ? 2 : 1;
+    if (rank <= best_rank) continue;
+    best_rank = rank;
+    best = &end;
   }
-  return beside;
+  return best;
 }
 
-std::vector<std::int64_t> Decisions::LastTurns(const View& view, const Point& point) const {
-  std::vector<std::int64_t> last(view.decision->nodes.size(), 0);
+std::vector<double> Decisions::LastTurns(const View& view, const Point& point) const {
+  std::vector<double> last(view.decision->nodes.size(), 0);
   for (const auto& [counter, end] : view.loops) {
     View loop{.decision = end, .kernel = view.kernel, .input = {}};
     loop.last_thread = true;
@@ -87,10 +129,21 @@ std::vector<std::int64_t> Decisions::LastTurns(const View& view, const Point& po
     const auto second = Of(loop, point, 0);
     if (!first || !second) continue;
     const double step = first->gap - second->gap;
-    const double turns = step == 0 ? 0 : first->gap / step;
-    if (turns >= 1 && turns < 0x1p40) last[counter] = static_cast<std::int64_t>(turns);
+    double turns = step == 0 ? 0 : first->gap / step;
+    if (view.any_thread && LooksAhead(*view.decision, counter, *end)) turns += 1;
+    if (!view.any_thread) turns = std::floor(turns);
+    if (turns > 0 && turns < 0x1p40) last[counter] = turns;
   }
   return last;
+}
+
+std::int64_t Decisions::Counted(const View& view, double turns, std::int64_t step) {
+  const double counted = turns * static_cast<double>(step);
+  if (!view.any_thread || turns == 0) return static_cast<std::int64_t>(counted);
+  // Short of where the loop ends: a quotient that was rounded up does not reach it.
+  constexpr double kRounded = 1e-3;
+  return static_cast<std::int64_t>(step > 0 ? std::ceil(counted - kRounded) - 1
+                                            : std::floor(counted + kRounded) + 1);
 }
 
 std::optional<Decisions::Outgrown> Decisions::OutgrownAt(const ops::AxisValues& axes) const {

@@ -20,7 +20,7 @@ constexpr std::size_t kMostTried = 400;
 constexpr std::size_t kMostPool = 4'000;   ///< Combinations of them.
 constexpr std::size_t kMostDistinct = 64;  ///< Decisions that differ somewhere.
 constexpr std::size_t kMostTooLarge = 4;
-constexpr std::size_t kMostPastLimits = 4;
+constexpr std::size_t kMostPastLimits = 6;
 constexpr std::int64_t kSteps = 40;  ///< Steps away from a turn that are tried.
 /// What an outcome is worth that no case had, in pairs that no case had.
 constexpr int kWorthOfPlan = 200;
@@ -264,16 +264,27 @@ class Search {
     return smallest;
   }
 
+  /// The smallest first: what is past at a large one as well has a shape of its own, by no more than it takes.
   void PickPastLimits(ReachedCases& reached) {
     constexpr std::uint8_t kPast = 2;
+    struct Limit {
+      std::size_t number;  ///< Into distinct_.
+      const ops::AxisValues* cheapest;
+      std::int64_t elements;
+    };
+    std::vector<Limit> limits;
     for (std::size_t i = 0; i < distinct_.size(); ++i) {
-      if (!decisions_.IsLimit(distinct_[i]) || single_[i * 3 + kPast] ||
-          reached.past_limits.size() >= kMostPastLimits)
-        continue;
+      if (!decisions_.IsLimit(distinct_[i])) continue;
       const ops::AxisValues* const cheapest = CheapestPast(distinct_[i]);
-      if (cheapest == nullptr) continue;
-      reached.past_limits.push_back(*cheapest);
-      if (const auto point = PointAt(*cheapest)) Mark(OutcomesAt(*point, distinct_));
+      if (cheapest != nullptr)
+        limits.push_back({i, cheapest, cases::TotalElements(instance_, *cheapest)});
+    }
+    std::ranges::stable_sort(limits, {}, &Limit::elements);
+    for (const Limit& limit : limits) {
+      if (single_[limit.number * 3 + kPast] || reached.past_limits.size() >= kMostPastLimits)
+        continue;
+      reached.past_limits.push_back(*limit.cheapest);
+      if (const auto point = PointAt(*limit.cheapest)) Mark(OutcomesAt(*point, distinct_));
     }
   }
 

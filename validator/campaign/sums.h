@@ -16,4 +16,8 @@ namespace assay::campaign {
 std::optional<cases::Case> CaseOfSums(const Trial& trial, const ops::AxisValues& axes,
                                       std::string origin, std::uint64_t seed);
 
+/// The shape with so many places for indices that each has a few terms: a truth that takes a way through all of
+/// its terms, and for each of them through a row, is affordable then.
+ops::AxisValues WithFewTermsEach(const ops::OpSpec& op, ops::AxisValues axes);
+
 }  // namespace assay::campaign

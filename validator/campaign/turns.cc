@@ -67,6 +67,73 @@ class TurnFinder {
         if (other != axis) Leap(Moved(bases.back(), *other, other->max), *axis, limits);
       }
     }
+    for (const std::size_t limit : limits) Lengthen(limit, bases.back());
+  }
+
+  /// Where two axes are not enough, or not the cheapest: one after the other as long as it gets, the last of them by no more than
+  /// it takes; each axis first, before the longer or before the shorter ones. Constraints move the others.
+  void Lengthen(std::size_t limit, const ops::AxisValues& base) {
+    constexpr std::uint8_t kPast = 2;
+    const auto is_past = [&](const ops::AxisValues& axes) {
+      return CodeAt(decisions_, limit, axes) == kPast;
+    };
+    if (axes_.size() < 3) return;
+    most_ = std::max(most_, turns_.size() + 2 * axes_.size());
+    for (const ops::Axis* const first : axes_) {
+      for (const bool longer : {true, false}) {
+        std::vector<const ops::Axis*> along = axes_;
+        std::ranges::stable_sort(along, [&](const ops::Axis* a, const ops::Axis* b) {
+          return longer ? a->max > b->max : a->max < b->max;
+        });
+        std::erase(along, first);
+        along.insert(along.begin(), first);
+        ops::AxisValues shape = base;
+        for (const ops::Axis* const axis : along) {
+          const auto with = [&](std::int64_t extent) {
+            const auto solved = cases::SolveNear(instance_.op, axis->name, extent, shape);
+            return solved && solved->at(axis->name) >= extent ? std::optional(*solved)
+                                                              : std::nullopt;
+          };
+          const auto longest = with(axis->max);
+          if (!longest) continue;
+          if (!is_past(*longest)) {
+            shape = *longest;
+            continue;
+          }
+          const std::int64_t least = Least(axis->min, axis->max, [&](std::int64_t extent) {
+            const auto one = with(extent);
+            return one && is_past(*one);
+          });
+          const auto shortest = with(least);
+          if (!shortest) break;
+          shape = *shortest;
+          // What constraints have moved may be shorter again.
+          for (const ops::Axis* const other : axes_) {
+            std::int64_t& extent = shape[other->name];
+            const std::int64_t before = std::min(base.at(other->name), extent);
+            extent = Least(before, extent, [&](std::int64_t shorter) {
+              return is_past(Moved(shape, *other, shorter));
+            });
+          }
+          AddTurn(shape);
+          break;
+        }
+      }
+    }
+  }
+
+  /// The least extent for which `holds`, which it does for `most`: by bisection.
+  template <class Holds>
+  static std::int64_t Least(std::int64_t low, std::int64_t most, Holds holds) {
+    while (low < most) {
+      const std::int64_t middle = low + (most - low) / 2;
+      if (holds(middle)) {
+        most = middle;
+      } else {
+        low = middle + 1;
+      }
+    }
+    return most;
   }
 
   /// What hangs on several axes at once, where one of them is where something else turns.

@@ -12,6 +12,7 @@
 #include "validator/campaign/decisions.h"
 #include "validator/campaign/parts.h"
 #include "validator/campaign/reach.h"
+#include "validator/campaign/sums.h"
 #include "validator/cases/profiles.h"
 #include "validator/cases/recipes.h"
 #include "validator/cases/shapes.h"
@@ -273,8 +274,23 @@ std::vector<Task> Campaign::Huge() {
     if (trial_.effort.huge_shapes == 0) break;
     const bool too_long = whole && WholeStepsFor(axes) > static_cast<double>(kMostLimitSteps);
     auto sums = too_long ? SumsOf(axes, "huge", seed + planned.size()) : std::nullopt;
-    Task task = sums ? *std::move(sums) : PartOf(axes, "huge", seed + planned.size());
+    if (sums) {
+      const ops::AxisValues few = WithFewTermsEach(trial_.instance.op, axes);
+      auto of_few = few == axes ? std::nullopt : SumsOf(few, "huge", seed + 200 + planned.size());
+      if (of_few) {
+        of_few->wants.part_steps = kMostLimitSteps;
+        planned.push_back(*std::move(of_few));
+      }
+    }
+    // A slice of it would be all of it.
+    Task task = sums       ? *std::move(sums)
+                : too_long ? EndsOf(axes, "huge", seed + planned.size())
+                           : PartOf(axes, "huge", seed + planned.size());
     task.wants.part_steps = kMostLimitSteps;
+    // What does not cancel shows in whatever is added up of it.
+    for (auto& [name, profile] : task.probe.case_.profiles) {
+      if (profile.kind == "ends") profile.parameters = {{"signs", 0}};
+    }
     std::ranges::move(WithEachFlag(std::move(task)), std::back_inserter(planned));
   }
   const std::size_t most = planned.size() + trial_.effort.huge_shapes;

@@ -171,10 +171,16 @@ bool MayBeReducedOver(const ops::OpSpec& op, const ops::Axis& axis) {
 }  // namespace
 
 // In an average over thousands, nobody sees a few that are missing: so what comes last weighs more than
-// all before.
+// all before. What many numbers may lose when they are added grows with their number, and would hide that:
+// so they are the smaller, the more there are.
 std::optional<cases::Case> Campaign::LateAlong(const ops::Axis& axis, ops::AxisValues axes,
                                                std::string origin, std::uint64_t seed) const {
   constexpr double kPeak = 100;
+  constexpr std::int64_t kMany = 1 << 14;
+  const std::int64_t length = axes.at(axis.name);
+  decltype(cases::Profile::parameters) parameters = {{"peak", kPeak}};
+  if (length > kMany)
+    parameters["rest"] = 0.25 * static_cast<double>(kMany) / static_cast<double>(length);
   cases::Case value = cases::MakeCase(trial_.instance, *cases::FindRecipe("biased"),
                                       std::move(axes), seed, std::move(origin));
   bool late = false;
@@ -185,9 +191,8 @@ std::optional<cases::Case> Campaign::LateAlong(const ops::Axis& axis, ops::AxisV
     const std::size_t behind = spec.shape.size() - 1 - *dimension;
     if (behind > 1) continue;
     late = true;
-    value.profiles[spec.name] = {.kind = behind == 0 ? "late_maximum" : "late_row",
-                                 .parameters = {{"peak", kPeak}},
-                                 .literal = {}};
+    value.profiles[spec.name] = {
+        .kind = behind == 0 ? "late_maximum" : "late_row", .parameters = parameters, .literal = {}};
   }
   return late ? std::optional(std::move(value)) : std::nullopt;
 }
@@ -197,7 +202,9 @@ std::optional<cases::Case> Campaign::LateAlong(const ops::Axis& axis, ops::AxisV
 // of the result, not a thousandth of it.
 std::vector<Task> Campaign::LatePast(std::span<const std::int64_t> constants) {
   constexpr std::int64_t kShortest = 64, kPast = 8;
-  constexpr std::size_t kMost = 4;  // Of an axis.
+  constexpr std::size_t kMost = 4;        // Of an axis,
+  constexpr std::size_t kMostSlices = 2;  // and of these in part, where all of it takes too long.
+  const auto most_steps = static_cast<double>(trial_.effort.campaign_steps) / 16;
   const std::int64_t most_elements = 2 * trial_.effort.long_elements + (1 << 16);
   std::vector<Task> planned;
   const ops::OpSpec& op = trial_.instance.op;
@@ -212,19 +219,24 @@ std::vector<Task> Campaign::LatePast(std::span<const std::int64_t> constants) {
   const std::uint64_t seed = DeriveSeed(trial_.seed, "late");
   for (const ops::Axis& axis : op.axes) {
     if (axis.kind != ops::Axis::Kind::kVariable || !MayBeReducedOver(op, axis)) continue;
-    std::size_t of_axis = 0;
+    std::size_t of_axis = 0, slices = 0;
     // The longest first: what is short shows among ordinary values as well.
     for (const std::int64_t length : lengths) {
       if (of_axis >= kMost) break;
       const auto axes = cases::SolveNear(op, axis.name, length, shortest);
       if (!axes || axes->at(axis.name) < length ||
-          cases::TotalElements(trial_.instance, *axes) > most_elements ||
-          StepsFor(*axes) > static_cast<double>(trial_.effort.campaign_steps) / 16)
+          cases::TotalElements(trial_.instance, *axes) > most_elements)
         continue;
+      const bool in_part = StepsFor(*axes) > most_steps;
+      if (in_part && (slices >= kMostSlices || BlockStepsFor(*axes) > most_steps)) continue;
       auto value = LateAlong(axis, *axes, "aimed", seed + planned.size());
       if (!value) break;
       ++of_axis;
-      planned.push_back(TaskFor(*std::move(value), "aimed"));
+      Task& task = planned.emplace_back(TaskFor(*std::move(value), "aimed"));
+      if (!in_part) continue;
+      ++slices;
+      task.probe.ends_only = true;
+      task.wants.part_steps = static_cast<std::uint64_t>(most_steps);
     }
   }
   return planned;

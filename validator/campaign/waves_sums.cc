@@ -7,6 +7,7 @@
 #include "validator/campaign/sums.h"
 #include "validator/cases/profiles.h"
 #include "validator/cases/recipes.h"
+#include "validator/cases/shapes.h"
 #include "validator/ptx/facts/facts.h"
 
 namespace assay::campaign {
@@ -53,6 +54,21 @@ std::optional<cases::Case> CaseOfSums(const Trial& trial, const ops::AxisValues&
   }
   value.profiles[front->name] = {.kind = "front", .parameters = {}, .literal = {}};
   return value;
+}
+
+ops::AxisValues WithFewTermsEach(const ops::OpSpec& op, ops::AxisValues axes) {
+  constexpr std::int64_t kTerms = 16;
+  for (const ops::TensorSpec& spec : op.inputs) {
+    const ops::Axis* const places = op.FindAxis(spec.domain.of);
+    if (spec.domain.kind != ops::Domain::Kind::kIndex || places == nullptr || spec.shape.empty())
+      continue;
+    const auto terms = axes.find(spec.shape.front().text());
+    if (terms == axes.end() || terms->first == places->name) continue;
+    const std::int64_t wanted = std::min(places->max, terms->second / kTerms);
+    if (wanted <= axes.at(places->name)) continue;
+    if (const auto solved = cases::SolveNear(op, places->name, wanted, axes)) axes = *solved;
+  }
+  return axes;
 }
 
 std::optional<Task> Campaign::SumsOf(const ops::AxisValues& axes, std::string purpose,

@@ -197,7 +197,8 @@ double Ends(const FillContext& context, std::int64_t index) {
   if (!InEnds(context.elements, index)) return 0;
   Rng rng = At(context, index);
   const double sign = Sign(rng.Next());
-  return sign * static_cast<double>(1 + rng.Below(3));
+  const double magnitude = static_cast<double>(1 + rng.Below(3));
+  return context.parameter[0] != 0 ? sign * magnitude : magnitude;
 }
 
 // Small integers above 0 in front, zeros behind.
@@ -264,15 +265,18 @@ double LateMaximum(const FillContext& context, std::int64_t index) {
   const std::int64_t place =
       row % 2 == 0 ? context.row - 1 : std::min(context.row / 32 * 32, context.row - 1);
   return Scaled(context,
-                At(context, index).Normal() + (column == place ? context.parameter[0] : 0.0));
+                At(context, index).Normal() * (column == place ? 1.0 : context.parameter[1]) +
+                    (column == place ? context.parameter[0] : 0.0));
 }
 
-// The last row of each matrix far above the others; of a vector, its last element.
+// The last row of each matrix far above the others, which are ordinary times `rest`; of a vector, its last
+// element.
 double LateRow(const FillContext& context, std::int64_t index) {
   const bool late = context.row == context.elements
                         ? index == context.elements - 1
                         : index / context.row % context.rows == context.rows - 1;
-  return Scaled(context, At(context, index).Normal() + (late ? context.parameter[0] : 0.0));
+  return Scaled(context, At(context, index).Normal() * (late ? 1.0 : context.parameter[1]) +
+                             (late ? context.parameter[0] : 0.0));
 }
 
 // --- integers that are not indices
@@ -509,7 +513,7 @@ constexpr std::array kRows = {
                18,
                true,
                false,
-               {kNone, kNone},
+               {{{"signs", 1}, kNone}},
                Ends,
                "small integers at both ends of a huge tensor, zeros between"},
     ProfileRow{"front",
@@ -551,7 +555,7 @@ constexpr std::array kRows = {
                10,
                false,
                false,
-               {{{"peak", 12}, kNone}},
+               {{{"peak", 12}, {"rest", 1}}},
                LateMaximum,
                "the largest value at the end"},
     ProfileRow{"late_row",
@@ -559,7 +563,7 @@ constexpr std::array kRows = {
                10,
                false,
                false,
-               {{{"peak", 100}, kNone}},
+               {{{"peak", 100}, {"rest", 1}}},
                LateRow,
                "the largest values in each matrix's last row"},
     ProfileRow{"zero", kInteger, 0, true, false, {kNone, kNone}, Zero, "all zeros"},

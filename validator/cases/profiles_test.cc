@@ -261,6 +261,12 @@ TEST(ProfilesTest, LateRowsStandAtTheEndOfEachMatrixOrVector) {
     EXPECT_EQ(matrices.At(i) > 50, i / 4 % 5 == 4) << i;
   const Tensor vector = Filled(FloatTensor("x", {"n"}), "late_row", DType::kF32, {9});
   for (std::int64_t i = 0; i < 9; ++i) EXPECT_EQ(vector.At(i) > 50, i == 8) << i;
+  // Those before are as small as they are asked to be.
+  Tensor small = *Tensor::Create(DType::kF32, {9});
+  const Profile profile{.kind = "late_row", .parameters = {{"rest", 0x1p-20}}, .literal = {}};
+  ASSERT_TRUE(Fill(FloatTensor("x", {"n"}), profile, 3, 0, small));
+  for (std::int64_t i = 0; i < 8; ++i) EXPECT_LT(std::fabs(small.At(i)), 1e-4) << i;
+  EXPECT_GT(small.At(8), 50);
 }
 
 TEST(ProfilesTest, EndsFillsBothEndsAndTouchesNothingBetween) {
@@ -271,6 +277,10 @@ TEST(ProfilesTest, EndsFillsBothEndsAndTouchesNothingBetween) {
   EXPECT_EQ(tensor.At(std::int64_t{1} << 31), 0);
   const Tensor small = Filled(FloatTensor("x", {"n"}), "ends", DType::kF32, {100});
   for (std::int64_t i = 0; i < 100; ++i) EXPECT_NE(small.At(i), 0) << i;
+  Tensor positive = *Tensor::Create(DType::kF32, {100});
+  const Profile profile{.kind = "ends", .parameters = {{"signs", 0}}, .literal = {}};
+  ASSERT_TRUE(Fill(FloatTensor("x", {"n"}), profile, 3, 0, positive));
+  for (std::int64_t i = 0; i < 100; ++i) EXPECT_GT(positive.At(i), 0) << i;
 }
 
 TEST(ProfilesTest, FrontFillsTheFrontAndNothingBehind) {

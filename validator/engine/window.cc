@@ -60,6 +60,25 @@ bool HandsOnSumsAlone(const Execution& execution, const facts::Facts& program, s
   return true;
 }
 
+/// The blocks at both ends, or the last one. Where a grid has a few rows along x, those of each of them: work on
+/// one result is often dealt out to them (a sum in parts), and what a later launch makes of it is known where
+/// all of them ran.
+std::vector<BlockRange> EndsOf(const Launch& launch, bool last_block_only) {
+  constexpr std::uint64_t kFewRows = 32;
+  const std::uint64_t across = launch.grid[0];
+  const std::uint64_t rows = Blocks(launch) / across;
+  const bool by_rows = rows > 1 && rows <= kFewRows && across > 3;
+  const std::uint64_t count = by_rows ? rows : 1;
+  const std::uint64_t length = by_rows ? across : Blocks(launch);
+  std::vector<BlockRange> ends;
+  for (std::uint64_t first = 0; first < count * length; first += length) {
+    if (!last_block_only) ends.push_back({first, 1});
+    const std::uint64_t last = last_block_only ? 1 : 2;
+    ends.push_back({first + length - last, last});
+  }
+  return ends;
+}
+
 }  // namespace
 
 Cut MayCut(const Execution& execution, const facts::Facts* program, std::size_t number) {
@@ -95,11 +114,7 @@ Cut CutToEnds(Execution& execution, const facts::Facts* program, bool last_block
   for (Launch& launch : execution.launches) {
     const std::uint64_t blocks = Blocks(launch);
     if (blocks <= whole) continue;
-    if (last_block_only) {
-      launch.only = {{blocks - 1, 1}};
-    } else {
-      launch.only = {{0, 1}, {blocks - 2, 2}};
-    }
+    launch.only = EndsOf(launch, last_block_only);
   }
   return cut;
 }

@@ -43,7 +43,8 @@ constexpr bool LastBlockOnly(std::int64_t elements, std::uint64_t blocks) {
                               : elements / static_cast<std::int64_t>(blocks) > kForOneBlock;
 }
 
-/// Leaves the first block and the last two of every grid beyond kWholeGrid; or, where
+/// Leaves the first block and the last two of every grid beyond kWholeGrid, of each of its rows along x where
+/// these are few; or, where
 /// `last_block_only`, the last one of every grid of more than a few. Nothing is changed where one of
 /// them may not be cut.
 Cut CutToEnds(Execution& execution, const facts::Facts* program, bool last_block_only = false);

@@ -47,6 +47,20 @@ TEST(WindowTest, LeavesTheEndsOfLargeGrids) {
   EXPECT_TRUE(execution.launches[1].only.empty());
 }
 
+TEST(WindowTest, LeavesTheEndsOfEachOfAFewRows) {
+  const facts::Facts program = Program();
+  Execution execution = Two("plain", "plain", false);
+  execution.launches[0].grid = {2000, 2, 2};
+  execution.launches[1].grid = {100, 100, 1};
+  ASSERT_EQ(CutToEnds(execution, &program), Cut::kIndependent);
+  EXPECT_EQ(
+      execution.launches[0].only,
+      (std::vector<BlockRange>{
+          {0, 1}, {1998, 2}, {2000, 1}, {3998, 2}, {4000, 1}, {5998, 2}, {6000, 1}, {7998, 2}}));
+  // Of many, those of the grid.
+  EXPECT_EQ(execution.launches[1].only, (std::vector<BlockRange>{{0, 1}, {9998, 2}}));
+}
+
 TEST(WindowTest, CutsNothingThatIsHandedOn) {
   const facts::Facts program = Program();
   Execution execution = Two("plain", "plain", true);

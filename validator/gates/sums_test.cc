@@ -76,7 +76,12 @@ TEST_P(SumsTest, FindWhatComesRoundAndNothingElse) {
     ASSERT_EQ(format.status, verdict::GateStatus::kPassed) << name << ": " << format.reason;
     bool refuted = false;
     std::string said;
-    for (const ops::AxisValues& axes : PastLimits(context)) {
+    std::vector<ops::AxisValues> shapes = PastLimits(context);
+    for (std::size_t i = shapes.size(); i-- > 0;) {
+      const ops::AxisValues few = campaign::WithFewTermsEach(instance.op, shapes[i]);
+      if (few != shapes[i]) shapes.push_back(few);
+    }
+    for (const ops::AxisValues& axes : shapes) {
       const campaign::CaseRun run = RunAt(context, axes);
       ASSERT_FALSE(run.error) << name << ": " << ToString(*run.error);
       refuted = refuted || IsRefuted(run);

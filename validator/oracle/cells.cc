@@ -21,7 +21,7 @@ std::optional<TruthPoint> ReadCell(const ops::Instance& instance, const ops::Ten
                                    const Tensor& cells, std::int64_t index) {
   if (index < 0 || index >= cells.elements / 6) return std::nullopt;
   const Cell& cell = reinterpret_cast<const Cell*>(cells.memory.bytes().data())[index];
-  if (cell.value == 0 && cell.hard == 0 && cell.terms == 0) return std::nullopt;
+  if (cell.value == 0 && cell.hard == 0 && cell.terms == 0 && cell.length == 0) return std::nullopt;
   const DType dtype = instance.TypeOf(spec);
   if (IsExact(instance, spec)) return TruthPoint{index, cell.value, 0};
   if (!IsFloat(dtype)) return TruthPoint{index, cell.value, cell.hard};
@@ -65,7 +65,7 @@ OutputTruth ReadCells(const ops::Instance& instance, const ops::TensorSpec& spec
                                         : std::max(cell.hard, half_ulp);
     truth.typical[i] = exchangeable ? cell.typical : cell.hard;
     truth.independent[i] = exchangeable ? cell.independent : 0;
-    truth.contributions[i] = sums ? cell.terms : cell.length;
+    truth.contributions[i] = sums ? cell.terms : std::max(cell.length, 0.0);
   }
   return truth;
 }

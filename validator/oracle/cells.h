@@ -14,7 +14,7 @@ struct Cell {
   double hard;         ///< Largest honest error before the rounding to the output's dtype.
   double typical;      ///< Its standard deviation, rather above than below.
   double terms;        ///< Terms of the last accumulation that are not zero.
-  double length;       ///< Longest accumulation behind it.
+  double length;       ///< Longest accumulation behind it; -1: none, though it was computed.
   double independent;  ///< The part of `typical` that is independent from element to element.
 };
 

@@ -35,17 +35,26 @@ Status Generator::FillWhole(const ops::Instance& made, const cases::Materialised
 
 Status Generator::FillEnds(const ops::Instance& made, const cases::Materialised& filled,
                            TensorMap& tensors) {
-  constexpr std::int64_t kAtEachEnd = 256;
-  constexpr std::int64_t kBetween = 16;
+  // Where each takes long, some of many leave gaps; of few, all are computed.
+  Status done;
+  for (const EndsSize& size : {EndsSize{256, 16}, EndsSize{20, 2}}) {
+    done = FillEnds(made, filled, size, tensors);
+    if (done || done.error().kind != ErrorKind::kLimit) break;
+  }
+  return done;
+}
+
+Status Generator::FillEnds(const ops::Instance& made, const cases::Materialised& filled,
+                           const EndsSize& size, TensorMap& tensors) {
   Wanted wanted;
   for (const auto& [name, tensor] : tensors) {
-    const std::int64_t last = tensor.elements - kAtEachEnd;
-    if (tensor.elements > kMostWhole || last <= (kBetween + 2) * kAtEachEnd)
+    const std::int64_t last = tensor.elements - size.at_each_end;
+    if (tensor.elements > kMostWhole || last <= (size.between + 2) * size.at_each_end)
       return Fail(ErrorKind::kLimit, "it makes too many elements, or each of too many", name);
     std::vector<std::int64_t>& elements = wanted[name];
-    for (std::int64_t i = 0; i < kAtEachEnd; ++i) elements.push_back(i);
-    for (std::int64_t i = 1; i <= kBetween; ++i)
-      elements.push_back(last / (kBetween + 1) * i + kAtEachEnd);
+    for (std::int64_t i = 0; i < size.at_each_end; ++i) elements.push_back(i);
+    for (std::int64_t i = 1; i <= size.between; ++i)
+      elements.push_back(last / (size.between + 1) * i + size.at_each_end);
     for (std::int64_t i = last; i < tensor.elements; ++i) elements.push_back(i);
   }
   ASSAY_TRY(const Cells cells,

@@ -45,6 +45,13 @@ class Generator {
   Status FillWhole(const ops::Instance& made, const cases::Materialised& filled,
                    TensorMap& tensors);
   Status FillEnds(const ops::Instance& made, const cases::Materialised& filled, TensorMap& tensors);
+  /// How many elements are computed.
+  struct EndsSize {
+    std::int64_t at_each_end;
+    std::int64_t between;
+  };
+  Status FillEnds(const ops::Instance& made, const cases::Materialised& filled,
+                  const EndsSize& size, TensorMap& tensors);
 
   using Bytes = std::map<std::string, std::vector<std::byte>, std::less<>>;
   bool FillKept(const std::string& key, TensorMap& tensors);

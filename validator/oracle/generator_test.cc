@@ -91,6 +91,15 @@ TEST_F(GeneratorTest, HugeCasesAreMadeWhereAllBetweenTheEndsIsAlike) {
     EXPECT_EQ(rstd.At(row), static_cast<float>(1 / std::sqrt(mean + double{1e-6f}))) << row;
   }
   EXPECT_GT(rstd.At(600'000), 100 * rstd.At(0));
+  // Where each takes long, few are computed, but none of both ends is left out.
+  cases::Case wide = huge;
+  wide.axes = {{"tokens", 262'146}, {"hidden", 16'384}};
+  const auto few = bench_->oracle().Materialise(instance, wide);
+  ASSERT_TRUE(few.has_value()) << ToString(few.error());
+  const Tensor& of_few = few->inputs.at("rstd");
+  for (const std::int64_t row : {std::int64_t{0}, of_few.elements - 8, of_few.elements - 1})
+    EXPECT_LT(of_few.At(row), of_few.At(100'000) / 100) << row;
+  EXPECT_EQ(of_few.At(1), of_few.At(100'000));
   huge.profiles["x"].kind = "normal";
   const auto refused = bench_->oracle().Materialise(instance, huge);
   ASSERT_FALSE(refused.has_value());

@@ -13,6 +13,7 @@
 #include "base/json.h"
 #include "ops/load_sources.h"
 #include "ops/prelude.h"
+#include "validator/cases/case.h"
 #include "validator/engine/bind.h"
 #include "validator/engine/window.h"
 #include "validator/oracle/number_kind.h"
@@ -220,7 +221,7 @@ Result<std::unique_ptr<ReferenceRunner::Bound>> ReferenceRunner::Bind(const ops:
   }
   const std::array calls = {engine::Call{.plan = &bound->plan, .axes = &axes, .inputs = &inputs}};
   // Of parts, what was not computed reads as zero.
-  const std::uint8_t poison = extent == Extent::kPart ? 0 : 0xff;
+  const std::uint8_t poison = extent == Extent::kWhole ? 0xff : 0;
   ASSAY_TRY(bound->binding, engine::Bind(bound->wide, *bound->compiled, calls, {.poison = poison}));
   return bound;
 }
@@ -245,32 +246,35 @@ Result<Report> ReferenceRunner::RunPart(const ops::Instance& instance, engine::B
 Result<Cells> ReferenceRunner::RunAt(const ops::Instance& instance, const NumberType& type,
                                      const ops::AxisValues& axes, const TensorMap& inputs,
                                      const Wanted& wanted) {
-  // Grids of few blocks run whole, unless that takes too long: each thread may loop over a long axis.
-  constexpr std::size_t kBothEnds = 2;
-  for (const std::uint64_t whole_grid : {engine::kWholeGrid, std::uint64_t{1}}) {
+  // Grids of few blocks run whole, unless that takes too long: each thread may loop over a long axis. Then
+  // the last thread of each output tells how many there is time for.
+  std::uint64_t steps = 0;
+  const auto run = [&](std::size_t most, std::uint64_t whole_grid) -> Result<Cells> {
     ASSAY_TRY(const auto bound, Bind(instance, type, axes, inputs, Extent::kPart));
     engine::Binding& binding = bound->binding;
-    const bool may_be_cut_further =
-        std::ranges::any_of(binding.execution.launches, [&](const Launch& launch) {
-          const std::uint64_t blocks =
-              std::uint64_t{launch.grid[0]} * launch.grid[1] * launch.grid[2];
-          return blocks > 1 && blocks <= whole_grid;
-        });
-    if (!CutToWanted(binding, bound->compiled->facts.get(), wanted,
-                     whole_grid == 1 ? kBothEnds : kBlocksOfAnOutput, whole_grid))
+    if (!CutToWanted(binding, bound->compiled->facts.get(), wanted, most, whole_grid))
       return Fail(ErrorKind::kUnsupported, "cannot be run in part", Place(instance));
-    const auto report = RunPart(instance, binding, kWindowSteps);
-    if (report) return std::move(binding.calls.front().outputs);
-    if (report.error().kind != ErrorKind::kLimit || !may_be_cut_further)
-      return std::unexpected(report.error());
-  }
-  return Fail(ErrorKind::kLimit, "takes too long even in part", Place(instance));
+    ASSAY_TRY(const Report report, RunPart(instance, binding, kWindowSteps));
+    steps = std::max<std::uint64_t>(report.counters.steps, 1);
+    return std::move(binding.calls.front().outputs);
+  };
+  auto cells = run(kBlocksOfAnOutput, engine::kWholeGrid);
+  if (cells || cells.error().kind != ErrorKind::kLimit) return cells;
+  cells = run(1, 1);
+  if (!cells) return cells;
+  const std::uint64_t affordable =
+      std::min<std::uint64_t>(kBlocksOfAnOutput, kWindowSteps / 2 / steps);
+  return affordable > 1 ? run(affordable, 1) : std::move(cells);
 }
 
 Result<Cells> ReferenceRunner::RunSlice(const ops::Instance& instance, const NumberType& type,
                                         const ops::AxisValues& axes, const TensorMap& inputs,
                                         std::uint64_t seed, Wanted& wanted) {
-  ASSAY_TRY(const auto bound, Bind(instance, type, axes, inputs, Extent::kPart));
+  // What computes each element by itself is the dearer, where all of them are few.
+  constexpr std::int64_t kSmall = 1 << 20;
+  const bool small = cases::TotalElements(instance, axes) <= kSmall;
+  ASSAY_TRY(const auto bound,
+            Bind(instance, type, axes, inputs, small ? Extent::kSmallPart : Extent::kPart));
   engine::Binding& binding = bound->binding;
   auto warps = WarpsOf(binding, bound->compiled->facts.get(), wanted, seed);
   if (!warps) return Fail(ErrorKind::kUnsupported, "cannot be run in part", Place(instance));

@@ -58,7 +58,8 @@ class ReferenceRunner final : public TruthSource {
 
  private:
   /// Of a case, what is computed: that decides by which plan.
-  enum class Extent : std::uint8_t { kWhole, kPart };
+  /// Part: what is not computed reads as 0. A small one takes the plan of the whole.
+  enum class Extent : std::uint8_t { kWhole, kSmallPart, kPart };
   struct Bound;
   struct Plans;
   Result<std::unique_ptr<Bound>> Bind(const ops::Instance& instance, const NumberType& type,

@@ -555,7 +555,8 @@ struct BoundedCell {
     hard = x.hard();
     typical = x.typical();
     terms = x.n;
-    length = x.length();
+    // Not 0: where only parts are computed, what was computed is told from what was not.
+    length = x.length() > 0 ? x.length() : -1;
     independent = is_finite(typical) ? ::sqrt(x.w) : 0;
     return *this;
   }

@@ -191,11 +191,33 @@ class DecisionWalk {
     return rooms;
   }
 
+  /// Is it the lower half of a product whose upper half is taken as well? Then nothing of it is lost.
+  bool IsHalfOfProduct(const ptx::Function& function, const BackwardFlow& flow, const Room& room) {
+    const auto definitions = flow.Reaching(room.number->reg, room.at, work_);
+    if (definitions.size() != 1) return false;
+    const Instruction& low = function.body[definitions[0]];
+    if (low.opcode != Opcode::kMul || low.Has(ptx::Mod::kHi) || low.Has(ptx::Mod::kWide))
+      return false;
+    const auto same = [](const Operand& a, const Operand& b) {
+      return a.kind == b.kind && (a.kind == Operand::Kind::kRegister
+                                      ? a.reg == b.reg
+                                      : a.kind == Operand::Kind::kImmediate && a.bits == b.bits);
+    };
+    return std::ranges::any_of(function.body, [&](const Instruction& high) {
+      return high.opcode == Opcode::kMul && high.Has(ptx::Mod::kHi) &&
+             ptx::BitsOf(high.type(0)) == ptx::BitsOf(low.type(0)) &&
+             ((same(high.operands[1], low.operands[1]) &&
+               same(high.operands[2], low.operands[2])) ||
+              (same(high.operands[1], low.operands[2]) && same(high.operands[2], low.operands[1])));
+    });
+  }
+
   void Limits(std::uint32_t f, const BackwardFlow& flow, std::uint32_t at) {
     const ptx::Function& function = module_.functions[f];
     for (const Room& room : RoomsOf(function, flow, at)) {
       if (limits_ >= kMostLimits) return;
-      if (room.number->kind != Operand::Kind::kRegister) continue;
+      if (room.number->kind != Operand::Kind::kRegister || IsHalfOfProduct(function, flow, room))
+        continue;
       Slice slice(module_, f, flow, origins_, work_);
       const auto left = slice.Of(*room.number, room.type, room.at);
       const auto right = slice.Constant(room.limit, Type::kS64);

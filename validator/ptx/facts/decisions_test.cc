@@ -99,6 +99,12 @@ TEST(DecisionsTest, NumbersThatOutgrowTheirFormatsAreLimits) {
   EXPECT_EQ(limit_of(index), std::int64_t{1} << 31);
   EXPECT_THAT(OpsOf(index.decisions.at(0)), testing::Contains(kMultiply));
   EXPECT_EQ(limit_of(Kernel("shl.b32 %r3, %r1, 5;\ncvt.u64.u32 %d2, %r3;")), std::int64_t{1} << 32);
+  // Both halves of a product are all of it.
+  const std::string low =
+      "mov.u32 %r2, %ctaid.x;\nmul.lo.u32 %r3, %r2, %r1;\ncvt.u64.u32 %d2, %r3;\n";
+  EXPECT_EQ(limit_of(Kernel(low)), std::int64_t{1} << 32);
+  EXPECT_EQ(limit_of(Kernel(low + "mul.hi.u32 %r4, %r1, %r2;")), 0);
+  EXPECT_EQ(limit_of(Kernel(low + "mul.hi.u32 %r4, %r1, %r1;")), std::int64_t{1} << 32);
   EXPECT_EQ(limit_of(Kernel("cvt.rn.f32.s32 %f1, %r1;")), 1 << 24);
   EXPECT_EQ(limit_of(Kernel("mov.u32 %r2, %ctaid.x;\ncvt.rn.f32.s32 %f1, %r2;")), 1 << 24);
   EXPECT_EQ(limit_of(Kernel("cvt.rn.f16.u32 %h1, %r1;")), 1 << 11);
