@@ -127,10 +127,11 @@ Json MeasureOp(engine::Toolbox& toolbox, const ops::Instance& instance) {
   WholeInputs whole_inputs(toolbox.emulator());
   MadeUp whole(toolbox.compiler(), whole_inputs);
   Meter meter({card, card, whole, parts}, NoCard::Card());
-  ops::LaunchPlan plan = *ops::ParseLaunchPlan(
-      *ReadJsonFile((*instance.op.naive / "launch.json").string()), "launch.json", instance.op);
+  const Path naive = instance.op.naive.value_or(Path());
+  ops::LaunchPlan plan = *ops::ParseLaunchPlan(*ReadJsonFile((naive / "launch.json").string()),
+                                               "launch.json", instance.op);
   verdict::Candidate candidate;
-  candidate.kernel = *ReadFile(*instance.op.naive / "kernel.cu");
+  candidate.kernel = *ReadFile(naive / "kernel.cu");
   const engine::CompiledKernel compiled =
       toolbox.compiler().Compile(gates::RequestFor(instance, candidate, plan))->kernel;
   // The reference is compiled once.
