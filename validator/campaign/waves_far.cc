@@ -287,10 +287,6 @@ std::vector<Task> Campaign::Huge() {
                 : too_long ? EndsOf(axes, "huge", seed + planned.size())
                            : PartOf(axes, "huge", seed + planned.size());
     task.wants.part_steps = kMostLimitSteps;
-    // What does not cancel shows in whatever is added up of it.
-    for (auto& [name, profile] : task.probe.case_.profiles) {
-      if (profile.kind == "ends") profile.parameters = {{"signs", 0}};
-    }
     std::ranges::move(WithEachFlag(std::move(task)), std::back_inserter(planned));
   }
   const std::size_t most = planned.size() + trial_.effort.huge_shapes;

@@ -197,8 +197,7 @@ double Ends(const FillContext& context, std::int64_t index) {
   if (!InEnds(context.elements, index)) return 0;
   Rng rng = At(context, index);
   const double sign = Sign(rng.Next());
-  const double magnitude = static_cast<double>(1 + rng.Below(3));
-  return context.parameter[0] != 0 ? sign * magnitude : magnitude;
+  return sign * static_cast<double>(1 + rng.Below(3));
 }
 
 // Small integers above 0 in front, zeros behind.
@@ -513,7 +512,7 @@ constexpr std::array kRows = {
                18,
                true,
                false,
-               {{{"signs", 1}, kNone}},
+               {kNone, kNone},
                Ends,
                "small integers at both ends of a huge tensor, zeros between"},
     ProfileRow{"front",
