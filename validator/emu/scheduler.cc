@@ -369,9 +369,11 @@ class LaunchRunner {
     if (engine_.faulted != 0 && engine_.counters.steps - engine_.faulted > kStepsBehindFault)
       engine_.End(Stop::kFault, engine_.fault);
     const std::uint64_t limit = engine_.execution.limits.max_steps;
-    if (engine_.stopped || engine_.counters.steps < limit) return;
+    if (engine_.stopped || engine_.counters.steps < std::min(limit, look_for_endless_)) return;
+    look_for_endless_ *= kUntilNextLook;
     if (engine_.costs == nullptr && ReportEndless(engine_))
       return engine_.End(Stop::kFault, "a loop never ends");
+    if (engine_.stopped || engine_.counters.steps < limit) return;
     engine_.End(
         Stop::kStepLimit,
         fmt::format("{} thread-level instructions without an end; {} of {} blocks have finished",
@@ -396,6 +398,10 @@ class LaunchRunner {
   std::uint64_t quiet_rounds_ = 0;
   std::uint64_t progress_ = 0;
   std::uint64_t lowest_ = std::uint64_t{1} << 32;
+  /// Steps after which a thread is followed, to see whether it will ever end: it costs a tenth of them at
+  /// most.
+  static constexpr std::uint64_t kUntilNextLook = 8;
+  std::uint64_t look_for_endless_ = std::uint64_t{1} << 28;
 };
 
 }  // namespace

@@ -1,4 +1,4 @@
-// Loops that would never have ended, among those that a run's step limit cut off.
+// Loops that never end, among those that take long.
 //
 // Model: where a thread goes next is decided by its guards, and those by what they are computed from:
 // often a counter and a bound, whatever else the loop does. While all instructions on its way that
@@ -11,8 +11,9 @@
 // Not shown: loops whose end something in memory decides (spin_watch.h finds those that wait), that
 // exchange with other lanes or call, and those that take longer than is looked at to come round.
 //
-// Cost: nothing but where a run has reached its limit; then kMostFollowed instructions of one warp of
-// each of two blocks. Deterministic. The run is to end afterwards: what was followed has been run.
+// Cost: nothing but where a run has taken 2^28 steps, eight times as many, and so on, or has reached its
+// limit; then kMostFollowed instructions of one warp of each of two blocks. They are a part of the run: it
+// may go on behind them. Deterministic.
 #pragma once
 
 #include "validator/emu/core.h"
