@@ -16,10 +16,12 @@
 namespace assay::emu {
 namespace {
 
-constexpr std::uint64_t kMostFollowed = 600'000;
+/// Steps of a thread's warp that are looked at, and of those that the run has taken so far: one in so many.
+constexpr std::uint64_t kMostFollowed = 20'000'000;
+constexpr std::uint64_t kShareOfRun = 8;
 /// Turns of the other warps of a block until one that waits at a barrier goes on.
-constexpr int kMostWaits = 256;
-constexpr std::uint64_t kTurnOfOthers = 1024;
+constexpr int kMostWaits = 1024;
+constexpr std::uint64_t kTurnOfOthers = 64;
 /// Registers that decide: more are no loop's counters.
 constexpr std::size_t kMostPlaces = 64;
 
@@ -52,7 +54,8 @@ class Follower {
         pc_(split.pc),
         met_(warp.device->program.code.size()) {}
 
-  bool GoesRoundForEver();
+  /// Looks at no more than `budget` steps.
+  bool GoesRoundForEver(std::uint64_t budget);
 
   int lane() const { return lane_; }
   /// Where the loop's lowest instruction stands, and the last guard that could have left it.
@@ -68,7 +71,7 @@ class Follower {
     }
     return nullptr;
   }
-  bool Step();
+  bool Step(std::uint64_t until);
   void Add(const DecodedOperand& operand) {
     if (operand.kind != DecodedOperand::Kind::kSlot &&
         operand.kind != DecodedOperand::Kind::kPredicate)
@@ -97,10 +100,10 @@ class Follower {
   std::uint64_t rounds_ = 0;
 };
 
-/// To the thread's next instruction. False: it cannot be followed further.
-bool Follower::Step() {
+/// To the thread's next instruction. False: it cannot be followed further, or steps have come to `until`.
+bool Follower::Step(std::uint64_t until) {
   int waits = 0;
-  while (true) {
+  while (warp_.device->counters.steps < until) {
     const Split* own = Own();
     if (own == nullptr || own->frame != frame_) return false;
     if (RunWarp(warp_, 1) == 0) {
@@ -116,6 +119,7 @@ bool Follower::Step() {
     pc_ = own->pc;
     return true;
   }
+  return false;
 }
 
 /// All that decides where the thread goes, as far as the way is known. False: something that is not
@@ -164,16 +168,16 @@ std::vector<std::byte> Follower::State() const {
   return state;
 }
 
-bool Follower::GoesRoundForEver() {
+bool Follower::GoesRoundForEver(std::uint64_t budget) {
   std::uint32_t head = kNoPc;
   std::size_t known = 0;
   std::uint64_t arrivals = 0;
   std::uint64_t since = 0;
   std::vector<std::byte> reference;
-  const std::uint64_t begin = warp_.executed;
-  while (warp_.executed - begin < kMostFollowed) {
+  const std::uint64_t until = warp_.device->counters.steps + budget;
+  while (true) {
     const std::uint32_t from = pc_;
-    if (!Step()) return false;
+    if (!Step(until)) return false;
     if (head == kNoPc && pc_ < from) head = pc_;
     if (head == kNoPc) continue;
     if (!met_[pc_]) {
@@ -201,7 +205,6 @@ bool Follower::GoesRoundForEver() {
       since = 0;
     }
   }
-  return false;
 }
 
 void Report(Device& device, const CoreWarp& warp, const Follower& follower) {
@@ -222,14 +225,14 @@ void Report(Device& device, const CoreWarp& warp, const Follower& follower) {
   device.findings.Add(std::move(finding), pc, kNoPc);
 }
 
-bool LooksAt(Device& device, const Block& block) {
+bool LooksAt(Device& device, const Block& block, std::uint64_t budget) {
   if (block.done) return false;
   for (const auto& warp : block.warps) {
     for (int i = 0; i < warp->split_count; ++i) {
       const Split split = warp->splits[static_cast<std::size_t>(i)];
       if (split.wait != Wait::kReady) continue;
       Follower follower(*warp, split);
-      if (!follower.GoesRoundForEver()) return false;
+      if (!follower.GoesRoundForEver(budget)) return false;
       Report(device, *warp, follower);
       return true;
     }
@@ -242,10 +245,11 @@ bool LooksAt(Device& device, const Block& block) {
 bool ReportEndless(Device& device) {
   const auto first = std::ranges::find(device.resident, false, &Block::done);
   if (first == device.resident.end()) return false;
-  if (LooksAt(device, **first)) return true;
+  const std::uint64_t budget = std::min(kMostFollowed, device.counters.steps / kShareOfRun);
+  if (LooksAt(device, **first, budget)) return true;
   const auto last =
       std::ranges::find(device.resident.rbegin(), device.resident.rend(), false, &Block::done);
-  return !device.stopped && last->get() != first->get() && LooksAt(device, **last);
+  return !device.stopped && last->get() != first->get() && LooksAt(device, **last, budget);
 }
 
 }  // namespace assay::emu

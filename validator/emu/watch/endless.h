@@ -12,8 +12,8 @@
 // exchange with other lanes or call, and those that take longer than is looked at to come round.
 //
 // Cost: nothing but where a run has taken 2^28 steps, eight times as many, and so on, or has reached its
-// limit; then kMostFollowed instructions of one warp of each of two blocks. They are a part of the run: it
-// may go on behind them. Deterministic.
+// limit; then a quarter more at most, and forty million, of one warp of each of two blocks. They are a part of the run:
+// it may go on behind them. Deterministic.
 #pragma once
 
 #include "validator/emu/core.h"

@@ -55,7 +55,7 @@ class Endless : public ::testing::Test {
     run.AddLaunch(
         "loops", {2, 1, 1}, {threads, 1, 1},
         {TestRun::Ptr(x), TestRun::Value(DType::kI64, n), TestRun::Value(DType::kI32, step)});
-    run.execution.limits.max_steps = 6'000'000;
+    run.execution.limits.max_steps = 40'000'000;
     run.execution.checks = {};
     return run.Run();
   }
