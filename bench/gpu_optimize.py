@@ -8,13 +8,14 @@
 
 A row is an op and a dtype. Its transcript's replies are the op's naive kernel, then kernels of corpus/right and variants of
 bench/cost/variants.py. The loop judges each (quick effort), times those that pass at the op's workloads, and keeps the one with the best mean
-share of the limit. Rows go one after another, cheapest first, as far as the minutes go; the document is written anew after each, and rows that stand in it complete are not run again: a run that was cut goes on
+share of the limit. Rows go cheapest first, as far as the minutes go, several at once: Assay's processes take turns at the card, and what is timed has it to itself. The document is written anew after each, and rows that stand in it complete are not run again: a run that was cut goes on
 where it was (--anew forgets them). Needs a GPU, unless --modelled.
 
 Each row says, workload by workload, the share of the limit and the microseconds of the naive kernel and of the best, the library's where there is one, and ratios between
 them; the op's bar; and of each reply how it was judged. Status 1: a reply was not accepted, though all of them are right for every shape.
 """
 import argparse
+import concurrent.futures
 import datetime
 import json
 import math
@@ -25,6 +26,7 @@ import signal
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
@@ -192,7 +194,8 @@ def parse():
     parser.add_argument("--assay", default=str(ROOT / "build/release/bin/assay"))
     parser.add_argument("--out", type=pathlib.Path)
     parser.add_argument("--minutes", type=float, default=10)
-    parser.add_argument("--most", type=float, default=90, help="seconds for one row")
+    parser.add_argument("--most", type=float, default=400, help="seconds for one row")
+    parser.add_argument("--together", type=int, default=1, help="rows at once")
     parser.add_argument("--only", default="", help="ops, or OP:DTYPE, with commas between")
     parser.add_argument("--dtypes", default="f32,bf16")
     parser.add_argument("--replies", default="", help="of those that are written for a row only these, with commas between")
@@ -241,20 +244,27 @@ def main():
         work = pathlib.Path(name)
         variants = work / "variants"
         subprocess.run([sys.executable, str(ROOT / "bench/cost/variants.py"), str(variants)], check=True)
-        for op, dtype, names in planned(arguments):
-            known = next((row for row in document["ops"] if (row["op"], row["dtype"]) == (op, dtype)), None)
+        one_at_a_time = threading.Lock()
+
+        def run_planned(op, dtype, names):
+            with one_at_a_time:
+                known = next((row for row in document["ops"] if (row["op"], row["dtype"]) == (op, dtype)), None)
             if known and known["exit"] is not None and known["replies"] == names:
-                continue
+                return
             left = end - time.monotonic()
-            if left < 5:
-                document["left_out"].append(f"{op} {dtype}")
-                continue
-            row = run_row(arguments, op, dtype, names, work, variants, min(left, arguments.most))
-            document["ops"] = [each for each in document["ops"] if each is not known] + [row]
-            write(document, arguments.out)
+            row = run_row(arguments, op, dtype, names, work, variants, min(left, arguments.most)) if left >= 5 else None
+            with one_at_a_time:
+                if row is None:
+                    document["left_out"].append(f"{op} {dtype}")
+                    return
+                document["ops"] = [each for each in document["ops"] if each is not known] + [row]
+                write(document, arguments.out)
             shares = " -> ".join("none" if row[each] is None else f"{100 * row[each]:.1f} %" for each in ("naive", "best"))
             print(f"{op} {dtype}: exit {row['exit']}, {row['took_seconds']} s, {len(row['attempts'])} of {len(names)} judged, {shares} ({row['best_reply']})"
                   + "".join(f"\n  UNEXPECTED {what}" for what in row["unexpected"]), file=sys.stderr, flush=True)
+        with concurrent.futures.ThreadPoolExecutor(arguments.together) as pool:
+            list(pool.map(lambda row: run_planned(*row), planned(arguments)))
+    document["ops"].sort(key=lambda row: (list(REPLIES).index(row["op"]), arguments.dtypes.find(row["dtype"])))
     write(document, arguments.out)
     return 1 if any(row["unexpected"] for row in document["ops"]) else 0
 

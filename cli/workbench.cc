@@ -87,6 +87,7 @@ Result<std::unique_ptr<Workbench>> Workbench::Make(const WorkbenchOptions& optio
   toolbox_options.jail = !options.unsafe_no_jail;
   toolbox_options.pool.workers_per_kind = options.jobs;
   toolbox_options.pool.gpus = engines.gpus.empty() ? std::vector{0} : engines.gpus;
+  toolbox_options.turns = OwnEnvironment().cache;
   if (!options.no_cache) toolbox_options.compilations = OwnEnvironment().cache;
   if (engines.all) {
     ASSAY_TRY(auto one, engine::Toolbox::Create(toolbox_options));

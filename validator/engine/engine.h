@@ -15,6 +15,9 @@
 
 namespace assay::engine {
 
+class Stopwatch;
+class Inspector;
+
 class Engine {
  public:
   virtual ~Engine() = default;
@@ -22,6 +25,9 @@ class Engine {
   virtual std::string_view name() const = 0;
   /// Machines of which each runs one execution at a time. 0: as many run as are asked for.
   virtual unsigned devices() const { return 0; }
+  /// What else the machine offers; null: it does not. As long as the engine lives.
+  virtual Stopwatch* stopwatch() { return nullptr; }
+  virtual Inspector* inspector() { return nullptr; }
   /// Runs `execution` on `buffers` (one an entry of execution.buffers, in order). A worker that
   /// dies, hangs or lies is a Report with Stop::kEngineFailure; Error only when no worker can be
   /// started. May be called from several threads.

@@ -2,7 +2,10 @@
 
 #include <fmt/format.h>
 
+#include <optional>
+
 #include "sandbox/worker_pool.h"
+#include "validator/engine/device_turn.h"
 #include "validator/engine/worker_run.h"
 
 namespace assay::engine {
@@ -20,8 +23,11 @@ class GpuEngine::Held {
       return false;
     });
     engine.busy_[number_] = true;
+    lock.unlock();
+    turn_.emplace(engine.TurnsOf(number_), DeviceTurn::Use::kAlone);
   }
   ~Held() {
+    turn_.reset();
     {
       const std::lock_guard lock(engine_.mutex_);
       engine_.busy_[number_] = false;
@@ -35,6 +41,7 @@ class GpuEngine::Held {
  private:
   GpuEngine& engine_;
   std::size_t number_ = 0;
+  std::optional<DeviceTurn> turn_;
 };
 
 WorkerRun GpuEngine::RunOf(std::string_view action, std::string_view program,
@@ -98,6 +105,8 @@ Result<Inspector::Inspected> GpuEngine::Inspect(std::size_t tool, const Executio
   run.kind = sandbox::WorkerKind::kGpuTool;
   run.lane = static_cast<unsigned>(tool);
   run.hung = fmt::format("the kernel did not end under {}", Tools()[tool]);
+  // Several tools run at once.
+  const DeviceTurn turn(TurnsOf(0), DeviceTurn::Use::kBesideOthers);
   ASSAY_TRY(WorkerAnswer answer, AskWorker(workers_, run, execution, buffers, Trust::kCandidate));
   return Inspected{.report = std::move(answer.report), .words = std::move(answer.words)};
 }

@@ -8,7 +8,7 @@
 // "ptx_bytes": n}, payload n bytes of PTX, then the machine code; descriptors as for the emulator.
 //
 // Where there are several GPUs, each has a worker, and an execution goes to one that is free. What is
-// timed is timed on the first, so that times can be compared.
+// timed is timed on the first, so that times can be compared. Other processes of Assay take turns with this one (device_turn.h).
 //
 // Thread-safe; one call at a time a device. A kernel that hangs is ended with its worker at the
 // deadline, and the next call begins anew.
@@ -31,6 +31,8 @@ class GpuEngine final : public Engine, public Stopwatch, public Inspector {
  public:
   struct Options {
     unsigned devices = 1;  ///< Lanes of the `gpu` worker that there are.
+    /// What processes take turns with at each device (device_turn.h); none where there are no more.
+    std::vector<Path> turns;
     std::chrono::milliseconds deadline = std::chrono::seconds(30);  ///< Of one execution.
     /// Of a workload's calls, or truth, at full size.
     std::chrono::milliseconds long_deadline = std::chrono::minutes(3);
@@ -44,6 +46,8 @@ class GpuEngine final : public Engine, public Stopwatch, public Inspector {
 
   std::string_view name() const override { return "gpu"; }
   unsigned devices() const override { return options_.devices; }
+  Stopwatch* stopwatch() override { return this; }
+  Inspector* inspector() override { return this; }
   Result<Report> Run(const Execution& execution, std::span<SharedMemory* const> buffers,
                      Trust trust) override;
   Result<Timed> Time(const Execution& execution, const TimingPlan& plan,
@@ -70,6 +74,9 @@ class GpuEngine final : public Engine, public Stopwatch, public Inspector {
 
   /// A device that nobody else uses meanwhile.
   class Held;
+  Path TurnsOf(std::size_t device) const {
+    return device < options_.turns.size() ? options_.turns[device] : Path();
+  }
 
   sandbox::Workers& workers_;
   Options options_;

@@ -5,8 +5,10 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <atomic>
 #include <condition_variable>
 #include <cstring>
+#include <filesystem>
 #include <mutex>
 #include <thread>
 #include <vector>
@@ -109,6 +111,31 @@ TEST(SeveralGpusTest, WhatIsTimedIsTimedOnTheFirst) {
   EXPECT_EQ(engine.Count().value(), 2u);
   EXPECT_EQ(engine.Describe(1).value(), "a card");
   EXPECT_THAT(lanes, testing::ElementsAre(0u, 0u, 0u, 1u));
+}
+
+TEST(SeveralProcessesTest, AnExecutionHasTheCardToItself) {
+  const Path file = std::filesystem::temp_directory_path() /
+                    ("gpu_engine_" + std::to_string(::getpid())) / "gpu-0.turn";
+  std::atomic<int> inside = 0, most = 0;
+  sandbox::FakeWorkers workers([&](auto, const sandbox::Request&, auto) {
+    most = std::max<int>(most, ++inside);
+    std::this_thread::sleep_for(std::chrono::milliseconds(5));
+    --inside;
+    sandbox::Reply reply;
+    reply.message.header = {{"seconds", 1.5}};
+    return Result<sandbox::Reply>(std::move(reply));
+  });
+  {
+    std::vector<std::jthread> processes;
+    for (int i = 0; i < 3; ++i) {
+      processes.emplace_back([&] {
+        GpuEngine engine(workers, {.turns = {file}});
+        for (int j = 0; j < 5; ++j) EXPECT_TRUE(engine.Time(RowsPrimitive{}));
+      });
+    }
+  }
+  EXPECT_EQ(most, 1);
+  std::filesystem::remove_all(file.parent_path());
 }
 
 class GpuEngineTest : public ::testing::Test {

@@ -22,6 +22,11 @@ std::shared_ptr<const CompileStore> StoreIn(const Path& folder, const sandbox::P
 Result<std::unique_ptr<Toolbox>> Toolbox::Create(Options options) {
   options.pool.unsafe_no_jail = !options.jail;
   options.gpu.devices = static_cast<unsigned>(std::max<std::size_t>(options.pool.gpus.size(), 1));
+  if (!options.turns.empty()) {
+    const std::vector<int> first = {0};
+    for (const int number : options.pool.gpus.empty() ? first : options.pool.gpus)
+      options.gpu.turns.push_back(options.turns / ("gpu-" + std::to_string(number) + ".turn"));
+  }
   options.pool = sandbox::Completed(std::move(options.pool));
   if (!options.compilations.empty())
     options.compiler.store = StoreIn(options.compilations, options.pool);

@@ -184,7 +184,7 @@ struct Repeated {
 Result<Repeated> RepeatAll(GateContext& context, const campaign::Runner& gpu,
                            const campaign::Task& task, const TensorMap& first) {
   // Calls before the judged one are no part of a repetition.
-  auto* const stopwatch = dynamic_cast<engine::Stopwatch*>(context.tools.gpu);
+  auto* const stopwatch = context.tools.gpu->stopwatch();
   if (stopwatch == nullptr || !task.probe.prelude.empty()) {
     ASSAY_TRY(std::vector<Finding> findings, Repeat(gpu, task, first));
     return Repeated{std::move(findings), fmt::format("{} times", kRepetitions)};
@@ -218,7 +218,7 @@ Result<std::vector<Finding>> FindingsOnDevice(GateContext& context, const cases:
     ASSAY_TRY(Repeated again, RepeatAll(context, gpu, task, run.kept));
     findings = std::move(again.findings);
   }
-  if (auto* const inspector = dynamic_cast<engine::Inspector*>(context.tools.gpu);
+  if (auto* const inspector = context.tools.gpu->inspector();
       findings.empty() && inspector != nullptr && probe.prelude.empty()) {
     findings = Inspect(context, *inspector, std::span(&probe.case_, 1)).findings;
   }
@@ -285,7 +285,7 @@ void RunDeviceGate(GateContext& context, verdict::GateResult& result) {
       return Refute(context, runs[largest].probe, std::move(again->findings), result);
     repeated = "; the largest " + again->text;
   }
-  if (auto* const inspector = dynamic_cast<engine::Inspector*>(context.tools.gpu)) {
+  if (auto* const inspector = context.tools.gpu->inspector()) {
     const std::vector<std::size_t> chosen = ForTools(context, tasks);
     std::vector<cases::Case> cases;
     for (const std::size_t i : chosen) cases.push_back(tasks[i].probe.case_);
