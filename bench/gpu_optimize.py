@@ -3,6 +3,7 @@
 
     bench/gpu_optimize.py --assay build/release/bin/assay --out bench/results/h100_optimize.json --minutes 8 -- --unsafe-no-jail   # what stands behind -- goes to assay
     bench/gpu_optimize.py --modelled --out r.json                                 # no GPU: the cost model's shares
+    bench/gpu_optimize.py --measure r.json --out m.json --together 3              # a GPU times what --modelled found, and the naive kernels
     bench/gpu_optimize.py --only softmax,gemm:bf16 --out r.json                   # some
     bench/gpu_optimize.py --table bench/results/h100_optimize.json                # as Markdown
 
@@ -10,6 +11,8 @@ A row is an op and a dtype. Its transcript's replies are the op's naive kernel, 
 bench/cost/variants.py. The loop judges each (quick effort), times those that pass at the op's workloads, and keeps the one with the best mean
 share of the limit. Rows go cheapest first, as far as the minutes go, several at once: Assay's processes take turns at the card, and what is timed has it to itself. The document is written anew after each, and rows that stand in it complete are not run again: a run that was cut goes on
 where it was (--anew forgets them). Needs a GPU, unless --modelled.
+
+--measure times alone: which kernel is the best is the model's word, and its outputs were judged when it was found.
 
 Each row says, workload by workload, the share of the limit and the microseconds of the naive kernel and of the best, the library's where there is one, and ratios between
 them; the op's bar; and of each reply how it was judged. Status 1: a reply was not accepted, though all of them are right for every shape.
@@ -120,6 +123,11 @@ def compared(row):
     best = row["emitted"][-1] if row["emitted"] else None
     naive, bar = workloads_of(by_name.get("naive"))
     fastest, bar_of_best = workloads_of(by_name.get(best))
+    return {"bar": bar or bar_of_best, "naive": mean([at["share"] for at in naive.values()]), "best": mean([at["share"] for at in fastest.values()]), "best_reply": best,
+            "workloads": lines_of(naive, fastest)}
+
+
+def lines_of(naive, fastest):
     lines = []
     for workload in fastest or naive:
         first, last = naive.get(workload, {}), fastest.get(workload, {})
@@ -132,8 +140,7 @@ def compared(row):
         if "us" in first and "us" in last:
             line["naive_over_best"] = first["us"] / last["us"]
         lines.append(line)
-    return {"bar": bar or bar_of_best, "naive": mean([at["share"] for at in naive.values()]), "best": mean([at["share"] for at in fastest.values()]), "best_reply": best,
-            "workloads": lines}
+    return lines
 
 
 def unexpected(row):
@@ -172,6 +179,73 @@ def run_row(arguments, op, dtype, names, work, variants, seconds):
     return row
 
 
+def timed(report):
+    """{workload: {"share", "us", "library", "library_us"}} of a report of assay bench."""
+    found = {}
+    for at in report:
+        if "left_out" in at:
+            continue
+        found[at["workload"]] = {"share": at["share"], "us": 1e6 * at["seconds"]}
+        if "library" in at:
+            found[at["workload"]].update(library=at["library"], library_us=1e6 * at["library_seconds"])
+    return found
+
+
+def measure_row(arguments, found, variants, rates, seconds):
+    """The best that a document found, and the naive kernel, timed."""
+    op, dtype, best = found["op"], found["dtype"], found["best_reply"]
+    row = {key: found[key] for key in ("op", "dtype", "replies", "bar", "best_reply")}
+    command = [arguments.assay, "bench", str(folder_of(op, best, variants)), "--op", op, "--dtype", f"T={dtype}", "--json", "--unchecked", "--rounds", "5",
+               "--seconds", "0.5", *(["--against-naive"] if best != "naive" else []), *arguments.extra]
+    if rates.exists():
+        command += ["--rates", str(rates)]
+    start = time.monotonic()
+    try:
+        run = subprocess.run(command, capture_output=True, text=True, timeout=seconds, env=gpu_speed.surroundings())
+        row.update(exit=run.returncode, said=run.stderr[-1500:].replace(str(variants), "."))
+        report = json.loads(run.stdout)
+    except (subprocess.TimeoutExpired, json.JSONDecodeError) as error:
+        return {**row, "exit": row.get("exit"), "said": row.get("said", "") + f" {type(error).__name__}", "workloads": [], "naive": None, "best": None}
+    row["took_seconds"] = round(time.monotonic() - start, 1)
+    row["rates"] = report["rates"]
+    fastest = timed(report["workloads"])
+    naive = timed(report["naive"]) if best != "naive" else fastest
+    row["workloads"] = lines_of(naive, fastest)
+    row.update(naive=mean([at["share"] for at in naive.values()]), best=mean([at["share"] for at in fastest.values()]))
+    return row
+
+
+def measure(arguments, variants, work, end):
+    """All rows of arguments.measure; the first one's rates are everybody's, and stand once."""
+    found = json.loads(arguments.measure.read_text())["ops"]
+    document = {"schema": "assay.optimize_results/2", "date": datetime.date.today().isoformat(), "gpu": gpu_speed.driver(),
+                "found": f"by the cost model: {arguments.measure.name}; times are not held to truths", "ops": [], "left_out": []}
+    rates = work / "rates.json"
+
+    def one(row):
+        left = end - time.monotonic()
+        measured = measure_row(arguments, row, variants, rates, min(left, arguments.most)) if left >= 5 else None
+        if measured is None or measured["exit"] is None:
+            document["left_out"].append(f"{row['op']} {row['dtype']}")
+            return
+        if "rates" in measured:
+            document.setdefault("rates", measured.pop("rates"))
+            measured.pop("rates", None)
+        document["ops"].append(measured)
+        write(document, arguments.out)
+        print(f"{row['op']} {row['dtype']}: exit {measured['exit']}, {measured.get('took_seconds')} s, {measured['naive']} -> {measured['best']} ({row['best_reply']})",
+              file=sys.stderr, flush=True)
+
+    one(found[0])
+    if "rates" in document:
+        rates.write_text(json.dumps(document["rates"]))
+    with concurrent.futures.ThreadPoolExecutor(arguments.together) as pool:
+        list(pool.map(one, found[1:]))
+    document["ops"].sort(key=lambda row: [(each["op"], each["dtype"]) for each in found].index((row["op"], row["dtype"])))
+    write(document, arguments.out)
+    return 1 if document["left_out"] or any(row["exit"] != 0 for row in document["ops"]) else 0
+
+
 def table(document):
     """Markdown: a row of the table for each workload."""
     text = "| op | dtype | workload | limit, naive | limit, best | best | naive / best | library | best / library |\n|---|---|---|--:|--:|---|--:|---|--:|\n"
@@ -201,6 +275,7 @@ def parse():
     parser.add_argument("--replies", default="", help="of those that are written for a row only these, with commas between")
     parser.add_argument("--engine", default="gpu,emulator", help="assay's; its first GPU is what times are taken on")
     parser.add_argument("--modelled", action="store_true")
+    parser.add_argument("--measure", type=pathlib.Path, help="time what this document found")
     parser.add_argument("--anew", action="store_true", help="run again what stands in the document")
     parser.add_argument("--table", type=pathlib.Path, help="print this document as Markdown, and run nothing")
     parser.add_argument("extra", nargs="*", help="further options of assay generate, after --")
@@ -244,6 +319,8 @@ def main():
         work = pathlib.Path(name)
         variants = work / "variants"
         subprocess.run([sys.executable, str(ROOT / "bench/cost/variants.py"), str(variants)], check=True)
+        if arguments.measure:
+            return measure(arguments, variants, work, end)
         one_at_a_time = threading.Lock()
 
         def run_planned(op, dtype, names):

@@ -246,6 +246,15 @@ std::optional<std::size_t> DimensionOf(const TensorSpec& tensor, std::string_vie
   return std::nullopt;
 }
 
+bool MayBeReducedOver(const OpSpec& op, std::string_view axis) {
+  const bool missing = std::ranges::any_of(
+      op.outputs, [&](const TensorSpec& output) { return !DimensionOf(output, axis); });
+  return missing || std::ranges::any_of(op.inputs, [&](const TensorSpec& input) {
+           const auto dimension = DimensionOf(input, axis);
+           return dimension && *dimension + 1 == input.shape.size();
+         });
+}
+
 bool AlsoHangsOn(const OpSpec& op, const TensorSpec& tensor, std::string_view axis) {
   const auto dim = DimensionOf(tensor, axis);
   const auto followers = Followers(op, axis);

@@ -98,6 +98,20 @@ TEST_F(DeclarationTest, WhatCannotApplyIsAnErrorWithPlaceAndCure) {
         << row.properties;
 }
 
+TEST_F(DeclarationTest, WhatResultsMayBeMadeOver) {
+  // A total of all has no rows; without it, each row is by itself and what lies along rows is not.
+  folder_.Write("op.json", OpText("[]"));
+  auto op = LoadOp(folder_.path()).value();
+  EXPECT_TRUE(MayBeReducedOver(op, "rows"));
+  std::erase_if(op.outputs, [](const TensorSpec& output) { return output.name == "total"; });
+  EXPECT_TRUE(MayBeReducedOver(op, "columns"));
+  EXPECT_TRUE(MayBeReducedOver(op, "classes"));
+  EXPECT_TRUE(MayBeReducedOver(op, "rows"));  // ids and counts lie along rows.
+  std::erase_if(op.inputs,
+                [](const TensorSpec& input) { return input.name == "ids" || input.name == "counts"; });
+  EXPECT_FALSE(MayBeReducedOver(op, "rows"));
+}
+
 TEST(PropertiesTest, TextsComeBack) {
   EXPECT_EQ(PropertyText(PropertyFromText("linear x y")), "linear x y");
   EXPECT_TRUE(PropertyFromText("").name.empty());

@@ -145,9 +145,17 @@ class Campaign {
   /// Are there launches that cannot be cut, because blocks may depend on each other or on an earlier
   /// launch?
   bool RunsWhole() const;
+  /// Does some kernel perhaps wait for what others write?
+  bool MayWait() const;
   /// The same shape, halved along its longest axes until a whole run is affordable.
   ops::AxisValues Affordable(ops::AxisValues axes) const;
-  Task SliceOf(ops::AxisValues axes, std::string purpose, std::uint64_t seed) const;
+  /// Random turns, or another order of blocks where those would take too long.
+  Schedule::Policy OrderForThatMany(const ops::AxisValues& axes) const;
+  /// One axis that long, the others of some dozens as far as that is affordable.
+  std::optional<ops::AxisValues> WithRows(std::string_view along, std::int64_t longest) const;
+  /// A part of a case of any size, with values of that recipe.
+  Task SliceOf(ops::AxisValues axes, std::string purpose, std::uint64_t seed,
+               std::string_view recipe = "plain") const;
   /// Of these, the one for a shape of that size.
   Task PartOf(ops::AxisValues axes, std::string purpose, std::uint64_t seed) const;
   /// What the last blocks of a huge case add, where its blocks only add (sums.cc); nothing where that tells

@@ -349,16 +349,9 @@ std::vector<Task> Campaign::Surroundings() {
     one.wants.determinism = false;
     planned.push_back(std::move(one));
   }
-  // Where blocks wait for each other and as many are there as a chip holds, each that goes on lets all
-  // the others look: that comes to the square of their number, which no run in order shows. Few are
-  // there at once under priorities.
-  constexpr double kStepsOfALook = 16;
-  const double most = static_cast<double>(trial_.effort.campaign_steps) / 75;
   for (Task& one : planned) {
-    const auto blocks =
-        static_cast<double>(BlocksOf(trial_.instance, trial_.plan, one.probe.case_.axes));
-    if (!flags_are_read_ || one.probe.schedule.policy != Policy::kPermuted ||
-        kStepsOfALook * blocks * blocks <= most)
+    if (one.probe.schedule.policy != Policy::kPermuted ||
+        OrderForThatMany(one.probe.case_.axes) == Policy::kPermuted)
       continue;
     harvest_.ledger.Planned(one.purpose);
     LeaveOut(one,
@@ -368,6 +361,17 @@ std::vector<Task> Campaign::Surroundings() {
     one.probe.schedule.policy = Policy::kPriorities;
   }
   return planned;
+}
+
+// Where blocks wait for each other and as many are there as a chip holds, each that goes on lets all
+// the others look: that comes to the square of their number, which no run in order shows. Few are
+// there at once under priorities.
+Schedule::Policy Campaign::OrderForThatMany(const ops::AxisValues& axes) const {
+  constexpr double kStepsOfALook = 16;
+  const double most = static_cast<double>(trial_.effort.campaign_steps) / 75;
+  const auto blocks = static_cast<double>(BlocksOf(trial_.instance, trial_.plan, axes));
+  return MayWait() && kStepsOfALook * blocks * blocks > most ? Schedule::Policy::kPriorities
+                                                                   : Schedule::Policy::kPermuted;
 }
 
 void Campaign::AddRepeatedCalls(const std::vector<cases::Case>& pool, std::size_t count, Rng& rng,

@@ -54,9 +54,10 @@ Task Campaign::EndsOf(ops::AxisValues axes, std::string purpose, std::uint64_t s
   return task;
 }
 
-Task Campaign::SliceOf(ops::AxisValues axes, std::string purpose, std::uint64_t seed) const {
+Task Campaign::SliceOf(ops::AxisValues axes, std::string purpose, std::uint64_t seed,
+                       std::string_view recipe) const {
   Task task = TaskFor(
-      cases::MakeCase(trial_.instance, *cases::FindRecipe("plain"), std::move(axes), seed, purpose),
+      cases::MakeCase(trial_.instance, *cases::FindRecipe(recipe), std::move(axes), seed, purpose),
       purpose);
   task.probe.ends_only = true;
   return task;
@@ -103,43 +104,77 @@ std::vector<Task> Campaign::Reached() {
 
 // Rows of several warps, blocks and chunks whose values lie in patterns: runs of zeros, ties, order
 // with one exception.
+//
+// Where results are made over another axis than that of the first input's rows (the products that a choice is
+// made among), that one is the long one as well, with its largest values far apart.
 std::vector<Task> Campaign::Patterns() {
   std::vector<Task> planned;
   const std::uint64_t seed = DeriveSeed(trial_.seed, "patterns");
   const ops::OpSpec& op = trial_.instance.op;
+  const auto first = std::ranges::find_if(op.inputs, [&](const ops::TensorSpec& spec) {
+    return !spec.is_scalar && !spec.shape.empty() && IsFloat(trial_.instance.TypeOf(spec));
+  });
+  const std::string_view along =
+      first == op.inputs.end() ? std::string_view() : first->shape.back().text();
+  const auto add = [&](const cases::Recipe& recipe, const ops::AxisValues& axes) {
+    planned.push_back(
+        TaskFor(cases::MakeCase(trial_.instance, recipe, axes, seed + planned.size(), "value"),
+                "patterns"));
+  };
   for (const std::int64_t longest : {390, 1291}) {
-    ops::AxisValues wanted;
-    // What indices choose among is shorter than their number: they repeat.
-    for (const ops::Axis& axis : op.axes) wanted[axis.name] = longest == 390 ? 70 : 37;
-    for (const ops::TensorSpec& spec : op.inputs) {
-      if (!spec.domain.of.empty()) wanted[spec.domain.of] = 19;
+    const auto axes = WithRows(along, longest);
+    for (const cases::Recipe& recipe : cases::AllRecipes()) {
+      if (axes && recipe.wide && cases::Applies(recipe, trial_.instance)) add(recipe, *axes);
     }
-    for (const ops::TensorSpec& spec : op.inputs) {
-      if (spec.is_scalar || spec.shape.empty() || !IsFloat(trial_.instance.TypeOf(spec))) continue;
-      wanted[spec.shape.back().text()] = longest;
-      break;
-    }
+  }
+  for (const ops::Axis& axis : op.axes) {
+    if (axis.name == along || axis.kind != ops::Axis::Kind::kVariable ||
+        !ops::MayBeReducedOver(op, axis.name))
+      continue;
+    const auto axes = WithRows(axis.name, 390);
+    if (axes && axes->at(axis.name) == 390) add(*cases::FindRecipe("far_apart"), *axes);
+  }
+  return planned;
+}
+
+std::optional<ops::AxisValues> Campaign::WithRows(std::string_view along,
+                                                  std::int64_t longest) const {
+  const ops::OpSpec& op = trial_.instance.op;
+  ops::AxisValues wanted;
+  // What indices choose among is shorter than their number: they repeat.
+  for (const ops::Axis& axis : op.axes) wanted[axis.name] = longest == 390 ? 70 : 37;
+  for (const ops::TensorSpec& spec : op.inputs) {
+    if (!spec.domain.of.empty()) wanted[spec.domain.of] = 19;
+  }
+  if (!along.empty()) wanted[std::string(along)] = longest;
+  auto axes = cases::SolveAxes(op, {}, wanted);
+  // What only results have (how many are chosen) stays long as long as can be.
+  for (const bool of_inputs : {true, false}) {
     std::int64_t rows = 70;
-    auto axes = cases::SolveAxes(op, {}, wanted);
     while (axes && rows > 3 &&
            (cases::TotalElements(trial_.instance, *axes) > trial_.effort.max_elements ||
             StepsFor(*axes) > static_cast<double>(trial_.effort.campaign_steps) / 400)) {
       rows /= 2;
       for (auto& [name, extent] : wanted) {
-        if (extent != longest) extent = std::min(extent, rows);
+        const bool has = std::ranges::any_of(op.inputs, [&](const ops::TensorSpec& spec) {
+          return ops::DimensionOf(spec, name).has_value();
+        });
+        if (name != along && (!of_inputs || has)) extent = std::min(extent, rows);
       }
       axes = cases::SolveAxes(op, {}, wanted);
     }
-    if (!axes || cases::TotalElements(trial_.instance, *axes) > trial_.effort.max_elements)
-      continue;
-    for (const cases::Recipe& recipe : cases::AllRecipes()) {
-      if (!recipe.wide || !cases::Applies(recipe, trial_.instance)) continue;
-      planned.push_back(
-          TaskFor(cases::MakeCase(trial_.instance, recipe, *axes, seed + planned.size(), "value"),
-                  "patterns"));
-    }
   }
-  return planned;
+  if (!axes || cases::TotalElements(trial_.instance, *axes) > trial_.effort.max_elements)
+    return std::nullopt;
+  return *axes;
+}
+
+bool Campaign::MayWait() const {
+  return std::ranges::any_of(trial_.plan.kernels, [&](const ops::KernelPlan& kernel) {
+    const auto lowered = trial_.compiled.lowered.find(kernel.entry);
+    return lowered == trial_.compiled.lowered.end() ||
+           MayBe(facts::Polls(trial_.compiled.facts.get(), lowered->second));
+  });
 }
 
 bool Campaign::RunsWhole() const {
@@ -172,32 +207,52 @@ ops::AxisValues Campaign::Affordable(ops::AxisValues axes) const {
 // outweighs all before (LateAlong).
 std::vector<Task> Campaign::Workloads() {
   constexpr std::int64_t kBackground = 5;
+  constexpr std::int64_t kMostOfOneSign = std::int64_t{1} << 22;
   const ops::OpSpec& op = trial_.instance.op;
-  std::vector<ops::AxisValues> shapes;
-  const auto add = [&](const ops::AxisValues& axes) {
+  struct Wanted {
+    ops::AxisValues axes;
+    std::string_view recipe;
+  };
+  std::vector<Wanted> shapes;
+  std::vector<ops::AxisValues> longest_of_axes;
+  const auto add = [&](const ops::AxisValues& axes, std::string_view recipe) {
     const bool known =
         std::ranges::any_of(tried_, [&](const cases::Case& value) { return value.axes == axes; });
-    if (!known && std::ranges::find(shapes, axes) == shapes.end()) shapes.push_back(axes);
+    if (!known && std::ranges::find(shapes, axes, &Wanted::axes) == shapes.end())
+      shapes.push_back({axes, recipe});
   };
+  const bool whole = RunsWhole();
   for (const ops::Axis& axis : op.axes) {
     if (axis.kind != ops::Axis::Kind::kVariable) continue;
-    ops::AxisValues few;
-    for (const ops::Axis& other : op.axes) few[other.name] = kBackground;
-    if (const auto longest = AsLongAsCanBe(trial_.instance, axis, few)) add(*longest);
+    ops::AxisValues few, fewest;
+    for (const ops::Axis& other : op.axes) {
+      few[other.name] = kBackground;
+      fewest[other.name] = other.min;
+    }
+    auto longest = AsLongAsCanBe(trial_.instance, axis, few);
+    if (whole && longest && Affordable(*longest) != *longest)
+      longest = AsLongAsCanBe(trial_.instance, axis, fewest);
+    if (!longest) continue;
+    // Of numbers of both signs a sum hardly grows, and what is missing in it stays within what honest ones
+    // lose; of one sign, so many absorb each other.
+    const bool one_sign =
+        ops::MayBeReducedOver(op, axis.name) && longest->at(axis.name) <= kMostOfOneSign;
+    add(*longest, one_sign ? "biased" : "plain");
+    longest_of_axes.push_back(*longest);
   }
   for (const ops::Workload& workload : op.workloads) {
-    if (cases::TotalElements(trial_.instance, workload.axes) <= kMostElements) add(workload.axes);
+    if (cases::TotalElements(trial_.instance, workload.axes) <= kMostElements)
+      add(workload.axes, "plain");
   }
   std::vector<Task> planned;
-  const bool whole = RunsWhole();
   const std::uint64_t seed = DeriveSeed(trial_.seed, "workloads");
   constexpr std::array<std::string_view, 3> kIndices = {"landmarks", "uniform", "zipf"};
-  for (const ops::AxisValues& axes : shapes) {
+  for (const auto& [axes, recipe] : shapes) {
     const std::size_t number = planned.size();
     const ops::AxisValues affordable = whole ? Affordable(axes) : axes;
     if (affordable != axes) {
       harvest_.ledger.Planned("workloads");
-      LeaveOut(SliceOf(axes, "workloads", seed + number),
+      LeaveOut(SliceOf(axes, "workloads", seed + number, recipe),
                "its blocks may depend on each other, and all take too long; a smaller case ran in "
                "its place",
                harvest_);
@@ -205,7 +260,7 @@ std::vector<Task> Campaign::Workloads() {
     const bool too_many =
         NeedsZerosBetween(op) && cases::TotalElements(trial_.instance, affordable) > kMostMade;
     Task task = too_many ? EndsOf(affordable, "workloads", seed + number)
-                         : SliceOf(affordable, "workloads", seed + number);
+                         : SliceOf(affordable, "workloads", seed + number, recipe);
     for (const ops::TensorSpec& spec : op.inputs) {
       if (!spec.is_scalar && !spec.IsGenerated() &&
           cases::ClassOf(spec, trial_.instance.TypeOf(spec)) == cases::InputClass::kIndex)
@@ -217,6 +272,17 @@ std::vector<Task> Campaign::Workloads() {
       continue;
     }
     planned.push_back(std::move(task));
+  }
+  // Where blocks wait for a number that comes round again, one overtakes another in some orders only.
+  for (std::size_t i = 0; whole && MayWait() && i < longest_of_axes.size(); ++i) {
+    const ops::AxisValues axes = Affordable(longest_of_axes[i]);
+    if (planned.size() >= trial_.effort.sliced_cases) break;
+    if (cases::TotalElements(trial_.instance, axes) > kMostMade) continue;
+    Task turned = TaskFor(cases::MakeCase(trial_.instance, *cases::FindRecipe("plain"), axes,
+                                          seed + 50 + i, "workloads"),
+                          "workloads");
+    turned.probe.schedule = {.policy = OrderForThatMany(axes), .seed = seed + i};
+    planned.push_back(std::move(turned));
   }
   for (const ops::Axis& axis : op.axes) {
     auto late = LateSlice(axis, seed + 100 + planned.size());

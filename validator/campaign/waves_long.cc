@@ -154,22 +154,6 @@ std::vector<Task> Campaign::RippledRows(std::span<const std::int64_t> constants)
   return planned;
 }
 
-namespace {
-
-/// May results be made over all of an axis? Not where every output has it and no input's rows lie along it:
-/// each of its places is by itself there.
-bool MayBeReducedOver(const ops::OpSpec& op, const ops::Axis& axis) {
-  const bool missing = std::ranges::any_of(op.outputs, [&](const ops::TensorSpec& output) {
-    return !ops::DimensionOf(output, axis.name);
-  });
-  return missing || std::ranges::any_of(op.inputs, [&](const ops::TensorSpec& input) {
-           const auto dimension = ops::DimensionOf(input, axis.name);
-           return dimension && *dimension + 1 == input.shape.size();
-         });
-}
-
-}  // namespace
-
 // In an average over thousands, nobody sees a few that are missing: so what comes last weighs more than
 // all before. What many numbers may lose when they are added grows with their number, and would hide that:
 // so they are the smaller, the more there are.
@@ -218,7 +202,7 @@ std::vector<Task> Campaign::LatePast(std::span<const std::int64_t> constants) {
   for (const ops::Axis& axis : op.axes) shortest[axis.name] = axis.min;
   const std::uint64_t seed = DeriveSeed(trial_.seed, "late");
   for (const ops::Axis& axis : op.axes) {
-    if (axis.kind != ops::Axis::Kind::kVariable || !MayBeReducedOver(op, axis)) continue;
+    if (axis.kind != ops::Axis::Kind::kVariable || !ops::MayBeReducedOver(op, axis.name)) continue;
     std::size_t of_axis = 0, slices = 0;
     // The longest first: what is short shows among ordinary values as well.
     for (const std::int64_t length : lengths) {

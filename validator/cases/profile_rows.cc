@@ -1,6 +1,7 @@
 // The value functions of the profiles, and their table.
 #include <algorithm>
 #include <array>
+#include <bit>
 #include <cmath>
 #include <limits>
 #include <vector>
@@ -266,6 +267,22 @@ double LateMaximum(const FillContext& context, std::int64_t index) {
   return Scaled(context,
                 At(context, index).Normal() * (column == place ? 1.0 : context.parameter[1]) +
                     (column == place ? context.parameter[0] : 0.0));
+}
+
+// A few large values in each row, and in a few rows, as far apart as the largest power of two of which five fit: a warp, a block or its double
+// apart in long rows, so that one lane meets them all.
+double FarApart(const FillContext& context, std::int64_t index) {
+  constexpr std::int64_t kFewest = 5;
+  const auto meets = [&](std::int64_t place, std::int64_t places) {
+    const auto apart = static_cast<std::int64_t>(
+        std::bit_floor(static_cast<std::uint64_t>(std::max<std::int64_t>(places / kFewest, 1))));
+    const auto first =
+        static_cast<std::int64_t>(Mix64(context.stream) % static_cast<std::uint64_t>(apart));
+    return apart > 1 && place % apart == first ? 1.0 : 0.0;
+  };
+  const double large = meets(index % context.row, context.row) +
+                       meets(index / context.row % context.rows, context.rows);
+  return Scaled(context, 0.25 + 0.25 * At(context, index).Unit() + 2 * large);
 }
 
 // The last row of each matrix far above the others, which are ordinary times `rest`; of a vector, its last
@@ -549,6 +566,14 @@ constexpr std::array kRows = {
                {kNone, kNone},
                Ties,
                "small integers, the largest several times"},
+    ProfileRow{"far_apart",
+               kFloat,
+               10,
+               false,
+               false,
+               {kNone, kNone},
+               FarApart,
+               "the largest values of rows and columns a warp or more apart"},
     ProfileRow{"late_maximum",
                kFloat,
                10,

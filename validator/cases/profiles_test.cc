@@ -254,6 +254,36 @@ TEST(ProfilesTest, HugeRangesAreSparseWhereTheyMayBeAndElseRefused) {
   }
 }
 
+TEST(ProfilesTest, ValuesThatAreFarApartMeetInOneLane) {
+  for (const std::int64_t columns : {390, 1291}) {
+    const Tensor matrix =
+        Filled(FloatTensor("x", {"m", "n"}), "far_apart", DType::kBF16, {70, columns});
+    // Five at least, a power of two apart: as far as can be.
+    for (const std::int64_t row : {0, 1, 69}) {
+      std::vector<std::int64_t> large;
+      // One of two rows may be large as a whole.
+      for (std::int64_t i = 0; i < columns; ++i) {
+        if (matrix.At(row * columns + i) > 2 && matrix.At((row + 1) % 70 * columns + i) > 2)
+          large.push_back(i);
+      }
+      ASSERT_GE(large.size(), 5u) << columns;
+      for (const std::int64_t i : large) EXPECT_EQ((i - large[0]) % (columns == 390 ? 64 : 256), 0);
+    }
+    // And so are whole rows.
+    std::vector<std::int64_t> rows;
+    for (std::int64_t row = 0; row < 70; ++row) {
+      bool all = true;
+      for (std::int64_t i = 0; i < columns; ++i) all = all && matrix.At(row * columns + i) > 2;
+      if (all) rows.push_back(row);
+    }
+    ASSERT_GE(rows.size(), 5u);
+    for (const std::int64_t row : rows) EXPECT_EQ((row - rows[0]) % 8, 0);
+  }
+  // Too few to be apart.
+  const Tensor small = Filled(FloatTensor("x", {"n"}), "far_apart", DType::kF32, {9});
+  for (std::int64_t i = 0; i < 9; ++i) EXPECT_LT(small.At(i), 1) << i;
+}
+
 TEST(ProfilesTest, LateRowsStandAtTheEndOfEachMatrixOrVector) {
   const Tensor matrices =
       Filled(FloatTensor("k", {"h", "n", "d"}), "late_row", DType::kF32, {3, 5, 4});

@@ -49,6 +49,8 @@ constexpr std::array kRecipes = {
            "the largest value twice or three times, warps apart", true, true},
     Recipe{"late", "late_maximum", "last", "uniform", false,
            "the largest value in the row's last place, or behind its last full chunk", true, true},
+    Recipe{"far_apart", "far_apart", "uniform", "uniform", false,
+           "the largest values of each row a warp or more apart: one lane has them all", true, true},
 };
 
 // The recipe's word for this input, or an empty one where the default serves.

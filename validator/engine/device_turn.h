@@ -1,5 +1,4 @@
-// A turn at a GPU that several processes of one user share: what is timed is timed alone, and memory that one call needs is not held by
-// another process's.
+// A turn at a GPU that several processes of one user share: what is timed is timed alone.
 //
 //   const DeviceTurn turn(file, DeviceTurn::Use::kAlone);  // waits until nobody else has it
 //
@@ -19,7 +18,7 @@ class DeviceTurn {
  public:
   enum class Use {
     kAlone,
-    kBesideOthers,  ///< Who needs little of it: beside others of the kind, never beside kAlone.
+    kBesideOthers,  ///< Beside others of the kind, never beside kAlone; behind one who waits to be.
   };
 
   /// An empty path: no turn, at once.

@@ -68,6 +68,17 @@ TEST_F(DeviceTurnTest, OthersOfTheKindGoBesideEachOtherButNotBesideOneAlone) {
   alone.Join();
 }
 
+TEST_F(DeviceTurnTest, WhoWaitsToBeAloneIsNotPassed) {
+  auto turn = std::make_unique<DeviceTurn>(file_, Use::kBesideOthers);
+  Other alone(file_, Use::kAlone);
+  EXPECT_FALSE(alone.HadIt());
+  Other behind(file_, Use::kBesideOthers);
+  EXPECT_FALSE(behind.HadIt());
+  turn.reset();
+  alone.Join();
+  behind.Join();
+}
+
 TEST_F(DeviceTurnTest, ATurnEndsWithItsProcess) {
   int ready[2];
   ASSERT_EQ(::pipe(ready), 0);

@@ -13,7 +13,9 @@ namespace assay::engine {
 class GpuEngine::Held {
  public:
   /// The first of `begin` to `end` that is free, as soon as one is.
-  Held(GpuEngine& engine, std::size_t begin, std::size_t end) : engine_(engine) {
+  Held(GpuEngine& engine, std::size_t begin, std::size_t end,
+       DeviceTurn::Use use = DeviceTurn::Use::kAlone)
+      : engine_(engine) {
     ASSAY_CHECK(begin < end && end <= engine.busy_.size(), "a GPU that was not asked for");
     std::unique_lock lock(engine.mutex_);
     engine.free_.wait(lock, [&] {
@@ -24,7 +26,7 @@ class GpuEngine::Held {
     });
     engine.busy_[number_] = true;
     lock.unlock();
-    turn_.emplace(engine.TurnsOf(number_), DeviceTurn::Use::kAlone);
+    turn_.emplace(engine.TurnsOf(number_), use);
   }
   ~Held() {
     turn_.reset();
@@ -58,7 +60,7 @@ WorkerRun GpuEngine::RunOf(std::string_view action, std::string_view program,
 
 Result<Report> GpuEngine::Run(const Execution& execution, std::span<SharedMemory* const> buffers,
                               Trust trust) {
-  const Held device(*this, 0, options_.devices);
+  const Held device(*this, 0, options_.devices, DeviceTurn::Use::kBesideOthers);
   const std::string program = execution.ptx + execution.cubin;
   // References count every rounding, in FP64.
   const auto deadline = trust == Trust::kReference ? options_.long_deadline : options_.deadline;

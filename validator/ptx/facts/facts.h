@@ -232,6 +232,10 @@ inline Answer BlocksDepend(const Facts* facts, std::string_view entry) {
   const Function* function = facts == nullptr ? nullptr : facts->FindFunction(entry);
   return function == nullptr ? Answer::kUnknown : function->blocks_depend;
 }
+inline Answer Polls(const Facts* facts, std::string_view entry) {
+  const Function* function = facts == nullptr ? nullptr : facts->FindFunction(entry);
+  return function == nullptr ? Answer::kUnknown : function->polls;
+}
 /// Does each block add what it would add alone, and do nothing else that others see?
 inline bool OnlyAdds(const Facts* facts, std::string_view entry) {
   const Function* function = facts == nullptr ? nullptr : facts->FindFunction(entry);
