@@ -198,7 +198,8 @@ double Ends(const FillContext& context, std::int64_t index) {
   if (!InEnds(context.elements, index)) return 0;
   Rng rng = At(context, index);
   const double sign = Sign(rng.Next());
-  return sign * static_cast<double>(1 + rng.Below(3));
+  const double magnitude = static_cast<double>(1 + rng.Below(3));
+  return context.parameter[0] != 0 ? sign * magnitude : magnitude;
 }
 
 // Small integers above 0 in front, zeros behind.
@@ -529,7 +530,7 @@ constexpr std::array kRows = {
                18,
                true,
                false,
-               {kNone, kNone},
+               {{{"signs", 1}, kNone}},
                Ends,
                "small integers at both ends of a huge tensor, zeros between"},
     ProfileRow{"front",

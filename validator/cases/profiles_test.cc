@@ -307,6 +307,10 @@ TEST(ProfilesTest, EndsFillsBothEndsAndTouchesNothingBetween) {
   EXPECT_EQ(tensor.At(std::int64_t{1} << 31), 0);
   const Tensor small = Filled(FloatTensor("x", {"n"}), "ends", DType::kF32, {100});
   for (std::int64_t i = 0; i < 100; ++i) EXPECT_NE(small.At(i), 0) << i;
+  Tensor positive = *Tensor::Create(DType::kF32, {100});
+  const Profile profile{.kind = "ends", .parameters = {{"signs", 0}}, .literal = {}};
+  ASSERT_TRUE(Fill(FloatTensor("x", {"n"}), profile, 3, 0, positive));
+  for (std::int64_t i = 0; i < 100; ++i) EXPECT_GT(positive.At(i), 0) << i;
 }
 
 TEST(ProfilesTest, FrontFillsTheFrontAndNothingBehind) {
