@@ -207,6 +207,13 @@ TEST(MeterTest, LargerThanTheCardIsHalvedAndSaysSo) {
   ASSERT_TRUE(halved) << ToString(halved.error());
   EXPECT_GT(halved->second, 0);
   EXPECT_LE(halved->first.at("n"), std::int64_t{1} << 27);
+  // Held to nothing it may be as large as the card, but for what is overwritten, which is copied.
+  const speed::Settings unchecked{.check = false};
+  const std::int64_t large = std::int64_t{1} << 28;
+  EXPECT_EQ(timed.meter.Fit(subject, {{"n", large}}, unchecked).value().first.at("n"), large);
+  timed.bench.instance.op.outputs[0].updates = timed.bench.instance.op.inputs[0].name;
+  EXPECT_LE(timed.meter.Fit(subject, {{"n", large}}, unchecked).value().first.at("n"),
+            std::int64_t{1} << 27);
 }
 
 }  // namespace

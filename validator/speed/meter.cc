@@ -128,6 +128,11 @@ WorkloadSpeed Measurement::Summary() const {
 Result<std::pair<ops::AxisValues, int>> Meter::Fit(const Subject& subject, ops::AxisValues axes,
                                                    const Settings& settings) const {
   const ops::OpSpec& op = subject.instance.op;
+  // What is overwritten is copied for each set of inputs.
+  const bool bounded =
+      settings.check || std::ranges::any_of(op.outputs, [](const ops::TensorSpec& output) {
+        return !output.updates.empty();
+      });
   for (int halvings = 0; halvings <= kMostHalvings; ++halvings) {
     ASSAY_TRY(const ops::AxisValues all, ops::ResolveAxes(op, axes));
     ASSAY_TRY(const Size size, SizeOfCall(subject, all));
@@ -139,7 +144,7 @@ Result<std::pair<ops::AxisValues, int>> Meter::Fit(const Subject& subject, ops::
       truth = size.bytes + kTruthBytes * size.outputs + workspace;
     }
     if (2 * size.bytes <= memory && truth <= memory &&
-        (!settings.check || size.outputs <= static_cast<double>(settings.most_outputs)))
+        (!bounded || size.outputs <= static_cast<double>(settings.most_outputs)))
       return std::pair(axes, halvings);
     auto longest = std::ranges::max_element(axes, {}, [](const auto& axis) { return axis.second; });
     if (longest == axes.end() || longest->second < 2) break;
