@@ -61,7 +61,7 @@ const Allowed& Layers() {
         "validator/cases", "validator/engine"}},
       {"validator/speed",
        {"base", "ops", "validator/findings", "validator/execution", "validator/cases",
-        "validator/engine", "validator/oracle", "validator/campaign"}},
+        "validator/engine", "validator/oracle"}},
       {"validator/verdict",
        {"base", "ops", "validator/findings", "validator/execution", "validator/cases"}},
       {"validator/policy", {"base", "validator/findings", "validator/ptx/facts"}},

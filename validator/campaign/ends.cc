@@ -24,6 +24,7 @@
 #include "validator/campaign/runner.h"
 #include "validator/engine/bind.h"
 #include "validator/engine/window.h"
+#include "validator/oracle/points.h"
 
 namespace assay::campaign {
 namespace {
@@ -166,7 +167,7 @@ Status Runner::RunEnds(const cases::Probe& probe, const Wants& wants, CaseRun& r
     run.left_out = ToString(truth.error());
     return {};
   }
-  ComparePoints(instance, *truth, bound->calls.front().outputs, run.comparison.emplace());
+  oracle::ComparePoints(instance, *truth, bound->calls.front().outputs, run.comparison.emplace());
   const bool agrees = run.comparison->numeric.empty() && run.comparison->precision.empty();
   if (unwritten && agrees) leave_out(kUnknownEnd);
   return {};

@@ -6,45 +6,17 @@
 
 #include <algorithm>
 #include <array>
-#include <cmath>
 #include <cstring>
 #include <set>
 #include <utility>
 
 #include "base/rng.h"
-#include "validator/oracle/element.h"
 
 namespace assay::campaign {
 namespace {
 
 // Written memory that is looked at.
 constexpr std::int64_t kMostScanned = 64 << 20;
-
-// The rules for single elements (validator/oracle/element.h), for truths that come one by one.
-class PointCheck {
- public:
-  PointCheck(const ops::Instance& instance, const ops::TensorSpec& spec)
-      : any_nan_(instance.op.contract.nan_policy == "any"),
-        unit_(UnitRoundoff(instance.op.contract.accumulate)) {
-    truth_.dtype = instance.TypeOf(spec);
-    truth_.value = truth_.allowance = truth_.typical = {0};
-  }
-
-  bool Agrees(double got, const oracle::TruthPoint& point) {
-    if (got == point.value || std::fabs(got - point.value) <= point.allowance) return true;
-    truth_.value[0] = point.value;
-    truth_.allowance[0] = point.allowance;
-    const oracle::ElementClass verdict =
-        oracle::CheckElement(truth_, 0, got, any_nan_, unit_).verdict;
-    return verdict == oracle::ElementClass::kRight ||
-           verdict == oracle::ElementClass::kUnconstrained;
-  }
-
- private:
-  bool any_nan_;
-  double unit_;
-  oracle::OutputTruth truth_;
-};
 
 }  // namespace
 
@@ -193,48 +165,6 @@ bool EndIsTheSame(const Tensor& tensor, const Tensor& before) {
   return tensor.elements > 0 &&
          std::memcmp(tensor.Element(tensor.elements - 1), before.Element(tensor.elements - 1),
                      SizeOf(tensor.dtype)) == 0;
-}
-
-bool Agrees(const ops::Instance& instance, const ops::TensorSpec& output, double got,
-            const oracle::TruthPoint& truth) {
-  return PointCheck(instance, output).Agrees(got, truth);
-}
-
-Finding WrongValue(const std::string& output, const Shape& shape, double got,
-                   const oracle::TruthPoint& truth) {
-  Finding finding;
-  finding.kind = FindingKind::kWrongValue;
-  ElementPlace place{.output = output,
-                     .index = IndexOf(truth.index, shape),
-                     .expected = truth.value,
-                     .got = got,
-                     .allowance = truth.allowance};
-  std::string index;
-  for (const std::int64_t coordinate : place.index)
-    index += (index.empty() ? "" : ", ") + std::to_string(coordinate);
-  finding.message = fmt::format("{}[{}] is {}, but the op defines {}", output, index,
-                                oracle::Shown(place.got), oracle::Shown(place.expected));
-  finding.cause = fmt::format(
-      "element {} of {}: an index that is computed in 32 bits, or a size that is not provided for",
-      truth.index, ElementCount(shape).value_or(0));
-  finding.element = std::move(place);
-  return finding;
-}
-
-void ComparePoints(const ops::Instance& instance, const oracle::SparseTruth& truth,
-                   const TensorMap& outputs, oracle::Comparison& comparison) {
-  for (const auto& [name, points] : truth) {
-    const ops::TensorSpec* spec = instance.op.FindOutput(name);
-    const auto found = outputs.find(name);
-    if (spec == nullptr || found == outputs.end()) continue;
-    PointCheck check(instance, *spec);
-    for (const oracle::TruthPoint& point : points) {
-      if (check.Agrees(found->second.At(point.index), point)) continue;
-      comparison.numeric.push_back(
-          WrongValue(name, found->second.shape, found->second.At(point.index), point));
-      break;
-    }
-  }
 }
 
 }  // namespace assay::campaign

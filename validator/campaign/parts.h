@@ -14,7 +14,6 @@
 #include "base/tensor.h"
 #include "ops/op.h"
 #include "validator/execution/execution.h"
-#include "validator/oracle/oracle.h"
 
 namespace assay::campaign {
 
@@ -65,16 +64,5 @@ void KeepEqual(const Tensor& tensor, const Tensor& other, std::vector<std::int64
 bool EndIsUnwritten(const Tensor& tensor, std::uint8_t poison);
 /// The same of a tensor that is overwritten: what it held may be right by chance.
 bool EndIsTheSame(const Tensor& tensor, const Tensor& before);
-
-/// Is `got` what the op defines?
-bool Agrees(const ops::Instance& instance, const ops::TensorSpec& output, double got,
-            const oracle::TruthPoint& truth);
-/// That it is not.
-Finding WrongValue(const std::string& output, const Shape& shape, double got,
-                   const oracle::TruthPoint& truth);
-
-/// The first element of each output that is not what the op defines, as a finding of `comparison`.
-void ComparePoints(const ops::Instance& instance, const oracle::SparseTruth& truth,
-                   const TensorMap& outputs, oracle::Comparison& comparison);
 
 }  // namespace assay::campaign

@@ -32,10 +32,11 @@
 
 #include "validator/campaign/blocks.h"
 #include "validator/campaign/parts.h"
-#include "validator/campaign/rows.h"
 #include "validator/campaign/runner.h"
 #include "validator/engine/bind.h"
 #include "validator/engine/window.h"
+#include "validator/oracle/points.h"
+#include "validator/oracle/rows.h"
 
 namespace assay::campaign {
 namespace {
@@ -289,27 +290,27 @@ Status Runner::CompareSlice(const cases::Materialised& filled, const TensorMap& 
     run.left_out = "no value of the slice could be told from nothing";
     return {};
   }
-  ComparePoints(instance, *truth, outputs, run.comparison.emplace());
+  oracle::ComparePoints(instance, *truth, outputs, run.comparison.emplace());
   return {};
 }
 
 Status Runner::CompareRows(const cases::Materialised& filled, const TensorMap& outputs,
                            const oracle::SparseElements& wanted, CaseRun& run) const {
   const ops::Instance& instance = *subject_.instance;
-  const auto axis = AxisOfRows(instance.op);
+  const auto axis = oracle::AxisOfRows(instance.op);
   if (!axis) {
     run.left_out = "what follows from a choice hangs on all of its scores";
     return {};
   }
-  const std::vector<std::int64_t> rows = Spread(RowsWritten(outputs, wanted), kMostRows);
+  const std::vector<std::int64_t> rows = Spread(oracle::RowsWritten(outputs, wanted), kMostRows);
   if (rows.empty()) {
     run.left_out = "the blocks that ran wrote no whole row";
     return {};
   }
   cases::Materialised some{.axes = filled.axes, .inputs = {}};
   some.axes[*axis] = static_cast<std::int64_t>(rows.size());
-  ASSAY_TRY(some.inputs, TakeRows(instance.op.inputs, filled.inputs, *axis, rows));
-  ASSAY_TRY(const TensorMap got, TakeRows(instance.op.outputs, outputs, *axis, rows));
+  ASSAY_TRY(some.inputs, oracle::TakeRows(instance.op.inputs, filled.inputs, *axis, rows));
+  ASSAY_TRY(const TensorMap got, oracle::TakeRows(instance.op.outputs, outputs, *axis, rows));
   cases::Case value = run.probe.case_;
   value.origin = fmt::format("rows {} of {}", fmt::join(rows, " "), filled.axes.at(*axis));
   const auto truth = oracle_.EvaluateFor(instance, value, some, got);
@@ -318,7 +319,7 @@ Status Runner::CompareRows(const cases::Materialised& filled, const TensorMap& o
     return {};
   }
   run.comparison = oracle::Compare(instance, **truth, value, some, got);
-  NameRows(rows, *run.comparison);
+  oracle::NameRows(rows, *run.comparison);
   return {};
 }
 

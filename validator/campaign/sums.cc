@@ -25,6 +25,7 @@
 #include "validator/campaign/runner.h"
 #include "validator/engine/bind.h"
 #include "validator/engine/window.h"
+#include "validator/oracle/points.h"
 
 namespace assay::campaign {
 namespace {
@@ -160,7 +161,7 @@ Status Runner::RunSums(const cases::Probe& probe, const Wants& wants, CaseRun& r
     return {};
   }
   const oracle::SparseTruth zeros = SumsOfNothing(instance, *truth);
-  ComparePoints(instance, zeros, bound->calls.front().outputs, run.comparison.emplace());
+  oracle::ComparePoints(instance, zeros, bound->calls.front().outputs, run.comparison.emplace());
   if (!run.comparison->numeric.empty()) return {};
   run.comparison.reset();
   return leave_out(kPartsAlone);

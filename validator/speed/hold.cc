@@ -11,9 +11,9 @@
 
 #include "base/rng.h"
 #include "ops/properties.h"
-#include "validator/campaign/parts.h"
-#include "validator/campaign/rows.h"
 #include "validator/oracle/element.h"
+#include "validator/oracle/points.h"
+#include "validator/oracle/rows.h"
 
 namespace assay::speed {
 namespace {
@@ -46,7 +46,7 @@ std::uint64_t ElementsOf(const TensorMap& outputs) {
 
 Result<Holding> HoldRows(oracle::Oracle& oracle, const ops::Instance& instance, const Held& held,
                          std::size_t most, std::uint64_t seed) {
-  const auto axis = campaign::AxisOfRows(instance.op);
+  const auto axis = oracle::AxisOfRows(instance.op);
   if (!axis) {
     return Fail(ErrorKind::kUnsupported, "what follows from a choice hangs on all of its scores",
                 instance.op.name);
@@ -59,14 +59,14 @@ Result<Holding> HoldRows(oracle::Oracle& oracle, const ops::Instance& instance, 
   const std::vector<std::int64_t> rows(chosen.begin(), chosen.end());
   cases::Materialised some{.axes = held.inputs.axes, .inputs = {}};
   some.axes[*axis] = static_cast<std::int64_t>(rows.size());
-  ASSAY_TRY(some.inputs, campaign::TakeRows(instance.op.inputs, held.inputs.inputs, *axis, rows));
+  ASSAY_TRY(some.inputs, oracle::TakeRows(instance.op.inputs, held.inputs.inputs, *axis, rows));
   ASSAY_TRY(const TensorMap got,
-            campaign::TakeRows(instance.op.outputs, held.outputs, *axis, rows));
+            oracle::TakeRows(instance.op.outputs, held.outputs, *axis, rows));
   cases::Case value = held.case_;
   value.origin = fmt::format("rows {} of {}", fmt::join(rows, " "), all);
   ASSAY_TRY(const auto truth, oracle.EvaluateFor(instance, value, some, got));
   oracle::Comparison comparison = oracle::Compare(instance, *truth, value, some, got);
-  campaign::NameRows(rows, comparison);
+  oracle::NameRows(rows, comparison);
   Holding holding{.findings = {}, .elements = ElementsOf(got)};
   Take(comparison, holding.findings);
   return holding;
@@ -77,7 +77,7 @@ Holding HoldPoints(const ops::Instance& instance, const oracle::SparseTruth& tru
   Holding holding;
   for (const auto& [name, points] : truth) holding.elements += points.size();
   oracle::Comparison comparison;
-  campaign::ComparePoints(instance, truth, outputs, comparison);
+  oracle::ComparePoints(instance, truth, outputs, comparison);
   Take(comparison, holding.findings);
   return holding;
 }
@@ -321,9 +321,9 @@ Result<Holding> HoldSuspects(const Instruments& instruments, const ops::Instance
     if (output == truths.end()) continue;
     const oracle::TruthPoint& truth = output->second.at(suspect.index);
     ++holding.elements;
-    if (campaign::Agrees(instance, *instance.op.FindOutput(suspect.output), suspect.got, truth))
+    if (oracle::Agrees(instance, *instance.op.FindOutput(suspect.output), suspect.got, truth))
       continue;
-    holding.findings.push_back(campaign::WrongValue(
+    holding.findings.push_back(oracle::WrongValue(
         suspect.output, held.outputs.find(suspect.output)->second.shape, suspect.got, truth));
     break;
   }

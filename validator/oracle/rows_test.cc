@@ -1,10 +1,10 @@
-#include "validator/campaign/rows.h"
+#include "validator/oracle/rows.h"
 
 #include <gtest/gtest.h>
 
 #include "base/file.h"
 
-namespace assay::campaign {
+namespace assay::oracle {
 namespace {
 
 ops::OpSpec Shipped(const std::string& name) {
@@ -33,7 +33,7 @@ TensorMap TwoOutputs() {
 TEST(Rows, CountWhenEveryOutputHasThemWhole) {
   const TensorMap outputs = TwoOutputs();
   // Of row 1 the last element of a is missing, of row 3 the one of b.
-  const oracle::SparseElements written = {{"a", {0, 1, 2, 3, 4, 9, 10, 11, 12, 13, 14}},
+  const SparseElements written = {{"a", {0, 1, 2, 3, 4, 9, 10, 11, 12, 13, 14}},
                                           {"b", {0, 1, 4}}};
   EXPECT_EQ(RowsWritten(outputs, written), (std::vector<std::int64_t>{0, 4}));
   EXPECT_TRUE(RowsWritten(outputs, {{"a", {0, 1, 2}}}).empty());
@@ -56,7 +56,7 @@ TEST(Rows, AreTakenInOrderAndOtherTensorsWhole) {
 }
 
 TEST(Rows, FindingsNameTheRowOfTheCase) {
-  oracle::Comparison comparison;
+  Comparison comparison;
   Finding finding;
   finding.message = "y[1, 2] is 3";
   finding.element =
@@ -68,4 +68,4 @@ TEST(Rows, FindingsNameTheRowOfTheCase) {
 }
 
 }  // namespace
-}  // namespace assay::campaign
+}  // namespace assay::oracle

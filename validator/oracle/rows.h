@@ -17,7 +17,7 @@
 #include "validator/cases/case.h"
 #include "validator/oracle/oracle.h"
 
-namespace assay::campaign {
+namespace assay::oracle {
 
 /// The axis that counts the rows of every output, and of each input that extends along it; nothing
 /// where there is none, or where rows of an input are not declared independent.
@@ -25,13 +25,13 @@ std::optional<std::string> AxisOfRows(const ops::OpSpec& op);
 
 /// Rows of which every element of every output is among `written`, ascending.
 std::vector<std::int64_t> RowsWritten(const TensorMap& outputs,
-                                      const oracle::SparseElements& written);
+                                      const SparseElements& written);
 
 /// These rows of each tensor that has `axis` first, and all of the others.
 Result<TensorMap> TakeRows(const std::vector<ops::TensorSpec>& specs, const TensorMap& tensors,
                            const std::string& axis, const std::vector<std::int64_t>& rows);
 
 /// Says of each finding which row of the case it means.
-void NameRows(const std::vector<std::int64_t>& rows, oracle::Comparison& comparison);
+void NameRows(const std::vector<std::int64_t>& rows, Comparison& comparison);
 
-}  // namespace assay::campaign
+}  // namespace assay::oracle

@@ -1,4 +1,4 @@
-#include "validator/campaign/rows.h"
+#include "validator/oracle/rows.h"
 
 #include <fmt/format.h>
 
@@ -9,7 +9,7 @@
 
 #include "ops/properties.h"
 
-namespace assay::campaign {
+namespace assay::oracle {
 namespace {
 
 bool HasRows(const ops::TensorSpec& spec, const std::string& axis) {
@@ -52,7 +52,7 @@ std::optional<std::string> AxisOfRows(const ops::OpSpec& op) {
 }
 
 std::vector<std::int64_t> RowsWritten(const TensorMap& outputs,
-                                      const oracle::SparseElements& written) {
+                                      const SparseElements& written) {
   std::map<std::int64_t, std::size_t> complete;  // of so many outputs
   for (const auto& [name, tensor] : outputs) {
     const auto elements = written.find(name);
@@ -97,7 +97,7 @@ Result<TensorMap> TakeRows(const std::vector<ops::TensorSpec>& specs, const Tens
   return taken;
 }
 
-void NameRows(const std::vector<std::int64_t>& rows, oracle::Comparison& comparison) {
+void NameRows(const std::vector<std::int64_t>& rows, Comparison& comparison) {
   for (auto* const findings : {&comparison.numeric, &comparison.precision}) {
     for (Finding& finding : *findings) {
       if (!finding.element || finding.element->index.empty()) continue;
@@ -110,4 +110,4 @@ void NameRows(const std::vector<std::int64_t>& rows, oracle::Comparison& compari
   }
 }
 
-}  // namespace assay::campaign
+}  // namespace assay::oracle
