@@ -107,8 +107,9 @@ TEST_F(DeclarationTest, WhatResultsMayBeMadeOver) {
   EXPECT_TRUE(MayBeReducedOver(op, "columns"));
   EXPECT_TRUE(MayBeReducedOver(op, "classes"));
   EXPECT_TRUE(MayBeReducedOver(op, "rows"));  // ids and counts lie along rows.
-  std::erase_if(op.inputs,
-                [](const TensorSpec& input) { return input.name == "ids" || input.name == "counts"; });
+  std::erase_if(op.inputs, [](const TensorSpec& input) {
+    return input.name == "ids" || input.name == "counts";
+  });
   EXPECT_FALSE(MayBeReducedOver(op, "rows"));
 }
 

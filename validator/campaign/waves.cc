@@ -371,7 +371,7 @@ Schedule::Policy Campaign::OrderForThatMany(const ops::AxisValues& axes) const {
   const double most = static_cast<double>(trial_.effort.campaign_steps) / 75;
   const auto blocks = static_cast<double>(BlocksOf(trial_.instance, trial_.plan, axes));
   return MayWait() && kStepsOfALook * blocks * blocks > most ? Schedule::Policy::kPriorities
-                                                                   : Schedule::Policy::kPermuted;
+                                                             : Schedule::Policy::kPermuted;
 }
 
 void Campaign::AddRepeatedCalls(const std::vector<cases::Case>& pool, std::size_t count, Rng& rng,

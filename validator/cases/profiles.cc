@@ -10,6 +10,7 @@
 
 #include "base/repeating_memory.h"
 #include "base/rng.h"
+#include "validator/cases/profile_draw.h"
 
 namespace assay::cases {
 namespace {
@@ -113,6 +114,16 @@ Repeats HowItRepeats(std::string_view kind, InputClass input_class) {
 }
 
 }  // namespace
+
+std::span<const ProfileRow> AllProfiles() {
+  static const std::vector<ProfileRow> all = [] {
+    std::vector<ProfileRow> rows;
+    for (const auto& table : {FloatProfiles(), IntegerProfiles()})
+      rows.insert(rows.end(), table.begin(), table.end());
+    return rows;
+  }();
+  return all;
+}
 
 const ProfileRow* FindProfile(std::string_view kind, InputClass input_class) {
   const auto found = std::ranges::find_if(AllProfiles(), [&](const ProfileRow& row) {

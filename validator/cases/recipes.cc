@@ -50,7 +50,8 @@ constexpr std::array kRecipes = {
     Recipe{"late", "late_maximum", "last", "uniform", false,
            "the largest value in the row's last place, or behind its last full chunk", true, true},
     Recipe{"far_apart", "far_apart", "uniform", "uniform", false,
-           "the largest values of each row a warp or more apart: one lane has them all", true, true},
+           "the largest values of each row a warp or more apart: one lane has them all", true,
+           true},
 };
 
 // The recipe's word for this input, or an empty one where the default serves.

@@ -20,7 +20,7 @@ class Toolbox {
     sandbox::PoolOptions pool;  ///< `unsafe_no_jail` is taken from `jail`.
     JailedCompiler::Options compiler;
     Path compilations;  ///< Folder in which compiled references are kept; empty: none are.
-    Path turns;  ///< Folder of what processes take turns at GPUs with; empty: they do not.
+    Path turns;         ///< Folder of what processes take turns at GPUs with; empty: they do not.
     EmulatorEngine::Options emulator;
     GpuEngine::Options gpu;
   };

@@ -25,10 +25,8 @@ class PointCheck {
     if (got == point.value || std::fabs(got - point.value) <= point.allowance) return true;
     truth_.value[0] = point.value;
     truth_.allowance[0] = point.allowance;
-    const ElementClass verdict =
-        CheckElement(truth_, 0, got, any_nan_, unit_).verdict;
-    return verdict == ElementClass::kRight ||
-           verdict == ElementClass::kUnconstrained;
+    const ElementClass verdict = CheckElement(truth_, 0, got, any_nan_, unit_).verdict;
+    return verdict == ElementClass::kRight || verdict == ElementClass::kUnconstrained;
   }
 
  private:

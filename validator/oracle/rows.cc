@@ -51,8 +51,7 @@ std::optional<std::string> AxisOfRows(const ops::OpSpec& op) {
   return std::nullopt;
 }
 
-std::vector<std::int64_t> RowsWritten(const TensorMap& outputs,
-                                      const SparseElements& written) {
+std::vector<std::int64_t> RowsWritten(const TensorMap& outputs, const SparseElements& written) {
   std::map<std::int64_t, std::size_t> complete;  // of so many outputs
   for (const auto& [name, tensor] : outputs) {
     const auto elements = written.find(name);

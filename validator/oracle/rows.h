@@ -24,8 +24,7 @@ namespace assay::oracle {
 std::optional<std::string> AxisOfRows(const ops::OpSpec& op);
 
 /// Rows of which every element of every output is among `written`, ascending.
-std::vector<std::int64_t> RowsWritten(const TensorMap& outputs,
-                                      const SparseElements& written);
+std::vector<std::int64_t> RowsWritten(const TensorMap& outputs, const SparseElements& written);
 
 /// These rows of each tensor that has `axis` first, and all of the others.
 Result<TensorMap> TakeRows(const std::vector<ops::TensorSpec>& specs, const TensorMap& tensors,

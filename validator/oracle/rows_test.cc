@@ -33,8 +33,7 @@ TensorMap TwoOutputs() {
 TEST(Rows, CountWhenEveryOutputHasThemWhole) {
   const TensorMap outputs = TwoOutputs();
   // Of row 1 the last element of a is missing, of row 3 the one of b.
-  const SparseElements written = {{"a", {0, 1, 2, 3, 4, 9, 10, 11, 12, 13, 14}},
-                                          {"b", {0, 1, 4}}};
+  const SparseElements written = {{"a", {0, 1, 2, 3, 4, 9, 10, 11, 12, 13, 14}}, {"b", {0, 1, 4}}};
   EXPECT_EQ(RowsWritten(outputs, written), (std::vector<std::int64_t>{0, 4}));
   EXPECT_TRUE(RowsWritten(outputs, {{"a", {0, 1, 2}}}).empty());
 }

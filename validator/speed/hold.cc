@@ -60,8 +60,7 @@ Result<Holding> HoldRows(oracle::Oracle& oracle, const ops::Instance& instance, 
   cases::Materialised some{.axes = held.inputs.axes, .inputs = {}};
   some.axes[*axis] = static_cast<std::int64_t>(rows.size());
   ASSAY_TRY(some.inputs, oracle::TakeRows(instance.op.inputs, held.inputs.inputs, *axis, rows));
-  ASSAY_TRY(const TensorMap got,
-            oracle::TakeRows(instance.op.outputs, held.outputs, *axis, rows));
+  ASSAY_TRY(const TensorMap got, oracle::TakeRows(instance.op.outputs, held.outputs, *axis, rows));
   cases::Case value = held.case_;
   value.origin = fmt::format("rows {} of {}", fmt::join(rows, " "), all);
   ASSAY_TRY(const auto truth, oracle.EvaluateFor(instance, value, some, got));

@@ -1,33 +1,14 @@
-// The value functions of the profiles, and their table.
+// How floats are drawn: a function each, and their table.
 #include <algorithm>
 #include <array>
 #include <bit>
 #include <cmath>
-#include <limits>
-#include <vector>
+#include <utility>
 
-#include "base/rng.h"
-#include "validator/cases/profiles.h"
+#include "validator/cases/profile_draw.h"
 
 namespace assay::cases {
 namespace {
-
-Rng At(const FillContext& context, std::int64_t index) {
-  return Rng(Mix64(context.stream ^ Mix64(static_cast<std::uint64_t>(index))));
-}
-// A hash that does not share bits with At(index).
-std::uint64_t Hash(const FillContext& context, std::int64_t index) {
-  return Mix64(~context.stream ^ Mix64(static_cast<std::uint64_t>(index) * 2 + 1));
-}
-double Sign(std::uint64_t bits) { return (bits & 1) != 0 ? -1.0 : 1.0; }
-double Fraction(std::int64_t index, std::int64_t elements) {
-  return elements > 1 ? static_cast<double>(index) / static_cast<double>(elements - 1) : 0.5;
-}
-
-// Exponents that survive cubing and a million additions in f32, in whatever order factors are
-// multiplied; f16 has little room to begin with.
-bool IsNarrow(DType type) { return type == DType::kF16 || SizeOf(type) == 1; }
-int RoomyExponent(DType type) { return IsNarrow(type) ? 6 : 28; }
 
 // Places a standard value (mean 0, scale 1) where the op says its values lie: in the middle of a
 // narrow range, else around the typical mean.
@@ -38,17 +19,6 @@ double Scaled(const FillContext& context, double standard) {
     return domain.low + width * (0.5 + 0.25 * standard);
   }
   return domain.typical_mean + domain.typical_scale * standard;
-}
-
-// --- floats
-
-double Zero(const FillContext&, std::int64_t) { return 0; }
-
-// Never 1: a weight of ones would hide that it is ignored.
-double Constant(const FillContext& context, std::int64_t) {
-  if (!std::isnan(context.parameter[0])) return context.parameter[0];
-  constexpr std::array kValues = {0.75, -1.5, 2.0, -0.375, 3.0, 0.625};
-  return kValues[Mix64(context.stream) % kValues.size()];
 }
 
 double Integers(const FillContext& context, std::int64_t index) {
@@ -75,12 +45,6 @@ double Biased(const FillContext& context, std::int64_t index) {
 // All values far on one side: a maximum that starts at 0, or none at all, shows in exp.
 double Offset(const FillContext& context, std::int64_t index) {
   return Scaled(context, context.parameter[0] + At(context, index).Normal());
-}
-
-// Past 2^31, where a conversion to int saturates.
-double Large(const FillContext& context, std::int64_t index) {
-  const int exponent = IsNarrow(context.dtype) ? RoomyExponent(context.dtype) : 34;
-  return std::ldexp(At(context, index).Normal(), exponent);
 }
 
 double Tiny(const FillContext& context, std::int64_t index) {
@@ -187,12 +151,6 @@ double InfiniteRows(const FillContext& context, std::int64_t index) {
   return Scaled(context, At(context, index).Normal());
 }
 
-double Extremes(const FillContext& context, std::int64_t index) {
-  const auto& domain = *context.domain;
-  if (domain.kind != ops::Domain::Kind::kRange) return Large(context, index);
-  return Hash(context, index) % 2 == 0 ? domain.low : domain.high;
-}
-
 // Small integers other than 0 at both ends, zeros between them, whose pages are never touched.
 double Ends(const FillContext& context, std::int64_t index) {
   if (!InEnds(context.elements, index)) return 0;
@@ -296,146 +254,6 @@ double LateRow(const FillContext& context, std::int64_t index) {
                              (late ? context.parameter[0] : 0.0));
 }
 
-// --- integers that are not indices
-
-// A double as an integer, however large.
-std::int64_t Whole(double value) {
-  constexpr double kMost = 0x1p62;
-  return static_cast<std::int64_t>(std::clamp(value, -kMost, kMost));
-}
-
-// Bytes are taken whole: packed data is held in them.
-double UniformInteger(const FillContext& context, std::int64_t index) {
-  if (context.dtype == DType::kBool) return static_cast<double>(At(context, index).Below(2));
-  const auto& domain = *context.domain;
-  const bool is_signed = IsSignedInteger(context.dtype);
-  const bool byte = SizeOf(context.dtype) == 1;
-  std::int64_t low = is_signed ? (byte ? -128 : -100) : 0;
-  std::int64_t high = byte ? (is_signed ? 127 : 255) : 100;
-  if (domain.kind == ops::Domain::Kind::kRange) {
-    low = Whole(std::ceil(domain.low));
-    high = Whole(std::floor(domain.high));
-  }
-  return static_cast<double>(At(context, index).Between(low, std::max(low, high)));
-}
-
-// --- indices in [0, bound)
-
-double IndexUniform(const FillContext& context, std::int64_t index) {
-  return static_cast<double>(At(context, index).Below(static_cast<std::uint64_t>(context.bound)));
-}
-
-// Rejection-inversion (Hörmann and Derflinger 1996): P(k) ~ 1 / (k + 1)^s without tables.
-double IndexZipf(const FillContext& context, std::int64_t index) {
-  const double s = context.parameter[0];
-  const auto n = static_cast<double>(context.bound);
-  const auto integral = [s](double x) {
-    return std::fabs(s - 1.0) < 1e-9 ? std::log(x) : (std::pow(x, 1.0 - s) - 1.0) / (1.0 - s);
-  };
-  const auto inverse = [s](double y) {
-    return std::fabs(s - 1.0) < 1e-9 ? std::exp(y) : std::pow(1.0 + y * (1.0 - s), 1.0 / (1.0 - s));
-  };
-  Rng rng = At(context, index);
-  const double low = integral(1.5) - 1.0;
-  const double high = integral(n + 0.5);
-  for (int tries = 0; tries < 64; ++tries) {
-    const double u = high + rng.Unit() * (low - high);
-    const double x = inverse(u);
-    const double k = std::clamp(std::floor(x + 0.5), 1.0, n);
-    if (u >= integral(k + 0.5) - std::pow(k, -s)) return k - 1.0;
-  }
-  return 0;
-}
-
-double IndexAllEqual(const FillContext& context, std::int64_t) {
-  return static_cast<double>(Mix64(context.stream) % static_cast<std::uint64_t>(context.bound));
-}
-
-double IndexSorted(const FillContext& context, std::int64_t index) {
-  return std::floor(Fraction(index, context.elements) * (static_cast<double>(context.bound) - 1.0));
-}
-
-// Each index several times in a row, ascending.
-double IndexSortedRuns(const FillContext& context, std::int64_t index) {
-  return std::min(static_cast<double>(context.bound) - 1.0,
-                  std::floor(static_cast<double>(index) / 3));
-}
-
-// Ascending in runs, but for one step down: between the lanes 31 and 32, or inside of a warp.
-double IndexSortedButOne(const FillContext& context, std::int64_t index) {
-  const std::int64_t place = Mix64(context.stream) % 3 == 0 ? 17 : 32;
-  const double sorted = IndexSorted(context, index);
-  const double before = IndexSorted(context, place - 1);
-  if (index < place || context.elements <= place + 1) return std::min(sorted, before);
-  // What comes after goes back to an index that there was, and on from there.
-  return std::max(0.0, sorted - std::max(1.0, std::floor(before / 2)));
-}
-
-double IndexLast(const FillContext& context, std::int64_t) {
-  return static_cast<double>(context.bound - 1);
-}
-
-double IndexReversed(const FillContext& context, std::int64_t index) {
-  return IndexSorted(context, context.elements - 1 - index);
-}
-
-// i -> (a i + b) mod bound with a coprime to bound: no index occurs twice before all have occurred.
-double IndexPermutation(const FillContext& context, std::int64_t index) {
-  const auto bound = static_cast<std::uint64_t>(context.bound);
-  std::uint64_t factor = Mix64(context.stream) % bound | 1u;
-  const auto gcd = [](std::uint64_t a, std::uint64_t b) {
-    while (b != 0) a = std::exchange(b, a % b);
-    return a;
-  };
-  while (gcd(factor, bound) != 1) ++factor;
-  const auto product = static_cast<__uint128_t>(factor) * static_cast<std::uint64_t>(index) +
-                       Mix64(context.stream + 1) % bound;
-  return static_cast<double>(static_cast<std::uint64_t>(product % bound));
-}
-
-double IndexEdges(const FillContext& context, std::int64_t index) {
-  return Hash(context, index) % 2 == 0 ? 0.0 : static_cast<double>(context.bound - 1);
-}
-
-// Where programs put their marks: halves and quarters of the range and powers of two, each with its
-// neighbours, among ordinary indices.
-double IndexLandmarks(const FillContext& context, std::int64_t index) {
-  Rng rng = At(context, index);
-  std::int64_t place = 0;
-  switch (rng.Below(6)) {
-    case 0:
-      place = context.bound / 2;
-      break;
-    case 1:
-      place = context.bound * static_cast<std::int64_t>(1 + rng.Below(3)) / 4;
-      break;
-    case 2:
-      place = (std::int64_t{1} << rng.Below(40)) + rng.Between(-1, 1);
-      break;
-    case 3:
-      place = context.bound - 1 - static_cast<std::int64_t>(rng.Below(2));
-      break;
-    default:
-      place = static_cast<std::int64_t>(rng.Below(static_cast<std::uint64_t>(context.bound)));
-  }
-  return static_cast<double>(std::clamp<std::int64_t>(place, 0, context.bound - 1));
-}
-
-// Lanes of one warp meet on few rows, other warps on others.
-double IndexWarpDuplicates(const FillContext& context, std::int64_t index) {
-  const std::int64_t group = index / 32 * 4 + (index % 32) / 11;
-  return static_cast<double>(Hash(context, group) % static_cast<std::uint64_t>(context.bound));
-}
-
-// --- choices
-
-double Choice(const FillContext& context, std::int64_t index) {
-  const auto& values = context.domain->values;
-  return values.empty() ? 0.0 : values[Hash(context, index) % values.size()];
-}
-
-constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
-constexpr ProfileParameter kNone{"", 0};
 using enum InputClass;
 
 constexpr std::array kRows = {
@@ -591,70 +409,10 @@ constexpr std::array kRows = {
                {{{"peak", 100}, {"rest", 1}}},
                LateRow,
                "the largest values in each matrix's last row"},
-    ProfileRow{"zero", kInteger, 0, true, false, {kNone, kNone}, Zero, "all zeros"},
-    ProfileRow{
-        "constant", kInteger, 1, true, false, {{{"value", 2}, kNone}}, Constant, "one value"},
-    ProfileRow{"uniform", kInteger, 4, true, false, {kNone, kNone}, UniformInteger, "uniform"},
-    ProfileRow{"extremes",
-               kInteger,
-               15,
-               true,
-               false,
-               {kNone, kNone},
-               Extremes,
-               "only the ends of the range"},
-    ProfileRow{"zero", kIndex, 0, true, false, {kNone, kNone}, Zero, "index 0 everywhere"},
-    ProfileRow{
-        "all_equal", kIndex, 1, true, false, {kNone, kNone}, IndexAllEqual, "one index everywhere"},
-    ProfileRow{
-        "sorted", kIndex, 2, true, false, {kNone, kNone}, IndexSorted, "ascending, evenly spread"},
-    ProfileRow{"last", kIndex, 1, true, false, {kNone, kNone}, IndexLast, "the last everywhere"},
-    ProfileRow{"reversed", kIndex, 3, true, false, {kNone, kNone}, IndexReversed, "descending"},
-    ProfileRow{"sorted_runs",
-               kIndex,
-               2,
-               true,
-               false,
-               {kNone, kNone},
-               IndexSortedRuns,
-               "ascending, each three times"},
-    ProfileRow{"sorted_but_one",
-               kIndex,
-               5,
-               true,
-               false,
-               {kNone, kNone},
-               IndexSortedButOne,
-               "ascending but for one step down"},
-    ProfileRow{"uniform", kIndex, 4, true, false, {kNone, kNone}, IndexUniform, "uniform"},
-    ProfileRow{
-        "permutation", kIndex, 5, true, false, {kNone, kNone}, IndexPermutation, "no duplicates"},
-    ProfileRow{
-        "edges", kIndex, 6, true, false, {kNone, kNone}, IndexEdges, "first and last index only"},
-    ProfileRow{"landmarks",
-               kIndex,
-               6,
-               true,
-               false,
-               {kNone, kNone},
-               IndexLandmarks,
-               "halves, quarters and powers of two of the range"},
-    ProfileRow{"warp_duplicates",
-               kIndex,
-               7,
-               true,
-               false,
-               {kNone, kNone},
-               IndexWarpDuplicates,
-               "duplicates among lanes of a warp"},
-    ProfileRow{
-        "zipf", kIndex, 8, true, false, {{{"exponent", 1}, kNone}}, IndexZipf, "few hot indices"},
-    ProfileRow{
-        "choice", kChoice, 0, false, false, {kNone, kNone}, Choice, "one of the allowed values"},
 };
 
 }  // namespace
 
-std::span<const ProfileRow> AllProfiles() { return kRows; }
+std::span<const ProfileRow> FloatProfiles() { return kRows; }
 
 }  // namespace assay::cases
