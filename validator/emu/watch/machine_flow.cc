@@ -148,6 +148,10 @@ class Flow {
       used_[operand.shadow] = true;
       changed = true;
     };
+    // Constants have slots as well, shared by all who name the same one: they say nothing of each other.
+    const auto is_register = [](const Part& part) {
+      return part.operand->kind != Operand::Kind::kImmediate;
+    };
     for (std::uint32_t pc = code_.end_pc - 1; pc-- > code_.first_pc;) {
       const Decoded& op = impl_.code[pc];
       const std::vector<Part>& parts = PartsOf(pc);
@@ -162,14 +166,16 @@ class Flow {
         const Passing passing = PassingOf(in, op);
         for (std::size_t i = first; i < parts.size(); ++i) {
           const bool passes = (passing.sources >> (i - first) & 1) != 0;
-          if (passes || MayKeepAddress(op.rules.operation)) use(op.operands[i]);
+          if ((passes || MayKeepAddress(op.rules.operation)) && is_register(parts[i]))
+            use(op.operands[i]);
         }
       }
       if (RelatesTwo(op.rules.operation) && IsAddressSized(in.type()) &&
           parts.size() >= first + 2) {
         const DecodedOperand& a = op.operands[first];
         const DecodedOperand& b = op.operands[first + 1];
-        if (IsSlot(a) && IsSlot(b) && (used_[a.shadow] || used_[b.shadow])) {
+        const bool two = is_register(parts[first]) && is_register(parts[first + 1]);
+        if (two && IsSlot(a) && IsSlot(b) && (used_[a.shadow] || used_[b.shadow])) {
           use(a);
           use(b);
         }

@@ -115,6 +115,17 @@ const Case kAddresses[] = {
      nullptr},
     {"distance", "sub.s64 %rd9, %rd3, %rd2; shr.s64 %rd9, %rd9, 9; cvt.u32.u64 %r1, %rd9;",
      "the address of"},
+    // A register that shares no more with an address than the constant that both are compared with.
+    {"number_like_an_address",
+     "mov.u32 %r5, tile; setp.ne.s32 %p2, %r5, 0; @%p2 st.shared.u32 [%r5], 1; st.local.u32 "
+     "[stack], 419608; ld.local.u32 %r2, [stack]; setp.lt.s32 %p1, %r2, 0; or.b32 %r1, %r2, "
+     "-2147483648; "
+     "@%p1 not.b32 %r1, %r2;",
+     nullptr},
+    {"address_like_a_number",
+     "mov.u32 %r5, tile; setp.ne.s32 %p2, %r5, 0; @%p2 st.shared.u32 [%r5], 1; setp.lt.s32 %p1, "
+     "%r5, 0; or.b32 %r1, %r5, -2147483648; @%p1 not.b32 %r1, %r5;",
+     "the address of 'tile'"},
     {"order_within",
      "add.s64 %rd9, %rd2, 256; setp.lt.u64 %p1, %rd2, %rd9; selp.u32 %r1, 1, 0, %p1;", nullptr},
     {"order_between", "setp.lt.u64 %p1, %rd2, %rd3; selp.u32 %r1, 1, 0, %p1;", "the address of"},
