@@ -141,6 +141,30 @@ TEST(DecisionsTest, NumbersThatOutgrowTheirFormatsAreLimits) {
   EXPECT_THAT(Kernel("ld.global.u32 %r2, [%d1];\ncvt.rn.f32.s32 %f1, %r2;").decisions, IsEmpty());
 }
 
+TEST(DecisionsTest, ADrawnNumberIsTheBlocksAndGoesThroughSharedMemory) {
+  using enum Node::Op;
+  const std::string draw = "atom.global.add.u32 %r2, [%d1], 1;\ndiv.u32 %r3, %r2, %r1;\n";
+  const auto limits = [](const Facts& facts) {
+    return std::ranges::count(facts.decisions, true, &Decision::limit);
+  };
+  const Facts cut = Kernel(draw + "cvt.u16.u32 %h1, %r3;");
+  ASSERT_EQ(limits(cut), 1);
+  EXPECT_THAT(OpsOf(cut.decisions.at(0)), testing::IsSupersetOf({kSpecial, kMultiply, kDivide}));
+  // Stored by one thread and loaded by all, as a pair.
+  const char* const shared = ".shared .align 4 .b8 s[16];\n";
+  const std::string hand = draw + "st.shared.v2.u32 [s+8], {%r1, %r3};\nbar.sync 0;\n";
+  const std::string use = "cvt.u16.u32 %h1, %r5;";
+  EXPECT_EQ(limits(Kernel(hand + "ld.shared.v2.u32 {%r4, %r5}, [s+8];\n" + use, shared)), 1);
+  EXPECT_EQ(limits(Kernel(hand + "ld.shared.u32 %r5, [s+12];\n" + use, shared)), 1);
+  // Another place, a place that two stores write, a counter of the block's own, and one that goes down.
+  EXPECT_EQ(limits(Kernel(hand + "ld.shared.u32 %r5, [s+4];\n" + use, shared)), 0);
+  EXPECT_EQ(limits(Kernel(hand + "st.shared.u32 [s+12], %r1;\nld.shared.u32 %r5, [s+12];\n" + use,
+                          shared)),
+            0);
+  EXPECT_EQ(limits(Kernel("atom.shared.add.u32 %r2, [s], 1;\ncvt.u16.u32 %h1, %r2;", shared)), 0);
+  EXPECT_EQ(limits(Kernel("atom.global.add.u32 %r2, [%d1], -1;\ncvt.u16.u32 %h1, %r2;")), 0);
+}
+
 TEST(DecisionsTest, WhatIsNotKnownIsNoDecision) {
   // Of other lanes, of shared memory, and of nothing that a case changes.
   EXPECT_THAT(Kernel("shfl.sync.bfly.b32 %r2, %r1, 1, 31, -1;\nsetp.eq.s32 %p1, %r2, 5;").decisions,

@@ -325,12 +325,14 @@ Slice::Number Slice::Result(ptx::RegisterIndex reg, std::uint32_t at) {
   const Instruction& in = function_.body[at];
   if (in.operands.empty() || in.operands[0].kind != Operand::Kind::kRegister ||
       in.operands[0].reg != reg)
-    return in.opcode == Opcode::kLd ? Loaded(in, at) : std::nullopt;
+    return in.opcode == Opcode::kLd ? Loaded(in, reg, at) : std::nullopt;
   const std::optional<Type> type = NodeTypeOf(in.type());
   if (!type) return std::nullopt;
   switch (in.opcode) {
     case Opcode::kLd:
-      return Loaded(in, at);
+      return Loaded(in, reg, at);
+    case Opcode::kAtom:
+      return Ticket(in, *type, at);
     case Opcode::kMov:
       return Moved(in, *type, at);
     case Opcode::kCvta:
@@ -421,8 +423,65 @@ Slice::Number Slice::Converted(const Instruction& in, Type to, std::uint32_t at)
   return read ? Compute(Op::kConvert, to, {*read}) : std::nullopt;
 }
 
-Slice::Number Slice::Loaded(const Instruction& in, std::uint32_t) {
+// Blocks that count themselves draw the numbers that they have, in some order: the last one is drawn where the last
+// block is.
+Slice::Number Slice::Ticket(const Instruction& in, Type type, std::uint32_t at) {
+  const bool counts = in.Has(ptx::Mod::kAdd) || in.Has(ptx::Mod::kInc);
+  if (!counts || type == Type::kReal || in.operands.size() < 3 ||
+      (in.space != ptx::Space::kGlobal && in.space != ptx::Space::kGeneric))
+    return std::nullopt;
+  const Number step = in.Has(ptx::Mod::kInc) ? Constant(1, type) : Of(in.operands[2], type, at);
+  if (!step || nodes_[*step].op != Op::kConstant || nodes_[*step].value <= 0) return std::nullopt;
+  constexpr std::int64_t kBlock = 8, kBlocks = 12;
+  const auto special = [&](std::int64_t what) { return Add({Op::kSpecial, Type::kU32, what, {}}); };
+  Number number = special(kBlock + 2);
+  for (const std::int64_t axis : {1, 0}) {
+    const Number blocks = special(kBlocks + axis), own = special(kBlock + axis);
+    if (!number || !blocks || !own) return std::nullopt;
+    const Number before = Compute(Op::kMultiply, type, {*number, *blocks});
+    number = before ? Compute(Op::kAdd, type, {*before, *own}) : std::nullopt;
+  }
+  return number ? Compute(Op::kMultiply, type, {*number, *step}) : std::nullopt;
+}
+
+// What one place of the text stores and another loads, at an address that both name: how a thread hands on to its
+// block what it alone has drawn.
+Slice::Number Slice::HandedOn(const Instruction& in, ptx::RegisterIndex reg) {
+  const auto is_place = [](const Operand& address) {
+    return address.kind == Operand::Kind::kAddress && address.has_symbol &&
+           !address.has_base_register;
+  };
+  const auto of = [](const Operand& list, std::size_t i) -> const Operand& {
+    return list.elements.empty() ? list : list.elements[i];
+  };
   const Operand& address = in.operands[1];
+  const auto size = static_cast<std::int64_t>(ptx::BitsOf(in.type())) / 8;
+  std::size_t element = 0;
+  while (element < in.vector_width && of(in.operands[0], element).reg != reg) ++element;
+  if (!is_place(address) || element == in.vector_width || size == 0) return std::nullopt;
+  const std::int64_t wanted = address.offset + static_cast<std::int64_t>(element) * size;
+  const Operand* stored = nullptr;
+  std::uint32_t where = 0;
+  std::optional<Type> type;
+  for (std::uint32_t i = 0; i < function_.body.size(); ++i) {
+    const Instruction& st = function_.body[i];
+    if (st.opcode != Opcode::kSt || st.space != ptx::Space::kShared || !is_place(st.operands[0]) ||
+        st.operands[0].symbol != address.symbol)
+      continue;
+    const std::int64_t behind = wanted - st.operands[0].offset;
+    if (ptx::BitsOf(st.type()) / 8 != size || behind < 0 || behind >= size * st.vector_width)
+      continue;
+    if (stored != nullptr) return std::nullopt;
+    stored = &of(st.operands[1], static_cast<std::size_t>(behind / size));
+    where = i;
+    type = NodeTypeOf(st.type());
+  }
+  return stored != nullptr && type ? Of(*stored, *type, where) : std::nullopt;
+}
+
+Slice::Number Slice::Loaded(const Instruction& in, ptx::RegisterIndex reg, std::uint32_t) {
+  const Operand& address = in.operands[1];
+  if (in.space == ptx::Space::kShared) return HandedOn(in, reg);
   if (in.space == ptx::Space::kParam || in.space == ptx::Space::kParamEntry) {
     const std::optional<Type> type = NodeTypeOf(in.type());
     if (!type || !address.has_symbol || address.has_base_register || in.vector_width != 1 ||

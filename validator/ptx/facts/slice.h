@@ -2,8 +2,9 @@
 //
 // From an operand the definitions that reach it are followed backwards. Where several reach, the value
 // is either counted up in a loop (one of them adds to it) or depends on the way taken (the first two
-// ways are kept). What comes from elsewhere (shared memory, other lanes, calls) is given up, and so is
-// what takes too many steps. Internal to facts/.
+// ways are kept). What a counter in global memory gave counts as the number of the block, and what is
+// stored at one place of shared memory and loaded by name as what was stored. What comes from elsewhere
+// (other lanes, calls) is given up, and so is what takes too many steps. Internal to facts/.
 #pragma once
 
 #include <cstdint>
@@ -83,7 +84,9 @@ class Slice {
   /// Moves between registers of numbers and of bits keep what was loaded a number.
   Number Moved(const ptx::Instruction& in, Node::Type type, std::uint32_t at);
   Number Converted(const ptx::Instruction& in, Node::Type to, std::uint32_t at);
-  Number Loaded(const ptx::Instruction& in, std::uint32_t at);
+  Number Loaded(const ptx::Instruction& in, ptx::RegisterIndex reg, std::uint32_t at);
+  Number HandedOn(const ptx::Instruction& in, ptx::RegisterIndex reg);
+  Number Ticket(const ptx::Instruction& in, Node::Type type, std::uint32_t at);
 
   const ptx::Module& module_;
   const ptx::Function& function_;
