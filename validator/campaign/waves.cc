@@ -241,19 +241,23 @@ std::vector<Task> Campaign::Surroundings() {
     return *longest;
   };
   // Values of which other orders make other sums, along that axis.
-  const auto absorbing_along = [&](std::size_t turn, std::uint64_t seed) {
-    cases::Case value = cases::MakeCase(trial_.instance, cases::OrderRecipe(),
-                                        draw_along(turn).axes, seed, "orders");
-    const std::vector<ops::Axis>& axes = trial_.instance.op.axes;
+  const auto absorbing = [&](const ops::AxisValues& shape, std::string_view axis,
+                             std::uint64_t seed) {
+    cases::Case value =
+        cases::MakeCase(trial_.instance, cases::OrderRecipe(), shape, seed, "orders");
     for (auto& [name, profile] : value.profiles) {
       const ops::TensorSpec* const spec = trial_.instance.op.FindInput(name);
-      if (spec == nullptr || axes.empty() || profile.kind != "absorbing") continue;
-      const auto dimension =
-          ops::DimensionOf(*spec, axes[axes.size() - 1 - turn % axes.size()].name);
+      if (spec == nullptr || profile.kind != "absorbing") continue;
+      const auto dimension = ops::DimensionOf(*spec, axis);
       const std::size_t behind = dimension ? spec->shape.size() - 1 - *dimension : 2;
       if (behind < 2) profile.parameters = {{"along", behind == 0 ? 1 : 2}, {"wholly", 1}};
     }
     return value;
+  };
+  const auto absorbing_along = [&](std::size_t turn, std::uint64_t seed) {
+    const std::vector<ops::Axis>& axes = trial_.instance.op.axes;
+    const std::string axis = axes.empty() ? "" : axes[axes.size() - 1 - turn % axes.size()].name;
+    return absorbing(draw_along(turn).axes, axis, seed);
   };
   const std::size_t rounds = trial_.effort.schedules;
   const bool orders_show = schedule_matters_ && ops::IsDeterministic(trial_.instance.op);
@@ -277,15 +281,22 @@ std::vector<Task> Campaign::Surroundings() {
     planned.push_back(std::move(one));
   }
   for (std::size_t i = 0; orders_show && i < trial_.instance.op.axes.size(); ++i) {
+    const ops::Axis& axis = trial_.instance.op.axes[i];
     for (const std::int64_t length : {std::int64_t{1036}, std::int64_t{16396}}) {
-      const auto axes = ManyResults(trial_.instance.op.axes[i], length);
-      for (const Policy policy : {Policy::kPermuted, Policy::kPriorities}) {
-        if (!axes) continue;
-        Task one = TaskFor(cases::MakeCase(trial_.instance, *cases::FindRecipe("plain"), *axes,
-                                           rng.Next() % 1'000'000, "orders"),
-                           "schedules");
+      const auto axes = ManyResults(axis, length);
+      if (!axes) continue;
+      const auto add = [&](cases::Case value, Policy policy) {
+        Task one = TaskFor(std::move(value), "schedules");
         one.probe.schedule = {.policy = policy, .seed = rng.Next() % 1'000'000};
         planned.push_back(std::move(one));
+      };
+      for (const Policy policy : {Policy::kPermuted, Policy::kPriorities}) {
+        add(cases::MakeCase(trial_.instance, *cases::FindRecipe("plain"), *axes,
+                            rng.Next() % 1'000'000, "orders"),
+            policy);
+        // Where another order is rare, it has to show in whatever it is that it happens to.
+        if (ops::MayBeReducedOver(trial_.instance.op, axis.name))
+          add(absorbing(*axes, axis.name, rng.Next() % 1'000'000), policy);
       }
     }
   }

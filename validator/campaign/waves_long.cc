@@ -1,5 +1,6 @@
 // Waves that stretch one axis: long sums, many blocks, hot rows, counters that wrap.
 #include <algorithm>
+#include <array>
 #include <functional>
 #include <optional>
 #include <set>
@@ -58,6 +59,43 @@ cases::Case HighWhereLarge(const ops::Instance& instance, const ops::AxisValues&
   return value;
 }
 
+// In f16 rows of some hundreds, so high that neighbours are as far apart as their spread: more of it than in long
+// rows is lost between E[x^2] and the mean's square of a few, as each lane has. Coarser types round that away.
+std::vector<cases::Case> HighRows(const ops::Instance& instance,
+                                  const std::function<bool(const ops::AxisValues&)>& affordable,
+                                  std::uint64_t seed) {
+  constexpr std::array<std::int64_t, 3> kRows = {64, 16, 4};
+  constexpr double kNeighbours = 1.7;  // Of values at 1 / unit roundoff, apart by 1 and by 2.
+  std::vector<cases::Case> rows;
+  ops::AxisValues few;
+  for (const ops::Axis& axis : instance.op.axes) few[axis.name] = kRows.front();
+  const auto complete = cases::SolveAxes(instance.op, {}, few);
+  if (!complete) return rows;
+  const auto largest = LargestOf(instance, *complete);
+  if (largest.empty() || instance.TypeOf(*largest.front()) != DType::kF16) return rows;
+  const ops::Axis* const along = instance.op.FindAxis(largest.front()->shape.back().text());
+  if (along == nullptr || along->kind != ops::Axis::Kind::kVariable) return rows;
+  for (const std::int64_t length : {72, 392, 776}) {
+    Result<ops::AxisValues> axes = ops::AxisValues{};
+    for (const std::int64_t others : kRows) {
+      for (auto& [name, extent] : few) extent = others;
+      axes = cases::SolveNear(instance.op, along->name, length, few);
+      if (axes && affordable(*axes)) break;
+    }
+    if (!axes || !affordable(*axes)) continue;
+    cases::Case value =
+        cases::MakeCase(instance, *cases::FindRecipe("plain"), *axes, seed + rows.size(), "long");
+    for (const ops::TensorSpec* const spec : LargestOf(instance, *axes)) {
+      value.profiles[spec->name] = {
+          .kind = "high",
+          .parameters = {{"offset", kNeighbours / UnitRoundoff(DType::kF16)}},
+          .literal = {}};
+    }
+    rows.push_back(std::move(value));
+  }
+  return rows;
+}
+
 // One index after the other for many places: each is the hot one, and its terms are neighbours. Values
 // of one sign, so that no term that is left out is made up for by another; nothing without indices.
 std::optional<cases::Case> OneIndexAfterTheOther(const ops::Instance& instance,
@@ -107,6 +145,12 @@ std::vector<Task> Campaign::Long() {
     }
     shapes.push_back(*std::move(longest));
   }
+  const auto affordable = [&](const ops::AxisValues& axes) {
+    return cases::TotalElements(trial_.instance, axes) <= trial_.effort.long_elements &&
+           StepsFor(axes) <= static_cast<double>(trial_.effort.campaign_steps) / 160;
+  };
+  for (cases::Case& value : HighRows(trial_.instance, affordable, DeriveSeed(seed, "high rows")))
+    planned.push_back(TaskFor(std::move(value), "long"));
   for (std::size_t i = 0; i < shapes.size(); ++i) {
     const std::uint64_t own = DeriveSeed(seed, "far") + i;
     planned.push_back(TaskFor(HighWhereLarge(trial_.instance, shapes[i], own), "long"));
