@@ -120,6 +120,7 @@ class PressedGpu final : public engine::Engine, public engine::Stopwatch {
  public:
   explicit PressedGpu(std::optional<StressPlan::Beside> changed) : changed_(changed) {}
   std::string_view name() const override { return "gpu"; }
+  engine::Stopwatch* stopwatch() override { return this; }
   Result<Report> Run(const Execution& execution, std::span<SharedMemory* const> buffers,
                      engine::Trust trust) override {
     return plain_.Run(execution, buffers, trust);
@@ -212,6 +213,7 @@ TEST(EngineContractTest, WhatWasNotWatchedHasNotPassed) {
 class WatchedGpu final : public engine::Engine, public engine::Inspector {
  public:
   std::string_view name() const override { return "gpu"; }
+  engine::Inspector* inspector() override { return this; }
   Result<Report> Run(const Execution& execution, std::span<SharedMemory* const> buffers,
                      engine::Trust trust) override {
     return plain_.Run(execution, buffers, trust);
