@@ -11,7 +11,8 @@ ASSAY_PACKAGES=(
   libgtest-dev libgmock-dev libbenchmark-dev libcpp-httplib-dev
 )
 # What tests alone run: a Slurm of their own.
-ASSAY_TEST_PACKAGES=(slurmctld slurmd slurm-client munge)
+# libpmix2: without that library Ubuntu 24.04's slurmctld takes the failure to open it for one of its own, and every job for one of an invalid account.
+ASSAY_TEST_PACKAGES=(slurmctld slurmd slurm-client munge libpmix2)
 
 # Tests of pages look at them in a browser. Where none can be had, these tests say so and do not run.
 ASSAY_PAGE_PACKAGES=(chromium)
@@ -78,7 +79,8 @@ as_root() {
 install_packages() {
   local missing=() package
   for package in "$@"; do
-    [ "$(dpkg-query -W -f='${db:Status-Abbrev}' "$package" 2>/dev/null | cut -c1-2)" = "ii" ] || missing+=("$package")
+    # Ubuntu's name of a library whose times have 64 bits may end in t64.
+    [[ $(dpkg-query -W -f='${db:Status-Abbrev}|' "$package" "${package}t64" 2>/dev/null) == *ii* ]] || missing+=("$package")
   done
   [ ${#missing[@]} -eq 0 ] && return
   command -v apt-get >/dev/null || die "these packages are missing and there is no apt-get: ${missing[*]}"
