@@ -49,12 +49,12 @@ std::unique_ptr<Browser> Browser::Start(std::string& why) {
     why = "no pipes";
     return nullptr;
   }
-  const UniqueFd their_in(to[0]), their_out(from[1]);
+  UniqueFd their_in(to[0]), their_out(from[1]);
   browser->to_ = UniqueFd(to[1]);
   browser->from_ = UniqueFd(from[0]);
   // The browser reads commands on descriptor 3 and answers on 4. Ours are moved out of the way first: they may have these numbers.
-  const UniqueFd in(::fcntl(their_in.get(), F_DUPFD_CLOEXEC, 10));
-  const UniqueFd out(::fcntl(their_out.get(), F_DUPFD_CLOEXEC, 10));
+  UniqueFd in(::fcntl(their_in.get(), F_DUPFD_CLOEXEC, 10));
+  UniqueFd out(::fcntl(their_out.get(), F_DUPFD_CLOEXEC, 10));
   posix_spawn_file_actions_t actions;
   posix_spawn_file_actions_init(&actions);
   posix_spawn_file_actions_adddup2(&actions, in.get(), 3);
@@ -77,6 +77,8 @@ std::unique_ptr<Browser> Browser::Start(std::string& why) {
   const int failed =
       ::posix_spawn(&browser->pid_, program->c_str(), &actions, nullptr, arguments.data(), environ);
   posix_spawn_file_actions_destroy(&actions);
+  // Held by the browser alone, they end with it: one that only says how it could be installed (Ubuntu's) is not waited for.
+  for (UniqueFd* const theirs : {&their_in, &their_out, &in, &out}) *theirs = UniqueFd();
   if (failed != 0) {
     browser->pid_ = -1;
     why = *program + " cannot be started";
