@@ -137,8 +137,10 @@ Result<CompileOutcome> JailedCompiler::Ask(const CompileRequest& request, const 
   ask.role = RoleOf(request.trust);
   ask.header = RequestHeader(request);
   ask.payload = request.source;
+  const auto deadline =
+      request.trust == Trust::kReference ? options_.reference_deadline : options_.deadline;
   ASSAY_TRY(const sandbox::Reply reply,
-            workers_.Call(sandbox::WorkerKind::kCompile, ask, options_.deadline));
+            workers_.Call(sandbox::WorkerKind::kCompile, ask, deadline));
   CompileOutcome outcome;
   outcome.detail = reply.detail;
   switch (reply.outcome) {

@@ -23,7 +23,9 @@ namespace assay::engine {
 class JailedCompiler final : public Compiler {
  public:
   struct Options {
-    std::chrono::milliseconds deadline = std::chrono::seconds(60);
+    std::chrono::milliseconds deadline = std::chrono::seconds(60);  ///< Of a candidate's.
+    /// Of what the op brings along: that a machine is busy is no fault of it.
+    std::chrono::milliseconds reference_deadline = std::chrono::minutes(5);
     std::size_t kept = 64;                           ///< Most recent outcomes kept.
     std::shared_ptr<const CompileStore> store = {};  ///< Of references; may be null.
   };

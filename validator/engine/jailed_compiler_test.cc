@@ -119,6 +119,22 @@ TEST(JailedCompilerTest, DeathsAndTimeOutsAreOutcomesAndNotKept) {
   EXPECT_EQ(calls, 4);
 }
 
+TEST(JailedCompilerTest, WhatTheOpBringsMayTakeLongOnABusyMachine) {
+  std::chrono::milliseconds given{};
+  FakeWorkers workers([&](WorkerKind, const Request&, auto deadline) -> Result<Reply> {
+    given = deadline;
+    return Reply{.outcome = CallOutcome::kTimedOut, .message = {}, .detail = "no reply"};
+  });
+  JailedCompiler compiler(workers);
+  EXPECT_EQ(compiler.Compile({.source = "a", .trust = Trust::kCandidate})->kind,
+            CompileOutcome::Kind::kTimedOut);
+  EXPECT_EQ(given, JailedCompiler::Options{}.deadline);
+  EXPECT_EQ(compiler.Compile({.source = "a", .trust = Trust::kReference})->kind,
+            CompileOutcome::Kind::kTimedOut);
+  EXPECT_EQ(given, JailedCompiler::Options{}.reference_deadline);
+  EXPECT_GT(JailedCompiler::Options{}.reference_deadline, JailedCompiler::Options{}.deadline);
+}
+
 TEST(JailedCompilerTest, ErrorsOfTheMachineStayErrors) {
   FakeWorkers workers([](WorkerKind, const Request&, auto) -> Result<Reply> {
     return Fail(ErrorKind::kEnvironment, "no jail");

@@ -166,6 +166,11 @@ Result<std::shared_ptr<const engine::CompiledKernel>> ReferenceRunner::Compile(
     if (const auto found = compiled_.find(key); found != compiled_.end()) return found->second;
   }
   ASSAY_TRY(engine::CompileOutcome outcome, compiler_.Compile(request));
+  if (outcome.kind == engine::CompileOutcome::Kind::kTimedOut) {
+    return Fail(ErrorKind::kLimit, "takes too long to compile: " + outcome.detail, Place(instance),
+                "try again when the machine is less busy; one that always takes this long has to "
+                "be simpler");
+  }
   if (outcome.kind != engine::CompileOutcome::Kind::kCompiled) {
     return Fail(ErrorKind::kMalformedInput, "does not compile: " + Describe(outcome),
                 Place(instance), "correct the reference; docs/ops.md describes its language");

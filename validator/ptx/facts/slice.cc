@@ -451,15 +451,22 @@ Slice::Number Slice::HandedOn(const Instruction& in, ptx::RegisterIndex reg) {
     return address.kind == Operand::Kind::kAddress && address.has_symbol &&
            !address.has_base_register;
   };
-  const auto of = [](const Operand& list, std::size_t i) -> const Operand& {
-    return list.elements.empty() ? list : list.elements[i];
+  const auto of = [](const Operand& list, std::size_t i) -> const Operand* {
+    if (list.elements.empty()) return i == 0 ? &list : nullptr;
+    return i < list.elements.size() ? &list.elements[i] : nullptr;
+  };
+  const auto is_wanted = [&](const Operand* operand) {
+    return operand != nullptr && operand->kind == Operand::Kind::kRegister && operand->reg == reg;
   };
   const Operand& address = in.operands[1];
-  const auto size = static_cast<std::int64_t>(ptx::BitsOf(in.type())) / 8;
+  const auto bytes_of = [](const Instruction& access) {
+    return static_cast<std::uint64_t>(ptx::BitsOf(access.type())) / 8;
+  };
+  const std::uint64_t size = bytes_of(in);
   std::size_t element = 0;
-  while (element < in.vector_width && of(in.operands[0], element).reg != reg) ++element;
+  while (element < in.vector_width && !is_wanted(of(in.operands[0], element))) ++element;
   if (!is_place(address) || element == in.vector_width || size == 0) return std::nullopt;
-  const std::int64_t wanted = address.offset + static_cast<std::int64_t>(element) * size;
+  const std::uint64_t wanted = static_cast<std::uint64_t>(address.offset) + element * size;
   const Operand* stored = nullptr;
   std::uint32_t where = 0;
   std::optional<Type> type;
@@ -468,11 +475,11 @@ Slice::Number Slice::HandedOn(const Instruction& in, ptx::RegisterIndex reg) {
     if (st.opcode != Opcode::kSt || st.space != ptx::Space::kShared || !is_place(st.operands[0]) ||
         st.operands[0].symbol != address.symbol)
       continue;
-    const std::int64_t behind = wanted - st.operands[0].offset;
-    if (ptx::BitsOf(st.type()) / 8 != size || behind < 0 || behind >= size * st.vector_width)
-      continue;
+    const std::uint64_t behind = wanted - static_cast<std::uint64_t>(st.operands[0].offset);
+    if (bytes_of(st) != size || behind >= size * st.vector_width || behind % size != 0) continue;
     if (stored != nullptr) return std::nullopt;
-    stored = &of(st.operands[1], static_cast<std::size_t>(behind / size));
+    stored = of(st.operands[1], behind / size);
+    if (stored == nullptr) return std::nullopt;
     where = i;
     type = NodeTypeOf(st.type());
   }
