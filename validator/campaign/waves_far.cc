@@ -209,17 +209,16 @@ std::vector<Task> Campaign::Workloads() {
   constexpr std::int64_t kBackground = 5;
   constexpr std::int64_t kMostOfOneSign = std::int64_t{1} << 22;
   const ops::OpSpec& op = trial_.instance.op;
-  struct Wanted {
+  std::vector<ops::AxisValues> shapes;
+  struct Longest {
     ops::AxisValues axes;
-    std::string_view recipe;
+    bool one_sign;  ///< Results may be made over it, and of so many no sum absorbs the terms.
   };
-  std::vector<Wanted> shapes;
-  std::vector<ops::AxisValues> longest_of_axes;
-  const auto add = [&](const ops::AxisValues& axes, std::string_view recipe) {
+  std::vector<Longest> longest_of_axes;
+  const auto add = [&](const ops::AxisValues& axes) {
     const bool known =
         std::ranges::any_of(tried_, [&](const cases::Case& value) { return value.axes == axes; });
-    if (!known && std::ranges::find(shapes, axes, &Wanted::axes) == shapes.end())
-      shapes.push_back({axes, recipe});
+    if (!known && std::ranges::find(shapes, axes) == shapes.end()) shapes.push_back(axes);
   };
   const bool whole = RunsWhole();
   for (const ops::Axis& axis : op.axes) {
@@ -230,29 +229,26 @@ std::vector<Task> Campaign::Workloads() {
       fewest[other.name] = other.min;
     }
     auto longest = AsLongAsCanBe(trial_.instance, axis, few);
-    if (whole && longest && Affordable(*longest) != *longest)
+    if (!longest) continue;
+    add(*longest);
+    if (whole && Affordable(*longest) != *longest)
       longest = AsLongAsCanBe(trial_.instance, axis, fewest);
     if (!longest) continue;
-    // Of numbers of both signs a sum hardly grows, and what is missing in it stays within what honest ones
-    // lose; of one sign, so many absorb each other.
-    const bool one_sign =
-        ops::MayBeReducedOver(op, axis.name) && longest->at(axis.name) <= kMostOfOneSign;
-    add(*longest, one_sign ? "biased" : "plain");
-    longest_of_axes.push_back(*longest);
+    longest_of_axes.push_back({*longest, ops::MayBeReducedOver(op, axis.name) &&
+                                             longest->at(axis.name) <= kMostOfOneSign});
   }
   for (const ops::Workload& workload : op.workloads) {
-    if (cases::TotalElements(trial_.instance, workload.axes) <= kMostElements)
-      add(workload.axes, "plain");
+    if (cases::TotalElements(trial_.instance, workload.axes) <= kMostElements) add(workload.axes);
   }
   std::vector<Task> planned;
   const std::uint64_t seed = DeriveSeed(trial_.seed, "workloads");
   constexpr std::array<std::string_view, 3> kIndices = {"landmarks", "uniform", "zipf"};
-  for (const auto& [axes, recipe] : shapes) {
+  for (const ops::AxisValues& axes : shapes) {
     const std::size_t number = planned.size();
     const ops::AxisValues affordable = whole ? Affordable(axes) : axes;
     if (affordable != axes) {
       harvest_.ledger.Planned("workloads");
-      LeaveOut(SliceOf(axes, "workloads", seed + number, recipe),
+      LeaveOut(SliceOf(axes, "workloads", seed + number),
                "its blocks may depend on each other, and all take too long; a smaller case ran in "
                "its place",
                harvest_);
@@ -260,7 +256,7 @@ std::vector<Task> Campaign::Workloads() {
     const bool too_many =
         NeedsZerosBetween(op) && cases::TotalElements(trial_.instance, affordable) > kMostMade;
     Task task = too_many ? EndsOf(affordable, "workloads", seed + number)
-                         : SliceOf(affordable, "workloads", seed + number, recipe);
+                         : SliceOf(affordable, "workloads", seed + number);
     for (const ops::TensorSpec& spec : op.inputs) {
       if (!spec.is_scalar && !spec.IsGenerated() &&
           cases::ClassOf(spec, trial_.instance.TypeOf(spec)) == cases::InputClass::kIndex)
@@ -275,7 +271,7 @@ std::vector<Task> Campaign::Workloads() {
   }
   // Where blocks wait for a number that comes round again, one overtakes another in some orders only.
   for (std::size_t i = 0; whole && MayWait() && i < longest_of_axes.size(); ++i) {
-    const ops::AxisValues axes = Affordable(longest_of_axes[i]);
+    const ops::AxisValues axes = Affordable(longest_of_axes[i].axes);
     if (planned.size() >= trial_.effort.sliced_cases) break;
     if (cases::TotalElements(trial_.instance, axes) > kMostMade) continue;
     Task turned = TaskFor(cases::MakeCase(trial_.instance, *cases::FindRecipe("plain"), axes,
@@ -287,6 +283,14 @@ std::vector<Task> Campaign::Workloads() {
   for (const ops::Axis& axis : op.axes) {
     auto late = LateSlice(axis, seed + 100 + planned.size());
     if (late && planned.size() < trial_.effort.sliced_cases) planned.push_back(*std::move(late));
+  }
+  // Of numbers of both signs a sum hardly grows, and what is missing in it stays within what honest ones lose; of
+  // one sign, terms that went elsewhere do not show.
+  for (const Longest& longest : longest_of_axes) {
+    if (!longest.one_sign || planned.size() >= trial_.effort.sliced_cases) continue;
+    const ops::AxisValues axes = whole ? Affordable(longest.axes) : longest.axes;
+    if (NeedsZerosBetween(op) && cases::TotalElements(trial_.instance, axes) > kMostMade) continue;
+    planned.push_back(SliceOf(axes, "workloads", seed + 150 + planned.size(), "biased"));
   }
   return planned;
 }
@@ -369,7 +373,6 @@ std::vector<Task> Campaign::Huge() {
     if (auto of_one_sign = OfOneSign(task)) one_sign.push_back(*std::move(of_one_sign));
     std::ranges::move(WithEachFlag(std::move(task)), std::back_inserter(planned));
   }
-  std::ranges::move(one_sign, std::back_inserter(planned));
   const std::size_t most = planned.size() + trial_.effort.huge_shapes;
   for (const cases::ShapeChoice& shape : cases::HugeShapes(trial_.instance)) {
     if (planned.size() >= most) break;
@@ -422,6 +425,7 @@ std::vector<Task> Campaign::Huge() {
     }
     planned.push_back(std::move(task));
   }
+  std::ranges::move(one_sign, std::back_inserter(planned));
   return planned;
 }
 
