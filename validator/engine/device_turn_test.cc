@@ -1,5 +1,6 @@
 #include "validator/engine/device_turn.h"
 
+#include <fcntl.h>
 #include <gtest/gtest.h>
 #include <signal.h>
 #include <sys/wait.h>
@@ -20,6 +21,19 @@ using Use = DeviceTurn::Use;
 class DeviceTurnTest : public ::testing::Test {
  protected:
   void TearDown() override { std::filesystem::remove_all(folder_); }
+
+  /// Until somebody holds the first byte, as whoever waits for the card does.
+  void WaitUntilOneIsNext() const {
+    const UniqueFd file(::open(file_.c_str(), O_RDWR | O_CLOEXEC));
+    struct flock lock{};
+    do {
+      lock = {};
+      lock.l_type = F_WRLCK;
+      lock.l_whence = SEEK_SET;
+      lock.l_len = 1;
+      std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    } while (::fcntl(file.get(), F_OFD_GETLK, &lock) == 0 && lock.l_type == F_UNLCK);
+  }
 
   const Path folder_ =
       std::filesystem::temp_directory_path() / ("device_turn_" + std::to_string(::getpid()));
@@ -71,7 +85,7 @@ TEST_F(DeviceTurnTest, OthersOfTheKindGoBesideEachOtherButNotBesideOneAlone) {
 TEST_F(DeviceTurnTest, WhoWaitsToBeAloneIsNotPassed) {
   auto turn = std::make_unique<DeviceTurn>(file_, Use::kBesideOthers);
   Other alone(file_, Use::kAlone);
-  EXPECT_FALSE(alone.HadIt());
+  WaitUntilOneIsNext();
   Other behind(file_, Use::kBesideOthers);
   EXPECT_FALSE(behind.HadIt());
   turn.reset();
