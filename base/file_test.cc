@@ -5,6 +5,7 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <vector>
 
 #include "base/digest.h"
@@ -40,6 +41,25 @@ TEST(SharedMemory, PrivateCopyLeavesTheOriginal) {
   EXPECT_EQ(memory.bytes()[0], std::byte{7});
   EXPECT_FALSE(SharedMemory::Map(UniqueFd(dup(memory.fd())), 8192, SharedMemory::Access::kReadWrite)
                    .has_value());
+}
+
+// Holes of a large file are nobody's pages; whatever stands between them is there.
+TEST(SharedMemory, PrivateCopyOfFewPagesAmongMany) {
+  constexpr std::size_t kBytes = std::size_t{64} << 20;
+  for (const std::size_t apart : {kBytes, kBytes / 4, kBytes / 256}) {
+    auto memory = *SharedMemory::Create(kBytes + 5);
+    std::vector<std::size_t> places = {0, kBytes + 4};
+    for (std::size_t at = apart; at < kBytes; at += apart) places.push_back(at + 4095);
+    for (const std::size_t at : places) memory.bytes()[at] = std::byte{7};
+    auto copy = *SharedMemory::Map(UniqueFd(dup(memory.fd())), kBytes + 5,
+                                   SharedMemory::Access::kPrivateCopy);
+    EXPECT_EQ(std::ranges::count(copy.bytes(), std::byte{7}),
+              static_cast<std::ptrdiff_t>(places.size()));
+    for (const std::size_t at : places) EXPECT_EQ(copy.bytes()[at], std::byte{7}) << at;
+    copy.bytes()[1] = copy.bytes()[kBytes / 2 + 9] = std::byte{9};
+    EXPECT_EQ(memory.bytes()[1], std::byte{0});
+    EXPECT_EQ(memory.bytes()[kBytes / 2 + 9], std::byte{0});
+  }
 }
 
 TEST(File, AWriteThatFailsLeavesNothingAndNamesTheLimit) {

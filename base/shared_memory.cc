@@ -53,6 +53,42 @@ Result<void*> MapRepeated(int fd, std::size_t pattern, std::size_t bytes) {
   return place;
 }
 
+// A copy of the file's written parts, its holes as memory of this process' own: read, they are one page of
+// zeros for all places, where a hole of a memory file gets a page that is cleared for each.
+Result<void*> MapCopy(int fd, std::size_t bytes) {
+  // Below, pages are few; beyond, the parts are mapped as one.
+  constexpr std::size_t kWorthIt = std::size_t{16} << 20;
+  constexpr int kMostParts = 64;
+  constexpr int kFlags = MAP_PRIVATE | MAP_NORESERVE;
+  constexpr int kProtection = PROT_READ | PROT_WRITE;
+  const bool has_holes = bytes >= kWorthIt;
+  void* const place = has_holes ? ::mmap(nullptr, bytes, kProtection, kFlags | MAP_ANONYMOUS, -1, 0)
+                                : ::mmap(nullptr, bytes, kProtection, kFlags, fd, 0);
+  if (place == MAP_FAILED) return MemoryError("cannot map shared memory", bytes);
+  if (!has_holes) return place;
+  // Millions of pages are not mapped one by one; without large pages it goes on with small ones.
+  (void)::madvise(place, bytes, MADV_HUGEPAGE);
+  const auto end = static_cast<off_t>(bytes);
+  off_t at = 0;
+  for (int part = 0; at < end; ++part) {
+    const off_t data = ::lseek(fd, at, SEEK_DATA);
+    if (data < 0 && errno == ENXIO) break;
+    const off_t hole = part == kMostParts ? end : ::lseek(fd, data, SEEK_HOLE);
+    const off_t first =
+        data < 0 ? at : data / static_cast<off_t>(kPatternPage) * static_cast<off_t>(kPatternPage);
+    const off_t last = data < 0 || hole < 0 ? end : std::min(hole, end);
+    if (first >= last) break;
+    if (::mmap(static_cast<std::byte*>(place) + first, static_cast<std::size_t>(last - first),
+               kProtection, kFlags | MAP_FIXED, fd, first) == MAP_FAILED) {
+      auto error = MemoryError("cannot map shared memory", bytes);
+      ::munmap(place, bytes);
+      return error;
+    }
+    at = last;
+  }
+  return place;
+}
+
 }  // namespace
 
 Result<SharedMemory> Repeat(std::span<const std::byte> pattern, std::size_t bytes) {
@@ -85,7 +121,7 @@ Result<SharedMemory> SharedMemory::Create(std::size_t bytes, const char* name) {
 }
 
 Result<SharedMemory> SharedMemory::Map(UniqueFd fd, std::size_t bytes, Access access) {
-  struct stat info{};
+  struct stat info {};
   const bool known = ::fstat(fd.get(), &info) == 0;
   const std::size_t held = known ? static_cast<std::size_t>(info.st_size) : 0;
   const bool repeats = held < bytes && access == Access::kPrivateCopy && Repeats(fd.get(), held);
@@ -102,8 +138,13 @@ Result<SharedMemory> SharedMemory::Map(UniqueFd fd, std::size_t bytes, Access ac
     memory.data_ = static_cast<std::byte*>(place);
     return memory;
   }
-  const int flags = (access == Access::kPrivateCopy ? MAP_PRIVATE : MAP_SHARED) | MAP_NORESERVE;
-  void* data = ::mmap(nullptr, bytes, PROT_READ | PROT_WRITE, flags, memory.fd_.get(), 0);
+  if (access == Access::kPrivateCopy) {
+    ASSAY_TRY(void* const place, MapCopy(memory.fd_.get(), bytes));
+    memory.data_ = static_cast<std::byte*>(place);
+    return memory;
+  }
+  void* const data = ::mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE,
+                            memory.fd_.get(), 0);
   if (data == MAP_FAILED) return MemoryError("cannot map shared memory", bytes);
   memory.data_ = static_cast<std::byte*>(data);
   return memory;

@@ -24,6 +24,7 @@
 #include "validator/campaign/repetitions.h"
 #include "validator/campaign/trial.h"
 #include "validator/oracle/oracle.h"
+#include "validator/ptx/facts/facts.h"
 #include "validator/verdict/verdict.h"
 
 namespace assay::campaign {
@@ -123,6 +124,7 @@ class Campaign {
   std::vector<Task> WithEachFlag(Task task) const;
   /// Cases of wave Aimed: each axis just past constants, where what comes last outweighs all before it.
   std::vector<Task> LatePast(std::span<const std::int64_t> constants);
+  std::vector<Task> LatePastThePlan();
   /// Values of which the last along the axis outweigh all before; nothing where no input has it last, or last
   /// but one.
   std::optional<cases::Case> LateAlong(const ops::Axis& axis, ops::AxisValues axes,
@@ -139,9 +141,13 @@ class Campaign {
   double CostOf(const Task& task) const;
   /// Leaves out the costliest tasks of what would go beyond the share.
   void Trim(std::vector<Task>& planned, const Wave& wave);
+  /// Indices of the case: the last one where they are few, else the first and the last.
+  void LookFar(cases::Case& value) const;
   Task EndsOf(ops::AxisValues axes, std::string purpose, std::uint64_t seed) const;
   /// Takes profiles that are without place where others would have to be filled, element by element.
   void MakeAffordable(cases::Case& value) const;
+  /// Of some kernel of the plan, also where nothing is known of one.
+  bool SomeKernelMay(facts::Answer (*answer)(const facts::Facts*, std::string_view)) const;
   /// Are there launches that cannot be cut, because blocks may depend on each other or on an earlier
   /// launch?
   bool RunsWhole() const;

@@ -69,7 +69,7 @@ void Compare(const ops::Instance& instance, const std::string& text, const Varia
       if (mapped->factor != 1 && IsFloat(base.dtype)) {
         // Beyond the range there is no multiple; below the normal numbers it is rounded otherwise.
         if (std::fabs(expected) > MaxFinite(base.dtype)) continue;
-        if (std::fabs(expected) < 2 * MinNormal(base.dtype))
+        if (std::fabs(expected) <= 2 * MinNormal(base.dtype))
           allowance += mapped->factor * UlpAt(base.dtype, 0);
       }
       if (Agree(expected, got, allowance)) continue;

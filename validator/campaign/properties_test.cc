@@ -117,6 +117,24 @@ TEST(PropertiesTest, BitsMustAgreeWhereTheOpIsDeterministic) {
   EXPECT_EQ(broken("permutation_equivariant n", hair, true), 0u);
 }
 
+// Just below the smallest normal number rounding takes more than beyond it: up to that number itself.
+TEST(PropertiesTest, DoublesOfWhatWasRoundedUpIntoTheNormalNumbers) {
+  const auto of = [](double units) {
+    return [units](std::span<const float> x, std::size_t i) {
+      return x[i] == 0 ? 0.0 : std::ldexp(units, std::ilogb(x[i]) - 149);
+    };
+  };
+  const auto findings = [](const Formula& formula) {
+    return Check("scale_equivariant x y", formula, 12, "f32", true).findings.size();
+  };
+  EXPECT_EQ(findings(of(0x1p23 - 0.4)), 0u);
+  // Two units are no rounding.
+  EXPECT_GT(findings([&](std::span<const float> x, std::size_t i) {
+              return of(0x1p23)(x, i) + (std::fabs(x[i]) >= 2 ? 0x1p-146 : 0);
+            }),
+            0u);
+}
+
 // Whichever row it is that looks at its neighbour, some case keeps it and alters the neighbour.
 TEST(PropertiesTest, EveryRowIsWatched) {
   for (std::size_t guilty = 0; guilty < 11; ++guilty) {

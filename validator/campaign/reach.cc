@@ -20,7 +20,10 @@ constexpr std::size_t kMostTried = 400;
 constexpr std::size_t kMostPool = 4'000;   ///< Combinations of them.
 constexpr std::size_t kMostDistinct = 64;  ///< Decisions that differ somewhere.
 constexpr std::size_t kMostTooLarge = 4;
+/// Of those that cost something; what is cheap takes no place of theirs.
 constexpr std::size_t kMostPastLimits = 6;
+constexpr std::size_t kMostCheapPastLimits = 10;
+constexpr double kCheap = 4e6;       ///< Steps.
 constexpr std::int64_t kSteps = 40;  ///< Steps away from a turn that are tried.
 /// What an outcome is worth that no case had, in pairs that no case had.
 constexpr int kWorthOfPlan = 200;
@@ -280,9 +283,13 @@ class Search {
         limits.push_back({i, cheapest, cases::TotalElements(instance_, *cheapest)});
     }
     std::ranges::stable_sort(limits, {}, &Limit::elements);
+    std::size_t cheap = 0, dear = 0;
     for (const Limit& limit : limits) {
-      if (single_[limit.number * 3 + kPast] || reached.past_limits.size() >= kMostPastLimits)
-        continue;
+      if (single_[limit.number * 3 + kPast]) continue;
+      const bool is_cheap = PartCost(*limit.cheapest) <= kCheap;
+      std::size_t& count = is_cheap ? cheap : dear;
+      if (count >= (is_cheap ? kMostCheapPastLimits : kMostPastLimits)) continue;
+      ++count;
       reached.past_limits.push_back(*limit.cheapest);
       if (const auto point = PointAt(*limit.cheapest)) Mark(OutcomesAt(*point, distinct_));
     }

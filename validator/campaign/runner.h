@@ -46,6 +46,8 @@ struct Wants {
   std::uint64_t block_steps = 0;
   /// What a part of a case may take, where that is not what parts may take otherwise.
   std::uint64_t part_steps = 0;
+  /// It is about values: a slice of which there is no truth does not run.
+  bool truth_or_nothing = false;
   bool operator==(const Wants&) const = default;
 };
 

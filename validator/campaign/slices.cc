@@ -49,8 +49,12 @@ constexpr std::uint64_t kFewest = 3;
 constexpr std::uint64_t kEnds = 2;
 // and what a whole grid may that seems to leave the end of an output unwritten.
 constexpr std::uint64_t kStepsToConfirm = 6'000'000'000;
-// Rows that are compared as a case of their own.
+// Rows that are compared as a case of their own: so many of them as the elements that their results are made of
+// come to, one of all other inputs' for each row,
 constexpr std::size_t kMostRows = 48;
+constexpr std::int64_t kMostOfRows = 1 << 24;
+// but for a few.
+constexpr std::size_t kFewestRows = 8;
 // Of what the op overwrites: each run has a copy.
 constexpr std::size_t kMostCopied = std::size_t{512} << 20;
 
@@ -188,10 +192,11 @@ Status Runner::RunSlice(const cases::Probe& probe, const Wants& wants, CaseRun& 
   const bool dear = wants.block_steps > wants.slice_steps;
   // Where there will be no truth, one block is as good as several for the monitors. Asked for nothing, the
   // oracle says whether the reference fits.
-  const auto nothing = dear && !instance.op.Chooses()
+  const auto nothing = (dear || wants.truth_or_nothing) && !instance.op.Chooses()
                            ? oracle_.EvaluateSlice(instance, probe.case_, *filled, {}, 0)
                            : Result<oracle::SparseTruth>();
   const bool without_truth = !nothing && nothing.error().kind == ErrorKind::kLimit;
+  if (without_truth && wants.truth_or_nothing) return leave_out(ToString(nothing.error()));
   const auto count_for = [&](std::uint64_t a_block) {
     const std::uint64_t count = without_truth ? 1 : BlocksFor(a_block, wants);
     // Nothing is left to guess where all can run for little more.
@@ -302,7 +307,12 @@ Status Runner::CompareRows(const cases::Materialised& filled, const TensorMap& o
     run.left_out = "what follows from a choice hangs on all of its scores";
     return {};
   }
-  const std::vector<std::int64_t> rows = Spread(oracle::RowsWritten(outputs, wanted), kMostRows);
+  ops::AxisValues of_one_row = filled.axes;
+  of_one_row[*axis] = 1;
+  const std::int64_t row = std::max<std::int64_t>(cases::TotalElements(instance, of_one_row), 1);
+  const std::size_t most =
+      std::clamp(static_cast<std::size_t>(kMostOfRows / row), kFewestRows, kMostRows);
+  const std::vector<std::int64_t> rows = Spread(oracle::RowsWritten(outputs, wanted), most);
   if (rows.empty()) {
     run.left_out = "the blocks that ran wrote no whole row";
     return {};

@@ -13,6 +13,17 @@
 #include "validator/cases/shapes.h"
 
 namespace assay::campaign {
+namespace {
+
+/// Do rows of some input extend along it?
+bool IsOfRows(const ops::Instance& instance, std::string_view axis) {
+  return std::ranges::any_of(instance.op.inputs, [&](const ops::TensorSpec& spec) {
+    return !spec.is_scalar && spec.shape.size() > 1 && IsFloat(instance.TypeOf(spec)) &&
+           ops::DimensionOf(spec, axis) == spec.shape.size() - 1;
+  });
+}
+
+}  // namespace
 
 std::vector<Task> Campaign::Regressions() {
   std::vector<Task> planned;
@@ -125,6 +136,7 @@ std::vector<Task> Campaign::Aimed() {
   }
   std::ranges::move(RippledRows(constants.integers), std::back_inserter(planned));
   std::ranges::move(LatePast(constants.integers), std::back_inserter(planned));
+  std::ranges::move(LatePastThePlan(), std::back_inserter(planned));
   return planned;
 }
 
@@ -297,6 +309,11 @@ std::vector<Task> Campaign::Surroundings() {
         // Where another order is rare, it has to show in whatever it is that it happens to.
         if (ops::MayBeReducedOver(trial_.instance.op, axis.name))
           add(absorbing(*axes, axis.name, rng.Next() % 1'000'000), policy);
+        // A logarithm hides the last digits of what it is taken of, but for a sum of little more than one.
+        if (IsOfRows(trial_.instance, axis.name))
+          add(cases::MakeCase(trial_.instance, *cases::FindRecipe("late"), *axes,
+                              rng.Next() % 1'000'000, "orders"),
+              policy);
       }
     }
   }

@@ -38,6 +38,20 @@ std::optional<ops::AxisValues> AsLongAsCanBe(const ops::Instance& instance, cons
 
 }  // namespace
 
+// What is far away is looked up: an offset that wraps does so at the last index, and at few before it.
+void Campaign::LookFar(cases::Case& value) const {
+  constexpr std::int64_t kFew = 64;
+  const auto complete = ops::ResolveAxes(trial_.instance.op, value.axes);
+  for (const ops::TensorSpec& spec : trial_.instance.op.inputs) {
+    if (!complete || spec.is_scalar || spec.IsGenerated() ||
+        cases::ClassOf(spec, trial_.instance.TypeOf(spec)) != cases::InputClass::kIndex)
+      continue;
+    const auto shape = ops::ResolveShape(spec, *complete);
+    const bool few = shape && ElementCount(*shape).value_or(0) <= kFew;
+    value.profiles[spec.name] = {.kind = few ? "last" : "edges", .parameters = {}, .literal = {}};
+  }
+}
+
 // Where inputs can repeat a pattern, TaskFor puts ordinary values in place of the ends.
 Task Campaign::EndsOf(ops::AxisValues axes, std::string purpose, std::uint64_t seed) const {
   cases::Case value{.axes = std::move(axes), .seed = seed, .profiles = {}, .origin = purpose};
@@ -46,6 +60,7 @@ Task Campaign::EndsOf(ops::AxisValues axes, std::string purpose, std::uint64_t s
         cases::ClassOf(spec, trial_.instance.TypeOf(spec)) == cases::InputClass::kFloat)
       value.profiles[spec.name] = {.kind = "ends", .parameters = {}, .literal = {}};
   }
+  LookFar(value);
   const auto ends = value.profiles;
   Task task = TaskFor(std::move(value), std::move(purpose));
   if (NeedsZerosBetween(trial_.instance.op)) task.probe.case_.profiles = ends;
@@ -67,9 +82,11 @@ Task Campaign::PartOf(ops::AxisValues axes, std::string purpose, std::uint64_t s
   // Beyond, blocks that loop over everything are too many for a slice; and there is too much to copy.
   constexpr std::int64_t kMostSliced = std::int64_t{1} << 31;
   const bool zeros_between = NeedsZerosBetween(trial_.instance.op);
-  return cases::TotalElements(trial_.instance, axes) < (zeros_between ? kMostMade : kMostSliced)
-             ? SliceOf(std::move(axes), std::move(purpose), seed)
-             : EndsOf(std::move(axes), std::move(purpose), seed);
+  if (cases::TotalElements(trial_.instance, axes) >= (zeros_between ? kMostMade : kMostSliced))
+    return EndsOf(std::move(axes), std::move(purpose), seed);
+  Task task = SliceOf(std::move(axes), std::move(purpose), seed);
+  LookFar(task.probe.case_);
+  return task;
 }
 
 // Outcomes of the program's and the plan's decisions that no case had, alone and in pairs.
@@ -169,21 +186,18 @@ std::optional<ops::AxisValues> Campaign::WithRows(std::string_view along,
   return *axes;
 }
 
-bool Campaign::MayWait() const {
+bool Campaign::SomeKernelMay(facts::Answer (*answer)(const facts::Facts*, std::string_view)) const {
   return std::ranges::any_of(trial_.plan.kernels, [&](const ops::KernelPlan& kernel) {
     const auto lowered = trial_.compiled.lowered.find(kernel.entry);
     return lowered == trial_.compiled.lowered.end() ||
-           MayBe(facts::Polls(trial_.compiled.facts.get(), lowered->second));
+           MayBe(answer(trial_.compiled.facts.get(), lowered->second));
   });
 }
 
+bool Campaign::MayWait() const { return SomeKernelMay(facts::Polls); }
+
 bool Campaign::RunsWhole() const {
-  return trial_.plan.kernels.size() > 1 ||
-         std::ranges::any_of(trial_.plan.kernels, [&](const ops::KernelPlan& kernel) {
-           const auto lowered = trial_.compiled.lowered.find(kernel.entry);
-           return lowered == trial_.compiled.lowered.end() ||
-                  MayBe(facts::BlocksDepend(trial_.compiled.facts.get(), lowered->second));
-         });
+  return trial_.plan.kernels.size() > 1 || SomeKernelMay(facts::BlocksDepend);
 }
 
 ops::AxisValues Campaign::Affordable(ops::AxisValues axes) const {
@@ -308,6 +322,7 @@ std::optional<Task> Campaign::LateSlice(const ops::Axis& axis, std::uint64_t see
   if (!value) return std::nullopt;
   Task task = TaskFor(*std::move(value), "workloads");
   task.probe.ends_only = true;
+  task.wants.truth_or_nothing = true;
   return task;
 }
 

@@ -270,6 +270,50 @@ std::vector<Task> Campaign::LatePast(std::span<const std::int64_t> constants) {
   return planned;
 }
 
+// The same at constants of the launch plan, which choose among kernels: just past them and past the next multiple of
+// eight, beside one and beside some of all others, with each value of the flags, since a special kernel leaves out
+// what its author took for impossible there.
+std::vector<Task> Campaign::LatePastThePlan() {
+  constexpr std::int64_t kShortest = 64, kPast = 8;
+  constexpr std::size_t kMost = 32;
+  const double most_steps = static_cast<double>(trial_.effort.campaign_steps) / 10;
+  const std::int64_t most_elements = 2 * trial_.effort.long_elements + (1 << 16);
+  const ops::OpSpec& op = trial_.instance.op;
+  const std::uint64_t seed = DeriveSeed(trial_.seed, "late past the plan");
+  // The largest first: those of tiles are small.
+  std::set<std::int64_t, std::greater<>> constants;
+  for (const std::int64_t constant : cases::ConstantsOf(trial_.plan)) {
+    if (constant >= kShortest && constant <= most_elements) constants.insert(constant);
+  }
+  std::vector<Task> planned;
+  double steps = 0;
+  for (const std::int64_t constant : constants) {
+    for (const ops::Axis& axis : op.axes) {
+      if (axis.kind != ops::Axis::Kind::kVariable || !ops::MayBeReducedOver(op, axis.name))
+        continue;
+      for (const std::int64_t length : {constant + 1, constant / kPast * kPast + kPast}) {
+        for (const std::int64_t others : {1, 3}) {
+          ops::AxisValues few;
+          for (const ops::Axis& other : op.axes) few[other.name] = std::max(other.min, others);
+          const auto axes = cases::SolveNear(op, axis.name, length, few);
+          if (!axes || axes->at(axis.name) != length ||
+              cases::TotalElements(trial_.instance, *axes) > most_elements)
+            continue;
+          const double cost = StepsFor(*axes);
+          auto value = LateAlong(axis, *axes, "aimed", seed + planned.size());
+          if (!value || cost > most_steps / 3) continue;
+          for (Task& task : WithEachFlag(TaskFor(*std::move(value), "aimed"))) {
+            if (planned.size() >= kMost || steps + cost > most_steps) continue;
+            steps += cost;
+            planned.push_back(std::move(task));
+          }
+        }
+      }
+    }
+  }
+  return planned;
+}
+
 // One axis as long as the op allows, or as long as is affordable, the others as short as they can
 // be: counters of 16 bits, tables of a fixed number of tiles, indices of classes far up.
 std::vector<Task> Campaign::Longest() {

@@ -244,6 +244,31 @@ double FarApart(const FillContext& context, std::int64_t index) {
   return Scaled(context, 0.25 + 0.25 * At(context, index).Unit() + 2 * large);
 }
 
+// One value of each row that far from all others (0: as far as the root of their number, where what is taken relative
+// to it cancels most): the first one, the last one, or any.
+double Lone(const FillContext& context, std::int64_t index) {
+  const std::int64_t row = index / context.row;
+  const auto any =
+      static_cast<std::int64_t>(Hash(context, row) % static_cast<std::uint64_t>(context.row));
+  const std::int64_t place =
+      std::array{std::int64_t{0}, context.row - 1, any}[static_cast<std::size_t>(row % 3)];
+  const double far =
+      context.parameter[0] > 0 ? context.parameter[0] : std::sqrt(static_cast<double>(context.row));
+  return Scaled(context, At(context, index).Normal() * context.parameter[1] +
+                             (index % context.row == place ? far : 0.0));
+}
+
+// One value in each row beside which f32 keeps nothing of the others, or of 16 bits little; those before it are
+// results that do not know it.
+double Spiked(const FillContext& context, std::int64_t index) {
+  const std::int64_t row = index / context.row;
+  const auto place =
+      static_cast<std::int64_t>(Hash(context, row) % static_cast<std::uint64_t>(context.row));
+  const int exponent = IsNarrow(context.dtype) ? 15 : 30;
+  if (index % context.row == place) return std::ldexp(1.0, exponent);
+  return std::ldexp(At(context, index).Normal(), IsNarrow(context.dtype) ? -9 : 0);
+}
+
 // The last row of each matrix far above the others, which are ordinary times `rest`; of a vector, its last
 // element.
 double LateRow(const FillContext& context, std::int64_t index) {
@@ -393,6 +418,22 @@ constexpr std::array kRows = {
                {kNone, kNone},
                FarApart,
                "the largest values of rows and columns a warp or more apart"},
+    ProfileRow{"lone",
+               kFloat,
+               10,
+               false,
+               false,
+               {{{"distance", 0}, {"rest", 1}}},
+               Lone,
+               "one value of each row far from all others"},
+    ProfileRow{"spiked",
+               kFloat,
+               12,
+               false,
+               false,
+               {kNone, kNone},
+               Spiked,
+               "one value in each row that swallows the others"},
     ProfileRow{"late_maximum",
                kFloat,
                10,

@@ -284,6 +284,35 @@ TEST(ProfilesTest, ValuesThatAreFarApartMeetInOneLane) {
   for (std::int64_t i = 0; i < 9; ++i) EXPECT_LT(small.At(i), 1) << i;
 }
 
+TEST(ProfilesTest, OneValueOfEachRowStandsAlone) {
+  constexpr std::int64_t kColumns = 1291;
+  const auto lone = [](const Tensor& matrix, std::int64_t row, double least) {
+    std::vector<std::int64_t> places;
+    for (std::int64_t i = 0; i < kColumns; ++i) {
+      if (matrix.At(row * kColumns + i) > least) places.push_back(i);
+    }
+    return places;
+  };
+  const Tensor apart = Filled(FloatTensor("x", {"m", "n"}), "lone", DType::kF32, {6, kColumns});
+  EXPECT_EQ(lone(apart, 0, 25), std::vector<std::int64_t>{0});
+  EXPECT_EQ(lone(apart, 1, 25), std::vector<std::int64_t>{kColumns - 1});
+  EXPECT_EQ(lone(apart, 2, 25).size(), 1u);
+  // Beside which nothing of the others is kept, at different places.
+  for (const DType type : {DType::kF32, DType::kBF16, DType::kF16}) {
+    const Tensor spiked = Filled(FloatTensor("x", {"m", "n"}), "spiked", type, {6, kColumns});
+    std::set<std::int64_t> places;
+    for (std::int64_t row = 0; row < 6; ++row) {
+      const auto place = lone(spiked, row, 1000);
+      ASSERT_EQ(place.size(), 1u);
+      places.insert(place[0]);
+      const double spike = spiked.At(row * kColumns + place[0]);
+      const std::int64_t other = (place[0] + 1) % kColumns;
+      EXPECT_LT(std::fabs(spiked.At(row * kColumns + other)), spike * 0x1p-20);
+    }
+    EXPECT_GT(places.size(), 3u);
+  }
+}
+
 TEST(ProfilesTest, LateRowsStandAtTheEndOfEachMatrixOrVector) {
   const Tensor matrices =
       Filled(FloatTensor("k", {"h", "n", "d"}), "late_row", DType::kF32, {3, 5, 4});

@@ -52,6 +52,10 @@ constexpr std::array kRecipes = {
     Recipe{"far_apart", "far_apart", "uniform", "uniform", false,
            "the largest values of each row a warp or more apart: one lane has them all", true,
            true},
+    Recipe{"lone", "lone", "uniform", "uniform", false,
+           "one value of each row far from all others: first, last or between", true, true},
+    Recipe{"spiked", "spiked", "uniform", "uniform", false,
+           "one value in each row that swallows the others", true, true},
 };
 
 // The recipe's word for this input, or an empty one where the default serves.

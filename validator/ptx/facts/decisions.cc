@@ -185,6 +185,19 @@ class DecisionWalk {
         }
         break;
       }
+      case Opcode::kSt:
+        // Of a wider register the lower bits are stored.
+        if (in.operands.size() < 2 || NodeTypeOf(in.type(0)) == Type::kReal || bits > 32) break;
+        for (const Operand& stored : in.operands[1].elements.empty()
+                                         ? std::span(&in.operands[1], 1)
+                                         : std::span(in.operands[1].elements)) {
+          if (stored.kind != Operand::Kind::kRegister) continue;
+          const auto held = NodeTypeOf(function.registers[stored.reg].type);
+          const int width = ptx::BitsOf(function.registers[stored.reg].type);
+          if (held && *held != Type::kReal && width > bits && bits > kIndexDigits)
+            rooms.push_back({&stored, *held, at, std::int64_t{1} << bits});
+        }
+        break;
       default:
         break;
     }

@@ -165,6 +165,34 @@ TEST(DecisionsTest, ADrawnNumberIsTheBlocksAndGoesThroughSharedMemory) {
   EXPECT_EQ(limits(Kernel("atom.global.add.u32 %r2, [%d1], -1;\ncvt.u16.u32 %h1, %r2;")), 0);
 }
 
+TEST(DecisionsTest, AStoreKeepsTheLowerBitsOfAWiderRegister) {
+  const auto limit_of = [](const std::string& text) -> std::int64_t {
+    const Facts facts = Kernel("atom.global.add.u32 %r2, [%d1], 1;\n" + text);
+    const auto limit = std::ranges::find(facts.decisions, true, &Decision::limit);
+    return limit == facts.decisions.end() ? 0 : limit->nodes[limit->right].value;
+  };
+  EXPECT_EQ(limit_of("st.global.u16 [%d1], %r2;"), 1 << 16);
+  EXPECT_EQ(limit_of("st.global.v2.u16 [%d1], {%h1, %r2};"), 1 << 16);
+  EXPECT_EQ(limit_of("st.global.u32 [%d1], %r2;"), 0);
+  EXPECT_EQ(limit_of("st.global.u8 [%d1], %r2;"), 0) << "digits of something smaller than an index";
+}
+
+// The largest of forty, as an unrolled loop takes it within another: each step looks at the one before twice.
+TEST(DecisionsTest, WhatIsMadeOfTheSameIsLookedUpOnce) {
+  std::string text =
+      ".reg .u32 %q<64>;\n.reg .pred %w<64>;\nmov.u32 %q0, 0;\n$L:\n"
+      "setp.lt.u32 %p1, %q0, %r1;\nshfl.sync.bfly.b32 %q1, %q0, 1, 31, -1;\n";
+  for (int i = 2; i < 42; ++i) {
+    const std::string now = std::to_string(i), before = "%q" + std::to_string(i - 1);
+    text += "setp.gt.u32 %w" + now + ", " + before + ", %r1;\nselp.b32 %q" + now + ", %r1, " +
+            before + ", %w" + now + ";\n";
+  }
+  text += "mov.u32 %q0, %q41;\n@%p1 bra $L;\n";
+  EXPECT_LE(Kernel(text).decisions.size(), 1u);
+  // And what is simple beside it is found.
+  EXPECT_FALSE(Kernel(text + "setp.eq.s32 %p2, %r1, 4711;\n").decisions.empty());
+}
+
 TEST(DecisionsTest, WhatIsNotKnownIsNoDecision) {
   // Of other lanes, of shared memory, and of nothing that a case changes.
   EXPECT_THAT(Kernel("shfl.sync.bfly.b32 %r2, %r1, 1, 31, -1;\nsetp.eq.s32 %p1, %r2, 5;").decisions,

@@ -20,6 +20,9 @@ namespace {
 constexpr std::size_t kMostNodes = 64;
 /// Instructions looked at for one module, in search of definitions.
 constexpr std::uint64_t kMostWork = 4'000'000;
+/// Of these for one decision; and as how many each register counts that is looked up.
+constexpr std::uint64_t kMostOfOne = 400'000;
+constexpr std::uint64_t kWorkOfARegister = 16;
 
 /// Twice as wide, for mul.wide and mad.wide.
 Type Wider(Type type) {
@@ -257,17 +260,20 @@ Slice::Number Slice::Special(const Operand& operand) {
 }
 
 Slice::Number Slice::Register(ptx::RegisterIndex reg, std::uint32_t at) {
+  work_ += kWorkOfARegister;
+  if (work_ > kMostWork || work_ - begun_ > kMostOfOne) return std::nullopt;
   const std::vector<std::uint32_t> definitions = flow_.Reaching(reg, at, work_);
   if (definitions.empty() || depth_ > kMostNodes) return std::nullopt;
   const auto key = std::pair(reg, definitions);
-  if (const auto known = known_.find(key); known != known_.end()) return known->second;
+  for (const auto* const known : {&known_.front(), &known_.back()}) {
+    if (const auto found = known->find(key); found != known->end()) return found->second;
+  }
   ++depth_;
   const Number value = definitions.size() == 1 && !function_.body[definitions[0]].guard.present
                            ? Result(reg, definitions[0])
                            : Met(reg, definitions);
   --depth_;
-  // Within a meeting a value may hang on its mark.
-  if (meetings_.empty()) known_[key] = value;
+  known_.back()[key] = value;
   return value;
 }
 
@@ -279,6 +285,8 @@ Slice::Number Slice::Met(ptx::RegisterIndex reg, const std::vector<std::uint32_t
   const Number mark = Add({Op::kSpecial, Type::kU32, 1'000 + next_mark_++, {}});
   if (!mark) return std::nullopt;
   meetings_[key] = *mark;
+  // What is found out within a meeting may hang on its mark.
+  known_.emplace_back();
   std::vector<std::uint32_t> ways;
   Number step;
   std::uint32_t loop = 0;
@@ -302,6 +310,7 @@ Slice::Number Slice::Met(ptx::RegisterIndex reg, const std::vector<std::uint32_t
     }
   }
   meetings_.erase(key);
+  known_.pop_back();
   if (ways.empty()) return std::nullopt;
   Number value = ways[0];
   const auto other = std::ranges::find_if(ways, [&](std::uint32_t way) { return way != ways[0]; });

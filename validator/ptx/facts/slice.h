@@ -52,7 +52,8 @@ class Slice {
         number_(function),
         flow_(flow),
         origins_(origins),
-        work_(work) {}
+        work_(work),
+        begun_(work) {}
 
   using Number = std::optional<std::uint32_t>;
 
@@ -94,10 +95,12 @@ class Slice {
   const BackwardFlow& flow_;
   const Origins& origins_;
   std::uint64_t& work_;
+  std::uint64_t begun_;  ///< Of the work: what was done before this decision.
   std::vector<Node> nodes_;
   std::map<Node, std::uint32_t> numbers_;
   using Key = std::pair<ptx::RegisterIndex, std::vector<std::uint32_t>>;
-  std::map<Key, Number> known_;
+  std::vector<std::map<Key, Number>> known_{
+      1};  ///< Outside of all meetings, and within each open one.
   std::map<Key, std::uint32_t> meetings_;
   std::int64_t next_mark_ = 0;
   std::size_t depth_ = 0;
