@@ -215,12 +215,14 @@ def measure_row(arguments, found, variants, rates, seconds):
     return row
 
 
-def measure(arguments, variants, work, end):
-    """All rows of arguments.measure; the first one's rates are everybody's, and stand once."""
+def measure(arguments, document, variants, work, end):
+    """Rows of arguments.measure, without those that stand in the document; the first one's rates are everybody's, and stand once."""
     found = json.loads(arguments.measure.read_text())["ops"]
-    document = {"schema": "assay.optimize_results/2", "date": datetime.date.today().isoformat(), "gpu": gpu_speed.driver(),
-                "found": f"by the cost model: {arguments.measure.name}; times are not held to truths", "ops": [], "left_out": []}
+    document["found"] = f"by the cost model: {arguments.measure.name}; times are not held to truths"
     rates = work / "rates.json"
+    wanted = [(op, dtype) for op, dtype, _ in planned(arguments)]
+    known = [(row["op"], row["dtype"]) for row in document["ops"]]
+    rows = [row for row in found if (row["op"], row["dtype"]) in wanted and (row["op"], row["dtype"]) not in known]
 
     def one(row):
         left = end - time.monotonic()
@@ -229,18 +231,19 @@ def measure(arguments, variants, work, end):
             document["left_out"].append(f"{row['op']} {row['dtype']}")
             return
         if "rates" in measured:
-            document.setdefault("rates", measured.pop("rates"))
+            document.setdefault("rates", measured["rates"])
             measured.pop("rates", None)
         document["ops"].append(measured)
         write(document, arguments.out)
         print(f"{row['op']} {row['dtype']}: exit {measured['exit']}, {measured.get('took_seconds')} s, {measured['naive']} -> {measured['best']} ({row['best_reply']})",
               file=sys.stderr, flush=True)
 
-    one(found[0])
+    if rows and "rates" not in document:
+        one(rows.pop(0))
     if "rates" in document:
         rates.write_text(json.dumps(document["rates"]))
     with concurrent.futures.ThreadPoolExecutor(arguments.together) as pool:
-        list(pool.map(one, found[1:]))
+        list(pool.map(one, rows))
     document["ops"].sort(key=lambda row: [(each["op"], each["dtype"]) for each in found].index((row["op"], row["dtype"])))
     write(document, arguments.out)
     return 1 if document["left_out"] or any(row["exit"] != 0 for row in document["ops"]) else 0
@@ -314,13 +317,13 @@ def main():
     if arguments.out.exists() and not arguments.anew:
         before = json.loads(arguments.out.read_text())
         if before.get("schema") == document["schema"] and before.get("gpu") == gpu:
-            document["ops"] = before["ops"]
+            document.update({key: before[key] for key in ("ops", "rates") if key in before})
     with tempfile.TemporaryDirectory() as name:
         work = pathlib.Path(name)
         variants = work / "variants"
         subprocess.run([sys.executable, str(ROOT / "bench/cost/variants.py"), str(variants)], check=True)
         if arguments.measure:
-            return measure(arguments, variants, work, end)
+            return measure(arguments, document, variants, work, end)
         one_at_a_time = threading.Lock()
 
         def run_planned(op, dtype, names):
