@@ -15,7 +15,7 @@ where it was (--anew forgets them). Needs a GPU, unless --modelled.
 --measure times alone: which kernel is the best is the model's word, and its outputs were judged when it was found.
 
 Each row says, workload by workload, the share of the limit and the microseconds of the naive kernel and of the best, the library's where there is one, and ratios between
-them; the op's bar; and of each reply how it was judged. Status 1: a reply was not accepted, though all of them are right for every shape.
+them; the op's bar; and of each reply how it was judged, and how long each gate took. Status 1: a reply was not accepted, though all of them are right for every shape.
 """
 import argparse
 import concurrent.futures
@@ -94,6 +94,7 @@ def attempts(run, names):
         number, verdict = event["attempt"], event["verdict"]
         speed = next((gate for gate in verdict["gates"] if gate["gate"] == "speed"), None)
         rows[number] = {"reply": names[number - 1] if number <= len(names) else None, "outcome": verdict["outcome"], "reason": verdict["reason"],
+                        "seconds": {gate["gate"]: round(gate["seconds"], 1) for gate in verdict["gates"] if gate.get("seconds", 0) >= 0.1},
                         "speed": speed and {"says": speed["reason"], "statistics": speed["statistics"]}}
     return [rows[number] for number in sorted(rows)]
 

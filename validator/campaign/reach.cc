@@ -2,11 +2,12 @@
 
 #include <algorithm>
 #include <array>
-#include <cmath>
+#include <iterator>
 #include <map>
 #include <optional>
 #include <queue>
 
+#include "validator/campaign/reach_values.h"
 #include "validator/campaign/turns.h"
 #include "validator/cases/profiles.h"
 #include "validator/cases/recipes.h"
@@ -31,7 +32,6 @@ constexpr int kWorthOfHalfReached = 200;
 constexpr int kWorthOfOne = 20;
 
 constexpr std::uint8_t kUnknown = kUnknownOutcome;
-using Outcomes = std::vector<std::uint8_t>;  ///< By decision: see CodeOf.
 
 class Search {
  public:
@@ -310,51 +310,6 @@ class Search {
     }
   }
 
-  /// The element at which a decision comes out even, if it turns on elements at all.
-  std::optional<double> Solve(std::size_t decision, const Decisions::Point& point, bool whole,
-                              double most) const {
-    const auto gap = [&](double element) { return decisions_.Of(decision, point, element); };
-    const auto at_zero = gap(0);
-    if (!at_zero) return std::nullopt;
-    const auto even = [&](double element) {
-      if (!(element >= (whole ? 0 : -HUGE_VAL)) || element > most) return false;
-      const auto outcome = gap(element);
-      return outcome && outcome->sign == 0;
-    };
-    // Secants settle what is linear at once.
-    double x0 = 0;
-    double y0 = at_zero->gap;
-    double x1 = 1;
-    for (int round = 0; round < 8; ++round) {
-      const auto y1 = gap(x1);
-      if (!y1) break;
-      if (even(x1)) break;
-      if (y1->gap == y0) break;
-      const double next = x1 - y1->gap * (x1 - x0) / (y1->gap - y0);
-      x0 = x1;
-      y0 = y1->gap;
-      x1 = whole ? std::round(next) : next;
-      if (!std::isfinite(x1)) return std::nullopt;
-    }
-    const bool turns = std::ranges::any_of(std::array{1.0, 2.0, 100.0, -1.0, 1e4}, [&](double x) {
-      const auto outcome = gap(x);
-      return outcome && outcome->gap != at_zero->gap;
-    });
-    if (!turns) return std::nullopt;
-    if (even(x1)) return x1;
-    for (std::int64_t x = 1; x <= 4096 && static_cast<double>(x) <= most; ++x) {
-      if (even(static_cast<double>(x))) return static_cast<double>(x);
-    }
-    return even(0) ? std::optional<double>(0) : std::nullopt;
-  }
-
-  /// Shapes at which elements are aimed, with the outcomes of decisions on shapes there.
-  struct Place {
-    Decisions::Point point;
-    ops::AxisValues axes;
-    Outcomes outcomes;
-  };
-
   std::vector<Place> Places() const {
     constexpr std::size_t kMostPlaces = 96;
     std::vector<Place> places;
@@ -374,55 +329,9 @@ class Search {
   }
 
   void PickValues(ReachedCases& reached) {
-    const std::vector<Place> places = Places();
-    std::size_t made = 0;
-    std::set<std::pair<std::string, std::pair<double, ops::AxisValues>>> known;
-    for (const std::size_t d : value_decisions_) {
-      const ops::TensorSpec* spec = instance_.op.FindInput(decisions_.Input(d));
-      if (spec == nullptr || spec->is_scalar || spec->IsGenerated()) continue;
-      const bool index =
-          cases::ClassOf(*spec, instance_.TypeOf(*spec)) == cases::InputClass::kIndex;
-      const bool whole = !IsFloat(instance_.TypeOf(*spec));
-      std::vector<std::optional<double>> elements;
-      for (const Place& place : places) {
-        const double most =
-            index ? static_cast<double>(BoundOf(*spec, place.point.axes) - 1) : HUGE_VAL;
-        elements.push_back(Solve(d, place.point, whole, most));
-      }
-      // With each outcome of each decision on shapes once, as far as that goes.
-      std::vector<bool> met(single_.size(), false);
-      for (std::size_t mine = 0; mine < std::max<std::size_t>(2, request_.values / 4); ++mine) {
-        std::size_t best = places.size();
-        int most_new = mine == 0 ? -1 : 0;
-        for (std::size_t p = 0; p < places.size(); ++p) {
-          if (!elements[p] || known.contains({spec->name, {*elements[p], places[p].axes}}))
-            continue;
-          int fresh = 0;
-          const Outcomes& outcomes = places[p].outcomes;
-          for (std::size_t i = 0; i < outcomes.size(); ++i)
-            fresh += outcomes[i] != kUnknown && !met[i * 3 + outcomes[i]];
-          if (fresh <= most_new) continue;
-          most_new = fresh;
-          best = p;
-        }
-        if (best == places.size() || made >= request_.values) break;
-        const Place& place = places[best];
-        const double x = *elements[best];
-        known.insert({spec->name, {x, place.axes}});
-        for (std::size_t i = 0; i < place.outcomes.size(); ++i) {
-          if (place.outcomes[i] != kUnknown) met[i * 3 + place.outcomes[i]] = true;
-        }
-        cases::Case aimed = Make(place.axes, 1'000 + made++, "plain");
-        aimed.profiles[spec->name] = {
-            .kind = "literal", .parameters = {}, .literal = {x, x + 1, x - 1, x, x, x + 1, x - 1}};
-        reached.cases.push_back(std::move(aimed));
-      }
-    }
-  }
-
-  std::int64_t BoundOf(const ops::TensorSpec& spec, const ops::AxisValues& axes) const {
-    const auto bound = axes.find(spec.domain.of);
-    return bound == axes.end() ? 1 : bound->second;
+    std::ranges::move(
+        CasesThatMeetValues(instance_, decisions_, value_decisions_, Places(), request_),
+        std::back_inserter(reached.cases));
   }
 
   const ops::Instance& instance_;

@@ -258,15 +258,16 @@ double Lone(const FillContext& context, std::int64_t index) {
                              (index % context.row == place ? far : 0.0));
 }
 
-// One value in each row beside which f32 keeps nothing of the others, or of 16 bits little; those before it are
-// results that do not know it.
+// One value in each row beside which f32 keeps little of the others, and their format less of what that loses; results
+// before it do not know it. Not so large that the others become one number, whose roundings add up.
 double Spiked(const FillContext& context, std::int64_t index) {
   const std::int64_t row = index / context.row;
   const auto place =
       static_cast<std::int64_t>(Hash(context, row) % static_cast<std::uint64_t>(context.row));
-  const int exponent = IsNarrow(context.dtype) ? 15 : 30;
+  const bool narrow = IsNarrow(context.dtype);
+  const int exponent = narrow ? 15 : SizeOf(context.dtype) == 2 ? 22 : 12;
   if (index % context.row == place) return std::ldexp(1.0, exponent);
-  return std::ldexp(At(context, index).Normal(), IsNarrow(context.dtype) ? -9 : 0);
+  return std::ldexp(At(context, index).Normal(), narrow ? -4 : 0);
 }
 
 // The last row of each matrix far above the others, which are ordinary times `rest`; of a vector, its last
@@ -433,7 +434,7 @@ constexpr std::array kRows = {
                false,
                {kNone, kNone},
                Spiked,
-               "one value in each row that swallows the others"},
+               "one value in each row beside which little is kept of the others"},
     ProfileRow{"late_maximum",
                kFloat,
                10,

@@ -297,7 +297,7 @@ TEST(ProfilesTest, OneValueOfEachRowStandsAlone) {
   EXPECT_EQ(lone(apart, 0, 25), std::vector<std::int64_t>{0});
   EXPECT_EQ(lone(apart, 1, 25), std::vector<std::int64_t>{kColumns - 1});
   EXPECT_EQ(lone(apart, 2, 25).size(), 1u);
-  // Beside which nothing of the others is kept, at different places.
+  // Beside which little of the others is kept, at different places.
   for (const DType type : {DType::kF32, DType::kBF16, DType::kF16}) {
     const Tensor spiked = Filled(FloatTensor("x", {"m", "n"}), "spiked", type, {6, kColumns});
     std::set<std::int64_t> places;
@@ -307,7 +307,7 @@ TEST(ProfilesTest, OneValueOfEachRowStandsAlone) {
       places.insert(place[0]);
       const double spike = spiked.At(row * kColumns + place[0]);
       const std::int64_t other = (place[0] + 1) % kColumns;
-      EXPECT_LT(std::fabs(spiked.At(row * kColumns + other)), spike * 0x1p-20);
+      EXPECT_LT(std::fabs(spiked.At(row * kColumns + other)), spike * 0x1p-9);
     }
     EXPECT_GT(places.size(), 3u);
   }
