@@ -61,11 +61,11 @@ def described(root, prefix, expected):
                 yield f"{prefix}/{folder.relative_to(root)}", folder, about["op"], dtypes, about.get("expect") or expected
 
 
-def asked(folder, op):
-    """What `assay check` is told of a kernel beside its dtypes: its op, one of the library or of its own corpus, and its target."""
+def asked(folder, op, effort):
+    """What `assay check` is told of a kernel beside its dtypes: its op, one of the library or of its own corpus, its target, and the effort where it has none of its own."""
     about = json.loads((folder / "expect.json").read_text()) if (folder / "expect.json").exists() else {}
     own = folder.parent / "ops" / op
-    return ["--op", str(own) if own.is_dir() else op] + (["--arch", about["arch"]] if "arch" in about else [])
+    return ["--op", str(own) if own.is_dir() else op, "--effort", about.get("effort", effort)] + (["--arch", about["arch"]] if "arch" in about else [])
 
 
 def without_times(value):
@@ -78,8 +78,8 @@ def without_times(value):
 
 def judge(arguments, item, seed, cores=1):
     name, folder, op, dtypes, expected = item
-    command = [arguments.assay, "check", str(folder), *asked(folder, op), "--json", "--jobs", str(cores)]
-    command += ["--seed", str(seed), "--effort", arguments.effort]
+    command = [arguments.assay, "check", str(folder), *asked(folder, op, arguments.effort), "--json", "--jobs", str(cores)]
+    command += ["--seed", str(seed)]
     for variable, dtype in dtypes.items():
         command += ["--dtype", f"{variable}={dtype}"]
     command += arguments.extra

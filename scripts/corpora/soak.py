@@ -98,7 +98,7 @@ def findings(verdict):
 
 def run(arguments, item, seed):
     name, folder, op, dtypes, expected = item
-    command = [arguments.assay, "check", str(folder), *corpora.asked(folder, op), "--json", "--jobs", "1", "--seed", str(seed), "--effort", arguments.effort]
+    command = [arguments.assay, "check", str(folder), *corpora.asked(folder, op, arguments.effort), "--json", "--jobs", "1", "--seed", str(seed)]
     for variable, dtype in dtypes.items():
         command += ["--dtype", f"{variable}={dtype}"]
     line = {"name": name, "dtypes": dtypes, "seed": seed, "expected": expected}

@@ -86,6 +86,7 @@ Status Runner::RunEnds(const cases::Probe& probe, const Wants& wants, CaseRun& r
         launch.only = {{*writers.begin(), 1}};
       if (!last_only) launch.only = WithBlocks(launch.only, writers, Blocks(launch));
     }
+    made->execution.schedule = probe.schedule;
     made->execution.limits.max_steps = wants.part_steps > 0 ? wants.part_steps : kMostHugeSteps;
     ASSAY_TRY(run.report, engine_.Run(made->execution, made->buffers, engine::Trust::kCandidate));
     NameTheKernelFile(run.report);

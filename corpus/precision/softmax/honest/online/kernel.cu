@@ -27,6 +27,7 @@ extern "C" __global__ void softmax(const T* x, T* y, long long rows, long long c
   for (long long j = 1; j < columns; ++j) {
     const float value = static_cast<float>(row[j]);
     const float next = fmaxf(largest, value);
+    if (next == __int_as_float(0xff800000)) continue;  // -inf less -inf is no number
     total = total * Exp(largest - next) + Exp(value - next);
     largest = next;
   }
