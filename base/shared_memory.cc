@@ -121,7 +121,7 @@ Result<SharedMemory> SharedMemory::Create(std::size_t bytes, const char* name) {
 }
 
 Result<SharedMemory> SharedMemory::Map(UniqueFd fd, std::size_t bytes, Access access) {
-  struct stat info {};
+  struct stat info{};
   const bool known = ::fstat(fd.get(), &info) == 0;
   const std::size_t held = known ? static_cast<std::size_t>(info.st_size) : 0;
   const bool repeats = held < bytes && access == Access::kPrivateCopy && Repeats(fd.get(), held);

@@ -122,6 +122,9 @@ class Campaign {
   std::vector<Task> RippledRows(std::span<const std::int64_t> constants);
   /// The task once for each value of the flags, integers of which the op names a few.
   std::vector<Task> WithEachFlag(Task task) const;
+  /// The task once for each value of the scalars of which the op names a few: all combinations while there are few,
+  /// the others' values in turn.
+  std::vector<Task> WithEachChoice(Task task) const;
   /// Cases of wave Aimed: each axis just past constants, where what comes last outweighs all before it.
   std::vector<Task> LatePast(std::span<const std::int64_t> constants);
   std::vector<Task> LatePastThePlan();

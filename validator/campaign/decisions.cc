@@ -349,7 +349,8 @@ std::optional<Outcome> Decisions::Of(const View& view, const Point& point, doubl
   // An eighth past it, where more than the last element goes wrong; or by as much as the last block may have
   // threads too many, which find nothing to do.
   constexpr int kMargin = 17;
-  if (decision.limit) right.bits += view.just_past ? right.bits >> kMargin : right.bits / 8;
+  if (decision.limit && !view.exactly)
+    right.bits += view.just_past ? right.bits >> kMargin : right.bits / 8;
   return Difference(type, values[decision.left], As(type, right));
 }
 

@@ -99,6 +99,8 @@ class Decisions {
     bool second_way = false;
     bool last_thread = false;
     bool just_past = false;  ///< Of a limit: by no more than it takes.
+    bool exactly =
+        false;  ///< And by nothing for threads too many: what wraps comes to the very first.
     /// Of a limit: not the number that the last thread comes to, but the last one before its loop's end,
     /// which some thread comes to where all of them together leave out none.
     bool any_thread = false;

@@ -85,7 +85,9 @@ void Decisions::AddLimits(const facts::Facts& program, const engine::CompiledKer
       if (!view.loops.empty()) {
         view.any_thread = true;
         views_.push_back(view);
-        view.any_thread = false;
+        view.exactly = true;
+        views_.push_back(view);
+        view.any_thread = view.exactly = false;
       }
       for (const bool just_past : {true, false}) {
         view.just_past = just_past;

@@ -80,10 +80,13 @@ Status Runner::RunEnds(const cases::Probe& probe, const Wants& wants, CaseRun& r
     }
     for (Launch& launch : made->execution.launches) {
       const auto writers = LastOfTurns(*subject_.plan, filled.axes);
-      // One block is as good as another where only one can run.
+      // One block is as good as another where only one can run; what outgrows its format there comes to the first
+      // one's places.
       if (last_only && !launch.only.empty() && !writers.empty() &&
-          *writers.begin() < Blocks(launch))
+          *writers.begin() < Blocks(launch)) {
         launch.only = {{*writers.begin(), 1}};
+        if (wants.part_steps > 0) launch.only = WithBlocks(launch.only, {0}, Blocks(launch));
+      }
       if (!last_only) launch.only = WithBlocks(launch.only, writers, Blocks(launch));
     }
     made->execution.schedule = probe.schedule;

@@ -118,6 +118,31 @@ std::vector<Task> Campaign::WithEachFlag(Task task) const {
   return tasks;
 }
 
+std::vector<Task> Campaign::WithEachChoice(Task task) const {
+  constexpr std::size_t kMost = 8;
+  std::vector<Task> tasks = {std::move(task)};
+  for (const ops::TensorSpec& spec : trial_.instance.op.inputs) {
+    if (!spec.is_scalar ||
+        cases::ClassOf(spec, trial_.instance.TypeOf(spec)) != cases::InputClass::kChoice)
+      continue;
+    const auto& values = spec.domain.values;
+    if (values.size() < 2) continue;
+    const bool with_all = tasks.size() * values.size() <= kMost;
+    std::vector<Task> more;
+    for (std::size_t number = 0; number < tasks.size(); ++number) {
+      for (std::size_t i = 0; i < (with_all ? values.size() : 1); ++i) {
+        Task& one = more.emplace_back(tasks[number]);
+        one.probe.case_.profiles[spec.name] = {
+            .kind = "literal",
+            .parameters = {},
+            .literal = {values[with_all ? i : number % values.size()]}};
+      }
+    }
+    tasks = std::move(more);
+  }
+  return tasks;
+}
+
 // Past what caps a grid, once and twice: blocks have to go on, and then once more.
 std::vector<Task> Campaign::PastGrids() {
   constexpr std::int64_t kMostElements = std::int64_t{1} << 31;

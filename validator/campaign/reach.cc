@@ -22,7 +22,7 @@ constexpr std::size_t kMostPool = 4'000;   ///< Combinations of them.
 constexpr std::size_t kMostDistinct = 64;  ///< Decisions that differ somewhere.
 constexpr std::size_t kMostTooLarge = 4;
 /// Of those that cost something; what is cheap takes no place of theirs.
-constexpr std::size_t kMostPastLimits = 6;
+constexpr std::size_t kMostPastLimits = 8;
 constexpr std::size_t kMostCheapPastLimits = 10;
 constexpr double kCheap = 4e6;       ///< Steps.
 constexpr std::int64_t kSteps = 40;  ///< Steps away from a turn that are tried.

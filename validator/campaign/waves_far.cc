@@ -149,7 +149,19 @@ std::vector<Task> Campaign::Patterns() {
         !ops::MayBeReducedOver(op, axis.name))
       continue;
     const auto axes = WithRows(axis.name, 390);
-    if (axes && axes->at(axis.name) == 390) add(*cases::FindRecipe("far_apart"), *axes);
+    if (!axes || axes->at(axis.name) != 390) continue;
+    add(*cases::FindRecipe("far_apart"), *axes);
+    // As few results as there are large values: where more are made, a program may go another way.
+    constexpr std::int64_t kFew = 5;
+    for (const ops::Axis& of_results : op.axes) {
+      const bool has = std::ranges::any_of(op.inputs, [&](const ops::TensorSpec& spec) {
+        return ops::DimensionOf(spec, of_results.name).has_value();
+      });
+      const auto few = has || axes->at(of_results.name) <= kFew
+                           ? std::nullopt
+                           : std::optional(cases::SolveNear(op, of_results.name, kFew, *axes));
+      if (few && *few) add(*cases::FindRecipe("far_apart"), **few);
+    }
   }
   return planned;
 }

@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <array>
 #include <functional>
+#include <iterator>
 #include <optional>
 #include <set>
 #include <span>
@@ -272,10 +273,10 @@ std::vector<Task> Campaign::LatePast(std::span<const std::int64_t> constants) {
 
 // The same at constants of the launch plan, which choose among kernels: just past them and past the next multiple of
 // eight, beside one and beside some of all others, with each value of the flags, since a special kernel leaves out
-// what its author took for impossible there.
+// what its author took for impossible there; and where products are negative, below what maxima may begin with.
 std::vector<Task> Campaign::LatePastThePlan() {
   constexpr std::int64_t kShortest = 64, kPast = 8;
-  constexpr std::size_t kMost = 32;
+  constexpr std::size_t kMost = 40;
   const double most_steps = static_cast<double>(trial_.effort.campaign_steps) / 10;
   const std::int64_t most_elements = 2 * trial_.effort.long_elements + (1 << 16);
   const ops::OpSpec& op = trial_.instance.op;
@@ -300,9 +301,17 @@ std::vector<Task> Campaign::LatePastThePlan() {
               cases::TotalElements(trial_.instance, *axes) > most_elements)
             continue;
           const double cost = StepsFor(*axes);
-          auto value = LateAlong(axis, *axes, "aimed", seed + planned.size());
-          if (!value || cost > most_steps / 3) continue;
-          for (Task& task : WithEachFlag(TaskFor(*std::move(value), "aimed"))) {
+          auto late = LateAlong(axis, *axes, "aimed", seed + planned.size());
+          if (!late || cost > most_steps / 3) continue;
+          std::vector<Task> tasks = WithEachFlag(TaskFor(*std::move(late), "aimed"));
+          if (others > 1 && length == constant + 1) {
+            std::ranges::move(WithEachChoice(TaskFor(
+                                  cases::MakeCase(trial_.instance, *cases::FindRecipe("opposed"),
+                                                  *axes, seed + planned.size(), "aimed"),
+                                  "aimed")),
+                              std::back_inserter(tasks));
+          }
+          for (Task& task : tasks) {
             if (planned.size() >= kMost || steps + cost > most_steps) continue;
             steps += cost;
             planned.push_back(std::move(task));

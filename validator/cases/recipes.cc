@@ -26,6 +26,9 @@ constexpr std::array kRecipes = {
     Recipe{"large", "large", "sorted", "extremes", false, "large magnitudes"},
     Recipe{"low", "low", "zipf", "uniform", false, "all values far below zero"},
     Recipe{"high", "high", "uniform", "uniform", false, "all values far above zero"},
+    Recipe{"opposed", "high", "uniform", "uniform", false,
+           "the first input far above zero, all others far below: products are negative", true,
+           false, "low"},
     Recipe{"tiny", "tiny", "reversed", "zero", false,
            "small magnitudes: a missing eps shows, or a wrong one"},
     Recipe{"minute", "minute", "uniform", "uniform", false,
@@ -59,7 +62,8 @@ constexpr std::array kRecipes = {
 };
 
 // The recipe's word for this input, or an empty one where the default serves.
-std::string_view KindFor(const Recipe& recipe, const ops::TensorSpec& spec, DType dtype) {
+std::string_view KindFor(const Recipe& recipe, const ops::TensorSpec& spec, DType dtype,
+                         bool first) {
   // Scalars stay plain, but for the ends of their range, where parameters turn something off.
   const bool ends = spec.is_scalar && recipe.integers == "extremes" &&
                     spec.domain.kind == ops::Domain::Kind::kRange;
@@ -67,7 +71,8 @@ std::string_view KindFor(const Recipe& recipe, const ops::TensorSpec& spec, DTyp
   if (ends) return "extremes";
   std::string_view kind;
   const InputClass input_class = ClassOf(spec, dtype);
-  if (input_class == InputClass::kFloat) kind = recipe.floats;
+  if (input_class == InputClass::kFloat)
+    kind = first || recipe.other_floats.empty() ? recipe.floats : recipe.other_floats;
   if (input_class == InputClass::kIndex) kind = recipe.indices;
   if (input_class == InputClass::kInteger) kind = recipe.integers;
   const ProfileRow* row = FindProfile(kind, input_class);
@@ -76,8 +81,17 @@ std::string_view KindFor(const Recipe& recipe, const ops::TensorSpec& spec, DTyp
   return kind;
 }
 
-void Set(Case& value, const Recipe& recipe, const ops::TensorSpec& spec, DType dtype) {
-  const std::string_view kind = KindFor(recipe, spec, dtype);
+/// Null where there is none.
+const ops::TensorSpec* FirstOfFloats(const ops::Instance& instance) {
+  const auto first = std::ranges::find_if(instance.op.inputs, [&](const ops::TensorSpec& spec) {
+    return !spec.is_scalar && !spec.IsGenerated() &&
+           ClassOf(spec, instance.TypeOf(spec)) == InputClass::kFloat;
+  });
+  return first == instance.op.inputs.end() ? nullptr : &*first;
+}
+
+void Set(Case& value, const Recipe& recipe, const ops::TensorSpec& spec, DType dtype, bool first) {
+  const std::string_view kind = KindFor(recipe, spec, dtype, first);
   if (kind.empty() || kind == DefaultProfile(spec, dtype).kind) return;
   value.profiles[spec.name] = {.kind = std::string(kind), .parameters = {}, .literal = {}};
 }
@@ -108,8 +122,9 @@ bool Applies(const Recipe& recipe, const ops::Instance& instance) {
 Case MakeCase(const ops::Instance& instance, const Recipe& recipe, ops::AxisValues axes,
               std::uint64_t seed, std::string origin) {
   Case value{.axes = std::move(axes), .seed = seed, .profiles = {}, .origin = std::move(origin)};
+  const ops::TensorSpec* const first = FirstOfFloats(instance);
   for (const ops::TensorSpec& spec : instance.op.inputs)
-    Set(value, recipe, spec, instance.TypeOf(spec));
+    Set(value, recipe, spec, instance.TypeOf(spec), &spec == first);
   return value;
 }
 
@@ -120,7 +135,7 @@ Case MakeMixedCase(const ops::Instance& instance, ops::AxisValues axes, std::uin
   for (const ops::TensorSpec& spec : instance.op.inputs) {
     std::size_t drawn = rng.Below(kRecipes.size());
     while (kRecipes[drawn].alone || kRecipes[drawn].wide) drawn = rng.Below(kRecipes.size());
-    Set(value, kRecipes[drawn], spec, instance.TypeOf(spec));
+    Set(value, kRecipes[drawn], spec, instance.TypeOf(spec), true);
   }
   return value;
 }

@@ -27,6 +27,8 @@ struct Recipe {
   bool alone = false;
   /// A pattern along rows of several warps: says nothing on shorter ones, and is not mixed either.
   bool wide = false;
+  /// Of all floating-point inputs but the first; empty: as that.
+  std::string_view other_floats = {};
 };
 
 std::span<const Recipe> AllRecipes();
