@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
+#include <ctime>
 #include <utility>
 
 #include "base/limits.h"
@@ -106,8 +107,15 @@ Result<SharedMemory> Repeat(std::span<const std::byte> pattern, std::size_t byte
     if (written <= 0) return MemoryError("cannot fill shared memory", length);
     at += static_cast<std::size_t>(written);
   }
-  if (::fcntl(fd.get(), F_ADD_SEALS, kPatternSeals) != 0)
-    return MemoryError("cannot seal shared memory", pattern.size());
+  // Busy while the kernel moves one of its pages.
+  constexpr int kMostTries = 40;
+  constexpr timespec kPause{.tv_sec = 0, .tv_nsec = 5'000'000};
+  int tries = 0;
+  while (::fcntl(fd.get(), F_ADD_SEALS, kPatternSeals) != 0) {
+    if (errno != EBUSY || ++tries == kMostTries)
+      return MemoryError("cannot seal shared memory", pattern.size());
+    ::nanosleep(&kPause, nullptr);
+  }
   return SharedMemory::Map(std::move(fd), bytes, SharedMemory::Access::kPrivateCopy);
 }
 
