@@ -127,6 +127,7 @@ class Campaign {
   std::vector<Task> WithEachChoice(Task task) const;
   /// Cases of wave Aimed: each axis just past constants, where what comes last outweighs all before it.
   std::vector<Task> LatePast(std::span<const std::int64_t> constants);
+  /// Cases of wave Aimed: the same just past constants of the launch plan, and negative products there.
   std::vector<Task> LatePastThePlan();
   /// Values of which the last along the axis outweigh all before; nothing where no input has it last, or last
   /// but one.
