@@ -77,6 +77,29 @@ TEST(Bounded, RunningMeansStayWithinTheAverage) {
   }
 }
 
+TEST(Bounded, RunningMeansShrinkWithEachZero) {
+  // A plain sum takes no notice of zeros, and is not given anything for them.
+  Rng rng(23);
+  double most = 0;
+  for (int round = 0; round < 300; ++round) {
+    const int64 count = 2 + static_cast<int64>(rng.Below(2000));
+    const auto x = static_cast<float>(rng.Normal());
+    Honest sum = 0;
+    float mean = 0;
+    for (int64 i = 0; i < count; ++i) {
+      const float term = i == 0 ? x : 0.0f;
+      sum += Honest(f32{term});
+      mean += (term - mean) / static_cast<float>(i + 1);
+    }
+    const Honest count_of = count, truth = average(sum, count_of), plain = sum / count_of;
+    const double off = std::fabs(static_cast<double>(mean) - truth.v);
+    ASSERT_LE(off, truth.hard()) << count;
+    most = std::max(most, off / plain.hard());
+  }
+  EXPECT_GT(most, 2);
+  EXPECT_EQ(average(Honest(0), Honest(int64{741})).hard(), 0);
+}
+
 struct Drifting : F32Contract {
   static bool independent() { return false; }
 };

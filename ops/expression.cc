@@ -319,6 +319,7 @@ namespace {
 bool HasKink(std::uint8_t code) {
   return (code >= kEqual && code <= kGreaterEqual) || code == kMin || code == kMax;
 }
+bool IsQuotient(std::uint8_t code) { return code == kDivide || code == kCeilDiv; }
 
 }  // namespace
 
@@ -327,16 +328,25 @@ Result<std::int64_t> Expression::Evaluate(const AxisValues& values) const {
 }
 
 std::vector<Expression::Kink> Expression::Kinks(const AxisValues& values) const {
-  std::vector<Kink> by_token(program_.size());
-  const Result<std::int64_t> value = Run(values, &by_token);
-  std::vector<Kink> kinks;
-  for (std::size_t at = 0; at < program_.size(); ++at) {
-    if (HasKink(program_[at].code)) kinks.push_back(value ? by_token[at] : std::nullopt);
-  }
-  return kinks;
+  return OperandsOf(HasKink, values);
 }
 
-Result<std::int64_t> Expression::Run(const AxisValues& values, std::vector<Kink>* kinks) const {
+std::vector<Expression::Kink> Expression::Quotients(const AxisValues& values) const {
+  return OperandsOf(IsQuotient, values);
+}
+
+std::vector<Expression::Kink> Expression::OperandsOf(bool (*of)(std::uint8_t code),
+                                                     const AxisValues& values) const {
+  std::vector<Kink> by_token(program_.size());
+  const Result<std::int64_t> value = Run(values, &by_token);
+  std::vector<Kink> operands;
+  for (std::size_t at = 0; at < program_.size(); ++at) {
+    if (of(program_[at].code)) operands.push_back(value ? by_token[at] : std::nullopt);
+  }
+  return operands;
+}
+
+Result<std::int64_t> Expression::Run(const AxisValues& values, std::vector<Kink>* operands) const {
   std::vector<std::int64_t> stack;
   for (std::size_t at = 0; at < program_.size(); ++at) {
     const Token& token = program_[at];
@@ -379,7 +389,7 @@ Result<std::int64_t> Expression::Run(const AxisValues& values, std::vector<Kink>
     const std::int64_t b = stack.back();
     stack.pop_back();
     const std::int64_t a = stack.back();
-    if (kinks != nullptr && HasKink(token.code)) (*kinks)[at] = {a, b};
+    if (operands != nullptr) (*operands)[at] = {a, b};
     switch (Apply(code, a, b, stack.back())) {
       case Trouble::kNone:
         break;

@@ -41,6 +41,8 @@ class Expression {
   /// sides, the expression has a kink. Nothing for those that are not evaluated at `values`.
   using Kink = std::optional<std::pair<std::int64_t, std::int64_t>>;
   std::vector<Kink> Kinks(const AxisValues& values) const;
+  /// Dividend and divisor of each `/` and ceil_div, likewise: one tile, or several.
+  std::vector<Kink> Quotients(const AxisValues& values) const;
   /// Integer literals that occur in it (tile sizes: case generation aims at their neighbours).
   std::vector<std::int64_t> Literals() const;
 
@@ -50,8 +52,10 @@ class Expression {
     std::int64_t value = 0;  // literal, or index into names_
     std::uint32_t column = 0;
   };
-  /// `kinks`, by token, may be null.
-  Result<std::int64_t> Run(const AxisValues& values, std::vector<Kink>* kinks) const;
+  /// Operands of the tokens that `of` holds for.
+  std::vector<Kink> OperandsOf(bool (*of)(std::uint8_t code), const AxisValues& values) const;
+  /// `operands`, by token, may be null.
+  Result<std::int64_t> Run(const AxisValues& values, std::vector<Kink>* operands) const;
 
   std::string text_ = "1";
   std::string place_;

@@ -118,5 +118,14 @@ TEST(Expression, KinksAreWhatIsCompared) {
   EXPECT_TRUE(Expression::Parse("a + 2 * b", "f")->Kinks({{"a", 1}, {"b", 1}}).empty());
 }
 
+TEST(Expression, QuotientsAreWhatIsDivided) {
+  const Expression grid = *Expression::Parse("min(ceil_div(rows, 8), 2112) * (columns / 5)", "f");
+  using Kink = Expression::Kink;
+  EXPECT_EQ(grid.Quotients({{"rows", 17}, {"columns", 4}}),
+            (std::vector<Kink>{Kink({17, 8}), Kink({4, 5})}));
+  EXPECT_EQ(grid.Quotients({{"rows", 17}}), (std::vector<Kink>{std::nullopt, std::nullopt}));
+  EXPECT_TRUE(Expression::Parse("min(a, 2) * b", "f")->Quotients({{"a", 1}, {"b", 1}}).empty());
+}
+
 }  // namespace
 }  // namespace assay::ops

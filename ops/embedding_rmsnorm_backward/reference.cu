@@ -22,9 +22,9 @@ __global__ void row_statistics(const T* grad_out, const int64* ids, const T* tab
     squares += Real(x[h]) * Real(x[h]);
     dot += Real(g[h]) * Real(weight[h]) * Real(x[h]);
   }
-  const Real s = rsqrt(squares / Real(hidden) + Real(eps));
+  const Real s = rsqrt(average(squares, Real(hidden)) + Real(eps));
   scale[token] = s;
-  slope[token] = s * s * (dot / Real(hidden));
+  slope[token] = s * s * average(dot, Real(hidden));
 }
 
 // One thread a column: tokens in order, so that gradients of equal ids add up without atomics.
@@ -77,10 +77,10 @@ __global__ void table_element(const T* grad_out, const int64* ids, const T* tabl
     if (!known) {
       Real squares = 0;
       for (int64 k = 0; k < hidden; ++k) squares += Real(x[k]) * Real(x[k]);
-      s = rsqrt(squares / Real(hidden) + Real(eps));
+      s = rsqrt(average(squares, Real(hidden)) + Real(eps));
       known = true;
     }
-    const Real slope = s * s * (dot / Real(hidden));
+    const Real slope = s * s * average(dot, Real(hidden));
     sum += s * (Real(g[h]) * Real(weight[h]) - Real(x[h]) * slope);
   }
   grad_table[i] = sum;
@@ -98,7 +98,7 @@ __global__ void weight_element(const T* grad_out, const int64* ids, const T* tab
     const T* x = table + ids[token] * hidden;
     Real squares = 0;
     for (int64 k = 0; k < hidden; ++k) squares += Real(x[k]) * Real(x[k]);
-    sum += g * Real(x[h]) * rsqrt(squares / Real(hidden) + Real(eps));
+    sum += g * Real(x[h]) * rsqrt(average(squares, Real(hidden)) + Real(eps));
   }
   grad_weight[h] = sum;
 }

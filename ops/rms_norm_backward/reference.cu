@@ -18,7 +18,7 @@ __global__ void rows(const T* x, const T* weight, const T* grad_out, const float
   for (int64 h = lane; h < hidden; h += lanes) dot += Real(g[h]) * Real(weight[h]) * Real(row[h]);
   dot = sum_of_lanes(dot);
   const Real scale = rstd[token];
-  const Real slope = scale * scale * (dot / Real(hidden));
+  const Real slope = scale * scale * average(dot, Real(hidden));
   for (int64 h = lane; h < hidden; h += lanes)
     grad_x[token * hidden + h] = scale * (Real(g[h]) * Real(weight[h]) - Real(row[h]) * slope);
 }

@@ -1,6 +1,7 @@
 #include "validator/campaign/blocks.h"
 
 #include <algorithm>
+#include <array>
 
 #include "base/rng.h"
 
@@ -20,21 +21,29 @@ std::uint64_t Blocks(const Launch& launch) {
 
 std::vector<BlockRange> ChooseBlocks(std::uint64_t all, std::uint64_t count, std::uint64_t seed) {
   if (count >= all) return {};
-  const std::uint64_t places = std::clamp<std::uint64_t>(count, 1, kPlaces);
+  const std::uint64_t places = std::min(kPlaces, all);
   const std::uint64_t length = std::clamp<std::uint64_t>(count / places, 1, kMostNeighbours);
-  if (places == 1 || all <= places * length) return {{all - 1, 1}};
-  Rng rng(DeriveSeed(seed, "slice"));
-  std::vector<BlockRange> chosen;
   const std::uint64_t stride = all / places;
-  for (std::uint64_t place = 0; place < places; ++place) {
-    // Each place lies in a part of its own, so that none overlap.
-    const std::uint64_t room = stride - length;
-    std::uint64_t first = place * stride + (room > 0 ? rng.Below(room + 1) : 0);
-    if (place == 0) first = 0;
-    if (place + 1 == places) first = all - length;
-    chosen.push_back({first, length});
+  // Each place lies in a part of its own, so that none overlap, however many neighbours it has.
+  const std::uint64_t room = stride - std::min(stride, kMostNeighbours);
+  Rng rng(DeriveSeed(seed, "slice"));
+  std::vector<BlockRange> chosen(places);
+  for (std::uint64_t place = 0; place < places; ++place)
+    chosen[place] = {place * stride + rng.Below(room + 1), length};
+  chosen.front().first = 0;
+  chosen.back().first = all - length;
+  if (count >= places) return chosen;
+  // The last one first, then the first, the middle, and what lies between.
+  constexpr std::array<std::uint64_t, kPlaces> kOrder = {8, 0, 4, 2, 6, 1, 3, 5, 7};
+  std::vector<BlockRange> few;
+  for (const std::uint64_t place : kOrder) {
+    if (few.size() < std::max<std::uint64_t>(count, 1))
+      few.push_back(chosen[place * (places - 1) / (kPlaces - 1)]);
   }
-  return chosen;
+  std::ranges::sort(few, {}, &BlockRange::first);
+  const auto same = std::ranges::unique(few);
+  few.erase(same.begin(), same.end());
+  return few;
 }
 
 std::vector<BlockRange> WithBlocks(std::vector<BlockRange> chosen,
@@ -87,9 +96,16 @@ std::set<std::uint64_t> LastOfTurns(const ops::LaunchPlan& plan, const ops::Axis
 
 std::uint64_t BlocksThatRun(const Launch& launch) {
   if (launch.only.empty()) return Blocks(launch);
-  std::uint64_t count = 0;
-  for (const BlockRange& range : launch.only) count += range.count;
-  return count;
+  const auto& [across, down, deep] = launch.cluster;
+  std::set<std::array<std::uint64_t, 3>> clusters;
+  for (const BlockRange& range : launch.only) {
+    for (std::uint64_t i = range.first; i < range.first + range.count; ++i) {
+      const std::uint64_t row = i / launch.grid[0];
+      clusters.insert(
+          {i % launch.grid[0] / across, row % launch.grid[1] / down, row / launch.grid[1] / deep});
+    }
+  }
+  return clusters.size() * across * down * deep;
 }
 
 }  // namespace assay::campaign

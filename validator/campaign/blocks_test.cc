@@ -2,6 +2,9 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <set>
+
 namespace assay::campaign {
 namespace {
 
@@ -24,6 +27,33 @@ TEST(Blocks, OfASliceHoldTheFirstAndTheLastAndDoNotOverlap) {
   EXPECT_TRUE(ChooseBlocks(10, 10, 3).empty()) << "all";
   EXPECT_EQ(BlocksThatRun(Over({})), 200u);
   EXPECT_EQ(BlocksThatRun(Over({{0, 3}, {50, 2}})), 5u);
+}
+
+TEST(Blocks, OfASliceAreAmongThoseOfALargerOne) {
+  // So a replay, which knows less of what blocks take, comes to what failed.
+  for (const std::uint64_t all : {3, 10, 100, 1056, 1'000'000}) {
+    std::set<std::uint64_t> smaller;
+    for (std::uint64_t count = 1; count < std::min<std::uint64_t>(all, 400); ++count) {
+      std::set<std::uint64_t> blocks;
+      for (const BlockRange& range : ChooseBlocks(all, count, 11)) {
+        for (std::uint64_t i = 0; i < range.count; ++i)
+          EXPECT_TRUE(blocks.insert(range.first + i).second) << all << " " << count;
+      }
+      EXPECT_TRUE(std::ranges::includes(blocks, smaller)) << all << " " << count;
+      EXPECT_LE(blocks.size(), count);
+      EXPECT_LT(*blocks.rbegin(), all);
+      EXPECT_TRUE(blocks.contains(all - 1)) << all << " " << count;
+      smaller = std::move(blocks);
+    }
+  }
+}
+
+TEST(Blocks, OfAClusterRunTogether) {
+  Launch launch = Over({{0, 3}, {50, 2}, {99, 1}, {198, 2}});
+  launch.cluster = {4, 1, 1};
+  EXPECT_EQ(BlocksThatRun(launch), 16u);
+  launch.cluster = {4, 2, 1};
+  EXPECT_EQ(BlocksThatRun(launch), 24u);
 }
 
 TEST(Blocks, MoreOfThemComeInOrderAndOnce) {

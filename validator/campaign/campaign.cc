@@ -219,6 +219,15 @@ void Campaign::NoteReach(const CaseRun& run, Harvest& harvest) const {
     return all ? verdict::Extent::kWhole : verdict::Extent::kSlice;
   };
   for (const LaunchPart& part : run.parts) harvest.ledger.Ran(part.entry, part.run, part.all);
+  const auto axes = ops::ResolveAxes(trial_.instance.op, probe.case_.axes);
+  for (const ops::KernelPlan& kernel : trial_.plan.kernels) {
+    if (probe.ends_only || !axes) break;
+    std::uint64_t blocks = 1;
+    for (const ops::Expression& extent : kernel.grid)
+      blocks *=
+          static_cast<std::uint64_t>(std::max<std::int64_t>(extent.Evaluate(*axes).value_or(0), 0));
+    if (blocks > 0) harvest.ledger.Ran(kernel.entry, blocks, blocks);
+  }
   for (const ops::Axis& axis : trial_.instance.op.axes) {
     const auto extent = probe.case_.axes.find(axis.name);
     if (axis.kind == ops::Axis::Kind::kVariable && extent != probe.case_.axes.end())

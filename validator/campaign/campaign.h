@@ -133,6 +133,10 @@ class Campaign {
   /// but one.
   std::optional<cases::Case> LateAlong(const ops::Axis& axis, ops::AxisValues axes,
                                        std::string origin, std::uint64_t seed) const;
+  /// Do rows of some input extend along it?
+  bool IsOfRows(std::string_view axis) const;
+  /// One less than the longest row that the op allows, and as many of them as a slice may have elements.
+  std::optional<ops::AxisValues> SeveralOfTheLongest(const ops::Axis& axis) const;
   /// A slice of an axis as long as the op allows, where what comes last outweighs all before it.
   std::optional<Task> LateSlice(const ops::Axis& axis, std::uint64_t seed) const;
   void AddRepeatedCalls(const std::vector<cases::Case>& pool, std::size_t count, Rng& rng,

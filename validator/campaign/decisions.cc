@@ -99,6 +99,11 @@ void Decisions::AddPlan(const ops::LaunchPlan& plan) {
     const std::size_t kinks = expression.Kinks({}).size();
     for (std::size_t k = 0; k < kinks; ++k)
       views_.push_back({.expression = &expression, .kink = k, .kernel = kernel, .input = {}});
+    const std::size_t quotients = expression.Quotients({}).size();
+    for (std::size_t k = 0; k < quotients; ++k) {
+      views_.push_back(
+          {.expression = &expression, .kink = k, .quotient = true, .kernel = kernel, .input = {}});
+    }
   };
   for (std::size_t i = 0; i < plan.kernels.size(); ++i) {
     const ops::KernelPlan& kernel = plan.kernels[i];
@@ -257,7 +262,9 @@ std::optional<Outcome> Decisions::Of(std::size_t number, const Point& point, dou
 
 std::optional<Outcome> Decisions::Of(const View& view, const Point& point, double element) const {
   if (view.expression != nullptr) {
-    const ops::Expression::Kink kink = view.expression->Kinks(point.axes)[view.kink];
+    const ops::Expression::Kink kink =
+        (view.quotient ? view.expression->Quotients(point.axes)
+                       : view.expression->Kinks(point.axes))[view.kink];
     if (!kink) return std::nullopt;
     const auto [left, right] = *kink;
     return Difference(Type::kS64, {false, left, 0}, {false, right, 0});

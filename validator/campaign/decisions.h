@@ -3,7 +3,8 @@
 // A program's comparison (facts::Decision) is computed here for a shape: parameters are what the plan
 // passes, special registers those of the first or of the last thread, loops in their first or second
 // turn, or where what they count passes a constant. Each such view of it is a decision of its own. A plan's comparisons, minima and maxima are
-// decisions as well: `min(ceil_div(rows, 8), 2112)` compares two numbers at every shape.
+// decisions as well: `min(ceil_div(rows, 8), 2112)` compares two numbers at every shape. So are its quotients,
+// which make one tile or several.
 //
 // Where a number may outgrow its format (facts::Decision::limit), the largest one is looked at: that
 // of the last thread in the last turn of its loops. A loop may end by another number than the one
@@ -59,8 +60,11 @@ class Decisions {
 
   std::size_t size() const { return views_.size(); }
   bool IsOfPlan(std::size_t number) const {
-    return views_[number].expression != nullptr || views_[number].axis != nullptr;
+    return (views_[number].expression != nullptr && !views_[number].quotient) ||
+           views_[number].axis != nullptr;
   }
+  /// Does it come out as `>` where something is cut into several parts?
+  bool IsQuotient(std::size_t number) const { return views_[number].quotient; }
   /// Does it come out as `>` where a number outgrows its format?
   bool IsLimit(std::size_t number) const {
     return views_[number].decision != nullptr && views_[number].decision->limit;
@@ -87,6 +91,8 @@ class Decisions {
   struct View {
     const ops::Expression* expression = nullptr;
     std::size_t kink = 0;
+    bool quotient =
+        false;  ///< `kink` counts the expression's quotients instead: one tile, or several.
     const ops::Axis* axis = nullptr;  ///< Compared with `extent`.
     std::int64_t extent = 0;
     const facts::Decision* decision = nullptr;

@@ -52,6 +52,7 @@ class Search {
     MarkTried();
     FillPool();
     PickShapes(reached);
+    PickSeveralTiles(reached);
     PickTooLarge(reached);
     PickPastLimits(reached);
     PickValues(reached);
@@ -150,6 +151,14 @@ class Search {
     }
   }
 
+  /// Has a case had both outcomes?
+  bool IsMarked(std::size_t one, std::uint8_t code, std::size_t other,
+                std::uint8_t other_code) const {
+    if (one == other) return single_[one * 3 + code];
+    if (one > other) return IsMarked(other, other_code, one, code);
+    return pairs_[(one * 3 + code) * single_.size() + other * 3 + other_code];
+  }
+
   void AddToPool(const ops::AxisValues& axes) {
     if (pool_.size() >= kMostPool || !pooled_.insert(axes).second) return;
     const auto point = PointAt(axes);
@@ -231,6 +240,46 @@ class Search {
       reached.cases.push_back(Make(candidate.axes, reached.cases.size(), "exact"));
       if (single > 0 && candidate.cost < left / 8)
         reached.cases.push_back(Make(candidate.axes, reached.cases.size(), "plain"));
+    }
+  }
+
+  /// Each outcome of a decision with several tiles along all axes that the plan divides: a numbering of tiles
+  /// that goes wrong past the eighth row of them does so where there is more than one column.
+  void PickSeveralTiles(ReachedCases& reached) {
+    constexpr std::uint8_t kSeveral = 2;
+    std::vector<std::size_t> quotients;  ///< Into distinct_.
+    ops::AxisValues several;
+    for (std::size_t i = 0; i < distinct_.size(); ++i) {
+      const ops::AxisValues* const shape =
+          decisions_.IsQuotient(distinct_[i]) ? SmallestWith(distinct_[i], kSeveral) : nullptr;
+      if (shape == nullptr) continue;
+      quotients.push_back(i);
+      for (const auto& [name, value] : *shape) several[name] = std::max(several[name], value);
+    }
+    double left = request_.steps / 4;
+    std::size_t places = request_.shapes / 4;
+    for (std::size_t i = 0; i < distinct_.size() && !quotients.empty(); ++i) {
+      for (std::uint8_t code = 0; code < kUnknown && places > 0; ++code) {
+        const ops::AxisValues* const shape = SmallestWith(distinct_[i], code);
+        if (shape == nullptr) continue;
+        ops::AxisValues axes = *shape;
+        for (const ops::Axis* axis : axes_) {
+          const std::int64_t wanted = several[axis->name];
+          if (axes.at(axis->name) < wanted) axes = Moved(axes, *axis, wanted);
+        }
+        const auto point = PointAt(axes);
+        if (!point || cases::TotalElements(instance_, axes) > request_.max_elements) continue;
+        const Outcomes outcomes = OutcomesAt(*point, distinct_);
+        const double cost = request_.cost(axes);
+        const bool is_new = std::ranges::any_of(quotients, [&](std::size_t quotient) {
+          return outcomes[quotient] == kSeveral && !IsMarked(i, code, quotient, kSeveral);
+        });
+        if (outcomes[i] != code || !is_new || cost > std::min(left, request_.steps / 16)) continue;
+        left -= cost;
+        --places;
+        Mark(outcomes);
+        reached.cases.push_back(Make(axes, reached.cases.size(), "exact"));
+      }
     }
   }
 

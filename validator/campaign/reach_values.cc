@@ -11,6 +11,7 @@
 #include "validator/campaign/turns.h"
 #include "validator/cases/profiles.h"
 #include "validator/cases/recipes.h"
+#include "validator/cases/shapes.h"
 
 namespace assay::campaign {
 namespace {
@@ -58,6 +59,32 @@ std::int64_t BoundOf(const ops::TensorSpec& spec, const ops::AxisValues& axes) {
   return bound == axes.end() ? 1 : bound->second;
 }
 
+/// A place where an index meets what it is compared with, for that is past the end of all tables so far: the
+/// cheapest of them with a table that is long enough.
+std::optional<std::pair<ops::AxisValues, double>> WithALongerTable(
+    const ops::Instance& instance, const Decisions& decisions, std::size_t decision,
+    const ops::TensorSpec& spec, std::span<const Place> places, const ReachRequest& request) {
+  const ops::Axis* const table = instance.op.FindAxis(spec.domain.of);
+  if (table == nullptr || table->kind != ops::Axis::Kind::kVariable) return std::nullopt;
+  std::optional<std::pair<ops::AxisValues, double>> best;
+  double least = request.steps / 4;
+  for (const Place& place : places) {
+    const auto x =
+        Solve(decisions, decision, place.point, true, static_cast<double>(table->max - 1));
+    if (!x) continue;
+    const auto wanted = std::min(static_cast<std::int64_t>(*x) + 2, table->max);
+    const auto axes = cases::SolveNear(instance.op, table->name, wanted, place.axes);
+    if (!axes || axes->at(table->name) < wanted ||
+        cases::TotalElements(instance, *axes) > request.max_elements)
+      continue;
+    const double cost = request.cost(*axes);
+    if (cost >= least) continue;
+    least = cost;
+    best = {*axes, *x};
+  }
+  return best;
+}
+
 }  // namespace
 
 std::vector<cases::Case> CasesThatMeetValues(const ops::Instance& instance,
@@ -78,6 +105,21 @@ std::vector<cases::Case> CasesThatMeetValues(const ops::Instance& instance,
           index ? static_cast<double>(BoundOf(*spec, place.point.axes) - 1) : HUGE_VAL;
       elements.push_back(Solve(decisions, d, place.point, whole, most));
     }
+    const auto aim = [&](const ops::AxisValues& axes, double x) {
+      known.insert({spec->name, {x, axes}});
+      cases::Case& aimed =
+          made.emplace_back(cases::MakeCase(instance, *cases::FindRecipe("plain"), axes,
+                                            request.seed + 1'000 + made.size(), "reached"));
+      aimed.profiles[spec->name] = {
+          .kind = "literal", .parameters = {}, .literal = {x, x + 1, x - 1, x, x, x + 1, x - 1}};
+    };
+    const bool nowhere =
+        std::ranges::none_of(elements, [](const auto& element) { return element.has_value(); });
+    if (index && nowhere && made.size() < request.values) {
+      const auto longer = WithALongerTable(instance, decisions, d, *spec, places, request);
+      if (longer && !known.contains({spec->name, {longer->second, longer->first}}))
+        aim(longer->first, longer->second);
+    }
     // With each outcome of each decision on shapes once, as far as that goes.
     std::vector<bool> met(places.empty() ? 0 : 3 * places.front().outcomes.size(), false);
     for (std::size_t mine = 0; mine < std::max<std::size_t>(2, request.values / 4); ++mine) {
@@ -95,16 +137,10 @@ std::vector<cases::Case> CasesThatMeetValues(const ops::Instance& instance,
       }
       if (best == places.size() || made.size() >= request.values) break;
       const Place& place = places[best];
-      const double x = *elements[best];
-      known.insert({spec->name, {x, place.axes}});
       for (std::size_t i = 0; i < place.outcomes.size(); ++i) {
         if (place.outcomes[i] != kUnknownOutcome) met[i * 3 + place.outcomes[i]] = true;
       }
-      cases::Case aimed = cases::MakeCase(instance, *cases::FindRecipe("plain"), place.axes,
-                                          request.seed + 1'000 + made.size(), "reached");
-      aimed.profiles[spec->name] = {
-          .kind = "literal", .parameters = {}, .literal = {x, x + 1, x - 1, x, x, x + 1, x - 1}};
-      made.push_back(std::move(aimed));
+      aim(place.axes, *elements[best]);
     }
   }
   return made;

@@ -153,6 +153,7 @@ Status Runner::RunSlice(const cases::Probe& probe, const Wants& wants, CaseRun& 
                                Blocks(launch));
     }
     execution.limits.max_steps = limit;
+    run.probe.slice_blocks = cut.empty() ? 0 : count;
     ASSAY_TRY(run.report, engine_.Run(execution, bound->buffers, engine::Trust::kCandidate));
     NameTheKernelFile(run.report);
     RefuseUnwatched(execution.checks, engine_.name(), run.report);
@@ -197,7 +198,9 @@ Status Runner::RunSlice(const cases::Probe& probe, const Wants& wants, CaseRun& 
                            : Result<oracle::SparseTruth>();
   const bool without_truth = !nothing && nothing.error().kind == ErrorKind::kLimit;
   if (without_truth && wants.truth_or_nothing) return leave_out(ToString(nothing.error()));
+  const bool known = probe.slice_blocks > 0;
   const auto count_for = [&](std::uint64_t a_block) {
+    if (known) return std::min(probe.slice_blocks, all);
     const std::uint64_t count = without_truth ? 1 : BlocksFor(a_block, wants);
     // Nothing is left to guess where all can run for little more.
     return all <= 4 * count && all * a_block <= 4 * wants.slice_steps ? all : count;
@@ -205,9 +208,9 @@ Status Runner::RunSlice(const cases::Probe& probe, const Wants& wants, CaseRun& 
   // At once, where the estimate says which blocks it will be: both ends of what is dear, or as many as are
   // ever chosen. If that was wrong, or the end was not written, there is more to find out.
   std::uint64_t ran_at_once = 1;
-  if (!cut.empty() && wants.block_steps > 0) {
+  if (!cut.empty() && (known || wants.block_steps > 0)) {
     const std::uint64_t count = count_for(wants.block_steps);
-    if (count > 1 && (dear || count >= std::min(kMostChosen, all))) {
+    if (count > 1 && (known || dear || count >= std::min(kMostChosen, all))) {
       ASSAY_TRY_VOID(run_with(count, most_steps));
       const bool clean = run.report.stop == Stop::kCompleted && run.report.findings.empty();
       if (!IsTooLong(run.report) && !(clean && some_end_is_unwritten())) ran_at_once = count;

@@ -13,17 +13,13 @@
 #include "validator/cases/shapes.h"
 
 namespace assay::campaign {
-namespace {
 
-/// Do rows of some input extend along it?
-bool IsOfRows(const ops::Instance& instance, std::string_view axis) {
-  return std::ranges::any_of(instance.op.inputs, [&](const ops::TensorSpec& spec) {
-    return !spec.is_scalar && spec.shape.size() > 1 && IsFloat(instance.TypeOf(spec)) &&
+bool Campaign::IsOfRows(std::string_view axis) const {
+  return std::ranges::any_of(trial_.instance.op.inputs, [&](const ops::TensorSpec& spec) {
+    return !spec.is_scalar && spec.shape.size() > 1 && IsFloat(trial_.instance.TypeOf(spec)) &&
            ops::DimensionOf(spec, axis) == spec.shape.size() - 1;
   });
 }
-
-}  // namespace
 
 std::vector<Task> Campaign::Regressions() {
   std::vector<Task> planned;
@@ -310,7 +306,7 @@ std::vector<Task> Campaign::Surroundings() {
         if (ops::MayBeReducedOver(trial_.instance.op, axis.name))
           add(absorbing(*axes, axis.name, rng.Next() % 1'000'000), policy);
         // A logarithm hides the last digits of what it is taken of, but for a sum of little more than one.
-        if (IsOfRows(trial_.instance, axis.name))
+        if (IsOfRows(axis.name))
           add(cases::MakeCase(trial_.instance, *cases::FindRecipe("late"), *axes,
                               rng.Next() % 1'000'000, "orders"),
               policy);

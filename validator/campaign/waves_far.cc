@@ -23,6 +23,9 @@ namespace assay::campaign {
 
 namespace {
 
+/// Of a case that cannot be cut.
+constexpr double kAffordableSteps = 1e8;
+
 // Of any slice: cells of the reference are 48 bytes, addresses 47 bits.
 constexpr std::int64_t kMostElements = std::int64_t{1} << 35;
 
@@ -114,8 +117,13 @@ std::vector<Task> Campaign::Reached() {
   std::vector<Task> planned;
   for (cases::Case& value : reached.cases) planned.push_back(TaskFor(std::move(value), "reached"));
   if (trial_.effort.huge_shapes == 0) return planned;
-  for (ops::AxisValues& axes : reached.too_large)
-    planned.push_back(PartOf(std::move(axes), "reached", request.seed + planned.size()));
+  for (ops::AxisValues& axes : reached.too_large) {
+    const std::uint64_t seed = request.seed + planned.size();
+    // A slice of what cannot be cut would only end at its limit.
+    const bool too_long = whole && WholeStepsFor(axes) > static_cast<double>(kMostHugeSteps);
+    planned.push_back(too_long ? EndsOf(std::move(axes), "reached", seed)
+                               : PartOf(std::move(axes), "reached", seed));
+  }
   return planned;
 }
 
@@ -213,7 +221,6 @@ bool Campaign::RunsWhole() const {
 }
 
 ops::AxisValues Campaign::Affordable(ops::AxisValues axes) const {
-  constexpr double kAffordableSteps = 1e8;
   while (WholeStepsFor(axes) > kAffordableSteps) {
     const auto longest =
         std::ranges::max_element(axes, {}, [](const auto& axis) { return axis.second; });
@@ -262,6 +269,9 @@ std::vector<Task> Campaign::Workloads() {
     if (!longest) continue;
     longest_of_axes.push_back({*longest, ops::MayBeReducedOver(op, axis.name) &&
                                              longest->at(axis.name) <= kMostOfOneSign});
+  }
+  for (const ops::Axis& axis : op.axes) {
+    if (const auto several = SeveralOfTheLongest(axis)) add(*several);
   }
   for (const ops::Workload& workload : op.workloads) {
     if (cases::TotalElements(trial_.instance, workload.axes) <= kMostElements) add(workload.axes);
@@ -319,6 +329,23 @@ std::vector<Task> Campaign::Workloads() {
     planned.push_back(SliceOf(axes, "workloads", seed + 150 + planned.size(), "biased"));
   }
   return planned;
+}
+
+// Quotients by a reciprocal that is rounded up are wrong at the end of a row, at rows of few lengths, and only from some
+// number of elements on: the longer the row, the sooner.
+std::optional<ops::AxisValues> Campaign::SeveralOfTheLongest(const ops::Axis& axis) const {
+  constexpr std::int64_t kElements = std::int64_t{1} << 22;
+  const ops::OpSpec& op = trial_.instance.op;
+  if (axis.kind != ops::Axis::Kind::kVariable || !IsOfRows(axis.name)) return std::nullopt;
+  for (std::int64_t rows = 512; rows >= 8; rows /= 2) {
+    ops::AxisValues several;
+    for (const ops::Axis& other : op.axes) several[other.name] = rows;
+    const auto axes = cases::SolveNear(op, axis.name, axis.max - 1, several);
+    if (axes && cases::TotalElements(trial_.instance, *axes) <= kElements &&
+        (!RunsWhole() || WholeStepsFor(*axes) <= kAffordableSteps))
+      return *axes;
+  }
+  return std::nullopt;
 }
 
 std::optional<Task> Campaign::LateSlice(const ops::Axis& axis, std::uint64_t seed) const {

@@ -119,7 +119,7 @@ TEST(RecipeTest, SetsTheIdeaAndLeavesTheRest) {
   EXPECT_FALSE(value.profiles.contains("scale"));
 }
 
-TEST(RecipeTest, ScalarsTakeTheEndsOfTheirRangeAndNothingElseOfARecipe) {
+TEST(RecipeTest, ScalarsTakeTheEndsAndTheMagnitudesOfTheirRangeAndNothingElseOfARecipe) {
   ops::Instance instance = GatherInstance();
   for (const Recipe& recipe : AllRecipes()) {
     EXPECT_FALSE(MakeCase(instance, recipe, {}, 1, "edge").profiles.contains("scale"))
@@ -137,6 +137,10 @@ TEST(RecipeTest, ScalarsTakeTheEndsOfTheirRangeAndNothingElseOfARecipe) {
     ends.insert(filled->inputs.find("scale")->second.At(0));
   }
   EXPECT_EQ(ends, (std::set<double>{-3, 5}));
+  EXPECT_EQ(MakeCase(instance, *FindRecipe("hot"), axes, 1, "edge").profiles.at("scale").kind,
+            "graded");
+  EXPECT_FALSE(
+      MakeCase(instance, *FindRecipe("plain"), axes, 1, "edge").profiles.contains("scale"));
 }
 
 TEST(RecipeTest, SpecialValuesNeedADomainThatAllowsThem) {

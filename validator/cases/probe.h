@@ -24,6 +24,9 @@ struct Probe {
   /// Only some blocks of each grid run, and what they wrote is judged: a slice (campaign/slices.cc);
   /// or where inputs have the profile `ends`, the first and last blocks (campaign/ends.cc).
   bool ends_only = false;
+  /// Of a slice: so many blocks of each grid that is cut; 0: as many as can be afforded. What ran says how
+  /// many it had, so that a replay has the same.
+  std::uint64_t slice_blocks = 0;
   bool operator==(const Probe&) const = default;
 };
 

@@ -64,6 +64,17 @@ double MixedExponents(const FillContext& context, std::int64_t index) {
   return std::ldexp(Sign(rng.Next()) * (1.0 + rng.Unit()), exponent);
 }
 
+// All magnitudes of a range alike, down to its low end or to 2^-24 of its high one: what is a step, a decay or
+// an eps is ordinarily far below the middle of what it may be.
+double Graded(const FillContext& context, std::int64_t index) {
+  const ops::Domain& domain = *context.domain;
+  const double unit = At(context, index).Unit();
+  if (domain.kind != ops::Domain::Kind::kRange || domain.low < 0 || domain.high <= 0)
+    return Scaled(context, 4 * unit - 2);
+  const double low = std::log2(std::max(domain.low, std::ldexp(domain.high, -24)));
+  return std::exp2(low + (std::log2(domain.high) - low) * unit);
+}
+
 double Denormals(const FillContext& context, std::int64_t index) {
   Rng rng = At(context, index);
   return Sign(rng.Next()) * rng.Unit() * MinNormal(context.dtype);
@@ -331,6 +342,14 @@ constexpr std::array kRows = {
         "low", kFloat, 10, false, false, {{{"offset", -200}, kNone}}, Offset, "far below zero"},
     ProfileRow{
         "high", kFloat, 10, false, false, {{{"offset", 200}, kNone}}, Offset, "far above zero"},
+    ProfileRow{"graded",
+               kFloat,
+               11,
+               false,
+               false,
+               {kNone, kNone},
+               Graded,
+               "all magnitudes of a range alike"},
     ProfileRow{"mixed_exponents",
                kFloat,
                11,

@@ -101,6 +101,25 @@ TEST(ProfilesTest, UniformCoversARangeAndNormalItsMiddle) {
   EXPECT_GT(high, 3.99);
 }
 
+TEST(ProfilesTest, GradedValuesHaveAllMagnitudesOfTheirRange) {
+  ops::TensorSpec spec = FloatTensor("x", {"n"});
+  spec.domain.kind = ops::Domain::Kind::kRange;
+  spec.domain.low = 0;
+  spec.domain.high = 1;
+  const auto below = [&](double limit) {
+    const Tensor graded = Filled(spec, "graded", DType::kF32, {4000});
+    int count = 0;
+    for (std::int64_t i = 0; i < graded.elements; ++i) count += graded.At(i) < limit ? 1 : 0;
+    return count;
+  };
+  EXPECT_NEAR(below(0x1p-12), 2000, 200);
+  EXPECT_NEAR(below(0x1p-6), 3000, 200);
+  EXPECT_EQ(below(0x1p-24), 0);
+  spec.domain.low = 0x1p-6;
+  EXPECT_EQ(below(0x1p-6), 0);
+  EXPECT_NEAR(below(0x1p-3), 2000, 200);
+}
+
 TEST(ProfilesTest, IndicesStayInBounds) {
   ops::TensorSpec spec = FloatTensor("ids", {"n"}, "i64");
   spec.domain.kind = ops::Domain::Kind::kIndex;

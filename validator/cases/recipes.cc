@@ -15,14 +15,14 @@ constexpr std::array kRecipes = {
            "small integers: indexing mistakes, with no tolerance"},
     Recipe{"plain", "normal", "uniform", "uniform", false, "what everybody tests"},
     Recipe{"hot", "biased", "zipf", "uniform", false,
-           "few hot indices and a common sign: long one-sided sums"},
+           "few hot indices and a common sign: long one-sided sums", false, false, "", "graded"},
     Recipe{"equal", "normal", "all_equal", "constant", false, "every index the same"},
     Recipe{"lanes", "integers", "warp_duplicates", "uniform", false,
            "duplicates among the lanes of a warp"},
     Recipe{"edges", "outliers", "edges", "extremes", false,
            "first and last index, outlier channels"},
     Recipe{"permuted", "cancelling", "permutation", "uniform", false,
-           "no duplicates; sums that cancel"},
+           "no duplicates; sums that cancel", false, false, "", "graded"},
     Recipe{"large", "large", "sorted", "extremes", false, "large magnitudes"},
     Recipe{"low", "low", "zipf", "uniform", false, "all values far below zero"},
     Recipe{"high", "high", "uniform", "uniform", false, "all values far above zero"},
@@ -33,9 +33,12 @@ constexpr std::array kRecipes = {
            "small magnitudes: a missing eps shows, or a wrong one"},
     Recipe{"minute", "minute", "uniform", "uniform", false,
            "magnitudes that thresholds take for zero", true},
-    Recipe{"mixed", "mixed_exponents", "zipf", "uniform", false, "magnitudes from 2^-14 to 2^7"},
-    Recipe{"biased", "biased", "uniform", "uniform", false, "mean far from zero"},
-    Recipe{"sorted", "sorted", "sorted", "uniform", false, "ascending values"},
+    Recipe{"mixed", "mixed_exponents", "zipf", "uniform", false, "magnitudes from 2^-14 to 2^7",
+           false, false, "", "graded"},
+    Recipe{"biased", "biased", "uniform", "uniform", false, "mean far from zero", false, false, "",
+           "graded"},
+    Recipe{"sorted", "sorted", "sorted", "uniform", false, "ascending values", false, false, "",
+           "graded"},
     Recipe{"one_hot", "one_hot", "permutation", "constant", false, "one element a row"},
     Recipe{"zeros", "signed_zeros", "uniform", "zero", false, "0 and -0 among the values"},
     Recipe{"denormals", "denormals", "uniform", "uniform", false, "denormals of the dtype"},
@@ -64,11 +67,13 @@ constexpr std::array kRecipes = {
 // The recipe's word for this input, or an empty one where the default serves.
 std::string_view KindFor(const Recipe& recipe, const ops::TensorSpec& spec, DType dtype,
                          bool first) {
-  // Scalars stay plain, but for the ends of their range, where parameters turn something off.
-  const bool ends = spec.is_scalar && recipe.integers == "extremes" &&
-                    spec.domain.kind == ops::Domain::Kind::kRange;
-  if ((spec.is_scalar && !ends) || spec.IsGenerated()) return {};
-  if (ends) return "extremes";
+  if (spec.IsGenerated()) return {};
+  if (spec.is_scalar) {
+    // They stay plain, but in a range: its ends, where parameters turn something off, and its magnitudes.
+    if (spec.domain.kind != ops::Domain::Kind::kRange) return {};
+    if (recipe.integers == "extremes") return "extremes";
+    return ClassOf(spec, dtype) == InputClass::kFloat ? recipe.scalars : std::string_view();
+  }
   std::string_view kind;
   const InputClass input_class = ClassOf(spec, dtype);
   if (input_class == InputClass::kFloat)

@@ -29,6 +29,9 @@ struct Recipe {
   bool wide = false;
   /// Of all floating-point inputs but the first; empty: as that.
   std::string_view other_floats = {};
+  /// Of floating-point scalars with a range; empty: as ever, or the ends of the range where those are what other
+  /// integers take.
+  std::string_view scalars = {};
 };
 
 std::span<const Recipe> AllRecipes();

@@ -83,7 +83,7 @@ std::vector<BlockRange> EndsOf(const Launch& launch, bool last_block_only) {
 
 Cut MayCut(const Execution& execution, const facts::Facts* program, std::size_t number) {
   const Launch& launch = execution.launches[number];
-  if (!IsAlone(launch) || MayBe(facts::BlocksDepend(program, launch.entry))) return Cut::kRefused;
+  if (launch.cooperative || MayBe(facts::BlocksDepend(program, launch.entry))) return Cut::kRefused;
   std::set<std::uint32_t> touched;
   for (const Argument& argument : launch.args) {
     if (argument.kind == Argument::Kind::kBuffer &&

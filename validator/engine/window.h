@@ -3,7 +3,7 @@
 // A grid of millions of blocks cannot be emulated, but the blocks at its ends can, and that is where
 // an index computed in 32 bits shows. What a skipped block would have done must not matter to the
 // others, so a grid is cut only where the launch is known not to let blocks depend on each other
-// (facts of the program; clusters and cooperation of the plan).
+// (facts of the program; cooperation of the plan). Blocks of a cluster run together or not at all.
 //
 // A cut launch may hand something on: a later one then finds undefined what the skipped blocks would
 // have written. That is told, for whoever runs it has to find out which results hang on it (by

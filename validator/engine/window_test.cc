@@ -127,7 +127,7 @@ TEST(WindowTest, LeavesOneBlockOfGridsThatLoop) {
   EXPECT_EQ(execution.launches[1].only, (std::vector<BlockRange>{{99, 1}}));
 }
 
-TEST(WindowTest, CutsNoAtomicsClustersOrCooperation) {
+TEST(WindowTest, CutsNoAtomicsOrCooperation) {
   const facts::Facts program = Program();
   for (const char* entry : {"atomics", "calls", "not_there"}) {
     Execution one = Two("plain", entry, false);
@@ -138,9 +138,10 @@ TEST(WindowTest, CutsNoAtomicsClustersOrCooperation) {
   execution = Two("plain", "plain", false);
   execution.launches[0].cooperative = true;
   EXPECT_EQ(CutToEnds(execution, &program), Cut::kRefused);
+  // Clusters see nothing of each other: those of the blocks that are left run whole.
   execution.launches[0].cooperative = false;
   execution.launches[0].cluster = {2, 1, 1};
-  EXPECT_EQ(CutToEnds(execution, &program), Cut::kRefused);
+  EXPECT_EQ(CutToEnds(execution, &program), Cut::kIndependent);
 }
 
 }  // namespace

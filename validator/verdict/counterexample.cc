@@ -45,9 +45,10 @@ static constexpr auto JsonFields(const Counterexample*) {
       Within(&C::probe, Optional("perturbation_seed", &P::perturbation_seed)),
       Within(&C::probe, Required("poison", &P::poison)),
       Within(&C::probe, Required<Between<std::uint32_t, 0, 255>>("misalign", &P::misalign)),
-      Within(&C::probe, Optional("ends_only", &P::ends_only)), Optional("property", &C::property),
-      Required<FindingsForm>("findings", &C::findings), Required("kernel", &C::kernel),
-      Required("launch", &C::launch), Sparse("worst", &C::worst),
+      Within(&C::probe, Optional("ends_only", &P::ends_only)),
+      Within(&C::probe, Sparse("slice_blocks", &P::slice_blocks)),
+      Optional("property", &C::property), Required<FindingsForm>("findings", &C::findings),
+      Required("kernel", &C::kernel), Required("launch", &C::launch), Sparse("worst", &C::worst),
       Ignored("texts"));  // `assay replay --json` says the findings in words as well
 }
 

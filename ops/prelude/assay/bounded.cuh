@@ -357,10 +357,12 @@ ASSAY_DEVICE Bounded<C> select_less(const Bounded<C>& a, const Bounded<C>& b, co
 /// even where the sum itself is exact. Values that drift make these roundings conspire: along a ramp
 /// every step adds the same amount. Repeated values do so in a sum of x * (1 / n), which is inexact
 /// where that of x is exact, and which rounds 1 / n and each product besides.
+/// Zeros count: a sum takes no notice of them, while a running mean shrinks with each.
 template <class C>
 ASSAY_DEVICE Bounded<C> average(const Bounded<C>& sum, const Bounded<C>& count) {
-  if (sum.n < 2 || C::in_order()) return sum / count;
-  const double adds = sum.n - 1;
+  const double terms = larger(sum.n, count.hard() == 0 ? count.v : 0);
+  if (terms < 2 || sum.a == 0 || C::in_order()) return sum / count;
+  const double adds = terms - 1;
   // Each step's quotient is off by 4 u |x - mean| / k where it is approximate (__fdividef).
   const double steps = Bounded<C>::kSlack + (C::approximate ? 4 : 0) +
                        (C::independent() ? smaller(adds, C::lambda * ::sqrt(adds)) : adds);

@@ -194,8 +194,8 @@ struct Function {
   Answer recursive = Answer::kUnknown;
   Answer barriers = Answer::kUnknown;  ///< Of a block; this and what follows counts callees.
   Answer polls = Answer::kUnknown;     ///< A loop that ends when memory has changed.
-  /// Could what another block does change what this one computes or whether it ends, by more than a
-  /// data race? (Atomics, fences, volatile or acquiring accesses outside of shared memory, clusters.)
+  /// Could what a block of another cluster does change what this one computes or whether it ends, by more
+  /// than a data race? (Atomics, fences, volatile or acquiring accesses outside of shared memory.)
   Answer blocks_depend = Answer::kUnknown;
   std::string blocks_depend_on;  ///< What shows it: "atom at PTX line 14".
   /// Do blocks meet in nothing but floats that are added to memory, and that nobody looks at on the way?

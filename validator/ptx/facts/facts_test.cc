@@ -173,17 +173,19 @@ TEST(FunctionsTest, BlocksThatMeetAndThoseThatDoNot) {
   for (const char* body : {"atom.global.add.u32 %r2, [%d1], 1;", "red.add.u32 [%d1], 1;",
                            "ld.volatile.u32 %r2, [%d1];", "ld.acquire.gpu.global.u32 %r2, [%d1];",
                            "ld.relaxed.gpu.u32 %r2, [%d1];", "membar.gl;", "fence.acq_rel.gpu;",
-                           "barrier.cluster.arrive; barrier.cluster.wait;",
                            "@%p1 bra L; { atom.global.add.u32 %r2, [%d1], 1; } L:"}) {
     EXPECT_EQ(Depend(body), Answer::kYes) << body;
   }
   for (const char* body :
        {"ld.global.u32 %r2, [%d1];", "bar.sync 0;",
         "{ .shared .b32 s; atom.shared.add.u32 %r2, [s], 1; ld.volatile.shared.u32 %r3, [s]; }",
-        "// atom.global.add.u32 %r2, [%d1], 1;"}) {
+        "barrier.cluster.arrive; barrier.cluster.wait;", "fence.acq_rel.cluster;",
+        "mapa.shared::cluster.u32 %r2, %r1, 1; st.shared::cluster.u32 [%r2], %r1;",
+        "atom.shared::cluster.add.u32 %r2, [%r1], 1;", "// atom.global.add.u32 %r2, [%d1], 1;"}) {
     EXPECT_EQ(Depend(body), Answer::kNo) << body;
   }
-  EXPECT_EQ(Depend("", "", ".reqnctapercluster 2, 1, 1"), Answer::kYes);
+  // What a cluster's blocks do together is seen in no other.
+  EXPECT_EQ(Depend("", "", ".reqnctapercluster 2, 1, 1"), Answer::kNo);
   EXPECT_EQ(Depend("", "", ".reqntid 128, 1, 1"), Answer::kNo);
   EXPECT_EQ(BlocksDepend(nullptr, "k"), Answer::kUnknown);
 }

@@ -19,13 +19,21 @@ namespace {
 
 bool IsOwnShared(Space space) { return space == Space::kShared || space == Space::kSharedCta; }
 
+/// Nothing that it does is seen beyond its own cluster.
+bool StaysInTheCluster(const Instruction& in) {
+  using ptx::Opcode;
+  constexpr std::array kOfClusters = {Opcode::kMapa, Opcode::kBarrierCluster};
+  if (std::ranges::find(kOfClusters, in.opcode) != kOfClusters.end()) return true;
+  if (in.space == Space::kSharedCluster || IsOwnShared(in.space)) return true;
+  const bool orders = ptx::FormOf(in).rules.effect == ptx::Effect::kFence;
+  return orders && (in.Has(Mod::kCta) || in.Has(Mod::kCluster));
+}
+
 bool LetsBlocksMeet(const Instruction& in) {
   const ptx::Form& form = ptx::FormOf(in);
   if (form.rules.effect == ptx::Effect::kPeers || form.rules.effect == ptx::Effect::kFence)
-    return true;
-  const bool copy = ptx::FamilyOf(in.opcode) == ptx::Family::kAsyncCopy;
-  if (in.space == Space::kSharedCluster && !copy) return true;
-  if (IsOwnShared(in.space)) return false;
+    return !StaysInTheCluster(in);
+  if (IsOwnShared(in.space) || in.space == Space::kSharedCluster) return false;
   const bool strong = form.rules.shadow == ptx::Shadow::kLoad &&
                       (in.Has(Mod::kVolatile) || in.Has(Mod::kRelaxed) || in.Has(Mod::kAcquire));
   return strong || ptx::UpdatesMemory(form);
@@ -64,8 +72,9 @@ bool IsBlockBarrier(const Instruction& in) {
 
 /// Of one function alone.
 struct Own {
-  const Instruction* meets = nullptr;  ///< The first that lets blocks see each other.
-  bool only_adds = true;               ///< All that do add blindly.
+  const Instruction* meets =
+      nullptr;            ///< The first that lets blocks see each other, across clusters.
+  bool only_adds = true;  ///< All that do add blindly.
   bool barriers = false;
   Polling polling;
 };
@@ -121,12 +130,10 @@ void FindFlow(const ptx::Module& module, Facts& facts) {
     out.polls = answer(polls, unknown || polls_unknown);
     const bool adds = meets != nullptr && only_adds && !cluster && !unknown;
     out.only_adds = adds ? Answer::kYes : Answer::kNo;
-    out.blocks_depend = answer(meets != nullptr || cluster, unknown);
+    out.blocks_depend = answer(meets != nullptr, unknown);
     if (meets != nullptr) {
       out.blocks_depend_on =
           fmt::format("{} at PTX line {}", ptx::Mnemonic(meets->opcode), meets->ptx_line);
-    } else if (cluster) {
-      out.blocks_depend_on = "blocks form clusters";
     } else if (unknown) {
       out.blocks_depend_on = "code that is not in the module";
     }

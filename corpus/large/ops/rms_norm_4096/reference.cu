@@ -13,7 +13,7 @@ __global__ void rms_norm(const T* x, const T* weight, float eps, Out<T>* y, int6
   Real squares = 0;
   for (int64 h = lane; h < hidden; h += lanes) squares += Real(row[h]) * Real(row[h]);
   squares = sum_of_lanes(squares);
-  const Real scale = rsqrt(squares / Real(hidden) + Real(eps));
+  const Real scale = rsqrt(average(squares, Real(hidden)) + Real(eps));
   for (int64 h = lane; h < hidden; h += lanes)
     y[token * hidden + h] = Real(row[h]) * scale * Real(weight[h]);
 }
