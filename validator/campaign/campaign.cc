@@ -46,72 +46,7 @@ void KeepWorst(std::vector<Statistic>& kept, const Statistic& statistic) {
 
 }  // namespace
 
-std::uint64_t ThreadsOf(const ops::Instance& instance, const ops::LaunchPlan& plan,
-                        const ops::AxisValues& axes) {
-  const auto complete = ops::ResolveAxes(instance.op, axes);
-  if (!complete) return 0;
-  const auto resolved = ops::Resolve(plan, instance, *complete);
-  if (!resolved) return 0;
-  std::uint64_t threads = 0;
-  for (const ops::ResolvedKernel& kernel : resolved->kernels) {
-    // Grid and block are within the limits that Resolve checks: no more than 2^41 threads.
-    std::uint64_t of_launch = 1;
-    for (const std::uint32_t extent : kernel.grid) of_launch *= extent;
-    for (const std::uint32_t extent : kernel.block) of_launch *= extent;
-    threads += of_launch;
-  }
-  return threads;
-}
-
-std::uint64_t BlocksOf(const ops::Instance& instance, const ops::LaunchPlan& plan,
-                       const ops::AxisValues& axes) {
-  const auto complete = ops::ResolveAxes(instance.op, axes);
-  if (!complete) return 0;
-  const auto resolved = ops::Resolve(plan, instance, *complete);
-  if (!resolved) return 0;
-  std::uint64_t most = 0;
-  for (const ops::ResolvedKernel& kernel : resolved->kernels)
-    most = std::max(most, std::uint64_t{kernel.grid[0]} * kernel.grid[1] * kernel.grid[2]);
-  return most;
-}
-
 Campaign::Campaign(const Trial& trial) : trial_(trial) {}
-
-double Campaign::StepsFor(const ops::AxisValues& axes) const {
-  const std::int64_t elements = cases::TotalElements(trial_.instance, axes);
-  return elements > trial_.effort.whole_elements ? kNominalSliceSteps : WholeStepsFor(axes);
-}
-
-double Campaign::WholeStepsFor(const ops::AxisValues& axes) const {
-  const std::int64_t elements = cases::TotalElements(trial_.instance, axes);
-  if (const auto estimate = costs_.Estimate(axes, elements)) return *estimate;
-  const std::uint64_t threads = ThreadsOf(trial_.instance, trial_.plan, axes);
-  return static_cast<double>(elements) * std::max(marginal_steps_, 1.0) +
-         static_cast<double>(threads) * steps_per_thread_;
-}
-
-double Campaign::BlockStepsFor(const ops::AxisValues& axes) const {
-  const std::uint64_t blocks = BlocksOf(trial_.instance, trial_.plan, axes);
-  return WholeStepsFor(axes) / static_cast<double>(std::max<std::uint64_t>(blocks, 1));
-}
-
-void Campaign::MakeAffordable(cases::Case& value) const {
-  const auto complete = ops::ResolveAxes(trial_.instance.op, value.axes);
-  if (!complete) return;
-  for (auto& [name, profile] : value.profiles) {
-    const ops::TensorSpec* spec = trial_.instance.op.FindInput(name);
-    if (spec == nullptr || profile.kind == "zero" || profile.kind == "literal" ||
-        cases::IsWithoutPlace(profile.kind))
-      continue;
-    const DType type = trial_.instance.TypeOf(*spec);
-    const auto shape = ops::ResolveShape(*spec, *complete);
-    const auto elements = shape ? ElementCount(*shape) : 0;
-    if (!elements || *elements <= cases::kWholeBytes / static_cast<std::int64_t>(SizeOf(type)))
-      continue;
-    const bool is_float = cases::ClassOf(*spec, type) == cases::InputClass::kFloat;
-    profile = {.kind = is_float ? "biased" : "uniform", .parameters = {}, .literal = {}};
-  }
-}
 
 Task Campaign::TaskFor(cases::Case value, std::string purpose) const {
   Task planned;
@@ -125,27 +60,6 @@ Task Campaign::TaskFor(cases::Case value, std::string purpose) const {
   if (planned.probe.ends_only) MakeAffordable(planned.probe.case_);
   planned.purpose = std::move(purpose);
   return planned;
-}
-
-void Campaign::Learn(const CaseRun& run) {
-  if (run.error || run.report.stop != Stop::kCompleted || run.steps == 0) return;
-  schedule_matters_ = schedule_matters_ || run.report.counters.used_atomics;
-  flags_are_read_ = flags_are_read_ || run.report.counters.strong_loads;
-  const std::int64_t elements = cases::TotalElements(trial_.instance, run.probe.case_.axes);
-  const double calls = static_cast<double>(1 + run.probe.prelude.size());
-  const double steps = static_cast<double>(run.report.counters.steps) / calls;
-  if (elements != INT64_MAX) costs_.Learn(run.probe.case_.axes, elements, steps);
-  const auto threads =
-      static_cast<double>(ThreadsOf(trial_.instance, trial_.plan, run.probe.case_.axes));
-  // Tiny cases are all overhead: whole blocks run for a handful of elements.
-  if (elements < 64 && threads > 0)
-    steps_per_thread_ = std::max(steps_per_thread_, std::min(steps / threads, 5'000.0));
-  if (elements < 64 || elements == INT64_MAX) return;
-  const double beyond = (steps - threads * steps_per_thread_) / static_cast<double>(elements);
-  // A moving average: what is estimated are sums over many cases.
-  marginal_steps_ += (std::clamp(beyond, 0.0, 5'000.0) - marginal_steps_) / 16;
-  const double ratio = steps / static_cast<double>(elements);
-  steps_per_element_ = std::max(steps_per_element_, std::min(ratio, 5'000.0));
 }
 
 void Campaign::Gather(const Task& task, const CaseRun& run, Harvest& harvest) {
@@ -290,22 +204,6 @@ CaseRun Campaign::Again(Task& task, CaseRun run, Harvest& harvest) const {
     run = trial_.runner.Run(task.probe, task.wants);
   }
   return run;
-}
-
-double Campaign::CostOf(const Task& task) const {
-  const ops::AxisValues& axes = task.probe.case_.axes;
-  const double whole = WholeStepsFor(axes);
-  if (!task.probe.ends_only) return whole * static_cast<double>(1 + task.probe.prelude.size());
-  const std::uint64_t blocks = BlocksOf(trial_.instance, trial_.plan, axes);
-  const double block = BlockStepsFor(axes);
-  double cost = std::max(block, static_cast<double>(task.wants.slice_steps));
-  if (IsSlice(task.probe)) {
-    if (RunsWhole()) cost = whole;
-  } else {
-    cost = blocks <= engine::kWholeGrid ? whole : 3 * block;
-  }
-  // Whatever takes longer ends there.
-  return std::min(cost, static_cast<double>(kMostHugeSteps));
 }
 
 std::vector<std::size_t> Campaign::LongestFirst(const std::vector<Task>& planned) const {

@@ -54,6 +54,8 @@ inline constexpr std::uint64_t kMostHugeSteps = 16 * kHugeSteps;
 /// Steps for a part of a case in which a number outgrows its format, where nothing smaller shows it:
 /// all blocks of a grid that cannot be cut, or one that loops over millions of elements.
 inline constexpr std::uint64_t kMostLimitSteps = 4'000'000'000;
+/// Of a run of what cannot be cut, where a smaller shape does as well.
+inline constexpr double kAffordableSteps = 1e8;
 /// Steps granted to a case of `elements` elements when tiny ones needed `steps_per_element`, run by
 /// `threads` threads: those that find nothing to do take steps as well.
 std::uint64_t StepLimit(std::int64_t elements, double steps_per_element, std::uint64_t threads);

@@ -7,8 +7,8 @@
 namespace assay::campaign {
 namespace {
 
-using testing::AxisModulo, testing::AxisPast, testing::Builder, testing::Given;
 using facts::Node;
+using testing::AxisModulo, testing::AxisPast, testing::Builder, testing::Given;
 using Op = Node::Op;
 using Type = Node::Type;
 

@@ -7,6 +7,7 @@
 #include <optional>
 #include <queue>
 
+#include "validator/campaign/outcomes_had.h"
 #include "validator/campaign/reach_values.h"
 #include "validator/campaign/turns.h"
 #include "validator/cases/profiles.h"
@@ -84,6 +85,7 @@ class Search {
       if (auto point = PointAt(axes)) points.push_back(std::move(*point));
     }
     std::map<Outcomes, std::size_t> known;
+    std::vector<int> worth;
     for (const std::size_t d : shape_decisions_) {
       Outcomes outcomes;
       for (const Decisions::Point& point : points)
@@ -91,22 +93,21 @@ class Search {
       const bool turns = std::ranges::any_of(
           outcomes, [&](std::uint8_t code) { return code != outcomes.front(); });
       if (!turns) continue;
-      const int worth = decisions_.IsOfPlan(d) ? kWorthOfPlan
-                        : request_.half_reached.contains(decisions_.BranchLine(d))
-                            ? kWorthOfHalfReached
-                            : kWorthOfOne;
+      const int own = decisions_.IsOfPlan(d) ? kWorthOfPlan
+                      : request_.half_reached.contains(decisions_.BranchLine(d))
+                          ? kWorthOfHalfReached
+                          : kWorthOfOne;
       const auto [at, fresh] = known.try_emplace(std::move(outcomes), distinct_.size());
       if (!fresh) {
-        worth_[at->second] = std::max(worth_[at->second], worth);
+        worth[at->second] = std::max(worth[at->second], own);
       } else if (distinct_.size() < kMostDistinct) {
         distinct_.push_back(d);
-        worth_.push_back(worth);
+        worth.push_back(own);
       } else {
         known.erase(at);
       }
     }
-    single_.assign(distinct_.size() * 3, false);
-    pairs_.assign(single_.size() * single_.size(), false);
+    had_ = OutcomesHad(std::move(worth));
   }
 
   void MarkTried() {
@@ -114,49 +115,8 @@ class Search {
     for (const ops::AxisValues& axes : request_.tried) {
       if (marked.size() >= kMostTried) break;
       if (!marked.insert(axes).second) continue;
-      if (const auto point = PointAt(axes)) Mark(OutcomesAt(*point, distinct_));
+      if (const auto point = PointAt(axes)) had_.Mark(OutcomesAt(*point, distinct_));
     }
-  }
-
-  /// What of `outcomes` is new.
-  int Gain(const Outcomes& outcomes) const {
-    int gain = 0;
-    for (std::size_t i = 0; i < outcomes.size(); ++i) {
-      if (outcomes[i] == kUnknown) continue;
-      const std::size_t one = i * 3 + outcomes[i];
-      if (!single_[one]) gain += worth_[i];
-      for (std::size_t j = i + 1; j < outcomes.size(); ++j) {
-        if (outcomes[j] != kUnknown && !pairs_[one * single_.size() + j * 3 + outcomes[j]]) ++gain;
-      }
-    }
-    return gain;
-  }
-
-  int GainOfSingles(const Outcomes& outcomes) const {
-    int gain = 0;
-    for (std::size_t i = 0; i < outcomes.size(); ++i) {
-      if (outcomes[i] != kUnknown && !single_[i * 3 + outcomes[i]]) gain += worth_[i];
-    }
-    return gain;
-  }
-
-  void Mark(const Outcomes& outcomes) {
-    for (std::size_t i = 0; i < outcomes.size(); ++i) {
-      if (outcomes[i] == kUnknown) continue;
-      const std::size_t one = i * 3 + outcomes[i];
-      single_[one] = true;
-      for (std::size_t j = i + 1; j < outcomes.size(); ++j) {
-        if (outcomes[j] != kUnknown) pairs_[one * single_.size() + j * 3 + outcomes[j]] = true;
-      }
-    }
-  }
-
-  /// Has a case had both outcomes?
-  bool IsMarked(std::size_t one, std::uint8_t code, std::size_t other,
-                std::uint8_t other_code) const {
-    if (one == other) return single_[one * 3 + code];
-    if (one > other) return IsMarked(other, other_code, one, code);
-    return pairs_[(one * 3 + code) * single_.size() + other * 3 + other_code];
   }
 
   void AddToPool(const ops::AxisValues& axes) {
@@ -217,25 +177,25 @@ class Search {
     };
     std::priority_queue<Entry> queue;
     for (std::size_t i = 0; i < pool_.size(); ++i)
-      queue.push({rank(pool_[i], Gain(pool_[i].outcomes)), i});
+      queue.push({rank(pool_[i], had_.Gain(pool_[i].outcomes)), i});
     double left = request_.steps;
     double left_for_pairs = request_.pair_steps;
     while (!queue.empty() && picked_.size() < request_.shapes) {
       const Entry best = queue.top();
       queue.pop();
       const Candidate& candidate = pool_[best.candidate];
-      const int gain = Gain(candidate.outcomes);
+      const int gain = had_.Gain(candidate.outcomes);
       if (gain == 0) continue;
       const double now = rank(candidate, gain);
       if (!queue.empty() && now < queue.top().rank) {
         queue.push({now, best.candidate});
         continue;
       }
-      const int single = GainOfSingles(candidate.outcomes);
+      const int single = had_.GainOfSingles(candidate.outcomes);
       if (candidate.cost > (single > 0 ? left : std::min(left, left_for_pairs))) continue;
       left -= candidate.cost;
       if (single == 0) left_for_pairs -= candidate.cost;
-      Mark(candidate.outcomes);
+      had_.Mark(candidate.outcomes);
       picked_.push_back(best.candidate);
       reached.cases.push_back(Make(candidate.axes, reached.cases.size(), "exact"));
       if (single > 0 && candidate.cost < left / 8)
@@ -272,12 +232,12 @@ class Search {
         const Outcomes outcomes = OutcomesAt(*point, distinct_);
         const double cost = request_.cost(axes);
         const bool is_new = std::ranges::any_of(quotients, [&](std::size_t quotient) {
-          return outcomes[quotient] == kSeveral && !IsMarked(i, code, quotient, kSeveral);
+          return outcomes[quotient] == kSeveral && !had_.HasBoth(i, code, quotient, kSeveral);
         });
         if (outcomes[i] != code || !is_new || cost > std::min(left, request_.steps / 16)) continue;
         left -= cost;
         --places;
-        Mark(outcomes);
+        had_.Mark(outcomes);
         reached.cases.push_back(Make(axes, reached.cases.size(), "exact"));
       }
     }
@@ -334,13 +294,13 @@ class Search {
     std::ranges::stable_sort(limits, {}, &Limit::elements);
     std::size_t cheap = 0, dear = 0;
     for (const Limit& limit : limits) {
-      if (single_[limit.number * 3 + kPast]) continue;
+      if (had_.Has(limit.number, kPast)) continue;
       const bool is_cheap = PartCost(*limit.cheapest) <= kCheap;
       std::size_t& count = is_cheap ? cheap : dear;
       if (count >= (is_cheap ? kMostCheapPastLimits : kMostPastLimits)) continue;
       ++count;
       reached.past_limits.push_back(*limit.cheapest);
-      if (const auto point = PointAt(*limit.cheapest)) Mark(OutcomesAt(*point, distinct_));
+      if (const auto point = PointAt(*limit.cheapest)) had_.Mark(OutcomesAt(*point, distinct_));
     }
   }
 
@@ -348,13 +308,13 @@ class Search {
     for (std::size_t i = 0; i < distinct_.size(); ++i) {
       if (!decisions_.IsOfPlan(distinct_[i])) continue;
       for (std::uint8_t code = 0; code < kUnknown; ++code) {
-        if (single_[i * 3 + code] || reached.too_large.size() >= kMostTooLarge) continue;
+        if (had_.Has(i, code) || reached.too_large.size() >= kMostTooLarge) continue;
         const ops::AxisValues* const cheapest = SmallestWith(distinct_[i], code);
         if (cheapest == nullptr ||
             std::ranges::find(reached.too_large, *cheapest) != reached.too_large.end())
           continue;
         reached.too_large.push_back(*cheapest);
-        if (const auto point = PointAt(*cheapest)) Mark(OutcomesAt(*point, distinct_));
+        if (const auto point = PointAt(*cheapest)) had_.Mark(OutcomesAt(*point, distinct_));
       }
     }
   }
@@ -390,10 +350,8 @@ class Search {
   std::vector<std::size_t> shape_decisions_;
   std::vector<std::size_t> value_decisions_;
   std::vector<ops::AxisValues> turns_;
-  std::vector<std::size_t> distinct_;  ///< Decisions whose outcomes are told apart,
-  std::vector<int> worth_;             ///< and what an outcome of each is worth.
-  std::vector<bool> single_;           ///< By decision and outcome: some case had it.
-  std::vector<bool> pairs_;
+  std::vector<std::size_t> distinct_;  ///< Decisions whose outcomes are told apart.
+  OutcomesHad had_{{}};
   std::vector<Candidate> pool_;
   std::set<ops::AxisValues> pooled_;
   std::vector<std::size_t> picked_;

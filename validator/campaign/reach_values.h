@@ -8,12 +8,11 @@
 #include <vector>
 
 #include "validator/campaign/decisions.h"
+#include "validator/campaign/outcomes_had.h"
 #include "validator/campaign/reach.h"
 #include "validator/cases/case.h"
 
 namespace assay::campaign {
-
-using Outcomes = std::vector<std::uint8_t>;  ///< By decision on shapes: see CodeOf.
 
 /// A shape at which elements are aimed, with the outcomes of decisions on shapes there.
 struct Place {

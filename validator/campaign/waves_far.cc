@@ -1,5 +1,5 @@
-// Waves that go where no ordinary case comes: to outcomes of decisions that nothing had, to patterns
-// along rows of several warps, and past 2^24 to 2^32 elements.
+// Waves that go where no ordinary case comes: to outcomes of decisions that nothing had, to what models use at its full
+// size, and past 2^24 to 2^32 elements.
 #include <algorithm>
 #include <array>
 #include <bit>
@@ -22,9 +22,6 @@
 namespace assay::campaign {
 
 namespace {
-
-/// Of a case that cannot be cut.
-constexpr double kAffordableSteps = 1e8;
 
 // Of any slice: cells of the reference are 48 bytes, addresses 47 bits.
 constexpr std::int64_t kMostElements = std::int64_t{1} << 35;
@@ -125,112 +122,6 @@ std::vector<Task> Campaign::Reached() {
                                : PartOf(std::move(axes), "reached", seed));
   }
   return planned;
-}
-
-// Rows of several warps, blocks and chunks whose values lie in patterns: runs of zeros, ties, order
-// with one exception.
-//
-// Where results are made over another axis than that of the first input's rows (the products that a choice is
-// made among), that one is the long one as well, with its largest values far apart.
-std::vector<Task> Campaign::Patterns() {
-  std::vector<Task> planned;
-  const std::uint64_t seed = DeriveSeed(trial_.seed, "patterns");
-  const ops::OpSpec& op = trial_.instance.op;
-  const auto first = std::ranges::find_if(op.inputs, [&](const ops::TensorSpec& spec) {
-    return !spec.is_scalar && !spec.shape.empty() && IsFloat(trial_.instance.TypeOf(spec));
-  });
-  const std::string_view along =
-      first == op.inputs.end() ? std::string_view() : first->shape.back().text();
-  const auto add = [&](const cases::Recipe& recipe, const ops::AxisValues& axes) {
-    planned.push_back(
-        TaskFor(cases::MakeCase(trial_.instance, recipe, axes, seed + planned.size(), "value"),
-                "patterns"));
-  };
-  for (const std::int64_t longest : {390, 1291}) {
-    const auto axes = WithRows(along, longest);
-    for (const cases::Recipe& recipe : cases::AllRecipes()) {
-      if (axes && recipe.wide && cases::Applies(recipe, trial_.instance)) add(recipe, *axes);
-    }
-  }
-  for (const ops::Axis& axis : op.axes) {
-    if (axis.name == along || axis.kind != ops::Axis::Kind::kVariable ||
-        !ops::MayBeReducedOver(op, axis.name))
-      continue;
-    const auto axes = WithRows(axis.name, 390);
-    if (!axes || axes->at(axis.name) != 390) continue;
-    add(*cases::FindRecipe("far_apart"), *axes);
-    // As few results as there are large values: where more are made, a program may go another way.
-    constexpr std::int64_t kFew = 5;
-    for (const ops::Axis& of_results : op.axes) {
-      const bool has = std::ranges::any_of(op.inputs, [&](const ops::TensorSpec& spec) {
-        return ops::DimensionOf(spec, of_results.name).has_value();
-      });
-      const auto few = has || axes->at(of_results.name) <= kFew
-                           ? std::nullopt
-                           : std::optional(cases::SolveNear(op, of_results.name, kFew, *axes));
-      if (few && *few) add(*cases::FindRecipe("far_apart"), **few);
-    }
-  }
-  return planned;
-}
-
-std::optional<ops::AxisValues> Campaign::WithRows(std::string_view along,
-                                                  std::int64_t longest) const {
-  const ops::OpSpec& op = trial_.instance.op;
-  ops::AxisValues wanted;
-  // What indices choose among is shorter than their number: they repeat.
-  for (const ops::Axis& axis : op.axes) wanted[axis.name] = longest == 390 ? 70 : 37;
-  for (const ops::TensorSpec& spec : op.inputs) {
-    if (!spec.domain.of.empty()) wanted[spec.domain.of] = 19;
-  }
-  if (!along.empty()) wanted[std::string(along)] = longest;
-  auto axes = cases::SolveAxes(op, {}, wanted);
-  // What only results have (how many are chosen) stays long as long as can be.
-  for (const bool of_inputs : {true, false}) {
-    std::int64_t rows = 70;
-    while (axes && rows > 3 &&
-           (cases::TotalElements(trial_.instance, *axes) > trial_.effort.max_elements ||
-            StepsFor(*axes) > static_cast<double>(trial_.effort.campaign_steps) / 400)) {
-      rows /= 2;
-      for (auto& [name, extent] : wanted) {
-        const bool has = std::ranges::any_of(op.inputs, [&](const ops::TensorSpec& spec) {
-          return ops::DimensionOf(spec, name).has_value();
-        });
-        if (name != along && (!of_inputs || has)) extent = std::min(extent, rows);
-      }
-      axes = cases::SolveAxes(op, {}, wanted);
-    }
-  }
-  if (!axes || cases::TotalElements(trial_.instance, *axes) > trial_.effort.max_elements)
-    return std::nullopt;
-  return *axes;
-}
-
-bool Campaign::SomeKernelMay(facts::Answer (*answer)(const facts::Facts*, std::string_view)) const {
-  return std::ranges::any_of(trial_.plan.kernels, [&](const ops::KernelPlan& kernel) {
-    const auto lowered = trial_.compiled.lowered.find(kernel.entry);
-    return lowered == trial_.compiled.lowered.end() ||
-           MayBe(answer(trial_.compiled.facts.get(), lowered->second));
-  });
-}
-
-bool Campaign::MayWait() const { return SomeKernelMay(facts::Polls); }
-
-bool Campaign::RunsWhole() const {
-  return trial_.plan.kernels.size() > 1 || SomeKernelMay(facts::BlocksDepend);
-}
-
-ops::AxisValues Campaign::Affordable(ops::AxisValues axes) const {
-  while (WholeStepsFor(axes) > kAffordableSteps) {
-    const auto longest =
-        std::ranges::max_element(axes, {}, [](const auto& axis) { return axis.second; });
-    if (longest == axes.end() || longest->second < 2) break;
-    const auto halved =
-        cases::SolveNear(trial_.instance.op, longest->first, longest->second / 2, axes);
-    if (!halved || halved->at(longest->first) >= longest->second) break;
-    axes = *halved;
-  }
-  return axes;
 }
 
 // What models use, at its full size, and each axis as long as the op allows, in slices: rows, tiles

@@ -1,0 +1,250 @@
+// Waves of cases that ran before, again in other surroundings: schedules, garbage, calls before them, alignments.
+#include <algorithm>
+#include <cmath>
+#include <iterator>
+#include <set>
+
+#include "base/rng.h"
+#include "ops/properties.h"
+#include "validator/campaign/campaign.h"
+#include "validator/campaign/repetitions.h"
+#include "validator/cases/profiles.h"
+#include "validator/cases/recipes.h"
+#include "validator/cases/shapes.h"
+
+namespace assay::campaign {
+
+// Cases that ran, the smallest first, without those that prove little or cost much.
+std::vector<cases::Case> Campaign::Pool() const {
+  std::vector<cases::Case> pool = tried_;
+  const std::int64_t most =
+      std::min(trial_.effort.whole_elements,
+               std::max<std::int64_t>(20'000, 3 * SmallestElements(trial_.instance)));
+  std::erase_if(pool, [&](const cases::Case& value) {
+    const std::int64_t elements = cases::TotalElements(trial_.instance, value.axes);
+    return elements > most || elements < 8;
+  });
+  std::ranges::stable_sort(pool, {}, [&](const cases::Case& value) {
+    return cases::TotalElements(trial_.instance, value.axes);
+  });
+  return pool;
+}
+
+// One axis so long, or as long as it may be, and with it as many results as are affordable: an f32 sum
+// in another order tips the rounding of one 16-bit result among thousands.
+std::optional<ops::AxisValues> Campaign::ManyResults(const ops::Axis& axis,
+                                                     std::int64_t length) const {
+  if (axis.kind != ops::Axis::Kind::kVariable) return std::nullopt;
+  for (std::int64_t others = 512; others > 0; others /= 2) {
+    ops::AxisValues wanted;
+    for (const ops::Axis& other : trial_.instance.op.axes) wanted[other.name] = others;
+    const auto axes =
+        cases::SolveNear(trial_.instance.op, axis.name, std::min(length, axis.max), wanted);
+    if (axes && cases::TotalElements(trial_.instance, *axes) <= trial_.effort.long_elements &&
+        StepsFor(*axes) <= static_cast<double>(trial_.effort.campaign_steps) / 75)
+      return *axes;
+  }
+  return std::nullopt;
+}
+
+// The same cases under other schedules, with other poison, misaligned, after other calls, with
+// perturbed approximations.
+std::vector<Task> Campaign::Surroundings() {
+  std::vector<Task> planned;
+  Rng rng(DeriveSeed(trial_.seed, "surroundings"));
+  const std::vector<cases::Case> pool = Pool();
+  if (pool.empty()) return planned;
+  const auto draw = [&]() -> const cases::Case& { return pool[rng.Below(pool.size())]; };
+  // Where blocks wait for each other, it takes many of them for an order to matter.
+  const auto draw_large = [&]() -> const cases::Case& {
+    return pool[pool.size() - 1 - rng.Below(1 + pool.size() / 8)];
+  };
+  // What is added up lies along some axis, often the last: each in turn is the long one, as long as is
+  // affordable several times, so that parts of it are many.
+  const auto draw_along = [&](std::size_t turn) -> const cases::Case& {
+    const std::vector<ops::Axis>& axes = trial_.instance.op.axes;
+    if (axes.empty()) return pool.back();
+    const std::string& axis = axes[axes.size() - 1 - turn % axes.size()].name;
+    const cases::Case* longest = &pool.back();
+    for (const cases::Case& value : tried_) {
+      const bool affordable =
+          cases::TotalElements(trial_.instance, value.axes) <= trial_.effort.long_elements &&
+          StepsFor(value.axes) <= static_cast<double>(trial_.effort.campaign_steps) / 300;
+      if (affordable && value.axes.at(axis) > longest->axes.at(axis)) longest = &value;
+    }
+    return *longest;
+  };
+  // Values of which other orders make other sums, along that axis.
+  const auto absorbing = [&](const ops::AxisValues& shape, std::string_view axis,
+                             std::uint64_t seed) {
+    cases::Case value =
+        cases::MakeCase(trial_.instance, cases::OrderRecipe(), shape, seed, "orders");
+    for (auto& [name, profile] : value.profiles) {
+      const ops::TensorSpec* const spec = trial_.instance.op.FindInput(name);
+      if (spec == nullptr || profile.kind != "absorbing") continue;
+      const auto dimension = ops::DimensionOf(*spec, axis);
+      const std::size_t behind = dimension ? spec->shape.size() - 1 - *dimension : 2;
+      if (behind < 2) profile.parameters = {{"along", behind == 0 ? 1 : 2}, {"wholly", 1}};
+    }
+    return value;
+  };
+  const auto absorbing_along = [&](std::size_t turn, std::uint64_t seed) {
+    const std::vector<ops::Axis>& axes = trial_.instance.op.axes;
+    const std::string axis = axes.empty() ? "" : axes[axes.size() - 1 - turn % axes.size()].name;
+    return absorbing(draw_along(turn).axes, axis, seed);
+  };
+  const std::size_t rounds = trial_.effort.schedules;
+  const bool orders_show = schedule_matters_ && ops::IsDeterministic(trial_.instance.op);
+  using Policy = Schedule::Policy;
+  constexpr Policy kPolicies[] = {Policy::kReversed, Policy::kPermuted, Policy::kPriorities};
+  for (std::size_t i = 0; i < rounds * (schedule_matters_ ? 3 : 1); ++i) {
+    Task one = TaskFor(schedule_matters_ && i % 2 == 0 ? draw_large() : draw(), "schedules");
+    // Many kernels round to fewer bits at their end, and hide which sums they made.
+    if (orders_show && i % 8 == 2)
+      one = TaskFor(cases::MakeCase(trial_.instance, cases::OrderRecipe(), one.probe.case_.axes,
+                                    rng.Next() % 1'000'000, "orders"),
+                    "schedules");
+    if (orders_show && i % 8 == 6)
+      one = TaskFor(absorbing_along(i / 8, rng.Next() % 1'000'000), "schedules");
+    // And sums of ordinary values differ where parts of cancelling ones are exact.
+    if (orders_show && i % 8 == 4)
+      one = TaskFor(cases::MakeCase(trial_.instance, *cases::FindRecipe("plain"),
+                                    draw_along(i / 8).axes, rng.Next() % 1'000'000, "orders"),
+                    "schedules");
+    one.probe.schedule = {.policy = kPolicies[i % 3], .seed = rng.Next() % 1'000'000};
+    planned.push_back(std::move(one));
+  }
+  for (std::size_t i = 0; orders_show && i < trial_.instance.op.axes.size(); ++i) {
+    const ops::Axis& axis = trial_.instance.op.axes[i];
+    for (const std::int64_t length : {std::int64_t{1036}, std::int64_t{16396}}) {
+      const auto axes = ManyResults(axis, length);
+      if (!axes) continue;
+      const auto add = [&](cases::Case value, Policy policy) {
+        Task one = TaskFor(std::move(value), "schedules");
+        one.probe.schedule = {.policy = policy, .seed = rng.Next() % 1'000'000};
+        planned.push_back(std::move(one));
+      };
+      for (const Policy policy : {Policy::kPermuted, Policy::kPriorities}) {
+        add(cases::MakeCase(trial_.instance, *cases::FindRecipe("plain"), *axes,
+                            rng.Next() % 1'000'000, "orders"),
+            policy);
+        // Where another order is rare, it has to show in whatever it is that it happens to.
+        if (ops::MayBeReducedOver(trial_.instance.op, axis.name))
+          add(absorbing(*axes, axis.name, rng.Next() % 1'000'000), policy);
+        // A logarithm hides the last digits of what it is taken of, but for a sum of little more than one.
+        if (IsOfRows(axis.name))
+          add(cases::MakeCase(trial_.instance, *cases::FindRecipe("late"), *axes,
+                              rng.Next() % 1'000'000, "orders"),
+              policy);
+      }
+    }
+  }
+  // Reads that nothing orders after a write may miss it.
+  for (std::size_t i = 0; i < (flags_are_read_ ? rounds : 0); ++i) {
+    Task one = TaskFor(i % 3 == 2 ? draw() : draw_large(), "old values");
+    one.probe.schedule = {.policy = kPolicies[(i + 1) % 3],
+                          .seed = rng.Next() % 1'000'000,
+                          .stale = i % 2 == 0 ? 100u : 50u};
+    planned.push_back(std::move(one));
+  }
+  // No small integers: their sums are the same in any order.
+  if (orders_show) {
+    const std::size_t turns = std::max((rounds + 1) / 2, trial_.instance.op.axes.size());
+    const auto add = [&](cases::Case value) {
+      Task one = TaskFor(std::move(value), "orders");
+      one.wants.orders = true;
+      planned.push_back(std::move(one));
+    };
+    const auto made = [&](const cases::Recipe& recipe, const cases::Case& shape) {
+      return cases::MakeCase(trial_.instance, recipe, shape.axes, rng.Next() % 1'000'000, "random");
+    };
+    for (std::size_t i = 0; i < turns; ++i) {
+      add(made(*cases::FindRecipe("plain"), draw_large()));
+      add(made(cases::OrderRecipe(), draw_large()));
+      add(absorbing_along(i, rng.Next() % 1'000'000));
+      add(made(*cases::FindRecipe("plain"), draw_along(i)));
+    }
+  }
+  constexpr std::uint8_t kPoisons[] = {0x00, 0x7f, 0x3c, 0x80};
+  for (std::size_t i = 0; i < rounds; ++i) {
+    Task one = TaskFor(draw(), "poison");
+    one.probe.poison = kPoisons[i % std::size(kPoisons)];
+    one.wants.determinism = false;
+    planned.push_back(std::move(one));
+  }
+  // What blocks hand on lies along some axis: old values are looked for along each.
+  for (std::size_t i = 0; i < (flags_are_read_ ? trial_.instance.op.axes.size() : 0); ++i) {
+    Task one = TaskFor(draw_along(i), "old values");
+    one.probe.schedule = {
+        .policy = kPolicies[i % 3], .seed = DeriveSeed(trial_.seed, "along") + i, .stale = 100};
+    planned.push_back(std::move(one));
+  }
+  // Twice as many: where values are small integers, or a scalar bypasses the function, its error
+  // does not show.
+  for (std::size_t i = 0; i < 2 * rounds; ++i) {
+    Task one = TaskFor(draw(), "perturbed");
+    one.probe.perturbation_seed = 1 + rng.Next() % 1'000'000;
+    one.wants.determinism = false;
+    planned.push_back(std::move(one));
+  }
+  AddRepeatedCalls(pool, 3 * rounds, rng, planned);
+  // What vector types need is guaranteed; more than that only where an allocator happens to give
+  // it.
+  const bool any = ops::HasProperty(trial_.instance.op, "any_alignment");
+  constexpr std::uint32_t kVectors[] = {16, 48, 112, 240};
+  constexpr std::uint32_t kElements[] = {8, 2, 4, 6};
+  for (std::size_t i = 0; i < 2 * rounds; ++i) {
+    // A large one for the loop over whole vectors; the others say as much of heads and tails for less.
+    Task one = TaskFor(i == 1 ? draw_large() : draw(), "alignments");
+    one.probe.misalign = any ? kElements[i % 4] : kVectors[i % 4];
+    one.wants.determinism = false;
+    planned.push_back(std::move(one));
+  }
+  for (Task& one : planned) {
+    if (one.probe.schedule.policy != Policy::kPermuted ||
+        OrderForThatMany(one.probe.case_.axes) == Policy::kPermuted)
+      continue;
+    harvest_.ledger.Planned(one.purpose);
+    LeaveOut(one,
+             "so many blocks that wait for each other take too long in random turns; "
+             "the case ran under priorities",
+             harvest_);
+    one.probe.schedule.policy = Policy::kPriorities;
+  }
+  return planned;
+}
+
+// Where blocks wait for each other and as many are there as a chip holds, each that goes on lets all
+// the others look: that comes to the square of their number, which no run in order shows. Few are
+// there at once under priorities.
+Schedule::Policy Campaign::OrderForThatMany(const ops::AxisValues& axes) const {
+  constexpr double kStepsOfALook = 16;
+  const double most = static_cast<double>(trial_.effort.campaign_steps) / 75;
+  const auto blocks = static_cast<double>(BlocksOf(trial_.instance, trial_.plan, axes));
+  return MayWait() && kStepsOfALook * blocks * blocks > most ? Schedule::Policy::kPriorities
+                                                             : Schedule::Policy::kPermuted;
+}
+
+void Campaign::AddRepeatedCalls(const std::vector<cases::Case>& pool, std::size_t count, Rng& rng,
+                                std::vector<Task>& planned) const {
+  const auto draw = [&]() -> const cases::Case& { return pool[rng.Below(pool.size())]; };
+  const std::span<const Repetition> repetitions = Repetitions();
+  for (std::size_t i = 0; i < count; ++i) {
+    const cases::Case& judged = draw();
+    const cases::Case* other = &draw();
+    for (int again = 0; again < 4 && other->axes == judged.axes; ++again) other = &draw();
+    planned.push_back(After(repetitions[i % repetitions.size()], judged, *other, rng));
+  }
+}
+
+Task Campaign::After(const Repetition& repetition, const cases::Case& judged,
+                     const cases::Case& other, Rng& rng) const {
+  Task one = TaskFor(judged, "repeated calls");
+  one.probe = ProbeAfter(trial_.instance, repetition, judged, other, rng);
+  one.wants.determinism = false;
+  for (const cases::Case& before : one.probe.prelude)
+    one.wants.max_steps += TaskFor(before, "").wants.max_steps;
+  return one;
+}
+
+}  // namespace assay::campaign
