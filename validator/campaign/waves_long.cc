@@ -26,6 +26,14 @@ bool IsOf(cases::InputClass input_class, const ops::Instance& instance,
          cases::ClassOf(spec, instance.TypeOf(spec)) == input_class;
 }
 
+/// What looks a place up along the axis looks at the last one.
+void LookAtTheEnd(const ops::Instance& instance, std::string_view axis, cases::Case& value) {
+  for (const ops::TensorSpec& spec : instance.op.inputs) {
+    if (IsOf(cases::InputClass::kIndex, instance, spec) && spec.domain.of == axis)
+      value.profiles[spec.name] = {.kind = "last", .parameters = {}, .literal = {}};
+  }
+}
+
 /// The float inputs that are as large as the largest one.
 std::vector<const ops::TensorSpec*> LargestOf(const ops::Instance& instance,
                                               const ops::AxisValues& axes) {
@@ -140,9 +148,10 @@ std::vector<Task> Campaign::Long() {
       continue;
     }
     for (const std::string_view recipe : {"hot", "biased", "equal", "exact"}) {
-      planned.push_back(TaskFor(cases::MakeCase(trial_.instance, *cases::FindRecipe(recipe),
-                                                *longest, seed + planned.size(), "long"),
-                                "long"));
+      cases::Case value = cases::MakeCase(trial_.instance, *cases::FindRecipe(recipe), *longest,
+                                          seed + planned.size(), "long");
+      if (recipe == "exact") LookAtTheEnd(trial_.instance, axis.name, value);
+      planned.push_back(TaskFor(std::move(value), "long"));
     }
     shapes.push_back(*std::move(longest));
   }
@@ -223,6 +232,7 @@ std::optional<cases::Case> Campaign::LateAlong(const ops::Axis& axis, ops::AxisV
     value.profiles[spec.name] = {
         .kind = behind == 0 ? "late_maximum" : "late_row", .parameters = parameters, .literal = {}};
   }
+  LookAtTheEnd(trial_.instance, axis.name, value);
   return late ? std::optional(std::move(value)) : std::nullopt;
 }
 
