@@ -225,7 +225,7 @@ std::vector<Task> Campaign::Workloads() {
 // Quotients by a reciprocal that is rounded up are wrong at the end of a row, at rows of few lengths, and only from some
 // number of elements on: the longer the row, the sooner.
 std::optional<ops::AxisValues> Campaign::SeveralOfTheLongest(const ops::Axis& axis) const {
-  constexpr std::int64_t kElements = std::int64_t{1} << 22;
+  constexpr std::int64_t kElements = std::int64_t{1} << 21;
   const ops::OpSpec& op = trial_.instance.op;
   if (axis.kind != ops::Axis::Kind::kVariable || !IsOfRows(axis.name)) return std::nullopt;
   for (std::int64_t rows = 512; rows >= 8; rows /= 2) {
