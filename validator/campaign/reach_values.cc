@@ -66,9 +66,11 @@ std::optional<std::pair<ops::AxisValues, double>> WithALongerTable(
     const ops::TensorSpec& spec, std::span<const Place> places, const ReachRequest& request) {
   const ops::Axis* const table = instance.op.FindAxis(spec.domain.of);
   if (table == nullptr || table->kind != ops::Axis::Kind::kVariable) return std::nullopt;
+  // The smallest of them, for a value that solves nothing is looked for one by one.
+  constexpr std::size_t kMost = 6;
   std::optional<std::pair<ops::AxisValues, double>> best;
   double least = request.steps / 4;
-  for (const Place& place : places) {
+  for (const Place& place : places.first(std::min(places.size(), kMost))) {
     const auto x =
         Solve(decisions, decision, place.point, true, static_cast<double>(table->max - 1));
     if (!x) continue;
