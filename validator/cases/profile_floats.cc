@@ -47,14 +47,6 @@ double Offset(const FillContext& context, std::int64_t index) {
   return Scaled(context, context.parameter[0] + At(context, index).Normal());
 }
 
-// So far from zero that squares overflow f32, and so close together that those of their distances do not, nor the
-// sum of thousands of these. f16 holds nothing of the kind.
-double Towering(const FillContext& context, std::int64_t index) {
-  const double normal = At(context, index).Normal();
-  if (IsNarrow(context.dtype)) return Scaled(context, 200 + normal);
-  return std::ldexp(1 + std::ldexp(normal, -10), 66);
-}
-
 double Tiny(const FillContext& context, std::int64_t index) {
   return std::ldexp(At(context, index).Normal(), -RoomyExponent(context.dtype));
 }
@@ -350,14 +342,6 @@ constexpr std::array kRows = {
         "low", kFloat, 10, false, false, {{{"offset", -200}, kNone}}, Offset, "far below zero"},
     ProfileRow{
         "high", kFloat, 10, false, false, {{{"offset", 200}, kNone}}, Offset, "far above zero"},
-    ProfileRow{"towering",
-               kFloat,
-               12,
-               false,
-               false,
-               {kNone, kNone},
-               Towering,
-               "squares overflow, those of distances do not"},
     ProfileRow{"graded",
                kFloat,
                11,

@@ -95,10 +95,10 @@ InputClass ClassOf(const ops::TensorSpec& spec, DType dtype) {
 // Not those that look at positions in a row or in the whole tensor.
 bool IsWithoutPlace(std::string_view kind) {
   constexpr std::array kKinds = {
-      "constant",  "integers", "uniform",   "normal", "biased", "signed_zeros", "cancelling",
-      "low",       "high",     "towering",  "large",  "tiny",   "minute",       "mixed_exponents",
-      "denormals", "extremes", "all_equal", "last",   "edges",  "landmarks",    "warp_duplicates",
-      "zipf",      "choice"};
+      "constant", "integers",  "uniform", "normal", "biased",    "signed_zeros",    "cancelling",
+      "low",      "high",      "large",   "tiny",   "minute",    "mixed_exponents", "denormals",
+      "extremes", "all_equal", "last",    "edges",  "landmarks", "warp_duplicates", "zipf",
+      "choice"};
   return std::ranges::find(kKinds, kind) != kKinds.end();
 }
 
@@ -107,8 +107,7 @@ namespace {
 // Not what is drawn from an index's range: of a vocabulary, many more are to occur.
 Repeats HowItRepeats(std::string_view kind, InputClass input_class) {
   constexpr std::array kDrawn = {"integers", "uniform", "normal", "biased",          "low",
-                                 "high",     "large",   "tiny",   "mixed_exponents", "minute",
-                                 "towering"};
+                                 "high",     "large",   "tiny",   "mixed_exponents", "minute"};
   if (!IsWithoutPlace(kind)) return Repeats::kNot;
   const bool drawn = input_class == kFloat && std::ranges::find(kDrawn, kind) != kDrawn.end();
   return drawn ? Repeats::kInAnyOrder : Repeats::kInPattern;

@@ -62,9 +62,6 @@ constexpr std::array kRecipes = {
            "one value of each row far from all others: first, last or between", true, true},
     Recipe{"spiked", "spiked", "uniform", "uniform", false,
            "one value in each row that swallows the others", true, true},
-    Recipe{"towering", "towering", "uniform", "uniform", false,
-           "the first input so far from zero that its squares overflow, and close together", true,
-           true, "normal"},
 };
 
 // The recipe's word for this input, or an empty one where the default serves.
