@@ -31,6 +31,7 @@ Verdict Sample() {
   probe.poison = 0x3c;
   probe.misalign = 4;
   probe.ends_only = true;
+  probe.slice_blocks = 288;
   counterexample.description = "n=3";
   counterexample.findings = {campaign::MakeFinding(FindingKind::kDataRace, 2, "two threads write")};
   Verdict verdict;
