@@ -71,6 +71,8 @@ void Campaign::Gather(const Task& task, const CaseRun& run, Harvest& harvest) {
   if (!run.probe.ends_only) {
     Learn(run);
     tried_.push_back(run.probe.case_);
+  } else if (IsSlice(run.probe) && tried_.empty()) {
+    LearnOfSlice(run);
   }
   // What ran and was given up, its results never looked at, has reached nothing.
   const bool fresh = run.left_out.empty() && coverage_.Add(run.report.coverage);
@@ -267,7 +269,8 @@ void Campaign::Run() {
     if (!harvest_.inconclusive.empty()) return;
     for (Task& task : planned) {
       constexpr double kMost = 1e18;  // Of what the estimate of something huge may come to.
-      if (IsSlice(task.probe))
+      // A guess by elements alone says nothing of blocks: one runs first, and tells.
+      if (IsSlice(task.probe) && !costs_.empty())
         task.wants.block_steps =
             static_cast<std::uint64_t>(std::min(BlockStepsFor(task.probe.case_.axes), kMost));
     }

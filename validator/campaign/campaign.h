@@ -139,6 +139,7 @@ class Campaign {
   std::optional<ops::AxisValues> SeveralOfTheLongest(const ops::Axis& axis) const;
   /// A slice of an axis as long as the op allows, where what comes last outweighs all before it.
   std::optional<Task> LateSlice(const ops::Axis& axis, std::uint64_t seed) const;
+  std::vector<cases::Case> CheapEnoughWhole(std::vector<cases::Case> pool);
   void AddRepeatedCalls(const std::vector<cases::Case>& pool, std::size_t count, Rng& rng,
                         std::vector<Task>& planned) const;
 
@@ -182,12 +183,15 @@ class Campaign {
   void LeaveOut(const Task& task, std::string_view reason, Harvest& harvest) const;
   void NoteReach(const CaseRun& run, Harvest& harvest) const;
   void Learn(const CaseRun& run);
+  /// The same where no case runs whole, for extents are constant: what all blocks of a slice would have taken.
+  void LearnOfSlice(const CaseRun& run);
   void Gather(const Task& task, const CaseRun& run, Harvest& harvest);
 
   const Trial& trial_;
   Harvest harvest_;
   std::vector<ops::AxisValues> shapes_;
-  std::vector<cases::Case> tried_;
+  std::vector<cases::Case> tried_;            ///< Whole.
+  std::vector<cases::Case> sliced_;           ///< Where none is tried whole.
   std::vector<ops::AxisValues> past_limits_;  ///< ReachedCases::past_limits.
   Coverage coverage_;
   std::vector<cases::Case> fresh_;  ///< Reached something new after the shapes were done.

@@ -23,6 +23,7 @@ class Costs {
 
   /// A case at `axes` with so many elements took `steps`.
   void Learn(const ops::AxisValues& axes, std::int64_t elements, double steps);
+  bool empty() const { return samples_.empty(); }
   /// Nothing before anything of some size ran.
   std::optional<double> Estimate(const ops::AxisValues& axes, std::int64_t elements) const;
 

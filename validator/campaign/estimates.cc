@@ -94,6 +94,22 @@ void Campaign::Learn(const CaseRun& run) {
   steps_per_element_ = std::max(steps_per_element_, std::min(ratio, 5'000.0));
 }
 
+void Campaign::LearnOfSlice(const CaseRun& run) {
+  if (run.error || run.report.stop != Stop::kCompleted || run.parts.empty()) return;
+  if (run.left_out.empty()) sliced_.push_back(run.probe.case_);
+  schedule_matters_ = schedule_matters_ || run.report.counters.used_atomics;
+  double blocks_for_one = 1;
+  for (const LaunchPart& part : run.parts) {
+    if (part.run > 0)
+      blocks_for_one =
+          std::max(blocks_for_one, static_cast<double>(part.all) / static_cast<double>(part.run));
+  }
+  const ops::AxisValues& axes = run.probe.case_.axes;
+  const std::int64_t elements = cases::TotalElements(trial_.instance, axes);
+  if (elements != INT64_MAX)
+    costs_.Learn(axes, elements, static_cast<double>(run.report.counters.steps) * blocks_for_one);
+}
+
 void Campaign::MakeAffordable(cases::Case& value) const {
   const auto complete = ops::ResolveAxes(trial_.instance.op, value.axes);
   if (!complete) return;

@@ -1,6 +1,9 @@
 // One case under several orders of its threads: against the plain schedule, with single pairs of
 // accesses the other way round, with and without old values.
+#include "validator/campaign/orders.h"
+
 #include <algorithm>
+#include <cstring>
 #include <iterator>
 
 #include "validator/campaign/runner.h"
@@ -33,12 +36,36 @@ void Explain(const OrderReport& order, const std::string& output, const Finding*
   finding.cause = "what stays there depends on the order in which blocks and warps come";
 }
 
+bool WentWrong(const CaseRun& run) {
+  return std::ranges::any_of(run.report.findings, MayComeOfOldValues) ||
+         !run.nondeterminism.empty() ||
+         (run.comparison &&
+          (!run.comparison->numeric.empty() || !run.comparison->precision.empty()));
+}
+
+/// Of those places of an output, the first whose bits differ.
+std::optional<std::int64_t> FirstOf(const oracle::SparseElements& places, const std::string& name,
+                                    const Tensor& a, const Tensor& b) {
+  const auto of_output = places.find(name);
+  if (of_output == places.end()) return std::nullopt;
+  const auto differs = [&](std::int64_t at) {
+    return std::memcmp(a.Element(at), b.Element(at), SizeOf(a.dtype)) != 0;
+  };
+  const auto at = std::ranges::find_if(of_output->second, differs);
+  return at == of_output->second.end() ? std::nullopt : std::optional(*at);
+}
+
+}  // namespace
+
 void CompareSchedules(const TensorMap& plain, const TensorMap& other, const OrderReport& order,
-                      const Finding* guilty, std::vector<Finding>& findings) {
+                      const Finding* guilty, std::vector<Finding>& findings,
+                      const oracle::SparseElements* places) {
   for (const auto& [name, tensor] : plain) {
     const auto found = other.find(name);
     if (found == other.end()) continue;
-    const std::optional<std::int64_t> at = FirstDifference(tensor, found->second);
+    const std::optional<std::int64_t> at = places == nullptr
+                                               ? FirstDifference(tensor, found->second)
+                                               : FirstOf(*places, name, tensor, found->second);
     if (!at) continue;
     Finding finding;
     finding.kind = FindingKind::kNondeterministic;
@@ -54,30 +81,39 @@ void CompareSchedules(const TensorMap& plain, const TensorMap& other, const Orde
   }
 }
 
-bool WentWrong(const CaseRun& run) {
-  return std::ranges::any_of(run.report.findings, MayComeOfOldValues) ||
-         !run.nondeterminism.empty() ||
-         (run.comparison &&
-          (!run.comparison->numeric.empty() || !run.comparison->precision.empty()));
+// Of the contests of a plain run, the first one that gives other outputs when a pair of its is run the other
+// way round; null where none does.
+Result<const Finding*> Runner::GuiltyContest(const OrderReport& order, const TensorMap& plain,
+                                             const oracle::SparseElements* places,
+                                             const RunAgain& again, CaseRun& run) {
+  std::size_t tried = 0;
+  for (const std::size_t number : OrdersToBlame(order)) {
+    if (tried++ == kOrdersTried) break;
+    Schedule schedule;
+    schedule.hold = order.orders[number];
+    ASSAY_TRY(Rerun turned, again(schedule));
+    run.steps += turned.steps;
+    if (!turned.report.order.held || turned.report.stop != Stop::kCompleted) continue;
+    std::vector<Finding> differences;
+    CompareSchedules(plain, turned.outputs, order, nullptr, differences, places);
+    if (!differences.empty()) return ContestOf(order, number);
+  }
+  return nullptr;
 }
 
-}  // namespace
-
-Status Runner::CompareWithPlain(const Wants& wants, const Observed& observed, CaseRun& run,
-                                Observed& plain) const {
-  cases::Probe probe = run.probe;
-  probe.schedule = Schedule{};
-  CaseRun reference;
-  ASSAY_TRY_VOID(RunOnce(probe, wants, reference, plain));
+Status Runner::CompareWithPlain(const TensorMap& outputs, const oracle::SparseElements* places,
+                                const RunAgain& again, CaseRun& run, TensorMap& plain) {
+  ASSAY_TRY(Rerun reference, again(Schedule{}));
   run.steps += reference.steps;
   if (reference.report.stop == Stop::kCompleted) {
     const OrderReport& order = reference.report.order;
     std::vector<Finding> differences;
-    CompareSchedules(plain.outputs, observed.outputs, order, nullptr, differences);
+    CompareSchedules(reference.outputs, outputs, order, nullptr, differences, places);
     if (!differences.empty() && order.sums.empty() && order.contests.size() > 1) {
-      ASSAY_TRY(const Finding* const guilty, GuiltyContest(probe, wants, order, plain, run));
+      ASSAY_TRY(const Finding* const guilty,
+                GuiltyContest(order, reference.outputs, places, again, run));
       differences.clear();
-      CompareSchedules(plain.outputs, observed.outputs, order, guilty, differences);
+      CompareSchedules(reference.outputs, outputs, order, guilty, differences, places);
     }
     std::ranges::move(differences, std::back_inserter(run.nondeterminism));
   } else if (!reference.report.findings.empty()) {
@@ -91,56 +127,37 @@ Status Runner::CompareWithPlain(const Wants& wants, const Observed& observed, Ca
                       "schedules",
                       {}};
   }
+  plain = std::move(reference.outputs);
   return {};
 }
 
-Result<const Finding*> Runner::GuiltyContest(cases::Probe probe, const Wants& wants,
-                                             const OrderReport& order, const Observed& plain,
-                                             CaseRun& run) const {
-  std::size_t tried = 0;
-  for (const std::size_t number : OrdersToBlame(order)) {
-    if (tried++ == kOrdersTried) break;
-    probe.schedule.hold = order.orders[number];
-    CaseRun turned;
-    Observed other;
-    ASSAY_TRY_VOID(RunOnce(probe, wants, turned, other));
-    run.steps += turned.steps;
-    if (!turned.report.order.held || turned.report.stop != Stop::kCompleted) continue;
-    std::vector<Finding> differences;
-    CompareSchedules(plain.outputs, other.outputs, order, nullptr, differences);
-    if (!differences.empty()) return ContestOf(order, number);
-  }
-  return nullptr;
-}
-
-Status Runner::TurnPairs(const Wants& wants, const Observed& observed, CaseRun& run) const {
-  const OrderReport& order = run.report.order;
+Status Runner::TurnPairs(const Wants& wants, const TensorMap& outputs,
+                         const oracle::SparseElements* places, const RunAgain& again,
+                         CaseRun& run) {
+  const OrderReport order = run.report.order;
   run.orders = order.pairs;
   for (const Finding& sum : order.sums) {
-    if (sum.memory && observed.outputs.contains(sum.memory->buffer))
-      run.nondeterminism.push_back(sum);
+    if (sum.memory && outputs.contains(sum.memory->buffer)) run.nondeterminism.push_back(sum);
   }
   if (!wants.orders || !run.report.findings.empty()) return {};
-  const std::vector<OrderPair> pairs = order.orders;
+  const std::vector<OrderPair>& pairs = order.orders;
   const std::size_t tried = std::min(kOrdersTried, pairs.size());
   for (std::size_t i = 0; i < tried && run.nondeterminism.empty(); ++i) {
-    cases::Probe probe = run.probe;
-    probe.schedule.hold = pairs[i * pairs.size() / tried];
-    CaseRun turned;
-    Observed other;
-    ASSAY_TRY_VOID(RunOnce(probe, wants, turned, other));
+    Schedule schedule = run.probe.schedule;
+    schedule.hold = pairs[i * pairs.size() / tried];
+    ASSAY_TRY(Rerun turned, again(schedule));
     run.steps += turned.steps;
     const bool ended = turned.report.stop == Stop::kCompleted || !turned.report.findings.empty();
     if (!turned.report.order.held || !ended) continue;
     ++run.orders_tried;
     if (turned.report.findings.empty()) {
-      CompareSchedules(observed.outputs, other.outputs, order,
-                       ContestOf(order, i * pairs.size() / tried), run.nondeterminism);
+      CompareSchedules(outputs, turned.outputs, order, ContestOf(order, i * pairs.size() / tried),
+                       run.nondeterminism, places);
     } else {
       std::ranges::move(turned.report.findings, std::back_inserter(run.nondeterminism));
     }
     // What replays it is the order that differs.
-    if (!run.nondeterminism.empty()) run.probe.schedule = probe.schedule;
+    if (!run.nondeterminism.empty()) run.probe.schedule = schedule;
   }
   return {};
 }

@@ -210,14 +210,23 @@ CaseRun Runner::Run(const cases::Probe& probe, const Wants& wants) const {
     return run;
   }
   Compare(wants, observed, run);
-  Observed plain;
+  const RunAgain again = [&](const Schedule& schedule) -> Result<Rerun> {
+    cases::Probe other = probe;
+    other.schedule = schedule;
+    CaseRun turned;
+    Observed seen;
+    ASSAY_TRY_VOID(RunOnce(other, wants, turned, seen));
+    return Rerun{std::move(turned.report), std::move(seen.outputs), turned.steps};
+  };
+  TensorMap plain;
   Status status;
   if (wants.determinism && run.report.stop == Stop::kCompleted && run.plan_findings.empty() &&
       !run.error) {
-    status = probe.schedule == Schedule{} ? TurnPairs(wants, observed, run)
-                                          : CompareWithPlain(wants, observed, run, plain);
+    status = probe.schedule == Schedule{}
+                 ? TurnPairs(wants, observed.outputs, nullptr, again, run)
+                 : CompareWithPlain(observed.outputs, nullptr, again, run, plain);
   }
-  if (status && !run.error) status = BlameOldValues(wants, plain.outputs, run);
+  if (status && !run.error) status = BlameOldValues(wants, plain, run);
   if (!status) {
     run.error = status.error();
     return run;

@@ -160,6 +160,13 @@ class Runner {
 
  private:
   struct Prepared;
+  /// What a run is compared with: the same inputs and blocks under another schedule.
+  struct Rerun {
+    Report report;
+    TensorMap outputs;
+    std::uint64_t steps = 0;
+  };
+  using RunAgain = std::function<Result<Rerun>(const Schedule&)>;
   struct Observed {
     cases::Materialised inputs;  ///< Of the judged call.
     TensorMap outputs;
@@ -169,16 +176,16 @@ class Runner {
   /// What of the outputs was left unwritten, by the run's report.
   static void NoteOutputs(const engine::BoundCall& judged, CaseRun& run);
   void Compare(const Wants& wants, const Observed& observed, CaseRun& run) const;
-  /// The run's schedule against the plain one (orders.cc).
-  Status CompareWithPlain(const Wants& wants, const Observed& observed, CaseRun& run,
-                          Observed& plain) const;
+  /// The run's schedule against the plain one (orders.cc): `outputs` at `places`, everywhere where that is null.
+  static Status CompareWithPlain(const TensorMap& outputs, const oracle::SparseElements* places,
+                                 const RunAgain& again, CaseRun& run, TensorMap& plain);
   /// The plain run again, with single pairs of accesses the other way round.
-  Status TurnPairs(const Wants& wants, const Observed& observed, CaseRun& run) const;
-  /// Of the contests of a plain run, the first one that gives other outputs when a pair of its is run
-  /// the other way round; null where none does.
-  Result<const Finding*> GuiltyContest(cases::Probe probe, const Wants& wants,
-                                       const OrderReport& order, const Observed& plain,
-                                       CaseRun& run) const;
+  static Status TurnPairs(const Wants& wants, const TensorMap& outputs,
+                          const oracle::SparseElements* places, const RunAgain& again,
+                          CaseRun& run);
+  static Result<const Finding*> GuiltyContest(const OrderReport& order, const TensorMap& plain,
+                                              const oracle::SparseElements* places,
+                                              const RunAgain& again, CaseRun& run);
   /// Old values were read, and it went wrong: whether it does without them.
   Status BlameOldValues(const Wants& wants, const TensorMap& plain, CaseRun& run) const;
   /// Part of a huge case: see ends.cc.

@@ -31,6 +31,7 @@
 #include <utility>
 
 #include "validator/campaign/blocks.h"
+#include "validator/campaign/orders.h"
 #include "validator/campaign/parts.h"
 #include "validator/campaign/runner.h"
 #include "validator/engine/bind.h"
@@ -47,6 +48,8 @@ constexpr std::uint64_t kMostSliceSteps = 800'000'000;
 constexpr std::uint64_t kFewest = 3;
 // and where it is so by far;
 constexpr std::uint64_t kEnds = 2;
+// as much as a slice may take of what was estimated,
+constexpr std::uint64_t kFarTooLow = 4;
 // and what a whole grid may that seems to leave the end of an output unwritten.
 constexpr std::uint64_t kStepsToConfirm = 6'000'000'000;
 // Rows that are compared as a case of their own: so many of them as the elements that their results are made of
@@ -126,6 +129,7 @@ Status Runner::RunSlice(const cases::Probe& probe, const Wants& wants, CaseRun& 
     made.execution.schedule = probe.schedule;
     made.execution.perturbation_seed = probe.perturbation_seed;
     made.execution.checks.coverage = wants.coverage;
+    made.execution.checks.order = wants.orders && probe.schedule == Schedule{};
     return made;
   };
   auto bound = bind();
@@ -188,6 +192,27 @@ Status Runner::RunSlice(const cases::Probe& probe, const Wants& wants, CaseRun& 
   const auto some_end_is_unwritten = [&] {
     return std::ranges::any_of(bound->calls.front().outputs, end_is_unwritten);
   };
+  const auto again = [&](const Schedule& schedule) -> Result<Rerun> {
+    ASSAY_TRY(engine::Binding other, bind());
+    other.execution.schedule = schedule;
+    other.execution.checks.order = schedule == Schedule{};
+    other.execution.limits = execution.limits;
+    for (std::size_t i = 0; i < execution.launches.size(); ++i)
+      other.execution.launches[i].only = execution.launches[i].only;
+    ASSAY_TRY(Report report,
+              engine_.Run(other.execution, other.buffers, engine::Trust::kCandidate));
+    NameTheKernelFile(report);
+    const std::uint64_t steps = report.counters.steps;
+    return Rerun{std::move(report), std::move(other.calls.front().outputs), steps};
+  };
+  // Where what threads do to each other may hang on their order.
+  const auto compare_orders = [&](const oracle::SparseElements& places) -> Status {
+    if (!wants.determinism || !run.report.counters.used_atomics) return {};
+    const TensorMap& outputs = bound->calls.front().outputs;
+    TensorMap plain;
+    return probe.schedule == Schedule{} ? TurnPairs(wants, outputs, &places, again, run)
+                                        : CompareWithPlain(outputs, &places, again, run, plain);
+  };
   std::uint64_t all = 0;
   for (const std::size_t i : cut) all = std::max(all, Blocks(execution.launches[i]));
   const bool dear = wants.block_steps > wants.slice_steps;
@@ -211,7 +236,10 @@ Status Runner::RunSlice(const cases::Probe& probe, const Wants& wants, CaseRun& 
   if (!cut.empty() && (known || wants.block_steps > 0)) {
     const std::uint64_t count = count_for(wants.block_steps);
     if (count > 1 && (known || dear || count >= std::min(kMostChosen, all))) {
-      ASSAY_TRY_VOID(run_with(count, most_steps));
+      // An estimate that was far too low ends soon.
+      const std::uint64_t limit =
+          known ? most_steps : std::min(most_steps, kFarTooLow * count * wants.block_steps);
+      ASSAY_TRY_VOID(run_with(count, limit));
       const bool clean = run.report.stop == Stop::kCompleted && run.report.findings.empty();
       if (!IsTooLong(run.report) && !(clean && some_end_is_unwritten())) ran_at_once = count;
     }
@@ -276,7 +304,8 @@ Status Runner::RunSlice(const cases::Probe& probe, const Wants& wants, CaseRun& 
     if (!written.empty()) wanted[name] = std::move(written);
   }
   if (wanted.empty()) return leave_out("the blocks that ran wrote nothing");
-  ASSAY_TRY_VOID(CompareSlice(*filled, bound->calls.front().outputs, std::move(wanted), run));
+  ASSAY_TRY_VOID(CompareSlice(*filled, bound->calls.front().outputs, wanted, run));
+  ASSAY_TRY_VOID(compare_orders(wanted));
   const bool agrees =
       run.comparison && run.comparison->numeric.empty() && run.comparison->precision.empty();
   if (end_is_unknown && agrees) return leave_out(kUnknownEnd);

@@ -14,19 +14,46 @@
 
 namespace assay::campaign {
 
-// Cases that ran, the smallest first, without those that prove little or cost much.
+// Cases that ran, the smallest first, without those that prove little or cost much. Where extents are so
+// large that none ran whole, the smallest of the slices: larger ones show no more blocks, and of values that
+// look at places, which large tensors cannot have, less.
 std::vector<cases::Case> Campaign::Pool() const {
+  const auto by_size = [&](const cases::Case& value) {
+    return cases::TotalElements(trial_.instance, value.axes);
+  };
+  if (tried_.empty()) {
+    constexpr std::size_t kFew = 8;
+    std::vector<cases::Case> slices = sliced_;
+    std::ranges::stable_sort(slices, {}, by_size);
+    slices.resize(std::min(slices.size(), std::max(kFew, slices.size() / 4)));
+    // A few have to show what they can: none of zeros.
+    for (std::size_t i = 0; i < slices.size(); ++i)
+      slices[i] =
+          cases::MakeCase(trial_.instance, *cases::FindRecipe(i % 2 == 0 ? "plain" : "exact"),
+                          slices[i].axes, slices[i].seed + i, "random");
+    return slices;
+  }
   std::vector<cases::Case> pool = tried_;
   const std::int64_t most =
       std::min(trial_.effort.whole_elements,
                std::max<std::int64_t>(20'000, 3 * SmallestElements(trial_.instance)));
+  std::erase_if(
+      pool, [&](const cases::Case& value) { return by_size(value) > most || by_size(value) < 8; });
+  std::ranges::stable_sort(pool, {}, by_size);
+  return pool;
+}
+
+// Calls before a slice would be whole ones.
+std::vector<cases::Case> Campaign::CheapEnoughWhole(std::vector<cases::Case> pool) {
+  if (pool.empty()) return pool;
+  const cases::Case first = pool.front();
   std::erase_if(pool, [&](const cases::Case& value) {
-    const std::int64_t elements = cases::TotalElements(trial_.instance, value.axes);
-    return elements > most || elements < 8;
+    return WholeStepsFor(value.axes) > 2 * kAffordableSteps;
   });
-  std::ranges::stable_sort(pool, {}, [&](const cases::Case& value) {
-    return cases::TotalElements(trial_.instance, value.axes);
-  });
+  if (pool.empty()) {
+    harvest_.ledger.Planned("repeated calls");
+    LeaveOut(TaskFor(first, "repeated calls"), "whole calls take too long", harvest_);
+  }
   return pool;
 }
 
@@ -187,7 +214,11 @@ std::vector<Task> Campaign::Surroundings() {
     one.wants.determinism = false;
     planned.push_back(std::move(one));
   }
-  AddRepeatedCalls(pool, 3 * rounds, rng, planned);
+  if (tried_.empty()) {
+    AddRepeatedCalls(CheapEnoughWhole(pool), 3 * rounds, rng, planned);
+  } else {
+    AddRepeatedCalls(pool, 3 * rounds, rng, planned);
+  }
   // What vector types need is guaranteed; more than that only where an allocator happens to give
   // it.
   const bool any = ops::HasProperty(trial_.instance.op, "any_alignment");
@@ -227,6 +258,7 @@ Schedule::Policy Campaign::OrderForThatMany(const ops::AxisValues& axes) const {
 
 void Campaign::AddRepeatedCalls(const std::vector<cases::Case>& pool, std::size_t count, Rng& rng,
                                 std::vector<Task>& planned) const {
+  if (pool.empty()) return;
   const auto draw = [&]() -> const cases::Case& { return pool[rng.Below(pool.size())]; };
   const std::span<const Repetition> repetitions = Repetitions();
   for (std::size_t i = 0; i < count; ++i) {
