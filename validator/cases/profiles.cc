@@ -48,6 +48,9 @@ enum class Repeats : std::uint8_t {
   kInAnyOrder  ///< And each is drawn by itself: the same ones may come in any order.
 };
 
+/// Of a tensor whose every element is drawn.
+constexpr std::int64_t kMostDrawnBytes = 1 << 20;
+
 /// A hundredth of a pattern, drawn, and scattered over it: most of the work of a slice would be to draw
 /// a million numbers for each of its tensors.
 template <class Value>
@@ -69,6 +72,9 @@ Status Scatter(Value value, std::uint64_t stream, Tensor& pattern) {
 template <class Value>
 Status FillWith(Value value, Repeats repeats, std::uint64_t stream, Tensor& tensor) {
   const auto size = static_cast<std::int64_t>(SizeOf(tensor.dtype));
+  if (repeats == Repeats::kInAnyOrder && tensor.elements > kMostDrawnBytes / size &&
+      tensor.elements <= kWholeBytes / size)
+    return Scatter(value, stream, tensor);
   if (repeats == Repeats::kNot || tensor.elements <= kWholeBytes / size) {
     for (std::int64_t i = 0; i < tensor.elements; ++i) tensor.Set(i, value(i));
     return {};
