@@ -422,6 +422,23 @@ TEST(ProfilesTest, LargeTensorsHoldWhatSmallOnesDrawInAnotherOrder) {
   }
 }
 
+TEST(ProfilesTest, PastAMegabyteNumbersAreDrawnOnceAndScattered) {
+  const ops::TensorSpec spec = FloatTensor("x", {"n"});
+  const auto distinct = [&](const char* kind, std::int64_t elements) {
+    const Tensor tensor = Filled(spec, kind, DType::kF32, {elements});
+    std::set<double> values;
+    for (std::int64_t i = 0; i < tensor.elements; ++i) values.insert(tensor.At(i));
+    return values.size();
+  };
+  constexpr std::int64_t kMegabyte = (1 << 20) / 4;
+  EXPECT_GT(distinct("normal", kMegabyte), 200'000u) << "each is drawn";
+  const std::size_t scattered = distinct("normal", kMegabyte + 1);
+  EXPECT_LE(scattered, 8'192u);
+  EXPECT_GT(scattered, 8'100u) << "all of them";
+  EXPECT_GT(distinct("sorted", kMegabyte + 1), 200'000u)
+      << "what hangs on its place is not scattered";
+}
+
 TEST(ProfilesTest, WhatHasAPlaceIsFilledElementByElement) {
   constexpr std::int64_t kElements = 3'000'000;
   const ops::TensorSpec spec = FloatTensor("x", {"n"});
