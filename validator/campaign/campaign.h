@@ -133,6 +133,8 @@ class Campaign {
   /// but one.
   std::optional<cases::Case> LateAlong(const ops::Axis& axis, ops::AxisValues axes,
                                        std::string origin, std::uint64_t seed) const;
+  /// Cases of wave Patterns: the same along a constant axis, beside short others.
+  std::vector<Task> LateAlongConstant(const ops::Axis& axis, std::uint64_t seed) const;
   /// Do rows of some input extend along it?
   bool IsOfRows(std::string_view axis) const;
   /// One less than the longest row that the op allows, and as many of them as a slice may have elements.

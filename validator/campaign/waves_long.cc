@@ -215,7 +215,8 @@ std::optional<cases::Case> Campaign::LateAlong(const ops::Axis& axis, ops::AxisV
                                                std::string origin, std::uint64_t seed) const {
   constexpr double kPeak = 100;
   constexpr std::int64_t kMany = 1 << 14;
-  const std::int64_t length = axes.at(axis.name);
+  const auto given = axes.find(axis.name);  // Not where it is constant.
+  const std::int64_t length = given == axes.end() ? axis.value : given->second;
   decltype(cases::Profile::parameters) parameters = {{"peak", kPeak}};
   if (length > kMany)
     parameters["rest"] = 0.25 * static_cast<double>(kMany) / static_cast<double>(length);

@@ -1,5 +1,7 @@
 // Waves of values in patterns along rows of several warps: runs of zeros, ties, order with one exception.
 #include <algorithm>
+#include <iterator>
+#include <set>
 
 #include "base/rng.h"
 #include "ops/properties.h"
@@ -52,6 +54,42 @@ std::vector<Task> Campaign::Patterns() {
                            : std::optional(cases::SolveNear(op, of_results.name, kFew, *axes));
       if (few && *few) add(*cases::FindRecipe("far_apart"), **few);
     }
+  }
+  for (const ops::Axis& axis : op.axes) {
+    if (axis.kind == ops::Axis::Kind::kConstant && ops::MayBeReducedOver(op, axis.name))
+      std::ranges::move(LateAlongConstant(axis, seed + planned.size()),
+                        std::back_inserter(planned));
+  }
+  return planned;
+}
+
+// What ends with a constant axis (a mask, a tile) shows where its last values outweigh all before: of thousands
+// each other is less than narrow results round away. Beside it axes that lengthen the same tensors stay short:
+// large tensors take no values that hang on places.
+std::vector<Task> Campaign::LateAlongConstant(const ops::Axis& axis, std::uint64_t seed) const {
+  constexpr std::int64_t kSome = 3;
+  const ops::OpSpec& op = trial_.instance.op;
+  const auto lengthens = [&](const ops::Axis& other) {
+    return std::ranges::any_of(op.inputs, [&](const ops::TensorSpec& spec) {
+      return ops::DimensionOf(spec, axis.name) && ops::DimensionOf(spec, other.name);
+    });
+  };
+  ops::AxisValues least, beside, some;
+  for (const ops::Axis& other : op.axes) {
+    if (other.kind != ops::Axis::Kind::kVariable) continue;
+    least[other.name] = other.min;
+    some[other.name] = std::max(other.min, kSome);
+    beside[other.name] = lengthens(other) ? other.min : some[other.name];
+  }
+  std::vector<Task> planned;
+  std::set<ops::AxisValues> shapes;
+  for (const ops::AxisValues& wanted : {least, beside, some}) {
+    const auto axes = cases::SolveAxes(op, {}, wanted);
+    if (!axes || !shapes.insert(*axes).second) continue;
+    auto value = LateAlong(axis, *axes, "value", seed + shapes.size());
+    if (value)
+      std::ranges::move(WithEachFlag(TaskFor(*std::move(value), "patterns")),
+                        std::back_inserter(planned));
   }
   return planned;
 }
