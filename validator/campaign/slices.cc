@@ -210,8 +210,12 @@ Status Runner::RunSlice(const cases::Probe& probe, const Wants& wants, CaseRun& 
     if (!wants.determinism || !run.report.counters.used_atomics) return {};
     const TensorMap& outputs = bound->calls.front().outputs;
     TensorMap plain;
-    return probe.schedule == Schedule{} ? TurnPairs(wants, outputs, &places, again, run)
-                                        : CompareWithPlain(outputs, &places, again, run, plain);
+    ASSAY_TRY_VOID(probe.schedule == Schedule{}
+                       ? TurnPairs(wants, outputs, &places, again, run)
+                       : CompareWithPlain(outputs, &places, again, run, plain));
+    if (run.error && run.error->kind == ErrorKind::kLimit)
+      run.left_out = ToString(*std::exchange(run.error, std::nullopt));
+    return {};
   };
   std::uint64_t all = 0;
   for (const std::size_t i : cut) all = std::max(all, Blocks(execution.launches[i]));
