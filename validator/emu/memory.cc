@@ -314,19 +314,26 @@ void Addresses(CoreWarp& warp, const DecodedOperand& operand, LaneAccess& access
   }
 }
 
+RegionPlace RegionPlaceOf(CoreWarp& warp, Space space, std::uint64_t address, std::uint64_t bytes) {
+  const Window window = WindowOf(space, address);
+  if (window == Window::kLocal) return {};
+  MemoryRegion* const region = RegionOf(warp, space, address);
+  if (region == nullptr || region->freed || region->size < bytes) return {};
+  const std::uint64_t offset =
+      (window == Window::kShared ? address & kSharedOffsetMask : address) - region->base;
+  if (offset > region->size - bytes) return {};
+  return {region, offset};
+}
+
 std::byte* HostAddress(CoreWarp& warp, Space space, std::uint64_t address, int lane,
                        std::uint32_t bytes) {
-  const Window window = WindowOf(space, address);
-  if (window == Window::kLocal) {
+  if (WindowOf(space, address) == Window::kLocal) {
     const std::uint64_t local = address & ~kWindowMask;
     if (!InLocalVariable(warp, lane, local, bytes)) return nullptr;
     return warp.local.data() + static_cast<std::uint64_t>(lane) * warp.local_stride + local;
   }
-  MemoryRegion* const region = RegionOf(warp, space, address);
-  if (region == nullptr || region->freed || region->size < bytes) return nullptr;
-  const std::uint64_t offset =
-      (window == Window::kShared ? address & kSharedOffsetMask : address) - region->base;
-  return offset > region->size - bytes ? nullptr : region->data + offset;
+  const RegionPlace place = RegionPlaceOf(warp, space, address, bytes);
+  return place.region == nullptr ? nullptr : place.region->data + place.offset;
 }
 
 bool Resolve(CoreWarp& warp, const Decoded& op, Space space, LaneMask lanes, std::uint32_t bytes,

@@ -90,6 +90,18 @@ struct AccessEvent {
 void ReportAccess(CoreWarp& warp, const Decoded& op, const LaneAccess& access, std::uint32_t bytes,
                   const AccessEvent& event);
 
+/// The same of reads of a tile in `region`, whose offset is that of its first line in the region: all
+/// but region and warp are filled in. False: nothing was told, and they are to be reported one by one.
+bool ReportTileRead(CoreWarp& warp, const Decoded& op, const MemoryRegion& region, TileRead tile);
+
+/// Where `bytes` at `address` lie, but for local memory. No region: an access would fault, or they
+/// are local. Reports nothing.
+struct RegionPlace {
+  MemoryRegion* region = nullptr;
+  std::uint64_t offset = 0;
+};
+RegionPlace RegionPlaceOf(CoreWarp& warp, ptx::Space space, std::uint64_t address,
+                          std::uint64_t bytes);
 /// Where the bytes at `address` are on the host, or null where an access would fault. Reports
 /// nothing.
 std::byte* HostAddress(CoreWarp& warp, ptx::Space space, std::uint64_t address, int lane,

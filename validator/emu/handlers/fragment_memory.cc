@@ -30,7 +30,34 @@ struct Places {
   Fragment fragment;
   std::vector<std::uint8_t> rows;
   std::vector<std::uint8_t> columns;
+  /// FragmentInMemory::PlacesInLines, by rows and by columns.
+  std::vector<std::uint16_t> in_lines[2];
 };
+
+/// Are the elements of a register one piece in memory?
+bool AreTogether(const Fragment& fragment, bool column_major) {
+  // They follow each other along k (operands) or along n (accumulators).
+  const bool along_columns = fragment.role != Role::kB;
+  const bool wide = fragment.role == Role::kAccumulator && fragment.transposed;
+  return fragment.elements_per_register == 1 || (along_columns != wide) != column_major;
+}
+
+std::vector<std::uint16_t> InLines(const Places& places, bool column_major) {
+  const Fragment& fragment = places.fragment;
+  const int elements = fragment.elements();
+  const int step = AreTogether(fragment, column_major) ? fragment.elements_per_register : 1;
+  std::vector<std::uint16_t> all;
+  for (int element = 0; element < elements; element += step) {
+    for (int lane = 0; lane < kWarpSize; ++lane) {
+      const auto at = static_cast<std::size_t>(lane * elements + element);
+      const int line = column_major ? places.columns[at] : places.rows[at];
+      const int minor = column_major ? places.rows[at] : places.columns[at];
+      all.push_back(static_cast<std::uint16_t>(line * static_cast<int>(TileRead::kPitch) +
+                                               minor * fragment.element_bits / 8));
+    }
+  }
+  return all;
+}
 
 Places PlacesOf(const Shape& shape) {
   Places places;
@@ -46,6 +73,8 @@ Places PlacesOf(const Shape& shape) {
       places.columns.push_back(static_cast<std::uint8_t>(at.column));
     }
   }
+  for (const bool column_major : {false, true})
+    places.in_lines[column_major] = InLines(places, column_major);
   return places;
 }
 
@@ -129,7 +158,8 @@ const Fragment& FragmentAt(std::size_t index) { return AllPlaces()[index].fragme
 FragmentInMemory::FragmentInMemory(CoreWarp& warp, const Decoded& op, std::size_t address_at)
     : fragment_(AllPlaces()[op.aux].fragment),
       rows_(AllPlaces()[op.aux].rows),
-      columns_(AllPlaces()[op.aux].columns) {
+      columns_(AllPlaces()[op.aux].columns),
+      in_lines_(AllPlaces()[op.aux].in_lines) {
   column_major_ = op.source->Has(Mod::kCol);
   Addresses(warp, op.operands[address_at], base_);
   const auto stride_at = static_cast<std::size_t>(fragment_.registers) + 1;
@@ -140,10 +170,26 @@ FragmentInMemory::FragmentInMemory(CoreWarp& warp, const Decoded& op, std::size_
   for (int lane = 0; lane < kWarpSize; ++lane) stride_[lane] = given ? given[lane] : minor;
   bits_ = fragment_.element_bits;
   per_register_ = fragment_.elements_per_register;
-  // Elements of a register follow each other along k (operands) or along n (accumulators).
-  const bool along_columns = fragment_.role != Role::kB;
-  const bool wide = fragment_.role == Role::kAccumulator && fragment_.transposed;
-  together_ = per_register_ == 1 || (along_columns != wide) != column_major_;
+  together_ = AreTogether(fragment_, column_major_);
+}
+
+std::optional<FragmentLines> FragmentInMemory::Lines() const {
+  const auto bits = static_cast<std::uint64_t>(bits_);
+  const std::uint64_t address = base_.address[0];
+  bool same = true;
+  for (int lane = 1; lane < kWarpSize; ++lane)
+    same &= base_.address[lane] == address && stride_[lane] == stride_[0];
+  const std::uint64_t stride_bits = stride_[0] * bits;
+  const auto lines = static_cast<std::uint32_t>(column_major_ ? fragment_.columns : fragment_.rows);
+  const auto minor = static_cast<std::uint32_t>(column_major_ ? fragment_.rows : fragment_.columns);
+  if (!same || address % piece_bytes() != 0 || stride_bits % (8 * piece_bytes()) != 0)
+    return std::nullopt;
+  return FragmentLines{address, stride_bits / 8, lines,
+                       minor * static_cast<std::uint32_t>(bits_) / 8};
+}
+
+std::span<const std::uint16_t> FragmentInMemory::PlacesInLines() const {
+  return in_lines_[column_major_ ? 1 : 0];
 }
 
 void FragmentInMemory::Place(int reg, int piece, std::uint64_t* addresses) const {

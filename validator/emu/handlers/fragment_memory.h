@@ -12,6 +12,8 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
+#include <span>
 #include <vector>
 
 #include "validator/emu/core.h"
@@ -29,6 +31,16 @@ bool FindFragment(const ptx::Instruction& in, Role role, Decoded& decoded);
 /// The fragment in row `index`.
 const Fragment& FragmentAt(std::size_t index);
 
+/// A fragment in memory as a whole: `lines` of `line_bytes`, `stride` bytes apart.
+struct FragmentLines {
+  std::uint64_t address = 0;
+  std::uint64_t stride = 0;
+  std::uint32_t lines = 0;
+  std::uint32_t line_bytes = 0;
+
+  std::uint64_t bytes() const { return (lines - 1) * stride + line_bytes; }
+};
+
 /// A fragment in memory: which registers are one piece there, and where each element lies.
 class FragmentInMemory {
  public:
@@ -44,11 +56,16 @@ class FragmentInMemory {
   }
   /// Fills in the addresses of one piece of register `reg`, for all lanes.
   void Place(int reg, int piece, std::uint64_t* addresses) const;
+  /// Nothing where lanes disagree about address or stride, or not every piece is aligned to its bytes.
+  std::optional<FragmentLines> Lines() const;
+  /// By register, piece and lane: the piece's line times TileRead::kPitch, plus its byte in the line.
+  std::span<const std::uint16_t> PlacesInLines() const;
 
  private:
   const Fragment& fragment_;
   const std::vector<std::uint8_t>& rows_;
   const std::vector<std::uint8_t>& columns_;
+  const std::vector<std::uint16_t> (&in_lines_)[2];
   LaneAccess base_;
   std::uint32_t stride_[kWarpSize];
   int bits_ = 16;

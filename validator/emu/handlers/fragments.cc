@@ -5,6 +5,8 @@
 // byte of it was.
 #include <bit>
 #include <cstring>
+#include <optional>
+#include <span>
 #include <vector>
 
 #include "validator/emu/handlers/fragment_memory.h"
@@ -188,6 +190,76 @@ void StoreMatrices(Warp& base, const Decoded& op) {
 
 // --- wmma.load, wmma.store
 
+/// The most lines of a fragment.
+constexpr std::size_t kMostLines = 32;
+
+/// Pieces from a tile, TileRead::kPitch bytes a line, to a register.
+template <class Piece>
+void FillRegister(const std::byte* tile, const std::uint16_t* places, std::size_t pieces,
+                  std::byte* to) {
+  for (std::size_t lane = 0; lane < kWarpSize; ++lane) {
+    for (std::size_t p = 0; p < pieces; ++p, to += sizeof(Piece))
+      std::memcpy(to, tile + places[p * kWarpSize + lane], sizeof(Piece));
+  }
+}
+
+/// Where all of a fragment lies in one region and is defined, it is looked at line by line, which is
+/// far cheaper than piece by piece. False: nothing was done or reported, and what is wrong is to be
+/// found, and named, piece by piece.
+bool LoadWholeFragment(CoreWarp& warp, const Decoded& op, const FragmentInMemory& memory) {
+  if (warp.exec != kAllLanes) return false;
+  const std::optional<FragmentLines> lines = memory.Lines();
+  if (!lines) return false;
+  const auto [region, offset] =
+      RegionPlaceOf(warp, FragmentSpace(*op.source), lines->address, lines->bytes());
+  if (region == nullptr) return false;
+  const DefinedMap* const map = region->defined;
+  if (warp.device->track_defined && map != nullptr && !map->AllDefined()) {
+    for (std::uint32_t l = 0; l < lines->lines; ++l) {
+      if (!map->Defined(offset + l * lines->stride, lines->line_bytes)) return false;
+    }
+  }
+  const std::span<const std::uint16_t> places = memory.PlacesInLines();
+  if (warp.device->race && !ReportTileRead(warp, op, *region,
+                                           {.offset = offset,
+                                            .stride = lines->stride,
+                                            .lines = lines->lines,
+                                            .line_bytes = lines->line_bytes,
+                                            .bytes = memory.piece_bytes(),
+                                            .places = places}))
+    return false;
+  warp.last_access = warp.PcOf(op);
+  alignas(64) std::byte tile[kMostLines * TileRead::kPitch];
+  for (std::uint32_t l = 0; l < lines->lines; ++l) {
+    const std::uint64_t at = offset + l * lines->stride;
+    if (region->lazy != nullptr) region->lazy->Touch(at, lines->line_bytes);
+    std::memcpy(tile + l * TileRead::kPitch, region->data + at, lines->line_bytes);
+  }
+  const auto pieces = static_cast<std::size_t>(memory.pieces());
+  for (std::size_t r = 0; r < op.destinations; ++r) {
+    const DecodedOperand& target = op.operands[r];
+    if (target.kind != DecodedOperand::Kind::kSlot) continue;
+    const std::uint16_t* const from = places.data() + r * pieces * kWarpSize;
+    auto* const to = warp.Lanes<std::byte>(target.slot);
+    switch (memory.piece_bytes()) {
+      case 1:
+        FillRegister<std::uint8_t>(tile, from, pieces, to);
+        break;
+      case 2:
+        FillRegister<std::uint16_t>(tile, from, pieces, to);
+        break;
+      case 4:
+        FillRegister<std::uint32_t>(tile, from, pieces, to);
+        break;
+      default:
+        FillRegister<std::uint64_t>(tile, from, pieces, to);
+        break;
+    }
+    if (warp.device->track_defined) warp.frame->undefined[target.shadow] = 0;
+  }
+  return true;
+}
+
 void LoadFragment(Warp& base, const Decoded& op) {
   CoreWarp& warp = Core(base);
   const std::size_t registers = op.destinations;
@@ -195,6 +267,7 @@ void LoadFragment(Warp& base, const Decoded& op) {
   CheckAddressDefined(warp, op, op.operands[registers], warp.exec);
   const std::uint32_t bytes = memory.piece_bytes();
   const ChosenPlaces places = TakeChosenPlaces(warp, op);
+  if (places.lanes == 0 && LoadWholeFragment(warp, op, memory)) return;
   for (std::size_t r = 0; r < registers; ++r) {
     const DecodedOperand& target = op.operands[r];
     const std::size_t width = target.bits / 8u;

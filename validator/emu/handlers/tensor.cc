@@ -57,7 +57,7 @@ struct Blocks {
 /// limits of f32.
 constexpr s32 kSafeExponent = 100;
 
-/// AddBlock for such accumulators: the same bits, in fewer steps.
+/// AddBlock for such accumulators and products (FitF32): the same bits, in fewer steps.
 void AddBlockSafe(const Rows& a, const Column& b, const int* order, int count, const Blocks& blocks,
                   float* accumulator) {
   constexpr s32 kLowest = -90;
@@ -213,10 +213,33 @@ void FixSpecial(const TensorProduct& product, const u32* a_rows, const u32* b_co
   }
 }
 
-/// `rows` outputs of one column.
+/// The exponents of the elements that are not zero.
+struct Range {
+  s32 least = kInfiniteExponent;
+  s32 greatest = kZeroExponent;
+};
+Range RangeOf(const s32* exponents, int count) {
+  Range range;
+  for (int i = 0; i < count; ++i) {
+    const s32 exponent = exponents[i];
+    range.greatest = exponent > range.greatest ? exponent : range.greatest;
+    const s32 low = exponent == kZeroExponent ? kInfiniteExponent : exponent;
+    range.least = low < range.least ? low : range.least;
+  }
+  return range;
+}
+/// Are all products of such elements exact in f32 and as far from its limits as AddBlockSafe needs?
+/// Fractions have 11 bits at most; where a factor is subnormal, a product may be 2^-10 times what its
+/// exponent says.
+bool FitF32(const Range& a, const Range& b) {
+  return a.least + b.least >= -90 && a.greatest + b.greatest <= 90;
+}
+
+/// `rows` outputs of one column. `fit_f32`: its products do.
 template <class Real>
 void MultiplyColumn(const TensorProduct& product, const Blocks& blocks, const Rows& a,
-                    const Column& b, int rows, const float* c, bool& c_special, float* acc) {
+                    const Column& b, bool fit_f32, int rows, const float* c, bool& c_special,
+                    float* acc) {
   alignas(64) float addend[kRows] = {};
   __builtin_memcpy(addend, c, static_cast<std::size_t>(rows) * sizeof(float));
   u32 unsafe = 0;
@@ -238,7 +261,7 @@ void MultiplyColumn(const TensorProduct& product, const Blocks& blocks, const Ro
   }
   for (int first = 0; first < product.k; first += blocks.size) {
     const int count = product.k - first < blocks.size ? product.k - first : blocks.size;
-    if (sizeof(Real) == 4 && unsafe == 0) {
+    if (fit_f32 && unsafe == 0) {
       AddBlockSafe(a, b, blocks.order + first, count, blocks, acc);
     } else {
       AddBlock<Real>(a, b, blocks.order + first, count, blocks, acc);
@@ -256,6 +279,9 @@ void Multiply(const TensorProduct& product, const u32* a, const u32* b, const fl
   alignas(64) s32 b_exponents[kMaxTensorN * kMaxTensorK];
   const bool b_special =
       DecodeAll(product.b, b, product.n * size, !product.warpgroup, b_values, b_exponents);
+  // Types whose Real is float always fit.
+  constexpr bool kNarrow = sizeof(Real) == 4;
+  const Range b_range = kNarrow ? Range{} : RangeOf(b_exponents, product.n * size);
   for (int first_row = 0; first_row < product.m; first_row += kRows) {
     const int rows = product.m - first_row < kRows ? product.m - first_row : kRows;
     alignas(64) u32 raw[kMaxTensorK * kRows];
@@ -272,12 +298,15 @@ void Multiply(const TensorProduct& product, const u32* a, const u32* b, const fl
     const bool a_special =
         DecodeAll(product.a, block, size * kRows, !product.warpgroup,
                   reinterpret_cast<float*>(a_rows.value), reinterpret_cast<s32*>(a_rows.exponent));
+    const bool fit_f32 =
+        kNarrow ||
+        FitF32(RangeOf(reinterpret_cast<const s32*>(a_rows.exponent), size * kRows), b_range);
     for (int j = 0; j < product.n; ++j) {
       const Column column{b_values + j * size, b_exponents + j * size};
       const float* const addend = c + j * product.m + first_row;
       alignas(64) float acc[kRows];
       bool special = a_special || b_special;
-      MultiplyColumn<Real>(product, blocks, a_rows, column, rows, addend, special, acc);
+      MultiplyColumn<Real>(product, blocks, a_rows, column, fit_f32, rows, addend, special, acc);
       if (special) FixSpecial(product, a + first_row, b + j * size, rows, addend, acc);
       __builtin_memcpy(d + j * product.m + first_row, acc,
                        static_cast<std::size_t>(rows) * sizeof(float));

@@ -127,6 +127,12 @@ void RaceDetector::OnAccess(const WarpAccess& access) {
   impl_->Access(access, AccessBy{access.warp, false, nullptr});
 }
 
+bool RaceDetector::OnTileRead(const TileRead& tile) {
+  if (exhausted()) return true;
+  WaitingReads::Own* const own = impl_->waiting.Find(tile.region);
+  return own != nullptr && impl_->waiting.Wait(*own, tile);
+}
+
 bool RaceDetector::OnBarrierArrive(BlockNumber block, std::uint32_t barrier, WarpNumber warp,
                                    LaneMask lanes, bool waits) {
   if (exhausted()) return true;
@@ -310,14 +316,16 @@ void RaceDetector::Impl::MakeUp(WaitingReads::Own& own) {
   access.offsets = offsets;
   order.OnlyBases(true);
   for (const WaitingReads::Read& read : reads) {
-    std::copy(read.offsets.begin(), read.offsets.end(), offsets);
     access.warp = read.warp;
     access.lanes = read.lanes;
     access.bytes = read.bytes;
     access.element_bytes = read.element_bytes;
     access.is_row = read.is_row;
     access.pc = read.pc;
-    path.Access(access, AccessBy{read.warp, false, nullptr, read.time});
+    for (std::size_t i = 0; i < read.accesses(); ++i) {
+      read.OffsetsOf(i, offsets);
+      path.Access(access, AccessBy{read.warp, false, nullptr, read.time});
+    }
   }
   order.OnlyBases(false);
   waiting.GiveBack(std::move(reads));

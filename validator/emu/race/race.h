@@ -16,6 +16,7 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <span>
 #include <vector>
 
 #include "validator/emu/semantics/warp_size.h"
@@ -101,6 +102,24 @@ struct WarpAccess {
   Published* aside = nullptr;
 };
 
+/// The weak reads that one instruction makes, one after the other, of a tile: lines of memory that lie
+/// `stride` bytes apart.
+struct TileRead {
+  /// A place in a tile is its line times this, plus its byte in the line.
+  static constexpr std::uint32_t kPitch = 128;
+
+  WarpNumber warp = 0;
+  RegionId region = 0;
+  std::uint64_t offset = 0;  ///< Of the first line.
+  std::uint64_t stride = 0;
+  std::uint32_t lines = 0;
+  std::uint32_t line_bytes = 0;
+  std::uint32_t bytes = 0;  ///< A lane, of each read.
+  std::uint32_t pc = 0;
+  /// By read and lane: where in the tile. Outlives the detector. All 32 lanes take part.
+  std::span<const std::uint16_t> places;
+};
+
 /// Why a thread does not know of another one's access.
 struct OrderGap {
   enum class Kind : std::uint8_t {
@@ -183,6 +202,9 @@ class RaceDetector {
   void OnThreadExit(WarpNumber warp, LaneMask lanes);
 
   void OnAccess(const WarpAccess& access);
+  /// All accesses of a tile at once, where nothing has to be done about them yet. False: nothing was
+  /// done, and they are to come one by one.
+  bool OnTileRead(const TileRead& tile);
   /// A block-wide (named) barrier: lanes arrive, and when it completes those that wait are
   /// released. `arrived` accumulates by (block, barrier); `OnBarrierComplete` orders all arrived
   /// before all that wait. False: the arrival is not ordered after the barrier's last completion, so

@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include <array>
+#include <vector>
 
 #include "validator/emu/race/clock.h"
 #include "validator/emu/race/race_driver.h"
@@ -37,6 +38,80 @@ TEST(RaceCost, AReadThatWaitsRacesWithAWriteBeforeTheBarrier) {
     EXPECT_EQ(d.race.races().front().earlier.pc, read);
     EXPECT_EQ(d.race.races().front().later.pc, write);
     EXPECT_EQ(d.race.races().front().earlier.warp, 1u);
+  }
+}
+
+/// A tile of 8 lines of 16 elements of 2 bytes, read as wmma.load reads them.
+std::vector<std::uint16_t> PlacesOfATile() {
+  std::vector<std::uint16_t> places;
+  for (std::uint32_t read = 0; read < 4; ++read) {
+    for (std::uint32_t lane = 0; lane < kWarpSize; ++lane)
+      places.push_back(static_cast<std::uint16_t>(lane / 4 * TileRead::kPitch +
+                                                  2 * (4 * read + (lane + read) % 4)));
+  }
+  return places;
+}
+
+TEST(RaceCost, ReadsOfATileRaceAsIfTheyWereMadeOneByOne) {
+  constexpr std::uint64_t kFirst = 64;
+  constexpr std::uint64_t kStride = 300;  // Over two granules.
+  const std::vector<std::uint16_t> places = PlacesOfATile();
+  // What is written: the middle of a line, its last element, and what lies between two lines.
+  for (const std::uint64_t written :
+       {kFirst + 3 * kStride + 8, kFirst + 7 * kStride + 30, kFirst + 2 * kStride + 32}) {
+    // Before the tile is read, after it, and after a barrier.
+    for (const int when : {0, 1, 2}) {
+      std::vector<Race> found[2];
+      for (const bool together : {false, true}) {
+        Driver d = OwnMemory(2);
+        UseOwn(d);
+        if (when == 0) d.Write(0, LaneMask{1} << 9, written, kWeakly, 2);
+        TileRead tile{.warp = 1,
+                      .region = kOwn,
+                      .offset = kFirst,
+                      .stride = kStride,
+                      .lines = 8,
+                      .line_bytes = 32,
+                      .bytes = 2,
+                      .pc = 1000,
+                      .places = places};
+        const bool waits = together && d.race.OnTileRead(tile);
+        EXPECT_EQ(waits, together && when != 0);
+        for (std::size_t i = 0; i < places.size() && !waits; i += kWarpSize) {
+          std::array<std::uint64_t, kWarpSize> offsets;
+          for (std::size_t lane = 0; lane < kWarpSize; ++lane) {
+            const std::uint32_t place = places[i + lane];
+            offsets[lane] = kFirst + place / TileRead::kPitch * kStride + place % TileRead::kPitch;
+          }
+          WarpAccess read = d.Make(1, kAllLanes, 0, 0, 2);
+          read.offsets = offsets.data();
+          read.pc = tile.pc;
+          d.Go(read, AccessKind::kRead, kWeakly);
+        }
+        if (when == 2) d.Sync(0);
+        if (when != 0) {
+          d.next_pc = 2000;
+          d.Write(0, LaneMask{1} << 9, written, kWeakly, 2);
+        }
+        found[together ? 1 : 0] = d.race.races();
+      }
+      const bool in_tile = written != kFirst + 2 * kStride + 32;
+      ASSERT_EQ(found[0].size(), in_tile && when != 2 ? 1u : 0u) << written << " " << when;
+      ASSERT_EQ(found[1].size(), found[0].size()) << written << " " << when;
+      if (found[0].empty()) continue;
+      const Race& one = found[0].front();
+      const Race& other = found[1].front();
+      for (const auto& side : {&Race::earlier, &Race::later}) {
+        EXPECT_EQ((one.*side).warp, (other.*side).warp);
+        EXPECT_EQ((one.*side).lane, (other.*side).lane);
+        EXPECT_EQ((one.*side).pc, (other.*side).pc);
+        EXPECT_EQ((one.*side).kind, (other.*side).kind);
+      }
+      EXPECT_EQ(one.race_class, other.race_class);
+      EXPECT_EQ(one.offset, other.offset);
+      EXPECT_EQ(one.bytes, other.bytes);
+      EXPECT_EQ(one.occurrences, other.occurrences);
+    }
   }
 }
 

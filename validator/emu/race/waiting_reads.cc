@@ -43,6 +43,21 @@ bool ForGranules(const WarpAccess& access, F&& f) {
   return true;
 }
 
+/// The same for the lines of a tile.
+template <class F>
+bool ForGranules(const TileRead& tile, F&& f) {
+  constexpr std::uint64_t kLast = kGranules - 1;
+  for (std::uint32_t line = 0; line < tile.lines; ++line) {
+    const std::uint64_t offset = tile.offset + line * tile.stride;
+    const std::uint64_t end = std::min((offset + tile.line_bytes - 1) >> kLogGranule, kLast);
+    for (std::uint64_t granule = std::min(offset >> kLogGranule, kLast); granule <= end;
+         ++granule) {
+      if (!f(granule)) return false;
+    }
+  }
+  return true;
+}
+
 /// Copies that were started between two barriers.
 struct Copies {
   struct Of {
@@ -64,6 +79,10 @@ struct WaitingReads::Own {
   std::vector<Copies> copies;  // until these are known to all; the last ones are still to come.
   bool copying = false;
   std::vector<Read> reads;
+
+  /// Can these wait? Then their granules have reads that do.
+  template <class Reads>
+  bool Admit(const Reads& more);
 };
 
 WaitingReads::WaitingReads(ThreadOrder& order) : order_(order) {}
@@ -101,30 +120,62 @@ WaitingReads::Own* WaitingReads::Look(RegionId region) {
   return found.own;
 }
 
-bool WaitingReads::Wait(Own& own, const WarpAccess& read) {
-  if (read.bytes > kWidest || waiting_ >= kMost) return false;
-  if (!ForGranules(read, [&](std::uint64_t granule) { return !own.blocked.Has(granule); }))
-    return false;
-  ForGranules(read, [&](std::uint64_t granule) {
-    own.read.Add(granule);
-    return true;
-  });
+void WaitingReads::Read::OffsetsOf(std::size_t access, std::uint64_t* to) const {
+  if (places.empty()) {
+    std::copy(offsets.begin(), offsets.end(), to);
+    return;
+  }
+  for (std::size_t lane = 0; lane < kWarpSize; ++lane) {
+    const std::uint64_t place = places[access * kWarpSize + lane];
+    to[lane] = offsets[0] + place / TileRead::kPitch * stride + place % TileRead::kPitch;
+  }
+}
+
+WaitingReads::Read& WaitingReads::Append(Own& own, WarpNumber warp, LaneMask lanes) {
   if (own.reads.capacity() == 0 && !spare_.empty()) {
     own.reads = std::move(spare_.back());
     spare_.pop_back();
   }
   Read& waiting = own.reads.emplace_back();
-  waiting.warp = read.warp;
-  waiting.lanes = read.lanes;
-  waiting.time = order_.NowOf(read.warp);
+  waiting.warp = warp;
+  waiting.lanes = lanes;
+  waiting.time = order_.NowOf(warp);
+  order_.OnTouch(warp, lanes);
+  ++waiting_;
+  return waiting;
+}
+
+template <class Reads>
+bool WaitingReads::Own::Admit(const Reads& more) {
+  if (!ForGranules(more, [&](std::uint64_t granule) { return !blocked.Has(granule); }))
+    return false;
+  ForGranules(more, [&](std::uint64_t granule) {
+    read.Add(granule);
+    return true;
+  });
+  return true;
+}
+
+bool WaitingReads::Wait(Own& own, const WarpAccess& read) {
+  if (read.bytes > kWidest || waiting_ >= kMost || !own.Admit(read)) return false;
+  Read& waiting = Append(own, read.warp, read.lanes);
   waiting.pc = read.pc;
   waiting.bytes = static_cast<std::uint16_t>(read.bytes);
   waiting.element_bytes = static_cast<std::uint16_t>(read.element_bytes);
   waiting.is_row = read.is_row;
   for (std::size_t lane = 0; lane < kWarpSize; ++lane)
     waiting.offsets[lane] = static_cast<std::uint32_t>(read.offsets[lane]);
-  order_.OnTouch(read.warp, read.lanes);
-  ++waiting_;
+  return true;
+}
+
+bool WaitingReads::Wait(Own& own, const TileRead& tile) {
+  if (waiting_ >= kMost || !own.Admit(tile)) return false;
+  Read& waiting = Append(own, tile.warp, kAllLanes);
+  waiting.pc = tile.pc;
+  waiting.bytes = static_cast<std::uint16_t>(tile.bytes);
+  waiting.places = tile.places;
+  waiting.stride = static_cast<std::uint32_t>(tile.stride);
+  waiting.offsets[0] = static_cast<std::uint32_t>(tile.offset);
   return true;
 }
 

@@ -13,13 +13,16 @@
 // Made up for later, a read must not pass for one that knew what its warp has learned since:
 // ThreadOrder::OnlyBases.
 //
-// Cost: a copy of the read's addresses. Memory: 160 bytes for each read that waits, kMost of them at
+// The reads of a tile (TileRead) wait together, and are made up for one by one.
+//
+// Cost: a copy of the read's addresses. Memory: 176 bytes for each read that waits, kMost of them at
 // most. Not thread-safe.
 #pragma once
 
 #include <array>
 #include <cstdint>
 #include <memory>
+#include <span>
 #include <unordered_map>
 #include <vector>
 
@@ -29,7 +32,7 @@ namespace assay::emu {
 
 class WaitingReads {
  public:
-  /// A read as it was; the launch's order has moved on since.
+  /// A read as it was, or those of a tile; the launch's order has moved on since.
   struct Read {
     WarpNumber warp = 0;
     LaneMask lanes = 0;
@@ -38,7 +41,13 @@ class WaitingReads {
     std::uint16_t bytes = 0;
     std::uint16_t element_bytes = 0;
     bool is_row = false;
+    std::span<const std::uint16_t> places;  ///< TileRead::places; empty for one that is no tile's.
+    std::uint32_t stride = 0;               ///< Of the tile, whose first line is at offsets[0].
     std::array<std::uint32_t, kWarpSize> offsets;
+
+    std::size_t accesses() const { return places.empty() ? 1 : places.size() / kWarpSize; }
+    /// Of one of them.
+    void OffsetsOf(std::size_t access, std::uint64_t* to) const;
   };
   struct Own;  ///< What is known of one block's memory.
 
@@ -57,6 +66,7 @@ class WaitingReads {
   }
   /// True: the read waits, and there is nothing more to be done about it now.
   bool Wait(Own& own, const WarpAccess& read);
+  bool Wait(Own& own, const TileRead& tile);
   /// An access that is made now. True: the reads that wait are to be made up for first (Take).
   bool OnAccess(Own& own, const WarpAccess& access, bool async, WarpNumber stamped);
   /// A barrier of the whole block is complete. True: some reads are to be made up for.
@@ -70,6 +80,9 @@ class WaitingReads {
   std::uint64_t bytes() const { return waiting_ * sizeof(Read); }
 
  private:
+  /// One more that waits.
+  Read& Append(Own& own, WarpNumber warp, LaneMask lanes);
+
   static constexpr std::size_t kMost = std::size_t{1} << 16;
 
   struct Found {

@@ -285,23 +285,36 @@ void CountStrong(CoreWarp& warp) {
   }
 }
 
+/// Nothing that the race detector should hear of. `weak`: no atomic, and no order asked for.
+bool IsUnwatched(const MemoryRegion* region, bool reads, bool weak) {
+  // Local memory is private, constants and parameters cannot change.
+  return region == nullptr || region->kind == MemoryRegion::Kind::kConst ||
+         region->kind == MemoryRegion::Kind::kParams || (reads && !region->writable) ||
+         // Cooperative groups hands its data there from one lane's acquire to its warp by a
+         // shuffle, which orders nothing by the manual: its business. What its barriers order is
+         // seen.
+         (region->of_system && weak);
+}
+
 }  // namespace
+
+bool ReportTileRead(CoreWarp& warp, const Decoded& op, const MemoryRegion& region, TileRead tile) {
+  if (IsUnwatched(&region, true, true)) return true;
+  tile.warp = warp.number;
+  tile.region = region.race_region;
+  tile.offset += region.race_offset;
+  tile.pc = warp.PcOf(op);
+  return warp.device->race->OnTileRead(tile);
+}
 
 void ReportAccess(CoreWarp& warp, const Decoded& op, const LaneAccess& access, std::uint32_t bytes,
                   const AccessEvent& what) {
+  const bool strong = what.atomic || what.order.order != Order::kWeak;
   const auto unwatched = [&](const MemoryRegion* region) {
-    // Local memory is private, constants and parameters cannot change.
-    return region == nullptr || region->kind == MemoryRegion::Kind::kConst ||
-           region->kind == MemoryRegion::Kind::kParams ||
-           (what.kind == AccessKind::kRead && !region->writable) ||
-           // Cooperative groups hands its data there from one lane's acquire to its warp by a
-           // shuffle, which orders nothing by the manual: its business. What its barriers order is
-           // seen.
-           (region->of_system && !what.atomic && what.order.order == Order::kWeak);
+    return IsUnwatched(region, what.kind == AccessKind::kRead, !strong);
   };
   if (access.common != nullptr && unwatched(access.common)) return;
   Device& device = *warp.device;
-  const bool strong = what.atomic || what.order.order != Order::kWeak;
   if (strong && device.stale != nullptr && device.stale->TakesTurns())
     warp.outcome = Outcome::kYield;
   if (strong && (device.contention != nullptr || device.hold.pair != nullptr)) CountStrong(warp);
