@@ -36,6 +36,7 @@ class ShadowTracker;
 class ChoiceRegions;
 class StaleReads;
 class Contention;
+class MissingBytes;
 class CostWatch;
 
 /// A stretch of memory with exact bounds.
@@ -331,6 +332,7 @@ struct Device {
       nullptr;                  ///< Follows every instruction, when not null (shadow/tracker.h).
   StaleReads* stale = nullptr;  ///< Lets loads return old values, when not null (stale.h).
   Contention* contention = nullptr;  ///< Notes what depends on who came first, when not null.
+  MissingBytes* missing = nullptr;   ///< Notes what is read undefined, when not null.
   CostWatch* costs = nullptr;        ///< Counts every instruction, when not null (watch/costs.h).
   HoldState hold;
   LaunchState launch;

@@ -144,6 +144,35 @@ TEST(Definedness, UnwrittenElementsAreCounted) {
   EXPECT_EQ(report.unwritten_bytes[x], 0u);
 }
 
+TEST(Definedness, WhatIsReadUndefinedIsNotedOnRequest) {
+  for (const bool asked : {false, true}) {
+    TestRun run(TestRun::TestData("defects.ptx"));
+    const auto w = run.Uninitialised("w", DType::kF32, 64, BufferRole::kWorkspace);
+    const auto y = run.Zeros("y", DType::kF32, 64);
+    run.AddLaunch("uninitialised_branch", {1, 1, 1}, {32, 1, 1},
+                  {TestRun::Ptr(w), TestRun::Ptr(y), TestRun::Int(1)});
+    run.execution.note_missing = asked;
+    const Report report = run.Run();
+    ASSERT_EQ(report.missing.has_value(), asked);
+    if (!asked) continue;
+    ASSERT_FALSE(report.missing->empty());
+    for (const BufferRange& range : *report.missing) {
+      EXPECT_EQ(range.buffer, w);
+      EXPECT_LE(range.first + range.bytes, 64 * sizeof(float));
+    }
+  }
+  // Nothing is missing of what was provided.
+  TestRun run(TestRun::TestData("defects.ptx"));
+  const auto w = run.Buffer("w", DType::kF32, std::vector<double>(64, 1.0), BufferRole::kWorkspace);
+  const auto y = run.Zeros("y", DType::kF32, 64);
+  run.AddLaunch("uninitialised_branch", {1, 1, 1}, {32, 1, 1},
+                {TestRun::Ptr(w), TestRun::Ptr(y), TestRun::Int(1)});
+  run.execution.note_missing = true;
+  const Report report = run.Run();
+  ASSERT_TRUE(report.missing);
+  EXPECT_TRUE(report.missing->empty());
+}
+
 TEST(Shared, DynamicMemoryHasTheLaunchsBounds) {
   for (const std::int32_t past : {0, 1}) {
     TestRun run(TestRun::TestData("defects.ptx"));

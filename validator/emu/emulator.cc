@@ -17,6 +17,7 @@
 #include "validator/emu/watch/costs.h"
 #include "validator/emu/watch/machine_flow.h"
 #include "validator/emu/watch/machine_memory.h"
+#include "validator/emu/watch/missing.h"
 #include "validator/emu/weak/contention.h"
 #include "validator/emu/weak/stale.h"
 #include "validator/ptx/parser.h"
@@ -239,6 +240,8 @@ Report RunOn(const Program& program, const Execution& execution,
     shadow = std::make_unique<ShadowTracker>(device);
     device.shadow = shadow.get();
   }
+  MissingBytes missing;
+  if (execution.note_missing && device.track_defined) device.missing = &missing;
   std::unique_ptr<StaleReads> stale;
   if (device.race && execution.schedule.stale > 0) {
     stale = std::make_unique<StaleReads>(device, *device.race, execution.schedule.stale);
@@ -272,6 +275,7 @@ Report RunOn(const Program& program, const Execution& execution,
     report.stale_reads = stale->Notes();
   }
   if (contention) contention->Report(report);
+  if (device.missing != nullptr) report.missing = missing.Take(device.buffers);
   report.order.held = device.hold.held;
   FinishReport(device, report);
   if (shadow) shadow->Finish(report);

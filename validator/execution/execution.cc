@@ -59,7 +59,7 @@ static constexpr auto JsonFields(const BufferSpec*) {
   using B = BufferSpec;
   return std::tuple(
       Required("name", &B::name), Required<DTypeName>("dtype", &B::dtype),
-      Required<Between<std::int64_t, 0, std::int64_t{1} << 36>>("elements", &B::elements),
+      Required<Between<std::int64_t, 0, std::int64_t{1} << 38>>("elements", &B::elements),
       Required("role", &B::role), Required("fill", &B::fill), Required("poison", &B::poison),
       Required<Between<std::uint32_t, 0, 255>>("misalign", &B::misalign),
       Sparse("reuse", &B::reuse));
@@ -131,7 +131,7 @@ static constexpr auto JsonFields(const Execution*) {
                     Required("focus", &E::focus), Required("schedule", &E::schedule),
                     Required("limits", &E::limits),
                     Required("perturbation_seed", &E::perturbation_seed),
-                    Required("target_sm", &E::target_sm));
+                    Sparse("note_missing", &E::note_missing), Required("target_sm", &E::target_sm));
 }
 static Status JsonCheck(const Execution& execution, const ObjectReader& reader) {
   for (std::size_t l = 0; l < execution.launches.size(); ++l) {

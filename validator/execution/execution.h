@@ -167,6 +167,7 @@ struct Execution {
   Limits limits;
   std::uint64_t perturbation_seed =
       0;  ///< Not 0: approximate instructions return values perturbed within their documented bound.
+  bool note_missing = false;        ///< Report::missing. Needs checks.initialisation.
   std::string target_sm = "sm_90";  ///< Limits of the target: shared memory, threads, registers.
 };
 
@@ -227,6 +228,14 @@ struct OrderReport {
   bool operator==(const OrderReport&) const = default;
 };
 
+/// Bytes of a buffer.
+struct BufferRange {
+  std::uint32_t buffer = 0;
+  std::uint64_t first = 0;
+  std::uint64_t bytes = 0;
+  bool operator==(const BufferRange&) const = default;
+};
+
 struct Report {
   Stop stop = Stop::kCompleted;
   std::string reason;
@@ -237,6 +246,9 @@ struct Report {
   /// is a defect by itself: they say why the run ended otherwise than one without them.
   std::vector<Finding> stale_reads;
   OrderReport order;
+  /// With Execution::note_missing: what was read though nothing had written it, by buffer and ascending. Nothing
+  /// where that was not asked for, or is too much.
+  std::optional<std::vector<BufferRange>> missing;
   Counters counters;
   std::vector<BranchCoverage> coverage;
   std::optional<ErrorOrigin> origin;

@@ -52,6 +52,11 @@ static constexpr auto JsonFields(const OrderReport*) {
                     Required<FindingsForm>("contests", &O::contests), Required("pairs", &O::pairs),
                     Required("orders", &O::orders), Required("held", &O::held));
 }
+static constexpr auto JsonFields(const BufferRange*) {
+  using B = BufferRange;
+  return std::tuple(Required("buffer", &B::buffer), Required("first", &B::first),
+                    Required("bytes", &B::bytes));
+}
 static constexpr auto JsonFields(const Report*) {
   using R = Report;
   return std::tuple(
@@ -61,7 +66,7 @@ static constexpr auto JsonFields(const Report*) {
       Required("unwritten_bytes", &R::unwritten_bytes),
       Required("first_unwritten", &R::first_unwritten),
       Sparse<FindingsForm>("stale_reads", &R::stale_reads), Sparse("order", &R::order),
-      Sparse("origin", &R::origin));
+      Sparse("missing", &R::missing), Sparse("origin", &R::origin));
 }
 
 std::string_view Name(Stop stop) { return kStops[static_cast<std::size_t>(stop)]; }

@@ -10,6 +10,7 @@
 #include "validator/emu/site.h"
 #include "validator/emu/watch/machine.h"
 #include "validator/emu/watch/machine_memory.h"
+#include "validator/emu/watch/missing.h"
 #include "validator/emu/watch/undefined.h"
 #include "validator/emu/weak/contention.h"
 #include "validator/emu/weak/stale.h"
@@ -52,6 +53,8 @@ LaneMask UndefinedLanes(CoreWarp& warp, const LaneAccess& access, std::uint32_t 
         seen_undefined = !map->Defined(at, bytes);
       }
       undefined |= LaneMask{seen_undefined} << lane;
+      if (seen_undefined && warp.device->missing != nullptr)
+        warp.device->missing->Note(*access.common, at, bytes);
     }
     return undefined;
   }
@@ -67,7 +70,9 @@ LaneMask UndefinedLanes(CoreWarp& warp, const LaneAccess& access, std::uint32_t 
     }
     if (region->defined == nullptr || region->defined->AllDefined()) continue;
     const auto start = static_cast<std::uint64_t>(access.at(lane) - region->data);
-    if (!region->defined->Defined(start + offset, bytes)) undefined |= LaneMask{1} << lane;
+    if (region->defined->Defined(start + offset, bytes)) continue;
+    undefined |= LaneMask{1} << lane;
+    if (warp.device->missing != nullptr) warp.device->missing->Note(*region, start + offset, bytes);
   }
   return undefined;
 }
