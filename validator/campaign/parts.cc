@@ -8,6 +8,7 @@
 #include <array>
 #include <cstring>
 #include <set>
+#include <span>
 #include <utility>
 
 #include "base/rng.h"
@@ -59,14 +60,14 @@ std::string ReasonOfALimit(const Report& report, std::string_view otherwise) {
 
 namespace {
 
-/// Adds the elements of bytes [begin, end) of `tensor` that are not all poison.
+/// Adds the elements of bytes [begin, end) that are not all poison.
 template <class Word>
-void AddWritten(const Tensor& tensor, std::int64_t begin, std::int64_t end, std::uint8_t poison,
-                std::vector<std::int64_t>& written) {
+void AddWritten(std::span<const std::byte> bytes, std::int64_t begin, std::int64_t end,
+                std::uint8_t poison, std::vector<std::int64_t>& written) {
   Word poisoned;
   std::memset(&poisoned, poison, sizeof(Word));
   constexpr auto kSize = static_cast<std::int64_t>(sizeof(Word));
-  const std::byte* at = tensor.Element(begin / kSize);
+  const std::byte* at = bytes.data() + begin / kSize * kSize;
   for (std::int64_t i = begin / kSize; i * kSize < end; ++i, at += kSize) {
     Word word;
     std::memcpy(&word, at, sizeof(Word));
@@ -78,10 +79,10 @@ void AddWritten(const Tensor& tensor, std::int64_t begin, std::int64_t end, std:
 
 // The emulator fills a page with poison when a kernel first gets there, so that a zero beside anything else was written;
 // a page of nothing but zeros may never have been touched.
-std::vector<std::int64_t> WrittenElements(const Tensor& tensor, std::uint8_t poison) {
+std::vector<std::int64_t> WrittenElements(const SharedMemory& memory, std::size_t size,
+                                          std::uint8_t poison) {
   constexpr std::int64_t kPage = 4096;
-  const auto size = static_cast<std::int64_t>(SizeOf(tensor.dtype));
-  const auto bytes = static_cast<std::int64_t>(tensor.memory.size());
+  const auto bytes = static_cast<std::int64_t>(memory.size());
   const auto add = size == 1   ? &AddWritten<std::uint8_t>
                    : size == 2 ? &AddWritten<std::uint16_t>
                    : size == 4 ? &AddWritten<std::uint32_t>
@@ -89,22 +90,26 @@ std::vector<std::int64_t> WrittenElements(const Tensor& tensor, std::uint8_t poi
   std::vector<std::int64_t> written;
   std::int64_t scanned = 0;
   for (std::int64_t at = 0; at < bytes && scanned < kMostScanned;) {
-    const off_t data = ::lseek(tensor.memory.fd(), at, SEEK_DATA);
+    const off_t data = ::lseek(memory.fd(), at, SEEK_DATA);
     if (data < 0) break;  // ENXIO: only a hole is left
-    const off_t hole = ::lseek(tensor.memory.fd(), data, SEEK_HOLE);
+    const off_t hole = ::lseek(memory.fd(), data, SEEK_HOLE);
     const std::int64_t end = hole < 0 ? bytes : std::min<std::int64_t>(hole, bytes);
     for (std::int64_t page = data / kPage * kPage; page < end && scanned < kMostScanned;
          page += kPage) {
       const std::int64_t last = std::min(page + kPage, bytes);
       scanned += kPage;
-      const std::byte* first = tensor.Element(page / size);
+      const std::byte* first = memory.bytes().data() + page;
       if (std::all_of(first, first + (last - page), [](std::byte b) { return b == std::byte{0}; }))
         continue;
-      add(tensor, page, last, poison, written);
+      add(memory.bytes(), page, last, poison, written);
     }
     at = std::max<std::int64_t>(end, at + 1);
   }
   return written;
+}
+
+std::vector<std::int64_t> WrittenElements(const Tensor& tensor, std::uint8_t poison) {
+  return WrittenElements(tensor.memory, SizeOf(tensor.dtype), poison);
 }
 
 std::vector<std::int64_t> ChangedElements(const Tensor& tensor, const Tensor& before) {

@@ -46,6 +46,9 @@ std::string ReasonOfALimit(const Report& report, std::string_view otherwise);
 /// Elements of a fresh output that no longer hold what was there before the launch, ascending. At
 /// most 64 MiB of written pages are looked at.
 std::vector<std::int64_t> WrittenElements(const Tensor& tensor, std::uint8_t poison);
+/// The same of elements of `size` bytes in any memory.
+std::vector<std::int64_t> WrittenElements(const SharedMemory& memory, std::size_t size,
+                                          std::uint8_t poison);
 
 /// Elements of an output that no longer hold the bits of the tensor that it overwrites, ascending.
 std::vector<std::int64_t> ChangedElements(const Tensor& tensor, const Tensor& before);

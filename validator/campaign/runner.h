@@ -44,8 +44,12 @@ struct Wants {
   std::uint64_t slice_steps = 32'000'000;
   /// What one block of a slice is estimated to take; 0: nobody knows.
   std::uint64_t block_steps = 0;
+  /// No fewer blocks of a slice run, unless each is dearer than all were to be by far.
+  std::uint64_t least_blocks = 3;
   /// What a part of a case may take, where that is not what parts may take otherwise.
   std::uint64_t part_steps = 0;
+  /// Of a slice of several launches run only the blocks that are needed, even where all might fit.
+  bool needed_only = false;
   /// It is about values: a slice of which there is no truth does not run.
   bool truth_or_nothing = false;
   bool operator==(const Wants&) const = default;
@@ -188,6 +192,16 @@ class Runner {
                                               const RunAgain& again, CaseRun& run);
   /// Old values were read, and it went wrong: whether it does without them.
   Status BlameOldValues(const Wants& wants, const TensorMap& plain, CaseRun& run) const;
+  using Binder = std::function<Result<engine::Binding>(std::uint8_t poison)>;
+  struct Needed {
+    engine::Binding binding;  ///< With the blocks that ran in its launches.
+    Report report;
+  };
+  /// `count` blocks of the last launch, and of those before it the blocks that they need (needed.cc). Nothing
+  /// where these cannot be told, or take too long.
+  Result<std::optional<Needed>> RunNeeded(const Binder& bind, std::uint8_t poison,
+                                          std::uint64_t seed, std::uint64_t count,
+                                          std::uint64_t most_steps, std::uint64_t& steps) const;
   /// Part of a huge case: see ends.cc.
   Status RunEnds(const cases::Probe& probe, const Wants& wants, CaseRun& run) const;
   /// Some blocks of a case of any size: see slices.cc.

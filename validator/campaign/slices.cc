@@ -9,6 +9,9 @@
 // What they wrote is seen from the pages of the outputs; the oracle computes as much of it as it can
 // afford, in whole warps (Oracle::EvaluateSlice).
 //
+// Of several launches that hand on to each other, the blocks that are needed run where all would be too long
+// (needed.cc).
+//
 // What an op overwrites is copied for each run, and seen by what changed. What its blocks left as it
 // was they may never have been meant to write; so that is compared where all of them ran.
 //
@@ -44,9 +47,7 @@ namespace {
 
 // What the blocks of a slice may take,
 constexpr std::uint64_t kMostSliceSteps = 800'000'000;
-// as many as run where each is dearer than the budget,
-constexpr std::uint64_t kFewest = 3;
-// and where it is so by far;
+// as many as run where each is dearer than the budget by far;
 constexpr std::uint64_t kEnds = 2;
 // as much as a slice may take of what was estimated,
 constexpr std::uint64_t kFarTooLow = 4;
@@ -76,10 +77,12 @@ std::uint64_t BlocksFor(std::uint64_t a_block, const Wants& wants) {
   // What the dearest slices spend on a block between the ends would do for a whole wave.
   constexpr std::uint64_t kByFar = 3;
   const bool estimated = wants.block_steps > 0;
-  if (kFewest * a_block > kMostSliceSteps)
-    return !estimated && kEnds * a_block <= kMostSliceSteps ? kEnds : 1;
+  const std::uint64_t least = wants.least_blocks;
+  if (least * a_block > kMostSliceSteps)
+    return !estimated && kEnds * a_block <= kMostSliceSteps ? std::min(kEnds, least) : 1;
   const bool dear = estimated && a_block > kByFar * wants.slice_steps;
-  return std::max(wants.slice_steps / std::max<std::uint64_t>(a_block, 1), dear ? kEnds : kFewest);
+  return std::max(wants.slice_steps / std::max<std::uint64_t>(a_block, 1),
+                  dear ? std::min(kEnds, least) : least);
 }
 
 /// Has a launch more blocks along x than any GPU takes? It fails with an error, in the open, at shapes of
@@ -122,16 +125,16 @@ Status Runner::RunSlice(const cases::Probe& probe, const Wants& wants, CaseRun& 
     run.left_out = "tensors that are overwritten are too large to be copied";
     return {};
   }
-  const auto bind = [&]() -> Result<engine::Binding> {
-    ASSAY_TRY(engine::Binding made,
-              engine::Bind(instance, *subject_.compiled, calls,
-                           {.poison = probe.poison, .misalign = probe.misalign}));
+  const auto bind_over = [&](std::uint8_t poison) -> Result<engine::Binding> {
+    ASSAY_TRY(engine::Binding made, engine::Bind(instance, *subject_.compiled, calls,
+                                                 {.poison = poison, .misalign = probe.misalign}));
     made.execution.schedule = probe.schedule;
     made.execution.perturbation_seed = probe.perturbation_seed;
     made.execution.checks.coverage = wants.coverage;
     made.execution.checks.order = wants.orders && probe.schedule == Schedule{};
     return made;
   };
+  const auto bind = [&] { return bind_over(probe.poison); };
   auto bound = bind();
   if (!bound) {
     run.left_out = ToString(bound.error());
@@ -217,6 +220,24 @@ Status Runner::RunSlice(const cases::Probe& probe, const Wants& wants, CaseRun& 
       run.left_out = ToString(*std::exchange(run.error, std::nullopt));
     return {};
   };
+  // Of several launches the blocks that are needed, if those can be told.
+  bool only_needed = false;
+  const auto run_needed = [&](std::uint64_t count) -> Status {
+    ASSAY_TRY(auto needed,
+              RunNeeded(bind_over, probe.poison, probe.case_.seed, count, most_steps, run.steps));
+    if (!needed) return {};
+    *bound = std::move(needed->binding);
+    run.report = std::move(needed->report);
+    NameTheKernelFile(run.report);
+    RefuseUnwatched(execution.checks, engine_.name(), run.report);
+    run.probe.slice_blocks = count;
+    run.probe.needed_only = only_needed = true;
+    return {};
+  };
+  const bool several = cut.size() < execution.launches.size();
+  if (several && (probe.needed_only || (wants.needed_only && probe.slice_blocks == 0)))
+    ASSAY_TRY_VOID(run_needed(probe.slice_blocks > 0 ? probe.slice_blocks
+                                                     : std::max(kEnds, wants.least_blocks)));
   std::uint64_t all = 0;
   for (const std::size_t i : cut) all = std::max(all, Blocks(execution.launches[i]));
   const bool dear = wants.block_steps > wants.slice_steps;
@@ -237,7 +258,7 @@ Status Runner::RunSlice(const cases::Probe& probe, const Wants& wants, CaseRun& 
   // At once, where the estimate says which blocks it will be: both ends of what is dear, or as many as are
   // ever chosen. If that was wrong, or the end was not written, there is more to find out.
   std::uint64_t ran_at_once = 1;
-  if (!cut.empty() && (known || wants.block_steps > 0)) {
+  if (!only_needed && !cut.empty() && (known || wants.block_steps > 0)) {
     const std::uint64_t count = count_for(wants.block_steps);
     if (count > 1 && (known || dear || count >= std::min(kMostChosen, all))) {
       // An estimate that was far too low ends soon.
@@ -249,16 +270,18 @@ Status Runner::RunSlice(const cases::Probe& probe, const Wants& wants, CaseRun& 
     }
   }
   // The last block alone, where grids can be cut; else everything.
-  if (ran_at_once == 1) ASSAY_TRY_VOID(run_with(1, most_steps));
+  if (!only_needed && ran_at_once == 1) ASSAY_TRY_VOID(run_with(1, most_steps));
+  if (!only_needed && several && !wants.needed_only && IsTooLong(run.report))
+    ASSAY_TRY_VOID(run_needed(kEnds));
   if (IsTooLong(run.report)) {
     return leave_out(
         cut.empty() ? std::string_view("blocks may depend on each other, and all take too long")
                     : kBlockTooLong);
   }
   if (run.report.stop != Stop::kCompleted || !run.report.findings.empty()) return finish();
-  bool whole = cut.empty();
-  bool end_is_unknown = false;
-  if (!whole) {
+  bool whole = cut.empty() && !only_needed;
+  bool end_is_unknown = only_needed && some_end_is_unwritten();
+  if (!whole && !only_needed) {
     std::uint64_t blocks_run = 0;
     for (const std::size_t i : cut) blocks_run += BlocksThatRun(execution.launches[i]);
     const std::uint64_t a_block =

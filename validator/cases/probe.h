@@ -27,6 +27,9 @@ struct Probe {
   /// Of a slice: so many blocks of each grid that is cut; 0: as many as can be afforded. What ran says how
   /// many it had, so that a replay has the same.
   std::uint64_t slice_blocks = 0;
+  /// Of a slice: of launches before the last one run those blocks that what runs of it needs
+  /// (campaign/needed.cc).
+  bool needed_only = false;
   bool operator==(const Probe&) const = default;
 };
 

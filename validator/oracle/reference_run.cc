@@ -36,7 +36,7 @@ constexpr std::size_t kFewWarps = 6;
 constexpr std::uint64_t kFewWarpSteps = 15'000'000;
 
 // Of one buffer (execution.cc).
-constexpr std::int64_t kMostWords = std::int64_t{1} << 36;
+constexpr std::int64_t kMostWords = std::int64_t{1} << 38;
 
 std::string_view FormatName(DType type) {
   switch (type) {

@@ -32,6 +32,7 @@ Verdict Sample() {
   probe.misalign = 4;
   probe.ends_only = true;
   probe.slice_blocks = 288;
+  probe.needed_only = true;
   counterexample.description = "n=3";
   counterexample.findings = {campaign::MakeFinding(FindingKind::kDataRace, 2, "two threads write")};
   Verdict verdict;

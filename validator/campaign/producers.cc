@@ -1,0 +1,101 @@
+#include "validator/campaign/producers.h"
+
+#include <algorithm>
+
+namespace assay::campaign {
+namespace {
+
+constexpr std::size_t kMostBlocks = 4096;
+// Places that are looked at for a block.
+constexpr std::uint64_t kMostLooks = std::uint64_t{1} << 26;
+
+std::uint64_t EndOf(const BufferRange& range) { return range.first + range.bytes; }
+
+std::vector<BufferRange> OfThat(const std::vector<BufferRange>& ranges, std::uint32_t buffer) {
+  std::vector<BufferRange> some;
+  std::ranges::copy_if(ranges, std::back_inserter(some),
+                       [&](const BufferRange& range) { return range.buffer == buffer; });
+  return some;
+}
+
+/// Does some range, moved by `shift`, touch bytes [first, end)?
+bool Touches(const std::vector<BufferRange>& ranges, std::uint64_t shift, std::uint64_t first,
+             std::uint64_t end) {
+  const auto after = std::ranges::upper_bound(
+      ranges, first, {}, [&](const BufferRange& range) { return EndOf(range) + shift; });
+  return after != ranges.end() && after->first + shift < end;
+}
+
+}  // namespace
+
+std::vector<std::uint64_t> SampleBlocks(const std::array<std::uint32_t, 3>& grid) {
+  std::vector<std::uint64_t> blocks = {0};
+  std::uint64_t stride = 1;
+  for (const std::uint32_t extent : grid) {
+    if (extent > 1) blocks.push_back(stride);
+    stride *= extent;
+  }
+  return blocks;
+}
+
+std::optional<Producers> Producers::Of(const std::array<std::uint32_t, 3>& grid,
+                                       std::span<const std::vector<BufferRange>> samples) {
+  if (samples.empty()) return std::nullopt;
+  Producers producers;
+  producers.grid_ = grid;
+  for (const BufferRange& range : samples.front())
+    producers.buffers_[range.buffer].first.push_back(range);
+  for (auto& [buffer, of] : producers.buffers_) {
+    std::size_t sample = 1;
+    for (std::size_t axis = 0; axis < grid.size(); ++axis) {
+      if (grid[axis] <= 1) continue;
+      if (sample >= samples.size()) return std::nullopt;
+      const std::vector<BufferRange> beside = OfThat(samples[sample++], buffer);
+      if (beside.empty() || beside.front().first <= of.first.front().first) return std::nullopt;
+      of.step[axis] = beside.front().first - of.first.front().first;
+      // At an end of the grid a block may write less.
+      const bool alike = std::ranges::all_of(beside, [&](const BufferRange& range) {
+        return std::ranges::any_of(of.first, [&](const BufferRange& known) {
+          return known.first + of.step[axis] <= range.first &&
+                 EndOf(range) <= EndOf(known) + of.step[axis];
+        });
+      });
+      if (!alike) return std::nullopt;
+    }
+  }
+  return producers;
+}
+
+bool Producers::AddWritersOf(std::span<const BufferRange> missing,
+                             std::set<std::uint64_t>& blocks) const {
+  std::uint64_t looks = 0;
+  for (const BufferRange& wanted : missing) {
+    const auto found = buffers_.find(wanted.buffer);
+    if (found == buffers_.end()) continue;
+    const auto& [first, step] = found->second;
+    const std::uint64_t end = EndOf(wanted);
+    const std::uint64_t low = first.front().first, high = EndOf(first.back());
+    for (std::uint64_t z = 0; z < grid_[2]; ++z) {
+      for (std::uint64_t y = 0; y < grid_[1]; ++y) {
+        const std::uint64_t row = z * step[2] + y * step[1];
+        if (++looks > kMostLooks) return false;
+        if (low + row >= end) break;
+        // Along x, those whose first byte lies before the end and whose last one not before the beginning.
+        std::uint64_t x = 0, last = 0;
+        if (step[0] > 0) {
+          if (high + row <= wanted.first) x = (wanted.first - high - row) / step[0];
+          last = std::min<std::uint64_t>(grid_[0] - 1, (end - 1 - low - row) / step[0]);
+        }
+        for (; x <= last; ++x) {
+          if (++looks > kMostLooks) return false;
+          if (!Touches(first, row + x * step[0], wanted.first, end)) continue;
+          blocks.insert(x + grid_[0] * (y + grid_[1] * z));
+          if (blocks.size() > kMostBlocks) return false;
+        }
+      }
+    }
+  }
+  return true;
+}
+
+}  // namespace assay::campaign

@@ -1,0 +1,44 @@
+// Which blocks of an earlier launch write what a slice of a later one reads.
+//
+// Nobody says which block writes what. So a few blocks run alone, the first one and its neighbour along each
+// axis of the grid, and what they wrote is taken to move evenly from block to block. That is a guess: whoever
+// runs the blocks that it names sees whether all that is read is there (Report::missing), and believes nothing
+// of the slice otherwise.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <set>
+#include <span>
+#include <vector>
+
+#include "validator/execution/execution.h"
+
+namespace assay::campaign {
+
+/// The first block of a grid, then its neighbour along each axis that has any, by number.
+std::vector<std::uint64_t> SampleBlocks(const std::array<std::uint32_t, 3>& grid);
+
+class Producers {
+ public:
+  /// What the sample blocks wrote, in their order: ranges by buffer, ascending. Nothing where that does not move
+  /// evenly.
+  static std::optional<Producers> Of(const std::array<std::uint32_t, 3>& grid,
+                                     std::span<const std::vector<BufferRange>> samples);
+
+  /// Adds the blocks that write some of these bytes. False: they are too many, or too many to look through.
+  bool AddWritersOf(std::span<const BufferRange> missing, std::set<std::uint64_t>& blocks) const;
+
+ private:
+  struct OfBuffer {
+    std::vector<BufferRange> first;  ///< What the first block writes,
+    std::array<std::uint64_t, 3> step =
+        {};  ///< and by how much that moves with a step along each axis.
+  };
+  std::array<std::uint32_t, 3> grid_{};
+  std::map<std::uint32_t, OfBuffer> buffers_;
+};
+
+}  // namespace assay::campaign

@@ -1,0 +1,63 @@
+#include "validator/campaign/producers.h"
+
+#include <gtest/gtest.h>
+
+namespace assay::campaign {
+namespace {
+
+using Grid = std::array<std::uint32_t, 3>;
+
+/// What a block writes of a plane of 64 rows of 64 bytes: a tile of 16 by 16 bytes. A plane for each z.
+std::vector<BufferRange> Tile(std::uint64_t x, std::uint64_t y, std::uint64_t z) {
+  std::vector<BufferRange> written;
+  for (std::uint64_t row = 0; row < 16; ++row)
+    written.push_back({2, z * 4096 + (y * 16 + row) * 64 + x * 16, 16});
+  return written;
+}
+
+TEST(ProducersTest, BlocksAreFoundByWhatTheyWrite) {
+  const Grid grid = {4, 4, 3};
+  EXPECT_EQ(SampleBlocks(grid), (std::vector<std::uint64_t>{0, 1, 4, 16}));
+  const std::vector<std::vector<BufferRange>> samples = {Tile(0, 0, 0), Tile(1, 0, 0),
+                                                         Tile(0, 1, 0), Tile(0, 0, 1)};
+  const auto producers = Producers::Of(grid, samples);
+  ASSERT_TRUE(producers);
+  std::set<std::uint64_t> blocks;
+  // Bytes of two tiles beside each other, in the last plane.
+  EXPECT_TRUE(
+      producers->AddWritersOf(std::vector<BufferRange>{{2, 2 * 4096 + 17 * 64 + 30, 4}}, blocks));
+  EXPECT_EQ(blocks, (std::set<std::uint64_t>{2 * 16 + 4 + 1, 2 * 16 + 4 + 2}));
+  // Of another buffer nobody knows anything.
+  EXPECT_TRUE(producers->AddWritersOf(std::vector<BufferRange>{{1, 0, 64}}, blocks));
+  EXPECT_EQ(blocks.size(), 2u);
+}
+
+TEST(ProducersTest, EveryBlockIsFoundAndNoOther) {
+  const Grid grid = {4, 4, 3};
+  const auto producers =
+      Producers::Of(grid, std::vector<std::vector<BufferRange>>{Tile(0, 0, 0), Tile(1, 0, 0),
+                                                                Tile(0, 1, 0), Tile(0, 0, 1)});
+  ASSERT_TRUE(producers);
+  for (std::uint64_t block = 0; block < 48; ++block) {
+    std::set<std::uint64_t> blocks;
+    EXPECT_TRUE(producers->AddWritersOf(Tile(block % 4, block / 4 % 4, block / 16), blocks));
+    EXPECT_EQ(blocks, std::set<std::uint64_t>{block});
+  }
+}
+
+TEST(ProducersTest, WhatDoesNotMoveEvenlyIsNotGuessed) {
+  const Grid grid = {4, 1, 1};
+  // The same place, a place before, and other gaps.
+  EXPECT_FALSE(
+      Producers::Of(grid, std::vector<std::vector<BufferRange>>{{{0, 8, 4}}, {{0, 8, 4}}}));
+  EXPECT_FALSE(
+      Producers::Of(grid, std::vector<std::vector<BufferRange>>{{{0, 8, 4}}, {{0, 4, 4}}}));
+  EXPECT_FALSE(Producers::Of(grid, std::vector<std::vector<BufferRange>>{{{0, 0, 4}, {0, 16, 4}},
+                                                                         {{0, 4, 4}, {0, 24, 4}}}));
+  EXPECT_FALSE(Producers::Of(grid, std::vector<std::vector<BufferRange>>{{{0, 8, 4}}, {}}));
+  // The last block of an axis may write less.
+  EXPECT_TRUE(Producers::Of(grid, std::vector<std::vector<BufferRange>>{{{0, 0, 8}}, {{0, 8, 6}}}));
+}
+
+}  // namespace
+}  // namespace assay::campaign
