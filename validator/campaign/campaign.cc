@@ -46,7 +46,8 @@ void KeepWorst(std::vector<Statistic>& kept, const Statistic& statistic) {
 
 }  // namespace
 
-Campaign::Campaign(const Trial& trial) : trial_(trial) {}
+Campaign::Campaign(const Trial& trial)
+    : trial_(trial), only_slices_(SmallestElements(trial.instance) > trial.effort.whole_elements) {}
 
 Task Campaign::TaskFor(cases::Case value, std::string purpose) const {
   Task planned;
@@ -96,7 +97,7 @@ void Campaign::Gather(const Task& task, const CaseRun& run, Harvest& harvest) {
     for (Finding& finding : examiner.examine(run)) {
       Hit* known = FindKnown(harvest.hits, examiner.gate, finding);
       if (known == nullptr) {
-        Hit hit{examiner.gate, run.probe, std::move(finding), task.wants};
+        Hit hit{examiner.gate, run.probe, std::move(finding), task.wants, run.steps};
         hit.worst = WorstOf({}, hit.finding, run.probe.case_, trial_.instance);
         harvest.hits.push_back(std::move(hit));
         continue;
@@ -108,15 +109,19 @@ void Campaign::Gather(const Task& task, const CaseRun& run, Harvest& harvest) {
           run.probe.prelude.size() <= known->probe.prelude.size() &&
           cases::ShortlexLess(trial_.instance, run.probe.case_, known->probe.case_);
       if (reach > known_reach || (reach == known_reach && simpler))
-        *known = {examiner.gate, run.probe, std::move(finding), task.wants, known->worst};
+        *known = {examiner.gate, run.probe, std::move(finding),
+                  task.wants,    run.steps, known->worst};
     }
   }
   const std::string reason = run.Inconclusive();
   if (!reason.empty() && harvest.inconclusive.empty()) {
     harvest.inconclusive = reason + " [" + cases::Describe(run.probe.case_, trial_.instance) + "]";
   }
+  if (!run.left_out.empty() && harvest.left_out.empty()) harvest.left_out = run.left_out;
   if (!reason.empty() || !run.left_out.empty())
     return LeaveOut(task, reason.empty() ? run.left_out : reason, harvest);
+  ++harvest.examined;
+  if (run.comparison) ++harvest.compared;
   harvest.ledger.Examined(task.purpose);
   NoteReach(run, harvest);
 }
@@ -256,8 +261,8 @@ bool Campaign::Execute(const std::vector<Task>& planned, std::string_view gate, 
 }
 
 constexpr Campaign::Wave Campaign::kWaves[] = {
-#define WAVE(Name, name, share, kept, whole, joined) \
-  {name, &Campaign::Name, share, kept, whole, joined},
+#define WAVE(Name, name, share, kept, least, several, whole, joined) \
+  {name, &Campaign::Name, share, kept, least, several, whole, joined},
 #include "validator/campaign/waves.def"
 };
 
@@ -267,13 +272,7 @@ void Campaign::Run() {
   for (const Wave& wave : kWaves) {
     std::vector<Task> planned = (this->*wave.plan)();
     if (!harvest_.inconclusive.empty()) return;
-    for (Task& task : planned) {
-      constexpr double kMost = 1e18;  // Of what the estimate of something huge may come to.
-      // A guess by elements alone says nothing of blocks: one runs first, and tells.
-      if (IsSlice(task.probe) && !costs_.empty())
-        task.wants.block_steps =
-            static_cast<std::uint64_t>(std::min(BlockStepsFor(task.probe.case_.axes), kMost));
-    }
+    PlanBlocks(planned, wave.several);
     Trim(planned, wave);
     planned.insert(planned.begin(), std::make_move_iterator(waiting.begin()),
                    std::make_move_iterator(waiting.end()));
@@ -283,8 +282,9 @@ void Campaign::Run() {
       continue;
     }
     const bool whole = wave.whole && small;
-    if (!Execute(planned, "memory", harvest_, whole ? planned.size() : kBatchesAfterRefutation))
-      return;
+    // Where no case is cheap, one that refutes has to do.
+    const std::size_t after = whole ? planned.size() : only_slices_ ? 0 : kBatchesAfterRefutation;
+    if (!Execute(planned, "memory", harvest_, after)) return;
     if (whole) harvest_.batches_since_hit = 0;
   }
 }
@@ -293,6 +293,7 @@ void Campaign::Trim(std::vector<Task>& planned, const Wave& wave) {
   // Of what a wave plans for one purpose, that much runs whatever it costs: a purpose of which nothing
   // ran would be passed by saying so.
   constexpr std::ptrdiff_t kLeast = 2;
+  const std::ptrdiff_t least = only_slices_ ? wave.least : kLeast;
   const double hundredth = static_cast<double>(trial_.effort.campaign_steps) / 100;
   const auto cost = [&](const Task& p) {
     // Parts of a case have limits of their own, and take little of them.
@@ -316,7 +317,7 @@ void Campaign::Trim(std::vector<Task>& planned, const Wave& wave) {
       auto costliest = planned.end();
       for (auto p = planned.begin(); p != planned.end(); ++p) {
         const bool may_go =
-            counts(*p) && std::ranges::count(planned, p->purpose, &Task::purpose) > kLeast;
+            counts(*p) && std::ranges::count(planned, p->purpose, &Task::purpose) > least;
         if (may_go && (costliest == planned.end() || cost(*p) > cost(*costliest))) costliest = p;
       }
       if (costliest == planned.end()) break;
@@ -369,6 +370,14 @@ void Campaign::Fill(std::string_view gate, verdict::GateResult& result) {
   if (!harvest_.hits.empty()) {
     // Refuted elsewhere before all cases ran: this gate has seen too little to pass.
     SetInconclusive(result, "another gate refuted before all cases ran");
+    return;
+  }
+  const bool compares = gate == "numeric" || gate == "precision";
+  if (harvest_.cases > 0 && (compares ? harvest_.compared : harvest_.examined) == 0) {
+    // Nothing was seen to go wrong, for nothing was seen.
+    SetInconclusive(
+        result, fmt::format("no case could be {}: {}", compares ? "compared" : "judged",
+                            harvest_.left_out.empty() ? "all were left out" : harvest_.left_out));
     return;
   }
   // What was tried, against what was planned, stands in the ledger, once for all gates.

@@ -35,6 +35,7 @@ struct Hit {
   cases::Probe probe;
   Finding finding;
   Wants wants;
+  std::uint64_t steps = 0;        ///< That the probe took.
   verdict::WorstSeen worst = {};  ///< Over all cases that showed the defect.
 };
 
@@ -44,6 +45,9 @@ struct Harvest {
   std::string inconclusive;  ///< First reason why a run proves nothing, with its case.
   std::size_t batches_since_hit = 0;
   std::uint64_t cases = 0;
+  std::uint64_t examined = 0;  ///< Of these, those that were not left out,
+  std::uint64_t compared = 0;  ///< and had results that were compared with a truth.
+  std::string left_out;        ///< The first reason for leaving one out.
   std::uint64_t steps = 0;
   std::uint64_t part_steps = 0;  ///< Of parts of cases, among them.
   std::uint64_t orders = 0;  ///< Pairs of accesses that see who came first, over all plain runs,
@@ -92,6 +96,9 @@ class Campaign {
   double WholeStepsFor(const ops::AxisValues& axes) const;
   /// The same for one block.
   double BlockStepsFor(const ops::AxisValues& axes) const;
+  /// Says of slices what their blocks will take; and, of an op of which all cases are slices, of which the last
+  /// block alone will do where blocks are dear, unless several of each are wanted.
+  void PlanBlocks(std::vector<Task>& planned, bool several) const;
   /// Hits turned into minimal counterexamples, at most three in all.
   const std::vector<verdict::Counterexample>& Counterexamples();
   /// Turns the campaign's part of a gate into its result.
@@ -104,12 +111,14 @@ class Campaign {
     std::vector<Task> (Campaign::*plan)();
     int share;
     int kept;
+    std::ptrdiff_t least;
+    bool several;
     bool whole;
     bool joined;
   };
   static const Wave kWaves[];
 
-#define WAVE(Name, name, share, kept, whole, joined) std::vector<Task> Name();
+#define WAVE(Name, name, share, kept, least, several, whole, joined) std::vector<Task> Name();
 #include "validator/campaign/waves.def"
   Task After(const Repetition& repetition, const cases::Case& judged, const cases::Case& other,
              Rng& rng) const;
@@ -199,6 +208,7 @@ class Campaign {
   std::vector<cases::Case> fresh_;  ///< Reached something new after the shapes were done.
   double steps_per_element_ = 0;    ///< The most of any run, overheads included: for limits.
   double steps_per_thread_ = 0;     ///< Of threads with next to nothing to do: for estimates.
+  bool only_slices_ = false;        ///< Even the op's smallest shape runs in part.
   double marginal_steps_ = 0;       ///< For each element, beyond what its threads cost anyway.
   Costs costs_;                     ///< Of whole cases, by shape.
   bool schedule_matters_ = false;

@@ -89,11 +89,17 @@ EffortRow FitTo(const EffortRow& row, const ops::Instance& instance) {
   // Where several of the smallest shape fit, small cases are as good as any.
   constexpr std::int64_t kSeveral = 8;
   constexpr std::int64_t kRoom = 1 << 22;
+  constexpr std::int64_t kTimes = 128;
+  constexpr std::int64_t kMostSliced = std::int64_t{1} << 29;
   const std::int64_t smallest = SmallestElements(instance);
   if (smallest <= row.max_elements / kSeveral) return row;
   EffortRow fitted = row;
-  // More than a warp of rows where a row is all, and long axes beside a large constant tensor.
-  const std::int64_t room = smallest + std::min(40 * smallest, kRoom);
+  // More than a warp of rows where a row is all, and long axes beside a large constant tensor. What runs in
+  // slices alone costs by what its blocks read, however long the axes beside are.
+  const bool only_sliced = smallest > row.whole_elements;
+  const std::int64_t room =
+      only_sliced ? std::max(smallest + kRoom, std::min(kTimes * smallest, kMostSliced))
+                  : smallest + std::min(40 * smallest, kRoom);
   fitted.max_elements = std::max(row.max_elements, room);
   fitted.long_elements = std::max(row.long_elements, smallest + 2 * (room - smallest));
   const double part =
@@ -103,7 +109,8 @@ EffortRow FitTo(const EffortRow& row, const ops::Instance& instance) {
     return std::min(count, std::max(static_cast<Count>(least),
                                     static_cast<Count>(static_cast<double>(count) * part)));
   };
-  fitted.shapes = fewer(row.shapes, 8);
+  // Enough to come to lengths around a warp.
+  fitted.shapes = fewer(row.shapes, only_sliced ? 15 : 8);
   fitted.recipe_shapes = fewer(row.recipe_shapes, 0);
   fitted.mixed_cases = fewer(row.mixed_cases, 4);
   fitted.schedules = fewer(row.schedules, 1);

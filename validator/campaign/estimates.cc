@@ -57,6 +57,21 @@ double Campaign::BlockStepsFor(const ops::AxisValues& axes) const {
   return WholeStepsFor(axes) / static_cast<double>(std::max<std::uint64_t>(blocks, 1));
 }
 
+void Campaign::PlanBlocks(std::vector<Task>& planned, bool several) const {
+  constexpr double kMost = 1e18;  // Of what the estimate of something huge may come to.
+  // Of so many cases one has several blocks: one head of many that goes wrong is not the last.
+  constexpr std::size_t kOneOf = 3;
+  for (std::size_t i = 0; i < planned.size(); ++i) {
+    if (!IsSlice(planned[i].probe)) continue;
+    planned[i].wants.needed_only = only_slices_;
+    // A guess by elements alone says nothing of blocks: one runs first, and tells.
+    if (!costs_.empty())
+      planned[i].wants.block_steps =
+          static_cast<std::uint64_t>(std::min(BlockStepsFor(planned[i].probe.case_.axes), kMost));
+    if (only_slices_ && !several && i % kOneOf != 0) planned[i].wants.least_blocks = 1;
+  }
+}
+
 double Campaign::CostOf(const Task& task) const {
   const ops::AxisValues& axes = task.probe.case_.axes;
   const double whole = WholeStepsFor(axes);

@@ -161,6 +161,65 @@ verdict::Counterexample CounterexampleFor(const Trial& trial, std::string_view g
   return counterexample;
 }
 
+namespace {
+
+/// What runs while a hit is shrunk: trials, up to a limit of instructions; then nothing fails any more, and
+/// what was found stands.
+class Trials {
+ public:
+  Trials(const Trial& trial, const Hit& hit)
+      : trial_(trial),
+        hit_(hit),
+        wants_(WantsFor(hit.finding.kind, hit.wants)),
+        left_(hit.probe.ends_only ? kMostPartSteps : kMostSteps) {}
+
+  /// Huge shapes are as small as huge ones can be (HugeShapes), and each trial takes a second. Slices become
+  /// smaller as far as that is cheap; one that has become small enough to run whole goes on as that.
+  cases::Probe Simplest() {
+    if (!hit_.probe.ends_only) return Shrunk(hit_.probe, trial_.effort.shrink_trials);
+    if (!IsSlice(hit_.probe) || hit_.steps > kMostPartSteps) return hit_.probe;
+    cases::Probe probe = Shrunk(hit_.probe, std::min(trial_.effort.shrink_trials, kMostOfSlices));
+    if (cases::TotalElements(trial_.instance, probe.case_.axes) > trial_.effort.whole_elements)
+      return probe;
+    cases::Probe whole = probe;
+    whole.ends_only = false;
+    whole.slice_blocks = 0;
+    if (!StillFail({&whole, 1}).front()) return probe;
+    return Shrunk(std::move(whole), trial_.effort.shrink_trials);
+  }
+
+ private:
+  static constexpr std::uint64_t kMostSteps = 4'000'000'000;
+  static constexpr std::uint64_t kMostPartSteps = 200'000'000;
+  static constexpr int kMostOfSlices = 24;
+
+  cases::Probe Shrunk(cases::Probe start, int trials) {
+    const cases::StillFails still_fails = [this](auto probes) { return StillFail(probes); };
+    return cases::Shrink(trial_.instance, std::move(start), still_fails, {.max_trials = trials})
+        .probe;
+  }
+
+  std::vector<bool> StillFail(std::span<const cases::Probe> probes) {
+    std::vector<bool> fails(probes.size(), false);
+    if (left_ == 0) return fails;
+    std::vector<Task> tasks;
+    for (const cases::Probe& probe : probes) tasks.push_back({probe, wants_, "shrinking"});
+    const std::vector<CaseRun> runs = trial_.runner.RunAll(tasks);
+    for (std::size_t i = 0; i < runs.size(); ++i) {
+      fails[i] = Shows(trial_, runs[i], hit_.finding);
+      left_ -= std::min(left_, runs[i].steps);
+    }
+    return fails;
+  }
+
+  const Trial& trial_;
+  const Hit& hit_;
+  Wants wants_;
+  std::uint64_t left_;
+};
+
+}  // namespace
+
 Minimised Minimise(const Trial& trial, std::span<const Hit> hits, std::size_t limit) {
   Minimised minimised;
   std::vector<verdict::Counterexample>& counterexamples = minimised.counterexamples;
@@ -175,24 +234,12 @@ Minimised Minimise(const Trial& trial, std::span<const Hit> hits, std::size_t li
         });
     if (covered) continue;
     trial.Report(hit->gate, "shrinking the failing case");
-    const Wants wants = WantsFor(hit->finding.kind, hit->wants);
-    const cases::StillFails still_fails = [&](std::span<const cases::Probe> probes) {
-      std::vector<Task> tasks;
-      for (const cases::Probe& probe : probes) tasks.push_back({probe, wants, "shrinking"});
-      std::vector<bool> fails;
-      for (const CaseRun& run : trial.runner.RunAll(tasks))
-        fails.push_back(Shows(trial, run, hit->finding));
-      return fails;
-    };
-    // Huge shapes are as small as huge ones can be (HugeShapes), and each trial takes a second.
-    const int trials = hit->probe.ends_only ? 0 : trial.effort.shrink_trials;
-    const cases::Shrunk shrunk =
-        cases::Shrink(trial.instance, hit->probe, still_fails, {.max_trials = trials});
+    const cases::Probe simplest = Trials(trial, *hit).Simplest();
     // The last run is exactly what Replay does.
     const auto replayed = [&](const cases::Probe& probe) {
       return trial.runner.Run(probe, ReplayWants(trial.instance, trial.plan, probe));
     };
-    CaseRun run = replayed(shrunk.probe);
+    CaseRun run = replayed(simplest);
     if (!Shows(trial, run, hit->finding)) run = replayed(hit->probe);
     if (!Shows(trial, run, hit->finding)) {
       minimised.unconfirmed.push_back(*hit);

@@ -135,6 +135,7 @@ std::vector<Task> Campaign::Workloads() {
   const ops::OpSpec& op = trial_.instance.op;
   std::vector<ops::AxisValues> shapes;
   struct Longest {
+    std::string axis;
     ops::AxisValues axes;
     bool one_sign;  ///< Results may be made over it, and of so many no sum absorbs the terms.
   };
@@ -158,8 +159,9 @@ std::vector<Task> Campaign::Workloads() {
     if (whole && Affordable(*longest) != *longest)
       longest = AsLongAsCanBe(trial_.instance, axis, fewest);
     if (!longest) continue;
-    longest_of_axes.push_back({*longest, ops::MayBeReducedOver(op, axis.name) &&
-                                             longest->at(axis.name) <= kMostOfOneSign});
+    longest_of_axes.push_back(
+        {axis.name, *longest,
+         ops::MayBeReducedOver(op, axis.name) && longest->at(axis.name) <= kMostOfOneSign});
   }
   for (const ops::Axis& axis : op.axes) {
     if (const auto several = SeveralOfTheLongest(axis)) add(*several);
@@ -210,6 +212,15 @@ std::vector<Task> Campaign::Workloads() {
   for (const ops::Axis& axis : op.axes) {
     auto late = LateSlice(axis, seed + 100 + planned.size());
     if (late && planned.size() < trial_.effort.sliced_cases) planned.push_back(*std::move(late));
+  }
+  // Where nothing smaller runs: tiles and masks that end with a round length go wrong beside it.
+  for (const Longest& longest : longest_of_axes) {
+    if (!only_slices_ || planned.size() >= trial_.effort.sliced_cases) continue;
+    const auto beside =
+        cases::SolveNear(op, longest.axis, longest.axes.at(longest.axis) - 1, longest.axes);
+    if (!beside) continue;
+    std::ranges::move(WithEachFlag(SliceOf(*beside, "workloads", seed + 120 + planned.size())),
+                      std::back_inserter(planned));
   }
   // Of numbers of both signs a sum hardly grows, and what is missing in it stays within what honest ones lose; of
   // one sign, terms that went elsewhere do not show.

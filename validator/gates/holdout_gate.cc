@@ -57,6 +57,7 @@ void RunHoldoutGate(GateContext& context, verdict::GateResult& result) {
                   axes, case_seed, "holdout");
     tasks.push_back(campaign.TaskFor(std::move(value), "holdout"));
   }
+  campaign.PlanBlocks(tasks, /*several=*/false);
   campaign::Harvest harvest;
   campaign.Execute(tasks, "holdout", harvest);
   context.ledger.Add(harvest.ledger);
@@ -76,6 +77,8 @@ void RunHoldoutGate(GateContext& context, verdict::GateResult& result) {
     return;
   }
   if (!harvest.inconclusive.empty()) return SetInconclusive(result, harvest.inconclusive);
+  if (harvest.examined == 0)
+    return SetInconclusive(result, "no held-out case could be judged: " + harvest.left_out);
   result.status = verdict::GateStatus::kPassed;
   result.reason = "fresh seeds, neighbouring shapes";
 }
