@@ -18,6 +18,7 @@
 #include <map>
 #include <memory>
 #include <string>
+#include <unordered_map>
 #include <vector>
 
 #include "base/rng.h"
@@ -343,8 +344,10 @@ struct Device {
   std::map<std::uint32_t, std::string>
       undefined_reads;                             ///< By pc: the first place found undefined.
   std::map<std::uint32_t, MachineChoice> choices;  ///< By pc.
-  std::vector<StoredChoice> stored_choices;        ///< By number (StoredChoiceNumber).
-  std::shared_ptr<ChoiceRegions> choice_regions;   ///< Made when a branch first asks.
+  std::unordered_map<std::uint32_t, std::vector<bool>>
+      reached_from;                               ///< By pc, where it was asked (passing.cc).
+  std::vector<StoredChoice> stored_choices;       ///< By number (StoredChoiceNumber).
+  std::shared_ptr<ChoiceRegions> choice_regions;  ///< Made when a branch first asks.
   bool monitored = false;
   bool track_defined = false;
   bool reverse_lanes = false;

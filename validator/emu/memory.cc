@@ -364,6 +364,8 @@ bool Resolve(CoreWarp& warp, const Decoded& op, Space space, LaneMask lanes, std
       if (check.inside && (check.low & (alignment - 1)) == 0) [[likely]] {
         access.dense = check.dense;
         access.common = region;
+        access.least = check.least;
+        access.greatest = check.greatest;
         if (region->lazy != nullptr) [[unlikely]]
           TouchLanes(access, *region, bytes);
         return true;

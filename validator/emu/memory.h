@@ -16,7 +16,9 @@ struct alignas(64) LaneAccess {
   std::uint64_t address[kWarpSize];   ///< In the instruction's space.
   std::uintptr_t pointer[kWarpSize];  ///< Host addresses; those of `lanes` are valid.
   MemoryRegion* region[kWarpSize];    ///< Null for local memory. Only set when `common` is null.
-  MemoryRegion* common = nullptr;     ///< The region of all lanes, where it is one.
+  MemoryRegion* common = nullptr;     ///< The region of all lanes, where it is one,
+  std::uint64_t least = 0;            ///< and in it the least offset of a lane,
+  std::uint64_t greatest = 0;         ///< and the greatest.
   LaneMask lanes = 0;
   bool dense = false;  ///< All 32 lanes, at consecutive addresses.
   bool local = false;  ///< Local memory: no region, no races.

@@ -10,19 +10,15 @@
 namespace assay::emu {
 namespace {
 
-/// True when control can flow from `from` to `to` within a function.
-bool Reaches(const Program::Impl& program, std::uint32_t from, std::uint32_t to) {
+/// Where in its function control can flow to from there, by pc less the function's first.
+std::vector<bool> ReachedFrom(const Program::Impl& program, std::uint32_t from) {
   const FunctionCode& code = program.functions[program.function_of[from]];
-  if (program.function_of[to] != program.function_of[from]) return false;
-  std::vector<bool> seen(program.code.size() - code.first_pc);
+  std::vector<bool> seen(code.end_pc - code.first_pc);
   std::vector<std::uint32_t> open = {from};
   while (!open.empty()) {
     const std::uint32_t pc = open.back();
     open.pop_back();
-    if (pc < code.first_pc || pc >= program.code.size() ||
-        program.function_of[pc] != program.function_of[from] || seen[pc - code.first_pc])
-      continue;
-    if (pc == to) return true;
+    if (pc < code.first_pc || pc >= code.end_pc || seen[pc - code.first_pc]) continue;
     seen[pc - code.first_pc] = true;
     const Decoded& op = program.code[pc];
     const ptx::Effect effect = op.rules.effect;
@@ -34,7 +30,17 @@ bool Reaches(const Program::Impl& program, std::uint32_t from, std::uint32_t to)
     const bool leaves = jumps || effect == ptx::Effect::kReturn || effect == ptx::Effect::kExit;
     if (!leaves || op.guard != kNoSlot) open.push_back(pc + 1);
   }
-  return false;
+  return seen;
+}
+
+/// True when control can flow from `from` to `to` within a function. Few places are asked about, each of them
+/// at every turn of every warp that waits there.
+bool Reaches(Device& device, std::uint32_t from, std::uint32_t to) {
+  const Program::Impl& program = device.program;
+  if (program.function_of[to] != program.function_of[from]) return false;
+  std::vector<bool>& reached = device.reached_from[from];
+  if (reached.empty()) reached = ReachedFrom(program, from);
+  return reached[to - program.functions[program.function_of[from]].first_pc];
 }
 
 }  // namespace
@@ -49,7 +55,7 @@ void NotePassing(CoreWarp& warp, std::uint32_t first, std::uint32_t last) {
       continue;
     for (std::uint32_t pc = first; pc < last; ++pc) {
       if ((warp.At(pc).flags & kFlagMemory) == 0) continue;
-      if (!Reaches(warp.device->program, split.pc, pc)) continue;
+      if (!Reaches(*warp.device, split.pc, pc)) continue;
       split.passed |= awaited;
       split.passed_at = pc;
       break;
@@ -92,8 +98,8 @@ void ReportPassedBarrier(CoreWarp& warp, LaneMask lanes) {
     const NamedBarrier& barrier = warp.block->barriers[id];
     if (!barrier.open || barrier.expected != 0) continue;
     // Not when the barrier lies ahead as well: in a loop, the access belongs to a round before.
-    if (!Reaches(device.program, barrier.first_pc, passed_at) ||
-        Reaches(device.program, passed_at, barrier.first_pc))
+    if (!Reaches(device, barrier.first_pc, passed_at) ||
+        Reaches(device, passed_at, barrier.first_pc))
       continue;
     const CoreWarp* waiting = nullptr;
     for (const auto& other : warp.block->warps) {

@@ -14,10 +14,16 @@ AddressCheck CheckAddressesLevel(const std::uint64_t* address, LaneMask lanes, s
   u64 beyond = 0;
   u64 low = 0;
   u64 apart = 0;
+  // What matters is below 2^63, and signed numbers are compared faster.
+  s64 least = INT64_MAX;
+  s64 greatest = 0;
   if (lanes == kAllLanes) {
     for (u64 i = 0; i < kWarpSize; ++i) {
       const u64 offset = address[i] - base;
+      const s64 place = static_cast<s64>(offset);
       pointer[i] = data + offset;
+      least = place < least ? place : least;
+      greatest = place > greatest ? place : greatest;
       beyond |= (last - offset) | offset;
       low |= address[i];
       apart |= address[i] ^ (first + i * bytes);
@@ -27,7 +33,11 @@ AddressCheck CheckAddressesLevel(const std::uint64_t* address, LaneMask lanes, s
     for (u64 i = 0; i < kWarpSize; ++i) {
       const u64 offset = address[i] - base;
       const u64 counts = u64{0} - (u64{lanes} >> i & 1);
+      const s64 low_place = static_cast<s64>((offset & counts) | (~counts >> 1));
+      const s64 high_place = static_cast<s64>(offset & counts);
       pointer[i] = data + offset;
+      least = low_place < least ? low_place : least;
+      greatest = high_place > greatest ? high_place : greatest;
       beyond |= counts & ((last - offset) | offset);
       low |= counts & address[i];
     }
@@ -36,6 +46,8 @@ AddressCheck CheckAddressesLevel(const std::uint64_t* address, LaneMask lanes, s
   check.inside = beyond >> 63 == 0;
   check.dense = apart == 0;
   check.low = low;
+  check.least = static_cast<u64>(least);
+  check.greatest = static_cast<u64>(greatest);
   return check;
 }
 

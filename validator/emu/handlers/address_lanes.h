@@ -15,9 +15,11 @@ struct AddressRange {
   std::uintptr_t data = 0;  ///< Where its first byte is in this process.
 };
 struct AddressCheck {
-  bool inside = false;    ///< Each lane's access lies in the region.
-  bool dense = false;     ///< All 32 lanes, `bytes` apart.
-  std::uint64_t low = 0;  ///< All addresses, or-ed together: alignment shows in the low bits.
+  bool inside = false;         ///< Each lane's access lies in the region.
+  bool dense = false;          ///< All 32 lanes, `bytes` apart.
+  std::uint64_t low = 0;       ///< All addresses, or-ed together: alignment shows in the low bits.
+  std::uint64_t least = 0;     ///< The least offset in the region,
+  std::uint64_t greatest = 0;  ///< and the greatest, where all are inside.
 };
 
 /// Looks at the lanes of `lanes`, and sets the pointers of all 32. Sizes are far below 2^63.

@@ -164,7 +164,7 @@ void CopyAsync(Warp& base, const Decoded& op) {
     }
     // Until it arrives, nobody may rely on what the destination holds.
     if (copy.region->defined != nullptr) copy.region->defined->Set(copy.offset, bytes, false);
-    groups.lanes[static_cast<std::size_t>(lane)].open.copies.push_back(copy);
+    groups.lanes[static_cast<std::size_t>(lane)].open.copies.push_back(std::move(copy));
   }
 }
 
@@ -243,7 +243,10 @@ void CompleteCopies(CoreWarp& warp, int index, int keep) {
   AsyncGroups::Lane& lane = warp.async->lanes[static_cast<std::size_t>(index)];
   const std::size_t kept = keep < 0 ? 0 : static_cast<std::size_t>(keep);
   std::vector<AsyncGroups::Copy> done;
-  if (lane.committed.size() > kept) {
+  if (lane.committed.size() == kept + 1) {
+    done = std::move(lane.committed.front().copies);
+    lane.committed.erase(lane.committed.begin());
+  } else if (lane.committed.size() > kept) {
     const auto end = lane.committed.end() - static_cast<std::ptrdiff_t>(kept);
     for (auto group = lane.committed.begin(); group != end; ++group) {
       done.insert(done.end(), group->copies.begin(), group->copies.end());
@@ -255,6 +258,9 @@ void CompleteCopies(CoreWarp& warp, int index, int keep) {
     lane.open.copies.clear();
   }
   Arrive(warp, index, done);
+  // Its room serves the next group.
+  done.clear();
+  if (lane.open.copies.capacity() == 0) lane.open.copies = std::move(done);
   if (kept == 0 && lane.delivered != 0) {
     if (warp.device->race)
       warp.device->race->OnAsyncWait(warp.number, static_cast<std::uint8_t>(index), lane.delivered);

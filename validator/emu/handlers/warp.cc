@@ -191,11 +191,13 @@ void RunShuffle(Warp& base, const Decoded& op) {
     }
     // What a lane that does not take part would give is undefined; whether that matters shows when
     // the value is used.
-    const LaneMask absent = AbsentSources(groups, sources);
-    if ((warp.frame->undefined[op.operands[first].shadow] | absent) == 0) [[likely]] {
-      SetUndefined(warp, op, target, 0, warp.exec);
-    } else {
-      MarkShuffled(warp, op, sources, absent);
+    if (warp.device->track_defined) {
+      const LaneMask absent = AbsentSources(groups, sources);
+      if ((warp.frame->undefined[op.operands[first].shadow] | absent) == 0) [[likely]] {
+        SetUndefined(warp, op, target, 0, warp.exec);
+      } else {
+        MarkShuffled(warp, op, sources, absent);
+      }
     }
   }
   if (op.destinations > 1) {

@@ -61,7 +61,7 @@ void AccessPath::Access(const WarpAccess& access, const AccessBy& by) {
     Row(access, groups_[0].offset, lane, static_cast<std::uint32_t>(group_count_));
     return;
   }
-  if (access.bytes == sizeof(std::uint32_t)) return Words(access);
+  if (access.bytes == 2 || access.bytes == 4) return Words(access);
   for (std::size_t g = 0; g < group_count_ && !shadow_.exhausted(); ++g) Place(access, groups_[g]);
 }
 
@@ -119,6 +119,8 @@ void AccessPath::CheckProxy(const WarpAccess& read, ProxyFences& fences) {
 void AccessPath::Words(const WarpAccess& access) {
   constexpr std::uint64_t kPageBytes = std::uint64_t{Shadow::kLineBytes} * Shadow::kPageLines;
   const bool writes = actor_.traits.writes();
+  const auto shift = static_cast<std::uint32_t>(std::countr_zero(access.bytes));
+  const std::uint32_t of_line = Shadow::kLineBytes >> shift;
   std::uint64_t page_number = ~std::uint64_t{0};
   Shadow::Page* page = nullptr;
   for (std::size_t g = 0; g < group_count_; ++g) {
@@ -131,7 +133,7 @@ void AccessPath::Words(const WarpAccess& access) {
     }
     const std::size_t line = offset / Shadow::kLineBytes % Shadow::kPageLines;
     Ref* const refs = page->lines[line].cells.get();
-    if (refs == nullptr || page->shift[line] != 2 || offset % 4 != 0 ||
+    if (refs == nullptr || page->shift[line] != shift || offset % access.bytes != 0 ||
         (writes && (group.lanes & (group.lanes - 1)) != 0)) {
       Place(access, group);
       if (shadow_.exhausted()) return;
@@ -142,8 +144,8 @@ void AccessPath::Words(const WarpAccess& access) {
     const LaneMask pattern = std::rotr(group.lanes, static_cast<int>(actor_.lane));
     if (pattern != actor_.pattern || actor_.record == 0 || by_.pins != nullptr)
       SetRecord(access, pattern);
-    Shadow::Cells cells{refs, refs + Shadow::kLineBytes / 4, 2};
-    Cell(access, cells, offset / 4 % (Shadow::kLineBytes / 4), offset, offset);
+    Shadow::Cells cells{refs, refs + of_line, shift};
+    Cell(access, cells, (offset >> shift) % of_line, offset, offset);
   }
 }
 

@@ -57,7 +57,7 @@ class AccessPath {
   /// Lane `lane` + i accesses the i-th of `count` elements at `base`; others with it, by the
   /// record's pattern.
   void Row(const WarpAccess& access, std::uint64_t base, std::uint32_t lane, std::uint32_t count);
-  /// The groups of an access of four bytes a lane, each mostly one cell.
+  /// The groups of an access of two or four bytes a lane, each mostly one cell.
   void Words(const WarpAccess& access);
   /// The lanes of the group, at one place.
   void Place(const WarpAccess& access, const Group& group);

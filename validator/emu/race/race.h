@@ -89,6 +89,10 @@ struct WarpAccess {
   /// The caller has seen that all 32 lanes take part and offsets[i] is offsets[0] + i * bytes.
   /// Never needed: saves looking again.
   bool is_row = false;
+  /// The caller has seen that all offsets of `lanes` lie between these two, which are among them (or were of
+  /// lanes that dropped out since). Never needed either; least above greatest: it has not looked.
+  std::uint64_t least = 1;
+  std::uint64_t greatest = 0;
   /// Lanes of this one instruction may store one value to one place: in shared memory one of them
   /// is carried out, and compilers count on that.
   bool siblings_may_agree = false;

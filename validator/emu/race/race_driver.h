@@ -42,6 +42,11 @@ class Driver {
     access.offsets = offsets_.data();
     access.bytes = bytes;
     access.pc = next_pc++;
+    // As callers may, or may not.
+    if (access.pc % 2 == 0 && lanes != 0) {
+      access.least = offset + static_cast<std::uint64_t>(std::countr_zero(lanes)) * stride;
+      access.greatest = offset + static_cast<std::uint64_t>(31 - std::countl_zero(lanes)) * stride;
+    }
     return access;
   }
   std::uint32_t Go(WarpAccess access, AccessKind kind, Strength strength) {

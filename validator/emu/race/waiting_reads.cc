@@ -29,6 +29,29 @@ struct Granules {
 template <class F>
 bool ForGranules(const WarpAccess& access, F&& f) {
   constexpr std::uint64_t kLast = kGranules - 1;
+  if (access.least <= access.greatest) {
+    const std::uint64_t first = std::min(access.least >> kLogGranule, kLast);
+    const std::uint64_t end = std::min((access.greatest + access.bytes - 1) >> kLogGranule, kLast);
+    // Both ends are touched, and of a row all that lies between.
+    if (end - first < 2 || access.is_row) {
+      for (std::uint64_t granule = first; granule <= end; ++granule) {
+        if (!f(granule)) return false;
+      }
+      return true;
+    }
+    if (end - first < 64 && end < kLast) {
+      std::uint64_t touched = 0;
+      for (LaneMask rest = access.lanes; rest != 0; rest &= rest - 1) {
+        const std::uint64_t offset = access.offsets[std::countr_zero(rest)];
+        touched |= std::uint64_t{1} << ((offset >> kLogGranule) - first);
+        touched |= std::uint64_t{1} << (((offset + access.bytes - 1) >> kLogGranule) - first);
+      }
+      for (; touched != 0; touched &= touched - 1) {
+        if (!f(first + static_cast<std::uint64_t>(std::countr_zero(touched)))) return false;
+      }
+      return true;
+    }
+  }
   std::uint64_t last = ~std::uint64_t{0};
   for (LaneMask rest = access.lanes; rest != 0; rest &= rest - 1) {
     const std::uint64_t offset = access.offsets[std::countr_zero(rest)];

@@ -17,6 +17,12 @@
 #include "validator/ptx/isa.h"
 
 namespace assay::emu {
+namespace {
+
+/// Memory between the lanes of an access that is looked at in one go: sixteen words of definedness.
+constexpr std::uint64_t kLookedAtWhole = 1024;
+
+}  // namespace
 
 void CheckAddressDefined(CoreWarp& warp, const Decoded& op, const DecodedOperand& operand,
                          LaneMask lanes) {
@@ -37,11 +43,10 @@ LaneMask UndefinedLanes(CoreWarp& warp, const LaneAccess& access, std::uint32_t 
     const DefinedMap* const map = access.common->defined;
     if (map == nullptr || map->AllDefined()) return 0;
     const auto data = reinterpret_cast<std::uintptr_t>(access.common->data);
-    if (access.dense) {
-      const std::uint64_t start = access.pointer[0] - data;
-      if (map->Defined(start, access.pointer[kWarpSize - 1] - data - start + offset + bytes))
-        return 0;
-    }
+    // Mostly all is defined that lies between them.
+    if (access.greatest - access.least < kLookedAtWhole &&
+        map->Defined(access.least + offset, access.greatest - access.least + bytes))
+      return 0;
     // Neighbours that read the same place need one look.
     std::uint64_t seen = ~std::uint64_t{0};
     bool seen_undefined = false;
@@ -360,6 +365,8 @@ void ReportAccess(CoreWarp& warp, const Decoded& op, const LaneAccess& access, s
   };
   if (access.common != nullptr) {
     event.is_row = access.dense;
+    event.least = access.least + access.common->race_offset;
+    event.greatest = access.greatest + access.common->race_offset;
     report(*access.common, access.lanes);
     return;
   }
