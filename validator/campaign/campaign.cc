@@ -9,6 +9,7 @@
 
 #include "ops/properties.h"
 #include "validator/campaign/minimise.h"
+#include "validator/campaign/parts.h"
 #include "validator/cases/profiles.h"
 #include "validator/cases/shapes.h"
 #include "validator/engine/window.h"
@@ -47,7 +48,9 @@ void KeepWorst(std::vector<Statistic>& kept, const Statistic& statistic) {
 }  // namespace
 
 Campaign::Campaign(const Trial& trial)
-    : trial_(trial), only_slices_(SmallestElements(trial.instance) > trial.effort.whole_elements) {}
+    : trial_(trial),
+      has_small_shapes_(HasSmallShapes(trial.instance)),
+      only_slices_(SmallestElements(trial.instance) > trial.effort.whole_elements) {}
 
 Task Campaign::TaskFor(cases::Case value, std::string purpose) const {
   Task planned;
@@ -56,7 +59,7 @@ Task Campaign::TaskFor(cases::Case value, std::string purpose) const {
                                       ThreadsOf(trial_.instance, trial_.plan, value.axes));
   planned.wants.determinism = ops::IsDeterministic(trial_.instance.op);
   planned.wants.coverage = true;
-  planned.probe.ends_only = elements != INT64_MAX && elements > trial_.effort.whole_elements;
+  planned.probe.ends_only = elements != INT64_MAX && !FitsWhole(value.axes);
   planned.probe.case_ = std::move(value);
   if (planned.probe.ends_only) MakeAffordable(planned.probe.case_);
   planned.purpose = std::move(purpose);
@@ -113,6 +116,7 @@ void Campaign::Gather(const Task& task, const CaseRun& run, Harvest& harvest) {
                   task.wants,    run.steps, known->worst};
     }
   }
+  if (IsSlice(run.probe)) NoteEnd(run, harvest);
   const std::string reason = run.Inconclusive();
   if (!reason.empty() && harvest.inconclusive.empty()) {
     harvest.inconclusive = reason + " [" + cases::Describe(run.probe.case_, trial_.instance) + "]";
@@ -124,6 +128,16 @@ void Campaign::Gather(const Task& task, const CaseRun& run, Harvest& harvest) {
   if (run.comparison) ++harvest.compared;
   harvest.ledger.Examined(task.purpose);
   NoteReach(run, harvest);
+}
+
+void Campaign::NoteEnd(const CaseRun& run, Harvest& harvest) const {
+  const std::int64_t elements = cases::TotalElements(trial_.instance, run.probe.case_.axes);
+  if (run.left_out == kUnknownEnd && elements < harvest.unknown_end) {
+    harvest.unknown_end = elements;
+    harvest.unknown_end_at = cases::Describe(run.probe.case_, trial_.instance);
+  }
+  if (run.left_out.empty() && run.Inconclusive().empty())
+    harvest.known_end = std::max(harvest.known_end, elements);
 }
 
 void Campaign::LeaveOut(const Task& task, std::string_view reason, Harvest& harvest) const {
@@ -267,7 +281,6 @@ constexpr Campaign::Wave Campaign::kWaves[] = {
 };
 
 void Campaign::Run() {
-  const bool small = HasSmallShapes(trial_.instance);
   std::vector<Task> waiting;
   for (const Wave& wave : kWaves) {
     std::vector<Task> planned = (this->*wave.plan)();
@@ -281,9 +294,11 @@ void Campaign::Run() {
       waiting = std::move(planned);
       continue;
     }
-    const bool whole = wave.whole && small;
+    const bool whole = wave.whole && has_small_shapes_;
     // Where no case is cheap, one that refutes has to do.
-    const std::size_t after = whole ? planned.size() : only_slices_ ? 0 : kBatchesAfterRefutation;
+    const std::size_t after = whole               ? planned.size()
+                              : has_small_shapes_ ? kBatchesAfterRefutation
+                                                  : 0;
     if (!Execute(planned, "memory", harvest_, after)) return;
     if (whole) harvest_.batches_since_hit = 0;
   }
@@ -296,9 +311,14 @@ void Campaign::Trim(std::vector<Task>& planned, const Wave& wave) {
   const std::ptrdiff_t least = only_slices_ ? wave.least : kLeast;
   const double hundredth = static_cast<double>(trial_.effort.campaign_steps) / 100;
   const auto cost = [&](const Task& p) {
-    // Parts of a case have limits of their own, and take little of them.
-    if (p.probe.ends_only) return kNominalSliceSteps;
-    return StepsFor(p.probe.case_.axes) * static_cast<double>(1 + p.probe.prelude.size());
+    // Parts of a case have limits of their own, and take little of them. Where there is nothing else, they count
+    // by what those before them took.
+    if (p.probe.ends_only) return only_slices_ ? SliceStepsFor(p) : kNominalSliceSteps;
+    return WholeStepsFor(p.probe.case_.axes) * static_cast<double>(1 + p.probe.prelude.size());
+  };
+  // Where each takes a twentieth of all that there is, one for each purpose has to do.
+  const auto least_of = [&](const Task& p) {
+    return only_slices_ && cost(p) > 5 * hundredth ? 1 : least;
   };
   // Parts of cases have a budget of their own: where blocks cannot be left out, one of them may take as
   // much as everything else.
@@ -308,7 +328,7 @@ void Campaign::Trim(std::vector<Task>& planned, const Wave& wave) {
         100 * hundredth -
         static_cast<double>(parts ? harvest_.part_steps : harvest_.steps - harvest_.part_steps);
     for (const Wave& other : kWaves) {
-      if (&other > &wave && !parts) left -= other.kept * hundredth;
+      if (&other > &wave && (!parts || only_slices_)) left -= other.kept * hundredth;
     }
     const double allowed = std::clamp(left, 0.0, wave.share * hundredth);
     double total = 0;
@@ -317,8 +337,9 @@ void Campaign::Trim(std::vector<Task>& planned, const Wave& wave) {
       auto costliest = planned.end();
       for (auto p = planned.begin(); p != planned.end(); ++p) {
         const bool may_go =
-            counts(*p) && std::ranges::count(planned, p->purpose, &Task::purpose) > least;
-        if (may_go && (costliest == planned.end() || cost(*p) > cost(*costliest))) costliest = p;
+            counts(*p) && std::ranges::count(planned, p->purpose, &Task::purpose) > least_of(*p);
+        // Of those that cost the same the last one: the most telling ones come first.
+        if (may_go && (costliest == planned.end() || cost(*p) >= cost(*costliest))) costliest = p;
       }
       if (costliest == planned.end()) break;
       total -= cost(*costliest);
@@ -378,6 +399,13 @@ void Campaign::Fill(std::string_view gate, verdict::GateResult& result) {
     SetInconclusive(
         result, fmt::format("no case could be {}: {}", compares ? "compared" : "judged",
                             harvest_.left_out.empty() ? "all were left out" : harvest_.left_out));
+    return;
+  }
+  if (gate == "memory" && harvest_.unknown_end > harvest_.known_end &&
+      harvest_.unknown_end != INT64_MAX) {
+    // From some size on, and at no larger one, nobody has seen who writes the end.
+    SetInconclusive(result, fmt::format("{} [{}], and no larger case shows that it is written",
+                                        kUnknownEnd, harvest_.unknown_end_at));
     return;
   }
   // What was tried, against what was planned, stands in the ledger, once for all gates.

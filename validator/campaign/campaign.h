@@ -48,6 +48,11 @@ struct Harvest {
   std::uint64_t examined = 0;  ///< Of these, those that were not left out,
   std::uint64_t compared = 0;  ///< and had results that were compared with a truth.
   std::string left_out;        ///< The first reason for leaving one out.
+  /// Of slices at which nobody knows whether the end of an output is ever written (kUnknownEnd): the elements of
+  /// the smallest, and which one that is; and the elements of the largest slice that was examined.
+  std::int64_t unknown_end = INT64_MAX;
+  std::string unknown_end_at;
+  std::int64_t known_end = 0;
   std::uint64_t steps = 0;
   std::uint64_t part_steps = 0;  ///< Of parts of cases, among them.
   std::uint64_t orders = 0;  ///< Pairs of accesses that see who came first, over all plain runs,
@@ -96,6 +101,9 @@ class Campaign {
   double WholeStepsFor(const ops::AxisValues& axes) const;
   /// The same for one block.
   double BlockStepsFor(const ops::AxisValues& axes) const;
+  /// Does all of a case at this shape run? Not where it has too many elements, or, where nothing is
+  /// small, its truth takes too long: then a slice does (slices.cc).
+  bool FitsWhole(const ops::AxisValues& axes) const;
   /// Says of slices what their blocks will take; and, of an op of which all cases are slices, of which the last
   /// block alone will do where blocks are dear, unless several of each are wanted.
   void PlanBlocks(std::vector<Task>& planned, bool several) const;
@@ -159,8 +167,13 @@ class Campaign {
   std::vector<std::size_t> LongestFirst(const std::vector<Task>& planned) const;
   /// Estimated steps of a task, as far as they tell which takes longer.
   double CostOf(const Task& task) const;
+  /// Estimated steps of a slice, by what its blocks will take.
+  double SliceStepsFor(const Task& task) const;
   /// Leaves out the costliest tasks of what would go beyond the share.
   void Trim(std::vector<Task>& planned, const Wave& wave);
+  /// Slices of each axis one shorter than the longest, and past the largest constants of program and plan, with
+  /// each value of the flags: tiles, masks and splits that end with a round length go wrong beside it.
+  std::vector<Task> LargeAtOnce(const std::string& purpose, std::uint64_t seed) const;
   /// Indices of the case: the last one where they are few, else the first and the last.
   void LookFar(cases::Case& value) const;
   Task EndsOf(ops::AxisValues axes, std::string purpose, std::uint64_t seed) const;
@@ -192,6 +205,8 @@ class Campaign {
   /// place. Limits are learned from tiny cases, and a kernel may be costlier than they show.
   CaseRun Again(Task& task, CaseRun run, Harvest& harvest) const;
   void LeaveOut(const Task& task, std::string_view reason, Harvest& harvest) const;
+  /// Whether a slice has seen the ends of the outputs written.
+  void NoteEnd(const CaseRun& run, Harvest& harvest) const;
   void NoteReach(const CaseRun& run, Harvest& harvest) const;
   void Learn(const CaseRun& run);
   /// The same where no case runs whole, for extents are constant: what all blocks of a slice would have taken.
@@ -208,9 +223,13 @@ class Campaign {
   std::vector<cases::Case> fresh_;  ///< Reached something new after the shapes were done.
   double steps_per_element_ = 0;    ///< The most of any run, overheads included: for limits.
   double steps_per_thread_ = 0;     ///< Of threads with next to nothing to do: for estimates.
+  bool has_small_shapes_ = true;    ///< Cases at the op's smallest shapes are next to nothing.
   bool only_slices_ = false;        ///< Even the op's smallest shape runs in part.
   double marginal_steps_ = 0;       ///< For each element, beyond what its threads cost anyway.
   Costs costs_;                     ///< Of whole cases, by shape.
+  Costs truth_costs_;               ///< Of their truths (CaseRun::truth_steps).
+  bool parts_ran_ =
+      false;  ///< Some slices ran some blocks, though launches may not be cut as they are.
   bool schedule_matters_ = false;
   bool flags_are_read_ = false;  ///< By strong loads, which may return old values.
   bool minimised_ = false;

@@ -39,9 +39,16 @@ std::uint64_t BlocksOf(const ops::Instance& instance, const ops::LaunchPlan& pla
   return most;
 }
 
-double Campaign::StepsFor(const ops::AxisValues& axes) const {
+bool Campaign::FitsWhole(const ops::AxisValues& axes) const {
+  constexpr double kMostTruthSteps = 10e6;
   const std::int64_t elements = cases::TotalElements(trial_.instance, axes);
-  return elements > trial_.effort.whole_elements ? kNominalSliceSteps : WholeStepsFor(axes);
+  return elements <= trial_.effort.whole_elements &&
+         (has_small_shapes_ ||
+          truth_costs_.Estimate(axes, elements).value_or(0) <= kMostTruthSteps);
+}
+
+double Campaign::StepsFor(const ops::AxisValues& axes) const {
+  return FitsWhole(axes) ? WholeStepsFor(axes) : kNominalSliceSteps;
 }
 
 double Campaign::WholeStepsFor(const ops::AxisValues& axes) const {
@@ -61,6 +68,8 @@ void Campaign::PlanBlocks(std::vector<Task>& planned, bool several) const {
   constexpr double kMost = 1e18;  // Of what the estimate of something huge may come to.
   // Of so many cases one has several blocks: one head of many that goes wrong is not the last.
   constexpr std::size_t kOneOf = 3;
+  // What the others' blocks take together: they try values, which one block shows like any other.
+  constexpr std::uint64_t kStepsForValues = 6'000'000;
   for (std::size_t i = 0; i < planned.size(); ++i) {
     if (!IsSlice(planned[i].probe)) continue;
     planned[i].wants.needed_only = only_slices_;
@@ -68,8 +77,23 @@ void Campaign::PlanBlocks(std::vector<Task>& planned, bool several) const {
     if (!costs_.empty())
       planned[i].wants.block_steps =
           static_cast<std::uint64_t>(std::min(BlockStepsFor(planned[i].probe.case_.axes), kMost));
-    if (only_slices_ && !several && i % kOneOf != 0) planned[i].wants.least_blocks = 1;
+    if (!has_small_shapes_ && !several && i % kOneOf != 0) {
+      planned[i].wants.least_blocks = 1;
+      planned[i].wants.slice_steps = kStepsForValues;
+    }
   }
+}
+
+double Campaign::SliceStepsFor(const Task& task) const {
+  if (costs_.empty() || !IsSlice(task.probe)) return kNominalSliceSteps;
+  const ops::AxisValues& axes = task.probe.case_.axes;
+  const double block = BlockStepsFor(axes);
+  const auto least = static_cast<double>(task.wants.least_blocks);
+  // Where blocks may depend on each other, all of them run.
+  const double some = !parts_ran_ && SomeKernelMay(facts::BlocksDepend)
+                          ? WholeStepsFor(axes)
+                          : std::max(least * block, static_cast<double>(task.wants.slice_steps));
+  return std::max(kNominalSliceSteps, std::min(some, WholeStepsFor(axes)));
 }
 
 double Campaign::CostOf(const Task& task) const {
@@ -95,7 +119,10 @@ void Campaign::Learn(const CaseRun& run) {
   const std::int64_t elements = cases::TotalElements(trial_.instance, run.probe.case_.axes);
   const double calls = static_cast<double>(1 + run.probe.prelude.size());
   const double steps = static_cast<double>(run.report.counters.steps) / calls;
-  if (elements != INT64_MAX) costs_.Learn(run.probe.case_.axes, elements, steps);
+  if (elements != INT64_MAX) {
+    costs_.Learn(run.probe.case_.axes, elements, steps);
+    truth_costs_.Learn(run.probe.case_.axes, elements, run.truth_steps);
+  }
   const auto threads =
       static_cast<double>(ThreadsOf(trial_.instance, trial_.plan, run.probe.case_.axes));
   // Tiny cases are all overhead: whole blocks run for a handful of elements.
@@ -115,6 +142,7 @@ void Campaign::LearnOfSlice(const CaseRun& run) {
   schedule_matters_ = schedule_matters_ || run.report.counters.used_atomics;
   double blocks_for_one = 1;
   for (const LaunchPart& part : run.parts) {
+    parts_ran_ = parts_ran_ || part.run < part.all;
     if (part.run > 0)
       blocks_for_one =
           std::max(blocks_for_one, static_cast<double>(part.all) / static_cast<double>(part.run));
@@ -154,7 +182,7 @@ bool Campaign::SomeKernelMay(facts::Answer (*answer)(const facts::Facts*, std::s
 bool Campaign::MayWait() const { return SomeKernelMay(facts::Polls); }
 
 bool Campaign::RunsWhole() const {
-  return trial_.plan.kernels.size() > 1 || SomeKernelMay(facts::BlocksDepend);
+  return !parts_ran_ && (trial_.plan.kernels.size() > 1 || SomeKernelMay(facts::BlocksDepend));
 }
 
 ops::AxisValues Campaign::Affordable(ops::AxisValues axes) const {

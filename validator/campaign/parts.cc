@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cerrno>
 #include <cstring>
 #include <set>
 #include <span>
@@ -42,12 +43,13 @@ void RefuseUnwatched(const Checks& asked, std::string_view engine, Report& repor
   report.reason = fmt::format("the engine '{}' did not watch: {}", engine, missing);
 }
 
-bool IsTooLong(const Report& report) {
+bool IsTooLong(const Report& report, bool others_may_help) {
   // Another block might give what they wait for; a loop that waits for nothing never ends.
-  const bool waits = std::ranges::any_of(report.findings, [](const Finding& finding) {
-    return (finding.kind == FindingKind::kLivelock && !finding.missing.empty()) ||
-           finding.kind == FindingKind::kDeadlock;
-  });
+  const bool waits =
+      others_may_help && std::ranges::any_of(report.findings, [](const Finding& finding) {
+        return (finding.kind == FindingKind::kLivelock && !finding.missing.empty()) ||
+               finding.kind == FindingKind::kDeadlock;
+      });
   return waits || ((report.stop == Stop::kStepLimit || report.stop == Stop::kResourceLimit) &&
                    report.findings.empty());
 }
@@ -159,11 +161,27 @@ void KeepEqual(const Tensor& tensor, const Tensor& other, std::vector<std::int64
   });
 }
 
+namespace {
+
+/// Has nobody ever come to the page of that byte? Large buffers are filled page by page, as a kernel gets there.
+bool IsHole(const SharedMemory& memory, std::size_t byte) {
+  constexpr off_t kPage = 4096;
+  const off_t page = static_cast<off_t>(byte) / kPage * kPage;
+  const off_t data = ::lseek(memory.fd(), page, SEEK_DATA);
+  return data < 0 ? errno == ENXIO : data >= page + kPage;
+}
+
+}  // namespace
+
 bool EndIsUnwritten(const Tensor& tensor, std::uint8_t poison) {
+  const std::size_t size = SizeOf(tensor.dtype);
+  if (tensor.elements > 0 &&
+      IsHole(tensor.memory, static_cast<std::size_t>(tensor.elements - 1) * size))
+    return true;
   std::array<std::byte, 8> poisoned;
   poisoned.fill(static_cast<std::byte>(poison));
-  return tensor.elements > 0 && std::memcmp(tensor.Element(tensor.elements - 1), poisoned.data(),
-                                            SizeOf(tensor.dtype)) == 0;
+  return tensor.elements > 0 &&
+         std::memcmp(tensor.Element(tensor.elements - 1), poisoned.data(), size) == 0;
 }
 
 bool EndIsTheSame(const Tensor& tensor, const Tensor& before) {

@@ -33,7 +33,7 @@ bool NeedsZerosBetween(const ops::OpSpec& op);
 
 /// It ended for being long, or since it waits for what other blocks would do. Not a loop that is shown to
 /// go round for ever, whatever they do.
-bool IsTooLong(const Report& report);
+bool IsTooLong(const Report& report, bool others_may_help = true);
 
 /// Why a part of a case that shows no defect counts as left out all the same.
 inline constexpr std::string_view kUnknownEnd =

@@ -39,7 +39,8 @@ std::vector<std::uint64_t> SampleBlocks(const std::array<std::uint32_t, 3>& grid
 }
 
 std::optional<Producers> Producers::Of(const std::array<std::uint32_t, 3>& grid,
-                                       std::span<const std::vector<BufferRange>> samples) {
+                                       std::span<const std::vector<BufferRange>> samples,
+                                       Places places) {
   if (samples.empty()) return std::nullopt;
   Producers producers;
   producers.grid_ = grid;
@@ -51,7 +52,10 @@ std::optional<Producers> Producers::Of(const std::array<std::uint32_t, 3>& grid,
       if (grid[axis] <= 1) continue;
       if (sample >= samples.size()) return std::nullopt;
       const std::vector<BufferRange> beside = OfThat(samples[sample++], buffer);
-      if (beside.empty() || beside.front().first <= of.first.front().first) return std::nullopt;
+      const std::uint64_t first = of.first.front().first;
+      if (beside.empty() || beside.front().first < first ||
+          (beside.front().first == first && places == Places::kOfOneBlock))
+        return std::nullopt;
       of.step[axis] = beside.front().first - of.first.front().first;
       // At an end of the grid a block may write less.
       const bool alike = std::ranges::all_of(beside, [&](const BufferRange& range) {
@@ -64,6 +68,19 @@ std::optional<Producers> Producers::Of(const std::array<std::uint32_t, 3>& grid,
     }
   }
   return producers;
+}
+
+std::vector<BufferRange> Producers::WrittenBy(std::uint64_t block) const {
+  const std::array<std::uint64_t, 3> at = {block % grid_[0], block / grid_[0] % grid_[1],
+                                           block / grid_[0] / grid_[1]};
+  std::vector<BufferRange> written;
+  for (const auto& [buffer, of] : buffers_) {
+    std::uint64_t shift = 0;
+    for (std::size_t axis = 0; axis < at.size(); ++axis) shift += at[axis] * of.step[axis];
+    for (const BufferRange& range : of.first)
+      written.push_back({buffer, range.first + shift, range.bytes});
+  }
+  return written;
 }
 
 bool Producers::AddWritersOf(std::span<const BufferRange> missing,
@@ -81,7 +98,7 @@ bool Producers::AddWritersOf(std::span<const BufferRange> missing,
         if (++looks > kMostLooks) return false;
         if (low + row >= end) break;
         // Along x, those whose first byte lies before the end and whose last one not before the beginning.
-        std::uint64_t x = 0, last = 0;
+        std::uint64_t x = 0, last = grid_[0] - 1;
         if (step[0] > 0) {
           if (high + row <= wanted.first) x = (wanted.first - high - row) / step[0];
           last = std::min<std::uint64_t>(grid_[0] - 1, (end - 1 - low - row) / step[0]);

@@ -23,10 +23,17 @@ std::vector<std::uint64_t> SampleBlocks(const std::array<std::uint32_t, 3>& grid
 
 class Producers {
  public:
+  /// May several blocks write the same bytes?
+  enum class Places : std::uint8_t { kOfOneBlock, kShared };
+
   /// What the sample blocks wrote, in their order: ranges by buffer, ascending. Nothing where that does not move
   /// evenly.
   static std::optional<Producers> Of(const std::array<std::uint32_t, 3>& grid,
-                                     std::span<const std::vector<BufferRange>> samples);
+                                     std::span<const std::vector<BufferRange>> samples,
+                                     Places places = Places::kOfOneBlock);
+
+  /// What a block writes, by that guess: ascending, by buffer.
+  std::vector<BufferRange> WrittenBy(std::uint64_t block) const;
 
   /// Adds the blocks that write some of these bytes. False: they are too many, or too many to look through.
   bool AddWritersOf(std::span<const BufferRange> missing, std::set<std::uint64_t>& blocks) const;

@@ -45,6 +45,31 @@ TEST(ProducersTest, EveryBlockIsFoundAndNoOther) {
   }
 }
 
+TEST(ProducersTest, BlocksThatShareAPlaceAreFoundTogether) {
+  // A ticket for each tile of 4 by 2; its four parts lie along z.
+  const Grid grid = {4, 2, 4};
+  const std::vector<std::vector<BufferRange>> samples = {
+      {{1, 0, 4}}, {{1, 4, 4}}, {{1, 16, 4}}, {{1, 0, 4}}};
+  EXPECT_FALSE(Producers::Of(grid, samples));
+  const auto producers = Producers::Of(grid, samples, Producers::Places::kShared);
+  ASSERT_TRUE(producers);
+  const std::uint64_t block = 2 + 4 * (1 + 2 * 3);
+  EXPECT_EQ(producers->WrittenBy(block), (std::vector<BufferRange>{{1, 24, 4}}));
+  std::set<std::uint64_t> blocks;
+  EXPECT_TRUE(producers->AddWritersOf(producers->WrittenBy(block), blocks));
+  EXPECT_EQ(blocks, (std::set<std::uint64_t>{6, 14, 22, 30}));
+}
+
+TEST(ProducersTest, AllBlocksOfARowMayShareAPlace) {
+  const Grid grid = {4, 2, 1};
+  const std::vector<std::vector<BufferRange>> samples = {{{1, 0, 4}}, {{1, 0, 4}}, {{1, 4, 4}}};
+  const auto producers = Producers::Of(grid, samples, Producers::Places::kShared);
+  ASSERT_TRUE(producers);
+  std::set<std::uint64_t> blocks;
+  EXPECT_TRUE(producers->AddWritersOf(producers->WrittenBy(5), blocks));
+  EXPECT_EQ(blocks, (std::set<std::uint64_t>{4, 5, 6, 7}));
+}
+
 TEST(ProducersTest, WhatDoesNotMoveEvenlyIsNotGuessed) {
   const Grid grid = {4, 1, 1};
   // The same place, a place before, and other gaps.

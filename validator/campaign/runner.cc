@@ -190,6 +190,7 @@ void Runner::Compare(const Wants& wants, const Observed& observed, CaseRun& run)
     run.error = WithPlace(truth.error(), "oracle");
     return;
   }
+  run.truth_steps = (*truth)->warp_steps;
   run.comparison = oracle::Compare(*subject_.instance, **truth, run.probe.case_, observed.inputs,
                                    observed.outputs);
 }

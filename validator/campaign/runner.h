@@ -10,7 +10,9 @@
 
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <memory>
+#include <mutex>
 #include <optional>
 #include <span>
 #include <string>
@@ -107,8 +109,9 @@ struct CaseRun {
   std::uint64_t orders = 0;        ///< Pairs of accesses in the plain run that see who came first,
   std::uint64_t orders_tried = 0;  ///< and those that were run the other way round.
   TensorMap kept;                  ///< Outputs, when asked for.
-  std::uint64_t steps = 0;         ///< Of all engine runs it took.
-  std::vector<LaunchPart> parts;   ///< Where a slice ran: of each launch.
+  double truth_steps = 0;   ///< Of a whole case: what its truth took (oracle::Truth::warp_steps).
+  std::uint64_t steps = 0;  ///< Of all engine runs it took.
+  std::vector<LaunchPart> parts;  ///< Where a slice ran: of each launch.
   /// Why a probe of a part of a case was not run: its plan cannot be cut, or takes too long. Proves
   /// nothing, and bars nothing.
   std::string left_out;
@@ -197,11 +200,29 @@ class Runner {
     engine::Binding binding;  ///< With the blocks that ran in its launches.
     Report report;
   };
+  /// Which blocks of all launches but the last write what, learned once for a shape and its scalars.
+  struct HandedOn;
+  Result<std::shared_ptr<const HandedOn>> LearnHandedOn(const Binder& bind,
+                                                        const cases::Materialised& filled,
+                                                        std::uint64_t most_steps) const;
+  /// Extents and flags: what says which block writes what. (Whoever runs the blocks sees whether that was so.)
+  std::string KeyOfShape(const cases::Materialised& filled) const;
+  Result<Report> RunAlone(const Binder& bind, std::size_t launch, std::vector<BlockRange> only,
+                          std::uint64_t most_steps, engine::Binding& binding) const;
   /// `count` blocks of the last launch, and of those before it the blocks that they need (needed.cc). Nothing
   /// where these cannot be told, or take too long.
-  Result<std::optional<Needed>> RunNeeded(const Binder& bind, std::uint8_t poison,
-                                          std::uint64_t seed, std::uint64_t count,
+  Result<std::optional<Needed>> RunNeeded(const Binder& bind, const cases::Probe& probe,
+                                          const cases::Materialised& filled, std::uint64_t count,
                                           std::uint64_t most_steps, std::uint64_t& steps) const;
+  /// Where the blocks of a launch leave marks by which they meet, learned once for a shape and its flags.
+  struct Meetings;
+  Result<std::shared_ptr<const Meetings>> LearnMeetings(const Binder& bind,
+                                                        const cases::Materialised& filled,
+                                                        std::uint64_t most_steps) const;
+  /// The same of a single launch: `count` blocks, and those that they meet (together.cc).
+  Result<std::optional<Needed>> RunTogether(const Binder& bind, const cases::Probe& probe,
+                                            const cases::Materialised& filled, std::uint64_t count,
+                                            std::uint64_t most_steps, std::uint64_t& steps) const;
   /// Part of a huge case: see ends.cc.
   Status RunEnds(const cases::Probe& probe, const Wants& wants, CaseRun& run) const;
   /// Some blocks of a case of any size: see slices.cc.
@@ -212,15 +233,18 @@ class Runner {
 
   /// What a slice wrote, against the truths of as much of it as can be afforded.
   Status CompareSlice(const cases::Materialised& filled, const TensorMap& outputs,
-                      oracle::SparseElements wanted, CaseRun& run) const;
+                      oracle::SparseElements wanted, const Wants& wants, CaseRun& run) const;
   /// The same of an op that chooses, row by row.
   Status CompareRows(const cases::Materialised& filled, const TensorMap& outputs,
-                     const oracle::SparseElements& wanted, CaseRun& run) const;
+                     const oracle::SparseElements& wanted, const Wants& wants, CaseRun& run) const;
 
   Subject subject_;
   engine::Engine& engine_;
   oracle::Oracle& oracle_;
   unsigned jobs_;
+  mutable std::mutex mutex_;  ///< Guards what follows.
+  mutable std::map<std::string, std::shared_ptr<const HandedOn>> handed_on_;
+  mutable std::map<std::string, std::shared_ptr<const Meetings>> meetings_;
 };
 
 }  // namespace assay::campaign

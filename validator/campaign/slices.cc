@@ -57,6 +57,7 @@ constexpr std::uint64_t kStepsToConfirm = 6'000'000'000;
 // come to, one of all other inputs' for each row,
 constexpr std::size_t kMostRows = 48;
 constexpr std::int64_t kMostOfRows = 1 << 24;
+constexpr std::int64_t kMostOfRowsForValues = 1 << 22;
 // but for a few.
 constexpr std::size_t kFewestRows = 8;
 // Of what the op overwrites: each run has a copy.
@@ -192,6 +193,8 @@ Status Runner::RunSlice(const cases::Probe& probe, const Wants& wants, CaseRun& 
     return Status{};
   };
 
+  // Blocks that are left out have nothing to give to those that run, but of an earlier launch what it hands on.
+  const auto too_long = [&] { return IsTooLong(run.report, /*others_may_help=*/false); };
   const auto some_end_is_unwritten = [&] {
     return std::ranges::any_of(bound->calls.front().outputs, end_is_unwritten);
   };
@@ -223,8 +226,7 @@ Status Runner::RunSlice(const cases::Probe& probe, const Wants& wants, CaseRun& 
   // Of several launches the blocks that are needed, if those can be told.
   bool only_needed = false;
   const auto run_needed = [&](std::uint64_t count) -> Status {
-    ASSAY_TRY(auto needed,
-              RunNeeded(bind_over, probe.poison, probe.case_.seed, count, most_steps, run.steps));
+    ASSAY_TRY(auto needed, RunNeeded(bind_over, probe, *filled, count, most_steps, run.steps));
     if (!needed) return {};
     *bound = std::move(needed->binding);
     run.report = std::move(needed->report);
@@ -236,8 +238,7 @@ Status Runner::RunSlice(const cases::Probe& probe, const Wants& wants, CaseRun& 
   };
   const bool several = cut.size() < execution.launches.size();
   if (several && (probe.needed_only || (wants.needed_only && probe.slice_blocks == 0)))
-    ASSAY_TRY_VOID(run_needed(probe.slice_blocks > 0 ? probe.slice_blocks
-                                                     : std::max(kEnds, wants.least_blocks)));
+    ASSAY_TRY_VOID(run_needed(probe.slice_blocks > 0 ? probe.slice_blocks : wants.least_blocks));
   std::uint64_t all = 0;
   for (const std::size_t i : cut) all = std::max(all, Blocks(execution.launches[i]));
   const bool dear = wants.block_steps > wants.slice_steps;
@@ -266,14 +267,14 @@ Status Runner::RunSlice(const cases::Probe& probe, const Wants& wants, CaseRun& 
           known ? most_steps : std::min(most_steps, kFarTooLow * count * wants.block_steps);
       ASSAY_TRY_VOID(run_with(count, limit));
       const bool clean = run.report.stop == Stop::kCompleted && run.report.findings.empty();
-      if (!IsTooLong(run.report) && !(clean && some_end_is_unwritten())) ran_at_once = count;
+      if (!too_long() && !(clean && some_end_is_unwritten())) ran_at_once = count;
     }
   }
   // The last block alone, where grids can be cut; else everything.
   if (!only_needed && ran_at_once == 1) ASSAY_TRY_VOID(run_with(1, most_steps));
-  if (!only_needed && several && !wants.needed_only && IsTooLong(run.report))
+  if (!only_needed && several && !wants.needed_only && too_long())
     ASSAY_TRY_VOID(run_needed(kEnds));
-  if (IsTooLong(run.report)) {
+  if (too_long()) {
     return leave_out(
         cut.empty() ? std::string_view("blocks may depend on each other, and all take too long")
                     : kBlockTooLong);
@@ -302,7 +303,7 @@ Status Runner::RunSlice(const cases::Probe& probe, const Wants& wants, CaseRun& 
                           (count >= all) == (ran_at_once >= all);
     if (!the_same || !writers.empty()) {
       ASSAY_TRY_VOID(run_with(count, 2 * most_steps));
-      if (IsTooLong(run.report)) return leave_out("some blocks take far longer than the last one");
+      if (too_long()) return leave_out("some blocks take far longer than the last one");
     }
     whole = count >= all;
     if (!whole && run.report.stop == Stop::kCompleted && run.report.findings.empty() &&
@@ -310,7 +311,7 @@ Status Runner::RunSlice(const cases::Probe& probe, const Wants& wants, CaseRun& 
       end_is_unknown = all * a_block > kStepsToConfirm;
       if (!end_is_unknown) {
         ASSAY_TRY_VOID(run_with(all, 2 * kStepsToConfirm));
-        if (IsTooLong(run.report)) return leave_out(kUnknownEnd);
+        if (too_long()) return leave_out(kUnknownEnd);
         whole = true;
       }
     }
@@ -331,7 +332,7 @@ Status Runner::RunSlice(const cases::Probe& probe, const Wants& wants, CaseRun& 
     if (!written.empty()) wanted[name] = std::move(written);
   }
   if (wanted.empty()) return leave_out("the blocks that ran wrote nothing");
-  ASSAY_TRY_VOID(CompareSlice(*filled, bound->calls.front().outputs, wanted, run));
+  ASSAY_TRY_VOID(CompareSlice(*filled, bound->calls.front().outputs, wanted, wants, run));
   ASSAY_TRY_VOID(compare_orders(wanted));
   const bool agrees =
       run.comparison && run.comparison->numeric.empty() && run.comparison->precision.empty();
@@ -341,9 +342,9 @@ Status Runner::RunSlice(const cases::Probe& probe, const Wants& wants, CaseRun& 
 }
 
 Status Runner::CompareSlice(const cases::Materialised& filled, const TensorMap& outputs,
-                            oracle::SparseElements wanted, CaseRun& run) const {
+                            oracle::SparseElements wanted, const Wants& wants, CaseRun& run) const {
   const ops::Instance& instance = *subject_.instance;
-  if (instance.op.Chooses()) return CompareRows(filled, outputs, wanted, run);
+  if (instance.op.Chooses()) return CompareRows(filled, outputs, wanted, wants, run);
   const cases::Case& value = run.probe.case_;
   const auto truth = oracle_.EvaluateSlice(instance, value, filled, std::move(wanted), value.seed);
   if (!truth) {
@@ -359,7 +360,8 @@ Status Runner::CompareSlice(const cases::Materialised& filled, const TensorMap& 
 }
 
 Status Runner::CompareRows(const cases::Materialised& filled, const TensorMap& outputs,
-                           const oracle::SparseElements& wanted, CaseRun& run) const {
+                           const oracle::SparseElements& wanted, const Wants& wants,
+                           CaseRun& run) const {
   const ops::Instance& instance = *subject_.instance;
   const auto axis = oracle::AxisOfRows(instance.op);
   if (!axis) {
@@ -369,8 +371,10 @@ Status Runner::CompareRows(const cases::Materialised& filled, const TensorMap& o
   ops::AxisValues of_one_row = filled.axes;
   of_one_row[*axis] = 1;
   const std::int64_t row = std::max<std::int64_t>(cases::TotalElements(instance, of_one_row), 1);
+  const bool for_values = wants.slice_steps < Wants{}.slice_steps;
   const std::size_t most =
-      std::clamp(static_cast<std::size_t>(kMostOfRows / row), kFewestRows, kMostRows);
+      std::clamp(static_cast<std::size_t>((for_values ? kMostOfRowsForValues : kMostOfRows) / row),
+                 kFewestRows, kMostRows);
   const std::vector<std::int64_t> rows = Spread(oracle::RowsWritten(outputs, wanted), most);
   if (rows.empty()) {
     run.left_out = "the blocks that ran wrote no whole row";

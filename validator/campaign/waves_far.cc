@@ -25,6 +25,8 @@ namespace {
 
 // Of any slice: cells of the reference are 48 bytes, addresses 47 bits.
 constexpr std::int64_t kMostElements = std::int64_t{1} << 35;
+// Of the axes beside a long one.
+constexpr std::int64_t kBackground = 5;
 
 /// The axis as long as the op and any slice allow, the others near `background`.
 std::optional<ops::AxisValues> AsLongAsCanBe(const ops::Instance& instance, const ops::Axis& axis,
@@ -130,7 +132,6 @@ std::vector<Task> Campaign::Reached() {
 // Then each axis as long as the op allows, the others at their shortest, with values of which the last
 // outweighs all before (LateAlong).
 std::vector<Task> Campaign::Workloads() {
-  constexpr std::int64_t kBackground = 5;
   constexpr std::int64_t kMostOfOneSign = std::int64_t{1} << 22;
   const ops::OpSpec& op = trial_.instance.op;
   std::vector<ops::AxisValues> shapes;
@@ -213,15 +214,6 @@ std::vector<Task> Campaign::Workloads() {
     auto late = LateSlice(axis, seed + 100 + planned.size());
     if (late && planned.size() < trial_.effort.sliced_cases) planned.push_back(*std::move(late));
   }
-  // Where nothing smaller runs: tiles and masks that end with a round length go wrong beside it.
-  for (const Longest& longest : longest_of_axes) {
-    if (!only_slices_ || planned.size() >= trial_.effort.sliced_cases) continue;
-    const auto beside =
-        cases::SolveNear(op, longest.axis, longest.axes.at(longest.axis) - 1, longest.axes);
-    if (!beside) continue;
-    std::ranges::move(WithEachFlag(SliceOf(*beside, "workloads", seed + 120 + planned.size())),
-                      std::back_inserter(planned));
-  }
   // Of numbers of both signs a sum hardly grows, and what is missing in it stays within what honest ones lose; of
   // one sign, terms that went elsewhere do not show.
   for (const Longest& longest : longest_of_axes) {
@@ -229,6 +221,46 @@ std::vector<Task> Campaign::Workloads() {
     const ops::AxisValues axes = whole ? Affordable(longest.axes) : longest.axes;
     if (NeedsZerosBetween(op) && cases::TotalElements(trial_.instance, axes) > kMostMade) continue;
     planned.push_back(SliceOf(axes, "workloads", seed + 150 + planned.size(), "biased"));
+  }
+  return planned;
+}
+
+std::vector<Task> Campaign::LargeAtOnce(const std::string& purpose, std::uint64_t seed) const {
+  // Blocks that depend on each other may all have to run.
+  const std::size_t most = SomeKernelMay(facts::BlocksDepend) ? 2 : 12;
+  constexpr std::int64_t kLeastConstant = 64;
+  const ops::OpSpec& op = trial_.instance.op;
+  std::set<std::int64_t, std::greater<>> constants;
+  for (const std::int64_t constant : ConstantsOfProgram(trial_.compiled.facts.get()).integers)
+    constants.insert(constant);
+  for (const std::int64_t constant : cases::ConstantsOf(trial_.plan)) constants.insert(constant);
+  ops::AxisValues few;
+  for (const ops::Axis& other : op.axes) few[other.name] = kBackground;
+  std::vector<Task> planned;
+  std::set<ops::AxisValues> known;
+  const auto add = [&](const Result<ops::AxisValues>& axes) {
+    if (!axes || !known.insert(*axes).second) return;
+    if (NeedsZerosBetween(op) && cases::TotalElements(trial_.instance, *axes) > kMostMade) return;
+    for (Task& task : WithEachFlag(SliceOf(*axes, purpose, seed + planned.size()))) {
+      if (planned.size() < most) planned.push_back(std::move(task));
+    }
+  };
+  for (const ops::Axis& axis : op.axes) {
+    if (axis.kind != ops::Axis::Kind::kVariable) continue;
+    const auto longest = AsLongAsCanBe(trial_.instance, axis, few);
+    if (!longest || longest->at(axis.name) <= axis.min) continue;
+    const std::int64_t length = longest->at(axis.name);
+    add(cases::SolveNear(op, axis.name, length - 1, *longest));
+    if (length <= kLeastConstant) continue;
+    // One past a multiple of every tile whose extent is a power of two, and past the largest constant.
+    add(cases::SolveNear(
+        op, axis.name,
+        static_cast<std::int64_t>(std::bit_floor(static_cast<std::uint64_t>(length - 2))) + 1,
+        few));
+    const auto constant =
+        std::ranges::find_if(constants, [&](std::int64_t each) { return each + 2 < length; });
+    if (constant != constants.end() && *constant >= kLeastConstant)
+      add(cases::SolveNear(op, axis.name, *constant + 1, few));
   }
   return planned;
 }

@@ -60,7 +60,8 @@ ops::AxisValues WithFewTermsEach(const ops::OpSpec& op, ops::AxisValues axes) {
   constexpr std::int64_t kTerms = 16;
   for (const ops::TensorSpec& spec : op.inputs) {
     const ops::Axis* const places = op.FindAxis(spec.domain.of);
-    if (spec.domain.kind != ops::Domain::Kind::kIndex || places == nullptr || spec.shape.empty())
+    if (spec.domain.kind != ops::Domain::Kind::kIndex || places == nullptr || spec.shape.empty() ||
+        places->kind != ops::Axis::Kind::kVariable)
       continue;
     const auto terms = axes.find(spec.shape.front().text());
     if (terms == axes.end() || terms->first == places->name) continue;

@@ -13,6 +13,18 @@
 #include "validator/cases/shapes.h"
 
 namespace assay::campaign {
+namespace {
+
+/// Those that a case has an extent of.
+std::vector<std::string> VariableAxes(const ops::OpSpec& op) {
+  std::vector<std::string> names;
+  for (const ops::Axis& axis : op.axes) {
+    if (axis.kind == ops::Axis::Kind::kVariable) names.push_back(axis.name);
+  }
+  return names;
+}
+
+}  // namespace
 
 // Cases that ran, the smallest first, without those that prove little or cost much. Where extents are so
 // large that none ran whole, the smallest of the slices: larger ones show no more blocks, and of values that
@@ -88,10 +100,13 @@ std::vector<Task> Campaign::Surroundings() {
   };
   // What is added up lies along some axis, often the last: each in turn is the long one, as long as is
   // affordable several times, so that parts of it are many.
+  const std::vector<std::string> variable = VariableAxes(trial_.instance.op);
+  const auto axis_of = [&](std::size_t turn) {
+    return variable.empty() ? "" : variable[variable.size() - 1 - turn % variable.size()];
+  };
   const auto draw_along = [&](std::size_t turn) -> const cases::Case& {
-    const std::vector<ops::Axis>& axes = trial_.instance.op.axes;
-    if (axes.empty()) return pool.back();
-    const std::string& axis = axes[axes.size() - 1 - turn % axes.size()].name;
+    if (variable.empty()) return pool.back();
+    const std::string axis = axis_of(turn);
     const cases::Case* longest = &pool.back();
     for (const cases::Case& value : tried_) {
       const bool affordable =
@@ -116,9 +131,7 @@ std::vector<Task> Campaign::Surroundings() {
     return value;
   };
   const auto absorbing_along = [&](std::size_t turn, std::uint64_t seed) {
-    const std::vector<ops::Axis>& axes = trial_.instance.op.axes;
-    const std::string axis = axes.empty() ? "" : axes[axes.size() - 1 - turn % axes.size()].name;
-    return absorbing(draw_along(turn).axes, axis, seed);
+    return absorbing(draw_along(turn).axes, axis_of(turn), seed);
   };
   const std::size_t rounds = trial_.effort.schedules;
   const bool orders_show = schedule_matters_ && ops::IsDeterministic(trial_.instance.op);
@@ -216,6 +229,15 @@ std::vector<Task> Campaign::Surroundings() {
   }
   if (tried_.empty()) {
     AddRepeatedCalls(CheapEnoughWhole(pool), 3 * rounds, rng, planned);
+    std::erase_if(planned, [&](const Task& one) {
+      const double calls = static_cast<double>(1 + one.probe.prelude.size());
+      if (one.probe.prelude.empty() ||
+          calls * WholeStepsFor(one.probe.case_.axes) <= 4 * kAffordableSteps)
+        return false;
+      harvest_.ledger.Planned(one.purpose);
+      LeaveOut(one, "so many whole calls take too long", harvest_);
+      return true;
+    });
   } else {
     AddRepeatedCalls(pool, 3 * rounds, rng, planned);
   }

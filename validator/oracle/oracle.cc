@@ -165,6 +165,7 @@ struct Oracle::Impl {
     ASSAY_TRY(TruthSource* const source, SourceOf(instance));
     ASSAY_TRY(const Cells cells, source->Run(instance, type, axes, inputs));
     Truth truth;
+    truth.warp_steps = cells.warp_steps;
     for (const auto* specs : {&instance.op.outputs, &instance.op.hidden}) {
       for (const ops::TensorSpec& spec : *specs) {
         const auto written = cells.find(spec.name);

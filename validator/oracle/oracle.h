@@ -59,6 +59,8 @@ struct OutputTruth {
 struct Truth {
   /// Hidden ones and choices too.
   std::map<std::string, OutputTruth, std::less<>> outputs;
+  /// What computing it once took (Cells::warp_steps).
+  double warp_steps = 0;
 };
 
 /// Truth at single elements of huge outputs.

@@ -21,6 +21,7 @@
 #include <map>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "base/dtype.h"
@@ -50,7 +51,13 @@ struct NumberType {
 };
 
 /// Output -> f64 tensor of the output's shape with one more axis, of CellWords() elements.
-using Cells = TensorMap;
+struct Cells : TensorMap {
+  Cells() = default;
+  Cells(TensorMap outputs)
+      : TensorMap(std::move(outputs)) {}  // NOLINT(google-explicit-constructor)
+  /// What computing them took, in instructions of whole warps; 0: not known.
+  double warp_steps = 0;
+};
 
 /// Output -> numbers of the elements that are asked for.
 using Wanted = std::map<std::string, std::vector<std::int64_t>, std::less<>>;
