@@ -68,28 +68,55 @@ std::optional<std::uint64_t> WriterOfTheEnd(const std::vector<std::int64_t>& wri
   return static_cast<std::uint64_t>(elements - 1) / run % (last + 1);
 }
 
+namespace {
+
+/// Along one axis of a grid that is capped: the blocks that come to the end of what it goes over in turns.
+std::set<std::uint64_t> LastAlong(const ops::Expression& extent, const ops::AxisValues& axes,
+                                  const ops::AxisValues& ones) {
+  std::set<std::uint64_t> last;
+  const auto kinks = extent.Kinks(axes), elsewhere = extent.Kinks(ones);
+  for (std::size_t k = 0; k < kinks.size(); ++k) {
+    const ops::Expression::Kink& kink = kinks[k];
+    const ops::Expression::Kink& there = elsewhere[k] ? elsewhere[k] : kink;
+    if (!kink || !there) continue;
+    const std::int64_t least = std::min(kink->first, kink->second);
+    const std::int64_t most = std::max(kink->first, kink->second);
+    // What is the same elsewhere is the cap, and below it nothing goes on in turns.
+    const auto is_cap = [&](std::int64_t here, std::int64_t same, std::int64_t other) {
+      return here == most && same == most && other != least;
+    };
+    const bool below = least < most && (is_cap(kink->first, there->first, there->second) ||
+                                        is_cap(kink->second, there->second, there->first));
+    if (least > 0 && !below) last.insert(static_cast<std::uint64_t>((most - 1) % least));
+  }
+  return last;
+}
+
+}  // namespace
+
 std::set<std::uint64_t> LastOfTurns(const ops::LaunchPlan& plan, const ops::AxisValues& axes) {
   std::set<std::uint64_t> blocks;
   ops::AxisValues ones = axes;
   for (auto& [name, extent] : ones) extent = 1;
   for (const ops::KernelPlan& kernel : plan.kernels) {
+    // Along each axis the end is come to by the last of its blocks, or by those.
+    std::set<std::uint64_t> numbers = {0};
+    std::uint64_t stride = 1;
     for (const ops::Expression& extent : kernel.grid) {
-      const auto kinks = extent.Kinks(axes), elsewhere = extent.Kinks(ones);
-      for (std::size_t k = 0; k < kinks.size(); ++k) {
-        const ops::Expression::Kink& kink = kinks[k];
-        const ops::Expression::Kink& there = elsewhere[k] ? elsewhere[k] : kink;
-        if (!kink || !there) continue;
-        const std::int64_t least = std::min(kink->first, kink->second);
-        const std::int64_t most = std::max(kink->first, kink->second);
-        // What is the same elsewhere is the cap, and below it nothing goes on in turns.
-        const auto is_cap = [&](std::int64_t here, std::int64_t same, std::int64_t other) {
-          return here == most && same == most && other != least;
-        };
-        const bool below = least < most && (is_cap(kink->first, there->first, there->second) ||
-                                            is_cap(kink->second, there->second, there->first));
-        if (least > 0 && !below) blocks.insert(static_cast<std::uint64_t>((most - 1) % least));
+      const auto across =
+          static_cast<std::uint64_t>(std::max<std::int64_t>(extent.Evaluate(axes).value_or(1), 1));
+      std::set<std::uint64_t> along = LastAlong(extent, axes, ones);
+      along.insert(across - 1);
+      std::set<std::uint64_t> more;
+      for (const std::uint64_t number : numbers) {
+        for (const std::uint64_t index : along) more.insert(number + stride * index);
       }
+      numbers = std::move(more);
+      stride *= across;
     }
+    // The last block of all has been there already.
+    numbers.erase(stride - 1);
+    blocks.merge(numbers);
   }
   return blocks;
 }

@@ -82,6 +82,11 @@ TEST(Blocks, WhoWritesTheEndFollowsFromACappedGrid) {
   EXPECT_EQ(LastOfTurns(plan, {{"rows", 4 * 2112 + 9}}), (std::set<std::uint64_t>{2}));
   // Below the cap there are no turns.
   EXPECT_TRUE(LastOfTurns(plan, {{"rows", 4 * 1500}}).empty());
+  // Along y, at the end of x: rows 300 to 304 are the second turn of five of the 300.
+  kernel.grid = {*ops::Expression::Parse("ceil_div(columns, 64)", "grid"),
+                 *ops::Expression::Parse("min(rows, 300)", "grid"), ops::Expression::Constant(1)};
+  EXPECT_EQ(LastOfTurns(plan, {{"rows", 305}, {"columns", 640}}),
+            (std::set<std::uint64_t>{9 + 10 * 4}));
 }
 
 }  // namespace
