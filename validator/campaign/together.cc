@@ -91,19 +91,19 @@ Result<std::shared_ptr<const Runner::Meetings>> Runner::LearnMeetings(
     ASSAY_TRY(samples.emplace_back(), marks_of(block));
     if (!all_ended) break;
   }
+  std::optional<Producers> expected;
   if (all_ended && !samples.front().empty())
-    learned->marks = Producers::Of(grid, samples, Producers::Places::kShared);
-  if (learned->marks) {
+    expected = Producers::Of(grid, samples, Producers::Places::kShared);
+  if (expected) {
     const std::uint64_t all = Blocks(whole.execution.launches.front());
     Rng rng(DeriveSeed(all, "meetings"));
     std::set<std::uint64_t> tried = {all - 1};
     for (int i = 0; i < kTried; ++i) tried.insert(rng.Below(all));
     for (const std::uint64_t block : tried) {
       ASSAY_TRY(std::vector<BufferRange> marks, marks_of(block));
-      if (marks != learned->marks->WrittenBy(block))
-        learned->odd.emplace_back(block, std::move(marks));
+      if (marks != expected->WrittenBy(block)) learned->odd.emplace_back(block, std::move(marks));
     }
-    if (!all_ended) learned->marks.reset();
+    if (all_ended) learned->marks = *std::move(expected);
   }
   const std::lock_guard lock(mutex_);
   return meetings_.emplace(key, std::move(learned)).first->second;
@@ -116,18 +116,19 @@ Result<std::optional<Runner::Needed>> Runner::RunTogether(
   if (!MayMeet(binding.execution, subject_.compiled->facts.get())) return std::nullopt;
   ASSAY_TRY(const std::shared_ptr<const Meetings> meetings,
             LearnMeetings(bind, filled, most_steps));
-  if (!meetings->marks) return std::nullopt;
+  const std::optional<Producers>& marked = meetings->marks;
+  if (!marked) return std::nullopt;
   Launch& launch = binding.execution.launches.front();
   std::set<std::uint64_t> blocks;
   const auto add = [&](std::uint64_t block, std::span<const BufferRange> marks) {
     blocks.insert(block);
-    return meetings->marks->AddWritersOf(marks, blocks);
+    return marked->AddWritersOf(marks, blocks);
   };
   std::vector<BlockRange> chosen = ChooseBlocks(Blocks(launch), count, probe.case_.seed);
   if (chosen.empty()) return std::nullopt;  // all
   for (const BlockRange& range : chosen) {
     for (std::uint64_t block = range.first; block < range.first + range.count; ++block) {
-      if (!add(block, meetings->marks->WrittenBy(block))) return std::nullopt;
+      if (!add(block, marked->WrittenBy(block))) return std::nullopt;
     }
   }
   for (const auto& [block, marks] : meetings->odd) {

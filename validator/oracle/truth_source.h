@@ -53,8 +53,9 @@ struct NumberType {
 /// Output -> f64 tensor of the output's shape with one more axis, of CellWords() elements.
 struct Cells : TensorMap {
   Cells() = default;
-  Cells(TensorMap outputs)
-      : TensorMap(std::move(outputs)) {}  // NOLINT(google-explicit-constructor)
+  // Outputs of a run are cells without more ado.
+  // NOLINTNEXTLINE(google-explicit-constructor)
+  Cells(TensorMap outputs) : TensorMap(std::move(outputs)) {}
   /// What computing them took, in instructions of whole warps; 0: not known.
   double warp_steps = 0;
 };
