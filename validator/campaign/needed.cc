@@ -30,15 +30,7 @@ std::vector<BufferRange> WrittenBytes(const engine::Binding& binding) {
     const BufferSpec& spec = binding.execution.buffers[i];
     if (spec.role == BufferRole::kInput || spec.fill != BufferFill::kUninitialised) continue;
     const std::size_t size = SizeOf(spec.dtype);
-    const std::size_t first = written.size();
-    for (const std::int64_t element : WrittenElements(*binding.buffers[i], size, kGarbage)) {
-      const std::uint64_t at = static_cast<std::uint64_t>(element) * size;
-      if (written.size() > first && written.back().first + written.back().bytes == at) {
-        written.back().bytes += size;
-      } else {
-        written.push_back({i, at, size});
-      }
-    }
+    AddRanges(i, WrittenElements(*binding.buffers[i], size, kGarbage), size, written);
   }
   return written;
 }

@@ -28,6 +28,19 @@ bool Touches(const std::vector<BufferRange>& ranges, std::uint64_t shift, std::u
 
 }  // namespace
 
+void AddRanges(std::uint32_t buffer, std::span<const std::int64_t> elements,
+               std::uint64_t element_bytes, std::vector<BufferRange>& ranges) {
+  const std::size_t first = ranges.size();
+  for (const std::int64_t element : elements) {
+    const std::uint64_t at = static_cast<std::uint64_t>(element) * element_bytes;
+    if (ranges.size() > first && EndOf(ranges.back()) == at) {
+      ranges.back().bytes += element_bytes;
+    } else {
+      ranges.push_back({buffer, at, element_bytes});
+    }
+  }
+}
+
 std::vector<std::uint64_t> SampleBlocks(const std::array<std::uint32_t, 3>& grid) {
   std::vector<std::uint64_t> blocks = {0};
   std::uint64_t stride = 1;

@@ -18,6 +18,10 @@
 
 namespace assay::campaign {
 
+/// Adds the bytes of elements, ascending, of a buffer: neighbours as one range.
+void AddRanges(std::uint32_t buffer, std::span<const std::int64_t> elements,
+               std::uint64_t element_bytes, std::vector<BufferRange>& ranges);
+
 /// The first block of a grid, then its neighbour along each axis that has any, by number.
 std::vector<std::uint64_t> SampleBlocks(const std::array<std::uint32_t, 3>& grid);
 

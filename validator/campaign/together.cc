@@ -46,15 +46,7 @@ std::vector<BufferRange> Marks(const engine::Binding& binding) {
     const BufferSpec& spec = binding.execution.buffers[i];
     if (spec.fill != BufferFill::kZero) continue;
     const std::size_t size = SizeOf(spec.dtype);
-    const std::size_t first = marks.size();
-    for (const std::int64_t element : WrittenElements(*binding.buffers[i], size, 0)) {
-      const std::uint64_t at = static_cast<std::uint64_t>(element) * size;
-      if (marks.size() > first && marks.back().first + marks.back().bytes == at) {
-        marks.back().bytes += size;
-      } else {
-        marks.push_back({i, at, size});
-      }
-    }
+    AddRanges(i, WrittenElements(*binding.buffers[i], size, 0), size, marks);
   }
   return marks;
 }
