@@ -10,7 +10,7 @@
 // afford, in whole warps (Oracle::EvaluateSlice).
 //
 // Of several launches that hand on to each other, the blocks that are needed run where all would be too long
-// (needed.cc).
+// (needed.cc), and of one whose blocks meet at tickets those that meet (together.cc).
 //
 // What an op overwrites is copied for each run, and seen by what changed. What its blocks left as it
 // was they may never have been meant to write; so that is compared where all of them ran.
