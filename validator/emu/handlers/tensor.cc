@@ -1,6 +1,8 @@
 // The products of semantics/matrix.h for floating-point elements, compiled once a level.
 #include "validator/emu/handlers/tensor.h"
 
+#include <utility>
+
 #include "validator/emu/handlers/tensor_elements.h"
 #include "validator/emu/semantics/floating.h"
 #include "validator/emu/semantics/matrix.h"
@@ -15,14 +17,31 @@ constexpr int kAlignBitsShort = 13;
 /// Rows worked on together.
 constexpr int kRows = 16;
 
-/// Sixteen rows at once. Vectors of the compiler, because its own vectoriser keeps arrays in
-/// memory.
-using F16 [[gnu::vector_size(64)]] = float;
-using S16 [[gnu::vector_size(64)]] = s32;
-using D16 [[gnu::vector_size(128)]] = double;
-using L16 [[gnu::vector_size(128)]] = s64;
-template <class Real>
-using R16 = std::conditional_t<sizeof(Real) == 4, F16, D16>;
+// Vectors of the compiler, because its own vectoriser keeps arrays in memory; and none wider than the level's
+// registers, for the compiler takes those apart in memory as well.
+#if defined(__AVX512F__)
+constexpr int kWide = 16;
+#elif defined(__AVX2__)
+constexpr int kWide = 8;
+#else
+constexpr int kWide = 4;
+#endif
+/// As many doubles as a register holds.
+constexpr int kHalf = kWide / 2;
+
+template <int kLanes>
+struct VectorOf {
+  typedef float F __attribute__((vector_size(4 * kLanes)));
+  typedef s32 S __attribute__((vector_size(4 * kLanes)));
+  typedef double D __attribute__((vector_size(8 * kLanes)));
+  typedef s64 L __attribute__((vector_size(8 * kLanes)));
+};
+using F = VectorOf<kWide>::F;
+using S = VectorOf<kWide>::S;
+using HalfF = VectorOf<kHalf>::F;
+using HalfS = VectorOf<kHalf>::S;
+using HalfD = VectorOf<kHalf>::D;
+using HalfL = VectorOf<kHalf>::L;
 
 template <class To, class From>
 [[gnu::always_inline]] inline To ConvertVector(const From& from) {
@@ -32,11 +51,24 @@ template <class To, class From>
     return __builtin_convertvector(from, To);
   }
 }
+template <class Vector>
+[[gnu::always_inline]] inline Vector LoadVector(const void* at) {
+  Vector vector;
+  __builtin_memcpy(&vector, at, sizeof vector);
+  return vector;
+}
+/// The lower half of a vector, or the upper one.
+template <int kWhich>
+[[gnu::always_inline]] inline HalfS HalfOf(const S& whole) {
+  return [&]<int... kLane>(std::integer_sequence<int, kLane...>) {
+    return __builtin_shufflevector(whole, whole, (kWhich * kHalf + kLane)...);
+  }(std::make_integer_sequence<int, kHalf>());
+}
 
 /// Sixteen rows of A, decoded, by columns.
 struct Rows {
-  F16 value[kMaxTensorK];
-  S16 exponent[kMaxTensorK];
+  alignas(64) float value[kMaxTensorK][kRows];
+  alignas(64) s32 exponent[kMaxTensorK][kRows];
 };
 /// A column of B.
 struct Column {
@@ -57,103 +89,125 @@ struct Blocks {
 /// limits of f32.
 constexpr s32 kSafeExponent = 100;
 
+/// The exponents of accumulators, subnormal ones and zeros included.
+template <class Integers>
+[[gnu::always_inline]] inline Integers TopOf(const Integers& bits) {
+  const Integers field = bits >> 23 & 0xff;
+  const Integers top = (field == 0 ? Integers{} + 1 : field) - 127;
+  return (bits & 0x7fffffff) == 0 ? Integers{} + kZeroExponent : top;
+}
+template <class Integers>
+[[gnu::always_inline]] inline Integers TopOf(const Integers& least, const Rows& a, const Column& b,
+                                             const int* order, int count, int row) {
+  Integers top = least;
+  for (int i = 0; i < count; ++i) {
+    const Integers exponent =
+        LoadVector<Integers>(a.exponent[order[i]] + row) + b.exponent[order[i]];
+    top = exponent > top ? exponent : top;
+  }
+  return top;
+}
+
 /// AddBlock for such accumulators and products (FitF32): the same bits, in fewer steps.
 void AddBlockSafe(const Rows& a, const Column& b, const int* order, int count, const Blocks& blocks,
                   float* accumulator) {
   constexpr s32 kLowest = -90;
-  F16 acc;
-  __builtin_memcpy(&acc, accumulator, sizeof acc);
-  const S16 acc_bits = BitCast<S16>(acc);
-  const S16 field = acc_bits >> 23 & 0xff;
-  S16 top = (field == 0 ? S16{} + 1 : field) - 127;
-  top = (acc_bits & 0x7fffffff) == 0 ? S16{} + kZeroExponent : top;
-  for (int i = 0; i < count; ++i) {
-    const S16 exponent = a.exponent[order[i]] + b.exponent[order[i]];
-    top = exponent > top ? exponent : top;
+  for (int row = 0; row < kRows; row += kWide) {
+    const F acc = LoadVector<F>(accumulator + row);
+    const S acc_bits = BitCast<S>(acc);
+    const S top = TopOf(TopOf(acc_bits), a, b, order, count, row);
+    const S at_least = top > kLowest ? top : S{} + kLowest;
+    const F scale = BitCast<F>((blocks.align_bits - at_least + 127) << 23);
+    HalfD low{}, high{};
+    S part = ConvertVector<S>(acc * scale);
+    for (int first = 0; first < count; first += 8) {
+      const int end = count < first + 8 ? count : first + 8;
+      for (int i = first; i < end; ++i) {
+        const F value = LoadVector<F>(a.value[order[i]] + row);
+        part += ConvertVector<S>(value * b.value[order[i]] * scale);
+      }
+      low += ConvertVector<HalfD>(HalfOf<0>(part));
+      high += ConvertVector<HalfD>(HalfOf<1>(part));
+      part = S{};
+    }
+    const S last_place = at_least - blocks.align_bits;
+    const auto rounded = [](const HalfD& sum, const HalfS& place) {
+      const HalfL unit = (ConvertVector<HalfL>(place) + 1023) << 52;
+      // The 24 bits of an f32 and no more. Subnormal sums have fewer: their unit is above 2^-149.
+      constexpr s64 kBeyondF32 = (s64{1} << 29) - 1;
+      const HalfD value = BitCast<HalfD>(BitCast<HalfL>(sum * BitCast<HalfD>(unit)) & ~kBeyondF32);
+      return BitCast<HalfS>(ConvertVector<HalfF>(value));
+    };
+    const HalfS halves[2] = {rounded(low, HalfOf<0>(last_place)),
+                             rounded(high, HalfOf<1>(last_place))};
+    S bits = LoadVector<S>(halves) & blocks.kept;
+    bits = top < kLowest ? acc_bits : bits;
+    bits = top == kZeroExponent ? S{} : bits;
+    __builtin_memcpy(accumulator + row, &bits, sizeof bits);
   }
-  const S16 at_least = top > kLowest ? top : S16{} + kLowest;
-  const F16 scale = BitCast<F16>((blocks.align_bits - at_least + 127) << 23);
-  D16 sum{};
-  S16 part = ConvertVector<S16>(acc * scale);
-  for (int first = 0; first < count; first += 8) {
-    const int end = count < first + 8 ? count : first + 8;
-    for (int i = first; i < end; ++i)
-      part += ConvertVector<S16>(a.value[order[i]] * b.value[order[i]] * scale);
-    sum += ConvertVector<D16>(part);
-    part = S16{};
-  }
-  const L16 unit = (ConvertVector<L16>(at_least - blocks.align_bits) + 1023) << 52;
-  // The 24 bits of an f32 and no more. Subnormal sums have fewer: their unit is above 2^-149.
-  constexpr s64 kBeyondF32 = (s64{1} << 29) - 1;
-  const D16 value = BitCast<D16>(BitCast<L16>(sum * BitCast<D16>(unit)) & ~kBeyondF32);
-  S16 bits = BitCast<S16>(ConvertVector<F16>(value)) & blocks.kept;
-  bits = top < kLowest ? acc_bits : bits;
-  bits = top == kZeroExponent ? S16{} : bits;
-  __builtin_memcpy(accumulator, &bits, sizeof bits);
 }
 
 /// acc[i] = acc[i] + sum over the listed k, in one alignment.
 template <class Real>
 void AddBlock(const Rows& a, const Column& b, const int* order, int count, const Blocks& blocks,
               float* accumulator) {
-  F16 acc;
-  __builtin_memcpy(&acc, accumulator, sizeof acc);
-  const S16 acc_bits = BitCast<S16>(acc);
-  const S16 field = acc_bits >> 23 & 0xff;
-  S16 top = (field == 0 ? S16{} + 1 : field) - 127;
-  top = (acc_bits & 0x7fffffff) == 0 ? S16{} + kZeroExponent : top;
-  top = field == 255 ? S16{} + kInfiniteExponent : top;
-  for (int i = 0; i < count; ++i) {
-    const S16 exponent = a.exponent[order[i]] + b.exponent[order[i]];
-    top = exponent > top ? exponent : top;
-  }
-  // Terms are scaled so that their unit is the last place kept. Where nothing but a tiny
-  // accumulator is there, any scale will do that does not overflow: products have exponents of -300
-  // at least, and -30 where Real is float. Infinity needs none: it stays.
-  constexpr s32 kLowest = sizeof(Real) == 4 ? -90 : -400;
-  const S16 infinite = top >= kInfiniteExponent;
-  const S16 at_least = top > kLowest ? top : S16{} + kLowest;
-  R16<Real> scale;
-  if constexpr (sizeof(Real) == 4) {
-    scale = BitCast<F16>(((blocks.align_bits - at_least + 127) << 23) & ~infinite);
-  } else {
-    const L16 bits = (ConvertVector<L16>(blocks.align_bits - at_least) + 1023) << 52;
-    scale = BitCast<D16>(bits & ~ConvertVector<L16>(infinite));
-  }
-  const R16<Real> start = ConvertVector<R16<Real>>(BitCast<F16>(acc_bits & ~infinite));
-  // Conversion to integer truncates. Terms are below 2^27: eight of them fit 32 bits.
-  D16 sum = ConvertVector<D16>(ConvertVector<S16>(start * scale));
-  for (int first = 0; first < count; first += 8) {
-    const int end = count < first + 8 ? count : first + 8;
-    S16 part{};
-    for (int i = first; i < end; ++i) {
-      const R16<Real> product =
-          ConvertVector<R16<Real>>(a.value[order[i]]) * static_cast<Real>(b.value[order[i]]);
-      part += ConvertVector<S16>(product * scale);
+  using RealVector = std::conditional_t<sizeof(Real) == 4, HalfF, HalfD>;
+  for (int row = 0; row < kRows; row += kHalf) {
+    const HalfF acc = LoadVector<HalfF>(accumulator + row);
+    const HalfS acc_bits = BitCast<HalfS>(acc);
+    HalfS top = TopOf(acc_bits);
+    top = (acc_bits >> 23 & 0xff) == 255 ? HalfS{} + kInfiniteExponent : top;
+    top = TopOf(top, a, b, order, count, row);
+    // Terms are scaled so that their unit is the last place kept. Where nothing but a tiny
+    // accumulator is there, any scale will do that does not overflow: products have exponents of -300
+    // at least, and -30 where Real is float. Infinity needs none: it stays.
+    constexpr s32 kLowest = sizeof(Real) == 4 ? -90 : -400;
+    const HalfS infinite = top >= kInfiniteExponent;
+    const HalfS at_least = top > kLowest ? top : HalfS{} + kLowest;
+    RealVector scale;
+    if constexpr (sizeof(Real) == 4) {
+      scale = BitCast<HalfF>(((blocks.align_bits - at_least + 127) << 23) & ~infinite);
+    } else {
+      const HalfL bits = (ConvertVector<HalfL>(blocks.align_bits - at_least) + 1023) << 52;
+      scale = BitCast<HalfD>(bits & ~ConvertVector<HalfL>(infinite));
     }
-    sum += ConvertVector<D16>(part);
+    const RealVector start = ConvertVector<RealVector>(BitCast<HalfF>(acc_bits & ~infinite));
+    // Conversion to integer truncates. Terms are below 2^27: eight of them fit 32 bits.
+    HalfD sum = ConvertVector<HalfD>(ConvertVector<HalfS>(start * scale));
+    for (int first = 0; first < count; first += 8) {
+      const int end = count < first + 8 ? count : first + 8;
+      HalfS part{};
+      for (int i = first; i < end; ++i) {
+        const RealVector value =
+            ConvertVector<RealVector>(LoadVector<HalfF>(a.value[order[i]] + row));
+        part += ConvertVector<HalfS>(value * static_cast<Real>(b.value[order[i]]) * scale);
+      }
+      sum += ConvertVector<HalfD>(part);
+    }
+    // Back to f32, towards zero; beyond it, infinity.
+    const HalfL unit = (ConvertVector<HalfL>(at_least - blocks.align_bits) + 1023) << 52;
+    const HalfD value = sum * BitCast<HalfD>(unit & ~ConvertVector<HalfL>(infinite));
+    const HalfF nearest = ConvertVector<HalfF>(value);
+    const HalfD back = ConvertVector<HalfD>(nearest);
+    const HalfL too_large = ((value > 0.0) & (back > value)) | ((value < 0.0) & (back < value));
+    const HalfL in_range = (value < 0x1p128) & (value > -0x1p128);
+    HalfS bits = BitCast<HalfS>(nearest) + ConvertVector<HalfS>(too_large & in_range);
+    bits = (bits & 0x7fffffff) == 0 ? HalfS{} : bits & blocks.kept;
+    // No products, or a sum that has overflowed already: the accumulator stays.
+    const HalfS stays = infinite | (top < kLowest);
+    bits = stays ? acc_bits : bits;
+    bits = top == kZeroExponent ? HalfS{} : bits;
+    __builtin_memcpy(accumulator + row, &bits, sizeof bits);
   }
-  // Back to f32, towards zero; beyond it, infinity.
-  const L16 unit = (ConvertVector<L16>(at_least - blocks.align_bits) + 1023) << 52;
-  const D16 value = sum * BitCast<D16>(unit & ~ConvertVector<L16>(infinite));
-  const F16 nearest = ConvertVector<F16>(value);
-  const D16 back = ConvertVector<D16>(nearest);
-  const L16 too_large = ((value > 0.0) & (back > value)) | ((value < 0.0) & (back < value));
-  const L16 in_range = (value < 0x1p128) & (value > -0x1p128);
-  S16 bits = BitCast<S16>(nearest) + ConvertVector<S16>(too_large & in_range);
-  bits = (bits & 0x7fffffff) == 0 ? S16{} : bits & blocks.kept;
-  // No products, or a sum that has overflowed already: the accumulator stays.
-  const S16 stays = infinite | (top < kLowest);
-  bits = stays ? acc_bits : bits;
-  bits = top == kZeroExponent ? S16{} : bits;
-  __builtin_memcpy(accumulator, &bits, sizeof bits);
 }
 
 /// acc[i] = fma(a, b, ... fma(a, b, 0)) + addend[i]; a product of f16 values is exact in f32.
 void AddChain(const Rows& a, const Column& b, int count, const float* addend, float* acc) {
-  F16 sum{};
-  for (int k = 0; k < count; ++k) sum += a.value[k] * b.value[k];
-  for (int i = 0; i < kRows; ++i) acc[i] = sum[i] + addend[i];
+  for (int row = 0; row < kRows; row += kWide) {
+    F sum{};
+    for (int k = 0; k < count; ++k) sum += LoadVector<F>(a.value[k] + row) * b.value[k];
+    for (int i = 0; i < kWide; ++i) acc[row + i] = sum[i] + addend[row + i];
+  }
 }
 
 void FillBlocks(const TensorProduct& product, Blocks& blocks) {
@@ -295,12 +349,9 @@ void Multiply(const TensorProduct& product, const u32* a, const u32* b, const fl
       block = raw;
     }
     Rows a_rows;
-    const bool a_special =
-        DecodeAll(product.a, block, size * kRows, !product.warpgroup,
-                  reinterpret_cast<float*>(a_rows.value), reinterpret_cast<s32*>(a_rows.exponent));
-    const bool fit_f32 =
-        kNarrow ||
-        FitF32(RangeOf(reinterpret_cast<const s32*>(a_rows.exponent), size * kRows), b_range);
+    const bool a_special = DecodeAll(product.a, block, size * kRows, !product.warpgroup,
+                                     a_rows.value[0], a_rows.exponent[0]);
+    const bool fit_f32 = kNarrow || FitF32(RangeOf(a_rows.exponent[0], size * kRows), b_range);
     for (int j = 0; j < product.n; ++j) {
       const Column column{b_values + j * size, b_exponents + j * size};
       const float* const addend = c + j * product.m + first_row;
