@@ -148,11 +148,11 @@ std::optional<std::vector<OutputWarps>> WarpsOf(engine::Binding& binding,
   return found;
 }
 
-void CutToWarps(engine::Binding& binding, const std::vector<OutputWarps>& warps,
-                std::size_t count) {
+void CutToWarps(engine::Binding& binding, const std::vector<OutputWarps>& warps, std::size_t first,
+                std::size_t end) {
   std::map<std::size_t, std::set<std::uint64_t>> blocks;
   for (const OutputWarps& one : warps) {
-    for (std::size_t i = 0; i < std::min(count, one.warps.size()); ++i)
+    for (std::size_t i = first; i < std::min(end, one.warps.size()); ++i)
       blocks[one.launch].insert(one.warps[i]);
   }
   for (const auto& [launch, chosen] : blocks) {

@@ -38,8 +38,9 @@ std::optional<std::vector<OutputWarps>> WarpsOf(engine::Binding& binding,
                                                 const facts::Facts* program, const Wanted& wanted,
                                                 std::uint64_t seed);
 
-/// Leaves the first `count` warps for each output.
-void CutToWarps(engine::Binding& binding, const std::vector<OutputWarps>& warps, std::size_t count);
+/// Leaves the warps from `first` up to `end` for each output. A launch that has none of these stays as it is.
+void CutToWarps(engine::Binding& binding, const std::vector<OutputWarps>& warps, std::size_t first,
+                std::size_t end);
 
 /// Keeps of `wanted` what the first `count` warps write, unless `count_only`, and says how much that
 /// is.

@@ -225,9 +225,12 @@ Result<std::unique_ptr<ReferenceRunner::Bound>> ReferenceRunner::Bind(const ops:
     found->elements *= type.RealWords();
   }
   const std::array calls = {engine::Call{.plan = &bound->plan, .axes = &axes, .inputs = &inputs}};
-  // Of parts, what was not computed reads as zero.
-  const std::uint8_t poison = extent == Extent::kWhole ? 0xff : 0;
-  ASSAY_TRY(bound->binding, engine::Bind(bound->wide, *bound->compiled, calls, {.poison = poison}));
+  ASSAY_TRY(bound->binding, engine::Bind(bound->wide, *bound->compiled, calls, {.poison = 0xff}));
+  if (extent == Extent::kWhole) return bound;
+  // Of parts, what was not computed reads as zero, as fresh memory does; and what was computed stays.
+  for (BufferSpec& buffer : bound->binding.execution.buffers) {
+    if (buffer.fill == BufferFill::kUninitialised) buffer.fill = BufferFill::kProvided;
+  }
   return bound;
 }
 
@@ -283,7 +286,7 @@ Result<Cells> ReferenceRunner::RunSlice(const ops::Instance& instance, const Num
   engine::Binding& binding = bound->binding;
   auto warps = WarpsOf(binding, bound->compiled->facts.get(), wanted, seed);
   if (!warps) return Fail(ErrorKind::kUnsupported, "cannot be run in part", Place(instance));
-  CutToWarps(binding, *warps, 1);
+  CutToWarps(binding, *warps, 0, 1);
   ASSAY_TRY(const Report one, RunPart(instance, binding, kSliceSteps));
   const std::uint64_t steps = std::max<std::uint64_t>(one.counters.warp_steps, 1);
   const std::size_t elements = KeepWritten(*warps, 1, wanted, /*count_only=*/true);
@@ -293,7 +296,10 @@ Result<Cells> ReferenceRunner::RunSlice(const ops::Instance& instance, const Num
       1, std::min<std::size_t>(
              {kMostWarps, affordable, kMostElements / std::max<std::size_t>(elements, 1)}));
   if (count > 1) {
-    CutToWarps(binding, *warps, count);
+    // What the first warp computed is there still, unless a launch that runs whole makes all anew.
+    const bool all_cut = std::ranges::all_of(
+        binding.execution.launches, [](const Launch& launch) { return !launch.only.empty(); });
+    CutToWarps(binding, *warps, all_cut ? 1 : 0, count);
     ASSAY_TRY_VOID(RunPart(instance, binding, kSliceSteps));
   }
   KeepWritten(*warps, count, wanted, /*count_only=*/false);
