@@ -4,14 +4,15 @@
 
 #include <utility>
 
+#include "validator/emu/lazy_fill.h"
+
 namespace assay::workers {
 namespace {
 
 /// Small buffers are touched page by page in any case, and all at once costs a third of that. Where the
 /// kernel does not know how, nothing is lost.
 void Touch(std::span<std::byte> bytes, BufferRole role) {
-  constexpr std::size_t kSmall = 4 << 20;
-  if (bytes.empty() || bytes.size() > kSmall) return;
+  if (bytes.empty() || bytes.size() > emu::kFilledAtOnce) return;
   const int advice = role == BufferRole::kInput ? MADV_POPULATE_READ : MADV_POPULATE_WRITE;
   ::madvise(bytes.data(), bytes.size(), advice);
 }

@@ -205,7 +205,7 @@ class Campaign {
   /// place. Limits are learned from tiny cases, and a kernel may be costlier than they show.
   CaseRun Again(Task& task, CaseRun run, Harvest& harvest) const;
   void LeaveOut(const Task& task, std::string_view reason, Harvest& harvest) const;
-  /// Whether a slice has seen the ends of the outputs written.
+  /// Whether a part of a case has seen the ends of the outputs written.
   void NoteEnd(const CaseRun& run, Harvest& harvest) const;
   void NoteReach(const CaseRun& run, Harvest& harvest) const;
   void Learn(const CaseRun& run);

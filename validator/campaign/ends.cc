@@ -10,12 +10,14 @@
 //
 // Where the end of an output was not written, perhaps nobody writes it: a grid that is capped without
 // a loop. Then the whole grid runs, if it is not too large, and tells. Else the case counts as left out,
-// unless what was written is wrong.
+// unless what was written is wrong. The same where the end of what is overwritten stays as it was, though the op
+// changes it.
 //
 // What cannot be run so is left out, with the reason (CaseRun::left_out): plans whose blocks
 // communicate, loops that a block runs over everything, references that take too long.
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <cstring>
 
 #include "validator/campaign/blocks.h"
@@ -44,7 +46,42 @@ std::uint64_t MostBlocks(const Execution& execution) {
   return most;
 }
 
+/// What all blocks will take, by those that ran.
+double StepsOfAll(const Execution& execution, const Report& report) {
+  std::uint64_t ran = 0, all = 0;
+  for (const Launch& launch : execution.launches) {
+    ran += BlocksThatRun(launch);
+    all += Blocks(launch);
+  }
+  return static_cast<double>(report.counters.steps) * static_cast<double>(all) /
+         static_cast<double>(std::max<std::uint64_t>(ran, 1));
+}
+
 }  // namespace
+
+oracle::SparseElements Runner::EndsThatStay(const cases::Case& value,
+                                            const cases::Materialised& filled,
+                                            const TensorMap& outputs) const {
+  const ops::Instance& instance = *subject_.instance;
+  const auto before = [&](const std::string& output) -> const Tensor& {
+    return filled.inputs.find(instance.op.FindOutput(output)->updates)->second;
+  };
+  oracle::SparseElements ends, stay;
+  for (const auto& [name, tensor] : outputs) {
+    if (!instance.op.FindOutput(name)->updates.empty() && EndIsTheSame(tensor, before(name)))
+      ends[name] = {tensor.elements - 1};
+  }
+  if (ends.empty()) return stay;
+  const auto truth = oracle_.EvaluateAt(instance, value, filled, ends);
+  if (!truth) return stay;  // Of what cannot be computed nobody knows whether it changes.
+  for (const auto& [name, points] : *truth) {
+    for (const oracle::TruthPoint& point : points) {
+      if (std::fabs(before(name).At(point.index) - point.value) > point.allowance)
+        stay[name].push_back(point.index);
+    }
+  }
+  return stay;
+}
 
 Status Runner::RunEnds(const cases::Probe& probe, const Wants& wants, CaseRun& run) const {
   const ops::Instance& instance = *subject_.instance;
@@ -66,7 +103,8 @@ Status Runner::RunEnds(const cases::Probe& probe, const Wants& wants, CaseRun& r
   const std::int64_t elements = cases::TotalElements(instance, probe.case_.axes);
   engine::Cut cut = engine::Cut::kRefused;
   // Nothing where it was left out.
-  const auto run_over = [&](std::uint8_t poison) -> Result<std::optional<engine::Binding>> {
+  const auto run_over = [&](std::uint8_t poison,
+                            bool all) -> Result<std::optional<engine::Binding>> {
     auto made = engine::Bind(instance, *subject_.compiled, calls, {.poison = poison});
     if (!made) {
       run.left_out = ToString(made.error());
@@ -79,6 +117,8 @@ Status Runner::RunEnds(const cases::Probe& probe, const Wants& wants, CaseRun& r
       return std::nullopt;
     }
     for (Launch& launch : made->execution.launches) {
+      if (all) launch.only.clear();
+      if (all) continue;
       const auto writers = LastOfTurns(*subject_.plan, filled.axes);
       // One block is as good as another where only one can run; what outgrows its format there comes to the first
       // one's places.
@@ -90,13 +130,15 @@ Status Runner::RunEnds(const cases::Probe& probe, const Wants& wants, CaseRun& r
       if (!last_only) launch.only = WithBlocks(launch.only, writers, Blocks(launch));
     }
     made->execution.schedule = probe.schedule;
-    made->execution.limits.max_steps = wants.part_steps > 0 ? wants.part_steps : kMostHugeSteps;
+    made->execution.limits.max_steps = all                    ? kStepsToConfirm
+                                       : wants.part_steps > 0 ? wants.part_steps
+                                                              : kMostHugeSteps;
     ASSAY_TRY(run.report, engine_.Run(made->execution, made->buffers, engine::Trust::kCandidate));
     NameTheKernelFile(run.report);
     run.steps += run.report.counters.steps;
     return std::optional(std::move(*made));
   };
-  ASSAY_TRY(const std::optional<engine::Binding> bound, run_over(probe.poison));
+  ASSAY_TRY(std::optional<engine::Binding> bound, run_over(probe.poison, /*all=*/false));
   if (!bound) return {};
   const auto leave_out = [&](std::string_view reason) {
     run.left_out = ReasonOfALimit(run.report, reason);
@@ -121,7 +163,7 @@ Status Runner::RunEnds(const cases::Probe& probe, const Wants& wants, CaseRun& r
       return {};
     }
     const Report first = run.report;
-    ASSAY_TRY(other, run_over(probe.poison == kOtherPoison ? 0xff : kOtherPoison));
+    ASSAY_TRY(other, run_over(probe.poison == kOtherPoison ? 0xff : kOtherPoison, /*all=*/false));
     if (!other) return {};
     const bool fails = first.stop != Stop::kCompleted || !first.findings.empty();
     const bool fails_too = run.report.stop != Stop::kCompleted || !run.report.findings.empty();
@@ -135,7 +177,8 @@ Status Runner::RunEnds(const cases::Probe& probe, const Wants& wants, CaseRun& r
   oracle::SparseElements wanted;
   bool unwritten = false;
   for (const auto& [name, tensor] : bound->calls.front().outputs) {
-    auto written = Spread(WrittenElements(tensor, probe.poison), kMostCompared);
+    auto written = Spread(WrittenElements(bound->calls.front(), name, probe.poison, run.report),
+                          kMostCompared);
     const std::string& updates = instance.op.FindOutput(name)->updates;
     if (updates.empty()) {
       unwritten = unwritten || EndIsUnwritten(tensor, probe.poison);
@@ -172,6 +215,26 @@ Status Runner::RunEnds(const cases::Probe& probe, const Wants& wants, CaseRun& r
         if (mine->second.empty()) wanted.erase(mine);
       }
     }
+  }
+  const auto ends_that_stay = [&](const engine::Binding& ran) {
+    return EndsThatStay(probe.case_, filled, ran.calls.front().outputs);
+  };
+  if (!ends_that_stay(*bound).empty()) {
+    Report some = run.report;
+    bool known = StepsOfAll(bound->execution, some) <= static_cast<double>(kStepsToConfirm);
+    if (known) {
+      ASSAY_TRY(std::optional<engine::Binding> whole, run_over(probe.poison, /*all=*/true));
+      if (!whole) return {};
+      known = !IsTooLong(run.report);
+      if (known && (run.report.stop != Stop::kCompleted || !run.report.findings.empty())) return {};
+      if (auto stay = known ? ends_that_stay(*whole) : oracle::SparseElements(); !stay.empty()) {
+        wanted = std::move(stay);
+        bound = std::move(whole);
+      } else {
+        run.report = std::move(some);
+      }
+    }
+    unwritten = unwritten || !known;
   }
   const auto truth = oracle_.EvaluateAt(instance, probe.case_, filled, wanted);
   if (!truth) {

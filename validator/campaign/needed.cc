@@ -24,13 +24,13 @@ constexpr std::uint8_t kGarbage = 0xff;
 // How often blocks are added that were missing still.
 constexpr int kMostRounds = 3;
 
-std::vector<BufferRange> WrittenBytes(const engine::Binding& binding) {
+std::vector<BufferRange> WrittenBytes(const engine::Binding& binding, const Report& report) {
   std::vector<BufferRange> written;
   for (std::uint32_t i = 0; i < binding.buffers.size(); ++i) {
     const BufferSpec& spec = binding.execution.buffers[i];
     if (spec.role == BufferRole::kInput || spec.fill != BufferFill::kUninitialised) continue;
     const std::size_t size = SizeOf(spec.dtype);
-    AddRanges(i, WrittenElements(*binding.buffers[i], size, kGarbage), size, written);
+    AddRanges(i, WrittenElements(*binding.buffers[i], size, kGarbage, report, i), size, written);
   }
   return written;
 }
@@ -87,7 +87,7 @@ Result<std::shared_ptr<const Runner::HandedOn>> Runner::LearnHandedOn(
             !report.missing->empty())
           return false;
         learned->block_steps[i] = std::max(learned->block_steps[i], report.counters.steps);
-        samples.push_back(WrittenBytes(alone));
+        samples.push_back(WrittenBytes(alone, report));
       }
       auto producers = Producers::Of(grid, samples);
       if (!producers) return false;
@@ -109,6 +109,7 @@ Result<Report> Runner::RunAlone(const Binder& bind, std::size_t launch,
   binding.execution.launches = {binding.execution.launches[launch]};
   binding.execution.launches.front().only = std::move(only);
   binding.execution.note_missing = true;
+  binding.execution.note_disguised = true;
   binding.execution.limits.max_steps = most_steps;
   return engine_.Run(binding.execution, binding.buffers, engine::Trust::kCandidate);
 }

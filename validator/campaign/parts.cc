@@ -22,9 +22,10 @@ constexpr std::int64_t kMostScanned = 64 << 20;
 
 }  // namespace
 
-bool NeedsZerosBetween(const ops::OpSpec& op) {
-  return op.generator.has_value() ||
-         std::ranges::any_of(op.outputs,
+bool NeedsZerosBetween(const ops::OpSpec& op) { return op.generator.has_value() || Overwrites(op); }
+
+bool Overwrites(const ops::OpSpec& op) {
+  return std::ranges::any_of(op.outputs,
                              [](const ops::TensorSpec& output) { return !output.updates.empty(); });
 }
 
@@ -80,9 +81,10 @@ void AddWritten(std::span<const std::byte> bytes, std::int64_t begin, std::int64
 }  // namespace
 
 // The emulator fills a page with poison when a kernel first gets there, so that a zero beside anything else was written;
-// a page of nothing but zeros may never have been touched.
+// a page of nothing but zeros may never have been touched, unless the emulator says so (Report::disguised).
 std::vector<std::int64_t> WrittenElements(const SharedMemory& memory, std::size_t size,
-                                          std::uint8_t poison) {
+                                          std::uint8_t poison, const Report& report,
+                                          std::size_t buffer) {
   constexpr std::int64_t kPage = 4096;
   const auto bytes = static_cast<std::int64_t>(memory.size());
   const auto add = size == 1   ? &AddWritten<std::uint8_t>
@@ -107,11 +109,21 @@ std::vector<std::int64_t> WrittenElements(const SharedMemory& memory, std::size_
     }
     at = std::max<std::int64_t>(end, at + 1);
   }
+  const auto seen = static_cast<std::ptrdiff_t>(written.size());
+  for (const BufferRange& range : report.disguised) {
+    if (range.buffer != buffer) continue;
+    for (std::uint64_t i = range.first / size; i < (range.first + range.bytes) / size; ++i)
+      written.push_back(static_cast<std::int64_t>(i));
+  }
+  std::ranges::inplace_merge(written, written.begin() + seen);
   return written;
 }
 
-std::vector<std::int64_t> WrittenElements(const Tensor& tensor, std::uint8_t poison) {
-  return WrittenElements(tensor.memory, SizeOf(tensor.dtype), poison);
+std::vector<std::int64_t> WrittenElements(const engine::BoundCall& call, const std::string& output,
+                                          std::uint8_t poison, const Report& report) {
+  const Tensor& tensor = call.outputs.find(output)->second;
+  return WrittenElements(tensor.memory, SizeOf(tensor.dtype), poison, report,
+                         call.buffer_of.find(output)->second);
 }
 
 std::vector<std::int64_t> ChangedElements(const Tensor& tensor, const Tensor& before) {

@@ -13,6 +13,7 @@
 
 #include "base/tensor.h"
 #include "ops/op.h"
+#include "validator/engine/bind.h"
 #include "validator/execution/execution.h"
 
 namespace assay::campaign {
@@ -31,6 +32,9 @@ inline constexpr std::int64_t kMostMade = std::int64_t{1} << 24;
 /// what a generator makes has to be made: that takes inputs that are zero but for their ends.
 bool NeedsZerosBetween(const ops::OpSpec& op);
 
+/// Does it overwrite some input?
+bool Overwrites(const ops::OpSpec& op);
+
 /// It ended for being long, or since it waits for what other blocks would do. Not a loop that is shown to
 /// go round for ever, whatever they do.
 bool IsTooLong(const Report& report, bool others_may_help = true);
@@ -43,12 +47,14 @@ inline constexpr std::string_view kUnknownEnd =
 /// memory or time, else `otherwise`.
 std::string ReasonOfALimit(const Report& report, std::string_view otherwise);
 
-/// Elements of a fresh output that no longer hold what was there before the launch, ascending. At
-/// most 64 MiB of written pages are looked at.
-std::vector<std::int64_t> WrittenElements(const Tensor& tensor, std::uint8_t poison);
-/// The same of elements of `size` bytes in any memory.
+/// Elements of buffer `buffer` of a run that no longer hold what was there before the launch, ascending: of `size` bytes
+/// each, in memory that was poisoned. At most 64 MiB of written pages are looked at.
 std::vector<std::int64_t> WrittenElements(const SharedMemory& memory, std::size_t size,
-                                          std::uint8_t poison);
+                                          std::uint8_t poison, const Report& report,
+                                          std::size_t buffer);
+/// The same of a fresh output of a call.
+std::vector<std::int64_t> WrittenElements(const engine::BoundCall& call, const std::string& output,
+                                          std::uint8_t poison, const Report& report);
 
 /// Elements of an output that no longer hold the bits of the tensor that it overwrites, ascending.
 std::vector<std::int64_t> ChangedElements(const Tensor& tensor, const Tensor& before);

@@ -18,6 +18,23 @@ TEST(Parts, ChangedElementsAreThoseWhoseBitsDiffer) {
   EXPECT_FALSE(EndIsTheSame(after, before));
 }
 
+TEST(Parts, WhatWasWrittenDiffersFromThePoisonOrTheEngineNamesIt) {
+  constexpr std::int64_t kElements = 8192;  // Eight pages.
+  constexpr std::uint8_t kPoison = 0xff;
+  Tensor tensor = *Tensor::Create(DType::kI32, {kElements});
+  // The first page was never touched; in the second two elements were written, and no zero.
+  for (std::int64_t i = 1024; i < 2048; ++i) tensor.Set(i, -1);
+  for (const std::int64_t i : {1024, 1500}) tensor.Set(i, 7);
+  Report report;
+  const auto written = [&] {
+    return WrittenElements(tensor.memory, sizeof(std::int32_t), kPoison, report, 1);
+  };
+  EXPECT_EQ(written(), (std::vector<std::int64_t>{1024, 1500}));
+  // A -1 that is meant, and zeros; and what is said of another buffer.
+  report.disguised = {{0, 4096, 64}, {1, 8, 8}, {1, 4 * 1499, 4}};
+  EXPECT_EQ(written(), (std::vector<std::int64_t>{2, 3, 1024, 1499, 1500}));
+}
+
 TEST(Parts, WhatTheEngineSaysOfItsOwnLimitIsTheReason) {
   Report report;
   report.reason = "too much memory";

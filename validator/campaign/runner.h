@@ -225,13 +225,17 @@ class Runner {
                                             std::uint64_t most_steps, std::uint64_t& steps) const;
   /// Part of a huge case: see ends.cc.
   Status RunEnds(const cases::Probe& probe, const Wants& wants, CaseRun& run) const;
+  /// The last elements of what is overwritten that are as they were, though the op changes them.
+  oracle::SparseElements EndsThatStay(const cases::Case& value, const cases::Materialised& filled,
+                                      const TensorMap& outputs) const;
   /// Some blocks of a case of any size: see slices.cc.
+  class Slice;
   Status RunSlice(const cases::Probe& probe, const Wants& wants, CaseRun& run) const;
 
   /// What some blocks of a huge case add: see sums.cc.
   Status RunSums(const cases::Probe& probe, const Wants& wants, CaseRun& run) const;
 
-  /// What a slice wrote, against the truths of as much of it as can be afforded.
+  /// What a slice wrote, against the truths of as much of it as can be afforded (slices_compare.cc).
   Status CompareSlice(const cases::Materialised& filled, const TensorMap& outputs,
                       oracle::SparseElements wanted, const Wants& wants, CaseRun& run) const;
   /// The same of an op that chooses, row by row.

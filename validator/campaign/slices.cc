@@ -7,7 +7,7 @@
 // take; then as many run as the budget has room for, all of them where it has. Where an estimate says
 // already which blocks that will be, they run at once. Memory and race monitors watch those that run.
 // What they wrote is seen from the pages of the outputs; the oracle computes as much of it as it can
-// afford, in whole warps (Oracle::EvaluateSlice).
+// afford, in whole warps (slices_compare.cc).
 //
 // Of several launches that hand on to each other, the blocks that are needed run where all would be too long
 // (needed.cc), and of one whose blocks meet at tickets those that meet (together.cc).
@@ -20,12 +20,7 @@
 // over the output in turns, the whole grid runs. Where that takes too long, what was written is
 // compared, and the case counts as left out: whether anybody writes the end is not known.
 //
-// Truths that follow from choices are those of whole rows, as a case of their own (rows.h).
-//
 // What cannot be run so is left out, with the reason (CaseRun::left_out).
-#include <fmt/format.h>
-#include <fmt/ranges.h>
-
 #include <algorithm>
 #include <array>
 #include <optional>
@@ -39,8 +34,6 @@
 #include "validator/campaign/runner.h"
 #include "validator/engine/bind.h"
 #include "validator/engine/window.h"
-#include "validator/oracle/points.h"
-#include "validator/oracle/rows.h"
 
 namespace assay::campaign {
 namespace {
@@ -53,13 +46,6 @@ constexpr std::uint64_t kEnds = 2;
 constexpr std::uint64_t kFarTooLow = 4;
 // and what a whole grid may that seems to leave the end of an output unwritten.
 constexpr std::uint64_t kStepsToConfirm = 6'000'000'000;
-// Rows that are compared as a case of their own: so many of them as the elements that their results are made of
-// come to, one of all other inputs' for each row,
-constexpr std::size_t kMostRows = 48;
-constexpr std::int64_t kMostOfRows = 1 << 24;
-constexpr std::int64_t kMostOfRowsForValues = 1 << 22;
-// but for a few.
-constexpr std::size_t kFewestRows = 8;
 // Of what the op overwrites: each run has a copy.
 constexpr std::size_t kMostCopied = std::size_t{512} << 20;
 
@@ -97,303 +83,370 @@ bool PastAnyGrid(const ops::LaunchPlan& plan, const ops::AxisValues& axes) {
 
 }  // namespace
 
-Status Runner::RunSlice(const cases::Probe& probe, const Wants& wants, CaseRun& run) const {
-  const ops::Instance& instance = *subject_.instance;
-  const std::uint64_t most_steps = wants.part_steps > 0 ? wants.part_steps : kMostSliceSteps;
-  if (!probe.prelude.empty()) {
-    run.left_out = "calls before a slice are not made";
-    return {};
+/// One slice while it is run.
+class Runner::Slice {
+ public:
+  Slice(const Runner& runner, const cases::Probe& probe, const Wants& wants, CaseRun& run)
+      : runner_(runner),
+        instance_(*runner.subject_.instance),
+        probe_(probe),
+        wants_(wants),
+        run_(run),
+        most_steps_(wants.part_steps > 0 ? wants.part_steps : kMostSliceSteps) {}
+
+  Status Run();
+
+ private:
+  /// Inputs, plan and buffers, and which launches may be cut. False where that leaves nothing to run.
+  Result<bool> Prepare();
+  Result<engine::Binding> BindOver(std::uint8_t poison) const;
+  /// Runs so many blocks of each launch that may be cut, and those that write the ends of outputs.
+  Status RunBlocks(std::uint64_t count, std::uint64_t limit);
+  /// Of several launches runs the blocks that are needed, if those can be told.
+  Status RunNeeded(std::uint64_t count);
+  /// Runs those blocks at once of which an estimate says that it will be them; else none. How many that were.
+  Result<std::uint64_t> RunAtOnce();
+  /// After a first run: as many as the budget has room for; and who writes the ends of outputs, if need be all.
+  /// False where that takes too long.
+  Result<bool> RunTheRest(std::uint64_t ran_at_once);
+  Status Judge();
+  Status CompareOrders(const oracle::SparseElements& places);
+  Result<Rerun> Again(const Schedule& schedule) const;
+
+  /// How many blocks are to run, where each takes that much.
+  std::uint64_t CountFor(std::uint64_t a_block) const;
+  /// Does each block take more than all were to?
+  bool IsDear() const { return wants_.block_steps > wants_.slice_steps; }
+  /// Blocks that are left out have nothing to give to those that run, but of an earlier launch what it hands on.
+  bool IsTooLong() const { return campaign::IsTooLong(run_.report, /*others_may_help=*/false); }
+  bool IsClean() const {
+    return run_.report.stop == Stop::kCompleted && run_.report.findings.empty();
   }
-  const auto filled = oracle_.Materialise(instance, probe.case_);
+  /// The tensor that an output overwrites, as it was before; or null.
+  const Tensor* Before(const std::string& output) const;
+  std::vector<std::int64_t> Written(const std::string& output, const Tensor& tensor) const;
+  bool EndIsUnwritten(const std::string& output, const Tensor& tensor) const;
+  bool SomeEndIsUnwritten() const;
+  const TensorMap& Outputs() const { return bound_.calls.front().outputs; }
+  void NoteReport();
+  void NoteParts();
+  void LeaveOut(std::string_view reason);
+
+  const Runner& runner_;
+  const ops::Instance& instance_;
+  const cases::Probe& probe_;
+  const Wants& wants_;
+  CaseRun& run_;
+  std::uint64_t most_steps_;
+
+  cases::Materialised filled_;
+  ops::ResolvedPlan plan_;
+  engine::Binding bound_;
+  std::size_t copied_ = 0;        // Bytes of what the op overwrites.
+  std::vector<std::size_t> cut_;  // Launches that may be cut,
+  std::uint64_t all_ = 0;         // and the blocks of the largest of them.
+  std::set<std::uint64_t>
+      writers_;  // Blocks that write the ends of outputs, if the guess is right.
+  bool ran_ = false;
+  bool only_needed_ = false;
+  bool without_truth_ = false;
+  bool whole_ = false;           // All blocks ran.
+  bool end_is_unknown_ = false;  // Whether anybody writes it.
+};
+
+Result<bool> Runner::Slice::Prepare() {
+  if (!probe_.prelude.empty()) {
+    run_.left_out = "calls before a slice are not made";
+    return false;
+  }
+  auto filled = runner_.oracle_.Materialise(instance_, probe_.case_);
   if (!filled) {
     if (filled.error().kind != ErrorKind::kLimit) return std::unexpected(filled.error());
-    run.left_out = ToString(filled.error());
-    return {};
+    run_.left_out = ToString(filled.error());
+    return false;
   }
-  const auto plan = ops::Resolve(*subject_.plan, instance, filled->axes);
+  filled_ = *std::move(filled);
+  auto plan = ops::Resolve(*runner_.subject_.plan, instance_, filled_.axes);
   if (!plan) {
-    if (plan.error().kind == ErrorKind::kLimit || PastAnyGrid(*subject_.plan, filled->axes)) {
-      run.left_out = ToString(plan.error());
+    if (plan.error().kind == ErrorKind::kLimit ||
+        PastAnyGrid(*runner_.subject_.plan, filled_.axes)) {
+      run_.left_out = ToString(plan.error());
     } else {
-      run.plan_findings.push_back(PlanFinding(plan.error()));
+      run_.plan_findings.push_back(PlanFinding(plan.error()));
     }
-    return {};
+    return false;
   }
-  const std::array calls = {
-      engine::Call{.plan = &*plan, .axes = &filled->axes, .inputs = &filled->inputs}};
-  const std::size_t copied = BytesCopied(instance, filled->inputs);
-  if (copied > kMostCopied) {
-    run.left_out = "tensors that are overwritten are too large to be copied";
-    return {};
+  plan_ = *std::move(plan);
+  copied_ = BytesCopied(instance_, filled_.inputs);
+  if (copied_ > kMostCopied) {
+    run_.left_out = "tensors that are overwritten are too large to be copied";
+    return false;
   }
-  const auto bind_over = [&](std::uint8_t poison) -> Result<engine::Binding> {
-    ASSAY_TRY(engine::Binding made, engine::Bind(instance, *subject_.compiled, calls,
-                                                 {.poison = poison, .misalign = probe.misalign}));
-    made.execution.schedule = probe.schedule;
-    made.execution.perturbation_seed = probe.perturbation_seed;
-    made.execution.checks.coverage = wants.coverage;
-    made.execution.checks.order = wants.orders && probe.schedule == Schedule{};
-    return made;
-  };
-  const auto bind = [&] { return bind_over(probe.poison); };
-  auto bound = bind();
+  auto bound = BindOver(probe_.poison);
   if (!bound) {
-    run.left_out = ToString(bound.error());
-    return {};
+    run_.left_out = ToString(bound.error());
+    return false;
   }
-  Execution& execution = bound->execution;
-  std::vector<std::size_t> cut;
+  bound_ = *std::move(bound);
+  const Execution& execution = bound_.execution;
   for (std::size_t i = 0; i < execution.launches.size(); ++i) {
-    if (Blocks(execution.launches[i]) > 1 &&
-        engine::MayCut(execution, subject_.compiled->facts.get(), i) == engine::Cut::kIndependent)
-      cut.push_back(i);
+    const std::uint64_t blocks = Blocks(execution.launches[i]);
+    if (blocks < 2 || engine::MayCut(execution, runner_.subject_.compiled->facts.get(), i) !=
+                          engine::Cut::kIndependent)
+      continue;
+    cut_.push_back(i);
+    all_ = std::max(all_, blocks);
   }
-  std::set<std::uint64_t> writers;  // Blocks that write the ends of outputs, if the guess is right.
-  bool ran = false;
-  const auto run_with = [&](std::uint64_t count, std::uint64_t limit) -> Status {
-    // What the run before has overwritten is there anew.
-    if (std::exchange(ran, true) && copied > 0) {
-      ASSAY_TRY(*bound, bind());
-    }
-    for (const std::size_t i : cut) {
-      Launch& launch = execution.launches[i];
-      launch.only = WithBlocks(ChooseBlocks(Blocks(launch), count, probe.case_.seed + i), writers,
-                               Blocks(launch));
-    }
-    execution.limits.max_steps = limit;
-    run.probe.slice_blocks = cut.empty() ? 0 : count;
-    ASSAY_TRY(run.report, engine_.Run(execution, bound->buffers, engine::Trust::kCandidate));
-    NameTheKernelFile(run.report);
-    RefuseUnwatched(execution.checks, engine_.name(), run.report);
-    run.steps += run.report.counters.steps;
-    return {};
-  };
-  const auto finish = [&] {
-    run.parts.clear();
-    for (std::size_t i = 0; i < execution.launches.size(); ++i) {
-      run.parts.push_back({plan->kernels[i].entry, BlocksThatRun(execution.launches[i]),
-                           Blocks(execution.launches[i])});
-    }
-    return Status{};
-  };
-  const auto written_of = [&](const std::string& name, const Tensor& tensor) {
-    const std::string& updates = instance.op.FindOutput(name)->updates;
-    return updates.empty() ? WrittenElements(tensor, probe.poison)
-                           : ChangedElements(tensor, filled->inputs.find(updates)->second);
-  };
-  const auto end_is_unwritten = [&](const auto& output) {
-    const std::string& updates = instance.op.FindOutput(output.first)->updates;
-    return updates.empty() ? EndIsUnwritten(output.second, probe.poison)
-                           : EndIsTheSame(output.second, filled->inputs.find(updates)->second);
-  };
-  const auto leave_out = [&](std::string_view reason) {
-    run.left_out = ReasonOfALimit(run.report, reason);
-    run.report.findings.clear();
-    run.report.stop = Stop::kCompleted;
-    return Status{};
-  };
+  return true;
+}
 
-  // Blocks that are left out have nothing to give to those that run, but of an earlier launch what it hands on.
-  const auto too_long = [&] { return IsTooLong(run.report, /*others_may_help=*/false); };
-  const auto some_end_is_unwritten = [&] {
-    return std::ranges::any_of(bound->calls.front().outputs, end_is_unwritten);
-  };
-  const auto again = [&](const Schedule& schedule) -> Result<Rerun> {
-    ASSAY_TRY(engine::Binding other, bind());
-    other.execution.schedule = schedule;
-    other.execution.checks.order = schedule == Schedule{};
-    other.execution.limits = execution.limits;
-    for (std::size_t i = 0; i < execution.launches.size(); ++i)
-      other.execution.launches[i].only = execution.launches[i].only;
-    ASSAY_TRY(Report report,
-              engine_.Run(other.execution, other.buffers, engine::Trust::kCandidate));
-    NameTheKernelFile(report);
-    const std::uint64_t steps = report.counters.steps;
-    return Rerun{std::move(report), std::move(other.calls.front().outputs), steps};
-  };
-  // Where what threads do to each other may hang on their order.
-  const auto compare_orders = [&](const oracle::SparseElements& places) -> Status {
-    if (!wants.determinism || !run.report.counters.used_atomics) return {};
-    const TensorMap& outputs = bound->calls.front().outputs;
-    TensorMap plain;
-    ASSAY_TRY_VOID(probe.schedule == Schedule{}
-                       ? TurnPairs(wants, outputs, &places, again, run)
-                       : CompareWithPlain(outputs, &places, again, run, plain));
-    if (run.error && run.error->kind == ErrorKind::kLimit)
-      run.left_out = ToString(*std::exchange(run.error, std::nullopt));
-    return {};
-  };
-  // Of several launches the blocks that are needed, if those can be told.
-  bool only_needed = false;
-  const auto run_needed = [&](std::uint64_t count) -> Status {
-    ASSAY_TRY(auto needed, RunNeeded(bind_over, probe, *filled, count, most_steps, run.steps));
-    if (!needed) return {};
-    *bound = std::move(needed->binding);
-    run.report = std::move(needed->report);
-    NameTheKernelFile(run.report);
-    RefuseUnwatched(execution.checks, engine_.name(), run.report);
-    run.probe.slice_blocks = count;
-    run.probe.needed_only = only_needed = true;
-    return {};
-  };
-  const bool several = cut.size() < execution.launches.size();
-  if (several && (probe.needed_only || (wants.needed_only && probe.slice_blocks == 0)))
-    ASSAY_TRY_VOID(run_needed(probe.slice_blocks > 0 ? probe.slice_blocks : wants.least_blocks));
-  std::uint64_t all = 0;
-  for (const std::size_t i : cut) all = std::max(all, Blocks(execution.launches[i]));
-  const bool dear = wants.block_steps > wants.slice_steps;
+Result<engine::Binding> Runner::Slice::BindOver(std::uint8_t poison) const {
+  const std::array calls = {
+      engine::Call{.plan = &plan_, .axes = &filled_.axes, .inputs = &filled_.inputs}};
+  ASSAY_TRY(engine::Binding made, engine::Bind(instance_, *runner_.subject_.compiled, calls,
+                                               {.poison = poison, .misalign = probe_.misalign}));
+  made.execution.schedule = probe_.schedule;
+  made.execution.perturbation_seed = probe_.perturbation_seed;
+  made.execution.checks.coverage = wants_.coverage;
+  made.execution.note_disguised = true;
+  made.execution.checks.order = wants_.orders && probe_.schedule == Schedule{};
+  return made;
+}
+
+Status Runner::Slice::RunBlocks(std::uint64_t count, std::uint64_t limit) {
+  // What the run before has overwritten is there anew.
+  if (std::exchange(ran_, true) && copied_ > 0) {
+    ASSAY_TRY(bound_, BindOver(probe_.poison));
+  }
+  Execution& execution = bound_.execution;
+  for (const std::size_t i : cut_) {
+    Launch& launch = execution.launches[i];
+    launch.only = WithBlocks(ChooseBlocks(Blocks(launch), count, probe_.case_.seed + i), writers_,
+                             Blocks(launch));
+  }
+  execution.limits.max_steps = limit;
+  run_.probe.slice_blocks = cut_.empty() ? 0 : count;
+  ASSAY_TRY(run_.report, runner_.engine_.Run(execution, bound_.buffers, engine::Trust::kCandidate));
+  NoteReport();
+  run_.steps += run_.report.counters.steps;
+  return {};
+}
+
+Status Runner::Slice::RunNeeded(std::uint64_t count) {
+  const Binder bind = [this](std::uint8_t poison) { return BindOver(poison); };
+  ASSAY_TRY(auto needed, runner_.RunNeeded(bind, probe_, filled_, count, most_steps_, run_.steps));
+  if (!needed) return {};
+  bound_ = std::move(needed->binding);
+  run_.report = std::move(needed->report);
+  NoteReport();
+  run_.probe.slice_blocks = count;
+  run_.probe.needed_only = only_needed_ = true;
+  return {};
+}
+
+std::uint64_t Runner::Slice::CountFor(std::uint64_t a_block) const {
+  if (probe_.slice_blocks > 0) return std::min(probe_.slice_blocks, all_);
+  const std::uint64_t count = without_truth_ ? 1 : BlocksFor(a_block, wants_);
+  // Nothing is left to guess where all can run for little more.
+  return all_ <= 4 * count && all_ * a_block <= 4 * wants_.slice_steps ? all_ : count;
+}
+
+Result<std::uint64_t> Runner::Slice::RunAtOnce() {
+  const bool known = probe_.slice_blocks > 0;
+  if (cut_.empty() || (!known && wants_.block_steps == 0)) return 0;
+  // Both ends of what is dear, or as many as are ever chosen. If that was wrong, or the end was not written, there
+  // is more to find out.
+  const std::uint64_t count = CountFor(wants_.block_steps);
+  if (count < 2 || !(known || IsDear() || count >= std::min(kMostChosen, all_))) return 0;
+  // An estimate that was far too low ends soon.
+  ASSAY_TRY_VOID(RunBlocks(
+      count, known ? most_steps_ : std::min(most_steps_, kFarTooLow * count * wants_.block_steps)));
+  return IsTooLong() || (IsClean() && SomeEndIsUnwritten()) ? 0 : count;
+}
+
+Result<bool> Runner::Slice::RunTheRest(std::uint64_t ran_at_once) {
+  const Execution& execution = bound_.execution;
+  std::uint64_t blocks_run = 0;
+  for (const std::size_t i : cut_) blocks_run += BlocksThatRun(execution.launches[i]);
+  const std::uint64_t a_block = std::max<std::uint64_t>(run_.report.counters.steps / blocks_run, 1);
+  for (const auto& [name, tensor] : Outputs()) {
+    if (!EndIsUnwritten(name, tensor)) continue;
+    const std::vector<std::int64_t> written = Written(name, tensor);
+    for (const std::size_t i : cut_) {
+      const std::uint64_t last = Blocks(execution.launches[i]) - 1;
+      if (const auto block = WriterOfTheEnd(written, tensor.elements, last))
+        writers_.insert(*block);
+    }
+    writers_.merge(LastOfTurns(*runner_.subject_.plan, filled_.axes));
+  }
+  const std::uint64_t count = std::max(CountFor(a_block), ran_at_once);
+  const bool the_same = std::min(count, kMostChosen) == std::min(ran_at_once, kMostChosen) &&
+                        (count >= all_) == (ran_at_once >= all_);
+  if (!the_same || !writers_.empty()) {
+    ASSAY_TRY_VOID(RunBlocks(count, 2 * most_steps_));
+    if (IsTooLong()) {
+      LeaveOut("some blocks take far longer than the last one");
+      return false;
+    }
+  }
+  whole_ = count >= all_;
+  if (whole_ || !IsClean() || !SomeEndIsUnwritten()) return true;
+  end_is_unknown_ = all_ * a_block > kStepsToConfirm;
+  if (end_is_unknown_) return true;
+  ASSAY_TRY_VOID(RunBlocks(all_, 2 * kStepsToConfirm));
+  whole_ = true;
+  if (!IsTooLong()) return true;
+  LeaveOut(kUnknownEnd);
+  return false;
+}
+
+Status Runner::Slice::Run() {
+  ASSAY_TRY(const bool ready, Prepare());
+  if (!ready) return {};
   // Where there will be no truth, one block is as good as several for the monitors. Asked for nothing, the
   // oracle says whether the reference fits.
-  const auto nothing = (dear || wants.truth_or_nothing) && !instance.op.Chooses()
-                           ? oracle_.EvaluateSlice(instance, probe.case_, *filled, {}, 0)
-                           : Result<oracle::SparseTruth>();
-  const bool without_truth = !nothing && nothing.error().kind == ErrorKind::kLimit;
-  if (without_truth && wants.truth_or_nothing) return leave_out(ToString(nothing.error()));
-  const bool known = probe.slice_blocks > 0;
-  const auto count_for = [&](std::uint64_t a_block) {
-    if (known) return std::min(probe.slice_blocks, all);
-    const std::uint64_t count = without_truth ? 1 : BlocksFor(a_block, wants);
-    // Nothing is left to guess where all can run for little more.
-    return all <= 4 * count && all * a_block <= 4 * wants.slice_steps ? all : count;
-  };
-  // At once, where the estimate says which blocks it will be: both ends of what is dear, or as many as are
-  // ever chosen. If that was wrong, or the end was not written, there is more to find out.
-  std::uint64_t ran_at_once = 1;
-  if (!only_needed && !cut.empty() && (known || wants.block_steps > 0)) {
-    const std::uint64_t count = count_for(wants.block_steps);
-    if (count > 1 && (known || dear || count >= std::min(kMostChosen, all))) {
-      // An estimate that was far too low ends soon.
-      const std::uint64_t limit =
-          known ? most_steps : std::min(most_steps, kFarTooLow * count * wants.block_steps);
-      ASSAY_TRY_VOID(run_with(count, limit));
-      const bool clean = run.report.stop == Stop::kCompleted && run.report.findings.empty();
-      if (!too_long() && !(clean && some_end_is_unwritten())) ran_at_once = count;
+  if ((IsDear() || wants_.truth_or_nothing) && !instance_.op.Chooses()) {
+    const auto nothing = runner_.oracle_.EvaluateSlice(instance_, probe_.case_, filled_, {}, 0);
+    without_truth_ = !nothing && nothing.error().kind == ErrorKind::kLimit;
+    if (without_truth_ && wants_.truth_or_nothing) {
+      LeaveOut(ToString(nothing.error()));
+      return {};
     }
   }
-  // The last block alone, where grids can be cut; else everything.
-  if (!only_needed && ran_at_once == 1) ASSAY_TRY_VOID(run_with(1, most_steps));
-  if (!only_needed && several && !wants.needed_only && too_long())
-    ASSAY_TRY_VOID(run_needed(kEnds));
-  if (too_long()) {
-    return leave_out(
-        cut.empty() ? std::string_view("blocks may depend on each other, and all take too long")
-                    : kBlockTooLong);
+  const bool several = cut_.size() < bound_.execution.launches.size();
+  if (several && (probe_.needed_only || (wants_.needed_only && probe_.slice_blocks == 0)))
+    ASSAY_TRY_VOID(RunNeeded(probe_.slice_blocks > 0 ? probe_.slice_blocks : wants_.least_blocks));
+  std::uint64_t ran_at_once = 0;
+  if (!only_needed_) {
+    ASSAY_TRY(ran_at_once, RunAtOnce());
+    // The last block alone, where grids can be cut; else everything.
+    if (ran_at_once == 0) {
+      ASSAY_TRY_VOID(RunBlocks(1, most_steps_));
+      ran_at_once = 1;
+    }
+    if (several && !wants_.needed_only && IsTooLong()) ASSAY_TRY_VOID(RunNeeded(kEnds));
   }
-  if (run.report.stop != Stop::kCompleted || !run.report.findings.empty()) return finish();
-  bool whole = cut.empty() && !only_needed;
-  bool end_is_unknown = only_needed && some_end_is_unwritten();
-  if (!whole && !only_needed) {
-    std::uint64_t blocks_run = 0;
-    for (const std::size_t i : cut) blocks_run += BlocksThatRun(execution.launches[i]);
-    const std::uint64_t a_block =
-        std::max<std::uint64_t>(run.report.counters.steps / blocks_run, 1);
-    for (const auto& output : bound->calls.front().outputs) {
-      if (!end_is_unwritten(output)) continue;
-      const auto& [name, tensor] = output;
-      const std::vector<std::int64_t> written = written_of(name, tensor);
-      for (const std::size_t i : cut) {
-        const std::uint64_t last = Blocks(execution.launches[i]) - 1;
-        if (const auto block = WriterOfTheEnd(written, tensor.elements, last))
-          writers.insert(*block);
-      }
-      writers.merge(LastOfTurns(*subject_.plan, filled->axes));
-    }
-    std::uint64_t count = std::max(count_for(a_block), ran_at_once);
-    const bool the_same = std::min(count, kMostChosen) == std::min(ran_at_once, kMostChosen) &&
-                          (count >= all) == (ran_at_once >= all);
-    if (!the_same || !writers.empty()) {
-      ASSAY_TRY_VOID(run_with(count, 2 * most_steps));
-      if (too_long()) return leave_out("some blocks take far longer than the last one");
-    }
-    whole = count >= all;
-    if (!whole && run.report.stop == Stop::kCompleted && run.report.findings.empty() &&
-        some_end_is_unwritten()) {
-      end_is_unknown = all * a_block > kStepsToConfirm;
-      if (!end_is_unknown) {
-        ASSAY_TRY_VOID(run_with(all, 2 * kStepsToConfirm));
-        if (too_long()) return leave_out(kUnknownEnd);
-        whole = true;
-      }
-    }
+  if (IsTooLong()) {
+    LeaveOut(cut_.empty()
+                 ? std::string_view("blocks may depend on each other, and all take too long")
+                 : kBlockTooLong);
+    return {};
   }
-  ASSAY_TRY_VOID(finish());
-  if (run.report.stop != Stop::kCompleted || !run.report.findings.empty()) return {};
-  if (whole) {
-    NoteOutputs(bound->calls.front(), run);
-    if (std::ranges::any_of(run.outputs,
+  if (only_needed_) {
+    end_is_unknown_ = SomeEndIsUnwritten();
+  } else if (cut_.empty()) {
+    whole_ = true;
+  } else if (IsClean()) {
+    ASSAY_TRY(const bool ended, RunTheRest(ran_at_once));
+    if (!ended) return {};
+  }
+  NoteParts();
+  return IsClean() ? Judge() : Status{};
+}
+
+Status Runner::Slice::Judge() {
+  if (whole_) {
+    NoteOutputs(bound_.calls.front(), run_);
+    if (std::ranges::any_of(run_.outputs,
                             [](const OutputState& output) { return output.unwritten_bytes != 0; }))
       return {};
   }
   oracle::SparseElements wanted;
-  for (const auto& [name, tensor] : bound->calls.front().outputs) {
-    const bool updates = !instance.op.FindOutput(name)->updates.empty();
-    auto written =
-        whole && updates ? Everywhere(tensor.elements, probe.case_.seed) : written_of(name, tensor);
+  for (const auto& [name, tensor] : Outputs()) {
+    auto written = whole_ && Before(name) != nullptr
+                       ? Everywhere(tensor.elements, probe_.case_.seed)
+                       : Written(name, tensor);
     if (!written.empty()) wanted[name] = std::move(written);
   }
-  if (wanted.empty()) return leave_out("the blocks that ran wrote nothing");
-  ASSAY_TRY_VOID(CompareSlice(*filled, bound->calls.front().outputs, wanted, wants, run));
-  ASSAY_TRY_VOID(compare_orders(wanted));
+  if (wanted.empty()) {
+    LeaveOut("the blocks that ran wrote nothing");
+    return {};
+  }
+  ASSAY_TRY_VOID(runner_.CompareSlice(filled_, Outputs(), wanted, wants_, run_));
+  ASSAY_TRY_VOID(CompareOrders(wanted));
   const bool agrees =
-      run.comparison && run.comparison->numeric.empty() && run.comparison->precision.empty();
-  if (end_is_unknown && agrees) return leave_out(kUnknownEnd);
-  if (wants.keep_outputs) run.kept = std::move(bound->calls.front().outputs);
+      run_.comparison && run_.comparison->numeric.empty() && run_.comparison->precision.empty();
+  if (end_is_unknown_ && agrees) {
+    LeaveOut(kUnknownEnd);
+    return {};
+  }
+  if (wants_.keep_outputs) run_.kept = std::move(bound_.calls.front().outputs);
   return {};
 }
 
-Status Runner::CompareSlice(const cases::Materialised& filled, const TensorMap& outputs,
-                            oracle::SparseElements wanted, const Wants& wants, CaseRun& run) const {
-  const ops::Instance& instance = *subject_.instance;
-  if (instance.op.Chooses()) return CompareRows(filled, outputs, wanted, wants, run);
-  const cases::Case& value = run.probe.case_;
-  const auto truth = oracle_.EvaluateSlice(instance, value, filled, std::move(wanted), value.seed);
-  if (!truth) {
-    run.left_out = ToString(truth.error());
-    return {};
-  }
-  if (std::ranges::all_of(*truth, [](const auto& output) { return output.second.empty(); })) {
-    run.left_out = "no value of the slice could be told from nothing";
-    return {};
-  }
-  oracle::ComparePoints(instance, *truth, outputs, run.comparison.emplace());
+// Where what threads do to each other may hang on their order.
+Status Runner::Slice::CompareOrders(const oracle::SparseElements& places) {
+  if (!wants_.determinism || !run_.report.counters.used_atomics) return {};
+  const RunAgain again = [this](const Schedule& schedule) { return Again(schedule); };
+  TensorMap plain;
+  ASSAY_TRY_VOID(probe_.schedule == Schedule{}
+                     ? TurnPairs(wants_, Outputs(), &places, again, run_)
+                     : CompareWithPlain(Outputs(), &places, again, run_, plain));
+  if (run_.error && run_.error->kind == ErrorKind::kLimit)
+    run_.left_out = ToString(*std::exchange(run_.error, std::nullopt));
   return {};
 }
 
-Status Runner::CompareRows(const cases::Materialised& filled, const TensorMap& outputs,
-                           const oracle::SparseElements& wanted, const Wants& wants,
-                           CaseRun& run) const {
-  const ops::Instance& instance = *subject_.instance;
-  const auto axis = oracle::AxisOfRows(instance.op);
-  if (!axis) {
-    run.left_out = "what follows from a choice hangs on all of its scores";
-    return {};
+Result<Runner::Rerun> Runner::Slice::Again(const Schedule& schedule) const {
+  ASSAY_TRY(engine::Binding other, BindOver(probe_.poison));
+  other.execution.schedule = schedule;
+  other.execution.checks.order = schedule == Schedule{};
+  other.execution.limits = bound_.execution.limits;
+  for (std::size_t i = 0; i < other.execution.launches.size(); ++i)
+    other.execution.launches[i].only = bound_.execution.launches[i].only;
+  ASSAY_TRY(Report report,
+            runner_.engine_.Run(other.execution, other.buffers, engine::Trust::kCandidate));
+  NameTheKernelFile(report);
+  const std::uint64_t steps = report.counters.steps;
+  return Rerun{std::move(report), std::move(other.calls.front().outputs), steps};
+}
+
+const Tensor* Runner::Slice::Before(const std::string& output) const {
+  const std::string& updates = instance_.op.FindOutput(output)->updates;
+  return updates.empty() ? nullptr : &filled_.inputs.find(updates)->second;
+}
+
+std::vector<std::int64_t> Runner::Slice::Written(const std::string& output,
+                                                 const Tensor& tensor) const {
+  const Tensor* before = Before(output);
+  return before == nullptr
+             ? WrittenElements(bound_.calls.front(), output, probe_.poison, run_.report)
+             : ChangedElements(tensor, *before);
+}
+
+bool Runner::Slice::EndIsUnwritten(const std::string& output, const Tensor& tensor) const {
+  const Tensor* before = Before(output);
+  return before == nullptr ? campaign::EndIsUnwritten(tensor, probe_.poison)
+                           : EndIsTheSame(tensor, *before);
+}
+
+bool Runner::Slice::SomeEndIsUnwritten() const {
+  return std::ranges::any_of(Outputs(), [this](const auto& output) {
+    return EndIsUnwritten(output.first, output.second);
+  });
+}
+
+void Runner::Slice::NoteReport() {
+  NameTheKernelFile(run_.report);
+  RefuseUnwatched(bound_.execution.checks, runner_.engine_.name(), run_.report);
+}
+
+void Runner::Slice::NoteParts() {
+  run_.parts.clear();
+  for (std::size_t i = 0; i < bound_.execution.launches.size(); ++i) {
+    const Launch& launch = bound_.execution.launches[i];
+    run_.parts.push_back({plan_.kernels[i].entry, BlocksThatRun(launch), Blocks(launch)});
   }
-  ops::AxisValues of_one_row = filled.axes;
-  of_one_row[*axis] = 1;
-  const std::int64_t row = std::max<std::int64_t>(cases::TotalElements(instance, of_one_row), 1);
-  const bool for_values = wants.slice_steps < Wants{}.slice_steps;
-  const std::size_t most =
-      std::clamp(static_cast<std::size_t>((for_values ? kMostOfRowsForValues : kMostOfRows) / row),
-                 kFewestRows, kMostRows);
-  const std::vector<std::int64_t> rows = Spread(oracle::RowsWritten(outputs, wanted), most);
-  if (rows.empty()) {
-    run.left_out = "the blocks that ran wrote no whole row";
-    return {};
-  }
-  cases::Materialised some{.axes = filled.axes, .inputs = {}};
-  some.axes[*axis] = static_cast<std::int64_t>(rows.size());
-  ASSAY_TRY(some.inputs, oracle::TakeRows(instance.op.inputs, filled.inputs, *axis, rows));
-  ASSAY_TRY(const TensorMap got, oracle::TakeRows(instance.op.outputs, outputs, *axis, rows));
-  cases::Case value = run.probe.case_;
-  value.origin = fmt::format("rows {} of {}", fmt::join(rows, " "), filled.axes.at(*axis));
-  const auto truth = oracle_.EvaluateFor(instance, value, some, got);
-  if (!truth) {
-    run.left_out = ToString(truth.error());
-    return {};
-  }
-  run.comparison = oracle::Compare(instance, **truth, value, some, got);
-  oracle::NameRows(rows, *run.comparison);
-  return {};
+}
+
+void Runner::Slice::LeaveOut(std::string_view reason) {
+  run_.left_out = ReasonOfALimit(run_.report, reason);
+  run_.report.findings.clear();
+  run_.report.stop = Stop::kCompleted;
+}
+
+Status Runner::RunSlice(const cases::Probe& probe, const Wants& wants, CaseRun& run) const {
+  return Slice(*this, probe, wants, run).Run();
 }
 
 }  // namespace assay::campaign

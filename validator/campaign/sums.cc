@@ -54,8 +54,10 @@ bool Fails(const Report& report) {
 }
 
 /// Elements that are neither 0 nor untouched nor without a value.
-std::vector<std::int64_t> Added(const Tensor& tensor, std::uint8_t poison) {
-  std::vector<std::int64_t> some = WrittenElements(tensor, poison);
+std::vector<std::int64_t> Added(const engine::BoundCall& call, const std::string& output,
+                                std::uint8_t poison) {
+  const Tensor& tensor = call.outputs.find(output)->second;
+  std::vector<std::int64_t> some = WrittenElements(call, output, poison, Report());
   std::erase_if(some, [&](std::int64_t i) {
     const double value = tensor.At(i);
     return value == 0 || !std::isfinite(value);
@@ -147,9 +149,9 @@ Status Runner::RunSums(const cases::Probe& probe, const Wants& wants, CaseRun& r
   }
   const std::string front = FrontOf(probe.case_).value_or("");
   oracle::SparseElements wanted;
-  for (const auto& [name, tensor] : bound->calls.front().outputs) {
+  for (const auto& [name, _] : bound->calls.front().outputs) {
     if (!IsLinearIn(instance.op, front, name)) continue;
-    auto added = Added(tensor, probe.poison);
+    auto added = Added(bound->calls.front(), name, probe.poison);
     if (!added.empty()) wanted[name] = std::move(added);
   }
   constexpr std::string_view kPartsAlone =

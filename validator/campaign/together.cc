@@ -40,13 +40,13 @@ bool MayMeet(const Execution& execution, const facts::Facts* facts) {
 }
 
 /// Where something else than zero stands now in what was zero.
-std::vector<BufferRange> Marks(const engine::Binding& binding) {
+std::vector<BufferRange> Marks(const engine::Binding& binding, const Report& report) {
   std::vector<BufferRange> marks;
   for (std::uint32_t i = 0; i < binding.buffers.size(); ++i) {
     const BufferSpec& spec = binding.execution.buffers[i];
     if (spec.fill != BufferFill::kZero) continue;
     const std::size_t size = SizeOf(spec.dtype);
-    AddRanges(i, WrittenElements(*binding.buffers[i], size, 0), size, marks);
+    AddRanges(i, WrittenElements(*binding.buffers[i], size, 0, report, i), size, marks);
   }
   return marks;
 }
@@ -76,7 +76,7 @@ Result<std::shared_ptr<const Runner::Meetings>> Runner::LearnMeetings(
     ASSAY_TRY(const Report report, RunAlone(bind, 0, {{block, 1}}, most_steps, alone));
     all_ended = all_ended && report.stop == Stop::kCompleted && report.findings.empty();
     learned->block_steps = std::max(learned->block_steps, report.counters.steps);
-    return Marks(alone);
+    return Marks(alone, report);
   };
   std::vector<std::vector<BufferRange>> samples;
   for (const std::uint64_t block : SampleBlocks(grid)) {

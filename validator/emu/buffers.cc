@@ -11,7 +11,8 @@
 namespace assay::emu {
 namespace {
 
-/// Buffers that need filling and are larger than this are filled where they are touched.
+/// Buffers that need filling and are larger than this are filled where they are touched; smaller ones (kFilledAtOnce)
+/// where some blocks run, which touch little of them.
 constexpr std::uint64_t kLargeBuffer = std::uint64_t{64} << 20;
 
 std::uint8_t FillByte(const BufferSpec& spec) {
@@ -35,8 +36,10 @@ void FillAgain(const BufferSpec& spec, const PlacedBuffer& buffer) {
 /// A region for `spec` in `memory`, filled or to be filled, without an address.
 MemoryRegion RegionFor(Device& device, const BufferSpec& spec, std::span<std::byte> memory) {
   MemoryRegion region;
+  const bool some = std::ranges::any_of(device.execution.launches,
+                                        [](const Launch& launch) { return !launch.only.empty(); });
   if (spec.fill != BufferFill::kProvided) {
-    if (memory.size() <= kLargeBuffer) {
+    if (memory.size() <= (some ? kFilledAtOnce : kLargeBuffer)) {
       std::ranges::fill(memory, static_cast<std::byte>(FillByte(spec)));  // may be empty
     } else {
       device.fills.push_back(std::make_unique<LazyFill>(memory, FillByte(spec)));

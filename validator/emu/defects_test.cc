@@ -1,6 +1,7 @@
 // Each detector fires on its defect, at the right place, and not on the twin.
 #include <gtest/gtest.h>
 
+#include <bit>
 #include <optional>
 
 #include "validator/emu/test_support.h"
@@ -171,6 +172,41 @@ TEST(Definedness, WhatIsReadUndefinedIsNotedOnRequest) {
   const Report report = run.Run();
   ASSERT_TRUE(report.missing);
   EXPECT_TRUE(report.missing->empty());
+}
+
+// All bytes of it alike: what an element holds when they are the poison.
+constexpr std::uint8_t kPoison = 0x3f;
+constexpr float kPoisonValue = std::bit_cast<float>(0x3f3f3f3fu);
+
+// y[i] = x[63 - i], through shared memory, of a y of that many elements.
+Report ReportOfReversed(const std::vector<double>& values, std::int64_t elements, bool asked) {
+  TestRun run(TestRun::TestData("defects.ptx"));
+  const auto x = run.Buffer("x", DType::kF32, values);
+  const auto y = run.Uninitialised("y", DType::kF32, elements);
+  run.execution.buffers[y].poison = kPoison;
+  run.AddLaunch("missing_barrier_ok", {1, 1, 1}, {64, 1, 1},
+                {TestRun::Ptr(x), TestRun::Ptr(y), TestRun::Int(64)});
+  run.execution.note_disguised = asked;
+  return run.Run();
+}
+
+TEST(Definedness, WhatWasWrittenAndLooksUntouchedIsNotedOnRequest) {
+  std::vector<double> values(64, 1.0);
+  values[63] = values[62] = values[41] = kPoisonValue;
+  for (const bool asked : {false, true}) {
+    const Report report = ReportOfReversed(values, 72, asked);
+    // Not the last ones, which nobody wrote.
+    const std::vector<BufferRange> expected = {{1, 0, 8}, {1, 88, 4}};
+    EXPECT_EQ(report.disguised, asked ? expected : std::vector<BufferRange>()) << Show(report);
+  }
+}
+
+TEST(Definedness, PagesOfZerosAreNotedWhereTheyWereWritten) {
+  const std::vector<double> zeros(64, 0.0);
+  const std::vector<BufferRange> whole = {{1, 0, 256}};
+  EXPECT_EQ(ReportOfReversed(zeros, 64, true).disguised, whole);
+  // Beside the poison of elements that were not written, zeros do not look untouched.
+  EXPECT_TRUE(ReportOfReversed(zeros, 72, true).disguised.empty());
 }
 
 TEST(Shared, DynamicMemoryHasTheLaunchsBounds) {

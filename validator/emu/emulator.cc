@@ -15,6 +15,7 @@
 #include "validator/emu/shadow/tracker.h"
 #include "validator/emu/site.h"
 #include "validator/emu/watch/costs.h"
+#include "validator/emu/watch/disguised.h"
 #include "validator/emu/watch/machine_flow.h"
 #include "validator/emu/watch/machine_memory.h"
 #include "validator/emu/watch/missing.h"
@@ -133,6 +134,9 @@ void FinishReport(Device& device, Report& report) {
     }
     report.unwritten_bytes.push_back(unwritten);
     report.first_unwritten.push_back(first);
+    if (device.execution.note_disguised && i < device.buffers.size())
+      AddDisguised(device.buffers[i].region, static_cast<std::uint32_t>(i),
+                   device.execution.buffers[i], report.disguised);
   }
   for (std::uint32_t pc = 0; pc < device.branch_sides.size(); ++pc) {
     if (device.branch_sides[pc] == 0) continue;

@@ -19,6 +19,9 @@
 
 namespace assay::emu {
 
+/// Bytes up to which a buffer is never filled so: who maps it may have touched all of its pages before.
+inline constexpr std::uint64_t kFilledAtOnce = std::uint64_t{4} << 20;
+
 class LazyFill {
  public:
   static constexpr std::uint64_t kPageBytes = 4096;

@@ -126,12 +126,13 @@ static constexpr auto JsonFields(const Limits*) {
 }
 static constexpr auto JsonFields(const Execution*) {
   using E = Execution;
-  return std::tuple(Schema("assay.execution/1"), Required("buffers", &E::buffers),
-                    Required("launches", &E::launches), Required("checks", &E::checks),
-                    Required("focus", &E::focus), Required("schedule", &E::schedule),
-                    Required("limits", &E::limits),
-                    Required("perturbation_seed", &E::perturbation_seed),
-                    Sparse("note_missing", &E::note_missing), Required("target_sm", &E::target_sm));
+  return std::tuple(
+      Schema("assay.execution/1"), Required("buffers", &E::buffers),
+      Required("launches", &E::launches), Required("checks", &E::checks),
+      Required("focus", &E::focus), Required("schedule", &E::schedule),
+      Required("limits", &E::limits), Required("perturbation_seed", &E::perturbation_seed),
+      Sparse("note_missing", &E::note_missing), Sparse("note_disguised", &E::note_disguised),
+      Required("target_sm", &E::target_sm));
 }
 static Status JsonCheck(const Execution& execution, const ObjectReader& reader) {
   for (std::size_t l = 0; l < execution.launches.size(); ++l) {

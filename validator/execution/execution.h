@@ -168,6 +168,7 @@ struct Execution {
   std::uint64_t perturbation_seed =
       0;  ///< Not 0: approximate instructions return values perturbed within their documented bound.
   bool note_missing = false;        ///< Report::missing. Needs checks.initialisation.
+  bool note_disguised = false;      ///< Report::disguised. Needs checks.initialisation.
   std::string target_sm = "sm_90";  ///< Limits of the target: shared memory, threads, registers.
 };
 
@@ -249,6 +250,10 @@ struct Report {
   /// With Execution::note_missing: what was read though nothing had written it, by buffer and ascending. Nothing
   /// where that was not asked for, or is too much.
   std::optional<std::vector<BufferRange>> missing;
+  /// With Execution::note_disguised: bytes of uninitialised buffers that were written though they look as if nobody had,
+  /// by buffer and ascending. They hold the poison; or they are a page of zeros, as one is that nobody came to in a
+  /// buffer so large that it is filled where a kernel comes to.
+  std::vector<BufferRange> disguised;
   Counters counters;
   std::vector<BranchCoverage> coverage;
   std::optional<ErrorOrigin> origin;

@@ -66,7 +66,8 @@ static constexpr auto JsonFields(const Report*) {
       Required("unwritten_bytes", &R::unwritten_bytes),
       Required("first_unwritten", &R::first_unwritten),
       Sparse<FindingsForm>("stale_reads", &R::stale_reads), Sparse("order", &R::order),
-      Sparse("missing", &R::missing), Sparse("origin", &R::origin));
+      Sparse("missing", &R::missing), Sparse("disguised", &R::disguised),
+      Sparse("origin", &R::origin));
 }
 
 std::string_view Name(Stop stop) { return kStops[static_cast<std::size_t>(stop)]; }

@@ -63,6 +63,8 @@ void RunBothWays(RealBench& bench, const std::string& op, const Candidate& candi
   }
 }
 
+constexpr std::size_t kNoBuffer = SIZE_MAX;
+
 TEST_F(SlicesTest, HoldTheBitsOfWholeRunsAndFindNothingWhereTheyFindNothing) {
   int all = 0, all_judged = 0, all_cut = 0;
   for (const char* op : {"rms_norm", "softmax", "gemm", "cumsum", "attention", "cross_entropy",
@@ -86,9 +88,11 @@ TEST_F(SlicesTest, HoldTheBitsOfWholeRunsAndFindNothingWhereTheyFindNothing) {
           for (const auto& [name, tensor] : slice.kept) {
             const Tensor& other = whole.kept.find(name)->second;
             const std::string& updates = spec.FindOutput(name)->updates;
-            const auto written = updates.empty() ? campaign::WrittenElements(tensor, 0xff)
-                                                 : campaign::ChangedElements(
-                                                       tensor, inputs.inputs.find(updates)->second);
+            const auto written =
+                updates.empty()
+                    ? campaign::WrittenElements(tensor.memory, SizeOf(tensor.dtype), 0xff,
+                                                slice.report, kNoBuffer)
+                    : campaign::ChangedElements(tensor, inputs.inputs.find(updates)->second);
             for (const std::int64_t i : written)
               ASSERT_EQ(std::memcmp(tensor.Element(i), other.Element(i), SizeOf(tensor.dtype)), 0)
                   << op << " " << text << " " << name << " " << i;

@@ -16,6 +16,9 @@ namespace assay::emu {
 
 class DefinedMap {
  public:
+  static constexpr std::uint64_t kPageBytes = 4096;
+  using Page = std::array<std::uint64_t, kPageBytes / 64>;
+
   DefinedMap() = default;
   DefinedMap(std::uint64_t bytes, bool initially_defined) { Reset(bytes, initially_defined); }
 
@@ -54,11 +57,17 @@ class DefinedMap {
   /// Undefined bytes in the region, and the first of them (or the region's size).
   std::uint64_t CountUndefined() const { return undefined_; }
   std::uint64_t FirstUndefined() const;
+  /// Calls `see(page, words)` for each page of which something was written, ascending: which of its kPageBytes bytes are
+  /// defined, a bit each.
+  template <class See>
+  void ForEachPage(const See& see) const {
+    for (std::uint64_t page = 0; page < pages_.size(); ++page) {
+      if (pages_[page] != nullptr) see(page, *pages_[page]);
+    }
+  }
   std::uint64_t page_bytes() const { return live_pages_ * sizeof(Page); }
 
  private:
-  static constexpr std::uint64_t kPageBytes = 4096;
-  using Page = std::array<std::uint64_t, kPageBytes / 64>;
   using Choices = std::array<std::uint8_t, kPageBytes>;
 
   bool DefinedRange(std::uint64_t offset, std::uint64_t bytes) const;

@@ -1,0 +1,56 @@
+// What a campaign notes of each run beside findings, for the verdict to say what it saw: what was left out and why, how
+// long axes were, how many blocks ran, whether the ends of outputs were seen written.
+#include <algorithm>
+
+#include "validator/campaign/campaign.h"
+#include "validator/campaign/parts.h"
+
+namespace assay::campaign {
+
+void Campaign::NoteEnd(const CaseRun& run, Harvest& harvest) const {
+  const std::int64_t elements = cases::TotalElements(trial_.instance, run.probe.case_.axes);
+  if (run.left_out == kUnknownEnd && elements < harvest.unknown_end) {
+    harvest.unknown_end = elements;
+    harvest.unknown_end_at = cases::Describe(run.probe.case_, trial_.instance);
+  }
+  if (run.left_out.empty() && run.Inconclusive().empty())
+    harvest.known_end = std::max(harvest.known_end, elements);
+}
+
+void Campaign::LeaveOut(const Task& task, std::string_view reason, Harvest& harvest) const {
+  harvest.ledger.LeaveOut(task.purpose, reason, cases::Describe(task.probe.case_, trial_.instance));
+}
+
+void Campaign::NoteReach(const CaseRun& run, Harvest& harvest) const {
+  const cases::Probe& probe = run.probe;
+  const auto extent_of = [&] {
+    if (!probe.ends_only) return verdict::Extent::kWhole;
+    if (!IsSlice(probe)) return verdict::Extent::kEnds;
+    const bool all =
+        std::ranges::all_of(run.parts, [](const LaunchPart& p) { return p.run == p.all; });
+    return all ? verdict::Extent::kWhole : verdict::Extent::kSlice;
+  };
+  for (const LaunchPart& part : run.parts) harvest.ledger.Ran(part.entry, part.run, part.all);
+  const auto axes = ops::ResolveAxes(trial_.instance.op, probe.case_.axes);
+  for (const ops::KernelPlan& kernel : trial_.plan.kernels) {
+    if (probe.ends_only || !axes) break;
+    std::uint64_t blocks = 1;
+    for (const ops::Expression& extent : kernel.grid)
+      blocks *=
+          static_cast<std::uint64_t>(std::max<std::int64_t>(extent.Evaluate(*axes).value_or(0), 0));
+    if (blocks > 0) harvest.ledger.Ran(kernel.entry, blocks, blocks);
+  }
+  for (const ops::Axis& axis : trial_.instance.op.axes) {
+    const auto extent = probe.case_.axes.find(axis.name);
+    if (axis.kind == ops::Axis::Kind::kVariable && extent != probe.case_.axes.end())
+      harvest.ledger.Tried(axis.name, extent->second, extent_of(), axis.max);
+  }
+}
+
+verdict::Ledger Campaign::LedgerOfAll() const {
+  verdict::Ledger ledger = harvest_.ledger;
+  ledger.NotReached(coverage_.Unreached());
+  return ledger;
+}
+
+}  // namespace assay::campaign

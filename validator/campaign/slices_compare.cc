@@ -1,0 +1,82 @@
+// What a slice wrote, against the truths of as much of it as can be afforded.
+//
+// Truths that follow from choices are those of whole rows, as a case of their own (rows.h).
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+
+#include "validator/campaign/parts.h"
+#include "validator/campaign/runner.h"
+#include "validator/oracle/points.h"
+#include "validator/oracle/rows.h"
+
+namespace assay::campaign {
+namespace {
+
+// Rows that are compared as a case of their own: so many of them as the elements that their results are made of
+// come to, one of all other inputs' for each row,
+constexpr std::size_t kMostRows = 48;
+constexpr std::int64_t kMostOfRows = 1 << 24;
+constexpr std::int64_t kMostOfRowsForValues = 1 << 22;
+// but for a few.
+constexpr std::size_t kFewestRows = 8;
+
+}  // namespace
+
+Status Runner::CompareSlice(const cases::Materialised& filled, const TensorMap& outputs,
+                            oracle::SparseElements wanted, const Wants& wants, CaseRun& run) const {
+  const ops::Instance& instance = *subject_.instance;
+  if (instance.op.Chooses()) return CompareRows(filled, outputs, wanted, wants, run);
+  const cases::Case& value = run.probe.case_;
+  const auto truth = oracle_.EvaluateSlice(instance, value, filled, std::move(wanted), value.seed);
+  if (!truth) {
+    run.left_out = ToString(truth.error());
+    return {};
+  }
+  if (std::ranges::all_of(*truth, [](const auto& output) { return output.second.empty(); })) {
+    run.left_out = "no value of the slice could be told from nothing";
+    return {};
+  }
+  oracle::ComparePoints(instance, *truth, outputs, run.comparison.emplace());
+  return {};
+}
+
+Status Runner::CompareRows(const cases::Materialised& filled, const TensorMap& outputs,
+                           const oracle::SparseElements& wanted, const Wants& wants,
+                           CaseRun& run) const {
+  const ops::Instance& instance = *subject_.instance;
+  const auto axis = oracle::AxisOfRows(instance.op);
+  if (!axis) {
+    run.left_out = "what follows from a choice hangs on all of its scores";
+    return {};
+  }
+  ops::AxisValues of_one_row = filled.axes;
+  of_one_row[*axis] = 1;
+  const std::int64_t row = std::max<std::int64_t>(cases::TotalElements(instance, of_one_row), 1);
+  const bool for_values = wants.slice_steps < Wants{}.slice_steps;
+  const std::size_t most =
+      std::clamp(static_cast<std::size_t>((for_values ? kMostOfRowsForValues : kMostOfRows) / row),
+                 kFewestRows, kMostRows);
+  const std::vector<std::int64_t> rows = Spread(oracle::RowsWritten(outputs, wanted), most);
+  if (rows.empty()) {
+    run.left_out = "the blocks that ran wrote no whole row";
+    return {};
+  }
+  cases::Materialised some{.axes = filled.axes, .inputs = {}};
+  some.axes[*axis] = static_cast<std::int64_t>(rows.size());
+  ASSAY_TRY(some.inputs, oracle::TakeRows(instance.op.inputs, filled.inputs, *axis, rows));
+  ASSAY_TRY(const TensorMap got, oracle::TakeRows(instance.op.outputs, outputs, *axis, rows));
+  cases::Case value = run.probe.case_;
+  value.origin = fmt::format("rows {} of {}", fmt::join(rows, " "), filled.axes.at(*axis));
+  const auto truth = oracle_.EvaluateFor(instance, value, some, got);
+  if (!truth) {
+    run.left_out = ToString(truth.error());
+    return {};
+  }
+  run.comparison = oracle::Compare(instance, **truth, value, some, got);
+  oracle::NameRows(rows, *run.comparison);
+  return {};
+}
+
+}  // namespace assay::campaign

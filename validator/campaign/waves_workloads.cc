@@ -1,0 +1,211 @@
+// What models use, at its full size, and each axis as long as the op allows, in slices.
+#include <algorithm>
+#include <array>
+#include <bit>
+#include <set>
+
+#include "base/rng.h"
+#include "ops/properties.h"
+#include "validator/campaign/campaign.h"
+#include "validator/campaign/guidance.h"
+#include "validator/campaign/parts.h"
+#include "validator/cases/profiles.h"
+#include "validator/cases/recipes.h"
+#include "validator/cases/shapes.h"
+#include "validator/ptx/facts/facts.h"
+
+namespace assay::campaign {
+
+namespace {
+
+// Of any slice: cells of the reference are 48 bytes, addresses 47 bits.
+constexpr std::int64_t kMostElements = std::int64_t{1} << 35;
+// Of the axes beside a long one.
+constexpr std::int64_t kBackground = 5;
+
+/// The axis as long as the op and any slice allow, the others near `background`.
+std::optional<ops::AxisValues> AsLongAsCanBe(const ops::Instance& instance, const ops::Axis& axis,
+                                             const ops::AxisValues& background) {
+  for (std::int64_t length = axis.max; length >= axis.min && length > 0; length /= 2) {
+    const auto axes = cases::SolveNear(instance.op, axis.name, length, background);
+    if (axes && cases::TotalElements(instance, *axes) <= kMostElements) return *axes;
+  }
+  return std::nullopt;
+}
+
+}  // namespace
+
+// What models use, at its full size, and each axis as long as the op allows, in slices: rows, tiles
+// and tables that nothing small comes near.
+//
+// Then each axis as long as the op allows, the others at their shortest, with values of which the last
+// outweighs all before (LateAlong).
+std::vector<Task> Campaign::Workloads() {
+  constexpr std::int64_t kMostOfOneSign = std::int64_t{1} << 22;
+  const ops::OpSpec& op = trial_.instance.op;
+  std::vector<ops::AxisValues> shapes;
+  struct Longest {
+    std::string axis;
+    ops::AxisValues axes;
+    bool one_sign;  ///< Results may be made over it, and of so many no sum absorbs the terms.
+  };
+  std::vector<Longest> longest_of_axes;
+  const auto add = [&](const ops::AxisValues& axes) {
+    const bool known =
+        std::ranges::any_of(tried_, [&](const cases::Case& value) { return value.axes == axes; });
+    if (!known && std::ranges::find(shapes, axes) == shapes.end()) shapes.push_back(axes);
+  };
+  const bool whole = RunsWhole();
+  for (const ops::Axis& axis : op.axes) {
+    if (axis.kind != ops::Axis::Kind::kVariable) continue;
+    ops::AxisValues few, fewest;
+    for (const ops::Axis& other : op.axes) {
+      few[other.name] = kBackground;
+      fewest[other.name] = other.min;
+    }
+    auto longest = AsLongAsCanBe(trial_.instance, axis, few);
+    if (!longest) continue;
+    add(*longest);
+    if (whole && Affordable(*longest) != *longest)
+      longest = AsLongAsCanBe(trial_.instance, axis, fewest);
+    if (!longest) continue;
+    longest_of_axes.push_back(
+        {axis.name, *longest,
+         ops::MayBeReducedOver(op, axis.name) && longest->at(axis.name) <= kMostOfOneSign});
+  }
+  for (const ops::Axis& axis : op.axes) {
+    if (const auto several = SeveralOfTheLongest(axis)) add(*several);
+  }
+  for (const ops::Workload& workload : op.workloads) {
+    if (cases::TotalElements(trial_.instance, workload.axes) <= kMostElements) add(workload.axes);
+  }
+  std::vector<Task> planned;
+  const std::uint64_t seed = DeriveSeed(trial_.seed, "workloads");
+  constexpr std::array<std::string_view, 3> kIndices = {"landmarks", "uniform", "zipf"};
+  for (const ops::AxisValues& axes : shapes) {
+    const std::size_t number = planned.size();
+    const ops::AxisValues affordable = whole ? Affordable(axes) : axes;
+    if (affordable != axes) {
+      harvest_.ledger.Planned("workloads");
+      LeaveOut(SliceOf(axes, "workloads", seed + number),
+               "its blocks may depend on each other, and all take too long; a smaller case ran in "
+               "its place",
+               harvest_);
+    }
+    const bool too_many =
+        NeedsZerosBetween(op) && cases::TotalElements(trial_.instance, affordable) > kMostMade;
+    Task task = too_many ? EndsOf(affordable, "workloads", seed + number)
+                         : SliceOf(affordable, "workloads", seed + number);
+    for (const ops::TensorSpec& spec : op.inputs) {
+      if (!spec.is_scalar && !spec.IsGenerated() &&
+          cases::ClassOf(spec, trial_.instance.TypeOf(spec)) == cases::InputClass::kIndex)
+        task.probe.case_.profiles[spec.name].kind = kIndices[number % kIndices.size()];
+    }
+    if (number >= trial_.effort.sliced_cases) {
+      harvest_.ledger.Planned("workloads");
+      LeaveOut(task, "more than this effort tries", harvest_);
+      continue;
+    }
+    planned.push_back(std::move(task));
+  }
+  // Where blocks wait for a number that comes round again, one overtakes another in some orders only.
+  for (std::size_t i = 0; whole && MayWait() && i < longest_of_axes.size(); ++i) {
+    const ops::AxisValues axes = Affordable(longest_of_axes[i].axes);
+    if (planned.size() >= trial_.effort.sliced_cases) break;
+    if (cases::TotalElements(trial_.instance, axes) > kMostMade) continue;
+    Task turned = TaskFor(cases::MakeCase(trial_.instance, *cases::FindRecipe("plain"), axes,
+                                          seed + 50 + i, "workloads"),
+                          "workloads");
+    turned.probe.schedule = {.policy = OrderForThatMany(axes), .seed = seed + i};
+    planned.push_back(std::move(turned));
+  }
+  for (const ops::Axis& axis : op.axes) {
+    auto late = LateSlice(axis, seed + 100 + planned.size());
+    if (late && planned.size() < trial_.effort.sliced_cases) planned.push_back(*std::move(late));
+  }
+  // Of numbers of both signs a sum hardly grows, and what is missing in it stays within what honest ones lose; of
+  // one sign, terms that went elsewhere do not show.
+  for (const Longest& longest : longest_of_axes) {
+    if (!longest.one_sign || planned.size() >= trial_.effort.sliced_cases) continue;
+    const ops::AxisValues axes = whole ? Affordable(longest.axes) : longest.axes;
+    if (NeedsZerosBetween(op) && cases::TotalElements(trial_.instance, axes) > kMostMade) continue;
+    planned.push_back(SliceOf(axes, "workloads", seed + 150 + planned.size(), "biased"));
+  }
+  return planned;
+}
+
+std::vector<Task> Campaign::LargeAtOnce(const std::string& purpose, std::uint64_t seed) const {
+  // Blocks that depend on each other may all have to run.
+  const std::size_t most = SomeKernelMay(facts::BlocksDepend) ? 2 : 12;
+  constexpr std::int64_t kLeastConstant = 64;
+  const ops::OpSpec& op = trial_.instance.op;
+  std::set<std::int64_t, std::greater<>> constants;
+  for (const std::int64_t constant : ConstantsOfProgram(trial_.compiled.facts.get()).integers)
+    constants.insert(constant);
+  for (const std::int64_t constant : cases::ConstantsOf(trial_.plan)) constants.insert(constant);
+  ops::AxisValues few;
+  for (const ops::Axis& other : op.axes) few[other.name] = kBackground;
+  std::vector<Task> planned;
+  std::set<ops::AxisValues> known;
+  const auto add = [&](const Result<ops::AxisValues>& axes) {
+    if (!axes || !known.insert(*axes).second) return;
+    if (NeedsZerosBetween(op) && cases::TotalElements(trial_.instance, *axes) > kMostMade) return;
+    for (Task& task : WithEachFlag(SliceOf(*axes, purpose, seed + planned.size()))) {
+      if (planned.size() < most) planned.push_back(std::move(task));
+    }
+  };
+  for (const ops::Axis& axis : op.axes) {
+    if (axis.kind != ops::Axis::Kind::kVariable) continue;
+    const auto longest = AsLongAsCanBe(trial_.instance, axis, few);
+    if (!longest || longest->at(axis.name) <= axis.min) continue;
+    const std::int64_t length = longest->at(axis.name);
+    add(cases::SolveNear(op, axis.name, length - 1, *longest));
+    if (length <= kLeastConstant) continue;
+    // One past a multiple of every tile whose extent is a power of two, and past the largest constant.
+    add(cases::SolveNear(
+        op, axis.name,
+        static_cast<std::int64_t>(std::bit_floor(static_cast<std::uint64_t>(length - 2))) + 1,
+        few));
+    const auto constant =
+        std::ranges::find_if(constants, [&](std::int64_t each) { return each + 2 < length; });
+    if (constant != constants.end() && *constant >= kLeastConstant)
+      add(cases::SolveNear(op, axis.name, *constant + 1, few));
+  }
+  return planned;
+}
+
+// Quotients by a reciprocal that is rounded up are wrong at the end of a row, at rows of few lengths, and only from some
+// number of elements on: the longer the row, the sooner.
+std::optional<ops::AxisValues> Campaign::SeveralOfTheLongest(const ops::Axis& axis) const {
+  constexpr std::int64_t kElements = std::int64_t{1} << 21;
+  const ops::OpSpec& op = trial_.instance.op;
+  if (axis.kind != ops::Axis::Kind::kVariable || !IsOfRows(axis.name)) return std::nullopt;
+  for (std::int64_t rows = 512; rows >= 8; rows /= 2) {
+    ops::AxisValues several;
+    for (const ops::Axis& other : op.axes) several[other.name] = rows;
+    const auto axes = cases::SolveNear(op, axis.name, axis.max - 1, several);
+    if (axes && cases::TotalElements(trial_.instance, *axes) <= kElements &&
+        (!RunsWhole() || WholeStepsFor(*axes) <= kAffordableSteps))
+      return *axes;
+  }
+  return std::nullopt;
+}
+
+std::optional<Task> Campaign::LateSlice(const ops::Axis& axis, std::uint64_t seed) const {
+  const ops::OpSpec& op = trial_.instance.op;
+  if (axis.kind != ops::Axis::Kind::kVariable) return std::nullopt;
+  ops::AxisValues shortest;
+  for (const ops::Axis& other : op.axes) shortest[other.name] = other.min;
+  auto axes = AsLongAsCanBe(trial_.instance, axis, shortest);
+  if (axes && RunsWhole()) axes = Affordable(*axes);
+  if (!axes || (NeedsZerosBetween(op) && cases::TotalElements(trial_.instance, *axes) > kMostMade))
+    return std::nullopt;
+  auto value = LateAlong(axis, *std::move(axes), "workloads", seed);
+  if (!value) return std::nullopt;
+  Task task = TaskFor(*std::move(value), "workloads");
+  task.probe.ends_only = true;
+  task.wants.truth_or_nothing = true;
+  return task;
+}
+
+}  // namespace assay::campaign
