@@ -26,8 +26,10 @@ constexpr int kWide = 8;
 #else
 constexpr int kWide = 4;
 #endif
-/// As many doubles as a register holds.
-constexpr int kHalf = kWide / 2;
+/// Rows that are worked on in double: as many as a register holds, but for AVX-512, where the compiler converts the
+/// two halves of a register best by itself.
+constexpr int kPart = kWide == 16 ? kWide : kWide / 2;
+constexpr int kParts = kWide / kPart;
 
 template <int kLanes>
 struct VectorOf {
@@ -38,10 +40,10 @@ struct VectorOf {
 };
 using F = VectorOf<kWide>::F;
 using S = VectorOf<kWide>::S;
-using HalfF = VectorOf<kHalf>::F;
-using HalfS = VectorOf<kHalf>::S;
-using HalfD = VectorOf<kHalf>::D;
-using HalfL = VectorOf<kHalf>::L;
+using PartF = VectorOf<kPart>::F;
+using PartS = VectorOf<kPart>::S;
+using PartD = VectorOf<kPart>::D;
+using PartL = VectorOf<kPart>::L;
 
 template <class To, class From>
 [[gnu::always_inline]] inline To ConvertVector(const From& from) {
@@ -57,12 +59,17 @@ template <class Vector>
   __builtin_memcpy(&vector, at, sizeof vector);
   return vector;
 }
-/// The lower half of a vector, or the upper one.
+/// Part `kWhich` of a vector, and a vector of its parts.
 template <int kWhich>
-[[gnu::always_inline]] inline HalfS HalfOf(const S& whole) {
+[[gnu::always_inline]] inline PartS PartOf(const S& whole) {
   return [&]<int... kLane>(std::integer_sequence<int, kLane...>) {
-    return __builtin_shufflevector(whole, whole, (kWhich * kHalf + kLane)...);
-  }(std::make_integer_sequence<int, kHalf>());
+    return __builtin_shufflevector(whole, whole, (kWhich * kPart + kLane)...);
+  }(std::make_integer_sequence<int, kPart>());
+}
+[[gnu::always_inline]] inline S Joined(const PartS& low, const PartS& high) {
+  return [&]<int... kLane>(std::integer_sequence<int, kLane...>) {
+    return __builtin_shufflevector(low, high, kLane...);
+  }(std::make_integer_sequence<int, kWide>());
 }
 
 /// Sixteen rows of A, decoded, by columns.
@@ -118,7 +125,7 @@ void AddBlockSafe(const Rows& a, const Column& b, const int* order, int count, c
     const S top = TopOf(TopOf(acc_bits), a, b, order, count, row);
     const S at_least = top > kLowest ? top : S{} + kLowest;
     const F scale = BitCast<F>((blocks.align_bits - at_least + 127) << 23);
-    HalfD low{}, high{};
+    PartD low{}, high{};  // One part alone is the lower one.
     S part = ConvertVector<S>(acc * scale);
     for (int first = 0; first < count; first += 8) {
       const int end = count < first + 8 ? count : first + 8;
@@ -126,21 +133,26 @@ void AddBlockSafe(const Rows& a, const Column& b, const int* order, int count, c
         const F value = LoadVector<F>(a.value[order[i]] + row);
         part += ConvertVector<S>(value * b.value[order[i]] * scale);
       }
-      low += ConvertVector<HalfD>(HalfOf<0>(part));
-      high += ConvertVector<HalfD>(HalfOf<1>(part));
+      low += ConvertVector<PartD>(PartOf<0>(part));
+      if constexpr (kParts > 1) high += ConvertVector<PartD>(PartOf<1>(part));
       part = S{};
     }
     const S last_place = at_least - blocks.align_bits;
-    const auto rounded = [](const HalfD& sum, const HalfS& place) {
-      const HalfL unit = (ConvertVector<HalfL>(place) + 1023) << 52;
+    const auto rounded = [](const PartD& sum, const PartS& place) {
+      const PartL unit = (ConvertVector<PartL>(place) + 1023) << 52;
       // The 24 bits of an f32 and no more. Subnormal sums have fewer: their unit is above 2^-149.
       constexpr s64 kBeyondF32 = (s64{1} << 29) - 1;
-      const HalfD value = BitCast<HalfD>(BitCast<HalfL>(sum * BitCast<HalfD>(unit)) & ~kBeyondF32);
-      return BitCast<HalfS>(ConvertVector<HalfF>(value));
+      const PartD value = BitCast<PartD>(BitCast<PartL>(sum * BitCast<PartD>(unit)) & ~kBeyondF32);
+      return BitCast<PartS>(ConvertVector<PartF>(value));
     };
-    const HalfS halves[2] = {rounded(low, HalfOf<0>(last_place)),
-                             rounded(high, HalfOf<1>(last_place))};
-    S bits = LoadVector<S>(halves) & blocks.kept;
+    S bits;
+    if constexpr (kParts > 1) {
+      bits = Joined(rounded(low, PartOf<0>(last_place)), rounded(high, PartOf<1>(last_place)));
+    } else {
+      const PartS whole = rounded(low, PartOf<0>(last_place));
+      __builtin_memcpy(&bits, &whole, sizeof whole);
+    }
+    bits &= blocks.kept;
     bits = top < kLowest ? acc_bits : bits;
     bits = top == kZeroExponent ? S{} : bits;
     __builtin_memcpy(accumulator + row, &bits, sizeof bits);
@@ -151,52 +163,52 @@ void AddBlockSafe(const Rows& a, const Column& b, const int* order, int count, c
 template <class Real>
 void AddBlock(const Rows& a, const Column& b, const int* order, int count, const Blocks& blocks,
               float* accumulator) {
-  using RealVector = std::conditional_t<sizeof(Real) == 4, HalfF, HalfD>;
-  for (int row = 0; row < kRows; row += kHalf) {
-    const HalfF acc = LoadVector<HalfF>(accumulator + row);
-    const HalfS acc_bits = BitCast<HalfS>(acc);
-    HalfS top = TopOf(acc_bits);
-    top = (acc_bits >> 23 & 0xff) == 255 ? HalfS{} + kInfiniteExponent : top;
+  using RealVector = std::conditional_t<sizeof(Real) == 4, PartF, PartD>;
+  for (int row = 0; row < kRows; row += kPart) {
+    const PartF acc = LoadVector<PartF>(accumulator + row);
+    const PartS acc_bits = BitCast<PartS>(acc);
+    PartS top = TopOf(acc_bits);
+    top = (acc_bits >> 23 & 0xff) == 255 ? PartS{} + kInfiniteExponent : top;
     top = TopOf(top, a, b, order, count, row);
     // Terms are scaled so that their unit is the last place kept. Where nothing but a tiny
     // accumulator is there, any scale will do that does not overflow: products have exponents of -300
     // at least, and -30 where Real is float. Infinity needs none: it stays.
     constexpr s32 kLowest = sizeof(Real) == 4 ? -90 : -400;
-    const HalfS infinite = top >= kInfiniteExponent;
-    const HalfS at_least = top > kLowest ? top : HalfS{} + kLowest;
+    const PartS infinite = top >= kInfiniteExponent;
+    const PartS at_least = top > kLowest ? top : PartS{} + kLowest;
     RealVector scale;
     if constexpr (sizeof(Real) == 4) {
-      scale = BitCast<HalfF>(((blocks.align_bits - at_least + 127) << 23) & ~infinite);
+      scale = BitCast<PartF>(((blocks.align_bits - at_least + 127) << 23) & ~infinite);
     } else {
-      const HalfL bits = (ConvertVector<HalfL>(blocks.align_bits - at_least) + 1023) << 52;
-      scale = BitCast<HalfD>(bits & ~ConvertVector<HalfL>(infinite));
+      const PartL bits = (ConvertVector<PartL>(blocks.align_bits - at_least) + 1023) << 52;
+      scale = BitCast<PartD>(bits & ~ConvertVector<PartL>(infinite));
     }
-    const RealVector start = ConvertVector<RealVector>(BitCast<HalfF>(acc_bits & ~infinite));
+    const RealVector start = ConvertVector<RealVector>(BitCast<PartF>(acc_bits & ~infinite));
     // Conversion to integer truncates. Terms are below 2^27: eight of them fit 32 bits.
-    HalfD sum = ConvertVector<HalfD>(ConvertVector<HalfS>(start * scale));
+    PartD sum = ConvertVector<PartD>(ConvertVector<PartS>(start * scale));
     for (int first = 0; first < count; first += 8) {
       const int end = count < first + 8 ? count : first + 8;
-      HalfS part{};
+      PartS part{};
       for (int i = first; i < end; ++i) {
         const RealVector value =
-            ConvertVector<RealVector>(LoadVector<HalfF>(a.value[order[i]] + row));
-        part += ConvertVector<HalfS>(value * static_cast<Real>(b.value[order[i]]) * scale);
+            ConvertVector<RealVector>(LoadVector<PartF>(a.value[order[i]] + row));
+        part += ConvertVector<PartS>(value * static_cast<Real>(b.value[order[i]]) * scale);
       }
-      sum += ConvertVector<HalfD>(part);
+      sum += ConvertVector<PartD>(part);
     }
     // Back to f32, towards zero; beyond it, infinity.
-    const HalfL unit = (ConvertVector<HalfL>(at_least - blocks.align_bits) + 1023) << 52;
-    const HalfD value = sum * BitCast<HalfD>(unit & ~ConvertVector<HalfL>(infinite));
-    const HalfF nearest = ConvertVector<HalfF>(value);
-    const HalfD back = ConvertVector<HalfD>(nearest);
-    const HalfL too_large = ((value > 0.0) & (back > value)) | ((value < 0.0) & (back < value));
-    const HalfL in_range = (value < 0x1p128) & (value > -0x1p128);
-    HalfS bits = BitCast<HalfS>(nearest) + ConvertVector<HalfS>(too_large & in_range);
-    bits = (bits & 0x7fffffff) == 0 ? HalfS{} : bits & blocks.kept;
+    const PartL unit = (ConvertVector<PartL>(at_least - blocks.align_bits) + 1023) << 52;
+    const PartD value = sum * BitCast<PartD>(unit & ~ConvertVector<PartL>(infinite));
+    const PartF nearest = ConvertVector<PartF>(value);
+    const PartD back = ConvertVector<PartD>(nearest);
+    const PartL too_large = ((value > 0.0) & (back > value)) | ((value < 0.0) & (back < value));
+    const PartL in_range = (value < 0x1p128) & (value > -0x1p128);
+    PartS bits = BitCast<PartS>(nearest) + ConvertVector<PartS>(too_large & in_range);
+    bits = (bits & 0x7fffffff) == 0 ? PartS{} : bits & blocks.kept;
     // No products, or a sum that has overflowed already: the accumulator stays.
-    const HalfS stays = infinite | (top < kLowest);
+    const PartS stays = infinite | (top < kLowest);
     bits = stays ? acc_bits : bits;
-    bits = top == kZeroExponent ? HalfS{} : bits;
+    bits = top == kZeroExponent ? PartS{} : bits;
     __builtin_memcpy(accumulator + row, &bits, sizeof bits);
   }
 }
