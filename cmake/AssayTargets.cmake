@@ -23,6 +23,28 @@ function(assay_library name)
   endforeach()
 endfunction()
 
+# What all test programs include, compiled once: reading these headers is half of the compiler's time for a test. assay_tests_headers does nothing
+# else, but that CMake takes precompiled headers from programs.
+function(assay_test_headers name)
+  if(NOT TARGET assay_tests_headers)
+    file(CONFIGURE OUTPUT "${CMAKE_BINARY_DIR}/tests_headers.cc" CONTENT "int main() {}\n")
+    add_executable(assay_tests_headers EXCLUDE_FROM_ALL "${CMAKE_BINARY_DIR}/tests_headers.cc")
+    assay_test_options(assay_tests_headers)
+    target_precompile_headers(assay_tests_headers PRIVATE <gmock/gmock.h> <gtest/gtest.h> <fmt/format.h> <nlohmann/json.hpp> <algorithm>
+      <chrono> <expected> <filesystem> <fstream> <functional> <map> <memory> <optional> <ranges> <set> <span> <sstream> <string> <thread>
+      <variant> <vector>)
+  endif()
+  target_precompile_headers(${name} REUSE_FROM assay_tests_headers)
+endfunction()
+
+# Tests spend their time in the libraries, and most of the compiler's time is theirs.
+function(assay_test_options name)
+  target_link_libraries(${name} PRIVATE assay_options fmt::fmt GTest::gmock GTest::gtest_main)
+  target_compile_definitions(${name} PRIVATE ASSAY_SOURCE_DIR="${CMAKE_SOURCE_DIR}"
+    ASSAY_BINARY_DIR="${CMAKE_BINARY_DIR}")
+  target_compile_options(${name} PRIVATE $<IF:$<BOOL:${ASSAY_SANITIZE}>,-O0,-O1>)
+endfunction()
+
 # assay_test(NAME SOURCES a_test.cc ... DEPS other ... LABELS l ...): one GoogleTest program; each of its tests is a ctest. With SHARDS n it is n
 # ctests instead, for programs whose many tests share what is dear to set up (workers, compiled references, a whole run).
 function(assay_test name)
@@ -32,13 +54,9 @@ function(assay_test name)
   endif()
   add_executable(${name} ${ARG_SOURCES})
   assay_left_out(left_out ${ARG_LABELS})
-  target_link_libraries(${name} PRIVATE assay_options ${ARG_DEPS} GTest::gmock GTest::gtest_main)
-  target_compile_definitions(${name} PRIVATE ASSAY_SOURCE_DIR="${CMAKE_SOURCE_DIR}"
-    ASSAY_BINARY_DIR="${CMAKE_BINARY_DIR}")
-  if(ASSAY_SANITIZE)
-    # Tests spend their time in the libraries, and most of the compiler's time is theirs.
-    target_compile_options(${name} PRIVATE -O0)
-  endif()
+  target_link_libraries(${name} PRIVATE ${ARG_DEPS})
+  assay_test_options(${name})
+  assay_test_headers(${name})
   if(left_out)
     set_target_properties(${name} PROPERTIES EXCLUDE_FROM_ALL ON)
     return()

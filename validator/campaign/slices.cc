@@ -382,8 +382,10 @@ Status Runner::Slice::CompareOrders(const oracle::SparseElements& places) {
   ASSAY_TRY_VOID(probe_.schedule == Schedule{}
                      ? TurnPairs(wants_, Outputs(), &places, again, run_)
                      : CompareWithPlain(Outputs(), &places, again, run_, plain));
-  if (run_.error && run_.error->kind == ErrorKind::kLimit)
-    run_.left_out = ToString(*std::exchange(run_.error, std::nullopt));
+  if (run_.error && run_.error->kind == ErrorKind::kLimit) {
+    run_.left_out = ToString(*run_.error);
+    run_.error.reset();
+  }
   return {};
 }
 

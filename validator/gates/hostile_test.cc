@@ -13,6 +13,7 @@
 #include "base/file.h"
 #include "validator/gates/gatekeeper.h"
 #include "validator/gates/testing/real_bench.h"
+#include "validator/gates/testing/share.h"
 #include "validator/verdict/render.h"
 
 namespace assay::gates {
@@ -90,7 +91,7 @@ TEST_P(HostileTest, IsRefutedWithASmallCounterexample) {
 }
 
 std::vector<std::string> Folders(const char* corpus) {
-  return FoldersBelow(Path(ASSAY_SOURCE_DIR) / "corpus" / corpus);
+  return Share(FoldersBelow(Path(ASSAY_SOURCE_DIR) / "corpus" / corpus));
 }
 
 INSTANTIATE_TEST_SUITE_P(Corpus, HostileTest, testing::ValuesIn(Folders("hostile")),
@@ -162,10 +163,10 @@ TEST_P(NaiveTest, IsAccepted) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Ops, NaiveTest,
-                         testing::Values("row_sum", "softmax", "scatter_add", "cumsum", "gemm",
-                                         "layer_norm", "rms_norm", "cross_entropy",
-                                         "embedding_rmsnorm_backward", "rms_norm_backward",
-                                         "attention"),
+                         testing::ValuesIn(Share<std::string>(
+                             {"row_sum", "softmax", "scatter_add", "cumsum", "gemm", "layer_norm",
+                              "rms_norm", "cross_entropy", "embedding_rmsnorm_backward",
+                              "rms_norm_backward", "attention"})),
                          [](const auto& param) { return param.param; });
 
 }  // namespace

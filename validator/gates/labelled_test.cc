@@ -14,6 +14,7 @@
 #include "base/json.h"
 #include "validator/gates/gatekeeper.h"
 #include "validator/gates/testing/real_bench.h"
+#include "validator/gates/testing/share.h"
 
 namespace assay::gates {
 namespace {
@@ -50,7 +51,7 @@ TEST_P(LabelledTest, ComesOutAsExpected) {
                 about->at("expect").get<std::string>(), about->at("what").get<std::string>());
 }
 
-INSTANTIATE_TEST_SUITE_P(Corpus, LabelledTest, testing::ValuesIn(Folders()), NameOfFolder);
+INSTANTIATE_TEST_SUITE_P(Corpus, LabelledTest, testing::ValuesIn(Share(Folders())), NameOfFolder);
 
 }  // namespace
 }  // namespace assay::gates

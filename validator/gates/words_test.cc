@@ -9,6 +9,7 @@
 #include "base/json.h"
 #include "validator/gates/gatekeeper.h"
 #include "validator/gates/testing/real_bench.h"
+#include "validator/gates/testing/share.h"
 #include "validator/verdict/render.h"
 
 namespace assay::gates {
@@ -40,7 +41,8 @@ TEST_P(WordsTest, SaysWhatIsWrong) {
   for (const std::string& words : never) EXPECT_THAT(text, testing::Not(testing::HasSubstr(words)));
 }
 
-INSTANTIATE_TEST_SUITE_P(Corpus, WordsTest, testing::ValuesIn(FoldersBelow(Root())), NameOfFolder);
+INSTANTIATE_TEST_SUITE_P(Corpus, WordsTest, testing::ValuesIn(Share(FoldersBelow(Root()))),
+                         NameOfFolder);
 
 }  // namespace
 }  // namespace assay::gates

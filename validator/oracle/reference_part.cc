@@ -164,19 +164,22 @@ void CutToWarps(engine::Binding& binding, const std::vector<OutputWarps>& warps,
 
 std::size_t KeepWritten(const std::vector<OutputWarps>& warps, std::size_t count, Wanted& wanted,
                         bool count_only) {
-  std::map<std::string, std::set<std::uint64_t>, std::less<>> blocks;
-  std::map<std::string, std::int64_t, std::less<>> elements_of;
+  struct Written {
+    std::int64_t elements = 1;  ///< Of a block.
+    std::set<std::uint64_t> blocks;
+  };
+  std::map<std::string, Written, std::less<>> outputs;
   for (const OutputWarps& one : warps) {
+    Written& output = outputs[one.output];
+    output.elements = one.inner;
     for (std::size_t i = 0; i < std::min(count, one.warps.size()); ++i)
-      blocks[one.output].insert(one.warps[i]);
-    elements_of[one.output] = one.inner;
+      output.blocks.insert(one.warps[i]);
   }
   std::size_t kept = 0;
   for (auto& [name, elements] : wanted) {
-    const auto mine = blocks.find(name);
-    const auto written = [&](std::int64_t index) {
-      return mine != blocks.end() &&
-             mine->second.contains(static_cast<std::uint64_t>(index / elements_of[name]));
+    const Written& output = outputs[name];
+    const auto written = [&output](std::int64_t index) {
+      return output.blocks.contains(static_cast<std::uint64_t>(index / output.elements));
     };
     kept += static_cast<std::size_t>(std::ranges::count_if(elements, written));
     if (!count_only) std::erase_if(elements, [&](std::int64_t i) { return !written(i); });

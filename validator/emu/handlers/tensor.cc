@@ -353,10 +353,9 @@ void Multiply(const TensorProduct& product, const u32* a, const u32* b, const fl
     alignas(64) u32 raw[kMaxTensorK * kRows];
     const u32* block = a;
     if (product.m != kRows) {
-      for (int k = 0; k < size; ++k) {
-        for (int i = 0; i < kRows; ++i) {
-          raw[k * kRows + i] = i < rows ? a[k * product.m + first_row + i] : 0;
-        }
+      for (int i = 0; i < size * kRows; ++i) {
+        const int row = i % kRows;
+        raw[i] = row < rows ? a[i / kRows * product.m + first_row + row] : 0;
       }
       block = raw;
     }
