@@ -7,8 +7,9 @@
 // that a file shorter than the memory is a pattern, and maps it in the same way
 // (SharedMemory::Map, kPrivateCopy); any other file that is too short is an error.
 //
-// kPatternBytes is a prime number of pages: no stride of a power of two, and no index that wraps at
-// one, comes back to the same place of the pattern.
+// kPatternBytes is a prime number of pages, so that no stride of a power of two, and no index that
+// wraps at one, comes back to the same place of the pattern; and of the primes of that size the one
+// where an index that wraps at 2^29 to 2^38 bytes comes back farthest away: 25 pages or more.
 //
 //   ASSAY_TRY(SharedMemory memory, Repeat(pattern, bytes));
 //
@@ -25,7 +26,7 @@ namespace assay {
 
 inline constexpr std::size_t kPatternPage = 4096;
 /// A pattern of the usual length.
-inline constexpr std::size_t kPatternBytes = 257 * kPatternPage;
+inline constexpr std::size_t kPatternBytes = 227 * kPatternPage;
 /// Mappings of one memory: a process has 65,530 of them by default, and many of these memories. The
 /// file holds a long memory's pattern several times over.
 inline constexpr std::size_t kMostRepetitions = 128;

@@ -1,5 +1,6 @@
 // Waves that go where no ordinary case comes: to outcomes of decisions that nothing had, and past 2^24 to 2^32 elements.
 #include <algorithm>
+#include <array>
 #include <bit>
 #include <cmath>
 #include <set>
@@ -132,6 +133,23 @@ std::optional<Task> OfOneSign(Task task) {
   return any ? std::optional(std::move(task)) : std::nullopt;
 }
 
+/// The same with pages that differ: of a long row of values that are all alike another part has nearly the same sum.
+/// Nothing where none of its inputs is drawn so.
+std::optional<Task> OfUnlikePages(const ops::Instance& instance, Task task) {
+  constexpr std::array kAlike = {"normal", "uniform", "biased"};
+  bool any = false;
+  for (const ops::TensorSpec& spec : instance.op.inputs) {
+    const auto profile = task.probe.case_.profiles.find(spec.name);
+    if (spec.is_scalar || profile == task.probe.case_.profiles.end() ||
+        cases::ClassOf(spec, instance.TypeOf(spec)) != cases::InputClass::kFloat ||
+        std::ranges::find(kAlike, profile->second.kind) == kAlike.end())
+      continue;
+    profile->second = {.kind = "patchy", .parameters = {}, .literal = {}};
+    any = true;
+  }
+  return any ? std::optional(std::move(task)) : std::nullopt;
+}
+
 }  // namespace
 
 // Shapes past limits of 32-bit numbers, of which only the ends are run: where an index wraps. First
@@ -146,7 +164,7 @@ std::vector<Task> Campaign::Huge() {
   std::size_t loops = 0;
   std::set<std::size_t> costly_sizes;  // As powers of two.
   const bool whole = RunsWhole();
-  std::vector<Task> one_sign;
+  std::vector<Task> last;
   for (const ops::AxisValues& axes : past_limits_) {
     if (trial_.effort.huge_shapes == 0) break;
     const bool too_long = whole && WholeStepsFor(axes) > static_cast<double>(kMostLimitSteps);
@@ -164,7 +182,8 @@ std::vector<Task> Campaign::Huge() {
                 : too_long ? EndsOf(axes, "huge", seed + planned.size())
                            : PartOf(axes, "huge", seed + planned.size());
     task.wants.part_steps = kMostLimitSteps;
-    if (auto of_one_sign = OfOneSign(task)) one_sign.push_back(*std::move(of_one_sign));
+    if (auto of_one_sign = OfOneSign(task)) last.push_back(*std::move(of_one_sign));
+    if (auto unlike = OfUnlikePages(trial_.instance, task)) last.push_back(*std::move(unlike));
     std::ranges::move(WithEachFlag(std::move(task)), std::back_inserter(planned));
   }
   const std::size_t most = planned.size() + trial_.effort.huge_shapes;
@@ -219,7 +238,7 @@ std::vector<Task> Campaign::Huge() {
     }
     planned.push_back(std::move(task));
   }
-  std::ranges::move(one_sign, std::back_inserter(planned));
+  std::ranges::move(last, std::back_inserter(planned));
   return planned;
 }
 

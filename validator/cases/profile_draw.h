@@ -7,6 +7,7 @@
 #include <limits>
 #include <span>
 
+#include "base/repeating_memory.h"
 #include "base/rng.h"
 #include "validator/cases/profiles.h"
 

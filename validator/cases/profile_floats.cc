@@ -42,6 +42,15 @@ double Biased(const FillContext& context, std::int64_t index) {
   return Scaled(context, context.parameter[0] + 0.25 * At(context, index).Normal());
 }
 
+// Each page of memory has a level of its own, so that a long row's sum, or the sum of its exponentials,
+// says which pages it is of.
+double Patchy(const FillContext& context, std::int64_t index) {
+  constexpr double kApart = 2;
+  const auto bytes = static_cast<std::int64_t>(SizeOf(context.dtype));
+  const std::int64_t page = index * bytes / static_cast<std::int64_t>(kPatternPage);
+  return Scaled(context, kApart * At(context, ~page).Normal() + At(context, index).Normal());
+}
+
 // All values far on one side: a maximum that starts at 0, or none at all, shows in exp.
 double Offset(const FillContext& context, std::int64_t index) {
   return Scaled(context, context.parameter[0] + At(context, index).Normal());
@@ -312,6 +321,8 @@ constexpr std::array kRows = {
     ProfileRow{"normal", kFloat, 5, false, false, {{{"mean", 0}, {"scale", 1}}}, Normal, "normal"},
     ProfileRow{
         "biased", kFloat, 6, false, false, {{{"mean", 1.5}, kNone}}, Biased, "mean far from 0"},
+    ProfileRow{
+        "patchy", kFloat, 6, false, false, {kNone, kNone}, Patchy, "each page at its own level"},
     ProfileRow{"sorted", kFloat, 7, false, false, {kNone, kNone}, Sorted, "ascending"},
     ProfileRow{"signed_zeros", kFloat, 8, false, false, {kNone, kNone}, SignedZeros, "0 and -0"},
     ProfileRow{"cancelling",

@@ -390,6 +390,36 @@ TEST(ProfilesTest, LargeTensorsRepeatWhatHasNoPlaceAndHoldEveryValue) {
   }
 }
 
+// A long row that is read a few pages from where it lies has another sum: so in a pattern that repeats, and past the
+// places where an index of 32 bits wraps.
+TEST(ProfilesTest, PagesOfPatchyTensorsTellThemselvesApart) {
+  const std::int64_t elements = std::int64_t{1} << 26;
+  const Tensor patchy = Filled(FloatTensor("x", {"n"}), "patchy", DType::kF32, {elements});
+  constexpr std::int64_t kPage = static_cast<std::int64_t>(kPatternPage) / 4;
+  constexpr std::int64_t kRow = 60 * kPage;
+  const auto sum = [&](std::int64_t first) {
+    double of_row = 0;
+    for (std::int64_t i = 0; i < kRow; i += 16) of_row += patchy.At(first + i);
+    return of_row * 16 / static_cast<double>(kRow);
+  };
+  for (const std::int64_t wrap : {std::int64_t{1} << 22, std::int64_t{1} << 24, elements / 2}) {
+    int differ = 0;
+    for (std::int64_t row = 1; row <= 16; ++row) {
+      const std::int64_t first = elements - row * kRow;
+      differ += std::abs(sum(first) - sum(first - wrap)) > 0.01 ? 1 : 0;
+    }
+    EXPECT_GE(differ, 12) << wrap;
+  }
+  // Levels stay within a page, whatever the type.
+  const Tensor halves = Filled(FloatTensor("x", {"n"}), "patchy", DType::kF16, {4 * kPage});
+  double first = 0, second = 0;
+  for (std::int64_t i = 0; i < 2 * kPage; ++i) {
+    first += halves.At(i);
+    second += halves.At(2 * kPage + i);
+  }
+  EXPECT_GT(std::abs(first - second) / static_cast<double>(2 * kPage), 0.1);
+}
+
 TEST(ProfilesTest, LargeTensorsHoldWhatSmallOnesDrawInAnotherOrder) {
   constexpr std::int64_t kElements = 5'000'000;
   const std::int64_t period = static_cast<std::int64_t>(kPatternBytes) / 4;

@@ -15,6 +15,7 @@
 #include "validator/gates/gate.h"
 #include "validator/gates/gatekeeper.h"
 #include "validator/gates/testing/real_bench.h"
+#include "validator/gates/testing/share.h"
 #include "validator/verdict/render.h"
 
 namespace assay::gates {
@@ -300,7 +301,7 @@ std::vector<std::string> Kernels() {
   return names;
 }
 
-INSTANTIATE_TEST_SUITE_P(Corpus, LargeTest, testing::ValuesIn(Kernels()),
+INSTANTIATE_TEST_SUITE_P(Corpus, LargeTest, testing::ValuesIn(Share(Kernels())),
                          [](const auto& param) { return param.param; });
 
 }  // namespace
