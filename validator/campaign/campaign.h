@@ -228,6 +228,7 @@ class Campaign {
   double marginal_steps_ = 0;       ///< For each element, beyond what its threads cost anyway.
   Costs costs_;                     ///< Of whole cases, by shape.
   Costs truth_costs_;               ///< Of their truths (CaseRun::truth_steps).
+  double needed_steps_ = 0;         ///< A block of the last launch with what it needs (needed.cc).
   bool parts_ran_ =
       false;  ///< Some slices ran some blocks, though launches may not be cut as they are.
   bool schedule_matters_ = false;

@@ -87,8 +87,9 @@ void Campaign::PlanBlocks(std::vector<Task>& planned, bool several) const {
 double Campaign::SliceStepsFor(const Task& task) const {
   if (costs_.empty() || !IsSlice(task.probe)) return kNominalSliceSteps;
   const ops::AxisValues& axes = task.probe.case_.axes;
-  const double block = BlockStepsFor(axes);
   const auto least = static_cast<double>(task.wants.least_blocks);
+  if (needed_steps_ > 0) return std::max(kNominalSliceSteps, least * needed_steps_);
+  const double block = BlockStepsFor(axes);
   // Where blocks may depend on each other, all of them run.
   const double some = !parts_ran_ && SomeKernelMay(facts::BlocksDepend)
                           ? WholeStepsFor(axes)
@@ -149,8 +150,14 @@ void Campaign::LearnOfSlice(const CaseRun& run) {
   }
   const ops::AxisValues& axes = run.probe.case_.axes;
   const std::int64_t elements = cases::TotalElements(trial_.instance, axes);
-  if (elements != INT64_MAX)
-    costs_.Learn(axes, elements, static_cast<double>(run.report.counters.steps) * blocks_for_one);
+  if (elements == INT64_MAX) return;
+  costs_.Learn(axes, elements, static_cast<double>(run.report.counters.steps) * blocks_for_one);
+  if (run.probe.needed_only) {
+    const std::uint64_t chosen = std::clamp<std::uint64_t>(run.parts.back().run, 1, run.steps);
+    const double steps = static_cast<double>(run.steps) / static_cast<double>(chosen);
+    // What a block takes hangs on tiles more than on elements: a moving average.
+    needed_steps_ += (steps - needed_steps_) / (needed_steps_ > 0 ? 8 : 1);
+  }
 }
 
 void Campaign::MakeAffordable(cases::Case& value) const {
