@@ -140,25 +140,32 @@ Status Runner::TurnPairs(const Wants& wants, const TensorMap& outputs,
     if (sum.memory && outputs.contains(sum.memory->buffer)) run.nondeterminism.push_back(sum);
   }
   if (!wants.orders || !run.report.findings.empty()) return {};
-  const std::vector<OrderPair>& pairs = order.orders;
-  const std::size_t tried = std::min(kOrdersTried, pairs.size());
-  for (std::size_t i = 0; i < tried && run.nondeterminism.empty(); ++i) {
-    Schedule schedule = run.probe.schedule;
-    schedule.hold = pairs[i * pairs.size() / tried];
+  const auto turn = [&](const Schedule& schedule, const Finding* contest) -> Status {
     ASSAY_TRY(Rerun turned, again(schedule));
     run.steps += turned.steps;
     const bool ended = turned.report.stop == Stop::kCompleted || !turned.report.findings.empty();
-    if (!turned.report.order.held || !ended) continue;
+    if ((schedule.hold && !turned.report.order.held) || !ended) return {};
     ++run.orders_tried;
     if (turned.report.findings.empty()) {
-      CompareSchedules(outputs, turned.outputs, order, ContestOf(order, i * pairs.size() / tried),
-                       run.nondeterminism, places);
+      CompareSchedules(outputs, turned.outputs, order, contest, run.nondeterminism, places);
     } else {
       std::ranges::move(turned.report.findings, std::back_inserter(run.nondeterminism));
     }
     // What replays it is the order that differs.
     if (!run.nondeterminism.empty()) run.probe.schedule = schedule;
+    return {};
+  };
+  const std::vector<OrderPair>& pairs = order.orders;
+  const std::size_t tried = std::min(kOrdersTried, pairs.size());
+  for (std::size_t i = 0; i < tried && run.nondeterminism.empty(); ++i) {
+    Schedule schedule = run.probe.schedule;
+    schedule.hold = pairs[i * pairs.size() / tried];
+    ASSAY_TRY_VOID(turn(schedule, ContestOf(order, i * pairs.size() / tried)));
   }
+  // Floats that are added as they come, but not in an output itself: whether it shows there.
+  if (!order.sums.empty() && run.nondeterminism.empty() && run.probe.schedule == Schedule{})
+    ASSAY_TRY_VOID(
+        turn({.policy = Schedule::Policy::kPermuted, .seed = run.probe.case_.seed}, nullptr));
   return {};
 }
 

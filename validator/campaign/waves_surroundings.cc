@@ -24,6 +24,22 @@ std::vector<std::string> VariableAxes(const ops::OpSpec& op) {
   return names;
 }
 
+/// Where some inputs absorb and others are too large to (MakeAffordable drew these anew), the large ones are one
+/// value everywhere: what cancels in the small ones then cancels in products with them as well, and each order
+/// of adding makes another sum. As they are where nothing absorbs.
+Task WithOthersConstant(const ops::OpSpec& op, Task task) {
+  auto& profiles = task.probe.case_.profiles;
+  if (std::ranges::none_of(profiles, [](const auto& p) { return p.second.kind == "absorbing"; }))
+    return task;
+  for (auto& [name, profile] : profiles) {
+    const ops::TensorSpec* const spec = op.FindInput(name);
+    if (profile.kind == "absorbing") profile.parameters = {{"along", 0}, {"wholly", 1}};
+    if (profile.kind == "biased" && spec != nullptr && !spec->is_scalar)
+      profile = {.kind = "constant", .parameters = {}, .literal = {}};
+  }
+  return task;
+}
+
 }  // namespace
 
 // Cases that ran, the smallest first, without those that prove little or cost much. Where extents are so
@@ -141,9 +157,11 @@ std::vector<Task> Campaign::Surroundings() {
     Task one = TaskFor(schedule_matters_ && i % 2 == 0 ? draw_large() : draw(), "schedules");
     // Many kernels round to fewer bits at their end, and hide which sums they made.
     if (orders_show && i % 8 == 2)
-      one = TaskFor(cases::MakeCase(trial_.instance, cases::OrderRecipe(), one.probe.case_.axes,
-                                    rng.Next() % 1'000'000, "orders"),
-                    "schedules");
+      one = WithOthersConstant(
+          trial_.instance.op,
+          TaskFor(cases::MakeCase(trial_.instance, cases::OrderRecipe(), one.probe.case_.axes,
+                                  rng.Next() % 1'000'000, "orders"),
+                  "schedules"));
     if (orders_show && i % 8 == 6)
       one = TaskFor(absorbing_along(i / 8, rng.Next() % 1'000'000), "schedules");
     // And sums of ordinary values differ where parts of cancelling ones are exact.
@@ -190,8 +208,9 @@ std::vector<Task> Campaign::Surroundings() {
   // No small integers: their sums are the same in any order.
   if (orders_show) {
     const std::size_t turns = std::max((rounds + 1) / 2, trial_.instance.op.axes.size());
-    const auto add = [&](cases::Case value) {
+    const auto add = [&](cases::Case value, bool constant = false) {
       Task one = TaskFor(std::move(value), "orders");
+      if (constant) one = WithOthersConstant(trial_.instance.op, std::move(one));
       one.wants.orders = true;
       planned.push_back(std::move(one));
     };
@@ -200,7 +219,7 @@ std::vector<Task> Campaign::Surroundings() {
     };
     for (std::size_t i = 0; i < turns; ++i) {
       add(made(*cases::FindRecipe("plain"), draw_large()));
-      add(made(cases::OrderRecipe(), draw_large()));
+      add(made(cases::OrderRecipe(), draw_large()), /*constant=*/true);
       add(absorbing_along(i, rng.Next() % 1'000'000));
       add(made(*cases::FindRecipe("plain"), draw_along(i)));
     }
