@@ -145,7 +145,7 @@ Status Runner::TurnPairs(const Wants& wants, const TensorMap& outputs,
     run.steps += turned.steps;
     const bool ended = turned.report.stop == Stop::kCompleted || !turned.report.findings.empty();
     if ((schedule.hold && !turned.report.order.held) || !ended) return {};
-    ++run.orders_tried;
+    run.orders_tried += schedule.hold ? 1 : 0;
     if (turned.report.findings.empty()) {
       CompareSchedules(outputs, turned.outputs, order, contest, run.nondeterminism, places);
     } else {
@@ -164,8 +164,7 @@ Status Runner::TurnPairs(const Wants& wants, const TensorMap& outputs,
   }
   // Floats that are added as they come, but not in an output itself: whether it shows there.
   if (!order.sums.empty() && run.nondeterminism.empty() && run.probe.schedule == Schedule{})
-    ASSAY_TRY_VOID(
-        turn({.policy = Schedule::Policy::kPermuted, .seed = run.probe.case_.seed}, nullptr));
+    ASSAY_TRY_VOID(turn({.policy = Schedule::Policy::kReversed}, nullptr));
   return {};
 }
 
