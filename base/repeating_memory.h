@@ -8,8 +8,9 @@
 // (SharedMemory::Map, kPrivateCopy); any other file that is too short is an error.
 //
 // kPatternBytes is a prime number of pages, so that no stride of a power of two, and no index that
-// wraps at one, comes back to the same place of the pattern; and of the primes of that size the one
-// where an index that wraps at 2^29 to 2^38 bytes comes back farthest away: 25 pages or more.
+// wraps at one, comes back to the same place of the pattern; and one where an index that wraps at
+// 2^29 to 2^38 bytes, once or twice, comes back 25 pages away or more. (Of 257 pages 2^24 are one less
+// than a whole number of patterns.)
 //
 //   ASSAY_TRY(SharedMemory memory, Repeat(pattern, bytes));
 //
