@@ -114,8 +114,8 @@ TEST_P(RightTest, IsAccepted) {
 INSTANTIATE_TEST_SUITE_P(Corpus, RightTest, testing::ValuesIn(Folders("right")),
                          [](const auto& param) { return param.param; });
 
-// Seeds: whatever they are, a right candidate is accepted and a wrong one is not. A few by default,
-// ASSAY_SEEDS of them where that is set.
+// Seeds: whatever they are, a right candidate is accepted and a wrong one is not. A few of them by default,
+// ASSAY_SEEDS where that is set.
 struct Seeded {
   const char* folder;
   bool right;
@@ -138,7 +138,7 @@ TEST_F(SeedsTest, DecideNothing) {
                                 {"corpus/hostile/layer_norm_negative_weight", false},
                                 {"corpus/hostile/gemm_column_512", false},
                                 {"corpus/hostile/cross_entropy_last_class", false}};
-  for (const Seeded& seeded : kSeeded) {
+  for (const Seeded& seeded : Share(std::vector(std::begin(kSeeded), std::end(kSeeded)))) {
     const Path folder = Path(ASSAY_SOURCE_DIR) / seeded.folder;
     std::string op = folder.parent_path().filename();
     if (const auto expectation = ReadExpectation(folder / "expect.json")) op = expectation->op;

@@ -23,6 +23,13 @@ TEST(ShareTest, EachMemberIsInOneOfThem) {
   EXPECT_EQ(Share(all), all);
 }
 
+TEST(ShareTest, NoCorpusIsLeftOutWhole) {
+  ASSERT_EQ(setenv("ASSAY_SHARE", "19/24", 1), 0);
+  EXPECT_THAT(Share(std::vector{1, 2, 3}), testing::ElementsAre(2));
+  EXPECT_THAT(Share(std::vector<int>{}), testing::IsEmpty());
+  unsetenv("ASSAY_SHARE");
+}
+
 TEST(ShareTest, WhatIsNoShareIsAnError) {
   for (const char* const text : {"half", "3/3", "1/0", "-1/3", "1/3 ", "1", "/3", "1/"})
     EXPECT_THROW(ShareIn(text), std::invalid_argument) << text;
