@@ -21,20 +21,37 @@ function(assay_library name)
   foreach(dep IN LISTS ARG_DEPS)
     target_link_libraries(assay_${name} PUBLIC ${dep})
   endforeach()
+  assay_precompiled(assay_${name} libraries)
 endfunction()
 
-# What all test programs include, compiled once: reading these headers is half of the compiler's time for a test. assay_tests_headers does nothing
-# else, but that CMake takes precompiled headers from programs.
-function(assay_test_headers name)
-  if(NOT TARGET assay_tests_headers)
-    file(CONFIGURE OUTPUT "${CMAKE_BINARY_DIR}/tests_headers.cc" CONTENT "int main() {}\n")
-    add_executable(assay_tests_headers EXCLUDE_FROM_ALL "${CMAKE_BINARY_DIR}/tests_headers.cc")
-    assay_test_options(assay_tests_headers)
-    target_precompile_headers(assay_tests_headers PRIVATE <gmock/gmock.h> <gtest/gtest.h> <fmt/format.h> <nlohmann/json.hpp> <algorithm>
-      <chrono> <expected> <filesystem> <fstream> <functional> <map> <memory> <optional> <ranges> <set> <span> <sstream> <string> <thread>
-      <variant> <vector>)
+# What sources of a kind (libraries, programs, tests) include most, compiled once: reading these headers is half of the compiler's time. The target
+# that does so does nothing else. Layers do not change: no header of ours is among them.
+set(common_headers <algorithm> <array> <bit> <chrono> <cmath> <cstdint> <cstring> <expected> <filesystem> <fmt/format.h> <functional> <map>
+  <memory> <mutex> <nlohmann/json.hpp> <optional> <ranges> <set> <span> <sstream> <string> <string_view> <thread> <unordered_map> <utility>
+  <variant> <vector>)
+set(programs_headers <CLI/CLI.hpp>)
+set(tests_headers <fstream> <gmock/gmock.h> <gtest/gtest.h>)
+function(assay_precompiled name kind)
+  if(NOT ASSAY_PRECOMPILED)
+    return()
   endif()
-  target_precompile_headers(${name} REUSE_FROM assay_tests_headers)
+  set(headers assay_${kind}_headers)
+  if(NOT TARGET ${headers})
+    file(CONFIGURE OUTPUT "${CMAKE_BINARY_DIR}/${kind}_headers.cc" CONTENT "int main() {}\n")
+    if(kind STREQUAL libraries)
+      add_library(${headers} STATIC EXCLUDE_FROM_ALL "${CMAKE_BINARY_DIR}/${kind}_headers.cc")
+    else()
+      add_executable(${headers} EXCLUDE_FROM_ALL "${CMAKE_BINARY_DIR}/${kind}_headers.cc")
+    endif()
+    target_link_libraries(${headers} PRIVATE assay_options fmt::fmt)
+    if(kind STREQUAL tests)
+      assay_test_options(${headers})
+    endif()
+    target_precompile_headers(${headers} PRIVATE ${common_headers} ${${kind}_headers})
+  endif()
+  # As the headers were compiled.
+  target_link_libraries(${name} PRIVATE fmt::fmt)
+  target_precompile_headers(${name} REUSE_FROM ${headers})
 endfunction()
 
 # Tests spend their time in the libraries, and most of the compiler's time is theirs.
@@ -56,7 +73,7 @@ function(assay_test name)
   assay_left_out(left_out ${ARG_LABELS})
   target_link_libraries(${name} PRIVATE ${ARG_DEPS})
   assay_test_options(${name})
-  assay_test_headers(${name})
+  assay_precompiled(${name} tests)
   if(left_out)
     set_target_properties(${name} PROPERTIES EXCLUDE_FROM_ALL ON)
     return()
