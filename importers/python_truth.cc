@@ -266,7 +266,7 @@ Result<Cells> PythonTruth::RunAt(const ops::Instance& instance, const oracle::Nu
 
 Result<Cells> PythonTruth::RunSlice(const ops::Instance& instance, const oracle::NumberType&,
                                     const ops::AxisValues&, const TensorMap&, std::uint64_t,
-                                    oracle::Wanted&) {
+                                    const oracle::PartEffort&, oracle::Wanted&) {
   return WholeOnly(instance);
 }
 

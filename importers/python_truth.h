@@ -53,7 +53,8 @@ class PythonTruth final : public oracle::TruthSource {
                               const oracle::Wanted& wanted) override;
   Result<oracle::Cells> RunSlice(const ops::Instance& instance, const oracle::NumberType& type,
                                  const ops::AxisValues& axes, const TensorMap& inputs,
-                                 std::uint64_t seed, oracle::Wanted& wanted) override;
+                                 std::uint64_t seed, const oracle::PartEffort& effort,
+                                 oracle::Wanted& wanted) override;
 
  private:
   struct Server;

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <iterator>
 #include <numeric>
@@ -69,7 +70,9 @@ Task Campaign::TaskFor(cases::Case value, std::string purpose) const {
 void Campaign::Gather(const Task& task, const CaseRun& run, Harvest& harvest) {
   ++harvest.cases;
   harvest.steps += run.steps;
-  if (run.probe.ends_only) harvest.part_steps += run.steps;
+  if (run.probe.ends_only)
+    harvest.part_steps += static_cast<std::uint64_t>(static_cast<double>(run.steps) *
+                                                     (only_slices_ ? IdleFactor(run) : 1));
   harvest.orders += run.orders;
   harvest.orders_tried += run.orders_tried;
   if (!run.probe.ends_only) {
@@ -229,26 +232,31 @@ bool Campaign::Execute(const std::vector<Task>& planned, std::string_view gate, 
 }
 
 constexpr Campaign::Wave Campaign::kWaves[] = {
-#define WAVE(Name, name, share, kept, least, several, whole, joined) \
-  {name, &Campaign::Name, share, kept, least, several, whole, joined},
+#define WAVE(Name, name, share, kept, least, several, whole, joins) \
+  {name, &Campaign::Name, share, kept, least, several, whole, Joins::joins},
 #include "validator/campaign/waves.def"
 };
 
 void Campaign::Run() {
   std::vector<Task> waiting;
+  const auto joins = [this](const Wave& wave) {
+    return wave.joins == Joins::kAlways || (wave.joins == Joins::kOfSlices && only_slices_);
+  };
   for (const Wave& wave : kWaves) {
     std::vector<Task> planned = (this->*wave.plan)();
     if (!harvest_.inconclusive.empty()) return;
+    const bool whole = wave.whole && has_small_shapes_;
+    const std::uint64_t before = harvest_.part_steps;
+    if (only_slices_ && !RunTheTelling(planned, wave)) return;
     PlanBlocks(planned, wave.several);
-    Trim(planned, wave);
+    Trim(planned, waiting, wave, static_cast<double>(harvest_.part_steps - before));
     planned.insert(planned.begin(), std::make_move_iterator(waiting.begin()),
                    std::make_move_iterator(waiting.end()));
     waiting.clear();
-    if (&wave != std::end(kWaves) - 1 && (&wave + 1)->joined) {
+    if (&wave != std::end(kWaves) - 1 && joins(*(&wave + 1))) {
       waiting = std::move(planned);
       continue;
     }
-    const bool whole = wave.whole && has_small_shapes_;
     // Where no case is cheap, one that refutes has to do.
     const std::size_t after = whole               ? planned.size()
                               : has_small_shapes_ ? kBatchesAfterRefutation
@@ -258,7 +266,25 @@ void Campaign::Run() {
   }
 }
 
-void Campaign::Trim(std::vector<Task>& planned, const Wave& wave) {
+bool Campaign::RunTheTelling(std::vector<Task>& planned, const Wave& wave) {
+  // One, for a first guess; then some of those that the guess lets pass.
+  constexpr std::array<std::size_t, 2> kTelling = {1, kBatch / 2};
+  std::size_t until = 0;
+  for (const std::size_t count : kTelling) {
+    until += count;
+    if (harvest_.cases >= until || planned.empty()) continue;
+    PlanBlocks(planned, wave.several);
+    if (count > 1) Trim(planned, {}, wave, static_cast<double>(harvest_.part_steps));
+    const auto end = planned.begin() + static_cast<std::ptrdiff_t>(std::min(count, planned.size()));
+    std::vector<Task> first(std::make_move_iterator(planned.begin()), std::make_move_iterator(end));
+    planned.erase(planned.begin(), end);
+    if (!Execute(first, "memory", harvest_, 0)) return false;
+  }
+  return true;
+}
+
+void Campaign::Trim(std::vector<Task>& planned, const std::vector<Task>& waiting, const Wave& wave,
+                    double spent) {
   // Of what a wave plans for one purpose, that much runs whatever it costs: a purpose of which nothing
   // ran would be passed by saying so.
   constexpr std::ptrdiff_t kLeast = 2;
@@ -267,7 +293,8 @@ void Campaign::Trim(std::vector<Task>& planned, const Wave& wave) {
   const auto cost = [&](const Task& p) {
     // Parts of a case have limits of their own, and take little of them. Where there is nothing else, they count
     // by what those before them took.
-    if (p.probe.ends_only) return only_slices_ ? SliceStepsFor(p) : kNominalSliceSteps;
+    if (p.probe.ends_only)
+      return only_slices_ ? SliceStepsFor(p) * idle_factor_ : kNominalSliceSteps;
     return WholeStepsFor(p.probe.case_.axes) * static_cast<double>(1 + p.probe.prelude.size());
   };
   // Where each takes a twentieth of all that there is, one for each purpose has to do.
@@ -284,7 +311,9 @@ void Campaign::Trim(std::vector<Task>& planned, const Wave& wave) {
     for (const Wave& other : kWaves) {
       if (&other > &wave && (!parts || only_slices_)) left -= other.kept * hundredth;
     }
-    const double allowed = std::clamp(left, 0.0, wave.share * hundredth);
+    for (const Task& p : waiting) left -= counts(p) ? cost(p) : 0;
+    const double share = wave.share * hundredth - (parts ? spent : 0);
+    const double allowed = std::clamp(left, 0.0, std::max(share, 0.0));
     double total = 0;
     for (const Task& p : planned) total += counts(p) ? cost(p) : 0;
     while (total > allowed) {

@@ -54,7 +54,8 @@ struct Harvest {
   std::string unknown_end_at;
   std::int64_t known_end = 0;
   std::uint64_t steps = 0;
-  std::uint64_t part_steps = 0;  ///< Of parts of cases, among them.
+  /// Of parts of cases, among them; where there is nothing else, by what they took (IdleFactor).
+  std::uint64_t part_steps = 0;
   std::uint64_t orders = 0;  ///< Pairs of accesses that see who came first, over all plain runs,
   std::uint64_t orders_tried = 0;     ///< and those that were run the other way round.
   std::vector<Statistic> statistics;  ///< The worst of each name over all runs.
@@ -70,6 +71,10 @@ std::uint64_t ThreadsOf(const ops::Instance& instance, const ops::LaunchPlan& pl
 /// Blocks of the largest launch at a shape; 0 where the plan does not hold for it.
 std::uint64_t BlocksOf(const ops::Instance& instance, const ops::LaunchPlan& plan,
                        const ops::AxisValues& axes);
+
+/// What a run takes to emulate over what its instructions say: of a warp's time about half hangs on how many of its
+/// lanes are there.
+double IdleFactor(const CaseRun& run);
 
 class Campaign {
  public:
@@ -113,6 +118,7 @@ class Campaign {
   void Fill(std::string_view gate, verdict::GateResult& result);
 
  private:
+  enum class Joins : std::uint8_t { kNever, kOfSlices, kAlways };
   /// A row of waves.def.
   struct Wave {
     std::string_view name;
@@ -122,11 +128,11 @@ class Campaign {
     std::ptrdiff_t least;
     bool several;
     bool whole;
-    bool joined;
+    Joins joins;
   };
   static const Wave kWaves[];
 
-#define WAVE(Name, name, share, kept, least, several, whole, joined) std::vector<Task> Name();
+#define WAVE(Name, name, share, kept, least, several, whole, joins) std::vector<Task> Name();
 #include "validator/campaign/waves.def"
   Task After(const Repetition& repetition, const cases::Case& judged, const cases::Case& other,
              Rng& rng) const;
@@ -150,7 +156,7 @@ class Campaign {
   /// but one.
   std::optional<cases::Case> LateAlong(const ops::Axis& axis, ops::AxisValues axes,
                                        std::string origin, std::uint64_t seed) const;
-  /// Cases of wave Patterns: the same along a constant axis, beside short others.
+  /// Cases of wave Late: the same along a constant axis, beside short others.
   std::vector<Task> LateAlongConstant(const ops::Axis& axis, std::uint64_t seed) const;
   /// Do rows of some input extend along it?
   bool IsOfRows(std::string_view axis) const;
@@ -169,11 +175,12 @@ class Campaign {
   double CostOf(const Task& task) const;
   /// Estimated steps of a slice, by what its blocks will take.
   double SliceStepsFor(const Task& task) const;
-  /// Leaves out the costliest tasks of what would go beyond the share.
-  void Trim(std::vector<Task>& planned, const Wave& wave);
-  /// Slices of each axis one shorter than the longest, and past the largest constants of program and plan, with
-  /// each value of the flags: tiles, masks and splits that end with a round length go wrong beside it.
-  std::vector<Task> LargeAtOnce(const std::string& purpose, std::uint64_t seed) const;
+  /// Runs the first tasks of a wave, until something is known of what slices take. False when all ended early.
+  bool RunTheTelling(std::vector<Task>& planned, const Wave& wave);
+  /// Leaves out the costliest tasks of what would go beyond the share, where `waiting` run as well, and some of
+  /// the wave have run and taken `spent`.
+  void Trim(std::vector<Task>& planned, const std::vector<Task>& waiting, const Wave& wave,
+            double spent);
   /// Indices of the case: the last one where they are few, else the first and the last.
   void LookFar(cases::Case& value) const;
   Task EndsOf(ops::AxisValues axes, std::string purpose, std::uint64_t seed) const;
@@ -228,7 +235,8 @@ class Campaign {
   double marginal_steps_ = 0;       ///< For each element, beyond what its threads cost anyway.
   Costs costs_;                     ///< Of whole cases, by shape.
   Costs truth_costs_;               ///< Of their truths (CaseRun::truth_steps).
-  double needed_steps_ = 0;         ///< A block of the last launch with what it needs (needed.cc).
+  Costs needed_costs_;              ///< A block of the last launch with what it needs (needed.cc).
+  double idle_factor_ = 1;          ///< Of slices, where there is nothing else (IdleFactor).
   bool parts_ran_ =
       false;  ///< Some slices ran some blocks, though launches may not be cut as they are.
   bool schedule_matters_ = false;

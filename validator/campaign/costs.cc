@@ -27,8 +27,7 @@ void Costs::Learn(const ops::AxisValues& axes, std::int64_t elements, double ste
   }
 }
 
-std::optional<double> Costs::Estimate(const ops::AxisValues& axes, std::int64_t elements) const {
-  const std::vector<double> logs = LogsOf(axes);
+const Costs::Sample* Costs::Nearest(const std::vector<double>& logs) const {
   const Sample* nearest = nullptr;
   double distance = HUGE_VAL;
   for (const Sample& sample : samples_) {
@@ -39,6 +38,17 @@ std::optional<double> Costs::Estimate(const ops::AxisValues& axes, std::int64_t 
     distance = sum;
     nearest = &sample;
   }
+  return nearest;
+}
+
+std::optional<double> Costs::OfNearest(const ops::AxisValues& axes) const {
+  const Sample* const nearest = Nearest(LogsOf(axes));
+  return nearest == nullptr ? std::nullopt : std::optional(std::exp2(nearest->steps));
+}
+
+std::optional<double> Costs::Estimate(const ops::AxisValues& axes, std::int64_t elements) const {
+  const std::vector<double> logs = LogsOf(axes);
+  const Sample* const nearest = Nearest(logs);
   if (nearest == nullptr) return std::nullopt;
   double product = 0;
   for (std::size_t i = 0; i < logs.size(); ++i) product += logs[i] - nearest->logs[i];

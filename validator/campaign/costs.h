@@ -26,6 +26,8 @@ class Costs {
   bool empty() const { return samples_.empty(); }
   /// Nothing before anything of some size ran.
   std::optional<double> Estimate(const ops::AxisValues& axes, std::int64_t elements) const;
+  /// What the nearest shape took, unscaled: for blocks, which hang on tiles more than on elements.
+  std::optional<double> OfNearest(const ops::AxisValues& axes) const;
 
  private:
   struct Sample {
@@ -33,6 +35,8 @@ class Costs {
     double elements = 0;       ///< In logarithms as well,
     double steps = 0;          ///< and these.
   };
+  const Sample* Nearest(const std::vector<double>& logs) const;
+
   std::vector<Sample> samples_;
 };
 

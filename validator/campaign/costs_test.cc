@@ -20,5 +20,14 @@ TEST(CostsTest, GrowByAxesAndByNoMoreThanTheSquare) {
   EXPECT_NEAR(*costs.Estimate({{"m", 4}, {"n", 2048}}, 8'192), 180'000, 200);
 }
 
+TEST(CostsTest, OfBlocksTheNearestCountsAsItIs) {
+  Costs costs;
+  EXPECT_FALSE(costs.OfNearest({{"m", 4}, {"n", 4}}));
+  costs.Learn({{"m", 4}, {"n", 4}}, 1, 1'000);
+  costs.Learn({{"m", 4}, {"n", 128}}, 1, 9'000);
+  EXPECT_NEAR(*costs.OfNearest({{"m", 4096}, {"n", 4}}), 1'000, 1);
+  EXPECT_NEAR(*costs.OfNearest({{"m", 4}, {"n", 100}}), 9'000, 9);
+}
+
 }  // namespace
 }  // namespace assay::campaign

@@ -39,6 +39,13 @@ std::uint64_t BlocksOf(const ops::Instance& instance, const ops::LaunchPlan& pla
   return most;
 }
 
+double IdleFactor(const CaseRun& run) {
+  constexpr double kLanes = 32;
+  const auto lanes = static_cast<double>(run.report.counters.steps);
+  const double room = kLanes * static_cast<double>(run.report.counters.warp_steps);
+  return lanes > 0 ? std::max((1 + room / lanes) / 2, 1.0) : 1;
+}
+
 bool Campaign::FitsWhole(const ops::AxisValues& axes) const {
   constexpr double kMostTruthSteps = 10e6;
   const std::int64_t elements = cases::TotalElements(trial_.instance, axes);
@@ -70,6 +77,9 @@ void Campaign::PlanBlocks(std::vector<Task>& planned, bool several) const {
   constexpr std::size_t kOneOf = 3;
   // What the others' blocks take together: they try values, which one block shows like any other.
   constexpr std::uint64_t kStepsForValues = 6'000'000;
+  // Where a block with all that it needs takes so many times what a slice is to take, the ends have to do.
+  constexpr double kDear = 2;
+  constexpr std::uint64_t kEnds = 2;
   for (std::size_t i = 0; i < planned.size(); ++i) {
     if (!IsSlice(planned[i].probe)) continue;
     planned[i].wants.needed_only = only_slices_;
@@ -77,6 +87,9 @@ void Campaign::PlanBlocks(std::vector<Task>& planned, bool several) const {
     if (!costs_.empty())
       planned[i].wants.block_steps =
           static_cast<std::uint64_t>(std::min(BlockStepsFor(planned[i].probe.case_.axes), kMost));
+    const auto needed = needed_costs_.OfNearest(planned[i].probe.case_.axes);
+    if (needed && *needed > kDear * static_cast<double>(Wants{}.slice_steps))
+      planned[i].wants.least_blocks = kEnds;
     if (!has_small_shapes_ && !several && i % kOneOf != 0) {
       planned[i].wants.least_blocks = 1;
       planned[i].wants.slice_steps = kStepsForValues;
@@ -88,13 +101,14 @@ double Campaign::SliceStepsFor(const Task& task) const {
   if (costs_.empty() || !IsSlice(task.probe)) return kNominalSliceSteps;
   const ops::AxisValues& axes = task.probe.case_.axes;
   const auto least = static_cast<double>(task.wants.least_blocks);
-  if (needed_steps_ > 0) return std::max(kNominalSliceSteps, least * needed_steps_);
-  const double block = BlockStepsFor(axes);
-  // Where blocks may depend on each other, all of them run.
-  const double some = !parts_ran_ && SomeKernelMay(facts::BlocksDepend)
-                          ? WholeStepsFor(axes)
-                          : std::max(least * block, static_cast<double>(task.wants.slice_steps));
-  return std::max(kNominalSliceSteps, std::min(some, WholeStepsFor(axes)));
+  if (const auto needed = needed_costs_.OfNearest(axes))
+    return std::max(kNominalSliceSteps, least * *needed);
+  const double whole = WholeStepsFor(axes);
+  const auto wanted = static_cast<double>(task.wants.slice_steps);
+  // Where blocks may depend on each other, or take little more, all of them run.
+  const bool all =
+      whole <= Wants::kLittleMore * wanted || (!parts_ran_ && SomeKernelMay(facts::BlocksDepend));
+  return std::max(kNominalSliceSteps, all ? whole : std::max(least * BlockStepsFor(axes), wanted));
 }
 
 double Campaign::CostOf(const Task& task) const {
@@ -151,12 +165,14 @@ void Campaign::LearnOfSlice(const CaseRun& run) {
   const ops::AxisValues& axes = run.probe.case_.axes;
   const std::int64_t elements = cases::TotalElements(trial_.instance, axes);
   if (elements == INT64_MAX) return;
+  const bool costs_were_known = !costs_.empty();
   costs_.Learn(axes, elements, static_cast<double>(run.report.counters.steps) * blocks_for_one);
+  // They differ with the shape: a moving average.
+  idle_factor_ += (IdleFactor(run) - idle_factor_) / (costs_were_known ? 8 : 1);
   if (run.probe.needed_only) {
     const std::uint64_t chosen = std::clamp<std::uint64_t>(run.parts.back().run, 1, run.steps);
-    const double steps = static_cast<double>(run.steps) / static_cast<double>(chosen);
-    // What a block takes hangs on tiles more than on elements: a moving average.
-    needed_steps_ += (steps - needed_steps_) / (needed_steps_ > 0 ? 8 : 1);
+    needed_costs_.Learn(axes, elements,
+                        static_cast<double>(run.steps) / static_cast<double>(chosen));
   }
 }
 

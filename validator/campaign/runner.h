@@ -42,8 +42,9 @@ struct Wants {
   /// schedule only.
   bool orders = false;
   std::uint64_t max_steps = 200'000'000;
-  /// What the blocks of a slice are to take together; all run where they take little more.
+  /// What the blocks of a slice are to take together; all run where they take so many times that.
   std::uint64_t slice_steps = 32'000'000;
+  static constexpr std::uint64_t kLittleMore = 4;
   /// What one block of a slice is estimated to take; 0: nobody knows.
   std::uint64_t block_steps = 0;
   /// No fewer blocks of a slice run, unless each is dearer than all were to be by far.

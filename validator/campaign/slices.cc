@@ -43,7 +43,7 @@ constexpr std::uint64_t kMostSliceSteps = 800'000'000;
 // as many as run where each is dearer than the budget by far;
 constexpr std::uint64_t kEnds = 2;
 // as much as a slice may take of what was estimated,
-constexpr std::uint64_t kFarTooLow = 4;
+constexpr std::uint64_t kFarTooLow = 2;
 // and what a whole grid may that seems to leave the end of an output unwritten.
 constexpr std::uint64_t kStepsToConfirm = 6'000'000'000;
 // Of what the op overwrites: each run has a copy.
@@ -248,7 +248,10 @@ std::uint64_t Runner::Slice::CountFor(std::uint64_t a_block) const {
   if (probe_.slice_blocks > 0) return std::min(probe_.slice_blocks, all_);
   const std::uint64_t count = without_truth_ ? 1 : BlocksFor(a_block, wants_);
   // Nothing is left to guess where all can run for little more.
-  return all_ <= 4 * count && all_ * a_block <= 4 * wants_.slice_steps ? all_ : count;
+  return all_ <= Wants::kLittleMore * count &&
+                 all_ * a_block <= Wants::kLittleMore * wants_.slice_steps
+             ? all_
+             : count;
 }
 
 Result<std::uint64_t> Runner::Slice::RunAtOnce() {

@@ -21,6 +21,12 @@ constexpr std::int64_t kMostOfRows = 1 << 24;
 constexpr std::int64_t kMostOfRowsForValues = 1 << 22;
 // but for a few.
 constexpr std::size_t kFewestRows = 8;
+// What tries values shows them by few elements.
+constexpr oracle::PartEffort kForValues = {
+    .warp_steps = 1'500'000, .few_warps = 2, .few_warp_steps = 5'000'000};
+
+/// Does the case try values, rather than places?
+bool IsForValues(const Wants& wants) { return wants.slice_steps < Wants{}.slice_steps; }
 
 }  // namespace
 
@@ -29,7 +35,8 @@ Status Runner::CompareSlice(const cases::Materialised& filled, const TensorMap& 
   const ops::Instance& instance = *subject_.instance;
   if (instance.op.Chooses()) return CompareRows(filled, outputs, wanted, wants, run);
   const cases::Case& value = run.probe.case_;
-  const auto truth = oracle_.EvaluateSlice(instance, value, filled, std::move(wanted), value.seed);
+  const auto truth = oracle_.EvaluateSlice(instance, value, filled, std::move(wanted), value.seed,
+                                           IsForValues(wants) ? kForValues : oracle::PartEffort{});
   if (!truth) {
     run.left_out = ToString(truth.error());
     return {};
@@ -54,10 +61,9 @@ Status Runner::CompareRows(const cases::Materialised& filled, const TensorMap& o
   ops::AxisValues of_one_row = filled.axes;
   of_one_row[*axis] = 1;
   const std::int64_t row = std::max<std::int64_t>(cases::TotalElements(instance, of_one_row), 1);
-  const bool for_values = wants.slice_steps < Wants{}.slice_steps;
-  const std::size_t most =
-      std::clamp(static_cast<std::size_t>((for_values ? kMostOfRowsForValues : kMostOfRows) / row),
-                 kFewestRows, kMostRows);
+  const std::size_t most = std::clamp(
+      static_cast<std::size_t>((IsForValues(wants) ? kMostOfRowsForValues : kMostOfRows) / row),
+      kFewestRows, kMostRows);
   const std::vector<std::int64_t> rows = Spread(oracle::RowsWritten(outputs, wanted), most);
   if (rows.empty()) {
     run.left_out = "the blocks that ran wrote no whole row";

@@ -55,10 +55,6 @@ std::vector<Task> Campaign::Smoke() {
                   "smoke"));
     }
   }
-  // Where nothing is small, large shapes cost no more than others, and most mistakes of size show there.
-  if (!has_small_shapes_ && !MayWait() && trial_.effort.sliced_cases > 0)
-    std::ranges::move(LargeAtOnce("smoke", DeriveSeed(trial_.seed, "large at once")),
-                      std::back_inserter(planned));
   return planned;
 }
 

@@ -55,8 +55,16 @@ std::vector<Task> Campaign::Patterns() {
       if (few && *few) add(*cases::FindRecipe("far_apart"), **few);
     }
   }
-  for (const ops::Axis& axis : op.axes) {
-    if (axis.kind == ops::Axis::Kind::kConstant && ops::MayBeReducedOver(op, axis.name))
+  return planned;
+}
+
+// What ends with a constant axis, with each value of the flags.
+std::vector<Task> Campaign::Late() {
+  std::vector<Task> planned;
+  const std::uint64_t seed = DeriveSeed(trial_.seed, "late along constants");
+  for (const ops::Axis& axis : trial_.instance.op.axes) {
+    if (axis.kind == ops::Axis::Kind::kConstant &&
+        ops::MayBeReducedOver(trial_.instance.op, axis.name))
       std::ranges::move(LateAlongConstant(axis, seed + planned.size()),
                         std::back_inserter(planned));
   }
@@ -87,9 +95,13 @@ std::vector<Task> Campaign::LateAlongConstant(const ops::Axis& axis, std::uint64
     const auto axes = cases::SolveAxes(op, {}, wanted);
     if (!axes || !shapes.insert(*axes).second) continue;
     auto value = LateAlong(axis, *axes, "value", seed + shapes.size());
-    if (value)
-      std::ranges::move(WithEachFlag(TaskFor(*std::move(value), "patterns")),
-                        std::back_inserter(planned));
+    if (!value) continue;
+    Task task = TaskFor(*std::move(value), "late");
+    // Large tensors have got other values.
+    if (std::ranges::any_of(task.probe.case_.profiles, [](const auto& profile) {
+          return profile.second.kind.starts_with("late");
+        }))
+      std::ranges::move(WithEachFlag(std::move(task)), std::back_inserter(planned));
   }
   return planned;
 }

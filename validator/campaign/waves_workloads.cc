@@ -134,7 +134,12 @@ std::vector<Task> Campaign::Workloads() {
   return planned;
 }
 
-std::vector<Task> Campaign::LargeAtOnce(const std::string& purpose, std::uint64_t seed) const {
+// Where nothing is small, large shapes cost no more than others, and most mistakes of size show there: slices of each
+// axis one shorter than the longest, and past the largest constants of program and plan, with each value of the flags,
+// since tiles, masks and splits that end with a round length go wrong beside it.
+std::vector<Task> Campaign::Large() {
+  if (has_small_shapes_ || MayWait() || trial_.effort.sliced_cases == 0) return {};
+  const std::uint64_t seed = DeriveSeed(trial_.seed, "large at once");
   // Blocks that depend on each other may all have to run.
   const std::size_t most = SomeKernelMay(facts::BlocksDepend) ? 2 : 12;
   constexpr std::int64_t kLeastConstant = 64;
@@ -150,7 +155,7 @@ std::vector<Task> Campaign::LargeAtOnce(const std::string& purpose, std::uint64_
   const auto add = [&](const Result<ops::AxisValues>& axes) {
     if (!axes || !known.insert(*axes).second) return;
     if (NeedsZerosBetween(op) && cases::TotalElements(trial_.instance, *axes) > kMostMade) return;
-    for (Task& task : WithEachFlag(SliceOf(*axes, purpose, seed + planned.size()))) {
+    for (Task& task : WithEachFlag(SliceOf(*axes, "large", seed + planned.size()))) {
       if (planned.size() < most) planned.push_back(std::move(task));
     }
   };

@@ -7,6 +7,7 @@
 
 #include "base/json.h"
 #include "validator/oracle/cells.h"
+#include "validator/oracle/oracle.h"
 
 namespace assay::oracle {
 namespace {
@@ -58,7 +59,7 @@ Status Generator::FillEnds(const ops::Instance& made, const cases::Materialised&
     for (std::int64_t i = last; i < tensor.elements; ++i) elements.push_back(i);
   }
   ASSAY_TRY(const Cells cells,
-            runner_.RunSlice(made, {}, filled.axes, filled.inputs, /*seed=*/0, wanted));
+            runner_.RunSlice(made, {}, filled.axes, filled.inputs, /*seed=*/0, {}, wanted));
   for (auto& [name, tensor] : tensors) {
     const Cell* const data = CellsOf(cells, name);
     const std::vector<std::int64_t>& computed = wanted[name];

@@ -280,15 +280,16 @@ Result<SparseTruth> Oracle::EvaluateAt(const ops::Instance& instance, const case
 
 Result<SparseTruth> Oracle::EvaluateSlice(const ops::Instance& instance, const cases::Case& value,
                                           const cases::Materialised& inputs, SparseElements wanted,
-                                          std::uint64_t seed) {
+                                          std::uint64_t seed, const PartEffort& effort) {
   if (instance.op.Chooses()) return Chosen(instance);
-  std::string key = KeyOfPart(instance, value, wanted, seed);
+  std::string key =
+      fmt::format("{} of {}", KeyOfPart(instance, value, wanted, seed), effort.warp_steps);
   if (const auto found = impl_->Find(impl_->parts, key)) return *found;
   NumberType type;
   type.independent = false;
   ASSAY_TRY(TruthSource* const source, impl_->SourceOf(instance));
   ASSAY_TRY(const Cells cells,
-            source->RunSlice(instance, type, inputs.axes, inputs.inputs, seed, wanted));
+            source->RunSlice(instance, type, inputs.axes, inputs.inputs, seed, effort, wanted));
   return *impl_->Keep(impl_->parts, std::move(key), ReadPoints(instance, cells, wanted));
 }
 

@@ -27,6 +27,14 @@ namespace assay::oracle {
 
 class TruthSource;
 
+/// What the truths of a slice may take, beyond a first warp of elements: so many instructions of whole warps, and
+/// however dear a warp is, a few of them.
+struct PartEffort {
+  std::uint64_t warp_steps = 5'000'000;
+  std::size_t few_warps = 6;
+  std::uint64_t few_warp_steps = 15'000'000;
+};
+
 /// One output: truth and allowance for each element, row-major.
 struct OutputTruth {
   Shape shape;
@@ -113,11 +121,12 @@ class Oracle {
   virtual Result<SparseTruth> EvaluateAt(const ops::Instance& instance, const cases::Case& value,
                                          const cases::Materialised& inputs,
                                          const SparseElements& wanted);
-  /// The same for a slice of a case of any size: of `wanted` as much as a few seconds allow, from
-  /// near and far, in an order that `seed` says.
+  /// The same for a slice of a case of any size: of `wanted` as much as `effort` allows, from near and
+  /// far, in an order that `seed` says.
   virtual Result<SparseTruth> EvaluateSlice(const ops::Instance& instance, const cases::Case& value,
                                             const cases::Materialised& inputs,
-                                            SparseElements wanted, std::uint64_t seed);
+                                            SparseElements wanted, std::uint64_t seed,
+                                            const PartEffort& effort = {});
 
   /// The same where a reference cannot be run in part: all of it runs, and little is kept. Of every
   /// element of `wanted` that has none the truth is exactly 0.

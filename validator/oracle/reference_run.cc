@@ -17,6 +17,7 @@
 #include "validator/engine/bind.h"
 #include "validator/engine/window.h"
 #include "validator/oracle/number_kind.h"
+#include "validator/oracle/oracle.h"
 #include "validator/oracle/reference_part.h"
 
 namespace assay::oracle {
@@ -26,14 +27,9 @@ namespace {
 constexpr std::uint64_t kWindowSteps = 150'000'000;
 // What a slice of a reference may take: whole warps do 32 times as much in hardly more time.
 constexpr std::uint64_t kSliceSteps = 6'000'000'000;
-// Beyond one warp for each output, as many as take this (instructions of whole warps) and hold this
-// many elements.
-constexpr std::uint64_t kWarpSteps = 5'000'000;
+// However little it takes: no more warps for each output, nor more elements.
 constexpr std::size_t kMostElements = 1 << 19;
 constexpr std::size_t kMostWarps = 48;
-// However dear they are, a few, as far as they take no more than this.
-constexpr std::size_t kFewWarps = 6;
-constexpr std::uint64_t kFewWarpSteps = 15'000'000;
 
 // Of one buffer: as many as lie in its range of addresses (emu/address_space.h), with room to spare.
 constexpr std::int64_t kMostWords = std::int64_t{15} << 33;
@@ -277,7 +273,8 @@ Result<Cells> ReferenceRunner::RunAt(const ops::Instance& instance, const Number
 
 Result<Cells> ReferenceRunner::RunSlice(const ops::Instance& instance, const NumberType& type,
                                         const ops::AxisValues& axes, const TensorMap& inputs,
-                                        std::uint64_t seed, Wanted& wanted) {
+                                        std::uint64_t seed, const PartEffort& effort,
+                                        Wanted& wanted) {
   // What computes each element by itself is the dearer, where all of them are few.
   constexpr std::int64_t kSmall = 1 << 20;
   const bool small = cases::TotalElements(instance, axes) <= kSmall;
@@ -291,7 +288,8 @@ Result<Cells> ReferenceRunner::RunSlice(const ops::Instance& instance, const Num
   const std::uint64_t steps = std::max<std::uint64_t>(one.counters.warp_steps, 1);
   const std::size_t elements = KeepWritten(*warps, 1, wanted, /*count_only=*/true);
   const std::uint64_t affordable =
-      std::max(kWarpSteps / steps, std::min<std::uint64_t>(kFewWarps, kFewWarpSteps / steps));
+      std::max(effort.warp_steps / steps,
+               std::min<std::uint64_t>(effort.few_warps, effort.few_warp_steps / steps));
   const std::size_t count = std::max<std::size_t>(
       1, std::min<std::size_t>(
              {kMostWarps, affordable, kMostElements / std::max<std::size_t>(elements, 1)}));

@@ -49,12 +49,12 @@ class ReferenceRunner final : public TruthSource {
   static constexpr std::size_t kBlocksOfAnOutput = 6;
 
   /// The same with whole warps, which take hardly longer than single threads: of those that write
-  /// what is `wanted`, as many as a few seconds allow, in an order that `seed` says. Launches that
+  /// what is `wanted`, as many as `effort` allows, in an order that `seed` says. Launches that
   /// hand on what they wrote run whole. Takes out of `wanted` what was not computed. kLimit where
   /// even one warp takes too long.
   Result<Cells> RunSlice(const ops::Instance& instance, const NumberType& type,
                          const ops::AxisValues& axes, const TensorMap& inputs, std::uint64_t seed,
-                         Wanted& wanted) override;
+                         const PartEffort& effort, Wanted& wanted) override;
 
  private:
   /// Of a case, what is computed: that decides by which plan.

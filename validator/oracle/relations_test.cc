@@ -527,7 +527,7 @@ class TwiceSource final : public TruthSource {
     return Fail(ErrorKind::kUnsupported, "whole truths only", "table");
   }
   Result<Cells> RunSlice(const ops::Instance&, const NumberType&, const ops::AxisValues&,
-                         const TensorMap&, std::uint64_t, Wanted&) override {
+                         const TensorMap&, std::uint64_t, const PartEffort&, Wanted&) override {
     return Fail(ErrorKind::kUnsupported, "whole truths only", "table");
   }
 };

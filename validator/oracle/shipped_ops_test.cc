@@ -210,7 +210,7 @@ TEST_F(SharedRows, PartsAreThoseOfTheWhole) {
   const auto whole = runner.Run(instance, {}, filled->axes, filled->inputs);
   Wanted wanted;
   for (std::int64_t i = 0; i < 37 * 11; ++i) wanted["out"].push_back(i);
-  const auto parts = runner.RunSlice(instance, {}, filled->axes, filled->inputs, 1, wanted);
+  const auto parts = runner.RunSlice(instance, {}, filled->axes, filled->inputs, 1, {}, wanted);
   ASSERT_TRUE(whole && parts);
   ASSERT_EQ(wanted.at("out").size(), 37u * 11u);
   ExpectNear(parts->find("out")->second, whole->find("out")->second, "out");

@@ -63,6 +63,8 @@ struct Cells : TensorMap {
 /// Output -> numbers of the elements that are asked for.
 using Wanted = std::map<std::string, std::vector<std::int64_t>, std::less<>>;
 
+struct PartEffort;  // oracle.h
+
 /// What the errors of a truth are.
 enum class Standing : std::uint8_t {
   kDerived,    ///< Bounds that hold for every honest kernel.
@@ -90,11 +92,11 @@ class TruthSource {
                               const ops::AxisValues& axes, const TensorMap& inputs,
                               const Wanted& wanted) = 0;
 
-  /// The same for as many of `wanted`, in an order that `seed` says, as a few seconds allow. Takes out
-  /// of `wanted` what was not computed.
+  /// The same for as many of `wanted`, in an order that `seed` says, as `effort` allows. Takes out of
+  /// `wanted` what was not computed.
   virtual Result<Cells> RunSlice(const ops::Instance& instance, const NumberType& type,
                                  const ops::AxisValues& axes, const TensorMap& inputs,
-                                 std::uint64_t seed, Wanted& wanted) = 0;
+                                 std::uint64_t seed, const PartEffort& effort, Wanted& wanted) = 0;
 };
 
 }  // namespace assay::oracle

@@ -152,10 +152,11 @@ class FakeOracle final : public oracle::Oracle {
   }
   Result<oracle::SparseTruth> EvaluateSlice(const ops::Instance& instance, const cases::Case& value,
                                             const cases::Materialised& inputs,
-                                            oracle::SparseElements wanted,
-                                            std::uint64_t seed) override {
+                                            oracle::SparseElements wanted, std::uint64_t seed,
+                                            const oracle::PartEffort& effort) override {
     if (whole_only) return Fail(ErrorKind::kUnsupported, "cannot be run in part", "test");
-    if (!slices) return Oracle::EvaluateSlice(instance, value, inputs, std::move(wanted), seed);
+    if (!slices)
+      return Oracle::EvaluateSlice(instance, value, inputs, std::move(wanted), seed, effort);
     return Points(inputs, wanted);
   }
   Result<oracle::SparseTruth> EvaluateSome(const ops::Instance&, const cases::Case&,
