@@ -143,8 +143,8 @@ class Campaign {
   std::vector<Task> PastGrids();
   /// Cases of wave Aimed: rows just past constants, whose mean lies far above their spread, in 16 bits.
   std::vector<Task> RippledRows(std::span<const std::int64_t> constants);
-  /// The task once for each value of the flags, integers of which the op names a few.
-  std::vector<Task> WithEachFlag(Task task) const;
+  /// The task once for each value of the flags, integers of which the op names a few, or of such floats as well.
+  std::vector<Task> WithEachFlag(Task task, bool floats = false) const;
   /// The task once for each value of the scalars of which the op names a few: all combinations while there are few,
   /// the others' values in turn.
   std::vector<Task> WithEachChoice(Task task) const;

@@ -96,11 +96,11 @@ std::optional<Passed> Passing(const ops::OpSpec& op, const Kink& kink, std::int6
 
 // Flags choose what is computed: a mask that begins at a number which comes round shows only where the
 // mask counts. Where few cases go, each is made with each value.
-std::vector<Task> Campaign::WithEachFlag(Task task) const {
+std::vector<Task> Campaign::WithEachFlag(Task task, bool floats) const {
   std::size_t most = 1;
   std::vector<const ops::TensorSpec*> flags;
   for (const ops::TensorSpec& spec : trial_.instance.op.inputs) {
-    if (!spec.is_scalar || IsFloat(trial_.instance.TypeOf(spec)) ||
+    if (!spec.is_scalar || (!floats && IsFloat(trial_.instance.TypeOf(spec))) ||
         cases::ClassOf(spec, trial_.instance.TypeOf(spec)) != cases::InputClass::kChoice ||
         spec.domain.values.size() < 2)
       continue;

@@ -58,7 +58,9 @@ std::vector<Task> Campaign::Patterns() {
   return planned;
 }
 
-// What ends with a constant axis, with each value of the flags.
+// What ends with a constant axis, with each value of the flags. And where nothing is small, products that are all far
+// below what a maximum over them may begin with, with each value of the scalars: patterns, which try that elsewhere,
+// end with their share.
 std::vector<Task> Campaign::Late() {
   std::vector<Task> planned;
   const std::uint64_t seed = DeriveSeed(trial_.seed, "late along constants");
@@ -68,6 +70,16 @@ std::vector<Task> Campaign::Late() {
       std::ranges::move(LateAlongConstant(axis, seed + planned.size()),
                         std::back_inserter(planned));
   }
+  const cases::Recipe& opposed = *cases::FindRecipe("opposed");
+  ops::AxisValues least;
+  for (const ops::Axis& axis : trial_.instance.op.axes) least[axis.name] = axis.min;
+  const auto axes = cases::SolveAxes(trial_.instance.op, {}, least);
+  if (!has_small_shapes_ && axes && cases::Applies(opposed, trial_.instance))
+    std::ranges::move(WithEachFlag(TaskFor(cases::MakeCase(trial_.instance, opposed, *axes,
+                                                           seed + planned.size(), "value"),
+                                           "opposed"),
+                                   /*floats=*/true),
+                      std::back_inserter(planned));
   return planned;
 }
 
