@@ -47,4 +47,4 @@ else
 fi
 [ ${#files[@]} -eq 0 ] && exit 0
 printf '%s\n' "${files[@]}" | xargs -P "$(nproc)" -n 2 clang-tidy-19 -p "build/$preset" --quiet \
-  --extra-arg=-Wno-unknown-warning-option --extra-arg=-Wno-deprecated-declarations
+  --extra-arg=-Wno-unknown-warning-option --extra-arg=-Wno-deprecated-declarations --extra-arg=-Wno-ignored-gch
