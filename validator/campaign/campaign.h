@@ -11,8 +11,10 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <optional>
+#include <set>
 #include <span>
 #include <string>
 #include <string_view>
@@ -149,7 +151,10 @@ class Campaign {
   /// the others' values in turn.
   std::vector<Task> WithEachChoice(Task task) const;
   /// Cases of wave Aimed: each axis just past constants, where what comes last outweighs all before it.
-  std::vector<Task> LatePast(std::span<const std::int64_t> constants);
+  std::vector<Task> LatePast(const ProgramConstants& constants);
+  /// Some of these lengths of an axis, near those of the others.
+  void AddLateAlong(const ops::Axis& axis, const std::set<std::int64_t, std::greater<>>& lengths,
+                    const ops::AxisValues& beside, std::vector<Task>& planned) const;
   /// Cases of wave Aimed: the same just past constants of the launch plan, and negative products there.
   std::vector<Task> LatePastThePlan();
   /// Values of which the last along the axis outweigh all before; nothing where no input has it last, or last

@@ -7,6 +7,8 @@
 #include <bit>
 #include <cmath>
 #include <cstring>
+#include <functional>
+#include <numeric>
 #include <set>
 #include <span>
 #include <tuple>
@@ -260,8 +262,27 @@ ProgramConstants ConstantsOfProgram(const facts::Facts* program) {
   for (const std::int64_t value : computed) {
     if (!compared.contains(value)) constants.integers.push_back(value);
   }
+  for (const std::int64_t value : computed) {
+    if (value >= 8 && value <= 256) constants.units.push_back(value);
+  }
   for (const std::int64_t value : compared) AddReadAsFloats(value, floats, constants.floats);
   return constants;
+}
+
+std::int64_t CommonMultiple(std::span<const std::int64_t> units, std::int64_t most) {
+  std::vector<std::int64_t> descending(units.begin(), units.end());
+  std::ranges::sort(descending, std::greater<>());
+  std::int64_t common = 1;
+  for (const std::int64_t unit : descending) {
+    const std::int64_t both = std::lcm(common, unit);
+    if (both <= most) common = both;
+  }
+  return common;
+}
+
+std::int64_t OddMultiplePast(std::int64_t constant, std::int64_t unit) {
+  const std::int64_t times = constant / unit + 1;
+  return (times | 1) * unit;
 }
 
 std::vector<cases::Case> AimedCases(const ops::Instance& instance,

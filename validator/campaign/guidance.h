@@ -12,6 +12,7 @@
 #include <functional>
 #include <map>
 #include <set>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -53,6 +54,9 @@ struct ProgramConstants {
   /// Distinct, without 0 and 1; behind the ascending ones, integers compared with that read as
   /// ordinary numbers when they are taken for a float's bits.
   std::vector<double> floats;
+  /// Of those, what numbers are divided by or masked with, from 8 to 256, ascending: a kernel that goes its own way
+  /// for whole vectors, tiles or steps tells them so.
+  std::vector<std::int64_t> units = {};
 };
 /// None of a program that is not known (null).
 ProgramConstants ConstantsOfProgram(const facts::Facts* program);
@@ -63,6 +67,14 @@ ProgramConstants ConstantsOfProgram(const facts::Facts* program);
 std::vector<cases::Case> AimedCases(const ops::Instance& instance,
                                     const ProgramConstants& constants, std::int64_t max_elements,
                                     std::size_t count, std::uint64_t seed);
+
+/// A number of which all these units are divisors, as far as that stays below `most`: the largest ones first. 1 where
+/// there is none.
+std::int64_t CommonMultiple(std::span<const std::int64_t> units, std::int64_t most);
+
+/// The next number past `constant` that is an odd multiple of the unit: whole vectors, tiles or steps, which no even
+/// number of threads, warps or stages shares evenly.
+std::int64_t OddMultiplePast(std::int64_t constant, std::int64_t unit);
 
 /// Cases with two axes past constants at once, others small, of those that `fits` admits: of each
 /// pair of axes those that no other one is past in both, the smaller first; odd extents and

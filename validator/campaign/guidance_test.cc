@@ -91,6 +91,29 @@ TEST(GuidanceTest, TakesDivisorsMasksAndShifts) {
   EXPECT_EQ(ConstantsOfProgram(&program).integers, (std::vector<std::int64_t>{512, 77, 2048}));
 }
 
+TEST(GuidanceTest, TakesUnitsFromWhatNumbersAreCutBy) {
+  const facts::Facts program = Program({{How::kMask, 31},
+                                        {How::kMask, 3},
+                                        {How::kDivisor, 96},
+                                        {How::kShift, 5},
+                                        {How::kShift, 9},
+                                        {How::kCompared, 64}});
+  const std::vector<std::int64_t> units = ConstantsOfProgram(&program).units;
+  EXPECT_EQ(units, (std::vector<std::int64_t>{32, 96}));
+  EXPECT_EQ(CommonMultiple(units, 128), 96);
+  EXPECT_EQ(CommonMultiple(units, 64), 32);
+  EXPECT_EQ(CommonMultiple({}, 64), 1);
+}
+
+TEST(GuidanceTest, OddMultiplesLiePastTheConstant) {
+  // `k >= 2048` is compiled to a comparison with 2047.
+  for (const std::int64_t constant : {2047, 2048}) {
+    EXPECT_EQ(OddMultiplePast(constant, 32), 2080);
+    EXPECT_EQ(OddMultiplePast(constant, 64), 2112);
+  }
+  EXPECT_EQ(OddMultiplePast(64, 64), 192);
+}
+
 TEST(GuidanceTest, ReadsIntegersAsTheBitsOfFloats) {
   // 123.5 in bf16 and in f32.
   const auto floats = [](std::int64_t value) {

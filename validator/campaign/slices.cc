@@ -109,6 +109,12 @@ class Runner::Slice {
   /// After a first run: as many as the budget has room for; and who writes the ends of outputs, if need be all.
   /// False where that takes too long.
   Result<bool> RunTheRest(std::uint64_t ran_at_once);
+  /// By the run before: one block of each launch that is cut, and everything with all of their blocks.
+  struct BlockCost {
+    std::uint64_t a_block;
+    std::uint64_t all;
+  };
+  BlockCost CostOfBlocks() const;
   Status Judge();
   Status CompareOrders(const oracle::SparseElements& places);
   Result<Rerun> Again(const Schedule& schedule) const;
@@ -254,6 +260,21 @@ std::uint64_t Runner::Slice::CountFor(std::uint64_t a_block) const {
              : count;
 }
 
+Runner::Slice::BlockCost Runner::Slice::CostOfBlocks() const {
+  const Execution& execution = bound_.execution;
+  // What launches take that run whole hangs on no number of blocks.
+  BlockCost cost = {.a_block = 0, .all = run_.report.counters.steps};
+  for (const std::size_t i : cut_) {
+    const std::uint64_t ran = BlocksThatRun(execution.launches[i]);
+    const std::uint64_t steps = i < run_.report.launch_steps.size() ? run_.report.launch_steps[i]
+                                                                    : run_.report.counters.steps;
+    const std::uint64_t a_block = std::max<std::uint64_t>(steps / ran, 1);
+    cost.a_block += a_block;
+    cost.all += (Blocks(execution.launches[i]) - ran) * a_block;
+  }
+  return cost;
+}
+
 Result<std::uint64_t> Runner::Slice::RunAtOnce() {
   const bool known = probe_.slice_blocks > 0;
   if (cut_.empty() || (!known && wants_.block_steps == 0)) return 0;
@@ -269,9 +290,7 @@ Result<std::uint64_t> Runner::Slice::RunAtOnce() {
 
 Result<bool> Runner::Slice::RunTheRest(std::uint64_t ran_at_once) {
   const Execution& execution = bound_.execution;
-  std::uint64_t blocks_run = 0;
-  for (const std::size_t i : cut_) blocks_run += BlocksThatRun(execution.launches[i]);
-  const std::uint64_t a_block = std::max<std::uint64_t>(run_.report.counters.steps / blocks_run, 1);
+  const auto [a_block, all_blocks] = CostOfBlocks();
   for (const auto& [name, tensor] : Outputs()) {
     if (!EndIsUnwritten(name, tensor)) continue;
     const std::vector<std::int64_t> written = Written(name, tensor);
@@ -294,7 +313,7 @@ Result<bool> Runner::Slice::RunTheRest(std::uint64_t ran_at_once) {
   }
   whole_ = count >= all_;
   if (whole_ || !IsClean() || !SomeEndIsUnwritten()) return true;
-  end_is_unknown_ = all_ * a_block > kStepsToConfirm;
+  end_is_unknown_ = all_blocks > kStepsToConfirm;
   if (end_is_unknown_) return true;
   ASSAY_TRY_VOID(RunBlocks(all_, 2 * kStepsToConfirm));
   whole_ = true;

@@ -131,7 +131,7 @@ std::vector<Task> Campaign::Aimed() {
     planned.push_back(TaskFor(std::move(value), "aimed"));
   }
   std::ranges::move(RippledRows(constants.integers), std::back_inserter(planned));
-  std::ranges::move(LatePast(constants.integers), std::back_inserter(planned));
+  std::ranges::move(LatePast(constants), std::back_inserter(planned));
   std::ranges::move(LatePastThePlan(), std::back_inserter(planned));
   return planned;
 }

@@ -3,6 +3,7 @@
 #include <array>
 #include <functional>
 #include <iterator>
+#include <numeric>
 #include <optional>
 #include <set>
 #include <span>
@@ -239,47 +240,63 @@ std::optional<cases::Case> Campaign::LateAlong(const ops::Axis& axis, ops::AxisV
 
 // Each axis just past a constant of the program, and past its double, where a loop may begin its next turn, with
 // values of which the last outweighs all before: what a kernel leaves out from there on is then nearly all
-// of the result, not a thousandth of it.
-std::vector<Task> Campaign::LatePast(std::span<const std::int64_t> constants) {
+// of the result, not a thousandth of it. Beside the shortest of all others, then, where there are units that a kernel
+// may want to be whole, with whole ones along all axes: an odd number of them, for they are shared among threads,
+// warps and stages.
+std::vector<Task> Campaign::LatePast(const ProgramConstants& constants) {
   constexpr std::int64_t kShortest = 64, kPast = 8;
-  constexpr std::size_t kMost = 4;        // Of an axis,
-  constexpr std::size_t kMostSlices = 2;  // and of these in part, where all of it takes too long.
-  const auto most_steps = static_cast<double>(trial_.effort.campaign_steps) / 16;
+  constexpr std::int64_t kMostWhole = 128;  // Along the axes beside.
   const std::int64_t most_elements = 2 * trial_.effort.long_elements + (1 << 16);
-  std::vector<Task> planned;
   const ops::OpSpec& op = trial_.instance.op;
-  std::set<std::int64_t, std::greater<>> lengths;
-  for (const std::int64_t constant : constants) {
+  const std::int64_t whole = CommonMultiple(constants.units, kMostWhole);
+  std::set<std::int64_t, std::greater<>> lengths, whole_lengths;
+  for (const std::int64_t constant : constants.integers) {
     if (constant < kShortest || constant > most_elements) continue;
     for (const std::int64_t times : {1, 2})
       lengths.insert(times * constant / kPast * kPast + kPast);
+    for (const std::int64_t unit : constants.units)
+      whole_lengths.insert(OddMultiplePast(constant, std::lcm(unit, kPast)));
   }
-  ops::AxisValues shortest;
-  for (const ops::Axis& axis : op.axes) shortest[axis.name] = axis.min;
-  const std::uint64_t seed = DeriveSeed(trial_.seed, "late");
+  std::vector<Task> planned;
   for (const ops::Axis& axis : op.axes) {
     if (axis.kind != ops::Axis::Kind::kVariable || !ops::MayBeReducedOver(op, axis.name)) continue;
-    std::size_t of_axis = 0, slices = 0;
-    // The longest first: what is short shows among ordinary values as well.
-    for (const std::int64_t length : lengths) {
-      if (of_axis >= kMost) break;
-      const auto axes = cases::SolveNear(op, axis.name, length, shortest);
-      if (!axes || axes->at(axis.name) < length ||
-          cases::TotalElements(trial_.instance, *axes) > most_elements)
-        continue;
-      const bool in_part = StepsFor(*axes) > most_steps;
-      if (in_part && (slices >= kMostSlices || BlockStepsFor(*axes) > most_steps)) continue;
-      auto value = LateAlong(axis, *axes, "aimed", seed + planned.size());
-      if (!value) break;
-      ++of_axis;
-      Task& task = planned.emplace_back(TaskFor(*std::move(value), "aimed"));
-      if (!in_part) continue;
-      ++slices;
-      task.probe.ends_only = true;
-      task.wants.part_steps = static_cast<std::uint64_t>(most_steps);
+    ops::AxisValues shortest, whole_ones;
+    for (const ops::Axis& other : op.axes) {
+      shortest[other.name] = other.min;
+      whole_ones[other.name] = std::max(other.min, whole);
     }
+    AddLateAlong(axis, lengths, shortest, planned);
+    if (whole > 1) AddLateAlong(axis, whole_lengths, whole_ones, planned);
   }
   return planned;
+}
+
+void Campaign::AddLateAlong(const ops::Axis& axis,
+                            const std::set<std::int64_t, std::greater<>>& lengths,
+                            const ops::AxisValues& beside, std::vector<Task>& planned) const {
+  constexpr std::size_t kMost = 4;
+  constexpr std::size_t kMostSlices = 2;  // Of these, in part, where all of it takes too long.
+  const auto most_steps = static_cast<double>(trial_.effort.campaign_steps) / 16;
+  const std::int64_t most_elements = 2 * trial_.effort.long_elements + (1 << 16);
+  std::size_t count = 0, slices = 0;
+  // The longest first: what is short shows among ordinary values as well.
+  for (const std::int64_t length : lengths) {
+    if (count >= kMost) break;
+    const auto axes = cases::SolveNear(trial_.instance.op, axis.name, length, beside);
+    if (!axes || axes->at(axis.name) < length ||
+        cases::TotalElements(trial_.instance, *axes) > most_elements)
+      continue;
+    const bool in_part = StepsFor(*axes) > most_steps;
+    if (in_part && (slices >= kMostSlices || BlockStepsFor(*axes) > most_steps)) continue;
+    auto value = LateAlong(axis, *axes, "aimed", DeriveSeed(trial_.seed, "late") + planned.size());
+    if (!value) break;
+    ++count;
+    Task& task = planned.emplace_back(TaskFor(*std::move(value), "aimed"));
+    if (!in_part) continue;
+    ++slices;
+    task.probe.ends_only = true;
+    task.wants.part_steps = static_cast<std::uint64_t>(most_steps);
+  }
 }
 
 // The same at constants of the launch plan, which choose among kernels: just past them and past the next multiple of

@@ -268,7 +268,9 @@ Report RunOn(const Program& program, const Execution& execution,
     PlaceBuffers(device, i);
     if (!PrepareLaunch(device, execution.launches[i], i)) break;
     if (shadow) shadow->BeginLaunch();
+    const std::uint64_t steps_before = device.counters.steps;
     RunLaunch(device);
+    report.launch_steps.push_back(device.counters.steps - steps_before);
     if (device.race && device.race->exhausted()) {
       device.End(Stop::kResourceLimit, "the race detector reached its memory limit");
     }

@@ -255,6 +255,7 @@ struct Report {
   /// buffer so large that it is filled where a kernel comes to.
   std::vector<BufferRange> disguised;
   Counters counters;
+  std::vector<std::uint64_t> launch_steps;  ///< Of counters.steps, by launch, as far as they ran.
   std::vector<BranchCoverage> coverage;
   std::optional<ErrorOrigin> origin;
   std::vector<std::uint64_t>

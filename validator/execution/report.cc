@@ -67,6 +67,7 @@ static constexpr auto JsonFields(const Report*) {
       Required("first_unwritten", &R::first_unwritten),
       Sparse<FindingsForm>("stale_reads", &R::stale_reads), Sparse("order", &R::order),
       Sparse("missing", &R::missing), Sparse("disguised", &R::disguised),
+      Sparse("launch_steps", &R::launch_steps),
       Sparse("origin", &R::origin));
 }
 

@@ -282,8 +282,8 @@ Result<SparseTruth> Oracle::EvaluateSlice(const ops::Instance& instance, const c
                                           const cases::Materialised& inputs, SparseElements wanted,
                                           std::uint64_t seed, const PartEffort& effort) {
   if (instance.op.Chooses()) return Chosen(instance);
-  std::string key =
-      fmt::format("{} of {}", KeyOfPart(instance, value, wanted, seed), effort.warp_steps);
+  std::string key = fmt::format("{} within {} {} {}", KeyOfPart(instance, value, wanted, seed),
+                                effort.warp_steps, effort.few_warps, effort.few_warp_steps);
   if (const auto found = impl_->Find(impl_->parts, key)) return *found;
   NumberType type;
   type.independent = false;

@@ -1,4 +1,4 @@
-// How much of a corpus is judged here. Judging all of it takes two to three times as long as building
+// How much of a corpus is judged here. Judging all of it takes some three times as long as building
 // Assay, and CI must end within an hour on any machine:
 //
 //   ASSAY_SHARE=I/N    every Nth of a corpus, from the Ith on (0 <= I < N), and one of each corpus
