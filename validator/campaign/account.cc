@@ -9,7 +9,7 @@ namespace assay::campaign {
 
 void Campaign::NoteEnd(const CaseRun& run, Harvest& harvest) const {
   const std::int64_t elements = cases::TotalElements(trial_.instance, run.probe.case_.axes);
-  if (run.left_out == kUnknownEnd && elements < harvest.unknown_end) {
+  if (run.left_out == kUnknownEnd && elements > harvest.unknown_end) {
     harvest.unknown_end = elements;
     harvest.unknown_end_at = cases::Describe(run.probe.case_, trial_.instance);
   }

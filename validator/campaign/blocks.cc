@@ -19,6 +19,19 @@ std::uint64_t Blocks(const Launch& launch) {
   return std::uint64_t{launch.grid[0]} * launch.grid[1] * launch.grid[2];
 }
 
+std::uint64_t Threads(const Launch& launch) {
+  return std::uint64_t{launch.block[0]} * launch.block[1] * launch.block[2];
+}
+
+std::uint64_t ThreadsThatRun(const Launch& launch) {
+  const std::uint64_t all = Threads(launch);
+  if (launch.threads.empty()) return all;
+  std::uint64_t run = 0;
+  for (const BlockRange& range : launch.threads)
+    run += std::min(range.count, all - std::min(range.first, all));
+  return std::max<std::uint64_t>(run, 1);
+}
+
 std::vector<BlockRange> ChooseBlocks(std::uint64_t all, std::uint64_t count, std::uint64_t seed) {
   if (count >= all) return {};
   const std::uint64_t places = std::min(kPlaces, all);

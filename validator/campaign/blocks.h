@@ -20,6 +20,10 @@ std::uint64_t Blocks(const Launch& launch);
 /// Those of them that run.
 std::uint64_t BlocksThatRun(const Launch& launch);
 
+/// Threads of a block, and those of them that run.
+std::uint64_t Threads(const Launch& launch);
+std::uint64_t ThreadsThatRun(const Launch& launch);
+
 /// However many are asked for, no more are chosen, but for all of them.
 inline constexpr std::uint64_t kMostChosen = 288;
 /// About `count` blocks of `all`: the first and the last ones, and runs of neighbours between them, drawn

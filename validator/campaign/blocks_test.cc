@@ -56,6 +56,14 @@ TEST(Blocks, OfAClusterRunTogether) {
   EXPECT_EQ(BlocksThatRun(launch), 24u);
 }
 
+TEST(Blocks, ThreadsOfABlockThatRun) {
+  Launch launch;
+  launch.block = {8, 12, 1};
+  EXPECT_EQ(ThreadsThatRun(launch), 96u);
+  launch.threads = {{0, 1}, {40, 3}, {95, 32}, {200, 5}};
+  EXPECT_EQ(ThreadsThatRun(launch), 5u) << "there are 96";
+}
+
 TEST(Blocks, MoreOfThemComeInOrderAndOnce) {
   const auto with = WithBlocks({{0, 3}, {50, 2}}, {1, 7, 51, 99, 100}, 100);
   ASSERT_EQ(with.size(), 4u);

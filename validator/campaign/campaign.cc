@@ -384,8 +384,7 @@ void Campaign::Fill(std::string_view gate, verdict::GateResult& result) {
                             harvest_.left_out.empty() ? "all were left out" : harvest_.left_out));
     return;
   }
-  if (gate == "memory" && harvest_.unknown_end > harvest_.known_end &&
-      harvest_.unknown_end != INT64_MAX) {
+  if (gate == "memory" && harvest_.unknown_end > harvest_.known_end) {
     // From some size on, and at no larger one, nobody has seen who writes the end.
     SetInconclusive(result, fmt::format("{} [{}], and no larger case shows that it is written",
                                         kUnknownEnd, harvest_.unknown_end_at));

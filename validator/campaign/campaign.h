@@ -51,8 +51,8 @@ struct Harvest {
   std::uint64_t compared = 0;  ///< and had results that were compared with a truth.
   std::string left_out;        ///< The first reason for leaving one out.
   /// Of slices at which nobody knows whether the end of an output is ever written (kUnknownEnd): the elements of
-  /// the smallest, and which one that is; and the elements of the largest slice that was examined.
-  std::int64_t unknown_end = INT64_MAX;
+  /// the largest, and which one that is; and the elements of the largest slice that was examined.
+  std::int64_t unknown_end = 0;
   std::string unknown_end_at;
   std::int64_t known_end = 0;
   std::uint64_t steps = 0;

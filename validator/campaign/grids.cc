@@ -17,8 +17,9 @@
 namespace assay::campaign {
 namespace {
 
-// Caps below this are passed by ordinary cases.
+// Caps below this are passed by ordinary cases, where there are small ones.
 constexpr std::int64_t kLargeCap = 1024;
+constexpr std::int64_t kSmallestCap = 2;
 
 /// A place where a grid is the smaller, or the larger, of two numbers.
 struct Kink {
@@ -38,10 +39,11 @@ ops::Expression::Kink SidesAt(const ops::OpSpec& op, const Kink& kink,
 /// Where one side is a large number whatever the shape (`least` is another one), does the other pass
 /// it `times` over? The cap.
 std::optional<std::int64_t> CapPassed(const ops::Expression::Kink& least,
-                                      const ops::Expression::Kink& now, std::int64_t times) {
+                                      const ops::Expression::Kink& now, std::int64_t times,
+                                      std::int64_t least_cap) {
   if (!least || !now) return std::nullopt;
   const auto passes = [&](std::int64_t cap, std::int64_t before, std::int64_t other) {
-    return cap == before && cap >= kLargeCap && other / times >= cap && other > times * cap;
+    return cap == before && cap >= least_cap && other / times >= cap && other > times * cap;
   };
   if (passes(now->second, least->second, now->first)) return now->second;
   if (passes(now->first, least->first, now->second)) return now->first;
@@ -57,7 +59,7 @@ struct Passed {
 /// the next ones as well; the others as short as they get.
 std::optional<Passed> Passing(const ops::OpSpec& op, const Kink& kink, std::int64_t times,
                               const std::vector<const ops::Axis*>& along,
-                              const ops::AxisValues& least) {
+                              const ops::AxisValues& least, std::int64_t least_cap) {
   const ops::Expression::Kink before = SidesAt(op, kink, least);
   ops::AxisValues shape = least;
   for (const ops::Axis* axis : along) {
@@ -69,7 +71,7 @@ std::optional<Passed> Passing(const ops::OpSpec& op, const Kink& kink, std::int6
     const auto passes = [&](std::int64_t extent) -> std::optional<Passed> {
       auto one = with(extent);
       if (!one) return std::nullopt;
-      const auto cap = CapPassed(before, SidesAt(op, kink, *one), times);
+      const auto cap = CapPassed(before, SidesAt(op, kink, *one), times, least_cap);
       if (!cap) return std::nullopt;
       return Passed{*std::move(one), *cap};
     };
@@ -171,6 +173,7 @@ std::vector<Task> Campaign::PastGrids() {
     if (times > 1) return planned.push_back(std::move(task));
     std::ranges::move(WithEachFlag(std::move(task)), std::back_inserter(planned));
   };
+  const std::int64_t least_cap = has_small_shapes_ ? kLargeCap : kSmallestCap;
   std::set<std::int64_t> caps;
   for (const ops::KernelPlan& kernel : trial_.plan.kernels) {
     for (const ops::Expression& grid : kernel.grid) {
@@ -184,7 +187,7 @@ std::vector<Task> Campaign::PastGrids() {
             std::ranges::stable_sort(along, std::greater<>(), &ops::Axis::max);
             std::erase(along, axes[first]);
             along.insert(along.begin(), axes[first]);
-            const auto shape = Passing(op, {&grid, number}, times, along, *least);
+            const auto shape = Passing(op, {&grid, number}, times, along, *least, least_cap);
             if (!shape) continue;
             caps.insert(shape->cap);
             add(shape->axes, times);

@@ -4,12 +4,19 @@
 // The blocks of each launch must not depend on each other, and what is handed on must not be filled before the
 // first launch: then a byte that no block has written is seen when it is read, and a run that misses none is
 // what the whole grids would have done.
+//
+// Where a block of the last launch reads what takes too long to make, and its threads or warps run by themselves
+// (facts::Unit), a few of them do in its place, and need the less.
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <memory>
+#include <set>
+#include <span>
 #include <utility>
 
+#include "base/rng.h"
 #include "validator/campaign/blocks.h"
 #include "validator/campaign/parts.h"
 #include "validator/campaign/producers.h"
@@ -23,6 +30,11 @@ namespace {
 constexpr std::uint8_t kGarbage = 0xff;
 // How often blocks are added that were missing still.
 constexpr int kMostRounds = 3;
+// As many units of a block run where all of them need too much; then fewer.
+constexpr std::array<std::uint64_t, 2> kFewUnits = {8, 2};
+// What outputs hold where it is asked whether anybody writes them, over other garbage than what may be handed on: two
+// patterns, for a number may look like one.
+constexpr std::array<std::uint8_t, 2> kUnwritten = {0x3c, 0xa5};
 
 std::vector<BufferRange> WrittenBytes(const engine::Binding& binding, const Report& report) {
   std::vector<BufferRange> written;
@@ -33,6 +45,24 @@ std::vector<BufferRange> WrittenBytes(const engine::Binding& binding, const Repo
     AddRanges(i, WrittenElements(*binding.buffers[i], size, kGarbage, report, i), size, written);
   }
   return written;
+}
+
+/// All threads of a block; then, where they run by themselves, some: the first, the last and drawn ones.
+std::vector<std::vector<BlockRange>> ThreadsToTry(const Launch& launch, facts::Unit unit,
+                                                  std::uint64_t seed) {
+  std::vector<std::vector<BlockRange>> tries = {{}};
+  if (unit == facts::Unit::kBlock) return tries;
+  const std::uint64_t length = unit == facts::Unit::kWarp ? 32 : 1;
+  const std::uint64_t units = (Threads(launch) + length - 1) / length;
+  for (const std::uint64_t few : kFewUnits) {
+    if (units <= few) continue;
+    Rng rng(DeriveSeed(seed, "units"));
+    std::set<std::uint64_t> chosen = {0, units - 1};
+    while (chosen.size() < few) chosen.insert(rng.Below(units));
+    std::vector<BlockRange>& ranges = tries.emplace_back();
+    for (const std::uint64_t number : chosen) ranges.push_back({number * length, length});
+  }
+  return tries;
 }
 
 bool MayFollow(const Execution& execution, const facts::Facts* facts) {
@@ -81,7 +111,8 @@ Result<std::shared_ptr<const Runner::HandedOn>> Runner::LearnHandedOn(
       learned->block_steps.push_back(0);
       for (const std::uint64_t block : SampleBlocks(grid)) {
         engine::Binding alone;
-        ASSAY_TRY(const Report report, RunAlone(bind, i, {{block, 1}}, most_steps, alone));
+        ASSAY_TRY(const Report report,
+                  RunAlone(bind, i, {.only = {{block, 1}}, .most_steps = most_steps}, alone));
         // What takes from a launch before it as well is not followed.
         if (report.stop != Stop::kCompleted || !report.findings.empty() || !report.missing ||
             !report.missing->empty())
@@ -102,18 +133,25 @@ Result<std::shared_ptr<const Runner::HandedOn>> Runner::LearnHandedOn(
 }
 
 // One launch by itself, over garbage that is known.
-Result<Report> Runner::RunAlone(const Binder& bind, std::size_t launch,
-                                std::vector<BlockRange> only, std::uint64_t most_steps,
+Result<Report> Runner::RunAlone(const Binder& bind, std::size_t launch, Alone what,
                                 engine::Binding& binding) const {
   ASSAY_TRY(binding, bind(kGarbage));
   binding.execution.launches = {binding.execution.launches[launch]};
-  binding.execution.launches.front().only = std::move(only);
+  binding.execution.launches.front().only = std::move(what.only);
+  binding.execution.launches.front().threads = std::move(what.threads);
+  if (what.outputs) {
+    for (BufferSpec& spec : binding.execution.buffers) {
+      if (spec.role == BufferRole::kOutput) spec.poison = *what.outputs;
+      if (what.zeros && spec.role == BufferRole::kWorkspace) spec.fill = BufferFill::kZero;
+    }
+  }
   // What it reads and writes is all that it is asked; races show when it runs with the others.
   binding.execution.checks.race = binding.execution.checks.order = false;
   binding.execution.checks.coverage = false;
   binding.execution.note_missing = true;
   binding.execution.note_disguised = true;
-  binding.execution.limits.max_steps = most_steps;
+  binding.execution.follow_undefined = what.outputs.has_value();
+  binding.execution.limits.max_steps = what.most_steps;
   return engine_.Run(binding.execution, binding.buffers, engine::Trust::kCandidate);
 }
 
@@ -129,10 +167,24 @@ Result<std::optional<Runner::Needed>> Runner::RunNeeded(
             LearnHandedOn(bind, filled, most_steps));
   if (handed_on->producers.empty()) return std::nullopt;
 
-  const std::vector<BlockRange> chosen =
-      ChooseBlocks(Blocks(binding.execution.launches[last]), count, probe.case_.seed);
+  const Launch& launch = binding.execution.launches[last];
+  const std::vector<BlockRange> chosen = ChooseBlocks(Blocks(launch), count, probe.case_.seed);
+  const facts::Unit unit = facts::UnitOf(subject_.compiled->facts.get(), launch.entry);
+  for (std::vector<BlockRange>& threads : ThreadsToTry(launch, unit, probe.case_.seed)) {
+    const Alone what = {.only = chosen, .threads = std::move(threads), .most_steps = most_steps};
+    ASSAY_TRY(auto needed, RunWithNeeded(bind, probe.poison, *handed_on, what, steps));
+    if (needed) return needed;
+  }
+  return std::nullopt;
+}
+
+Result<std::optional<Runner::Needed>> Runner::RunWithNeeded(const Binder& bind, std::uint8_t poison,
+                                                            const HandedOn& handed_on,
+                                                            const Alone& what,
+                                                            std::uint64_t& steps) const {
+  const std::size_t last = handed_on.producers.size();
   engine::Binding alone;
-  ASSAY_TRY(const Report reads, RunAlone(bind, last, chosen, most_steps, alone));
+  ASSAY_TRY(const Report reads, RunAlone(bind, last, what, alone));
   steps += reads.counters.steps;
   std::optional<std::vector<BufferRange>> missing = reads.missing;
   std::vector<std::set<std::uint64_t>> blocks(last);
@@ -140,11 +192,11 @@ Result<std::optional<Runner::Needed>> Runner::RunNeeded(
     const std::vector<std::set<std::uint64_t>> before = blocks;
     std::uint64_t estimate = 0;
     for (std::size_t i = 0; i < last; ++i) {
-      if (!handed_on->producers[i].AddWritersOf(*missing, blocks[i])) return std::nullopt;
-      estimate += blocks[i].size() * handed_on->block_steps[i];
+      if (!handed_on.producers[i].AddWritersOf(*missing, blocks[i])) return std::nullopt;
+      estimate += blocks[i].size() * handed_on.block_steps[i];
     }
-    if (blocks == before || estimate > most_steps) return std::nullopt;
-    ASSAY_TRY(binding, bind(probe.poison));
+    if (blocks == before || estimate > what.most_steps) return std::nullopt;
+    ASSAY_TRY(engine::Binding binding, bind(poison));
     for (std::size_t i = 0; i < last; ++i) {
       Launch& launch = binding.execution.launches[i];
       launch.only.clear();
@@ -152,9 +204,10 @@ Result<std::optional<Runner::Needed>> Runner::RunNeeded(
       if (blocks[i].empty()) blocks[i].insert(0);
       for (const std::uint64_t block : blocks[i]) launch.only.push_back({block, 1});
     }
-    binding.execution.launches[last].only = chosen;
+    binding.execution.launches[last].only = what.only;
+    binding.execution.launches[last].threads = what.threads;
     binding.execution.note_missing = true;
-    binding.execution.limits.max_steps = most_steps;
+    binding.execution.limits.max_steps = what.most_steps;
     ASSAY_TRY(Report report,
               engine_.Run(binding.execution, binding.buffers, engine::Trust::kCandidate));
     steps += report.counters.steps;
@@ -163,6 +216,78 @@ Result<std::optional<Runner::Needed>> Runner::RunNeeded(
     if (missing && missing->empty()) return Needed{std::move(binding), std::move(report)};
   }
   return std::nullopt;
+}
+
+// The last launch by itself. What it reads of others is garbage, and what it stores is; but whether it stores hangs on
+// that only where a branch or an address does, which is found: then nothing is said.
+Result<std::optional<std::vector<OutputState>>> Runner::LeftByTheLast(const Binder& bind,
+                                                                      const Alone& what,
+                                                                      std::uint64_t& steps) const {
+  ASSAY_TRY(const engine::Binding whole, bind(kGarbage));
+  const std::span<const Launch> launches = whole.execution.launches;
+  const auto is_of_others = [&](std::size_t buffer) {
+    return std::ranges::any_of(launches.first(launches.size() - 1), [&](const Launch& launch) {
+      return std::ranges::any_of(launch.args, [&](const Argument& argument) {
+        return argument.kind != Argument::Kind::kScalar && argument.buffer == buffer;
+      });
+    });
+  };
+  engine::Binding alone;
+  ASSAY_TRY(const Report report, RunAlone(bind, launches.size() - 1, what, alone));
+  steps += report.counters.steps;
+  const auto is_of_values = [&](const Finding& finding) {
+    return (finding.kind == FindingKind::kUninitialisedUse ||
+            finding.kind == FindingKind::kMachineDependent) &&
+           finding.memory &&
+           std::ranges::any_of(alone.execution.buffers, [&](const BufferSpec& spec) {
+             return spec.role == BufferRole::kOutput && spec.name == finding.memory->buffer;
+           });
+  };
+  if (report.stop != Stop::kCompleted ||
+      report.findings.size() >= alone.execution.limits.max_findings ||
+      !std::ranges::all_of(report.findings, is_of_values))
+    return std::nullopt;
+  std::vector<OutputState> left;
+  const engine::BoundCall& call = alone.calls.front();
+  for (const auto& [name, tensor] : call.outputs) {
+    if (!subject_.instance->op.FindOutput(name)->updates.empty()) return std::nullopt;
+    if (!EndIsUnwritten(tensor, *what.outputs)) continue;
+    if (is_of_others(call.buffer_of.find(name)->second)) return std::nullopt;
+    const std::vector<std::int64_t> written = WrittenElements(call, name, *what.outputs, report);
+    std::size_t first = 0;
+    while (first < written.size() && written[first] == static_cast<std::int64_t>(first)) ++first;
+    left.push_back(
+        {.name = name,
+         .shape = tensor.shape,
+         .unwritten_bytes =
+             (static_cast<std::uint64_t>(tensor.elements) - written.size()) * SizeOf(tensor.dtype),
+         .first_unwritten = static_cast<std::int64_t>(first)});
+  }
+  return left;
+}
+
+Result<Runner::End> Runner::WhoWritesTheEnd(const Binder& bind,
+                                            const std::vector<BlockRange>& candidates,
+                                            std::uint64_t most_steps, std::uint64_t& steps) const {
+  const auto left_by = [&](const std::vector<BlockRange>& blocks, std::uint8_t outputs,
+                           bool zeros) {
+    return LeftByTheLast(
+        bind, {.only = blocks, .most_steps = most_steps, .outputs = outputs, .zeros = zeros},
+        steps);
+  };
+  // Over zeros nothing is undefined: that refutes nothing, but shows who comes to the end.
+  for (const bool zeros : {false, true}) {
+    ASSAY_TRY(const auto left, left_by(candidates, kUnwritten.front(), zeros));
+    if (left && left->empty()) return End{.known = true};
+  }
+  for (const std::uint8_t outputs : kUnwritten) {
+    ASSAY_TRY(auto left, left_by({}, outputs, false));
+    if (!left) break;
+    if (left->empty()) return End{.known = true};
+    if (outputs == kUnwritten.back()) return End{.known = true, .unwritten = *std::move(left)};
+  }
+  ASSAY_TRY(const auto left, left_by({}, kUnwritten.front(), true));
+  return End{.known = left && left->empty(), .left_over_zeros = left && !left->empty()};
 }
 
 }  // namespace assay::campaign

@@ -208,13 +208,39 @@ class Runner {
                                                         std::uint64_t most_steps) const;
   /// Extents and flags: what says which block writes what. (Whoever runs the blocks sees whether that was so.)
   std::string KeyOfShape(const cases::Materialised& filled) const;
-  Result<Report> RunAlone(const Binder& bind, std::size_t launch, std::vector<BlockRange> only,
-                          std::uint64_t most_steps, engine::Binding& binding) const;
+  /// What runs of a launch by itself.
+  struct Alone {
+    std::vector<BlockRange> only = {};     ///< As in Launch,
+    std::vector<BlockRange> threads = {};  ///< the same.
+    std::uint64_t most_steps = 0;
+    /// What outputs hold before, where it is to differ from what else is uninitialised.
+    std::optional<std::uint8_t> outputs = std::nullopt;
+    bool zeros = false;  ///< Then workspace holds zeros, which are defined.
+  };
+  Result<Report> RunAlone(const Binder& bind, std::size_t launch, Alone what,
+                          engine::Binding& binding) const;
   /// `count` blocks of the last launch, and of those before it the blocks that they need (needed.cc). Nothing
   /// where these cannot be told, or take too long.
   Result<std::optional<Needed>> RunNeeded(const Binder& bind, const cases::Probe& probe,
                                           const cases::Materialised& filled, std::uint64_t count,
                                           std::uint64_t most_steps, std::uint64_t& steps) const;
+  /// The same of these blocks, or threads of them.
+  Result<std::optional<Needed>> RunWithNeeded(const Binder& bind, std::uint8_t poison,
+                                              const HandedOn& handed_on, const Alone& what,
+                                              std::uint64_t& steps) const;
+  /// Outputs whose end blocks of the last launch, run alone, leave as it was. Nothing where that hangs on what the
+  /// launches before hand on, or takes too long.
+  Result<std::optional<std::vector<OutputState>>> LeftByTheLast(const Binder& bind,
+                                                                const Alone& what,
+                                                                std::uint64_t& steps) const;
+  /// Does anybody write the ends of outputs: those blocks of the last launch, or any?
+  struct End {
+    bool known = false;
+    std::vector<OutputState> unwritten = {};  ///< Nobody writes their ends.
+    bool left_over_zeros = false;  ///< Nobody does where all that launches before hand on is zero.
+  };
+  Result<End> WhoWritesTheEnd(const Binder& bind, const std::vector<BlockRange>& candidates,
+                              std::uint64_t most_steps, std::uint64_t& steps) const;
   /// Where the blocks of a launch leave marks by which they meet, learned once for a shape and its flags.
   struct Meetings;
   Result<std::shared_ptr<const Meetings>> LearnMeetings(const Binder& bind,

@@ -44,8 +44,10 @@ constexpr std::uint64_t kMostSliceSteps = 800'000'000;
 constexpr std::uint64_t kEnds = 2;
 // as much as a slice may take of what was estimated,
 constexpr std::uint64_t kFarTooLow = 2;
-// and what a whole grid may that seems to leave the end of an output unwritten.
+// what a whole grid may that seems to leave the end of an output unwritten,
 constexpr std::uint64_t kStepsToConfirm = 6'000'000'000;
+// and the last launch by itself, where only what is needed of those before it runs.
+constexpr std::uint64_t kStepsOfTheLast = 1'500'000'000;
 // Of what the op overwrites: each run has a copy.
 constexpr std::size_t kMostCopied = std::size_t{512} << 20;
 
@@ -115,6 +117,9 @@ class Runner::Slice {
     std::uint64_t all;
   };
   BlockCost CostOfBlocks() const;
+  /// Of several launches, where the needed blocks leave the end of an output as it was: whether anybody writes it.
+  /// False where nobody does.
+  Result<bool> FindTheEnd();
   Status Judge();
   Status CompareOrders(const oracle::SparseElements& places);
   Result<Rerun> Again(const Schedule& schedule) const;
@@ -322,6 +327,35 @@ Result<bool> Runner::Slice::RunTheRest(std::uint64_t ran_at_once) {
   return false;
 }
 
+Result<bool> Runner::Slice::FindTheEnd() {
+  end_is_unknown_ = IsClean() && SomeEndIsUnwritten();
+  if (!end_is_unknown_ || bound_.execution.launches.size() == 1) return true;
+  const Launch& last = bound_.execution.launches.back();
+  const auto ran = static_cast<double>(BlocksThatRun(last) * ThreadsThatRun(last));
+  const auto all = static_cast<double>(Blocks(last) * Threads(last));
+  if (run_.report.launch_steps.empty() ||
+      static_cast<double>(run_.report.launch_steps.back()) * all / ran >
+          static_cast<double>(kStepsOfTheLast))
+    return true;
+  const Binder bind = [this](std::uint8_t poison) { return BindOver(poison); };
+  std::set<std::uint64_t> blocks = LastOfTurns(*runner_.subject_.plan, filled_.axes);
+  blocks.insert({0, Blocks(last) - 1});
+  ASSAY_TRY(End end,
+            runner_.WhoWritesTheEnd(bind, WithBlocks({{Blocks(last) - 1, 1}}, blocks, Blocks(last)),
+                                    kStepsOfTheLast, run_.steps));
+  if (end.left_over_zeros) {
+    return Fail(ErrorKind::kLimit,
+                "the last launch leaves the end of an output unwritten where all that it reads of "
+                "those before is "
+                "zero, and they take too long to see what it does with what they write");
+  }
+  end_is_unknown_ = !end.known;
+  if (end.unwritten.empty()) return true;
+  run_.outputs = std::move(end.unwritten);
+  NoteParts();
+  return false;
+}
+
 Status Runner::Slice::Run() {
   ASSAY_TRY(const bool ready, Prepare());
   if (!ready) return {};
@@ -355,7 +389,8 @@ Status Runner::Slice::Run() {
     return {};
   }
   if (only_needed_) {
-    end_is_unknown_ = SomeEndIsUnwritten();
+    ASSAY_TRY(const bool written, FindTheEnd());
+    if (!written) return {};
   } else if (cut_.empty()) {
     whole_ = true;
   } else if (IsClean()) {
@@ -459,7 +494,9 @@ void Runner::Slice::NoteParts() {
   run_.parts.clear();
   for (std::size_t i = 0; i < bound_.execution.launches.size(); ++i) {
     const Launch& launch = bound_.execution.launches[i];
-    run_.parts.push_back({plan_.kernels[i].entry, BlocksThatRun(launch), Blocks(launch)});
+    // Blocks of which some threads run count by these.
+    const std::uint64_t run = BlocksThatRun(launch) * ThreadsThatRun(launch) / Threads(launch);
+    run_.parts.push_back({plan_.kernels[i].entry, run, Blocks(launch)});
   }
 }
 

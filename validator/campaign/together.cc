@@ -73,7 +73,8 @@ Result<std::shared_ptr<const Runner::Meetings>> Runner::LearnMeetings(
   bool all_ended = true;
   const auto marks_of = [&](std::uint64_t block) -> Result<std::vector<BufferRange>> {
     engine::Binding alone;
-    ASSAY_TRY(const Report report, RunAlone(bind, 0, {{block, 1}}, most_steps, alone));
+    ASSAY_TRY(const Report report,
+              RunAlone(bind, 0, {.only = {{block, 1}}, .most_steps = most_steps}, alone));
     all_ended = all_ended && report.stop == Stop::kCompleted && report.findings.empty();
     learned->block_steps = std::max(learned->block_steps, report.counters.steps);
     return Marks(alone, report);

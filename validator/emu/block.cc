@@ -124,6 +124,26 @@ Access AccessOf(const CoreWarp& warp, const Split& split) {
 
 }  // namespace
 
+namespace {
+
+LaneMask LanesThatRun(const LaunchState& launch, std::uint32_t warp) {
+  const std::uint64_t first = std::uint64_t{warp} * kWarpSize;
+  const std::uint64_t left = launch.threads - first;
+  const LaneMask all = left >= kWarpSize ? kAllLanes : (LaneMask{1} << left) - 1;
+  if (launch.launch->threads.empty()) return all;
+  LaneMask chosen = 0;
+  for (const BlockRange& range : launch.launch->threads) {
+    for (std::uint32_t lane = 0; lane < kWarpSize; ++lane) {
+      const std::uint64_t thread = first + lane;
+      if (thread >= range.first && thread - range.first < range.count)
+        chosen |= LaneMask{1} << lane;
+    }
+  }
+  return all & chosen;
+}
+
+}  // namespace
+
 void StartBlock(Device& device, Block& block, BlockNumber number) {
   const LaunchState& launch = device.launch;
   block.device = &device;
@@ -166,8 +186,7 @@ void StartBlock(Device& device, Block& block, BlockNumber number) {
     warp.chosen_paths.clear();
     warp.cluster_arrived = 0;
     warp.cluster_released = 0;
-    const std::uint32_t left = launch.threads - w * kWarpSize;
-    warp.alive = left >= kWarpSize ? kAllLanes : (LaneMask{1} << left) - 1;
+    warp.alive = LanesThatRun(launch, w);
     ResetFrames(warp);
     const FunctionCode& code = device.program.functions[launch.function];
     Frame& frame = FrameOf(warp, launch.function, 0);

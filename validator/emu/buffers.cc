@@ -36,8 +36,9 @@ void FillAgain(const BufferSpec& spec, const PlacedBuffer& buffer) {
 /// A region for `spec` in `memory`, filled or to be filled, without an address.
 MemoryRegion RegionFor(Device& device, const BufferSpec& spec, std::span<std::byte> memory) {
   MemoryRegion region;
-  const bool some = std::ranges::any_of(device.execution.launches,
-                                        [](const Launch& launch) { return !launch.only.empty(); });
+  const bool some = std::ranges::any_of(device.execution.launches, [](const Launch& launch) {
+    return !launch.only.empty() || !launch.threads.empty();
+  });
   if (spec.fill != BufferFill::kProvided) {
     if (memory.size() <= (some ? kFilledAtOnce : kLargeBuffer)) {
       std::ranges::fill(memory, static_cast<std::byte>(FillByte(spec)));  // may be empty

@@ -69,6 +69,7 @@ Ran RunMarks(const std::string& directives, const Launch& shape,
   launch.cluster = shape.cluster;
   launch.cooperative = shape.cooperative;
   launch.only = shape.only;
+  launch.threads = shape.threads;
   run.execution.schedule = {policy, 5};
   Ran ran{.report = run.Run(), .seen = {}, .cluster = {}};
   for (std::size_t i = 0; i < places; ++i) {
@@ -158,6 +159,15 @@ TEST(LaunchShape, ABlockThatIsAskedForBringsItsCluster) {
     const std::size_t x = i % 8;
     EXPECT_EQ(ran.seen[i], x < 2 || x >= 4 ? 32 : 0) << i;
   }
+}
+
+TEST(LaunchShape, ThreadsThatAreAskedForRunInEachBlock) {
+  Launch shape = Shape({3, 1, 1}, {8, 12, 1});
+  shape.threads = {{0, 1}, {40, 3}, {95, 32}, {~std::uint64_t{0}, ~std::uint64_t{0}}};
+  const Ran ran = RunMarks("", shape);
+  ASSERT_EQ(ran.report.stop, Stop::kCompleted) << Show(ran.report);
+  for (std::size_t i = 0; i < 4; ++i) EXPECT_EQ(ran.seen[i], i < 3 ? 5 : 0) << i;
+  EXPECT_EQ(ran.report.launch_steps, (std::vector<std::uint64_t>{ran.report.counters.steps}));
 }
 
 TEST(LaunchShape, DirectivesThatContradictAreRefused) {

@@ -112,6 +112,7 @@ std::uint32_t NextMeeting(const CoreWarp& warp) {
 [[gnu::noinline]] LaneMask JudgeGuard(CoreWarp& warp, const Decoded& op, LaneMask lanes) {
   const FunctionCode& code = warp.device->program.functions[warp.frame->function];
   const std::uint32_t shadow = code.slot_count + op.guard;
+  if (warp.device->execution.follow_undefined) return lanes;
   const LaneMask chosen = lanes & ChosenLanes(*warp.frame, shadow);
   if (const LaneMask unset = lanes & ~chosen; unset != 0) {
     ReportUndefined(warp, warp.PcOf(op), unset, "a branch was decided by undefined bytes", "branch",

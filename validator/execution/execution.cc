@@ -35,7 +35,7 @@ struct FlatRanges {
   static Result<std::vector<BlockRange>> Read(const Json& json, const std::string& place) {
     ASSAY_TRY(const auto numbers, ReadJson<std::vector<std::uint64_t>>(json, place));
     if (numbers.size() % 2 != 0)
-      return Fail(ErrorKind::kMalformedInput, "must hold pairs of a first block and a count",
+      return Fail(ErrorKind::kMalformedInput, "must hold pairs of a first number and a count",
                   place);
     std::vector<BlockRange> ranges;
     for (std::size_t i = 0; i < numbers.size(); i += 2)
@@ -98,7 +98,7 @@ static constexpr auto JsonFields(const Launch*) {
                     Required("grid", &L::grid), Required("block", &L::block),
                     Required("cluster", &L::cluster), Required("shared_bytes", &L::shared_bytes),
                     Required("cooperative", &L::cooperative), Required("args", &L::args),
-                    Sparse("fresh", &L::fresh));
+                    Sparse<FlatRanges>("threads", &L::threads), Sparse("fresh", &L::fresh));
 }
 static Status JsonCheck(const Launch& launch, const ObjectReader& reader) {
   for (const auto& [key, dim] : {std::pair("grid", launch.grid), std::pair("block", launch.block),
@@ -131,8 +131,8 @@ static constexpr auto JsonFields(const Execution*) {
       Required("launches", &E::launches), Required("checks", &E::checks),
       Required("focus", &E::focus), Required("schedule", &E::schedule),
       Required("limits", &E::limits), Required("perturbation_seed", &E::perturbation_seed),
-      Sparse("note_missing", &E::note_missing), Sparse("note_disguised", &E::note_disguised),
-      Required("target_sm", &E::target_sm));
+      Sparse("follow_undefined", &E::follow_undefined), Sparse("note_missing", &E::note_missing),
+      Sparse("note_disguised", &E::note_disguised), Required("target_sm", &E::target_sm));
 }
 static Status JsonCheck(const Execution& execution, const ObjectReader& reader) {
   for (std::size_t l = 0; l < execution.launches.size(); ++l) {

@@ -88,6 +88,9 @@ struct Launch {
   /// Blocks to run, by number (x fastest); empty: all. For grids of which only the ends can be
   /// afforded.
   std::vector<BlockRange> only;
+  /// Of each block the threads to run, by number (x fastest); empty: all. For blocks whose threads run by themselves
+  /// (facts::Unit).
+  std::vector<BlockRange> threads;
   /// Buffers that hold their first content again before this launch, undefined bytes and all: a
   /// call is made once more on the same memory. No inputs: nobody writes those.
   std::vector<std::uint32_t> fresh;
@@ -167,7 +170,10 @@ struct Execution {
   Limits limits;
   std::uint64_t perturbation_seed =
       0;  ///< Not 0: approximate instructions return values perturbed within their documented bound.
-  bool note_missing = false;        ///< Report::missing. Needs checks.initialisation.
+  bool note_missing = false;  ///< Report::missing. Needs checks.initialisation.
+  /// What is undefined counts as the machine's choice where it decides a branch: a finding only where that decides
+  /// whether something lasts, or an address. For launches that run without what others hand on to them.
+  bool follow_undefined = false;
   bool note_disguised = false;      ///< Report::disguised. Needs checks.initialisation.
   std::string target_sm = "sm_90";  ///< Limits of the target: shared memory, threads, registers.
 };

@@ -23,6 +23,7 @@ Execution Sample() {
   launch.block = {32, 4, 1};
   launch.shared_bytes = 128;
   launch.only = {{0, 1}, {4, 2}};
+  launch.threads = {{127, 1}};
   launch.args = {{.kind = Argument::Kind::kBuffer, .name = "x", .buffer = 1},
                  {.kind = Argument::Kind::kScalar,
                   .name = "n",
@@ -37,6 +38,7 @@ Execution Sample() {
   execution.checks.order = true;
   execution.limits.max_steps = 99;
   execution.perturbation_seed = 5;
+  execution.follow_undefined = true;
   execution.target_sm = "sm_80";
   return execution;
 }
@@ -148,6 +150,7 @@ TEST(Report, JsonRoundTrip) {
   report.counters.used_atomics = true;
   report.counters.strong_loads = true;
   report.counters.stale_reads = 3;
+  report.launch_steps = {7, 1ull << 59};
   report.stale_reads.resize(1);
   report.stale_reads[0].kind = FindingKind::kStaleRead;
   report.order = {.sums = report.findings,

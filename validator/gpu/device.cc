@@ -192,7 +192,7 @@ void Device::Execute(const Execution& execution, std::span<const std::span<std::
     return NoteFault(*fault, "", report);
   for (std::uint32_t i = 0; i < execution.launches.size(); ++i) {
     const assay::Launch& launch = execution.launches[i];
-    if (!launch.only.empty()) {
+    if (!launch.only.empty() || !launch.threads.empty()) {
       report.stop = Stop::kUnsupported;
       report.reason = "a GPU runs whole grids";
       return;

@@ -75,8 +75,9 @@ bool Device::LaySlots(const Execution& execution, std::uint32_t count,
     return refuse("the execution cannot be divided into slots");
   const bool plain =
       std::ranges::none_of(execution.buffers, [](const auto& b) { return b.reuse.has_value(); }) &&
-      std::ranges::all_of(execution.launches,
-                          [](const auto& l) { return l.fresh.empty() && l.only.empty(); });
+      std::ranges::all_of(execution.launches, [](const auto& l) {
+        return l.fresh.empty() && l.only.empty() && l.threads.empty();
+      });
   if (!plain) return refuse("slots have buffers of their own, and whole grids");
   slots.count = count;
   slots.buffers = static_cast<std::uint32_t>(buffers.size() / count);

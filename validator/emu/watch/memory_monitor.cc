@@ -30,7 +30,8 @@ void CheckAddressDefined(CoreWarp& warp, const Decoded& op, const DecodedOperand
   const LaneMask all = warp.frame->undefined[operand.shadow] & lanes;
   if (all == 0) [[likely]]
     return;
-  const LaneMask undefined = all & UnsetLanes(*warp.frame, operand.shadow);
+  const LaneMask undefined =
+      warp.device->execution.follow_undefined ? all : all & UnsetLanes(*warp.frame, operand.shadow);
   if (undefined != all) NoteChosenPlace(warp, op, operand, all & ~undefined);
   if (undefined == 0) return;
   ReportUndefined(warp, warp.PcOf(op), undefined, "an address was computed from undefined bytes",

@@ -5,6 +5,10 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <string>
+#include <vector>
+
 #include "validator/emu/test_support.h"
 
 namespace assay::emu {
@@ -109,6 +113,66 @@ TEST_P(Undefined, ByBits) {
 
 INSTANTIATE_TEST_SUITE_P(All, Undefined, ::testing::ValuesIn(kCases),
                          [](const auto& tested) { return std::string(tested.param.name); });
+
+/// What a value that nobody handed on decides, where that is the machine's choice (Execution::follow_undefined).
+struct Followed {
+  const char* name;
+  const char* body;  ///< From the undefined %r1 and the place [%rd2] of the output.
+  bool told;         ///< Does whether or where something is stored hang on it?
+};
+
+const Followed kFollowed[] = {
+    {"stored", "st.global.u32 [%rd2], %r1;", false},
+    {"decides_a_value",
+     "setp.eq.s32 %p1, %r1, 0; mov.u32 %r2, 1; @%p1 bra JOIN; mov.u32 %r2, 2; JOIN: "
+     "st.global.u32 [%rd2], %r2;",
+     false},
+    {"decides_an_instruction",
+     "setp.eq.s32 %p1, %r1, 0; mov.u32 %r2, 1; @%p1 mov.u32 %r2, 2; st.global.u32 [%rd2], %r2;",
+     false},
+    {"decides_a_store", "setp.eq.s32 %p1, %r1, 0; @%p1 st.global.u32 [%rd2], 1;", true},
+    {"decides_the_end", "setp.eq.s32 %p1, %r1, 0; @%p1 ret; st.global.u32 [%rd2], 1;", true},
+    {"decides_the_place",
+     "and.b32 %r2, %r1, 4; cvt.u64.u32 %rd3, %r2; add.s64 %rd2, %rd2, %rd3; st.global.u32 [%rd2], "
+     "1;",
+     true},
+    {"decides_the_place_by_a_branch",
+     "setp.eq.s32 %p1, %r1, 0; mov.u64 %rd3, 0; @%p1 bra JOIN; mov.u64 %rd3, 4; JOIN: "
+     "add.s64 %rd2, %rd2, %rd3; st.global.u32 [%rd2], 1;",
+     true},
+};
+
+class FollowUndefined : public testing::TestWithParam<Followed> {};
+
+TEST_P(FollowUndefined, TellsWhatLastsFromWhatIsAValue) {
+  TestRun run(fmt::format(R"(.version 8.0
+.target sm_90
+.address_size 64
+.visible .entry k(.param .u64 from, .param .u64 to)
+{{
+  .reg .pred %p<2>; .reg .b32 %r<4>; .reg .b64 %rd<4>;
+  ld.param.u64 %rd1, [from];
+  ld.param.u64 %rd2, [to];
+  ld.global.u32 %r1, [%rd1];
+  {}
+  ret;
+}})",
+                          GetParam().body));
+  const std::uint32_t from = run.Uninitialised("parts", DType::kU32, 1, BufferRole::kWorkspace);
+  const std::uint32_t to = run.Uninitialised("y", DType::kU32, 2);
+  run.AddLaunch("k", {1, 1, 1}, {1, 1, 1}, {TestRun::Ptr(from), TestRun::Ptr(to)});
+  run.execution.follow_undefined = run.execution.note_missing = true;
+  const Report report = run.Run();
+  ASSERT_EQ(report.stop, Stop::kCompleted) << Show(report);
+  const bool told =
+      std::ranges::any_of(report.findings, [](const Finding& finding) { return !finding.memory; });
+  EXPECT_EQ(told, GetParam().told) << Show(report);
+  ASSERT_TRUE(report.missing);
+  EXPECT_EQ(*report.missing, (std::vector<BufferRange>{{from, 0, 4}}));
+}
+
+INSTANTIATE_TEST_SUITE_P(All, FollowUndefined, testing::ValuesIn(kFollowed),
+                         [](const auto& each) { return std::string(each.param.name); });
 
 }  // namespace
 }  // namespace assay::emu

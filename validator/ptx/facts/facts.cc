@@ -11,6 +11,7 @@ namespace {
 constexpr std::array<std::string_view, 3> kAnswers = {"no", "yes", "unknown"};
 constexpr std::array<std::string_view, 4> kUses = {"opcode", "register", "callee",
                                                    "literal_address"};
+constexpr std::array<std::string_view, 3> kUnits = {"thread", "warp", "block"};
 constexpr std::array<std::string_view, 4> kHows = {"compared", "divisor", "mask", "shift"};
 constexpr std::array<std::string_view, 30> kOps = {
     "constant", "parameter", "special", "memory", "counter", "choice", "select", "convert",
@@ -52,6 +53,7 @@ std::size_t OperandsOf(Node::Op op) {
 }  // namespace
 
 static constexpr std::span<const std::string_view> JsonWords(const Answer*) { return kAnswers; }
+static constexpr std::span<const std::string_view> JsonWords(const Unit*) { return kUnits; }
 static constexpr std::span<const std::string_view> JsonWords(const Use::Kind*) { return kUses; }
 static constexpr std::span<const std::string_view> JsonWords(const Constant::How*) { return kHows; }
 static constexpr std::span<const std::string_view> JsonWords(const Node::Op*) { return kOps; }
@@ -127,15 +129,15 @@ static constexpr auto JsonFields(const Bounds*) {
 }
 static constexpr auto JsonFields(const Function*) {
   using T = Function;
-  return std::tuple(Required("name", &T::name), Required("entry", &T::is_entry),
-                    Required("defined", &T::is_defined), Required("weak", &T::is_weak),
-                    Required("extern", &T::is_extern), Required("calls", &T::calls),
-                    Required("calls_unknown", &T::calls_unknown),
-                    Required("recursive", &T::recursive), Required("barriers", &T::barriers),
-                    Required("polls", &T::polls), Required("blocks_depend", &T::blocks_depend),
-                    Required("blocks_depend_on", &T::blocks_depend_on),
-                    Required("only_adds", &T::only_adds), Required("bounds", &T::bounds),
-                    Required("ptx_line", &T::ptx_line));
+  return std::tuple(
+      Required("name", &T::name), Required("entry", &T::is_entry),
+      Required("defined", &T::is_defined), Required("weak", &T::is_weak),
+      Required("extern", &T::is_extern), Required("calls", &T::calls),
+      Required("calls_unknown", &T::calls_unknown), Required("recursive", &T::recursive),
+      Required("barriers", &T::barriers), Required("unit", &T::unit), Required("polls", &T::polls),
+      Required("blocks_depend", &T::blocks_depend),
+      Required("blocks_depend_on", &T::blocks_depend_on), Required("only_adds", &T::only_adds),
+      Required("bounds", &T::bounds), Required("ptx_line", &T::ptx_line));
 }
 static constexpr auto JsonFields(const Facts*) {
   using T = Facts;

@@ -181,6 +181,13 @@ struct Bounds {
   bool operator==(const Bounds&) const = default;
 };
 
+/// What of a block runs by itself: nothing of the block but plain global memory lets such units see each other.
+enum class Unit : std::uint8_t {
+  kThread,
+  kWarp,   ///< Lanes meet, in shuffles, votes, matrix instructions or barriers of a warp.
+  kBlock,  ///< Warps meet, or it is not known: there are barriers, shared memory, clusters, asynchronous copies.
+};
+
 struct Function {
   std::string name;
   bool is_entry = false;
@@ -193,6 +200,7 @@ struct Function {
                          ///< counts what is reached through others.
   Answer recursive = Answer::kUnknown;
   Answer barriers = Answer::kUnknown;  ///< Of a block; this and what follows counts callees.
+  Unit unit = Unit::kBlock;            ///< Counts callees as well.
   Answer polls = Answer::kUnknown;     ///< A loop that ends when memory has changed.
   /// Could what a block of another cluster does change what this one computes or whether it ends, by more
   /// than a data race? (Atomics, fences, volatile or acquiring accesses outside of shared memory.)
@@ -235,6 +243,10 @@ inline Answer BlocksDepend(const Facts* facts, std::string_view entry) {
 inline Answer Polls(const Facts* facts, std::string_view entry) {
   const Function* function = facts == nullptr ? nullptr : facts->FindFunction(entry);
   return function == nullptr ? Answer::kUnknown : function->polls;
+}
+inline Unit UnitOf(const Facts* facts, std::string_view entry) {
+  const Function* function = facts == nullptr ? nullptr : facts->FindFunction(entry);
+  return function == nullptr ? Unit::kBlock : function->unit;
 }
 /// Does each block add what it would add alone, and do nothing else that others see?
 inline bool OnlyAdds(const Facts* facts, std::string_view entry) {

@@ -211,6 +211,32 @@ TEST(FunctionsTest, BlocksThatOnlyAddFloats) {
   EXPECT_FALSE(OnlyAdds(nullptr, "k"));
 }
 
+Unit UnitOfKernel(const std::string& body, const std::string& globals = "") {
+  const Facts facts = Kernel(body, globals);
+  return UnitOf(&facts, "k");
+}
+
+TEST(FunctionsTest, UnitsThatRunByThemselves) {
+  for (const char* body : {"ld.global.u32 %r2, [%d1]; add.s32 %r3, %r2, 1; st.global.u32 [%d1], %r3;",
+                           "@%p1 bra L; mov.u32 %r2, %tid.x; L:"}) {
+    EXPECT_EQ(UnitOfKernel(body), Unit::kThread) << body;
+  }
+  for (const char* body : {"shfl.sync.bfly.b32 %r2, %r1, 1, 31, -1;", "bar.warp.sync -1;",
+                           "activemask.b32 %r2;"}) {
+    EXPECT_EQ(UnitOfKernel(body), Unit::kWarp) << body;
+  }
+  for (const char* body :
+       {"bar.sync 0;", "shfl.sync.bfly.b32 %r2, %r1, 1, 31, -1; bar.sync 0;",
+        "{ .shared .b32 s; st.shared.u32 [s], %r1; }", "membar.gl;", "red.add.u32 [%d1], 1;"}) {
+    EXPECT_EQ(UnitOfKernel(body), Unit::kBlock) << body;
+  }
+  // Shared memory may be reached by generic addresses, and callees count.
+  EXPECT_EQ(UnitOfKernel("", ".shared .b32 s;\n"), Unit::kBlock);
+  EXPECT_EQ(UnitOfKernel("call.uni meets;", ".func meets() { bar.sync 0; ret; }\n"), Unit::kBlock);
+  EXPECT_EQ(UnitOfKernel("call.uni far;", ".extern .func far();\n"), Unit::kBlock);
+  EXPECT_EQ(UnitOf(nullptr, "k"), Unit::kBlock);
+}
+
 TEST(FunctionsTest, CalleesCount) {
   const std::string functions =
       ".func quiet() { ret; }\n"

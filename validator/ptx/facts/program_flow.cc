@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <array>
 #include <optional>
+#include <span>
 
 #include "validator/ptx/facts/compute_impl.h"
 #include "validator/ptx/facts/flow.h"
@@ -70,12 +71,45 @@ bool IsBlockBarrier(const Instruction& in) {
   return ptx::FormOf(in).rules.effect == ptx::Effect::kBlock;
 }
 
+/// What threads have to do with each other in one instruction.
+Unit UnitOf(const Instruction& in) {
+  using ptx::Effect;
+  const auto is_shared = [](Space space) {
+    return IsOwnShared(space) || space == Space::kSharedCluster;
+  };
+  if (is_shared(in.space) || is_shared(in.space2)) return Unit::kBlock;
+  switch (ptx::FormOf(in).rules.effect) {
+    case Effect::kNone:
+    case Effect::kBranch:
+    case Effect::kTable:
+    case Effect::kCall:
+    case Effect::kReturn:
+    case Effect::kExit:
+    case Effect::kTrap:
+    case Effect::kCarry:
+    case Effect::kStack:
+      return Unit::kThread;
+    case Effect::kWarp:
+      return Unit::kWarp;
+    default:
+      return Unit::kBlock;
+  }
+}
+
+/// Shared memory may be reached through generic addresses as well: whoever has any may hand something on in it.
+bool HasShared(std::span<const ptx::Variable> variables) {
+  return std::ranges::any_of(variables, [](const ptx::Variable& variable) {
+    return IsOwnShared(variable.space) || variable.space == Space::kSharedCluster;
+  });
+}
+
 /// Of one function alone.
 struct Own {
   const Instruction* meets =
       nullptr;            ///< The first that lets blocks see each other, across clusters.
   bool only_adds = true;  ///< All that do add blindly.
   bool barriers = false;
+  Unit unit = Unit::kThread;
   Polling polling;
 };
 
@@ -97,7 +131,9 @@ void FindFlow(const ptx::Module& module, Facts& facts) {
         own[f].only_adds = own[f].only_adds && AddsBlindly(function, in);
       }
       own[f].barriers = own[f].barriers || IsBlockBarrier(in);
+      own[f].unit = std::max(own[f].unit, UnitOf(in));
     }
+    if (HasShared(module.variables) || HasShared(function.variables)) own[f].unit = Unit::kBlock;
     own[f].polling = PollingOf(function);
   }
   const auto answer = [](bool yes, bool unknown) {
@@ -110,6 +146,7 @@ void FindFlow(const ptx::Module& module, Facts& facts) {
     bool unknown = !out.is_defined;
     bool recursive = false;
     bool barriers = false;
+    Unit unit = Unit::kThread;
     bool polls = false;
     bool polls_unknown = false;
     const Instruction* meets = nullptr;
@@ -118,6 +155,7 @@ void FindFlow(const ptx::Module& module, Facts& facts) {
       unknown = unknown || graph.unknown[reached];
       recursive = recursive || graph.recursive[reached];
       barriers = barriers || own[reached].barriers;
+      unit = std::max(unit, own[reached].unit);
       polls = polls || !own[reached].polling.reads.empty();
       polls_unknown = polls_unknown || own[reached].polling.unknown;
       if (meets == nullptr) meets = own[reached].meets;
@@ -127,6 +165,7 @@ void FindFlow(const ptx::Module& module, Facts& facts) {
     out.calls_unknown = answer(unknown, false);
     out.recursive = answer(recursive, unknown);
     out.barriers = answer(barriers, unknown);
+    out.unit = unknown || cluster ? Unit::kBlock : unit;
     out.polls = answer(polls, unknown || polls_unknown);
     const bool adds = meets != nullptr && only_adds && !cluster && !unknown;
     out.only_adds = adds ? Answer::kYes : Answer::kNo;
