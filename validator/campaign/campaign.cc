@@ -73,6 +73,8 @@ void Campaign::Gather(const Task& task, const CaseRun& run, Harvest& harvest) {
   if (run.probe.ends_only)
     harvest.part_steps += static_cast<std::uint64_t>(static_cast<double>(run.steps) *
                                                      (only_slices_ ? IdleFactor(run) : 1));
+  if (task.wants.orders && !run.report.order.sums.empty() && run.nondeterminism.empty())
+    hidden_sums_.push_back(run.probe.case_.axes);
   harvest.orders += run.orders;
   harvest.orders_tried += run.orders_tried;
   if (!run.probe.ends_only) {

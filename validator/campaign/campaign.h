@@ -233,15 +233,17 @@ class Campaign {
   std::vector<ops::AxisValues> past_limits_;  ///< ReachedCases::past_limits.
   Coverage coverage_;
   std::vector<cases::Case> fresh_;  ///< Reached something new after the shapes were done.
-  double steps_per_element_ = 0;    ///< The most of any run, overheads included: for limits.
-  double steps_per_thread_ = 0;     ///< Of threads with next to nothing to do: for estimates.
-  bool has_small_shapes_ = true;    ///< Cases at the op's smallest shapes are next to nothing.
-  bool only_slices_ = false;        ///< Even the op's smallest shape runs in part.
-  double marginal_steps_ = 0;       ///< For each element, beyond what its threads cost anyway.
-  Costs costs_;                     ///< Of whole cases, by shape.
-  Costs truth_costs_;               ///< Of their truths (CaseRun::truth_steps).
-  Costs needed_costs_;              ///< A block of the last launch with what it needs (needed.cc).
-  double idle_factor_ = 1;          ///< Of slices, where there is nothing else (IdleFactor).
+  std::vector<ops::AxisValues>
+      hidden_sums_;               ///< Floats were added as they came, and no other order showed.
+  double steps_per_element_ = 0;  ///< The most of any run, overheads included: for limits.
+  double steps_per_thread_ = 0;   ///< Of threads with next to nothing to do: for estimates.
+  bool has_small_shapes_ = true;  ///< Cases at the op's smallest shapes are next to nothing.
+  bool only_slices_ = false;      ///< Even the op's smallest shape runs in part.
+  double marginal_steps_ = 0;     ///< For each element, beyond what its threads cost anyway.
+  Costs costs_;                   ///< Of whole cases, by shape.
+  Costs truth_costs_;             ///< Of their truths (CaseRun::truth_steps).
+  Costs needed_costs_;            ///< A block of the last launch with what it needs (needed.cc).
+  double idle_factor_ = 1;        ///< Of slices, where there is nothing else (IdleFactor).
   bool parts_ran_ =
       false;  ///< Some slices ran some blocks, though launches may not be cut as they are.
   bool schedule_matters_ = false;

@@ -16,7 +16,7 @@ struct Tried {
 
 /// A kernel that adds floats as they come: somewhere (`noted`), so that the plain run's report has it; whether another
 /// order `shows` in the output.
-Tried Judge(bool noted, bool shows, bool orders = true) {
+Tried Judge(bool noted, bool shows, bool orders = true, bool when_reversed = true) {
   FakeParts bench([&](FakeRun& run) {
     FakeEngine::Good()(run);
     if (noted && run.execution.checks.order) {
@@ -24,7 +24,9 @@ Tried Judge(bool noted, bool shows, bool orders = true) {
           MakeFinding(FindingKind::kNondeterministic, 3, "floats are added as they come"));
       run.report.order.sums.back().memory = MemoryPlace{.buffer = "parts"};
     }
-    if (shows && run.execution.schedule.policy != Schedule::Policy::kSequential)
+    const Schedule::Policy policy = run.execution.schedule.policy;
+    if (shows && policy != Schedule::Policy::kSequential &&
+        (when_reversed || policy != Schedule::Policy::kReversed))
       run.Floats("y")[0] = std::nextafter(run.Floats("y")[0], 100.0f);
   });
   const Json launch = *ParseJson(bench.candidate.launch, "launch.json");
@@ -39,18 +41,24 @@ Tried Judge(bool noted, bool shows, bool orders = true) {
   return tried;
 }
 
-TEST(OrdersTest, FloatsAddedAsTheyComeRunOnceMoreInAnotherOrder) {
+TEST(OrdersTest, FloatsAddedAsTheyComeRunInOtherOrders) {
   const Tried shown = Judge(/*noted=*/true, /*shows=*/true);
   ASSERT_EQ(shown.run.nondeterminism.size(), 1u);
   EXPECT_EQ(shown.run.nondeterminism[0].element->output, "y");
   EXPECT_EQ(shown.run.nondeterminism[0].cause, "floats are added as they come");
   // What replays it is that order.
   EXPECT_EQ(shown.run.probe.schedule.policy, Schedule::Policy::kReversed);
+  // Which order shows it is left to chance.
+  const Tried late =
+      Judge(/*noted=*/true, /*shows=*/true, /*orders=*/true, /*when_reversed=*/false);
+  ASSERT_EQ(late.run.nondeterminism.size(), 1u);
+  EXPECT_EQ(late.run.probe.schedule.policy, Schedule::Policy::kPermuted);
+  EXPECT_EQ(late.runs, 3);
   // Right: sums that are the same in any order.
   const Tried hidden = Judge(/*noted=*/true, /*shows=*/false);
   EXPECT_THAT(hidden.run.nondeterminism, testing::IsEmpty());
   EXPECT_EQ(hidden.run.probe.schedule, Schedule{});
-  EXPECT_EQ(hidden.runs, 2);
+  EXPECT_EQ(hidden.runs, 6);
 }
 
 TEST(OrdersTest, WhereNothingIsAddedAsItComesOrNobodyAskedTheCaseRunsOnce) {

@@ -189,7 +189,7 @@ std::vector<Task> Campaign::Surroundings() {
         // Where another order is rare, it has to show in whatever it is that it happens to.
         if (ops::MayBeReducedOver(trial_.instance.op, axis.name))
           add(absorbing(*axes, axis.name, rng.Next() % 1'000'000), policy);
-        // A logarithm hides the last digits of what it is taken of, but for a sum of little more than one.
+        // As below, of sums of little more than one.
         if (IsOfRows(axis.name))
           add(cases::MakeCase(trial_.instance, *cases::FindRecipe("late"), *axes,
                               rng.Next() % 1'000'000, "orders"),
@@ -222,6 +222,8 @@ std::vector<Task> Campaign::Surroundings() {
       add(made(cases::OrderRecipe(), draw_large()), /*constant=*/true);
       add(absorbing_along(i, rng.Next() % 1'000'000));
       add(made(*cases::FindRecipe("plain"), draw_along(i)));
+      // A logarithm hides the last digits of what it is taken of, but for a sum of little more than one.
+      if (IsOfRows(axis_of(i))) add(made(*cases::FindRecipe("late"), draw_along(i)));
     }
   }
   constexpr std::uint8_t kPoisons[] = {0x00, 0x7f, 0x3c, 0x80};
@@ -282,6 +284,40 @@ std::vector<Task> Campaign::Surroundings() {
              "the case ran under priorities",
              harvest_);
     one.probe.schedule.policy = Policy::kPriorities;
+  }
+  return planned;
+}
+
+// Floats that are added as they come give other sums in another order, but a result that is made of few of them may
+// round to the same bits: so more results of the same sums.
+std::vector<Task> Campaign::HiddenSums() {
+  constexpr std::size_t kMost = 2;
+  const double most_steps = static_cast<double>(trial_.effort.campaign_steps) / 60;
+  std::vector<Task> planned;
+  std::set<ops::AxisValues> seen;
+  for (const ops::AxisValues& axes : hidden_sums_) {
+    if (seen.size() >= kMost || axes.empty()) break;
+    const auto longest =
+        std::ranges::max_element(axes, {}, [](const auto& axis) { return axis.second; });
+    for (std::int64_t others = 64; others > 1; others /= 2) {
+      ops::AxisValues beside = axes;
+      for (auto& [name, extent] : beside) extent = std::max(extent, others);
+      const auto many =
+          cases::SolveNear(trial_.instance.op, longest->first, longest->second, beside);
+      if (!many || cases::TotalElements(trial_.instance, *many) > 4 * trial_.effort.long_elements ||
+          StepsFor(*many) > most_steps)
+        continue;
+      if (!seen.insert(*many).second) break;
+      for (const std::string_view recipe : {"plain", "late", "biased"}) {
+        Task one =
+            TaskFor(cases::MakeCase(trial_.instance, *cases::FindRecipe(recipe), *many,
+                                    DeriveSeed(trial_.seed, "hidden") + planned.size(), "orders"),
+                    "orders");
+        one.wants.orders = true;
+        planned.push_back(std::move(one));
+      }
+      break;
+    }
   }
   return planned;
 }
