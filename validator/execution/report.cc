@@ -67,8 +67,7 @@ static constexpr auto JsonFields(const Report*) {
       Required("first_unwritten", &R::first_unwritten),
       Sparse<FindingsForm>("stale_reads", &R::stale_reads), Sparse("order", &R::order),
       Sparse("missing", &R::missing), Sparse("disguised", &R::disguised),
-      Sparse("launch_steps", &R::launch_steps),
-      Sparse("origin", &R::origin));
+      Sparse("launch_steps", &R::launch_steps), Sparse("origin", &R::origin));
 }
 
 std::string_view Name(Stop stop) { return kStops[static_cast<std::size_t>(stop)]; }

@@ -217,12 +217,13 @@ Unit UnitOfKernel(const std::string& body, const std::string& globals = "") {
 }
 
 TEST(FunctionsTest, UnitsThatRunByThemselves) {
-  for (const char* body : {"ld.global.u32 %r2, [%d1]; add.s32 %r3, %r2, 1; st.global.u32 [%d1], %r3;",
-                           "@%p1 bra L; mov.u32 %r2, %tid.x; L:"}) {
+  for (const char* body :
+       {"ld.global.u32 %r2, [%d1]; add.s32 %r3, %r2, 1; st.global.u32 [%d1], %r3;",
+        "@%p1 bra L; mov.u32 %r2, %tid.x; L:"}) {
     EXPECT_EQ(UnitOfKernel(body), Unit::kThread) << body;
   }
-  for (const char* body : {"shfl.sync.bfly.b32 %r2, %r1, 1, 31, -1;", "bar.warp.sync -1;",
-                           "activemask.b32 %r2;"}) {
+  for (const char* body :
+       {"shfl.sync.bfly.b32 %r2, %r1, 1, 31, -1;", "bar.warp.sync -1;", "activemask.b32 %r2;"}) {
     EXPECT_EQ(UnitOfKernel(body), Unit::kWarp) << body;
   }
   for (const char* body :
