@@ -200,7 +200,8 @@ Result<bool> Runner::Slice::Prepare() {
   }
   bound_ = *std::move(bound);
   const Execution& execution = bound_.execution;
-  for (std::size_t i = 0; i < execution.launches.size(); ++i) {
+  // A GPU, which has no monitors, runs whole grids.
+  for (std::size_t i = 0; wants_.watch && i < execution.launches.size(); ++i) {
     const std::uint64_t blocks = Blocks(execution.launches[i]);
     if (blocks < 2 || engine::MayCut(execution, runner_.subject_.compiled->facts.get(), i) !=
                           engine::Cut::kIndependent)
@@ -219,6 +220,11 @@ Result<engine::Binding> Runner::Slice::BindOver(std::uint8_t poison) const {
   made.execution.schedule = probe_.schedule;
   made.execution.perturbation_seed = probe_.perturbation_seed;
   made.execution.checks.coverage = wants_.coverage;
+  if (!wants_.watch) {
+    made.execution.checks = {
+        .bounds = false, .initialisation = false, .race = false, .barrier = false};
+    return made;
+  }
   made.execution.note_disguised = true;
   made.execution.checks.order = wants_.orders && probe_.schedule == Schedule{};
   return made;
@@ -369,7 +375,7 @@ Status Runner::Slice::Run() {
       return {};
     }
   }
-  const bool several = cut_.size() < bound_.execution.launches.size();
+  const bool several = wants_.watch && cut_.size() < bound_.execution.launches.size();
   if (several && (probe_.needed_only || (wants_.needed_only && probe_.slice_blocks == 0)))
     ASSAY_TRY_VOID(RunNeeded(probe_.slice_blocks > 0 ? probe_.slice_blocks : wants_.least_blocks));
   std::uint64_t ran_at_once = 0;
@@ -410,7 +416,7 @@ Status Runner::Slice::Judge() {
   }
   oracle::SparseElements wanted;
   for (const auto& [name, tensor] : Outputs()) {
-    auto written = whole_ && Before(name) != nullptr
+    auto written = whole_ && (Before(name) != nullptr || !wants_.watch)
                        ? Everywhere(tensor.elements, probe_.case_.seed)
                        : Written(name, tensor);
     if (!written.empty()) wanted[name] = std::move(written);

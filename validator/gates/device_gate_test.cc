@@ -63,6 +63,27 @@ TEST(DeviceGateTest, PassesWhereBothAgree) {
   EXPECT_GT(both.gpu.runs, 0);
 }
 
+/// An op of which no case runs whole in the emulator.
+void MakeLarge(TwoWitnesses& both) {
+  both.bench.instance.op.axes = {cases::VariableAxis("n", 1 << 22, 1 << 23)};
+}
+
+TEST(DeviceGateTest, OfAnOpThatIsNeverSmallCasesRunWholeAndAreComparedInPart) {
+  TwoWitnesses both(FakeEngine::Good());
+  MakeLarge(both);
+  const Judgement judgement = both.Judge();
+  const GateResult& gate = GateOf(judgement.verdict, "device");
+  EXPECT_EQ(gate.status, GateStatus::kPassed) << RenderVerdict(judgement.verdict);
+  EXPECT_THAT(gate.reason, HasSubstr("compared in part"));
+  EXPECT_GT(both.gpu.runs, 0);
+
+  TwoWitnesses apart(WrongFrom(3));
+  MakeLarge(apart);
+  const Judgement other = apart.Judge();
+  EXPECT_EQ(GateOf(other.verdict, "device").status, GateStatus::kRefuted)
+      << RenderVerdict(other.verdict);
+}
+
 TEST(DeviceGateTest, RefutesWhatOnlyTheGpuGetsWrongAndShowsBothValues) {
   TwoWitnesses both(WrongFrom(3));
   const Judgement judgement = both.Judge();
