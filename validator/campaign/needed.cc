@@ -253,15 +253,19 @@ Result<std::optional<std::vector<OutputState>>> Runner::LeftByTheLast(const Bind
     if (!subject_.instance->op.FindOutput(name)->updates.empty()) return std::nullopt;
     if (!EndIsUnwritten(tensor, *what.outputs)) continue;
     if (is_of_others(call.buffer_of.find(name)->second)) return std::nullopt;
-    const std::vector<std::int64_t> written = WrittenElements(call, name, *what.outputs, report);
-    std::size_t first = 0;
-    while (first < written.size() && written[first] == static_cast<std::int64_t>(first)) ++first;
-    left.push_back(
-        {.name = name,
-         .shape = tensor.shape,
-         .unwritten_bytes =
-             (static_cast<std::uint64_t>(tensor.elements) - written.size()) * SizeOf(tensor.dtype),
-         .first_unwritten = static_cast<std::int64_t>(first)});
+    const std::uint64_t size = SizeOf(tensor.dtype);
+    // Of a large output nothing but its end was looked at.
+    std::uint64_t first = static_cast<std::uint64_t>(tensor.elements) - 1, missing = 1;
+    if (tensor.memory.size() <= static_cast<std::uint64_t>(kMostScanned)) {
+      const std::vector<std::int64_t> written = WrittenElements(call, name, *what.outputs, report);
+      missing = static_cast<std::uint64_t>(tensor.elements) - written.size();
+      first = 0;
+      while (first < written.size() && written[first] == static_cast<std::int64_t>(first)) ++first;
+    }
+    left.push_back({.name = name,
+                    .shape = tensor.shape,
+                    .unwritten_bytes = missing * size,
+                    .first_unwritten = static_cast<std::int64_t>(first)});
   }
   return left;
 }

@@ -15,13 +15,6 @@
 #include "base/rng.h"
 
 namespace assay::campaign {
-namespace {
-
-// Written memory that is looked at.
-constexpr std::int64_t kMostScanned = 64 << 20;
-
-}  // namespace
-
 bool NeedsZerosBetween(const ops::OpSpec& op) { return op.generator.has_value() || Overwrites(op); }
 
 bool Overwrites(const ops::OpSpec& op) {

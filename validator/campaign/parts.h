@@ -47,8 +47,11 @@ inline constexpr std::string_view kUnknownEnd =
 /// memory or time, else `otherwise`.
 std::string ReasonOfALimit(const Report& report, std::string_view otherwise);
 
+/// As much of the written pages of a buffer is looked at.
+inline constexpr std::int64_t kMostScanned = std::int64_t{64} << 20;
+
 /// Elements of buffer `buffer` of a run that no longer hold what was there before the launch, ascending: of `size` bytes
-/// each, in memory that was poisoned. At most 64 MiB of written pages are looked at.
+/// each, in memory that was poisoned. At most kMostScanned bytes are looked at.
 std::vector<std::int64_t> WrittenElements(const SharedMemory& memory, std::size_t size,
                                           std::uint8_t poison, const Report& report,
                                           std::size_t buffer);

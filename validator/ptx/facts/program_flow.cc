@@ -77,7 +77,7 @@ Unit UnitOf(const Instruction& in) {
   const auto is_shared = [](Space space) {
     return IsOwnShared(space) || space == Space::kSharedCluster;
   };
-  if (is_shared(in.space) || is_shared(in.space2)) return Unit::kBlock;
+  if (is_shared(in.space) || is_shared(in.space2) || LetsBlocksMeet(in)) return Unit::kBlock;
   switch (ptx::FormOf(in).rules.effect) {
     case Effect::kNone:
     case Effect::kBranch:
