@@ -247,17 +247,18 @@ Result<std::optional<std::vector<OutputState>>> Runner::LeftByTheLast(const Bind
       report.findings.size() >= alone.execution.limits.max_findings ||
       !std::ranges::all_of(report.findings, is_of_values))
     return std::nullopt;
+  const std::uint8_t before = what.outputs.value_or(kGarbage);
   std::vector<OutputState> left;
   const engine::BoundCall& call = alone.calls.front();
   for (const auto& [name, tensor] : call.outputs) {
     if (!subject_.instance->op.FindOutput(name)->updates.empty()) return std::nullopt;
-    if (!EndIsUnwritten(tensor, *what.outputs)) continue;
+    if (!EndIsUnwritten(tensor, before)) continue;
     if (is_of_others(call.buffer_of.find(name)->second)) return std::nullopt;
     const std::uint64_t size = SizeOf(tensor.dtype);
     // Of a large output nothing but its end was looked at.
     std::uint64_t first = static_cast<std::uint64_t>(tensor.elements) - 1, missing = 1;
     if (tensor.memory.size() <= static_cast<std::uint64_t>(kMostScanned)) {
-      const std::vector<std::int64_t> written = WrittenElements(call, name, *what.outputs, report);
+      const std::vector<std::int64_t> written = WrittenElements(call, name, before, report);
       missing = static_cast<std::uint64_t>(tensor.elements) - written.size();
       first = 0;
       while (first < written.size() && written[first] == static_cast<std::int64_t>(first)) ++first;
