@@ -152,16 +152,9 @@ class Campaign {
   std::vector<Task> WithEachChoice(Task task) const;
   /// Cases of wave Aimed: each axis just past constants, where what comes last outweighs all before it.
   std::vector<Task> LatePast(const ProgramConstants& constants);
-  /// How many of these cases, and what each may take: a part of all emulated instructions.
-  struct LateLimits {
-    std::size_t cases;
-    std::size_t slices;  ///< Of these, in part, where all of it takes too long.
-    double part;
-  };
   /// Some of these lengths of an axis, near those of the others.
   void AddLateAlong(const ops::Axis& axis, const std::set<std::int64_t, std::greater<>>& lengths,
-                    const ops::AxisValues& beside, const LateLimits& limits,
-                    std::vector<Task>& planned) const;
+                    const ops::AxisValues& beside, std::vector<Task>& planned) const;
   /// Cases of wave Aimed: the same just past constants of the launch plan, and negative products there.
   std::vector<Task> LatePastThePlan();
   /// Values of which the last along the axis outweigh all before; nothing where no input has it last, or last

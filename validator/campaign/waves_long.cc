@@ -246,8 +246,6 @@ std::optional<cases::Case> Campaign::LateAlong(const ops::Axis& axis, ops::AxisV
 std::vector<Task> Campaign::LatePast(const ProgramConstants& constants) {
   constexpr std::int64_t kShortest = 64, kPast = 8;
   constexpr std::int64_t kMostWhole = 128;  // Along the axes beside.
-  constexpr LateLimits kLate = {.cases = 4, .slices = 2, .part = 1.0 / 16};
-  constexpr LateLimits kLateAndWhole = {.cases = 3, .slices = 1, .part = 1.0 / 64};
   const std::int64_t most_elements = 2 * trial_.effort.long_elements + (1 << 16);
   const ops::OpSpec& op = trial_.instance.op;
   const std::int64_t whole = CommonMultiple(constants.units, kMostWhole);
@@ -267,28 +265,29 @@ std::vector<Task> Campaign::LatePast(const ProgramConstants& constants) {
       shortest[other.name] = other.min;
       whole_ones[other.name] = std::max(other.min, whole);
     }
-    AddLateAlong(axis, lengths, shortest, kLate, planned);
-    if (whole > 1) AddLateAlong(axis, whole_lengths, whole_ones, kLateAndWhole, planned);
+    AddLateAlong(axis, lengths, shortest, planned);
+    if (whole > 1) AddLateAlong(axis, whole_lengths, whole_ones, planned);
   }
   return planned;
 }
 
 void Campaign::AddLateAlong(const ops::Axis& axis,
                             const std::set<std::int64_t, std::greater<>>& lengths,
-                            const ops::AxisValues& beside, const LateLimits& limits,
-                            std::vector<Task>& planned) const {
-  const double most_steps = static_cast<double>(trial_.effort.campaign_steps) * limits.part;
+                            const ops::AxisValues& beside, std::vector<Task>& planned) const {
+  constexpr std::size_t kMost = 4;
+  constexpr std::size_t kMostSlices = 2;  // Of these, in part, where all of it takes too long.
+  const auto most_steps = static_cast<double>(trial_.effort.campaign_steps) / 16;
   const std::int64_t most_elements = 2 * trial_.effort.long_elements + (1 << 16);
   std::size_t count = 0, slices = 0;
   // The longest first: what is short shows among ordinary values as well.
   for (const std::int64_t length : lengths) {
-    if (count >= limits.cases) break;
+    if (count >= kMost) break;
     const auto axes = cases::SolveNear(trial_.instance.op, axis.name, length, beside);
     if (!axes || axes->at(axis.name) < length ||
         cases::TotalElements(trial_.instance, *axes) > most_elements)
       continue;
     const bool in_part = StepsFor(*axes) > most_steps;
-    if (in_part && (slices >= limits.slices || BlockStepsFor(*axes) > most_steps)) continue;
+    if (in_part && (slices >= kMostSlices || BlockStepsFor(*axes) > most_steps)) continue;
     auto value = LateAlong(axis, *axes, "aimed", DeriveSeed(trial_.seed, "late") + planned.size());
     if (!value) break;
     ++count;
