@@ -18,7 +18,10 @@
 // Where all blocks ran, outputs left unwritten are a finding as in any other case. Where the end of an
 // output was not written though the last block ran, and the block that would write it if the grid goes
 // over the output in turns, the whole grid runs. Where that takes too long, what was written is
-// compared, and the case counts as left out: whether anybody writes the end is not known.
+// compared, and the case counts as left out: whether anybody writes the end is not known. Of several launches
+// of which only what is needed runs, the last one is asked by itself (FindTheEnd).
+//
+// An engine without monitors, a GPU, runs whole grids; what is compared is a part all the same.
 //
 // What cannot be run so is left out, with the reason (CaseRun::left_out).
 #include <algorithm>

@@ -19,13 +19,14 @@ using ptx::Space;
 namespace {
 
 bool IsOwnShared(Space space) { return space == Space::kShared || space == Space::kSharedCta; }
+bool IsShared(Space space) { return IsOwnShared(space) || space == Space::kSharedCluster; }
 
 /// Nothing that it does is seen beyond its own cluster.
 bool StaysInTheCluster(const Instruction& in) {
   using ptx::Opcode;
   constexpr std::array kOfClusters = {Opcode::kMapa, Opcode::kBarrierCluster};
   if (std::ranges::find(kOfClusters, in.opcode) != kOfClusters.end()) return true;
-  if (in.space == Space::kSharedCluster || IsOwnShared(in.space)) return true;
+  if (IsShared(in.space)) return true;
   const bool orders = ptx::FormOf(in).rules.effect == ptx::Effect::kFence;
   return orders && (in.Has(Mod::kCta) || in.Has(Mod::kCluster));
 }
@@ -34,7 +35,7 @@ bool LetsBlocksMeet(const Instruction& in) {
   const ptx::Form& form = ptx::FormOf(in);
   if (form.rules.effect == ptx::Effect::kPeers || form.rules.effect == ptx::Effect::kFence)
     return !StaysInTheCluster(in);
-  if (IsOwnShared(in.space) || in.space == Space::kSharedCluster) return false;
+  if (IsShared(in.space)) return false;
   const bool strong = form.rules.shadow == ptx::Shadow::kLoad &&
                       (in.Has(Mod::kVolatile) || in.Has(Mod::kRelaxed) || in.Has(Mod::kAcquire));
   return strong || ptx::UpdatesMemory(form);
@@ -74,33 +75,19 @@ bool IsBlockBarrier(const Instruction& in) {
 /// What threads have to do with each other in one instruction.
 Unit UnitOf(const Instruction& in) {
   using ptx::Effect;
-  const auto is_shared = [](Space space) {
-    return IsOwnShared(space) || space == Space::kSharedCluster;
-  };
-  if (is_shared(in.space) || is_shared(in.space2) || LetsBlocksMeet(in)) return Unit::kBlock;
-  switch (ptx::FormOf(in).rules.effect) {
-    case Effect::kNone:
-    case Effect::kBranch:
-    case Effect::kTable:
-    case Effect::kCall:
-    case Effect::kReturn:
-    case Effect::kExit:
-    case Effect::kTrap:
-    case Effect::kCarry:
-    case Effect::kStack:
-      return Unit::kThread;
-    case Effect::kWarp:
-      return Unit::kWarp;
-    default:
-      return Unit::kBlock;
-  }
+  constexpr std::array kOfOneThread = {Effect::kNone, Effect::kBranch, Effect::kTable,
+                                       Effect::kCall, Effect::kReturn, Effect::kExit,
+                                       Effect::kTrap, Effect::kCarry,  Effect::kStack};
+  if (IsShared(in.space) || IsShared(in.space2) || LetsBlocksMeet(in)) return Unit::kBlock;
+  const Effect effect = ptx::FormOf(in).rules.effect;
+  if (std::ranges::find(kOfOneThread, effect) != kOfOneThread.end()) return Unit::kThread;
+  return effect == Effect::kWarp ? Unit::kWarp : Unit::kBlock;
 }
 
 /// Shared memory may be reached through generic addresses as well: whoever has any may hand something on in it.
 bool HasShared(std::span<const ptx::Variable> variables) {
-  return std::ranges::any_of(variables, [](const ptx::Variable& variable) {
-    return IsOwnShared(variable.space) || variable.space == Space::kSharedCluster;
-  });
+  return std::ranges::any_of(
+      variables, [](const ptx::Variable& variable) { return IsShared(variable.space); });
 }
 
 /// Of one function alone.
