@@ -90,6 +90,15 @@ std::uint32_t EncodeSmall(const Row& row, double value) {
   const std::uint32_t exponent_mask = (1u << row.exponent_bits) - 1;
   const std::uint32_t mantissa_mask = (1u << mantissa_bits) - 1;
   const std::uint32_t sign = std::signbit(value) ? 1u << (mantissa_bits + row.exponent_bits) : 0u;
+  // Normal numbers that stay so: digits are cut off, and what carries goes on into the exponent.
+  const std::uint64_t whole = std::bit_cast<std::uint64_t>(value) & ~(std::uint64_t{1} << 63);
+  const int power = static_cast<int>(whole >> 52) - 1023;
+  if (power >= MinExponent(row) && power < MaxExponent(row)) {
+    const int cut = 52 - mantissa_bits;
+    const std::uint64_t half = (std::uint64_t{1} << (cut - 1)) - 1 + ((whole >> cut) & 1);
+    const std::uint64_t offset = static_cast<std::uint64_t>(1023 - Bias(row)) << mantissa_bits;
+    return sign | static_cast<std::uint32_t>(((whole + half) >> cut) - offset);
+  }
   // The canonical NaN of the hardware: all ones below the sign.
   if (std::isnan(value)) return (exponent_mask << mantissa_bits) | mantissa_mask;
   const double magnitude = std::fabs(value);
@@ -165,7 +174,7 @@ double MaxFinite(DType type) {
   const Row& row = RowOf(type);
   ASSAY_CHECK(IsFloat(type));
   if (type == DType::kF8E4M3) return 448.0;
-  return std::ldexp(2.0 - std::ldexp(1.0, 1 - row.precision), MaxExponent(row));
+  return (2.0 - PowerOfTwo(1 - row.precision)) * PowerOfTwo(MaxExponent(row));
 }
 
 double MinNormal(DType type) { return std::ldexp(1.0, MinExponent(RowOf(type))); }

@@ -6,6 +6,7 @@
 #include "ops/launch_plan.h"
 #include "ops/op.h"
 #include "ops/prelude.h"
+#include "ops/properties.h"
 
 namespace assay::ops {
 namespace {
@@ -39,6 +40,15 @@ TEST(ShippedOps, Load) {
     EXPECT_TRUE(op->contract.why.empty() || op->contract.why.size() > 40)
         << entry.name << ": an exception says why";
   }
+}
+
+TEST(ShippedOps, QueriesAreInStepWithKeysAlone) {
+  const OpSpec attention = Shipped().Find("attention").value();
+  EXPECT_EQ(AxesInStepWith(attention, "keys"), std::vector<std::string>{"queries"});
+  EXPECT_TRUE(AxesInStepWith(Shipped().Find("gemm").value(), "k").empty());
+  // Of what each result is made alone, as far as it is one itself.
+  EXPECT_EQ(AxesInStepWith(Shipped().Find("cumsum").value(), "columns"),
+            std::vector<std::string>{"columns"});
 }
 
 TEST(ShippedOps, PlansResolveForSmallestAndRealShapes) {

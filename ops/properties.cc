@@ -255,6 +255,27 @@ bool MayBeReducedOver(const OpSpec& op, std::string_view axis) {
          });
 }
 
+std::vector<std::string> AxesInStepWith(const OpSpec& op, std::string_view axis) {
+  const auto compared = [&](std::string_view other) {
+    return std::ranges::any_of(op.constraints, [&](const Expression& constraint) {
+      const auto& names = constraint.names();
+      return std::ranges::find(names, axis) != names.end() &&
+             std::ranges::find(names, other) != names.end();
+    });
+  };
+  std::vector<std::string> in_step;
+  for (const Axis& other : op.axes) {
+    const bool of_results = std::ranges::any_of(op.outputs, [&](const TensorSpec& output) {
+      return DimensionOf(output, other.name).has_value();
+    });
+    if (of_results &&
+        (other.name == axis || compared(other.name) || Followers(op, axis).contains(other.name) ||
+         Followers(op, other.name).contains(axis)))
+      in_step.push_back(other.name);
+  }
+  return in_step;
+}
+
 bool AlsoHangsOn(const OpSpec& op, const TensorSpec& tensor, std::string_view axis) {
   const auto dim = DimensionOf(tensor, axis);
   const auto followers = Followers(op, axis);

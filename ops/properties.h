@@ -73,6 +73,10 @@ std::optional<std::size_t> DimensionOf(const TensorSpec& tensor, std::string_vie
 /// each of its places is by itself there.
 bool MayBeReducedOver(const OpSpec& op, std::string_view axis);
 
+/// Axes of results along which a mask may show more or less of `axis`, as of keys to a query: those of outputs that a
+/// constraint compares with it, or of which one is computed from the other; and itself, where an output has it.
+std::vector<std::string> AxesInStepWith(const OpSpec& op, std::string_view axis);
+
 /// Does an extent of `tensor` change with `axis` other than by being it, or by being it once more?
 bool AlsoHangsOn(const OpSpec& op, const TensorSpec& tensor, std::string_view axis);
 

@@ -161,6 +161,12 @@ class Campaign {
   /// but one.
   std::optional<cases::Case> LateAlong(const ops::Axis& axis, ops::AxisValues axes,
                                        std::string origin, std::uint64_t seed) const;
+  /// Values that rise along the axis, of which the last that a mask shows outweighs all before, with each value of the
+  /// flags; nothing where no input has it last but one, or is too large for such values.
+  std::vector<Task> RisingAlong(const ops::Axis& axis, const ops::AxisValues& pinned,
+                                const std::string& purpose, std::uint64_t seed) const;
+  /// Cases of wave Aimed: these just past constants of program and plan, where tiles of masks end.
+  std::vector<Task> MaskedPast(const ProgramConstants& constants) const;
   /// Cases of wave Late: the same along a constant axis, beside short others.
   std::vector<Task> LateAlongConstant(const ops::Axis& axis, std::uint64_t seed) const;
   /// Do rows of some input extend along it?

@@ -202,7 +202,13 @@ bool Campaign::SomeKernelMay(facts::Answer (*answer)(const facts::Facts*, std::s
   });
 }
 
-bool Campaign::MayWait() const { return SomeKernelMay(facts::Polls); }
+bool Campaign::MayWait() const {
+  // What only races could tell a loop that looks at memory, nobody waits for.
+  return SomeKernelMay([](const facts::Facts* facts, std::string_view entry) {
+    return MayBe(facts::Polls(facts, entry)) ? facts::BlocksDepend(facts, entry)
+                                             : facts::Answer::kNo;
+  });
+}
 
 bool Campaign::RunsWhole() const {
   return !parts_ran_ && (trial_.plan.kernels.size() > 1 || SomeKernelMay(facts::BlocksDepend));

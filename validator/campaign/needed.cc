@@ -30,6 +30,9 @@ namespace {
 constexpr std::uint8_t kGarbage = 0xff;
 // How often blocks are added that were missing still.
 constexpr int kMostRounds = 3;
+// Where more blocks of the last launch need more than that, these do.
+constexpr std::uint64_t kDear = 150'000'000;
+constexpr std::uint64_t kFewBlocks = 2;
 // As many units of a block run where all of them need too much; then fewer.
 constexpr std::array<std::uint64_t, 2> kFewUnits = {8, 2};
 // What outputs hold where it is asked whether anybody writes them, over other garbage than what may be handed on: two
@@ -93,7 +96,45 @@ std::string Runner::KeyOfShape(const cases::Materialised& filled) const {
 struct Runner::HandedOn {
   std::vector<Producers> producers;
   std::vector<std::uint64_t> block_steps;  // The most that one of the sample blocks took.
+  std::uint64_t whole_steps = 0;           // All blocks, if they take as much on average.
 };
+
+// What the blocks of one launch hand on: by those in one corner of the grid or, where these do not write alike, in the
+// other.
+Status Runner::LearnOfLaunch(const Binder& bind, std::size_t launch, std::uint64_t most_steps,
+                             HandedOn& learned) const {
+  ASSAY_TRY(const engine::Binding whole, bind(kGarbage));
+  const std::array<std::uint32_t, 3> grid = whole.execution.launches[launch].grid;
+  std::uint64_t most = 0, all = 0, ran = 0;
+  std::optional<Producers> producers;
+  for (const Corner corner : {Corner::kFirst, Corner::kLast}) {
+    const std::vector<std::uint64_t> blocks = SampleBlocks(grid, corner);
+    if (corner == Corner::kLast && blocks == SampleBlocks(grid)) break;
+    std::vector<std::vector<BufferRange>> samples;
+    for (const std::uint64_t block : blocks) {
+      engine::Binding alone;
+      ASSAY_TRY(const Report report,
+                RunAlone(bind, launch, {.only = {{block, 1}}, .most_steps = most_steps}, alone));
+      most = std::max(most, report.counters.steps);
+      all += report.counters.steps;
+      ++ran;
+      // What takes from a launch before it as well is not followed.
+      if (report.stop != Stop::kCompleted || !report.findings.empty() || !report.missing ||
+          !report.missing->empty())
+        break;
+      samples.push_back(WrittenBytes(alone, report));
+    }
+    if (samples.size() < blocks.size()) continue;
+    auto evenly = Producers::Of(grid, samples, Producers::Places::kOfOneBlock, corner);
+    if (!evenly) continue;
+    producers = std::move(evenly);
+    if (!samples.front().empty()) break;
+  }
+  learned.whole_steps += Blocks(whole.execution.launches[launch]) * (all / ran);
+  learned.block_steps.push_back(most);
+  if (producers) learned.producers.push_back(*std::move(producers));
+  return {};
+}
 
 Result<std::shared_ptr<const Runner::HandedOn>> Runner::LearnHandedOn(
     const Binder& bind, const cases::Materialised& filled, std::uint64_t most_steps) const {
@@ -103,33 +144,21 @@ Result<std::shared_ptr<const Runner::HandedOn>> Runner::LearnHandedOn(
     if (const auto known = handed_on_.find(key); known != handed_on_.end()) return known->second;
   }
   auto learned = std::make_shared<HandedOn>();
-  const auto learn = [&]() -> Result<bool> {
-    ASSAY_TRY(const engine::Binding whole, bind(kGarbage));
-    for (std::size_t i = 0; i + 1 < whole.execution.launches.size(); ++i) {
-      const std::array<std::uint32_t, 3> grid = whole.execution.launches[i].grid;
-      std::vector<std::vector<BufferRange>> samples;
-      learned->block_steps.push_back(0);
-      for (const std::uint64_t block : SampleBlocks(grid)) {
-        engine::Binding alone;
-        ASSAY_TRY(const Report report,
-                  RunAlone(bind, i, {.only = {{block, 1}}, .most_steps = most_steps}, alone));
-        // What takes from a launch before it as well is not followed.
-        if (report.stop != Stop::kCompleted || !report.findings.empty() || !report.missing ||
-            !report.missing->empty())
-          return false;
-        learned->block_steps[i] = std::max(learned->block_steps[i], report.counters.steps);
-        samples.push_back(WrittenBytes(alone, report));
-      }
-      auto producers = Producers::Of(grid, samples);
-      if (!producers) return false;
-      learned->producers.push_back(*std::move(producers));
-    }
-    return true;
-  };
-  ASSAY_TRY(const bool followed, learn());
-  if (!followed) learned->producers.clear();
+  ASSAY_TRY(const engine::Binding whole, bind(kGarbage));
+  for (std::size_t i = 0; i + 1 < whole.execution.launches.size(); ++i) {
+    ASSAY_TRY_VOID(LearnOfLaunch(bind, i, most_steps, *learned));
+    if (learned->producers.size() == i + 1) continue;
+    learned->producers.clear();
+    break;
+  }
   const std::lock_guard lock(mutex_);
   return handed_on_.emplace(key, std::move(learned)).first->second;
+}
+
+std::uint64_t Runner::WholeStepsOfThoseBefore(const cases::Materialised& filled) const {
+  const std::lock_guard lock(mutex_);
+  const auto known = handed_on_.find(KeyOfShape(filled));
+  return known == handed_on_.end() ? 0 : known->second->whole_steps;
 }
 
 // One launch by itself, over garbage that is known.
@@ -168,11 +197,21 @@ Result<std::optional<Runner::Needed>> Runner::RunNeeded(
   if (handed_on->producers.empty()) return std::nullopt;
 
   const Launch& launch = binding.execution.launches[last];
-  const std::vector<BlockRange> chosen = ChooseBlocks(Blocks(launch), count, probe.case_.seed);
   const facts::Unit unit = facts::UnitOf(subject_.compiled->facts.get(), launch.entry);
+  const auto run = [&](std::uint64_t blocks, std::vector<BlockRange> threads, std::uint64_t limit) {
+    const Alone what = {.only = ChooseBlocks(Blocks(launch), blocks, probe.case_.seed),
+                        .threads = std::move(threads),
+                        .most_steps = limit,
+                        .count = blocks};
+    return RunWithNeeded(bind, probe.poison, *handed_on, what, steps);
+  };
+  if (count > kFewBlocks) {
+    ASSAY_TRY(auto needed, run(count, {}, std::min(most_steps, kDear)));
+    if (needed) return needed;
+    count = kFewBlocks;
+  }
   for (std::vector<BlockRange>& threads : ThreadsToTry(launch, unit, probe.case_.seed)) {
-    const Alone what = {.only = chosen, .threads = std::move(threads), .most_steps = most_steps};
-    ASSAY_TRY(auto needed, RunWithNeeded(bind, probe.poison, *handed_on, what, steps));
+    ASSAY_TRY(auto needed, run(count, std::move(threads), most_steps));
     if (needed) return needed;
   }
   return std::nullopt;
@@ -213,7 +252,8 @@ Result<std::optional<Runner::Needed>> Runner::RunWithNeeded(const Binder& bind, 
     steps += report.counters.steps;
     if (report.stop == Stop::kStepLimit || report.stop == Stop::kResourceLimit) return std::nullopt;
     missing = report.missing;
-    if (missing && missing->empty()) return Needed{std::move(binding), std::move(report)};
+    if (missing && missing->empty())
+      return Needed{std::move(binding), std::move(report), what.count};
   }
   return std::nullopt;
 }

@@ -26,6 +26,13 @@ bool Touches(const std::vector<BufferRange>& ranges, std::uint64_t shift, std::u
   return after != ranges.end() && after->first + shift < end;
 }
 
+std::array<std::uint64_t, 3> PlaceOf(const std::array<std::uint32_t, 3>& grid, Corner corner) {
+  std::array<std::uint64_t, 3> place{};
+  for (std::size_t axis = 0; corner == Corner::kLast && axis < grid.size(); ++axis)
+    place[axis] = grid[axis] > 2 ? grid[axis] - 2 : 0;
+  return place;
+}
+
 }  // namespace
 
 void AddRanges(std::uint32_t buffer, std::span<const std::int64_t> elements,
@@ -41,44 +48,51 @@ void AddRanges(std::uint32_t buffer, std::span<const std::int64_t> elements,
   }
 }
 
-std::vector<std::uint64_t> SampleBlocks(const std::array<std::uint32_t, 3>& grid) {
-  std::vector<std::uint64_t> blocks = {0};
+std::vector<std::uint64_t> SampleBlocks(const std::array<std::uint32_t, 3>& grid, Corner corner) {
+  const std::array<std::uint64_t, 3> place = PlaceOf(grid, corner);
+  const std::uint64_t block = place[0] + grid[0] * (place[1] + grid[1] * place[2]);
+  std::vector<std::uint64_t> blocks = {block};
   std::uint64_t stride = 1;
-  for (const std::uint32_t extent : grid) {
-    if (extent > 1) blocks.push_back(stride);
-    stride *= extent;
+  for (std::size_t axis = 0; axis < grid.size(); ++axis) {
+    if (grid[axis] > 1) blocks.push_back(place[axis] > 0 ? block - stride : block + stride);
+    stride *= grid[axis];
   }
   return blocks;
 }
 
 std::optional<Producers> Producers::Of(const std::array<std::uint32_t, 3>& grid,
                                        std::span<const std::vector<BufferRange>> samples,
-                                       Places places) {
+                                       Places places, Corner corner) {
   if (samples.empty()) return std::nullopt;
+  const std::array<std::uint64_t, 3> place = PlaceOf(grid, corner);
   Producers producers;
   producers.grid_ = grid;
   for (const BufferRange& range : samples.front())
     producers.buffers_[range.buffer].first.push_back(range);
   for (auto& [buffer, of] : producers.buffers_) {
     std::size_t sample = 1;
+    std::uint64_t before = 0;  // By how much the first block's places lie before these.
     for (std::size_t axis = 0; axis < grid.size(); ++axis) {
       if (grid[axis] <= 1) continue;
       if (sample >= samples.size()) return std::nullopt;
       const std::vector<BufferRange> beside = OfThat(samples[sample++], buffer);
-      const std::uint64_t first = of.first.front().first;
-      if (beside.empty() || beside.front().first < first ||
-          (beside.front().first == first && places == Places::kOfOneBlock))
-        return std::nullopt;
-      of.step[axis] = beside.front().first - of.first.front().first;
+      if (beside.empty()) return std::nullopt;
+      std::uint64_t low = of.first.front().first, high = beside.front().first;
+      if (place[axis] > 0) std::swap(low, high);
+      if (high < low || (high == low && places == Places::kOfOneBlock)) return std::nullopt;
+      const std::uint64_t step = of.step[axis] = high - low;
+      before += place[axis] * step;
       // At an end of the grid a block may write less.
       const bool alike = std::ranges::all_of(beside, [&](const BufferRange& range) {
+        const std::uint64_t moved = place[axis] > 0 ? range.first + step : range.first - step;
         return std::ranges::any_of(of.first, [&](const BufferRange& known) {
-          return known.first + of.step[axis] <= range.first &&
-                 EndOf(range) <= EndOf(known) + of.step[axis];
+          return known.first <= moved && moved + range.bytes <= EndOf(known);
         });
       });
       if (!alike) return std::nullopt;
     }
+    if (of.first.front().first < before) return std::nullopt;
+    for (BufferRange& range : of.first) range.first -= before;
   }
   return producers;
 }

@@ -1,7 +1,7 @@
 // Which blocks of an earlier launch write what a slice of a later one reads.
 //
-// Nobody says which block writes what. So a few blocks run alone, the first one and its neighbour along each
-// axis of the grid, and what they wrote is taken to move evenly from block to block. That is a guess: whoever
+// Nobody says which block writes what. So a few blocks run alone, one in a corner of the grid and its neighbour
+// along each axis, and what they wrote is taken to move evenly from block to block. That is a guess: whoever
 // runs the blocks that it names sees whether all that is read is there (Report::missing), and believes nothing
 // of the slice otherwise.
 #pragma once
@@ -22,8 +22,13 @@ namespace assay::campaign {
 void AddRanges(std::uint32_t buffer, std::span<const std::int64_t> elements,
                std::uint64_t element_bytes, std::vector<BufferRange>& ranges);
 
-/// The first block of a grid, then its neighbour along each axis that has any, by number.
-std::vector<std::uint64_t> SampleBlocks(const std::array<std::uint32_t, 3>& grid);
+/// The first block of a grid, or the last one of which no neighbour is an end, where blocks may have less to do. Under a
+/// mask those of one corner may write nothing.
+enum class Corner : std::uint8_t { kFirst, kLast };
+
+/// The block in that corner, then its neighbour along each axis that has any, by number.
+std::vector<std::uint64_t> SampleBlocks(const std::array<std::uint32_t, 3>& grid,
+                                        Corner corner = Corner::kFirst);
 
 class Producers {
  public:
@@ -34,7 +39,8 @@ class Producers {
   /// evenly.
   static std::optional<Producers> Of(const std::array<std::uint32_t, 3>& grid,
                                      std::span<const std::vector<BufferRange>> samples,
-                                     Places places = Places::kOfOneBlock);
+                                     Places places = Places::kOfOneBlock,
+                                     Corner corner = Corner::kFirst);
 
   /// What a block writes, by that guess: ascending, by buffer.
   std::vector<BufferRange> WrittenBy(std::uint64_t block) const;

@@ -32,6 +32,25 @@ TEST(ProducersTest, BlocksAreFoundByWhatTheyWrite) {
   EXPECT_EQ(blocks.size(), 2u);
 }
 
+TEST(ProducersTest, TheLastBlocksTellWhereTheFirstWriteNothing) {
+  const Grid grid = {4, 4, 3};
+  EXPECT_EQ(SampleBlocks(grid, Corner::kLast),
+            (std::vector<std::uint64_t>{2 + 8 + 16, 1 + 8 + 16, 2 + 4 + 16, 2 + 8}));
+  const std::vector<std::vector<BufferRange>> samples = {Tile(2, 2, 1), Tile(1, 2, 1),
+                                                         Tile(2, 1, 1), Tile(2, 2, 0)};
+  const auto producers =
+      Producers::Of(grid, samples, Producers::Places::kOfOneBlock, Corner::kLast);
+  ASSERT_TRUE(producers);
+  for (const std::uint64_t block : {0u, 5u, 26u, 47u})
+    EXPECT_EQ(producers->WrittenBy(block), Tile(block % 4, block / 4 % 4, block / 16));
+  // Places that would lie before the buffer's beginning.
+  EXPECT_FALSE(Producers::Of({4, 1, 1},
+                             std::vector<std::vector<BufferRange>>{{{0, 8, 4}}, {{0, 0, 4}}},
+                             Producers::Places::kOfOneBlock, Corner::kLast));
+  // Where there are two, the other one is beside.
+  EXPECT_EQ(SampleBlocks({2, 1, 3}, Corner::kLast), (std::vector<std::uint64_t>{2, 3, 0}));
+}
+
 TEST(ProducersTest, EveryBlockIsFoundAndNoOther) {
   const Grid grid = {4, 4, 3};
   const auto producers =

@@ -200,12 +200,17 @@ class Runner {
   struct Needed {
     engine::Binding binding;  ///< With the blocks that ran in its launches.
     Report report;
+    std::uint64_t count = 0;  ///< Blocks of the last launch: as many as were asked for, or fewer.
   };
   /// Which blocks of all launches but the last write what, learned once for a shape and its scalars.
   struct HandedOn;
   Result<std::shared_ptr<const HandedOn>> LearnHandedOn(const Binder& bind,
                                                         const cases::Materialised& filled,
                                                         std::uint64_t most_steps) const;
+  Status LearnOfLaunch(const Binder& bind, std::size_t launch, std::uint64_t most_steps,
+                       HandedOn& learned) const;
+  /// By what was learned: about what all blocks of the launches but the last take; 0 where nothing was.
+  std::uint64_t WholeStepsOfThoseBefore(const cases::Materialised& filled) const;
   /// Extents and flags: what says which block writes what. (Whoever runs the blocks sees whether that was so.)
   std::string KeyOfShape(const cases::Materialised& filled) const;
   /// What runs of a launch by itself.
@@ -213,6 +218,7 @@ class Runner {
     std::vector<BlockRange> only = {};     ///< As in Launch,
     std::vector<BlockRange> threads = {};  ///< the same.
     std::uint64_t most_steps = 0;
+    std::uint64_t count = 0;  ///< As how many blocks `only` was chosen.
     /// What outputs hold before, where it is to differ from what else is uninitialised.
     std::optional<std::uint8_t> outputs = std::nullopt;
     bool zeros = false;  ///< Then workspace holds zeros, which are defined.

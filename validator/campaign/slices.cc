@@ -49,6 +49,8 @@ constexpr std::uint64_t kEnds = 2;
 constexpr std::uint64_t kFarTooLow = 2;
 // what a whole grid may that seems to leave the end of an output unwritten,
 constexpr std::uint64_t kStepsToConfirm = 6'000'000'000;
+// by how much an estimate may be too high,
+constexpr std::uint64_t kByFar = 4;
 // and the last launch by itself, where only what is needed of those before it runs.
 constexpr std::uint64_t kStepsOfTheLast = 1'500'000'000;
 // Of what the op overwrites: each run has a copy.
@@ -63,18 +65,15 @@ std::size_t BytesCopied(const ops::Instance& instance, const TensorMap& inputs) 
   return bytes;
 }
 
-/// How many blocks run, where each takes that much. Of a slice that comes without an estimate, for it is a
-/// replay, no fewer than of one that had one.
-std::uint64_t BlocksFor(std::uint64_t a_block, const Wants& wants) {
+/// How many blocks run, where each takes that much, beside so many that write the ends of outputs.
+std::uint64_t BlocksFor(std::uint64_t a_block, std::uint64_t writers, const Wants& wants) {
   // What the dearest slices spend on a block between the ends would do for a whole wave.
-  constexpr std::uint64_t kByFar = 3;
-  const bool estimated = wants.block_steps > 0;
-  const std::uint64_t least = wants.least_blocks;
-  if (least * a_block > kMostSliceSteps)
-    return !estimated && kEnds * a_block <= kMostSliceSteps ? std::min(kEnds, least) : 1;
-  const bool dear = estimated && a_block > kByFar * wants.slice_steps;
-  return std::max(wants.slice_steps / std::max<std::uint64_t>(a_block, 1),
-                  dear ? std::min(kEnds, least) : least);
+  constexpr std::uint64_t kDear = 3;
+  std::uint64_t least = wants.least_blocks;
+  if (a_block > kDear * wants.slice_steps)
+    least = std::min(std::max(kEnds, writers + 1) - writers, least);
+  if (least * a_block > kMostSliceSteps) return 1;
+  return std::max(wants.slice_steps / std::max<std::uint64_t>(a_block, 1), least);
 }
 
 /// Has a launch more blocks along x than any GPU takes? It fails with an error, in the open, at shapes of
@@ -212,6 +211,8 @@ Result<bool> Runner::Slice::Prepare() {
     cut_.push_back(i);
     all_ = std::max(all_, blocks);
   }
+  // The last block comes to the end, or those that do where a grid is capped.
+  if (!cut_.empty()) writers_ = LastOfTurns(*runner_.subject_.plan, filled_.axes);
   return true;
 }
 
@@ -259,14 +260,14 @@ Status Runner::Slice::RunNeeded(std::uint64_t count) {
   bound_ = std::move(needed->binding);
   run_.report = std::move(needed->report);
   NoteReport();
-  run_.probe.slice_blocks = count;
+  run_.probe.slice_blocks = needed->count;
   run_.probe.needed_only = only_needed_ = true;
   return {};
 }
 
 std::uint64_t Runner::Slice::CountFor(std::uint64_t a_block) const {
   if (probe_.slice_blocks > 0) return std::min(probe_.slice_blocks, all_);
-  const std::uint64_t count = without_truth_ ? 1 : BlocksFor(a_block, wants_);
+  const std::uint64_t count = without_truth_ ? 1 : BlocksFor(a_block, writers_.size(), wants_);
   // Nothing is left to guess where all can run for little more.
   return all_ <= Wants::kLittleMore * count &&
                  all_ * a_block <= Wants::kLittleMore * wants_.slice_steps
@@ -298,13 +299,16 @@ Result<std::uint64_t> Runner::Slice::RunAtOnce() {
   if (count < 2 || !(known || IsDear() || count >= std::min(kMostChosen, all_))) return 0;
   // An estimate that was far too low ends soon.
   ASSAY_TRY_VOID(RunBlocks(
-      count, known ? most_steps_ : std::min(most_steps_, kFarTooLow * count * wants_.block_steps)));
+      count,
+      known ? most_steps_
+            : std::min(most_steps_, kFarTooLow * (count + writers_.size()) * wants_.block_steps)));
   return IsTooLong() || (IsClean() && SomeEndIsUnwritten()) ? 0 : count;
 }
 
 Result<bool> Runner::Slice::RunTheRest(std::uint64_t ran_at_once) {
   const Execution& execution = bound_.execution;
   const auto [a_block, all_blocks] = CostOfBlocks();
+  const std::size_t known_writers = writers_.size();
   for (const auto& [name, tensor] : Outputs()) {
     if (!EndIsUnwritten(name, tensor)) continue;
     const std::vector<std::int64_t> written = Written(name, tensor);
@@ -313,12 +317,11 @@ Result<bool> Runner::Slice::RunTheRest(std::uint64_t ran_at_once) {
       if (const auto block = WriterOfTheEnd(written, tensor.elements, last))
         writers_.insert(*block);
     }
-    writers_.merge(LastOfTurns(*runner_.subject_.plan, filled_.axes));
   }
   const std::uint64_t count = std::max(CountFor(a_block), ran_at_once);
   const bool the_same = std::min(count, kMostChosen) == std::min(ran_at_once, kMostChosen) &&
                         (count >= all_) == (ran_at_once >= all_);
-  if (!the_same || !writers_.empty()) {
+  if (!the_same || writers_.size() > known_writers) {
     ASSAY_TRY_VOID(RunBlocks(count, 2 * most_steps_));
     if (IsTooLong()) {
       LeaveOut("some blocks take far longer than the last one");
@@ -383,6 +386,11 @@ Status Runner::Slice::Run() {
     ASSAY_TRY_VOID(RunNeeded(probe_.slice_blocks > 0 ? probe_.slice_blocks : wants_.least_blocks));
   std::uint64_t ran_at_once = 0;
   if (!only_needed_) {
+    // What hands on runs whole: not where that is known to take far too long.
+    if (several && runner_.WholeStepsOfThoseBefore(filled_) / kByFar > most_steps_) {
+      LeaveOut(kBlockTooLong);
+      return {};
+    }
     ASSAY_TRY(ran_at_once, RunAtOnce());
     // The last block alone, where grids can be cut; else everything.
     if (ran_at_once == 0) {

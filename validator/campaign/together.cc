@@ -139,7 +139,7 @@ Result<std::optional<Runner::Needed>> Runner::RunTogether(
   const bool is_found = report.stop != Stop::kCompleted || !report.findings.empty();
   const bool is_whole = meetings->odd.empty() && report.missing && report.missing->empty();
   if (!is_found && !is_whole) return std::nullopt;
-  return Needed{std::move(binding), std::move(report)};
+  return Needed{std::move(binding), std::move(report), count};
 }
 
 }  // namespace assay::campaign

@@ -133,6 +133,7 @@ std::vector<Task> Campaign::Aimed() {
   std::ranges::move(RippledRows(constants.integers), std::back_inserter(planned));
   std::ranges::move(LatePast(constants), std::back_inserter(planned));
   std::ranges::move(LatePastThePlan(), std::back_inserter(planned));
+  std::ranges::move(MaskedPast(constants), std::back_inserter(planned));
   return planned;
 }
 

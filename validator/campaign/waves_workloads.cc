@@ -159,6 +159,24 @@ std::vector<Task> Campaign::Large() {
       if (planned.size() < most) planned.push_back(std::move(task));
     }
   };
+  // Where a mask may end at another place for each of them, values of which that shows.
+  const auto add_masked = [&](const ops::Axis& axis, const Result<ops::AxisValues>& axes) {
+    if (!axes) return;
+    std::vector<Task> tasks;
+    for (const ops::Axis& over : op.axes) {
+      const auto in_step = ops::AxesInStepWith(op, over.name);
+      if (ops::MayBeReducedOver(op, over.name) &&
+          std::ranges::find(in_step, axis.name) != in_step.end())
+        std::ranges::move(RisingAlong(over, {{axis.name, axes->at(axis.name)}}, "large",
+                                      seed + planned.size() + tasks.size()),
+                          std::back_inserter(tasks));
+    }
+    if (tasks.empty()) return add(axes);
+    for (Task& task : tasks) {
+      task.probe.ends_only = true;
+      if (planned.size() < most) planned.push_back(std::move(task));
+    }
+  };
   for (const ops::Axis& axis : op.axes) {
     if (axis.kind != ops::Axis::Kind::kVariable) continue;
     const auto longest = AsLongAsCanBe(trial_.instance, axis, few);
@@ -167,14 +185,16 @@ std::vector<Task> Campaign::Large() {
     add(cases::SolveNear(op, axis.name, length - 1, *longest));
     if (length <= kLeastConstant) continue;
     // One past a multiple of every tile whose extent is a power of two, and past the largest constant.
-    add(cases::SolveNear(
-        op, axis.name,
-        static_cast<std::int64_t>(std::bit_floor(static_cast<std::uint64_t>(length - 2))) + 1,
-        few));
+    add_masked(
+        axis,
+        cases::SolveNear(
+            op, axis.name,
+            static_cast<std::int64_t>(std::bit_floor(static_cast<std::uint64_t>(length - 2))) + 1,
+            few));
     const auto constant =
         std::ranges::find_if(constants, [&](std::int64_t each) { return each + 2 < length; });
     if (constant != constants.end() && *constant >= kLeastConstant)
-      add(cases::SolveNear(op, axis.name, *constant + 1, few));
+      add_masked(axis, cases::SolveNear(op, axis.name, *constant + 1, few));
   }
   return planned;
 }

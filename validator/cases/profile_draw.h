@@ -24,6 +24,11 @@ inline Rng At(const FillContext& context, std::int64_t index) {
 inline std::uint64_t Hash(const FillContext& context, std::int64_t index) {
   return Mix64(~context.stream ^ Mix64(static_cast<std::uint64_t>(index) * 2 + 1));
 }
+// A normal number; in large tensors one of a few thousand, for to draw one for each element is most of the work.
+inline double Noise(const FillContext& context, std::int64_t index) {
+  if (context.noise.empty()) return At(context, index).Normal();
+  return context.noise[Hash(context, index) % context.noise.size()];
+}
 inline double Sign(std::uint64_t bits) { return (bits & 1) != 0 ? -1.0 : 1.0; }
 inline double Fraction(std::int64_t index, std::int64_t elements) {
   return elements > 1 ? static_cast<double>(index) / static_cast<double>(elements - 1) : 0.5;

@@ -116,7 +116,7 @@ double Absorbing(const FillContext& context, std::int64_t index) {
   const bool wholly = context.parameter[1] != 0 || (Mix64(context.stream) & 2) == 0;
   const bool short_range = IsNarrow(context.dtype);
   if (at != first && at != second) {
-    const double ordinary = Scaled(context, At(context, index).Normal());
+    const double ordinary = Scaled(context, Noise(context, index));
     return wholly && short_range ? std::ldexp(ordinary, -11) : ordinary;
   }
   const double large = std::ldexp(1.0, short_range ? 14 : wholly ? 26 : 20);
@@ -139,7 +139,7 @@ double OneHot(const FillContext& context, std::int64_t index) {
 double Outliers(const FillContext& context, std::int64_t index) {
   const bool outlier =
       Hash(context, index % context.row) % 32 == 0 || index % context.row == context.row - 1;
-  return Scaled(context, At(context, index).Normal() * (outlier ? context.parameter[0] : 1.0));
+  return Scaled(context, Noise(context, index) * (outlier ? context.parameter[0] : 1.0));
 }
 
 double SignedZeros(const FillContext& context, std::int64_t index) {
@@ -168,7 +168,7 @@ double InfiniteRows(const FillContext& context, std::int64_t index) {
   if (context.domain->allow_infinity && Hash(context, row) % 2 == 0) {
     return -std::numeric_limits<double>::infinity();
   }
-  return Scaled(context, At(context, index).Normal());
+  return Scaled(context, Noise(context, index));
 }
 
 // Small integers other than 0 at both ends, zeros between them, whose pages are never touched.
@@ -244,7 +244,7 @@ double LateMaximum(const FillContext& context, std::int64_t index) {
   const std::int64_t place =
       row % 2 == 0 ? context.row - 1 : std::min(context.row / 32 * 32, context.row - 1);
   return Scaled(context,
-                At(context, index).Normal() * (column == place ? 1.0 : context.parameter[1]) +
+                Noise(context, index) * (column == place ? 1.0 : context.parameter[1]) +
                     (column == place ? context.parameter[0] : 0.0));
 }
 
@@ -274,7 +274,7 @@ double Lone(const FillContext& context, std::int64_t index) {
       std::array{std::int64_t{0}, context.row - 1, any}[static_cast<std::size_t>(row % 3)];
   const double far =
       context.parameter[0] > 0 ? context.parameter[0] : std::sqrt(static_cast<double>(context.row));
-  return Scaled(context, At(context, index).Normal() * context.parameter[1] +
+  return Scaled(context, Noise(context, index) * context.parameter[1] +
                              (index % context.row == place ? far : 0.0));
 }
 
@@ -287,7 +287,7 @@ double Spiked(const FillContext& context, std::int64_t index) {
   const bool narrow = IsNarrow(context.dtype);
   const int exponent = narrow ? 15 : SizeOf(context.dtype) == 2 ? 22 : 12;
   if (index % context.row == place) return std::ldexp(1.0, exponent);
-  return std::ldexp(At(context, index).Normal(), narrow ? -4 : 0);
+  return std::ldexp(Noise(context, index), narrow ? -4 : 0);
 }
 
 // The last row of each matrix far above the others, which are ordinary times `rest`; of a vector, its last
@@ -296,8 +296,19 @@ double LateRow(const FillContext& context, std::int64_t index) {
   const bool late = context.row == context.elements
                         ? index == context.elements - 1
                         : index / context.row % context.rows == context.rows - 1;
-  return Scaled(context, At(context, index).Normal() * (late ? 1.0 : context.parameter[1]) +
+  return Scaled(context, Noise(context, index) * (late ? 1.0 : context.parameter[1]) +
                              (late ? context.parameter[0] : 0.0));
+}
+
+// Ordinary values, but for the first of each row of a matrix, which rises from row to row; of a vector, all rise.
+double Rising(const FillContext& context, std::int64_t index) {
+  const bool vector = context.row == context.elements;
+  const std::int64_t place = vector ? index : index / context.row % context.rows;
+  const std::int64_t places = vector ? context.row : context.rows;
+  const bool rises = vector || index % context.row == 0;
+  const double height = static_cast<double>(place + 1) / static_cast<double>(places);
+  return Scaled(context,
+                Noise(context, index) + (rises ? context.parameter[0] * height : 0.0));
 }
 
 using enum InputClass;
@@ -481,6 +492,14 @@ constexpr std::array kRows = {
                {{{"peak", 100}, {"rest", 1}}},
                LateRow,
                "the largest values in each matrix's last row"},
+    ProfileRow{"rising",
+               kFloat,
+               10,
+               false,
+               false,
+               {{{"peak", 256}, kNone}},
+               Rising,
+               "the first column larger from row to row"},
 };
 
 }  // namespace

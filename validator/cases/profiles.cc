@@ -50,19 +50,20 @@ enum class Repeats : std::uint8_t {
 
 /// Of a tensor whose every element is drawn.
 constexpr std::int64_t kMostDrawnBytes = 1 << 20;
+/// Beyond, as many are.
+constexpr std::int64_t kFewDrawn = 1 << 13;
 
 /// A hundredth of a pattern, drawn, and scattered over it: most of the work of a slice would be to draw
 /// a million numbers for each of its tensors.
 template <class Value>
 Status Scatter(Value value, std::uint64_t stream, Tensor& pattern) {
-  constexpr std::int64_t kDrawn = 1 << 13;
   const std::size_t size = SizeOf(pattern.dtype);
-  ASSAY_TRY(Tensor drawn, Tensor::Create(pattern.dtype, {kDrawn}));
-  for (std::int64_t i = 0; i < kDrawn; ++i) drawn.Set(i, value(i));
+  ASSAY_TRY(Tensor drawn, Tensor::Create(pattern.dtype, {kFewDrawn}));
+  for (std::int64_t i = 0; i < kFewDrawn; ++i) drawn.Set(i, value(i));
   std::byte* to = pattern.Element(0);
   const std::byte* const first = drawn.Element(0);
   for (std::int64_t i = 0; i < pattern.elements; ++i, to += size) {
-    const std::uint64_t from = Mix64(stream + static_cast<std::uint64_t>(i)) % kDrawn;
+    const std::uint64_t from = Mix64(stream + static_cast<std::uint64_t>(i)) % kFewDrawn;
     std::memcpy(to, first + from * size, size);
   }
   return {};
@@ -217,7 +218,13 @@ Status Fill(const ops::TensorSpec& spec, const Profile& profile, std::uint64_t s
       .row = tensor.shape.empty() ? 1 : std::max<std::int64_t>(1, tensor.shape.back()),
       .rows = tensor.shape.size() < 2 ? 1 : std::max<std::int64_t>(1, tensor.shape.end()[-2]),
       .bound = bound,
-      .parameter = {}};
+      .parameter = {},
+      .noise = {}};
+  std::vector<double> noise;
+  if (tensor.elements > kMostDrawnBytes / static_cast<std::int64_t>(SizeOf(tensor.dtype))) {
+    for (std::int64_t i = 0; i < kFewDrawn; ++i) noise.push_back(At(context, i).Normal());
+    context.noise = noise;
+  }
   for (std::size_t i = 0; i < row.parameters.size(); ++i) {
     const auto given = profile.parameters.find(row.parameters[i].name);
     context.parameter[i] =

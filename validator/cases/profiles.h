@@ -3,7 +3,7 @@
 //
 // Every profile is a pure function of (stream seed, element index): tensors can be filled in any
 // order, and element i does not depend on how many elements there are unless the profile is about
-// that (sorted, permutation). Values are doubles; Fill limits them to the input's domain and rounds
+// that (sorted, permutation), or they are so many that fewer are drawn. Values are doubles; Fill limits them to the input's domain and rounds
 // them to its dtype.
 //
 // Magnitudes of `large` and `tiny` are chosen such that cubes of them, summed a million times, stay
@@ -44,6 +44,7 @@ struct FillContext {
   std::int64_t rows = 1;              ///< and of the one around it.
   std::int64_t bound = 0;             ///< Indices lie in [0, bound).
   std::array<double, 2> parameter{};  ///< In the order of the row's parameters.
+  std::span<const double> noise;      ///< Normal numbers, for large tensors: what is drawn of them.
 };
 
 struct ProfileRow {

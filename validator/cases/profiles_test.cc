@@ -347,6 +347,19 @@ TEST(ProfilesTest, LateRowsStandAtTheEndOfEachMatrixOrVector) {
   EXPECT_GT(small.At(8), 50);
 }
 
+TEST(ProfilesTest, TheFirstColumnOfEachMatrixRises) {
+  constexpr std::int64_t kRows = 64;
+  const Tensor matrices =
+      Filled(FloatTensor("k", {"h", "n", "d"}), "rising", DType::kF32, {2, kRows, 3});
+  for (std::int64_t i = 0; i < matrices.elements; ++i) {
+    const double level = i % 3 == 0 ? 256.0 * static_cast<double>(i / 3 % kRows + 1) / kRows : 0;
+    EXPECT_NEAR(matrices.At(i), level, 6) << i;
+  }
+  const Tensor vector = Filled(FloatTensor("x", {"n"}), "rising", DType::kF32, {kRows});
+  for (std::int64_t i = 0; i < kRows; ++i)
+    EXPECT_NEAR(vector.At(i), 4.0 * static_cast<double>(i + 1), 6) << i;
+}
+
 TEST(ProfilesTest, EndsFillsBothEndsAndTouchesNothingBetween) {
   const Tensor tensor =
       Filled(FloatTensor("x", {"n"}), "ends", DType::kF32, {std::int64_t{1} << 32});
