@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <numeric>
 #include <set>
+#include <utility>
 
 #include "validator/engine/window.h"
 
@@ -178,8 +179,13 @@ std::size_t KeepWritten(const std::vector<OutputWarps>& warps, std::size_t count
   std::size_t kept = 0;
   for (auto& [name, elements] : wanted) {
     const Written& output = outputs[name];
-    const auto written = [&output](std::int64_t index) {
-      return output.blocks.contains(static_cast<std::uint64_t>(index / output.elements));
+    // Neighbours lie in one block.
+    std::uint64_t known = 0;
+    bool is_written = output.blocks.contains(known);
+    const auto written = [&](std::int64_t index) {
+      const auto block = static_cast<std::uint64_t>(index / output.elements);
+      if (block != std::exchange(known, block)) is_written = output.blocks.contains(block);
+      return is_written;
     };
     kept += static_cast<std::size_t>(std::ranges::count_if(elements, written));
     if (!count_only) std::erase_if(elements, [&](std::int64_t i) { return !written(i); });
