@@ -272,9 +272,10 @@ class OpReader {
       files.push_back(op_.generator->source);
       files.push_back(op_.generator->launch);
     }
-    std::error_code ignored;
-    if (const Path parts = op_.folder / kPartsFile; std::filesystem::exists(parts, ignored))
-      files.push_back(parts);
+    if (op_.parts) {
+      files.push_back(op_.parts->launch);
+      if (op_.parts->source != op_.reference.source) files.push_back(op_.parts->source);
+    }
     for (const Path& file : files) {
       ASSAY_TRY(const std::string content, ReadFile(file, 4u << 20));
       all += Sha256Hex(content);

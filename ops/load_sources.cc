@@ -73,6 +73,12 @@ Status CheckPlan(OpSpec op, const Path& launch) {
 Status ReadSources(ObjectReader& reader, OpSpec& op) {
   ASSAY_TRY(const Json reference, reader.Required<Json>("reference"));
   ASSAY_TRY(op.reference, ReadSource(op, reference, reader.PlaceOf("reference"), &op.truth));
+  std::error_code ignored;
+  if (const Path parts = op.folder / kPartsFile; std::filesystem::exists(parts, ignored)) {
+    const Path source = op.folder / kPartsSource;
+    op.parts = {.source = std::filesystem::exists(source, ignored) ? source : op.reference.source,
+                .launch = parts};
+  }
   if (reader.Has("generator")) {
     ASSAY_TRY(const Json generator, reader.Required<Json>("generator"));
     ASSAY_TRY(op.generator, ReadSource(op, generator, reader.PlaceOf("generator"), nullptr));
@@ -98,9 +104,7 @@ Status CheckPlans(const OpSpec& op) {
   // What other kinds of references have in its place is their source's to read.
   if (op.truth == TruthKinds().front()) {
     ASSAY_TRY_VOID(CheckPlan(ReferenceOf(op), op.reference.launch));
-    std::error_code ignored;
-    if (const Path parts = op.folder / kPartsFile; std::filesystem::exists(parts, ignored))
-      ASSAY_TRY_VOID(CheckPlan(ReferenceOf(op), parts));
+    if (op.parts) ASSAY_TRY_VOID(CheckPlan(ReferenceOf(op), op.parts->launch));
   }
   if (!op.generator) return {};
   const OpSpec generator = GeneratorOf(op);

@@ -114,7 +114,9 @@ struct OpSpec {
   std::vector<TensorSpec> hidden;
   std::vector<Expression> constraints;
   SourceRef reference;
-  std::string truth = "cuda";          ///< Kind of the reference: one of TruthKinds().
+  std::string truth = "cuda";  ///< Kind of the reference: one of TruthKinds().
+  std::optional<SourceRef>
+      parts;  ///< The same, where elements are to be computed by themselves (kPartsFile).
   std::optional<SourceRef> generator;  ///< Makes the generated inputs from the others.
   Contract contract;
   std::vector<Property> properties;

@@ -74,6 +74,7 @@ struct CompileRequest {
   CompileJob job;
   std::string arch;
   bool cubin = true;
+  bool facts = true;
   std::vector<std::string> entries;
 };
 
@@ -102,6 +103,7 @@ Result<CompileRequest> ReadRequest(Message message, const CompilerPaths& paths) 
   ASSAY_TRY(request.job.file, reader.Optional<std::string>("file", "kernel.cu"));
   ASSAY_TRY(request.arch, reader.Required<std::string>("arch"));
   ASSAY_TRY(request.cubin, reader.Optional<bool>("cubin", true));
+  ASSAY_TRY(request.facts, reader.Optional<bool>("facts", true));
   ASSAY_TRY(request.entries, reader.Optional<std::vector<std::string>>("entries", {}));
   ASSAY_TRY(const std::vector<std::string> options,
             reader.Optional<std::vector<std::string>>("options", {}));
@@ -286,7 +288,10 @@ class CompileService {
         {"cubin_bytes", compilation.cubin.size()},
         {"lowered", std::move(lowered)},
         {"resources", request.cubin ? Resources(log, compilation.cubin) : Json::object()}};
-    if (compilation.ok) answer.header["program"] = FactsOrFault(compilation.ptx, request.job.file);
+    if (compilation.ok) {
+      answer.header["program"] = request.facts ? FactsOrFault(compilation.ptx, request.job.file)
+                                               : Json{{"fault", "nobody asked for facts"}};
+    }
     answer.payload = compilation.ptx + compilation.cubin;
     return answer;
   }

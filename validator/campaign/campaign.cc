@@ -264,6 +264,7 @@ void Campaign::Run() {
                               : has_small_shapes_ ? kBatchesAfterRefutation
                                                   : 0;
     if (!Execute(planned, "memory", harvest_, after)) return;
+    if (trial_.is_pointless && trial_.is_pointless()) return;
     if (whole) harvest_.batches_since_hit = 0;
   }
 }

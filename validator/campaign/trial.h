@@ -43,6 +43,8 @@ struct Trial {
   std::uint64_t seed = 0;
   std::span<const verdict::Counterexample> regressions;  ///< Their cases run first.
   std::span<const Examiner> examiners;
+  /// Asked now and then: will nobody look at what comes of it? May be empty.
+  std::function<bool()> is_pointless;
   /// Progress for people; the fraction is -1 when unknown. May be empty.
   std::function<void(std::string_view gate, std::string detail, double fraction)> progress;
 

@@ -29,6 +29,7 @@ struct CompileRequest {
   Trust trust = Trust::kCandidate;   ///< Who wrote the source.
   std::vector<std::string> entries;  ///< Kernel names or template instantiations.
   bool want_cubin = true;            ///< Machine code and resource use as well.
+  bool want_facts = true;            ///< What is known of the program.
 };
 
 struct Diagnostic {

@@ -65,6 +65,7 @@ Json RequestHeader(const CompileRequest& request) {
   Json header = {{"action", "compile"},         {"file", request.file_name}, {"arch", request.arch},
                  {"cubin", request.want_cubin}, {"headers", headers},        {"options", options},
                  {"entries", request.entries}};
+  if (!request.want_facts) header["facts"] = false;
   if (!request.pre_include.empty()) header["pre_include"] = request.pre_include;
   return header;
 }

@@ -163,17 +163,21 @@ void CheckResources(const GateContext& context, const engine::CompiledKernel& co
   if (!findings.empty()) RefuteText(context, std::move(findings), result);
 }
 
-}  // namespace
-
-void RunCompileGate(GateContext& context, verdict::GateResult& result) {
-  const Result<CompileOutcome>& compilation = context.Compile();
-  if (!compilation) return SetInconclusive(result, ToString(compilation.error()));
+/// Did it compile, without a word that refutes?
+bool IsCompiled(const GateContext& context, const Result<CompileOutcome>& compilation,
+                verdict::GateResult& result) {
+  if (!compilation) {
+    SetInconclusive(result, ToString(compilation.error()));
+    return false;
+  }
   switch (compilation->kind) {
     case CompileOutcome::Kind::kTimedOut:
-      return SetInconclusive(result, "the compiler ran out of time: " + compilation->detail +
-                                         "; look for endless templates or constant expressions");
+      SetInconclusive(result, "the compiler ran out of time: " + compilation->detail +
+                                  "; look for endless templates or constant expressions");
+      return false;
     case CompileOutcome::Kind::kCrashed:
-      return SetInconclusive(result, "the compiler died: " + compilation->detail);
+      SetInconclusive(result, "the compiler died: " + compilation->detail);
+      return false;
     case CompileOutcome::Kind::kRefused: {
       std::vector<Finding> findings = Diagnostics(*compilation, Diagnostic::Severity::kError);
       if (findings.empty()) {
@@ -184,13 +188,24 @@ void RunCompileGate(GateContext& context, verdict::GateResult& result) {
                               : FirstLine(compilation->detail);
         findings.push_back(std::move(finding));
       }
-      return RefuteText(context, std::move(findings), result);
+      RefuteText(context, std::move(findings), result);
+      return false;
     }
     case CompileOutcome::Kind::kCompiled:
       break;
   }
   std::vector<Finding> warnings = Diagnostics(*compilation, Diagnostic::Severity::kWarning);
-  if (!warnings.empty()) return RefuteText(context, std::move(warnings), result);
+  if (warnings.empty()) return true;
+  RefuteText(context, std::move(warnings), result);
+  return false;
+}
+
+}  // namespace
+
+// Of the PTX; with one job at once of all, else of the rest when the first cases have run (GateContext::Assembled).
+void RunCompileGate(GateContext& context, verdict::GateResult& result) {
+  const Result<CompileOutcome>& compilation = context.Compile();
+  if (!IsCompiled(context, compilation, result)) return;
   for (const ops::KernelPlan& kernel : context.Plan().kernels) {
     if (compilation->kernel.lowered.contains(kernel.entry)) continue;
     return SetInconclusive(result,
@@ -198,7 +213,21 @@ void RunCompileGate(GateContext& context, verdict::GateResult& result) {
   }
   result.status = verdict::GateStatus::kPassed;
   result.reason = compilation->kernel.compiler + " for " + context.instance.arch;
-  CheckResources(context, compilation->kernel, result);
+  context.compiled = result;
+  if (const verdict::GateResult* const all = context.Assembled(context.options.jobs == 1))
+    result = *all;
+}
+
+verdict::GateResult JudgeAssembled(const GateContext& context,
+                                   const Result<CompileOutcome>& outcome) {
+  verdict::GateResult result = context.compiled;
+  if (!IsCompiled(context, outcome, result)) return result;
+  if (outcome->kernel.digest != (*context.compilation)->kernel.digest) {
+    SetInconclusive(result, "the compiler made other PTX when it assembled");
+    return result;
+  }
+  CheckResources(context, outcome->kernel, result);
+  return result;
 }
 
 }  // namespace assay::gates

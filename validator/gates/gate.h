@@ -5,6 +5,7 @@
 // `run` turns what the gate knows into its result.
 #pragma once
 
+#include <future>
 #include <memory>
 #include <optional>
 #include <span>
@@ -40,9 +41,13 @@ struct GateContext {
   const Options& options;
   const campaign::EffortRow effort;
   std::optional<ops::LaunchPlan> plan;  ///< Filled by the format gate.
-  std::optional<Result<engine::CompileOutcome>>
-      compilation;                           ///< Filled by the first who asks Compile().
-  std::unique_ptr<campaign::Runner> runner;  ///< Made by the first who asks cases().
+  /// PTX, by the first who asks Compile(); what is assembled of it only once Settle() has passed.
+  std::optional<Result<engine::CompileOutcome>> compilation;
+  /// The same with machine code: made beside the first cases, for it takes as long again.
+  std::shared_future<Result<engine::CompileOutcome>> assembly;
+  verdict::GateResult compiled;                  ///< What the compile gate says of the PTX,
+  std::optional<verdict::GateResult> assembled;  ///< and of all.
+  std::unique_ptr<campaign::Runner> runner;      ///< Made by the first who asks cases().
   std::optional<campaign::Trial> trial;
   std::unique_ptr<campaign::Campaign> campaign;
   verdict::Ledger ledger;  ///< Of gates that run cases of their own; the campaign keeps its own.
@@ -51,6 +56,8 @@ struct GateContext {
   const ops::LaunchPlan& Plan() const;
   /// Compiles, once.
   const Result<engine::CompileOutcome>& Compile();
+  /// What the compile gate says of all, once the assembler is done: null before that, unless it is to wait.
+  const verdict::GateResult* Assembled(bool wait);
   /// Runs the campaign, once. Only after the compile gate has passed.
   campaign::Campaign& Cases();
   /// Only after the compile gate has passed.
@@ -89,6 +96,10 @@ std::span<const campaign::Examiner> Examiners();
 /// the author's choice.
 engine::CompileRequest RequestFor(const ops::Instance& instance,
                                   const verdict::Candidate& candidate, const ops::LaunchPlan& plan);
+
+/// What the compile gate says of `outcome`, after what it said of the PTX.
+verdict::GateResult JudgeAssembled(const GateContext& context,
+                                   const Result<engine::CompileOutcome>& outcome);
 
 /// What a GPU says of one probe; for replay.
 Result<std::vector<Finding>> FindingsOnDevice(GateContext& context, const cases::Probe& probe);

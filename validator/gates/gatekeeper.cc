@@ -85,7 +85,37 @@ Status RunGates(GateContext& context, Clock& clock, Stage ask, const std::functi
   bool refuted = false;
   Stage ended_at{};
   bool asked = false;
+  // What runs beside the assembler counts if that has nothing to say.
+  const auto settle = [&] {
+    const auto compile = std::ranges::find(verdict.gates, "compile", &verdict::GateResult::gate);
+    if (compile == verdict.gates.end() || compile->status != verdict::GateStatus::kPassed) return;
+    const double seconds = compile->seconds;
+    const auto start = clock.Now();
+    *compile = *context.Assembled(/*wait=*/true);
+    compile->gate = "compile";
+    compile->seconds = seconds + std::chrono::duration<double>(clock.Now() - start).count();
+    if (compile->status == verdict::GateStatus::kPassed) {
+      engine::CompiledKernel& kernel = (*context.compilation)->kernel;
+      kernel.cubin = context.assembly.get()->kernel.cubin;
+      kernel.resources = context.assembly.get()->kernel.resources;
+      kernel.log = context.assembly.get()->kernel.log;
+      return;
+    }
+    ended_by = "compile is " + std::string(Name(compile->status));
+    ended_at = Stage::kCompile;
+    refuted = compile->status == verdict::GateStatus::kRefuted;
+    for (auto gate = compile + 1; gate != verdict.gates.end(); ++gate) {
+      verdict::GateResult anew;
+      anew.gate = gate->gate;
+      anew.reason = "not reached: " + ended_by;
+      *gate = std::move(anew);
+    }
+    context.campaign.reset();
+    context.ledger = {};
+  };
+  bool settled = false;
   for (const Gate& gate : AllGates()) {
+    if (gate.stage > Stage::kCases && !std::exchange(settled, true)) settle();
     if (gate.stage >= ask && !std::exchange(asked, true)) {
       if (Status can = op(); !can) {
         verdict.gates.clear();
@@ -140,7 +170,7 @@ Judgement Gatekeeper::Judge(const ops::Instance& instance, const verdict::Candid
     // there are several jobs, the reference compiles beside the candidate.
     const bool beside = impl_->options.jobs != 1;
     std::future<Status> check = std::async(beside ? std::launch::async : std::launch::deferred,
-                                           [&] { return impl_->tools.oracle.Check(instance); });
+                                           [&] { return impl_->tools.oracle.Prepare(instance); });
     const auto can_judge = [&] { return check.get(); };
     if (const Status op = RunGates(context, impl_->tools.clock,
                                    beside ? Stage::kCases : Stage::kFormat, can_judge, verdict);

@@ -28,7 +28,33 @@ TEST(GatekeeperTest, AcceptsWhatIsRight) {
   EXPECT_EQ(judgement.vetted->candidate().kernel, bench.candidate.kernel);
   EXPECT_EQ(GateOf(judgement.verdict, "speed").status, GateStatus::kSkipped);
   EXPECT_EQ(GateOf(judgement.verdict, "holdout").status, GateStatus::kPassed);
-  EXPECT_EQ(bench.compiler.calls, 1);
+  EXPECT_EQ(bench.compiler.calls, 2);  // For the PTX, and for machine code.
+}
+
+TEST(GatekeeperTest, NothingCountsThatTheAssemblerRefuses) {
+  for (const unsigned jobs : {1u, 2u}) {
+    FakeBench bench([](FakeRun& run) { run.Floats("y")[0] = 7; });  // wrong, too
+    bench.options.jobs = jobs;
+    bench.compiler.assembled = bench.compiler.outcome;
+    bench.compiler.assembled->kind = engine::CompileOutcome::Kind::kRefused;
+    bench.compiler.assembled->detail = "too much shared data";
+    const Judgement refused = bench.Judge();
+    EXPECT_EQ(refused.verdict.outcome, Outcome::kRefuted);
+    EXPECT_THAT(refused.verdict.reason, HasSubstr("too much shared data"));
+    EXPECT_FALSE(refused.vetted);
+    for (const std::string_view later : {"memory", "numeric", "precision", "holdout"}) {
+      const GateResult& gate = GateOf(refused.verdict, std::string(later));
+      EXPECT_EQ(gate.status, GateStatus::kSkipped) << later;
+      EXPECT_EQ(gate.reason, "not reached: compile is refuted") << later;
+      EXPECT_TRUE(gate.counterexamples.empty()) << later;
+    }
+    EXPECT_EQ(refused.verdict.ledger.planned(), 0u);
+  }
+  // Other PTX than what the cases ran is none that was judged.
+  FakeBench bench;
+  bench.compiler.assembled = bench.compiler.outcome;
+  bench.compiler.assembled->kernel.digest = "another";
+  EXPECT_EQ(bench.Judge().verdict.outcome, Outcome::kInconclusive);
 }
 
 TEST(GatekeeperTest, NeverVetsWithoutAJail) {
@@ -281,7 +307,7 @@ TEST(GatekeeperTest, AReferenceThatDoesNotCompileIsToldAtOnce) {
     EXPECT_TRUE(judgement.verdict.gates.empty());
     EXPECT_EQ(bench.engine.runs, 0);
     // Where there are several jobs the candidate compiles beside the reference.
-    EXPECT_EQ(bench.compiler.calls, jobs == 1 ? 0 : 1);
+    EXPECT_EQ(bench.compiler.calls, jobs == 1 ? 0 : 2);
   }
 }
 

@@ -1,5 +1,6 @@
 // The table of gates, and what they share.
 #include <algorithm>
+#include <chrono>
 #include <thread>
 
 #include "ops/host_headers.h"
@@ -76,9 +77,25 @@ const ops::LaunchPlan& GateContext::Plan() const {
 const Result<engine::CompileOutcome>& GateContext::Compile() {
   if (!compilation) {
     Report("compile", "compiling for " + instance.arch);
-    compilation = tools.compiler.Compile(RequestFor(instance, candidate, Plan()));
+    engine::CompileRequest request = RequestFor(instance, candidate, Plan());
+    engine::CompileRequest whole = request;
+    request.want_cubin = false;
+    whole.want_facts = false;
+    assembly =
+        std::async(options.jobs == 1 ? std::launch::deferred : std::launch::async,
+                   [this, whole = std::move(whole)] { return tools.compiler.Compile(whole); })
+            .share();
+    compilation = tools.compiler.Compile(request);
   }
   return *compilation;
+}
+
+const verdict::GateResult* GateContext::Assembled(bool wait) {
+  using namespace std::chrono_literals;
+  if (!assembled && assembly.valid() &&
+      (wait || assembly.wait_for(0s) == std::future_status::ready))
+    assembled = JudgeAssembled(*this, assembly.get());
+  return assembled ? &*assembled : nullptr;
 }
 
 campaign::Runner& GateContext::CaseRunner() {
@@ -105,9 +122,13 @@ const campaign::Trial& GateContext::Trial() {
         .seed = options.seed,
         .regressions = options.regressions,
         .examiners = Examiners(),
-        .progress = [this](std::string_view gate, std::string detail, double fraction) {
-          Report(gate, std::move(detail), fraction);
-        }});
+        .is_pointless =
+            [this] {
+              const verdict::GateResult* const all = Assembled(/*wait=*/false);
+              return all != nullptr && all->status != verdict::GateStatus::kPassed;
+            },
+        .progress = [this](std::string_view gate, std::string detail,
+                           double fraction) { Report(gate, std::move(detail), fraction); }});
   }
   return *trial;
 }

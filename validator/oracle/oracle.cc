@@ -227,6 +227,11 @@ Status Oracle::Check(const ops::Instance& instance) {
   return source->Check(instance);
 }
 
+Status Oracle::Prepare(const ops::Instance& instance) {
+  ASSAY_TRY(TruthSource* const source, impl_->SourceOf(instance));
+  return source->Prepare(instance);
+}
+
 Result<cases::Materialised> Oracle::Materialise(const ops::Instance& instance,
                                                 const cases::Case& value) {
   ASSAY_TRY(cases::Materialised filled, cases::MaterialisePlain(instance, value));

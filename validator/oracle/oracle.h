@@ -91,8 +91,11 @@ class Oracle {
   void Serve(std::unique_ptr<TruthSource> source);
 
   /// Can the op judge anything? Compiles its reference, which later truths need anyway. An error is
-  /// a fault of the op, and the same for every candidate. Virtual for tests.
-  virtual Status Check(const ops::Instance& instance);
+  /// a fault of the op, and the same for every candidate.
+  Status Check(const ops::Instance& instance);
+  /// The same, as far as the first cases need it: what else the reference has may compile beside them. Virtual for
+  /// tests.
+  virtual Status Prepare(const ops::Instance& instance);
 
   /// Inputs of a case, those that the op's generator makes among them: the way to inputs for
   /// whatever runs a kernel. Generated inputs are the FP64 result of the generator, rounded to

@@ -61,9 +61,11 @@ std::vector<std::string> NumberDefines(const ops::Instance& instance, const Numb
           fmt::format("ASSAY_COARSE_TANH={}", flag(contract.coarse_tanh))};
 }
 
+std::string Place(const ops::Instance& instance, const Path& source) {
+  return fmt::format("reference of {} ({})", instance.op.name, source.string());
+}
 std::string Place(const ops::Instance& instance) {
-  return fmt::format("reference of {} ({})", instance.op.name,
-                     instance.op.reference.source.string());
+  return Place(instance, instance.op.reference.source);
 }
 
 Result<ops::LaunchPlan> ReadPlan(const ops::OpSpec& op, const Path& launch) {
@@ -113,81 +115,129 @@ bool TensorCoresApply(const ops::Instance& instance) {
   return instance.op.contract.tensor_cores;
 }
 
-struct ReferenceRunner::Plans {
-  ops::LaunchPlan whole;
-  std::optional<ops::LaunchPlan> parts;  ///< ops::kPartsFile
-
-  const ops::LaunchPlan& Of(Extent extent) const {
-    return extent == Extent::kPart && parts ? *parts : whole;
-  }
+// A plan, with all that is compiled of the source that it launches.
+struct ReferenceRunner::Program {
+  ops::LaunchPlan plan;
+  Path source;
+  std::vector<std::string> entries;
+  std::string digest;  ///< Of the plans behind these.
 };
 
-Result<ReferenceRunner::Plans> ReferenceRunner::ReadPlans(const ops::OpSpec& op) {
-  Plans plans;
-  ASSAY_TRY(plans.whole, ReadPlan(op, op.reference.launch));
-  std::error_code ignored;
-  if (const Path parts = op.folder / ops::kPartsFile; std::filesystem::exists(parts, ignored)) {
-    ASSAY_TRY(plans.parts, ReadPlan(op, parts));
+// By one source for both plans, or by two.
+Result<ReferenceRunner::Program> ReferenceRunner::ReadProgram(const ops::OpSpec& op,
+                                                              Extent extent) {
+  const bool part = extent == Extent::kPart && op.parts;
+  Program program;
+  ASSAY_TRY(program.plan, ReadPlan(op, part ? op.parts->launch : op.reference.launch));
+  program.source = part ? op.parts->source : op.reference.source;
+  const auto add = [&](const ops::LaunchPlan& plan) {
+    program.digest += plan.digest;
+    for (const ops::KernelPlan& kernel : plan.kernels) {
+      if (std::ranges::find(program.entries, kernel.entry) == program.entries.end())
+        program.entries.push_back(kernel.entry);
+    }
+  };
+  if (!op.parts || op.parts->source != op.reference.source) {
+    add(program.plan);
+    return program;
   }
-  return plans;
+  for (const Path& launch : {op.reference.launch, op.parts->launch}) {
+    ASSAY_TRY(const ops::LaunchPlan plan, ReadPlan(op, launch));
+    add(plan);
+  }
+  return program;
 }
 
-// One compilation serves both plans.
-Result<std::shared_ptr<const engine::CompiledKernel>> ReferenceRunner::Compile(
-    const ops::Instance& instance, const NumberType& type, const Plans& plans) {
+ReferenceRunner::CompiledOrNot ReferenceRunner::CompileAnew(const ops::Instance& instance,
+                                                            const NumberType& type,
+                                                            const Program& program,
+                                                            std::vector<std::string> defines) {
   engine::CompileRequest request;
   request.trust = engine::Trust::kReference;
-  ASSAY_TRY(request.source, ReadFile(instance.op.reference.source, 4u << 20));
-  request.file_name = "reference.cu";
+  ASSAY_TRY(request.source, ReadFile(program.source, 4u << 20));
+  request.file_name = program.source.filename().string();
   request.headers = ops::PreludeHeaders();
-  request.defines = ops::ReferenceDefines(instance);
-  for (std::string& define : NumberDefines(instance, type))
-    request.defines.push_back(std::move(define));
+  request.defines = std::move(defines);
   request.arch = instance.arch;
-  for (const ops::LaunchPlan* const plan : {&plans.whole, &plans.Of(Extent::kPart)}) {
-    for (const ops::KernelPlan& kernel : plan->kernels) {
-      if (std::ranges::find(request.entries, kernel.entry) == request.entries.end())
-        request.entries.push_back(kernel.entry);
-    }
-  }
+  request.entries = program.entries;
   request.want_cubin = false;
-
-  const bool bounded = type.kind == NumberType::Kind::kBounded;
-  const std::string key = fmt::format("{} {} {} {} {} {}", instance.op.digest, request.arch,
-                                      fmt::join(request.defines, " "), ops::PreludeDigest(),
-                                      plans.whole.digest + plans.Of(Extent::kPart).digest,
-                                      bounded ? RunFlags(type) : 0);
-  {
-    const std::lock_guard lock(mutex_);
-    if (const auto found = compiled_.find(key); found != compiled_.end()) return found->second;
-  }
   ASSAY_TRY(engine::CompileOutcome outcome, compiler_.Compile(request));
   if (outcome.kind == engine::CompileOutcome::Kind::kTimedOut) {
-    return Fail(ErrorKind::kLimit, "takes too long to compile: " + outcome.detail, Place(instance),
+    return Fail(ErrorKind::kLimit, "takes too long to compile: " + outcome.detail,
+                Place(instance, program.source),
                 "try again when the machine is less busy; one that always takes this long has to "
                 "be simpler");
   }
   if (outcome.kind != engine::CompileOutcome::Kind::kCompiled) {
     return Fail(ErrorKind::kMalformedInput, "does not compile: " + Describe(outcome),
-                Place(instance), "correct the reference; docs/ops.md describes its language");
+                Place(instance, program.source),
+                "correct the reference; docs/ops.md describes its language");
   }
-  if (bounded) {
+  if (type.kind == NumberType::Kind::kBounded) {
     // One compilation serves all kinds of bounded numbers: the compiler keeps what it made.
     ASSAY_TRY(outcome.kernel.ptx, WithRunFlags(outcome.kernel.ptx, RunFlags(type)));
     outcome.kernel.digest = Sha256Hex(outcome.kernel.ptx);
   }
-  const std::lock_guard lock(mutex_);
-  return compiled_
-      .emplace(key, std::make_shared<const engine::CompiledKernel>(std::move(outcome.kernel)))
-      .first->second;
+  return std::make_shared<const engine::CompiledKernel>(std::move(outcome.kernel));
+}
+
+// Whoever comes while another one compiles the same waits for that.
+ReferenceRunner::CompiledOrNot ReferenceRunner::Compile(const ops::Instance& instance,
+                                                        const NumberType& type,
+                                                        const Program& program) {
+  std::vector<std::string> defines = ops::ReferenceDefines(instance);
+  for (std::string& define : NumberDefines(instance, type)) defines.push_back(std::move(define));
+  const bool bounded = type.kind == NumberType::Kind::kBounded;
+  const std::string key = fmt::format("{} {} {} {} {} {} {}", instance.op.digest, instance.arch,
+                                      fmt::join(defines, " "), ops::PreludeDigest(), program.digest,
+                                      program.source.string(), bounded ? RunFlags(type) : 0);
+  std::promise<CompiledOrNot> promise;
+  {
+    std::unique_lock lock(mutex_);
+    const auto [found, is_new] = compiled_.try_emplace(key, promise.get_future().share());
+    if (!is_new) {
+      const std::shared_future<CompiledOrNot> compiling = found->second;
+      lock.unlock();
+      return compiling.get();
+    }
+  }
+  try {
+    CompiledOrNot compiled = CompileAnew(instance, type, program, std::move(defines));
+    promise.set_value(compiled);
+    if (compiled) return compiled;
+    // Another time it may go better.
+    const std::lock_guard lock(mutex_);
+    compiled_.erase(key);
+    return compiled;
+  } catch (...) {
+    promise.set_exception(std::current_exception());
+    const std::lock_guard lock(mutex_);
+    compiled_.erase(key);
+    throw;
+  }
+}
+
+std::future<Status> ReferenceRunner::CompileBeside(const ops::Instance& instance, Extent extent) {
+  return std::async(std::launch::async, [this, instance, extent]() -> Status {
+    ASSAY_TRY(const Program program, ReadProgram(Widened(instance, {}).op, extent));
+    const auto compiled = Compile(instance, {}, program);
+    if (!compiled) return std::unexpected(compiled.error());
+    return {};
+  });
 }
 
 Status ReferenceRunner::Check(const ops::Instance& instance) {
-  const ops::Instance wide = Widened(instance, {});
-  ASSAY_TRY(const Plans plans, ReadPlans(wide.op));
-  if (const auto compiled = Compile(instance, {}, plans); !compiled)
-    return std::unexpected(compiled.error());
-  return {};
+  std::future<Status> part = CompileBeside(instance, Extent::kPart);
+  ASSAY_TRY_VOID(CompileBeside(instance, Extent::kWhole).get());
+  return part.get();
+}
+
+Status ReferenceRunner::Prepare(const ops::Instance& instance) {
+  std::future<Status> part = CompileBeside(instance, Extent::kPart);
+  Status whole = CompileBeside(instance, Extent::kWhole).get();
+  const std::lock_guard lock(mutex_);
+  behind_.push_back(std::move(part));
+  return whole;
 }
 
 struct ReferenceRunner::Bound {
@@ -204,9 +254,9 @@ Result<std::unique_ptr<ReferenceRunner::Bound>> ReferenceRunner::Bind(const ops:
                                                                       Extent extent) {
   auto bound = std::make_unique<Bound>();
   bound->wide = Widened(instance, type);
-  ASSAY_TRY(const Plans plans, ReadPlans(bound->wide.op));
-  const ops::LaunchPlan& plan = plans.Of(extent);
-  ASSAY_TRY(bound->compiled, Compile(instance, type, plans));
+  ASSAY_TRY(const Program program, ReadProgram(bound->wide.op, extent));
+  const ops::LaunchPlan& plan = program.plan;
+  ASSAY_TRY(bound->compiled, Compile(instance, type, program));
   ASSAY_TRY(bound->plan, ops::Resolve(plan, bound->wide, axes));
   // Only now: a workspace that an implementation may have is not too large for its bounds.
   for (const ops::WorkspacePlan& workspace : plan.workspace) {

@@ -5,6 +5,7 @@
 #pragma once
 
 #include <cstdint>
+#include <future>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -35,6 +36,7 @@ class ReferenceRunner final : public TruthSource {
 
   /// Does the reference compile?
   Status Check(const ops::Instance& instance) override;
+  Status Prepare(const ops::Instance& instance) override;
 
   Result<Cells> Run(const ops::Instance& instance, const NumberType& type,
                     const ops::AxisValues& axes, const TensorMap& inputs) override;
@@ -61,22 +63,27 @@ class ReferenceRunner final : public TruthSource {
   /// Part: what is not computed reads as 0. A small one takes the plan of the whole.
   enum class Extent : std::uint8_t { kWhole, kSmallPart, kPart };
   struct Bound;
-  struct Plans;
+  struct Program;
+  using CompiledOrNot = Result<std::shared_ptr<const engine::CompiledKernel>>;
   Result<std::unique_ptr<Bound>> Bind(const ops::Instance& instance, const NumberType& type,
                                       const ops::AxisValues& axes, const TensorMap& inputs,
                                       Extent extent);
-  static Result<Plans> ReadPlans(const ops::OpSpec& op);
+  static Result<Program> ReadProgram(const ops::OpSpec& op, Extent extent);
   Result<Report> RunPart(const ops::Instance& instance, engine::Binding& binding,
                          std::uint64_t max_steps);
   /// Once for each; hundreds of kilobytes, which every run borrows.
-  Result<std::shared_ptr<const engine::CompiledKernel>> Compile(const ops::Instance& instance,
-                                                                const NumberType& type,
-                                                                const Plans& plans);
+  CompiledOrNot Compile(const ops::Instance& instance, const NumberType& type,
+                        const Program& program);
+  CompiledOrNot CompileAnew(const ops::Instance& instance, const NumberType& type,
+                            const Program& program, std::vector<std::string> defines);
+  std::future<Status> CompileBeside(const ops::Instance& instance, Extent extent);
 
   engine::Compiler& compiler_;
   engine::Engine& engine_;
-  std::mutex mutex_;
-  std::map<std::string, std::shared_ptr<const engine::CompiledKernel>> compiled_;
+  std::mutex mutex_;  ///< Guards what follows.
+  std::map<std::string, std::shared_future<CompiledOrNot>> compiled_;
+  std::vector<std::future<Status>>
+      behind_;  ///< What nobody has waited for. Ends before what it uses.
 };
 
 }  // namespace assay::oracle

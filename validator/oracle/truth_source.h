@@ -79,6 +79,8 @@ class TruthSource {
 
   /// Is the reference one that can be run at all?
   virtual Status Check(const ops::Instance& instance) = 0;
+  /// Makes ready what the first truths need. What only later ones do may go on being made; its errors come with these.
+  virtual Status Prepare(const ops::Instance& instance) { return Check(instance); }
 
   /// All outputs of ops::ReferenceOf(instance.op), for all of its inputs. Errors are faults of the op
   /// (its reference does not compile, has findings, is not covered) or of the machine. A source may

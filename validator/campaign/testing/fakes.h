@@ -8,9 +8,11 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <atomic>
 #include <cmath>
 #include <functional>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <utility>
 
@@ -47,7 +49,9 @@ inline verdict::Candidate DoubleCandidate() {
 class FakeCompiler final : public engine::Compiler {
  public:
   engine::CompileOutcome outcome = Good();
-  int calls = 0;
+  std::optional<engine::CompileOutcome>
+      assembled;               ///< Where machine code is asked for; else the same.
+  std::atomic<int> calls = 0;  ///< Of these two.
 
   static engine::CompileOutcome Good() {
     engine::CompileOutcome outcome;
@@ -65,9 +69,9 @@ class FakeCompiler final : public engine::Compiler {
     kernel.facts_fault = module ? "" : ToString(module.error());
     if (module) kernel.facts = std::make_shared<const facts::Facts>(facts::FactsOf(*module, {}));
   }
-  Result<engine::CompileOutcome> Compile(const engine::CompileRequest&) override {
+  Result<engine::CompileOutcome> Compile(const engine::CompileRequest& request) override {
     ++calls;
-    return outcome;
+    return request.want_cubin && assembled ? *assembled : outcome;
   }
 };
 
@@ -128,7 +132,7 @@ class FakeEngine final : public engine::Engine {
 class FakeOracle final : public oracle::Oracle {
  public:
   FakeOracle(engine::Compiler& compiler, engine::Engine& engine) : Oracle(compiler, engine) {}
-  Status Check(const ops::Instance&) override {
+  Status Prepare(const ops::Instance&) override {
     if (broken)
       return Fail(ErrorKind::kMalformedInput, "does not compile: x is undefined", "reference.cu");
     return {};
