@@ -11,6 +11,7 @@
 
 #include <algorithm>
 #include <array>
+#include <functional>
 #include <memory>
 #include <set>
 #include <span>
@@ -66,6 +67,57 @@ std::vector<std::vector<BlockRange>> ThreadsToTry(const Launch& launch, facts::U
     for (const std::uint64_t number : chosen) ranges.push_back({number * length, length});
   }
   return tries;
+}
+
+/// What a block of a launch writes, run alone. Nothing where that is not known.
+using WritesAlone = std::function<Result<std::optional<std::vector<BufferRange>>>(
+    std::size_t launch, std::uint64_t block)>;
+
+bool Covers(std::span<const BufferRange> ranges, const BufferRange& wanted) {
+  return std::ranges::any_of(ranges, [&](const BufferRange& range) {
+    return range.buffer == wanted.buffer && range.first <= wanted.first &&
+           wanted.first + wanted.bytes <= range.first + range.bytes;
+  });
+}
+
+/// Does nobody write these bytes, as far as blocks tell? Some of those whose places they are have left them, and neither
+/// these nor others from all over the grid write anywhere but where they were taken to.
+Result<bool> NobodyWrites(std::span<const BufferRange> missing,
+                          std::span<const Producers> producers, const Execution& execution,
+                          std::uint64_t seed, const WritesAlone& alone) {
+  constexpr std::size_t kOfThese = 3, kOthers = 5, kLeastThatWrite = 3;
+  bool any = false;
+  for (std::size_t i = 0; i < producers.size(); ++i) {
+    std::set<std::uint64_t> theirs;
+    if (!producers[i].AddWritersOf(missing, theirs)) return false;
+    if (theirs.empty()) continue;
+    any = true;
+    std::set<std::uint64_t> tried;
+    for (const std::uint64_t block : theirs) {
+      if (tried.size() < kOfThese) tried.insert(block);
+    }
+    Rng rng(DeriveSeed(seed, "nobody writes"));
+    for (std::size_t other = 0; other < kOthers; ++other)
+      tried.insert(rng.Below(Blocks(execution.launches[i])));
+    std::size_t writing = 0;
+    for (const std::uint64_t block : tried) {
+      ASSAY_TRY(const auto written, alone(i, block));
+      const std::vector<BufferRange> expected = producers[i].WrittenBy(block);
+      if (!written || !std::ranges::all_of(*written, [&](const BufferRange& range) {
+            return Covers(expected, range);
+          }))
+        return false;
+      writing += written->empty() ? 0 : 1;
+    }
+    if (writing < kLeastThatWrite) return false;
+  }
+  return any;
+}
+
+bool ReadsUndefined(const Report& report) {
+  return std::ranges::any_of(report.findings, [](const Finding& finding) {
+    return finding.kind == FindingKind::kUninitialisedUse;
+  });
 }
 
 bool MayFollow(const Execution& execution, const facts::Facts* facts) {
@@ -227,6 +279,20 @@ Result<std::optional<Runner::Needed>> Runner::RunWithNeeded(const Binder& bind, 
   steps += reads.counters.steps;
   std::optional<std::vector<BufferRange>> missing = reads.missing;
   std::vector<std::set<std::uint64_t>> blocks(last);
+  std::optional<Needed> unwritten;  // A run that used what was missing.
+  const WritesAlone writes =
+      [&](std::size_t launch,
+          std::uint64_t block) -> Result<std::optional<std::vector<BufferRange>>> {
+    engine::Binding binding;
+    ASSAY_TRY(
+        const Report report,
+        RunAlone(bind, launch, {.only = {{block, 1}}, .most_steps = what.most_steps}, binding));
+    steps += report.counters.steps;
+    if (report.stop != Stop::kCompleted || !report.findings.empty() || !report.missing ||
+        !report.missing->empty())
+      return std::nullopt;
+    return WrittenBytes(binding, report);
+  };
   for (int round = 0; round < kMostRounds && missing && !missing->empty(); ++round) {
     const std::vector<std::set<std::uint64_t>> before = blocks;
     std::uint64_t estimate = 0;
@@ -234,7 +300,15 @@ Result<std::optional<Runner::Needed>> Runner::RunWithNeeded(const Binder& bind, 
       if (!handed_on.producers[i].AddWritersOf(*missing, blocks[i])) return std::nullopt;
       estimate += blocks[i].size() * handed_on.block_steps[i];
     }
-    if (blocks == before || estimate > what.most_steps) return std::nullopt;
+    if (estimate > what.most_steps) return std::nullopt;
+    if (blocks == before) {
+      // All that should have written it ran.
+      if (!unwritten) return std::nullopt;
+      ASSAY_TRY(const bool nobody, NobodyWrites(*missing, handed_on.producers,
+                                                unwritten->binding.execution, what.count, writes));
+      if (!nobody) return std::nullopt;
+      return unwritten;
+    }
     ASSAY_TRY(engine::Binding binding, bind(poison));
     for (std::size_t i = 0; i < last; ++i) {
       Launch& launch = binding.execution.launches[i];
@@ -252,8 +326,11 @@ Result<std::optional<Runner::Needed>> Runner::RunWithNeeded(const Binder& bind, 
     steps += report.counters.steps;
     if (report.stop == Stop::kStepLimit || report.stop == Stop::kResourceLimit) return std::nullopt;
     missing = report.missing;
-    if (missing && missing->empty())
-      return Needed{std::move(binding), std::move(report), what.count};
+    if (!missing) continue;
+    const bool undefined = ReadsUndefined(report);
+    unwritten = Needed{std::move(binding), std::move(report), what.count};
+    if (missing->empty()) return unwritten;
+    if (!undefined) unwritten.reset();
   }
   return std::nullopt;
 }

@@ -243,9 +243,8 @@ double LateMaximum(const FillContext& context, std::int64_t index) {
   const std::int64_t column = index % context.row;
   const std::int64_t place =
       row % 2 == 0 ? context.row - 1 : std::min(context.row / 32 * 32, context.row - 1);
-  return Scaled(context,
-                Noise(context, index) * (column == place ? 1.0 : context.parameter[1]) +
-                    (column == place ? context.parameter[0] : 0.0));
+  return Scaled(context, Noise(context, index) * (column == place ? 1.0 : context.parameter[1]) +
+                             (column == place ? context.parameter[0] : 0.0));
 }
 
 // A few large values in each row, and in a few rows, as far apart as the largest power of two of which five fit: a warp, a block or its double
@@ -307,8 +306,7 @@ double Rising(const FillContext& context, std::int64_t index) {
   const std::int64_t places = vector ? context.row : context.rows;
   const bool rises = vector || index % context.row == 0;
   const double height = static_cast<double>(place + 1) / static_cast<double>(places);
-  return Scaled(context,
-                Noise(context, index) + (rises ? context.parameter[0] * height : 0.0));
+  return Scaled(context, Noise(context, index) + (rises ? context.parameter[0] * height : 0.0));
 }
 
 using enum InputClass;
