@@ -222,7 +222,8 @@ verdict::GateResult JudgeAssembled(const GateContext& context,
                                    const Result<CompileOutcome>& outcome) {
   verdict::GateResult result = context.compiled;
   if (!IsCompiled(context, outcome, result)) return result;
-  if (outcome->kernel.digest != (*context.compilation)->kernel.digest) {
+  const auto& of_ptx = context.compilation;
+  if (!of_ptx || !*of_ptx || outcome->kernel.digest != (*of_ptx)->kernel.digest) {
     SetInconclusive(result, "the compiler made other PTX when it assembled");
     return result;
   }
