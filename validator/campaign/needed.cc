@@ -84,7 +84,7 @@ bool Covers(std::span<const BufferRange> ranges, const BufferRange& wanted) {
 /// these nor others from all over the grid write anywhere but where they were taken to.
 Result<bool> NobodyWrites(std::span<const BufferRange> missing,
                           std::span<const Producers> producers, const Execution& execution,
-                          std::uint64_t seed, const WritesAlone& alone) {
+                          const WritesAlone& alone) {
   constexpr std::size_t kOfThese = 3, kOthers = 5, kLeastThatWrite = 3;
   bool any = false;
   for (std::size_t i = 0; i < producers.size(); ++i) {
@@ -96,7 +96,7 @@ Result<bool> NobodyWrites(std::span<const BufferRange> missing,
     for (const std::uint64_t block : theirs) {
       if (tried.size() < kOfThese) tried.insert(block);
     }
-    Rng rng(DeriveSeed(seed, "nobody writes"));
+    Rng rng(DeriveSeed(i, "nobody writes"));
     for (std::size_t other = 0; other < kOthers; ++other)
       tried.insert(rng.Below(Blocks(execution.launches[i])));
     std::size_t writing = 0;
@@ -304,8 +304,8 @@ Result<std::optional<Runner::Needed>> Runner::RunWithNeeded(const Binder& bind, 
     if (blocks == before) {
       // All that should have written it ran.
       if (!unwritten) return std::nullopt;
-      ASSAY_TRY(const bool nobody, NobodyWrites(*missing, handed_on.producers,
-                                                unwritten->binding.execution, what.count, writes));
+      ASSAY_TRY(const bool nobody,
+                NobodyWrites(*missing, handed_on.producers, unwritten->binding.execution, writes));
       if (!nobody) return std::nullopt;
       return unwritten;
     }

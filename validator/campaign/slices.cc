@@ -384,10 +384,13 @@ Status Runner::Slice::Run() {
   const bool several = wants_.watch && cut_.size() < bound_.execution.launches.size();
   if (several && (probe_.needed_only || (wants_.needed_only && probe_.slice_blocks == 0)))
     ASSAY_TRY_VOID(RunNeeded(probe_.slice_blocks > 0 ? probe_.slice_blocks : wants_.least_blocks));
+  // What hands on runs whole: not where that is known to take far too long.
+  const bool hopeless =
+      several && !only_needed_ && runner_.WholeStepsOfThoseBefore(filled_) / kByFar > most_steps_;
+  if (hopeless && !wants_.needed_only) ASSAY_TRY_VOID(RunNeeded(kEnds));
   std::uint64_t ran_at_once = 0;
   if (!only_needed_) {
-    // What hands on runs whole: not where that is known to take far too long.
-    if (several && runner_.WholeStepsOfThoseBefore(filled_) / kByFar > most_steps_) {
+    if (hopeless) {
       LeaveOut(kBlockTooLong);
       return {};
     }
