@@ -249,7 +249,7 @@ void Campaign::Run() {
     if (!harvest_.inconclusive.empty()) return;
     const bool whole = wave.whole && has_small_shapes_;
     const std::uint64_t before = harvest_.part_steps;
-    if (only_slices_ && !RunTheTelling(planned, wave)) return;
+    if (!has_small_shapes_ && !RunTheTelling(planned, wave)) return;
     PlanBlocks(planned, wave.several);
     Trim(planned, waiting, wave, static_cast<double>(harvest_.part_steps - before));
     planned.insert(planned.begin(), std::make_move_iterator(waiting.begin()),
@@ -320,12 +320,16 @@ void Campaign::Trim(std::vector<Task>& planned, const std::vector<Task>& waiting
     double total = 0;
     for (const Task& p : planned) total += counts(p) ? cost(p) : 0;
     while (total > allowed) {
+      // Of those that cost about the same the last one: the most telling ones come first, and slices are estimated by few
+      // samples.
+      const double about = only_slices_ && parts ? 4 : 1;
       auto costliest = planned.end();
-      for (auto p = planned.begin(); p != planned.end(); ++p) {
+      for (auto p = planned.end(); p != planned.begin();) {
+        --p;
         const bool may_go =
             counts(*p) && std::ranges::count(planned, p->purpose, &Task::purpose) > least_of(*p);
-        // Of those that cost the same the last one: the most telling ones come first.
-        if (may_go && (costliest == planned.end() || cost(*p) >= cost(*costliest))) costliest = p;
+        if (may_go && (costliest == planned.end() || cost(*p) > about * cost(*costliest)))
+          costliest = p;
       }
       if (costliest == planned.end()) break;
       total -= cost(*costliest);

@@ -165,6 +165,8 @@ class Campaign {
   /// flags; nothing where no input has it last but one, or is too large for such values.
   std::vector<Task> RisingAlong(const ops::Axis& axis, const ops::AxisValues& pinned,
                                 const std::string& purpose, std::uint64_t seed) const;
+  /// Axes that results are made over, and that a constraint compares with this one.
+  std::vector<const ops::Axis*> ReducedInStepWith(const ops::Axis& axis) const;
   /// Cases of wave Aimed: these just past constants of program and plan, where tiles of masks end.
   std::vector<Task> MaskedPast(const ProgramConstants& constants) const;
   /// Cases of wave Aimed: one index for all places, just past constants of program and plan.
@@ -188,6 +190,8 @@ class Campaign {
   double CostOf(const Task& task) const;
   /// Estimated steps of a slice, by what its blocks will take.
   double SliceStepsFor(const Task& task) const;
+  /// Estimated steps of a block of the last launch with those of the others that it needs; nothing before any ran so.
+  std::optional<double> NeededStepsFor(const ops::AxisValues& axes) const;
   /// Runs the first tasks of a wave, until something is known of what slices take. False when all ended early.
   bool RunTheTelling(std::vector<Task>& planned, const Wave& wave);
   /// Leaves out the costliest tasks of what would go beyond the share, where `waiting` run as well, and some of
@@ -250,6 +254,7 @@ class Campaign {
   double marginal_steps_ = 0;     ///< For each element, beyond what its threads cost anyway.
   Costs costs_;                   ///< Of whole cases, by shape.
   Costs truth_costs_;             ///< Of their truths (CaseRun::truth_steps).
+  Costs block_costs_;             ///< Of a block of a slice, where none is tried whole.
   Costs needed_costs_;            ///< A block of the last launch with what it needs (needed.cc).
   double idle_factor_ = 1;        ///< Of slices, where there is nothing else (IdleFactor).
   bool parts_ran_ =

@@ -26,8 +26,10 @@ class Costs {
   bool empty() const { return samples_.empty(); }
   /// Nothing before anything of some size ran.
   std::optional<double> Estimate(const ops::AxisValues& axes, std::int64_t elements) const;
-  /// What the nearest shape took, unscaled: for blocks, which hang on tiles more than on elements.
-  std::optional<double> OfNearest(const ops::AxisValues& axes) const;
+  /// What each of so many parts of a case takes, blocks say, where Learn was told of each of the parts and how many they
+  /// were: what the nearest shape took, and more where axes grow that make no more parts, which tiles hide in part.
+  /// Constant extents, of which elements are made as well, have no say.
+  std::optional<double> EstimateEach(const ops::AxisValues& axes, std::int64_t parts) const;
 
  private:
   struct Sample {

@@ -20,13 +20,15 @@ TEST(CostsTest, GrowByAxesAndByNoMoreThanTheSquare) {
   EXPECT_NEAR(*costs.Estimate({{"m", 4}, {"n", 2048}}, 8'192), 180'000, 200);
 }
 
-TEST(CostsTest, OfBlocksTheNearestCountsAsItIs) {
+TEST(CostsTest, OfBlocksTheNearestCountsAndWhatMakesNoMoreOfThem) {
   Costs costs;
-  EXPECT_FALSE(costs.OfNearest({{"m", 4}, {"n", 4}}));
-  costs.Learn({{"m", 4}, {"n", 4}}, 1, 1'000);
-  costs.Learn({{"m", 4}, {"n", 128}}, 1, 9'000);
-  EXPECT_NEAR(*costs.OfNearest({{"m", 4096}, {"n", 4}}), 1'000, 1);
-  EXPECT_NEAR(*costs.OfNearest({{"m", 4}, {"n", 100}}), 9'000, 9);
+  EXPECT_FALSE(costs.EstimateEach({{"m", 4}, {"n", 4}}, 4));
+  costs.Learn({{"m", 4}, {"n", 4}}, 4, 1'000);
+  costs.Learn({{"m", 4}, {"n", 1024}}, 4, 9'000);
+  EXPECT_NEAR(*costs.EstimateEach({{"m", 4096}, {"n", 4}}, 4096), 1'000, 1);
+  EXPECT_NEAR(*costs.EstimateEach({{"m", 4096}, {"n", 1}}, 4096), 1'000, 1);
+  EXPECT_NEAR(*costs.EstimateEach({{"m", 4}, {"n", 512}}, 4), 9'000, 9);
+  EXPECT_NEAR(*costs.EstimateEach({{"m", 4}, {"n", 16 * 1024}}, 4), 72'000, 72);
 }
 
 }  // namespace

@@ -27,16 +27,27 @@ std::uint64_t ThreadsOf(const ops::Instance& instance, const ops::LaunchPlan& pl
   return threads;
 }
 
+namespace {
+
+/// Blocks of each launch at a shape; none where the plan does not hold for it.
+std::vector<std::uint64_t> BlocksOfEach(const ops::Instance& instance, const ops::LaunchPlan& plan,
+                                        const ops::AxisValues& axes) {
+  const auto complete = ops::ResolveAxes(instance.op, axes);
+  if (!complete) return {};
+  const auto resolved = ops::Resolve(plan, instance, *complete);
+  if (!resolved) return {};
+  std::vector<std::uint64_t> blocks;
+  for (const ops::ResolvedKernel& kernel : resolved->kernels)
+    blocks.push_back(std::uint64_t{kernel.grid[0]} * kernel.grid[1] * kernel.grid[2]);
+  return blocks;
+}
+
+}  // namespace
+
 std::uint64_t BlocksOf(const ops::Instance& instance, const ops::LaunchPlan& plan,
                        const ops::AxisValues& axes) {
-  const auto complete = ops::ResolveAxes(instance.op, axes);
-  if (!complete) return 0;
-  const auto resolved = ops::Resolve(plan, instance, *complete);
-  if (!resolved) return 0;
-  std::uint64_t most = 0;
-  for (const ops::ResolvedKernel& kernel : resolved->kernels)
-    most = std::max(most, std::uint64_t{kernel.grid[0]} * kernel.grid[1] * kernel.grid[2]);
-  return most;
+  const std::vector<std::uint64_t> blocks = BlocksOfEach(instance, plan, axes);
+  return blocks.empty() ? 0 : std::ranges::max(blocks);
 }
 
 double IdleFactor(const CaseRun& run) {
@@ -60,6 +71,12 @@ double Campaign::StepsFor(const ops::AxisValues& axes) const {
 
 double Campaign::WholeStepsFor(const ops::AxisValues& axes) const {
   const std::int64_t elements = cases::TotalElements(trial_.instance, axes);
+  if ((only_slices_ || costs_.empty()) && !block_costs_.empty()) {
+    const std::uint64_t blocks =
+        std::max<std::uint64_t>(BlocksOf(trial_.instance, trial_.plan, axes), 1);
+    return static_cast<double>(blocks) *
+           *block_costs_.EstimateEach(axes, static_cast<std::int64_t>(blocks));
+  }
   if (const auto estimate = costs_.Estimate(axes, elements)) return *estimate;
   const std::uint64_t threads = ThreadsOf(trial_.instance, trial_.plan, axes);
   return static_cast<double>(elements) * std::max(marginal_steps_, 1.0) +
@@ -84,10 +101,10 @@ void Campaign::PlanBlocks(std::vector<Task>& planned, bool several) const {
     if (!IsSlice(planned[i].probe)) continue;
     planned[i].wants.needed_only = only_slices_;
     // A guess by elements alone says nothing of blocks: one runs first, and tells.
-    if (!costs_.empty())
+    if (!costs_.empty() || !block_costs_.empty())
       planned[i].wants.block_steps =
           static_cast<std::uint64_t>(std::min(BlockStepsFor(planned[i].probe.case_.axes), kMost));
-    const auto needed = needed_costs_.OfNearest(planned[i].probe.case_.axes);
+    const auto needed = NeededStepsFor(planned[i].probe.case_.axes);
     if (needed && *needed > kDear * static_cast<double>(Wants{}.slice_steps))
       planned[i].wants.least_blocks = kEnds;
     if (!has_small_shapes_ && !several && i % kOneOf != 0) {
@@ -97,14 +114,22 @@ void Campaign::PlanBlocks(std::vector<Task>& planned, bool several) const {
   }
 }
 
+std::optional<double> Campaign::NeededStepsFor(const ops::AxisValues& axes) const {
+  const std::vector<std::uint64_t> blocks = BlocksOfEach(trial_.instance, trial_.plan, axes);
+  if (blocks.empty()) return std::nullopt;
+  return needed_costs_.EstimateEach(axes, static_cast<std::int64_t>(blocks.back()));
+}
+
 double Campaign::SliceStepsFor(const Task& task) const {
-  if (costs_.empty() || !IsSlice(task.probe)) return kNominalSliceSteps;
+  if ((costs_.empty() && block_costs_.empty()) || !IsSlice(task.probe)) return kNominalSliceSteps;
   const ops::AxisValues& axes = task.probe.case_.axes;
   const auto least = static_cast<double>(task.wants.least_blocks);
-  if (const auto needed = needed_costs_.OfNearest(axes))
-    return std::max(kNominalSliceSteps, least * *needed);
-  const double whole = WholeStepsFor(axes);
   const auto wanted = static_cast<double>(task.wants.slice_steps);
+  if (const auto needed = NeededStepsFor(axes))
+    // Where that takes more than there is room for, fewer run (needed.cc).
+    return std::max(kNominalSliceSteps,
+                    std::min(least * *needed, std::max(*needed, Wants::kLittleMore * wanted)));
+  const double whole = WholeStepsFor(axes);
   // Where blocks may depend on each other, or take little more, all of them run.
   const bool all =
       whole <= Wants::kLittleMore * wanted || (!parts_ran_ && SomeKernelMay(facts::BlocksDepend));
@@ -163,15 +188,17 @@ void Campaign::LearnOfSlice(const CaseRun& run) {
           std::max(blocks_for_one, static_cast<double>(part.all) / static_cast<double>(part.run));
   }
   const ops::AxisValues& axes = run.probe.case_.axes;
-  const std::int64_t elements = cases::TotalElements(trial_.instance, axes);
-  if (elements == INT64_MAX) return;
-  const bool costs_were_known = !costs_.empty();
-  costs_.Learn(axes, elements, static_cast<double>(run.report.counters.steps) * blocks_for_one);
+  const auto blocks = static_cast<std::int64_t>(BlocksOf(trial_.instance, trial_.plan, axes));
+  if (blocks == 0) return;
+  const bool costs_were_known = !block_costs_.empty();
+  block_costs_.Learn(axes, blocks,
+                     static_cast<double>(run.report.counters.steps) * blocks_for_one /
+                         static_cast<double>(blocks));
   // They differ with the shape: a moving average.
   idle_factor_ += (IdleFactor(run) - idle_factor_) / (costs_were_known ? 8 : 1);
   if (run.probe.needed_only) {
     const std::uint64_t chosen = std::clamp<std::uint64_t>(run.parts.back().run, 1, run.steps);
-    needed_costs_.Learn(axes, elements,
+    needed_costs_.Learn(axes, static_cast<std::int64_t>(run.parts.back().all),
                         static_cast<double>(run.steps) / static_cast<double>(chosen));
   }
 }

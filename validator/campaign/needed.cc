@@ -11,6 +11,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <functional>
 #include <memory>
 #include <set>
@@ -31,11 +32,23 @@ namespace {
 constexpr std::uint8_t kGarbage = 0xff;
 // How often blocks are added that were missing still.
 constexpr int kMostRounds = 3;
-// Where more blocks of the last launch need more than that, these do.
-constexpr std::uint64_t kDear = 150'000'000;
-constexpr std::uint64_t kFewBlocks = 2;
-// As many units of a block run where all of them need too much; then fewer.
-constexpr std::array<std::uint64_t, 2> kFewUnits = {8, 2};
+// Blocks of the last launch, and how many pieces of each run (0: all of it), of so many threads.
+struct Rung {
+  std::uint64_t blocks;
+  std::uint64_t pieces;
+  std::uint64_t length;
+};
+constexpr std::uint64_t kWarp = 32;
+// What is tried instead where it needs too much, one after the other: what a warp does may well be one thing, of which
+// a thread alone shows nothing.
+constexpr std::array<Rung, 8> kFewer = {{{2, 0, 0},
+                                         {2, 8, kWarp},
+                                         {2, 2, kWarp},
+                                         {2, 1, kWarp},
+                                         {1, 1, kWarp},
+                                         {2, 2, 1},
+                                         {2, 1, 1},
+                                         {1, 1, 1}}};
 // What outputs hold where it is asked whether anybody writes them, over other garbage than what may be handed on: two
 // patterns, for a number may look like one.
 constexpr std::array<std::uint8_t, 2> kUnwritten = {0x3c, 0xa5};
@@ -51,22 +64,36 @@ std::vector<BufferRange> WrittenBytes(const engine::Binding& binding, const Repo
   return written;
 }
 
-/// All threads of a block; then, where they run by themselves, some: the first, the last and drawn ones.
-std::vector<std::vector<BlockRange>> ThreadsToTry(const Launch& launch, facts::Unit unit,
-                                                  std::uint64_t seed) {
-  std::vector<std::vector<BlockRange>> tries = {{}};
-  if (unit == facts::Unit::kBlock) return tries;
-  const std::uint64_t length = unit == facts::Unit::kWarp ? 32 : 1;
-  const std::uint64_t units = (Threads(launch) + length - 1) / length;
-  for (const std::uint64_t few : kFewUnits) {
-    if (units <= few) continue;
-    Rng rng(DeriveSeed(seed, "units"));
-    std::set<std::uint64_t> chosen = {0, units - 1};
-    while (chosen.size() < few) chosen.insert(rng.Below(units));
-    std::vector<BlockRange>& ranges = tries.emplace_back();
-    for (const std::uint64_t number : chosen) ranges.push_back({number * length, length});
+std::uint64_t ThreadsOf(const Launch& launch, const Rung& rung) {
+  const std::uint64_t all = Threads(launch);
+  return rung.blocks * (rung.pieces == 0 ? all : std::min(rung.pieces * rung.length, all));
+}
+
+/// What may be tried of a launch that is to run so many blocks, the most first.
+std::vector<Rung> RungsOf(const Launch& launch, facts::Unit unit, std::uint64_t count) {
+  std::vector<Rung> rungs = {{count, 0, 0}};
+  for (Rung rung : kFewer) {
+    rung.blocks = std::min(rung.blocks, count);
+    const bool by_itself = rung.pieces == 0 || unit == facts::Unit::kThread ||
+                           (unit == facts::Unit::kWarp && rung.length == kWarp);
+    if (by_itself && ThreadsOf(launch, rung) < ThreadsOf(launch, rungs.back()))
+      rungs.push_back(rung);
   }
-  return tries;
+  return rungs;
+}
+
+/// The threads of a block that run: the last piece, the first and drawn ones. None, for all.
+std::vector<BlockRange> PiecesOf(const Launch& launch, const Rung& rung, std::uint64_t seed) {
+  if (rung.pieces == 0) return {};
+  const std::uint64_t all = (Threads(launch) + rung.length - 1) / rung.length;
+  if (all <= rung.pieces) return {};
+  Rng rng(DeriveSeed(seed, "pieces"));
+  std::set<std::uint64_t> chosen = {all - 1};
+  if (rung.pieces > 1) chosen.insert(0);
+  while (chosen.size() < rung.pieces) chosen.insert(rng.Below(all));
+  std::vector<BlockRange> ranges;
+  for (const std::uint64_t number : chosen) ranges.push_back({number * rung.length, rung.length});
+  return ranges;
 }
 
 /// What a block of a launch writes, run alone. Nothing where that is not known.
@@ -238,7 +265,7 @@ Result<Report> Runner::RunAlone(const Binder& bind, std::size_t launch, Alone wh
 
 Result<std::optional<Runner::Needed>> Runner::RunNeeded(
     const Binder& bind, const cases::Probe& probe, const cases::Materialised& filled,
-    std::uint64_t count, std::uint64_t most_steps, std::uint64_t& steps) const {
+    std::uint64_t count, std::uint64_t room, std::uint64_t most_steps, std::uint64_t& steps) const {
   ASSAY_TRY(engine::Binding binding, bind(probe.poison));
   if (binding.execution.launches.size() == 1)
     return RunTogether(bind, probe, filled, count, most_steps, steps);
@@ -250,33 +277,49 @@ Result<std::optional<Runner::Needed>> Runner::RunNeeded(
 
   const Launch& launch = binding.execution.launches[last];
   const facts::Unit unit = facts::UnitOf(subject_.compiled->facts.get(), launch.entry);
-  const auto run = [&](std::uint64_t blocks, std::vector<BlockRange> threads, std::uint64_t limit) {
-    const Alone what = {.only = ChooseBlocks(Blocks(launch), blocks, probe.case_.seed),
-                        .threads = std::move(threads),
-                        .most_steps = limit,
-                        .count = blocks};
-    return RunWithNeeded(bind, probe.poison, *handed_on, what, steps);
+  const std::vector<Rung> rungs = RungsOf(launch, unit, count);
+  const auto run = [&](const Rung& rung, std::uint64_t most, std::uint64_t& cost) {
+    const Alone what = {.only = ChooseBlocks(Blocks(launch), rung.blocks, probe.case_.seed),
+                        .threads = PiecesOf(launch, rung, probe.case_.seed),
+                        .most_steps = std::min(most, most_steps),
+                        .count = rung.blocks};
+    return RunWithNeeded(bind, probe.poison, *handed_on, what, steps, cost);
   };
-  if (count > kFewBlocks) {
-    ASSAY_TRY(auto needed, run(count, {}, std::min(most_steps, kDear)));
+  // Where nothing has room, what takes least: of those that take as much, for what they need is the same, the most.
+  constexpr double kLess = 0.9;
+  const Rung* cheapest = nullptr;
+  double least = HUGE_VAL;
+  const Rung* before = nullptr;
+  double dear = 0;
+  for (const Rung& rung : rungs) {
+    const double part = before == nullptr ? 0
+                                          : static_cast<double>(ThreadsOf(launch, rung)) /
+                                                static_cast<double>(ThreadsOf(launch, *before));
+    if (&rung != &rungs.back() && dear * part > static_cast<double>(room)) continue;
+    std::uint64_t cost = 0;
+    ASSAY_TRY(auto needed, run(rung, room, cost));
     if (needed) return needed;
-    count = kFewBlocks;
+    // How much it would be is not known; less may tell.
+    if (cost == 0) continue;
+    dear = static_cast<double>(cost);
+    before = &rung;
+    if (dear >= kLess * least) continue;
+    least = dear;
+    cheapest = &rung;
   }
-  for (std::vector<BlockRange>& threads : ThreadsToTry(launch, unit, probe.case_.seed)) {
-    ASSAY_TRY(auto needed, run(count, std::move(threads), most_steps));
-    if (needed) return needed;
-  }
-  return std::nullopt;
+  std::uint64_t cost = 0;
+  return run(cheapest != nullptr ? *cheapest : rungs.back(), most_steps, cost);
 }
 
 Result<std::optional<Runner::Needed>> Runner::RunWithNeeded(const Binder& bind, std::uint8_t poison,
                                                             const HandedOn& handed_on,
-                                                            const Alone& what,
-                                                            std::uint64_t& steps) const {
+                                                            const Alone& what, std::uint64_t& steps,
+                                                            std::uint64_t& cost) const {
   const std::size_t last = handed_on.producers.size();
   engine::Binding alone;
   ASSAY_TRY(const Report reads, RunAlone(bind, last, what, alone));
   steps += reads.counters.steps;
+  if (reads.stop == Stop::kStepLimit) return std::nullopt;
   std::optional<std::vector<BufferRange>> missing = reads.missing;
   std::vector<std::set<std::uint64_t>> blocks(last);
   std::optional<Needed> unwritten;  // A run that used what was missing.
@@ -300,7 +343,8 @@ Result<std::optional<Runner::Needed>> Runner::RunWithNeeded(const Binder& bind, 
       if (!handed_on.producers[i].AddWritersOf(*missing, blocks[i])) return std::nullopt;
       estimate += blocks[i].size() * handed_on.block_steps[i];
     }
-    if (estimate > what.most_steps) return std::nullopt;
+    cost = reads.counters.steps + estimate;
+    if (cost > what.most_steps) return std::nullopt;
     if (blocks == before) {
       // All that should have written it ran.
       if (!unwritten) return std::nullopt;

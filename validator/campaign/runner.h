@@ -225,15 +225,17 @@ class Runner {
   };
   Result<Report> RunAlone(const Binder& bind, std::size_t launch, Alone what,
                           engine::Binding& binding) const;
-  /// `count` blocks of the last launch, and of those before it the blocks that they need (needed.cc). Nothing
-  /// where these cannot be told, or take too long.
+  /// `count` blocks of the last launch, and of those before it the blocks that they need (needed.cc): fewer, or some
+  /// threads of them, where that takes more than `room`. Nothing where these cannot be told, or the fewest take more than
+  /// `most_steps`.
   Result<std::optional<Needed>> RunNeeded(const Binder& bind, const cases::Probe& probe,
                                           const cases::Materialised& filled, std::uint64_t count,
-                                          std::uint64_t most_steps, std::uint64_t& steps) const;
-  /// The same of these blocks, or threads of them.
+                                          std::uint64_t room, std::uint64_t most_steps,
+                                          std::uint64_t& steps) const;
+  /// The same of these blocks, or threads of them. `cost`: what they take, as far as that came to be known.
   Result<std::optional<Needed>> RunWithNeeded(const Binder& bind, std::uint8_t poison,
                                               const HandedOn& handed_on, const Alone& what,
-                                              std::uint64_t& steps) const;
+                                              std::uint64_t& steps, std::uint64_t& cost) const;
   /// Outputs whose end blocks of the last launch, run alone, leave as it was. Nothing where that hangs on what the
   /// launches before hand on, or takes too long.
   Result<std::optional<std::vector<OutputState>>> LeftByTheLast(const Binder& bind,

@@ -130,6 +130,8 @@ class Runner::Slice {
   std::uint64_t CountFor(std::uint64_t a_block) const;
   /// Does each block take more than all were to?
   bool IsDear() const { return wants_.block_steps > wants_.slice_steps; }
+  /// Do whole grids take far more than they may, if all blocks take that much?
+  bool IsMuchByEstimate() const;
   /// Blocks that are left out have nothing to give to those that run, but of an earlier launch what it hands on.
   bool IsTooLong() const { return campaign::IsTooLong(run_.report, /*others_may_help=*/false); }
   bool IsClean() const {
@@ -253,9 +255,18 @@ Status Runner::Slice::RunBlocks(std::uint64_t count, std::uint64_t limit) {
   return {};
 }
 
+bool Runner::Slice::IsMuchByEstimate() const {
+  constexpr std::uint64_t kFar = 2;
+  std::uint64_t blocks = 1;
+  for (const Launch& launch : bound_.execution.launches) blocks = std::max(blocks, Blocks(launch));
+  return wants_.block_steps > kFar * most_steps_ / blocks;
+}
+
 Status Runner::Slice::RunNeeded(std::uint64_t count) {
   const Binder bind = [this](std::uint8_t poison) { return BindOver(poison); };
-  ASSAY_TRY(auto needed, runner_.RunNeeded(bind, probe_, filled_, count, most_steps_, run_.steps));
+  const std::uint64_t room = Wants::kLittleMore * wants_.slice_steps;
+  ASSAY_TRY(auto needed,
+            runner_.RunNeeded(bind, probe_, filled_, count, room, most_steps_, run_.steps));
   if (!needed) return {};
   bound_ = std::move(needed->binding);
   run_.report = std::move(needed->report);
@@ -387,7 +398,8 @@ Status Runner::Slice::Run() {
   // What hands on runs whole: not where that is known to take far too long.
   const bool hopeless =
       several && !only_needed_ && runner_.WholeStepsOfThoseBefore(filled_) / kByFar > most_steps_;
-  if (hopeless && !wants_.needed_only) ASSAY_TRY_VOID(RunNeeded(kEnds));
+  const bool is_much = hopeless || (several && IsMuchByEstimate());
+  if (is_much && !wants_.needed_only) ASSAY_TRY_VOID(RunNeeded(kEnds));
   std::uint64_t ran_at_once = 0;
   if (!only_needed_) {
     if (hopeless) {
@@ -400,7 +412,7 @@ Status Runner::Slice::Run() {
       ASSAY_TRY_VOID(RunBlocks(1, most_steps_));
       ran_at_once = 1;
     }
-    if (several && !wants_.needed_only && IsTooLong()) ASSAY_TRY_VOID(RunNeeded(kEnds));
+    if (several && !is_much && !wants_.needed_only && IsTooLong()) ASSAY_TRY_VOID(RunNeeded(kEnds));
   }
   if (IsTooLong()) {
     LeaveOut(cut_.empty()

@@ -135,8 +135,10 @@ std::vector<Task> Campaign::Workloads() {
 }
 
 // Where nothing is small, large shapes cost no more than others, and most mistakes of size show there: slices of each
-// axis one shorter than the longest, and past the largest constants of program and plan, with each value of the flags,
-// since tiles, masks and splits that end with a round length go wrong beside it.
+// axis one past a multiple of every tile, one shorter than the longest, and past the largest constants of program and
+// plan, since tiles, masks and splits that end with a round length go wrong beside it. In that order, for not all of them
+// may fit. Where a mask may end at another place for each of an axis, with each value of the flags, on values of which
+// that shows; of other axes with these in turn.
 std::vector<Task> Campaign::Large() {
   if (has_small_shapes_ || MayWait() || trial_.effort.sliced_cases == 0) return {};
   const std::uint64_t seed = DeriveSeed(trial_.seed, "large at once");
@@ -152,51 +154,69 @@ std::vector<Task> Campaign::Large() {
   for (const ops::Axis& other : op.axes) few[other.name] = kBackground;
   std::vector<Task> planned;
   std::set<ops::AxisValues> known;
-  const auto add = [&](const Result<ops::AxisValues>& axes) {
+  std::size_t turn = 0;
+  const auto add = [&](const ops::Axis& axis, const Result<ops::AxisValues>& axes) {
     if (!axes || !known.insert(*axes).second) return;
     if (NeedsZerosBetween(op) && cases::TotalElements(trial_.instance, *axes) > kMostMade) return;
-    for (Task& task : WithEachFlag(SliceOf(*axes, "large", seed + planned.size()))) {
-      if (planned.size() < most) planned.push_back(std::move(task));
-    }
+    std::vector<Task> tasks = WithEachFlag(SliceOf(*axes, "large", seed + planned.size()));
+    const auto over = ReducedInStepWith(axis);
+    if (std::ranges::all_of(over, [&](const ops::Axis* each) { return each == &axis; }))
+      tasks = {std::move(tasks[turn++ % tasks.size()])};
+    std::ranges::move(tasks, std::back_inserter(planned));
   };
-  // Where a mask may end at another place for each of them, values of which that shows.
   const auto add_masked = [&](const ops::Axis& axis, const Result<ops::AxisValues>& axes) {
     if (!axes) return;
     std::vector<Task> tasks;
-    for (const ops::Axis& over : op.axes) {
-      const auto in_step = ops::AxesInStepWith(op, over.name);
-      if (ops::MayBeReducedOver(op, over.name) &&
-          std::ranges::find(in_step, axis.name) != in_step.end())
-        std::ranges::move(RisingAlong(over, {{axis.name, axes->at(axis.name)}}, "large",
-                                      seed + planned.size() + tasks.size()),
-                          std::back_inserter(tasks));
+    for (const ops::Axis* const over : ReducedInStepWith(axis)) {
+      std::ranges::move(RisingAlong(*over, {{axis.name, axes->at(axis.name)}}, "large",
+                                    seed + planned.size() + tasks.size()),
+                        std::back_inserter(tasks));
     }
-    if (tasks.empty()) return add(axes);
+    if (tasks.empty()) return add(axis, axes);
     for (Task& task : tasks) {
       task.probe.ends_only = true;
-      if (planned.size() < most) planned.push_back(std::move(task));
+      planned.push_back(std::move(task));
     }
   };
+  struct Along {
+    const ops::Axis* axis;
+    ops::AxisValues longest;
+    std::int64_t length;
+  };
+  std::vector<Along> along;
   for (const ops::Axis& axis : op.axes) {
     if (axis.kind != ops::Axis::Kind::kVariable) continue;
     const auto longest = AsLongAsCanBe(trial_.instance, axis, few);
-    if (!longest || longest->at(axis.name) <= axis.min) continue;
-    const std::int64_t length = longest->at(axis.name);
-    add(cases::SolveNear(op, axis.name, length - 1, *longest));
+    if (longest && longest->at(axis.name) > axis.min)
+      along.push_back({&axis, *longest, longest->at(axis.name)});
+  }
+  for (const auto& [axis, longest, length] : along) {
     if (length <= kLeastConstant) continue;
-    // One past a multiple of every tile whose extent is a power of two, and past the largest constant.
-    add_masked(
-        axis,
-        cases::SolveNear(
-            op, axis.name,
-            static_cast<std::int64_t>(std::bit_floor(static_cast<std::uint64_t>(length - 2))) + 1,
-            few));
+    const auto half = std::bit_floor(static_cast<std::uint64_t>(length - 2));
+    add_masked(*axis, cases::SolveNear(op, axis->name, static_cast<std::int64_t>(half) + 1, few));
+  }
+  for (const auto& [axis, longest, length] : along)
+    add(*axis, cases::SolveNear(op, axis->name, length - 1, longest));
+  for (const auto& [axis, longest, length] : along) {
     const auto constant =
         std::ranges::find_if(constants, [&](std::int64_t each) { return each + 2 < length; });
-    if (constant != constants.end() && *constant >= kLeastConstant)
-      add_masked(axis, cases::SolveNear(op, axis.name, *constant + 1, few));
+    if (length > kLeastConstant && constant != constants.end() && *constant >= kLeastConstant)
+      add_masked(*axis, cases::SolveNear(op, axis->name, *constant + 1, few));
   }
+  if (planned.size() > most) planned.resize(most);
   return planned;
+}
+
+// Axes that are summed over, of which a constraint or a mask may show as much as the axis says.
+std::vector<const ops::Axis*> Campaign::ReducedInStepWith(const ops::Axis& axis) const {
+  std::vector<const ops::Axis*> reduced;
+  for (const ops::Axis& over : trial_.instance.op.axes) {
+    const auto in_step = ops::AxesInStepWith(trial_.instance.op, over.name);
+    if (ops::MayBeReducedOver(trial_.instance.op, over.name) &&
+        std::ranges::find(in_step, axis.name) != in_step.end())
+      reduced.push_back(&over);
+  }
+  return reduced;
 }
 
 // Quotients by a reciprocal that is rounded up are wrong at the end of a row, at rows of few lengths, and only from some
