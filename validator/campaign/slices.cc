@@ -67,8 +67,9 @@ std::size_t BytesCopied(const ops::Instance& instance, const TensorMap& inputs) 
 
 /// How many blocks run, where each takes that much, beside so many that write the ends of outputs.
 std::uint64_t BlocksFor(std::uint64_t a_block, std::uint64_t writers, const Wants& wants) {
-  // What the dearest slices spend on a block between the ends would do for a whole wave.
-  constexpr std::uint64_t kDear = 3;
+  // What the dearest slices spend on a block between the ends, and then on the first one, would do for a whole wave.
+  constexpr std::uint64_t kDear = 3, kDearest = 6;
+  if (a_block > kDearest * wants.slice_steps) return 1;
   std::uint64_t least = wants.least_blocks;
   if (a_block > kDear * wants.slice_steps)
     least = std::min(std::max(kEnds, writers + 1) - writers, least);
@@ -387,7 +388,9 @@ Status Runner::Slice::Run() {
   if ((IsDear() || wants_.truth_or_nothing) && !instance_.op.Chooses()) {
     const auto nothing = runner_.oracle_.EvaluateSlice(instance_, probe_.case_, filled_, {}, 0);
     without_truth_ = !nothing && nothing.error().kind == ErrorKind::kLimit;
-    if (without_truth_ && wants_.truth_or_nothing) {
+    // For the monitors alone no block is worth what a whole wave takes.
+    const bool too_dear = wants_.block_steps > Wants::kLittleMore * wants_.slice_steps;
+    if (without_truth_ && (wants_.truth_or_nothing || too_dear)) {
       LeaveOut(ToString(nothing.error()));
       return {};
     }
