@@ -12,7 +12,6 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
-#include <functional>
 #include <memory>
 #include <set>
 #include <span>
@@ -28,8 +27,6 @@
 namespace assay::campaign {
 namespace {
 
-// Garbage that tells what was written from what was not: no number of any type has all bits set.
-constexpr std::uint8_t kGarbage = 0xff;
 // How often blocks are added that were missing still.
 constexpr int kMostRounds = 3;
 // Blocks of the last launch, and how many pieces of each run (0: all of it), of so many threads.
@@ -49,9 +46,6 @@ constexpr std::array<Rung, 8> kFewer = {{{2, 0, 0},
                                          {2, 2, 1},
                                          {2, 1, 1},
                                          {1, 1, 1}}};
-// What outputs hold where it is asked whether anybody writes them, over other garbage than what may be handed on: two
-// patterns, for a number may look like one.
-constexpr std::array<std::uint8_t, 2> kUnwritten = {0x3c, 0xa5};
 
 std::vector<BufferRange> WrittenBytes(const engine::Binding& binding, const Report& report) {
   std::vector<BufferRange> written;
@@ -94,51 +88,6 @@ std::vector<BlockRange> PiecesOf(const Launch& launch, const Rung& rung, std::ui
   std::vector<BlockRange> ranges;
   for (const std::uint64_t number : chosen) ranges.push_back({number * rung.length, rung.length});
   return ranges;
-}
-
-/// What a block of a launch writes, run alone. Nothing where that is not known.
-using WritesAlone = std::function<Result<std::optional<std::vector<BufferRange>>>(
-    std::size_t launch, std::uint64_t block)>;
-
-bool Covers(std::span<const BufferRange> ranges, const BufferRange& wanted) {
-  return std::ranges::any_of(ranges, [&](const BufferRange& range) {
-    return range.buffer == wanted.buffer && range.first <= wanted.first &&
-           wanted.first + wanted.bytes <= range.first + range.bytes;
-  });
-}
-
-/// Does nobody write these bytes, as far as blocks tell? Some of those whose places they are have left them, and neither
-/// these nor others from all over the grid write anywhere but where they were taken to.
-Result<bool> NobodyWrites(std::span<const BufferRange> missing,
-                          std::span<const Producers> producers, const Execution& execution,
-                          const WritesAlone& alone) {
-  constexpr std::size_t kOfThese = 3, kOthers = 5, kLeastThatWrite = 3;
-  bool any = false;
-  for (std::size_t i = 0; i < producers.size(); ++i) {
-    std::set<std::uint64_t> theirs;
-    if (!producers[i].AddWritersOf(missing, theirs)) return false;
-    if (theirs.empty()) continue;
-    any = true;
-    std::set<std::uint64_t> tried;
-    for (const std::uint64_t block : theirs) {
-      if (tried.size() < kOfThese) tried.insert(block);
-    }
-    Rng rng(DeriveSeed(i, "nobody writes"));
-    for (std::size_t other = 0; other < kOthers; ++other)
-      tried.insert(rng.Below(Blocks(execution.launches[i])));
-    std::size_t writing = 0;
-    for (const std::uint64_t block : tried) {
-      ASSAY_TRY(const auto written, alone(i, block));
-      const std::vector<BufferRange> expected = producers[i].WrittenBy(block);
-      if (!written || !std::ranges::all_of(*written, [&](const BufferRange& range) {
-            return Covers(expected, range);
-          }))
-        return false;
-      writing += written->empty() ? 0 : 1;
-    }
-    if (writing < kLeastThatWrite) return false;
-  }
-  return any;
 }
 
 bool ReadsUndefined(const Report& report) {
@@ -377,83 +326,6 @@ Result<std::optional<Runner::Needed>> Runner::RunWithNeeded(const Binder& bind, 
     if (!undefined) unwritten.reset();
   }
   return std::nullopt;
-}
-
-// The last launch by itself. What it reads of others is garbage, and what it stores is; but whether it stores hangs on
-// that only where a branch or an address does, which is found: then nothing is said.
-Result<std::optional<std::vector<OutputState>>> Runner::LeftByTheLast(const Binder& bind,
-                                                                      const Alone& what,
-                                                                      std::uint64_t& steps) const {
-  ASSAY_TRY(const engine::Binding whole, bind(kGarbage));
-  const std::span<const Launch> launches = whole.execution.launches;
-  const auto is_of_others = [&](std::size_t buffer) {
-    return std::ranges::any_of(launches.first(launches.size() - 1), [&](const Launch& launch) {
-      return std::ranges::any_of(launch.args, [&](const Argument& argument) {
-        return argument.kind != Argument::Kind::kScalar && argument.buffer == buffer;
-      });
-    });
-  };
-  engine::Binding alone;
-  ASSAY_TRY(const Report report, RunAlone(bind, launches.size() - 1, what, alone));
-  steps += report.counters.steps;
-  const auto is_of_values = [&](const Finding& finding) {
-    return (finding.kind == FindingKind::kUninitialisedUse ||
-            finding.kind == FindingKind::kMachineDependent) &&
-           finding.memory &&
-           std::ranges::any_of(alone.execution.buffers, [&](const BufferSpec& spec) {
-             return spec.role == BufferRole::kOutput && spec.name == finding.memory->buffer;
-           });
-  };
-  if (report.stop != Stop::kCompleted ||
-      report.findings.size() >= alone.execution.limits.max_findings ||
-      !std::ranges::all_of(report.findings, is_of_values))
-    return std::nullopt;
-  const std::uint8_t before = what.outputs.value_or(kGarbage);
-  std::vector<OutputState> left;
-  const engine::BoundCall& call = alone.calls.front();
-  for (const auto& [name, tensor] : call.outputs) {
-    if (!subject_.instance->op.FindOutput(name)->updates.empty()) return std::nullopt;
-    if (!EndIsUnwritten(tensor, before)) continue;
-    if (is_of_others(call.buffer_of.find(name)->second)) return std::nullopt;
-    const std::uint64_t size = SizeOf(tensor.dtype);
-    // Of a large output nothing but its end was looked at.
-    std::uint64_t first = static_cast<std::uint64_t>(tensor.elements) - 1, missing = 1;
-    if (tensor.memory.size() <= static_cast<std::uint64_t>(kMostScanned)) {
-      const std::vector<std::int64_t> written = WrittenElements(call, name, before, report);
-      missing = static_cast<std::uint64_t>(tensor.elements) - written.size();
-      first = 0;
-      while (first < written.size() && written[first] == static_cast<std::int64_t>(first)) ++first;
-    }
-    left.push_back({.name = name,
-                    .shape = tensor.shape,
-                    .unwritten_bytes = missing * size,
-                    .first_unwritten = static_cast<std::int64_t>(first)});
-  }
-  return left;
-}
-
-Result<Runner::End> Runner::WhoWritesTheEnd(const Binder& bind,
-                                            const std::vector<BlockRange>& candidates,
-                                            std::uint64_t most_steps, std::uint64_t& steps) const {
-  const auto left_by = [&](const std::vector<BlockRange>& blocks, std::uint8_t outputs,
-                           bool zeros) {
-    return LeftByTheLast(
-        bind, {.only = blocks, .most_steps = most_steps, .outputs = outputs, .zeros = zeros},
-        steps);
-  };
-  // Over zeros nothing is undefined: that refutes nothing, but shows who comes to the end.
-  for (const bool zeros : {false, true}) {
-    ASSAY_TRY(const auto left, left_by(candidates, kUnwritten.front(), zeros));
-    if (left && left->empty()) return End{.known = true};
-  }
-  for (const std::uint8_t outputs : kUnwritten) {
-    ASSAY_TRY(auto left, left_by({}, outputs, false));
-    if (!left) break;
-    if (left->empty()) return End{.known = true};
-    if (outputs == kUnwritten.back()) return End{.known = true, .unwritten = *std::move(left)};
-  }
-  ASSAY_TRY(const auto left, left_by({}, kUnwritten.front(), true));
-  return End{.known = left && left->empty(), .left_over_zeros = left && !left->empty()};
 }
 
 }  // namespace assay::campaign

@@ -47,6 +47,9 @@ inline constexpr std::string_view kUnknownEnd =
 /// memory or time, else `otherwise`.
 std::string ReasonOfALimit(const Report& report, std::string_view otherwise);
 
+/// Garbage that tells what was written from what was not: no number of any type has all bits set.
+inline constexpr std::uint8_t kGarbage = 0xff;
+
 /// As much of the written pages of a buffer is looked at.
 inline constexpr std::int64_t kMostScanned = std::int64_t{64} << 20;
 

@@ -2,6 +2,9 @@
 
 #include <algorithm>
 
+#include "base/rng.h"
+#include "validator/campaign/blocks.h"
+
 namespace assay::campaign {
 namespace {
 
@@ -140,6 +143,49 @@ bool Producers::AddWritersOf(std::span<const BufferRange> missing,
     }
   }
   return true;
+}
+
+namespace {
+
+bool Covers(std::span<const BufferRange> ranges, const BufferRange& wanted) {
+  return std::ranges::any_of(ranges, [&](const BufferRange& range) {
+    return range.buffer == wanted.buffer && range.first <= wanted.first &&
+           wanted.first + wanted.bytes <= range.first + range.bytes;
+  });
+}
+
+}  // namespace
+
+Result<bool> NobodyWrites(std::span<const BufferRange> missing,
+                          std::span<const Producers> producers, const Execution& execution,
+                          const WritesAlone& alone) {
+  constexpr std::size_t kOfThese = 3, kOthers = 5, kLeastThatWrite = 3;
+  bool any = false;
+  for (std::size_t i = 0; i < producers.size(); ++i) {
+    std::set<std::uint64_t> theirs;
+    if (!producers[i].AddWritersOf(missing, theirs)) return false;
+    if (theirs.empty()) continue;
+    any = true;
+    std::set<std::uint64_t> tried;
+    for (const std::uint64_t block : theirs) {
+      if (tried.size() < kOfThese) tried.insert(block);
+    }
+    Rng rng(DeriveSeed(i, "nobody writes"));
+    for (std::size_t other = 0; other < kOthers; ++other)
+      tried.insert(rng.Below(Blocks(execution.launches[i])));
+    std::size_t writing = 0;
+    for (const std::uint64_t block : tried) {
+      ASSAY_TRY(const auto written, alone(i, block));
+      const std::vector<BufferRange> expected = producers[i].WrittenBy(block);
+      if (!written || !std::ranges::all_of(*written, [&](const BufferRange& range) {
+            return Covers(expected, range);
+          }))
+        return false;
+      writing += written->empty() ? 0 : 1;
+    }
+    if (writing < kLeastThatWrite) return false;
+  }
+  return any;
 }
 
 }  // namespace assay::campaign

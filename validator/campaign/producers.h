@@ -8,12 +8,14 @@
 
 #include <array>
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <optional>
 #include <set>
 #include <span>
 #include <vector>
 
+#include "base/error.h"
 #include "validator/execution/execution.h"
 
 namespace assay::campaign {
@@ -57,5 +59,15 @@ class Producers {
   std::array<std::uint32_t, 3> grid_{};
   std::map<std::uint32_t, OfBuffer> buffers_;
 };
+
+/// What a block of a launch writes, run alone. Nothing where that is not known.
+using WritesAlone = std::function<Result<std::optional<std::vector<BufferRange>>>(
+    std::size_t launch, std::uint64_t block)>;
+
+/// Does nobody write these bytes, as far as blocks tell? Some of those whose places they are have left them, and neither
+/// these nor others from all over the grid write anywhere but where they were taken to.
+Result<bool> NobodyWrites(std::span<const BufferRange> missing,
+                          std::span<const Producers> producers, const Execution& execution,
+                          const WritesAlone& alone);
 
 }  // namespace assay::campaign

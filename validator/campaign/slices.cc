@@ -5,7 +5,7 @@
 // Only launches are cut whose blocks are known not to depend on each other, and that hand nothing on
 // to a later one (engine::MayCut); the others run whole. One block runs first and tells what blocks
 // take; then as many run as the budget has room for, all of them where it has. Where an estimate says
-// already which blocks that will be, they run at once. Memory and race monitors watch those that run.
+// already which blocks that will be, they run at once (slice_blocks.cc). Memory and race monitors watch those that run.
 // What they wrote is seen from the pages of the outputs; the oracle computes as much of it as it can
 // afford, in whole warps (slices_compare.cc).
 //
@@ -26,33 +26,19 @@
 // What cannot be run so is left out, with the reason (CaseRun::left_out).
 #include <algorithm>
 #include <array>
-#include <optional>
 #include <set>
-#include <string_view>
 #include <utility>
 
 #include "validator/campaign/blocks.h"
 #include "validator/campaign/orders.h"
-#include "validator/campaign/parts.h"
-#include "validator/campaign/runner.h"
-#include "validator/engine/bind.h"
+#include "validator/campaign/slice.h"
 #include "validator/engine/window.h"
 
 namespace assay::campaign {
 namespace {
 
-// What the blocks of a slice may take,
-constexpr std::uint64_t kMostSliceSteps = 800'000'000;
-// as many as run where each is dearer than the budget by far;
-constexpr std::uint64_t kEnds = 2;
-// as much as a slice may take of what was estimated,
-constexpr std::uint64_t kFarTooLow = 2;
-// what a whole grid may that seems to leave the end of an output unwritten,
-constexpr std::uint64_t kStepsToConfirm = 6'000'000'000;
-// by how much an estimate may be too high,
+// By how much an estimate may be too high.
 constexpr std::uint64_t kByFar = 4;
-// and the last launch by itself, where only what is needed of those before it runs.
-constexpr std::uint64_t kStepsOfTheLast = 1'500'000'000;
 // Of what the op overwrites: each run has a copy.
 constexpr std::size_t kMostCopied = std::size_t{512} << 20;
 
@@ -65,18 +51,6 @@ std::size_t BytesCopied(const ops::Instance& instance, const TensorMap& inputs) 
   return bytes;
 }
 
-/// How many blocks run, where each takes that much, beside so many that write the ends of outputs.
-std::uint64_t BlocksFor(std::uint64_t a_block, std::uint64_t writers, const Wants& wants) {
-  // What the dearest slices spend on a block between the ends, and then on the first one, would do for a whole wave.
-  constexpr std::uint64_t kDear = 3, kDearest = 6;
-  if (a_block > kDearest * wants.slice_steps) return 1;
-  std::uint64_t least = wants.least_blocks;
-  if (a_block > kDear * wants.slice_steps)
-    least = std::min(std::max(kEnds, writers + 1) - writers, least);
-  if (least * a_block > kMostSliceSteps) return 1;
-  return std::max(wants.slice_steps / std::max<std::uint64_t>(a_block, 1), least);
-}
-
 /// Has a launch more blocks along x than any GPU takes? It fails with an error, in the open, at shapes of
 /// thousands of millions of rows; slices look for what goes wrong in silence.
 bool PastAnyGrid(const ops::LaunchPlan& plan, const ops::AxisValues& axes) {
@@ -87,88 +61,6 @@ bool PastAnyGrid(const ops::LaunchPlan& plan, const ops::AxisValues& axes) {
 }
 
 }  // namespace
-
-/// One slice while it is run.
-class Runner::Slice {
- public:
-  Slice(const Runner& runner, const cases::Probe& probe, const Wants& wants, CaseRun& run)
-      : runner_(runner),
-        instance_(*runner.subject_.instance),
-        probe_(probe),
-        wants_(wants),
-        run_(run),
-        most_steps_(wants.part_steps > 0 ? wants.part_steps : kMostSliceSteps) {}
-
-  Status Run();
-
- private:
-  /// Inputs, plan and buffers, and which launches may be cut. False where that leaves nothing to run.
-  Result<bool> Prepare();
-  Result<engine::Binding> BindOver(std::uint8_t poison) const;
-  /// Runs so many blocks of each launch that may be cut, and those that write the ends of outputs.
-  Status RunBlocks(std::uint64_t count, std::uint64_t limit);
-  /// Of several launches runs the blocks that are needed, if those can be told.
-  Status RunNeeded(std::uint64_t count);
-  /// Runs those blocks at once of which an estimate says that it will be them; else none. How many that were.
-  Result<std::uint64_t> RunAtOnce();
-  /// After a first run: as many as the budget has room for; and who writes the ends of outputs, if need be all.
-  /// False where that takes too long.
-  Result<bool> RunTheRest(std::uint64_t ran_at_once);
-  /// By the run before: one block of each launch that is cut, and everything with all of their blocks.
-  struct BlockCost {
-    std::uint64_t a_block;
-    std::uint64_t all;
-  };
-  BlockCost CostOfBlocks() const;
-  /// Of several launches, where the needed blocks leave the end of an output as it was: whether anybody writes it.
-  /// False where nobody does.
-  Result<bool> FindTheEnd();
-  Status Judge();
-  Status CompareOrders(const oracle::SparseElements& places);
-  Result<Rerun> Again(const Schedule& schedule) const;
-
-  /// How many blocks are to run, where each takes that much.
-  std::uint64_t CountFor(std::uint64_t a_block) const;
-  /// Does each block take more than all were to?
-  bool IsDear() const { return wants_.block_steps > wants_.slice_steps; }
-  /// Do whole grids take far more than they may, if all blocks take that much?
-  bool IsMuchByEstimate() const;
-  /// Blocks that are left out have nothing to give to those that run, but of an earlier launch what it hands on.
-  bool IsTooLong() const { return campaign::IsTooLong(run_.report, /*others_may_help=*/false); }
-  bool IsClean() const {
-    return run_.report.stop == Stop::kCompleted && run_.report.findings.empty();
-  }
-  /// The tensor that an output overwrites, as it was before; or null.
-  const Tensor* Before(const std::string& output) const;
-  std::vector<std::int64_t> Written(const std::string& output, const Tensor& tensor) const;
-  bool EndIsUnwritten(const std::string& output, const Tensor& tensor) const;
-  bool SomeEndIsUnwritten() const;
-  const TensorMap& Outputs() const { return bound_.calls.front().outputs; }
-  void NoteReport();
-  void NoteParts();
-  void LeaveOut(std::string_view reason);
-
-  const Runner& runner_;
-  const ops::Instance& instance_;
-  const cases::Probe& probe_;
-  const Wants& wants_;
-  CaseRun& run_;
-  std::uint64_t most_steps_;
-
-  cases::Materialised filled_;
-  ops::ResolvedPlan plan_;
-  engine::Binding bound_;
-  std::size_t copied_ = 0;        // Bytes of what the op overwrites.
-  std::vector<std::size_t> cut_;  // Launches that may be cut,
-  std::uint64_t all_ = 0;         // and the blocks of the largest of them.
-  std::set<std::uint64_t>
-      writers_;  // Blocks that write the ends of outputs, if the guess is right.
-  bool ran_ = false;
-  bool only_needed_ = false;
-  bool without_truth_ = false;
-  bool whole_ = false;           // All blocks ran.
-  bool end_is_unknown_ = false;  // Whether anybody writes it.
-};
 
 Result<bool> Runner::Slice::Prepare() {
   if (!probe_.prelude.empty()) {
@@ -236,150 +128,6 @@ Result<engine::Binding> Runner::Slice::BindOver(std::uint8_t poison) const {
   made.execution.checks.order = wants_.orders && probe_.schedule == Schedule{};
   return made;
 }
-
-Status Runner::Slice::RunBlocks(std::uint64_t count, std::uint64_t limit) {
-  // What the run before has overwritten is there anew.
-  if (std::exchange(ran_, true) && copied_ > 0) {
-    ASSAY_TRY(bound_, BindOver(probe_.poison));
-  }
-  Execution& execution = bound_.execution;
-  for (const std::size_t i : cut_) {
-    Launch& launch = execution.launches[i];
-    launch.only = WithBlocks(ChooseBlocks(Blocks(launch), count, probe_.case_.seed + i), writers_,
-                             Blocks(launch));
-  }
-  execution.limits.max_steps = limit;
-  run_.probe.slice_blocks = cut_.empty() ? 0 : count;
-  ASSAY_TRY(run_.report, runner_.engine_.Run(execution, bound_.buffers, engine::Trust::kCandidate));
-  NoteReport();
-  run_.steps += run_.report.counters.steps;
-  return {};
-}
-
-bool Runner::Slice::IsMuchByEstimate() const {
-  constexpr std::uint64_t kFar = 2;
-  std::uint64_t blocks = 1;
-  for (const Launch& launch : bound_.execution.launches) blocks = std::max(blocks, Blocks(launch));
-  return wants_.block_steps > kFar * most_steps_ / blocks;
-}
-
-Status Runner::Slice::RunNeeded(std::uint64_t count) {
-  const Binder bind = [this](std::uint8_t poison) { return BindOver(poison); };
-  const std::uint64_t room = Wants::kLittleMore * wants_.slice_steps;
-  ASSAY_TRY(auto needed,
-            runner_.RunNeeded(bind, probe_, filled_, count, room, most_steps_, run_.steps));
-  if (!needed) return {};
-  bound_ = std::move(needed->binding);
-  run_.report = std::move(needed->report);
-  NoteReport();
-  run_.probe.slice_blocks = needed->count;
-  run_.probe.needed_only = only_needed_ = true;
-  return {};
-}
-
-std::uint64_t Runner::Slice::CountFor(std::uint64_t a_block) const {
-  if (probe_.slice_blocks > 0) return std::min(probe_.slice_blocks, all_);
-  const std::uint64_t count = without_truth_ ? 1 : BlocksFor(a_block, writers_.size(), wants_);
-  // Nothing is left to guess where all can run for little more.
-  return all_ <= Wants::kLittleMore * count &&
-                 all_ * a_block <= Wants::kLittleMore * wants_.slice_steps
-             ? all_
-             : count;
-}
-
-Runner::Slice::BlockCost Runner::Slice::CostOfBlocks() const {
-  const Execution& execution = bound_.execution;
-  // What launches take that run whole hangs on no number of blocks.
-  BlockCost cost = {.a_block = 0, .all = run_.report.counters.steps};
-  for (const std::size_t i : cut_) {
-    const std::uint64_t ran = BlocksThatRun(execution.launches[i]);
-    const std::uint64_t steps = i < run_.report.launch_steps.size() ? run_.report.launch_steps[i]
-                                                                    : run_.report.counters.steps;
-    const std::uint64_t a_block = std::max<std::uint64_t>(steps / ran, 1);
-    cost.a_block += a_block;
-    cost.all += (Blocks(execution.launches[i]) - ran) * a_block;
-  }
-  return cost;
-}
-
-Result<std::uint64_t> Runner::Slice::RunAtOnce() {
-  const bool known = probe_.slice_blocks > 0;
-  if (cut_.empty() || (!known && wants_.block_steps == 0)) return 0;
-  // Both ends of what is dear, or as many as are ever chosen. If that was wrong, or the end was not written, there
-  // is more to find out.
-  const std::uint64_t count = CountFor(wants_.block_steps);
-  if (count < 2 || !(known || IsDear() || count >= std::min(kMostChosen, all_))) return 0;
-  // An estimate that was far too low ends soon.
-  ASSAY_TRY_VOID(RunBlocks(
-      count,
-      known ? most_steps_
-            : std::min(most_steps_, kFarTooLow * (count + writers_.size()) * wants_.block_steps)));
-  return IsTooLong() || (IsClean() && SomeEndIsUnwritten()) ? 0 : count;
-}
-
-Result<bool> Runner::Slice::RunTheRest(std::uint64_t ran_at_once) {
-  const Execution& execution = bound_.execution;
-  const auto [a_block, all_blocks] = CostOfBlocks();
-  const std::size_t known_writers = writers_.size();
-  for (const auto& [name, tensor] : Outputs()) {
-    if (!EndIsUnwritten(name, tensor)) continue;
-    const std::vector<std::int64_t> written = Written(name, tensor);
-    for (const std::size_t i : cut_) {
-      const std::uint64_t last = Blocks(execution.launches[i]) - 1;
-      if (const auto block = WriterOfTheEnd(written, tensor.elements, last))
-        writers_.insert(*block);
-    }
-  }
-  const std::uint64_t count = std::max(CountFor(a_block), ran_at_once);
-  const bool the_same = std::min(count, kMostChosen) == std::min(ran_at_once, kMostChosen) &&
-                        (count >= all_) == (ran_at_once >= all_);
-  if (!the_same || writers_.size() > known_writers) {
-    ASSAY_TRY_VOID(RunBlocks(count, 2 * most_steps_));
-    if (IsTooLong()) {
-      LeaveOut("some blocks take far longer than the last one");
-      return false;
-    }
-  }
-  whole_ = count >= all_;
-  if (whole_ || !IsClean() || !SomeEndIsUnwritten()) return true;
-  end_is_unknown_ = all_blocks > kStepsToConfirm;
-  if (end_is_unknown_) return true;
-  ASSAY_TRY_VOID(RunBlocks(all_, 2 * kStepsToConfirm));
-  whole_ = true;
-  if (!IsTooLong()) return true;
-  LeaveOut(kUnknownEnd);
-  return false;
-}
-
-Result<bool> Runner::Slice::FindTheEnd() {
-  end_is_unknown_ = IsClean() && SomeEndIsUnwritten();
-  if (!end_is_unknown_ || bound_.execution.launches.size() == 1) return true;
-  const Launch& last = bound_.execution.launches.back();
-  const auto ran = static_cast<double>(BlocksThatRun(last) * ThreadsThatRun(last));
-  const auto all = static_cast<double>(Blocks(last) * Threads(last));
-  if (run_.report.launch_steps.empty() ||
-      static_cast<double>(run_.report.launch_steps.back()) * all / ran >
-          static_cast<double>(kStepsOfTheLast))
-    return true;
-  const Binder bind = [this](std::uint8_t poison) { return BindOver(poison); };
-  std::set<std::uint64_t> blocks = LastOfTurns(*runner_.subject_.plan, filled_.axes);
-  blocks.insert({0, Blocks(last) - 1});
-  ASSAY_TRY(End end,
-            runner_.WhoWritesTheEnd(bind, WithBlocks({{Blocks(last) - 1, 1}}, blocks, Blocks(last)),
-                                    kStepsOfTheLast, run_.steps));
-  if (end.left_over_zeros) {
-    return Fail(ErrorKind::kLimit,
-                "the last launch leaves the end of an output unwritten where all that it reads of "
-                "those before is "
-                "zero, and they take too long to see what it does with what they write");
-  }
-  end_is_unknown_ = !end.known;
-  if (end.unwritten.empty()) return true;
-  run_.outputs = std::move(end.unwritten);
-  NoteParts();
-  return false;
-}
-
 Status Runner::Slice::Run() {
   ASSAY_TRY(const bool ready, Prepare());
   if (!ready) return {};

@@ -1,0 +1,105 @@
+// One slice while it is run (slices.cc): what is bound, which of its blocks run (slice_blocks.cc), and how they are
+// judged.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <set>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "validator/campaign/parts.h"
+#include "validator/campaign/runner.h"
+#include "validator/engine/bind.h"
+
+namespace assay::campaign {
+
+/// What the blocks of a slice may take,
+inline constexpr std::uint64_t kMostSliceSteps = 800'000'000;
+/// and as many as run where each is dearer than the budget by far.
+inline constexpr std::uint64_t kEnds = 2;
+
+/// One slice while it is run.
+class Runner::Slice {
+ public:
+  Slice(const Runner& runner, const cases::Probe& probe, const Wants& wants, CaseRun& run)
+      : runner_(runner),
+        instance_(*runner.subject_.instance),
+        probe_(probe),
+        wants_(wants),
+        run_(run),
+        most_steps_(wants.part_steps > 0 ? wants.part_steps : kMostSliceSteps) {}
+
+  Status Run();
+
+ private:
+  /// Inputs, plan and buffers, and which launches may be cut. False where that leaves nothing to run.
+  Result<bool> Prepare();
+  Result<engine::Binding> BindOver(std::uint8_t poison) const;
+  /// Runs so many blocks of each launch that may be cut, and those that write the ends of outputs.
+  Status RunBlocks(std::uint64_t count, std::uint64_t limit);
+  /// Of several launches runs the blocks that are needed, if those can be told.
+  Status RunNeeded(std::uint64_t count);
+  /// Runs those blocks at once of which an estimate says that it will be them; else none. How many that were.
+  Result<std::uint64_t> RunAtOnce();
+  /// After a first run: as many as the budget has room for; and who writes the ends of outputs, if need be all.
+  /// False where that takes too long.
+  Result<bool> RunTheRest(std::uint64_t ran_at_once);
+  /// By the run before: one block of each launch that is cut, and everything with all of their blocks.
+  struct BlockCost {
+    std::uint64_t a_block;
+    std::uint64_t all;
+  };
+  BlockCost CostOfBlocks() const;
+  /// Of several launches, where the needed blocks leave the end of an output as it was: whether anybody writes it.
+  /// False where nobody does.
+  Result<bool> FindTheEnd();
+  Status Judge();
+  Status CompareOrders(const oracle::SparseElements& places);
+  Result<Rerun> Again(const Schedule& schedule) const;
+
+  /// How many blocks are to run, where each takes that much.
+  std::uint64_t CountFor(std::uint64_t a_block) const;
+  /// Does each block take more than all were to?
+  bool IsDear() const { return wants_.block_steps > wants_.slice_steps; }
+  /// Do whole grids take far more than they may, if all blocks take that much?
+  bool IsMuchByEstimate() const;
+  /// Blocks that are left out have nothing to give to those that run, but of an earlier launch what it hands on.
+  bool IsTooLong() const { return campaign::IsTooLong(run_.report, /*others_may_help=*/false); }
+  bool IsClean() const {
+    return run_.report.stop == Stop::kCompleted && run_.report.findings.empty();
+  }
+  /// The tensor that an output overwrites, as it was before; or null.
+  const Tensor* Before(const std::string& output) const;
+  std::vector<std::int64_t> Written(const std::string& output, const Tensor& tensor) const;
+  bool EndIsUnwritten(const std::string& output, const Tensor& tensor) const;
+  bool SomeEndIsUnwritten() const;
+  const TensorMap& Outputs() const { return bound_.calls.front().outputs; }
+  void NoteReport();
+  void NoteParts();
+  void LeaveOut(std::string_view reason);
+
+  const Runner& runner_;
+  const ops::Instance& instance_;
+  const cases::Probe& probe_;
+  const Wants& wants_;
+  CaseRun& run_;
+  std::uint64_t most_steps_;
+
+  cases::Materialised filled_;
+  ops::ResolvedPlan plan_;
+  engine::Binding bound_;
+  std::size_t copied_ = 0;        // Bytes of what the op overwrites.
+  std::vector<std::size_t> cut_;  // Launches that may be cut,
+  std::uint64_t all_ = 0;         // and the blocks of the largest of them.
+  std::set<std::uint64_t>
+      writers_;  // Blocks that write the ends of outputs, if the guess is right.
+  bool ran_ = false;
+  bool only_needed_ = false;
+  bool without_truth_ = false;
+  bool whole_ = false;           // All blocks ran.
+  bool end_is_unknown_ = false;  // Whether anybody writes it.
+};
+
+}  // namespace assay::campaign

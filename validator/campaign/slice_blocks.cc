@@ -1,0 +1,178 @@
+// Which blocks of a slice run: as many as its budget has room for, those that write the ends of outputs, and of several
+// launches those that are needed.
+#include <algorithm>
+#include <array>
+#include <set>
+#include <utility>
+
+#include "validator/campaign/blocks.h"
+#include "validator/campaign/slice.h"
+
+namespace assay::campaign {
+namespace {
+
+// As much as a slice may take of what was estimated,
+constexpr std::uint64_t kFarTooLow = 2;
+// what a whole grid may that seems to leave the end of an output unwritten,
+constexpr std::uint64_t kStepsToConfirm = 6'000'000'000;
+// and the last launch by itself, where only what is needed of those before it runs.
+constexpr std::uint64_t kStepsOfTheLast = 1'500'000'000;
+
+/// How many blocks run, where each takes that much, beside so many that write the ends of outputs.
+std::uint64_t BlocksFor(std::uint64_t a_block, std::uint64_t writers, const Wants& wants) {
+  // What the dearest slices spend on a block between the ends, and then on the first one, would do for a whole wave.
+  constexpr std::uint64_t kDear = 3, kDearest = 6;
+  if (a_block > kDearest * wants.slice_steps) return 1;
+  std::uint64_t least = wants.least_blocks;
+  if (a_block > kDear * wants.slice_steps)
+    least = std::min(std::max(kEnds, writers + 1) - writers, least);
+  if (least * a_block > kMostSliceSteps) return 1;
+  return std::max(wants.slice_steps / std::max<std::uint64_t>(a_block, 1), least);
+}
+
+}  // namespace
+
+Status Runner::Slice::RunBlocks(std::uint64_t count, std::uint64_t limit) {
+  // What the run before has overwritten is there anew.
+  if (std::exchange(ran_, true) && copied_ > 0) {
+    ASSAY_TRY(bound_, BindOver(probe_.poison));
+  }
+  Execution& execution = bound_.execution;
+  for (const std::size_t i : cut_) {
+    Launch& launch = execution.launches[i];
+    launch.only = WithBlocks(ChooseBlocks(Blocks(launch), count, probe_.case_.seed + i), writers_,
+                             Blocks(launch));
+  }
+  execution.limits.max_steps = limit;
+  run_.probe.slice_blocks = cut_.empty() ? 0 : count;
+  ASSAY_TRY(run_.report, runner_.engine_.Run(execution, bound_.buffers, engine::Trust::kCandidate));
+  NoteReport();
+  run_.steps += run_.report.counters.steps;
+  return {};
+}
+
+bool Runner::Slice::IsMuchByEstimate() const {
+  constexpr std::uint64_t kFar = 2;
+  std::uint64_t blocks = 1;
+  for (const Launch& launch : bound_.execution.launches) blocks = std::max(blocks, Blocks(launch));
+  return wants_.block_steps > kFar * most_steps_ / blocks;
+}
+
+Status Runner::Slice::RunNeeded(std::uint64_t count) {
+  const Binder bind = [this](std::uint8_t poison) { return BindOver(poison); };
+  const std::uint64_t room = Wants::kLittleMore * wants_.slice_steps;
+  ASSAY_TRY(auto needed,
+            runner_.RunNeeded(bind, probe_, filled_, count, room, most_steps_, run_.steps));
+  if (!needed) return {};
+  bound_ = std::move(needed->binding);
+  run_.report = std::move(needed->report);
+  NoteReport();
+  run_.probe.slice_blocks = needed->count;
+  run_.probe.needed_only = only_needed_ = true;
+  return {};
+}
+
+std::uint64_t Runner::Slice::CountFor(std::uint64_t a_block) const {
+  if (probe_.slice_blocks > 0) return std::min(probe_.slice_blocks, all_);
+  const std::uint64_t count = without_truth_ ? 1 : BlocksFor(a_block, writers_.size(), wants_);
+  // Nothing is left to guess where all can run for little more.
+  return all_ <= Wants::kLittleMore * count &&
+                 all_ * a_block <= Wants::kLittleMore * wants_.slice_steps
+             ? all_
+             : count;
+}
+
+Runner::Slice::BlockCost Runner::Slice::CostOfBlocks() const {
+  const Execution& execution = bound_.execution;
+  // What launches take that run whole hangs on no number of blocks.
+  BlockCost cost = {.a_block = 0, .all = run_.report.counters.steps};
+  for (const std::size_t i : cut_) {
+    const std::uint64_t ran = BlocksThatRun(execution.launches[i]);
+    const std::uint64_t steps = i < run_.report.launch_steps.size() ? run_.report.launch_steps[i]
+                                                                    : run_.report.counters.steps;
+    const std::uint64_t a_block = std::max<std::uint64_t>(steps / ran, 1);
+    cost.a_block += a_block;
+    cost.all += (Blocks(execution.launches[i]) - ran) * a_block;
+  }
+  return cost;
+}
+
+Result<std::uint64_t> Runner::Slice::RunAtOnce() {
+  const bool known = probe_.slice_blocks > 0;
+  if (cut_.empty() || (!known && wants_.block_steps == 0)) return 0;
+  // Both ends of what is dear, or as many as are ever chosen. If that was wrong, or the end was not written, there
+  // is more to find out.
+  const std::uint64_t count = CountFor(wants_.block_steps);
+  if (count < 2 || !(known || IsDear() || count >= std::min(kMostChosen, all_))) return 0;
+  // An estimate that was far too low ends soon.
+  ASSAY_TRY_VOID(RunBlocks(
+      count,
+      known ? most_steps_
+            : std::min(most_steps_, kFarTooLow * (count + writers_.size()) * wants_.block_steps)));
+  return IsTooLong() || (IsClean() && SomeEndIsUnwritten()) ? 0 : count;
+}
+
+Result<bool> Runner::Slice::RunTheRest(std::uint64_t ran_at_once) {
+  const Execution& execution = bound_.execution;
+  const auto [a_block, all_blocks] = CostOfBlocks();
+  const std::size_t known_writers = writers_.size();
+  for (const auto& [name, tensor] : Outputs()) {
+    if (!EndIsUnwritten(name, tensor)) continue;
+    const std::vector<std::int64_t> written = Written(name, tensor);
+    for (const std::size_t i : cut_) {
+      const std::uint64_t last = Blocks(execution.launches[i]) - 1;
+      if (const auto block = WriterOfTheEnd(written, tensor.elements, last))
+        writers_.insert(*block);
+    }
+  }
+  const std::uint64_t count = std::max(CountFor(a_block), ran_at_once);
+  const bool the_same = std::min(count, kMostChosen) == std::min(ran_at_once, kMostChosen) &&
+                        (count >= all_) == (ran_at_once >= all_);
+  if (!the_same || writers_.size() > known_writers) {
+    ASSAY_TRY_VOID(RunBlocks(count, 2 * most_steps_));
+    if (IsTooLong()) {
+      LeaveOut("some blocks take far longer than the last one");
+      return false;
+    }
+  }
+  whole_ = count >= all_;
+  if (whole_ || !IsClean() || !SomeEndIsUnwritten()) return true;
+  end_is_unknown_ = all_blocks > kStepsToConfirm;
+  if (end_is_unknown_) return true;
+  ASSAY_TRY_VOID(RunBlocks(all_, 2 * kStepsToConfirm));
+  whole_ = true;
+  if (!IsTooLong()) return true;
+  LeaveOut(kUnknownEnd);
+  return false;
+}
+
+Result<bool> Runner::Slice::FindTheEnd() {
+  end_is_unknown_ = IsClean() && SomeEndIsUnwritten();
+  if (!end_is_unknown_ || bound_.execution.launches.size() == 1) return true;
+  const Launch& last = bound_.execution.launches.back();
+  const auto ran = static_cast<double>(BlocksThatRun(last) * ThreadsThatRun(last));
+  const auto all = static_cast<double>(Blocks(last) * Threads(last));
+  if (run_.report.launch_steps.empty() ||
+      static_cast<double>(run_.report.launch_steps.back()) * all / ran >
+          static_cast<double>(kStepsOfTheLast))
+    return true;
+  const Binder bind = [this](std::uint8_t poison) { return BindOver(poison); };
+  std::set<std::uint64_t> blocks = LastOfTurns(*runner_.subject_.plan, filled_.axes);
+  blocks.insert({0, Blocks(last) - 1});
+  ASSAY_TRY(End end,
+            runner_.WhoWritesTheEnd(bind, WithBlocks({{Blocks(last) - 1, 1}}, blocks, Blocks(last)),
+                                    kStepsOfTheLast, run_.steps));
+  if (end.left_over_zeros) {
+    return Fail(ErrorKind::kLimit,
+                "the last launch leaves the end of an output unwritten where all that it reads of "
+                "those before is "
+                "zero, and they take too long to see what it does with what they write");
+  }
+  end_is_unknown_ = !end.known;
+  if (end.unwritten.empty()) return true;
+  run_.outputs = std::move(end.unwritten);
+  NoteParts();
+  return false;
+}
+
+}  // namespace assay::campaign

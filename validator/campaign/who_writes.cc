@@ -1,0 +1,98 @@
+// Who writes the end of an output, where of several launches only what is needed runs (needed.cc): the last launch is
+// asked by itself.
+#include <algorithm>
+#include <array>
+#include <span>
+#include <utility>
+
+#include "validator/campaign/blocks.h"
+#include "validator/campaign/parts.h"
+#include "validator/campaign/runner.h"
+
+namespace assay::campaign {
+namespace {
+
+// What outputs hold where it is asked whether anybody writes them, over other garbage than what may be handed on: two
+// patterns, for a number may look like one.
+constexpr std::array<std::uint8_t, 2> kUnwritten = {0x3c, 0xa5};
+
+}  // namespace
+
+// The last launch by itself. What it reads of others is garbage, and what it stores is; but whether it stores hangs on
+// that only where a branch or an address does, which is found: then nothing is said.
+Result<std::optional<std::vector<OutputState>>> Runner::LeftByTheLast(const Binder& bind,
+                                                                      const Alone& what,
+                                                                      std::uint64_t& steps) const {
+  ASSAY_TRY(const engine::Binding whole, bind(kGarbage));
+  const std::span<const Launch> launches = whole.execution.launches;
+  const auto is_of_others = [&](std::size_t buffer) {
+    return std::ranges::any_of(launches.first(launches.size() - 1), [&](const Launch& launch) {
+      return std::ranges::any_of(launch.args, [&](const Argument& argument) {
+        return argument.kind != Argument::Kind::kScalar && argument.buffer == buffer;
+      });
+    });
+  };
+  engine::Binding alone;
+  ASSAY_TRY(const Report report, RunAlone(bind, launches.size() - 1, what, alone));
+  steps += report.counters.steps;
+  const auto is_of_values = [&](const Finding& finding) {
+    return (finding.kind == FindingKind::kUninitialisedUse ||
+            finding.kind == FindingKind::kMachineDependent) &&
+           finding.memory &&
+           std::ranges::any_of(alone.execution.buffers, [&](const BufferSpec& spec) {
+             return spec.role == BufferRole::kOutput && spec.name == finding.memory->buffer;
+           });
+  };
+  if (report.stop != Stop::kCompleted ||
+      report.findings.size() >= alone.execution.limits.max_findings ||
+      !std::ranges::all_of(report.findings, is_of_values))
+    return std::nullopt;
+  const std::uint8_t before = what.outputs.value_or(kGarbage);
+  std::vector<OutputState> left;
+  const engine::BoundCall& call = alone.calls.front();
+  for (const auto& [name, tensor] : call.outputs) {
+    if (!subject_.instance->op.FindOutput(name)->updates.empty()) return std::nullopt;
+    if (!EndIsUnwritten(tensor, before)) continue;
+    if (is_of_others(call.buffer_of.find(name)->second)) return std::nullopt;
+    const std::uint64_t size = SizeOf(tensor.dtype);
+    // Of a large output nothing but its end was looked at.
+    std::uint64_t first = static_cast<std::uint64_t>(tensor.elements) - 1, missing = 1;
+    if (tensor.memory.size() <= static_cast<std::uint64_t>(kMostScanned)) {
+      const std::vector<std::int64_t> written = WrittenElements(call, name, before, report);
+      missing = static_cast<std::uint64_t>(tensor.elements) - written.size();
+      first = 0;
+      while (first < written.size() && written[first] == static_cast<std::int64_t>(first)) ++first;
+    }
+    left.push_back({.name = name,
+                    .shape = tensor.shape,
+                    .unwritten_bytes = missing * size,
+                    .first_unwritten = static_cast<std::int64_t>(first)});
+  }
+  return left;
+}
+
+Result<Runner::End> Runner::WhoWritesTheEnd(const Binder& bind,
+                                            const std::vector<BlockRange>& candidates,
+                                            std::uint64_t most_steps, std::uint64_t& steps) const {
+  const auto left_by = [&](const std::vector<BlockRange>& blocks, std::uint8_t outputs,
+                           bool zeros) {
+    return LeftByTheLast(
+        bind, {.only = blocks, .most_steps = most_steps, .outputs = outputs, .zeros = zeros},
+        steps);
+  };
+  // Over zeros nothing is undefined: that refutes nothing, but shows who comes to the end.
+  for (const bool zeros : {false, true}) {
+    ASSAY_TRY(const auto left, left_by(candidates, kUnwritten.front(), zeros));
+    if (left && left->empty()) return End{.known = true};
+  }
+  for (const std::uint8_t outputs : kUnwritten) {
+    ASSAY_TRY(auto left, left_by({}, outputs, false));
+    if (!left) break;
+    if (left->empty()) return End{.known = true};
+    if (outputs == kUnwritten.back()) return End{.known = true, .unwritten = *std::move(left)};
+  }
+  ASSAY_TRY(const auto left, left_by({}, kUnwritten.front(), true));
+  return End{.known = left && left->empty(), .left_over_zeros = left && !left->empty()};
+}
+
+}  // namespace assay::campaign
