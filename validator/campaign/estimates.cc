@@ -92,8 +92,8 @@ void Campaign::PlanBlocks(std::vector<Task>& planned, bool several) const {
   constexpr double kMost = 1e18;  // Of what the estimate of something huge may come to.
   // Of so many cases one has several blocks: one head of many that goes wrong is not the last.
   constexpr std::size_t kOneOf = 3;
-  // What the others' blocks take together: they try values, which one block shows like any other.
-  constexpr std::uint64_t kStepsForValues = 6'000'000;
+  // What its blocks take together, and the others': they try values, which one block shows like any other.
+  constexpr std::uint64_t kStepsForPlaces = 12'000'000, kStepsForValues = 6'000'000;
   // Where a block with all that it needs takes so many times what a slice is to take, the ends have to do.
   constexpr double kDear = 2;
   constexpr std::uint64_t kEnds = 2;
@@ -107,10 +107,9 @@ void Campaign::PlanBlocks(std::vector<Task>& planned, bool several) const {
     const auto needed = NeededStepsFor(planned[i].probe.case_.axes);
     if (needed && *needed > kDear * static_cast<double>(Wants{}.slice_steps))
       planned[i].wants.least_blocks = kEnds;
-    if (!has_small_shapes_ && !several && i % kOneOf != 0) {
-      planned[i].wants.least_blocks = 1;
-      planned[i].wants.slice_steps = kStepsForValues;
-    }
+    if (has_small_shapes_ || several) continue;
+    planned[i].wants.slice_steps = i % kOneOf == 0 ? kStepsForPlaces : kStepsForValues;
+    if (i % kOneOf != 0) planned[i].wants.least_blocks = 1;
   }
 }
 
