@@ -18,10 +18,11 @@ constexpr std::uint64_t kStepsToConfirm = 6'000'000'000;
 // and the last launch by itself, where only what is needed of those before it runs.
 constexpr std::uint64_t kStepsOfTheLast = 1'500'000'000;
 
+// What the dearest slices spend on a block between the ends, and then on the first one, would do for a whole wave.
+constexpr std::uint64_t kDear = 3, kDearest = 6;
+
 /// How many blocks run, where each takes that much, beside so many that write the ends of outputs.
 std::uint64_t BlocksFor(std::uint64_t a_block, std::uint64_t writers, const Wants& wants) {
-  // What the dearest slices spend on a block between the ends, and then on the first one, would do for a whole wave.
-  constexpr std::uint64_t kDear = 3, kDearest = 6;
   if (a_block > kDearest * wants.slice_steps) return 1;
   std::uint64_t least = wants.least_blocks;
   if (a_block > kDear * wants.slice_steps)
@@ -38,8 +39,15 @@ Status Runner::Slice::RunBlocks(std::uint64_t count, std::uint64_t limit) {
     ASSAY_TRY(bound_, BindOver(probe_.poison));
   }
   Execution& execution = bound_.execution;
+  // Where those that come to the ends are dear, the last one, which does not, is none the better for being last.
+  const bool only_writers = count == 1 && probe_.slice_blocks == 0 && !writers_.empty() &&
+                            wants_.block_steps > kDear * wants_.slice_steps;
   for (const std::size_t i : cut_) {
     Launch& launch = execution.launches[i];
+    if (only_writers && *writers_.begin() < Blocks(launch)) {
+      launch.only = WithBlocks({{*writers_.begin(), 1}}, writers_, Blocks(launch));
+      continue;
+    }
     launch.only = WithBlocks(ChooseBlocks(Blocks(launch), count, probe_.case_.seed + i), writers_,
                              Blocks(launch));
   }

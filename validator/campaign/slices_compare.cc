@@ -18,7 +18,7 @@ namespace {
 // Rows that are compared as a case of their own: so many of them as the elements that their results are made of
 // come to, one of all other inputs' for each row,
 constexpr std::size_t kMostRows = 48;
-constexpr std::int64_t kMostOfRows = 1 << 24;
+constexpr std::int64_t kMostOfRows = 1 << 23;
 constexpr std::int64_t kMostOfRowsForValues = 1 << 22;
 // but for a few.
 constexpr std::size_t kFewestRows = 8;
