@@ -27,6 +27,8 @@
 namespace assay::campaign {
 namespace {
 
+// What may be spent on learning where an axis of a grid begins anew.
+constexpr std::uint64_t kMostToLearn = 64'000'000;
 // How often blocks are added that were missing still.
 constexpr int kMostRounds = 3;
 // Blocks of the last launch, and how many pieces of each run (0: all of it), of so many threads.
@@ -98,8 +100,7 @@ bool ReadsUndefined(const Report& report) {
 
 bool MayFollow(const Execution& execution, const facts::Facts* facts) {
   const std::size_t last = execution.launches.size() - 1;
-  if (last == 0 || Blocks(execution.launches[last]) < 2 ||
-      engine::MayCut(execution, facts, last) != engine::Cut::kIndependent)
+  if (last == 0 || engine::MayCut(execution, facts, last) != engine::Cut::kIndependent)
     return false;
   for (std::size_t i = 0; i < last; ++i) {
     if (engine::MayCut(execution, facts, i) == engine::Cut::kRefused) return false;
@@ -135,28 +136,40 @@ Status Runner::LearnOfLaunch(const Binder& bind, std::size_t launch, std::uint64
   const std::array<std::uint32_t, 3> grid = whole.execution.launches[launch].grid;
   std::uint64_t most = 0, all = 0, ran = 0;
   std::optional<Producers> producers;
+  const auto writes = [&](std::uint64_t block) -> Result<std::optional<std::vector<BufferRange>>> {
+    engine::Binding alone;
+    ASSAY_TRY(const Report report,
+              RunAlone(bind, launch, {.only = {{block, 1}}, .most_steps = most_steps}, alone));
+    most = std::max(most, report.counters.steps);
+    all += report.counters.steps;
+    ++ran;
+    // What takes from a launch before it as well is not followed.
+    if (report.stop != Stop::kCompleted || !report.findings.empty() || !report.missing ||
+        !report.missing->empty())
+      return std::nullopt;
+    return WrittenBytes(alone, report);
+  };
   for (const Corner corner : {Corner::kFirst, Corner::kLast}) {
     const std::vector<std::uint64_t> blocks = SampleBlocks(grid, corner);
     if (corner == Corner::kLast && blocks == SampleBlocks(grid)) break;
     std::vector<std::vector<BufferRange>> samples;
     for (const std::uint64_t block : blocks) {
-      engine::Binding alone;
-      ASSAY_TRY(const Report report,
-                RunAlone(bind, launch, {.only = {{block, 1}}, .most_steps = most_steps}, alone));
-      most = std::max(most, report.counters.steps);
-      all += report.counters.steps;
-      ++ran;
-      // What takes from a launch before it as well is not followed.
-      if (report.stop != Stop::kCompleted || !report.findings.empty() || !report.missing ||
-          !report.missing->empty())
-        break;
-      samples.push_back(WrittenBytes(alone, report));
+      ASSAY_TRY(auto written, writes(block));
+      if (!written) break;
+      samples.push_back(*std::move(written));
     }
     if (samples.size() < blocks.size()) continue;
     auto evenly = Producers::Of(grid, samples, Producers::Places::kOfOneBlock, corner);
     if (!evenly) continue;
     producers = std::move(evenly);
-    if (!samples.front().empty()) break;
+    if (samples.front().empty()) continue;
+    if (corner == Corner::kFirst) {
+      ASSAY_TRY_VOID(producers->Refine([&](std::uint64_t block) {
+        return all > kMostToLearn ? Result<std::optional<std::vector<BufferRange>>>(std::nullopt)
+                                  : writes(block);
+      }));
+    }
+    break;
   }
   learned.whole_steps += Blocks(whole.execution.launches[launch]) * (all / ran);
   learned.block_steps.push_back(most);

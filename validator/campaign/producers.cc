@@ -21,6 +21,13 @@ std::vector<BufferRange> OfThat(const std::vector<BufferRange>& ranges, std::uin
   return some;
 }
 
+bool Covers(std::span<const BufferRange> ranges, const BufferRange& wanted) {
+  return std::ranges::any_of(ranges, [&](const BufferRange& range) {
+    return range.buffer == wanted.buffer && range.first <= wanted.first &&
+           wanted.first + wanted.bytes <= range.first + range.bytes;
+  });
+}
+
 /// Does some range, moved by `shift`, touch bytes [first, end)?
 bool Touches(const std::vector<BufferRange>& ranges, std::uint64_t shift, std::uint64_t first,
              std::uint64_t end) {
@@ -70,9 +77,12 @@ std::optional<Producers> Producers::Of(const std::array<std::uint32_t, 3>& grid,
   const std::array<std::uint64_t, 3> place = PlaceOf(grid, corner);
   Producers producers;
   producers.grid_ = grid;
+  for (std::size_t axis = 0; axis < grid.size(); ++axis)
+    producers.dimensions_.push_back({axis, 1, grid[axis]});
   for (const BufferRange& range : samples.front())
     producers.buffers_[range.buffer].first.push_back(range);
   for (auto& [buffer, of] : producers.buffers_) {
+    of.step.resize(grid.size());
     std::size_t sample = 1;
     std::uint64_t before = 0;  // By how much the first block's places lie before these.
     for (std::size_t axis = 0; axis < grid.size(); ++axis) {
@@ -106,12 +116,58 @@ std::vector<BufferRange> Producers::WrittenBy(std::uint64_t block) const {
   std::vector<BufferRange> written;
   for (const auto& [buffer, of] : buffers_) {
     std::uint64_t shift = 0;
-    for (std::size_t axis = 0; axis < at.size(); ++axis) shift += at[axis] * of.step[axis];
+    for (std::size_t d = 0; d < dimensions_.size(); ++d) {
+      const Dimension& dimension = dimensions_[d];
+      shift += at[dimension.axis] / dimension.unit % dimension.extent * of.step[d];
+    }
     for (const BufferRange& range : of.first)
       written.push_back({buffer, range.first + shift, range.bytes});
   }
   return written;
 }
+
+/// The blocks that write some of a range of a buffer.
+struct Producers::Search {
+  const Producers& producers;
+  const OfBuffer& of;
+  std::uint64_t first;
+  std::uint64_t end;
+  std::set<std::uint64_t>& blocks;
+  std::uint64_t& looks;
+  std::array<std::uint64_t, 3> at{};
+
+  /// Those of the dimensions before `inner`, the others being fixed. `reach`: by how much those before can move. False
+  /// where they are too many.
+  bool Walk(std::size_t inner, std::uint64_t shift, std::uint64_t reach) {
+    const std::uint64_t low = of.first.front().first + shift;
+    const std::uint64_t high = EndOf(of.first.back()) + shift;
+    if (low >= end || high + reach <= first) return true;
+    const auto& grid = producers.grid_;
+    if (inner == 0) {
+      if (!Touches(of.first, shift, first, end)) return true;
+      blocks.insert(at[0] + grid[0] * (at[1] + grid[1] * at[2]));
+      return blocks.size() <= kMostBlocks;
+    }
+    const std::size_t d = inner - 1;
+    const Dimension& dimension = producers.dimensions_[d];
+    const std::uint64_t step = of.step[d];
+    const std::uint64_t within = reach - (dimension.extent - 1) * step;
+    // Those whose first byte lies before the end and whose last one not before the beginning.
+    std::uint64_t index = 0, last = dimension.extent - 1;
+    if (step > 0) {
+      if (high + within <= first) index = (first - high - within) / step;
+      last = std::min(last, (end - 1 - low) / step);
+    }
+    const std::uint64_t before = at[dimension.axis];
+    for (; index <= last; ++index) {
+      at[dimension.axis] = before + index * dimension.unit;
+      if (at[dimension.axis] >= grid[dimension.axis]) break;
+      if (++looks > kMostLooks || !Walk(d, shift + index * step, within)) return false;
+    }
+    at[dimension.axis] = before;
+    return true;
+  }
+};
 
 bool Producers::AddWritersOf(std::span<const BufferRange> missing,
                              std::set<std::uint64_t>& blocks) const {
@@ -119,42 +175,115 @@ bool Producers::AddWritersOf(std::span<const BufferRange> missing,
   for (const BufferRange& wanted : missing) {
     const auto found = buffers_.find(wanted.buffer);
     if (found == buffers_.end()) continue;
-    const auto& [first, step] = found->second;
-    const std::uint64_t end = EndOf(wanted);
-    const std::uint64_t low = first.front().first, high = EndOf(first.back());
-    for (std::uint64_t z = 0; z < grid_[2]; ++z) {
-      for (std::uint64_t y = 0; y < grid_[1]; ++y) {
-        const std::uint64_t row = z * step[2] + y * step[1];
-        if (++looks > kMostLooks) return false;
-        if (low + row >= end) break;
-        // Along x, those whose first byte lies before the end and whose last one not before the beginning.
-        std::uint64_t x = 0, last = grid_[0] - 1;
-        if (step[0] > 0) {
-          if (high + row <= wanted.first) x = (wanted.first - high - row) / step[0];
-          last = std::min<std::uint64_t>(grid_[0] - 1, (end - 1 - low - row) / step[0]);
-        }
-        for (; x <= last; ++x) {
-          if (++looks > kMostLooks) return false;
-          if (!Touches(first, row + x * step[0], wanted.first, end)) continue;
-          blocks.insert(x + grid_[0] * (y + grid_[1] * z));
-          if (blocks.size() > kMostBlocks) return false;
-        }
-      }
+    std::uint64_t reach = 0;
+    for (std::size_t d = 0; d < dimensions_.size(); ++d)
+      reach += (dimensions_[d].extent - 1) * found->second.step[d];
+    Search search{.producers = *this,
+                  .of = found->second,
+                  .first = wanted.first,
+                  .end = EndOf(wanted),
+                  .blocks = blocks,
+                  .looks = looks};
+    if (!search.Walk(dimensions_.size(), 0, reach)) return false;
+  }
+  return true;
+}
+
+bool Producers::Agrees(std::uint64_t block, const std::vector<BufferRange>& written) const {
+  const std::vector<BufferRange> expected = WrittenBy(block);
+  for (const auto& [buffer, of] : buffers_) {
+    const std::vector<BufferRange> mine = OfThat(written, buffer);
+    const std::vector<BufferRange> guess = OfThat(expected, buffer);
+    if (mine.empty()) continue;
+    if (mine.front().first != guess.front().first) return false;
+    for (const BufferRange& range : mine) {
+      if (!Covers(guess, range)) return false;
     }
   }
   return true;
 }
 
-namespace {
-
-bool Covers(std::span<const BufferRange> ranges, const BufferRange& wanted) {
-  return std::ranges::any_of(ranges, [&](const BufferRange& range) {
-    return range.buffer == wanted.buffer && range.first <= wanted.first &&
-           wanted.first + wanted.bytes <= range.first + range.bytes;
-  });
+std::size_t Producers::Outermost(std::size_t axis) const {
+  std::size_t outermost = 0;
+  for (std::size_t d = 0; d < dimensions_.size(); ++d) {
+    if (dimensions_[d].axis == axis) outermost = d;
+  }
+  return outermost;
 }
 
-}  // namespace
+bool Producers::Split(std::size_t axis, std::uint64_t period,
+                      const std::vector<BufferRange>& there) {
+  const std::size_t inner = Outermost(axis);
+  const auto after = static_cast<std::ptrdiff_t>(inner) + 1;
+  for (auto& [buffer, of] : buffers_) {
+    const std::vector<BufferRange> mine = OfThat(there, buffer);
+    if (mine.empty() || mine.front().first < of.first.front().first) return false;
+    of.step.insert(of.step.begin() + after, mine.front().first - of.first.front().first);
+  }
+  Dimension& dimension = dimensions_[inner];
+  const Dimension outer = {axis, dimension.unit * period, (dimension.extent + period - 1) / period};
+  dimension.extent = period;
+  dimensions_.insert(dimensions_.begin() + after, outer);
+  return true;
+}
+
+// After how many steps along the outermost dimension of an axis blocks write elsewhere than they should. 0: never. Nothing
+// where that cannot be told.
+Result<std::optional<std::uint64_t>> Producers::FindPeriod(std::size_t axis,
+                                                           const Writes& writes) const {
+  const Dimension& dimension = dimensions_[Outermost(axis)];
+  std::uint64_t stride = dimension.unit;
+  for (std::size_t before = 0; before < axis; ++before) stride *= grid_[before];
+  const auto agrees = [&](std::uint64_t index) -> Result<std::optional<bool>> {
+    ASSAY_TRY(const auto written, writes(index * stride));
+    return written ? std::optional(Agrees(index * stride, *written)) : std::nullopt;
+  };
+  std::uint64_t low = 1, high = dimension.extent - 1;
+  // The last one may begin anew itself, and be where the first one is.
+  bool any = false;
+  for (const std::uint64_t far : {high, high - high / 3, high / 2}) {
+    if (far <= low || any) continue;
+    ASSAY_TRY(const auto as_guessed, agrees(far));
+    if (!as_guessed) return std::nullopt;
+    any = !*as_guessed;
+    if (any) high = far;
+  }
+  if (!any) return 0;
+  for (bool doubling = true; high - low > 1;) {
+    const std::uint64_t middle = doubling ? 2 * low : low + (high - low) / 2;
+    if (middle >= high) {
+      doubling = false;
+      continue;
+    }
+    ASSAY_TRY(const auto as_guessed, agrees(middle));
+    if (!as_guessed) return std::nullopt;
+    (*as_guessed ? low : high) = middle;
+    doubling = doubling && *as_guessed;
+  }
+  return high;
+}
+
+Status Producers::Refine(const Writes& writes) {
+  constexpr int kMostLevels = 2;
+  const Producers before = *this;
+  for (std::size_t axis = 0; axis < grid_.size(); ++axis) {
+    for (int level = 0; grid_[axis] > 2; ++level) {
+      ASSAY_TRY(const auto period, FindPeriod(axis, writes));
+      if (period && *period == 0) break;
+      std::optional<std::vector<BufferRange>> there;
+      if (period && level < kMostLevels) {
+        std::uint64_t block = *period * dimensions_[Outermost(axis)].unit;
+        for (std::size_t inner = 0; inner < axis; ++inner) block *= grid_[inner];
+        ASSAY_TRY(there, writes(block));
+      }
+      if (!there || !Split(axis, *period, *there)) {
+        *this = before;
+        return {};
+      }
+    }
+  }
+  return {};
+}
 
 Result<bool> NobodyWrites(std::span<const BufferRange> missing,
                           std::span<const Producers> producers, const Execution& execution,

@@ -1,9 +1,10 @@
 // Which blocks of an earlier launch write what a slice of a later one reads.
 //
 // Nobody says which block writes what. So a few blocks run alone, one in a corner of the grid and its neighbour
-// along each axis, and what they wrote is taken to move evenly from block to block. That is a guess: whoever
-// runs the blocks that it names sees whether all that is read is there (Report::missing), and believes nothing
-// of the slice otherwise.
+// along each axis, and what they wrote is taken to move evenly from block to block. Where the last block of an axis
+// says otherwise, one axis holds several (a token, and in it a part of its row), and more blocks tell where each begins
+// anew (Refine). That is a guess: whoever runs the blocks that it names sees whether all that is read is there
+// (Report::missing), and believes nothing of the slice otherwise.
 #pragma once
 
 #include <array>
@@ -44,6 +45,13 @@ class Producers {
                                      Places places = Places::kOfOneBlock,
                                      Corner corner = Corner::kFirst);
 
+  /// What a block writes, run alone. Nothing where that cannot be told, or it would be too much to ask.
+  using Writes =
+      std::function<Result<std::optional<std::vector<BufferRange>>>(std::uint64_t block)>;
+  /// Looks for axes that hold several: at most 2 log2(blocks) blocks are asked for each that is found, three where
+  /// there is none. Stays as it was where that does not explain what the last block of an axis writes.
+  Status Refine(const Writes& writes);
+
   /// What a block writes, by that guess: ascending, by buffer.
   std::vector<BufferRange> WrittenBy(std::uint64_t block) const;
 
@@ -53,10 +61,27 @@ class Producers {
  private:
   struct OfBuffer {
     std::vector<BufferRange> first;  ///< What the first block writes,
-    std::array<std::uint64_t, 3> step =
-        {};  ///< and by how much that moves with a step along each axis.
+    std::vector<std::uint64_t>
+        step;  ///< and by how much that moves with a step along each dimension.
   };
+  /// A part of an axis of the grid: its index there is `coordinate / unit % extent`.
+  struct Dimension {
+    std::size_t axis;
+    std::uint64_t unit;
+    std::uint64_t extent;
+  };
+  struct Search;
+
+  /// Is that what the guess says, or a part of it that begins at the same place?
+  bool Agrees(std::uint64_t block, const std::vector<BufferRange>& written) const;
+  /// The outermost dimension of an axis, by index.
+  std::size_t Outermost(std::size_t axis) const;
+  /// After so many steps along the outermost dimension of an axis another one begins. False where it would go backwards.
+  bool Split(std::size_t axis, std::uint64_t period, const std::vector<BufferRange>& there);
+  Result<std::optional<std::uint64_t>> FindPeriod(std::size_t axis, const Writes& writes) const;
+
   std::array<std::uint32_t, 3> grid_{};
+  std::vector<Dimension> dimensions_;  ///< Of each axis the inner ones first, x before y before z.
   std::map<std::uint32_t, OfBuffer> buffers_;
 };
 

@@ -89,6 +89,99 @@ TEST(ProducersTest, AllBlocksOfARowMayShareAPlace) {
   EXPECT_EQ(blocks, (std::set<std::uint64_t>{4, 5, 6, 7}));
 }
 
+/// Producers of a grid along x alone, refined by what `writes` says of any block; how often it was asked.
+std::optional<Producers> Refined(
+    std::uint32_t blocks, Producers::Places places,
+    const std::function<std::vector<BufferRange>(std::uint64_t)>& writes, int& asked) {
+  auto producers = Producers::Of(
+      {blocks, 1, 1}, std::vector<std::vector<BufferRange>>{writes(0), writes(1)}, places);
+  if (!producers) return std::nullopt;
+  const auto status = producers->Refine(
+      [&](std::uint64_t block) -> Result<std::optional<std::vector<BufferRange>>> {
+        ++asked;
+        return writes(block);
+      });
+  EXPECT_TRUE(status);
+  return producers;
+}
+
+TEST(ProducersTest, AnAxisMayHoldTokensAndPartsOfTheirRows) {
+  // Parts first in memory, tokens first in the grid; and a ticket for each token.
+  constexpr std::uint64_t kTokens = 1000, kParts = 8;
+  const auto part = [](std::uint64_t block) {
+    return std::vector<BufferRange>{{3, (block % kParts * kTokens + block / kParts) * 4, 4}};
+  };
+  const auto ticket = [](std::uint64_t block) {
+    return std::vector<BufferRange>{{3, block / kParts * 4, 4}};
+  };
+  int asked = 0;
+  const auto parts = Refined(kTokens * kParts, Producers::Places::kOfOneBlock, part, asked);
+  const auto tickets = Refined(kTokens * kParts, Producers::Places::kShared, ticket, asked);
+  ASSERT_TRUE(parts);
+  ASSERT_TRUE(tickets);
+  EXPECT_LE(asked, 30);
+  for (const std::uint64_t block : {0u, 7u, 8u, 4001u, 7999u}) {
+    EXPECT_EQ(parts->WrittenBy(block), part(block));
+    EXPECT_EQ(tickets->WrittenBy(block), ticket(block));
+    std::set<std::uint64_t> writers, mates;
+    EXPECT_TRUE(parts->AddWritersOf(part(block), writers));
+    EXPECT_EQ(writers, std::set<std::uint64_t>{block});
+    EXPECT_TRUE(tickets->AddWritersOf(ticket(block), mates));
+    EXPECT_EQ(mates.size(), kParts);
+    EXPECT_EQ(*mates.begin(), block / kParts * kParts);
+  }
+}
+
+TEST(ProducersTest, AnAxisMayHoldThreeAndEndWithinOne) {
+  // Heads of 65 tiles, the last of one row of 16, each in 3 parts; 7 heads, of the last one not all.
+  const auto writes = [](std::uint64_t block) {
+    const std::uint64_t part = block % 3, tile = block / 3 % 65, head = block / 195;
+    return std::vector<BufferRange>{
+        {0, part * 100'000 + head * 1'025 + tile * 16, tile == 64 ? 1u : 16u}};
+  };
+  int asked = 0;
+  const auto producers = Refined(6 * 195 + 50, Producers::Places::kOfOneBlock, writes, asked);
+  ASSERT_TRUE(producers);
+  EXPECT_LE(asked, 45);
+  for (const std::uint64_t block : {0u, 2u, 3u, 194u, 195u, 1000u, 1219u}) {
+    std::set<std::uint64_t> writers;
+    EXPECT_TRUE(producers->AddWritersOf(writes(block), writers));
+    EXPECT_TRUE(writers.contains(block)) << block;
+    EXPECT_LE(writers.size(), 2u)
+        << block;  // Of a tile that is not full the next head's first rows.
+  }
+}
+
+TEST(ProducersTest, AnAxisMayEndWhereItBeganAnew) {
+  // Tickets of tokens that are 256 apart are one: 769 tokens of 8 parts, the last of which shares that of the first.
+  const auto writes = [](std::uint64_t block) {
+    return std::vector<BufferRange>{{0, block / 8 % 256 * 4, 4}};
+  };
+  int asked = 0;
+  const auto producers = Refined(769 * 8, Producers::Places::kShared, writes, asked);
+  ASSERT_TRUE(producers);
+  std::set<std::uint64_t> mates;
+  EXPECT_TRUE(producers->AddWritersOf(writes(768 * 8), mates));
+  EXPECT_EQ(mates.size(), 32u);
+}
+
+TEST(ProducersTest, WhatHasNoPeriodStaysAsItWas) {
+  const auto writes = [](std::uint64_t block) {
+    return std::vector<BufferRange>{{0, block * block * 4, 4}};
+  };
+  int asked = 0;
+  const auto producers = Refined(1000, Producers::Places::kOfOneBlock, writes, asked);
+  ASSERT_TRUE(producers);
+  EXPECT_EQ(producers->WrittenBy(7), (std::vector<BufferRange>{{0, 28, 4}}));
+  EXPECT_LE(asked, 60);
+  int once = 0;
+  const auto evenly = [](std::uint64_t block) {
+    return std::vector<BufferRange>{{0, block * 4, 4}};
+  };
+  ASSERT_TRUE(Refined(1'000'000, Producers::Places::kOfOneBlock, evenly, once));
+  EXPECT_EQ(once, 3);
+}
+
 TEST(ProducersTest, WhatDoesNotMoveEvenlyIsNotGuessed) {
   const Grid grid = {4, 1, 1};
   // The same place, a place before, and other gaps.

@@ -63,8 +63,8 @@ class Runner::Slice {
   std::uint64_t CountFor(std::uint64_t a_block) const;
   /// Does each block take more than all were to?
   bool IsDear() const { return wants_.block_steps > wants_.slice_steps; }
-  /// Do whole grids take far more than they may, if all blocks take that much?
-  bool IsMuchByEstimate() const;
+  /// Do whole grids take more than that, if all blocks take what one is estimated to?
+  bool IsEstimatedAbove(std::uint64_t steps) const;
   /// Blocks that are left out have nothing to give to those that run, but of an earlier launch what it hands on.
   bool IsTooLong() const { return campaign::IsTooLong(run_.report, /*others_may_help=*/false); }
   bool IsClean() const {

@@ -59,11 +59,10 @@ Status Runner::Slice::RunBlocks(std::uint64_t count, std::uint64_t limit) {
   return {};
 }
 
-bool Runner::Slice::IsMuchByEstimate() const {
-  constexpr std::uint64_t kFar = 2;
+bool Runner::Slice::IsEstimatedAbove(std::uint64_t steps) const {
   std::uint64_t blocks = 1;
   for (const Launch& launch : bound_.execution.launches) blocks = std::max(blocks, Blocks(launch));
-  return wants_.block_steps > kFar * most_steps_ / blocks;
+  return wants_.block_steps > steps / blocks;
 }
 
 Status Runner::Slice::RunNeeded(std::uint64_t count) {
@@ -156,7 +155,20 @@ Result<bool> Runner::Slice::RunTheRest(std::uint64_t ran_at_once) {
 
 Result<bool> Runner::Slice::FindTheEnd() {
   end_is_unknown_ = IsClean() && SomeEndIsUnwritten();
-  if (!end_is_unknown_ || bound_.execution.launches.size() == 1) return true;
+  if (!end_is_unknown_) return true;
+  if (bound_.execution.launches.size() == 1) {
+    // Others may write it, of which the last block was not known to meet them.
+    const Launch& launch = bound_.execution.launches.front();
+    if (run_.report.counters.steps / BlocksThatRun(launch) > kStepsToConfirm / Blocks(launch))
+      return true;
+    only_needed_ = run_.probe.needed_only = false;
+    ASSAY_TRY_VOID(RunBlocks(Blocks(launch), 2 * kStepsToConfirm));
+    whole_ = !IsTooLong();
+    end_is_unknown_ = false;
+    if (whole_) return true;
+    LeaveOut(kUnknownEnd);
+    return false;
+  }
   const Launch& last = bound_.execution.launches.back();
   const auto ran = static_cast<double>(BlocksThatRun(last) * ThreadsThatRun(last));
   const auto all = static_cast<double>(Blocks(last) * Threads(last));

@@ -37,8 +37,10 @@
 namespace assay::campaign {
 namespace {
 
-// By how much an estimate may be too high.
-constexpr std::uint64_t kByFar = 4;
+// By how much an estimate may be too high, before nothing is run, and before something else is tried first.
+constexpr std::uint64_t kByFar = 4, kFar = 2;
+constexpr std::string_view kAllTakeTooLong =
+    "blocks may depend on each other, and all take too long";
 // Of what the op overwrites: each run has a copy.
 constexpr std::size_t kMostCopied = std::size_t{512} << 20;
 
@@ -149,12 +151,16 @@ Status Runner::Slice::Run() {
   // What hands on runs whole: not where that is known to take far too long.
   const bool hopeless =
       several && !only_needed_ && runner_.WholeStepsOfThoseBefore(filled_) / kByFar > most_steps_;
-  const bool is_much = hopeless || (several && IsMuchByEstimate());
-  if (is_much && !wants_.needed_only) ASSAY_TRY_VOID(RunNeeded(kEnds));
+  // Blocks that meet run together before all of them do.
+  const bool may_meet = several && bound_.execution.launches.size() == 1;
+  const bool is_much = hopeless || (several && IsEstimatedAbove(kFar * most_steps_)) ||
+                       (may_meet && IsEstimatedAbove(Wants::kLittleMore * wants_.slice_steps));
+  if (is_much && !wants_.needed_only)
+    ASSAY_TRY_VOID(RunNeeded(probe_.slice_blocks > 0 ? probe_.slice_blocks : kEnds));
   std::uint64_t ran_at_once = 0;
   if (!only_needed_) {
-    if (hopeless) {
-      LeaveOut(kBlockTooLong);
+    if (hopeless || (may_meet && IsEstimatedAbove(kByFar * most_steps_))) {
+      LeaveOut(hopeless ? kBlockTooLong : kAllTakeTooLong);
       return {};
     }
     ASSAY_TRY(ran_at_once, RunAtOnce());
@@ -166,9 +172,7 @@ Status Runner::Slice::Run() {
     if (several && !is_much && !wants_.needed_only && IsTooLong()) ASSAY_TRY_VOID(RunNeeded(kEnds));
   }
   if (IsTooLong()) {
-    LeaveOut(cut_.empty()
-                 ? std::string_view("blocks may depend on each other, and all take too long")
-                 : kBlockTooLong);
+    LeaveOut(cut_.empty() ? kAllTakeTooLong : kBlockTooLong);
     return {};
   }
   if (only_needed_) {

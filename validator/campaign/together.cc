@@ -20,6 +20,8 @@
 namespace assay::campaign {
 namespace {
 
+// What may be spent on learning where an axis of a grid begins anew.
+constexpr std::uint64_t kMostToLearn = 64'000'000;
 // Blocks that the guess is tried on, beside the last one.
 constexpr int kTried = 3;
 
@@ -71,12 +73,14 @@ Result<std::shared_ptr<const Runner::Meetings>> Runner::LearnMeetings(
   ASSAY_TRY(const engine::Binding whole, bind(0));
   const std::array<std::uint32_t, 3> grid = whole.execution.launches.front().grid;
   bool all_ended = true;
+  std::uint64_t learned_from = 0;
   const auto marks_of = [&](std::uint64_t block) -> Result<std::vector<BufferRange>> {
     engine::Binding alone;
     ASSAY_TRY(const Report report,
               RunAlone(bind, 0, {.only = {{block, 1}}, .most_steps = most_steps}, alone));
     all_ended = all_ended && report.stop == Stop::kCompleted && report.findings.empty();
     learned->block_steps = std::max(learned->block_steps, report.counters.steps);
+    learned_from += report.counters.steps;
     return Marks(alone, report);
   };
   std::vector<std::vector<BufferRange>> samples;
@@ -87,6 +91,13 @@ Result<std::shared_ptr<const Runner::Meetings>> Runner::LearnMeetings(
   std::optional<Producers> expected;
   if (all_ended && !samples.front().empty())
     expected = Producers::Of(grid, samples, Producers::Places::kShared);
+  if (expected) {
+    ASSAY_TRY_VOID(expected->Refine(
+        [&](std::uint64_t block) -> Result<std::optional<std::vector<BufferRange>>> {
+          if (!all_ended || learned_from > kMostToLearn) return std::nullopt;
+          return marks_of(block);
+        }));
+  }
   if (expected) {
     const std::uint64_t all = Blocks(whole.execution.launches.front());
     Rng rng(DeriveSeed(all, "meetings"));

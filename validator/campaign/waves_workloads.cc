@@ -143,7 +143,7 @@ std::vector<Task> Campaign::Large() {
   if (has_small_shapes_ || MayWait() || trial_.effort.sliced_cases == 0) return {};
   const std::uint64_t seed = DeriveSeed(trial_.seed, "large at once");
   // Blocks that depend on each other may all have to run.
-  const std::size_t most = SomeKernelMay(facts::BlocksDepend) ? 2 : 12;
+  const std::size_t most = SomeKernelMay(facts::BlocksDepend) ? 4 : 12;
   constexpr std::int64_t kLeastConstant = 64;
   const ops::OpSpec& op = trial_.instance.op;
   std::set<std::int64_t, std::greater<>> constants;
