@@ -74,8 +74,8 @@ double Campaign::WholeStepsFor(const ops::AxisValues& axes) const {
   if ((only_slices_ || costs_.empty()) && !block_costs_.empty()) {
     const std::uint64_t blocks =
         std::max<std::uint64_t>(BlocksOf(trial_.instance, trial_.plan, axes), 1);
-    return static_cast<double>(blocks) *
-           *block_costs_.EstimateEach(axes, static_cast<std::int64_t>(blocks));
+    if (const auto each = block_costs_.EstimateEach(axes, static_cast<std::int64_t>(blocks)))
+      return static_cast<double>(blocks) * *each;
   }
   if (const auto estimate = costs_.Estimate(axes, elements)) return *estimate;
   const std::uint64_t threads = ThreadsOf(trial_.instance, trial_.plan, axes);

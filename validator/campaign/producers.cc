@@ -1,6 +1,7 @@
 #include "validator/campaign/producers.h"
 
 #include <algorithm>
+#include <limits>
 
 #include "base/rng.h"
 #include "validator/campaign/blocks.h"
@@ -268,15 +269,17 @@ Status Producers::Refine(const Writes& writes) {
   const Producers before = *this;
   for (std::size_t axis = 0; axis < grid_.size(); ++axis) {
     for (int level = 0; grid_[axis] > 2; ++level) {
-      ASSAY_TRY(const auto period, FindPeriod(axis, writes));
-      if (period && *period == 0) break;
+      ASSAY_TRY(const auto found, FindPeriod(axis, writes));
+      constexpr std::uint64_t kUnknown = std::numeric_limits<std::uint64_t>::max();
+      const std::uint64_t period = found.value_or(kUnknown);
+      if (period == 0) break;
       std::optional<std::vector<BufferRange>> there;
-      if (period && level < kMostLevels) {
-        std::uint64_t block = *period * dimensions_[Outermost(axis)].unit;
+      if (period != kUnknown && level < kMostLevels) {
+        std::uint64_t block = period * dimensions_[Outermost(axis)].unit;
         for (std::size_t inner = 0; inner < axis; ++inner) block *= grid_[inner];
         ASSAY_TRY(there, writes(block));
       }
-      if (!there || !Split(axis, *period, *there)) {
+      if (!there || !Split(axis, period, *there)) {
         *this = before;
         return {};
       }

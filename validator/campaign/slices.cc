@@ -155,7 +155,7 @@ Status Runner::Slice::Run() {
   const bool may_meet = several && bound_.execution.launches.size() == 1;
   const bool is_much = hopeless || (several && IsEstimatedAbove(kFar * most_steps_)) ||
                        (may_meet && IsEstimatedAbove(Wants::kLittleMore * wants_.slice_steps));
-  if (is_much && !wants_.needed_only)
+  if (is_much && !only_needed_ && !wants_.needed_only)
     ASSAY_TRY_VOID(RunNeeded(probe_.slice_blocks > 0 ? probe_.slice_blocks : kEnds));
   std::uint64_t ran_at_once = 0;
   if (!only_needed_) {
