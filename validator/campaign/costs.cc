@@ -13,6 +13,13 @@ std::vector<double> LogsOf(const ops::AxisValues& axes) {
   return logs;
 }
 
+/// Of the ratios of extents, as a logarithm.
+double Product(const std::vector<double>& logs, const std::vector<double>& before) {
+  double product = 0;
+  for (std::size_t i = 0; i < logs.size(); ++i) product += logs[i] - before[i];
+  return product;
+}
+
 }  // namespace
 
 void Costs::Learn(const ops::AxisValues& axes, std::int64_t elements, double steps) {
@@ -45,8 +52,7 @@ std::optional<double> Costs::Estimate(const ops::AxisValues& axes, std::int64_t 
   const std::vector<double> logs = LogsOf(axes);
   const Sample* const nearest = Nearest(logs);
   if (nearest == nullptr) return std::nullopt;
-  double product = 0;
-  for (std::size_t i = 0; i < logs.size(); ++i) product += logs[i] - nearest->logs[i];
+  const double product = Product(logs, nearest->logs);
   const double more =
       std::log2(static_cast<double>(std::max<std::int64_t>(elements, 1))) - nearest->elements;
   const double ratio = more > 0 ? std::clamp(product, more, 2 * more) : std::min(product, more);
@@ -59,8 +65,7 @@ std::optional<double> Costs::EstimateEach(const ops::AxisValues& axes, std::int6
   const std::vector<double> logs = LogsOf(axes);
   const Sample* const nearest = Nearest(logs);
   if (nearest == nullptr) return std::nullopt;
-  double product = 0;
-  for (std::size_t i = 0; i < logs.size(); ++i) product += logs[i] - nearest->logs[i];
+  const double product = Product(logs, nearest->logs);
   const double more =
       std::log2(static_cast<double>(std::max<std::int64_t>(parts, 1))) - nearest->elements;
   return std::exp2(nearest->steps + std::max(kPower * (product - more), 0.0));

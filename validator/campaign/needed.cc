@@ -27,8 +27,6 @@
 namespace assay::campaign {
 namespace {
 
-// What may be spent on learning where an axis of a grid begins anew.
-constexpr std::uint64_t kMostToLearn = 64'000'000;
 // How often blocks are added that were missing still.
 constexpr int kMostRounds = 3;
 // Blocks of the last launch, and how many pieces of each run (0: all of it), of so many threads.

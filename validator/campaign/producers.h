@@ -33,6 +33,9 @@ enum class Corner : std::uint8_t { kFirst, kLast };
 std::vector<std::uint64_t> SampleBlocks(const std::array<std::uint32_t, 3>& grid,
                                         Corner corner = Corner::kFirst);
 
+/// What may be spent on learning where an axis of a grid begins anew (Producers::Refine).
+inline constexpr std::uint64_t kMostToLearn = 64'000'000;
+
 class Producers {
  public:
   /// May several blocks write the same bytes?

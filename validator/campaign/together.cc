@@ -20,8 +20,6 @@
 namespace assay::campaign {
 namespace {
 
-// What may be spent on learning where an axis of a grid begins anew.
-constexpr std::uint64_t kMostToLearn = 64'000'000;
 // Blocks that the guess is tried on, beside the last one.
 constexpr int kTried = 3;
 
