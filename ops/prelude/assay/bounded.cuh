@@ -236,32 +236,41 @@ struct Bounded {
     return n > 1 && factor.n < 2 && !C::in_order() && (n > 2 || exact_sum()) &&
            !(factor.e == 0 && is_power_of_two(factor.v));
   }
-  ASSAY_DEVICE Bounded distributed() const {
-    Bounded sum = *this;
-    sum.g = -1;
-    sum = sum.settled();
-    sum.e = sum.guarded(sum.e + kUnit * a);
-    sum.t = sum.guarded(sum.t + (C::independent() ? kUnit * ::sqrt(q) : kUnit * a));
-    return sum;
-  }
   static ASSAY_DEVICE bool is_power_of_two(double x) {
     return x != 0 && granularity_of(x) == magnitude(x);
   }
   friend ASSAY_DEVICE Bounded operator*(const Bounded& x, const Bounded& y) {
     // Not by recursion: a function that calls itself is never inlined, and calls cost the emulator
-    // several times what the product does. One product in the text, not three: compiling them is
-    // most of what a reference takes to compile.
+    // several times what the product does. One product in the text, not three, and what is made of a sum
+    // once, for both sides in turn: compiling them is most of what a reference takes to compile.
     Bounded left = x, right = y;
-    if (x.distributes(y)) {
-      left = x.distributed();
-    } else if (y.distributes(x)) {
-      right = y.distributed();
-    }
+    const bool one = !((x.n > 1) & (y.n > 1));
+    if (x.n > 1) left = x.as_factor(one && x.distributes(y));
+    if (y.n > 1) right = y.as_factor(one && y.distributes(x));
     return product(left, right);
   }
+  /// A sum, with what its evaluation errs by in `e` and `t`.
+  ASSAY_DEVICE Bounded as_factor(bool distributed) const {
+    Bounded sum = *this;
+    if (distributed) sum.g = -1;
+    const double error = sum.hard();
+    const double usual = sum.correlated();
+    if (!distributed) {
+      sum.e = error;
+      sum.t = usual;
+      return sum;
+    }
+    sum = result(v, error, usual, length(), -1);
+    sum.w = w;
+    sum.d = d;
+    sum.e = sum.guarded(sum.e + kUnit * a);
+    sum.t = sum.guarded(sum.t + (C::independent() ? kUnit * ::sqrt(q) : kUnit * a));
+    return sum;
+  }
+  /// Of factors whose errors are known: `e` and `t`.
   static ASSAY_DEVICE Bounded product(const Bounded& x, const Bounded& y) {
-    const double ex = x.hard(), ey = y.hard();
-    const double tx = x.correlated(), ty = y.correlated();
+    const double ex = x.guarded(x.e), ey = y.guarded(y.e);
+    const double tx = x.guarded(x.t), ty = y.guarded(y.t);
     const double v = x.v * y.v;
     const double len = larger(x.length(), y.length());
     const double mx = magnitude(x.v), my = magnitude(y.v);
@@ -290,7 +299,10 @@ struct Bounded {
     return r;
   }
   friend ASSAY_DEVICE Bounded operator/(const Bounded& x, const Bounded& y) {
-    return x.n > 1 ? quotient(x.running(), y) : quotient(x, y);
+    Bounded dividend = x, divisor = y;
+    if (x.n > 1) dividend = x.running();
+    if (y.n > 1) divisor = y.as_factor(false);
+    return quotient(dividend, divisor);
   }
   /// As the sum of a mean that may be taken as it runs (Welford): then the sum, which may be exact or
   /// cancel, never occurs.
@@ -304,17 +316,18 @@ struct Bounded {
   }
   static ASSAY_DEVICE Bounded quotient(const Bounded& x, const Bounded& y) {
     const double v = x.v / y.v;
+    const double ey = y.guarded(y.e);
     double rounding = (C::approximate ? 2 : 1) * kSlack * kUnit * magnitude(v) + kTiny;
     // __fdividef is zero where the divisor lies between 2^126 and 2^128 (CUDA C++ Programming Guide).
-    if (C::approximate && C::format::precision == 24 && magnitude(y.v) + y.hard() > 0x1p126)
+    if (C::approximate && C::format::precision == 24 && magnitude(y.v) + ey > 0x1p126)
       rounding += magnitude(v);
     // A subnormal dividend may be flushed.
     if (kFlushes && magnitude(x.v) < kTiny) rounding += magnitude(v);
-    Bounded r = result(v, quotient_error(v, x.hard(), y.v, y.hard()) + rounding,
-                       quotient_error(v, x.correlated(), y.v, y.correlated()) + rounding,
+    Bounded r = result(v, quotient_error(v, x.guarded(x.e), y.v, ey) + rounding,
+                       quotient_error(v, x.guarded(x.t), y.v, y.guarded(y.t)) + rounding,
                        larger(x.length(), y.length()), -1);
     if (x.w == 0 && y.w == 0) return r;
-    const double least = magnitude(y.v) - y.hard();
+    const double least = magnitude(y.v) - ey;
     r.w = least > 0 ? (x.w + v * v * y.w) / (least * least) : infinity();
     r.d = (x.d - v * y.d) / y.v;
     return r;

@@ -383,7 +383,7 @@ template <class C>
 ASSAY_DEVICE Bounded<C> scaled(const Bounded<C>& sum, const Bounded<C>& factor) {
   const bool free =
       C::in_order() || sum.n < 2 || (factor.hard() == 0 && Bounded<C>::is_power_of_two(factor.v));
-  return free ? sum * factor : sum.distributed() * factor;
+  return free ? sum * factor : sum.as_factor(true) * factor;
 }
 
 /// cos and sin of k turns of n: what Fourier transforms multiply by. 2 ulp of 1, where it is not exact.
