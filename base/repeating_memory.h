@@ -14,7 +14,8 @@
 //
 //   ASSAY_TRY(SharedMemory memory, Repeat(pattern, bytes));
 //
-// Cost: the pattern, or a 128th of the memory where that is more; 128 system calls at most.
+// Cost: the pattern, or a 1024th of the memory where that is more, and as many system calls; a 128th where many such
+// memories live.
 #pragma once
 
 #include <cstddef>
@@ -28,14 +29,16 @@ namespace assay {
 inline constexpr std::size_t kPatternPage = 4096;
 /// A pattern of the usual length.
 inline constexpr std::size_t kPatternBytes = 227 * kPatternPage;
-/// Mappings of one memory: a process has 65,530 of them by default, and many of these memories. The
-/// file holds a long memory's pattern several times over.
-inline constexpr std::size_t kMostRepetitions = 128;
-/// Of the file: beyond 128 GiB no memory can be made so.
-inline constexpr std::size_t kMostPatternBytes = std::size_t{1} << 30;
+/// Mappings of one memory: a process has 65,530 of them by default. The file holds a long memory's pattern several
+/// times over.
+inline constexpr std::size_t kMostRepetitions = 1024;
+/// Of one memory where a process has many of them.
+inline constexpr std::size_t kFewRepetitions = 128;
+/// No longer memory can be made so: its file would have a gigabyte.
+inline constexpr std::size_t kMostRepeatedBytes = kFewRepetitions << 30;
 
 /// `bytes` bytes that repeat `pattern`, which is whole pages. Writes stay in this process. kLimit
-/// where the file would be longer than kMostPatternBytes.
+/// beyond kMostRepeatedBytes.
 Result<SharedMemory> Repeat(std::span<const std::byte> pattern, std::size_t bytes);
 
 }  // namespace assay

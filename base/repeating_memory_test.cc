@@ -33,7 +33,7 @@ TEST(RepeatingMemory, EveryPlaceHoldsThePatternsByteInBothProcesses) {
   }
 }
 
-TEST(RepeatingMemory, ALongMemoryTakesAHundredMappingsAndFewPages) {
+TEST(RepeatingMemory, ALongMemoryTakesAThousandMappingsAndFewPages) {
   const std::vector<std::byte> pattern = Pattern();
   const std::size_t bytes = 100'000 * pattern.size() + 1;
   const auto memory = Repeat(pattern, bytes);

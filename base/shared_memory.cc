@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <atomic>
 #include <cerrno>
 #include <cstring>
 #include <ctime>
@@ -27,6 +28,16 @@ std::unexpected<Error> MemoryError(const char* what, std::size_t bytes) {
 
 // Nobody may change it any more.
 constexpr int kPatternSeals = F_SEAL_WRITE | F_SEAL_GROW | F_SEAL_SHRINK;
+
+// Of all memories that repeat, in this process.
+std::atomic<std::size_t> repetitions{0};
+
+// As many mappings for one more memory as leave room for dozens of them.
+std::size_t RepetitionsToSpare() {
+  constexpr std::size_t kOfAll = 32'768;
+  const std::size_t now = std::min(repetitions.load(), kOfAll);
+  return std::clamp((kOfAll - now) / 16, kFewRepetitions, kMostRepetitions);
+}
 
 bool Repeats(int fd, std::size_t pattern) {
   const int seals = ::fcntl(fd, F_GET_SEALS);
@@ -97,9 +108,9 @@ Result<SharedMemory> Repeat(std::span<const std::byte> pattern, std::size_t byte
   UniqueFd fd(::memfd_create("assay-pattern", MFD_CLOEXEC | MFD_ALLOW_SEALING));
   if (!fd) return MemoryError("cannot create shared memory", pattern.size());
   // A long memory's file holds the pattern several times.
-  const std::size_t most = kMostRepetitions * pattern.size();
+  const std::size_t most = RepetitionsToSpare() * pattern.size();
   const std::size_t length = std::max<std::size_t>(1, (bytes + most - 1) / most) * pattern.size();
-  if (length > kMostPatternBytes)
+  if (bytes > kMostRepeatedBytes)
     return Fail(ErrorKind::kLimit, "too much memory for a pattern", "shared memory");
   for (std::size_t at = 0; at < length;) {
     const std::span<const std::byte> rest = pattern.subspan(at % pattern.size());
@@ -144,6 +155,8 @@ Result<SharedMemory> SharedMemory::Map(UniqueFd fd, std::size_t bytes, Access ac
   if (repeats) {
     ASSAY_TRY(void* const place, MapRepeated(memory.fd_.get(), held, bytes));
     memory.data_ = static_cast<std::byte*>(place);
+    memory.repetitions_ = (bytes + held - 1) / held;
+    repetitions += memory.repetitions_;
     return memory;
   }
   if (access == Access::kPrivateCopy) {
@@ -161,7 +174,8 @@ Result<SharedMemory> SharedMemory::Map(UniqueFd fd, std::size_t bytes, Access ac
 SharedMemory::SharedMemory(SharedMemory&& other) noexcept
     : fd_(std::move(other.fd_)),
       data_(std::exchange(other.data_, nullptr)),
-      size_(std::exchange(other.size_, 0)) {}
+      size_(std::exchange(other.size_, 0)),
+      repetitions_(std::exchange(other.repetitions_, 0)) {}
 
 SharedMemory& SharedMemory::operator=(SharedMemory&& other) noexcept {
   if (this != &other) {
@@ -169,6 +183,7 @@ SharedMemory& SharedMemory::operator=(SharedMemory&& other) noexcept {
     fd_ = std::move(other.fd_);
     data_ = std::exchange(other.data_, nullptr);
     size_ = std::exchange(other.size_, 0);
+    repetitions_ = std::exchange(other.repetitions_, 0);
   }
   return *this;
 }
@@ -178,6 +193,7 @@ SharedMemory::~SharedMemory() { Unmap(); }
 void SharedMemory::Unmap() {
   if (data_ != nullptr) ::munmap(data_, size_);
   data_ = nullptr;
+  repetitions -= std::exchange(repetitions_, 0);
 }
 
 }  // namespace assay

@@ -40,6 +40,7 @@ class SharedMemory {
   UniqueFd fd_;
   std::byte* data_ = nullptr;
   std::size_t size_ = 0;
+  std::size_t repetitions_ = 0;  // Mappings, of memory that repeats.
 };
 
 }  // namespace assay

@@ -23,10 +23,12 @@ int Complain(const std::string& what) {
 /// Requests come one after the other, and take alike: what went back to the system after each would
 /// be mapped, and cleared page by page, for the next.
 void KeepFreedMemory() {
-  constexpr int kKept = 64 << 20;
-  ::mallopt(M_MMAP_THRESHOLD, kKept / 2);
+  // Registers of as many blocks as a device holds take hundreds of megabytes.
+  constexpr int kKept = 512 << 20;
+  constexpr int kMostOfTheHeap = 32 << 20;  // What mallopt takes.
+  ::mallopt(M_MMAP_THRESHOLD, kMostOfTheHeap);
   ::mallopt(M_TRIM_THRESHOLD, kKept);
-  ::mallopt(M_TOP_PAD, kKept / 32);
+  ::mallopt(M_TOP_PAD, 2 << 20);
 }
 
 int Main(int argc, char** argv) {

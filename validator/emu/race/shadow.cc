@@ -54,8 +54,8 @@ void Shadow::DropRegion(RegionId region) {
   if (at == regions_.end()) return;
   cache_[region % cache_.size()] = {};
   peak_bytes_ = std::max(peak_bytes_, bytes());
-  for (std::unique_ptr<Page>& page : at->second.pages) {
-    if (page == nullptr) continue;
+  page_bytes_ -= at->second.pages.size() * sizeof(Page*);
+  at->second.pages.TakeEach([&](std::unique_ptr<Page> page) {
     Empty(*page);
     --pages_in_use_;
     if (spare_.size() < kSpare) {
@@ -63,35 +63,33 @@ void Shadow::DropRegion(RegionId region) {
     } else {
       page_bytes_ -= sizeof(Page);
     }
-  }
-  page_bytes_ -= at->second.pages.size() * sizeof(at->second.pages[0]);
+  });
   regions_.erase(at);
 }
 
 Shadow::Page* Shadow::FindPage(Region& region, std::uint64_t number) {
-  auto& pages = region.pages;
+  PageTable<Page>& pages = region.pages;
   if (number >= pages.size()) {
     if (number >= kMaxPages) {
       exhausted_ = true;
       return nullptr;
     }
-    const std::size_t before = pages.size();
-    pages.resize(std::max<std::size_t>(number + 1, std::min<std::size_t>(2 * before, kMaxPages)));
-    page_bytes_ += (pages.size() - before) * sizeof(pages[0]);
+    const std::uint64_t before = pages.size();
+    pages.Grow(std::max(number + 1, std::min(2 * before, kMaxPages)));
+    page_bytes_ += (pages.size() - before) * sizeof(Page*);
   }
-  std::unique_ptr<Page>& page = pages[number];
-  if (page == nullptr) {
+  if (pages[number] == nullptr) {
     ++pages_in_use_;
     if (!spare_.empty()) {
-      page = std::move(spare_.back());
+      pages.Put(number, std::move(spare_.back()));
       spare_.pop_back();
     } else {
-      page = std::make_unique<Page>();
+      pages.Put(number, std::make_unique<Page>());
       page_bytes_ += sizeof(Page);
       CheckLimit();
     }
   }
-  return exhausted_ ? nullptr : page.get();
+  return exhausted_ ? nullptr : pages[number];
 }
 
 Shadow::Cells Shadow::SplitFiner(Page& page, std::size_t index, std::uint32_t shift) {
@@ -155,19 +153,18 @@ Shadow::Cells Shadow::SplitFiner(Page& page, std::size_t index, std::uint32_t sh
 void Shadow::Collect() {
   table_.BeginMark();
   for (const auto& [id, region] : regions_) {
-    for (const auto& page : region.pages) {
-      if (page == nullptr) continue;
+    region.pages.ForEach([&](std::uint64_t, const Page& page) {
       for (std::size_t i = 0; i < kPageLines; ++i) {
-        const Line& line = page->lines[i];
+        const Line& line = page.lines[i];
         if (line.cells == nullptr) {
           table_.Mark(line.writers);
           table_.Mark(line.readers);
           continue;
         }
-        const std::size_t refs = RefCount(page->shift[i]);
+        const std::size_t refs = RefCount(page.shift[i]);
         for (std::size_t c = 0; c < refs; ++c) table_.Mark(line.cells[c]);
       }
-    }
+    });
   }
   table_.Sweep();
   CheckLimit();

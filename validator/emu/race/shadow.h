@@ -20,6 +20,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "validator/emu/page_table.h"
 #include "validator/emu/race/record_table.h"
 
 namespace assay::emu {
@@ -54,7 +55,7 @@ class Shadow {
   Page* PageAt(RegionId region, std::uint64_t offset) {
     const std::uint64_t number = offset / (kLineBytes * kPageLines);
     Region& at = RegionAt(region);
-    if (number < at.pages.size() && at.pages[number] != nullptr) return at.pages[number].get();
+    if (number < at.pages.size() && at.pages[number] != nullptr) return at.pages[number];
     return FindPage(at, number);
   }
   /// Reads of this region are of no interest: nobody may write it.
@@ -81,7 +82,7 @@ class Shadow {
 
  private:
   struct Region {
-    std::vector<std::unique_ptr<Page>> pages;
+    PageTable<Page> pages;
     bool read_only = false;
   };
   struct Cached {

@@ -19,26 +19,22 @@ void DefinedMap::Reset(std::uint64_t bytes, bool initially_defined) {
   chosen_.clear();
   const std::uint64_t pages = (bytes + kPageBytes - 1) / kPageBytes;
   // A block's shared memory is reset for every block: its pages are reused instead of freed.
-  if (pages == pages_.size() && initially_defined == initially_defined_ && live_pages_ == pages) {
-    for (auto& page : pages_) page->fill(initially_defined ? ~std::uint64_t{0} : 0);
+  if (pages == pages_.size() && initially_defined == initially_defined_ && pages_.made() == pages) {
+    for (std::uint64_t page = 0; page < pages; ++page)
+      pages_[page]->fill(initially_defined ? ~std::uint64_t{0} : 0);
     bytes_ = bytes;
     return;
   }
-  pages_.clear();
-  pages_.resize(pages);
+  pages_.Reset(pages);
   bytes_ = bytes;
-  live_pages_ = 0;
   initially_defined_ = initially_defined;
 }
 
 DefinedMap::Page& DefinedMap::Touch(std::uint64_t page) {
-  std::unique_ptr<Page>& slot = pages_[page];
-  if (!slot) {
-    slot = std::make_unique<Page>();
-    slot->fill(initially_defined_ ? ~std::uint64_t{0} : 0);
-    ++live_pages_;
-  }
-  return *slot;
+  if (Page* const there = pages_[page]) return *there;
+  Page& made = pages_.Put(page, std::make_unique<Page>());
+  made.fill(initially_defined_ ? ~std::uint64_t{0} : 0);
+  return made;
 }
 
 bool DefinedMap::DefinedRange(std::uint64_t offset, std::uint64_t bytes) const {
@@ -46,7 +42,7 @@ bool DefinedMap::DefinedRange(std::uint64_t offset, std::uint64_t bytes) const {
     const std::uint64_t page = offset / kPageBytes;
     const std::uint64_t within = offset % kPageBytes;
     const std::uint64_t count = std::min(bytes, kPageBytes - within);
-    if (const Page* const words = pages_[page].get()) {
+    if (const Page* const words = pages_[page]) {
       for (std::uint64_t done = 0; done < count;) {
         const std::uint64_t bit = (within + done) % 64;
         const std::uint64_t part = std::min(count - done, 64 - bit);
@@ -66,13 +62,13 @@ bool DefinedMap::DefinedRange(std::uint64_t offset, std::uint64_t bytes) const {
 std::uint32_t DefinedMap::Bits(std::uint64_t offset, std::uint32_t bytes) const {
   const std::uint32_t all = (std::uint32_t{1} << bytes) - 1;
   if (offset % 64 + bytes <= 64) {
-    const Page* const words = pages_[offset / kPageBytes].get();
+    const Page* const words = pages_[offset / kPageBytes];
     if (words == nullptr) return initially_defined_ ? all : 0;
     return static_cast<std::uint32_t>((*words)[offset % kPageBytes / 64] >> offset % 64) & all;
   }
   std::uint32_t bits = 0;
   for (std::uint32_t i = 0; i < bytes; ++i) {
-    const Page* const words = pages_[(offset + i) / kPageBytes].get();
+    const Page* const words = pages_[(offset + i) / kPageBytes];
     const std::uint64_t within = (offset + i) % kPageBytes;
     const bool defined =
         words ? ((*words)[within / 64] >> (within % 64) & 1) != 0 : initially_defined_;
@@ -107,7 +103,7 @@ void DefinedMap::Set(std::uint64_t offset, std::uint64_t bytes, bool defined) {
     const std::uint64_t page = offset / kPageBytes;
     const std::uint64_t within = offset % kPageBytes;
     const std::uint64_t count = std::min(bytes, kPageBytes - within);
-    if (pages_[page] || defined != initially_defined_) {
+    if (pages_[page] != nullptr || defined != initially_defined_) {
       Page& words = Touch(page);
       for (std::uint64_t done = 0; done < count;) {
         const std::uint64_t bit = (within + done) % 64;
@@ -133,20 +129,22 @@ void DefinedMap::SetBits(std::uint64_t offset, std::uint32_t bytes, std::uint32_
 }
 
 std::uint64_t DefinedMap::FirstUndefined() const {
-  for (std::uint64_t page = 0; page < pages_.size(); ++page) {
-    const Page* const words = pages_[page].get();
-    if (words == nullptr) {
-      if (!initially_defined_) return page * kPageBytes;
-      continue;
+  std::uint64_t first = bytes_;
+  std::uint64_t next = 0;
+  pages_.ForEach([&](std::uint64_t page, const Page& words) {
+    if (first < bytes_) return;
+    if (!initially_defined_ && next < page) {
+      first = next * kPageBytes;
+      return;
     }
-    for (std::uint64_t word = 0; word < words->size(); ++word) {
-      if (~(*words)[word] == 0) continue;
-      const std::uint64_t offset = page * kPageBytes + word * 64 +
-                                   static_cast<std::uint64_t>(std::countr_one((*words)[word]));
-      return std::min(offset, bytes_);
-    }
-  }
-  return bytes_;
+    next = page + 1;
+    const auto* const word = std::ranges::find_if(words, [](std::uint64_t w) { return ~w != 0; });
+    if (word == words.end()) return;
+    first = page * kPageBytes + static_cast<std::uint64_t>(word - words.begin()) * 64 +
+            static_cast<std::uint64_t>(std::countr_one(*word));
+  });
+  if (first == bytes_ && !initially_defined_) first = next * kPageBytes;
+  return std::min(first, bytes_);
 }
 
 }  // namespace assay::emu

@@ -10,7 +10,8 @@
 #include <cstdint>
 #include <memory>
 #include <unordered_map>
-#include <vector>
+
+#include "validator/emu/page_table.h"
 
 namespace assay::emu {
 
@@ -32,7 +33,7 @@ class DefinedMap {
   bool Defined(std::uint64_t offset, std::uint64_t bytes) const {
     const std::uint64_t bit = offset % 64;
     if (bit + bytes > 64) return DefinedRange(offset, bytes);
-    const Page* const words = pages_[offset / kPageBytes].get();
+    const Page* const words = pages_[offset / kPageBytes];
     if (words == nullptr) return initially_defined_;
     const std::uint64_t wanted = bytes == 64 ? ~std::uint64_t{0} : (std::uint64_t{1} << bytes) - 1;
     return (~(*words)[offset % kPageBytes / 64] >> bit & wanted) == 0;
@@ -61,11 +62,9 @@ class DefinedMap {
   /// defined, a bit each.
   template <class See>
   void ForEachPage(const See& see) const {
-    for (std::uint64_t page = 0; page < pages_.size(); ++page) {
-      if (pages_[page] != nullptr) see(page, *pages_[page]);
-    }
+    pages_.ForEach(see);
   }
-  std::uint64_t page_bytes() const { return live_pages_ * sizeof(Page); }
+  std::uint64_t page_bytes() const { return pages_.made() * sizeof(Page); }
 
  private:
   using Choices = std::array<std::uint8_t, kPageBytes>;
@@ -74,13 +73,12 @@ class DefinedMap {
   Page& Touch(std::uint64_t page);
   bool PageBit(std::uint64_t page) const;
 
-  std::vector<std::unique_ptr<Page>> pages_;
+  PageTable<Page> pages_;
   void SetChoices(std::uint64_t offset, std::uint64_t bytes, std::uint8_t choice);
 
   // By page, where there are any; meant for undefined bytes only.
   std::unordered_map<std::uint64_t, std::unique_ptr<Choices>> chosen_;
   std::uint64_t bytes_ = 0;
-  std::uint64_t live_pages_ = 0;
   std::uint64_t undefined_ = 0;  // Bytes.
   bool initially_defined_ = true;
   bool written_undefined_ = false;
