@@ -108,7 +108,7 @@ std::vector<Task> Campaign::Reached() {
 
 namespace {
 
-/// Launches of the plan where one of them has some blocks, but so few that all of them run; else 0.
+/// Launches of the plan where one of them has so few blocks that all of them run; else 0.
 std::uint64_t LaunchesWithAFewBlocks(const Trial& trial, const ops::AxisValues& axes) {
   const auto complete = ops::ResolveAxes(trial.instance.op, axes);
   if (!complete) return 0;
@@ -116,7 +116,7 @@ std::uint64_t LaunchesWithAFewBlocks(const Trial& trial, const ops::AxisValues& 
   if (!resolved) return 0;
   const bool any = std::ranges::any_of(resolved->kernels, [](const ops::ResolvedKernel& kernel) {
     const std::uint64_t blocks = std::uint64_t{kernel.grid[0]} * kernel.grid[1] * kernel.grid[2];
-    return blocks > 1 && blocks <= engine::kWholeGrid;
+    return blocks <= engine::kWholeGrid;
   });
   return any ? resolved->kernels.size() : 0;
 }
@@ -211,13 +211,13 @@ std::vector<Task> Campaign::Huge() {
       LeaveOut(task, "takes too long even at its ends", harvest_);
       continue;
     }
-    // Grids of few blocks run whole. If one of these takes its share of all steps, that is too long for
-    // most: one shape of each size has to tell, and needs no more for that than if the guess were
-    // wrong by far.
+    // Grids of few blocks run whole, beside others of which the ends run: mostly each of their blocks loops over all that
+    // those wrote, which takes next to nothing or far more than anything may. A quarter tells which. Where that is known
+    // to be far more, one shape of each size has to tell.
     const std::uint64_t launches = LaunchesWithAFewBlocks(trial_, shape.axes);
-    if (launches > 1 && blocks > engine::kWholeGrid &&
-        WholeStepsFor(shape.axes) / static_cast<double>(launches) > kByFar * kMost) {
-      if (!costly_sizes.insert(std::bit_width(static_cast<std::uint64_t>(elements))).second) {
+    if (launches > 1 && blocks > engine::kWholeGrid) {
+      if (WholeStepsFor(shape.axes) / static_cast<double>(launches) > kByFar * kMost &&
+          !costly_sizes.insert(std::bit_width(static_cast<std::uint64_t>(elements))).second) {
         harvest_.ledger.Planned("huge");
         LeaveOut(task,
                  "all blocks of a small grid take long; another shape of its size ran instead",
