@@ -106,6 +106,8 @@ class Campaign {
   double StepsFor(const ops::AxisValues& axes) const;
   /// The same for all blocks, even where only a slice would run.
   double WholeStepsFor(const ops::AxisValues& axes) const;
+  /// Does the ends' run of it come to more than `most` steps because grids of few blocks run whole?
+  bool EndsTakeMore(const ops::AxisValues& axes, double most) const;
   /// The same for one block.
   double BlockStepsFor(const ops::AxisValues& axes) const;
   /// Does all of a case at this shape run? Not where it has too many elements, or, where nothing is

@@ -135,6 +135,13 @@ double Campaign::SliceStepsFor(const Task& task) const {
   return std::max(kNominalSliceSteps, all ? whole : std::max(least * BlockStepsFor(axes), wanted));
 }
 
+bool Campaign::EndsTakeMore(const ops::AxisValues& axes, double most) const {
+  const std::uint64_t blocks = BlocksOf(trial_.instance, trial_.plan, axes);
+  return blocks <= engine::kWholeGrid &&
+         !engine::LastBlockOnly(cases::TotalElements(trial_.instance, axes), blocks) &&
+         WholeStepsFor(axes) > most;
+}
+
 double Campaign::CostOf(const Task& task) const {
   const ops::AxisValues& axes = task.probe.case_.axes;
   const double whole = WholeStepsFor(axes);

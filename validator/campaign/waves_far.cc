@@ -4,6 +4,7 @@
 #include <bit>
 #include <cmath>
 #include <set>
+#include <string_view>
 
 #include "base/rng.h"
 #include "ops/properties.h"
@@ -19,6 +20,12 @@
 #include "validator/ptx/facts/facts.h"
 
 namespace assay::campaign {
+
+namespace {
+
+constexpr std::string_view kTooLongAtItsEnds = "takes too long even at its ends";
+
+}  // namespace
 
 // What is far away is looked up: an offset that wraps does so at the last index, and at few before it.
 void Campaign::LookFar(cases::Case& value) const {
@@ -100,8 +107,15 @@ std::vector<Task> Campaign::Reached() {
     const std::uint64_t seed = request.seed + planned.size();
     // A slice of what cannot be cut would only end at its limit.
     const bool too_long = whole && WholeStepsFor(axes) > static_cast<double>(kMostHugeSteps);
-    planned.push_back(too_long ? EndsOf(std::move(axes), "reached", seed)
-                               : PartOf(std::move(axes), "reached", seed));
+    const bool in_vain = EndsTakeMore(axes, static_cast<double>(kMostHugeSteps));
+    Task task = too_long ? EndsOf(std::move(axes), "reached", seed)
+                         : PartOf(std::move(axes), "reached", seed);
+    if (too_long && in_vain) {
+      harvest_.ledger.Planned("reached");
+      LeaveOut(task, kTooLongAtItsEnds, harvest_);
+      continue;
+    }
+    planned.push_back(std::move(task));
   }
   return planned;
 }
@@ -182,6 +196,11 @@ std::vector<Task> Campaign::Huge() {
                 : too_long ? EndsOf(axes, "huge", seed + planned.size())
                            : PartOf(axes, "huge", seed + planned.size());
     task.wants.part_steps = kMostLimitSteps;
+    if (too_long && !sums && EndsTakeMore(axes, static_cast<double>(kMostLimitSteps))) {
+      harvest_.ledger.Planned("huge");
+      LeaveOut(task, kTooLongAtItsEnds, harvest_);
+      continue;
+    }
     if (auto of_one_sign = OfOneSign(task)) last.push_back(*std::move(of_one_sign));
     if (auto unlike = OfUnlikePages(trial_.instance, task)) last.push_back(*std::move(unlike));
     std::ranges::move(WithEachFlag(std::move(task)), std::back_inserter(planned));
@@ -198,8 +217,9 @@ std::vector<Task> Campaign::Huge() {
     // A slice of what cannot be cut is all of it.
     const double blocks_run =
         IsSlice(task.probe) && whole ? static_cast<double>(std::max<std::uint64_t>(blocks, 1)) : 3;
-    if (blocks > 2 &&
-        blocks_run * WholeStepsFor(shape.axes) / static_cast<double>(blocks) > kByFar * kMost) {
+    if (EndsTakeMore(shape.axes, kByFar * kMost) ||
+        (blocks > 2 &&
+         blocks_run * WholeStepsFor(shape.axes) / static_cast<double>(blocks) > kByFar * kMost)) {
       auto sums = whole && blocks > engine::kWholeGrid
                       ? SumsOf(shape.axes, "huge", seed + planned.size())
                       : std::nullopt;
@@ -208,7 +228,7 @@ std::vector<Task> Campaign::Huge() {
         continue;
       }
       harvest_.ledger.Planned("huge");
-      LeaveOut(task, "takes too long even at its ends", harvest_);
+      LeaveOut(task, kTooLongAtItsEnds, harvest_);
       continue;
     }
     // Grids of few blocks run whole, beside others of which the ends run: mostly each of their blocks loops over all that
@@ -231,7 +251,7 @@ std::vector<Task> Campaign::Huge() {
                            std::max(marginal_steps_, 4.0);
       if (loops >= kMostLoops || steps > kMost) {
         harvest_.ledger.Planned("huge");
-        LeaveOut(task, "takes too long even at its ends", harvest_);
+        LeaveOut(task, kTooLongAtItsEnds, harvest_);
         continue;
       }
       ++loops;

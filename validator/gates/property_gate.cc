@@ -23,6 +23,9 @@ constexpr std::array<std::string_view, 4> kRecipes = {"plain", "mixed", "exact",
 // Where bits must agree there is no truth to compute, and only the last bits may tell.
 constexpr std::uint64_t kExactFactor = 8;
 
+// Of the campaign's steps, what more than the ordinary number of cases may cost, of all properties together.
+constexpr std::uint64_t kExactShare = 5;
+
 // Of the campaign's steps, what one case of a property may cost; and how many such shapes are enough.
 constexpr double kCostlyShare = 100;
 constexpr std::size_t kFewestCheap = 8;
@@ -147,6 +150,8 @@ void RunPropertyGate(GateContext& context, verdict::GateResult& result) {
     const std::string wave = "property " + text;
     std::uint64_t applied = 0;
     std::uint64_t wanted = context.effort.property_cases;
+    std::uint64_t beyond_budget = 0;
+    std::uint64_t left = context.effort.campaign_steps / kExactShare / properties.size();
     // A case that does not fit is drawn anew; what counts is how many of those wanted were found.
     std::string unfit;
     std::string example;
@@ -176,6 +181,7 @@ void RunPropertyGate(GateContext& context, verdict::GateResult& result) {
           return false;
         }
         result.steps += check->steps;
+        left -= std::min(left, check->steps);
         if (check->trouble) {
           if (Examine(context, *check->trouble, check->unending, result)) {
             context.ledger.Planned(wave, applied);
@@ -194,14 +200,19 @@ void RunPropertyGate(GateContext& context, verdict::GateResult& result) {
           unfit = check->not_applied;
           example = cases::Describe(probe_of(first + nth).case_, context.instance);
         }
-        if (check->exact) wanted = kExactFactor * context.effort.property_cases;
+        if (check->exact && beyond_budget == 0)
+          wanted = kExactFactor * context.effort.property_cases;
+        if (left == 0 && wanted > std::max(applied, context.effort.property_cases)) {
+          beyond_budget = wanted - std::max(applied, context.effort.property_cases);
+          wanted -= beyond_budget;
+        }
         if (!check->findings.empty()) {
           context.ledger.Planned(wave, applied);
           Refute(context, property, probe_of(first + nth), check->findings.front(), result);
           return false;
         }
         ended = false;
-        return true;
+        return applied < wanted;
       };
       campaign::MakeInOrder(count, runner.jobs(), kAhead, check_one, take);
     }
@@ -209,6 +220,8 @@ void RunPropertyGate(GateContext& context, verdict::GateResult& result) {
     result.cases += applied;
     context.ledger.Planned(wave, wanted);
     context.ledger.LeaveOut(wave, unfit, example, wanted - std::min(wanted, applied));
+    context.ledger.Planned(wave, beyond_budget);
+    context.ledger.LeaveOut(wave, "beyond the budget of emulated instructions", "", beyond_budget);
     tried += applied;
     // Cases that fit the property and that only this candidate could not run: it is not proven.
     if (applied == 0 && too_slow)
