@@ -59,7 +59,12 @@ function(assay_test_options name)
   target_link_libraries(${name} PRIVATE assay_options fmt::fmt GTest::gmock GTest::gtest_main)
   target_compile_definitions(${name} PRIVATE ASSAY_SOURCE_DIR="${CMAKE_SOURCE_DIR}"
     ASSAY_BINARY_DIR="${CMAKE_BINARY_DIR}")
-  target_compile_options(${name} PRIVATE $<IF:$<BOOL:${ASSAY_SANITIZE}>,-O0,-O1>)
+  # Not in a generator expression: a list of sanitizers has a comma, which CMake 4 takes for one of its own.
+  if(ASSAY_SANITIZE)
+    target_compile_options(${name} PRIVATE -O0)
+  else()
+    target_compile_options(${name} PRIVATE -O1)
+  endif()
 endfunction()
 
 # assay_test(NAME SOURCES a_test.cc ... DEPS other ... LABELS l ...): one GoogleTest program; each of its tests is a ctest. With SHARDS n it is n

@@ -19,6 +19,7 @@
 #include <array>
 #include <cmath>
 #include <cstring>
+#include <map>
 
 #include "validator/campaign/blocks.h"
 #include "validator/campaign/effort.h"
@@ -102,10 +103,15 @@ Status Runner::RunEnds(const cases::Probe& probe, const Wants& wants, CaseRun& r
       engine::Call{.plan = &*plan, .axes = &filled.axes, .inputs = &filled.inputs}};
   const std::int64_t elements = cases::TotalElements(instance, probe.case_.axes);
   engine::Cut cut = engine::Cut::kRefused;
+  const Binder bind = [&](std::uint8_t poison) {
+    return engine::Bind(instance, *subject_.compiled, calls, {.poison = poison});
+  };
+  std::map<std::size_t, std::uint64_t>
+      last_writers;  // By launch, where the last blocks write nothing.
   // Nothing where it was left out.
   const auto run_over = [&](std::uint8_t poison,
                             bool all) -> Result<std::optional<engine::Binding>> {
-    auto made = engine::Bind(instance, *subject_.compiled, calls, {.poison = poison});
+    auto made = bind(poison);
     if (!made) {
       run.left_out = ToString(made.error());
       return std::nullopt;
@@ -116,18 +122,22 @@ Status Runner::RunEnds(const cases::Probe& probe, const Wants& wants, CaseRun& r
       run.left_out = "blocks of this plan may depend on each other";
       return std::nullopt;
     }
-    for (Launch& launch : made->execution.launches) {
+    for (std::size_t i = 0; i < made->execution.launches.size(); ++i) {
+      Launch& launch = made->execution.launches[i];
       if (all) launch.only.clear();
-      if (all) continue;
+      if (all || launch.only.empty()) continue;
       const auto writers = LastOfTurns(*subject_.plan, filled.axes);
       // One block is as good as another where only one can run; what outgrows its format there comes to the first
       // one's places.
-      if (last_only && !launch.only.empty() && !writers.empty() &&
-          *writers.begin() < Blocks(launch)) {
+      if (last_only && !writers.empty() && *writers.begin() < Blocks(launch)) {
         launch.only = {{*writers.begin(), 1}};
         if (wants.part_steps > 0) launch.only = WithBlocks(launch.only, {0}, Blocks(launch));
       }
       if (!last_only) launch.only = WithBlocks(launch.only, writers, Blocks(launch));
+      if (const auto last = last_writers.find(i); last != last_writers.end()) {
+        launch.only = last_only ? std::vector<BlockRange>{{last->second, 1}}
+                                : WithBlocks(launch.only, {last->second}, Blocks(launch));
+      }
     }
     made->execution.schedule = probe.schedule;
     made->execution.limits.max_steps = all                    ? kStepsToConfirm
@@ -176,21 +186,42 @@ Status Runner::RunEnds(const cases::Probe& probe, const Wants& wants, CaseRun& r
   if (run.report.stop != Stop::kCompleted || !run.report.findings.empty()) return {};
   oracle::SparseElements wanted;
   bool unwritten = false;
-  for (const auto& [name, tensor] : bound->calls.front().outputs) {
-    auto written = Spread(WrittenElements(bound->calls.front(), name, probe.poison, run.report),
-                          kMostCompared);
-    const std::string& updates = instance.op.FindOutput(name)->updates;
-    if (updates.empty()) {
-      unwritten = unwritten || EndIsUnwritten(tensor, probe.poison);
-    } else {
-      const Tensor& now = tensor;
-      const Tensor& before = filled.inputs.find(updates)->second;
-      const std::size_t size = SizeOf(tensor.dtype);
-      std::erase_if(written, [&](std::int64_t i) {
-        return std::memcmp(now.Element(i), before.Element(i), size) == 0;
-      });
+  const auto look_at = [&](const engine::BoundCall& call) {
+    wanted.clear();
+    unwritten = false;
+    for (const auto& [name, tensor] : call.outputs) {
+      auto written = Spread(WrittenElements(call, name, probe.poison, run.report), kMostCompared);
+      const std::string& updates = instance.op.FindOutput(name)->updates;
+      if (updates.empty()) {
+        unwritten = unwritten || EndIsUnwritten(tensor, probe.poison);
+      } else {
+        const Tensor& now = tensor;
+        const Tensor& before = filled.inputs.find(updates)->second;
+        const std::size_t size = SizeOf(tensor.dtype);
+        std::erase_if(written, [&](std::int64_t i) {
+          return std::memcmp(now.Element(i), before.Element(i), size) == 0;
+        });
+      }
+      if (!written.empty()) wanted[name] = std::move(written);
     }
-    if (!written.empty()) wanted[name] = std::move(written);
+  };
+  look_at(bound->calls.front());
+  if (unwritten && !handed_on && elements > kMostToConfirm) {
+    for (std::size_t i = 0; i < bound->execution.launches.size(); ++i) {
+      if (bound->execution.launches[i].only.empty()) continue;
+      ASSAY_TRY(const auto block, LastThatWrites(bind, filled, i, run.steps));
+      if (block) last_writers[i] = *block;
+    }
+    if (!last_writers.empty()) {
+      ASSAY_TRY(bound, run_over(probe.poison, /*all=*/false));
+      if (!bound) return {};
+      if (IsTooLong(run.report)) {
+        leave_out("takes too long even at its ends");
+        return {};
+      }
+      if (run.report.stop != Stop::kCompleted || !run.report.findings.empty()) return {};
+      look_at(bound->calls.front());
+    }
   }
   if (unwritten && elements <= kMostToConfirm) {
     Observed observed;

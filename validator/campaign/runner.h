@@ -249,6 +249,13 @@ class Runner {
   };
   Result<End> WhoWritesTheEnd(const Binder& bind, const std::vector<BlockRange>& candidates,
                               std::uint64_t most_steps, std::uint64_t& steps) const;
+  /// The last block of a launch that writes any output, where those behind it have nothing to do: shares of rows that
+  /// follow one another are rounded up. Nothing where the very last one writes, or that cannot be told. Learned once for
+  /// a shape and its flags.
+  Result<std::optional<std::uint64_t>> LastThatWrites(const Binder& bind,
+                                                      const cases::Materialised& filled,
+                                                      std::size_t launch,
+                                                      std::uint64_t& steps) const;
   /// Where the blocks of a launch leave marks by which they meet, learned once for a shape and its flags.
   struct Meetings;
   Result<std::shared_ptr<const Meetings>> LearnMeetings(const Binder& bind,
@@ -284,6 +291,7 @@ class Runner {
   mutable std::mutex mutex_;  ///< Guards what follows.
   mutable std::map<std::string, std::shared_ptr<const HandedOn>> handed_on_;
   mutable std::map<std::string, std::shared_ptr<const Meetings>> meetings_;
+  mutable std::map<std::string, std::optional<std::uint64_t>> last_writers_;
 };
 
 }  // namespace assay::campaign

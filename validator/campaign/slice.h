@@ -46,6 +46,8 @@ class Runner::Slice {
   /// After a first run: as many as the budget has room for; and who writes the ends of outputs, if need be all.
   /// False where that takes too long.
   Result<bool> RunTheRest(std::uint64_t ran_at_once);
+  /// Where the last blocks write nothing, the one before them writes the end, it may be. False: no such block was found.
+  Result<bool> AddLastThatWrites();
   /// By the run before: one block of each launch that is cut, and everything with all of their blocks.
   struct BlockCost {
     std::uint64_t a_block;

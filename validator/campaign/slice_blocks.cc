@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <set>
+#include <string_view>
 #include <utility>
 
 #include "validator/campaign/blocks.h"
@@ -17,6 +18,8 @@ constexpr std::uint64_t kFarTooLow = 2;
 constexpr std::uint64_t kStepsToConfirm = 6'000'000'000;
 // and the last launch by itself, where only what is needed of those before it runs.
 constexpr std::uint64_t kStepsOfTheLast = 1'500'000'000;
+
+constexpr std::string_view kFarLonger = "some blocks take far longer than the last one";
 
 // What the dearest slices spend on a block between the ends, and then on the first one, would do for a whole wave.
 constexpr std::uint64_t kDear = 3, kDearest = 6;
@@ -119,6 +122,16 @@ Result<std::uint64_t> Runner::Slice::RunAtOnce() {
   return IsTooLong() || (IsClean() && SomeEndIsUnwritten()) ? 0 : count;
 }
 
+Result<bool> Runner::Slice::AddLastThatWrites() {
+  const std::size_t known = writers_.size();
+  const Binder bind = [this](std::uint8_t poison) { return BindOver(poison); };
+  for (const std::size_t i : cut_) {
+    ASSAY_TRY(const auto block, runner_.LastThatWrites(bind, filled_, i, run_.steps));
+    if (block) writers_.insert(*block);
+  }
+  return writers_.size() > known;
+}
+
 Result<bool> Runner::Slice::RunTheRest(std::uint64_t ran_at_once) {
   const Execution& execution = bound_.execution;
   const auto [a_block, all_blocks] = CostOfBlocks();
@@ -133,17 +146,28 @@ Result<bool> Runner::Slice::RunTheRest(std::uint64_t ran_at_once) {
     }
   }
   const std::uint64_t count = std::max(CountFor(a_block), ran_at_once);
+  const bool guessed = writers_.size() > known_writers;
+  if (!guessed && count < all_ && SomeEndIsUnwritten()) ASSAY_TRY_VOID(AddLastThatWrites());
   const bool the_same = std::min(count, kMostChosen) == std::min(ran_at_once, kMostChosen) &&
                         (count >= all_) == (ran_at_once >= all_);
   if (!the_same || writers_.size() > known_writers) {
     ASSAY_TRY_VOID(RunBlocks(count, 2 * most_steps_));
     if (IsTooLong()) {
-      LeaveOut("some blocks take far longer than the last one");
+      LeaveOut(kFarLonger);
       return false;
     }
   }
   whole_ = count >= all_;
   if (whole_ || !IsClean() || !SomeEndIsUnwritten()) return true;
+  ASSAY_TRY(const bool found, guessed ? AddLastThatWrites() : Result<bool>(false));
+  if (found) {
+    ASSAY_TRY_VOID(RunBlocks(count, 2 * most_steps_));
+    if (IsTooLong()) {
+      LeaveOut(kFarLonger);
+      return false;
+    }
+    if (!IsClean() || !SomeEndIsUnwritten()) return true;
+  }
   end_is_unknown_ = all_blocks > kStepsToConfirm;
   if (end_is_unknown_) return true;
   ASSAY_TRY_VOID(RunBlocks(all_, 2 * kStepsToConfirm));

@@ -1,5 +1,7 @@
-// Who writes the end of an output, where of several launches only what is needed runs (needed.cc): the last launch is
-// asked by itself.
+// Who writes the end of an output. Where of several launches only what is needed runs (needed.cc), the last launch is
+// asked by itself; where the last blocks of a grid write nothing, the one before them is looked for.
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <array>
 #include <span>
@@ -15,6 +17,9 @@ namespace {
 // What outputs hold where it is asked whether anybody writes them, over other garbage than what may be handed on: two
 // patterns, for a number may look like one.
 constexpr std::array<std::uint8_t, 2> kUnwritten = {0x3c, 0xa5};
+
+// What one block may take until it has written something.
+constexpr std::uint64_t kStepsToSee = 8'000'000;
 
 }  // namespace
 
@@ -69,6 +74,44 @@ Result<std::optional<std::vector<OutputState>>> Runner::LeftByTheLast(const Bind
                     .first_unwritten = static_cast<std::int64_t>(first)});
   }
   return left;
+}
+
+Result<std::optional<std::uint64_t>> Runner::LastThatWrites(const Binder& bind,
+                                                            const cases::Materialised& filled,
+                                                            std::size_t launch,
+                                                            std::uint64_t& steps) const {
+  const std::string key = fmt::format("{} launch={}", KeyOfShape(filled), launch);
+  {
+    const std::lock_guard lock(mutex_);
+    if (const auto known = last_writers_.find(key); known != last_writers_.end())
+      return known->second;
+  }
+  const auto writes = [&](std::uint64_t block) -> Result<std::optional<bool>> {
+    engine::Binding alone;
+    ASSAY_TRY(const Report report,
+              RunAlone(bind, launch, {.only = {{block, 1}}, .most_steps = kStepsToSee}, alone));
+    steps += report.counters.steps;
+    const engine::BoundCall& call = alone.calls.front();
+    const bool any = std::ranges::any_of(call.outputs, [&](const auto& output) {
+      return !WrittenElements(call, output.first, kGarbage, report).empty();
+    });
+    return any || report.stop == Stop::kCompleted ? std::optional(any) : std::nullopt;
+  };
+  ASSAY_TRY(const engine::Binding whole, bind(kGarbage));
+  // Of [writes, writes nothing) the middle, as long as there is one.
+  std::uint64_t first = 0, behind = Blocks(whole.execution.launches[launch]) - 1;
+  ASSAY_TRY(std::optional<bool> does, writes(behind));
+  std::optional<std::uint64_t> last;
+  if (does == false) {
+    while (does && behind - first > 1) {
+      const std::uint64_t middle = first + (behind - first) / 2;
+      ASSAY_TRY(does, writes(middle));
+      if (does) (*does ? first : behind) = middle;
+    }
+    if (does) last = first;
+  }
+  const std::lock_guard lock(mutex_);
+  return last_writers_.emplace(key, last).first->second;
 }
 
 Result<Runner::End> Runner::WhoWritesTheEnd(const Binder& bind,

@@ -20,7 +20,7 @@
 #include <unordered_map>
 #include <vector>
 
-#include "validator/emu/page_table.h"
+#include "base/page_table.h"
 #include "validator/emu/race/record_table.h"
 
 namespace assay::emu {

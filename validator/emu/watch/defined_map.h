@@ -11,7 +11,7 @@
 #include <memory>
 #include <unordered_map>
 
-#include "validator/emu/page_table.h"
+#include "base/page_table.h"
 
 namespace assay::emu {
 

@@ -1,4 +1,4 @@
-#include "validator/emu/page_table.h"
+#include "base/page_table.h"
 
 #include <gtest/gtest.h>
 
@@ -6,7 +6,7 @@
 #include <utility>
 #include <vector>
 
-namespace assay::emu {
+namespace assay {
 namespace {
 
 std::unique_ptr<int> Of(int value) { return std::make_unique<int>(value); }
@@ -68,4 +68,4 @@ TEST_P(PageTables, GiveTheirPagesAway) {
 INSTANTIATE_TEST_SUITE_P(Sizes, PageTables, ::testing::Values(9, 32'768, 32'769, 1 << 22));
 
 }  // namespace
-}  // namespace assay::emu
+}  // namespace assay

@@ -21,7 +21,7 @@
 #include <utility>
 #include <vector>
 
-namespace assay::emu {
+namespace assay {
 
 template <class Page>
 class PageTable {
@@ -115,4 +115,4 @@ class PageTable {
   std::vector<std::uint64_t> made_;  ///< Numbers that have a page.
 };
 
-}  // namespace assay::emu
+}  // namespace assay
