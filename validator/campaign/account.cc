@@ -8,13 +8,36 @@
 namespace assay::campaign {
 
 void Campaign::NoteEnd(const CaseRun& run, Harvest& harvest) const {
-  const std::int64_t elements = cases::TotalElements(trial_.instance, run.probe.case_.axes);
-  if (run.left_out == kUnknownEnd && elements > harvest.unknown_end) {
+  const cases::Case& value = run.probe.case_;
+  const std::int64_t elements = cases::TotalElements(trial_.instance, value.axes);
+  const bool counts = IsSlice(run.probe) || Overwrites(trial_.instance.op);
+  const bool known = run.left_out.empty() && run.Inconclusive().empty();
+  const bool unknown = counts && run.left_out == kUnknownEnd;
+  if (unknown && elements > harvest.unknown_end) {
     harvest.unknown_end = elements;
-    harvest.unknown_end_at = cases::Describe(run.probe.case_, trial_.instance);
+    harvest.unknown_end_at = cases::Describe(value, trial_.instance);
   }
-  if (run.left_out.empty() && run.Inconclusive().empty())
-    harvest.known_end = std::max(harvest.known_end, elements);
+  if (counts && known) harvest.known_end = std::max(harvest.known_end, elements);
+  for (const auto& [name, extent] : value.axes) {
+    if (known) {
+      std::int64_t& longest = harvest.known_ends[name];
+      longest = std::max(longest, extent);
+    }
+    if (auto& longest = harvest.unknown_ends[name]; unknown && extent > longest.first)
+      longest = {extent, cases::Describe(value, trial_.instance)};
+  }
+}
+
+/// A case whose end nobody is known to write, and no other is as large, or as long along one of its axes, whose end
+/// somebody writes. Nothing where there is none.
+std::string Campaign::UnknownEnd(const Harvest& harvest) {
+  if (harvest.unknown_end > harvest.known_end) return harvest.unknown_end_at;
+  for (const auto& [name, longest] : harvest.unknown_ends) {
+    const auto known = harvest.known_ends.find(name);
+    if (longest.first > (known == harvest.known_ends.end() ? 0 : known->second))
+      return longest.second;
+  }
+  return {};
 }
 
 void Campaign::LeaveOut(const Task& task, std::string_view reason, Harvest& harvest) const {

@@ -121,7 +121,7 @@ void Campaign::Gather(const Task& task, const CaseRun& run, Harvest& harvest) {
                   task.wants,    run.steps, known->worst};
     }
   }
-  if (IsSlice(run.probe) || Overwrites(trial_.instance.op)) NoteEnd(run, harvest);
+  NoteEnd(run, harvest);
   const std::string reason = run.Inconclusive();
   if (!reason.empty() && harvest.inconclusive.empty()) {
     harvest.inconclusive = reason + " [" + cases::Describe(run.probe.case_, trial_.instance) + "]";
@@ -391,10 +391,10 @@ void Campaign::Fill(std::string_view gate, verdict::GateResult& result) {
                             harvest_.left_out.empty() ? "all were left out" : harvest_.left_out));
     return;
   }
-  if (gate == "memory" && harvest_.unknown_end > harvest_.known_end) {
+  if (const std::string unknown = UnknownEnd(harvest_); gate == "memory" && !unknown.empty()) {
     // From some size on, and at no larger one, nobody has seen who writes the end.
     SetInconclusive(result, fmt::format("{} [{}], and no larger case shows that it is written",
-                                        kUnknownEnd, harvest_.unknown_end_at));
+                                        kUnknownEnd, unknown));
     return;
   }
   // What was tried, against what was planned, stands in the ledger, once for all gates.

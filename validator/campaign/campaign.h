@@ -55,6 +55,9 @@ struct Harvest {
   std::int64_t unknown_end = 0;
   std::string unknown_end_at;
   std::int64_t known_end = 0;
+  /// The same by axis: the largest extent at which that is not known, with the case, and at which it is.
+  std::map<std::string, std::pair<std::int64_t, std::string>, std::less<>> unknown_ends;
+  std::map<std::string, std::int64_t, std::less<>> known_ends;
   std::uint64_t steps = 0;
   /// Of parts of cases, among them; where there is nothing else, by what they took (IdleFactor).
   std::uint64_t part_steps = 0;
@@ -233,6 +236,7 @@ class Campaign {
   void LeaveOut(const Task& task, std::string_view reason, Harvest& harvest) const;
   /// Whether a part of a case has seen the ends of the outputs written.
   void NoteEnd(const CaseRun& run, Harvest& harvest) const;
+  static std::string UnknownEnd(const Harvest& harvest);
   void NoteReach(const CaseRun& run, Harvest& harvest) const;
   void Learn(const CaseRun& run);
   /// The same where no case runs whole, for extents are constant: what all blocks of a slice would have taken.

@@ -20,6 +20,8 @@
 #include <cmath>
 #include <cstring>
 #include <map>
+#include <optional>
+#include <set>
 
 #include "validator/campaign/blocks.h"
 #include "validator/campaign/effort.h"
@@ -56,6 +58,30 @@ double StepsOfAll(const Execution& execution, const Report& report) {
   }
   return static_cast<double>(report.counters.steps) * static_cast<double>(all) /
          static_cast<double>(std::max<std::uint64_t>(ran, 1));
+}
+
+std::int64_t RunFromTheFront(const std::vector<std::int64_t>& written) {
+  std::int64_t count = 0;
+  while (count < static_cast<std::int64_t>(written.size()) &&
+         written[static_cast<std::size_t>(count)] == count)
+    ++count;
+  return count;
+}
+
+/// Of blocks that go over an output in turns, so many elements at once: the one that comes to 2^31 or 2^32 in the last
+/// turn, behind the end. Kept in 32 bits that is the first element, or one before it.
+std::optional<std::uint64_t> BlockThatWraps(std::int64_t elements, std::int64_t at_once,
+                                            std::uint64_t blocks) {
+  if (at_once == 0) return std::nullopt;
+  const auto run = static_cast<std::uint64_t>(at_once);
+  const auto all = static_cast<std::uint64_t>(elements);
+  const std::uint64_t turn = run * blocks;
+  if (all <= turn) return std::nullopt;
+  const std::uint64_t reached = (all + turn - 1) / turn * turn;
+  for (const std::uint64_t limit : {std::uint64_t{1} << 31, std::uint64_t{1} << 32}) {
+    if (limit >= all && limit < reached) return limit / run % blocks;
+  }
+  return std::nullopt;
 }
 
 }  // namespace
@@ -106,8 +132,9 @@ Status Runner::RunEnds(const cases::Probe& probe, const Wants& wants, CaseRun& r
   const Binder bind = [&](std::uint8_t poison) {
     return engine::Bind(instance, *subject_.compiled, calls, {.poison = poison});
   };
-  std::map<std::size_t, std::uint64_t>
-      last_writers;  // By launch, where the last blocks write nothing.
+  // By launch: the last that writes, where the last blocks write nothing, and those that come to the first one's places.
+  std::map<std::size_t, std::uint64_t> last_writers;
+  std::map<std::size_t, std::set<std::uint64_t>> wrapped;
   // Nothing where it was left out.
   const auto run_over = [&](std::uint8_t poison,
                             bool all) -> Result<std::optional<engine::Binding>> {
@@ -131,13 +158,17 @@ Status Runner::RunEnds(const cases::Probe& probe, const Wants& wants, CaseRun& r
       // one's places.
       if (last_only && !writers.empty() && *writers.begin() < Blocks(launch)) {
         launch.only = {{*writers.begin(), 1}};
-        if (wants.part_steps > 0) launch.only = WithBlocks(launch.only, {0}, Blocks(launch));
+        // The very last one counts further than all others.
+        if (wants.part_steps > 0)
+          launch.only = WithBlocks(launch.only, {0, Blocks(launch) - 1}, Blocks(launch));
       }
       if (!last_only) launch.only = WithBlocks(launch.only, writers, Blocks(launch));
       if (const auto last = last_writers.find(i); last != last_writers.end()) {
         launch.only = last_only ? std::vector<BlockRange>{{last->second, 1}}
                                 : WithBlocks(launch.only, {last->second}, Blocks(launch));
       }
+      if (const auto more = wrapped.find(i); more != wrapped.end())
+        launch.only = WithBlocks(launch.only, more->second, Blocks(launch));
     }
     made->execution.schedule = probe.schedule;
     made->execution.limits.max_steps = all                    ? kStepsToConfirm
@@ -156,7 +187,7 @@ Status Runner::RunEnds(const cases::Probe& probe, const Wants& wants, CaseRun& r
     run.report.stop = Stop::kCompleted;
   };
   if (IsTooLong(run.report)) {
-    leave_out("takes too long even at its ends");
+    leave_out(kTooLongAtItsEnds);
     return {};
   }
   const bool handed_on = cut == engine::Cut::kHandedOn;
@@ -186,11 +217,14 @@ Status Runner::RunEnds(const cases::Probe& probe, const Wants& wants, CaseRun& r
   if (run.report.stop != Stop::kCompleted || !run.report.findings.empty()) return {};
   oracle::SparseElements wanted;
   bool unwritten = false;
+  std::int64_t at_once = 0;  // Elements that the first block writes in a row, of an output of
+  std::int64_t extent = 0;   // so many.
   const auto look_at = [&](const engine::BoundCall& call) {
     wanted.clear();
     unwritten = false;
+    at_once = 0;
     for (const auto& [name, tensor] : call.outputs) {
-      auto written = Spread(WrittenElements(call, name, probe.poison, run.report), kMostCompared);
+      auto written = WrittenElements(call, name, probe.poison, run.report);
       const std::string& updates = instance.op.FindOutput(name)->updates;
       if (updates.empty()) {
         unwritten = unwritten || EndIsUnwritten(tensor, probe.poison);
@@ -202,10 +236,34 @@ Status Runner::RunEnds(const cases::Probe& probe, const Wants& wants, CaseRun& r
           return std::memcmp(now.Element(i), before.Element(i), size) == 0;
         });
       }
+      if (const std::int64_t first = RunFromTheFront(written); first > at_once) {
+        at_once = first;
+        extent = tensor.elements;
+      }
+      written = Spread(std::move(written), kMostCompared);
       if (!written.empty()) wanted[name] = std::move(written);
     }
   };
   look_at(bound->calls.front());
+  // What counts past the end in its last turn may come to the front again.
+  for (std::size_t i = 0;
+       wants.part_steps > 0 && !handed_on && i < bound->execution.launches.size(); ++i) {
+    const Launch& launch = bound->execution.launches[i];
+    if (launch.only.empty()) continue;
+    if (const auto block = BlockThatWraps(extent, at_once, Blocks(launch)))
+      wrapped[i].insert(*block);
+  }
+  if (!wrapped.empty()) {
+    ASSAY_TRY(auto more, run_over(probe.poison, /*all=*/false));
+    if (!more) return {};
+    if (IsTooLong(run.report)) {
+      leave_out(kTooLongAtItsEnds);
+      return {};
+    }
+    if (run.report.stop != Stop::kCompleted || !run.report.findings.empty()) return {};
+    bound = std::move(more);
+    look_at(bound->calls.front());
+  }
   if (unwritten && !handed_on && elements > kMostToConfirm) {
     for (std::size_t i = 0; i < bound->execution.launches.size(); ++i) {
       if (bound->execution.launches[i].only.empty()) continue;
@@ -216,7 +274,7 @@ Status Runner::RunEnds(const cases::Probe& probe, const Wants& wants, CaseRun& r
       ASSAY_TRY(bound, run_over(probe.poison, /*all=*/false));
       if (!bound) return {};
       if (IsTooLong(run.report)) {
-        leave_out("takes too long even at its ends");
+        leave_out(kTooLongAtItsEnds);
         return {};
       }
       if (run.report.stop != Stop::kCompleted || !run.report.findings.empty()) return {};

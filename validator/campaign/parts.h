@@ -39,6 +39,7 @@ bool Overwrites(const ops::OpSpec& op);
 /// go round for ever, whatever they do.
 bool IsTooLong(const Report& report, bool others_may_help = true);
 
+inline constexpr std::string_view kTooLongAtItsEnds = "takes too long even at its ends";
 /// Why a part of a case that shows no defect counts as left out all the same.
 inline constexpr std::string_view kUnknownEnd =
     "the end of an output seems unwritten, and the whole grid takes too long";

@@ -4,7 +4,6 @@
 #include <bit>
 #include <cmath>
 #include <set>
-#include <string_view>
 
 #include "base/rng.h"
 #include "ops/properties.h"
@@ -20,12 +19,6 @@
 #include "validator/ptx/facts/facts.h"
 
 namespace assay::campaign {
-
-namespace {
-
-constexpr std::string_view kTooLongAtItsEnds = "takes too long even at its ends";
-
-}  // namespace
 
 // What is far away is looked up: an offset that wraps does so at the last index, and at few before it.
 void Campaign::LookFar(cases::Case& value) const {
