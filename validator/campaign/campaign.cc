@@ -122,6 +122,7 @@ void Campaign::Gather(const Task& task, const CaseRun& run, Harvest& harvest) {
     }
   }
   NoteEnd(run, harvest);
+  if (run.left_out == kBlockTooLong && run.steps > kMostSliceSteps / 2) ++harvest.too_long;
   const std::string reason = run.Inconclusive();
   if (!reason.empty() && harvest.inconclusive.empty()) {
     harvest.inconclusive = reason + " [" + cases::Describe(run.probe.case_, trial_.instance) + "]";

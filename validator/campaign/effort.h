@@ -51,6 +51,8 @@ inline constexpr std::uint64_t kTinySteps = 20'000'000;
 inline constexpr std::uint64_t kHugeSteps = 40'000'000;
 /// Steps after which they are left out: plans are guesses from small cases.
 inline constexpr std::uint64_t kMostHugeSteps = 16 * kHugeSteps;
+/// What the blocks of a slice may take.
+inline constexpr std::uint64_t kMostSliceSteps = 800'000'000;
 /// Steps for a part of a case in which a number outgrows its format, where nothing smaller shows it:
 /// all blocks of a grid that cannot be cut, or one that loops over millions of elements.
 inline constexpr std::uint64_t kMostLimitSteps = 4'000'000'000;

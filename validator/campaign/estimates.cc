@@ -97,8 +97,13 @@ void Campaign::PlanBlocks(std::vector<Task>& planned, bool several) const {
   // Where a block with all that it needs takes so many times what a slice is to take, the ends have to do.
   constexpr double kDear = 2;
   constexpr std::uint64_t kEnds = 2;
+  // Where so many were given up for taking too long, and none was not, the others get a part of it until one ends.
+  constexpr std::uint64_t kInVain = 2, kPart = 8;
+  const bool in_vain = harvest_.examined == 0 && harvest_.too_long >= kInVain;
   for (std::size_t i = 0; i < planned.size(); ++i) {
     if (!IsSlice(planned[i].probe)) continue;
+    if (in_vain && planned[i].wants.part_steps == 0)
+      planned[i].wants.part_steps = kMostSliceSteps / kPart;
     planned[i].wants.needed_only = only_slices_;
     // A guess by elements alone says nothing of blocks: one runs first, and tells.
     if (!costs_.empty() || !block_costs_.empty())

@@ -9,15 +9,14 @@
 #include <string_view>
 #include <vector>
 
+#include "validator/campaign/effort.h"
 #include "validator/campaign/parts.h"
 #include "validator/campaign/runner.h"
 #include "validator/engine/bind.h"
 
 namespace assay::campaign {
 
-/// What the blocks of a slice may take,
-inline constexpr std::uint64_t kMostSliceSteps = 800'000'000;
-/// and as many as run where each is dearer than the budget by far.
+/// As many blocks run where each is dearer than the budget by far.
 inline constexpr std::uint64_t kEnds = 2;
 
 /// One slice while it is run.
