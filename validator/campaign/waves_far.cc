@@ -184,12 +184,14 @@ std::vector<Task> Campaign::Huge() {
         planned.push_back(*std::move(of_few));
       }
     }
+    const bool in_vain =
+        too_long && !sums && EndsTakeMore(axes, static_cast<double>(kMostLimitSteps));
     // A slice of it would be all of it.
     Task task = sums       ? *std::move(sums)
                 : too_long ? EndsOf(axes, "huge", seed + planned.size())
                            : PartOf(axes, "huge", seed + planned.size());
     task.wants.part_steps = kMostLimitSteps;
-    if (too_long && !sums && EndsTakeMore(axes, static_cast<double>(kMostLimitSteps))) {
+    if (in_vain) {
       harvest_.ledger.Planned("huge");
       LeaveOut(task, kTooLongAtItsEnds, harvest_);
       continue;
