@@ -241,8 +241,8 @@ struct Bounded {
   }
   friend ASSAY_DEVICE Bounded operator*(const Bounded& x, const Bounded& y) {
     // Not by recursion: a function that calls itself is never inlined, and calls cost the emulator
-    // several times what the product does. One product in the text, not three, and what is made of a sum
-    // once, for both sides in turn: compiling them is most of what a reference takes to compile.
+    // several times what the product does. One product in the text, not three, and what a sum errs by
+    // once for each side: compiling them is most of what a reference takes to compile.
     Bounded left = x, right = y;
     const bool one = !((x.n > 1) & (y.n > 1));
     if (x.n > 1) left = x.as_factor(one && x.distributes(y));
