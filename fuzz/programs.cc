@@ -9,6 +9,7 @@
 #include "validator/emu/emulator.h"
 #include "validator/execution/execution.h"
 #include "validator/ptx/facts/compute.h"
+#include "validator/ptx/facts/skeleton.h"
 #include "validator/ptx/parser.h"
 #include "validator/ptx/printer.h"
 #include "validator/ptx/verifier.h"
@@ -276,6 +277,10 @@ void Ptx(std::string_view input) {
   if (!verified) {
     ASSAY_CHECK(verified.error().place.starts_with(kPlace), verified.error().place);
     return;
+  }
+  if (const std::string skeleton = facts::SkeletonOf(*module); !skeleton.empty()) {
+    const auto cut = ptx::Parse(skeleton, "skeleton.ptx");
+    ASSAY_CHECK(cut && ptx::Verify(*cut), skeleton);
   }
   const std::string printed = ptx::Print(*module);
   const auto again = ptx::Parse(printed, "printed.ptx");

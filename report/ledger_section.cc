@@ -27,8 +27,10 @@ Html ReachBar(const verdict::AxisReach& axis) {
   canvas.Rect({0, 2}, {160 * share(axis.whole), 6}, "fill-info");
   return canvas.Take(
       "Reach of an axis",
-      fmt::format("tried whole up to {}, in slices up to {}, at its ends up to {}, of {}",
-                  axis.whole, axis.in_slices, axis.at_ends, axis.domain));
+      fmt::format(
+          "tried whole up to {}, in slices up to {}, at its ends up to {}, where it writes up to "
+          "{}, of {}",
+          axis.whole, axis.in_slices, axis.at_ends, axis.in_places, axis.domain));
 }
 
 std::string Extent(std::int64_t extent) {
@@ -43,17 +45,20 @@ Html AxesTable(const verdict::Ledger& ledger) {
         E("tr", {}, E("td", {}, Head(axis.axis, 80)), E("td", {{"class", "n"}}, Extent(axis.whole)),
           E("td", {{"class", "n"}}, Extent(axis.in_slices)),
           E("td", {{"class", "n"}}, Extent(axis.at_ends)),
+          E("td", {{"class", "n"}}, Extent(axis.in_places)),
           E("td", {{"class", "n"}}, Extent(axis.domain)), E("td", {}, ReachBar(axis)));
   }
   Html html = E("h3", {}, "How far along each axis");
-  html +=
-      E("div", {{"class", "scroll"}},
-        E("table", {}, HeadRow({"axis", "#whole", "#in slices", "#at its ends", "#allowed", ""}),
-          E("tbody", {}, rows)));
-  html +=
-      E("p", {{"class", "small soft"}},
-        "Longest extent of a case that ran whole; of one of which some blocks ran; of one of which "
-        "only the first and last blocks ran; and that the op allows. Bars are logarithmic.");
+  html += E("div", {{"class", "scroll"}},
+            E("table", {},
+              HeadRow({"axis", "#whole", "#in slices", "#at its ends", "#where it writes",
+                       "#allowed", ""}),
+              E("tbody", {}, rows)));
+  html += E(
+      "p", {{"class", "small soft"}},
+      "Longest extent of a case that ran whole; of one of which some blocks ran; of one of which "
+      "only the first and last blocks ran; of one of which it was seen where it is written to, not "
+      "what; and that the op allows. Bars are logarithmic.");
   return html;
 }
 

@@ -11,6 +11,7 @@
 
 #include "base/json.h"
 #include "validator/ptx/facts/compute.h"
+#include "validator/ptx/facts/skeleton.h"
 #include "validator/ptx/parser.h"
 #include "workers/compile_log.h"
 #include "workers/cubin.h"
@@ -220,13 +221,16 @@ Json Resources(const CompileLog& log, std::string_view cubin) {
 /// What the author's file is called in line information.
 std::string FileName(const std::string& path) { return Path(path).filename().string(); }
 
-/// What is known of the program; or why nothing is.
+/// What is known of the program, and its skeleton; or why nothing is.
 Json FactsOrFault(const std::string& ptx, const std::string& file) {
   // NVRTC counts the terminating NUL.
   const std::string_view text = std::string_view(ptx).substr(0, ptx.find('\0'));
   const Result<ptx::Module> module = ptx::Parse(text, "ptx");
   if (!module) return {{"fault", ToString(module.error())}};
-  return {{"facts", facts::ToJson(facts::FactsOf(*module, {.own_file = FileName(file)}))}};
+  const facts::Facts facts = facts::FactsOf(*module, {.own_file = FileName(file)});
+  Json program = {{"facts", facts::ToJson(facts)}};
+  if (facts.fault.empty()) program["skeleton"] = facts::SkeletonOf(*module);
+  return program;
 }
 
 class CompileService {

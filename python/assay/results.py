@@ -185,14 +185,15 @@ class Gate:
 
 @dataclass(frozen=True)
 class AxisReach:
-    """How long an axis was tried: whole, in some blocks, at the ends of huge shapes, and the longest that
-    the op has."""
+    """How long an axis was tried: whole, in some blocks, at the ends of huge shapes, the longest that
+    the op has, and the longest at which it was seen where is written to (not what)."""
 
     axis: str
     whole: int
     in_slices: int
     at_ends: int
     domain: int
+    in_places: int = 0
 
 
 @dataclass(frozen=True)
@@ -228,7 +229,12 @@ class Verdict:
         )
         reach = tuple(
             AxisReach(
-                each["axis"], each["whole"], each["in_slices"], each["at_ends"], each["domain"]
+                each["axis"],
+                each["whole"],
+                each["in_slices"],
+                each["at_ends"],
+                each["domain"],
+                each.get("in_places", 0),
             )
             for each in raw["ledger"]["axes"]
         )

@@ -41,12 +41,18 @@ std::string Campaign::UnknownEnd(const Harvest& harvest) {
 }
 
 void Campaign::LeaveOut(const Task& task, std::string_view reason, Harvest& harvest) const {
+  for (const auto& [name, extent] : task.probe.case_.axes) {
+    if (!task.probe.ends_only || task.probe.places_only) break;
+    ops::AxisValues& longest = harvest.left_out_at[name];
+    if (longest.empty() || longest.at(name) < extent) longest = task.probe.case_.axes;
+  }
   harvest.ledger.LeaveOut(task.purpose, reason, cases::Describe(task.probe.case_, trial_.instance));
 }
 
 void Campaign::NoteReach(const CaseRun& run, Harvest& harvest) const {
   const cases::Probe& probe = run.probe;
   const auto extent_of = [&] {
+    if (probe.places_only) return verdict::Extent::kPlaces;
     if (!probe.ends_only) return verdict::Extent::kWhole;
     if (!IsSlice(probe)) return verdict::Extent::kEnds;
     const bool all =

@@ -80,7 +80,7 @@ void Campaign::Gather(const Task& task, const CaseRun& run, Harvest& harvest) {
   if (!run.probe.ends_only) {
     Learn(run);
     tried_.push_back(run.probe.case_);
-  } else if (IsSlice(run.probe) && tried_.empty()) {
+  } else if (IsSlice(run.probe) && !run.probe.places_only && tried_.empty()) {
     LearnOfSlice(run);
   }
   // What ran and was given up, its results never looked at, has reached nothing.
@@ -298,7 +298,8 @@ void Campaign::Trim(std::vector<Task>& planned, const std::vector<Task>& waiting
     // Parts of a case have limits of their own, and take little of them. Where there is nothing else, they count
     // by what those before them took.
     if (p.probe.ends_only)
-      return only_slices_ ? SliceStepsFor(p) * idle_factor_ : kNominalSliceSteps;
+      return only_slices_ && !p.probe.places_only ? SliceStepsFor(p) * idle_factor_
+                                                  : kNominalSliceSteps;
     return WholeStepsFor(p.probe.case_.axes) * static_cast<double>(1 + p.probe.prelude.size());
   };
   // Where each takes a twentieth of all that there is, one for each purpose has to do.

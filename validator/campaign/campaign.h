@@ -58,6 +58,8 @@ struct Harvest {
   /// The same by axis: the largest extent at which that is not known, with the case, and at which it is.
   std::map<std::string, std::pair<std::int64_t, std::string>, std::less<>> unknown_ends;
   std::map<std::string, std::int64_t, std::less<>> known_ends;
+  /// By axis, the longest case that was left out of which only a part was to run.
+  std::map<std::string, ops::AxisValues, std::less<>> left_out_at;
   std::uint64_t steps = 0;
   /// Of parts of cases, among them; where there is nothing else, by what they took (IdleFactor).
   std::uint64_t part_steps = 0;

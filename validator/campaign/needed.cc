@@ -132,15 +132,22 @@ Status Runner::LearnOfLaunch(const Binder& bind, std::size_t launch, std::uint64
                              HandedOn& learned) const {
   ASSAY_TRY(const engine::Binding whole, bind(kGarbage));
   const std::array<std::uint32_t, 3> grid = whole.execution.launches[launch].grid;
-  std::uint64_t most = 0, all = 0, ran = 0;
+  std::uint64_t most = 0, all = 0, ran = 0, learned_from = 0;
   std::optional<Producers> producers;
+  // The first one tells what blocks take, the others where they write.
   const auto writes = [&](std::uint64_t block) -> Result<std::optional<std::vector<BufferRange>>> {
     engine::Binding alone;
+    const bool only_where = ran > 0;
     ASSAY_TRY(const Report report,
-              RunAlone(bind, launch, {.only = {{block, 1}}, .most_steps = most_steps}, alone));
-    most = std::max(most, report.counters.steps);
-    all += report.counters.steps;
-    ++ran;
+              RunAlone(bind, launch,
+                       {.only = {{block, 1}}, .most_steps = most_steps, .only_where = only_where},
+                       alone));
+    learned_from += report.counters.steps;
+    if (!only_where) {
+      most = std::max(most, report.counters.steps);
+      all += report.counters.steps;
+      ++ran;
+    }
     // What takes from a launch before it as well is not followed.
     if (report.stop != Stop::kCompleted || !report.findings.empty() || !report.missing ||
         !report.missing->empty())
@@ -163,8 +170,9 @@ Status Runner::LearnOfLaunch(const Binder& bind, std::size_t launch, std::uint64
     if (samples.front().empty()) continue;
     if (corner == Corner::kFirst) {
       ASSAY_TRY_VOID(producers->Refine([&](std::uint64_t block) {
-        return all > kMostToLearn ? Result<std::optional<std::vector<BufferRange>>>(std::nullopt)
-                                  : writes(block);
+        return learned_from > kMostToLearn
+                   ? Result<std::optional<std::vector<BufferRange>>>(std::nullopt)
+                   : writes(block);
       }));
     }
     break;
@@ -198,29 +206,6 @@ std::uint64_t Runner::WholeStepsOfThoseBefore(const cases::Materialised& filled)
   const std::lock_guard lock(mutex_);
   const auto known = handed_on_.find(KeyOfShape(filled));
   return known == handed_on_.end() ? 0 : known->second->whole_steps;
-}
-
-// One launch by itself, over garbage that is known.
-Result<Report> Runner::RunAlone(const Binder& bind, std::size_t launch, Alone what,
-                                engine::Binding& binding) const {
-  ASSAY_TRY(binding, bind(kGarbage));
-  binding.execution.launches = {binding.execution.launches[launch]};
-  binding.execution.launches.front().only = std::move(what.only);
-  binding.execution.launches.front().threads = std::move(what.threads);
-  if (what.outputs) {
-    for (BufferSpec& spec : binding.execution.buffers) {
-      if (spec.role == BufferRole::kOutput) spec.poison = *what.outputs;
-      if (what.zeros && spec.role == BufferRole::kWorkspace) spec.fill = BufferFill::kZero;
-    }
-  }
-  // What it reads and writes is all that it is asked; races show when it runs with the others.
-  binding.execution.checks.race = binding.execution.checks.order = false;
-  binding.execution.checks.coverage = false;
-  binding.execution.note_missing = true;
-  binding.execution.note_disguised = true;
-  binding.execution.follow_undefined = what.outputs.has_value();
-  binding.execution.limits.max_steps = what.most_steps;
-  return engine_.Run(binding.execution, binding.buffers, engine::Trust::kCandidate);
 }
 
 Result<std::optional<Runner::Needed>> Runner::RunNeeded(
@@ -287,9 +272,10 @@ Result<std::optional<Runner::Needed>> Runner::RunWithNeeded(const Binder& bind, 
       [&](std::size_t launch,
           std::uint64_t block) -> Result<std::optional<std::vector<BufferRange>>> {
     engine::Binding binding;
-    ASSAY_TRY(
-        const Report report,
-        RunAlone(bind, launch, {.only = {{block, 1}}, .most_steps = what.most_steps}, binding));
+    ASSAY_TRY(const Report report,
+              RunAlone(bind, launch,
+                       {.only = {{block, 1}}, .most_steps = what.most_steps, .only_where = true},
+                       binding));
     steps += report.counters.steps;
     if (report.stop != Stop::kCompleted || !report.findings.empty() || !report.missing ||
         !report.missing->empty())

@@ -112,6 +112,40 @@ std::vector<std::int64_t> WrittenElements(const SharedMemory& memory, std::size_
   return written;
 }
 
+Unwritten CountUnwritten(const engine::BoundCall& call, const std::string& output,
+                         std::uint8_t poison, const Report& report) {
+  constexpr std::int64_t kPage = 4096;
+  const Tensor& tensor = call.outputs.find(output)->second;
+  const std::size_t buffer = call.buffer_of.find(output)->second;
+  const auto size = static_cast<std::int64_t>(SizeOf(tensor.dtype));
+  std::vector<BufferRange> disguised;
+  std::ranges::copy_if(report.disguised, std::back_inserter(disguised),
+                       [&](const BufferRange& range) { return range.buffer == buffer; });
+  auto hidden = disguised.begin();
+  Unwritten unwritten;
+  const auto add = [&](std::int64_t element) {
+    const auto at = static_cast<std::uint64_t>(element * size);
+    while (hidden != disguised.end() && hidden->first + hidden->bytes <= at) ++hidden;
+    if (hidden != disguised.end() && hidden->first <= at) return;
+    if (unwritten.count++ == 0) unwritten.first = element;
+  };
+  const std::span<const std::byte> bytes = tensor.memory.bytes();
+  const auto all = tensor.elements * size;
+  for (std::int64_t page = 0; page < all; page += kPage) {
+    const std::int64_t end = std::min(page + kPage, all);
+    const auto is_all = [&](std::int64_t from, std::int64_t to, std::byte value) {
+      return std::all_of(bytes.begin() + from, bytes.begin() + to,
+                         [value](std::byte byte) { return byte == value; });
+    };
+    // A page of zeros is one that nobody came to, unless the emulator says otherwise.
+    const bool untouched = is_all(page, end, std::byte{0});
+    for (std::int64_t at = page; at < end; at += size) {
+      if (untouched || is_all(at, at + size, std::byte{poison})) add(at / size);
+    }
+  }
+  return unwritten;
+}
+
 std::vector<std::int64_t> WrittenElements(const engine::BoundCall& call, const std::string& output,
                                           std::uint8_t poison, const Report& report) {
   const Tensor& tensor = call.outputs.find(output)->second;

@@ -63,6 +63,15 @@ std::vector<std::int64_t> WrittenElements(const SharedMemory& memory, std::size_
 std::vector<std::int64_t> WrittenElements(const engine::BoundCall& call, const std::string& output,
                                           std::uint8_t poison, const Report& report);
 
+/// Elements of a fresh output, all of which may have been written, that still hold what was there: how many, and the
+/// first of them.
+struct Unwritten {
+  std::int64_t count = 0;
+  std::int64_t first = -1;
+};
+Unwritten CountUnwritten(const engine::BoundCall& call, const std::string& output,
+                         std::uint8_t poison, const Report& report);
+
 /// Elements of an output that no longer hold the bits of the tensor that it overwrites, ascending.
 std::vector<std::int64_t> ChangedElements(const Tensor& tensor, const Tensor& before);
 

@@ -199,9 +199,10 @@ CaseRun Runner::Run(const cases::Probe& probe, const Wants& wants) const {
   CaseRun run;
   run.probe = probe;
   if (probe.ends_only) {
-    const Status status = IsOfSums(probe)  ? RunSums(probe, wants, run)
-                          : IsSlice(probe) ? RunSlice(probe, wants, run)
-                                           : RunEnds(probe, wants, run);
+    const Status status = probe.places_only ? RunPlaces(probe, run)
+                          : IsOfSums(probe) ? RunSums(probe, wants, run)
+                          : IsSlice(probe)  ? RunSlice(probe, wants, run)
+                                            : RunEnds(probe, wants, run);
     if (!status) run.error = status.error();
     return run;
   }

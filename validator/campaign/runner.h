@@ -166,6 +166,19 @@ class Runner {
   /// Runs at a time.
   unsigned jobs() const { return jobs_; }
 
+  /// What runs of a launch by itself.
+  struct Alone {
+    std::vector<BlockRange> only = {};     ///< As in Launch,
+    std::vector<BlockRange> threads = {};  ///< the same.
+    std::uint64_t most_steps = 0;
+    std::uint64_t count = 0;  ///< As how many blocks `only` was chosen.
+    /// What outputs hold before, where it is to differ from what else is uninitialised.
+    std::optional<std::uint8_t> outputs = std::nullopt;
+    bool zeros = false;  ///< Then workspace holds zeros, which are defined.
+    /// Only where it writes is asked: of the program its skeleton runs (facts/skeleton.h), where that tells.
+    bool only_where = false;
+  };
+
  private:
   struct Prepared;
   /// What a run is compared with: the same inputs and blocks under another schedule.
@@ -213,18 +226,14 @@ class Runner {
   std::uint64_t WholeStepsOfThoseBefore(const cases::Materialised& filled) const;
   /// Extents and flags: what says which block writes what. (Whoever runs the blocks sees whether that was so.)
   std::string KeyOfShape(const cases::Materialised& filled) const;
-  /// What runs of a launch by itself.
-  struct Alone {
-    std::vector<BlockRange> only = {};     ///< As in Launch,
-    std::vector<BlockRange> threads = {};  ///< the same.
-    std::uint64_t most_steps = 0;
-    std::uint64_t count = 0;  ///< As how many blocks `only` was chosen.
-    /// What outputs hold before, where it is to differ from what else is uninitialised.
-    std::optional<std::uint8_t> outputs = std::nullopt;
-    bool zeros = false;  ///< Then workspace holds zeros, which are defined.
-  };
+  /// One launch by itself, over garbage that is known (alone.cc).
   Result<Report> RunAlone(const Binder& bind, std::size_t launch, Alone what,
                           engine::Binding& binding) const;
+  /// The skeleton of all launches, of the last one those blocks. Nothing where it does not tell.
+  Result<std::optional<Report>> RunSkeleton(const Binder& bind, Alone what,
+                                            engine::Binding& binding) const;
+  /// The program's skeleton, where it says where these launches write: nobody in them waits for others. Or null.
+  const std::string* SkeletonFor(const Execution& execution) const;
   /// `count` blocks of the last launch, and of those before it the blocks that they need (needed.cc): fewer, or some
   /// threads of them, where that takes more than `room`. Nothing where these cannot be told, or the fewest take more than
   /// `most_steps`.
@@ -241,6 +250,13 @@ class Runner {
   Result<std::optional<std::vector<OutputState>>> LeftByTheLast(const Binder& bind,
                                                                 const Alone& what,
                                                                 std::uint64_t& steps) const;
+  /// The same of all launches, by their skeleton.
+  Result<std::optional<std::vector<OutputState>>> LeftByAll(const Binder& bind, const Alone& what,
+                                                            std::uint64_t& steps) const;
+  /// Outputs whose end a run left as it was. Nothing where one is overwritten, so that this shows nothing.
+  std::optional<std::vector<OutputState>> EndsLeftBy(const engine::BoundCall& call,
+                                                     std::uint8_t before,
+                                                     const Report& report) const;
   /// Does anybody write the ends of outputs: those blocks of the last launch, or any?
   struct End {
     bool known = false;
@@ -273,6 +289,9 @@ class Runner {
   /// Some blocks of a case of any size: see slices.cc.
   class Slice;
   Status RunSlice(const cases::Probe& probe, const Wants& wants, CaseRun& run) const;
+
+  /// Where a case of any size is written to: see places.cc.
+  Status RunPlaces(const cases::Probe& probe, CaseRun& run) const;
 
   /// What some blocks of a huge case add: see sums.cc.
   Status RunSums(const cases::Probe& probe, const Wants& wants, CaseRun& run) const;

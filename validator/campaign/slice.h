@@ -56,6 +56,8 @@ class Runner::Slice {
   /// Of several launches, where the needed blocks leave the end of an output as it was: whether anybody writes it.
   /// False where nobody does.
   Result<bool> FindTheEnd();
+  /// The same where that takes too long for all of its blocks to run: of their skeleton, or the last launch by itself.
+  Result<bool> AskWhoWrites();
   Status Judge();
   Status CompareOrders(const oracle::SparseElements& places);
   Result<Rerun> Again(const Schedule& schedule) const;

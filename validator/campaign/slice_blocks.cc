@@ -168,8 +168,7 @@ Result<bool> Runner::Slice::RunTheRest(std::uint64_t ran_at_once) {
     }
     if (!IsClean() || !SomeEndIsUnwritten()) return true;
   }
-  end_is_unknown_ = all_blocks > kStepsToConfirm;
-  if (end_is_unknown_) return true;
+  if (all_blocks > kStepsToConfirm) return AskWhoWrites();
   ASSAY_TRY_VOID(RunBlocks(all_, 2 * kStepsToConfirm));
   whole_ = true;
   if (!IsTooLong()) return true;
@@ -184,7 +183,7 @@ Result<bool> Runner::Slice::FindTheEnd() {
     // Others may write it, of which the last block was not known to meet them.
     const Launch& launch = bound_.execution.launches.front();
     if (run_.report.counters.steps / BlocksThatRun(launch) > kStepsToConfirm / Blocks(launch))
-      return true;
+      return AskWhoWrites();
     only_needed_ = run_.probe.needed_only = false;
     ASSAY_TRY_VOID(RunBlocks(Blocks(launch), 2 * kStepsToConfirm));
     whole_ = !IsTooLong();
@@ -193,12 +192,18 @@ Result<bool> Runner::Slice::FindTheEnd() {
     LeaveOut(kUnknownEnd);
     return false;
   }
+  return AskWhoWrites();
+}
+
+Result<bool> Runner::Slice::AskWhoWrites() {
+  end_is_unknown_ = true;
   const Launch& last = bound_.execution.launches.back();
   const auto ran = static_cast<double>(BlocksThatRun(last) * ThreadsThatRun(last));
   const auto all = static_cast<double>(Blocks(last) * Threads(last));
-  if (run_.report.launch_steps.empty() ||
-      static_cast<double>(run_.report.launch_steps.back()) * all / ran >
-          static_cast<double>(kStepsOfTheLast))
+  if (runner_.SkeletonFor(bound_.execution) == nullptr &&
+      (run_.report.launch_steps.empty() ||
+       static_cast<double>(run_.report.launch_steps.back()) * all / ran >
+           static_cast<double>(kStepsOfTheLast)))
     return true;
   const Binder bind = [this](std::uint8_t poison) { return BindOver(poison); };
   std::set<std::uint64_t> blocks = LastOfTurns(*runner_.subject_.plan, filled_.axes);

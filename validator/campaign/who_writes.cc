@@ -20,6 +20,8 @@ constexpr std::array<std::uint8_t, 2> kUnwritten = {0x3c, 0xa5};
 
 // What one block may take until it has written something.
 constexpr std::uint64_t kStepsToSee = 8'000'000;
+// What skeletons of all launches may.
+constexpr std::uint64_t kStepsOfSkeletons = 400'000'000;
 
 }  // namespace
 
@@ -53,12 +55,33 @@ Result<std::optional<std::vector<OutputState>>> Runner::LeftByTheLast(const Bind
       !std::ranges::all_of(report.findings, is_of_values))
     return std::nullopt;
   const std::uint8_t before = what.outputs.value_or(kGarbage);
-  std::vector<OutputState> left;
   const engine::BoundCall& call = alone.calls.front();
+  auto left = EndsLeftBy(call, before, report);
+  if (left && std::ranges::any_of(*left, [&](const OutputState& output) {
+        return is_of_others(call.buffer_of.find(output.name)->second);
+      }))
+    return std::nullopt;
+  return left;
+}
+
+Result<std::optional<std::vector<OutputState>>> Runner::LeftByAll(const Binder& bind,
+                                                                  const Alone& what,
+                                                                  std::uint64_t& steps) const {
+  engine::Binding binding;
+  ASSAY_TRY(const std::optional<Report> report, RunSkeleton(bind, what, binding));
+  if (!report) return std::nullopt;
+  steps += report->counters.steps;
+  if (report->stop != Stop::kCompleted) return std::nullopt;
+  return EndsLeftBy(binding.calls.front(), what.outputs.value_or(kGarbage), *report);
+}
+
+std::optional<std::vector<OutputState>> Runner::EndsLeftBy(const engine::BoundCall& call,
+                                                           std::uint8_t before,
+                                                           const Report& report) const {
+  std::vector<OutputState> left;
   for (const auto& [name, tensor] : call.outputs) {
     if (!subject_.instance->op.FindOutput(name)->updates.empty()) return std::nullopt;
     if (!EndIsUnwritten(tensor, before)) continue;
-    if (is_of_others(call.buffer_of.find(name)->second)) return std::nullopt;
     const std::uint64_t size = SizeOf(tensor.dtype);
     // Of a large output nothing but its end was looked at.
     std::uint64_t first = static_cast<std::uint64_t>(tensor.elements) - 1, missing = 1;
@@ -88,8 +111,10 @@ Result<std::optional<std::uint64_t>> Runner::LastThatWrites(const Binder& bind,
   }
   const auto writes = [&](std::uint64_t block) -> Result<std::optional<bool>> {
     engine::Binding alone;
-    ASSAY_TRY(const Report report,
-              RunAlone(bind, launch, {.only = {{block, 1}}, .most_steps = kStepsToSee}, alone));
+    ASSAY_TRY(
+        const Report report,
+        RunAlone(bind, launch,
+                 {.only = {{block, 1}}, .most_steps = kStepsToSee, .only_where = true}, alone));
     steps += report.counters.steps;
     const engine::BoundCall& call = alone.calls.front();
     const bool any = std::ranges::any_of(call.outputs, [&](const auto& output) {
@@ -119,14 +144,32 @@ Result<Runner::End> Runner::WhoWritesTheEnd(const Binder& bind,
                                             std::uint64_t most_steps, std::uint64_t& steps) const {
   const auto left_by = [&](const std::vector<BlockRange>& blocks, std::uint8_t outputs,
                            bool zeros) {
-    return LeftByTheLast(
-        bind, {.only = blocks, .most_steps = most_steps, .outputs = outputs, .zeros = zeros},
-        steps);
+    return LeftByTheLast(bind,
+                         {.only = blocks,
+                          .most_steps = most_steps,
+                          .outputs = outputs,
+                          .zeros = zeros,
+                          .only_where = true},
+                         steps);
   };
   // Over zeros nothing is undefined: that refutes nothing, but shows who comes to the end.
   for (const bool zeros : {false, true}) {
     ASSAY_TRY(const auto left, left_by(candidates, kUnwritten.front(), zeros));
     if (left && left->empty()) return End{.known = true};
+  }
+  // What launches before hand on may say where, or they may write it themselves.
+  for (const std::vector<BlockRange>& blocks : {candidates, std::vector<BlockRange>()}) {
+    std::optional<std::vector<OutputState>> left;
+    for (const std::uint8_t outputs : kUnwritten) {
+      ASSAY_TRY(left, LeftByAll(bind,
+                                {.only = blocks,
+                                 .most_steps = std::min(most_steps, kStepsOfSkeletons),
+                                 .outputs = outputs},
+                                steps));
+      if (!left) break;
+      if (left->empty()) return End{.known = true};
+    }
+    if (left && blocks.empty()) return End{.known = true, .unwritten = *std::move(left)};
   }
   for (const std::uint8_t outputs : kUnwritten) {
     ASSAY_TRY(auto left, left_by({}, outputs, false));

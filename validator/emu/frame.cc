@@ -55,6 +55,9 @@ void FillConstants(CoreWarp& warp, Frame& frame, bool specials_only) {
   }
 }
 
+// What registers hold that nothing was moved to: not zero, so that what is stored from them is seen in memory that is.
+constexpr std::byte kUnset{0x6b};
+
 void MarkRegistersUndefined(const FunctionCode& code, Frame& frame) {
   const std::size_t shadows = std::size_t{code.slot_count} + code.predicate_count;
   std::fill_n(frame.undefined, code.constant_slots, LaneMask{0});
@@ -89,6 +92,7 @@ Frame& FrameOf(CoreWarp& warp, std::uint32_t function, std::uint32_t depth) {
   frame->partial = frame->undefined + shadows;
   frame->machine = frame->partial + shadows;
   frame->origin = frame->machine + shadows;
+  std::fill_n(frame->slots, slot_bytes, kUnset);
   frame->predicates[0] = 0;
   frame->predicates[1] = kAllLanes;
   MarkRegistersUndefined(code, *frame);

@@ -45,6 +45,7 @@ Result<Resources> ReadResources(const Json& json, std::string place) {
 Status ReadProgram(const Json& json, const std::string& place, CompiledKernel& kernel) {
   ASSAY_TRY(ObjectReader reader, ObjectReader::Of(json, place));
   ASSAY_TRY(kernel.facts_fault, reader.Optional<std::string>("fault", ""));
+  ASSAY_TRY(kernel.skeleton, reader.Optional<std::string>("skeleton", ""));
   reader.Ignore("facts");
   ASSAY_TRY_VOID(reader.Finish());
   if (!json.contains("facts")) {

@@ -38,7 +38,7 @@ static constexpr auto JsonFields(const AxisReach*) {
   using A = AxisReach;
   return std::tuple(Required("axis", &A::axis), Required("whole", &A::whole),
                     Optional("in_slices", &A::in_slices), Required("at_ends", &A::at_ends),
-                    Required("domain", &A::domain));
+                    Required("domain", &A::domain), Sparse("in_places", &A::in_places));
 }
 static constexpr auto JsonFields(const LaunchReach*) {
   using L = LaunchReach;
@@ -71,9 +71,10 @@ void Ledger::Tried(std::string_view axis, std::int64_t length, Extent extent, st
   auto found = std::ranges::find(axes_, axis, &AxisReach::axis);
   if (found == axes_.end())
     found = axes_.insert(axes_.end(), {.axis = std::string(axis), .domain = domain});
-  std::int64_t& longest = extent == Extent::kWhole   ? found->whole
-                          : extent == Extent::kSlice ? found->in_slices
-                                                     : found->at_ends;
+  std::int64_t& longest = extent == Extent::kWhole    ? found->whole
+                          : extent == Extent::kSlice  ? found->in_slices
+                          : extent == Extent::kPlaces ? found->in_places
+                                                      : found->at_ends;
   longest = std::max(longest, length);
 }
 
@@ -100,6 +101,7 @@ void Ledger::Add(const Ledger& other) {
     Tried(reach.axis, reach.whole, Extent::kWhole, reach.domain);
     Tried(reach.axis, reach.in_slices, Extent::kSlice, reach.domain);
     Tried(reach.axis, reach.at_ends, Extent::kEnds, reach.domain);
+    Tried(reach.axis, reach.in_places, Extent::kPlaces, reach.domain);
   }
   for (const LaunchReach& reach : other.launches_) {
     Ran(reach.entry, reach.whole, reach.whole);
@@ -125,6 +127,8 @@ std::string Ledger::Qualification() const {
     if (longest < reach.domain) {
       text += fmt::format("{}{} tried to {} of {}", text.empty() ? "" : ", ", reach.axis, longest,
                           reach.domain);
+      if (reach.in_places > longest)
+        text += fmt::format(" (where it writes to {})", reach.in_places);
     }
   }
   if (!unreached_.empty()) {

@@ -44,6 +44,8 @@ struct AxisReach {
   std::int64_t in_slices = 0;  ///< The longest of one of which some blocks ran; 0: none.
   std::int64_t at_ends = 0;    ///< The longest of one of which only the ends ran; 0: none.
   std::int64_t domain = 0;     ///< The longest that the op allows.
+  std::int64_t in_places =
+      0;  ///< The longest of one of which it was seen where it is written to, not what; 0: none.
   bool operator==(const AxisReach&) const = default;
 };
 
@@ -57,7 +59,7 @@ struct LaunchReach {
 };
 
 /// How a case ran.
-enum class Extent : std::uint8_t { kWhole, kSlice, kEnds };
+enum class Extent : std::uint8_t { kWhole, kSlice, kEnds, kPlaces };
 
 /// A side of a branch in the source that no case reached.
 struct Unreached {

@@ -43,7 +43,11 @@ std::string Surroundings(const Counterexample& counterexample) {
   if (probe.perturbation_seed != 0) {
     text += "  approximate instructions perturbed within their documented error\n";
   }
-  if (probe.ends_only) text += "  only some blocks of each large grid were run\n";
+  if (probe.places_only) {
+    text += "  only where the kernel writes was looked at, not what\n";
+  } else if (probe.ends_only) {
+    text += "  only some blocks of each large grid were run\n";
+  }
   if (!counterexample.property.empty())
     text += fmt::format("  property: {}\n", counterexample.property);
   return text;
@@ -89,6 +93,8 @@ std::string RenderLedger(const Ledger& ledger) {
     axes += fmt::format("{}{} {}", axes.empty() ? "" : ", ", reach.axis, reach.whole);
     if (reach.in_slices > reach.whole) axes += fmt::format(" (in slices {})", reach.in_slices);
     if (reach.at_ends > reach.whole) axes += fmt::format(" (at its ends {})", reach.at_ends);
+    if (reach.in_places > std::max({reach.whole, reach.in_slices, reach.at_ends}))
+      axes += fmt::format(" (where it writes {})", reach.in_places);
     axes += fmt::format(" of {}", reach.domain);
   }
   if (!axes.empty()) text += "longest: " + axes + "\n";

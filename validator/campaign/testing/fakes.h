@@ -21,6 +21,7 @@
 #include "validator/engine/engine.h"
 #include "validator/oracle/oracle.h"
 #include "validator/ptx/facts/compute.h"
+#include "validator/ptx/facts/skeleton.h"
 #include "validator/ptx/parser.h"
 #include "validator/verdict/candidate.h"
 
@@ -67,7 +68,11 @@ class FakeCompiler final : public engine::Compiler {
     kernel.facts.reset();
     const auto module = ptx::Parse(text, "ptx");
     kernel.facts_fault = module ? "" : ToString(module.error());
-    if (module) kernel.facts = std::make_shared<const facts::Facts>(facts::FactsOf(*module, {}));
+    if (module) {
+      facts::Facts facts = facts::FactsOf(*module, {});
+      if (facts.fault.empty()) kernel.skeleton = facts::SkeletonOf(*module);
+      kernel.facts = std::make_shared<const facts::Facts>(std::move(facts));
+    }
   }
   Result<engine::CompileOutcome> Compile(const engine::CompileRequest& request) override {
     ++calls;

@@ -1,0 +1,106 @@
+// One launch by itself: what it reads of others is garbage, or zeros.
+//
+// Where only the places are asked that it writes, the skeleton of the program runs (facts/skeleton.h). It tells what the
+// program does where nothing that it decides by is undefined, and nobody waits; else the program itself runs.
+#include "validator/campaign/alone.h"
+
+#include <algorithm>
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include "validator/campaign/parts.h"
+#include "validator/campaign/runner.h"
+
+namespace assay::campaign {
+namespace {
+
+/// What it reads and writes is all that it is asked; races show when it runs with the others.
+void AskForPlaces(const Runner::Alone& what, Execution& execution) {
+  for (BufferSpec& spec : execution.buffers) {
+    if (what.outputs && spec.role == BufferRole::kOutput) spec.poison = *what.outputs;
+    if (what.outputs && what.zeros && spec.role == BufferRole::kWorkspace)
+      spec.fill = BufferFill::kZero;
+  }
+  execution.checks.race = execution.checks.order = execution.checks.coverage = false;
+  execution.note_missing = execution.note_disguised = true;
+  execution.limits.max_steps = what.most_steps;
+}
+
+/// Where the skeleton needs too much, the program does.
+bool Tells(const Report& report) {
+  return report.findings.empty() &&
+         (report.stop == Stop::kCompleted || report.stop == Stop::kStepLimit);
+}
+
+}  // namespace
+
+void UseSkeleton(const std::string& skeleton, Execution& execution) {
+  execution.ptx = skeleton;
+  execution.cubin.clear();
+  for (BufferSpec& spec : execution.buffers) {
+    if (spec.role == BufferRole::kOutput) spec.role = BufferRole::kWorkspace;
+  }
+}
+
+void MakeOfProgram(Finding& finding) {
+  constexpr std::string_view kSameValue = "; both wrote the same value";
+  if (finding.kind == FindingKind::kSameValueRace) {
+    finding.kind = FindingKind::kDataRace;
+    if (const std::size_t at = finding.message.find(kSameValue); at != std::string::npos)
+      finding.message.erase(at, kSameValue.size());
+  }
+  for (Access& access : finding.accesses) {
+    access.site.ptx_line = 0;
+    access.value.clear();
+  }
+}
+
+const std::string* Runner::SkeletonFor(const Execution& execution) const {
+  const engine::CompiledKernel& compiled = *subject_.compiled;
+  const bool nobody_waits = std::ranges::all_of(execution.launches, [&](const Launch& launch) {
+    return !launch.cooperative && launch.cluster[0] * launch.cluster[1] * launch.cluster[2] == 1 &&
+           !MayBe(facts::Polls(compiled.facts.get(), launch.entry));
+  });
+  return nobody_waits && !compiled.skeleton.empty() ? &compiled.skeleton : nullptr;
+}
+
+// All launches, of the last one some blocks or all.
+Result<std::optional<Report>> Runner::RunSkeleton(const Binder& bind, Alone what,
+                                                  engine::Binding& binding) const {
+  ASSAY_TRY(binding, bind(kGarbage));
+  Execution& execution = binding.execution;
+  const std::string* skeleton = SkeletonFor(execution);
+  if (skeleton == nullptr) return std::nullopt;
+  AskForPlaces(what, execution);
+  execution.launches.back().only = std::move(what.only);
+  UseSkeleton(*skeleton, execution);
+  ASSAY_TRY(Report report, engine_.Run(execution, binding.buffers, engine::Trust::kCandidate));
+  return Tells(report) ? std::optional(std::move(report)) : std::nullopt;
+}
+
+Result<Report> Runner::RunAlone(const Binder& bind, std::size_t launch, Alone what,
+                                engine::Binding& binding) const {
+  ASSAY_TRY(binding, bind(kGarbage));
+  Execution& execution = binding.execution;
+  execution.launches = {execution.launches[launch]};
+  execution.launches.front().only = std::move(what.only);
+  execution.launches.front().threads = std::move(what.threads);
+  AskForPlaces(what, execution);
+  if (const std::string* skeleton = what.only_where ? SkeletonFor(execution) : nullptr) {
+    engine::Binding places;
+    ASSAY_TRY(places, bind(kGarbage));
+    places.execution = execution;
+    UseSkeleton(*skeleton, places.execution);
+    ASSAY_TRY(Report report,
+              engine_.Run(places.execution, places.buffers, engine::Trust::kCandidate));
+    if (Tells(report)) {
+      binding = std::move(places);
+      return report;
+    }
+  }
+  execution.follow_undefined = what.outputs.has_value();
+  return engine_.Run(execution, binding.buffers, engine::Trust::kCandidate);
+}
+
+}  // namespace assay::campaign

@@ -1,0 +1,16 @@
+// Skeletons of programs (facts/skeleton.h) in the place of programs.
+#pragma once
+
+#include <string>
+
+#include "validator/execution/execution.h"
+
+namespace assay::campaign {
+
+/// Runs the skeleton instead. Of what it writes nothing is defined, which is no finding in workspace: so outputs are.
+void UseSkeleton(const std::string& skeleton, Execution& execution);
+
+/// A finding of a skeleton as one of the program: at lines of the source, but at none of its PTX, and without values.
+void MakeOfProgram(Finding& finding);
+
+}  // namespace assay::campaign

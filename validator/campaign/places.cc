@@ -1,0 +1,151 @@
+// Judging where a program writes, at a shape at which what it writes takes too long: its skeleton runs (facts/skeleton.h),
+// all blocks where that can be afforded, else those at the ends and a few between.
+//
+// What is found is a store outside of a buffer, a place that two blocks write which nothing orders, and elements of
+// outputs that nobody writes. What threads of one block do to each other is not asked, for their barriers may be gone; nor
+// what blocks do that may order each other. No value is looked at, and nothing is said of the case
+// where an address or a branch hangs on what the skeleton leaves out.
+#include <algorithm>
+#include <array>
+
+#include "validator/campaign/alone.h"
+#include "validator/campaign/blocks.h"
+#include "validator/campaign/parts.h"
+#include "validator/campaign/runner.h"
+#include "validator/engine/bind.h"
+
+namespace assay::campaign {
+namespace {
+
+// What all blocks may take, and how much they may write.
+constexpr std::uint64_t kMostSteps = 400'000'000;
+constexpr std::uint64_t kMostWritten = std::uint64_t{512} << 20;
+// Places that blocks are taken from, where not all run.
+constexpr std::uint64_t kPlaces = 9;
+
+constexpr std::string_view kNoSkeleton = "where it writes cannot be told without what it writes";
+constexpr std::string_view kTooLong = "even where it writes takes too long to find out";
+constexpr std::string_view kNobodySeen = "it was not seen who writes the end of an output";
+
+bool IsBetweenBlocks(const Finding& finding) {
+  return std::ranges::any_of(finding.accesses, [&](const Access& access) {
+    return access.thread.block != finding.accesses.front().thread.block;
+  });
+}
+
+bool IsOfPlaces(const Finding& finding) {
+  return finding.kind == FindingKind::kOutOfBounds || finding.kind == FindingKind::kMisaligned ||
+         finding.kind == FindingKind::kWriteToInput ||
+         ((finding.kind == FindingKind::kDataRace || finding.kind == FindingKind::kSameValueRace) &&
+          IsBetweenBlocks(finding));
+}
+
+std::uint64_t BytesWritten(const Execution& execution) {
+  std::uint64_t bytes = 0;
+  for (const BufferSpec& spec : execution.buffers) {
+    if (spec.role != BufferRole::kInput)
+      bytes += static_cast<std::uint64_t>(spec.elements) * SizeOf(spec.dtype);
+  }
+  return bytes;
+}
+
+/// All blocks, if each of a launch takes as much as those that ran.
+double StepsOfAll(const Execution& execution, const Report& report) {
+  double all = 0;
+  for (std::size_t i = 0; i < std::min(report.launch_steps.size(), execution.launches.size());
+       ++i) {
+    const Launch& launch = execution.launches[i];
+    all += static_cast<double>(report.launch_steps[i]) * static_cast<double>(Blocks(launch)) /
+           static_cast<double>(BlocksThatRun(launch));
+  }
+  return all;
+}
+
+}  // namespace
+
+Status Runner::RunPlaces(const cases::Probe& probe, CaseRun& run) const {
+  const ops::Instance& instance = *subject_.instance;
+  const auto leave_out = [&](std::string_view reason) {
+    run.left_out = reason;
+    run.report.findings.clear();
+    run.report.stop = Stop::kCompleted;
+    return Status{};
+  };
+  const auto filled = oracle_.Materialise(instance, probe.case_);
+  if (!filled) return leave_out(ToString(filled.error()));
+  const auto plan = ops::Resolve(*subject_.plan, instance, filled->axes);
+  if (!plan) return leave_out(ToString(plan.error()));
+  const std::array calls = {
+      engine::Call{.plan = &*plan, .axes = &filled->axes, .inputs = &filled->inputs}};
+  engine::Binding bound;
+  const auto run_some = [&](bool all) -> Result<bool> {
+    auto made = engine::Bind(instance, *subject_.compiled, calls,
+                             {.poison = probe.poison, .misalign = probe.misalign});
+    if (!made) {
+      ASSAY_TRY_VOID(leave_out(ToString(made.error())));
+      return false;
+    }
+    bound = *std::move(made);
+    Execution& execution = bound.execution;
+    const std::string* skeleton = SkeletonFor(execution);
+    if (skeleton == nullptr) {
+      ASSAY_TRY_VOID(leave_out(kNoSkeleton));
+      return false;
+    }
+    UseSkeleton(*skeleton, execution);
+    execution.checks = {.race = std::ranges::none_of(execution.launches, [&](const Launch& launch) {
+                          return MayBe(
+                              facts::BlocksDepend(subject_.compiled->facts.get(), launch.entry));
+                        })};
+    execution.note_disguised = true;
+    execution.limits.max_steps = kMostSteps;
+    const std::set<std::uint64_t> writers = LastOfTurns(*subject_.plan, filled->axes);
+    for (Launch& launch : execution.launches) {
+      if (!all)
+        launch.only = WithBlocks(ChooseBlocks(Blocks(launch), kPlaces, probe.case_.seed), writers,
+                                 Blocks(launch));
+    }
+    ASSAY_TRY(run.report, engine_.Run(execution, bound.buffers, engine::Trust::kCandidate));
+    NameTheKernelFile(run.report);
+    run.steps += run.report.counters.steps;
+    return true;
+  };
+  ASSAY_TRY(bool ran, run_some(/*all=*/false));
+  if (!ran) return {};
+  const auto is_all = [&] {
+    return std::ranges::all_of(bound.execution.launches,
+                               [](const Launch& launch) { return launch.only.empty(); });
+  };
+  const bool ended = run.report.stop == Stop::kCompleted && run.report.findings.empty();
+  if (ended && !is_all() && BytesWritten(bound.execution) <= kMostWritten &&
+      StepsOfAll(bound.execution, run.report) <= static_cast<double>(kMostSteps) / 2) {
+    ASSAY_TRY(ran, run_some(/*all=*/true));
+    if (!ran) return {};
+  }
+  const std::size_t found = std::erase_if(
+      run.report.findings, [](const Finding& finding) { return !IsOfPlaces(finding); });
+  if (!run.report.findings.empty()) {
+    for (Finding& finding : run.report.findings) MakeOfProgram(finding);
+    return {};
+  }
+  if (run.report.stop == Stop::kStepLimit || run.report.stop == Stop::kResourceLimit)
+    return leave_out(kTooLong);
+  if (run.report.stop != Stop::kCompleted || found > 0) return leave_out(kNoSkeleton);
+  for (const auto& [name, tensor] : bound.calls.front().outputs) {
+    // What was there before may stay, where an op overwrites.
+    if (!instance.op.FindOutput(name)->updates.empty()) continue;
+    if (!is_all()) {
+      if (EndIsUnwritten(tensor, probe.poison)) return leave_out(kNobodySeen);
+      continue;
+    }
+    const Unwritten unwritten = CountUnwritten(bound.calls.front(), name, probe.poison, run.report);
+    run.outputs.push_back(
+        {.name = name,
+         .shape = tensor.shape,
+         .unwritten_bytes = static_cast<std::uint64_t>(unwritten.count) * SizeOf(tensor.dtype),
+         .first_unwritten = unwritten.first});
+  }
+  return {};
+}
+
+}  // namespace assay::campaign

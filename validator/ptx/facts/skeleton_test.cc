@@ -1,0 +1,124 @@
+#include "validator/ptx/facts/skeleton.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <string>
+
+#include "validator/ptx/facts/facts_of.h"
+#include "validator/ptx/verifier.h"
+
+namespace assay::facts {
+namespace {
+
+using testing::AllOf;
+using testing::HasSubstr;
+using testing::Not;
+
+/// Of an entry k(x, y, n) with `body`: x in %d1, y in %d2, n in %r1, the thread's number in %r2, its place in y in %d3.
+std::string Skeleton(const std::string& body, const std::string& globals = "") {
+  const std::string text =
+      std::string(kHead) + globals +
+      ".visible .entry k(.param .u64 .ptr .align 1 k_x, .param .u64 .ptr .align 1 k_y, .param "
+      ".u32 k_n)\n{\n" +
+      std::string(kRegisters) +
+      ".shared .align 4 .u32 ticket; .shared .align 4 .b8 tile[128];\n"
+      "ld.param.u64 %d1, [k_x];\nld.param.u64 %d2, [k_y];\nld.param.u32 %r1, [k_n];\n"
+      "mov.u32 %r2, %tid.x;\nmul.wide.u32 %d3, %r2, 4;\nadd.s64 %d3, %d2, %d3;\n" +
+      body + "\nret;\n}\n";
+  const auto module = ptx::Parse(text, "test.ptx");
+  if (!module || !ptx::Verify(*module)) {
+    ADD_FAILURE() << (module ? ToString(ptx::Verify(*module).error()) : ToString(module.error()))
+                  << "\n"
+                  << text;
+    return "";
+  }
+  std::string skeleton = SkeletonOf(*module);
+  const auto read = ptx::Parse(skeleton, "skeleton.ptx");
+  EXPECT_TRUE(skeleton.empty() || (read && ptx::Verify(*read))) << skeleton;
+  return skeleton;
+}
+
+constexpr std::string_view kSum =
+    "mov.f32 %f1, 0f00000000;\nmov.u32 %r3, 0;\n"
+    "loop:\nld.global.f32 %f2, [%d1];\nadd.f32 %f1, %f1, %f2;\nadd.u32 %r3, %r3, 1;\n"
+    "setp.lt.u32 %p1, %r3, %r1;\n@%p1 bra loop;\n";
+
+TEST(Skeleton, ALoopThatAddsUpWhatIsStoredIsGone) {
+  EXPECT_THAT(Skeleton(std::string(kSum) + "st.global.f32 [%d3], %f1;"),
+              AllOf(HasSubstr("st.global.f32 [%d3], %f1"), Not(HasSubstr("bra")),
+                    Not(HasSubstr("ld.global")), Not(HasSubstr("add.f32"))));
+}
+
+TEST(Skeleton, ALoopThatCountsWhereItStoresStays) {
+  EXPECT_THAT(Skeleton("mov.u32 %r3, 0;\nloop:\nst.global.f32 [%d3], %f1;\nadd.s64 %d3, %d3, 128;\n"
+                       "add.u32 %r3, %r3, 1;\nsetp.lt.u32 %p1, %r3, %r1;\n@%p1 bra loop;"),
+              AllOf(HasSubstr("@%p1 bra loop"), HasSubstr("add.s64 %d3, %d3, 128")));
+}
+
+TEST(Skeleton, WhatAnAddressIsReadFromStays) {
+  EXPECT_THAT(Skeleton("ld.global.u32 %r4, [%d1];\nmul.wide.u32 %d4, %r4, 4;\n"
+                       "add.s64 %d4, %d2, %d4;\nst.global.f32 [%d4], %f1;"),
+              HasSubstr("ld.global.u32 %r4, [%d1]"));
+}
+
+TEST(Skeleton, SoDoesWhatDecidesWhetherItStores) {
+  EXPECT_THAT(Skeleton("setp.ge.u32 %p1, %r2, %r1;\n@%p1 ret;\nst.global.f32 [%d3], %f1;"),
+              AllOf(HasSubstr("setp.ge.u32"), HasSubstr("@%p1 ret")));
+  EXPECT_THAT(Skeleton("setp.ge.u32 %p1, %r2, %r1;\n@%p1 st.global.f32 [%d3], %f1;"),
+              HasSubstr("@%p1 st.global"));
+}
+
+TEST(Skeleton, BarriersStayWhereMemoryOfTheBlockSaysWhere) {
+  const std::string tile =
+      "mov.u32 %r5, tile;\nst.shared.f32 [%r5], %f1;\nbar.sync 0;\nld.shared.f32 %f2, [tile+4];\n";
+  EXPECT_THAT(Skeleton(tile + "st.global.f32 [%d3], %f2;"),
+              AllOf(Not(HasSubstr("bar.sync")), Not(HasSubstr("st.shared"))));
+  // A ticket is handed to the block; the tile is another variable.
+  EXPECT_THAT(
+      Skeleton(tile +
+               "setp.ne.u32 %p1, %r2, 0;\n@%p1 bra drawn;\n"
+               "atom.global.add.u32 %r3, [%d1], 1;\nst.shared.u32 [ticket], %r3;\n"
+               "drawn:\nbar.sync 0;\nld.shared.u32 %r4, [ticket];\n"
+               "mul.wide.u32 %d4, %r4, 4;\nadd.s64 %d4, %d3, %d4;\nst.global.f32 [%d4], %f2;"),
+      AllOf(HasSubstr("bar.sync"), HasSubstr("st.shared.u32 [ticket], %r3"),
+            HasSubstr("atom.global"), Not(HasSubstr("st.shared.f32"))));
+}
+
+TEST(Skeleton, WhatIsAddedIsNotAskedForButWhatIsCounted) {
+  EXPECT_THAT(Skeleton(std::string(kSum) + "red.global.add.f32 [%d3], %f1;"),
+              AllOf(HasSubstr("red.global.add.f32"), Not(HasSubstr("bra"))));
+  EXPECT_THAT(Skeleton("add.u32 %r3, %r1, 7;\nred.global.add.u32 [%d3], %r3;"),
+              HasSubstr("add.u32 %r3, %r1, 7"));
+}
+
+TEST(Skeleton, ValuesThatAreReadBackToDecideStay) {
+  const std::string stored = "add.u32 %r3, %r1, 7;\nst.global.u32 [%d3], %r3;\n";
+  EXPECT_THAT(Skeleton(stored), Not(HasSubstr("add.u32")));
+  EXPECT_THAT(Skeleton(stored + "ld.global.u32 %r4, [%d2];\nmul.wide.u32 %d4, %r4, 4;\n"
+                                "add.s64 %d4, %d1, %d4;\nst.global.f32 [%d4], %f1;"),
+              HasSubstr("add.u32 %r3, %r1, 7"));
+}
+
+TEST(Skeleton, CopiesOutOfSharedMemoryStayWithTheirSize) {
+  EXPECT_THAT(
+      Skeleton("mov.u32 %r5, tile;\nst.shared.f32 [%r5], %f1;\nbar.sync 0;\nshl.b32 %r6, %r1, 4;\n"
+               "cp.async.bulk.global.shared::cta.bulk_group [%d3], [%r5], %r6;\n"
+               "cp.async.bulk.commit_group;\ncp.async.bulk.wait_group 0;"),
+      AllOf(HasSubstr("cp.async.bulk.global"), HasSubstr("shl.b32 %r6"), HasSubstr("wait_group"),
+            Not(HasSubstr("st.shared"))));
+}
+
+TEST(Skeleton, CarriesComeWithWhatMadeThem) {
+  EXPECT_THAT(Skeleton("add.cc.u32 %r3, %r1, %r2;\naddc.u32 %r4, 0, 0;\nmul.wide.u32 %d4, %r4, 4;\n"
+                       "add.s64 %d4, %d2, %d4;\nst.global.f32 [%d4], %f1;"),
+              HasSubstr("add.cc.u32"));
+}
+
+TEST(Skeleton, ThereIsNoneOfWhatNeverEndsOrIsNotThere) {
+  EXPECT_EQ(Skeleton("st.global.f32 [%d3], %f1;\nloop:\nbra loop;"), "");
+  EXPECT_EQ(Skeleton("call other;\nst.global.f32 [%d3], %f1;", ".extern .func other;\n"), "");
+}
+
+}  // namespace
+}  // namespace assay::facts
