@@ -298,8 +298,7 @@ void Campaign::Trim(std::vector<Task>& planned, const std::vector<Task>& waiting
     // Parts of a case have limits of their own, and take little of them. Where there is nothing else, they count
     // by what those before them took.
     if (p.probe.ends_only)
-      return only_slices_ && !p.probe.places_only ? SliceStepsFor(p) * idle_factor_
-                                                  : kNominalSliceSteps;
+      return only_slices_ ? SliceStepsFor(p) * idle_factor_ : kNominalSliceSteps;
     return WholeStepsFor(p.probe.case_.axes) * static_cast<double>(1 + p.probe.prelude.size());
   };
   // Where each takes a twentieth of all that there is, one for each purpose has to do.
@@ -309,7 +308,10 @@ void Campaign::Trim(std::vector<Task>& planned, const std::vector<Task>& waiting
   // Parts of cases have a budget of their own: where blocks cannot be left out, one of them may take as
   // much as everything else.
   for (const bool parts : {false, true}) {
-    const auto counts = [&](const Task& p) { return p.probe.ends_only == parts; };
+    // Where a program writes costs next to nothing.
+    const auto counts = [&](const Task& p) {
+      return p.probe.ends_only == parts && !p.probe.places_only;
+    };
     double left =
         100 * hundredth -
         static_cast<double>(parts ? harvest_.part_steps : harvest_.steps - harvest_.part_steps);

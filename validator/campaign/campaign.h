@@ -144,6 +144,7 @@ class Campaign {
 
 #define WAVE(Name, name, share, kept, least, several, whole, joins) std::vector<Task> Name();
 #include "validator/campaign/waves.def"
+  Task PlacesOf(const ops::AxisValues& axes, std::uint64_t seed) const;
   Task After(const Repetition& repetition, const cases::Case& judged, const cases::Case& other,
              Rng& rng) const;
   std::vector<cases::Case> Pool() const;

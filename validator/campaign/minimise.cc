@@ -177,13 +177,12 @@ class Trials {
   /// smaller as far as that is cheap; one that has become small enough to run whole goes on as that.
   cases::Probe Simplest() {
     if (!hit_.probe.ends_only) return Shrunk(hit_.probe, trial_.effort.shrink_trials);
-    if (!IsSlice(hit_.probe) || hit_.probe.places_only || hit_.steps > kMostPartSteps)
-      return hit_.probe;
+    if (!IsSlice(hit_.probe) || hit_.steps > kMostPartSteps) return hit_.probe;
     cases::Probe probe = Shrunk(hit_.probe, std::min(trial_.effort.shrink_trials, kMostOfSlices));
     if (cases::TotalElements(trial_.instance, probe.case_.axes) > trial_.effort.whole_elements)
       return probe;
     cases::Probe whole = probe;
-    whole.ends_only = false;
+    whole.ends_only = whole.places_only = false;
     whole.slice_blocks = 0;
     if (!StillFail({&whole, 1}).front()) return probe;
     return Shrunk(std::move(whole), trial_.effort.shrink_trials);

@@ -17,7 +17,8 @@
 namespace assay::campaign {
 namespace {
 
-// What all blocks may take, and how much they may write.
+// What all blocks may take by what some took, and at most, and how much they may write.
+constexpr double kMostEstimated = 100e6;
 constexpr std::uint64_t kMostSteps = 400'000'000;
 constexpr std::uint64_t kMostWritten = std::uint64_t{512} << 20;
 // Places that blocks are taken from, where not all run.
@@ -118,7 +119,7 @@ Status Runner::RunPlaces(const cases::Probe& probe, CaseRun& run) const {
   };
   const bool ended = run.report.stop == Stop::kCompleted && run.report.findings.empty();
   if (ended && !is_all() && BytesWritten(bound.execution) <= kMostWritten &&
-      StepsOfAll(bound.execution, run.report) <= static_cast<double>(kMostSteps) / 2) {
+      StepsOfAll(bound.execution, run.report) <= kMostEstimated) {
     ASSAY_TRY(ran, run_some(/*all=*/true));
     if (!ran) return {};
   }

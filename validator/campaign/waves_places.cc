@@ -1,4 +1,5 @@
 // A wave of shapes that are too large for the program itself: where it writes, as its skeleton says (places.cc).
+#include <algorithm>
 #include <iterator>
 #include <set>
 
@@ -8,23 +9,93 @@
 #include "validator/cases/shapes.h"
 
 namespace assay::campaign {
+namespace {
 
-// Of each axis the longest case that was left out, where none that ran is as long.
+// Elements of all outputs where all blocks are to run.
+constexpr std::int64_t kMostOutputs = std::int64_t{1} << 24;
+// Lengths that are drawn of each axis, each a quarter of the one before, and of all of them.
+constexpr int kLengths = 5;
+constexpr std::int64_t kShorter = 4;
+constexpr std::size_t kMostDrawn = 12;
+constexpr std::int64_t kBeside = 8;  // Of the axes beside, at most.
+
+std::int64_t OutputElements(const ops::Instance& instance, const ops::AxisValues& axes) {
+  const auto complete = ops::ResolveAxes(instance.op, axes);
+  if (!complete) return INT64_MAX;
+  std::int64_t elements = 0;
+  for (const ops::TensorSpec& output : instance.op.outputs) {
+    const auto shape = ops::ResolveShape(output, *complete);
+    const std::int64_t count = shape ? ElementCount(*shape).value_or(INT64_MAX) : INT64_MAX;
+    if (count > kMostOutputs) return INT64_MAX;
+    elements += count;
+  }
+  return elements;
+}
+
+/// Shapes of some length along an axis, of which all that is written can be looked at.
+std::vector<ops::AxisValues> DrawnAlong(const ops::Instance& instance, const ops::Axis& axis,
+                                        Rng& rng) {
+  std::vector<ops::AxisValues> drawn;
+  std::int64_t most = axis.max;
+  for (int i = 0; i < kLengths && most > axis.min; ++i, most /= kShorter) {
+    ops::AxisValues beside;
+    for (const ops::Axis& other : instance.op.axes) {
+      const std::int64_t room = std::clamp<std::int64_t>(other.max - other.min + 1, 1, kBeside);
+      beside[other.name] =
+          other.min + static_cast<std::int64_t>(rng.Below(static_cast<std::uint64_t>(room)));
+    }
+    for (; most > axis.min; most /= 2) {
+      const std::int64_t length =
+          most - static_cast<std::int64_t>(rng.Below(static_cast<std::uint64_t>(most / 2 + 1)));
+      const auto axes = cases::SolveNear(instance.op, axis.name, length, beside);
+      if (!axes || OutputElements(instance, *axes) > kMostOutputs) continue;
+      drawn.push_back(*axes);
+      break;
+    }
+  }
+  return drawn;
+}
+
+}  // namespace
+
+Task Campaign::PlacesOf(const ops::AxisValues& axes, std::uint64_t seed) const {
+  const bool zeros_between = NeedsZerosBetween(trial_.instance.op) &&
+                             cases::TotalElements(trial_.instance, axes) > kMostMade;
+  Task task = zeros_between ? EndsOf(axes, "places", seed) : SliceOf(axes, "places", seed);
+  task.probe.places_only = true;
+  return task;
+}
+
+// Some lengths of each axis, of which all blocks run, for what nobody writes in the middle shows in no slice.
 std::vector<Task> Campaign::Places() {
   std::vector<Task> planned;
   if (trial_.effort.huge_shapes == 0) return planned;
   const std::uint64_t seed = DeriveSeed(trial_.seed, "places");
+  Rng rng(seed);
+  std::set<ops::AxisValues> known;
+  for (const ops::Axis& axis : trial_.instance.op.axes) {
+    if (axis.kind != ops::Axis::Kind::kVariable) continue;
+    for (const ops::AxisValues& axes : DrawnAlong(trial_.instance, axis, rng)) {
+      if (planned.size() >= kMostDrawn || !known.insert(axes).second) continue;
+      std::vector<Task> tasks = WithEachFlag(PlacesOf(axes, seed + planned.size()));
+      planned.push_back(std::move(tasks[planned.size() % tasks.size()]));
+    }
+  }
+  return planned;
+}
+
+// Of each axis the longest case that was left out, where none that ran is as long.
+std::vector<Task> Campaign::FarPlaces() {
+  std::vector<Task> planned;
+  if (trial_.effort.huge_shapes == 0) return planned;
+  const std::uint64_t seed = DeriveSeed(trial_.seed, "far places");
   std::set<ops::AxisValues> known;
   for (const auto& [name, axes] : harvest_.left_out_at) {
     const auto seen = harvest_.known_ends.find(name);
     if (seen != harvest_.known_ends.end() && seen->second >= axes.at(name)) continue;
-    if (!known.insert(axes).second) continue;
-    const bool zeros_between = NeedsZerosBetween(trial_.instance.op) &&
-                               cases::TotalElements(trial_.instance, axes) > kMostMade;
-    Task task = zeros_between ? EndsOf(axes, "places", seed + planned.size())
-                              : SliceOf(axes, "places", seed + planned.size());
-    task.probe.places_only = true;
-    std::ranges::move(WithEachFlag(std::move(task)), std::back_inserter(planned));
+    if (known.insert(axes).second)
+      std::ranges::move(WithEachFlag(PlacesOf(axes, seed + known.size())),
+                        std::back_inserter(planned));
   }
   return planned;
 }
