@@ -38,13 +38,13 @@ __global__ void table_element(const T* grad_out, const int64* ids, const T* tabl
   grad_table[i] = sum;
 }
 
-// One thread a column.
+// One thread a column, or a warp whose lanes share the tokens.
 __global__ void weight_element(const T* grad_out, const int64* ids, const T* table, float eps,
                                Out<T>* grad_weight, int64 tokens, int64 hidden) {
-  const int64 h = thread_index();
+  const int64 h = row_index();
   if (h >= hidden) return;
   Real sum = 0;
-  for (int64 token = 0; token < tokens; ++token) {
+  for (int64 token = lane_index(); token < tokens; token += lane_count()) {
     const Real g = grad_out[token * hidden + h];
     if (g == Real(0)) continue;
     const T* x = table + ids[token] * hidden;
@@ -52,5 +52,6 @@ __global__ void weight_element(const T* grad_out, const int64* ids, const T* tab
     for (int64 k = 0; k < hidden; ++k) squares += Real(x[k]) * Real(x[k]);
     sum += g * Real(x[h]) * rsqrt(average(squares, Real(hidden)) + Real(eps));
   }
-  grad_weight[h] = sum;
+  sum = sum_of_lanes(sum);
+  if (lane_index() == 0) grad_weight[h] = sum;
 }

@@ -9,19 +9,22 @@
 
 using T = ASSAY_T;
 
-// One thread a token: the two numbers that its whole row shares.
+// One thread a token, or a warp whose lanes share its row: the two numbers that the whole row shares.
 __global__ void row_statistics(const T* grad_out, const int64* ids, const T* table, const T* weight,
                                float eps, Real* scale, Real* slope, int64 tokens, int64 hidden) {
-  const int64 token = thread_index();
+  const int64 token = row_index();
   if (token >= tokens) return;
   const T* g = grad_out + token * hidden;
   const T* x = table + ids[token] * hidden;
   Real squares = 0;
   Real dot = 0;
-  for (int64 h = 0; h < hidden; ++h) {
+  for (int64 h = lane_index(); h < hidden; h += lane_count()) {
     squares += Real(x[h]) * Real(x[h]);
     dot += Real(g[h]) * Real(weight[h]) * Real(x[h]);
   }
+  squares = sum_of_lanes(squares);
+  dot = sum_of_lanes(dot);
+  if (lane_index() > 0) return;
   const Real s = rsqrt(average(squares, Real(hidden)) + Real(eps));
   scale[token] = s;
   slope[token] = s * s * average(dot, Real(hidden));

@@ -129,6 +129,17 @@ ASSAY_DEVICE R sum_of_lanes(R x) {
     x = x + of_other_lane(x, distance);
   return x;
 }
+/// The sum of what the lanes before this one have; 0 on the first.
+template <class R>
+ASSAY_DEVICE R sum_of_lanes_before(R x) {
+  R before = 0;
+  for (unsigned distance = 1; distance < blockDim.x; distance *= 2) {
+    const R other = of_other_lane(x, distance);
+    if ((threadIdx.x & distance) != 0) before = other + before;
+    x = x + other;
+  }
+  return before;
+}
 template <class R>
 ASSAY_DEVICE R max_of_lanes(R x) {
   for (unsigned distance = blockDim.x / 2; distance > 0; distance /= 2)
@@ -153,6 +164,7 @@ using assay::round_to;
 using assay::row_index;
 using assay::smaller_of;
 using assay::sum_of_lanes;
+using assay::sum_of_lanes_before;
 using assay::sync_row;
 using assay::thread_index;
 using assay::wrapped;
