@@ -60,7 +60,8 @@ const std::string* Runner::SkeletonFor(const Execution& execution) const {
   const engine::CompiledKernel& compiled = *subject_.compiled;
   const bool nobody_waits = std::ranges::all_of(execution.launches, [&](const Launch& launch) {
     return !launch.cooperative && launch.cluster[0] * launch.cluster[1] * launch.cluster[2] == 1 &&
-           !MayBe(facts::Polls(compiled.facts.get(), launch.entry));
+           !(MayBe(facts::Polls(compiled.facts.get(), launch.entry)) &&
+             MayBe(facts::BlocksDepend(compiled.facts.get(), launch.entry)));
   });
   return nobody_waits && !compiled.skeleton.empty() ? &compiled.skeleton : nullptr;
 }

@@ -219,6 +219,8 @@ class Campaign {
   bool RunsWhole() const;
   /// Does some kernel perhaps wait for what others write?
   bool MayWait() const;
+  /// May something outlive a call: a variable that the program perhaps writes? (Workspace is garbage in each call.)
+  bool MayKeepState() const;
   /// The same shape, halved along its longest axes until a whole run is affordable.
   ops::AxisValues Affordable(ops::AxisValues axes) const;
   /// Random turns, or another order of blocks where those would take too long.

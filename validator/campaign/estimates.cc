@@ -248,6 +248,14 @@ bool Campaign::MayWait() const {
   });
 }
 
+bool Campaign::MayKeepState() const {
+  const facts::Facts* facts = trial_.compiled.facts.get();
+  return facts == nullptr || !facts->fault.empty() ||
+         std::ranges::any_of(facts->variables, [](const facts::Variable& variable) {
+           return MayBe(variable.written) || variable.is_extern;
+         });
+}
+
 bool Campaign::RunsWhole() const {
   return !parts_ran_ && (trial_.plan.kernels.size() > 1 || SomeKernelMay(facts::BlocksDepend));
 }

@@ -17,9 +17,9 @@
 namespace assay::campaign {
 namespace {
 
-// What all blocks may take by what some took, and at most, and how much they may write.
-constexpr double kMostEstimated = 100e6;
-constexpr std::uint64_t kMostSteps = 400'000'000;
+// What some blocks may take, all by what those took, and these at most; and how much they may write.
+constexpr std::uint64_t kMostOfSome = 60'000'000, kMostOfAll = 160'000'000;
+constexpr double kMostEstimated = 80e6;
 constexpr std::uint64_t kMostWritten = std::uint64_t{512} << 20;
 // Places that blocks are taken from, where not all run.
 constexpr std::uint64_t kPlaces = 9;
@@ -99,7 +99,7 @@ Status Runner::RunPlaces(const cases::Probe& probe, CaseRun& run) const {
                               facts::BlocksDepend(subject_.compiled->facts.get(), launch.entry));
                         })};
     execution.note_disguised = true;
-    execution.limits.max_steps = kMostSteps;
+    execution.limits.max_steps = all ? kMostOfAll : kMostOfSome;
     const std::set<std::uint64_t> writers = LastOfTurns(*subject_.plan, filled->axes);
     for (Launch& launch : execution.launches) {
       if (!all)

@@ -14,8 +14,9 @@ namespace {
 
 // As much as a slice may take of what was estimated,
 constexpr std::uint64_t kFarTooLow = 2;
-// what a whole grid may that seems to leave the end of an output unwritten,
+// what a whole grid may that seems to leave the end of an output unwritten, and where its skeleton would tell,
 constexpr std::uint64_t kStepsToConfirm = 6'000'000'000;
+constexpr std::uint64_t kStepsBesideSkeleton = 300'000'000;
 // and the last launch by itself, where only what is needed of those before it runs.
 constexpr std::uint64_t kStepsOfTheLast = 1'500'000'000;
 
@@ -134,7 +135,10 @@ Result<bool> Runner::Slice::AddLastThatWrites() {
 
 Result<bool> Runner::Slice::RunTheRest(std::uint64_t ran_at_once) {
   const Execution& execution = bound_.execution;
-  const auto [a_block, all_blocks] = CostOfBlocks();
+  auto [a_block, all_blocks] = CostOfBlocks();
+  // The last block may have next to nothing to do.
+  a_block = std::max(a_block, wants_.block_steps / 2);
+  all_blocks = std::max(all_blocks, wants_.block_steps / 2 * all_);
   const std::size_t known_writers = writers_.size();
   for (const auto& [name, tensor] : Outputs()) {
     if (!EndIsUnwritten(name, tensor)) continue;
@@ -146,12 +150,18 @@ Result<bool> Runner::Slice::RunTheRest(std::uint64_t ran_at_once) {
     }
   }
   const std::uint64_t count = std::max(CountFor(a_block), ran_at_once);
+  const auto most_of = [&, each = a_block](std::uint64_t blocks) {
+    const std::uint64_t chosen = blocks >= all_ ? all_ : std::min(blocks, kMostChosen);
+    return std::min(2 * most_steps_,
+                    kFarTooLow * kFarTooLow * 2 *
+                        std::max((chosen + writers_.size()) * each, wants_.slice_steps));
+  };
   const bool guessed = writers_.size() > known_writers;
   if (!guessed && count < all_ && SomeEndIsUnwritten()) ASSAY_TRY_VOID(AddLastThatWrites());
   const bool the_same = std::min(count, kMostChosen) == std::min(ran_at_once, kMostChosen) &&
                         (count >= all_) == (ran_at_once >= all_);
   if (!the_same || writers_.size() > known_writers) {
-    ASSAY_TRY_VOID(RunBlocks(count, 2 * most_steps_));
+    ASSAY_TRY_VOID(RunBlocks(count, most_of(count)));
     if (IsTooLong()) {
       LeaveOut(kFarLonger);
       return false;
@@ -161,18 +171,24 @@ Result<bool> Runner::Slice::RunTheRest(std::uint64_t ran_at_once) {
   if (whole_ || !IsClean() || !SomeEndIsUnwritten()) return true;
   ASSAY_TRY(const bool found, guessed ? AddLastThatWrites() : Result<bool>(false));
   if (found) {
-    ASSAY_TRY_VOID(RunBlocks(count, 2 * most_steps_));
+    ASSAY_TRY_VOID(RunBlocks(count, most_of(count)));
     if (IsTooLong()) {
       LeaveOut(kFarLonger);
       return false;
     }
     if (!IsClean() || !SomeEndIsUnwritten()) return true;
   }
-  if (all_blocks > kStepsToConfirm) return AskWhoWrites();
-  ASSAY_TRY_VOID(RunBlocks(all_, 2 * kStepsToConfirm));
+  const bool has_skeleton = runner_.SkeletonFor(execution) != nullptr;
+  const std::uint64_t most = has_skeleton ? kStepsBesideSkeleton : kStepsToConfirm;
+  if (has_skeleton || all_blocks > most) {
+    ASSAY_TRY(const bool somebody, AskWhoWrites());
+    if (!somebody || all_blocks > most) return somebody;
+  }
+  const bool known = has_skeleton && !std::exchange(end_is_unknown_, false);
+  ASSAY_TRY_VOID(RunBlocks(all_, 2 * most));
   whole_ = true;
   if (!IsTooLong()) return true;
-  LeaveOut(kUnknownEnd);
+  LeaveOut(known ? kFarLonger : kUnknownEnd);
   return false;
 }
 

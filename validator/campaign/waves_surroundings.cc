@@ -71,9 +71,9 @@ std::vector<cases::Case> Campaign::Pool() const {
   return pool;
 }
 
-// Calls before a slice would be whole ones.
+// Calls before a slice would be whole ones: none where they leave nothing behind.
 std::vector<cases::Case> Campaign::CheapEnoughWhole(std::vector<cases::Case> pool) {
-  if (pool.empty()) return pool;
+  if (pool.empty() || !MayKeepState()) return {};
   const cases::Case first = pool.front();
   std::erase_if(pool, [&](const cases::Case& value) {
     return WholeStepsFor(value.axes) > 2 * kAffordableSteps;
