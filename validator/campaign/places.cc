@@ -18,8 +18,8 @@ namespace assay::campaign {
 namespace {
 
 // What some blocks may take, all by what those took, and these at most; and how much they may write.
-constexpr std::uint64_t kMostOfSome = 60'000'000, kMostOfAll = 160'000'000;
-constexpr double kMostEstimated = 80e6;
+constexpr std::uint64_t kMostOfSome = 60'000'000, kMostOfAll = 240'000'000;
+constexpr double kMostEstimated = 120e6;
 constexpr std::uint64_t kMostWritten = std::uint64_t{512} << 20;
 // Places that blocks are taken from, where not all run.
 constexpr std::uint64_t kPlaces = 9;
