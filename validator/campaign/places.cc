@@ -28,17 +28,24 @@ constexpr std::string_view kNoSkeleton = "where it writes cannot be told without
 constexpr std::string_view kTooLong = "even where it writes takes too long to find out";
 constexpr std::string_view kNobodySeen = "it was not seen who writes the end of an output";
 
-bool IsBetweenBlocks(const Finding& finding) {
-  return std::ranges::any_of(finding.accesses, [&](const Access& access) {
-    return access.thread.block != finding.accesses.front().thread.block;
-  });
+bool IsRace(const Finding& finding) {
+  return finding.kind == FindingKind::kDataRace || finding.kind == FindingKind::kSameValueRace;
 }
 
-bool IsOfPlaces(const Finding& finding) {
-  return finding.kind == FindingKind::kOutOfBounds || finding.kind == FindingKind::kMisaligned ||
-         finding.kind == FindingKind::kWriteToInput ||
-         ((finding.kind == FindingKind::kDataRace || finding.kind == FindingKind::kSameValueRace) &&
-          IsBetweenBlocks(finding));
+/// A race of threads of one block, whose barriers may be gone.
+bool IsWithinABlock(const Finding& finding) {
+  return IsRace(finding) && std::ranges::all_of(finding.accesses, [&](const Access& access) {
+           return access.thread.block == finding.accesses.front().thread.block;
+         });
+}
+
+/// Was something else found than where it writes: that this hangs on what is not there?
+bool HangsOnMore(const Report& report) {
+  if (report.findings.size() >= Limits{}.max_findings) return true;  // There may be more.
+  return !std::ranges::all_of(report.findings, [](const Finding& finding) {
+    return finding.kind == FindingKind::kOutOfBounds || finding.kind == FindingKind::kMisaligned ||
+           finding.kind == FindingKind::kWriteToInput || IsRace(finding);
+  });
 }
 
 std::uint64_t BytesWritten(const Execution& execution) {
@@ -117,21 +124,24 @@ Status Runner::RunPlaces(const cases::Probe& probe, CaseRun& run) const {
     return std::ranges::all_of(bound.execution.launches,
                                [](const Launch& launch) { return launch.only.empty(); });
   };
+  const bool is_little = BytesWritten(bound.execution) <= kMostWritten;
+  // What some blocks of an earlier launch did not hand on may say where.
+  const bool misses = HangsOnMore(run.report) && bound.execution.launches.size() > 1;
   const bool ended = run.report.stop == Stop::kCompleted && run.report.findings.empty();
-  if (ended && !is_all() && BytesWritten(bound.execution) <= kMostWritten &&
-      StepsOfAll(bound.execution, run.report) <= kMostEstimated) {
+  if (!is_all() && is_little &&
+      (misses || (ended && StepsOfAll(bound.execution, run.report) <= kMostEstimated))) {
     ASSAY_TRY(ran, run_some(/*all=*/true));
     if (!ran) return {};
   }
-  const std::size_t found = std::erase_if(
-      run.report.findings, [](const Finding& finding) { return !IsOfPlaces(finding); });
+  if (HangsOnMore(run.report)) return leave_out(kNoSkeleton);
+  std::erase_if(run.report.findings, IsWithinABlock);
   if (!run.report.findings.empty()) {
     for (Finding& finding : run.report.findings) MakeOfProgram(finding);
     return {};
   }
   if (run.report.stop == Stop::kStepLimit || run.report.stop == Stop::kResourceLimit)
     return leave_out(kTooLong);
-  if (run.report.stop != Stop::kCompleted || found > 0) return leave_out(kNoSkeleton);
+  if (run.report.stop != Stop::kCompleted) return leave_out(kNoSkeleton);
   for (const auto& [name, tensor] : bound.calls.front().outputs) {
     // What was there before may stay, where an op overwrites.
     if (!instance.op.FindOutput(name)->updates.empty()) continue;
