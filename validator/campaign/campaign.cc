@@ -70,7 +70,9 @@ Task Campaign::TaskFor(cases::Case value, std::string purpose) const {
 void Campaign::Gather(const Task& task, const CaseRun& run, Harvest& harvest) {
   ++harvest.cases;
   harvest.steps += run.steps;
-  if (run.probe.ends_only)
+  if (run.probe.places_only)
+    harvest.places_steps += run.steps;
+  else if (run.probe.ends_only)
     harvest.part_steps += static_cast<std::uint64_t>(static_cast<double>(run.steps) *
                                                      (only_slices_ ? IdleFactor(run) : 1));
   if (task.wants.orders && !run.report.order.sums.empty() && run.nondeterminism.empty())
@@ -314,7 +316,8 @@ void Campaign::Trim(std::vector<Task>& planned, const std::vector<Task>& waiting
     };
     double left =
         100 * hundredth -
-        static_cast<double>(parts ? harvest_.part_steps : harvest_.steps - harvest_.part_steps);
+        static_cast<double>(parts ? harvest_.part_steps
+                                  : harvest_.steps - harvest_.part_steps - harvest_.places_steps);
     for (const Wave& other : kWaves) {
       if (&other > &wave && (!parts || only_slices_)) left -= other.kept * hundredth;
     }

@@ -63,8 +63,9 @@ struct Harvest {
   std::uint64_t steps = 0;
   /// Of parts of cases, among them; where there is nothing else, by what they took (IdleFactor).
   std::uint64_t part_steps = 0;
-  std::uint64_t too_long = 0;  ///< Slices that were given up after they had taken very much.
-  std::uint64_t orders = 0;    ///< Pairs of accesses that see who came first, over all plain runs,
+  std::uint64_t places_steps = 0;  ///< Of skeletons, among them: of no wave's budget.
+  std::uint64_t too_long = 0;      ///< Slices that were given up after they had taken very much.
+  std::uint64_t orders = 0;  ///< Pairs of accesses that see who came first, over all plain runs,
   std::uint64_t orders_tried = 0;     ///< and those that were run the other way round.
   std::vector<Statistic> statistics;  ///< The worst of each name over all runs.
   std::map<std::string, oracle::Growth, std::less<>> growth;  ///< By output, over all runs.

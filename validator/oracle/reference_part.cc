@@ -23,15 +23,19 @@ std::optional<std::int64_t> ElementsOfAUnit(const Launch& launch, const Shape& s
   if (launch.grid[1] * launch.grid[2] * launch.block[2] != 1) return std::nullopt;
   const std::int64_t units = launch.block[UnitAxis(launch)];
   std::int64_t inner = 1;
+  std::optional<std::int64_t> each;
   for (std::size_t d = shape.size() + 1; d-- > 0;) {
     std::int64_t rows = 1;
     for (std::size_t i = 0; i < d; ++i) rows *= shape[i];
-    // Nobody has lanes for each element of a row.
+    // Lanes for each element of a row: where no rows fit.
     const bool elements = d == shape.size() && d > 1;
-    if ((rows + units - 1) / units == launch.grid[0] && !(lanes && elements)) return inner;
+    if ((rows + units - 1) / units == launch.grid[0]) {
+      if (!lanes || !elements) return inner;
+      each = inner;
+    }
     if (d > 0) inner *= shape[d - 1];
   }
-  return std::nullopt;
+  return each;
 }
 
 /// The same units in the smallest blocks of at least `units` that a grid has room for, so that little

@@ -110,7 +110,9 @@ class Slicer {
       for (std::uint32_t i = 0; i < function.body.size(); ++i) {
         const Instruction& in = function.body[i];
         const Effect effect = ptx::FormOf(in).rules.effect;
-        if (effect == Effect::kStack) return std::nullopt;
+        if (effect == Effect::kStack ||
+            ptx::FormOf(in).rules.operation == ptx::Operation::kPeerAddress)
+          return std::nullopt;
         slice.calls = slice.calls || effect == Effect::kCall;
         slice.copies_out = slice.copies_out || CopiesOut(in);
         const std::size_t written = effect == Effect::kCall ? 1 : ptx::RulesOf(in).written();

@@ -22,7 +22,7 @@
 namespace assay::facts {
 
 /// Of a verified module, as PTX, every function under its name. Empty where there is none: code
-/// that does not end, calls of what is not there, the stack moved at run time.
+/// that does not end, calls of what is not there, the stack moved at run time, memory of other blocks.
 std::string SkeletonOf(const ptx::Module& module);
 
 }  // namespace assay::facts

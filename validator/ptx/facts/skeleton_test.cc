@@ -117,6 +117,9 @@ TEST(Skeleton, CarriesComeWithWhatMadeThem) {
 
 TEST(Skeleton, ThereIsNoneOfWhatNeverEndsOrIsNotThere) {
   EXPECT_EQ(Skeleton("st.global.f32 [%d3], %f1;\nloop:\nbra loop;"), "");
+  EXPECT_EQ(Skeleton("mov.u32 %r5, tile;\nmapa.shared::cluster.u32 %r6, %r5, 0;\n"
+                     "st.shared::cluster.u32 [%r6], %r1;\nst.global.f32 [%d3], %f1;"),
+            "");
   EXPECT_EQ(Skeleton("call other;\nst.global.f32 [%d3], %f1;", ".extern .func other;\n"), "");
 }
 
