@@ -43,6 +43,15 @@ void UseSkeleton(const std::string& skeleton, Execution& execution) {
   }
 }
 
+std::uint64_t BytesWritten(const Execution& execution) {
+  std::uint64_t bytes = 0;
+  for (const BufferSpec& spec : execution.buffers) {
+    if (spec.role != BufferRole::kInput)
+      bytes += static_cast<std::uint64_t>(spec.elements) * SizeOf(spec.dtype);
+  }
+  return bytes;
+}
+
 void MakeOfProgram(Finding& finding) {
   constexpr std::string_view kSameValue = "; both wrote the same value";
   if (finding.kind == FindingKind::kSameValueRace) {

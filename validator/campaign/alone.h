@@ -1,6 +1,7 @@
 // Skeletons of programs (facts/skeleton.h) in the place of programs.
 #pragma once
 
+#include <cstdint>
 #include <string>
 
 #include "validator/execution/execution.h"
@@ -9,6 +10,11 @@ namespace assay::campaign {
 
 /// Runs the skeleton instead. Of what it writes nothing is defined, which is no finding in workspace: so outputs are.
 void UseSkeleton(const std::string& skeleton, Execution& execution);
+
+/// Outputs and workspace, all together.
+std::uint64_t BytesWritten(const Execution& execution);
+/// As much is written where all blocks run to see where: pages cost more than the instructions that come to them.
+inline constexpr std::uint64_t kMostWritten = std::uint64_t{512} << 20;
 
 /// A finding of a skeleton as one of the program: at lines of the source, but at none of its PTX, and without values.
 void MakeOfProgram(Finding& finding);

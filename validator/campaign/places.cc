@@ -17,10 +17,9 @@
 namespace assay::campaign {
 namespace {
 
-// What some blocks may take, all by what those took, and these at most; and how much they may write.
+// What some blocks may take, all by what those took, and these at most.
 constexpr std::uint64_t kMostOfSome = 60'000'000, kMostOfAll = 240'000'000;
 constexpr double kMostEstimated = 120e6;
-constexpr std::uint64_t kMostWritten = std::uint64_t{512} << 20;
 // Places that blocks are taken from, where not all run.
 constexpr std::uint64_t kPlaces = 9;
 
@@ -46,15 +45,6 @@ bool HangsOnMore(const Report& report) {
     return finding.kind == FindingKind::kOutOfBounds || finding.kind == FindingKind::kMisaligned ||
            finding.kind == FindingKind::kWriteToInput || IsRace(finding);
   });
-}
-
-std::uint64_t BytesWritten(const Execution& execution) {
-  std::uint64_t bytes = 0;
-  for (const BufferSpec& spec : execution.buffers) {
-    if (spec.role != BufferRole::kInput)
-      bytes += static_cast<std::uint64_t>(spec.elements) * SizeOf(spec.dtype);
-  }
-  return bytes;
 }
 
 /// All blocks, if each of a launch takes as much as those that ran.

@@ -7,6 +7,7 @@
 #include <span>
 #include <utility>
 
+#include "validator/campaign/alone.h"
 #include "validator/campaign/blocks.h"
 #include "validator/campaign/parts.h"
 #include "validator/campaign/runner.h"
@@ -157,6 +158,9 @@ Result<Runner::End> Runner::WhoWritesTheEnd(const Binder& bind,
     ASSAY_TRY(const auto left, left_by(candidates, kUnwritten.front(), zeros));
     if (left && left->empty()) return End{.known = true};
   }
+  ASSAY_TRY(const engine::Binding whole, bind(kGarbage));
+  if (SkeletonFor(whole.execution) != nullptr && BytesWritten(whole.execution) > kMostWritten)
+    return End{};
   // What launches before hand on may say where, or they may write it themselves.
   for (const std::vector<BlockRange>& blocks : {candidates, std::vector<BlockRange>()}) {
     std::optional<std::vector<OutputState>> left;
