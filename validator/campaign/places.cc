@@ -20,6 +20,8 @@ namespace {
 // What some blocks may take, all by what those took, and these at most.
 constexpr std::uint64_t kMostOfSome = 60'000'000, kMostOfAll = 240'000'000;
 constexpr double kMostEstimated = 120e6;
+// What buffers hold before: neither what registers nor what memory of a block holds that nobody wrote.
+constexpr std::uint8_t kUnwritten = 0x3c;
 // Places that blocks are taken from, where not all run.
 constexpr std::uint64_t kPlaces = 9;
 
@@ -78,7 +80,7 @@ Status Runner::RunPlaces(const cases::Probe& probe, CaseRun& run) const {
   engine::Binding bound;
   const auto run_some = [&](bool all) -> Result<bool> {
     auto made = engine::Bind(instance, *subject_.compiled, calls,
-                             {.poison = probe.poison, .misalign = probe.misalign});
+                             {.poison = kUnwritten, .misalign = probe.misalign});
     if (!made) {
       ASSAY_TRY_VOID(leave_out(ToString(made.error())));
       return false;
@@ -136,10 +138,10 @@ Status Runner::RunPlaces(const cases::Probe& probe, CaseRun& run) const {
     // What was there before may stay, where an op overwrites.
     if (!instance.op.FindOutput(name)->updates.empty()) continue;
     if (!is_all()) {
-      if (EndIsUnwritten(tensor, probe.poison)) return leave_out(kNobodySeen);
+      if (EndIsUnwritten(tensor, kUnwritten)) return leave_out(kNobodySeen);
       continue;
     }
-    const Unwritten unwritten = CountUnwritten(bound.calls.front(), name, probe.poison, run.report);
+    const Unwritten unwritten = CountUnwritten(bound.calls.front(), name, kUnwritten, run.report);
     run.outputs.push_back(
         {.name = name,
          .shape = tensor.shape,
