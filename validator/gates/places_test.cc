@@ -6,6 +6,7 @@
 #include <array>
 #include <cstdio>
 #include <filesystem>
+#include <iterator>
 
 #include "base/file.h"
 #include "base/rng.h"
@@ -93,14 +94,14 @@ class PlacesTest : public RealBenchTest<> {
   }
 };
 
-// Neither what registers nor what shared memory holds that nobody wrote.
-constexpr std::uint8_t kPoison = 0x3c;
+using Written = std::vector<std::vector<std::int64_t>>;  ///< By buffer.
 
-/// What block `number` of a launch writes, by the program or its skeleton; nothing where that is not known.
-std::optional<std::vector<std::vector<std::int64_t>>> WrittenBy(
-    const campaign::Trial& trial, engine::Engine& engine, const engine::Call& call,
-    std::size_t launch, std::uint64_t number, bool skeleton) {
-  auto bound = engine::Bind(trial.instance, trial.compiled, std::array{call}, {.poison = kPoison});
+/// What block `number` of a launch writes, by the program or its skeleton, over that garbage; nothing where that is not
+/// known.
+std::optional<Written> WrittenOver(const campaign::Trial& trial, engine::Engine& engine,
+                                   const engine::Call& call, std::size_t launch,
+                                   std::uint64_t number, bool skeleton, std::uint8_t poison) {
+  auto bound = engine::Bind(trial.instance, trial.compiled, std::array{call}, {.poison = poison});
   if (!bound) return std::nullopt;
   Execution& execution = bound->execution;
   execution.launches = {execution.launches[launch]};
@@ -112,14 +113,29 @@ std::optional<std::vector<std::vector<std::int64_t>>> WrittenBy(
   const auto report = engine.Run(execution, bound->buffers, engine::Trust::kCandidate);
   if (!report || report->stop != Stop::kCompleted || (skeleton && !report->findings.empty()))
     return std::nullopt;
-  std::vector<std::vector<std::int64_t>> written;
+  Written written;
   for (std::uint32_t i = 0; i < bound->buffers.size(); ++i) {
     const BufferSpec& spec = execution.buffers[i];
     if (spec.role != BufferRole::kInput && spec.fill == BufferFill::kUninitialised)
       written.push_back(
-          campaign::WrittenElements(*bound->buffers[i], SizeOf(spec.dtype), kPoison, *report, i));
+          campaign::WrittenElements(*bound->buffers[i], SizeOf(spec.dtype), poison, *report, i));
   }
   return written;
+}
+
+/// Over two kinds: what a launch takes from others is garbage too, and may be handed on as it is.
+std::optional<Written> WrittenBy(const campaign::Trial& trial, engine::Engine& engine,
+                                 const engine::Call& call, std::size_t launch, std::uint64_t number,
+                                 bool skeleton) {
+  auto one = WrittenOver(trial, engine, call, launch, number, skeleton, 0x3c);
+  const auto other = one ? WrittenOver(trial, engine, call, launch, number, skeleton, 0xa5) : one;
+  if (!other) return std::nullopt;
+  for (std::size_t i = 0; i < one->size(); ++i) {
+    std::vector<std::int64_t> both;
+    std::ranges::set_union((*one)[i], (*other)[i], std::back_inserter(both));
+    (*one)[i] = std::move(both);
+  }
+  return one;
 }
 
 TEST_F(PlacesTest, SkeletonsWriteWhereProgramsDo) {
