@@ -13,10 +13,10 @@ namespace {
 
 // Elements of all outputs where all blocks are to run.
 constexpr std::int64_t kMostOutputs = std::int64_t{1} << 24;
-// Lengths that are drawn of each axis, each a quarter of the one before, and of all of them.
-constexpr int kLengths = 5;
-constexpr std::int64_t kShorter = 4;
-constexpr std::size_t kMostDrawn = 12;
+// Lengths that are drawn of each axis, each about half as long as the one before, and of all of them.
+constexpr int kLengths = 9;
+constexpr std::int64_t kShorter = 2;
+constexpr std::size_t kMostDrawn = 18;
 constexpr std::int64_t kBeside = 8;  // Of the axes beside, at most.
 
 std::int64_t OutputElements(const ops::Instance& instance, const ops::AxisValues& axes) {

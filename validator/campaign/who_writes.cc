@@ -21,8 +21,8 @@ constexpr std::array<std::uint8_t, 2> kUnwritten = {0x3c, 0xa5};
 
 // What one block may take until it has written something.
 constexpr std::uint64_t kStepsToSee = 8'000'000;
-// What skeletons of all launches may.
-constexpr std::uint64_t kStepsOfSkeletons = 400'000'000;
+// What a skeleton may, of whatever blocks.
+constexpr std::uint64_t kStepsOfSkeletons = 200'000'000;
 
 }  // namespace
 
@@ -143,6 +143,9 @@ Result<std::optional<std::uint64_t>> Runner::LastThatWrites(const Binder& bind,
 Result<Runner::End> Runner::WhoWritesTheEnd(const Binder& bind,
                                             const std::vector<BlockRange>& candidates,
                                             std::uint64_t most_steps, std::uint64_t& steps) const {
+  ASSAY_TRY(const engine::Binding whole, bind(kGarbage));
+  const bool has_skeleton = SkeletonFor(whole.execution) != nullptr;
+  if (has_skeleton) most_steps = std::min(most_steps, kStepsOfSkeletons);
   const auto left_by = [&](const std::vector<BlockRange>& blocks, std::uint8_t outputs,
                            bool zeros) {
     return LeftByTheLast(bind,
@@ -158,18 +161,14 @@ Result<Runner::End> Runner::WhoWritesTheEnd(const Binder& bind,
     ASSAY_TRY(const auto left, left_by(candidates, kUnwritten.front(), zeros));
     if (left && left->empty()) return End{.known = true};
   }
-  ASSAY_TRY(const engine::Binding whole, bind(kGarbage));
-  if (SkeletonFor(whole.execution) != nullptr && BytesWritten(whole.execution) > kMostWritten)
-    return End{};
+  if (has_skeleton && BytesWritten(whole.execution) > kMostWritten) return End{};
   // What launches before hand on may say where, or they may write it themselves.
   for (const std::vector<BlockRange>& blocks : {candidates, std::vector<BlockRange>()}) {
     std::optional<std::vector<OutputState>> left;
     for (const std::uint8_t outputs : kUnwritten) {
-      ASSAY_TRY(left, LeftByAll(bind,
-                                {.only = blocks,
-                                 .most_steps = std::min(most_steps, kStepsOfSkeletons),
-                                 .outputs = outputs},
-                                steps));
+      ASSAY_TRY(
+          left,
+          LeftByAll(bind, {.only = blocks, .most_steps = most_steps, .outputs = outputs}, steps));
       if (!left) break;
       if (left->empty()) return End{.known = true};
     }
