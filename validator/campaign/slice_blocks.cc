@@ -223,7 +223,13 @@ Result<bool> Runner::Slice::AskWhoWrites() {
     return true;
   const Binder bind = [this](std::uint8_t poison) { return BindOver(poison); };
   std::set<std::uint64_t> blocks = LastOfTurns(*runner_.subject_.plan, filled_.axes);
-  blocks.insert({0, Blocks(last) - 1});
+  // The corners of the grid: work may be dealt out from both ends of an axis.
+  const auto& [across, down, deep] = last.grid;
+  for (const std::uint64_t x : {0u, across - 1}) {
+    for (const std::uint64_t y : {0u, down - 1}) {
+      for (const std::uint64_t z : {0u, deep - 1}) blocks.insert(x + across * (y + down * z));
+    }
+  }
   ASSAY_TRY(End end,
             runner_.WhoWritesTheEnd(bind, WithBlocks({{Blocks(last) - 1, 1}}, blocks, Blocks(last)),
                                     kStepsOfTheLast, run_.steps));

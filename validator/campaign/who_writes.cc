@@ -22,7 +22,7 @@ constexpr std::array<std::uint8_t, 2> kUnwritten = {0x3c, 0xa5};
 // What one block may take until it has written something.
 constexpr std::uint64_t kStepsToSee = 8'000'000;
 // What a skeleton may, of whatever blocks.
-constexpr std::uint64_t kStepsOfSkeletons = 200'000'000;
+constexpr std::uint64_t kStepsOfSkeletons = 400'000'000;
 
 }  // namespace
 
