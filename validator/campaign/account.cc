@@ -8,6 +8,8 @@
 namespace assay::campaign {
 
 void Campaign::NoteEnd(const CaseRun& run, Harvest& harvest) const {
+  // Of what is overwritten nobody sees by places alone whether its end is.
+  if (run.probe.places_only && Overwrites(trial_.instance.op)) return;
   const cases::Case& value = run.probe.case_;
   const std::int64_t elements = cases::TotalElements(trial_.instance, value.axes);
   const bool counts = IsSlice(run.probe) || Overwrites(trial_.instance.op);

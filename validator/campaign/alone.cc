@@ -27,9 +27,9 @@ void AskForPlaces(const Runner::Alone& what, Execution& execution) {
   execution.limits.max_steps = what.most_steps;
 }
 
-/// Where the skeleton needs too much, the program does.
+/// Where the skeleton needs too much, or nobody looked for what is undefined, the program does.
 bool Tells(const Report& report) {
-  return report.findings.empty() &&
+  return report.watched.initialisation && report.findings.empty() &&
          (report.stop == Stop::kCompleted || report.stop == Stop::kStepLimit);
 }
 

@@ -42,6 +42,7 @@ bool IsWithinABlock(const Finding& finding) {
 
 /// Was something else found than where it writes: that this hangs on what is not there?
 bool HangsOnMore(const Report& report) {
+  if (!report.watched.initialisation || !report.watched.bounds) return true;
   if (report.findings.size() >= Limits{}.max_findings) return true;  // There may be more.
   return !std::ranges::all_of(report.findings, [](const Finding& finding) {
     return finding.kind == FindingKind::kOutOfBounds || finding.kind == FindingKind::kMisaligned ||
