@@ -1,6 +1,7 @@
 #include "validator/engine/window.h"
 
 #include <algorithm>
+#include <numeric>
 #include <set>
 #include <string>
 #include <vector>
@@ -21,15 +22,16 @@ bool IsAlone(const Launch& launch) {
   return !launch.cooperative && cluster <= 1;
 }
 
-/// Of the arguments of an entry, those that it stores to by anything but additions; nothing where that is not
+/// Of the arguments of an entry, those that it stores to, by additions only where these count; nothing where that is not
 /// known.
-std::optional<std::set<std::size_t>> StoredTo(const facts::Facts& program,
-                                              const std::string& entry) {
+std::optional<std::set<std::size_t>> StoredTo(const facts::Facts& program, const std::string& entry,
+                                              bool additions_count = false) {
   if (program.memory_left_out > 0) return std::nullopt;
   std::set<std::size_t> stored;
   for (const facts::MemoryUse& use : program.memory) {
-    if (!use.writes || use.opcode == "red" || use.opcode == "atom" ||
-        use.space.starts_with("shared") || use.space == "local")
+    const bool adds = use.opcode == "red" || use.opcode == "atom";
+    if (!use.writes || (adds && !additions_count) || use.space.starts_with("shared") ||
+        use.space == "local")
       continue;
     for (const std::string& origin : use.origins) {
       const std::size_t mark = origin.rfind('#');
@@ -41,23 +43,31 @@ std::optional<std::set<std::size_t>> StoredTo(const facts::Facts& program,
   return stored;
 }
 
+/// The buffers that those arguments of a launch are.
+std::set<std::uint32_t> BuffersOf(const Launch& launch, const std::set<std::size_t>& arguments) {
+  std::set<std::uint32_t> buffers;
+  for (const std::size_t argument : arguments) {
+    if (argument < launch.args.size() && launch.args[argument].kind == Argument::Kind::kBuffer)
+      buffers.insert(launch.args[argument].buffer);
+  }
+  return buffers;
+}
+
+bool UsesAny(const Launch& launch, const std::set<std::uint32_t>& buffers) {
+  return std::ranges::any_of(launch.args, [&](const Argument& argument) {
+    return argument.kind == Argument::Kind::kBuffer && buffers.contains(argument.buffer);
+  });
+}
+
 /// Is all that launch `number` leaves to later ones what it has added up?
 bool HandsOnSumsAlone(const Execution& execution, const facts::Facts& program, std::size_t number) {
   const Launch& launch = execution.launches[number];
   const auto stored = StoredTo(program, launch.entry);
   if (!stored) return number + 1 == execution.launches.size();
-  std::set<std::uint32_t> buffers;
-  for (const std::size_t argument : *stored) {
-    if (argument < launch.args.size() && launch.args[argument].kind == Argument::Kind::kBuffer)
-      buffers.insert(launch.args[argument].buffer);
-  }
-  for (std::size_t later = number + 1; later < execution.launches.size(); ++later) {
-    for (const Argument& argument : execution.launches[later].args) {
-      if (argument.kind == Argument::Kind::kBuffer && buffers.contains(argument.buffer))
-        return false;
-    }
-  }
-  return true;
+  const std::set<std::uint32_t> buffers = BuffersOf(launch, *stored);
+  return std::none_of(execution.launches.begin() + static_cast<std::ptrdiff_t>(number) + 1,
+                      execution.launches.end(),
+                      [&](const Launch& later) { return UsesAny(later, buffers); });
 }
 
 /// The blocks at both ends, or the last one. Where a grid has a few rows along x, those of each of them: work on
@@ -140,6 +150,28 @@ std::optional<std::size_t> CutToSums(Execution& execution, const facts::Facts* p
     execution.launches[i].only = {{blocks - count, count}};
   }
   return cut.front();
+}
+
+std::vector<std::size_t> LaunchesThatHangOn(const Execution& execution, const facts::Facts* program,
+                                            std::set<std::uint32_t> buffers) {
+  std::vector<std::size_t> all(execution.launches.size());
+  std::iota(all.begin(), all.end(), std::size_t{0});
+  if (program == nullptr || !program->fault.empty()) return all;
+  std::vector<std::size_t> again;
+  std::set<std::uint32_t> stored;
+  for (const std::size_t i : all) {
+    const Launch& launch = execution.launches[i];
+    if (!UsesAny(launch, buffers)) continue;
+    const auto arguments = StoredTo(*program, launch.entry, /*additions_count=*/true);
+    if (!arguments) return all;
+    again.push_back(i);
+    stored.merge(BuffersOf(launch, *arguments));
+    buffers.insert(stored.begin(), stored.end());
+  }
+  const bool apart = std::ranges::all_of(all, [&](std::size_t i) {
+    return std::ranges::binary_search(again, i) || !UsesAny(execution.launches[i], stored);
+  });
+  return apart ? again : all;
 }
 
 }  // namespace assay::engine

@@ -17,6 +17,8 @@
 #include <cstddef>
 #include <cstdint>
 #include <optional>
+#include <set>
+#include <vector>
 
 #include "validator/execution/execution.h"
 #include "validator/ptx/facts/facts.h"
@@ -55,5 +57,11 @@ Cut CutToEnds(Execution& execution, const facts::Facts* program, bool last_block
 /// used later. Returns the number of that launch; nothing, and nothing is changed, where there is none such.
 std::optional<std::size_t> CutToSums(Execution& execution, const facts::Facts* program,
                                      bool last_block_only = false);
+
+/// After a whole run: the launches that have to run again because these buffers, inputs, hold something else now, in their
+/// order; what the others left stays as it is. All of them where one of those stores to what one of the others uses, or that
+/// is not known.
+std::vector<std::size_t> LaunchesThatHangOn(const Execution& execution, const facts::Facts* program,
+                                            std::set<std::uint32_t> buffers);
 
 }  // namespace assay::engine

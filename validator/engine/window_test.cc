@@ -144,5 +144,32 @@ TEST(WindowTest, CutsNoAtomicsOrCooperation) {
   EXPECT_EQ(CutToEnds(execution, &program), Cut::kIndependent);
 }
 
+TEST(WindowTest, WhatHangsOnAChangedInputRunsAgain) {
+  facts::Facts program = Program();
+  const auto store = [&](const char* origin) {
+    facts::MemoryUse& use = program.memory.emplace_back();
+    use.opcode = "st";
+    use.writes = true;
+    use.origins = {origin};
+  };
+  store("plain#1");
+  store("adds#2");
+  // x -> scores; scores, chosen -> shares.
+  Execution execution = Two("plain", "adds", false);
+  execution.buffers.resize(4);
+  Argument chosen{.kind = Argument::Kind::kBuffer};
+  chosen.buffer = 3;
+  execution.launches[1].args = {execution.launches[0].args[1], chosen,
+                                execution.launches[1].args[1]};
+  EXPECT_EQ(LaunchesThatHangOn(execution, &program, {3}), (std::vector<std::size_t>{1}));
+  EXPECT_EQ(LaunchesThatHangOn(execution, &program, {0}), (std::vector<std::size_t>{0, 1}));
+  EXPECT_EQ(LaunchesThatHangOn(execution, nullptr, {3}), (std::vector<std::size_t>{0, 1}));
+  // Scores are scaled where they lie: what would be scaled again has to be made anew.
+  store("adds#0");
+  EXPECT_EQ(LaunchesThatHangOn(execution, &program, {3}), (std::vector<std::size_t>{0, 1}));
+  program.memory.back().origins = {"unknown"};
+  EXPECT_EQ(LaunchesThatHangOn(execution, &program, {3}), (std::vector<std::size_t>{0, 1}));
+}
+
 }  // namespace
 }  // namespace assay::engine

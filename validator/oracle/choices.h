@@ -3,7 +3,8 @@
 // The reference of such an op does not choose: it computes scores, and reads the choices as inputs.
 // The judge chooses, one output after the other in the op's order, since later scores may follow from
 // earlier choices: row by row as a candidate did, where that is right, and else by the true scores.
-// An op with c choices takes c runs of its reference, and one more for what follows from the last.
+// An op with c choices takes c runs of its reference, and one more for what follows from the last; of those after the first
+// only what hangs on choices runs (TruthSource::RunOfChoices). `reference` is given the same tensors each time.
 #pragma once
 
 #include <functional>

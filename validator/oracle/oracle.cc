@@ -157,13 +157,15 @@ struct Oracle::Impl {
            });
   }
 
-  /// What the reference writes, for inputs with choices among them.
+  /// What the reference writes, for inputs with choices among them; `kept`: of an op that chooses.
   Result<Truth> Run(const ops::Instance& instance, const ops::AxisValues& axes,
-                    const Randomness& randomness, const TensorMap& inputs) {
+                    const Randomness& randomness, const TensorMap& inputs, KeptRun& kept) {
     NumberType type;
     type.independent = randomness.independent;
     ASSAY_TRY(TruthSource* const source, SourceOf(instance));
-    ASSAY_TRY(const Cells cells, source->Run(instance, type, axes, inputs));
+    ASSAY_TRY(const Cells cells, instance.op.Chooses()
+                                     ? source->RunOfChoices(instance, type, axes, inputs, kept)
+                                     : source->Run(instance, type, axes, inputs));
     Truth truth;
     truth.warp_steps = cells.warp_steps;
     for (const auto* specs : {&instance.op.outputs, &instance.op.hidden}) {
@@ -185,10 +187,12 @@ struct Oracle::Impl {
   Result<Truth> Compute(const ops::Instance& instance, const cases::Materialised& inputs,
                         const TensorMap* made) {
     const Randomness randomness = RandomnessOf(inputs.inputs);
+    KeptRun kept, kept_of_dependent;
     const auto run = [&](const TensorMap& all) -> Result<Truth> {
-      ASSAY_TRY(Truth truth, Run(instance, inputs.axes, randomness, all));
+      ASSAY_TRY(Truth truth, Run(instance, inputs.axes, randomness, all, kept));
       if (!randomness.independent || !RepeatsItsTerms(inputs.inputs, truth)) return truth;
-      return Run(instance, inputs.axes, {.independent = false, .exchangeable = false}, all);
+      return Run(instance, inputs.axes, {.independent = false, .exchangeable = false}, all,
+                 kept_of_dependent);
     };
     if (!instance.op.Chooses()) return run(inputs.inputs);
     return TruthOfChoices(instance, inputs, made, run);

@@ -354,10 +354,38 @@ Result<Cells> ReferenceRunner::RunSlice(const ops::Instance& instance, const Num
   return std::move(binding.calls.front().outputs);
 }
 
-Result<Cells> ReferenceRunner::Run(const ops::Instance& instance, const NumberType& type,
-                                   const ops::AxisValues& axes, const TensorMap& inputs) {
-  ASSAY_TRY(const auto bound, Bind(instance, type, axes, inputs, Extent::kWhole));
-  engine::Binding& binding = bound->binding;
+namespace {
+
+/// After a run: leaves the launches that choices may reach, and what others made stays.
+void KeepWhatHangsOnNoChoice(const ops::Instance& instance, const facts::Facts* program,
+                             Execution& execution) {
+  std::set<std::uint32_t> choices;
+  for (std::uint32_t i = 0; i < execution.buffers.size(); ++i) {
+    const ops::TensorSpec* const output = instance.op.FindOutput(execution.buffers[i].name);
+    if (output != nullptr && output->relation.kind == ops::Relation::Kind::kChoice)
+      choices.insert(i);
+  }
+  const std::vector<std::size_t> again = engine::LaunchesThatHangOn(execution, program, choices);
+  std::vector<Launch> launches;
+  for (std::size_t i = 0; i < execution.launches.size(); ++i) {
+    Launch& launch = execution.launches[i];
+    if (std::ranges::binary_search(again, i)) {
+      launches.push_back(std::move(launch));
+      continue;
+    }
+    for (const Argument& argument : launch.args) {
+      if (argument.kind == Argument::Kind::kBuffer)
+        execution.buffers[argument.buffer].fill = BufferFill::kProvided;
+    }
+  }
+  execution.launches = std::move(launches);
+}
+
+}  // namespace
+
+Result<double> ReferenceRunner::RunWhole(const ops::Instance& instance, const ops::AxisValues& axes,
+                                         Bound& bound) {
+  engine::Binding& binding = bound.binding;
   // What a reference leaves out shows where all is small; elsewhere looking for it would take a third of the time.
   constexpr std::int64_t kWatched = 1 << 15;
   binding.execution.checks =
@@ -383,8 +411,36 @@ Result<Cells> ReferenceRunner::Run(const ops::Instance& instance, const NumberTy
                   Place(instance), "write every element");
     }
   }
-  Cells cells(std::move(binding.calls.front().outputs));
-  cells.warp_steps = static_cast<double>(report.counters.warp_steps);
+  return static_cast<double>(report.counters.warp_steps);
+}
+
+Result<Cells> ReferenceRunner::Run(const ops::Instance& instance, const NumberType& type,
+                                   const ops::AxisValues& axes, const TensorMap& inputs) {
+  ASSAY_TRY(const auto bound, Bind(instance, type, axes, inputs, Extent::kWhole));
+  ASSAY_TRY(const double warp_steps, RunWhole(instance, axes, *bound));
+  Cells cells(std::move(bound->binding.calls.front().outputs));
+  cells.warp_steps = warp_steps;
+  return cells;
+}
+
+Result<Cells> ReferenceRunner::RunOfChoices(const ops::Instance& instance, const NumberType& type,
+                                            const ops::AxisValues& axes, const TensorMap& inputs,
+                                            KeptRun& kept) {
+  const bool again = kept.state != nullptr;
+  if (!again) {
+    ASSAY_TRY(std::shared_ptr<Bound> first, Bind(instance, type, axes, inputs, Extent::kWhole));
+    kept.state = std::move(first);
+  }
+  Bound& bound = *static_cast<Bound*>(kept.state.get());
+  if (again)
+    KeepWhatHangsOnNoChoice(instance, bound.compiled->facts.get(), bound.binding.execution);
+  ASSAY_TRY(const double warp_steps, RunWhole(instance, axes, bound));
+  Cells cells;
+  for (const auto& [name, tensor] : bound.binding.calls.front().outputs) {
+    ASSAY_TRY(Tensor copy, tensor.Clone());
+    cells.emplace(name, std::move(copy));
+  }
+  cells.warp_steps = kept.warp_steps += warp_steps;
   return cells;
 }
 

@@ -41,6 +41,10 @@ class ReferenceRunner final : public TruthSource {
   Result<Cells> Run(const ops::Instance& instance, const NumberType& type,
                     const ops::AxisValues& axes, const TensorMap& inputs) override;
 
+  Result<Cells> RunOfChoices(const ops::Instance& instance, const NumberType& type,
+                             const ops::AxisValues& axes, const TensorMap& inputs,
+                             KeptRun& kept) override;
+
   /// The same, but only those threads run, in blocks as small as the grid has room for, which, by the
   /// reference's convention (one thread an output element, or one a row), write the `wanted` elements
   /// of each output; at most kBlocksOfAnOutput blocks for each output. Cells of other elements are zero. kUnsupported where the plan cannot be cut
@@ -69,6 +73,8 @@ class ReferenceRunner final : public TruthSource {
                                       const ops::AxisValues& axes, const TensorMap& inputs,
                                       Extent extent);
   static Result<Program> ReadProgram(const ops::OpSpec& op, Extent extent);
+  /// All of what is bound. Returns what it took, in instructions of whole warps.
+  Result<double> RunWhole(const ops::Instance& instance, const ops::AxisValues& axes, Bound& bound);
   Result<Report> RunPart(const ops::Instance& instance, engine::Binding& binding,
                          std::uint64_t max_steps);
   /// Once for each; hundreds of kilobytes, which every run borrows.

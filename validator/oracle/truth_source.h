@@ -19,6 +19,7 @@
 
 #include <cstdint>
 #include <map>
+#include <memory>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -71,6 +72,12 @@ enum class Standing : std::uint8_t {
   kEstimated,  ///< Guesses from values: an acceptance is worth less.
 };
 
+/// What a run leaves for the next one of the same case, whose choices alone are other ones. The source's own.
+struct KeptRun {
+  std::shared_ptr<void> state;
+  double warp_steps = 0;  ///< Of all runs so far.
+};
+
 class TruthSource {
  public:
   virtual ~TruthSource() = default;
@@ -87,6 +94,14 @@ class TruthSource {
   /// refuse kRounded numbers with kUnsupported: the op must then allow reassociation.
   virtual Result<Cells> Run(const ops::Instance& instance, const NumberType& type,
                             const ops::AxisValues& axes, const TensorMap& inputs) = 0;
+
+  /// The same of an op that chooses, again and again while its choices are made, in place: what hangs on none of them need
+  /// not be computed anew. The inputs are the same ones each time, and outlive `kept`, which is empty at first.
+  virtual Result<Cells> RunOfChoices(const ops::Instance& instance, const NumberType& type,
+                                     const ops::AxisValues& axes, const TensorMap& inputs,
+                                     KeptRun& /*kept*/) {
+    return Run(instance, type, axes, inputs);
+  }
 
   /// The same for some elements of shapes that are too large to be computed whole; cells of others
   /// are zero. kUnsupported where that cannot be done.
