@@ -84,23 +84,27 @@ std::optional<std::uint64_t> WriterOfTheEnd(const std::vector<std::int64_t>& wri
 namespace {
 
 /// Along one axis of a grid that is capped: the blocks that come to the end of what it goes over in turns.
+/// `elsewhere`: shapes that are far from this one.
 std::set<std::uint64_t> LastAlong(const ops::Expression& extent, const ops::AxisValues& axes,
-                                  const ops::AxisValues& ones) {
+                                  const std::array<ops::AxisValues, 2>& elsewhere) {
   std::set<std::uint64_t> last;
-  const auto kinks = extent.Kinks(axes), elsewhere = extent.Kinks(ones);
+  const auto kinks = extent.Kinks(axes);
+  const std::array others = {extent.Kinks(elsewhere[0]), extent.Kinks(elsewhere[1])};
   for (std::size_t k = 0; k < kinks.size(); ++k) {
-    const ops::Expression::Kink& kink = kinks[k];
-    const ops::Expression::Kink& there = elsewhere[k] ? elsewhere[k] : kink;
-    if (!kink || !there) continue;
-    const std::int64_t least = std::min(kink->first, kink->second);
-    const std::int64_t most = std::max(kink->first, kink->second);
-    // What is the same elsewhere is the cap, and below it nothing goes on in turns.
-    const auto is_cap = [&](std::int64_t here, std::int64_t same, std::int64_t other) {
-      return here == most && same == most && other != least;
-    };
-    const bool below = least < most && (is_cap(kink->first, there->first, there->second) ||
-                                        is_cap(kink->second, there->second, there->first));
-    if (least > 0 && !below) last.insert(static_cast<std::uint64_t>((most - 1) % least));
+    if (!kinks[k]) continue;
+    const auto [one, two] = *kinks[k];
+    const std::int64_t least = std::min(one, two), most = std::max(one, two);
+    // What is the same everywhere is the cap, and below it nothing goes on in turns.
+    bool one_changes = false, two_changes = false;
+    for (const auto& there : others) {
+      if (!there[k]) continue;
+      one_changes = one_changes || there[k]->first != one;
+      two_changes = two_changes || there[k]->second != two;
+    }
+    const bool below = (one == most && !one_changes && two_changes) ||
+                       (two == most && !two_changes && one_changes);
+    if (least > 0 && (least == most || !below))
+      last.insert(static_cast<std::uint64_t>((most - 1) % least));
   }
   return last;
 }
@@ -109,8 +113,11 @@ std::set<std::uint64_t> LastAlong(const ops::Expression& extent, const ops::Axis
 
 std::set<std::uint64_t> LastOfTurns(const ops::LaunchPlan& plan, const ops::AxisValues& axes) {
   std::set<std::uint64_t> blocks;
-  ops::AxisValues ones = axes;
-  for (auto& [name, extent] : ones) extent = 1;
+  constexpr std::int64_t kFarMore = 4096;
+  std::array<ops::AxisValues, 2> elsewhere = {axes, axes};
+  for (auto& [name, extent] : elsewhere[0]) extent = 1;
+  for (auto& [name, extent] : elsewhere[1])
+    extent = std::min(extent, INT64_MAX / kFarMore) * kFarMore;
   for (const ops::KernelPlan& kernel : plan.kernels) {
     // Along each axis the end is come to by the last of its blocks, or by those.
     std::set<std::uint64_t> numbers = {0};
@@ -118,7 +125,7 @@ std::set<std::uint64_t> LastOfTurns(const ops::LaunchPlan& plan, const ops::Axis
     for (const ops::Expression& extent : kernel.grid) {
       const auto across =
           static_cast<std::uint64_t>(std::max<std::int64_t>(extent.Evaluate(axes).value_or(1), 1));
-      std::set<std::uint64_t> along = LastAlong(extent, axes, ones);
+      std::set<std::uint64_t> along = LastAlong(extent, axes, elsewhere);
       along.insert(across - 1);
       std::set<std::uint64_t> more;
       for (const std::uint64_t number : numbers) {

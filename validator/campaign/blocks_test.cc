@@ -90,6 +90,11 @@ TEST(Blocks, WhoWritesTheEndFollowsFromACappedGrid) {
   EXPECT_EQ(LastOfTurns(plan, {{"rows", 4 * 2112 + 9}}), (std::set<std::uint64_t>{2}));
   // Below the cap there are no turns.
   EXPECT_TRUE(LastOfTurns(plan, {{"rows", 4 * 1500}}).empty());
+  // Nor where the smallest shape has as many blocks as this one.
+  kernel.grid[0] = *ops::Expression::Parse("min(ceil_div(rows, 128) * 64, 264)", "grid");
+  EXPECT_TRUE(LastOfTurns(plan, {{"rows", 1}}).empty());
+  EXPECT_TRUE(LastOfTurns(plan, {{"rows", 512}}).empty());
+  EXPECT_EQ(LastOfTurns(plan, {{"rows", 640}}), (std::set<std::uint64_t>{319 - 264}));
   // Along y, at the end of x: rows 300 to 304 are the second turn of five of the 300.
   kernel.grid = {*ops::Expression::Parse("ceil_div(columns, 64)", "grid"),
                  *ops::Expression::Parse("min(rows, 300)", "grid"), ops::Expression::Constant(1)};

@@ -81,9 +81,13 @@ class Search {
   /// Decisions that agree at all turns are one.
   void KeepDistinct() {
     std::vector<Decisions::Point> points;
-    for (const ops::AxisValues& axes : turns_) {
-      if (auto point = PointAt(axes)) points.push_back(std::move(*point));
-    }
+    std::erase_if(turns_, [&](const ops::AxisValues& axes) {
+      auto point = PointAt(axes);
+      if (!point) return true;
+      points.push_back(std::move(*point));
+      elements_.push_back(cases::TotalElements(instance_, axes));
+      return false;
+    });
     std::map<Outcomes, std::size_t> known;
     std::vector<int> worth;
     for (const std::size_t d : shape_decisions_) {
@@ -102,6 +106,7 @@ class Search {
         worth[at->second] = std::max(worth[at->second], own);
       } else if (distinct_.size() < kMostDistinct) {
         distinct_.push_back(d);
+        at_turns_.push_back(at->first);
         worth.push_back(own);
       } else {
         known.erase(at);
@@ -211,7 +216,7 @@ class Search {
     ops::AxisValues several;
     for (std::size_t i = 0; i < distinct_.size(); ++i) {
       const ops::AxisValues* const shape =
-          decisions_.IsQuotient(distinct_[i]) ? SmallestWith(distinct_[i], kSeveral) : nullptr;
+          decisions_.IsQuotient(distinct_[i]) ? SmallestWith(i, kSeveral) : nullptr;
       if (shape == nullptr) continue;
       quotients.push_back(i);
       for (const auto& [name, value] : *shape) several[name] = std::max(several[name], value);
@@ -220,7 +225,7 @@ class Search {
     std::size_t places = request_.shapes / 4;
     for (std::size_t i = 0; i < distinct_.size() && !quotients.empty(); ++i) {
       for (std::uint8_t code = 0; code < kUnknown && places > 0; ++code) {
-        const ops::AxisValues* const shape = SmallestWith(distinct_[i], code);
+        const ops::AxisValues* const shape = SmallestWith(i, code);
         if (shape == nullptr) continue;
         ops::AxisValues axes = *shape;
         for (const ops::Axis* axis : axes_) {
@@ -253,27 +258,27 @@ class Search {
                               : static_cast<double>(cases::TotalElements(instance_, axes));
   }
 
+  /// Of the turns at which a decision, by its place in distinct_, comes out so, the least by `cost`, of turns by number; or
+  /// null.
+  template <class Cost>
+  const ops::AxisValues* LeastWith(std::size_t decision, std::uint8_t code,
+                                   const Cost& cost) const {
+    std::optional<std::size_t> least;
+    for (std::size_t turn = 0; turn < turns_.size(); ++turn) {
+      if (at_turns_[decision][turn] == code && (!least || cost(turn) < cost(*least))) least = turn;
+    }
+    return least ? &turns_[*least] : nullptr;
+  }
+
   /// The cheapest turn at which a number has outgrown its format, or null.
   const ops::AxisValues* CheapestPast(std::size_t limit) const {
     constexpr std::uint8_t kPast = 2;
-    const ops::AxisValues* cheapest = nullptr;
-    for (const ops::AxisValues& turn : turns_) {
-      if (CodeAt(decisions_, limit, turn) != kPast) continue;
-      if (cheapest == nullptr || PartCost(turn) < PartCost(*cheapest)) cheapest = &turn;
-    }
-    return cheapest;
+    return LeastWith(limit, kPast, [&](std::size_t turn) { return PartCost(turns_[turn]); });
   }
 
   /// The smallest turn at which a decision comes out so, or null.
   const ops::AxisValues* SmallestWith(std::size_t decision, std::uint8_t code) const {
-    const ops::AxisValues* smallest = nullptr;
-    for (const ops::AxisValues& turn : turns_) {
-      if (CodeAt(decisions_, decision, turn) != code) continue;
-      if (smallest == nullptr ||
-          cases::TotalElements(instance_, turn) < cases::TotalElements(instance_, *smallest))
-        smallest = &turn;
-    }
-    return smallest;
+    return LeastWith(decision, code, [&](std::size_t turn) { return elements_[turn]; });
   }
 
   /// The smallest first: what is past at a large one as well has a shape of its own, by no more than it takes.
@@ -287,7 +292,7 @@ class Search {
     std::vector<Limit> limits;
     for (std::size_t i = 0; i < distinct_.size(); ++i) {
       if (!decisions_.IsLimit(distinct_[i])) continue;
-      const ops::AxisValues* const cheapest = CheapestPast(distinct_[i]);
+      const ops::AxisValues* const cheapest = CheapestPast(i);
       if (cheapest != nullptr)
         limits.push_back({i, cheapest, cases::TotalElements(instance_, *cheapest)});
     }
@@ -309,7 +314,7 @@ class Search {
       if (!decisions_.IsOfPlan(distinct_[i])) continue;
       for (std::uint8_t code = 0; code < kUnknown; ++code) {
         if (had_.Has(i, code) || reached.too_large.size() >= kMostTooLarge) continue;
-        const ops::AxisValues* const cheapest = SmallestWith(distinct_[i], code);
+        const ops::AxisValues* const cheapest = SmallestWith(i, code);
         if (cheapest == nullptr ||
             std::ranges::find(reached.too_large, *cheapest) != reached.too_large.end())
           continue;
@@ -350,7 +355,9 @@ class Search {
   std::vector<std::size_t> shape_decisions_;
   std::vector<std::size_t> value_decisions_;
   std::vector<ops::AxisValues> turns_;
-  std::vector<std::size_t> distinct_;  ///< Decisions whose outcomes are told apart.
+  std::vector<std::int64_t> elements_;  ///< By turn.
+  std::vector<std::size_t> distinct_;   ///< Decisions whose outcomes are told apart,
+  std::vector<Outcomes> at_turns_;      ///< and these, by turn.
   OutcomesHad had_{{}};
   std::vector<Candidate> pool_;
   std::set<ops::AxisValues> pooled_;

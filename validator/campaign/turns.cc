@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <array>
+#include <map>
+#include <optional>
 #include <set>
 
 #include "validator/cases/shapes.h"
@@ -74,9 +76,7 @@ class TurnFinder {
   /// it takes; each axis first, before the longer or before the shorter ones. Constraints move the others.
   void Lengthen(std::size_t limit, const ops::AxisValues& base) {
     constexpr std::uint8_t kPast = 2;
-    const auto is_past = [&](const ops::AxisValues& axes) {
-      return CodeAt(decisions_, limit, axes) == kPast;
-    };
+    const auto is_past = [&](const ops::AxisValues& axes) { return CodeAt(limit, axes) == kPast; };
     if (axes_.size() < 3) return;
     most_ = std::max(most_, turns_.size() + 2 * axes_.size());
     for (const ops::Axis* const first : axes_) {
@@ -218,15 +218,15 @@ class TurnFinder {
   /// From < over = to >, as far as that happens between the two.
   void Between(std::size_t decision, const ops::AxisValues& base, const ops::Axis& axis,
                std::int64_t low, std::int64_t end) {
-    const std::uint8_t last = CodeAt(decisions_, decision, Moved(base, axis, end));
+    const std::uint8_t last = CodeAt(decision, Moved(base, axis, end));
     for (int change = 0; change < 3; ++change) {
-      const std::uint8_t code = CodeAt(decisions_, decision, Moved(base, axis, low));
+      const std::uint8_t code = CodeAt(decision, Moved(base, axis, low));
       if (code == last) return;
       std::int64_t high = end;
       while (high - low > 1) {
         const std::int64_t middle = Admitted(base, axis, low + (high - low) / 2, high);
         if (middle >= high) break;
-        (CodeAt(decisions_, decision, Moved(base, axis, middle)) == code ? low : high) = middle;
+        (CodeAt(decision, Moved(base, axis, middle)) == code ? low : high) = middle;
       }
       for (const std::int64_t value : {low, high, Admitted(base, axis, high + 1, axis.max)}) {
         if (value >= axis.min && value <= axis.max) AddTurn(Moved(base, axis, value));
@@ -245,6 +245,15 @@ class TurnFinder {
     return end;
   }
 
+  std::uint8_t CodeAt(std::size_t decision, const ops::AxisValues& axes) {
+    // Bisections of many decisions come to the same shapes.
+    constexpr std::size_t kMostKept = 10'000;
+    if (points_.size() > kMostKept) points_.clear();
+    const auto [at, fresh] = points_.try_emplace(axes);
+    if (fresh) at->second = decisions_.At(axes);
+    return at->second ? CodeOf(decisions_.Of(decision, *at->second)) : kUnknownOutcome;
+  }
+
   void AddTurn(const ops::AxisValues& axes) {
     if (turns_.size() < most_ && seen_.insert(axes).second) turns_.push_back(axes);
   }
@@ -257,14 +266,10 @@ class TurnFinder {
   std::vector<ops::AxisValues> turns_;
   std::size_t most_ = kMostTurns;
   std::set<ops::AxisValues> seen_;
+  std::map<ops::AxisValues, std::optional<Decisions::Point>> points_;
 };
 
 }  // namespace
-
-std::uint8_t CodeAt(const Decisions& decisions, std::size_t number, const ops::AxisValues& axes) {
-  const auto point = decisions.At(axes);
-  return point ? CodeOf(decisions.Of(number, *point)) : kUnknownOutcome;
-}
 
 ops::AxisValues Moved(const ops::AxisValues& base, const ops::Axis& axis, std::int64_t value) {
   ops::AxisValues moved = base;

@@ -17,7 +17,6 @@ inline constexpr std::uint8_t kUnknownOutcome = 3;
 inline std::uint8_t CodeOf(const std::optional<Outcome>& outcome) {
   return outcome ? static_cast<std::uint8_t>(outcome->sign + 1) : kUnknownOutcome;
 }
-std::uint8_t CodeAt(const Decisions& decisions, std::size_t number, const ops::AxisValues& axes);
 
 /// `base` with one axis moved, whether or not the op admits that.
 ops::AxisValues Moved(const ops::AxisValues& base, const ops::Axis& axis, std::int64_t value);
