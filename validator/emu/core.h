@@ -38,6 +38,7 @@ class ChoiceRegions;
 class StaleReads;
 class Contention;
 class MissingBytes;
+class Writers;
 class CostWatch;
 
 /// A stretch of memory with exact bounds.
@@ -334,6 +335,7 @@ struct Device {
   StaleReads* stale = nullptr;  ///< Lets loads return old values, when not null (stale.h).
   Contention* contention = nullptr;  ///< Notes what depends on who came first, when not null.
   MissingBytes* missing = nullptr;   ///< Notes what is read undefined, when not null.
+  Writers* writers = nullptr;        ///< Notes who writes some bytes, when not null.
   CostWatch* costs = nullptr;        ///< Counts every instruction, when not null (watch/costs.h).
   HoldState hold;
   LaunchState launch;

@@ -19,6 +19,7 @@
 #include "validator/emu/watch/machine_flow.h"
 #include "validator/emu/watch/machine_memory.h"
 #include "validator/emu/watch/missing.h"
+#include "validator/emu/watch/writers.h"
 #include "validator/emu/weak/contention.h"
 #include "validator/emu/weak/stale.h"
 #include "validator/ptx/parser.h"
@@ -246,6 +247,8 @@ Report RunOn(const Program& program, const Execution& execution,
   }
   MissingBytes missing;
   if (execution.note_missing && device.track_defined) device.missing = &missing;
+  Writers writers(execution.whose);
+  if (!execution.whose.empty()) device.writers = &writers;
   std::unique_ptr<StaleReads> stale;
   if (device.race && execution.schedule.stale > 0) {
     stale = std::make_unique<StaleReads>(device, *device.race, execution.schedule.stale);
@@ -282,6 +285,7 @@ Report RunOn(const Program& program, const Execution& execution,
   }
   if (contention) contention->Report(report);
   if (device.missing != nullptr) report.missing = missing.Take(device.buffers);
+  if (device.writers != nullptr) report.writers = writers.Take();
   report.order.held = device.hold.held;
   FinishReport(device, report);
   if (shadow) shadow->Finish(report);

@@ -9,6 +9,7 @@
 #include "validator/emu/handlers/address_lanes.h"
 #include "validator/emu/site.h"
 #include "validator/emu/watch/overflow.h"
+#include "validator/emu/watch/writers.h"
 
 namespace assay::emu {
 namespace {
@@ -368,6 +369,8 @@ bool Resolve(CoreWarp& warp, const Decoded& op, Space space, LaneMask lanes, std
         access.greatest = check.greatest;
         if (region->lazy != nullptr) [[unlikely]]
           TouchLanes(access, *region, bytes);
+        if (type != AccessType::kLoad && warp.device->writers != nullptr) [[unlikely]]
+          warp.device->writers->Note(warp, access, bytes);
         return true;
       }
     }
@@ -408,6 +411,8 @@ bool Resolve(CoreWarp& warp, const Decoded& op, Space space, LaneMask lanes, std
     access.region[lane] = region;
     if (region->lazy != nullptr) region->lazy->Touch(plain - region->base, bytes);
   }
+  if (type != AccessType::kLoad && warp.device->writers != nullptr)
+    warp.device->writers->Note(warp, access, bytes);
   return true;
 }
 

@@ -132,7 +132,8 @@ static constexpr auto JsonFields(const Execution*) {
       Required("focus", &E::focus), Required("schedule", &E::schedule),
       Required("limits", &E::limits), Required("perturbation_seed", &E::perturbation_seed),
       Sparse("follow_undefined", &E::follow_undefined), Sparse("note_missing", &E::note_missing),
-      Sparse("note_disguised", &E::note_disguised), Required("target_sm", &E::target_sm));
+      Sparse("whose", &E::whose), Sparse("note_disguised", &E::note_disguised),
+      Required("target_sm", &E::target_sm));
 }
 static Status JsonCheck(const Execution& execution, const ObjectReader& reader) {
   for (std::size_t l = 0; l < execution.launches.size(); ++l) {
@@ -143,6 +144,20 @@ static Status JsonCheck(const Execution& execution, const ObjectReader& reader) 
                     fmt::format("{}/{}/args", reader.PlaceOf("launches"), l));
       }
     }
+  }
+  std::uint64_t asked = 0;
+  const BufferRange* before = nullptr;
+  for (const BufferRange& range : execution.whose) {
+    const bool behind = before == nullptr || before->buffer < range.buffer ||
+                        (before->buffer == range.buffer && range.first > before->first &&
+                         range.first - before->first > before->bytes);
+    asked = range.bytes > kMostWhose ? kMostWhose + 1 : asked + range.bytes;
+    if (!behind || asked > kMostWhose)
+      return Fail(
+          ErrorKind::kMalformedInput,
+          "must be ranges of at most 2^21 bytes together, by buffer, that ascend and do not touch",
+          reader.PlaceOf("whose"));
+    before = &range;
   }
   return CheckBuffers(execution);
 }

@@ -159,6 +159,17 @@ struct Limits {
       0;  ///< 0: the caller's deadline alone. Only a guard: never decides a verdict but inconclusive.
 };
 
+/// Bytes of a buffer.
+struct BufferRange {
+  std::uint32_t buffer = 0;
+  std::uint64_t first = 0;
+  std::uint64_t bytes = 0;
+  bool operator==(const BufferRange&) const = default;
+};
+
+/// As many bytes as may be asked about at once (Execution::whose).
+inline constexpr std::uint64_t kMostWhose = std::uint64_t{2} << 20;
+
 struct Execution {
   std::string ptx;
   std::string cubin;  ///< Machine code of the same program, for engines that run it; may be empty.
@@ -171,6 +182,8 @@ struct Execution {
   std::uint64_t perturbation_seed =
       0;  ///< Not 0: approximate instructions return values perturbed within their documented bound.
   bool note_missing = false;  ///< Report::missing. Needs checks.initialisation.
+  /// Report::writers: who writes these, by buffer and ascending, none touching the next; at most kMostWhose bytes.
+  std::vector<BufferRange> whose;
   /// What is undefined counts as the machine's choice where it decides a branch: a finding only where that decides
   /// whether something lasts, or an address. For launches that run without what others hand on to them.
   bool follow_undefined = false;
@@ -235,12 +248,12 @@ struct OrderReport {
   bool operator==(const OrderReport&) const = default;
 };
 
-/// Bytes of a buffer.
-struct BufferRange {
-  std::uint32_t buffer = 0;
-  std::uint64_t first = 0;
-  std::uint64_t bytes = 0;
-  bool operator==(const BufferRange&) const = default;
+/// Bytes that a block wrote, and nobody after it.
+struct WrittenRange {
+  BufferRange range;
+  std::uint32_t launch = 0;  ///< Index into Execution::launches.
+  std::uint64_t block = 0;   ///< By number, x fastest.
+  bool operator==(const WrittenRange&) const = default;
 };
 
 struct Report {
@@ -256,6 +269,8 @@ struct Report {
   /// With Execution::note_missing: what was read though nothing had written it, by buffer and ascending. Nothing
   /// where that was not asked for, or is too much.
   std::optional<std::vector<BufferRange>> missing;
+  /// With Execution::whose: who wrote what of it; the rest nobody did. Nothing where that was not asked for, or is too much.
+  std::optional<std::vector<WrittenRange>> writers;
   /// With Execution::note_disguised: bytes of uninitialised buffers that were written though they look as if nobody had,
   /// by buffer and ascending. They hold the poison; or they are a page of zeros, as one is that nobody came to in a
   /// buffer so large that it is filled where a kernel comes to.

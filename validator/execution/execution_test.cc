@@ -39,6 +39,7 @@ Execution Sample() {
   execution.limits.max_steps = 99;
   execution.perturbation_seed = 5;
   execution.follow_undefined = true;
+  execution.whose = {{0, 4, 8}, {0, 16, 1}, {1, 0, 4}};
   execution.target_sm = "sm_80";
   return execution;
 }
@@ -62,6 +63,11 @@ TEST(Execution, MalformedDocumentsAreRefused) {
   json = ToJson(Sample());
   json["launches"][0]["grid"] = {1, 2};
   EXPECT_FALSE(ExecutionFromJson(json));
+  Execution touching = Sample();
+  touching.whose[1].first = 12;
+  EXPECT_FALSE(ExecutionFromJson(ToJson(touching)));
+  touching.whose[1] = {0, 16, ~0ull};
+  EXPECT_FALSE(ExecutionFromJson(ToJson(touching)));
   json = ToJson(Sample());
   json["surprise"] = 1;
   EXPECT_FALSE(ExecutionFromJson(json));

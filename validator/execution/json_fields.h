@@ -13,6 +13,11 @@ constexpr auto JsonFields(const Checks*) {
                     Required("coverage", &C::coverage), Required("order", &C::order),
                     Required("shadow_values", &C::shadow_values));
 }
+constexpr auto JsonFields(const BufferRange*) {
+  using B = BufferRange;
+  return std::tuple(Required("buffer", &B::buffer), Required("first", &B::first),
+                    Required("bytes", &B::bytes));
+}
 constexpr auto JsonFields(const OrderPair*) {
   using O = OrderPair;
   return std::tuple(Required("launch", &O::launch), Required("first_warp", &O::first_warp),

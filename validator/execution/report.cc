@@ -52,10 +52,10 @@ static constexpr auto JsonFields(const OrderReport*) {
                     Required<FindingsForm>("contests", &O::contests), Required("pairs", &O::pairs),
                     Required("orders", &O::orders), Required("held", &O::held));
 }
-static constexpr auto JsonFields(const BufferRange*) {
-  using B = BufferRange;
-  return std::tuple(Required("buffer", &B::buffer), Required("first", &B::first),
-                    Required("bytes", &B::bytes));
+static constexpr auto JsonFields(const WrittenRange*) {
+  using W = WrittenRange;
+  return std::tuple(Required("range", &W::range), Required("launch", &W::launch),
+                    Required("block", &W::block));
 }
 static constexpr auto JsonFields(const Report*) {
   using R = Report;
@@ -66,8 +66,9 @@ static constexpr auto JsonFields(const Report*) {
       Required("unwritten_bytes", &R::unwritten_bytes),
       Required("first_unwritten", &R::first_unwritten),
       Sparse<FindingsForm>("stale_reads", &R::stale_reads), Sparse("order", &R::order),
-      Sparse("missing", &R::missing), Sparse("disguised", &R::disguised),
-      Sparse("launch_steps", &R::launch_steps), Sparse("origin", &R::origin));
+      Sparse("missing", &R::missing), Sparse("writers", &R::writers),
+      Sparse("disguised", &R::disguised), Sparse("launch_steps", &R::launch_steps),
+      Sparse("origin", &R::origin));
 }
 
 std::string_view Name(Stop stop) { return kStops[static_cast<std::size_t>(stop)]; }

@@ -174,5 +174,34 @@ TEST_P(FollowUndefined, TellsWhatLastsFromWhatIsAValue) {
 INSTANTIATE_TEST_SUITE_P(All, FollowUndefined, testing::ValuesIn(kFollowed),
                          [](const auto& each) { return std::string(each.param.name); });
 
+// Two launches of four blocks over the same words: each block writes one, the second launch all but the last.
+TEST(Writers, TheLastOneOfSomeBytes) {
+  TestRun run(R"(.version 8.0
+.target sm_90
+.address_size 64
+.visible .entry k(.param .u64 to, .param .u32 end)
+{
+  .reg .pred %p<2>; .reg .b32 %r<4>; .reg .b64 %rd<4>;
+  ld.param.u64 %rd1, [to];
+  ld.param.u32 %r1, [end];
+  mov.u32 %r2, %ctaid.x;
+  setp.ge.u32 %p1, %r2, %r1;
+  @%p1 ret;
+  mul.wide.u32 %rd2, %r2, 8;
+  add.s64 %rd3, %rd1, %rd2;
+  st.global.u32 [%rd3], %r3;
+  ret;
+})");
+  const std::uint32_t to = run.Uninitialised("parts", DType::kU32, 8, BufferRole::kWorkspace);
+  for (const std::int32_t end : {4, 3})
+    run.AddLaunch("k", {4, 1, 1}, {1, 1, 1}, {TestRun::Ptr(to), TestRun::Int(end)});
+  run.execution.whose = {{to, 2, 4}, {to, 16, 16}};
+  const Report report = run.Run();
+  ASSERT_EQ(report.stop, Stop::kCompleted) << Show(report);
+  ASSERT_TRUE(report.writers);
+  EXPECT_EQ(*report.writers, (std::vector<WrittenRange>{
+                                 {{to, 2, 2}, 1, 0}, {{to, 16, 4}, 1, 2}, {{to, 24, 4}, 0, 3}}));
+}
+
 }  // namespace
 }  // namespace assay::emu
