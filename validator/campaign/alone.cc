@@ -89,6 +89,26 @@ Result<std::optional<Report>> Runner::RunSkeleton(const Binder& bind, Alone what
   return Tells(report) ? std::optional(std::move(report)) : std::nullopt;
 }
 
+Result<std::optional<std::vector<WrittenRange>>> Runner::WritersOf(
+    const Binder& bind, const std::vector<BufferRange>& bytes, std::uint64_t& steps) const {
+  constexpr std::size_t kMostRanges = std::size_t{1} << 14;
+  std::uint64_t asked = 0;
+  for (const BufferRange& range : bytes) asked += range.bytes;
+  if (bytes.size() > kMostRanges || asked > kMostWhose) return std::nullopt;
+  ASSAY_TRY(engine::Binding binding, bind(kGarbage));
+  Execution& execution = binding.execution;
+  const std::string* skeleton = SkeletonFor(execution);
+  if (skeleton == nullptr || BytesWritten(execution) > kMostWritten) return std::nullopt;
+  AskForPlaces({.most_steps = kStepsToAsk}, execution);
+  execution.launches.pop_back();
+  UseSkeleton(*skeleton, execution);
+  execution.whose = bytes;
+  ASSAY_TRY(Report report, engine_.Run(execution, binding.buffers, engine::Trust::kCandidate));
+  steps += report.counters.steps;
+  if (!Tells(report) || report.stop != Stop::kCompleted) return std::nullopt;
+  return std::move(report.writers);
+}
+
 Result<Report> Runner::RunAlone(const Binder& bind, std::size_t launch, Alone what,
                                 engine::Binding& binding) const {
   ASSAY_TRY(binding, bind(kGarbage));

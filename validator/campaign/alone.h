@@ -16,6 +16,9 @@ std::uint64_t BytesWritten(const Execution& execution);
 /// As much is written where all blocks run to see where: pages cost more than the instructions that come to them.
 inline constexpr std::uint64_t kMostWritten = std::uint64_t{512} << 20;
 
+/// What the skeleton of whole grids may take where it is asked who writes what, which nothing else can say.
+inline constexpr std::uint64_t kStepsToAsk = 1'000'000'000;
+
 /// A finding of a skeleton as one of the program: at lines of the source, but at none of its PTX, and without values.
 void MakeOfProgram(Finding& finding);
 

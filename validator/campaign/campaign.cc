@@ -125,6 +125,8 @@ void Campaign::Gather(const Task& task, const CaseRun& run, Harvest& harvest) {
   }
   NoteEnd(run, harvest);
   if (run.left_out == kBlockTooLong && run.steps > kMostSliceSteps / 2) ++harvest.too_long;
+  if (run.left_out == kBlockTooLong && run.steps >= kLongSliceSteps)
+    too_long_.push_back({run.probe.case_.axes, run.steps});
   const std::string reason = run.Inconclusive();
   if (!reason.empty() && harvest.inconclusive.empty()) {
     harvest.inconclusive = reason + " [" + cases::Describe(run.probe.case_, trial_.instance) + "]";
@@ -158,6 +160,7 @@ CaseRun Campaign::Again(Task& task, CaseRun run, Harvest& harvest) const {
              harvest);
     harvest.ledger.Planned(task.purpose);
     value.axes = *narrow;
+    EstimateBlocks(task);
     return trial_.runner.Run(task.probe, task.wants);
   }
   if (task.probe.ends_only || !task.probe.prelude.empty() || !unending(run)) return run;

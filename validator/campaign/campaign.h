@@ -120,7 +120,9 @@ class Campaign {
   /// Does all of a case at this shape run? Not where it has too many elements, or, where nothing is
   /// small, its truth takes too long: then a slice does (slices.cc).
   bool FitsWhole(const ops::AxisValues& axes) const;
-  /// Says of slices what their blocks will take; and, of an op of which all cases are slices, of which the last
+  /// Says of a slice what its blocks will take, and whether that is too long.
+  void EstimateBlocks(Task& task) const;
+  /// The same of all; and, of an op of which all cases are slices, of which the last
   /// block alone will do where blocks are dear, unless several of each are wanted.
   void PlanBlocks(std::vector<Task>& planned, bool several) const;
   /// Hits turned into minimal counterexamples, at most three in all.
@@ -268,6 +270,11 @@ class Campaign {
   Costs costs_;                   ///< Of whole cases, by shape.
   Costs truth_costs_;             ///< Of their truths (CaseRun::truth_steps).
   Costs block_costs_;             ///< Of a block of a slice, where none is tried whole.
+  struct TooLong {
+    ops::AxisValues axes;
+    std::uint64_t steps;
+  };
+  std::vector<TooLong> too_long_;  ///< A block of these slices had not ended by then.
   Costs needed_costs_;            ///< A block of the last launch with what it needs (needed.cc).
   double idle_factor_ = 1;        ///< Of slices, where there is nothing else (IdleFactor).
   bool parts_ran_ =

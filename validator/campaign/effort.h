@@ -53,6 +53,8 @@ inline constexpr std::uint64_t kHugeSteps = 40'000'000;
 inline constexpr std::uint64_t kMostHugeSteps = 16 * kHugeSteps;
 /// What the blocks of a slice may take.
 inline constexpr std::uint64_t kMostSliceSteps = 800'000'000;
+/// And where one block is estimated to take more than that.
+inline constexpr std::uint64_t kLongSliceSteps = kMostSliceSteps / 4;
 /// Steps for a part of a case in which a number outgrows its format, where nothing smaller shows it:
 /// all blocks of a grid that cannot be cut, or one that loops over millions of elements.
 inline constexpr std::uint64_t kMostLimitSteps = 4'000'000'000;

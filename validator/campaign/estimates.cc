@@ -88,8 +88,25 @@ double Campaign::BlockStepsFor(const ops::AxisValues& axes) const {
   return WholeStepsFor(axes) / static_cast<double>(std::max<std::uint64_t>(blocks, 1));
 }
 
-void Campaign::PlanBlocks(std::vector<Task>& planned, bool several) const {
+void Campaign::EstimateBlocks(Task& task) const {
   constexpr double kMost = 1e18;  // Of what the estimate of something huge may come to.
+  // A guess by elements alone says nothing of blocks: one runs first, and tells.
+  if (costs_.empty() && block_costs_.empty()) return;
+  const ops::AxisValues& axes = task.probe.case_.axes;
+  task.wants.block_steps = static_cast<std::uint64_t>(std::min(BlockStepsFor(axes), kMost));
+  task.wants.of_blocks = (only_slices_ || costs_.empty()) && !block_costs_.empty();
+  // Estimates are guesses: what seems too long ends soon, and what as long as that did not end does not begin.
+  task.wants.seems_long = task.wants.of_blocks && task.wants.block_steps > kMostSliceSteps / 2;
+  const std::uint64_t most = MostStepsOfSlice(task.wants);
+  task.wants.too_long = std::ranges::any_of(too_long_, [&](const TooLong& shorter) {
+    return shorter.steps >= most && std::ranges::all_of(shorter.axes, [&](const auto& axis) {
+             const auto here = axes.find(axis.first);
+             return here != axes.end() && here->second >= axis.second;
+           });
+  });
+}
+
+void Campaign::PlanBlocks(std::vector<Task>& planned, bool several) const {
   // Of so many cases one has several blocks: one head of many that goes wrong is not the last.
   constexpr std::size_t kOneOf = 3;
   // What its blocks take together, and the others': they try values, which one block shows like any other.
@@ -105,12 +122,13 @@ void Campaign::PlanBlocks(std::vector<Task>& planned, bool several) const {
     if (in_vain && planned[i].wants.part_steps == 0)
       planned[i].wants.part_steps = kMostSliceSteps / kPart;
     planned[i].wants.needed_only = only_slices_;
-    // A guess by elements alone says nothing of blocks: one runs first, and tells.
-    if (!costs_.empty() || !block_costs_.empty())
-      planned[i].wants.block_steps =
-          static_cast<std::uint64_t>(std::min(BlockStepsFor(planned[i].probe.case_.axes), kMost));
+    EstimateBlocks(planned[i]);
     const auto needed = NeededStepsFor(planned[i].probe.case_.axes);
     if (needed && *needed > kDear * static_cast<double>(Wants{}.slice_steps))
+      planned[i].wants.least_blocks = kEnds;
+    // Of places that are dear every third case has one between the ends as well.
+    if (several && planned[i].wants.of_blocks &&
+        planned[i].wants.block_steps > Wants{}.slice_steps && i % kOneOf != 0)
       planned[i].wants.least_blocks = kEnds;
     if (has_small_shapes_ || several) continue;
     planned[i].wants.slice_steps = i % kOneOf == 0 ? kStepsForPlaces : kStepsForValues;

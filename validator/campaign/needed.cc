@@ -5,6 +5,9 @@
 // first launch: then a byte that no block has written is seen when it is read, and a run that misses none is
 // what the whole grids would have done.
 //
+// Where what blocks write does not move evenly, for it hangs on values or on shares of work, or is not all there in the end,
+// the skeleton of their launches is asked who writes what is missing (WritersOf), and says so exactly; also that nobody does.
+//
 // Where a block of the last launch reads what takes too long to make, and its threads or warps run by themselves
 // (facts::Unit), a few of them do in its place, and need the less.
 #include <fmt/format.h>
@@ -13,11 +16,13 @@
 #include <array>
 #include <cmath>
 #include <memory>
+#include <ranges>
 #include <set>
 #include <span>
 #include <utility>
 
 #include "base/rng.h"
+#include "validator/campaign/alone.h"
 #include "validator/campaign/blocks.h"
 #include "validator/campaign/parts.h"
 #include "validator/campaign/producers.h"
@@ -28,7 +33,7 @@ namespace assay::campaign {
 namespace {
 
 // How often blocks are added that were missing still.
-constexpr int kMostRounds = 3;
+constexpr int kMostRounds = 5;
 // Blocks of the last launch, and how many pieces of each run (0: all of it), of so many threads.
 struct Rung {
   std::uint64_t blocks;
@@ -76,15 +81,13 @@ std::vector<Rung> RungsOf(const Launch& launch, facts::Unit unit, std::uint64_t 
   return rungs;
 }
 
-/// The threads of a block that run: the last piece, the first and drawn ones. None, for all.
-std::vector<BlockRange> PiecesOf(const Launch& launch, const Rung& rung, std::uint64_t seed) {
-  if (rung.pieces == 0) return {};
-  const std::uint64_t all = (Threads(launch) + rung.length - 1) / rung.length;
-  if (all <= rung.pieces) return {};
+/// The threads of a block that run: the piece `last`, the first and drawn ones before it. None, for all.
+std::vector<BlockRange> PiecesOf(const Rung& rung, std::uint64_t last, std::uint64_t seed) {
+  if (last < rung.pieces) return {};
   Rng rng(DeriveSeed(seed, "pieces"));
-  std::set<std::uint64_t> chosen = {all - 1};
+  std::set<std::uint64_t> chosen = {last};
   if (rung.pieces > 1) chosen.insert(0);
-  while (chosen.size() < rung.pieces) chosen.insert(rng.Below(all));
+  while (chosen.size() < rung.pieces) chosen.insert(rng.Below(last + 1));
   std::vector<BlockRange> ranges;
   for (const std::uint64_t number : chosen) ranges.push_back({number * rung.length, rung.length});
   return ranges;
@@ -119,11 +122,12 @@ std::string Runner::KeyOfShape(const cases::Materialised& filled) const {
   return key;
 }
 
-// By launch, but for the last. Not followed: no producers.
+// By launch, but for the last. Not all followed: no producers.
 struct Runner::HandedOn {
   std::vector<Producers> producers;
   std::vector<std::uint64_t> block_steps;  // The most that one of the sample blocks took.
   std::uint64_t whole_steps = 0;           // All blocks, if they take as much on average.
+  std::uint64_t skeleton_steps = 0;        // The same of their skeleton.
 };
 
 // What the blocks of one launch hand on: by those in one corner of the grid or, where these do not write alike, in the
@@ -132,8 +136,9 @@ Status Runner::LearnOfLaunch(const Binder& bind, std::size_t launch, std::uint64
                              HandedOn& learned) const {
   ASSAY_TRY(const engine::Binding whole, bind(kGarbage));
   const std::array<std::uint32_t, 3> grid = whole.execution.launches[launch].grid;
-  std::uint64_t most = 0, all = 0, ran = 0, learned_from = 0;
+  std::uint64_t most = 0, all = 0, ran = 0, learned_from = 0, most_to_see = 0;
   std::optional<Producers> producers;
+  bool may_begin_anew = false;
   // The first one tells what blocks take, the others where they write.
   const auto writes = [&](std::uint64_t block) -> Result<std::optional<std::vector<BufferRange>>> {
     engine::Binding alone;
@@ -143,7 +148,9 @@ Status Runner::LearnOfLaunch(const Binder& bind, std::size_t launch, std::uint64
                        {.only = {{block, 1}}, .most_steps = most_steps, .only_where = only_where},
                        alone));
     learned_from += report.counters.steps;
-    if (!only_where) {
+    if (only_where) {
+      most_to_see = std::max(most_to_see, report.counters.steps);
+    } else {
       most = std::max(most, report.counters.steps);
       all += report.counters.steps;
       ++ran;
@@ -165,18 +172,19 @@ Status Runner::LearnOfLaunch(const Binder& bind, std::size_t launch, std::uint64
     }
     if (samples.size() < blocks.size()) continue;
     auto evenly = Producers::Of(grid, samples, Producers::Places::kOfOneBlock, corner);
-    if (!evenly) continue;
+    if (!evenly || (producers && !evenly->IsOfAll())) continue;
     producers = std::move(evenly);
-    if (samples.front().empty()) continue;
-    if (corner == Corner::kFirst) {
-      ASSAY_TRY_VOID(producers->Refine([&](std::uint64_t block) {
-        return learned_from > kMostToLearn
-                   ? Result<std::optional<std::vector<BufferRange>>>(std::nullopt)
-                   : writes(block);
-      }));
-    }
-    break;
+    may_begin_anew = corner == Corner::kFirst && !samples.front().empty();
+    if (!samples.front().empty() && producers->IsOfAll()) break;
   }
+  if (may_begin_anew) {
+    ASSAY_TRY_VOID(producers->Refine([&](std::uint64_t block) {
+      return learned_from > kMostToLearn
+                 ? Result<std::optional<std::vector<BufferRange>>>(std::nullopt)
+                 : writes(block);
+    }));
+  }
+  learned.skeleton_steps += Blocks(whole.execution.launches[launch]) * most_to_see;
   learned.whole_steps += Blocks(whole.execution.launches[launch]) * (all / ran);
   learned.block_steps.push_back(most);
   if (producers) learned.producers.push_back(*std::move(producers));
@@ -192,12 +200,10 @@ Result<std::shared_ptr<const Runner::HandedOn>> Runner::LearnHandedOn(
   }
   auto learned = std::make_shared<HandedOn>();
   ASSAY_TRY(const engine::Binding whole, bind(kGarbage));
-  for (std::size_t i = 0; i + 1 < whole.execution.launches.size(); ++i) {
+  const std::size_t count = whole.execution.launches.size() - 1;
+  for (std::size_t i = 0; i < count; ++i)
     ASSAY_TRY_VOID(LearnOfLaunch(bind, i, most_steps, *learned));
-    if (learned->producers.size() == i + 1) continue;
-    learned->producers.clear();
-    break;
-  }
+  if (learned->producers.size() < count) learned->producers.clear();
   const std::lock_guard lock(mutex_);
   return handed_on_.emplace(key, std::move(learned)).first->second;
 }
@@ -218,14 +224,23 @@ Result<std::optional<Runner::Needed>> Runner::RunNeeded(
   const std::size_t last = binding.execution.launches.size() - 1;
   ASSAY_TRY(const std::shared_ptr<const HandedOn> handed_on,
             LearnHandedOn(bind, filled, most_steps));
-  if (handed_on->producers.empty()) return std::nullopt;
+  if (handed_on->producers.empty() &&
+      (SkeletonFor(binding.execution) == nullptr || handed_on->skeleton_steps > kStepsToAsk))
+    return std::nullopt;
 
   const Launch& launch = binding.execution.launches[last];
   const facts::Unit unit = facts::UnitOf(subject_.compiled->facts.get(), launch.entry);
   const std::vector<Rung> rungs = RungsOf(launch, unit, count);
-  const auto run = [&](const Rung& rung, std::uint64_t most, std::uint64_t& cost) {
+  const auto run = [&](const Rung& rung, std::uint64_t most,
+                       std::uint64_t& cost) -> Result<std::optional<Needed>> {
+    std::vector<BlockRange> threads;
+    if (rung.pieces > 0) {
+      ASSAY_TRY(const std::uint64_t piece,
+                LastPieceThatWrites(bind, filled, last, rung.length, steps));
+      threads = PiecesOf(rung, piece, probe.case_.seed);
+    }
     const Alone what = {.only = ChooseBlocks(Blocks(launch), rung.blocks, probe.case_.seed),
-                        .threads = PiecesOf(launch, rung, probe.case_.seed),
+                        .threads = std::move(threads),
                         .most_steps = std::min(most, most_steps),
                         .count = rung.blocks};
     return RunWithNeeded(bind, probe.poison, *handed_on, what, steps, cost);
@@ -260,14 +275,15 @@ Result<std::optional<Runner::Needed>> Runner::RunWithNeeded(const Binder& bind, 
                                                             const HandedOn& handed_on,
                                                             const Alone& what, std::uint64_t& steps,
                                                             std::uint64_t& cost) const {
-  const std::size_t last = handed_on.producers.size();
+  const std::size_t last = handed_on.block_steps.size();
   engine::Binding alone;
   ASSAY_TRY(const Report reads, RunAlone(bind, last, what, alone));
   steps += reads.counters.steps;
   if (reads.stop == Stop::kStepLimit) return std::nullopt;
   std::optional<std::vector<BufferRange>> missing = reads.missing;
   std::vector<std::set<std::uint64_t>> blocks(last);
-  std::optional<Needed> unwritten;  // A run that used what was missing.
+  std::optional<Needed> run;  // The one before,
+  bool undefined = false;     // and whether it used what was missing.
   const WritesAlone writes =
       [&](std::size_t launch,
           std::uint64_t block) -> Result<std::optional<std::vector<BufferRange>>> {
@@ -282,23 +298,40 @@ Result<std::optional<Runner::Needed>> Runner::RunWithNeeded(const Binder& bind, 
       return std::nullopt;
     return WrittenBytes(binding, report);
   };
+  // Those that write what is missing: by what was learned or, where that does not say, by their skeleton.
+  const auto add_by_guess = [&] {
+    return !handed_on.producers.empty() &&
+           std::ranges::all_of(std::views::iota(std::size_t{0}, last), [&](std::size_t i) {
+             return handed_on.producers[i].AddWritersOf(*missing, blocks[i]);
+           });
+  };
   for (int round = 0; round < kMostRounds && missing && !missing->empty(); ++round) {
     const std::vector<std::set<std::uint64_t>> before = blocks;
-    std::uint64_t estimate = 0;
-    for (std::size_t i = 0; i < last; ++i) {
-      if (!handed_on.producers[i].AddWritersOf(*missing, blocks[i])) return std::nullopt;
-      estimate += blocks[i].size() * handed_on.block_steps[i];
+    const bool guessed = add_by_guess();
+    if (!guessed) blocks = before;
+    if (blocks == before) {
+      std::optional<std::vector<WrittenRange>> writers;
+      if (handed_on.skeleton_steps <= kStepsToAsk) {
+        ASSAY_TRY(writers, WritersOf(bind, *missing, steps));
+      }
+      if (writers) {
+        for (const WrittenRange& range : *writers) blocks[range.launch].insert(range.block);
+        // Nobody writes what is missing: the run was what all blocks would have done.
+        if (writers->empty() && run) return run;
+        if (blocks == before && run) return std::nullopt;
+      } else {
+        // All that should have written it ran.
+        if (!guessed || !undefined) return std::nullopt;
+        ASSAY_TRY(const bool nobody,
+                  NobodyWrites(*missing, handed_on.producers, run->binding.execution, writes));
+        if (!nobody) return std::nullopt;
+        return run;
+      }
     }
+    std::uint64_t estimate = 0;
+    for (std::size_t i = 0; i < last; ++i) estimate += blocks[i].size() * handed_on.block_steps[i];
     cost = reads.counters.steps + estimate;
     if (cost > what.most_steps) return std::nullopt;
-    if (blocks == before) {
-      // All that should have written it ran.
-      if (!unwritten) return std::nullopt;
-      ASSAY_TRY(const bool nobody,
-                NobodyWrites(*missing, handed_on.producers, unwritten->binding.execution, writes));
-      if (!nobody) return std::nullopt;
-      return unwritten;
-    }
     ASSAY_TRY(engine::Binding binding, bind(poison));
     for (std::size_t i = 0; i < last; ++i) {
       Launch& launch = binding.execution.launches[i];
@@ -317,10 +350,9 @@ Result<std::optional<Runner::Needed>> Runner::RunWithNeeded(const Binder& bind, 
     if (report.stop == Stop::kStepLimit || report.stop == Stop::kResourceLimit) return std::nullopt;
     missing = report.missing;
     if (!missing) continue;
-    const bool undefined = ReadsUndefined(report);
-    unwritten = Needed{std::move(binding), std::move(report), what.count};
-    if (missing->empty()) return unwritten;
-    if (!undefined) unwritten.reset();
+    undefined = ReadsUndefined(report);
+    run = Needed{std::move(binding), std::move(report), what.count};
+    if (missing->empty()) return run;
   }
   return std::nullopt;
 }

@@ -82,33 +82,43 @@ std::optional<Producers> Producers::Of(const std::array<std::uint32_t, 3>& grid,
     producers.dimensions_.push_back({axis, 1, grid[axis]});
   for (const BufferRange& range : samples.front())
     producers.buffers_[range.buffer].first.push_back(range);
-  for (auto& [buffer, of] : producers.buffers_) {
-    of.step.resize(grid.size());
-    std::size_t sample = 1;
-    std::uint64_t before = 0;  // By how much the first block's places lie before these.
-    for (std::size_t axis = 0; axis < grid.size(); ++axis) {
-      if (grid[axis] <= 1) continue;
-      if (sample >= samples.size()) return std::nullopt;
-      const std::vector<BufferRange> beside = OfThat(samples[sample++], buffer);
-      if (beside.empty()) return std::nullopt;
-      std::uint64_t low = of.first.front().first, high = beside.front().first;
-      if (place[axis] > 0) std::swap(low, high);
-      if (high < low || (high == low && places == Places::kOfOneBlock)) return std::nullopt;
-      const std::uint64_t step = of.step[axis] = high - low;
-      before += place[axis] * step;
-      // At an end of the grid a block may write less.
-      const bool alike = std::ranges::all_of(beside, [&](const BufferRange& range) {
-        const std::uint64_t moved = place[axis] > 0 ? range.first + step : range.first - step;
-        return std::ranges::any_of(of.first, [&](const BufferRange& known) {
-          return known.first <= moved && moved + range.bytes <= EndOf(known);
-        });
-      });
-      if (!alike) return std::nullopt;
-    }
-    if (of.first.front().first < before) return std::nullopt;
-    for (BufferRange& range : of.first) range.first -= before;
+  for (auto each = producers.buffers_.begin(); each != producers.buffers_.end();) {
+    const bool even = producers.Follow(each->first, each->second, samples, places, place);
+    producers.is_of_all_ = producers.is_of_all_ && even;
+    each = even ? std::next(each) : producers.buffers_.erase(each);
   }
+  if (!producers.is_of_all_ && producers.buffers_.empty()) return std::nullopt;
   return producers;
+}
+
+bool Producers::Follow(std::uint32_t buffer, OfBuffer& of,
+                       std::span<const std::vector<BufferRange>> samples, Places places,
+                       const std::array<std::uint64_t, 3>& place) const {
+  of.step.resize(grid_.size());
+  std::size_t sample = 1;
+  std::uint64_t before = 0;  // By how much the first block's places lie before these.
+  for (std::size_t axis = 0; axis < grid_.size(); ++axis) {
+    if (grid_[axis] <= 1) continue;
+    if (sample >= samples.size()) return false;
+    const std::vector<BufferRange> beside = OfThat(samples[sample++], buffer);
+    if (beside.empty()) return false;
+    std::uint64_t low = of.first.front().first, high = beside.front().first;
+    if (place[axis] > 0) std::swap(low, high);
+    if (high < low || (high == low && places == Places::kOfOneBlock)) return false;
+    const std::uint64_t step = of.step[axis] = high - low;
+    before += place[axis] * step;
+    // At an end of the grid a block may write less.
+    const bool alike = std::ranges::all_of(beside, [&](const BufferRange& range) {
+      const std::uint64_t moved = place[axis] > 0 ? range.first + step : range.first - step;
+      return std::ranges::any_of(of.first, [&](const BufferRange& known) {
+        return known.first <= moved && moved + range.bytes <= EndOf(known);
+      });
+    });
+    if (!alike) return false;
+  }
+  if (of.first.front().first < before) return false;
+  for (BufferRange& range : of.first) range.first -= before;
+  return true;
 }
 
 std::vector<BufferRange> Producers::WrittenBy(std::uint64_t block) const {

@@ -41,12 +41,15 @@ class Producers {
   /// May several blocks write the same bytes?
   enum class Places : std::uint8_t { kOfOneBlock, kShared };
 
-  /// What the sample blocks wrote, in their order: ranges by buffer, ascending. Nothing where that does not move
-  /// evenly.
+  /// What the sample blocks wrote, in their order: ranges by buffer, ascending. Buffers where that does not move evenly are
+  /// left out (IsOfAll says whether); nothing where it does so in none.
   static std::optional<Producers> Of(const std::array<std::uint32_t, 3>& grid,
                                      std::span<const std::vector<BufferRange>> samples,
                                      Places places = Places::kOfOneBlock,
                                      Corner corner = Corner::kFirst);
+
+  /// Does it say where the blocks write of all buffers that the first sample wrote?
+  bool IsOfAll() const { return is_of_all_; }
 
   /// What a block writes, run alone. Nothing where that cannot be told, or it would be too much to ask.
   using Writes =
@@ -75,6 +78,9 @@ class Producers {
   };
   struct Search;
 
+  /// Finds how the places of a buffer move. False where they do not move evenly.
+  bool Follow(std::uint32_t buffer, OfBuffer& of, std::span<const std::vector<BufferRange>> samples,
+              Places places, const std::array<std::uint64_t, 3>& place) const;
   /// Is that what the guess says, or a part of it that begins at the same place?
   bool Agrees(std::uint64_t block, const std::vector<BufferRange>& written) const;
   /// The outermost dimension of an axis, by index.
@@ -86,6 +92,7 @@ class Producers {
   std::array<std::uint32_t, 3> grid_{};
   std::vector<Dimension> dimensions_;  ///< Of each axis the inner ones first, x before y before z.
   std::map<std::uint32_t, OfBuffer> buffers_;
+  bool is_of_all_ = true;
 };
 
 /// What a block of a launch writes, run alone. Nothing where that is not known.

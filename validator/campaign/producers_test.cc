@@ -196,5 +196,20 @@ TEST(ProducersTest, WhatDoesNotMoveEvenlyIsNotGuessed) {
   EXPECT_TRUE(Producers::Of(grid, std::vector<std::vector<BufferRange>>{{{0, 0, 8}}, {{0, 8, 6}}}));
 }
 
+TEST(ProducersTest, WhatOneBufferSaysHoldsWhereAnotherIsUneven) {
+  const Grid grid = {8, 1, 1};
+  // Rows of buffer 0 move evenly; of buffer 1 each block writes a place that hangs on values.
+  const std::vector<std::vector<BufferRange>> samples = {{{0, 0, 8}, {1, 40, 4}},
+                                                         {{0, 8, 8}, {1, 4, 4}}};
+  const auto producers = Producers::Of(grid, samples);
+  ASSERT_TRUE(producers);
+  EXPECT_FALSE(producers->IsOfAll());
+  std::set<std::uint64_t> blocks;
+  EXPECT_TRUE(producers->AddWritersOf(std::vector<BufferRange>{{0, 24, 8}, {1, 0, 32}}, blocks));
+  EXPECT_EQ(blocks, (std::set<std::uint64_t>{3})) << "nobody is known to write buffer 1";
+  const std::vector<std::vector<BufferRange>> even = {{{0, 0, 8}}, {{0, 8, 8}}};
+  EXPECT_TRUE(Producers::Of(grid, even)->IsOfAll());
+}
+
 }  // namespace
 }  // namespace assay::campaign

@@ -47,6 +47,10 @@ struct Wants {
   static constexpr std::uint64_t kLittleMore = 4;
   /// What one block of a slice is estimated to take; 0: nobody knows.
   std::uint64_t block_steps = 0;
+  bool of_blocks = false;   ///< By blocks of other slices, rather than by whole cases.
+  bool seems_long = false;  ///< It takes more than slices may, by that: it gets a part of it.
+  bool too_long =
+      false;  ///< One of a shape no larger has not ended by then: a slice does not begin.
   /// No fewer blocks of a slice run, unless each is dearer than all were to be by far.
   std::uint64_t least_blocks = 3;
   /// What a part of a case may take, where that is not what parts may take otherwise.
@@ -126,6 +130,9 @@ void NameTheKernelFile(Report& report);
 
 /// Why a slice was left out whose other axes may be shorter.
 inline constexpr std::string_view kBlockTooLong = "one block takes too long";
+
+/// What the blocks of a slice may take.
+std::uint64_t MostStepsOfSlice(const Wants& wants);
 
 /// Is only a slice of it to run, rather than the ends of something huge, which is zero elsewhere?
 bool IsSlice(const cases::Probe& probe);
@@ -232,6 +239,11 @@ class Runner {
   /// The skeleton of all launches, of the last one those blocks. Nothing where it does not tell.
   Result<std::optional<Report>> RunSkeleton(const Binder& bind, Alone what,
                                             engine::Binding& binding) const;
+  /// Which blocks of all launches but the last write those bytes, by their skeleton: what is in none of these ranges nobody
+  /// does. Nothing where that does not tell, or is too much to ask.
+  Result<std::optional<std::vector<WrittenRange>>> WritersOf(const Binder& bind,
+                                                             const std::vector<BufferRange>& bytes,
+                                                             std::uint64_t& steps) const;
   /// The program's skeleton, where it says where these launches write: nobody in them waits for others. Or null.
   const std::string* SkeletonFor(const Execution& execution) const;
   /// `count` blocks of the last launch, and of those before it the blocks that they need (needed.cc): fewer, or some
@@ -272,6 +284,17 @@ class Runner {
                                                       const cases::Materialised& filled,
                                                       std::size_t launch,
                                                       std::uint64_t& steps) const;
+  /// Of numbers below `count` the last one that writes, by bisection; `key`: what it is, to be learned once.
+  Result<std::optional<std::uint64_t>> LastOf(
+      std::uint64_t count, const std::string& key,
+      const std::function<Result<std::optional<bool>>(std::uint64_t number)>& writes) const;
+  /// Does what of a launch runs by itself write any output? Nothing where that is not seen soon.
+  Result<std::optional<bool>> WritesAny(const Binder& bind, std::size_t launch, Alone what,
+                                        std::uint64_t& steps) const;
+  /// The same of the threads of its last block, in pieces of so many: the last piece that writes any output.
+  Result<std::uint64_t> LastPieceThatWrites(const Binder& bind, const cases::Materialised& filled,
+                                            std::size_t launch, std::uint64_t length,
+                                            std::uint64_t& steps) const;
   /// Where the blocks of a launch leave marks by which they meet, learned once for a shape and its flags.
   struct Meetings;
   Result<std::shared_ptr<const Meetings>> LearnMeetings(const Binder& bind,
@@ -310,7 +333,8 @@ class Runner {
   mutable std::mutex mutex_;  ///< Guards what follows.
   mutable std::map<std::string, std::shared_ptr<const HandedOn>> handed_on_;
   mutable std::map<std::string, std::shared_ptr<const Meetings>> meetings_;
-  mutable std::map<std::string, std::optional<std::uint64_t>> last_writers_;
+  mutable std::map<std::string, std::optional<std::uint64_t>>
+      last_writers_;  ///< Blocks, and pieces.
 };
 
 }  // namespace assay::campaign

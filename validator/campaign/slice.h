@@ -28,7 +28,7 @@ class Runner::Slice {
         probe_(probe),
         wants_(wants),
         run_(run),
-        most_steps_(wants.part_steps > 0 ? wants.part_steps : kMostSliceSteps) {}
+        most_steps_(MostStepsOfSlice(wants)) {}
 
   Status Run();
 

@@ -111,10 +111,11 @@ Runner::Slice::BlockCost Runner::Slice::CostOfBlocks() const {
 Result<std::uint64_t> Runner::Slice::RunAtOnce() {
   const bool known = probe_.slice_blocks > 0;
   if (cut_.empty() || (!known && wants_.block_steps == 0)) return 0;
-  // Both ends of what is dear, or as many as are ever chosen. If that was wrong, or the end was not written, there
+  // Both ends of what is dear, as many as are ever chosen, or what blocks are known to take. If that was wrong, or the end was not written, there
   // is more to find out.
   const std::uint64_t count = CountFor(wants_.block_steps);
-  if (count < 2 || !(known || IsDear() || count >= std::min(kMostChosen, all_))) return 0;
+  if (count < 2 || !(known || wants_.of_blocks || IsDear() || count >= std::min(kMostChosen, all_)))
+    return 0;
   // An estimate that was far too low ends soon.
   ASSAY_TRY_VOID(RunBlocks(
       count,

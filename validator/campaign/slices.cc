@@ -64,6 +64,11 @@ bool PastAnyGrid(const ops::LaunchPlan& plan, const ops::AxisValues& axes) {
 
 }  // namespace
 
+std::uint64_t MostStepsOfSlice(const Wants& wants) {
+  if (wants.part_steps > 0) return wants.part_steps;
+  return wants.seems_long ? kLongSliceSteps : kMostSliceSteps;
+}
+
 Result<bool> Runner::Slice::Prepare() {
   if (!probe_.prelude.empty()) {
     run_.left_out = "calls before a slice are not made";
@@ -133,6 +138,10 @@ Result<engine::Binding> Runner::Slice::BindOver(std::uint8_t poison) const {
 Status Runner::Slice::Run() {
   ASSAY_TRY(const bool ready, Prepare());
   if (!ready) return {};
+  if (wants_.too_long && !cut_.empty()) {
+    LeaveOut(kBlockTooLong);
+    return {};
+  }
   // Where there will be no truth, one block is as good as several for the monitors. Asked for nothing, the
   // oracle says whether the reference fits.
   if ((IsDear() || wants_.truth_or_nothing) && !instance_.op.Chooses()) {
@@ -149,16 +158,19 @@ Status Runner::Slice::Run() {
   if (several && (probe_.needed_only || (wants_.needed_only && probe_.slice_blocks == 0)))
     ASSAY_TRY_VOID(RunNeeded(probe_.slice_blocks > 0 ? probe_.slice_blocks : wants_.least_blocks));
   // What hands on runs whole: not where that is known to take far too long.
-  const bool hopeless =
-      several && !only_needed_ && runner_.WholeStepsOfThoseBefore(filled_) / kByFar > most_steps_;
+  const auto is_hopeless = [&] {
+    return several && !only_needed_ &&
+           runner_.WholeStepsOfThoseBefore(filled_) / kByFar > most_steps_;
+  };
   // Blocks that meet run together before all of them do.
   const bool may_meet = several && bound_.execution.launches.size() == 1;
-  const bool is_much = hopeless || (several && IsEstimatedAbove(kFar * most_steps_)) ||
+  const bool is_much = is_hopeless() || (several && IsEstimatedAbove(kFar * most_steps_)) ||
                        (may_meet && IsEstimatedAbove(Wants::kLittleMore * wants_.slice_steps));
   if (is_much && !only_needed_ && !wants_.needed_only)
     ASSAY_TRY_VOID(RunNeeded(probe_.slice_blocks > 0 ? probe_.slice_blocks : kEnds));
   std::uint64_t ran_at_once = 0;
   if (!only_needed_) {
+    const bool hopeless = is_hopeless();
     if (hopeless || (may_meet && IsEstimatedAbove(kByFar * most_steps_))) {
       LeaveOut(hopeless ? kBlockTooLong : kAllTakeTooLong);
       return {};

@@ -89,6 +89,7 @@ Result<std::shared_ptr<const Runner::Meetings>> Runner::LearnMeetings(
   std::optional<Producers> expected;
   if (all_ended && !samples.front().empty())
     expected = Producers::Of(grid, samples, Producers::Places::kShared);
+  if (expected && !expected->IsOfAll()) expected.reset();
   if (expected) {
     ASSAY_TRY_VOID(expected->Refine(
         [&](std::uint64_t block) -> Result<std::optional<std::vector<BufferRange>>> {

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <array>
+#include <functional>
 #include <span>
 #include <utility>
 
@@ -21,9 +22,6 @@ constexpr std::array<std::uint8_t, 2> kUnwritten = {0x3c, 0xa5};
 
 // What one block may take until it has written something.
 constexpr std::uint64_t kStepsToSee = 8'000'000;
-// What a skeleton may, of whatever blocks.
-constexpr std::uint64_t kStepsOfSkeletons = 400'000'000;
-
 }  // namespace
 
 // The last launch by itself. What it reads of others is garbage, and what it stores is; but whether it stores hangs on
@@ -100,32 +98,17 @@ std::optional<std::vector<OutputState>> Runner::EndsLeftBy(const engine::BoundCa
   return left;
 }
 
-Result<std::optional<std::uint64_t>> Runner::LastThatWrites(const Binder& bind,
-                                                            const cases::Materialised& filled,
-                                                            std::size_t launch,
-                                                            std::uint64_t& steps) const {
-  const std::string key = fmt::format("{} launch={}", KeyOfShape(filled), launch);
+// Of [writes, writes nothing) the middle, as long as there is one. Nothing where the very last one writes, or that cannot be
+// told.
+Result<std::optional<std::uint64_t>> Runner::LastOf(
+    std::uint64_t count, const std::string& key,
+    const std::function<Result<std::optional<bool>>(std::uint64_t number)>& writes) const {
   {
     const std::lock_guard lock(mutex_);
     if (const auto known = last_writers_.find(key); known != last_writers_.end())
       return known->second;
   }
-  const auto writes = [&](std::uint64_t block) -> Result<std::optional<bool>> {
-    engine::Binding alone;
-    ASSAY_TRY(
-        const Report report,
-        RunAlone(bind, launch,
-                 {.only = {{block, 1}}, .most_steps = kStepsToSee, .only_where = true}, alone));
-    steps += report.counters.steps;
-    const engine::BoundCall& call = alone.calls.front();
-    const bool any = std::ranges::any_of(call.outputs, [&](const auto& output) {
-      return !WrittenElements(call, output.first, kGarbage, report).empty();
-    });
-    return any || report.stop == Stop::kCompleted ? std::optional(any) : std::nullopt;
-  };
-  ASSAY_TRY(const engine::Binding whole, bind(kGarbage));
-  // Of [writes, writes nothing) the middle, as long as there is one.
-  std::uint64_t first = 0, behind = Blocks(whole.execution.launches[launch]) - 1;
+  std::uint64_t first = 0, behind = count - 1;
   ASSAY_TRY(std::optional<bool> does, writes(behind));
   std::optional<std::uint64_t> last;
   if (does == false) {
@@ -140,12 +123,55 @@ Result<std::optional<std::uint64_t>> Runner::LastThatWrites(const Binder& bind,
   return last_writers_.emplace(key, last).first->second;
 }
 
+Result<std::optional<bool>> Runner::WritesAny(const Binder& bind, std::size_t launch, Alone what,
+                                              std::uint64_t& steps) const {
+  what.most_steps = kStepsToSee;
+  what.only_where = true;
+  engine::Binding alone;
+  ASSAY_TRY(const Report report, RunAlone(bind, launch, std::move(what), alone));
+  steps += report.counters.steps;
+  const engine::BoundCall& call = alone.calls.front();
+  const bool any = std::ranges::any_of(call.outputs, [&](const auto& output) {
+    return !WrittenElements(call, output.first, kGarbage, report).empty();
+  });
+  return any || report.stop == Stop::kCompleted ? std::optional(any) : std::nullopt;
+}
+
+Result<std::optional<std::uint64_t>> Runner::LastThatWrites(const Binder& bind,
+                                                            const cases::Materialised& filled,
+                                                            std::size_t launch,
+                                                            std::uint64_t& steps) const {
+  ASSAY_TRY(const engine::Binding whole, bind(kGarbage));
+  return LastOf(Blocks(whole.execution.launches[launch]),
+                fmt::format("{} launch={}", KeyOfShape(filled), launch), [&](std::uint64_t block) {
+                  return WritesAny(bind, launch, {.only = {{block, 1}}}, steps);
+                });
+}
+
+Result<std::uint64_t> Runner::LastPieceThatWrites(const Binder& bind,
+                                                  const cases::Materialised& filled,
+                                                  std::size_t launch, std::uint64_t length,
+                                                  std::uint64_t& steps) const {
+  ASSAY_TRY(const engine::Binding whole, bind(kGarbage));
+  const Launch& of = whole.execution.launches[launch];
+  const std::uint64_t pieces = (Threads(of) + length - 1) / length;
+  ASSAY_TRY(
+      const auto last,
+      LastOf(pieces, fmt::format("{} launch={} pieces of {}", KeyOfShape(filled), launch, length),
+             [&](std::uint64_t piece) {
+               return WritesAny(
+                   bind, launch,
+                   {.only = {{Blocks(of) - 1, 1}}, .threads = {{piece * length, length}}}, steps);
+             }));
+  return last.value_or(pieces - 1);
+}
+
 Result<Runner::End> Runner::WhoWritesTheEnd(const Binder& bind,
                                             const std::vector<BlockRange>& candidates,
                                             std::uint64_t most_steps, std::uint64_t& steps) const {
   ASSAY_TRY(const engine::Binding whole, bind(kGarbage));
   const bool has_skeleton = SkeletonFor(whole.execution) != nullptr;
-  if (has_skeleton) most_steps = std::min(most_steps, kStepsOfSkeletons);
+  if (has_skeleton) most_steps = std::min(most_steps, kStepsToAsk);
   const auto left_by = [&](const std::vector<BlockRange>& blocks, std::uint8_t outputs,
                            bool zeros) {
     return LeftByTheLast(bind,
