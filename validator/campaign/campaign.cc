@@ -11,6 +11,7 @@
 #include "ops/properties.h"
 #include "validator/campaign/minimise.h"
 #include "validator/campaign/parts.h"
+#include "validator/campaign/slice.h"
 #include "validator/cases/profiles.h"
 #include "validator/cases/shapes.h"
 #include "validator/engine/window.h"
@@ -125,7 +126,8 @@ void Campaign::Gather(const Task& task, const CaseRun& run, Harvest& harvest) {
   }
   NoteEnd(run, harvest);
   if (run.left_out == kBlockTooLong && run.steps > kMostSliceSteps / 2) ++harvest.too_long;
-  if (run.left_out == kBlockTooLong && run.steps >= kLongSliceSteps)
+  if ((run.left_out == kBlockTooLong || run.left_out == kAllTakeTooLong) &&
+      run.steps >= kLongSliceSteps)
     too_long_.push_back({run.probe.case_.axes, run.steps});
   const std::string reason = run.Inconclusive();
   if (!reason.empty() && harvest.inconclusive.empty()) {
@@ -269,10 +271,39 @@ void Campaign::Run() {
     const std::size_t after = whole               ? planned.size()
                               : has_small_shapes_ ? kBatchesAfterRefutation
                                                   : 0;
-    if (!Execute(planned, "memory", harvest_, after)) return;
+    if (!ExecuteDearLast(std::move(planned), after)) return;
     if (trial_.is_pointless && trial_.is_pointless()) return;
     if (whole) harvest_.batches_since_hit = 0;
   }
+}
+
+bool Campaign::ExecuteDearLast(std::vector<Task> planned, std::size_t batches_after_refutation) {
+  // So many at a time: the next ones know whether these took too long.
+  constexpr std::size_t kAtOnce = 2;
+  const auto cheap = [this](const Task& task) {
+    return !IsSlice(task.probe) || !task.wants.of_blocks ||
+           LeastStepsFor(task) <= static_cast<double>(kLongSliceSteps) / 2;
+  };
+  const auto dear = std::stable_partition(planned.begin(), planned.end(), cheap);
+  std::vector<Task> some(std::make_move_iterator(planned.begin()), std::make_move_iterator(dear));
+  std::vector<Task> others(std::make_move_iterator(dear), std::make_move_iterator(planned.end()));
+  bool goes_on = Execute(some, "memory", harvest_, batches_after_refutation);
+  for (std::size_t i = 0; i < others.size(); i += kAtOnce) {
+    some.clear();
+    for (std::size_t j = i; j < std::min(i + kAtOnce, others.size()); ++j) {
+      EstimateBlocks(others[j]);
+      some.push_back(std::move(others[j]));
+    }
+    if (goes_on) {
+      goes_on = Execute(some, "memory", harvest_, batches_after_refutation);
+      continue;
+    }
+    for (const Task& task : some) {
+      harvest_.ledger.Planned(task.purpose);
+      LeaveOut(task, "the judgement was decided already", harvest_);
+    }
+  }
+  return goes_on;
 }
 
 bool Campaign::RunTheTelling(std::vector<Task>& planned, const Wave& wave) {

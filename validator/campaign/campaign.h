@@ -120,8 +120,12 @@ class Campaign {
   /// Does all of a case at this shape run? Not where it has too many elements, or, where nothing is
   /// small, its truth takes too long: then a slice does (slices.cc).
   bool FitsWhole(const ops::AxisValues& axes) const;
+  /// Runs what is planned, what takes long by all estimates after the others. False: the campaign ends.
+  bool ExecuteDearLast(std::vector<Task> planned, std::size_t batches_after_refutation);
   /// Says of a slice what its blocks will take, and whether that is too long.
   void EstimateBlocks(Task& task) const;
+  /// What the least of a slice that runs will take by that: a block, or all of them.
+  double LeastStepsFor(const Task& task) const;
   /// The same of all; and, of an op of which all cases are slices, of which the last
   /// block alone will do where blocks are dear, unless several of each are wanted.
   void PlanBlocks(std::vector<Task>& planned, bool several) const;
@@ -275,8 +279,8 @@ class Campaign {
     std::uint64_t steps;
   };
   std::vector<TooLong> too_long_;  ///< A block of these slices had not ended by then.
-  Costs needed_costs_;            ///< A block of the last launch with what it needs (needed.cc).
-  double idle_factor_ = 1;        ///< Of slices, where there is nothing else (IdleFactor).
+  Costs needed_costs_;             ///< A block of the last launch with what it needs (needed.cc).
+  double idle_factor_ = 1;         ///< Of slices, where there is nothing else (IdleFactor).
   bool parts_ran_ =
       false;  ///< Some slices ran some blocks, though launches may not be cut as they are.
   bool schedule_matters_ = false;

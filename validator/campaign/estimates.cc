@@ -95,8 +95,11 @@ void Campaign::EstimateBlocks(Task& task) const {
   const ops::AxisValues& axes = task.probe.case_.axes;
   task.wants.block_steps = static_cast<std::uint64_t>(std::min(BlockStepsFor(axes), kMost));
   task.wants.of_blocks = (only_slices_ || costs_.empty()) && !block_costs_.empty();
-  // Estimates are guesses: what seems too long ends soon, and what as long as that did not end does not begin.
-  task.wants.seems_long = task.wants.of_blocks && task.wants.block_steps > kMostSliceSteps / 2;
+  // Estimates are guesses, of blocks that take further turns more than of whole grids: what seems too long ends soon, and what as long as that did not end does not begin.
+  constexpr double kOfBlocks = 0.5, kOfGrids = 1.25;
+  task.wants.seems_long =
+      task.wants.of_blocks && LeastStepsFor(task) > (RunsWhole() ? kOfGrids : kOfBlocks) *
+                                                        static_cast<double>(kMostSliceSteps);
   const std::uint64_t most = MostStepsOfSlice(task.wants);
   task.wants.too_long = std::ranges::any_of(too_long_, [&](const TooLong& shorter) {
     return shorter.steps >= most && std::ranges::all_of(shorter.axes, [&](const auto& axis) {
@@ -104,6 +107,11 @@ void Campaign::EstimateBlocks(Task& task) const {
              return here != axes.end() && here->second >= axis.second;
            });
   });
+}
+
+double Campaign::LeastStepsFor(const Task& task) const {
+  return RunsWhole() ? WholeStepsFor(task.probe.case_.axes)
+                     : static_cast<double>(task.wants.block_steps);
 }
 
 void Campaign::PlanBlocks(std::vector<Task>& planned, bool several) const {

@@ -32,6 +32,8 @@
 namespace assay::campaign {
 namespace {
 
+// Launches before the last run whole where they take so little: what is missing then nobody writes.
+constexpr std::uint64_t kLittle = 16'000'000;
 // How often blocks are added that were missing still.
 constexpr int kMostRounds = 5;
 // Blocks of the last launch, and how many pieces of each run (0: all of it), of so many threads.
@@ -224,7 +226,7 @@ Result<std::optional<Runner::Needed>> Runner::RunNeeded(
   const std::size_t last = binding.execution.launches.size() - 1;
   ASSAY_TRY(const std::shared_ptr<const HandedOn> handed_on,
             LearnHandedOn(bind, filled, most_steps));
-  if (handed_on->producers.empty() &&
+  if (handed_on->producers.empty() && handed_on->whole_steps > kLittle &&
       (SkeletonFor(binding.execution) == nullptr || handed_on->skeleton_steps > kStepsToAsk))
     return std::nullopt;
 
@@ -251,7 +253,10 @@ Result<std::optional<Runner::Needed>> Runner::RunNeeded(
   double least = HUGE_VAL;
   const Rung* before = nullptr;
   double dear = 0;
+  const std::uint64_t steps_before = steps;
   for (const Rung& rung : rungs) {
+    // Trying may not take more than what is tried.
+    if (steps - steps_before > most_steps) return std::nullopt;
     const double part = before == nullptr ? 0
                                           : static_cast<double>(ThreadsOf(launch, rung)) /
                                                 static_cast<double>(ThreadsOf(launch, *before));
@@ -276,6 +281,25 @@ Result<std::optional<Runner::Needed>> Runner::RunWithNeeded(const Binder& bind, 
                                                             const Alone& what, std::uint64_t& steps,
                                                             std::uint64_t& cost) const {
   const std::size_t last = handed_on.block_steps.size();
+  const auto run_with =
+      [&](const std::vector<std::set<std::uint64_t>>* blocks) -> Result<std::optional<Needed>> {
+    ASSAY_TRY(engine::Binding binding, bind(poison));
+    for (std::size_t i = 0; blocks != nullptr && i < last; ++i) {
+      Launch& launch = binding.execution.launches[i];
+      launch.only.clear();
+      for (const std::uint64_t block : (*blocks)[i]) launch.only.push_back({block, 1});
+    }
+    binding.execution.launches[last].only = what.only;
+    binding.execution.launches[last].threads = what.threads;
+    binding.execution.note_missing = true;
+    binding.execution.limits.max_steps = what.most_steps;
+    ASSAY_TRY(Report report,
+              engine_.Run(binding.execution, binding.buffers, engine::Trust::kCandidate));
+    steps += report.counters.steps;
+    if (report.stop == Stop::kStepLimit || report.stop == Stop::kResourceLimit) return std::nullopt;
+    return Needed{std::move(binding), std::move(report), what.count};
+  };
+  if (handed_on.whole_steps <= kLittle) return run_with(nullptr);
   engine::Binding alone;
   ASSAY_TRY(const Report reads, RunAlone(bind, last, what, alone));
   steps += reads.counters.steps;
@@ -332,27 +356,15 @@ Result<std::optional<Runner::Needed>> Runner::RunWithNeeded(const Binder& bind, 
     for (std::size_t i = 0; i < last; ++i) estimate += blocks[i].size() * handed_on.block_steps[i];
     cost = reads.counters.steps + estimate;
     if (cost > what.most_steps) return std::nullopt;
-    ASSAY_TRY(engine::Binding binding, bind(poison));
-    for (std::size_t i = 0; i < last; ++i) {
-      Launch& launch = binding.execution.launches[i];
-      launch.only.clear();
-      // Of a launch of which nothing is needed one block runs: no blocks at all would mean all of them.
-      if (blocks[i].empty()) blocks[i].insert(0);
-      for (const std::uint64_t block : blocks[i]) launch.only.push_back({block, 1});
+    // Of a launch of which nothing is needed one block runs: no blocks at all would mean all of them.
+    for (std::set<std::uint64_t>& of_launch : blocks) {
+      if (of_launch.empty()) of_launch.insert(0);
     }
-    binding.execution.launches[last].only = what.only;
-    binding.execution.launches[last].threads = what.threads;
-    binding.execution.note_missing = true;
-    binding.execution.limits.max_steps = what.most_steps;
-    ASSAY_TRY(Report report,
-              engine_.Run(binding.execution, binding.buffers, engine::Trust::kCandidate));
-    steps += report.counters.steps;
-    if (report.stop == Stop::kStepLimit || report.stop == Stop::kResourceLimit) return std::nullopt;
-    missing = report.missing;
-    if (!missing) continue;
-    undefined = ReadsUndefined(report);
-    run = Needed{std::move(binding), std::move(report), what.count};
-    if (missing->empty()) return run;
+    ASSAY_TRY(run, run_with(&blocks));
+    if (!run) return std::nullopt;
+    missing = run->report.missing;
+    if (!missing || missing->empty()) return missing ? std::move(run) : std::nullopt;
+    undefined = ReadsUndefined(run->report);
   }
   return std::nullopt;
 }

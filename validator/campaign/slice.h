@@ -19,6 +19,10 @@ namespace assay::campaign {
 /// As many blocks run where each is dearer than the budget by far.
 inline constexpr std::uint64_t kEnds = 2;
 
+/// Why a slice was left out of which all blocks run.
+inline constexpr std::string_view kAllTakeTooLong =
+    "blocks may depend on each other, and all take too long";
+
 /// One slice while it is run.
 class Runner::Slice {
  public:

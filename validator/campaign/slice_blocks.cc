@@ -71,7 +71,15 @@ bool Runner::Slice::IsEstimatedAbove(std::uint64_t steps) const {
 
 Status Runner::Slice::RunNeeded(std::uint64_t count) {
   const Binder bind = [this](std::uint8_t poison) { return BindOver(poison); };
-  const std::uint64_t room = Wants::kLittleMore * wants_.slice_steps;
+  std::uint64_t room = Wants::kLittleMore * wants_.slice_steps;
+  // Where blocks run as wholes, what is known to have no room is not tried first.
+  const Launch& last = bound_.execution.launches.back();
+  if (wants_.of_blocks && probe_.slice_blocks == 0 && bound_.execution.launches.size() > 1 &&
+      facts::UnitOf(runner_.subject_.compiled->facts.get(), last.entry) == facts::Unit::kBlock) {
+    const std::uint64_t each = std::max<std::uint64_t>(wants_.block_steps, 1);
+    count = std::clamp<std::uint64_t>(room / each, 1, count);
+    if (each > room) room = most_steps_;
+  }
   ASSAY_TRY(auto needed,
             runner_.RunNeeded(bind, probe_, filled_, count, room, most_steps_, run_.steps));
   if (!needed) return {};

@@ -39,8 +39,6 @@ namespace {
 
 // By how much an estimate may be too high, before nothing is run, and before something else is tried first.
 constexpr std::uint64_t kByFar = 4, kFar = 2;
-constexpr std::string_view kAllTakeTooLong =
-    "blocks may depend on each other, and all take too long";
 // Of what the op overwrites: each run has a copy.
 constexpr std::size_t kMostCopied = std::size_t{512} << 20;
 
@@ -138,8 +136,8 @@ Result<engine::Binding> Runner::Slice::BindOver(std::uint8_t poison) const {
 Status Runner::Slice::Run() {
   ASSAY_TRY(const bool ready, Prepare());
   if (!ready) return {};
-  if (wants_.too_long && !cut_.empty()) {
-    LeaveOut(kBlockTooLong);
+  if (wants_.too_long) {
+    LeaveOut(cut_.empty() ? kAllTakeTooLong : kBlockTooLong);
     return {};
   }
   // Where there will be no truth, one block is as good as several for the monitors. Asked for nothing, the

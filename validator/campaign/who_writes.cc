@@ -183,11 +183,27 @@ Result<Runner::End> Runner::WhoWritesTheEnd(const Binder& bind,
                          steps);
   };
   // Over zeros nothing is undefined: that refutes nothing, but shows who comes to the end.
+  bool tells_alone = false;
   for (const bool zeros : {false, true}) {
     ASSAY_TRY(const auto left, left_by(candidates, kUnwritten.front(), zeros));
     if (left && left->empty()) return End{.known = true};
+    tells_alone = tells_alone || (left && !zeros);
   }
   if (has_skeleton && BytesWritten(whole.execution) > kMostWritten) return End{};
+  const auto all_of_the_last = [&]() -> Result<std::optional<End>> {
+    for (const std::uint8_t outputs : kUnwritten) {
+      ASSAY_TRY(auto left, left_by({}, outputs, false));
+      if (!left) return std::nullopt;
+      if (left->empty()) return End{.known = true};
+      if (outputs == kUnwritten.back()) return End{.known = true, .unwritten = *std::move(left)};
+    }
+    return std::nullopt;
+  };
+  std::optional<End> end;
+  if (tells_alone) {
+    ASSAY_TRY(end, all_of_the_last());
+    if (end) return *std::move(end);
+  }
   // What launches before hand on may say where, or they may write it themselves.
   for (const std::vector<BlockRange>& blocks : {candidates, std::vector<BlockRange>()}) {
     std::optional<std::vector<OutputState>> left;
@@ -200,11 +216,9 @@ Result<Runner::End> Runner::WhoWritesTheEnd(const Binder& bind,
     }
     if (left && blocks.empty()) return End{.known = true, .unwritten = *std::move(left)};
   }
-  for (const std::uint8_t outputs : kUnwritten) {
-    ASSAY_TRY(auto left, left_by({}, outputs, false));
-    if (!left) break;
-    if (left->empty()) return End{.known = true};
-    if (outputs == kUnwritten.back()) return End{.known = true, .unwritten = *std::move(left)};
+  if (!tells_alone) {
+    ASSAY_TRY(end, all_of_the_last());
+    if (end) return *std::move(end);
   }
   ASSAY_TRY(const auto left, left_by({}, kUnwritten.front(), true));
   return End{.known = left && left->empty(), .left_over_zeros = left && !left->empty()};
