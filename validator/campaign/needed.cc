@@ -322,6 +322,25 @@ Result<std::optional<Runner::Needed>> Runner::RunWithNeeded(const Binder& bind, 
       return std::nullopt;
     return WrittenBytes(binding, report);
   };
+  if (missing && missing->empty()) {
+    ASSAY_TRY(const engine::Binding whole, bind(poison));
+    // Nothing is handed on: each launch has results of its own, whole tiles and what is left over, say.
+    const std::uint64_t seed = what.only.empty() ? 0 : what.only.front().first;
+    for (std::size_t i = 0; i < last; ++i) {
+      const std::uint64_t all = Blocks(whole.execution.launches[i]);
+      const std::vector<BlockRange> chosen = what.count >= all
+                                                 ? std::vector<BlockRange>{{0, all}}
+                                                 : ChooseBlocks(all, what.count, seed + i);
+      for (const BlockRange& range : chosen) {
+        for (std::uint64_t block = range.first; block < range.first + range.count; ++block)
+          blocks[i].insert(block);
+      }
+      cost += blocks[i].size() * handed_on.block_steps[i];
+    }
+    cost += reads.counters.steps;
+    if (cost > what.most_steps) return std::nullopt;
+    return run_with(&blocks);
+  }
   // Those that write what is missing: by what was learned or, where that does not say, by their skeleton.
   const auto add_by_guess = [&] {
     return !handed_on.producers.empty() &&
