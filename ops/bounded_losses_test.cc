@@ -1,6 +1,7 @@
 // What sums and products lose whole: terms below half an ulp of their sum, and subnormal factors (assay/bounded.cuh).
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <array>
 #include <cmath>
 #include <cstddef>
@@ -178,6 +179,54 @@ TEST(BoundedLosses, CastsOfEqualProbabilitiesConspire) {
   EXPECT_GT(equal, 7);
   EXPECT_LT(different, 5);
   EXPECT_LT(different_limits, 0.4);
+}
+
+struct Bfloats : F32Contract {
+  static constexpr bool tensor_cores = true;
+};
+struct Halves : Bfloats {
+  static constexpr bool half_inputs = true;
+};
+
+/// One step of a tensor core: products are aligned by the exponents of their factors, a subnormal f16 having that of the
+/// least normal one, and keep 24 bits below the largest; the sum is cut to f32.
+double StepOf(const std::vector<std::array<float, 2>>& factors) {
+  const auto exponent = [](float x) { return std::max(std::ilogb(x), -14); };
+  int top = -1000;
+  for (const auto& [x, y] : factors) {
+    if (x != 0 && y != 0) top = std::max(top, exponent(x) + exponent(y));
+  }
+  const double unit = std::ldexp(1.0, top - 23);
+  double sum = 0;
+  for (const auto& [x, y] : factors)
+    sum += std::trunc(static_cast<double>(x) * static_cast<double>(y) / unit) * unit;
+  return sum;
+}
+template <class C>
+Bounded<C> SumOfProducts(const std::vector<std::array<float, 2>>& factors) {
+  Bounded<C> sum = 0;
+  for (const auto& [x, y] : factors) sum = sum + Bounded<C>(f32{x}) * Bounded<C>(f32{y});
+  return sum;
+}
+
+// corpus/regress/README.md: gemm_counters_of_bytes
+TEST(BoundedLosses, ATensorCoreAlignsSubnormalFactorsAsTheLeastNormalOne) {
+  Rng rng(71);
+  int beyond = 0;
+  for (int round = 0; round < 200; ++round) {
+    // -16384 times a subnormal number, among products of ordinary size: 1/512 is aligned as if it were 1.
+    std::vector<std::array<float, 2>> factors = {{-16384.0F, 0x1p-23F}};
+    for (int i = 0; i < 15; ++i)
+      factors.push_back({static_cast<float>(std::ldexp(rng.Normal(), -11)),
+                         static_cast<float>(std::ldexp(rng.Normal(), -11))});
+    const auto halves = SumOfProducts<Halves>(factors);
+    const double error = std::fabs(StepOf(factors) - halves.v);
+    ASSERT_LE(error, halves.hard()) << round;
+    beyond += error > SumOfProducts<Bfloats>(factors).hard() ? 1 : 0;
+  }
+  EXPECT_GT(beyond, 100) << "what other sums are charged is too little";
+  const auto normal = Bounded<Halves>(f32{0x1p-14F}) * Bounded<Halves>(f32{3.0F});
+  EXPECT_EQ(normal.e, 0) << "normal factors lose nothing";
 }
 
 }  // namespace

@@ -58,6 +58,11 @@ std::vector<std::string> NumberDefines(const ops::Instance& instance, const Numb
   return {fmt::format("ASSAY_CONTRACT_FORMAT={}", FormatName(contract.accumulate)),
           fmt::format("ASSAY_APPROXIMATE={}", flag(contract.approximate_functions)),
           fmt::format("ASSAY_TENSOR_CORES={}", flag(TensorCoresApply(instance))),
+          fmt::format("ASSAY_HALF_INPUTS={}",
+                      flag(std::ranges::any_of(instance.op.inputs,
+                                               [&](const ops::TensorSpec& input) {
+                                                 return instance.TypeOf(input) == DType::kF16;
+                                               }))),
           fmt::format("ASSAY_COARSE_TANH={}", flag(contract.coarse_tanh))};
 }
 

@@ -31,6 +31,8 @@ struct F32Contract {
   static constexpr bool approximate = true;  ///< ex2.approx and the like are allowed.
   /// Products may be added by tensor cores, which truncate.
   static constexpr bool tensor_cores = false;
+  /// And some factors are f16.
+  static constexpr bool half_inputs = false;
   static constexpr bool coarse_tanh =
       false;  ///< tanh.approx, which is good to 11 bits only, is allowed.
 };
@@ -58,6 +60,10 @@ struct Bounded {
   // A tensor core drops the bits of each addend below its sum's last place: half a unit for each,
   // always towards zero; and truncates its result, which is a unit more than rounding does.
   static constexpr double kTruncation = 0.5;
+  // It aligns products by the exponents of their factors, which of a subnormal f16 is that of the least normal one: up to
+  // so many addends of a step lose half a unit of what the product would be then, however small it is.
+  static constexpr double kLeastHalf = 0x1p-14;
+  static constexpr double kOfAStep = 17;
   // Results below the accumulator's normal range may be flushed.
   static constexpr double kTiny = C::format::min_exponent == -126 ? 0x1p-126 : 0x1p-14;
   // 16-bit additions never flush (add.noftz is all that atomics on them offer).
@@ -280,9 +286,17 @@ struct Bounded {
     const double g = gx * gy;
     const bool flushed = kFlushes & ((mx < kTiny) | (my < kTiny));
     const bool exact_terms = (ex == 0) & (ey == 0) & (x.g >= 0) & (y.g >= 0);
+    double aligned = 0;
+    if constexpr (C::tensor_cores && C::half_inputs) {
+      const bool subnormal = (mx < kLeastHalf) | (my < kLeastHalf);
+      const bool elements = exact_terms & (x.len == 0) & (y.len == 0) & (v != 0);
+      if (subnormal & elements)
+        aligned = kOfAStep * kUnit * larger(mx, kLeastHalf) * larger(my, kLeastHalf);
+    }
     const bool held =
         (g > kTiny) & (magnitude(v) <= g * power_of_two(C::format::precision)) & !flushed;
-    if (exact_terms & ((v == 0) | held)) return result(v, 0, 0, len, v == 0 ? 0 : g);
+    if (exact_terms & ((v == 0) | (held & (aligned == 0))))
+      return result(v, 0, 0, len, v == 0 ? 0 : g);
     // Of two exact numbers there is but one product, rounded once at most. Of three (an exact product
     // times a number) there are several: (x y) z rounds once where x (y z) rounds twice.
     const bool exact = ex == 0 && ey == 0;
@@ -291,7 +305,7 @@ struct Bounded {
     const double rounding = exact && (v == 0 || (C::in_order() && !flushed))
                                 ? 0
                                 : (once ? half_ulp(v, 0) : kSlack * kUnit * magnitude(v)) + kTiny +
-                                      (flushed ? magnitude(v) : 0);
+                                      (flushed ? magnitude(v) : 0) + aligned;
     Bounded r = result(v, mx * ey + my * ex + ex * ey + rounding,
                        mx * ty + my * tx + tx * ty + rounding, len, -1);
     r.w = x.w * my * my + y.w * mx * mx;

@@ -51,6 +51,9 @@ using Out = RoundedCell<Real, T>;
 #ifndef ASSAY_APPROXIMATE
 #define ASSAY_APPROXIMATE true
 #endif
+#ifndef ASSAY_HALF_INPUTS
+#define ASSAY_HALF_INPUTS false
+#endif
 #ifndef ASSAY_TENSOR_CORES
 #define ASSAY_TENSOR_CORES false
 #endif
@@ -66,6 +69,7 @@ struct OpContract {
   static ASSAY_DEVICE double lanes() { return blockDim.y > 1 ? blockDim.x : 1; }
   static constexpr bool approximate = ASSAY_APPROXIMATE;
   static constexpr bool tensor_cores = ASSAY_TENSOR_CORES;
+  static constexpr bool half_inputs = ASSAY_HALF_INPUTS;
   static constexpr bool coarse_tanh = ASSAY_COARSE_TANH;
 };
 using Real = Bounded<OpContract>;
