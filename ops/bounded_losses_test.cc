@@ -209,7 +209,6 @@ Bounded<C> SumOfProducts(const std::vector<std::array<float, 2>>& factors) {
   return sum;
 }
 
-// corpus/regress/README.md: gemm_counters_of_bytes
 TEST(BoundedLosses, ATensorCoreAlignsSubnormalFactorsAsTheLeastNormalOne) {
   Rng rng(71);
   int beyond = 0;
