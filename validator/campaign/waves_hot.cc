@@ -1,5 +1,4 @@
-// Cases in which one index is asked for more often than a program has room for at a time, or more of them are than it has
-// room to list.
+// Cases in which one index is asked for more often than a program has room for at a time.
 #include <algorithm>
 #include <functional>
 #include <set>
@@ -52,26 +51,6 @@ std::vector<Task> Campaign::HotPast(const ProgramConstants& constants) const {
       cases::Case value = cases::MakeCase(trial_.instance, *cases::FindRecipe("biased"), *axes,
                                           DeriveSeed(trial_.seed, "hot") + planned.size(), "aimed");
       value.profiles[indices.name] = {.kind = "all_equal", .parameters = {}, .literal = {}};
-      planned.push_back(TaskFor(std::move(value), "aimed"));
-      ++count;
-    }
-    // What is asked for often is listed apart, and the list has room for as many as a constant says.
-    constexpr std::int64_t kOften = 64;
-    constexpr std::size_t kMostLists = 2;
-    const ops::Axis* const range = op.FindAxis(indices.domain.of);
-    if (range == nullptr || range->kind != ops::Axis::Kind::kVariable || range == along) continue;
-    count = 0;
-    for (const std::int64_t length : lengths) {
-      if (count >= kMostLists) break;
-      some[range->name] = length;
-      const auto axes = cases::SolveNear(op, along->name, kOften * length, some);
-      if (!axes || axes->at(range->name) < length || axes->at(along->name) < kOften * length ||
-          cases::TotalElements(trial_.instance, *axes) > most_elements ||
-          StepsFor(*axes) > most_steps)
-        continue;
-      cases::Case value = cases::MakeCase(trial_.instance, *cases::FindRecipe("biased"), *axes,
-                                          DeriveSeed(trial_.seed, "listed") + count, "aimed");
-      value.profiles[indices.name] = {.kind = "uniform", .parameters = {}, .literal = {}};
       planned.push_back(TaskFor(std::move(value), "aimed"));
       ++count;
     }
