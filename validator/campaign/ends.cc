@@ -27,6 +27,7 @@
 #include "validator/campaign/effort.h"
 #include "validator/campaign/parts.h"
 #include "validator/campaign/runner.h"
+#include "validator/campaign/slice.h"
 #include "validator/engine/bind.h"
 #include "validator/engine/window.h"
 #include "validator/oracle/points.h"
@@ -169,6 +170,13 @@ Status Runner::RunEnds(const cases::Probe& probe, const Wants& wants, CaseRun& r
       }
       if (const auto more = wrapped.find(i); more != wrapped.end())
         launch.only = WithBlocks(launch.only, more->second, Blocks(launch));
+    }
+    // What is cleared first is no result yet.
+    const bool some_left_out = std::ranges::any_of(
+        made->execution.launches, [](const Launch& launch) { return !launch.only.empty(); });
+    if (some_left_out && !OutputsOfSeveral(made->execution).empty()) {
+      run.left_out = kMayBeOverwritten;
+      return std::nullopt;
     }
     made->execution.schedule = probe.schedule;
     made->execution.limits.max_steps = all                    ? kStepsToConfirm

@@ -23,6 +23,12 @@ inline constexpr std::uint64_t kEnds = 2;
 inline constexpr std::string_view kAllTakeTooLong =
     "blocks may depend on each other, and all take too long";
 
+/// Outputs, by buffer, that several launches take: what one wrote may be overwritten by blocks of a later one.
+std::set<std::uint32_t> OutputsOfSeveral(const Execution& execution);
+/// Why a part of a case was left out of which that is not known.
+inline constexpr std::string_view kMayBeOverwritten =
+    "several launches write an output, and who writes it last takes too long to find out";
+
 /// One slice while it is run.
 class Runner::Slice {
  public:
@@ -63,6 +69,9 @@ class Runner::Slice {
   /// The same where that takes too long for all of its blocks to run: of their skeleton, or the last launch by itself.
   Result<bool> AskWhoWrites();
   Status Judge();
+  /// Of outputs that several launches write keeps the elements whose last writer ran: what was cleared first is no result
+  /// yet. False where that cannot be told.
+  Result<bool> KeepWhatStays(oracle::SparseElements& wanted);
   Status CompareOrders(const oracle::SparseElements& places);
   Result<Rerun> Again(const Schedule& schedule) const;
 

@@ -26,11 +26,14 @@
 // What cannot be run so is left out, with the reason (CaseRun::left_out).
 #include <algorithm>
 #include <array>
+#include <map>
 #include <set>
 #include <utility>
 
+#include "validator/campaign/alone.h"
 #include "validator/campaign/blocks.h"
 #include "validator/campaign/orders.h"
+#include "validator/campaign/producers.h"
 #include "validator/campaign/slice.h"
 #include "validator/engine/window.h"
 
@@ -212,6 +215,13 @@ Status Runner::Slice::Judge() {
                        : Written(name, tensor);
     if (!written.empty()) wanted[name] = std::move(written);
   }
+  if (!whole_) {
+    ASSAY_TRY(const bool known, KeepWhatStays(wanted));
+    if (!known) {
+      LeaveOut(kMayBeOverwritten);
+      return {};
+    }
+  }
   if (wanted.empty()) {
     LeaveOut("the blocks that ran wrote nothing");
     return {};
@@ -226,6 +236,78 @@ Status Runner::Slice::Judge() {
   }
   if (wants_.keep_outputs) run_.kept = std::move(bound_.calls.front().outputs);
   return {};
+}
+
+std::set<std::uint32_t> OutputsOfSeveral(const Execution& execution) {
+  std::set<std::uint32_t> once, several;
+  for (const Launch& launch : execution.launches) {
+    std::set<std::uint32_t> taken;
+    for (const Argument& argument : launch.args) {
+      if (argument.kind != Argument::Kind::kScalar &&
+          execution.buffers[argument.buffer].role == BufferRole::kOutput)
+        taken.insert(argument.buffer);
+    }
+    for (const std::uint32_t buffer : taken) {
+      if (!once.insert(buffer).second) several.insert(buffer);
+    }
+  }
+  return several;
+}
+
+Result<bool> Runner::Slice::KeepWhatStays(oracle::SparseElements& wanted) {
+  // As many elements of an output are looked at, from both of its ends.
+  constexpr std::size_t kMostAsked = std::size_t{1} << 16;
+  const Execution& execution = bound_.execution;
+  const bool some_left_out = std::ranges::any_of(execution.launches, [](const Launch& launch) {
+    return !launch.only.empty() || !launch.threads.empty();
+  });
+  const std::set<std::uint32_t> several = OutputsOfSeveral(execution);
+  std::map<std::uint32_t, std::vector<std::int64_t>*> asked;
+  for (auto& [name, elements] : wanted) {
+    const auto buffer =
+        static_cast<std::uint32_t>(bound_.calls.front().buffer_of.find(name)->second);
+    if (several.contains(buffer)) asked[buffer] = &elements;
+  }
+  if (asked.empty() || !some_left_out) return true;
+  const std::string* skeleton = runner_.SkeletonFor(execution);
+  if (skeleton == nullptr || BytesWritten(execution) > kMostWritten) return false;
+  ASSAY_TRY(engine::Binding binding, BindOver(kGarbage));
+  for (const auto& [buffer, elements] : asked) {
+    const auto half = static_cast<std::ptrdiff_t>(kMostAsked / 2);
+    if (elements->size() > kMostAsked)
+      elements->erase(elements->begin() + half, elements->end() - half);
+    AddRanges(buffer, *elements, SizeOf(execution.buffers[buffer].dtype), binding.execution.whose);
+  }
+  binding.execution.checks.race = binding.execution.checks.order = false;
+  binding.execution.checks.coverage = false;
+  binding.execution.limits.max_steps = kStepsToAsk;
+  UseSkeleton(*skeleton, binding.execution);
+  ASSAY_TRY(const Report report,
+            runner_.engine_.Run(binding.execution, binding.buffers, engine::Trust::kCandidate));
+  run_.steps += report.counters.steps;
+  if (report.stop != Stop::kCompleted || !report.findings.empty() ||
+      !report.watched.initialisation || !report.writers)
+    return false;
+  const auto ran = [&](const WrittenRange& range) {
+    const Launch& launch = execution.launches[range.launch];
+    return launch.threads.empty() &&
+           (launch.only.empty() || std::ranges::any_of(launch.only, [&](const BlockRange& blocks) {
+              return range.block >= blocks.first && range.block - blocks.first < blocks.count;
+            }));
+  };
+  for (const auto& [buffer, elements] : asked) {
+    const std::uint64_t size = SizeOf(execution.buffers[buffer].dtype);
+    std::set<std::int64_t> stay;
+    for (const WrittenRange& range : *report.writers) {
+      if (range.range.buffer != buffer || !ran(range)) continue;
+      for (std::uint64_t at = range.range.first; at < range.range.first + range.range.bytes;
+           at += size)
+        stay.insert(static_cast<std::int64_t>(at / size));
+    }
+    std::erase_if(*elements, [&](std::int64_t element) { return !stay.contains(element); });
+  }
+  std::erase_if(wanted, [](const auto& output) { return output.second.empty(); });
+  return true;
 }
 
 // Where what threads do to each other may hang on their order.
