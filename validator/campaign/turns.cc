@@ -250,8 +250,9 @@ class TurnFinder {
     constexpr std::size_t kMostKept = 10'000;
     if (points_.size() > kMostKept) points_.clear();
     const auto [at, fresh] = points_.try_emplace(axes);
-    if (fresh) at->second = decisions_.At(axes);
-    return at->second ? CodeOf(decisions_.Of(decision, *at->second)) : kUnknownOutcome;
+    std::optional<Decisions::Point>& point = at->second;
+    if (fresh) point = decisions_.At(axes);
+    return point ? CodeOf(decisions_.Of(decision, *point)) : kUnknownOutcome;
   }
 
   void AddTurn(const ops::AxisValues& axes) {
