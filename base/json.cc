@@ -1,7 +1,7 @@
 #include "base/json.h"
 
 #include <algorithm>
-#include <set>
+#include <iterator>
 
 #include "base/file.h"
 
@@ -19,22 +19,46 @@ std::string LineAndColumn(std::string_view text, std::size_t byte) {
   return std::to_string(line) + ":" + std::to_string(column);
 }
 
-// Watches the document being built for what nlohmann's parser lets pass: duplicate keys.
-class DuplicateKeys {
+// What nlohmann's parser lets pass: duplicate keys. A pass of its own, since a parser that asks a callback looks at
+// all elements of an array for each object in it.
+class DuplicateKeys final : public nlohmann::json_sax<Json> {
  public:
-  bool operator()(int, Json::parse_event_t event, Json& parsed) {
-    if (event == Json::parse_event_t::object_start) keys_.emplace_back();
-    if (event == Json::parse_event_t::object_end && !keys_.empty()) keys_.pop_back();
-    if (event == Json::parse_event_t::key && !keys_.empty() &&
-        !keys_.back().insert(parsed.get<std::string>()).second && first_.empty()) {
-      first_ = parsed.get<std::string>();
-    }
+  bool null() override { return true; }
+  bool boolean(bool) override { return true; }
+  bool number_integer(number_integer_t) override { return true; }
+  bool number_unsigned(number_unsigned_t) override { return true; }
+  bool number_float(number_float_t, const string_t&) override { return true; }
+  bool string(string_t&) override { return true; }
+  bool binary(binary_t&) override { return true; }
+  bool start_array(std::size_t) override { return true; }
+  bool end_array() override { return true; }
+  bool start_object(std::size_t) override {
+    starts_.push_back(keys_.size());
     return true;
   }
+  bool key(string_t& key) override {
+    keys_.push_back(std::move(key));
+    return true;
+  }
+  bool end_object() override {
+    const auto begin = keys_.begin() + static_cast<std::ptrdiff_t>(starts_.back());
+    std::sort(begin, keys_.end());
+    const auto twice = std::adjacent_find(begin, keys_.end());
+    if (twice != keys_.end()) first_ = *twice;
+    keys_.erase(begin, keys_.end());
+    starts_.pop_back();
+    return first_.empty();
+  }
+  // The second pass says what is wrong.
+  bool parse_error(std::size_t, const std::string&, const nlohmann::detail::exception&) override {
+    return false;
+  }
+  /// Of the first object that ends with a key twice; empty where there is none.
   const std::string& first() const { return first_; }
 
  private:
-  std::vector<std::set<std::string>> keys_;
+  std::vector<std::string> keys_;    // Of all objects that are open,
+  std::vector<std::size_t> starts_;  // and where those of each begin.
   std::string first_;
 };
 
@@ -79,14 +103,14 @@ Result<Json> ParseJson(std::string_view text, std::string_view file) {
       --depth;
     }
   }
-  DuplicateKeys duplicates;
   try {
-    Json document = Json::parse(text, std::ref(duplicates));
+    DuplicateKeys duplicates;
+    Json::sax_parse(text, &duplicates);
     if (!duplicates.first().empty()) {
       return Fail(ErrorKind::kMalformedInput, "the key '" + duplicates.first() + "' appears twice",
                   std::string(file), "keep one of them");
     }
-    return document;
+    return Json::parse(text);
   } catch (const Json::parse_error& error) {
     std::string what = error.what();
     // "[json.exception.parse_error.101] parse error at line 1, column 2: MESSAGE"

@@ -45,6 +45,9 @@ bool HasSmallShapes(const ops::Instance& instance);
 /// What a slice is taken to cost, where nothing else is known of it.
 inline constexpr double kNominalSliceSteps = 8e6;
 
+/// What the blocks of a slice are to take together that tries values, rather than places.
+inline constexpr std::uint64_t kValueSliceSteps = 6'000'000;
+
 /// Steps after which a run of a tiny case is stopped.
 inline constexpr std::uint64_t kTinySteps = 20'000'000;
 /// Steps that the ends of a huge case are planned with.

@@ -3,6 +3,7 @@
 #include <cmath>
 
 #include "validator/campaign/campaign.h"
+#include "validator/campaign/parts.h"
 #include "validator/cases/profiles.h"
 #include "validator/cases/shapes.h"
 #include "validator/engine/window.h"
@@ -118,7 +119,7 @@ void Campaign::PlanBlocks(std::vector<Task>& planned, bool several) const {
   // Of so many cases one has several blocks: one head of many that goes wrong is not the last.
   constexpr std::size_t kOneOf = 3;
   // What its blocks take together, and the others': they try values, which one block shows like any other.
-  constexpr std::uint64_t kStepsForPlaces = 12'000'000, kStepsForValues = 6'000'000;
+  constexpr std::uint64_t kStepsForPlaces = 12'000'000;
   // Where a block with all that it needs takes so many times what a slice is to take, the ends have to do.
   constexpr double kDear = 2;
   constexpr std::uint64_t kEnds = 2;
@@ -139,7 +140,7 @@ void Campaign::PlanBlocks(std::vector<Task>& planned, bool several) const {
         planned[i].wants.block_steps > Wants{}.slice_steps && i % kOneOf != 0)
       planned[i].wants.least_blocks = kEnds;
     if (has_small_shapes_ || several) continue;
-    planned[i].wants.slice_steps = i % kOneOf == 0 ? kStepsForPlaces : kStepsForValues;
+    planned[i].wants.slice_steps = i % kOneOf == 0 ? kStepsForPlaces : kValueSliceSteps;
     if (i % kOneOf != 0) planned[i].wants.least_blocks = 1;
   }
 }
@@ -241,20 +242,12 @@ void Campaign::LearnOfSlice(const CaseRun& run) {
 }
 
 void Campaign::MakeAffordable(cases::Case& value) const {
-  const auto complete = ops::ResolveAxes(trial_.instance.op, value.axes);
-  if (!complete) return;
-  for (auto& [name, profile] : value.profiles) {
-    const ops::TensorSpec* spec = trial_.instance.op.FindInput(name);
-    if (spec == nullptr || profile.kind == "zero" || profile.kind == "literal" ||
-        cases::IsWithoutPlace(profile.kind))
-      continue;
-    const DType type = trial_.instance.TypeOf(*spec);
-    const auto shape = ops::ResolveShape(*spec, *complete);
-    const auto elements = shape ? ElementCount(*shape) : 0;
-    if (!elements || *elements <= cases::kWholeBytes / static_cast<std::int64_t>(SizeOf(type)))
-      continue;
-    const bool is_float = cases::ClassOf(*spec, type) == cases::InputClass::kFloat;
-    profile = {.kind = is_float ? "biased" : "uniform", .parameters = {}, .literal = {}};
+  for (const std::string& name : InputsMadeInFull(trial_.instance, value)) {
+    const ops::TensorSpec& spec = *trial_.instance.op.FindInput(name);
+    const bool is_float =
+        cases::ClassOf(spec, trial_.instance.TypeOf(spec)) == cases::InputClass::kFloat;
+    value.profiles[name] = {
+        .kind = is_float ? "biased" : "uniform", .parameters = {}, .literal = {}};
   }
 }
 

@@ -10,6 +10,7 @@
 #include "ops/properties.h"
 #include "validator/campaign/decisions.h"
 #include "validator/campaign/origins.h"
+#include "validator/campaign/parts.h"
 #include "validator/cases/shrink.h"
 #include "validator/findings/render.h"
 #include "validator/oracle/causes.h"
@@ -171,7 +172,14 @@ class Trials {
       : trial_(trial),
         hit_(hit),
         wants_(WantsFor(hit.finding.kind, hit.wants)),
-        left_(hit.probe.ends_only ? kMostPartSteps : kMostSteps) {}
+        left_(hit.probe.ends_only ? kMostPartSteps : trial.effort.campaign_steps / kPartOfAll) {
+    // What takes longer than the case that was found is no simpler. Blocks that a smaller shape hands on to may
+    // be all there are.
+    if (hit.probe.ends_only) {
+      wants_.part_steps = std::min(std::max(hit.steps, kTinySteps), MostStepsOfSlice(wants_));
+      wants_.slice_steps = std::min(wants_.slice_steps, kValueSliceSteps);
+    }
+  }
 
   /// Huge shapes are as small as huge ones can be (HugeShapes), and each trial takes a second. Slices become
   /// smaller as far as that is cheap; one that has become small enough to run whole goes on as that.
@@ -189,7 +197,8 @@ class Trials {
   }
 
  private:
-  static constexpr std::uint64_t kMostSteps = 4'000'000'000;
+  // So many counterexamples at most take as much as all cases together.
+  static constexpr std::uint64_t kPartOfAll = 3;
   static constexpr std::uint64_t kMostPartSteps = 200'000'000;
   static constexpr int kMostOfSlices = 24;
 
@@ -203,10 +212,16 @@ class Trials {
     std::vector<bool> fails(probes.size(), false);
     if (left_ == 0) return fails;
     std::vector<Task> tasks;
-    for (const cases::Probe& probe : probes) tasks.push_back({probe, wants_, "shrinking"});
+    std::vector<std::size_t> index;
+    for (std::size_t i = 0; i < probes.size(); ++i) {
+      // Simpler values are not worth seconds of making them.
+      if (InputsMadeInFull(trial_.instance, probes[i].case_).size() > made_in_full_) continue;
+      tasks.push_back({probes[i], wants_, "shrinking"});
+      index.push_back(i);
+    }
     const std::vector<CaseRun> runs = trial_.runner.RunAll(tasks);
     for (std::size_t i = 0; i < runs.size(); ++i) {
-      fails[i] = Shows(trial_, runs[i], hit_.finding);
+      fails[index[i]] = Shows(trial_, runs[i], hit_.finding);
       left_ -= std::min(left_, runs[i].steps);
     }
     return fails;
@@ -216,6 +231,7 @@ class Trials {
   const Hit& hit_;
   Wants wants_;
   std::uint64_t left_;
+  std::size_t made_in_full_ = InputsMadeInFull(trial_.instance, hit_.probe.case_).size();
 };
 
 }  // namespace
@@ -223,6 +239,8 @@ class Trials {
 Minimised Minimise(const Trial& trial, std::span<const Hit> hits, std::size_t limit) {
   Minimised minimised;
   std::vector<verdict::Counterexample>& counterexamples = minimised.counterexamples;
+  cases::Probe asked;
+  std::optional<CaseRun> confirmed;
   for (const Hit* hit : InOrder(trial, hits)) {
     if (counterexamples.size() >= limit) break;
     const bool covered =
@@ -235,12 +253,15 @@ Minimised Minimise(const Trial& trial, std::span<const Hit> hits, std::size_t li
     if (covered) continue;
     trial.Report(hit->gate, "shrinking the failing case");
     const cases::Probe simplest = Trials(trial, *hit).Simplest();
-    // The last run is exactly what Replay does.
-    const auto replayed = [&](const cases::Probe& probe) {
-      return trial.runner.Run(probe, ReplayWants(trial.instance, trial.plan, probe));
+    // The last run is exactly what Replay does; several findings of one probe are confirmed by one.
+    const auto replay = [&](const cases::Probe& probe) {
+      if (confirmed && asked == probe) return;
+      asked = probe;
+      confirmed = trial.runner.Run(probe, ReplayWants(trial.instance, trial.plan, probe));
     };
-    CaseRun run = replayed(simplest);
-    if (!Shows(trial, run, hit->finding)) run = replayed(hit->probe);
+    replay(simplest);
+    if (!Shows(trial, *confirmed, hit->finding)) replay(hit->probe);
+    const CaseRun& run = *confirmed;
     if (!Shows(trial, run, hit->finding)) {
       minimised.unconfirmed.push_back(*hit);
       continue;

@@ -13,6 +13,7 @@
 #include <utility>
 
 #include "base/rng.h"
+#include "validator/cases/profiles.h"
 
 namespace assay::campaign {
 bool NeedsZerosBetween(const ops::OpSpec& op) { return op.generator.has_value() || Overwrites(op); }
@@ -20,6 +21,23 @@ bool NeedsZerosBetween(const ops::OpSpec& op) { return op.generator.has_value() 
 bool Overwrites(const ops::OpSpec& op) {
   return std::ranges::any_of(op.outputs,
                              [](const ops::TensorSpec& output) { return !output.updates.empty(); });
+}
+
+std::vector<std::string> InputsMadeInFull(const ops::Instance& instance, const cases::Case& value) {
+  std::vector<std::string> names;
+  const auto complete = ops::ResolveAxes(instance.op, value.axes);
+  if (!complete) return names;
+  for (const auto& [name, profile] : value.profiles) {
+    const ops::TensorSpec* spec = instance.op.FindInput(name);
+    if (spec == nullptr || profile.kind == "zero" || profile.kind == "literal" ||
+        cases::IsWithoutPlace(profile.kind))
+      continue;
+    const auto bytes = static_cast<std::int64_t>(SizeOf(instance.TypeOf(*spec)));
+    const auto shape = ops::ResolveShape(*spec, *complete);
+    const auto elements = shape ? ElementCount(*shape) : 0;
+    if (elements && *elements > cases::kWholeBytes / bytes) names.push_back(name);
+  }
+  return names;
 }
 
 Finding PlanFinding(const Error& error) {

@@ -13,6 +13,7 @@
 
 #include "base/tensor.h"
 #include "ops/op.h"
+#include "validator/cases/case.h"
 #include "validator/engine/bind.h"
 #include "validator/execution/execution.h"
 
@@ -34,6 +35,9 @@ bool NeedsZerosBetween(const ops::OpSpec& op);
 
 /// Does it overwrite some input?
 bool Overwrites(const ops::OpSpec& op);
+
+/// Inputs of a case that are huge and have no pattern: each element is made for its place, which takes seconds.
+std::vector<std::string> InputsMadeInFull(const ops::Instance& instance, const cases::Case& value);
 
 /// It ended for being long, or since it waits for what other blocks would do. Not a loop that is shown to
 /// go round for ever, whatever they do.

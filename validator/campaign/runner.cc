@@ -6,10 +6,12 @@
 #include <cmath>
 #include <cstring>
 #include <exception>
+#include <stop_token>
 #include <utility>
 
 #include "validator/campaign/in_order.h"
 #include "validator/campaign/parts.h"
+#include "validator/engine/abandoned.h"
 #include "validator/engine/bind.h"
 
 namespace assay::campaign {
@@ -281,7 +283,9 @@ Result<std::optional<ErrorTrace>> Runner::Trace(const cases::Probe& probe,
 void Runner::RunInOrder(std::span<const Task> tasks,
                         const std::function<bool(std::size_t, CaseRun)>& take,
                         std::span<const std::size_t> order) const {
+  std::stop_source enough;
   const auto run_one = [&](std::size_t i) noexcept {
+    const engine::Abandoning abandoning(enough.get_token());
     CaseRun run;
     try {
       run = Run(tasks[i].probe, tasks[i].wants);
@@ -292,7 +296,12 @@ void Runner::RunInOrder(std::span<const Task> tasks,
     }
     return run;
   };
-  MakeInOrder(tasks.size(), jobs_, kAhead, run_one, take, order);
+  const auto take_one = [&](std::size_t i, CaseRun run) {
+    const bool goes_on = take(i, std::move(run));
+    if (!goes_on) enough.request_stop();
+    return goes_on;
+  };
+  MakeInOrder(tasks.size(), jobs_, kAhead, run_one, take_one, order);
 }
 
 std::vector<CaseRun> Runner::RunAll(std::span<const Task> tasks,

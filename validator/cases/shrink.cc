@@ -2,8 +2,10 @@
 
 #include <algorithm>
 #include <array>
+#include <numeric>
 #include <optional>
 #include <string_view>
+#include <utility>
 
 #include "validator/cases/profiles.h"
 #include "validator/cases/shapes.h"
@@ -13,6 +15,9 @@ namespace {
 
 // Fixed, so that results do not depend on the machine.
 constexpr std::size_t kBatch = 2;
+// What fails on axes longer than this fails from some length on, as a rule: where neither half of it nor one
+// less fails, no other length is looked for, since each may take seconds.
+constexpr std::int64_t kLongAxis = 4096;
 // Longest axis of which slices of spelled-out values are taken.
 constexpr std::int64_t kMaxSliced = 4096;
 constexpr int kSlicesOfASize = 12;
@@ -26,7 +31,8 @@ class Shrinker {
   Shrunk Run() {
     bool progress = true;
     while (progress && !Spent()) {
-      progress = ShrinkShape();
+      progress = ShrinkBlocks();
+      progress = ShrinkShape() || progress;
       progress = ShrinkPrelude() || progress;
       progress = SimplifyValues() || progress;
       progress = SliceWhole() || progress;
@@ -41,21 +47,51 @@ class Shrinker {
  private:
   bool Spent() const { return trials_ >= limits_.max_trials; }
 
-  // Tries the probes in order, a batch at a time; takes the first that fails. Returns its index.
-  std::optional<std::size_t> TakeFirst(const std::vector<Probe>& probes) {
-    for (std::size_t start = 0; start < probes.size() && !Spent(); start += kBatch) {
+  // Tries the probes in order, a batch at a time; takes the first that fails. Returns its index. Those that
+  // are known to pass are not tried again.
+  std::optional<std::size_t> TakeFirst(std::vector<Probe> probes) {
+    std::vector<std::size_t> index(probes.size());
+    std::iota(index.begin(), index.end(), 0);
+    std::erase_if(index, [&](std::size_t i) {
+      return std::ranges::find(passing_, probes[i]) != passing_.end();
+    });
+    for (std::size_t start = 0; start < index.size() && !Spent(); start += kBatch) {
       const std::size_t count = std::min(
-          {kBatch, probes.size() - start, static_cast<std::size_t>(limits_.max_trials - trials_)});
-      const std::span<const Probe> batch(probes.data() + start, count);
+          {kBatch, index.size() - start, static_cast<std::size_t>(limits_.max_trials - trials_)});
+      std::vector<Probe> batch;
+      for (std::size_t i = 0; i < count; ++i) batch.push_back(std::move(probes[index[start + i]]));
       trials_ += static_cast<int>(count);
       const std::vector<bool> fails = still_fails_(batch);
       for (std::size_t i = 0; i < count; ++i) {
-        if (!fails[i]) continue;
-        best_ = probes[start + i];
-        return start + i;
+        if (fails[i]) {
+          best_ = std::move(batch[i]);
+          return index[start + i];
+        }
+        if (LiteralsOf(batch[i]) <= kMaxSliced) passing_.push_back(std::move(batch[i]));
       }
     }
     return std::nullopt;
+  }
+
+  static std::int64_t LiteralsOf(const Probe& probe) {
+    std::size_t elements = 0;
+    const auto add = [&](const Case& value) {
+      for (const auto& [name, profile] : value.profiles) elements += profile.literal.size();
+    };
+    add(probe.case_);
+    std::ranges::for_each(probe.prelude, add);
+    return static_cast<std::int64_t>(elements);
+  }
+
+  // Of a slice as few blocks as show it: all other trials take less then.
+  bool ShrinkBlocks() {
+    std::vector<Probe> fewer;
+    for (const std::uint64_t blocks : {1, 3}) {
+      if (!best_.ends_only || blocks >= best_.slice_blocks) break;
+      fewer.push_back(best_);
+      fewer.back().slice_blocks = blocks;
+    }
+    return TakeFirst(std::move(fewer)).has_value();
   }
 
   Probe WithAxes(const ops::AxisValues& axes) const {
@@ -94,7 +130,7 @@ class Shrinker {
       Probe probe = WithAxes(*solved);
       if (ShortlexLess(instance_, probe.case_, best_.case_)) tiny.push_back(std::move(probe));
     }
-    progress = TakeFirst(tiny).has_value();
+    progress = TakeFirst(std::move(tiny)).has_value();
     // Largest axis first: it costs most.
     std::vector<std::string> names;
     for (const auto& [name, value] : best_.case_.axes) names.push_back(name);
@@ -106,7 +142,7 @@ class Shrinker {
   }
 
   // Smallest value first, then sections of the interval between what is known not to fail and what
-  // fails.
+  // fails; of a long axis its half, and whether it is at a limit.
   bool ShrinkAxis(const std::string& name) {
     const ops::Axis* axis = instance_.op.FindAxis(name);
     if (axis == nullptr) return false;
@@ -120,22 +156,29 @@ class Shrinker {
         values = {axis->min, std::min(axis->min + 1, current() - 1)};
       } else if (width == 2) {
         values = {passes_at + 1};
+      } else if (current() > kLongAxis) {
+        values = {passes_at + width / 2, current() - 1};
       } else {
         values = {passes_at + width / 3, passes_at + width * 2 / 3};
       }
-      values.erase(std::unique(values.begin(), values.end()), values.end());
       std::vector<Probe> probes;
+      std::vector<std::int64_t> tried;
+      std::int64_t largest = passes_at;  // That does not fail, or cannot be.
       for (const std::int64_t value : values) {
-        if (value <= passes_at || value >= current()) continue;
-        if (auto probe = WithAxis(name, value)) probes.push_back(std::move(*probe));
+        if (value <= largest || value >= current()) continue;
+        largest = value;
+        if (auto probe = WithAxis(name, value)) {
+          probes.push_back(std::move(*probe));
+          tried.push_back(value);
+        }
       }
-      if (TakeFirst(probes)) {
-        progress = true;
-        continue;
-      }
-      const std::int64_t largest = *std::ranges::max_element(values);
-      if (largest <= passes_at) break;
-      passes_at = std::min(largest, current() - 1);
+      if (largest == passes_at) break;
+      const std::optional<std::size_t> taken = TakeFirst(std::move(probes));
+      progress = progress || taken;
+      if (!taken)
+        passes_at = largest;
+      else if (*taken > 0)
+        passes_at = tried[*taken - 1];
     }
     return progress;
   }
@@ -242,7 +285,7 @@ class Shrinker {
       probe.case_.profiles[spec.name].parameters.clear();
       probes.push_back(std::move(probe));
     }
-    return TakeFirst(probes).has_value();
+    return TakeFirst(std::move(probes)).has_value();
   }
 
   // Small inputs become literals, whose elements are then made plain: zeros first, by halves, then
@@ -392,6 +435,7 @@ class Shrinker {
   const StillFails& still_fails_;
   ShrinkLimits limits_;
   int trials_ = 0;
+  std::vector<Probe> passing_;  // Those that were tried and do not fail.
 };
 
 }  // namespace

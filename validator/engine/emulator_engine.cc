@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "base/digest.h"
+#include "validator/engine/abandoned.h"
 #include "validator/engine/worker_run.h"
 
 namespace assay::engine {
@@ -29,6 +30,8 @@ std::string EmulatorEngine::DigestOf(const std::string& ptx) {
 
 Result<Report> EmulatorEngine::Run(const Execution& execution,
                                    std::span<SharedMemory* const> buffers, Trust trust) {
+  if (IsAbandoned())
+    return Fail(ErrorKind::kInternal, "nobody waits for this run any more", std::string(name()));
   const auto millions = static_cast<std::int64_t>(
       std::min<std::uint64_t>(execution.limits.max_steps / 1'000'000, 1'000'000));
   const auto deadline =
