@@ -158,11 +158,15 @@ CaseRun Campaign::Again(Task& task, CaseRun run, Harvest& harvest) const {
     const auto narrow =
         cases::SolveNear(trial_.instance.op, longest->first, longest->second, shortest);
     if (!narrow || *narrow == value.axes) return run;
+    Task narrower = task;
+    narrower.probe.case_.axes = *narrow;
+    EstimateBlocks(narrower);
+    // As much as this took is not spent again on what seems to take as long.
+    if (narrower.wants.seems_long && run.steps >= kLongSliceSteps) return run;
     LeaveOut(task, fmt::format("{}; one with shorter other axes ran in its place", run.left_out),
              harvest);
     harvest.ledger.Planned(task.purpose);
-    value.axes = *narrow;
-    EstimateBlocks(task);
+    task = std::move(narrower);
     return trial_.runner.Run(task.probe, task.wants);
   }
   if (task.probe.ends_only || !task.probe.prelude.empty() || !unending(run)) return run;

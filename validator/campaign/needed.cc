@@ -130,6 +130,7 @@ struct Runner::HandedOn {
   std::vector<std::uint64_t> block_steps;  // The most that one of the sample blocks took.
   std::uint64_t whole_steps = 0;           // All blocks, if they take as much on average.
   std::uint64_t skeleton_steps = 0;        // The same of their skeleton.
+  std::uint64_t in_vain = 0;  // What a block took that did not end: no slice has room for it.
 };
 
 // What the blocks of one launch hand on: by those in one corner of the grid or, where these do not write alike, in the
@@ -157,6 +158,7 @@ Status Runner::LearnOfLaunch(const Binder& bind, std::size_t launch, std::uint64
       all += report.counters.steps;
       ++ran;
     }
+    if (!only_where && report.stop == Stop::kStepLimit) learned.in_vain += report.counters.steps;
     // What takes from a launch before it as well is not followed.
     if (report.stop != Stop::kCompleted || !report.findings.empty() || !report.missing ||
         !report.missing->empty())
@@ -171,6 +173,10 @@ Status Runner::LearnOfLaunch(const Binder& bind, std::size_t launch, std::uint64
       ASSAY_TRY(auto written, writes(block));
       if (!written) break;
       samples.push_back(*std::move(written));
+    }
+    if (learned.in_vain > 0) {
+      learned.whole_steps += Blocks(whole.execution.launches[launch]) * most;
+      return {};
     }
     if (samples.size() < blocks.size()) continue;
     auto evenly = Producers::Of(grid, samples, Producers::Places::kOfOneBlock, corner);
@@ -203,7 +209,7 @@ Result<std::shared_ptr<const Runner::HandedOn>> Runner::LearnHandedOn(
   auto learned = std::make_shared<HandedOn>();
   ASSAY_TRY(const engine::Binding whole, bind(kGarbage));
   const std::size_t count = whole.execution.launches.size() - 1;
-  for (std::size_t i = 0; i < count; ++i)
+  for (std::size_t i = 0; i < count && learned->in_vain == 0; ++i)
     ASSAY_TRY_VOID(LearnOfLaunch(bind, i, most_steps, *learned));
   if (learned->producers.size() < count) learned->producers.clear();
   const std::lock_guard lock(mutex_);
@@ -226,6 +232,9 @@ Result<std::optional<Runner::Needed>> Runner::RunNeeded(
   const std::size_t last = binding.execution.launches.size() - 1;
   ASSAY_TRY(const std::shared_ptr<const HandedOn> handed_on,
             LearnHandedOn(bind, filled, most_steps));
+  // Each case that comes to it says so, whoever found it out first.
+  steps += handed_on->in_vain;
+  if (handed_on->in_vain > 0) return std::nullopt;
   if (handed_on->producers.empty() && handed_on->whole_steps > kLittle &&
       (SkeletonFor(binding.execution) == nullptr || handed_on->skeleton_steps > kStepsToAsk))
     return std::nullopt;
@@ -253,6 +262,7 @@ Result<std::optional<Runner::Needed>> Runner::RunNeeded(
   double least = HUGE_VAL;
   const Rung* before = nullptr;
   double dear = 0;
+  std::uint64_t same_of = 0;  // Of so many blocks fewer threads needed as much.
   const std::uint64_t steps_before = steps;
   for (const Rung& rung : rungs) {
     // Trying may not take more than what is tried.
@@ -261,11 +271,18 @@ Result<std::optional<Runner::Needed>> Runner::RunNeeded(
                                           : static_cast<double>(ThreadsOf(launch, rung)) /
                                                 static_cast<double>(ThreadsOf(launch, *before));
     if (&rung != &rungs.back() && dear * part > static_cast<double>(room)) continue;
+    // Where fewer threads of a block needed as much as more of them, only the fewest may need less.
+    const bool is_fewest = std::none_of(&rung + 1, rungs.data() + rungs.size(),
+                                        [&](const Rung& r) { return r.blocks == rung.blocks; });
+    if (rung.blocks == same_of && !is_fewest) continue;
     std::uint64_t cost = 0;
     ASSAY_TRY(auto needed, run(rung, room, cost));
     if (needed) return needed;
     // How much it would be is not known; less may tell.
     if (cost == 0) continue;
+    const bool as_much = before != nullptr && before->blocks == rung.blocks &&
+                         static_cast<double>(cost) >= kLess * dear;
+    if (as_much) same_of = rung.blocks;
     dear = static_cast<double>(cost);
     before = &rung;
     if (dear >= kLess * least) continue;

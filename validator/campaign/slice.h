@@ -3,10 +3,12 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <set>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "validator/campaign/effort.h"
@@ -72,6 +74,11 @@ class Runner::Slice {
   /// Of outputs that several launches write keeps the elements whose last writer ran: what was cleared first is no result
   /// yet. False where that cannot be told.
   Result<bool> KeepWhatStays(oracle::SparseElements& wanted);
+  /// By buffer and element: launch and block.
+  using Writers =
+      std::map<std::pair<std::uint32_t, std::int64_t>, std::pair<std::uint32_t, std::uint64_t>>;
+  Result<std::optional<Writers>> WhoWrites(const std::string& skeleton,
+                                           const std::vector<BufferRange>& places, bool as_it_ran);
   Status CompareOrders(const oracle::SparseElements& places);
   Result<Rerun> Again(const Schedule& schedule) const;
 

@@ -171,7 +171,8 @@ Status Runner::Slice::Run() {
     ASSAY_TRY_VOID(RunNeeded(probe_.slice_blocks > 0 ? probe_.slice_blocks : kEnds));
   std::uint64_t ran_at_once = 0;
   if (!only_needed_) {
-    const bool hopeless = is_hopeless();
+    // What looked for the blocks that are needed has had what there is for one.
+    const bool hopeless = is_hopeless() || (is_much && run_.steps >= most_steps_);
     if (hopeless || (may_meet && IsEstimatedAbove(kByFar * most_steps_))) {
       LeaveOut(hopeless ? kBlockTooLong : kAllTakeTooLong);
       return {};
@@ -254,6 +255,36 @@ std::set<std::uint32_t> OutputsOfSeveral(const Execution& execution) {
   return several;
 }
 
+// By launch and block, who writes an element last: of all blocks, or of those that ran.
+Result<std::optional<Runner::Slice::Writers>> Runner::Slice::WhoWrites(
+    const std::string& skeleton, const std::vector<BufferRange>& places, bool as_it_ran) {
+  ASSAY_TRY(engine::Binding binding, BindOver(kGarbage));
+  Execution& execution = binding.execution;
+  for (std::size_t i = 0; as_it_ran && i < execution.launches.size(); ++i) {
+    execution.launches[i].only = bound_.execution.launches[i].only;
+    execution.launches[i].threads = bound_.execution.launches[i].threads;
+  }
+  execution.whose = places;
+  execution.checks.race = execution.checks.order = execution.checks.coverage = false;
+  execution.limits.max_steps = kStepsToAsk;
+  UseSkeleton(skeleton, execution);
+  ASSAY_TRY(const Report report,
+            runner_.engine_.Run(execution, binding.buffers, engine::Trust::kCandidate));
+  run_.steps += report.counters.steps;
+  if (report.stop != Stop::kCompleted || !report.findings.empty() ||
+      !report.watched.initialisation || !report.writers)
+    return std::nullopt;
+  Writers writers;
+  for (const WrittenRange& range : *report.writers) {
+    const std::uint64_t size = SizeOf(execution.buffers[range.range.buffer].dtype);
+    for (std::uint64_t at = range.range.first; at < range.range.first + range.range.bytes;
+         at += size)
+      writers[{range.range.buffer, static_cast<std::int64_t>(at / size)}] = {range.launch,
+                                                                             range.block};
+  }
+  return writers;
+}
+
 Result<bool> Runner::Slice::KeepWhatStays(oracle::SparseElements& wanted) {
   // As many elements of an output are looked at, from both of its ends.
   constexpr std::size_t kMostAsked = std::size_t{1} << 16;
@@ -271,40 +302,22 @@ Result<bool> Runner::Slice::KeepWhatStays(oracle::SparseElements& wanted) {
   if (asked.empty() || !some_left_out) return true;
   const std::string* skeleton = runner_.SkeletonFor(execution);
   if (skeleton == nullptr || BytesWritten(execution) > kMostWritten) return false;
-  ASSAY_TRY(engine::Binding binding, BindOver(kGarbage));
+  std::vector<BufferRange> places;
   for (const auto& [buffer, elements] : asked) {
     const auto half = static_cast<std::ptrdiff_t>(kMostAsked / 2);
     if (elements->size() > kMostAsked)
       elements->erase(elements->begin() + half, elements->end() - half);
-    AddRanges(buffer, *elements, SizeOf(execution.buffers[buffer].dtype), binding.execution.whose);
+    AddRanges(buffer, *elements, SizeOf(execution.buffers[buffer].dtype), places);
   }
-  binding.execution.checks.race = binding.execution.checks.order = false;
-  binding.execution.checks.coverage = false;
-  binding.execution.limits.max_steps = kStepsToAsk;
-  UseSkeleton(*skeleton, binding.execution);
-  ASSAY_TRY(const Report report,
-            runner_.engine_.Run(binding.execution, binding.buffers, engine::Trust::kCandidate));
-  run_.steps += report.counters.steps;
-  if (report.stop != Stop::kCompleted || !report.findings.empty() ||
-      !report.watched.initialisation || !report.writers)
-    return false;
-  const auto ran = [&](const WrittenRange& range) {
-    const Launch& launch = execution.launches[range.launch];
-    return launch.threads.empty() &&
-           (launch.only.empty() || std::ranges::any_of(launch.only, [&](const BlockRange& blocks) {
-              return range.block >= blocks.first && range.block - blocks.first < blocks.count;
-            }));
-  };
+  ASSAY_TRY(const auto of_all, WhoWrites(*skeleton, places, /*as_it_ran=*/false));
+  if (!of_all) return false;
+  ASSAY_TRY(const auto of_these, WhoWrites(*skeleton, places, /*as_it_ran=*/true));
+  if (!of_these) return false;
   for (const auto& [buffer, elements] : asked) {
-    const std::uint64_t size = SizeOf(execution.buffers[buffer].dtype);
-    std::set<std::int64_t> stay;
-    for (const WrittenRange& range : *report.writers) {
-      if (range.range.buffer != buffer || !ran(range)) continue;
-      for (std::uint64_t at = range.range.first; at < range.range.first + range.range.bytes;
-           at += size)
-        stay.insert(static_cast<std::int64_t>(at / size));
-    }
-    std::erase_if(*elements, [&](std::int64_t element) { return !stay.contains(element); });
+    std::erase_if(*elements, [&, buffer = buffer](std::int64_t element) {
+      const auto last = of_all->find({buffer, element}), here = of_these->find({buffer, element});
+      return last == of_all->end() || here == of_these->end() || last->second != here->second;
+    });
   }
   std::erase_if(wanted, [](const auto& output) { return output.second.empty(); });
   return true;
