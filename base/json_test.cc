@@ -14,6 +14,10 @@ TEST(Json, SyntaxErrorsNameLineAndColumn) {
 TEST(Json, RefusesDuplicateKeysAndBottomlessNesting) {
   EXPECT_FALSE(ParseJson(R"({"a": 1, "a": 2})", "x").has_value());
   EXPECT_TRUE(ParseJson(R"({"a": {"b": 1}, "c": {"b": 2}})", "x").has_value());
+  EXPECT_FALSE(ParseJson(R"([{"b": {"x": 1}, "c": 2}, {"b": 1, "c": [{"b": 3}], "b": 1}])", "x")
+                   .has_value());
+  EXPECT_TRUE(
+      ParseJson(R"([{"b": {"b": 1}, "c": 2}, {"b": 1, "c": [{"b": 3}]}])", "x").has_value());
   EXPECT_FALSE(ParseJson(std::string(1'000'000, '['), "x").has_value());
 }
 

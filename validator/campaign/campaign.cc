@@ -3,31 +3,18 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
 #include <cmath>
 #include <iterator>
-#include <numeric>
 
 #include "ops/properties.h"
 #include "validator/campaign/minimise.h"
 #include "validator/campaign/parts.h"
 #include "validator/campaign/slice.h"
-#include "validator/cases/profiles.h"
 #include "validator/cases/shapes.h"
 #include "validator/engine/window.h"
 
 namespace assay::campaign {
 namespace {
-
-// Where a campaign may end: fixed, so that it does not depend on the number of processors.
-constexpr std::size_t kBatch = 8;
-static_assert(kBatch <= Runner::kAhead);
-constexpr std::size_t kEnoughDefects = 3;
-// What a case is granted once the limit learned from tiny ones was too small, and how often it is
-// halved when that is too little as well.
-constexpr std::uint64_t kGenerousSteps = 400'000'000;
-constexpr int kMostHalved = 8;
-constexpr std::int64_t kSmallElements = 1024;
 
 Hit* FindKnown(std::vector<Hit>& hits, std::string_view gate, const Finding& finding) {
   const auto found = std::ranges::find_if(
@@ -142,109 +129,6 @@ void Campaign::Gather(const Task& task, const CaseRun& run, Harvest& harvest) {
   NoteReach(run, harvest);
 }
 
-CaseRun Campaign::Again(Task& task, CaseRun run, Harvest& harvest) const {
-  const auto unending = [](const CaseRun& each) {
-    return !each.error && each.left_out.empty() && each.plan_findings.empty() &&
-           each.report.stop == Stop::kStepLimit && each.report.findings.empty();
-  };
-  if (IsSlice(task.probe) && run.left_out == kBlockTooLong) {
-    // What is long is the axis that it was made for: the others need not be.
-    cases::Case& value = task.probe.case_;
-    const auto longest =
-        std::ranges::max_element(value.axes, {}, [](const auto& axis) { return axis.second; });
-    if (longest == value.axes.end()) return run;
-    ops::AxisValues shortest;
-    for (const ops::Axis& axis : trial_.instance.op.axes) shortest[axis.name] = axis.min;
-    const auto narrow =
-        cases::SolveNear(trial_.instance.op, longest->first, longest->second, shortest);
-    if (!narrow || *narrow == value.axes) return run;
-    Task narrower = task;
-    narrower.probe.case_.axes = *narrow;
-    EstimateBlocks(narrower);
-    // As much as this took is not spent again on what seems to take as long.
-    if (narrower.wants.seems_long && run.steps >= kLongSliceSteps) return run;
-    LeaveOut(task, fmt::format("{}; one with shorter other axes ran in its place", run.left_out),
-             harvest);
-    harvest.ledger.Planned(task.purpose);
-    task = std::move(narrower);
-    return trial_.runner.Run(task.probe, task.wants);
-  }
-  if (task.probe.ends_only || !task.probe.prelude.empty() || !unending(run)) return run;
-  if (task.wants.max_steps < kGenerousSteps) {
-    task.wants.max_steps = kGenerousSteps;
-    run = trial_.runner.Run(task.probe, task.wants);
-  }
-  for (int halved = 0; halved < kMostHalved && unending(run); ++halved) {
-    cases::Case& value = task.probe.case_;
-    const bool spelled_out = std::ranges::any_of(
-        value.profiles, [](const auto& profile) { return profile.second.kind == "literal"; });
-    const auto longest =
-        std::ranges::max_element(value.axes, {}, [](const auto& axis) { return axis.second; });
-    // A small case that has no end by then is not merely costly.
-    if (spelled_out || longest == value.axes.end() || longest->second < 2 ||
-        cases::TotalElements(trial_.instance, value.axes) < kSmallElements)
-      break;
-    const auto smaller =
-        cases::SolveNear(trial_.instance.op, longest->first, longest->second / 2, value.axes);
-    if (!smaller || smaller->at(longest->first) >= longest->second) break;
-    LeaveOut(task,
-             fmt::format("no end within {} instructions; a smaller case ran in its place",
-                         task.wants.max_steps),
-             harvest);
-    harvest.ledger.Planned(task.purpose);
-    value.axes = *smaller;
-    run = trial_.runner.Run(task.probe, task.wants);
-  }
-  return run;
-}
-
-std::vector<std::size_t> Campaign::LongestFirst(const std::vector<Task>& planned) const {
-  std::vector<double> cost;
-  for (const Task& task : planned) cost.push_back(CostOf(task));
-  std::vector<std::size_t> order(planned.size());
-  std::iota(order.begin(), order.end(), 0);
-  for (std::size_t first = 0; first < order.size(); first += kBatch) {
-    const auto begin = order.begin() + static_cast<std::ptrdiff_t>(first);
-    const auto end =
-        order.begin() + static_cast<std::ptrdiff_t>(std::min(first + kBatch, order.size()));
-    std::stable_sort(begin, end, [&](std::size_t a, std::size_t b) { return cost[a] > cost[b]; });
-  }
-  return order;
-}
-
-bool Campaign::Execute(const std::vector<Task>& planned, std::string_view gate, Harvest& harvest,
-                       std::size_t batches_after_refutation) {
-  for (const Task& task : planned) harvest.ledger.Planned(task.purpose);
-  // Those that do not run because the judgement is decided, or can come to nothing, are accounted
-  // for as well.
-  const auto end_before = [&](std::size_t next, std::string_view why) {
-    for (std::size_t i = next; i < planned.size(); ++i) LeaveOut(planned[i], why, harvest);
-    return false;
-  };
-  bool ended = false;
-  const auto take = [&](std::size_t i, CaseRun first) {
-    const std::size_t done = i + 1;
-    Task task = planned[i];
-    Gather(task, Again(task, std::move(first), harvest), harvest);
-    trial_.Report(gate, fmt::format("{}: case {} of {}", task.purpose, done, planned.size()),
-                  static_cast<double>(done) / static_cast<double>(planned.size()));
-    if (done % kBatch != 0 && done != planned.size()) return true;
-    if (harvest.hits.empty()) {
-      // More of what cannot be run proves nothing either.
-      if (harvest.inconclusive.empty()) return true;
-      ended = true;
-      return end_before(done, "another case proved inconclusive");
-    }
-    if (harvest.hits.size() < kEnoughDefects &&
-        harvest.batches_since_hit++ < batches_after_refutation)
-      return true;
-    ended = true;
-    return end_before(done, "the candidate was refuted already");
-  };
-  trial_.runner.RunInOrder(planned, take, LongestFirst(planned));
-  return !ended;
-}
-
 constexpr Campaign::Wave Campaign::kWaves[] = {
 #define WAVE(Name, name, share, kept, least, several, whole, joins) \
   {name, &Campaign::Name, share, kept, least, several, whole, Joins::joins},
@@ -279,52 +163,6 @@ void Campaign::Run() {
     if (trial_.is_pointless && trial_.is_pointless()) return;
     if (whole) harvest_.batches_since_hit = 0;
   }
-}
-
-bool Campaign::ExecuteDearLast(std::vector<Task> planned, std::size_t batches_after_refutation) {
-  // So many at a time: the next ones know whether these took too long.
-  constexpr std::size_t kAtOnce = 2;
-  const auto cheap = [this](const Task& task) {
-    return !IsSlice(task.probe) || !task.wants.of_blocks ||
-           LeastStepsFor(task) <= static_cast<double>(kLongSliceSteps) / 2;
-  };
-  const auto dear = std::stable_partition(planned.begin(), planned.end(), cheap);
-  std::vector<Task> some(std::make_move_iterator(planned.begin()), std::make_move_iterator(dear));
-  std::vector<Task> others(std::make_move_iterator(dear), std::make_move_iterator(planned.end()));
-  bool goes_on = Execute(some, "memory", harvest_, batches_after_refutation);
-  for (std::size_t i = 0; i < others.size(); i += kAtOnce) {
-    some.clear();
-    for (std::size_t j = i; j < std::min(i + kAtOnce, others.size()); ++j) {
-      EstimateBlocks(others[j]);
-      some.push_back(std::move(others[j]));
-    }
-    if (goes_on) {
-      goes_on = Execute(some, "memory", harvest_, batches_after_refutation);
-      continue;
-    }
-    for (const Task& task : some) {
-      harvest_.ledger.Planned(task.purpose);
-      LeaveOut(task, "the judgement was decided already", harvest_);
-    }
-  }
-  return goes_on;
-}
-
-bool Campaign::RunTheTelling(std::vector<Task>& planned, const Wave& wave) {
-  // One, for a first guess; then some of those that the guess lets pass.
-  constexpr std::array<std::size_t, 2> kTelling = {1, kBatch / 2};
-  std::size_t until = 0;
-  for (const std::size_t count : kTelling) {
-    until += count;
-    if (harvest_.cases >= until || planned.empty()) continue;
-    PlanBlocks(planned, wave.several);
-    if (count > 1) Trim(planned, {}, wave, static_cast<double>(harvest_.part_steps));
-    const auto end = planned.begin() + static_cast<std::ptrdiff_t>(std::min(count, planned.size()));
-    std::vector<Task> first(std::make_move_iterator(planned.begin()), std::make_move_iterator(end));
-    planned.erase(planned.begin(), end);
-    if (!Execute(first, "memory", harvest_, 0)) return false;
-  }
-  return true;
 }
 
 void Campaign::Trim(std::vector<Task>& planned, const std::vector<Task>& waiting, const Wave& wave,

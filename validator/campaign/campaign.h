@@ -87,7 +87,11 @@ double IdleFactor(const CaseRun& run);
 
 class Campaign {
  public:
+  // Where a campaign may end: fixed, so that it does not depend on the number of processors.
+  static constexpr std::size_t kBatch = 8;
+  static_assert(kBatch <= Runner::kAhead);
   static constexpr std::size_t kBatchesAfterRefutation = 2;
+  static constexpr std::size_t kEnoughDefects = 3;
 
   /// `trial` outlives it.
   explicit Campaign(const Trial& trial);

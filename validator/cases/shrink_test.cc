@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
 #include "validator/cases/test_instance.h"
 
 namespace assay::cases {
@@ -50,6 +52,59 @@ TEST(ShrinkTest, FindsAThreshold) {
   EXPECT_EQ(shrunk.probe.case_.axes.at("rows"), 257);
   EXPECT_EQ(shrunk.probe.case_.axes.at("table"), 1);
   EXPECT_LE(shrunk.trials, 120);
+}
+
+// Of a long axis its half and one less than it are tried, no section after the other.
+TEST(ShrinkTest, OfALongAxisALimitIsFoundInAFewTrials) {
+  const ops::Instance instance = GatherInstance();
+  Probe start;
+  start.case_ = {.axes = {{"rows", 65537}, {"columns", 2}, {"table", 1}},
+                 .seed = 0,
+                 .profiles = {},
+                 .origin = "random"};
+  const Shrunk at_limit =
+      Shrink(instance, start,
+             Each([](const Probe& probe) { return probe.case_.axes.at("rows") > 65536; }));
+  EXPECT_EQ(at_limit.probe.case_.axes.at("rows"), 65537);
+  EXPECT_LE(at_limit.trials, 40);
+  // A limit below is found by halves, from either side.
+  const Shrunk below =
+      Shrink(instance, start,
+             Each([](const Probe& probe) { return probe.case_.axes.at("rows") > 40000; }));
+  EXPECT_LT(below.probe.case_.axes.at("rows"), 65537);
+  EXPECT_GT(below.probe.case_.axes.at("rows"), 40000);
+}
+
+TEST(ShrinkTest, OfASliceFewerBlocksAreTriedFirst) {
+  const ops::Instance instance = GatherInstance();
+  Probe start = Start();
+  start.ends_only = true;
+  start.slice_blocks = 15;
+  std::vector<std::uint64_t> tried;
+  const Shrunk of_one = Shrink(instance, start, Each([&](const Probe& probe) {
+                                 tried.push_back(probe.slice_blocks);
+                                 return true;
+                               }));
+  EXPECT_EQ(of_one.probe.slice_blocks, 1u);
+  EXPECT_EQ(tried.front(), 1u);
+  const Shrunk of_three =
+      Shrink(instance, start, Each([](const Probe& probe) { return probe.slice_blocks >= 3; }));
+  EXPECT_EQ(of_three.probe.slice_blocks, 3u);
+  const Shrunk of_all =
+      Shrink(instance, start, Each([](const Probe& probe) { return probe.slice_blocks == 15; }));
+  EXPECT_EQ(of_all.probe.slice_blocks, 15u);
+}
+
+TEST(ShrinkTest, WhatPassesIsNotTriedAgain) {
+  const ops::Instance instance = GatherInstance();
+  std::vector<Probe> passed;
+  Shrink(instance, Start(), Each([&](const Probe& probe) {
+           EXPECT_EQ(std::ranges::count(passed, probe), 0);
+           const bool fails = probe.case_.axes.at("rows") > 33 && probe.misalign != 0;
+           if (!fails) passed.push_back(probe);
+           return fails;
+         }));
+  EXPECT_GT(passed.size(), 10u);
 }
 
 TEST(ShrinkTest, KeepsWhatMattersAmongTheValues) {

@@ -6,6 +6,9 @@
 #include <unistd.h>
 
 #include <map>
+#include <stop_token>
+
+#include "validator/engine/abandoned.h"
 
 namespace assay::engine {
 namespace {
@@ -57,6 +60,30 @@ Reply WithoutProgram() {
   Reply reply;
   reply.message.header = {{"unknown_program", true}};
   return reply;
+}
+
+TEST(EmulatorEngineTest, WhatNobodyWaitsForDoesNotBegin) {
+  Bench bench;
+  int calls = 0;
+  const FakeWorkers::Function count = [&](WorkerKind, const Request&, std::chrono::milliseconds) {
+    ++calls;
+    return Result<Reply>(Answer(GoodReport()));
+  };
+  std::stop_source stop;
+  {
+    const Abandoning abandoning(stop.get_token());
+    EXPECT_TRUE(bench.Run(count).has_value());
+    stop.request_stop();
+    EXPECT_TRUE(IsAbandoned());
+    EXPECT_FALSE(bench.Run(count).has_value());
+    {
+      const Abandoning inner{std::stop_token()};
+      EXPECT_TRUE(bench.Run(count).has_value());
+    }
+    EXPECT_FALSE(bench.Run(count).has_value());
+  }
+  EXPECT_TRUE(bench.Run(count).has_value());
+  EXPECT_EQ(calls, 3);
 }
 
 TEST(EmulatorEngineTest, SendsExecutionPtxAndDescriptors) {

@@ -6,6 +6,7 @@
 #pragma once
 
 #include <array>
+#include <bit>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -41,6 +42,18 @@ class DefinedMap {
   /// The definedness of up to 16 bytes, bit i for byte offset + i.
   std::uint32_t Bits(std::uint64_t offset, std::uint32_t bytes) const;
   void Set(std::uint64_t offset, std::uint64_t bytes, bool defined);
+  /// Set(offset, bytes, true), for what a lane stores: mostly bytes that were stored before.
+  void SetDefined(std::uint64_t offset, std::uint64_t bytes) {
+    const std::uint64_t bit = offset % 64;
+    Page* const words = pages_[offset / kPageBytes];
+    if (words == nullptr || bit + bytes > 64) return Set(offset, bytes, true);
+    const std::uint64_t wanted = bytes == 64 ? ~std::uint64_t{0} : (std::uint64_t{1} << bytes) - 1;
+    std::uint64_t& word = (*words)[offset % kPageBytes / 64];
+    const std::uint64_t missing = ~word & wanted << bit;
+    if (missing == 0) return;
+    undefined_ -= static_cast<std::uint64_t>(std::popcount(missing));
+    word |= missing;
+  }
   /// Sets byte offset + i to bit i.
   void SetBits(std::uint64_t offset, std::uint32_t bytes, std::uint32_t bits);
 

@@ -162,7 +162,7 @@ void MarkStored(CoreWarp& warp, const Decoded& op, const LaneAccess& access, std
       return;
     }
     for (LaneMask rest = access.lanes; rest != 0; rest &= rest - 1)
-      map->Set(access.pointer[std::countr_zero(rest)] - data + offset, bytes, true);
+      map->SetDefined(access.pointer[std::countr_zero(rest)] - data + offset, bytes);
     return;
   }
   LaneMask to_output = 0;
