@@ -208,6 +208,12 @@ class Trials {
         .probe;
   }
 
+  // What its truth took, in instructions of a candidate that take as long: whole warps of a reference, which nobody watches.
+  static std::uint64_t OfTruth(const CaseRun& run) {
+    constexpr double kOfAWarp = 8;
+    return static_cast<std::uint64_t>(kOfAWarp * run.truth_steps);
+  }
+
   std::vector<bool> StillFail(std::span<const cases::Probe> probes) {
     std::vector<bool> fails(probes.size(), false);
     if (left_ == 0) return fails;
@@ -216,13 +222,15 @@ class Trials {
     for (std::size_t i = 0; i < probes.size(); ++i) {
       // Simpler values are not worth seconds of making them.
       if (InputsMadeInFull(trial_.instance, probes[i].case_).size() > made_in_full_) continue;
-      tasks.push_back({probes[i], wants_, "shrinking"});
+      Task& task = tasks.emplace_back(probes[i], wants_, "shrinking");
+      if (!probes[i].ends_only)
+        task.wants.max_steps = std::min(task.wants.max_steps, std::max(left_ / 2, kTinySteps));
       index.push_back(i);
     }
     const std::vector<CaseRun> runs = trial_.runner.RunAll(tasks);
     for (std::size_t i = 0; i < runs.size(); ++i) {
       fails[index[i]] = Shows(trial_, runs[i], hit_.finding);
-      left_ -= std::min(left_, runs[i].steps);
+      left_ -= std::min(left_, runs[i].steps + OfTruth(runs[i]));
     }
     return fails;
   }
