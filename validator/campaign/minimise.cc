@@ -248,7 +248,8 @@ Minimised Minimise(const Trial& trial, std::span<const Hit> hits, std::size_t li
   Minimised minimised;
   std::vector<verdict::Counterexample>& counterexamples = minimised.counterexamples;
   cases::Probe asked;
-  std::optional<CaseRun> confirmed;
+  bool any = false;
+  CaseRun run;
   for (const Hit* hit : InOrder(trial, hits)) {
     if (counterexamples.size() >= limit) break;
     const bool covered =
@@ -263,13 +264,12 @@ Minimised Minimise(const Trial& trial, std::span<const Hit> hits, std::size_t li
     const cases::Probe simplest = Trials(trial, *hit).Simplest();
     // The last run is exactly what Replay does; several findings of one probe are confirmed by one.
     const auto replay = [&](const cases::Probe& probe) {
-      if (confirmed && asked == probe) return;
+      if (std::exchange(any, true) && asked == probe) return;
       asked = probe;
-      confirmed = trial.runner.Run(probe, ReplayWants(trial.instance, trial.plan, probe));
+      run = trial.runner.Run(probe, ReplayWants(trial.instance, trial.plan, probe));
     };
     replay(simplest);
-    if (!Shows(trial, *confirmed, hit->finding)) replay(hit->probe);
-    const CaseRun& run = *confirmed;
+    if (!Shows(trial, run, hit->finding)) replay(hit->probe);
     if (!Shows(trial, run, hit->finding)) {
       minimised.unconfirmed.push_back(*hit);
       continue;

@@ -185,7 +185,7 @@ Status Runner::LearnOfLaunch(const Binder& bind, std::size_t launch, std::uint64
     may_begin_anew = corner == Corner::kFirst && !samples.front().empty();
     if (!samples.front().empty() && producers->IsOfAll()) break;
   }
-  if (may_begin_anew) {
+  if (producers && may_begin_anew) {
     ASSAY_TRY_VOID(producers->Refine([&](std::uint64_t block) {
       return learned_from > kMostToLearn
                  ? Result<std::optional<std::vector<BufferRange>>>(std::nullopt)
