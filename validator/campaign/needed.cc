@@ -130,7 +130,7 @@ struct Runner::HandedOn {
   std::vector<std::uint64_t> block_steps;  // The most that one of the sample blocks took.
   std::uint64_t whole_steps = 0;           // All blocks, if they take as much on average.
   std::uint64_t skeleton_steps = 0;        // The same of their skeleton.
-  std::uint64_t in_vain = 0;  // What a block took that did not end: no slice has room for it.
+  std::uint64_t unending = 0;  // What a block took that did not end; 0: all that were tried did.
 };
 
 // What the blocks of one launch hand on: by those in one corner of the grid or, where these do not write alike, in the
@@ -158,7 +158,7 @@ Status Runner::LearnOfLaunch(const Binder& bind, std::size_t launch, std::uint64
       all += report.counters.steps;
       ++ran;
     }
-    if (!only_where && report.stop == Stop::kStepLimit) learned.in_vain += report.counters.steps;
+    if (!only_where && report.stop == Stop::kStepLimit) learned.unending += report.counters.steps;
     // What takes from a launch before it as well is not followed.
     if (report.stop != Stop::kCompleted || !report.findings.empty() || !report.missing ||
         !report.missing->empty())
@@ -174,8 +174,9 @@ Status Runner::LearnOfLaunch(const Binder& bind, std::size_t launch, std::uint64
       if (!written) break;
       samples.push_back(*std::move(written));
     }
-    if (learned.in_vain > 0) {
+    if (learned.unending > 0) {
       learned.whole_steps += Blocks(whole.execution.launches[launch]) * most;
+      learned.block_steps.push_back(most);
       return {};
     }
     if (samples.size() < blocks.size()) continue;
@@ -204,16 +205,24 @@ Result<std::shared_ptr<const Runner::HandedOn>> Runner::LearnHandedOn(
   const std::string key = KeyOfShape(filled);
   {
     const std::lock_guard lock(mutex_);
-    if (const auto known = handed_on_.find(key); known != handed_on_.end()) return known->second;
+    // What did not end within less may yet.
+    const auto known = handed_on_.find(key);
+    if (known != handed_on_.end() &&
+        (known->second->unending == 0 || known->second->unending >= most_steps))
+      return known->second;
   }
   auto learned = std::make_shared<HandedOn>();
   ASSAY_TRY(const engine::Binding whole, bind(kGarbage));
   const std::size_t count = whole.execution.launches.size() - 1;
-  for (std::size_t i = 0; i < count && learned->in_vain == 0; ++i)
+  for (std::size_t i = 0; i < count && learned->unending == 0; ++i)
     ASSAY_TRY_VOID(LearnOfLaunch(bind, i, most_steps, *learned));
   if (learned->producers.size() < count) learned->producers.clear();
   const std::lock_guard lock(mutex_);
-  return handed_on_.emplace(key, std::move(learned)).first->second;
+  std::shared_ptr<const HandedOn>& kept = handed_on_[key];
+  // Nor is what another thread has learned by now forgotten for it.
+  if (kept == nullptr || (kept->unending != 0 && kept->unending < most_steps))
+    kept = std::move(learned);
+  return kept;
 }
 
 std::uint64_t Runner::WholeStepsOfThoseBefore(const cases::Materialised& filled) const {
@@ -232,9 +241,12 @@ Result<std::optional<Runner::Needed>> Runner::RunNeeded(
   const std::size_t last = binding.execution.launches.size() - 1;
   ASSAY_TRY(const std::shared_ptr<const HandedOn> handed_on,
             LearnHandedOn(bind, filled, most_steps));
-  // Each case that comes to it says so, whoever found it out first.
-  steps += handed_on->in_vain;
-  if (handed_on->in_vain > 0) return std::nullopt;
+  // No slice has room for such a block. Each case counts it, whoever found it out first, and within what limit.
+  if (std::ranges::any_of(handed_on->block_steps,
+                          [&](std::uint64_t block) { return block >= most_steps; })) {
+    steps += most_steps;
+    return std::nullopt;
+  }
   if (handed_on->producers.empty() && handed_on->whole_steps > kLittle &&
       (SkeletonFor(binding.execution) == nullptr || handed_on->skeleton_steps > kStepsToAsk))
     return std::nullopt;
