@@ -76,10 +76,31 @@ class FunctionDecoder {
     ptx::Type type = ptx::Type::kNone;
   };
 
+  /// By number: is it named by an instruction, or handed over by a call?
+  std::vector<bool> NamedRegisters() const {
+    std::vector<bool> named(function_.registers.size(), !function_.is_entry);
+    const auto name = [&](const auto& self, const Operand& operand) -> void {
+      if (operand.kind == Operand::Kind::kRegister || operand.has_base_register)
+        named[operand.reg] = true;
+      for (const Operand& element : operand.elements) self(self, element);
+    };
+    for (const Instruction& in : function_.body) {
+      if (in.guard.present) named[in.guard.predicate] = true;
+      for (const Operand& operand : in.operands) name(name, operand);
+    }
+    return named;
+  }
+
   void NumberRegisters() {
     std::uint32_t slots = 0;
     std::uint32_t predicates = kFirstPredicate;
-    for (const ptx::Register& reg : function_.registers) {
+    const std::vector<bool> named = NamedRegisters();
+    for (std::size_t i = 0; i < function_.registers.size(); ++i) {
+      const ptx::Register& reg = function_.registers[i];
+      if (!named[i]) {
+        registers_.push_back({});  // It takes no place.
+        continue;
+      }
       if (reg.type == ptx::Type::kPred) {
         registers_.push_back({DecodedOperand::Kind::kPredicate, 1, predicates++});
       } else {

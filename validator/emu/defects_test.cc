@@ -221,6 +221,48 @@ TEST(Shared, DynamicMemoryHasTheLaunchsBounds) {
   }
 }
 
+// A number is added onto memory that nobody wrote: a defect where the number is known. Where nothing was set there either the
+// sum is no better than before, and who reads it is told.
+TEST(AtomicsOntoUndefinedBytes, AreReportedWhereWhatIsAddedIsKnown) {
+  constexpr std::string_view kKernel = R"(
+.version 8.0
+.target sm_90
+.address_size 64
+.visible .entry k(.param .u64 sums, .param .u64 y)
+{
+  .reg .b32 %r<3>;
+  .reg .b64 %rd<3>;
+  ld.param.u64 %rd1, [sums];
+  ld.param.u64 %rd2, [y];
+  SET
+  red.global.add.u32 [%rd1], %r1;
+  red.global.add.u32 [%rd1], %r1;
+  READ
+  ret;
+}
+)";
+  struct Tested {
+    std::string_view set, read;
+    std::string_view message;  ///< Of the only finding; empty: there is none.
+  };
+  for (const Tested& each :
+       {Tested{"mov.u32 %r1, 1;", "", "onto sums[0], which nothing has written"},
+        Tested{"", "", ""},
+        Tested{"", "ld.global.u32 %r2, [%rd1];\n st.global.u32 [%rd2], %r2;", "output y[0]"}}) {
+    std::string text(kKernel);
+    text.replace(text.find("SET"), 3, each.set);
+    text.replace(text.find("READ"), 4, each.read);
+    TestRun run(text);
+    const auto sums = run.Uninitialised("sums", DType::kI32, 1, BufferRole::kWorkspace);
+    const auto y = run.Zeros("y", DType::kI32, 1);
+    run.AddLaunch("k", {1, 1, 1}, {1, 1, 1}, {TestRun::Ptr(sums), TestRun::Ptr(y)});
+    const Report report = run.Run();
+    ASSERT_EQ(report.findings.size(), each.message.empty() ? 0u : 1u) << Show(report);
+    if (each.message.empty()) continue;
+    EXPECT_NE(report.findings[0].message.find(each.message), std::string::npos) << Show(report);
+  }
+}
+
 // Each thread reads x, hands it on in shared memory, and reads what the next warp handed on: with a
 // barrier in between, or without.
 TEST(ReadsOutOfBounds, RacesBehindThemAreSeen) {

@@ -7,35 +7,53 @@
 namespace assay::emu {
 namespace {
 
-void FillSlot(CoreWarp& warp, Frame& frame, const ConstantSlot& constant,
-              const std::uint64_t* lanes, LaneMask mask) {
-  std::byte* const slot = frame.slots + std::size_t{constant.slot} * kSlotBytes;
+/// Bits beyond those of the format are lost; of 128 the upper half is zero.
+template <class T>
+void FillLanes(std::byte* slot, const std::uint64_t* lanes, LaneMask mask) {
+  constexpr std::size_t kWords = std::max<std::size_t>(sizeof(T) / sizeof(std::uint64_t), 1);
+  using Word = std::conditional_t<kWords == 1, T, std::uint64_t>;
+  Word* const words = reinterpret_cast<Word*>(slot);
+  if (kWords == 1 && mask == kAllLanes) {
+    for (std::size_t lane = 0; lane < kWarpSize; ++lane)
+      words[lane] = static_cast<Word>(lanes[lane]);
+    return;
+  }
   for (std::size_t lane = 0; lane < kWarpSize; ++lane) {
     if ((mask >> lane & 1) == 0) continue;
-    if (constant.bits == 16) {
-      reinterpret_cast<std::uint16_t*>(slot)[lane] = static_cast<std::uint16_t>(lanes[lane]);
-    } else if (constant.bits == 32) {
-      reinterpret_cast<std::uint32_t*>(slot)[lane] = static_cast<std::uint32_t>(lanes[lane]);
-    } else if (constant.bits == 64) {
-      reinterpret_cast<std::uint64_t*>(slot)[lane] = lanes[lane];
-    } else {
-      reinterpret_cast<std::uint64_t*>(slot)[2 * lane] = lanes[lane];
-      reinterpret_cast<std::uint64_t*>(slot)[2 * lane + 1] = 0;
-    }
+    words[kWords * lane] = static_cast<Word>(lanes[lane]);
+    if constexpr (kWords > 1) words[kWords * lane + 1] = 0;
   }
-  static_cast<void>(warp);
 }
 
-void FillConstants(CoreWarp& warp, Frame& frame, bool specials_only) {
+void FillSlot(Frame& frame, const ConstantSlot& constant, const std::uint64_t* lanes,
+              LaneMask mask) {
+  std::byte* const slot = frame.slots + std::size_t{constant.slot} * kSlotBytes;
+  switch (constant.bits) {
+    case 16:
+      return FillLanes<std::uint16_t>(slot, lanes, mask);
+    case 32:
+      return FillLanes<std::uint32_t>(slot, lanes, mask);
+    case 64:
+      return FillLanes<std::uint64_t>(slot, lanes, mask);
+    default:
+      return FillLanes<unsigned __int128>(slot, lanes, mask);
+  }
+}
+
+/// What a frame holds already: what is the same in all blocks of a launch, at any time.
+enum class Filled : std::uint8_t { kNothing, kOfTheWarp };
+
+void FillConstants(CoreWarp& warp, Frame& frame, Filled filled) {
   const Device& device = *warp.device;
   for (const ConstantSlot& constant : device.program.functions[frame.function].constants) {
     std::uint64_t lanes[kWarpSize];
     if (constant.kind == ConstantSlot::Kind::kSpecial) {
+      if (filled == Filled::kOfTheWarp && IsOfTheWarp(constant.special)) continue;
       SpecialValues(warp, constant.special, constant.component, lanes);
-      FillSlot(warp, frame, constant, lanes, kAllLanes);
+      FillSlot(frame, constant, lanes, kAllLanes);
       continue;
     }
-    if (specials_only) continue;
+    if (filled == Filled::kOfTheWarp) continue;
     std::uint64_t value = constant.value;
     switch (constant.kind) {
       case ConstantSlot::Kind::kModuleSymbol:
@@ -51,7 +69,7 @@ void FillConstants(CoreWarp& warp, Frame& frame, bool specials_only) {
         break;
     }
     std::fill_n(lanes, kWarpSize, value);
-    FillSlot(warp, frame, constant, lanes, kAllLanes);
+    FillSlot(frame, constant, lanes, kAllLanes);
   }
 }
 
@@ -96,7 +114,7 @@ Frame& FrameOf(CoreWarp& warp, std::uint32_t function, std::uint32_t depth) {
   frame->predicates[0] = 0;
   frame->predicates[1] = kAllLanes;
   MarkRegistersUndefined(code, *frame);
-  FillConstants(warp, *frame, false);
+  FillConstants(warp, *frame, Filled::kNothing);
   warp.device->memory_bytes += frame->storage.size();
   if (warp.device->memory_bytes > warp.device->execution.limits.max_memory_bytes) {
     warp.device->End(
@@ -107,12 +125,14 @@ Frame& FrameOf(CoreWarp& warp, std::uint32_t function, std::uint32_t depth) {
   return *warp.frames.back();
 }
 
-void RefreshSpecials(CoreWarp& warp, Frame& frame) { FillConstants(warp, frame, true); }
+void RefreshSpecials(CoreWarp& warp, Frame& frame) {
+  FillConstants(warp, frame, Filled::kOfTheWarp);
+}
 
 void ResetFrames(CoreWarp& warp) {
   for (const auto& frame : warp.frames) {
     MarkRegistersUndefined(warp.device->program.functions[frame->function], *frame);
-    FillConstants(warp, *frame, true);
+    FillConstants(warp, *frame, Filled::kOfTheWarp);
     frame->allocated.fill(0);
     frame->blocks.clear();
   }
@@ -124,7 +144,7 @@ void PlaceFrameLocals(CoreWarp& warp, Frame& frame, LaneMask lanes) {
     std::uint64_t values[kWarpSize];
     for (std::size_t lane = 0; lane < kWarpSize; ++lane)
       values[lane] = frame.base[lane] + constant.value;
-    FillSlot(warp, frame, constant, values, lanes);
+    FillSlot(frame, constant, values, lanes);
   }
 }
 

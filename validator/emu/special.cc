@@ -107,6 +107,23 @@ std::uint64_t UniformValue(const CoreWarp& warp, SpecialRegister special, int co
 
 }  // namespace
 
+bool IsOfTheWarp(SpecialRegister special) {
+  switch (special) {
+    case SpecialRegister::kTid:
+    case SpecialRegister::kNtid:
+    case SpecialRegister::kNctaid:
+    case SpecialRegister::kLaneid:
+    case SpecialRegister::kLanemaskEq:
+    case SpecialRegister::kLanemaskLt:
+    case SpecialRegister::kLanemaskLe:
+    case SpecialRegister::kLanemaskGt:
+    case SpecialRegister::kLanemaskGe:
+      return true;
+    default:
+      return false;
+  }
+}
+
 void SpecialValues(const CoreWarp& warp, SpecialRegister special, int component,
                    std::uint64_t* lanes) {
   const Dim3& block = warp.device->launch.block;

@@ -295,7 +295,10 @@ void ReadModifyWrite(Warp& base, const Decoded& op) {
           chosen = choice.chosen;
           choice_origin = choice.origin;
         }
-        if (const LaneMask unset = undefined & ~chosen;
+        // What combines nothing that was set with it makes nothing worse: who reads it is told.
+        const LaneMask set =
+            std::is_same_v<Op, CompareAndSwap> ? kAllLanes : ~UnsetLanes(*warp.frame, b[e].shadow);
+        if (const LaneMask unset = undefined & ~chosen & set;
             unset != 0 && !std::is_same_v<Op, Exchange>) {
           ReportUndefinedTarget(warp, op, access, e * static_cast<std::uint32_t>(sizeof(T)),
                                 sizeof(T), unset);
