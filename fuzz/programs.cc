@@ -278,7 +278,7 @@ void Ptx(std::string_view input) {
     ASSAY_CHECK(verified.error().place.starts_with(kPlace), verified.error().place);
     return;
   }
-  if (const std::string skeleton = facts::SkeletonOf(*module); !skeleton.empty()) {
+  if (const std::string skeleton = facts::SkeletonOf(*module).ptx; !skeleton.empty()) {
     const auto cut = ptx::Parse(skeleton, "skeleton.ptx");
     ASSAY_CHECK(cut && ptx::Verify(*cut), skeleton);
   }

@@ -229,7 +229,12 @@ Json FactsOrFault(const std::string& ptx, const std::string& file) {
   if (!module) return {{"fault", ToString(module.error())}};
   const facts::Facts facts = facts::FactsOf(*module, {.own_file = FileName(file)});
   Json program = {{"facts", facts::ToJson(facts)}};
-  if (facts.fault.empty()) program["skeleton"] = facts::SkeletonOf(*module);
+  if (facts.fault.empty()) {
+    const facts::Skeleton skeleton = facts::SkeletonOf(*module);
+    program["skeleton"] = skeleton.ptx;
+    program["skeleton_rounds"] = skeleton.rounds;
+    program["skeleton_in_shared"] = skeleton.in_shared;
+  }
   return program;
 }
 

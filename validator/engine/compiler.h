@@ -62,8 +62,8 @@ struct CompiledKernel {
   /// copied about, facts are not.
   std::shared_ptr<const facts::Facts> facts;
   std::string facts_fault;
-  /// The program without what it writes (facts/skeleton.h), or empty.
-  std::string skeleton;
+  /// The program without what it writes, if any.
+  facts::Skeleton skeleton;
 };
 
 struct CompileOutcome {

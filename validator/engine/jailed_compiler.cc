@@ -45,7 +45,9 @@ Result<Resources> ReadResources(const Json& json, std::string place) {
 Status ReadProgram(const Json& json, const std::string& place, CompiledKernel& kernel) {
   ASSAY_TRY(ObjectReader reader, ObjectReader::Of(json, place));
   ASSAY_TRY(kernel.facts_fault, reader.Optional<std::string>("fault", ""));
-  ASSAY_TRY(kernel.skeleton, reader.Optional<std::string>("skeleton", ""));
+  ASSAY_TRY(kernel.skeleton.ptx, reader.Optional<std::string>("skeleton", ""));
+  ASSAY_TRY(kernel.skeleton.rounds, reader.Optional<bool>("skeleton_rounds", false));
+  ASSAY_TRY(kernel.skeleton.in_shared, reader.Optional<bool>("skeleton_in_shared", true));
   reader.Ignore("facts");
   ASSAY_TRY_VOID(reader.Finish());
   if (!json.contains("facts")) {

@@ -254,6 +254,19 @@ inline bool OnlyAdds(const Facts* facts, std::string_view entry) {
   return function != nullptr && function->only_adds == Answer::kYes;
 }
 
+/// What of a program decides where in global memory it writes (skeleton.h).
+struct Skeleton {
+  /// PTX, every function under its name. Empty where there is none: code that does not end, calls of what is not there,
+  /// the stack moved at run time, memory of other blocks.
+  std::string ptx;
+  /// Something in it is a number that was rounded: a float that became an integer, or the high half of a product of two
+  /// variables, as where a reciprocal stands for a quotient. Right at some sizes says little then of others.
+  bool rounds = false;
+  /// It comes to shared memory, or names some: else it needs none.
+  bool in_shared = true;
+  bool operator==(const Skeleton&) const = default;
+};
+
 Json ToJson(const Facts& facts);
 /// Strict; `place` names the document in errors.
 Result<Facts> FactsFromJson(const Json& json, const std::string& place);

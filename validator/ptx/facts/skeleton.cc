@@ -60,6 +60,67 @@ bool CopiesOut(const Instruction& in) {
          });
 }
 
+/// Does a register hold one number, whoever reads it?
+bool IsConstant(const ptx::Function& function, ptx::RegisterIndex reg) {
+  const auto defines = [&](const Instruction& in) {
+    return !in.operands.empty() && ptx::RulesOf(in).written() > 0 &&
+           in.operands.front().kind == Operand::Kind::kRegister && in.operands.front().reg == reg;
+  };
+  return std::ranges::all_of(function.body, [&](const Instruction& in) {
+    return !defines(in) || (in.opcode == ptx::Opcode::kMov && in.operands.size() == 2 &&
+                            in.operands[1].kind == Operand::Kind::kImmediate);
+  });
+}
+
+/// A quotient by a constant is the high half of a product with one, and exact.
+bool RoundsSomething(const ptx::Function& function) {
+  return std::ranges::any_of(function.body, [&](const Instruction& in) {
+    if (in.opcode == ptx::Opcode::kCvt && in.types.size() == 2)
+      return ptx::IsInteger(in.types[0]) && !ptx::IsInteger(in.types[1]);
+    const bool high = in.opcode == ptx::Opcode::kMul && in.Has(ptx::Mod::kHi);
+    return high && std::ranges::all_of(in.operands, [&](const Operand& operand) {
+             return operand.kind == Operand::Kind::kRegister && !IsConstant(function, operand.reg);
+           });
+  });
+}
+
+template <class Use>
+void ForEachSymbol(const Operand& operand, const Use& use) {
+  if (operand.kind == Operand::Kind::kSymbol || operand.has_symbol) use(operand.symbol);
+  for (const Operand& element : operand.elements) ForEachSymbol(element, use);
+}
+
+/// Does a program come to shared memory, or name some?
+bool ComesToShared(const ptx::Module& module) {
+  return std::ranges::any_of(module.functions, [&](const ptx::Function& function) {
+    bool names = false;
+    const auto note = [&](const ptx::SymbolRef& symbol) {
+      const auto& variables =
+          symbol.scope == ptx::SymbolRef::Scope::kModule ? module.variables : function.variables;
+      names = names || IsShared(variables[symbol.index].space);
+    };
+    return std::ranges::any_of(function.body, [&](const Instruction& in) {
+      for (const Operand& operand : in.operands) ForEachSymbol(operand, note);
+      return names || IsShared(in.space) ||
+             std::ranges::any_of(ptx::MemoryRoles(in), [](const MemoryRole& role) {
+               return IsShared(role.space) || role.mbarrier;
+             });
+    });
+  });
+}
+
+/// Leaves next to nothing of shared memory that nobody comes to: each block would have to find it as blocks do.
+void ShrinkShared(ptx::Module& module) {
+  const auto shrink = [](ptx::Variable& variable) {
+    if (!IsShared(variable.space) || variable.bytes == 0) return;
+    variable.type = ptx::Type::kB8;
+    variable.bytes = variable.align = 1;
+  };
+  std::ranges::for_each(module.variables, shrink);
+  for (ptx::Function& function : module.functions)
+    std::ranges::for_each(function.variables, shrink);
+}
+
 /// Memory of one kind, from which addresses or branches come.
 class Wanted {
  public:
@@ -362,12 +423,17 @@ class Slicer {
 
 }  // namespace
 
-std::string SkeletonOf(const ptx::Module& module) {
+Skeleton SkeletonOf(const ptx::Module& module) {
   const bool calls_unknown =
       std::ranges::any_of(CallsOf(module).unknown, [](bool yes) { return yes; });
-  if (calls_unknown) return "";
-  const auto skeleton = Slicer(module).Run();
-  return skeleton ? ptx::Print(*skeleton) : "";
+  if (calls_unknown) return {};
+  auto skeleton = Slicer(module).Run();
+  if (!skeleton) return {};
+  const bool in_shared = ComesToShared(*skeleton);
+  if (!in_shared) ShrinkShared(*skeleton);
+  return {.ptx = ptx::Print(*skeleton),
+          .rounds = std::ranges::any_of(skeleton->functions, RoundsSomething),
+          .in_shared = in_shared};
 }
 
 }  // namespace assay::facts

@@ -15,14 +15,12 @@
 // Cost: linear, but for deep nests of branches. Thread-safety: a pure function.
 #pragma once
 
-#include <string>
-
+#include "validator/ptx/facts/facts.h"
 #include "validator/ptx/module.h"
 
 namespace assay::facts {
 
-/// Of a verified module, as PTX, every function under its name. Empty where there is none: code
-/// that does not end, calls of what is not there, the stack moved at run time, memory of other blocks.
-std::string SkeletonOf(const ptx::Module& module);
+/// Of a verified module.
+Skeleton SkeletonOf(const ptx::Module& module);
 
 }  // namespace assay::facts

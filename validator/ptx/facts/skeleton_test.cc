@@ -16,7 +16,7 @@ using testing::HasSubstr;
 using testing::Not;
 
 /// Of an entry k(x, y, n) with `body`: x in %d1, y in %d2, n in %r1, the thread's number in %r2, its place in y in %d3.
-std::string Skeleton(const std::string& body, const std::string& globals = "") {
+facts::Skeleton SkeletonWith(const std::string& body, const std::string& globals = "") {
   const std::string text =
       std::string(kHead) + globals +
       ".visible .entry k(.param .u64 .ptr .align 1 k_x, .param .u64 .ptr .align 1 k_y, .param "
@@ -31,12 +31,15 @@ std::string Skeleton(const std::string& body, const std::string& globals = "") {
     ADD_FAILURE() << (module ? ToString(ptx::Verify(*module).error()) : ToString(module.error()))
                   << "\n"
                   << text;
-    return "";
+    return {};
   }
-  std::string skeleton = SkeletonOf(*module);
-  const auto read = ptx::Parse(skeleton, "skeleton.ptx");
-  EXPECT_TRUE(skeleton.empty() || (read && ptx::Verify(*read))) << skeleton;
+  facts::Skeleton skeleton = SkeletonOf(*module);
+  const auto read = ptx::Parse(skeleton.ptx, "skeleton.ptx");
+  EXPECT_TRUE(skeleton.ptx.empty() || (read && ptx::Verify(*read))) << skeleton.ptx;
   return skeleton;
+}
+std::string TextWith(const std::string& body, const std::string& globals = "") {
+  return SkeletonWith(body, globals).ptx;
 }
 
 constexpr std::string_view kSum =
@@ -45,38 +48,38 @@ constexpr std::string_view kSum =
     "setp.lt.u32 %p1, %r3, %r1;\n@%p1 bra loop;\n";
 
 TEST(Skeleton, ALoopThatAddsUpWhatIsStoredIsGone) {
-  EXPECT_THAT(Skeleton(std::string(kSum) + "st.global.f32 [%d3], %f1;"),
+  EXPECT_THAT(TextWith(std::string(kSum) + "st.global.f32 [%d3], %f1;"),
               AllOf(HasSubstr("st.global.f32 [%d3], %f1"), Not(HasSubstr("bra")),
                     Not(HasSubstr("ld.global")), Not(HasSubstr("add.f32"))));
 }
 
 TEST(Skeleton, ALoopThatCountsWhereItStoresStays) {
-  EXPECT_THAT(Skeleton("mov.u32 %r3, 0;\nloop:\nst.global.f32 [%d3], %f1;\nadd.s64 %d3, %d3, 128;\n"
+  EXPECT_THAT(TextWith("mov.u32 %r3, 0;\nloop:\nst.global.f32 [%d3], %f1;\nadd.s64 %d3, %d3, 128;\n"
                        "add.u32 %r3, %r3, 1;\nsetp.lt.u32 %p1, %r3, %r1;\n@%p1 bra loop;"),
               AllOf(HasSubstr("@%p1 bra loop"), HasSubstr("add.s64 %d3, %d3, 128")));
 }
 
 TEST(Skeleton, WhatAnAddressIsReadFromStays) {
-  EXPECT_THAT(Skeleton("ld.global.u32 %r4, [%d1];\nmul.wide.u32 %d4, %r4, 4;\n"
+  EXPECT_THAT(TextWith("ld.global.u32 %r4, [%d1];\nmul.wide.u32 %d4, %r4, 4;\n"
                        "add.s64 %d4, %d2, %d4;\nst.global.f32 [%d4], %f1;"),
               HasSubstr("ld.global.u32 %r4, [%d1]"));
 }
 
 TEST(Skeleton, SoDoesWhatDecidesWhetherItStores) {
-  EXPECT_THAT(Skeleton("setp.ge.u32 %p1, %r2, %r1;\n@%p1 ret;\nst.global.f32 [%d3], %f1;"),
+  EXPECT_THAT(TextWith("setp.ge.u32 %p1, %r2, %r1;\n@%p1 ret;\nst.global.f32 [%d3], %f1;"),
               AllOf(HasSubstr("setp.ge.u32"), HasSubstr("@%p1 ret")));
-  EXPECT_THAT(Skeleton("setp.ge.u32 %p1, %r2, %r1;\n@%p1 st.global.f32 [%d3], %f1;"),
+  EXPECT_THAT(TextWith("setp.ge.u32 %p1, %r2, %r1;\n@%p1 st.global.f32 [%d3], %f1;"),
               HasSubstr("@%p1 st.global"));
 }
 
 TEST(Skeleton, BarriersStayWhereMemoryOfTheBlockSaysWhere) {
   const std::string tile =
       "mov.u32 %r5, tile;\nst.shared.f32 [%r5], %f1;\nbar.sync 0;\nld.shared.f32 %f2, [tile+4];\n";
-  EXPECT_THAT(Skeleton(tile + "st.global.f32 [%d3], %f2;"),
+  EXPECT_THAT(TextWith(tile + "st.global.f32 [%d3], %f2;"),
               AllOf(Not(HasSubstr("bar.sync")), Not(HasSubstr("st.shared"))));
   // A ticket is handed to the block; the tile is another variable.
   EXPECT_THAT(
-      Skeleton(tile +
+      TextWith(tile +
                "setp.ne.u32 %p1, %r2, 0;\n@%p1 bra drawn;\n"
                "atom.global.add.u32 %r3, [%d1], 1;\nst.shared.u32 [ticket], %r3;\n"
                "drawn:\nbar.sync 0;\nld.shared.u32 %r4, [ticket];\n"
@@ -86,23 +89,23 @@ TEST(Skeleton, BarriersStayWhereMemoryOfTheBlockSaysWhere) {
 }
 
 TEST(Skeleton, WhatIsAddedIsNotAskedForButWhatIsCounted) {
-  EXPECT_THAT(Skeleton(std::string(kSum) + "red.global.add.f32 [%d3], %f1;"),
+  EXPECT_THAT(TextWith(std::string(kSum) + "red.global.add.f32 [%d3], %f1;"),
               AllOf(HasSubstr("red.global.add.f32"), Not(HasSubstr("bra"))));
-  EXPECT_THAT(Skeleton("add.u32 %r3, %r1, 7;\nred.global.add.u32 [%d3], %r3;"),
+  EXPECT_THAT(TextWith("add.u32 %r3, %r1, 7;\nred.global.add.u32 [%d3], %r3;"),
               HasSubstr("add.u32 %r3, %r1, 7"));
 }
 
 TEST(Skeleton, ValuesThatAreReadBackToDecideStay) {
   const std::string stored = "add.u32 %r3, %r1, 7;\nst.global.u32 [%d3], %r3;\n";
-  EXPECT_THAT(Skeleton(stored), Not(HasSubstr("add.u32")));
-  EXPECT_THAT(Skeleton(stored + "ld.global.u32 %r4, [%d2];\nmul.wide.u32 %d4, %r4, 4;\n"
+  EXPECT_THAT(TextWith(stored), Not(HasSubstr("add.u32")));
+  EXPECT_THAT(TextWith(stored + "ld.global.u32 %r4, [%d2];\nmul.wide.u32 %d4, %r4, 4;\n"
                                 "add.s64 %d4, %d1, %d4;\nst.global.f32 [%d4], %f1;"),
               HasSubstr("add.u32 %r3, %r1, 7"));
 }
 
 TEST(Skeleton, CopiesOutOfSharedMemoryStayWithTheirSize) {
   EXPECT_THAT(
-      Skeleton("mov.u32 %r5, tile;\nst.shared.f32 [%r5], %f1;\nbar.sync 0;\nshl.b32 %r6, %r1, 4;\n"
+      TextWith("mov.u32 %r5, tile;\nst.shared.f32 [%r5], %f1;\nbar.sync 0;\nshl.b32 %r6, %r1, 4;\n"
                "cp.async.bulk.global.shared::cta.bulk_group [%d3], [%r5], %r6;\n"
                "cp.async.bulk.commit_group;\ncp.async.bulk.wait_group 0;"),
       AllOf(HasSubstr("cp.async.bulk.global"), HasSubstr("shl.b32 %r6"), HasSubstr("wait_group"),
@@ -110,17 +113,49 @@ TEST(Skeleton, CopiesOutOfSharedMemoryStayWithTheirSize) {
 }
 
 TEST(Skeleton, CarriesComeWithWhatMadeThem) {
-  EXPECT_THAT(Skeleton("add.cc.u32 %r3, %r1, %r2;\naddc.u32 %r4, 0, 0;\nmul.wide.u32 %d4, %r4, 4;\n"
+  EXPECT_THAT(TextWith("add.cc.u32 %r3, %r1, %r2;\naddc.u32 %r4, 0, 0;\nmul.wide.u32 %d4, %r4, 4;\n"
                        "add.s64 %d4, %d2, %d4;\nst.global.f32 [%d4], %f1;"),
               HasSubstr("add.cc.u32"));
 }
 
+TEST(Skeleton, SharedMemoryThatNobodyComesToIsLeftOut) {
+  const std::string tile =
+      "mov.u32 %r5, tile;\nst.shared.f32 [%r5], %f1;\nbar.sync 0;\nld.shared.f32 %f2, [tile+4];\n";
+  const facts::Skeleton none = SkeletonWith(tile + "st.global.f32 [%d3], %f2;");
+  EXPECT_FALSE(none.in_shared);
+  EXPECT_THAT(none.ptx, Not(HasSubstr("tile[128]")));
+  const facts::Skeleton some = SkeletonWith(
+      "ld.shared.u32 %r4, [tile+4];\nmul.wide.u32 %d4, %r4, 4;\n"
+      "add.s64 %d4, %d2, %d4;\nst.global.f32 [%d4], %f1;");
+  EXPECT_TRUE(some.in_shared);
+  EXPECT_THAT(some.ptx, HasSubstr("tile[128]"));
+}
+
+TEST(Skeleton, ANumberThatWasRoundedIsSaid) {
+  const auto stored_at = [](const std::string& number) {
+    return SkeletonWith(number +
+                        "mul.wide.s32 %d4, %r4, 4;\nadd.s64 %d4, %d2, %d4;\n"
+                        "st.global.f32 [%d4], %f1;")
+        .rounds;
+  };
+  EXPECT_TRUE(stored_at("cvt.rn.f32.s32 %f2, %r2;\ncvt.rzi.s32.f32 %r4, %f2;\n"));
+  EXPECT_TRUE(stored_at("mul.hi.u32 %r4, %r2, %r1;\n"));
+  // Quotients by constants are exact; so are quotients.
+  EXPECT_FALSE(stored_at("mul.hi.u32 %r4, %r2, 715827883;\n"));
+  EXPECT_FALSE(stored_at("mov.u32 %r5, 715827883;\nmul.hi.u32 %r4, %r2, %r5;\n"));
+  EXPECT_FALSE(stored_at("div.u32 %r4, %r2, %r1;\n"));
+  // What is stored decides nothing.
+  EXPECT_FALSE(SkeletonWith("cvt.rn.f32.s32 %f2, %r2;\ncvt.rzi.s32.f32 %r4, %f2;\n"
+                            "st.global.u32 [%d3], %r4;")
+                   .rounds);
+}
+
 TEST(Skeleton, ThereIsNoneOfWhatNeverEndsOrIsNotThere) {
-  EXPECT_EQ(Skeleton("st.global.f32 [%d3], %f1;\nloop:\nbra loop;"), "");
-  EXPECT_EQ(Skeleton("mov.u32 %r5, tile;\nmapa.shared::cluster.u32 %r6, %r5, 0;\n"
+  EXPECT_EQ(TextWith("st.global.f32 [%d3], %f1;\nloop:\nbra loop;"), "");
+  EXPECT_EQ(TextWith("mov.u32 %r5, tile;\nmapa.shared::cluster.u32 %r6, %r5, 0;\n"
                      "st.shared::cluster.u32 [%r6], %r1;\nst.global.f32 [%d3], %f1;"),
             "");
-  EXPECT_EQ(Skeleton("call other;\nst.global.f32 [%d3], %f1;", ".extern .func other;\n"), "");
+  EXPECT_EQ(TextWith("call other;\nst.global.f32 [%d3], %f1;", ".extern .func other;\n"), "");
 }
 
 }  // namespace
