@@ -35,9 +35,12 @@ bool Tells(const Report& report) {
 
 }  // namespace
 
-void UseSkeleton(const std::string& skeleton, Execution& execution) {
-  execution.ptx = skeleton;
+void UseSkeleton(const facts::Skeleton& skeleton, Execution& execution) {
+  execution.ptx = skeleton.ptx;
   execution.cubin.clear();
+  for (Launch& launch : execution.launches) {
+    if (!skeleton.in_shared) launch.shared_bytes = 0;
+  }
   for (BufferSpec& spec : execution.buffers) {
     if (spec.role == BufferRole::kOutput) spec.role = BufferRole::kWorkspace;
   }
@@ -65,14 +68,14 @@ void MakeOfProgram(Finding& finding) {
   }
 }
 
-const std::string* Runner::SkeletonFor(const Execution& execution) const {
+const facts::Skeleton* Runner::SkeletonFor(const Execution& execution) const {
   const engine::CompiledKernel& compiled = *subject_.compiled;
   const bool nobody_waits = std::ranges::all_of(execution.launches, [&](const Launch& launch) {
     return !launch.cooperative && launch.cluster[0] * launch.cluster[1] * launch.cluster[2] == 1 &&
            !(MayBe(facts::Polls(compiled.facts.get(), launch.entry)) &&
              MayBe(facts::BlocksDepend(compiled.facts.get(), launch.entry)));
   });
-  return nobody_waits && !compiled.skeleton.empty() ? &compiled.skeleton : nullptr;
+  return nobody_waits && !compiled.skeleton.ptx.empty() ? &compiled.skeleton : nullptr;
 }
 
 // All launches, of the last one some blocks or all.
@@ -80,7 +83,7 @@ Result<std::optional<Report>> Runner::RunSkeleton(const Binder& bind, Alone what
                                                   engine::Binding& binding) const {
   ASSAY_TRY(binding, bind(kGarbage));
   Execution& execution = binding.execution;
-  const std::string* skeleton = SkeletonFor(execution);
+  const facts::Skeleton* skeleton = SkeletonFor(execution);
   if (skeleton == nullptr) return std::nullopt;
   AskForPlaces(what, execution);
   execution.launches.back().only = std::move(what.only);
@@ -90,16 +93,17 @@ Result<std::optional<Report>> Runner::RunSkeleton(const Binder& bind, Alone what
 }
 
 Result<std::optional<std::vector<WrittenRange>>> Runner::WritersOf(
-    const Binder& bind, const std::vector<BufferRange>& bytes, std::uint64_t& steps) const {
+    const Binder& bind, const std::vector<BufferRange>& bytes, std::uint64_t most_steps,
+    std::uint64_t& steps) const {
   constexpr std::size_t kMostRanges = std::size_t{1} << 14;
   std::uint64_t asked = 0;
   for (const BufferRange& range : bytes) asked += range.bytes;
   if (bytes.size() > kMostRanges || asked > kMostWhose) return std::nullopt;
   ASSAY_TRY(engine::Binding binding, bind(kGarbage));
   Execution& execution = binding.execution;
-  const std::string* skeleton = SkeletonFor(execution);
+  const facts::Skeleton* skeleton = SkeletonFor(execution);
   if (skeleton == nullptr || BytesWritten(execution) > kMostWritten) return std::nullopt;
-  AskForPlaces({.most_steps = kStepsToAsk}, execution);
+  AskForPlaces({.most_steps = most_steps}, execution);
   execution.launches.pop_back();
   UseSkeleton(*skeleton, execution);
   execution.whose = bytes;
@@ -117,7 +121,7 @@ Result<Report> Runner::RunAlone(const Binder& bind, std::size_t launch, Alone wh
   execution.launches.front().only = std::move(what.only);
   execution.launches.front().threads = std::move(what.threads);
   AskForPlaces(what, execution);
-  if (const std::string* skeleton = what.only_where ? SkeletonFor(execution) : nullptr) {
+  if (const facts::Skeleton* skeleton = what.only_where ? SkeletonFor(execution) : nullptr) {
     engine::Binding places;
     ASSAY_TRY(places, bind(kGarbage));
     places.execution = execution;

@@ -2,14 +2,14 @@
 #pragma once
 
 #include <cstdint>
-#include <string>
 
 #include "validator/execution/execution.h"
+#include "validator/ptx/facts/facts.h"
 
 namespace assay::campaign {
 
 /// Runs the skeleton instead. Of what it writes nothing is defined, which is no finding in workspace: so outputs are.
-void UseSkeleton(const std::string& skeleton, Execution& execution);
+void UseSkeleton(const facts::Skeleton& skeleton, Execution& execution);
 
 /// Outputs and workspace, all together.
 std::uint64_t BytesWritten(const Execution& execution);
@@ -18,6 +18,8 @@ inline constexpr std::uint64_t kMostWritten = std::uint64_t{512} << 20;
 
 /// What the skeleton of whole grids may take where it is asked who writes what, which nothing else can say.
 inline constexpr std::uint64_t kStepsToAsk = 1'000'000'000;
+/// The same where all that is left to ask is whether anybody writes it.
+inline constexpr std::uint64_t kStepsToAskAtLast = 4 * kStepsToAsk;
 
 /// A finding of a skeleton as one of the program: at lines of the source, but at none of its PTX, and without values.
 void MakeOfProgram(Finding& finding);

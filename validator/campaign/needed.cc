@@ -383,8 +383,9 @@ Result<std::optional<Runner::Needed>> Runner::RunWithNeeded(const Binder& bind, 
     if (!guessed) blocks = before;
     if (blocks == before) {
       std::optional<std::vector<WrittenRange>> writers;
-      if (handed_on.skeleton_steps <= kStepsToAsk) {
-        ASSAY_TRY(writers, WritersOf(bind, *missing, steps));
+      const std::uint64_t most = guessed && undefined ? kStepsToAskAtLast : kStepsToAsk;
+      if (handed_on.skeleton_steps <= most) {
+        ASSAY_TRY(writers, WritersOf(bind, *missing, most, steps));
       }
       if (writers) {
         for (const WrittenRange& range : *writers) blocks[range.launch].insert(range.block);

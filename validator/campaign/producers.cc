@@ -101,6 +101,11 @@ bool Producers::Follow(std::uint32_t buffer, OfBuffer& of,
     if (grid_[axis] <= 1) continue;
     if (sample >= samples.size()) return false;
     const std::vector<BufferRange> beside = OfThat(samples[sample++], buffer);
+    const bool outermost = sample == samples.size() && sample > 2;
+    if (beside.empty() && outermost && place[axis] == 0) {
+      of.only_first = axis;
+      continue;
+    }
     if (beside.empty()) return false;
     std::uint64_t low = of.first.front().first, high = beside.front().first;
     if (place[axis] > 0) std::swap(low, high);
@@ -126,6 +131,7 @@ std::vector<BufferRange> Producers::WrittenBy(std::uint64_t block) const {
                                            block / grid_[0] / grid_[1]};
   std::vector<BufferRange> written;
   for (const auto& [buffer, of] : buffers_) {
+    if (of.only_first && at[*of.only_first] > 0) continue;
     std::uint64_t shift = 0;
     for (std::size_t d = 0; d < dimensions_.size(); ++d) {
       const Dimension& dimension = dimensions_[d];
@@ -164,7 +170,7 @@ struct Producers::Search {
     const std::uint64_t step = of.step[d];
     const std::uint64_t within = reach - (dimension.extent - 1) * step;
     // Those whose first byte lies before the end and whose last one not before the beginning.
-    std::uint64_t index = 0, last = dimension.extent - 1;
+    std::uint64_t index = 0, last = of.only_first == dimension.axis ? 0 : dimension.extent - 1;
     if (step > 0) {
       if (high + within <= first) index = (first - high - within) / step;
       last = std::min(last, (end - 1 - low) / step);
@@ -206,6 +212,7 @@ bool Producers::Agrees(std::uint64_t block, const std::vector<BufferRange>& writ
     const std::vector<BufferRange> mine = OfThat(written, buffer);
     const std::vector<BufferRange> guess = OfThat(expected, buffer);
     if (mine.empty()) continue;
+    if (guess.empty()) return false;
     if (mine.front().first != guess.front().first) return false;
     for (const BufferRange& range : mine) {
       if (!Covers(guess, range)) return false;
@@ -228,7 +235,8 @@ bool Producers::Split(std::size_t axis, std::uint64_t period,
   const auto after = static_cast<std::ptrdiff_t>(inner) + 1;
   for (auto& [buffer, of] : buffers_) {
     const std::vector<BufferRange> mine = OfThat(there, buffer);
-    if (mine.empty() || mine.front().first < of.first.front().first) return false;
+    if (mine.empty() || mine.front().first < of.first.front().first || of.only_first == axis)
+      return false;
     of.step.insert(of.step.begin() + after, mine.front().first - of.first.front().first);
   }
   Dimension& dimension = dimensions_[inner];

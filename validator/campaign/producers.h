@@ -69,6 +69,8 @@ class Producers {
     std::vector<BufferRange> first;  ///< What the first block writes,
     std::vector<std::uint64_t>
         step;  ///< and by how much that moves with a step along each dimension.
+    /// Along this axis, the outermost, only its first block writes any: a plane of blocks behind the end.
+    std::optional<std::size_t> only_first = std::nullopt;
   };
   /// A part of an axis of the grid: its index there is `coordinate / unit % extent`.
   struct Dimension {

@@ -51,6 +51,23 @@ TEST(ProducersTest, TheLastBlocksTellWhereTheFirstWriteNothing) {
   EXPECT_EQ(SampleBlocks({2, 1, 3}, Corner::kLast), (std::vector<std::uint64_t>{2, 3, 0}));
 }
 
+TEST(ProducersTest, APlaneOfBlocksBehindTheEndWritesNothing) {
+  const Grid grid = {4, 4, 2};
+  const auto producers = Producers::Of(
+      grid, std::vector<std::vector<BufferRange>>{Tile(0, 0, 0), Tile(1, 0, 0), Tile(0, 1, 0), {}});
+  ASSERT_TRUE(producers);
+  EXPECT_TRUE(producers->IsOfAll());
+  EXPECT_EQ(producers->WrittenBy(15), Tile(3, 3, 0));
+  EXPECT_TRUE(producers->WrittenBy(16).empty());
+  std::set<std::uint64_t> blocks;
+  EXPECT_TRUE(producers->AddWritersOf(std::vector<BufferRange>{{2, 17 * 64 + 30, 4}}, blocks));
+  EXPECT_EQ(blocks, (std::set<std::uint64_t>{5, 6}));
+  // An axis within it where the next block writes nothing, or the only one, is no plane.
+  EXPECT_FALSE(Producers::Of(grid, std::vector<std::vector<BufferRange>>{
+                                       Tile(0, 0, 0), {}, Tile(0, 1, 0), Tile(0, 0, 1)}));
+  EXPECT_FALSE(Producers::Of({4, 1, 1}, std::vector<std::vector<BufferRange>>{Tile(0, 0, 0), {}}));
+}
+
 TEST(ProducersTest, EveryBlockIsFoundAndNoOther) {
   const Grid grid = {4, 4, 3};
   const auto producers =
