@@ -16,6 +16,7 @@ inline thread_local HostDim3 blockIdx, threadIdx, blockDim{1, 1, 1}, gridDim{1, 
 #define __global__
 inline void __syncwarp() {}
 inline double __shfl_xor_sync(unsigned, double x, int) { return x; }
+inline unsigned __ballot_sync(unsigned, bool holds) { return holds ? 1 : 0; }
 
 #define ASSAY_PRELUDE_TYPES_ONLY
 #include "assay/reference.cuh"

@@ -16,16 +16,17 @@ __global__ void store(const Real* sums, Out<T>* out, int64 rows, int64 hidden) {
   if (i < rows * hidden) out[i] = sums[i];
 }
 
-// For parts: one thread an element, which looks for its rows of src.
+// For parts: one thread an element, which looks for its rows of src, or a warp whose lanes share them.
 __global__ void add_element(const T* src, const int64* index, Out<T>* out, int64 tokens,
                             int64 hidden, int64 rows) {
-  const int64 i = thread_index();
+  const int64 i = row_index();
   if (i >= rows * hidden) return;
   const int64 row = i / hidden;
   const int64 h = i % hidden;
   Real sum = 0;
-  for (int64 t = 0; t < tokens; ++t) {
+  for (int64 t = lane_index(); t < tokens; t += lane_count()) {
     if (index[t] == row) sum += Real(src[t * hidden + h]);
   }
-  out[i] = sum;
+  sum = sum_of_lanes(sum);
+  if (lane_index() == 0) out[i] = sum;
 }

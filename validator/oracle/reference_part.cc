@@ -48,6 +48,12 @@ void MakeBlocksSmall(Launch& launch, std::size_t axis, std::uint64_t units) {
   launch.grid[0] = static_cast<std::uint32_t>((all + units - 1) / units);
 }
 
+/// What a warp has room for: a warp costs the same for one of them.
+std::uint32_t UnitsOfAWarp(const Launch& launch, std::size_t axis) {
+  const std::uint32_t of_warp = axis == 0 ? kWarp : std::max(kWarp / launch.block[0], 1u);
+  return std::min(of_warp, launch.block[axis]);
+}
+
 bool WrittenBy(const Launch& launch, std::size_t buffer) {
   return std::ranges::any_of(launch.args, [&](const Argument& argument) {
     return argument.kind == Argument::Kind::kBuffer && argument.buffer == buffer;
@@ -64,19 +70,19 @@ Shape ShapeOf(const engine::Binding& binding, const std::string& output) {
 }  // namespace
 
 bool CutToWanted(engine::Binding& binding, const facts::Facts* program, const Wanted& wanted,
-                 std::size_t most, std::uint64_t whole_grid) {
+                 std::size_t most) {
   Execution& execution = binding.execution;
   for (std::size_t i = 0; i < execution.launches.size(); ++i) {
     Launch& launch = execution.launches[i];
     const std::uint64_t all = std::uint64_t{launch.grid[0]} * launch.grid[1] * launch.grid[2];
-    if (all <= whole_grid) continue;
+    if (all <= 1) continue;
     if (engine::MayCut(execution, program, i) != engine::Cut::kIndependent) {
       if (all <= engine::kWholeGrid) continue;
       return false;
     }
     const Launch whole = launch;
     const std::size_t axis = UnitAxis(whole);
-    MakeBlocksSmall(launch, axis, 1);
+    MakeBlocksSmall(launch, axis, UnitsOfAWarp(launch, axis));
     std::set<std::uint64_t> blocks;
     for (const auto& [name, elements] : wanted) {
       const std::size_t buffer = binding.calls.front().buffer_of.find(name)->second;
@@ -136,8 +142,7 @@ std::optional<std::vector<OutputWarps>> WarpsOf(engine::Binding& binding,
     }
     if (!known || mine.empty()) continue;
     const std::size_t axis = UnitAxis(launch);
-    const std::uint32_t of_warp = axis == 0 ? kWarp : std::max(kWarp / launch.block[0], 1u);
-    MakeBlocksSmall(launch, axis, std::min(of_warp, launch.block[axis]));
+    MakeBlocksSmall(launch, axis, UnitsOfAWarp(launch, axis));
     for (OutputWarps& one : mine) {
       const auto of_block = one.inner * static_cast<std::int64_t>(launch.block[axis]);
       for (const std::int64_t index : wanted.find(one.output)->second) {

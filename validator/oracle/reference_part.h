@@ -17,11 +17,10 @@
 
 namespace assay::oracle {
 
-/// Cuts every grid of more than `whole_grid` blocks down to single threads that write what is wanted,
-/// at most `most` for each output, from its first to its last element. False where one beyond
-/// engine::kWholeGrid cannot be cut so.
+/// Cuts every grid down to warps that write what is wanted, at most `most` for each output, from its
+/// first to its last element. False where one beyond engine::kWholeGrid cannot be cut so.
 bool CutToWanted(engine::Binding& binding, const facts::Facts* program, const Wanted& wanted,
-                 std::size_t most, std::uint64_t whole_grid);
+                 std::size_t most);
 
 /// The warps that write what is wanted of one output.
 struct OutputWarps {

@@ -23,13 +23,13 @@
 namespace assay::oracle {
 namespace {
 
-// What the parts of a huge reference may take, a thread a block: a few seconds.
-constexpr std::uint64_t kWindowSteps = 150'000'000;
+// What the parts of a huge reference may take: warps, of which some have one lane that works.
+constexpr std::uint64_t kWindowSteps = 600'000'000, kWindowWarpSteps = 20'000'000;
 // What a slice of a reference may take: whole warps do 32 times as much in hardly more time.
 constexpr std::uint64_t kSliceSteps = 6'000'000'000;
 // However little it takes: no more warps for each output, nor more elements.
 constexpr std::size_t kMostElements = 1 << 19;
-constexpr std::size_t kMostWarps = 48;
+constexpr std::size_t kMostWarps = 48, kWarpsOfAnOutput = 256;
 
 // Of one buffer: as many as lie in its range of addresses (emu/address_space.h), with room to spare.
 constexpr std::int64_t kMostWords = std::int64_t{15} << 33;
@@ -305,55 +305,102 @@ Result<Report> ReferenceRunner::RunPart(const ops::Instance& instance, engine::B
 Result<Cells> ReferenceRunner::RunAt(const ops::Instance& instance, const NumberType& type,
                                      const ops::AxisValues& axes, const TensorMap& inputs,
                                      const Wanted& wanted) {
-  // Grids of few blocks run whole, unless that takes too long: each thread may loop over a long axis. Then
-  // the last thread of each output tells how many there is time for.
+  // A first warp of each output tells how many there is time for: each thread may loop over a long axis.
   std::uint64_t steps = 0;
-  const auto run = [&](std::size_t most, std::uint64_t whole_grid) -> Result<Cells> {
+  const auto run = [&](std::size_t most) -> Result<Cells> {
     ASSAY_TRY(const auto bound, Bind(instance, type, axes, inputs, Extent::kPart));
     engine::Binding& binding = bound->binding;
-    if (!CutToWanted(binding, bound->compiled->facts.get(), wanted, most, whole_grid))
+    if (!CutToWanted(binding, bound->compiled->facts.get(), wanted, most))
       return Fail(ErrorKind::kUnsupported, "cannot be run in part", Place(instance));
     ASSAY_TRY(const Report report, RunPart(instance, binding, kWindowSteps));
-    steps = std::max<std::uint64_t>(report.counters.steps, 1);
+    steps = std::max<std::uint64_t>(report.counters.warp_steps, 1);
     return std::move(binding.calls.front().outputs);
   };
-  auto cells = run(kBlocksOfAnOutput, engine::kWholeGrid);
-  if (cells || cells.error().kind != ErrorKind::kLimit) return cells;
-  cells = run(1, 1);
-  if (!cells) return cells;
+  Result<Cells> one = run(1);
+  if (!one) return one;
   const std::uint64_t affordable =
-      std::min<std::uint64_t>(kBlocksOfAnOutput, kWindowSteps / 2 / steps);
-  return affordable > 1 ? run(affordable, 1) : std::move(cells);
+      std::min<std::uint64_t>(kWarpsOfAnOutput, kWindowWarpSteps / steps);
+  return affordable > 1 ? run(affordable) : std::move(one);
 }
 
 Result<Cells> ReferenceRunner::RunSlice(const ops::Instance& instance, const NumberType& type,
                                         const ops::AxisValues& axes, const TensorMap& inputs,
                                         std::uint64_t seed, const PartEffort& effort,
                                         Wanted& wanted) {
-  // What computes each element by itself is the dearer, where all of them are few.
+  // What computes each element by itself is mostly the dearer, where all of them are few.
   constexpr std::int64_t kSmall = 1 << 20;
   const bool small = cases::TotalElements(instance, axes) <= kSmall;
-  ASSAY_TRY(const auto bound,
-            Bind(instance, type, axes, inputs, small ? Extent::kSmallPart : Extent::kPart));
+  if (small && instance.op.parts) {
+    Wanted same = wanted;
+    auto cells = RunWarps(instance, type, axes, inputs, seed, effort, Extent::kPart,
+                          /*all_or_nothing=*/true, same);
+    if (cells) {
+      wanted = std::move(same);
+      return cells;
+    }
+    if (cells.error().kind != ErrorKind::kLimit) return cells;
+  }
+  return RunWarps(instance, type, axes, inputs, seed, effort,
+                  small ? Extent::kSmallPart : Extent::kPart, /*all_or_nothing=*/false, wanted);
+}
+
+namespace {
+
+/// Of a run, what the launches took of which only some warps ran.
+std::uint64_t WarpStepsOfCut(const Execution& execution, const Report& report) {
+  double cut = 0, all = 0;
+  for (std::size_t i = 0; i < std::min(execution.launches.size(), report.launch_steps.size());
+       ++i) {
+    const auto steps = static_cast<double>(report.launch_steps[i]);
+    all += steps;
+    if (!execution.launches[i].only.empty()) cut += steps;
+  }
+  const auto warp_steps = static_cast<double>(report.counters.warp_steps);
+  return static_cast<std::uint64_t>(all > 0 ? warp_steps * cut / all : warp_steps);
+}
+
+/// After a run: what all launches wrote stays, and those that ran whole do so no more.
+void KeepWhatRanWhole(Execution& execution) {
+  std::erase_if(execution.launches, [](const Launch& launch) { return launch.only.empty(); });
+  for (BufferSpec& buffer : execution.buffers) buffer.fill = BufferFill::kProvided;
+}
+
+}  // namespace
+
+Result<Cells> ReferenceRunner::RunWarps(const ops::Instance& instance, const NumberType& type,
+                                        const ops::AxisValues& axes, const TensorMap& inputs,
+                                        std::uint64_t seed, const PartEffort& effort, Extent extent,
+                                        bool all_or_nothing, Wanted& wanted) {
+  // A warp that is worth it where another plan computes all at once, of which each lane may work.
+  constexpr std::uint64_t kWarp = 32;
+  constexpr std::uint64_t kWorthIt = kWarp * 2'000'000;
+  ASSAY_TRY(const auto bound, Bind(instance, type, axes, inputs, extent));
   engine::Binding& binding = bound->binding;
-  auto warps = WarpsOf(binding, bound->compiled->facts.get(), wanted, seed);
+  const auto warps = WarpsOf(binding, bound->compiled->facts.get(), wanted, seed);
   if (!warps) return Fail(ErrorKind::kUnsupported, "cannot be run in part", Place(instance));
+  const std::size_t elements =
+      std::max<std::size_t>(KeepWritten(*warps, 1, wanted, /*count_only=*/true), 1);
+  std::size_t most = 0;
+  for (const OutputWarps& one : *warps) most = std::max(most, one.warps.size());
+  // A warp whose lanes share an element counts by that.
+  most = std::min(most, kMostWarps * std::max<std::size_t>(kWarp / elements, 1));
   CutToWarps(binding, *warps, 0, 1);
-  ASSAY_TRY(const Report one, RunPart(instance, binding, kSliceSteps));
-  const std::uint64_t steps = std::max<std::uint64_t>(one.counters.warp_steps, 1);
-  const std::size_t elements = KeepWritten(*warps, 1, wanted, /*count_only=*/true);
+  ASSAY_TRY(const Report first,
+            RunPart(instance, binding, all_or_nothing ? kWorthIt : kSliceSteps));
+  const std::uint64_t steps = std::max<std::uint64_t>(WarpStepsOfCut(binding.execution, first), 1);
   const std::uint64_t affordable =
       std::max(effort.warp_steps / steps,
                std::min<std::uint64_t>(effort.few_warps, effort.few_warp_steps / steps));
-  const std::size_t count = std::max<std::size_t>(
-      1, std::min<std::size_t>(
-             {kMostWarps, affordable, kMostElements / std::max<std::size_t>(elements, 1)}));
+  if (all_or_nothing && affordable < most)
+    return Fail(ErrorKind::kLimit, "each element by itself takes too long", Place(instance));
+  const std::size_t count =
+      std::max<std::size_t>(1, std::min<std::size_t>({most, affordable, kMostElements / elements}));
   if (count > 1) {
-    // What the first warp computed is there still, unless a launch that runs whole makes all anew.
-    const bool all_cut = std::ranges::all_of(
-        binding.execution.launches, [](const Launch& launch) { return !launch.only.empty(); });
-    CutToWarps(binding, *warps, all_cut ? 1 : 0, count);
-    ASSAY_TRY_VOID(RunPart(instance, binding, kSliceSteps));
+    CutToWarps(binding, *warps, 1, count);
+    KeepWhatRanWhole(binding.execution);
+    // The first warp may have had less to do than others.
+    const std::uint64_t limit = all_or_nothing ? 2 * kWarp * effort.warp_steps : kSliceSteps;
+    ASSAY_TRY_VOID(RunPart(instance, binding, limit));
   }
   KeepWritten(*warps, count, wanted, /*count_only=*/false);
   return std::move(binding.calls.front().outputs);

@@ -45,14 +45,13 @@ class ReferenceRunner final : public TruthSource {
                              const ops::AxisValues& axes, const TensorMap& inputs,
                              KeptRun& kept) override;
 
-  /// The same, but only those threads run, in blocks as small as the grid has room for, which, by the
+  /// The same, but only those warps run, in blocks as small as the grid has room for, which, by the
   /// reference's convention (one thread an output element, or one a row), write the `wanted` elements
-  /// of each output; at most kBlocksOfAnOutput blocks for each output. Cells of other elements are zero. kUnsupported where the plan cannot be cut
-  /// so.
+  /// of each output; as many as there is time for. Cells of other elements are zero. kUnsupported where
+  /// the plan cannot be cut so.
   Result<Cells> RunAt(const ops::Instance& instance, const NumberType& type,
                       const ops::AxisValues& axes, const TensorMap& inputs,
                       const Wanted& wanted) override;
-  static constexpr std::size_t kBlocksOfAnOutput = 6;
 
   /// The same with whole warps, which take hardly longer than single threads: of those that write
   /// what is `wanted`, as many as `effort` allows, in an order that `seed` says. Launches that
@@ -75,6 +74,12 @@ class ReferenceRunner final : public TruthSource {
   static Result<Program> ReadProgram(const ops::OpSpec& op, Extent extent);
   /// All of what is bound. Returns what it took, in instructions of whole warps.
   Result<double> RunWhole(const ops::Instance& instance, const ops::AxisValues& axes, Bound& bound);
+  /// RunSlice by the plan for that extent. `all_or_nothing`: kLimit where not all that is wanted, or as much as ever is
+  /// computed, can be had for little.
+  Result<Cells> RunWarps(const ops::Instance& instance, const NumberType& type,
+                         const ops::AxisValues& axes, const TensorMap& inputs, std::uint64_t seed,
+                         const PartEffort& effort, Extent extent, bool all_or_nothing,
+                         Wanted& wanted);
   Result<Report> RunPart(const ops::Instance& instance, engine::Binding& binding,
                          std::uint64_t max_steps);
   /// Once for each; hundreds of kilobytes, which every run borrows.

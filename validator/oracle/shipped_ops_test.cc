@@ -195,25 +195,36 @@ TEST_F(SharedRows, MeanTheSameAsRowsOfOneThread) {
   }
 }
 
-// parts.json computes single elements in another way than the whole, and the same.
+// parts.json computes single elements in another way than the whole, and the same: a thread each, or lanes or rows that
+// share what it takes.
 TEST_F(SharedRows, PartsAreThoseOfTheWhole) {
   LocalEngine engine;
   ReferenceRunner runner(bench_->compiler(), engine);
-  const ops::OpSpec op = *ops::LoadOp(Path(ASSAY_SOURCE_DIR) / "ops/scatter_add");
-  const ops::Instance instance = *ops::MakeInstance(op, {{"T", "f16"}}, "sm_90");
-  const cases::Case value{.axes = {{"tokens", 300}, {"hidden", 37}, {"rows", 11}},
-                          .seed = 5,
-                          .profiles = {},
-                          .origin = "test"};
-  const auto filled = bench_->oracle().Materialise(instance, value);
-  ASSERT_TRUE(filled.has_value()) << ToString(filled.error());
-  const auto whole = runner.Run(instance, {}, filled->axes, filled->inputs);
-  Wanted wanted;
-  for (std::int64_t i = 0; i < 37 * 11; ++i) wanted["out"].push_back(i);
-  const auto parts = runner.RunSlice(instance, {}, filled->axes, filled->inputs, 1, {}, wanted);
-  ASSERT_TRUE(whole && parts);
-  ASSERT_EQ(wanted.at("out").size(), 37u * 11u);
-  ExpectNear(parts->find("out")->second, whole->find("out")->second, "out");
+  for (const Shape& each :
+       {Shape{"scatter_add", {{"tokens", 300}, {"hidden", 37}, {"rows", 11}}},
+        Shape{"scatter_add", {{"tokens", 300}, {"hidden", 5}, {"rows", 11}}},
+        Shape{"embedding_rmsnorm_backward", {{"tokens", 150}, {"hidden", 37}, {"vocab", 5}}},
+        Shape{"embedding_rmsnorm_backward", {{"tokens", 150}, {"hidden", 7}, {"vocab", 5}}},
+        Shape{"embedding_rmsnorm_backward", {{"tokens", 3}, {"hidden", 70}, {"vocab", 5}}}}) {
+    const ops::OpSpec op = *ops::LoadOp(Path(ASSAY_SOURCE_DIR) / "ops" / each.op);
+    const ops::Instance instance = *ops::MakeInstance(op, {{"T", "f16"}}, "sm_90");
+    const cases::Case value{.axes = each.axes, .seed = 5, .profiles = {}, .origin = "test"};
+    const auto filled = bench_->oracle().Materialise(instance, value);
+    ASSERT_TRUE(filled.has_value()) << ToString(filled.error());
+    const auto whole = runner.Run(instance, {}, filled->axes, filled->inputs);
+    ASSERT_TRUE(whole.has_value());
+    Wanted wanted;
+    for (const ops::TensorSpec& output : op.outputs) {
+      const auto shape = ops::ResolveShape(output, filled->axes);
+      for (std::int64_t i = 0; i < *ElementCount(*shape); ++i) wanted[output.name].push_back(i);
+    }
+    const Wanted all = wanted;
+    const auto parts = runner.RunSlice(instance, {}, filled->axes, filled->inputs, 1, {}, wanted);
+    ASSERT_TRUE(parts.has_value()) << ToString(parts.error());
+    ASSERT_EQ(wanted, all) << each.op;
+    for (const auto& [name, cells] : *parts)
+      ExpectNear(cells, whole->find(name)->second, each.op + (" " + name), 1);
+  }
 }
 
 INSTANTIATE_TEST_SUITE_P(All, ShippedOps, ::testing::ValuesIn(Shapes()), NameOf);

@@ -144,6 +144,17 @@ ASSAY_DEVICE R sum_of_lanes_before(R x) {
   }
   return before;
 }
+/// The same of a block of one lane a row, and no more rows than a warp has lanes: by row, where something holds, and the sum of what
+/// all have.
+ASSAY_DEVICE unsigned rows_where(bool holds) {
+  return __ballot_sync(blockDim.y < 32 ? (1u << blockDim.y) - 1 : 0xffffffffu, holds);
+}
+template <class R>
+ASSAY_DEVICE R sum_of_rows(R x) {
+  for (unsigned distance = blockDim.y / 2; distance > 0; distance /= 2)
+    x = x + of_other_lane(x, distance);
+  return x;
+}
 template <class R>
 ASSAY_DEVICE R max_of_lanes(R x) {
   for (unsigned distance = blockDim.x / 2; distance > 0; distance /= 2)
@@ -166,9 +177,11 @@ using assay::may_rescale;
 using assay::may_round_to;
 using assay::round_to;
 using assay::row_index;
+using assay::rows_where;
 using assay::smaller_of;
 using assay::sum_of_lanes;
 using assay::sum_of_lanes_before;
+using assay::sum_of_rows;
 using assay::sync_row;
 using assay::thread_index;
 using assay::wrapped;
