@@ -156,6 +156,11 @@ class Campaign {
 #define WAVE(Name, name, share, kept, least, several, whole, joins) std::vector<Task> Name();
 #include "validator/campaign/waves.def"
   Task PlacesOf(const ops::AxisValues& axes, std::uint64_t seed) const;
+  /// The same shape with another part of the last tile: of each axis another for each number, from all over the tile. No
+  /// more blocks run for that.
+  ops::AxisValues WithAnotherTail(ops::AxisValues axes, std::size_t number, Rng& rng) const;
+  /// Of wave Tails: some lengths of an axis that lie far out.
+  std::vector<Task> FarTailsOf(const ops::Axis& axis, std::uint64_t seed, Rng& rng) const;
   Task After(const Repetition& repetition, const cases::Case& judged, const cases::Case& other,
              Rng& rng) const;
   std::vector<cases::Case> Pool() const;

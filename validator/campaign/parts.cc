@@ -141,11 +141,21 @@ Unwritten CountUnwritten(const engine::BoundCall& call, const std::string& outpu
                        [&](const BufferRange& range) { return range.buffer == buffer; });
   auto hidden = disguised.begin();
   Unwritten unwritten;
+  std::int64_t one_of = 1;
   const auto add = [&](std::int64_t element) {
     const auto at = static_cast<std::uint64_t>(element * size);
     while (hidden != disguised.end() && hidden->first + hidden->bytes <= at) ++hidden;
     if (hidden != disguised.end() && hidden->first <= at) return;
     if (unwritten.count++ == 0) unwritten.first = element;
+    if (unwritten.count % one_of != 0 && unwritten.count != 1) return;
+    unwritten.some.push_back(element);
+    if (unwritten.some.size() <= kMostUnwritten) return;
+    // Every other one goes, and from here on half as many come.
+    one_of *= 2;
+    std::size_t kept = 0;
+    for (std::size_t i = 0; i < unwritten.some.size(); i += 2)
+      unwritten.some[kept++] = unwritten.some[i];
+    unwritten.some.resize(kept);
   };
   const std::span<const std::byte> bytes = tensor.memory.bytes();
   const auto all = tensor.elements * size;

@@ -67,12 +67,14 @@ std::vector<std::int64_t> WrittenElements(const SharedMemory& memory, std::size_
 std::vector<std::int64_t> WrittenElements(const engine::BoundCall& call, const std::string& output,
                                           std::uint8_t poison, const Report& report);
 
-/// Elements of a fresh output, all of which may have been written, that still hold what was there: how many, and the
-/// first of them.
+/// Elements of a fresh output, all of which may have been written, that still hold what was there: how many, the
+/// first of them, and some from all over them, ascending.
 struct Unwritten {
   std::int64_t count = 0;
   std::int64_t first = -1;
+  std::vector<std::int64_t> some;
 };
+inline constexpr std::size_t kMostUnwritten = 1024;
 Unwritten CountUnwritten(const engine::BoundCall& call, const std::string& output,
                          std::uint8_t poison, const Report& report);
 

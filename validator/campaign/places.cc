@@ -5,6 +5,9 @@
 // outputs that nobody writes. What threads of one block do to each other is not asked, for their barriers may be gone; nor
 // what blocks do that may order each other. No value is looked at, and nothing is said of the case
 // where an address or a branch hangs on what the skeleton leaves out.
+//
+// What an op overwrites holds nothing here before. What nobody writes of it keeps its old value, and that is held
+// to the truth.
 #include <algorithm>
 #include <array>
 
@@ -13,6 +16,7 @@
 #include "validator/campaign/parts.h"
 #include "validator/campaign/runner.h"
 #include "validator/engine/bind.h"
+#include "validator/oracle/points.h"
 
 namespace assay::campaign {
 namespace {
@@ -80,15 +84,16 @@ Status Runner::RunPlaces(const cases::Probe& probe, CaseRun& run) const {
       engine::Call{.plan = &*plan, .axes = &filled->axes, .inputs = &filled->inputs}};
   engine::Binding bound;
   const auto run_some = [&](bool all) -> Result<bool> {
-    auto made = engine::Bind(instance, *subject_.compiled, calls,
-                             {.poison = kUnwritten, .misalign = probe.misalign});
+    auto made =
+        engine::Bind(instance, *subject_.compiled, calls,
+                     {.poison = kUnwritten, .misalign = probe.misalign, .updates_nothing = true});
     if (!made) {
       ASSAY_TRY_VOID(leave_out(ToString(made.error())));
       return false;
     }
     bound = *std::move(made);
     Execution& execution = bound.execution;
-    const std::string* skeleton = SkeletonFor(execution);
+    const facts::Skeleton* skeleton = SkeletonFor(execution);
     if (skeleton == nullptr) {
       ASSAY_TRY_VOID(leave_out(kNoSkeleton));
       return false;
@@ -135,19 +140,46 @@ Status Runner::RunPlaces(const cases::Probe& probe, CaseRun& run) const {
   if (run.report.stop == Stop::kStepLimit || run.report.stop == Stop::kResourceLimit)
     return leave_out(kTooLong);
   if (run.report.stop != Stop::kCompleted) return leave_out(kNoSkeleton);
+  oracle::SparseElements stays;
   for (const auto& [name, tensor] : bound.calls.front().outputs) {
-    // What was there before may stay, where an op overwrites.
-    if (!instance.op.FindOutput(name)->updates.empty()) continue;
+    const bool updates = !instance.op.FindOutput(name)->updates.empty();
     if (!is_all()) {
-      if (EndIsUnwritten(tensor, kUnwritten)) return leave_out(kNobodySeen);
+      // What was there before may stay, where an op overwrites.
+      if (!updates && EndIsUnwritten(tensor, kUnwritten)) return leave_out(kNobodySeen);
       continue;
     }
-    const Unwritten unwritten = CountUnwritten(bound.calls.front(), name, kUnwritten, run.report);
+    Unwritten unwritten = CountUnwritten(bound.calls.front(), name, kUnwritten, run.report);
+    if (updates) {
+      if (unwritten.count > 0) stays[name] = std::move(unwritten.some);
+      continue;
+    }
     run.outputs.push_back(
         {.name = name,
          .shape = tensor.shape,
          .unwritten_bytes = static_cast<std::uint64_t>(unwritten.count) * SizeOf(tensor.dtype),
          .first_unwritten = unwritten.first});
+  }
+  return stays.empty() ? Status{} : CompareWhatStays(*filled, std::move(stays), run);
+}
+
+Status Runner::CompareWhatStays(const cases::Materialised& filled, oracle::SparseElements stays,
+                                CaseRun& run) const {
+  const ops::Instance& instance = *subject_.instance;
+  const cases::Case& value = run.probe.case_;
+  const auto truth = oracle_.EvaluateSlice(instance, value, filled, std::move(stays), value.seed);
+  if (!truth) return {};  // Of what cannot be computed nobody knows whether it changes.
+  for (const auto& [name, points] : *truth) {
+    const ops::TensorSpec& output = *instance.op.FindOutput(name);
+    const Tensor& before = filled.inputs.find(output.updates)->second;
+    const auto wrong = std::ranges::find_if(points, [&](const oracle::TruthPoint& point) {
+      return !oracle::Agrees(instance, output, before.At(point.index), point);
+    });
+    if (wrong == points.end()) continue;
+    Finding finding = oracle::WrongValue(name, before.shape, before.At(wrong->index), *wrong);
+    finding.message += ": nobody writes it, so that it keeps what was there before";
+    finding.cause = "blocks, or turns of a loop, that do not come to all of the output";
+    if (!run.comparison) run.comparison.emplace();
+    run.comparison->numeric.push_back(std::move(finding));
   }
   return {};
 }

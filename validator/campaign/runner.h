@@ -243,9 +243,10 @@ class Runner {
   /// does. Nothing where that does not tell, or is too much to ask.
   Result<std::optional<std::vector<WrittenRange>>> WritersOf(const Binder& bind,
                                                              const std::vector<BufferRange>& bytes,
+                                                             std::uint64_t most_steps,
                                                              std::uint64_t& steps) const;
   /// The program's skeleton, where it says where these launches write: nobody in them waits for others. Or null.
-  const std::string* SkeletonFor(const Execution& execution) const;
+  const facts::Skeleton* SkeletonFor(const Execution& execution) const;
   /// `count` blocks of the last launch, and of those before it the blocks that they need (needed.cc): fewer, or some
   /// threads of them, where that takes more than `room`. Nothing where these cannot be told, or the fewest take more than
   /// `most_steps`.
@@ -315,6 +316,9 @@ class Runner {
 
   /// Where a case of any size is written to: see places.cc.
   Status RunPlaces(const cases::Probe& probe, CaseRun& run) const;
+  /// Of what an op overwrites, elements that nobody writes: what they held before against the truth.
+  Status CompareWhatStays(const cases::Materialised& filled, oracle::SparseElements stays,
+                          CaseRun& run) const;
 
   /// What some blocks of a huge case add: see sums.cc.
   Status RunSums(const cases::Probe& probe, const Wants& wants, CaseRun& run) const;

@@ -77,7 +77,7 @@ class Runner::Slice {
   /// By buffer and element: launch and block.
   using Writers =
       std::map<std::pair<std::uint32_t, std::int64_t>, std::pair<std::uint32_t, std::uint64_t>>;
-  Result<std::optional<Writers>> WhoWrites(const std::string& skeleton,
+  Result<std::optional<Writers>> WhoWrites(const facts::Skeleton& skeleton,
                                            const std::vector<BufferRange>& places, bool as_it_ran);
   Status CompareOrders(const oracle::SparseElements& places);
   Result<Rerun> Again(const Schedule& schedule) const;

@@ -257,7 +257,7 @@ std::set<std::uint32_t> OutputsOfSeveral(const Execution& execution) {
 
 // By launch and block, who writes an element last: of all blocks, or of those that ran.
 Result<std::optional<Runner::Slice::Writers>> Runner::Slice::WhoWrites(
-    const std::string& skeleton, const std::vector<BufferRange>& places, bool as_it_ran) {
+    const facts::Skeleton& skeleton, const std::vector<BufferRange>& places, bool as_it_ran) {
   ASSAY_TRY(engine::Binding binding, BindOver(kGarbage));
   Execution& execution = binding.execution;
   for (std::size_t i = 0; as_it_ran && i < execution.launches.size(); ++i) {
@@ -300,7 +300,7 @@ Result<bool> Runner::Slice::KeepWhatStays(oracle::SparseElements& wanted) {
     if (several.contains(buffer)) asked[buffer] = &elements;
   }
   if (asked.empty() || !some_left_out) return true;
-  const std::string* skeleton = runner_.SkeletonFor(execution);
+  const facts::Skeleton* skeleton = runner_.SkeletonFor(execution);
   if (skeleton == nullptr || BytesWritten(execution) > kMostWritten) return false;
   std::vector<BufferRange> places;
   for (const auto& [buffer, elements] : asked) {

@@ -101,15 +101,16 @@ std::vector<Task> Campaign::Values() {
   });
   std::vector<Task> planned;
   const std::uint64_t seed = DeriveSeed(trial_.seed, "values");
+  Rng tails(DeriveSeed(seed, "tails"));
   std::size_t number = 0;
   for (const cases::Recipe& recipe : cases::AllRecipes()) {
     if (!cases::Applies(recipe, trial_.instance) || recipe.wide) continue;
     for (std::size_t i = 0; i < std::min(trial_.effort.recipe_shapes, middling.size()); ++i) {
+      ops::AxisValues axes = middling[(number + i) % std::min<std::size_t>(middling.size(), 6)];
+      // Where nothing is small, another length costs what any does.
+      if (only_slices_) axes = WithAnotherTail(std::move(axes), number, tails);
       planned.push_back(TaskFor(
-          cases::MakeCase(trial_.instance, recipe,
-                          middling[(number + i) % std::min<std::size_t>(middling.size(), 6)],
-                          seed + number, "value"),
-          "values"));
+          cases::MakeCase(trial_.instance, recipe, axes, seed + number, "value"), "values"));
       ++number;
     }
   }

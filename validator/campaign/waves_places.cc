@@ -11,25 +11,62 @@
 namespace assay::campaign {
 namespace {
 
-// Elements of all outputs where all blocks are to run.
+// Elements of all outputs where all blocks are to run; and where places are rounded.
 constexpr std::int64_t kMostOutputs = std::int64_t{1} << 24;
+constexpr std::int64_t kMostWhereRounded = std::int64_t{1} << 27;
+// Of such lengths, from anywhere: what is rounded goes wrong at one of many, and not from some length on.
+constexpr int kLengthsWhereRounded = 24;
+constexpr std::size_t kMostWhereRoundedDrawn = 48;
 // Lengths that are drawn of each axis, each about half as long as the one before, and of all of them.
 constexpr int kLengths = 9;
 constexpr std::int64_t kShorter = 2;
 constexpr std::size_t kMostDrawn = 18;
 constexpr std::int64_t kBeside = 8;  // Of the axes beside, at most.
 
-std::int64_t OutputElements(const ops::Instance& instance, const ops::AxisValues& axes) {
+/// No more than `most`, else INT64_MAX.
+std::int64_t OutputElements(const ops::Instance& instance, const ops::AxisValues& axes,
+                            std::int64_t most) {
   const auto complete = ops::ResolveAxes(instance.op, axes);
   if (!complete) return INT64_MAX;
   std::int64_t elements = 0;
   for (const ops::TensorSpec& output : instance.op.outputs) {
     const auto shape = ops::ResolveShape(output, *complete);
     const std::int64_t count = shape ? ElementCount(*shape).value_or(INT64_MAX) : INT64_MAX;
-    if (count > kMostOutputs) return INT64_MAX;
+    if (count > most - elements) return INT64_MAX;
     elements += count;
   }
   return elements;
+}
+
+/// Of each axis a short length.
+ops::AxisValues Beside(const ops::Instance& instance, Rng& rng) {
+  ops::AxisValues beside;
+  for (const ops::Axis& other : instance.op.axes) {
+    const std::int64_t room = std::clamp<std::int64_t>(other.max - other.min + 1, 1, kBeside);
+    beside[other.name] =
+        other.min + static_cast<std::int64_t>(rng.Below(static_cast<std::uint64_t>(room)));
+  }
+  return beside;
+}
+
+/// Shapes of lengths along an axis that lie anywhere up to the longest of which all that is written can be looked at.
+std::vector<ops::AxisValues> AnywhereAlong(const ops::Instance& instance, const ops::Axis& axis,
+                                           Rng& rng) {
+  std::vector<ops::AxisValues> drawn;
+  std::int64_t most = axis.max;
+  for (int i = 0; i < kLengthsWhereRounded && most > axis.min;) {
+    const std::int64_t length =
+        axis.min + 1 +
+        static_cast<std::int64_t>(rng.Below(static_cast<std::uint64_t>(most - axis.min)));
+    const auto axes = cases::SolveNear(instance.op, axis.name, length, Beside(instance, rng));
+    if (axes && OutputElements(instance, *axes, kMostWhereRounded) <= kMostWhereRounded) {
+      drawn.push_back(*axes);
+      ++i;
+    } else {
+      most = std::max(axis.min, length - 1);
+    }
+  }
+  return drawn;
 }
 
 /// Shapes of some length along an axis, of which all that is written can be looked at.
@@ -38,17 +75,12 @@ std::vector<ops::AxisValues> DrawnAlong(const ops::Instance& instance, const ops
   std::vector<ops::AxisValues> drawn;
   std::int64_t most = axis.max;
   for (int i = 0; i < kLengths && most > axis.min; ++i, most /= kShorter) {
-    ops::AxisValues beside;
-    for (const ops::Axis& other : instance.op.axes) {
-      const std::int64_t room = std::clamp<std::int64_t>(other.max - other.min + 1, 1, kBeside);
-      beside[other.name] =
-          other.min + static_cast<std::int64_t>(rng.Below(static_cast<std::uint64_t>(room)));
-    }
+    const ops::AxisValues beside = Beside(instance, rng);
     for (; most > axis.min; most /= 2) {
       const std::int64_t length =
           most - static_cast<std::int64_t>(rng.Below(static_cast<std::uint64_t>(most / 2 + 1)));
       const auto axes = cases::SolveNear(instance.op, axis.name, length, beside);
-      if (!axes || OutputElements(instance, *axes) > kMostOutputs) continue;
+      if (!axes || OutputElements(instance, *axes, kMostOutputs) > kMostOutputs) continue;
       drawn.push_back(*axes);
       break;
     }
@@ -59,7 +91,8 @@ std::vector<ops::AxisValues> DrawnAlong(const ops::Instance& instance, const ops
 }  // namespace
 
 Task Campaign::PlacesOf(const ops::AxisValues& axes, std::uint64_t seed) const {
-  const bool zeros_between = NeedsZerosBetween(trial_.instance.op) &&
+  // What is overwritten is not copied here.
+  const bool zeros_between = trial_.instance.op.generator.has_value() &&
                              cases::TotalElements(trial_.instance, axes) > kMostMade;
   Task task = zeros_between ? EndsOf(axes, "places", seed) : SliceOf(axes, "places", seed);
   task.probe.places_only = true;
@@ -73,14 +106,21 @@ std::vector<Task> Campaign::Places() {
   const std::uint64_t seed = DeriveSeed(trial_.seed, "places");
   Rng rng(seed);
   std::set<ops::AxisValues> known;
-  for (const ops::Axis& axis : trial_.instance.op.axes) {
-    if (axis.kind != ops::Axis::Kind::kVariable) continue;
-    for (const ops::AxisValues& axes : DrawnAlong(trial_.instance, axis, rng)) {
-      if (planned.size() >= kMostDrawn || !known.insert(axes).second) continue;
+  const auto plan = [&](const std::vector<ops::AxisValues>& shapes, std::size_t most) {
+    for (const ops::AxisValues& axes : shapes) {
+      if (planned.size() >= most || !known.insert(axes).second) continue;
       std::vector<Task> tasks = WithEachFlag(PlacesOf(axes, seed + planned.size()));
       planned.push_back(std::move(tasks[planned.size() % tasks.size()]));
     }
+  };
+  std::vector<ops::AxisValues> anywhere;
+  for (const ops::Axis& axis : trial_.instance.op.axes) {
+    if (axis.kind != ops::Axis::Kind::kVariable) continue;
+    plan(DrawnAlong(trial_.instance, axis, rng), kMostDrawn);
+    if (trial_.compiled.skeleton.rounds)
+      std::ranges::move(AnywhereAlong(trial_.instance, axis, rng), std::back_inserter(anywhere));
   }
+  plan(anywhere, kMostDrawn + kMostWhereRoundedDrawn);
   return planned;
 }
 

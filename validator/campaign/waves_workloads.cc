@@ -129,7 +129,11 @@ std::vector<Task> Campaign::Workloads() {
     if (!longest.one_sign || planned.size() >= trial_.effort.sliced_cases) continue;
     const ops::AxisValues axes = whole ? Affordable(longest.axes) : longest.axes;
     if (NeedsZerosBetween(op) && cases::TotalElements(trial_.instance, axes) > kMostMade) continue;
-    planned.push_back(SliceOf(axes, "workloads", seed + 150 + planned.size(), "biased"));
+    Task task = SliceOf(axes, "workloads", seed + 150 + planned.size(), "biased");
+    // The same shape has shown its places.
+    task.wants.slice_steps = kValueSliceSteps;
+    task.wants.least_blocks = 1;
+    planned.push_back(std::move(task));
   }
   return planned;
 }

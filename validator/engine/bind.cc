@@ -97,12 +97,13 @@ class CallBinder {
         ASSAY_TRY(shape, ops::ResolveShape(spec, *call_.axes));
       }
       const bool updates = !spec.updates.empty();
-      ASSAY_TRY(Tensor tensor, updates ? call_.inputs->find(spec.updates)->second.Clone()
-                                       : Tensor::Create(instance_.TypeOf(spec), std::move(shape)));
+      const bool provided = updates && !options_.updates_nothing;
+      ASSAY_TRY(Tensor tensor, provided ? call_.inputs->find(spec.updates)->second.Clone()
+                                        : Tensor::Create(instance_.TypeOf(spec), std::move(shape)));
       Tensor& kept = bound_.outputs.emplace(spec.name, std::move(tensor)).first->second;
       bound_.buffer_of[spec.name] = binding_.buffers.size();
       AddBuffer(spec.name, kept.dtype, kept.elements, BufferRole::kOutput,
-                updates ? BufferFill::kProvided : BufferFill::kUninitialised, kept.memory);
+                provided ? BufferFill::kProvided : BufferFill::kUninitialised, kept.memory);
       // One piece of memory with two names.
       if (updates) index_[spec.updates] = index_[spec.name];
     }

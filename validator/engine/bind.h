@@ -48,6 +48,8 @@ struct BindOptions {
   std::uint32_t misalign = 0;  ///< Rounded down to a multiple of each buffer's element size.
   /// A later call's buffers take over the addresses of the call before it, name by name.
   bool reuse_addresses = false;
+  /// What an op overwrites holds nothing before, as a fresh output does: for who asks where is written, not what.
+  bool updates_nothing = false;
 };
 
 /// What a call leaves behind.

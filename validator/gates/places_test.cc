@@ -148,7 +148,7 @@ TEST_F(PlacesTest, SkeletonsWriteWhereProgramsDo) {
         const cases::Case value =
             cases::MakeCase(trial.instance, *cases::FindRecipe("plain"), axes, 1, "places");
         const auto filled = bench_->oracle->Materialise(trial.instance, value);
-        if (!filled || trial.compiled.skeleton.empty()) continue;
+        if (!filled || trial.compiled.skeleton.ptx.empty()) continue;
         const auto plan = ops::Resolve(trial.plan, trial.instance, filled->axes);
         ASSERT_TRUE(plan) << ToString(plan.error());
         const engine::Call call{.plan = &*plan, .axes = &filled->axes, .inputs = &filled->inputs};

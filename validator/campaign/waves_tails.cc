@@ -1,0 +1,138 @@
+// A wave of lengths that end within a tile: which fragments, masks and rows of a table the last block comes to hangs on how
+// much of its tile is left, and other waves are short, or a power of two and its neighbours.
+#include <algorithm>
+#include <cmath>
+#include <iterator>
+#include <set>
+#include <utility>
+#include <vector>
+
+#include "base/rng.h"
+#include "validator/campaign/campaign.h"
+#include "validator/campaign/parts.h"
+#include "validator/cases/recipes.h"
+#include "validator/cases/shapes.h"
+
+namespace assay::campaign {
+namespace {
+
+// Parts that the lengths of a tile fall into.
+constexpr std::size_t kTails = 16;
+// Lengths of each axis that lie far out, of axes that are so long; those that masks hang on, no further than that, for
+// what a result takes grows with it.
+constexpr int kFar = 2;
+constexpr std::int64_t kLong = 512, kFarthestOfMasks = std::int64_t{1} << 14;
+constexpr std::uint64_t kBeside = 4;  // Of the axes beside, at most.
+
+/// How many of an axis a block takes, if a grid says so by a constant.
+std::int64_t TileOf(const ops::LaunchPlan& plan) {
+  constexpr std::int64_t kLeast = 16, kMost = 256, kOtherwise = 64;
+  std::int64_t tile = 0;
+  for (const ops::KernelPlan& kernel : plan.kernels) {
+    for (const ops::Expression& extent : kernel.grid) {
+      for (const std::int64_t constant : extent.Literals()) {
+        if (constant >= kLeast && constant <= kMost) tile = std::max(tile, constant);
+      }
+    }
+  }
+  return tile > 0 ? tile : kOtherwise;
+}
+
+/// A length from the upper end of what is at most `most`, shorter ones as likely as longer ones.
+std::int64_t FarAlong(std::int64_t most, Rng& rng) {
+  constexpr double kSpread = 32;
+  const double part = static_cast<double>(rng.Below(1 << 20)) / (1 << 20);
+  const auto length =
+      static_cast<std::int64_t>(static_cast<double>(most) / std::pow(kSpread, part));
+  return std::clamp(length, std::min(kLong, most), most);
+}
+
+}  // namespace
+
+ops::AxisValues Campaign::WithAnotherTail(ops::AxisValues axes, std::size_t number,
+                                          Rng& rng) const {
+  constexpr std::size_t kApart = 5;  // Neighbours come in turns that are far from each other.
+  const std::int64_t tile = TileOf(trial_.plan);
+  for (const ops::Axis& axis : trial_.instance.op.axes) {
+    if (axis.kind != ops::Axis::Kind::kVariable || axis.max - axis.min < 1) continue;
+    const std::int64_t whole = std::min(tile, axis.max - axis.min + 1);
+    const std::int64_t part = std::max<std::int64_t>(whole / static_cast<std::int64_t>(kTails), 1);
+    const std::int64_t tail =
+        static_cast<std::int64_t>(number * kApart % kTails) * part % whole +
+        static_cast<std::int64_t>(rng.Below(static_cast<std::uint64_t>(part)));
+    const std::int64_t length = axes.at(axis.name) - axis.min;
+    const auto moved = cases::SolveNear(trial_.instance.op, axis.name,
+                                        axis.min + length / whole * whole + tail, axes);
+    if (moved) axes = *moved;
+  }
+  return axes;
+}
+
+std::vector<Task> Campaign::FarTailsOf(const ops::Axis& axis, std::uint64_t seed, Rng& rng) const {
+  const ops::OpSpec& op = trial_.instance.op;
+  std::vector<Task> planned;
+  const std::vector<const ops::Axis*> masked = ReducedInStepWith(axis);
+  const std::int64_t most = masked.empty() ? axis.max : std::min(axis.max, kFarthestOfMasks);
+  for (int i = 0; i < kFar; ++i) {
+    const std::int64_t length = FarAlong(most, rng);
+    std::vector<Task> tasks;
+    for (const ops::Axis* const over : masked) {
+      std::ranges::move(
+          RisingAlong(*over, {{axis.name, length}}, "tails", seed + planned.size() + tasks.size()),
+          std::back_inserter(tasks));
+    }
+    for (Task& task : tasks) task.probe.ends_only = true;
+    if (tasks.empty()) {
+      ops::AxisValues beside;
+      for (const ops::Axis& other : op.axes)
+        beside[other.name] = other.min + static_cast<std::int64_t>(rng.Below(kBeside));
+      const auto axes = cases::SolveNear(op, axis.name, length, beside);
+      if (!axes) continue;
+      tasks = WithEachFlag(SliceOf(*axes, "tails", seed + planned.size()));
+      tasks = {std::move(tasks[static_cast<std::size_t>(i) % tasks.size()])};
+    }
+    for (Task& task : tasks) {
+      const ops::AxisValues& axes = task.probe.case_.axes;
+      if (NeedsZerosBetween(op) && cases::TotalElements(trial_.instance, axes) > kMostMade)
+        continue;
+      if (RunsWhole() && WholeStepsFor(axes) > kAffordableSteps) continue;
+      // The last block, where blocks are dear.
+      task.wants.slice_steps = kValueSliceSteps;
+      task.wants.least_blocks = 1;
+      planned.push_back(std::move(task));
+    }
+  }
+  return planned;
+}
+
+// Far out on each axis, where masks show if there are any; and, where nothing is small so that other shapes are few, from
+// all over the first tiles.
+std::vector<Task> Campaign::Tails() {
+  constexpr std::uint64_t kTiles = 2;  // The first or the second one is the last.
+  const ops::OpSpec& op = trial_.instance.op;
+  if (trial_.effort.sliced_cases == 0) return {};
+  const std::uint64_t seed = DeriveSeed(trial_.seed, "tails");
+  const std::int64_t tile = TileOf(trial_.plan);
+  Rng rng(seed);
+  std::vector<Task> planned;
+  for (const ops::Axis& axis : op.axes) {
+    if (axis.kind == ops::Axis::Kind::kVariable && axis.max > kLong)
+      std::ranges::move(FarTailsOf(axis, seed + planned.size(), rng), std::back_inserter(planned));
+  }
+  std::set<ops::AxisValues> known;
+  for (std::size_t number = 0; !has_small_shapes_ && number < kTails; ++number) {
+    ops::AxisValues few;
+    for (const ops::Axis& axis : op.axes)
+      few[axis.name] = axis.min + tile * static_cast<std::int64_t>(rng.Below(kTiles));
+    const auto axes = cases::SolveAxes(op, {}, few);
+    if (!axes) continue;
+    const ops::AxisValues other = WithAnotherTail(*axes, number, rng);
+    if (!known.insert(other).second) continue;
+    const cases::Recipe& recipe = *cases::FindRecipe(number % 3 == 2 ? "exact" : "plain");
+    planned.push_back(
+        TaskFor(cases::MakeCase(trial_.instance, recipe, other, seed + number, "edge"), "tails"));
+  }
+  return planned;
+}
+
+}  // namespace assay::campaign
