@@ -70,7 +70,7 @@ Shape ShapeOf(const engine::Binding& binding, const std::string& output) {
 }  // namespace
 
 bool CutToWanted(engine::Binding& binding, const facts::Facts* program, const Wanted& wanted,
-                 std::size_t most) {
+                 std::size_t most, Unit unit) {
   Execution& execution = binding.execution;
   for (std::size_t i = 0; i < execution.launches.size(); ++i) {
     Launch& launch = execution.launches[i];
@@ -82,7 +82,7 @@ bool CutToWanted(engine::Binding& binding, const facts::Facts* program, const Wa
     }
     const Launch whole = launch;
     const std::size_t axis = UnitAxis(whole);
-    MakeBlocksSmall(launch, axis, UnitsOfAWarp(launch, axis));
+    MakeBlocksSmall(launch, axis, unit == Unit::kWarp ? UnitsOfAWarp(launch, axis) : 1);
     std::set<std::uint64_t> blocks;
     for (const auto& [name, elements] : wanted) {
       const std::size_t buffer = binding.calls.front().buffer_of.find(name)->second;

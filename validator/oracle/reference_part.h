@@ -17,10 +17,11 @@
 
 namespace assay::oracle {
 
-/// Cuts every grid down to warps that write what is wanted, at most `most` for each output, from its
-/// first to its last element. False where one beyond engine::kWholeGrid cannot be cut so.
+enum class Unit : std::uint8_t { kThread, kWarp };
+/// Cuts every grid down to warps, or threads (groups of lanes), that write what is wanted, at most
+/// `most` for each output, from its first to its last element. False where one beyond engine::kWholeGrid cannot be cut so.
 bool CutToWanted(engine::Binding& binding, const facts::Facts* program, const Wanted& wanted,
-                 std::size_t most);
+                 std::size_t most, Unit unit);
 
 /// The warps that write what is wanted of one output.
 struct OutputWarps {

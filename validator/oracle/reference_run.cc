@@ -23,13 +23,16 @@
 namespace assay::oracle {
 namespace {
 
-// What the parts of a huge reference may take: warps, of which some have one lane that works.
-constexpr std::uint64_t kWindowSteps = 600'000'000, kWindowWarpSteps = 20'000'000;
+// What the parts of a huge reference may take: warps, of which some have one lane that works, or single threads; and so many of
+// these for each output.
+constexpr std::uint64_t kWindowWarpSteps = 20'000'000, kWindowSteps = 64 * kWindowWarpSteps;
+constexpr std::uint64_t kThreadSteps = 150'000'000;
+constexpr std::uint64_t kWarpsOfAnOutput = 256, kThreadsOfAnOutput = 6;
 // What a slice of a reference may take: whole warps do 32 times as much in hardly more time.
 constexpr std::uint64_t kSliceSteps = 6'000'000'000;
 // However little it takes: no more warps for each output, nor more elements.
 constexpr std::size_t kMostElements = 1 << 19;
-constexpr std::size_t kMostWarps = 48, kWarpsOfAnOutput = 256;
+constexpr std::size_t kMostWarps = 48;
 
 // Of one buffer: as many as lie in its range of addresses (emu/address_space.h), with room to spare.
 constexpr std::int64_t kMostWords = std::int64_t{15} << 33;
@@ -305,22 +308,34 @@ Result<Report> ReferenceRunner::RunPart(const ops::Instance& instance, engine::B
 Result<Cells> ReferenceRunner::RunAt(const ops::Instance& instance, const NumberType& type,
                                      const ops::AxisValues& axes, const TensorMap& inputs,
                                      const Wanted& wanted) {
-  // A first warp of each output tells how many there is time for: each thread may loop over a long axis.
+  // A first warp of each output tells how many there is time for: each thread may loop over a long axis. Where one takes too
+  // long, single threads of it may not.
   std::uint64_t steps = 0;
-  const auto run = [&](std::size_t most) -> Result<Cells> {
+  const auto run = [&](std::size_t most, Unit unit) -> Result<Cells> {
     ASSAY_TRY(const auto bound, Bind(instance, type, axes, inputs, Extent::kPart));
     engine::Binding& binding = bound->binding;
-    if (!CutToWanted(binding, bound->compiled->facts.get(), wanted, most))
+    if (!CutToWanted(binding, bound->compiled->facts.get(), wanted, most, unit))
       return Fail(ErrorKind::kUnsupported, "cannot be run in part", Place(instance));
-    ASSAY_TRY(const Report report, RunPart(instance, binding, kWindowSteps));
+    ASSAY_TRY(const Report report,
+              RunPart(instance, binding, unit == Unit::kWarp ? kWindowSteps : kThreadSteps));
     steps = std::max<std::uint64_t>(report.counters.warp_steps, 1);
     return std::move(binding.calls.front().outputs);
   };
-  Result<Cells> one = run(1);
+  Unit unit = Unit::kWarp;
+  Result<Cells> one = run(1, unit);
+  if (!one && one.error().kind == ErrorKind::kLimit) {
+    unit = Unit::kThread;
+    one = run(1, unit);
+  }
   if (!one) return one;
-  const std::uint64_t affordable =
-      std::min<std::uint64_t>(kWarpsOfAnOutput, kWindowWarpSteps / steps);
-  return affordable > 1 ? run(affordable) : std::move(one);
+  const std::uint64_t affordable = unit == Unit::kWarp
+                                       ? std::min(kWarpsOfAnOutput, kWindowWarpSteps / steps)
+                                       : std::min(kThreadsOfAnOutput, kThreadSteps / 2 / steps);
+  if (affordable <= 1) return one;
+  Result<Cells> several = run(affordable, unit);
+  // The first one may have had less to do than others.
+  const bool too_long = !several && several.error().kind == ErrorKind::kLimit;
+  return too_long ? std::move(one) : std::move(several);
 }
 
 Result<Cells> ReferenceRunner::RunSlice(const ops::Instance& instance, const NumberType& type,
