@@ -119,6 +119,9 @@ class Runner::Slice {
   std::set<std::uint64_t>
       writers_;  // Blocks that write the ends of outputs, if the guess is right.
   bool ran_ = false;
+  bool only_writers_ =
+      false;  // They ran, and not the last block; and if they left an end as it was,
+  bool writers_left_it_ = false;  // both do.
   bool only_needed_ = false;
   bool without_truth_ = false;
   bool whole_ = false;           // All blocks ran.

@@ -44,11 +44,11 @@ Status Runner::Slice::RunBlocks(std::uint64_t count, std::uint64_t limit) {
   }
   Execution& execution = bound_.execution;
   // Where those that come to the ends are dear, the last one, which does not, is none the better for being last.
-  const bool only_writers = count == 1 && probe_.slice_blocks == 0 && !writers_.empty() &&
-                            wants_.block_steps > kDear * wants_.slice_steps;
+  only_writers_ = count == 1 && probe_.slice_blocks == 0 && !writers_.empty() &&
+                  !writers_left_it_ && wants_.block_steps > kDear * wants_.slice_steps;
   for (const std::size_t i : cut_) {
     Launch& launch = execution.launches[i];
-    if (only_writers && *writers_.begin() < Blocks(launch)) {
+    if (only_writers_ && *writers_.begin() < Blocks(launch)) {
       launch.only = WithBlocks({{*writers_.begin(), 1}}, writers_, Blocks(launch));
       continue;
     }
@@ -144,6 +144,14 @@ Result<bool> Runner::Slice::AddLastThatWrites() {
 
 Result<bool> Runner::Slice::RunTheRest(std::uint64_t ran_at_once) {
   const Execution& execution = bound_.execution;
+  if (only_writers_ && SomeEndIsUnwritten()) {
+    writers_left_it_ = true;
+    ASSAY_TRY_VOID(RunBlocks(1, most_steps_));
+    if (!IsClean()) {
+      if (IsTooLong()) LeaveOut(kBlockTooLong);
+      return !IsTooLong();
+    }
+  }
   auto [a_block, all_blocks] = CostOfBlocks();
   // The last block may have next to nothing to do.
   a_block = std::max(a_block, wants_.block_steps / 2);
