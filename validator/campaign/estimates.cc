@@ -98,9 +98,10 @@ void Campaign::EstimateBlocks(Task& task) const {
   task.wants.of_blocks = (only_slices_ || costs_.empty()) && !block_costs_.empty();
   // Estimates are guesses, of blocks that take further turns more than of whole grids: what seems too long ends soon, and what as long as that did not end does not begin.
   constexpr double kOfBlocks = 0.5, kOfGrids = 1.25;
+  const double least = std::max(LeastStepsFor(task), NeededStepsFor(axes).value_or(0));
   task.wants.seems_long =
-      task.wants.of_blocks && LeastStepsFor(task) > (RunsWhole() ? kOfGrids : kOfBlocks) *
-                                                        static_cast<double>(kMostSliceSteps);
+      task.wants.of_blocks &&
+      least > (RunsWhole() ? kOfGrids : kOfBlocks) * static_cast<double>(kMostSliceSteps);
   const std::uint64_t most = MostStepsOfSlice(task.wants);
   task.wants.too_long = std::ranges::any_of(too_long_, [&](const TooLong& shorter) {
     return shorter.steps >= most && std::ranges::all_of(shorter.axes, [&](const auto& axis) {
@@ -125,6 +126,7 @@ void Campaign::PlanBlocks(std::vector<Task>& planned, bool several) const {
   constexpr std::uint64_t kEnds = 2;
   // Where so many were given up for taking too long, and none was not, the others get a part of it until one ends.
   constexpr std::uint64_t kInVain = 2, kPart = 8;
+  constexpr double kFarMore = 3;
   const bool in_vain = harvest_.examined == 0 && harvest_.too_long >= kInVain;
   for (std::size_t i = 0; i < planned.size(); ++i) {
     if (!IsSlice(planned[i].probe)) continue;
@@ -140,6 +142,12 @@ void Campaign::PlanBlocks(std::vector<Task>& planned, bool several) const {
         planned[i].wants.block_steps > Wants{}.slice_steps && i % kOneOf != 0)
       planned[i].wants.least_blocks = kEnds;
     if (has_small_shapes_ || several) continue;
+    // What tries values is not worth a wait for blocks that take far longer than those before.
+    const double least = std::max(LeastStepsFor(planned[i]), needed.value_or(0));
+    if (planned[i].wants.part_steps == 0 && !planned[i].wants.seems_long && harvest_.examined > 0)
+      planned[i].wants.part_steps = static_cast<std::uint64_t>(
+          std::clamp(kFarMore * least, static_cast<double>(kLongSliceSteps),
+                     static_cast<double>(kMostSliceSteps)));
     planned[i].wants.slice_steps = i % kOneOf == 0 ? kStepsForPlaces : kValueSliceSteps;
     if (i % kOneOf != 0) planned[i].wants.least_blocks = 1;
   }

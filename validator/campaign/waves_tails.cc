@@ -99,6 +99,7 @@ std::vector<Task> Campaign::FarTailsOf(const ops::Axis& axis, std::uint64_t seed
       // The last block, where blocks are dear.
       task.wants.slice_steps = kValueSliceSteps;
       task.wants.least_blocks = 1;
+      task.wants.part_steps = kLongSliceSteps;
       planned.push_back(std::move(task));
     }
   }
@@ -129,8 +130,10 @@ std::vector<Task> Campaign::Tails() {
     const ops::AxisValues other = WithAnotherTail(*axes, number, rng);
     if (!known.insert(other).second) continue;
     const cases::Recipe& recipe = *cases::FindRecipe(number % 3 == 2 ? "exact" : "plain");
-    planned.push_back(
-        TaskFor(cases::MakeCase(trial_.instance, recipe, other, seed + number, "edge"), "tails"));
+    Task task =
+        TaskFor(cases::MakeCase(trial_.instance, recipe, other, seed + number, "edge"), "tails");
+    task.wants.part_steps = kLongSliceSteps / 2;
+    planned.push_back(std::move(task));
   }
   return planned;
 }
