@@ -99,9 +99,8 @@ void Campaign::EstimateBlocks(Task& task) const {
   // Estimates are guesses, of blocks that take further turns more than of whole grids: what seems too long ends soon, and what as long as that did not end does not begin.
   constexpr double kOfBlocks = 0.5, kOfGrids = 1.25;
   const double least = std::max(LeastStepsFor(task), NeededStepsFor(axes).value_or(0));
-  task.wants.seems_long =
-      task.wants.of_blocks &&
-      least > (RunsWhole() ? kOfGrids : kOfBlocks) * static_cast<double>(kMostSliceSteps);
+  task.wants.seems_long = task.wants.of_blocks && least > (RunsWhole() ? kOfGrids : kOfBlocks) *
+                                                              static_cast<double>(kMostSliceSteps);
   const std::uint64_t most = MostStepsOfSlice(task.wants);
   task.wants.too_long = std::ranges::any_of(too_long_, [&](const TooLong& shorter) {
     return shorter.steps >= most && std::ranges::all_of(shorter.axes, [&](const auto& axis) {
