@@ -159,6 +159,9 @@ class Campaign {
   /// The same shape with another part of the last tile: of each axis another for each number, from all over the tile. No
   /// more blocks run for that.
   ops::AxisValues WithAnotherTail(ops::AxisValues axes, std::size_t number, Rng& rng) const;
+  /// Of wave Workloads: indices that differ in one upper bit, into an axis as long as that.
+  std::optional<Task> Aliases(const std::string& axis, std::int64_t length,
+                              std::uint64_t seed) const;
   /// Of wave Tails: some lengths of an axis that lie far out.
   std::vector<Task> FarTailsOf(const ops::Axis& axis, std::uint64_t seed, Rng& rng) const;
   Task After(const Repetition& repetition, const cases::Case& judged, const cases::Case& other,

@@ -121,7 +121,9 @@ std::vector<Task> Campaign::Tails() {
       std::ranges::move(FarTailsOf(axis, seed + planned.size(), rng), std::back_inserter(planned));
   }
   std::set<ops::AxisValues> known;
-  for (std::size_t number = 0; !has_small_shapes_ && number < kTails; ++number) {
+  // Where all cases are slices those of wave values end in other parts as well.
+  const std::size_t near = has_small_shapes_ ? 0 : only_slices_ ? kTails / 2 : kTails;
+  for (std::size_t number = 0; number < near; ++number) {
     ops::AxisValues few;
     for (const ops::Axis& axis : op.axes)
       few[axis.name] = axis.min + tile * static_cast<std::int64_t>(rng.Below(kTiles));

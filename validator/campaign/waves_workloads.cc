@@ -97,9 +97,10 @@ std::vector<Task> Campaign::Workloads() {
     Task task = too_many ? EndsOf(affordable, "workloads", seed + number)
                          : SliceOf(affordable, "workloads", seed + number);
     for (const ops::TensorSpec& spec : op.inputs) {
-      if (!spec.is_scalar && !spec.IsGenerated() &&
-          cases::ClassOf(spec, trial_.instance.TypeOf(spec)) == cases::InputClass::kIndex)
-        task.probe.case_.profiles[spec.name].kind = kIndices[number % kIndices.size()];
+      if (spec.is_scalar || spec.IsGenerated() ||
+          cases::ClassOf(spec, trial_.instance.TypeOf(spec)) != cases::InputClass::kIndex)
+        continue;
+      task.probe.case_.profiles[spec.name].kind = kIndices[number % kIndices.size()];
     }
     if (number >= trial_.effort.sliced_cases) {
       harvest_.ledger.Planned("workloads");
@@ -107,6 +108,12 @@ std::vector<Task> Campaign::Workloads() {
       continue;
     }
     planned.push_back(std::move(task));
+  }
+  for (const Longest& longest : longest_of_axes) {
+    if (planned.size() >= trial_.effort.sliced_cases) break;
+    if (auto task =
+            Aliases(longest.axis, longest.axes.at(longest.axis), seed + 200 + planned.size()))
+      planned.push_back(*std::move(task));
   }
   // Where blocks wait for a number that comes round again, one overtakes another in some orders only.
   for (std::size_t i = 0; whole && MayWait() && i < longest_of_axes.size(); ++i) {
@@ -209,6 +216,33 @@ std::vector<Task> Campaign::Large() {
   }
   if (planned.size() > most) planned.resize(most);
   return planned;
+}
+
+// Into the longest table numbers that a field of too few bits takes for one another. Nothing where no index is of that
+// axis.
+std::optional<Task> Campaign::Aliases(const std::string& axis, std::int64_t length,
+                                      std::uint64_t seed) const {
+  constexpr std::int64_t kIndices = 512, kFew = 4;
+  const ops::OpSpec& op = trial_.instance.op;
+  std::vector<std::string> of_axis;
+  ops::AxisValues beside;
+  for (const ops::Axis& other : op.axes) beside[other.name] = kFew;
+  for (const ops::TensorSpec& spec : op.inputs) {
+    if (spec.is_scalar || spec.IsGenerated() || spec.domain.of != axis ||
+        cases::ClassOf(spec, trial_.instance.TypeOf(spec)) != cases::InputClass::kIndex)
+      continue;
+    of_axis.push_back(spec.name);
+    for (const auto& extent : spec.shape) beside[extent.text()] = kIndices;
+  }
+  const auto axes = cases::SolveNear(op, axis, length, beside);
+  if (of_axis.empty() || !axes ||
+      (NeedsZerosBetween(op) && cases::TotalElements(trial_.instance, *axes) > kMostMade))
+    return std::nullopt;
+  Task task = SliceOf(*axes, "workloads", seed, "biased");
+  for (const std::string& name : of_axis)
+    task.probe.case_.profiles[name] = {.kind = "aliases", .parameters = {}, .literal = {}};
+  if (RunsWhole()) task.wants.part_steps = kLongSliceSteps;
+  return task;
 }
 
 // Axes that are summed over, of which a constraint or a mask may show as much as the axis says.

@@ -135,6 +135,19 @@ double IndexLandmarks(const FillContext& context, std::int64_t index) {
   return static_cast<double>(std::clamp<std::int64_t>(place, 0, context.bound - 1));
 }
 
+// Neighbours that are the same but for one upper bit: a field that is too narrow takes one for the other.
+double IndexAliases(const FillContext& context, std::int64_t index) {
+  constexpr std::uint64_t kLeast = 8, kBases = 4;
+  const auto bits = static_cast<std::uint64_t>(
+      std::bit_width(static_cast<std::uint64_t>(std::max<std::int64_t>(context.bound - 1, 0))));
+  const auto drawn = static_cast<std::uint64_t>(Hash(context, index / 2));
+  const auto base = static_cast<std::int64_t>(drawn % kBases);
+  std::int64_t place = base;
+  if (index % 2 == 1 && bits > kLeast)
+    place += std::int64_t{1} << (kLeast + drawn / kBases % (bits - kLeast));
+  return static_cast<double>(std::min(place, context.bound - 1));
+}
+
 // Lanes of one warp meet on few rows, other warps on others.
 double IndexWarpDuplicates(const FillContext& context, std::int64_t index) {
   const std::int64_t group = index / 32 * 4 + (index % 32) / 11;
@@ -200,6 +213,14 @@ constexpr std::array kRows = {
                {kNone, kNone},
                IndexLandmarks,
                "halves, quarters and powers of two of the range"},
+    ProfileRow{"aliases",
+               kIndex,
+               9,
+               true,
+               false,
+               {kNone, kNone},
+               IndexAliases,
+               "neighbours that differ in one upper bit"},
     ProfileRow{"warp_duplicates",
                kIndex,
                7,

@@ -490,6 +490,23 @@ TEST(ProfilesTest, WhatHasAPlaceIsFilledElementByElement) {
     ASSERT_LT(sorted.At(i), sorted.At(i + 100'000)) << i;
 }
 
+TEST(ProfilesTest, AliasesDifferInOneUpperBit) {
+  ops::TensorSpec spec = FloatTensor("ids", {"n"}, "i64");
+  spec.domain.kind = ops::Domain::Kind::kIndex;
+  for (const std::int64_t bound : {1, 200, 100'000, 262'144}) {
+    const Tensor ids = Filled(spec, "aliases", DType::kI64, {512}, bound);
+    std::set<std::int64_t> apart;
+    for (std::int64_t i = 0; i < ids.elements; i += 2) {
+      const auto one = static_cast<std::int64_t>(ids.At(i));
+      const auto other = static_cast<std::int64_t>(ids.At(i + 1));
+      ASSERT_TRUE(0 <= one && one <= other && other < bound) << one << " " << other;
+      apart.insert(other - one);
+    }
+    EXPECT_EQ(apart.contains(std::int64_t{1} << 16), bound > 1 << 16) << bound;
+    EXPECT_EQ(apart.contains(std::int64_t{1} << 17), bound > 1 << 17) << bound;
+  }
+}
+
 TEST(ProfilesTest, LandmarksNameTheMiddleOfTheRange) {
   ops::TensorSpec spec = FloatTensor("ids", {"n"}, "i64");
   spec.domain.kind = ops::Domain::Kind::kIndex;

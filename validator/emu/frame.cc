@@ -7,11 +7,9 @@
 namespace assay::emu {
 namespace {
 
-/// Bits beyond those of the format are lost; of 128 the upper half is zero.
-template <class T>
+/// Words of one lane, of which the first has the value; bits beyond it are lost.
+template <class Word, std::size_t kWords = 1>
 void FillLanes(std::byte* slot, const std::uint64_t* lanes, LaneMask mask) {
-  constexpr std::size_t kWords = std::max<std::size_t>(sizeof(T) / sizeof(std::uint64_t), 1);
-  using Word = std::conditional_t<kWords == 1, T, std::uint64_t>;
   Word* const words = reinterpret_cast<Word*>(slot);
   if (kWords == 1 && mask == kAllLanes) {
     for (std::size_t lane = 0; lane < kWarpSize; ++lane)
@@ -36,7 +34,7 @@ void FillSlot(Frame& frame, const ConstantSlot& constant, const std::uint64_t* l
     case 64:
       return FillLanes<std::uint64_t>(slot, lanes, mask);
     default:
-      return FillLanes<unsigned __int128>(slot, lanes, mask);
+      return FillLanes<std::uint64_t, 2>(slot, lanes, mask);
   }
 }
 

@@ -12,7 +12,7 @@
 namespace assay::emu {
 
 /// Multiplications that the emulator does in the time of a step, at least.
-inline constexpr std::uint64_t kProductsOfStep = 32;
+inline constexpr std::uint64_t kProductsOfStep = 8;
 
 /// Steps of a warp beyond those of its lanes; 0 for all but matrix products.
 std::uint64_t ExtraSteps(const ptx::Instruction& in);
