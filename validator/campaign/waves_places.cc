@@ -16,7 +16,7 @@ constexpr std::int64_t kMostOutputs = std::int64_t{1} << 24;
 constexpr std::int64_t kMostWhereRounded = std::int64_t{1} << 27;
 // Of such lengths, from anywhere: what is rounded goes wrong at one of many, and not from some length on.
 constexpr int kLengthsWhereRounded = 24;
-constexpr std::size_t kMostWhereRoundedDrawn = 48;
+constexpr std::size_t kMostWhereRoundedDrawn = 32;
 // Lengths that are drawn of each axis, each about half as long as the one before, and of all of them.
 constexpr int kLengths = 9;
 constexpr std::int64_t kShorter = 2;
