@@ -11,12 +11,14 @@ of names, whatever the number of jobs, so that two files can be compared (compar
 status 1 if a right kernel was refuted or a wrong one accepted.
 """
 import argparse
+import atexit
 import collections
 import concurrent.futures
 import itertools
 import json
 import pathlib
 import queue
+import shutil
 import statistics
 import subprocess
 import sys
@@ -62,6 +64,7 @@ def candidates(only, folders):
 def families(root):
     """Each right kernel, and its edits (variants.json) in folders of their own."""
     made = pathlib.Path(tempfile.mkdtemp(prefix="assay-families-"))
+    atexit.register(shutil.rmtree, made, ignore_errors=True)
     for path in sorted(root.glob("*/variants.json")):
         family = json.loads(path.read_text())
         yield f"families/{path.parent.name}", path.parent, family["op"], family["dtypes"], "accepted"

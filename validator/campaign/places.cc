@@ -31,6 +31,8 @@ constexpr std::uint64_t kPlaces = 9;
 
 constexpr std::string_view kNoSkeleton = "where it writes cannot be told without what it writes";
 constexpr std::string_view kTooLong = "even where it writes takes too long to find out";
+constexpr std::string_view kNoTruth =
+    "whether what nobody writes is to change could not be computed";
 constexpr std::string_view kNobodySeen = "it was not seen who writes the end of an output";
 
 bool IsRace(const Finding& finding) {
@@ -167,7 +169,11 @@ Status Runner::CompareWhatStays(const cases::Materialised& filled, oracle::Spars
   const ops::Instance& instance = *subject_.instance;
   const cases::Case& value = run.probe.case_;
   const auto truth = oracle_.EvaluateSlice(instance, value, filled, std::move(stays), value.seed);
-  if (!truth) return {};  // Of what cannot be computed nobody knows whether it changes.
+  // Of what cannot be computed nobody knows whether it changes.
+  if (!truth || std::ranges::all_of(*truth, [](const auto& each) { return each.second.empty(); })) {
+    run.left_out = truth ? std::string(kNoTruth) : ToString(truth.error());
+    return {};
+  }
   for (const auto& [name, points] : *truth) {
     const ops::TensorSpec& output = *instance.op.FindOutput(name);
     const Tensor& before = filled.inputs.find(output.updates)->second;

@@ -353,7 +353,8 @@ Result<Cells> ReferenceRunner::RunSlice(const ops::Instance& instance, const Num
       wanted = std::move(same);
       return cells;
     }
-    if (cells.error().kind != ErrorKind::kLimit) return cells;
+    const ErrorKind kind = cells.error().kind;
+    if (kind != ErrorKind::kLimit && kind != ErrorKind::kUnsupported) return cells;
   }
   return RunWarps(instance, type, axes, inputs, seed, effort,
                   small ? Extent::kSmallPart : Extent::kPart, /*all_or_nothing=*/false, wanted);
