@@ -136,6 +136,11 @@ constexpr Campaign::Wave Campaign::kWaves[] = {
 };
 
 void Campaign::Run() {
+  // Slices of a wave may take so many times its share. What they take beyond, for they were estimated by far too little,
+  // is not missing to the waves after it.
+  constexpr double kTimesItsShare = 2;
+  double share = 0;                           // Of the wave and those that join it,
+  std::uint64_t spent = harvest_.part_steps;  // and what was spent before them.
   std::vector<Task> waiting;
   const auto joins = [this](const Wave& wave) {
     return wave.joins == Joins::kAlways || (wave.joins == Joins::kOfSlices && only_slices_);
@@ -143,6 +148,7 @@ void Campaign::Run() {
   for (const Wave& wave : kWaves) {
     std::vector<Task> planned = (this->*wave.plan)();
     if (!harvest_.inconclusive.empty()) return;
+    share += wave.share;
     const bool whole = wave.whole && has_small_shapes_;
     const std::uint64_t before = harvest_.part_steps;
     if (!has_small_shapes_ && !RunTheTelling(planned, wave)) return;
@@ -162,6 +168,12 @@ void Campaign::Run() {
     if (!ExecuteDearLast(std::move(planned), after)) return;
     if (trial_.is_pointless && trial_.is_pointless()) return;
     if (whole) harvest_.batches_since_hit = 0;
+    const double most =
+        kTimesItsShare * share / 100 * static_cast<double>(trial_.effort.campaign_steps);
+    if (!only_slices_)
+      unforeseen_steps_ += std::max(static_cast<double>(harvest_.part_steps - spent) - most, 0.0);
+    spent = harvest_.part_steps;
+    share = 0;
   }
 }
 
@@ -192,8 +204,8 @@ void Campaign::Trim(std::vector<Task>& planned, const std::vector<Task>& waiting
     };
     double left =
         100 * hundredth -
-        static_cast<double>(parts ? harvest_.part_steps
-                                  : harvest_.steps - harvest_.part_steps - harvest_.places_steps);
+        (parts ? static_cast<double>(harvest_.part_steps) - unforeseen_steps_
+               : static_cast<double>(harvest_.steps - harvest_.part_steps - harvest_.places_steps));
     for (const Wave& other : kWaves) {
       if (&other > &wave && (!parts || only_slices_)) left -= other.kept * hundredth;
     }

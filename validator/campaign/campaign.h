@@ -290,6 +290,7 @@ class Campaign {
     ops::AxisValues axes;
     std::uint64_t steps;
   };
+  double unforeseen_steps_ = 0;    ///< Of slices, beyond what their waves may take.
   std::vector<TooLong> too_long_;  ///< A block of these slices had not ended by then.
   Costs needed_costs_;             ///< A block of the last launch with what it needs (needed.cc).
   double idle_factor_ = 1;         ///< Of slices, where there is nothing else (IdleFactor).

@@ -26,6 +26,7 @@ std::vector<std::int64_t> PlaceOf(const Shape& shape, std::int64_t index) {
   return place;
 }
 
+using Runs = std::vector<std::shared_ptr<const CaseRun>>;          ///< Base, then twins.
 using Truths = std::vector<std::shared_ptr<const oracle::Truth>>;  ///< Base, then twins; or none.
 
 double AllowanceOf(const oracle::Truth& truth, const std::string& output, std::int64_t index) {
@@ -38,11 +39,10 @@ double ValueOf(const oracle::Truth& truth, const std::string& output, std::int64
 
 /// The first element of each output that is not what the twins say.
 void Compare(const ops::Instance& instance, const std::string& text, const Variant& variant,
-             const std::vector<CaseRun>& runs, const Truths& truths,
-             std::vector<Finding>& findings) {
+             const Runs& runs, const Truths& truths, std::vector<Finding>& findings) {
   for (const ops::TensorSpec& spec : instance.op.outputs) {
     if (!truths.empty() && !spec.relation.HoldsElements()) continue;
-    const Tensor& base = runs[0].kept.find(spec.name)->second;
+    const Tensor& base = runs[0]->kept.find(spec.name)->second;
     for (std::int64_t i = 0; i < base.elements; ++i) {
       const auto mapped = variant.map(spec, base.shape, i);
       if (!mapped) continue;
@@ -53,7 +53,7 @@ void Compare(const ops::Instance& instance, const std::string& text, const Varia
       double true_twins = 0;
       bool inside = mapped->index >= 0;
       for (std::size_t k = 1; k < runs.size() && inside; ++k) {
-        const Tensor& twin = runs[k].kept.find(spec.name)->second;
+        const Tensor& twin = runs[k]->kept.find(spec.name)->second;
         inside = mapped->index < twin.elements;
         if (!inside) break;
         got += twin.At(mapped->index);
@@ -91,10 +91,10 @@ void Compare(const ops::Instance& instance, const std::string& text, const Varia
   }
 }
 
-void SetTrouble(CaseRun run, PropertyCheck& check) {
+void SetTrouble(const CaseRun& run, PropertyCheck& check) {
   check.unending = run.report.stop == Stop::kStepLimit && run.plan_findings.empty() &&
                    run.report.findings.empty();
-  check.trouble = std::move(run.probe);
+  check.trouble = run.probe;
 }
 
 /// Do all inputs hold their literals as they stand, neither rounded nor limited?
@@ -121,7 +121,7 @@ bool Usable(const CaseRun& run) {
 
 Result<PropertyCheck> CheckProperty(const ops::Instance& instance, const ops::Property& property,
                                     const cases::Probe& probe, const Runner& runner,
-                                    oracle::Oracle& oracle) {
+                                    oracle::Oracle& oracle, std::shared_ptr<const CaseRun> known) {
   ASSAY_TRY_VOID(ops::CheckProperty(instance.op, property, "/property"));
   PropertyCheck check;
   const auto rows = TransformRows();
@@ -136,7 +136,7 @@ Result<PropertyCheck> CheckProperty(const ops::Instance& instance, const ops::Pr
     check.not_applied = "the case is too large to be spelled out";
     return check;
   }
-  const auto run = [&](const cases::Case& value) -> Result<CaseRun> {
+  const auto run = [&](const cases::Case& value) -> Result<std::shared_ptr<const CaseRun>> {
     cases::Probe one = probe;
     one.case_ = value;
     Wants wants;
@@ -145,19 +145,27 @@ Result<PropertyCheck> CheckProperty(const ops::Instance& instance, const ops::Pr
     CaseRun done = runner.Run(one, wants);
     check.steps += done.steps;
     if (done.error) return std::unexpected(*done.error);
-    return done;
+    return std::make_shared<const CaseRun>(std::move(done));
   };
-  std::vector<CaseRun> runs;
+  const auto run_base = [&]() -> Result<std::shared_ptr<const CaseRun>> {
+    if (known != nullptr) {
+      check.known_steps = known->steps;
+      return known;
+    }
+    ASSAY_TRY(check.base, run(*base));
+    return check.base;
+  };
+  Runs runs;
   if (row->needs_outputs) {
-    ASSAY_TRY(CaseRun first, run(*base));
-    if (!Usable(first)) {
-      SetTrouble(std::move(first), check);
+    ASSAY_TRY(auto first, run_base());
+    if (!Usable(*first)) {
+      SetTrouble(*first, check);
       return check;
     }
     runs.push_back(std::move(first));
   }
   const auto variant = row->transform(
-      {instance, property.arguments, *base, filled, runs.empty() ? nullptr : &runs[0].kept});
+      {instance, property.arguments, *base, filled, runs.empty() ? nullptr : &runs[0]->kept});
   if (!variant) {
     check.not_applied = "the case is too small for the property, or the op refuses its twins";
     return check;
@@ -174,9 +182,10 @@ Result<PropertyCheck> CheckProperty(const ops::Instance& instance, const ops::Pr
     inputs.push_back(std::move(each));
   }
   while (runs.size() < all.size()) {
-    ASSAY_TRY(CaseRun next, run(all[runs.size()]));
-    if (!Usable(next)) {
-      SetTrouble(std::move(next), check);
+    const bool as_it_stands = runs.empty() && !variant->base;
+    ASSAY_TRY(auto next, as_it_stands ? run_base() : run(all[runs.size()]));
+    if (!Usable(*next)) {
+      SetTrouble(*next, check);
       return check;
     }
     runs.push_back(std::move(next));
@@ -186,7 +195,7 @@ Result<PropertyCheck> CheckProperty(const ops::Instance& instance, const ops::Pr
   check.applied = true;
   Truths truths;
   for (std::size_t i = 0; i < all.size() && !check.exact; ++i) {
-    ASSAY_TRY(auto truth, oracle.EvaluateFor(instance, all[i], inputs[i], runs[i].kept));
+    ASSAY_TRY(auto truth, oracle.EvaluateFor(instance, all[i], inputs[i], runs[i]->kept));
     truths.push_back(std::move(truth));
   }
   Compare(instance, ops::PropertyText(property), *variant, runs, truths, check.findings);

@@ -22,17 +22,18 @@ constexpr std::uint64_t kStepsOfTheLast = 1'500'000'000;
 
 constexpr std::string_view kFarLonger = "some blocks take far longer than the last one";
 
-// What the dearest slices spend on a block between the ends, and then on the first one, would do for a whole wave.
-constexpr std::uint64_t kDear = 3, kDearest = 6;
+// Blocks that take so many times what a slice is to take are dear; and all of such a slice take no more than so many times.
+constexpr std::uint64_t kDear = 3, kDearest = 5;
 
 /// How many blocks run, where each takes that much, beside so many that write the ends of outputs.
 std::uint64_t BlocksFor(std::uint64_t a_block, std::uint64_t writers, const Wants& wants) {
-  if (a_block > kDearest * wants.slice_steps) return 1;
-  std::uint64_t least = wants.least_blocks;
-  if (a_block > kDear * wants.slice_steps)
-    least = std::min(std::max(kEnds, writers + 1) - writers, least);
-  if (least * a_block > kMostSliceSteps) return 1;
-  return std::max(wants.slice_steps / std::max<std::uint64_t>(a_block, 1), least);
+  a_block = std::max<std::uint64_t>(a_block, 1);
+  // What the dearest slices spend on a block between the ends, and then on the first one, would do for a whole wave.
+  const std::uint64_t affordable = kDearest * wants.slice_steps / a_block;
+  const std::uint64_t least =
+      std::clamp<std::uint64_t>(affordable - std::min(writers, affordable), 1,
+                                std::max<std::uint64_t>(wants.least_blocks, 1));
+  return std::max(wants.slice_steps / a_block, least);
 }
 
 }  // namespace

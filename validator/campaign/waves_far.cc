@@ -168,7 +168,8 @@ std::vector<Task> Campaign::Huge() {
   std::vector<Task> planned;
   if (trial_.effort.huge_shapes > 0) planned = PastGrids();
   const std::uint64_t seed = DeriveSeed(trial_.seed, "huge");
-  std::size_t loops = 0;
+  constexpr std::size_t kMostTried = 2;
+  std::size_t loops = 0, tried = 0;
   std::set<std::size_t> costly_sizes;  // As powers of two.
   const bool whole = RunsWhole();
   std::vector<Task> last;
@@ -201,7 +202,11 @@ std::vector<Task> Campaign::Huge() {
     std::ranges::move(WithEachFlag(std::move(task)), std::back_inserter(planned));
   }
   const std::size_t most = planned.size() + trial_.effort.huge_shapes;
-  for (const cases::ShapeChoice& shape : cases::HugeShapes(trial_.instance)) {
+  // Of blocks that loop over all of an axis, which other waves stretch, a grid is as huge along the others.
+  const auto is_dear = [this](const ops::AxisValues& axes) {
+    return BlockStepsFor(axes) > 2.0 * kHugeSteps;
+  };
+  for (const cases::ShapeChoice& shape : cases::HugeShapes(trial_.instance, is_dear)) {
     if (planned.size() >= most) break;
     const std::int64_t elements = cases::TotalElements(trial_.instance, shape.axes);
     const std::uint64_t blocks = BlocksOf(trial_.instance, trial_.plan, shape.axes);
@@ -212,7 +217,8 @@ std::vector<Task> Campaign::Huge() {
     // A slice of what cannot be cut is all of it.
     const double blocks_run =
         IsSlice(task.probe) && whole ? static_cast<double>(std::max<std::uint64_t>(blocks, 1)) : 3;
-    if (EndsTakeMore(shape.axes, kByFar * kMost) ||
+    const bool in_vain = EndsTakeMore(shape.axes, kByFar * kMost);
+    if (in_vain ||
         (blocks > 2 &&
          blocks_run * WholeStepsFor(shape.axes) / static_cast<double>(blocks) > kByFar * kMost)) {
       auto sums = whole && blocks > engine::kWholeGrid
@@ -222,8 +228,15 @@ std::vector<Task> Campaign::Huge() {
         planned.push_back(*std::move(sums));
         continue;
       }
-      harvest_.ledger.Planned("huge");
-      LeaveOut(task, kTooLongAtItsEnds, harvest_);
+      // What is scaled from small shapes may be too much by far, whose blocks have tiles to fill: some may try.
+      if (in_vain || tried >= kMostTried) {
+        harvest_.ledger.Planned("huge");
+        LeaveOut(task, kTooLongAtItsEnds, harvest_);
+        continue;
+      }
+      ++tried;
+      task.wants.part_steps = static_cast<std::uint64_t>(kMost / kByFar);
+      planned.push_back(std::move(task));
       continue;
     }
     // Grids of few blocks run whole, beside others of which the ends run: mostly each of their blocks loops over all that

@@ -296,6 +296,9 @@ void Campaign::AddLateAlong(const ops::Axis& axis,
     ++slices;
     task.probe.ends_only = true;
     task.wants.part_steps = static_cast<std::uint64_t>(most_steps);
+    // Values show in each block alike, and the truths of a whole that is dear would be dear too: both ends.
+    task.wants.slice_steps = kValueSliceSteps;
+    task.wants.least_blocks = 2;
   }
 }
 

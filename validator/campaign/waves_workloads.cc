@@ -130,11 +130,19 @@ std::vector<Task> Campaign::Workloads() {
     auto late = LateSlice(axis, seed + 100 + planned.size());
     if (late && planned.size() < trial_.effort.sliced_cases) planned.push_back(*std::move(late));
   }
+  constexpr double kMostOfAValue = 2.0 * Wants{}.slice_steps;
+  constexpr std::int64_t kLeastLength = 1 << 14;
   // Of numbers of both signs a sum hardly grows, and what is missing in it stays within what honest ones lose; of
   // one sign, terms that went elsewhere do not show.
   for (const Longest& longest : longest_of_axes) {
     if (!longest.one_sign || planned.size() >= trial_.effort.sliced_cases) continue;
-    const ops::AxisValues axes = whole ? Affordable(longest.axes) : longest.axes;
+    ops::AxisValues axes = whole ? Affordable(longest.axes) : longest.axes;
+    // Where a block of it is dear, huge shapes show its end on such values as well (EndsOf).
+    while (!whole && BlockStepsFor(axes) > kMostOfAValue && axes.at(longest.axis) > kLeastLength) {
+      const auto halved = cases::SolveNear(op, longest.axis, axes.at(longest.axis) / 2 + 1, axes);
+      if (!halved || halved->at(longest.axis) >= axes.at(longest.axis)) break;
+      axes = *halved;
+    }
     if (NeedsZerosBetween(op) && cases::TotalElements(trial_.instance, axes) > kMostMade) continue;
     Task task = SliceOf(axes, "workloads", seed + 150 + planned.size(), "biased");
     // The same shape has shown its places.

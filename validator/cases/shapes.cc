@@ -235,7 +235,8 @@ std::int64_t ProductOf(const ops::AxisValues& axes, const std::vector<const ops:
 
 }  // namespace
 
-std::vector<ShapeChoice> HugeShapes(const ops::Instance& instance) {
+std::vector<ShapeChoice> HugeShapes(const ops::Instance& instance,
+                                    const std::function<bool(const ops::AxisValues&)>& is_dear) {
   // What keeps address space and files below the limits of a worker.
   constexpr std::int64_t kMostElements = std::int64_t{1} << 35;
   const ops::OpSpec& op = instance.op;
@@ -264,29 +265,38 @@ std::vector<ShapeChoice> HugeShapes(const ops::Instance& instance) {
                                           {31, false, kLeading, 16},
                                           {24, false, kLeading, 16},
                                           {32, false, kLeading, 1}}};
-  for (const auto& [bits, of_bytes, order, least_granule] : kRows) {
+  ops::AxisValues small;
+  for (const ops::Axis* axis : Variables(op)) small[axis->name] = 2;
+  const auto shape_of = [&](const ops::TensorSpec& spec, const Row& row,
+                            Order order) -> std::optional<ops::AxisValues> {
+    const std::int64_t limit = (std::int64_t{1} << row.bits) + (std::int64_t{1} << (row.bits - 7));
+    const std::int64_t target =
+        row.of_bytes ? limit / static_cast<std::int64_t>(SizeOf(instance.TypeOf(spec))) : limit;
+    std::vector<const ops::Axis*> along;
+    for (const ops::Expression& extent : spec.shape) {
+      const ops::Axis* axis = op.FindAxis(extent.text());
+      if (axis != nullptr && axis->kind == ops::Axis::Kind::kVariable) along.push_back(axis);
+    }
+    if (order == kOutsideIn && along.size() < 3) return std::nullopt;
+    if (order == kOutsideIn) std::reverse(along.begin() + 1, along.end());
+    if (order == kLongest) std::ranges::stable_sort(along, std::greater<>(), &ops::Axis::max);
+    // Constraints often ask for multiples.
+    for (std::int64_t granule = row.least_granule; granule <= 128; granule *= 2) {
+      auto solved = SolveAxes(op, JustPast(target, along, granule), small);
+      if (solved && ProductOf(*solved, along) > target) return *std::move(solved);
+    }
+    return std::nullopt;
+  };
+  for (const Row& row : kRows) {
     for (const auto* specs : {&op.inputs, &op.outputs}) {
       for (const ops::TensorSpec& spec : *specs) {
-        const std::int64_t limit = (std::int64_t{1} << bits) + (std::int64_t{1} << (bits - 7));
-        const std::int64_t target =
-            of_bytes ? limit / static_cast<std::int64_t>(SizeOf(instance.TypeOf(spec))) : limit;
-        std::vector<const ops::Axis*> along;
-        for (const ops::Expression& extent : spec.shape) {
-          const ops::Axis* axis = op.FindAxis(extent.text());
-          if (axis != nullptr && axis->kind == ops::Axis::Kind::kVariable) along.push_back(axis);
+        auto chosen = shape_of(spec, row, row.order);
+        for (const Order other : {kLeading, kOutsideIn, kLongest}) {
+          if (!chosen || !is_dear || !is_dear(*chosen)) break;
+          const auto shape = shape_of(spec, row, other);
+          if (shape && !is_dear(*shape)) chosen = shape;
         }
-        if (order == kOutsideIn && along.size() < 3) continue;
-        if (order == kOutsideIn) std::reverse(along.begin() + 1, along.end());
-        if (order == kLongest) std::ranges::stable_sort(along, std::greater<>(), &ops::Axis::max);
-        ops::AxisValues small;
-        for (const ops::Axis* axis : Variables(op)) small[axis->name] = 2;
-        // Constraints often ask for multiples.
-        for (std::int64_t granule = least_granule; granule <= 128; granule *= 2) {
-          const auto solved = SolveAxes(op, JustPast(target, along, granule), small);
-          if (!solved || ProductOf(*solved, along) <= target) continue;
-          collector.Add(solved, "huge");
-          break;
-        }
+        if (chosen) collector.Add(*chosen, "huge");
       }
     }
   }

@@ -9,6 +9,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -59,10 +60,12 @@ std::vector<ShapeChoice> ScaledWorkloads(const ops::Instance& instance, std::int
 std::vector<ShapeChoice> ExtremeShapes(const ops::Instance& instance);
 
 /// Shapes of which one tensor has just more than 2^31 bytes, or elements than 2^31, 2^24 or 2^32: as
-/// long as possible
-/// along the axes with the most room (then along the leading ones), as short as that allows along
-/// the others, so that a row costs little. Nothing where the op's axes do not reach that far.
-std::vector<ShapeChoice> HugeShapes(const ops::Instance& instance);
+/// long as possible along the axes with the most room (then along the leading ones), as short as
+/// that allows along the others, so that a row costs little. Of a dear one, other axes reach that
+/// far in its place, if they do so for less. Nothing where the op's axes do not reach that far.
+std::vector<ShapeChoice> HugeShapes(
+    const ops::Instance& instance,
+    const std::function<bool(const ops::AxisValues&)>& is_dear = nullptr);
 
 /// Integer literals of all expressions of a plan: tile and block sizes. Sorted, distinct, without 0
 /// and 1.

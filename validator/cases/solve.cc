@@ -98,21 +98,29 @@ class Solver {
     }
     for (const std::int64_t value : {3, 2, 1, 4, 5, 6, 7, 8}) Add(candidates, axis, value);
     for (std::int64_t step = 0; step < 4; ++step) Add(candidates, axis, axis.min + step);
-    // Equalities between axes (hidden == heads * dim) are met by combining what is bound.
+    // Equalities between axes (hidden == heads * dim) are met by combining what is bound. Sums first: of what
+    // has to be no shorter than another they are a little longer, and not a multiple of it.
     std::vector<std::int64_t> bound;
     for (const auto& [name, value] : values_) bound.push_back(value);
     for (const std::int64_t literal : literals_) bound.push_back(literal);
-    for (const std::int64_t a : bound) {
-      Add(candidates, axis, a);
-      for (const std::int64_t b : bound) {
-        std::int64_t product = 0;
-        if (!__builtin_mul_overflow(a, b, &product)) Add(candidates, axis, product);
-        std::int64_t sum = 0;
-        if (!__builtin_add_overflow(a, b, &sum)) Add(candidates, axis, sum);
-        if (!__builtin_sub_overflow(a, b, &sum)) Add(candidates, axis, sum);
-        if (b > 0) Add(candidates, axis, a / b);
+    const auto combine = [&](const auto& of_two) {
+      for (std::size_t i = 0; i < bound.size(); ++i) {
+        for (std::size_t j = 0; j < bound.size(); ++j) of_two(i, j);
       }
-    }
+    };
+    combine([&](std::size_t i, std::size_t j) {
+      std::int64_t sum = 0;
+      if (i < j && !__builtin_add_overflow(bound[i], bound[j], &sum)) Add(candidates, axis, sum);
+    });
+    for (const std::int64_t a : bound) Add(candidates, axis, a);
+    combine([&](std::size_t i, std::size_t j) {
+      const std::int64_t a = bound[i], b = bound[j];
+      std::int64_t result = 0;
+      if (!__builtin_mul_overflow(a, b, &result)) Add(candidates, axis, result);
+      if (!__builtin_add_overflow(a, b, &result)) Add(candidates, axis, result);
+      if (!__builtin_sub_overflow(a, b, &result)) Add(candidates, axis, result);
+      if (b > 0) Add(candidates, axis, a / b);
+    });
     for (std::int64_t value = 16; value <= 65536; value *= 2) Add(candidates, axis, value);
     Add(candidates, axis, axis.max);
     return candidates;

@@ -2,7 +2,9 @@
 // checked on small cases of several kinds.
 #include <algorithm>
 #include <array>
+#include <memory>
 #include <numeric>
+#include <vector>
 
 #include "base/rng.h"
 #include "ops/properties.h"
@@ -145,6 +147,9 @@ void RunPropertyGate(GateContext& context, verdict::GateResult& result) {
   result.seeds = {context.options.seed};
   std::string names;
   std::uint64_t tried = 0;
+  // Of the cases as they stand, by those properties that came before.
+  std::vector<std::shared_ptr<const campaign::CaseRun>> known(
+      shapes.size() + kExactFactor * context.effort.property_cases);
   for (const ops::Property& property : properties) {
     const std::string text = ops::PropertyText(property);
     const std::string wave = "property " + text;
@@ -171,7 +176,7 @@ void RunPropertyGate(GateContext& context, verdict::GateResult& result) {
       };
       const auto check_one = [&](std::size_t nth) {
         return campaign::CheckProperty(context.instance, property, probe_of(first + nth), runner,
-                                       context.tools.oracle);
+                                       context.tools.oracle, known.at(first + nth));
       };
       const auto take = [&](std::size_t nth, const Result<campaign::PropertyCheck>& check) {
         next = first + nth + 1;
@@ -181,7 +186,8 @@ void RunPropertyGate(GateContext& context, verdict::GateResult& result) {
           return false;
         }
         result.steps += check->steps;
-        left -= std::min(left, check->steps);
+        left -= std::min(left, check->steps + check->known_steps);
+        if (check->base) known.at(first + nth) = check->base;
         if (check->trouble) {
           if (Examine(context, *check->trouble, check->unending, result)) {
             context.ledger.Planned(wave, applied);

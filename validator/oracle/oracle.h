@@ -30,9 +30,9 @@ class TruthSource;
 /// What the truths of a slice may take, beyond a first warp of elements: so many instructions of whole warps, and
 /// however dear a warp is, a few of them.
 struct PartEffort {
-  std::uint64_t warp_steps = 5'000'000;
+  std::uint64_t warp_steps = 4'000'000;
   std::size_t few_warps = 6;
-  std::uint64_t few_warp_steps = 15'000'000;
+  std::uint64_t few_warp_steps = 10'000'000;
 };
 
 /// One output: truth and allowance for each element, row-major.
