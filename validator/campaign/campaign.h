@@ -199,6 +199,7 @@ class Campaign {
   std::vector<Task> MaskedPast(const ProgramConstants& constants) const;
   /// Cases of wave Aimed: one index for all places, just past constants of program and plan.
   std::vector<Task> HotPast(const ProgramConstants& constants) const;
+  std::vector<Task> Crowded(const ProgramConstants& constants) const;
   /// Cases of wave Late: the same along a constant axis, beside short others.
   std::vector<Task> LateAlongConstant(const ops::Axis& axis, std::uint64_t seed) const;
   /// Do rows of some input extend along it?

@@ -14,6 +14,7 @@
 #include <memory>
 #include <mutex>
 #include <optional>
+#include <set>
 #include <span>
 #include <string>
 #include <string_view>
@@ -301,6 +302,9 @@ class Runner {
   Result<std::shared_ptr<const Meetings>> LearnMeetings(const Binder& bind,
                                                         const cases::Materialised& filled,
                                                         std::uint64_t most_steps) const;
+  /// Adds a block of `all`, and its neighbours that meet it. False: that is not known.
+  Result<bool> AddNeighbours(const Binder& bind, std::uint64_t block, std::uint64_t all,
+                             std::set<std::uint64_t>& blocks) const;
   /// The same of a single launch: `count` blocks, and those that they meet (together.cc).
   Result<std::optional<Needed>> RunTogether(const Binder& bind, const cases::Probe& probe,
                                             const cases::Materialised& filled, std::uint64_t count,

@@ -4,6 +4,10 @@
 // taken to move evenly from block to block (producers.h). Blocks that leave marks at the same places run together:
 // all parts of a split sum, for whoever comes last to add up.
 //
+// Where marks do not move evenly, for each block takes as much of what there is as any other, and its share begins in the
+// midst of something, those next to each other meet: from a block on in both directions, as far as they leave a mark at
+// one of its places. Who leaves one elsewhere is not known; then nobody comes last, and nothing is written.
+//
 // None of them waits for others (facts::Polls), so that what some blocks do before any other begins is what they
 // may do in the whole grid: what is found wrong on the way is wrong. What they computed is believed only where
 // the guess holds for more blocks, from near and far, and nothing was read that no block has written.
@@ -22,6 +26,9 @@ namespace {
 
 // Blocks that the guess is tried on, beside the last one.
 constexpr int kTried = 3;
+// Neighbours of a block that may meet it, in both directions, and what their skeletons may take.
+constexpr std::uint64_t kMostNeighbours = 64;
+constexpr std::uint64_t kMostOfNeighbours = 400'000'000;
 
 bool MayMeet(const Execution& execution, const facts::Facts* facts) {
   const Launch& launch = execution.launches.front();
@@ -51,10 +58,24 @@ std::vector<BufferRange> Marks(const engine::Binding& binding, const Report& rep
   return marks;
 }
 
+/// Is there a byte in both? Ranges ascend by buffer and place.
+bool Meet(std::span<const BufferRange> some, std::span<const BufferRange> others) {
+  for (std::size_t i = 0, j = 0; i < some.size() && j < others.size();) {
+    const BufferRange& a = some[i];
+    const BufferRange& b = others[j];
+    const bool same = a.buffer == b.buffer;
+    if (same && a.first < b.first + b.bytes && b.first < a.first + a.bytes) return true;
+    const bool a_is_before = same ? a.first < b.first : a.buffer < b.buffer;
+    (a_is_before ? i : j) += 1;
+  }
+  return false;
+}
+
 }  // namespace
 
 struct Runner::Meetings {
   std::optional<Producers> marks;  // Nothing: they do not move evenly.
+  bool are_shares = false;         // They do not, and all blocks leave some: neighbours may meet.
   std::uint64_t block_steps = 0;   // The most that one of the blocks took.
   // Blocks that leave other marks than they should, by that.
   std::vector<std::pair<std::uint64_t, std::vector<BufferRange>>> odd;
@@ -72,14 +93,27 @@ Result<std::shared_ptr<const Runner::Meetings>> Runner::LearnMeetings(
   const std::array<std::uint32_t, 3> grid = whole.execution.launches.front().grid;
   bool all_ended = true;
   std::uint64_t learned_from = 0;
-  const auto marks_of = [&](std::uint64_t block) -> Result<std::vector<BufferRange>> {
+  const auto run = [&](std::uint64_t block, bool only_where) -> Result<std::vector<BufferRange>> {
     engine::Binding alone;
     ASSAY_TRY(const Report report,
-              RunAlone(bind, 0, {.only = {{block, 1}}, .most_steps = most_steps}, alone));
+              RunAlone(bind, 0,
+                       {.only = {{block, 1}}, .most_steps = most_steps, .only_where = only_where},
+                       alone));
     all_ended = all_ended && report.stop == Stop::kCompleted && report.findings.empty();
-    learned->block_steps = std::max(learned->block_steps, report.counters.steps);
+    if (!only_where) learned->block_steps = std::max(learned->block_steps, report.counters.steps);
     learned_from += report.counters.steps;
     return Marks(alone, report);
+  };
+  // The first one tells what blocks take, and whether the skeleton leaves the same marks: then it does for the others.
+  std::optional<bool> only_where;
+  const auto marks_of = [&](std::uint64_t block) -> Result<std::vector<BufferRange>> {
+    if (only_where) return run(block, *only_where);
+    ASSAY_TRY(auto marks, run(block, false));
+    if (all_ended) {
+      ASSAY_TRY(const auto same, run(block, true));
+      only_where = same == marks && !marks.empty();
+    }
+    return marks;
   };
   std::vector<std::vector<BufferRange>> samples;
   for (const std::uint64_t block : SampleBlocks(grid)) {
@@ -103,13 +137,50 @@ Result<std::shared_ptr<const Runner::Meetings>> Runner::LearnMeetings(
     std::set<std::uint64_t> tried = {all - 1};
     for (int i = 0; i < kTried; ++i) tried.insert(rng.Below(all));
     for (const std::uint64_t block : tried) {
-      ASSAY_TRY(std::vector<BufferRange> marks, marks_of(block));
-      if (marks != expected->WrittenBy(block)) learned->odd.emplace_back(block, std::move(marks));
+      ASSAY_TRY(samples.emplace_back(), marks_of(block));
+      if (samples.back() != expected->WrittenBy(block))
+        learned->odd.emplace_back(block, samples.back());
     }
-    if (all_ended) learned->marks = *std::move(expected);
+    // Those next to each other, of which the guess was made, may be alike where others are not.
+    if (2 * learned->odd.size() > tried.size()) {
+      learned->odd.clear();
+    } else if (all_ended) {
+      learned->marks = *std::move(expected);
+    }
   }
+  learned->are_shares =
+      all_ended && !learned->marks &&
+      std::ranges::none_of(samples, [](const auto& marks) { return marks.empty(); });
   const std::lock_guard lock(mutex_);
   return meetings_.emplace(key, std::move(learned)).first->second;
+}
+
+Result<bool> Runner::AddNeighbours(const Binder& bind, std::uint64_t block, std::uint64_t all,
+                                   std::set<std::uint64_t>& blocks) const {
+  std::uint64_t left = kMostOfNeighbours;
+  const auto marks_of = [&](std::uint64_t one) -> Result<std::optional<std::vector<BufferRange>>> {
+    engine::Binding alone;
+    ASSAY_TRY(
+        const Report report,
+        RunAlone(bind, 0, {.only = {{one, 1}}, .most_steps = left, .only_where = true}, alone));
+    left -= std::min(left, report.counters.steps);
+    if (report.stop != Stop::kCompleted) return std::nullopt;
+    return Marks(alone, report);
+  };
+  ASSAY_TRY(const auto own, marks_of(block));
+  if (!own || own->empty()) return false;
+  blocks.insert(block);
+  std::uint64_t met = 0;
+  for (const bool down : {true, false}) {
+    for (std::uint64_t next = block; down ? next > 0 : next + 1 < all;) {
+      next = down ? next - 1 : next + 1;
+      ASSAY_TRY(const auto marks, marks_of(next));
+      if (!marks || ++met > kMostNeighbours) return false;
+      if (!Meet(*own, *marks)) break;
+      blocks.insert(next);
+    }
+  }
+  return true;
 }
 
 Result<std::optional<Runner::Needed>> Runner::RunTogether(
@@ -120,7 +191,7 @@ Result<std::optional<Runner::Needed>> Runner::RunTogether(
   ASSAY_TRY(const std::shared_ptr<const Meetings> meetings,
             LearnMeetings(bind, filled, most_steps));
   const std::optional<Producers>& marked = meetings->marks;
-  if (!marked) return std::nullopt;
+  if (!marked && !meetings->are_shares) return std::nullopt;
   Launch& launch = binding.execution.launches.front();
   std::set<std::uint64_t> blocks;
   const auto add = [&](std::uint64_t block, std::span<const BufferRange> marks) {
@@ -131,7 +202,12 @@ Result<std::optional<Runner::Needed>> Runner::RunTogether(
   if (chosen.empty()) return std::nullopt;  // all
   for (const BlockRange& range : chosen) {
     for (std::uint64_t block = range.first; block < range.first + range.count; ++block) {
-      if (!add(block, marked->WrittenBy(block))) return std::nullopt;
+      if (marked) {
+        if (!add(block, marked->WrittenBy(block))) return std::nullopt;
+        continue;
+      }
+      ASSAY_TRY(const bool found, AddNeighbours(bind, block, Blocks(launch), blocks));
+      if (!found) return std::nullopt;
     }
   }
   for (const auto& [block, marks] : meetings->odd) {

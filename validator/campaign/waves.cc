@@ -136,6 +136,7 @@ std::vector<Task> Campaign::Aimed() {
   std::ranges::move(LatePastThePlan(), std::back_inserter(planned));
   std::ranges::move(MaskedPast(constants), std::back_inserter(planned));
   std::ranges::move(HotPast(constants), std::back_inserter(planned));
+  std::ranges::move(Crowded(constants), std::back_inserter(planned));
   return planned;
 }
 

@@ -1,4 +1,4 @@
-// Cases in which one index is asked for more often than a program has room for at a time.
+// Cases in which one index is asked for more often, or more of them often, than a program has room for at a time.
 #include <algorithm>
 #include <functional>
 #include <set>
@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "base/rng.h"
+#include "ops/properties.h"
 #include "validator/campaign/campaign.h"
 #include "validator/campaign/guidance.h"
 #include "validator/cases/profiles.h"
@@ -53,6 +54,61 @@ std::vector<Task> Campaign::HotPast(const ProgramConstants& constants) const {
       value.profiles[indices.name] = {.kind = "all_equal", .parameters = {}, .literal = {}};
       planned.push_back(TaskFor(std::move(value), "aimed"));
       ++count;
+    }
+  }
+  return planned;
+}
+
+// Rows that are asked for often have a list or a queue, which has room for so many of them: one number of the program says
+// what is often, and another for how many there is room. Of both that fit, more rows than one, each asked for more often
+// than the other.
+std::vector<Task> Campaign::Crowded(const ProgramConstants& constants) const {
+  constexpr std::int64_t kLeast = 8, kMostIndices = 1 << 18;
+  constexpr std::size_t kMost = 5;
+  const ops::OpSpec& op = trial_.instance.op;
+  std::set<std::int64_t, std::greater<>> numbers;
+  const auto add = [&](std::int64_t constant) {
+    if (constant >= kLeast && constant <= kMostIndices / kLeast) numbers.insert(constant);
+  };
+  std::ranges::for_each(constants.integers, add);
+  std::ranges::for_each(cases::ConstantsOf(trial_.plan), add);
+  std::vector<Task> planned;
+  for (const ops::TensorSpec& indices : op.inputs) {
+    if (indices.is_scalar || indices.IsGenerated() || indices.shape.empty() ||
+        cases::ClassOf(indices, trial_.instance.TypeOf(indices)) != cases::InputClass::kIndex)
+      continue;
+    const ops::Axis* const along = op.FindAxis(indices.shape.front().text());
+    const ops::Axis* const rows = op.FindAxis(indices.domain.of);
+    if (along == nullptr || along->kind != ops::Axis::Kind::kVariable || rows == nullptr ||
+        rows->kind != ops::Axis::Kind::kVariable || !ops::MayBeReducedOver(op, along->name))
+      continue;
+    // Of one that is often, the most rows that leave room for it: fewer rows show less.
+    std::int64_t most_rows = 0;
+    std::size_t count = 0;
+    for (const std::int64_t often : numbers) {
+      for (const std::int64_t room : numbers) {
+        const std::int64_t many = room + room / 4 + 1;
+        if (many * (often + 1) > kMostIndices) continue;
+        if (many <= most_rows || count >= kMost) break;
+        ops::AxisValues fewest;
+        for (const ops::Axis& other : op.axes) fewest[other.name] = other.min;
+        fewest[rows->name] = many;
+        const auto axes = cases::SolveNear(op, along->name, many * (often + 1), fewest);
+        if (!axes || axes->at(rows->name) != many ||
+            cases::TotalElements(trial_.instance, *axes) > trial_.effort.whole_elements)
+          break;
+        Task task = SliceOf(*axes, "crowded", DeriveSeed(trial_.seed, "crowded") + planned.size(),
+                            "biased");
+        task.probe.case_.profiles[indices.name] = {
+            .kind = "sorted", .parameters = {}, .literal = {}};
+        // What has found no room may be missing anywhere.
+        task.probe.slice_blocks = BlocksOf(trial_.instance, trial_.plan, *axes);
+        task.wants.part_steps = 2 * kLongSliceSteps;
+        planned.push_back(std::move(task));
+        most_rows = many;
+        ++count;
+        break;
+      }
     }
   }
   return planned;
