@@ -181,7 +181,7 @@ void Campaign::Trim(std::vector<Task>& planned, const std::vector<Task>& waiting
                     double spent) {
   // Of what a wave plans for one purpose, that much runs whatever it costs: a purpose of which nothing
   // ran would be passed by saying so.
-  constexpr std::ptrdiff_t kLeast = 2;
+  constexpr std::ptrdiff_t kLeast = 3;
   const std::ptrdiff_t least = only_slices_ ? wave.least : kLeast;
   const double hundredth = static_cast<double>(trial_.effort.campaign_steps) / 100;
   const auto cost = [&](const Task& p) {

@@ -122,7 +122,7 @@ std::vector<Task> Campaign::Workloads() {
     if (cases::TotalElements(trial_.instance, axes) > kMostMade) continue;
     Task turned = TaskFor(cases::MakeCase(trial_.instance, *cases::FindRecipe("plain"), axes,
                                           seed + 50 + i, "workloads"),
-                          "workloads");
+                          "turned");
     turned.probe.schedule = {.policy = OrderForThatMany(axes), .seed = seed + i};
     planned.push_back(std::move(turned));
   }

@@ -98,8 +98,8 @@ class Solver {
     }
     for (const std::int64_t value : {3, 2, 1, 4, 5, 6, 7, 8}) Add(candidates, axis, value);
     for (std::int64_t step = 0; step < 4; ++step) Add(candidates, axis, axis.min + step);
-    // Equalities between axes (hidden == heads * dim) are met by combining what is bound. Sums first: of what
-    // has to be no shorter than another they are a little longer, and not a multiple of it.
+    // Equalities between axes (hidden == heads * dim) are met by combining what is bound. Sums first, from
+    // the shortest on: of what has to be no shorter than another they are a little longer, and not a multiple of it.
     std::vector<std::int64_t> bound;
     for (const auto& [name, value] : values_) bound.push_back(value);
     for (const std::int64_t literal : literals_) bound.push_back(literal);
@@ -108,10 +108,12 @@ class Solver {
         for (std::size_t j = 0; j < bound.size(); ++j) of_two(i, j);
       }
     };
+    std::set<std::int64_t> sums;
     combine([&](std::size_t i, std::size_t j) {
       std::int64_t sum = 0;
-      if (i < j && !__builtin_add_overflow(bound[i], bound[j], &sum)) Add(candidates, axis, sum);
+      if (i < j && !__builtin_add_overflow(bound[i], bound[j], &sum)) sums.insert(sum);
     });
+    for (const std::int64_t sum : sums) Add(candidates, axis, sum);
     for (const std::int64_t a : bound) Add(candidates, axis, a);
     combine([&](std::size_t i, std::size_t j) {
       const std::int64_t a = bound[i], b = bound[j];
