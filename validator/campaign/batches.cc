@@ -49,6 +49,22 @@ CaseRun Campaign::Again(Task& task, CaseRun run, Harvest& harvest) const {
     task = std::move(narrower);
     return trial_.runner.Run(task.probe, task.wants);
   }
+  if (IsSlice(task.probe) && run.left_out == kUnknownEnd) {
+    // What is left over by tiles and turns is the same of a shorter one, of which all blocks can be asked.
+    constexpr std::int64_t kTurns = 4096, kShort = 4 * kTurns;
+    const auto longest = std::ranges::max_element(task.probe.case_.axes, {},
+                                                  [](const auto& axis) { return axis.second; });
+    if (longest == task.probe.case_.axes.end() || longest->second < 2 * kShort) return run;
+    const std::int64_t length = kShort + longest->second % kTurns;
+    const auto shorter =
+        cases::SolveNear(trial_.instance.op, longest->first, length, task.probe.case_.axes);
+    if (!shorter || shorter->at(longest->first) != length) return run;
+    LeaveOut(task, fmt::format("{}; a shorter one ran in its place", run.left_out), harvest);
+    harvest.ledger.Planned(task.purpose);
+    task.probe.case_.axes = *shorter;
+    EstimateBlocks(task);
+    return trial_.runner.Run(task.probe, task.wants);
+  }
   if (task.probe.ends_only || !task.probe.prelude.empty() || !unending(run)) return run;
   if (task.wants.max_steps < kGenerousSteps) {
     task.wants.max_steps = kGenerousSteps;

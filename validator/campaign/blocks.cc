@@ -73,20 +73,24 @@ std::vector<BlockRange> WithBlocks(std::vector<BlockRange> chosen,
 }
 
 std::optional<std::uint64_t> WriterOfTheEnd(const std::vector<std::int64_t>& written,
-                                            std::int64_t elements, std::uint64_t last) {
+                                            std::int64_t elements, std::uint64_t first,
+                                            std::uint64_t all) {
   if (written.empty()) return std::nullopt;
   std::size_t run = 1;
   while (run < written.size() && written[run] == written[run - 1] + 1) ++run;
-  if (static_cast<std::uint64_t>(written.front()) != last * run) return std::nullopt;
-  return static_cast<std::uint64_t>(elements - 1) / run % (last + 1);
+  if (static_cast<std::uint64_t>(written.front()) != first * run) return std::nullopt;
+  return static_cast<std::uint64_t>(elements - 1) / run % all;
 }
 
 namespace {
 
 /// Along one axis of a grid that is capped: the blocks that come to the end of what it goes over in turns.
 /// `elsewhere`: shapes that are far from this one.
+/// A unit of work may be a cluster's, whose blocks the extent counts each.
 std::set<std::uint64_t> LastAlong(const ops::Expression& extent, const ops::AxisValues& axes,
-                                  const std::array<ops::AxisValues, 2>& elsewhere) {
+                                  const std::array<ops::AxisValues, 2>& elsewhere,
+                                  std::uint64_t across) {
+  constexpr std::uint64_t kMostOfAUnit = 16;
   std::set<std::uint64_t> last;
   const auto kinks = extent.Kinks(axes);
   const std::array others = {extent.Kinks(elsewhere[0]), extent.Kinks(elsewhere[1])};
@@ -103,8 +107,13 @@ std::set<std::uint64_t> LastAlong(const ops::Expression& extent, const ops::Axis
     }
     const bool below = (one == most && !one_changes && two_changes) ||
                        (two == most && !two_changes && one_changes);
-    if (least > 0 && (least == most || !below))
-      last.insert(static_cast<std::uint64_t>((most - 1) % least));
+    if (least <= 0 || (least != most && below)) continue;
+    const auto units = static_cast<std::uint64_t>(least);
+    const auto unit = static_cast<std::uint64_t>((most - 1) % least);
+    const std::uint64_t blocks = across % units == 0 ? across / units : 1;
+    last.insert(unit);
+    for (std::uint64_t i = 0; i < blocks && blocks <= kMostOfAUnit; ++i)
+      last.insert(unit * blocks + i);
   }
   return last;
 }
@@ -125,7 +134,7 @@ std::set<std::uint64_t> LastOfTurns(const ops::LaunchPlan& plan, const ops::Axis
     for (const ops::Expression& extent : kernel.grid) {
       const auto across =
           static_cast<std::uint64_t>(std::max<std::int64_t>(extent.Evaluate(axes).value_or(1), 1));
-      std::set<std::uint64_t> along = LastAlong(extent, axes, elsewhere);
+      std::set<std::uint64_t> along = LastAlong(extent, axes, elsewhere, across);
       along.insert(across - 1);
       std::set<std::uint64_t> more;
       for (const std::uint64_t number : numbers) {

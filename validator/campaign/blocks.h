@@ -34,11 +34,12 @@ std::vector<BlockRange> ChooseBlocks(std::uint64_t all, std::uint64_t count, std
 std::vector<BlockRange> WithBlocks(std::vector<BlockRange> chosen,
                                    const std::set<std::uint64_t>& more, std::uint64_t all);
 
-/// The block that writes the last of `elements`, where block `last` of a grid wrote `written`: if each
-/// block takes as many neighbours, one block after the other, and then all of them step over the whole
-/// grid. Nothing where it does not look so.
+/// The block that writes the last of `elements`, where some blocks of a grid of `all`, of which `first`
+/// is the first, wrote `written`: if each block takes as many neighbours, one block after the other,
+/// and then all of them step over the whole grid. Nothing where it does not look so.
 std::optional<std::uint64_t> WriterOfTheEnd(const std::vector<std::int64_t>& written,
-                                            std::int64_t elements, std::uint64_t last);
+                                            std::int64_t elements, std::uint64_t first,
+                                            std::uint64_t all);
 
 /// The blocks that come to the last of what a plan deals out to the blocks of a capped grid in turns:
 /// both numbers are operands of the minimum in its expression.

@@ -75,10 +75,22 @@ TEST(Blocks, MoreOfThemComeInOrderAndOnce) {
 
 TEST(Blocks, WhoWritesTheEndFollowsFromWhatABlockWrote) {
   // Four elements a block, ten blocks, two turns and a half.
-  EXPECT_EQ(WriterOfTheEnd({36, 37, 38, 39, 76, 77, 78, 79}, 100, 9), 4u);
-  EXPECT_EQ(WriterOfTheEnd({36, 37, 38, 39}, 40, 9), 9u);
-  EXPECT_EQ(WriterOfTheEnd({30, 31, 32}, 100, 9), std::nullopt) << "not one block after the other";
-  EXPECT_EQ(WriterOfTheEnd({}, 100, 9), std::nullopt);
+  EXPECT_EQ(WriterOfTheEnd({36, 37, 38, 39, 76, 77, 78, 79}, 100, 9, 10), 4u);
+  EXPECT_EQ(WriterOfTheEnd({36, 37, 38, 39}, 40, 9, 10), 9u);
+  EXPECT_EQ(WriterOfTheEnd({20, 21, 22, 23, 36, 37, 38, 39}, 100, 5, 10), 4u)
+      << "of two blocks, the first one tells";
+  EXPECT_EQ(WriterOfTheEnd({30, 31, 32}, 100, 9, 10), std::nullopt)
+      << "not one block after the other";
+  EXPECT_EQ(WriterOfTheEnd({}, 100, 9, 10), std::nullopt);
+}
+
+TEST(Blocks, AUnitOfTurnsMayBeAClusters) {
+  ops::LaunchPlan plan;
+  ops::KernelPlan& kernel = plan.kernels.emplace_back();
+  kernel.grid = {*ops::Expression::Parse("4 * min(rows, 132)", "grid"),
+                 ops::Expression::Constant(1), ops::Expression::Constant(1)};
+  const std::set<std::uint64_t> last = LastOfTurns(plan, {{"rows", 132 + 7}});
+  for (const std::uint64_t block : {24u, 25u, 26u, 27u}) EXPECT_TRUE(last.contains(block)) << block;
 }
 
 TEST(Blocks, WhoWritesTheEndFollowsFromACappedGrid) {

@@ -162,8 +162,9 @@ Result<bool> Runner::Slice::RunTheRest(std::uint64_t ran_at_once) {
     if (!EndIsUnwritten(name, tensor)) continue;
     const std::vector<std::int64_t> written = Written(name, tensor);
     for (const std::size_t i : cut_) {
-      const std::uint64_t last = Blocks(execution.launches[i]) - 1;
-      if (const auto block = WriterOfTheEnd(written, tensor.elements, last))
+      const Launch& launch = execution.launches[i];
+      const std::uint64_t first = launch.only.empty() ? 0 : launch.only.front().first;
+      if (const auto block = WriterOfTheEnd(written, tensor.elements, first, Blocks(launch)))
         writers_.insert(*block);
     }
   }
