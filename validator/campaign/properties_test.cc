@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cmath>
 #include <numeric>
+#include <utility>
 
 #include "base/json.h"
 #include "validator/campaign/testing/fakes.h"
@@ -55,6 +56,31 @@ const Formula kPlaces = [](std::span<const float> x, std::size_t i) {
 const Formula kTotal = [](std::span<const float> x, std::size_t) {
   return std::accumulate(x.begin(), x.end(), 0.0);
 };
+
+TEST(PropertiesTest, TheRunOfACaseIsShared) {
+  int runs = 0;
+  FakeParts bench([&](FakeRun& run) {
+    ++runs;
+    const auto n = static_cast<std::size_t>(run.n());
+    for (std::size_t i = 0; i < n; ++i) run.Floats("y")[i] = 2 * run.Floats("x")[i];
+  });
+  const Json launch = *ParseJson(bench.candidate.launch, "launch.json");
+  const auto plan = ops::ParseLaunchPlan(launch, "launch.json", bench.instance.op);
+  const engine::CompiledKernel compiled = FakeCompiler::Good().kernel;
+  const Runner runner({&bench.instance, &*plan, &compiled}, bench.engine, bench.oracle, 1);
+  cases::Probe probe;
+  probe.case_ = {.axes = {{"n", 12}}, .seed = 5, .profiles = {}, .origin = ""};
+  const ops::Property property = ops::PropertyFromText("independent_rows x n");
+  const auto first = CheckProperty(bench.instance, property, probe, runner, bench.oracle);
+  ASSERT_TRUE(first && first->applied && first->base != nullptr);
+  const int of_the_first = std::exchange(runs, 0);
+  const auto again =
+      CheckProperty(bench.instance, property, probe, runner, bench.oracle, first->base);
+  ASSERT_TRUE(again && again->applied);
+  EXPECT_EQ(runs, of_the_first - 1);
+  EXPECT_EQ(again->base, nullptr) << "none was made";
+  EXPECT_EQ(again->known_steps, first->base->steps);
+}
 
 struct Row {
   std::string property;

@@ -112,6 +112,22 @@ TEST(ShapesTest, HugeShapesPassTheLimitsOf32Bits) {
   for (const ShapeChoice& shape : huge) EXPECT_TRUE(ops::ResolveAxes(instance.op, shape.axes));
 }
 
+TEST(ShapesTest, HugeShapesAlongOtherAxesWhereTheLongestIsDear) {
+  ops::Instance instance = GatherInstance();
+  instance.op.axes[1].max = std::int64_t{1} << 22;
+  constexpr std::int64_t kDear = 8192;
+  const auto is_dear = [](const ops::AxisValues& axes) { return axes.at("columns") > kDear; };
+  const auto of = [&](const std::vector<ShapeChoice>& shapes) {
+    return std::ranges::count_if(shapes, is_dear, &ShapeChoice::axes);
+  };
+  const auto cheaper = HugeShapes(instance, is_dear);
+  EXPECT_LT(of(cheaper), of(HugeShapes(instance)));
+  // As far as before, if along other axes.
+  EXPECT_TRUE(std::ranges::any_of(cheaper, [](const ShapeChoice& shape) {
+    return shape.axes.at("rows") * shape.axes.at("columns") > std::int64_t{1} << 32;
+  }));
+}
+
 TEST(ShapesTest, NoHugeShapesWhereTheAxesAreShort) {
   ops::Instance instance = GatherInstance();
   for (ops::Axis& axis : instance.op.axes) axis.max = 1000;
