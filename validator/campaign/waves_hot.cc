@@ -14,6 +14,18 @@
 #include "validator/cases/shapes.h"
 
 namespace assay::campaign {
+namespace {
+
+/// The axis along which an input holds indices; null where it holds none, or as many of them everywhere.
+const ops::Axis* AlongOf(const ops::Instance& instance, const ops::TensorSpec& input) {
+  if (input.is_scalar || input.IsGenerated() || input.shape.empty() ||
+      cases::ClassOf(input, instance.TypeOf(input)) != cases::InputClass::kIndex)
+    return nullptr;
+  const ops::Axis* const along = instance.op.FindAxis(input.shape.front().text());
+  return along != nullptr && along->kind == ops::Axis::Kind::kVariable ? along : nullptr;
+}
+
+}  // namespace
 
 // What has one place gathers its terms in lists, tiles and turns, of as many as a constant says. Just past one and past
 // its double, all with one index, so that there is one more turn; values of one sign, of which each turn shows. Beside
@@ -34,11 +46,8 @@ std::vector<Task> Campaign::HotPast(const ProgramConstants& constants) const {
   std::ranges::for_each(cases::ConstantsOf(trial_.plan), add);
   std::vector<Task> planned;
   for (const ops::TensorSpec& indices : op.inputs) {
-    if (indices.is_scalar || indices.IsGenerated() || indices.shape.empty() ||
-        cases::ClassOf(indices, trial_.instance.TypeOf(indices)) != cases::InputClass::kIndex)
-      continue;
-    const ops::Axis* const along = op.FindAxis(indices.shape.front().text());
-    if (along == nullptr || along->kind != ops::Axis::Kind::kVariable) continue;
+    const ops::Axis* const along = AlongOf(trial_.instance, indices);
+    if (along == nullptr) continue;
     ops::AxisValues some;
     for (const ops::Axis& other : op.axes) some[other.name] = std::max(other.min, kOthers);
     std::size_t count = 0;
@@ -63,7 +72,7 @@ std::vector<Task> Campaign::HotPast(const ProgramConstants& constants) const {
 // what is often, and another for how many there is room. Of both that fit, more rows than one, each asked for more often
 // than the other.
 std::vector<Task> Campaign::Crowded(const ProgramConstants& constants) const {
-  constexpr std::int64_t kLeast = 8, kMostIndices = 1 << 18;
+  constexpr std::int64_t kLeast = 8, kMostIndices = 1 << 17;
   constexpr std::size_t kMost = 5;
   const ops::OpSpec& op = trial_.instance.op;
   std::set<std::int64_t, std::greater<>> numbers;
@@ -74,13 +83,10 @@ std::vector<Task> Campaign::Crowded(const ProgramConstants& constants) const {
   std::ranges::for_each(cases::ConstantsOf(trial_.plan), add);
   std::vector<Task> planned;
   for (const ops::TensorSpec& indices : op.inputs) {
-    if (indices.is_scalar || indices.IsGenerated() || indices.shape.empty() ||
-        cases::ClassOf(indices, trial_.instance.TypeOf(indices)) != cases::InputClass::kIndex)
-      continue;
-    const ops::Axis* const along = op.FindAxis(indices.shape.front().text());
+    const ops::Axis* const along = AlongOf(trial_.instance, indices);
     const ops::Axis* const rows = op.FindAxis(indices.domain.of);
-    if (along == nullptr || along->kind != ops::Axis::Kind::kVariable || rows == nullptr ||
-        rows->kind != ops::Axis::Kind::kVariable || !ops::MayBeReducedOver(op, along->name))
+    if (along == nullptr || rows == nullptr || rows->kind != ops::Axis::Kind::kVariable ||
+        !ops::MayBeReducedOver(op, along->name))
       continue;
     // Of one that is often, the most rows that leave room for it: fewer rows show less.
     std::int64_t most_rows = 0;
