@@ -50,7 +50,8 @@ CaseRun Campaign::Again(Task& task, CaseRun run, Harvest& harvest) const {
     return trial_.runner.Run(task.probe, task.wants);
   }
   if (IsSlice(task.probe) && run.left_out == kUnknownEnd) {
-    // What is left over by tiles and turns is the same of a shorter one, of which all blocks can be asked.
+    // What is left over by tiles and turns is the same of a shorter one, of which all blocks can be asked. That it has an
+    // end does not make this one known.
     constexpr std::int64_t kTurns = 4096, kShort = 4 * kTurns;
     const auto longest = std::ranges::max_element(task.probe.case_.axes, {},
                                                   [](const auto& axis) { return axis.second; });
@@ -59,7 +60,8 @@ CaseRun Campaign::Again(Task& task, CaseRun run, Harvest& harvest) const {
     const auto shorter =
         cases::SolveNear(trial_.instance.op, longest->first, length, task.probe.case_.axes);
     if (!shorter || shorter->at(longest->first) != length) return run;
-    LeaveOut(task, fmt::format("{}; a shorter one ran in its place", run.left_out), harvest);
+    NoteEnd(run, harvest);
+    LeaveOut(task, fmt::format("{}; a shorter one ran as well", run.left_out), harvest);
     harvest.ledger.Planned(task.purpose);
     task.probe.case_.axes = *shorter;
     EstimateBlocks(task);

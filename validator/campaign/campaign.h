@@ -199,6 +199,7 @@ class Campaign {
   std::vector<Task> MaskedPast(const ProgramConstants& constants) const;
   /// Cases of wave Aimed: one index for all places, just past constants of program and plan.
   std::vector<Task> HotPast(const ProgramConstants& constants) const;
+  /// The same: more rows asked for more often than their numbers say there is room for.
   std::vector<Task> Crowded(const ProgramConstants& constants) const;
   /// Cases of wave Late: the same along a constant axis, beside short others.
   std::vector<Task> LateAlongConstant(const ops::Axis& axis, std::uint64_t seed) const;

@@ -6,7 +6,7 @@
 //
 // Where marks do not move evenly, for each block takes as much of what there is as any other, and its share begins in the
 // midst of something, those next to each other meet: from a block on in both directions, as far as they leave a mark at
-// one of its places. Who leaves one elsewhere is not known; then nobody comes last, and nothing is written.
+// one of its places. Nothing is known where a block from elsewhere, of a few that are drawn, leaves one there as well.
 //
 // None of them waits for others (facts::Polls), so that what some blocks do before any other begins is what they
 // may do in the whole grid: what is found wrong on the way is wrong. What they computed is believed only where
@@ -169,17 +169,27 @@ Result<bool> Runner::AddNeighbours(const Binder& bind, std::uint64_t block, std:
   };
   ASSAY_TRY(const auto own, marks_of(block));
   if (!own || own->empty()) return false;
-  blocks.insert(block);
-  std::uint64_t met = 0;
+  std::set<std::uint64_t> meeting = {block};
+  std::uint64_t asked = 0;
   for (const bool down : {true, false}) {
     for (std::uint64_t next = block; down ? next > 0 : next + 1 < all;) {
       next = down ? next - 1 : next + 1;
       ASSAY_TRY(const auto marks, marks_of(next));
-      if (!marks || ++met > kMostNeighbours) return false;
+      if (!marks || ++asked > kMostNeighbours) return false;
       if (!Meet(*own, *marks)) break;
-      blocks.insert(next);
+      meeting.insert(next);
     }
   }
+  // That nobody else meets it is believed where some from near and far do not.
+  Rng rng(DeriveSeed(block, "strangers"));
+  std::set<std::uint64_t> strangers = {0, all - 1};
+  for (int i = 0; i < kTried; ++i) strangers.insert(rng.Below(all));
+  for (const std::uint64_t stranger : strangers) {
+    if (meeting.contains(stranger)) continue;
+    ASSAY_TRY(const auto marks, marks_of(stranger));
+    if (!marks || Meet(*own, *marks)) return false;
+  }
+  blocks.merge(meeting);
   return true;
 }
 

@@ -1,0 +1,149 @@
+// Wrong: stream-K in equal shares: where more than eight blocks share a tile, the part of the last of them is not added.
+// c = a @ b with k = n = 4096, stream-K: the steps of all tiles, in a row, are cut into one stretch a block. A tile that
+// lies in several stretches is kept in parts; the last of its blocks to arrive adds them up in order.
+#include <cuda_bf16.h>
+#include <cuda_fp16.h>
+#include <mma.h>
+
+using namespace nvcuda;
+using T = __nv_bfloat16;
+
+constexpr int kN = 4096, kK = 4096;
+constexpr int kTile = 64, kTileK = 16, kStages = 4, kThreads = 128;
+constexpr unsigned kSteps = kK / kTileK, kTilesN = kN / kTile;
+constexpr int kStrideA = kTileK + 8, kStrideB = kTile + 8, kStrideC = 20;
+
+__device__ __forceinline__ void copy16(void* to, const void* from, int bytes) {
+  asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" ::"r"(static_cast<unsigned>(__cvta_generic_to_shared(to))), "l"(from),
+               "r"(bytes)
+               : "memory");
+}
+
+// Where the stretch of a block begins.
+__device__ __forceinline__ unsigned begin_of(unsigned block, unsigned total) {
+  return static_cast<unsigned>(static_cast<unsigned long long>(total) * block / gridDim.x);
+}
+
+// Which block has a step.
+__device__ __forceinline__ unsigned owner_of(unsigned step, unsigned total) {
+  return static_cast<unsigned>(((step + 1ull) * gridDim.x - 1) / total);
+}
+
+extern "C" __global__ void __launch_bounds__(kThreads) gemm(const T* __restrict__ a, const T* __restrict__ b, T* __restrict__ c,
+                                                            float* parts, unsigned* arrived, int m) {
+  __shared__ __align__(128) T tile_a[kStages][kTile * kStrideA];
+  __shared__ __align__(128) T tile_b[kStages][kTileK * kStrideB];
+  __shared__ __align__(128) float patches[kThreads / 32][16 * kStrideC];
+  __shared__ bool last;
+  const int thread = threadIdx.x, lane = thread % 32, warp = thread / 32;
+  const int warp_m = warp / 2 * 32, warp_n = warp % 2 * 32;
+  const unsigned tiles_m = (m + kTile - 1) / kTile;
+  const unsigned total = tiles_m * kTilesN * kSteps;
+  const unsigned end = begin_of(blockIdx.x + 1, total);
+
+  for (unsigned at = begin_of(blockIdx.x, total); at < end;) {
+    const unsigned tile = at / kSteps;
+    const int first = at % kSteps;
+    const int stop = static_cast<int>(min(kSteps, first + (end - at)));
+    const long long m0 = static_cast<long long>(tile / kTilesN) * kTile;
+    const int n0 = tile % kTilesN * kTile;
+
+    const auto fetch = [&](int step) {
+      const int slot = (step - first) % kStages, k0 = step * kTileK;
+      {
+        const int row = thread / 2, column = thread % 2 * 8;
+        const bool inside = m0 + row < m;
+        copy16(tile_a[slot] + row * kStrideA + column, a + (inside ? m0 + row : 0) * kK + k0 + column, inside ? 16 : 0);
+      }
+      {
+        const int row = thread / 8, column = thread % 8 * 8;
+        copy16(tile_b[slot] + row * kStrideB + column, b + static_cast<long long>(k0 + row) * kN + n0 + column, 16);
+      }
+    };
+
+    wmma::fragment<wmma::accumulator, 16, 16, 16, float> sum[2][2];
+#pragma unroll
+    for (int i = 0; i < 2; ++i)
+#pragma unroll
+      for (int j = 0; j < 2; ++j) wmma::fill_fragment(sum[i][j], 0.0f);
+    for (int s = 0; s < kStages - 1; ++s) {
+      if (first + s < stop) fetch(first + s);
+      asm volatile("cp.async.commit_group;" ::: "memory");
+    }
+    for (int step = first; step < stop; ++step) {
+      asm volatile("cp.async.wait_group %0;" ::"n"(kStages - 2) : "memory");
+      __syncthreads();
+      if (step + kStages - 1 < stop) fetch(step + kStages - 1);
+      asm volatile("cp.async.commit_group;" ::: "memory");
+      const int slot = (step - first) % kStages;
+      wmma::fragment<wmma::matrix_a, 16, 16, 16, T, wmma::row_major> left[2];
+      wmma::fragment<wmma::matrix_b, 16, 16, 16, T, wmma::row_major> right[2];
+#pragma unroll
+      for (int i = 0; i < 2; ++i) wmma::load_matrix_sync(left[i], tile_a[slot] + (warp_m + i * 16) * kStrideA, kStrideA);
+#pragma unroll
+      for (int j = 0; j < 2; ++j) wmma::load_matrix_sync(right[j], tile_b[slot] + warp_n + j * 16, kStrideB);
+#pragma unroll
+      for (int i = 0; i < 2; ++i)
+#pragma unroll
+        for (int j = 0; j < 2; ++j) wmma::mma_sync(sum[i][j], left[i], right[j], sum[i][j]);
+    }
+    asm volatile("cp.async.wait_group 0;" ::: "memory");
+    __syncthreads();
+    at += stop - first;
+
+    if (first == 0 && stop == static_cast<int>(kSteps)) {
+      float* patch = patches[warp];
+#pragma unroll
+      for (int i = 0; i < 2; ++i) {
+#pragma unroll
+        for (int j = 0; j < 2; ++j) {
+          wmma::store_matrix_sync(patch, sum[i][j], kStrideC, wmma::mem_row_major);
+          __syncwarp();
+          const int row = lane / 2, column = lane % 2 * 8;
+          const long long to = m0 + warp_m + i * 16 + row;
+          if (to < m) {
+            uint4 bits;
+            __nv_bfloat162* pairs = reinterpret_cast<__nv_bfloat162*>(&bits);
+#pragma unroll
+            for (int e = 0; e < 4; ++e)
+              pairs[e] = __floats2bfloat162_rn(patch[row * kStrideC + column + 2 * e], patch[row * kStrideC + column + 2 * e + 1]);
+            *reinterpret_cast<uint4*>(c + to * kN + n0 + warp_n + j * 16 + column) = bits;
+          }
+          __syncwarp();
+        }
+      }
+      continue;
+    }
+
+    // A block has at most two parts: of the tile that it begins in the midst of, and of the one that it leaves.
+    float* mine = parts + (2ull * blockIdx.x + (first == 0)) * (kTile * kTile);
+#pragma unroll
+    for (int i = 0; i < 2; ++i)
+#pragma unroll
+      for (int j = 0; j < 2; ++j)
+        wmma::store_matrix_sync(mine + (warp_m + i * 16) * kTile + warp_n + j * 16, sum[i][j], kTile, wmma::mem_row_major);
+    const unsigned low = owner_of(tile * kSteps, total), high = owner_of(tile * kSteps + kSteps - 1, total);
+    __threadfence();
+    __syncthreads();
+    if (thread == 0) last = atomicAdd(arrived + tile, 1u) == high - low;
+    __syncthreads();
+    if (!last) continue;
+    __threadfence();
+    for (int v = thread; v < kTile * kTile / 4; v += kThreads) {
+      float4 whole = make_float4(0.0f, 0.0f, 0.0f, 0.0f);
+      for (unsigned block = low; block <= min(high, low + 7); ++block) {
+        const float4 part = __ldcg(reinterpret_cast<const float4*>(parts + (2ull * block + (block == low)) * (kTile * kTile)) + v);
+        whole.x += part.x;
+        whole.y += part.y;
+        whole.z += part.z;
+        whole.w += part.w;
+      }
+      const int row = v / (kTile / 4), column = v % (kTile / 4) * 4;
+      if (m0 + row < m) {
+        __nv_bfloat162* to = reinterpret_cast<__nv_bfloat162*>(c + (m0 + row) * kN + n0 + column);
+        to[0] = __floats2bfloat162_rn(whole.x, whole.y);
+        to[1] = __floats2bfloat162_rn(whole.z, whole.w);
+      }
+    }
+  }
+}
