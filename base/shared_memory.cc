@@ -10,6 +10,7 @@
 #include <cerrno>
 #include <cstring>
 #include <ctime>
+#include <new>
 #include <utility>
 
 #include "base/limits.h"
@@ -45,24 +46,20 @@ bool Repeats(int fd, std::size_t pattern) {
          (seals & kPatternSeals) == kPatternSeals;
 }
 
-// The pattern again and again, its pages shared by all places until somebody writes there.
-Result<void*> MapRepeated(int fd, std::size_t pattern, std::size_t bytes) {
-  if (bytes / pattern > kMostRepetitions) {
-    return Fail(ErrorKind::kLimit, "a pattern is repeated too often", "shared memory");
-  }
+// The pattern again and again, its pages shared by all places until somebody writes there. Null where that fails.
+std::byte* MapRepeated(int fd, std::size_t pattern, std::size_t bytes) {
   void* const place =
       ::mmap(nullptr, bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-  if (place == MAP_FAILED) return MemoryError("cannot reserve shared memory", bytes);
+  if (place == MAP_FAILED) return nullptr;
   for (std::size_t at = 0; at < bytes; at += pattern) {
     const std::size_t length = std::min(pattern, bytes - at);
     if (::mmap(static_cast<std::byte*>(place) + at, length, PROT_READ | PROT_WRITE,
                MAP_PRIVATE | MAP_FIXED | MAP_NORESERVE, fd, 0) == MAP_FAILED) {
-      auto error = MemoryError("cannot map shared memory", bytes);
       ::munmap(place, bytes);
-      return error;
+      return nullptr;
     }
   }
-  return place;
+  return static_cast<std::byte*>(place);
 }
 
 // A copy of the file's written parts, its holes as memory of this process' own: read, they are one page of
@@ -153,8 +150,10 @@ Result<SharedMemory> SharedMemory::Map(UniqueFd fd, std::size_t bytes, Access ac
   memory.size_ = bytes;
   if (bytes == 0) return memory;
   if (repeats) {
-    ASSAY_TRY(void* const place, MapRepeated(memory.fd_.get(), held, bytes));
-    memory.data_ = static_cast<std::byte*>(place);
+    if (bytes / held > kMostRepetitions)
+      return Fail(ErrorKind::kLimit, "a pattern is repeated too often", "shared memory");
+    memory.repeated_ = std::make_unique<Repeated>();
+    memory.repeated_->pattern = held;
     memory.repetitions_ = (bytes + held - 1) / held;
     repetitions += memory.repetitions_;
     return memory;
@@ -174,6 +173,7 @@ Result<SharedMemory> SharedMemory::Map(UniqueFd fd, std::size_t bytes, Access ac
 SharedMemory::SharedMemory(SharedMemory&& other) noexcept
     : fd_(std::move(other.fd_)),
       data_(std::exchange(other.data_, nullptr)),
+      repeated_(std::move(other.repeated_)),
       size_(std::exchange(other.size_, 0)),
       repetitions_(std::exchange(other.repetitions_, 0)) {}
 
@@ -182,6 +182,7 @@ SharedMemory& SharedMemory::operator=(SharedMemory&& other) noexcept {
     Unmap();
     fd_ = std::move(other.fd_);
     data_ = std::exchange(other.data_, nullptr);
+    repeated_ = std::move(other.repeated_);
     size_ = std::exchange(other.size_, 0);
     repetitions_ = std::exchange(other.repetitions_, 0);
   }
@@ -190,9 +191,21 @@ SharedMemory& SharedMemory::operator=(SharedMemory&& other) noexcept {
 
 SharedMemory::~SharedMemory() { Unmap(); }
 
+std::byte* SharedMemory::MappedRepeated() const {
+  if (std::byte* const mapped = repeated_->data.load(std::memory_order_acquire)) return mapped;
+  const std::lock_guard lock(repeated_->mutex);
+  if (std::byte* const mapped = repeated_->data) return mapped;
+  std::byte* const place = MapRepeated(fd_.get(), repeated_->pattern, size_);
+  if (place == nullptr) throw std::bad_alloc();
+  repeated_->data.store(place, std::memory_order_release);
+  return place;
+}
+
 void SharedMemory::Unmap() {
   if (data_ != nullptr) ::munmap(data_, size_);
   data_ = nullptr;
+  if (repeated_ != nullptr && repeated_->data != nullptr) ::munmap(repeated_->data, size_);
+  repeated_.reset();
   repetitions -= std::exchange(repetitions_, 0);
 }
 

@@ -4,7 +4,10 @@
 // many gigabytes affordable as long as a case touches few of their pages. Move-only; not internally synchronised.
 #pragma once
 
+#include <atomic>
 #include <cstddef>
+#include <memory>
+#include <mutex>
 #include <span>
 
 #include "base/error.h"
@@ -29,16 +32,28 @@ class SharedMemory {
   SharedMemory& operator=(SharedMemory&& other) noexcept;
   ~SharedMemory();
 
-  std::span<std::byte> bytes() { return {data_, size_}; }
-  std::span<const std::byte> bytes() const { return {data_, size_}; }
+  /// Memory that repeats is mapped when somebody asks for it, which may be from several threads: mostly that is only the other
+  /// process. Throws std::bad_alloc where that fails.
+  std::span<std::byte> bytes() { return {Data(), size_}; }
+  std::span<const std::byte> bytes() const { return {Data(), size_}; }
   std::size_t size() const { return size_; }
   int fd() const { return fd_.get(); }
 
  private:
+  // Of memory that repeats.
+  struct Repeated {
+    std::size_t pattern = 0;  // Bytes.
+    std::mutex mutex;
+    std::atomic<std::byte*> data = nullptr;
+  };
+
+  std::byte* Data() const { return repeated_ == nullptr ? data_ : MappedRepeated(); }
+  std::byte* MappedRepeated() const;
   void Unmap();
 
   UniqueFd fd_;
   std::byte* data_ = nullptr;
+  std::unique_ptr<Repeated> repeated_;
   std::size_t size_ = 0;
   std::size_t repetitions_ = 0;  // Mappings, of memory that repeats.
 };

@@ -143,7 +143,8 @@ void Campaign::Run() {
   std::uint64_t spent = harvest_.part_steps;  // and what was spent before them.
   std::vector<Task> waiting;
   const auto joins = [this](const Wave& wave) {
-    return wave.joins == Joins::kAlways || (wave.joins == Joins::kOfSlices && only_slices_);
+    return wave.joins == Joins::kAlways ||
+           wave.joins == (only_slices_ ? Joins::kOfSlices : Joins::kOfWhole);
   };
   for (const Wave& wave : kWaves) {
     std::vector<Task> planned = (this->*wave.plan)();

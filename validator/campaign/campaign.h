@@ -139,7 +139,7 @@ class Campaign {
   void Fill(std::string_view gate, verdict::GateResult& result);
 
  private:
-  enum class Joins : std::uint8_t { kNever, kOfSlices, kAlways };
+  enum class Joins : std::uint8_t { kNever, kOfSlices, kOfWhole, kAlways };
   /// A row of waves.def.
   struct Wave {
     std::string_view name;

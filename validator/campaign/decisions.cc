@@ -19,10 +19,10 @@ using Type = Node::Type;
 constexpr std::size_t kMostViews = 320;
 constexpr std::size_t kMostNodes = 64;
 
-Outcome Difference(Type type, const Value& a, const Value& b) {
+Outcome Difference(Type type, Value a, Value b) {
   Outcome outcome;
   outcome.sign = Compare(type, a, b);
-  if (a.is_real || IsSigned(type)) {
+  if (a.is_real() || IsSigned(type)) {
     outcome.gap = AsReal(a) - AsReal(b);
   } else {
     outcome.gap = static_cast<double>(static_cast<std::uint64_t>(a.bits)) -
@@ -88,6 +88,24 @@ Decisions::Decisions(const ops::Instance& instance, const ops::LaunchPlan& plan,
   if (compiled.facts == nullptr) return;
   AddLimits(*compiled.facts, compiled);
   AddProgram(*compiled.facts, compiled);
+  NoteWhatIsLookedAt();
+}
+
+void Decisions::NoteWhatIsLookedAt() {
+  for (View& view : views_) {
+    if (view.decision == nullptr) continue;
+    std::set<std::size_t> parameters;
+    const auto look = [&](const facts::Decision& decision) {
+      for (const Node& node : decision.nodes) {
+        if (node.op == Op::kParameter && node.value >= 0)
+          parameters.insert(static_cast<std::size_t>(node.value));
+        view.extents = view.extents || node.op == Op::kSpecial;
+      }
+    };
+    look(*view.decision);
+    for (const auto& [counter, end] : view.loops) look(*end);
+    view.parameters.assign(parameters.begin(), parameters.end());
+  }
 }
 
 void Decisions::AddPlan(const ops::LaunchPlan& plan) {
@@ -256,6 +274,18 @@ std::uint32_t Decisions::BranchLine(std::size_t number) const {
   return view.decision != nullptr ? view.decision->branch_line : 0;
 }
 
+bool Decisions::IsAlike(std::size_t number, const Point& a, const Point& b) const {
+  const View& view = views_[number];
+  if (view.decision == nullptr) return false;
+  const Point::Kernel &one = a.kernels[view.kernel], &other = b.kernels[view.kernel];
+  if (one.runs != other.runs) return false;
+  if (view.extents && (one.grid != other.grid || one.block != other.block)) return false;
+  return std::ranges::all_of(view.parameters, [&](std::size_t parameter) {
+    return parameter >= one.parameters.size() ||
+           one.parameters[parameter] == other.parameters[parameter];
+  });
+}
+
 std::optional<Outcome> Decisions::Of(std::size_t number, const Point& point, double element) const {
   return Of(views_[number], point, element);
 }
@@ -267,12 +297,13 @@ std::optional<Outcome> Decisions::Of(const View& view, const Point& point, doubl
                        : view.expression->Kinks(point.axes))[view.kink];
     if (!kink) return std::nullopt;
     const auto [left, right] = *kink;
-    return Difference(Type::kS64, {false, left, 0}, {false, right, 0});
+    return Difference(Type::kS64, Integer(Type::kS64, left), Integer(Type::kS64, right));
   }
   if (view.axis != nullptr) {
     const auto extent = point.axes.find(view.axis->name);
     if (extent == point.axes.end()) return std::nullopt;
-    return Difference(Type::kS64, {false, extent->second, 0}, {false, view.extent, 0});
+    return Difference(Type::kS64, Integer(Type::kS64, extent->second),
+                      Integer(Type::kS64, view.extent));
   }
   const Point::Kernel& kernel = point.kernels[view.kernel];
   if (!kernel.runs) return std::nullopt;
@@ -286,11 +317,11 @@ std::optional<Outcome> Decisions::Of(const View& view, const Point& point, doubl
     const bool grows = decision.limit && GrowsFreely(node.op);
     const Type of_node = grows ? Whole(node.type) : node.type;
     const auto at = [&](std::size_t operand) { return As(of_node, values[node.of[operand]]); };
-    std::optional<Value> value;
+    Value value = kNoValue;
     switch (node.op) {
       case Op::kConstant:
         value = node.type == Type::kReal
-                    ? Value{true, 0, std::bit_cast<double>(node.value)}
+                    ? RealValue(std::bit_cast<double>(node.value))
                     : Integer(grows ? Signed(node.type) : node.type, node.value);
         break;
       case Op::kParameter:
@@ -312,7 +343,7 @@ std::optional<Outcome> Decisions::Of(const View& view, const Point& point, doubl
         break;
       }
       case Op::kMemory:
-        value = Value{true, 0, element};
+        value = RealValue(element);
         break;
       case Op::kCounter: {
         const bool still = view.varied != 0 && node.value != view.varied;
@@ -323,7 +354,7 @@ std::optional<Outcome> Decisions::Of(const View& view, const Point& point, doubl
         }
         const Value turns = Integer(of_node, still ? 0 : view.turn);
         if (const auto by = Apply(Op::kMultiply, of_node, turns, at(1)))
-          value = Apply(Op::kAdd, of_node, at(0), *by);
+          value = Apply(Op::kAdd, of_node, at(0), by);
         break;
       }
       case Op::kChoice:
@@ -337,19 +368,19 @@ std::optional<Outcome> Decisions::Of(const View& view, const Point& point, doubl
         break;
       default:
         if (node.op >= Op::kEqual) {
-          const Value& left = values[node.of[0]];
+          const Value left = values[node.of[0]];
           // Both sides were converted to the type that is compared.
           const Type type = decision.nodes[node.of[0]].type;
           const bool holds = Holds(node.op, Compare(type, left, As(type, values[node.of[1]])));
           value = Integer(Type::kBool, holds ? 1 : 0);
         } else {
           const Value first = at(0);
-          const Value second = node.of.size() > 1 ? at(1) : Value{};
+          const Value second = node.of.size() > 1 ? at(1) : kNoValue;
           value = Apply(node.op, of_node, first, second);
         }
     }
     if (!value) return std::nullopt;
-    values[i] = *value;
+    values[i] = value;
   }
   const Type type = decision.limit ? Type::kS64 : decision.nodes[decision.left].type;
   Value right = view.rest != 0 ? Integer(type, view.rest) : values[decision.right];

@@ -78,6 +78,8 @@ class Decisions {
   /// Nothing where it does not come up, or hangs on what is not known. `element` stands for all
   /// elements of the input.
   std::optional<Outcome> Of(std::size_t number, const Point& point, double element = 0) const;
+  /// Does it look at nothing in which these points differ, so that it comes out alike?
+  bool IsAlike(std::size_t number, const Point& a, const Point& b) const;
 
   /// A number of the program of which less is kept, at a shape, than it has come to.
   struct Outgrown {
@@ -112,7 +114,11 @@ class Decisions {
     bool any_thread = false;
     bool periodic = false;
     std::string input;
+    std::vector<std::size_t> parameters = {};  ///< Of the kernel, that it looks at,
+    bool extents = false;                      ///< and whether at its grid and blocks.
   };
+  /// Fills in what a view of the program looks at.
+  void NoteWhatIsLookedAt();
   void AddPlan(const ops::LaunchPlan& plan);
   void AddConstantExtents(const ops::LaunchPlan& plan);
   void AddLimits(const facts::Facts& program, const engine::CompiledKernel& compiled);

@@ -40,53 +40,53 @@ static int WidthOf(Type type) {
 
 bool IsSigned(Type type) { return type == Type::kS16 || type == Type::kS32 || type == Type::kS64; }
 
-double AsReal(const Value& value) {
-  return value.is_real ? value.real : static_cast<double>(value.bits);
+double AsReal(Value value) {
+  return value.is_real() ? value.real() : static_cast<double>(value.bits);
 }
 
-Value As(Type type, const Value& value) {
-  if (type == Type::kReal) return {true, 0, AsReal(value)};
-  if (!value.is_real) return {false, Wrapped(type, value.bits), 0};
+Value As(Type type, Value value) {
+  if (type == Type::kReal) return RealValue(AsReal(value));
+  if (!value.is_real()) return Integer(type, value.bits);
   constexpr double kMost = 9.2e18;
-  const double real = std::isnan(value.real) ? 0 : std::clamp(value.real, -kMost, kMost);
-  return {false, Wrapped(type, static_cast<std::int64_t>(real)), 0};
+  const double real = std::isnan(value.real()) ? 0 : std::clamp(value.real(), -kMost, kMost);
+  return Integer(type, static_cast<std::int64_t>(real));
 }
 
-Value Integer(Type type, std::int64_t bits) { return {false, Wrapped(type, bits), 0}; }
+Value Integer(Type type, std::int64_t bits) { return {Wrapped(type, bits), Value::Kind::kInteger}; }
 
-int Compare(Type type, const Value& a, const Value& b) {
-  if (a.is_real) return a.real < b.real ? -1 : a.real > b.real;
+int Compare(Type type, Value a, Value b) {
+  if (a.is_real()) return a.real() < b.real() ? -1 : a.real() > b.real();
   if (IsSigned(type)) return a.bits < b.bits ? -1 : a.bits > b.bits;
   const auto left = static_cast<std::uint64_t>(a.bits);
   const auto right = static_cast<std::uint64_t>(b.bits);
   return left < right ? -1 : left > right;
 }
 
-static std::optional<Value> Real(Op op, double a, double b) {
+static Value Real(Op op, double a, double b) {
   switch (op) {
     case Op::kAdd:
-      return Value{true, 0, a + b};
+      return RealValue(a + b);
     case Op::kSubtract:
-      return Value{true, 0, a - b};
+      return RealValue(a - b);
     case Op::kMultiply:
-      return Value{true, 0, a * b};
+      return RealValue(a * b);
     case Op::kDivide:
-      return Value{true, 0, a / b};
+      return RealValue(a / b);
     case Op::kMin:
-      return Value{true, 0, std::fmin(a, b)};
+      return RealValue(std::fmin(a, b));
     case Op::kMax:
-      return Value{true, 0, std::fmax(a, b)};
+      return RealValue(std::fmax(a, b));
     case Op::kNegate:
-      return Value{true, 0, -a};
+      return RealValue(-a);
     case Op::kAbsolute:
-      return Value{true, 0, std::fabs(a)};
+      return RealValue(std::fabs(a));
     default:
-      return std::nullopt;
+      return kNoValue;
   }
 }
 
-static std::optional<Value> Divided(Op op, Type type, std::int64_t a, std::int64_t b) {
-  if (b == 0 || (a == INT64_MIN && b == -1)) return std::nullopt;
+static Value Divided(Op op, Type type, std::int64_t a, std::int64_t b) {
+  if (b == 0 || (a == INT64_MIN && b == -1)) return kNoValue;
   if (IsSigned(type)) return Integer(type, op == Op::kDivide ? a / b : a % b);
   const auto left = static_cast<std::uint64_t>(a);
   const auto right = static_cast<std::uint64_t>(b);
@@ -110,13 +110,13 @@ static std::int64_t Shifted(Op op, Type type, std::int64_t a, std::int64_t by) {
   return gone ? 0 : static_cast<std::int64_t>(static_cast<std::uint64_t>(a) >> by);
 }
 
-static std::optional<Value> Integers(Op op, Type type, std::int64_t a, std::int64_t b) {
+static Value Integers(Op op, Type type, std::int64_t a, std::int64_t b) {
   const auto unsigned_a = static_cast<std::uint64_t>(a);
   const auto unsigned_b = static_cast<std::uint64_t>(b);
   const auto of = [&](std::uint64_t bits) {
     return Integer(type, static_cast<std::int64_t>(bits));
   };
-  const int order = Compare(type, {false, a, 0}, {false, b, 0});
+  const int order = Compare(type, {a, Value::Kind::kInteger}, {b, Value::Kind::kInteger});
   switch (op) {
     case Op::kAdd:
       return of(unsigned_a + unsigned_b);
@@ -149,7 +149,7 @@ static std::optional<Value> Integers(Op op, Type type, std::int64_t a, std::int6
     case Op::kMax:
       return Integer(type, order >= 0 ? a : b);
     default:
-      return std::nullopt;
+      return kNoValue;
   }
 }
 
@@ -170,8 +170,8 @@ bool Holds(Op op, int order) {
   }
 }
 
-std::optional<Value> Apply(Op op, Type type, const Value& a, const Value& b) {
-  return type == Type::kReal ? Real(op, a.real, b.real) : Integers(op, type, a.bits, b.bits);
+Value Apply(Op op, Type type, Value a, Value b) {
+  return type == Type::kReal ? Real(op, a.real(), b.real()) : Integers(op, type, a.bits, b.bits);
 }
 
 }  // namespace assay::campaign

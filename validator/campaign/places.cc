@@ -24,6 +24,7 @@ namespace {
 // What some blocks may take, all by what those took, and these at most.
 constexpr std::uint64_t kMostOfSome = 60'000'000, kMostOfAll = 240'000'000;
 constexpr double kMostEstimated = 120e6;
+constexpr double kOfEstimates = 0.8;
 // What buffers hold before: neither what registers nor what memory of a block holds that nobody wrote.
 constexpr std::uint8_t kUnwritten = 0x3c;
 // Places that blocks are taken from, where not all run.
@@ -70,7 +71,7 @@ double StepsOfAll(const Execution& execution, const Report& report) {
 
 }  // namespace
 
-Status Runner::RunPlaces(const cases::Probe& probe, CaseRun& run) const {
+Status Runner::RunPlaces(const cases::Probe& probe, const Wants& wants, CaseRun& run) const {
   const ops::Instance& instance = *subject_.instance;
   const auto leave_out = [&](std::string_view reason) {
     run.left_out = reason;
@@ -106,7 +107,7 @@ Status Runner::RunPlaces(const cases::Probe& probe, CaseRun& run) const {
                               facts::BlocksDepend(subject_.compiled->facts.get(), launch.entry));
                         })};
     execution.note_disguised = true;
-    execution.limits.max_steps = all ? kMostOfAll : kMostOfSome;
+    execution.limits.max_steps = all ? std::max(kMostOfAll, wants.part_steps) : kMostOfSome;
     const std::set<std::uint64_t> writers = LastOfTurns(*subject_.plan, filled->axes);
     for (Launch& launch : execution.launches) {
       if (!all)
@@ -128,8 +129,15 @@ Status Runner::RunPlaces(const cases::Probe& probe, CaseRun& run) const {
   // What some blocks of an earlier launch did not hand on may say where.
   const bool misses = HangsOnMore(run.report) && bound.execution.launches.size() > 1;
   const bool ended = run.report.stop == Stop::kCompleted && run.report.findings.empty();
+  // Where the last blocks do not come to the end, no other case of that size says more.
+  const bool unseen =
+      ended && std::ranges::any_of(bound.calls.front().outputs, [](const auto& output) {
+        return EndIsUnwritten(output.second, kUnwritten);
+      });
+  const double most =
+      std::max(kMostEstimated, unseen ? kOfEstimates * static_cast<double>(wants.part_steps) : 0);
   if (!is_all() && is_little &&
-      (misses || (ended && StepsOfAll(bound.execution, run.report) <= kMostEstimated))) {
+      (misses || (ended && StepsOfAll(bound.execution, run.report) <= most))) {
     ASSAY_TRY(ran, run_some(/*all=*/true));
     if (!ran) return {};
   }

@@ -201,7 +201,7 @@ CaseRun Runner::Run(const cases::Probe& probe, const Wants& wants) const {
   CaseRun run;
   run.probe = probe;
   if (probe.ends_only) {
-    const Status status = probe.places_only ? RunPlaces(probe, run)
+    const Status status = probe.places_only ? RunPlaces(probe, wants, run)
                           : IsOfSums(probe) ? RunSums(probe, wants, run)
                           : IsSlice(probe)  ? RunSlice(probe, wants, run)
                                             : RunEnds(probe, wants, run);

@@ -163,8 +163,8 @@ class Runner {
   void RunInOrder(std::span<const Task> tasks,
                   const std::function<bool(std::size_t, CaseRun)>& take,
                   std::span<const std::size_t> order = {}) const;
-  /// How far ahead.
-  static constexpr std::size_t kAhead = 12;
+  /// How far ahead: as many small cases as run while a large one does.
+  static constexpr std::size_t kAhead = 48;
 
   /// Runs all, a few at a time. `done` is called from the calling thread with the number of
   /// finished runs.
@@ -319,7 +319,7 @@ class Runner {
   Status RunSlice(const cases::Probe& probe, const Wants& wants, CaseRun& run) const;
 
   /// Where a case of any size is written to: see places.cc.
-  Status RunPlaces(const cases::Probe& probe, CaseRun& run) const;
+  Status RunPlaces(const cases::Probe& probe, const Wants& wants, CaseRun& run) const;
   /// Of what an op overwrites, elements that nobody writes: what they held before against the truth.
   Status CompareWhatStays(const cases::Materialised& filled, oracle::SparseElements stays,
                           CaseRun& run) const;

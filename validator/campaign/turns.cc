@@ -206,9 +206,12 @@ class TurnFinder {
     }
     for (const std::size_t d : of) {
       std::vector<std::size_t> changes;
-      for (std::size_t i = 1; i < points.size(); ++i) {
-        if (CodeOf(decisions_.Of(d, points[i])) != CodeOf(decisions_.Of(d, points[i - 1])))
-          changes.push_back(i);
+      std::uint8_t before = kUnknownOutcome;
+      for (std::size_t i = 0; i < points.size() && changes.size() <= kMostChanges; ++i) {
+        if (i > 0 && decisions_.IsAlike(d, points[i - 1], points[i])) continue;
+        const std::uint8_t code = CodeOf(decisions_.Of(d, points[i]));
+        if (i > 0 && code != before) changes.push_back(i);
+        before = code;
       }
       if (changes.size() > kMostChanges) continue;
       for (const std::size_t i : changes) Between(d, base, axis, values[i - 1], values[i]);

@@ -21,6 +21,9 @@ constexpr std::size_t kMostWhereRoundedDrawn = 32;
 constexpr int kLengths = 9;
 constexpr std::int64_t kShorter = 2;
 constexpr std::size_t kMostDrawn = 18;
+// So many of each axis, the longest, may take that much where the last blocks do not come to the end.
+constexpr std::ptrdiff_t kDear = 3;
+constexpr std::uint64_t kMostOfDear = 800'000'000;
 constexpr std::int64_t kBeside = 8;  // Of the axes beside, at most.
 
 /// No more than `most`, else INT64_MAX.
@@ -111,6 +114,7 @@ std::vector<Task> Campaign::Places() {
       if (planned.size() >= most || !known.insert(axes).second) continue;
       std::vector<Task> tasks = WithEachFlag(PlacesOf(axes, seed + planned.size()));
       planned.push_back(std::move(tasks[planned.size() % tasks.size()]));
+      if (&axes - shapes.data() < kDear) planned.back().wants.part_steps = kMostOfDear;
     }
   };
   std::vector<ops::AxisValues> anywhere;

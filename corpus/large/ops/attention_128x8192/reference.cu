@@ -37,15 +37,15 @@ __global__ void attention(const T* q, const T* k, const T* v, float scale, float
     sum += s[j];
   }
   sum = sum_of_lanes(sum);
+  // Tensor cores multiply T by T, so the probabilities may be rounded: by flash kernels as they are, by
+  // those that store them once they are normalised. The sum above is not rounded by either.
+  for (int64 j = lane; j < visible; j += lanes) s[j] = may_round_to<T>(s[j], sum);
   sync_row();
   const bool by_keys = 2 * dim <= lanes;
   for (int64 c = by_keys ? 0 : lane; c < dim; c += by_keys ? 1 : lanes) {
     Real value = 0;
-    // Tensor cores multiply T by T, so the probabilities may be rounded: by flash kernels as they are, by
-    // those that store them once they are normalised. The sum above is not rounded by either.
-    for (int64 j = by_keys ? lane : 0; j < visible; j += by_keys ? lanes : 1) {
-      value += may_round_to<T>(s[j], sum) * Real(v[(head * keys + j) * dim + c]);
-    }
+    for (int64 j = by_keys ? lane : 0; j < visible; j += by_keys ? lanes : 1)
+      value += s[j] * Real(v[(head * keys + j) * dim + c]);
     if (by_keys) value = sum_of_lanes(value);
     if (!by_keys || lane == 0) o[row * dim + c] = value / sum;
   }
