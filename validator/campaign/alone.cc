@@ -87,6 +87,7 @@ Result<std::optional<Report>> Runner::RunSkeleton(const Binder& bind, Alone what
   if (skeleton == nullptr) return std::nullopt;
   AskForPlaces(what, execution);
   execution.launches.back().only = std::move(what.only);
+  execution.launches.back().threads = std::move(what.threads);
   UseSkeleton(*skeleton, execution);
   ASSAY_TRY(Report report, engine_.Run(execution, binding.buffers, engine::Trust::kCandidate));
   return Tells(report) ? std::optional(std::move(report)) : std::nullopt;

@@ -255,12 +255,19 @@ ProgramConstants ConstantsOfProgram(const facts::Facts* program) {
       case How::kShift:
         if (value < 40) computed.insert(std::int64_t{1} << value);
         break;
+      case How::kTable:
+        constants.tables.push_back(value);
+        break;
     }
   }
   constants.integers.assign(compared.begin(), compared.end());
   constants.floats.assign(floats.begin(), floats.end());
   for (const std::int64_t value : computed) {
     if (!compared.contains(value)) constants.integers.push_back(value);
+  }
+  for (const std::int64_t value : constants.tables) {
+    if (std::ranges::find(constants.integers, value) == constants.integers.end())
+      constants.integers.push_back(value);
   }
   for (const std::int64_t value : computed) {
     if (value >= 8 && value <= 256) constants.units.push_back(value);

@@ -57,6 +57,9 @@ struct ProgramConstants {
   /// Of those, what numbers are divided by or masked with, from 8 to 256, ascending: a kernel that goes its own way
   /// for whole vectors, tiles or steps tells them so.
   std::vector<std::int64_t> units = {};
+  /// Entries of short tables, in their order: lengths, perhaps, at which something begins. Behind all others in `integers`
+  /// as well.
+  std::vector<std::int64_t> tables = {};
 };
 /// None of a program that is not known (null).
 ProgramConstants ConstantsOfProgram(const facts::Facts* program);

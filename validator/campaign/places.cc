@@ -147,6 +147,20 @@ Status Runner::RunPlaces(const cases::Probe& probe, const Wants& wants, CaseRun&
     for (Finding& finding : run.report.findings) MakeOfProgram(finding);
     return {};
   }
+  const auto ask_in_pieces = [&](std::string_view otherwise) -> Status {
+    const Binder bind = [&](std::uint8_t poison) {
+      return engine::Bind(instance, *subject_.compiled, calls,
+                          {.poison = poison, .misalign = probe.misalign, .updates_nothing = true});
+    };
+    ASSAY_TRY(End end, WhoWritesTheEndInPieces(bind, run.steps));
+    if (!end.known) return leave_out(otherwise);
+    run.report.stop = Stop::kCompleted;
+    run.outputs = std::move(end.unwritten);
+    return {};
+  };
+  if (run.report.stop == Stop::kStepLimit && wants.part_steps > 0 && !is_little &&
+      !Overwrites(instance.op))
+    return ask_in_pieces(kTooLong);
   if (run.report.stop == Stop::kStepLimit || run.report.stop == Stop::kResourceLimit)
     return leave_out(kTooLong);
   if (run.report.stop != Stop::kCompleted) return leave_out(kNoSkeleton);
@@ -155,8 +169,9 @@ Status Runner::RunPlaces(const cases::Probe& probe, const Wants& wants, CaseRun&
     const bool updates = !instance.op.FindOutput(name)->updates.empty();
     if (!is_all()) {
       // What was there before may stay, where an op overwrites.
-      if (!updates && EndIsUnwritten(tensor, kUnwritten)) return leave_out(kNobodySeen);
-      continue;
+      if (updates || !EndIsUnwritten(tensor, kUnwritten)) continue;
+      if (is_little || wants.part_steps == 0) return leave_out(kNobodySeen);
+      return ask_in_pieces(kNobodySeen);
     }
     Unwritten unwritten = CountUnwritten(bound.calls.front(), name, kUnwritten, run.report);
     if (updates) {

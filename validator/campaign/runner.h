@@ -277,6 +277,8 @@ class Runner {
     std::vector<OutputState> unwritten = {};  ///< Nobody writes their ends.
     bool left_over_zeros = false;  ///< Nobody does where all that launches before hand on is zero.
   };
+  /// The same of a single launch that writes too much to run as a whole. Nothing known where that takes too long.
+  Result<End> WhoWritesTheEndInPieces(const Binder& bind, std::uint64_t& steps) const;
   Result<End> WhoWritesTheEnd(const Binder& bind, const std::vector<BlockRange>& candidates,
                               std::uint64_t most_steps, std::uint64_t& steps) const;
   /// The last block of a launch that writes any output, where those behind it have nothing to do: shares of rows that

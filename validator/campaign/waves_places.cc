@@ -1,9 +1,11 @@
 // A wave of shapes that are too large for the program itself: where it writes, as its skeleton says (places.cc).
 #include <algorithm>
+#include <functional>
 #include <iterator>
 #include <set>
 
 #include "base/rng.h"
+#include "ops/properties.h"
 #include "validator/campaign/campaign.h"
 #include "validator/campaign/parts.h"
 #include "validator/cases/shapes.h"
@@ -16,15 +18,21 @@ constexpr std::int64_t kMostOutputs = std::int64_t{1} << 24;
 constexpr std::int64_t kMostWhereRounded = std::int64_t{1} << 27;
 // Of such lengths, from anywhere: what is rounded goes wrong at one of many, and not from some length on.
 constexpr int kLengthsWhereRounded = 24;
+constexpr int kReducedWhereRounded = 6;
 constexpr std::size_t kMostWhereRoundedDrawn = 32;
 // Lengths that are drawn of each axis, each about half as long as the one before, and of all of them.
 constexpr int kLengths = 9;
 constexpr std::int64_t kShorter = 2;
 constexpr std::size_t kMostDrawn = 18;
+// At entries of tables, of each axis, and of all of them.
+constexpr std::size_t kMostAtTables = 2;
+constexpr std::int64_t kMostAtATable = std::int64_t{1} << 30;
+constexpr std::size_t kMostAtTablesDrawn = 6;
 // So many of each axis, the longest, may take that much where the last blocks do not come to the end.
 constexpr std::ptrdiff_t kDear = 3;
 constexpr std::uint64_t kMostOfDear = 800'000'000;
 constexpr std::int64_t kBeside = 8;  // Of the axes beside, at most.
+constexpr std::int64_t kBesideReduced = 48;
 
 /// No more than `most`, else INT64_MAX.
 std::int64_t OutputElements(const ops::Instance& instance, const ops::AxisValues& axes,
@@ -41,11 +49,11 @@ std::int64_t OutputElements(const ops::Instance& instance, const ops::AxisValues
   return elements;
 }
 
-/// Of each axis a short length.
-ops::AxisValues Beside(const ops::Instance& instance, Rng& rng) {
+/// Of each axis a short length, of so many.
+ops::AxisValues Beside(const ops::Instance& instance, std::int64_t most, Rng& rng) {
   ops::AxisValues beside;
   for (const ops::Axis& other : instance.op.axes) {
-    const std::int64_t room = std::clamp<std::int64_t>(other.max - other.min + 1, 1, kBeside);
+    const std::int64_t room = std::clamp<std::int64_t>(other.max - other.min + 1, 1, most);
     beside[other.name] =
         other.min + static_cast<std::int64_t>(rng.Below(static_cast<std::uint64_t>(room)));
   }
@@ -55,13 +63,18 @@ ops::AxisValues Beside(const ops::Instance& instance, Rng& rng) {
 /// Shapes of lengths along an axis that lie anywhere up to the longest of which all that is written can be looked at.
 std::vector<ops::AxisValues> AnywhereAlong(const ops::Instance& instance, const ops::Axis& axis,
                                            Rng& rng) {
+  // All of what is reduced over takes too long: few, and of so many elements that a float no longer numbers them.
+  const bool is_reduced = ops::MayBeReducedOver(instance.op, axis.name);
+  const int lengths = is_reduced ? kReducedWhereRounded : kLengthsWhereRounded;
   std::vector<ops::AxisValues> drawn;
   std::int64_t most = axis.max;
-  for (int i = 0; i < kLengthsWhereRounded && most > axis.min;) {
+  for (int i = 0; i < lengths && most > axis.min;) {
     const std::int64_t length =
         axis.min + 1 +
         static_cast<std::int64_t>(rng.Below(static_cast<std::uint64_t>(most - axis.min)));
-    const auto axes = cases::SolveNear(instance.op, axis.name, length, Beside(instance, rng));
+    const auto axes =
+        cases::SolveNear(instance.op, axis.name, length,
+                         Beside(instance, is_reduced ? kBesideReduced : kBeside, rng));
     if (axes && OutputElements(instance, *axes, kMostWhereRounded) <= kMostWhereRounded) {
       drawn.push_back(*axes);
       ++i;
@@ -78,7 +91,7 @@ std::vector<ops::AxisValues> DrawnAlong(const ops::Instance& instance, const ops
   std::vector<ops::AxisValues> drawn;
   std::int64_t most = axis.max;
   for (int i = 0; i < kLengths && most > axis.min; ++i, most /= kShorter) {
-    const ops::AxisValues beside = Beside(instance, rng);
+    const ops::AxisValues beside = Beside(instance, kBeside, rng);
     for (; most > axis.min; most /= 2) {
       const std::int64_t length =
           most - static_cast<std::int64_t>(rng.Below(static_cast<std::uint64_t>(most / 2 + 1)));
@@ -89,6 +102,25 @@ std::vector<ops::AxisValues> DrawnAlong(const ops::Instance& instance, const ops
     }
   }
   return drawn;
+}
+
+/// Shapes of the lengths along an axis that tables of the program hold, the longest of them.
+std::vector<ops::AxisValues> AtTables(const ops::Instance& instance, const ops::Axis& axis,
+                                      const ProgramConstants& constants, Rng& rng) {
+  std::set<std::int64_t, std::greater<>> lengths;
+  for (const std::int64_t entry : constants.tables) {
+    if (entry > axis.min + kBeside && entry <= axis.max) lengths.insert(entry);
+  }
+  std::vector<ops::AxisValues> shapes;
+  for (const std::int64_t length : lengths) {
+    if (shapes.size() >= kMostAtTables) break;
+    const auto axes =
+        cases::SolveNear(instance.op, axis.name, length, Beside(instance, kBeside, rng));
+    if (axes && axes->at(axis.name) == length &&
+        OutputElements(instance, *axes, kMostAtATable) <= kMostAtATable)
+      shapes.push_back(*axes);
+  }
+  return shapes;
 }
 
 }  // namespace
@@ -117,14 +149,18 @@ std::vector<Task> Campaign::Places() {
       if (&axes - shapes.data() < kDear) planned.back().wants.part_steps = kMostOfDear;
     }
   };
-  std::vector<ops::AxisValues> anywhere;
+  const ProgramConstants constants = ConstantsOfProgram(trial_.compiled.facts.get());
+  std::vector<ops::AxisValues> anywhere, at_tables;
   for (const ops::Axis& axis : trial_.instance.op.axes) {
     if (axis.kind != ops::Axis::Kind::kVariable) continue;
     plan(DrawnAlong(trial_.instance, axis, rng), kMostDrawn);
     if (trial_.compiled.skeleton.rounds)
       std::ranges::move(AnywhereAlong(trial_.instance, axis, rng), std::back_inserter(anywhere));
+    std::ranges::move(AtTables(trial_.instance, axis, constants, rng),
+                      std::back_inserter(at_tables));
   }
   plan(anywhere, kMostDrawn + kMostWhereRoundedDrawn);
+  plan(at_tables, kMostDrawn + kMostWhereRoundedDrawn + kMostAtTablesDrawn);
   return planned;
 }
 
@@ -137,9 +173,11 @@ std::vector<Task> Campaign::FarPlaces() {
   for (const auto& [name, axes] : harvest_.left_out_at) {
     const auto seen = harvest_.known_ends.find(name);
     if (seen != harvest_.known_ends.end() && seen->second >= axes.at(name)) continue;
-    if (known.insert(axes).second)
-      std::ranges::move(WithEachFlag(PlacesOf(axes, seed + known.size())),
-                        std::back_inserter(planned));
+    if (!known.insert(axes).second) continue;
+    for (Task& task : WithEachFlag(PlacesOf(axes, seed + known.size()))) {
+      task.wants.part_steps = kMostOfDear;
+      planned.push_back(std::move(task));
+    }
   }
   return planned;
 }

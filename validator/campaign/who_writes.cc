@@ -166,6 +166,67 @@ Result<std::uint64_t> Runner::LastPieceThatWrites(const Binder& bind,
   return last.value_or(pieces - 1);
 }
 
+// A warp of each of some blocks at a time: of those, as many as write no more than what may be written at once. The last warp of a
+// block is the likeliest, then the first.
+Result<Runner::End> Runner::WhoWritesTheEndInPieces(const Binder& bind,
+                                                    std::uint64_t& steps) const {
+  constexpr std::uint64_t kWarp = 32;
+  ASSAY_TRY(const engine::Binding whole, bind(kGarbage));
+  const std::uint64_t bytes = BytesWritten(whole.execution);
+  if (whole.execution.launches.size() != 1 || bytes > kMostWrittenInPieces ||
+      SkeletonFor(whole.execution) == nullptr)
+    return End{};
+  const Launch& launch = whole.execution.launches.front();
+  const std::uint64_t blocks = Blocks(launch), threads = Threads(launch);
+  const std::uint64_t warps = (threads + kWarp - 1) / kWarp;
+  const std::uint64_t groups = std::min(blocks, bytes / kMostWritten + 1);
+  std::vector<std::uint64_t> order = {warps - 1};
+  for (std::uint64_t warp = 0; warp + 1 < warps; ++warp) order.push_back(warp);
+  std::vector<OutputState> unwritten;
+  std::uint64_t taken = 0;
+  for (const std::uint8_t outputs : kUnwritten) {
+    // Of outputs that no piece so far comes to the end of.
+    std::optional<std::vector<OutputState>> left_by_all;
+    for (const std::uint64_t warp : order) {
+      const std::uint64_t first = warp * kWarp;
+      for (std::uint64_t group = 0; group < groups; ++group) {
+        const std::uint64_t from = blocks * group / groups, to = blocks * (group + 1) / groups;
+        if (taken >= kStepsToAskAtLast) return End{};
+        ASSAY_TRY(auto left, LeftByAll(bind,
+                                       {.only = {{from, to - from}},
+                                        .threads = {{first, std::min(kWarp, threads - first)}},
+                                        .most_steps = kStepsToAskAtLast - taken,
+                                        .outputs = outputs},
+                                       taken));
+        if (!left) {
+          steps += taken;
+          return End{};
+        }
+        if (left_by_all) {
+          std::erase_if(*left_by_all, [&](const OutputState& output) {
+            return std::ranges::find(*left, output.name, &OutputState::name) == left->end();
+          });
+        } else {
+          left_by_all = std::move(left);
+        }
+        if (left_by_all->empty()) {
+          steps += taken;
+          return End{.known = true};
+        }
+      }
+    }
+    unwritten = *std::move(left_by_all);
+  }
+  steps += taken;
+  for (OutputState& output : unwritten) {
+    const engine::BoundCall& call = whole.calls.front();
+    const Tensor& tensor = call.outputs.find(output.name)->second;
+    output.unwritten_bytes = SizeOf(tensor.dtype);
+    output.first_unwritten = tensor.elements - 1;
+  }
+  return End{.known = true, .unwritten = std::move(unwritten)};
+}
+
 Result<Runner::End> Runner::WhoWritesTheEnd(const Binder& bind,
                                             const std::vector<BlockRange>& candidates,
                                             std::uint64_t most_steps, std::uint64_t& steps) const {

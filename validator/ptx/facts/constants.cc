@@ -1,5 +1,6 @@
 // Constants that decide or divide something.
 #include <algorithm>
+#include <array>
 #include <bit>
 #include <cstdint>
 #include <optional>
@@ -53,6 +54,26 @@ Constant ConstantOf(Constant::How how, const Operand& operand) {
   return constant;
 }
 
+/// A short table of integers, by its alignment: a compiler writes it as bytes.
+void AddTable(const ptx::Variable& variable, Facts& facts) {
+  constexpr std::size_t kMostEntries = 64;
+  const std::size_t size = variable.align;
+  const bool of_words = size == 4 || size == 8;
+  if (!of_words || !variable.relocations.empty() || variable.bytes > kMostEntries * size) return;
+  for (std::size_t at = 0; at < variable.initialiser.size(); at += size) {
+    std::array<std::byte, 8> word{};
+    std::ranges::copy(variable.initialiser.begin() + static_cast<std::ptrdiff_t>(at),
+                      variable.initialiser.begin() + static_cast<std::ptrdiff_t>(std::min(
+                                                         at + size, variable.initialiser.size())),
+                      word.begin());
+    const Constant entry = {.how = Constant::How::kTable,
+                            .integer = std::bit_cast<std::int64_t>(word)};
+    if (std::ranges::find(facts.constants, entry) == facts.constants.end() &&
+        facts.constants.size() < kMostConstants)
+      facts.constants.push_back(entry);
+  }
+}
+
 }  // namespace
 
 void FindConstants(const ptx::Module& module, const SiteFinder& sites, Facts& facts) {
@@ -70,6 +91,10 @@ void FindConstants(const ptx::Module& module, const SiteFinder& sites, Facts& fa
           facts.constants.push_back(std::move(constant));
       }
     }
+  }
+  for (const ptx::Variable& variable : module.variables) {
+    if (variable.space == ptx::Space::kConst || variable.space == ptx::Space::kGlobal)
+      AddTable(variable, facts);
   }
 }
 

@@ -12,7 +12,7 @@ constexpr std::array<std::string_view, 3> kAnswers = {"no", "yes", "unknown"};
 constexpr std::array<std::string_view, 4> kUses = {"opcode", "register", "callee",
                                                    "literal_address"};
 constexpr std::array<std::string_view, 3> kUnits = {"thread", "warp", "block"};
-constexpr std::array<std::string_view, 4> kHows = {"compared", "divisor", "mask", "shift"};
+constexpr std::array<std::string_view, 5> kHows = {"compared", "divisor", "mask", "shift", "table"};
 constexpr std::array<std::string_view, 30> kOps = {
     "constant", "parameter", "special", "memory", "counter", "choice", "select", "convert",
     "add",      "sub",       "mul",     "mulhi",  "div",     "rem",    "and",    "or",

@@ -65,9 +65,9 @@ struct Use {
   bool operator==(const Use&) const = default;
 };
 
-/// An immediate that decides or divides something.
+/// An immediate that decides or divides something, or an entry of a short table of integers, 0 included.
 struct Constant {
-  enum class How : std::uint8_t { kCompared, kDivisor, kMask, kShift } how = How::kCompared;
+  enum class How : std::uint8_t { kCompared, kDivisor, kMask, kShift, kTable } how = How::kCompared;
   bool real = false;  ///< `number` counts, not `integer`.
   std::int64_t integer = 0;
   double number = 0;
