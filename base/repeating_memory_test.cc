@@ -3,6 +3,8 @@
 #include <gtest/gtest.h>
 #include <unistd.h>
 
+#include <array>
+#include <thread>
 #include <vector>
 
 #include "base/tensor.h"
@@ -42,6 +44,22 @@ TEST(RepeatingMemory, ALongMemoryTakesAThousandMappingsAndFewPages) {
     ASSERT_EQ(memory->bytes()[i], pattern[i % pattern.size()]) << i;
   EXPECT_EQ(memory->bytes()[bytes - 1], pattern[0]);
   EXPECT_FALSE(Repeat(pattern, std::size_t{1} << 40)) << "its file would be too long";
+}
+
+TEST(RepeatingMemory, SeveralThreadsMayAskFirst) {
+  const std::vector<std::byte> pattern = Pattern();
+  const auto memory = Repeat(pattern, 7 * pattern.size());
+  ASSERT_TRUE(memory) << ToString(memory.error());
+  std::array<const std::byte*, 4> seen{};
+  {
+    std::vector<std::jthread> threads;
+    for (const std::byte*& place : seen)
+      threads.emplace_back([&memory, &place] { place = memory->bytes().data(); });
+  }
+  for (const std::byte* place : seen) {
+    ASSERT_NE(place, nullptr);
+    EXPECT_EQ(place, seen.front());
+  }
 }
 
 TEST(RepeatingMemory, AWriteShowsNowhereElse) {

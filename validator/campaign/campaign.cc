@@ -139,6 +139,8 @@ void Campaign::Run() {
   // Slices of a wave may take so many times its share. What they take beyond, for they were estimated by far too little,
   // is not missing to the waves after it.
   constexpr double kTimesItsShare = 2;
+  // However many run in one go: more than any of them alone.
+  constexpr double kMostShare = 25;
   double share = 0;                           // Of the wave and those that join it,
   std::uint64_t spent = harvest_.part_steps;  // and what was spent before them.
   std::vector<Task> waiting;
@@ -169,8 +171,8 @@ void Campaign::Run() {
     if (!ExecuteDearLast(std::move(planned), after)) return;
     if (trial_.is_pointless && trial_.is_pointless()) return;
     if (whole) harvest_.batches_since_hit = 0;
-    const double most =
-        kTimesItsShare * share / 100 * static_cast<double>(trial_.effort.campaign_steps);
+    const double most = kTimesItsShare * std::min(share, kMostShare) / 100 *
+                        static_cast<double>(trial_.effort.campaign_steps);
     if (!only_slices_)
       unforeseen_steps_ += std::max(static_cast<double>(harvest_.part_steps - spent) - most, 0.0);
     spent = harvest_.part_steps;

@@ -91,6 +91,18 @@ TEST(GuidanceTest, TakesDivisorsMasksAndShifts) {
   EXPECT_EQ(ConstantsOfProgram(&program).integers, (std::vector<std::int64_t>{512, 77, 2048}));
 }
 
+TEST(GuidanceTest, TakesEntriesOfTablesLast) {
+  const facts::Facts program = Program({{How::kTable, 900},
+                                        {How::kTable, 0},
+                                        {How::kTable, 64},
+                                        {How::kCompared, 64},
+                                        {How::kDivisor, 77}});
+  const ProgramConstants constants = ConstantsOfProgram(&program);
+  EXPECT_EQ(constants.integers, (std::vector<std::int64_t>{64, 77, 900}));
+  EXPECT_EQ(constants.tables, (std::vector<std::int64_t>{900, 64}));
+  EXPECT_TRUE(constants.units == std::vector<std::int64_t>{77});
+}
+
 TEST(GuidanceTest, TakesUnitsFromWhatNumbersAreCutBy) {
   const facts::Facts program = Program({{How::kMask, 31},
                                         {How::kMask, 3},

@@ -15,6 +15,35 @@ using testing::Any, testing::AxisModulo, testing::AxisPast, testing::Builder, te
 using Op = Node::Op;
 using Type = Node::Type;
 
+TEST(DecisionsTest, PointsAreAlikeThatDifferInNothingADecisionLooksAt) {
+  Builder of_grid;
+  const auto last = of_grid.Add(Op::kSpecial, 12);  // %nctaid.x
+  const Given given("ceil_div(rows, 4)",
+                    {AxisPast(1, 5), AxisPast(2, 64), of_grid.Compare(last, 3)});
+  const Decisions decisions(given.instance, given.plan, given.compiled);
+  const auto at = [&](std::int64_t rows, std::int64_t columns) {
+    return decisions.At({{"rows", rows}, {"columns", columns}, {"table_rows", 9}}).value();
+  };
+  const auto here = at(3, 7), more_rows = at(40, 7), more_columns = at(3, 99);
+  int of_rows = 0, of_columns = 0;
+  for (std::size_t i = 0; i < decisions.size(); ++i) {
+    if (decisions.IsOfPlan(i)) continue;
+    EXPECT_TRUE(decisions.IsAlike(i, here, here));
+    for (const auto* there : {&more_rows, &more_columns}) {
+      const auto one = decisions.Of(i, here), other = decisions.Of(i, *there);
+      ASSERT_TRUE(one && other);
+      if (decisions.IsAlike(i, here, *there)) {
+        EXPECT_EQ(one->gap, other->gap);
+      }
+      if (!decisions.IsAlike(i, here, *there)) {
+        ++(there == &more_rows ? of_rows : of_columns);
+      }
+    }
+  }
+  EXPECT_GE(of_rows, 2) << "rows, and blocks, which rows make";
+  EXPECT_EQ(of_columns, 1);
+}
+
 TEST(ReachTest, MeetsTwoConditionsOnOneAxis) {
   const Given given("ceil_div(rows, 4)", {AxisPast(2, 1024), AxisModulo(2, 8, 5)});
   EXPECT_TRUE(Any(given.Reach(), [](const ops::AxisValues& axes) {
