@@ -60,9 +60,12 @@ void Campaign::Gather(const Task& task, const CaseRun& run, Harvest& harvest) {
   harvest.steps += run.steps;
   if (run.probe.places_only)
     harvest.places_steps += run.steps;
-  else if (run.probe.ends_only)
-    harvest.part_steps += static_cast<std::uint64_t>(static_cast<double>(run.steps) *
-                                                     (only_slices_ ? IdleFactor(run) : 1));
+  else if (run.probe.ends_only) {
+    const auto taken = static_cast<std::uint64_t>(static_cast<double>(run.steps) *
+                                                  (only_slices_ ? IdleFactor(run) : 1));
+    harvest.part_steps += taken;
+    part_steps_of_[task.wave] += taken;
+  }
   if (task.wants.orders && !run.report.order.sums.empty() && run.nondeterminism.empty())
     hidden_sums_.push_back(run.probe.case_.axes);
   harvest.orders += run.orders;
@@ -139,19 +142,19 @@ void Campaign::Run() {
   // Slices of a wave may take so many times its share. What they take beyond, for they were estimated by far too little,
   // is not missing to the waves after it.
   constexpr double kTimesItsShare = 2;
-  // However many run in one go: more than any of them alone.
-  constexpr double kMostShare = 25;
-  double share = 0;                           // Of the wave and those that join it,
-  std::uint64_t spent = harvest_.part_steps;  // and what was spent before them.
+  std::map<std::size_t, int> shares;  // Of waves that run in one go, by what they count as.
+  std::size_t counts_as = 0;
   std::vector<Task> waiting;
   const auto joins = [this](const Wave& wave) {
-    return wave.joins == Joins::kAlways ||
+    return wave.joins >= Joins::kAlways ||
            wave.joins == (only_slices_ ? Joins::kOfSlices : Joins::kOfWhole);
   };
   for (const Wave& wave : kWaves) {
     std::vector<Task> planned = (this->*wave.plan)();
     if (!harvest_.inconclusive.empty()) return;
-    share += wave.share;
+    shares[counts_as] += wave.share;
+    for (Task& task : planned) task.wave = counts_as;
+    if (wave.joins != Joins::kAsOne) ++counts_as;
     const bool whole = wave.whole && has_small_shapes_;
     const std::uint64_t before = harvest_.part_steps;
     if (!has_small_shapes_ && !RunTheTelling(planned, wave)) return;
@@ -171,12 +174,13 @@ void Campaign::Run() {
     if (!ExecuteDearLast(std::move(planned), after)) return;
     if (trial_.is_pointless && trial_.is_pointless()) return;
     if (whole) harvest_.batches_since_hit = 0;
-    const double most = kTimesItsShare * std::min(share, kMostShare) / 100 *
-                        static_cast<double>(trial_.effort.campaign_steps);
-    if (!only_slices_)
-      unforeseen_steps_ += std::max(static_cast<double>(harvest_.part_steps - spent) - most, 0.0);
-    spent = harvest_.part_steps;
-    share = 0;
+    for (const auto& [number, share] : shares) {
+      const double most =
+          kTimesItsShare * share / 100 * static_cast<double>(trial_.effort.campaign_steps);
+      if (!only_slices_)
+        unforeseen_steps_ += std::max(static_cast<double>(part_steps_of_[number]) - most, 0.0);
+    }
+    shares.clear();
   }
 }
 

@@ -139,7 +139,7 @@ class Campaign {
   void Fill(std::string_view gate, verdict::GateResult& result);
 
  private:
-  enum class Joins : std::uint8_t { kNever, kOfSlices, kOfWhole, kAlways };
+  enum class Joins : std::uint8_t { kNever, kOfSlices, kOfWhole, kAlways, kAsOne };
   /// A row of waves.def.
   struct Wave {
     std::string_view name;
@@ -292,6 +292,7 @@ class Campaign {
     ops::AxisValues axes;
     std::uint64_t steps;
   };
+  std::map<std::size_t, std::uint64_t> part_steps_of_;  ///< Of slices, by Task::wave.
   double unforeseen_steps_ = 0;    ///< Of slices, beyond what their waves may take.
   std::vector<TooLong> too_long_;  ///< A block of these slices had not ended by then.
   Costs needed_costs_;             ///< A block of the last launch with what it needs (needed.cc).

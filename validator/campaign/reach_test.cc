@@ -22,7 +22,7 @@ TEST(DecisionsTest, PointsAreAlikeThatDifferInNothingADecisionLooksAt) {
                     {AxisPast(1, 5), AxisPast(2, 64), of_grid.Compare(last, 3)});
   const Decisions decisions(given.instance, given.plan, given.compiled);
   const auto at = [&](std::int64_t rows, std::int64_t columns) {
-    return decisions.At({{"rows", rows}, {"columns", columns}, {"table_rows", 9}}).value();
+    return decisions.At({{"rows", rows}, {"columns", columns}, {"table", 9}}).value();
   };
   const auto here = at(3, 7), more_rows = at(40, 7), more_columns = at(3, 99);
   int of_rows = 0, of_columns = 0;

@@ -68,6 +68,7 @@ struct Task {
   cases::Probe probe;
   Wants wants;
   std::string purpose;
+  std::size_t wave = 0;  ///< Of those that run in one go, what it takes is counted with this one's.
 };
 
 struct OutputState {

@@ -74,6 +74,18 @@ void AddTable(const ptx::Variable& variable, Facts& facts) {
   }
 }
 
+bool IsNamed(const ptx::Module& module, std::size_t variable) {
+  const auto names = [&](const Operand& operand) {
+    return operand.has_symbol && operand.symbol.scope == ptx::SymbolRef::Scope::kModule &&
+           operand.symbol.index == variable;
+  };
+  return std::ranges::any_of(module.functions, [&](const ptx::Function& function) {
+    return std::ranges::any_of(function.body, [&](const Instruction& in) {
+      return std::ranges::any_of(in.operands, names);
+    });
+  });
+}
+
 }  // namespace
 
 void FindConstants(const ptx::Module& module, const SiteFinder& sites, Facts& facts) {
@@ -92,8 +104,11 @@ void FindConstants(const ptx::Module& module, const SiteFinder& sites, Facts& fa
       }
     }
   }
-  for (const ptx::Variable& variable : module.variables) {
-    if (variable.space == ptx::Space::kConst || variable.space == ptx::Space::kGlobal)
+  // Headers leave tables behind that nobody reads.
+  for (std::size_t i = 0; i < module.variables.size(); ++i) {
+    const ptx::Variable& variable = module.variables[i];
+    if ((variable.space == ptx::Space::kConst || variable.space == ptx::Space::kGlobal) &&
+        IsNamed(module, i))
       AddTable(variable, facts);
   }
 }

@@ -133,16 +133,19 @@ TEST(ConstantsTest, ThatDecideOrDivideSomething) {
 }
 
 TEST(ConstantsTest, EntriesOfShortTablesAreSome) {
-  const Facts facts =
-      Kernel("ld.const.u32 %r2, [starts];",
-             ".const .align 4 .b8 starts[12] = {0, 0, 0, 0, 44, 1, 0, 0, 0, 255, 3};\n"
-             ".global .align 8 .b64 ends[2] = {70001, 70002};\n"
-             ".const .align 4 .b8 many[2048] = {57, 48, 0, 0};\n"
-             ".const .align 1 .b8 bytes[2] = {201, 202};\n.const .align 4 .b32 none[4];\n");
+  const Facts facts = Kernel(
+      "ld.const.u32 %r2, [starts]; mov.u64 %d3, ends; ld.const.u32 %r3, [many+4];\n"
+      "ld.const.u8 %r4, [bytes]; ld.const.u32 %r5, [none];",
+      ".const .align 4 .b8 starts[12] = {0, 0, 0, 0, 44, 1, 0, 0, 0, 255, 3};\n"
+      ".global .align 8 .b64 ends[2] = {70001, 70002};\n"
+      ".const .align 4 .b8 many[2048] = {57, 48, 0, 0};\n"
+      ".global .align 4 .b8 of_a_header[4] = {68, 2, 0, 0};\n"
+      ".const .align 1 .b8 bytes[2] = {201, 202};\n.const .align 4 .b32 none[4];\n");
   for (const std::int64_t entry : {300, 261888, 70001, 70002})
     EXPECT_EQ(HowIs(facts, entry), Constant::How::kTable) << entry;
   EXPECT_EQ(HowIs(facts, 12345), std::nullopt) << "of a long one";
   EXPECT_EQ(HowIs(facts, 201), std::nullopt) << "of bytes";
+  EXPECT_EQ(HowIs(facts, 580), std::nullopt) << "of one that nothing names";
 }
 
 // --- memory
