@@ -177,6 +177,8 @@ Result<Runner::End> Runner::WhoWritesTheEndInPieces(const Binder& bind,
       SkeletonFor(whole.execution) == nullptr)
     return End{};
   const Launch& launch = whole.execution.launches.front();
+  // What blocks draw from a counter, each piece would draw from the first on.
+  if (MayBe(facts::BlocksDepend(subject_.compiled->facts.get(), launch.entry))) return End{};
   const std::uint64_t blocks = Blocks(launch), threads = Threads(launch);
   const std::uint64_t warps = (threads + kWarp - 1) / kWarp;
   const std::uint64_t groups = std::min(blocks, bytes / kMostWritten + 1);
@@ -191,7 +193,10 @@ Result<Runner::End> Runner::WhoWritesTheEndInPieces(const Binder& bind,
       const std::uint64_t first = warp * kWarp;
       for (std::uint64_t group = 0; group < groups; ++group) {
         const std::uint64_t from = blocks * group / groups, to = blocks * (group + 1) / groups;
-        if (taken >= kStepsToAskAtLast) return End{};
+        if (taken >= kStepsToAskAtLast) {
+          steps += taken;
+          return End{};
+        }
         ASSAY_TRY(auto left, LeftByAll(bind,
                                        {.only = {{from, to - from}},
                                         .threads = {{first, std::min(kWarp, threads - first)}},
@@ -215,7 +220,7 @@ Result<Runner::End> Runner::WhoWritesTheEndInPieces(const Binder& bind,
         }
       }
     }
-    unwritten = *std::move(left_by_all);
+    if (left_by_all) unwritten = *std::move(left_by_all);
   }
   steps += taken;
   for (OutputState& output : unwritten) {

@@ -100,7 +100,7 @@ void FindConstants(const ptx::Module& module, const SiteFinder& sites, Facts& fa
         Constant constant = ConstantOf(*how, operand);
         constant.own_line = sites.OwnLine(in);
         if (seen.emplace(constant.how, constant.real, operand.bits, constant.own_line).second)
-          facts.constants.push_back(std::move(constant));
+          facts.constants.push_back(constant);
       }
     }
   }
