@@ -86,6 +86,7 @@ Status Runner::RunPlaces(const cases::Probe& probe, const Wants& wants, CaseRun&
   const std::array calls = {
       engine::Call{.plan = &*plan, .axes = &filled->axes, .inputs = &filled->inputs}};
   engine::Binding bound;
+  std::uint64_t most_of_all = kMostOfAll;
   const auto run_some = [&](bool all) -> Result<bool> {
     auto made =
         engine::Bind(instance, *subject_.compiled, calls,
@@ -107,7 +108,7 @@ Status Runner::RunPlaces(const cases::Probe& probe, const Wants& wants, CaseRun&
                               facts::BlocksDepend(subject_.compiled->facts.get(), launch.entry));
                         })};
     execution.note_disguised = true;
-    execution.limits.max_steps = all ? std::max(kMostOfAll, wants.part_steps) : kMostOfSome;
+    execution.limits.max_steps = all ? most_of_all : kMostOfSome;
     const std::set<std::uint64_t> writers = LastOfTurns(*subject_.plan, filled->axes);
     for (Launch& launch : execution.launches) {
       if (!all)
@@ -134,6 +135,7 @@ Status Runner::RunPlaces(const cases::Probe& probe, const Wants& wants, CaseRun&
       ended && std::ranges::any_of(bound.calls.front().outputs, [](const auto& output) {
         return EndIsUnwritten(output.second, kUnwritten);
       });
+  if (unseen) most_of_all = std::max(kMostOfAll, wants.part_steps);
   const double most =
       std::max(kMostEstimated, unseen ? kOfEstimates * static_cast<double>(wants.part_steps) : 0);
   if (!is_all() && is_little &&

@@ -177,8 +177,13 @@ Result<Runner::End> Runner::WhoWritesTheEndInPieces(const Binder& bind,
       SkeletonFor(whole.execution) == nullptr)
     return End{};
   const Launch& launch = whole.execution.launches.front();
-  // What blocks draw from a counter, each piece would draw from the first on.
-  if (MayBe(facts::BlocksDepend(subject_.compiled->facts.get(), launch.entry))) return End{};
+  // What blocks draw from a counter, each piece would draw from the first on; and what warps hand on through workspace it
+  // would not find there.
+  const bool hands_on = std::ranges::any_of(whole.execution.buffers, [](const BufferSpec& spec) {
+    return spec.role == BufferRole::kWorkspace;
+  });
+  if (hands_on || MayBe(facts::BlocksDepend(subject_.compiled->facts.get(), launch.entry)))
+    return End{};
   const std::uint64_t blocks = Blocks(launch), threads = Threads(launch);
   const std::uint64_t warps = (threads + kWarp - 1) / kWarp;
   const std::uint64_t groups = std::min(blocks, bytes / kMostWritten + 1);
@@ -220,7 +225,15 @@ Result<Runner::End> Runner::WhoWritesTheEndInPieces(const Binder& bind,
         }
       }
     }
-    if (left_by_all) unwritten = *std::move(left_by_all);
+    // A number may look like one of the patterns, and not like both.
+    const bool is_first = outputs == kUnwritten.front();
+    if (left_by_all && is_first) unwritten = *std::move(left_by_all);
+    if (left_by_all && !is_first) {
+      std::erase_if(unwritten, [&](const OutputState& output) {
+        return std::ranges::find(*left_by_all, output.name, &OutputState::name) ==
+               left_by_all->end();
+      });
+    }
   }
   steps += taken;
   for (OutputState& output : unwritten) {
