@@ -226,14 +226,14 @@ Result<Runner::End> Runner::WhoWritesTheEndInPieces(const Binder& bind,
       }
     }
     // A number may look like one of the patterns, and not like both.
-    const bool is_first = outputs == kUnwritten.front();
-    if (left_by_all && is_first) unwritten = *std::move(left_by_all);
-    if (left_by_all && !is_first) {
-      std::erase_if(unwritten, [&](const OutputState& output) {
-        return std::ranges::find(*left_by_all, output.name, &OutputState::name) ==
-               left_by_all->end();
-      });
+    if (!left_by_all) return End{};
+    if (outputs == kUnwritten.front()) {
+      unwritten = *std::move(left_by_all);
+      continue;
     }
+    std::erase_if(unwritten, [&](const OutputState& output) {
+      return std::ranges::find(*left_by_all, output.name, &OutputState::name) == left_by_all->end();
+    });
   }
   steps += taken;
   for (OutputState& output : unwritten) {
