@@ -109,6 +109,8 @@ std::set<std::uint64_t> LastAlong(const ops::Expression& extent, const ops::Axis
                        (two == most && !two_changes && one_changes);
     if (least <= 0 || (least != most && below)) continue;
     const auto units = static_cast<std::uint64_t>(least);
+    // What deals out no units to blocks: a length beside one from which on another kernel takes over.
+    if (units > across) continue;
     const auto unit = static_cast<std::uint64_t>((most - 1) % least);
     const std::uint64_t blocks = across % units == 0 ? across / units : 1;
     last.insert(unit);

@@ -114,5 +114,18 @@ TEST(Blocks, WhoWritesTheEndFollowsFromACappedGrid) {
             (std::set<std::uint64_t>{9 + 10 * 4}));
 }
 
+TEST(Blocks, NoTurnsFollowFromWhereAnotherKernelTakesOver) {
+  ops::LaunchPlan plan;
+  for (const char* const grid :
+       {"(rows <= 1024) * ceil_div(rows, 64)", "(rows > 1024) * ceil_div(rows, 128)"}) {
+    plan.kernels.emplace_back().grid = {*ops::Expression::Parse(grid, "grid"),
+                                        ops::Expression::Constant(128),
+                                        ops::Expression::Constant(1)};
+  }
+  // All that is known is that the last block comes to the end, of either kernel.
+  for (const std::uint64_t block : LastOfTurns(plan, {{"rows", 1095}}))
+    EXPECT_EQ(block, 127u) << "of the kernel that is not launched";
+}
+
 }  // namespace
 }  // namespace assay::campaign

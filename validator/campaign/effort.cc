@@ -119,7 +119,7 @@ EffortRow FitTo(const EffortRow& row, const ops::Instance& instance) {
   fitted.holdout_cases = fewer(row.holdout_cases, 6);
   fitted.shrink_trials = fewer(row.shrink_trials, 12);
   fitted.campaign_steps = static_cast<std::uint64_t>(static_cast<double>(row.campaign_steps) /
-                                                     std::max(part, only_sliced ? 0.55 : 0.25));
+                                                     std::max(part, only_sliced ? 0.4 : 0.25));
   return fitted;
 }
 

@@ -162,7 +162,7 @@ std::optional<double> Campaign::NeededStepsFor(const ops::AxisValues& axes) cons
 double Campaign::SliceStepsFor(const Task& task) const {
   if ((costs_.empty() && block_costs_.empty()) || !IsSlice(task.probe)) return kNominalSliceSteps;
   const ops::AxisValues& axes = task.probe.case_.axes;
-  const auto least = static_cast<double>(task.wants.least_blocks);
+  const auto least = static_cast<double>(std::max(task.wants.least_blocks, task.wants.sure_blocks));
   const auto wanted = static_cast<double>(task.wants.slice_steps);
   if (const auto needed = NeededStepsFor(axes))
     // Where that takes more than there is room for, fewer run (needed.cc).

@@ -97,7 +97,8 @@ std::optional<Passed> Passing(const ops::OpSpec& op, const Kink& kink, std::int6
 }  // namespace
 
 // Flags choose what is computed: a mask that begins at a number which comes round shows only where the
-// mask counts. Where few cases go, each is made with each value.
+// mask counts. Where few cases go, each is made with each value, first with what is not zero: what is switched on does
+// more.
 std::vector<Task> Campaign::WithEachFlag(Task task, bool floats) const {
   std::size_t most = 1;
   std::vector<const ops::TensorSpec*> flags;
@@ -110,9 +111,10 @@ std::vector<Task> Campaign::WithEachFlag(Task task, bool floats) const {
     most = std::max(most, spec.domain.values.size());
   }
   std::vector<Task> tasks(most, task);
-  for (std::size_t number = 0; number < most; ++number) {
-    for (const ops::TensorSpec* const flag : flags) {
-      const auto& values = flag->domain.values;
+  for (const ops::TensorSpec* const flag : flags) {
+    std::vector<double> values = flag->domain.values;
+    std::ranges::stable_partition(values, [](double value) { return value != 0; });
+    for (std::size_t number = 0; number < most; ++number) {
       tasks[number].probe.case_.profiles[flag->name] = {
           .kind = "literal", .parameters = {}, .literal = {values[number % values.size()]}};
     }

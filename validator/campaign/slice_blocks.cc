@@ -31,8 +31,8 @@ std::uint64_t BlocksFor(std::uint64_t a_block, std::uint64_t writers, const Want
   // What the dearest slices spend on a block between the ends, and then on the first one, would do for a whole wave.
   const std::uint64_t affordable = kDearest * wants.slice_steps / a_block;
   const std::uint64_t least =
-      std::clamp<std::uint64_t>(affordable - std::min(writers, affordable), 1,
-                                std::max<std::uint64_t>(wants.least_blocks, 1));
+      std::clamp<std::uint64_t>(affordable - std::min(writers, affordable), wants.sure_blocks,
+                                std::max(wants.least_blocks, wants.sure_blocks));
   return std::max(wants.slice_steps / a_block, least);
 }
 

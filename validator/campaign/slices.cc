@@ -157,7 +157,9 @@ Status Runner::Slice::Run() {
   }
   const bool several = wants_.watch && cut_.size() < bound_.execution.launches.size();
   if (several && (probe_.needed_only || (wants_.needed_only && probe_.slice_blocks == 0)))
-    ASSAY_TRY_VOID(RunNeeded(probe_.slice_blocks > 0 ? probe_.slice_blocks : wants_.least_blocks));
+    ASSAY_TRY_VOID(RunNeeded(probe_.slice_blocks > 0
+                                 ? probe_.slice_blocks
+                                 : std::max(wants_.least_blocks, wants_.sure_blocks)));
   // What hands on runs whole: not where that is known to take far too long.
   const auto is_hopeless = [&] {
     return several && !only_needed_ &&

@@ -20,7 +20,8 @@ namespace {
 constexpr std::size_t kTails = 16;
 // Lengths of each axis that lie far out, of axes that are so long; those that masks hang on, no further than that, for
 // what a result takes grows with it.
-constexpr int kFar = 2;
+// Where nothing is small there are few others.
+constexpr int kFar = 2, kFarOfSlices = 3;
 constexpr std::int64_t kLong = 512, kFarthestOfMasks = std::int64_t{1} << 14;
 constexpr std::uint64_t kBeside = 4;  // Of the axes beside, at most.
 
@@ -70,15 +71,17 @@ ops::AxisValues Campaign::WithAnotherTail(ops::AxisValues axes, std::size_t numb
 
 std::vector<Task> Campaign::FarTailsOf(const ops::Axis& axis, std::uint64_t seed, Rng& rng) const {
   const ops::OpSpec& op = trial_.instance.op;
-  std::vector<Task> planned;
+  // With one value of the flags all lengths, then with the next: not all of them may fit.
+  std::vector<std::vector<Task>> by_turn;
+  std::size_t planned = 0;
   const std::vector<const ops::Axis*> masked = ReducedInStepWith(axis);
   const std::int64_t most = masked.empty() ? axis.max : std::min(axis.max, kFarthestOfMasks);
-  for (int i = 0; i < kFar; ++i) {
+  for (int i = 0; i < (only_slices_ ? kFarOfSlices : kFar); ++i) {
     const std::int64_t length = FarAlong(most, rng);
     std::vector<Task> tasks;
     for (const ops::Axis* const over : masked) {
       std::ranges::move(
-          RisingAlong(*over, {{axis.name, length}}, "tails", seed + planned.size() + tasks.size()),
+          RisingAlong(*over, {{axis.name, length}}, "tails", seed + planned + tasks.size()),
           std::back_inserter(tasks));
     }
     for (Task& task : tasks) task.probe.ends_only = true;
@@ -88,22 +91,29 @@ std::vector<Task> Campaign::FarTailsOf(const ops::Axis& axis, std::uint64_t seed
         beside[other.name] = other.min + static_cast<std::int64_t>(rng.Below(kBeside));
       const auto axes = cases::SolveNear(op, axis.name, length, beside);
       if (!axes) continue;
-      tasks = WithEachFlag(SliceOf(*axes, "tails", seed + planned.size()));
+      tasks = WithEachFlag(SliceOf(*axes, "tails", seed + planned));
       tasks = {std::move(tasks[static_cast<std::size_t>(i) % tasks.size()])};
     }
-    for (Task& task : tasks) {
+    by_turn.resize(std::max(by_turn.size(), tasks.size()));
+    for (std::size_t turn = 0; turn < tasks.size(); ++turn) {
+      Task& task = tasks[turn];
       const ops::AxisValues& axes = task.probe.case_.axes;
       if (NeedsZerosBetween(op) && cases::TotalElements(trial_.instance, axes) > kMostMade)
         continue;
       if (RunsWhole() && WholeStepsFor(axes) > kAffordableSteps) continue;
-      // The last block, where blocks are dear.
+      // The last block, where blocks are dear; of masks the first one as well where nothing else shows them, for the last may
+      // have few rows, which see the same tiles.
       task.wants.slice_steps = kValueSliceSteps;
       task.wants.least_blocks = 1;
+      if (only_slices_ && !masked.empty()) task.wants.sure_blocks = 2;
       task.wants.part_steps = kLongSliceSteps;
-      planned.push_back(std::move(task));
+      by_turn[turn].push_back(std::move(task));
+      ++planned;
     }
   }
-  return planned;
+  std::vector<Task> tasks;
+  for (std::vector<Task>& turn : by_turn) std::ranges::move(turn, std::back_inserter(tasks));
+  return tasks;
 }
 
 // Far out on each axis, where masks show if there are any; and, where nothing is small so that other shapes are few, from
