@@ -27,6 +27,19 @@ void AskForPlaces(const Runner::Alone& what, Execution& execution) {
   execution.limits.max_steps = what.most_steps;
 }
 
+/// The last element of each output.
+std::vector<BufferRange> EndsOf(const engine::BoundCall& call) {
+  std::vector<BufferRange> ends;
+  for (const auto& [name, tensor] : call.outputs) {
+    const std::uint64_t size = SizeOf(tensor.dtype);
+    ends.push_back({.buffer = static_cast<std::uint32_t>(call.buffer_of.find(name)->second),
+                    .first = tensor.memory.size() - size,
+                    .bytes = size});
+  }
+  std::ranges::sort(ends, {}, &BufferRange::buffer);
+  return ends;
+}
+
 /// Where the skeleton needs too much, or nobody looked for what is undefined, the program does.
 bool Tells(const Report& report) {
   return report.watched.initialisation && report.findings.empty() &&
@@ -89,6 +102,10 @@ Result<std::optional<Report>> Runner::RunSkeleton(const Binder& bind, Alone what
   execution.launches.back().only = std::move(what.only);
   execution.launches.back().threads = std::move(what.threads);
   UseSkeleton(*skeleton, execution);
+  if (what.drop_stores) {
+    execution.whose = EndsOf(binding.calls.front());
+    execution.drop_stores = true;
+  }
   ASSAY_TRY(Report report, engine_.Run(execution, binding.buffers, engine::Trust::kCandidate));
   return Tells(report) ? std::optional(std::move(report)) : std::nullopt;
 }

@@ -169,8 +169,11 @@ class Campaign {
   std::vector<cases::Case> Pool() const;
   /// Of wave Surroundings: a shape of many results; nothing where none is affordable.
   std::optional<ops::AxisValues> ManyResults(const ops::Axis& axis, std::int64_t length) const;
-  /// Slices past what caps a grid, and what could not be got past: in the ledger.
-  std::vector<Task> PastGrids();
+  /// Slices past what caps a grid, once or twice or both, and what could not be got past: in the ledger.
+  std::vector<Task> PastGrids(const std::string& purpose, const char* recipe, bool once,
+                              bool twice);
+  /// Does wave Large try what blocks do in their second turn?
+  bool TurnsComeEarly() const;
   /// Cases of wave Aimed: rows just past constants, whose mean lies far above their spread, in 16 bits.
   std::vector<Task> RippledRows(std::span<const std::int64_t> constants);
   /// The task once for each value of the flags, integers of which the op names a few, or of such floats as well.

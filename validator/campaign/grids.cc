@@ -42,11 +42,14 @@ std::optional<std::int64_t> CapPassed(const ops::Expression::Kink& least,
                                       const ops::Expression::Kink& now, std::int64_t times,
                                       std::int64_t least_cap) {
   if (!least || !now) return std::nullopt;
-  const auto passes = [&](std::int64_t cap, std::int64_t before, std::int64_t other) {
-    return cap == before && cap >= least_cap && other / times >= cap && other > times * cap;
+  // What has not grown yet looks like a cap of what is one.
+  const auto passes = [&](std::int64_t cap, std::int64_t before, std::int64_t other,
+                          std::int64_t other_before) {
+    return cap == before && other != other_before && cap >= least_cap && other / times >= cap &&
+           other > times * cap;
   };
-  if (passes(now->second, least->second, now->first)) return now->second;
-  if (passes(now->first, least->first, now->second)) return now->first;
+  if (passes(now->second, least->second, now->first, least->first)) return now->second;
+  if (passes(now->first, least->first, now->second, least->second)) return now->first;
   return std::nullopt;
 }
 
@@ -148,7 +151,8 @@ std::vector<Task> Campaign::WithEachChoice(Task task) const {
 }
 
 // Past what caps a grid, once and twice: blocks have to go on, and then once more.
-std::vector<Task> Campaign::PastGrids() {
+std::vector<Task> Campaign::PastGrids(const std::string& purpose, const char* recipe, bool once,
+                                      bool twice) {
   constexpr std::int64_t kMostElements = std::int64_t{1} << 31;
   const ops::OpSpec& op = trial_.instance.op;
   std::vector<const ops::Axis*> axes;
@@ -163,12 +167,13 @@ std::vector<Task> Campaign::PastGrids() {
   if (!least) return planned;
   std::vector<ops::AxisValues> known;
   const auto add = [&](ops::AxisValues shape, std::int64_t times) {
-    if (std::ranges::find(known, shape) != known.end()) return;
+    if (!(times > 1 ? twice : once) || std::ranges::find(known, shape) != known.end()) return;
     known.push_back(shape);
     const std::int64_t elements = cases::TotalElements(trial_.instance, shape);
-    Task task = SliceOf(std::move(shape), "huge", DeriveSeed(trial_.seed, "grids") + known.size());
+    Task task =
+        SliceOf(std::move(shape), purpose, DeriveSeed(trial_.seed, "grids") + known.size(), recipe);
     if (elements > kMostElements) {
-      harvest_.ledger.Planned("huge");
+      harvest_.ledger.Planned(purpose);
       LeaveOut(task, "what passes the cap of a grid is too large to run", harvest_);
       return;
     }

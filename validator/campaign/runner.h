@@ -188,6 +188,8 @@ class Runner {
     bool zeros = false;  ///< Then workspace holds zeros, which are defined.
     /// Only where it writes is asked: of the program its skeleton runs (facts/skeleton.h), where that tells.
     bool only_where = false;
+    /// Nothing but who stores to the ends of outputs is kept (Execution::drop_stores).
+    bool drop_stores = false;
   };
 
  private:
@@ -270,6 +272,9 @@ class Runner {
   /// The same of all launches, by their skeleton.
   Result<std::optional<std::vector<OutputState>>> LeftByAll(const Binder& bind, const Alone& what,
                                                             std::uint64_t& steps) const;
+  /// Outputs to whose end nobody stored, by a run that kept nothing else. Nothing where that is not known.
+  static std::optional<std::vector<OutputState>> EndsNobodyStored(const engine::BoundCall& call,
+                                                                  const Report& report);
   /// Outputs whose end a run left as it was. Nothing where one is overwritten, so that this shows nothing.
   std::optional<std::vector<OutputState>> EndsLeftBy(const engine::BoundCall& call,
                                                      std::uint8_t before,

@@ -166,7 +166,8 @@ std::vector<Task> Campaign::Huge() {
   // A block that loops over millions of elements costs as much as all else.
   constexpr std::size_t kMostLoops = 4;
   std::vector<Task> planned;
-  if (trial_.effort.huge_shapes > 0) planned = PastGrids();
+  if (trial_.effort.huge_shapes > 0)
+    planned = PastGrids("huge", "plain", /*once=*/!TurnsComeEarly(), /*twice=*/true);
   const std::uint64_t seed = DeriveSeed(trial_.seed, "huge");
   constexpr std::size_t kMostTried = 2;
   std::size_t loops = 0, tried = 0;

@@ -157,7 +157,8 @@ std::vector<Task> Campaign::Workloads() {
 // axis one past a multiple of every tile, one shorter than the longest, and past the largest constants of program and
 // plan, since tiles, masks and splits that end with a round length go wrong beside it. In that order, for not all of them
 // may fit. Where a mask may end at another place for each of an axis, with each value of the flags, on values of which
-// that shows; of other axes with these in turn.
+// that shows; of other axes with these in turn. And where all cases run in slices, the first lengths of which blocks take a
+// second turn.
 std::vector<Task> Campaign::Large() {
   if (has_small_shapes_ || MayWait() || trial_.effort.sliced_cases == 0) return {};
   const std::uint64_t seed = DeriveSeed(trial_.seed, "large at once");
@@ -223,7 +224,21 @@ std::vector<Task> Campaign::Large() {
       add_masked(*axis, cases::SolveNear(op, axis->name, *constant + 1, few));
   }
   if (planned.size() > most) planned.resize(most);
+  if (!TurnsComeEarly()) return planned;
+  // What is left of the turn before shows where rows far from each other are unlike, and of whole numbers, of which less is
+  // rounded away.
+  for (const char* const recipe : {"sorted", "exact"}) {
+    for (Task& task : PastGrids("turns", recipe, /*once=*/true, /*twice=*/false)) {
+      // The first block takes as many turns as any, the last one may take one less.
+      task.wants.sure_blocks = 2;
+      planned.push_back(std::move(task));
+    }
+  }
   return planned;
+}
+
+bool Campaign::TurnsComeEarly() const {
+  return only_slices_ && !MayWait() && trial_.effort.sliced_cases > 0;
 }
 
 // Into the longest table numbers that a field of too few bits takes for one another. Nothing where no index is of that

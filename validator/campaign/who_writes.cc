@@ -71,7 +71,27 @@ Result<std::optional<std::vector<OutputState>>> Runner::LeftByAll(const Binder& 
   if (!report) return std::nullopt;
   steps += report->counters.steps;
   if (report->stop != Stop::kCompleted) return std::nullopt;
-  return EndsLeftBy(binding.calls.front(), what.outputs.value_or(kGarbage), *report);
+  const engine::BoundCall& call = binding.calls.front();
+  if (what.drop_stores) return EndsNobodyStored(call, *report);
+  return EndsLeftBy(call, what.outputs.value_or(kGarbage), *report);
+}
+
+std::optional<std::vector<OutputState>> Runner::EndsNobodyStored(const engine::BoundCall& call,
+                                                                 const Report& report) {
+  if (!report.writers) return std::nullopt;
+  std::vector<OutputState> left;
+  for (const auto& [name, tensor] : call.outputs) {
+    const std::size_t buffer = call.buffer_of.find(name)->second;
+    if (std::ranges::any_of(*report.writers, [&](const WrittenRange& written) {
+          return written.range.buffer == buffer;
+        }))
+      continue;
+    left.push_back({.name = name,
+                    .shape = tensor.shape,
+                    .unwritten_bytes = SizeOf(tensor.dtype),
+                    .first_unwritten = tensor.elements - 1});
+  }
+  return left;
 }
 
 std::optional<std::vector<OutputState>> Runner::EndsLeftBy(const engine::BoundCall& call,
@@ -166,27 +186,41 @@ Result<std::uint64_t> Runner::LastPieceThatWrites(const Binder& bind,
   return last.value_or(pieces - 1);
 }
 
-// A warp of each of some blocks at a time: of those, as many as write no more than what may be written at once. The last warp of a
-// block is the likeliest, then the first.
+namespace {
+
+/// Does a program write to global memory by nothing but plain stores, which leave nothing behind where that is asked for?
+bool WritesByStoresAlone(const facts::Facts* program) {
+  return program != nullptr && program->memory_left_out == 0 &&
+         std::ranges::all_of(program->memory, [](const facts::MemoryUse& use) {
+           return !use.writes || use.opcode == "st" || use.space.starts_with("shared") ||
+                  use.space == "local";
+         });
+}
+
+}  // namespace
+
+// A warp of each block at a time, or, where more than plain stores write, of as many blocks as write no more than what may
+// be written at once. The last warp of a block is the likeliest, then the first.
 Result<Runner::End> Runner::WhoWritesTheEndInPieces(const Binder& bind,
                                                     std::uint64_t& steps) const {
   constexpr std::uint64_t kWarp = 32;
   ASSAY_TRY(const engine::Binding whole, bind(kGarbage));
   const std::uint64_t bytes = BytesWritten(whole.execution);
   if (whole.execution.launches.size() != 1 || bytes > kMostWrittenInPieces ||
-      SkeletonFor(whole.execution) == nullptr)
+      SkeletonFor(whole.execution) == nullptr || Overwrites(subject_.instance->op))
     return End{};
+  const facts::Facts* const program = subject_.compiled->facts.get();
   const Launch& launch = whole.execution.launches.front();
   // What blocks draw from a counter, each piece would draw from the first on; and what warps hand on through workspace it
   // would not find there.
   const bool hands_on = std::ranges::any_of(whole.execution.buffers, [](const BufferSpec& spec) {
     return spec.role == BufferRole::kWorkspace;
   });
-  if (hands_on || MayBe(facts::BlocksDepend(subject_.compiled->facts.get(), launch.entry)))
-    return End{};
+  if (hands_on || MayBe(facts::BlocksDepend(program, launch.entry))) return End{};
+  const bool stores_alone = WritesByStoresAlone(program);
   const std::uint64_t blocks = Blocks(launch), threads = Threads(launch);
   const std::uint64_t warps = (threads + kWarp - 1) / kWarp;
-  const std::uint64_t groups = std::min(blocks, bytes / kMostWritten + 1);
+  const std::uint64_t groups = stores_alone ? 1 : std::min(blocks, bytes / kMostWritten + 1);
   std::vector<std::uint64_t> order = {warps - 1};
   for (std::uint64_t warp = 0; warp + 1 < warps; ++warp) order.push_back(warp);
   std::vector<OutputState> unwritten;
@@ -206,7 +240,8 @@ Result<Runner::End> Runner::WhoWritesTheEndInPieces(const Binder& bind,
                                        {.only = {{from, to - from}},
                                         .threads = {{first, std::min(kWarp, threads - first)}},
                                         .most_steps = kStepsToAskAtLast - taken,
-                                        .outputs = outputs},
+                                        .outputs = outputs,
+                                        .drop_stores = stores_alone},
                                        taken));
         if (!left) {
           steps += taken;
@@ -225,10 +260,12 @@ Result<Runner::End> Runner::WhoWritesTheEndInPieces(const Binder& bind,
         }
       }
     }
-    // A number may look like one of the patterns, and not like both.
     if (!left_by_all) return End{};
     if (outputs == kUnwritten.front()) {
       unwritten = *std::move(left_by_all);
+      // Who stores is noted. What else writes is seen by what is there, and a number may look like one of the patterns, and
+      // not like both.
+      if (stores_alone) break;
       continue;
     }
     std::erase_if(unwritten, [&](const OutputState& output) {

@@ -336,6 +336,7 @@ struct Device {
   Contention* contention = nullptr;  ///< Notes what depends on who came first, when not null.
   MissingBytes* missing = nullptr;   ///< Notes what is read undefined, when not null.
   Writers* writers = nullptr;        ///< Notes who writes some bytes, when not null.
+  bool drop_stores = false;          ///< With these: Execution::drop_stores.
   CostWatch* costs = nullptr;        ///< Counts every instruction, when not null (watch/costs.h).
   HoldState hold;
   LaunchState launch;

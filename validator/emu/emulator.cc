@@ -249,6 +249,7 @@ Report RunOn(const Program& program, const Execution& execution,
   if (execution.note_missing && device.track_defined) device.missing = &missing;
   Writers writers(execution.whose);
   if (!execution.whose.empty()) device.writers = &writers;
+  device.drop_stores = execution.drop_stores;
   std::unique_ptr<StaleReads> stale;
   if (device.race && execution.schedule.stale > 0) {
     stale = std::make_unique<StaleReads>(device, *device.race, execution.schedule.stale);

@@ -367,7 +367,8 @@ bool Resolve(CoreWarp& warp, const Decoded& op, Space space, LaneMask lanes, std
         access.common = region;
         access.least = check.least;
         access.greatest = check.greatest;
-        if (region->lazy != nullptr) [[unlikely]]
+        if (region->lazy != nullptr && !(warp.device->drop_stores && type == AccessType::kStore))
+            [[unlikely]]
           TouchLanes(access, *region, bytes);
         if (type != AccessType::kLoad && warp.device->writers != nullptr) [[unlikely]]
           warp.device->writers->Note(warp, access, bytes);

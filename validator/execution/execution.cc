@@ -132,8 +132,8 @@ static constexpr auto JsonFields(const Execution*) {
       Required("focus", &E::focus), Required("schedule", &E::schedule),
       Required("limits", &E::limits), Required("perturbation_seed", &E::perturbation_seed),
       Sparse("follow_undefined", &E::follow_undefined), Sparse("note_missing", &E::note_missing),
-      Sparse("whose", &E::whose), Sparse("note_disguised", &E::note_disguised),
-      Required("target_sm", &E::target_sm));
+      Sparse("whose", &E::whose), Sparse("drop_stores", &E::drop_stores),
+      Sparse("note_disguised", &E::note_disguised), Required("target_sm", &E::target_sm));
 }
 static Status JsonCheck(const Execution& execution, const ObjectReader& reader) {
   for (std::size_t l = 0; l < execution.launches.size(); ++l) {
@@ -159,6 +159,9 @@ static Status JsonCheck(const Execution& execution, const ObjectReader& reader) 
           reader.PlaceOf("whose"));
     before = &range;
   }
+  if (execution.drop_stores && execution.whose.empty())
+    return Fail(ErrorKind::kMalformedInput, "needs 'whose', or stores leave nothing behind",
+                reader.PlaceOf("drop_stores"));
   return CheckBuffers(execution);
 }
 

@@ -184,6 +184,10 @@ struct Execution {
   bool note_missing = false;  ///< Report::missing. Needs checks.initialisation.
   /// Report::writers: who writes these, by buffer and ascending, none touching the next; at most kMostWhose bytes.
   std::vector<BufferRange> whose;
+  /// With `whose`: of what plain stores write to buffers nothing is kept but that, for pages cost more than instructions. For
+  /// programs that write global memory in no other way, and store nothing defined (skeletons): they read the same from what
+  /// was never written. What outputs hold then means nothing.
+  bool drop_stores = false;
   /// What is undefined counts as the machine's choice where it decides a branch: a finding only where that decides
   /// whether something lasts, or an address. For launches that run without what others hand on to them.
   bool follow_undefined = false;

@@ -40,6 +40,7 @@ Execution Sample() {
   execution.perturbation_seed = 5;
   execution.follow_undefined = true;
   execution.whose = {{0, 4, 8}, {0, 16, 1}, {1, 0, 4}};
+  execution.drop_stores = true;
   execution.target_sm = "sm_80";
   return execution;
 }
@@ -68,6 +69,9 @@ TEST(Execution, MalformedDocumentsAreRefused) {
   EXPECT_FALSE(ExecutionFromJson(ToJson(touching)));
   touching.whose[1] = {0, 16, ~0ull};
   EXPECT_FALSE(ExecutionFromJson(ToJson(touching)));
+  Execution forgetful = Sample();
+  forgetful.whose.clear();
+  EXPECT_FALSE(ExecutionFromJson(ToJson(forgetful)));
   json = ToJson(Sample());
   json["surprise"] = 1;
   EXPECT_FALSE(ExecutionFromJson(json));

@@ -333,8 +333,10 @@ void Store(Warp& base, const Decoded& op) {
       }
     }
   }
-  const bool moved = MovedAsQuads<false, Memory, Register>(warp, op, 1, count, access);
-  for (std::uint32_t e = 0; e < count; ++e) {
+  const bool dropped = warp.device->drop_stores && access.common != nullptr &&
+                       access.common->kind == MemoryRegion::Kind::kBuffer;
+  const bool moved = !dropped && MovedAsQuads<false, Memory, Register>(warp, op, 1, count, access);
+  for (std::uint32_t e = 0; e < count && !dropped; ++e) {
     const DecodedOperand& source = op.operands[1 + e];
     const Register* const s = warp.Lanes<Register>(source.slot);
     if (moved) {

@@ -201,6 +201,13 @@ TEST(Writers, TheLastOneOfSomeBytes) {
   ASSERT_TRUE(report.writers);
   EXPECT_EQ(*report.writers, (std::vector<WrittenRange>{
                                  {{to, 2, 2}, 1, 0}, {{to, 16, 4}, 1, 2}, {{to, 24, 4}, 0, 3}}));
+  // The same where nothing else is kept.
+  TestRun other = run;
+  const std::vector<std::byte> before = other.Bytes(to);
+  other.execution.drop_stores = true;
+  other.execution.buffers[to].fill = BufferFill::kProvided;
+  EXPECT_EQ(other.Run().writers, report.writers);
+  EXPECT_EQ(other.Bytes(to), before);
 }
 
 }  // namespace
