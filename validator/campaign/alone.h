@@ -15,7 +15,7 @@ void UseSkeleton(const facts::Skeleton& skeleton, Execution& execution);
 std::uint64_t BytesWritten(const Execution& execution);
 /// As much is written where all blocks run to see where: pages cost more than the instructions that come to them.
 inline constexpr std::uint64_t kMostWritten = std::uint64_t{512} << 20;
-/// And as much where it is asked in pieces, each of them no more than that.
+/// And as much where it is asked in pieces: of stores nothing is kept, of what else writes each piece writes no more than that.
 inline constexpr std::uint64_t kMostWrittenInPieces = std::uint64_t{16} << 30;
 
 /// What the skeleton of whole grids may take where it is asked who writes what, which nothing else can say.
