@@ -54,7 +54,7 @@ struct Wants {
       false;  ///< One of a shape no larger has not ended by then: a slice does not begin.
   /// No fewer blocks of a slice run, unless each is dearer than all were to be by far.
   std::uint64_t least_blocks = 3;
-  /// No fewer than that, however dear each is.
+  /// No fewer than that, however dear each is; of several launches, where blocks are needed, as there is room.
   std::uint64_t sure_blocks = 1;
   /// What a part of a case may take, where that is not what parts may take otherwise.
   std::uint64_t part_steps = 0;
