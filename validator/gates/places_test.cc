@@ -108,7 +108,7 @@ std::optional<Written> WrittenOver(const campaign::Trial& trial, engine::Engine&
   execution.launches.front().only = {{number, 1}};
   execution.checks.race = false;
   execution.note_disguised = true;
-  execution.limits.max_steps = 60'000'000;
+  execution.limits.max_steps = 150'000'000;
   if (skeleton) campaign::UseSkeleton(trial.compiled.skeleton, execution);
   const auto report = engine.Run(execution, bound->buffers, engine::Trust::kCandidate);
   if (!report || report->stop != Stop::kCompleted || (skeleton && !report->findings.empty()))
