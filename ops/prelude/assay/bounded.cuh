@@ -38,7 +38,7 @@ struct F32Contract {
 };
 
 template <class C>
-struct Bounded {
+struct alignas(16) Bounded {
   double v = 0;    ///< Truth.
   double e = 0;    ///< Largest error inherited from the terms.
   double t = 0;    ///< Their typical error.
@@ -66,6 +66,8 @@ struct Bounded {
   static constexpr double kOfAStep = 17;
   // Results below the accumulator's normal range may be flushed.
   static constexpr double kTiny = C::format::min_exponent == -126 ? 0x1p-126 : 0x1p-14;
+  // What tensors hold may be beyond the accumulator's range, which is known where it is used.
+  static constexpr bool kNarrow = C::format::max_exponent < F32Format::max_exponent;
   // 16-bit additions never flush (add.noftz is all that atomics on them offer).
   static constexpr bool kFlushes = C::format::precision == 24;
 
@@ -86,8 +88,8 @@ struct Bounded {
 
   ASSAY_DEVICE void set(double value, double error) {
     v = value;
-    e = t = error;
     a = magnitude(value);
+    e = t = guarded(error);
     q = value * value;
     n = value == 0 && error == 0 ? 0 : 1;
     g = error == 0 ? granularity_of(value) : -1;
@@ -213,24 +215,23 @@ struct Bounded {
     r.g = x.g == 0 ? y.g : y.g == 0 ? x.g : smaller(x.g, y.g);
     // atom.add.f32 on global memory flushes subnormal addends and sums (PTX ISA). Where all terms
     // are multiples of a normal number there are none.
-    if (kFlushes && r.g > 0 && r.g < kTiny) {
-      r.e += 2 * kTiny;
-      r.t += 2 * kTiny;
+    const bool flushes = kFlushes & (r.g > 0) & (r.g < kTiny);
+    const double less = smaller(x.a, y.a);
+    const double whole = C::lanes() * larger(x.a, y.a);
+    const bool loses = (less < kUnit * whole) & (r.n > 2);
+    // Hardly a sum comes here, so hardly a warp parts.
+    if (flushes | loses) {
+      const double lost = (flushes ? 2 * kTiny : 0) + (loses ? absorbed(less, whole, r.g) : 0);
+      r.e += lost;
+      r.t += lost;
     }
-    const double lost = absorbed(x, y, r);
-    r.e += lost;
-    r.t += lost;
     return r;
   }
   /// What a sum loses because one side is below half an ulp of the other: all of it, each time, and in
   /// the same direction where terms have one sign. That is no chance, which `hard` takes roundings for.
   /// Nothing where all is exact, or where roundings are taken to conspire anyway.
-  static ASSAY_DEVICE double absorbed(const Bounded& x, const Bounded& y, const Bounded& sum) {
-    const double less = smaller(x.a, y.a);
-    const double whole = C::lanes() * larger(x.a, y.a);
-    // Hardly a sum comes past this, so hardly a warp parts here.
-    if (!(less < kUnit * whole) || sum.n <= 2) return 0;
-    const bool exact = sum.g >= 0 && whole <= sum.g * power_of_two(C::format::precision);
+  static ASSAY_DEVICE double absorbed(double less, double whole, double g) {
+    const bool exact = g >= 0 && whole <= g * power_of_two(C::format::precision);
     return C::independent() && !C::in_order() && !exact ? less : 0;
   }
   friend ASSAY_DEVICE Bounded operator-(const Bounded& x, const Bounded& y) { return x + -y; }
@@ -246,6 +247,11 @@ struct Bounded {
     return x != 0 && granularity_of(x) == magnitude(x);
   }
   friend ASSAY_DEVICE Bounded operator*(const Bounded& x, const Bounded& y) {
+    // What most products of references are: the rest of what describes elements is not computed for it.
+    if (x.is_exact_factor() & y.is_exact_factor()) {
+      const Bounded r = exact_product(x, y);
+      if (r.g >= 0) return r;
+    }
     // Not by recursion: a function that calls itself is never inlined, and calls cost the emulator
     // several times what the product does. One product in the text, not three, and what a sum errs by
     // once for each side: compiling them is most of what a reference takes to compile.
@@ -254,6 +260,25 @@ struct Bounded {
     if (x.n > 1) left = x.as_factor(one && x.distributes(y));
     if (y.n > 1) right = y.as_factor(one && y.distributes(x));
     return product(left, right);
+  }
+  /// An element, a number of the op's text, or zero: its granularity is that of its value.
+  ASSAY_DEVICE bool is_exact_factor() const { return (e == 0) & (n < 2) & (len == 0); }
+  /// Of such factors, with g = -1 where a product of floats may round, flush or lose bits on tensor cores.
+  static ASSAY_DEVICE Bounded exact_product(const Bounded& x, const Bounded& y) {
+    constexpr double kLeast = C::tensor_cores && C::half_inputs ? kLeastHalf : kTiny;
+    Bounded r;
+    r.v = x.v * y.v;
+    r.a = magnitude(r.v);
+    r.q = r.v * r.v;
+    r.n = r.v == 0 ? 0 : 1;
+    r.len = larger(x.n, y.n);
+    // Odd significands have an odd product, which a double holds: lowest bits multiply.
+    r.g = granularity_of(r.v);
+    const bool held = (r.g > kTiny) & (r.a <= r.g * power_of_two(C::format::precision)) &
+                      (r.a <= largest()) & (magnitude(x.v) >= kLeast) & (magnitude(y.v) >= kLeast);
+    const bool beyond = kNarrow && (magnitude(x.v) > largest() || magnitude(y.v) > largest());
+    if (!(held | (r.v == 0)) | beyond) r.g = -1;
+    return r;
   }
   /// A sum, with what its evaluation errs by in `e` and `t`.
   ASSAY_DEVICE Bounded as_factor(bool distributed) const {
@@ -264,6 +289,7 @@ struct Bounded {
     if (!distributed) {
       sum.e = error;
       sum.t = usual;
+      if (sum.g >= 0) sum.g = granularity_of(v);
       return sum;
     }
     sum = result(v, error, usual, length(), -1);
@@ -275,37 +301,32 @@ struct Bounded {
   }
   /// Of factors whose errors are known: `e` and `t`.
   static ASSAY_DEVICE Bounded product(const Bounded& x, const Bounded& y) {
-    const double ex = x.guarded(x.e), ey = y.guarded(y.e);
-    const double tx = x.guarded(x.t), ty = y.guarded(y.t);
+    const double ex = kNarrow ? x.guarded(x.e) : x.e, ey = kNarrow ? y.guarded(y.e) : y.e;
+    const double tx = kNarrow ? x.guarded(x.t) : x.t, ty = kNarrow ? y.guarded(y.t) : y.t;
     const double v = x.v * y.v;
     const double len = larger(x.length(), y.length());
     const double mx = magnitude(x.v), my = magnitude(y.v);
-    // What most products of references are, all conditions at once: branches would part the lanes.
-    const double gx = x.n < 2 ? x.g : granularity_of(x.v);
-    const double gy = y.n < 2 ? y.g : granularity_of(y.v);
-    const double g = gx * gy;
-    const bool flushed = kFlushes & ((mx < kTiny) | (my < kTiny));
-    const bool exact_terms = (ex == 0) & (ey == 0) & (x.g >= 0) & (y.g >= 0);
-    double aligned = 0;
-    if constexpr (C::tensor_cores && C::half_inputs) {
-      const bool subnormal = (mx < kLeastHalf) | (my < kLeastHalf);
-      const bool elements = exact_terms & (x.len == 0) & (y.len == 0) & (v != 0);
-      if (subnormal & elements)
-        aligned = kOfAStep * kUnit * larger(mx, kLeastHalf) * larger(my, kLeastHalf);
-    }
-    const bool held =
-        (g > kTiny) & (magnitude(v) <= g * power_of_two(C::format::precision)) & !flushed;
-    if (exact_terms & ((v == 0) | (held & (aligned == 0))))
-      return result(v, 0, 0, len, v == 0 ? 0 : g);
-    // Of two exact numbers there is but one product, rounded once at most. Of three (an exact product
-    // times a number) there are several: (x y) z rounds once where x (y z) rounds twice.
-    const bool exact = ex == 0 && ey == 0;
-    const bool once = exact && x.len == 0 && y.len == 0;
     // A subnormal factor may be flushed, and the product with it, however large the other is.
-    const double rounding = exact && (v == 0 || (C::in_order() && !flushed))
-                                ? 0
-                                : (once ? half_ulp(v, 0) : kSlack * kUnit * magnitude(v)) + kTiny +
-                                      (flushed ? magnitude(v) : 0) + aligned;
+    const bool flushed = kFlushes & ((mx < kTiny) | (my < kTiny));
+    double rounding = kSlack * kUnit * magnitude(v) + kTiny + (flushed ? magnitude(v) : 0);
+    if ((ex == 0) & (ey == 0)) {
+      const bool known = (x.g >= 0) & (y.g >= 0);
+      const bool elements = (x.len == 0) & (y.len == 0);
+      double aligned = 0;
+      if constexpr (C::tensor_cores && C::half_inputs) {
+        const bool subnormal = (mx < kLeastHalf) | (my < kLeastHalf);
+        if (subnormal & known & elements & (v != 0))
+          aligned = kOfAStep * kUnit * larger(mx, kLeastHalf) * larger(my, kLeastHalf);
+      }
+      const double g = x.g * y.g;
+      const bool held =
+          (g > kTiny) & (magnitude(v) <= g * power_of_two(C::format::precision)) & !flushed;
+      if (known & ((v == 0) | (held & (aligned == 0)))) return result(v, 0, 0, len, v == 0 ? 0 : g);
+      // Of two exact numbers there is but one product, rounded once at most. Of three (an exact product
+      // times a number) there are several: (x y) z rounds once where x (y z) rounds twice.
+      if (elements) rounding = half_ulp(v, 0) + kTiny + (flushed ? magnitude(v) : 0);
+      rounding = v == 0 || (C::in_order() && !flushed) ? 0 : rounding + aligned;
+    }
     Bounded r = result(v, mx * ey + my * ex + ex * ey + rounding,
                        mx * ty + my * tx + tx * ty + rounding, len, -1);
     r.w = x.w * my * my + y.w * mx * mx;
