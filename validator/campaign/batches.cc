@@ -172,7 +172,8 @@ bool Campaign::ExecuteDearLast(std::vector<Task> planned, std::size_t batches_af
   return goes_on;
 }
 
-bool Campaign::RunTheTelling(std::vector<Task>& planned, const Wave& wave) {
+bool Campaign::RunTheTelling(std::vector<Task>& planned, const Wave& wave,
+                             std::span<const Wave* const> later) {
   // One, for a first guess; then some of those that the guess lets pass.
   constexpr std::array<std::size_t, 2> kTelling = {1, kBatch / 2};
   std::size_t until = 0;
@@ -180,7 +181,7 @@ bool Campaign::RunTheTelling(std::vector<Task>& planned, const Wave& wave) {
     until += count;
     if (harvest_.cases >= until || planned.empty()) continue;
     PlanBlocks(planned, wave.several);
-    if (count > 1) Trim(planned, {}, wave, static_cast<double>(harvest_.part_steps));
+    if (count > 1) Trim(planned, {}, wave, later, static_cast<double>(harvest_.part_steps));
     const auto end = planned.begin() + static_cast<std::ptrdiff_t>(std::min(count, planned.size()));
     std::vector<Task> first(std::make_move_iterator(planned.begin()), std::make_move_iterator(end));
     planned.erase(planned.begin(), end);

@@ -133,10 +133,17 @@ void Campaign::Gather(const Task& task, const CaseRun& run, Harvest& harvest) {
 }
 
 constexpr Campaign::Wave Campaign::kWaves[] = {
-#define WAVE(Name, name, share, kept, least, several, whole, joins) \
-  {name, &Campaign::Name, share, kept, least, several, whole, Joins::joins},
+#define WAVE(Name, name, share, kept, least, several, whole, early, joins) \
+  {name, &Campaign::Name, share, kept, least, several, whole, early, Joins::joins},
 #include "validator/campaign/waves.def"
 };
+
+std::vector<const Campaign::Wave*> Campaign::Order() const {
+  std::vector<const Wave*> order;
+  for (const Wave& wave : kWaves) order.push_back(&wave);
+  if (!has_small_shapes_) std::ranges::stable_partition(order, &Wave::early);
+  return order;
+}
 
 void Campaign::Run() {
   // Slices of a wave may take so many times its share. What they take beyond, for they were estimated by far too little,
@@ -149,21 +156,24 @@ void Campaign::Run() {
     return wave.joins >= Joins::kAlways ||
            wave.joins == (only_slices_ ? Joins::kOfSlices : Joins::kOfWhole);
   };
-  for (const Wave& wave : kWaves) {
+  const std::vector<const Wave*> order = Order();
+  for (std::size_t i = 0; i < order.size(); ++i) {
+    const Wave& wave = *order[i];
+    const auto later = std::span(order).subspan(i + 1);
     std::vector<Task> planned = (this->*wave.plan)();
     if (!harvest_.inconclusive.empty()) return;
+    if (wave.joins != Joins::kAsOne) ++counts_as;
     shares[counts_as] += wave.share;
     for (Task& task : planned) task.wave = counts_as;
-    if (wave.joins != Joins::kAsOne) ++counts_as;
     const bool whole = wave.whole && has_small_shapes_;
     const std::uint64_t before = harvest_.part_steps;
-    if (!has_small_shapes_ && !RunTheTelling(planned, wave)) return;
+    if (!has_small_shapes_ && !RunTheTelling(planned, wave, later)) return;
     PlanBlocks(planned, wave.several);
-    Trim(planned, waiting, wave, static_cast<double>(harvest_.part_steps - before));
+    Trim(planned, waiting, wave, later, static_cast<double>(harvest_.part_steps - before));
     planned.insert(planned.begin(), std::make_move_iterator(waiting.begin()),
                    std::make_move_iterator(waiting.end()));
     waiting.clear();
-    if (&wave != std::end(kWaves) - 1 && joins(*(&wave + 1))) {
+    if (!later.empty() && joins(*later.front())) {
       waiting = std::move(planned);
       continue;
     }
@@ -185,7 +195,7 @@ void Campaign::Run() {
 }
 
 void Campaign::Trim(std::vector<Task>& planned, const std::vector<Task>& waiting, const Wave& wave,
-                    double spent) {
+                    std::span<const Wave* const> later, double spent) {
   // Of what a wave plans for one purpose, that much runs whatever it costs: a purpose of which nothing
   // ran would be passed by saying so.
   constexpr std::ptrdiff_t kLeast = 3;
@@ -213,8 +223,8 @@ void Campaign::Trim(std::vector<Task>& planned, const std::vector<Task>& waiting
         100 * hundredth -
         (parts ? static_cast<double>(harvest_.part_steps) - unforeseen_steps_
                : static_cast<double>(harvest_.steps - harvest_.part_steps - harvest_.places_steps));
-    for (const Wave& other : kWaves) {
-      if (&other > &wave && (!parts || only_slices_)) left -= other.kept * hundredth;
+    for (const Wave* const other : later) {
+      if (!parts || only_slices_) left -= other->kept * hundredth;
     }
     for (const Task& p : waiting) left -= counts(p) ? cost(p) : 0;
     const double share = wave.share * hundredth - (parts ? spent : 0);

@@ -149,11 +149,14 @@ class Campaign {
     std::ptrdiff_t least;
     bool several;
     bool whole;
+    bool early;
     Joins joins;
   };
   static const Wave kWaves[];
+  /// The waves, in the order in which they run.
+  std::vector<const Wave*> Order() const;
 
-#define WAVE(Name, name, share, kept, least, several, whole, joins) std::vector<Task> Name();
+#define WAVE(Name, name, share, kept, least, several, whole, early, joins) std::vector<Task> Name();
 #include "validator/campaign/waves.def"
   Task PlacesOf(const ops::AxisValues& axes, std::uint64_t seed) const;
   /// The same shape with another part of the last tile: of each axis another for each number, from all over the tile. No
@@ -226,11 +229,12 @@ class Campaign {
   /// Estimated steps of a block of the last launch with those of the others that it needs; nothing before any ran so.
   std::optional<double> NeededStepsFor(const ops::AxisValues& axes) const;
   /// Runs the first tasks of a wave, until something is known of what slices take. False when all ended early.
-  bool RunTheTelling(std::vector<Task>& planned, const Wave& wave);
+  bool RunTheTelling(std::vector<Task>& planned, const Wave& wave,
+                     std::span<const Wave* const> later);
   /// Leaves out the costliest tasks of what would go beyond the share, where `waiting` run as well, and some of
   /// the wave have run and taken `spent`.
   void Trim(std::vector<Task>& planned, const std::vector<Task>& waiting, const Wave& wave,
-            double spent);
+            std::span<const Wave* const> later, double spent);
   /// Indices of the case: the last one where they are few, else the first and the last.
   void LookFar(cases::Case& value) const;
   Task EndsOf(ops::AxisValues axes, std::string purpose, std::uint64_t seed) const;
