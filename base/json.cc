@@ -199,8 +199,11 @@ Result<std::vector<T>> ConvertArray(const Json& value, const std::string& place)
   if (!value.is_array()) return MustBe("an array", value, place);
   std::vector<T> items;
   for (std::size_t i = 0; i < value.size(); ++i) {
-    ASSAY_TRY(T item, Convert<T>(value[i], place + "/" + std::to_string(i)));
-    items.push_back(std::move(item));
+    Result<T> item = Convert<T>(value[i], place);
+    // Where it stands is said of what is wrong alone: lists are long.
+    if (!item)
+      return std::unexpected(Convert<T>(value[i], place + "/" + std::to_string(i)).error());
+    items.push_back(*std::move(item));
   }
   return items;
 }

@@ -52,8 +52,8 @@ void Went(FakeRun& run, std::uint8_t sides) {
   FakeEngine::Good()(run);
   BranchCoverage branch;
   branch.ptx_line = 70;
-  branch.site.file = "kernel.cu";
-  branch.site.line = 3;
+  branch.file = "kernel.cu";
+  branch.line = 3;
   branch.sides = sides;
   run.report.coverage.push_back(branch);
 }

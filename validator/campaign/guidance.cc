@@ -157,12 +157,10 @@ class Aim {
 bool Coverage::Add(const std::vector<BranchCoverage>& branches) {
   bool fresh = false;
   for (const BranchCoverage& branch : branches) {
-    BranchCoverage& known =
-        branches_.try_emplace(branch.ptx_line, BranchCoverage{branch.ptx_line, branch.site, 0})
-            .first->second;
-    const auto sides = static_cast<std::uint8_t>(known.sides | branch.sides);
-    fresh = fresh || sides != known.sides;
-    known.sides = sides;
+    const auto [known, first] = branches_.try_emplace(branch.ptx_line, branch);
+    const std::uint8_t had = first ? std::uint8_t{0} : known->second.sides;
+    known->second.sides = static_cast<std::uint8_t>(had | branch.sides);
+    fresh = fresh || known->second.sides != had;
   }
   return fresh;
 }
@@ -171,10 +169,9 @@ std::vector<verdict::Unreached> Coverage::Unreached() const {
   std::vector<BranchCoverage> partial;
   std::map<std::tuple<std::string, std::uint32_t, std::uint32_t>, BranchCoverage> selections;
   for (const auto& [line, branch] : branches_) {
-    const SourceSite& site = branch.site;
-    if ((branch.sides & kOfSelection) != 0 && site.line > 0) {
+    if ((branch.sides & kOfSelection) != 0 && branch.line > 0) {
       BranchCoverage& all =
-          selections.try_emplace({site.file, site.line, site.column}, branch).first->second;
+          selections.try_emplace({branch.file, branch.line, branch.column}, branch).first->second;
       all.sides |= branch.sides;
     } else if (WentOneWay(branch)) {
       partial.push_back(branch);
@@ -183,8 +180,7 @@ std::vector<verdict::Unreached> Coverage::Unreached() const {
   for (const auto& [place, all] : selections) {
     if (WentOneWay(all)) partial.push_back(all);
   }
-  std::ranges::stable_sort(partial, {},
-                           [](const BranchCoverage& branch) { return branch.site.line; });
+  std::ranges::stable_sort(partial, {}, [](const BranchCoverage& branch) { return branch.line; });
   std::vector<verdict::Unreached> unreached;
   for (const BranchCoverage& branch : partial) {
     std::string what = Describe(branch);
@@ -214,9 +210,8 @@ std::size_t Coverage::sides() const {
 }
 
 std::string Describe(const BranchCoverage& partial) {
-  const std::string place = partial.site.line > 0
-                                ? fmt::format("{}:{}", partial.site.file, partial.site.line)
-                                : fmt::format("PTX line {}", partial.ptx_line);
+  const std::string place = partial.line > 0 ? fmt::format("{}:{}", partial.file, partial.line)
+                                             : fmt::format("PTX line {}", partial.ptx_line);
   const std::string_view what = (partial.sides & kOfSelection) != 0
                                     ? "the selection's other side: it went one way only"
                                 : partial.sides == 0          ? "the branch"

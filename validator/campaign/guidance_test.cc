@@ -12,10 +12,7 @@ namespace assay::campaign {
 namespace {
 
 BranchCoverage Branch(std::uint32_t ptx_line, std::uint32_t line, std::uint8_t sides) {
-  BranchCoverage branch{.ptx_line = ptx_line, .site = {}, .sides = sides};
-  branch.site.file = "kernel.cu";
-  branch.site.line = line;
-  return branch;
+  return {.ptx_line = ptx_line, .file = "kernel.cu", .line = line, .column = 0, .sides = sides};
 }
 
 TEST(CoverageTest, AddsUpSidesAndTellsWhatIsNew) {

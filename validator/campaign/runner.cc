@@ -53,7 +53,6 @@ void NameTheKernelFile(Report& report) {
       for (Access& access : finding.accesses) strip(access.site);
     }
   }
-  for (BranchCoverage& branch : report.coverage) strip(branch.site);
   if (!report.origin) return;
   for (ErrorShare& share : report.origin->shares) strip(share.site);
 }

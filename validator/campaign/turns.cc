@@ -24,6 +24,35 @@ std::vector<const ops::Axis*> VariablesOf(const ops::Instance& instance) {
   return variables;
 }
 
+/// Shapes that differ along one axis, each of them made once.
+class Line {
+ public:
+  Line(const Decisions& decisions, const ops::AxisValues& base, const ops::Axis& axis)
+      : decisions_(decisions), axis_(axis), axes_(base) {}
+
+  const ops::Axis& axis() const { return axis_; }
+  ops::AxisValues ShapeAt(std::int64_t value) const { return Moved(axes_, axis_, value); }
+  /// Null for what the op does not admit.
+  const Decisions::Point* At(std::int64_t value) {
+    const auto [at, fresh] = points_.try_emplace(value);
+    if (fresh) {
+      axes_[axis_.name] = value;
+      at->second = decisions_.At(axes_);
+    }
+    return at->second ? &*at->second : nullptr;
+  }
+  std::uint8_t CodeAt(std::size_t decision, std::int64_t value) {
+    const Decisions::Point* const point = At(value);
+    return point != nullptr ? CodeOf(decisions_.Of(decision, *point)) : kUnknownOutcome;
+  }
+
+ private:
+  const Decisions& decisions_;
+  const ops::Axis& axis_;
+  ops::AxisValues axes_;
+  std::map<std::int64_t, std::optional<Decisions::Point>> points_;
+};
+
 class TurnFinder {
  public:
   TurnFinder(const ops::Instance& instance, const Decisions& decisions)
@@ -46,8 +75,9 @@ class TurnFinder {
     for (const ops::AxisValues& base : bases) AddTurn(base);
     for (const ops::AxisValues& base : bases) {
       for (const ops::Axis* axis : axes_) {
-        Walk(base, *axis);
-        Leap(base, *axis, ordinary_);
+        Line line(decisions_, base, *axis);
+        Walk(line);
+        Leap(line, ordinary_);
       }
     }
     Equations(bases);
@@ -64,9 +94,9 @@ class TurnFinder {
     if (limits.empty() || bases.empty()) return;
     most_ += kMostSecond;
     for (const ops::Axis* axis : axes_) {
-      Leap(bases.back(), *axis, limits);
+      LeapFrom(bases.back(), *axis, limits);
       for (const ops::Axis* other : axes_) {
-        if (other != axis) Leap(Moved(bases.back(), *other, other->max), *axis, limits);
+        if (other != axis) LeapFrom(Moved(bases.back(), *other, other->max), *axis, limits);
       }
     }
     for (const std::size_t limit : limits) Lengthen(limit, bases.back());
@@ -150,7 +180,7 @@ class TurnFinder {
         turns_.begin(),
         turns_.begin() + static_cast<std::ptrdiff_t>(std::min(turns_.size(), kMostStarts)));
     for (const ops::AxisValues& start : starts) {
-      for (const ops::Axis* axis : axes_) Leap(start, *axis, equations);
+      for (const ops::Axis* axis : axes_) LeapFrom(start, *axis, equations);
     }
   }
 
@@ -170,12 +200,12 @@ class TurnFinder {
   }
 
   /// One by one along small extents: the first of each outcome.
-  void Walk(const ops::AxisValues& base, const ops::Axis& axis) {
+  void Walk(Line& line) {
+    const ops::Axis& axis = line.axis();
     std::vector<std::array<bool, 4>> seen(decisions_.size());
     for (std::int64_t value = axis.min; value <= std::min(axis.max, axis.min + kWalk); ++value) {
-      const ops::AxisValues axes = Moved(base, axis, value);
-      const auto point = decisions_.At(axes);
-      if (!point) continue;
+      const Decisions::Point* const point = line.At(value);
+      if (point == nullptr) continue;
       bool fresh = false;
       for (const std::size_t d : shape_decisions_) {
         if (decisions_.IsLimit(d) || (value > axis.min + kShortWalk && !decisions_.IsPeriodic(d)))
@@ -184,23 +214,28 @@ class TurnFinder {
         fresh = fresh || !seen[d][code];
         seen[d][code] = true;
       }
-      if (fresh) AddTurn(axes);
+      if (fresh) AddTurn(line.ShapeAt(value));
     }
   }
 
+  void LeapFrom(const ops::AxisValues& base, const ops::Axis& axis,
+                const std::vector<std::size_t>& of) {
+    Line line(decisions_, base, axis);
+    Leap(line, of);
+  }
   /// In doublings, then between two of them where an outcome changes. What repeats changes all the
   /// time: the walk has seen it.
-  void Leap(const ops::AxisValues& base, const ops::Axis& axis,
-            const std::vector<std::size_t>& of) {
+  void Leap(Line& line, const std::vector<std::size_t>& of) {
     constexpr int kMostChanges = 3;
+    const ops::Axis& axis = line.axis();
     std::vector<std::int64_t> values;
-    std::vector<Decisions::Point> points;
+    std::vector<const Decisions::Point*> points;
     const std::int64_t most = std::min<std::int64_t>(axis.max, std::int64_t{1} << 34);
     for (std::int64_t value = std::max<std::int64_t>(axis.min, 1);;
          value = std::min(2 * value, most)) {
-      if (auto point = decisions_.At(Moved(base, axis, value))) {
+      if (const Decisions::Point* const point = line.At(value)) {
         values.push_back(value);
-        points.push_back(std::move(*point));
+        points.push_back(point);
       }
       if (value >= most) break;
     }
@@ -208,42 +243,40 @@ class TurnFinder {
       std::vector<std::size_t> changes;
       std::uint8_t before = kUnknownOutcome;
       for (std::size_t i = 0; i < points.size() && changes.size() <= kMostChanges; ++i) {
-        if (i > 0 && decisions_.IsAlike(d, points[i - 1], points[i])) continue;
-        const std::uint8_t code = CodeOf(decisions_.Of(d, points[i]));
+        if (i > 0 && decisions_.IsAlike(d, *points[i - 1], *points[i])) continue;
+        const std::uint8_t code = CodeOf(decisions_.Of(d, *points[i]));
         if (i > 0 && code != before) changes.push_back(i);
         before = code;
       }
       if (changes.size() > kMostChanges) continue;
-      for (const std::size_t i : changes) Between(d, base, axis, values[i - 1], values[i]);
+      for (const std::size_t i : changes) Between(d, line, values[i - 1], values[i]);
     }
   }
 
   /// From < over = to >, as far as that happens between the two.
-  void Between(std::size_t decision, const ops::AxisValues& base, const ops::Axis& axis,
-               std::int64_t low, std::int64_t end) {
-    const std::uint8_t last = CodeAt(decision, Moved(base, axis, end));
+  void Between(std::size_t decision, Line& line, std::int64_t low, std::int64_t end) {
+    const std::uint8_t last = line.CodeAt(decision, end);
     for (int change = 0; change < 3; ++change) {
-      const std::uint8_t code = CodeAt(decision, Moved(base, axis, low));
+      const std::uint8_t code = line.CodeAt(decision, low);
       if (code == last) return;
       std::int64_t high = end;
       while (high - low > 1) {
-        const std::int64_t middle = Admitted(base, axis, low + (high - low) / 2, high);
+        const std::int64_t middle = Admitted(line, low + (high - low) / 2, high);
         if (middle >= high) break;
-        (CodeAt(decision, Moved(base, axis, middle)) == code ? low : high) = middle;
+        (line.CodeAt(decision, middle) == code ? low : high) = middle;
       }
-      for (const std::int64_t value : {low, high, Admitted(base, axis, high + 1, axis.max)}) {
-        if (value >= axis.min && value <= axis.max) AddTurn(Moved(base, axis, value));
+      for (const std::int64_t value : {low, high, Admitted(line, high + 1, line.axis().max)}) {
+        if (value >= line.axis().min && value <= line.axis().max) AddTurn(line.ShapeAt(value));
       }
       low = high;
     }
   }
 
   /// The next extent that the op's constraints admit, below `end`, or `end`.
-  std::int64_t Admitted(const ops::AxisValues& base, const ops::Axis& axis, std::int64_t value,
-                        std::int64_t end) const {
+  static std::int64_t Admitted(Line& line, std::int64_t value, std::int64_t end) {
     constexpr std::int64_t kFar = 128;
     for (std::int64_t near = value; near < std::min(end, value + kFar); ++near) {
-      if (ops::ResolveAxes(instance_.op, Moved(base, axis, near))) return near;
+      if (line.At(near) != nullptr) return near;
     }
     return end;
   }

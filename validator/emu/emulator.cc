@@ -141,9 +141,12 @@ void FinishReport(Device& device, Report& report) {
   }
   for (std::uint32_t pc = 0; pc < device.branch_sides.size(); ++pc) {
     if (device.branch_sides[pc] == 0) continue;
-    SourceSite site = SiteOf(device, pc);
-    report.coverage.push_back(
-        {.ptx_line = site.ptx_line, .site = std::move(site), .sides = device.branch_sides[pc]});
+    const SourcePlace place = SourcePlaceOf(device, pc);
+    report.coverage.push_back({.ptx_line = device.program.InstructionAt(pc).ptx_line,
+                               .file = std::string(place.file),
+                               .line = place.line,
+                               .column = place.column,
+                               .sides = device.branch_sides[pc]});
   }
 }
 

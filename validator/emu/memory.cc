@@ -341,7 +341,7 @@ bool Resolve(CoreWarp& warp, const Decoded& op, Space space, LaneMask lanes, std
              AccessType type, LaneAccess& access, std::uint32_t alignment) {
   if (alignment == 0) alignment = bytes;
   access.lanes = lanes;
-  access.dense = false;
+  access.dense = access.same = false;
   access.local = false;
   access.common = nullptr;
   if (lanes == 0) return true;
@@ -364,6 +364,7 @@ bool Resolve(CoreWarp& warp, const Decoded& op, Space space, LaneMask lanes, std
           access.pointer);
       if (check.inside && (check.low & (alignment - 1)) == 0) [[likely]] {
         access.dense = check.dense;
+        access.same = check.same;
         access.common = region;
         access.least = check.least;
         access.greatest = check.greatest;

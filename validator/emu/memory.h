@@ -21,6 +21,7 @@ struct alignas(64) LaneAccess {
   std::uint64_t greatest = 0;         ///< and the greatest.
   LaneMask lanes = 0;
   bool dense = false;  ///< All 32 lanes, at consecutive addresses.
+  bool same = false;   ///< All of `lanes` at one address.
   bool local = false;  ///< Local memory: no region, no races.
 
   MemoryRegion* RegionOf(int lane) const { return common != nullptr ? common : region[lane]; }

@@ -54,26 +54,40 @@ std::vector<std::uint32_t> CallsAround(const ptx::Module& module, std::int32_t i
 
 int FirstLane(LaneMask lanes) { return std::countr_zero(lanes); }
 
-SourceSite SiteOf(const Device& device, std::uint32_t pc) {
-  SourceSite site;
-  if (pc >= device.program.code.size()) return site;
-  const ptx::Instruction& in = device.program.InstructionAt(pc);
-  site.ptx_line = in.ptx_line;
-  site.instruction = device.program.Line(in.ptx_line);
+SourcePlace SourcePlaceOf(const Device& device, std::uint32_t pc) {
+  SourcePlace place;
+  if (pc >= device.program.code.size()) return place;
   // Compilers mark code that they moved as line 0: the nearest line before it tells more.
   const std::uint32_t first = device.program.functions[device.program.function_of[pc]].first_pc;
-  for (std::uint32_t at = pc + 1; at-- > first && site.line == 0;) {
+  for (std::uint32_t at = pc + 1; at-- > first && place.line == 0;) {
     const std::int32_t index = device.program.InstructionAt(at).location;
     if (index < 0) break;
     const ptx::SourceLocation location = ptx::UserFrame(device.program.module, index);
     if (location.file < device.program.module.files.size()) {
       // Line information may carry any directory; people know the file by its name.
-      const std::string& path = device.program.module.files[location.file];
-      site.file = path.substr(path.rfind('/') + 1);
+      const std::string_view path = device.program.module.files[location.file];
+      place.file = path.substr(path.rfind('/') + 1);
     }
-    site.line = location.line;
-    site.column = location.column;
-    if (site.line != 0) site.called_at = CallsAround(device.program.module, index, location);
+    place.line = location.line;
+    place.column = location.column;
+    if (place.line != 0) place.location = index;
+  }
+  return place;
+}
+
+SourceSite SiteOf(const Device& device, std::uint32_t pc) {
+  SourceSite site;
+  if (pc >= device.program.code.size()) return site;
+  const ptx::Instruction& in = device.program.InstructionAt(pc);
+  const SourcePlace place = SourcePlaceOf(device, pc);
+  site.ptx_line = in.ptx_line;
+  site.instruction = device.program.Line(in.ptx_line);
+  site.file = place.file;
+  site.line = place.line;
+  site.column = place.column;
+  if (place.location >= 0) {
+    const ptx::Module& module = device.program.module;
+    site.called_at = CallsAround(module, place.location, ptx::UserFrame(module, place.location));
   }
   return site;
 }

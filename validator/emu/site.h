@@ -9,6 +9,14 @@
 
 namespace assay::emu {
 
+/// Where in the source an instruction stands.
+struct SourcePlace {
+  std::string_view file;  ///< Without its folders; empty without line information.
+  std::uint32_t line = 0;
+  std::uint32_t column = 0;
+  std::int32_t location = -1;  ///< The module's, where the line is known.
+};
+SourcePlace SourcePlaceOf(const Device& device, std::uint32_t pc);
 SourceSite SiteOf(const Device& device, std::uint32_t pc);
 ThreadId ThreadOf(const Device& device, BlockNumber block, std::uint32_t warp_in_block, int lane);
 ThreadId ThreadOf(const CoreWarp& warp, int lane);

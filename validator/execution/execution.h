@@ -221,10 +221,12 @@ struct Counters {
   std::uint64_t stale_reads = 0;  ///< and that did.
 };
 
-/// A branch or a selection that ran, and which ways it went (coverage.h).
+/// A branch or a selection that ran, and which ways it went (coverage.h). Each run has hundreds of them.
 struct BranchCoverage {
   std::uint32_t ptx_line = 0;
-  SourceSite site;
+  std::string file;        ///< "kernel.cu"; empty without line information.
+  std::uint32_t line = 0;  ///< In `file`.
+  std::uint32_t column = 0;
   std::uint8_t sides = 0;
 };
 

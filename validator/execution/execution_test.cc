@@ -168,7 +168,9 @@ TEST(Report, JsonRoundTrip) {
                   .pairs = 9,
                   .orders = {{0, 1, 2, 3, 4}},
                   .held = true};
-  report.coverage = {{.ptx_line = 3, .site = {.file = "kernel.cu", .line = 2}, .sides = 3}};
+  report.coverage = {{.ptx_line = 3, .file = "kernel.cu", .line = 2, .column = 9, .sides = 3},
+                     {.ptx_line = 5, .file = "", .line = 0, .column = 0, .sides = 1},
+                     {.ptx_line = 7, .file = "kernel.cu", .line = 4, .column = 1, .sides = 6}};
   report.origin = ErrorOrigin{.shares = {{.site = {.file = "kernel.cu", .line = 2}, .share = 0.25}},
                               .exact = {1.5, std::nan("")},
                               .flipped = 3,
@@ -179,8 +181,23 @@ TEST(Report, JsonRoundTrip) {
   const auto back = ReportFromJson(*ParseJson(CompactJson(json), "r"));
   ASSERT_TRUE(back) << ToString(back.error());
   EXPECT_EQ(ToJson(*back), json);
+  EXPECT_EQ(back->coverage[2].file, "kernel.cu");
+  EXPECT_EQ(back->coverage[2].line, 4u);
+  EXPECT_EQ(back->coverage[1].file, "");
   Json broken = json;
   broken["stop"] = "somehow";
+  EXPECT_FALSE(ReportFromJson(broken));
+  broken = json;
+  broken["coverage"]["branches"].push_back(3);
+  EXPECT_FALSE(ReportFromJson(broken));
+  broken = json;
+  broken["coverage"]["branches"][4] = 9;
+  EXPECT_FALSE(ReportFromJson(broken));
+  broken = json;
+  broken["coverage"]["branches"][0] = -1;
+  EXPECT_FALSE(ReportFromJson(broken));
+  broken = json;
+  broken["coverage"]["files"].erase(0);
   EXPECT_FALSE(ReportFromJson(broken));
 }
 

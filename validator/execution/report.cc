@@ -1,5 +1,7 @@
+#include <algorithm>
 #include <cmath>
 
+#include "validator/execution/coverage.h"
 #include "validator/execution/execution.h"
 #include "validator/execution/json_fields.h"
 
@@ -9,7 +11,6 @@ namespace {
 constexpr std::array<std::string_view, 6> kStops = {
     "completed", "fault", "step_limit", "unsupported", "resource_limit", "engine_failure"};
 
-using SiteForm = JsonThrough<&SourceSiteFromJson>;
 using FindingsForm = JsonThrough<&FindingsFromJson>;
 using SharesForm = JsonThrough<&ErrorSharesFromJson>;
 
@@ -20,6 +21,49 @@ struct KnownNumber {
     if (json.is_null()) return std::nan("");
     if (json.is_number()) return json.get<double>();
     return Fail(ErrorKind::kMalformedInput, "must be a number or null", place);
+  }
+};
+
+/// Numbers, five for each branch: a run has hundreds, and hundreds of runs are a judgement.
+struct CoverageForm {
+  static constexpr std::size_t kNumbers = 5;
+
+  static Json Write(const std::vector<BranchCoverage>& coverage) {
+    std::vector<std::string> files;
+    std::vector<std::int64_t> numbers;
+    for (const BranchCoverage& branch : coverage) {
+      const auto known = std::ranges::find(files, branch.file);
+      const auto file = static_cast<std::int64_t>(known - files.begin());
+      if (known == files.end()) files.push_back(branch.file);
+      numbers.insert(numbers.end(),
+                     {branch.ptx_line, file, branch.line, branch.column, branch.sides});
+    }
+    return {{"files", files}, {"branches", numbers}};
+  }
+
+  static Result<std::vector<BranchCoverage>> Read(const Json& json, const std::string& place) {
+    ASSAY_TRY(ObjectReader reader, ObjectReader::Of(json, place));
+    ASSAY_TRY(const auto files, reader.Required<std::vector<std::string>>("files"));
+    ASSAY_TRY(const auto numbers, reader.Required<std::vector<std::int64_t>>("branches"));
+    ASSAY_TRY_VOID(reader.Finish());
+    const auto malformed = [&](std::string_view what) {
+      return Fail(ErrorKind::kMalformedInput, std::string(what), reader.PlaceOf("branches"));
+    };
+    if (numbers.size() % kNumbers != 0) return malformed("must have five numbers for each branch");
+    std::vector<BranchCoverage> coverage;
+    coverage.reserve(numbers.size() / kNumbers);
+    for (auto at = numbers.begin(); at != numbers.end(); at += kNumbers) {
+      const auto file = static_cast<std::size_t>(at[1]);
+      if (std::any_of(at, at + kNumbers, [](std::int64_t n) { return n < 0 || n > UINT32_MAX; }) ||
+          file >= files.size() || at[4] > (kBothWays | kOfSelection))
+        return malformed("has a number that is none of a line, a file or a way");
+      coverage.push_back({.ptx_line = static_cast<std::uint32_t>(at[0]),
+                          .file = files[file],
+                          .line = static_cast<std::uint32_t>(at[2]),
+                          .column = static_cast<std::uint32_t>(at[3]),
+                          .sides = static_cast<std::uint8_t>(at[4])});
+    }
+    return coverage;
   }
 };
 
@@ -34,11 +78,6 @@ static constexpr auto JsonFields(const Counters*) {
       Required("barriers", &C::barriers), Required("atomics", &C::atomics),
       Required("used_atomics", &C::used_atomics), Required("strong_loads", &C::strong_loads),
       Required("stale_chances", &C::stale_chances), Required("stale_reads", &C::stale_reads));
-}
-static constexpr auto JsonFields(const BranchCoverage*) {
-  using B = BranchCoverage;
-  return std::tuple(Required("ptx_line", &B::ptx_line), Required<SiteForm>("site", &B::site),
-                    Required("sides", &B::sides));
 }
 static constexpr auto JsonFields(const ErrorOrigin*) {
   using E = ErrorOrigin;
@@ -62,7 +101,7 @@ static constexpr auto JsonFields(const Report*) {
   return std::tuple(
       Schema("assay.report/1"), Required("stop", &R::stop), Required("reason", &R::reason),
       Required<FindingsForm>("findings", &R::findings), Required("watched", &R::watched),
-      Required("counters", &R::counters), Required("coverage", &R::coverage),
+      Required("counters", &R::counters), Required<CoverageForm>("coverage", &R::coverage),
       Required("unwritten_bytes", &R::unwritten_bytes),
       Required("first_unwritten", &R::first_unwritten),
       Sparse<FindingsForm>("stale_reads", &R::stale_reads), Sparse("order", &R::order),

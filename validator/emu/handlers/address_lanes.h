@@ -17,12 +17,13 @@ struct AddressRange {
 struct AddressCheck {
   bool inside = false;         ///< Each lane's access lies in the region.
   bool dense = false;          ///< All 32 lanes, `bytes` apart.
-  std::uint64_t low = 0;       ///< All addresses, or-ed together: alignment shows in the low bits.
+  bool same = false;           ///< All lanes at one place.
+  std::uint64_t low = 0;       ///< Misaligned by what its low bits say, where any lane is.
   std::uint64_t least = 0;     ///< The least offset in the region,
   std::uint64_t greatest = 0;  ///< and the greatest, where all are inside.
 };
 
-/// Looks at the lanes of `lanes`, and sets the pointers of all 32. Sizes are far below 2^63.
+/// Looks at the lanes of `lanes`, at least one, and sets the pointers of all 32. Sizes are far below 2^63.
 AddressCheck CheckAddressesBest(const std::uint64_t* address, LaneMask lanes, std::uint64_t bytes,
                                 const AddressRange& range, std::uintptr_t* pointer);
 

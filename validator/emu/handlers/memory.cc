@@ -224,6 +224,10 @@ void Load(Warp& base, const Decoded& op) {
       // All four were.
     } else if (sizeof(Memory) == sizeof(Register) && access.dense && count == 1) {
       std::memcpy(d, access.at(0), kWarpSize * sizeof(Memory));
+    } else if (access.same && access.lanes == kAllLanes) {
+      Memory value;
+      std::memcpy(&value, access.at(0) + e * sizeof(Memory), sizeof(Memory));
+      std::fill_n(d, kWarpSize, static_cast<Register>(value));
     } else if (access.lanes == kAllLanes) {
       for (int lane = 0; lane < kWarpSize; ++lane) {
         Memory value;
