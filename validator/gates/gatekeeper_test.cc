@@ -3,6 +3,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <set>
+#include <string>
+
 #include "ops/properties.h"
 #include "validator/gates/testing/fakes.h"
 #include "validator/verdict/render.h"
@@ -55,6 +58,21 @@ TEST(GatekeeperTest, NothingCountsThatTheAssemblerRefuses) {
   bench.compiler.assembled = bench.compiler.outcome;
   bench.compiler.assembled->kernel.digest = "another";
   EXPECT_EQ(bench.Judge().verdict.outcome, Outcome::kInconclusive);
+}
+
+TEST(GatekeeperTest, WhatTinyCasesRefutePaysForNoPlaces) {
+  const auto waves_of = [](FakeEngine::Kernel kernel) {
+    FakeBench bench(std::move(kernel));
+    bench.options.effort = campaign::Effort::kStandard;
+    std::set<std::string> waves;
+    const Judgement judgement = bench.Judge();
+    for (const verdict::LedgerRow& row : judgement.verdict.ledger.rows()) waves.insert(row.wave);
+    return waves;
+  };
+  const std::set<std::string> of_wrong = waves_of([](FakeRun& run) { run.Floats("y")[0] = 7; });
+  EXPECT_TRUE(of_wrong.contains("tiny"));
+  EXPECT_FALSE(of_wrong.contains("places"));
+  EXPECT_TRUE(waves_of(FakeEngine::Good()).contains("places"));
 }
 
 TEST(GatekeeperTest, NeverVetsWithoutAJail) {
