@@ -39,7 +39,8 @@ class Line {
       axes_[axis_.name] = value;
       at->second = decisions_.At(axes_);
     }
-    return at->second ? &*at->second : nullptr;
+    const std::optional<Decisions::Point>& point = at->second;
+    return point ? &*point : nullptr;
   }
   std::uint8_t CodeAt(std::size_t decision, std::int64_t value) {
     const Decisions::Point* const point = At(value);
