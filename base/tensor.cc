@@ -1,17 +1,32 @@
 #include "base/tensor.h"
 
+#include <fcntl.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <cstring>
 #include <utility>
+
+#include "base/limits.h"
 
 namespace assay {
 namespace {
 
 // Of a copy. Larger tensors are mostly holes, which are left as they are.
 constexpr std::size_t kMostDense = std::size_t{512} << 20;
+
+Result<UniqueFd> Duplicate(int fd) {
+  UniqueFd other(::fcntl(fd, F_DUPFD_CLOEXEC, 0));
+  if (!other) {
+    const int error = errno;
+    return Fail(ErrorKind::kEnvironment,
+                std::string("cannot share memory: ") + std::strerror(error), "tensor",
+                CureOf(error));
+  }
+  return other;
+}
 
 }  // namespace
 
@@ -60,6 +75,34 @@ Result<Tensor> Tensor::Clone() const {
               copy.memory.bytes().begin() + data);
   }
   return copy;
+}
+
+Result<KeptTensor> KeptTensor::Of(const Tensor& tensor) {
+  KeptTensor kept;
+  ASSAY_TRY(kept.file_, Duplicate(tensor.memory.fd()));
+  kept.bytes_ = tensor.memory.size();
+  kept.dtype_ = tensor.dtype;
+  kept.shape_ = tensor.shape;
+  kept.elements_ = tensor.elements;
+  return kept;
+}
+
+Result<Tensor> KeptTensor::Map() const {
+  Tensor tensor;
+  tensor.dtype = dtype_;
+  tensor.shape = shape_;
+  tensor.elements = elements_;
+  ASSAY_TRY(UniqueFd file, Duplicate(file_.get()));
+  ASSAY_TRY(tensor.memory,
+            SharedMemory::Map(std::move(file), bytes_, SharedMemory::Access::kPrivateCopy));
+  return tensor;
+}
+
+std::size_t KeptTensor::BytesHeld() const {
+  constexpr std::size_t kBlock = 512;
+  struct stat info{};
+  return ::fstat(file_.get(), &info) == 0 ? static_cast<std::size_t>(info.st_blocks) * kBlock
+                                          : bytes_;
 }
 
 double Tensor::At(std::int64_t index) const { return LoadAsDouble(dtype, Element(index)); }

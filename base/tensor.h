@@ -9,6 +9,7 @@
 
 #include "base/dtype.h"
 #include "base/error.h"
+#include "base/file.h"
 #include "base/shared_memory.h"
 
 namespace assay {
@@ -33,6 +34,24 @@ struct Tensor {
   void Set(std::int64_t index, double value);
   const std::byte* Element(std::int64_t index) const;
   std::byte* Element(std::int64_t index);
+};
+
+/// The values of a tensor that nobody writes to any more, to be mapped again and again. It shares the tensor's memory file.
+class KeptTensor {
+ public:
+  static Result<KeptTensor> Of(const Tensor& tensor);
+
+  /// In a mapping of its own: what is written there stays there, and goes to no other process.
+  Result<Tensor> Map() const;
+  /// Of the file's pages, those that there are.
+  std::size_t BytesHeld() const;
+
+ private:
+  UniqueFd file_;
+  std::size_t bytes_ = 0;
+  DType dtype_ = DType::kF32;
+  Shape shape_;
+  std::int64_t elements_ = 0;
 };
 
 /// The first element whose bits differ between two tensors; 0 where their sizes do.

@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "base/file.h"
+#include "base/heap.h"
 #include "validator/engine/toolbox.h"
 #include "validator/gates/gatekeeper.h"
 
@@ -99,6 +100,7 @@ Result<Json> Measure(const std::string& name, campaign::Effort effort) {
 }  // namespace assay::gates
 
 int main(int argc, char** argv) {
+  assay::KeepFreedMemory();
   const std::string op = argc > 1 ? argv[1] : "embedding_rmsnorm_backward";
   const std::string word = argc > 2 ? argv[2] : "standard";
   const auto effort = word == "quick"      ? assay::campaign::Effort::kQuick

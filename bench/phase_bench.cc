@@ -27,6 +27,7 @@
 #include <vector>
 
 #include "base/file.h"
+#include "base/heap.h"
 #include "bench/processor_time.h"
 #include "validator/emu/emulator.h"
 #include "validator/engine/toolbox.h"
@@ -360,4 +361,7 @@ int Main(const std::vector<std::string>& words) {
 }  // namespace
 }  // namespace assay::gates
 
-int main(int argc, char** argv) { return assay::gates::Main({argv + 1, argv + argc}); }
+int main(int argc, char** argv) {
+  assay::KeepFreedMemory();
+  return assay::gates::Main({argv + 1, argv + argc});
+}

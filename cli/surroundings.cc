@@ -9,6 +9,7 @@
 #include <new>
 #include <system_error>
 
+#include "base/heap.h"
 #include "base/limits.h"
 #include "cli/command.h"
 
@@ -65,6 +66,7 @@ bool Lacks(const NeedRow& need, Error& error) {
 }  // namespace
 
 void PrepareProcess() {
+  KeepFreedMemory();
   RaiseSoftLimit(RLIMIT_STACK, kStackWanted);
   RaiseSoftLimit(RLIMIT_NOFILE, kFilesWanted);
   // By default threads get the stack that the shell allowed the first one.

@@ -1,13 +1,14 @@
 // assay-worker KIND: serves one kind of request over a socket, in a jail that the orchestrator
 // made. Not meant to be started by hand.
 #include <fmt/format.h>
-#include <malloc.h>
 
 #include <CLI/CLI.hpp>
+#include <cstddef>
 #include <cstdio>
 #include <string>
 #include <vector>
 
+#include "base/heap.h"
 #include "sandbox/policies.h"
 #include "sandbox/serve.h"
 #include "workers/service_table.h"
@@ -20,19 +21,11 @@ int Complain(const std::string& what) {
   return 3;
 }
 
-/// Requests come one after the other, and take alike: what went back to the system after each would
-/// be mapped, and cleared page by page, for the next.
-void KeepFreedMemory() {
-  // Registers of as many blocks as a device holds take hundreds of megabytes.
-  constexpr int kKept = 512 << 20;
-  constexpr int kMostOfTheHeap = 32 << 20;  // What mallopt takes.
-  ::mallopt(M_MMAP_THRESHOLD, kMostOfTheHeap);
-  ::mallopt(M_TRIM_THRESHOLD, kKept);
-  ::mallopt(M_TOP_PAD, 2 << 20);
-}
+/// Of requests that come one after the other: registers of as many blocks as a device holds take hundreds of megabytes.
+constexpr std::size_t kKept = std::size_t{512} << 20;
 
 int Main(int argc, char** argv) {
-  KeepFreedMemory();
+  KeepFreedMemory(kKept);
   std::string kind_name;
   int socket = sandbox::kWorkerSocket;
   bool no_jail = false;

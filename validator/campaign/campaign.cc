@@ -177,6 +177,9 @@ void Campaign::Run() {
       waiting = std::move(planned);
       continue;
     }
+    // What it is planned from hangs on no run.
+    if (!later.empty() && later.front()->plan == &Campaign::Reached)
+      turns_ = std::make_unique<TurnsAhead>(trial_.instance, trial_.plan, trial_.compiled);
     // Where no case is cheap, one that refutes has to do.
     const std::size_t after = whole               ? planned.size()
                               : has_small_shapes_ ? kBatchesAfterRefutation

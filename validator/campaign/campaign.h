@@ -13,6 +13,7 @@
 #include <cstdint>
 #include <functional>
 #include <map>
+#include <memory>
 #include <optional>
 #include <set>
 #include <span>
@@ -25,6 +26,7 @@
 #include "validator/campaign/guidance.h"
 #include "validator/campaign/repetitions.h"
 #include "validator/campaign/trial.h"
+#include "validator/campaign/turns.h"
 #include "validator/oracle/oracle.h"
 #include "validator/ptx/facts/facts.h"
 #include "validator/verdict/verdict.h"
@@ -283,6 +285,7 @@ class Campaign {
   std::vector<cases::Case> tried_;            ///< Whole.
   std::vector<cases::Case> sliced_;           ///< Where none is tried whole.
   std::vector<ops::AxisValues> past_limits_;  ///< ReachedCases::past_limits.
+  std::unique_ptr<TurnsAhead> turns_;         ///< Of wave Reached, while the waves before it run.
   Coverage coverage_;
   std::vector<cases::Case> fresh_;  ///< Reached something new after the shapes were done.
   std::vector<ops::AxisValues>

@@ -2,6 +2,7 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -89,6 +90,14 @@ void AddWritten(std::span<const std::byte> bytes, std::int64_t begin, std::int64
   }
 }
 
+/// Of the pages that there are, as far as they are looked at.
+std::int64_t BytesOfPages(const SharedMemory& memory) {
+  constexpr std::int64_t kBlock = 512;
+  struct stat info{};
+  if (::fstat(memory.fd(), &info) != 0) return 0;
+  return std::min(static_cast<std::int64_t>(info.st_blocks) * kBlock, kMostScanned);
+}
+
 }  // namespace
 
 // The emulator fills a page with poison when a kernel first gets there, so that a zero beside anything else was written;
@@ -103,6 +112,8 @@ std::vector<std::int64_t> WrittenElements(const SharedMemory& memory, std::size_
                    : size == 4 ? &AddWritten<std::uint32_t>
                                : &AddWritten<std::uint64_t>;
   std::vector<std::int64_t> written;
+  // Its room at once: growing it would fill three times its pages.
+  written.reserve(static_cast<std::size_t>(BytesOfPages(memory)) / size);
   std::int64_t scanned = 0;
   for (std::int64_t at = 0; at < bytes && scanned < kMostScanned;) {
     const off_t data = ::lseek(memory.fd(), at, SEEK_DATA);

@@ -6,6 +6,7 @@
 #include <map>
 #include <optional>
 #include <queue>
+#include <utility>
 
 #include "validator/campaign/outcomes_had.h"
 #include "validator/campaign/reach_values.h"
@@ -22,6 +23,9 @@ constexpr std::size_t kMostTried = 400;
 constexpr std::size_t kMostPool = 4'000;   ///< Combinations of them.
 constexpr std::size_t kMostDistinct = 64;  ///< Decisions that differ somewhere.
 constexpr std::size_t kMostTooLarge = 4;
+constexpr std::size_t kMostLarge = 4'000;  ///< Shapes beyond the budget.
+constexpr std::size_t kMostTogether = 4;
+constexpr double kStepsTogether = 1e8;  ///< Of a block of each of them.
 /// Of those that cost something; what is cheap takes no place of theirs.
 constexpr std::size_t kMostPastLimits = 8;
 constexpr std::size_t kMostCheapPastLimits = 10;
@@ -48,13 +52,14 @@ class Search {
   ReachedCases Run() {
     ReachedCases reached;
     if (shape_decisions_.empty() && value_decisions_.empty()) return reached;
-    turns_ = TurnsOf(instance_, decisions_);
+    turns_ = request_.turns ? *request_.turns : TurnsOf(instance_, decisions_);
     KeepDistinct();
     MarkTried();
     FillPool();
     PickShapes(reached);
     PickSeveralTiles(reached);
     PickTooLarge(reached);
+    PickTogether(reached);
     PickPastLimits(reached);
     PickValues(reached);
     return reached;
@@ -127,9 +132,14 @@ class Search {
   void AddToPool(const ops::AxisValues& axes) {
     if (pool_.size() >= kMostPool || !pooled_.insert(axes).second) return;
     const auto point = PointAt(axes);
-    if (!point || cases::TotalElements(instance_, axes) > request_.max_elements) return;
-    Candidate candidate{.axes = axes, .cost = request_.cost(axes), .outcomes = {}};
-    if (candidate.cost > request_.steps / 4) return;
+    if (!point) return;
+    Candidate candidate{.axes = axes, .cost = 0, .outcomes = {}};
+    const bool fits = cases::TotalElements(instance_, axes) <= request_.max_elements;
+    if (fits) candidate.cost = request_.cost(axes);
+    if (!fits || candidate.cost > request_.steps / 4) {
+      if (large_.size() < kMostLarge) large_.push_back(std::move(candidate));
+      return;
+    }
     candidate.outcomes = OutcomesAt(*point, distinct_);
     pool_.push_back(std::move(candidate));
   }
@@ -324,6 +334,31 @@ class Search {
     }
   }
 
+  /// A second turn of blocks, and what only long rows do: neither has to be large, and both are.
+  void PickTogether(ReachedCases& reached) {
+    if (!request_.part_cost) return;
+    for (Candidate& candidate : large_) {
+      candidate.cost = PartCost(candidate.axes);
+      if (const auto point = PointAt(candidate.axes); point && candidate.cost <= kStepsTogether)
+        candidate.outcomes = OutcomesAt(*point, distinct_);
+    }
+    // Ten million instructions are what a slice takes in any case.
+    constexpr double kFloor = 1e7;
+    const auto worth = [&](const Candidate& candidate) {
+      return had_.Gain(candidate.outcomes) / (candidate.cost + kFloor);
+    };
+    double left = kStepsTogether;
+    while (reached.together.size() < kMostTogether) {
+      const auto best = std::ranges::max_element(large_, {}, worth);
+      if (best == large_.end() || had_.Gain(best->outcomes) == 0) return;
+      const Candidate picked = std::exchange(*best, {});
+      if (picked.cost > left) continue;
+      left -= picked.cost;
+      had_.Mark(picked.outcomes);
+      reached.together.push_back(picked.axes);
+    }
+  }
+
   std::vector<Place> Places() const {
     constexpr std::size_t kMostPlaces = 96;
     std::vector<Place> places;
@@ -360,6 +395,8 @@ class Search {
   std::vector<Outcomes> at_turns_;      ///< and these, by turn.
   OutcomesHad had_{{}};
   std::vector<Candidate> pool_;
+  std::vector<Candidate>
+      large_;  ///< What the pool has no room for, without cost and outcomes at first.
   std::set<ops::AxisValues> pooled_;
   std::vector<std::size_t> picked_;
 };

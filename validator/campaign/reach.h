@@ -13,6 +13,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <set>
 #include <string>
 #include <vector>
@@ -36,12 +37,16 @@ struct ReachRequest {
   std::size_t shapes = 0;
   std::size_t values = 0;  ///< Cases that aim inputs.
   std::uint64_t seed = 0;
+  /// TurnsOf the decisions, where they are known already.
+  std::optional<std::vector<ops::AxisValues>> turns = std::nullopt;
 };
 
 struct ReachedCases {
   std::vector<cases::Case> cases;
   /// Outcomes of the plan's decisions that only shapes beyond the budget have: for their ends.
   std::vector<ops::AxisValues> too_large;
+  /// Shapes beyond the budget at which outcomes come together that came together in nothing within it: for slices.
+  std::vector<ops::AxisValues> together;
   /// Where numbers outgrow their formats, which nothing within the budget shows: the smallest shapes.
   std::vector<ops::AxisValues> past_limits;
 };

@@ -143,6 +143,29 @@ TEST(ReachTest, WhatIsTooLargeIsLeftToItsEnds) {
       reached.too_large, [](const ops::AxisValues& axes) { return axes.at("rows") > 1'000'000; }));
 }
 
+// A second turn of blocks and what only long rows do: each alone fits the budget, both do in a slice.
+TEST(ReachTest, WhatOnlyComesTogetherBeyondTheBudgetGoesToSlices) {
+  const Given given("min(rows, 264)", {AxisPast(2, 4096)});
+  const auto both = [](const ops::AxisValues& axes) {
+    return axes.at("rows") > 264 && axes.at("columns") > 4096;
+  };
+  const auto in_slices = [&](const ReachRequest& request) {
+    const ReachedCases reached = given.Reach(request);
+    EXPECT_TRUE(Any(reached, [](const ops::AxisValues& axes) { return axes.at("rows") > 264; }));
+    EXPECT_TRUE(
+        Any(reached, [](const ops::AxisValues& axes) { return axes.at("columns") > 4096; }));
+    EXPECT_FALSE(Any(reached, both) && !reached.together.empty());
+    return std::ranges::any_of(reached.together, both);
+  };
+  ReachRequest request{.max_elements = 1 << 18};
+  EXPECT_FALSE(in_slices(request)) << "nobody says what a slice takes";
+  request.part_cost = [](const ops::AxisValues&) { return 1e6; };
+  EXPECT_TRUE(in_slices(request));
+  request.part_cost = [](const ops::AxisValues&) { return 1e12; };
+  EXPECT_FALSE(in_slices(request)) << "too dear";
+  EXPECT_TRUE(Any(given.Reach({.max_elements = 1 << 24}), both)) << "whole, where there is room";
+}
+
 TEST(ReachTest, GoesPastExtentsThatAreTheSameAtAllShapes) {
   const ReachedCases reached = Given("400", {}).Reach();
   EXPECT_TRUE(Any(reached, [](const ops::AxisValues& axes) { return axes.at("rows") > 400; }));

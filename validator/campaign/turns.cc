@@ -5,6 +5,7 @@
 #include <map>
 #include <optional>
 #include <set>
+#include <utility>
 
 #include "validator/cases/shapes.h"
 
@@ -56,8 +57,11 @@ class Line {
 
 class TurnFinder {
  public:
-  TurnFinder(const ops::Instance& instance, const Decisions& decisions)
-      : instance_(instance), decisions_(decisions), axes_(VariablesOf(instance)) {
+  TurnFinder(const ops::Instance& instance, const Decisions& decisions, std::stop_token stop)
+      : instance_(instance),
+        decisions_(decisions),
+        stop_(std::move(stop)),
+        axes_(VariablesOf(instance)) {
     for (std::size_t i = 0; i < decisions.size(); ++i) {
       if (!decisions.Input(i).empty()) continue;
       shape_decisions_.push_back(i);
@@ -100,7 +104,9 @@ class TurnFinder {
         if (other != axis) LeapFrom(Moved(bases.back(), *other, other->max), *axis, limits);
       }
     }
-    for (const std::size_t limit : limits) Lengthen(limit, bases.back());
+    for (const std::size_t limit : limits) {
+      if (!stop_.stop_requested()) Lengthen(limit, bases.back());
+    }
   }
 
   /// Where two axes are not enough, or not the cheapest: one after the other as long as it gets, the last of them by no more than
@@ -204,7 +210,8 @@ class TurnFinder {
   void Walk(Line& line) {
     const ops::Axis& axis = line.axis();
     std::vector<std::array<bool, 4>> seen(decisions_.size());
-    for (std::int64_t value = axis.min; value <= std::min(axis.max, axis.min + kWalk); ++value) {
+    const std::int64_t last = std::min(axis.max, axis.min + kWalk);
+    for (std::int64_t value = axis.min; value <= last && !stop_.stop_requested(); ++value) {
       const Decisions::Point* const point = line.At(value);
       if (point == nullptr) continue;
       bool fresh = false;
@@ -241,6 +248,7 @@ class TurnFinder {
       if (value >= most) break;
     }
     for (const std::size_t d : of) {
+      if (stop_.stop_requested()) return;
       std::vector<std::size_t> changes;
       std::uint8_t before = kUnknownOutcome;
       for (std::size_t i = 0; i < points.size() && changes.size() <= kMostChanges; ++i) {
@@ -298,6 +306,7 @@ class TurnFinder {
 
   const ops::Instance& instance_;
   const Decisions& decisions_;
+  std::stop_token stop_;
   std::vector<const ops::Axis*> axes_;
   std::vector<std::size_t> shape_decisions_;
   std::vector<std::size_t> ordinary_;  ///< Those that are no limits.
@@ -333,8 +342,18 @@ std::vector<ops::AxisValues> BasesOf(const ops::Instance& instance) {
   return bases;
 }
 
-std::vector<ops::AxisValues> TurnsOf(const ops::Instance& instance, const Decisions& decisions) {
-  return TurnFinder(instance, decisions).Run();
+std::vector<ops::AxisValues> TurnsOf(const ops::Instance& instance, const Decisions& decisions,
+                                     std::stop_token stop) {
+  return TurnFinder(instance, decisions, std::move(stop)).Run();
 }
+
+TurnsAhead::TurnsAhead(const ops::Instance& instance, const ops::LaunchPlan& plan,
+                       const engine::CompiledKernel& compiled)
+    : decisions_(instance, plan, compiled),
+      turns_(std::async(std::launch::async, [this, &instance, stop = stop_.get_token()] {
+        return TurnsOf(instance, decisions_, stop);
+      })) {}
+
+TurnsAhead::~TurnsAhead() { stop_.request_stop(); }
 
 }  // namespace assay::campaign

@@ -5,7 +5,9 @@
 #pragma once
 
 #include <cstdint>
+#include <future>
 #include <optional>
+#include <stop_token>
 #include <vector>
 
 #include "validator/campaign/decisions.h"
@@ -25,7 +27,29 @@ ops::AxisValues Moved(const ops::AxisValues& base, const ops::Axis& axis, std::i
 std::vector<ops::AxisValues> BasesOf(const ops::Instance& instance);
 
 /// The bases, and the shapes around each change of a decision that hangs on shapes alone. Distinct,
-/// no more than a few hundred.
-std::vector<ops::AxisValues> TurnsOf(const ops::Instance& instance, const Decisions& decisions);
+/// no more than a few hundred. Fewer of them once `stop` is asked for.
+std::vector<ops::AxisValues> TurnsOf(const ops::Instance& instance, const Decisions& decisions,
+                                     std::stop_token stop = {});
+
+/// The turns of a candidate, looked for by a thread of their own while something else runs: they hang on no run. Borrows
+/// what it is made of.
+class TurnsAhead {
+ public:
+  TurnsAhead(const ops::Instance& instance, const ops::LaunchPlan& plan,
+             const engine::CompiledKernel& compiled);
+  /// Waits for the thread, which is asked to stop.
+  ~TurnsAhead();
+  TurnsAhead(const TurnsAhead&) = delete;
+  TurnsAhead& operator=(const TurnsAhead&) = delete;
+
+  const Decisions& decisions() const { return decisions_; }
+  /// Once.
+  std::vector<ops::AxisValues> Take() { return turns_.get(); }
+
+ private:
+  Decisions decisions_;
+  std::stop_source stop_;
+  std::future<std::vector<ops::AxisValues>> turns_;
+};
 
 }  // namespace assay::campaign

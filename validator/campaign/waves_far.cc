@@ -73,8 +73,8 @@ Task Campaign::PartOf(ops::AxisValues axes, std::string purpose, std::uint64_t s
 
 // Outcomes of the program's and the plan's decisions that no case had, alone and in pairs.
 std::vector<Task> Campaign::Reached() {
-  const Decisions decisions(trial_.instance, trial_.plan, trial_.compiled);
   ReachRequest request;
+  request.turns = turns_->Take();
   for (const cases::Case& value : tried_) request.tried.push_back(value.axes);
   request.half_reached = coverage_.HalfReached();
   request.cost = [this](const ops::AxisValues& axes) { return StepsFor(axes); };
@@ -91,7 +91,8 @@ std::vector<Task> Campaign::Reached() {
   request.shapes = trial_.effort.guided_cases / 2;
   request.values = trial_.effort.guided_cases / 8;
   request.seed = DeriveSeed(trial_.seed, "reached");
-  ReachedCases reached = CasesThatReach(trial_.instance, decisions, request);
+  ReachedCases reached = CasesThatReach(trial_.instance, turns_->decisions(), request);
+  turns_.reset();
   past_limits_ = std::move(reached.past_limits);
   std::vector<Task> planned;
   for (cases::Case& value : reached.cases) planned.push_back(TaskFor(std::move(value), "reached"));
@@ -110,6 +111,8 @@ std::vector<Task> Campaign::Reached() {
     }
     planned.push_back(std::move(task));
   }
+  for (ops::AxisValues& axes : reached.together)
+    planned.push_back(SliceOf(std::move(axes), "reached", request.seed + planned.size()));
   return planned;
 }
 

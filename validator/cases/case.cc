@@ -1,10 +1,14 @@
 #include "validator/cases/case.h"
 
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
 #include <algorithm>
 #include <cmath>
 
 #include "base/fields.h"
 #include "base/rng.h"
+#include "validator/cases/input_store.h"
 #include "validator/cases/profiles.h"
 
 namespace assay::cases {
@@ -202,7 +206,32 @@ bool ShortlexLess(const ops::Instance& instance, const Case& a, const Case& b) {
   return a.seed < b.seed;
 }
 
-Result<Materialised> MaterialisePlain(const ops::Instance& instance, const Case& value) {
+namespace {
+
+/// What an input's values are a function of.
+struct Drawing {
+  const ops::Instance& instance;
+  const ops::TensorSpec& spec;
+  const Profile& profile;
+  std::uint64_t stream;
+  std::int64_t bound;
+
+  Result<Tensor> Draw(Shape shape) const {
+    ASSAY_TRY(Tensor tensor, Tensor::Create(instance.TypeOf(spec), std::move(shape)));
+    ASSAY_TRY_VOID(Fill(spec, profile, stream, bound, tensor));
+    return tensor;
+  }
+  std::string Key(const Shape& shape) const {
+    return fmt::format("{} {} {} [{}] {} {} {}", instance.Id(), instance.op.digest, spec.name,
+                       fmt::join(shape, ","), stream, bound,
+                       CompactJson(JsonForm<Profile>::Write(profile)));
+  }
+};
+
+}  // namespace
+
+Result<Materialised> MaterialisePlain(const ops::Instance& instance, const Case& value,
+                                      InputStore* store) {
   Materialised filled;
   ASSAY_TRY(filled.axes, ops::ResolveAxes(instance.op, value.axes));
   for (const auto& [input, profile] : value.profiles) {
@@ -220,16 +249,18 @@ Result<Materialised> MaterialisePlain(const ops::Instance& instance, const Case&
   }
   for (const ops::TensorSpec& spec : instance.op.inputs) {
     if (spec.IsGenerated()) continue;
-    const DType dtype = instance.TypeOf(spec);
     Shape shape;
     if (!spec.is_scalar) {
       ASSAY_TRY(shape, ops::ResolveShape(spec, filled.axes));
     }
-    ASSAY_TRY(Tensor tensor, Tensor::Create(dtype, std::move(shape)));
     const Profile* given = FindGiven(value, spec.name);
-    const Profile profile = given != nullptr ? *given : DefaultProfile(spec, dtype);
-    ASSAY_TRY_VOID(Fill(spec, profile, DeriveSeed(value.seed, "input:" + spec.name),
-                        BoundOf(spec, filled.axes), tensor));
+    const Profile profile = given != nullptr ? *given : DefaultProfile(spec, instance.TypeOf(spec));
+    const Drawing drawing{instance, spec, profile, DeriveSeed(value.seed, "input:" + spec.name),
+                          BoundOf(spec, filled.axes)};
+    const bool is_kept = store != nullptr && ElementCount(shape).value_or(0) >= kLeastKeptElements;
+    ASSAY_TRY(Tensor tensor,
+              is_kept ? store->Get(drawing.Key(shape), [&] { return drawing.Draw(shape); })
+                      : drawing.Draw(shape));
     filled.inputs.emplace(spec.name, std::move(tensor));
   }
   return filled;

@@ -53,8 +53,11 @@ struct Materialised {
   ops::AxisValues axes;
   TensorMap inputs;
 };
-/// The inputs that profiles fill: all but the generated ones. A pure function of (instance, case).
-Result<Materialised> MaterialisePlain(const ops::Instance& instance, const Case& value);
+class InputStore;
+/// The inputs that profiles fill: all but the generated ones. A pure function of (instance, case). What takes long comes
+/// from `store`, if there is one (input_store.h).
+Result<Materialised> MaterialisePlain(const ops::Instance& instance, const Case& value,
+                                      InputStore* store = nullptr);
 /// All inputs. kUnsupported where some are generated: those take a compiler and an engine
 /// (oracle::Oracle::Materialise, which serves every op).
 Result<Materialised> Materialise(const ops::Instance& instance, const Case& value);

@@ -49,9 +49,18 @@ enum class Repeats : std::uint8_t {
 };
 
 /// Of a tensor whose every element is drawn.
-constexpr std::int64_t kMostDrawnBytes = 1 << 20;
+constexpr std::int64_t kMostDrawnBytes = 1 << 17;
 /// Beyond, as many are.
 constexpr std::int64_t kFewDrawn = 1 << 13;
+
+/// Elements of `first`, picked by hash, one after the other to `to`.
+template <class Word>
+void PickAll(const std::byte* first, std::uint64_t stream, std::int64_t count, std::byte* to) {
+  for (std::int64_t i = 0; i < count; ++i, to += sizeof(Word)) {
+    const std::uint64_t from = Mix64(stream + static_cast<std::uint64_t>(i)) % kFewDrawn;
+    std::memcpy(to, first + from * sizeof(Word), sizeof(Word));
+  }
+}
 
 /// A hundredth of a pattern, drawn, and scattered over it: most of the work of a slice would be to draw
 /// a million numbers for each of its tensors.
@@ -60,12 +69,11 @@ Status Scatter(Value value, std::uint64_t stream, Tensor& pattern) {
   const std::size_t size = SizeOf(pattern.dtype);
   ASSAY_TRY(Tensor drawn, Tensor::Create(pattern.dtype, {kFewDrawn}));
   for (std::int64_t i = 0; i < kFewDrawn; ++i) drawn.Set(i, value(i));
-  std::byte* to = pattern.Element(0);
-  const std::byte* const first = drawn.Element(0);
-  for (std::int64_t i = 0; i < pattern.elements; ++i, to += size) {
-    const std::uint64_t from = Mix64(stream + static_cast<std::uint64_t>(i)) % kFewDrawn;
-    std::memcpy(to, first + from * size, size);
-  }
+  const auto pick = size == 1   ? &PickAll<std::uint8_t>
+                    : size == 2 ? &PickAll<std::uint16_t>
+                    : size == 4 ? &PickAll<std::uint32_t>
+                                : &PickAll<std::uint64_t>;
+  pick(drawn.Element(0), stream, pattern.elements, pattern.Element(0));
   return {};
 }
 

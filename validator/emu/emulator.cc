@@ -43,7 +43,8 @@ void AddModuleVariables(Device& device) {
   std::uint64_t total = 0;
   for (std::size_t i = 0; i < module.variables.size(); ++i) {
     const ptx::Variable& variable = module.variables[i];
-    if (device.program.module_variables[i].where == PlacedVariable::Where::kShared) continue;
+    const PlacedVariable& placed = device.program.module_variables[i];
+    if (placed.where == PlacedVariable::Where::kShared) continue;
     total += variable.bytes;
     if (total > device.execution.limits.max_memory_bytes) {
       device.End(Stop::kResourceLimit,
@@ -62,7 +63,7 @@ void AddModuleVariables(Device& device) {
     region.size = storage.size();
     region.writable = region.kind == MemoryRegion::Kind::kGlobal;
     region.element_bytes = static_cast<std::uint32_t>(std::max(1, ptx::BitsOf(variable.type) / 8));
-    region.name = SourceName(variable.name);
+    region.name = placed.name;
     device.module_regions[i] = AddRegion(device, std::move(region), 0, true);
   }
   for (std::size_t i = 0; i < module.variables.size(); ++i) {

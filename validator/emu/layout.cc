@@ -164,6 +164,7 @@ void LayOut(Program::Impl& impl) {
   for (std::size_t i = 0; i < module.variables.size(); ++i) {
     if (IsShared(module.variables[i].space))
       impl.module_variables[i] = layout.Place(module.variables[i]);
+    impl.module_variables[i].name = SourceName(module.variables[i].name);
   }
   impl.functions.resize(module.functions.size());
   for (std::size_t f = 0; f < module.functions.size(); ++f) {

@@ -69,6 +69,7 @@ struct PlacedVariable {
   std::uint64_t offset = 0;  ///< In the frame, the parameters, or the shared address space.
   std::uint64_t bytes = 0;
   std::uint32_t shared = 0;  ///< Index into Impl::shared for kShared.
+  std::string name = {};     ///< Of the module's: as the source has it.
 };
 
 /// A variable in shared memory. Every one has an address range of its own, so that an overrun is

@@ -11,6 +11,7 @@
 #include "base/json.h"
 #include "base/lru.h"
 #include "ops/prelude.h"
+#include "validator/cases/input_store.h"
 #include "validator/oracle/cells.h"
 #include "validator/oracle/choices.h"
 #include "validator/oracle/generator.h"
@@ -127,6 +128,7 @@ struct Oracle::Impl {
   ReferenceRunner runner;
   std::vector<std::unique_ptr<TruthSource>> sources;  ///< Of other kinds.
   Generator generator;
+  cases::InputStore input_store;
   mutable std::mutex mutex;
   Lru<std::shared_ptr<const Truth>> whole{kMostKept, kKeptBytes};
   Lru<std::shared_ptr<const SparseTruth>> parts{kMostKept, kKeptPartBytes};
@@ -238,7 +240,8 @@ Status Oracle::Prepare(const ops::Instance& instance) {
 
 Result<cases::Materialised> Oracle::Materialise(const ops::Instance& instance,
                                                 const cases::Case& value) {
-  ASSAY_TRY(cases::Materialised filled, cases::MaterialisePlain(instance, value));
+  ASSAY_TRY(cases::Materialised filled,
+            cases::MaterialisePlain(instance, value, &impl_->input_store));
   if (instance.op.generator) ASSAY_TRY_VOID(impl_->generator.Fill(instance, value, filled));
   return filled;
 }

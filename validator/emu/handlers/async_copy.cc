@@ -7,6 +7,8 @@
 #include <algorithm>
 #include <bit>
 #include <cstring>
+#include <iterator>
+#include <utility>
 
 #include "validator/emu/handlers/partial_rows.h"
 #include "validator/emu/handlers/rows.h"
@@ -33,24 +35,68 @@ using ptx::Mod;
 using ptx::Opcode;
 using ptx::Space;
 
-/// The bytes take their place; returns the newest token.
-std::uint64_t Deliver(CoreWarp& warp, int lane, const std::vector<AsyncGroups::Copy>& copies) {
-  std::uint64_t token = 0;
-  for (const AsyncGroups::Copy& copy : copies) {
-    std::memcpy(copy.destination, copy.data.data(), copy.bytes);
-    PutBytes(warp, copy.pc, lane, *copy.region, copy.offset, copy.bytes, copy.known);
-    if (copy.open != 0)
-      StoreAtChosenPlace(warp, copy.pc, lane, *copy.region, copy.offset, copy.bytes, copy.open,
-                         copy.choice);
-    token = std::max(token, copy.token);
+/// By region and place, the lanes' bytes as a few stretches: neighbours that follow each other are one. Calls
+/// `each(region, offset, bytes)`.
+template <class Each>
+void InStretches(const AsyncGroups::Copies& copies, LaneMask lanes, const Each& each) {
+  while (lanes != 0) {
+    const auto first = static_cast<std::size_t>(std::countr_zero(lanes));
+    std::size_t end = first + 1;
+    while (end < kWarpSize && (lanes >> end & 1) != 0 &&
+           copies.region[end] == copies.region[first] &&
+           copies.offset[end] == copies.offset[end - 1] + copies.bytes)
+      ++end;
+    each(*copies.region[first], copies.offset[first], (end - first) * copies.bytes);
+    lanes = end == kWarpSize ? 0 : lanes & (~LaneMask{0} << end);
   }
-  return token;
 }
 
-void Arrive(CoreWarp& warp, int lane, const std::vector<AsyncGroups::Copy>& copies) {
-  const std::uint64_t token = Deliver(warp, lane, copies);
-  if (warp.device->race && !copies.empty())
-    warp.device->race->OnAsyncWait(warp.number, static_cast<std::uint8_t>(lane), token);
+/// The bytes of these lanes take their place.
+void Deliver(CoreWarp& warp, AsyncGroups::Copies& copies, LaneMask lanes) {
+  copies.waiting &= ~lanes;
+  for (LaneMask rest = lanes; rest != 0; rest &= rest - 1) {
+    const auto lane = static_cast<std::size_t>(std::countr_zero(rest));
+    std::byte* const to = copies.region[lane]->data + copies.offset[lane];
+    if (copies.bytes == 16) {
+      std::memcpy(to, copies.data[lane].data(), 16);
+    } else {
+      std::memcpy(to, copies.data[lane].data(), copies.bytes);
+    }
+  }
+  LaneMask plain = lanes;
+  for (const AsyncGroups::Rare& rare : copies.rare) {
+    if (!rare.known.AllDefined()) plain &= ~(LaneMask{1} << rare.lane);
+  }
+  InStretches(copies, plain, [](MemoryRegion& region, std::uint64_t offset, std::uint64_t bytes) {
+    if (region.defined != nullptr) region.defined->Set(offset, bytes, true);
+  });
+  for (const AsyncGroups::Rare& rare : copies.rare) {
+    if ((lanes >> rare.lane & 1) == 0) continue;
+    const auto lane = static_cast<std::size_t>(rare.lane);
+    MemoryRegion& region = *copies.region[lane];
+    if (!rare.known.AllDefined())
+      PutBytes(warp, copies.pc, rare.lane, region, copies.offset[lane], copies.bytes, rare.known);
+    if (rare.open != 0)
+      StoreAtChosenPlace(warp, copies.pc, rare.lane, region, copies.offset[lane], copies.bytes,
+                         rare.open, rare.choice);
+  }
+}
+
+/// Those that have all arrived make room.
+void DropArrived(AsyncGroups& groups) {
+  const auto arrived = std::stable_partition(groups.copies.begin(), groups.copies.end(),
+                                             [](const auto& each) { return each->waiting != 0; });
+  std::move(arrived, groups.copies.end(), std::back_inserter(groups.spare));
+  groups.copies.erase(arrived, groups.copies.end());
+}
+
+AsyncGroups::Copies& AddCopies(AsyncGroups& groups) {
+  if (groups.spare.empty()) groups.spare.push_back(std::make_unique<AsyncGroups::Copies>());
+  groups.copies.push_back(std::move(groups.spare.back()));
+  groups.spare.pop_back();
+  AsyncGroups::Copies& copies = *groups.copies.back();
+  copies.rare.clear();
+  return copies;
 }
 
 WarpAccess EventOf(const CoreWarp& warp, const Decoded& op, const LaneAccess& access,
@@ -139,58 +185,133 @@ void CopyAsync(Warp& base, const Decoded& op) {
   }
   AsyncGroups& groups = GroupsOf(warp);
   device.last_progress = device.counters.steps;
+  AsyncGroups::Copies& copies = AddCopies(groups);
+  copies.waiting = warp.exec;
+  copies.pc = warp.PcOf(op);
+  copies.bytes = bytes;
+  copies.token = token;
+  copies.first_group = ~std::uint32_t{0};
+  copies.last_group = 0;
   for (LaneMask left = warp.exec; left != 0; left &= left - 1) {
-    const int lane = std::countr_zero(left);
-    AsyncGroups::Copy copy;
-    copy.destination = to.at(lane);
-    copy.bytes = bytes;
-    copy.pc = warp.PcOf(op);
-    copy.token = token;
-    copy.region = to.RegionOf(lane);
-    copy.offset = static_cast<std::uint64_t>(to.at(lane) - to.RegionOf(lane)->data);
+    const int number = std::countr_zero(left);
+    const auto lane = static_cast<std::size_t>(number);
+    copies.region[lane] = to.RegionOf(number);
+    copies.offset[lane] = static_cast<std::uint64_t>(to.at(number) - copies.region[lane]->data);
+    copies.group[lane] = groups.committed[lane];
+    copies.first_group = std::min(copies.first_group, copies.group[lane]);
+    copies.last_group = std::max(copies.last_group, copies.group[lane]);
+    AsyncGroups::Rare rare{.lane = number, .known = {}};
+    if (sizes[lane] == 16) {
+      std::memcpy(copies.data[lane].data(), checked.at(number), 16);
+    } else {
+      copies.data[lane] = {};
+      if (sizes[lane] > 0) std::memcpy(copies.data[lane].data(), checked.at(number), sizes[lane]);
+    }
     if (sizes[lane] > 0) {
-      std::memcpy(copy.data.data(), checked.at(lane), sizes[lane]);
       device.counters.bytes_read += sizes[lane];
-      const MemoryRegion& source = *checked.RegionOf(lane);
-      copy.known =
-          BytesOf(source, static_cast<std::uint64_t>(checked.at(lane) - source.data), sizes[lane]);
+      const MemoryRegion& source = *checked.RegionOf(number);
+      rare.known = BytesOf(source, static_cast<std::uint64_t>(checked.at(number) - source.data),
+                           sizes[lane]);
       // What is filled up is zero.
-      if (!copy.known.AllDefined()) copy.known.states.resize(bytes, 1);
+      if (!rare.known.AllDefined()) rare.known.states.resize(bytes, 1);
     }
-    if (taken.Holds(lane)) copy.known.Choose(bytes, NumberOf(device, taken));
-    if (put.Holds(lane)) {
-      copy.open = put.open[static_cast<std::size_t>(lane)];
-      copy.choice = put.origin;
+    if (taken.Holds(number)) rare.known.Choose(bytes, NumberOf(device, taken));
+    if (put.Holds(number)) {
+      rare.open = put.open[lane];
+      rare.choice = put.origin;
     }
-    // Until it arrives, nobody may rely on what the destination holds.
-    if (copy.region->defined != nullptr) copy.region->defined->Set(copy.offset, bytes, false);
-    groups.lanes[static_cast<std::size_t>(lane)].open.copies.push_back(std::move(copy));
+    if (!rare.known.AllDefined() || rare.open != 0) copies.rare.push_back(std::move(rare));
   }
+  // Until they arrive, nobody may rely on what the destination holds.
+  InStretches(copies, warp.exec,
+              [](MemoryRegion& region, std::uint64_t offset, std::uint64_t count) {
+                if (region.defined != nullptr) region.defined->Set(offset, count, false);
+              });
 }
 
 void Commit(Warp& base, const Decoded&) {
   CoreWarp& warp = Core(base);
   AsyncGroups& groups = GroupsOf(warp);
-  for (LaneMask rest = warp.exec; rest != 0; rest &= rest - 1) {
-    AsyncGroups::Lane& lane = groups.lanes[static_cast<std::size_t>(std::countr_zero(rest))];
-    lane.committed.push_back(std::move(lane.open));
-    lane.open.copies.clear();
+  for (LaneMask rest = warp.exec; rest != 0; rest &= rest - 1)
+    ++groups.committed[static_cast<std::size_t>(std::countr_zero(rest))];
+}
+
+/// By lane, of how many groups the copies arrive.
+using GroupNumbers = std::array<std::uint32_t, kWarpSize>;
+
+/// Lets the copies of all groups below those numbers arrive. `all`: the lanes of which nothing is kept.
+void Arrive(CoreWarp& warp, LaneMask lanes, const GroupNumbers& until, LaneMask all) {
+  AsyncGroups& groups = *warp.async;
+  std::uint32_t least = ~std::uint32_t{0}, most = 0;
+  for (LaneMask rest = lanes; rest != 0; rest &= rest - 1) {
+    const std::uint32_t number = until[static_cast<std::size_t>(std::countr_zero(rest))];
+    least = std::min(least, number);
+    most = std::max(most, number);
+  }
+  std::array<std::uint64_t, kWarpSize> tokens{};
+  LaneMask told = 0;
+  bool some_done = false;
+  for (const auto& each : groups.copies) {
+    LaneMask due = each->waiting & lanes;
+    if (due == 0 || each->first_group >= most) continue;
+    if (each->last_group >= least) {
+      for (LaneMask rest = due; rest != 0; rest &= rest - 1) {
+        const auto lane = static_cast<std::size_t>(std::countr_zero(rest));
+        if (each->group[lane] >= until[lane]) due &= ~(LaneMask{1} << lane);
+      }
+    }
+    if (due == 0) continue;
+    Deliver(warp, *each, due);
+    some_done = some_done || each->waiting == 0;
+    told |= due;
+    for (LaneMask rest = due; rest != 0; rest &= rest - 1) {
+      std::uint64_t& token = tokens[static_cast<std::size_t>(std::countr_zero(rest))];
+      token = std::max(token, each->token);
+    }
+  }
+  if (some_done) DropArrived(groups);
+  // What arrived for an mbarrier is waited for by the lane itself as well.
+  for (LaneMask rest = all; rest != 0; rest &= rest - 1) {
+    const auto lane = static_cast<std::size_t>(std::countr_zero(rest));
+    const std::uint64_t delivered = std::exchange(groups.lanes[lane].delivered, 0);
+    if (delivered == 0) continue;
+    tokens[lane] = std::max(tokens[lane], delivered);
+    told |= LaneMask{1} << lane;
+  }
+  if (!warp.device->race) return;
+  while (told != 0) {
+    const std::uint64_t token = tokens[static_cast<std::size_t>(std::countr_zero(told))];
+    LaneMask alike = 0;
+    for (LaneMask rest = told; rest != 0; rest &= rest - 1) {
+      const int lane = std::countr_zero(rest);
+      if (tokens[static_cast<std::size_t>(lane)] == token) alike |= LaneMask{1} << lane;
+    }
+    warp.device->race->OnAsyncWait(warp.number, alike, token);
+    told &= ~alike;
   }
 }
 
 void WaitAll(Warp& base, const Decoded&) {
   CoreWarp& warp = Core(base);
-  for (LaneMask rest = warp.exec; rest != 0; rest &= rest - 1)
-    CompleteCopies(warp, std::countr_zero(rest), -1);
+  if (!warp.async) return;
+  GroupNumbers until;
+  until.fill(~std::uint32_t{0});
+  Arrive(warp, warp.exec, until, warp.exec);
 }
 
 void WaitGroup(Warp& base, const Decoded& op) {
   CoreWarp& warp = Core(base);
-  const auto* const counts = warp.Lanes<std::uint32_t>(op.operands[0].slot);
+  if (!warp.async) return;
+  const auto* const kept = warp.Lanes<std::uint32_t>(op.operands[0].slot);
+  GroupNumbers until{};
+  LaneMask all = 0;
   for (LaneMask rest = warp.exec; rest != 0; rest &= rest - 1) {
-    const int lane = std::countr_zero(rest);
-    CompleteCopies(warp, lane, static_cast<int>(std::min<std::uint32_t>(counts[lane], 1u << 20)));
+    const auto lane = static_cast<std::size_t>(std::countr_zero(rest));
+    const std::uint32_t committed = warp.async->committed[lane];
+    until[lane] = committed - std::min(kept[lane], committed);
+    if (kept[lane] == 0) all |= LaneMask{1} << lane;
   }
+  Arrive(warp, warp.exec, until, all);
 }
 
 Handler ResolveCopy(const Instruction& in, Decoded& decoded) {
@@ -227,45 +348,18 @@ AsyncGroups& GroupsOf(CoreWarp& warp) {
 }
 
 std::uint64_t DeliverCopies(CoreWarp& warp, int index) {
-  AsyncGroups::Lane& lane = GroupsOf(warp).lanes[static_cast<std::size_t>(index)];
-  std::uint64_t token = Deliver(warp, index, lane.open.copies);
-  for (const AsyncGroups::Group& group : lane.committed)
-    token = std::max(token, Deliver(warp, index, group.copies));
-  lane.open.copies.clear();
-  // Groups stay countable, empty.
-  for (AsyncGroups::Group& group : lane.committed) group.copies.clear();
-  lane.delivered = std::max(lane.delivered, token);
+  AsyncGroups& groups = GroupsOf(warp);
+  const LaneMask lane = LaneMask{1} << index;
+  std::uint64_t token = 0;
+  for (const auto& each : groups.copies) {
+    if ((each->waiting & lane) == 0) continue;
+    Deliver(warp, *each, lane);
+    token = std::max(token, each->token);
+  }
+  DropArrived(groups);
+  std::uint64_t& delivered = groups.lanes[static_cast<std::size_t>(index)].delivered;
+  delivered = std::max(delivered, token);
   return token;
-}
-
-void CompleteCopies(CoreWarp& warp, int index, int keep) {
-  if (!warp.async) return;
-  AsyncGroups::Lane& lane = warp.async->lanes[static_cast<std::size_t>(index)];
-  const std::size_t kept = keep < 0 ? 0 : static_cast<std::size_t>(keep);
-  std::vector<AsyncGroups::Copy> done;
-  if (lane.committed.size() == kept + 1) {
-    done = std::move(lane.committed.front().copies);
-    lane.committed.erase(lane.committed.begin());
-  } else if (lane.committed.size() > kept) {
-    const auto end = lane.committed.end() - static_cast<std::ptrdiff_t>(kept);
-    for (auto group = lane.committed.begin(); group != end; ++group) {
-      done.insert(done.end(), group->copies.begin(), group->copies.end());
-    }
-    lane.committed.erase(lane.committed.begin(), end);
-  }
-  if (keep < 0) {
-    done.insert(done.end(), lane.open.copies.begin(), lane.open.copies.end());
-    lane.open.copies.clear();
-  }
-  Arrive(warp, index, done);
-  // Its room serves the next group.
-  done.clear();
-  if (lane.open.copies.capacity() == 0) lane.open.copies = std::move(done);
-  if (kept == 0 && lane.delivered != 0) {
-    if (warp.device->race)
-      warp.device->race->OnAsyncWait(warp.number, static_cast<std::uint8_t>(index), lane.delivered);
-    lane.delivered = 0;
-  }
 }
 
 std::span<const ResolverRow> AsyncCopyRows() {

@@ -3,33 +3,43 @@
 
 #include <array>
 #include <cstdint>
+#include <memory>
+#include <utility>
 #include <vector>
 
 #include "validator/emu/watch/copied_bytes.h"
 
 namespace assay::emu {
 
-/// cp.async copies of each lane that are not yet waited for, by group. The bytes arrive when they
-/// are waited for, or at issue: both are legal, and the schedule chooses.
+/// cp.async copies of a warp that are not yet waited for. The bytes arrive when they are waited for, or at issue: both are
+/// legal, and the schedule chooses.
 struct AsyncGroups {
-  struct Copy {
-    std::byte* destination = nullptr;
-    std::array<std::byte, 16> data{};
-    std::uint32_t bytes = 0;
-    std::uint64_t token = 0;  ///< The race detector's.
-    MemoryRegion* region = nullptr;
-    std::uint64_t offset = 0;
-    std::uint32_t pc = 0;
-    CopiedBytes known;             ///< Of `data`.
+  /// What is rare of a lane's copy: bytes that are not all defined, or a place that the machine chose.
+  struct Rare {
+    int lane = 0;
+    CopiedBytes known;
     std::uint64_t open = 0;        ///< Bits of the destination's address that the machine chose,
     std::uint32_t choice = kNoPc;  ///< and where.
   };
-  struct Group {
-    std::vector<Copy> copies;
+  /// One instruction's copies, a lane each.
+  struct Copies {
+    LaneMask waiting = 0;  ///< Those that have not arrived.
+    std::uint32_t pc = 0;
+    std::uint32_t bytes = 0;  ///< A lane.
+    std::uint64_t token = 0;  ///< The race detector's.
+    /// By lane the number of the group that they are of, and the least and greatest of those numbers.
+    std::array<std::uint32_t, kWarpSize> group{};
+    std::uint32_t first_group = 0, last_group = 0;
+    std::array<MemoryRegion*, kWarpSize> region{};
+    std::array<std::uint64_t, kWarpSize> offset{};
+    alignas(64) std::array<std::array<std::byte, 16>, kWarpSize> data{};
+    std::vector<Rare> rare;  ///< By lane.
   };
+  std::vector<std::unique_ptr<Copies>> copies;  ///< In the order of issue;
+  std::vector<std::unique_ptr<Copies>> spare;   ///< and such as serve the next ones.
+  /// By lane, how many groups it has committed: the number of its open one.
+  std::array<std::uint32_t, kWarpSize> committed{};
   struct Lane {
-    std::vector<Group> committed;
-    Group open;
     std::uint64_t delivered = 0;  ///< Newest token of copies that arrived for an mbarrier, not
                                   ///< waited for by the lane itself.
     std::vector<std::vector<std::uint64_t>> bulk_committed;  ///< Tokens of bulk groups.
@@ -63,9 +73,5 @@ AsyncGroups& GroupsOf(CoreWarp& warp);
 /// Writes all copies of `lane` without telling the detector that the lane waited. Returns the
 /// newest token.
 std::uint64_t DeliverCopies(CoreWarp& warp, int lane);
-
-/// Lets the copies of `lane` in all but the newest `keep` committed groups arrive; `keep` < 0: all
-/// copies, committed or not.
-void CompleteCopies(CoreWarp& warp, int lane, int keep);
 
 }  // namespace assay::emu

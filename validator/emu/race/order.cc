@@ -343,14 +343,16 @@ void ThreadOrder::Learn(WarpNumber warp, LaneMask lanes, const ClockPtr& clock) 
   }
 }
 
-void ThreadOrder::LearnTwin(WarpNumber warp, int lane, Time stamp) {
+void ThreadOrder::LearnTwin(WarpNumber warp, LaneMask lanes, Time stamp) {
   ++version_;
   Live& live = LiveAt(BlockOf(warp));
   WarpState& state = live.warps[warp % warps_per_block_];
   if (state.twin == nullptr) state.twin = std::make_unique<Twin>();
   live.has_twins = true;
-  Time& known = state.twin->known[static_cast<std::size_t>(lane)];
-  known = std::max(known, stamp);
+  for (LaneMask rest = lanes; rest != 0; rest &= rest - 1) {
+    Time& known = state.twin->known[static_cast<std::size_t>(std::countr_zero(rest))];
+    known = std::max(known, stamp);
+  }
 }
 
 bool ThreadOrder::NeverKnown(WarpNumber warp, Time stamp) {

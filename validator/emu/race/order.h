@@ -112,8 +112,8 @@ class ThreadOrder {
   Clock ExportLanes(WarpNumber warp, LaneMask lanes);
   /// These lanes learn what `clock` knows.
   void Learn(WarpNumber warp, LaneMask lanes, const ClockPtr& clock);
-  /// The lane learns of its twin's copies up to `stamp`.
-  void LearnTwin(WarpNumber warp, int lane, Time stamp);
+  /// Each of these lanes learns of its twin's copies up to `stamp`.
+  void LearnTwin(WarpNumber warp, LaneMask lanes, Time stamp);
 
   /// True when nobody will ever be ordered after that access in this launch, except the thread
   /// itself: its block has ended, and nothing that the block handed over covers it.

@@ -190,8 +190,8 @@ std::uint64_t RaceDetector::OnAsyncIssue(WarpNumber warp, LaneMask lanes, const 
   return token;
 }
 
-void RaceDetector::OnAsyncWait(WarpNumber warp, std::uint8_t lane, std::uint64_t up_to_token) {
-  if (!exhausted()) impl_->order.LearnTwin(warp, lane, static_cast<Time>(up_to_token));
+void RaceDetector::OnAsyncWait(WarpNumber warp, LaneMask lanes, std::uint64_t up_to_token) {
+  if (!exhausted()) impl_->order.LearnTwin(warp, lanes, static_cast<Time>(up_to_token));
 }
 
 void RaceDetector::OnAsyncMbarrierArrive(RegionId region, std::uint64_t offset, WarpNumber warp,

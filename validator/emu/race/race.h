@@ -231,10 +231,10 @@ class RaceDetector {
   void OnProxyFence(WarpNumber warp, LaneMask lanes);
   /// Asynchronous copies (cp.async): the write happens at some time between issue and wait, by an
   /// agent of its own. `OnAsyncIssue` returns a token; `OnAsyncWait` makes the copies of those
-  /// tokens visible to the lane that issued them.
+  /// tokens visible to the lanes that issued them.
   std::uint64_t OnAsyncIssue(WarpNumber warp, LaneMask lanes, const WarpAccess& read,
                              const WarpAccess& write);
-  void OnAsyncWait(WarpNumber warp, std::uint8_t lane, std::uint64_t up_to_token);
+  void OnAsyncWait(WarpNumber warp, LaneMask lanes, std::uint64_t up_to_token);
   /// cp.async.mbarrier.arrive: what the lanes' copies up to that token wrote is published through
   /// the mbarrier's current phase. Comes when the copies are done, beside the arrival itself
   /// (OnMbarrierArrive, relaxed).

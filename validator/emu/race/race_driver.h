@@ -112,9 +112,7 @@ class Driver {
     return race.OnAsyncIssue(warp, lanes, read, write);
   }
   void WaitCopies(WarpNumber warp, LaneMask lanes, std::uint64_t token) {
-    for (LaneMask rest = lanes; rest != 0; rest &= rest - 1) {
-      race.OnAsyncWait(warp, static_cast<std::uint8_t>(std::countr_zero(rest)), token);
-    }
+    race.OnAsyncWait(warp, lanes, token);
   }
 
   std::size_t count() const { return race.races().size(); }

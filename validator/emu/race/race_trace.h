@@ -266,9 +266,7 @@ class Trace {
       if (tokens_[warp].empty()) return;
       const std::uint64_t token = tokens_[warp][rng_.Below(tokens_[warp].size())];
       Note("wait" + At(warp, lanes) + " for " + std::to_string(token));
-      for (LaneMask rest = lanes; rest != 0; rest &= rest - 1) {
-        fast_.OnAsyncWait(warp, static_cast<std::uint8_t>(std::countr_zero(rest)), token);
-      }
+      fast_.OnAsyncWait(warp, lanes, token);
       slow_.AsyncWait(warp, lanes, token);
     } else if (chosen(mix_.mbarrier)) {
       Mbarrier(warp, lanes);
