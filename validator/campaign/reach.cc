@@ -23,9 +23,11 @@ constexpr std::size_t kMostTried = 400;
 constexpr std::size_t kMostPool = 4'000;   ///< Combinations of them.
 constexpr std::size_t kMostDistinct = 64;  ///< Decisions that differ somewhere.
 constexpr std::size_t kMostTooLarge = 4;
-constexpr std::size_t kMostLarge = 4'000;  ///< Shapes beyond the budget.
+constexpr std::size_t kMostLarge = 2'000;  ///< Shapes beyond the budget, of two axes.
 constexpr std::size_t kMostTogether = 4;
 constexpr double kStepsTogether = 1e8;  ///< Of a block of each of them.
+/// Of those of which only that is asked where they write.
+constexpr std::int64_t kElementsTogether = std::int64_t{1} << 26;
 /// Of those that cost something; what is cheap takes no place of theirs.
 constexpr std::size_t kMostPastLimits = 8;
 constexpr std::size_t kMostCheapPastLimits = 10;
@@ -59,8 +61,8 @@ class Search {
     PickShapes(reached);
     PickSeveralTiles(reached);
     PickTooLarge(reached);
-    PickTogether(reached);
     PickPastLimits(reached);
+    PickTogether(reached);
     PickValues(reached);
     return reached;
   }
@@ -132,16 +134,14 @@ class Search {
   void AddToPool(const ops::AxisValues& axes) {
     if (pool_.size() >= kMostPool || !pooled_.insert(axes).second) return;
     const auto point = PointAt(axes);
-    if (!point) return;
-    Candidate candidate{.axes = axes, .cost = 0, .outcomes = {}};
-    const bool fits = cases::TotalElements(instance_, axes) <= request_.max_elements;
-    if (fits) candidate.cost = request_.cost(axes);
-    if (!fits || candidate.cost > request_.steps / 4) {
-      if (large_.size() < kMostLarge) large_.push_back(std::move(candidate));
-      return;
-    }
-    candidate.outcomes = OutcomesAt(*point, distinct_);
-    pool_.push_back(std::move(candidate));
+    if (!point || !Fits(axes)) return;
+    pool_.push_back(
+        {.axes = axes, .cost = request_.cost(axes), .outcomes = OutcomesAt(*point, distinct_)});
+  }
+
+  bool Fits(const ops::AxisValues& axes) const {
+    return cases::TotalElements(instance_, axes) <= request_.max_elements &&
+           request_.cost(axes) <= request_.steps / 4;
   }
 
   void FillPool() {
@@ -334,28 +334,84 @@ class Search {
     }
   }
 
-  /// A second turn of blocks, and what only long rows do: neither has to be large, and both are.
-  void PickTogether(ReachedCases& reached) {
-    if (!request_.part_cost) return;
-    for (Candidate& candidate : large_) {
-      candidate.cost = PartCost(candidate.axes);
-      if (const auto point = PointAt(candidate.axes); point && candidate.cost <= kStepsTogether)
-        candidate.outcomes = OutcomesAt(*point, distinct_);
+  /// Of these lengths of an axis the least with each outcome that changes along it.
+  std::vector<std::int64_t> Telling(const ops::Axis& axis, const std::set<std::int64_t>& lengths,
+                                    const ops::AxisValues& base) const {
+    std::set<std::pair<std::size_t, std::uint8_t>> seen;
+    std::vector<std::int64_t> telling;
+    for (const std::int64_t length : lengths) {
+      const auto point = PointAt(Moved(base, axis, length));
+      if (!point) continue;
+      const Outcomes outcomes = OutcomesAt(*point, distinct_);
+      bool fresh = false;
+      for (std::size_t d = 0; d < outcomes.size(); ++d)
+        fresh = seen.insert({d, outcomes[d]}).second || fresh;
+      if (fresh) telling.push_back(length);
     }
-    // Ten million instructions are what a slice takes in any case.
-    constexpr double kFloor = 1e7;
-    const auto worth = [&](const Candidate& candidate) {
-      return had_.Gain(candidate.outcomes) / (candidate.cost + kFloor);
-    };
+    return telling;
+  }
+
+  /// These two axes at lengths that tell something, beyond the budget.
+  std::vector<Candidate> LargeAlong(const ops::Axis& a, const ops::Axis& b,
+                                    const ops::AxisValues& base) const {
+    std::map<std::string, std::set<std::int64_t>> lengths;
+    for (const ops::AxisValues& turn : turns_) {
+      for (const auto& [name, value] : turn) lengths[name].insert(value);
+    }
+    std::vector<Candidate> large;
+    const std::vector<std::int64_t> along = Telling(b, lengths[b.name], base);
+    for (const std::int64_t one : Telling(a, lengths[a.name], base)) {
+      for (const std::int64_t two : along) {
+        ops::AxisValues axes = Moved(Moved(base, a, one), b, two);
+        const auto point = PointAt(axes);
+        if (!point || Fits(axes) || large.size() >= kMostLarge) continue;
+        const double cost = PartCost(axes);
+        large.push_back({std::move(axes), cost, OutcomesAt(*point, distinct_)});
+      }
+    }
+    return large;
+  }
+
+  /// A second turn of blocks, and what only long rows do: neither has to be large, and both are. Only of outcomes that
+  /// came before, each with others: what only large shapes have is picked above.
+  void PickTogether(ReachedCases& reached) {
+    const std::vector<ops::AxisValues> bases = BasesOf(instance_);
+    if (!request_.part_cost || bases.empty()) return;
+    std::vector<std::vector<Candidate>> large;
+    for (std::size_t a = 0; a < axes_.size(); ++a) {
+      for (std::size_t b = a + 1; b < axes_.size(); ++b)
+        large.push_back(LargeAlong(*axes_[a], *axes_[b], bases.back()));
+    }
     double left = kStepsTogether;
+    const auto worth = [&](const Candidate& candidate) {
+      constexpr double kFloor = 1e7;  // What a slice takes in any case.
+      return candidate.cost > left || had_.GainOfSingles(candidate.outcomes) > 0
+                 ? 0.0
+                 : had_.Gain(candidate.outcomes) / (candidate.cost + kFloor);
+    };
     while (reached.together.size() < kMostTogether) {
-      const auto best = std::ranges::max_element(large_, {}, worth);
-      if (best == large_.end() || had_.Gain(best->outcomes) == 0) return;
-      const Candidate picked = std::exchange(*best, {});
-      if (picked.cost > left) continue;
-      left -= picked.cost;
-      had_.Mark(picked.outcomes);
-      reached.together.push_back(picked.axes);
+      const Candidate* best = nullptr;
+      for (const std::vector<Candidate>& some : large) {
+        const auto most = std::ranges::max_element(some, {}, worth);
+        if (most != some.end() && (best == nullptr || worth(*most) > worth(*best))) best = &*most;
+      }
+      if (best == nullptr || worth(*best) == 0) break;
+      left -= best->cost;
+      had_.Mark(best->outcomes);
+      reached.together.push_back(best->axes);
+    }
+    // Where it writes is told without its sums: for each two axes the largest shape, where both are long.
+    for (const std::vector<Candidate>& some : large) {
+      const auto size = [&](const Candidate& candidate) {
+        const std::int64_t elements = cases::TotalElements(instance_, candidate.axes);
+        return elements > kElementsTogether ? 0 : elements;
+      };
+      const auto best = std::ranges::max_element(some, {}, size);
+      if (best == some.end() || size(*best) == 0 || had_.Gain(best->outcomes) == 0 ||
+          reached.written_together.size() >= kMostTogether)
+        continue;
+      had_.Mark(best->outcomes);
+      reached.written_together.push_back(best->axes);
     }
   }
 
@@ -395,8 +451,6 @@ class Search {
   std::vector<Outcomes> at_turns_;      ///< and these, by turn.
   OutcomesHad had_{{}};
   std::vector<Candidate> pool_;
-  std::vector<Candidate>
-      large_;  ///< What the pool has no room for, without cost and outcomes at first.
   std::set<ops::AxisValues> pooled_;
   std::vector<std::size_t> picked_;
 };

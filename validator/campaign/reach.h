@@ -45,8 +45,9 @@ struct ReachedCases {
   std::vector<cases::Case> cases;
   /// Outcomes of the plan's decisions that only shapes beyond the budget have: for their ends.
   std::vector<ops::AxisValues> too_large;
-  /// Shapes beyond the budget at which outcomes come together that came together in nothing within it: for slices.
-  std::vector<ops::AxisValues> together;
+  /// Shapes beyond the budget at which outcomes come together that came together in nothing within it: for slices,
+  /// and, where those take too long, for where they write.
+  std::vector<ops::AxisValues> together, written_together;
   /// Where numbers outgrow their formats, which nothing within the budget shows: the smallest shapes.
   std::vector<ops::AxisValues> past_limits;
 };

@@ -113,6 +113,17 @@ std::vector<Task> Campaign::Reached() {
   }
   for (ops::AxisValues& axes : reached.together)
     planned.push_back(SliceOf(std::move(axes), "reached", request.seed + planned.size()));
+  // Of the longest axis a little less: past a multiple of everything there may be no rest of tiles or turns.
+  Rng rng(DeriveSeed(request.seed, "together"));
+  for (const ops::AxisValues& axes : reached.written_together) {
+    const auto longest =
+        std::ranges::max_element(axes, {}, [](const auto& axis) { return axis.second; });
+    const auto less =
+        static_cast<std::int64_t>(rng.Below(static_cast<std::uint64_t>(longest->second / 16 + 1)));
+    const auto shorter =
+        cases::SolveNear(trial_.instance.op, longest->first, longest->second - less, axes);
+    planned.push_back(PlacesOf(shorter ? *shorter : axes, request.seed + planned.size()));
+  }
   return planned;
 }
 
