@@ -155,7 +155,10 @@ TEST(ReachTest, WhatOnlyComesTogetherBeyondTheBudgetGoesToSlices) {
     EXPECT_TRUE(
         Any(reached, [](const ops::AxisValues& axes) { return axes.at("columns") > 4096; }));
     EXPECT_FALSE(Any(reached, both) && !reached.together.empty());
-    return std::ranges::any_of(reached.together, both);
+    const bool slices = std::ranges::any_of(reached.together, both);
+    // What no slice shows is asked where it writes.
+    EXPECT_EQ(std::ranges::any_of(reached.written_together, both), request.part_cost && !slices);
+    return slices;
   };
   ReachRequest request{.max_elements = 1 << 18};
   EXPECT_FALSE(in_slices(request)) << "nobody says what a slice takes";
