@@ -6,6 +6,7 @@
 #include <algorithm>
 
 #include "validator/campaign/testing/decisions.h"
+#include "validator/campaign/turns.h"
 
 namespace assay::campaign {
 namespace {
@@ -167,6 +168,16 @@ TEST(ReachTest, WhatOnlyComesTogetherBeyondTheBudgetGoesToSlices) {
   request.part_cost = [](const ops::AxisValues&) { return 1e12; };
   EXPECT_FALSE(in_slices(request)) << "too dear";
   EXPECT_TRUE(Any(given.Reach({.max_elements = 1 << 24}), both)) << "whole, where there is room";
+}
+
+TEST(ReachTest, TurnsAreTheSameAheadAndAbandonedOnesEnd) {
+  const Given given("min(rows, 264)", {AxisPast(2, 4096)});
+  const std::vector<ops::AxisValues> turns =
+      TurnsOf(given.instance, Decisions(given.instance, given.plan, given.compiled));
+  EXPECT_GT(turns.size(), 3u);
+  EXPECT_EQ(TurnsAhead(given.instance, given.plan, given.compiled).Take(), turns);
+  for (int i = 0; i < 50; ++i)
+    const TurnsAhead abandoned(given.instance, given.plan, given.compiled);
 }
 
 TEST(ReachTest, GoesPastExtentsThatAreTheSameAtAllShapes) {

@@ -3,6 +3,7 @@
 #include <array>
 #include <bit>
 #include <cmath>
+#include <memory>
 #include <set>
 
 #include "base/rng.h"
@@ -73,6 +74,8 @@ Task Campaign::PartOf(ops::AxisValues axes, std::string purpose, std::uint64_t s
 
 // Outcomes of the program's and the plan's decisions that no case had, alone and in pairs.
 std::vector<Task> Campaign::Reached() {
+  if (turns_ == nullptr)
+    turns_ = std::make_unique<TurnsAhead>(trial_.instance, trial_.plan, trial_.compiled);
   ReachRequest request;
   request.turns = turns_->Take();
   for (const cases::Case& value : tried_) request.tried.push_back(value.axes);
