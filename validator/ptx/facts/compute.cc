@@ -207,7 +207,7 @@ Facts FactsOf(const ptx::Module& module, const FactsOptions& options) {
   FindMemory(module, origins, sites, facts);
   FindConstants(module, sites, facts);
   FindDecisions(module, origins, sites, facts);
-  FindFlow(module, facts);
+  FindFlow(module, origins, facts);
   return facts;
 }
 

@@ -26,6 +26,10 @@ class SiteFinder {
 std::vector<std::string> NamesOf(const ptx::Module& module, const Origins& origins,
                                  const OriginSet& set);
 
+/// The objects that an address may be of; not what is added to it, where that can be told.
+OriginSet AddressedBy(const ptx::Module& module, const Origins& origins, std::uint32_t function,
+                      const ptx::Operand& address);
+
 /// Facts::memory, atomics, and who writes Facts::variables.
 void FindMemory(const ptx::Module& module, const Origins& origins, const SiteFinder& sites,
                 Facts& facts);
@@ -35,6 +39,6 @@ void FindConstants(const ptx::Module& module, const SiteFinder& sites, Facts& fa
 void FindDecisions(const ptx::Module& module, const Origins& origins, const SiteFinder& sites,
                    Facts& facts);
 /// Loops, calls, barriers and dependence of blocks, in Facts::functions.
-void FindFlow(const ptx::Module& module, Facts& facts);
+void FindFlow(const ptx::Module& module, const Origins& origins, Facts& facts);
 
 }  // namespace assay::facts

@@ -201,7 +201,7 @@ struct Function {
   Answer recursive = Answer::kUnknown;
   Answer barriers = Answer::kUnknown;  ///< Of a block; this and what follows counts callees.
   Unit unit = Unit::kBlock;            ///< Counts callees as well.
-  Answer polls = Answer::kUnknown;     ///< A loop that ends when memory has changed.
+  Answer polls = Answer::kUnknown;     ///< A loop that ends when another block has changed memory.
   /// Could what a block of another cluster does change what this one computes or whether it ends, by more
   /// than a data race? (Atomics, fences, volatile or acquiring accesses outside of shared memory.)
   Answer blocks_depend = Answer::kUnknown;

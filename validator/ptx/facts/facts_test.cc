@@ -300,10 +300,10 @@ TEST(FunctionsTest, Polling) {
   EXPECT_EQ(Polls("O: " + wait + " add.s32 %r1, %r1, -1; setp.gt.s32 %p2, %r1, 0; @%p2 bra O;"),
             Answer::kUnknown);
   // Laid out out of order.
-  EXPECT_EQ(
-      Polls("bra T; B: ld.global.u32 %r3, [%d1]; bra C; T: bra B; C: setp.eq.s32 %p1, %r3, 0; "
-            "@%p1 bra T;"),
-      Answer::kYes);
+  EXPECT_EQ(Polls("bra T; B: ld.volatile.global.u32 %r3, [%d1]; bra C; T: bra B; C: setp.eq.s32 "
+                  "%p1, %r3, 0; "
+                  "@%p1 bra T;"),
+            Answer::kYes);
   const std::string spin =
       "W: atom.global.cas.b32 %r3, [%d1], 0, 1; setp.ne.s32 %p1, %r3, 0; @%p1 bra W;";
   EXPECT_EQ(Polls(spin), Answer::kYes);
@@ -317,6 +317,51 @@ TEST(FunctionsTest, Polling) {
           "st.global.u32 [%d1], 1; S: add.s32 %r1, %r1, -1; setp.gt.s32 %p1, %r1, 0; @%p1 bra L;"),
       Answer::kNo);
   EXPECT_EQ(Polls("ld.global.u32 %r3, [%d1]; setp.eq.s32 %p1, %r3, 0; @%p1 bra E; E:"),
+            Answer::kNo);
+}
+
+TEST(FunctionsTest, LoopsThatChangeWhatTheyReadWaitForNobody) {
+  const auto polls = [](const std::string& body) {
+    return Kernel(".shared .u32 next; .shared .align 4 .b8 stages[64]; " + body,
+                  ".global .u32 data[9];\n")
+        .FindFunction("k")
+        ->polls;
+  };
+  // Tickets of a queue: drawn by each thread, or by one for its block.
+  EXPECT_EQ(polls("W: atom.global.add.u32 %r3, [%d1], 1; setp.lt.u32 %p1, %r3, 9; @%p1 bra W;"),
+            Answer::kNo);
+  const std::string handed_on =
+      "W: atom.global.add.u32 %r3, [%d1], 1; st.shared.u32 [next], %r3; bar.sync 0; "
+      "ld.shared.u32 %r4, [next]; ";
+  EXPECT_EQ(polls(handed_on + "setp.lt.u32 %p1, %r4, 9; @%p1 bra W;"), Answer::kNo);
+  // What comes from elsewhere lies in other shared memory,
+  EXPECT_EQ(polls(handed_on + "ld.global.u32 %r1, [data]; st.shared.u32 [stages], %r1; "
+                              "st.global.u32 [data], %r4; setp.lt.u32 %p1, %r4, 9; @%p1 bra W;"),
+            Answer::kNo);
+  // or in the same.
+  EXPECT_EQ(polls(handed_on + "ld.global.u32 %r1, [data]; st.shared.u32 [next], %r1; "
+                              "st.global.u32 [data], %r4; setp.lt.u32 %p1, %r4, 9; @%p1 bra W;"),
+            Answer::kYes);
+  // A lock that counts who came, and is given back; a counter that others count up; a step that may be nothing.
+  const std::string lock =
+      "W: atom.global.add.u32 %r3, [%d1], 1; setp.ne.u32 %p1, %r3, 0; @%p1 bra W; ";
+  EXPECT_EQ(polls(lock + "st.global.u32 [%d1], 0;"), Answer::kYes);
+  EXPECT_EQ(polls(lock + "atom.global.add.u32 %r3, [%d1], -1;"), Answer::kYes);
+  EXPECT_EQ(polls("atom.global.add.u32 %r4, [%d1], 1; W: ld.relaxed.gpu.global.u32 %r3, [%d1]; "
+                  "setp.lt.u32 %p1, %r3, 9; @%p1 bra W;"),
+            Answer::kYes);
+  EXPECT_EQ(polls("W: atom.global.add.u32 %r3, [%d1], 0; setp.lt.u32 %p1, %r3, 9; @%p1 bra W;"),
+            Answer::kYes);
+  // Lengths of rows that nobody writes.
+  EXPECT_EQ(polls("W: ld.global.u32 %r3, [data]; add.u32 %r1, %r1, 1; st.global.u32 [%d1], %r1; "
+                  "setp.lt.u32 %p1, %r1, %r3; @%p1 bra W;"),
+            Answer::kNo);
+  // Flags in shared memory, which a thread of the block sets by what it read.
+  EXPECT_EQ(polls("W: ld.global.u32 %r3, [%d1]; st.shared.u32 [next], %r3; bar.sync 0; "
+                  "ld.shared.u32 %r4, [next]; st.global.u32 [%d1], %r1; setp.eq.u32 %p1, %r4, 0; "
+                  "@%p1 bra W;"),
+            Answer::kYes);
+  EXPECT_EQ(polls("W: ld.shared.u32 %r4, [next]; setp.eq.u32 %p1, %r4, 0; @%p1 bra W;"),
             Answer::kNo);
 }
 

@@ -118,8 +118,10 @@ class PollingFinder {
     std::vector<std::uint32_t> all(function_.body.size());
     for (std::uint32_t i = 0; i < all.size(); ++i) all[i] = i;
     Loops(all, std::vector<bool>(all.size(), false), 0);
-    std::ranges::sort(found_.reads);
-    found_.reads.erase(std::ranges::unique(found_.reads).begin(), found_.reads.end());
+    for (auto* reads : {&found_.reads, &found_.perhaps}) {
+      std::ranges::sort(*reads);
+      reads->erase(std::ranges::unique(*reads).begin(), reads->end());
+    }
     return std::move(found_);
   }
 
@@ -202,9 +204,7 @@ class PollingFinder {
           }
         }
         std::ranges::sort(nodes);
-        std::vector<ptx::InstructionIndex> reads;
-        if (nodes.size() < loop.size()) One(nodes, part, reads);
-        found_.unknown = found_.unknown || !reads.empty();
+        if (nodes.size() < loop.size()) One(nodes, part, found_.perhaps);
       }
     }
   }

@@ -23,6 +23,8 @@ std::vector<std::vector<std::uint32_t>> ControlFlow(const ptx::Function& functio
 /// Loops that end when memory has changed.
 struct Polling {
   std::vector<ptx::InstructionIndex> reads;  ///< Instructions that read it, ascending.
+  std::vector<ptx::InstructionIndex>
+      perhaps;           ///< Those that read it where there may be such a loop, or another one.
   bool unknown = false;  ///< What ends a loop went out of sight: through a call, local memory, or
                          ///< loops nested deeper than is looked at.
 };

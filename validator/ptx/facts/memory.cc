@@ -120,7 +120,7 @@ class MemoryWalk {
       use.reads = role.reads;
       use.writes = role.writes;
       use.origins =
-          NamesOf(module_, origins_, WithoutOffsets(module_, origins_, Addressed(origins_, set)));
+          NamesOf(module_, origins_, AddressedBy(module_, origins_, f, in.operands[role.operand]));
       if (use.origins.empty()) use.origins = {"unknown"};
       use.ptx_line = in.ptx_line;
       use.own_line = sites_.OwnLine(in);
@@ -182,6 +182,11 @@ class MemoryWalk {
 };
 
 }  // namespace
+
+OriginSet AddressedBy(const ptx::Module& module, const Origins& origins, std::uint32_t function,
+                      const ptx::Operand& address) {
+  return WithoutOffsets(module, origins, Addressed(origins, origins.Of(function, address)));
+}
 
 std::vector<std::string> NamesOf(const ptx::Module& module, const Origins& origins,
                                  const OriginSet& set) {

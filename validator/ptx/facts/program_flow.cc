@@ -8,6 +8,7 @@
 
 #include "validator/ptx/facts/compute_impl.h"
 #include "validator/ptx/facts/flow.h"
+#include "validator/ptx/facts/waits.h"
 #include "validator/ptx/isa.h"
 
 namespace assay::facts {
@@ -107,8 +108,9 @@ bool IsCluster(const ptx::LaunchBounds& bounds) {
 
 }  // namespace
 
-void FindFlow(const ptx::Module& module, Facts& facts) {
+void FindFlow(const ptx::Module& module, const Origins& origins, Facts& facts) {
   const CallGraph graph = CallsOf(module);
+  Waits waits(module, origins);
   std::vector<Own> own(module.functions.size());
   for (std::size_t f = 0; f < own.size(); ++f) {
     const ptx::Function& function = module.functions[f];
@@ -121,7 +123,7 @@ void FindFlow(const ptx::Module& module, Facts& facts) {
       own[f].unit = std::max(own[f].unit, UnitOf(in));
     }
     if (HasShared(module.variables) || HasShared(function.variables)) own[f].unit = Unit::kBlock;
-    own[f].polling = PollingOf(function);
+    own[f].polling = waits.Of(static_cast<std::uint32_t>(f));
   }
   const auto answer = [](bool yes, bool unknown) {
     return yes ? Answer::kYes : unknown ? Answer::kUnknown : Answer::kNo;
@@ -144,7 +146,8 @@ void FindFlow(const ptx::Module& module, Facts& facts) {
       barriers = barriers || own[reached].barriers;
       unit = std::max(unit, own[reached].unit);
       polls = polls || !own[reached].polling.reads.empty();
-      polls_unknown = polls_unknown || own[reached].polling.unknown;
+      polls_unknown =
+          polls_unknown || own[reached].polling.unknown || !own[reached].polling.perhaps.empty();
       if (meets == nullptr) meets = own[reached].meets;
       only_adds = only_adds && own[reached].only_adds;
     }
