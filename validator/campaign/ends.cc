@@ -272,7 +272,11 @@ Status Runner::RunEnds(const cases::Probe& probe, const Wants& wants, CaseRun& r
     bound = std::move(more);
     look_at(bound->calls.front());
   }
-  if (unwritten && !handed_on && elements > kMostToConfirm) {
+  const auto ends_that_stay = [&](const engine::Binding& ran) {
+    return EndsThatStay(probe.case_, filled, ran.calls.front().outputs);
+  };
+  const bool some_end_stays = unwritten || !ends_that_stay(*bound).empty();
+  if (some_end_stays && !handed_on && elements > kMostToConfirm) {
     for (std::size_t i = 0; i < bound->execution.launches.size(); ++i) {
       if (bound->execution.launches[i].only.empty()) continue;
       ASSAY_TRY(const auto block, LastThatWrites(bind, filled, i, run.steps));
@@ -313,9 +317,6 @@ Status Runner::RunEnds(const cases::Probe& probe, const Wants& wants, CaseRun& r
       }
     }
   }
-  const auto ends_that_stay = [&](const engine::Binding& ran) {
-    return EndsThatStay(probe.case_, filled, ran.calls.front().outputs);
-  };
   if (!ends_that_stay(*bound).empty()) {
     Report some = run.report;
     bool known = StepsOfAll(bound->execution, some) <= static_cast<double>(kStepsToConfirm);

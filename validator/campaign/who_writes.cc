@@ -151,8 +151,11 @@ Result<std::optional<bool>> Runner::WritesAny(const Binder& bind, std::size_t la
   ASSAY_TRY(const Report report, RunAlone(bind, launch, std::move(what), alone));
   steps += report.counters.steps;
   const engine::BoundCall& call = alone.calls.front();
+  // What is overwritten held something else than garbage before.
   const bool any = std::ranges::any_of(call.outputs, [&](const auto& output) {
-    return !WrittenElements(call, output.first, kGarbage, report).empty();
+    return subject_.instance->op.FindOutput(output.first)->updates.empty()
+               ? !WrittenElements(call, output.first, kGarbage, report).empty()
+               : report.counters.bytes_written > 0;
   });
   return any || report.stop == Stop::kCompleted ? std::optional(any) : std::nullopt;
 }
