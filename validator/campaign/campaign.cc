@@ -241,8 +241,8 @@ void Campaign::Trim(std::vector<Task>& planned, const std::vector<Task>& waiting
       auto costliest = planned.end();
       for (auto p = planned.end(); p != planned.begin();) {
         --p;
-        const bool may_go =
-            counts(*p) && std::ranges::count(planned, p->purpose, &Task::purpose) > least_of(*p);
+        const bool may_go = counts(*p) && !p->sure &&
+                            std::ranges::count(planned, p->purpose, &Task::purpose) > least_of(*p);
         if (may_go && (costliest == planned.end() || cost(*p) > about * cost(*costliest)))
           costliest = p;
       }

@@ -71,6 +71,7 @@ struct Task {
   Wants wants;
   std::string purpose;
   std::size_t wave = 0;  ///< Of those that run in one go, what it takes is counted with this one's.
+  bool sure = false;     ///< Not left out for what it costs.
 };
 
 struct OutputState {

@@ -308,6 +308,10 @@ void Campaign::AddLateAlong(const ops::Axis& axis,
 std::vector<Task> Campaign::LatePastThePlan() {
   constexpr std::int64_t kShortest = 64, kPast = 8;
   constexpr std::size_t kMost = 40;
+  // The first ones past the largest constants along what is added up, which are the dearest, are not left out for it: what
+  // is split from there on, and what a split leaves over, no shorter one shows.
+  constexpr std::int64_t kSplits = 1024;
+  constexpr int kMostSure = 2;
   const double most_steps = static_cast<double>(trial_.effort.campaign_steps) / 10;
   const std::int64_t most_elements = 2 * trial_.effort.long_elements + (1 << 16);
   const ops::OpSpec& op = trial_.instance.op;
@@ -317,8 +321,15 @@ std::vector<Task> Campaign::LatePastThePlan() {
   for (const std::int64_t constant : cases::ConstantsOf(trial_.plan)) {
     if (constant >= kShortest && constant <= most_elements) constants.insert(constant);
   }
+  const auto is_missing = [&](const ops::Axis& axis) {
+    return std::ranges::any_of(op.outputs, [&](const ops::TensorSpec& output) {
+      return !ops::DimensionOf(output, axis.name);
+    });
+  };
+  const bool any_is_missing = std::ranges::any_of(op.axes, is_missing);
   std::vector<Task> planned;
   double steps = 0;
+  int sure = 0;
   for (const std::int64_t constant : constants) {
     for (const ops::Axis& axis : op.axes) {
       if (axis.kind != ops::Axis::Kind::kVariable || !ops::MayBeReducedOver(op, axis.name))
@@ -345,6 +356,9 @@ std::vector<Task> Campaign::LatePastThePlan() {
           for (Task& task : tasks) {
             if (planned.size() >= kMost || steps + cost > most_steps) continue;
             steps += cost;
+            task.sure = constant >= kSplits && sure < kMostSure && others == 1 &&
+                        length == constant + 1 && any_is_missing == is_missing(axis);
+            sure += task.sure ? 1 : 0;
             planned.push_back(std::move(task));
           }
         }
