@@ -352,6 +352,9 @@ TEST(FunctionsTest, LoopsThatChangeWhatTheyReadWaitForNobody) {
             Answer::kYes);
   EXPECT_EQ(polls("W: atom.global.add.u32 %r3, [%d1], 0; setp.lt.u32 %p1, %r3, 9; @%p1 bra W;"),
             Answer::kYes);
+  // A parameter stays what it is, wherever it is read.
+  EXPECT_EQ(polls(handed_on + "ld.param.u32 %r5, [k_n]; setp.lt.u32 %p1, %r4, %r5; @%p1 bra W;"),
+            Answer::kNo);
   // Lengths of rows that nobody writes.
   EXPECT_EQ(polls("W: ld.global.u32 %r3, [data]; add.u32 %r1, %r1, 1; st.global.u32 [%d1], %r1; "
                   "setp.lt.u32 %p1, %r1, %r3; @%p1 bra W;"),

@@ -246,6 +246,7 @@ class PollingFinder {
     for (const std::uint32_t i : loop) {
       const Instruction& in = function_.body[i];
       if (!is_wanted(i)) continue;
+      if (ReadsKernelParameter(function_, in)) continue;
       if (IsCall(in) ||
           (effects_[i].reads_memory && IsPrivate(in.space) && in.space != ptx::Space::kConst)) {
         found_.unknown = true;
@@ -262,6 +263,15 @@ class PollingFinder {
 };
 
 }  // namespace
+
+bool ReadsKernelParameter(const ptx::Function& function, const Instruction& in) {
+  const bool reads = in.opcode == ptx::Opcode::kLd &&
+                     (in.space == ptx::Space::kParam || in.space == ptx::Space::kParamEntry);
+  if (!function.is_entry || !reads || in.operands.size() < 2) return false;
+  const Operand& address = in.operands[1];
+  return address.has_symbol && address.symbol.scope == ptx::SymbolRef::Scope::kFunction &&
+         address.symbol.index < function.params.size() && function.returns.empty();
+}
 
 Polling PollingOf(const ptx::Function& function) { return PollingFinder(function).Run(); }
 

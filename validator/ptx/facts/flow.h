@@ -20,6 +20,9 @@ std::vector<std::uint32_t> Cycles(std::span<const std::vector<std::uint32_t>> su
 /// Instructions that may follow each instruction of a verified function.
 std::vector<std::vector<std::uint32_t>> ControlFlow(const ptx::Function& function);
 
+/// Does it read a parameter of the kernel, which stays what it is? Not what a call returns, which lies in the same space.
+bool ReadsKernelParameter(const ptx::Function& function, const ptx::Instruction& in);
+
 /// Loops that end when memory has changed.
 struct Polling {
   std::vector<ptx::InstructionIndex> reads;  ///< Instructions that read it, ascending.

@@ -15,9 +15,9 @@ using ptx::Space;
 namespace {
 
 bool IsShared(Space space) { return space == Space::kShared || space == Space::kSharedCta; }
-/// Written before a kernel begins, or by nobody.
-bool IsConstant(Space space) {
-  return space == Space::kConst || space == Space::kParam || space == Space::kParamEntry;
+/// Not memory that kernels share.
+bool IsParameter(Space space) {
+  return space == Space::kParam || space == Space::kParamEntry || space == Space::kParamFunc;
 }
 
 void AddRegisters(const Operand& operand, std::vector<ptx::RegisterIndex>& registers) {
@@ -80,7 +80,7 @@ Waits::Waits(const ptx::Module& module, const Origins& origins)
       const Instruction& in = function.body[i];
       for (const ptx::MemoryRole& role : ptx::MemoryRoles(in)) {
         // What barriers hold tells nothing but who has come.
-        if (!role.writes || role.mbarrier || role.space == Space::kLocal || IsConstant(role.space))
+        if (!role.writes || role.mbarrier || role.space == Space::kLocal || IsParameter(role.space))
           continue;
         const Operand& address = in.operands[role.operand];
         OriginSet objects = AddressedBy(module, origins, f, address);
@@ -165,11 +165,12 @@ bool Waits::StoresSuch(const Place& store) {
 
 bool Waits::Decide(const Place& read) {
   const Instruction& in = module_.functions[read.first].body[read.second];
+  if (ReadsKernelParameter(module_.functions[read.first], in)) return false;
   for (const ptx::MemoryRole& role : ptx::MemoryRoles(in)) {
-    if (!role.reads || role.mbarrier || IsConstant(role.space)) continue;
+    if (!role.reads || role.mbarrier || role.space == Space::kConst) continue;
     const Operand& address = in.operands[role.operand];
     if (address.kind == Operand::Kind::kTensor || role.space == Space::kLocal ||
-        role.space == Space::kSharedCluster)
+        role.space == Space::kSharedCluster || IsParameter(role.space))
       return true;
     const OriginSet objects = AddressedBy(module_, origins_, read.first, address);
     const Where where = WhereIs(objects);
