@@ -275,8 +275,7 @@ Status Runner::RunEnds(const cases::Probe& probe, const Wants& wants, CaseRun& r
   const auto ends_that_stay = [&](const engine::Binding& ran) {
     return EndsThatStay(probe.case_, filled, ran.calls.front().outputs);
   };
-  const bool some_end_stays = unwritten || !ends_that_stay(*bound).empty();
-  if (some_end_stays && !handed_on && elements > kMostToConfirm) {
+  if (!handed_on && elements > kMostToConfirm && (unwritten || !ends_that_stay(*bound).empty())) {
     for (std::size_t i = 0; i < bound->execution.launches.size(); ++i) {
       if (bound->execution.launches[i].only.empty()) continue;
       ASSAY_TRY(const auto block, LastThatWrites(bind, filled, i, run.steps));
