@@ -61,7 +61,8 @@ void Campaign::NoteReach(const CaseRun& run, Harvest& harvest) const {
         std::ranges::all_of(run.parts, [](const LaunchPart& p) { return p.run == p.all; });
     return all ? verdict::Extent::kWhole : verdict::Extent::kSlice;
   };
-  for (const LaunchPart& part : run.parts) harvest.ledger.Ran(part.entry, part.run, part.all);
+  for (const LaunchPart& part : run.parts)
+    harvest.ledger.Ran(part.tickets ? part.entry + " by tickets" : part.entry, part.run, part.all);
   const auto axes = ops::ResolveAxes(trial_.instance.op, probe.case_.axes);
   for (const ops::KernelPlan& kernel : trial_.plan.kernels) {
     if (probe.ends_only || !axes) break;

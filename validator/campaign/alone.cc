@@ -25,6 +25,8 @@ void AskForPlaces(const Runner::Alone& what, Execution& execution) {
   execution.checks.race = execution.checks.order = execution.checks.coverage = false;
   execution.note_missing = execution.note_disguised = true;
   execution.limits.max_steps = what.most_steps;
+  execution.tickets = what.tickets;
+  execution.note_drawn = what.note_drawn;
 }
 
 /// The last element of each output.

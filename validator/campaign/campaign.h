@@ -306,7 +306,9 @@ class Campaign {
   double unforeseen_steps_ = 0;    ///< Of slices, beyond what their waves may take.
   std::vector<TooLong> too_long_;  ///< A block of these slices had not ended by then.
   Costs needed_costs_;             ///< A block of the last launch with what it needs (needed.cc).
-  double idle_factor_ = 1;         ///< Of slices, where there is nothing else (IdleFactor).
+  double tickets_per_element_ =
+      0;  ///< Where blocks draw tickets, in the last slice of some; 0: none has run.
+  double idle_factor_ = 1;  ///< Of slices, where there is nothing else (IdleFactor).
   bool parts_ran_ =
       false;  ///< Some slices ran some blocks, though launches may not be cut as they are.
   bool schedule_matters_ = false;

@@ -156,7 +156,14 @@ void Campaign::PlanBlocks(std::vector<Task>& planned, bool several) const {
 std::optional<double> Campaign::NeededStepsFor(const ops::AxisValues& axes) const {
   const std::vector<std::uint64_t> blocks = BlocksOfEach(trial_.instance, trial_.plan, axes);
   if (blocks.empty()) return std::nullopt;
-  return needed_costs_.EstimateEach(axes, static_cast<std::int64_t>(blocks.back()));
+  // Tickets there are the more, the more there is to do; blocks draw them, however many these are.
+  const double parts =
+      tickets_per_element_ > 0
+          ? std::max(tickets_per_element_ *
+                         static_cast<double>(cases::TotalElements(trial_.instance, axes)),
+                     1.0)
+          : static_cast<double>(blocks.back());
+  return needed_costs_.EstimateEach(axes, static_cast<std::int64_t>(parts));
 }
 
 double Campaign::SliceStepsFor(const Task& task) const {
@@ -244,6 +251,10 @@ void Campaign::LearnOfSlice(const CaseRun& run) {
   idle_factor_ += (IdleFactor(run) - idle_factor_) / (costs_were_known ? 8 : 1);
   if (run.probe.needed_only) {
     const std::uint64_t chosen = std::clamp<std::uint64_t>(run.parts.back().run, 1, run.steps);
+    if (run.parts.back().tickets) {
+      tickets_per_element_ = static_cast<double>(run.parts.back().all) /
+                             static_cast<double>(cases::TotalElements(trial_.instance, axes));
+    }
     needed_costs_.Learn(axes, static_cast<std::int64_t>(run.parts.back().all),
                         static_cast<double>(run.steps) / static_cast<double>(chosen));
   }

@@ -236,7 +236,7 @@ Result<std::optional<Runner::Needed>> Runner::RunNeeded(
     std::uint64_t count, std::uint64_t room, std::uint64_t most_steps, std::uint64_t& steps) const {
   ASSAY_TRY(engine::Binding binding, bind(probe.poison));
   if (binding.execution.launches.size() == 1)
-    return RunTogether(bind, probe, filled, count, most_steps, steps);
+    return RunTogether(bind, probe, filled, count, room, most_steps, steps);
   if (!MayFollow(binding.execution, subject_.compiled->facts.get())) return std::nullopt;
   const std::size_t last = binding.execution.launches.size() - 1;
   ASSAY_TRY(const std::shared_ptr<const HandedOn> handed_on,

@@ -86,6 +86,7 @@ struct LaunchPart {
   std::string entry;
   std::uint64_t run = 0;  ///< Blocks,
   std::uint64_t all = 0;  ///< of these.
+  bool tickets = false;   ///< These are tickets that its blocks draw.
 };
 
 /// Elements of an output whose error is traced to its origin.
@@ -191,6 +192,8 @@ class Runner {
     bool only_where = false;
     /// Nothing but who stores to the ends of outputs is kept (Execution::drop_stores).
     bool drop_stores = false;
+    std::optional<Tickets> tickets = std::nullopt;  ///< As in Execution,
+    bool note_drawn = false;                        ///< the same.
   };
 
  private:
@@ -227,7 +230,8 @@ class Runner {
   struct Needed {
     engine::Binding binding;  ///< With the blocks that ran in its launches.
     Report report;
-    std::uint64_t count = 0;  ///< Blocks of the last launch: as many as were asked for, or fewer.
+    std::uint64_t count = 0;    ///< Blocks of the last launch: as many as were asked for, or fewer.
+    std::uint64_t tickets = 0;  ///< Instead of blocks tickets were chosen: of so many.
   };
   /// Which blocks of all launches but the last write what, learned once for a shape and its scalars.
   struct HandedOn;
@@ -308,18 +312,28 @@ class Runner {
   Result<std::uint64_t> LastPieceThatWrites(const Binder& bind, const cases::Materialised& filled,
                                             std::size_t launch, std::uint64_t length,
                                             std::uint64_t& steps) const;
-  /// Where the blocks of a launch leave marks by which they meet, learned once for a shape and its flags.
+  /// The counter that the blocks of a single launch draw their work from (queue.h), learned once for a shape and its
+  /// flags; null where there is none, or that is not known.
+  struct Queue;
+  Result<std::shared_ptr<const Queue>> LearnQueue(const Binder& bind,
+                                                  const cases::Materialised& filled) const;
+  Result<std::optional<Queue>> FindQueue(const Binder& bind) const;
+  /// Where the blocks of a launch, or the tickets of its queue, leave marks by which they meet, learned once for a shape
+  /// and its flags.
   struct Meetings;
   Result<std::shared_ptr<const Meetings>> LearnMeetings(const Binder& bind,
                                                         const cases::Materialised& filled,
+                                                        const Queue* queue,
                                                         std::uint64_t most_steps) const;
   /// Adds a block of `all`, and its neighbours that meet it. False: that is not known.
   Result<bool> AddNeighbours(const Binder& bind, std::uint64_t block, std::uint64_t all,
                              std::set<std::uint64_t>& blocks) const;
-  /// The same of a single launch: `count` blocks, and those that they meet (together.cc).
+  /// The same of a single launch: `count` blocks, and those that they meet; or tickets of its queue, as many as `room`
+  /// has place for (together.cc).
   Result<std::optional<Needed>> RunTogether(const Binder& bind, const cases::Probe& probe,
                                             const cases::Materialised& filled, std::uint64_t count,
-                                            std::uint64_t most_steps, std::uint64_t& steps) const;
+                                            std::uint64_t room, std::uint64_t most_steps,
+                                            std::uint64_t& steps) const;
   /// Part of a huge case: see ends.cc.
   Status RunEnds(const cases::Probe& probe, const Wants& wants, CaseRun& run) const;
   /// The last elements of what is overwritten that are as they were, though the op changes them.
@@ -352,6 +366,7 @@ class Runner {
   mutable std::mutex mutex_;  ///< Guards what follows.
   mutable std::map<std::string, std::shared_ptr<const HandedOn>> handed_on_;
   mutable std::map<std::string, std::shared_ptr<const Meetings>> meetings_;
+  mutable std::map<std::string, std::shared_ptr<const Queue>> queues_;
   mutable std::map<std::string, std::optional<std::uint64_t>>
       last_writers_;  ///< Blocks, and pieces.
 };

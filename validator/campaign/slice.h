@@ -123,6 +123,7 @@ class Runner::Slice {
       false;  // They ran, and not the last block; and if they left an end as it was,
   bool writers_left_it_ = false;  // both do.
   bool only_needed_ = false;
+  std::uint64_t tickets_ = 0;  ///< Some of so many ran, that blocks draw; 0: blocks were chosen.
   bool without_truth_ = false;
   bool whole_ = false;           // All blocks ran.
   bool end_is_unknown_ = false;  // Whether anybody writes it.

@@ -87,6 +87,7 @@ Status Runner::Slice::RunNeeded(std::uint64_t count) {
   bound_ = std::move(needed->binding);
   run_.report = std::move(needed->report);
   NoteReport();
+  tickets_ = needed->tickets;
   run_.probe.slice_blocks = needed->count;
   run_.probe.needed_only = only_needed_ = true;
   return {};
@@ -217,6 +218,7 @@ Result<bool> Runner::Slice::FindTheEnd() {
   if (bound_.execution.launches.size() == 1) {
     // Others may write it, of which the last block was not known to meet them.
     const Launch& launch = bound_.execution.launches.front();
+    if (tickets_ > 0) return AskWhoWrites();
     if (run_.report.counters.steps / BlocksThatRun(launch) > kStepsToConfirm / Blocks(launch))
       return AskWhoWrites();
     only_needed_ = run_.probe.needed_only = false;

@@ -345,6 +345,7 @@ Result<Runner::Rerun> Runner::Slice::Again(const Schedule& schedule) const {
   other.execution.schedule = schedule;
   other.execution.checks.order = schedule == Schedule{};
   other.execution.limits = bound_.execution.limits;
+  other.execution.tickets = bound_.execution.tickets;
   for (std::size_t i = 0; i < other.execution.launches.size(); ++i)
     other.execution.launches[i].only = bound_.execution.launches[i].only;
   ASSAY_TRY(Report report,
@@ -386,11 +387,19 @@ void Runner::Slice::NoteReport() {
 
 void Runner::Slice::NoteParts() {
   run_.parts.clear();
+  if (tickets_ > 0) {
+    // Beside the last number dealt, which says that nothing is left.
+    run_.parts.push_back({.entry = plan_.kernels.front().entry,
+                          .run = bound_.execution.tickets->held.size() - 1,
+                          .all = tickets_,
+                          .tickets = true});
+    return;
+  }
   for (std::size_t i = 0; i < bound_.execution.launches.size(); ++i) {
     const Launch& launch = bound_.execution.launches[i];
     // Blocks of which some threads run count by these.
     const std::uint64_t run = BlocksThatRun(launch) * ThreadsThatRun(launch) / Threads(launch);
-    run_.parts.push_back({plan_.kernels[i].entry, run, Blocks(launch)});
+    run_.parts.push_back({.entry = plan_.kernels[i].entry, .run = run, .all = Blocks(launch)});
   }
 }
 

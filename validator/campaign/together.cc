@@ -8,6 +8,10 @@
 // midst of something, those next to each other meet: from a block on in both directions, as far as they leave a mark at
 // one of its places. Nothing is known where a block from elsewhere, of a few that are drawn, leaves one there as well.
 //
+// Where blocks draw their work from a counter (queue.h), tickets take the place of blocks: the last block, or the first
+// and the last one, run with those that are chosen, and whatever runs leaves marks without a ticket says nothing of one.
+// Tickets that leave none meet nobody.
+//
 // None of them waits for others (facts::Polls), so that what some blocks do before any other begins is what they
 // may do in the whole grid: what is found wrong on the way is wrong. What they computed is believed only where
 // the guess holds for more blocks, from near and far, and nothing was read that no block has written.
@@ -19,7 +23,7 @@
 #include "validator/campaign/blocks.h"
 #include "validator/campaign/parts.h"
 #include "validator/campaign/producers.h"
-#include "validator/campaign/runner.h"
+#include "validator/campaign/queue.h"
 
 namespace assay::campaign {
 namespace {
@@ -29,6 +33,10 @@ constexpr int kTried = 3;
 // Neighbours of a block that may meet it, in both directions, and what their skeletons may take.
 constexpr std::uint64_t kMostNeighbours = 64;
 constexpr std::uint64_t kMostOfNeighbours = 400'000'000;
+// As many tickets are chosen at the most; and from so many on two blocks draw them, or what one carries from a ticket to
+// the next would not show.
+constexpr std::uint64_t kMostTickets = 64;
+constexpr std::size_t kTicketsForTwo = 6;
 
 bool MayMeet(const Execution& execution, const facts::Facts* facts) {
   const Launch& launch = execution.launches.front();
@@ -71,18 +79,43 @@ bool Meet(std::span<const BufferRange> some, std::span<const BufferRange> others
   return false;
 }
 
+/// What of some lies in none of the others. Ranges ascend by buffer and place.
+std::vector<BufferRange> Without(std::span<const BufferRange> some,
+                                 std::span<const BufferRange> others) {
+  std::vector<BufferRange> rest;
+  std::size_t i = 0;
+  for (BufferRange range : some) {
+    const std::uint64_t end = range.first + range.bytes;
+    while (i < others.size() &&
+           (others[i].buffer < range.buffer ||
+            (others[i].buffer == range.buffer && others[i].first + others[i].bytes <= range.first)))
+      ++i;
+    for (std::size_t j = i; j < others.size() && others[j].buffer == range.buffer &&
+                            others[j].first < end && range.first < end;
+         ++j) {
+      if (others[j].first > range.first)
+        rest.push_back({range.buffer, range.first, others[j].first - range.first});
+      range.first = others[j].first + others[j].bytes;
+    }
+    if (range.first < end) rest.push_back({range.buffer, range.first, end - range.first});
+  }
+  return rest;
+}
+
 }  // namespace
 
 struct Runner::Meetings {
   std::optional<Producers> marks;  // Nothing: they do not move evenly.
   bool are_shares = false;         // They do not, and all blocks leave some: neighbours may meet.
+  bool are_apart = false;          // Tickets, none of which leave any.
   std::uint64_t block_steps = 0;   // The most that one of the blocks took.
   // Blocks that leave other marks than they should, by that.
   std::vector<std::pair<std::uint64_t, std::vector<BufferRange>>> odd;
 };
 
 Result<std::shared_ptr<const Runner::Meetings>> Runner::LearnMeetings(
-    const Binder& bind, const cases::Materialised& filled, std::uint64_t most_steps) const {
+    const Binder& bind, const cases::Materialised& filled, const Queue* queue,
+    std::uint64_t most_steps) const {
   const std::string key = KeyOfShape(filled);
   {
     const std::lock_guard lock(mutex_);
@@ -90,20 +123,37 @@ Result<std::shared_ptr<const Runner::Meetings>> Runner::LearnMeetings(
   }
   auto learned = std::make_shared<Meetings>();
   ASSAY_TRY(const engine::Binding whole, bind(0));
-  const std::array<std::uint32_t, 3> grid = whole.execution.launches.front().grid;
+  const Launch& launch = whole.execution.launches.front();
+  const std::uint64_t all = queue == nullptr ? Blocks(launch) : queue->tickets;
+  const std::array<std::uint32_t, 3> grid =
+      queue == nullptr ? launch.grid
+                       : std::array<std::uint32_t, 3>{static_cast<std::uint32_t>(all), 1, 1};
   bool all_ended = true;
   std::uint64_t learned_from = 0;
-  const auto run = [&](std::uint64_t block, bool only_where) -> Result<std::vector<BufferRange>> {
+  const auto run_alone = [&](Alone what) -> Result<std::vector<BufferRange>> {
+    const bool only_where = what.only_where;
+    what.most_steps = most_steps;
     engine::Binding alone;
-    ASSAY_TRY(const Report report,
-              RunAlone(bind, 0,
-                       {.only = {{block, 1}}, .most_steps = most_steps, .only_where = only_where},
-                       alone));
+    ASSAY_TRY(const Report report, RunAlone(bind, 0, std::move(what), alone));
     all_ended = all_ended && report.stop == Stop::kCompleted && report.findings.empty();
     if (!only_where) learned->block_steps = std::max(learned->block_steps, report.counters.steps);
     learned_from += report.counters.steps;
     return Marks(alone, report);
   };
+  // Of a queue: what is left without a ticket as well.
+  std::vector<BufferRange> anyway;
+  const auto run = [&](std::uint64_t number, bool only_where) -> Result<std::vector<BufferRange>> {
+    if (queue == nullptr) return run_alone({.only = {{number, 1}}, .only_where = only_where});
+    ASSAY_TRY(const auto marks, run_alone({.only = {{Blocks(launch) - 1, 1}},
+                                           .only_where = only_where,
+                                           .tickets = queue->Deal({number})}));
+    return Without(marks, anyway);
+  };
+  if (queue != nullptr) {
+    ASSAY_TRY(anyway, run_alone({.only = {{Blocks(launch) - 1, 1}},
+                                 .only_where = true,
+                                 .tickets = queue->Deal({})}));
+  }
   // The first one tells what blocks take, and whether the skeleton leaves the same marks: then it does for the others.
   std::optional<bool> only_where;
   const auto marks_of = [&](std::uint64_t block) -> Result<std::vector<BufferRange>> {
@@ -111,7 +161,7 @@ Result<std::shared_ptr<const Runner::Meetings>> Runner::LearnMeetings(
     ASSAY_TRY(auto marks, run(block, false));
     if (all_ended) {
       ASSAY_TRY(const auto same, run(block, true));
-      only_where = same == marks && !marks.empty();
+      only_where = same == marks && (!marks.empty() || queue != nullptr);
     }
     return marks;
   };
@@ -132,7 +182,6 @@ Result<std::shared_ptr<const Runner::Meetings>> Runner::LearnMeetings(
         }));
   }
   if (expected) {
-    const std::uint64_t all = Blocks(whole.execution.launches.front());
     Rng rng(DeriveSeed(all, "meetings"));
     std::set<std::uint64_t> tried = {all - 1};
     for (int i = 0; i < kTried; ++i) tried.insert(rng.Below(all));
@@ -148,8 +197,17 @@ Result<std::shared_ptr<const Runner::Meetings>> Runner::LearnMeetings(
       learned->marks = *std::move(expected);
     }
   }
+  if (queue != nullptr && all_ended &&
+      std::ranges::all_of(samples, [](const auto& marks) { return marks.empty(); })) {
+    Rng rng(DeriveSeed(all, "meetings"));
+    learned->are_apart = true;
+    for (const std::uint64_t ticket : {all / 2, rng.Below(all), all - 1}) {
+      ASSAY_TRY(const auto marks, marks_of(ticket));
+      learned->are_apart = learned->are_apart && marks.empty() && all_ended;
+    }
+  }
   learned->are_shares =
-      all_ended && !learned->marks &&
+      queue == nullptr && all_ended && !learned->marks &&
       std::ranges::none_of(samples, [](const auto& marks) { return marks.empty(); });
   const std::lock_guard lock(mutex_);
   return meetings_.emplace(key, std::move(learned)).first->second;
@@ -195,37 +253,51 @@ Result<bool> Runner::AddNeighbours(const Binder& bind, std::uint64_t block, std:
 
 Result<std::optional<Runner::Needed>> Runner::RunTogether(
     const Binder& bind, const cases::Probe& probe, const cases::Materialised& filled,
-    std::uint64_t count, std::uint64_t most_steps, std::uint64_t& steps) const {
+    std::uint64_t count, std::uint64_t room, std::uint64_t most_steps, std::uint64_t& steps) const {
   ASSAY_TRY(engine::Binding binding, bind(probe.poison));
   if (!MayMeet(binding.execution, subject_.compiled->facts.get())) return std::nullopt;
+  ASSAY_TRY(const std::shared_ptr<const Queue> queue, LearnQueue(bind, filled));
   ASSAY_TRY(const std::shared_ptr<const Meetings> meetings,
-            LearnMeetings(bind, filled, most_steps));
+            LearnMeetings(bind, filled, queue.get(), most_steps));
   const std::optional<Producers>& marked = meetings->marks;
-  if (!marked && !meetings->are_shares) return std::nullopt;
+  if (!marked && !meetings->are_shares && !meetings->are_apart) return std::nullopt;
   Launch& launch = binding.execution.launches.front();
-  std::set<std::uint64_t> blocks;
-  const auto add = [&](std::uint64_t block, std::span<const BufferRange> marks) {
-    blocks.insert(block);
-    return marked->AddWritersOf(marks, blocks);
+  const std::uint64_t all = queue == nullptr ? Blocks(launch) : queue->tickets;
+  if (queue != nullptr && probe.slice_blocks == 0) {
+    const std::uint64_t each = std::max<std::uint64_t>(meetings->block_steps, 1);
+    count = std::clamp(room / each, count, kMostTickets);
+  }
+  std::set<std::uint64_t> numbers;
+  const auto add = [&](std::uint64_t number, std::span<const BufferRange> marks) {
+    numbers.insert(number);
+    return meetings->are_apart || marked->AddWritersOf(marks, numbers);
   };
-  std::vector<BlockRange> chosen = ChooseBlocks(Blocks(launch), count, probe.case_.seed);
+  const std::vector<BlockRange> chosen = ChooseBlocks(all, count, probe.case_.seed);
   if (chosen.empty()) return std::nullopt;  // all
   for (const BlockRange& range : chosen) {
-    for (std::uint64_t block = range.first; block < range.first + range.count; ++block) {
-      if (marked) {
-        if (!add(block, marked->WrittenBy(block))) return std::nullopt;
+    for (std::uint64_t number = range.first; number < range.first + range.count; ++number) {
+      if (!meetings->are_shares) {
+        if (!add(number, marked ? marked->WrittenBy(number) : std::vector<BufferRange>{}))
+          return std::nullopt;
         continue;
       }
-      ASSAY_TRY(const bool found, AddNeighbours(bind, block, Blocks(launch), blocks));
+      ASSAY_TRY(const bool found, AddNeighbours(bind, number, all, numbers));
       if (!found) return std::nullopt;
     }
   }
-  for (const auto& [block, marks] : meetings->odd) {
-    if (!add(block, marks)) return std::nullopt;
+  for (const auto& [number, marks] : meetings->odd) {
+    if (!add(number, marks)) return std::nullopt;
   }
-  if (blocks.size() * meetings->block_steps > most_steps) return std::nullopt;
+  if (numbers.size() * meetings->block_steps > most_steps) return std::nullopt;
   launch.only.clear();
-  for (const std::uint64_t block : blocks) launch.only.push_back({block, 1});
+  if (queue == nullptr) {
+    for (const std::uint64_t block : numbers) launch.only.push_back({block, 1});
+  } else {
+    binding.execution.tickets = queue->Deal(numbers);
+    const std::uint64_t last = Blocks(launch) - 1;
+    if (numbers.size() >= kTicketsForTwo) launch.only.push_back({0, 1});
+    launch.only.push_back({last, 1});
+  }
   binding.execution.note_missing = true;
   binding.execution.limits.max_steps = most_steps;
   ASSAY_TRY(Report report,
@@ -235,7 +307,7 @@ Result<std::optional<Runner::Needed>> Runner::RunTogether(
   const bool is_found = report.stop != Stop::kCompleted || !report.findings.empty();
   const bool is_whole = meetings->odd.empty() && report.missing && report.missing->empty();
   if (!is_found && !is_whole) return std::nullopt;
-  return Needed{std::move(binding), std::move(report), count};
+  return Needed{std::move(binding), std::move(report), count, queue == nullptr ? 0 : all};
 }
 
 }  // namespace assay::campaign

@@ -38,6 +38,7 @@ class ChoiceRegions;
 class StaleReads;
 class Contention;
 class MissingBytes;
+class Draws;
 class Writers;
 class CostWatch;
 
@@ -336,6 +337,7 @@ struct Device {
   Contention* contention = nullptr;  ///< Notes what depends on who came first, when not null.
   MissingBytes* missing = nullptr;   ///< Notes what is read undefined, when not null.
   Writers* writers = nullptr;        ///< Notes who writes some bytes, when not null.
+  Draws* draws = nullptr;            ///< Sees who draws from counters, when not null.
   bool drop_stores = false;          ///< With these: Execution::drop_stores.
   CostWatch* costs = nullptr;        ///< Counts every instruction, when not null (watch/costs.h).
   HoldState hold;

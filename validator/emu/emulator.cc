@@ -16,6 +16,7 @@
 #include "validator/emu/site.h"
 #include "validator/emu/watch/costs.h"
 #include "validator/emu/watch/disguised.h"
+#include "validator/emu/watch/draws.h"
 #include "validator/emu/watch/machine_flow.h"
 #include "validator/emu/watch/machine_memory.h"
 #include "validator/emu/watch/missing.h"
@@ -254,6 +255,8 @@ Report RunOn(const Program& program, const Execution& execution,
   Writers writers(execution.whose);
   if (!execution.whose.empty()) device.writers = &writers;
   device.drop_stores = execution.drop_stores;
+  Draws draws(execution);
+  if (execution.note_drawn || execution.tickets) device.draws = &draws;
   std::unique_ptr<StaleReads> stale;
   if (device.race && execution.schedule.stale > 0) {
     stale = std::make_unique<StaleReads>(device, *device.race, execution.schedule.stale);
@@ -291,6 +294,7 @@ Report RunOn(const Program& program, const Execution& execution,
   if (contention) contention->Report(report);
   if (device.missing != nullptr) report.missing = missing.Take(device.buffers);
   if (device.writers != nullptr) report.writers = writers.Take();
+  if (device.draws != nullptr) report.drawn = draws.Take(device);
   report.order.held = device.hold.held;
   FinishReport(device, report);
   if (shadow) shadow->Finish(report);

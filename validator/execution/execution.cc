@@ -124,6 +124,9 @@ static constexpr auto JsonFields(const Limits*) {
                     Required("max_findings", &L::max_findings),
                     Required("max_milliseconds", &L::max_milliseconds));
 }
+static constexpr auto JsonFields(const Tickets*) {
+  return std::tuple(Required("word", &Tickets::word), Required("held", &Tickets::held));
+}
 static constexpr auto JsonFields(const Execution*) {
   using E = Execution;
   return std::tuple(
@@ -133,6 +136,7 @@ static constexpr auto JsonFields(const Execution*) {
       Required("limits", &E::limits), Required("perturbation_seed", &E::perturbation_seed),
       Sparse("follow_undefined", &E::follow_undefined), Sparse("note_missing", &E::note_missing),
       Sparse("whose", &E::whose), Sparse("drop_stores", &E::drop_stores),
+      Sparse("tickets", &E::tickets), Sparse("note_drawn", &E::note_drawn),
       Sparse("note_disguised", &E::note_disguised), Required("target_sm", &E::target_sm));
 }
 static Status JsonCheck(const Execution& execution, const ObjectReader& reader) {
@@ -144,6 +148,13 @@ static Status JsonCheck(const Execution& execution, const ObjectReader& reader) 
                     fmt::format("{}/{}/args", reader.PlaceOf("launches"), l));
       }
     }
+  }
+  if (execution.tickets) {
+    const BufferRange& word = execution.tickets->word;
+    const bool is_one = (word.bytes == 4 || word.bytes == 8) && word.first % word.bytes == 0;
+    if (!is_one || word.buffer >= execution.buffers.size())
+      return Fail(ErrorKind::kMalformedInput, "needs a word of four or eight bytes of a buffer",
+                  reader.PlaceOf("tickets"));
   }
   std::uint64_t asked = 0;
   const BufferRange* before = nullptr;

@@ -170,6 +170,15 @@ struct BufferRange {
 /// As many bytes as may be asked about at once (Execution::whose).
 inline constexpr std::uint64_t kMostWhose = std::uint64_t{2} << 20;
 
+/// A counter that work is dealt out by: who adds to it and looks at what it held has drawn that as a ticket.
+struct Tickets {
+  BufferRange word;  ///< Four or eight bytes.
+  /// What the first draws find there, one after the other, instead of what it holds; after them it counts on. So a few of
+  /// many tickets are dealt out, as if others had drawn those between.
+  std::vector<std::uint64_t> held;
+  bool operator==(const Tickets&) const = default;
+};
+
 struct Execution {
   std::string ptx;
   std::string cubin;  ///< Machine code of the same program, for engines that run it; may be empty.
@@ -188,6 +197,8 @@ struct Execution {
   /// programs that write global memory in no other way, and store nothing defined (skeletons): they read the same from what
   /// was never written. What outputs hold then means nothing.
   bool drop_stores = false;
+  std::optional<Tickets> tickets = std::nullopt;
+  bool note_drawn = false;  ///< Report::drawn.
   /// What is undefined counts as the machine's choice where it decides a branch: a finding only where that decides
   /// whether something lasts, or an address. For launches that run without what others hand on to them.
   bool follow_undefined = false;
@@ -262,6 +273,14 @@ struct WrittenRange {
   bool operator==(const WrittenRange&) const = default;
 };
 
+/// A word of a buffer that started as zeros, to which integers were added by those who look at what it held.
+struct DrawnWord {
+  BufferRange word;
+  std::uint64_t times = 0;  ///< By threads.
+  std::uint64_t value = 0;  ///< That it held afterwards.
+  bool operator==(const DrawnWord&) const = default;
+};
+
 struct Report {
   Stop stop = Stop::kCompleted;
   std::string reason;
@@ -277,6 +296,8 @@ struct Report {
   std::optional<std::vector<BufferRange>> missing;
   /// With Execution::whose: who wrote what of it; the rest nobody did. Nothing where that was not asked for, or is too much.
   std::optional<std::vector<WrittenRange>> writers;
+  /// With Execution::note_drawn: such words, by buffer and place. Nothing where that was not asked for, or they are too many.
+  std::optional<std::vector<DrawnWord>> drawn;
   /// With Execution::note_disguised: bytes of uninitialised buffers that were written though they look as if nobody had,
   /// by buffer and ascending. They hold the poison; or they are a page of zeros, as one is that nobody came to in a
   /// buffer so large that it is filled where a kernel comes to.

@@ -41,6 +41,8 @@ Execution Sample() {
   execution.follow_undefined = true;
   execution.whose = {{0, 4, 8}, {0, 16, 1}, {1, 0, 4}};
   execution.drop_stores = true;
+  execution.tickets = Tickets{.word = {1, 4, 4}, .held = {3, 1ull << 40}};
+  execution.note_drawn = true;
   execution.target_sm = "sm_80";
   return execution;
 }
@@ -52,6 +54,7 @@ TEST(Execution, JsonRoundTrip) {
   EXPECT_EQ(ToJson(*back), json);
   EXPECT_EQ(back->launches[0].args[1].bytes, (std::vector<std::uint8_t>{1, 2, 3, 255}));
   EXPECT_EQ(back->schedule, Sample().schedule);
+  EXPECT_EQ(back->tickets, Sample().tickets);
 }
 
 TEST(Execution, MalformedDocumentsAreRefused) {
@@ -69,6 +72,12 @@ TEST(Execution, MalformedDocumentsAreRefused) {
   EXPECT_FALSE(ExecutionFromJson(ToJson(touching)));
   touching.whose[1] = {0, 16, ~0ull};
   EXPECT_FALSE(ExecutionFromJson(ToJson(touching)));
+  for (const BufferRange& word :
+       {BufferRange{1, 2, 4}, BufferRange{1, 0, 16}, BufferRange{2, 0, 4}}) {
+    Execution nowhere = Sample();
+    nowhere.tickets->word = word;
+    EXPECT_FALSE(ExecutionFromJson(ToJson(nowhere)));
+  }
   Execution forgetful = Sample();
   forgetful.whose.clear();
   EXPECT_FALSE(ExecutionFromJson(ToJson(forgetful)));
@@ -161,6 +170,7 @@ TEST(Report, JsonRoundTrip) {
   report.counters.strong_loads = true;
   report.counters.stale_reads = 3;
   report.launch_steps = {7, 1ull << 59};
+  report.drawn = {{.word = {1, 4, 4}, .times = 7, .value = 1ull << 40}};
   report.stale_reads.resize(1);
   report.stale_reads[0].kind = FindingKind::kStaleRead;
   report.order = {.sums = report.findings,

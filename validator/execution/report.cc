@@ -96,6 +96,11 @@ static constexpr auto JsonFields(const WrittenRange*) {
   return std::tuple(Required("range", &W::range), Required("launch", &W::launch),
                     Required("block", &W::block));
 }
+static constexpr auto JsonFields(const DrawnWord*) {
+  using D = DrawnWord;
+  return std::tuple(Required("word", &D::word), Required("times", &D::times),
+                    Required("value", &D::value));
+}
 static constexpr auto JsonFields(const Report*) {
   using R = Report;
   return std::tuple(
@@ -105,7 +110,7 @@ static constexpr auto JsonFields(const Report*) {
       Required("unwritten_bytes", &R::unwritten_bytes),
       Required("first_unwritten", &R::first_unwritten),
       Sparse<FindingsForm>("stale_reads", &R::stale_reads), Sparse("order", &R::order),
-      Sparse("missing", &R::missing), Sparse("writers", &R::writers),
+      Sparse("missing", &R::missing), Sparse("writers", &R::writers), Sparse("drawn", &R::drawn),
       Sparse("disguised", &R::disguised), Sparse("launch_steps", &R::launch_steps),
       Sparse("origin", &R::origin));
 }

@@ -15,6 +15,7 @@
 #include "validator/emu/memory.h"
 #include "validator/emu/scheduler.h"
 #include "validator/emu/site.h"
+#include "validator/emu/watch/draws.h"
 #include "validator/emu/watch/machine.h"
 #include "validator/emu/watch/machine_memory.h"
 #include "validator/emu/watch/undefined.h"
@@ -229,6 +230,11 @@ template <class Op, class T>
   }
 }
 
+/// Who looks at what it held may take it for a number of its own.
+template <class Op, class T>
+constexpr bool kDraws =
+    std::is_integral_v<T> && (std::is_same_v<Op, Add> || std::is_same_v<Op, Increment>);
+
 template <bool kMonitored, class Op, class T>
 void ReadModifyWrite(Warp& base, const Decoded& op) {
   CoreWarp& warp = Core(base);
@@ -311,6 +317,10 @@ void ReadModifyWrite(Warp& base, const Decoded& op) {
       const int lane = device.reverse_lanes ? kWarpSize - 1 - i : i;
       if ((access.lanes >> lane & 1) == 0) continue;
       std::byte* const at = access.at(lane) + e * sizeof(T);
+      if constexpr (kDraws<Op, T>) {
+        if (device.draws != nullptr && d != nullptr && access.RegionOf(lane) != nullptr)
+          device.draws->Note(device, *access.RegionOf(lane), at, sizeof(T));
+      }
       T old;
       std::memcpy(&old, at, sizeof(T));
       const T updated = Op::Apply(old, sb[lane], sc[lane], context);

@@ -1,0 +1,124 @@
+// Does a launch draw its work from a counter, and how many tickets are there?
+//
+// One block runs alone, draws everything, and tells which word it draws from most. If work is dealt out by that word,
+// the block draws the fewer tickets, the more the word holds at first: none but the one that each of its drawers takes to
+// see that nothing is left, where it holds more than there are. What all of them would take is not run: the number is
+// found by bisection, with runs that begin near the end.
+//
+// That is a guess about what the word is for; RunTogether (together.cc) tries it on more tickets.
+#include "validator/campaign/queue.h"
+
+#include <algorithm>
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include "validator/campaign/blocks.h"
+#include "validator/campaign/parts.h"
+
+namespace assay::campaign {
+namespace {
+
+// What the first look may take, and everything that follows together.
+constexpr std::uint64_t kFirstLook = 64'000'000;
+constexpr std::uint64_t kMostOfSearch = 800'000'000;
+// A run that begins near the end has room for so many tickets, but for no more steps than these where it began far from it.
+constexpr std::uint64_t kTicketsAtOnce = 8;
+constexpr std::uint64_t kLeastRoom = 1'000'000;
+// As many words are tried, those from which most is drawn.
+constexpr std::size_t kMostWords = 3;
+constexpr std::uint64_t kMostTickets = std::uint64_t{1} << 31;
+
+}  // namespace
+
+Result<std::shared_ptr<const Runner::Queue>> Runner::LearnQueue(
+    const Binder& bind, const cases::Materialised& filled) const {
+  const std::string key = KeyOfShape(filled);
+  {
+    const std::lock_guard lock(mutex_);
+    if (const auto known = queues_.find(key); known != queues_.end()) return known->second;
+  }
+  ASSAY_TRY(std::optional<Queue> found, FindQueue(bind));
+  std::shared_ptr<const Queue> queue;
+  if (found) queue = std::make_shared<const Queue>(*std::move(found));
+  const std::lock_guard lock(mutex_);
+  return queues_.emplace(key, std::move(queue)).first->second;
+}
+
+Result<std::optional<Runner::Queue>> Runner::FindQueue(const Binder& bind) const {
+  std::uint64_t left = kMostOfSearch;
+  std::optional<std::uint64_t> block;
+  const auto run = [&](std::optional<Tickets> tickets, std::uint64_t most) -> Result<Report> {
+    engine::Binding alone;
+    if (!block) {
+      ASSAY_TRY(const engine::Binding whole, bind(0));
+      block = Blocks(whole.execution.launches.front()) - 1;
+    }
+    ASSAY_TRY(Report report, RunAlone(bind, 0,
+                                      {.only = {{*block, 1}},
+                                       .most_steps = std::min(most, left),
+                                       .only_where = true,
+                                       .tickets = std::move(tickets),
+                                       .note_drawn = true},
+                                      alone));
+    left -= std::min(left, report.counters.steps);
+    return report;
+  };
+  const auto is_fine = [](const Report& report) {
+    return report.findings.empty() && report.drawn &&
+           (report.stop == Stop::kCompleted || report.stop == Stop::kStepLimit);
+  };
+  ASSAY_TRY(const Report first, run(std::nullopt, kFirstLook));
+  if (!is_fine(first)) return std::nullopt;
+  std::vector<DrawnWord> words = *first.drawn;
+  std::erase_if(words, [](const DrawnWord& word) {
+    return word.times < 2 || word.value == 0 || word.value % word.times != 0;
+  });
+  std::ranges::stable_sort(words, std::greater(), &DrawnWord::times);
+  if (words.size() > kMostWords) words.resize(kMostWords);
+  for (const DrawnWord& word : words) {
+    Queue queue{.word = word.word,
+                .step = word.value / word.times,
+                .ticket_steps = std::max<std::uint64_t>(first.counters.steps / word.times, 1)};
+    // How often it draws where the word holds that many tickets at first; nothing where it does not come to an end soon.
+    bool sane = true;
+    const auto draws_from = [&](std::uint64_t ticket) -> Result<std::optional<std::uint64_t>> {
+      ASSAY_TRY(const Report report,
+                run(Tickets{.word = queue.word, .held = {ticket * queue.step}},
+                    std::clamp(kTicketsAtOnce * queue.ticket_steps, kLeastRoom, kFirstLook)));
+      sane = sane && is_fine(report) && left > 0;
+      if (!sane || report.stop != Stop::kCompleted) return std::nullopt;
+      const auto drawn = std::ranges::find(*report.drawn, queue.word, &DrawnWord::word);
+      if (drawn != report.drawn->end()) return drawn->times;
+      sane = false;
+      return std::nullopt;
+    };
+    // From `low` on it does not come to an end; from `high` on it does, after so many draws.
+    std::uint64_t low = 0, high = word.times;
+    std::optional<std::uint64_t> draws;
+    if (first.stop == Stop::kCompleted) {
+      draws = word.times;
+      high = 0;
+    }
+    while (!draws && sane && high < kMostTickets) {
+      ASSAY_TRY(draws, draws_from(high));
+      if (!draws) low = std::exchange(high, 2 * high);
+    }
+    if (!draws || !sane) continue;
+    // What is drawn where nothing is left.
+    ASSAY_TRY(const auto idle, draws_from(std::max(2 * high, high + *draws)));
+    if (!idle || *idle > *draws) continue;
+    while (sane && *draws == *idle && high - low > 1) {
+      const std::uint64_t middle = low + (high - low) / 2;
+      ASSAY_TRY(const auto there, draws_from(middle));
+      (there ? high : low) = middle;
+      if (there) draws = there;
+    }
+    if (!sane || *draws < *idle) continue;
+    queue.tickets = high + *draws - *idle;
+    if (queue.tickets > 1) return queue;
+  }
+  return std::nullopt;
+}
+
+}  // namespace assay::campaign
