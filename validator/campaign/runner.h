@@ -294,6 +294,8 @@ class Runner {
   Result<End> WhoWritesTheEndInPieces(const Binder& bind, std::uint64_t& steps) const;
   Result<End> WhoWritesTheEnd(const Binder& bind, const std::vector<BlockRange>& candidates,
                               std::uint64_t most_steps, std::uint64_t& steps) const;
+  /// The same of all blocks, by their skeleton alone.
+  Result<End> WhoOfAllWritesTheEnd(const Binder& bind, std::uint64_t& steps) const;
   /// The last block of a launch that writes any output, where those behind it have nothing to do: shares of rows that
   /// follow one another are rounded up. Nothing where the very last one writes, or that cannot be told. Learned once for
   /// a shape and its flags.

@@ -234,6 +234,19 @@ Result<bool> Runner::Slice::FindTheEnd() {
 
 Result<bool> Runner::Slice::AskWhoWrites() {
   end_is_unknown_ = true;
+  const Binder bind = [this](std::uint8_t poison) { return BindOver(poison); };
+  const auto take = [this](End end) {
+    end_is_unknown_ = !end.known;
+    if (end.unwritten.empty()) return true;
+    run_.outputs = std::move(end.unwritten);
+    NoteParts();
+    return false;
+  };
+  // Any block alone would draw all that there is.
+  if (tickets_ > 0) {
+    ASSAY_TRY(End end, runner_.WhoOfAllWritesTheEnd(bind, run_.steps));
+    return take(std::move(end));
+  }
   const Launch& last = bound_.execution.launches.back();
   const auto ran = static_cast<double>(BlocksThatRun(last) * ThreadsThatRun(last));
   const auto all = static_cast<double>(Blocks(last) * Threads(last));
@@ -242,7 +255,6 @@ Result<bool> Runner::Slice::AskWhoWrites() {
        static_cast<double>(run_.report.launch_steps.back()) * all / ran >
            static_cast<double>(kStepsOfTheLast)))
     return true;
-  const Binder bind = [this](std::uint8_t poison) { return BindOver(poison); };
   std::set<std::uint64_t> blocks = LastOfTurns(*runner_.subject_.plan, filled_.axes);
   // The corners of the grid: work may be dealt out from both ends of an axis.
   const auto& [across, down, deep] = last.grid;
@@ -260,11 +272,7 @@ Result<bool> Runner::Slice::AskWhoWrites() {
                 "those before is "
                 "zero, and they take too long to see what it does with what they write");
   }
-  end_is_unknown_ = !end.known;
-  if (end.unwritten.empty()) return true;
-  run_.outputs = std::move(end.unwritten);
-  NoteParts();
-  return false;
+  return take(std::move(end));
 }
 
 }  // namespace assay::campaign

@@ -10,10 +10,12 @@
 //
 // Where blocks draw their work from a counter (queue.h), tickets take the place of blocks: the last block, or the first
 // and the last one, run with those that are chosen, and whatever runs leaves marks without a ticket says nothing of one.
-// Tickets that leave none meet nobody.
+// Tickets that leave none meet nobody. Nor do blocks that leave none but where all do: at a counter that has nothing
+// left for most of them. That guess shows: where all wait for the last one, few of them write nothing.
 //
 // None of them waits for others (facts::Polls), so that what some blocks do before any other begins is what they
-// may do in the whole grid: what is found wrong on the way is wrong. What they computed is believed only where
+// may do in the whole grid: what is found wrong on the way is wrong, also by one that runs to learn of its marks: then
+// some run under all monitors, whoever they meet. What they computed is believed only where
 // the guess holds for more blocks, from near and far, and nothing was read that no block has written.
 #include <algorithm>
 #include <set>
@@ -37,6 +39,9 @@ constexpr std::uint64_t kMostOfNeighbours = 400'000'000;
 // the next would not show.
 constexpr std::uint64_t kMostTickets = 64;
 constexpr std::size_t kTicketsForTwo = 6;
+// Of so many blocks, which together take that much, a place where all leave a mark is first taken for none where they meet:
+// for a counter that most of them find empty.
+constexpr std::uint64_t kSeveral = 4, kMuch = 128'000'000;
 
 bool MayMeet(const Execution& execution, const facts::Facts* facts) {
   const Launch& launch = execution.launches.front();
@@ -107,7 +112,9 @@ std::vector<BufferRange> Without(std::span<const BufferRange> some,
 struct Runner::Meetings {
   std::optional<Producers> marks;  // Nothing: they do not move evenly.
   bool are_shares = false;         // They do not, and all blocks leave some: neighbours may meet.
-  bool are_apart = false;          // Tickets, none of which leave any.
+  bool are_apart = false;          // None leaves any, but where all do.
+  bool all_meet = false;           // All blocks leave one at some place, which is none of these.
+  bool is_wrong = false;           // One that ran by itself did what none may.
   std::uint64_t block_steps = 0;   // The most that one of the blocks took.
   // Blocks that leave other marks than they should, by that.
   std::vector<std::pair<std::uint64_t, std::vector<BufferRange>>> odd;
@@ -136,14 +143,18 @@ Result<std::shared_ptr<const Runner::Meetings>> Runner::LearnMeetings(
     engine::Binding alone;
     ASSAY_TRY(const Report report, RunAlone(bind, 0, std::move(what), alone));
     all_ended = all_ended && report.stop == Stop::kCompleted && report.findings.empty();
+    learned->is_wrong = learned->is_wrong || (!only_where && !report.findings.empty());
     if (!only_where) learned->block_steps = std::max(learned->block_steps, report.counters.steps);
     learned_from += report.counters.steps;
     return Marks(alone, report);
   };
-  // Of a queue: what is left without a ticket as well.
+  // What says nothing of a number: of a queue, what is left without a ticket as well.
   std::vector<BufferRange> anyway;
   const auto run = [&](std::uint64_t number, bool only_where) -> Result<std::vector<BufferRange>> {
-    if (queue == nullptr) return run_alone({.only = {{number, 1}}, .only_where = only_where});
+    if (queue == nullptr) {
+      ASSAY_TRY(const auto marks, run_alone({.only = {{number, 1}}, .only_where = only_where}));
+      return Without(marks, anyway);
+    }
     ASSAY_TRY(const auto marks, run_alone({.only = {{Blocks(launch) - 1, 1}},
                                            .only_where = only_where,
                                            .tickets = queue->Deal({number})}));
@@ -169,6 +180,15 @@ Result<std::shared_ptr<const Runner::Meetings>> Runner::LearnMeetings(
   for (const std::uint64_t block : SampleBlocks(grid)) {
     ASSAY_TRY(samples.emplace_back(), marks_of(block));
     if (!all_ended) break;
+  }
+  if (queue == nullptr && all_ended && all >= kSeveral && all * learned->block_steps > kMuch) {
+    // Where each of them leaves one, they have nothing to do with each other, or all have.
+    anyway = samples.front();
+    ASSAY_TRY(const auto last, run_alone({.only = {{all - 1, 1}}, .only_where = true}));
+    for (const auto& sample : samples) anyway = Without(anyway, Without(anyway, sample));
+    anyway = Without(anyway, Without(anyway, last));
+    for (auto& sample : samples) sample = Without(sample, anyway);
+    learned->all_meet = !anyway.empty();
   }
   std::optional<Producers> expected;
   if (all_ended && !samples.front().empty())
@@ -197,12 +217,12 @@ Result<std::shared_ptr<const Runner::Meetings>> Runner::LearnMeetings(
       learned->marks = *std::move(expected);
     }
   }
-  if (queue != nullptr && all_ended &&
+  if ((queue != nullptr || learned->all_meet) && all_ended &&
       std::ranges::all_of(samples, [](const auto& marks) { return marks.empty(); })) {
     Rng rng(DeriveSeed(all, "meetings"));
     learned->are_apart = true;
-    for (const std::uint64_t ticket : {all / 2, rng.Below(all), all - 1}) {
-      ASSAY_TRY(const auto marks, marks_of(ticket));
+    for (const std::uint64_t number : {all / 2, rng.Below(all), all - 1}) {
+      ASSAY_TRY(const auto marks, marks_of(number));
       learned->are_apart = learned->are_apart && marks.empty() && all_ended;
     }
   }
@@ -260,17 +280,18 @@ Result<std::optional<Runner::Needed>> Runner::RunTogether(
   ASSAY_TRY(const std::shared_ptr<const Meetings> meetings,
             LearnMeetings(bind, filled, queue.get(), most_steps));
   const std::optional<Producers>& marked = meetings->marks;
-  if (!marked && !meetings->are_shares && !meetings->are_apart) return std::nullopt;
+  if (!marked && !meetings->are_shares && !meetings->are_apart && !meetings->is_wrong)
+    return std::nullopt;
   Launch& launch = binding.execution.launches.front();
   const std::uint64_t all = queue == nullptr ? Blocks(launch) : queue->tickets;
   if (queue != nullptr && probe.slice_blocks == 0) {
     const std::uint64_t each = std::max<std::uint64_t>(meetings->block_steps, 1);
-    count = std::clamp(room / each, count, kMostTickets);
+    count = std::clamp(room / Wants::kLittleMore / each, count, kMostTickets);
   }
   std::set<std::uint64_t> numbers;
   const auto add = [&](std::uint64_t number, std::span<const BufferRange> marks) {
     numbers.insert(number);
-    return meetings->are_apart || marked->AddWritersOf(marks, numbers);
+    return !marked || marked->AddWritersOf(marks, numbers);
   };
   const std::vector<BlockRange> chosen = ChooseBlocks(all, count, probe.case_.seed);
   if (chosen.empty()) return std::nullopt;  // all
@@ -305,7 +326,14 @@ Result<std::optional<Runner::Needed>> Runner::RunTogether(
   steps += report.counters.steps;
   if (IsTooLong(report)) return std::nullopt;
   const bool is_found = report.stop != Stop::kCompleted || !report.findings.empty();
-  const bool is_whole = meetings->odd.empty() && report.missing && report.missing->empty();
+  // Where all blocks meet, the last of them may be the one that writes.
+  const bool is_whole =
+      !meetings->is_wrong && meetings->odd.empty() && report.missing && report.missing->empty() &&
+      (!meetings->all_meet ||
+       std::ranges::any_of(binding.calls.front().outputs, [&](const auto& output) {
+         return !subject_.instance->op.FindOutput(output.first)->updates.empty() ||
+                !WrittenElements(binding.calls.front(), output.first, probe.poison, report).empty();
+       }));
   if (!is_found && !is_whole) return std::nullopt;
   return Needed{std::move(binding), std::move(report), count, queue == nullptr ? 0 : all};
 }

@@ -285,6 +285,21 @@ Result<Runner::End> Runner::WhoWritesTheEndInPieces(const Binder& bind,
   return End{.known = true, .unwritten = std::move(unwritten)};
 }
 
+Result<Runner::End> Runner::WhoOfAllWritesTheEnd(const Binder& bind, std::uint64_t& steps) const {
+  ASSAY_TRY(const engine::Binding whole, bind(kGarbage));
+  if (BytesWritten(whole.execution) > kMostWritten || Overwrites(subject_.instance->op))
+    return End{};
+  End end;
+  for (const std::uint8_t outputs : kUnwritten) {
+    ASSAY_TRY(auto left,
+              LeftByAll(bind, {.most_steps = kStepsToAskAtLast, .outputs = outputs}, steps));
+    if (!left) return End{};
+    end = {.known = true, .unwritten = *std::move(left)};
+    if (end.unwritten.empty()) break;
+  }
+  return end;
+}
+
 Result<Runner::End> Runner::WhoWritesTheEnd(const Binder& bind,
                                             const std::vector<BlockRange>& candidates,
                                             std::uint64_t most_steps, std::uint64_t& steps) const {
