@@ -387,10 +387,10 @@ void Runner::Slice::NoteReport() {
 
 void Runner::Slice::NoteParts() {
   run_.parts.clear();
-  if (tickets_ > 0) {
+  if (const auto& dealt = bound_.execution.tickets; dealt && tickets_ > 0) {
     // Beside the last number dealt, which says that nothing is left.
     run_.parts.push_back({.entry = plan_.kernels.front().entry,
-                          .run = bound_.execution.tickets->held.size() - 1,
+                          .run = dealt->held.size() - 1,
                           .all = tickets_,
                           .tickets = true});
     return;
