@@ -10,10 +10,13 @@
 // to the truth.
 #include <algorithm>
 #include <array>
+#include <map>
+#include <string>
 
 #include "validator/campaign/alone.h"
 #include "validator/campaign/blocks.h"
 #include "validator/campaign/parts.h"
+#include "validator/campaign/producers.h"
 #include "validator/campaign/runner.h"
 #include "validator/engine/bind.h"
 #include "validator/oracle/points.h"
@@ -69,6 +72,26 @@ double StepsOfAll(const Execution& execution, const Report& report) {
   return all;
 }
 
+/// Takes off what somebody wrote.
+void KeepUnwritten(const engine::BoundCall& call, const std::string& name,
+                   const std::vector<WrittenRange>& writers, Unwritten& unwritten) {
+  const std::size_t buffer = call.buffer_of.find(name)->second;
+  const std::uint64_t size = SizeOf(call.outputs.find(name)->second.dtype);
+  const std::size_t before = unwritten.some.size();
+  std::erase_if(unwritten.some, [&](std::int64_t element) {
+    const std::uint64_t at = static_cast<std::uint64_t>(element) * size;
+    return std::ranges::any_of(writers, [&](const WrittenRange& written) {
+      return written.range.buffer == buffer && written.range.first < at + size &&
+             at < written.range.first + written.range.bytes;
+    });
+  });
+  if (unwritten.some.size() == before) return;
+  // Of those that were not asked about as many were written.
+  unwritten.count = unwritten.count * static_cast<std::int64_t>(unwritten.some.size()) /
+                    static_cast<std::int64_t>(before);
+  unwritten.first = unwritten.some.empty() ? -1 : unwritten.some.front();
+}
+
 }  // namespace
 
 Status Runner::RunPlaces(const cases::Probe& probe, const Wants& wants, CaseRun& run) const {
@@ -87,6 +110,7 @@ Status Runner::RunPlaces(const cases::Probe& probe, const Wants& wants, CaseRun&
       engine::Call{.plan = &*plan, .axes = &filled->axes, .inputs = &filled->inputs}};
   engine::Binding bound;
   std::uint64_t most_of_all = kMostOfAll;
+  std::vector<BufferRange> whose;
   const auto run_some = [&](bool all) -> Result<bool> {
     auto made =
         engine::Bind(instance, *subject_.compiled, calls,
@@ -108,6 +132,7 @@ Status Runner::RunPlaces(const cases::Probe& probe, const Wants& wants, CaseRun&
                               facts::BlocksDepend(subject_.compiled->facts.get(), launch.entry));
                         })};
     execution.note_disguised = true;
+    execution.whose = whose;
     execution.limits.max_steps = all ? most_of_all : kMostOfSome;
     const std::set<std::uint64_t> writers = LastOfTurns(*subject_.plan, filled->axes);
     for (Launch& launch : execution.launches) {
@@ -167,6 +192,8 @@ Status Runner::RunPlaces(const cases::Probe& probe, const Wants& wants, CaseRun&
     return leave_out(kTooLong);
   if (run.report.stop != Stop::kCompleted) return leave_out(kNoSkeleton);
   oracle::SparseElements stays;
+  // What looks as if nobody had written it, where all blocks ran.
+  std::map<std::string, Unwritten> left;
   for (const auto& [name, tensor] : bound.calls.front().outputs) {
     const bool updates = !instance.op.FindOutput(name)->updates.empty();
     if (!is_all()) {
@@ -175,8 +202,24 @@ Status Runner::RunPlaces(const cases::Probe& probe, const Wants& wants, CaseRun&
       if (is_little || wants.part_steps == 0) return leave_out(kNobodySeen);
       return ask_in_pieces(kNobodySeen);
     }
-    Unwritten unwritten = CountUnwritten(bound.calls.front(), name, kUnwritten, run.report);
-    if (updates) {
+    left[name] = CountUnwritten(bound.calls.front(), name, kUnwritten, run.report);
+  }
+  // A skeleton that keeps values may store the very bits that were there, undefined as that is: so who wrote it is asked as well.
+  for (const auto& [name, unwritten] : left)
+    AddRanges(static_cast<std::uint32_t>(bound.calls.front().buffer_of.find(name)->second),
+              unwritten.some, SizeOf(bound.calls.front().outputs.find(name)->second.dtype), whose);
+  std::ranges::stable_sort(whose, {}, &BufferRange::buffer);
+  if (!whose.empty()) {
+    ASSAY_TRY(ran, run_some(/*all=*/true));
+    if (!ran) return {};
+    if (run.report.stop != Stop::kCompleted || !run.report.writers) return leave_out(kTooLong);
+    std::erase_if(run.report.findings, IsWithinABlock);
+    for (auto& [name, unwritten] : left)
+      KeepUnwritten(bound.calls.front(), name, *run.report.writers, unwritten);
+  }
+  for (auto& [name, unwritten] : left) {
+    const Tensor& tensor = bound.calls.front().outputs.find(name)->second;
+    if (!instance.op.FindOutput(name)->updates.empty()) {
       if (unwritten.count > 0) stays[name] = std::move(unwritten.some);
       continue;
     }
