@@ -5,6 +5,7 @@
 #include "validator/campaign/alone.h"
 
 #include <algorithm>
+#include <cstring>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -27,6 +28,13 @@ void AskForPlaces(const Runner::Alone& what, Execution& execution) {
   execution.limits.max_steps = what.most_steps;
   execution.tickets = what.tickets;
   execution.note_drawn = what.note_drawn;
+  for (const auto& [word, value] : what.words)
+    execution.buffers[word.buffer].fill = BufferFill::kProvided;
+}
+
+void SetWords(const Runner::Alone& what, const engine::Binding& binding) {
+  for (const auto& [word, value] : what.words)
+    std::memcpy(binding.buffers[word.buffer]->bytes().data() + word.first, &value, word.bytes);
 }
 
 /// The last element of each output.
@@ -141,10 +149,12 @@ Result<Report> Runner::RunAlone(const Binder& bind, std::size_t launch, Alone wh
   execution.launches.front().only = std::move(what.only);
   execution.launches.front().threads = std::move(what.threads);
   AskForPlaces(what, execution);
+  SetWords(what, binding);
   if (const facts::Skeleton* skeleton = what.only_where ? SkeletonFor(execution) : nullptr) {
     engine::Binding places;
     ASSAY_TRY(places, bind(kGarbage));
     places.execution = execution;
+    SetWords(what, places);
     UseSkeleton(*skeleton, places.execution);
     ASSAY_TRY(Report report,
               engine_.Run(places.execution, places.buffers, engine::Trust::kCandidate));

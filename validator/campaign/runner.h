@@ -18,6 +18,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "base/tensor.h"
@@ -194,6 +195,8 @@ class Runner {
     bool drop_stores = false;
     std::optional<Tickets> tickets = std::nullopt;  ///< As in Execution,
     bool note_drawn = false;                        ///< the same.
+    /// What these words of buffers that start as zeros hold before.
+    std::vector<std::pair<BufferRange, std::uint64_t>> words = {};
   };
 
  private:
@@ -327,6 +330,11 @@ class Runner {
                                                         const cases::Materialised& filled,
                                                         const Queue* queue,
                                                         std::uint64_t most_steps) const;
+  /// May the block that comes last write more than others, as counters tell it that all leave a mark on? So where that is
+  /// not known (last_to_come.cc).
+  Result<bool> LastMayDoMore(const Binder& bind, const Queue* queue,
+                             const std::vector<BufferRange>& of_all,
+                             std::uint64_t most_steps) const;
   /// Adds a block of `all`, and its neighbours that meet it. False: that is not known.
   Result<bool> AddNeighbours(const Binder& bind, std::uint64_t block, std::uint64_t all,
                              std::set<std::uint64_t>& blocks) const;

@@ -11,7 +11,7 @@
 // Where blocks draw their work from a counter (queue.h), tickets take the place of blocks: the last block, or the first
 // and the last one, run with those that are chosen, and whatever runs leaves marks without a ticket says nothing of one.
 // Tickets that leave none meet nobody. Nor do blocks that leave none but where all do: at a counter that has nothing
-// left for most of them. That guess shows: where all wait for the last one, few of them write nothing.
+// left for most of them. Whether one of them does more where it comes last is tried (last_to_come.cc).
 //
 // None of them waits for others (facts::Polls), so that what some blocks do before any other begins is what they
 // may do in the whole grid: what is found wrong on the way is wrong, also by one that runs to learn of its marks: then
@@ -226,8 +226,16 @@ Result<std::shared_ptr<const Runner::Meetings>> Runner::LearnMeetings(
       learned->are_apart = learned->are_apart && marks.empty() && all_ended;
     }
   }
+  if ((queue != nullptr || learned->all_meet) && (learned->marks || learned->are_apart)) {
+    ASSAY_TRY(const bool more, LastMayDoMore(bind, queue, anyway, most_steps));
+    if (more) {
+      learned->marks.reset();
+      learned->odd.clear();
+      learned->are_apart = false;
+    }
+  }
   learned->are_shares =
-      queue == nullptr && all_ended && !learned->marks &&
+      queue == nullptr && !learned->all_meet && all_ended && !learned->marks &&
       std::ranges::none_of(samples, [](const auto& marks) { return marks.empty(); });
   const std::lock_guard lock(mutex_);
   return meetings_.emplace(key, std::move(learned)).first->second;
