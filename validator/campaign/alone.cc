@@ -104,7 +104,7 @@ const facts::Skeleton* Runner::SkeletonFor(const Execution& execution) const {
 // All launches, of the last one some blocks or all.
 Result<std::optional<Report>> Runner::RunSkeleton(const Binder& bind, Alone what,
                                                   engine::Binding& binding) const {
-  ASSAY_TRY(binding, bind(kGarbage));
+  ASSAY_TRY(binding, what.without_values ? bind.WithoutValues(kGarbage) : bind(kGarbage));
   Execution& execution = binding.execution;
   const facts::Skeleton* skeleton = SkeletonFor(execution);
   if (skeleton == nullptr) return std::nullopt;
@@ -112,10 +112,8 @@ Result<std::optional<Report>> Runner::RunSkeleton(const Binder& bind, Alone what
   execution.launches.back().only = std::move(what.only);
   execution.launches.back().threads = std::move(what.threads);
   UseSkeleton(*skeleton, execution);
-  if (what.drop_stores) {
-    execution.whose = EndsOf(binding.calls.front());
-    execution.drop_stores = true;
-  }
+  if (what.whose_ends) execution.whose = EndsOf(binding.calls.front());
+  execution.drop_stores = what.drop_stores;
   ASSAY_TRY(Report report, engine_.Run(execution, binding.buffers, engine::Trust::kCandidate));
   return Tells(report) ? std::optional(std::move(report)) : std::nullopt;
 }
@@ -143,28 +141,28 @@ Result<std::optional<std::vector<WrittenRange>>> Runner::WritersOf(
 
 Result<Report> Runner::RunAlone(const Binder& bind, std::size_t launch, Alone what,
                                 engine::Binding& binding) const {
-  ASSAY_TRY(binding, bind(kGarbage));
-  Execution& execution = binding.execution;
-  execution.launches = {execution.launches[launch]};
-  execution.launches.front().only = std::move(what.only);
-  execution.launches.front().threads = std::move(what.threads);
-  AskForPlaces(what, execution);
-  SetWords(what, binding);
-  if (const facts::Skeleton* skeleton = what.only_where ? SkeletonFor(execution) : nullptr) {
-    engine::Binding places;
-    ASSAY_TRY(places, bind(kGarbage));
-    places.execution = execution;
-    SetWords(what, places);
-    UseSkeleton(*skeleton, places.execution);
-    ASSAY_TRY(Report report,
-              engine_.Run(places.execution, places.buffers, engine::Trust::kCandidate));
-    if (Tells(report)) {
-      binding = std::move(places);
-      return report;
+  const auto prepare = [&](bool without_values) -> Status {
+    ASSAY_TRY(binding, without_values ? bind.WithoutValues(kGarbage) : bind(kGarbage));
+    Execution& execution = binding.execution;
+    execution.launches = {execution.launches[launch]};
+    execution.launches.front().only = what.only;
+    execution.launches.front().threads = what.threads;
+    AskForPlaces(what, execution);
+    SetWords(what, binding);
+    return {};
+  };
+  if (what.only_where) {
+    ASSAY_TRY_VOID(prepare(what.without_values));
+    if (const facts::Skeleton* skeleton = SkeletonFor(binding.execution)) {
+      UseSkeleton(*skeleton, binding.execution);
+      ASSAY_TRY(Report report,
+                engine_.Run(binding.execution, binding.buffers, engine::Trust::kCandidate));
+      if (Tells(report)) return report;
     }
   }
-  execution.follow_undefined = what.outputs.has_value();
-  return engine_.Run(execution, binding.buffers, engine::Trust::kCandidate);
+  ASSAY_TRY_VOID(prepare(/*without_values=*/false));
+  binding.execution.follow_undefined = what.outputs.has_value();
+  return engine_.Run(binding.execution, binding.buffers, engine::Trust::kCandidate);
 }
 
 }  // namespace assay::campaign

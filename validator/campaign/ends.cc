@@ -61,14 +61,6 @@ double StepsOfAll(const Execution& execution, const Report& report) {
          static_cast<double>(std::max<std::uint64_t>(ran, 1));
 }
 
-std::int64_t RunFromTheFront(const std::vector<std::int64_t>& written) {
-  std::int64_t count = 0;
-  while (count < static_cast<std::int64_t>(written.size()) &&
-         written[static_cast<std::size_t>(count)] == count)
-    ++count;
-  return count;
-}
-
 /// Of blocks that go over an output in turns, so many elements at once: the one that comes to 2^31 or 2^32 in the last
 /// turn, behind the end. Kept in 32 bits that is the first element, or one before it.
 std::optional<std::uint64_t> BlockThatWraps(std::int64_t elements, std::int64_t at_once,
@@ -111,6 +103,33 @@ oracle::SparseElements Runner::EndsThatStay(const cases::Case& value,
   return stay;
 }
 
+Runner::AtItsEnds Runner::LookAtEnds(const engine::BoundCall& call, std::uint8_t poison,
+                                     const cases::Materialised& filled,
+                                     const Report& report) const {
+  AtItsEnds seen;
+  for (const auto& [name, tensor] : call.outputs) {
+    auto written = WrittenElements(call, name, poison, report);
+    const std::string& updates = subject_.instance->op.FindOutput(name)->updates;
+    if (updates.empty()) {
+      seen.unwritten = seen.unwritten || EndIsUnwritten(tensor, poison);
+    } else {
+      const Tensor& now = tensor;
+      const Tensor& before = filled.inputs.find(updates)->second;
+      const std::size_t size = SizeOf(tensor.dtype);
+      std::erase_if(written, [&](std::int64_t i) {
+        return std::memcmp(now.Element(i), before.Element(i), size) == 0;
+      });
+    }
+    if (const std::int64_t first = RunFromTheFront(written); first > seen.at_once) {
+      seen.at_once = first;
+      seen.extent = tensor.elements;
+    }
+    written = Spread(std::move(written), kMostCompared);
+    if (!written.empty()) seen.wanted[name] = std::move(written);
+  }
+  return seen;
+}
+
 Status Runner::RunEnds(const cases::Probe& probe, const Wants& wants, CaseRun& run) const {
   const ops::Instance& instance = *subject_.instance;
   auto inputs = oracle_.Materialise(instance, probe.case_);
@@ -129,10 +148,11 @@ Status Runner::RunEnds(const cases::Probe& probe, const Wants& wants, CaseRun& r
   const std::array calls = {
       engine::Call{.plan = &*plan, .axes = &filled.axes, .inputs = &filled.inputs}};
   const std::int64_t elements = cases::TotalElements(instance, probe.case_.axes);
-  engine::Cut cut = engine::Cut::kRefused;
-  const Binder bind = [&](std::uint8_t poison) {
-    return engine::Bind(instance, *subject_.compiled, calls, {.poison = poison});
-  };
+  engine::Cut cut = engine::Cut::kIndependent;
+  const Binder bind([&](std::uint8_t poison, bool updates_nothing) {
+    return engine::Bind(instance, *subject_.compiled, calls,
+                        {.poison = poison, .updates_nothing = updates_nothing});
+  });
   // By launch: the last that writes, where the last blocks write nothing, and those that come to the first one's places.
   std::map<std::size_t, std::uint64_t> last_writers;
   std::map<std::size_t, std::set<std::uint64_t>> wrapped;
@@ -178,6 +198,10 @@ Status Runner::RunEnds(const cases::Probe& probe, const Wants& wants, CaseRun& r
       run.left_out = kMayBeOverwritten;
       return std::nullopt;
     }
+    if (engine::MayFindOld(made->execution, subject_.compiled->facts.get())) {
+      run.left_out = "launches hand on what blocks overwrite that were not run";
+      return std::nullopt;
+    }
     made->execution.schedule = probe.schedule;
     made->execution.limits.max_steps = all                    ? kStepsToConfirm
                                        : wants.part_steps > 0 ? wants.part_steps
@@ -188,6 +212,10 @@ Status Runner::RunEnds(const cases::Probe& probe, const Wants& wants, CaseRun& r
     return std::optional(std::move(*made));
   };
   ASSAY_TRY(std::optional<engine::Binding> bound, run_over(probe.poison, /*all=*/false));
+  if (!bound && cut == engine::Cut::kRefused) {
+    run.left_out.clear();
+    return RunEndsOfQueue(probe, wants, filled, *plan, run);
+  }
   if (!bound) return {};
   const auto leave_out = [&](std::string_view reason) {
     run.left_out = ReasonOfALimit(run.report, reason);
@@ -223,34 +251,9 @@ Status Runner::RunEnds(const cases::Probe& probe, const Wants& wants, CaseRun& r
     }
   }
   if (run.report.stop != Stop::kCompleted || !run.report.findings.empty()) return {};
-  oracle::SparseElements wanted;
-  bool unwritten = false;
-  std::int64_t at_once = 0;  // Elements that the first block writes in a row, of an output of
-  std::int64_t extent = 0;   // so many.
+  AtItsEnds seen;
   const auto look_at = [&](const engine::BoundCall& call) {
-    wanted.clear();
-    unwritten = false;
-    at_once = 0;
-    for (const auto& [name, tensor] : call.outputs) {
-      auto written = WrittenElements(call, name, probe.poison, run.report);
-      const std::string& updates = instance.op.FindOutput(name)->updates;
-      if (updates.empty()) {
-        unwritten = unwritten || EndIsUnwritten(tensor, probe.poison);
-      } else {
-        const Tensor& now = tensor;
-        const Tensor& before = filled.inputs.find(updates)->second;
-        const std::size_t size = SizeOf(tensor.dtype);
-        std::erase_if(written, [&](std::int64_t i) {
-          return std::memcmp(now.Element(i), before.Element(i), size) == 0;
-        });
-      }
-      if (const std::int64_t first = RunFromTheFront(written); first > at_once) {
-        at_once = first;
-        extent = tensor.elements;
-      }
-      written = Spread(std::move(written), kMostCompared);
-      if (!written.empty()) wanted[name] = std::move(written);
-    }
+    seen = LookAtEnds(call, probe.poison, filled, run.report);
   };
   look_at(bound->calls.front());
   // What counts past the end in its last turn may come to the front again.
@@ -258,7 +261,7 @@ Status Runner::RunEnds(const cases::Probe& probe, const Wants& wants, CaseRun& r
        wants.part_steps > 0 && !handed_on && i < bound->execution.launches.size(); ++i) {
     const Launch& launch = bound->execution.launches[i];
     if (launch.only.empty()) continue;
-    if (const auto block = BlockThatWraps(extent, at_once, Blocks(launch)))
+    if (const auto block = BlockThatWraps(seen.extent, seen.at_once, Blocks(launch)))
       wrapped[i].insert(*block);
   }
   if (!wrapped.empty()) {
@@ -275,7 +278,8 @@ Status Runner::RunEnds(const cases::Probe& probe, const Wants& wants, CaseRun& r
   const auto ends_that_stay = [&](const engine::Binding& ran) {
     return EndsThatStay(probe.case_, filled, ran.calls.front().outputs);
   };
-  if (!handed_on && elements > kMostToConfirm && (unwritten || !ends_that_stay(*bound).empty())) {
+  if (!handed_on && elements > kMostToConfirm &&
+      (seen.unwritten || !ends_that_stay(*bound).empty())) {
     for (std::size_t i = 0; i < bound->execution.launches.size(); ++i) {
       if (bound->execution.launches[i].only.empty()) continue;
       ASSAY_TRY(const auto block, LastThatWrites(bind, filled, i, run.steps));
@@ -292,7 +296,7 @@ Status Runner::RunEnds(const cases::Probe& probe, const Wants& wants, CaseRun& r
       look_at(bound->calls.front());
     }
   }
-  if (unwritten && elements <= kMostToConfirm) {
+  if (seen.unwritten && elements <= kMostToConfirm) {
     Observed observed;
     CaseRun whole;
     whole.probe = probe;
@@ -310,9 +314,9 @@ Status Runner::RunEnds(const cases::Probe& probe, const Wants& wants, CaseRun& r
   }
   if (other) {
     for (const auto& [name, tensor] : other->calls.front().outputs) {
-      if (const auto mine = wanted.find(name); mine != wanted.end()) {
+      if (const auto mine = seen.wanted.find(name); mine != seen.wanted.end()) {
         KeepEqual(bound->calls.front().outputs.find(name)->second, tensor, mine->second);
-        if (mine->second.empty()) wanted.erase(mine);
+        if (mine->second.empty()) seen.wanted.erase(mine);
       }
     }
   }
@@ -325,22 +329,22 @@ Status Runner::RunEnds(const cases::Probe& probe, const Wants& wants, CaseRun& r
       known = !IsTooLong(run.report);
       if (known && (run.report.stop != Stop::kCompleted || !run.report.findings.empty())) return {};
       if (auto stay = known ? ends_that_stay(*whole) : oracle::SparseElements(); !stay.empty()) {
-        wanted = std::move(stay);
+        seen.wanted = std::move(stay);
         bound = std::move(whole);
       } else {
         run.report = std::move(some);
       }
     }
-    unwritten = unwritten || !known;
+    seen.unwritten = seen.unwritten || !known;
   }
-  const auto truth = oracle_.EvaluateAt(instance, probe.case_, filled, wanted);
+  const auto truth = oracle_.EvaluateAt(instance, probe.case_, filled, seen.wanted);
   if (!truth) {
     run.left_out = ToString(truth.error());
     return {};
   }
   oracle::ComparePoints(instance, *truth, bound->calls.front().outputs, run.comparison.emplace());
   const bool agrees = run.comparison->numeric.empty() && run.comparison->precision.empty();
-  if (unwritten && agrees) leave_out(kUnknownEnd);
+  if (seen.unwritten && agrees) leave_out(kUnknownEnd);
   return {};
 }
 

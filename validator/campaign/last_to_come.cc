@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "validator/campaign/blocks.h"
+#include "validator/campaign/parts.h"
 #include "validator/campaign/queue.h"
 
 namespace assay::campaign {
@@ -26,7 +27,7 @@ bool Within(const BufferRange& inner, const BufferRange& outer) {
 Result<bool> Runner::LastMayDoMore(const Binder& bind, const Queue* queue,
                                    const std::vector<BufferRange>& of_all,
                                    std::uint64_t most_steps) const {
-  ASSAY_TRY(const engine::Binding whole, bind(0));
+  ASSAY_TRY(const engine::Binding whole, bind.WithoutValues(kGarbage));
   const std::uint64_t blocks = Blocks(whole.execution.launches.front());
   const auto run = [&](std::vector<std::pair<BufferRange, std::uint64_t>> words,
                        std::optional<Tickets> tickets) -> Result<Report> {
@@ -36,6 +37,7 @@ Result<bool> Runner::LastMayDoMore(const Binder& bind, const Queue* queue,
                     {.only = {{blocks - 1, 1}},
                      .most_steps = most_steps,
                      .only_where = true,
+                     .without_values = true,
                      .tickets = std::move(tickets),
                      .note_drawn = ask,
                      .words = std::move(words)},

@@ -137,7 +137,7 @@ struct Runner::HandedOn {
 // other.
 Status Runner::LearnOfLaunch(const Binder& bind, std::size_t launch, std::uint64_t most_steps,
                              HandedOn& learned) const {
-  ASSAY_TRY(const engine::Binding whole, bind(kGarbage));
+  ASSAY_TRY(const engine::Binding whole, bind.WithoutValues(kGarbage));
   const std::array<std::uint32_t, 3> grid = whole.execution.launches[launch].grid;
   std::uint64_t most = 0, all = 0, ran = 0, learned_from = 0, most_to_see = 0;
   std::optional<Producers> producers;
@@ -212,7 +212,7 @@ Result<std::shared_ptr<const Runner::HandedOn>> Runner::LearnHandedOn(
       return known->second;
   }
   auto learned = std::make_shared<HandedOn>();
-  ASSAY_TRY(const engine::Binding whole, bind(kGarbage));
+  ASSAY_TRY(const engine::Binding whole, bind.WithoutValues(kGarbage));
   const std::size_t count = whole.execution.launches.size() - 1;
   for (std::size_t i = 0; i < count && learned->unending == 0; ++i)
     ASSAY_TRY_VOID(LearnOfLaunch(bind, i, most_steps, *learned));

@@ -141,6 +141,14 @@ std::vector<std::int64_t> WrittenElements(const SharedMemory& memory, std::size_
   return written;
 }
 
+std::int64_t RunFromTheFront(const std::vector<std::int64_t>& written) {
+  std::int64_t count = 0;
+  while (count < static_cast<std::int64_t>(written.size()) &&
+         written[static_cast<std::size_t>(count)] == count)
+    ++count;
+  return count;
+}
+
 Unwritten CountUnwritten(const engine::BoundCall& call, const std::string& output,
                          std::uint8_t poison, const Report& report) {
   constexpr std::int64_t kPage = 4096;

@@ -67,6 +67,9 @@ std::vector<std::int64_t> WrittenElements(const SharedMemory& memory, std::size_
 std::vector<std::int64_t> WrittenElements(const engine::BoundCall& call, const std::string& output,
                                           std::uint8_t poison, const Report& report);
 
+/// How many of them, ascending, follow each other from the first element of the output on.
+std::int64_t RunFromTheFront(const std::vector<std::int64_t>& written);
+
 /// Elements of a fresh output, all of which may have been written, that still hold what was there: how many, the
 /// first of them, and some from all over them, ascending.
 struct Unwritten {

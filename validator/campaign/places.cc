@@ -17,6 +17,7 @@
 #include "validator/campaign/blocks.h"
 #include "validator/campaign/parts.h"
 #include "validator/campaign/producers.h"
+#include "validator/campaign/queue.h"
 #include "validator/campaign/runner.h"
 #include "validator/engine/bind.h"
 #include "validator/oracle/points.h"
@@ -145,7 +146,17 @@ Status Runner::RunPlaces(const cases::Probe& probe, const Wants& wants, CaseRun&
     run.steps += run.report.counters.steps;
     return true;
   };
-  ASSAY_TRY(bool ran, run_some(/*all=*/false));
+  const Binder bind([&](std::uint8_t poison, bool) {
+    return engine::Bind(instance, *subject_.compiled, calls,
+                        {.poison = poison, .misalign = probe.misalign, .updates_nothing = true});
+  });
+  // Some of the blocks would draw all that there is from a counter.
+  ASSAY_TRY(const std::shared_ptr<const Queue> queue, LearnQueue(bind, *filled));
+  if (queue != nullptr) {
+    most_of_all = std::max(kMostOfAll, wants.part_steps);
+    if (queue->tickets > most_of_all / queue->ticket_steps) return leave_out(kTooLong);
+  }
+  ASSAY_TRY(bool ran, run_some(/*all=*/queue != nullptr));
   if (!ran) return {};
   const auto is_all = [&] {
     return std::ranges::all_of(bound.execution.launches,
@@ -175,10 +186,6 @@ Status Runner::RunPlaces(const cases::Probe& probe, const Wants& wants, CaseRun&
     return {};
   }
   const auto ask_in_pieces = [&](std::string_view otherwise) -> Status {
-    const Binder bind = [&](std::uint8_t poison) {
-      return engine::Bind(instance, *subject_.compiled, calls,
-                          {.poison = poison, .misalign = probe.misalign, .updates_nothing = true});
-    };
     ASSAY_TRY(End end, WhoWritesTheEndInPieces(bind, run.steps));
     if (!end.known) return leave_out(otherwise);
     run.report.stop = Stop::kCompleted;

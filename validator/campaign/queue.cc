@@ -38,7 +38,12 @@ Result<std::shared_ptr<const Runner::Queue>> Runner::LearnQueue(
     const std::lock_guard lock(mutex_);
     if (const auto known = queues_.find(key); known != queues_.end()) return known->second;
   }
-  ASSAY_TRY(std::optional<Queue> found, FindQueue(bind));
+  ASSAY_TRY(const engine::Binding whole, bind.WithoutValues(kGarbage));
+  std::optional<Queue> found;
+  if (whole.execution.launches.size() == 1 &&
+      MayMeet(whole.execution, subject_.compiled->facts.get())) {
+    ASSAY_TRY(found, FindQueue(bind));
+  }
   std::shared_ptr<const Queue> queue;
   if (found) queue = std::make_shared<const Queue>(*std::move(found));
   const std::lock_guard lock(mutex_);
@@ -51,13 +56,14 @@ Result<std::optional<Runner::Queue>> Runner::FindQueue(const Binder& bind) const
   const auto run = [&](std::optional<Tickets> tickets, std::uint64_t most) -> Result<Report> {
     engine::Binding alone;
     if (!block) {
-      ASSAY_TRY(const engine::Binding whole, bind(0));
+      ASSAY_TRY(const engine::Binding whole, bind.WithoutValues(kGarbage));
       block = Blocks(whole.execution.launches.front()) - 1;
     }
     ASSAY_TRY(Report report, RunAlone(bind, 0,
                                       {.only = {{*block, 1}},
                                        .most_steps = std::min(most, left),
                                        .only_where = true,
+                                       .without_values = true,
                                        .tickets = std::move(tickets),
                                        .note_drawn = true},
                                       alone));

@@ -25,4 +25,8 @@ struct Runner::Queue {
   }
 };
 
+/// May blocks of a single launch meet in memory that is zero before it, none of them waiting for others? So may those that
+/// draw from a counter there.
+bool MayMeet(const Execution& execution, const facts::Facts* facts);
+
 }  // namespace assay::campaign

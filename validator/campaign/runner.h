@@ -191,8 +191,10 @@ class Runner {
     bool zeros = false;  ///< Then workspace holds zeros, which are defined.
     /// Only where it writes is asked: of the program its skeleton runs (facts/skeleton.h), where that tells.
     bool only_where = false;
-    /// Nothing but who stores to the ends of outputs is kept (Execution::drop_stores).
-    bool drop_stores = false;
+    /// And what the op overwrites is not there then (Binder::WithoutValues).
+    bool without_values = false;
+    bool whose_ends = false;   ///< Who writes the ends of outputs is asked (Execution::whose),
+    bool drop_stores = false;  ///< and of what is stored nothing else is kept.
     std::optional<Tickets> tickets = std::nullopt;  ///< As in Execution,
     bool note_drawn = false;                        ///< the same.
     /// What these words of buffers that start as zeros hold before.
@@ -229,7 +231,19 @@ class Runner {
                                               const RunAgain& again, CaseRun& run);
   /// Old values were read, and it went wrong: whether it does without them.
   Status BlameOldValues(const Wants& wants, const TensorMap& plain, CaseRun& run) const;
-  using Binder = std::function<Result<engine::Binding>(std::uint8_t poison)>;
+  /// Binds the buffers of a case for a run.
+  class Binder {
+   public:
+    using Bind = std::function<Result<engine::Binding>(std::uint8_t poison, bool updates_nothing)>;
+    explicit Binder(Bind bind) : bind_(std::move(bind)) {}
+    Result<engine::Binding> operator()(std::uint8_t poison) const { return bind_(poison, false); }
+    /// Of what the op overwrites nothing is there, which would take long to copy: for whoever asks about launches and
+    /// places alone.
+    Result<engine::Binding> WithoutValues(std::uint8_t poison) const { return bind_(poison, true); }
+
+   private:
+    Bind bind_;
+  };
   struct Needed {
     engine::Binding binding;  ///< With the blocks that ran in its launches.
     Report report;
@@ -280,9 +294,9 @@ class Runner {
   /// The same of all launches, by their skeleton.
   Result<std::optional<std::vector<OutputState>>> LeftByAll(const Binder& bind, const Alone& what,
                                                             std::uint64_t& steps) const;
-  /// Outputs to whose end nobody stored, by a run that kept nothing else. Nothing where that is not known.
-  static std::optional<std::vector<OutputState>> EndsNobodyStored(const engine::BoundCall& call,
-                                                                  const Report& report);
+  /// Outputs whose end nobody wrote, by a run that was asked who does. Nothing where that is not known.
+  static std::optional<std::vector<OutputState>> EndsNobodyWrote(const engine::BoundCall& call,
+                                                                 const Report& report);
   /// Outputs whose end a run left as it was. Nothing where one is overwritten, so that this shows nothing.
   std::optional<std::vector<OutputState>> EndsLeftBy(const engine::BoundCall& call,
                                                      std::uint8_t before,
@@ -330,6 +344,10 @@ class Runner {
                                                         const cases::Materialised& filled,
                                                         const Queue* queue,
                                                         std::uint64_t most_steps) const;
+  /// The queue of a launch whose tickets meet nobody (together.cc); null where there is none, or that is not known.
+  Result<std::shared_ptr<const Queue>> QueueOfItsOwn(const Binder& bind,
+                                                     const cases::Materialised& filled,
+                                                     std::uint64_t most_steps) const;
   /// May the block that comes last write more than others, as counters tell it that all leave a mark on? So where that is
   /// not known (last_to_come.cc).
   Result<bool> LastMayDoMore(const Binder& bind, const Queue* queue,
@@ -346,6 +364,19 @@ class Runner {
                                             std::uint64_t& steps) const;
   /// Part of a huge case: see ends.cc.
   Status RunEnds(const cases::Probe& probe, const Wants& wants, CaseRun& run) const;
+  /// The same where work is drawn from a counter: see ends_of_queues.cc.
+  Status RunEndsOfQueue(const cases::Probe& probe, const Wants& wants,
+                        const cases::Materialised& filled, const ops::ResolvedPlan& plan,
+                        CaseRun& run) const;
+  /// What blocks of a huge case wrote, at its ends: some of each output, for the oracle.
+  struct AtItsEnds {
+    oracle::SparseElements wanted;
+    bool unwritten = false;    ///< The end of a fresh output was.
+    std::int64_t at_once = 0;  ///< The most elements in a row from the front, of an output of
+    std::int64_t extent = 0;   ///< so many.
+  };
+  AtItsEnds LookAtEnds(const engine::BoundCall& call, std::uint8_t poison,
+                       const cases::Materialised& filled, const Report& report) const;
   /// The last elements of what is overwritten that are as they were, though the op changes them.
   oracle::SparseElements EndsThatStay(const cases::Case& value, const cases::Materialised& filled,
                                       const TensorMap& outputs) const;

@@ -47,7 +47,12 @@ class Runner::Slice {
  private:
   /// Inputs, plan and buffers, and which launches may be cut. False where that leaves nothing to run.
   Result<bool> Prepare();
-  Result<engine::Binding> BindOver(std::uint8_t poison) const;
+  Result<engine::Binding> BindOver(std::uint8_t poison, bool updates_nothing = false) const;
+  Binder Binding() const {
+    return Binder([this](std::uint8_t poison, bool updates_nothing) {
+      return BindOver(poison, updates_nothing);
+    });
+  }
   /// Runs so many blocks of each launch that may be cut, and those that write the ends of outputs.
   Status RunBlocks(std::uint64_t count, std::uint64_t limit);
   /// Of several launches runs the blocks that are needed, if those can be told.

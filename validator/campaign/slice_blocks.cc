@@ -71,7 +71,7 @@ bool Runner::Slice::IsEstimatedAbove(std::uint64_t steps) const {
 }
 
 Status Runner::Slice::RunNeeded(std::uint64_t count) {
-  const Binder bind = [this](std::uint8_t poison) { return BindOver(poison); };
+  const Binder bind = Binding();
   std::uint64_t room = Wants::kLittleMore * wants_.slice_steps;
   // Where blocks run as wholes, what is known to have no room is not tried first.
   const Launch& last = bound_.execution.launches.back();
@@ -136,7 +136,7 @@ Result<std::uint64_t> Runner::Slice::RunAtOnce() {
 
 Result<bool> Runner::Slice::AddLastThatWrites() {
   const std::size_t known = writers_.size();
-  const Binder bind = [this](std::uint8_t poison) { return BindOver(poison); };
+  const Binder bind = Binding();
   for (const std::size_t i : cut_) {
     ASSAY_TRY(const auto block, runner_.LastThatWrites(bind, filled_, i, run_.steps));
     if (block) writers_.insert(*block);
@@ -234,7 +234,7 @@ Result<bool> Runner::Slice::FindTheEnd() {
 
 Result<bool> Runner::Slice::AskWhoWrites() {
   end_is_unknown_ = true;
-  const Binder bind = [this](std::uint8_t poison) { return BindOver(poison); };
+  const Binder bind = Binding();
   const auto take = [this](End end) {
     end_is_unknown_ = !end.known;
     if (end.unwritten.empty()) return true;
@@ -245,7 +245,22 @@ Result<bool> Runner::Slice::AskWhoWrites() {
   // Any block alone would draw all that there is.
   if (tickets_ > 0) {
     ASSAY_TRY(End end, runner_.WhoOfAllWritesTheEnd(bind, run_.steps));
-    return take(std::move(end));
+    // What an op overwrites may stay as it was.
+    oracle::SparseElements stays;
+    for (const OutputState& output : end.unwritten) {
+      if (Before(output.name) != nullptr) stays[output.name] = {output.first_unwritten};
+    }
+    std::erase_if(end.unwritten, [&](const OutputState& o) { return stays.contains(o.name); });
+    const bool written = take(std::move(end));
+    if (!written || stays.empty()) return written;
+    ASSAY_TRY_VOID(runner_.CompareWhatStays(filled_, std::move(stays), run_));
+    end_is_unknown_ = end_is_unknown_ || !run_.left_out.empty();
+    run_.left_out.clear();
+    if (run_.comparison && !run_.comparison->numeric.empty()) {
+      NoteParts();
+      return false;
+    }
+    return true;
   }
   const Launch& last = bound_.execution.launches.back();
   const auto ran = static_cast<double>(BlocksThatRun(last) * ThreadsThatRun(last));

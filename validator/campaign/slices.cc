@@ -119,11 +119,13 @@ Result<bool> Runner::Slice::Prepare() {
   return true;
 }
 
-Result<engine::Binding> Runner::Slice::BindOver(std::uint8_t poison) const {
+Result<engine::Binding> Runner::Slice::BindOver(std::uint8_t poison, bool updates_nothing) const {
   const std::array calls = {
       engine::Call{.plan = &plan_, .axes = &filled_.axes, .inputs = &filled_.inputs}};
   ASSAY_TRY(engine::Binding made, engine::Bind(instance_, *runner_.subject_.compiled, calls,
-                                               {.poison = poison, .misalign = probe_.misalign}));
+                                               {.poison = poison,
+                                                .misalign = probe_.misalign,
+                                                .updates_nothing = updates_nothing}));
   made.execution.schedule = probe_.schedule;
   made.execution.perturbation_seed = probe_.perturbation_seed;
   made.execution.checks.coverage = wants_.coverage;

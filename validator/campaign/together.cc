@@ -43,22 +43,6 @@ constexpr std::size_t kTicketsForTwo = 6;
 // for a counter that most of them find empty.
 constexpr std::uint64_t kSeveral = 4, kMuch = 128'000'000;
 
-bool MayMeet(const Execution& execution, const facts::Facts* facts) {
-  const Launch& launch = execution.launches.front();
-  const bool alone = launch.cluster[0] * launch.cluster[1] * launch.cluster[2] == 1;
-  if (launch.cooperative || !alone || Blocks(launch) < 2 ||
-      MayBe(facts::Polls(facts, launch.entry)))
-    return false;
-  bool any = false;
-  for (const BufferSpec& buffer : execution.buffers) {
-    if (buffer.fill != BufferFill::kZero) continue;
-    // Of results that start as zeros nobody knows which were meant to be written.
-    if (buffer.role != BufferRole::kWorkspace) return false;
-    any = true;
-  }
-  return any;
-}
-
 /// Where something else than zero stands now in what was zero.
 std::vector<BufferRange> Marks(const engine::Binding& binding, const Report& report) {
   std::vector<BufferRange> marks;
@@ -109,6 +93,22 @@ std::vector<BufferRange> Without(std::span<const BufferRange> some,
 
 }  // namespace
 
+bool MayMeet(const Execution& execution, const facts::Facts* facts) {
+  const Launch& launch = execution.launches.front();
+  const bool alone = launch.cluster[0] * launch.cluster[1] * launch.cluster[2] == 1;
+  if (launch.cooperative || !alone || Blocks(launch) < 2 ||
+      MayBe(facts::Polls(facts, launch.entry)))
+    return false;
+  bool any = false;
+  for (const BufferSpec& buffer : execution.buffers) {
+    if (buffer.fill != BufferFill::kZero) continue;
+    // Of results that start as zeros nobody knows which were meant to be written.
+    if (buffer.role != BufferRole::kWorkspace) return false;
+    any = true;
+  }
+  return any;
+}
+
 struct Runner::Meetings {
   std::optional<Producers> marks;  // Nothing: they do not move evenly.
   bool are_shares = false;         // They do not, and all blocks leave some: neighbours may meet.
@@ -129,7 +129,7 @@ Result<std::shared_ptr<const Runner::Meetings>> Runner::LearnMeetings(
     if (const auto known = meetings_.find(key); known != meetings_.end()) return known->second;
   }
   auto learned = std::make_shared<Meetings>();
-  ASSAY_TRY(const engine::Binding whole, bind(0));
+  ASSAY_TRY(const engine::Binding whole, bind.WithoutValues(kGarbage));
   const Launch& launch = whole.execution.launches.front();
   const std::uint64_t all = queue == nullptr ? Blocks(launch) : queue->tickets;
   const std::array<std::uint32_t, 3> grid =
@@ -140,6 +140,7 @@ Result<std::shared_ptr<const Runner::Meetings>> Runner::LearnMeetings(
   const auto run_alone = [&](Alone what) -> Result<std::vector<BufferRange>> {
     const bool only_where = what.only_where;
     what.most_steps = most_steps;
+    what.without_values = only_where;
     engine::Binding alone;
     ASSAY_TRY(const Report report, RunAlone(bind, 0, std::move(what), alone));
     all_ended = all_ended && report.stop == Stop::kCompleted && report.findings.empty();
@@ -241,6 +242,14 @@ Result<std::shared_ptr<const Runner::Meetings>> Runner::LearnMeetings(
   return meetings_.emplace(key, std::move(learned)).first->second;
 }
 
+Result<std::shared_ptr<const Runner::Queue>> Runner::QueueOfItsOwn(
+    const Binder& bind, const cases::Materialised& filled, std::uint64_t most_steps) const {
+  ASSAY_TRY(std::shared_ptr<const Queue> queue, LearnQueue(bind, filled));
+  if (queue == nullptr) return nullptr;
+  ASSAY_TRY(const auto meetings, LearnMeetings(bind, filled, queue.get(), most_steps));
+  return meetings->are_apart || meetings->is_wrong ? queue : nullptr;
+}
+
 Result<bool> Runner::AddNeighbours(const Binder& bind, std::uint64_t block, std::uint64_t all,
                                    std::set<std::uint64_t>& blocks) const {
   std::uint64_t left = kMostOfNeighbours;
@@ -248,7 +257,10 @@ Result<bool> Runner::AddNeighbours(const Binder& bind, std::uint64_t block, std:
     engine::Binding alone;
     ASSAY_TRY(
         const Report report,
-        RunAlone(bind, 0, {.only = {{one, 1}}, .most_steps = left, .only_where = true}, alone));
+        RunAlone(
+            bind, 0,
+            {.only = {{one, 1}}, .most_steps = left, .only_where = true, .without_values = true},
+            alone));
     left -= std::min(left, report.counters.steps);
     if (report.stop != Stop::kCompleted) return std::nullopt;
     return Marks(alone, report);

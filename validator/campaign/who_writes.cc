@@ -12,6 +12,7 @@
 #include "validator/campaign/blocks.h"
 #include "validator/campaign/parts.h"
 #include "validator/campaign/runner.h"
+#include "validator/engine/window.h"
 
 namespace assay::campaign {
 namespace {
@@ -29,7 +30,7 @@ constexpr std::uint64_t kStepsToSee = 8'000'000;
 Result<std::optional<std::vector<OutputState>>> Runner::LeftByTheLast(const Binder& bind,
                                                                       const Alone& what,
                                                                       std::uint64_t& steps) const {
-  ASSAY_TRY(const engine::Binding whole, bind(kGarbage));
+  ASSAY_TRY(const engine::Binding whole, bind.WithoutValues(kGarbage));
   const std::span<const Launch> launches = whole.execution.launches;
   const auto is_of_others = [&](std::size_t buffer) {
     return std::ranges::any_of(launches.first(launches.size() - 1), [&](const Launch& launch) {
@@ -72,12 +73,12 @@ Result<std::optional<std::vector<OutputState>>> Runner::LeftByAll(const Binder& 
   steps += report->counters.steps;
   if (report->stop != Stop::kCompleted) return std::nullopt;
   const engine::BoundCall& call = binding.calls.front();
-  if (what.drop_stores) return EndsNobodyStored(call, *report);
+  if (what.whose_ends) return EndsNobodyWrote(call, *report);
   return EndsLeftBy(call, what.outputs.value_or(kGarbage), *report);
 }
 
-std::optional<std::vector<OutputState>> Runner::EndsNobodyStored(const engine::BoundCall& call,
-                                                                 const Report& report) {
+std::optional<std::vector<OutputState>> Runner::EndsNobodyWrote(const engine::BoundCall& call,
+                                                                const Report& report) {
   if (!report.writers) return std::nullopt;
   std::vector<OutputState> left;
   for (const auto& [name, tensor] : call.outputs) {
@@ -164,7 +165,7 @@ Result<std::optional<std::uint64_t>> Runner::LastThatWrites(const Binder& bind,
                                                             const cases::Materialised& filled,
                                                             std::size_t launch,
                                                             std::uint64_t& steps) const {
-  ASSAY_TRY(const engine::Binding whole, bind(kGarbage));
+  ASSAY_TRY(const engine::Binding whole, bind.WithoutValues(kGarbage));
   return LastOf(Blocks(whole.execution.launches[launch]),
                 fmt::format("{} launch={}", KeyOfShape(filled), launch), [&](std::uint64_t block) {
                   return WritesAny(bind, launch, {.only = {{block, 1}}}, steps);
@@ -175,7 +176,7 @@ Result<std::uint64_t> Runner::LastPieceThatWrites(const Binder& bind,
                                                   const cases::Materialised& filled,
                                                   std::size_t launch, std::uint64_t length,
                                                   std::uint64_t& steps) const {
-  ASSAY_TRY(const engine::Binding whole, bind(kGarbage));
+  ASSAY_TRY(const engine::Binding whole, bind.WithoutValues(kGarbage));
   const Launch& of = whole.execution.launches[launch];
   const std::uint64_t pieces = (Threads(of) + length - 1) / length;
   ASSAY_TRY(
@@ -207,7 +208,7 @@ bool WritesByStoresAlone(const facts::Facts* program) {
 Result<Runner::End> Runner::WhoWritesTheEndInPieces(const Binder& bind,
                                                     std::uint64_t& steps) const {
   constexpr std::uint64_t kWarp = 32;
-  ASSAY_TRY(const engine::Binding whole, bind(kGarbage));
+  ASSAY_TRY(const engine::Binding whole, bind.WithoutValues(kGarbage));
   const std::uint64_t bytes = BytesWritten(whole.execution);
   if (whole.execution.launches.size() != 1 || bytes > kMostWrittenInPieces ||
       SkeletonFor(whole.execution) == nullptr || Overwrites(subject_.instance->op))
@@ -244,6 +245,7 @@ Result<Runner::End> Runner::WhoWritesTheEndInPieces(const Binder& bind,
                                         .threads = {{first, std::min(kWarp, threads - first)}},
                                         .most_steps = kStepsToAskAtLast - taken,
                                         .outputs = outputs,
+                                        .whose_ends = stores_alone,
                                         .drop_stores = stores_alone},
                                        taken));
         if (!left) {
@@ -285,25 +287,33 @@ Result<Runner::End> Runner::WhoWritesTheEndInPieces(const Binder& bind,
   return End{.known = true, .unwritten = std::move(unwritten)};
 }
 
+// Of what is stored to outputs nothing needs to be kept, unless others may read in workspace what is stored there.
 Result<Runner::End> Runner::WhoOfAllWritesTheEnd(const Binder& bind, std::uint64_t& steps) const {
-  ASSAY_TRY(const engine::Binding whole, bind(kGarbage));
-  if (BytesWritten(whole.execution) > kMostWritten || Overwrites(subject_.instance->op))
-    return End{};
-  End end;
-  for (const std::uint8_t outputs : kUnwritten) {
-    ASSAY_TRY(auto left,
-              LeftByAll(bind, {.most_steps = kStepsToAskAtLast, .outputs = outputs}, steps));
-    if (!left) return End{};
-    end = {.known = true, .unwritten = *std::move(left)};
-    if (end.unwritten.empty()) break;
+  ASSAY_TRY(const engine::Binding whole, bind.WithoutValues(kGarbage));
+  const Execution& execution = whole.execution;
+  bool to_outputs_alone = true;
+  for (std::size_t i = 0; i < execution.launches.size(); ++i) {
+    const auto stored = engine::StoredBy(execution, subject_.compiled->facts.get(), i);
+    to_outputs_alone =
+        to_outputs_alone && stored && std::ranges::all_of(*stored, [&](std::uint32_t buffer) {
+          return execution.buffers[buffer].role == BufferRole::kOutput;
+        });
   }
-  return end;
+  if (!to_outputs_alone && BytesWritten(execution) > kMostWritten) return End{};
+  ASSAY_TRY(auto left, LeftByAll(bind,
+                                 {.most_steps = kStepsToAskAtLast,
+                                  .without_values = true,
+                                  .whose_ends = true,
+                                  .drop_stores = to_outputs_alone},
+                                 steps));
+  if (!left) return End{};
+  return End{.known = true, .unwritten = *std::move(left)};
 }
 
 Result<Runner::End> Runner::WhoWritesTheEnd(const Binder& bind,
                                             const std::vector<BlockRange>& candidates,
                                             std::uint64_t most_steps, std::uint64_t& steps) const {
-  ASSAY_TRY(const engine::Binding whole, bind(kGarbage));
+  ASSAY_TRY(const engine::Binding whole, bind.WithoutValues(kGarbage));
   const bool has_skeleton = SkeletonFor(whole.execution) != nullptr;
   if (has_skeleton) most_steps = std::min(most_steps, kStepsToAsk);
   const auto left_by = [&](const std::vector<BlockRange>& blocks, std::uint8_t outputs,

@@ -112,6 +112,14 @@ Cut MayCut(const Execution& execution, const facts::Facts* program, std::size_t 
   return cut;
 }
 
+std::optional<std::set<std::uint32_t>> StoredBy(const Execution& execution,
+                                                const facts::Facts* program, std::size_t launch) {
+  if (program == nullptr || !program->fault.empty()) return std::nullopt;
+  const Launch& of = execution.launches[launch];
+  const auto arguments = StoredTo(*program, of.entry);
+  return arguments ? std::optional(BuffersOf(of, *arguments)) : std::nullopt;
+}
+
 Cut CutToEnds(Execution& execution, const facts::Facts* program, bool last_block_only) {
   const std::uint64_t whole = last_block_only ? kFew : kWholeGrid;
   Cut cut = Cut::kIndependent;
@@ -127,6 +135,32 @@ Cut CutToEnds(Execution& execution, const facts::Facts* program, bool last_block
     launch.only = EndsOf(launch, last_block_only);
   }
   return cut;
+}
+
+bool MayFindOld(const Execution& execution, const facts::Facts* program) {
+  std::set<std::uint32_t> stored;
+  for (std::size_t i = 0; i < execution.launches.size(); ++i) {
+    const Launch& launch = execution.launches[i];
+    const auto arguments = program == nullptr || !program->fault.empty()
+                               ? std::nullopt
+                               : StoredTo(*program, launch.entry, /*additions_count=*/true);
+    std::set<std::uint32_t> here;
+    for (std::size_t a = 0; a < launch.args.size(); ++a) {
+      const Argument& argument = launch.args[a];
+      if (argument.kind == Argument::Kind::kBuffer &&
+          execution.buffers[argument.buffer].role == BufferRole::kWorkspace &&
+          (!arguments || arguments->contains(a)))
+        here.insert(argument.buffer);
+    }
+    for (const std::uint32_t buffer : here) {
+      const bool is_used_later = std::any_of(
+          execution.launches.begin() + static_cast<std::ptrdiff_t>(i) + 1, execution.launches.end(),
+          [&](const Launch& later) { return UsesAny(later, {buffer}); });
+      if (!launch.only.empty() && stored.contains(buffer) && is_used_later) return true;
+    }
+    stored.merge(here);
+  }
+  return false;
 }
 
 std::optional<std::size_t> CutToSums(Execution& execution, const facts::Facts* program,

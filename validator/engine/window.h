@@ -45,11 +45,19 @@ constexpr bool LastBlockOnly(std::int64_t elements, std::uint64_t blocks) {
                               : elements / static_cast<std::int64_t>(blocks) > kForOneBlock;
 }
 
+/// The buffers that a launch stores to, by additions only where it stores as well. Nothing where that is not known.
+std::optional<std::set<std::uint32_t>> StoredBy(const Execution& execution,
+                                                const facts::Facts* program, std::size_t launch);
+
 /// Leaves the first block and the last two of every grid beyond kWholeGrid, of each of its rows along x where
 /// these are few; or, where
 /// `last_block_only`, the last one of every grid of more than a few. Nothing is changed where one of
 /// them may not be cut.
 Cut CutToEnds(Execution& execution, const facts::Facts* program, bool last_block_only = false);
+
+/// May a launch find in workspace what an earlier one left there, which blocks between them would have overwritten that do
+/// not run? So where it is not known which buffers launches store to.
+bool MayFindOld(const Execution& execution, const facts::Facts* program);
 
 /// Leaves the last two blocks, or the last one, of the first grid of more than a few whose blocks meet in
 /// floats that they add (facts::OnlyAdds), and of later grids beyond kWholeGrid, which must be such as may

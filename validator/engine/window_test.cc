@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <array>
+
 namespace assay::engine {
 namespace {
 
@@ -80,6 +82,34 @@ TEST(WindowTest, TellsWhatIsHandedOnUndefined) {
   // What is filled would pass for what the skipped blocks wrote.
   execution.buffers[1].fill = BufferFill::kZero;
   EXPECT_EQ(CutToEnds(execution, &program), Cut::kRefused);
+}
+
+/// Three launches over one buffer of workspace: which of them store to it.
+Execution OverWorkspace(std::array<bool, 3> stores) {
+  Execution execution = Two("plain", "plain", true);
+  execution.buffers[1].role = BufferRole::kWorkspace;
+  execution.launches.push_back(execution.launches.back());
+  for (std::size_t i = 0; i < stores.size(); ++i)
+    execution.launches[i].entry = stores[i] ? "stores" : "plain";
+  return execution;
+}
+
+TEST(WindowTest, WhatBlocksBetweenWouldHaveOverwrittenIsOld) {
+  facts::Facts program = Program();
+  program.memory.push_back(
+      {.opcode = "st", .space = "global", .writes = true, .origins = {"stores#1"}});
+  const auto may = [&](Execution execution, std::size_t cut) {
+    execution.launches[cut].only = {{0, 1}};
+    return MayFindOld(execution, &program);
+  };
+  EXPECT_TRUE(may(OverWorkspace({true, true, false}), 1));
+  // All of its blocks run; nobody reads it afterwards; nobody stored there before.
+  EXPECT_FALSE(may(OverWorkspace({true, true, false}), 0));
+  EXPECT_FALSE(may(OverWorkspace({true, false, true}), 2));
+  EXPECT_FALSE(may(OverWorkspace({false, true, true}), 1));
+  // What is not known is taken for so.
+  program.memory_left_out = 1;
+  EXPECT_TRUE(may(OverWorkspace({false, true, true}), 1));
 }
 
 TEST(WindowTest, LeavesTheLastBlocksOfOnesThatAdd) {
