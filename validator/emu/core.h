@@ -120,7 +120,7 @@ struct Frame {
   std::array<std::uint32_t, kWarpSize>
       allocated{};  ///< Behind the variables of each lane, in bytes.
   std::vector<StackBlock> blocks;
-  std::vector<std::byte> storage;
+  std::unique_ptr<std::byte[]> storage;
   /// By shadow index, where needed: undefined bits (undefined.h).
   std::vector<std::unique_ptr<LaneBitsets>> bits;
 };

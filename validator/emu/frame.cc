@@ -98,22 +98,24 @@ Frame& FrameOf(CoreWarp& warp, std::uint32_t function, std::uint32_t depth) {
   frame->depth = depth;
   const std::size_t slot_bytes = std::size_t{code.slot_count} * kSlotBytes;
   const std::size_t shadows = std::size_t{code.slot_count} + code.predicate_count;
-  frame->storage.resize(kSlotBytes + slot_bytes +
-                        (code.predicate_count + 4 * shadows) * sizeof(std::uint32_t));
-  const auto start = reinterpret_cast<std::uintptr_t>(frame->storage.data());
+  const std::size_t bytes =
+      kSlotBytes + slot_bytes + (code.predicate_count + 4 * shadows) * sizeof(std::uint32_t);
+  // All of it is filled below: for small cases that is much of what they take.
+  frame->storage = std::make_unique_for_overwrite<std::byte[]>(bytes);
+  const auto start = reinterpret_cast<std::uintptr_t>(frame->storage.get());
   const std::size_t skip = (kSlotBytes - start % kSlotBytes) % kSlotBytes;
-  frame->slots = frame->storage.data() + skip;
+  frame->slots = frame->storage.get() + skip;
   frame->predicates = reinterpret_cast<LaneMask*>(frame->slots + slot_bytes);
   frame->undefined = frame->predicates + code.predicate_count;
   frame->partial = frame->undefined + shadows;
   frame->machine = frame->partial + shadows;
   frame->origin = frame->machine + shadows;
   std::fill_n(frame->slots, slot_bytes, kUnset);
-  frame->predicates[0] = 0;
+  std::fill_n(frame->predicates, code.predicate_count, LaneMask{0});
   frame->predicates[1] = kAllLanes;
   MarkRegistersUndefined(code, *frame);
   FillConstants(warp, *frame, Filled::kNothing);
-  warp.device->memory_bytes += frame->storage.size();
+  warp.device->memory_bytes += bytes;
   if (warp.device->memory_bytes > warp.device->execution.limits.max_memory_bytes) {
     warp.device->End(
         Stop::kResourceLimit,

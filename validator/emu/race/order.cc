@@ -323,11 +323,20 @@ Clock ThreadOrder::ExportLanes(WarpNumber warp, LaneMask lanes) {
   return clock;
 }
 
+ClockPtr ThreadOrder::JoinedLately(const ClockPtr& before, const ClockPtr& clock) {
+  for (const Learned& each : learned_) {
+    if (each.before == before && each.clock == clock) return each.after;
+  }
+  Learned& learned = learned_[learned_next_++ % learned_.size()];
+  learned = {before, clock, Joined(before, clock)};
+  return learned.after;
+}
+
 void ThreadOrder::Learn(WarpNumber warp, LaneMask lanes, const ClockPtr& clock) {
   if (clock == nullptr || clock->empty()) return;
   WarpState& state = WarpAt(warp);
   if (state.split == nullptr && (lanes | state.gone) == kAllLanes) {
-    ClockPtr after = Joined(state.common, clock);
+    ClockPtr after = JoinedLately(state.common, clock);
     if (after == state.common) return;
     ++version_;
     state.common = std::move(after);

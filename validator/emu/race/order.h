@@ -189,6 +189,7 @@ class ThreadOrder {
   void Contribute(Clock& into, BlockNumber block, WarpNumber warp, LaneMask lanes);
   void CompleteFull(BlockNumber block);
   BarrierState& BarrierAt(BlockNumber block, std::uint32_t barrier);
+  ClockPtr JoinedLately(const ClockPtr& before, const ClockPtr& clock);
 
   std::uint32_t warps_per_block_ = 1;
   std::uint32_t blocks_per_cluster_ = 1;
@@ -196,6 +197,13 @@ class ThreadOrder {
   Focus focus_;
   std::uint64_t version_ = 0;
   bool only_bases_ = false;
+  // What was joined last, and what came of it: those who wait for one barrier know the same before it, and learn the
+  // same, of their cluster and of their block.
+  struct Learned {
+    ClockPtr before, clock, after;
+  };
+  std::array<Learned, 2> learned_;
+  std::size_t learned_next_ = 0;
   std::vector<std::unique_ptr<Live>> spare_;  // Of blocks that have ended.
   std::vector<std::unique_ptr<Chunk>> chunks_;
   // The block that was asked for last: events come in runs.
