@@ -214,7 +214,7 @@ Status Runner::RunEnds(const cases::Probe& probe, const Wants& wants, CaseRun& r
   ASSAY_TRY(std::optional<engine::Binding> bound, run_over(probe.poison, /*all=*/false));
   if (!bound && cut == engine::Cut::kRefused) {
     run.left_out.clear();
-    return RunEndsOfQueue(probe, wants, filled, *plan, run);
+    return RunEndsOfDependent(probe, wants, filled, *plan, run);
   }
   if (!bound) return {};
   const auto leave_out = [&](std::string_view reason) {

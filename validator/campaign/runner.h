@@ -364,10 +364,13 @@ class Runner {
                                             std::uint64_t& steps) const;
   /// Part of a huge case: see ends.cc.
   Status RunEnds(const cases::Probe& probe, const Wants& wants, CaseRun& run) const;
-  /// The same where work is drawn from a counter: see ends_of_queues.cc.
-  Status RunEndsOfQueue(const cases::Probe& probe, const Wants& wants,
-                        const cases::Materialised& filled, const ops::ResolvedPlan& plan,
-                        CaseRun& run) const;
+  /// The same where blocks depend on each other: see ends_of_dependent.cc.
+  Status RunEndsOfDependent(const cases::Probe& probe, const Wants& wants,
+                            const cases::Materialised& filled, const ops::ResolvedPlan& plan,
+                            CaseRun& run) const;
+  struct ChosenTickets;
+  Result<ChosenTickets> ChooseTickets(const Binder& bind, const Queue& queue,
+                                      std::uint64_t& steps) const;
   /// What blocks of a huge case wrote, at its ends: some of each output, for the oracle.
   struct AtItsEnds {
     oracle::SparseElements wanted;

@@ -186,7 +186,7 @@ std::vector<Task> Campaign::Huge() {
   if (trial_.effort.huge_shapes > 0)
     planned = PastGrids("huge", "plain", /*once=*/!TurnsComeEarly(), /*twice=*/true);
   const std::uint64_t seed = DeriveSeed(trial_.seed, "huge");
-  constexpr std::size_t kMostTried = 2;
+  constexpr std::size_t kMostTried = 2, kMostTriedWhole = 6;
   std::size_t loops = 0, tried = 0;
   std::set<std::size_t> costly_sizes;  // As powers of two.
   const bool whole = RunsWhole();
@@ -246,14 +246,15 @@ std::vector<Task> Campaign::Huge() {
         planned.push_back(*std::move(sums));
         continue;
       }
-      // What is scaled from small shapes may be too much by far, whose blocks have tiles to fill: some may try.
-      if (in_vain || tried >= kMostTried) {
+      // What is scaled from small shapes may be too much by far, whose blocks have tiles to fill: some may try. Where blocks
+      // depend on each other, all run, of more shapes for less: where a bound outgrew its format they have little to do.
+      if (in_vain || tried >= (whole ? kMostTriedWhole : kMostTried)) {
         harvest_.ledger.Planned("huge");
         LeaveOut(task, kTooLongAtItsEnds, harvest_);
         continue;
       }
       ++tried;
-      task.wants.part_steps = static_cast<std::uint64_t>(kMost / kByFar);
+      task.wants.part_steps = whole ? kHugeSteps : static_cast<std::uint64_t>(kMost / kByFar);
       planned.push_back(std::move(task));
       continue;
     }

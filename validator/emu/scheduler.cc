@@ -149,7 +149,10 @@ class LaunchRunner {
     quiet_rounds_ = engine_.last_progress == progress_ ? quiet_rounds_ + 1 : 0;
     progress_ = engine_.last_progress;
     engine_.hold.waits = false;
-    for (std::size_t i = 0; i < engine_.resident.size() && !engine_.stopped; ++i) {
+    const auto is_over = [this] {
+      return engine_.stopped || engine_.counters.steps >= engine_.execution.limits.max_steps;
+    };
+    for (std::size_t i = 0; i < engine_.resident.size() && !is_over(); ++i) {
       std::size_t at = i;
       if (policy_ == Policy::kReversed) at = engine_.resident.size() - 1 - i;
       if (policy_ == Policy::kPermuted || policy_ == Policy::kPriorities)
@@ -180,6 +183,8 @@ class LaunchRunner {
         if (live_ < kMaxResident) Admit();
       }
     }
+    // A round of all blocks that a device holds takes more than many runs may.
+    if (is_over()) return CheckLimits();
     if (engine_.hold.waits) ran += Hold(ran);
     // Randomly chosen blocks may all have been idle ones: only a whole round of them proves a
     // deadlock.

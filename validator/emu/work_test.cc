@@ -71,5 +71,18 @@ TEST(Work, ALimitEndsProductsAtTheirCount) {
   StepsOf(kAddition, 10'000, 1'500'000, Stop::kCompleted);
 }
 
+TEST(Work, ALimitEndsARoundOfManyBlocks) {
+  constexpr std::uint64_t kLimit = 1'000'000;
+  TestRun run(Rounds(kAddition));
+  const std::uint32_t x = run.Zeros("x", DType::kF32, 32);
+  run.AddLaunch("rounds", {64, 1, 1}, {32, 1, 1}, {TestRun::Ptr(x), TestRun::Int(100'000)});
+  run.execution.checks.race = false;
+  run.execution.limits.max_steps = kLimit;
+  const Report report = run.Run();
+  EXPECT_EQ(report.stop, Stop::kStepLimit) << Show(report);
+  // A turn of one block more, not of all.
+  EXPECT_LT(report.counters.steps, kLimit + 500'000);
+}
+
 }  // namespace
 }  // namespace assay::emu
