@@ -75,7 +75,7 @@ Result<std::optional<Runner::Queue>> Runner::FindQueue(const Binder& bind) const
            (report.stop == Stop::kCompleted || report.stop == Stop::kStepLimit);
   };
   ASSAY_TRY(const Report first, run(std::nullopt, kFirstLook));
-  if (!is_fine(first)) return std::nullopt;
+  if (!is_fine(first) || !first.drawn) return std::nullopt;
   std::vector<DrawnWord> words = *first.drawn;
   std::erase_if(words, [](const DrawnWord& word) {
     return word.times < 2 || word.value == 0 || word.value % word.times != 0;
