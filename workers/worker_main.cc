@@ -22,7 +22,7 @@ int Complain(const std::string& what) {
 }
 
 /// Of requests that come one after the other: registers of as many blocks as a device holds take hundreds of megabytes.
-constexpr std::size_t kKept = std::size_t{1536} << 20;
+constexpr std::size_t kKept = std::size_t{512} << 20;
 
 int Main(int argc, char** argv) {
   KeepFreedMemory(kKept);

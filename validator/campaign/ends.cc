@@ -13,8 +13,8 @@
 // unless what was written is wrong. The same where the end of what is overwritten stays as it was, though the op
 // changes it.
 //
-// What cannot be run so is left out, with the reason (CaseRun::left_out): plans whose blocks
-// communicate, loops that a block runs over everything, references that take too long.
+// Plans whose blocks communicate are judged in ends_of_dependent.cc. What cannot be run so is left out, with the reason
+// (CaseRun::left_out): loops that a block runs over everything, references that take too long.
 #include <algorithm>
 #include <array>
 #include <cmath>
