@@ -99,8 +99,8 @@ Status Runner::RunEndsOfDependent(const cases::Probe& probe, const Wants& wants,
     return engine::Bind(instance, *subject_.compiled, calls,
                         {.poison = poison, .updates_nothing = updates_nothing});
   });
-  const std::uint64_t most = wants.part_steps > 0 ? wants.part_steps : kMostHugeSteps;
-  ASSAY_TRY(const std::shared_ptr<const Queue> queue, QueueOfItsOwn(bind, filled, most));
+  ASSAY_TRY(const std::shared_ptr<const Queue> queue, QueueOfItsOwn(bind, filled, kMostHugeSteps));
+  const std::uint64_t most = queue != nullptr ? kMostHugeSteps : wants.part_steps;
   if (queue == nullptr && wants.part_steps == 0) {
     run.left_out = kMayDepend;
     return {};

@@ -235,6 +235,14 @@ std::vector<Task> Campaign::Huge() {
     // A slice of what cannot be cut is all of it.
     const double blocks_run =
         IsSlice(task.probe) && whole ? static_cast<double>(std::max<std::uint64_t>(blocks, 1)) : 3;
+    // Where blocks depend on each other all run, of some shapes for little: where a bound outgrew its format they have
+    // little to do.
+    if (!IsSlice(task.probe) && SomeKernelMay(facts::BlocksDepend) && tried < kMostTriedWhole) {
+      ++tried;
+      task.wants.part_steps = kHugeSteps;
+      planned.push_back(std::move(task));
+      continue;
+    }
     const bool in_vain = EndsTakeMore(shape.axes, kByFar * kMost);
     if (in_vain ||
         (blocks > 2 &&
@@ -248,7 +256,7 @@ std::vector<Task> Campaign::Huge() {
       }
       // What is scaled from small shapes may be too much by far, whose blocks have tiles to fill: some may try. Where blocks
       // depend on each other, all run, of more shapes for less: where a bound outgrew its format they have little to do.
-      if (in_vain || tried >= (whole ? kMostTriedWhole : kMostTried)) {
+      if (whole ? tried >= kMostTriedWhole : in_vain || tried >= kMostTried) {
         harvest_.ledger.Planned("huge");
         LeaveOut(task, kTooLongAtItsEnds, harvest_);
         continue;
