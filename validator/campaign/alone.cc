@@ -69,6 +69,14 @@ void UseSkeleton(const facts::Skeleton& skeleton, Execution& execution) {
   }
 }
 
+void ForgetFills(Execution& execution, std::optional<std::uint8_t> held) {
+  for (BufferSpec& spec : execution.buffers) {
+    if (spec.role != BufferRole::kWorkspace || spec.fill != BufferFill::kZero) continue;
+    spec.fill = BufferFill::kUninitialised;
+    spec.poison = held.value_or(spec.poison);
+  }
+}
+
 std::uint64_t BytesWritten(const Execution& execution) {
   std::uint64_t bytes = 0;
   for (const BufferSpec& spec : execution.buffers) {
@@ -144,6 +152,7 @@ Result<Report> Runner::RunAlone(const Binder& bind, std::size_t launch, Alone wh
   const auto prepare = [&](bool without_values) -> Status {
     ASSAY_TRY(binding, without_values ? bind.WithoutValues(kGarbage) : bind(kGarbage));
     Execution& execution = binding.execution;
+    if (execution.launches.size() > 1) ForgetFills(execution);
     execution.launches = {execution.launches[launch]};
     execution.launches.front().only = what.only;
     execution.launches.front().threads = what.threads;

@@ -1,7 +1,8 @@
-// Skeletons of programs (facts/skeleton.h) in the place of programs.
+// One launch in the place of all, and skeletons of programs (facts/skeleton.h) in that of programs.
 #pragma once
 
 #include <cstdint>
+#include <optional>
 
 #include "validator/execution/execution.h"
 #include "validator/ptx/facts/facts.h"
@@ -10,6 +11,10 @@ namespace assay::campaign {
 
 /// Runs the skeleton instead. Of what it writes nothing is defined, which is no finding in workspace: so outputs are.
 void UseSkeleton(const facts::Skeleton& skeleton, Execution& execution);
+
+/// Workspace that starts as zeros starts as nothing: over garbage, or as it was with that byte everywhere. What a launch
+/// reads of it is missing then, and may be another one's to say.
+void ForgetFills(Execution& execution, std::optional<std::uint8_t> held = std::nullopt);
 
 /// Outputs and workspace, all together.
 std::uint64_t BytesWritten(const Execution& execution);

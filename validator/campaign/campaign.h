@@ -205,6 +205,8 @@ class Campaign {
   std::vector<const ops::Axis*> ReducedInStepWith(const ops::Axis& axis) const;
   /// Cases of wave Aimed: these just past constants of program and plan, where tiles of masks end.
   std::vector<Task> MaskedPast(const ProgramConstants& constants) const;
+  /// Cases of wave Varied: the largest shapes that reached something new, with values that are rare.
+  std::vector<Task> RareValues() const;
   /// Cases of wave Aimed: one index for all places, just past constants of program and plan.
   std::vector<Task> HotPast(const ProgramConstants& constants) const;
   /// The same: more rows asked for more often than their numbers say there is room for.

@@ -1,21 +1,24 @@
 // Slices of several launches: of the last one some blocks run, of those before it the ones that write what
 // these read (producers.h).
 //
-// The blocks of each launch must not depend on each other, and what is handed on must not be filled before the
-// first launch: then a byte that no block has written is seen when it is read, and a run that misses none is
-// what the whole grids would have done.
+// The blocks of each launch must not depend on each other, and what is handed on must not be a tensor that the op
+// overwrites: then a byte that no block has written is seen when it is read, and a run that misses none is
+// what the whole grids would have done. Workspace that starts as zeros counts as written by nobody; what is read of it that
+// indeed nobody writes is zero, once more.
+//
+// A launch may write again what an earlier one wrote, in place. So whoever does that to what blocks that run have written
+// runs as well, unless the last launch alone reads it, which is asked for all that it reads.
 //
 // Where what blocks write does not move evenly, for it hangs on values or on shares of work, or is not all there in the end,
 // the skeleton of their launches is asked who writes what is missing (WritersOf), and says so exactly; also that nobody does.
 //
 // Where a block of the last launch reads what takes too long to make, and its threads or warps run by themselves
 // (facts::Unit), a few of them do in its place, and need the less.
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <array>
 #include <cmath>
 #include <memory>
+#include <optional>
 #include <ranges>
 #include <set>
 #include <span>
@@ -24,9 +27,8 @@
 #include "base/rng.h"
 #include "validator/campaign/alone.h"
 #include "validator/campaign/blocks.h"
+#include "validator/campaign/handed_on.h"
 #include "validator/campaign/parts.h"
-#include "validator/campaign/producers.h"
-#include "validator/campaign/runner.h"
 #include "validator/engine/window.h"
 
 namespace assay::campaign {
@@ -53,17 +55,6 @@ constexpr std::array<Rung, 8> kFewer = {{{2, 0, 0},
                                          {2, 2, 1},
                                          {2, 1, 1},
                                          {1, 1, 1}}};
-
-std::vector<BufferRange> WrittenBytes(const engine::Binding& binding, const Report& report) {
-  std::vector<BufferRange> written;
-  for (std::uint32_t i = 0; i < binding.buffers.size(); ++i) {
-    const BufferSpec& spec = binding.execution.buffers[i];
-    if (spec.role == BufferRole::kInput || spec.fill != BufferFill::kUninitialised) continue;
-    const std::size_t size = SizeOf(spec.dtype);
-    AddRanges(i, WrittenElements(*binding.buffers[i], size, kGarbage, report, i), size, written);
-  }
-  return written;
-}
 
 std::uint64_t ThreadsOf(const Launch& launch, const Rung& rung) {
   const std::uint64_t all = Threads(launch);
@@ -95,6 +86,43 @@ std::vector<BlockRange> PiecesOf(const Rung& rung, std::uint64_t last, std::uint
   return ranges;
 }
 
+/// Of each launch but the last.
+using ChosenBlocks = std::vector<std::set<std::uint64_t>>;
+
+/// Does workspace hold the zeros that it starts as, or is what is read of them missing?
+enum class Fills : std::uint8_t { kKept, kForgotten };
+
+/// Does a launch between two others take a buffer?
+bool IsTakenBetween(const Execution& execution, std::uint32_t buffer, std::size_t after,
+                    std::size_t before) {
+  for (std::size_t i = after + 1; i < before; ++i) {
+    if (std::ranges::any_of(execution.launches[i].args, [&](const Argument& argument) {
+          return argument.kind == Argument::Kind::kBuffer && argument.buffer == buffer;
+        }))
+      return true;
+  }
+  return false;
+}
+
+/// Adds the blocks that write again what blocks chosen of an earlier launch write, where one of a third launch may read it.
+/// False: they are too many.
+bool AddOverwriters(const Execution& execution, std::span<const Producers> producers,
+                    ChosenBlocks& blocks) {
+  for (std::size_t first = 0; first < producers.size(); ++first) {
+    std::vector<BufferRange> written;
+    for (const std::uint64_t block : blocks[first])
+      std::ranges::move(producers[first].WrittenBy(block), std::back_inserter(written));
+    for (std::size_t second = first + 1; second < producers.size(); ++second) {
+      std::vector<BufferRange> read;
+      std::ranges::copy_if(written, std::back_inserter(read), [&](const BufferRange& range) {
+        return IsTakenBetween(execution, range.buffer, second, producers.size());
+      });
+      if (!producers[second].AddWritersOf(read, blocks[second])) return false;
+    }
+  }
+  return true;
+}
+
 bool ReadsUndefined(const Report& report) {
   return std::ranges::any_of(report.findings, [](const Finding& finding) {
     return finding.kind == FindingKind::kUninitialisedUse;
@@ -113,130 +141,13 @@ bool MayFollow(const Execution& execution, const facts::Facts* facts) {
 
 }  // namespace
 
-std::string Runner::KeyOfShape(const cases::Materialised& filled) const {
-  const ops::Instance& instance = *subject_.instance;
-  std::string key;
-  for (const auto& [name, extent] : filled.axes) key += fmt::format("{}={} ", name, extent);
-  for (const ops::TensorSpec& spec : instance.op.inputs) {
-    if (spec.is_scalar && !IsFloat(instance.TypeOf(spec)))
-      key += fmt::format("{}={} ", spec.name, filled.inputs.find(spec.name)->second.At(0));
-  }
-  return key;
-}
-
-// By launch, but for the last. Not all followed: no producers.
-struct Runner::HandedOn {
-  std::vector<Producers> producers;
-  std::vector<std::uint64_t> block_steps;  // The most that one of the sample blocks took.
-  std::uint64_t whole_steps = 0;           // All blocks, if they take as much on average.
-  std::uint64_t skeleton_steps = 0;        // The same of their skeleton.
-  std::uint64_t unending = 0;  // What a block took that did not end; 0: all that were tried did.
-};
-
-// What the blocks of one launch hand on: by those in one corner of the grid or, where these do not write alike, in the
-// other.
-Status Runner::LearnOfLaunch(const Binder& bind, std::size_t launch, std::uint64_t most_steps,
-                             HandedOn& learned) const {
-  ASSAY_TRY(const engine::Binding whole, bind.WithoutValues(kGarbage));
-  const std::array<std::uint32_t, 3> grid = whole.execution.launches[launch].grid;
-  std::uint64_t most = 0, all = 0, ran = 0, learned_from = 0, most_to_see = 0;
-  std::optional<Producers> producers;
-  bool may_begin_anew = false;
-  // The first one tells what blocks take, the others where they write.
-  const auto writes = [&](std::uint64_t block) -> Result<std::optional<std::vector<BufferRange>>> {
-    engine::Binding alone;
-    const bool only_where = ran > 0;
-    ASSAY_TRY(const Report report,
-              RunAlone(bind, launch,
-                       {.only = {{block, 1}}, .most_steps = most_steps, .only_where = only_where},
-                       alone));
-    learned_from += report.counters.steps;
-    if (only_where) {
-      most_to_see = std::max(most_to_see, report.counters.steps);
-    } else {
-      most = std::max(most, report.counters.steps);
-      all += report.counters.steps;
-      ++ran;
-    }
-    if (!only_where && report.stop == Stop::kStepLimit) learned.unending += report.counters.steps;
-    // What takes from a launch before it as well is not followed.
-    if (report.stop != Stop::kCompleted || !report.findings.empty() || !report.missing ||
-        !report.missing->empty())
-      return std::nullopt;
-    return WrittenBytes(alone, report);
-  };
-  for (const Corner corner : {Corner::kFirst, Corner::kLast}) {
-    const std::vector<std::uint64_t> blocks = SampleBlocks(grid, corner);
-    if (corner == Corner::kLast && blocks == SampleBlocks(grid)) break;
-    std::vector<std::vector<BufferRange>> samples;
-    for (const std::uint64_t block : blocks) {
-      ASSAY_TRY(auto written, writes(block));
-      if (!written) break;
-      samples.push_back(*std::move(written));
-    }
-    if (learned.unending > 0) {
-      learned.whole_steps += Blocks(whole.execution.launches[launch]) * most;
-      learned.block_steps.push_back(most);
-      return {};
-    }
-    if (samples.size() < blocks.size()) continue;
-    auto evenly = Producers::Of(grid, samples, Producers::Places::kOfOneBlock, corner);
-    if (!evenly || (producers && !evenly->IsOfAll())) continue;
-    producers = std::move(evenly);
-    may_begin_anew = corner == Corner::kFirst && !samples.front().empty();
-    if (!samples.front().empty() && producers->IsOfAll()) break;
-  }
-  if (producers && may_begin_anew) {
-    ASSAY_TRY_VOID(producers->Refine([&](std::uint64_t block) {
-      return learned_from > kMostToLearn
-                 ? Result<std::optional<std::vector<BufferRange>>>(std::nullopt)
-                 : writes(block);
-    }));
-  }
-  learned.skeleton_steps += Blocks(whole.execution.launches[launch]) * most_to_see;
-  learned.whole_steps += Blocks(whole.execution.launches[launch]) * (all / ran);
-  learned.block_steps.push_back(most);
-  if (producers) learned.producers.push_back(*std::move(producers));
-  return {};
-}
-
-Result<std::shared_ptr<const Runner::HandedOn>> Runner::LearnHandedOn(
-    const Binder& bind, const cases::Materialised& filled, std::uint64_t most_steps) const {
-  const std::string key = KeyOfShape(filled);
-  {
-    const std::lock_guard lock(mutex_);
-    // What did not end within less may yet.
-    const auto known = handed_on_.find(key);
-    if (known != handed_on_.end() &&
-        (known->second->unending == 0 || known->second->unending >= most_steps))
-      return known->second;
-  }
-  auto learned = std::make_shared<HandedOn>();
-  ASSAY_TRY(const engine::Binding whole, bind.WithoutValues(kGarbage));
-  const std::size_t count = whole.execution.launches.size() - 1;
-  for (std::size_t i = 0; i < count && learned->unending == 0; ++i)
-    ASSAY_TRY_VOID(LearnOfLaunch(bind, i, most_steps, *learned));
-  if (learned->producers.size() < count) learned->producers.clear();
-  const std::lock_guard lock(mutex_);
-  std::shared_ptr<const HandedOn>& kept = handed_on_[key];
-  // Nor is what another thread has learned by now forgotten for it.
-  if (kept == nullptr || (kept->unending != 0 && kept->unending < most_steps))
-    kept = std::move(learned);
-  return kept;
-}
-
-std::uint64_t Runner::WholeStepsOfThoseBefore(const cases::Materialised& filled) const {
-  const std::lock_guard lock(mutex_);
-  const auto known = handed_on_.find(KeyOfShape(filled));
-  return known == handed_on_.end() ? 0 : known->second->whole_steps;
-}
-
 Result<std::optional<Runner::Needed>> Runner::RunNeeded(
     const Binder& bind, const cases::Probe& probe, const cases::Materialised& filled,
     std::uint64_t count, std::uint64_t room, std::uint64_t most_steps, std::uint64_t& steps) const {
   ASSAY_TRY(engine::Binding binding, bind(probe.poison));
   if (binding.execution.launches.size() == 1)
     return RunTogether(bind, probe, filled, count, room, most_steps, steps);
+  ForgetFills(binding.execution);
   if (!MayFollow(binding.execution, subject_.compiled->facts.get())) return std::nullopt;
   const std::size_t last = binding.execution.launches.size() - 1;
   ASSAY_TRY(const std::shared_ptr<const HandedOn> handed_on,
@@ -310,9 +221,10 @@ Result<std::optional<Runner::Needed>> Runner::RunWithNeeded(const Binder& bind, 
                                                             const Alone& what, std::uint64_t& steps,
                                                             std::uint64_t& cost) const {
   const std::size_t last = handed_on.block_steps.size();
-  const auto run_with =
-      [&](const std::vector<std::set<std::uint64_t>>* blocks) -> Result<std::optional<Needed>> {
+  const auto run_with = [&](const ChosenBlocks* blocks,
+                            Fills fills) -> Result<std::optional<Needed>> {
     ASSAY_TRY(engine::Binding binding, bind(poison));
+    if (fills == Fills::kForgotten) ForgetFills(binding.execution, std::uint8_t{0});
     for (std::size_t i = 0; blocks != nullptr && i < last; ++i) {
       Launch& launch = binding.execution.launches[i];
       launch.only.clear();
@@ -328,13 +240,14 @@ Result<std::optional<Runner::Needed>> Runner::RunWithNeeded(const Binder& bind, 
     if (report.stop == Stop::kStepLimit || report.stop == Stop::kResourceLimit) return std::nullopt;
     return Needed{std::move(binding), std::move(report), what.count};
   };
-  if (handed_on.whole_steps <= kLittle) return run_with(nullptr);
+  if (handed_on.whole_steps <= kLittle) return run_with(nullptr, Fills::kKept);
+  ASSAY_TRY(const engine::Binding whole, bind.WithoutValues(kGarbage));
   engine::Binding alone;
   ASSAY_TRY(const Report reads, RunAlone(bind, last, what, alone));
   steps += reads.counters.steps;
   if (reads.stop == Stop::kStepLimit) return std::nullopt;
   std::optional<std::vector<BufferRange>> missing = reads.missing;
-  std::vector<std::set<std::uint64_t>> blocks(last);
+  ChosenBlocks blocks(last);
   std::optional<Needed> run;  // The one before,
   bool undefined = false;     // and whether it used what was missing.
   const WritesAlone writes =
@@ -352,7 +265,6 @@ Result<std::optional<Runner::Needed>> Runner::RunWithNeeded(const Binder& bind, 
     return WrittenBytes(binding, report);
   };
   if (missing && missing->empty()) {
-    ASSAY_TRY(const engine::Binding whole, bind(poison));
     // Nothing is handed on: each launch has results of its own, whole tiles and what is left over, say.
     const std::uint64_t seed = what.only.empty() ? 0 : what.only.front().first;
     for (std::size_t i = 0; i < last; ++i) {
@@ -368,19 +280,30 @@ Result<std::optional<Runner::Needed>> Runner::RunWithNeeded(const Binder& bind, 
     }
     cost += reads.counters.steps;
     if (cost > what.most_steps) return std::nullopt;
-    return run_with(&blocks);
+    return run_with(&blocks, Fills::kKept);
   }
+  // Nobody writes what is missing, so the run was what all blocks would have done; but for what starts as zeros.
+  const auto as_of_all = [&]() -> Result<std::optional<Needed>> {
+    const bool reads_zeros = std::ranges::any_of(*missing, [&](const BufferRange& range) {
+      return whole.execution.buffers[range.buffer].fill == BufferFill::kZero;
+    });
+    return reads_zeros ? run_with(&blocks, Fills::kKept) : std::move(run);
+  };
   // Those that write what is missing: by what was learned or, where that does not say, by their skeleton.
   const auto add_by_guess = [&] {
     return !handed_on.producers.empty() &&
-           std::ranges::all_of(std::views::iota(std::size_t{0}, last), [&](std::size_t i) {
-             return handed_on.producers[i].AddWritersOf(*missing, blocks[i]);
-           });
+           std::ranges::all_of(std::views::iota(std::size_t{0}, last),
+                               [&](std::size_t i) {
+                                 return handed_on.producers[i].AddWritersOf(*missing, blocks[i]);
+                               }) &&
+           AddOverwriters(whole.execution, handed_on.producers, blocks);
   };
+  bool all_guessed = true;
   for (int round = 0; round < kMostRounds && missing && !missing->empty(); ++round) {
-    const std::vector<std::set<std::uint64_t>> before = blocks;
+    const ChosenBlocks before = blocks;
     const bool guessed = add_by_guess();
     if (!guessed) blocks = before;
+    all_guessed = all_guessed && guessed;
     if (blocks == before) {
       std::optional<std::vector<WrittenRange>> writers;
       const std::uint64_t most = guessed && undefined ? kStepsToAskAtLast : kStepsToAsk;
@@ -389,17 +312,17 @@ Result<std::optional<Runner::Needed>> Runner::RunWithNeeded(const Binder& bind, 
       }
       if (writers) {
         for (const WrittenRange& range : *writers) blocks[range.launch].insert(range.block);
-        // Nobody writes what is missing: the run was what all blocks would have done.
-        if (writers->empty() && run) return run;
-        if (blocks == before && run) return std::nullopt;
-      } else {
-        // All that should have written it ran.
+        if (writers->empty() && run) return as_of_all();
+      }
+      if (blocks == before && run) {
+        // All that should have written it ran, each after those who read it.
         if (!guessed || !undefined) return std::nullopt;
         ASSAY_TRY(const bool nobody,
                   NobodyWrites(*missing, handed_on.producers, run->binding.execution, writes));
         if (!nobody) return std::nullopt;
-        return run;
+        return as_of_all();
       }
+      if (!writers) return std::nullopt;
     }
     std::uint64_t estimate = 0;
     for (std::size_t i = 0; i < last; ++i) estimate += blocks[i].size() * handed_on.block_steps[i];
@@ -409,11 +332,17 @@ Result<std::optional<Runner::Needed>> Runner::RunWithNeeded(const Binder& bind, 
     for (std::set<std::uint64_t>& of_launch : blocks) {
       if (of_launch.empty()) of_launch.insert(0);
     }
-    ASSAY_TRY(run, run_with(&blocks));
+    ASSAY_TRY(run, run_with(&blocks, Fills::kForgotten));
     if (!run) return std::nullopt;
     missing = run->report.missing;
-    if (!missing || missing->empty()) return missing ? std::move(run) : std::nullopt;
+    if (!missing) return std::nullopt;
     undefined = ReadsUndefined(run->report);
+    if (!missing->empty()) continue;
+    // Who writes in place what a block that runs has written is known by guesses alone.
+    if (!all_guessed &&
+        engine::MayFindOld(run->binding.execution, subject_.compiled->facts.get(), last))
+      return std::nullopt;
+    return run;
   }
   return std::nullopt;
 }

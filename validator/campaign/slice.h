@@ -79,9 +79,10 @@ class Runner::Slice {
   /// Of outputs that several launches write keeps the elements whose last writer ran: what was cleared first is no result
   /// yet. False where that cannot be told.
   Result<bool> KeepWhatStays(oracle::SparseElements& wanted);
-  /// By buffer and element: launch and block.
-  using Writers =
-      std::map<std::pair<std::uint32_t, std::int64_t>, std::pair<std::uint32_t, std::uint64_t>>;
+  /// Buffer and element.
+  using Place = std::pair<std::uint32_t, std::int64_t>;
+  /// Launch and block.
+  using Writers = std::map<Place, std::pair<std::uint32_t, std::uint64_t>>;
   Result<std::optional<Writers>> WhoWrites(const facts::Skeleton& skeleton,
                                            const std::vector<BufferRange>& places, bool as_it_ran);
   Status CompareOrders(const oracle::SparseElements& places);

@@ -305,7 +305,7 @@ Result<bool> Runner::Slice::KeepWhatStays(oracle::SparseElements& wanted) {
   }
   if (asked.empty() || !some_left_out) return true;
   const facts::Skeleton* skeleton = runner_.SkeletonFor(execution);
-  if (skeleton == nullptr || BytesWritten(execution) > kMostWritten) return false;
+  if (skeleton == nullptr) return false;
   std::vector<BufferRange> places;
   for (const auto& [buffer, elements] : asked) {
     const auto half = static_cast<std::ptrdiff_t>(kMostAsked / 2);
@@ -313,16 +313,33 @@ Result<bool> Runner::Slice::KeepWhatStays(oracle::SparseElements& wanted) {
       elements->erase(elements->begin() + half, elements->end() - half);
     AddRanges(buffer, *elements, SizeOf(execution.buffers[buffer].dtype), places);
   }
-  ASSAY_TRY(const auto of_all, WhoWrites(*skeleton, places, /*as_it_ran=*/false));
-  if (!of_all) return false;
+  const std::uint64_t steps_before = run_.steps;
   ASSAY_TRY(const auto of_these, WhoWrites(*skeleton, places, /*as_it_ran=*/true));
   if (!of_these) return false;
-  for (const auto& [buffer, elements] : asked) {
-    std::erase_if(*elements, [&, buffer = buffer](std::int64_t element) {
-      const auto last = of_all->find({buffer, element}), here = of_these->find({buffer, element});
-      return last == of_all->end() || here == of_these->end() || last->second != here->second;
-    });
+  std::uint64_t ran = 0, all = 0;
+  for (const Launch& launch : execution.launches) {
+    ran += BlocksThatRun(launch);
+    all += Blocks(launch);
   }
+  const bool affordable = (run_.steps - steps_before) / ran <= kStepsToAsk / all;
+  std::optional<Writers> of_all;
+  if (affordable && BytesWritten(execution) <= kMostWritten) {
+    ASSAY_TRY(of_all, WhoWrites(*skeleton, places, /*as_it_ran=*/false));
+  }
+  // What the last launch writes nobody overwrites, for its blocks do not depend on each other.
+  const auto stays = [&](const Place& place) {
+    const auto here = of_these->find(place);
+    if (here == of_these->end()) return false;
+    if (!of_all) return here->second.first + 1 == execution.launches.size();
+    const auto last = of_all->find(place);
+    return last != of_all->end() && last->second == here->second;
+  };
+  for (const auto& [buffer, elements] : asked) {
+    std::erase_if(*elements,
+                  [&, buffer = buffer](std::int64_t element) { return !stays({buffer, element}); });
+  }
+  const bool any = std::ranges::any_of(asked, [](const auto& of) { return !of.second->empty(); });
+  if (!of_all && !any) return false;
   std::erase_if(wanted, [](const auto& output) { return output.second.empty(); });
   return true;
 }

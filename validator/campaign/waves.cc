@@ -1,8 +1,10 @@
 // The waves of a campaign: which cases each of them tries.
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <iterator>
 #include <set>
+#include <string_view>
 
 #include "base/rng.h"
 #include "ops/properties.h"
@@ -169,7 +171,7 @@ std::vector<Task> Campaign::Paired() {
 }
 
 // What reached something new is worth another look: the same shape with other values, its
-// neighbours with the same ones.
+// neighbours with the same ones; and the largest of these shapes with values that are rare.
 std::vector<Task> Campaign::Varied() {
   std::vector<Task> planned;
   const std::uint64_t seed = DeriveSeed(trial_.seed, "varied");
@@ -187,6 +189,42 @@ std::vector<Task> Campaign::Varied() {
       moved.origin = "varied";
       planned.push_back(TaskFor(std::move(moved), "varied"));
       if (planned.size() % 3 == 0) break;
+    }
+  }
+  std::ranges::move(RareValues(), std::back_inserter(planned));
+  return planned;
+}
+
+// Each way through a program has its own first maximum, its own eps and its own sums, and those of long rows
+// have seen ordinary values alone: masked or level ones, far from zero, and such as overflow or vanish.
+std::vector<Task> Campaign::RareValues() const {
+  constexpr std::size_t kShapes = 3;
+  constexpr std::array<std::string_view, 8> kRecipes = {
+      "masked", "infinite_rows", "low", "high", "tiny", "constant", "extremes", "large"};
+  const double budget = static_cast<double>(trial_.effort.campaign_steps) / 16;
+  std::vector<ops::AxisValues> shapes;
+  for (const cases::Case& fresh : fresh_) {
+    if (FitsWhole(fresh.axes) && std::ranges::find(shapes, fresh.axes) == shapes.end())
+      shapes.push_back(fresh.axes);
+  }
+  std::ranges::stable_sort(shapes, std::ranges::greater{}, [&](const ops::AxisValues& axes) {
+    return cases::TotalElements(trial_.instance, axes);
+  });
+  std::vector<Task> planned;
+  double total = 0;
+  std::size_t tried = 0;
+  for (const ops::AxisValues& axes : shapes) {
+    const double cost = StepsFor(axes) * static_cast<double>(kRecipes.size());
+    if (tried == kShapes || total + cost > budget) continue;
+    total += cost;
+    ++tried;
+    for (const std::string_view name : kRecipes) {
+      const cases::Recipe& recipe = *cases::FindRecipe(name);
+      if (!cases::Applies(recipe, trial_.instance)) continue;
+      planned.push_back(
+          TaskFor(cases::MakeCase(trial_.instance, recipe, axes,
+                                  DeriveSeed(trial_.seed, "rare") + planned.size(), "rare"),
+                  "rare"));
     }
   }
   return planned;

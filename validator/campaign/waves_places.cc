@@ -1,5 +1,6 @@
 // A wave of shapes that are too large for the program itself: where it writes, as its skeleton says (places.cc).
 #include <algorithm>
+#include <cmath>
 #include <functional>
 #include <iterator>
 #include <set>
@@ -32,6 +33,11 @@ constexpr std::size_t kMostAtTablesDrawn = 6;
 constexpr std::ptrdiff_t kDear = 3;
 constexpr std::uint64_t kMostOfDear = 800'000'000;
 constexpr std::int64_t kBeside = 8;  // Of the axes beside, at most.
+// Two axes of several tiles each, which groups of tiles are numbered over: so many shapes of two axes, and of all of them.
+constexpr std::int64_t kMostOfTwo = std::int64_t{1} << 22;
+constexpr std::int64_t kLeastOfTwo = 65, kMostOfTheShorter = 700;
+constexpr int kOfTwo = 6;
+constexpr std::size_t kMostOfTwoDrawn = 12;
 constexpr std::int64_t kBesideReduced = 48;
 
 /// No more than `most`, else INT64_MAX.
@@ -104,6 +110,44 @@ std::vector<ops::AxisValues> DrawnAlong(const ops::Instance& instance, const ops
   return drawn;
 }
 
+/// From low to high, all magnitudes alike.
+std::int64_t OfAnyMagnitude(std::int64_t low, std::int64_t high, Rng& rng) {
+  const double ratio = static_cast<double>(std::max(high, low)) / static_cast<double>(low);
+  return static_cast<std::int64_t>(static_cast<double>(low) * std::pow(ratio, rng.Unit()));
+}
+
+/// Are both of a length that may be chosen, and dimensions of one output?
+bool MakeOneOutput(const ops::OpSpec& op, const ops::Axis& one, const ops::Axis& other) {
+  return one.kind == ops::Axis::Kind::kVariable && other.kind == ops::Axis::Kind::kVariable &&
+         std::ranges::any_of(op.outputs, [&](const ops::TensorSpec& output) {
+           return ops::DimensionOf(output, one.name) && ops::DimensionOf(output, other.name);
+         });
+}
+
+/// Shapes of which two axes of an output are long, one by one of all such pairs, either in turn the longer.
+std::vector<ops::AxisValues> DrawnOfTwo(const ops::Instance& instance, Rng& rng) {
+  const ops::OpSpec& op = instance.op;
+  std::vector<ops::AxisValues> drawn;
+  for (int i = 0; i < kOfTwo; ++i) {
+    for (std::size_t first = 0; first < op.axes.size(); ++first) {
+      for (std::size_t second = first + 1; second < op.axes.size(); ++second) {
+        if (!MakeOneOutput(op, op.axes[first], op.axes[second])) continue;
+        const ops::Axis& longer = op.axes[i % 2 == 0 ? first : second];
+        const ops::Axis& shorter = op.axes[i % 2 == 0 ? second : first];
+        const std::int64_t width =
+            std::min(shorter.max, OfAnyMagnitude(kLeastOfTwo, kMostOfTheShorter, rng));
+        const std::int64_t length =
+            std::min(longer.max, OfAnyMagnitude(kMostOfTheShorter, kMostOfTwo / width, rng));
+        const auto axes = cases::SolveAxes(op, {{longer.name, length}, {shorter.name, width}},
+                                           Beside(instance, 2, rng));
+        if (axes && OutputElements(instance, *axes, kMostOfTwo) <= kMostOfTwo)
+          drawn.push_back(*axes);
+      }
+    }
+  }
+  return drawn;
+}
+
 /// Shapes of the lengths along an axis that tables of the program hold, the longest of them.
 std::vector<ops::AxisValues> AtTables(const ops::Instance& instance, const ops::Axis& axis,
                                       const ProgramConstants& constants, Rng& rng) {
@@ -161,6 +205,7 @@ std::vector<Task> Campaign::Places() {
   }
   plan(anywhere, kMostDrawn + kMostWhereRoundedDrawn);
   plan(at_tables, kMostDrawn + kMostWhereRoundedDrawn + kMostAtTablesDrawn);
+  plan(DrawnOfTwo(trial_.instance, rng), planned.size() + kMostOfTwoDrawn);
   return planned;
 }
 

@@ -171,6 +171,22 @@ double InfiniteRows(const FillContext& context, std::int64_t index) {
   return Scaled(context, Noise(context, index));
 }
 
+// Parts of rows at -inf, as masks leave them, the rest ordinary: the front, the end, a stretch between or places here and
+// there; something is left of each.
+double Masked(const FillContext& context, std::int64_t index) {
+  const std::int64_t row = index / context.row, column = index % context.row;
+  const std::uint64_t drawn = Hash(context, row);
+  const auto kept = static_cast<std::int64_t>(drawn % static_cast<std::uint64_t>(context.row));
+  const std::int64_t length = 1 + static_cast<std::int64_t>((drawn >> 32) & 0xffff) *
+                                      (context.row - 1) / std::int64_t{1 << 16};
+  const std::array<bool, 4> hidden = {column < length, column >= context.row - length,
+                                      (column + kept) % context.row < length,
+                                      Hash(context, ~index) % 2 == 0};
+  if (context.domain->allow_infinity && column != kept && hidden[(drawn >> 48) % hidden.size()])
+    return -std::numeric_limits<double>::infinity();
+  return Scaled(context, Noise(context, index));
+}
+
 // Small integers other than 0 at both ends, zeros between them, whose pages are never touched.
 double Ends(const FillContext& context, std::int64_t index) {
   if (!InEnds(context.elements, index)) return 0;
@@ -408,6 +424,7 @@ constexpr std::array kRows = {
                "NaN and inf here and there"},
     ProfileRow{
         "infinite_rows", kFloat, 17, false, true, {kNone, kNone}, InfiniteRows, "rows of -inf"},
+    ProfileRow{"masked", kFloat, 17, false, true, {kNone, kNone}, Masked, "parts of rows at -inf"},
     ProfileRow{"ends",
                kFloat,
                18,

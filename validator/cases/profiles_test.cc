@@ -230,6 +230,29 @@ TEST(ProfilesTest, SpecialsAppearWhereAllowed) {
   EXPECT_GT(nans, 5);
 }
 
+TEST(ProfilesTest, MasksHidePartsOfRowsAndLeaveSomethingOfEach) {
+  constexpr std::int64_t kRows = 64, kColumns = 40;
+  ops::TensorSpec spec = FloatTensor("x", {"m", "n"});
+  spec.domain.allow_infinity = true;
+  const Tensor tensor = Filled(spec, "masked", DType::kF16, {kRows, kColumns});
+  int hidden_in_front = 0, hidden_at_the_end = 0, shown_whole = 0;
+  for (std::int64_t row = 0; row < kRows; ++row) {
+    int hidden = 0;
+    for (std::int64_t column = 0; column < kColumns; ++column) {
+      const double value = tensor.At(row * kColumns + column);
+      ASSERT_TRUE(std::isfinite(value) || value == -std::numeric_limits<double>::infinity());
+      hidden += std::isinf(value) ? 1 : 0;
+    }
+    EXPECT_LT(hidden, kColumns);
+    hidden_in_front += std::isinf(tensor.At(row * kColumns)) ? 1 : 0;
+    hidden_at_the_end += std::isinf(tensor.At((row + 1) * kColumns - 1)) ? 1 : 0;
+    shown_whole += hidden == 0 ? 1 : 0;
+  }
+  EXPECT_GT(hidden_in_front, 8);
+  EXPECT_GT(hidden_at_the_end, 8);
+  EXPECT_LT(shown_whole, 8);
+}
+
 TEST(ProfilesTest, MisspelledKindsAreRefusedWithASuggestion) {
   const Status status =
       CheckProfile({.kind = "normla", .parameters = {}, .literal = {}}, InputClass::kFloat, "case");

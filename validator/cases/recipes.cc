@@ -47,6 +47,7 @@ constexpr std::array kRecipes = {
     Recipe{"extremes", "extremes", "edges", "extremes", false, "the ends of each range"},
     Recipe{"specials", "specials", "uniform", "uniform", true, "NaN and infinities here and there"},
     Recipe{"infinite_rows", "infinite_rows", "uniform", "uniform", true, "whole rows of -inf"},
+    Recipe{"masked", "masked", "uniform", "uniform", true, "parts of rows at -inf"},
     Recipe{"padded", "padded", "sorted_but_one", "uniform", false,
            "whole warps of zeros in front, in the middle or at the end of a row", true, true},
     Recipe{"level", "constant_rows", "sorted_runs", "constant", false, "one value a row", true,

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <numeric>
 #include <set>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -137,10 +138,13 @@ Cut CutToEnds(Execution& execution, const facts::Facts* program, bool last_block
   return cut;
 }
 
-bool MayFindOld(const Execution& execution, const facts::Facts* program) {
+bool MayFindOld(const Execution& execution, const facts::Facts* program,
+                std::optional<std::size_t> readers) {
+  const std::span<const Launch> launches =
+      std::span(execution.launches).first(readers.value_or(execution.launches.size()));
   std::set<std::uint32_t> stored;
-  for (std::size_t i = 0; i < execution.launches.size(); ++i) {
-    const Launch& launch = execution.launches[i];
+  for (std::size_t i = 0; i < launches.size(); ++i) {
+    const Launch& launch = launches[i];
     const auto arguments = program == nullptr || !program->fault.empty()
                                ? std::nullopt
                                : StoredTo(*program, launch.entry, /*additions_count=*/true);
@@ -153,9 +157,8 @@ bool MayFindOld(const Execution& execution, const facts::Facts* program) {
         here.insert(argument.buffer);
     }
     for (const std::uint32_t buffer : here) {
-      const bool is_used_later = std::any_of(
-          execution.launches.begin() + static_cast<std::ptrdiff_t>(i) + 1, execution.launches.end(),
-          [&](const Launch& later) { return UsesAny(later, {buffer}); });
+      const bool is_used_later = std::ranges::any_of(
+          launches.subspan(i + 1), [&](const Launch& later) { return UsesAny(later, {buffer}); });
       if (!launch.only.empty() && stored.contains(buffer) && is_used_later) return true;
     }
     stored.merge(here);

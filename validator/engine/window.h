@@ -56,8 +56,9 @@ std::optional<std::set<std::uint32_t>> StoredBy(const Execution& execution,
 Cut CutToEnds(Execution& execution, const facts::Facts* program, bool last_block_only = false);
 
 /// May a launch find in workspace what an earlier one left there, which blocks between them would have overwritten that do
-/// not run? So where it is not known which buffers launches store to.
-bool MayFindOld(const Execution& execution, const facts::Facts* program);
+/// not run? So where it is not known which buffers launches store to. Of launches before number `readers`, if that is given.
+bool MayFindOld(const Execution& execution, const facts::Facts* program,
+                std::optional<std::size_t> readers = std::nullopt);
 
 /// Leaves the last two blocks, or the last one, of the first grid of more than a few whose blocks meet in
 /// floats that they add (facts::OnlyAdds), and of later grids beyond kWholeGrid, which must be such as may

@@ -107,6 +107,12 @@ TEST(WindowTest, WhatBlocksBetweenWouldHaveOverwrittenIsOld) {
   EXPECT_FALSE(may(OverWorkspace({true, true, false}), 0));
   EXPECT_FALSE(may(OverWorkspace({true, false, true}), 2));
   EXPECT_FALSE(may(OverWorkspace({false, true, true}), 1));
+  // Of launches before the last: it is the one that reads it.
+  Execution execution = OverWorkspace({true, true, false});
+  execution.launches[1].only = {{0, 1}};
+  EXPECT_FALSE(MayFindOld(execution, &program, 2));
+  execution.launches.push_back(execution.launches.back());
+  EXPECT_TRUE(MayFindOld(execution, &program, 3));
   // What is not known is taken for so.
   program.memory_left_out = 1;
   EXPECT_TRUE(may(OverWorkspace({false, true, true}), 1));
