@@ -83,6 +83,16 @@ Pair ElementAt(std::size_t matrix, int lane, int element, bool transposed) {
           2 * static_cast<std::size_t>(place.column)};
 }
 
+/// Of a matrix whose rows follow each other: the halves that the lanes take, two each.
+std::array<std::uint8_t, 2 * kWarpSize> HalvesTaken(bool transposed) {
+  std::array<std::uint8_t, 2 * kWarpSize> halves{};
+  for (std::size_t i = 0; i < halves.size(); ++i) {
+    const Pair at = ElementAt(0, static_cast<int>(i / 2), static_cast<int>(i % 2), transposed);
+    halves[i] = static_cast<std::uint8_t>((at.lane * kRowBytes + at.byte) / 2);
+  }
+  return halves;
+}
+
 void LoadMatrices(Warp& base, const Decoded& op) {
   CoreWarp& warp = Core(base);
   const std::size_t count = op.destinations;
@@ -94,7 +104,7 @@ void LoadMatrices(Warp& base, const Decoded& op) {
   CheckAddressDefined(warp, op, address, lanes);
   if (!Resolve(warp, op, FragmentSpace(*op.source), lanes, kRowBytes, AccessType::kLoad, access))
     return;
-  std::byte rows[kWarpSize * kRowBytes] = {};
+  alignas(64) std::byte rows[kWarpSize * kRowBytes] = {};
   for (LaneMask rest = lanes; rest != 0; rest &= rest - 1) {
     const int lane = std::countr_zero(rest);
     std::memcpy(rows + static_cast<std::size_t>(lane) * kRowBytes, access.at(lane), kRowBytes);
@@ -116,10 +126,21 @@ void LoadMatrices(Warp& base, const Decoded& op) {
     }
   }
   if (warp.device->race) ReportAccess(warp, op, access, kRowBytes, {.element_bytes = 2});
+  const bool plain = warp.exec == kAllLanes &&
+                     std::ranges::all_of(undefined, [](LaneMask mask) { return mask == 0; });
+  static const std::array kTaken = {HalvesTaken(false), HalvesTaken(true)};
   for (std::size_t j = 0; j < count; ++j) {
     const DecodedOperand& target = op.operands[j];
     if (target.kind != DecodedOperand::Kind::kSlot) continue;
     auto* const d = warp.Lanes<std::uint16_t>(target.slot);
+    if (plain) {
+      std::uint16_t matrix[2 * kWarpSize];
+      std::memcpy(matrix, rows + j * sizeof(matrix), sizeof(matrix));
+      for (std::size_t i = 0; i < std::size(matrix); ++i) d[i] = matrix[kTaken[transposed][i]];
+      if (warp.device->track_defined)
+        emu::SetUndefined(*warp.frame, target.shadow, warp.exec, 0, kNoPc);
+      continue;
+    }
     LaneBitsets bad{};
     LaneMask unset = 0;
     for (int lane = 0; lane < kWarpSize; ++lane) {

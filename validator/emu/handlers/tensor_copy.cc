@@ -189,8 +189,8 @@ bool LoadBox(CoreWarp& warp, const Decoded& op, const ChosenBoxes& chosen, int l
   const std::uint64_t fill = FillOf(map);
   const std::uint32_t width = map.element_bytes;
   const std::uint32_t pitch = map.box[0] * width;
-  const auto put = [&](std::uint64_t packed, const CopiedBytes& element) {
-    PutBytes(warp, warp.PcOf(op), lane, box.region(), box.Offset(packed), width, element);
+  const auto put = [&](std::uint64_t packed, std::uint32_t bytes, const CopiedBytes& copied) {
+    PutBytes(warp, warp.PcOf(op), lane, box.region(), box.Offset(packed), bytes, copied);
   };
   CopiedBytes filled;
   if (chosen.tensor.Holds(lane)) filled.Choose(width, NumberOf(*warp.device, chosen.tensor));
@@ -199,7 +199,7 @@ bool LoadBox(CoreWarp& warp, const Decoded& op, const ChosenBoxes& chosen, int l
     for (std::uint32_t at = 0; at < pitch; at += width) {
       if (at >= row.skip && at < row.skip + row.bytes) continue;
       std::memcpy(box.at(row.packed + at), &fill, width);
-      put(row.packed + at, filled);
+      put(row.packed + at, width, filled);
     }
     if (row.bytes == 0) continue;
     Side from;
@@ -208,9 +208,13 @@ bool LoadBox(CoreWarp& warp, const Decoded& op, const ChosenBoxes& chosen, int l
     const MemoryRegion& source = *from.access.RegionOf(lane);
     if (source.writable) tokens.push_back(Issue(warp, &from.event, nullptr));
     const CopiedBytes taken = BytesTaken(warp, chosen.tensor, from, lane, row.bytes);
-    for (std::uint32_t at = 0; at < row.bytes; at += width) {
-      std::memcpy(box.at(row.packed + row.skip + at), from.access.at(lane) + at, width);
-      put(row.packed + row.skip + at, PartOf(taken, at, width));
+    for (std::uint32_t at = 0; at < row.bytes;) {
+      const std::uint64_t packed = row.packed + row.skip + at;
+      const auto bytes =
+          std::min(static_cast<std::uint32_t>(kPiece - packed % kPiece), row.bytes - at);
+      std::memcpy(box.at(packed), from.access.at(lane) + at, bytes);
+      put(packed, bytes, PartOf(taken, at, bytes));
+      at += bytes;
     }
     warp.device->counters.bytes_read += row.bytes;
   }

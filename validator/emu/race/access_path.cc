@@ -275,7 +275,7 @@ void AccessPath::Row(const WarpAccess& access, std::uint64_t base, std::uint32_t
         continue;
       }
     }
-    Shadow::Cells cells = shadow_.Split(*page, index, std::min(2u, log_bytes));
+    Shadow::Cells cells = shadow_.Split(*page, index, std::min(Shadow::kCoarsest, log_bytes));
     if (shadow_.exhausted()) return;
     for (; at < stop; at += std::uint64_t{1} << cells.shift) {
       const std::uint64_t element = (at - base) >> log_bytes;
@@ -295,8 +295,8 @@ void AccessPath::Place(const WarpAccess& access, const Group& group) {
   const std::uint64_t begin = group.offset;
   const std::uint64_t end = begin + access.bytes;
   // The finest granule that this access needs.
-  const auto shift =
-      static_cast<std::uint32_t>(std::min(2, std::countr_zero(begin | access.bytes)));
+  const std::uint32_t shift = std::min(
+      Shadow::kCoarsest, static_cast<std::uint32_t>(std::countr_zero(begin | access.bytes)));
   for (std::uint64_t at = begin; at < end;) {
     const std::uint64_t line_base = at / Shadow::kLineBytes * Shadow::kLineBytes;
     const std::uint64_t stop = std::min(end, line_base + Shadow::kLineBytes);

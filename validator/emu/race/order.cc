@@ -184,8 +184,7 @@ bool ThreadOrder::KnowsTwin(WarpNumber warp, WarpNumber twin_warp, Time stamp) {
   const WarpNumber owner = twin_warp & ~kTwinBit;
   if (BlockOf(owner) != BlockOf(warp)) return false;
   const Twin* twin = WarpAt(owner).twin.get();
-  return twin != nullptr &&
-         *std::min_element(twin->published.begin(), twin->published.end()) >= stamp;
+  return twin != nullptr && twin->published_of_all >= stamp;
 }
 
 bool ThreadOrder::TwinIsKnown(WarpNumber warp, LaneMask lanes, Time stamp) {

@@ -125,7 +125,8 @@ class ThreadOrder {
   using LaneClocks = std::array<ClockPtr, kWarpSize>;
   struct Twin {
     std::array<Time, kWarpSize> known{};      // What each lane knows of its own twin.
-    std::array<Time, kWarpSize> published{};  // What the whole block knows of it.
+    std::array<Time, kWarpSize> published{};  // What the whole block knows of it,
+    Time published_of_all = 0;                // the least of it.
   };
   struct WarpState {
     ClockPtr common;  // Of all lanes, unless `split`.

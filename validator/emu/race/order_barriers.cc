@@ -123,6 +123,7 @@ void ThreadOrder::CompleteFull(BlockNumber block) {
       for (std::size_t lane = 0; lane < kWarpSize; ++lane) {
         if ((warp.gone >> lane & 1u) == 0) warp.twin->published[lane] = warp.twin->known[lane];
       }
+      warp.twin->published_of_all = std::ranges::min(warp.twin->published);
     }
   }
   state.base = state.time;

@@ -3,9 +3,9 @@
 //
 // Memory is seen in lines of 64 bytes. A line that was only ever accessed whole, by neighbouring
 // lanes of one warp at a time, has two references for all of it: byte i belongs to lane L + i /
-// width, L being the reference's lane and width that of its records. Other lines have *cells* of 4,
-// 2 or 1 bytes, as fine as the line was ever accessed, each with two references. Cells of single
-// bytes have one for both (RecordTable::Combine).
+// width, L being the reference's lane and width that of its records. Other lines have *cells* of 16
+// bytes (a vector, a row of a matrix) to 1, as fine as the line was ever accessed, each with two
+// references. Cells of single bytes have one for both (RecordTable::Combine).
 //
 // Lines stand in pages of 4 KiB of memory, made when touched. Cost: 17 bytes a line, and with cells
 // 8 bytes a cell: 0.3 bytes a byte of coalesced memory, 2.3 for 4-byte cells, 4.3 for 2-byte
@@ -29,6 +29,7 @@ class Shadow {
  public:
   static constexpr std::uint32_t kLineBytes = 64;
   static constexpr std::uint64_t kPageLines = 64;
+  static constexpr std::uint32_t kCoarsest = 4;  ///< log2 of the largest cell.
 
   /// Without cells, `writers` and `readers` speak for the whole line.
   struct Line {

@@ -28,15 +28,6 @@ std::uint64_t ReadLane(CoreWarp& warp, const DecodedOperand& operand, int lane) 
   if (operand.bits == 32) return warp.Lanes<std::uint32_t>(operand.slot)[lane];
   return warp.Lanes<std::uint16_t>(operand.slot)[lane];
 }
-void WriteLane(CoreWarp& warp, const DecodedOperand& operand, int lane, std::uint64_t value) {
-  if (operand.bits == 64) {
-    warp.Lanes<std::uint64_t>(operand.slot)[lane] = value;
-  } else if (operand.bits == 32) {
-    warp.Lanes<std::uint32_t>(operand.slot)[lane] = static_cast<std::uint32_t>(value);
-  } else {
-    warp.Lanes<std::uint16_t>(operand.slot)[lane] = static_cast<std::uint16_t>(value);
-  }
-}
 
 /// One instruction, its undefined sources looked up.
 class Propagation {
@@ -134,7 +125,7 @@ class Propagation {
     const DecodedOperand* source;
     LaneBitsets words;
   };
-  void Evaluate(std::span<const Substitute> words, std::span<LaneBitsets> results) {
+  void Evaluate(std::span<const Substitute* const> words, std::span<LaneBitsets> results) {
     struct Saved {
       Slot slot;
       std::array<std::byte, 2 * kSlotBytes> bytes;
@@ -148,16 +139,12 @@ class Propagation {
       std::memcpy(entry.bytes.data(), warp_.Lanes<std::byte>(operand.slot), Bytes(operand));
     };
     for (std::size_t i = 0; i < op_.destinations; ++i) save(op_.operands[i]);
-    for (const Substitute& word : words) save(*word.source);
-    for (const Substitute& word : words) {
-      for (int lane = 0; lane < kWarpSize; ++lane)
-        WriteLane(warp_, *word.source, lane, word.words[static_cast<std::size_t>(lane)]);
-    }
+    for (const Substitute* const word : words) save(*word->source);
+    for (const Substitute* const word : words) WriteLanes(*word->source, word->words);
     op_.run(warp_, op_);
     for (std::size_t i = 0; i < op_.destinations && i < results.size(); ++i) {
-      if (op_.operands[i].kind != DecodedOperand::Kind::kSlot) continue;
-      for (int lane = 0; lane < kWarpSize; ++lane)
-        results[i][static_cast<std::size_t>(lane)] = ReadLane(warp_, op_.operands[i], lane);
+      if (op_.operands[i].kind == DecodedOperand::Kind::kSlot)
+        ReadLanes(op_.operands[i], results[i]);
     }
     // Registers that stand there twice were saved before anything was written.
     std::size_t at = 0;
@@ -167,7 +154,24 @@ class Propagation {
       std::memcpy(warp_.Lanes<std::byte>(entry.slot), entry.bytes.data(), Bytes(operand));
     };
     for (std::size_t i = 0; i < op_.destinations; ++i) restore(op_.operands[i]);
-    for (const Substitute& word : words) restore(*word.source);
+    for (const Substitute* const word : words) restore(*word->source);
+  }
+  void ReadLanes(const DecodedOperand& operand, LaneBitsets& words) {
+    const auto read = [&]<class Word>(const Word* lanes) {
+      std::copy_n(lanes, kWarpSize, words.begin());
+    };
+    if (operand.bits == 64) return read(warp_.Lanes<std::uint64_t>(operand.slot));
+    if (operand.bits == 32) return read(warp_.Lanes<std::uint32_t>(operand.slot));
+    read(warp_.Lanes<std::uint16_t>(operand.slot));
+  }
+  void WriteLanes(const DecodedOperand& operand, const LaneBitsets& words) {
+    const auto write = [&]<class Word>(Word* lanes) {
+      std::ranges::transform(words, lanes,
+                             [](std::uint64_t word) { return static_cast<Word>(word); });
+    };
+    if (operand.bits == 64) return write(warp_.Lanes<std::uint64_t>(operand.slot));
+    if (operand.bits == 32) return write(warp_.Lanes<std::uint32_t>(operand.slot));
+    write(warp_.Lanes<std::uint16_t>(operand.slot));
   }
   static std::size_t Bytes(const DecodedOperand& operand) {
     return operand.bits == 64 ? 2 * kSlotBytes : kSlotBytes;
@@ -178,6 +182,7 @@ class Propagation {
     if (op_.operands[0].kind == DecodedOperand::Kind::kPredicate) return Whole(any_);
     LaneMask unclear = 0;  // Lanes in which it is undefined how bits move.
     std::array<Substitute, kMostOperands> words;
+    std::array<const Substitute*, kMostOperands> carried;
     std::size_t count = 0;
     if (sources_.size() > kMostOperands || op_.destinations > kMostOperands) return Whole(any_);
     for (std::size_t i = 0; i < sources_.size(); ++i) {
@@ -193,13 +198,14 @@ class Propagation {
             sources_[j].kind == source.kind)
           return Whole(any_);
       }
-      Substitute& word = words[count++];
+      Substitute& word = words[count];
+      carried[count++] = &word;
       word.source = &source;
       for (int lane = 0; lane < kWarpSize; ++lane)
         word.words[static_cast<std::size_t>(lane)] = BitsOf(source, lane);
     }
     std::array<LaneBitsets, kMostOperands> results;
-    Evaluate({words.data(), count}, results);
+    Evaluate({carried.data(), count}, results);
     for (std::size_t i = 0; i < op_.destinations; ++i) {
       if (op_.operands[i].kind != DecodedOperand::Kind::kSlot) continue;
       ForEachLane(unclear, [&](int lane) {
@@ -213,24 +219,31 @@ class Propagation {
   /// come out the same every time are defined.
   void Bitwise() {
     const std::size_t sources = std::min<std::size_t>(sources_.size(), 3);
+    std::array<const DecodedOperand*, 3> open;
+    std::size_t count = 0;
+    for (std::size_t i = 0; i < sources; ++i) {
+      if (sources_[i].kind != DecodedOperand::Kind::kSlot) return Whole(any_);
+      if (frame_.undefined[sources_[i].shadow] != 0) open[count++] = &sources_[i];
+    }
     LaneBitsets all;
     all.fill(~std::uint64_t{0});
     LaneBitsets some{};
-    for (unsigned choice = 0; choice < 1u << sources; ++choice) {
-      std::array<Substitute, 3> words;
-      std::size_t count = 0;
-      for (std::size_t i = 0; i < sources; ++i) {
-        if (sources_[i].kind != DecodedOperand::Kind::kSlot) return Whole(any_);
-        if (frame_.undefined[sources_[i].shadow] == 0) continue;
-        Substitute& word = words[count++];
-        word.source = &sources_[i];
-        for (int lane = 0; lane < kWarpSize; ++lane) {
-          const std::uint64_t open = BitsOf(sources_[i], lane);
-          const std::uint64_t value = ReadLane(warp_, sources_[i], lane);
-          word.words[static_cast<std::size_t>(lane)] =
-              (value & ~open) | ((choice >> i & 1) != 0 ? open : 0);
-        }
+    std::array<Substitute, 3> zeros, ones;
+    for (std::size_t i = 0; i < count; ++i) {
+      LaneBitsets values;
+      ReadLanes(*open[i], values);
+      zeros[i].source = ones[i].source = open[i];
+      for (int lane = 0; lane < kWarpSize; ++lane) {
+        const auto at = static_cast<std::size_t>(lane);
+        const std::uint64_t bits = BitsOf(*open[i], lane);
+        zeros[i].words[at] = values[at] & ~bits;
+        ones[i].words[at] = values[at] | bits;
       }
+    }
+    for (unsigned choice = 0; choice < 1u << count; ++choice) {
+      std::array<const Substitute*, 3> words;
+      for (std::size_t i = 0; i < count; ++i)
+        words[i] = (choice >> i & 1) != 0 ? &ones[i] : &zeros[i];
       std::array<LaneBitsets, 1> result;
       Evaluate({words.data(), count}, result);
       for (std::size_t lane = 0; lane < kWarpSize; ++lane) {
