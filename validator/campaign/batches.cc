@@ -72,10 +72,20 @@ CaseRun Campaign::Again(Task& task, CaseRun run, Harvest& harvest) const {
     task.wants.max_steps = kGenerousSteps;
     run = trial_.runner.Run(task.probe, task.wants);
   }
+  // Where blocks do not hang on each other some of them tell as well.
+  const ops::AxisValues& axes = task.probe.case_.axes;
+  if (unending(run) && trial_.effort.sliced_cases > 0 && !RunsWhole(axes) &&
+      BlocksOf(trial_.instance, trial_.plan, axes) > 1 &&
+      cases::TotalElements(trial_.instance, axes) >= kSmallElements) {
+    task.probe.ends_only = true;
+    return trial_.runner.Run(task.probe, task.wants);
+  }
   for (int halved = 0; halved < kMostHalved && unending(run); ++halved) {
     cases::Case& value = task.probe.case_;
-    const bool spelled_out = std::ranges::any_of(
-        value.profiles, [](const auto& profile) { return profile.second.kind == "literal"; });
+    const bool spelled_out = std::ranges::any_of(value.profiles, [&](const auto& profile) {
+      const ops::TensorSpec* const input = trial_.instance.op.FindInput(profile.first);
+      return profile.second.kind == "literal" && input != nullptr && !input->is_scalar;
+    });
     const auto longest =
         std::ranges::max_element(value.axes, {}, [](const auto& axis) { return axis.second; });
     // A small case that has no end by then is not merely costly.

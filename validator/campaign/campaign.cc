@@ -46,6 +46,9 @@ Task Campaign::TaskFor(cases::Case value, std::string purpose) const {
   const std::int64_t elements = cases::TotalElements(trial_.instance, value.axes);
   planned.wants.max_steps = StepLimit(elements == INT64_MAX ? 0 : elements, steps_per_element_,
                                       ThreadsOf(trial_.instance, trial_.plan, value.axes));
+  // Of what can be cut a part runs then (Again).
+  if (planned.wants.max_steps > kWholeSteps && !RunsWhole(value.axes))
+    planned.wants.max_steps = kWholeSteps;
   planned.wants.determinism = ops::IsDeterministic(trial_.instance.op);
   planned.wants.coverage = true;
   planned.probe.ends_only = elements != INT64_MAX && !FitsWhole(value.axes);

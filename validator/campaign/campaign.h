@@ -248,7 +248,7 @@ class Campaign {
   bool SomeKernelMay(facts::Answer (*answer)(const facts::Facts*, std::string_view)) const;
   /// Are there launches that cannot be cut, because blocks may depend on each other or on an earlier
   /// launch?
-  bool RunsWhole() const;
+  bool RunsWhole(const ops::AxisValues& axes) const;
   /// Does some kernel perhaps wait for what others write?
   bool MayWait() const;
   /// May something outlive a call: a variable that the program perhaps writes? (Workspace is garbage in each call.)

@@ -100,7 +100,7 @@ void Campaign::EstimateBlocks(Task& task) const {
   // Estimates are guesses, of blocks that take further turns more than of whole grids: what seems too long ends soon, and what as long as that did not end does not begin.
   constexpr double kOfBlocks = 0.5, kOfGrids = 1.25;
   const double least = std::max(LeastStepsFor(task), NeededStepsFor(axes).value_or(0));
-  task.wants.seems_long = task.wants.of_blocks && least > (RunsWhole() ? kOfGrids : kOfBlocks) *
+  task.wants.seems_long = task.wants.of_blocks && least > (RunsWhole(axes) ? kOfGrids : kOfBlocks) *
                                                               static_cast<double>(kMostSliceSteps);
   const std::uint64_t most = MostStepsOfSlice(task.wants);
   task.wants.too_long = std::ranges::any_of(too_long_, [&](const TooLong& shorter) {
@@ -112,8 +112,8 @@ void Campaign::EstimateBlocks(Task& task) const {
 }
 
 double Campaign::LeastStepsFor(const Task& task) const {
-  return RunsWhole() ? WholeStepsFor(task.probe.case_.axes)
-                     : static_cast<double>(task.wants.block_steps);
+  return RunsWhole(task.probe.case_.axes) ? WholeStepsFor(task.probe.case_.axes)
+                                          : static_cast<double>(task.wants.block_steps);
 }
 
 void Campaign::PlanBlocks(std::vector<Task>& planned, bool several) const {
@@ -197,7 +197,7 @@ double Campaign::CostOf(const Task& task) const {
   const double block = BlockStepsFor(axes);
   double cost = std::max(block, static_cast<double>(task.wants.slice_steps));
   if (IsSlice(task.probe)) {
-    if (RunsWhole()) cost = whole;
+    if (RunsWhole(axes)) cost = whole;
   } else {
     cost = blocks <= engine::kWholeGrid ? whole : 3 * block;
   }
@@ -294,8 +294,9 @@ bool Campaign::MayKeepState() const {
          });
 }
 
-bool Campaign::RunsWhole() const {
-  return !parts_ran_ && (trial_.plan.kernels.size() > 1 || SomeKernelMay(facts::BlocksDepend));
+bool Campaign::RunsWhole(const ops::AxisValues& axes) const {
+  return !parts_ran_ && (SomeKernelMay(facts::BlocksDepend) ||
+                         BlocksOfEach(trial_.instance, trial_.plan, axes).size() > 1);
 }
 
 ops::AxisValues Campaign::Affordable(ops::AxisValues axes) const {

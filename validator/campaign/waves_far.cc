@@ -81,10 +81,9 @@ std::vector<Task> Campaign::Reached() {
   for (const cases::Case& value : tried_) request.tried.push_back(value.axes);
   request.half_reached = coverage_.HalfReached();
   request.cost = [this](const ops::AxisValues& axes) { return StepsFor(axes); };
-  const bool whole = RunsWhole();
-  request.part_cost = [this, whole](const ops::AxisValues& axes) {
+  request.part_cost = [this](const ops::AxisValues& axes) {
     const auto blocks =
-        static_cast<double>(whole ? 1 : BlocksOf(trial_.instance, trial_.plan, axes));
+        static_cast<double>(RunsWhole(axes) ? 1 : BlocksOf(trial_.instance, trial_.plan, axes));
     return WholeStepsFor(axes) / std::max(blocks, 1.0);
   };
   request.max_elements = 2 * trial_.effort.long_elements + (1 << 16);
@@ -103,7 +102,8 @@ std::vector<Task> Campaign::Reached() {
   for (ops::AxisValues& axes : reached.too_large) {
     const std::uint64_t seed = request.seed + planned.size();
     // A slice of what cannot be cut would only end at its limit.
-    const bool too_long = whole && WholeStepsFor(axes) > static_cast<double>(kMostHugeSteps);
+    const bool too_long =
+        RunsWhole(axes) && WholeStepsFor(axes) > static_cast<double>(kMostHugeSteps);
     const bool in_vain = EndsTakeMore(axes, static_cast<double>(kMostHugeSteps));
     Task task = too_long ? EndsOf(std::move(axes), "reached", seed)
                          : PartOf(std::move(axes), "reached", seed);
@@ -189,11 +189,11 @@ std::vector<Task> Campaign::Huge() {
   constexpr std::size_t kMostTried = 2, kMostTriedWhole = 6;
   std::size_t loops = 0, tried = 0;
   std::set<std::size_t> costly_sizes;  // As powers of two.
-  const bool whole = RunsWhole();
   std::vector<Task> last;
   for (const ops::AxisValues& axes : past_limits_) {
     if (trial_.effort.huge_shapes == 0) break;
-    const bool too_long = whole && WholeStepsFor(axes) > static_cast<double>(kMostLimitSteps);
+    const bool too_long =
+        RunsWhole(axes) && WholeStepsFor(axes) > static_cast<double>(kMostLimitSteps);
     auto sums = too_long ? SumsOf(axes, "huge", seed + planned.size()) : std::nullopt;
     if (sums) {
       const ops::AxisValues few = WithFewTermsEach(trial_.instance.op, axes);
@@ -228,6 +228,7 @@ std::vector<Task> Campaign::Huge() {
     if (planned.size() >= most) break;
     const std::int64_t elements = cases::TotalElements(trial_.instance, shape.axes);
     const std::uint64_t blocks = BlocksOf(trial_.instance, trial_.plan, shape.axes);
+    const bool whole = RunsWhole(shape.axes);
     Task task = EndsOf(shape.axes, "huge", seed + planned.size());
     // By far too much for three blocks, as far as can be told from small cases.
     constexpr auto kMost = static_cast<double>(kMostHugeSteps);

@@ -100,7 +100,7 @@ std::vector<Task> Campaign::FarTailsOf(const ops::Axis& axis, std::uint64_t seed
       const ops::AxisValues& axes = task.probe.case_.axes;
       if (NeedsZerosBetween(op) && cases::TotalElements(trial_.instance, axes) > kMostMade)
         continue;
-      if (RunsWhole() && WholeStepsFor(axes) > kAffordableSteps) continue;
+      if (RunsWhole(axes) && WholeStepsFor(axes) > kAffordableSteps) continue;
       // The last block, where blocks are dear; of masks the first one as well where nothing else shows them, for the last may
       // have few rows, which see the same tiles.
       task.wants.slice_steps = kValueSliceSteps;

@@ -55,7 +55,6 @@ std::vector<Task> Campaign::Workloads() {
         std::ranges::any_of(tried_, [&](const cases::Case& value) { return value.axes == axes; });
     if (!known && std::ranges::find(shapes, axes) == shapes.end()) shapes.push_back(axes);
   };
-  const bool whole = RunsWhole();
   for (const ops::Axis& axis : op.axes) {
     if (axis.kind != ops::Axis::Kind::kVariable) continue;
     ops::AxisValues few, fewest;
@@ -66,7 +65,7 @@ std::vector<Task> Campaign::Workloads() {
     auto longest = AsLongAsCanBe(trial_.instance, axis, few);
     if (!longest) continue;
     add(*longest);
-    if (whole && Affordable(*longest) != *longest)
+    if (RunsWhole(*longest) && Affordable(*longest) != *longest)
       longest = AsLongAsCanBe(trial_.instance, axis, fewest);
     if (!longest) continue;
     longest_of_axes.push_back(
@@ -84,7 +83,7 @@ std::vector<Task> Campaign::Workloads() {
   constexpr std::array<std::string_view, 3> kIndices = {"landmarks", "uniform", "zipf"};
   for (const ops::AxisValues& axes : shapes) {
     const std::size_t number = planned.size();
-    const ops::AxisValues affordable = whole ? Affordable(axes) : axes;
+    const ops::AxisValues affordable = RunsWhole(axes) ? Affordable(axes) : axes;
     if (affordable != axes) {
       harvest_.ledger.Planned("workloads");
       LeaveOut(SliceOf(axes, "workloads", seed + number),
@@ -116,9 +115,10 @@ std::vector<Task> Campaign::Workloads() {
       planned.push_back(*std::move(task));
   }
   // Where blocks wait for a number that comes round again, one overtakes another in some orders only.
-  for (std::size_t i = 0; whole && MayWait() && i < longest_of_axes.size(); ++i) {
-    const ops::AxisValues axes = Affordable(longest_of_axes[i].axes);
+  for (std::size_t i = 0; MayWait() && i < longest_of_axes.size(); ++i) {
     if (planned.size() >= trial_.effort.sliced_cases) break;
+    if (!RunsWhole(longest_of_axes[i].axes)) continue;
+    const ops::AxisValues axes = Affordable(longest_of_axes[i].axes);
     if (cases::TotalElements(trial_.instance, axes) > kMostMade) continue;
     Task turned = TaskFor(cases::MakeCase(trial_.instance, *cases::FindRecipe("plain"), axes,
                                           seed + 50 + i, "workloads"),
@@ -136,6 +136,7 @@ std::vector<Task> Campaign::Workloads() {
   // one sign, terms that went elsewhere do not show.
   for (const Longest& longest : longest_of_axes) {
     if (!longest.one_sign || planned.size() >= trial_.effort.sliced_cases) continue;
+    const bool whole = RunsWhole(longest.axes);
     ops::AxisValues axes = whole ? Affordable(longest.axes) : longest.axes;
     // Where a block of it is dear, huge shapes show its end on such values as well (EndsOf).
     while (!whole && BlockStepsFor(axes) > kMostOfAValue && axes.at(longest.axis) > kLeastLength) {
@@ -264,7 +265,7 @@ std::optional<Task> Campaign::Aliases(const std::string& axis, std::int64_t leng
   Task task = SliceOf(*axes, "workloads", seed, "biased");
   for (const std::string& name : of_axis)
     task.probe.case_.profiles[name] = {.kind = "aliases", .parameters = {}, .literal = {}};
-  if (RunsWhole()) task.wants.part_steps = kLongSliceSteps;
+  if (RunsWhole(task.probe.case_.axes)) task.wants.part_steps = kLongSliceSteps;
   return task;
 }
 
@@ -291,7 +292,7 @@ std::optional<ops::AxisValues> Campaign::SeveralOfTheLongest(const ops::Axis& ax
     for (const ops::Axis& other : op.axes) several[other.name] = rows;
     const auto axes = cases::SolveNear(op, axis.name, axis.max - 1, several);
     if (axes && cases::TotalElements(trial_.instance, *axes) <= kElements &&
-        (!RunsWhole() || WholeStepsFor(*axes) <= kAffordableSteps))
+        (!RunsWhole(*axes) || WholeStepsFor(*axes) <= kAffordableSteps))
       return *axes;
   }
   return std::nullopt;
@@ -303,7 +304,7 @@ std::optional<Task> Campaign::LateSlice(const ops::Axis& axis, std::uint64_t see
   ops::AxisValues shortest;
   for (const ops::Axis& other : op.axes) shortest[other.name] = other.min;
   auto axes = AsLongAsCanBe(trial_.instance, axis, shortest);
-  if (axes && RunsWhole()) axes = Affordable(*axes);
+  if (axes && RunsWhole(*axes)) axes = Affordable(*axes);
   if (!axes || (NeedsZerosBetween(op) && cases::TotalElements(trial_.instance, *axes) > kMostMade))
     return std::nullopt;
   auto value = LateAlong(axis, *std::move(axes), "workloads", seed);

@@ -131,10 +131,23 @@ struct ReferenceRunner::Program {
   std::string digest;  ///< Of the plans behind these.
 };
 
-// By one source for both plans, or by two.
-Result<ReferenceRunner::Program> ReferenceRunner::ReadProgram(const ops::OpSpec& op,
-                                                              Extent extent) {
+Result<std::shared_ptr<const ReferenceRunner::Program>> ReferenceRunner::ProgramOf(
+    const ops::OpSpec& op, Extent extent) {
   const bool part = extent == Extent::kPart && op.parts;
+  const std::pair key(op.digest, part);
+  if (!op.digest.empty()) {
+    const std::lock_guard lock(mutex_);
+    if (const auto known = programs_.find(key); known != programs_.end()) return known->second;
+  }
+  ASSAY_TRY(Program read, ReadProgram(op, part));
+  auto program = std::make_shared<const Program>(std::move(read));
+  const std::lock_guard lock(mutex_);
+  programs_.insert_or_assign(key, program);
+  return program;
+}
+
+// By one source for both plans, or by two.
+Result<ReferenceRunner::Program> ReferenceRunner::ReadProgram(const ops::OpSpec& op, bool part) {
   Program program;
   ASSAY_TRY(program.plan, ReadPlan(op, part ? op.parts->launch : op.reference.launch));
   program.source = part ? op.parts->source : op.reference.source;
@@ -227,8 +240,8 @@ ReferenceRunner::CompiledOrNot ReferenceRunner::Compile(const ops::Instance& ins
 
 std::future<Status> ReferenceRunner::CompileBeside(const ops::Instance& instance, Extent extent) {
   return std::async(std::launch::async, [this, instance, extent]() -> Status {
-    ASSAY_TRY(const Program program, ReadProgram(Widened(instance, {}).op, extent));
-    const auto compiled = Compile(instance, {}, program);
+    ASSAY_TRY(const auto program, ProgramOf(Widened(instance, {}).op, extent));
+    const auto compiled = Compile(instance, {}, *program);
     if (!compiled) return std::unexpected(compiled.error());
     return {};
   });
@@ -262,9 +275,9 @@ Result<std::unique_ptr<ReferenceRunner::Bound>> ReferenceRunner::Bind(const ops:
                                                                       Extent extent) {
   auto bound = std::make_unique<Bound>();
   bound->wide = Widened(instance, type);
-  ASSAY_TRY(const Program program, ReadProgram(bound->wide.op, extent));
-  const ops::LaunchPlan& plan = program.plan;
-  ASSAY_TRY(bound->compiled, Compile(instance, type, program));
+  ASSAY_TRY(const auto program, ProgramOf(bound->wide.op, extent));
+  const ops::LaunchPlan& plan = program->plan;
+  ASSAY_TRY(bound->compiled, Compile(instance, type, *program));
   ASSAY_TRY(bound->plan, ops::Resolve(plan, bound->wide, axes));
   // Only now: a workspace that an implementation may have is not too large for its bounds.
   for (const ops::WorkspacePlan& workspace : plan.workspace) {

@@ -10,6 +10,7 @@
 #include <memory>
 #include <mutex>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "base/tensor.h"
@@ -71,7 +72,9 @@ class ReferenceRunner final : public TruthSource {
   Result<std::unique_ptr<Bound>> Bind(const ops::Instance& instance, const NumberType& type,
                                       const ops::AxisValues& axes, const TensorMap& inputs,
                                       Extent extent);
-  static Result<Program> ReadProgram(const ops::OpSpec& op, Extent extent);
+  /// Read once for each op, for each case asks.
+  Result<std::shared_ptr<const Program>> ProgramOf(const ops::OpSpec& op, Extent extent);
+  static Result<Program> ReadProgram(const ops::OpSpec& op, bool part);
   /// All of what is bound. Returns what it took, in instructions of whole warps.
   Result<double> RunWhole(const ops::Instance& instance, const ops::AxisValues& axes, Bound& bound);
   /// RunSlice by the plan for that extent. `all_or_nothing`: kLimit where not all that is wanted, or as much as ever is
@@ -93,6 +96,7 @@ class ReferenceRunner final : public TruthSource {
   engine::Engine& engine_;
   std::mutex mutex_;  ///< Guards what follows.
   std::map<std::string, std::shared_future<CompiledOrNot>> compiled_;
+  std::map<std::pair<std::string, bool>, std::shared_ptr<const Program>> programs_;
   std::vector<std::future<Status>>
       behind_;  ///< What nobody has waited for. Ends before what it uses.
 };
