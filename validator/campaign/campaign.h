@@ -205,6 +205,10 @@ class Campaign {
   std::vector<const ops::Axis*> ReducedInStepWith(const ops::Axis& axis) const;
   /// Cases of wave Aimed: these just past constants of program and plan, where tiles of masks end.
   std::vector<Task> MaskedPast(const ProgramConstants& constants) const;
+  /// Of wave Reached: of these one for each shape that is dear, with values of which the last outweigh all before.
+  std::vector<cases::Case> OncePerDearShape(std::vector<cases::Case> values) const;
+  /// Cases of wave Long: long axes that are summed over, of which each piece is most of some result.
+  std::vector<Task> Banded() const;
   /// Cases of wave Varied: the largest shapes that reached something new, with values that are rare.
   std::vector<Task> RareValues() const;
   /// Cases of wave Aimed: one index for all places, just past constants of program and plan.

@@ -72,6 +72,34 @@ Task Campaign::PartOf(ops::AxisValues axes, std::string purpose, std::uint64_t s
   return task;
 }
 
+// Where a shape is dear, one case of it: what comes last along its longest axis that is summed over outweighs all before,
+// where the op has such values, for what a kernel leaves out there is hardly anything of ordinary ones.
+std::vector<cases::Case> Campaign::OncePerDearShape(std::vector<cases::Case> values) const {
+  constexpr double kDear = 5e7;
+  std::set<ops::AxisValues> dear;
+  std::vector<cases::Case> kept;
+  for (cases::Case& value : values) {
+    const bool spelled_out = std::ranges::any_of(
+        value.profiles, [](const auto& profile) { return profile.second.kind == "literal"; });
+    if (spelled_out || WholeStepsFor(value.axes) < kDear) {
+      kept.push_back(std::move(value));
+      continue;
+    }
+    if (!dear.insert(value.axes).second) continue;
+    const ops::Axis* longest = nullptr;
+    for (const ops::Axis& axis : trial_.instance.op.axes) {
+      if (axis.kind == ops::Axis::Kind::kVariable &&
+          ops::MayBeReducedOver(trial_.instance.op, axis.name) &&
+          (longest == nullptr || value.axes.at(axis.name) > value.axes.at(longest->name)))
+        longest = &axis;
+    }
+    auto late = longest == nullptr ? std::nullopt
+                                   : LateAlong(*longest, value.axes, value.origin, value.seed);
+    kept.push_back(late ? *std::move(late) : std::move(value));
+  }
+  return kept;
+}
+
 // Outcomes of the program's and the plan's decisions that no case had, alone and in pairs.
 std::vector<Task> Campaign::Reached() {
   if (turns_ == nullptr)
@@ -97,7 +125,8 @@ std::vector<Task> Campaign::Reached() {
   turns_.reset();
   past_limits_ = std::move(reached.past_limits);
   std::vector<Task> planned;
-  for (cases::Case& value : reached.cases) planned.push_back(TaskFor(std::move(value), "reached"));
+  for (cases::Case& value : OncePerDearShape(std::move(reached.cases)))
+    planned.push_back(TaskFor(std::move(value), "reached"));
   if (trial_.effort.huge_shapes == 0) return planned;
   for (ops::AxisValues& axes : reached.too_large) {
     const std::uint64_t seed = request.seed + planned.size();
@@ -186,8 +215,9 @@ std::vector<Task> Campaign::Huge() {
   if (trial_.effort.huge_shapes > 0)
     planned = PastGrids("huge", "plain", /*once=*/!TurnsComeEarly(), /*twice=*/true);
   const std::uint64_t seed = DeriveSeed(trial_.seed, "huge");
-  constexpr std::size_t kMostTried = 2, kMostTriedWhole = 6;
+  constexpr std::size_t kMostTried = 4, kMostTriedWhole = 6;
   std::size_t loops = 0, tried = 0;
+  std::vector<Task> too_dear;          // By what small shapes tell.
   std::set<std::size_t> costly_sizes;  // As powers of two.
   std::vector<Task> last;
   for (const ops::AxisValues& axes : past_limits_) {
@@ -255,15 +285,21 @@ std::vector<Task> Campaign::Huge() {
         planned.push_back(*std::move(sums));
         continue;
       }
-      // What is scaled from small shapes may be too much by far, whose blocks have tiles to fill: some may try. Where blocks
-      // depend on each other, all run, of more shapes for less: where a bound outgrew its format they have little to do.
-      if (whole ? tried >= kMostTriedWhole : in_vain || tried >= kMostTried) {
+      // What is scaled from small shapes may be too much by far, whose blocks have tiles to fill: those that seem the cheapest
+      // may try. Where blocks depend on each other, all run, of more shapes for less: where a bound outgrew its format they
+      // have little to do.
+      if (!whole && !in_vain) {
+        task.wants.part_steps = static_cast<std::uint64_t>(kMost / kByFar);
+        too_dear.push_back(std::move(task));
+        continue;
+      }
+      if (!whole || tried >= kMostTriedWhole) {
         harvest_.ledger.Planned("huge");
         LeaveOut(task, kTooLongAtItsEnds, harvest_);
         continue;
       }
       ++tried;
-      task.wants.part_steps = whole ? kHugeSteps : static_cast<std::uint64_t>(kMost / kByFar);
+      task.wants.part_steps = kHugeSteps;
       planned.push_back(std::move(task));
       continue;
     }
@@ -293,6 +329,16 @@ std::vector<Task> Campaign::Huge() {
       ++loops;
     }
     planned.push_back(std::move(task));
+  }
+  std::ranges::stable_sort(
+      too_dear, {}, [this](const Task& task) { return BlockStepsFor(task.probe.case_.axes); });
+  for (std::size_t i = 0; i < too_dear.size(); ++i) {
+    if (i < kMostTried) {
+      planned.push_back(std::move(too_dear[i]));
+      continue;
+    }
+    harvest_.ledger.Planned("huge");
+    LeaveOut(too_dear[i], kTooLongAtItsEnds, harvest_);
   }
   std::ranges::move(last, std::back_inserter(planned));
   return planned;

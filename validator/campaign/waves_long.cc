@@ -168,6 +168,7 @@ std::vector<Task> Campaign::Long() {
     if (auto one_by_one = OneIndexAfterTheOther(trial_.instance, shapes[i], own))
       planned.push_back(TaskFor(*std::move(one_by_one), "long"));
   }
+  std::ranges::move(Banded(), std::back_inserter(planned));
   return planned;
 }
 

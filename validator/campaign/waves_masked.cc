@@ -71,9 +71,9 @@ std::vector<Task> Campaign::RisingAlong(const ops::Axis& axis, const ops::AxisVa
 
 // Masks are cut into tiles, and an axis into parts, each of so many places as a constant of the program or of the plan
 // says: just past one, as many results as see that far, the first of them a bit into the axis, so that tiles of results lie
-// across the ends of parts.
+// across the ends of parts; and the last few of these, as where a model goes on with what it has.
 std::vector<Task> Campaign::MaskedPast(const ProgramConstants& constants) const {
-  constexpr std::int64_t kShortest = 64, kPast = 64, kFirstSees = 33;
+  constexpr std::int64_t kShortest = 64, kPast = 64, kFirstSees = 33, kFew = 48;
   constexpr std::size_t kMost = 2;
   const auto most_steps = static_cast<double>(trial_.effort.campaign_steps) / 16;
   const std::int64_t most_elements = 2 * trial_.effort.long_elements + (1 << 16);
@@ -89,22 +89,27 @@ std::vector<Task> Campaign::MaskedPast(const ProgramConstants& constants) const 
     std::size_t count = 0;
     for (const std::int64_t end : ends) {
       if (end < kShortest || end + kPast > axis.max || count >= kMost) continue;
-      ops::AxisValues pinned;
-      for (const std::string& other : in_step) {
-        const ops::Axis* const of_results = op.FindAxis(other);
-        if (of_results->kind == ops::Axis::Kind::kVariable)
-          pinned[other] = end + kPast - kFirstSees;
-      }
-      pinned[axis.name] = end + kPast;
-      std::vector<Task> tasks =
-          RisingAlong(axis, pinned, "aimed", DeriveSeed(trial_.seed, "masked") + planned.size());
-      if (tasks.empty()) continue;
-      const ops::AxisValues& axes = tasks.front().probe.case_.axes;
-      if (cases::TotalElements(trial_.instance, axes) > most_elements ||
-          StepsFor(axes) > most_steps)
-        continue;
-      ++count;
-      std::ranges::move(tasks, std::back_inserter(planned));
+      const auto plan = [&](std::int64_t places, std::int64_t results) {
+        ops::AxisValues pinned;
+        for (const std::string& other : in_step) {
+          const ops::Axis* const of_results = op.FindAxis(other);
+          if (of_results->kind == ops::Axis::Kind::kVariable) pinned[other] = results;
+        }
+        pinned[axis.name] = places;
+        std::vector<Task> tasks =
+            RisingAlong(axis, pinned, "aimed", DeriveSeed(trial_.seed, "masked") + planned.size());
+        if (tasks.empty()) return false;
+        const ops::AxisValues& axes = tasks.front().probe.case_.axes;
+        if (cases::TotalElements(trial_.instance, axes) > most_elements ||
+            StepsFor(axes) > most_steps)
+          return false;
+        std::ranges::move(tasks, std::back_inserter(planned));
+        return true;
+      };
+      // The last few results alone: some of them see nothing past the end.
+      const bool few = end + kFew / 3 <= axis.max && plan(end + kFew / 3, kFew);
+      const bool many = plan(end + kPast, end + kPast - kFirstSees);
+      count += few || many ? 1 : 0;
     }
   }
   return planned;

@@ -37,7 +37,7 @@ constexpr std::int64_t kBeside = 8;  // Of the axes beside, at most.
 constexpr std::int64_t kMostOfTwo = std::int64_t{1} << 22;
 constexpr std::int64_t kLeastOfTwo = 65, kMostOfTheShorter = 700;
 constexpr int kOfTwo = 6;
-constexpr std::size_t kMostOfTwoDrawn = 12;
+constexpr std::size_t kMostOfTwoDrawn = 18;
 constexpr std::int64_t kBesideReduced = 48;
 
 /// No more than `most`, else INT64_MAX.
@@ -116,28 +116,32 @@ std::int64_t OfAnyMagnitude(std::int64_t low, std::int64_t high, Rng& rng) {
   return static_cast<std::int64_t>(static_cast<double>(low) * std::pow(ratio, rng.Unit()));
 }
 
-/// Are both of a length that may be chosen, and dimensions of one output?
-bool MakeOneOutput(const ops::OpSpec& op, const ops::Axis& one, const ops::Axis& other) {
+/// Are both of a length that may be chosen, and is one of them a dimension of an output?
+bool MakeAnOutput(const ops::OpSpec& op, const ops::Axis& one, const ops::Axis& other) {
   return one.kind == ops::Axis::Kind::kVariable && other.kind == ops::Axis::Kind::kVariable &&
          std::ranges::any_of(op.outputs, [&](const ops::TensorSpec& output) {
-           return ops::DimensionOf(output, one.name) && ops::DimensionOf(output, other.name);
+           return ops::DimensionOf(output, one.name) || ops::DimensionOf(output, other.name);
          });
 }
 
-/// Shapes of which two axes of an output are long, one by one of all such pairs, either in turn the longer.
+/// Shapes of which two axes are long, one by one of all such pairs, either in turn the longer. Of an axis that is never
+/// long every second one is nearly as long as it may be.
 std::vector<ops::AxisValues> DrawnOfTwo(const ops::Instance& instance, Rng& rng) {
   const ops::OpSpec& op = instance.op;
   std::vector<ops::AxisValues> drawn;
   for (int i = 0; i < kOfTwo; ++i) {
     for (std::size_t first = 0; first < op.axes.size(); ++first) {
       for (std::size_t second = first + 1; second < op.axes.size(); ++second) {
-        if (!MakeOneOutput(op, op.axes[first], op.axes[second])) continue;
+        if (!MakeAnOutput(op, op.axes[first], op.axes[second])) continue;
         const ops::Axis& longer = op.axes[i % 2 == 0 ? first : second];
         const ops::Axis& shorter = op.axes[i % 2 == 0 ? second : first];
-        const std::int64_t width =
-            std::min(shorter.max, OfAnyMagnitude(kLeastOfTwo, kMostOfTheShorter, rng));
-        const std::int64_t length =
-            std::min(longer.max, OfAnyMagnitude(kMostOfTheShorter, kMostOfTwo / width, rng));
+        const auto of_axis = [&](const ops::Axis& axis, std::int64_t least, std::int64_t most) {
+          if (axis.max <= kMostOfTheShorter && i / 2 % 2 == 0)
+            return axis.max - static_cast<std::int64_t>(rng.Below(2));
+          return std::min(axis.max, OfAnyMagnitude(least, most, rng));
+        };
+        const std::int64_t width = of_axis(shorter, kLeastOfTwo, kMostOfTheShorter);
+        const std::int64_t length = of_axis(longer, kMostOfTheShorter, kMostOfTwo / width);
         const auto axes = cases::SolveAxes(op, {{longer.name, length}, {shorter.name, width}},
                                            Beside(instance, 2, rng));
         if (axes && OutputElements(instance, *axes, kMostOfTwo) <= kMostOfTwo)

@@ -325,6 +325,16 @@ double Rising(const FillContext& context, std::int64_t index) {
   return Scaled(context, Noise(context, index) + (rises ? context.parameter[0] * height : 0.0));
 }
 
+// A band from one corner of each matrix to the other, ordinary values of one sign, and zeros beside it: of a sum over either
+// axis each part is another result's, which shows a piece that is lost among thousands.
+double Banded(const FillContext& context, std::int64_t index) {
+  const std::int64_t rows = context.row == context.elements ? 1 : context.rows;
+  const std::int64_t row = index / context.row % rows, column = index % context.row;
+  const bool in_band =
+      rows > context.row ? row * context.row / rows == column : column * rows / context.row == row;
+  return in_band ? Scaled(context, 1.5 + 0.25 * Noise(context, index)) : 0;
+}
+
 using enum InputClass;
 
 constexpr std::array kRows = {
@@ -422,6 +432,8 @@ constexpr std::array kRows = {
                {{{"every", 16}, kNone}},
                Specials,
                "NaN and inf here and there"},
+    ProfileRow{
+        "banded", kFloat, 9, false, false, {kNone, kNone}, Banded, "a band across each matrix"},
     ProfileRow{
         "infinite_rows", kFloat, 17, false, true, {kNone, kNone}, InfiniteRows, "rows of -inf"},
     ProfileRow{"masked", kFloat, 17, false, true, {kNone, kNone}, Masked, "parts of rows at -inf"},

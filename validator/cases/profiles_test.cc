@@ -253,6 +253,27 @@ TEST(ProfilesTest, MasksHidePartsOfRowsAndLeaveSomethingOfEach) {
   EXPECT_LT(shown_whole, 8);
 }
 
+TEST(ProfilesTest, BandsGoThroughEachRowAndColumn) {
+  for (const auto& [rows, columns] : {std::pair{40, 7}, std::pair{7, 40}, std::pair{1, 9}}) {
+    const Tensor tensor =
+        Filled(FloatTensor("x", {"h", "m", "n"}), "banded", DType::kF32, {2, rows, columns});
+    std::vector<int> of_row(static_cast<std::size_t>(2 * rows)),
+        of_column(static_cast<std::size_t>(columns));
+    for (std::int64_t i = 0; i < tensor.elements; ++i) {
+      if (tensor.At(i) == 0) continue;
+      ++of_row[static_cast<std::size_t>(i / columns)];
+      ++of_column[static_cast<std::size_t>(i % columns)];
+    }
+    const int wide = std::max(rows, columns), narrow = std::min(rows, columns);
+    for (const int count : rows > columns ? of_column : of_row) {
+      EXPECT_GE(count, wide / narrow);
+      EXPECT_LE(count, 2 * (wide / narrow + 1));
+    }
+    for (const int count : rows > columns ? of_row : of_column)
+      EXPECT_EQ(count, rows > columns ? 1 : 2);
+  }
+}
+
 TEST(ProfilesTest, MisspelledKindsAreRefusedWithASuggestion) {
   const Status status =
       CheckProfile({.kind = "normla", .parameters = {}, .literal = {}}, InputClass::kFloat, "case");

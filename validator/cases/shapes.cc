@@ -314,7 +314,8 @@ std::vector<std::int64_t> ConstantsOf(const ops::LaunchPlan& plan) {
     for (const auto* extents : {&kernel.grid, &kernel.block, &kernel.cluster}) {
       for (const ops::Expression& extent : *extents) add(extent);
     }
-    add(kernel.shared_bytes);
+    // A number of bytes alone is no extent of anything.
+    if (!kernel.shared_bytes.Evaluate({})) add(kernel.shared_bytes);
   }
   for (const ops::WorkspacePlan& workspace : plan.workspace) {
     for (const ops::Expression& extent : workspace.shape) add(extent);
