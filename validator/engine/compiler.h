@@ -66,6 +66,9 @@ struct CompiledKernel {
   facts::Skeleton skeleton;
 };
 
+/// Is it the same program, but for what the compiler draws anew each time (facts/module_ids.h)?
+bool SameProgram(const CompiledKernel& a, const CompiledKernel& b);
+
 struct CompileOutcome {
   enum class Kind : std::uint8_t {
     kCompiled,

@@ -223,7 +223,7 @@ verdict::GateResult JudgeAssembled(const GateContext& context,
   verdict::GateResult result = context.compiled;
   if (!IsCompiled(context, outcome, result)) return result;
   const auto& of_ptx = context.compilation;
-  if (!of_ptx || !*of_ptx || outcome->kernel.digest != (*of_ptx)->kernel.digest) {
+  if (!of_ptx || !*of_ptx || !engine::SameProgram(outcome->kernel, (*of_ptx)->kernel)) {
     SetInconclusive(result, "the compiler made other PTX when it assembled");
     return result;
   }
