@@ -205,8 +205,8 @@ class Campaign {
   std::vector<const ops::Axis*> ReducedInStepWith(const ops::Axis& axis) const;
   /// Cases of wave Aimed: these just past constants of program and plan, where tiles of masks end.
   std::vector<Task> MaskedPast(const ProgramConstants& constants) const;
-  /// Of wave Reached: of these one for each shape that is dear, with values of which the last outweigh all before.
-  std::vector<cases::Case> OncePerDearShape(std::vector<cases::Case> values) const;
+  /// Of wave Reached: of each shape that is dear the second case with values of which the last outweigh all before.
+  std::vector<cases::Case> LateOfDearShapes(std::vector<cases::Case> values) const;
   /// Cases of wave Long: long axes that are summed over, of which each piece is most of some result.
   std::vector<Task> Banded() const;
   /// Cases of wave Varied: the largest shapes that reached something new, with values that are rare.

@@ -72,20 +72,19 @@ Task Campaign::PartOf(ops::AxisValues axes, std::string purpose, std::uint64_t s
   return task;
 }
 
-// Where a shape is dear, one case of it: what comes last along its longest axis that is summed over outweighs all before,
-// where the op has such values, for what a kernel leaves out there is hardly anything of ordinary ones.
-std::vector<cases::Case> Campaign::OncePerDearShape(std::vector<cases::Case> values) const {
+// Where a shape is dear, the second case of it: what comes last along its longest axis that is summed over outweighs all
+// before, where the op has such values, for what a kernel leaves out there is hardly anything of ordinary ones.
+std::vector<cases::Case> Campaign::LateOfDearShapes(std::vector<cases::Case> values) const {
   constexpr double kDear = 5e7;
   std::set<ops::AxisValues> dear;
   std::vector<cases::Case> kept;
   for (cases::Case& value : values) {
     const bool spelled_out = std::ranges::any_of(
         value.profiles, [](const auto& profile) { return profile.second.kind == "literal"; });
-    if (spelled_out || WholeStepsFor(value.axes) < kDear) {
+    if (spelled_out || WholeStepsFor(value.axes) < kDear || dear.insert(value.axes).second) {
       kept.push_back(std::move(value));
       continue;
     }
-    if (!dear.insert(value.axes).second) continue;
     const ops::Axis* longest = nullptr;
     for (const ops::Axis& axis : trial_.instance.op.axes) {
       if (axis.kind == ops::Axis::Kind::kVariable &&
@@ -125,7 +124,7 @@ std::vector<Task> Campaign::Reached() {
   turns_.reset();
   past_limits_ = std::move(reached.past_limits);
   std::vector<Task> planned;
-  for (cases::Case& value : OncePerDearShape(std::move(reached.cases)))
+  for (cases::Case& value : LateOfDearShapes(std::move(reached.cases)))
     planned.push_back(TaskFor(std::move(value), "reached"));
   if (trial_.effort.huge_shapes == 0) return planned;
   for (ops::AxisValues& axes : reached.too_large) {

@@ -149,8 +149,9 @@ Result<std::shared_ptr<const ReferenceRunner::Program>> ReferenceRunner::Program
 // By one source for both plans, or by two.
 Result<ReferenceRunner::Program> ReferenceRunner::ReadProgram(const ops::OpSpec& op, bool part) {
   Program program;
-  ASSAY_TRY(program.plan, ReadPlan(op, part ? op.parts->launch : op.reference.launch));
-  program.source = part ? op.parts->source : op.reference.source;
+  const bool by_parts = part && op.parts;
+  ASSAY_TRY(program.plan, ReadPlan(op, by_parts ? op.parts->launch : op.reference.launch));
+  program.source = by_parts ? op.parts->source : op.reference.source;
   const auto add = [&](const ops::LaunchPlan& plan) {
     program.digest += plan.digest;
     for (const ops::KernelPlan& kernel : plan.kernels) {
