@@ -72,13 +72,18 @@ CaseRun Campaign::Again(Task& task, CaseRun run, Harvest& harvest) const {
     task.wants.max_steps = kGenerousSteps;
     run = trial_.runner.Run(task.probe, task.wants);
   }
-  // Where blocks do not hang on each other some of them tell as well.
+  // Where blocks do not hang on each other some of them tell as well, if these end.
   const ops::AxisValues& axes = task.probe.case_.axes;
   if (unending(run) && trial_.effort.sliced_cases > 0 && !RunsWhole(axes) &&
       BlocksOf(trial_.instance, trial_.plan, axes) > 1 &&
       cases::TotalElements(trial_.instance, axes) >= kSmallElements) {
-    task.probe.ends_only = true;
-    return trial_.runner.Run(task.probe, task.wants);
+    Task part = task;
+    part.probe.ends_only = true;
+    CaseRun of_part = trial_.runner.Run(part.probe, part.wants);
+    if (of_part.left_out.empty()) {
+      task = std::move(part);
+      return of_part;
+    }
   }
   for (int halved = 0; halved < kMostHalved && unending(run); ++halved) {
     cases::Case& value = task.probe.case_;

@@ -33,12 +33,12 @@ constexpr std::size_t kMostAtTablesDrawn = 6;
 constexpr std::ptrdiff_t kDear = 3;
 constexpr std::uint64_t kMostOfDear = 800'000'000;
 constexpr std::int64_t kBeside = 8;  // Of the axes beside, at most.
+constexpr std::int64_t kBesideReduced = 48;
 // Two axes of several tiles each, which groups of tiles are numbered over: so many shapes of two axes, and of all of them.
 constexpr std::int64_t kMostOfTwo = std::int64_t{1} << 22;
 constexpr std::int64_t kLeastOfTwo = 65, kMostOfTheShorter = 700;
 constexpr int kOfTwo = 6;
 constexpr std::size_t kMostOfTwoDrawn = 18;
-constexpr std::int64_t kBesideReduced = 48;
 
 /// No more than `most`, else INT64_MAX.
 std::int64_t OutputElements(const ops::Instance& instance, const ops::AxisValues& axes,
