@@ -369,6 +369,8 @@ struct Device {
   std::uint64_t memory_bytes = 0;
 
   void End(Stop why, std::string because);
+  /// Counters::may_meet, and what follows from it.
+  void NoteMeeting();
 };
 
 inline const Decoded& CoreWarp::At(std::uint32_t at) const { return device->program.code[at]; }

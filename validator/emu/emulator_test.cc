@@ -76,6 +76,15 @@ TEST(Atomics, AddRowsThatRepeat) {
     EXPECT_EQ(run.At(low, 2 * kHidden + c), 26);
   }
   EXPECT_TRUE(report.counters.used_atomics);
+  EXPECT_TRUE(report.counters.may_meet);
+
+  // Whoever asks whether blocks meet does not wait for what they do then.
+  for (const bool asked : {false, true}) {
+    run.execution.ends_at_meetings = asked;
+    const Report again = run.Run();
+    EXPECT_EQ(again.stop, asked ? Stop::kStepLimit : Stop::kCompleted);
+    EXPECT_EQ(again.counters.steps < report.counters.steps, asked);
+  }
 }
 
 }  // namespace

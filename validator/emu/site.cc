@@ -280,4 +280,9 @@ void Device::End(Stop why, std::string because) {
   reason = std::move(because);
 }
 
+void Device::NoteMeeting() {
+  counters.may_meet = true;
+  if (execution.ends_at_meetings) End(Stop::kStepLimit, "blocks may meet here");
+}
+
 }  // namespace assay::emu

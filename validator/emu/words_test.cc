@@ -223,6 +223,14 @@ TEST(StrongStores, AreRunUnderSeveralSchedules) {
   EXPECT_FALSE(RunWords("plain_stores", 1, 0, 3).counters.used_atomics);
 }
 
+// --- meetings
+
+TEST(Meetings, AreAtomicsAndStrongAccessesButNotPlainOnes) {
+  EXPECT_TRUE(RunWords("volatile_stores", 1, 0, 3).counters.may_meet);
+  EXPECT_TRUE(RunWords("counts_beside", 1, 0, 2).counters.may_meet);
+  EXPECT_FALSE(RunWords("plain_stores", 1, 0, 3).counters.may_meet);
+}
+
 // --- undefined outputs
 
 TEST(UndefinedOutput, BytesThatACopyTookThereAreWritten) {

@@ -17,12 +17,6 @@ std::uint64_t Blocks(const Launch& launch) {
   return std::uint64_t{launch.grid[0]} * launch.grid[1] * launch.grid[2];
 }
 
-bool IsAlone(const Launch& launch) {
-  const std::uint64_t cluster =
-      std::uint64_t{launch.cluster[0]} * launch.cluster[1] * launch.cluster[2];
-  return !launch.cooperative && cluster <= 1;
-}
-
 /// Of the arguments of an entry, those that it stores to, by additions only where these count; nothing where that is not
 /// known.
 std::optional<std::set<std::size_t>> StoredTo(const facts::Facts& program, const std::string& entry,
@@ -90,7 +84,20 @@ std::vector<BlockRange> EndsOf(const Launch& launch, bool last_block_only) {
   return ends;
 }
 
+void LeaveEnds(Execution& execution, bool last_block_only) {
+  for (Launch& launch : execution.launches) {
+    if (Blocks(launch) > (last_block_only ? kFew : kWholeGrid))
+      launch.only = EndsOf(launch, last_block_only);
+  }
+}
+
 }  // namespace
+
+bool IsAlone(const Launch& launch) {
+  const std::uint64_t cluster =
+      std::uint64_t{launch.cluster[0]} * launch.cluster[1] * launch.cluster[2];
+  return !launch.cooperative && cluster <= 1;
+}
 
 Cut MayCut(const Execution& execution, const facts::Facts* program, std::size_t number) {
   const Launch& launch = execution.launches[number];
@@ -130,12 +137,14 @@ Cut CutToEnds(Execution& execution, const facts::Facts* program, bool last_block
     if (one == Cut::kRefused) return one;
     if (one == Cut::kHandedOn) cut = one;
   }
-  for (Launch& launch : execution.launches) {
-    const std::uint64_t blocks = Blocks(launch);
-    if (blocks <= whole) continue;
-    launch.only = EndsOf(launch, last_block_only);
-  }
+  LeaveEnds(execution, last_block_only);
   return cut;
+}
+
+bool TakeEnds(Execution& execution, bool last_block_only) {
+  if (!std::ranges::all_of(execution.launches, IsAlone)) return false;
+  LeaveEnds(execution, last_block_only);
+  return true;
 }
 
 bool MayFindOld(const Execution& execution, const facts::Facts* program,

@@ -55,6 +55,13 @@ std::optional<std::set<std::uint32_t>> StoredBy(const Execution& execution,
 /// them may not be cut.
 Cut CutToEnds(Execution& execution, const facts::Facts* program, bool last_block_only = false);
 
+/// Leaves the same blocks whatever the program may do, for a run that is to show that they meet no others
+/// (Counters::may_meet). Nothing is changed where the launch itself says that they do: it is cooperative, or has clusters.
+bool TakeEnds(Execution& execution, bool last_block_only = false);
+
+/// Neither a cooperative launch nor one of clusters: only by what the program does may blocks meet.
+bool IsAlone(const Launch& launch);
+
 /// May a launch find in workspace what an earlier one left there, which blocks between them would have overwritten that do
 /// not run? So where it is not known which buffers launches store to. Of launches before number `readers`, if that is given.
 bool MayFindOld(const Execution& execution, const facts::Facts* program,

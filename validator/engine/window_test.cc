@@ -180,6 +180,20 @@ TEST(WindowTest, CutsNoAtomicsOrCooperation) {
   EXPECT_EQ(CutToEnds(execution, &program), Cut::kIndependent);
 }
 
+TEST(WindowTest, LeavesEndsOfWhatIsToShowThatItMeetsNobody) {
+  Execution execution = Two("atomics", "plain", false);
+  ASSERT_TRUE(TakeEnds(execution));
+  EXPECT_EQ(execution.launches[0].only, (std::vector<BlockRange>{{0, 1}, {4998, 2}}));
+  // Clusters and cooperative launches meet by what they are.
+  for (const bool cooperative : {true, false}) {
+    Execution refused = Two("plain", "plain", false);
+    refused.launches[0].cooperative = cooperative;
+    if (!cooperative) refused.launches[0].cluster = {2, 1, 1};
+    EXPECT_FALSE(TakeEnds(refused));
+    EXPECT_TRUE(refused.launches[0].only.empty());
+  }
+}
+
 TEST(WindowTest, WhatHangsOnAChangedInputRunsAgain) {
   facts::Facts program = Program();
   const auto store = [&](const char* origin) {

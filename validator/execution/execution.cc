@@ -137,7 +137,8 @@ static constexpr auto JsonFields(const Execution*) {
       Sparse("follow_undefined", &E::follow_undefined), Sparse("note_missing", &E::note_missing),
       Sparse("whose", &E::whose), Sparse("drop_stores", &E::drop_stores),
       Sparse("tickets", &E::tickets), Sparse("note_drawn", &E::note_drawn),
-      Sparse("note_disguised", &E::note_disguised), Required("target_sm", &E::target_sm));
+      Sparse("note_disguised", &E::note_disguised),
+      Sparse("ends_at_meetings", &E::ends_at_meetings), Required("target_sm", &E::target_sm));
 }
 static Status JsonCheck(const Execution& execution, const ObjectReader& reader) {
   for (std::size_t l = 0; l < execution.launches.size(); ++l) {

@@ -202,7 +202,9 @@ struct Execution {
   /// What is undefined counts as the machine's choice where it decides a branch: a finding only where that decides
   /// whether something lasts, or an address. For launches that run without what others hand on to them.
   bool follow_undefined = false;
-  bool note_disguised = false;      ///< Report::disguised. Needs checks.initialisation.
+  bool note_disguised = false;  ///< Report::disguised. Needs checks.initialisation.
+  /// Ends the run, as at its step limit, where Counters::may_meet comes true. Needs checks.initialisation or checks.race.
+  bool ends_at_meetings = false;
   std::string target_sm = "sm_90";  ///< Limits of the target: shared memory, threads, registers.
 };
 
@@ -225,6 +227,9 @@ struct Counters {
   std::uint64_t atomics = 0;
   bool used_atomics =
       false;  ///< Float or order-dependent atomics, or polling: the schedule may matter.
+  /// An atomic operation or a strong access outside of shared memory ran, or a fence for more than a cluster: by which
+  /// blocks may meet. Nothing else lets one hang on what others of its launch do, but clusters.
+  bool may_meet = false;
   bool strong_loads =
       false;  ///< Volatile, relaxed or acquiring loads: they may return earlier values (Schedule::stale).
   std::uint64_t stale_chances =

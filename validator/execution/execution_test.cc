@@ -167,6 +167,7 @@ TEST(Report, JsonRoundTrip) {
   report.findings[0].kind = FindingKind::kLivelock;
   report.counters.steps = 1ull << 60;
   report.counters.used_atomics = true;
+  report.counters.may_meet = true;
   report.counters.strong_loads = true;
   report.counters.stale_reads = 3;
   report.launch_steps = {7, 1ull << 59};

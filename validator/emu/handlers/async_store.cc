@@ -112,6 +112,7 @@ void ReduceBulk(Warp& base, const Decoded& op) {
     warp.device->counters.atomics += bytes / width;
     if ((op.flags & kFlagOrderMatters) != 0) warp.device->counters.used_atomics = true;
     if (to_global) {
+      warp.device->NoteMeeting();
       warp.device->counters.bytes_written += bytes;
       GroupsOf(warp).lanes[static_cast<std::size_t>(lane)].bulk_open.push_back(token);
     } else if (!CompleteTransfer(warp, op, lane, BulkAddress(warp, op.operands[3], lane), bytes,

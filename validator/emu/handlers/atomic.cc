@@ -258,6 +258,7 @@ void ReadModifyWrite(Warp& base, const Decoded& op) {
   if ((op.flags & kFlagOrderMatters) != 0) device.counters.used_atomics = true;
   const bool in_shared = InShared(space, access.address[std::countr_zero(warp.exec)]);
   if (!in_shared) {
+    device.NoteMeeting();
     device.counters.bytes_read += lanes * bytes;
     device.counters.bytes_written += lanes * bytes;
   }

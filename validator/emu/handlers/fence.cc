@@ -15,6 +15,7 @@ void Nothing(Warp&, const Decoded&) {}
 
 void Fence(Warp& base, const Decoded& op) {
   CoreWarp& warp = Core(base);
+  if (static_cast<Scope>(op.aux) >= Scope::kGpu) warp.device->NoteMeeting();
   if (!warp.device->race) return;
   warp.device->race->OnFence(warp.number, warp.exec, static_cast<Order>(op.immediate),
                              static_cast<Scope>(op.aux));

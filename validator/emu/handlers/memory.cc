@@ -209,6 +209,7 @@ void Load(Warp& base, const Decoded& op) {
   if ((op.flags & kFlagOrderMatters) != 0) {
     warp.device->counters.used_atomics = true;
     warp.device->counters.strong_loads = true;
+    if (IsGlobal(space)) warp.device->NoteMeeting();
     if constexpr (kMonitored) {
       if (warp.device->stale != nullptr && warp.device->stale->Postpone(warp, op, access)) return;
     }
@@ -315,7 +316,10 @@ void Store(Warp& base, const Decoded& op) {
     warp.device->counters.bytes_written += std::uint64_t{bytes} * CountLanes(warp.exec);
   }
   if (!access.local) warp.device->last_progress = warp.device->counters.steps;
-  if ((op.flags & kFlagOrderMatters) != 0) warp.device->counters.used_atomics = true;
+  if ((op.flags & kFlagOrderMatters) != 0) {
+    warp.device->counters.used_atomics = true;
+    if (IsGlobal(space)) warp.device->NoteMeeting();
+  }
   if constexpr (kMonitored) {
     if (warp.device->race) {
       const std::byte* registers[kMostElements];

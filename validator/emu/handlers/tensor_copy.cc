@@ -310,7 +310,10 @@ void CopyToGlobal(Warp& base, const Decoded& op) {
       warp.device->counters.bytes_written += row.bytes;
     }
     warp.device->last_progress = warp.device->counters.steps;
-    if (reduces) warp.device->counters.used_atomics = true;
+    if (reduces) {
+      warp.device->counters.used_atomics = true;
+      warp.device->NoteMeeting();
+    }
   }
 }
 
