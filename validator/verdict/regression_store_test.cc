@@ -25,6 +25,7 @@ TEST(RegressionStoreTest, WhatRefutedOnceRunsFirstForEver) {
   const ops::TestFolder folder("regressions");
   const RegressionStore store(folder.path());
   FakeBench first(WrongFrom(33));
+  first.options.jobs = 1;  // Several begin more runs than are needed, now these and now those.
   const Judgement judgement = first.Judge();
   ASSERT_EQ(judgement.verdict.outcome, Outcome::kRefuted);
   ASSERT_TRUE(store.Add(first.instance, judgement.verdict));
@@ -32,6 +33,7 @@ TEST(RegressionStoreTest, WhatRefutedOnceRunsFirstForEver) {
   EXPECT_EQ(store.Load(first.instance).size(), 1u);  // the same case is kept once
 
   FakeBench second(WrongFrom(33));
+  second.options.jobs = 1;
   second.options.regressions = store.Load(second.instance);
   ASSERT_EQ(second.options.regressions.size(), 1u);
   const Judgement again = second.Judge();
