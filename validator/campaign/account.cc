@@ -2,6 +2,7 @@
 // long axes were, how many blocks ran, whether the ends of outputs were seen written.
 #include <algorithm>
 
+#include "validator/campaign/blocks.h"
 #include "validator/campaign/campaign.h"
 #include "validator/campaign/parts.h"
 
@@ -15,29 +16,34 @@ void Campaign::NoteEnd(const CaseRun& run, Harvest& harvest) const {
   const bool counts = IsSlice(run.probe) || Overwrites(trial_.instance.op);
   const bool known = run.left_out.empty() && run.Inconclusive().empty();
   const bool unknown = counts && run.left_out == kUnknownEnd;
-  if (unknown && elements > harvest.unknown_end) {
-    harvest.unknown_end = elements;
-    harvest.unknown_end_at = cases::Describe(value, trial_.instance);
+  if (!known && !unknown) return;
+  Harvest::Ends& ends = harvest.ends[PathAt(trial_.instance.op, trial_.plan, value.axes)];
+  if (unknown && elements > ends.unknown) {
+    ends.unknown = elements;
+    ends.unknown_at = cases::Describe(value, trial_.instance);
   }
-  if (counts && known) harvest.known_end = std::max(harvest.known_end, elements);
+  if (counts && known) ends.known = std::max(ends.known, elements);
   for (const auto& [name, extent] : value.axes) {
     if (known) {
-      std::int64_t& longest = harvest.known_ends[name];
+      std::int64_t& longest = ends.known_along[name];
       longest = std::max(longest, extent);
     }
-    if (auto& longest = harvest.unknown_ends[name]; unknown && extent > longest.first)
+    if (!unknown) continue;
+    if (auto& longest = ends.unknown_along[name]; extent > longest.first)
       longest = {extent, cases::Describe(value, trial_.instance)};
   }
 }
 
-/// A case whose end nobody is known to write, and no other is as large, or as long along one of its axes, whose end
-/// somebody writes. Nothing where there is none.
+/// A case whose end nobody is known to write, and no other of the same kernels is as large, or as long along one of its axes,
+/// whose end somebody writes. Nothing where there is none.
 std::string Campaign::UnknownEnd(const Harvest& harvest) {
-  if (harvest.unknown_end > harvest.known_end) return harvest.unknown_end_at;
-  for (const auto& [name, longest] : harvest.unknown_ends) {
-    const auto known = harvest.known_ends.find(name);
-    if (longest.first > (known == harvest.known_ends.end() ? 0 : known->second))
-      return longest.second;
+  for (const auto& [path, ends] : harvest.ends) {
+    if (ends.unknown > ends.known) return ends.unknown_at;
+    for (const auto& [name, longest] : ends.unknown_along) {
+      const auto known = ends.known_along.find(name);
+      if (longest.first > (known == ends.known_along.end() ? 0 : known->second))
+        return longest.second;
+    }
   }
   return {};
 }

@@ -77,6 +77,15 @@ void ForgetFills(Execution& execution, std::optional<std::uint8_t> held) {
   }
 }
 
+void WatchForMeetings(Execution& execution) {
+  ForgetFills(execution);
+  execution.note_missing = execution.ends_at_meetings = true;
+}
+
+bool MetNobody(const Report& report) {
+  return !report.counters.may_meet && report.missing && report.missing->empty();
+}
+
 std::uint64_t BytesWritten(const Execution& execution) {
   std::uint64_t bytes = 0;
   for (const BufferSpec& spec : execution.buffers) {

@@ -28,6 +28,12 @@ inline constexpr std::uint64_t kStepsToAsk = 1'000'000'000;
 /// The same where all that is left to ask is whether anybody writes it.
 inline constexpr std::uint64_t kStepsToAskAtLast = 4 * kStepsToAsk;
 
+/// For a run that is to show that its blocks meet no others: it ends where they may, and what they read that none of them
+/// wrote is missing.
+void WatchForMeetings(Execution& execution);
+/// Did none? Then what they did is what they do in the whole grid.
+bool MetNobody(const Report& report);
+
 /// A finding of a skeleton as one of the program: at lines of the source, but at none of its PTX, and without values.
 void MakeOfProgram(Finding& finding);
 

@@ -152,6 +152,21 @@ std::set<std::uint64_t> LastOfTurns(const ops::LaunchPlan& plan, const ops::Axis
   return blocks;
 }
 
+bool HasBlocks(const ops::OpSpec& op, const ops::KernelPlan& kernel, const ops::AxisValues& axes) {
+  const auto complete = ops::ResolveAxes(op, axes);
+  return complete && std::ranges::all_of(kernel.grid, [&](const ops::Expression& extent) {
+           const auto blocks = extent.Evaluate(*complete);
+           return blocks && *blocks > 0;
+         });
+}
+
+std::vector<bool> PathAt(const ops::OpSpec& op, const ops::LaunchPlan& plan,
+                         const ops::AxisValues& axes) {
+  std::vector<bool> path;
+  for (const ops::KernelPlan& kernel : plan.kernels) path.push_back(HasBlocks(op, kernel, axes));
+  return path;
+}
+
 std::uint64_t BlocksThatRun(const Launch& launch) {
   if (launch.only.empty()) return Blocks(launch);
   const auto& [across, down, deep] = launch.cluster;

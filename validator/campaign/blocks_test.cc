@@ -127,5 +127,23 @@ TEST(Blocks, NoTurnsFollowFromWhereAnotherKernelTakesOver) {
     EXPECT_EQ(block, 127u) << "of the kernel that is not launched";
 }
 
+TEST(Blocks, APlanOfSeveralKernelsHasAPathForEachLength) {
+  ops::OpSpec op;
+  ops::Axis& rows = op.axes.emplace_back();
+  rows.name = "rows";
+  rows.kind = ops::Axis::Kind::kVariable;
+  rows.min = 1;
+  rows.max = 1 << 20;
+  ops::LaunchPlan plan;
+  for (const char* const grid :
+       {"(rows <= 1024) * ceil_div(rows, 64)", "(rows > 1024) * ceil_div(rows, 128)"}) {
+    plan.kernels.emplace_back().grid = {*ops::Expression::Parse(grid, "grid"),
+                                        ops::Expression::Constant(128),
+                                        ops::Expression::Constant(1)};
+  }
+  EXPECT_EQ(PathAt(op, plan, {{"rows", 1024}}), (std::vector<bool>{true, false}));
+  EXPECT_EQ(PathAt(op, plan, {{"rows", 1025}}), (std::vector<bool>{false, true}));
+}
+
 }  // namespace
 }  // namespace assay::campaign

@@ -52,14 +52,18 @@ struct Harvest {
   std::uint64_t examined = 0;  ///< Of these, those that were not left out,
   std::uint64_t compared = 0;  ///< and had results that were compared with a truth.
   std::string left_out;        ///< The first reason for leaving one out.
-  /// Of slices at which nobody knows whether the end of an output is ever written (kUnknownEnd): the elements of
-  /// the largest, and which one that is; and the elements of the largest slice that was examined.
-  std::int64_t unknown_end = 0;
-  std::string unknown_end_at;
-  std::int64_t known_end = 0;
-  /// The same by axis: the largest extent at which that is not known, with the case, and at which it is.
-  std::map<std::string, std::pair<std::int64_t, std::string>, std::less<>> unknown_ends;
-  std::map<std::string, std::int64_t, std::less<>> known_ends;
+  struct Ends {
+    /// Of slices at which nobody knows whether the end of an output is ever written (kUnknownEnd): the elements of
+    /// the largest, and which one that is; and the elements of the largest slice that was examined.
+    std::int64_t unknown = 0;
+    std::string unknown_at;
+    std::int64_t known = 0;
+    /// The same by axis: the largest extent at which that is not known, with the case, and at which it is.
+    std::map<std::string, std::pair<std::int64_t, std::string>, std::less<>> unknown_along;
+    std::map<std::string, std::int64_t, std::less<>> known_along;
+  };
+  /// By the kernels of the plan that have blocks there: another one's end says nothing of theirs.
+  std::map<std::vector<bool>, Ends> ends;
   /// By axis, the longest case that was left out of which only a part was to run.
   std::map<std::string, ops::AxisValues, std::less<>> left_out_at;
   std::uint64_t steps = 0;
@@ -177,6 +181,10 @@ class Campaign {
   /// Slices past what caps a grid, once or twice or both, and what could not be got past: in the ledger.
   std::vector<Task> PastGrids(const std::string& purpose, const char* recipe, bool once,
                               bool twice);
+  /// The least shapes at which kernels have blocks that have none at the least of all.
+  std::vector<ops::AxisValues> WhereKernelsBegin() const;
+  /// Of each choice that the plan makes among its kernels a shape past 2^32 elements.
+  std::vector<ops::AxisValues> HugeOnEachPath() const;
   /// Does wave Large try what blocks do in their second turn?
   bool TurnsComeEarly() const;
   /// Cases of wave Aimed: rows just past constants, whose mean lies far above their spread, in 16 bits.
@@ -197,6 +205,8 @@ class Campaign {
   /// but one.
   std::optional<cases::Case> LateAlong(const ops::Axis& axis, ops::AxisValues axes,
                                        std::string origin, std::uint64_t seed) const;
+  /// May results be sums over it? Of an op some of whose outputs lack an axis, those that they lack.
+  bool IsAddedUp(const ops::Axis& axis) const;
   /// Values that rise along the axis, of which the last that a mask shows outweighs all before, with each value of the
   /// flags; nothing where no input has it last but one, or is too large for such values.
   std::vector<Task> RisingAlong(const ops::Axis& axis, const ops::AxisValues& pinned,

@@ -6,14 +6,16 @@
 // oracle then runs the blocks of the reference that write them. A wrapped index shows as an access
 // out of bounds, as a race with the blocks at the other end, or as a value where another belongs.
 // Where launches hand on what they wrote, all is run twice over different garbage: what differs hangs
-// on blocks that were not run, and is not judged.
+// on blocks that were not run, and is not judged. Where the last one decides by it, it is judged as a slice: of one of its
+// blocks, and those that this one needs (needed.cc).
 //
 // Where the end of an output was not written, perhaps nobody writes it: a grid that is capped without
 // a loop. Then the whole grid runs, if it is not too large, and tells. Else the case counts as left out,
 // unless what was written is wrong. The same where the end of what is overwritten stays as it was, though the op
 // changes it.
 //
-// Plans whose blocks communicate are judged in ends_of_dependent.cc. What cannot be run so is left out, with the reason
+// Of plans whose blocks may communicate the same blocks run. Where they did nothing by which they may meet others (alone.h), they
+// are judged like any: at that shape a product, say, is not split. The others are judged in ends_of_dependent.cc. What cannot be run so is left out, with the reason
 // (CaseRun::left_out): loops that a block runs over everything, references that take too long.
 #include <algorithm>
 #include <array>
@@ -22,7 +24,10 @@
 #include <map>
 #include <optional>
 #include <set>
+#include <string_view>
+#include <utility>
 
+#include "validator/campaign/alone.h"
 #include "validator/campaign/blocks.h"
 #include "validator/campaign/effort.h"
 #include "validator/campaign/parts.h"
@@ -42,6 +47,17 @@ constexpr std::uint8_t kOtherPoison = 0x5a;
 // What a whole grid may take that seems to leave an output unwritten.
 constexpr std::uint64_t kStepsToConfirm = 6'000'000'000;
 constexpr std::int64_t kMostToConfirm = 1 << 22;
+// What blocks may take that are to show that they meet no others, or that the last launch decides by what these hand on.
+constexpr std::uint64_t kStepsApart = kMostHugeSteps / 4;
+
+constexpr std::string_view kDecidesByOthers =
+    "a launch decides by what blocks write that were not run";
+
+bool UsesUndefined(const Report& report) {
+  return std::ranges::any_of(report.findings, [](const Finding& finding) {
+    return finding.kind == FindingKind::kUninitialisedUse;
+  });
+}
 
 std::uint64_t MostBlocks(const Execution& execution) {
   std::uint64_t most = 1;
@@ -149,6 +165,8 @@ Status Runner::RunEnds(const cases::Probe& probe, const Wants& wants, CaseRun& r
       engine::Call{.plan = &*plan, .axes = &filled.axes, .inputs = &filled.inputs}};
   const std::int64_t elements = cases::TotalElements(instance, probe.case_.axes);
   engine::Cut cut = engine::Cut::kIndependent;
+  bool apart =
+      false;  // Blocks may depend on each other, but those that run shall show that they do not.
   const Binder bind([&](std::uint8_t poison, bool updates_nothing) {
     return engine::Bind(instance, *subject_.compiled, calls,
                         {.poison = poison, .updates_nothing = updates_nothing});
@@ -156,6 +174,7 @@ Status Runner::RunEnds(const cases::Probe& probe, const Wants& wants, CaseRun& r
   // By launch: the last that writes, where the last blocks write nothing, and those that come to the first one's places.
   std::map<std::size_t, std::uint64_t> last_writers;
   std::map<std::size_t, std::set<std::uint64_t>> wrapped;
+  bool is_asked = false;
   // Nothing where it was left out.
   const auto run_over = [&](std::uint8_t poison,
                             bool all) -> Result<std::optional<engine::Binding>> {
@@ -165,11 +184,15 @@ Status Runner::RunEnds(const cases::Probe& probe, const Wants& wants, CaseRun& r
       return std::nullopt;
     }
     const bool last_only = engine::LastBlockOnly(elements, MostBlocks(made->execution));
-    cut = engine::CutToEnds(made->execution, subject_.compiled->facts.get(), last_only);
-    if (cut == engine::Cut::kRefused) {
+    if (!apart) cut = engine::CutToEnds(made->execution, subject_.compiled->facts.get(), last_only);
+    if (apart && !engine::TakeEnds(made->execution, last_only)) cut = engine::Cut::kRefused;
+    const auto refuse = [&] {
+      cut = engine::Cut::kRefused;
       run.left_out = "blocks of this plan may depend on each other";
+      run.report = {};
       return std::nullopt;
-    }
+    };
+    if (cut == engine::Cut::kRefused) return refuse();
     for (std::size_t i = 0; i < made->execution.launches.size(); ++i) {
       Launch& launch = made->execution.launches[i];
       if (all) launch.only.clear();
@@ -191,9 +214,10 @@ Status Runner::RunEnds(const cases::Probe& probe, const Wants& wants, CaseRun& r
       if (const auto more = wrapped.find(i); more != wrapped.end())
         launch.only = WithBlocks(launch.only, more->second, Blocks(launch));
     }
-    // What is cleared first is no result yet.
     const bool some_left_out = std::ranges::any_of(
         made->execution.launches, [](const Launch& launch) { return !launch.only.empty(); });
+    if (apart && !all && !some_left_out) return refuse();
+    // What is cleared first is no result yet.
     if (some_left_out && !OutputsOfSeveral(made->execution).empty()) {
       run.left_out = kMayBeOverwritten;
       return std::nullopt;
@@ -202,19 +226,50 @@ Status Runner::RunEnds(const cases::Probe& probe, const Wants& wants, CaseRun& r
       run.left_out = "launches hand on what blocks overwrite that were not run";
       return std::nullopt;
     }
+    // Those before it may be the dearest of all.
+    if (cut == engine::Cut::kHandedOn && !std::exchange(is_asked, true)) {
+      engine::Binding alone;
+      ASSAY_TRY(const Report last,
+                RunAlone(bind, made->execution.launches.size() - 1,
+                         {.only = made->execution.launches.back().only, .most_steps = kStepsApart},
+                         alone));
+      run.steps += last.counters.steps;
+      if (UsesUndefined(last)) {
+        run.left_out = kDecidesByOthers;
+        return std::nullopt;
+      }
+    }
     made->execution.schedule = probe.schedule;
     made->execution.limits.max_steps = all                    ? kStepsToConfirm
+                                       : apart                ? kStepsApart
                                        : wants.part_steps > 0 ? wants.part_steps
                                                               : kMostHugeSteps;
+    if (apart && some_left_out) WatchForMeetings(made->execution);
     ASSAY_TRY(run.report, engine_.Run(made->execution, made->buffers, engine::Trust::kCandidate));
     NameTheKernelFile(run.report);
     run.steps += run.report.counters.steps;
+    if (apart && some_left_out && !MetNobody(run.report)) return refuse();
     return std::optional(std::move(*made));
   };
   ASSAY_TRY(std::optional<engine::Binding> bound, run_over(probe.poison, /*all=*/false));
   if (!bound && cut == engine::Cut::kRefused) {
+    cut = engine::Cut::kIndependent;
+    apart = true;
     run.left_out.clear();
+    ASSAY_TRY(bound, run_over(probe.poison, /*all=*/false));
+  }
+  if (apart && (!bound || IsTooLong(run.report))) {
+    run.left_out.clear();
+    run.report = {};
     return RunEndsOfDependent(probe, wants, filled, *plan, run);
+  }
+  if (!bound && run.left_out == kDecidesByOthers) {
+    run.left_out.clear();
+    Wants needed = wants;
+    needed.needed_only = needed.truth_or_nothing = true;
+    needed.least_blocks = 1;
+    needed.part_steps = std::max(wants.part_steps, kMostHugeSteps);
+    return Slice(*this, probe, needed, run).Run();
   }
   if (!bound) return {};
   const auto leave_out = [&](std::string_view reason) {
@@ -227,15 +282,10 @@ Status Runner::RunEnds(const cases::Probe& probe, const Wants& wants, CaseRun& r
     return {};
   }
   const bool handed_on = cut == engine::Cut::kHandedOn;
-  const auto is_undefined = [](const Finding& finding) {
-    return finding.kind == FindingKind::kUninitialisedUse;
-  };
-  constexpr std::string_view kDecidesByOthers =
-      "a launch decides by what blocks write that were not run";
   std::optional<engine::Binding> other;
   if (handed_on) {
     // These are the longest runs of all: no second one where the first tells.
-    if (std::ranges::any_of(run.report.findings, is_undefined)) {
+    if (UsesUndefined(run.report)) {
       leave_out(kDecidesByOthers);
       return {};
     }

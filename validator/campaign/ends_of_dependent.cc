@@ -12,6 +12,7 @@
 #include <set>
 #include <utility>
 
+#include "validator/campaign/alone.h"
 #include "validator/campaign/blocks.h"
 #include "validator/campaign/effort.h"
 #include "validator/campaign/parts.h"
@@ -149,7 +150,7 @@ Status Runner::RunEndsOfDependent(const cases::Probe& probe, const Wants& wants,
   } else if (seen.unwritten || !stay.empty()) {
     // In another order some other ticket writes it.
     if (!chosen.in_order) return leave_out(kMayDepend);
-    ASSAY_TRY(End end, WhoOfAllWritesTheEnd(bind, run.steps));
+    ASSAY_TRY(End end, WhoOfAllWritesTheEnd(bind, kStepsToAskAtLast, run.steps));
     is_unknown = !end.known;
     for (OutputState& output : end.unwritten) {
       keep_what_stays(output.name);

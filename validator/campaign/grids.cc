@@ -6,10 +6,12 @@
 #include <functional>
 #include <iterator>
 #include <set>
+#include <span>
 #include <utility>
 #include <vector>
 
 #include "base/rng.h"
+#include "validator/campaign/blocks.h"
 #include "validator/campaign/campaign.h"
 #include "validator/cases/profiles.h"
 #include "validator/cases/shapes.h"
@@ -20,6 +22,8 @@ namespace {
 // Caps below this are passed by ordinary cases, where there are small ones.
 constexpr std::int64_t kLargeCap = 1024;
 constexpr std::int64_t kSmallestCap = 2;
+// Elements that are read at once, at the most.
+constexpr std::int64_t kVector = 8;
 
 /// A place where a grid is the smaller, or the larger, of two numbers.
 struct Kink {
@@ -51,6 +55,35 @@ std::optional<std::int64_t> CapPassed(const ops::Expression::Kink& least,
   if (passes(now->second, least->second, now->first, least->first)) return now->second;
   if (passes(now->first, least->first, now->second, least->second)) return now->first;
   return std::nullopt;
+}
+
+/// The least extents at which a kernel has blocks: those of all, or with one axis or two at a number of the plan or `past` it,
+/// for many a plan chooses among kernels by lengths. Those of all where there are none such.
+ops::AxisValues LeastWithBlocks(const ops::OpSpec& op, const ops::KernelPlan& kernel,
+                                std::span<const std::int64_t> constants,
+                                const ops::AxisValues& least, std::int64_t past) {
+  if (HasBlocks(op, kernel, least)) return least;
+  std::vector<ops::AxisValues> shapes;  // With one axis there.
+  for (const std::int64_t constant : constants) {
+    for (const ops::Axis& axis : op.axes) {
+      if (axis.kind != ops::Axis::Kind::kVariable) continue;
+      for (const std::int64_t length : {constant, constant + past}) {
+        auto axes = cases::SolveNear(op, axis.name, length, least);
+        if (axes && axes->at(axis.name) == length) shapes.push_back(*std::move(axes));
+      }
+    }
+  }
+  for (const ops::AxisValues& axes : shapes) {
+    if (HasBlocks(op, kernel, axes)) return axes;
+  }
+  for (const ops::AxisValues& one : shapes) {
+    for (const ops::AxisValues& other : shapes) {
+      ops::AxisValues both = one;
+      for (auto& [name, extent] : both) extent = std::max(extent, other.at(name));
+      if (HasBlocks(op, kernel, both)) return both;
+    }
+  }
+  return least;
 }
 
 struct Passed {
@@ -98,6 +131,63 @@ std::optional<Passed> Passing(const ops::OpSpec& op, const Kink& kink, std::int6
 }
 
 }  // namespace
+
+// Each kernel that a plan chooses by lengths, where it begins: with rows that may be read in vectors, and such that may not.
+std::vector<ops::AxisValues> Campaign::WhereKernelsBegin() const {
+  const ops::OpSpec& op = trial_.instance.op;
+  ops::AxisValues shortest;
+  for (const ops::Axis& axis : op.axes) shortest[axis.name] = axis.min;
+  const auto least = cases::SolveAxes(op, {}, shortest);
+  std::vector<ops::AxisValues> shapes;
+  const std::vector<std::int64_t> constants = cases::ConstantsOf(trial_.plan);
+  for (const ops::KernelPlan& kernel : trial_.plan.kernels) {
+    for (const std::int64_t past : {std::int64_t{1}, kVector}) {
+      if (!least || HasBlocks(op, kernel, *least)) continue;
+      auto shape = LeastWithBlocks(op, kernel, constants, *least, past);
+      if (std::ranges::find(shapes, shape) == shapes.end()) shapes.push_back(std::move(shape));
+    }
+  }
+  return shapes;
+}
+
+// A plan of several kernels chooses among them by lengths, and each counts in its own way.
+std::vector<ops::AxisValues> Campaign::HugeOnEachPath() const {
+  constexpr std::int64_t kPast = (std::int64_t{1} << 32) + (std::int64_t{1} << 25);
+  constexpr std::size_t kMost = 4;
+  const ops::OpSpec& op = trial_.instance.op;
+  const ops::LaunchPlan& plan = trial_.plan;
+  std::vector<ops::AxisValues> shapes;
+  if (plan.kernels.size() < 2) return shapes;
+  ops::AxisValues small;
+  for (const ops::Axis& axis : op.axes) small[axis.name] = std::max<std::int64_t>(axis.min, 2);
+  std::set<std::vector<bool>> known;
+  std::vector<std::int64_t> constants = cases::ConstantsOf(plan);
+  std::ranges::reverse(constants);
+  // The longest pinned first: what a block does for each of the other axes beside is least then.
+  for (const std::int64_t constant : constants) {
+    for (const std::int64_t length : {constant, constant - 1}) {
+      for (const ops::TensorSpec& spec : op.inputs) {
+        for (const ops::Expression& pinned : spec.shape) {
+          for (const ops::Expression& stretched : spec.shape) {
+            const ops::Axis* const axis = op.FindAxis(pinned.text());
+            const ops::Axis* const other = op.FindAxis(stretched.text());
+            if (axis == nullptr || other == nullptr || axis == other ||
+                axis->kind != ops::Axis::Kind::kVariable ||
+                other->kind != ops::Axis::Kind::kVariable || length < axis->min ||
+                length > axis->max)
+              continue;
+            const std::int64_t times = kPast / length + 1;
+            if (times > other->max || shapes.size() >= kMost) continue;
+            const auto axes =
+                cases::SolveAxes(op, {{axis->name, length}, {other->name, times}}, small);
+            if (axes && known.insert(PathAt(op, plan, *axes)).second) shapes.push_back(*axes);
+          }
+        }
+      }
+    }
+  }
+  return shapes;
+}
 
 // Flags choose what is computed: a mask that begins at a number which comes round shows only where the
 // mask counts. Where few cases go, each is made with each value, first with what is not zero: what is switched on does
@@ -153,7 +243,7 @@ std::vector<Task> Campaign::WithEachChoice(Task task) const {
 // Past what caps a grid, once and twice: blocks have to go on, and then once more.
 std::vector<Task> Campaign::PastGrids(const std::string& purpose, const char* recipe, bool once,
                                       bool twice) {
-  constexpr std::int64_t kMostElements = std::int64_t{1} << 31;
+  constexpr std::int64_t kMostElements = std::int64_t{1} << 32;
   const ops::OpSpec& op = trial_.instance.op;
   std::vector<const ops::Axis*> axes;
   ops::AxisValues shortest;
@@ -182,9 +272,19 @@ std::vector<Task> Campaign::PastGrids(const std::string& purpose, const char* re
   };
   const std::int64_t least_cap = has_small_shapes_ ? kLargeCap : kSmallestCap;
   std::set<std::int64_t> caps;
+  const std::vector<std::int64_t> constants = cases::ConstantsOf(trial_.plan);
+  // Rows that are read in vectors, and such that are not, where that is another kernel's.
+  std::vector<std::pair<const ops::KernelPlan*, ops::AxisValues>> bases;
   for (const ops::KernelPlan& kernel : trial_.plan.kernels) {
-    for (const ops::Expression& grid : kernel.grid) {
-      const auto complete = ops::ResolveAxes(op, *least);
+    for (const std::int64_t past : {kVector, std::int64_t{1}}) {
+      auto base = LeastWithBlocks(op, kernel, constants, *least, past);
+      if (bases.empty() || bases.back().first != &kernel || bases.back().second != base)
+        bases.emplace_back(&kernel, std::move(base));
+    }
+  }
+  for (const auto& [kernel, with_blocks] : bases) {
+    for (const ops::Expression& grid : kernel->grid) {
+      const auto complete = ops::ResolveAxes(op, with_blocks);
       const std::size_t kinks = complete ? grid.Kinks(*complete).size() : 0;
       for (std::size_t number = 0; number < kinks; ++number) {
         for (const std::int64_t times : {1, 2}) {
@@ -194,7 +294,9 @@ std::vector<Task> Campaign::PastGrids(const std::string& purpose, const char* re
             std::ranges::stable_sort(along, std::greater<>(), &ops::Axis::max);
             std::erase(along, axes[first]);
             along.insert(along.begin(), axes[first]);
-            const auto shape = Passing(op, {&grid, number}, times, along, *least, least_cap);
+            // Ordinary cases pass few caps of kernels that begin at some length.
+            const auto shape = Passing(op, {&grid, number}, times, along, with_blocks,
+                                       with_blocks == *least ? least_cap : kSmallestCap);
             if (!shape) continue;
             caps.insert(shape->cap);
             add(shape->axes, times);
@@ -204,7 +306,7 @@ std::vector<Task> Campaign::PastGrids(const std::string& purpose, const char* re
     }
   }
   // Other large numbers of the plan: a grid that is always as large.
-  for (const std::int64_t constant : cases::ConstantsOf(trial_.plan)) {
+  for (const std::int64_t constant : constants) {
     if (constant < kLargeCap || constant > kMostElements || caps.contains(constant)) continue;
     for (const ops::Axis* axis : axes) {
       for (const std::int64_t times : {1, 2}) {

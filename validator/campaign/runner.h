@@ -61,6 +61,8 @@ struct Wants {
   std::uint64_t part_steps = 0;
   /// Of a slice of several launches run only the blocks that are needed, even where all might fit.
   bool needed_only = false;
+  /// Of a slice of launches whose blocks may depend on each other: it runs where those that run do not, or not at all.
+  bool apart_or_nothing = false;
   /// It is about values: a slice of which there is no truth does not run.
   bool truth_or_nothing = false;
   bool operator==(const Wants&) const = default;
@@ -312,7 +314,8 @@ class Runner {
   Result<End> WhoWritesTheEnd(const Binder& bind, const std::vector<BlockRange>& candidates,
                               std::uint64_t most_steps, std::uint64_t& steps) const;
   /// The same of all blocks, by their skeleton alone.
-  Result<End> WhoOfAllWritesTheEnd(const Binder& bind, std::uint64_t& steps) const;
+  Result<End> WhoOfAllWritesTheEnd(const Binder& bind, std::uint64_t most_steps,
+                                   std::uint64_t& steps) const;
   /// The last block of a launch that writes any output, where those behind it have nothing to do: shares of rows that
   /// follow one another are rounded up. Nothing where the very last one writes, or that cannot be told. Learned once for
   /// a shape and its flags.

@@ -45,6 +45,11 @@ class Runner::Slice {
   Status Run();
 
  private:
+  /// After Prepare: what is cut runs in part, the rest whole or as far as it is needed.
+  Status RunPrepared();
+  /// Launches whose blocks may depend on each other run in part as well. False, and nothing has changed: they did.
+  Result<bool> RunApart();
+  bool MayRunApart() const;
   /// Inputs, plan and buffers, and which launches may be cut. False where that leaves nothing to run.
   Result<bool> Prepare();
   Result<engine::Binding> BindOver(std::uint8_t poison, bool updates_nothing = false) const;
@@ -124,6 +129,9 @@ class Runner::Slice {
   std::uint64_t all_ = 0;         // and the blocks of the largest of them.
   std::set<std::uint64_t>
       writers_;  // Blocks that write the ends of outputs, if the guess is right.
+  bool apart_ =
+      false;  // Blocks may depend on each other, but those that run shall show that they do not;
+  bool met_ = false;  // and some have not.
   bool ran_ = false;
   bool only_writers_ =
       false;  // They ran, and not the last block; and if they left an end as it was,

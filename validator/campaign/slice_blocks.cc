@@ -6,6 +6,7 @@
 #include <string_view>
 #include <utility>
 
+#include "validator/campaign/alone.h"
 #include "validator/campaign/blocks.h"
 #include "validator/campaign/slice.h"
 
@@ -17,8 +18,10 @@ constexpr std::uint64_t kFarTooLow = 2;
 // what a whole grid may that seems to leave the end of an output unwritten, and where its skeleton would tell,
 constexpr std::uint64_t kStepsToConfirm = 6'000'000'000;
 constexpr std::uint64_t kStepsBesideSkeleton = 300'000'000;
+// all of those that meet, where some of them do not write it,
+constexpr std::uint64_t kStepsOfThoseThatMeet = 4'000'000'000;
 // and the last launch by itself, where only what is needed of those before it runs.
-constexpr std::uint64_t kStepsOfTheLast = 1'500'000'000;
+constexpr std::uint64_t kStepsOfTheLast = 4'000'000'000;
 
 constexpr std::string_view kFarLonger = "some blocks take far longer than the last one";
 
@@ -61,6 +64,12 @@ Status Runner::Slice::RunBlocks(std::uint64_t count, std::uint64_t limit) {
   ASSAY_TRY(run_.report, runner_.engine_.Run(execution, bound_.buffers, engine::Trust::kCandidate));
   NoteReport();
   run_.steps += run_.report.counters.steps;
+  // What they did then says nothing, and no others are tried.
+  if (apart_ && !MetNobody(run_.report)) {
+    met_ = true;
+    run_.report.stop = Stop::kStepLimit;
+    run_.report.findings.clear();
+  }
   return {};
 }
 
@@ -219,10 +228,12 @@ Result<bool> Runner::Slice::FindTheEnd() {
     // Others may write it, of which the last block was not known to meet them.
     const Launch& launch = bound_.execution.launches.front();
     if (tickets_ > 0) return AskWhoWrites();
-    if (run_.report.counters.steps / BlocksThatRun(launch) > kStepsToConfirm / Blocks(launch))
+    if (run_.report.counters.steps / BlocksThatRun(launch) > kStepsOfThoseThatMeet / Blocks(launch))
       return AskWhoWrites();
     only_needed_ = run_.probe.needed_only = false;
-    ASSAY_TRY_VOID(RunBlocks(Blocks(launch), 2 * kStepsToConfirm));
+    const std::uint64_t all = Blocks(launch);
+    ASSAY_TRY(bound_, BindOver(probe_.poison));
+    ASSAY_TRY_VOID(RunBlocks(all, 2 * kStepsOfThoseThatMeet));
     whole_ = !IsTooLong();
     end_is_unknown_ = false;
     if (whole_) return true;
@@ -242,9 +253,10 @@ Result<bool> Runner::Slice::AskWhoWrites() {
     NoteParts();
     return false;
   };
-  // Any block alone would draw all that there is.
-  if (tickets_ > 0) {
-    ASSAY_TRY(End end, runner_.WhoOfAllWritesTheEnd(bind, run_.steps));
+  // Any block alone would draw all that there is, or is not the last of those that meet.
+  if (tickets_ > 0 || (only_needed_ && bound_.execution.launches.size() == 1)) {
+    ASSAY_TRY(End end, runner_.WhoOfAllWritesTheEnd(
+                           bind, tickets_ > 0 ? kStepsToAskAtLast : kStepsToAsk, run_.steps));
     // What an op overwrites may stay as it was.
     oracle::SparseElements stays;
     for (const OutputState& output : end.unwritten) {

@@ -9,6 +9,9 @@
 // What they wrote is seen from the pages of the outputs; the oracle computes as much of it as it can
 // afford, in whole warps (slices_compare.cc).
 //
+// Blocks of other launches may meet, by what their program says. Where all of them would be too long some run all the same, and
+// count where they did nothing by which they may meet (alone.h): at that shape a sum is not split, say.
+//
 // Of several launches that hand on to each other, the blocks that are needed run where all would be too long
 // (needed.cc), and of one whose blocks meet at tickets those that meet (together.cc).
 //
@@ -42,6 +45,8 @@ namespace {
 
 // By how much an estimate may be too high, before nothing is run, and before something else is tried first.
 constexpr std::uint64_t kByFar = 4, kFar = 2;
+// What all blocks take that may meet, before some of them are tried that may not.
+constexpr std::uint64_t kWorthTrying = 200'000'000;
 // Of what the op overwrites: each run has a copy.
 constexpr std::size_t kMostCopied = std::size_t{512} << 20;
 
@@ -52,6 +57,26 @@ std::size_t BytesCopied(const ops::Instance& instance, const TensorMap& inputs) 
     if (!output.updates.empty()) bytes += inputs.find(output.updates)->second.memory.size();
   }
   return bytes;
+}
+
+/// Behind the places that follow each other from the one of that number on.
+std::size_t EndOfRun(const std::vector<std::int64_t>& places, std::size_t begin) {
+  std::size_t end = begin;
+  while (end < places.size() && (end == begin || places[end] == places[end - 1] + 1)) ++end;
+  return end;
+}
+
+/// Of each output places that are next to each other: of the first of these runs, or the second.
+oracle::SparseElements RunOf(const oracle::SparseElements& places, std::size_t number) {
+  constexpr std::size_t kLongest = std::size_t{1} << 14;
+  oracle::SparseElements run;
+  for (const auto& [name, elements] : places) {
+    std::size_t begin = 0;
+    for (std::size_t i = 0; i < number; ++i) begin = EndOfRun(elements, begin);
+    const std::size_t end = std::min(EndOfRun(elements, begin), begin + kLongest);
+    for (std::size_t i = begin; i < end; ++i) run[name].push_back(elements[i]);
+  }
+  return run;
 }
 
 /// Has a launch more blocks along x than any GPU takes? It fails with an error, in the open, at shapes of
@@ -135,6 +160,7 @@ Result<engine::Binding> Runner::Slice::BindOver(std::uint8_t poison, bool update
     return made;
   }
   made.execution.note_disguised = true;
+  if (apart_) WatchForMeetings(made.execution);
   made.execution.checks.order = wants_.orders && probe_.schedule == Schedule{};
   return made;
 }
@@ -145,6 +171,55 @@ Status Runner::Slice::Run() {
     LeaveOut(cut_.empty() ? kAllTakeTooLong : kBlockTooLong);
     return {};
   }
+  if (MayRunApart()) {
+    ASSAY_TRY(const bool ran, RunApart());
+    if (ran) return {};
+  }
+  if (wants_.apart_or_nothing) {
+    LeaveOut(kAllTakeTooLong);
+    return {};
+  }
+  return RunPrepared();
+}
+
+bool Runner::Slice::MayRunApart() const {
+  const std::vector<Launch>& launches = bound_.execution.launches;
+  return wants_.watch && cut_.size() < launches.size() &&
+         std::ranges::all_of(launches, engine::IsAlone) &&
+         (probe_.slice_blocks > 0
+              ? probe_.apart
+              : wants_.apart_or_nothing ||
+                    IsEstimatedAbove(std::min(kByFar * most_steps_, kWorthTrying)));
+}
+
+Result<bool> Runner::Slice::RunApart() {
+  const std::vector<std::size_t> cut = std::exchange(cut_, {});
+  const std::uint64_t all = all_;
+  const std::set<std::uint64_t> writers = writers_;
+  for (std::size_t i = 0; i < bound_.execution.launches.size(); ++i) {
+    const std::uint64_t blocks = Blocks(bound_.execution.launches[i]);
+    if (blocks < 2) continue;
+    cut_.push_back(i);
+    all_ = std::max(all_, blocks);
+  }
+  writers_ = LastOfTurns(*runner_.subject_.plan, filled_.axes);
+  apart_ = run_.probe.apart = true;
+  ASSAY_TRY(bound_, BindOver(probe_.poison));
+  ASSAY_TRY_VOID(RunPrepared());
+  if (!met_ && run_.left_out.empty()) return true;
+  const std::uint64_t steps = run_.steps;
+  run_ = {};
+  run_.probe = probe_;
+  run_.steps = steps;
+  apart_ = met_ = ran_ = only_writers_ = writers_left_it_ = whole_ = end_is_unknown_ = false;
+  cut_ = cut;
+  all_ = all;
+  writers_ = writers;
+  ASSAY_TRY(bound_, BindOver(probe_.poison));
+  return false;
+}
+
+Status Runner::Slice::RunPrepared() {
   // Where there will be no truth, one block is as good as several for the monitors. Asked for nothing, the
   // oracle says whether the reference fits.
   if ((IsDear() || wants_.truth_or_nothing) && !instance_.op.Chooses()) {
@@ -157,7 +232,7 @@ Status Runner::Slice::Run() {
       return {};
     }
   }
-  const bool several = wants_.watch && cut_.size() < bound_.execution.launches.size();
+  const bool several = wants_.watch && !apart_ && cut_.size() < bound_.execution.launches.size();
   if (several && (probe_.needed_only || (wants_.needed_only && probe_.slice_blocks == 0)))
     ASSAY_TRY_VOID(RunNeeded(probe_.slice_blocks > 0
                                  ? probe_.slice_blocks
@@ -231,11 +306,22 @@ Status Runner::Slice::Judge() {
     LeaveOut("the blocks that ran wrote nothing");
     return {};
   }
+  const auto agrees = [this] {
+    return run_.comparison && run_.comparison->numeric.empty() &&
+           run_.comparison->precision.empty();
+  };
+  // What counts past the end and wraps comes to the front, before or behind what a block writes there first; truths of all that
+  // was written may come to neither.
+  for (const std::size_t number : {0u, 1u}) {
+    if (!end_is_unknown_) break;
+    ASSAY_TRY_VOID(runner_.CompareSlice(filled_, Outputs(), RunOf(wanted, number), wants_, run_));
+    if (run_.comparison && !agrees()) return {};
+    run_.comparison.reset();
+    run_.left_out.clear();
+  }
   ASSAY_TRY_VOID(runner_.CompareSlice(filled_, Outputs(), wanted, wants_, run_));
   ASSAY_TRY_VOID(CompareOrders(wanted));
-  const bool agrees =
-      run_.comparison && run_.comparison->numeric.empty() && run_.comparison->precision.empty();
-  if (end_is_unknown_ && agrees) {
+  if (end_is_unknown_ && agrees()) {
     LeaveOut(kUnknownEnd);
     return {};
   }

@@ -2,7 +2,7 @@
 //
 // Which blocks meet nobody says. So a few run alone, each of which leaves a mark in what was zero, and where is
 // taken to move evenly from block to block (producers.h). Blocks that leave marks at the same places run together:
-// all parts of a split sum, for whoever comes last to add up.
+// all parts of a split sum, for whoever comes last to add up. So do those at the last place that they may leave one at.
 //
 // Where marks do not move evenly, for each block takes as much of what there is as any other, and its share begins in the
 // midst of something, those next to each other meet: from a block on in both directions, as far as they leave a mark at
@@ -53,6 +53,18 @@ std::vector<BufferRange> Marks(const engine::Binding& binding, const Report& rep
     AddRanges(i, WrittenElements(*binding.buffers[i], size, 0, report, i), size, marks);
   }
   return marks;
+}
+
+/// The last element of all that was zero.
+std::vector<BufferRange> EndsOfZeros(const Execution& execution) {
+  std::vector<BufferRange> ends;
+  for (std::uint32_t i = 0; i < execution.buffers.size(); ++i) {
+    const BufferSpec& spec = execution.buffers[i];
+    const std::uint64_t size = SizeOf(spec.dtype);
+    if (spec.fill == BufferFill::kZero && spec.elements > 0)
+      ends.push_back({i, (static_cast<std::uint64_t>(spec.elements) - 1) * size, size});
+  }
+  return ends;
 }
 
 /// Is there a byte in both? Ranges ascend by buffer and place.
@@ -328,6 +340,11 @@ Result<std::optional<Runner::Needed>> Runner::RunTogether(
   }
   for (const auto& [number, marks] : meetings->odd) {
     if (!add(number, marks)) return std::nullopt;
+  }
+  // Where counters are numbered like results, whoever meets at the last one writes the end.
+  for (const BufferRange& end : EndsOfZeros(binding.execution)) {
+    std::set<std::uint64_t> more = numbers;
+    if (marked && marked->AddWritersOf({{end}}, more)) numbers = std::move(more);
   }
   if (numbers.size() * meetings->block_steps > most_steps) return std::nullopt;
   launch.only.clear();

@@ -143,7 +143,8 @@ std::vector<Task> Campaign::Aimed() {
 }
 
 // Two axes past constants at once: `rows > gridDim.x && columns > 256` wants both. What is past the
-// largest constants that fit together is past all smaller ones.
+// largest constants that fit together is past all smaller ones. Before them kernels that the plan chooses by lengths, where
+// they begin.
 std::vector<Task> Campaign::Paired() {
   std::vector<Task> planned;
   ProgramConstants constants = ConstantsOfProgram(trial_.compiled.facts.get());
@@ -154,6 +155,19 @@ std::vector<Task> Campaign::Paired() {
   const auto fits = [&](const ops::AxisValues& axes) {
     return cases::TotalElements(trial_.instance, axes) <= most && StepsFor(axes) <= budget / 4;
   };
+  constexpr std::size_t kMostKernels = 8;
+  for (const ops::AxisValues& axes : WhereKernelsBegin()) {
+    if (planned.size() >= kMostKernels) break;
+    const std::uint64_t seed = DeriveSeed(trial_.seed, "kernels begin") + planned.size();
+    Task& task = planned.emplace_back(
+        FitsWhole(axes) && fits(axes)
+            ? TaskFor(cases::MakeCase(trial_.instance, *cases::FindRecipe("plain"), axes, seed,
+                                      "paired"),
+                      "paired")
+            : SliceOf(axes, "paired", seed));
+    task.sure = true;
+    task.wants.part_steps = IsSlice(task.probe) ? kLongSliceSteps : 0;
+  }
   double total = 0;
   for (cases::Case& value :
        PairedCases(trial_.instance, constants, fits, DeriveSeed(trial_.seed, "paired"))) {

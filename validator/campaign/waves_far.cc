@@ -329,6 +329,16 @@ std::vector<Task> Campaign::Huge() {
     }
     planned.push_back(std::move(task));
   }
+  if (trial_.effort.huge_shapes > 0) {
+    for (ops::AxisValues& axes : HugeOnEachPath()) {
+      const auto is_same = [&](const Task& task) { return task.probe.case_.axes == axes; };
+      if (std::ranges::any_of(planned, is_same)) continue;
+      Task task = EndsOf(std::move(axes), "huge", seed + 400 + planned.size());
+      task.sure = true;
+      auto unlike = OfUnlikePages(trial_.instance, task);
+      planned.push_back(unlike ? *std::move(unlike) : std::move(task));
+    }
+  }
   std::ranges::stable_sort(
       too_dear, {}, [this](const Task& task) { return BlockStepsFor(task.probe.case_.axes); });
   for (std::size_t i = 0; i < too_dear.size(); ++i) {

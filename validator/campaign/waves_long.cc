@@ -303,6 +303,17 @@ void Campaign::AddLateAlong(const ops::Axis& axis,
   }
 }
 
+bool Campaign::IsAddedUp(const ops::Axis& axis) const {
+  const ops::OpSpec& op = trial_.instance.op;
+  const auto is_missing = [&](const ops::Axis& of) {
+    return std::ranges::any_of(op.outputs, [&](const ops::TensorSpec& output) {
+      return !ops::DimensionOf(output, of.name);
+    });
+  };
+  return ops::MayBeReducedOver(op, axis.name) &&
+         std::ranges::any_of(op.axes, is_missing) == is_missing(axis);
+}
+
 // The same at constants of the launch plan, which choose among kernels: just past them and past the next multiple of
 // eight, beside one and beside some of all others, with each value of the flags, since a special kernel leaves out
 // what its author took for impossible there; and where products are negative, below what maxima may begin with.
@@ -322,12 +333,6 @@ std::vector<Task> Campaign::LatePastThePlan() {
   for (const std::int64_t constant : cases::ConstantsOf(trial_.plan)) {
     if (constant >= kShortest && constant <= most_elements) constants.insert(constant);
   }
-  const auto is_missing = [&](const ops::Axis& axis) {
-    return std::ranges::any_of(op.outputs, [&](const ops::TensorSpec& output) {
-      return !ops::DimensionOf(output, axis.name);
-    });
-  };
-  const bool any_is_missing = std::ranges::any_of(op.axes, is_missing);
   std::vector<Task> planned;
   double steps = 0;
   int sure = 0;
@@ -358,7 +363,7 @@ std::vector<Task> Campaign::LatePastThePlan() {
             if (planned.size() >= kMost || steps + cost > most_steps) continue;
             steps += cost;
             task.sure = constant >= kSplits && sure < kMostSure && others == 1 &&
-                        length == constant + 1 && any_is_missing == is_missing(axis);
+                        length == constant + 1 && IsAddedUp(axis);
             sure += task.sure ? 1 : 0;
             planned.push_back(std::move(task));
           }

@@ -7,6 +7,7 @@
 
 #include "base/rng.h"
 #include "ops/properties.h"
+#include "validator/campaign/blocks.h"
 #include "validator/campaign/campaign.h"
 #include "validator/campaign/parts.h"
 #include "validator/cases/shapes.h"
@@ -110,10 +111,11 @@ std::vector<ops::AxisValues> DrawnAlong(const ops::Instance& instance, const ops
   return drawn;
 }
 
-/// From low to high, all magnitudes alike.
-std::int64_t OfAnyMagnitude(std::int64_t low, std::int64_t high, Rng& rng) {
+/// From low to high, all magnitudes alike: of so many equal parts of these, from the one of that number.
+std::int64_t OfAnyMagnitude(std::int64_t low, std::int64_t high, Rng& rng, int part, int parts) {
   const double ratio = static_cast<double>(std::max(high, low)) / static_cast<double>(low);
-  return static_cast<std::int64_t>(static_cast<double>(low) * std::pow(ratio, rng.Unit()));
+  return static_cast<std::int64_t>(static_cast<double>(low) *
+                                   std::pow(ratio, (part + rng.Unit()) / parts));
 }
 
 /// Are both of a length that may be chosen, and is one of them a dimension of an output?
@@ -124,7 +126,8 @@ bool MakeAnOutput(const ops::OpSpec& op, const ops::Axis& one, const ops::Axis& 
          });
 }
 
-/// Shapes of which two axes are long, one by one of all such pairs, either in turn the longer. Of an axis that is never
+/// Shapes of which two axes are long, one by one of all such pairs, either in turn the longer, and the longer one of another
+/// magnitude each time. Of an axis that is never
 /// long every second one is nearly as long as it may be.
 std::vector<ops::AxisValues> DrawnOfTwo(const ops::Instance& instance, Rng& rng) {
   const ops::OpSpec& op = instance.op;
@@ -135,13 +138,15 @@ std::vector<ops::AxisValues> DrawnOfTwo(const ops::Instance& instance, Rng& rng)
         if (!MakeAnOutput(op, op.axes[first], op.axes[second])) continue;
         const ops::Axis& longer = op.axes[i % 2 == 0 ? first : second];
         const ops::Axis& shorter = op.axes[i % 2 == 0 ? second : first];
-        const auto of_axis = [&](const ops::Axis& axis, std::int64_t least, std::int64_t most) {
+        const auto of_axis = [&](const ops::Axis& axis, std::int64_t least, std::int64_t most,
+                                 int part, int parts) {
           if (axis.max <= kMostOfTheShorter && i / 2 % 2 == 0)
             return axis.max - static_cast<std::int64_t>(rng.Below(2));
-          return std::min(axis.max, OfAnyMagnitude(least, most, rng));
+          return std::min(axis.max, OfAnyMagnitude(least, most, rng, part, parts));
         };
-        const std::int64_t width = of_axis(shorter, kLeastOfTwo, kMostOfTheShorter);
-        const std::int64_t length = of_axis(longer, kMostOfTheShorter, kMostOfTwo / width);
+        const std::int64_t width = of_axis(shorter, kLeastOfTwo, kMostOfTheShorter, 0, 1);
+        const std::int64_t length =
+            of_axis(longer, kMostOfTheShorter, kMostOfTwo / width, i / 2, kOfTwo / 2);
         const auto axes = cases::SolveAxes(op, {{longer.name, length}, {shorter.name, width}},
                                            Beside(instance, 2, rng));
         if (axes && OutputElements(instance, *axes, kMostOfTwo) <= kMostOfTwo)
@@ -220,8 +225,9 @@ std::vector<Task> Campaign::FarPlaces() {
   const std::uint64_t seed = DeriveSeed(trial_.seed, "far places");
   std::set<ops::AxisValues> known;
   for (const auto& [name, axes] : harvest_.left_out_at) {
-    const auto seen = harvest_.known_ends.find(name);
-    if (seen != harvest_.known_ends.end() && seen->second >= axes.at(name)) continue;
+    const Harvest::Ends& ends = harvest_.ends[PathAt(trial_.instance.op, trial_.plan, axes)];
+    const auto seen = ends.known_along.find(name);
+    if (seen != ends.known_along.end() && seen->second >= axes.at(name)) continue;
     if (!known.insert(axes).second) continue;
     for (Task& task : WithEachFlag(PlacesOf(axes, seed + known.size()))) {
       task.wants.part_steps = kMostOfDear;

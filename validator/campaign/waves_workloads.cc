@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <array>
 #include <bit>
+#include <iterator>
 #include <set>
 
 #include "base/rng.h"
@@ -78,18 +79,17 @@ std::vector<Task> Campaign::Workloads() {
   for (const ops::Workload& workload : op.workloads) {
     if (cases::TotalElements(trial_.instance, workload.axes) <= kMostElements) add(workload.axes);
   }
-  std::vector<Task> planned;
+  std::vector<Task> planned, apart;
   const std::uint64_t seed = DeriveSeed(trial_.seed, "workloads");
   constexpr std::array<std::string_view, 3> kIndices = {"landmarks", "uniform", "zipf"};
   for (const ops::AxisValues& axes : shapes) {
     const std::size_t number = planned.size();
     const ops::AxisValues affordable = RunsWhole(axes) ? Affordable(axes) : axes;
     if (affordable != axes) {
-      harvest_.ledger.Planned("workloads");
-      LeaveOut(SliceOf(axes, "workloads", seed + number),
-               "its blocks may depend on each other, and all take too long; a smaller case ran in "
-               "its place",
-               harvest_);
+      // At that shape blocks may do nothing by which they meet; else a smaller case runs in its place.
+      Task& whole = apart.emplace_back(SliceOf(axes, "workloads", seed + 300 + number));
+      whole.wants.apart_or_nothing = true;
+      whole.wants.part_steps = kLongSliceSteps;
     }
     const bool too_many =
         NeedsZerosBetween(op) && cases::TotalElements(trial_.instance, affordable) > kMostMade;
@@ -151,6 +151,7 @@ std::vector<Task> Campaign::Workloads() {
     task.wants.least_blocks = 1;
     planned.push_back(std::move(task));
   }
+  std::ranges::move(apart, std::back_inserter(planned));
   return planned;
 }
 
@@ -299,12 +300,27 @@ std::optional<ops::AxisValues> Campaign::SeveralOfTheLongest(const ops::Axis& ax
 }
 
 std::optional<Task> Campaign::LateSlice(const ops::Axis& axis, std::uint64_t seed) const {
+  // What is cut into as many parts as there can be nothing shorter shows; so the longest of all sums may take that much.
+  constexpr double kForTheLongest = 6 * kAffordableSteps;
+  constexpr std::int64_t kLong = std::int64_t{1} << 14;
   const ops::OpSpec& op = trial_.instance.op;
   if (axis.kind != ops::Axis::Kind::kVariable) return std::nullopt;
   ops::AxisValues shortest;
   for (const ops::Axis& other : op.axes) shortest[other.name] = other.min;
   auto axes = AsLongAsCanBe(trial_.instance, axis, shortest);
-  if (axes && RunsWhole(*axes)) axes = Affordable(*axes);
+  bool longest = axes && RunsWhole(*axes) && IsAddedUp(axis);
+  if (longest) {
+    auto shorter = *axes;
+    // One past the half of it each time: many a limit is a power of two.
+    while (WholeStepsFor(shorter) > kForTheLongest && shorter.at(axis.name) > kLong) {
+      const auto halved = cases::SolveNear(op, axis.name, shorter.at(axis.name) / 2 + 1, shortest);
+      if (!halved || halved->at(axis.name) >= shorter.at(axis.name)) break;
+      shorter = *halved;
+    }
+    longest = WholeStepsFor(shorter) <= kForTheLongest && shorter.at(axis.name) > kLong;
+    if (longest) axes = shorter;
+  }
+  if (!longest && axes && RunsWhole(*axes)) axes = Affordable(*axes);
   if (!axes || (NeedsZerosBetween(op) && cases::TotalElements(trial_.instance, *axes) > kMostMade))
     return std::nullopt;
   auto value = LateAlong(axis, *std::move(axes), "workloads", seed);
@@ -312,6 +328,7 @@ std::optional<Task> Campaign::LateSlice(const ops::Axis& axis, std::uint64_t see
   Task task = TaskFor(*std::move(value), "workloads");
   task.probe.ends_only = true;
   task.wants.truth_or_nothing = true;
+  task.sure = longest;
   return task;
 }
 

@@ -288,7 +288,8 @@ Result<Runner::End> Runner::WhoWritesTheEndInPieces(const Binder& bind,
 }
 
 // Of what is stored to outputs nothing needs to be kept, unless others may read in workspace what is stored there.
-Result<Runner::End> Runner::WhoOfAllWritesTheEnd(const Binder& bind, std::uint64_t& steps) const {
+Result<Runner::End> Runner::WhoOfAllWritesTheEnd(const Binder& bind, std::uint64_t most_steps,
+                                                 std::uint64_t& steps) const {
   ASSAY_TRY(const engine::Binding whole, bind.WithoutValues(kGarbage));
   const Execution& execution = whole.execution;
   bool to_outputs_alone = true;
@@ -301,7 +302,7 @@ Result<Runner::End> Runner::WhoOfAllWritesTheEnd(const Binder& bind, std::uint64
   }
   if (!to_outputs_alone && BytesWritten(execution) > kMostWritten) return End{};
   ASSAY_TRY(auto left, LeftByAll(bind,
-                                 {.most_steps = kStepsToAskAtLast,
+                                 {.most_steps = most_steps,
                                   .without_values = true,
                                   .whose_ends = true,
                                   .drop_stores = to_outputs_alone},

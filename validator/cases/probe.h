@@ -30,6 +30,8 @@ struct Probe {
   /// Of a slice: of launches before the last one run those blocks that what runs of it needs
   /// (campaign/needed.cc).
   bool needed_only = false;
+  /// Of a slice: launches are cut whose blocks may depend on each other, for those that ran met no others.
+  bool apart = false;
   /// Of a slice: no values are judged, only where the program writes, which its skeleton says (campaign/places.cc).
   bool places_only = false;
   bool operator==(const Probe&) const = default;

@@ -256,12 +256,12 @@ std::vector<ShapeChoice> HugeShapes(const ops::Instance& instance,
   // Bytes first: offsets of 32 bits wrap in them before indices do. 2^24: what a float counts to, and
   // __umul24.
   constexpr std::array<Row, 10> kRows = {{{31, true, kLongest, 1},
+                                          {32, false, kLongest, 16},
                                           {31, true, kLeading, 16},
                                           {31, false, kOutsideIn, 1},
                                           {32, false, kOutsideIn, 1},
                                           {31, false, kLongest, 1},
                                           {24, false, kLongest, 1},
-                                          {32, false, kLongest, 16},
                                           {31, false, kLeading, 16},
                                           {24, false, kLeading, 16},
                                           {32, false, kLeading, 1}}};

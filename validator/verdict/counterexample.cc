@@ -48,6 +48,7 @@ static constexpr auto JsonFields(const Counterexample*) {
       Within(&C::probe, Optional("ends_only", &P::ends_only)),
       Within(&C::probe, Sparse("slice_blocks", &P::slice_blocks)),
       Within(&C::probe, Sparse("needed_only", &P::needed_only)),
+      Within(&C::probe, Sparse("apart", &P::apart)),
       Within(&C::probe, Sparse("places_only", &P::places_only)), Optional("property", &C::property),
       Required<FindingsForm>("findings", &C::findings), Required("kernel", &C::kernel),
       Required("launch", &C::launch), Sparse("worst", &C::worst),

@@ -33,6 +33,7 @@ Verdict Sample() {
   probe.ends_only = true;
   probe.slice_blocks = 288;
   probe.needed_only = true;
+  probe.apart = true;
   counterexample.description = "n=3";
   counterexample.findings = {campaign::MakeFinding(FindingKind::kDataRace, 2, "two threads write")};
   Verdict verdict;
