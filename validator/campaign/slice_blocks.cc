@@ -9,6 +9,7 @@
 #include "validator/campaign/alone.h"
 #include "validator/campaign/blocks.h"
 #include "validator/campaign/slice.h"
+#include "validator/engine/window.h"
 
 namespace assay::campaign {
 namespace {
@@ -64,8 +65,10 @@ Status Runner::Slice::RunBlocks(std::uint64_t count, std::uint64_t limit) {
   ASSAY_TRY(run_.report, runner_.engine_.Run(execution, bound_.buffers, engine::Trust::kCandidate));
   NoteReport();
   run_.steps += run_.report.counters.steps;
-  // What they did then says nothing, and no others are tried.
-  if (apart_ && !MetNobody(run_.report)) {
+  // What they did then says nothing, and no others are tried. Nor where a launch between two others may have overwritten what the
+  // last one found.
+  if (apart_ && (!MetNobody(run_.report) ||
+                 engine::MayFindOld(execution, runner_.subject_.compiled->facts.get()))) {
     met_ = true;
     run_.report.stop = Stop::kStepLimit;
     run_.report.findings.clear();
