@@ -321,9 +321,9 @@ std::vector<Task> Campaign::LatePastThePlan() {
   constexpr std::int64_t kShortest = 64, kPast = 8;
   constexpr std::size_t kMost = 40;
   // The first ones past the largest constants along what is added up, which are the dearest, are not left out for it: what
-  // is split from there on, and what a split leaves over, no shorter one shows.
+  // is split from there on, and what a split leaves over, no shorter one shows; nor a maximum over splits that begins at 0.
   constexpr std::int64_t kSplits = 1024;
-  constexpr int kMostSure = 2;
+  constexpr int kMostSure = 2, kMostSureOpposed = 4;
   const double most_steps = static_cast<double>(trial_.effort.campaign_steps) / 10;
   const std::int64_t most_elements = 2 * trial_.effort.long_elements + (1 << 16);
   const ops::OpSpec& op = trial_.instance.op;
@@ -335,7 +335,7 @@ std::vector<Task> Campaign::LatePastThePlan() {
   }
   std::vector<Task> planned;
   double steps = 0;
-  int sure = 0;
+  int sure = 0, sure_opposed = 0;
   for (const std::int64_t constant : constants) {
     for (const ops::Axis& axis : op.axes) {
       if (axis.kind != ops::Axis::Kind::kVariable || !ops::MayBeReducedOver(op, axis.name))
@@ -352,6 +352,7 @@ std::vector<Task> Campaign::LatePastThePlan() {
           auto late = LateAlong(axis, *axes, "aimed", seed + planned.size());
           if (!late || cost > most_steps / 3) continue;
           std::vector<Task> tasks = WithEachFlag(TaskFor(*std::move(late), "aimed"));
+          const auto flags = static_cast<std::ptrdiff_t>(tasks.size());
           if (others > 1 && length == constant + 1) {
             std::ranges::move(WithEachChoice(TaskFor(
                                   cases::MakeCase(trial_.instance, *cases::FindRecipe("opposed"),
@@ -362,9 +363,12 @@ std::vector<Task> Campaign::LatePastThePlan() {
           for (Task& task : tasks) {
             if (planned.size() >= kMost || steps + cost > most_steps) continue;
             steps += cost;
-            task.sure = constant >= kSplits && sure < kMostSure && others == 1 &&
-                        length == constant + 1 && IsAddedUp(axis);
-            sure += task.sure ? 1 : 0;
+            const bool is_opposed = &task - tasks.data() >= flags;
+            int& so_far = is_opposed ? sure_opposed : sure;
+            task.sure = constant >= kSplits && length == constant + 1 && IsAddedUp(axis) &&
+                        (others == 1 || is_opposed) &&
+                        so_far < (is_opposed ? kMostSureOpposed : kMostSure);
+            so_far += task.sure ? 1 : 0;
             planned.push_back(std::move(task));
           }
         }
