@@ -14,8 +14,9 @@
 // unless what was written is wrong. The same where the end of what is overwritten stays as it was, though the op
 // changes it.
 //
-// Of plans whose blocks may communicate the same blocks run. Where they did nothing by which they may meet others (alone.h), they
-// are judged like any: at that shape a product, say, is not split. The others are judged in ends_of_dependent.cc. What cannot be run so is left out, with the reason
+// Of plans whose blocks may communicate the same blocks run. Where they did nothing by which they may meet others
+// (alone.h), they are judged like any: at that shape a product, say, is not split. The others are judged in
+// ends_of_dependent.cc. What cannot be run so is left out, with the reason
 // (CaseRun::left_out): loops that a block runs over everything, references that take too long.
 #include <algorithm>
 #include <array>
@@ -165,8 +166,8 @@ Status Runner::RunEnds(const cases::Probe& probe, const Wants& wants, CaseRun& r
       engine::Call{.plan = &*plan, .axes = &filled.axes, .inputs = &filled.inputs}};
   const std::int64_t elements = cases::TotalElements(instance, probe.case_.axes);
   engine::Cut cut = engine::Cut::kIndependent;
-  bool apart =
-      false;  // Blocks may depend on each other, but those that run shall show that they do not.
+  // Blocks may depend on each other, but those that run shall show that they do not.
+  bool apart = false;
   const Binder bind([&](std::uint8_t poison, bool updates_nothing) {
     return engine::Bind(instance, *subject_.compiled, calls,
                         {.poison = poison, .updates_nothing = updates_nothing});

@@ -76,6 +76,9 @@ ops::AxisValues LeastWithBlocks(const ops::OpSpec& op, const ops::KernelPlan& ke
   for (const ops::AxisValues& axes : shapes) {
     if (HasBlocks(op, kernel, axes)) return axes;
   }
+  // A plan may name hundreds of numbers.
+  constexpr std::size_t kMostInPairs = 128;
+  if (shapes.size() > kMostInPairs) shapes.erase(shapes.begin() + kMostInPairs, shapes.end());
   for (const ops::AxisValues& one : shapes) {
     for (const ops::AxisValues& other : shapes) {
       ops::AxisValues both = one;

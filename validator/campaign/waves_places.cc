@@ -127,8 +127,7 @@ bool MakeAnOutput(const ops::OpSpec& op, const ops::Axis& one, const ops::Axis& 
 }
 
 /// Shapes of which two axes are long, one by one of all such pairs, either in turn the longer, and the longer one of another
-/// magnitude each time. Of an axis that is never
-/// long every second one is nearly as long as it may be.
+/// magnitude each time. Of an axis that is never long every second one is nearly as long as it may be.
 std::vector<ops::AxisValues> DrawnOfTwo(const ops::Instance& instance, Rng& rng) {
   const ops::OpSpec& op = instance.op;
   std::vector<ops::AxisValues> drawn;

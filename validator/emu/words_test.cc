@@ -231,6 +231,21 @@ TEST(Meetings, AreAtomicsAndStrongAccessesButNotPlainOnes) {
   EXPECT_FALSE(RunWords("plain_stores", 1, 0, 3).counters.may_meet);
 }
 
+TEST(Meetings, AreFencesForMoreThanABlock) {
+  for (const bool beyond : {false, true}) {
+    std::string ptx = TestRun::TestData("words.ptx");
+    const std::size_t at = ptx.find("ret;", ptx.find(".entry plain_stores("));
+    ASSERT_NE(at, std::string::npos);
+    ptx.insert(at, beyond ? "membar.gl; " : "membar.cta; ");
+    TestRun run(ptx);
+    const auto x = run.Buffer("x", DType::kF32, std::vector<double>(512));
+    const auto y = run.Zeros("y", DType::kF32, 512);
+    run.AddLaunch("plain_stores", {3, 1, 1}, {1, 1, 1},
+                  {TestRun::Ptr(x), TestRun::Ptr(y), TestRun::Int(0)});
+    EXPECT_EQ(run.Run().counters.may_meet, beyond);
+  }
+}
+
 // --- undefined outputs
 
 TEST(UndefinedOutput, BytesThatACopyTookThereAreWritten) {
