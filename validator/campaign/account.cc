@@ -29,9 +29,20 @@ void Campaign::NoteEnd(const CaseRun& run, Harvest& harvest) const {
       longest = std::max(longest, extent);
     }
     if (!unknown) continue;
-    if (auto& longest = ends.unknown_along[name]; extent > longest.first)
-      longest = {extent, cases::Describe(value, trial_.instance)};
+    auto& longest = ends.unknown_along[name];
+    if (longest.axes.empty() || extent > longest.axes.at(name))
+      longest = {cases::Describe(value, trial_.instance), value.axes};
   }
+}
+
+std::vector<std::string> Harvest::Ends::UnknownAxes() const {
+  std::vector<std::string> names;
+  for (const auto& [name, longest] : unknown_along) {
+    const auto longest_known = known_along.find(name);
+    if (longest.axes.at(name) > (longest_known == known_along.end() ? 0 : longest_known->second))
+      names.push_back(name);
+  }
+  return names;
 }
 
 /// A case whose end nobody is known to write, and no other of the same kernels is as large, or as long along one of its axes,
@@ -39,11 +50,7 @@ void Campaign::NoteEnd(const CaseRun& run, Harvest& harvest) const {
 std::string Campaign::UnknownEnd(const Harvest& harvest) {
   for (const auto& [path, ends] : harvest.ends) {
     if (ends.unknown > ends.known) return ends.unknown_at;
-    for (const auto& [name, longest] : ends.unknown_along) {
-      const auto known = ends.known_along.find(name);
-      if (longest.first > (known == ends.known_along.end() ? 0 : known->second))
-        return longest.second;
-    }
+    for (const std::string& name : ends.UnknownAxes()) return ends.unknown_along.at(name).text;
   }
   return {};
 }

@@ -163,7 +163,7 @@ bool Campaign::ExecuteDearLast(std::vector<Task> planned, std::size_t batches_af
   constexpr std::size_t kAtOnce = 2;
   const auto cheap = [this](const Task& task) {
     return !IsSlice(task.probe) || !task.wants.of_blocks ||
-           LeastStepsFor(task) <= static_cast<double>(kLongSliceSteps) / 2;
+           LeastStepsFor(task.probe.case_.axes) <= static_cast<double>(kLongSliceSteps) / 2;
   };
   const auto dear = std::stable_partition(planned.begin(), planned.end(), cheap);
   std::vector<Task> some(std::make_move_iterator(planned.begin()), std::make_move_iterator(dear));

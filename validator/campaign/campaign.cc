@@ -205,6 +205,7 @@ void Campaign::Trim(std::vector<Task>& planned, const std::vector<Task>& waiting
   // Of what a wave plans for one purpose, that much runs whatever it costs: a purpose of which nothing
   // ran would be passed by saying so.
   constexpr std::ptrdiff_t kLeast = 3;
+  constexpr double kSurely = 0.5;
   const std::ptrdiff_t least = only_slices_ ? wave.least : kLeast;
   const double hundredth = static_cast<double>(trial_.effort.campaign_steps) / 100;
   const auto cost = [&](const Task& p) {
@@ -233,8 +234,10 @@ void Campaign::Trim(std::vector<Task>& planned, const std::vector<Task>& waiting
       if (!parts || only_slices_) left -= other->kept * hundredth;
     }
     for (const Task& p : waiting) left -= counts(p) ? cost(p) : 0;
-    const double share = wave.share * hundredth - (parts ? spent : 0);
-    const double allowed = std::clamp(left, 0.0, std::max(share, 0.0));
+    const double share = std::max(wave.share * hundredth - (parts ? spent : 0), 0.0);
+    // Of its share of parts a wave has as much, whatever those before it took: sizes are tried last.
+    const double surely = parts && !only_slices_ ? kSurely * share : 0;
+    const double allowed = std::clamp(left, surely, share);
     double total = 0;
     for (const Task& p : planned) total += counts(p) ? cost(p) : 0;
     while (total > allowed) {

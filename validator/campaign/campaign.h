@@ -58,8 +58,14 @@ struct Harvest {
     std::int64_t unknown = 0;
     std::string unknown_at;
     std::int64_t known = 0;
-    /// The same by axis: the largest extent at which that is not known, with the case, and at which it is.
-    std::map<std::string, std::pair<std::int64_t, std::string>, std::less<>> unknown_along;
+    /// The same by axis: the longest case at which that is not known, and the largest extent at which it is.
+    struct UnknownCase {
+      std::string text;
+      ops::AxisValues axes;
+    };
+    std::map<std::string, UnknownCase, std::less<>> unknown_along;
+    /// Axes of which no length as long as the longest unknown one is known.
+    std::vector<std::string> UnknownAxes() const;
     std::map<std::string, std::int64_t, std::less<>> known_along;
   };
   /// By the kernels of the plan that have blocks there: another one's end says nothing of theirs.
@@ -134,8 +140,14 @@ class Campaign {
   bool ExecuteDearLast(std::vector<Task> planned, std::size_t batches_after_refutation);
   /// Says of a slice what its blocks will take, and whether that is too long.
   void EstimateBlocks(Task& task) const;
-  /// What the least of a slice that runs will take by that: a block, or all of them.
-  double LeastStepsFor(const Task& task) const;
+  /// What the least of a slice at this shape will take by that: a block of each launch that is cut, and all of the others.
+  double LeastStepsFor(const ops::AxisValues& axes) const;
+  /// Does some launch run whole at this shape, of a slice as well?
+  bool SomeRunWhole(const ops::AxisValues& axes) const {
+    return RunsWhole(axes) || BesideStepsFor(axes) > 0;
+  }
+  /// Of these the others: launches of which no slice has run a part, though it has of one beside them. 0 where there are none.
+  double BesideStepsFor(const ops::AxisValues& axes) const;
   /// The same of all; and, of an op of which all cases are slices, of which the last
   /// block alone will do where blocks are dear, unless several of each are wanted.
   void PlanBlocks(std::vector<Task>& planned, bool several) const;
@@ -233,6 +245,8 @@ class Campaign {
   std::optional<ops::AxisValues> SeveralOfTheLongest(const ops::Axis& axis) const;
   /// A slice of an axis as long as the op allows, where what comes last outweighs all before it.
   std::optional<Task> LateSlice(const ops::Axis& axis, std::uint64_t seed) const;
+  /// The least shapes at which it is not known who writes the end of an output, by the paths of the plan and axes.
+  std::vector<ops::AxisValues> LeastUnknownEnds() const;
   std::vector<cases::Case> CheapEnoughWhole(std::vector<cases::Case> pool);
   void AddRepeatedCalls(const std::vector<cases::Case>& pool, std::size_t count, Rng& rng,
                         std::vector<Task>& planned) const;
@@ -293,6 +307,7 @@ class Campaign {
   void Learn(const CaseRun& run);
   /// The same where no case runs whole, for extents are constant: what all blocks of a slice would have taken.
   void LearnOfSlice(const CaseRun& run);
+  void LearnOfLaunches(const CaseRun& run, std::span<const LaunchPart> parts);
   void Gather(const Task& task, const CaseRun& run, Harvest& harvest);
 
   const Trial& trial_;
@@ -321,7 +336,9 @@ class Campaign {
   std::map<std::size_t, std::uint64_t> part_steps_of_;  ///< Of slices, by Task::wave.
   double unforeseen_steps_ = 0;    ///< Of slices, beyond what their waves may take.
   std::vector<TooLong> too_long_;  ///< A block of these slices had not ended by then.
-  Costs needed_costs_;             ///< A block of the last launch with what it needs (needed.cc).
+  std::map<std::string, Costs, std::less<>> launch_costs_;  ///< Of whole launches, by entry.
+  std::set<std::string, std::less<>> cut_;  ///< Entries of which slices have run some blocks.
+  Costs needed_costs_;  ///< A block of the last launch with what it needs (needed.cc).
   double tickets_per_element_ =
       0;  ///< Where blocks draw tickets, in the last slice of some; 0: none has run.
   double idle_factor_ = 1;  ///< Of slices, where there is nothing else (IdleFactor).

@@ -219,7 +219,8 @@ Status Runner::RunEnds(const cases::Probe& probe, const Wants& wants, CaseRun& r
         made->execution.launches, [](const Launch& launch) { return !launch.only.empty(); });
     if (apart && !all && !some_left_out) return refuse();
     // What is cleared first is no result yet.
-    if (some_left_out && !OutputsOfSeveral(made->execution).empty()) {
+    if (some_left_out &&
+        !engine::OutputsOfSeveral(made->execution, subject_.compiled->facts.get()).empty()) {
       run.left_out = kMayBeOverwritten;
       return std::nullopt;
     }

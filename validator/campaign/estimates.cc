@@ -30,15 +30,21 @@ std::uint64_t ThreadsOf(const ops::Instance& instance, const ops::LaunchPlan& pl
 
 namespace {
 
+/// What runs at a shape; nothing where the plan does not hold for it.
+std::vector<ops::ResolvedKernel> LaunchesAt(const ops::Instance& instance,
+                                            const ops::LaunchPlan& plan,
+                                            const ops::AxisValues& axes) {
+  const auto complete = ops::ResolveAxes(instance.op, axes);
+  if (!complete) return {};
+  auto resolved = ops::Resolve(plan, instance, *complete);
+  return resolved ? std::move(resolved->kernels) : std::vector<ops::ResolvedKernel>();
+}
+
 /// Blocks of each launch at a shape; none where the plan does not hold for it.
 std::vector<std::uint64_t> BlocksOfEach(const ops::Instance& instance, const ops::LaunchPlan& plan,
                                         const ops::AxisValues& axes) {
-  const auto complete = ops::ResolveAxes(instance.op, axes);
-  if (!complete) return {};
-  const auto resolved = ops::Resolve(plan, instance, *complete);
-  if (!resolved) return {};
   std::vector<std::uint64_t> blocks;
-  for (const ops::ResolvedKernel& kernel : resolved->kernels)
+  for (const ops::ResolvedKernel& kernel : LaunchesAt(instance, plan, axes))
     blocks.push_back(std::uint64_t{kernel.grid[0]} * kernel.grid[1] * kernel.grid[2]);
   return blocks;
 }
@@ -85,6 +91,22 @@ double Campaign::WholeStepsFor(const ops::AxisValues& axes) const {
          static_cast<double>(threads) * steps_per_thread_;
 }
 
+double Campaign::BesideStepsFor(const ops::AxisValues& axes) const {
+  if (cut_.empty()) return 0;
+  const std::int64_t elements = cases::TotalElements(trial_.instance, axes);
+  double steps = 0;
+  for (const ops::ResolvedKernel& kernel : LaunchesAt(trial_.instance, trial_.plan, axes)) {
+    const auto costs = launch_costs_.find(kernel.entry);
+    if (cut_.contains(kernel.entry) || costs == launch_costs_.end()) continue;
+    steps += costs->second.Estimate(axes, elements).value_or(0);
+  }
+  return steps;
+}
+
+double Campaign::LeastStepsFor(const ops::AxisValues& axes) const {
+  return RunsWhole(axes) ? WholeStepsFor(axes) : BesideStepsFor(axes) + BlockStepsFor(axes);
+}
+
 double Campaign::BlockStepsFor(const ops::AxisValues& axes) const {
   const std::uint64_t blocks = BlocksOf(trial_.instance, trial_.plan, axes);
   return WholeStepsFor(axes) / static_cast<double>(std::max<std::uint64_t>(blocks, 1));
@@ -96,10 +118,12 @@ void Campaign::EstimateBlocks(Task& task) const {
   if (costs_.empty() && block_costs_.empty()) return;
   const ops::AxisValues& axes = task.probe.case_.axes;
   task.wants.block_steps = static_cast<std::uint64_t>(std::min(BlockStepsFor(axes), kMost));
+  task.wants.beside_steps =
+      RunsWhole(axes) ? 0 : static_cast<std::uint64_t>(std::min(BesideStepsFor(axes), kMost));
   task.wants.of_blocks = (only_slices_ || costs_.empty()) && !block_costs_.empty();
   // Estimates are guesses, of blocks that take further turns more than of whole grids: what seems too long ends soon, and what as long as that did not end does not begin.
   constexpr double kOfBlocks = 0.5, kOfGrids = 1.25;
-  const double least = std::max(LeastStepsFor(task), NeededStepsFor(axes).value_or(0));
+  const double least = std::max(LeastStepsFor(axes), NeededStepsFor(axes).value_or(0));
   task.wants.seems_long = task.wants.of_blocks && least > (RunsWhole(axes) ? kOfGrids : kOfBlocks) *
                                                               static_cast<double>(kMostSliceSteps);
   const std::uint64_t most = MostStepsOfSlice(task.wants);
@@ -109,11 +133,6 @@ void Campaign::EstimateBlocks(Task& task) const {
              return here != axes.end() && here->second >= axis.second;
            });
   });
-}
-
-double Campaign::LeastStepsFor(const Task& task) const {
-  return RunsWhole(task.probe.case_.axes) ? WholeStepsFor(task.probe.case_.axes)
-                                          : static_cast<double>(task.wants.block_steps);
 }
 
 void Campaign::PlanBlocks(std::vector<Task>& planned, bool several) const {
@@ -143,7 +162,7 @@ void Campaign::PlanBlocks(std::vector<Task>& planned, bool several) const {
       planned[i].wants.least_blocks = kEnds;
     if (has_small_shapes_ || several) continue;
     // What tries values is not worth a wait for blocks that take far longer than those before.
-    const double least = std::max(LeastStepsFor(planned[i]), needed.value_or(0));
+    const double least = std::max(LeastStepsFor(planned[i].probe.case_.axes), needed.value_or(0));
     if (planned[i].wants.part_steps == 0 && !planned[i].wants.seems_long && harvest_.examined > 0)
       planned[i].wants.part_steps = static_cast<std::uint64_t>(
           std::clamp(kFarMore * least, static_cast<double>(kLongSliceSteps),
@@ -179,7 +198,9 @@ double Campaign::SliceStepsFor(const Task& task) const {
   // Where blocks may depend on each other, or take little more, all of them run.
   const bool all =
       whole <= Wants::kLittleMore * wanted || (!parts_ran_ && SomeKernelMay(facts::BlocksDepend));
-  return std::max(kNominalSliceSteps, all ? whole : std::max(least * BlockStepsFor(axes), wanted));
+  return std::max(
+      kNominalSliceSteps,
+      all ? whole : BesideStepsFor(axes) + std::max(least * BlockStepsFor(axes), wanted));
 }
 
 bool Campaign::EndsTakeMore(const ops::AxisValues& axes, double most) const {
@@ -197,7 +218,7 @@ double Campaign::CostOf(const Task& task) const {
   const double block = BlockStepsFor(axes);
   double cost = std::max(block, static_cast<double>(task.wants.slice_steps));
   if (IsSlice(task.probe)) {
-    if (RunsWhole(axes)) cost = whole;
+    cost = RunsWhole(axes) ? whole : cost + BesideStepsFor(axes);
   } else {
     cost = blocks <= engine::kWholeGrid ? whole : 3 * block;
   }
@@ -215,6 +236,7 @@ void Campaign::Learn(const CaseRun& run) {
   if (elements != INT64_MAX) {
     costs_.Learn(run.probe.case_.axes, elements, steps);
     truth_costs_.Learn(run.probe.case_.axes, elements, run.truth_steps);
+    if (run.probe.prelude.empty()) LearnOfLaunches(run, {});
   }
   const auto threads =
       static_cast<double>(ThreadsOf(trial_.instance, trial_.plan, run.probe.case_.axes));
@@ -227,6 +249,22 @@ void Campaign::Learn(const CaseRun& run) {
   marginal_steps_ += (std::clamp(beyond, 0.0, 5'000.0) - marginal_steps_) / 16;
   const double ratio = steps / static_cast<double>(elements);
   steps_per_element_ = std::max(steps_per_element_, std::min(ratio, 5'000.0));
+}
+
+// What all blocks of each take, by those that ran.
+void Campaign::LearnOfLaunches(const CaseRun& run, std::span<const LaunchPart> parts) {
+  const ops::AxisValues& axes = run.probe.case_.axes;
+  const std::int64_t elements = cases::TotalElements(trial_.instance, axes);
+  const auto launches = LaunchesAt(trial_.instance, trial_.plan, axes);
+  if (launches.size() != run.report.launch_steps.size() || launches.size() < 2) return;
+  for (std::size_t i = 0; i < launches.size(); ++i) {
+    const double of_one =
+        i < parts.size() && parts[i].run > 0
+            ? static_cast<double>(parts[i].all) / static_cast<double>(parts[i].run)
+            : 1;
+    launch_costs_[launches[i].entry].Learn(
+        axes, elements, of_one * static_cast<double>(run.report.launch_steps[i]));
+  }
 }
 
 void Campaign::LearnOfSlice(const CaseRun& run) {
@@ -243,10 +281,19 @@ void Campaign::LearnOfSlice(const CaseRun& run) {
   const ops::AxisValues& axes = run.probe.case_.axes;
   const auto blocks = static_cast<std::int64_t>(BlocksOf(trial_.instance, trial_.plan, axes));
   if (blocks == 0) return;
+  LearnOfLaunches(run, run.parts);
+  double steps = static_cast<double>(run.report.counters.steps);
+  for (std::size_t i = 0; i < std::min(run.parts.size(), run.report.launch_steps.size()); ++i) {
+    if (run.parts[i].tickets || run.parts[i].run < run.parts[i].all) {
+      cut_.insert(run.parts[i].entry);
+    } else if (!cut_.contains(run.parts[i].entry)) {
+      // What a launch takes that runs whole hangs on no number of blocks.
+      steps -= static_cast<double>(run.report.launch_steps[i]);
+    }
+  }
   const bool costs_were_known = !block_costs_.empty();
   block_costs_.Learn(axes, blocks,
-                     static_cast<double>(run.report.counters.steps) * blocks_for_one /
-                         static_cast<double>(blocks));
+                     std::max(steps, 1.0) * blocks_for_one / static_cast<double>(blocks));
   // They differ with the shape: a moving average.
   idle_factor_ += (IdleFactor(run) - idle_factor_) / (costs_were_known ? 8 : 1);
   if (run.probe.needed_only) {
@@ -300,7 +347,7 @@ bool Campaign::RunsWhole(const ops::AxisValues& axes) const {
 }
 
 ops::AxisValues Campaign::Affordable(ops::AxisValues axes) const {
-  while (WholeStepsFor(axes) > kAffordableSteps) {
+  while (LeastStepsFor(axes) > kAffordableSteps) {
     const auto longest =
         std::ranges::max_element(axes, {}, [](const auto& axis) { return axis.second; });
     if (longest == axes.end() || longest->second < 2) break;

@@ -81,7 +81,7 @@ Status Runner::LearnOfLaunch(const Binder& bind, std::size_t launch, std::uint64
       samples.push_back(*std::move(written));
     }
     if (learned.unending > 0) {
-      learned.whole_steps += Blocks(whole.execution.launches[launch]) * most;
+      learned.whole_steps.push_back(Blocks(whole.execution.launches[launch]) * most);
       learned.block_steps.push_back(most);
       return {};
     }
@@ -100,7 +100,7 @@ Status Runner::LearnOfLaunch(const Binder& bind, std::size_t launch, std::uint64
     }));
   }
   learned.skeleton_steps += Blocks(whole.execution.launches[launch]) * most_to_see;
-  learned.whole_steps += Blocks(whole.execution.launches[launch]) * (all / ran);
+  learned.whole_steps.push_back(Blocks(whole.execution.launches[launch]) * (all / ran));
   learned.block_steps.push_back(most);
   if (producers) learned.producers.push_back(*std::move(producers));
   return {};
@@ -131,10 +131,15 @@ Result<std::shared_ptr<const Runner::HandedOn>> Runner::LearnHandedOn(
   return kept;
 }
 
-std::uint64_t Runner::WholeStepsOfThoseBefore(const cases::Materialised& filled) const {
+std::uint64_t Runner::WholeStepsBeside(const cases::Materialised& filled,
+                                       const std::vector<std::size_t>& cut) const {
   const std::lock_guard lock(mutex_);
   const auto known = handed_on_.find(KeyOfShape(filled));
-  return known == handed_on_.end() ? 0 : known->second->whole_steps;
+  if (known == handed_on_.end()) return 0;
+  std::uint64_t steps = 0;
+  for (std::size_t i = 0; i < known->second->whole_steps.size(); ++i)
+    if (std::ranges::find(cut, i) == cut.end()) steps += known->second->whole_steps[i];
+  return steps;
 }
 
 }  // namespace assay::campaign

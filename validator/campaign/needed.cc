@@ -158,7 +158,7 @@ Result<std::optional<Runner::Needed>> Runner::RunNeeded(
     steps += most_steps;
     return std::nullopt;
   }
-  if (handed_on->producers.empty() && handed_on->whole_steps > kLittle &&
+  if (handed_on->producers.empty() && handed_on->StepsOfAll() > kLittle &&
       (SkeletonFor(binding.execution) == nullptr || handed_on->skeleton_steps > kStepsToAsk))
     return std::nullopt;
 
@@ -240,7 +240,7 @@ Result<std::optional<Runner::Needed>> Runner::RunWithNeeded(const Binder& bind, 
     if (report.stop == Stop::kStepLimit || report.stop == Stop::kResourceLimit) return std::nullopt;
     return Needed{std::move(binding), std::move(report), what.count};
   };
-  if (handed_on.whole_steps <= kLittle) return run_with(nullptr, Fills::kKept);
+  if (handed_on.StepsOfAll() <= kLittle) return run_with(nullptr, Fills::kKept);
   ASSAY_TRY(const engine::Binding whole, bind.WithoutValues(kGarbage));
   engine::Binding alone;
   ASSAY_TRY(const Report reads, RunAlone(bind, last, what, alone));

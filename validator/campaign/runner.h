@@ -49,6 +49,8 @@ struct Wants {
   static constexpr std::uint64_t kLittleMore = 4;
   /// What one block of a slice is estimated to take; 0: nobody knows.
   std::uint64_t block_steps = 0;
+  /// And what the launches beside that run whole are; 0: none, or nobody knows.
+  std::uint64_t beside_steps = 0;
   bool of_blocks = false;   ///< By blocks of other slices, rather than by whole cases.
   bool seems_long = false;  ///< It takes more than slices may, by that: it gets a part of it.
   bool too_long =
@@ -259,8 +261,10 @@ class Runner {
                                                         std::uint64_t most_steps) const;
   Status LearnOfLaunch(const Binder& bind, std::size_t launch, std::uint64_t most_steps,
                        HandedOn& learned) const;
-  /// By what was learned: about what all blocks of the launches but the last take; 0 where nothing was.
-  std::uint64_t WholeStepsOfThoseBefore(const cases::Materialised& filled) const;
+  /// By what was learned: about what all blocks of the launches take that are neither among these nor the last; 0 where nothing
+  /// was.
+  std::uint64_t WholeStepsBeside(const cases::Materialised& filled,
+                                 const std::vector<std::size_t>& cut) const;
   /// Extents and flags: what says which block writes what. (Whoever runs the blocks sees whether that was so.)
   std::string KeyOfShape(const cases::Materialised& filled) const;
   /// One launch by itself, over garbage that is known (alone.cc).

@@ -25,8 +25,6 @@ inline constexpr std::uint64_t kEnds = 2;
 inline constexpr std::string_view kAllTakeTooLong =
     "blocks may depend on each other, and all take too long";
 
-/// Outputs, by buffer, that several launches take: what one wrote may be overwritten by blocks of a later one.
-std::set<std::uint32_t> OutputsOfSeveral(const Execution& execution);
 /// Why a part of a case was left out of which that is not known.
 inline constexpr std::string_view kMayBeOverwritten =
     "several launches write an output, and who writes it last takes too long to find out";

@@ -77,6 +77,8 @@ Status Runner::Slice::RunBlocks(std::uint64_t count, std::uint64_t limit) {
 }
 
 bool Runner::Slice::IsEstimatedAbove(std::uint64_t steps) const {
+  if (wants_.beside_steps > 0 && !cut_.empty())
+    return wants_.beside_steps + wants_.block_steps > steps;
   std::uint64_t blocks = 1;
   for (const Launch& launch : bound_.execution.launches) blocks = std::max(blocks, Blocks(launch));
   return wants_.block_steps > steps / blocks;

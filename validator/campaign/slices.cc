@@ -198,7 +198,7 @@ Status Runner::Slice::RunPrepared() {
   // What hands on runs whole: not where that is known to take far too long.
   const auto is_hopeless = [&] {
     return several && !only_needed_ &&
-           runner_.WholeStepsOfThoseBefore(filled_) / kByFar > most_steps_;
+           runner_.WholeStepsBeside(filled_, cut_) / kByFar > most_steps_;
   };
   // Blocks that meet run together before all of them do.
   const bool may_meet = several && bound_.execution.launches.size() == 1;

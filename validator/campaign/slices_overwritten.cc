@@ -12,24 +12,9 @@
 #include "validator/campaign/blocks.h"
 #include "validator/campaign/producers.h"
 #include "validator/campaign/slice.h"
+#include "validator/engine/window.h"
 
 namespace assay::campaign {
-
-std::set<std::uint32_t> OutputsOfSeveral(const Execution& execution) {
-  std::set<std::uint32_t> once, several;
-  for (const Launch& launch : execution.launches) {
-    std::set<std::uint32_t> taken;
-    for (const Argument& argument : launch.args) {
-      if (argument.kind != Argument::Kind::kScalar &&
-          execution.buffers[argument.buffer].role == BufferRole::kOutput)
-        taken.insert(argument.buffer);
-    }
-    for (const std::uint32_t buffer : taken) {
-      if (!once.insert(buffer).second) several.insert(buffer);
-    }
-  }
-  return several;
-}
 
 // By launch and block, who writes an element last: of all blocks, or of those that ran.
 Result<std::optional<Runner::Slice::Writers>> Runner::Slice::WhoWrites(
@@ -68,7 +53,8 @@ Result<bool> Runner::Slice::KeepWhatStays(oracle::SparseElements& wanted) {
   const bool some_left_out = std::ranges::any_of(execution.launches, [](const Launch& launch) {
     return !launch.only.empty() || !launch.threads.empty();
   });
-  const std::set<std::uint32_t> several = OutputsOfSeveral(execution);
+  const std::set<std::uint32_t> several =
+      engine::OutputsOfSeveral(execution, runner_.subject_.compiled->facts.get());
   std::map<std::uint32_t, std::vector<std::int64_t>*> asked;
   for (auto& [name, elements] : wanted) {
     const auto buffer =

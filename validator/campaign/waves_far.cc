@@ -173,6 +173,18 @@ std::uint64_t LaunchesWithAFewBlocks(const Trial& trial, const ops::AxisValues& 
   return any ? resolved->kernels.size() : 0;
 }
 
+/// Two of the first and one of the second in turns, then what is left of either.
+std::vector<Task> InTurns(std::vector<Task> first, std::vector<Task> second) {
+  constexpr std::size_t kOfFirst = 2;
+  std::vector<Task> tasks;
+  for (std::size_t i = 0, j = 0; i < first.size() || j < second.size();) {
+    for (std::size_t k = 0; k < kOfFirst && i < first.size(); ++k)
+      tasks.push_back(std::move(first[i++]));
+    if (j < second.size()) tasks.push_back(std::move(second[j++]));
+  }
+  return tasks;
+}
+
 /// The same with ends that do not cancel: what hangs on the sum of a long row is more than narrow results round
 /// away. Nothing where none of its inputs is filled at its ends.
 std::optional<Task> OfOneSign(Task task) {
@@ -210,9 +222,9 @@ std::optional<Task> OfUnlikePages(const ops::Instance& instance, Task task) {
 std::vector<Task> Campaign::Huge() {
   // A block that loops over millions of elements costs as much as all else.
   constexpr std::size_t kMostLoops = 4;
-  std::vector<Task> planned;
+  std::vector<Task> planned, past_grids;
   if (trial_.effort.huge_shapes > 0)
-    planned = PastGrids("huge", "plain", /*once=*/!TurnsComeEarly(), /*twice=*/true);
+    past_grids = PastGrids("huge", "plain", /*once=*/!TurnsComeEarly(), /*twice=*/true);
   const std::uint64_t seed = DeriveSeed(trial_.seed, "huge");
   constexpr std::size_t kMostTried = 4, kMostTriedWhole = 6;
   std::size_t loops = 0, tried = 0;
@@ -349,6 +361,8 @@ std::vector<Task> Campaign::Huge() {
     harvest_.ledger.Planned("huge");
     LeaveOut(too_dear[i], kTooLongAtItsEnds, harvest_);
   }
+  // What there is no budget for goes from the end: a plan of many kernels has dozens of caps.
+  planned = InTurns(std::move(planned), std::move(past_grids));
   std::ranges::move(last, std::back_inserter(planned));
   return planned;
 }

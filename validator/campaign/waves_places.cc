@@ -33,6 +33,9 @@ constexpr std::size_t kMostAtTablesDrawn = 6;
 // So many of each axis, the longest, may take that much where the last blocks do not come to the end.
 constexpr std::ptrdiff_t kDear = 3;
 constexpr std::uint64_t kMostOfDear = 800'000'000;
+// So many at which it is not known in the end who writes the end of an output may take that much.
+constexpr std::size_t kMostUnknown = 3;
+constexpr std::uint64_t kMostOfUnknown = 20'000'000'000;
 constexpr std::int64_t kBeside = 8;  // Of the axes beside, at most.
 constexpr std::int64_t kBesideReduced = 48;
 // Two axes of several tiles each, which groups of tiles are numbered over: so many shapes of two axes, and of all of them.
@@ -218,6 +221,43 @@ std::vector<Task> Campaign::Places() {
 }
 
 // Of each axis the longest case that was left out, where none that ran is as long.
+std::vector<ops::AxisValues> Campaign::LeastUnknownEnds() const {
+  const ops::OpSpec& op = trial_.instance.op;
+  const auto elements = [this](const ops::AxisValues& axes) {
+    return cases::TotalElements(trial_.instance, axes);
+  };
+  std::set<std::int64_t> lengths;
+  for (const std::int64_t constant : cases::ConstantsOf(trial_.plan))
+    lengths.insert({constant, constant + 1});
+  std::vector<ops::AxisValues> shapes;
+  for (const auto& [path, ends] : harvest_.ends) {
+    for (const std::string& along : ends.UnknownAxes()) {
+      ops::AxisValues least = ends.unknown_along.at(along).axes;
+      const std::int64_t length = least.at(along);
+      for (const ops::Axis& other : op.axes) {
+        if (other.name == along || other.kind != ops::Axis::Kind::kVariable) continue;
+        std::set<std::int64_t> shorter = lengths;
+        shorter.insert(other.min);
+        for (const std::int64_t extent : shorter) {
+          if (extent < other.min || extent >= least.at(other.name)) continue;
+          ops::AxisValues wanted = least;
+          wanted[other.name] = extent;
+          const auto axes = cases::SolveNear(op, along, length, wanted);
+          if (!axes || axes->at(along) != length || PathAt(op, trial_.plan, *axes) != path ||
+              elements(*axes) >= elements(least))
+            continue;
+          least = *axes;
+          break;
+        }
+      }
+      if (std::ranges::find(shapes, least) == shapes.end()) shapes.push_back(std::move(least));
+    }
+  }
+  std::ranges::stable_sort(shapes, {}, elements);
+  return shapes;
+}
+
+// What would be left unknown in the end may take far more.
 std::vector<Task> Campaign::FarPlaces() {
   std::vector<Task> planned;
   if (trial_.effort.huge_shapes == 0) return planned;
@@ -232,6 +272,13 @@ std::vector<Task> Campaign::FarPlaces() {
       task.wants.part_steps = kMostOfDear;
       planned.push_back(std::move(task));
     }
+  }
+  std::size_t asked = 0;
+  for (const ops::AxisValues& axes : LeastUnknownEnds()) {
+    if (asked++ >= kMostUnknown) break;
+    Task task = PlacesOf(axes, seed + 100 + asked);
+    task.wants.part_steps = kMostOfUnknown;
+    planned.push_back(std::move(task));
   }
   return planned;
 }

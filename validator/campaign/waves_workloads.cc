@@ -66,7 +66,7 @@ std::vector<Task> Campaign::Workloads() {
     auto longest = AsLongAsCanBe(trial_.instance, axis, few);
     if (!longest) continue;
     add(*longest);
-    if (RunsWhole(*longest) && Affordable(*longest) != *longest)
+    if (SomeRunWhole(*longest) && Affordable(*longest) != *longest)
       longest = AsLongAsCanBe(trial_.instance, axis, fewest);
     if (!longest) continue;
     longest_of_axes.push_back(
@@ -84,7 +84,7 @@ std::vector<Task> Campaign::Workloads() {
   constexpr std::array<std::string_view, 3> kIndices = {"landmarks", "uniform", "zipf"};
   for (const ops::AxisValues& axes : shapes) {
     const std::size_t number = planned.size();
-    const ops::AxisValues affordable = RunsWhole(axes) ? Affordable(axes) : axes;
+    const ops::AxisValues affordable = SomeRunWhole(axes) ? Affordable(axes) : axes;
     if (affordable != axes) {
       // At that shape blocks may do nothing by which they meet; else a smaller case runs in its place.
       Task& whole = apart.emplace_back(SliceOf(axes, "workloads", seed + 300 + number));
@@ -136,7 +136,7 @@ std::vector<Task> Campaign::Workloads() {
   // one sign, terms that went elsewhere do not show.
   for (const Longest& longest : longest_of_axes) {
     if (!longest.one_sign || planned.size() >= trial_.effort.sliced_cases) continue;
-    const bool whole = RunsWhole(longest.axes);
+    const bool whole = SomeRunWhole(longest.axes);
     ops::AxisValues axes = whole ? Affordable(longest.axes) : longest.axes;
     // Where a block of it is dear, huge shapes show its end on such values as well (EndsOf).
     while (!whole && BlockStepsFor(axes) > kMostOfAValue && axes.at(longest.axis) > kLeastLength) {
@@ -293,7 +293,7 @@ std::optional<ops::AxisValues> Campaign::SeveralOfTheLongest(const ops::Axis& ax
     for (const ops::Axis& other : op.axes) several[other.name] = rows;
     const auto axes = cases::SolveNear(op, axis.name, axis.max - 1, several);
     if (axes && cases::TotalElements(trial_.instance, *axes) <= kElements &&
-        (!RunsWhole(*axes) || WholeStepsFor(*axes) <= kAffordableSteps))
+        (!SomeRunWhole(*axes) || LeastStepsFor(*axes) <= kAffordableSteps))
       return *axes;
   }
   return std::nullopt;
@@ -303,24 +303,33 @@ std::optional<Task> Campaign::LateSlice(const ops::Axis& axis, std::uint64_t see
   // What is cut into as many parts as there can be nothing shorter shows; so the longest of all sums may take that much.
   constexpr double kForTheLongest = 6 * kAffordableSteps;
   constexpr std::int64_t kLong = std::int64_t{1} << 14;
+  // Where most formats end that are too short it may take more.
+  constexpr double kForPast16Bits = 20 * kAffordableSteps;
+  constexpr std::int64_t kPast16Bits = (std::int64_t{1} << 16) + 1;
   const ops::OpSpec& op = trial_.instance.op;
   if (axis.kind != ops::Axis::Kind::kVariable) return std::nullopt;
   ops::AxisValues shortest;
   for (const ops::Axis& other : op.axes) shortest[other.name] = other.min;
   auto axes = AsLongAsCanBe(trial_.instance, axis, shortest);
-  bool longest = axes && RunsWhole(*axes) && IsAddedUp(axis);
+  bool longest = axes && SomeRunWhole(*axes) && IsAddedUp(axis);
   if (longest) {
     auto shorter = *axes;
+    const auto takes_too_long = [&] {
+      return LeastStepsFor(shorter) >
+             (shorter.at(axis.name) == kPast16Bits ? kForPast16Bits : kForTheLongest);
+    };
     // One past the half of it each time: many a limit is a power of two.
-    while (WholeStepsFor(shorter) > kForTheLongest && shorter.at(axis.name) > kLong) {
-      const auto halved = cases::SolveNear(op, axis.name, shorter.at(axis.name) / 2 + 1, shortest);
+    while (takes_too_long() && shorter.at(axis.name) > kLong) {
+      std::int64_t half = shorter.at(axis.name) / 2 + 1;
+      if (half < kPast16Bits && shorter.at(axis.name) > kPast16Bits) half = kPast16Bits;
+      const auto halved = cases::SolveNear(op, axis.name, half, shortest);
       if (!halved || halved->at(axis.name) >= shorter.at(axis.name)) break;
       shorter = *halved;
     }
-    longest = WholeStepsFor(shorter) <= kForTheLongest && shorter.at(axis.name) > kLong;
+    longest = !takes_too_long() && shorter.at(axis.name) > kLong;
     if (longest) axes = shorter;
   }
-  if (!longest && axes && RunsWhole(*axes)) axes = Affordable(*axes);
+  if (!longest && axes && SomeRunWhole(*axes)) axes = Affordable(*axes);
   if (!axes || (NeedsZerosBetween(op) && cases::TotalElements(trial_.instance, *axes) > kMostMade))
     return std::nullopt;
   auto value = LateAlong(axis, *std::move(axes), "workloads", seed);
@@ -329,6 +338,11 @@ std::optional<Task> Campaign::LateSlice(const ops::Axis& axis, std::uint64_t see
   task.probe.ends_only = true;
   task.wants.truth_or_nothing = true;
   task.sure = longest;
+  // Estimates are too low now and then.
+  if (longest) {
+    task.wants.part_steps = std::max(
+        kMostSliceSteps, static_cast<std::uint64_t>(2 * LeastStepsFor(task.probe.case_.axes)));
+  }
   return task;
 }
 

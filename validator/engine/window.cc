@@ -48,6 +48,23 @@ std::set<std::uint32_t> BuffersOf(const Launch& launch, const std::set<std::size
   return buffers;
 }
 
+/// The buffers that a launch may write to: all that it takes but inputs, where nothing more is known.
+std::set<std::uint32_t> MayWriteTo(const Execution& execution, const facts::Facts* program,
+                                   const Launch& launch) {
+  const auto stored = program == nullptr || !program->fault.empty()
+                          ? std::nullopt
+                          : StoredTo(*program, launch.entry, /*additions_count=*/true);
+  std::set<std::uint32_t> buffers;
+  for (std::size_t i = 0; i < launch.args.size(); ++i) {
+    const Argument& argument = launch.args[i];
+    if (argument.kind != Argument::Kind::kScalar &&
+        execution.buffers[argument.buffer].role != BufferRole::kInput &&
+        (!stored || argument.kind != Argument::Kind::kBuffer || stored->contains(i)))
+      buffers.insert(argument.buffer);
+  }
+  return buffers;
+}
+
 bool UsesAny(const Launch& launch, const std::set<std::uint32_t>& buffers) {
   return std::ranges::any_of(launch.args, [&](const Argument& argument) {
     return argument.kind == Argument::Kind::kBuffer && buffers.contains(argument.buffer);
@@ -102,16 +119,11 @@ bool IsAlone(const Launch& launch) {
 Cut MayCut(const Execution& execution, const facts::Facts* program, std::size_t number) {
   const Launch& launch = execution.launches[number];
   if (launch.cooperative || MayBe(facts::BlocksDepend(program, launch.entry))) return Cut::kRefused;
-  std::set<std::uint32_t> touched;
-  for (const Argument& argument : launch.args) {
-    if (argument.kind == Argument::Kind::kBuffer &&
-        execution.buffers[argument.buffer].role != BufferRole::kInput)
-      touched.insert(argument.buffer);
-  }
+  const std::set<std::uint32_t> touched = MayWriteTo(execution, program, launch);
   Cut cut = Cut::kIndependent;
   for (std::size_t later = number + 1; later < execution.launches.size(); ++later) {
     for (const Argument& argument : execution.launches[later].args) {
-      if (argument.kind != Argument::Kind::kBuffer || !touched.contains(argument.buffer)) continue;
+      if (argument.kind == Argument::Kind::kScalar || !touched.contains(argument.buffer)) continue;
       if (execution.buffers[argument.buffer].fill != BufferFill::kUninitialised)
         return Cut::kRefused;
       cut = Cut::kHandedOn;
@@ -126,6 +138,17 @@ std::optional<std::set<std::uint32_t>> StoredBy(const Execution& execution,
   const Launch& of = execution.launches[launch];
   const auto arguments = StoredTo(*program, of.entry);
   return arguments ? std::optional(BuffersOf(of, *arguments)) : std::nullopt;
+}
+
+std::set<std::uint32_t> OutputsOfSeveral(const Execution& execution, const facts::Facts* program) {
+  std::set<std::uint32_t> once, several;
+  for (const Launch& launch : execution.launches) {
+    for (const std::uint32_t buffer : MayWriteTo(execution, program, launch)) {
+      if (execution.buffers[buffer].role == BufferRole::kOutput && !once.insert(buffer).second)
+        several.insert(buffer);
+    }
+  }
+  return several;
 }
 
 Cut CutToEnds(Execution& execution, const facts::Facts* program, bool last_block_only) {

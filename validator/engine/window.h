@@ -34,7 +34,8 @@ enum class Cut : std::uint8_t {
   kHandedOn,     ///< Unless it is undefined, for a later launch uses what a cut one wrote.
 };
 
-/// Of cutting launch number `launch`, by the rule above. An unknown program (null) bars it.
+/// Of cutting launch number `launch`, by the rule above: what it may write hands on, not what it only reads. An unknown
+/// program (null) bars it.
 Cut MayCut(const Execution& execution, const facts::Facts* program, std::size_t launch);
 
 /// A grid of `blocks` blocks loops over so much that only one block of it can be run.
@@ -48,6 +49,9 @@ constexpr bool LastBlockOnly(std::int64_t elements, std::uint64_t blocks) {
 /// The buffers that a launch stores to, by additions only where it stores as well. Nothing where that is not known.
 std::optional<std::set<std::uint32_t>> StoredBy(const Execution& execution,
                                                 const facts::Facts* program, std::size_t launch);
+
+/// Outputs, by buffer, that several launches may write: what one wrote may be overwritten by blocks of a later one.
+std::set<std::uint32_t> OutputsOfSeveral(const Execution& execution, const facts::Facts* program);
 
 /// Leaves the first block and the last two of every grid beyond kWholeGrid, of each of its rows along x where
 /// these are few; or, where

@@ -20,6 +20,9 @@ facts::Facts Program() {
   add("calls", facts::Answer::kUnknown);
   add("adds", facts::Answer::kYes);
   program.functions.back().only_adds = facts::Answer::kYes;
+  for (const char* stores : {"plain#1", "atomics#1", "calls#1"})
+    program.memory.push_back(
+        {.opcode = "st", .space = "global", .writes = true, .origins = {stores}});
   return program;
 }
 
@@ -73,6 +76,24 @@ TEST(WindowTest, CutsNothingThatIsHandedOn) {
   EXPECT_EQ(MayCut(execution, &program, 1), Cut::kIndependent);
 }
 
+TEST(WindowTest, WhatIsOnlyReadIsNotHandedOn) {
+  facts::Facts program = Program();
+  Execution execution = Two("reads", "plain", true);
+  program.functions.emplace_back().name = "reads";
+  program.functions.back().blocks_depend = facts::Answer::kNo;
+  EXPECT_EQ(MayCut(execution, &program, 0), Cut::kIndependent);
+  EXPECT_TRUE(OutputsOfSeveral(execution, &program).empty());
+  EXPECT_EQ(OutputsOfSeveral(Two("plain", "plain", true), &program), std::set<std::uint32_t>{1});
+  // An addition is a store, and so is what is not known.
+  program.memory.push_back(
+      {.opcode = "red", .space = "global", .writes = true, .origins = {"reads#1"}});
+  EXPECT_EQ(MayCut(execution, &program, 0), Cut::kRefused);
+  program.memory.back() = {
+      .opcode = "st", .space = "global", .writes = true, .origins = {"unknown"}};
+  EXPECT_EQ(MayCut(execution, &program, 0), Cut::kRefused);
+  EXPECT_EQ(OutputsOfSeveral(execution, &program), std::set<std::uint32_t>{1});
+}
+
 TEST(WindowTest, TellsWhatIsHandedOnUndefined) {
   const facts::Facts program = Program();
   Execution execution = Two("plain", "plain", true);
@@ -90,7 +111,7 @@ Execution OverWorkspace(std::array<bool, 3> stores) {
   execution.buffers[1].role = BufferRole::kWorkspace;
   execution.launches.push_back(execution.launches.back());
   for (std::size_t i = 0; i < stores.size(); ++i)
-    execution.launches[i].entry = stores[i] ? "stores" : "plain";
+    execution.launches[i].entry = stores[i] ? "stores" : "reads";
   return execution;
 }
 
