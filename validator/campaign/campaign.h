@@ -142,11 +142,13 @@ class Campaign {
   void EstimateBlocks(Task& task) const;
   /// What the least of a slice at this shape will take by that: a block of each launch that is cut, and all of the others.
   double LeastStepsFor(const ops::AxisValues& axes) const;
+  /// Of these the former, by launch; nothing where that is not known.
+  std::optional<double> CutStepsFor(const ops::AxisValues& axes) const;
   /// Does some launch run whole at this shape, of a slice as well?
   bool SomeRunWhole(const ops::AxisValues& axes) const {
     return RunsWhole(axes) || BesideStepsFor(axes) > 0;
   }
-  /// Of these the others: launches of which no slice has run a part, though it has of one beside them. 0 where there are none.
+  /// What those take: launches of which no slice has run a part, though it has of one beside them. 0 where there are none.
   double BesideStepsFor(const ops::AxisValues& axes) const;
   /// The same of all; and, of an op of which all cases are slices, of which the last
   /// block alone will do where blocks are dear, unless several of each are wanted.
@@ -195,6 +197,8 @@ class Campaign {
                               bool twice);
   /// The least shapes at which kernels have blocks that have none at the least of all.
   std::vector<ops::AxisValues> WhereKernelsBegin() const;
+  /// Shapes at numbers that the plan names, and beside them, at which no kernel has blocks.
+  std::vector<ops::AxisValues> WhereNothingRuns() const;
   /// Of each choice that the plan makes among its kernels a shape past 2^32 elements.
   std::vector<ops::AxisValues> HugeOnEachPath() const;
   /// Does wave Large try what blocks do in their second turn?
@@ -244,7 +248,11 @@ class Campaign {
   /// One less than the longest row that the op allows, and as many of them as a slice may have elements.
   std::optional<ops::AxisValues> SeveralOfTheLongest(const ops::Axis& axis) const;
   /// A slice of an axis as long as the op allows, where what comes last outweighs all before it.
-  std::optional<Task> LateSlice(const ops::Axis& axis, std::uint64_t seed) const;
+  /// Beside such others; `bounded`: no longer than may be run for values, even of what is cut.
+  std::optional<Task> LateSlice(const ops::Axis& axis, const ops::AxisValues& beside, bool bounded,
+                                std::uint64_t seed) const;
+  /// The same beside the shortest others, and beside such at which the plan chooses other kernels for an axis so long.
+  std::vector<Task> LateSlices(const ops::Axis& axis, std::uint64_t seed) const;
   /// The least shapes at which it is not known who writes the end of an output, by the paths of the plan and axes.
   std::vector<ops::AxisValues> LeastUnknownEnds() const;
   std::vector<cases::Case> CheapEnoughWhole(std::vector<cases::Case> pool);

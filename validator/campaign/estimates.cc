@@ -30,6 +30,10 @@ std::uint64_t ThreadsOf(const ops::Instance& instance, const ops::LaunchPlan& pl
 
 namespace {
 
+std::uint64_t BlocksOf(const ops::ResolvedKernel& kernel) {
+  return std::uint64_t{kernel.grid[0]} * kernel.grid[1] * kernel.grid[2];
+}
+
 /// What runs at a shape; nothing where the plan does not hold for it.
 std::vector<ops::ResolvedKernel> LaunchesAt(const ops::Instance& instance,
                                             const ops::LaunchPlan& plan,
@@ -45,7 +49,7 @@ std::vector<std::uint64_t> BlocksOfEach(const ops::Instance& instance, const ops
                                         const ops::AxisValues& axes) {
   std::vector<std::uint64_t> blocks;
   for (const ops::ResolvedKernel& kernel : LaunchesAt(instance, plan, axes))
-    blocks.push_back(std::uint64_t{kernel.grid[0]} * kernel.grid[1] * kernel.grid[2]);
+    blocks.push_back(BlocksOf(kernel));
   return blocks;
 }
 
@@ -104,7 +108,21 @@ double Campaign::BesideStepsFor(const ops::AxisValues& axes) const {
 }
 
 double Campaign::LeastStepsFor(const ops::AxisValues& axes) const {
-  return RunsWhole(axes) ? WholeStepsFor(axes) : BesideStepsFor(axes) + BlockStepsFor(axes);
+  if (RunsWhole(axes)) return WholeStepsFor(axes);
+  return BesideStepsFor(axes) + CutStepsFor(axes).value_or(BlockStepsFor(axes));
+}
+
+std::optional<double> Campaign::CutStepsFor(const ops::AxisValues& axes) const {
+  const std::int64_t elements = cases::TotalElements(trial_.instance, axes);
+  double steps = 0;
+  for (const ops::ResolvedKernel& kernel : LaunchesAt(trial_.instance, trial_.plan, axes)) {
+    if (!cut_.contains(kernel.entry)) continue;
+    const auto costs = launch_costs_.find(kernel.entry);
+    if (costs == launch_costs_.end()) return std::nullopt;
+    const double blocks = static_cast<double>(BlocksOf(kernel));
+    steps += costs->second.Estimate(axes, elements).value_or(0) / std::max(blocks, 1.0);
+  }
+  return steps > 0 ? std::optional(steps) : std::nullopt;
 }
 
 double Campaign::BlockStepsFor(const ops::AxisValues& axes) const {
@@ -256,7 +274,7 @@ void Campaign::LearnOfLaunches(const CaseRun& run, std::span<const LaunchPart> p
   const ops::AxisValues& axes = run.probe.case_.axes;
   const std::int64_t elements = cases::TotalElements(trial_.instance, axes);
   const auto launches = LaunchesAt(trial_.instance, trial_.plan, axes);
-  if (launches.size() != run.report.launch_steps.size() || launches.size() < 2) return;
+  if (launches.size() != run.report.launch_steps.size() || trial_.plan.kernels.size() < 2) return;
   for (std::size_t i = 0; i < launches.size(); ++i) {
     const double of_one =
         i < parts.size() && parts[i].run > 0

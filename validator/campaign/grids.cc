@@ -3,6 +3,7 @@
 // A plan says where that is: `min(ceil_div(rows, 4), 2112)` has two operands at every shape. The least
 // extents are searched for at which one that is the same at all shapes is passed by the other.
 #include <algorithm>
+#include <array>
 #include <functional>
 #include <iterator>
 #include <set>
@@ -150,13 +151,51 @@ std::vector<ops::AxisValues> Campaign::WhereKernelsBegin() const {
       if (std::ranges::find(shapes, shape) == shapes.end()) shapes.push_back(std::move(shape));
     }
   }
+  // And at each number that a plan names, and beside it, where other kernels have blocks than anywhere else.
+  constexpr std::size_t kMost = 16;
+  std::set<std::vector<bool>> known;
+  for (const cases::Case& value : tried_) known.insert(PathAt(op, trial_.plan, value.axes));
+  for (const ops::AxisValues& axes : shapes) known.insert(PathAt(op, trial_.plan, axes));
+  for (const std::int64_t constant : constants) {
+    for (const ops::Axis& axis : op.axes) {
+      if (axis.kind != ops::Axis::Kind::kVariable || !least) continue;
+      for (const std::int64_t length : {constant - 1, constant, constant + 1}) {
+        if (length < axis.min || length > axis.max || shapes.size() >= kMost) continue;
+        const auto axes = cases::SolveNear(op, axis.name, length, *least);
+        if (!axes || axes->at(axis.name) != length) continue;
+        if (known.insert(PathAt(op, trial_.plan, *axes)).second) shapes.push_back(*axes);
+      }
+    }
+  }
+  return shapes;
+}
+
+// A plan that sends lengths up to a number to one kernel and those beyond to another forgets the number itself.
+std::vector<ops::AxisValues> Campaign::WhereNothingRuns() const {
+  constexpr std::size_t kMost = 2;
+  const ops::OpSpec& op = trial_.instance.op;
+  ops::AxisValues shortest;
+  for (const ops::Axis& axis : op.axes) shortest[axis.name] = axis.min;
+  std::vector<ops::AxisValues> shapes;
+  for (const std::int64_t constant : cases::ConstantsOf(trial_.plan)) {
+    for (const ops::Axis& axis : op.axes) {
+      if (axis.kind != ops::Axis::Kind::kVariable) continue;
+      for (const std::int64_t length : {constant - 1, constant, constant + 1}) {
+        if (length < axis.min || length > axis.max || shapes.size() >= kMost) continue;
+        const auto axes = cases::SolveNear(op, axis.name, length, shortest);
+        if (!axes || axes->at(axis.name) != length) continue;
+        const std::vector<bool> path = PathAt(op, trial_.plan, *axes);
+        if (std::ranges::find(path, true) == path.end()) shapes.push_back(*axes);
+      }
+    }
+  }
   return shapes;
 }
 
 // A plan of several kernels chooses among them by lengths, and each counts in its own way.
 std::vector<ops::AxisValues> Campaign::HugeOnEachPath() const {
   constexpr std::int64_t kPast = (std::int64_t{1} << 32) + (std::int64_t{1} << 25);
-  constexpr std::size_t kMost = 4;
+  constexpr std::size_t kMost = 6;
   const ops::OpSpec& op = trial_.instance.op;
   const ops::LaunchPlan& plan = trial_.plan;
   std::vector<ops::AxisValues> shapes;
@@ -166,9 +205,15 @@ std::vector<ops::AxisValues> Campaign::HugeOnEachPath() const {
   std::set<std::vector<bool>> known;
   std::vector<std::int64_t> constants = cases::ConstantsOf(plan);
   std::ranges::reverse(constants);
-  // The longest pinned first: what a block does for each of the other axes beside is least then.
-  for (const std::int64_t constant : constants) {
-    for (const std::int64_t length : {constant, constant - 1}) {
+  const auto add = [&](const ops::Axis& axis, std::int64_t length, const ops::Axis& other,
+                       const ops::AxisValues& beside) {
+    const std::int64_t times = kPast / length + 1;
+    if (times > other.max || shapes.size() >= kMost) return;
+    const auto axes = cases::SolveAxes(op, {{axis.name, length}, {other.name, times}}, beside);
+    if (axes && known.insert(PathAt(op, plan, *axes)).second) shapes.push_back(*axes);
+  };
+  const auto of_each = [&](std::span<const std::int64_t> lengths, const ops::AxisValues& beside) {
+    for (const std::int64_t number : lengths) {
       for (const ops::TensorSpec& spec : op.inputs) {
         for (const ops::Expression& pinned : spec.shape) {
           for (const ops::Expression& stretched : spec.shape) {
@@ -176,16 +221,32 @@ std::vector<ops::AxisValues> Campaign::HugeOnEachPath() const {
             const ops::Axis* const other = op.FindAxis(stretched.text());
             if (axis == nullptr || other == nullptr || axis == other ||
                 axis->kind != ops::Axis::Kind::kVariable ||
-                other->kind != ops::Axis::Kind::kVariable || length < axis->min ||
-                length > axis->max)
+                other->kind != ops::Axis::Kind::kVariable)
               continue;
-            const std::int64_t times = kPast / length + 1;
-            if (times > other->max || shapes.size() >= kMost) continue;
-            const auto axes =
-                cases::SolveAxes(op, {{axis->name, length}, {other->name, times}}, small);
-            if (axes && known.insert(PathAt(op, plan, *axes)).second) shapes.push_back(*axes);
+            // As long as it can be, and one less, which is no multiple of a vector.
+            for (const std::int64_t less : {0, 1}) {
+              const std::int64_t length = (number == 0 ? axis->max : number) - less;
+              if (length >= std::max<std::int64_t>(axis->min, 1) && length <= axis->max)
+                add(*axis, length, *other, beside);
+            }
           }
         }
+      }
+    }
+  };
+  // The longest pinned first: what a block does for each of the other axes beside is least then.
+  of_each(constants, small);
+  // And beside an axis at a number of the plan, or past it.
+  constexpr std::array<std::int64_t, 1> kAsLongAsCanBe = {0};
+  of_each(kAsLongAsCanBe, small);
+  for (const std::int64_t constant : constants) {
+    for (const ops::Axis& axis : op.axes) {
+      if (axis.kind != ops::Axis::Kind::kVariable) continue;
+      for (const std::int64_t length : {constant, constant + 1}) {
+        if (length < axis.min || length > axis.max) continue;
+        ops::AxisValues beside = small;
+        beside[axis.name] = length;
+        of_each(kAsLongAsCanBe, beside);
       }
     }
   }

@@ -57,6 +57,11 @@ std::vector<Task> Campaign::Smoke() {
                   "smoke"));
     }
   }
+  // That takes no instruction to find out.
+  for (const ops::AxisValues& axes : WhereNothingRuns()) {
+    planned.insert(planned.begin(), SliceOf(axes, "smoke", DeriveSeed(trial_.seed, "nothing runs")));
+    planned.front().sure = true;
+  }
   return planned;
 }
 
@@ -155,7 +160,7 @@ std::vector<Task> Campaign::Paired() {
   const auto fits = [&](const ops::AxisValues& axes) {
     return cases::TotalElements(trial_.instance, axes) <= most && StepsFor(axes) <= budget / 4;
   };
-  constexpr std::size_t kMostKernels = 8;
+  constexpr std::size_t kMostKernels = 10;
   for (const ops::AxisValues& axes : WhereKernelsBegin()) {
     if (planned.size() >= kMostKernels) break;
     const std::uint64_t seed = DeriveSeed(trial_.seed, "kernels begin") + planned.size();

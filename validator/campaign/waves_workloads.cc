@@ -3,10 +3,12 @@
 #include <array>
 #include <bit>
 #include <iterator>
+#include <map>
 #include <set>
 
 #include "base/rng.h"
 #include "ops/properties.h"
+#include "validator/campaign/blocks.h"
 #include "validator/campaign/campaign.h"
 #include "validator/campaign/guidance.h"
 #include "validator/campaign/parts.h"
@@ -23,6 +25,8 @@ namespace {
 constexpr std::int64_t kMostElements = std::int64_t{1} << 35;
 // Of the axes beside a long one.
 constexpr std::int64_t kBackground = 5;
+// Just past where most formats end that are too short.
+constexpr std::int64_t kPast16Bits = (std::int64_t{1} << 16) + 1;
 
 /// The axis as long as the op and any slice allow, the others near `background`.
 std::optional<ops::AxisValues> AsLongAsCanBe(const ops::Instance& instance, const ops::Axis& axis,
@@ -127,8 +131,10 @@ std::vector<Task> Campaign::Workloads() {
     planned.push_back(std::move(turned));
   }
   for (const ops::Axis& axis : op.axes) {
-    auto late = LateSlice(axis, seed + 100 + planned.size());
-    if (late && planned.size() < trial_.effort.sliced_cases) planned.push_back(*std::move(late));
+    for (Task& late : LateSlices(axis, seed + 100 + planned.size())) {
+      if (late.sure || planned.size() < trial_.effort.sliced_cases)
+        planned.push_back(std::move(late));
+    }
   }
   constexpr double kMostOfAValue = 2.0 * Wants{}.slice_steps;
   constexpr std::int64_t kLeastLength = 1 << 14;
@@ -299,19 +305,68 @@ std::optional<ops::AxisValues> Campaign::SeveralOfTheLongest(const ops::Axis& ax
   return std::nullopt;
 }
 
-std::optional<Task> Campaign::LateSlice(const ops::Axis& axis, std::uint64_t seed) const {
+std::vector<Task> Campaign::LateSlices(const ops::Axis& axis, std::uint64_t seed) const {
+  constexpr std::size_t kMostOthers = 2;
+  const ops::OpSpec& op = trial_.instance.op;
+  ops::AxisValues shortest;
+  for (const ops::Axis& other : op.axes) shortest[other.name] = other.min;
+  std::vector<Task> planned;
+  if (auto late = LateSlice(axis, shortest, /*bounded=*/false, seed))
+    planned.push_back(*std::move(late));
+  const std::int64_t length = std::min(axis.max, kPast16Bits);
+  if (trial_.plan.kernels.size() < 2 || axis.kind != ops::Axis::Kind::kVariable ||
+      !IsAddedUp(axis))
+    return planned;
+  const auto path_of = [&](const ops::AxisValues& beside) -> std::optional<std::vector<bool>> {
+    const auto axes = cases::SolveNear(op, axis.name, length, beside);
+    if (!axes || axes->at(axis.name) != length) return std::nullopt;
+    return PathAt(op, trial_.plan, *axes);
+  };
+  const auto usual = path_of(shortest);
+  if (!usual) return planned;
+  struct Other {
+    ops::AxisValues beside;
+    double steps = 0;
+  };
+  std::map<std::vector<bool>, Other> others;  // Of each path the cheapest.
+  for (const ops::Axis& other : op.axes) {
+    if (other.name == axis.name || other.kind != ops::Axis::Kind::kVariable) continue;
+    for (const std::int64_t constant : cases::ConstantsOf(trial_.plan)) {
+      for (const std::int64_t extent : {constant, constant + 1}) {
+        if (extent <= other.min || extent > other.max) continue;
+        ops::AxisValues beside = shortest;
+        beside[other.name] = extent;
+        const auto path = path_of(beside);
+        if (!path || path == usual) continue;
+        const double steps = LeastStepsFor(*cases::SolveNear(op, axis.name, length, beside));
+        const auto known = others.find(*path);
+        if (known == others.end() || steps < known->second.steps)
+          others[*path] = {std::move(beside), steps};
+      }
+    }
+  }
+  std::vector<Other> cheapest;
+  for (auto& [path, other] : others) cheapest.push_back(std::move(other));
+  std::ranges::stable_sort(cheapest, {}, &Other::steps);
+  if (cheapest.size() > kMostOthers) cheapest.resize(kMostOthers);
+  for (const Other& other : cheapest) {
+    if (auto late = LateSlice(axis, other.beside, /*bounded=*/true, seed + 20 + planned.size()))
+      planned.push_back(*std::move(late));
+  }
+  return planned;
+}
+
+std::optional<Task> Campaign::LateSlice(const ops::Axis& axis, const ops::AxisValues& beside,
+                                        bool bounded, std::uint64_t seed) const {
   // What is cut into as many parts as there can be nothing shorter shows; so the longest of all sums may take that much.
   constexpr double kForTheLongest = 6 * kAffordableSteps;
   constexpr std::int64_t kLong = std::int64_t{1} << 14;
-  // Where most formats end that are too short it may take more.
   constexpr double kForPast16Bits = 20 * kAffordableSteps;
-  constexpr std::int64_t kPast16Bits = (std::int64_t{1} << 16) + 1;
   const ops::OpSpec& op = trial_.instance.op;
   if (axis.kind != ops::Axis::Kind::kVariable) return std::nullopt;
-  ops::AxisValues shortest;
-  for (const ops::Axis& other : op.axes) shortest[other.name] = other.min;
-  auto axes = AsLongAsCanBe(trial_.instance, axis, shortest);
-  bool longest = axes && SomeRunWhole(*axes) && IsAddedUp(axis);
+  auto axes = AsLongAsCanBe(trial_.instance, axis, beside);
+  bool longest = axes && (bounded || SomeRunWhole(*axes)) && IsAddedUp(axis);
+  if (bounded && !longest) return std::nullopt;
   if (longest) {
     auto shorter = *axes;
     const auto takes_too_long = [&] {
@@ -322,13 +377,14 @@ std::optional<Task> Campaign::LateSlice(const ops::Axis& axis, std::uint64_t see
     while (takes_too_long() && shorter.at(axis.name) > kLong) {
       std::int64_t half = shorter.at(axis.name) / 2 + 1;
       if (half < kPast16Bits && shorter.at(axis.name) > kPast16Bits) half = kPast16Bits;
-      const auto halved = cases::SolveNear(op, axis.name, half, shortest);
+      const auto halved = cases::SolveNear(op, axis.name, half, beside);
       if (!halved || halved->at(axis.name) >= shorter.at(axis.name)) break;
       shorter = *halved;
     }
     longest = !takes_too_long() && shorter.at(axis.name) > kLong;
     if (longest) axes = shorter;
   }
+  if (bounded && !longest) return std::nullopt;
   if (!longest && axes && SomeRunWhole(*axes)) axes = Affordable(*axes);
   if (!axes || (NeedsZerosBetween(op) && cases::TotalElements(trial_.instance, *axes) > kMostMade))
     return std::nullopt;
