@@ -185,6 +185,9 @@ class Campaign {
   /// Of wave Workloads: indices that differ in one upper bit, into an axis as long as that.
   std::optional<Task> Aliases(const std::string& axis, std::int64_t length,
                               std::uint64_t seed) const;
+  /// The same with pages that differ: of a long row of values that are all alike another part has nearly the same sum.
+  /// Nothing where none of its inputs is drawn so.
+  std::optional<Task> OfUnlikePages(Task task) const;
   /// Of wave Tails: some lengths of an axis that lie far out.
   std::vector<Task> FarTailsOf(const ops::Axis& axis, std::uint64_t seed, Rng& rng) const;
   Task After(const Repetition& repetition, const cases::Case& judged, const cases::Case& other,
@@ -197,7 +200,8 @@ class Campaign {
                               bool twice);
   /// The least shapes at which kernels have blocks that have none at the least of all.
   std::vector<ops::AxisValues> WhereKernelsBegin() const;
-  /// Shapes at numbers that the plan names, and beside them, at which no kernel has blocks.
+  /// Shapes at numbers that the plan names, and beside them, and where an axis is as long as it may be, at which no kernel has
+  /// blocks, or no device has such a grid.
   std::vector<ops::AxisValues> WhereNothingRuns() const;
   /// Of each choice that the plan makes among its kernels a shape past 2^32 elements.
   std::vector<ops::AxisValues> HugeOnEachPath() const;

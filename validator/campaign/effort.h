@@ -61,6 +61,8 @@ inline constexpr std::uint64_t kLongSliceSteps = kMostSliceSteps / 4;
 /// Steps for a part of a case in which a number outgrows its format, where nothing smaller shows it:
 /// all blocks of a grid that cannot be cut, or one that loops over millions of elements.
 inline constexpr std::uint64_t kMostLimitSteps = 4'000'000'000;
+/// The same of where all blocks write, where nobody else says who writes the end of an output.
+inline constexpr std::uint64_t kMostPlacesSteps = 20'000'000'000;
 /// What all blocks of a case may take, where some of them would do as well.
 inline constexpr std::uint64_t kWholeSteps = 500'000'000;
 /// Of a run of what cannot be cut, where a smaller shape does as well.

@@ -7,7 +7,7 @@
 // out of bounds, as a race with the blocks at the other end, or as a value where another belongs.
 // Where launches hand on what they wrote, all is run twice over different garbage: what differs hangs
 // on blocks that were not run, and is not judged. Where the last one decides by it, it is judged as a slice: of one of its
-// blocks, and those that this one needs (needed.cc).
+// blocks, and those that this one needs (needed.cc); where these take too long, those before it (ends_before_last.cc).
 //
 // Where the end of an output was not written, perhaps nobody writes it: a grid that is capped without
 // a loop. Then the whole grid runs, if it is not too large, and tells. Else the case counts as left out,
@@ -271,7 +271,8 @@ Status Runner::RunEnds(const cases::Probe& probe, const Wants& wants, CaseRun& r
     needed.needed_only = needed.truth_or_nothing = true;
     needed.least_blocks = 1;
     needed.part_steps = std::max(wants.part_steps, kMostHugeSteps);
-    return Slice(*this, probe, needed, run).Run();
+    ASSAY_TRY_VOID(Slice(*this, probe, needed, run).Run());
+    return run.left_out.empty() ? Status{} : RunEndsBeforeLast(probe, filled, bind, run);
   }
   if (!bound) return {};
   const auto leave_out = [&](std::string_view reason) {

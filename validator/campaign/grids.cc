@@ -170,22 +170,58 @@ std::vector<ops::AxisValues> Campaign::WhereKernelsBegin() const {
   return shapes;
 }
 
-// A plan that sends lengths up to a number to one kernel and those beyond to another forgets the number itself.
+namespace {
+
+// A plan may name hundreds of numbers.
+constexpr std::size_t kMostConstants = 32;
+// Along an axis a grid may always have as many blocks.
+constexpr std::int64_t kLeastLong = 1 << 15;
+
+}  // namespace
+
+// A plan that sends lengths up to a number to one kernel and those beyond to another forgets the number itself, or has more
+// blocks along an axis than a grid may have where both are long.
 std::vector<ops::AxisValues> Campaign::WhereNothingRuns() const {
   constexpr std::size_t kMost = 2;
+  constexpr std::int64_t kMostElements = std::int64_t{1} << 33;
   const ops::OpSpec& op = trial_.instance.op;
+  const auto fails = [&](const ops::AxisValues& axes) {
+    const std::vector<bool> path = PathAt(op, trial_.plan, axes);
+    if (std::ranges::find(path, true) == path.end()) return true;
+    const auto complete = ops::ResolveAxes(op, axes);
+    const auto plan = complete ? ops::Resolve(trial_.plan, trial_.instance, *complete)
+                               : std::unexpected(complete.error());
+    return complete && !plan && plan.error().kind != ErrorKind::kLimit;
+  };
   ops::AxisValues shortest;
   for (const ops::Axis& axis : op.axes) shortest[axis.name] = axis.min;
   std::vector<ops::AxisValues> shapes;
-  for (const std::int64_t constant : cases::ConstantsOf(trial_.plan)) {
+  const auto add = [&](const ops::Axis& axis, std::int64_t length, const ops::AxisValues& beside) {
+    if (axis.kind != ops::Axis::Kind::kVariable || length < axis.min || length > axis.max ||
+        shapes.size() >= kMost)
+      return;
+    const auto axes = cases::SolveNear(op, axis.name, length, beside);
+    if (axes && axes->at(axis.name) == length &&
+        cases::TotalElements(trial_.instance, *axes) <= kMostElements && fails(*axes) &&
+        std::ranges::find(shapes, *axes) == shapes.end())
+      shapes.push_back(*axes);
+  };
+  std::vector<std::int64_t> constants = cases::ConstantsOf(trial_.plan);
+  constants.resize(std::min(constants.size(), kMostConstants));
+  for (const ops::Axis& axis : op.axes) add(axis, axis.max, shortest);
+  for (const std::int64_t constant : constants) {
     for (const ops::Axis& axis : op.axes) {
-      if (axis.kind != ops::Axis::Kind::kVariable) continue;
       for (const std::int64_t length : {constant - 1, constant, constant + 1}) {
-        if (length < axis.min || length > axis.max || shapes.size() >= kMost) continue;
-        const auto axes = cases::SolveNear(op, axis.name, length, shortest);
-        if (!axes || axes->at(axis.name) != length) continue;
-        const std::vector<bool> path = PathAt(op, trial_.plan, *axes);
-        if (std::ranges::find(path, true) == path.end()) shapes.push_back(*axes);
+        add(axis, length, shortest);
+        if (length < axis.min || length > axis.max) continue;
+        ops::AxisValues beside = shortest;
+        beside[axis.name] = length;
+        for (const ops::Axis& other : op.axes) {
+          // As long as it can be beside that.
+          for (std::int64_t longest = other.max; &other != &axis && longest > kLeastLong;
+               longest /= 2)
+            add(other, longest, beside);
+        }
       }
     }
   }
@@ -205,6 +241,8 @@ std::vector<ops::AxisValues> Campaign::HugeOnEachPath() const {
   std::set<std::vector<bool>> known;
   std::vector<std::int64_t> constants = cases::ConstantsOf(plan);
   std::ranges::reverse(constants);
+  std::vector<ops::TensorSpec> tensors = op.inputs;
+  std::ranges::copy(op.outputs, std::back_inserter(tensors));
   const auto add = [&](const ops::Axis& axis, std::int64_t length, const ops::Axis& other,
                        const ops::AxisValues& beside) {
     const std::int64_t times = kPast / length + 1;
@@ -214,7 +252,7 @@ std::vector<ops::AxisValues> Campaign::HugeOnEachPath() const {
   };
   const auto of_each = [&](std::span<const std::int64_t> lengths, const ops::AxisValues& beside) {
     for (const std::int64_t number : lengths) {
-      for (const ops::TensorSpec& spec : op.inputs) {
+      for (const ops::TensorSpec& spec : tensors) {
         for (const ops::Expression& pinned : spec.shape) {
           for (const ops::Expression& stretched : spec.shape) {
             const ops::Axis* const axis = op.FindAxis(pinned.text());

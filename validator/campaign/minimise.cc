@@ -294,7 +294,7 @@ Wants ReplayWants(const ops::Instance& instance, const ops::LaunchPlan& plan,
   wants.max_steps = limit_of(probe.case_);
   for (const cases::Case& before : probe.prelude) wants.max_steps += limit_of(before);
   wants.determinism = ops::IsDeterministic(instance.op);
-  wants.part_steps = kMostLimitSteps;
+  wants.part_steps = probe.places_only ? kMostPlacesSteps : kMostLimitSteps;
   return wants;
 }
 

@@ -186,7 +186,8 @@ Status Runner::RunPlaces(const cases::Probe& probe, const Wants& wants, CaseRun&
     return {};
   }
   const auto ask_in_pieces = [&](std::string_view otherwise) -> Status {
-    ASSAY_TRY(End end, WhoWritesTheEndInPieces(bind, run.steps));
+    ASSAY_TRY(End end, WhoWritesTheEndInPieces(bind, std::max(kStepsToAskAtLast, wants.part_steps),
+                                               run.steps));
     if (!end.known) return leave_out(otherwise);
     run.report.stop = Stop::kCompleted;
     run.outputs = std::move(end.unwritten);

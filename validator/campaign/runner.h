@@ -314,7 +314,8 @@ class Runner {
     bool left_over_zeros = false;  ///< Nobody does where all that launches before hand on is zero.
   };
   /// The same of a single launch that writes too much to run as a whole. Nothing known where that takes too long.
-  Result<End> WhoWritesTheEndInPieces(const Binder& bind, std::uint64_t& steps) const;
+  Result<End> WhoWritesTheEndInPieces(const Binder& bind, std::uint64_t most_steps,
+                                      std::uint64_t& steps) const;
   Result<End> WhoWritesTheEnd(const Binder& bind, const std::vector<BlockRange>& candidates,
                               std::uint64_t most_steps, std::uint64_t& steps) const;
   /// The same of all blocks, by their skeleton alone.
@@ -375,6 +376,8 @@ class Runner {
   Status RunEndsOfDependent(const cases::Probe& probe, const Wants& wants,
                             const cases::Materialised& filled, const ops::ResolvedPlan& plan,
                             CaseRun& run) const;
+  Status RunEndsBeforeLast(const cases::Probe& probe, const cases::Materialised& filled,
+                           const Binder& bind, CaseRun& run) const;
   struct ChosenTickets;
   Result<ChosenTickets> ChooseTickets(const Binder& bind, const Queue& queue,
                                       std::uint64_t& steps) const;

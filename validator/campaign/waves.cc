@@ -59,7 +59,8 @@ std::vector<Task> Campaign::Smoke() {
   }
   // That takes no instruction to find out.
   for (const ops::AxisValues& axes : WhereNothingRuns()) {
-    planned.insert(planned.begin(), SliceOf(axes, "smoke", DeriveSeed(trial_.seed, "nothing runs")));
+    planned.insert(planned.begin(),
+                   SliceOf(axes, "smoke", DeriveSeed(trial_.seed, "nothing runs")));
     planned.front().sure = true;
   }
   return planned;

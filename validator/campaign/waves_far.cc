@@ -197,15 +197,15 @@ std::optional<Task> OfOneSign(Task task) {
   return any ? std::optional(std::move(task)) : std::nullopt;
 }
 
-/// The same with pages that differ: of a long row of values that are all alike another part has nearly the same sum.
-/// Nothing where none of its inputs is drawn so.
-std::optional<Task> OfUnlikePages(const ops::Instance& instance, Task task) {
+}  // namespace
+
+std::optional<Task> Campaign::OfUnlikePages(Task task) const {
   constexpr std::array kAlike = {"normal", "uniform", "biased"};
   bool any = false;
-  for (const ops::TensorSpec& spec : instance.op.inputs) {
+  for (const ops::TensorSpec& spec : trial_.instance.op.inputs) {
     const auto profile = task.probe.case_.profiles.find(spec.name);
     if (spec.is_scalar || profile == task.probe.case_.profiles.end() ||
-        cases::ClassOf(spec, instance.TypeOf(spec)) != cases::InputClass::kFloat ||
+        cases::ClassOf(spec, trial_.instance.TypeOf(spec)) != cases::InputClass::kFloat ||
         std::ranges::find(kAlike, profile->second.kind) == kAlike.end())
       continue;
     profile->second = {.kind = "patchy", .parameters = {}, .literal = {}};
@@ -213,8 +213,6 @@ std::optional<Task> OfUnlikePages(const ops::Instance& instance, Task task) {
   }
   return any ? std::optional(std::move(task)) : std::nullopt;
 }
-
-}  // namespace
 
 // Shapes past limits of 32-bit numbers, of which only the ends are run: where an index wraps. First
 // those at which this program's own numbers outgrow their formats, at whatever cost: of right kernels
@@ -227,7 +225,7 @@ std::vector<Task> Campaign::Huge() {
     past_grids = PastGrids("huge", "plain", /*once=*/!TurnsComeEarly(), /*twice=*/true);
   const std::uint64_t seed = DeriveSeed(trial_.seed, "huge");
   constexpr std::size_t kMostTried = 4, kMostTriedWhole = 6;
-  std::size_t loops = 0, tried = 0;
+  std::size_t loops = 0, tried = 0, number = 0;
   std::vector<Task> too_dear;          // By what small shapes tell.
   std::set<std::size_t> costly_sizes;  // As powers of two.
   std::vector<Task> last;
@@ -257,7 +255,7 @@ std::vector<Task> Campaign::Huge() {
       continue;
     }
     if (auto of_one_sign = OfOneSign(task)) last.push_back(*std::move(of_one_sign));
-    if (auto unlike = OfUnlikePages(trial_.instance, task)) last.push_back(*std::move(unlike));
+    if (auto unlike = OfUnlikePages(task)) last.push_back(*std::move(unlike));
     std::ranges::move(WithEachFlag(std::move(task)), std::back_inserter(planned));
   }
   const std::size_t most = planned.size() + trial_.effort.huge_shapes;
@@ -271,6 +269,10 @@ std::vector<Task> Campaign::Huge() {
     const std::uint64_t blocks = BlocksOf(trial_.instance, trial_.plan, shape.axes);
     const bool whole = RunsWhole(shape.axes);
     Task task = EndsOf(shape.axes, "huge", seed + planned.size());
+    // What comes to another place by a power of two finds the same values there where all pages are alike.
+    if (number++ % 2 == 1) {
+      if (auto unlike = OfUnlikePages(task)) task = *std::move(unlike);
+    }
     // By far too much for three blocks, as far as can be told from small cases.
     constexpr auto kMost = static_cast<double>(kMostHugeSteps);
     constexpr double kByFar = 4;
@@ -347,7 +349,7 @@ std::vector<Task> Campaign::Huge() {
       if (std::ranges::any_of(planned, is_same)) continue;
       Task task = EndsOf(std::move(axes), "huge", seed + 400 + planned.size());
       task.sure = true;
-      auto unlike = OfUnlikePages(trial_.instance, task);
+      auto unlike = OfUnlikePages(task);
       planned.push_back(unlike ? *std::move(unlike) : std::move(task));
     }
   }

@@ -33,9 +33,8 @@ constexpr std::size_t kMostAtTablesDrawn = 6;
 // So many of each axis, the longest, may take that much where the last blocks do not come to the end.
 constexpr std::ptrdiff_t kDear = 3;
 constexpr std::uint64_t kMostOfDear = 800'000'000;
-// So many at which it is not known in the end who writes the end of an output may take that much.
+// Of those at which it is not known in the end who writes the end of an output, so many are asked.
 constexpr std::size_t kMostUnknown = 3;
-constexpr std::uint64_t kMostOfUnknown = 20'000'000'000;
 constexpr std::int64_t kBeside = 8;  // Of the axes beside, at most.
 constexpr std::int64_t kBesideReduced = 48;
 // Two axes of several tiles each, which groups of tiles are numbered over: so many shapes of two axes, and of all of them.
@@ -277,7 +276,7 @@ std::vector<Task> Campaign::FarPlaces() {
   for (const ops::AxisValues& axes : LeastUnknownEnds()) {
     if (asked++ >= kMostUnknown) break;
     Task task = PlacesOf(axes, seed + 100 + asked);
-    task.wants.part_steps = kMostOfUnknown;
+    task.wants.part_steps = kMostPlacesSteps;
     planned.push_back(std::move(task));
   }
   return planned;

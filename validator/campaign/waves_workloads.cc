@@ -47,6 +47,8 @@ std::optional<ops::AxisValues> AsLongAsCanBe(const ops::Instance& instance, cons
 // outweighs all before (LateAlong).
 std::vector<Task> Campaign::Workloads() {
   constexpr std::int64_t kMostOfOneSign = std::int64_t{1} << 22;
+  // Of so many elements patterns come round at powers of two, to which offsets that wrap come as well.
+  constexpr std::int64_t kAlike = std::int64_t{1} << 30;
   const ops::OpSpec& op = trial_.instance.op;
   std::vector<ops::AxisValues> shapes;
   struct Longest {
@@ -104,6 +106,9 @@ std::vector<Task> Campaign::Workloads() {
           cases::ClassOf(spec, trial_.instance.TypeOf(spec)) != cases::InputClass::kIndex)
         continue;
       task.probe.case_.profiles[spec.name].kind = kIndices[number % kIndices.size()];
+    }
+    if (cases::TotalElements(trial_.instance, affordable) >= kAlike) {
+      if (auto unlike = OfUnlikePages(task)) task = *std::move(unlike);
     }
     if (number >= trial_.effort.sliced_cases) {
       harvest_.ledger.Planned("workloads");
@@ -314,8 +319,7 @@ std::vector<Task> Campaign::LateSlices(const ops::Axis& axis, std::uint64_t seed
   if (auto late = LateSlice(axis, shortest, /*bounded=*/false, seed))
     planned.push_back(*std::move(late));
   const std::int64_t length = std::min(axis.max, kPast16Bits);
-  if (trial_.plan.kernels.size() < 2 || axis.kind != ops::Axis::Kind::kVariable ||
-      !IsAddedUp(axis))
+  if (trial_.plan.kernels.size() < 2 || axis.kind != ops::Axis::Kind::kVariable || !IsAddedUp(axis))
     return planned;
   const auto path_of = [&](const ops::AxisValues& beside) -> std::optional<std::vector<bool>> {
     const auto axes = cases::SolveNear(op, axis.name, length, beside);
@@ -361,7 +365,7 @@ std::optional<Task> Campaign::LateSlice(const ops::Axis& axis, const ops::AxisVa
   // What is cut into as many parts as there can be nothing shorter shows; so the longest of all sums may take that much.
   constexpr double kForTheLongest = 6 * kAffordableSteps;
   constexpr std::int64_t kLong = std::int64_t{1} << 14;
-  constexpr double kForPast16Bits = 20 * kAffordableSteps;
+  constexpr double kForPast16Bits = 20 * kAffordableSteps, kTooLow = 1.5;
   const ops::OpSpec& op = trial_.instance.op;
   if (axis.kind != ops::Axis::Kind::kVariable) return std::nullopt;
   auto axes = AsLongAsCanBe(trial_.instance, axis, beside);
@@ -395,10 +399,7 @@ std::optional<Task> Campaign::LateSlice(const ops::Axis& axis, const ops::AxisVa
   task.wants.truth_or_nothing = true;
   task.sure = longest;
   // Estimates are too low now and then.
-  if (longest) {
-    task.wants.part_steps = std::max(
-        kMostSliceSteps, static_cast<std::uint64_t>(2 * LeastStepsFor(task.probe.case_.axes)));
-  }
+  if (longest) task.wants.part_steps = static_cast<std::uint64_t>(kTooLow * kForPast16Bits);
   return task;
 }
 

@@ -205,7 +205,7 @@ bool WritesByStoresAlone(const facts::Facts* program) {
 
 // A warp of each block at a time, or, where more than plain stores write, of as many blocks as write no more than what may
 // be written at once. The last warp of a block is the likeliest, then the first.
-Result<Runner::End> Runner::WhoWritesTheEndInPieces(const Binder& bind,
+Result<Runner::End> Runner::WhoWritesTheEndInPieces(const Binder& bind, std::uint64_t most_steps,
                                                     std::uint64_t& steps) const {
   constexpr std::uint64_t kWarp = 32;
   ASSAY_TRY(const engine::Binding whole, bind.WithoutValues(kGarbage));
@@ -236,14 +236,14 @@ Result<Runner::End> Runner::WhoWritesTheEndInPieces(const Binder& bind,
       const std::uint64_t first = warp * kWarp;
       for (std::uint64_t group = 0; group < groups; ++group) {
         const std::uint64_t from = blocks * group / groups, to = blocks * (group + 1) / groups;
-        if (taken >= kStepsToAskAtLast) {
+        if (taken >= most_steps) {
           steps += taken;
           return End{};
         }
         ASSAY_TRY(auto left, LeftByAll(bind,
                                        {.only = {{from, to - from}},
                                         .threads = {{first, std::min(kWarp, threads - first)}},
-                                        .most_steps = kStepsToAskAtLast - taken,
+                                        .most_steps = most_steps - taken,
                                         .outputs = outputs,
                                         .whose_ends = stores_alone,
                                         .drop_stores = stores_alone},

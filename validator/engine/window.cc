@@ -48,23 +48,6 @@ std::set<std::uint32_t> BuffersOf(const Launch& launch, const std::set<std::size
   return buffers;
 }
 
-/// The buffers that a launch may write to: all that it takes but inputs, where nothing more is known.
-std::set<std::uint32_t> MayWriteTo(const Execution& execution, const facts::Facts* program,
-                                   const Launch& launch) {
-  const auto stored = program == nullptr || !program->fault.empty()
-                          ? std::nullopt
-                          : StoredTo(*program, launch.entry, /*additions_count=*/true);
-  std::set<std::uint32_t> buffers;
-  for (std::size_t i = 0; i < launch.args.size(); ++i) {
-    const Argument& argument = launch.args[i];
-    if (argument.kind != Argument::Kind::kScalar &&
-        execution.buffers[argument.buffer].role != BufferRole::kInput &&
-        (!stored || argument.kind != Argument::Kind::kBuffer || stored->contains(i)))
-      buffers.insert(argument.buffer);
-  }
-  return buffers;
-}
-
 bool UsesAny(const Launch& launch, const std::set<std::uint32_t>& buffers) {
   return std::ranges::any_of(launch.args, [&](const Argument& argument) {
     return argument.kind == Argument::Kind::kBuffer && buffers.contains(argument.buffer);
@@ -114,6 +97,22 @@ bool IsAlone(const Launch& launch) {
   const std::uint64_t cluster =
       std::uint64_t{launch.cluster[0]} * launch.cluster[1] * launch.cluster[2];
   return !launch.cooperative && cluster <= 1;
+}
+
+std::set<std::uint32_t> MayWriteTo(const Execution& execution, const facts::Facts* program,
+                                   const Launch& launch) {
+  const auto stored = program == nullptr || !program->fault.empty()
+                          ? std::nullopt
+                          : StoredTo(*program, launch.entry, /*additions_count=*/true);
+  std::set<std::uint32_t> buffers;
+  for (std::size_t i = 0; i < launch.args.size(); ++i) {
+    const Argument& argument = launch.args[i];
+    if (argument.kind != Argument::Kind::kScalar &&
+        execution.buffers[argument.buffer].role != BufferRole::kInput &&
+        (!stored || argument.kind != Argument::Kind::kBuffer || stored->contains(i)))
+      buffers.insert(argument.buffer);
+  }
+  return buffers;
 }
 
 Cut MayCut(const Execution& execution, const facts::Facts* program, std::size_t number) {

@@ -50,6 +50,10 @@ constexpr bool LastBlockOnly(std::int64_t elements, std::uint64_t blocks) {
 std::optional<std::set<std::uint32_t>> StoredBy(const Execution& execution,
                                                 const facts::Facts* program, std::size_t launch);
 
+/// The buffers that a launch may write to: all that it takes but inputs, where nothing more is known.
+std::set<std::uint32_t> MayWriteTo(const Execution& execution, const facts::Facts* program,
+                                   const Launch& launch);
+
 /// Outputs, by buffer, that several launches may write: what one wrote may be overwritten by blocks of a later one.
 std::set<std::uint32_t> OutputsOfSeveral(const Execution& execution, const facts::Facts* program);
 

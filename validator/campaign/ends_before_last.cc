@@ -1,0 +1,74 @@
+// The ends of a huge case whose last launch decides by what others hand on, and takes too long with all that it needs: what
+// the launches before it write of outputs by themselves, at their ends.
+//
+// What is found so refutes. Else the case counts as left out all the same, for of the last launch nothing is known.
+#include <algorithm>
+#include <set>
+#include <utility>
+
+#include "validator/campaign/blocks.h"
+#include "validator/campaign/effort.h"
+#include "validator/campaign/parts.h"
+#include "validator/campaign/runner.h"
+#include "validator/engine/bind.h"
+#include "validator/engine/window.h"
+#include "validator/oracle/points.h"
+
+namespace assay::campaign {
+
+Status Runner::RunEndsBeforeLast(const cases::Probe& probe, const cases::Materialised& filled,
+                                 const Binder& bind, CaseRun& run) const {
+  const ops::Instance& instance = *subject_.instance;
+  const facts::Facts* const program = subject_.compiled->facts.get();
+  auto made = bind(probe.poison);
+  if (!made || made->execution.launches.size() < 2) return {};
+  Execution& execution = made->execution;
+  const std::set<std::uint32_t> later =
+      engine::MayWriteTo(execution, program, execution.launches.back());
+  execution.launches.pop_back();
+  std::uint64_t most_blocks = 1;
+  for (const Launch& launch : execution.launches)
+    most_blocks = std::max(most_blocks, Blocks(launch));
+  const bool last_only =
+      engine::LastBlockOnly(cases::TotalElements(instance, probe.case_.axes), most_blocks);
+  if (engine::CutToEnds(execution, program, last_only) != engine::Cut::kIndependent ||
+      !engine::OutputsOfSeveral(execution, program).empty())
+    return {};
+  const std::set<std::uint64_t> writers = LastOfTurns(*subject_.plan, filled.axes);
+  for (Launch& launch : execution.launches) {
+    if (!launch.only.empty()) launch.only = WithBlocks(launch.only, writers, Blocks(launch));
+  }
+  execution.schedule = probe.schedule;
+  execution.limits.max_steps = kMostHugeSteps;
+  ASSAY_TRY(Report report, engine_.Run(execution, made->buffers, engine::Trust::kCandidate));
+  NameTheKernelFile(report);
+  run.steps += report.counters.steps;
+  if (IsTooLong(report)) return {};
+  const bool uses_undefined = std::ranges::any_of(report.findings, [](const Finding& finding) {
+    return finding.kind == FindingKind::kUninitialisedUse;
+  });
+  if (uses_undefined) return {};
+  if (report.stop != Stop::kCompleted || !report.findings.empty()) {
+    run.report = std::move(report);
+    run.left_out.clear();
+    return {};
+  }
+  const engine::BoundCall& call = made->calls.front();
+  oracle::SparseElements wanted = LookAtEnds(call, probe.poison, filled, report).wanted;
+  std::erase_if(wanted, [&](const auto& output) {
+    return later.contains(static_cast<std::uint32_t>(call.buffer_of.find(output.first)->second));
+  });
+  if (wanted.empty()) return {};
+  const auto truth = oracle_.EvaluateAt(instance, probe.case_, filled, wanted);
+  if (!truth) return {};
+  oracle::ComparePoints(instance, *truth, call.outputs, run.comparison.emplace());
+  if (run.comparison->numeric.empty() && run.comparison->precision.empty()) {
+    run.comparison.reset();
+    return {};
+  }
+  run.report = std::move(report);
+  run.left_out.clear();
+  return {};
+}
+
+}  // namespace assay::campaign
