@@ -241,8 +241,6 @@ std::vector<ops::AxisValues> Campaign::HugeOnEachPath() const {
   std::set<std::vector<bool>> known;
   std::vector<std::int64_t> constants = cases::ConstantsOf(plan);
   std::ranges::reverse(constants);
-  std::vector<ops::TensorSpec> tensors = op.inputs;
-  std::ranges::copy(op.outputs, std::back_inserter(tensors));
   const auto add = [&](const ops::Axis& axis, std::int64_t length, const ops::Axis& other,
                        const ops::AxisValues& beside) {
     const std::int64_t times = kPast / length + 1;
@@ -252,7 +250,7 @@ std::vector<ops::AxisValues> Campaign::HugeOnEachPath() const {
   };
   const auto of_each = [&](std::span<const std::int64_t> lengths, const ops::AxisValues& beside) {
     for (const std::int64_t number : lengths) {
-      for (const ops::TensorSpec& spec : tensors) {
+      for (const ops::TensorSpec& spec : op.inputs) {
         for (const ops::Expression& pinned : spec.shape) {
           for (const ops::Expression& stretched : spec.shape) {
             const ops::Axis* const axis = op.FindAxis(pinned.text());
