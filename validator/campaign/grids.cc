@@ -6,6 +6,7 @@
 #include <array>
 #include <functional>
 #include <iterator>
+#include <ranges>
 #include <set>
 #include <span>
 #include <utility>
@@ -172,10 +173,22 @@ std::vector<ops::AxisValues> Campaign::WhereKernelsBegin() const {
 
 namespace {
 
-// A plan may name hundreds of numbers.
+// A plan may name hundreds of numbers: as many are tried beside lengths of other axes.
 constexpr std::size_t kMostConstants = 32;
-// Along an axis a grid may always have as many blocks.
-constexpr std::int64_t kLeastLong = 1 << 15;
+// Blocks that a grid may have along y and z.
+constexpr std::int64_t kMostBlocksDown = 65'535;
+
+/// Has a kernel more blocks along y or z than any device takes?
+bool PastAnyDevice(const ops::OpSpec& op, const ops::LaunchPlan& plan,
+                   const ops::AxisValues& axes) {
+  const auto complete = ops::ResolveAxes(op, axes);
+  return complete && std::ranges::any_of(plan.kernels, [&](const ops::KernelPlan& kernel) {
+           return HasBlocks(op, kernel, axes) &&
+                  std::ranges::any_of(kernel.grid | std::views::drop(1), [&](const auto& extent) {
+                    return extent.Evaluate(*complete).value_or(0) > kMostBlocksDown;
+                  });
+         });
+}
 
 }  // namespace
 
@@ -187,11 +200,7 @@ std::vector<ops::AxisValues> Campaign::WhereNothingRuns() const {
   const ops::OpSpec& op = trial_.instance.op;
   const auto fails = [&](const ops::AxisValues& axes) {
     const std::vector<bool> path = PathAt(op, trial_.plan, axes);
-    if (std::ranges::find(path, true) == path.end()) return true;
-    const auto complete = ops::ResolveAxes(op, axes);
-    const auto plan = complete ? ops::Resolve(trial_.plan, trial_.instance, *complete)
-                               : std::unexpected(complete.error());
-    return complete && !plan && plan.error().kind != ErrorKind::kLimit;
+    return std::ranges::find(path, true) == path.end() || PastAnyDevice(op, trial_.plan, axes);
   };
   ops::AxisValues shortest;
   for (const ops::Axis& axis : op.axes) shortest[axis.name] = axis.min;
@@ -218,7 +227,7 @@ std::vector<ops::AxisValues> Campaign::WhereNothingRuns() const {
         beside[axis.name] = length;
         for (const ops::Axis& other : op.axes) {
           // As long as it can be beside that.
-          for (std::int64_t longest = other.max; &other != &axis && longest > kLeastLong;
+          for (std::int64_t longest = other.max; &other != &axis && longest > kMostBlocksDown;
                longest /= 2)
             add(other, longest, beside);
         }
@@ -275,7 +284,7 @@ std::vector<ops::AxisValues> Campaign::HugeOnEachPath() const {
   // And beside an axis at a number of the plan, or past it.
   constexpr std::array<std::int64_t, 1> kAsLongAsCanBe = {0};
   of_each(kAsLongAsCanBe, small);
-  for (const std::int64_t constant : constants) {
+  for (const std::int64_t constant : constants | std::views::take(kMostConstants)) {
     for (const ops::Axis& axis : op.axes) {
       if (axis.kind != ops::Axis::Kind::kVariable) continue;
       for (const std::int64_t length : {constant, constant + 1}) {

@@ -4,6 +4,7 @@
 #include <bit>
 #include <iterator>
 #include <map>
+#include <ranges>
 #include <set>
 
 #include "base/rng.h"
@@ -311,7 +312,8 @@ std::optional<ops::AxisValues> Campaign::SeveralOfTheLongest(const ops::Axis& ax
 }
 
 std::vector<Task> Campaign::LateSlices(const ops::Axis& axis, std::uint64_t seed) const {
-  constexpr std::size_t kMostOthers = 2;
+  // A plan may name hundreds of numbers.
+  constexpr std::size_t kMostOthers = 2, kMostConstants = 32;
   const ops::OpSpec& op = trial_.instance.op;
   ops::AxisValues shortest;
   for (const ops::Axis& other : op.axes) shortest[other.name] = other.min;
@@ -333,9 +335,10 @@ std::vector<Task> Campaign::LateSlices(const ops::Axis& axis, std::uint64_t seed
     double steps = 0;
   };
   std::map<std::vector<bool>, Other> others;  // Of each path the cheapest.
+  const std::vector<std::int64_t> constants = cases::ConstantsOf(trial_.plan);
   for (const ops::Axis& other : op.axes) {
     if (other.name == axis.name || other.kind != ops::Axis::Kind::kVariable) continue;
-    for (const std::int64_t constant : cases::ConstantsOf(trial_.plan)) {
+    for (const std::int64_t constant : constants | std::views::take(kMostConstants)) {
       for (const std::int64_t extent : {constant, constant + 1}) {
         if (extent <= other.min || extent > other.max) continue;
         ops::AxisValues beside = shortest;
