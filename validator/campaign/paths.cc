@@ -1,0 +1,142 @@
+// Which kernels of a launch plan have blocks where: shapes at which none has, and one past 2^32 elements for each choice.
+#include <algorithm>
+#include <array>
+#include <ranges>
+#include <set>
+#include <span>
+#include <vector>
+
+#include "validator/campaign/blocks.h"
+#include "validator/campaign/campaign.h"
+#include "validator/cases/shapes.h"
+
+namespace assay::campaign {
+
+namespace {
+
+// A plan may name hundreds of numbers: as many are tried beside lengths of other axes.
+constexpr std::size_t kMostConstants = 32;
+// Blocks that a grid may have along y and z.
+constexpr std::int64_t kMostBlocksDown = 65'535;
+
+/// Has a kernel more blocks along y or z than any device takes?
+bool PastAnyDevice(const ops::OpSpec& op, const ops::LaunchPlan& plan,
+                   const ops::AxisValues& axes) {
+  const auto complete = ops::ResolveAxes(op, axes);
+  return complete && std::ranges::any_of(plan.kernels, [&](const ops::KernelPlan& kernel) {
+           return HasBlocks(op, kernel, axes) &&
+                  std::ranges::any_of(kernel.grid | std::views::drop(1), [&](const auto& extent) {
+                    return extent.Evaluate(*complete).value_or(0) > kMostBlocksDown;
+                  });
+         });
+}
+
+}  // namespace
+
+// A plan that sends lengths up to a number to one kernel and those beyond to another forgets the number itself, or has more
+// blocks along an axis than a grid may have where both are long.
+std::vector<ops::AxisValues> Campaign::WhereNothingRuns() const {
+  constexpr std::size_t kMost = 2;
+  constexpr std::int64_t kMostElements = std::int64_t{1} << 33;
+  const ops::OpSpec& op = trial_.instance.op;
+  const auto fails = [&](const ops::AxisValues& axes) {
+    const std::vector<bool> path = PathAt(op, trial_.plan, axes);
+    return std::ranges::find(path, true) == path.end() || PastAnyDevice(op, trial_.plan, axes);
+  };
+  ops::AxisValues shortest;
+  for (const ops::Axis& axis : op.axes) shortest[axis.name] = axis.min;
+  std::vector<ops::AxisValues> shapes;
+  const auto add = [&](const ops::Axis& axis, std::int64_t length, const ops::AxisValues& beside) {
+    if (axis.kind != ops::Axis::Kind::kVariable || length < axis.min || length > axis.max ||
+        shapes.size() >= kMost)
+      return;
+    const auto axes = cases::SolveNear(op, axis.name, length, beside);
+    if (axes && axes->at(axis.name) == length &&
+        cases::TotalElements(trial_.instance, *axes) <= kMostElements && fails(*axes) &&
+        std::ranges::find(shapes, *axes) == shapes.end())
+      shapes.push_back(*axes);
+  };
+  std::vector<std::int64_t> constants = cases::ConstantsOf(trial_.plan);
+  constants.resize(std::min(constants.size(), kMostConstants));
+  for (const ops::Axis& axis : op.axes) add(axis, axis.max, shortest);
+  for (const std::int64_t constant : constants) {
+    for (const ops::Axis& axis : op.axes) {
+      for (const std::int64_t length : {constant - 1, constant, constant + 1}) {
+        add(axis, length, shortest);
+        if (length < axis.min || length > axis.max) continue;
+        ops::AxisValues beside = shortest;
+        beside[axis.name] = length;
+        for (const ops::Axis& other : op.axes) {
+          // As long as it can be beside that.
+          for (std::int64_t longest = other.max; &other != &axis && longest > kMostBlocksDown;
+               longest /= 2)
+            add(other, longest, beside);
+        }
+      }
+    }
+  }
+  return shapes;
+}
+
+// A plan of several kernels chooses among them by lengths, and each counts in its own way.
+std::vector<ops::AxisValues> Campaign::HugeOnEachPath() const {
+  constexpr std::int64_t kPast = (std::int64_t{1} << 32) + (std::int64_t{1} << 25);
+  constexpr std::size_t kMost = 6;
+  const ops::OpSpec& op = trial_.instance.op;
+  const ops::LaunchPlan& plan = trial_.plan;
+  std::vector<ops::AxisValues> shapes;
+  if (plan.kernels.size() < 2) return shapes;
+  ops::AxisValues small;
+  for (const ops::Axis& axis : op.axes) small[axis.name] = std::max<std::int64_t>(axis.min, 2);
+  std::set<std::vector<bool>> known;
+  std::vector<std::int64_t> constants = cases::ConstantsOf(plan);
+  std::ranges::reverse(constants);
+  const auto add = [&](const ops::Axis& axis, std::int64_t length, const ops::Axis& other,
+                       const ops::AxisValues& beside) {
+    const std::int64_t times = kPast / length + 1;
+    if (times > other.max || shapes.size() >= kMost) return;
+    const auto axes = cases::SolveAxes(op, {{axis.name, length}, {other.name, times}}, beside);
+    if (axes && known.insert(PathAt(op, plan, *axes)).second) shapes.push_back(*axes);
+  };
+  const auto of_each = [&](std::span<const std::int64_t> lengths, const ops::AxisValues& beside) {
+    for (const std::int64_t number : lengths) {
+      for (const ops::TensorSpec& spec : op.inputs) {
+        for (const ops::Expression& pinned : spec.shape) {
+          for (const ops::Expression& stretched : spec.shape) {
+            const ops::Axis* const axis = op.FindAxis(pinned.text());
+            const ops::Axis* const other = op.FindAxis(stretched.text());
+            if (axis == nullptr || other == nullptr || axis == other ||
+                axis->kind != ops::Axis::Kind::kVariable ||
+                other->kind != ops::Axis::Kind::kVariable)
+              continue;
+            // As long as it can be, and one less, which is no multiple of a vector.
+            for (const std::int64_t less : {0, 1}) {
+              const std::int64_t length = (number == 0 ? axis->max : number) - less;
+              if (length >= std::max<std::int64_t>(axis->min, 1) && length <= axis->max)
+                add(*axis, length, *other, beside);
+            }
+          }
+        }
+      }
+    }
+  };
+  // The longest pinned first: what a block does for each of the other axes beside is least then.
+  of_each(constants, small);
+  // And beside an axis at a number of the plan, or past it.
+  constexpr std::array<std::int64_t, 1> kAsLongAsCanBe = {0};
+  of_each(kAsLongAsCanBe, small);
+  for (const std::int64_t constant : constants | std::views::take(kMostConstants)) {
+    for (const ops::Axis& axis : op.axes) {
+      if (axis.kind != ops::Axis::Kind::kVariable) continue;
+      for (const std::int64_t length : {constant, constant + 1}) {
+        if (length < axis.min || length > axis.max) continue;
+        ops::AxisValues beside = small;
+        beside[axis.name] = length;
+        of_each(kAsLongAsCanBe, beside);
+      }
+    }
+  }
+  return shapes;
+}
+
+}  // namespace assay::campaign
