@@ -54,12 +54,6 @@ constexpr std::uint64_t kStepsApart = kMostHugeSteps / 4;
 constexpr std::string_view kDecidesByOthers =
     "a launch decides by what blocks write that were not run";
 
-bool UsesUndefined(const Report& report) {
-  return std::ranges::any_of(report.findings, [](const Finding& finding) {
-    return finding.kind == FindingKind::kUninitialisedUse;
-  });
-}
-
 std::uint64_t MostBlocks(const Execution& execution) {
   std::uint64_t most = 1;
   for (const Launch& launch : execution.launches)

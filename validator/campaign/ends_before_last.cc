@@ -44,10 +44,7 @@ Status Runner::RunEndsBeforeLast(const cases::Probe& probe, const cases::Materia
   NameTheKernelFile(report);
   run.steps += report.counters.steps;
   if (IsTooLong(report)) return {};
-  const bool uses_undefined = std::ranges::any_of(report.findings, [](const Finding& finding) {
-    return finding.kind == FindingKind::kUninitialisedUse;
-  });
-  if (uses_undefined) return {};
+  if (UsesUndefined(report)) return {};
   if (report.stop != Stop::kCompleted || !report.findings.empty()) {
     run.report = std::move(report);
     run.left_out.clear();

@@ -123,12 +123,6 @@ bool AddOverwriters(const Execution& execution, std::span<const Producers> produ
   return true;
 }
 
-bool ReadsUndefined(const Report& report) {
-  return std::ranges::any_of(report.findings, [](const Finding& finding) {
-    return finding.kind == FindingKind::kUninitialisedUse;
-  });
-}
-
 bool MayFollow(const Execution& execution, const facts::Facts* facts) {
   const std::size_t last = execution.launches.size() - 1;
   if (last == 0 || engine::MayCut(execution, facts, last) != engine::Cut::kIndependent)
@@ -336,7 +330,7 @@ Result<std::optional<Runner::Needed>> Runner::RunWithNeeded(const Binder& bind, 
     if (!run) return std::nullopt;
     missing = run->report.missing;
     if (!missing) return std::nullopt;
-    undefined = ReadsUndefined(run->report);
+    undefined = UsesUndefined(run->report);
     if (!missing->empty()) continue;
     // Who writes in place what a block that runs has written is known by guesses alone.
     if (!all_guessed &&

@@ -56,6 +56,12 @@ void RefuseUnwatched(const Checks& asked, std::string_view engine, Report& repor
   report.reason = fmt::format("the engine '{}' did not watch: {}", engine, missing);
 }
 
+bool UsesUndefined(const Report& report) {
+  return std::ranges::any_of(report.findings, [](const Finding& finding) {
+    return finding.kind == FindingKind::kUninitialisedUse;
+  });
+}
+
 bool IsTooLong(const Report& report, bool others_may_help) {
   // Another block might give what they wait for; a loop that waits for nothing never ends.
   const bool waits =

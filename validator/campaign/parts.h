@@ -43,6 +43,9 @@ std::vector<std::string> InputsMadeInFull(const ops::Instance& instance, const c
 /// go round for ever, whatever they do.
 bool IsTooLong(const Report& report, bool others_may_help = true);
 
+/// Does something hang on what nobody has written?
+bool UsesUndefined(const Report& report);
+
 inline constexpr std::string_view kTooLongAtItsEnds = "takes too long even at its ends";
 /// Why a part of a case that shows no defect counts as left out all the same.
 inline constexpr std::string_view kUnknownEnd =

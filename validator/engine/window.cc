@@ -176,17 +176,10 @@ bool MayFindOld(const Execution& execution, const facts::Facts* program,
   std::set<std::uint32_t> stored;
   for (std::size_t i = 0; i < launches.size(); ++i) {
     const Launch& launch = launches[i];
-    const auto arguments = program == nullptr || !program->fault.empty()
-                               ? std::nullopt
-                               : StoredTo(*program, launch.entry, /*additions_count=*/true);
-    std::set<std::uint32_t> here;
-    for (std::size_t a = 0; a < launch.args.size(); ++a) {
-      const Argument& argument = launch.args[a];
-      if (argument.kind == Argument::Kind::kBuffer &&
-          execution.buffers[argument.buffer].role == BufferRole::kWorkspace &&
-          (!arguments || arguments->contains(a)))
-        here.insert(argument.buffer);
-    }
+    std::set<std::uint32_t> here = MayWriteTo(execution, program, launch);
+    std::erase_if(here, [&](std::uint32_t buffer) {
+      return execution.buffers[buffer].role != BufferRole::kWorkspace;
+    });
     for (const std::uint32_t buffer : here) {
       const bool is_used_later = std::ranges::any_of(
           launches.subspan(i + 1), [&](const Launch& later) { return UsesAny(later, {buffer}); });
