@@ -4,6 +4,8 @@
 #   scripts/tidy.sh [PRESET]             all of them, as PRESET (default dev) compiles them
 #   scripts/tidy.sh PRESET --changed     what differs from where this branch left main: sources as they are, headers through a source that
 #                                        includes them. $ASSAY_BASE names another commit. Where none is known, every sixteenth source.
+#
+# With ASSAY_TIDY_SECONDS=N no source is begun after N seconds, in an order that another commit shuffles anew; what is left out is said.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 . scripts/lib/setup.sh
@@ -46,5 +48,14 @@ else
   say "clang-tidy: no commit to compare with is known; ${#files[@]} sources, every sixteenth"
 fi
 [ ${#files[@]} -eq 0 ] && exit 0
-printf '%s\n' "${files[@]}" | xargs -P "$(nproc)" -n 2 clang-tidy-19 -p "build/$preset" --quiet \
-  --extra-arg=-Wno-unknown-warning-option --extra-arg=-Wno-deprecated-declarations --extra-arg=-Wno-ignored-gch
+export PRESET=build/$preset SECONDS_LEFT=${ASSAY_TIDY_SECONDS:-0}
+export UNTIL=$(($(date +%s) + SECONDS_LEFT))
+left_out=$(mktemp)
+trap 'rm -f "$left_out"' EXIT
+# shellcheck disable=SC2016  # What bash -c expands.
+printf '%s\n' "${files[@]}" | shuf --random-source=<(git rev-parse HEAD; yes) |
+  xargs -P "$(nproc)" -n 1 bash -c '
+    [ "$SECONDS_LEFT" -gt 0 ] && [ "$(date +%s)" -ge "$UNTIL" ] && { echo "$2" >>"$1"; exit 0; }
+    exec clang-tidy-19 -p "$PRESET" --quiet --extra-arg=-Wno-unknown-warning-option --extra-arg=-Wno-deprecated-declarations \
+      --extra-arg=-Wno-ignored-gch "$2"' tidy "$left_out"
+[ ! -s "$left_out" ] || say "clang-tidy: no time was left for $(wc -l <"$left_out") of ${#files[@]}: $(tr '\n' ' ' <"$left_out")"
