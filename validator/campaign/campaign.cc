@@ -65,7 +65,7 @@ void Campaign::Gather(const Task& task, const CaseRun& run, Harvest& harvest) {
     harvest.places_steps += run.steps;
   else if (run.probe.ends_only) {
     const auto taken = static_cast<std::uint64_t>(static_cast<double>(run.steps) *
-                                                  (only_slices_ ? IdleFactor(run) : 1));
+                                                  (only_slices_ ? DearFactor(run) : 1));
     harvest.part_steps += taken;
     part_steps_of_[task.wave] += taken;
   }
@@ -212,7 +212,7 @@ void Campaign::Trim(std::vector<Task>& planned, const std::vector<Task>& waiting
     // Parts of a case have limits of their own, and take little of them. Where there is nothing else, they count
     // by what those before them took.
     if (p.probe.ends_only)
-      return only_slices_ ? SliceStepsFor(p) * idle_factor_ : kNominalSliceSteps;
+      return only_slices_ ? SliceStepsFor(p) * dear_factor_ : kNominalSliceSteps;
     return WholeStepsFor(p.probe.case_.axes) * static_cast<double>(1 + p.probe.prelude.size());
   };
   // Where each takes a twentieth of all that there is, one for each purpose has to do.

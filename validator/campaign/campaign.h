@@ -73,7 +73,7 @@ struct Harvest {
   /// By axis, the longest case that was left out of which only a part was to run.
   std::map<std::string, ops::AxisValues, std::less<>> left_out_at;
   std::uint64_t steps = 0;
-  /// Of parts of cases, among them; where there is nothing else, by what they took (IdleFactor).
+  /// Of parts of cases, among them; where there is nothing else, by what they took (DearFactor).
   std::uint64_t part_steps = 0;
   std::uint64_t places_steps = 0;  ///< Of skeletons, among them: of no wave's budget.
   std::uint64_t too_long = 0;      ///< Slices that were given up after they had taken very much.
@@ -93,9 +93,9 @@ std::uint64_t ThreadsOf(const ops::Instance& instance, const ops::LaunchPlan& pl
 std::uint64_t BlocksOf(const ops::Instance& instance, const ops::LaunchPlan& plan,
                        const ops::AxisValues& axes);
 
-/// What a run takes to emulate over what its instructions say: of a warp's time about half hangs on how many of its
-/// lanes are there.
-double IdleFactor(const CaseRun& run);
+/// How many times as long a run takes to emulate as its steps say: of a warp's time about half hangs on how many of its
+/// lanes are there, and some instructions take far longer than others (Counters::work).
+double DearFactor(const CaseRun& run);
 
 class Campaign {
  public:
@@ -353,7 +353,7 @@ class Campaign {
   Costs needed_costs_;  ///< A block of the last launch with what it needs (needed.cc).
   double tickets_per_element_ =
       0;  ///< Where blocks draw tickets, in the last slice of some; 0: none has run.
-  double idle_factor_ = 1;  ///< Of slices, where there is nothing else (IdleFactor).
+  double dear_factor_ = 1;  ///< Of slices, where there is nothing else (DearFactor).
   bool parts_ran_ =
       false;  ///< Some slices ran some blocks, though launches may not be cut as they are.
   bool schedule_matters_ = false;

@@ -61,11 +61,16 @@ std::uint64_t BlocksOf(const ops::Instance& instance, const ops::LaunchPlan& pla
   return blocks.empty() ? 0 : std::ranges::max(blocks);
 }
 
-double IdleFactor(const CaseRun& run) {
+double DearFactor(const CaseRun& run) {
+  // Of an ordinary kernel: what an instruction of a warp takes, loads and stores among them.
+  constexpr double kOrdinary = 4.5;
   constexpr double kLanes = 32;
-  const auto lanes = static_cast<double>(run.report.counters.steps);
-  const double room = kLanes * static_cast<double>(run.report.counters.warp_steps);
-  return lanes > 0 ? std::max((1 + room / lanes) / 2, 1.0) : 1;
+  const Counters& counters = run.report.counters;
+  const auto steps = static_cast<double>(counters.steps);
+  if (steps == 0) return 1;
+  const double idle = kLanes * static_cast<double>(counters.warp_steps) / steps;
+  const double dear = kLanes * static_cast<double>(counters.work) / (kOrdinary * steps);
+  return std::max({1.0, (1 + idle) / 2, dear});
 }
 
 bool Campaign::FitsWhole(const ops::AxisValues& axes) const {
@@ -185,7 +190,10 @@ void Campaign::PlanBlocks(std::vector<Task>& planned, bool several) const {
       planned[i].wants.part_steps = static_cast<std::uint64_t>(
           std::clamp(kFarMore * least, static_cast<double>(kLongSliceSteps),
                      static_cast<double>(kMostSliceSteps)));
-    planned[i].wants.slice_steps = i % kOneOf == 0 ? kStepsForPlaces : kValueSliceSteps;
+    // Where steps are dear fewer blocks run, but no fewer than one that had room.
+    const auto room = static_cast<double>(i % kOneOf == 0 ? kStepsForPlaces : kValueSliceSteps);
+    const double one = std::min(static_cast<double>(planned[i].wants.block_steps), room);
+    planned[i].wants.slice_steps = static_cast<std::uint64_t>(std::max(room / dear_factor_, one));
     if (i % kOneOf != 0) planned[i].wants.least_blocks = 1;
   }
 }
@@ -208,17 +216,19 @@ double Campaign::SliceStepsFor(const Task& task) const {
   const ops::AxisValues& axes = task.probe.case_.axes;
   const auto least = static_cast<double>(std::max(task.wants.least_blocks, task.wants.sure_blocks));
   const auto wanted = static_cast<double>(task.wants.slice_steps);
+  // Where it has less room than what values take, it is less.
+  const double nominal = std::min(
+      kNominalSliceSteps, kNominalSliceSteps / static_cast<double>(kValueSliceSteps) * wanted);
   if (const auto needed = NeededStepsFor(axes))
     // Where that takes more than there is room for, fewer run (needed.cc).
-    return std::max(kNominalSliceSteps,
+    return std::max(nominal,
                     std::min(least * *needed, std::max(*needed, Wants::kLittleMore * wanted)));
   const double whole = WholeStepsFor(axes);
   // Where blocks may depend on each other, or take little more, all of them run.
   const bool all =
       whole <= Wants::kLittleMore * wanted || (!parts_ran_ && SomeKernelMay(facts::BlocksDepend));
   return std::max(
-      kNominalSliceSteps,
-      all ? whole : BesideStepsFor(axes) + std::max(least * BlockStepsFor(axes), wanted));
+      nominal, all ? whole : BesideStepsFor(axes) + std::max(least * BlockStepsFor(axes), wanted));
 }
 
 bool Campaign::EndsTakeMore(const ops::AxisValues& axes, double most) const {
@@ -313,7 +323,7 @@ void Campaign::LearnOfSlice(const CaseRun& run) {
   block_costs_.Learn(axes, blocks,
                      std::max(steps, 1.0) * blocks_for_one / static_cast<double>(blocks));
   // They differ with the shape: a moving average.
-  idle_factor_ += (IdleFactor(run) - idle_factor_) / (costs_were_known ? 8 : 1);
+  dear_factor_ += (DearFactor(run) - dear_factor_) / (costs_were_known ? 8 : 1);
   if (run.probe.needed_only) {
     const std::uint64_t chosen = std::clamp<std::uint64_t>(run.parts.back().run, 1, run.steps);
     if (run.parts.back().tickets) {

@@ -10,6 +10,7 @@
 #include "validator/emu/program.h"
 #include "validator/emu/resolver.h"
 #include "validator/emu/watch/undefined.h"
+#include "validator/emu/work.h"
 #include "validator/ptx/isa.h"
 
 namespace assay::emu {
@@ -241,6 +242,7 @@ class FunctionDecoder {
   Status DecodeInstruction(const Instruction& in) {
     Decoded decoded;
     decoded.source = &in;
+    decoded.extra_work = ExtraWork(in);
     decoded.rules = ptx::FormOf(in).rules;
     const std::size_t start = impl_.operands.size();
     operand_starts_.push_back(start);

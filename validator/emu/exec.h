@@ -63,9 +63,10 @@ struct Decoded {
   std::uint16_t destinations = 0;  ///< How many of them, from the front, are written.
   std::uint32_t guard = kNoSlot;   ///< Predicate index, or kNoSlot.
   bool guard_negated = false;
-  std::uint8_t propagate = 0;  ///< Who says what undefined sources make of the destinations.
-  std::uint16_t flags = 0;     ///< For the core.
-  ptx::Rules rules;            ///< The row's; `definedness` as it comes to for this instruction.
+  std::uint8_t propagate = 0;    ///< Who says what undefined sources make of the destinations.
+  std::uint16_t flags = 0;       ///< For the core.
+  std::uint16_t extra_work = 0;  ///< ExtraWork (work.h).
+  ptx::Rules rules;              ///< The row's; `definedness` as it comes to for this instruction.
   std::uint64_t immediate =
       0;  ///< Address offset, lop3 table, cvt details: whatever the resolver put there.
   std::uint32_t target = 0;  ///< Branch target, as a program counter.

@@ -157,6 +157,7 @@ std::uint64_t RunSplit(CoreWarp& warp, std::uint64_t budget, std::uint32_t limit
   std::uint32_t pc = warp.pc;
   std::uint64_t ran = 0;
   std::uint64_t extra = 0;
+  std::uint64_t work = 0;
   const LaneMask entered = warp.active;
   warp.outcome = Outcome::kNext;
   while (ran < budget) {
@@ -202,7 +203,10 @@ std::uint64_t RunSplit(CoreWarp& warp, std::uint64_t budget, std::uint32_t limit
         } else {
           op.run(warp, op);
         }
-        if ((op.flags & (kFlagMemory | kFlagFence)) != 0 && warp.outcome >= Outcome::kYield) break;
+        if ((op.flags & (kFlagMemory | kFlagFence)) != 0) {
+          work += op.extra_work;
+          if (warp.outcome >= Outcome::kYield) break;
+        }
       }
     } else {
       warp.pc = pc;
@@ -210,6 +214,7 @@ std::uint64_t RunSplit(CoreWarp& warp, std::uint64_t budget, std::uint32_t limit
       const bool warp_wide = (op.flags & kFlagWarpWide) != 0;
       const bool joined = !warp_wide || JoinWholeWarp(warp);
       if (warp_wide && joined) extra += ExtraSteps(*op.source);
+      if (joined) work += op.extra_work;
       if (!joined) {
         // No lane passes the guard, or the warp is not complete yet.
       } else if constexpr (kMonitored) {
@@ -251,6 +256,7 @@ std::uint64_t RunSplit(CoreWarp& warp, std::uint64_t budget, std::uint32_t limit
   warp.pc = pc;
   warp.device->counters.steps += ran * static_cast<std::uint64_t>(std::popcount(entered)) + extra;
   warp.device->counters.warp_steps += ran;
+  warp.device->counters.work += ran + work;
   return ran;
 }
 

@@ -221,6 +221,9 @@ std::string_view Name(Stop stop);
 struct Counters {
   std::uint64_t steps = 0;  ///< Retired thread-level instructions.
   std::uint64_t warp_steps = 0;
+  /// How long that takes the emulator, in plain instructions of a warp: a load, a copy or a matrix product takes as long
+  /// as many of them (emu/work.h). 0 where nobody counted.
+  std::uint64_t work = 0;
   std::uint64_t bytes_read = 0;  ///< Global memory.
   std::uint64_t bytes_written = 0;
   std::uint64_t barriers = 0;  ///< Completed block-wide barriers.

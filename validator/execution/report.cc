@@ -74,11 +74,11 @@ static constexpr auto JsonFields(const Counters*) {
   using C = Counters;
   return std::tuple(
       Required("steps", &C::steps), Required("warp_steps", &C::warp_steps),
-      Required("bytes_read", &C::bytes_read), Required("bytes_written", &C::bytes_written),
-      Required("barriers", &C::barriers), Required("atomics", &C::atomics),
-      Required("used_atomics", &C::used_atomics), Required("may_meet", &C::may_meet),
-      Required("strong_loads", &C::strong_loads), Required("stale_chances", &C::stale_chances),
-      Required("stale_reads", &C::stale_reads));
+      Required("work", &C::work), Required("bytes_read", &C::bytes_read),
+      Required("bytes_written", &C::bytes_written), Required("barriers", &C::barriers),
+      Required("atomics", &C::atomics), Required("used_atomics", &C::used_atomics),
+      Required("may_meet", &C::may_meet), Required("strong_loads", &C::strong_loads),
+      Required("stale_chances", &C::stale_chances), Required("stale_reads", &C::stale_reads));
 }
 static constexpr auto JsonFields(const ErrorOrigin*) {
   using E = ErrorOrigin;
