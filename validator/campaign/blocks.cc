@@ -110,9 +110,9 @@ std::set<std::uint64_t> LastAlong(const ops::Expression& extent, const ops::Axis
     if (least <= 0 || (least != most && below)) continue;
     const auto units = static_cast<std::uint64_t>(least);
     // What deals out no units to blocks: a length beside one from which on another kernel takes over.
-    if (units > across) continue;
+    if (units > across || across % units != 0) continue;
     const auto unit = static_cast<std::uint64_t>((most - 1) % least);
-    const std::uint64_t blocks = across % units == 0 ? across / units : 1;
+    const std::uint64_t blocks = across / units;
     last.insert(unit);
     for (std::uint64_t i = 0; i < blocks && blocks <= kMostOfAUnit; ++i)
       last.insert(unit * blocks + i);

@@ -1,5 +1,5 @@
-// The ends of a huge case whose last launch decides by what others hand on, and takes too long with all that it needs: what
-// the launches before it write of outputs by themselves, at their ends.
+// The ends of a case whose last launch takes too long with all that it needs: what the launches before it write of outputs
+// by themselves, at their ends.
 //
 // What is found so refutes. Else the case counts as left out all the same, for of the last launch nothing is known.
 #include <algorithm>
@@ -17,7 +17,7 @@
 namespace assay::campaign {
 
 Status Runner::RunEndsBeforeLast(const cases::Probe& probe, const cases::Materialised& filled,
-                                 const Binder& bind, CaseRun& run) const {
+                                 const Binder& bind, std::uint64_t most_steps, CaseRun& run) const {
   const ops::Instance& instance = *subject_.instance;
   const facts::Facts* const program = subject_.compiled->facts.get();
   auto made = bind(probe.poison);
@@ -39,12 +39,13 @@ Status Runner::RunEndsBeforeLast(const cases::Probe& probe, const cases::Materia
     if (!launch.only.empty()) launch.only = WithBlocks(launch.only, writers, Blocks(launch));
   }
   execution.schedule = probe.schedule;
-  execution.limits.max_steps = kMostHugeSteps;
+  execution.limits.max_steps = most_steps;
   ASSAY_TRY(Report report, engine_.Run(execution, made->buffers, engine::Trust::kCandidate));
   NameTheKernelFile(report);
   run.steps += report.counters.steps;
   if (IsTooLong(report)) return {};
-  if (UsesUndefined(report)) return {};
+  // The first one has nothing from others.
+  if (execution.launches.size() > 1 && UsesUndefined(report)) return {};
   if (report.stop != Stop::kCompleted || !report.findings.empty()) {
     run.report = std::move(report);
     run.left_out.clear();

@@ -40,8 +40,7 @@ Result<std::shared_ptr<const Runner::Queue>> Runner::LearnQueue(
   }
   ASSAY_TRY(const engine::Binding whole, bind.WithoutValues(kGarbage));
   std::optional<Queue> found;
-  if (whole.execution.launches.size() == 1 &&
-      MayMeet(whole.execution, subject_.compiled->facts.get())) {
+  if (whole.execution.launches.size() == 1 && MayMeet(whole.execution)) {
     ASSAY_TRY(found, FindQueue(bind));
   }
   std::shared_ptr<const Queue> queue;

@@ -25,8 +25,7 @@ struct Runner::Queue {
   }
 };
 
-/// May blocks of a single launch meet in memory that is zero before it, none of them waiting for others? So may those that
-/// draw from a counter there.
-bool MayMeet(const Execution& execution, const facts::Facts* facts);
+/// May blocks of a single launch meet in memory that is zero before it? So may those that draw from a counter there.
+bool MayMeet(const Execution& execution);
 
 }  // namespace assay::campaign

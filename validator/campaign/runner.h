@@ -377,14 +377,15 @@ class Runner {
                             const cases::Materialised& filled, const ops::ResolvedPlan& plan,
                             CaseRun& run) const;
   Status RunEndsBeforeLast(const cases::Probe& probe, const cases::Materialised& filled,
-                           const Binder& bind, CaseRun& run) const;
+                           const Binder& bind, std::uint64_t most_steps, CaseRun& run) const;
   struct ChosenTickets;
   Result<ChosenTickets> ChooseTickets(const Binder& bind, const Queue& queue,
                                       std::uint64_t& steps) const;
   /// What blocks of a huge case wrote, at its ends: some of each output, for the oracle.
   struct AtItsEnds {
     oracle::SparseElements wanted;
-    bool unwritten = false;    ///< The end of a fresh output was.
+    oracle::SparseElements near_the_front;  ///< A few of what was written, by stretches.
+    bool unwritten = false;                 ///< The end of a fresh output was.
     std::int64_t at_once = 0;  ///< The most elements in a row from the front, of an output of
     std::int64_t extent = 0;   ///< so many.
   };

@@ -13,10 +13,10 @@
 // Tickets that leave none meet nobody. Nor do blocks that leave none but where all do: at a counter that has nothing
 // left for most of them. Whether one of them does more where it comes last is tried (last_to_come.cc).
 //
-// None of them waits for others (facts::Polls), so that what some blocks do before any other begins is what they
-// may do in the whole grid: what is found wrong on the way is wrong, also by one that runs to learn of its marks: then
-// some run under all monitors, whoever they meet. What they computed is believed only where
-// the guess holds for more blocks, from near and far, and nothing was read that no block has written.
+// What some blocks do before any other begins is what they may do in the whole grid: what is found wrong on the way is
+// wrong, also by one that runs to learn of its marks: then some run under all monitors, whoever they meet. But for one
+// thing: where they wait for others (facts::Polls), these do not come, and nothing is known. What they computed is believed
+// only where the guess holds for more blocks, from near and far, and nothing was read that no block has written.
 #include <algorithm>
 #include <set>
 #include <utility>
@@ -80,6 +80,13 @@ bool Meet(std::span<const BufferRange> some, std::span<const BufferRange> others
   return false;
 }
 
+/// Did somebody wait for blocks that were not run?
+bool WaitedInVain(const Report& report) {
+  return std::ranges::any_of(report.findings, [](const Finding& finding) {
+    return finding.kind == FindingKind::kDeadlock;
+  });
+}
+
 /// What of some lies in none of the others. Ranges ascend by buffer and place.
 std::vector<BufferRange> Without(std::span<const BufferRange> some,
                                  std::span<const BufferRange> others) {
@@ -105,12 +112,10 @@ std::vector<BufferRange> Without(std::span<const BufferRange> some,
 
 }  // namespace
 
-bool MayMeet(const Execution& execution, const facts::Facts* facts) {
+bool MayMeet(const Execution& execution) {
   const Launch& launch = execution.launches.front();
   const bool alone = launch.cluster[0] * launch.cluster[1] * launch.cluster[2] == 1;
-  if (launch.cooperative || !alone || Blocks(launch) < 2 ||
-      MayBe(facts::Polls(facts, launch.entry)))
-    return false;
+  if (launch.cooperative || !alone || Blocks(launch) < 2) return false;
   bool any = false;
   for (const BufferSpec& buffer : execution.buffers) {
     if (buffer.fill != BufferFill::kZero) continue;
@@ -127,7 +132,9 @@ struct Runner::Meetings {
   bool are_apart = false;          // None leaves any, but where all do.
   bool all_meet = false;           // All blocks leave one at some place, which is none of these.
   bool is_wrong = false;           // One that ran by itself did what none may.
-  std::uint64_t block_steps = 0;   // The most that one of the blocks took.
+  bool ended = true;               // Those that ran did so within what they were given.
+  std::uint64_t block_steps = 0;   // The most that one of the blocks took,
+  std::uint64_t steps = 0;         // and what all that ran took.
   // Blocks that leave other marks than they should, by that.
   std::vector<std::pair<std::uint64_t, std::vector<BufferRange>>> odd;
 };
@@ -156,7 +163,8 @@ Result<std::shared_ptr<const Runner::Meetings>> Runner::LearnMeetings(
     engine::Binding alone;
     ASSAY_TRY(const Report report, RunAlone(bind, 0, std::move(what), alone));
     all_ended = all_ended && report.stop == Stop::kCompleted && report.findings.empty();
-    learned->is_wrong = learned->is_wrong || (!only_where && !report.findings.empty());
+    learned->is_wrong =
+        learned->is_wrong || (!only_where && !report.findings.empty() && !WaitedInVain(report));
     if (!only_where) learned->block_steps = std::max(learned->block_steps, report.counters.steps);
     learned_from += report.counters.steps;
     return Marks(alone, report);
@@ -250,6 +258,8 @@ Result<std::shared_ptr<const Runner::Meetings>> Runner::LearnMeetings(
   learned->are_shares =
       queue == nullptr && !learned->all_meet && all_ended && !learned->marks &&
       std::ranges::none_of(samples, [](const auto& marks) { return marks.empty(); });
+  learned->ended = all_ended;
+  learned->steps = learned_from;
   const std::lock_guard lock(mutex_);
   return meetings_.emplace(key, std::move(learned)).first->second;
 }
@@ -307,13 +317,15 @@ Result<std::optional<Runner::Needed>> Runner::RunTogether(
     const Binder& bind, const cases::Probe& probe, const cases::Materialised& filled,
     std::uint64_t count, std::uint64_t room, std::uint64_t most_steps, std::uint64_t& steps) const {
   ASSAY_TRY(engine::Binding binding, bind(probe.poison));
-  if (!MayMeet(binding.execution, subject_.compiled->facts.get())) return std::nullopt;
+  if (!MayMeet(binding.execution)) return std::nullopt;
   ASSAY_TRY(const std::shared_ptr<const Queue> queue, LearnQueue(bind, filled));
   ASSAY_TRY(const std::shared_ptr<const Meetings> meetings,
             LearnMeetings(bind, filled, queue.get(), most_steps));
   const std::optional<Producers>& marked = meetings->marks;
-  if (!marked && !meetings->are_shares && !meetings->are_apart && !meetings->is_wrong)
+  if (!marked && !meetings->are_shares && !meetings->are_apart && !meetings->is_wrong) {
+    if (!meetings->ended) steps += meetings->steps;
     return std::nullopt;
+  }
   Launch& launch = binding.execution.launches.front();
   const std::uint64_t all = queue == nullptr ? Blocks(launch) : queue->tickets;
   if (queue != nullptr && probe.slice_blocks == 0) {
@@ -325,35 +337,53 @@ Result<std::optional<Runner::Needed>> Runner::RunTogether(
     numbers.insert(number);
     return !marked || marked->AddWritersOf(marks, numbers);
   };
-  const std::vector<BlockRange> chosen = ChooseBlocks(all, count, probe.case_.seed);
-  if (chosen.empty()) return std::nullopt;  // all
-  for (const BlockRange& range : chosen) {
-    for (std::uint64_t number = range.first; number < range.first + range.count; ++number) {
-      if (!meetings->are_shares) {
-        if (!add(number, marked ? marked->WrittenBy(number) : std::vector<BufferRange>{}))
-          return std::nullopt;
-        continue;
+  // So many, and all that they meet. False: they are too many.
+  std::size_t asked = 0;
+  const auto choose = [&](const std::vector<BlockRange>& chosen) -> Result<bool> {
+    numbers.clear();
+    asked = 0;
+    for (const BlockRange& range : chosen) {
+      asked += range.count;
+      for (std::uint64_t number = range.first; number < range.first + range.count; ++number) {
+        if (meetings->are_shares) {
+          ASSAY_TRY(const bool found, AddNeighbours(bind, number, all, numbers));
+          if (!found) return false;
+        } else if (!add(number, marked ? marked->WrittenBy(number) : std::vector<BufferRange>{})) {
+          return false;
+        }
       }
-      ASSAY_TRY(const bool found, AddNeighbours(bind, number, all, numbers));
-      if (!found) return std::nullopt;
     }
+    for (const auto& [number, marks] : meetings->odd) {
+      if (!add(number, marks)) return false;
+    }
+    // Where counters are numbered like results, whoever meets at the last one writes the end.
+    for (const BufferRange& end : EndsOfZeros(binding.execution)) {
+      std::set<std::uint64_t> more = numbers;
+      if (marked && marked->AddWritersOf({{end}}, more)) numbers = std::move(more);
+    }
+    return numbers.size() * meetings->block_steps <= most_steps;
+  };
+  while (true) {
+    const std::vector<BlockRange> chosen = ChooseBlocks(all, count, probe.case_.seed);
+    if (chosen.empty()) return std::nullopt;  // all
+    ASSAY_TRY(const bool have_room, choose(chosen));
+    if (have_room) break;
+    // Tickets that meet many others are fewer.
+    if (queue == nullptr || count == 1) {
+      // Each case counts what showed that they take too long, whoever found it out first.
+      steps += meetings->steps;
+      return std::nullopt;
+    }
+    count = std::max<std::uint64_t>(count / 4, 1);
   }
-  for (const auto& [number, marks] : meetings->odd) {
-    if (!add(number, marks)) return std::nullopt;
-  }
-  // Where counters are numbered like results, whoever meets at the last one writes the end.
-  for (const BufferRange& end : EndsOfZeros(binding.execution)) {
-    std::set<std::uint64_t> more = numbers;
-    if (marked && marked->AddWritersOf({{end}}, more)) numbers = std::move(more);
-  }
-  if (numbers.size() * meetings->block_steps > most_steps) return std::nullopt;
   launch.only.clear();
   if (queue == nullptr) {
     for (const std::uint64_t block : numbers) launch.only.push_back({block, 1});
   } else {
     binding.execution.tickets = queue->Deal(numbers);
     const std::uint64_t last = Blocks(launch) - 1;
-    if (numbers.size() >= kTicketsForTwo) launch.only.push_back({0, 1});
+    // Two that do what is one's to do show as a race where different blocks draw them.
+    if (numbers.size() >= kTicketsForTwo || numbers.size() > asked) launch.only.push_back({0, 1});
     launch.only.push_back({last, 1});
   }
   binding.execution.note_missing = true;
@@ -361,7 +391,7 @@ Result<std::optional<Runner::Needed>> Runner::RunTogether(
   ASSAY_TRY(Report report,
             engine_.Run(binding.execution, binding.buffers, engine::Trust::kCandidate));
   steps += report.counters.steps;
-  if (IsTooLong(report)) return std::nullopt;
+  if (IsTooLong(report) || WaitedInVain(report)) return std::nullopt;
   const bool is_found = report.stop != Stop::kCompleted || !report.findings.empty();
   // Where all blocks meet, the last of them may be the one that writes.
   const bool is_whole =

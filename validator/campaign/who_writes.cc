@@ -147,7 +147,7 @@ Result<std::optional<std::uint64_t>> Runner::LastOf(
 Result<std::optional<bool>> Runner::WritesAny(const Binder& bind, std::size_t launch, Alone what,
                                               std::uint64_t& steps) const {
   what.most_steps = kStepsToSee;
-  what.only_where = true;
+  what.only_where = what.without_values = true;
   engine::Binding alone;
   ASSAY_TRY(const Report report, RunAlone(bind, launch, std::move(what), alone));
   steps += report.counters.steps;
@@ -324,7 +324,8 @@ Result<Runner::End> Runner::WhoWritesTheEnd(const Binder& bind,
                           .most_steps = most_steps,
                           .outputs = outputs,
                           .zeros = zeros,
-                          .only_where = true},
+                          .only_where = true,
+                          .without_values = true},
                          steps);
   };
   // Over zeros nothing is undefined: that refutes nothing, but shows who comes to the end.

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "base/json.h"
+#include "validator/cases/profiles.h"
 #include "validator/oracle/cells.h"
 #include "validator/oracle/oracle.h"
 
@@ -16,6 +17,19 @@ ops::Instance AsOp(const ops::Instance& instance) {
   ops::Instance made = instance;
   made.op = ops::GeneratorOf(instance.op);
   return made;
+}
+
+/// Of what a generator makes as many elements at each end as see values of inputs that are zero but for their ends
+/// (cases::kLastElements), where each sees its share of an input, and some beyond them.
+std::int64_t ElementsAtEnds(const cases::Materialised& filled, std::int64_t made) {
+  constexpr std::int64_t kBeyond = 16, kMost = std::int64_t{1} << 18;
+  std::int64_t most = 0;
+  for (const auto& [name, input] : filled.inputs) {
+    if (input.elements <= cases::kLastElements) continue;
+    const std::int64_t each = std::max<std::int64_t>(input.elements / made, 1);
+    most = std::max(most, cases::kLastElements / each + kBeyond);
+  }
+  return std::min(most, kMost);
 }
 
 const Cell* CellsOf(const Cells& cells, const std::string& name) {
@@ -49,13 +63,17 @@ Status Generator::FillEnds(const ops::Instance& made, const cases::Materialised&
                            const EndsSize& size, TensorMap& tensors) {
   Wanted wanted;
   for (const auto& [name, tensor] : tensors) {
-    const std::int64_t last = tensor.elements - size.at_each_end;
-    if (tensor.elements > kMostWhole || last <= (size.between + 2) * size.at_each_end)
+    const std::int64_t at_each_end =
+        std::max(size.at_each_end, ElementsAtEnds(filled, tensor.elements));
+    const std::int64_t last = tensor.elements - at_each_end;
+    // What lies between is further apart than what is computed at the ends is long, or a page.
+    const std::int64_t apart = std::min<std::int64_t>(at_each_end, 4096);
+    if (tensor.elements > kMostMade || last <= at_each_end + (size.between + 1) * apart)
       return Fail(ErrorKind::kLimit, "it makes too many elements, or each of too many", name);
     std::vector<std::int64_t>& elements = wanted[name];
-    for (std::int64_t i = 0; i < size.at_each_end; ++i) elements.push_back(i);
+    for (std::int64_t i = 0; i < at_each_end; ++i) elements.push_back(i);
     for (std::int64_t i = 1; i <= size.between; ++i)
-      elements.push_back(last / (size.between + 1) * i + size.at_each_end);
+      elements.push_back(at_each_end + (last - at_each_end) / (size.between + 1) * i);
     for (std::int64_t i = last; i < tensor.elements; ++i) elements.push_back(i);
   }
   ASSAY_TRY(const Cells cells,
@@ -118,7 +136,9 @@ Status Generator::Fill(const ops::Instance& instance, const cases::Case& value,
   std::string key =
       instance.Id() + " " + instance.op.digest + " " + CompactJson(cases::ToJson(plain));
   if (!FillKept(key, tensors)) {
-    const bool whole = whole_ || cases::TotalElements(instance, value.axes) <= kMostWhole;
+    const bool few = std::ranges::all_of(
+        tensors, [](const auto& each) { return each.second.elements <= kMostMade; });
+    const bool whole = whole_ || (few && cases::TotalElements(instance, value.axes) <= kMostWhole);
     const Status made_all =
         whole ? FillWhole(made, filled, tensors) : FillEnds(made, filled, tensors);
     if (!made_all) return std::unexpected(WithPlace(made_all.error(), "generator"));
