@@ -88,8 +88,14 @@ bool MetNobody(const Report& report) {
 
 std::uint64_t BytesWritten(const Execution& execution) {
   std::uint64_t bytes = 0;
-  for (const BufferSpec& spec : execution.buffers) {
-    if (spec.role != BufferRole::kInput)
+  for (std::size_t i = 0; i < execution.buffers.size(); ++i) {
+    const BufferSpec& spec = execution.buffers[i];
+    const bool is_taken = std::ranges::any_of(execution.launches, [&](const Launch& launch) {
+      return std::ranges::any_of(launch.args, [&](const Argument& argument) {
+        return argument.kind != Argument::Kind::kScalar && argument.buffer == i;
+      });
+    });
+    if (is_taken && spec.role != BufferRole::kInput)
       bytes += static_cast<std::uint64_t>(spec.elements) * SizeOf(spec.dtype);
   }
   return bytes;
@@ -145,9 +151,9 @@ Result<std::optional<std::vector<WrittenRange>>> Runner::WritersOf(
   ASSAY_TRY(engine::Binding binding, bind(kGarbage));
   Execution& execution = binding.execution;
   const facts::Skeleton* skeleton = SkeletonFor(execution);
+  execution.launches.pop_back();
   if (skeleton == nullptr || BytesWritten(execution) > kMostWritten) return std::nullopt;
   AskForPlaces({.most_steps = most_steps}, execution);
-  execution.launches.pop_back();
   UseSkeleton(*skeleton, execution);
   execution.whose = bytes;
   ASSAY_TRY(Report report, engine_.Run(execution, binding.buffers, engine::Trust::kCandidate));

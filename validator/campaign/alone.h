@@ -16,7 +16,7 @@ void UseSkeleton(const facts::Skeleton& skeleton, Execution& execution);
 /// reads of it is missing then, and may be another one's to say.
 void ForgetFills(Execution& execution, std::optional<std::uint8_t> held = std::nullopt);
 
-/// Outputs and workspace, all together.
+/// Outputs and workspace that its launches take, all together.
 std::uint64_t BytesWritten(const Execution& execution);
 /// As much is written where all blocks run to see where: pages cost more than the instructions that come to them.
 inline constexpr std::uint64_t kMostWritten = std::uint64_t{512} << 20;

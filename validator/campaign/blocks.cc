@@ -125,6 +125,7 @@ std::set<std::uint64_t> LastAlong(const ops::Expression& extent, const ops::Axis
 std::set<std::uint64_t> LastOfTurns(const ops::LaunchPlan& plan, const ops::AxisValues& axes) {
   std::set<std::uint64_t> blocks;
   constexpr std::int64_t kFarMore = 4096;
+  constexpr std::uint64_t kNumbersOf16Bits = std::uint64_t{1} << 16;
   std::array<ops::AxisValues, 2> elsewhere = {axes, axes};
   for (auto& [name, extent] : elsewhere[0]) extent = 1;
   for (auto& [name, extent] : elsewhere[1])
@@ -145,8 +146,9 @@ std::set<std::uint64_t> LastOfTurns(const ops::LaunchPlan& plan, const ops::Axis
       numbers = std::move(more);
       stride *= across;
     }
-    // The last block of all has been there already.
+    // The last block of all has been there already; and in 16 bits its number is another one's.
     numbers.erase(stride - 1);
+    if (stride > kNumbersOf16Bits) numbers.insert((stride - 1) % kNumbersOf16Bits);
     blocks.merge(numbers);
   }
   return blocks;

@@ -127,6 +127,23 @@ TEST(Blocks, NoTurnsFollowFromWhereAnotherKernelTakesOver) {
     EXPECT_EQ(block, 127u) << "of the kernel that is not launched";
 }
 
+TEST(Blocks, ANumberThatChoosesAKernelIsNoCap) {
+  ops::LaunchPlan plan;
+  plan.kernels.emplace_back().grid = {
+      *ops::Expression::Parse("(hidden > 1024) * min(tokens, 1056)", "grid"),
+      ops::Expression::Constant(1), ops::Expression::Constant(1)};
+  EXPECT_EQ(LastOfTurns(plan, {{"tokens", 1'048'576}, {"hidden", 4097}}),
+            (std::set<std::uint64_t>{1023}));
+}
+
+TEST(Blocks, TheLastOfManyHasTheNumberOfAnotherIn16Bits) {
+  ops::LaunchPlan plan;
+  plan.kernels.emplace_back().grid = {*ops::Expression::Parse("rows", "grid"),
+                                      ops::Expression::Constant(1), ops::Expression::Constant(1)};
+  EXPECT_EQ(LastOfTurns(plan, {{"rows", 65'536 + 8}}), (std::set<std::uint64_t>{7}));
+  EXPECT_TRUE(LastOfTurns(plan, {{"rows", 65'536}}).empty());
+}
+
 TEST(Blocks, APlanOfSeveralKernelsHasAPathForEachLength) {
   ops::OpSpec op;
   ops::Axis& rows = op.axes.emplace_back();

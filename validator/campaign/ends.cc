@@ -219,8 +219,9 @@ Status Runner::RunEnds(const cases::Probe& probe, const Wants& wants, CaseRun& r
     needed.least_blocks = 1;
     needed.part_steps = std::max(wants.part_steps, kMostHugeSteps);
     ASSAY_TRY_VOID(Slice(*this, probe, needed, run).Run());
-    return run.left_out.empty() ? Status{}
-                                : RunEndsBeforeLast(probe, filled, bind, kMostHugeSteps, run);
+    // Where one of their blocks had not ended by then, its ends do not either.
+    if (run.left_out.empty() || run.steps >= needed.part_steps) return {};
+    return RunEndsBeforeLast(probe, filled, bind, kMostHugeSteps, run);
   }
   if (!bound) return {};
   const auto leave_out = [&](std::string_view reason) {

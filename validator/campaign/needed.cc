@@ -36,6 +36,8 @@ namespace {
 
 // Launches before the last run whole where they take so little: what is missing then nobody writes.
 constexpr std::uint64_t kLittle = 16'000'000;
+// What their skeleton may take that is asked who writes what is missing: of shares past 2^32 elements a few thousand million.
+constexpr std::uint64_t kStepsToAskOfAll = 2 * kStepsToAsk;
 // How often blocks are added that were missing still.
 constexpr int kMostRounds = 5;
 // Blocks of the last launch, and how many pieces of each run (0: all of it), of so many threads.
@@ -300,7 +302,7 @@ Result<std::optional<Runner::Needed>> Runner::RunWithNeeded(const Binder& bind, 
     all_guessed = all_guessed && guessed;
     if (blocks == before) {
       std::optional<std::vector<WrittenRange>> writers;
-      const std::uint64_t most = guessed && undefined ? kStepsToAskAtLast : kStepsToAsk;
+      const std::uint64_t most = guessed && undefined ? kStepsToAskAtLast : kStepsToAskOfAll;
       if (handed_on.skeleton_steps <= most) {
         ASSAY_TRY(writers, WritersOf(bind, *missing, most, steps));
       }

@@ -111,6 +111,8 @@ class Runner::Slice {
   void NoteReport();
   void NoteParts();
   void LeaveOut(std::string_view reason);
+  /// Why nothing is known of the end of an output that no block has written that ran.
+  std::string_view UnknownEnd() const;
 
   const Runner& runner_;
   const ops::Instance& instance_;

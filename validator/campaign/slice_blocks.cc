@@ -242,7 +242,7 @@ Result<bool> Runner::Slice::FindTheEnd() {
     whole_ = !IsTooLong();
     end_is_unknown_ = false;
     if (whole_) return true;
-    LeaveOut(kUnknownEnd);
+    LeaveOut(UnknownEnd());
     return false;
   }
   return AskWhoWrites();

@@ -179,7 +179,9 @@ Status Runner::Slice::Run() {
   ASSAY_TRY_VOID(RunPrepared());
   // Where it is asked for places, those of the launches before the last are some.
   const bool too_long = run_.left_out == kBlockTooLong || run_.left_out == kAllTakeTooLong;
-  if (!too_long || !wants_.watch || wants_.slice_steps < Wants{}.slice_steps) return {};
+  const bool asked_for_ends = wants_.truth_or_nothing;  // ends.cc looks at them by itself.
+  if (!too_long || asked_for_ends || !wants_.watch || wants_.slice_steps < Wants{}.slice_steps)
+    return {};
   return runner_.RunEndsBeforeLast(probe_, filled_, Binding(), kStepsBeforeLast, run_);
 }
 
@@ -215,7 +217,7 @@ Status Runner::Slice::RunPrepared() {
   std::uint64_t ran_at_once = 0;
   if (!only_needed_) {
     // What looked for the blocks that are needed has had what there is for one.
-    const bool hopeless = is_hopeless() || (is_much && run_.steps >= most_steps_);
+    const bool hopeless = is_hopeless() || (several && run_.steps >= most_steps_);
     if (hopeless || (may_meet && IsEstimatedAbove(kByFar * most_steps_))) {
       LeaveOut(hopeless ? kBlockTooLong : kAllTakeTooLong);
       return {};
@@ -286,7 +288,7 @@ Status Runner::Slice::Judge() {
   ASSAY_TRY_VOID(runner_.CompareSlice(filled_, Outputs(), wanted, wants_, run_));
   ASSAY_TRY_VOID(CompareOrders(wanted));
   if (end_is_unknown_ && agrees()) {
-    LeaveOut(kUnknownEnd);
+    LeaveOut(UnknownEnd());
     return {};
   }
   if (wants_.keep_outputs) run_.kept = std::move(bound_.calls.front().outputs);
@@ -326,6 +328,16 @@ Result<Runner::Rerun> Runner::Slice::Again(const Schedule& schedule) const {
 const Tensor* Runner::Slice::Before(const std::string& output) const {
   const std::string& updates = instance_.op.FindOutput(output)->updates;
   return updates.empty() ? nullptr : &filled_.inputs.find(updates)->second;
+}
+
+std::string_view Runner::Slice::UnknownEnd() const {
+  // Of blocks that wait for others nobody can say who writes it.
+  const facts::Facts* const facts = runner_.subject_.compiled->facts.get();
+  const bool wait = std::ranges::any_of(bound_.execution.launches, [&](const Launch& launch) {
+    return MayBe(facts::Polls(facts, launch.entry)) &&
+           MayBe(facts::BlocksDepend(facts, launch.entry));
+  });
+  return wait ? kAllTakeTooLong : kUnknownEnd;
 }
 
 std::vector<std::int64_t> Runner::Slice::Written(const std::string& output,

@@ -41,7 +41,7 @@ $again:
 )";
 }
 
-std::uint64_t StepsOf(const std::string& step, int rounds, std::uint64_t limit, Stop stop) {
+Counters CountersOf(const std::string& step, int rounds, std::uint64_t limit, Stop stop) {
   TestRun run(Rounds(step));
   const std::uint32_t x = run.Zeros("x", DType::kF32, 32);
   run.AddLaunch("rounds", {1, 1, 1}, {32, 1, 1}, {TestRun::Ptr(x), TestRun::Int(rounds)});
@@ -49,7 +49,10 @@ std::uint64_t StepsOf(const std::string& step, int rounds, std::uint64_t limit, 
   const Report report = run.Run();
   EXPECT_EQ(report.stop, stop) << Show(report);
   EXPECT_TRUE(report.findings.empty()) << Show(report);
-  return report.counters.steps;
+  return report.counters;
+}
+std::uint64_t StepsOf(const std::string& step, int rounds, std::uint64_t limit, Stop stop) {
+  return CountersOf(step, rounds, limit, stop).steps;
 }
 
 constexpr const char* kProduct =
@@ -63,6 +66,18 @@ TEST(Work, ProductsCountByTheirMultiplications) {
   const std::uint64_t products = StepsOf(kProduct, 100, kEnough, Stop::kCompleted);
   const std::uint64_t additions = StepsOf(kAddition, 100, kEnough, Stop::kCompleted);
   EXPECT_EQ(products - additions, 100 * 16 * 8 * 16 / kProductsOfStep);
+}
+
+// Beyond what the loop around them takes, whatever the number of lanes.
+TEST(Work, LoadsAndProductsTakeAsLongAsManyAdditions) {
+  constexpr std::uint64_t kEnough = 1'000'000'000;
+  const auto work_of = [](const std::string& step) {
+    return CountersOf(step, 100, kEnough, Stop::kCompleted).work;
+  };
+  const std::uint64_t additions = work_of(kAddition);
+  EXPECT_GT(work_of(kProduct), additions + 100 * 16 * 8 * 16 / 32);
+  EXPECT_GT(work_of("  ld.global.f32 %f1, [%rd1];"), additions + 100 * 16);
+  EXPECT_EQ(work_of("  ld.param.u32 %r4, [n];"), additions);
 }
 
 TEST(Work, ALimitEndsProductsAtTheirCount) {

@@ -22,7 +22,7 @@ ops::Instance AsOp(const ops::Instance& instance) {
 /// Of what a generator makes as many elements at each end as see values of inputs that are zero but for their ends
 /// (cases::kLastElements), where each sees its share of an input, and some beyond them.
 std::int64_t ElementsAtEnds(const cases::Materialised& filled, std::int64_t made) {
-  constexpr std::int64_t kBeyond = 16, kMost = std::int64_t{1} << 18;
+  constexpr std::int64_t kBeyond = 16, kMost = std::int64_t{1} << 14;
   std::int64_t most = 0;
   for (const auto& [name, input] : filled.inputs) {
     if (input.elements <= cases::kLastElements) continue;
@@ -68,7 +68,7 @@ Status Generator::FillEnds(const ops::Instance& made, const cases::Materialised&
     const std::int64_t last = tensor.elements - at_each_end;
     // What lies between is further apart than what is computed at the ends is long, or a page.
     const std::int64_t apart = std::min<std::int64_t>(at_each_end, 4096);
-    if (tensor.elements > kMostMade || last <= at_each_end + (size.between + 1) * apart)
+    if (tensor.elements > kMostWhole || last <= at_each_end + (size.between + 1) * apart)
       return Fail(ErrorKind::kLimit, "it makes too many elements, or each of too many", name);
     std::vector<std::int64_t>& elements = wanted[name];
     for (std::int64_t i = 0; i < at_each_end; ++i) elements.push_back(i);
@@ -76,11 +76,25 @@ Status Generator::FillEnds(const ops::Instance& made, const cases::Materialised&
       elements.push_back(at_each_end + (last - at_each_end) / (size.between + 1) * i);
     for (std::int64_t i = last; i < tensor.elements; ++i) elements.push_back(i);
   }
-  ASSAY_TRY(const Cells cells,
-            runner_.RunSlice(made, {}, filled.axes, filled.inputs, /*seed=*/0, {}, wanted));
+  // Of one run no more than so many are computed.
+  constexpr std::size_t kAtOnce = 1024;
   for (auto& [name, tensor] : tensors) {
-    const Cell* const data = CellsOf(cells, name);
-    const std::vector<std::int64_t>& computed = wanted[name];
+    const std::vector<std::int64_t>& asked = wanted[name];
+    std::vector<std::int64_t> computed;
+    std::vector<double> values;
+    for (std::size_t first = 0; first < asked.size(); first += kAtOnce) {
+      const std::size_t count = std::min(kAtOnce, asked.size() - first);
+      Wanted some;
+      some[name].assign(asked.begin() + static_cast<std::ptrdiff_t>(first),
+                        asked.begin() + static_cast<std::ptrdiff_t>(first + count));
+      ASSAY_TRY(const Cells cells, runner_.RunSlice(made, {}, filled.axes, filled.inputs,
+                                                    /*seed=*/0, {}, some));
+      const Cell* const data = CellsOf(cells, name);
+      for (const std::int64_t i : some[name]) {
+        computed.push_back(i);
+        values.push_back(data[i].value);
+      }
+    }
     // What was computed at both ends without a gap.
     std::size_t front = 0, back = computed.size();
     while (front < computed.size() && computed[front] == static_cast<std::int64_t>(front)) ++front;
@@ -88,13 +102,13 @@ Status Generator::FillEnds(const ops::Instance& made, const cases::Materialised&
     if (front == 0 || front >= back || back == computed.size())
       return Fail(ErrorKind::kLimit, "even its ends take too long", name);
     // The innermost of either end are like what lies between.
-    const double between = data[computed[front]].value;
+    const double between = values[front];
     for (std::size_t i = front - 1; i <= back; ++i) {
-      if (data[computed[i]].value != between)
+      if (values[i] != between)
         return Fail(ErrorKind::kLimit, "it makes other values between the ends", name);
     }
     for (std::int64_t i = 0; i < tensor.elements; ++i) tensor.Set(i, between);
-    for (const std::int64_t i : computed) tensor.Set(i, data[i].value);
+    for (std::size_t i = 0; i < computed.size(); ++i) tensor.Set(computed[i], values[i]);
   }
   return {};
 }
@@ -136,9 +150,7 @@ Status Generator::Fill(const ops::Instance& instance, const cases::Case& value,
   std::string key =
       instance.Id() + " " + instance.op.digest + " " + CompactJson(cases::ToJson(plain));
   if (!FillKept(key, tensors)) {
-    const bool few = std::ranges::all_of(
-        tensors, [](const auto& each) { return each.second.elements <= kMostMade; });
-    const bool whole = whole_ || (few && cases::TotalElements(instance, value.axes) <= kMostWhole);
+    const bool whole = whole_ || cases::TotalElements(instance, value.axes) <= kMostWhole;
     const Status made_all =
         whole ? FillWhole(made, filled, tensors) : FillEnds(made, filled, tensors);
     if (!made_all) return std::unexpected(WithPlace(made_all.error(), "generator"));

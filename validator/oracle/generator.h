@@ -34,9 +34,7 @@ class Generator {
       : runner_(runner), whole_(whole) {}
 
   /// Elements of all tensors of a case for which it runs whole.
-  static constexpr std::int64_t kMostWhole = std::int64_t{1} << 27;
-  /// Elements that it may make of one tensor.
-  static constexpr std::int64_t kMostMade = std::int64_t{1} << 24;
+  static constexpr std::int64_t kMostWhole = std::int64_t{1} << 24;
 
   /// Adds the generated inputs to the plain ones in `filled`, which are those of `value`. The op
   /// must have a generator. Errors are faults of the op (its generator does not compile, has

@@ -91,6 +91,14 @@ TEST_F(GeneratorTest, HugeCasesAreMadeWhereAllBetweenTheEndsIsAlike) {
     EXPECT_EQ(rstd.At(row), static_cast<float>(1 / std::sqrt(mean + double{1e-6f}))) << row;
   }
   EXPECT_GT(rstd.At(600'000), 100 * rstd.At(0));
+  // Of short rows many lie where inputs are not zero.
+  cases::Case narrow = huge;
+  narrow.axes = {{"tokens", 1'048'576}, {"hidden", 17}};
+  const auto short_rows = bench_->oracle().Materialise(instance, narrow);
+  ASSERT_TRUE(short_rows.has_value()) << ToString(short_rows.error());
+  const Tensor& of_short = short_rows->inputs.at("rstd");
+  for (const std::int64_t row : {std::int64_t{400}, of_short.elements - 7'000})
+    EXPECT_LT(of_short.At(row), of_short.At(600'000) / 100) << row;
   // Where each takes long, few are computed, but none of both ends is left out.
   cases::Case wide = huge;
   wide.axes = {{"tokens", 262'146}, {"hidden", 16'384}};
