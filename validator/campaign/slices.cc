@@ -331,12 +331,11 @@ const Tensor* Runner::Slice::Before(const std::string& output) const {
 }
 
 std::string_view Runner::Slice::UnknownEnd() const {
-  // Of blocks that wait for others nobody can say who writes it.
-  const facts::Facts* const facts = runner_.subject_.compiled->facts.get();
-  const bool wait = std::ranges::any_of(bound_.execution.launches, [&](const Launch& launch) {
-    return MayBe(facts::Polls(facts, launch.entry)) &&
-           MayBe(facts::BlocksDepend(facts, launch.entry));
-  });
+  // Of a launch whose blocks wait for each other nobody can say who writes it: it is not cut otherwise.
+  const facts::Facts* const program = runner_.subject_.compiled->facts.get();
+  const std::vector<Launch>& launches = bound_.execution.launches;
+  const bool wait = launches.size() == 1 && MayBe(facts::Polls(program, launches.front().entry)) &&
+                    MayBe(facts::BlocksDepend(program, launches.front().entry));
   return wait ? kAllTakeTooLong : kUnknownEnd;
 }
 

@@ -80,13 +80,6 @@ bool Meet(std::span<const BufferRange> some, std::span<const BufferRange> others
   return false;
 }
 
-/// Did somebody wait for blocks that were not run?
-bool WaitedInVain(const Report& report) {
-  return std::ranges::any_of(report.findings, [](const Finding& finding) {
-    return finding.kind == FindingKind::kDeadlock;
-  });
-}
-
 /// What of some lies in none of the others. Ranges ascend by buffer and place.
 std::vector<BufferRange> Without(std::span<const BufferRange> some,
                                  std::span<const BufferRange> others) {
@@ -154,6 +147,7 @@ Result<std::shared_ptr<const Runner::Meetings>> Runner::LearnMeetings(
   const std::array<std::uint32_t, 3> grid =
       queue == nullptr ? launch.grid
                        : std::array<std::uint32_t, 3>{static_cast<std::uint32_t>(all), 1, 1};
+  const bool may_wait = MayBe(facts::Polls(subject_.compiled->facts.get(), launch.entry));
   bool all_ended = true;
   std::uint64_t learned_from = 0;
   const auto run_alone = [&](Alone what) -> Result<std::vector<BufferRange>> {
@@ -163,8 +157,8 @@ Result<std::shared_ptr<const Runner::Meetings>> Runner::LearnMeetings(
     engine::Binding alone;
     ASSAY_TRY(const Report report, RunAlone(bind, 0, std::move(what), alone));
     all_ended = all_ended && report.stop == Stop::kCompleted && report.findings.empty();
-    learned->is_wrong =
-        learned->is_wrong || (!only_where && !report.findings.empty() && !WaitedInVain(report));
+    learned->is_wrong = learned->is_wrong ||
+                        (!only_where && !report.findings.empty() && !IsTooLong(report, may_wait));
     if (!only_where) learned->block_steps = std::max(learned->block_steps, report.counters.steps);
     learned_from += report.counters.steps;
     return Marks(alone, report);
@@ -391,7 +385,9 @@ Result<std::optional<Runner::Needed>> Runner::RunTogether(
   ASSAY_TRY(Report report,
             engine_.Run(binding.execution, binding.buffers, engine::Trust::kCandidate));
   steps += report.counters.steps;
-  if (IsTooLong(report) || WaitedInVain(report)) return std::nullopt;
+  // Others might come that it waits for.
+  const bool may_wait = MayBe(facts::Polls(subject_.compiled->facts.get(), launch.entry));
+  if (IsTooLong(report, may_wait)) return std::nullopt;
   const bool is_found = report.stop != Stop::kCompleted || !report.findings.empty();
   // Where all blocks meet, the last of them may be the one that writes.
   const bool is_whole =
