@@ -76,7 +76,9 @@ TEST(Work, LoadsAndProductsTakeAsLongAsManyAdditions) {
   };
   const std::uint64_t additions = work_of(kAddition);
   EXPECT_GT(work_of(kProduct), additions + 100 * 16 * 8 * 16 / 32);
-  EXPECT_GT(work_of("  ld.global.f32 %f1, [%rd1];"), additions + 100 * 16);
+  const std::string own =
+      "  mov.u32 %r5, %tid.x;\n  mul.wide.u32 %rd3, %r5, 4;\n  add.s64 %rd3, %rd1, %rd3;\n";
+  EXPECT_GT(work_of(own + "  ld.global.f32 %f1, [%rd3];"), additions + 100 * 16);
   EXPECT_EQ(work_of("  ld.param.u32 %r4, [n];"), additions);
 }
 
