@@ -352,7 +352,7 @@ class Runner {
                                                         const cases::Materialised& filled,
                                                         const Queue* queue,
                                                         std::uint64_t most_steps) const;
-  /// The queue of a launch whose tickets meet nobody (together.cc); null where there is none, or that is not known.
+  /// The queue of a launch whose tickets meet nobody (meetings.cc); null where there is none, or that is not known.
   Result<std::shared_ptr<const Queue>> QueueOfItsOwn(const Binder& bind,
                                                      const cases::Materialised& filled,
                                                      std::uint64_t most_steps) const;

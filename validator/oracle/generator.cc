@@ -66,7 +66,7 @@ Status Generator::FillEnds(const ops::Instance& made, const cases::Materialised&
     const std::int64_t at_each_end =
         std::max(size.at_each_end, ElementsAtEnds(filled, tensor.elements));
     const std::int64_t last = tensor.elements - at_each_end;
-    // What lies between is further apart than what is computed at the ends is long, or a page.
+    // Those between lie at least that far from each other and from the ends.
     const std::int64_t apart = std::min<std::int64_t>(at_each_end, 4096);
     if (tensor.elements > kMostWhole || last <= at_each_end + (size.between + 1) * apart)
       return Fail(ErrorKind::kLimit, "it makes too many elements, or each of too many", name);
