@@ -158,12 +158,24 @@ bool Campaign::Execute(const std::vector<Task>& planned, std::string_view gate, 
   return !ended;
 }
 
+// By what those before it took: a whole case may be too dear by now.
+void Campaign::Reconsider(Task& task) const {
+  if (!task.probe.ends_only && !FitsWhole(task.probe.case_.axes)) {
+    task.probe.ends_only = true;
+    task.wants.needed_only = only_slices_;
+    MakeAffordable(task.probe.case_);
+  }
+  if (IsSlice(task.probe)) EstimateBlocks(task);
+}
+
 bool Campaign::ExecuteDearLast(std::vector<Task> planned, std::size_t batches_after_refutation) {
   // So many at a time: the next ones know whether these took too long.
   constexpr std::size_t kAtOnce = 2;
   const auto cheap = [this](const Task& task) {
+    const ops::AxisValues& axes = task.probe.case_.axes;
+    if (!task.probe.ends_only) return !task.probe.prelude.empty() || SurelyFitsWhole(axes);
     return !IsSlice(task.probe) || !task.wants.of_blocks ||
-           LeastStepsFor(task.probe.case_.axes) <= static_cast<double>(kLongSliceSteps) / 2;
+           LeastStepsFor(axes) <= static_cast<double>(kLongSliceSteps) / 2;
   };
   const auto dear = std::stable_partition(planned.begin(), planned.end(), cheap);
   std::vector<Task> some(std::make_move_iterator(planned.begin()), std::make_move_iterator(dear));
@@ -172,7 +184,7 @@ bool Campaign::ExecuteDearLast(std::vector<Task> planned, std::size_t batches_af
   for (std::size_t i = 0; i < others.size(); i += kAtOnce) {
     some.clear();
     for (std::size_t j = i; j < std::min(i + kAtOnce, others.size()); ++j) {
-      EstimateBlocks(others[j]);
+      Reconsider(others[j]);
       some.push_back(std::move(others[j]));
     }
     if (goes_on) {

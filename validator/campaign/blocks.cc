@@ -10,6 +10,7 @@ namespace {
 
 // Places that blocks are taken from, and how many neighbours at each.
 constexpr std::uint64_t kPlaces = 9;
+constexpr std::int64_t kFarMore = 4096;  // Times an extent.
 constexpr std::uint64_t kMostNeighbours = 32;
 static_assert(kPlaces * kMostNeighbours == kMostChosen);
 
@@ -84,6 +85,21 @@ std::optional<std::uint64_t> WriterOfTheEnd(const std::vector<std::int64_t>& wri
 
 namespace {
 
+/// Does an axis make the larger of two numbers that an extent chooses between larger still, and no more blocks? That is what
+/// a cap does.
+bool IsFlatPast(const ops::Expression& extent, const ops::AxisValues& axes, std::uint64_t across,
+                std::size_t kink, std::int64_t larger) {
+  return std::ranges::any_of(axes, [&](const auto& axis) {
+    ops::AxisValues far = axes;
+    far[axis.first] = std::min(axis.second, INT64_MAX / kFarMore) * kFarMore;
+    const auto there = extent.Kinks(far);
+    const auto blocks = extent.Evaluate(far);
+    if (!there[kink] || !blocks) return true;  // Nobody knows.
+    return std::max(there[kink]->first, there[kink]->second) != larger &&
+           *blocks == static_cast<std::int64_t>(across);
+  });
+}
+
 /// Along one axis of a grid that is capped: the blocks that come to the end of what it goes over in turns.
 /// `elsewhere`: shapes that are far from this one.
 /// A unit of work may be a cluster's, whose blocks the extent counts each.
@@ -110,7 +126,8 @@ std::set<std::uint64_t> LastAlong(const ops::Expression& extent, const ops::Axis
     if (least <= 0 || (least != most && below)) continue;
     const auto units = static_cast<std::uint64_t>(least);
     // What deals out no units to blocks: a length beside one from which on another kernel takes over.
-    if (units > across || across % units != 0) continue;
+    if (units > across || across % units != 0 || !IsFlatPast(extent, axes, across, k, most))
+      continue;
     const auto unit = static_cast<std::uint64_t>((most - 1) % least);
     const std::uint64_t blocks = across / units;
     last.insert(unit);
@@ -124,7 +141,6 @@ std::set<std::uint64_t> LastAlong(const ops::Expression& extent, const ops::Axis
 
 std::set<std::uint64_t> LastOfTurns(const ops::LaunchPlan& plan, const ops::AxisValues& axes) {
   std::set<std::uint64_t> blocks;
-  constexpr std::int64_t kFarMore = 4096;
   constexpr std::uint64_t kNumbersOf16Bits = std::uint64_t{1} << 16;
   std::array<ops::AxisValues, 2> elsewhere = {axes, axes};
   for (auto& [name, extent] : elsewhere[0]) extent = 1;

@@ -107,6 +107,11 @@ TEST(Blocks, WhoWritesTheEndFollowsFromACappedGrid) {
   EXPECT_TRUE(LastOfTurns(plan, {{"rows", 1}}).empty());
   EXPECT_TRUE(LastOfTurns(plan, {{"rows", 512}}).empty());
   EXPECT_EQ(LastOfTurns(plan, {{"rows", 640}}), (std::set<std::uint64_t>{319 - 264}));
+  // Nor where a length is compared with what makes no cap: blocks grow with it.
+  kernel.grid[0] = *ops::Expression::Parse("(1 - (rows <= 16)) * ceil_div(rows, 64)", "grid");
+  EXPECT_TRUE(LastOfTurns(plan, {{"rows", 8191}}).empty());
+  kernel.grid[0] = *ops::Expression::Parse("(rows <= 16) * rows + (rows > 16) * 16", "grid");
+  EXPECT_EQ(LastOfTurns(plan, {{"rows", 8190}}), (std::set<std::uint64_t>{8189 % 16}));
   // Along y, at the end of x: rows 300 to 304 are the second turn of five of the 300.
   kernel.grid = {*ops::Expression::Parse("ceil_div(columns, 64)", "grid"),
                  *ops::Expression::Parse("min(rows, 300)", "grid"), ops::Expression::Constant(1)};

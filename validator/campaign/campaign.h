@@ -136,8 +136,12 @@ class Campaign {
   /// Does all of a case at this shape run? Not where it has too many elements, or, where nothing is
   /// small, its truth takes too long: then a slice does (slices.cc).
   bool FitsWhole(const ops::AxisValues& axes) const;
+  bool SurelyFitsWhole(const ops::AxisValues& axes) const;
+  double MostTruthSteps() const;  ///< Of a case that runs whole, instructions of warps.
   /// Runs what is planned, what takes long by all estimates after the others. False: the campaign ends.
   bool ExecuteDearLast(std::vector<Task> planned, std::size_t batches_after_refutation);
+  /// Where those before it took so much that it does not fit whole any more, a slice of it runs.
+  void Reconsider(Task& task) const;
   /// Says of a slice what its blocks will take, and whether that is too long.
   void EstimateBlocks(Task& task) const;
   /// What the least of a slice at this shape will take by that: a block of each launch that is cut, and all of the others.

@@ -55,8 +55,18 @@ std::optional<double> Costs::Estimate(const ops::AxisValues& axes, std::int64_t 
   const double product = Product(logs, nearest->logs);
   const double more =
       std::log2(static_cast<double>(std::max<std::int64_t>(elements, 1))) - nearest->elements;
-  const double ratio = more > 0 ? std::clamp(product, more, 2 * more) : std::min(product, more);
+  // Beside long keys a thousand queries are few elements: what is past the square counts half.
+  const double square = 2 * more, past = std::max(product - square, 0.0);
+  const double ratio =
+      more > 0 ? std::clamp(product, more, square) + past / 2 : std::min(product, more);
   return std::exp2(nearest->steps + ratio);
+}
+
+std::optional<double> Costs::EstimateAtMost(const ops::AxisValues& axes) const {
+  const std::vector<double> logs = LogsOf(axes);
+  const Sample* const nearest = Nearest(logs);
+  if (nearest == nullptr) return std::nullopt;
+  return std::exp2(nearest->steps + std::max(Product(logs, nearest->logs), 0.0));
 }
 
 std::optional<double> Costs::EstimateEach(const ops::AxisValues& axes, std::int64_t parts) const {

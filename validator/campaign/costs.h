@@ -1,9 +1,9 @@
 // Costs: what cases took, and what another shape will take by that.
 //
 // The nearest shape that ran is scaled: by each axis' ratio, for most kernels do so much for each
-// index of each axis; but by no more than the square of the ratio of elements, which a kernel that is
-// quadratic in an axis comes to. So an estimate is exact in the long run of what was tried, and grows
-// with what was not.
+// index of each axis. The square of the ratio of elements, which a kernel that is quadratic in an axis comes to, is mostly
+// the most; but one tensor may hide that another grows, so an estimate lies in the middle of both, as logarithms, where the
+// axes say more. So an estimate is exact in the long run of what was tried, and grows with what was not.
 //
 // Deterministic; cost linear in the number of shapes kept.
 #pragma once
@@ -26,6 +26,8 @@ class Costs {
   bool empty() const { return samples_.empty(); }
   /// Nothing before anything of some size ran.
   std::optional<double> Estimate(const ops::AxisValues& axes, std::int64_t elements) const;
+  /// By the axes alone: what it takes where it does so much for each index of each.
+  std::optional<double> EstimateAtMost(const ops::AxisValues& axes) const;
   /// What each of so many parts of a case takes, blocks say, where Learn was told of each of the parts and how many they
   /// were: what the nearest shape took, and more where axes grow that make no more parts, which tiles hide in part.
   /// Constant extents, of which elements are made as well, have no say.

@@ -74,12 +74,19 @@ double DearFactor(const CaseRun& run) {
 }
 
 bool Campaign::FitsWhole(const ops::AxisValues& axes) const {
-  // Of ops that have small shapes few cases have truths as dear as a slice of them is.
-  constexpr double kMostTruthSteps = 10e6, kMostWhereSmallerOnesAre = 40e6;
   const std::int64_t elements = cases::TotalElements(trial_.instance, axes);
   return elements <= trial_.effort.whole_elements &&
-         truth_costs_.Estimate(axes, elements).value_or(0) <=
-             (has_small_shapes_ ? kMostWhereSmallerOnesAre : kMostTruthSteps);
+         truth_costs_.Estimate(axes, elements).value_or(0) <= MostTruthSteps();
+}
+
+bool Campaign::SurelyFitsWhole(const ops::AxisValues& axes) const {
+  return FitsWhole(axes) && truth_costs_.EstimateAtMost(axes).value_or(0) <= MostTruthSteps();
+}
+
+double Campaign::MostTruthSteps() const {
+  // Of ops that have small shapes few cases have truths as dear as a slice of them is.
+  constexpr double kMost = 10e6, kMostWhereSmallerOnesAre = 40e6;
+  return has_small_shapes_ ? kMostWhereSmallerOnesAre : kMost;
 }
 
 double Campaign::StepsFor(const ops::AxisValues& axes) const {
