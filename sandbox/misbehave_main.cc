@@ -109,6 +109,21 @@ Result<Answer> Fill(Message& m) {
   return Say({{"bytes", total}});
 }
 
+/// Maps the first file that came along so many times, reads all of it, and stays a while.
+Result<Answer> Repeat(Message& m) {
+  struct stat info{};
+  if (m.fds.empty() || ::fstat(m.fds.front().get(), &info) != 0) return SayErrno(-1);
+  const auto bytes = static_cast<std::size_t>(info.st_size);
+  for (int i = 0; i < m.header.value("times", 1); ++i) {
+    void* chunk = ::mmap(nullptr, bytes, PROT_READ, MAP_PRIVATE, m.fds.front().get(), 0);
+    if (chunk == MAP_FAILED) return SayErrno(-1);
+    for (std::size_t at = 0; at < bytes; at += 4096)
+      sink = sink + static_cast<int>(static_cast<const std::byte*>(chunk)[at]);
+  }
+  ::poll(nullptr, 0, 100);
+  return Say({{"bytes", bytes}});
+}
+
 /// Memory that would stay when all but a page of it is unmapped.
 Result<Answer> Shared(Message&) {
   const void* chunk =
@@ -297,7 +312,7 @@ constexpr ActionRow kActions[] = {
     {"raw", &Raw},           {"frame", &Frame},
     {"family", &Family},     {"hold", &Hold},
     {"fill", &Fill},         {"shared", &Shared},
-    {"leave", &Leave},
+    {"leave", &Leave},       {"repeat", &Repeat},
 };
 
 Result<Answer> Act(Message message) {

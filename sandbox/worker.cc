@@ -67,18 +67,30 @@ std::uint64_t NumberAfter(std::string_view text, std::string_view key) {
   return value;
 }
 
+/// What /proc says of a process; empty where it does not.
+std::string TextOf(pid_t pid, std::string_view what) {
+  const UniqueFd file(::open(fmt::format("/proc/{}/{}", pid, what).c_str(), O_RDONLY | O_CLOEXEC));
+  std::string text(4096, '\0');
+  const ssize_t got = file ? ::read(file.get(), text.data(), text.size()) : 0;
+  text.resize(static_cast<std::size_t>(std::max<ssize_t>(got, 0)));
+  return text;
+}
+
 }  // namespace
 
 Usage UsageOf(pid_t pid) {
-  UniqueFd file(::open(fmt::format("/proc/{}/status", pid).c_str(), O_RDONLY | O_CLOEXEC));
-  if (!file) return {};
-  std::array<char, 4096> text;
-  const ssize_t got = ::read(file.get(), text.data(), text.size());
-  if (got <= 0) return {};
-  const std::string_view status(text.data(), static_cast<std::size_t>(got));
+  const std::string status = TextOf(pid, "status");
+  if (status.empty()) return {};
   return {1024 * (NumberAfter(status, "\nRssAnon:") + NumberAfter(status, "\nVmSwap:") +
                   NumberAfter(status, "\nVmPTE:")),
           1024 * NumberAfter(status, "\nRssShmem:"), NumberAfter(status, "\nThreads:")};
+}
+
+std::optional<std::uint64_t> SharedPagesOf(pid_t pid) {
+  constexpr std::string_view kKey = "\nPss_Shmem:";
+  const std::string rollup = TextOf(pid, "smaps_rollup");
+  if (rollup.find(kKey) == std::string::npos) return std::nullopt;
+  return 1024 * NumberAfter(rollup, kKey);
 }
 
 Worker::Worker(Policy policy, Process process, UniqueFd socket)
@@ -156,10 +168,29 @@ Reply Worker::WithLastWords(Reply reply, Deadline deadline) {
 
 std::uint64_t Worker::HeldBytes() const { return UsageOf(pid_).Held(0); }
 
+std::uint64_t Worker::HeldBytes(std::uint64_t filled, std::uint64_t most, Usage usage) {
+  constexpr milliseconds kHolds{200};
+  const std::uint64_t shared = usage.shared_bytes;
+  if (most == 0 || usage.Held(filled) <= most) return usage.Held(filled);
+  const auto without_repeated = [&] {
+    usage.shared_bytes = shared - std::min(shared, repeated_);
+    return usage.Held(filled);
+  };
+  // What has been unmapped since may be what was there more than once.
+  const auto now = steady_clock::now();
+  if (now < look_again_ && shared >= shared_then_ && without_repeated() <= most)
+    return without_repeated();
+  const auto once = SharedPagesOf(pid_);
+  repeated_ = once ? shared - std::min(shared, *once) : 0;
+  shared_then_ = shared;
+  look_again_ = now + kHolds;
+  return without_repeated();
+}
+
 std::optional<Reply> Worker::EndIfOverLimit(std::uint64_t filled, const MemoryWatch& watch) {
   const Usage usage = UsageOf(pid_);
-  const std::uint64_t held = usage.Held(filled);
   const std::uint64_t allowed = policy_.resident_bytes();
+  const std::uint64_t held = HeldBytes(filled, allowed, usage);
   if (allowed != 0 && held > allowed) {
     return Ended(CallOutcome::kOverLimit,
                  fmt::format("killed at its memory limit of {} MiB", allowed >> 20));

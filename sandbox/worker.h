@@ -30,6 +30,23 @@ struct WorkerLaunch {
 /// Told what a busy worker holds, every few milliseconds; says why it must end, or nothing.
 using MemoryWatch = std::function<std::string(std::uint64_t bytes)>;
 
+/// What a process holds at the moment; zeroes when it cannot be read.
+struct Usage {
+  std::uint64_t private_bytes = 0;  ///< Anonymous, swapped out, and page tables.
+  std::uint64_t shared_bytes = 0;   ///< Of memory files, as far as they are mapped.
+  std::uint64_t threads = 0;
+
+  /// All of it, where the process has also filled `filled` bytes of memory files, mapped or not.
+  std::uint64_t Held(std::uint64_t filled) const {
+    return private_bytes + std::max(shared_bytes, filled);
+  }
+};
+Usage UsageOf(pid_t pid);
+
+/// What a process has mapped of memory files, each page once however often it is mapped: patterns repeat over gigabytes. Nothing
+/// where that cannot be read. Takes tens of milliseconds for gigabytes.
+std::optional<std::uint64_t> SharedPagesOf(pid_t pid);
+
 class Worker {
  public:
   /// Starts the process. Greet must follow.
@@ -63,27 +80,20 @@ class Worker {
   /// The end of a worker that must be killed for what it holds; nothing if it may go on. `filled`:
   /// bytes of the request's memory files that have come to be since it began.
   std::optional<Reply> EndIfOverLimit(std::uint64_t filled, const MemoryWatch& watch);
+  /// What it holds. `most`: beyond that pages that are mapped more than once are told from others.
+  std::uint64_t HeldBytes(std::uint64_t filled, std::uint64_t most, Usage usage);
 
   Policy policy_;
   Process process_;
   UniqueFd socket_;
   pid_t pid_ = 0;  ///< Of the worker itself, as seen here; process_ is bubblewrap.
   std::int64_t next_id_ = 1;
-  bool retiring_ = false;  ///< It said that it ends after its reply.
+  std::uint64_t repeated_ =
+      0;  ///< Of its memory files, bytes mapped again, when that was last looked at:
+  std::uint64_t shared_then_ = 0;                     ///< of so many,
+  std::chrono::steady_clock::time_point look_again_;  ///< which holds until then.
+  bool retiring_ = false;                             ///< It said that it ends after its reply.
   bool dead_ = false;
 };
-
-/// What a process holds at the moment; zeroes when it cannot be read.
-struct Usage {
-  std::uint64_t private_bytes = 0;  ///< Anonymous, swapped out, and page tables.
-  std::uint64_t shared_bytes = 0;   ///< Of memory files, as far as they are mapped.
-  std::uint64_t threads = 0;
-
-  /// All of it, where the process has also filled `filled` bytes of memory files, mapped or not.
-  std::uint64_t Held(std::uint64_t filled) const {
-    return private_bytes + std::max(shared_bytes, filled);
-  }
-};
-Usage UsageOf(pid_t pid);
 
 }  // namespace assay::sandbox

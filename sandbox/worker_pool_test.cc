@@ -261,6 +261,23 @@ TEST(WorkerPool, WhatAWorkerFillsCountsMappedOrNot) {
   EXPECT_EQ(Ask(*pool, modest).outcome, CallOutcome::kReplied);
 }
 
+TEST(WorkerPool, PagesThatAreMappedAgainCountOnce) {
+  const auto pool = MisbehavePool({.resident_bytes = 96u << 20});
+  auto pattern = SharedMemory::Create(8u << 20);
+  auto large = SharedMemory::Create(160u << 20);
+  ASSERT_TRUE(pattern && large);
+  std::ranges::fill(pattern->bytes(), std::byte{1});
+  std::ranges::fill(large->bytes(), std::byte{1});
+  Request request = Asking("repeat", {{"times", 40}});
+  request.fds = {pattern->fd()};
+  const Reply reply = Ask(*pool, request);
+  EXPECT_EQ(reply.outcome, CallOutcome::kReplied) << reply.detail;
+  // The twin: as much, of a file that is that large.
+  request = Asking("repeat", {{"times", 2}});
+  request.fds = {large->fd()};
+  EXPECT_EQ(Ask(*pool, request).outcome, CallOutcome::kOverLimit);
+}
+
 TEST(WorkerPool, AllWorkersTogetherHoldALimitedAmount) {
 #ifdef __SANITIZE_THREAD__
   GTEST_SKIP() << "ThreadSanitizer keeps several bytes for each one that is held";
