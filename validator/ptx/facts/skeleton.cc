@@ -145,6 +145,20 @@ class Wanted {
   bool everything_ = false;
 };
 
+/// So many bytes that a program reads at once from global memory, to decide something.
+struct ReadToDecide {
+  std::uint32_t program = 0;
+  std::uint64_t bytes = 0;
+  bool is_whole_number = false;  ///< By its type; words of bits may be anything.
+  auto operator<=>(const ReadToDecide&) const = default;
+};
+
+/// Does an instruction read a number that has a sign or none, rather than bits?
+bool IsWholeNumber(const Instruction& in) {
+  return !in.types.empty() && in.types.back() >= ptx::Type::kU8 &&
+         in.types.back() <= ptx::Type::kS64;
+}
+
 struct FunctionSlice {
   Control control;
   std::vector<std::vector<std::uint32_t>> defined_by;  ///< By register.
@@ -213,10 +227,14 @@ class Slicer {
     return objects;
   }
 
-  /// Does another program than `f` read so many bytes at once from global memory, to decide something?
-  bool IsReadElsewhere(std::uint32_t f, std::uint64_t bytes) const {
-    return std::ranges::any_of(
-        read_, [&](const auto& read) { return read.first != f && read.second == bytes; });
+  /// Does another program than `f` read what may be this, as many bytes at once from global memory, to decide something? A
+  /// float is not what was read as a whole number: counters lie beside sums of parts.
+  bool IsReadElsewhere(std::uint32_t f, const Instruction& store) const {
+    const bool is_float = std::ranges::any_of(store.types, IsFloat);
+    return std::ranges::any_of(read_, [&](const ReadToDecide& read) {
+      return read.program != f && read.bytes == BytesOf(store) &&
+             !(is_float && read.is_whole_number);
+    });
   }
 
   /// Keeps what an instruction is kept for by itself.
@@ -245,7 +263,7 @@ class Slicer {
         const bool in_words = adds_up && !std::ranges::any_of(in.types, IsFloat);
         Keep(f, i,
              in_words || role.space == Space::kGeneric || global_.Has(objects) ||
-                 IsReadElsewhere(f, BytesOf(in)));
+                 IsReadElsewhere(f, in));
       }
     }
     if (slices_[f].kept[i]) NoteReads(f, i);
@@ -274,7 +292,7 @@ class Slicer {
       if (role.space == Space::kLocal || anywhere) grew_ = local_.Add(objects) || grew_;
       if (role.space == Space::kGlobal || anywhere) {
         grew_ = global_.Add(objects) || grew_;
-        grew_ = read_.insert({f, BytesOf(in)}).second || grew_;
+        grew_ = read_.insert({f, BytesOf(in), IsWholeNumber(in)}).second || grew_;
       }
     }
   }
@@ -416,8 +434,7 @@ class Slicer {
   std::vector<FunctionSlice> slices_;
   std::set<std::pair<std::uint32_t, std::uint32_t>> wholly_;  ///< Kept with all that it reads.
   Wanted shared_, local_, global_;
-  std::set<std::pair<std::uint32_t, std::uint64_t>>
-      read_;  ///< From global memory: by whom, how many bytes at once.
+  std::set<ReadToDecide> read_;  ///< From global memory.
   bool grew_ = false;
 };
 

@@ -103,6 +103,21 @@ TEST(Skeleton, ValuesThatAreReadBackToDecideStay) {
               HasSubstr("add.u32 %r3, %r1, 7"));
 }
 
+// Both programs of a module: one draws a number, the other one stores sums of as many bytes.
+TEST(Skeleton, AFloatIsNotWhatAnotherProgramDrawsAsAWholeNumber) {
+  const std::string draws =
+      ".visible .entry other(.param .u64 .ptr .align 1 other_t, .param .u64 .ptr .align 1 "
+      "other_y)\n{\n" +
+      std::string(kRegisters) +
+      "ld.param.u64 %d1, [other_t];\nld.param.u64 %d2, [other_y];\n"
+      "atom.global.add.u32 %r1, [%d1], 1;\nmul.wide.u32 %d3, %r1, 4;\nadd.s64 %d3, %d2, %d3;\n"
+      "st.global.f32 [%d3], %f1;\nret;\n}\n";
+  EXPECT_THAT(TextWith("add.f32 %f1, %f1, %f1;\nst.global.f32 [%d3], %f1;", draws),
+              Not(HasSubstr("add.f32")));
+  EXPECT_THAT(TextWith("add.u32 %r3, %r1, 7;\nst.global.u32 [%d3], %r3;", draws),
+              HasSubstr("add.u32 %r3, %r1, 7"));
+}
+
 TEST(Skeleton, CopiesOutOfSharedMemoryStayWithTheirSize) {
   EXPECT_THAT(
       TextWith("mov.u32 %r5, tile;\nst.shared.f32 [%r5], %f1;\nbar.sync 0;\nshl.b32 %r6, %r1, 4;\n"
