@@ -255,7 +255,7 @@ void Campaign::Trim(std::vector<Task>& planned, const std::vector<Task>& waiting
       if (costliest == planned.end()) break;
       total -= cost(*costliest);
       harvest_.ledger.Planned(costliest->purpose);
-      LeaveOut(*costliest, "beyond the budget of emulated instructions", harvest_);
+      LeaveOut(*costliest, kBeyondBudget, harvest_);
       planned.erase(costliest);
     }
   }

@@ -47,6 +47,7 @@ bool IsTooLong(const Report& report, bool others_may_help = true);
 bool UsesUndefined(const Report& report);
 
 inline constexpr std::string_view kTooLongAtItsEnds = "takes too long even at its ends";
+inline constexpr std::string_view kBeyondBudget = "beyond the budget of emulated instructions";
 /// Why a part of a case that shows no defect counts as left out all the same.
 inline constexpr std::string_view kUnknownEnd =
     "the end of an output seems unwritten, and the whole grid takes too long";

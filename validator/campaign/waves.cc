@@ -9,6 +9,7 @@
 #include "base/rng.h"
 #include "ops/properties.h"
 #include "validator/campaign/campaign.h"
+#include "validator/campaign/parts.h"
 #include "validator/campaign/repetitions.h"
 #include "validator/cases/profiles.h"
 #include "validator/cases/recipes.h"
@@ -182,7 +183,7 @@ std::vector<Task> Campaign::Paired() {
     total += StepsFor(task.probe.case_.axes);
     if (total > budget) {
       harvest_.ledger.Planned("paired");
-      LeaveOut(task, "beyond the budget of emulated instructions", harvest_);
+      LeaveOut(task, kBeyondBudget, harvest_);
       continue;
     }
     planned.push_back(std::move(task));

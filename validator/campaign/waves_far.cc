@@ -229,6 +229,11 @@ std::vector<Task> Campaign::Huge() {
   std::vector<Task> too_dear;          // By what small shapes tell.
   std::set<std::size_t> costly_sizes;  // As powers of two.
   std::vector<Task> last;
+  std::set<std::size_t> dear_sizes;
+  // Of blocks that loop over all of an axis, which other waves stretch, a grid is as huge along the others.
+  const auto is_dear = [this](const ops::AxisValues& axes) {
+    return BlockStepsFor(axes) > 2.0 * kHugeSteps;
+  };
   for (const ops::AxisValues& axes : past_limits_) {
     if (trial_.effort.huge_shapes == 0) break;
     const bool too_long =
@@ -245,7 +250,8 @@ std::vector<Task> Campaign::Huge() {
     const bool in_vain =
         too_long && !sums && EndsTakeMore(axes, static_cast<double>(kMostLimitSteps));
     // A slice of it would be all of it.
-    Task task = sums       ? *std::move(sums)
+    const bool of_sums = sums.has_value();
+    Task task = of_sums    ? *std::move(sums)
                 : too_long ? EndsOf(axes, "huge", seed + planned.size())
                            : PartOf(axes, "huge", seed + planned.size());
     task.wants.part_steps = kMostLimitSteps;
@@ -254,15 +260,24 @@ std::vector<Task> Campaign::Huge() {
       LeaveOut(task, kTooLongAtItsEnds, harvest_);
       continue;
     }
+    auto unlike = OfUnlikePages(task);
+    if (!of_sums && is_dear(axes)) {
+      // Of those of about one size one: where what wraps does not find the same values.
+      const auto size =
+          std::bit_width(static_cast<std::uint64_t>(cases::TotalElements(trial_.instance, axes)));
+      if (!dear_sizes.insert(size).second) {
+        harvest_.ledger.Planned("huge");
+        LeaveOut(task, kBeyondBudget, harvest_);
+        continue;
+      }
+      planned.push_back(unlike ? *std::move(unlike) : std::move(task));
+      continue;
+    }
     if (auto of_one_sign = OfOneSign(task)) last.push_back(*std::move(of_one_sign));
-    if (auto unlike = OfUnlikePages(task)) last.push_back(*std::move(unlike));
+    if (unlike) last.push_back(*std::move(unlike));
     std::ranges::move(WithEachFlag(std::move(task)), std::back_inserter(planned));
   }
   const std::size_t most = planned.size() + trial_.effort.huge_shapes;
-  // Of blocks that loop over all of an axis, which other waves stretch, a grid is as huge along the others.
-  const auto is_dear = [this](const ops::AxisValues& axes) {
-    return BlockStepsFor(axes) > 2.0 * kHugeSteps;
-  };
   for (const cases::ShapeChoice& shape : cases::HugeShapes(trial_.instance, is_dear)) {
     if (planned.size() >= most) break;
     const std::int64_t elements = cases::TotalElements(trial_.instance, shape.axes);
