@@ -344,7 +344,15 @@ class Campaign {
   double marginal_steps_ = 0;     ///< For each element, beyond what its threads cost anyway.
   Costs costs_;                   ///< Of whole cases, by shape.
   Costs truth_costs_;             ///< Of their truths (CaseRun::truth_steps).
-  Costs block_costs_;             ///< Of a block of a slice, where none is tried whole.
+  /// Of slices that take one way through a plan of several kernels (PathAt).
+  struct OfPath {
+    Costs blocks;   ///< Of a block, where none is tried whole.
+    Costs needed;   ///< Of a block, or a ticket, of the last launch with what it needs (needed.cc).
+    Costs tickets;  ///< Where blocks draw tickets: how many there are.
+  };
+  const OfPath& PathCostsFor(const ops::AxisValues& axes) const;
+  std::map<std::vector<bool>, OfPath> of_paths_;
+  OfPath of_all_paths_;  ///< A first guess for those on which nothing ran.
   struct TooLong {
     ops::AxisValues axes;
     std::uint64_t steps;
@@ -354,9 +362,6 @@ class Campaign {
   std::vector<TooLong> too_long_;  ///< A block of these slices had not ended by then.
   std::map<std::string, Costs, std::less<>> launch_costs_;  ///< Of whole launches, by entry.
   std::set<std::string, std::less<>> cut_;  ///< Entries of which slices have run some blocks.
-  Costs needed_costs_;  ///< A block of the last launch with what it needs (needed.cc).
-  double tickets_per_element_ =
-      0;  ///< Where blocks draw tickets, in the last slice of some; 0: none has run.
   double dear_factor_ = 1;  ///< Of slices, where there is nothing else (DearFactor).
   bool parts_ran_ =
       false;  ///< Some slices ran some blocks, though launches may not be cut as they are.

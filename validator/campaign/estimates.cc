@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "validator/campaign/blocks.h"
 #include "validator/campaign/campaign.h"
 #include "validator/campaign/parts.h"
 #include "validator/cases/profiles.h"
@@ -95,10 +96,11 @@ double Campaign::StepsFor(const ops::AxisValues& axes) const {
 
 double Campaign::WholeStepsFor(const ops::AxisValues& axes) const {
   const std::int64_t elements = cases::TotalElements(trial_.instance, axes);
-  if ((only_slices_ || costs_.empty()) && !block_costs_.empty()) {
+  if ((only_slices_ || costs_.empty()) && !of_all_paths_.blocks.empty()) {
     const std::uint64_t blocks =
         std::max<std::uint64_t>(BlocksOf(trial_.instance, trial_.plan, axes), 1);
-    if (const auto each = block_costs_.EstimateEach(axes, static_cast<std::int64_t>(blocks)))
+    if (const auto each =
+            PathCostsFor(axes).blocks.EstimateEach(axes, static_cast<std::int64_t>(blocks)))
       return static_cast<double>(blocks) * *each;
   }
   if (const auto estimate = costs_.Estimate(axes, elements)) return *estimate;
@@ -137,6 +139,11 @@ std::optional<double> Campaign::CutStepsFor(const ops::AxisValues& axes) const {
   return steps > 0 ? std::optional(steps) : std::nullopt;
 }
 
+const Campaign::OfPath& Campaign::PathCostsFor(const ops::AxisValues& axes) const {
+  const auto path = of_paths_.find(PathAt(trial_.instance.op, trial_.plan, axes));
+  return path != of_paths_.end() ? path->second : of_all_paths_;
+}
+
 double Campaign::BlockStepsFor(const ops::AxisValues& axes) const {
   const std::uint64_t blocks = BlocksOf(trial_.instance, trial_.plan, axes);
   return WholeStepsFor(axes) / static_cast<double>(std::max<std::uint64_t>(blocks, 1));
@@ -145,12 +152,12 @@ double Campaign::BlockStepsFor(const ops::AxisValues& axes) const {
 void Campaign::EstimateBlocks(Task& task) const {
   constexpr double kMost = 1e18;  // Of what the estimate of something huge may come to.
   // A guess by elements alone says nothing of blocks: one runs first, and tells.
-  if (costs_.empty() && block_costs_.empty()) return;
+  if (costs_.empty() && of_all_paths_.blocks.empty()) return;
   const ops::AxisValues& axes = task.probe.case_.axes;
   task.wants.block_steps = static_cast<std::uint64_t>(std::min(BlockStepsFor(axes), kMost));
   task.wants.beside_steps =
       RunsWhole(axes) ? 0 : static_cast<std::uint64_t>(std::min(BesideStepsFor(axes), kMost));
-  task.wants.of_blocks = (only_slices_ || costs_.empty()) && !block_costs_.empty();
+  task.wants.of_blocks = (only_slices_ || costs_.empty()) && !of_all_paths_.blocks.empty();
   // Estimates are guesses, of blocks that take further turns more than of whole grids: what seems too long ends soon, and what as long as that did not end does not begin.
   constexpr double kOfBlocks = 0.5, kOfGrids = 1.25;
   const double least = std::max(LeastStepsFor(axes), NeededStepsFor(axes).value_or(0));
@@ -209,17 +216,15 @@ std::optional<double> Campaign::NeededStepsFor(const ops::AxisValues& axes) cons
   const std::vector<std::uint64_t> blocks = BlocksOfEach(trial_.instance, trial_.plan, axes);
   if (blocks.empty()) return std::nullopt;
   // Tickets there are the more, the more there is to do; blocks draw them, however many these are.
-  const double parts =
-      tickets_per_element_ > 0
-          ? std::max(tickets_per_element_ *
-                         static_cast<double>(cases::TotalElements(trial_.instance, axes)),
-                     1.0)
-          : static_cast<double>(blocks.back());
-  return needed_costs_.EstimateEach(axes, static_cast<std::int64_t>(parts));
+  const OfPath& path = PathCostsFor(axes);
+  const double parts = path.tickets.Estimate(axes, cases::TotalElements(trial_.instance, axes))
+                           .value_or(static_cast<double>(blocks.back()));
+  return path.needed.EstimateEach(axes, static_cast<std::int64_t>(parts));
 }
 
 double Campaign::SliceStepsFor(const Task& task) const {
-  if ((costs_.empty() && block_costs_.empty()) || !IsSlice(task.probe)) return kNominalSliceSteps;
+  if ((costs_.empty() && of_all_paths_.blocks.empty()) || !IsSlice(task.probe))
+    return kNominalSliceSteps;
   const ops::AxisValues& axes = task.probe.case_.axes;
   const auto least = static_cast<double>(std::max(task.wants.least_blocks, task.wants.sure_blocks));
   const auto wanted = static_cast<double>(task.wants.slice_steps);
@@ -326,20 +331,23 @@ void Campaign::LearnOfSlice(const CaseRun& run) {
       steps -= static_cast<double>(run.report.launch_steps[i]);
     }
   }
-  const bool costs_were_known = !block_costs_.empty();
-  block_costs_.Learn(axes, blocks,
-                     std::max(steps, 1.0) * blocks_for_one / static_cast<double>(blocks));
+  const bool costs_were_known = !of_all_paths_.blocks.empty();
+  OfPath& mine = of_paths_[PathAt(trial_.instance.op, trial_.plan, axes)];
+  for (OfPath* const path : {&mine, &of_all_paths_}) {
+    path->blocks.Learn(axes, blocks,
+                       std::max(steps, 1.0) * blocks_for_one / static_cast<double>(blocks));
+    if (!run.probe.needed_only) continue;
+    const LaunchPart& last = run.parts.back();
+    const std::uint64_t chosen = std::clamp<std::uint64_t>(last.run, 1, run.steps);
+    if (last.tickets) {
+      path->tickets.Learn(axes, cases::TotalElements(trial_.instance, axes),
+                          static_cast<double>(last.all));
+    }
+    path->needed.Learn(axes, static_cast<std::int64_t>(last.all),
+                       static_cast<double>(run.steps) / static_cast<double>(chosen));
+  }
   // They differ with the shape: a moving average.
   dear_factor_ += (DearFactor(run) - dear_factor_) / (costs_were_known ? 8 : 1);
-  if (run.probe.needed_only) {
-    const std::uint64_t chosen = std::clamp<std::uint64_t>(run.parts.back().run, 1, run.steps);
-    if (run.parts.back().tickets) {
-      tickets_per_element_ = static_cast<double>(run.parts.back().all) /
-                             static_cast<double>(cases::TotalElements(trial_.instance, axes));
-    }
-    needed_costs_.Learn(axes, static_cast<std::int64_t>(run.parts.back().all),
-                        static_cast<double>(run.steps) / static_cast<double>(chosen));
-  }
 }
 
 void Campaign::MakeAffordable(cases::Case& value) const {

@@ -3,7 +3,9 @@
 // One block runs alone, draws everything, and tells which word it draws from most. If work is dealt out by that word,
 // the block draws the fewer tickets, the more the word holds at first: none but the one that each of its drawers takes to
 // see that nothing is left, where it holds more than there are. What all of them would take is not run: the number is
-// found by bisection, with runs that begin near the end.
+// found by bisection, with runs of a part of a ticket.
+//
+// Which ticket writes the end of an output is guessed by where a few of them write (corners.h).
 //
 // That is a guess about what the word is for; RunTogether (together.cc) tries it on more tickets.
 #include "validator/campaign/queue.h"
@@ -14,7 +16,9 @@
 #include <vector>
 
 #include "validator/campaign/blocks.h"
+#include "validator/campaign/corners.h"
 #include "validator/campaign/parts.h"
+#include "validator/campaign/producers.h"
 
 namespace assay::campaign {
 namespace {
@@ -22,9 +26,12 @@ namespace {
 // What the first look may take, and everything that follows together.
 constexpr std::uint64_t kFirstLook = 64'000'000;
 constexpr std::uint64_t kMostOfSearch = 800'000'000;
-// A run that begins near the end has room for so many tickets, but for no more steps than these where it began far from it.
-constexpr std::uint64_t kTicketsAtOnce = 8;
+// A run has room for a part of a ticket or, where that is not enough to see that none is left, for so many of them; and for
+// no fewer steps than these.
+constexpr std::uint64_t kPart = 4, kTicketsAtOnce = 8;
 constexpr std::uint64_t kLeastRoom = 1'000'000;
+// The end is looked for so many times as far away.
+constexpr std::uint64_t kFarther = 8;
 // As many words are tried, those from which most is drawn.
 constexpr std::size_t kMostWords = 3;
 constexpr std::uint64_t kMostTickets = std::uint64_t{1} << 31;
@@ -81,47 +88,96 @@ Result<std::optional<Runner::Queue>> Runner::FindQueue(const Binder& bind) const
   });
   std::ranges::stable_sort(words, std::greater(), &DrawnWord::times);
   if (words.size() > kMostWords) words.resize(kMostWords);
+  // How often it draws from a word that holds that many tickets at first; nothing where it does not come to an end soon.
+  bool sane = true;
+  const auto draws_from = [&](const Queue& queue, std::uint64_t ticket,
+                              std::uint64_t room) -> Result<std::optional<std::uint64_t>> {
+    ASSAY_TRY(const Report report,
+              run(Tickets{.word = queue.word, .held = {ticket * queue.step}}, room));
+    sane = sane && is_fine(report) && left > 0;
+    if (!sane || report.stop != Stop::kCompleted) return std::nullopt;
+    const auto drawn = std::ranges::find(*report.drawn, queue.word, &DrawnWord::word);
+    if (drawn != report.drawn->end()) return drawn->times;
+    sane = false;
+    return std::nullopt;
+  };
+  const auto search = [&](const Queue& queue, std::uint64_t times,
+                          std::uint64_t room) -> Result<std::uint64_t> {
+    // From `low` on it does not come to an end; from `high` on it does, after so many draws.
+    std::uint64_t low = 0, high = times;
+    std::optional<std::uint64_t> draws;
+    if (first.stop == Stop::kCompleted) {
+      draws = times;
+      high = 0;
+    }
+    while (!draws && sane && high < kMostTickets) {
+      ASSAY_TRY(draws, draws_from(queue, high, room));
+      if (!draws) low = std::exchange(high, kFarther * high);
+    }
+    if (!draws || !sane) return 0;
+    // What is drawn where nothing is left.
+    ASSAY_TRY(const auto idle, draws_from(queue, std::max(2 * high, high + *draws), room));
+    if (!idle || *idle > *draws) return 0;
+    while (sane && *draws == *idle && high - low > 1) {
+      const std::uint64_t middle = low + (high - low) / 2;
+      ASSAY_TRY(const auto there, draws_from(queue, middle, room));
+      (there ? high : low) = middle;
+      if (there) draws = there;
+    }
+    return sane && *draws >= *idle ? high + *draws - *idle : 0;
+  };
+  // Where a ticket writes: nothing of outputs that are overwritten.
+  bool comes_to_the_end = false;
+  const auto place_of = [&](const Queue& queue,
+                            std::uint64_t ticket) -> Result<std::optional<std::int64_t>> {
+    engine::Binding alone;
+    if (left == 0) return std::nullopt;
+    ASSAY_TRY(const Report report, RunAlone(bind, 0,
+                                            {.only = {{*block, 1}},
+                                             .most_steps = std::min(kFirstLook, left),
+                                             .only_where = true,
+                                             .without_values = true,
+                                             .tickets = queue.Deal({ticket})},
+                                            alone));
+    left -= std::min(left, report.counters.steps);
+    if (report.stop != Stop::kCompleted || !report.findings.empty()) return std::nullopt;
+    const engine::BoundCall& call = alone.calls.front();
+    for (const auto& [name, tensor] : call.outputs) {
+      if (!subject_.instance->op.FindOutput(name)->updates.empty()) continue;
+      const auto written = WrittenElements(call, name, kGarbage, report);
+      if (written.empty()) continue;
+      comes_to_the_end = written.back() == tensor.elements - 1;
+      return written.front();
+    }
+    return std::nullopt;
+  };
+  const auto find_the_end = [&](Queue& queue) -> Status {
+    left = kMostToLearn;
+    ASSAY_TRY(const auto corners, CornersOf(queue.tickets, [&](std::uint64_t ticket) {
+                return place_of(queue, ticket);
+              }));
+    for (const std::uint64_t ticket : corners) {
+      comes_to_the_end = false;
+      ASSAY_TRY(const auto place, place_of(queue, ticket));
+      if (place && comes_to_the_end) queue.writes_the_end = ticket;
+    }
+    return {};
+  };
   for (const DrawnWord& word : words) {
     Queue queue{.word = word.word,
                 .step = word.value / word.times,
                 .ticket_steps = std::max<std::uint64_t>(first.counters.steps / word.times, 1)};
-    // How often it draws where the word holds that many tickets at first; nothing where it does not come to an end soon.
-    bool sane = true;
-    const auto draws_from = [&](std::uint64_t ticket) -> Result<std::optional<std::uint64_t>> {
-      ASSAY_TRY(const Report report,
-                run(Tickets{.word = queue.word, .held = {ticket * queue.step}},
-                    std::clamp(kTicketsAtOnce * queue.ticket_steps, kLeastRoom, kFirstLook)));
-      sane = sane && is_fine(report) && left > 0;
-      if (!sane || report.stop != Stop::kCompleted) return std::nullopt;
-      const auto drawn = std::ranges::find(*report.drawn, queue.word, &DrawnWord::word);
-      if (drawn != report.drawn->end()) return drawn->times;
-      sane = false;
-      return std::nullopt;
-    };
-    // From `low` on it does not come to an end; from `high` on it does, after so many draws.
-    std::uint64_t low = 0, high = word.times;
-    std::optional<std::uint64_t> draws;
-    if (first.stop == Stop::kCompleted) {
-      draws = word.times;
-      high = 0;
+    // A part of a ticket tells that one is there, where seeing that none is left takes far less.
+    const std::uint64_t part = std::clamp(queue.ticket_steps / kPart, kLeastRoom, kFirstLook);
+    const std::uint64_t several =
+        std::clamp(kTicketsAtOnce * queue.ticket_steps, kLeastRoom, kFirstLook);
+    for (const std::uint64_t room : {part, several}) {
+      sane = true;
+      ASSAY_TRY(queue.tickets, search(queue, word.times, room));
+      if (queue.tickets <= 1) continue;
+      ASSAY_TRY_VOID(find_the_end(queue));
+      return queue;
     }
-    while (!draws && sane && high < kMostTickets) {
-      ASSAY_TRY(draws, draws_from(high));
-      if (!draws) low = std::exchange(high, 2 * high);
-    }
-    if (!draws || !sane) continue;
-    // What is drawn where nothing is left.
-    ASSAY_TRY(const auto idle, draws_from(std::max(2 * high, high + *draws)));
-    if (!idle || *idle > *draws) continue;
-    while (sane && *draws == *idle && high - low > 1) {
-      const std::uint64_t middle = low + (high - low) / 2;
-      ASSAY_TRY(const auto there, draws_from(middle));
-      (there ? high : low) = middle;
-      if (there) draws = there;
-    }
-    if (!sane || *draws < *idle) continue;
-    queue.tickets = high + *draws - *idle;
-    if (queue.tickets > 1) return queue;
   }
   return std::nullopt;
 }

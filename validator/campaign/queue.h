@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <set>
 
 #include "validator/campaign/runner.h"
@@ -15,6 +16,9 @@ struct Runner::Queue {
   std::uint64_t tickets = 0;  ///< Draws that find work, of all blocks together.
   std::uint64_t ticket_steps =
       0;  ///< What the first of them take each, by the skeleton where there is one.
+
+  std::optional<std::uint64_t>
+      writes_the_end;  ///< The ticket whose work that is, as far as is known.
 
   /// These alone are left to draw, and then that nothing is left.
   Tickets Deal(const std::set<std::uint64_t>& numbers) const {

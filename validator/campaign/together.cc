@@ -150,6 +150,10 @@ Result<std::optional<Runner::Needed>> Runner::RunTogether(
     for (const auto& [number, marks] : meetings->odd) {
       if (!add(number, marks)) return false;
     }
+    if (queue != nullptr && queue->writes_the_end) {
+      const std::uint64_t last = *queue->writes_the_end;
+      if (!add(last, marked ? marked->WrittenBy(last) : std::vector<BufferRange>{})) return false;
+    }
     // Where counters are numbered like results, whoever meets at the last one writes the end.
     for (const BufferRange& end : EndsOfZeros(binding.execution)) {
       std::set<std::uint64_t> more = numbers;

@@ -163,6 +163,12 @@ std::vector<Task> Campaign::Workloads() {
     task.wants.least_blocks = 1;
     planned.push_back(std::move(task));
   }
+  // Where little has room, one on each way through the plan runs all the same.
+  std::set<std::vector<bool>> paths;
+  for (Task& task : planned) {
+    if (only_slices_ && paths.insert(PathAt(op, trial_.plan, task.probe.case_.axes)).second)
+      task.sure = true;
+  }
   std::ranges::move(apart, std::back_inserter(planned));
   return planned;
 }
