@@ -255,6 +255,7 @@ class Campaign {
   bool IsOfRows(std::string_view axis) const;
   /// One less than the longest row that the op allows, and as many of them as a slice may have elements.
   std::optional<ops::AxisValues> SeveralOfTheLongest(const ops::Axis& axis) const;
+  std::optional<ops::AxisValues> RoundedUpByFloats(const ops::Axis& axis) const;
   /// A slice of an axis as long as the op allows, where what comes last outweighs all before it.
   /// Beside such others; `bounded`: no longer than may be run for values, even of what is cut.
   std::optional<Task> LateSlice(const ops::Axis& axis, const ops::AxisValues& beside, bool bounded,

@@ -126,43 +126,6 @@ Result<std::optional<Runner::Queue>> Runner::FindQueue(const Binder& bind) const
     }
     return sane && *draws >= *idle ? high + *draws - *idle : 0;
   };
-  // Where a ticket writes: nothing of outputs that are overwritten.
-  bool comes_to_the_end = false;
-  const auto place_of = [&](const Queue& queue,
-                            std::uint64_t ticket) -> Result<std::optional<std::int64_t>> {
-    engine::Binding alone;
-    if (left == 0) return std::nullopt;
-    ASSAY_TRY(const Report report, RunAlone(bind, 0,
-                                            {.only = {{*block, 1}},
-                                             .most_steps = std::min(kFirstLook, left),
-                                             .only_where = true,
-                                             .without_values = true,
-                                             .tickets = queue.Deal({ticket})},
-                                            alone));
-    left -= std::min(left, report.counters.steps);
-    if (report.stop != Stop::kCompleted || !report.findings.empty()) return std::nullopt;
-    const engine::BoundCall& call = alone.calls.front();
-    for (const auto& [name, tensor] : call.outputs) {
-      if (!subject_.instance->op.FindOutput(name)->updates.empty()) continue;
-      const auto written = WrittenElements(call, name, kGarbage, report);
-      if (written.empty()) continue;
-      comes_to_the_end = written.back() == tensor.elements - 1;
-      return written.front();
-    }
-    return std::nullopt;
-  };
-  const auto find_the_end = [&](Queue& queue) -> Status {
-    left = kMostToLearn;
-    ASSAY_TRY(const auto corners, CornersOf(queue.tickets, [&](std::uint64_t ticket) {
-                return place_of(queue, ticket);
-              }));
-    for (const std::uint64_t ticket : corners) {
-      comes_to_the_end = false;
-      ASSAY_TRY(const auto place, place_of(queue, ticket));
-      if (place && comes_to_the_end) queue.writes_the_end = ticket;
-    }
-    return {};
-  };
   for (const DrawnWord& word : words) {
     Queue queue{.word = word.word,
                 .step = word.value / word.times,
@@ -175,11 +138,51 @@ Result<std::optional<Runner::Queue>> Runner::FindQueue(const Binder& bind) const
       sane = true;
       ASSAY_TRY(queue.tickets, search(queue, word.times, room));
       if (queue.tickets <= 1) continue;
-      ASSAY_TRY_VOID(find_the_end(queue));
+      ASSAY_TRY(queue.writes_the_end, TicketOfTheEnd(bind, queue));
       return queue;
     }
   }
   return std::nullopt;
+}
+
+// By where a few tickets write, of which each runs alone.
+Result<std::optional<std::uint64_t>> Runner::TicketOfTheEnd(const Binder& bind,
+                                                            const Queue& queue) const {
+  std::uint64_t left = kMostToLearn;
+  bool comes_to_the_end = false;
+  // Of outputs that are overwritten nothing is seen.
+  const PlaceOf place_of = [&](std::uint64_t ticket) -> Result<std::optional<std::int64_t>> {
+    comes_to_the_end = false;
+    if (left == 0) return std::nullopt;
+    ASSAY_TRY(const engine::Binding whole, bind.WithoutValues(kGarbage));
+    engine::Binding alone;
+    ASSAY_TRY(const Report report,
+              RunAlone(bind, 0,
+                       {.only = {{Blocks(whole.execution.launches.front()) - 1, 1}},
+                        .most_steps = left,
+                        .only_where = true,
+                        .without_values = true,
+                        .tickets = queue.Deal({ticket})},
+                       alone));
+    left -= std::min(left, report.counters.steps);
+    if (report.stop != Stop::kCompleted || !report.findings.empty()) return std::nullopt;
+    const engine::BoundCall& call = alone.calls.front();
+    for (const auto& [name, tensor] : call.outputs) {
+      if (!subject_.instance->op.FindOutput(name)->updates.empty()) continue;
+      const auto written = WrittenElements(call, name, kGarbage, report);
+      if (written.empty()) continue;
+      comes_to_the_end = written.back() == tensor.elements - 1;
+      return written.front();
+    }
+    return std::nullopt;
+  };
+  ASSAY_TRY(const auto corners, CornersOf(queue.tickets, place_of));
+  std::optional<std::uint64_t> last;
+  for (const std::uint64_t ticket : corners) {
+    ASSAY_TRY_VOID(place_of(ticket));
+    if (comes_to_the_end) last = ticket;
+  }
+  return last;
 }
 
 }  // namespace assay::campaign

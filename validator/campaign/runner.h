@@ -345,6 +345,8 @@ class Runner {
   Result<std::shared_ptr<const Queue>> LearnQueue(const Binder& bind,
                                                   const cases::Materialised& filled) const;
   Result<std::optional<Queue>> FindQueue(const Binder& bind) const;
+  /// The ticket that comes to the end of an output; nothing where that is not known.
+  Result<std::optional<std::uint64_t>> TicketOfTheEnd(const Binder& bind, const Queue& queue) const;
   /// Where the blocks of a launch, or the tickets of its queue, leave marks by which they meet, learned once for a shape
   /// and its flags.
   struct Meetings;

@@ -83,6 +83,9 @@ std::vector<Task> Campaign::Workloads() {
   for (const ops::Axis& axis : op.axes) {
     if (const auto several = SeveralOfTheLongest(axis)) add(*several);
   }
+  for (const ops::Axis& axis : op.axes) {
+    if (const auto rounded = RoundedUpByFloats(axis)) add(*rounded);
+  }
   for (const ops::Workload& workload : op.workloads) {
     if (cases::TotalElements(trial_.instance, workload.axes) <= kMostElements) add(workload.axes);
   }
@@ -204,17 +207,21 @@ std::vector<Task> Campaign::Large() {
       tasks = {std::move(tasks[turn++ % tasks.size()])};
     std::ranges::move(tasks, std::back_inserter(planned));
   };
-  const auto add_masked = [&](const ops::Axis& axis, const Result<ops::AxisValues>& axes) {
-    if (!axes) return;
+  // Just past a length. Where masks end with it, in the midst of a tile, so that they go through two.
+  const auto add_past = [&](const ops::Axis& axis, std::int64_t end, bool sure) {
+    constexpr std::int64_t kWithin = 33;
+    const auto axes = cases::SolveNear(op, axis.name, end + kWithin, few);
     std::vector<Task> tasks;
     for (const ops::Axis* const over : ReducedInStepWith(axis)) {
+      if (!axes) continue;
       std::ranges::move(RisingAlong(*over, {{axis.name, axes->at(axis.name)}}, "large",
                                     seed + planned.size() + tasks.size()),
                         std::back_inserter(tasks));
     }
-    if (tasks.empty()) return add(axis, axes);
+    if (tasks.empty()) return add(axis, cases::SolveNear(op, axis.name, end + 1, few));
     for (Task& task : tasks) {
       task.probe.ends_only = true;
+      task.sure = sure;
       planned.push_back(std::move(task));
     }
   };
@@ -233,16 +240,23 @@ std::vector<Task> Campaign::Large() {
   for (const auto& [axis, longest, length] : along) {
     if (length <= kLeastConstant) continue;
     const auto half = std::bit_floor(static_cast<std::uint64_t>(length - 2));
-    add_masked(*axis, cases::SolveNear(op, axis->name, static_cast<std::int64_t>(half) + 1, few));
+    add_past(*axis, static_cast<std::int64_t>(half), /*sure=*/false);
   }
   for (const auto& [axis, longest, length] : along)
     add(*axis, cases::SolveNear(op, axis->name, length - 1, longest));
   for (const auto& [axis, longest, length] : along) {
-    const auto constant =
-        std::ranges::find_if(constants, [&](std::int64_t each) { return each + 2 < length; });
-    if (length > kLeastConstant && constant != constants.end() && *constant >= kLeastConstant)
-      add_masked(*axis, cases::SolveNear(op, axis->name, *constant + 1, few));
+    const auto fits = [&, most_of = length](std::int64_t constant) {
+      return constant >= kLeastConstant && constant + kLeastConstant < most_of;
+    };
+    const auto largest = std::ranges::find_if(constants, fits);
+    if (largest == constants.end()) continue;
+    add_past(*axis, *largest, /*sure=*/false);
+    // A mask past the smallest one costs the least.
+    const auto smallest = std::ranges::find_if(constants.rbegin(), constants.rend(), fits);
+    if (*smallest != *largest && !ReducedInStepWith(*axis).empty())
+      add_past(*axis, *smallest, /*sure=*/true);
   }
+  std::ranges::stable_partition(planned, &Task::sure);
   if (planned.size() > most) planned.resize(most);
   if (!TurnsComeEarly()) return planned;
   // What is left of the turn before shows where rows far from each other are unlike, and of whole numbers, of which less is
@@ -298,6 +312,32 @@ std::vector<const ops::Axis*> Campaign::ReducedInStepWith(const ops::Axis& axis)
       reduced.push_back(&over);
   }
   return reduced;
+}
+
+// A length that an f32 has for the next multiple of every tile: a partial tile is whole then, and who takes it is the first
+// block, where the grid is capped.
+std::optional<ops::AxisValues> Campaign::RoundedUpByFloats(const ops::Axis& axis) const {
+  constexpr std::int64_t kExact = 1 << 24, kMostCap = 1 << 20;
+  constexpr double kMostSteps = 2.0 * Wants{}.slice_steps;
+  if (axis.kind != ops::Axis::Kind::kVariable || axis.max < 2 * kExact) return std::nullopt;
+  ops::AxisValues fewest;
+  for (const ops::Axis& other : trial_.instance.op.axes) fewest[other.name] = other.min;
+  fewest[axis.name] = 2 * kExact;
+  std::int64_t cap = 1;
+  for (const ops::KernelPlan& kernel : trial_.plan.kernels) {
+    for (const ops::Expression& extent : kernel.grid) {
+      for (const auto& kink : extent.Kinks(fewest)) {
+        const std::int64_t least = kink ? std::min(kink->first, kink->second) : 0;
+        if (cap == 1 && least > 1 && least < kMostCap) cap = least;
+      }
+    }
+  }
+  std::int64_t round = cap;
+  while (round <= kExact) round *= 2;
+  const auto axes = cases::SolveNear(trial_.instance.op, axis.name, round - 1, fewest);
+  if (!axes || axes->at(axis.name) != round - 1 || BlockStepsFor(*axes) > kMostSteps)
+    return std::nullopt;
+  return *axes;
 }
 
 // Quotients by a reciprocal that is rounded up are wrong at the end of a row, at rows of few lengths, and only from some

@@ -19,6 +19,7 @@
 #include "validator/engine/bind.h"
 #include "validator/gates/gate.h"
 #include "validator/gates/testing/real_bench.h"
+#include "validator/gates/testing/share.h"
 
 namespace assay::gates {
 namespace {
@@ -94,6 +95,9 @@ class PlacesTest : public RealBenchTest<> {
   }
 };
 
+// Of so few no part of them says much: a share of the corpora (share.h).
+constexpr std::size_t kEnough = 20;
+
 using Written = std::vector<std::vector<std::int64_t>>;  ///< By buffer.
 
 /// What block `number` of a launch writes, by the program or its skeleton, over that garbage; nothing where that is not
@@ -140,7 +144,7 @@ std::optional<Written> WrittenBy(const campaign::Trial& trial, engine::Engine& e
 
 TEST_F(PlacesTest, SkeletonsWriteWhereProgramsDo) {
   std::size_t kernels = 0, with_one = 0, blocks = 0;
-  for (const Kernel& kernel : RightOnes()) {
+  for (const Kernel& kernel : Share(RightOnes())) {
     With(kernel, [&](const campaign::Trial& trial) {
       ++kernels;
       std::size_t compared = 0;
@@ -171,12 +175,12 @@ TEST_F(PlacesTest, SkeletonsWriteWhereProgramsDo) {
     });
   }
   std::printf("skeletons: of %zu of %zu kernels, %zu blocks\n", with_one, kernels, blocks);
-  EXPECT_GE(with_one * 10, kernels * 9);
+  if (kernels >= kEnough) EXPECT_GE(with_one * 10, kernels * 9);
 }
 
 TEST_F(PlacesTest, OfRightKernelsNothingIsFound) {
   std::size_t kernels = 0, examined = 0;
-  for (const Kernel& kernel : RightOnes()) {
+  for (const Kernel& kernel : Share(RightOnes())) {
     With(kernel, [&](const campaign::Trial& trial) {
       ++kernels;
       bool any = false;
@@ -193,7 +197,7 @@ TEST_F(PlacesTest, OfRightKernelsNothingIsFound) {
     });
   }
   std::printf("places: of %zu of %zu kernels\n", examined, kernels);
-  EXPECT_GE(examined * 10, kernels * 7);
+  if (kernels >= kEnough) EXPECT_GE(examined * 10, kernels * 7);
 }
 
 TEST_F(PlacesTest, ASmallGridThatLeavesRowsIsFound) {
