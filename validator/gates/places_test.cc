@@ -175,7 +175,9 @@ TEST_F(PlacesTest, SkeletonsWriteWhereProgramsDo) {
     });
   }
   std::printf("skeletons: of %zu of %zu kernels, %zu blocks\n", with_one, kernels, blocks);
-  if (kernels >= kEnough) EXPECT_GE(with_one * 10, kernels * 9);
+  if (kernels >= kEnough) {
+    EXPECT_GE(with_one * 10, kernels * 9);
+  }
 }
 
 TEST_F(PlacesTest, OfRightKernelsNothingIsFound) {
@@ -197,7 +199,9 @@ TEST_F(PlacesTest, OfRightKernelsNothingIsFound) {
     });
   }
   std::printf("places: of %zu of %zu kernels\n", examined, kernels);
-  if (kernels >= kEnough) EXPECT_GE(examined * 10, kernels * 7);
+  if (kernels >= kEnough) {
+    EXPECT_GE(examined * 10, kernels * 7);
+  }
 }
 
 TEST_F(PlacesTest, ASmallGridThatLeavesRowsIsFound) {
