@@ -88,11 +88,10 @@ class Worker {
   UniqueFd socket_;
   pid_t pid_ = 0;  ///< Of the worker itself, as seen here; process_ is bubblewrap.
   std::int64_t next_id_ = 1;
-  std::uint64_t repeated_ =
-      0;  ///< Of its memory files, bytes mapped again, when that was last looked at:
-  std::uint64_t shared_then_ = 0;                     ///< of so many,
-  std::chrono::steady_clock::time_point look_again_;  ///< which holds until then.
-  bool retiring_ = false;                             ///< It said that it ends after its reply.
+  // Of its memory files, bytes that are mapped again, when so many were mapped. That holds for a while.
+  std::uint64_t repeated_ = 0, shared_then_ = 0;
+  std::chrono::steady_clock::time_point look_again_;
+  bool retiring_ = false;  ///< It said that it ends after its reply.
   bool dead_ = false;
 };
 

@@ -103,4 +103,12 @@ bool EndIsUnwritten(const Tensor& tensor, std::uint8_t poison);
 /// The same of a tensor that is overwritten: what it held may be right by chance.
 bool EndIsTheSame(const Tensor& tensor, const Tensor& before);
 
+// Of any slice: cells of the reference are 48 bytes, addresses 47 bits.
+inline constexpr std::int64_t kMostElementsOfASlice = std::int64_t{1} << 35;
+// Of the axes beside a long one.
+inline constexpr std::int64_t kBackground = 5;
+/// The axis as long as the op and any slice allow, the others near `background`.
+std::optional<ops::AxisValues> AsLongAsCanBe(const ops::Instance& instance, const ops::Axis& axis,
+                                             const ops::AxisValues& background);
+
 }  // namespace assay::campaign
