@@ -43,8 +43,9 @@ struct Usage {
 };
 Usage UsageOf(pid_t pid);
 
-/// What a process has mapped of memory files, each page once however often it is mapped: patterns repeat over gigabytes. Nothing
-/// where that cannot be read. Takes tens of milliseconds for gigabytes.
+/// What a process has mapped of memory files, each page once however often it is mapped: patterns repeat over gigabytes. Of
+/// pages that others have mapped as well, its part by how often. Nothing where that cannot be read. Takes tens of milliseconds
+/// for gigabytes.
 std::optional<std::uint64_t> SharedPagesOf(pid_t pid);
 
 class Worker {

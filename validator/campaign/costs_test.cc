@@ -14,6 +14,8 @@ TEST(CostsTest, GrowByAxesAndHalfAsMuchPastTheSquare) {
   // Elements that do not grow as fast as the product of the axes, as in m + n.
   EXPECT_NEAR(*costs.Estimate({{"m", 8}, {"n", 8}}, 32), 4'000, 4);
   EXPECT_NEAR(*costs.Estimate({{"m", 64}, {"n", 64}}, 32), 32'000, 32);
+  EXPECT_NEAR(*costs.EstimateAtMost({{"m", 64}, {"n", 64}}), 256'000, 256);
+  EXPECT_NEAR(*costs.EstimateAtMost({{"m", 1}, {"n", 1}}), 1'000, 1);
   // The nearest counts, and of one shape the dearest.
   costs.Learn({{"m", 4}, {"n", 1024}}, 4'096, 50'000);
   costs.Learn({{"m", 4}, {"n", 1024}}, 4'096, 90'000);
