@@ -24,6 +24,7 @@
 #include "base/rng.h"
 #include "validator/campaign/costs.h"
 #include "validator/campaign/guidance.h"
+#include "validator/campaign/misrounded.h"
 #include "validator/campaign/repetitions.h"
 #include "validator/campaign/trial.h"
 #include "validator/campaign/turns.h"
@@ -194,6 +195,8 @@ class Campaign {
   std::optional<Task> OfUnlikePages(Task task) const;
   /// Of wave Tails: some lengths of an axis that lie far out.
   std::vector<Task> FarTailsOf(const ops::Axis& axis, std::uint64_t seed, Rng& rng) const;
+  /// The same: just below constants of program and plan.
+  std::vector<Task> BelowConstants(std::uint64_t seed) const;
   Task After(const Repetition& repetition, const cases::Case& judged, const cases::Case& other,
              Rng& rng) const;
   std::vector<cases::Case> Pool() const;
@@ -209,6 +212,10 @@ class Campaign {
   std::vector<ops::AxisValues> WhereNothingRuns() const;
   /// Of each choice that the plan makes among its kernels a shape past 2^32 elements.
   std::vector<ops::AxisValues> HugeOnEachPath() const;
+  /// Shapes at which floats become other integers than they should (misrounded.h). Looked for once.
+  const std::vector<MisroundedShape>& Misrounded();
+  /// Of wave Reached: cases of such shapes, whole and in slices.
+  std::vector<Task> OfMisrounded(std::uint64_t seed);
   /// Does wave Large try what blocks do in their second turn?
   bool TurnsComeEarly() const;
   /// Cases of wave Aimed: rows just past constants, whose mean lies far above their spread, in 16 bits.
@@ -327,13 +334,22 @@ class Campaign {
   void LearnOfLaunches(const CaseRun& run, std::span<const LaunchPart> parts);
   void Gather(const Task& task, const CaseRun& run, Harvest& harvest);
 
+  /// Of slices that take one way through a plan of several kernels (PathAt).
+  struct OfPath {
+    Costs blocks;   ///< Of a block, where none is tried whole.
+    Costs needed;   ///< Of a block, or a ticket, of the last launch with what it needs (needed.cc).
+    Costs tickets;  ///< Where blocks draw tickets: how many there are.
+  };
+  const OfPath& PathCostsFor(const ops::AxisValues& axes) const;
+
   const Trial& trial_;
   Harvest harvest_;
   std::vector<ops::AxisValues> shapes_;
   std::vector<cases::Case> tried_;            ///< Whole.
   std::vector<cases::Case> sliced_;           ///< Where none is tried whole.
   std::vector<ops::AxisValues> past_limits_;  ///< ReachedCases::past_limits.
-  std::unique_ptr<TurnsAhead> turns_;         ///< Of wave Reached, while the waves before it run.
+  std::optional<std::vector<MisroundedShape>> misrounded_;
+  std::unique_ptr<TurnsAhead> turns_;  ///< Of wave Reached, while the waves before it run.
   Coverage coverage_;
   std::vector<cases::Case> fresh_;  ///< Reached something new after the shapes were done.
   std::vector<ops::AxisValues>
@@ -345,15 +361,8 @@ class Campaign {
   double marginal_steps_ = 0;     ///< For each element, beyond what its threads cost anyway.
   Costs costs_;                   ///< Of whole cases, by shape.
   Costs truth_costs_;             ///< Of their truths (CaseRun::truth_steps).
-  /// Of slices that take one way through a plan of several kernels (PathAt).
-  struct OfPath {
-    Costs blocks;   ///< Of a block, where none is tried whole.
-    Costs needed;   ///< Of a block, or a ticket, of the last launch with what it needs (needed.cc).
-    Costs tickets;  ///< Where blocks draw tickets: how many there are.
-  };
-  const OfPath& PathCostsFor(const ops::AxisValues& axes) const;
-  std::map<std::vector<bool>, OfPath> of_paths_;
-  OfPath of_all_paths_;  ///< A first guess for those on which nothing ran.
+  std::map<std::vector<bool>, OfPath> of_paths_;  ///< By the way through the plan.
+  OfPath of_all_paths_;                           ///< A first guess for those on which nothing ran.
   struct TooLong {
     ops::AxisValues axes;
     std::uint64_t steps;

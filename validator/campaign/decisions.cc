@@ -6,6 +6,7 @@
 #include <cmath>
 #include <set>
 
+#include "validator/campaign/compute_nodes.h"
 #include "validator/campaign/node_values.h"
 #include "validator/campaign/turns.h"
 
@@ -17,7 +18,6 @@ using Op = Node::Op;
 using Type = Node::Type;
 
 constexpr std::size_t kMostViews = 320;
-constexpr std::size_t kMostNodes = 64;
 
 Outcome Difference(Type type, Value a, Value b) {
   Outcome outcome;
@@ -87,6 +87,7 @@ Decisions::Decisions(const ops::Instance& instance, const ops::LaunchPlan& plan,
   AddConstantExtents(plan);
   if (compiled.facts == nullptr) return;
   AddLimits(*compiled.facts, compiled);
+  AddRounded(*compiled.facts, compiled);
   AddProgram(*compiled.facts, compiled);
   NoteWhatIsLookedAt();
 }
@@ -165,7 +166,7 @@ std::vector<std::int64_t> Decisions::TurnsOfLoops(const facts::Facts& program,
   const auto point = bases.empty() ? std::nullopt : At(bases.back());
   if (!point) return {};
   for (const facts::Decision& decision : program.decisions) {
-    if (decision.limit || !CountsAlone(decision)) continue;
+    if (!decision.Compares() || !CountsAlone(decision)) continue;
     for (std::size_t i = 0; i < plan_.kernels.size(); ++i) {
       const auto lowered = compiled.lowered.find(plan_.kernels[i].entry);
       if (lowered == compiled.lowered.end() || lowered->second != decision.entry) continue;
@@ -200,7 +201,7 @@ void Decisions::AddProgram(const facts::Facts& program, const engine::CompiledKe
   turns.insert(turns.begin(), {0, 1});
   std::vector<View> plain;
   for (const facts::Decision& decision : program.decisions) {
-    if (decision.limit || CountsAlone(decision)) continue;
+    if (!decision.Compares() || CountsAlone(decision)) continue;
     for (std::size_t i = 0; i < plan_.kernels.size(); ++i) {
       const auto lowered = compiled.lowered.find(plan_.kernels[i].entry);
       if (lowered == compiled.lowered.end() || lowered->second != decision.entry) continue;
@@ -290,6 +291,44 @@ std::optional<Outcome> Decisions::Of(std::size_t number, const Point& point, dou
   return Of(views_[number], point, element);
 }
 
+/// What a view of a decision takes for given (compute_nodes.h).
+struct Decisions::ViewContext {
+  const View& view;
+  const Point::Kernel& kernel;
+  const std::vector<double>& last;  ///< Of a limit: LastTurns.
+  double element;
+
+  Type TypeOf(const Node& node) const {
+    return view.decision->limit && GrowsFreely(node.op) ? Whole(node.type) : node.type;
+  }
+  Value Constant(const Node& node) const {
+    const bool grows = view.decision->limit;
+    return Integer(grows ? Signed(node.type) : node.type, node.value);
+  }
+  std::optional<std::int64_t> Special(std::int64_t which) const {
+    const auto component = static_cast<std::size_t>(which % 4);
+    const std::array<std::int64_t, 5> groups = {
+        view.last_thread && component < 3 ? kernel.block[component] - 1 : 0,
+        component < 3 ? kernel.block[component] : 0,
+        view.last_thread && component < 3 ? kernel.grid[component] - 1 : 0,
+        component < 3 ? kernel.grid[component] : 0,
+        view.last_thread ? (kernel.block[0] * kernel.block[1] * kernel.block[2] - 1) % 32 : 0};
+    const auto group = static_cast<std::size_t>(which) / 4;
+    if (which < 0 || group >= groups.size()) return std::nullopt;
+    return groups[group];
+  }
+  Value Element() const { return RealValue(element); }
+  /// What a loop has added up.
+  Value Counted(std::size_t number, Type type, Value step) const {
+    if (view.decision->limit)
+      return Integer(type, Decisions::Counted(view, last[number], step.bits));
+    const bool still = view.varied != 0 && view.decision->nodes[number].value != view.varied;
+    return Apply(Op::kMultiply, type, Integer(type, still ? 0 : view.turn), step);
+  }
+  bool second_way() const { return view.second_way; }
+  static Value Rounded(Value value) { return value; }
+};
+
 std::optional<Outcome> Decisions::Of(const View& view, const Point& point, double element) const {
   if (view.expression != nullptr) {
     const ops::Expression::Kink kink =
@@ -310,78 +349,8 @@ std::optional<Outcome> Decisions::Of(const View& view, const Point& point, doubl
   const facts::Decision& decision = *view.decision;
   const std::vector<double> last = decision.limit ? LastTurns(view, point) : std::vector<double>();
   std::array<Value, kMostNodes> values;
-  const std::size_t count = decision.nodes.size();
-  if (count > values.size()) return std::nullopt;
-  for (std::size_t i = 0; i < count; ++i) {
-    const Node& node = decision.nodes[i];
-    const bool grows = decision.limit && GrowsFreely(node.op);
-    const Type of_node = grows ? Whole(node.type) : node.type;
-    const auto at = [&](std::size_t operand) { return As(of_node, values[node.of[operand]]); };
-    Value value = kNoValue;
-    switch (node.op) {
-      case Op::kConstant:
-        value = node.type == Type::kReal
-                    ? RealValue(std::bit_cast<double>(node.value))
-                    : Integer(grows ? Signed(node.type) : node.type, node.value);
-        break;
-      case Op::kParameter:
-        if (static_cast<std::size_t>(node.value) < kernel.parameters.size()) {
-          if (const auto& given = kernel.parameters[static_cast<std::size_t>(node.value)])
-            value = Integer(node.type, *given);
-        }
-        break;
-      case Op::kSpecial: {
-        const auto component = static_cast<std::size_t>(node.value % 4);
-        const std::array<std::int64_t, 5> groups = {
-            view.last_thread && component < 3 ? kernel.block[component] - 1 : 0,
-            component < 3 ? kernel.block[component] : 0,
-            view.last_thread && component < 3 ? kernel.grid[component] - 1 : 0,
-            component < 3 ? kernel.grid[component] : 0,
-            view.last_thread ? (kernel.block[0] * kernel.block[1] * kernel.block[2] - 1) % 32 : 0};
-        const auto group = static_cast<std::size_t>(node.value) / 4;
-        if (node.value >= 0 && group < groups.size()) value = Integer(node.type, groups[group]);
-        break;
-      }
-      case Op::kMemory:
-        value = RealValue(element);
-        break;
-      case Op::kCounter: {
-        const bool still = view.varied != 0 && node.value != view.varied;
-        if (decision.limit) {
-          const Value by = Integer(of_node, Counted(view, last[i], at(1).bits));
-          value = Apply(Op::kAdd, of_node, at(0), by);
-          break;
-        }
-        const Value turns = Integer(of_node, still ? 0 : view.turn);
-        if (const auto by = Apply(Op::kMultiply, of_node, turns, at(1)))
-          value = Apply(Op::kAdd, of_node, at(0), by);
-        break;
-      }
-      case Op::kChoice:
-        value = at(view.second_way ? 1 : 0);
-        break;
-      case Op::kSelect:
-        value = As(Type::kBool, values[node.of[0]]).bits != 0 ? at(1) : at(2);
-        break;
-      case Op::kConvert:
-        value = at(0);
-        break;
-      default:
-        if (node.op >= Op::kEqual) {
-          const Value left = values[node.of[0]];
-          // Both sides were converted to the type that is compared.
-          const Type type = decision.nodes[node.of[0]].type;
-          const bool holds = Holds(node.op, Compare(type, left, As(type, values[node.of[1]])));
-          value = Integer(Type::kBool, holds ? 1 : 0);
-        } else {
-          const Value first = at(0);
-          const Value second = node.of.size() > 1 ? at(1) : kNoValue;
-          value = Apply(node.op, of_node, first, second);
-        }
-    }
-    if (!value) return std::nullopt;
-    values[i] = value;
-  }
+  const ViewContext context{view, kernel, last, element};
+  if (!ComputeNodes(decision, kernel.parameters, context, values)) return std::nullopt;
   const Type type = decision.limit ? Type::kS64 : decision.nodes[decision.left].type;
   Value right = view.rest != 0 ? Integer(type, view.rest) : values[decision.right];
   // An eighth past it, where more than the last element goes wrong; or by as much as the last block may have

@@ -81,6 +81,19 @@ class Decisions {
   /// Does it look at nothing in which these points differ, so that it comes out alike?
   bool IsAlike(std::size_t number, const Point& a, const Point& b) const;
 
+  /// Of the threads and turns of the loops of a launch, as far as they were looked at: how many make another integer of a
+  /// float than they would have made of the exact number, of how many. None where nothing becomes an integer so.
+  struct Misrounding {
+    std::size_t wrong = 0, all = 0;
+    double share() const {
+      return all == 0 ? 0 : static_cast<double>(wrong) / static_cast<double>(all);
+    }
+  };
+  /// Of the number where that is most. `seed`: which threads and turns are looked at, where there are more than `most`.
+  Misrounding MisroundedAt(const Point& point, std::size_t most, std::uint64_t seed) const;
+  /// Do any floats become integers at which it makes sense to ask for that?
+  bool Rounds() const { return !rounded_.empty(); }
+
   /// A number of the program of which less is kept, at a shape, than it has come to.
   struct Outgrown {
     std::uint32_t line = 0;  ///< In the author's file, or 0.
@@ -117,11 +130,15 @@ class Decisions {
     std::vector<std::size_t> parameters = {};  ///< Of the kernel, that it looks at,
     bool extents = false;                      ///< and whether at its grid and blocks.
   };
+  struct ViewContext;
   /// Fills in what a view of the program looks at.
   void NoteWhatIsLookedAt();
   void AddPlan(const ops::LaunchPlan& plan);
   void AddConstantExtents(const ops::LaunchPlan& plan);
   void AddLimits(const facts::Facts& program, const engine::CompiledKernel& compiled);
+  void AddRounded(const facts::Facts& program, const engine::CompiledKernel& compiled);
+  Misrounding MisroundedBy(const View& view, const Point& point, std::size_t most,
+                           std::uint64_t seed) const;
   /// What ends the loop in which a limit's node counts, or null: a comparison of what is counted, or
   /// of what the same loop counts besides.
   static const facts::Decision* EndOf(const facts::Facts& program, const facts::Decision& limit,
@@ -140,6 +157,7 @@ class Decisions {
   const ops::Instance& instance_;
   const ops::LaunchPlan& plan_;
   std::vector<View> views_;
+  std::vector<View> rounded_;  ///< Of Decision::becomes.
 };
 
 }  // namespace assay::campaign

@@ -4,6 +4,7 @@
 #include <bit>
 #include <cmath>
 
+#include "validator/campaign/compute_nodes.h"
 #include "validator/campaign/decisions.h"
 
 namespace assay::campaign {
@@ -11,8 +12,6 @@ namespace {
 
 using facts::Node;
 using Op = Node::Op;
-
-constexpr std::size_t kMostNodes = 64;
 
 /// Of each node of `a`: which one of `b` is computed alike, or none.
 std::vector<std::optional<std::uint32_t>> Matching(const facts::Decision& a,
@@ -104,7 +103,7 @@ const facts::Decision* Decisions::EndOf(const facts::Facts& program, const facts
   const facts::Decision* best = nullptr;
   int best_rank = 0;
   for (const facts::Decision& end : program.decisions) {
-    if (end.limit || end.entry != limit.entry) continue;
+    if (!end.Compares() || end.entry != limit.entry) continue;
     const auto same = Matching(limit, end)[counter];
     const auto beside = std::ranges::find_if(end.nodes, [&](const Node& node) {
       return node.op == Op::kCounter && node.value == loop && loop != 0;

@@ -7,7 +7,7 @@
 // out of bounds, as a race with the blocks at the other end, or as a value where another belongs.
 // Where launches hand on what they wrote, all is run twice over different garbage: what differs hangs
 // on blocks that were not run, and is not judged. Where the last one decides by it, it is judged as a slice: of one of its
-// blocks, and those that this one needs (needed.cc); where these take too long, those before it (ends_before_last.cc).
+// blocks, and those that this one needs (needed.cc); where these take too long, those before it (ends_of_some.cc).
 //
 // Where the end of an output was not written, perhaps nobody writes it: a grid that is capped without
 // a loop. Then the whole grid runs, if it is not too large, and tells. Else the case counts as left out,
@@ -210,7 +210,9 @@ Status Runner::RunEnds(const cases::Probe& probe, const Wants& wants, CaseRun& r
   if (apart && (!bound || IsTooLong(run.report))) {
     run.left_out.clear();
     run.report = {};
-    return RunEndsOfDependent(probe, wants, filled, *plan, run);
+    ASSAY_TRY_VOID(RunEndsOfDependent(probe, wants, filled, *plan, run));
+    return run.left_out.empty() ? Status{}
+                                : RunEndsOfSome(probe, filled, bind, kMostHugeSteps, run);
   }
   if (!bound && run.left_out == kDecidesByOthers) {
     run.left_out.clear();
@@ -221,7 +223,7 @@ Status Runner::RunEnds(const cases::Probe& probe, const Wants& wants, CaseRun& r
     ASSAY_TRY_VOID(Slice(*this, probe, needed, run).Run());
     // Where one of their blocks had not ended by then, its ends do not either.
     if (run.left_out.empty() || run.steps >= needed.part_steps) return {};
-    return RunEndsBeforeLast(probe, filled, bind, kMostHugeSteps, run);
+    return RunEndsOfSome(probe, filled, bind, kMostHugeSteps, run);
   }
   if (!bound) return {};
   const auto leave_out = [&](std::string_view reason) {
@@ -343,12 +345,17 @@ Status Runner::RunEnds(const cases::Probe& probe, const Wants& wants, CaseRun& r
   }
   // Whether it is what the op defines. Truths of all that was written may come to few places of it.
   const auto agrees_at = [&](const oracle::SparseElements& places) -> Result<bool> {
+    if (instance.op.Chooses()) {
+      ASSAY_TRY_VOID(CompareRows(filled, bound->calls.front().outputs, places, wants, run));
+      if (!run.comparison) return Fail(ErrorKind::kLimit, std::exchange(run.left_out, {}));
+      return run.comparison->numeric.empty() && run.comparison->precision.empty();
+    }
     ASSAY_TRY(const auto truth, oracle_.EvaluateAt(instance, probe.case_, filled, places));
     oracle::ComparePoints(instance, truth, bound->calls.front().outputs, run.comparison.emplace());
     return run.comparison->numeric.empty() && run.comparison->precision.empty();
   };
   // What should have come to the end and wrapped lies near the front, beside what blocks write there first.
-  if (seen.unwritten) {
+  if (seen.unwritten && !instance.op.Chooses()) {
     const Result<bool> agrees = agrees_at(seen.near_the_front);
     if (agrees && !*agrees) return {};
     run.comparison.reset();

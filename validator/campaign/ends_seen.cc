@@ -75,7 +75,8 @@ Runner::AtItsEnds Runner::LookAtEnds(const engine::BoundCall& call, std::uint8_t
       seen.extent = tensor.elements;
     }
     if (!written.empty()) seen.near_the_front[name] = MiddlesOfStretches(written);
-    written = Spread(std::move(written), kMostCompared);
+    // What is chosen is compared in whole rows.
+    if (!subject_.instance->op.Chooses()) written = Spread(std::move(written), kMostCompared);
     if (!written.empty()) seen.wanted[name] = std::move(written);
   }
   return seen;

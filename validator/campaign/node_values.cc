@@ -80,6 +80,8 @@ static Value Real(Op op, double a, double b) {
       return RealValue(-a);
     case Op::kAbsolute:
       return RealValue(std::fabs(a));
+    case Op::kSquareRoot:
+      return RealValue(std::sqrt(a));
     default:
       return kNoValue;
   }

@@ -26,8 +26,8 @@ namespace assay::campaign {
 namespace {
 
 // What some blocks may take, all by what those took, and these at most.
-constexpr std::uint64_t kMostOfSome = 60'000'000, kMostOfAll = 240'000'000;
-constexpr double kMostEstimated = 120e6;
+constexpr std::uint64_t kMostOfSome = 60'000'000, kMostOfAll = 640'000'000;
+constexpr double kMostEstimated = 320e6;
 constexpr double kOfEstimates = 0.8;
 // What buffers hold before: neither what registers nor what memory of a block holds that nobody wrote.
 constexpr std::uint8_t kUnwritten = 0x3c;

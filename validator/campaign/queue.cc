@@ -38,6 +38,119 @@ constexpr std::uint64_t kMostTickets = std::uint64_t{1} << 31;
 
 }  // namespace
 
+/// Asks the last block, alone, what it draws.
+class Runner::QueueSearch {
+ public:
+  QueueSearch(const Runner& runner, const Binder& bind) : runner_(runner), bind_(bind) {}
+  Result<std::optional<Queue>> Find();
+
+ private:
+  Result<Report> Run(std::optional<Tickets> tickets, std::uint64_t most);
+  static bool IsFine(const Report& report) {
+    return report.findings.empty() && report.drawn &&
+           (report.stop == Stop::kCompleted || report.stop == Stop::kStepLimit);
+  }
+  /// How often it draws from a word that holds that many tickets at first; nothing where it does not come to an end soon.
+  Result<std::optional<std::uint64_t>> DrawsFrom(const Queue& queue, std::uint64_t ticket,
+                                                 std::uint64_t room);
+  /// How many tickets there are, by runs of which each may take `room`; 0 where they do not tell. `times`: as often it
+  /// drew at first.
+  Result<std::uint64_t> CountTickets(const Queue& queue, std::uint64_t times, bool came_to_an_end,
+                                     std::uint64_t room);
+
+  const Runner& runner_;
+  const Binder& bind_;
+  std::uint64_t left_ = kMostOfSearch;
+  std::optional<std::uint64_t> block_;
+  bool sane_ = true;  ///< What was asked of this word was answered.
+};
+
+Result<Report> Runner::QueueSearch::Run(std::optional<Tickets> tickets, std::uint64_t most) {
+  engine::Binding alone;
+  if (!block_) {
+    ASSAY_TRY(const engine::Binding whole, bind_.WithoutValues(kGarbage));
+    block_ = Blocks(whole.execution.launches.front()) - 1;
+  }
+  ASSAY_TRY(Report report, runner_.RunAlone(bind_, 0,
+                                            {.only = {{*block_, 1}},
+                                             .most_steps = std::min(most, left_),
+                                             .only_where = true,
+                                             .without_values = true,
+                                             .tickets = std::move(tickets),
+                                             .note_drawn = true},
+                                            alone));
+  left_ -= std::min(left_, report.counters.steps);
+  return report;
+}
+
+Result<std::optional<std::uint64_t>> Runner::QueueSearch::DrawsFrom(const Queue& queue,
+                                                                    std::uint64_t ticket,
+                                                                    std::uint64_t room) {
+  ASSAY_TRY(const Report report,
+            Run(Tickets{.word = queue.word, .held = {ticket * queue.step}}, room));
+  sane_ = sane_ && IsFine(report) && left_ > 0;
+  if (!sane_ || report.stop != Stop::kCompleted) return std::nullopt;
+  const auto drawn = std::ranges::find(*report.drawn, queue.word, &DrawnWord::word);
+  if (drawn != report.drawn->end()) return drawn->times;
+  sane_ = false;
+  return std::nullopt;
+}
+
+Result<std::uint64_t> Runner::QueueSearch::CountTickets(const Queue& queue, std::uint64_t times,
+                                                        bool came_to_an_end, std::uint64_t room) {
+  sane_ = true;
+  // From `low` on it does not come to an end; from `high` on it does, after so many draws.
+  std::uint64_t low = 0, high = times;
+  std::optional<std::uint64_t> draws;
+  if (came_to_an_end) {
+    draws = times;
+    high = 0;
+  }
+  while (!draws && sane_ && high < kMostTickets) {
+    ASSAY_TRY(draws, DrawsFrom(queue, high, room));
+    if (!draws) low = std::exchange(high, kFarther * high);
+  }
+  if (!draws || !sane_) return 0;
+  // What is drawn where nothing is left.
+  ASSAY_TRY(const auto idle, DrawsFrom(queue, std::max(2 * high, high + *draws), room));
+  if (!idle || *idle > *draws) return 0;
+  while (sane_ && *draws == *idle && high - low > 1) {
+    const std::uint64_t middle = low + (high - low) / 2;
+    ASSAY_TRY(const auto there, DrawsFrom(queue, middle, room));
+    (there ? high : low) = middle;
+    if (there) draws = there;
+  }
+  return sane_ && *draws >= *idle ? high + *draws - *idle : 0;
+}
+
+Result<std::optional<Runner::Queue>> Runner::QueueSearch::Find() {
+  ASSAY_TRY(const Report first, Run(std::nullopt, kFirstLook));
+  if (!IsFine(first) || !first.drawn) return std::nullopt;
+  std::vector<DrawnWord> words = *first.drawn;
+  std::erase_if(words, [](const DrawnWord& word) {
+    return word.times < 2 || word.value == 0 || word.value % word.times != 0;
+  });
+  std::ranges::stable_sort(words, std::greater(), &DrawnWord::times);
+  if (words.size() > kMostWords) words.resize(kMostWords);
+  for (const DrawnWord& word : words) {
+    Queue queue{.word = word.word,
+                .step = word.value / word.times,
+                .ticket_steps = std::max<std::uint64_t>(first.counters.steps / word.times, 1)};
+    // A part of a ticket tells that one is there, where seeing that none is left takes far less.
+    const std::uint64_t part = std::clamp(queue.ticket_steps / kPart, kLeastRoom, kFirstLook);
+    const std::uint64_t several =
+        std::clamp(kTicketsAtOnce * queue.ticket_steps, kLeastRoom, kFirstLook);
+    for (const std::uint64_t room : {part, several}) {
+      ASSAY_TRY(queue.tickets,
+                CountTickets(queue, word.times, first.stop == Stop::kCompleted, room));
+      if (queue.tickets <= 1) continue;
+      ASSAY_TRY(queue.writes_the_end, runner_.TicketOfTheEnd(bind_, queue));
+      return queue;
+    }
+  }
+  return std::nullopt;
+}
+
 Result<std::shared_ptr<const Runner::Queue>> Runner::LearnQueue(
     const Binder& bind, const cases::Materialised& filled) const {
   const std::string key = KeyOfShape(filled);
@@ -48,101 +161,12 @@ Result<std::shared_ptr<const Runner::Queue>> Runner::LearnQueue(
   ASSAY_TRY(const engine::Binding whole, bind.WithoutValues(kGarbage));
   std::optional<Queue> found;
   if (whole.execution.launches.size() == 1 && MayMeet(whole.execution)) {
-    ASSAY_TRY(found, FindQueue(bind));
+    ASSAY_TRY(found, QueueSearch(*this, bind).Find());
   }
   std::shared_ptr<const Queue> queue;
   if (found) queue = std::make_shared<const Queue>(*std::move(found));
   const std::lock_guard lock(mutex_);
   return queues_.emplace(key, std::move(queue)).first->second;
-}
-
-Result<std::optional<Runner::Queue>> Runner::FindQueue(const Binder& bind) const {
-  std::uint64_t left = kMostOfSearch;
-  std::optional<std::uint64_t> block;
-  const auto run = [&](std::optional<Tickets> tickets, std::uint64_t most) -> Result<Report> {
-    engine::Binding alone;
-    if (!block) {
-      ASSAY_TRY(const engine::Binding whole, bind.WithoutValues(kGarbage));
-      block = Blocks(whole.execution.launches.front()) - 1;
-    }
-    ASSAY_TRY(Report report, RunAlone(bind, 0,
-                                      {.only = {{*block, 1}},
-                                       .most_steps = std::min(most, left),
-                                       .only_where = true,
-                                       .without_values = true,
-                                       .tickets = std::move(tickets),
-                                       .note_drawn = true},
-                                      alone));
-    left -= std::min(left, report.counters.steps);
-    return report;
-  };
-  const auto is_fine = [](const Report& report) {
-    return report.findings.empty() && report.drawn &&
-           (report.stop == Stop::kCompleted || report.stop == Stop::kStepLimit);
-  };
-  ASSAY_TRY(const Report first, run(std::nullopt, kFirstLook));
-  if (!is_fine(first) || !first.drawn) return std::nullopt;
-  std::vector<DrawnWord> words = *first.drawn;
-  std::erase_if(words, [](const DrawnWord& word) {
-    return word.times < 2 || word.value == 0 || word.value % word.times != 0;
-  });
-  std::ranges::stable_sort(words, std::greater(), &DrawnWord::times);
-  if (words.size() > kMostWords) words.resize(kMostWords);
-  // How often it draws from a word that holds that many tickets at first; nothing where it does not come to an end soon.
-  bool sane = true;
-  const auto draws_from = [&](const Queue& queue, std::uint64_t ticket,
-                              std::uint64_t room) -> Result<std::optional<std::uint64_t>> {
-    ASSAY_TRY(const Report report,
-              run(Tickets{.word = queue.word, .held = {ticket * queue.step}}, room));
-    sane = sane && is_fine(report) && left > 0;
-    if (!sane || report.stop != Stop::kCompleted) return std::nullopt;
-    const auto drawn = std::ranges::find(*report.drawn, queue.word, &DrawnWord::word);
-    if (drawn != report.drawn->end()) return drawn->times;
-    sane = false;
-    return std::nullopt;
-  };
-  const auto search = [&](const Queue& queue, std::uint64_t times,
-                          std::uint64_t room) -> Result<std::uint64_t> {
-    // From `low` on it does not come to an end; from `high` on it does, after so many draws.
-    std::uint64_t low = 0, high = times;
-    std::optional<std::uint64_t> draws;
-    if (first.stop == Stop::kCompleted) {
-      draws = times;
-      high = 0;
-    }
-    while (!draws && sane && high < kMostTickets) {
-      ASSAY_TRY(draws, draws_from(queue, high, room));
-      if (!draws) low = std::exchange(high, kFarther * high);
-    }
-    if (!draws || !sane) return 0;
-    // What is drawn where nothing is left.
-    ASSAY_TRY(const auto idle, draws_from(queue, std::max(2 * high, high + *draws), room));
-    if (!idle || *idle > *draws) return 0;
-    while (sane && *draws == *idle && high - low > 1) {
-      const std::uint64_t middle = low + (high - low) / 2;
-      ASSAY_TRY(const auto there, draws_from(queue, middle, room));
-      (there ? high : low) = middle;
-      if (there) draws = there;
-    }
-    return sane && *draws >= *idle ? high + *draws - *idle : 0;
-  };
-  for (const DrawnWord& word : words) {
-    Queue queue{.word = word.word,
-                .step = word.value / word.times,
-                .ticket_steps = std::max<std::uint64_t>(first.counters.steps / word.times, 1)};
-    // A part of a ticket tells that one is there, where seeing that none is left takes far less.
-    const std::uint64_t part = std::clamp(queue.ticket_steps / kPart, kLeastRoom, kFirstLook);
-    const std::uint64_t several =
-        std::clamp(kTicketsAtOnce * queue.ticket_steps, kLeastRoom, kFirstLook);
-    for (const std::uint64_t room : {part, several}) {
-      sane = true;
-      ASSAY_TRY(queue.tickets, search(queue, word.times, room));
-      if (queue.tickets <= 1) continue;
-      ASSAY_TRY(queue.writes_the_end, TicketOfTheEnd(bind, queue));
-      return queue;
-    }
-  }
-  return std::nullopt;
 }
 
 // By where a few tickets write, of which each runs alone.

@@ -182,7 +182,7 @@ Status Runner::Slice::Run() {
   const bool asked_for_ends = wants_.truth_or_nothing;  // ends.cc looks at them by itself.
   if (!too_long || asked_for_ends || !wants_.watch || wants_.slice_steps < Wants{}.slice_steps)
     return {};
-  return runner_.RunEndsBeforeLast(probe_, filled_, Binding(), kStepsBeforeLast, run_);
+  return runner_.RunEndsOfSome(probe_, filled_, Binding(), kStepsBeforeLast, run_);
 }
 
 Status Runner::Slice::RunPrepared() {

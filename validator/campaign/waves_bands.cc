@@ -38,9 +38,9 @@ std::optional<Matrix> MatrixAlong(const ops::Instance& instance, std::string_vie
   std::optional<Matrix> found;
   for (const ops::TensorSpec& spec : instance.op.inputs) {
     const auto dimension = ops::DimensionOf(spec, axis);
-    if (spec.is_scalar || spec.IsGenerated() || spec.shape.size() < 2 || !dimension ||
-        *dimension + 2 < spec.shape.size() || !IsLinearIn(instance.op, spec.name) ||
-        cases::ClassOf(spec, instance.TypeOf(spec)) != cases::InputClass::kFloat)
+    if (spec.shape.size() < 2 || !dimension || *dimension + 2 < spec.shape.size() ||
+        !IsLinearIn(instance.op, spec.name) ||
+        !cases::IsOf(cases::InputClass::kFloat, instance, spec))
       continue;
     const std::size_t other = *dimension + 1 == spec.shape.size() ? *dimension - 1 : *dimension + 1;
     found = Matrix{&spec, spec.shape[other].text()};

@@ -18,8 +18,7 @@ namespace {
 
 /// The axis along which an input holds indices; null where it holds none, or as many of them everywhere.
 const ops::Axis* AlongOf(const ops::Instance& instance, const ops::TensorSpec& input) {
-  if (input.is_scalar || input.IsGenerated() || input.shape.empty() ||
-      cases::ClassOf(input, instance.TypeOf(input)) != cases::InputClass::kIndex)
+  if (input.shape.empty() || !cases::IsOf(cases::InputClass::kIndex, instance, input))
     return nullptr;
   const ops::Axis* const along = instance.op.FindAxis(input.shape.front().text());
   return along != nullptr && along->kind == ops::Axis::Kind::kVariable ? along : nullptr;

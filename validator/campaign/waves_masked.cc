@@ -28,9 +28,7 @@ std::vector<const ops::TensorSpec*> MatricesOver(const ops::Instance& instance,
                                                  std::string_view axis) {
   std::vector<const ops::TensorSpec*> matrices;
   for (const ops::TensorSpec& spec : instance.op.inputs) {
-    if (spec.is_scalar || spec.IsGenerated() ||
-        cases::ClassOf(spec, instance.TypeOf(spec)) != cases::InputClass::kFloat)
-      continue;
+    if (!cases::IsOf(cases::InputClass::kFloat, instance, spec)) continue;
     const auto dimension = ops::DimensionOf(spec, axis);
     if (dimension && *dimension + 2 == spec.shape.size()) matrices.push_back(&spec);
   }

@@ -58,66 +58,6 @@ std::vector<Task> Campaign::Patterns() {
   return planned;
 }
 
-// What ends with a constant axis, with each value of the flags. And where nothing is small, products that are all far
-// below what a maximum over them may begin with, with each value of the scalars: patterns, which try that elsewhere,
-// end with their share.
-std::vector<Task> Campaign::Late() {
-  std::vector<Task> planned;
-  const std::uint64_t seed = DeriveSeed(trial_.seed, "late along constants");
-  for (const ops::Axis& axis : trial_.instance.op.axes) {
-    if (axis.kind == ops::Axis::Kind::kConstant &&
-        ops::MayBeReducedOver(trial_.instance.op, axis.name))
-      std::ranges::move(LateAlongConstant(axis, seed + planned.size()),
-                        std::back_inserter(planned));
-  }
-  const cases::Recipe& opposed = *cases::FindRecipe("opposed");
-  ops::AxisValues least;
-  for (const ops::Axis& axis : trial_.instance.op.axes) least[axis.name] = axis.min;
-  const auto axes = cases::SolveAxes(trial_.instance.op, {}, least);
-  if (!has_small_shapes_ && axes && cases::Applies(opposed, trial_.instance))
-    std::ranges::move(WithEachFlag(TaskFor(cases::MakeCase(trial_.instance, opposed, *axes,
-                                                           seed + planned.size(), "value"),
-                                           "opposed"),
-                                   /*floats=*/true),
-                      std::back_inserter(planned));
-  return planned;
-}
-
-// What ends with a constant axis (a mask, a tile) shows where its last values outweigh all before: of thousands
-// each other is less than narrow results round away. Beside it axes that lengthen the same tensors stay short:
-// large tensors take no values that hang on places.
-std::vector<Task> Campaign::LateAlongConstant(const ops::Axis& axis, std::uint64_t seed) const {
-  constexpr std::int64_t kSome = 3;
-  const ops::OpSpec& op = trial_.instance.op;
-  const auto lengthens = [&](const ops::Axis& other) {
-    return std::ranges::any_of(op.inputs, [&](const ops::TensorSpec& spec) {
-      return ops::DimensionOf(spec, axis.name) && ops::DimensionOf(spec, other.name);
-    });
-  };
-  ops::AxisValues least, beside, some;
-  for (const ops::Axis& other : op.axes) {
-    if (other.kind != ops::Axis::Kind::kVariable) continue;
-    least[other.name] = other.min;
-    some[other.name] = std::max(other.min, kSome);
-    beside[other.name] = lengthens(other) ? other.min : some[other.name];
-  }
-  std::vector<Task> planned;
-  std::set<ops::AxisValues> shapes;
-  for (const ops::AxisValues& wanted : {least, beside, some}) {
-    const auto axes = cases::SolveAxes(op, {}, wanted);
-    if (!axes || !shapes.insert(*axes).second) continue;
-    auto value = LateAlong(axis, *axes, "value", seed + shapes.size());
-    if (!value) continue;
-    Task task = TaskFor(*std::move(value), "late");
-    // Large tensors have got other values.
-    if (std::ranges::any_of(task.probe.case_.profiles, [](const auto& profile) {
-          return profile.second.kind.starts_with("late");
-        }))
-      std::ranges::move(WithEachFlag(std::move(task)), std::back_inserter(planned));
-  }
-  return planned;
-}
-
 std::optional<ops::AxisValues> Campaign::WithRows(std::string_view along,
                                                   std::int64_t longest) const {
   const ops::OpSpec& op = trial_.instance.op;

@@ -15,13 +15,17 @@
 namespace assay::campaign {
 namespace {
 
-// Elements of all outputs where all blocks are to run; and where places are rounded.
+// Elements of all outputs where all blocks are to run; of an op whose smallest case is large already; and where places are
+// rounded.
 constexpr std::int64_t kMostOutputs = std::int64_t{1} << 24;
+constexpr std::int64_t kMostOutputsOfConstants = std::int64_t{1} << 26;
 constexpr std::int64_t kMostWhereRounded = std::int64_t{1} << 27;
 // Of such lengths, from anywhere: what is rounded goes wrong at one of many, and not from some length on.
 constexpr int kLengthsWhereRounded = 24;
 constexpr int kReducedWhereRounded = 6;
 constexpr std::size_t kMostWhereRoundedDrawn = 32;
+// And of those at which numbers of the program are known to be rounded to others (misrounded.h).
+constexpr std::size_t kMostMisrounded = 6;
 // Lengths that are drawn of each axis, each about half as long as the one before, and of all of them.
 constexpr int kLengths = 9;
 constexpr std::int64_t kShorter = 2;
@@ -33,6 +37,8 @@ constexpr std::size_t kMostAtTablesDrawn = 6;
 // So many of each axis, the longest, may take that much where the last blocks do not come to the end.
 constexpr std::ptrdiff_t kDear = 3;
 constexpr std::uint64_t kMostOfDear = 800'000'000;
+// And the longest one of each.
+constexpr std::uint64_t kMostOfLongest = 2 * kMostOfDear;
 // Of those at which it is not known in the end who writes the end of an output, so many are asked.
 constexpr std::size_t kMostUnknown = 3;
 constexpr std::int64_t kBeside = 8;  // Of the axes beside, at most.
@@ -96,7 +102,7 @@ std::vector<ops::AxisValues> AnywhereAlong(const ops::Instance& instance, const 
 
 /// Shapes of some length along an axis, of which all that is written can be looked at.
 std::vector<ops::AxisValues> DrawnAlong(const ops::Instance& instance, const ops::Axis& axis,
-                                        Rng& rng) {
+                                        std::int64_t most_outputs, Rng& rng) {
   std::vector<ops::AxisValues> drawn;
   std::int64_t most = axis.max;
   for (int i = 0; i < kLengths && most > axis.min; ++i, most /= kShorter) {
@@ -105,7 +111,7 @@ std::vector<ops::AxisValues> DrawnAlong(const ops::Instance& instance, const ops
       const std::int64_t length =
           most - static_cast<std::int64_t>(rng.Below(static_cast<std::uint64_t>(most / 2 + 1)));
       const auto axes = cases::SolveNear(instance.op, axis.name, length, beside);
-      if (!axes || OutputElements(instance, *axes, kMostOutputs) > kMostOutputs) continue;
+      if (!axes || OutputElements(instance, *axes, most_outputs) > most_outputs) continue;
       drawn.push_back(*axes);
       break;
     }
@@ -204,17 +210,31 @@ std::vector<Task> Campaign::Places() {
     }
   };
   const ProgramConstants constants = ConstantsOfProgram(trial_.compiled.facts.get());
+  const std::int64_t most_outputs = has_small_shapes_ ? kMostOutputs : kMostOutputsOfConstants;
   std::vector<ops::AxisValues> anywhere, at_tables;
   for (const ops::Axis& axis : trial_.instance.op.axes) {
     if (axis.kind != ops::Axis::Kind::kVariable) continue;
-    plan(DrawnAlong(trial_.instance, axis, rng), kMostDrawn);
+    plan(DrawnAlong(trial_.instance, axis, most_outputs, rng), kMostDrawn);
+    // Where a number of a tile has outgrown its format, some blocks write outside of everything, or nothing.
+    if (const auto longest =
+            AsLongAsCanBe(trial_.instance, axis, Beside(trial_.instance, kBeside, rng));
+        longest && OutputElements(trial_.instance, *longest, most_outputs) > most_outputs) {
+      plan({*longest}, planned.size() + 1);
+      planned.back().wants.part_steps = kMostOfLongest;
+    }
     if (trial_.compiled.skeleton.rounds)
       std::ranges::move(AnywhereAlong(trial_.instance, axis, rng), std::back_inserter(anywhere));
     std::ranges::move(AtTables(trial_.instance, axis, constants, rng),
                       std::back_inserter(at_tables));
   }
-  plan(anywhere, kMostDrawn + kMostWhereRoundedDrawn);
-  plan(at_tables, kMostDrawn + kMostWhereRoundedDrawn + kMostAtTablesDrawn);
+  std::vector<ops::AxisValues> misrounded;
+  for (const MisroundedShape& shape : Misrounded()) {
+    if (OutputElements(trial_.instance, shape.axes, kMostWhereRounded) <= kMostWhereRounded)
+      misrounded.push_back(shape.axes);
+  }
+  plan(misrounded, planned.size() + kMostMisrounded);
+  plan(anywhere, planned.size() + kMostWhereRoundedDrawn);
+  plan(at_tables, planned.size() + kMostAtTablesDrawn);
   plan(DrawnOfTwo(trial_.instance, rng), planned.size() + kMostOfTwoDrawn);
   return planned;
 }

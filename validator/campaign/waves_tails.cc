@@ -2,6 +2,7 @@
 // much of its tile is left, and other waves are short, or a power of two and its neighbours.
 #include <algorithm>
 #include <cmath>
+#include <functional>
 #include <iterator>
 #include <set>
 #include <utility>
@@ -9,6 +10,7 @@
 
 #include "base/rng.h"
 #include "validator/campaign/campaign.h"
+#include "validator/campaign/guidance.h"
 #include "validator/campaign/parts.h"
 #include "validator/cases/recipes.h"
 #include "validator/cases/shapes.h"
@@ -116,6 +118,41 @@ std::vector<Task> Campaign::FarTailsOf(const ops::Axis& axis, std::uint64_t seed
   return tasks;
 }
 
+// Lengths that a constant has just room for, odd ones, and several rows of them: in vectors that begin at whole addresses such
+// a row has one more than its elements fill, and a table for the constant no place for it.
+std::vector<Task> Campaign::BelowConstants(std::uint64_t seed) const {
+  constexpr std::int64_t kLeast = 64;
+  constexpr std::size_t kMost = 4;  // Of each axis.
+  const double most_steps = static_cast<double>(trial_.effort.campaign_steps) / 160;
+  const ops::OpSpec& op = trial_.instance.op;
+  std::set<std::int64_t, std::greater<>> lengths;
+  const ProgramConstants of_program = ConstantsOfProgram(trial_.compiled.facts.get());
+  const std::vector<std::int64_t> of_plan = cases::ConstantsOf(trial_.plan);
+  for (const std::vector<std::int64_t>* const constants : {&of_plan, &of_program.integers}) {
+    for (const std::int64_t constant : *constants) {
+      if (constant >= kLeast) lengths.insert(constant % 2 == 0 ? constant - 1 : constant - 2);
+    }
+  }
+  std::vector<Task> planned;
+  for (const ops::Axis& axis : op.axes) {
+    if (axis.kind != ops::Axis::Kind::kVariable || !IsOfRows(axis.name)) continue;
+    std::size_t count = 0;
+    for (const std::int64_t length : lengths) {
+      ops::AxisValues several;
+      for (const ops::Axis& other : op.axes) several[other.name] = kBackground;
+      const auto axes = cases::SolveNear(op, axis.name, length, several);
+      if (count >= kMost || !axes || axes->at(axis.name) != length || !FitsWhole(*axes) ||
+          StepsFor(*axes) > most_steps)
+        continue;
+      ++count;
+      planned.push_back(TaskFor(cases::MakeCase(trial_.instance, *cases::FindRecipe("plain"), *axes,
+                                                seed + planned.size(), "edge"),
+                                "tails"));
+    }
+  }
+  return planned;
+}
+
 // Far out on each axis, where masks show if there are any; and, where nothing is small so that other shapes are few, from
 // all over the first tiles.
 std::vector<Task> Campaign::Tails() {
@@ -130,6 +167,7 @@ std::vector<Task> Campaign::Tails() {
     if (axis.kind == ops::Axis::Kind::kVariable && axis.max > kLong)
       std::ranges::move(FarTailsOf(axis, seed + planned.size(), rng), std::back_inserter(planned));
   }
+  std::ranges::move(BelowConstants(DeriveSeed(seed, "below")), std::back_inserter(planned));
   std::set<ops::AxisValues> known;
   // Where all cases are slices those of wave values end in other parts as well.
   const std::size_t near = has_small_shapes_ ? 0 : only_slices_ ? kTails / 2 : kTails;

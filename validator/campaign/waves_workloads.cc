@@ -102,9 +102,7 @@ std::vector<Task> Campaign::Workloads() {
     Task task = too_many ? EndsOf(affordable, "workloads", seed + number)
                          : SliceOf(affordable, "workloads", seed + number);
     for (const ops::TensorSpec& spec : op.inputs) {
-      if (spec.is_scalar || spec.IsGenerated() ||
-          cases::ClassOf(spec, trial_.instance.TypeOf(spec)) != cases::InputClass::kIndex)
-        continue;
+      if (!cases::IsOf(cases::InputClass::kIndex, trial_.instance, spec)) continue;
       task.probe.case_.profiles[spec.name].kind = kIndices[number % kIndices.size()];
     }
     if (cases::TotalElements(trial_.instance, affordable) >= kAlike) {
@@ -182,8 +180,7 @@ std::optional<Task> Campaign::Aliases(const std::string& axis, std::int64_t leng
   ops::AxisValues beside;
   for (const ops::Axis& other : op.axes) beside[other.name] = kFew;
   for (const ops::TensorSpec& spec : op.inputs) {
-    if (spec.is_scalar || spec.IsGenerated() || spec.domain.of != axis ||
-        cases::ClassOf(spec, trial_.instance.TypeOf(spec)) != cases::InputClass::kIndex)
+    if (spec.domain.of != axis || !cases::IsOf(cases::InputClass::kIndex, trial_.instance, spec))
       continue;
     of_axis.push_back(spec.name);
     for (const auto& extent : spec.shape) beside[extent.text()] = kIndices;

@@ -90,8 +90,7 @@ std::string_view KindFor(const Recipe& recipe, const ops::TensorSpec& spec, DTyp
 /// Null where there is none.
 const ops::TensorSpec* FirstOfFloats(const ops::Instance& instance) {
   const auto first = std::ranges::find_if(instance.op.inputs, [&](const ops::TensorSpec& spec) {
-    return !spec.is_scalar && !spec.IsGenerated() &&
-           ClassOf(spec, instance.TypeOf(spec)) == InputClass::kFloat;
+    return IsOf(InputClass::kFloat, instance, spec);
   });
   return first == instance.op.inputs.end() ? nullptr : &*first;
 }
@@ -144,6 +143,18 @@ Case MakeMixedCase(const ops::Instance& instance, ops::AxisValues axes, std::uin
     Set(value, kRecipes[drawn], spec, instance.TypeOf(spec), true);
   }
   return value;
+}
+
+bool IsOf(InputClass input_class, const ops::Instance& instance, const ops::TensorSpec& spec) {
+  return !spec.is_scalar && !spec.IsGenerated() &&
+         ClassOf(spec, instance.TypeOf(spec)) == input_class;
+}
+
+void LookAtTheEnd(const ops::Instance& instance, std::string_view axis, Case& value) {
+  for (const ops::TensorSpec& spec : instance.op.inputs) {
+    if (IsOf(InputClass::kIndex, instance, spec) && spec.domain.of == axis)
+      value.profiles[spec.name] = {.kind = "last", .parameters = {}, .literal = {}};
+  }
 }
 
 }  // namespace assay::cases

@@ -12,6 +12,7 @@
 
 #include "ops/op.h"
 #include "validator/cases/case.h"
+#include "validator/cases/profiles.h"
 
 namespace assay::cases {
 
@@ -49,5 +50,11 @@ Case MakeCase(const ops::Instance& instance, const Recipe& recipe, ops::AxisValu
 /// Every input draws its profile from a recipe of its own, chosen by `seed` among those that mix.
 Case MakeMixedCase(const ops::Instance& instance, ops::AxisValues axes, std::uint64_t seed,
                    std::string origin);
+
+/// Is it an input of that class, which is filled with values of some profile: no scalar, nor made by the op's own rule?
+bool IsOf(InputClass input_class, const ops::Instance& instance, const ops::TensorSpec& spec);
+
+/// What looks a place up along the axis looks at the last one.
+void LookAtTheEnd(const ops::Instance& instance, std::string_view axis, Case& value);
 
 }  // namespace assay::cases

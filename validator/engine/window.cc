@@ -213,6 +213,37 @@ std::optional<std::size_t> CutToSums(Execution& execution, const facts::Facts* p
   return cut.front();
 }
 
+std::optional<std::set<std::uint32_t>> CutBesideSums(Execution& execution,
+                                                     const facts::Facts* program,
+                                                     bool last_block_only) {
+  const std::uint64_t whole = last_block_only ? kFew : kWholeGrid;
+  std::set<std::uint32_t> parts;
+  std::vector<Launch> kept;
+  for (std::size_t i = 0; i < execution.launches.size(); ++i) {
+    const Launch& launch = execution.launches[i];
+    const bool is_cut = Blocks(launch) > whole;
+    const bool adds = is_cut && IsAlone(launch) && facts::OnlyAdds(program, launch.entry) &&
+                      HandsOnSumsAlone(execution, *program, i);
+    std::set<std::uint32_t> written = MayWriteTo(execution, program, launch);
+    if (adds) {
+      const auto stored = StoredBy(execution, program, i);
+      if (!stored || UsesAny(launch, parts)) return std::nullopt;
+      std::erase_if(written, [&](std::uint32_t buffer) { return stored->contains(buffer); });
+      parts.merge(written);
+    } else if (UsesAny(launch, parts)) {
+      parts.merge(written);
+      continue;
+    } else if (is_cut && MayCut(execution, program, i) != Cut::kIndependent) {
+      return std::nullopt;
+    }
+    kept.push_back(launch);
+  }
+  if (parts.empty()) return std::nullopt;
+  execution.launches = std::move(kept);
+  LeaveEnds(execution, last_block_only);
+  return parts;
+}
+
 std::vector<std::size_t> LaunchesThatHangOn(const Execution& execution, const facts::Facts* program,
                                             std::set<std::uint32_t> buffers) {
   std::vector<std::size_t> all(execution.launches.size());

@@ -82,6 +82,14 @@ bool MayFindOld(const Execution& execution, const facts::Facts* program,
 std::optional<std::size_t> CutToSums(Execution& execution, const facts::Facts* program,
                                      bool last_block_only = false);
 
+/// Leaves ends as CutToEnds does, of launches as well whose blocks meet in floats that they add (facts::OnlyAdds), and takes
+/// those away that use such sums. Returns the buffers that do not hold what they would in the whole grid then: the sums, and
+/// what those launches would have stored. What else is written is. Nothing, and nothing is changed, where that is not known,
+/// or no launch adds.
+std::optional<std::set<std::uint32_t>> CutBesideSums(Execution& execution,
+                                                     const facts::Facts* program,
+                                                     bool last_block_only = false);
+
 /// After a whole run: the launches that have to run again because these buffers, inputs, hold something else now, in their
 /// order; what the others left stays as it is. All of them where one of those stores to what one of the others uses, or that
 /// is not known.

@@ -1,7 +1,8 @@
-// Facts::decisions: what a program compares, and where its numbers outgrow their formats, as computed
+// Facts::decisions: what a program compares, where its numbers outgrow their formats or were rounded, as computed
 // from parameters, special registers and loaded elements (slice.h).
 #include <algorithm>
 #include <bit>
+#include <iterator>
 #include <optional>
 #include <set>
 #include <tuple>
@@ -23,6 +24,7 @@ using Type = Node::Type;
 
 constexpr std::size_t kMostDecisions = 96;
 constexpr std::size_t kMostLimits = 32;
+constexpr std::size_t kMostRounded = 12;
 
 /// Does it hang on anything that a case can change, or on how often a loop has turned?
 bool Depends(const Decision& decision) {
@@ -55,12 +57,46 @@ class DecisionWalk {
       const ptx::Function& function = module_.functions[f];
       if (!function.is_entry || !function.has_body) continue;
       const BackwardFlow flow(function);
+      compared_.emplace_back();
       for (std::uint32_t i = 0; i < function.body.size(); ++i) One(f, flow, i);
       for (std::uint32_t i = 0; i < function.body.size(); ++i) Limits(f, flow, i);
+      for (std::uint32_t i = 0; i < function.body.size(); ++i) Rounded(f, flow, i);
     }
+    KeepSome();
   }
 
  private:
+  /// Of each kernel as many comparisons as there is room for, what ends its loops and then the first ones: one that compares
+  /// each element of a row by itself leaves room for the others.
+  void KeepSome() {
+    std::vector<std::size_t> kept(compared_.size(), 0);
+    std::size_t left = kMostDecisions;
+    for (bool any = true; any && left > 0;) {
+      any = false;
+      for (std::size_t f = 0; f < compared_.size() && left > 0; ++f) {
+        if (kept[f] >= compared_[f].size()) continue;
+        ++kept[f];
+        --left;
+        any = true;
+      }
+    }
+    std::vector<Decision> all;
+    for (std::size_t f = 0; f < compared_.size(); ++f) {
+      std::size_t ends = kept[f];
+      std::size_t others =
+          kept[f] - std::min<std::size_t>(kept[f], static_cast<std::size_t>(std::ranges::count(
+                                                       compared_[f], true, &Compared::ends_loop)));
+      for (Compared& compared : compared_[f]) {
+        std::size_t& room = compared.ends_loop ? ends : others;
+        if (room == 0) continue;
+        --room;
+        all.push_back(std::move(compared.decision));
+      }
+    }
+    std::ranges::move(others_, std::back_inserter(all));
+    facts_.decisions = std::move(all);
+  }
+
   void One(std::uint32_t f, const BackwardFlow& flow, std::uint32_t at) {
     const ptx::Function& function = module_.functions[f];
     const Instruction& in = function.body[at];
@@ -101,10 +137,14 @@ class DecisionWalk {
     decision.entry = function.name;
     slice.Finish(*left, *right, decision);
     if (!Depends(decision) || !IsSound(decision)) return;
-    if (compares) decision.branch_line = BranchOf(function, in.operands[0].reg, at);
+    const Instruction* const branch =
+        compares ? BranchOf(function, in.operands[0].reg, at) : nullptr;
+    if (branch != nullptr) decision.branch_line = branch->ptx_line;
     decision.own_line = sites_.OwnLine(in);
-    if (!IsNew(decision) || facts_.decisions.size() >= kMostDecisions + limits_) return;
-    facts_.decisions.push_back(std::move(decision));
+    if (!IsNew(decision) || compared_.back().size() >= kMostDecisions) return;
+    const bool ends_loop = branch != nullptr &&
+                           flow.EndsLoop(static_cast<std::uint32_t>(branch - function.body.data()));
+    compared_.back().push_back({std::move(decision), ends_loop});
   }
 
   /// A number of which an instruction keeps too little once it has reached `limit`.
@@ -245,8 +285,40 @@ class DecisionWalk {
       decision.own_line = sites_.OwnLine(function.body[at]);
       if (!IsNew(decision)) continue;
       ++limits_;
-      facts_.decisions.push_back(std::move(decision));
+      others_.push_back(std::move(decision));
     }
+  }
+
+  /// A float, made of integers, that becomes an integer: a quotient by a reciprocal.
+  void Rounded(std::uint32_t f, const BackwardFlow& flow, std::uint32_t at) {
+    using Becomes = Decision::Becomes;
+    const ptx::Function& function = module_.functions[f];
+    const Instruction& in = function.body[at];
+    if (in.opcode != Opcode::kCvt || in.operands.size() < 2 || rounded_ >= kMostRounded ||
+        in.operands[1].kind != Operand::Kind::kRegister || !ptx::IsInteger(in.type(0)) ||
+        NodeTypeOf(in.type(1)) != Type::kReal)
+      return;
+    Slice slice(module_, f, flow, origins_, work_);
+    const auto left = slice.Of(in.operands[1], Type::kReal, at);
+    const auto right = slice.Constant(0, Type::kS64);
+    if (!left || !right) return;
+    Decision decision;
+    decision.entry = function.name;
+    decision.becomes = in.Has(ptx::Mod::kRni)   ? Becomes::kNearest
+                       : in.Has(ptx::Mod::kRpi) ? Becomes::kUpper
+                                                : Becomes::kLower;
+    slice.Finish(*left, *right, decision);
+    const auto some = [&](auto is) { return std::ranges::any_of(decision.nodes, is); };
+    const bool of_integers = some([&](const Node& node) {
+      return node.op == Op::kConvert && node.type == Type::kReal &&
+             decision.nodes[node.of[0]].type != Type::kReal;
+    });
+    const bool of_elements = some([](const Node& node) { return node.op == Op::kMemory; });
+    if (!of_integers || of_elements || !Grows(decision) || !IsSound(decision)) return;
+    decision.own_line = sites_.OwnLine(in);
+    if (!IsNew(decision)) return;
+    ++rounded_;
+    others_.push_back(std::move(decision));
   }
 
   /// What loops alike compare alike is told of the first of them.
@@ -255,7 +327,9 @@ class DecisionWalk {
     for (Node& node : nodes) {
       if (node.op == Op::kCounter) node.value = 0;
     }
-    return seen_.emplace(decision.entry, std::move(nodes), decision.left, decision.right).second;
+    return seen_
+        .emplace(decision.entry, decision.becomes, std::move(nodes), decision.left, decision.right)
+        .second;
   }
 
   /// Up to which power of two a float of that type holds every integer; 0: it is no narrow float.
@@ -272,9 +346,9 @@ class DecisionWalk {
     }
   }
 
-  /// The branch or selection that `predicate` decides, alone or with others.
-  static std::uint32_t BranchOf(const ptx::Function& function, ptx::RegisterIndex predicate,
-                                std::uint32_t at) {
+  /// The branch or selection that `predicate` decides, alone or with others, or null.
+  static const Instruction* BranchOf(const ptx::Function& function, ptx::RegisterIndex predicate,
+                                     std::uint32_t at) {
     constexpr std::uint32_t kFar = 64;
     std::set<ptx::RegisterIndex> deciding = {predicate};
     const auto decides = [&](const Operand& operand) {
@@ -283,23 +357,31 @@ class DecisionWalk {
     for (std::uint32_t i = at + 1; i < function.body.size() && i < at + kFar; ++i) {
       const Instruction& in = function.body[i];
       if (in.opcode == Opcode::kBra && in.guard.present && deciding.contains(in.guard.predicate))
-        return in.ptx_line;
-      if (in.opcode == Opcode::kSelp && decides(in.operands.back())) return in.ptx_line;
+        return &in;
+      if (in.opcode == Opcode::kSelp && decides(in.operands.back())) return &in;
       const bool combines = in.type() == ptx::Type::kPred && in.operands.size() > 1 &&
                             in.operands[0].kind == Operand::Kind::kRegister;
       if (combines && std::any_of(in.operands.begin() + 1, in.operands.end(), decides))
         deciding.insert(in.operands[0].reg);
     }
-    return 0;
+    return nullptr;
   }
 
   const ptx::Module& module_;
   const Origins& origins_;
   const SiteFinder& sites_;
   Facts& facts_;
-  std::size_t limits_ = 0;
+  struct Compared {
+    Decision decision;
+    bool ends_loop = false;  ///< By whether it goes round again.
+  };
+  std::vector<std::vector<Compared>> compared_;  ///< By kernel.
+  std::vector<Decision> others_;                 ///< Limits, and what becomes an integer.
+  std::size_t limits_ = 0, rounded_ = 0;
   std::uint64_t work_ = 0;
-  std::set<std::tuple<std::string, std::vector<Node>, std::uint32_t, std::uint32_t>> seen_;
+  std::set<
+      std::tuple<std::string, Decision::Becomes, std::vector<Node>, std::uint32_t, std::uint32_t>>
+      seen_;
 };
 
 }  // namespace

@@ -13,11 +13,12 @@ constexpr std::array<std::string_view, 4> kUses = {"opcode", "register", "callee
                                                    "literal_address"};
 constexpr std::array<std::string_view, 3> kUnits = {"thread", "warp", "block"};
 constexpr std::array<std::string_view, 5> kHows = {"compared", "divisor", "mask", "shift", "table"};
-constexpr std::array<std::string_view, 30> kOps = {
+constexpr std::array<std::string_view, 31> kOps = {
     "constant", "parameter", "special", "memory", "counter", "choice", "select", "convert",
     "add",      "sub",       "mul",     "mulhi",  "div",     "rem",    "and",    "or",
-    "xor",      "not",       "neg",     "abs",    "shl",     "shr",    "min",    "max",
-    "eq",       "ne",        "lt",      "le",     "gt",      "ge"};
+    "xor",      "not",       "neg",     "abs",    "sqrt",    "shl",    "shr",    "min",
+    "max",      "eq",        "ne",      "lt",     "le",      "gt",     "ge"};
+constexpr std::array<std::string_view, 4> kBecomes = {"nothing", "lower", "nearest", "upper"};
 constexpr std::array<std::string_view, 8> kTypes = {"u16", "s16", "u32",  "s32",
                                                     "u64", "s64", "real", "bool"};
 
@@ -42,6 +43,7 @@ std::size_t OperandsOf(Node::Op op) {
     case Op::kNot:
     case Op::kNegate:
     case Op::kAbsolute:
+    case Op::kSquareRoot:
       return 1;
     case Op::kSelect:
       return 3;
@@ -58,6 +60,9 @@ static constexpr std::span<const std::string_view> JsonWords(const Use::Kind*) {
 static constexpr std::span<const std::string_view> JsonWords(const Constant::How*) { return kHows; }
 static constexpr std::span<const std::string_view> JsonWords(const Node::Op*) { return kOps; }
 static constexpr std::span<const std::string_view> JsonWords(const Node::Type*) { return kTypes; }
+static constexpr std::span<const std::string_view> JsonWords(const Decision::Becomes*) {
+  return kBecomes;
+}
 
 static constexpr auto JsonFields(const Site*) {
   using T = Site;
@@ -86,9 +91,9 @@ static constexpr auto JsonFields(const Node*) {
 static constexpr auto JsonFields(const Decision*) {
   using T = Decision;
   return std::tuple(Required("entry", &T::entry), Required("limit", &T::limit),
-                    Required("nodes", &T::nodes), Required("left", &T::left),
-                    Required("right", &T::right), Required("branch_line", &T::branch_line),
-                    Required("own_line", &T::own_line));
+                    Required("becomes", &T::becomes), Required("nodes", &T::nodes),
+                    Required("left", &T::left), Required("right", &T::right),
+                    Required("branch_line", &T::branch_line), Required("own_line", &T::own_line));
 }
 /// Whoever evaluates them relies on their order.
 static Status JsonCheck(const Decision& decision, const ObjectReader& reader) {

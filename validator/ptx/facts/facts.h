@@ -99,6 +99,7 @@ struct Node {
     kNot,
     kNegate,
     kAbsolute,
+    kSquareRoot,
     kShiftLeft,
     kShiftRight,
     kMin,
@@ -124,14 +125,22 @@ struct Node {
 /// A number that may outgrow its format counts as compared with where that happens: an index of 32
 /// bits that is widened to reach memory, an integer that becomes a float. `left` is then meant as
 /// computed in full width.
+///
+/// A float that becomes an integer is one as well, since what it was rounded to on the way may decide which one: `left`
+/// is the float, `right` 0.
 struct Decision {
+  /// To which side of a float the integer lies that it becomes.
+  enum class Becomes : std::uint8_t { kNothing, kLower, kNearest, kUpper };
   std::string entry;
   bool limit = false;
+  Becomes becomes = Becomes::kNothing;
   std::vector<Node> nodes;
   std::uint32_t left = 0;  ///< Into `nodes`.
   std::uint32_t right = 0;
   std::uint32_t branch_line = 0;  ///< In the PTX: the first branch that it decides, or 0.
   std::uint32_t own_line = 0;
+  /// Two values of the program, and nothing else?
+  bool Compares() const { return !limit && becomes == Becomes::kNothing; }
   bool operator==(const Decision&) const = default;
 };
 

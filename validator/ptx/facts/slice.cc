@@ -67,6 +67,8 @@ std::optional<Op> OpOf(const Instruction& in) {
       return Op::kNegate;
     case Opcode::kAbs:
       return Op::kAbsolute;
+    case Opcode::kSqrt:
+      return Op::kSquareRoot;
     case Opcode::kShl:
       return Op::kShiftLeft;
     case Opcode::kShr:
@@ -367,6 +369,11 @@ Slice::Number Slice::Result(ptx::RegisterIndex reg, std::uint32_t at) {
 }
 
 Slice::Number Slice::Computed(const Instruction& in, Type type, std::uint32_t at) {
+  if (in.opcode == Opcode::kRcp && in.operands.size() == 2) {
+    const Number one = Constant(std::bit_cast<std::int64_t>(1.0), Type::kReal);
+    const Number of = Of(in.operands[1], type, at);
+    return one && of ? Compute(Op::kDivide, type, {*one, *of}) : std::nullopt;
+  }
   const std::optional<Op> op = OpOf(in);
   if (!op) return std::nullopt;
   const bool shift = *op == Op::kShiftLeft || *op == Op::kShiftRight;
@@ -376,7 +383,8 @@ Slice::Number Slice::Computed(const Instruction& in, Type type, std::uint32_t at
     if (!value) return std::nullopt;
     of.push_back(*value);
   }
-  const bool unary = *op == Op::kNot || *op == Op::kNegate || *op == Op::kAbsolute;
+  const bool unary =
+      *op == Op::kNot || *op == Op::kNegate || *op == Op::kAbsolute || *op == Op::kSquareRoot;
   if (of.size() != (unary ? 1u : 2u)) return std::nullopt;
   if (in.Has(ptx::Mod::kWide)) return Wide(of[0], of[1], type);
   return Compute(*op, type, std::move(of));

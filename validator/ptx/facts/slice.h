@@ -7,6 +7,7 @@
 // (other lanes, calls) is given up, and so is what takes too many steps. Internal to facts/.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <map>
 #include <optional>
@@ -32,6 +33,11 @@ class BackwardFlow {
   /// The innermost loop around instruction `at`, numbered by where its jump back leads, from 1; 0:
   /// none. By the order of the text.
   std::uint32_t LoopOf(std::uint32_t at) const;
+
+  /// Is `at` the last instruction of a loop, from where it goes round again?
+  bool EndsLoop(std::uint32_t at) const {
+    return std::ranges::any_of(loops_, [&](const auto& loop) { return loop.second == at; });
+  }
 
  private:
   void Define(const ptx::Operand& operand, std::uint32_t at);

@@ -1,7 +1,7 @@
-// The ends of a case whose last launch takes too long with all that it needs: what the launches before it write of outputs
-// by themselves, at their ends.
+// The ends of a case of which some results take too long: what the others are, at their ends. Of a last launch with all that
+// it needs, the outputs of those before it; of blocks that add floats up, what they write besides.
 //
-// What is found so refutes. Else the case counts as left out all the same, for of the last launch nothing is known.
+// What is found so refutes. Else the case counts as left out all the same, for of the rest nothing is known.
 #include <algorithm>
 #include <set>
 #include <utility>
@@ -16,24 +16,27 @@
 
 namespace assay::campaign {
 
-Status Runner::RunEndsBeforeLast(const cases::Probe& probe, const cases::Materialised& filled,
-                                 const Binder& bind, std::uint64_t most_steps, CaseRun& run) const {
+Status Runner::RunEndsOfSome(const cases::Probe& probe, const cases::Materialised& filled,
+                             const Binder& bind, std::uint64_t most_steps, CaseRun& run) const {
   const ops::Instance& instance = *subject_.instance;
   const facts::Facts* const program = subject_.compiled->facts.get();
   auto made = bind(probe.poison);
-  if (!made || made->execution.launches.size() < 2) return {};
+  if (!made) return {};
   Execution& execution = made->execution;
-  const std::set<std::uint32_t> later =
-      engine::MayWriteTo(execution, program, execution.launches.back());
-  execution.launches.pop_back();
   std::uint64_t most_blocks = 1;
   for (const Launch& launch : execution.launches)
     most_blocks = std::max(most_blocks, Blocks(launch));
   const bool last_only =
       engine::LastBlockOnly(cases::TotalElements(instance, probe.case_.axes), most_blocks);
-  if (engine::CutToEnds(execution, program, last_only) != engine::Cut::kIndependent ||
-      !engine::OutputsOfSeveral(execution, program).empty())
-    return {};
+  auto unknown = engine::CutBesideSums(execution, program, last_only);
+  if (!unknown) {
+    unknown = engine::MayWriteTo(execution, program, execution.launches.back());
+    execution.launches.pop_back();
+    if (execution.launches.empty() ||
+        engine::CutToEnds(execution, program, last_only) != engine::Cut::kIndependent)
+      return {};
+  }
+  if (!engine::OutputsOfSeveral(execution, program).empty()) return {};
   const std::set<std::uint64_t> writers = LastOfTurns(*subject_.plan, filled.axes);
   for (Launch& launch : execution.launches) {
     if (!launch.only.empty()) launch.only = WithBlocks(launch.only, writers, Blocks(launch));
@@ -54,7 +57,7 @@ Status Runner::RunEndsBeforeLast(const cases::Probe& probe, const cases::Materia
   const engine::BoundCall& call = made->calls.front();
   oracle::SparseElements wanted = LookAtEnds(call, probe.poison, filled, report).wanted;
   std::erase_if(wanted, [&](const auto& output) {
-    return later.contains(static_cast<std::uint32_t>(call.buffer_of.find(output.first)->second));
+    return unknown->contains(static_cast<std::uint32_t>(call.buffer_of.find(output.first)->second));
   });
   if (wanted.empty()) return {};
   const auto truth = oracle_.EvaluateAt(instance, probe.case_, filled, wanted);

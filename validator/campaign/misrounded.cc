@@ -1,0 +1,75 @@
+#include "validator/campaign/misrounded.h"
+
+#include <algorithm>
+#include <cmath>
+#include <set>
+#include <string>
+
+#include "base/rng.h"
+#include "validator/campaign/parts.h"
+#include "validator/cases/shapes.h"
+
+namespace assay::campaign {
+namespace {
+
+constexpr int kLengths = 160;           // Of each axis.
+constexpr std::size_t kThreads = 512;   // That are looked at of each shape.
+constexpr std::int64_t kSeveral = 160;  // Of the axes beside, at most.
+
+/// All magnitudes alike; of each magnitude the ends of its lengths as well as what lies between.
+std::int64_t LengthOf(const ops::Axis& axis, int number, Rng& rng) {
+  const double ratio =
+      static_cast<double>(axis.max) / static_cast<double>(std::max<std::int64_t>(axis.min, 1));
+  const double length = static_cast<double>(std::max<std::int64_t>(axis.min, 1)) *
+                        std::pow(ratio, (number + rng.Unit()) / kLengths);
+  return std::clamp(static_cast<std::int64_t>(length), axis.min, axis.max);
+}
+
+}  // namespace
+
+std::vector<MisroundedShape> ShapesMisrounded(const ops::Instance& instance,
+                                              const Decisions& decisions, std::uint64_t seed) {
+  std::vector<MisroundedShape> found;
+  if (!decisions.Rounds()) return found;
+  const ops::OpSpec& op = instance.op;
+  Rng rng(seed);
+  std::set<ops::AxisValues> known;
+  const auto look_at = [&](const std::optional<ops::AxisValues>& axes) {
+    if (!axes || !known.insert(*axes).second ||
+        cases::TotalElements(instance, *axes) > kMostElementsOfASlice)
+      return;
+    const auto point = decisions.At(*axes);
+    if (!point) return;
+    const double share = decisions.MisroundedAt(*point, kThreads, seed).share();
+    if (share > 0) found.push_back({*axes, share});
+  };
+  const auto is_variable = [](const ops::Axis& axis) {
+    return axis.kind == ops::Axis::Kind::kVariable;
+  };
+  for (const ops::Axis& axis : op.axes) {
+    if (!is_variable(axis)) continue;
+    for (int i = 0; i < kLengths; ++i) {
+      const std::int64_t length = LengthOf(axis, i, rng);
+      ops::AxisValues few, several;
+      for (const ops::Axis& other : op.axes) {
+        if (!is_variable(other)) continue;
+        few[other.name] = kBackground;
+        several[other.name] = 1 + static_cast<std::int64_t>(rng.Below(kSeveral));
+      }
+      for (const ops::AxisValues& beside : {few, several}) {
+        const auto axes = cases::SolveNear(op, axis.name, length, beside);
+        look_at(axes ? std::optional(*axes) : std::nullopt);
+      }
+      few[axis.name] = length;
+      for (const ops::Axis& other : op.axes) {
+        if (&other != &axis && is_variable(other)) look_at(AsLongAsCanBe(instance, other, few));
+      }
+    }
+  }
+  std::ranges::stable_sort(found, {}, [&](const MisroundedShape& shape) {
+    return cases::TotalElements(instance, shape.axes);
+  });
+  return found;
+}
+
+}  // namespace assay::campaign
