@@ -8,6 +8,7 @@
 
 #include "ops/properties.h"
 #include "validator/campaign/minimise.h"
+#include "validator/campaign/orders.h"
 #include "validator/campaign/parts.h"
 #include "validator/campaign/slice.h"
 #include "validator/cases/shapes.h"
@@ -69,7 +70,9 @@ void Campaign::Gather(const Task& task, const CaseRun& run, Harvest& harvest) {
     harvest.part_steps += taken;
     part_steps_of_[task.wave] += taken;
   }
-  if (task.wants.orders && !run.report.order.sums.empty() && run.nondeterminism.empty())
+  const bool may_add =
+      !run.report.order.sums.empty() || (run.orders > 0 && MayLock(trial_.compiled.facts.get()));
+  if (task.wants.orders && may_add && run.nondeterminism.empty())
     hidden_sums_.push_back(run.probe.case_.axes);
   harvest.orders += run.orders;
   harvest.orders_tried += run.orders_tried;

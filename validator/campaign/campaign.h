@@ -353,7 +353,7 @@ class Campaign {
   Coverage coverage_;
   std::vector<cases::Case> fresh_;  ///< Reached something new after the shapes were done.
   std::vector<ops::AxisValues>
-      hidden_sums_;               ///< Floats were added as they came, and no other order showed.
+      hidden_sums_;  ///< Floats may have been added as they came, and no other order showed.
   double steps_per_element_ = 0;  ///< The most of any run, overheads included: for limits.
   double steps_per_thread_ = 0;   ///< Of threads with next to nothing to do: for estimates.
   bool has_small_shapes_ = true;  ///< Cases at the op's smallest shapes are next to nothing.

@@ -7,6 +7,7 @@
 #include "validator/execution/execution.h"
 #include "validator/findings/finding.h"
 #include "validator/oracle/points.h"
+#include "validator/ptx/facts/facts.h"
 
 namespace assay::campaign {
 
@@ -15,5 +16,9 @@ namespace assay::campaign {
 void CompareSchedules(const TensorMap& plain, const TensorMap& other, const OrderReport& order,
                       const Finding* guilty, std::vector<Finding>& findings,
                       const oracle::SparseElements* places = nullptr);
+
+/// May some kernel of the program take a lock, so that what is added up under it hangs on who had it first? So where
+/// nothing is known of it (null).
+bool MayLock(const facts::Facts* program);
 
 }  // namespace assay::campaign

@@ -29,6 +29,8 @@ namespace {
 constexpr std::uint64_t kMostOfSome = 60'000'000, kMostOfAll = 640'000'000;
 constexpr double kMostEstimated = 320e6;
 constexpr double kOfEstimates = 0.8;
+// All blocks write so much, of which each byte has a history for races.
+constexpr std::uint64_t kMostBytes = kMostWritten / 2;
 // What buffers hold before: neither what registers nor what memory of a block holds that nobody wrote.
 constexpr std::uint8_t kUnwritten = 0x3c;
 // Places that blocks are taken from, where not all run.
@@ -162,7 +164,7 @@ Status Runner::RunPlaces(const cases::Probe& probe, const Wants& wants, CaseRun&
     return std::ranges::all_of(bound.execution.launches,
                                [](const Launch& launch) { return launch.only.empty(); });
   };
-  const bool is_little = BytesWritten(bound.execution) <= kMostWritten;
+  const bool is_little = BytesWritten(bound.execution) <= kMostBytes;
   // What some blocks of an earlier launch did not hand on may say where.
   const bool misses = HangsOnMore(run.report) && bound.execution.launches.size() > 1;
   const bool ended = run.report.stop == Stop::kCompleted && run.report.findings.empty();

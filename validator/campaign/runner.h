@@ -109,9 +109,8 @@ class Runner {
   static Status CompareWithPlain(const TensorMap& outputs, const oracle::SparseElements* places,
                                  const RunAgain& again, CaseRun& run, TensorMap& plain);
   /// The plain run again, with single pairs of accesses the other way round.
-  static Status TurnPairs(const Wants& wants, const TensorMap& outputs,
-                          const oracle::SparseElements* places, const RunAgain& again,
-                          CaseRun& run);
+  Status TurnPairs(const Wants& wants, const TensorMap& outputs,
+                   const oracle::SparseElements* places, const RunAgain& again, CaseRun& run) const;
   static Result<const Finding*> GuiltyContest(const OrderReport& order, const TensorMap& plain,
                                               const oracle::SparseElements* places,
                                               const RunAgain& again, CaseRun& run);

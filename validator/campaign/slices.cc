@@ -301,7 +301,7 @@ Status Runner::Slice::CompareOrders(const oracle::SparseElements& places) {
   const RunAgain again = [this](const Schedule& schedule) { return Again(schedule); };
   TensorMap plain;
   ASSAY_TRY_VOID(probe_.schedule == Schedule{}
-                     ? TurnPairs(wants_, Outputs(), &places, again, run_)
+                     ? runner_.TurnPairs(wants_, Outputs(), &places, again, run_)
                      : CompareWithPlain(Outputs(), &places, again, run_, plain));
   if (run_.error && run_.error->kind == ErrorKind::kLimit) {
     run_.left_out = ToString(*run_.error);

@@ -1,8 +1,10 @@
 // Waves of cases that ran before, again in other surroundings: schedules, garbage, calls before them, alignments.
 #include <algorithm>
 #include <cmath>
+#include <functional>
 #include <iterator>
 #include <set>
+#include <utility>
 
 #include "base/rng.h"
 #include "ops/properties.h"
@@ -85,6 +87,30 @@ std::vector<cases::Case> Campaign::CheapEnoughWhole(std::vector<cases::Case> poo
   return pool;
 }
 
+namespace {
+
+/// Values of which other orders make other sums, along that axis: of one input, for beside others that differ from place to
+/// place a large one and its opposite do not cancel.
+cases::Case Absorbing(const ops::Instance& instance, const ops::AxisValues& shape,
+                      std::string_view axis, std::uint64_t seed) {
+  cases::Case value = cases::MakeCase(instance, cases::OrderRecipe(), shape, seed, "orders");
+  bool any = false;
+  for (const ops::TensorSpec& spec : instance.op.inputs) {
+    const auto profile = value.profiles.find(spec.name);
+    const auto dimension = ops::DimensionOf(spec, axis);
+    if (profile == value.profiles.end() || profile->second.kind != "absorbing" || !dimension)
+      continue;
+    const std::size_t behind = spec.shape.size() - 1 - *dimension;
+    if (std::exchange(any, true))
+      profile->second = {.kind = "constant", .parameters = {}, .literal = {}};
+    else if (behind < 2)
+      profile->second.parameters = {{"along", behind == 0 ? 1 : 2}, {"wholly", 1}};
+  }
+  return value;
+}
+
+}  // namespace
+
 // One axis so long, or as long as it may be, and with it as many results as are affordable: an f32 sum
 // in another order tips the rounding of one 16-bit result among thousands.
 std::optional<ops::AxisValues> Campaign::ManyResults(const ops::Axis& axis,
@@ -132,22 +158,8 @@ std::vector<Task> Campaign::Surroundings() {
     }
     return *longest;
   };
-  // Values of which other orders make other sums, along that axis.
-  const auto absorbing = [&](const ops::AxisValues& shape, std::string_view axis,
-                             std::uint64_t seed) {
-    cases::Case value =
-        cases::MakeCase(trial_.instance, cases::OrderRecipe(), shape, seed, "orders");
-    for (auto& [name, profile] : value.profiles) {
-      const ops::TensorSpec* const spec = trial_.instance.op.FindInput(name);
-      if (spec == nullptr || profile.kind != "absorbing") continue;
-      const auto dimension = ops::DimensionOf(*spec, axis);
-      const std::size_t behind = dimension ? spec->shape.size() - 1 - *dimension : 2;
-      if (behind < 2) profile.parameters = {{"along", behind == 0 ? 1 : 2}, {"wholly", 1}};
-    }
-    return value;
-  };
   const auto absorbing_along = [&](std::size_t turn, std::uint64_t seed) {
-    return absorbing(draw_along(turn).axes, axis_of(turn), seed);
+    return Absorbing(trial_.instance, draw_along(turn).axes, axis_of(turn), seed);
   };
   const std::size_t rounds = trial_.effort.schedules;
   const bool orders_show = schedule_matters_ && ops::IsDeterministic(trial_.instance.op);
@@ -188,7 +200,7 @@ std::vector<Task> Campaign::Surroundings() {
             policy);
         // Where another order is rare, it has to show in whatever it is that it happens to.
         if (ops::MayBeReducedOver(trial_.instance.op, axis.name))
-          add(absorbing(*axes, axis.name, rng.Next() % 1'000'000), policy);
+          add(Absorbing(trial_.instance, *axes, axis.name, rng.Next() % 1'000'000), policy);
         // As below, of sums of little more than one.
         if (IsOfRows(axis.name))
           add(cases::MakeCase(trial_.instance, *cases::FindRecipe("late"), *axes,
@@ -288,17 +300,27 @@ std::vector<Task> Campaign::Surroundings() {
   return planned;
 }
 
-// Floats that are added as they come give other sums in another order, but a result that is made of few of them may
+// Floats that are added as they come, by atomics or under a lock, give other sums in another order, but a result that is made of few of them may
 // round to the same bits: so more results of the same sums.
 std::vector<Task> Campaign::HiddenSums() {
   constexpr std::size_t kMost = 2;
   const double most_steps = static_cast<double>(trial_.effort.campaign_steps) / 60;
   std::vector<Task> planned;
   std::set<ops::AxisValues> seen;
+  // Of what is added up the longest first: a short one is not in parts.
+  const auto length = [this](const ops::AxisValues::value_type& axis) {
+    const ops::Axis* const of = trial_.instance.op.FindAxis(axis.first);
+    return of != nullptr && IsAddedUp(*of) ? axis.second : 0;
+  };
+  const auto longest_of = [&](const ops::AxisValues& axes) {
+    return std::ranges::max_element(axes, {}, length);
+  };
+  std::erase_if(hidden_sums_, [](const ops::AxisValues& axes) { return axes.empty(); });
+  std::ranges::stable_sort(hidden_sums_, std::greater(),
+                           [&](const ops::AxisValues& axes) { return length(*longest_of(axes)); });
   for (const ops::AxisValues& axes : hidden_sums_) {
-    if (seen.size() >= kMost || axes.empty()) break;
-    const auto longest =
-        std::ranges::max_element(axes, {}, [](const auto& axis) { return axis.second; });
+    if (seen.size() >= kMost) break;
+    const auto longest = longest_of(axes);
     for (std::int64_t others = 64; others > 1; others /= 2) {
       ops::AxisValues beside = axes;
       for (auto& [name, extent] : beside) extent = std::max(extent, others);
@@ -308,14 +330,16 @@ std::vector<Task> Campaign::HiddenSums() {
           StepsFor(*many) > most_steps)
         continue;
       if (!seen.insert(*many).second) break;
-      for (const std::string_view recipe : {"plain", "late", "biased"}) {
-        Task one =
-            TaskFor(cases::MakeCase(trial_.instance, *cases::FindRecipe(recipe), *many,
-                                    DeriveSeed(trial_.seed, "hidden") + planned.size(), "orders"),
-                    "orders");
+      const auto add = [&](cases::Case value) {
+        Task& one = planned.emplace_back(TaskFor(std::move(value), "orders"));
         one.wants.orders = true;
-        planned.push_back(std::move(one));
-      }
+      };
+      const std::uint64_t seed = DeriveSeed(trial_.seed, "hidden");
+      add(Absorbing(trial_.instance, *many, longest->first, seed + planned.size()));
+      planned.back().sure = seen.size() == 1;
+      for (const std::string_view recipe : {"plain", "late", "biased"})
+        add(cases::MakeCase(trial_.instance, *cases::FindRecipe(recipe), *many,
+                            seed + planned.size(), "orders"));
       break;
     }
   }

@@ -217,8 +217,9 @@ Result<Runner::End> Runner::WhoWritesTheEndInPieces(const Binder& bind, std::uin
   const Launch& launch = whole.execution.launches.front();
   // What blocks draw from a counter, each piece would draw from the first on; and what warps hand on through workspace it
   // would not find there.
-  const bool hands_on = std::ranges::any_of(whole.execution.buffers, [](const BufferSpec& spec) {
-    return spec.role == BufferRole::kWorkspace;
+  const bool hands_on = std::ranges::any_of(launch.args, [&](const Argument& argument) {
+    return argument.kind != Argument::Kind::kScalar &&
+           whole.execution.buffers[argument.buffer].role == BufferRole::kWorkspace;
   });
   if (hands_on || MayBe(facts::BlocksDepend(program, launch.entry))) return End{};
   const bool stores_alone = WritesByStoresAlone(program);

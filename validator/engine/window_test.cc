@@ -175,6 +175,40 @@ TEST(WindowTest, WhatIsHandedOnHasToBeSums) {
   EXPECT_FALSE(cut("adds", "plain", false));
 }
 
+TEST(WindowTest, LeavesWhatHangsOnNoSums) {
+  facts::Facts program = Program();
+  program.memory.push_back(
+      {.opcode = "red", .space = "global", .writes = true, .origins = {"adds#2"}});
+  program.memory.push_back(
+      {.opcode = "st", .space = "global", .writes = true, .origins = {"adds#1"}});
+  // The first stores to buffer 1 and adds to buffer 3, which the second makes buffer 2 of.
+  const auto both = [](const char* second) {
+    Execution execution = Two("adds", second, false);
+    execution.buffers.emplace_back().role = BufferRole::kWorkspace;
+    Argument sums{.kind = Argument::Kind::kBuffer};
+    sums.buffer = 3;
+    execution.launches[0].args.push_back(sums);
+    execution.launches[1].args[0].buffer = 3;
+    return execution;
+  };
+  Execution execution = both("plain");
+  const auto unknown = CutBesideSums(execution, &program);
+  ASSERT_TRUE(unknown);
+  EXPECT_EQ(*unknown, (std::set<std::uint32_t>{2, 3}));
+  ASSERT_EQ(execution.launches.size(), 1u);
+  EXPECT_EQ(execution.launches[0].only, (std::vector<BlockRange>{{0, 1}, {4998, 2}}));
+  // Nobody adds, or somebody does more.
+  Execution plain = Two("plain", "plain", false);
+  EXPECT_FALSE(CutBesideSums(plain, &program));
+  Execution atomics = Two("atomics", "plain", false);
+  EXPECT_FALSE(CutBesideSums(atomics, &program));
+  EXPECT_TRUE(atomics.launches[0].only.empty());
+  EXPECT_EQ(atomics.launches.size(), 2u);
+  // Who adds by what others have added up depends on them.
+  Execution again = both("adds");
+  EXPECT_FALSE(CutBesideSums(again, &program));
+}
+
 TEST(WindowTest, LeavesOneBlockOfGridsThatLoop) {
   const facts::Facts program = Program();
   Execution execution = Two("plain", "plain", false);

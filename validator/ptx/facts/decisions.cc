@@ -141,9 +141,9 @@ class DecisionWalk {
         compares ? BranchOf(function, in.operands[0].reg, at) : nullptr;
     if (branch != nullptr) decision.branch_line = branch->ptx_line;
     decision.own_line = sites_.OwnLine(in);
-    if (!IsNew(decision) || compared_.back().size() >= kMostDecisions) return;
     const bool ends_loop = branch != nullptr &&
                            flow.EndsLoop(static_cast<std::uint32_t>(branch - function.body.data()));
+    if (!IsNew(decision) || (compared_.back().size() >= kMostDecisions && !ends_loop)) return;
     compared_.back().push_back({std::move(decision), ends_loop});
   }
 

@@ -87,6 +87,39 @@ TEST(DecisionsTest, ElementsAreNamedByTheirBuffer) {
   EXPECT_EQ(loaded->value, 0);
 }
 
+TEST(DecisionsTest, FloatsOfIntegersBecomeIntegers) {
+  using Becomes = Decision::Becomes;
+  const auto becomes = [](const std::string& body) -> std::vector<Becomes> {
+    std::vector<Becomes> all;
+    for (const Decision& each : Kernel(body).decisions) {
+      if (each.becomes != Becomes::kNothing) all.push_back(each.becomes);
+    }
+    return all;
+  };
+  const std::string quotient =
+      "mov.u32 %r2, %ctaid.x;\ncvt.rn.f32.s32 %f1, %r2;\ncvt.rn.f32.s32 %f2, %r1;\n"
+      "rcp.rn.f32 %f3, %f2;\nmul.f32 %f4, %f1, %f3;\n";
+  EXPECT_THAT(becomes(quotient + "cvt.rzi.s32.f32 %r3, %f4;"),
+              testing::ElementsAre(Becomes::kLower));
+  EXPECT_THAT(becomes(quotient + "cvt.rni.s32.f32 %r3, %f4;"),
+              testing::ElementsAre(Becomes::kNearest));
+  EXPECT_THAT(becomes(quotient + "sqrt.rn.f32 %f3, %f4;\ncvt.rpi.s32.f32 %r3, %f3;"),
+              testing::ElementsAre(Becomes::kUpper));
+  // Floats that were loaded are data, and one that hangs on nothing is the same at all shapes.
+  EXPECT_THAT(becomes("ld.global.f32 %f1, [%d1];\ncvt.rzi.s32.f32 %r3, %f1;"), IsEmpty());
+  EXPECT_THAT(becomes("mov.f32 %f1, 0f40A00000;\ncvt.rzi.s32.f32 %r3, %f1;"), IsEmpty());
+}
+
+TEST(DecisionsTest, WhatEndsALoopIsKeptWhereMuchIsCompared) {
+  std::string body = "mov.u32 %r2, 0;\n$L:\nadd.s32 %r2, %r2, 4096;\n";
+  for (int i = 0; i < 200; ++i) body += "setp.lt.s32 %p2, %r1, " + std::to_string(i) + ";\n";
+  const Facts facts = Kernel(body + "setp.lt.s32 %p1, %r2, %r1;\n@%p1 bra $L;");
+  EXPECT_LT(facts.decisions.size(), 200u);
+  EXPECT_TRUE(std::ranges::any_of(facts.decisions, [](const Decision& decision) {
+    return std::ranges::find(decision.nodes, Node::Op::kCounter, &Node::op) != decision.nodes.end();
+  }));
+}
+
 TEST(DecisionsTest, NumbersThatOutgrowTheirFormatsAreLimits) {
   using enum Node::Op;
   const auto limit_of = [](const Facts& facts) -> std::int64_t {
