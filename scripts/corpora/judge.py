@@ -142,7 +142,7 @@ def main():
     parser.add_argument("--pin", action="store_true", help="each judgement on cores of its own")
     parser.add_argument("--limit-seconds", type=float, default=0, help="start nothing after this many seconds")
     parser.add_argument("--brief", action="store_true", help="outcomes without verdicts, unless unexpected")
-    parser.add_argument("--times", action="store_true", help="the slowest ten, and medians by what was expected, on stderr")
+    parser.add_argument("--times", action="store_true", help="seconds in each line; the slowest ten, and medians by what was expected, on stderr")
     parser.add_argument("extra", nargs="*", help="further options of assay check, after --")
     arguments = parser.parse_args()
     only = arguments.only.split(",") if arguments.only else [] if arguments.folder else ["naive", "right", "hostile", "adversarial", "regress", "precision"]
@@ -173,6 +173,8 @@ def main():
             wrong = line["expected"] is not None and line["outcome"] != line["expected"]
             outcomes[f"{line['expected']} -> {line['outcome']}"] += 1
             by_expected[line["expected"]].append(seconds)
+            if arguments.times:
+                line["seconds"] = round(seconds, 2)
             times.append((seconds, f"{line['name']} {line['dtypes']} seed {line['seed']}"))
             if wrong:
                 unexpected.append(line)

@@ -216,9 +216,10 @@ std::vector<Task> Campaign::Places() {
     if (axis.kind != ops::Axis::Kind::kVariable) continue;
     plan(DrawnAlong(trial_.instance, axis, most_outputs, rng), kMostDrawn);
     // Where a number of a tile has outgrown its format, some blocks write outside of everything, or nothing.
-    if (const auto longest =
-            AsLongAsCanBe(trial_.instance, axis, Beside(trial_.instance, kBeside, rng));
-        longest && OutputElements(trial_.instance, *longest, most_outputs) > most_outputs) {
+    const auto longest = has_small_shapes_ ? std::nullopt
+                                           : AsLongAsCanBe(trial_.instance, axis,
+                                                           Beside(trial_.instance, kBeside, rng));
+    if (longest && OutputElements(trial_.instance, *longest, most_outputs) > most_outputs) {
       plan({*longest}, planned.size() + 1);
       planned.back().wants.part_steps = kMostOfLongest;
     }

@@ -92,6 +92,7 @@ std::optional<std::pair<int, int>> CellRules::UnorderedPairByAll(std::size_t i,
 bool CellRules::Ordered(const Item& item, const Actor& actor) {
   if (!warp_wide_) return !UnorderedPair(item, actor, actor.lanes);
   const Record& record = table_.record(item.record);
+  if (IsOfOwnTwins(record, item.lane, actor, line_)) return true;
   const auto knowledge = order_.WarpKnowledge(actor.warp, record.warp, record.time);
   if (knowledge == ThreadOrder::Knowledge::kAll) return true;
   if (record.warp == actor.warp) {

@@ -159,6 +159,12 @@ class CellRules {
     return record.warp == actor.warp && lane == actor.lane && record.pattern == actor.pattern &&
            (!line || record.traits.bytes == actor.traits.bytes);
   }
+  /// Is it a copy that each of the actor's threads has issued at its own place, and knows to have arrived?
+  bool IsOfOwnTwins(const Record& record, std::uint32_t lane, const Actor& actor, bool line) {
+    return record.warp == TwinOf(actor.warp) && lane == actor.lane && record.pattern == 1 &&
+           actor.pattern == 1 && (!line || record.traits.bytes == actor.traits.bytes) &&
+           order_.EachKnowsItsTwin(actor.warp, record.time);
+  }
   bool KnownToWarp(RecordId id, const Actor& actor);
   /// Is what the reference, no set, stands for ordered before the actor? False says nothing.
   bool Known(Ref ref, const Record& record, const Actor& actor) {
@@ -249,7 +255,7 @@ inline bool CellRules::ApplyPlain(const Actor& actor, Ref& writers, Ref& readers
     const Record& record = table_.record(IndexOf(writers));
     if (record.traits.strong() || actor.traits.read_only_path()) return false;
     if (!(actor.pattern == 1 && SameThreads(record, LaneOf(writers), actor, line)) &&
-        !Known(writers, record, actor)) {
+        !Known(writers, record, actor) && !IsOfOwnTwins(record, LaneOf(writers), actor, line)) {
       return false;
     }
   }
@@ -264,11 +270,14 @@ inline bool CellRules::ApplyPlain(const Actor& actor, Ref& writers, Ref& readers
     const bool same = SameThreads(record, LaneOf(readers), actor, line);
     if (writes) {
       if (record.traits.read_only_path()) return false;
-      if (!(same && actor.pattern == 1) && !Known(readers, record, actor)) return false;
+      if (!(same && actor.pattern == 1) && !Known(readers, record, actor) &&
+          !IsOfOwnTwins(record, LaneOf(readers), actor, line))
+        return false;
     } else if (record.traits.read_only_path()) {
       if (!actor.traits.read_only_path()) return false;
     } else if (!same &&
-               (record.time >= order_.NowOf(actor.warp) || !Known(readers, record, actor))) {
+               (record.time >= order_.NowOf(actor.warp) || !Known(readers, record, actor)) &&
+               !IsOfOwnTwins(record, LaneOf(readers), actor, line)) {
       // Mostly another warp's read of the same time, which nobody knows yet.
       return ChangeReaders(actor, readers, line);
     }

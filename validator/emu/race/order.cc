@@ -361,6 +361,7 @@ void ThreadOrder::LearnTwin(WarpNumber warp, LaneMask lanes, Time stamp) {
     Time& known = state.twin->known[static_cast<std::size_t>(std::countr_zero(rest))];
     known = std::max(known, stamp);
   }
+  state.twin->known_of_all = std::ranges::min(state.twin->known);
 }
 
 bool ThreadOrder::NeverKnown(WarpNumber warp, Time stamp) {

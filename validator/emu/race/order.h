@@ -97,6 +97,11 @@ class ThreadOrder {
   bool HasGhosts(BlockNumber block) { return !At(block).ghosts.empty(); }
   /// The whole block was told, by a barrier, of the copies of those lanes up to `stamp`.
   bool TwinIsKnown(WarpNumber warp, LaneMask lanes, Time stamp);
+  /// Does each lane of the warp know its own twin's copies up to `stamp`? (Not those of other lanes.)
+  bool EachKnowsItsTwin(WarpNumber warp, Time stamp) {
+    const Twin* const twin = WarpAt(warp).twin.get();
+    return twin != nullptr && stamp <= twin->known_of_all && !only_bases_;
+  }
   /// Does this lane know that lane's accesses up to `stamp`? A thread does not need to ask about
   /// itself.
   bool LaneKnows(WarpNumber warp, int lane, WarpNumber other, int other_lane, Time stamp);
@@ -125,6 +130,7 @@ class ThreadOrder {
   using LaneClocks = std::array<ClockPtr, kWarpSize>;
   struct Twin {
     std::array<Time, kWarpSize> known{};      // What each lane knows of its own twin.
+    Time known_of_all = 0;                    // The least of it.
     std::array<Time, kWarpSize> published{};  // What the whole block knows of it,
     Time published_of_all = 0;                // the least of it.
   };

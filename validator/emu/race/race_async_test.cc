@@ -30,6 +30,30 @@ TEST(RaceAsync, AsyncCopyIsSeenAfterItsWaitByItsIssuer) {
   EXPECT_EQ(waited.count(), 1u) << "lane 0's copy, lane 1 reads, no barrier";
 }
 
+TEST(RaceAsync, ARingOfOwnCopiesIsOrderedByWaitsAlone) {
+  Driver ring(kTwoWarps);
+  for (std::uint64_t turn = 0; turn < 5; ++turn) {
+    ring.WaitCopies(0, kAllLanes, ring.Copy(0, kAllLanes, 9, 4096 * turn, 0));
+    ring.ReadRow(0, 0);
+    if (turn % 2 == 1) ring.WriteRow(0, 0);
+  }
+  EXPECT_EQ(ring.count(), 0u);
+
+  Driver one_lane_waits_for_less(kTwoWarps);
+  const auto first = one_lane_waits_for_less.Copy(0, kAllLanes, 9, 0, 0);
+  one_lane_waits_for_less.WaitCopies(0, kAllLanes, first);
+  one_lane_waits_for_less.ReadRow(0, 0);
+  const auto second = one_lane_waits_for_less.Copy(0, kAllLanes, 9, 4096, 0);
+  one_lane_waits_for_less.WaitCopies(0, kAllLanes & ~kLane1, second);
+  one_lane_waits_for_less.ReadRow(0, 0);
+  EXPECT_EQ(one_lane_waits_for_less.count(), 1u);
+
+  Driver neighbours(kTwoWarps);
+  neighbours.WaitCopies(0, kAllLanes, neighbours.Copy(0, kAllLanes, 9, 0, 0));
+  neighbours.ReadRow(0, 4);
+  EXPECT_GE(neighbours.count(), 1u) << "each lane reads what the next one has copied";
+}
+
 TEST(RaceAsync, AsyncCopyNeedsWaitThenBarrierForOthers) {
   Driver good(kTwoWarps);
   good.WaitCopies(0, kAllLanes, good.Copy(0, kAllLanes, 9, 0, 0));
