@@ -28,10 +28,12 @@ const ops::Axis* AlongOf(const ops::Instance& instance, const ops::TensorSpec& i
 
 // What has one place gathers its terms in lists, tiles and turns, of as many as a constant says. Just past one and past
 // its double, all with one index, so that there is one more turn; values of one sign, of which each turn shows. Beside
-// some of all others: what is normalised over one element is nothing.
+// some of all others, for what is normalised over one element is nothing; and beside as many as it takes for kernels that the
+// plan chooses by them.
 std::vector<Task> Campaign::HotPast(const ProgramConstants& constants) const {
   constexpr std::int64_t kShortest = 64, kPast = 8, kOthers = 6;
   constexpr std::size_t kMost = 4;
+  constexpr std::size_t kMostKernels = 3, kMostOfKernel = 3;
   const auto most_steps = static_cast<double>(trial_.effort.campaign_steps) / 16;
   const std::int64_t most_elements = 2 * trial_.effort.long_elements + (1 << 16);
   const ops::OpSpec& op = trial_.instance.op;
@@ -47,21 +49,32 @@ std::vector<Task> Campaign::HotPast(const ProgramConstants& constants) const {
   for (const ops::TensorSpec& indices : op.inputs) {
     const ops::Axis* const along = AlongOf(trial_.instance, indices);
     if (along == nullptr) continue;
-    ops::AxisValues some;
-    for (const ops::Axis& other : op.axes) some[other.name] = std::max(other.min, kOthers);
-    std::size_t count = 0;
-    for (const std::int64_t length : lengths) {
-      if (count >= kMost) break;
-      const auto axes = cases::SolveNear(op, along->name, length, some);
-      if (!axes || axes->at(along->name) < length ||
-          cases::TotalElements(trial_.instance, *axes) > most_elements ||
-          StepsFor(*axes) > most_steps)
-        continue;
-      cases::Case value = cases::MakeCase(trial_.instance, *cases::FindRecipe("biased"), *axes,
-                                          DeriveSeed(trial_.seed, "hot") + planned.size(), "aimed");
-      value.profiles[indices.name] = {.kind = "all_equal", .parameters = {}, .literal = {}};
-      planned.push_back(TaskFor(std::move(value), "aimed"));
-      ++count;
+    std::vector<ops::AxisValues> besides = WhereKernelsBegin();
+    besides.resize(std::min(besides.size(), kMostKernels));
+    besides.insert(besides.begin(), ops::AxisValues());
+    std::set<ops::AxisValues> known;
+    for (const ops::AxisValues& beside : besides) {
+      ops::AxisValues some;
+      for (const ops::Axis& other : op.axes) {
+        const auto begin = beside.find(other.name);
+        some[other.name] =
+            std::max({other.min, kOthers, begin == beside.end() ? other.min : begin->second});
+      }
+      std::size_t count = 0;
+      for (const std::int64_t length : lengths) {
+        if (count >= (beside.empty() ? kMost : kMostOfKernel)) break;
+        const auto axes = cases::SolveNear(op, along->name, length, some);
+        if (!axes || axes->at(along->name) < length ||
+            cases::TotalElements(trial_.instance, *axes) > most_elements ||
+            StepsFor(*axes) > most_steps / (beside.empty() ? 1 : 2) || !known.insert(*axes).second)
+          continue;
+        cases::Case value =
+            cases::MakeCase(trial_.instance, *cases::FindRecipe("biased"), *axes,
+                            DeriveSeed(trial_.seed, "hot") + planned.size(), "aimed");
+        value.profiles[indices.name] = {.kind = "all_equal", .parameters = {}, .literal = {}};
+        planned.push_back(TaskFor(std::move(value), "aimed"));
+        ++count;
+      }
     }
   }
   return planned;
