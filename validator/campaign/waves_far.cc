@@ -3,7 +3,6 @@
 #include <array>
 #include <bit>
 #include <cmath>
-#include <functional>
 #include <iterator>
 #include <memory>
 #include <set>
@@ -156,46 +155,6 @@ std::vector<Task> Campaign::Reached() {
   }
   std::ranges::move(OfMisrounded(DeriveSeed(request.seed, "misrounded")),
                     std::back_inserter(planned));
-  return planned;
-}
-
-const std::vector<MisroundedShape>& Campaign::Misrounded() {
-  if (!misrounded_) {
-    const Decisions decisions(trial_.instance, trial_.plan, trial_.compiled);
-    misrounded_ =
-        ShapesMisrounded(trial_.instance, decisions, DeriveSeed(trial_.seed, "misrounded"));
-  }
-  return *misrounded_;
-}
-
-// The smallest ones whole; of larger ones those at which most goes wrong, so that whichever blocks run show it: rows that differ,
-// for a block that takes another row's part finds the same values where all rows are alike.
-std::vector<Task> Campaign::OfMisrounded(std::uint64_t seed) {
-  constexpr std::size_t kMostWhole = 3, kMostSlices = 3, kSure = 2;
-  std::vector<Task> planned;
-  std::vector<MisroundedShape> larger;
-  for (const MisroundedShape& shape : Misrounded()) {
-    if (!FitsWhole(shape.axes)) {
-      larger.push_back(shape);
-    } else if (planned.size() < kMostWhole) {
-      planned.push_back(TaskFor(cases::MakeCase(trial_.instance, *cases::FindRecipe("plain"),
-                                                shape.axes, seed + planned.size(), "reached"),
-                                "reached"));
-    }
-  }
-  std::ranges::stable_sort(larger, std::greater(), &MisroundedShape::share);
-  std::set<std::size_t> sizes;
-  for (const MisroundedShape& shape : larger) {
-    const auto elements =
-        static_cast<std::uint64_t>(cases::TotalElements(trial_.instance, shape.axes));
-    if (sizes.size() >= kMostSlices ||
-        !sizes.insert(static_cast<std::size_t>(std::bit_width(elements))).second)
-      continue;
-    Task task = SliceOf(shape.axes, "reached", seed + 100 + planned.size());
-    if (auto unlike = OfUnlikePages(task)) task = *std::move(unlike);
-    task.sure = sizes.size() <= kSure;
-    planned.push_back(std::move(task));
-  }
   return planned;
 }
 
