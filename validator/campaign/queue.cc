@@ -89,7 +89,7 @@ Result<std::optional<std::uint64_t>> Runner::QueueSearch::DrawsFrom(const Queue&
   ASSAY_TRY(const Report report,
             Run(Tickets{.word = queue.word, .held = {ticket * queue.step}}, room));
   sane_ = sane_ && IsFine(report) && left_ > 0;
-  if (!sane_ || report.stop != Stop::kCompleted) return std::nullopt;
+  if (!sane_ || !report.drawn || report.stop != Stop::kCompleted) return std::nullopt;
   const auto drawn = std::ranges::find(*report.drawn, queue.word, &DrawnWord::word);
   if (drawn != report.drawn->end()) return drawn->times;
   sane_ = false;
