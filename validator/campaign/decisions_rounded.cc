@@ -117,7 +117,7 @@ Decisions::Misrounding Decisions::MisroundedBy(const View& view, const Point& po
     if (!ComputeNodes(decision, kernel.parameters, context, values)) return {};
     const double wanted = IntegerOf(AsReal(values[decision.left]), decision.becomes, true);
     ++misrounding.all;
-    misrounding.wrong += kept != wanted ? 1 : 0;
+    misrounding.wrong += kept != wanted && std::isfinite(kept) && std::isfinite(wanted) ? 1 : 0;
   }
   return misrounding;
 }

@@ -16,7 +16,7 @@ constexpr int kLengths = 160;           // Of each axis.
 constexpr std::size_t kThreads = 512;   // That are looked at of each shape.
 constexpr std::int64_t kSeveral = 160;  // Of the axes beside, at most.
 
-/// All magnitudes alike; of each magnitude the ends of its lengths as well as what lies between.
+/// One of so many equal parts of all magnitudes.
 std::int64_t LengthOf(const ops::Axis& axis, int number, Rng& rng) {
   const double ratio =
       static_cast<double>(axis.max) / static_cast<double>(std::max<std::int64_t>(axis.min, 1));

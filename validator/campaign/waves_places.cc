@@ -201,12 +201,13 @@ std::vector<Task> Campaign::Places() {
   const std::uint64_t seed = DeriveSeed(trial_.seed, "places");
   Rng rng(seed);
   std::set<ops::AxisValues> known;
-  const auto plan = [&](const std::vector<ops::AxisValues>& shapes, std::size_t most) {
+  const auto plan = [&](const std::vector<ops::AxisValues>& shapes, std::size_t most,
+                        std::uint64_t dear = kMostOfDear) {
     for (const ops::AxisValues& axes : shapes) {
       if (planned.size() >= most || !known.insert(axes).second) continue;
       std::vector<Task> tasks = WithEachFlag(PlacesOf(axes, seed + planned.size()));
       planned.push_back(std::move(tasks[planned.size() % tasks.size()]));
-      if (&axes - shapes.data() < kDear) planned.back().wants.part_steps = kMostOfDear;
+      if (&axes - shapes.data() < kDear) planned.back().wants.part_steps = dear;
     }
   };
   const ProgramConstants constants = ConstantsOfProgram(trial_.compiled.facts.get());
@@ -219,10 +220,8 @@ std::vector<Task> Campaign::Places() {
     const auto longest = has_small_shapes_ ? std::nullopt
                                            : AsLongAsCanBe(trial_.instance, axis,
                                                            Beside(trial_.instance, kBeside, rng));
-    if (longest && OutputElements(trial_.instance, *longest, most_outputs) > most_outputs) {
-      plan({*longest}, planned.size() + 1);
-      planned.back().wants.part_steps = kMostOfLongest;
-    }
+    if (longest && OutputElements(trial_.instance, *longest, most_outputs) > most_outputs)
+      plan({*longest}, planned.size() + 1, kMostOfLongest);
     if (trial_.compiled.skeleton.rounds)
       std::ranges::move(AnywhereAlong(trial_.instance, axis, rng), std::back_inserter(anywhere));
     std::ranges::move(AtTables(trial_.instance, axis, constants, rng),

@@ -38,6 +38,20 @@ std::optional<std::set<std::size_t>> StoredTo(const facts::Facts& program, const
   return stored;
 }
 
+/// Of the arguments of an entry, those that it adds to, whether or not it stores there as well; of a known program (StoredTo).
+std::set<std::size_t> AddedTo(const facts::Facts& program, const std::string& entry) {
+  std::set<std::size_t> added;
+  for (const facts::MemoryUse& use : program.memory) {
+    if (!use.writes || (use.opcode != "red" && use.opcode != "atom")) continue;
+    for (const std::string& origin : use.origins) {
+      const std::size_t mark = origin.rfind('#');
+      if (mark != std::string::npos && origin.substr(0, mark) == entry)
+        added.insert(std::stoul(origin.substr(mark + 1)));
+    }
+  }
+  return added;
+}
+
 /// The buffers that those arguments of a launch are.
 std::set<std::uint32_t> BuffersOf(const Launch& launch, const std::set<std::size_t>& arguments) {
   std::set<std::uint32_t> buffers;
@@ -224,14 +238,13 @@ std::optional<std::set<std::uint32_t>> CutBesideSums(Execution& execution,
     const bool is_cut = Blocks(launch) > whole;
     const bool adds = is_cut && IsAlone(launch) && facts::OnlyAdds(program, launch.entry) &&
                       HandsOnSumsAlone(execution, *program, i);
-    std::set<std::uint32_t> written = MayWriteTo(execution, program, launch);
     if (adds) {
-      const auto stored = StoredBy(execution, program, i);
-      if (!stored || UsesAny(launch, parts)) return std::nullopt;
-      std::erase_if(written, [&](std::uint32_t buffer) { return stored->contains(buffer); });
-      parts.merge(written);
+      if (!StoredTo(*program, launch.entry, /*additions_count=*/true) || UsesAny(launch, parts))
+        return std::nullopt;
+      // Also what it stores to besides: who adds to the ends of its share and stores between leaves both in one.
+      parts.merge(BuffersOf(launch, AddedTo(*program, launch.entry)));
     } else if (UsesAny(launch, parts)) {
-      parts.merge(written);
+      parts.merge(MayWriteTo(execution, program, launch));
       continue;
     } else if (is_cut && MayCut(execution, program, i) != Cut::kIndependent) {
       return std::nullopt;

@@ -197,6 +197,14 @@ TEST(WindowTest, LeavesWhatHangsOnNoSums) {
   EXPECT_EQ(*unknown, (std::set<std::uint32_t>{2, 3}));
   ASSERT_EQ(execution.launches.size(), 1u);
   EXPECT_EQ(execution.launches[0].only, (std::vector<BlockRange>{{0, 1}, {4998, 2}}));
+  // What is stored to and added to is a part of a sum as well.
+  facts::Facts of_one = program;
+  of_one.memory.back().origins = {"adds#2"};
+  Execution boundaries = both("plain");
+  EXPECT_EQ(CutBesideSums(boundaries, &of_one), std::nullopt) << "stored and used later";
+  boundaries = both("plain");
+  boundaries.launches.pop_back();
+  EXPECT_EQ(CutBesideSums(boundaries, &of_one), (std::set<std::uint32_t>{3}));
   // Nobody adds, or somebody does more.
   Execution plain = Two("plain", "plain", false);
   EXPECT_FALSE(CutBesideSums(plain, &program));

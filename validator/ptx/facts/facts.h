@@ -230,7 +230,7 @@ struct Facts {
   std::vector<Use> uses;
   std::vector<Constant> constants;  ///< Distinct, in the order of the text.
   /// Of entries, distinct, in the order of the text: those that are computed from what is listed in
-  /// Node alone. The first few dozen.
+  /// Node alone. A few dozen: of each kernel its share, what ends its loops before the rest.
   std::vector<Decision> decisions;
   std::vector<Variable> variables;
   std::vector<MemoryUse> memory;
