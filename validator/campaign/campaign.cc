@@ -39,6 +39,7 @@ void KeepWorst(std::vector<Statistic>& kept, const Statistic& statistic) {
 
 Campaign::Campaign(const Trial& trial)
     : trial_(trial),
+      outgrowing_(trial.instance, trial.plan),
       has_small_shapes_(HasSmallShapes(trial.instance)),
       only_slices_(SmallestElements(trial.instance) > trial.effort.whole_elements) {}
 
@@ -84,7 +85,8 @@ void Campaign::Gather(const Task& task, const CaseRun& run, Harvest& harvest) {
   }
   // What ran and was given up, its results never looked at, has reached nothing.
   const bool fresh = run.left_out.empty() && coverage_.Add(run.report.coverage);
-  if (fresh && harvest.cases > kBatch) fresh_.push_back(run.probe.case_);
+  const bool at_ends = run.probe.ends_only && !IsSlice(run.probe);
+  if (fresh && !at_ends && harvest.cases > kBatch) fresh_.push_back(run.probe.case_);
   if (run.comparison) {
     for (const Statistic& statistic : run.comparison->statistics)
       KeepWorst(harvest.statistics, statistic);
@@ -135,6 +137,8 @@ void Campaign::Gather(const Task& task, const CaseRun& run, Harvest& harvest) {
   ++harvest.examined;
   if (run.comparison) ++harvest.compared;
   harvest.ledger.Examined(task.purpose);
+  // What calls before it computed is of other shapes.
+  if (run.probe.prelude.empty()) outgrowing_.Add(run.probe.case_.axes, run.report.numbers);
   NoteReach(run, harvest);
 }
 
@@ -319,6 +323,10 @@ void Campaign::Fill(std::string_view gate, verdict::GateResult& result) {
     // From some size on, and at no larger one, nobody has seen who writes the end.
     SetInconclusive(result, fmt::format("{} [{}], and no larger case shows that it is written",
                                         kUnknownEnd, unknown));
+    return;
+  }
+  if (const std::string unseen = gate == "memory" ? outgrowing_.Unseen() : ""; !unseen.empty()) {
+    SetInconclusive(result, unseen);
     return;
   }
   // What was tried, against what was planned, stands in the ledger, once for all gates.

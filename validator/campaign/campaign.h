@@ -25,6 +25,7 @@
 #include "validator/campaign/costs.h"
 #include "validator/campaign/guidance.h"
 #include "validator/campaign/misrounded.h"
+#include "validator/campaign/outgrown.h"
 #include "validator/campaign/repetitions.h"
 #include "validator/campaign/trial.h"
 #include "validator/campaign/turns.h"
@@ -349,6 +350,7 @@ class Campaign {
   std::vector<cases::Case> sliced_;           ///< Where none is tried whole.
   std::vector<ops::AxisValues> past_limits_;  ///< ReachedCases::past_limits.
   std::optional<std::vector<MisroundedShape>> misrounded_;
+  Outgrowing outgrowing_;  ///< Numbers of runs that were judged.
   std::unique_ptr<TurnsAhead> turns_;  ///< Of wave Reached, while the waves before it run.
   Coverage coverage_;
   std::vector<cases::Case> fresh_;  ///< Reached something new after the shapes were done.

@@ -189,6 +189,7 @@ Status Runner::RunEnds(const cases::Probe& probe, const Wants& wants, CaseRun& r
       }
     }
     made->execution.schedule = probe.schedule;
+    made->execution.checks.coverage = wants.coverage;
     made->execution.limits.max_steps = all                    ? kStepsToConfirm
                                        : apart                ? kStepsApart
                                        : wants.part_steps > 0 ? wants.part_steps

@@ -118,6 +118,7 @@ Status Runner::RunEndsOfDependent(const cases::Probe& probe, const Wants& wants,
     if (last > 0) launch.only = {{0, 1}, {last, 1}};
   }
   execution.schedule = probe.schedule;
+  execution.checks.coverage = wants.coverage;
   execution.limits.max_steps = most;
   ASSAY_TRY(run.report, engine_.Run(execution, bound.buffers, engine::Trust::kCandidate));
   NameTheKernelFile(run.report);

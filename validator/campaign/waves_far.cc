@@ -220,6 +220,7 @@ std::optional<Task> Campaign::OfUnlikePages(Task task) const {
 std::vector<Task> Campaign::Huge() {
   // A block that loops over millions of elements costs as much as all else.
   constexpr std::size_t kMostLoops = 4;
+  constexpr std::size_t kMostOutgrown = 4;
   std::vector<Task> planned, past_grids;
   if (trial_.effort.huge_shapes > 0)
     past_grids = PastGrids("huge", "plain", /*once=*/!TurnsComeEarly(), /*twice=*/true);
@@ -234,7 +235,13 @@ std::vector<Task> Campaign::Huge() {
   const auto is_dear = [this](const ops::AxisValues& axes) {
     return BlockStepsFor(axes) > 2.0 * kHugeSteps;
   };
-  for (const ops::AxisValues& axes : past_limits_) {
+  std::vector<ops::AxisValues> past_limits = past_limits_;
+  for (const Outgrowing::Outgrown& outgrown : outgrowing_.Find()) {
+    if (std::ranges::find(past_limits, outgrown.axes) == past_limits.end() &&
+        past_limits.size() < past_limits_.size() + kMostOutgrown)
+      past_limits.push_back(outgrown.axes);
+  }
+  for (const ops::AxisValues& axes : past_limits) {
     if (trial_.effort.huge_shapes == 0) break;
     const bool too_long =
         RunsWhole(axes) && WholeStepsFor(axes) > static_cast<double>(kMostLimitSteps);

@@ -20,6 +20,7 @@
 #include "validator/emu/watch/machine_flow.h"
 #include "validator/emu/watch/machine_memory.h"
 #include "validator/emu/watch/missing.h"
+#include "validator/emu/watch/narrow_numbers.h"
 #include "validator/emu/watch/writers.h"
 #include "validator/emu/weak/contention.h"
 #include "validator/emu/weak/stale.h"
@@ -150,6 +151,16 @@ void FinishReport(Device& device, Report& report) {
                                .column = place.column,
                                .sides = device.branch_sides[pc]});
   }
+  for (std::uint32_t i = 0; i < device.numbers.size(); ++i) {
+    if (device.numbers[i] == 0) continue;
+    const std::uint32_t pc = i / kNumbersOfOne;
+    const ptx::Instruction& instruction = device.program.InstructionAt(pc);
+    report.numbers.push_back({.ptx_line = instruction.ptx_line,
+                              .which = static_cast<std::uint8_t>(i % kNumbersOfOne),
+                              .digits = static_cast<std::uint8_t>(DigitsKept(instruction)),
+                              .line = SourcePlaceOf(device, pc).line,
+                              .most = device.numbers[i]});
+  }
 }
 
 /// What counting adds to a run.
@@ -207,6 +218,7 @@ Result<std::shared_ptr<const Program>> Program::Load(std::string_view ptx) {
   ASSAY_TRY(impl.module, ptx::Parse(impl.text, "kernel.ptx"));
   ASSAY_TRY_VOID(ptx::Verify(impl.module));
   ASSAY_TRY_VOID(Decode(impl));
+  NoteNarrowNumbers(impl);
   MarkBoundaries(impl);
   return std::shared_ptr<const Program>(std::move(program));
 }
@@ -237,7 +249,10 @@ Report RunOn(const Program& program, const Execution& execution,
   device.reverse_lanes = execution.schedule.policy == Schedule::Policy::kReversed;
   if (execution.checks.race)
     device.race = std::make_unique<RaceDetector>(execution.limits.max_memory_bytes);
-  if (execution.checks.coverage) device.branch_sides.resize(device.program.code.size());
+  if (execution.checks.coverage) {
+    device.branch_sides.resize(device.program.code.size());
+    device.numbers.resize(kNumbersOfOne * device.program.code.size());
+  }
   Report report;
   report.watched = execution.checks;
   report.watched.bounds = true;

@@ -249,6 +249,17 @@ struct BranchCoverage {
   std::uint8_t sides = 0;
 };
 
+/// A number of which an instruction keeps no more digits than that, or takes it for whole though it was computed in no more:
+/// an index of 32 bits that is widened to reach memory. Told with coverage.
+struct NarrowNumber {
+  std::uint32_t ptx_line = 0;
+  std::uint8_t which = 0;   ///< Of the factors of a wide product the first or the second.
+  std::uint8_t digits = 0;  ///< It is whole below that power of two.
+  std::uint32_t line = 0;   ///< In the author's file, or 0.
+  std::uint64_t most = 0;   ///< The largest that any thread had, 1 at least.
+  bool operator==(const NarrowNumber&) const = default;
+};
+
 /// From shadow values: where the errors of the focus elements entered, and what they would be without.
 struct ErrorOrigin {
   std::vector<ErrorShare> shares;  ///< Largest first, at most kMostErrorShares.
@@ -313,6 +324,7 @@ struct Report {
   Counters counters;
   std::vector<std::uint64_t> launch_steps;  ///< Of counters.steps, by launch, as far as they ran.
   std::vector<BranchCoverage> coverage;
+  std::vector<NarrowNumber> numbers;
   std::optional<ErrorOrigin> origin;
   std::vector<std::uint64_t>
       unwritten_bytes;  ///< For each buffer: bytes still undefined at the end (outputs: must be 0).

@@ -67,6 +67,37 @@ struct CoverageForm {
   }
 };
 
+/// The same, five for each number.
+struct NumbersForm {
+  static constexpr std::size_t kNumbers = 5;
+
+  static Json Write(const std::vector<NarrowNumber>& numbers) {
+    std::vector<std::uint64_t> flat;
+    for (const NarrowNumber& number : numbers)
+      flat.insert(flat.end(),
+                  {number.ptx_line, number.which, number.digits, number.line, number.most});
+    return flat;
+  }
+
+  static Result<std::vector<NarrowNumber>> Read(const Json& json, const std::string& place) {
+    ASSAY_TRY(const auto flat, ReadJson<std::vector<std::uint64_t>>(json, place));
+    if (flat.size() % kNumbers != 0)
+      return Fail(ErrorKind::kMalformedInput, "must have five numbers for each number", place);
+    std::vector<NarrowNumber> numbers;
+    for (auto at = flat.begin(); at != flat.end(); at += kNumbers) {
+      if (at[0] > UINT32_MAX || at[1] > 1 || at[2] < 15 || at[2] > 32 || at[3] > UINT32_MAX)
+        return Fail(ErrorKind::kMalformedInput, "has a number that is none of a line or of digits",
+                    place);
+      numbers.push_back({.ptx_line = static_cast<std::uint32_t>(at[0]),
+                         .which = static_cast<std::uint8_t>(at[1]),
+                         .digits = static_cast<std::uint8_t>(at[2]),
+                         .line = static_cast<std::uint32_t>(at[3]),
+                         .most = at[4]});
+    }
+    return numbers;
+  }
+};
+
 }  // namespace
 
 static constexpr std::span<const std::string_view> JsonWords(const Stop*) { return kStops; }
@@ -108,6 +139,7 @@ static constexpr auto JsonFields(const Report*) {
       Schema("assay.report/1"), Required("stop", &R::stop), Required("reason", &R::reason),
       Required<FindingsForm>("findings", &R::findings), Required("watched", &R::watched),
       Required("counters", &R::counters), Required<CoverageForm>("coverage", &R::coverage),
+      Sparse<NumbersForm>("numbers", &R::numbers),
       Required("unwritten_bytes", &R::unwritten_bytes),
       Required("first_unwritten", &R::first_unwritten),
       Sparse<FindingsForm>("stale_reads", &R::stale_reads), Sparse("order", &R::order),

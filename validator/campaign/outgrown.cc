@@ -1,0 +1,191 @@
+#include "validator/campaign/outgrown.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <optional>
+#include <set>
+
+#include "validator/campaign/blocks.h"
+#include "validator/cases/case.h"
+#include "validator/cases/shapes.h"
+
+namespace assay::campaign {
+namespace {
+
+// Numbers of runs of so many elements are believed: none of an index has wrapped there.
+constexpr std::int64_t kMostBelieved = std::int64_t{1} << 30;
+// What grows alike is the same share of the product everywhere, but for the ends of tiles.
+constexpr double kMostSpread = 2.0;
+// At so many shapes, of which each axis has lengths that far apart.
+constexpr std::size_t kLeastShapes = 5;
+constexpr double kLeastSpan = 4;
+// Axes this long at least: of shorter ones a tile is more than there is. The first of these at which enough ran.
+constexpr std::array<std::int64_t, 3> kLeastLengths = {64, 24, 8};
+constexpr std::size_t kMostAxes = 6;
+// Past what it is kept to.
+constexpr double kFarPast = 1.125;
+
+double ProductOf(const ops::AxisValues& axes, std::uint32_t along,
+                 const std::vector<const ops::Axis*>& all) {
+  double product = 1;
+  for (std::size_t i = 0; i < all.size(); ++i) {
+    if ((along >> i & 1) != 0) product *= static_cast<double>(axes.at(all[i]->name));
+  }
+  return product;
+}
+
+}  // namespace
+
+void Outgrowing::Add(const ops::AxisValues& axes, const std::vector<NarrowNumber>& numbers) {
+  if (numbers.empty()) return;
+  shapes_.push_back(axes);
+  for (const NarrowNumber& number : numbers) {
+    Number& known = numbers_[{number.ptx_line, number.which}];
+    known.line = number.line;
+    known.digits = number.digits;
+    known.points.push_back({shapes_.size() - 1, number.most});
+  }
+}
+
+std::vector<const ops::Axis*> Outgrowing::Axes() const {
+  std::vector<const ops::Axis*> axes;
+  for (const ops::Axis& axis : instance_.op.axes) {
+    if (axis.kind == ops::Axis::Kind::kVariable && axes.size() < kMostAxes) axes.push_back(&axis);
+  }
+  return axes;
+}
+
+bool Outgrowing::GrowsAs(const Number& number, Subset along,
+                         const std::vector<const ops::Axis*>& axes, std::int64_t least,
+                         Growth& growth) const {
+  double low = INFINITY, high = 0;
+  std::vector<std::pair<std::int64_t, std::int64_t>> spans(axes.size(), {INT64_MAX, 0});
+  std::set<ops::AxisValues> different;
+  for (const Point& point : number.points) {
+    const ops::AxisValues& shape = shapes_[point.shape];
+    bool counts = cases::TotalElements(instance_, shape) <= kMostBelieved;
+    for (std::size_t i = 0; i < axes.size() && counts; ++i)
+      counts = (along >> i & 1) == 0 || shape.at(axes[i]->name) >= least;
+    if (!counts) continue;
+    const double share = static_cast<double>(point.most + 1) / ProductOf(shape, along, axes);
+    low = std::min(low, share);
+    high = std::max(high, share);
+    if (high > kMostSpread * low) return false;
+    different.insert(shape);
+    for (std::size_t i = 0; i < axes.size(); ++i) {
+      const std::int64_t length = shape.at(axes[i]->name);
+      spans[i] = {std::min(spans[i].first, length), std::max(spans[i].second, length)};
+    }
+  }
+  if (different.size() < kLeastShapes) return false;
+  for (std::size_t i = 0; i < axes.size(); ++i) {
+    const double span = static_cast<double>(spans[i].second) / static_cast<double>(spans[i].first);
+    if ((along >> i & 1) != 0 && span < kLeastSpan) return false;
+  }
+  growth = {along, low, high / low};
+  return true;
+}
+
+ops::AxisValues Outgrowing::SmallestWith(const Number& number, Subset along, double product,
+                                         const std::vector<const ops::Axis*>& axes) const {
+  std::set<std::vector<bool>> paths;
+  for (const Point& point : number.points)
+    paths.insert(PathAt(instance_.op, plan_, shapes_[point.shape]));
+  std::vector<const ops::Axis*> free;
+  ops::AxisValues beside;
+  for (std::size_t i = 0; i < axes.size(); ++i) {
+    if ((along >> i & 1) != 0) free.push_back(axes[i]);
+    beside[axes[i]->name] = std::clamp<std::int64_t>(2, axes[i]->min, axes[i]->max);
+  }
+  std::optional<ops::AxisValues> best;
+  std::int64_t least = INT64_MAX;
+  // Each but the last at powers of two and as long as it may be, and the last as long as that takes.
+  const auto choose = [&](const auto& self, std::size_t next, ops::AxisValues pinned,
+                          double left) -> void {
+    const ops::Axis& axis = *free[next];
+    if (next + 1 == free.size()) {
+      const double length = std::ceil(left);
+      if (length > static_cast<double>(axis.max)) return;
+      pinned[axis.name] = std::max(axis.min, static_cast<std::int64_t>(length));
+      const auto solved = cases::SolveAxes(instance_.op, pinned, beside);
+      if (!solved || !paths.contains(PathAt(instance_.op, plan_, *solved))) return;
+      const std::int64_t elements = cases::TotalElements(instance_, *solved);
+      if (elements >= least) return;
+      least = elements;
+      best = *solved;
+      return;
+    }
+    for (std::int64_t length = std::max<std::int64_t>(axis.min, 1);;
+         length = std::min(2 * length, axis.max)) {
+      pinned[axis.name] = length;
+      self(self, next + 1, pinned, left / static_cast<double>(length));
+      if (length >= axis.max) break;
+    }
+  };
+  choose(choose, 0, {}, product);
+  return best.value_or(ops::AxisValues());
+}
+
+std::vector<Outgrowing::Outgrown> Outgrowing::Find() const {
+  std::vector<Outgrown> all;
+  const std::vector<const ops::Axis*> axes = Axes();
+  for (const auto& [key, number] : numbers_) {
+    std::optional<Growth> best;
+    for (const std::int64_t least : kLeastLengths) {
+      for (Subset along = 1; along < Subset{1} << axes.size(); ++along) {
+        Growth growth;
+        if (GrowsAs(number, along, axes, least, growth) && (!best || growth.spread < best->spread))
+          best = growth;
+      }
+      if (best) break;
+    }
+    if (!best) continue;
+    const double wanted = kFarPast * std::exp2(number.digits) / best->share;
+    ops::AxisValues shape = SmallestWith(number, best->along, wanted, axes);
+    if (shape.empty()) continue;
+    Outgrown outgrown{.ptx_line = key.first,
+                      .which = key.second,
+                      .line = number.line,
+                      .digits = number.digits,
+                      .along = {},
+                      .share = best->share,
+                      .axes = std::move(shape)};
+    for (std::size_t i = 0; i < axes.size(); ++i) {
+      if ((best->along >> i & 1) != 0) outgrown.along.push_back(axes[i]->name);
+    }
+    all.push_back(std::move(outgrown));
+  }
+  return all;
+}
+
+bool Outgrowing::IsSeen(const Outgrown& outgrown) const {
+  const Number& number = numbers_.at({outgrown.ptx_line, outgrown.which});
+  return std::ranges::any_of(number.points, [&](const Point& point) {
+    double product = outgrown.share;
+    for (const std::string& axis : outgrown.along)
+      product *= static_cast<double>(shapes_[point.shape].at(axis));
+    return product >= kFarPast * std::exp2(outgrown.digits);
+  });
+}
+
+std::string Outgrowing::Unseen() const {
+  for (const Outgrown& outgrown : Find()) {
+    if (IsSeen(outgrown)) continue;
+    std::vector<std::string> lengths;
+    for (const ops::Axis* const axis : Axes())
+      lengths.push_back(fmt::format("{}={}", axis->name, outgrown.axes.at(axis->name)));
+    return fmt::format(
+        "{} grows as {} and is kept in {} bits, and no case at which it outgrows these could be "
+        "judged [{}]",
+        outgrown.line == 0 ? fmt::format("an index at line {} of the PTX", outgrown.ptx_line)
+                           : fmt::format("an index at line {}", outgrown.line),
+        fmt::join(outgrown.along, " * "), outgrown.digits, fmt::join(lengths, " "));
+  }
+  return {};
+}
+
+}  // namespace assay::campaign

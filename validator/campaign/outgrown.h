@@ -1,0 +1,82 @@
+// Outgrown: numbers of the program that grow as the elements of a tensor do, and have no room at shapes too large to run.
+//
+// What a program's text says of its indices (Decisions, limits) ends where they come from memory: a token's number from a
+// list that was sorted, a tile's from a queue. So runs note how large each number became of which an instruction keeps few
+// digits (Report::numbers). One that came to the same share of a product of axes at all shapes, rows times columns, does
+// so at all others; where that is past what it is kept whole to, its index wraps. Such shapes are tried (wave huge), and
+// where none of them could be judged, nobody knows what becomes of it there: the judgement is inconclusive.
+//
+// Guidance, and a reason not to know; never a finding by itself. Deterministic. Cost: some milliseconds.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "ops/launch_plan.h"
+#include "ops/op.h"
+#include "validator/execution/execution.h"
+
+namespace assay::campaign {
+
+class Outgrowing {
+ public:
+  struct Outgrown {
+    std::uint32_t ptx_line = 0;
+    std::uint8_t which = 0;
+    std::uint32_t line = 0;          ///< In the author's file, or 0.
+    int digits = 0;                  ///< It is kept whole below that power of two.
+    std::vector<std::string> along;  ///< It grows as the product of these.
+    double share = 0;                ///< Of the product, at least.
+    ops::AxisValues
+        axes;  ///< The smallest shape found at which it has outgrown that, by an eighth.
+  };
+
+  Outgrowing(const ops::Instance& instance, const ops::LaunchPlan& plan)
+      : instance_(instance), plan_(plan) {}
+
+  /// Of a run at these axes that was judged.
+  void Add(const ops::AxisValues& axes, const std::vector<NarrowNumber>& numbers);
+
+  /// One for each number, in the order of the text.
+  std::vector<Outgrown> Find() const;
+  /// Was it computed in a run that was judged where it has outgrown its format?
+  bool IsSeen(const Outgrown& outgrown) const;
+  /// "the number at line 14 grows as rows * columns: [rows=65536 columns=73728] ...". Empty where all were seen.
+  std::string Unseen() const;
+
+ private:
+  struct Point {
+    std::size_t shape = 0;  ///< Into shapes_.
+    std::uint64_t most = 0;
+  };
+  struct Number {
+    std::uint32_t line = 0;
+    int digits = 0;
+    std::vector<Point> points;
+  };
+  /// Axes by number: bit i is the i-th that varies.
+  using Subset = std::uint32_t;
+  struct Growth {
+    Subset along = 0;
+    double share = 0, spread = 0;
+  };
+
+  std::vector<const ops::Axis*> Axes() const;
+  bool GrowsAs(const Number& number, Subset along, const std::vector<const ops::Axis*>& axes,
+               std::int64_t least, Growth& growth) const;
+  /// The smallest shape of the same kernels as one of those that ran at which the product comes to that.
+  ops::AxisValues SmallestWith(const Number& number, Subset along, double product,
+                               const std::vector<const ops::Axis*>& axes) const;
+
+  const ops::Instance& instance_;
+  const ops::LaunchPlan& plan_;
+  std::vector<ops::AxisValues> shapes_;
+  std::map<std::pair<std::uint32_t, std::uint8_t>, Number>
+      numbers_;  ///< By line of the PTX, and which.
+};
+
+}  // namespace assay::campaign
