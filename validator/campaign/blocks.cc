@@ -85,18 +85,21 @@ std::optional<std::uint64_t> WriterOfTheEnd(const std::vector<std::int64_t>& wri
 
 namespace {
 
-/// Does an axis make the larger of two numbers that an extent chooses between larger still, and no more blocks? That is what
-/// a cap does.
+/// Does an axis change the larger of two numbers that an extent chooses between, and no more or fewer blocks come of it?
+/// That is what a cap does. Far away another kernel may take over; half of the length may be this one's still.
 bool IsFlatPast(const ops::Expression& extent, const ops::AxisValues& axes, std::uint64_t across,
                 std::size_t kink, std::int64_t larger) {
   return std::ranges::any_of(axes, [&](const auto& axis) {
-    ops::AxisValues far = axes;
-    far[axis.first] = std::min(axis.second, INT64_MAX / kFarMore) * kFarMore;
-    const auto there = extent.Kinks(far);
-    const auto blocks = extent.Evaluate(far);
-    if (!there[kink] || !blocks) return true;  // Nobody knows.
-    return std::max(there[kink]->first, there[kink]->second) != larger &&
-           *blocks == static_cast<std::int64_t>(across);
+    const std::int64_t far = std::min(axis.second, INT64_MAX / kFarMore) * kFarMore;
+    return std::ranges::any_of(std::array{far, axis.second / 2}, [&](std::int64_t length) {
+      ops::AxisValues other = axes;
+      other[axis.first] = length;
+      const auto there = extent.Kinks(other);
+      const auto blocks = extent.Evaluate(other);
+      if (!there[kink] || !blocks) return true;  // Nobody knows.
+      return std::max(there[kink]->first, there[kink]->second) != larger &&
+             *blocks == static_cast<std::int64_t>(across);
+    });
   });
 }
 
@@ -147,6 +150,11 @@ std::set<std::uint64_t> LastOfTurns(const ops::LaunchPlan& plan, const ops::Axis
   for (auto& [name, extent] : elsewhere[1])
     extent = std::min(extent, INT64_MAX / kFarMore) * kFarMore;
   for (const ops::KernelPlan& kernel : plan.kernels) {
+    // Of a kernel that does not run nobody comes to an end.
+    if (std::ranges::any_of(kernel.grid, [&](const ops::Expression& extent) {
+          return extent.Evaluate(axes).value_or(1) <= 0;
+        }))
+      continue;
     // Along each axis the end is come to by the last of its blocks, or by those.
     std::set<std::uint64_t> numbers = {0};
     std::uint64_t stride = 1;

@@ -99,7 +99,7 @@ Status Runner::RunEnds(const cases::Probe& probe, const Wants& wants, CaseRun& r
     return {};
   }
   ASSAY_TRY(const cases::Materialised filled, std::move(inputs));
-  const auto plan = ops::Resolve(*subject_.plan, instance, filled.axes);
+  const auto plan = PlanOfPart(filled);
   if (!plan) {
     // The format gate speaks of plans that do not hold.
     run.left_out = ToString(plan.error());

@@ -7,6 +7,7 @@
 #include <array>
 #include <cmath>
 #include <optional>
+#include <ranges>
 #include <set>
 
 #include "validator/campaign/blocks.h"
@@ -19,7 +20,7 @@ namespace {
 // Numbers of runs of so many elements are believed: none of an index has wrapped there.
 constexpr std::int64_t kMostBelieved = std::int64_t{1} << 30;
 // What grows alike is the same share of the product everywhere, but for the ends of tiles.
-constexpr double kMostSpread = 2.0;
+constexpr double kMostSpread = 2.25;
 // At so many shapes, of which each axis has lengths that far apart.
 constexpr std::size_t kLeastShapes = 5;
 constexpr double kLeastSpan = 4;
@@ -36,6 +37,17 @@ double ProductOf(const ops::AxisValues& axes, std::uint32_t along,
     if ((along >> i & 1) != 0) product *= static_cast<double>(axes.at(all[i]->name));
   }
   return product;
+}
+
+/// How much it grows by, between the largest product and the next that is smaller by a third: a number that has something
+/// on top grows by less than its share.
+double SlopeOf(const std::map<double, std::uint64_t>& by_product) {
+  const auto last = std::prev(by_product.end());
+  const auto smaller = by_product.upper_bound(last->first / 1.5);
+  if (smaller == by_product.begin()) return 0;
+  const auto before = std::prev(smaller);
+  return (static_cast<double>(last->second) - static_cast<double>(before->second)) /
+         (last->first - before->first);
 }
 
 }  // namespace
@@ -63,6 +75,7 @@ bool Outgrowing::GrowsAs(const Number& number, Subset along,
                          const std::vector<const ops::Axis*>& axes, std::int64_t least,
                          Growth& growth) const {
   double low = INFINITY, high = 0;
+  std::map<double, std::uint64_t> by_product;  // The most at each.
   std::vector<std::pair<std::int64_t, std::int64_t>> spans(axes.size(), {INT64_MAX, 0});
   std::set<ops::AxisValues> different;
   for (const Point& point : number.points) {
@@ -71,7 +84,9 @@ bool Outgrowing::GrowsAs(const Number& number, Subset along,
     for (std::size_t i = 0; i < axes.size() && counts; ++i)
       counts = (along >> i & 1) == 0 || shape.at(axes[i]->name) >= least;
     if (!counts) continue;
-    const double share = static_cast<double>(point.most + 1) / ProductOf(shape, along, axes);
+    const double product = ProductOf(shape, along, axes);
+    by_product[product] = std::max(by_product[product], point.most);
+    const double share = static_cast<double>(point.most + 1) / product;
     low = std::min(low, share);
     high = std::max(high, share);
     if (high > kMostSpread * low) return false;
@@ -86,26 +101,30 @@ bool Outgrowing::GrowsAs(const Number& number, Subset along,
     const double span = static_cast<double>(spans[i].second) / static_cast<double>(spans[i].first);
     if ((along >> i & 1) != 0 && span < kLeastSpan) return false;
   }
-  growth = {along, low, high / low};
-  return true;
+  growth = {along, std::min(low, SlopeOf(by_product)), high / low};
+  return growth.share > 0;
 }
 
 ops::AxisValues Outgrowing::SmallestWith(const Number& number, Subset along, double product,
                                          const std::vector<const ops::Axis*>& axes) const {
+  // The other axes are as at some shape of the same kernels, the smallest ones first.
+  constexpr std::size_t kMostBeside = 4;
   std::set<std::vector<bool>> paths;
-  for (const Point& point : number.points)
-    paths.insert(PathAt(instance_.op, plan_, shapes_[point.shape]));
+  std::map<std::int64_t, const ops::AxisValues*> by_size;
+  for (const Point& point : number.points) {
+    const ops::AxisValues& shape = shapes_[point.shape];
+    paths.insert(PathAt(instance_.op, plan_, shape));
+    by_size.emplace(cases::TotalElements(instance_, shape), &shape);
+  }
   std::vector<const ops::Axis*> free;
-  ops::AxisValues beside;
   for (std::size_t i = 0; i < axes.size(); ++i) {
     if ((along >> i & 1) != 0) free.push_back(axes[i]);
-    beside[axes[i]->name] = std::clamp<std::int64_t>(2, axes[i]->min, axes[i]->max);
   }
   std::optional<ops::AxisValues> best;
   std::int64_t least = INT64_MAX;
   // Each but the last at powers of two and as long as it may be, and the last as long as that takes.
-  const auto choose = [&](const auto& self, std::size_t next, ops::AxisValues pinned,
-                          double left) -> void {
+  const auto choose = [&](const auto& self, std::size_t next, const ops::AxisValues& beside,
+                          ops::AxisValues pinned, double left) -> void {
     const ops::Axis& axis = *free[next];
     if (next + 1 == free.size()) {
       const double length = std::ceil(left);
@@ -122,11 +141,12 @@ ops::AxisValues Outgrowing::SmallestWith(const Number& number, Subset along, dou
     for (std::int64_t length = std::max<std::int64_t>(axis.min, 1);;
          length = std::min(2 * length, axis.max)) {
       pinned[axis.name] = length;
-      self(self, next + 1, pinned, left / static_cast<double>(length));
+      self(self, next + 1, beside, pinned, left / static_cast<double>(length));
       if (length >= axis.max) break;
     }
   };
-  choose(choose, 0, {}, product);
+  for (const auto& [elements, shape] : by_size | std::views::take(kMostBeside))
+    choose(choose, 0, *shape, {}, product);
   return best.value_or(ops::AxisValues());
 }
 
@@ -164,11 +184,14 @@ std::vector<Outgrowing::Outgrown> Outgrowing::Find() const {
 
 bool Outgrowing::IsSeen(const Outgrown& outgrown) const {
   const Number& number = numbers_.at({outgrown.ptx_line, outgrown.which});
+  const auto product_at = [&](const ops::AxisValues& shape) {
+    double product = 1;
+    for (const std::string& axis : outgrown.along) product *= static_cast<double>(shape.at(axis));
+    return product;
+  };
+  const double enough = product_at(outgrown.axes);
   return std::ranges::any_of(number.points, [&](const Point& point) {
-    double product = outgrown.share;
-    for (const std::string& axis : outgrown.along)
-      product *= static_cast<double>(shapes_[point.shape].at(axis));
-    return product >= kFarPast * std::exp2(outgrown.digits);
+    return product_at(shapes_[point.shape]) >= enough;
   });
 }
 

@@ -107,7 +107,7 @@ Status Runner::RunPlaces(const cases::Probe& probe, const Wants& wants, CaseRun&
   };
   const auto filled = oracle_.Materialise(instance, probe.case_);
   if (!filled) return leave_out(ToString(filled.error()));
-  const auto plan = ops::Resolve(*subject_.plan, instance, filled->axes);
+  const auto plan = PlanOfPart(*filled);
   if (!plan) return leave_out(ToString(plan.error()));
   const std::array calls = {
       engine::Call{.plan = &*plan, .axes = &filled->axes, .inputs = &filled->inputs}};

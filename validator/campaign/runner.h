@@ -148,6 +148,8 @@ class Runner {
                                  const std::vector<std::size_t>& cut) const;
   /// Extents and flags: what says which block writes what. (Whoever runs the blocks sees whether that was so.)
   std::string KeyOfShape(const cases::Materialised& filled) const;
+  /// The plan at a shape, less launches in front that only clear what starts as zeros then (clears.cc).
+  Result<ops::ResolvedPlan> PlanOfPart(const cases::Materialised& filled) const;
   /// One launch by itself, over garbage that is known (alone.cc).
   Result<Report> RunAlone(const Binder& bind, std::size_t launch, Alone what,
                           engine::Binding& binding) const;

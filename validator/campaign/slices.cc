@@ -104,7 +104,7 @@ Result<bool> Runner::Slice::Prepare() {
     return false;
   }
   filled_ = *std::move(filled);
-  auto plan = ops::Resolve(*runner_.subject_.plan, instance_, filled_.axes);
+  auto plan = runner_.PlanOfPart(filled_);
   if (!plan) {
     if (plan.error().kind == ErrorKind::kLimit ||
         PastAnyGrid(*runner_.subject_.plan, filled_.axes)) {

@@ -97,7 +97,7 @@ Status Runner::RunSums(const cases::Probe& probe, const Wants& wants, CaseRun& r
     run.left_out = ToString(filled.error());
     return {};
   }
-  const auto plan = ops::Resolve(*subject_.plan, instance, filled->axes);
+  const auto plan = PlanOfPart(*filled);
   if (!plan) {
     run.left_out = ToString(plan.error());
     return {};

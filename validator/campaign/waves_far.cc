@@ -220,7 +220,6 @@ std::optional<Task> Campaign::OfUnlikePages(Task task) const {
 std::vector<Task> Campaign::Huge() {
   // A block that loops over millions of elements costs as much as all else.
   constexpr std::size_t kMostLoops = 4;
-  constexpr std::size_t kMostOutgrown = 4;
   std::vector<Task> planned, past_grids;
   if (trial_.effort.huge_shapes > 0)
     past_grids = PastGrids("huge", "plain", /*once=*/!TurnsComeEarly(), /*twice=*/true);
@@ -235,13 +234,7 @@ std::vector<Task> Campaign::Huge() {
   const auto is_dear = [this](const ops::AxisValues& axes) {
     return BlockStepsFor(axes) > 2.0 * kHugeSteps;
   };
-  std::vector<ops::AxisValues> past_limits = past_limits_;
-  for (const Outgrowing::Outgrown& outgrown : outgrowing_.Find()) {
-    if (std::ranges::find(past_limits, outgrown.axes) == past_limits.end() &&
-        past_limits.size() < past_limits_.size() + kMostOutgrown)
-      past_limits.push_back(outgrown.axes);
-  }
-  for (const ops::AxisValues& axes : past_limits) {
+  for (const ops::AxisValues& axes : past_limits_) {
     if (trial_.effort.huge_shapes == 0) break;
     const bool too_long =
         RunsWhole(axes) && WholeStepsFor(axes) > static_cast<double>(kMostLimitSteps);
@@ -388,6 +381,34 @@ std::vector<Task> Campaign::Huge() {
   // What there is no budget for goes from the end: a plan of many kernels has dozens of caps.
   planned = InTurns(std::move(planned), std::move(past_grids));
   std::ranges::move(last, std::back_inserter(planned));
+  return planned;
+}
+
+// Where numbers have outgrown their formats that were seen to grow, and nothing has run yet.
+std::vector<Task> Campaign::Outgrown() {
+  constexpr std::size_t kMost = 6;
+  std::vector<Task> planned;
+  if (trial_.effort.huge_shapes == 0) return planned;
+  const std::uint64_t seed = DeriveSeed(trial_.seed, "outgrown");
+  std::set<ops::AxisValues> known;
+  for (const Outgrowing::Outgrown& outgrown : outgrowing_.Find()) {
+    if (outgrowing_.IsSeen(outgrown) || known.size() >= kMost ||
+        !known.insert(outgrown.axes).second)
+      continue;
+    const bool too_long = RunsWhole(outgrown.axes) &&
+                          WholeStepsFor(outgrown.axes) > static_cast<double>(kMostLimitSteps);
+    Task task = too_long ? EndsOf(outgrown.axes, "huge", seed + known.size())
+                         : PartOf(outgrown.axes, "huge", seed + known.size());
+    // What wraps is not to find the same values where it comes to.
+    if (auto unlike = OfUnlikePages(task)) task = *std::move(unlike);
+    task.wants.part_steps = kMostLimitSteps;
+    planned.push_back(std::move(task));
+    if (!too_long) continue;
+    if (auto sums = SumsOf(outgrown.axes, "huge", seed + 100 + known.size())) {
+      sums->wants.part_steps = kMostLimitSteps;
+      planned.push_back(*std::move(sums));
+    }
+  }
   return planned;
 }
 

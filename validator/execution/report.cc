@@ -85,7 +85,7 @@ struct NumbersForm {
       return Fail(ErrorKind::kMalformedInput, "must have five numbers for each number", place);
     std::vector<NarrowNumber> numbers;
     for (auto at = flat.begin(); at != flat.end(); at += kNumbers) {
-      if (at[0] > UINT32_MAX || at[1] > 1 || at[2] < 15 || at[2] > 32 || at[3] > UINT32_MAX)
+      if (at[0] > UINT32_MAX || at[1] > 1 || at[2] < 15 || at[2] > 63 || at[3] > UINT32_MAX)
         return Fail(ErrorKind::kMalformedInput, "has a number that is none of a line or of digits",
                     place);
       numbers.push_back({.ptx_line = static_cast<std::uint32_t>(at[0]),

@@ -1,6 +1,7 @@
 #include "validator/emu/watch/narrow_numbers.h"
 
 #include <algorithm>
+#include <bit>
 #include <utility>
 #include <vector>
 
@@ -31,18 +32,41 @@ void Note(CoreWarp& warp, const DecodedOperand& operand, std::uint64_t& most) {
   most = std::max(most, static_cast<std::uint64_t>(largest));
 }
 
+/// Before what else there is to it runs.
 template <class T, std::size_t kNumbers>
 void NoteAndRun(Warp& base, const Decoded& op) {
   CoreWarp& warp = Core(base);
+  const std::uint32_t pc = warp.PcOf(op);
   if (!warp.device->numbers.empty()) {
-    std::uint64_t* const most = &warp.device->numbers[kNumbersOfOne * warp.PcOf(op)];
+    std::uint64_t* const most = &warp.device->numbers[kNumbersOfOne * pc];
     for (std::size_t i = 0; i < kNumbers; ++i) Note<T>(warp, op.operands[1 + i], most[i]);
   }
-  op.run(warp, op);
+  warp.device->program.behind_notes[pc](warp, op);
+}
+
+/// How many digits a mask leaves that cuts upper ones off, or 0: an index has more than a thread's number.
+int DigitsOfMask(const ptx::Instruction& in) {
+  constexpr int kLeast = 16;
+  constexpr int kMostBelow = 8;  // Of elements of so many bytes, or whole vectors of them.
+  const ptx::Operand& mask = in.operands[2];
+  const int bits = ptx::BitsOf(in.type(0));
+  if (mask.kind != ptx::Operand::Kind::kImmediate || (bits != 32 && bits != 64)) return 0;
+  const std::uint64_t ones = bits == 32 ? mask.bits & 0xffff'ffffu : mask.bits;
+  const int below = std::countr_zero(ones), digits = static_cast<int>(std::bit_width(ones));
+  const bool together = ones != 0 && std::popcount(ones) == digits - below;
+  return together && below <= kMostBelow && digits >= kLeast && digits < bits ? digits : 0;
+}
+
+/// Of how many bits a store keeps less than its register holds, or 0.
+int DigitsStored(const ptx::Function& function, const ptx::Instruction& in) {
+  if (in.operands.size() != 2 || in.operands[1].kind != ptx::Operand::Kind::kRegister) return 0;
+  const Type held = function.registers[in.operands[1].reg].type;
+  const int bits = ptx::BitsOf(in.type(0));
+  return bits == 16 && ptx::IsInteger(held) && ptx::BitsOf(held) == 32 ? bits : 0;
 }
 
 /// What notes the numbers of such an instruction, or null.
-Handler NotesOf(const ptx::Instruction& in) {
+Handler NotesOf(const ptx::Function& function, const ptx::Instruction& in) {
   const Type to = in.type(0);
   switch (in.opcode) {
     case Opcode::kMul:
@@ -57,6 +81,11 @@ Handler NotesOf(const ptx::Instruction& in) {
         return IsSigned(from) ? &NoteAndRun<std::int32_t, 1> : &NoteAndRun<std::uint32_t, 1>;
       return IsDouble(from) && IsHalf(to) ? &NoteAndRun<std::int64_t, 1> : nullptr;
     }
+    case Opcode::kAnd:
+      if (DigitsOfMask(in) == 0) return nullptr;
+      return ptx::BitsOf(to) == 32 ? &NoteAndRun<std::uint32_t, 1> : &NoteAndRun<std::int64_t, 1>;
+    case Opcode::kSt:
+      return DigitsStored(function, in) != 0 ? &NoteAndRun<std::uint32_t, 1> : nullptr;
     default:
       return nullptr;
   }
@@ -92,7 +121,8 @@ class Registers {
         (IsQuotient(in.operands[1]) || IsHalfOfProduct(in.operands[1])))
       return false;
     const ptx::Operand& result = in.operands[0];
-    return result.kind != ptx::Operand::Kind::kRegister || IsHalf(in.type(0)) ||
+    const bool is_whole = in.opcode == Opcode::kAnd || in.opcode == Opcode::kSt;
+    return is_whole || result.kind != ptx::Operand::Kind::kRegister || IsHalf(in.type(0)) ||
            matters_[result.reg];
   }
 
@@ -186,19 +216,21 @@ class Registers {
 }  // namespace
 
 void NoteNarrowNumbers(Program::Impl& impl) {
+  impl.behind_notes.assign(impl.code.size(), nullptr);
   for (const FunctionCode& code : impl.functions) {
     if (code.function == nullptr || code.is_builtin) continue;
     Registers registers(*code.function);
     for (std::uint32_t pc = code.first_pc; pc + 1 < code.end_pc; ++pc) {
       Decoded& op = impl.code[pc];
-      const Handler notes = op.source == nullptr ? nullptr : NotesOf(*op.source);
-      if (notes != nullptr && op.monitored == op.run && registers.MayLose(*op.source))
-        op.monitored = notes;
+      const Handler notes = op.source == nullptr ? nullptr : NotesOf(*code.function, *op.source);
+      if (notes != nullptr && registers.MayLose(*op.source))
+        impl.behind_notes[pc] = std::exchange(op.monitored, notes);
     }
   }
 }
 
 int DigitsKept(const ptx::Instruction& in) {
+  if (in.opcode == Opcode::kAnd) return DigitsOfMask(in);
   const Type narrow = in.opcode == Opcode::kCvt && !IsHalf(in.type(0)) ? in.type(1) : in.type(0);
   return ptx::BitsOf(narrow) - (IsSigned(narrow) ? 1 : 0);
 }

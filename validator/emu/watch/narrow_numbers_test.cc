@@ -57,6 +57,20 @@ TEST(NarrowNumbers, AreToldWhereLessOfThemIsKept) {
       << "as it was before";
 }
 
+TEST(NarrowNumbers, OrCutOffByAMaskOrAStore) {
+  // A compiler's way to write x[static_cast<unsigned>(offset)] with offsets of 64 bits, in bytes.
+  const std::string bytes = "mul.wide.u32 %d2, %r4, 200; ";
+  EXPECT_THAT(NumbersOf(bytes + "and.b64 %d3, %d2, 8589934590;"),
+              ElementsAre(ElementsAre(0, 33, 6200)));
+  EXPECT_THAT(NumbersOf("and.b32 %r5, %r1, 65535;"), ElementsAre(ElementsAre(0, 16, 3100)));
+  EXPECT_THAT(NumbersOf("st.global.u16 [%d1], %r1;"), ElementsAre(ElementsAre(0, 16, 3100)));
+  // Digits of something smaller, whole multiples, and what is stored as it is.
+  EXPECT_THAT(NumbersOf("and.b32 %r5, %r1, 255;"), IsEmpty());
+  EXPECT_THAT(NumbersOf("and.b32 %r5, %r1, -4;"), IsEmpty());
+  EXPECT_THAT(NumbersOf("st.global.u32 [%d1], %r1; mov.u16 %h1, 5; st.global.u16 [%d1], %h1;"),
+              IsEmpty());
+}
+
 TEST(NarrowNumbers, NotWhereNothingIsLost) {
   EXPECT_THAT(NumbersOf("cvt.u64.u32 %d2, %r1;"), IsEmpty()) << "nobody uses it";
   // The compiler's way to divide in 32 bits what fits in them.
