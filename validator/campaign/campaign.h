@@ -188,6 +188,11 @@ class Campaign {
   /// The same shape with another part of the last tile: of each axis another for each number, from all over the tile. No
   /// more blocks run for that.
   ops::AxisValues WithAnotherTail(ops::AxisValues axes, std::size_t number, Rng& rng) const;
+  /// Of wave Workloads: of these shapes those of the longest sums, and such a case of exact sums.
+  std::vector<ops::AxisValues> ForExactSums(const std::vector<ops::AxisValues>& shapes) const;
+  Task OfExactSums(const ops::AxisValues& axes, std::uint64_t seed) const;
+  /// How many terms a sum over its axes has, the longest one.
+  double TermsOf(const ops::AxisValues& axes) const;
   /// Of wave Workloads: indices that differ in one upper bit, into an axis as long as that.
   std::optional<Task> Aliases(const std::string& axis, std::int64_t length,
                               std::uint64_t seed) const;

@@ -29,8 +29,14 @@ std::optional<cases::Case> Campaign::LateAlong(const ops::Axis& axis, ops::AxisV
   const auto given = axes.find(axis.name);  // Not where it is constant.
   const std::int64_t length = given == axes.end() ? axis.value : given->second;
   decltype(cases::Profile::parameters) parameters = {{"peak", kPeak}};
-  if (length > kMany)
-    parameters["rest"] = 0.25 * static_cast<double>(kMany) / static_cast<double>(length);
+  // What honest sums may err by is less than what the last weighs, also where values come again and again, so that it grows
+  // as the square of the length.
+  constexpr double kSquare = 1 << 28;
+  if (length > kMany) {
+    const auto many = static_cast<double>(length);
+    parameters["rest"] =
+        std::min(0.25 * static_cast<double>(kMany) / many, kSquare / (many * many));
+  }
   cases::Case value = cases::MakeCase(trial_.instance, *cases::FindRecipe("biased"),
                                       std::move(axes), seed, std::move(origin));
   bool late = false;

@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <array>
 #include <bit>
+#include <cmath>
 #include <iterator>
 #include <map>
 #include <ranges>
@@ -160,6 +161,12 @@ std::vector<Task> Campaign::Workloads() {
     task.wants.least_blocks = 1;
     planned.push_back(std::move(task));
   }
+  // What a narrow accumulator rounds of long rows, or what is missing of them, is less than what honest sums of so many
+  // ordinary values may err by.
+  for (const ops::AxisValues& axes : ForExactSums(shapes)) {
+    if (planned.size() >= trial_.effort.sliced_cases) break;
+    planned.push_back(OfExactSums(axes, seed + 250 + planned.size()));
+  }
   // Where little has room, one on each way through the plan runs all the same.
   std::set<std::vector<bool>> paths;
   for (Task& task : planned) {
@@ -168,6 +175,55 @@ std::vector<Task> Campaign::Workloads() {
   }
   std::ranges::move(apart, std::back_inserter(planned));
   return planned;
+}
+
+// On each way through the plan that of these shapes along whose reduced axes most is added up.
+std::vector<ops::AxisValues> Campaign::ForExactSums(
+    const std::vector<ops::AxisValues>& shapes) const {
+  constexpr double kLeast = 1 << 12;
+  std::map<std::vector<bool>, std::pair<double, ops::AxisValues>> longest;
+  for (const ops::AxisValues& shape : shapes) {
+    const double terms = TermsOf(shape);
+    const ops::AxisValues axes = SomeRunWhole(shape) ? Affordable(shape) : shape;
+    if (terms < kLeast || axes != shape ||
+        (NeedsZerosBetween(trial_.instance.op) &&
+         cases::TotalElements(trial_.instance, axes) > kMostMade))
+      continue;
+    auto& known = longest[PathAt(trial_.instance.op, trial_.plan, axes)];
+    if (terms > known.first) known = {terms, axes};
+  }
+  std::vector<ops::AxisValues> chosen;
+  for (auto& [path, shape] : longest) chosen.push_back(std::move(shape.second));
+  return chosen;
+}
+
+double Campaign::TermsOf(const ops::AxisValues& axes) const {
+  double terms = 1;
+  for (const ops::Axis& axis : trial_.instance.op.axes) {
+    const auto given = axes.find(axis.name);
+    if (ops::MayBeReducedOver(trial_.instance.op, axis.name) && IsAddedUp(axis) &&
+        given != axes.end())
+      terms = std::max(terms, static_cast<double>(given->second));
+  }
+  return terms;
+}
+
+Task Campaign::OfExactSums(const ops::AxisValues& axes, std::uint64_t seed) const {
+  // Of as many as there are at most, the sum of magnitudes is exact in f32.
+  constexpr double kExact = 1 << 24, kMost = 100, kLeast = 4;
+  cases::Case value =
+      cases::MakeCase(trial_.instance, cases::ExactSumsRecipe(), axes, seed, "workloads");
+  for (auto& [name, profile] : value.profiles) {
+    if (profile.kind == "opposed")
+      profile.parameters = {
+          {"limit", std::floor(std::clamp(kExact / TermsOf(axes), kLeast, kMost))}};
+  }
+  Task task = TaskFor(std::move(value), "workloads");
+  task.probe.ends_only = true;
+  // The same shape has shown its places.
+  task.wants.slice_steps = kValueSliceSteps;
+  task.wants.least_blocks = 1;
+  return task;
 }
 
 // Into the longest table numbers that a field of too few bits takes for one another. Nothing where no index is of that

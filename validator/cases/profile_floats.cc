@@ -96,6 +96,20 @@ double Cancelling(const FillContext& context, std::int64_t index) {
   return Scaled(context, (index % 2 == 0 ? 1.0 : -1.0 + rest) * magnitude);
 }
 
+// Integers, in each stretch of 64 each with its opposite, at places that are drawn, and one of them a little off. Sums of
+// whole stretches are exact in f32 and stay small, so that a narrow result shows what anything narrower has rounded.
+double Opposed(const FillContext& context, std::int64_t index) {
+  constexpr std::int64_t kRun = 64, kOff = 3;
+  const std::int64_t place = index % kRun, first = index - place;
+  const std::int64_t partner =
+      place ^ static_cast<std::int64_t>(1 + Hash(context, ~first) % (kRun - 1));
+  const std::int64_t off = At(context, ~index).Between(-kOff, kOff);
+  if (first + partner >= context.elements) return static_cast<double>(off);
+  const auto limit = static_cast<std::int64_t>(context.parameter[0]);
+  const std::int64_t value = At(context, first + std::min(place, partner)).Between(-limit, limit);
+  return static_cast<double>((place < partner ? value : -value) + (place == 0 ? off : 0));
+}
+
 // In each row (along: 1), or in each column (2; 0: either, by the seed), a large value and later its
 // opposite, ordinary ones around them: what sums lose next to the large one stays when it is gone, so
 // that it shows in narrow results, too, how the terms were grouped. In every second tensor (wholly: in
@@ -368,6 +382,14 @@ constexpr std::array kRows = {
                {kNone, kNone},
                Cancelling,
                "pairs that nearly cancel"},
+    ProfileRow{"opposed",
+               kFloat,
+               9,
+               true,
+               false,
+               {{{"limit", 100}, kNone}},
+               Opposed,
+               "integers and their opposites: sums are small and exact"},
     ProfileRow{"absorbing",
                kFloat,
                12,

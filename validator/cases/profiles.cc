@@ -113,7 +113,7 @@ bool IsWithoutPlace(std::string_view kind) {
       "constant", "integers",  "uniform", "normal", "biased",    "signed_zeros",    "cancelling",
       "low",      "high",      "large",   "tiny",   "minute",    "mixed_exponents", "denormals",
       "extremes", "all_equal", "last",    "edges",  "landmarks", "warp_duplicates", "zipf",
-      "choice",   "patchy",    "aliases"};
+      "choice",   "patchy",    "aliases", "opposed"};
   return std::ranges::find(kKinds, kind) != kKinds.end();
 }
 

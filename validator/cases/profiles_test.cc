@@ -565,5 +565,25 @@ TEST(ProfilesTest, LandmarksNameTheMiddleOfTheRange) {
   }
 }
 
+TEST(ProfilesTest, OpposedIntegersHaveSmallSumsThatAreExact) {
+  constexpr std::int64_t kElements = 100 * 64 + 17;
+  const Tensor tensor = Filled(FloatTensor("x", {"n"}), "opposed", DType::kBF16, {kElements});
+  double sum = 0, of_stretch = 0, magnitudes = 0, largest = 0;
+  for (std::int64_t i = 0; i < kElements; ++i) {
+    const double value = tensor.At(i);
+    EXPECT_EQ(value, std::floor(value));
+    sum += value;
+    of_stretch += value;
+    magnitudes += std::fabs(value);
+    if (i % 64 != 63) continue;
+    largest = std::max(largest, std::fabs(of_stretch));
+    of_stretch = 0;
+  }
+  EXPECT_LE(largest, 3);
+  EXPECT_GT(largest, 0) << "what leaves out whole stretches is to show";
+  EXPECT_LE(std::fabs(sum), 100 * 3 + 17 * 100);
+  EXPECT_GT(magnitudes, 30.0 * kElements);
+}
+
 }  // namespace
 }  // namespace assay::cases

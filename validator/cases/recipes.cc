@@ -117,6 +117,14 @@ const Recipe& OrderRecipe() {
   return kOrders;
 }
 
+const Recipe& ExactSumsRecipe() {
+  static constexpr Recipe kExactSums{
+      "exact sums", "opposed", "uniform",
+      "uniform",    false,     "integers that cancel: long sums are small and exact",
+      true,         true,      "integers"};
+  return kExactSums;
+}
+
 bool Applies(const Recipe& recipe, const ops::Instance& instance) {
   return !recipe.special ||
          std::ranges::any_of(instance.op.inputs, [](const ops::TensorSpec& spec) {

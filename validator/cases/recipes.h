@@ -40,6 +40,8 @@ const Recipe* FindRecipe(std::string_view name);
 /// For comparing orders: sums of other groups differ by more than a narrow output rounds away. Not
 /// among the others.
 const Recipe& OrderRecipe();
+/// For long sums in a narrow accumulator: what it rounds is more than the result. Not among the others either.
+const Recipe& ExactSumsRecipe();
 /// False when the recipe has nothing to say about this op: no NaN or infinity allowed anywhere.
 bool Applies(const Recipe& recipe, const ops::Instance& instance);
 
