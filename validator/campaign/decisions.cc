@@ -358,6 +358,7 @@ std::optional<Outcome> Decisions::Of(const View& view, const Point& point, doubl
   constexpr int kMargin = 17;
   if (decision.limit && !view.exactly)
     right.bits += view.just_past ? right.bits >> kMargin : right.bits / 8;
+  if (decision.limit && view.of_blocks) right.bits -= 1;
   return Difference(type, values[decision.left], As(type, right));
 }
 

@@ -69,6 +69,10 @@ class Decisions {
   bool IsLimit(std::size_t number) const {
     return views_[number].decision != nullptr && views_[number].decision->limit;
   }
+  /// The kernel of the plan whose program it is of; none for the plan's own.
+  std::optional<std::size_t> KernelOf(std::size_t number) const {
+    return views_[number].decision == nullptr ? std::nullopt : std::optional(views_[number].kernel);
+  }
   /// Line in the PTX of the branch that it decides, or 0.
   std::uint32_t BranchLine(std::size_t number) const;
   /// The input whose elements it looks at; empty for what hangs on the shape alone.
@@ -125,6 +129,8 @@ class Decisions {
     /// Of a limit: not the number that the last thread comes to, but the last one before its loop's end,
     /// which some thread comes to where all of them together leave out none.
     bool any_thread = false;
+    bool of_blocks =
+        false;  ///< Of a limit, exactly: no thread and no turn is too many that it may be of.
     bool periodic = false;
     std::string input;
     std::vector<std::size_t> parameters = {};  ///< Of the kernel, that it looks at,

@@ -60,6 +60,16 @@ bool LooksAhead(const facts::Decision& limit, std::uint32_t counter, const facts
          });
 }
 
+/// Is it one number for each thread or turn of a loop?
+bool OfThreads(const facts::Decision& decision) {
+  constexpr std::int64_t kBlock = 8,
+                         kLane = 16;  // Below are threads' own numbers, and how many there are.
+  return std::ranges::any_of(decision.nodes, [](const Node& node) {
+    return node.op == Op::kCounter ||
+           (node.op == Op::kSpecial && (node.value < kBlock / 2 || node.value == kLane));
+  });
+}
+
 }  // namespace
 
 void Decisions::AddLimits(const facts::Facts& program, const engine::CompiledKernel& compiled) {
@@ -88,6 +98,9 @@ void Decisions::AddLimits(const facts::Facts& program, const engine::CompiledKer
         views_.push_back(view);
         view.any_thread = view.exactly = false;
       }
+      view.of_blocks = view.exactly = view.loops.empty() && !OfThreads(limit);
+      if (view.of_blocks) views_.push_back(view);
+      view.of_blocks = view.exactly = false;
       for (const bool just_past : {true, false}) {
         view.just_past = just_past;
         views_.push_back(view);

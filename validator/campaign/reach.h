@@ -43,7 +43,7 @@ struct ReachRequest {
 
 struct ReachedCases {
   std::vector<cases::Case> cases;
-  /// Outcomes of the plan's decisions that only shapes beyond the budget have: for their ends.
+  /// Outcomes of decisions that only shapes beyond the budget have, of the plan's first: for slices, or their ends.
   std::vector<ops::AxisValues> too_large;
   /// Shapes beyond the budget at which outcomes come together that came together in nothing within it: for slices,
   /// and, where those take too long, for where they write.

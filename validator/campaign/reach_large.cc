@@ -10,7 +10,10 @@
 namespace assay::campaign {
 namespace {
 
-constexpr std::size_t kMostTooLarge = 4;
+constexpr std::size_t kMostTooLarge = 4;  ///< Of the plan's decisions,
+constexpr std::size_t kMostOfProgram =
+    6;  ///< and of the program's, where a block takes no more steps than that.
+constexpr double kMostOfAPart = 1e8;
 constexpr std::size_t kMostLarge = 2'000;  ///< Shapes of two axes.
 constexpr std::size_t kMostTogether = 4;
 constexpr double kStepsTogether = 1e8;  ///< Of a block of each of them.
@@ -56,16 +59,23 @@ void ShapeSearch::PickPastLimits(ReachedCases& reached) {
 }
 
 void ShapeSearch::PickTooLarge(ReachedCases& reached) {
-  for (std::size_t i = 0; i < distinct_.size(); ++i) {
-    if (!decisions_.IsOfPlan(distinct_[i])) continue;
-    for (std::uint8_t code = 0; code < kUnknownOutcome; ++code) {
-      if (had_.Has(i, code) || reached.too_large.size() >= kMostTooLarge) continue;
-      const ops::AxisValues* const cheapest = SmallestWith(i, code);
-      if (cheapest == nullptr ||
-          std::ranges::find(reached.too_large, *cheapest) != reached.too_large.end())
+  // Those of the plan first.
+  for (const bool of_plan : {true, false}) {
+    const std::size_t most = reached.too_large.size() + (of_plan ? kMostTooLarge : kMostOfProgram);
+    for (std::size_t i = 0; i < distinct_.size(); ++i) {
+      if (decisions_.IsOfPlan(distinct_[i]) != of_plan || decisions_.IsLimit(distinct_[i]) ||
+          (!of_plan && decisions_.IsQuotient(distinct_[i])))
         continue;
-      reached.too_large.push_back(*cheapest);
-      if (const auto point = PointAt(*cheapest)) had_.Mark(OutcomesAt(*point, distinct_));
+      for (std::uint8_t code = 0; code < kUnknownOutcome; ++code) {
+        if (had_.Has(i, code) || reached.too_large.size() >= most) continue;
+        const ops::AxisValues* const cheapest = SmallestWith(i, code);
+        if (cheapest == nullptr ||
+            (!of_plan && (Fits(*cheapest) || PartCost(*cheapest) > kMostOfAPart)) ||
+            std::ranges::find(reached.too_large, *cheapest) != reached.too_large.end())
+          continue;
+        reached.too_large.push_back(*cheapest);
+        if (const auto point = PointAt(*cheapest)) had_.Mark(OutcomesAt(*point, distinct_));
+      }
     }
   }
 }

@@ -101,7 +101,7 @@ class ShapeSearch {
 
   /// The smallest first: what is past at a large one as well has a shape of its own, by no more than it takes.
   void PickPastLimits(ReachedCases& reached);
-  /// Outcomes of the plan that only shapes beyond the budget have.
+  /// Outcomes that only shapes beyond the budget have.
   void PickTooLarge(ReachedCases& reached);
 
   /// Of these lengths of an axis the least with each outcome that changes along it.

@@ -7,15 +7,17 @@
 #include <set>
 #include <utility>
 
+#include "validator/cases/case.h"
 #include "validator/cases/shapes.h"
 
 namespace assay::campaign {
 namespace {
 
 constexpr std::size_t kMostTurns = 600;
-constexpr std::size_t kMostSecond = 400;  ///< More of them, from the first ones.
-constexpr std::int64_t kWalk = 320;       ///< Extents that are walked one by one for what repeats,
-constexpr std::int64_t kShortWalk = 40;   ///< and for what does not.
+constexpr std::size_t kMostSecond = 400;    ///< More of them, from the first ones.
+constexpr std::size_t kMostOfAKernel = 60;  ///< And of each kernel that no small shape runs.
+constexpr std::int64_t kWalk = 320;      ///< Extents that are walked one by one for what repeats,
+constexpr std::int64_t kShortWalk = 40;  ///< and for what does not.
 
 std::vector<const ops::Axis*> VariablesOf(const ops::Instance& instance) {
   std::vector<const ops::Axis*> variables;
@@ -86,7 +88,58 @@ class TurnFinder {
       }
     }
     Equations(bases);
+    OfOtherKernels(bases);
     Limits(bases);
+  }
+
+  /// What kernels decide that no small shape runs: beside the smallest shape of two long axes at which each does.
+  void OfOtherKernels(const std::vector<ops::AxisValues>& bases) {
+    if (bases.empty()) return;
+    const std::optional<Decisions::Point> first = decisions_.At(bases.front());
+    const std::size_t kernels = first ? first->kernels.size() : 0;
+    for (std::size_t kernel = 0; kernel < kernels; ++kernel) {
+      const auto runs = [&](const ops::AxisValues& axes) {
+        const auto point = decisions_.At(axes);
+        return point && point->kernels[kernel].runs;
+      };
+      if (stop_.stop_requested() || std::ranges::any_of(bases, runs)) continue;
+      std::vector<std::size_t> own;
+      for (const std::size_t d : ordinary_) {
+        if (decisions_.KernelOf(d) == kernel) own.push_back(d);
+      }
+      const auto base = own.empty() ? std::nullopt : SmallestOf(runs, bases.back());
+      if (!base) continue;
+      most_ += kMostOfAKernel;
+      AddTurn(*base);
+      for (const ops::Axis* axis : axes_) LeapFrom(*base, *axis, own);
+    }
+  }
+
+  /// Of shapes that have two lengths of those so far, the smallest at which that holds.
+  std::optional<ops::AxisValues> SmallestOf(const auto& holds, const ops::AxisValues& base) const {
+    constexpr std::size_t kMostLengths = 60;
+    std::vector<std::set<std::int64_t>> lengths(axes_.size());
+    for (const ops::AxisValues& turn : turns_) {
+      for (std::size_t a = 0; a < axes_.size(); ++a) {
+        if (lengths[a].size() < kMostLengths) lengths[a].insert(turn.at(axes_[a]->name));
+      }
+    }
+    std::optional<ops::AxisValues> smallest;
+    std::int64_t least = INT64_MAX;
+    for (std::size_t a = 0; a < axes_.size(); ++a) {
+      for (std::size_t b = a + 1; b < axes_.size(); ++b) {
+        for (const std::int64_t one : lengths[a]) {
+          for (const std::int64_t two : lengths[b]) {
+            ops::AxisValues axes = Moved(Moved(base, *axes_[a], one), *axes_[b], two);
+            const std::int64_t elements = cases::TotalElements(instance_, axes);
+            if (elements >= least || !holds(axes)) continue;
+            least = elements;
+            smallest = std::move(axes);
+          }
+        }
+      }
+    }
+    return smallest;
   }
 
   /// Where numbers outgrow their formats: along each axis, the others small, or one of them as long as

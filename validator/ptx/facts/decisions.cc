@@ -207,6 +207,11 @@ class DecisionWalk {
           rooms.push_back({&shl.operands[1], *type, up[0], std::int64_t{1} << digits});
         break;
       }
+      case Opcode::kDiv:
+      case Opcode::kRem:
+        // Tiles of what is added up to round it up, and parts of a product.
+        if (type == Type::kS32 || type == Type::kU32) add(1, *type, 32 - sign);
+        break;
       case Opcode::kMul:
       case Opcode::kMad:
         if (!type || !in.Has(ptx::Mod::kWide) || bits != 32) break;

@@ -174,15 +174,32 @@ TEST(DecisionsTest, NumbersThatOutgrowTheirFormatsAreLimits) {
   EXPECT_THAT(Kernel("ld.global.u32 %r2, [%d1];\ncvt.rn.f32.s32 %f1, %r2;").decisions, IsEmpty());
 }
 
+TEST(DecisionsTest, WhatIsDividedIsTakenForWhole) {
+  const auto limits = [](const std::string& body) {
+    const Facts facts = Kernel(body);
+    std::vector<std::int64_t> numbers;
+    for (const Decision& each : facts.decisions) {
+      if (each.limit) numbers.push_back(each.nodes[each.right].value);
+    }
+    return numbers;
+  };
+  // ceil_div(n, 1024), and the end of a part of n.
+  EXPECT_THAT(limits("add.s32 %r2, %r1, 1023;\ndiv.u32 %r3, %r2, 1024;"),
+              testing::ElementsAre(std::int64_t{1} << 32));
+  EXPECT_THAT(limits("mov.u32 %r2, %ctaid.x;\nmul.lo.s32 %r3, %r2, %r1;\ndiv.s32 %r4, %r3, 7;"),
+              testing::ElementsAre(std::int64_t{1} << 31));
+  EXPECT_THAT(limits("mov.u32 %r2, %tid.x;\ndiv.u32 %r3, %r2, 7;"), IsEmpty());
+}
+
 TEST(DecisionsTest, ADrawnNumberIsTheBlocksAndGoesThroughSharedMemory) {
   using enum Node::Op;
-  const std::string draw = "atom.global.add.u32 %r2, [%d1], 1;\ndiv.u32 %r3, %r2, %r1;\n";
+  const std::string draw = "atom.global.add.u32 %r2, [%d1], 1;\nshr.u32 %r3, %r2, 2;\n";
   const auto limits = [](const Facts& facts) {
     return std::ranges::count(facts.decisions, true, &Decision::limit);
   };
   const Facts cut = Kernel(draw + "cvt.u16.u32 %h1, %r3;");
   ASSERT_EQ(limits(cut), 1);
-  EXPECT_THAT(OpsOf(cut.decisions.at(0)), testing::IsSupersetOf({kSpecial, kMultiply, kDivide}));
+  EXPECT_THAT(OpsOf(cut.decisions.at(0)), testing::IsSupersetOf({kSpecial, kMultiply, kShiftRight}));
   // Stored by one thread and loaded by all, as a pair.
   const char* const shared = ".shared .align 4 .b8 s[16];\n";
   const std::string hand = draw + "st.shared.v2.u32 [s+8], {%r1, %r3};\nbar.sync 0;\n";
