@@ -4,8 +4,13 @@
 // What is left of such a plan is often a single launch over memory that starts as zeros, of which far more can be told than
 // of several (queue.h, together.cc). That the launch clears all of it is seen by running it, at each shape anew: one that
 // clears too little where a case is large stays in the plan.
+#include "validator/campaign/clears.h"
+
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <array>
+#include <optional>
 #include <utility>
 
 #include "validator/campaign/blocks.h"
@@ -50,7 +55,52 @@ std::vector<std::string> WorkspaceOf(const ops::ResolvedPlan& plan, const ops::I
   return names;
 }
 
+enum class Does : std::uint8_t { kNothing, kStores, kCounts, kMore };
+
+/// What a launch does to a buffer.
+Does DoneTo(std::uint32_t buffer, const Launch& launch, const facts::Facts& program) {
+  bool takes = false, stores = false, counts = false;
+  for (std::size_t i = 0; i < launch.args.size(); ++i) {
+    if (launch.args[i].kind == Argument::Kind::kScalar || launch.args[i].buffer != buffer) continue;
+    takes = true;
+    const std::string origin = fmt::format("{}#{}", launch.entry, i);
+    for (const facts::MemoryUse& use : program.memory) {
+      const auto is_of = [&](std::string_view one) {
+        return std::ranges::find(use.origins, one) != use.origins.end();
+      };
+      if (is_of("unknown")) return Does::kMore;
+      if (!is_of(origin)) continue;
+      if (use.opcode == "st")
+        stores = true;
+      else if (use.opcode == "atom" || use.opcode == "red")
+        counts = true;
+      else
+        return Does::kMore;
+    }
+  }
+  if (stores && counts) return Does::kMore;
+  return !takes ? Does::kNothing : counts ? Does::kCounts : stores ? Does::kStores : Does::kNothing;
+}
+
 }  // namespace
+
+bool IsLeftUncleared(const Finding& finding, const Execution& execution,
+                     const facts::Facts* program) {
+  if (finding.kind != FindingKind::kUninitialisedUse || !finding.memory || program == nullptr ||
+      program->memory_left_out != 0)
+    return false;
+  const auto spec = std::ranges::find(execution.buffers, finding.memory->buffer, &BufferSpec::name);
+  if (spec == execution.buffers.end() || spec->fill != BufferFill::kUninitialised) return false;
+  const auto buffer = static_cast<std::uint32_t>(spec - execution.buffers.begin());
+  bool set_up = false;
+  for (const Launch& launch : execution.launches) {
+    const Does does = DoneTo(buffer, launch, *program);
+    if (does == Does::kNothing) continue;
+    if (does != (set_up ? Does::kCounts : Does::kStores)) return false;
+    set_up = true;
+  }
+  return set_up;
+}
 
 // Called for each part of a case; runs nothing where no launch in front takes workspace alone.
 Result<ops::ResolvedPlan> Runner::PlanOfPart(const cases::Materialised& filled) const {

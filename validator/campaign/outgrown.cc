@@ -54,12 +54,13 @@ double SlopeOf(const std::map<double, std::uint64_t>& by_product) {
 
 void Outgrowing::Add(const ops::AxisValues& axes, const std::vector<NarrowNumber>& numbers) {
   if (numbers.empty()) return;
-  shapes_.push_back(axes);
+  const auto [at, fresh] = known_.try_emplace(axes, shapes_.size());
+  if (fresh) shapes_.push_back({axes, cases::TotalElements(instance_, axes)});
   for (const NarrowNumber& number : numbers) {
     Number& known = numbers_[{number.ptx_line, number.which}];
     known.line = number.line;
     known.digits = number.digits;
-    known.points.push_back({shapes_.size() - 1, number.most});
+    known.points.push_back({at->second, number.most});
   }
 }
 
@@ -77,10 +78,10 @@ bool Outgrowing::GrowsAs(const Number& number, Subset along,
   double low = INFINITY, high = 0;
   std::map<double, std::uint64_t> by_product;  // The most at each.
   std::vector<std::pair<std::int64_t, std::int64_t>> spans(axes.size(), {INT64_MAX, 0});
-  std::set<ops::AxisValues> different;
+  std::set<std::size_t> different;
   for (const Point& point : number.points) {
-    const ops::AxisValues& shape = shapes_[point.shape];
-    bool counts = cases::TotalElements(instance_, shape) <= kMostBelieved;
+    const ops::AxisValues& shape = shapes_[point.shape].axes;
+    bool counts = shapes_[point.shape].elements <= kMostBelieved;
     for (std::size_t i = 0; i < axes.size() && counts; ++i)
       counts = (along >> i & 1) == 0 || shape.at(axes[i]->name) >= least;
     if (!counts) continue;
@@ -90,7 +91,7 @@ bool Outgrowing::GrowsAs(const Number& number, Subset along,
     low = std::min(low, share);
     high = std::max(high, share);
     if (high > kMostSpread * low) return false;
-    different.insert(shape);
+    different.insert(point.shape);
     for (std::size_t i = 0; i < axes.size(); ++i) {
       const std::int64_t length = shape.at(axes[i]->name);
       spans[i] = {std::min(spans[i].first, length), std::max(spans[i].second, length)};
@@ -111,10 +112,12 @@ ops::AxisValues Outgrowing::SmallestWith(const Number& number, Subset along, dou
   constexpr std::size_t kMostBeside = 4;
   std::set<std::vector<bool>> paths;
   std::map<std::int64_t, const ops::AxisValues*> by_size;
+  std::set<std::size_t> known;
   for (const Point& point : number.points) {
-    const ops::AxisValues& shape = shapes_[point.shape];
-    paths.insert(PathAt(instance_.op, plan_, shape));
-    by_size.emplace(cases::TotalElements(instance_, shape), &shape);
+    if (!known.insert(point.shape).second) continue;
+    const Shape& shape = shapes_[point.shape];
+    paths.insert(PathAt(instance_.op, plan_, shape.axes));
+    by_size.emplace(shape.elements, &shape.axes);
   }
   std::vector<const ops::Axis*> free;
   for (std::size_t i = 0; i < axes.size(); ++i) {
@@ -191,7 +194,7 @@ bool Outgrowing::IsSeen(const Outgrown& outgrown) const {
   };
   const double enough = product_at(outgrown.axes);
   return std::ranges::any_of(number.points, [&](const Point& point) {
-    return product_at(shapes_[point.shape]) >= enough;
+    return product_at(shapes_[point.shape].axes) >= enough;
   });
 }
 

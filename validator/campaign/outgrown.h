@@ -49,6 +49,10 @@ class Outgrowing {
   std::string Unseen() const;
 
  private:
+  struct Shape {
+    ops::AxisValues axes;
+    std::int64_t elements = 0;
+  };
   struct Point {
     std::size_t shape = 0;  ///< Into shapes_.
     std::uint64_t most = 0;
@@ -74,7 +78,8 @@ class Outgrowing {
 
   const ops::Instance& instance_;
   const ops::LaunchPlan& plan_;
-  std::vector<ops::AxisValues> shapes_;
+  std::vector<Shape> shapes_;                     ///< Distinct,
+  std::map<ops::AxisValues, std::size_t> known_;  ///< and where each is.
   std::map<std::pair<std::uint32_t, std::uint8_t>, Number>
       numbers_;  ///< By line of the PTX, and which.
 };

@@ -15,6 +15,7 @@
 
 #include "validator/campaign/alone.h"
 #include "validator/campaign/blocks.h"
+#include "validator/campaign/clears.h"
 #include "validator/campaign/parts.h"
 #include "validator/campaign/producers.h"
 #include "validator/campaign/queue.h"
@@ -181,7 +182,15 @@ Status Runner::RunPlaces(const cases::Probe& probe, const Wants& wants, CaseRun&
     ASSAY_TRY(ran, run_some(/*all=*/true));
     if (!ran) return {};
   }
-  if (HangsOnMore(run.report)) return leave_out(kNoSkeleton);
+  if (HangsOnMore(run.report)) {
+    std::erase_if(run.report.findings, [&](const Finding& finding) {
+      return !is_all() ||
+             !IsLeftUncleared(finding, bound.execution, subject_.compiled->facts.get());
+    });
+    if (run.report.findings.empty()) return leave_out(kNoSkeleton);
+    for (Finding& finding : run.report.findings) MakeOfProgram(finding);
+    return {};
+  }
   std::erase_if(run.report.findings, IsWithinABlock);
   if (!run.report.findings.empty()) {
     for (Finding& finding : run.report.findings) MakeOfProgram(finding);
