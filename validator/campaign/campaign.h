@@ -355,7 +355,7 @@ class Campaign {
   std::vector<cases::Case> sliced_;           ///< Where none is tried whole.
   std::vector<ops::AxisValues> past_limits_;  ///< ReachedCases::past_limits.
   std::optional<std::vector<MisroundedShape>> misrounded_;
-  Outgrowing outgrowing_;  ///< Numbers of runs that were judged.
+  Outgrowing outgrowing_;              ///< Numbers of runs that were judged.
   std::unique_ptr<TurnsAhead> turns_;  ///< Of wave Reached, while the waves before it run.
   Coverage coverage_;
   std::vector<cases::Case> fresh_;  ///< Reached something new after the shapes were done.

@@ -134,7 +134,8 @@ ops::AxisValues Outgrowing::SmallestWith(const Number& number, Subset along, dou
       if (length > static_cast<double>(axis.max)) return;
       pinned[axis.name] = std::max(axis.min, static_cast<std::int64_t>(length));
       const auto solved = cases::SolveAxes(instance_.op, pinned, beside);
-      if (!solved || !paths.contains(PathAt(instance_.op, plan_, *solved))) return;
+      if (!solved || !paths.contains(PathAt(instance_.op, plan_, *solved)) || !IsLaunched(*solved))
+        return;
       const std::int64_t elements = cases::TotalElements(instance_, *solved);
       if (elements >= least) return;
       least = elements;
@@ -151,6 +152,12 @@ ops::AxisValues Outgrowing::SmallestWith(const Number& number, Subset along, dou
   for (const auto& [elements, shape] : by_size | std::views::take(kMostBeside))
     choose(choose, 0, *shape, {}, product);
   return best.value_or(ops::AxisValues());
+}
+
+// More blocks than any device takes fail in the open.
+bool Outgrowing::IsLaunched(const ops::AxisValues& axes) const {
+  const auto complete = ops::ResolveAxes(instance_.op, axes);
+  return complete && ops::Resolve(plan_, instance_, *complete);
 }
 
 std::vector<Outgrowing::Outgrown> Outgrowing::Find() const {

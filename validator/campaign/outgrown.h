@@ -72,6 +72,7 @@ class Outgrowing {
   std::vector<const ops::Axis*> Axes() const;
   bool GrowsAs(const Number& number, Subset along, const std::vector<const ops::Axis*>& axes,
                std::int64_t least, Growth& growth) const;
+  bool IsLaunched(const ops::AxisValues& axes) const;
   /// The smallest shape of the same kernels as one of those that ran at which the product comes to that.
   ops::AxisValues SmallestWith(const Number& number, Subset along, double product,
                                const std::vector<const ops::Axis*>& axes) const;

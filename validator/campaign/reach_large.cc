@@ -14,6 +14,8 @@ constexpr std::size_t kMostTooLarge = 4;  ///< Of the plan's decisions,
 constexpr std::size_t kMostOfProgram =
     6;  ///< and of the program's, where a block takes no more steps than that.
 constexpr double kMostOfAPart = 1e8;
+/// What lies beyond is tried past the limits of formats, with all that there is for it.
+constexpr std::int64_t kMostElements = std::int64_t{1} << 30;
 constexpr std::size_t kMostLarge = 2'000;  ///< Shapes of two axes.
 constexpr std::size_t kMostTogether = 4;
 constexpr double kStepsTogether = 1e8;  ///< Of a block of each of them.
@@ -70,7 +72,8 @@ void ShapeSearch::PickTooLarge(ReachedCases& reached) {
         if (had_.Has(i, code) || reached.too_large.size() >= most) continue;
         const ops::AxisValues* const cheapest = SmallestWith(i, code);
         if (cheapest == nullptr ||
-            (!of_plan && (Fits(*cheapest) || PartCost(*cheapest) > kMostOfAPart)) ||
+            (!of_plan && (Fits(*cheapest) || PartCost(*cheapest) > kMostOfAPart ||
+                          cases::TotalElements(instance_, *cheapest) > kMostElements)) ||
             std::ranges::find(reached.too_large, *cheapest) != reached.too_large.end())
           continue;
         reached.too_large.push_back(*cheapest);

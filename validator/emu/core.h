@@ -344,7 +344,8 @@ struct Device {
   LaunchState launch;
   Counters counters;
   std::vector<std::uint8_t> branch_sides;  ///< By pc, for coverage.
-  std::vector<std::uint64_t> numbers;      ///< The same: by kNumbersOfOne times pc (watch/narrow_numbers.h).
+  std::vector<std::uint64_t>
+      numbers;  ///< The same: by kNumbersOfOne times pc (watch/narrow_numbers.h).
   Rng rng;
   std::size_t reported_races = 0;  ///< Of race->races(), already findings.
   std::map<std::uint32_t, std::string>

@@ -155,7 +155,8 @@ struct Program::Impl {
   std::vector<FunctionCode> functions;     ///< By FunctionIndex.
   std::vector<std::uint32_t> function_of;  ///< By pc.
   std::vector<CallSite> calls;
-  std::vector<Handler> behind_notes;  ///< By pc: what an instruction did that notes its numbers (narrow_numbers.h).
+  std::vector<Handler>
+      behind_notes;  ///< By pc: what an instruction did that notes its numbers (narrow_numbers.h).
   std::vector<Boundary> boundaries;
   std::vector<std::uint32_t> boundary_of;  ///< By pc: one more than the index, or 0.
   /// By function and parameter: all that an entry does with it is to load it as an address.

@@ -209,8 +209,11 @@ class DecisionWalk {
       }
       case Opcode::kDiv:
       case Opcode::kRem:
-        // Tiles of what is added up to round it up, and parts of a product.
-        if (type == Type::kS32 || type == Type::kU32) add(1, *type, 32 - sign);
+        // Tiles of what is added up to round it up, and parts of a product. Not what is cut from 64 bits on purpose, where it
+        // fits in 32.
+        if ((type == Type::kS32 || type == Type::kU32) &&
+            !IsCut(function, flow, in.operands[1], at))
+          add(1, *type, 32 - sign);
         break;
       case Opcode::kMul:
       case Opcode::kMad:
@@ -247,6 +250,15 @@ class DecisionWalk {
         break;
     }
     return rooms;
+  }
+
+  /// Is it the lower half of one number of 64 bits?
+  bool IsCut(const ptx::Function& function, const BackwardFlow& flow, const Operand& operand,
+             std::uint32_t at) {
+    if (operand.kind != Operand::Kind::kRegister) return false;
+    const auto definitions = flow.Reaching(operand.reg, at, work_);
+    return definitions.size() == 1 && function.body[definitions[0]].opcode == Opcode::kCvt &&
+           ptx::BitsOf(function.body[definitions[0]].type(1)) == 64;
   }
 
   /// Is it the lower half of a product whose upper half is taken as well? Then nothing of it is lost.

@@ -189,6 +189,10 @@ TEST(DecisionsTest, WhatIsDividedIsTakenForWhole) {
   EXPECT_THAT(limits("mov.u32 %r2, %ctaid.x;\nmul.lo.s32 %r3, %r2, %r1;\ndiv.s32 %r4, %r3, 7;"),
               testing::ElementsAre(std::int64_t{1} << 31));
   EXPECT_THAT(limits("mov.u32 %r2, %tid.x;\ndiv.u32 %r3, %r2, 7;"), IsEmpty());
+  // A compiler's way to divide what fits in 32 bits.
+  EXPECT_THAT(limits("cvt.s64.s32 %d2, %r1;\nmul.lo.s64 %d3, %d2, %d2;\ncvt.u32.u64 %r2, "
+                     "%d3;\ndiv.u32 %r3, %r2, 7;"),
+              testing::Not(testing::Contains(std::int64_t{1} << 32)));
 }
 
 TEST(DecisionsTest, ADrawnNumberIsTheBlocksAndGoesThroughSharedMemory) {
@@ -199,7 +203,8 @@ TEST(DecisionsTest, ADrawnNumberIsTheBlocksAndGoesThroughSharedMemory) {
   };
   const Facts cut = Kernel(draw + "cvt.u16.u32 %h1, %r3;");
   ASSERT_EQ(limits(cut), 1);
-  EXPECT_THAT(OpsOf(cut.decisions.at(0)), testing::IsSupersetOf({kSpecial, kMultiply, kShiftRight}));
+  EXPECT_THAT(OpsOf(cut.decisions.at(0)),
+              testing::IsSupersetOf({kSpecial, kMultiply, kShiftRight}));
   // Stored by one thread and loaded by all, as a pair.
   const char* const shared = ".shared .align 4 .b8 s[16];\n";
   const std::string hand = draw + "st.shared.v2.u32 [s+8], {%r1, %r3};\nbar.sync 0;\n";
