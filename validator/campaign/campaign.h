@@ -260,6 +260,10 @@ class Campaign {
   std::vector<Task> RareValues() const;
   /// Cases of wave Aimed: one index for all places, just past constants of program and plan.
   std::vector<Task> HotPast(const ProgramConstants& constants) const;
+  /// And among more rows than constants say.
+  void AddHotAmongMany(const ops::TensorSpec& indices,
+                       const std::set<std::int64_t, std::greater<>>& lengths,
+                       std::vector<Task>& planned) const;
   /// The same: more rows asked for more often than their numbers say there is room for.
   std::vector<Task> Crowded(const ProgramConstants& constants) const;
   /// Cases of wave Late: the same along a constant axis, beside short others.

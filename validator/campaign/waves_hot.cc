@@ -76,8 +76,45 @@ std::vector<Task> Campaign::HotPast(const ProgramConstants& constants) const {
         ++count;
       }
     }
+    AddHotAmongMany(indices, lengths, planned);
   }
   return planned;
+}
+
+// A table has turns and tiles of its own, of as many rows as a constant says: one index for all places, among more rows than
+// that.
+void Campaign::AddHotAmongMany(const ops::TensorSpec& indices,
+                               const std::set<std::int64_t, std::greater<>>& lengths,
+                               std::vector<Task>& planned) const {
+  constexpr std::int64_t kLeastRows = 256;
+  constexpr std::size_t kMostRows = 3, kMostLengths = 2;
+  const ops::OpSpec& op = trial_.instance.op;
+  const ops::Axis* const along = AlongOf(trial_.instance, indices);
+  const ops::Axis* const rows = op.FindAxis(indices.domain.of);
+  if (along == nullptr || rows == nullptr || rows->kind != ops::Axis::Kind::kVariable) return;
+  ops::AxisValues beside;
+  for (const ops::Axis& other : op.axes) beside[other.name] = other.min;
+  std::size_t tables = 0;
+  for (const std::int64_t table : lengths) {
+    if (table < kLeastRows || tables >= kMostRows) continue;
+    // Three of four indices lie before what is past it.
+    beside[rows->name] = table + table / 4;
+    std::size_t count = 0;
+    for (const std::int64_t length : lengths) {
+      const auto axes = cases::SolveNear(op, along->name, length, beside);
+      if (count >= kMostLengths || !axes || axes->at(along->name) < length ||
+          axes->at(rows->name) != beside[rows->name] ||
+          cases::TotalElements(trial_.instance, *axes) > trial_.effort.whole_elements / 2)
+        continue;
+      cases::Case value =
+          cases::MakeCase(trial_.instance, *cases::FindRecipe("biased"), *axes,
+                          DeriveSeed(trial_.seed, "hot among many") + planned.size(), "aimed");
+      value.profiles[indices.name] = {.kind = "all_equal", .parameters = {}, .literal = {}};
+      planned.push_back(TaskFor(std::move(value), "aimed"));
+      ++count;
+    }
+    tables += count > 0 ? 1 : 0;
+  }
 }
 
 // Rows that are asked for often have a list or a queue, which has room for so many of them: one number of the program says

@@ -93,9 +93,13 @@ std::vector<Task> Campaign::Workloads() {
     const std::size_t number = planned.size();
     const ops::AxisValues affordable = SomeRunWhole(axes) ? Affordable(axes) : axes;
     if (affordable != axes) {
-      // At that shape blocks may do nothing by which they meet; else a smaller case runs in its place.
+      // At that shape blocks may do nothing by which they meet, or a few need few of those before them; else a smaller case
+      // runs in its place.
       Task& whole = apart.emplace_back(SliceOf(axes, "workloads", seed + 300 + number));
-      whole.wants.apart_or_nothing = true;
+      const bool may_meet = SomeKernelMay(facts::BlocksDepend);
+      whole.wants.apart_or_nothing = may_meet;
+      whole.wants.needed_only = whole.wants.truth_or_nothing = !may_meet;
+      if (!may_meet) whole.wants.least_blocks = 1;
       whole.wants.part_steps = kLongSliceSteps;
     }
     const bool too_many =
