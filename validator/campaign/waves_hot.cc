@@ -88,6 +88,7 @@ void Campaign::AddHotAmongMany(const ops::TensorSpec& indices,
                                std::vector<Task>& planned) const {
   constexpr std::int64_t kLeastRows = 256;
   constexpr std::size_t kMostRows = 3, kMostLengths = 2;
+  const auto most_steps = static_cast<double>(trial_.effort.campaign_steps) / 6;
   const ops::OpSpec& op = trial_.instance.op;
   const ops::Axis* const along = AlongOf(trial_.instance, indices);
   const ops::Axis* const rows = op.FindAxis(indices.domain.of);
@@ -104,7 +105,8 @@ void Campaign::AddHotAmongMany(const ops::TensorSpec& indices,
       const auto axes = cases::SolveNear(op, along->name, length, beside);
       if (count >= kMostLengths || !axes || axes->at(along->name) < length ||
           axes->at(rows->name) != beside[rows->name] ||
-          cases::TotalElements(trial_.instance, *axes) > trial_.effort.whole_elements / 2)
+          cases::TotalElements(trial_.instance, *axes) > trial_.effort.whole_elements / 2 ||
+          StepsFor(*axes) > most_steps)
         continue;
       cases::Case value =
           cases::MakeCase(trial_.instance, *cases::FindRecipe("biased"), *axes,

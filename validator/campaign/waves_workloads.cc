@@ -26,6 +26,16 @@ namespace {
 // Just past where most formats end that are too short.
 constexpr std::int64_t kPast16Bits = (std::int64_t{1} << 16) + 1;
 
+/// Have all outputs rows along an axis that nothing is made over, each of which needs few inputs?
+bool HasRows(const ops::OpSpec& op) {
+  return std::ranges::any_of(op.axes, [&](const ops::Axis& axis) {
+    return axis.kind == ops::Axis::Kind::kVariable && !ops::MayBeReducedOver(op, axis.name) &&
+           std::ranges::all_of(op.outputs, [&](const ops::TensorSpec& output) {
+             return ops::DimensionOf(output, axis.name).has_value();
+           });
+  });
+}
+
 }  // namespace
 
 std::optional<ops::AxisValues> AsLongAsCanBe(const ops::Instance& instance, const ops::Axis& axis,
@@ -96,10 +106,10 @@ std::vector<Task> Campaign::Workloads() {
       // At that shape blocks may do nothing by which they meet, or a few need few of those before them; else a smaller case
       // runs in its place.
       Task& whole = apart.emplace_back(SliceOf(axes, "workloads", seed + 300 + number));
-      const bool may_meet = SomeKernelMay(facts::BlocksDepend);
-      whole.wants.apart_or_nothing = may_meet;
-      whole.wants.needed_only = whole.wants.truth_or_nothing = !may_meet;
-      if (!may_meet) whole.wants.least_blocks = 1;
+      const bool few_need_few = HasRows(op) && !SomeKernelMay(facts::BlocksDepend);
+      whole.wants.apart_or_nothing = !few_need_few;
+      whole.wants.needed_only = whole.wants.truth_or_nothing = few_need_few;
+      if (few_need_few) whole.wants.least_blocks = 1;
       whole.wants.part_steps = kLongSliceSteps;
     }
     const bool too_many =
