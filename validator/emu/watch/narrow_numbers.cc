@@ -148,7 +148,8 @@ class Registers {
     if (low == nullptr || low->opcode != Opcode::kMul || low->Has(ptx::Mod::kHi) ||
         low->Has(ptx::Mod::kWide))
       return false;
-    const auto& [a, b] = std::pair(low->operands[1], low->operands[2]);
+    const ptx::Operand& a = low->operands[1];
+    const ptx::Operand& b = low->operands[2];
     return std::ranges::any_of(function_.body, [&](const ptx::Instruction& high) {
       return high.opcode == Opcode::kMul && high.Has(ptx::Mod::kHi) && IsWord(high.type(0)) &&
              ((IsSame(high.operands[1], a) && IsSame(high.operands[2], b)) ||
