@@ -82,24 +82,38 @@ Does DoneTo(std::uint32_t buffer, const Launch& launch, const facts::Facts& prog
   return !takes ? Does::kNothing : counts ? Does::kCounts : stores ? Does::kStores : Does::kNothing;
 }
 
+/// Is it workspace that holds nothing at first, in which the first launch that takes it stores, and all others count? (What the
+/// op overwrites holds something.)
+bool CountsInWhatOthersStore(const std::string& name, const Execution& execution,
+                             const ops::ResolvedPlan& plan, const facts::Facts& program) {
+  const auto workspace = std::ranges::find(plan.workspace, name, &ops::ResolvedWorkspace::name);
+  const auto spec = std::ranges::find(execution.buffers, name, &BufferSpec::name);
+  if (workspace == plan.workspace.end() || workspace->zero || spec == execution.buffers.end())
+    return false;
+  const auto buffer = static_cast<std::uint32_t>(spec - execution.buffers.begin());
+  bool is_set_up = false;
+  for (const Launch& launch : execution.launches) {
+    const Does does = DoneTo(buffer, launch, program);
+    if (does == Does::kNothing) continue;
+    if (does != (is_set_up ? Does::kCounts : Does::kStores)) return false;
+    is_set_up = true;
+  }
+  return is_set_up;
+}
+
 }  // namespace
 
-bool IsLeftUncleared(const Finding& finding, const Execution& execution,
-                     const facts::Facts* program) {
-  if (finding.kind != FindingKind::kUninitialisedUse || !finding.memory || program == nullptr ||
-      program->memory_left_out != 0)
-    return false;
-  const auto spec = std::ranges::find(execution.buffers, finding.memory->buffer, &BufferSpec::name);
-  if (spec == execution.buffers.end() || spec->fill != BufferFill::kUninitialised) return false;
-  const auto buffer = static_cast<std::uint32_t>(spec - execution.buffers.begin());
-  bool set_up = false;
-  for (const Launch& launch : execution.launches) {
-    const Does does = DoneTo(buffer, launch, *program);
-    if (does == Does::kNothing) continue;
-    if (does != (set_up ? Does::kCounts : Does::kStores)) return false;
-    set_up = true;
-  }
-  return set_up;
+std::vector<Finding> LeftUncleared(const Report& report, const Execution& execution,
+                                   const ops::ResolvedPlan& plan, const facts::Facts* program) {
+  if (program == nullptr || program->memory_left_out != 0 || !report.watched.initialisation ||
+      report.findings.size() >= execution.limits.max_findings)
+    return {};
+  // What a launch has stored that decides by what is not there nobody knows.
+  const bool all = std::ranges::all_of(report.findings, [&](const Finding& finding) {
+    return finding.kind == FindingKind::kUninitialisedUse && finding.memory &&
+           CountsInWhatOthersStore(finding.memory->buffer, execution, plan, *program);
+  });
+  return all ? report.findings : std::vector<Finding>();
 }
 
 // Called for each part of a case; runs nothing where no launch in front takes workspace alone.

@@ -1,15 +1,18 @@
 // Workspace that a launch sets up for those behind it (clears.cc).
 #pragma once
 
+#include <vector>
+
+#include "ops/launch_plan.h"
 #include "validator/execution/execution.h"
 #include "validator/ptx/facts/facts.h"
 
 namespace assay::campaign {
 
-/// Is it the use of something in workspace that nobody has set up: of a buffer in which the first launch that takes it does
-/// nothing but store, and all others do nothing but count? Whoever comes first finds what was there before then, whatever
-/// the order.
-bool IsLeftUncleared(const Finding& finding, const Execution& execution,
-                     const facts::Facts* program);
+/// Findings of a run of all blocks that use something in workspace which nobody has set up: of a buffer in which the first
+/// launch that takes it does nothing but store, and all others do nothing but count. Whoever comes first finds what was there
+/// before, whatever the order. None where it is not known what the launch that stores has stored, or what else was found.
+std::vector<Finding> LeftUncleared(const Report& report, const Execution& execution,
+                                   const ops::ResolvedPlan& plan, const facts::Facts* program);
 
 }  // namespace assay::campaign

@@ -62,11 +62,10 @@ bool LooksAhead(const facts::Decision& limit, std::uint32_t counter, const facts
 
 /// Is it one number for each thread or turn of a loop?
 bool OfThreads(const facts::Decision& decision) {
-  constexpr std::int64_t kBlock = 8,
-                         kLane = 16;  // Below are threads' own numbers, and how many there are.
+  constexpr std::int64_t kThreads = 4, kLane = 16;  // %tid is below %ntid.
   return std::ranges::any_of(decision.nodes, [](const Node& node) {
     return node.op == Op::kCounter ||
-           (node.op == Op::kSpecial && (node.value < kBlock / 2 || node.value == kLane));
+           (node.op == Op::kSpecial && (node.value < kThreads || node.value == kLane));
   });
 }
 

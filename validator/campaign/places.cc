@@ -183,10 +183,9 @@ Status Runner::RunPlaces(const cases::Probe& probe, const Wants& wants, CaseRun&
     if (!ran) return {};
   }
   if (HangsOnMore(run.report)) {
-    std::erase_if(run.report.findings, [&](const Finding& finding) {
-      return !is_all() ||
-             !IsLeftUncleared(finding, bound.execution, subject_.compiled->facts.get());
-    });
+    run.report.findings =
+        is_all() ? LeftUncleared(run.report, bound.execution, *plan, subject_.compiled->facts.get())
+                 : std::vector<Finding>();
     if (run.report.findings.empty()) return leave_out(kNoSkeleton);
     for (Finding& finding : run.report.findings) MakeOfProgram(finding);
     return {};
