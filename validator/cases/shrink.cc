@@ -4,6 +4,7 @@
 #include <array>
 #include <numeric>
 #include <optional>
+#include <span>
 #include <string_view>
 #include <utility>
 
@@ -48,12 +49,14 @@ class Shrinker {
   bool Spent() const { return trials_ >= limits_.max_trials; }
 
   // Tries the probes in order, a batch at a time; takes the first that fails. Returns its index. Those that
-  // are known to pass are not tried again.
+  // are known to pass are not tried again, nor is one that stands twice.
   std::optional<std::size_t> TakeFirst(std::vector<Probe> probes) {
     std::vector<std::size_t> index(probes.size());
     std::iota(index.begin(), index.end(), 0);
     std::erase_if(index, [&](std::size_t i) {
-      return std::ranges::find(passing_, probes[i]) != passing_.end();
+      const auto before = std::span(probes).first(i);
+      return std::ranges::find(passing_, probes[i]) != passing_.end() ||
+             std::ranges::find(before, probes[i]) != before.end();
     });
     for (std::size_t start = 0; start < index.size() && !Spent(); start += kBatch) {
       const std::size_t count = std::min(
@@ -349,15 +352,22 @@ class Shrinker {
       if (found == best_.case_.axes.end() || found->second > longest) continue;
       for (std::int64_t chunk = (found->second + 1) / 2; chunk > 0 && !Spent(); chunk /= 2) {
         int tries = 0;
-        for (std::int64_t at = 0;
-             at + chunk <= ExtentOf(axis.name) && ++tries <= kSlicesOfASize && !Spent();) {
-          const auto probe = WithoutSlices(axis.name, at, chunk);
-          if (!probe) break;
-          if (TakeFirst({*probe})) {
-            progress = true;
-          } else {
-            at += chunk;
+        for (std::int64_t at = 0; at + chunk <= ExtentOf(axis.name) && !Spent();) {
+          std::vector<Probe> probes;
+          for (std::int64_t next = at; next + chunk <= ExtentOf(axis.name) &&
+                                       probes.size() < kBatch && tries < kSlicesOfASize;
+               next += chunk) {
+            auto probe = WithoutSlices(axis.name, next, chunk);
+            if (!probe) break;
+            probes.push_back(std::move(*probe));
+            ++tries;
           }
+          const auto count = static_cast<std::int64_t>(probes.size());
+          if (count == 0) break;
+          const auto taken = TakeFirst(std::move(probes));
+          progress = progress || taken;
+          // What stood behind the slice that went stands in its place.
+          at += chunk * (taken ? static_cast<std::int64_t>(*taken) : count);
         }
       }
     }
