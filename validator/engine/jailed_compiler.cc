@@ -1,6 +1,7 @@
 #include "validator/engine/jailed_compiler.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "base/digest.h"
 #include "base/text.h"
@@ -170,29 +171,54 @@ Result<CompileOutcome> JailedCompiler::Ask(const CompileRequest& request, const 
   return outcome;
 }
 
-Result<CompileOutcome> JailedCompiler::Compile(const CompileRequest& request) {
-  const std::string digest = DigestOf(request);
-  {
-    const std::lock_guard lock(mutex_);
-    if (const CompileOutcome* const known = kept_.Find(digest)) return *known;
-  }
+Result<CompileOutcome> JailedCompiler::Make(const CompileRequest& request,
+                                            const std::string& digest) {
   const CompileStore* const store =
       request.trust == Trust::kReference ? options_.store.get() : nullptr;
   if (store != nullptr) {
     if (const auto stored = store->Find(digest)) {
-      const auto outcome = ReadCompileReply(stored->header, stored->payload);
-      if (outcome && outcome->kind == CompileOutcome::Kind::kCompiled) {
-        const std::lock_guard lock(mutex_);
-        kept_.Keep(digest, *outcome);
-        return outcome;
-      }
+      auto outcome = ReadCompileReply(stored->header, stored->payload);
+      if (outcome && outcome->kind == CompileOutcome::Kind::kCompiled) return outcome;
     }
   }
-  ASSAY_TRY(CompileOutcome outcome, Ask(request, store, digest));
+  return Ask(request, store, digest);
+}
+
+/// Meanwhile nobody else compiles the same.
+class JailedCompiler::Turn {
+ public:
+  Turn(JailedCompiler& compiler, std::string digest)
+      : compiler_(compiler), digest_(std::move(digest)) {
+    compiler_.making_.insert(digest_);
+  }
+  ~Turn() {
+    {
+      const std::lock_guard lock(compiler_.mutex_);
+      compiler_.making_.erase(digest_);
+    }
+    compiler_.made_.notify_all();
+  }
+  Turn(const Turn&) = delete;
+  Turn& operator=(const Turn&) = delete;
+
+ private:
+  JailedCompiler& compiler_;
+  std::string digest_;
+};
+
+Result<CompileOutcome> JailedCompiler::Compile(const CompileRequest& request) {
+  const std::string digest = DigestOf(request);
+  std::unique_lock lock(mutex_);
+  made_.wait(lock, [&] { return !making_.contains(digest); });
+  // Who waited may still find nothing: not every outcome is kept.
+  if (const CompileOutcome* const known = kept_.Find(digest)) return *known;
+  const Turn turn(*this, digest);
+  lock.unlock();
+  ASSAY_TRY(CompileOutcome outcome, Make(request, digest));
   const bool repeatable = outcome.kind == CompileOutcome::Kind::kCompiled ||
                           outcome.kind == CompileOutcome::Kind::kRefused;
   if (repeatable) {
-    const std::lock_guard lock(mutex_);
+    const std::lock_guard keeping(mutex_);
     kept_.Keep(digest, outcome);
   }
   return outcome;

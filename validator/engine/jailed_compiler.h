@@ -4,13 +4,16 @@
 // A source that does not compile is an outcome, and so are a worker that runs out of time or dies:
 // they say something about the source. Errors are about the machine (no NVRTC, no jail). Outcomes
 // of time-outs and crashes are not kept. References may be kept beyond the process (compile_store.h).
+// Whoever asks for what is being compiled waits for that.
 //
 // Thread-safe. Cost: 0.1 to 1 s a compilation, microseconds when kept, milliseconds when stored.
 #pragma once
 
 #include <chrono>
+#include <condition_variable>
 #include <memory>
 #include <mutex>
+#include <set>
 #include <string>
 
 #include "base/lru.h"
@@ -36,13 +39,18 @@ class JailedCompiler final : public Compiler {
   Result<CompileOutcome> Compile(const CompileRequest& request) override;
 
  private:
+  class Turn;
+  /// From the store, or by a worker.
+  Result<CompileOutcome> Make(const CompileRequest& request, const std::string& digest);
   Result<CompileOutcome> Ask(const CompileRequest& request, const CompileStore* store,
                              const std::string& digest);
 
   sandbox::Workers& workers_;
   Options options_;
   std::mutex mutex_;
-  Lru<CompileOutcome> kept_;  ///< By digest.
+  std::condition_variable made_;
+  std::set<std::string> making_;  ///< By digest.
+  Lru<CompileOutcome> kept_;      ///< By digest.
 };
 
 /// Digest of all that goes into a compilation.

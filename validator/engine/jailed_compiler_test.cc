@@ -3,6 +3,10 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <atomic>
+#include <future>
+#include <thread>
+
 namespace assay::engine {
 namespace {
 
@@ -96,6 +100,47 @@ TEST(JailedCompilerTest, KeepsOutcomesByAllThatWentIn) {
   EXPECT_EQ(calls, 3);
   ASSERT_TRUE(compiler.Compile({.source = "a"}));  // the oldest was dropped
   EXPECT_EQ(calls, 4);
+}
+
+TEST(JailedCompilerTest, WhoeverAsksMeanwhileWaits) {
+  std::atomic<int> calls = 0;
+  std::promise<void> let_go;
+  const std::shared_future<void> gone = let_go.get_future().share();
+  FakeWorkers workers([&](WorkerKind, const Request&, auto) -> Result<Reply> {
+    ++calls;
+    gone.wait();
+    return Replied(GoodHeader(), std::string("ptx\0", 4) + "ab");
+  });
+  JailedCompiler compiler(workers);
+  const auto compile = [&] { return compiler.Compile({.source = "a"})->kernel.ptx; };
+  auto first = std::async(std::launch::async, compile);
+  while (calls == 0) std::this_thread::yield();
+  auto second = std::async(std::launch::async, compile);
+  // Long enough for it to ask on its own, if it did.
+  EXPECT_EQ(second.wait_for(std::chrono::milliseconds(20)), std::future_status::timeout);
+  let_go.set_value();
+  EXPECT_EQ(first.get(), "ptx");
+  EXPECT_EQ(second.get(), "ptx");
+  EXPECT_EQ(calls, 1);
+}
+
+TEST(JailedCompilerTest, WhoWaitedInVainTriesAgain) {
+  std::atomic<int> calls = 0;
+  std::promise<void> let_go;
+  const std::shared_future<void> gone = let_go.get_future().share();
+  FakeWorkers workers([&](WorkerKind, const Request&, auto) -> Result<Reply> {
+    if (++calls > 1) return Replied(GoodHeader(), std::string("ptx\0", 4) + "ab");
+    gone.wait();
+    return Reply{.outcome = CallOutcome::kTimedOut, .message = {}, .detail = "no reply"};
+  });
+  JailedCompiler compiler(workers);
+  const auto compile = [&] { return compiler.Compile({.source = "a"})->kind; };
+  auto first = std::async(std::launch::async, compile);
+  while (calls == 0) std::this_thread::yield();
+  auto second = std::async(std::launch::async, compile);
+  let_go.set_value();
+  EXPECT_EQ(first.get(), CompileOutcome::Kind::kTimedOut);
+  EXPECT_EQ(second.get(), CompileOutcome::Kind::kCompiled);
 }
 
 TEST(JailedCompilerTest, DeathsAndTimeOutsAreOutcomesAndNotKept) {
