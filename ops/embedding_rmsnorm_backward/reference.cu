@@ -30,24 +30,29 @@ __global__ void row_statistics(const T* grad_out, const int64* ids, const T* tab
   slope[token] = s * s * average(dot, Real(hidden));
 }
 
-// One thread a column: tokens in order, so that gradients of equal ids add up without atomics.
+// One thread a column: tokens in order, so that gradients of equal ids add up without atomics. Or a warp whose lanes share
+// the tokens, each with sums of its own.
 __global__ void add_columns(const T* grad_out, const int64* ids, const T* table, const T* weight,
                             const Real* scale, const Real* slope, Real* sums, Out<T>* grad_weight,
-                            int64 tokens, int64 hidden) {
-  const int64 h = thread_index();
+                            int64 tokens, int64 hidden, int64 vocab) {
+  const int64 h = row_index();
   if (h >= hidden) return;
+  Real* const own = sums + lane_index() * vocab * hidden;
   Real weight_sum = 0;
-  for (int64 token = 0; token < tokens; ++token) {
+  for (int64 token = lane_index(); token < tokens; token += lane_count()) {
     const int64 id = ids[token];
     const Real g = grad_out[token * hidden + h];
     const Real x = table[id * hidden + h];
     weight_sum += g * x * scale[token];
-    sums[id * hidden + h] += scale[token] * (g * Real(weight[h]) - x * slope[token]);
+    own[id * hidden + h] += scale[token] * (g * Real(weight[h]) - x * slope[token]);
   }
-  grad_weight[h] = weight_sum;
+  weight_sum = sum_of_lanes(weight_sum);
+  if (lane_index() == 0) grad_weight[h] = weight_sum;
 }
 
 __global__ void store_table(const Real* sums, Out<T>* grad_table, int64 vocab, int64 hidden) {
-  const int64 i = thread_index();
-  if (i < vocab * hidden) grad_table[i] = sums[i];
+  const int64 i = row_index();
+  if (i >= vocab * hidden) return;
+  const Real sum = sum_of_lanes(sums[lane_index() * vocab * hidden + i]);
+  if (lane_index() == 0) grad_table[i] = sum;
 }

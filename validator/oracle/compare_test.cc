@@ -391,7 +391,7 @@ EmbeddingCase MakeEmbedding(std::int64_t tokens, std::int64_t hidden, std::int64
   RunOnHost(hidden, [&] {
     ref::add_columns(DataOf<bf16>(grad), DataOf<int64>(ids), DataOf<bf16>(table),
                      DataOf<bf16>(weight), scale.data(), slope.data(), sums.data(),
-                     DataOf<Cell32>(grad_weight), tokens, hidden);
+                     DataOf<Cell32>(grad_weight), tokens, hidden, vocab);
   });
   RunOnHost(vocab * hidden,
             [&] { ref::store_table(sums.data(), DataOf<Cell32>(grad_table), vocab, hidden); });
