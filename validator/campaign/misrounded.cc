@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <functional>
 #include <set>
 #include <string>
 
@@ -15,6 +16,11 @@ namespace {
 constexpr int kLengths = 160;           // Of each axis.
 constexpr std::size_t kThreads = 512;   // That are looked at of each shape.
 constexpr std::int64_t kSeveral = 160;  // Of the axes beside, at most.
+// Of the plan's numbers the largest, and beside these one of so many lengths.
+constexpr std::size_t kMostConstants = 4;
+constexpr int kBesideConstants = 4;
+constexpr std::size_t kThreadsBesideConstants = 2048;
+constexpr std::int64_t kVector = 8;  // Elements that are read at once, at the most.
 
 /// One of so many equal parts of all magnitudes.
 std::int64_t LengthOf(const ops::Axis& axis, int number, Rng& rng) {
@@ -28,24 +34,31 @@ std::int64_t LengthOf(const ops::Axis& axis, int number, Rng& rng) {
 }  // namespace
 
 std::vector<MisroundedShape> ShapesMisrounded(const ops::Instance& instance,
+                                              const ops::LaunchPlan& plan,
                                               const Decisions& decisions, std::uint64_t seed) {
   std::vector<MisroundedShape> found;
   if (!decisions.Rounds()) return found;
   const ops::OpSpec& op = instance.op;
   Rng rng(seed);
   std::set<ops::AxisValues> known;
-  const auto look_at = [&](const std::optional<ops::AxisValues>& axes) {
+  // Other threads of each shape, so that what one lot of them misses the next one may see.
+  const auto look_at = [&](const std::optional<ops::AxisValues>& axes,
+                           std::size_t threads = kThreads) {
     if (!axes || !known.insert(*axes).second ||
         cases::TotalElements(instance, *axes) > kMostElementsOfASlice)
       return;
     const auto point = decisions.At(*axes);
     if (!point) return;
-    const double share = decisions.MisroundedAt(*point, kThreads, seed).share();
+    const double share =
+        decisions.MisroundedAt(*point, threads, DeriveSeed(seed, "threads") + known.size()).share();
     if (share > 0) found.push_back({*axes, share});
   };
   const auto is_variable = [](const ops::Axis& axis) {
     return axis.kind == ops::Axis::Kind::kVariable;
   };
+  std::vector<std::int64_t> constants = cases::ConstantsOf(plan);
+  std::ranges::sort(constants, std::greater());
+  if (constants.size() > kMostConstants) constants.resize(kMostConstants);
   for (const ops::Axis& axis : op.axes) {
     if (!is_variable(axis)) continue;
     for (int i = 0; i < kLengths; ++i) {
@@ -62,7 +75,18 @@ std::vector<MisroundedShape> ShapesMisrounded(const ops::Instance& instance,
       }
       few[axis.name] = length;
       for (const ops::Axis& other : op.axes) {
-        if (&other != &axis && is_variable(other)) look_at(AsLongAsCanBe(instance, other, few));
+        if (&other == &axis || !is_variable(other)) continue;
+        look_at(AsLongAsCanBe(instance, other, few));
+        // The shorter a row, the more of them end among so many elements.
+        for (const std::int64_t constant : constants) {
+          if (i % kBesideConstants != 0 || constant + kVector > other.max) continue;
+          ops::AxisValues past = few;
+          for (const std::int64_t beyond : {constant + 1, constant / kVector * kVector + kVector}) {
+            past[other.name] = beyond;
+            const auto axes = cases::SolveNear(op, axis.name, length, past);
+            look_at(axes ? std::optional(*axes) : std::nullopt, kThreadsBesideConstants);
+          }
+        }
       }
     }
   }

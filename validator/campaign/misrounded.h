@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "ops/launch_plan.h"
 #include "ops/op.h"
 #include "validator/campaign/decisions.h"
 
@@ -18,9 +19,11 @@ struct MisroundedShape {
   double share = 0;  ///< Of threads and turns of loops, as far as they were looked at.
 };
 
-/// Of lengths of each axis from anywhere, beside short others and beside one as long as can be. By elements, ascending.
-/// Deterministic; some thousand shapes are looked at, half a millisecond each at the most.
+/// Of lengths of each axis from anywhere, beside short others, beside one as long as can be, and beside one just past a number
+/// of the plan, where another kernel begins. By elements, ascending. Deterministic; some thousand shapes are looked at, half a
+/// millisecond each at the most.
 std::vector<MisroundedShape> ShapesMisrounded(const ops::Instance& instance,
+                                              const ops::LaunchPlan& plan,
                                               const Decisions& decisions, std::uint64_t seed);
 
 }  // namespace assay::campaign

@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <bit>
 #include <functional>
+#include <iterator>
 #include <set>
 #include <utility>
 
@@ -16,16 +17,17 @@ namespace assay::campaign {
 const std::vector<MisroundedShape>& Campaign::Misrounded() {
   if (!misrounded_) {
     const Decisions decisions(trial_.instance, trial_.plan, trial_.compiled);
-    misrounded_ =
-        ShapesMisrounded(trial_.instance, decisions, DeriveSeed(trial_.seed, "misrounded"));
+    misrounded_ = ShapesMisrounded(trial_.instance, trial_.plan, decisions,
+                                   DeriveSeed(trial_.seed, "misrounded"));
   }
   return *misrounded_;
 }
 
-// The smallest ones whole; of larger ones those at which most goes wrong, so that whichever blocks run show it: rows that differ,
-// for a block that takes another row's part finds the same values where all rows are alike.
+// The smallest ones whole; of larger ones the smallest two sizes, for blocks that hand on take long, and those at which most
+// goes wrong, so that whichever blocks run show it: rows that differ, for a block that takes another row's part finds the
+// same values where all rows are alike.
 std::vector<Task> Campaign::OfMisrounded(std::uint64_t seed) {
-  constexpr std::size_t kMostWhole = 3, kMostSlices = 3, kSure = 2;
+  constexpr std::size_t kMostWhole = 3, kSmallest = 2, kMostSlices = 5, kSure = 3;
   std::vector<Task> planned;
   std::vector<MisroundedShape> larger;
   for (const MisroundedShape& shape : Misrounded()) {
@@ -37,14 +39,21 @@ std::vector<Task> Campaign::OfMisrounded(std::uint64_t seed) {
                                 "reached"));
     }
   }
-  std::ranges::stable_sort(larger, std::greater(), &MisroundedShape::share);
-  std::set<std::size_t> sizes;
+  const auto size_of = [&](const MisroundedShape& shape) {
+    return static_cast<std::size_t>(std::bit_width(
+        static_cast<std::uint64_t>(cases::TotalElements(trial_.instance, shape.axes))));
+  };
+  std::vector<MisroundedShape> ordered;
   for (const MisroundedShape& shape : larger) {
-    const auto elements =
-        static_cast<std::uint64_t>(cases::TotalElements(trial_.instance, shape.axes));
-    if (sizes.size() >= kMostSlices ||
-        !sizes.insert(static_cast<std::size_t>(std::bit_width(elements))).second)
-      continue;
+    if (ordered.size() < kSmallest &&
+        (ordered.empty() || size_of(ordered.back()) != size_of(shape)))
+      ordered.push_back(shape);
+  }
+  std::ranges::stable_sort(larger, std::greater(), &MisroundedShape::share);
+  std::ranges::move(larger, std::back_inserter(ordered));
+  std::set<std::size_t> sizes;
+  for (const MisroundedShape& shape : ordered) {
+    if (sizes.size() >= kMostSlices || !sizes.insert(size_of(shape)).second) continue;
     Task task = SliceOf(shape.axes, "reached", seed + 100 + planned.size());
     if (auto unlike = OfUnlikePages(task)) task = *std::move(unlike);
     task.sure = sizes.size() <= kSure;
