@@ -23,7 +23,14 @@ void Campaign::NoteEnd(const CaseRun& run, Harvest& harvest) const {
     ends.unknown_at = cases::Describe(value, trial_.instance);
   }
   if (counts && known) ends.known = std::max(ends.known, elements);
+  ends.any = ends.any || (known && !run.probe.places_only);
+  const bool judged =
+      known && !run.probe.places_only && (!run.probe.ends_only || IsSlice(run.probe));
   for (const auto& [name, extent] : value.axes) {
+    if (judged) {
+      std::int64_t& longest = ends.judged_along[name];
+      longest = std::max(longest, extent);
+    }
     if (known) {
       std::int64_t& longest = ends.known_along[name];
       longest = std::max(longest, extent);

@@ -327,8 +327,9 @@ void Campaign::Fill(std::string_view gate, verdict::GateResult& result) {
   }
   // Who tries nothing huge knows nothing of it, and says so.
   if (gate == "memory" && trial_.effort.huge_shapes > 0) {
-    if (const std::string unseen = outgrowing_.Unseen(); !unseen.empty()) {
-      SetInconclusive(result, unseen);
+    for (const std::string& unknown : {outgrowing_.Unseen(), NeverJudged()}) {
+      if (unknown.empty()) continue;
+      SetInconclusive(result, unknown);
       return;
     }
   }

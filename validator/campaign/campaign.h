@@ -69,6 +69,9 @@ struct Harvest {
     /// Axes of which no length as long as the longest unknown one is known.
     std::vector<std::string> UnknownAxes() const;
     std::map<std::string, std::int64_t, std::less<>> known_along;
+    /// Any case was judged by what it computed; and by axis, the longest of those that were whole or in slices.
+    bool any = false;
+    std::map<std::string, std::int64_t, std::less<>> judged_along;
   };
   /// By the kernels of the plan that have blocks there: another one's end says nothing of theirs.
   std::map<std::vector<bool>, Ends> ends;
@@ -190,7 +193,13 @@ class Campaign {
   ops::AxisValues WithAnotherTail(ops::AxisValues axes, std::size_t number, Rng& rng) const;
   /// Of wave Workloads: of these shapes those of the longest sums, and such a case of exact sums.
   std::vector<ops::AxisValues> ForExactSums(const std::vector<ops::AxisValues>& shapes) const;
-  Task OfExactSums(const ops::AxisValues& axes, std::uint64_t seed) const;
+  Task OfExactSums(const ops::AxisValues& axes, std::string purpose, std::uint64_t seed) const;
+  /// Of wave Ways: where the plan goes another way along an axis, and nothing of that was judged yet.
+  std::vector<ops::AxisValues> WhereWaysPart() const;
+  /// Was this kernel of the plan among those of any case that was judged by what it computed?
+  bool IsJudged(std::size_t kernel) const;
+  /// "kernel 'k' of the plan ... [rows=65536]". Empty where each was.
+  std::string NeverJudged() const;
   /// How many terms a sum over its axes has, the longest one.
   double TermsOf(const ops::AxisValues& axes) const;
   /// Of wave Workloads: indices that differ in one upper bit, into an axis as long as that.
@@ -263,6 +272,8 @@ class Campaign {
   /// And among more rows than constants say.
   void AddHotAmongMany(const ops::TensorSpec& indices,
                        const std::set<std::int64_t, std::greater<>>& lengths,
+                       std::vector<Task>& planned) const;
+  void AddHotPastGrids(const ops::TensorSpec& indices, const ProgramConstants& constants,
                        std::vector<Task>& planned) const;
   /// The same: more rows asked for more often than their numbers say there is room for.
   std::vector<Task> Crowded(const ProgramConstants& constants) const;

@@ -2,6 +2,9 @@
 //
 // A plan says where that is: `min(ceil_div(rows, 4), 2112)` has two operands at every shape. The least
 // extents are searched for at which one that is the same at all shapes is passed by the other.
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
 #include <algorithm>
 #include <functional>
 #include <iterator>
@@ -167,6 +170,38 @@ std::vector<ops::AxisValues> Campaign::WhereKernelsBegin() const {
     }
   }
   return shapes;
+}
+
+bool Campaign::IsJudged(std::size_t kernel) const {
+  return std::ranges::any_of(
+      harvest_.ends, [&](const auto& each) { return each.second.any && each.first.at(kernel); });
+}
+
+std::string Campaign::NeverJudged() const {
+  const ops::OpSpec& op = trial_.instance.op;
+  ops::AxisValues shortest;
+  for (const ops::Axis& axis : op.axes) shortest[axis.name] = axis.min;
+  const auto least = cases::SolveAxes(op, {}, shortest);
+  if (!least) return {};
+  const std::vector<std::int64_t> constants = cases::ConstantsOf(trial_.plan);
+  for (std::size_t i = 0; i < trial_.plan.kernels.size(); ++i) {
+    const ops::KernelPlan& kernel = trial_.plan.kernels[i];
+    if (IsJudged(i)) continue;
+    for (const std::int64_t past : {std::int64_t{1}, kVector}) {
+      const ops::AxisValues axes = LeastWithBlocks(op, kernel, constants, *least, past);
+      // Of one that never has any there is nothing to judge.
+      if (!HasBlocks(op, kernel, axes)) continue;
+      std::vector<std::string> lengths;
+      for (const ops::Axis& axis : op.axes) {
+        if (axis.kind == ops::Axis::Kind::kVariable)
+          lengths.push_back(fmt::format("{}={}", axis.name, axes.at(axis.name)));
+      }
+      return fmt::format(
+          "kernel '{}' of the plan runs where no case could be judged by what it computes [{}]",
+          kernel.entry, fmt::join(lengths, " "));
+    }
+  }
+  return {};
 }
 
 // Flags choose what is computed: a mask that begins at a number which comes round shows only where the

@@ -1,11 +1,13 @@
 // Which kernels of a launch plan have blocks where: shapes at which none has, and one past 2^32 elements for each choice.
 #include <algorithm>
 #include <array>
+#include <optional>
 #include <ranges>
 #include <set>
 #include <span>
 #include <vector>
 
+#include "base/rng.h"
 #include "validator/campaign/blocks.h"
 #include "validator/campaign/campaign.h"
 #include "validator/cases/shapes.h"
@@ -16,6 +18,8 @@ namespace {
 
 // A plan may name hundreds of numbers: as many are tried beside lengths of other axes.
 constexpr std::size_t kMostConstants = 32;
+// Elements that are read at once, at the most.
+constexpr std::int64_t kVector = 8;
 // Blocks that a grid may have along y and z.
 constexpr std::int64_t kMostBlocksDown = 65'535;
 
@@ -137,6 +141,64 @@ std::vector<ops::AxisValues> Campaign::HugeOnEachPath() const {
     }
   }
   return shapes;
+}
+
+// A plan of several kernels goes another way from a number on. Just before it most is added up on the one way, and just there
+// least on the other: shapes that cost more than all others together where blocks depend on each other, so that no wave
+// had them.
+std::vector<ops::AxisValues> Campaign::WhereWaysPart() const {
+  constexpr std::size_t kMost = 3;
+  // Of a way along an axis nearly all.
+  const auto nearly = [](std::int64_t length) { return length - length / 8; };
+  const ops::OpSpec& op = trial_.instance.op;
+  std::vector<std::int64_t> constants = cases::ConstantsOf(trial_.plan);
+  constants.resize(std::min(constants.size(), kMostConstants));
+  std::vector<ops::AxisValues> shapes;
+  const auto add = [&](const ops::Axis& axis, const ops::AxisValues& axes, bool ends) {
+    const auto known = harvest_.ends.find(PathAt(op, trial_.plan, axes));
+    if (known != harvest_.ends.end() && known->second.judged_along.contains(axis.name) &&
+        (!ends || known->second.judged_along.at(axis.name) >= nearly(axes.at(axis.name))))
+      return;
+    if (shapes.size() < kMost && std::ranges::find(shapes, axes) == shapes.end())
+      shapes.push_back(axes);
+  };
+  // Rows that may be read in vectors, and such that may not, beside it.
+  for (const std::int64_t size : {std::int64_t{1}, kVector}) {
+    ops::AxisValues few;
+    for (const ops::Axis& axis : op.axes) few[axis.name] = std::max(axis.min, size);
+    for (const std::int64_t constant : constants) {
+      for (const ops::Axis& axis : op.axes) {
+        if (axis.kind != ops::Axis::Kind::kVariable) continue;
+        std::optional<ops::AxisValues> before;
+        for (const std::int64_t length : {constant - 1, constant, constant + 1}) {
+          if (length < axis.min || length > axis.max) continue;
+          const auto axes = cases::SolveNear(op, axis.name, length, few);
+          if (!axes || axes->at(axis.name) != length) continue;
+          if (before && PathAt(op, trial_.plan, *before) != PathAt(op, trial_.plan, *axes)) {
+            if (size == 1) add(axis, *before, /*ends=*/true);
+            add(axis, *axes, /*ends=*/false);
+          }
+          before = *axes;
+        }
+      }
+    }
+  }
+  return shapes;
+}
+
+// On values of which a sum shows what it lacks however long it is; what threads do to each other smaller shapes have shown. Of
+// an op without small shapes one workload on each way has run.
+std::vector<Task> Campaign::Ways() {
+  if (trial_.effort.huge_shapes == 0 || trial_.plan.kernels.size() < 2 || only_slices_) return {};
+  std::vector<Task> planned;
+  for (const ops::AxisValues& axes : WhereWaysPart()) {
+    Task task = OfExactSums(axes, "ways", DeriveSeed(trial_.seed, "ways") + planned.size());
+    task.wants.part_steps = task.wants.slice_steps = kMostLimitSteps;
+    task.wants.watch = task.wants.determinism = false;
+    task.sure = true;
+    planned.push_back(std::move(task));
+  }
+  return planned;
 }
 
 }  // namespace assay::campaign

@@ -77,8 +77,60 @@ std::vector<Task> Campaign::HotPast(const ProgramConstants& constants) const {
       }
     }
     AddHotAmongMany(indices, lengths, planned);
+    AddHotPastGrids(indices, constants, planned);
   }
   return planned;
+}
+
+// The terms of one place are dealt out in pieces of as many as the program says, to as many blocks as the plan says: one piece
+// more than there are blocks, so that one of them takes a second turn.
+void Campaign::AddHotPastGrids(const ops::TensorSpec& indices, const ProgramConstants& constants,
+                               std::vector<Task>& planned) const {
+  constexpr std::int64_t kLeastBlocks = 32, kLeastPiece = 64, kVector = 8;
+  constexpr std::size_t kMost = 2;
+  const auto most_steps = static_cast<double>(trial_.effort.campaign_steps) / 6;
+  const ops::OpSpec& op = trial_.instance.op;
+  const ops::Axis* const along = AlongOf(trial_.instance, indices);
+  if (along == nullptr) return;
+  const std::vector<std::int64_t> of_plan = cases::ConstantsOf(trial_.plan);
+  std::set<std::int64_t, std::greater<>> pieces(constants.integers.begin(),
+                                                constants.integers.end());
+  pieces.insert(of_plan.begin(), of_plan.end());
+  for (const std::int64_t size : {std::int64_t{1}, kVector}) {
+    ops::AxisValues few;
+    for (const ops::Axis& other : op.axes) few[other.name] = std::max(other.min, size);
+    // As many as a grid has blocks whatever the shape.
+    std::set<std::int64_t, std::greater<>> grids;
+    std::set<std::int64_t, std::greater<>> lengths;
+    const auto longest = cases::SolveNear(op, along->name, along->max, few);
+    for (const ops::KernelPlan& kernel : trial_.plan.kernels) {
+      const auto complete = longest ? ops::ResolveAxes(op, *longest) : longest;
+      const std::int64_t blocks =
+          complete ? kernel.grid.front().Evaluate(*complete).value_or(0) : std::int64_t{0};
+      const bool is_named = std::ranges::find(of_plan, blocks) != of_plan.end();
+      if (is_named && blocks >= kLeastBlocks) grids.insert(blocks);
+    }
+    for (const std::int64_t blocks : grids) {
+      for (const std::int64_t piece : pieces) {
+        if (piece >= kLeastPiece && piece < along->max / blocks)
+          lengths.insert(blocks * piece + piece / 2);
+      }
+    }
+    std::size_t count = 0;
+    for (const std::int64_t length : lengths) {
+      const auto axes = cases::SolveNear(op, along->name, length, few);
+      if (count >= kMost || !axes || axes->at(along->name) < length ||
+          cases::TotalElements(trial_.instance, *axes) > 2 * trial_.effort.whole_elements ||
+          StepsFor(*axes) > most_steps)
+        continue;
+      cases::Case value =
+          cases::MakeCase(trial_.instance, *cases::FindRecipe("biased"), *axes,
+                          DeriveSeed(trial_.seed, "hot past grids") + planned.size(), "aimed");
+      value.profiles[indices.name] = {.kind = "all_equal", .parameters = {}, .literal = {}};
+      planned.push_back(TaskFor(std::move(value), "aimed"));
+      ++count;
+    }
+  }
 }
 
 // A table has turns and tiles of its own, of as many rows as a constant says: one index for all places, among more rows than

@@ -179,7 +179,10 @@ std::vector<Task> Campaign::Workloads() {
   // ordinary values may err by.
   for (const ops::AxisValues& axes : ForExactSums(shapes)) {
     if (planned.size() >= trial_.effort.sliced_cases) break;
-    planned.push_back(OfExactSums(axes, seed + 250 + planned.size()));
+    planned.push_back(OfExactSums(axes, "workloads", seed + 250 + planned.size()));
+    // The same shape has shown its places.
+    planned.back().wants.slice_steps = kValueSliceSteps;
+    planned.back().wants.least_blocks = 1;
   }
   // Where little has room, one on each way through the plan runs all the same.
   std::set<std::vector<bool>> paths;
@@ -222,21 +225,19 @@ double Campaign::TermsOf(const ops::AxisValues& axes) const {
   return terms;
 }
 
-Task Campaign::OfExactSums(const ops::AxisValues& axes, std::uint64_t seed) const {
+Task Campaign::OfExactSums(const ops::AxisValues& axes, std::string purpose,
+                           std::uint64_t seed) const {
   // Of as many as there are at most, the sum of magnitudes is exact in f32.
   constexpr double kExact = 1 << 24, kMost = 100, kLeast = 4;
   cases::Case value =
-      cases::MakeCase(trial_.instance, cases::ExactSumsRecipe(), axes, seed, "workloads");
+      cases::MakeCase(trial_.instance, cases::ExactSumsRecipe(), axes, seed, purpose);
   for (auto& [name, profile] : value.profiles) {
     if (profile.kind == "opposed")
       profile.parameters = {
           {"limit", std::floor(std::clamp(kExact / TermsOf(axes), kLeast, kMost))}};
   }
-  Task task = TaskFor(std::move(value), "workloads");
+  Task task = TaskFor(std::move(value), std::move(purpose));
   task.probe.ends_only = true;
-  // The same shape has shown its places.
-  task.wants.slice_steps = kValueSliceSteps;
-  task.wants.least_blocks = 1;
   return task;
 }
 
