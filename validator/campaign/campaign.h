@@ -196,6 +196,13 @@ class Campaign {
   Task OfExactSums(const ops::AxisValues& axes, std::string purpose, std::uint64_t seed) const;
   /// Of wave Ways: where the plan goes another way along an axis, and nothing of that was judged yet.
   std::vector<ops::AxisValues> WhereWaysPart() const;
+  /// And one hot index: among more rows than constants say, and of more terms than a grid's blocks take in one turn.
+  std::vector<Task> HotAmongMany() const;
+  std::vector<Task> HotPastGrids() const;
+  std::optional<ops::AxisValues> PastPieces(const ops::Axis& along,
+                                            std::span<const std::int64_t> of_plan,
+                                            const std::set<std::int64_t>& pieces,
+                                            const ops::AxisValues& beside) const;
   /// Was this kernel of the plan among those of any case that was judged by what it computed?
   bool IsJudged(std::size_t kernel) const;
   /// "kernel 'k' of the plan ... [rows=65536]". Empty where each was.
@@ -268,13 +275,8 @@ class Campaign {
   /// Cases of wave Varied: the largest shapes that reached something new, with values that are rare.
   std::vector<Task> RareValues() const;
   /// Cases of wave Aimed: one index for all places, just past constants of program and plan.
-  std::vector<Task> HotPast(const ProgramConstants& constants) const;
-  /// And among more rows than constants say.
-  void AddHotAmongMany(const ops::TensorSpec& indices,
-                       const std::set<std::int64_t, std::greater<>>& lengths,
-                       std::vector<Task>& planned) const;
-  void AddHotPastGrids(const ops::TensorSpec& indices, const ProgramConstants& constants,
-                       std::vector<Task>& planned) const;
+  std::vector<Task> HotPast() const;
+  std::set<std::int64_t, std::greater<>> PastConstants() const;
   /// The same: more rows asked for more often than their numbers say there is room for.
   std::vector<Task> Crowded(const ProgramConstants& constants) const;
   /// Cases of wave Late: the same along a constant axis, beside short others.

@@ -1,6 +1,7 @@
 // Which kernels of a launch plan have blocks where: shapes at which none has, and one past 2^32 elements for each choice.
 #include <algorithm>
 #include <array>
+#include <iterator>
 #include <optional>
 #include <ranges>
 #include <set>
@@ -186,18 +187,26 @@ std::vector<ops::AxisValues> Campaign::WhereWaysPart() const {
   return shapes;
 }
 
-// On values of which a sum shows what it lacks however long it is; what threads do to each other smaller shapes have shown. Of
-// an op without small shapes one workload on each way has run.
+// On values of one sign, of which a sum shows whatever part of it is missing or comes twice, and the last of them on such whose
+// sum is exact, which shows a single term. What threads do to each other smaller shapes have shown. Of an op without small
+// shapes one workload on each way has run.
 std::vector<Task> Campaign::Ways() {
-  if (trial_.effort.huge_shapes == 0 || trial_.plan.kernels.size() < 2 || only_slices_) return {};
+  if (trial_.effort.huge_shapes == 0 || only_slices_) return {};
+  const std::uint64_t seed = DeriveSeed(trial_.seed, "ways");
   std::vector<Task> planned;
-  for (const ops::AxisValues& axes : WhereWaysPart()) {
-    Task task = OfExactSums(axes, "ways", DeriveSeed(trial_.seed, "ways") + planned.size());
+  const std::vector<ops::AxisValues> shapes =
+      trial_.plan.kernels.size() < 2 ? std::vector<ops::AxisValues>() : WhereWaysPart();
+  for (const ops::AxisValues& axes : shapes) {
+    const bool is_last = planned.size() + 1 == shapes.size();
+    Task task = is_last ? OfExactSums(axes, "ways", seed + planned.size())
+                        : SliceOf(axes, "ways", seed + planned.size(), "biased");
     task.wants.part_steps = task.wants.slice_steps = kMostLimitSteps;
     task.wants.watch = task.wants.determinism = false;
-    task.sure = true;
     planned.push_back(std::move(task));
   }
+  std::ranges::move(HotAmongMany(), std::back_inserter(planned));
+  std::ranges::move(HotPastGrids(), std::back_inserter(planned));
+  for (Task& task : planned) task.sure = true;
   return planned;
 }
 

@@ -144,7 +144,7 @@ std::vector<Task> Campaign::Aimed() {
   std::ranges::move(LatePast(constants), std::back_inserter(planned));
   std::ranges::move(LatePastThePlan(), std::back_inserter(planned));
   std::ranges::move(MaskedPast(constants), std::back_inserter(planned));
-  std::ranges::move(HotPast(constants), std::back_inserter(planned));
+  std::ranges::move(HotPast(), std::back_inserter(planned));
   std::ranges::move(Crowded(constants), std::back_inserter(planned));
   return planned;
 }

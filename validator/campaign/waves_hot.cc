@@ -1,7 +1,9 @@
 // Cases in which one index is asked for more often, or more of them often, than a program has room for at a time.
 #include <algorithm>
 #include <functional>
+#include <optional>
 #include <set>
+#include <span>
 #include <utility>
 #include <vector>
 
@@ -16,6 +18,9 @@
 namespace assay::campaign {
 namespace {
 
+// Elements that are read at once, at the most.
+constexpr std::int64_t kVector = 8;
+
 /// The axis along which an input holds indices; null where it holds none, or as many of them everywhere.
 const ops::Axis* AlongOf(const ops::Instance& instance, const ops::TensorSpec& input) {
   if (input.shape.empty() || !cases::IsOf(cases::InputClass::kIndex, instance, input))
@@ -26,25 +31,33 @@ const ops::Axis* AlongOf(const ops::Instance& instance, const ops::TensorSpec& i
 
 }  // namespace
 
+// Just past the numbers of program and plan and past their doubles, whole vectors.
+std::set<std::int64_t, std::greater<>> Campaign::PastConstants() const {
+  constexpr std::int64_t kShortest = 64;
+  const std::int64_t most_elements = 2 * trial_.effort.long_elements + (1 << 16);
+  std::set<std::int64_t, std::greater<>> lengths;
+  const auto add = [&](std::int64_t constant) {
+    if (constant < kShortest || constant > most_elements) return;
+    for (const std::int64_t times : {1, 2})
+      lengths.insert(times * constant / kVector * kVector + kVector);
+  };
+  std::ranges::for_each(ConstantsOfProgram(trial_.compiled.facts.get()).integers, add);
+  std::ranges::for_each(cases::ConstantsOf(trial_.plan), add);
+  return lengths;
+}
+
 // What has one place gathers its terms in lists, tiles and turns, of as many as a constant says. Just past one and past
 // its double, all with one index, so that there is one more turn; values of one sign, of which each turn shows. Beside
 // some of all others, for what is normalised over one element is nothing; and beside as many as it takes for kernels that the
 // plan chooses by them.
-std::vector<Task> Campaign::HotPast(const ProgramConstants& constants) const {
-  constexpr std::int64_t kShortest = 64, kPast = 8, kOthers = 6;
+std::vector<Task> Campaign::HotPast() const {
+  constexpr std::int64_t kOthers = 6;
   constexpr std::size_t kMost = 4;
   constexpr std::size_t kMostKernels = 3, kMostOfKernel = 3;
   const auto most_steps = static_cast<double>(trial_.effort.campaign_steps) / 16;
   const std::int64_t most_elements = 2 * trial_.effort.long_elements + (1 << 16);
   const ops::OpSpec& op = trial_.instance.op;
-  std::set<std::int64_t, std::greater<>> lengths;
-  const auto add = [&](std::int64_t constant) {
-    if (constant < kShortest || constant > most_elements) return;
-    for (const std::int64_t times : {1, 2})
-      lengths.insert(times * constant / kPast * kPast + kPast);
-  };
-  std::ranges::for_each(constants.integers, add);
-  std::ranges::for_each(cases::ConstantsOf(trial_.plan), add);
+  const std::set<std::int64_t, std::greater<>> lengths = PastConstants();
   std::vector<Task> planned;
   for (const ops::TensorSpec& indices : op.inputs) {
     const ops::Axis* const along = AlongOf(trial_.instance, indices);
@@ -76,99 +89,106 @@ std::vector<Task> Campaign::HotPast(const ProgramConstants& constants) const {
         ++count;
       }
     }
-    AddHotAmongMany(indices, lengths, planned);
-    AddHotPastGrids(indices, constants, planned);
+  }
+  return planned;
+}
+
+// A table has turns and tiles of its own, of as many rows as a constant says: one index for all places, or the first and the
+// last, as many as the largest constant that is affordable, among more rows than that.
+std::vector<Task> Campaign::HotAmongMany() const {
+  constexpr std::int64_t kLeastRows = 256;
+  constexpr std::size_t kMostRows = 3;
+  const auto most_steps = static_cast<double>(trial_.effort.campaign_steps) / 3;
+  const ops::OpSpec& op = trial_.instance.op;
+  const std::set<std::int64_t, std::greater<>> lengths = PastConstants();
+  std::vector<Task> planned;
+  for (const ops::TensorSpec& indices : op.inputs) {
+    const ops::Axis* const along = AlongOf(trial_.instance, indices);
+    const ops::Axis* const rows = op.FindAxis(indices.domain.of);
+    if (along == nullptr || rows == nullptr || rows->kind != ops::Axis::Kind::kVariable) continue;
+    ops::AxisValues beside;
+    for (const ops::Axis& other : op.axes) beside[other.name] = other.min;
+    std::size_t tables = 0;
+    for (const std::int64_t table : lengths) {
+      if (table < kLeastRows || tables >= kMostRows) continue;
+      // Three of four indices lie before what is past it, and the first does.
+      beside[rows->name] = table + table / 4;
+      for (const std::int64_t length : lengths) {
+        const auto axes = cases::SolveNear(op, along->name, length, beside);
+        if (!axes || axes->at(along->name) < length || axes->at(rows->name) != beside[rows->name] ||
+            cases::TotalElements(trial_.instance, *axes) > trial_.effort.whole_elements / 2 ||
+            StepsFor(*axes) > most_steps)
+          continue;
+        for (const char* const places : {"all_equal", "edges"}) {
+          cases::Case value =
+              cases::MakeCase(trial_.instance, *cases::FindRecipe("biased"), *axes,
+                              DeriveSeed(trial_.seed, "hot among many") + planned.size(), "ways");
+          value.profiles[indices.name] = {.kind = places, .parameters = {}, .literal = {}};
+          planned.push_back(TaskFor(std::move(value), "ways"));
+        }
+        ++tables;
+        break;
+      }
+    }
   }
   return planned;
 }
 
 // The terms of one place are dealt out in pieces of as many as the program says, to as many blocks as the plan says: one piece
 // more than there are blocks, so that one of them takes a second turn.
-void Campaign::AddHotPastGrids(const ops::TensorSpec& indices, const ProgramConstants& constants,
-                               std::vector<Task>& planned) const {
-  constexpr std::int64_t kLeastBlocks = 32, kLeastPiece = 64, kVector = 8;
-  constexpr std::size_t kMost = 2;
-  const auto most_steps = static_cast<double>(trial_.effort.campaign_steps) / 6;
+std::vector<Task> Campaign::HotPastGrids() const {
   const ops::OpSpec& op = trial_.instance.op;
-  const ops::Axis* const along = AlongOf(trial_.instance, indices);
-  if (along == nullptr) return;
   const std::vector<std::int64_t> of_plan = cases::ConstantsOf(trial_.plan);
-  std::set<std::int64_t, std::greater<>> pieces(constants.integers.begin(),
-                                                constants.integers.end());
+  const ProgramConstants of_program = ConstantsOfProgram(trial_.compiled.facts.get());
+  std::set<std::int64_t> pieces(of_program.integers.begin(), of_program.integers.end());
   pieces.insert(of_plan.begin(), of_plan.end());
-  for (const std::int64_t size : {std::int64_t{1}, kVector}) {
-    ops::AxisValues few;
-    for (const ops::Axis& other : op.axes) few[other.name] = std::max(other.min, size);
-    // As many as a grid has blocks whatever the shape.
-    std::set<std::int64_t, std::greater<>> grids;
-    std::set<std::int64_t, std::greater<>> lengths;
-    const auto longest = cases::SolveNear(op, along->name, along->max, few);
-    for (const ops::KernelPlan& kernel : trial_.plan.kernels) {
-      const auto complete = longest ? ops::ResolveAxes(op, *longest) : longest;
-      const std::int64_t blocks =
-          complete ? kernel.grid.front().Evaluate(*complete).value_or(0) : std::int64_t{0};
-      const bool is_named = std::ranges::find(of_plan, blocks) != of_plan.end();
-      if (is_named && blocks >= kLeastBlocks) grids.insert(blocks);
-    }
-    for (const std::int64_t blocks : grids) {
-      for (const std::int64_t piece : pieces) {
-        if (piece >= kLeastPiece && piece < along->max / blocks)
-          lengths.insert(blocks * piece + piece / 2);
-      }
-    }
-    std::size_t count = 0;
-    for (const std::int64_t length : lengths) {
-      const auto axes = cases::SolveNear(op, along->name, length, few);
-      if (count >= kMost || !axes || axes->at(along->name) < length ||
-          cases::TotalElements(trial_.instance, *axes) > 2 * trial_.effort.whole_elements ||
-          StepsFor(*axes) > most_steps)
-        continue;
+  std::vector<Task> planned;
+  for (const ops::TensorSpec& indices : op.inputs) {
+    const ops::Axis* const along = AlongOf(trial_.instance, indices);
+    if (along == nullptr) continue;
+    for (const std::int64_t size : {std::int64_t{1}, kVector}) {
+      ops::AxisValues few;
+      for (const ops::Axis& other : op.axes) few[other.name] = std::max(other.min, size);
+      const auto axes = PastPieces(*along, of_plan, pieces, few);
+      if (!axes) continue;
       cases::Case value =
           cases::MakeCase(trial_.instance, *cases::FindRecipe("biased"), *axes,
-                          DeriveSeed(trial_.seed, "hot past grids") + planned.size(), "aimed");
+                          DeriveSeed(trial_.seed, "hot past grids") + planned.size(), "ways");
       value.profiles[indices.name] = {.kind = "all_equal", .parameters = {}, .literal = {}};
-      planned.push_back(TaskFor(std::move(value), "aimed"));
-      ++count;
+      planned.push_back(TaskFor(std::move(value), "ways"));
     }
   }
+  return planned;
 }
 
-// A table has turns and tiles of its own, of as many rows as a constant says: one index for all places, among more rows than
-// that.
-void Campaign::AddHotAmongMany(const ops::TensorSpec& indices,
-                               const std::set<std::int64_t, std::greater<>>& lengths,
-                               std::vector<Task>& planned) const {
-  constexpr std::int64_t kLeastRows = 256;
-  constexpr std::size_t kMostRows = 3, kMostLengths = 2;
+// The longest that is affordable, beside these. A grid that is a number of the plan where the axis is as long as can be is the
+// same at all shapes.
+std::optional<ops::AxisValues> Campaign::PastPieces(const ops::Axis& along,
+                                                    std::span<const std::int64_t> of_plan,
+                                                    const std::set<std::int64_t>& pieces,
+                                                    const ops::AxisValues& beside) const {
+  constexpr std::int64_t kLeastBlocks = 32, kLeastPiece = 64;
   const auto most_steps = static_cast<double>(trial_.effort.campaign_steps) / 6;
   const ops::OpSpec& op = trial_.instance.op;
-  const ops::Axis* const along = AlongOf(trial_.instance, indices);
-  const ops::Axis* const rows = op.FindAxis(indices.domain.of);
-  if (along == nullptr || rows == nullptr || rows->kind != ops::Axis::Kind::kVariable) return;
-  ops::AxisValues beside;
-  for (const ops::Axis& other : op.axes) beside[other.name] = other.min;
-  std::size_t tables = 0;
-  for (const std::int64_t table : lengths) {
-    if (table < kLeastRows || tables >= kMostRows) continue;
-    // Three of four indices lie before what is past it.
-    beside[rows->name] = table + table / 4;
-    std::size_t count = 0;
-    for (const std::int64_t length : lengths) {
-      const auto axes = cases::SolveNear(op, along->name, length, beside);
-      if (count >= kMostLengths || !axes || axes->at(along->name) < length ||
-          axes->at(rows->name) != beside[rows->name] ||
-          cases::TotalElements(trial_.instance, *axes) > trial_.effort.whole_elements / 2 ||
-          StepsFor(*axes) > most_steps)
-        continue;
-      cases::Case value =
-          cases::MakeCase(trial_.instance, *cases::FindRecipe("biased"), *axes,
-                          DeriveSeed(trial_.seed, "hot among many") + planned.size(), "aimed");
-      value.profiles[indices.name] = {.kind = "all_equal", .parameters = {}, .literal = {}};
-      planned.push_back(TaskFor(std::move(value), "aimed"));
-      ++count;
+  const auto longest = cases::SolveNear(op, along.name, along.max, beside);
+  const auto complete = longest ? ops::ResolveAxes(op, *longest) : longest;
+  std::set<std::int64_t, std::greater<>> lengths;
+  for (const ops::KernelPlan& kernel : trial_.plan.kernels) {
+    const std::int64_t blocks = complete ? kernel.grid.front().Evaluate(*complete).value_or(0) : 0;
+    if (blocks < kLeastBlocks || std::ranges::find(of_plan, blocks) == of_plan.end()) continue;
+    for (const std::int64_t piece : pieces) {
+      if (piece >= kLeastPiece && piece < along.max / blocks)
+        lengths.insert(blocks * piece + piece / 2);
     }
-    tables += count > 0 ? 1 : 0;
   }
+  for (const std::int64_t length : lengths) {
+    const auto axes = cases::SolveNear(op, along.name, length, beside);
+    if (axes && axes->at(along.name) >= length &&
+        cases::TotalElements(trial_.instance, *axes) <= 2 * trial_.effort.whole_elements &&
+        StepsFor(*axes) <= most_steps)
+      return *axes;
+  }
+  return std::nullopt;
 }
 
 // Rows that are asked for often have a list or a queue, which has room for so many of them: one number of the program says
