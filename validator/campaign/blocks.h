@@ -24,6 +24,8 @@ std::uint64_t BlocksThatRun(const Launch& launch);
 std::uint64_t Threads(const Launch& launch);
 std::uint64_t ThreadsThatRun(const Launch& launch);
 
+/// Elements that are read at once, at the most.
+inline constexpr std::int64_t kVector = 8;
 /// However many are asked for, no more are chosen, but for all of them.
 inline constexpr std::uint64_t kMostChosen = 288;
 /// About `count` blocks of `all`: the first and the last ones, and runs of neighbours between them, drawn

@@ -25,8 +25,6 @@ namespace {
 // Caps below this are passed by ordinary cases, where there are small ones.
 constexpr std::int64_t kLargeCap = 1024;
 constexpr std::int64_t kSmallestCap = 2;
-// Elements that are read at once, at the most.
-constexpr std::int64_t kVector = 8;
 
 /// A place where a grid is the smaller, or the larger, of two numbers.
 struct Kink {

@@ -7,6 +7,7 @@
 #include <string>
 
 #include "base/rng.h"
+#include "validator/campaign/blocks.h"
 #include "validator/campaign/parts.h"
 #include "validator/cases/shapes.h"
 
@@ -20,7 +21,6 @@ constexpr std::int64_t kSeveral = 160;  // Of the axes beside, at most.
 constexpr std::size_t kMostConstants = 4;
 constexpr int kBesideConstants = 4;
 constexpr std::size_t kThreadsBesideConstants = 2048;
-constexpr std::int64_t kVector = 8;  // Elements that are read at once, at the most.
 
 /// One of so many equal parts of all magnitudes.
 std::int64_t LengthOf(const ops::Axis& axis, int number, Rng& rng) {

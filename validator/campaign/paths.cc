@@ -1,4 +1,5 @@
-// Which kernels of a launch plan have blocks where: shapes at which none has, and one past 2^32 elements for each choice.
+// Which kernels of a launch plan have blocks where: shapes at which none has, one past 2^32 elements for each choice, and both
+// sides of where it goes another way.
 #include <algorithm>
 #include <array>
 #include <iterator>
@@ -11,6 +12,7 @@
 #include "base/rng.h"
 #include "validator/campaign/blocks.h"
 #include "validator/campaign/campaign.h"
+#include "validator/campaign/parts.h"
 #include "validator/cases/shapes.h"
 
 namespace assay::campaign {
@@ -19,8 +21,6 @@ namespace {
 
 // A plan may name hundreds of numbers: as many are tried beside lengths of other axes.
 constexpr std::size_t kMostConstants = 32;
-// Elements that are read at once, at the most.
-constexpr std::int64_t kVector = 8;
 // Blocks that a grid may have along y and z.
 constexpr std::int64_t kMostBlocksDown = 65'535;
 
@@ -193,15 +193,24 @@ std::vector<ops::AxisValues> Campaign::WhereWaysPart() const {
 std::vector<Task> Campaign::Ways() {
   if (trial_.effort.huge_shapes == 0 || only_slices_) return {};
   const std::uint64_t seed = DeriveSeed(trial_.seed, "ways");
+  // By small shapes, which may tell too much.
+  constexpr double kByFar = 4, kMostSteps = kByFar * static_cast<double>(kMostLimitSteps);
+  constexpr std::int64_t kMostElements = 1 << 26;
   std::vector<Task> planned;
   const std::vector<ops::AxisValues> shapes =
       trial_.plan.kernels.size() < 2 ? std::vector<ops::AxisValues>() : WhereWaysPart();
   for (const ops::AxisValues& axes : shapes) {
-    const bool is_last = planned.size() + 1 == shapes.size();
+    const bool is_last = &axes == &shapes.back();
     Task task = is_last ? OfExactSums(axes, "ways", seed + planned.size())
                         : SliceOf(axes, "ways", seed + planned.size(), "biased");
     task.wants.part_steps = task.wants.slice_steps = kMostLimitSteps;
     task.wants.watch = task.wants.determinism = false;
+    if (WholeStepsFor(axes) > kMostSteps ||
+        cases::TotalElements(trial_.instance, axes) > kMostElements) {
+      harvest_.ledger.Planned("ways");
+      LeaveOut(task, kBeyondBudget, harvest_);
+      continue;
+    }
     planned.push_back(std::move(task));
   }
   std::ranges::move(HotAmongMany(), std::back_inserter(planned));

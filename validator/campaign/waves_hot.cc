@@ -9,6 +9,7 @@
 
 #include "base/rng.h"
 #include "ops/properties.h"
+#include "validator/campaign/blocks.h"
 #include "validator/campaign/campaign.h"
 #include "validator/campaign/guidance.h"
 #include "validator/cases/profiles.h"
@@ -17,9 +18,6 @@
 
 namespace assay::campaign {
 namespace {
-
-// Elements that are read at once, at the most.
-constexpr std::int64_t kVector = 8;
 
 /// The axis along which an input holds indices; null where it holds none, or as many of them everywhere.
 const ops::Axis* AlongOf(const ops::Instance& instance, const ops::TensorSpec& input) {
