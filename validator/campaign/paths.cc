@@ -193,8 +193,6 @@ std::vector<ops::AxisValues> Campaign::WhereWaysPart() const {
 std::vector<Task> Campaign::Ways() {
   if (trial_.effort.huge_shapes == 0 || only_slices_) return {};
   const std::uint64_t seed = DeriveSeed(trial_.seed, "ways");
-  // By small shapes, which may tell too much.
-  constexpr double kByFar = 4, kMostSteps = kByFar * static_cast<double>(kMostLimitSteps);
   constexpr std::int64_t kMostElements = 1 << 26;
   std::vector<Task> planned;
   const std::vector<ops::AxisValues> shapes =
@@ -205,8 +203,8 @@ std::vector<Task> Campaign::Ways() {
                         : SliceOf(axes, "ways", seed + planned.size(), "biased");
     task.wants.part_steps = task.wants.slice_steps = kMostLimitSteps;
     task.wants.watch = task.wants.determinism = false;
-    if (WholeStepsFor(axes) > kMostSteps ||
-        cases::TotalElements(trial_.instance, axes) > kMostElements) {
+    // What small shapes tell of instructions may be eight times too much here.
+    if (cases::TotalElements(trial_.instance, axes) > kMostElements) {
       harvest_.ledger.Planned("ways");
       LeaveOut(task, kBeyondBudget, harvest_);
       continue;
