@@ -1,7 +1,8 @@
 // Slices past what caps a grid: a persistent kernel's blocks have to go on there, and then once more.
 //
 // A plan says where that is: `min(ceil_div(rows, 4), 2112)` has two operands at every shape. The least
-// extents are searched for at which one that is the same at all shapes is passed by the other.
+// extents are searched for at which one that is the same at all shapes is passed by the other. And where each kernel of a plan
+// begins, and whether any case of it was judged.
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 

@@ -21,7 +21,7 @@ struct MisroundedShape {
 
 /// Of lengths of each axis from anywhere, beside short others, beside one as long as can be, and beside one just past a number
 /// of the plan, where another kernel begins. By elements, ascending. Deterministic; some thousand shapes are looked at, half a
-/// millisecond each at the most.
+/// millisecond each at the most (two beside the plan's numbers).
 std::vector<MisroundedShape> ShapesMisrounded(const ops::Instance& instance,
                                               const ops::LaunchPlan& plan,
                                               const Decisions& decisions, std::uint64_t seed);
