@@ -61,8 +61,8 @@ class Worker {
   Result<Reply> Serve(const Request& request, std::chrono::milliseconds deadline,
                       const MemoryWatch& watch = {});
 
-  /// What it holds while it is idle.
-  std::uint64_t HeldBytes() const;
+  /// What it holds while it is idle, as it was when it was last looked at, which is not long ago.
+  std::uint64_t HeldBytes();
 
   /// False once the process has ended, has sent something unasked, or has used so much time that it
   /// should be replaced.
@@ -92,6 +92,8 @@ class Worker {
   // Of its memory files, bytes that are mapped again, when so many were mapped. That holds for a while.
   std::uint64_t repeated_ = 0, shared_then_ = 0;
   std::chrono::steady_clock::time_point look_again_;
+  std::uint64_t held_idle_ = 0;
+  std::chrono::steady_clock::time_point look_at_idle_;
   bool retiring_ = false;  ///< It said that it ends after its reply.
   bool dead_ = false;
 };
